@@ -1,0 +1,72 @@
+# Targets with a `##` comment appear in `make help`.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+GO ?= go
+FUZZTIME ?= 10s
+
+# Pinned by internal/tools/go.mod, so that it builds from the module cache.
+STATICCHECK ?= $(GO) tool -modfile=internal/tools/go.mod staticcheck
+
+RACE := $(if $(filter 1,$(SKEIN_RACE)),-race)
+
+.PHONY: help
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+.PHONY: build
+build: ## Build bin/skein
+	$(GO) build -o bin/skein ./cmd/skein
+
+.PHONY: test
+test: lint ## Check format, vet, staticcheck, then run every test (SKEIN_RACE=1 adds the race detector)
+	$(strip $(GO) test $(RACE)) ./...
+
+.PHONY: test-race
+test-race: ## Run every test under the race detector
+	$(GO) test -race ./...
+
+.PHONY: lint
+lint: ## Check format, vet and staticcheck
+	@echo 'gofmt -l .'
+	@unformatted="$$(gofmt -l .)"; \
+	if [ -n "$$unformatted" ]; then \
+		printf 'not formatted (run make fmt):\n%s\n' "$$unformatted" >&2; exit 1; \
+	fi
+	$(GO) vet ./...
+	$(STATICCHECK) ./...
+
+.PHONY: fmt
+fmt: ## Format every Go file
+	gofmt -w .
+
+.PHONY: generate
+generate: ## Write the files derived from the event catalog
+	$(GO) run ./internal/generate
+
+.PHONY: verify
+verify: ## Fail when a derived file is stale
+	$(GO) run ./internal/generate -check
+
+.PHONY: demo
+demo: ## Run the sample conversations in one process and a temporary folder
+	$(GO) run ./cmd/skein demo
+
+.PHONY: bench
+bench: ## Measure appends to the log
+	$(GO) run ./cmd/skein bench append
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (10s)
+	@targets="$$($(GO) test -list '^Fuzz' ./... | awk '/^Fuzz/ {names[++n] = $$1} /^ok/ {for (i = 1; i <= n; i++) print $$2, names[i]; n = 0}')"; \
+	if [ -z "$$targets" ]; then echo 'no fuzz targets'; exit 0; fi; \
+	while read -r package target; do \
+		echo "$$package $$target"; \
+		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package"; \
+	done <<< "$$targets"
+
+.PHONY: clean
+clean: ## Remove what the build made (never data)
+	rm -rf bin coverage.*

@@ -1,0 +1,62 @@
+package embedded
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/rs/zerolog"
+)
+
+// serverLog is nats-server's Logger on zerolog. It also keeps the first fatal
+// message: nats-server expects its logger to end the process there and goes on
+// half started if it does not, so Start has to know.
+type serverLog struct {
+	logger zerolog.Logger
+
+	mu    sync.Mutex // guards fatal
+	fatal string
+}
+
+var _ server.Logger = (*serverLog)(nil)
+
+func newServerLog(logger zerolog.Logger) *serverLog {
+	return &serverLog{logger: logger.With().Str("component", "nats-server").Logger()}
+}
+
+// verbose tells whether the server's debug lines go anywhere.
+func (l *serverLog) verbose() bool { return l.logger.Trace().Enabled() }
+
+// Noticef logs at debug: a start has twenty notices and each is routine.
+func (l *serverLog) Noticef(format string, v ...any) { l.logger.Debug().Msgf(format, v...) }
+
+// Warnf logs at warn.
+func (l *serverLog) Warnf(format string, v ...any) { l.logger.Warn().Msgf(format, v...) }
+
+// Errorf logs at error.
+func (l *serverLog) Errorf(format string, v ...any) { l.logger.Error().Msgf(format, v...) }
+
+// Debugf logs at trace.
+func (l *serverLog) Debugf(format string, v ...any) { l.logger.Trace().Msgf(format, v...) }
+
+// Tracef logs at trace. The server's protocol trace is never turned on.
+func (l *serverLog) Tracef(format string, v ...any) { l.logger.Trace().Msgf(format, v...) }
+
+// Fatalf keeps the first message and logs at error: an embedded server must
+// not end the process it lives in.
+func (l *serverLog) Fatalf(format string, v ...any) {
+	message := fmt.Sprintf(format, v...)
+	l.mu.Lock()
+	if l.fatal == "" {
+		l.fatal = message
+	}
+	l.mu.Unlock()
+	l.logger.Error().Msg(message)
+}
+
+// failure is the first fatal message, empty if there was none.
+func (l *serverLog) failure() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fatal
+}

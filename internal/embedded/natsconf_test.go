@@ -1,0 +1,286 @@
+package embedded
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// confServer runs a server with the nats.conf of the project, on a free port
+// and on the given store.
+func confServer(t *testing.T, storeDir string) *server.Server {
+	t.Helper()
+	o := readConf(t)
+	o.Port = server.RANDOM_PORT
+	o.StoreDir = storeDir
+	o.NoSigs, o.NoLog = true, true
+	ns, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns.Start()
+	t.Cleanup(func() {
+		ns.Shutdown()
+		ns.WaitForShutdown()
+	})
+	if !ns.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server with nats.conf is not ready")
+	}
+	return ns
+}
+
+func readConf(t *testing.T) *server.Options {
+	t.Helper()
+	t.Setenv("SKEIN_NATS_PASSWORD", "skein-secret")
+	t.Setenv("SKEIN_PUBLISHER_PASSWORD", "publisher-secret")
+	t.Setenv("SKEIN_SUBSCRIBER_PASSWORD", "subscriber-secret")
+	o, err := server.ProcessConfigFile(filepath.Join("..", "..", "nats.conf"))
+	if err != nil {
+		t.Fatalf("nats.conf: %v", err)
+	}
+	return o
+}
+
+// connectAs connects as a user of nats.conf; refusals arrive in the channel.
+func connectAs(t *testing.T, ns *server.Server, user string) (*nats.Conn, <-chan error) {
+	t.Helper()
+	refusals := make(chan error, 16)
+	nc, err := nats.Connect(ns.ClientURL(), nats.UserInfo(user, user+"-secret"),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refusals <- err }))
+	if err != nil {
+		t.Fatalf("connect as %s: %v", user, err)
+	}
+	t.Cleanup(nc.Close)
+	return nc, refusals
+}
+
+func wantRefusal(t *testing.T, refusals <-chan error, what string) {
+	t.Helper()
+	select {
+	case err := <-refusals:
+		if !errors.Is(err, nats.ErrPermissionViolation) {
+			t.Errorf("%s: got %v, want a permissions violation", what, err)
+		}
+	case <-time.After(5 * time.Second):
+		t.Errorf("%s was not refused", what)
+	}
+}
+
+func TestConfEqualsEmbedded(t *testing.T) {
+	conf := readConf(t)
+	o := NewOptions("./skein-data")
+	host, port, err := o.hostPort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	emb := o.serverOptions(host, port)
+	type effect struct {
+		name, host, storeDir  string
+		port                  int
+		maxPayload            int32
+		jetStream, syncAlways bool
+	}
+	of := func(o *server.Options) effect {
+		return effect{o.ServerName, o.Host, o.StoreDir, o.Port, o.MaxPayload, o.JetStream, o.SyncAlways}
+	}
+	if of(conf) != of(emb) {
+		t.Errorf("nats.conf and the embedded server differ:\nnats.conf %+v\nembedded  %+v", of(conf), of(emb))
+	}
+}
+
+func TestConfNeedsItsPasswords(t *testing.T) {
+	t.Setenv("SKEIN_PUBLISHER_PASSWORD", "publisher-secret")
+	t.Setenv("SKEIN_SUBSCRIBER_PASSWORD", "subscriber-secret")
+	t.Setenv("SKEIN_NATS_PASSWORD", "") // Registers the restore; then it is really absent.
+	os.Unsetenv("SKEIN_NATS_PASSWORD")
+	_, err := server.ProcessConfigFile(filepath.Join("..", "..", "nats.conf"))
+	if err == nil || !strings.Contains(err.Error(), "SKEIN_NATS_PASSWORD") {
+		t.Errorf("got %v, want an error that names SKEIN_NATS_PASSWORD", err)
+	}
+}
+
+func TestConfRefusesStrangers(t *testing.T) {
+	ns := confServer(t, t.TempDir())
+	if _, err := nats.Connect(ns.ClientURL()); !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("without a user: got %v, want %v", err, nats.ErrAuthorization)
+	}
+	if _, err := nats.Connect(ns.ClientURL(), nats.UserInfo("skein", "wrong")); !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("with a wrong password: got %v, want %v", err, nats.ErrAuthorization)
+	}
+}
+
+func TestConfPublisher(t *testing.T) {
+	ns := confServer(t, t.TempDir())
+	skein, _ := connectAs(t, ns, "skein")
+	publisher, refusals := connectAs(t, ns, "publisher")
+
+	// Commands and queries are answered, headers included.
+	for _, kind := range []string{"cmd", "query"} {
+		if _, err := skein.QueueSubscribe("skein."+kind+".>", "skein", func(m *nats.Msg) {
+			reply := nats.NewMsg(m.Reply)
+			reply.Header.Set("Nats-Service-Error-Code", "409")
+			reply.Data = []byte(m.Subject)
+			_ = m.RespondMsg(reply)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := skein.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for _, subject := range []string{"skein.cmd.acme.thread.create", "skein.query.acme.thread.get"} {
+		reply, err := publisher.Request(subject, nil, 5*time.Second)
+		if err != nil {
+			t.Fatalf("%s: %v", subject, err)
+		}
+		if string(reply.Data) != subject || reply.Header.Get("Nats-Service-Error-Code") != "409" {
+			t.Errorf("%s: got %q with %v", subject, reply.Data, reply.Header)
+		}
+	}
+
+	// A submitted command is stored, and acknowledged if the publisher asks.
+	js, err := jetstream.New(skein)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "SKEIN_COMMANDS", Subjects: []string{"skein.submit.>"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := publisher.Request("skein.submit.acme.thread.create", []byte("{}"), 5*time.Second); err != nil {
+		t.Fatalf("skein.submit.acme: %v", err)
+	}
+	if info, err := stream.Info(t.Context()); err != nil || info.State.Msgs != 1 {
+		t.Errorf("the submitted command is not in the stream: %v", err)
+	}
+
+	// The log, other tenants and JetStream are out of reach.
+	for _, subject := range []string{
+		"skein.log.acme.T-x", "skein.timeline.acme.T-x.item.created", "skein.cmd.globex.thread.create",
+		"$JS.API.STREAM.DELETE.SKEIN_COMMANDS", "$SRV.PING",
+	} {
+		if err := publisher.Publish(subject, nil); err != nil {
+			t.Fatal(err)
+		}
+		wantRefusal(t, refusals, "publish on "+subject)
+	}
+	if _, err := publisher.SubscribeSync("skein.timeline.acme.>"); err != nil {
+		t.Fatal(err)
+	}
+	wantRefusal(t, refusals, "subscribe to the timeline")
+}
+
+func TestConfInboxesArePrivate(t *testing.T) {
+	ns := confServer(t, t.TempDir())
+	skein, _ := connectAs(t, ns, "skein")
+	publisher, _ := connectAs(t, ns, "publisher")
+	everything, err := publisher.SubscribeSync("_INBOX.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := publisher.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := skein.Publish("_INBOX.somebody.else", []byte("another tenant's answer")); err != nil {
+		t.Fatal(err)
+	}
+	if err := skein.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := publisher.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if n, _, err := everything.Pending(); err != nil || n != 0 {
+		t.Errorf("the publisher sees %d replies meant for others (%v)", n, err)
+	}
+}
+
+func TestConfSubscriber(t *testing.T) {
+	ns := confServer(t, t.TempDir())
+	skein, _ := connectAs(t, ns, "skein")
+	subscriber, refusals := connectAs(t, ns, "subscriber")
+
+	mine, err := subscriber.SubscribeSync("skein.timeline.acme.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := subscriber.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for _, tenant := range []string{"globex", "acme"} {
+		if err := skein.Publish("skein.timeline."+tenant+".T-x.item.created", []byte(tenant)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	msg, err := mine.NextMsg(5 * time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if msg.Subject != "skein.timeline.acme.T-x.item.created" || string(msg.Data) != "acme" {
+		t.Errorf("got %q on %s", msg.Data, msg.Subject)
+	}
+
+	for _, subject := range []string{"skein.timeline.globex.>", "skein.timeline.>", "skein.log.acme.>", "_INBOX.>", ">"} {
+		if _, err := subscriber.SubscribeSync(subject); err != nil {
+			t.Fatal(err)
+		}
+		wantRefusal(t, refusals, "subscribe to "+subject)
+	}
+	if err := subscriber.Publish("skein.cmd.acme.thread.create", nil); err != nil {
+		t.Fatal(err)
+	}
+	wantRefusal(t, refusals, "publish a command")
+}
+
+// TestConfTakesOverAnEmbeddedStore holds nats.conf to what its comment says
+// about a store that the embedded server made.
+func TestConfTakesOverAnEmbeddedStore(t *testing.T) {
+	dir := t.TempDir()
+	o := NewOptions(dir)
+	o.Listen = "127.0.0.1:0"
+	emb, err := Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer emb.Shutdown()
+	nc, err := emb.Connect("before")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "SKEIN_LOG", Subjects: []string{"skein.log.>"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.Publish(t.Context(), "skein.log.acme.T-x", []byte("kept")); err != nil {
+		t.Fatal(err)
+	}
+	emb.Shutdown()
+
+	if err := os.Rename(filepath.Join(dir, "jetstream", "$G"), filepath.Join(dir, "jetstream", "SKEIN")); err != nil {
+		t.Fatal(err)
+	}
+	skein, _ := connectAs(t, confServer(t, dir), "skein")
+	after, err := jetstream.New(skein)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := after.Stream(t.Context(), "SKEIN_LOG")
+	if err != nil {
+		t.Fatal(err)
+	}
+	msg, err := stream.GetMsg(t.Context(), 1)
+	if err != nil || string(msg.Data) != "kept" {
+		t.Errorf("the log was not taken over: %v", err)
+	}
+}

@@ -1,0 +1,142 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/rs/zerolog"
+)
+
+const (
+	// DefaultListen is nats-server's own port, on loopback.
+	DefaultListen = "127.0.0.1:4222"
+	// DefaultMaxPayload is the largest message, and so the largest commit.
+	DefaultMaxPayload int32 = 4 << 20
+	// DefaultServerName is the name in server info and monitoring.
+	DefaultServerName = "skein"
+	// DefaultStartTimeout bounds the recovery of the store. A store that was
+	// closed cleanly opens in milliseconds; after a crash the server reads the
+	// streams' last blocks again.
+	DefaultStartTimeout = 2 * time.Minute
+)
+
+// Options says how the server runs. Begin with NewOptions: a literal leaves
+// SyncAlways off, and then an acknowledged message may be lost with the power.
+type Options struct {
+	// StoreDir is the directory of everything that is kept; made if absent.
+	// nats-server puts its files into the folder jetstream within. Required.
+	StoreDir string
+
+	// Listen is host:port, the host a loopback address or localhost; port 0
+	// takes a free port, see Server.URL. Default DefaultListen.
+	Listen string
+
+	// MaxPayload is the largest message in bytes. Default DefaultMaxPayload.
+	MaxPayload int32
+
+	// SyncAlways makes every acknowledgement wait for fsync. NewOptions sets
+	// it; tests may turn it off.
+	SyncAlways bool
+
+	// MaxStore is the most the streams may keep on disk, in bytes. 0 leaves it
+	// to nats-server: three quarters of the free space at start.
+	MaxStore int64
+
+	// ServerName is the name in server info and logs. Default DefaultServerName.
+	ServerName string
+
+	// StartTimeout bounds Start. Default DefaultStartTimeout.
+	StartTimeout time.Duration
+
+	// Logger takes the server's log; the zero Logger drops it. The server's
+	// notices are logged at debug, its debug lines at trace.
+	Logger zerolog.Logger
+}
+
+// NewOptions returns the durable options for storeDir, with every default.
+func NewOptions(storeDir string) Options {
+	return Options{StoreDir: storeDir, SyncAlways: true}.WithDefaults()
+}
+
+// WithDefaults returns a copy whose empty fields have their defaults. It leaves
+// StoreDir, MaxStore and SyncAlways as they are: for those, empty says something.
+func (o Options) WithDefaults() Options {
+	if o.Listen == "" {
+		o.Listen = DefaultListen
+	}
+	if o.MaxPayload == 0 {
+		o.MaxPayload = DefaultMaxPayload
+	}
+	if o.ServerName == "" {
+		o.ServerName = DefaultServerName
+	}
+	if o.StartTimeout == 0 {
+		o.StartTimeout = DefaultStartTimeout
+	}
+	return o
+}
+
+// Validate reports every problem at once. It looks at the values only, not at
+// the disk or the port.
+func (o Options) Validate() error {
+	var problems []error
+	if o.StoreDir == "" {
+		problems = append(problems, errors.New("embedded: StoreDir is empty; name the directory to keep the log in"))
+	}
+	if _, _, err := o.hostPort(); err != nil {
+		problems = append(problems, err)
+	}
+	if o.MaxPayload < 0 {
+		problems = append(problems, fmt.Errorf("embedded: MaxPayload is %d bytes; give a positive number, or 0 for %d", o.MaxPayload, DefaultMaxPayload))
+	}
+	if o.MaxStore < 0 {
+		problems = append(problems, fmt.Errorf("embedded: MaxStore is %d bytes; give a positive number, or 0 to let the server decide", o.MaxStore))
+	}
+	if o.StartTimeout < 0 {
+		problems = append(problems, fmt.Errorf("embedded: StartTimeout is %s; give a positive duration, or 0 for %s", o.StartTimeout, DefaultStartTimeout))
+	}
+	return errors.Join(problems...)
+}
+
+// hostPort splits Listen and refuses everything but loopback. A name other
+// than localhost is refused too: what it resolves to may change.
+func (o Options) hostPort() (string, int, error) {
+	host, portText, err := net.SplitHostPort(o.Listen)
+	if err != nil {
+		return "", 0, &ListenAddressError{Address: o.Listen, Err: err}
+	}
+	port, err := strconv.ParseUint(portText, 10, 16)
+	if err != nil {
+		return "", 0, &ListenAddressError{Address: o.Listen, Err: err}
+	}
+	if host == "localhost" {
+		host = "127.0.0.1"
+	}
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		return "", 0, &NotLoopbackError{Address: o.Listen}
+	}
+	return host, int(port), nil
+}
+
+// serverOptions translates into nats-server's own options.
+func (o Options) serverOptions(host string, port int) *server.Options {
+	if port == 0 {
+		port = server.RANDOM_PORT // nats-server reads 0 as its default port.
+	}
+	return &server.Options{
+		ServerName:             o.ServerName,
+		Host:                   host,
+		Port:                   port,
+		MaxPayload:             o.MaxPayload,
+		JetStream:              true,
+		StoreDir:               o.StoreDir,
+		SyncAlways:             o.SyncAlways,
+		JetStreamMaxStore:      o.MaxStore,
+		DisableJetStreamBanner: true,
+		NoSigs:                 true,
+	}
+}

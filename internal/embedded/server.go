@@ -1,0 +1,127 @@
+package embedded
+
+import (
+	"errors"
+	"net"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// Server is a running nats-server. It is safe for concurrent use.
+type Server struct {
+	nats     *server.Server
+	url      string
+	lock     *storeLock
+	shutdown sync.Once
+}
+
+// Start runs a server and returns when it takes connections. See the package
+// comment for what holds after an error.
+func Start(o Options) (*Server, error) {
+	o = o.WithDefaults()
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	host, port, err := o.hostPort()
+	if err != nil {
+		return nil, err
+	}
+	if err := probePort(host, port); err != nil {
+		return nil, err
+	}
+	lock, err := lockStore(o.StoreDir)
+	if err != nil {
+		return nil, err
+	}
+	log := newServerLog(o.Logger)
+	if !o.SyncAlways {
+		log.Warnf("sync is off: what was acknowledged since the last sync is lost with the power")
+	}
+	ns, err := server.NewServer(o.serverOptions(host, port))
+	if err != nil {
+		lock.release()
+		return nil, &StartError{Reason: err.Error()}
+	}
+	ns.SetLoggerV2(log, log.verbose(), false, false)
+	s := &Server{nats: ns, lock: lock}
+	if err := s.run(o, log); err != nil {
+		return nil, err
+	}
+	s.url = ns.ClientURL()
+	return s, nil
+}
+
+// run starts the server. Whatever goes wrong, it gives the store back, but
+// never before the server has let go of it.
+func (s *Server) run(o Options, log *serverLog) error {
+	started := make(chan struct{})
+	go func() {
+		defer close(started)
+		s.nats.Start() // Returns when it listens, or after a fatal message.
+	}()
+
+	limit := time.NewTimer(o.StartTimeout)
+	defer limit.Stop()
+	select {
+	case <-started:
+	case <-limit.C:
+		go func() {
+			<-started
+			s.Shutdown()
+		}()
+		return &StartTimeoutError{Dir: o.StoreDir, After: o.StartTimeout}
+	}
+	if reason := log.failure(); reason != "" {
+		s.Shutdown()
+		return &StartError{Reason: reason}
+	}
+	return nil
+}
+
+// URL is where clients connect, such as nats://127.0.0.1:4222.
+func (s *Server) URL() string { return s.url }
+
+// Connect connects over TCP, as another process would. The connection does not
+// outlive the server; it belongs to the caller, who closes it.
+func (s *Server) Connect(name string, opts ...nats.Option) (*nats.Conn, error) {
+	return nats.Connect(s.url, append([]nats.Option{nats.Name(name)}, opts...)...)
+}
+
+// ConnectInProcess connects through memory, without a socket. Otherwise it is
+// as Connect.
+func (s *Server) ConnectInProcess(name string, opts ...nats.Option) (*nats.Conn, error) {
+	return s.Connect(name, append([]nats.Option{nats.InProcessServer(s.nats)}, opts...)...)
+}
+
+// Shutdown closes the connections, flushes the store, waits until the server
+// has ended, and frees the store. It may be called any number of times and from
+// several goroutines; every call returns after the end. Drain what is under way
+// before: Shutdown does not.
+func (s *Server) Shutdown() {
+	s.shutdown.Do(func() {
+		s.nats.Shutdown()
+		s.nats.WaitForShutdown()
+		s.lock.release()
+	})
+}
+
+// probePort finds a taken port before the store is opened, and by the system's
+// error instead of the text that nats-server would log. Between the probe and
+// the start somebody may still take the port; that ends in a StartError.
+func probePort(host string, port int) error {
+	address := net.JoinHostPort(host, strconv.Itoa(port))
+	listener, err := net.Listen("tcp", address)
+	switch {
+	case err == nil:
+		return listener.Close()
+	case errors.Is(err, syscall.EADDRINUSE):
+		return &PortTakenError{Address: address, Err: err}
+	default:
+		return &ListenError{Address: address, Err: err}
+	}
+}

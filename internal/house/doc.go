@@ -1,0 +1,16 @@
+// Package house holds the tests that keep the architecture as docs/architecture.md
+// describes it. It has no code that others could call.
+//
+// Each rule is a table or a small checker with its reason beside it; a failure
+// names file, line and the fix. Each checker is also tested on a source that
+// breaks its rule, so that a rule which no longer bites is noticed. A rule that
+// is wrong is changed here, in its table and with a reason, and not worked
+// around elsewhere.
+//
+//	rooms_test.go    who may import whom
+//	purity_test.go   what the packages without I/O may not touch
+//	names_test.go    names of files and packages, length of files, package comments
+//	state_test.go    no state at package level
+//	source_test.go   reads the source
+//	typed_test.go    adds its types
+package house

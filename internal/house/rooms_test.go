@@ -1,0 +1,164 @@
+package house
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rooms is the order of the house: a room imports only rooms before it.
+// A new room gets its place here.
+func rooms() []string {
+	return []string{"events", "schema", "eventlog", "commands", "projections", "files", "runtime", "api", "audit", "client"}
+}
+
+// closedTo lists, for rooms that are stricter than their place, all they may
+// import.
+func closedTo() map[string][]string {
+	return map[string][]string{
+		// A program that uses the client must not link the server.
+		"client": {"events"},
+	}
+}
+
+// testHelpers may be imported by _test.go files only.
+func testHelpers() []string { return []string{"internal/natstest"} }
+
+func TestRoomsImportUpwards(t *testing.T) { report(t, checkRooms(tree(t))) }
+
+func checkRooms(files []sourceFile) []finding {
+	var found []finding
+	reach := internalReach(files)
+	for _, f := range files {
+		from := room(f.dir())
+		if f.ast.Name.Name != "main" && !f.inTest && from != "internal" && from != "cmd" && !slices.Contains(rooms(), from) {
+			found = append(found, f.at(f.ast.Name, fmt.Sprintf("%s is not a room of the house", from),
+				"move the package into a room, or give the new room its place in rooms() and in docs/architecture.md"))
+			continue
+		}
+		imports := f.importPaths()
+		for _, importPath := range slices.Sorted(maps.Keys(imports)) {
+			spec := imports[importPath]
+			to, local := localImport(importPath)
+			if !local {
+				continue
+			}
+			if !f.inTest && slices.Contains(testHelpers(), to) && f.dir() != to {
+				found = append(found, f.at(spec, to+" is for tests", "import it from _test.go files only, and embed the server with internal/embedded"))
+			}
+			// An external test package may look at the house from outside.
+			if f.inTest && strings.HasSuffix(f.ast.Name.Name, "_test") {
+				continue
+			}
+			// What an internal package imports, its importer imports.
+			for _, target := range append([]string{to}, reach[to]...) {
+				if ok, why := mayImport(from, room(target)); !ok {
+					found = append(found, f.at(spec, fmt.Sprintf("%s imports %s: %s", f.dir(), target, why),
+						"move what is shared into the higher room, or turn the dependency round with an interface"))
+				}
+			}
+		}
+	}
+	return found
+}
+
+// mayImport judges by rooms. internal has no place of its own.
+func mayImport(from, to string) (bool, string) {
+	if from == "cmd" || from == "internal" || from == to || to == "internal" {
+		return true, ""
+	}
+	if to == "cmd" {
+		return false, "nothing imports the binary"
+	}
+	order := rooms()
+	if !slices.Contains(order, to) {
+		return false, to + " is not a room"
+	}
+	if allowed, closed := closedTo()[from]; closed {
+		return slices.Contains(allowed, to), from + " may import only " + strings.Join(allowed, ", ")
+	}
+	if slices.Index(order, to) < slices.Index(order, from) {
+		return true, ""
+	}
+	return false, fmt.Sprintf("a room imports only rooms before it in %s", strings.Join(order, ", "))
+}
+
+// room is the first folder of a package.
+func room(dir string) string {
+	first, _, _ := strings.Cut(dir, "/")
+	return first
+}
+
+// internalReach tells, for each internal package, every package of the module
+// that it imports, also through other internal packages. Without it a room
+// could reach a lower one by way of internal.
+func internalReach(files []sourceFile) map[string][]string {
+	direct := map[string][]string{}
+	for _, f := range files {
+		if room(f.dir()) != "internal" || f.inTest {
+			continue
+		}
+		for importPath := range f.importPaths() {
+			if to, local := localImport(importPath); local {
+				direct[f.dir()] = append(direct[f.dir()], to)
+			}
+		}
+	}
+	reach := map[string][]string{}
+	for dir := range direct {
+		seen := map[string]bool{}
+		next := direct[dir]
+		for len(next) > 0 {
+			to := next[0]
+			next = next[1:]
+			if !seen[to] {
+				seen[to] = true
+				next = append(slices.Clone(next), direct[to]...)
+			}
+		}
+		reach[dir] = slices.Sorted(maps.Keys(seen))
+	}
+	return reach
+}
+
+func TestRoomRulesBite(t *testing.T) {
+	source := func(name, pkg string, imports ...string) sourceFile {
+		text := "package " + pkg + "\n"
+		for _, i := range imports {
+			text += fmt.Sprintf("import _ %q\n", module+"/"+i)
+		}
+		return parseSource(t, name, []byte(text))
+	}
+	cases := []struct {
+		name  string
+		files []sourceFile
+		want  int
+	}{
+		{"up is fine", []sourceFile{source("commands/a.go", "commands", "events", "schema", "eventlog")}, 0},
+		{"down", []sourceFile{source("events/a.go", "events", "schema")}, 1},
+		{"down from a folder below", []sourceFile{source("commands/thread/a.go", "thread", "projections/documents")}, 1},
+		{"within a room", []sourceFile{source("commands/a.go", "commands", "commands/thread")}, 0},
+		{"client takes events", []sourceFile{source("client/a.go", "client", "events")}, 0},
+		{"client takes more", []sourceFile{source("client/a.go", "client", "schema")}, 1},
+		{"the binary takes everything", []sourceFile{source("cmd/skein/a.go", "main", "client", "api", "internal/embedded")}, 0},
+		{"the binary is taken", []sourceFile{source("api/a.go", "api", "cmd/skein")}, 1},
+		{"test helper in a test", []sourceFile{source("eventlog/a_test.go", "eventlog", "internal/natstest")}, 0},
+		{"test helper in the product", []sourceFile{source("eventlog/a.go", "eventlog", "internal/natstest")}, 1},
+		{"down in a test of the package", []sourceFile{source("events/a_test.go", "events", "schema")}, 1},
+		{"down in a test from outside", []sourceFile{source("events/a_test.go", "events_test", "schema")}, 0},
+		{"unknown room", []sourceFile{source("attic/a.go", "attic")}, 1},
+		{"an example", []sourceFile{source("examples/hello/main.go", "main")}, 0},
+		{"down by way of internal", []sourceFile{
+			source("events/a.go", "events", "internal/one"),
+			source("internal/one/a.go", "one", "internal/two"),
+			source("internal/two/a.go", "two", "commands"),
+		}, 1},
+	}
+	for _, c := range cases {
+		if got := checkRooms(c.files); len(got) != c.want {
+			t.Errorf("%s: %d findings, want %d: %v", c.name, len(got), c.want, got)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+// Package natstest gives a test its own nats-server with JetStream, on a free
+// port and a temporary directory, and takes it away when the test ends.
+//
+// The server is the one that `skein serve` embeds. It does not fsync unless
+// asked to, because tests end before the power fails; a test about durability
+// or speed asks for SyncAlways.
+package natstest
+
+import (
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/internal/embedded"
+)
+
+// Option changes how Start runs the server.
+type Option func(*embedded.Options)
+
+// SyncAlways makes every acknowledgement wait for fsync, as in production.
+func SyncAlways() Option {
+	return func(o *embedded.Options) { o.SyncAlways = true }
+}
+
+// StoreDir keeps the store in dir, for a test that stops a server and starts
+// another one on what it left.
+func StoreDir(dir string) Option {
+	return func(o *embedded.Options) { o.StoreDir = dir }
+}
+
+// Start runs a server until the test and its cleanups registered later end. It
+// fails the test if the server does not start.
+func Start(t testing.TB, opts ...Option) *embedded.Server {
+	t.Helper()
+	o := embedded.NewOptions("")
+	o.Listen = "127.0.0.1:0"
+	o.SyncAlways = false
+	for _, apply := range opts {
+		apply(&o)
+	}
+	if o.StoreDir == "" {
+		o.StoreDir = t.TempDir()
+	}
+	s, err := embedded.Start(o)
+	if err != nil {
+		t.Fatalf("natstest: %v", err)
+	}
+	t.Cleanup(s.Shutdown)
+	return s
+}
+
+// Connect connects over TCP and closes the connection when the test ends. It
+// fails the test if it cannot connect.
+func Connect(t testing.TB, s *embedded.Server, opts ...nats.Option) *nats.Conn {
+	t.Helper()
+	nc, err := s.Connect(t.Name(), opts...)
+	if err != nil {
+		t.Fatalf("natstest: connect to %s: %v", s.URL(), err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
