@@ -1,0 +1,160 @@
+package events
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Type is the name of an event on the wire: entity.what-happened, in the past
+// tense. It is never derived from the Go type, and never changed: a rename is a
+// new event.
+type Type string
+
+// Entity gives the part of the name before the first dot.
+func (t Type) Entity() string {
+	entity, _, _ := strings.Cut(string(t), ".")
+	return entity
+}
+
+// Row declares one event: everything that is known of it stands here, and
+// decoding, subjects, schemas and documentation are derived from it.
+type Row struct {
+	Type      Type
+	Version   int    // of its data; older ones are upcast on read
+	Doc       string // one sentence
+	Transient bool   // transport only: never in the log (chunk.emitted)
+
+	schema string // of its data as it is now
+	new    func() any
+	decode func(jsontext.Value) (any, error)
+	olds   []Upcast
+}
+
+// Upcast makes the data of version From into that of version From+1.
+type Upcast struct {
+	From int
+	Doc  string
+	Make func(jsontext.Value) (jsontext.Value, error)
+}
+
+// New gives a zero value of the event's Go type.
+func (r Row) New() any { return r.new() }
+
+// Entity gives the entity that the event is about.
+func (r Row) Entity() string { return r.Type.Entity() }
+
+// Schema gives the name of the schema of the event's data, which is what the
+// attribute dataschema holds.
+func (r Row) Schema() string { return r.schema }
+
+// Upcasts lists how older versions are read.
+func (r Row) Upcasts() []Upcast { return r.olds }
+
+func row[T any](t Type, version int, doc string, olds ...Upcast) Row {
+	return Row{
+		Type: t, Version: version, Doc: doc, olds: olds, schema: schemaName(t, version),
+		new: func() any { return *new(T) },
+		decode: func(raw jsontext.Value) (any, error) {
+			var v T
+			err := json.Unmarshal(raw, &v)
+			return v, err
+		},
+	}
+}
+
+func transient(r Row) Row {
+	r.Transient = true
+	return r
+}
+
+// Catalog lists every event, family by family, in a fixed order.
+func Catalog() []Row {
+	return slices.Concat(
+		threadEvents(), contextEvents(), itemEvents(), executionEvents(), stepEvents(), partEvents(), chunkEvents(),
+		historyEvents(), profileEvents(), relationshipEvents(), queueEvents(), keyEvents(), fileEvents(), effectEvents(),
+		approvalEvents(), runEvents(), traceEvents(), tenantEvents(), lifecycleEvents(),
+	)
+}
+
+// registry finds rows by name. It is built once and never changed.
+type registry map[Type]*Row
+
+// rows is the catalog by name.
+var rows = newRegistry(Catalog())
+
+// newRegistry refuses a catalog that contradicts itself: that is a mistake in
+// this package, found by the first run of any test.
+func newRegistry(list []Row) registry {
+	reg := make(registry, len(list))
+	for i := range list {
+		r := &list[i]
+		if _, twice := reg[r.Type]; twice {
+			panic(fmt.Sprintf("events: %s is declared twice", r.Type))
+		}
+		if len(r.olds) != r.Version-1 {
+			panic(fmt.Sprintf("events: %s is at version %d and reads %d older ones", r.Type, r.Version, len(r.olds)))
+		}
+		reg[r.Type] = r
+	}
+	return reg
+}
+
+// Lookup finds the row of an event.
+func Lookup(t Type) (Row, bool) {
+	r, ok := rows[t]
+	if !ok {
+		return Row{}, false
+	}
+	return *r, true
+}
+
+// Unknown is the data of an event that this version of Skein does not know, by
+// name or by version. Its bytes are kept (EK-173).
+type Unknown struct {
+	Schema string
+	Raw    jsontext.Value
+	Reason string
+}
+
+// decodeData reads an event's data by its schema's name, upcasting an older
+// version. What it does not know becomes Unknown; an error means that a known
+// event's data is broken.
+func decodeData(t Type, schema string, raw jsontext.Value) (any, error) {
+	r, ok := rows[t]
+	if !ok {
+		return Unknown{Schema: schema, Raw: raw, Reason: "unknown event type"}, nil
+	}
+	if schema == r.schema {
+		return r.decode(raw)
+	}
+	version, ok := schemaVersion(t, schema)
+	if !ok || version > r.Version {
+		return Unknown{Schema: schema, Raw: raw, Reason: "unknown version"}, nil
+	}
+	for _, up := range r.olds[version-1:] {
+		var err error
+		if raw, err = up.Make(raw); err != nil {
+			return nil, fmt.Errorf("upcast %s from version %d: %w", t, up.From, err)
+		}
+	}
+	return r.decode(raw)
+}
+
+const schemaPrefix = "urn:skein:event:"
+
+func schemaName(t Type, version int) string {
+	return schemaPrefix + string(t) + ":" + strconv.Itoa(version)
+}
+
+// schemaVersion reads the version out of a schema's name, written as
+// schemaName writes it.
+func schemaVersion(t Type, schema string) (int, bool) {
+	rest, ok := strings.CutPrefix(schema, schemaPrefix+string(t)+":")
+	n, err := strconv.Atoi(rest)
+	return n, ok && err == nil && n >= 1 && strconv.Itoa(n) == rest
+}

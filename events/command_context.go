@@ -1,0 +1,51 @@
+package events
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// CreateContext makes another context on a thread.
+type CreateContext struct {
+	ID      string         `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller brings one."`
+	Key     string         `json:"key,omitzero" schema:"pattern=key" doc:"Its name, unique in the thread."`
+	Content jsontext.Value `json:"content,omitzero" doc:"Its first content: any JSON."`
+}
+
+// ResolveContext finds the context of a key, or makes it; without a key, the
+// default context (EK-110).
+type ResolveContext struct {
+	Key string `json:"key,omitzero" schema:"pattern=key" doc:"The context's name in the thread."`
+}
+
+// SetContextStatus moves a context's machine (EK 5.2).
+type SetContextStatus struct {
+	ContextID string        `json:"contextId,omitzero" schema:"pattern=id" doc:"The context; the default one if absent."`
+	To        ContextStatus `json:"to" schema:"required" doc:"The state to move to."`
+}
+
+// SetContext replaces or patches a context's content: exactly one of the two.
+type SetContext struct {
+	ContextID string         `json:"contextId,omitzero" schema:"pattern=id" doc:"The context; the default one if absent."`
+	Content   jsontext.Value `json:"content,omitzero" doc:"The whole new content: any JSON."`
+	Patch     jsontext.Value `json:"patch,omitzero" doc:"A JSON Merge Patch (RFC 7396) of it."`
+}
+
+// Check holds what no single field says.
+func (c SetContext) Check() error {
+	if (c.Content == nil) == (c.Patch == nil) {
+		return Invalid("", "exactly one of content and patch is needed")
+	}
+	return nil
+}
+
+// Constraint says the same as Check in JSON Schema.
+func (SetContext) Constraint() string {
+	return `{"oneOf":[{"required":["content"]},{"required":["patch"]}]}`
+}
+
+func contextCommands() []Command {
+	return []Command{
+		command[CreateContext]("context.create", "Makes another context on a thread.", ContextCreatedType),
+		command[ResolveContext]("context.resolve", "Finds the context of a key, or makes it.", ContextResolvedType, ContextCreatedType),
+		command[SetContextStatus]("context.status", "Moves a context's machine.", ContextStatusChangedType),
+		command[SetContext]("context.set", "Replaces or patches a context's content.", StateChangedType),
+	}
+}

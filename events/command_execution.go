@@ -1,0 +1,58 @@
+package events
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// CreateExecution begins an execution (EK-112).
+type CreateExecution struct {
+	ID             string `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller brings one."`
+	ContextID      string `json:"contextId,omitzero" schema:"pattern=id" doc:"The context; the trigger item's if absent."`
+	TriggerItemID  string `json:"triggerItemId" schema:"required,pattern=id" doc:"The item that it answers, which must be there."`
+	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"The id of the item that it writes; allotted if absent."`
+	WorkflowRunID  string `json:"workflowRunId,omitzero" schema:"maxLength=256" doc:"The id of the durable run behind it."`
+}
+
+// SetExecutionStatus moves an execution's machine (EK 5.3).
+type SetExecutionStatus struct {
+	ExecutionID string          `json:"executionId" schema:"required,pattern=id" doc:"The execution."`
+	To          ExecutionStatus `json:"to" schema:"required" doc:"The state to move to."`
+	ErrorText   string          `json:"errorText,omitzero" schema:"maxLength=65536" doc:"Why it failed."`
+}
+
+// CreateStep begins a step of an execution (EK-113).
+type CreateStep struct {
+	ID          string `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller brings one."`
+	ExecutionID string `json:"executionId" schema:"required,pattern=id" doc:"The execution."`
+	Iteration   *Int   `json:"iteration,omitzero" schema:"minimum=0" doc:"Its place in the execution; the next one if absent."`
+	EventID     string `json:"eventId,omitzero" schema:"pattern=id" doc:"The id of the item that the step writes; the reaction item's if absent."`
+}
+
+// SetStepStatus moves a step's machine and records what came of it (EK-117).
+type SetStepStatus struct {
+	StepID               string         `json:"stepId" schema:"required,pattern=id" doc:"The step."`
+	ExecutionID          string         `json:"executionId,omitzero" schema:"pattern=id" doc:"The step's execution; checked if given."`
+	To                   StepStatus     `json:"to" schema:"required" doc:"The state to move to."`
+	ToolCalls            jsontext.Value `json:"toolCalls,omitzero" doc:"The calls that the reactor asked for."`
+	ToolExecutionResults jsontext.Value `json:"toolExecutionResults,omitzero" doc:"What the tools answered."`
+	ContinueLoop         *bool          `json:"continueLoop,omitzero" doc:"Whether another step follows."`
+	ErrorText            string         `json:"errorText,omitzero" schema:"maxLength=65536" doc:"Why it failed."`
+}
+
+// PutPart creates or replaces a part of a step (EK-73, EK-114).
+type PutPart struct {
+	StepID      string         `json:"stepId" schema:"required,pattern=id" doc:"The step."`
+	ExecutionID string         `json:"executionId,omitzero" schema:"pattern=id" doc:"The step's execution; checked if given."`
+	Idx         *Int           `json:"idx" schema:"required,minimum=0,maximum=99999" doc:"The part's place in the step, from 0."`
+	Key         string         `json:"key,omitzero" schema:"pattern=partKey" doc:"stepId:idx; checked if given."`
+	Type        string         `json:"type,omitzero" schema:"maxLength=128" doc:"What kind of part it is."`
+	Part        jsontext.Value `json:"part,omitzero" doc:"The part itself: any JSON, kept as it came."`
+}
+
+func executionCommands() []Command {
+	return []Command{
+		command[CreateExecution]("execution.create", "Begins an execution.", ExecutionCreatedType),
+		command[SetExecutionStatus]("execution.status", "Moves an execution's machine.", ExecutionStatusChangedType),
+		command[CreateStep]("step.create", "Begins a step of an execution.", StepCreatedType),
+		command[SetStepStatus]("step.status", "Moves a step's machine.", StepStatusChangedType),
+		command[PutPart]("part.put", "Creates or replaces a part of a step.", PartCreatedType, PartUpdatedType),
+	}
+}

@@ -1,0 +1,94 @@
+package events
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// CreateItem adds an item to a context of a thread.
+type CreateItem struct {
+	ContextID string  `json:"contextId,omitzero" schema:"pattern=id" doc:"The context; the default one if absent."`
+	Item      NewItem `json:"item" schema:"required" doc:"The item."`
+}
+
+// NewItem is an item as a caller gives it. What its content must be depends on
+// its type; see Check.
+type NewItem struct {
+	ID           string         `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller brings one."`
+	Type         ItemType       `json:"type" schema:"required" doc:"What kind of item it is."`
+	Role         Role           `json:"role,omitzero" doc:"Who speaks; a message needs it, others have none."`
+	Status       ItemStatus     `json:"status,omitzero" doc:"Its first state; stored if absent."`
+	Channel      Channel        `json:"channel,omitzero" doc:"By which way it came."`
+	Content      jsontext.Value `json:"content,omitzero" doc:"A message's list of parts; {callId, name, arguments}; {callId, output, isError?}; {itemId}."`
+	CreatedAt    string         `json:"createdAt,omitzero" schema:"pattern=time" doc:"When it was made, where that is not now."`
+	ParentItemID string         `json:"parentItemId,omitzero" schema:"pattern=id" doc:"The item it was made for."`
+	Depth        *Int           `json:"depth,omitzero" schema:"minimum=0,maximum=1000" doc:"Its nesting; 0 is the conversation itself."`
+	Silent       bool           `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
+	Metadata     jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
+}
+
+// Check holds what no single field says: a message has a role and a list of
+// parts (EK-40, EK-41); the other kinds have no role, and content of their own
+// form (EK-38).
+func (i NewItem) Check() error {
+	switch i.Type {
+	case Message:
+		if i.Role == "" {
+			return Invalid("/role", "a message needs a role")
+		}
+		return checkParts(i.Content)
+	case ActionExecute:
+		return i.other(func() error { return checkFields[actionExecute](i.Content) })
+	case ActionResult:
+		return i.other(func() error { return checkFields[actionResult](i.Content) })
+	case ItemReference:
+		return i.other(func() error { return checkFields[itemReference](i.Content) })
+	}
+	return nil
+}
+
+func (i NewItem) other(check func() error) error {
+	if i.Role != "" {
+		return Invalid("/role", "only a message has a role")
+	}
+	return check()
+}
+
+// Constraint says the same as Check in JSON Schema.
+func (NewItem) Constraint() string {
+	other := func(t ItemType, content string) string {
+		return `{"if":{"properties":{"type":{"const":"` + string(t) + `"}},"required":["type"]},` +
+			`"then":{"properties":{"role":{"enum":["",null]},"content":` + content + `},"required":["content"]}}`
+	}
+	return `{"allOf":[` +
+		`{"if":{"properties":{"type":{"const":"message"}},"required":["type"]},` +
+		`"then":{"properties":{"role":{"type":"string","minLength":1},"content":` + partsSchema + `},"required":["role","content"]}},` +
+		other(ActionExecute, actionExecuteSchema) + `,` +
+		other(ActionResult, actionResultSchema) + `,` +
+		other(ItemReference, itemReferenceSchema) + `]}`
+}
+
+// SetItemStatus moves an item's machine (EK 5.5).
+type SetItemStatus struct {
+	ItemID string     `json:"itemId" schema:"required,pattern=id" doc:"The item."`
+	To     ItemStatus `json:"to" schema:"required" doc:"The state to move to."`
+}
+
+// EditMessage changes what an item shows: at least one field.
+type EditMessage struct {
+	ItemID   string         `json:"itemId" schema:"required,pattern=id" doc:"The item."`
+	Content  jsontext.Value `json:"content,omitzero" doc:"The whole new content."`
+	Metadata jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"Fields to set in the metadata; those not named stay."`
+	Silent   *bool          `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
+}
+
+// DeleteMessage hides an item from every view.
+type DeleteMessage struct {
+	ItemID string `json:"itemId" schema:"required,pattern=id" doc:"The item."`
+}
+
+func itemCommands() []Command {
+	return []Command{
+		command[CreateItem]("item.create", "Adds an item to a context.", ItemCreatedType),
+		command[SetItemStatus]("item.status", "Moves an item's machine.", ItemStatusChangedType),
+		command[EditMessage]("message.edit", "Changes what an item shows.", MessageEditedType),
+		command[DeleteMessage]("message.delete", "Hides an item from every view.", MessageDeletedType),
+	}
+}

@@ -1,0 +1,88 @@
+package events
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// CreateThread asks for a new thread (thread.create), or for the thread of a
+// key, made if absent (thread.resolve, where the key is required).
+type CreateThread struct {
+	Key          string         `json:"key,omitzero" schema:"pattern=key" doc:"The public name, unique in the tenant."`
+	AgentID      string         `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent in charge."`
+	UserID       string         `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to."`
+	Title        string         `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
+	Metadata     jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
+	Env          jsontext.Value `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
+	Context      jsontext.Value `json:"context,omitzero" doc:"The first content of the default context: any JSON."`
+	MainThreadID string         `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for."`
+}
+
+// ResolveThread asks for the thread of a key, made if absent.
+type ResolveThread struct {
+	Key          string         `json:"key" schema:"required,pattern=key" doc:"The public name, unique in the tenant."`
+	AgentID      string         `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent in charge, if it is made."`
+	UserID       string         `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to, if it is made."`
+	Title        string         `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists, if it is made."`
+	Metadata     jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields, if it is made."`
+	Env          jsontext.Value `json:"env,omitzero" schema:"object" doc:"What is known of the workspace, if it is made."`
+	Context      jsontext.Value `json:"context,omitzero" doc:"The first content of the default context, if it is made: any JSON."`
+	MainThreadID string         `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for, if it is made."`
+}
+
+// SetThreadStatus moves the thread's machine (EK 5.1).
+type SetThreadStatus struct {
+	To     ThreadStatus `json:"to" schema:"required" doc:"The state to move to."`
+	Reason string       `json:"reason,omitzero" schema:"maxLength=1024" doc:"Why."`
+}
+
+// UpdateThread changes what describes a thread: at least one field. An empty
+// text clears it.
+type UpdateThread struct {
+	Title           *string        `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
+	Archived        *bool          `json:"archived,omitzero" doc:"Hidden from the main list."`
+	Draft           *string        `json:"draft,omitzero" schema:"maxLength=65536" doc:"An unsent message."`
+	AutoSubmitDraft *bool          `json:"autoSubmitDraft,omitzero" doc:"The draft is to send itself."`
+	AgentMode       *string        `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The agent's mode."`
+	MaxTokens       *Int           `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on output tokens."`
+	UserID          *string        `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to."`
+	Metadata        jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields, all of them."`
+	Env             jsontext.Value `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
+}
+
+// DeleteThread deletes a thread for good.
+type DeleteThread struct {
+	Purge bool `json:"purge,omitzero" doc:"Also erase its events; the tombstone stays."`
+}
+
+// CommitThread does several commands in one atomic commit, or none of them.
+type CommitThread struct {
+	Commands []SubCommand `json:"commands" schema:"required,minItems=1,maxItems=200" doc:"The commands, in order. Each sees what those before it did."`
+}
+
+// SubCommand is one command of a thread.commit.
+type SubCommand struct {
+	Command string         `json:"command" schema:"required,pattern=name" doc:"The command, noun.verb."`
+	Data    jsontext.Value `json:"data,omitzero" schema:"object" doc:"What it takes."`
+}
+
+// FinishThread records that a react is over, once for each execution.
+type FinishThread struct {
+	ExecutionID string `json:"executionId" schema:"required,pattern=id" doc:"The execution, which must have ended."`
+	Reason      string `json:"reason,omitzero" schema:"maxLength=1024" doc:"Why."`
+}
+
+func threadCommands() []Command {
+	create := command[CreateThread]("thread.create", "Makes a thread with its default context.", ThreadCreatedType, ContextCreatedType, KeyClaimedType)
+	create.Creates = true
+	resolve := command[ResolveThread]("thread.resolve", "Finds the thread of a key, or makes it.", ThreadResolvedType, ThreadCreatedType, ContextCreatedType, KeyClaimedType)
+	resolve.Creates, resolve.Single = true, true
+	remove := command[DeleteThread]("thread.delete", "Deletes a thread for good.", LifecycleDeletedType, KeyReleasedType)
+	remove.Single = true
+	commit := command[CommitThread]("thread.commit", "Does several commands in one atomic commit, or none.")
+	commit.Creates, commit.Single = true, true
+	return []Command{
+		create, resolve,
+		command[SetThreadStatus]("thread.status", "Moves the thread's machine.", ThreadStatusChangedType),
+		command[UpdateThread]("thread.update", "Changes what describes a thread.", ProfileChangedType),
+		command[FinishThread]("thread.finish", "Records that a react is over.", ThreadFinishedType),
+		remove, commit,
+	}
+}

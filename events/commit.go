@@ -1,0 +1,177 @@
+package events
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Commit is all events of one command on one aggregate: one message of the
+// log, and so atomic by construction. (Several commands that waited for the
+// same thread may share one; each keeps its own events in it.)
+type Commit struct {
+	Tenant  string
+	Thread  string // the aggregate
+	Seq     uint64 // in the log; 0 before it is stored
+	Version int64  // the aggregate's version after it
+	Chain   string // hex of the digest of the chain up to and with it
+	Events  []Event
+	Body    []byte // a CloudEvents JSON batch, as stored
+}
+
+// NewCommit encodes events, which are of one aggregate and follow one another,
+// after the commit whose chain is prev ("" for the first). What DecodeCommit
+// would refuse is refused here, before it is in the log for ever.
+func NewCommit(prev string, events []Event) (*Commit, error) {
+	if len(events) == 0 {
+		return nil, errors.New("a commit has at least one event")
+	}
+	body := make([]byte, 0, 896*len(events))
+	body = append(body, '[')
+	for i := range events {
+		if r, ok := rows[events[i].Type]; ok && r.Transient {
+			return nil, fmt.Errorf("%s never enters the log", r.Type)
+		}
+		if i > 0 {
+			body = append(body, ',')
+		}
+		var err error
+		if body, err = events[i].Append(body); err != nil {
+			return nil, err
+		}
+	}
+	body = append(body, ']')
+	last := &events[len(events)-1]
+	c := &Commit{
+		Tenant: last.Tenant, Thread: last.ThreadID, Version: last.Version,
+		Chain: Chain(prev, body), Events: events, Body: body,
+	}
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Chain gives hex(SHA-256(previous || body)): who alters, drops or reorders a
+// commit of an aggregate breaks its chain.
+func Chain(previous string, body []byte) string {
+	h := sha256.New()
+	before := make([]byte, 0, 2*sha256.Size)
+	h.Write(append(before, previous...))
+	h.Write(body)
+	var sum [sha256.Size]byte
+	return hex.EncodeToString(h.Sum(sum[:0]))
+}
+
+// First gives the aggregate's version before the commit.
+func (c *Commit) First() int64 { return c.Version - int64(len(c.Events)) }
+
+// BrokenError says that a commit of the log cannot be read. The commit's bytes
+// are as they were; `skein audit verify` names it too.
+type BrokenError struct {
+	Tenant, Thread string
+	Seq            uint64
+	Cause          error
+}
+
+func (e *BrokenError) Error() string {
+	return fmt.Sprintf("commit %d of %s/%s cannot be read: %v", e.Seq, e.Tenant, e.Thread, e.Cause)
+}
+
+func (e *BrokenError) Unwrap() error { return e.Cause }
+
+// DecodeCommit reads a message of the log. tenant and thread come from its
+// subject, version and chain from its headers; the events must agree with
+// them. The error is a *BrokenError.
+func DecodeCommit(tenant, thread string, seq uint64, version int64, chain string, body []byte) (*Commit, error) {
+	c := &Commit{Tenant: tenant, Thread: thread, Seq: seq, Version: version, Chain: chain, Body: body}
+	if err := c.decode(); err != nil {
+		return nil, &BrokenError{Tenant: tenant, Thread: thread, Seq: seq, Cause: err}
+	}
+	return c, nil
+}
+
+func (c *Commit) decode() error {
+	if c.scan() {
+		return nil
+	}
+	return c.decodeAny()
+}
+
+// decodeAny reads a batch in any layout that JSON allows. It has the last word.
+func (c *Commit) decodeAny() error {
+	raws, err := splitBatch(c.Body)
+	if err != nil {
+		return err
+	}
+	c.Events = make([]Event, len(raws))
+	for i, raw := range raws {
+		if c.Events[i], err = decodeEvent(raw); err != nil {
+			return err
+		}
+	}
+	return c.check()
+}
+
+// scan reads a batch as NewCommit writes it, and reports whether it was one.
+func (c *Commit) scan() bool {
+	s := scanner{b: c.Body, last: &Event{}}
+	if plain(c.Tenant) && plain(c.Thread) {
+		s.last.Tenant, s.last.ThreadID = c.Tenant, c.Thread
+		s.source = "/" + c.Tenant + threadsPath + c.Thread
+	}
+	if !s.word("[") {
+		return false
+	}
+	c.Events = make([]Event, 0, 1+len(c.Body)/640)
+	for {
+		from := s.at
+		c.Events = append(c.Events, Event{})
+		e := &c.Events[len(c.Events)-1]
+		if s.event(e) {
+			s.advance(e)
+		} else { // one odd event does not make the others slow
+			s.at = from
+			if !s.object() {
+				return false
+			}
+			var err error
+			if *e, err = decodeEvent(s.b[from:s.at:s.at]); err != nil {
+				return false
+			}
+		}
+		if !s.word(",") {
+			return s.word("]") && s.at == len(s.b) && c.check() == nil
+		}
+	}
+}
+
+// check says whether the events are of the aggregate and lead up to its version.
+func (c *Commit) check() error {
+	for i := range c.Events {
+		e := &c.Events[i]
+		if e.Tenant != c.Tenant || e.ThreadID != c.Thread {
+			return fmt.Errorf("event %s is of %s/%s", clip(e.ID), clip(e.Tenant), clip(e.ThreadID))
+		}
+		if want := c.First() + int64(i) + 1; e.Version != want {
+			return fmt.Errorf("event %s has version %d, not %d", clip(e.ID), e.Version, want)
+		}
+	}
+	return nil
+}
+
+// splitBatch gives the elements of a JSON array in any layout.
+func splitBatch(body []byte) ([]jsontext.Value, error) {
+	var raws []jsontext.Value
+	if err := json.Unmarshal(body, &raws); err != nil {
+		return nil, fmt.Errorf("%w batch: %w", errEnvelope, err)
+	}
+	if len(raws) == 0 {
+		return nil, fmt.Errorf("%w batch: it is empty", errEnvelope)
+	}
+	return raws, nil
+}

@@ -1,0 +1,187 @@
+package events
+
+import (
+	"errors"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Part types whose shape EK 4.4 fixes. Any other type is an extension: it is
+// kept as it came (EK-107, EK-108, EK-173).
+const (
+	InputText  = "input_text"
+	OutputText = "output_text"
+	Reasoning  = "reasoning"
+	Refusal    = "refusal"
+)
+
+// partTypeMax is how long the type of a part may be, in letters.
+const partTypeMax = 128
+
+// partsSchema is checkParts as a JSON Schema.
+const partsSchema = `{"type":"array","items":{"type":"object","properties":{"type":{"type":"string","minLength":1,"maxLength":128}},"required":["type"],"allOf":[` +
+	`{"if":{"properties":{"type":{"enum":["input_text","output_text"]}},"required":["type"]},"then":{"properties":{"text":{"type":"string"}},"required":["text"]}},` +
+	`{"if":{"properties":{"type":{"const":"refusal"}},"required":["type"]},"then":{"properties":{"refusal":{"type":"string"}},"required":["refusal"]}}]}}`
+
+// checkParts says whether raw is a message's content: a list of objects with a
+// type; text and refusals have their text.
+func checkParts(raw jsontext.Value) error {
+	if raw.Kind() != '[' {
+		return Invalid("/content", "a message's content is a list of parts")
+	}
+	var invalid *Error
+	if err := json.Unmarshal(raw, &partList{}); errors.As(err, &invalid) {
+		return invalid
+	} else if err != nil {
+		return Invalid("/content", "%w", err)
+	}
+	return nil
+}
+
+// partList checks the parts as they pass by and keeps none: a message may hold
+// many, and each of them is checked on every write.
+type partList struct{}
+
+func (*partList) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	for i := 0; dec.PeekKind() != ']'; i++ {
+		if err := checkPart(dec); err != nil {
+			var invalid *Error
+			if errors.As(err, &invalid) {
+				invalid.Details.Path = "/content/" + strconv.Itoa(i) + invalid.Details.Path
+			}
+			return err
+		}
+	}
+	_, err := dec.ReadToken()
+	return err
+}
+
+func checkPart(dec *jsontext.Decoder) error {
+	if kind := dec.PeekKind(); kind != '{' && kind != 0 {
+		return Invalid("", "a part is an object")
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	var buf [partTypeMax * utf8.UTFMax]byte
+	name, text, refusal := buf[:0], jsontext.Kind(0), jsontext.Kind(0)
+	for dec.PeekKind() != '}' {
+		quoted, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		var scratch [16]byte
+		member, _ := jsontext.AppendUnquote(scratch[:0], quoted) // the decoder has checked it
+		kind := dec.PeekKind()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		switch string(member) {
+		case "type":
+			if kind == '"' {
+				name, _ = jsontext.AppendUnquote(buf[:0], value)
+			}
+		case "text":
+			text = kind
+		case "refusal":
+			refusal = kind
+		}
+	}
+	switch {
+	case len(name) == 0 || utf8.RuneCount(name) > partTypeMax:
+		return Invalid("/type", "a part has a type of 1 to %d letters", partTypeMax)
+	case (string(name) == InputText || string(name) == OutputText) && text != '"':
+		return Invalid("/text", "%s has a text", name)
+	case string(name) == Refusal && refusal != '"':
+		return Invalid("/refusal", "%s has a refusal", name)
+	}
+	_, err := dec.ReadToken()
+	return err
+}
+
+// The contents of items that are not messages (EK-38).
+type (
+	actionExecute struct {
+		CallID    jsontext.Value `json:"callId"`
+		Name      jsontext.Value `json:"name"`
+		Arguments jsontext.Value `json:"arguments"`
+	}
+	actionResult struct {
+		CallID  jsontext.Value `json:"callId"`
+		Output  jsontext.Value `json:"output"`
+		IsError jsontext.Value `json:"isError"`
+	}
+	itemReference struct {
+		ItemID jsontext.Value `json:"itemId"`
+	}
+)
+
+const (
+	textSchema          = `{"type":"string","minLength":1,"maxLength":256}`
+	actionExecuteSchema = `{"type":"object","additionalProperties":false,"properties":{"callId":` + textSchema + `,"name":` + textSchema + `,"arguments":true},"required":["callId","name","arguments"]}`
+	actionResultSchema  = `{"type":"object","additionalProperties":false,"properties":{"callId":` + textSchema + `,"output":true,"isError":{"type":"boolean"}},"required":["callId","output"]}`
+	itemReferenceSchema = `{"type":"object","additionalProperties":false,"properties":{"itemId":` + textSchema + `},"required":["itemId"]}`
+)
+
+func (c actionExecute) check() error {
+	if err := checkText("/content/callId", c.CallID); err != nil {
+		return err
+	}
+	if c.Arguments == nil {
+		return Invalid("/content/arguments", "a call has arguments")
+	}
+	return checkText("/content/name", c.Name)
+}
+
+func (c actionResult) check() error {
+	if c.Output == nil {
+		return Invalid("/content/output", "a result has an output")
+	}
+	if k := c.IsError.Kind(); c.IsError != nil && k != 't' && k != 'f' {
+		return Invalid("/content/isError", "isError is true or false")
+	}
+	return checkText("/content/callId", c.CallID)
+}
+
+func (c itemReference) check() error { return checkText("/content/itemId", c.ItemID) }
+
+// checkFields reads a content strictly and checks its fields.
+func checkFields[T interface{ check() error }](raw jsontext.Value) error {
+	if raw.Kind() != '{' {
+		return Invalid("/content", "the content is an object")
+	}
+	var v T
+	err := json.Unmarshal(raw, &v, json.RejectUnknownMembers(true))
+	var semantic *json.SemanticError
+	switch {
+	case errors.Is(err, json.ErrUnknownName) && errors.As(err, &semantic):
+		return Invalid("/content"+string(semantic.JSONPointer), "there is no such field")
+	case err != nil:
+		return Invalid("/content", "%w", err)
+	}
+	return v.check()
+}
+
+func checkText(path string, raw jsontext.Value) error {
+	var s string
+	if raw.Kind() != '"' || json.Unmarshal(raw, &s) != nil || s == "" || utf8.RuneCountInString(s) > 256 {
+		return Invalid(path, "a text of 1 to 256 letters is needed")
+	}
+	return nil
+}
+
+// CheckContent says whether raw may be the content of an item of that kind.
+func CheckContent(t ItemType, raw jsontext.Value) error {
+	item := NewItem{Type: t, Content: raw}
+	if t == Message {
+		item.Role = User
+	}
+	return item.Check()
+}

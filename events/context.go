@@ -1,0 +1,55 @@
+package events
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// The events of a context (EK-133..EK-135), and of its content.
+const (
+	ContextCreatedType       Type = "context.created"
+	ContextResolvedType      Type = "context.resolved"
+	ContextStatusChangedType Type = "context.status.changed"
+	StateChangedType         Type = "state.changed"
+	StateClosedType          Type = "state.closed"
+)
+
+// ContextCreated says that a context was made on a thread.
+type ContextCreated struct {
+	ID      string         `json:"id" schema:"required,pattern=id" doc:"The context's id."`
+	Key     *string        `json:"key" schema:"required,nullable,pattern=key" doc:"Its name in the thread."`
+	Status  ContextStatus  `json:"status" schema:"required" doc:"Its first state."`
+	Default bool           `json:"default,omitzero" doc:"It is the thread's default context."`
+	Content jsontext.Value `json:"content" schema:"required" doc:"The state itself: any JSON, or null."`
+}
+
+// ContextResolved says that a context was found, or made, for what follows (EK-110).
+type ContextResolved struct {
+	Key     *string `json:"key" schema:"required,nullable,pattern=key" doc:"The key that was asked for; null for the default context."`
+	Created bool    `json:"created" schema:"required" doc:"The context was made by this command."`
+}
+
+// ContextStatusChanged says that the context's machine moved.
+type ContextStatusChanged struct {
+	From ContextStatus `json:"from" schema:"required" doc:"The state before."`
+	To   ContextStatus `json:"to" schema:"required" doc:"The state after."`
+}
+
+// StateChanged says that a context's content changed: to Content, or by Patch
+// (a JSON Merge Patch, RFC 7396). Exactly one of the two is there.
+type StateChanged struct {
+	Content jsontext.Value `json:"content,omitzero" doc:"The whole new content."`
+	Patch   jsontext.Value `json:"patch,omitzero" doc:"What changed, as a JSON Merge Patch."`
+}
+
+// StateClosed says that one life of a key-value state is over (C-4).
+type StateClosed struct {
+	Reason string `json:"reason,omitzero" schema:"maxLength=1024" doc:"expired or destroyed."`
+}
+
+func contextEvents() []Row {
+	return []Row{
+		row[ContextCreated](ContextCreatedType, 1, "A context was made on a thread."),
+		row[ContextResolved](ContextResolvedType, 1, "A context was found, or made, for what follows."),
+		row[ContextStatusChanged](ContextStatusChangedType, 1, "The context's machine moved."),
+		row[StateChanged](StateChangedType, 1, "A context's content changed."),
+		row[StateClosed](StateClosedType, 1, "One life of a key-value state is over."),
+	}
+}

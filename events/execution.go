@@ -1,0 +1,32 @@
+package events
+
+// The events of an execution (EK-139, EK-140).
+const (
+	ExecutionCreatedType       Type = "execution.created"
+	ExecutionStatusChangedType Type = "execution.status.changed"
+)
+
+// ExecutionCreated says that a react began. The reaction item's id is allotted
+// here; the item follows (C-42).
+type ExecutionCreated struct {
+	ID             string          `json:"id" schema:"required,pattern=id" doc:"The execution's id."`
+	ContextID      string          `json:"contextId" schema:"required,pattern=id" doc:"The context it works in."`
+	TriggerItemID  string          `json:"triggerItemId" schema:"required,pattern=id" doc:"The item that it answers."`
+	ReactionItemID string          `json:"reactionItemId" schema:"required,pattern=id" doc:"The item that it writes."`
+	WorkflowRunID  string          `json:"workflowRunId,omitzero" schema:"maxLength=256" doc:"The id of the durable run behind it."`
+	Status         ExecutionStatus `json:"status" schema:"required" doc:"Its first state."`
+}
+
+// ExecutionStatusChanged says that the execution's machine moved.
+type ExecutionStatusChanged struct {
+	From      ExecutionStatus `json:"from" schema:"required" doc:"The state before."`
+	To        ExecutionStatus `json:"to" schema:"required" doc:"The state after."`
+	ErrorText string          `json:"errorText,omitzero" schema:"maxLength=65536" doc:"Why it failed."`
+}
+
+func executionEvents() []Row {
+	return []Row{
+		row[ExecutionCreated](ExecutionCreatedType, 1, "An execution began."),
+		row[ExecutionStatusChanged](ExecutionStatusChangedType, 1, "The execution's machine moved."),
+	}
+}

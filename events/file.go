@@ -1,0 +1,48 @@
+package events
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// The events of a thread's files.
+const (
+	FileWrittenType      Type = "file.written"
+	FileDeletedType      Type = "file.deleted"
+	DirectoryCreatedType Type = "directory.created"
+	DirectoryRemovedType Type = "directory.removed"
+)
+
+// FileWritten says that a path holds new content, which lies in the object
+// store under its digest.
+type FileWritten struct {
+	Path     string         `json:"path" schema:"required,maxLength=4096" doc:"The path in the thread, from its root."`
+	MimeType string         `json:"mimeType" schema:"required,maxLength=256" doc:"What it holds."`
+	Size     int64          `json:"size" schema:"required,minimum=0" doc:"Bytes."`
+	Digest   string         `json:"digest,omitzero" schema:"maxLength=128" doc:"SHA-256 of the content, in hex; absent for an external file."`
+	External string         `json:"external,omitzero" schema:"maxLength=4096" doc:"Where an external file lies."`
+	Width    int64          `json:"width,omitzero" schema:"minimum=0" doc:"Pixels, of an image."`
+	Height   int64          `json:"height,omitzero" schema:"minimum=0" doc:"Pixels, of an image."`
+	Metadata jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
+}
+
+// FileDeleted says that a path holds nothing any more.
+type FileDeleted struct {
+	Path string `json:"path" schema:"required,maxLength=4096" doc:"The path in the thread, from its root."`
+}
+
+// DirectoryCreated says that a directory was made.
+type DirectoryCreated struct {
+	Path string `json:"path" schema:"required,maxLength=4096" doc:"The path in the thread, from its root."`
+}
+
+// DirectoryRemoved says that an empty directory was removed.
+type DirectoryRemoved struct {
+	Path string `json:"path" schema:"required,maxLength=4096" doc:"The path in the thread, from its root."`
+}
+
+func fileEvents() []Row {
+	return []Row{
+		row[FileWritten](FileWrittenType, 1, "A path holds new content."),
+		row[FileDeleted](FileDeletedType, 1, "A path holds nothing any more."),
+		row[DirectoryCreated](DirectoryCreatedType, 1, "A directory was made."),
+		row[DirectoryRemoved](DirectoryRemovedType, 1, "An empty directory was removed."),
+	}
+}

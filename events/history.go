@@ -1,0 +1,38 @@
+package events
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// The events that change what views of items show (C-7).
+const (
+	MessageEditedType    Type = "message.edited"
+	MessageDeletedType   Type = "message.deleted"
+	HistoryTruncatedType Type = "history.truncated"
+)
+
+// MessageEdited says that an item's content, metadata or visibility was
+// changed. Its status is left alone, and so are the parts of its step.
+type MessageEdited struct {
+	Content  jsontext.Value `json:"content,omitzero" doc:"The whole new content."`
+	Metadata jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"Fields to set in the metadata; those not named stay."`
+	Silent   *bool          `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
+}
+
+// MessageDeleted says that an item is hidden from every view.
+type MessageDeleted struct {
+	ContextID string   `json:"contextId" schema:"required,pattern=id" doc:"The context it belonged to."`
+	Type      ItemType `json:"type" schema:"required" doc:"What kind of item it was."`
+	Index     int64    `json:"index" schema:"required,minimum=0" doc:"Its place in the thread."`
+}
+
+// HistoryTruncated says that the items from one place on are hidden.
+type HistoryTruncated struct {
+	FromIndex int64 `json:"fromIndex" schema:"required,minimum=0" doc:"The first place that is hidden."`
+}
+
+func historyEvents() []Row {
+	return []Row{
+		row[MessageEdited](MessageEditedType, 1, "An item's content, metadata or visibility was changed."),
+		row[MessageDeleted](MessageDeletedType, 1, "An item was hidden from every view."),
+		row[HistoryTruncated](HistoryTruncatedType, 1, "The items from one place on were hidden."),
+	}
+}

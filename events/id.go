@@ -1,0 +1,182 @@
+package events
+
+import (
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// Named patterns of ids and names. A `schema:"pattern=..."` tag names one of
+// them, so that the JSON Schemas and the checks in Go cannot differ.
+const (
+	PatternTenant    = "tenant"
+	PatternThread    = "thread"
+	PatternThreadRef = "threadRef"
+	PatternID        = "id"
+	PatternKey       = "key"
+	PatternCommandID = "commandId"
+	PatternPartKey   = "partKey"
+	PatternTime      = "time"
+	PatternName      = "name"
+)
+
+const (
+	threadExpr = `T-[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}|thrd_[A-Za-z0-9]{27,59}`
+	idExpr     = `[A-Za-z0-9][A-Za-z0-9_-]{0,63}`
+	keyExpr    = `[^\x00-\x1f\x7f]{1,256}`
+	timeExpr   = `[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z`
+)
+
+var (
+	tenantPattern    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+	threadPattern    = regexp.MustCompile(`^(` + threadExpr + `)$`)
+	threadRefPattern = regexp.MustCompile(`^(` + threadExpr + `|key:` + keyExpr + `)$`)
+	idPattern        = regexp.MustCompile(`^` + idExpr + `$`)
+	keyPattern       = regexp.MustCompile(`^` + keyExpr + `$`)
+	commandIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$`)
+	partKeyPattern   = regexp.MustCompile(`^` + idExpr + `:(0|[1-9][0-9]{0,8})$`)
+	timePattern      = regexp.MustCompile(`^` + timeExpr + `$`)
+	namePattern      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,127}$`)
+)
+
+// Pattern returns the compiled pattern of that name, or nil if there is none.
+func Pattern(name string) *regexp.Regexp {
+	switch name {
+	case PatternTenant:
+		return tenantPattern
+	case PatternThread:
+		return threadPattern
+	case PatternThreadRef:
+		return threadRefPattern
+	case PatternID:
+		return idPattern
+	case PatternKey:
+		return keyPattern
+	case PatternCommandID:
+		return commandIDPattern
+	case PatternPartKey:
+		return partKeyPattern
+	case PatternTime:
+		return timePattern
+	case PatternName:
+		return namePattern
+	}
+	return nil
+}
+
+// ValidTenant reports whether s may name a tenant: 1 to 64 letters, digits,
+// dashes and underscores, so that it is always one subject token (EK-180).
+func ValidTenant(s string) bool { return tenantPattern.MatchString(s) }
+
+// ValidThreadID reports whether s is a thread's id: T-{uuid}, of any UUID
+// version, or thrd_ and 27 to 59 letters and digits (C-1, AM-5, AG-57).
+func ValidThreadID(s string) bool { return threadPattern.MatchString(s) }
+
+// ValidID reports whether s may be the id of a context, item, execution or step.
+func ValidID(s string) bool { return idPattern.MatchString(s) }
+
+// ValidKey reports whether s may be a thread's or a context's key.
+func ValidKey(s string) bool { return keyPattern.MatchString(s) }
+
+// Kinds of ids that Skein makes.
+const (
+	ContextPrefix   = "ctx_"
+	ItemPrefix      = "itm_"
+	ExecutionPrefix = "exe_"
+	StepPrefix      = "stp_"
+)
+
+// namespace is the UUIDv5 namespace of everything that Skein derives. Changing
+// it changes every derived id: never.
+var namespace = uuid.MustParse("6f1d3c52-9a0e-5b1c-8d55-5c6e2a7f0b31")
+
+// DeriveID gives the n-th id of a kind made by a command: a UUIDv7 whose time
+// is the command's and whose other bits are a digest of what it is derived
+// from, so that the same command at the same time makes the same ids.
+func DeriveID(prefix string, at Time, tenant, thread, commandID string, n int) string {
+	id := deriveV7(at, tenant, thread, commandID, prefix+strconv.Itoa(n))
+	out := make([]byte, 0, 64)
+	out = append(out, prefix...)
+	return string(hex.AppendEncode(out, id[:]))
+}
+
+// DeriveThreadID gives the id of the thread that a command makes where the
+// caller named none. It depends on the command's id alone, not on the time, so
+// that a repeated command finds the thread that it made the first time.
+func DeriveThreadID(tenant, commandID string) string {
+	return "T-" + uuid.NewSHA1(namespace, []byte("thread\x00"+tenant+"\x00"+commandID)).String()
+}
+
+// EventID gives the id of the n-th event of a command on a thread: a UUIDv5.
+func EventID(tenant, thread, commandID string, n int) string {
+	name := make([]byte, 0, 512) // the longest names need less
+	name = append(name, namespace[:]...)
+	name = appendParts(name, tenant, thread, commandID)
+	name = append(name, 0)
+	name = strconv.AppendInt(name, int64(n), 10)
+	sum := sha1.Sum(name)
+	return asUUID([16]byte(sum[:16]), 5).String()
+}
+
+// asUUID sets the bits of a digest that make it a UUID of RFC 9562.
+func asUUID(id uuid.UUID, version byte) uuid.UUID {
+	id[6] = id[6]&0x0f | version<<4
+	id[8] = id[8]&0x3f | 0x80
+	return id
+}
+
+// appendParts joins what cannot hold a zero byte by zero bytes.
+func appendParts(b []byte, parts ...string) []byte {
+	for i, part := range parts {
+		if i > 0 {
+			b = append(b, 0)
+		}
+		b = append(b, part...)
+	}
+	return b
+}
+
+func deriveV7(at Time, parts ...string) uuid.UUID {
+	sum := sha256.Sum256(appendParts(make([]byte, 0, 512), parts...))
+	id := uuid.UUID(sum[:16])
+	ms := uint64(at) / 1000
+	for i := range 6 {
+		id[i] = byte(ms >> (40 - 8*i))
+	}
+	return asUUID(id, 7)
+}
+
+// KeyAggregate gives the name under which the claim of a thread's key stands
+// in the log: an aggregate of its own, beside the threads. The key's digest
+// stands for the key, which may hold what a subject may not.
+func KeyAggregate(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return "K-" + hex.EncodeToString(sum[:16])
+}
+
+// TenantAggregate is the aggregate of what belongs to a tenant and to none of
+// its threads, such as a refused command that named no thread.
+const TenantAggregate = "tenant"
+
+// IsThread reports whether the aggregate of a subject is a thread, and not a
+// key's claim or the tenant's own.
+func IsThread(aggregate string) bool {
+	return strings.HasPrefix(aggregate, "T-") || strings.HasPrefix(aggregate, "thrd_")
+}
+
+// PartKey gives a part's key, "stepId:idx" (EK-73).
+func PartKey(stepID string, idx int64) string { return stepID + ":" + strconv.FormatInt(idx, 10) }
+
+// ThreadRef splits what a request may say for a thread: an id, or "key:" and a
+// thread's key (C-2).
+func ThreadRef(s string) (id, key string) {
+	if k, ok := strings.CutPrefix(s, "key:"); ok {
+		return "", k
+	}
+	return s, ""
+}

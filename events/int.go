@@ -1,0 +1,104 @@
+package events
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxInt bounds whole numbers to what every JSON reader keeps exactly.
+const maxInt = 1<<53 - 1
+
+// Int is a whole number of a request. It reads what JSON Schema calls an
+// integer (also 1.0 and 1e2), up to 2^53-1 either way, and nothing else.
+type Int int64
+
+// MarshalJSONTo writes the number.
+func (n Int) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return enc.WriteToken(jsontext.Int(int64(n)))
+}
+
+// UnmarshalJSONFrom reads the number, or says that it is none.
+func (n *Int) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	raw, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	v, ok := ParseInt(raw)
+	if !ok {
+		return fmt.Errorf("%s is not a whole number up to 2^53-1", clip(raw))
+	}
+	*n = v
+	return nil
+}
+
+// ParseInt reads a JSON number as Int does. raw is one JSON value; false means
+// that it is no number, or not one that Int takes.
+func ParseInt(raw jsontext.Value) (Int, bool) {
+	if raw.Kind() != '0' {
+		return 0, false
+	}
+	var n Int
+	plain := len(raw) <= 15
+	for i, c := range raw {
+		switch {
+		case c >= '0' && c <= '9':
+			n = n*10 + Int(c-'0')
+		case i == 0 && c == '-':
+		default:
+			plain = false
+		}
+	}
+	if !plain {
+		return parseDecimal(raw)
+	}
+	if raw[0] == '-' {
+		n = -n
+	}
+	return n, true
+}
+
+// parseDecimal reads a number with a fraction, an exponent or many digits. It
+// works on the digits as they stand: a big number would cost 1e1000000 its
+// price.
+func parseDecimal(raw []byte) (Int, bool) {
+	negative := raw[0] == '-'
+	text, exponent, _ := strings.Cut(strings.ToLower(strings.TrimPrefix(string(raw), "-")), "e")
+	whole, fraction, _ := strings.Cut(text, ".")
+	digits := strings.TrimRight(whole+fraction, "0")
+	shift := len(whole) - len(digits) // zeros to add, before the exponent
+	digits = strings.TrimLeft(digits, "0")
+	if digits == "" {
+		return 0, true
+	}
+	if exponent != "" {
+		e, err := strconv.Atoi(exponent)
+		if err != nil || e > len(raw)+20 || e < -len(raw)-20 {
+			return 0, false // out of range, or a fraction: no digits here make up for it
+		}
+		shift += e
+	}
+	if shift < 0 || len(digits)+shift > 16 {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(digits+strings.Repeat("0", shift), 10, 64)
+	if err != nil || n > maxInt {
+		return 0, false
+	}
+	if negative {
+		n = -n
+	}
+	return Int(n), true
+}
+
+// clip shortens what is quoted in an error. It leaves no half a letter: an error
+// is also written into events, which hold no broken UTF-8.
+func clip[T ~string | ~[]byte](s T) string {
+	const most = 80
+	if len(s) <= most {
+		return string(s)
+	}
+	return strings.ToValidUTF8(string(s[:most]), "") + "..."
+}

@@ -1,0 +1,39 @@
+package events
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// The events of an item (EK-141, EK-142).
+const (
+	ItemCreatedType       Type = "item.created"
+	ItemStatusChangedType Type = "item.status.changed"
+)
+
+// ItemCreated says that an item was added to a context of the thread.
+type ItemCreated struct {
+	ID           string         `json:"id" schema:"required,pattern=id" doc:"The item's id."`
+	ContextID    string         `json:"contextId" schema:"required,pattern=id" doc:"The context it belongs to."`
+	Index        int64          `json:"index" schema:"required,minimum=0" doc:"Its place in the thread, from 0; never reused."`
+	Type         ItemType       `json:"type" schema:"required" doc:"What kind of item it is."`
+	Role         Role           `json:"role,omitzero" doc:"Who speaks; of a message."`
+	Status       ItemStatus     `json:"status" schema:"required" doc:"Its first state."`
+	Channel      Channel        `json:"channel,omitzero" doc:"By which way it came."`
+	Content      jsontext.Value `json:"content,omitzero" doc:"A message's list of parts; the content of another kind."`
+	CreatedAt    string         `json:"createdAt,omitzero" schema:"pattern=time" doc:"When it was made, where that is not when it was recorded."`
+	ParentItemID string         `json:"parentItemId,omitzero" schema:"pattern=id" doc:"The item it was made for."`
+	Depth        int64          `json:"depth,omitzero" schema:"minimum=0" doc:"Its nesting; 0 is the conversation itself."`
+	Silent       bool           `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
+	Metadata     jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
+}
+
+// ItemStatusChanged says that the item's machine moved.
+type ItemStatusChanged struct {
+	From ItemStatus `json:"from" schema:"required" doc:"The state before."`
+	To   ItemStatus `json:"to" schema:"required" doc:"The state after."`
+}
+
+func itemEvents() []Row {
+	return []Row{
+		row[ItemCreated](ItemCreatedType, 1, "An item was added to a context."),
+		row[ItemStatusChanged](ItemStatusChangedType, 1, "The item's machine moved."),
+	}
+}

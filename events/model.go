@@ -1,0 +1,230 @@
+package events
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// ItemType is one of the four kinds of items (EK-31). Any other is refused.
+type ItemType string
+
+// The four kinds of items (EK-9).
+const (
+	Message       ItemType = "message"
+	ActionExecute ItemType = "action_execute"
+	ActionResult  ItemType = "action_result"
+	ItemReference ItemType = "item_reference"
+)
+
+// Enum lists the kinds of items.
+func (ItemType) Enum() []string {
+	return []string{string(Message), string(ActionExecute), string(ActionResult), string(ItemReference)}
+}
+
+// Role says who speaks in a message (EK-32).
+type Role string
+
+// The roles of Open Responses (EK-7).
+const (
+	User      Role = "user"
+	Assistant Role = "assistant"
+	System    Role = "system"
+	Developer Role = "developer"
+)
+
+// Enum lists the roles.
+func (Role) Enum() []string {
+	return []string{string(User), string(Assistant), string(System), string(Developer)}
+}
+
+// Channel says by which way an item came (EK-37).
+type Channel string
+
+// The channels.
+const (
+	Web      Channel = "web"
+	WhatsApp Channel = "whatsapp"
+	Email    Channel = "email"
+)
+
+// Enum lists the channels.
+func (Channel) Enum() []string { return []string{string(Web), string(WhatsApp), string(Email)} }
+
+// Stamp says which state of the log a document shows: the thread's version and
+// the sequence in the log of the commit that last changed the document.
+type Stamp struct {
+	Version int64  `json:"version" schema:"required,minimum=1" doc:"The thread's version after the change that made this document."`
+	Seq     uint64 `json:"seq" schema:"required,minimum=1" doc:"The sequence in the log of that change's commit."`
+}
+
+// Thread is the document of a thread (EK 4.1), with what other sources add to
+// it: additive, so that a reader of EK's five fields still reads it (EK-174).
+type Thread struct {
+	ID        string       `json:"id" schema:"required,pattern=thread" doc:"The internal id."`
+	Key       *string      `json:"key" schema:"required,nullable,pattern=key" doc:"The stable public name, unique in the tenant."`
+	Status    ThreadStatus `json:"status" schema:"required" doc:"The state of the thread's machine."`
+	CreatedAt string       `json:"createdAt" schema:"required,pattern=time" doc:"When it was made."`
+	UpdatedAt string       `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
+
+	ContextID       string         `json:"contextId,omitzero" schema:"pattern=id" doc:"The default context."`
+	AgentID         string         `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent in charge."`
+	UserID          string         `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to."`
+	Title           string         `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
+	Archived        bool           `json:"archived,omitzero" doc:"Hidden from the main list."`
+	Draft           string         `json:"draft,omitzero" schema:"maxLength=65536" doc:"An unsent message."`
+	AutoSubmitDraft bool           `json:"autoSubmitDraft,omitzero" doc:"The draft is to send itself."`
+	AgentMode       string         `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The agent's mode."`
+	MaxTokens       *Int           `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on output tokens."`
+	Metadata        jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
+	Env             jsontext.Value `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
+	Items           int64          `json:"items,omitzero" schema:"minimum=0" doc:"How many items it has, deleted ones not counted."`
+	ItemTypes       ItemCounts     `json:"itemTypes,omitzero" doc:"The same by kind."`
+	NextItem        int64          `json:"nextItem,omitzero" schema:"minimum=0" doc:"The place that the next item will take."`
+	Stamp
+}
+
+// ItemCounts counts items by kind.
+type ItemCounts struct {
+	Message       int64 `json:"message,omitzero" schema:"minimum=0" doc:"Messages."`
+	ActionExecute int64 `json:"action_execute,omitzero" schema:"minimum=0" doc:"Calls of tools."`
+	ActionResult  int64 `json:"action_result,omitzero" schema:"minimum=0" doc:"Results of tools."`
+	ItemReference int64 `json:"item_reference,omitzero" schema:"minimum=0" doc:"References."`
+}
+
+// Of gives the place of the count of one kind.
+func (c *ItemCounts) Of(t ItemType) *int64 {
+	switch t {
+	case ActionExecute:
+		return &c.ActionExecute
+	case ActionResult:
+		return &c.ActionResult
+	case ItemReference:
+		return &c.ItemReference
+	default:
+		return &c.Message
+	}
+}
+
+// Context is the document of a context (EK 4.2): typed state that hangs on one
+// thread. Content is any JSON, or null.
+type Context struct {
+	ID        string         `json:"id" schema:"required,pattern=id" doc:"The id."`
+	Key       *string        `json:"key" schema:"required,nullable,pattern=key" doc:"Its name in the thread."`
+	ThreadID  string         `json:"threadId" schema:"required,pattern=thread" doc:"The one thread it belongs to."`
+	Status    ContextStatus  `json:"status" schema:"required" doc:"The state of the context's machine."`
+	Content   jsontext.Value `json:"content" schema:"required" doc:"The state itself: any JSON, or null."`
+	CreatedAt string         `json:"createdAt" schema:"required,pattern=time" doc:"When it was made."`
+	UpdatedAt string         `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
+	ItemTypes ItemCounts     `json:"itemTypes,omitzero" doc:"How many items it has, by kind, deleted ones not counted."`
+	Stamp
+}
+
+// Item is the document of an item (EK 4.3), with the links of EK-161.
+type Item struct {
+	ID        string         `json:"id" schema:"required,pattern=id" doc:"The id."`
+	ThreadID  string         `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
+	ContextID string         `json:"contextId" schema:"required,pattern=id" doc:"The context it belongs to."`
+	Type      ItemType       `json:"type" schema:"required" doc:"What kind of item it is."`
+	Role      Role           `json:"role,omitzero" doc:"Who speaks; of a message."`
+	Status    ItemStatus     `json:"status,omitzero" doc:"The state of the item's machine."`
+	Channel   Channel        `json:"channel,omitzero" doc:"By which way it came."`
+	Content   jsontext.Value `json:"content,omitzero" doc:"A message's list of parts; the content of another kind."`
+	CreatedAt string         `json:"createdAt" schema:"required,pattern=time" doc:"When it was made."`
+	UpdatedAt string         `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
+
+	Index        int64          `json:"index" schema:"required,minimum=0" doc:"Its place in the thread, from 0; never reused."`
+	ParentItemID string         `json:"parentItemId,omitzero" schema:"pattern=id" doc:"The item it was made for."`
+	Depth        int64          `json:"depth,omitzero" schema:"minimum=0" doc:"Its nesting; 0 is the conversation itself."`
+	Silent       bool           `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
+	Metadata     jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
+	Edited       bool           `json:"edited,omitzero" doc:"Its content was changed after it was made."`
+	Stamp
+}
+
+// Execution is the document of an execution (EK 4.5).
+type Execution struct {
+	ID             string          `json:"id" schema:"required,pattern=id" doc:"The id."`
+	ThreadID       string          `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
+	ContextID      string          `json:"contextId" schema:"required,pattern=id" doc:"The context it works in."`
+	TriggerItemID  string          `json:"triggerItemId" schema:"required,pattern=id" doc:"The item that it answers."`
+	ReactionItemID string          `json:"reactionItemId" schema:"required,pattern=id" doc:"The item that it writes; its id is allotted before it exists."`
+	WorkflowRunID  string          `json:"workflowRunId,omitzero" schema:"maxLength=256" doc:"The id of the durable run behind it."`
+	Status         ExecutionStatus `json:"status" schema:"required" doc:"The state of the execution's machine."`
+	ErrorText      string          `json:"errorText,omitzero" doc:"Why it failed."`
+	Finished       bool            `json:"finished,omitzero" doc:"thread.finished has been recorded for it."`
+	CreatedAt      string          `json:"createdAt" schema:"required,pattern=time" doc:"When it was made."`
+	UpdatedAt      string          `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
+	Stamp
+}
+
+// Step is the document of a step (EK 4.6).
+type Step struct {
+	ID                   string         `json:"id" schema:"required,pattern=id" doc:"The id."`
+	ThreadID             string         `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
+	ExecutionID          string         `json:"executionId" schema:"required,pattern=id" doc:"The execution it belongs to."`
+	Iteration            int64          `json:"iteration" schema:"required,minimum=0" doc:"Its place in the execution, from 0."`
+	Status               StepStatus     `json:"status" schema:"required" doc:"The state of the step's machine."`
+	EventID              string         `json:"eventId" schema:"required,pattern=id" doc:"The id of the item that the step writes."`
+	ToolCalls            jsontext.Value `json:"toolCalls,omitzero" doc:"The calls that the reactor asked for."`
+	ToolExecutionResults jsontext.Value `json:"toolExecutionResults,omitzero" doc:"What the tools answered."`
+	ContinueLoop         *bool          `json:"continueLoop,omitzero" doc:"Whether another step follows."`
+	ErrorText            string         `json:"errorText,omitzero" doc:"Why it failed."`
+	CreatedAt            string         `json:"createdAt" schema:"required,pattern=time" doc:"When it was made."`
+	UpdatedAt            string         `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
+	Stamp
+}
+
+// Part is the document of a part (EK 4.7): one piece of a step's output, and
+// the normalised source of truth of it (EK-79).
+type Part struct {
+	Key       string         `json:"key" schema:"required,pattern=partKey" doc:"stepId:idx."`
+	ThreadID  string         `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
+	StepID    string         `json:"stepId" schema:"required,pattern=id" doc:"The step it belongs to."`
+	Idx       int64          `json:"idx" schema:"required,minimum=0" doc:"Its place in the step, from 0."`
+	Type      string         `json:"type,omitzero" schema:"maxLength=128" doc:"What kind of part it is."`
+	Part      jsontext.Value `json:"part,omitzero" doc:"The part itself, any JSON, kept as it came."`
+	UpdatedAt string         `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
+	Stamp
+}
+
+// TraceRun is the document of a run: one for each execution (EK-158).
+type TraceRun struct {
+	ID        string          `json:"id" schema:"required,pattern=id" doc:"The execution's id."`
+	ThreadID  string          `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
+	Status    ExecutionStatus `json:"status" schema:"required" doc:"The execution's state."`
+	StartedAt string          `json:"startedAt" schema:"required,pattern=time" doc:"When it began."`
+	EndedAt   string          `json:"endedAt,omitzero" schema:"pattern=time" doc:"When it ended; absent while it runs."`
+	Micros    int64           `json:"micros,omitzero" schema:"minimum=0" doc:"How long it took, in microseconds; absent while it runs."`
+	Actor     string          `json:"actor,omitzero" doc:"Who asked for it."`
+	Trace     string          `json:"traceparent,omitzero" doc:"The W3C trace context that it was asked in."`
+	Usage     jsontext.Value  `json:"usage,omitzero" schema:"object" doc:"What the model used, as last recorded."`
+	Stamp
+}
+
+// TraceSpan is the document of a span: one for each step, and each that is
+// recorded of a reactor's or a tool's call (EK-159).
+type TraceSpan struct {
+	ID        string         `json:"id" schema:"required,pattern=id" doc:"The step's id, or the recorded span's."`
+	RunID     string         `json:"runId" schema:"required,pattern=id" doc:"The run that it is part of."`
+	ThreadID  string         `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
+	ParentID  string         `json:"parentId,omitzero" schema:"pattern=id" doc:"The span around it."`
+	Name      string         `json:"name" schema:"required" doc:"What was done."`
+	Status    string         `json:"status,omitzero" doc:"How it stands or ended."`
+	StartedAt string         `json:"startedAt" schema:"required,pattern=time" doc:"When it began."`
+	EndedAt   string         `json:"endedAt,omitzero" schema:"pattern=time" doc:"When it ended; absent while it runs."`
+	Micros    int64          `json:"micros,omitzero" schema:"minimum=0" doc:"How long it took, in microseconds; absent while it runs."`
+	Data      jsontext.Value `json:"data,omitzero" doc:"What else was recorded."`
+	Stamp
+}
+
+// TraceEvent is the document of one thing recorded of a run: a log line, a use
+// of a model (EK-157).
+type TraceEvent struct {
+	ID       string         `json:"id" schema:"required" doc:"The event's id."`
+	ThreadID string         `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
+	RunID    string         `json:"runId,omitzero" schema:"pattern=id" doc:"The run that it is part of."`
+	SpanID   string         `json:"spanId,omitzero" schema:"pattern=id" doc:"The span that it is part of."`
+	Kind     string         `json:"kind" schema:"required" doc:"log, usage or span."`
+	Level    string         `json:"level,omitzero" doc:"The level of a log line."`
+	Text     string         `json:"text,omitzero" doc:"A log line's text."`
+	Data     jsontext.Value `json:"data,omitzero" doc:"What else was recorded."`
+	At       string         `json:"at" schema:"required,pattern=time" doc:"When."`
+	Stamp
+}

@@ -1,0 +1,45 @@
+package events
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// The events of what describes a thread.
+const (
+	ProfileChangedType Type = "profile.changed"
+	AgentAssignedType  Type = "agent.assigned"
+	SkillActivatedType Type = "skill.activated"
+)
+
+// ProfileChanged sets the fields that it holds and leaves the others. An empty
+// text clears a field.
+type ProfileChanged struct {
+	Title           *string        `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
+	Archived        *bool          `json:"archived,omitzero" doc:"Hidden from the main list."`
+	Draft           *string        `json:"draft,omitzero" schema:"maxLength=65536" doc:"An unsent message."`
+	AutoSubmitDraft *bool          `json:"autoSubmitDraft,omitzero" doc:"The draft is to send itself."`
+	AgentMode       *string        `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The agent's mode."`
+	MaxTokens       *Int           `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on output tokens."`
+	UserID          *string        `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to."`
+	Metadata        jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields, all of them."`
+	Env             jsontext.Value `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
+}
+
+// AgentAssigned says that another agent took the thread over (C-11).
+type AgentAssigned struct {
+	AgentID string `json:"agentId" schema:"required,pattern=name" doc:"The agent in charge from now on."`
+	From    string `json:"from,omitzero" schema:"pattern=name" doc:"The agent before."`
+	Reason  string `json:"reason,omitzero" schema:"maxLength=1024" doc:"Why."`
+}
+
+// SkillActivated says that a skill was loaded, once for each name.
+type SkillActivated struct {
+	Name      string         `json:"name" schema:"required,pattern=name" doc:"The skill."`
+	Arguments jsontext.Value `json:"arguments,omitzero" schema:"object" doc:"What it was loaded with."`
+}
+
+func profileEvents() []Row {
+	return []Row{
+		row[ProfileChanged](ProfileChangedType, 1, "The thread's title, flags, user, metadata or workspace changed."),
+		row[AgentAssigned](AgentAssignedType, 1, "Another agent took the thread over."),
+		row[SkillActivated](SkillActivatedType, 1, "A skill was loaded."),
+	}
+}

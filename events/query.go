@@ -1,0 +1,212 @@
+package events
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// Fresh says how new an answer must be. The query waits, at most 5 s, until its
+// read model has got so far, and else answers projection_behind.
+type Fresh struct {
+	MinSeq     *Int `json:"minSeq,omitzero" schema:"minimum=0" doc:"The sequence in the log that the answer must show."`
+	MinVersion *Int `json:"minVersion,omitzero" schema:"minimum=0" doc:"The version of the thread that the answer must show."`
+}
+
+// At is a point in a thread's life: a version or a time, exactly one of them.
+type At struct {
+	Version *Int   `json:"version,omitzero" schema:"minimum=1" doc:"The thread's version."`
+	Time    string `json:"time,omitzero" schema:"pattern=time" doc:"A time; what happened up to it is shown."`
+}
+
+// Check holds what no single field says.
+func (a At) Check() error {
+	if (a.Version == nil) == (a.Time == "") {
+		return Invalid("", "exactly one of version and time is needed")
+	}
+	return nil
+}
+
+// Constraint says the same as Check in JSON Schema.
+func (At) Constraint() string {
+	return `{"oneOf":[{"required":["version"],"properties":{"version":{"type":"number"}}},{"required":["time"],"properties":{"time":{"type":"string","minLength":1}}}]}`
+}
+
+// The queries' data. ThreadID is an id or "key:" and a key.
+type (
+	// GetThread asks for a thread's document.
+	GetThread struct {
+		ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
+		At       *At    `json:"at,omitzero" doc:"As it was then."`
+		Fresh
+	}
+	// ListThreads asks for the tenant's threads, newest change first.
+	ListThreads struct {
+		Status       ThreadStatus `json:"status,omitzero" doc:"Only those in this state."`
+		Archived     *bool        `json:"archived,omitzero" doc:"Only those that are, or are not, archived."`
+		AgentID      string       `json:"agentId,omitzero" schema:"pattern=name" doc:"Only those of this agent."`
+		UserID       string       `json:"userId,omitzero" schema:"maxLength=256" doc:"Only those of this user."`
+		KeyPrefix    string       `json:"keyPrefix,omitzero" schema:"pattern=key" doc:"Only those whose key begins so."`
+		UpdatedAfter string       `json:"updatedAfter,omitzero" schema:"pattern=time" doc:"Only those that changed after this time."`
+		Limit        *Int         `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 50 if absent."`
+		Cursor       string       `json:"cursor,omitzero" schema:"maxLength=256" doc:"nextCursor of the page before."`
+		Fresh
+	}
+	// GetContext asks for a context's document.
+	GetContext struct {
+		ThreadID  string `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"The thread; finds the context faster, and is needed for the default one."`
+		ContextID string `json:"contextId,omitzero" schema:"pattern=id" doc:"The context; the default one of the thread if absent."`
+		At        *At    `json:"at,omitzero" doc:"As it was then; needs threadId."`
+		Fresh
+	}
+	// ListContexts asks for a thread's contexts, oldest first.
+	ListContexts struct {
+		ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
+		At       *At    `json:"at,omitzero" doc:"As they were then."`
+		Fresh
+	}
+	// GetItem asks for an item's document.
+	GetItem struct {
+		ThreadID string `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"The thread; finds the item faster."`
+		ItemID   string `json:"itemId" schema:"required,pattern=id" doc:"The item."`
+		At       *At    `json:"at,omitzero" doc:"As it was then; needs threadId."`
+		Fresh
+	}
+	// ListItems asks for a thread's items, in the order in which they were made.
+	ListItems struct {
+		ThreadID  string   `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
+		ContextID string   `json:"contextId,omitzero" schema:"pattern=id" doc:"Only those of this context."`
+		Type      ItemType `json:"type,omitzero" doc:"Only those of this kind."`
+		Order     Order    `json:"order,omitzero" doc:"asc (oldest first), the default, or desc."`
+		Limit     *Int     `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 100 if absent."`
+		Cursor    string   `json:"cursor,omitzero" schema:"maxLength=256" doc:"nextCursor of the page before."`
+		At        *At      `json:"at,omitzero" doc:"As they were then."`
+		Fresh
+	}
+	// GetExecution asks for an execution's document.
+	GetExecution struct {
+		ThreadID    string `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"The thread; finds the execution faster."`
+		ExecutionID string `json:"executionId" schema:"required,pattern=id" doc:"The execution."`
+		At          *At    `json:"at,omitzero" doc:"As it was then; needs threadId."`
+		Fresh
+	}
+	// ListExecutions asks for a thread's executions, oldest first.
+	ListExecutions struct {
+		ThreadID  string          `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
+		ContextID string          `json:"contextId,omitzero" schema:"pattern=id" doc:"Only those of this context."`
+		Status    ExecutionStatus `json:"status,omitzero" doc:"Only those in this state."`
+		At        *At             `json:"at,omitzero" doc:"As they were then."`
+		Fresh
+	}
+	// ListSteps asks for an execution's steps, by iteration.
+	ListSteps struct {
+		ThreadID    string `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"The thread; finds the steps faster."`
+		ExecutionID string `json:"executionId" schema:"required,pattern=id" doc:"The execution."`
+		At          *At    `json:"at,omitzero" doc:"As they were then; needs threadId."`
+		Fresh
+	}
+	// ListParts asks for a step's parts, by idx.
+	ListParts struct {
+		ThreadID string `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"The thread; finds the parts faster."`
+		StepID   string `json:"stepId" schema:"required,pattern=id" doc:"The step."`
+		At       *At    `json:"at,omitzero" doc:"As they were then; needs threadId."`
+		Fresh
+	}
+	// ListEvents asks for a thread's events themselves, from the log.
+	ListEvents struct {
+		ThreadID    string   `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
+		FromVersion *Int     `json:"fromVersion,omitzero" schema:"minimum=1" doc:"The first version that is shown; 1 if absent."`
+		Types       []string `json:"types,omitzero" schema:"maxItems=64" doc:"Only events of these types; item.* takes all of an entity."`
+		Limit       *Int     `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 100 if absent."`
+		Fresh
+	}
+)
+
+// Order is the order of a list.
+type Order string
+
+// Enum lists the orders.
+func (Order) Enum() []string { return []string{"asc", "desc"} }
+
+// The queries' answers, where they are more than a document.
+type (
+	// ThreadList is a page of threads.
+	ThreadList struct {
+		Threads    []Thread `json:"threads" schema:"required" doc:"The threads."`
+		NextCursor string   `json:"nextCursor,omitzero" doc:"The cursor of the next page, if there is one."`
+	}
+	// ContextList is a thread's contexts.
+	ContextList struct {
+		Contexts []Context `json:"contexts" schema:"required" doc:"The contexts."`
+	}
+	// ItemList is a page of items; Total counts all that match the filters.
+	ItemList struct {
+		Items      []Item `json:"items" schema:"required" doc:"The items."`
+		Total      int64  `json:"total" schema:"required,minimum=0" doc:"How many match the filters, on all pages."`
+		NextCursor string `json:"nextCursor,omitzero" doc:"The cursor of the next page, if there is one."`
+	}
+	// ExecutionList is a thread's executions.
+	ExecutionList struct {
+		Executions []Execution `json:"executions" schema:"required" doc:"The executions."`
+	}
+	// StepList is an execution's steps.
+	StepList struct {
+		Steps []Step `json:"steps" schema:"required" doc:"The steps."`
+	}
+	// PartList is a step's parts.
+	PartList struct {
+		Parts []Part `json:"parts" schema:"required" doc:"The parts."`
+	}
+	// EventList is a part of a thread's history: CloudEvents as they are in
+	// the log. NextVersion is the fromVersion of what follows, if more does.
+	EventList struct {
+		Events      []jsontext.Value `json:"events" schema:"required" doc:"The events: CloudEvents as they are in the log."`
+		NextVersion int64            `json:"nextVersion,omitzero" schema:"minimum=1" doc:"The fromVersion of what follows, if more does."`
+	}
+)
+
+// Query declares one query.
+type Query struct {
+	Name string
+	Doc  string
+
+	new    func() any
+	decode func(jsontext.Value) (any, error)
+}
+
+// New gives a zero value of what the query takes.
+func (q Query) New() any { return q.new() }
+
+// Decode reads what the query takes, by type and strictly.
+func (q Query) Decode(raw jsontext.Value) (any, error) { return q.decode(raw) }
+
+func query[T any](name, doc string) Query {
+	return Query{Name: name, Doc: doc, new: func() any { return *new(T) }, decode: strict[T]}
+}
+
+// Queries lists every query, in a fixed order.
+func Queries() []Query {
+	return []Query{
+		query[GetThread]("thread.get", "A thread's document, now or as it was."),
+		query[ListThreads]("thread.list", "The tenant's threads, newest change first."),
+		query[GetContext]("context.get", "A context's document."),
+		query[ListContexts]("context.list", "A thread's contexts."),
+		query[GetItem]("item.get", "An item's document."),
+		query[ListItems]("item.list", "A thread's items."),
+		query[GetExecution]("execution.get", "An execution's document."),
+		query[ListExecutions]("execution.list", "A thread's executions."),
+		query[ListSteps]("step.list", "An execution's steps."),
+		query[ListParts]("part.list", "A step's parts."),
+		query[ListEvents]("event.list", "A thread's events themselves."),
+	}
+}
+
+var queriesByName = func() map[string]Query {
+	m := map[string]Query{}
+	for _, q := range Queries() {
+		m[q.Name] = q
+	}
+	return m
+}()
+
+// LookupQuery finds a query by name.
+func LookupQuery(name string) (Query, bool) {
+	q, ok := queriesByName[name]
+	return q, ok
+}

@@ -1,0 +1,87 @@
+package events
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// The events of what ties threads, and of messages that wait.
+const (
+	RelationshipAddedType   Type = "relationship.added"
+	RelationshipRemovedType Type = "relationship.removed"
+	QueuePushedType         Type = "queue.pushed"
+	QueueDrainedType        Type = "queue.drained"
+	KeyClaimedType          Type = "key.claimed"
+	KeyReleasedType         Type = "key.released"
+)
+
+// RelationshipKind says how two threads are tied (AM-36).
+type RelationshipKind string
+
+// Enum lists the kinds.
+func (RelationshipKind) Enum() []string { return []string{"fork", "handoff", "mention"} }
+
+// RelationshipRole says which of the two holds the record (AM-37).
+type RelationshipRole string
+
+// Enum lists the roles.
+func (RelationshipRole) Enum() []string { return []string{"parent", "child"} }
+
+// RelationshipAdded ties this thread to another; its twin stands on the other.
+type RelationshipAdded struct {
+	ThreadID     string           `json:"threadId" schema:"required,pattern=thread" doc:"The other thread."`
+	Type         RelationshipKind `json:"type" schema:"required" doc:"How they are tied."`
+	Role         RelationshipRole `json:"role" schema:"required" doc:"The role of the thread that holds this record."`
+	MessageIndex *Int             `json:"messageIndex,omitzero" schema:"minimum=0" doc:"Where it was made."`
+	ItemID       string           `json:"itemId,omitzero" schema:"pattern=id" doc:"The item at that place."`
+	Comment      string           `json:"comment,omitzero" schema:"maxLength=65536" doc:"What it is for."`
+}
+
+// RelationshipRemoved unties this thread from another.
+type RelationshipRemoved struct {
+	ThreadID string           `json:"threadId" schema:"required,pattern=thread" doc:"The other thread."`
+	Type     RelationshipKind `json:"type" schema:"required" doc:"How they were tied."`
+	Role     RelationshipRole `json:"role" schema:"required" doc:"The role of the thread that held the record."`
+}
+
+// QueuePushed says that a message waits until the agent is free.
+type QueuePushed struct {
+	ID   string         `json:"id" schema:"required,maxLength=128" doc:"The waiting message's id."`
+	Item jsontext.Value `json:"item" schema:"required,object" doc:"The item that it becomes."`
+}
+
+// QueueDrained says that waiting messages were taken.
+type QueueDrained struct {
+	IDs []string `json:"ids" schema:"required" doc:"The waiting messages that were taken, in order."`
+}
+
+// KeyClaimed says that a thread holds a key. It stands on the thread and on
+// the key's own aggregate, in one atomic batch, and so the key is unique.
+type KeyClaimed struct {
+	Key      string `json:"key" schema:"required,pattern=key" doc:"The key."`
+	ThreadID string `json:"threadId" schema:"required,pattern=thread" doc:"The thread that holds it."`
+}
+
+// KeyReleased says that a key is free again.
+type KeyReleased struct {
+	Key      string `json:"key" schema:"required,pattern=key" doc:"The key."`
+	ThreadID string `json:"threadId" schema:"required,pattern=thread" doc:"The thread that held it."`
+}
+
+func relationshipEvents() []Row {
+	return []Row{
+		row[RelationshipAdded](RelationshipAddedType, 1, "The thread was tied to another."),
+		row[RelationshipRemoved](RelationshipRemovedType, 1, "The thread was untied from another."),
+	}
+}
+
+func queueEvents() []Row {
+	return []Row{
+		row[QueuePushed](QueuePushedType, 1, "A message waits until the agent is free."),
+		row[QueueDrained](QueueDrainedType, 1, "Waiting messages were taken."),
+	}
+}
+
+func keyEvents() []Row {
+	return []Row{
+		row[KeyClaimed](KeyClaimedType, 1, "A thread holds a key."),
+		row[KeyReleased](KeyReleasedType, 1, "A key is free again."),
+	}
+}

@@ -1,0 +1,146 @@
+package events
+
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Request is the body of a command: skein.cmd.{tenant}.{noun}.{verb}.
+type Request struct {
+	CommandID       string         `json:"commandId,omitzero" schema:"pattern=commandId" doc:"Makes a repeat safe: the same id within 24 hours gives the first answer again."`
+	ThreadID        string         `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"The thread, or key: and its key."`
+	ExpectedVersion *Int           `json:"expectedVersion,omitzero" schema:"minimum=0" doc:"The version that the thread must have; 0: it must not be there."`
+	Actor           string         `json:"actor,omitzero" schema:"maxLength=256" doc:"Who asks, for the audit."`
+	Data            jsontext.Value `json:"data,omitzero" schema:"object" doc:"What the command takes."`
+}
+
+// Reply is the body of the answer to a command that was done. It means:
+// durable, and readable by anyone who reads with minSeq = Seq.
+type Reply struct {
+	ThreadID string     `json:"threadId" schema:"required,pattern=thread" doc:"The thread."`
+	Version  int64      `json:"version" schema:"required,minimum=1" doc:"The thread's version after the command."`
+	Seq      uint64     `json:"seq" schema:"required,minimum=1" doc:"The sequence in the log of the command's commit."`
+	Events   []EventRef `json:"events" schema:"required" doc:"What happened, in order."`
+	Result   *Result    `json:"result,omitzero" doc:"What was made."`
+}
+
+// EventRef names an event of a reply.
+type EventRef struct {
+	ID      string `json:"id" schema:"required" doc:"The event's id."`
+	Type    Type   `json:"type" schema:"required" doc:"Its type."`
+	Version int64  `json:"version" schema:"required,minimum=1" doc:"The thread's version with it."`
+}
+
+// Result names what a command made. It is derived from the command's events,
+// so that a repeated command gives the same.
+type Result struct {
+	ContextID      string   `json:"contextId,omitzero" doc:"The context that was made or found."`
+	ItemID         string   `json:"itemId,omitzero" doc:"The item that was made."`
+	ExecutionID    string   `json:"executionId,omitzero" doc:"The execution that was made."`
+	ReactionItemID string   `json:"reactionItemId,omitzero" doc:"The id allotted to its reaction item."`
+	StepID         string   `json:"stepId,omitzero" doc:"The step that was made."`
+	Key            string   `json:"key,omitzero" doc:"The part that was put."`
+	Results        []Result `json:"results,omitempty" doc:"Of thread.commit: the result of each of its commands."`
+}
+
+// ReplyOf gives the answer to the command with that id, from the commit that
+// holds its events.
+func ReplyOf(c *Commit, commandID string) *Reply {
+	r := &Reply{ThreadID: c.Thread, Seq: c.Seq, Events: []EventRef{}}
+	var results []Result
+	for i := range c.Events {
+		e := &c.Events[i]
+		if e.CommandID != commandID {
+			continue
+		}
+		r.Events = append(r.Events, EventRef{ID: e.ID, Type: e.Type, Version: e.Version})
+		r.Version = e.Version
+		for len(results) <= e.CommandIndex {
+			results = append(results, Result{})
+		}
+		results[e.CommandIndex].add(e)
+	}
+	switch {
+	case len(results) > 1:
+		r.Result = &Result{Results: results}
+	case len(results) == 1 && !results[0].empty():
+		r.Result = &results[0]
+	}
+	return r
+}
+
+func (r *Result) empty() bool {
+	return r.ContextID == "" && r.ItemID == "" && r.ExecutionID == "" && r.StepID == "" && r.Key == ""
+}
+
+func (r *Result) add(e *Event) {
+	switch d := e.Data.(type) {
+	case ContextCreated:
+		r.ContextID = d.ID
+	case ContextResolved:
+		r.ContextID = e.Subject
+	case ItemCreated:
+		r.ItemID = d.ID
+	case ExecutionCreated:
+		r.ExecutionID, r.ReactionItemID = d.ID, d.ReactionItemID
+	case StepCreated:
+		r.StepID = d.ID
+	case PartCreated:
+		r.Key = d.Key
+	case PartUpdated:
+		r.Key = d.Key
+	}
+}
+
+// Command declares one command: its name noun.verb, what it takes, and the
+// events that it may make.
+type Command struct {
+	Name    string
+	Doc     string
+	Events  []Type
+	Creates bool // it needs no threadId
+	Single  bool // it cannot stand in a thread.commit
+
+	new    func() any
+	decode func(jsontext.Value) (any, error)
+}
+
+// New gives a zero value of what the command takes.
+func (c Command) New() any { return c.new() }
+
+// Decode reads what the command takes, by type and strictly: an unknown field
+// is an error. It does not check what the schema says beyond types.
+func (c Command) Decode(raw jsontext.Value) (any, error) { return c.decode(raw) }
+
+func command[T any](name, doc string, made ...Type) Command {
+	return Command{Name: name, Doc: doc, Events: made, new: func() any { return *new(T) }, decode: strict[T]}
+}
+
+// strict reads a value by type and refuses unknown fields, repeated names and
+// broken UTF-8.
+func strict[T any](raw jsontext.Value) (any, error) {
+	var v T
+	err := json.Unmarshal(raw, &v, json.RejectUnknownMembers(true))
+	return v, err
+}
+
+// Commands lists every command, in a fixed order.
+func Commands() []Command {
+	return slices.Concat(threadCommands(), contextCommands(), itemCommands(), executionCommands())
+}
+
+var commandsByName = func() map[string]Command {
+	m := map[string]Command{}
+	for _, c := range Commands() {
+		m[c.Name] = c
+	}
+	return m
+}()
+
+// LookupCommand finds a command by name.
+func LookupCommand(name string) (Command, bool) {
+	c, ok := commandsByName[name]
+	return c, ok
+}

@@ -1,0 +1,177 @@
+package events
+
+import (
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// What the tests are about: a tenant, a thread, and one filled example of every
+// event. The golden files are made of it.
+const (
+	tenant   = "acme"
+	thread   = "T-0195e5d0-3c1a-7b2e-9f44-1d2e3f405162"
+	ctxID    = "ctx_0195e5d03c1a7b2e9f441d2e3f405163"
+	itemID   = "itm_0195e5d03c1a7b2e9f441d2e3f405164"
+	replyID  = "itm_0195e5d03c1a7b2e9f441d2e3f405165"
+	execID   = "exe_0195e5d03c1a7b2e9f441d2e3f405166"
+	stepID   = "stp_0195e5d03c1a7b2e9f441d2e3f405167"
+	otherID  = "T-5928a90d-d53b-488f-a829-4e36442142ee"
+	effectID = "0195e5d0-3c1a-4b2e-9f44-1d2e3f405168"
+	cmdID    = "0195e5d0-3c1a-7b2e-9f44-1d2e3f405169"
+	traceCtx = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+)
+
+var start = TimeOf(time.Date(2026, 2, 20, 12, 0, 0, 123456789, time.UTC))
+
+func raw(s string) jsontext.Value { return jsontext.Value(s) }
+
+func to[T any](v T) *T { return &v }
+
+// sample is a filled example of an event and the id of what it is about.
+type sample struct {
+	of      Type
+	subject string
+	data    any
+}
+
+func samples() []sample {
+	const iso = "2026-02-20T12:00:00.000Z"
+	return []sample{
+		{ThreadCreatedType, thread, ThreadCreated{
+			ID: thread, Key: to("support/42"), Status: ThreadOpen, AgentID: "triage", UserID: "u-1", Title: "Zoë's \"order\"",
+			Metadata: raw(`{"n":1.50,"list":[true,null]}`), Env: raw(`{"tree":"main"}`), MainThreadID: otherID,
+		}},
+		{ThreadResolvedType, thread, ThreadResolved{Key: "support/42", Created: true}},
+		{ThreadStatusChangedType, thread, ThreadStatusChanged{From: ThreadOpen, To: ThreadStreaming, Reason: "react"}},
+		{ThreadFinishedType, thread, ThreadFinished{ExecutionID: execID, Status: ExecutionCompleted, Reason: "done"}},
+		{ContextCreatedType, ctxID, ContextCreated{ID: ctxID, Key: to("main"), Status: ContextOpen, Default: true, Content: raw(`{"a":[1,2,{"b":null}]}`)}},
+		{ContextResolvedType, ctxID, ContextResolved{Key: to("main"), Created: true}},
+		{ContextStatusChangedType, ctxID, ContextStatusChanged{From: ContextOpen, To: ContextStreaming}},
+		{StateChangedType, ctxID, StateChanged{Patch: raw(`{"a":null}`)}},
+		{StateClosedType, ctxID, StateClosed{Reason: "expired"}},
+		{ItemCreatedType, itemID, ItemCreated{
+			ID: itemID, ContextID: ctxID, Index: 3, Type: Message, Role: User, Status: ItemStored, Channel: Web,
+			Content: raw(`[{"type":"input_text","text":"Where is my order?"}]`), CreatedAt: iso,
+			ParentItemID: replyID, Depth: 1, Silent: true, Metadata: raw(`{"k":"v"}`),
+		}},
+		{ItemStatusChangedType, itemID, ItemStatusChanged{From: ItemStored, To: ItemPending}},
+		{ExecutionCreatedType, execID, ExecutionCreated{
+			ID: execID, ContextID: ctxID, TriggerItemID: itemID, ReactionItemID: replyID, WorkflowRunID: "run-7", Status: Executing,
+		}},
+		{ExecutionStatusChangedType, execID, ExecutionStatusChanged{From: Executing, To: ExecutionFailed, ErrorText: "the model is away"}},
+		{StepCreatedType, stepID, StepCreated{ID: stepID, ExecutionID: execID, Iteration: 2, EventID: replyID, Status: StepRunning}},
+		{StepStatusChangedType, stepID, StepStatusChanged{
+			ExecutionID: execID, From: StepRunning, To: StepFailed, ToolCalls: raw(`[{"toolCallId":"tc_1"}]`),
+			ToolExecutionResults: raw(`[{"ok":true}]`), ContinueLoop: to(false), ErrorText: "tool failed",
+		}},
+		{PartCreatedType, PartKey(stepID, 0), PartCreated{
+			Key: PartKey(stepID, 0), StepID: stepID, Type: "codex-event",
+			Part: raw(`{"type":"codex-event","state":"output-available","output":{"threadId":"t1","turnId":"turn1"}}`),
+		}},
+		{PartUpdatedType, PartKey(stepID, 1), PartUpdated{
+			Key: PartKey(stepID, 1), StepID: stepID, Idx: 1, Type: "tool-plan_writer",
+			Part: raw(`{"type":"tool-plan_writer","toolCallId":"tc_1","state":"output-available","output":{"ok":true}}`),
+		}},
+		{ChunkEmittedType, execID, ChunkEmitted{ExecutionID: execID, Index: 9, Type: "finish", Data: raw(`{"reason":"stop"}`)}},
+		{MessageEditedType, itemID, MessageEdited{Content: raw(`[]`), Metadata: raw(`{"k":2}`), Silent: to(true)}},
+		{MessageDeletedType, itemID, MessageDeleted{ContextID: ctxID, Type: Message, Index: 3}},
+		{HistoryTruncatedType, thread, HistoryTruncated{FromIndex: 2}},
+		{ProfileChangedType, thread, ProfileChanged{
+			Title: to("Orders"), Archived: to(true), Draft: to("Dear"), AutoSubmitDraft: to(false), AgentMode: to("smart"),
+			MaxTokens: to(Int(4096)), UserID: to("u-2"), Metadata: raw(`{}`), Env: raw(`{"os":"linux"}`),
+		}},
+		{AgentAssignedType, thread, AgentAssigned{AgentID: "billing", From: "triage", Reason: "an invoice"}},
+		{SkillActivatedType, thread, SkillActivated{Name: "pdf", Arguments: raw(`{"page":1}`)}},
+		{RelationshipAddedType, thread, RelationshipAdded{
+			ThreadID: otherID, Type: "fork", Role: "parent", MessageIndex: to(Int(0)), ItemID: itemID, Comment: "another way",
+		}},
+		{RelationshipRemovedType, thread, RelationshipRemoved{ThreadID: otherID, Type: "mention", Role: "child"}},
+		{QueuePushedType, thread, QueuePushed{ID: "q-1", Item: raw(`{"type":"message"}`)}},
+		{QueueDrainedType, thread, QueueDrained{IDs: []string{"q-1", "q-2"}}},
+		{KeyClaimedType, thread, KeyClaimed{Key: "support/42", ThreadID: thread}},
+		{KeyReleasedType, thread, KeyReleased{Key: "support/42", ThreadID: thread}},
+		{FileWrittenType, thread, FileWritten{
+			Path: "/a/ü.png", MimeType: "image/png", Size: 1 << 20, Digest: "e3b0c442", External: "s3://b/k", Width: 640, Height: 480, Metadata: raw(`{"alt":"x"}`),
+		}},
+		{FileDeletedType, thread, FileDeleted{Path: "/a/b.txt"}},
+		{DirectoryCreatedType, thread, DirectoryCreated{Path: "/a"}},
+		{DirectoryRemovedType, thread, DirectoryRemoved{Path: "/a"}},
+		{EffectScheduledType, effectID, EffectScheduled{ID: effectID, Name: "remind", Args: raw(`{"in":"1h"}`), ScheduledAt: iso}},
+		{EffectCancelledType, effectID, EffectCancelled{Reason: "answered"}},
+		{EffectStartedType, effectID, EffectStarted{Attempt: 1}},
+		{EffectCompletedType, effectID, EffectCompleted{Result: raw(`"sent"`)}},
+		{EffectFailedType, effectID, EffectFailed{Attempt: 3, ErrorText: "no route", Final: true}},
+		{ApprovalRequestedType, execID, ApprovalRequested{CallID: "tc_1", StepID: stepID, Name: "pay", Arguments: raw(`{"eur":5}`)}},
+		{ApprovalGrantedType, execID, ApprovalGranted{CallID: "tc_1", Arguments: raw(`{"eur":4}`), Comment: "less"}},
+		{ApprovalDeniedType, execID, ApprovalDenied{CallID: "tc_1", Comment: "no"}},
+		{RunRequestedType, execID, RunRequested{AgentID: "triage"}},
+		{RunStoppedType, execID, RunStopped{Abort: true, Reason: "the user left"}},
+		{RunClaimedType, execID, RunClaimed{Worker: "w-1", Token: 2}},
+		{TraceRecordedType, execID, TraceRecorded{
+			Kind: "span", ExecutionID: execID, SpanID: "spn_1", ParentID: stepID, Name: "model", Level: "info", Text: "called",
+			StartedAt: iso, Data: raw(`{"inputTokens":12}`),
+		}},
+		{DefinitionChangedType, "triage", DefinitionChanged{Kind: "agent", Name: "triage", Definition: raw(`{"model":"m"}`)}},
+		{CommandRejectedType, thread, CommandRejected{
+			Command: "thread.status", CommandID: cmdID, ThreadID: thread, Code: IllegalTransition, Message: "no", Details: raw(`{"from":"open"}`),
+		}},
+		{LifecycleDestroyedType, thread, LifecycleDestroyed{Reason: "expired"}},
+		{LifecycleDeletedType, thread, LifecycleDeleted{Purge: true}},
+	}
+}
+
+// event gives the sample as an event with every attribute set.
+func (s sample) event() Event {
+	return Event{
+		ID: EventID(tenant, thread, cmdID, 6), Type: s.of, Time: start, Subject: s.subject, Tenant: tenant, ThreadID: thread,
+		Version: 7, CommandID: cmdID, CommandIndex: 2, Correlation: execID, Causation: EventID(tenant, thread, cmdID, 0),
+		Actor: "user:zoë", TraceParent: traceCtx, Data: s.data,
+	}
+}
+
+// stream gives data as the events of one command on the thread, in order.
+func stream(list ...sample) []Event {
+	out := make([]Event, len(list))
+	for i, s := range list {
+		out[i] = s.event()
+		out[i].ID, out[i].Version = EventID(tenant, thread, cmdID, i), int64(i+1)
+		out[i].CommandIndex = 0
+	}
+	return out
+}
+
+// turn is the canonical turn of EK 14 as twelve events: about 6 KB.
+func turn() []Event {
+	text := func(kind, s string) jsontext.Value { return raw(`[{"type":"` + kind + `","text":"` + s + `"}]`) }
+	return stream(
+		sample{ThreadCreatedType, thread, ThreadCreated{ID: thread, Key: to("k"), Status: ThreadOpen, AgentID: "triage"}},
+		sample{ContextCreatedType, ctxID, ContextCreated{ID: ctxID, Status: ContextOpen, Default: true, Content: raw("null")}},
+		sample{ItemCreatedType, itemID, ItemCreated{ID: itemID, ContextID: ctxID, Type: Message, Role: User, Status: ItemStored, Content: text(InputText, "Where is my order?")}},
+		sample{ThreadStatusChangedType, thread, ThreadStatusChanged{From: ThreadOpen, To: ThreadStreaming}},
+		sample{ContextStatusChangedType, ctxID, ContextStatusChanged{From: ContextOpen, To: ContextStreaming}},
+		sample{ExecutionCreatedType, execID, ExecutionCreated{ID: execID, ContextID: ctxID, TriggerItemID: itemID, ReactionItemID: replyID, Status: Executing}},
+		sample{StepCreatedType, stepID, StepCreated{ID: stepID, ExecutionID: execID, EventID: replyID, Status: StepRunning}},
+		sample{PartCreatedType, PartKey(stepID, 0), PartCreated{Key: PartKey(stepID, 0), StepID: stepID, Type: OutputText, Part: raw(`{"type":"output_text","text":"It left the house yesterday."}`)}},
+		sample{ItemCreatedType, replyID, ItemCreated{ID: replyID, ContextID: ctxID, Index: 1, Type: Message, Role: Assistant, Status: ItemPending, Content: text(OutputText, "It left the house yesterday.")}},
+		sample{StepStatusChangedType, stepID, StepStatusChanged{ExecutionID: execID, From: StepRunning, To: StepCompleted, ContinueLoop: to(false)}},
+		sample{ItemStatusChangedType, replyID, ItemStatusChanged{From: ItemPending, To: ItemCompleted}},
+		sample{ExecutionStatusChangedType, execID, ExecutionStatusChanged{From: Executing, To: ExecutionCompleted}},
+	)
+}
+
+// commitOf encodes events as the first commit of their thread.
+func commitOf(t testing.TB, list []Event) *Commit {
+	t.Helper()
+	c, err := NewCommit("", list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// reread decodes a commit's body under the names that the commit has.
+func reread(c *Commit) (*Commit, error) {
+	return DecodeCommit(c.Tenant, c.Thread, c.Seq, c.Version, c.Chain, c.Body)
+}

@@ -1,0 +1,53 @@
+package events
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// The events of a step (EK-143, EK-144).
+const (
+	StepCreatedType       Type = "step.created"
+	StepStatusChangedType Type = "step.status.changed"
+)
+
+// StepCreated says that a step of an execution began.
+type StepCreated struct {
+	ID          string     `json:"id" schema:"required,pattern=id" doc:"The step's id."`
+	ExecutionID string     `json:"executionId" schema:"required,pattern=id" doc:"The execution it belongs to."`
+	Iteration   int64      `json:"iteration" schema:"required,minimum=0" doc:"Its place in the execution, from 0."`
+	EventID     string     `json:"eventId" schema:"required,pattern=id" doc:"The id of the item that the step writes."`
+	Status      StepStatus `json:"status" schema:"required" doc:"Its first state."`
+}
+
+// StepStatusChanged says that the step's machine moved, and what came of it.
+type StepStatusChanged struct {
+	ExecutionID          string         `json:"executionId" schema:"required,pattern=id" doc:"The execution it belongs to."`
+	From                 StepStatus     `json:"from" schema:"required" doc:"The state before."`
+	To                   StepStatus     `json:"to" schema:"required" doc:"The state after."`
+	ToolCalls            jsontext.Value `json:"toolCalls,omitzero" doc:"The calls that the reactor asked for."`
+	ToolExecutionResults jsontext.Value `json:"toolExecutionResults,omitzero" doc:"What the tools answered."`
+	ContinueLoop         *bool          `json:"continueLoop,omitzero" doc:"Whether another step follows."`
+	ErrorText            string         `json:"errorText,omitzero" schema:"maxLength=65536" doc:"Why it failed."`
+}
+
+func stepEvents() []Row {
+	return []Row{
+		row[StepCreated](StepCreatedType, 1, "A step of an execution began."),
+		row[StepStatusChanged](StepStatusChangedType, 2, "The step's machine moved, and what came of it.",
+			Upcast{From: 1, Doc: "error was renamed errorText, the name that EK 4.6 has.", Make: stepErrorText}),
+	}
+}
+
+// stepErrorText renames the field error of version 1.
+func stepErrorText(raw jsontext.Value) (jsontext.Value, error) {
+	var old struct {
+		StepStatusChanged
+		Error string `json:"error,omitzero"`
+	}
+	if err := json.Unmarshal(raw, &old); err != nil {
+		return nil, err
+	}
+	old.ErrorText = old.Error
+	return json.Marshal(old.StepStatusChanged)
+}

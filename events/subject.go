@@ -1,0 +1,125 @@
+package events
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Headers of messages of the log and the timeline.
+const (
+	HeaderChain   = "Skein-Chain"   // commit: hex of the chain with this commit
+	HeaderVersion = "Skein-Version" // commit: the thread's version after it
+	HeaderSeq     = "Skein-Seq"     // timeline: the commit's sequence in the log
+	HeaderType    = "Content-Type"
+
+	HeaderErrorCode = "Nats-Service-Error-Code" // reply: the refusal's number
+	HeaderError     = "Nats-Service-Error"      // reply: the refusal's code
+
+	BatchContentType = "application/cloudevents-batch+json"
+	EventContentType = "application/cloudevents+json"
+)
+
+// Limits, in bytes.
+const (
+	MaxEventBytes  = 512 << 10          // of one event's data (C-16); bigger content belongs in files
+	MaxStateBytes  = 1 << 20            // of a context's content (C-16)
+	MaxPayload     = 4 << 20            // of a message, as nats.conf sets it
+	MaxCommitBytes = MaxPayload - 8<<10 // of a commit's body, which leaves room for its headers
+	MaxCommands    = 200                // of one thread.commit
+)
+
+// DefaultPrefix is the first token of every subject and the start of every
+// stream's name, unless another is configured.
+const DefaultPrefix = "skein"
+
+// Names builds and takes apart the names of subjects, streams and buckets. Two
+// installations on one server have two prefixes.
+type Names struct{ Prefix string }
+
+// DefaultNames are those with the default prefix.
+func DefaultNames() Names { return Names{DefaultPrefix} }
+
+// Validate says whether the prefix can start the names: 1 to 32 lower-case
+// letters and digits.
+func (n Names) Validate() error {
+	ok := len(n.Prefix) >= 1 && len(n.Prefix) <= 32
+	for _, c := range n.Prefix {
+		ok = ok && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9')
+	}
+	if !ok {
+		return fmt.Errorf("prefix %q: 1 to 32 lower-case letters and digits are allowed", clip(n.Prefix))
+	}
+	return nil
+}
+
+// Stream gives a stream's name: SKEIN_LOG and so on.
+func (n Names) Stream(name string) string { return strings.ToUpper(n.Prefix) + "_" + name }
+
+// Bucket gives a bucket's name: as it is with the default prefix, else with
+// the prefix before it.
+func (n Names) Bucket(name string) string {
+	if n.Prefix == DefaultPrefix {
+		return name
+	}
+	return n.Prefix + "_" + name
+}
+
+// Log gives the subject of an aggregate's commits: skein.log.{tenant}.{thread}.
+func (n Names) Log(tenant, aggregate string) string {
+	return n.Prefix + ".log." + tenant + "." + aggregate
+}
+
+// ParseLog takes a subject of the log apart.
+func (n Names) ParseLog(subject string) (tenant, aggregate string, ok bool) {
+	rest, ok := strings.CutPrefix(subject, n.Prefix+".log.")
+	if !ok {
+		return "", "", false
+	}
+	tenant, aggregate, ok = strings.Cut(rest, ".")
+	return tenant, aggregate, ok && tenant != "" && aggregate != "" && !strings.Contains(aggregate, ".")
+}
+
+// Timeline gives the subject of an event on its thread's timeline:
+// skein.timeline.{tenant}.{thread}.{event}.
+func (n Names) Timeline(tenant, thread string, t Type) string {
+	return n.Prefix + ".timeline." + tenant + "." + thread + "." + string(t)
+}
+
+// ParseTimeline takes a subject of the timeline apart.
+func (n Names) ParseTimeline(subject string) (tenant, thread string, t Type, ok bool) {
+	rest, ok := strings.CutPrefix(subject, n.Prefix+".timeline.")
+	if !ok {
+		return "", "", "", false
+	}
+	parts := strings.SplitN(rest, ".", 3)
+	if len(parts) != 3 || slices.Contains(parts, "") {
+		return "", "", "", false
+	}
+	return parts[0], parts[1], Type(parts[2]), true
+}
+
+// Command gives the subject of a command: skein.cmd.{tenant}.{noun}.{verb}.
+func (n Names) Command(tenant, command string) string {
+	return n.Prefix + ".cmd." + tenant + "." + command
+}
+
+// Submit gives the subject of a stored command: skein.submit.{tenant}.{noun}.{verb}.
+func (n Names) Submit(tenant, command string) string {
+	return n.Prefix + ".submit." + tenant + "." + command
+}
+
+// Query gives the subject of a query: skein.query.{tenant}.{noun}.{verb}.
+func (n Names) Query(tenant, query string) string {
+	return n.Prefix + ".query." + tenant + "." + query
+}
+
+// ParseRequest takes the subject of a command, a stored command or a query
+// apart. The tenant is as it came: validate it.
+func (n Names) ParseRequest(subject string) (kind, tenant, name string, ok bool) {
+	parts := strings.Split(subject, ".")
+	if len(parts) != 5 || parts[0] != n.Prefix || slices.Contains(parts, "") {
+		return "", "", "", false
+	}
+	return parts[1], parts[2], parts[3] + "." + parts[4], true
+}

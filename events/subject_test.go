@@ -1,0 +1,71 @@
+package events
+
+import (
+	"strings"
+	"testing"
+)
+
+// EK-180, EK-181: the tenant stands in every subject; without one there is none.
+func TestSubjects(t *testing.T) {
+	n := DefaultNames()
+	for got, want := range map[string]string{
+		n.Log(tenant, thread):                             "skein.log.acme." + thread,
+		n.Timeline(tenant, thread, ItemStatusChangedType): "skein.timeline.acme." + thread + ".item.status.changed",
+		n.Command(tenant, "thread.create"):                "skein.cmd.acme.thread.create",
+		n.Submit(tenant, "thread.create"):                 "skein.submit.acme.thread.create",
+		n.Query(tenant, "item.list"):                      "skein.query.acme.item.list",
+		n.Stream("LOG"):                                   "SKEIN_LOG",
+		n.Bucket("thread_items"):                          "thread_items",
+		Names{"staging"}.Stream("LOG"):                    "STAGING_LOG",
+		Names{"staging"}.Bucket("thread_items"):           "staging_thread_items",
+		Names{"staging"}.Log(tenant, thread):              "staging.log.acme." + thread,
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestSubjectsAreTakenApart(t *testing.T) {
+	n := DefaultNames()
+	if gotTenant, aggregate, ok := n.ParseLog("skein.log.acme." + thread); !ok || gotTenant != tenant || aggregate != thread {
+		t.Errorf("%q, %q, %v", gotTenant, aggregate, ok)
+	}
+	if gotTenant, gotThread, kind, ok := n.ParseTimeline("skein.timeline.acme." + thread + ".item.status.changed"); !ok ||
+		gotTenant != tenant || gotThread != thread || kind != ItemStatusChangedType {
+		t.Errorf("%q, %q, %q, %v", gotTenant, gotThread, kind, ok)
+	}
+	for subject, want := range map[string]string{
+		"skein.cmd.acme.thread.create": "cmd", "skein.submit.acme.thread.create": "submit", "skein.query.acme.thread.create": "query",
+	} {
+		if kind, gotTenant, name, ok := n.ParseRequest(subject); !ok || kind != want || gotTenant != tenant || name != "thread.create" {
+			t.Errorf("%s: %q, %q, %q, %v", subject, kind, gotTenant, name, ok)
+		}
+	}
+	for _, bad := range []string{"", "skein", "skein.log", "skein.log.acme", "skein.log.acme.", "skein.log..x", "skein.log.acme.a.b", "other.log.acme.x", "skein.logs.acme.x"} {
+		if _, _, ok := n.ParseLog(bad); ok {
+			t.Errorf("%q is a subject of the log", bad)
+		}
+	}
+	for _, bad := range []string{"", "skein.timeline.acme", "skein.timeline.acme.x", "skein.timeline.acme.x.", "skein.timeline..x.item.created", "skein.timeline.acme..item.created", "other.timeline.acme.x.item.created"} {
+		if _, _, _, ok := n.ParseTimeline(bad); ok {
+			t.Errorf("%q is a subject of the timeline", bad)
+		}
+	}
+	for _, bad := range []string{"", "skein.cmd.acme.thread", "skein.cmd.acme.thread.create.now", "skein.cmd..thread.create", "skein.cmd.acme..create", "skein.cmd.acme.thread.", "other.cmd.acme.thread.create"} {
+		if _, _, _, ok := n.ParseRequest(bad); ok {
+			t.Errorf("%q is a subject of a request", bad)
+		}
+	}
+}
+
+func TestPrefixes(t *testing.T) {
+	for prefix, want := range map[string]bool{
+		"skein": true, "s2": true, "": false, "Skein": false, "a.b": false, "a-b": false, "*": false,
+		strings.Repeat("a", 32): true, strings.Repeat("a", 33): false,
+	} {
+		if err := (Names{prefix}).Validate(); (err == nil) != want {
+			t.Errorf("%q: %v", prefix, err)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package events
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// The events of a tenant, of refused commands, and of ends.
+const (
+	DefinitionChangedType  Type = "definition.changed"
+	CommandRejectedType    Type = "command.rejected"
+	LifecycleDestroyedType Type = "lifecycle.destroyed"
+	LifecycleDeletedType   Type = "lifecycle.deleted"
+)
+
+// DefinitionKind says what is defined.
+type DefinitionKind string
+
+// Enum lists the kinds.
+func (DefinitionKind) Enum() []string { return []string{"model", "prompt", "agent", "tool"} }
+
+// DefinitionChanged says that a model, prompt, agent or tool of the tenant was
+// defined anew, or, without a definition, removed.
+type DefinitionChanged struct {
+	Kind       DefinitionKind `json:"kind" schema:"required" doc:"What is defined."`
+	Name       string         `json:"name" schema:"required,pattern=name" doc:"Its name."`
+	Definition jsontext.Value `json:"definition,omitzero" schema:"object" doc:"The definition; absent when it was removed."`
+}
+
+// CommandRejected says that a submitted command was refused, with the error
+// that a request would have got. Nothing else was written.
+type CommandRejected struct {
+	Command   string         `json:"command" schema:"required,maxLength=128" doc:"The command, noun.verb."`
+	CommandID string         `json:"commandId,omitzero" schema:"maxLength=128" doc:"The id that it came with."`
+	ThreadID  string         `json:"threadId,omitzero" schema:"maxLength=512" doc:"The thread that it named."`
+	Code      Code           `json:"code" schema:"required" doc:"The kind of the refusal."`
+	Message   string         `json:"message" schema:"required,maxLength=65536" doc:"What was wrong."`
+	Details   jsontext.Value `json:"details,omitzero" schema:"object" doc:"More of it, by the kind."`
+}
+
+// LifecycleDestroyed says that a thread's key-value state was cleared.
+type LifecycleDestroyed struct {
+	Reason string `json:"reason,omitzero" schema:"maxLength=1024" doc:"expired or destroyed."`
+}
+
+// LifecycleDeleted is the last event of a thread: its tombstone.
+type LifecycleDeleted struct {
+	Purge bool `json:"purge,omitzero" doc:"The events before it are erased."`
+}
+
+func tenantEvents() []Row {
+	return []Row{
+		row[DefinitionChanged](DefinitionChangedType, 1, "A model, prompt, agent or tool of the tenant was defined anew or removed."),
+		row[CommandRejected](CommandRejectedType, 1, "A submitted command was refused."),
+	}
+}
+
+func lifecycleEvents() []Row {
+	return []Row{
+		row[LifecycleDestroyed](LifecycleDestroyedType, 1, "A thread's key-value state was cleared."),
+		row[LifecycleDeleted](LifecycleDeletedType, 1, "A thread was deleted; this is its tombstone."),
+	}
+}

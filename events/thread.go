@@ -1,0 +1,53 @@
+package events
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// The events of a thread (EK-136..EK-138, EK-148).
+const (
+	ThreadCreatedType       Type = "thread.created"
+	ThreadResolvedType      Type = "thread.resolved"
+	ThreadStatusChangedType Type = "thread.status.changed"
+	ThreadFinishedType      Type = "thread.finished"
+)
+
+// ThreadCreated is the first event of a thread.
+type ThreadCreated struct {
+	ID           string         `json:"id" schema:"required,pattern=thread" doc:"The thread's id."`
+	Key          *string        `json:"key" schema:"required,nullable,pattern=key" doc:"Its public name, unique in the tenant."`
+	Status       ThreadStatus   `json:"status" schema:"required" doc:"Its first state."`
+	AgentID      string         `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent in charge."`
+	UserID       string         `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to."`
+	Title        string         `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
+	Metadata     jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
+	Env          jsontext.Value `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
+	MainThreadID string         `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for."`
+}
+
+// ThreadResolved says that a thread was found by its key, or made for it.
+type ThreadResolved struct {
+	Key     string `json:"key" schema:"required,pattern=key" doc:"The key that was asked for."`
+	Created bool   `json:"created" schema:"required" doc:"The thread was made by this command."`
+}
+
+// ThreadStatusChanged says that the thread's machine moved.
+type ThreadStatusChanged struct {
+	From   ThreadStatus `json:"from" schema:"required" doc:"The state before."`
+	To     ThreadStatus `json:"to" schema:"required" doc:"The state after."`
+	Reason string       `json:"reason,omitzero" schema:"maxLength=1024" doc:"Why."`
+}
+
+// ThreadFinished says that a react is over, once for each execution (C-43).
+type ThreadFinished struct {
+	ExecutionID string          `json:"executionId" schema:"required,pattern=id" doc:"The execution that ended."`
+	Status      ExecutionStatus `json:"status" schema:"required" doc:"How it ended."`
+	Reason      string          `json:"reason,omitzero" schema:"maxLength=1024" doc:"Why."`
+}
+
+func threadEvents() []Row {
+	return []Row{
+		row[ThreadCreated](ThreadCreatedType, 1, "A thread began."),
+		row[ThreadResolved](ThreadResolvedType, 1, "A thread was found by its key, or made for it."),
+		row[ThreadStatusChanged](ThreadStatusChangedType, 1, "The thread's machine moved."),
+		row[ThreadFinished](ThreadFinishedType, 1, "A react on the thread is over."),
+	}
+}

@@ -1,0 +1,187 @@
+package events
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ValidateTimeline checks a recorded stream of events, of one thread or of
+// several mixed, and gives the first fault as a *TimelineError (EK-150). Each
+// thread must be there from its first event.
+func ValidateTimeline(list []Event) error {
+	c := NewTimelineChecker()
+	for i := range list {
+		if err := c.Check(&list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TimelineError says that an event does not fit what came before it in its
+// thread. The cause is a *TransitionError if a state machine forbids the move.
+type TimelineError struct {
+	Tenant, Thread string
+	Version        int64
+	ID             string // the event's
+	Type           Type
+	Cause          error
+}
+
+func (e *TimelineError) Error() string {
+	return fmt.Sprintf("%s, version %d of %s/%s (event %s): %v",
+		clip(e.Type), e.Version, clip(e.Tenant), clip(e.Thread), clip(e.ID), e.Cause)
+}
+
+func (e *TimelineError) Unwrap() error { return e.Cause }
+
+// TimelineChecker checks streams of events one event at a time: versions have
+// no gap, times do not go back, what is made is new, what is linked to is there
+// (EK-160..EK-164), and each change of state fits the state so far and its
+// machine. It judges nothing else. It is not safe for concurrent use.
+//
+// It keeps the ids and states of each thread's entities until Forget.
+type TimelineChecker struct {
+	thread    Machine[ThreadStatus]
+	context   Machine[ContextStatus]
+	item      Machine[ItemStatus]
+	execution Machine[ExecutionStatus]
+	step      Machine[StepStatus]
+
+	threads map[aggregateName]*timeline
+}
+
+type aggregateName struct{ tenant, aggregate string }
+
+// NewTimelineChecker gives a checker that has seen nothing.
+func NewTimelineChecker() *TimelineChecker {
+	return &TimelineChecker{
+		thread: ThreadMachine(), context: ContextMachine(), item: ItemMachine(), execution: ExecutionMachine(), step: StepMachine(),
+		threads: map[aggregateName]*timeline{},
+	}
+}
+
+// Forget drops what is known of a thread. An event of it that comes later is
+// taken as its first.
+func (c *TimelineChecker) Forget(tenant, thread string) {
+	delete(c.threads, aggregateName{tenant, thread})
+}
+
+// Check checks the next event. After an error it goes on from what the event
+// says, so that one fault is told once. Events that are transport only, such as
+// chunk.emitted, have no place in the order and are passed over.
+func (c *TimelineChecker) Check(e *Event) error {
+	r, known := rows[e.Type]
+	if known && r.Transient {
+		return nil
+	}
+	name := aggregateName{e.Tenant, e.ThreadID}
+	t := c.threads[name]
+	if t == nil {
+		t = newTimeline(IsThread(e.ThreadID))
+		c.threads[name] = t
+	}
+	// What the event says is noted whatever its place: hence not one after the other.
+	place, content := t.place(e), c.content(t, e)
+	if place == nil {
+		place = content
+	}
+	if place == nil {
+		return nil
+	}
+	return &TimelineError{Tenant: e.Tenant, Thread: e.ThreadID, Version: e.Version, ID: e.ID, Type: e.Type, Cause: place}
+}
+
+// timeline is what a checker knows of one thread.
+type timeline struct {
+	isThread bool // and not a key's claim or the tenant's own
+	version  int64
+	time     Time
+	deleted  bool
+	purged   bool // what came before its tombstone is erased
+
+	threads    states[ThreadStatus] // this one alone
+	contexts   states[ContextStatus]
+	items      states[ItemStatus]
+	executions states[ExecutionStatus]
+	steps      states[StepStatus]
+	stepOf     map[string]string // a step's execution
+	parts      map[string]bool
+	finished   map[string]bool // by execution
+}
+
+func newTimeline(isThread bool) *timeline {
+	return &timeline{
+		isThread: isThread,
+		threads:  states[ThreadStatus]{}, contexts: states[ContextStatus]{}, items: states[ItemStatus]{},
+		executions: states[ExecutionStatus]{}, steps: states[StepStatus]{},
+		stepOf: map[string]string{}, parts: map[string]bool{}, finished: map[string]bool{},
+	}
+}
+
+// place checks the event's place in the thread.
+func (t *timeline) place(e *Event) error {
+	version, at, deleted := t.version, t.time, t.deleted
+	t.version, t.time = e.Version, e.Time
+	if version == 0 && e.Version > 1 && t.isThread {
+		// A purge leaves the commit with the tombstone.
+		t.purged = e.Type == KeyReleasedType || e.Type == LifecycleDeletedType
+		version = e.Version - 1
+		if !t.purged {
+			return fmt.Errorf("the thread's first event has version %d", e.Version)
+		}
+	}
+	switch {
+	case e.Version != version+1:
+		return fmt.Errorf("it follows version %d", version)
+	case e.Time < at:
+		return fmt.Errorf("its time, %s, lies before that of the event before it, %s", e.Time, at)
+	case deleted:
+		return errors.New("the thread was deleted before it")
+	case t.isThread && version == 0 && e.Type != ThreadCreatedType:
+		return fmt.Errorf("a thread begins with %s", ThreadCreatedType)
+	}
+	return nil
+}
+
+// states holds the entities of one kind, by id.
+type states[S ~string] map[string]S
+
+// need says that an entity must be there.
+func (s states[S]) need(entity, id string) error {
+	if _, ok := s[id]; !ok {
+		return fmt.Errorf("%s %q is not in the thread", entity, clip(id))
+	}
+	return nil
+}
+
+// make notes a new entity. Initial lists the states that it may begin in.
+func (s states[S]) make(entity, id, subject string, state S, initial ...S) error {
+	_, twice := s[id]
+	s[id] = state
+	switch {
+	case twice:
+		return fmt.Errorf("%s %q is made twice", entity, clip(id))
+	case id == "" || id != subject:
+		return fmt.Errorf("%s %q is made by an event about %q", entity, clip(id), clip(subject))
+	}
+	for _, may := range initial {
+		if state == may {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s %q begins as %q", entity, clip(id), clip(state))
+}
+
+// move notes a change of state.
+func (s states[S]) move(m Machine[S], id string, from, to S) error {
+	was, ok := s[id]
+	s[id] = to
+	switch {
+	case !ok:
+		return fmt.Errorf("%s %q is not in the thread", m.Entity, clip(id))
+	case was != from:
+		return fmt.Errorf("%s %q is %s, and not %q", m.Entity, clip(id), was, clip(from))
+	}
+	return m.Check(id, from, to)
+}

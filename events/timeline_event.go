@@ -1,0 +1,117 @@
+package events
+
+import (
+	"errors"
+	"fmt"
+)
+
+// content checks what the event says, and notes it.
+func (c *TimelineChecker) content(t *timeline, e *Event) error {
+	switch d := e.Data.(type) {
+	case Unknown:
+		if _, ok := rows[e.Type]; ok {
+			return fmt.Errorf("it cannot be checked: %s (%s)", d.Reason, clip(d.Schema))
+		}
+	case ThreadCreated:
+		if d.ID != e.ThreadID {
+			return fmt.Errorf("it makes thread %q", clip(d.ID))
+		}
+		return t.threads.make("thread", d.ID, e.Subject, d.Status, c.thread.Initial())
+	case ThreadStatusChanged:
+		return t.threads.move(c.thread, e.ThreadID, d.From, d.To)
+	case ThreadFinished:
+		return t.finish(d)
+	case LifecycleDeleted:
+		t.deleted = true
+		if t.purged && !d.Purge {
+			return errors.New("the events before it are missing, and it does not say that they were erased")
+		}
+	case ContextCreated:
+		return t.contexts.make("context", d.ID, e.Subject, d.Status, c.context.Initial())
+	case ContextStatusChanged:
+		return t.contexts.move(c.context, e.Subject, d.From, d.To)
+	case ContextResolved:
+		return t.contexts.need("context", e.Subject)
+	case ItemCreated:
+		// An item may begin further on: EK 14 makes one as pending.
+		return first(t.items.make("item", d.ID, e.Subject, d.Status, c.item.States...), t.contexts.need("context", d.ContextID))
+	case ItemStatusChanged:
+		return t.items.move(c.item, e.Subject, d.From, d.To)
+	case ExecutionCreated:
+		return first(
+			t.executions.make("execution", d.ID, e.Subject, d.Status, c.execution.Initial()),
+			t.contexts.need("context", d.ContextID), t.items.need("item", d.TriggerItemID), t.reaction(d),
+		)
+	case ExecutionStatusChanged:
+		return t.executions.move(c.execution, e.Subject, d.From, d.To)
+	case StepCreated:
+		t.stepOf[d.ID] = d.ExecutionID
+		return first(t.steps.make("step", d.ID, e.Subject, d.Status, c.step.Initial()), t.executions.need("execution", d.ExecutionID))
+	case StepStatusChanged:
+		return first(t.steps.move(c.step, e.Subject, d.From, d.To), t.sameExecution(e.Subject, d.ExecutionID))
+	case PartCreated:
+		return t.part(d.Key, d.StepID, d.Idx, e.Subject, true)
+	case PartUpdated:
+		return t.part(d.Key, d.StepID, d.Idx, e.Subject, false)
+	case MessageEdited, MessageDeleted:
+		return t.items.need("item", e.Subject)
+	}
+	return nil
+}
+
+// first gives the first fault. All its arguments have been checked by then.
+func first(faults ...error) error {
+	for _, err := range faults {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish checks that a react is over once, and as its execution ended.
+func (t *timeline) finish(d ThreadFinished) error {
+	twice := t.finished[d.ExecutionID]
+	t.finished[d.ExecutionID] = true
+	if err := t.executions.need("execution", d.ExecutionID); err != nil {
+		return err
+	}
+	switch state := t.executions[d.ExecutionID]; {
+	case twice:
+		return fmt.Errorf("execution %q is finished twice", clip(d.ExecutionID))
+	case state == Executing || state != d.Status:
+		return fmt.Errorf("execution %q is %s, and not over as %q", clip(d.ExecutionID), state, clip(d.Status))
+	}
+	return nil
+}
+
+// reaction checks that the reaction's item has its id; the item itself follows.
+func (t *timeline) reaction(d ExecutionCreated) error {
+	if d.ReactionItemID == "" {
+		return fmt.Errorf("execution %q has no reaction item", clip(d.ID))
+	}
+	return nil
+}
+
+func (t *timeline) sameExecution(step, execution string) error {
+	if of := t.stepOf[step]; of != execution {
+		return fmt.Errorf("step %q is of execution %q, and not of %q", clip(step), clip(of), clip(execution))
+	}
+	return nil
+}
+
+func (t *timeline) part(key, step string, idx int64, subject string, isNew bool) error {
+	had := t.parts[key]
+	t.parts[key] = true
+	switch {
+	case key != PartKey(step, idx):
+		return fmt.Errorf("part %q is not at %q", clip(key), clip(PartKey(step, idx)))
+	case key != subject:
+		return fmt.Errorf("part %q is told of by an event about %q", clip(key), clip(subject))
+	case isNew && had:
+		return fmt.Errorf("part %q is made twice", clip(key))
+	case !isNew && !had:
+		return fmt.Errorf("part %q is not in the thread", clip(key))
+	}
+	return t.steps.need("step", step)
+}

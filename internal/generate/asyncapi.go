@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// queue is the queue group in which the services answer, so that each request
+// is done by one process.
+const queue = "skein"
+
+const schemaFormat = "application/schema+json;version=draft-2020-12"
+
+// asyncAPI writes the AsyncAPI 3.0 document: every subject, every message.
+func asyncAPI() ([]byte, error) {
+	messages, err := messages()
+	if err != nil {
+		return nil, err
+	}
+	doc := object{
+		{"asyncapi", "3.0.0"},
+		{"info", object{
+			{"title", "Skein"},
+			{"version", events.SpecVersion},
+			{"description", "Event-sourced threads of AI agents on NATS JetStream. The operations are those of Skein: it receives commands and queries, and sends events. Subjects begin with skein unless another prefix is configured."},
+			{"license", object{{"name", "Apache-2.0"}}},
+		}},
+		{"defaultContentType", "application/json"},
+		{"servers", object{{"local", object{
+			{"host", "127.0.0.1:4222"},
+			{"protocol", "nats"},
+			{"description", "skein serve, with the NATS server inside"},
+		}}}},
+		{"channels", channels()},
+		{"operations", operations()},
+		{"components", object{{"messages", messages}, {"messageTraits", traits()}, {"schemas", schemas()}}},
+	}
+	var b bytes.Buffer
+	b.WriteString("# Written by internal/generate from the package events. Change it there, then run make generate.\n")
+	writeYAML(&b, doc, 0)
+	return b.Bytes(), nil
+}
+
+func ref(path string) object { return object{{"$ref", path}} }
+
+// component is a reference into the document's components.
+func component(kind, name string) object { return ref("#/components/" + kind + "/" + name) }
+
+// Names of the messages in components; commands, queries and events may share
+// a name otherwise.
+func commandMessage(name string) string    { return "command-" + name }
+func queryMessage(name string) string      { return "query-" + name }
+func answerMessage(resource string) string { return "answer-" + resource }
+func eventMessage(t events.Type) string    { return "event-" + string(t) }
+func inChannel(channel, name string) object {
+	return ref("#/channels/" + channel + "/messages/" + name)
+}
+func schemaFile(path string) object { return ref("../schema/files/" + path + ".json") }
+func payload(schema object) object  { return object{{"schemaFormat", schemaFormat}, {"schema", schema}} }
+func body(name string) object       { return payload(schemaFile("resources/" + name)) }
+
+func messages() (object, error) {
+	var out object
+	add := func(name, title, summary, content string, payload object, more ...entry) {
+		m := object{{"name", title}, {"title", title}, {"summary", summary}, {"contentType", content}, {"payload", payload}}
+		out = append(out, entry{name, append(m, more...)})
+	}
+	const plain = "application/json"
+	commands, err := index(commandExamples())
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range events.Commands() {
+		data, err := commands.like(c.New())
+		if err != nil {
+			return nil, err
+		}
+		example, err := request(c, data)
+		if err != nil {
+			return nil, err
+		}
+		add(commandMessage(c.Name), c.Name, c.Doc, plain, payload(object{{"allOf", list(
+			schemaFile("resources/request"),
+			object{{"properties", object{{"data", schemaFile("commands/" + c.Name)}}}},
+		)}}), shown(example))
+	}
+	add("reply", "reply", "The command was done.", plain, body("reply"))
+	queries, err := index(queryExamples())
+	if err != nil {
+		return nil, err
+	}
+	answered := map[string]bool{}
+	for _, q := range events.Queries() {
+		example, err := queries.like(q.New())
+		if err != nil {
+			return nil, err
+		}
+		add(queryMessage(q.Name), q.Name, q.Doc, plain, payload(schemaFile("queries/"+q.Name)), shown(example))
+		answer, err := answerOf(q)
+		if err != nil {
+			return nil, err
+		}
+		if !answered[answer.Name] {
+			answered[answer.Name] = true
+			add(answerMessage(answer.Name), answer.Name, answer.Doc, plain, body(answer.Name))
+		}
+	}
+	add("error", "error", "The command or query was refused.", plain, component("schemas", "error"),
+		entry{"headers", component("schemas", "errorHeaders")})
+	for _, r := range events.Catalog() {
+		add(eventMessage(r.Type), string(r.Type), r.Doc, events.EventContentType, payload(object{{"allOf", list(
+			schemaFile("event-envelope"),
+			object{{"properties", object{
+				{"type", object{{"const", string(r.Type)}}},
+				{"data", schemaFile("events/" + string(r.Type))},
+			}}},
+		)}}), entry{"traits", list(component("messageTraits", "timeline"))})
+	}
+	add("commit", "commit", "All events of one command on one thread.", events.BatchContentType, payload(schemaFile("commit")),
+		entry{"traits", list(component("messageTraits", "log"))})
+	return out, nil
+}
+
+// shown is the example of a message.
+func shown(example any) entry {
+	b, err := json.Marshal(example, json.Deterministic(true))
+	if err != nil { // a value of this program
+		panic("generate: " + err.Error())
+	}
+	return entry{"examples", list(object{{"payload", jsontext.Value(b)}})}
+}
+
+func traits() object {
+	text := func(doc string) object { return object{{"type", "string"}, {"description", doc}} }
+	return object{
+		{"timeline", object{{"headers", object{
+			{"type", "object"},
+			{"properties", object{{events.HeaderSeq, text("The sequence in the log of the commit that holds the event.")}}},
+		}}}},
+		{"log", object{{"headers", object{
+			{"type", "object"},
+			{"properties", object{
+				{events.HeaderChain, text("hex(SHA-256(previous || body)), where previous is the chain of the thread's commit before, empty for its first.")},
+				{events.HeaderVersion, text("The thread's version after the commit.")},
+				{"Nats-Expected-Last-Subject-Sequence", text("The sequence of the thread's commit before; 0 for its first.")},
+			}},
+		}}}},
+	}
+}
+
+func schemas() object {
+	text := object{{"type", "string"}}
+	var names []string
+	for _, code := range codes() {
+		names = append(names, string(code))
+	}
+	return object{
+		{"error", object{
+			{"type", "object"},
+			{"required", list("error")},
+			{"properties", object{{"error", object{
+				{"type", "object"},
+				{"required", list("code", "message")},
+				{"properties", object{
+					{"code", object{{"type", "string"}, {"enum", list(names...)}}},
+					{"message", text},
+					{"details", object{{"type", "object"}, {"description", "More of it, by the code: the path of an invalid_request, the currentVersion of a version_conflict, entity, from, to and allowed of an illegal_transition."}}},
+				}},
+			}}}},
+		}},
+		{"errorHeaders", object{
+			{"type", "object"},
+			{"properties", object{
+				{events.HeaderErrorCode, object{{"type", "string"}, {"description", "The number of the code, as HTTP has it."}}},
+				{events.HeaderError, object{{"type", "string"}, {"description", "The code."}}},
+			}},
+		}},
+	}
+}

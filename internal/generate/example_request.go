@@ -1,0 +1,61 @@
+package main
+
+import "github.com/skein-threads/skein/events"
+
+// commandExamples holds one example of what every command takes.
+func commandExamples() []any {
+	return []any{
+		events.CreateThread{Key: "support/42", AgentID: "triage", UserID: "ada", Context: raw(`{"turns":0}`)},
+		events.ResolveThread{Key: "support/42"},
+		events.SetThreadStatus{To: events.ThreadStreaming},
+		events.UpdateThread{Title: to("Order 42"), Archived: to(true)},
+		events.FinishThread{ExecutionID: execution},
+		events.DeleteThread{Purge: true},
+		events.CommitThread{Commands: []events.SubCommand{
+			{Command: "item.create", Data: raw(`{"item":{"id":"itm_u1","type":"message","role":"user","content":[{"type":"input_text","text":"Where is my order?"}]}}`)},
+			{Command: "execution.create", Data: raw(`{"triggerItemId":"itm_u1"}`)},
+		}},
+		events.CreateContext{Key: "cart", Content: raw(`{"items":[]}`)},
+		events.ResolveContext{Key: "cart"},
+		events.SetContextStatus{To: events.ContextStreaming},
+		events.SetContext{Patch: raw(`{"turns":1}`)},
+		events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Channel: events.Web, Content: part("Where is my order?")}},
+		events.SetItemStatus{ItemID: answer, To: events.ItemCompleted},
+		events.EditMessage{ItemID: question, Content: part("Where is order 42?")},
+		events.DeleteMessage{ItemID: question},
+		events.CreateExecution{TriggerItemID: question},
+		events.SetExecutionStatus{ExecutionID: execution, To: events.ExecutionFailed, ErrorText: "the model did not answer"},
+		events.CreateStep{ExecutionID: execution},
+		events.SetStepStatus{StepID: step, To: events.StepCompleted, ContinueLoop: to(false)},
+		events.PutPart{StepID: step, Idx: to(events.Int(0)), Type: events.OutputText, Part: raw(`{"type":"output_text","text":"It was shipped today."}`)},
+	}
+}
+
+// queryExamples holds one example of what every query takes.
+func queryExamples() []any {
+	return []any{
+		events.GetThread{ThreadID: "key:support/42", At: &events.At{Version: to(events.Int(7))}},
+		events.ListThreads{Status: events.ThreadOpen, Limit: to(events.Int(20))},
+		events.GetContext{ThreadID: thread},
+		events.ListContexts{ThreadID: thread},
+		events.GetItem{ItemID: question},
+		events.ListItems{ThreadID: thread, Order: "desc", Limit: to(events.Int(20)), Fresh: events.Fresh{MinSeq: to(events.Int(1204))}},
+		events.GetExecution{ExecutionID: execution},
+		events.ListExecutions{ThreadID: thread},
+		events.ListSteps{ExecutionID: execution},
+		events.ListParts{StepID: step},
+		events.ListEvents{ThreadID: thread, FromVersion: to(events.Int(1)), Types: []string{"item.*"}},
+	}
+}
+
+// answers tells what each query answers.
+func answers() map[string]any {
+	return map[string]any{
+		"thread.get": events.Thread{}, "thread.list": events.ThreadList{},
+		"context.get": events.Context{}, "context.list": events.ContextList{},
+		"item.get": events.Item{}, "item.list": events.ItemList{},
+		"execution.get": events.Execution{}, "execution.list": events.ExecutionList{},
+		"step.list": events.StepList{}, "part.list": events.PartList{},
+		"event.list": events.EventList{},
+	}
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/schema"
+)
+
+// EK-185: a change of the contract changes its documents, or this fails.
+func TestGeneratedFilesAreFresh(t *testing.T) {
+	var out bytes.Buffer
+	if err := run(&out, "../..", true); err != nil {
+		t.Errorf("%v:\n%s", err, out.String())
+	}
+}
+
+func TestCheckNamesWhatIsStale(t *testing.T) {
+	root := t.TempDir()
+	var out bytes.Buffer
+	if err := run(&out, root, false); err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	if err := run(&out, root, true); err != nil || out.Len() > 0 {
+		t.Errorf("just written, and stale: %v %s", err, out.String())
+	}
+	for path, body := range map[string]string{"docs/events.md": "old", "schema/files/events/thread.renamed.json": "{}"} {
+		if err := os.WriteFile(filepath.Join(root, path), []byte(body), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(filepath.Join(root, "schema/files/commit.json")); err != nil {
+		t.Fatal(err)
+	}
+	const want = "schema/files/commit.json\ndocs/events.md\nschema/files/events/thread.renamed.json\n"
+	if err := run(&out, root, true); err == nil || out.String() != want {
+		t.Errorf("%v: %s", err, out.String())
+	}
+	out.Reset()
+	if err := run(&out, root, false); err != nil || out.String() != want {
+		t.Errorf("%v: %s", err, out.String())
+	}
+	out.Reset()
+	if err := run(&out, root, true); err != nil {
+		t.Errorf("%v: %s", err, out.String())
+	}
+}
+
+// Every example of the documents is right by the schemas, and none is left over.
+func TestExamplesAreRight(t *testing.T) {
+	v, err := schema.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[reflect.Type]bool{}
+	find := func(list []any, zero any) any {
+		found, err := index(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		example, err := found.like(zero)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown[reflect.TypeOf(zero)] = true
+		return example
+	}
+	for _, c := range events.Commands() {
+		r, err := request(c, find(commandExamples(), c.New()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := v.DecodeRequest(body)
+		if err != nil {
+			t.Errorf("%s: %v", c.Name, err)
+		}
+		if _, err := v.DecodeCommand(c.Name, again.Data); err != nil {
+			t.Errorf("%s: %v", c.Name, err)
+		}
+	}
+	for _, q := range events.Queries() {
+		body, err := json.Marshal(find(queryExamples(), q.New()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := v.DecodeQuery(q.Name, body); err != nil {
+			t.Errorf("%s: %v", q.Name, err)
+		}
+	}
+	for _, r := range events.Catalog() {
+		e := events.Event{ID: "1", Type: r.Type, Subject: thread, Tenant: tenant, ThreadID: thread, Version: 1, Data: find(eventExamples(), r.New())}
+		if err := v.Event(&e); err != nil {
+			t.Errorf("%s: %v", r.Type, err)
+		}
+	}
+	for _, list := range [][]any{commandExamples(), queryExamples(), eventExamples()} {
+		for _, example := range list {
+			if !shown[reflect.TypeOf(example)] {
+				t.Errorf("%T is an example of nothing", example)
+			}
+		}
+	}
+	if len(answers()) != len(events.Queries()) {
+		t.Error("answers of queries that are no more")
+	}
+}
+
+// Whatever the AsyncAPI document refers to is there.
+func TestReferencesOfAsyncAPI(t *testing.T) {
+	body, err := asyncAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.SplitSeq(string(body), "\n") {
+		_, path, ok := strings.Cut(line, `"$ref": "../`)
+		if !ok {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join("../..", strings.TrimSuffix(path, `"`))); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, r := range events.Catalog() {
+		if !strings.Contains(string(body), "event-"+string(r.Type)+":") {
+			t.Errorf("%s is missing", r.Type)
+		}
+	}
+}
+
+func TestYAML(t *testing.T) {
+	var b bytes.Buffer
+	writeYAML(&b, object{
+		{"plain", "word"}, {"true", "yes"}, {"text", "a: \"b\"\n"}, {"n", 3}, {"flag", true}, {"none", nil},
+		{"empty", object{}}, {"items", list("a", "b c")}, {"inside", list(object{{"a", list(1)}, {"b", object{{"c", "d"}}}}, object{})}, {"json", raw(`{"a":[1]}`)}, {"nothing", list[string]()},
+	}, 0)
+	const want = `plain: word
+"true": "yes"
+text: "a: \"b\"\n"
+"n": 3
+flag: true
+none: null
+empty: {}
+items:
+  - a
+  - "b c"
+inside:
+  - a:
+      - 1
+    b:
+      c: d
+  - {}
+json: {"a":[1]}
+nothing: []
+`
+	if b.String() != want {
+		t.Errorf("%s", b.String())
+	}
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/schema"
+)
+
+// nothing says what stands for nothing in what callers send.
+const nothing = `An optional field that is null is absent. An optional text that is "" is absent too; only where the field says
+that an empty text clears something is "" a value. A required field may not be null. Where any JSON is asked for, null is
+a value like any other. Unknown fields, names that stand twice, broken UTF-8 and more than %d levels of objects and lists
+are refused.`
+
+func commandsPage() ([]byte, error) {
+	list, err := index(commandExamples())
+	if err != nil {
+		return nil, err
+	}
+	p := newPage("Commands")
+	p.line(`A command is a request on %s. The answer means: durable, and readable by anyone who reads with its %s. The same
+command published on %s is stored and done exactly once; one that is refused appears on the timeline as
+%s. The schemas are in [schema/files/commands](../schema/files/commands).`,
+		"`skein.cmd.{tenant}.{noun}.{verb}`", "`seq`", "`skein.submit.{tenant}.{noun}.{verb}`", "[`command.rejected`](events.md#commandrejected)")
+	p.line(nothing, schema.MaxDepth)
+	p.line("## The request")
+	if err := p.fields(events.Request{}); err != nil {
+		return nil, err
+	}
+	p.line("## The reply")
+	if err := p.fields(events.Reply{}); err != nil {
+		return nil, err
+	}
+	p.line("## Errors")
+	p.line("A refusal has the header `%s` and the body `{\"error\": {\"code\", \"message\", \"details\"?}}`. The details of an\n`invalid_request` name the `path`, a JSON pointer, of what is wrong.", events.HeaderErrorCode)
+	p.table([]string{"code", "number", "the same request may succeed later"}, errorRows())
+	p.line("## All of them")
+	var rows [][]string
+	for _, c := range events.Commands() {
+		rows = append(rows, []string{fmt.Sprintf("[`%s`](#%s)", c.Name, anchor(c.Name)), c.Doc})
+	}
+	p.table([]string{"command", "meaning"}, rows)
+	for _, c := range events.Commands() {
+		if err := commandSection(p, c, list); err != nil {
+			return nil, err
+		}
+	}
+	p.patterns()
+	return p.Bytes(), nil
+}
+
+func codes() []events.Code {
+	return []events.Code{
+		events.InvalidRequest, events.Unauthorized, events.Forbidden, events.NotFound, events.VersionConflict, events.AlreadyExists,
+		events.PayloadTooLarge, events.IllegalTransition, events.QueueFull, events.Unavailable, events.ProjectionBehind,
+	}
+}
+
+func errorRows() [][]string {
+	var rows [][]string
+	for _, code := range codes() {
+		retry := "no"
+		if code.Retry() {
+			retry = "yes"
+		}
+		rows = append(rows, []string{"`" + string(code) + "`", strconv.Itoa(code.Status()), retry})
+	}
+	return rows
+}
+
+func commandSection(p *page, c events.Command, list examples) error {
+	p.line("## %s", c.Name)
+	p.line("%s", c.Doc)
+	facts := "It needs a `threadId`."
+	if c.Creates {
+		facts = "It needs no `threadId`."
+	}
+	if c.Single {
+		facts += " It cannot stand in a `thread.commit`."
+	}
+	p.line("%s", facts)
+	if len(c.Events) > 0 {
+		p.line("Events: %s.", names(c.Events))
+	} else {
+		p.line("Events: those of its commands.")
+	}
+	if err := p.fields(c.New()); err != nil {
+		return err
+	}
+	data, err := list.like(c.New())
+	if err != nil {
+		return err
+	}
+	r, err := request(c, data)
+	if err != nil {
+		return err
+	}
+	text, err := indented(r)
+	if err != nil {
+		return err
+	}
+	p.code("json", text)
+	return nil
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/skein-threads/skein/events"
+)
+
+func eventsPage() ([]byte, error) {
+	list, err := index(eventExamples())
+	if err != nil {
+		return nil, err
+	}
+	p := newPage("Events")
+	p.line(`An event says what happened to a thread. It is a CloudEvent 1.0 in structured JSON. All events of one
+command on one thread are one message of the log, a CloudEvents JSON batch; on the timeline each is a message of its
+own. What an event itself says is its %s; the schema of that is named by %s, with its version.`, "`data`", "`dataschema`")
+	p.line(`The schemas are in [schema/files/events](../schema/files/events); the envelope is
+[event-envelope.json](../schema/files/event-envelope.json). Fields may be added: a reader skips those that it does not
+know. What is absent is left out, and never null. An event of an older version is upcast when it is read, and never
+rewritten.`)
+	if err := wholeEvent(p, list); err != nil {
+		return nil, err
+	}
+	p.line("## All of them")
+	var rows [][]string
+	for _, r := range events.Catalog() {
+		rows = append(rows, []string{fmt.Sprintf("[`%s`](#%s)", r.Type, anchor(string(r.Type))), fmt.Sprint(r.Version), "`" + r.Entity() + "`", r.Doc})
+	}
+	p.table([]string{"type", "version", "entity", "meaning"}, rows)
+	for _, r := range events.Catalog() {
+		if err := eventSection(p, r, list); err != nil {
+			return nil, err
+		}
+	}
+	p.patterns()
+	return p.Bytes(), nil
+}
+
+// wholeEvent shows one event with its envelope.
+func wholeEvent(p *page, list examples) error {
+	data, err := list.like(events.ItemCreated{})
+	if err != nil {
+		return err
+	}
+	e := events.Event{
+		ID: events.EventID(tenant, thread, command, 0), Type: events.ItemCreatedType, Subject: question,
+		Time: events.TimeOf(time.Date(2026, 2, 20, 12, 0, 0, 123456000, time.UTC)), Tenant: tenant, ThreadID: thread,
+		Version: 3, CommandID: command, Correlation: execution, Actor: "ada", Data: data,
+	}
+	body, err := e.Append(nil)
+	if err != nil {
+		return err
+	}
+	text, err := indented(raw(string(body)))
+	if err != nil {
+		return err
+	}
+	p.line("One event, whole:")
+	p.code("json", text)
+	return nil
+}
+
+func eventSection(p *page, r events.Row, list examples) error {
+	p.line("## %s", r.Type)
+	p.line("%s", r.Doc)
+	where := "It is in the log and on the timeline."
+	if r.Transient {
+		where = "It is transport: it is on the timeline's subject and never in the log."
+	}
+	p.line("Version %d, entity `%s`, schema `%s` ([file](../schema/files/events/%s.json)). %s", r.Version, r.Entity(), r.Schema(), r.Type, where)
+	var old []string
+	for _, up := range r.Upcasts() {
+		old = append(old, fmt.Sprintf("- from version %d: %s", up.From, up.Doc))
+	}
+	if len(old) > 0 {
+		p.line("Older versions, as they are read:\n\n%s", strings.Join(old, "\n"))
+	}
+	if err := p.fields(r.New()); err != nil {
+		return err
+	}
+	example, err := list.like(r.New())
+	if err != nil {
+		return err
+	}
+	text, err := indented(example)
+	if err != nil {
+		return err
+	}
+	p.code("json", text)
+	return nil
+}

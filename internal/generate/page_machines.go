@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/skein-threads/skein/events"
+)
+
+func machinesPage() ([]byte, error) {
+	p := newPage("State machines")
+	p.line(`Five entities have a state. What is not listed is refused with %s, staying in place included; the error names
+the states that are allowed. Each move is an event, %s.`, "`illegal_transition`", "`{entity}.status.changed`")
+	machine(p, events.ThreadMachine())
+	machine(p, events.ContextMachine())
+	machine(p, events.ExecutionMachine())
+	machine(p, events.StepMachine())
+	machine(p, events.ItemMachine())
+	return p.Bytes(), nil
+}
+
+func machine[S ~string](p *page, m events.Machine[S]) {
+	p.line("## %s", m.Entity)
+	p.code("mermaid", m.Mermaid())
+	var rows [][]string
+	for _, from := range m.States {
+		var next []string
+		for _, to := range m.Allowed(from) {
+			next = append(next, "`"+string(to)+"`")
+		}
+		what := strings.Join(next, ", ")
+		if len(next) == 0 {
+			what = "nothing: it is final"
+		}
+		note := ""
+		if from == m.Initial() {
+			note = "first"
+		}
+		rows = append(rows, []string{fmt.Sprintf("`%s`", from), what, note})
+	}
+	p.table([]string{"from", "to", ""}, rows)
+}

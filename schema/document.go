@@ -1,0 +1,196 @@
+package schema
+
+import (
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// dialect is the JSON Schema that the documents are written in.
+const dialect = "https://json-schema.org/draft/2020-12/schema"
+
+// writer writes a shape as a JSON Schema. The order of what it writes follows
+// the Go struct, so that the same type gives the same bytes.
+type writer struct {
+	open bool // what Skein writes itself: fields may be added, and nothing stands for nothing
+	defs []*shape
+}
+
+// object is a JSON object under construction.
+type object struct{ b []byte }
+
+func (o *object) put(name string, value any) {
+	raw, err := json.Marshal(value, json.Deterministic(true))
+	if err != nil { // texts, numbers, lists of them and JSON that was made here
+		panic("schema: " + name + ": " + err.Error())
+	}
+	if len(o.b) > 0 {
+		o.b = append(o.b, ',')
+	}
+	o.b = strconv.AppendQuote(o.b, name) // plain names only
+	o.b = append(o.b, ':')
+	o.b = append(o.b, raw...)
+}
+
+func (o *object) raw() jsontext.Value { return jsontext.Value("{" + string(o.b) + "}") }
+
+// document gives the whole JSON Schema of a shape.
+func document(id, doc string, sh *shape, open bool) jsontext.Value {
+	w := &writer{open: open}
+	var o object
+	o.put("$schema", dialect)
+	o.put("$id", id)
+	o.put("description", doc)
+	w.body(&o, sh)
+	if len(w.defs) > 0 {
+		var defs object
+		for i := 0; i < len(w.defs); i++ { // a definition may add others
+			var def object
+			w.body(&def, w.defs[i])
+			defs.put(w.defs[i].name, def.raw())
+		}
+		o.put("$defs", defs.raw())
+	}
+	return o.raw()
+}
+
+// body writes what a struct says.
+func (w *writer) body(o *object, sh *shape) {
+	o.put("type", "object")
+	o.put("additionalProperties", w.open)
+	var properties object
+	required := []string{}
+	for i := range sh.fields {
+		f := &sh.fields[i]
+		if f.required {
+			required = append(required, f.name)
+		}
+		properties.put(f.name, w.field(f))
+	}
+	o.put("properties", properties.raw())
+	if len(required) > 0 {
+		o.put("required", required)
+	}
+	if sh.constraint != "" {
+		o.put("allOf", []jsontext.Value{jsontext.Value(sh.constraint)})
+	}
+}
+
+// field writes a member: its value, and what may stand for nothing.
+func (w *writer) field(f *field) jsontext.Value {
+	var o object
+	if f.doc != "" {
+		o.put("description", f.doc)
+	}
+	null := f.nullable || !f.required && !w.open
+	empty := f.kind == text && f.optionalText() && !w.open
+	w.value(&o, &f.rule, null, empty)
+	return o.raw()
+}
+
+// value writes what a value must be, or that null, or "", may stand for it.
+func (w *writer) value(o *object, r *rule, null, empty bool) {
+	switch r.kind {
+	case text:
+		w.text(o, r, null, empty)
+	case flag:
+		o.put("type", orNull("boolean", null))
+	case whole:
+		o.put("type", orNull("integer", null))
+		o.put("minimum", max(valueOr(r.minimum, -maxInt), -maxInt))
+		o.put("maximum", min(valueOr(r.maximum, maxInt), maxInt))
+	case wide:
+		o.put("type", orNull("integer", null))
+		if r.minimum != nil || r.unsigned {
+			o.put("minimum", valueOr(r.minimum, 0))
+		}
+		if r.maximum != nil {
+			o.put("maximum", *r.maximum)
+		}
+	case anything:
+		if r.object {
+			o.put("type", orNull("object", null))
+		}
+	case record:
+		ref := w.ref(r.shape)
+		if null {
+			o.put("anyOf", []jsontext.Value{jsontext.Value(`{"$ref":"` + ref + `"}`), jsontext.Value(`{"type":"null"}`)})
+		} else {
+			o.put("$ref", ref)
+		}
+	case list:
+		o.put("type", orNull("array", null))
+		var items object
+		w.value(&items, r.items, false, false)
+		o.put("items", items.raw())
+		if r.minItems != nil {
+			o.put("minItems", *r.minItems)
+		}
+		if r.maxItems != nil {
+			o.put("maxItems", *r.maxItems)
+		}
+	}
+}
+
+// maxInt bounds what events.Int takes.
+const maxInt = 1<<53 - 1
+
+func (w *writer) text(o *object, r *rule, null, empty bool) {
+	if r.enum != nil {
+		values := make([]any, 0, len(r.enum)+2)
+		for _, s := range r.enum {
+			values = append(values, s)
+		}
+		if empty {
+			values = append(values, "")
+		}
+		if null {
+			values = append(values, nil)
+		}
+		o.put("enum", values)
+		return
+	}
+	if empty && (r.pattern != "" || r.minLength != nil) {
+		var full object
+		w.text(&full, r, false, false)
+		o.put("anyOf", []jsontext.Value{full.raw(), jsontext.Value(`{"enum":["",null]}`)})
+		return
+	}
+	o.put("type", orNull("string", null))
+	if r.minLength != nil {
+		o.put("minLength", *r.minLength)
+	}
+	if r.maxLength != nil {
+		o.put("maxLength", *r.maxLength)
+	}
+	if r.pattern != "" {
+		o.put("pattern", expression(r.pattern))
+	}
+}
+
+// ref names a struct's definition, which is written once.
+func (w *writer) ref(sh *shape) string {
+	known := false
+	for _, def := range w.defs {
+		known = known || def == sh
+	}
+	if !known {
+		w.defs = append(w.defs, sh)
+	}
+	return "#/$defs/" + sh.name
+}
+
+func orNull(name string, null bool) any {
+	if null {
+		return []string{name, "null"}
+	}
+	return name
+}
+
+func valueOr(n *int64, other int64) int64 {
+	if n == nil {
+		return other
+	}
+	return *n
+}

@@ -1,0 +1,103 @@
+package schema
+
+import (
+	"embed"
+	"fmt"
+	"reflect"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// files holds the JSON Schemas that internal/generate wrote.
+//
+//go:embed files
+var files embed.FS
+
+// File is one JSON Schema: what schema/files/Path holds.
+type File struct {
+	Path string
+	Body []byte
+}
+
+// The names, $id, of the schemas that are not of one row.
+const (
+	envelopeID = "urn:skein:event-envelope"
+	commitID   = "urn:skein:commit"
+)
+
+// paths of the schemas, below files.
+func commandPath(name string) string  { return "commands/" + name + ".json" }
+func queryPath(name string) string    { return "queries/" + name + ".json" }
+func eventPath(t events.Type) string  { return "events/" + string(t) + ".json" }
+func resourcePath(name string) string { return "resources/" + name + ".json" }
+
+const (
+	envelopePath = "event-envelope.json"
+	commitPath   = "commit.json"
+)
+
+// Files gives every JSON Schema as the Go types say it now, in a fixed order.
+// The error names the type whose tags cannot be kept.
+func Files() ([]File, error) {
+	all := shapes{}
+	var out []File
+	add := func(path, id, doc string, value any, open bool) error {
+		sh, err := all.of(reflect.TypeOf(value))
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		out = append(out, file(path, document(id, doc, sh, open)))
+		return nil
+	}
+	for _, c := range events.Commands() {
+		if err := add(commandPath(c.Name), "urn:skein:command:"+c.Name, c.Doc, c.New(), false); err != nil {
+			return nil, err
+		}
+	}
+	for _, q := range events.Queries() {
+		if err := add(queryPath(q.Name), "urn:skein:query:"+q.Name, q.Doc, q.New(), false); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range events.Catalog() {
+		if err := add(eventPath(r.Type), r.Schema(), r.Doc, r.New(), true); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range Resources() {
+		if err := add(resourcePath(r.Name), "urn:skein:resource:"+r.Name, r.Doc, r.New(), !r.Asked); err != nil {
+			return nil, err
+		}
+	}
+	if err := add(envelopePath, envelopeID, "An event as it is stored and sent: a CloudEvent in structured JSON.", envelope{}, true); err != nil {
+		return nil, err
+	}
+	sh, err := all.of(reflect.TypeFor[envelope]())
+	if err != nil {
+		return nil, err
+	}
+	return append(out, file(commitPath, commitDocument(sh))), nil
+}
+
+// commitDocument holds the envelope's schema and does not refer to it: each file
+// can be read alone.
+func commitDocument(sh *shape) jsontext.Value {
+	var event, o object
+	(&writer{open: true}).body(&event, sh)
+	o.put("$schema", dialect)
+	o.put("$id", commitID)
+	o.put("description", "The body of a commit: the events of one command on one thread, a CloudEvents JSON batch.")
+	o.put("type", "array")
+	o.put("minItems", 1)
+	o.put("items", event.raw())
+	return o.raw()
+}
+
+func file(path string, document jsontext.Value) File {
+	if err := document.Indent(jsontext.WithIndent("  ")); err != nil { // it was made here
+		panic("schema: " + path + ": " + err.Error())
+	}
+	return File{Path: path, Body: append(document, '\n')}
+}

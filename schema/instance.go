@@ -1,0 +1,93 @@
+package schema
+
+import (
+	stdjson "encoding/json"
+	"errors"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// parse reads JSON as the schema library wants it: numbers as text, so that none
+// loses a digit.
+func parse(raw []byte) (any, error) {
+	dec := jsontext.NewDecoder(strings.NewReader(string(raw)))
+	v, err := parseNext(dec)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something follows the JSON value")
+	}
+	return v, nil
+}
+
+func parseNext(dec *jsontext.Decoder) (any, error) {
+	kind := dec.PeekKind()
+	if kind == '0' {
+		raw, err := dec.ReadValue()
+		return number(raw), err
+	}
+	token, err := dec.ReadToken()
+	if err != nil {
+		return nil, err
+	}
+	switch kind {
+	case '"':
+		return token.String(), nil
+	case 't', 'f':
+		return token.Bool(), nil
+	case '{':
+		out := map[string]any{}
+		for dec.PeekKind() != '}' {
+			name, err := dec.ReadToken()
+			if err != nil {
+				return nil, err
+			}
+			key := name.String() // the token is gone with the next read
+			if out[key], err = parseNext(dec); err != nil {
+				return nil, err
+			}
+		}
+		_, err := dec.ReadToken()
+		return out, err
+	case '[':
+		out := []any{}
+		for dec.PeekKind() != ']' {
+			v, err := parseNext(dec)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, v)
+		}
+		_, err := dec.ReadToken()
+		return out, err
+	}
+	return nil, nil
+}
+
+// number gives a number to the schema library, which turns it into a fraction of
+// whole numbers. One that would be too much for it (1e999999999) is replaced by
+// one that the schemas, which bound whole numbers only, cannot tell from it.
+func number(raw jsontext.Value) stdjson.Number {
+	if n, ok := events.ParseInt(raw); ok {
+		return stdjson.Number(strconv.FormatInt(int64(n), 10))
+	}
+	plain := len(raw) <= 40 && !strings.ContainsAny(string(raw), "eE")
+	f, _ := strconv.ParseFloat(string(raw), 64)
+	switch {
+	case plain:
+		return stdjson.Number(raw)
+	case math.Abs(f) < maxInt: // and not whole: ParseInt would have taken it
+		return "0.5"
+	case f < 0:
+		return "-1e99"
+	default:
+		return "1e99"
+	}
+}

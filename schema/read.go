@@ -1,0 +1,196 @@
+package schema
+
+import (
+	"errors"
+	"math/bits"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// read fills v, a struct of the shape's type, with what comes next, and checks
+// it. The first thing that is wrong ends it. Any JSON is given as bytes of the
+// document, not as a copy.
+func (sh *shape) read(s *scanner, v reflect.Value) *events.Error {
+	if s.kind() != '{' {
+		return refuse("must be an object")
+	}
+	var (
+		seen    uint64
+		hint    int
+		scratch [48]byte
+	)
+	for s.enter(); s.more('}'); {
+		name := s.said(scratch[:])
+		i := sh.find(name, hint)
+		if i < 0 {
+			return in(clip(name), refuse("there is no such field; known are %s", sh.names()))
+		}
+		f := &sh.fields[i]
+		present, err := f.read(s, v, f.index)
+		if err != nil {
+			return in(f.name, err)
+		}
+		if present {
+			seen |= 1 << i
+		}
+		hint = i + 1
+	}
+	if missing := sh.required &^ seen; missing != 0 {
+		f := &sh.fields[bits.TrailingZeros64(missing)]
+		return in(f.name, refuse("is missing; it %s", f.words()))
+	}
+	if sh.checked {
+		if err := v.Addr().Interface().(checker).Check(); err != nil {
+			return asked(err)
+		}
+	}
+	return nil
+}
+
+// asked gives what a Check found, which is a refusal with a path of its own.
+func asked(err error) *events.Error {
+	var e *events.Error
+	if errors.As(err, &e) && e.Details != nil {
+		return e
+	}
+	return refuse("%w", err)
+}
+
+func (sh *shape) names() string {
+	names := make([]string, len(sh.fields))
+	for i := range sh.fields {
+		names[i] = sh.fields[i].name
+	}
+	return strings.Join(names, ", ")
+}
+
+// read takes a field's value and reports whether it is there: null and an empty
+// text may stand for nothing.
+func (f *field) read(s *scanner, v reflect.Value, index []int) (present bool, _ *events.Error) {
+	switch kind := s.kind(); {
+	case kind == 'n' && (f.kind != anything || f.object):
+		s.value()
+		if f.required && !f.nullable {
+			return false, refuse("is null; it %s", f.words())
+		}
+		return true, nil
+	case kind == '"' && f.kind == text && f.optionalText() && s.at+1 < len(s.raw) && s.raw[s.at+1] == '"':
+		s.value()
+		return false, nil
+	}
+	target := v.Field(index[0])
+	for _, i := range index[1:] {
+		target = target.Field(i)
+	}
+	if f.pointer {
+		fresh := reflect.New(target.Type().Elem())
+		target.Set(fresh)
+		target = fresh.Elem()
+	}
+	return true, f.value(s, target)
+}
+
+// optionalText reports whether "" stands for nothing.
+func (r *rule) optionalText() bool { return !r.required && !r.pointer }
+
+// value reads one value that is not absent.
+func (r *rule) value(s *scanner, target reflect.Value) *events.Error {
+	switch r.kind {
+	case text:
+		return r.text(s, target)
+	case flag:
+		switch string(s.value()) {
+		case "true":
+			target.SetBool(true)
+		case "false":
+			target.SetBool(false)
+		default:
+			return refuse("%s", r.words())
+		}
+	case whole:
+		n, ok := events.ParseInt(s.value())
+		if !ok && r.maximum == nil {
+			return refuse("%s; 2^53-1 is the limit", r.words())
+		}
+		if !ok || r.minimum != nil && int64(n) < *r.minimum || r.maximum != nil && int64(n) > *r.maximum {
+			return refuse("%s", r.words())
+		}
+		target.SetInt(int64(n))
+	case anything:
+		if r.object && s.kind() != '{' {
+			return refuse("%s", r.words())
+		}
+		target.SetBytes(s.value())
+	case record:
+		return r.shape.read(s, target)
+	case list:
+		return r.list(s, target)
+	case wide: // refused by closed: nothing that comes in has one
+	}
+	return nil
+}
+
+func (r *rule) text(s *scanner, target reflect.Value) *events.Error {
+	if s.kind() != '"' {
+		return refuse("%s", r.words())
+	}
+	var scratch [64]byte
+	raw := s.said(scratch[:])
+	if r.enum != nil {
+		i := slices.IndexFunc(r.enum, func(known string) bool { return known == string(raw) })
+		if i < 0 {
+			return refuse("%s", r.words())
+		}
+		target.SetString(r.enum[i])
+		return nil
+	}
+	value := string(raw)
+	if r.match != nil && !r.match(value) {
+		return refuse("%s", r.words())
+	}
+	if tooShort(value, r.minLength) || tooLong(value, r.maxLength) {
+		return refuse("%s", r.words())
+	}
+	target.SetString(value)
+	return nil
+}
+
+// tooLong counts only what could be too long: a letter has at least a byte.
+func tooLong(s string, most *int) bool {
+	return most != nil && len(s) > *most && utf8.RuneCountInString(s) > *most
+}
+
+func tooShort(s string, least *int) bool {
+	return least != nil && utf8.RuneCountInString(s) < *least
+}
+
+func (r *rule) list(s *scanner, target reflect.Value) *events.Error {
+	if s.kind() != '[' {
+		return refuse("%s", r.words())
+	}
+	n := 0
+	target.Set(reflect.MakeSlice(target.Type(), 0, 8))
+	for s.enter(); s.more(']'); n++ {
+		if r.maxItems != nil && n == *r.maxItems {
+			return refuse("%s", r.words())
+		}
+		if n == target.Cap() {
+			target.Grow(n)
+		}
+		target.SetLen(n + 1)
+		if s.kind() == 'n' && (r.items.kind != anything || r.items.object) {
+			return at(n, refuse("is null; it %s", r.items.words()))
+		}
+		if err := r.items.value(s, target.Index(n)); err != nil {
+			return at(n, err)
+		}
+	}
+	if r.minItems != nil && n < *r.minItems {
+		return refuse("%s", r.words())
+	}
+	return nil
+}

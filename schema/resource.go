@@ -1,0 +1,46 @@
+package schema
+
+import "github.com/skein-threads/skein/events"
+
+// Resource is a document with a JSON Schema of its own.
+type Resource struct {
+	Name  string
+	Doc   string
+	Asked bool // it comes from outside, so that unknown fields are refused
+
+	new func() any
+}
+
+// New gives a zero value of the resource's Go type.
+func (r Resource) New() any { return r.new() }
+
+func resource[T any](name, doc string) Resource {
+	return Resource{Name: name, Doc: doc, new: func() any { return *new(T) }}
+}
+
+// Resources lists the documents, in a fixed order: those of the read models,
+// the answers of queries, and the bodies of commands and their replies.
+func Resources() []Resource {
+	request := resource[events.Request]("request", "The body of a command.")
+	request.Asked = true
+	return []Resource{
+		resource[events.Thread]("thread", "A thread (EK 4.1)."),
+		resource[events.Context]("context", "A context: typed state of a thread (EK 4.2)."),
+		resource[events.Item]("item", "An item of a thread (EK 4.3)."),
+		resource[events.Execution]("execution", "An execution: one react (EK 4.5)."),
+		resource[events.Step]("step", "A step: one call of the reactor and its tools (EK 4.6)."),
+		resource[events.Part]("part", "A part: one piece of a step's output (EK 4.7)."),
+		resource[events.TraceRun]("trace_run", "A run: what is traced of one execution."),
+		resource[events.TraceSpan]("trace_span", "A span: what is traced of one step or call."),
+		resource[events.TraceEvent]("trace_event", "One thing that was recorded of a run."),
+		resource[events.ThreadList]("thread_list", "A page of threads."),
+		resource[events.ContextList]("context_list", "A thread's contexts."),
+		resource[events.ItemList]("item_list", "A page of items."),
+		resource[events.ExecutionList]("execution_list", "A thread's executions."),
+		resource[events.StepList]("step_list", "An execution's steps."),
+		resource[events.PartList]("part_list", "A step's parts."),
+		resource[events.EventList]("event_list", "A part of a thread's history."),
+		request,
+		resource[events.Reply]("reply", "The body of the answer to a command that was done."),
+	}
+}

@@ -1,0 +1,119 @@
+package schema
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// kind is how a value stands in JSON.
+type kind uint8
+
+const (
+	text     kind = iota + 1 // string, or a named string
+	flag                     // bool
+	whole                    // events.Int
+	wide                     // int64 and uint64: of what Skein writes itself
+	anything                 // jsontext.Value
+	record                   // a struct
+	list                     // a slice
+)
+
+// rule says what a value may be.
+type rule struct {
+	kind     kind
+	pointer  bool // the Go value is a pointer: "" and false are values
+	unsigned bool
+	required bool
+	nullable bool // required, and may be null
+	object   bool // of any JSON: an object only
+
+	pattern string            // the name of a pattern of events
+	match   func(string) bool // that pattern
+	enum    []string
+
+	minLength, maxLength *int // in code points
+	minItems, maxItems   *int
+	minimum, maximum     *int64
+
+	shape *shape // of a record
+	items *rule  // of a list
+}
+
+// tag reads what `schema:"..."` says of a field.
+func (r *rule) tag(tag string) error {
+	for word := range strings.SplitSeq(tag, ",") {
+		name, value, _ := strings.Cut(word, "=")
+		var err error
+		switch name {
+		case "":
+		case "required":
+			r.required = true
+		case "nullable":
+			r.nullable = true
+		case "object":
+			r.object = true
+		case "pattern":
+			r.pattern = value
+			if r.match = matcher(value); r.match == nil {
+				err = fmt.Errorf("there is no pattern %q", value)
+			}
+		case "minLength":
+			r.minLength, err = count(value)
+		case "maxLength":
+			r.maxLength, err = count(value)
+		case "minItems":
+			r.minItems, err = count(value)
+		case "maxItems":
+			r.maxItems, err = count(value)
+		case "minimum":
+			r.minimum, err = bound(value)
+		case "maximum":
+			r.maximum, err = bound(value)
+		default:
+			err = fmt.Errorf("unknown word %q", name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return r.fits()
+}
+
+// fits refuses a tag that its field's type cannot keep: a rule that is never
+// looked at would be worse than none.
+func (r *rule) fits() error {
+	switch {
+	case (r.pattern != "" || r.minLength != nil || r.maxLength != nil) && r.kind != text,
+		(r.minimum != nil || r.maximum != nil) && r.kind != whole && r.kind != wide,
+		(r.minItems != nil || r.maxItems != nil) && r.kind != list,
+		r.object && r.kind != anything,
+		r.nullable && !(r.pointer && r.required):
+		return fmt.Errorf("the rule does not fit the type")
+	}
+	return nil
+}
+
+func count(s string) (*int, error) {
+	n, err := strconv.Atoi(s)
+	if err == nil && n < 0 {
+		err = fmt.Errorf("%d is below 0", n)
+	}
+	return &n, err
+}
+
+func bound(s string) (*int64, error) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	return &n, err
+}
+
+// enumerated is implemented by named strings of a closed set.
+type enumerated interface{ Enum() []string }
+
+func enumOf(t reflect.Type) []string {
+	if e, ok := reflect.Zero(t).Interface().(enumerated); ok {
+		return e.Enum()
+	}
+	return nil
+}

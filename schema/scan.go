@@ -1,0 +1,179 @@
+package schema
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// scanner walks over JSON that is already known to be valid. It never looks
+// back and never checks twice. Of bytes that are not JSON it makes nonsense, but
+// it neither panics nor stands still.
+type scanner struct {
+	raw []byte
+	at  int
+}
+
+// kind gives the first byte of what comes next, 0 at the end.
+func (s *scanner) kind() byte {
+	for s.at < len(s.raw) {
+		switch c := s.raw[s.at]; c {
+		case ' ', '\t', '\n', '\r', ':':
+			s.at++
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+// enter steps into an object or a list.
+func (s *scanner) enter() { s.at++ }
+
+// more reports whether another member or element comes before end, and steps
+// over what stands before it.
+func (s *scanner) more(end byte) bool {
+	c := s.kind()
+	if c == ',' {
+		s.at++
+		c = s.kind()
+	}
+	if c == end {
+		s.at++
+		return false
+	}
+	return c != 0
+}
+
+// value steps over the value that comes next and gives its bytes, which are
+// those of the document and not a copy.
+func (s *scanner) value() []byte {
+	c := s.kind()
+	start := s.at
+	switch c {
+	case 0:
+		return nil
+	case '"':
+		s.text()
+	case '{', '[':
+		s.nested()
+	default:
+		s.at++
+		for s.at < len(s.raw) && !ends(s.raw[s.at]) {
+			s.at++
+		}
+	}
+	return s.raw[start:s.at:s.at]
+}
+
+// ends reports whether c ends a number, true, false or null.
+func ends(c byte) bool {
+	switch c {
+	case ',', '}', ']', ':', ' ', '\t', '\n', '\r':
+		return true
+	}
+	return false
+}
+
+// near is how far a string is searched byte by byte. Names and ids end before
+// it; for longer ones the search by the library is faster.
+const near = 24
+
+// text steps over a string, and tells whether it has an escape.
+func (s *scanner) text() (escaped bool) {
+	s.at++
+	for i := s.at; i < len(s.raw) && i < s.at+near; i++ {
+		switch s.raw[i] {
+		case '"':
+			s.at = i + 1
+			return false
+		case '\\':
+			return s.longText()
+		}
+	}
+	return s.longText()
+}
+
+func (s *scanner) longText() (escaped bool) {
+	for {
+		n := bytes.IndexByte(s.raw[s.at:], '"')
+		if n < 0 {
+			s.at = len(s.raw)
+			return escaped
+		}
+		inside := s.raw[s.at : s.at+n]
+		s.at += n + 1
+		back := 0
+		for back < len(inside) && inside[len(inside)-1-back] == '\\' {
+			back++
+		}
+		escaped = escaped || bytes.IndexByte(inside, '\\') >= 0
+		if back%2 == 0 {
+			return escaped
+		}
+		escaped = true
+	}
+}
+
+// said steps over a string and gives what it says, using buf if that has to be
+// written anew.
+func (s *scanner) said(buf []byte) []byte {
+	if s.kind() != '"' {
+		s.value()
+		return nil
+	}
+	start := s.at
+	escaped := s.text()
+	quoted := s.raw[start:s.at]
+	switch {
+	case len(quoted) < 2:
+		return nil
+	case !escaped:
+		return quoted[1 : len(quoted)-1]
+	}
+	out, _ := jsontext.AppendUnquote(buf[:0], quoted) // the document is valid
+	return out
+}
+
+// nested steps over an object or a list.
+func (s *scanner) nested() {
+	for depth := 0; s.at < len(s.raw); {
+		switch s.raw[s.at] {
+		case '"':
+			s.text()
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		}
+		s.at++
+		if depth == 0 {
+			return
+		}
+	}
+}
+
+// deeper reports whether objects and lists lie in one another more than most
+// deep.
+func deeper(raw []byte, most int) bool {
+	if bytes.Count(raw, []byte{'{'})+bytes.Count(raw, []byte{'['}) <= most {
+		return false // nearly all: there are not enough of them
+	}
+	s := scanner{raw: raw}
+	for depth := 0; s.at < len(raw); {
+		switch raw[s.at] {
+		case '"':
+			s.text()
+			continue
+		case '{', '[':
+			if depth++; depth > most {
+				return true
+			}
+		case '}', ']':
+			depth--
+		}
+		s.at++
+	}
+	return false
+}

@@ -1,0 +1,152 @@
+package schema
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// shape is a struct type as the JSON Schemas and the reader see it.
+type shape struct {
+	name       string // of the Go type
+	fields     []field
+	required   uint64 // a bit for each field that must be there
+	checked    bool   // the type has Check
+	constraint string // what Check says, as JSON Schema
+}
+
+// field is a member of a JSON object.
+type field struct {
+	name, doc string
+	index     []int // where it lies in the Go struct, through embedded ones
+	rule
+}
+
+// checker is implemented by structs with a rule that no single field holds.
+// Whoever has it also says the same in JSON Schema.
+type checker interface{ Check() error }
+
+type constrained interface{ Constraint() string }
+
+// shapes are the shapes of the types met so far; a type may hold itself.
+type shapes map[reflect.Type]*shape
+
+// of gives the shape of a struct type. The error names the field whose type or
+// tag cannot be kept.
+func (all shapes) of(t reflect.Type) (*shape, error) {
+	if s, ok := all[t]; ok {
+		return s, nil
+	}
+	if t.Kind() != reflect.Struct {
+		return nil, fmt.Errorf("%s is not a struct", t)
+	}
+	s := &shape{name: t.Name()}
+	all[t] = s
+	zero := reflect.New(t).Interface()
+	_, s.checked = zero.(checker)
+	if c, ok := zero.(constrained); ok {
+		s.constraint = c.Constraint()
+	}
+	if s.checked && s.constraint == "" {
+		return nil, fmt.Errorf("%s has Check; it needs Constraint too, which says the same", t)
+	}
+	if err := all.collect(s, t, nil); err != nil {
+		return nil, err
+	}
+	if len(s.fields) > 64 {
+		return nil, fmt.Errorf("%s has %d fields, and 64 is the limit", t, len(s.fields))
+	}
+	for i := range s.fields {
+		if s.fields[i].required {
+			s.required |= 1 << i
+		}
+	}
+	return s, nil
+}
+
+// collect adds the fields of t, which lies at path, those of embedded structs
+// in their place.
+func (all shapes) collect(s *shape, t reflect.Type, path []int) error {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		index := append(path[:len(path):len(path)], i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
+			if err := all.collect(s, f.Type, index); err != nil {
+				return err
+			}
+			continue
+		case !f.IsExported() || name == "-":
+			continue
+		case name == "":
+			return fmt.Errorf("%s.%s has no name in JSON", t, f.Name)
+		case s.find([]byte(name), 0) >= 0:
+			return fmt.Errorf("%s has two fields %s", t, name)
+		}
+		r, err := all.rule(f.Type)
+		if err == nil {
+			err = r.tag(f.Tag.Get("schema"))
+		}
+		if err != nil {
+			return fmt.Errorf("%s.%s: %w", t, f.Name, err)
+		}
+		s.fields = append(s.fields, field{name: name, doc: f.Tag.Get("doc"), index: index, rule: r})
+	}
+	return nil
+}
+
+// rule says what a Go type takes, before its tag narrows it.
+func (all shapes) rule(t reflect.Type) (rule, error) {
+	switch t {
+	case reflect.TypeFor[jsontext.Value]():
+		return rule{kind: anything}, nil
+	case reflect.TypeFor[events.Int]():
+		return rule{kind: whole}, nil
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return rule{kind: text, enum: enumOf(t)}, nil
+	case reflect.Bool:
+		return rule{kind: flag}, nil
+	case reflect.Int64, reflect.Uint64:
+		return rule{kind: wide, unsigned: t.Kind() == reflect.Uint64}, nil
+	case reflect.Pointer:
+		r, err := all.rule(t.Elem())
+		if r.pointer || r.kind == anything || r.kind == list {
+			return rule{}, fmt.Errorf("a pointer to %s is not known here", t.Elem())
+		}
+		r.pointer = true
+		return r, err
+	case reflect.Struct:
+		s, err := all.of(t)
+		return rule{kind: record, shape: s}, err
+	case reflect.Slice:
+		items, err := all.rule(t.Elem())
+		if items.pointer {
+			return rule{}, fmt.Errorf("a list of pointers is not known here")
+		}
+		return rule{kind: list, items: &items}, err
+	}
+	return rule{}, fmt.Errorf("the type %s is not known here", t)
+}
+
+// find gives the place of the field of that name, looking first at hint: most
+// documents keep the order of the fields. It gives -1 if there is none.
+func (s *shape) find(name []byte, hint int) int {
+	for i := hint; i < len(s.fields); i++ {
+		if s.fields[i].name == string(name) {
+			return i
+		}
+	}
+	for i := 0; i < hint && i < len(s.fields); i++ {
+		if s.fields[i].name == string(name) {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,50 @@
+package schema
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// MaxDepth is how deep objects and lists of a request may lie in one another.
+// What Skein makes of a request is never deeper, and 64 is what the JSON readers
+// of other languages take unless told otherwise.
+const MaxDepth = 64
+
+// checkSyntax says whether raw is one JSON value: valid UTF-8, no name twice in
+// an object, not too deep.
+func checkSyntax(raw []byte) *events.Error {
+	switch {
+	case len(raw) == 0:
+		return refuse("nothing was sent; send a JSON object")
+	case !jsontext.Value(raw).IsValid():
+		return broken(raw)
+	case deeper(raw, MaxDepth):
+		return refuse("objects and lists lie more than %d deep in one another", MaxDepth)
+	}
+	return nil
+}
+
+// broken says where and why raw is not JSON.
+func broken(raw []byte) *events.Error {
+	// Value's own methods do not tell the reason; a decoder that reads to the
+	// end does.
+	dec := jsontext.NewDecoder(strings.NewReader(string(raw)))
+	_, err := dec.ReadValue()
+	if err == nil {
+		return refuse("something follows the JSON value, at byte %d", dec.InputOffset())
+	}
+	var syntax *jsontext.SyntacticError
+	if !errors.As(err, &syntax) {
+		return refuse("not JSON: the text ends too early, at byte %d", len(raw))
+	}
+	e := refuse("not JSON: %v at byte %d", syntax.Err, syntax.ByteOffset)
+	if errors.Is(err, jsontext.ErrDuplicateName) {
+		e = refuse("the name stands twice, again at byte %d", syntax.ByteOffset)
+	}
+	e.Details.Path = clip(syntax.JSONPointer)
+	return e
+}

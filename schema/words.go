@@ -1,0 +1,61 @@
+package schema
+
+import (
+	"fmt"
+	"strings"
+)
+
+// words says in plain words what a value must be.
+func (r *rule) words() string {
+	switch {
+	case r.enum != nil:
+		return "must be one of " + strings.Join(r.enum, ", ")
+	case r.pattern != "":
+		return wanted(r.pattern)
+	}
+	switch r.kind {
+	case text:
+		return "must be a text" + span(r.minLength, r.maxLength, "character")
+	case flag:
+		return "must be true or false"
+	case whole, wide:
+		return "must be a whole number" + between(r.minimum, r.maximum)
+	case anything:
+		if r.object {
+			return "must be an object"
+		}
+		return "may be any JSON"
+	case record:
+		return "must be an object"
+	case list:
+		return "must be a list" + span(r.minItems, r.maxItems, "element")
+	}
+	return ""
+}
+
+// span says how many of something there may be.
+func span(least, most *int, what string) string {
+	switch {
+	case least != nil && most != nil:
+		return fmt.Sprintf(" of %d to %d %ss", *least, *most, what)
+	case most != nil:
+		return fmt.Sprintf(" of at most %d %ss", *most, what)
+	case least != nil && *least == 1:
+		return fmt.Sprintf(" of at least 1 %s", what)
+	case least != nil:
+		return fmt.Sprintf(" of at least %d %ss", *least, what)
+	}
+	return ""
+}
+
+func between(least, most *int64) string {
+	switch {
+	case least != nil && most != nil:
+		return fmt.Sprintf(" from %d to %d", *least, *most)
+	case least != nil:
+		return fmt.Sprintf(", at least %d", *least)
+	case most != nil:
+		return fmt.Sprintf(", at most %d", *most)
+	}
+	return ""
+}
