@@ -5,9 +5,9 @@
 // CloudEvents envelope, the commit (all events of one command on one thread,
 // which is one message of the log), the chain that makes a commit tamper
 // evident, the five state machines of EK 5 as tables, the check of a recorded
-// timeline against them ([TimelineChecker]), the names of subjects,
-// streams and headers, the documents of EK 4, and the requests, replies and
-// errors of the command and query services.
+// timeline against them ([TimelineChecker]), the names of subjects, streams and
+// headers, the documents of EK 4, and the requests, replies and errors of the
+// command and query services.
 //
 // # What it promises
 //

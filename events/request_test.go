@@ -162,8 +162,9 @@ func TestCommandsAndQueries(t *testing.T) {
 	}
 }
 
-// EK-50: the user's message of the fixture is taken. EK-40, EK-41, EK-38 to
-// EK-48, EK-173: what the other kinds of content must be, and what may be more.
+// EK-50: the user's message of the fixture is taken. EK-39..EK-41: what a message
+// must have; EK-38: what the others must; EK-43..EK-45, EK-48: the types of parts;
+// EK-173, EK-177: those of extensions.
 func TestItemContents(t *testing.T) {
 	for name, c := range map[string]struct {
 		item NewItem

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// react is the canonical turn as a whole thread: EK-187..EK-191, and what
+// react is a turn as a whole thread, in the order of EK 14, and what
 // stands around it.
 func react() []Event {
 	list := turn()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// EK-173..EK-175: an event of a kind or a version that is not known keeps its
+// EK-173, EK-174: an event of a kind or a version that is not known keeps its
 // bytes.
 func TestUnknownEventsAreKept(t *testing.T) {
 	e := samples()[0].event()
