@@ -64,7 +64,7 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s)
 	if [ -z "$$targets" ]; then echo 'no fuzz targets'; exit 0; fi; \
 	while read -r package target; do \
 		echo "$$package $$target"; \
-		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package"; \
+		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x "$$package"; \
 	done <<< "$$targets"
 
 .PHONY: clean

@@ -1,0 +1,129 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Options says how a client works. Tenant is required; the zero value of any
+// other field means its default.
+type Options struct {
+	Tenant  string        // whose threads; there is no default tenant (EK-180, EK-181)
+	Creds   string        // file of NATS credentials; default none
+	Name    string        // of the connection, as the server lists it; default skein-client
+	Actor   string        // who asks, for the audit, where a call names nobody; default none
+	Timeout time.Duration // for one call with all its repeats, where its context ends later; default 20 s
+	Names   events.Names  // of subjects and streams; default prefix skein
+}
+
+// withDefaults gives the options with every default filled in.
+func (o Options) withDefaults() Options {
+	if o.Name == "" {
+		o.Name = "skein-client"
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 20 * time.Second
+	}
+	if o.Names.Prefix == "" {
+		o.Names = events.DefaultNames()
+	}
+	return o
+}
+
+// Validate says what is wrong with the options: an invalid_request.
+func (o Options) Validate() error {
+	switch {
+	case o.Tenant == "":
+		return events.Invalid("/tenant", "a tenant is needed; there is no default one")
+	case !events.ValidTenant(o.Tenant):
+		return events.Invalid("/tenant", "a tenant is 1 to 64 letters, digits, dashes and underscores")
+	case o.Timeout < 0:
+		return events.Invalid("/timeout", "the timeout is %v; give a positive duration", o.Timeout)
+	}
+	if err := o.withDefaults().Names.Validate(); err != nil {
+		return events.Invalid("/names", "%w", err)
+	}
+	return nil
+}
+
+// Client speaks for one tenant on one connection. It is safe for concurrent use.
+type Client struct {
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	opts   Options
+	minSeq uint64
+	owned  bool // the connection was made here
+}
+
+// Connect connects to a server and gives a client, which closes the connection
+// when it is closed. A connection that is lost later comes back by itself.
+func Connect(url string, o Options) (*Client, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	opts := []nats.Option{nats.Name(o.Name), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond)}
+	if o.Creds != "" {
+		opts = append(opts, nats.UserCredentials(o.Creds))
+	}
+	nc, err := nats.Connect(url, opts...)
+	if err != nil {
+		return nil, events.Errorf(events.Unavailable, "no connection to %s: %w", url, err)
+	}
+	c, err := New(nc, o)
+	if err != nil {
+		nc.Close()
+		return nil, err
+	}
+	c.owned = true
+	return c, nil
+}
+
+// New gives a client on a connection, which stays the caller's.
+func New(nc *nats.Conn, o Options) (*Client, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, fmt.Errorf("JetStream on this connection: %w", err)
+	}
+	return &Client{nc: nc, js: js, opts: o.withDefaults()}, nil
+}
+
+// Close closes the connection, if Connect made it.
+func (c *Client) Close() {
+	if c.owned {
+		c.nc.Close()
+	}
+}
+
+// Tenant gives the tenant that the client speaks for.
+func (c *Client) Tenant() string { return c.opts.Tenant }
+
+// UpToDate gives a client whose queries show at least everything that is
+// committed now, by whomever. It asks the log's stream for its end.
+func (c *Client) UpToDate(ctx context.Context) (*Client, error) {
+	ctx, cancel := c.limited(ctx)
+	defer cancel()
+	stream, err := c.js.Stream(ctx, c.opts.Names.Stream(logStream))
+	if err != nil {
+		return nil, events.Errorf(events.Unavailable, "the end of the log is not known: %w", err)
+	}
+	return c.WithMinSeq(stream.CachedInfo().State.LastSeq), nil
+}
+
+// WithMinSeq gives a client whose queries wait until their read model shows the
+// commit with that sequence, such as the Seq of a reply: so that one reads what
+// one wrote. It shares the connection; do not close it.
+func (c *Client) WithMinSeq(seq uint64) *Client {
+	w := *c
+	w.minSeq, w.owned = max(seq, c.minSeq), false
+	return &w
+}

@@ -1,0 +1,245 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/serve"
+)
+
+// start runs a whole Skein for a test, and gives its URL.
+func start(t testing.TB) string {
+	t.Helper()
+	s, err := serve.Start(t.Context(), serve.Config{
+		Store: t.TempDir(), NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Volatile: true,
+	}, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := s.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return s.Addresses().NATS
+}
+
+func connect(t testing.TB, url string) *client.Client {
+	t.Helper()
+	c, err := client.Connect(url, client.Options{Tenant: "acme", Timeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func newThread(t testing.TB, c *client.Client) string {
+	t.Helper()
+	reply, err := c.CreateThread(t.Context(), events.CreateThread{Title: "a test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply.ThreadID
+}
+
+func message(text string) events.CreateItem {
+	return events.CreateItem{Item: events.NewItem{
+		Type: events.Message, Role: events.User, Content: jsontext.Value(`[{"type":"input_text","text":"` + text + `"}]`),
+	}}
+}
+
+// A tenant is always named (EK-180, EK-181).
+func TestNoTenantIsRefused(t *testing.T) {
+	for _, tenant := range []string{"", "a.b", "a b", ">"} {
+		if _, err := client.Connect("nats://127.0.0.1:1", client.Options{Tenant: tenant}); !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
+			t.Errorf("tenant %q: %v", tenant, err)
+		}
+	}
+}
+
+func TestCommandsAndRefusals(t *testing.T) {
+	c := connect(t, start(t))
+	thread := newThread(t, c)
+	reply, err := c.CreateItem(t.Context(), thread, message("hello"), client.ExpectVersion(2))
+	if err != nil || reply.Version != 3 || reply.Result.ItemID == "" {
+		t.Fatalf("%+v, %v", reply, err)
+	}
+	var refusal *events.Error
+	_, err = c.CreateItem(t.Context(), thread, message("late"), client.ExpectVersion(2))
+	if !errors.As(err, &refusal) || refusal.Code != events.VersionConflict || *refusal.Details.CurrentVersion != 3 {
+		t.Errorf("a stale version: %v", err)
+	}
+	_, err = c.SetThreadStatus(t.Context(), thread, events.SetThreadStatus{To: events.ThreadClosed})
+	if !errors.As(err, &refusal) || refusal.Code != events.IllegalTransition || len(refusal.Details.Allowed) != 1 {
+		t.Errorf("a forbidden move: %v", err)
+	}
+	_, err = c.CreateItem(t.Context(), "T-01900000-0000-7000-8000-000000000000", message("nowhere"))
+	if !errors.Is(err, &events.Error{Code: events.NotFound}) {
+		t.Errorf("no such thread: %v", err)
+	}
+	again := func() *events.Reply {
+		r, err := c.CreateItem(t.Context(), thread, message("once"), client.CommandID("once"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if one, two := again(), again(); one.Result.ItemID != two.Result.ItemID || one.Seq != two.Seq {
+		t.Error("a repeated command was done twice")
+	}
+	first, _ := client.Sub("item.create", message("in"))
+	second, _ := client.Sub("thread.status", events.SetThreadStatus{To: events.ThreadStreaming})
+	if r, err := c.Commit(t.Context(), thread, []events.SubCommand{first, second}); err != nil || len(r.Events) != 2 {
+		t.Errorf("a commit: %+v, %v", r, err)
+	}
+}
+
+// A service that answers late, or not at first, or that nobody serves yet, gets
+// the same command id each time.
+func TestRetriesKeepTheCommandID(t *testing.T) {
+	url := start(t)
+	nc, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	// Another tenant prefix stands in for a service that stumbles.
+	names := events.Names{Prefix: "odd"}
+	c, err := client.New(nc, client.Options{Tenant: "acme", Names: names, Timeout: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var bodies []string
+	go func() {
+		time.Sleep(100 * time.Millisecond) // until then nobody answers
+		_, _ = nc.Subscribe("odd.cmd.acme.>", func(m *nats.Msg) {
+			mu.Lock()
+			defer mu.Unlock()
+			bodies = append(bodies, string(m.Data))
+			if len(bodies) < 3 {
+				refusal := nats.NewMsg(m.Reply)
+				refusal.Header.Set(events.HeaderErrorCode, "503")
+				refusal.Data = events.EncodeError(events.Errorf(events.Unavailable, "not now"))
+				_ = m.RespondMsg(refusal)
+				return
+			}
+			_ = m.Respond([]byte(`{"threadId":"T-01900000-0000-7000-8000-000000000000","version":1,"seq":1,"events":[]}`))
+		})
+	}()
+	if _, err := c.CreateThread(t.Context(), events.CreateThread{}); err != nil {
+		t.Fatal(err)
+	}
+	if len(bodies) != 3 || bodies[0] != bodies[1] || bodies[1] != bodies[2] {
+		t.Errorf("the requests were %q", bodies)
+	}
+}
+
+func TestNobodyAnswers(t *testing.T) {
+	url := start(t)
+	nc, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	c, _ := client.New(nc, client.Options{Tenant: "acme", Names: events.Names{Prefix: "odd"}, Timeout: 300 * time.Millisecond})
+	begin := time.Now()
+	_, err = c.CreateThread(t.Context(), events.CreateThread{})
+	var refusal *events.Error
+	if !errors.As(err, &refusal) || refusal.Code != events.Unavailable || !errors.Is(err, nats.ErrNoResponders) {
+		t.Errorf("nobody answers: %v", err)
+	}
+	if refusal.Details != nil && refusal.Details.Outcome != "" {
+		t.Error("nobody took the command, and its outcome is said to be unknown")
+	}
+	if took := time.Since(begin); took > 3*time.Second {
+		t.Errorf("it took %v to give up", took)
+	}
+}
+
+func TestSubmit(t *testing.T) {
+	c := connect(t, start(t))
+	thread := newThread(t, c)
+	line, err := c.Timeline(t.Context(), client.SubscribeOptions{Thread: thread, From: client.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer line.Close()
+	for range 2 { // the same id: stored once
+		if _, err := c.Submit(t.Context(), "item.create", client.Request{ThreadID: thread, Data: message("stored"), CommandID: "s1"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Submit(t.Context(), "thread.status", client.Request{ThreadID: thread, Data: events.SetThreadStatus{To: events.ThreadClosed}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []events.Type{events.ItemCreatedType, events.CommandRejectedType} {
+		if e := next(t, line); e.Type != want {
+			t.Errorf("%s, not %s", e.Type, want)
+		}
+	}
+}
+
+// A durable consumer sees each event in order; a handler that fails gets the
+// same event again.
+func TestConsume(t *testing.T) {
+	c := connect(t, start(t))
+	thread := newThread(t, c)
+	for range 3 {
+		if _, err := c.CreateItem(t.Context(), thread, message("m")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	consume := func(until int) []int64 {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		var seen []int64
+		var failed atomic.Bool
+		err := c.Consume(ctx, "reader", client.Filter{Types: []string{"item.*"}}, func(_ context.Context, e client.Event) error {
+			if e.Version == 4 && !failed.Swap(true) {
+				return errors.New("not yet")
+			}
+			if seen = append(seen, e.Version); len(seen) == until {
+				cancel()
+			}
+			return nil
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		return seen
+	}
+	if got := consume(3); len(got) != 3 || got[0] != 3 || got[1] != 4 || got[2] != 5 {
+		t.Errorf("versions %v", got)
+	}
+	if _, err := c.CreateItem(t.Context(), thread, message("later")); err != nil {
+		t.Fatal(err)
+	}
+	if got := consume(1); got[len(got)-1] != 6 {
+		t.Errorf("after a restart: versions %v", got)
+	}
+}
+
+func next(t testing.TB, line *client.Timeline) client.Event {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	e, err := line.Next(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}

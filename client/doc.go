@@ -1,0 +1,25 @@
+// Package client is the Go client of Skein: commands, queries and subscriptions
+// over NATS.
+//
+// # What it promises
+//
+//   - A command carries an id, also where the caller gives none, and is repeated
+//     with the same id until it is answered or its context ends. So a call that
+//     returned did its work once, whatever was lost on the way.
+//   - An error is an *events.Error: what the service answered, or unavailable. If
+//     it is unavailable with the outcome "unknown" in its details, the command may
+//     have been done; call again with the same id ([CommandID]).
+//   - A [Timeline] gives each event once and in the order of the log. What a slow
+//     reader, a lost connection or the server's retention took away is read from
+//     the log; nothing is left out in silence.
+//   - A handler of [Client.Consume] sees each event at least once, in order, and
+//     the next one only after it returned without an error.
+//
+// # What it does not
+//
+// It keeps no state of threads and caches nothing: what a query answers is what
+// the service says. Time travel, filters and pages are the service's.
+//
+// Following a timeline needs the right to read the stream SKEIN_LOG, since only
+// the log has all of a thread's history.
+package client

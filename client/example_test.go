@@ -1,0 +1,171 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/serve"
+)
+
+// example gives a client of a Skein that runs in this process, and what ends
+// both. A program of yours calls client.Connect with the URL of its server.
+func example() (c *client.Client, end func()) {
+	store, err := os.MkdirTemp("", "skein-example-")
+	check(err)
+	s, err := serve.Start(context.Background(), serve.Config{Store: store, NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0"}, zerolog.Nop())
+	check(err)
+	c, err = client.Connect(s.Addresses().NATS, client.Options{Tenant: "acme"})
+	check(err)
+	return c, func() {
+		c.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		check(s.Stop(ctx))
+		check(os.RemoveAll(store))
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func text(role events.Role, kind, said string) events.CreateItem {
+	return events.CreateItem{Item: events.NewItem{
+		Type: events.Message, Role: role, Content: jsontext.Value(fmt.Sprintf(`[{"type":%q,"text":%q}]`, kind, said)),
+	}}
+}
+
+// Make a thread, add to it, and read what was written.
+func Example() {
+	c, end := example()
+	defer end()
+	ctx := context.Background()
+
+	made, err := c.CreateThread(ctx, events.CreateThread{Key: "orders/7", Title: "Where is my order?"})
+	check(err)
+	reply, err := c.CreateItem(ctx, made.ThreadID, text(events.User, events.InputText, "Hello"))
+	check(err)
+
+	// A reply means durable. The read models follow; WithMinSeq waits for them.
+	now := c.WithMinSeq(reply.Seq)
+	thread, err := now.GetThread(ctx, events.GetThread{ThreadID: "key:orders/7"})
+	check(err)
+	fmt.Println(thread.Title, thread.Status, thread.Version, thread.Items)
+
+	// As it was before.
+	version := events.Int(made.Version)
+	before, err := now.GetThread(ctx, events.GetThread{ThreadID: made.ThreadID, At: &events.At{Version: &version}})
+	check(err)
+	fmt.Println("before:", before.Version, before.Items)
+	// Output:
+	// Where is my order? open 4 1
+	// before: 3 0
+}
+
+// Several commands in one atomic commit: all of them, or none.
+func ExampleClient_Commit() {
+	c, end := example()
+	defer end()
+	ctx := context.Background()
+	made, err := c.CreateThread(ctx, events.CreateThread{})
+	check(err)
+
+	item, err := client.Sub("item.create", text(events.User, events.InputText, "Plan it"))
+	check(err)
+	begin, err := client.Sub("thread.status", events.SetThreadStatus{To: events.ThreadStreaming})
+	check(err)
+	reply, err := c.Commit(ctx, made.ThreadID, []events.SubCommand{item, begin})
+	check(err)
+	for _, e := range reply.Events {
+		fmt.Println(e.Version, e.Type)
+	}
+
+	// The second cannot be done, and so the first is not.
+	_, err = c.Commit(ctx, made.ThreadID, []events.SubCommand{item, begin})
+	var refusal *events.Error
+	if errors.As(err, &refusal) {
+		fmt.Println(refusal.Code, refusal.Details.From, refusal.Details.To, refusal.Details.Allowed)
+	}
+	// Output:
+	// 3 item.created
+	// 4 thread.status.changed
+	// illegal_transition streaming streaming [open closed failed]
+}
+
+// Follow a tenant: all history, and then what comes.
+func ExampleClient_Timeline() {
+	c, end := example()
+	defer end()
+	ctx := context.Background()
+	made, err := c.CreateThread(ctx, events.CreateThread{})
+	check(err)
+
+	line, err := c.Timeline(ctx, client.SubscribeOptions{From: client.Start()})
+	check(err)
+	defer line.Close()
+	_, err = c.CreateItem(ctx, made.ThreadID, text(events.User, events.InputText, "Hello"))
+	check(err)
+	for e, err := range line.All(ctx) {
+		check(err)
+		fmt.Println(e.Version, e.Type)
+		if e.Type == events.ItemCreatedType {
+			break
+		}
+	}
+	// Output:
+	// 1 thread.created
+	// 2 context.created
+	// 3 item.created
+}
+
+// A durable consumer goes on where it was, in any process.
+func ExampleClient_Consume() {
+	c, end := example()
+	defer end()
+	ctx, cancel := context.WithCancel(context.Background())
+	made, err := c.CreateThread(ctx, events.CreateThread{})
+	check(err)
+	_, err = c.CreateItem(ctx, made.ThreadID, text(events.User, events.InputText, "Hello"))
+	check(err)
+
+	err = c.Consume(ctx, "mailer", client.Filter{Types: []string{"item.created"}}, func(_ context.Context, e client.Event) error {
+		fmt.Println(e.Version, e.Type)
+		cancel() // enough for an example
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// 3 item.created
+	// context canceled
+}
+
+// A stored command is done once, also if this process ends now. Its refusal
+// appears on the timeline.
+func ExampleClient_Submit() {
+	c, end := example()
+	defer end()
+	ctx := context.Background()
+	made, err := c.CreateThread(ctx, events.CreateThread{})
+	check(err)
+	line, err := c.Timeline(ctx, client.SubscribeOptions{Thread: made.ThreadID, From: client.Now()})
+	check(err)
+	defer line.Close()
+
+	_, err = c.Submit(ctx, "thread.status", client.Request{ThreadID: made.ThreadID, Data: events.SetThreadStatus{To: events.ThreadClosed}})
+	check(err)
+	e, err := line.Next(ctx)
+	check(err)
+	fmt.Println(e.Type, e.Data.(events.CommandRejected).Code)
+	// Output:
+	// command.rejected illegal_transition
+}

@@ -1,0 +1,129 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Times of a request.
+const (
+	attemptTimeout = 8 * time.Second // until an unanswered request is sent again
+	firstPause     = 20 * time.Millisecond
+	longestPause   = time.Second
+)
+
+// limited gives a context that ends after the client's timeout, if the
+// caller's does not end before.
+func (c *Client) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, c.opts.Timeout)
+}
+
+// request sends a request until it is answered for good, and gives the answer's
+// body. The error is an *events.Error.
+func (c *Client) request(ctx context.Context, subject string, body []byte) ([]byte, *events.Error) {
+	ctx, cancel := c.limited(ctx)
+	defer cancel()
+	lost := false // a request may have arrived whose answer did not
+	for attempt := 0; ; attempt++ {
+		answer, err := c.attempt(ctx, subject, body)
+		if err == nil {
+			return answer, nil
+		}
+		lost = lost || err.Details != nil && err.Details.Outcome == unknown
+		if !err.Code.Retry() || c.nc.IsClosed() || !pause(ctx, attempt) {
+			if lost && err.Code.Retry() {
+				err = unknownOutcome(err)
+			}
+			return nil, err
+		}
+	}
+}
+
+// unknown is the outcome of a command of which nobody knows whether it was done.
+const unknown = "unknown"
+
+func unknownOutcome(err *events.Error) *events.Error {
+	e := *err
+	details := events.ErrorDetails{}
+	if e.Details != nil {
+		details = *e.Details
+	}
+	details.Outcome = unknown
+	e.Details = &details
+	return &e
+}
+
+// attempt sends a request once.
+func (c *Client) attempt(ctx context.Context, subject string, body []byte) ([]byte, *events.Error) {
+	one, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	reply, err := c.nc.RequestMsgWithContext(one, &nats.Msg{Subject: subject, Data: body})
+	switch {
+	case errors.Is(err, nats.ErrMaxPayload):
+		return nil, events.TooLarge("the request", int64(len(body)), c.nc.MaxPayload())
+	case errors.Is(err, nats.ErrNoResponders):
+		return nil, events.Errorf(events.Unavailable, "nobody answers on %s; is skein serve running on this server? (%w)", subject, err)
+	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrInvalidConnection), errors.Is(err, nats.ErrConnectionDraining):
+		return nil, events.Errorf(events.Unavailable, "the connection is closed: %w", err)
+	case errors.Is(err, nats.ErrPermissionViolation):
+		return nil, events.Errorf(events.Forbidden, "these credentials may not ask on %s: %w", subject, err)
+	case err != nil:
+		e := events.Errorf(events.Unavailable, "no answer on %s: %w", subject, err)
+		e.Details = &events.ErrorDetails{Outcome: unknown}
+		return nil, e
+	}
+	if refusal := refused(reply); refusal != nil {
+		return nil, refusal
+	}
+	return reply.Data, nil
+}
+
+// refused gives the refusal that an answer is, or nil.
+func refused(reply *nats.Msg) *events.Error {
+	code := reply.Header.Get(events.HeaderErrorCode)
+	if code == "" {
+		return nil
+	}
+	if e := events.DecodeError(reply.Data); e != nil {
+		return e
+	}
+	return events.Errorf(events.Unavailable, "the service refused with %s and gave no reason", code)
+}
+
+// pause waits before the next attempt, longer each time, and reports whether
+// there is time for one.
+func pause(ctx context.Context, attempt int) bool {
+	d := min(firstPause<<min(attempt, 10), longestPause)
+	d = d/2 + rand.N(d) // so that many who failed at once do not come back at once
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// encode writes what a request holds. The error is an invalid_request.
+func encode(v any) ([]byte, error) {
+	b, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		return nil, events.Invalid("", "the request cannot be written as JSON: %w", err)
+	}
+	return b, nil
+}
+
+// decode reads an answer.
+func decode[T any](body []byte) (*T, error) {
+	v := new(T)
+	if err := json.Unmarshal(body, v); err != nil {
+		return nil, events.Errorf(events.Unavailable, "an answer that cannot be read: %w", err)
+	}
+	return v, nil
+}

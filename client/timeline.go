@@ -1,0 +1,182 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Event is an event and the sequence in the log of its commit.
+type Event struct {
+	events.Event
+	Seq uint64
+}
+
+// Position is where a subscription begins.
+type Position struct {
+	now bool
+	seq uint64
+}
+
+// Start begins with the first event that the log has. It is the zero Position.
+func Start() Position { return Position{seq: 1} }
+
+// Now begins with what is committed after the subscription.
+func Now() Position { return Position{now: true} }
+
+// Seq begins with the commit that has that sequence in the log.
+func Seq(seq uint64) Position { return Position{seq: max(seq, 1)} }
+
+// SubscribeOptions says what a timeline shows.
+type SubscribeOptions struct {
+	Thread     string   // a thread's id; default all threads of the tenant
+	Types      []string // event types such as item.created, or item.* for all of an entity; default all
+	From       Position // default the start of the log
+	Aggregates bool     // also what belongs to no thread: the claims of keys, and the tenant's own
+	History    bool     // end when all that is in the log has been shown, instead of waiting for more
+}
+
+// ErrEnd says that a timeline of history has shown all there is.
+var ErrEnd = errors.New("the end of the history")
+
+// ErrClosed says that a timeline was closed by its reader.
+var ErrClosed = errors.New("the timeline was closed")
+
+// Timeline gives events, each once and in the order of the log. Close it when
+// done. It may be read by one goroutine at a time.
+type Timeline struct {
+	out    chan result
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+	err    error // why it ended; read after out is closed
+}
+
+type result struct {
+	event Event
+	err   error
+}
+
+// timelineAhead is how many events are read ahead of the reader.
+const timelineAhead = 256
+
+// Timeline subscribes to events of the tenant. When it returns, nothing that is
+// committed from now on will be missed. ctx bounds the subscribing only.
+func (c *Client) Timeline(ctx context.Context, o SubscribeOptions) (*Timeline, error) {
+	if o.Thread != "" && !events.ValidThreadID(o.Thread) {
+		return nil, events.Invalid("/thread", "%q is not a thread's id; look a key up with GetThread", o.Thread)
+	}
+	if err := pattern(o.Types).check(); err != nil {
+		return nil, err
+	}
+	f := newFollower(c, o)
+	if err := f.subscribe(ctx); err != nil {
+		return nil, events.Errorf(events.Unavailable, "the timeline cannot be followed: %w", err)
+	}
+	running, cancel := context.WithCancel(context.Background())
+	t := &Timeline{out: make(chan result, timelineAhead), cancel: cancel}
+	f.deliver = func(r result) bool {
+		select {
+		case t.out <- r:
+			return true
+		case <-running.Done():
+			return false
+		}
+	}
+	t.done.Go(func() {
+		defer close(t.out)
+		defer f.unsubscribe()
+		t.err = f.run(running)
+	})
+	return t, nil
+}
+
+// Next waits for the next event. An *events.BrokenError says that a commit of
+// the log cannot be read; what follows it still comes. ErrEnd ends a history.
+// Any other error ends the timeline, but for that of ctx.
+func (t *Timeline) Next(ctx context.Context) (Event, error) {
+	select {
+	case r, ok := <-t.out:
+		if !ok {
+			return Event{}, t.err
+		}
+		return r.event, r.err
+	case <-ctx.Done():
+		return Event{}, context.Cause(ctx)
+	}
+}
+
+// All gives the events until ctx ends, the timeline ends or the loop is left.
+// It ends without an error where a history ends. A commit that cannot be read
+// comes as an *events.BrokenError, and the loop may go on.
+func (t *Timeline) All(ctx context.Context) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for {
+			e, err := t.Next(ctx)
+			if errors.Is(err, ErrEnd) || errors.Is(err, ErrClosed) {
+				return
+			}
+			var broken *events.BrokenError
+			if !yield(e, err) || err != nil && !errors.As(err, &broken) {
+				return
+			}
+		}
+	}
+}
+
+// Close ends the timeline. It may be called twice.
+func (t *Timeline) Close() {
+	t.cancel()
+	for range t.out { // so that the follower is not held
+	}
+	t.done.Wait()
+}
+
+// pattern says which events of the timeline are shown.
+type pattern []string
+
+// matches reports whether one of the patterns takes the type. No pattern takes all.
+func (p pattern) matches(t events.Type) bool {
+	for _, one := range p {
+		if entity, all := strings.CutSuffix(one, "*"); all && strings.HasPrefix(string(t), entity) || one == string(t) {
+			return true
+		}
+	}
+	return len(p) == 0
+}
+
+// subjects gives the timeline's subjects of the patterns.
+func (p pattern) subjects(n events.Names, tenant, thread string) []string {
+	if len(p) == 0 {
+		return []string{n.Timeline(tenant, thread, ">")}
+	}
+	var out []string
+	for _, one := range p {
+		if entity, all := strings.CutSuffix(one, "*"); all {
+			one = entity + ">"
+		}
+		out = append(out, n.Timeline(tenant, thread, events.Type(one)))
+	}
+	return out
+}
+
+// check says whether the patterns can be subjects.
+func (p pattern) check() error {
+	for _, one := range p {
+		entity, all := strings.CutSuffix(one, "*")
+		ok := one != "" && !strings.ContainsAny(entity, " *>\t\r\n") && (!all || entity == "" || strings.HasSuffix(entity, ".")) &&
+			!strings.HasPrefix(one, ".") && !strings.Contains(one, "..") && (all || !strings.HasSuffix(one, "."))
+		if !ok {
+			return events.Invalid("/types", "%q is no pattern of event types; give item.created, or item.* for all of an entity", one)
+		}
+	}
+	return nil
+}
+
+// header reads the log's sequence of a message of the timeline.
+func header(m *nats.Msg) (uint64, bool) { return parseSeq(m.Header.Get(events.HeaderSeq)) }

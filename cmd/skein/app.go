@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+)
+
+// app is one run of the program: where it reads and writes.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	env      func(string) (string, bool)
+	// isTerminal reports whether somebody looks at the stream.
+	isTerminal func(any) bool
+
+	begun bool // flags and arguments were right: what fails now is no wrong usage
+}
+
+func onTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// run runs one command and gives the exit code.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	return a.exit(root.ExecuteContext(ctx))
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "skein",
+		Short: "Event-sourced threads of AI agents on NATS JetStream",
+		Long: "Skein keeps the conversations of AI agents as event-sourced threads on NATS JetStream.\n\n" +
+			"Every flag has an environment variable: SKEIN_ and its name, such as SKEIN_TENANT for --tenant.\n" +
+			"Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a verification found something.",
+		SilenceUsage: true, SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.fromEnvironment(cmd); err != nil {
+				return err
+			}
+			a.begun = true
+			return nil
+		},
+	}
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.AddCommand(
+		a.serveCommand(), a.demoCommand(), a.importCommand(), a.threadCommand(), a.itemCommand(),
+		a.tailCommand(), a.replayCommand(), a.auditCommand(), a.benchCommand(), a.versionCommand(),
+	)
+	return root
+}
+
+// variable gives the name of a flag's environment variable.
+func variable(flag string) string {
+	return "SKEIN_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// fromEnvironment sets the flags that were not given from their variables.
+func (a *app) fromEnvironment(cmd *cobra.Command) error {
+	var errs []error
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		value, ok := a.env(variable(f.Name))
+		if f.Changed || !ok || f.Name == "help" {
+			return
+		}
+		if err := cmd.Flags().Set(f.Name, value); err != nil {
+			errs = append(errs, wrongUsage("%s: %v", variable(f.Name), err))
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// group makes a command that only has others below it.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	g := &cobra.Command{
+		Use: use, Short: short, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var names []string
+			for _, c := range cmd.Commands() {
+				names = append(names, c.Name())
+			}
+			return wrongUsage("%s needs one of: %s", cmd.CommandPath(), strings.Join(names, ", "))
+		},
+	}
+	g.AddCommand(commands...)
+	return g
+}
+
+// printJSON writes one document as one line.
+func (a *app) printJSON(v any) error {
+	b, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	_, err = a.out.Write(append(b, '\n'))
+	return err
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/skein-threads/skein/internal/bench"
+)
+
+func (a *app) benchCommand() *cobra.Command {
+	return group("bench", "Measure this machine", a.benchAppend(), a.benchLoad())
+}
+
+// benchLoad is the process of the clients of a measurement: they must not share
+// the processor's time of the server's process.
+func (a *app) benchLoad() *cobra.Command {
+	return &cobra.Command{
+		Use: "load", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return bench.RunLoad(cmd.Context()) },
+	}
+}
+
+func (a *app) benchAppend() *cobra.Command {
+	var o bench.Options
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "append", Short: "Measure how fast commits are written", Args: cobra.NoArgs,
+		Long: "Measure how fast commits of twelve events are written: one by one, in batches, as fast as the server can,\n" +
+			"and by Skein. The store is a temporary folder; its disk is what is measured.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Seconds <= 0 {
+				return wrongUsage("--seconds: %v; give a positive number", o.Seconds)
+			}
+			o.LoadArgs = []string{"bench", "load"}
+			o.Log = func(line string) { a.hint("%s", line) }
+			result, err := bench.Append(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(result)
+			}
+			return result.Write(a.out)
+		},
+	}
+	f := cmd.Flags()
+	f.Float64Var(&o.Seconds, "seconds", 4, "how long a case takes")
+	f.IntVar(&o.Threads, "threads", 1000, "how many threads are written")
+	f.IntVar(&o.Grow, "grow", 0, "also measure the memory of up to so many threads")
+	f.StringVar(&o.Dir, "dir", "", "folder in which the store is made; default the system's temporary folder")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/internal/transcript"
+)
+
+// samples are conversations that were written for this demo.
+//
+//go:embed samples/*.jsonl
+var samples embed.FS
+
+// demoTenant is the tenant of the demo. The user did not choose it, and it is
+// gone with the demo's folder.
+const demoTenant = "demo"
+
+func (a *app) demoCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "demo", Short: "Run everything in one process and a temporary folder, on sample conversations", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print only the summary of the import, as JSON")
+	return cmd
+}
+
+func (a *app) demo(ctx context.Context, asJSON bool) (err error) {
+	store, err := os.MkdirTemp("", "skein-demo-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(store)) }()
+	s, err := serve.Start(ctx, serve.Config{Store: store, NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0"}, zerolog.Nop())
+	if err != nil {
+		return err
+	}
+	defer func() {
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+		defer cancel()
+		err = errors.Join(err, s.Stop(stop))
+	}()
+	c, err := client.Connect(s.Addresses().NATS, client.Options{Tenant: demoTenant, Name: "skein-demo", Actor: "demo"})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	sources, err := sampleSources()
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		sum, err := transcript.Import(ctx, c, sources, transcript.Options{})
+		if err != nil {
+			return err
+		}
+		return a.printJSON(sum)
+	}
+	return a.showDemo(ctx, c, s.Addresses(), sources)
+}
+
+func sampleSources() ([]transcript.Source, error) {
+	entries, err := samples.ReadDir("samples")
+	if err != nil {
+		return nil, err
+	}
+	var out []transcript.Source
+	for _, e := range entries {
+		name := path.Join("samples", e.Name())
+		out = append(out, transcript.Source{Name: name, Open: func() (io.ReadCloser, error) {
+			raw, err := samples.ReadFile(name)
+			return io.NopCloser(bytes.NewReader(raw)), err
+		}})
+	}
+	return out, nil
+}
+
+// showDemo tells the demo's story.
+func (a *app) showDemo(ctx context.Context, c *client.Client, at serve.Addresses, sources []transcript.Source) error {
+	a.say("A whole Skein runs in this process: NATS at %s, metrics at %s/metrics.", at.NATS, at.HTTP)
+	a.say("Six conversations become threads. Their timelines, as they move:\n")
+	sum, err := a.importAndTail(ctx, c, sources)
+	if err != nil {
+		return err
+	}
+	a.say("\nWhat was written, each turn one atomic commit, each commit on disk before it was answered:\n")
+	if err := a.printSummary(false, sum); err != nil {
+		return err
+	}
+	c = c.WithMinSeq(sum.Seq) // what was written is what is read
+	list, err := a.demoThreads(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := a.demoTimeTravel(ctx, c, list); err != nil {
+		return err
+	}
+	a.say("\nTo try next:\n" +
+		"  skein serve                                    a Skein that stays, in ./skein-data\n" +
+		"  export SKEIN_TENANT=acme\n" +
+		"  skein thread create --key hello --title Hello\n" +
+		"  skein item add key:hello 'Is anybody there?'\n" +
+		"  skein tail --from start                        every event of every thread, and what comes\n" +
+		"  skein import FILE                              your own conversations, in the OpenAI chat format")
+	return nil
+}
+
+// say prints a line of the story. Results that cannot be written fail where they
+// are flushed.
+func (a *app) say(format string, args ...any) { _, _ = fmt.Fprintf(a.out, format+"\n", args...) }
+
+// demoLines bounds how much of the timeline is printed.
+const demoLines = 40
+
+// importAndTail imports while the timeline is shown, and ends when the timeline
+// has shown everything that was imported.
+func (a *app) importAndTail(ctx context.Context, c *client.Client, sources []transcript.Source) (transcript.Summary, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second) // a demo must end
+	defer cancel()
+	line, err := c.Timeline(ctx, client.SubscribeOptions{From: client.Now()})
+	if err != nil {
+		return transcript.Summary{}, err
+	}
+	defer line.Close()
+	var sum transcript.Summary
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		sum, err = transcript.Import(ctx, c, sources, transcript.Options{Parallel: 2})
+		done <- err
+	}()
+	moving := make(chan events.Event)
+	go func() {
+		defer close(moving)
+		for e, err := range line.All(ctx) {
+			if err != nil {
+				return
+			}
+			select {
+			case moving <- e.Event:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	colour, seen, imported := a.colour(a.out), 0, false
+	for !imported || seen < sum.Events {
+		select {
+		case e, ok := <-moving:
+			if !ok {
+				return sum, context.Cause(ctx)
+			}
+			if seen++; seen <= demoLines {
+				a.say("%s", eventLine(&e, colour))
+			}
+		case err := <-done:
+			if err != nil {
+				return sum, err
+			}
+			imported = true
+		}
+	}
+	if seen > demoLines {
+		a.say("… and %d events more", seen-demoLines)
+	}
+	return sum, nil
+}
+
+// demoThreads lists the threads as the read models show them.
+func (a *app) demoThreads(ctx context.Context, c *client.Client) (*events.ThreadList, error) {
+	a.say("\nThe threads, from a read model that was folded from the log meanwhile:\n")
+	list, err := c.ListThreads(ctx, events.ListThreads{})
+	if err != nil {
+		return nil, err
+	}
+	t := a.table("THREAD", "KEY", "STATUS", "VERSION", "ITEMS", "CHANGED")
+	for i := range list.Threads {
+		t.thread(&list.Threads[i])
+	}
+	return list, t.flush()
+}
+
+// demoTimeTravel shows the first thread of the list as it was early on.
+func (a *app) demoTimeTravel(ctx context.Context, c *client.Client, list *events.ThreadList) error {
+	if len(list.Threads) == 0 {
+		return nil
+	}
+	now := &list.Threads[0]
+	version := events.Int(max(1, now.Version/3))
+	then, err := c.GetThread(ctx, events.GetThread{ThreadID: now.ID, At: &events.At{Version: &version}})
+	if err != nil {
+		return err
+	}
+	a.say("\nTime travel: %s has %d items and is %s at version %d; at version %d it had %d and was %s.",
+		keyOf(now), now.Items, now.Status, now.Version, then.Version, then.Items, then.Status)
+	return nil
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/internal/transcript"
+)
+
+func (a *app) importCommand() *cobra.Command {
+	var parallel int
+	cmd := remoteCommand("import FILE...", "Import conversations in the OpenAI chat format", cobra.MinimumNArgs(1),
+		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+			if parallel < 1 || parallel > 256 {
+				return wrongUsage("--parallel: %d; give 1 to 256", parallel)
+			}
+			return a.importFiles(ctx, r, c, a.openFiles(args), parallel)
+		})
+	cmd.Long = "Import conversations in the OpenAI chat format: JSON Lines, or an array, of {\"id\",\"messages\"}; - is standard input.\n" +
+		"Each becomes a thread with the key import:{id}, each user message a turn of it. Run twice, it adds nothing;\n" +
+		"a conversation that has grown gets its new turns. The table shows what was added."
+	cmd.Flags().IntVar(&parallel, "parallel", 8, "conversations under way at once")
+	return cmd
+}
+
+// files are what is imported, and how much of it has been read.
+type files struct {
+	sources []transcript.Source
+	bytes   int64 // of all of them; 0 if that is not known
+	read    atomic.Int64
+}
+
+func (a *app) openFiles(names []string) *files {
+	f := &files{}
+	known := true
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if known = known && err == nil && info.Mode().IsRegular(); known {
+			f.bytes += info.Size()
+		}
+		f.sources = append(f.sources, transcript.Source{Name: name, Open: func() (io.ReadCloser, error) {
+			if name == "-" {
+				return io.NopCloser(a.in), nil
+			}
+			file, err := os.Open(name)
+			return counted{file, &f.read}, err
+		}})
+	}
+	if !known {
+		f.bytes = 0
+	}
+	return f
+}
+
+// counted is a file whose bytes are counted as they are read.
+type counted struct {
+	*os.File
+	read *atomic.Int64
+}
+
+// Read reads and counts.
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.File.Read(p)
+	c.read.Add(int64(n))
+	return n, err
+}
+
+// problemsShown bounds the lines about problems; the rest is counted.
+const problemsShown = 1000
+
+// importFiles imports and prints the table.
+func (a *app) importFiles(ctx context.Context, r *remote, c *client.Client, f *files, parallel int) error {
+	bar := a.progress()
+	problems := 0
+	sum, err := transcript.Import(ctx, c, f.sources, transcript.Options{
+		Parallel: parallel,
+		Problem: func(p transcript.Problem) {
+			if problems++; problems > problemsShown {
+				return
+			}
+			bar.clear()
+			if p.Line == 0 {
+				a.hint("%s: %s", p.File, printable(p.Message, false))
+				return
+			}
+			a.hint("%s:%d: %s", p.File, p.Line, printable(p.Message, false))
+		},
+		Progress: func(s transcript.Summary) {
+			bar.bar(f.read.Load(), f.bytes, "%d conversations, %d turns, %d events", s.Conversations+s.Unchanged, s.Turns, s.Events)
+		},
+	})
+	bar.clear()
+	if err != nil {
+		return err
+	}
+	if err := a.printSummary(r.json, sum); err != nil {
+		return err
+	}
+	if sum.Failed > 0 {
+		return &failedError{"import_incomplete", fmt.Sprintf("%d conversations or files could not be imported; the others were", sum.Failed)}
+	}
+	return nil
+}
+
+// printSummary prints what an import added.
+func (a *app) printSummary(asJSON bool, s transcript.Summary) error {
+	if asJSON {
+		return a.printJSON(s)
+	}
+	t := a.table("CONVERSATIONS", "TURNS", "ITEMS", "TOOL CALLS", "EVENTS", "SECONDS")
+	t.row(strconv.Itoa(s.Conversations), strconv.Itoa(s.Turns), strconv.Itoa(s.Items), strconv.Itoa(s.ToolCalls),
+		strconv.Itoa(s.Events), strconv.FormatFloat(s.Seconds, 'f', 2, 64))
+	if err := t.flush(); err != nil {
+		return err
+	}
+	if s.Unchanged > 0 {
+		_, err := fmt.Fprintf(a.out, "%d conversations were there already\n", s.Unchanged)
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+func (a *app) itemCommand() *cobra.Command {
+	return group("item", "Add and show the items of threads", a.itemAdd(), a.itemGet(), a.itemList())
+}
+
+func (a *app) itemAdd() *cobra.Command {
+	var d events.CreateItem
+	var kind, role, status, channel, commandID string
+	var content, metadata jsonFlag
+	cmd := remoteCommand("add THREAD [TEXT]", "Add an item to a thread", cobra.RangeArgs(1, 2),
+		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+			d.Item.Type, d.Item.Role, d.Item.Status = events.ItemType(kind), events.Role(role), events.ItemStatus(status)
+			d.Item.Channel, d.Item.Metadata, d.Item.Content = events.Channel(channel), metadata.value(), content.value()
+			if err := a.fillItem(&d.Item, args[1:]); err != nil {
+				return err
+			}
+			reply, err := c.CreateItem(ctx, args[0], d, client.CommandID(commandID))
+			return a.printReply(r, reply, err)
+		})
+	cmd.Long = "Add an item to a thread. TEXT is the text of a message; - reads it from standard input.\n" +
+		"Other items have --content."
+	f := cmd.Flags()
+	f.StringVar(&d.Item.ID, "id", "", "the id; made if absent")
+	f.StringVar(&d.ContextID, "context", "", "the context; the default one if absent")
+	f.StringVar(&kind, "type", string(events.Message), "message, action_execute, action_result or item_reference")
+	f.StringVar(&role, "role", "", "who speaks: user (default), assistant, system or developer")
+	f.StringVar(&status, "status", "", "the first state: stored (default), pending or completed")
+	f.StringVar(&channel, "channel", "", "by which way it came: web, whatsapp or email")
+	f.StringVar(&d.Item.ParentItemID, "parent", "", "the item it was made for")
+	f.Var(&content, "content", "the content, in place of TEXT: JSON")
+	f.Var(&metadata, "metadata", "your own fields: a JSON object")
+	f.StringVar(&commandID, "command-id", "", "makes a repeat safe: the same id within 24 hours gives the first answer again")
+	return cmd
+}
+
+// fillItem gives an item the role and content that the arguments say.
+func (a *app) fillItem(item *events.NewItem, text []string) error {
+	for _, c := range []struct {
+		flag, value string
+		allowed     []string
+	}{
+		{"--type", string(item.Type), item.Type.Enum()}, {"--role", string(item.Role), item.Role.Enum()},
+		{"--status", string(item.Status), item.Status.Enum()}, {"--channel", string(item.Channel), item.Channel.Enum()},
+	} {
+		if c.value != "" {
+			if err := choice(c.flag, c.value, c.allowed); err != nil {
+				return err
+			}
+		}
+	}
+	if item.Type == events.Message && item.Role == "" {
+		item.Role = events.User
+	}
+	switch {
+	case len(text) == 0 && item.Content == nil:
+		return wrongUsage("an item needs TEXT or --content")
+	case len(text) == 0:
+		return nil
+	case item.Content != nil:
+		return wrongUsage("give TEXT or --content, not both")
+	case item.Type != events.Message:
+		return wrongUsage("TEXT is for messages; give --content")
+	}
+	said := text[0]
+	if said == "-" {
+		raw, err := io.ReadAll(io.LimitReader(a.in, events.MaxPayload))
+		if err != nil {
+			return err
+		}
+		said = strings.TrimSuffix(string(raw), "\n")
+	}
+	kind := events.InputText
+	if item.Role == events.Assistant {
+		kind = events.OutputText
+	}
+	part := struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}{kind, said}
+	raw, err := json.Marshal([]any{part})
+	if err != nil {
+		return wrongUsage("TEXT: %v", err)
+	}
+	item.Content = jsontext.Value(raw)
+	return nil
+}
+
+func (a *app) itemGet() *cobra.Command {
+	var at string
+	cmd := reading("get [THREAD] ITEM", "Show an item, now or as it was", cobra.RangeArgs(1, 2), func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+		q := events.GetItem{ItemID: args[len(args)-1]}
+		if len(args) == 2 {
+			q.ThreadID = args[0]
+		}
+		var err error
+		if q.At, err = parseAt(at); err != nil {
+			return err
+		}
+		item, err := c.GetItem(ctx, q)
+		if err != nil {
+			return err
+		}
+		if r.json {
+			return a.printJSON(item)
+		}
+		return a.printItem(item)
+	})
+	cmd.Flags().StringVar(&at, "at", "", "as it was, with THREAD: a version or a time")
+	return cmd
+}
+
+func (a *app) itemList() *cobra.Command {
+	var q events.ListItems
+	var kind, order, at string
+	var limit int
+	cmd := reading("list THREAD", "List the items of a thread", cobra.ExactArgs(1), func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+		q.ThreadID, q.Type, q.Order = args[0], events.ItemType(kind), events.Order(order)
+		if kind != "" {
+			if err := choice("--type", kind, q.Type.Enum()); err != nil {
+				return err
+			}
+		}
+		if err := choice("--order", order, q.Order.Enum()); err != nil {
+			return err
+		}
+		var err error
+		if q.At, err = parseAt(at); err != nil {
+			return err
+		}
+		return a.listItems(ctx, r, c, q, limit)
+	})
+	f := cmd.Flags()
+	f.StringVar(&q.ContextID, "context", "", "only those of this context")
+	f.StringVar(&kind, "type", "", "only those of this kind")
+	f.StringVar(&order, "order", "asc", "asc (oldest first) or desc")
+	f.StringVar(&at, "at", "", "as they were: a version or a time")
+	f.StringVar(&q.Cursor, "cursor", "", "where the page before ended")
+	f.IntVar(&limit, "limit", 0, "at most so many; 0 for all")
+	return cmd
+}
+
+// listItems prints pages of items up to a limit.
+func (a *app) listItems(ctx context.Context, r *remote, c *client.Client, q events.ListItems, limit int) error {
+	if limit < 0 {
+		return wrongUsage("--limit: %d; give a positive number, or 0 for all", limit)
+	}
+	t := a.table("INDEX", "ITEM", "WHO", "STATUS", "WHAT")
+	for shown := 0; limit == 0 || shown < limit; {
+		want := events.Int(page)
+		if limit > 0 {
+			want = events.Int(min(page, limit-shown))
+		}
+		q.Limit = &want
+		got, err := c.ListItems(ctx, q)
+		if err != nil {
+			return err
+		}
+		for i := range got.Items {
+			if r.json {
+				if err := a.printJSON(&got.Items[i]); err != nil {
+					return err
+				}
+				continue
+			}
+			t.item(&got.Items[i])
+		}
+		shown += len(got.Items)
+		q.Cursor = got.NextCursor
+		if q.Cursor == "" || len(got.Items) == 0 {
+			break
+		}
+	}
+	if !r.json {
+		if err := t.flush(); err != nil {
+			return err
+		}
+	}
+	if q.Cursor != "" {
+		a.hint("there are more: --cursor %s", q.Cursor)
+	}
+	return nil
+}

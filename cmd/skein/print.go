@@ -1,0 +1,216 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// table prints columns for people.
+type table struct{ w *tabwriter.Writer }
+
+func (a *app) table(columns ...string) table {
+	t := table{tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)}
+	t.row(columns...)
+	return t
+}
+
+// row adds a line. What it says is written when the table is flushed.
+func (t table) row(cells ...string) {
+	_, _ = fmt.Fprintln(t.w, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
+}
+
+func (t table) flush() error { return t.w.Flush() }
+
+func (t table) thread(d *events.Thread) {
+	t.row(d.ID, orDash(keyOf(d)), string(d.Status), strconv.FormatInt(d.Version, 10), strconv.FormatInt(d.Items, 10),
+		local(changed(d.UpdatedAt, d.CreatedAt)), brief(d.Title, 40))
+}
+
+func (t table) item(d *events.Item) {
+	t.row(strconv.FormatInt(d.Index, 10), d.ID, who(d.Type, d.Role), string(d.Status), brief(said(d.Type, d.Content), 80))
+}
+
+// printThread shows one thread.
+func (a *app) printThread(d *events.Thread) error {
+	t := table{tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)}
+	t.row("thread", d.ID)
+	t.row("key", orDash(keyOf(d)))
+	t.row("status", string(d.Status))
+	t.row("version", strconv.FormatInt(d.Version, 10))
+	t.row("items", strconv.FormatInt(d.Items, 10))
+	t.row("context", d.ContextID)
+	t.row("created", local(d.CreatedAt))
+	t.row("changed", local(changed(d.UpdatedAt, d.CreatedAt)))
+	for _, f := range []struct{ name, value string }{
+		{"title", d.Title}, {"agent", d.AgentID}, {"user", d.UserID}, {"mode", d.AgentMode}, {"draft", d.Draft},
+		{"metadata", string(d.Metadata)}, {"env", string(d.Env)},
+	} {
+		if f.value != "" {
+			t.row(f.name, brief(f.value, 200))
+		}
+	}
+	if d.Archived {
+		t.row("archived", "yes")
+	}
+	return t.flush()
+}
+
+// printItem shows one item, with all of its text.
+func (a *app) printItem(d *events.Item) error {
+	t := table{tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)}
+	t.row("item", d.ID)
+	t.row("thread", d.ThreadID)
+	t.row("place", strconv.FormatInt(d.Index, 10))
+	t.row("who", who(d.Type, d.Role))
+	t.row("status", string(d.Status))
+	t.row("created", local(d.CreatedAt))
+	if err := t.flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(a.out, "\n%s\n", printable(said(d.Type, d.Content), true))
+	return err
+}
+
+func keyOf(d *events.Thread) string {
+	if d.Key == nil {
+		return ""
+	}
+	return printable(*d.Key, false)
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func changed(updated, created string) string {
+	if updated == "" {
+		return created
+	}
+	return updated
+}
+
+// local gives a document's time as the reader's clock shows it.
+func local(iso string) string {
+	t, err := events.ParseTime(iso)
+	if err != nil {
+		return orDash(iso)
+	}
+	return t.Go().In(time.Local).Format("2006-01-02 15:04:05")
+}
+
+// who gives who speaks in an item.
+func who(t events.ItemType, role events.Role) string {
+	if role != "" {
+		return string(role)
+	}
+	switch t {
+	case events.ActionExecute:
+		return "call"
+	case events.ActionResult:
+		return "result"
+	case events.ItemReference:
+		return "reference"
+	default:
+		return string(t)
+	}
+}
+
+// said gives what an item says, as text.
+func said(t events.ItemType, content jsontext.Value) string {
+	switch t {
+	case events.ActionExecute:
+		var c struct {
+			Name      string         `json:"name"`
+			Arguments jsontext.Value `json:"arguments"`
+		}
+		_ = json.Unmarshal(content, &c) // a stored item's content was checked
+		return c.Name + "(" + plain(c.Arguments) + ")"
+	case events.ActionResult:
+		var c struct {
+			Output jsontext.Value `json:"output"`
+		}
+		_ = json.Unmarshal(content, &c)
+		return plain(c.Output)
+	case events.Message:
+		var parts []struct {
+			Type    string `json:"type"`
+			Text    string `json:"text"`
+			Refusal string `json:"refusal"`
+		}
+		_ = json.Unmarshal(content, &parts)
+		var out []string
+		for _, p := range parts {
+			switch {
+			case p.Text != "":
+				out = append(out, p.Text)
+			case p.Refusal != "":
+				out = append(out, p.Refusal)
+			default:
+				out = append(out, "["+p.Type+"]")
+			}
+		}
+		return strings.Join(out, "\n")
+	default:
+		return string(content)
+	}
+}
+
+// plain gives a JSON string's text, and other JSON as it is.
+func plain(v jsontext.Value) string {
+	var s string
+	if v.Kind() == '"' && json.Unmarshal(v, &s) == nil {
+		return s
+	}
+	return string(v)
+}
+
+// brief gives the beginning of a text on one line.
+func brief(s string, most int) string {
+	s = printable(s, false)
+	if letters := []rune(s); len(letters) > most {
+		return strings.TrimSpace(string(letters[:most-1])) + "…"
+	}
+	return s
+}
+
+// printable leaves out what could steer a terminal: a text comes from anybody.
+func printable(s string, lines bool) string {
+	out := strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' && lines:
+			return r
+		case unicode.IsSpace(r):
+			return ' '
+		case !unicode.IsPrint(r):
+			return -1
+		}
+		return r
+	}, s)
+	if lines {
+		return out
+	}
+	return strings.Join(strings.Fields(out), " ")
+}
+
+// hint tells a person something that is no result.
+func (a *app) hint(format string, args ...any) {
+	_, _ = fmt.Fprintf(a.err, format+"\n", args...)
+}
+
+// colour reports whether a stream may have colours.
+func (a *app) colour(stream any) bool {
+	none, set := a.env("NO_COLOR")
+	return a.isTerminal(stream) && !(set && none != "")
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// What a thread says must not steer the terminal of whoever looks at it.
+func TestNothingSteersTheTerminal(t *testing.T) {
+	const evil = "\x1b[31mred\x07\u202e\r\nnext\u200b"
+	for _, got := range []string{printable(evil, false), printable(evil, true), brief(evil, 100)} {
+		if strings.ContainsAny(got, "\x1b\x07\r\u202e\u200b") || !strings.Contains(got, "red") || !strings.Contains(got, "next") {
+			t.Errorf("%q", got)
+		}
+	}
+	if got := brief("äöü", 2); got != "ä…" {
+		t.Errorf("%q", got)
+	}
+}
+
+// Every event of the catalog has a line, without colours unless asked for.
+func TestEveryEventHasALine(t *testing.T) {
+	for _, row := range events.Catalog() {
+		e := events.Event{Type: row.Type, ThreadID: "T-01900000-0000-7000-8000-000000000000", Data: row.New()}
+		line := eventLine(&e, false)
+		if !strings.Contains(line, string(row.Type)) || strings.Contains(line, "\n") || strings.Contains(line, "\x1b") {
+			t.Errorf("%q", line)
+		}
+		if !strings.Contains(eventLine(&e, true), "\x1b[") {
+			t.Error("no colours")
+		}
+	}
+}
+
+func TestColourOnlyOnATerminal(t *testing.T) {
+	for _, c := range []struct {
+		terminal bool
+		noColour string
+		want     bool
+	}{{false, "", false}, {true, "", true}, {true, "1", false}} {
+		a := &app{
+			isTerminal: func(any) bool { return c.terminal },
+			env:        func(string) (string, bool) { return c.noColour, c.noColour != "" },
+		}
+		if a.colour(nil) != c.want {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+func TestProgress(t *testing.T) {
+	var out bytes.Buffer
+	p := &progress{out: &out, terminal: true}
+	p.bar(1, 2, "%d threads", 7)
+	p.clear()
+	if got := out.String(); got != "\r\x1b[K[############............]  50%  7 threads\r\x1b[K" {
+		t.Errorf("%q", got)
+	}
+	out.Reset()
+	p = &progress{out: &out, last: time.Now()}
+	p.bar(1, 0, "early")
+	p.last = time.Now().Add(-time.Minute)
+	p.bar(5, 0, "%d threads", 7)
+	p.bar(6, 0, "too soon")
+	p.clear()
+	if got := out.String(); got != "7 threads\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+// Every command that talks to a server has the flags that the contract names,
+// and every command and flag says what it is for.
+func TestCommandsAreDocumented(t *testing.T) {
+	a := &app{}
+	alone := map[string]bool{"serve": true, "demo": true, "version": true, "append": true, "load": true}
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		for _, c := range cmd.Commands() {
+			walk(c)
+		}
+		if cmd.HasSubCommands() || cmd.Hidden {
+			return
+		}
+		if cmd.Short == "" {
+			t.Errorf("%s says nothing of itself", cmd.CommandPath())
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Usage == "" {
+				t.Errorf("%s --%s says nothing of itself", cmd.CommandPath(), f.Name)
+			}
+		})
+		for _, name := range []string{"server", "creds", "tenant", "json", "timeout"} {
+			if !alone[cmd.Name()] && cmd.Flags().Lookup(name) == nil {
+				t.Errorf("%s has no --%s", cmd.CommandPath(), name)
+			}
+		}
+	}
+	walk(a.root())
+}

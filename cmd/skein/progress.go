@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// How often progress is shown.
+const (
+	redraw    = 100 * time.Millisecond // on a terminal, in place
+	plainLine = 5 * time.Second        // elsewhere, as lines of their own
+)
+
+// progress shows how far long work has got, on standard error. It is used by one
+// goroutine at a time.
+type progress struct {
+	out      io.Writer
+	terminal bool
+	last     time.Time
+	shown    bool // a line stands on the terminal
+}
+
+func (a *app) progress() *progress {
+	return &progress{out: a.err, terminal: a.isTerminal(a.err), last: time.Now()}
+}
+
+// show shows a line, if it is time for one.
+func (p *progress) show(format string, args ...any) {
+	pause := plainLine
+	if p.terminal {
+		pause = redraw
+	}
+	if now := time.Now(); now.Sub(p.last) >= pause {
+		p.last = now
+		line := fmt.Sprintf(format, args...)
+		if p.terminal {
+			_, _ = fmt.Fprint(p.out, "\r\x1b[K"+line)
+			p.shown = true
+			return
+		}
+		_, _ = fmt.Fprintln(p.out, line)
+	}
+}
+
+// barWidth is how many letters a bar has.
+const barWidth = 24
+
+// bar shows a line behind a bar of how much is done. Without a known end it is
+// the line alone.
+func (p *progress) bar(done, of int64, format string, args ...any) {
+	if of <= 0 {
+		p.show(format, args...)
+		return
+	}
+	done = min(max(done, 0), of)
+	full := int(barWidth * done / of)
+	drawn := strings.Repeat("#", full) + strings.Repeat(".", barWidth-full)
+	p.show("[%s] %3d%%  %s", drawn, 100*done/of, fmt.Sprintf(format, args...))
+}
+
+// clear takes the line off the terminal.
+func (p *progress) clear() {
+	if p.shown {
+		_, _ = fmt.Fprint(p.out, "\r\x1b[K")
+		p.shown = false
+	}
+}

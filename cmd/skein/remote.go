@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+)
+
+// remote is what every command needs that talks to a server.
+type remote struct {
+	server, creds, tenant string
+	json                  bool
+	timeout               time.Duration
+}
+
+// flags adds the flags to a command.
+func (r *remote) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&r.server, "server", "nats://127.0.0.1:4222", "URL of the NATS server")
+	f.StringVar(&r.creds, "creds", "", "file of NATS credentials")
+	f.StringVar(&r.tenant, "tenant", "", "tenant whose threads they are (required)")
+	f.BoolVar(&r.json, "json", false, "print JSON: one document, or one a line for lists and streams")
+	f.DurationVar(&r.timeout, "timeout", 10*time.Second, "how long one request may take, repeats included")
+}
+
+// needTenant says that a tenant must be named: there is no default one (EK-180,
+// EK-181).
+func (r *remote) needTenant() error {
+	switch {
+	case r.tenant == "":
+		return wrongUsage("a tenant is needed: give --tenant or SKEIN_TENANT")
+	case !events.ValidTenant(r.tenant):
+		return wrongUsage("--tenant: a tenant is 1 to 64 letters, digits, dashes and underscores")
+	}
+	return nil
+}
+
+// openLog gives the log itself, for what no service does, and what closes it.
+func (r *remote) openLog() (log *eventlog.Log, closeLog func(), err error) {
+	opts := []nats.Option{nats.Name("skein-cli"), nats.MaxReconnects(-1)}
+	if r.creds != "" {
+		opts = append(opts, nats.UserCredentials(r.creds))
+	}
+	nc, err := nats.Connect(r.server, opts...)
+	if err != nil {
+		return nil, nil, events.Errorf(events.Unavailable, "no connection to %s: %w", r.server, err)
+	}
+	if log, err = eventlog.Open(nc, eventlog.Config{}, zerolog.Nop(), nil); err != nil {
+		nc.Close()
+		return nil, nil, err
+	}
+	return log, func() {
+		log.Close()
+		nc.Close()
+	}, nil
+}
+
+// connect gives a client.
+func (r *remote) connect() (*client.Client, error) {
+	if err := r.needTenant(); err != nil {
+		return nil, err
+	}
+	if r.timeout <= 0 {
+		return nil, wrongUsage("--timeout: %v; give a positive duration such as 10s", r.timeout)
+	}
+	return client.Connect(r.server, client.Options{
+		Tenant: r.tenant, Creds: r.creds, Name: "skein-cli", Actor: "cli", Timeout: r.timeout,
+	})
+}
+
+// remoteCommand makes a command that talks to a server.
+func remoteCommand(use, short string, args cobra.PositionalArgs, run func(context.Context, *remote, *client.Client, []string) error) *cobra.Command {
+	r := &remote{}
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: args,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := r.connect()
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			return run(cmd.Context(), r, c, args)
+		},
+	}
+	r.flags(cmd)
+	return cmd
+}
+
+// reading makes a command that reads: it shows at least what was committed when
+// it began.
+func reading(use, short string, args cobra.PositionalArgs, run func(context.Context, *remote, *client.Client, []string) error) *cobra.Command {
+	return remoteCommand(use, short, args, func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+		if now, err := c.UpToDate(ctx); err == nil { // credentials may not tell; then the newest may be missing
+			c = now
+		}
+		return run(ctx, r, c, args)
+	})
+}
+
+// jsonFlag is a flag that holds JSON.
+type jsonFlag jsontext.Value
+
+// String gives the flag's text.
+func (j *jsonFlag) String() string { return string(*j) }
+
+// Type names the flag's values in help.
+func (j *jsonFlag) Type() string { return "JSON" }
+
+// Set reads the flag.
+func (j *jsonFlag) Set(text string) error {
+	v := jsontext.Value(text)
+	if !v.IsValid() {
+		return wrongUsage("%.40q is not JSON", text)
+	}
+	*j = jsonFlag(v)
+	return nil
+}
+
+// value gives the JSON, nil if the flag was not given.
+func (j jsonFlag) value() jsontext.Value { return jsontext.Value(j) }
+
+// choice refuses what is not one of the allowed values.
+func choice(flag, value string, allowed []string) error {
+	for _, one := range allowed {
+		if value == one {
+			return nil
+		}
+	}
+	return wrongUsage("%s: %q; give one of: %s", flag, value, strings.Join(allowed, ", "))
+}

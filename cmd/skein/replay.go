@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/skein-threads/skein/audit"
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/schema"
+)
+
+// replayTimeline is the name by which the timeline is replayed: it is derived
+// too, but has no documents.
+const replayTimeline = "timeline"
+
+func (a *app) replayCommand() *cobra.Command {
+	r := &remote{}
+	var verify bool
+	cmd := &cobra.Command{
+		Use: "replay [PROJECTION...]", Short: "Fold the log anew and repair what is derived from it",
+		Long: "Fold the log anew, compare with the live read models, and repair what differs; readers see no gap.\n" +
+			"Without a name, all read models; the name timeline means the stream of events, which is replayed only\n" +
+			"when named, since live subscribers see it again. With --verify nothing is changed, and the exit code is 3\n" +
+			"if something differs. It works on the installation as a whole, so that a tenant need not be named.",
+		RunE: func(cmd *cobra.Command, args []string) error { return a.replay(cmd.Context(), r, args, verify) },
+	}
+	r.flags(cmd)
+	cmd.Flags().BoolVar(&verify, "verify", false, "only compare, and name what differs")
+	return cmd
+}
+
+func (a *app) replay(ctx context.Context, r *remote, names []string, verify bool) error {
+	log, closeLog, err := r.openLog()
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	timeline := slices.Contains(names, replayTimeline)
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == replayTimeline })
+	var found int64
+	if timeline {
+		if found, err = a.replayTimeline(ctx, r, log, verify); err != nil {
+			return err
+		}
+	}
+	if len(names) > 0 || !timeline {
+		runner := projections.New(log, projections.Config{}, zerolog.Nop(), nil)
+		report, err := runner.Rebuild(ctx, names, verify)
+		var unknown *projections.UnknownProjectionError
+		if errors.As(err, &unknown) {
+			return wrongUsage("%v", err)
+		}
+		if err != nil {
+			return err
+		}
+		if err := a.printReport(r, report); err != nil {
+			return err
+		}
+		found += report.Found
+	}
+	if verify && found > 0 {
+		return &foundError{fmt.Sprintf("%d places differ from the log; repair them with skein replay", found)}
+	}
+	return nil
+}
+
+// replayTimeline rebuilds the timeline, or tells where it differs from the log.
+func (a *app) replayTimeline(ctx context.Context, r *remote, log *eventlog.Log, verify bool) (int64, error) {
+	if !verify {
+		if err := log.RebuildTimeline(ctx); err != nil {
+			return 0, err
+		}
+		if r.json {
+			return 0, a.printJSON(timelineReport{Timeline: "rebuilt"})
+		}
+		_, err := fmt.Fprintln(a.out, "the timeline was put anew from the log")
+		return 0, err
+	}
+	validator, err := schema.New()
+	if err != nil {
+		return 0, err
+	}
+	var found int64
+	var failed error
+	_, err = audit.Verify(ctx, log, validator, audit.Options{Finding: func(f audit.Finding) {
+		if f.Kind == audit.KindTimeline {
+			found++
+			failed = errors.Join(failed, a.printFinding(r.json, f))
+		}
+	}})
+	return found, errors.Join(err, failed)
+}
+
+// timelineReport is the answer about the timeline, which has no documents.
+type timelineReport struct {
+	Timeline string `json:"timeline"`
+}
+
+// printReport prints what a rebuild found, and did.
+func (a *app) printReport(r *remote, report projections.Report) error {
+	if r.json {
+		return a.printJSON(report)
+	}
+	for _, d := range report.Differences {
+		if _, err := fmt.Fprintf(a.out, "%s: %s %s\n", d.Kind, d.Bucket, d.Key); err != nil {
+			return err
+		}
+	}
+	if left := report.Found - int64(len(report.Differences)); left > 0 {
+		a.hint("… and %d more", left)
+	}
+	_, err := fmt.Fprintf(a.out, "%d threads, %d documents compared, %d differ, %d repaired\n",
+		report.Threads, report.Documents, report.Found, report.Repaired)
+	if report.Broken > 0 {
+		a.hint("%d commits cannot be read; run skein audit verify", report.Broken)
+	}
+	return err
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/skein-threads/skein/internal/serve"
+)
+
+// stopWithin is how long a stop may take. The promise is 10 s, with the end of
+// the process in it.
+const stopWithin = 9 * time.Second
+
+// serveOptions are the flags of serve.
+type serveOptions struct {
+	serve.Config
+	file, level, format string
+	dev, json           bool
+}
+
+func (a *app) serveCommand() *cobra.Command {
+	o := &serveOptions{}
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Serve commands and queries", Args: cobra.NoArgs,
+		Long: "Serve commands and queries, with an embedded nats-server unless --nats names another.\n" +
+			"One line with the addresses is printed when, and only when, commands are taken.\n" +
+			"SIGTERM and SIGINT finish what is under way and exit 0 within 10 s.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.fromFile(cmd, o.file); err != nil {
+				return err
+			}
+			return a.serve(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.dev, "dev", false, "for work at a desk: logs for people, with details")
+	f.StringVar(&o.Store, "store", serve.DefaultStore, "folder of the embedded nats-server")
+	f.StringVar(&o.NATSListen, "nats-listen", "127.0.0.1:4222", "address of the embedded nats-server; port 0 takes a free one")
+	f.StringVar(&o.HTTPListen, "http-listen", serve.DefaultHTTPListen, "address of health and metrics; port 0 takes a free one")
+	f.StringVar(&o.NATS, "nats", "", "URL of a NATS server to use instead of the embedded one")
+	f.StringVar(&o.Creds, "creds", "", "file of NATS credentials for --nats")
+	f.IntVar(&o.Replicas, "replicas", 1, "copies of every stream, with --nats: 1, 3 or 5")
+	f.StringVar(&o.file, "config", "", "JSON file of an object whose names are flags; flags and variables go first")
+	f.StringVar(&o.level, "log-level", "", "debug, info, warn or error (default info; debug with --dev)")
+	f.StringVar(&o.format, "log-format", "", "json or text (default json; text with --dev)")
+	f.BoolVar(&o.json, "json", false, "print the ready line as JSON")
+	return cmd
+}
+
+// fromFile sets the flags that were not given from a file.
+func (a *app) fromFile(cmd *cobra.Command, name string) error {
+	if name == "" {
+		return nil
+	}
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		return wrongUsage("--config: %v", err)
+	}
+	var fields map[string]jsontext.Value
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return wrongUsage("--config: %s: %v", name, err)
+	}
+	for key, value := range fields {
+		flag := cmd.Flags().Lookup(key)
+		if flag == nil || key == "config" || key == "help" {
+			return wrongUsage("--config: %s: there is no flag --%s", name, key)
+		}
+		text := string(value)
+		if value.Kind() == '"' {
+			if err := json.Unmarshal(value, &text); err != nil {
+				return wrongUsage("--config: %s: %s: %v", name, key, err)
+			}
+		}
+		if flag.Changed {
+			continue
+		}
+		if err := cmd.Flags().Set(key, text); err != nil {
+			return wrongUsage("--config: %s: %s: %v", name, key, err)
+		}
+	}
+	return nil
+}
+
+// readyLine is what serve prints when it can take commands.
+type readyLine struct {
+	Ready bool   `json:"ready"`
+	NATS  string `json:"nats"`
+	HTTP  string `json:"http"`
+}
+
+func (a *app) serve(ctx context.Context, o *serveOptions) error {
+	logger, err := a.logger(o)
+	if err != nil {
+		return err
+	}
+	o.Version = thisBuild().Version
+	if err := o.Validate(); err != nil {
+		return wrongUsage("%v", err)
+	}
+	s, err := serve.Start(ctx, o.Config, logger)
+	if err != nil {
+		return err
+	}
+	at := s.Addresses()
+	if o.json {
+		err = a.printJSON(readyLine{true, at.NATS, at.HTTP})
+	} else {
+		_, err = fmt.Fprintf(a.out, "skein is ready: nats %s, http %s\n", at.NATS, at.HTTP)
+	}
+	if err == nil {
+		<-ctx.Done()
+		logger.Info().Msg("stopping: what is under way is finished first")
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+	defer cancel()
+	if stopErr := s.Stop(stop); stopErr != nil {
+		return stopErr
+	}
+	return err
+}
+
+// logger gives the log that the flags ask for, on standard error.
+func (a *app) logger(o *serveOptions) (zerolog.Logger, error) {
+	level, format := o.level, o.format
+	if level == "" {
+		level = "info"
+		if o.dev {
+			level = "debug"
+		}
+	}
+	if format == "" {
+		format = "json"
+		if o.dev {
+			format = "text"
+		}
+	}
+	if err := choice("--log-level", level, []string{"debug", "info", "warn", "error"}); err != nil {
+		return zerolog.Nop(), err
+	}
+	if err := choice("--log-format", format, []string{"json", "text"}); err != nil {
+		return zerolog.Nop(), err
+	}
+	parsed, err := zerolog.ParseLevel(level)
+	if err != nil {
+		return zerolog.Nop(), err
+	}
+	out := a.err
+	if format == "text" {
+		out = zerolog.ConsoleWriter{Out: a.err, NoColor: !a.colour(a.err), TimeFormat: "15:04:05.000"}
+	}
+	return zerolog.New(out).Level(parsed).With().Timestamp().Logger(), nil
+}

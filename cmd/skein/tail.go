@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+func (a *app) tailCommand() *cobra.Command {
+	var o client.SubscribeOptions
+	var from string
+	follow := true
+	cmd := remoteCommand("tail [THREAD]", "Show events as they happen, or from the beginning", cobra.MaximumNArgs(1),
+		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+			o.History = !follow
+			var err error
+			if o.From, err = parseFrom(from, follow); err != nil {
+				return err
+			}
+			if len(args) == 1 {
+				if o.Thread, err = threadID(ctx, c, args[0]); err != nil {
+					return err
+				}
+			}
+			return a.tail(ctx, r, c, o)
+		})
+	cmd.Long = "Show events, each once and in order. --from start shows all history and goes on live;\n" +
+		"a number begins with that commit of the log. Interrupt to end."
+	f := cmd.Flags()
+	f.StringSliceVar(&o.Types, "type", nil, "only these events: item.created, or item.* for all of an entity (may be given again)")
+	f.StringVar(&from, "from", "", "start, now, or a sequence of the log (default now; start with --follow=false)")
+	f.BoolVar(&follow, "follow", true, "wait for more; with =false, end when all there is has been shown")
+	f.BoolVar(&o.Aggregates, "all", false, "also what belongs to no thread: claims of keys, refused commands")
+	return cmd
+}
+
+// parseFrom reads where a tail begins.
+func parseFrom(text string, follow bool) (client.Position, error) {
+	switch text {
+	case "":
+		if follow {
+			return client.Now(), nil
+		}
+		return client.Start(), nil
+	case "start":
+		return client.Start(), nil
+	case "now":
+		return client.Now(), nil
+	}
+	seq, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || seq == 0 {
+		return client.Position{}, wrongUsage("--from: %q; give start, now, or a sequence of the log", text)
+	}
+	return client.Seq(seq), nil
+}
+
+// threadID gives the id of a thread that may be named by its key.
+func threadID(ctx context.Context, c *client.Client, ref string) (string, error) {
+	id, key := events.ThreadRef(ref)
+	if key == "" {
+		return id, nil
+	}
+	t, err := c.GetThread(ctx, events.GetThread{ThreadID: ref})
+	if err != nil {
+		return "", err
+	}
+	return t.ID, nil
+}
+
+// tail prints events until the history or the program ends.
+func (a *app) tail(ctx context.Context, r *remote, c *client.Client, o client.SubscribeOptions) error {
+	t, err := c.Timeline(ctx, o)
+	if errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
+		return wrongUsage("%s", events.AsError(err).Message)
+	}
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	colour := a.colour(a.out)
+	for {
+		e, err := t.Next(ctx)
+		var broken *events.BrokenError
+		switch {
+		case errors.Is(err, client.ErrEnd), ctx.Err() != nil:
+			return nil
+		case errors.As(err, &broken):
+			a.hint("skein: %v", err)
+			continue
+		case err != nil:
+			return err
+		case r.json:
+			_, err = a.out.Write(append(e.Raw(), '\n'))
+		default:
+			_, err = fmt.Fprintln(a.out, eventLine(&e.Event, colour))
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// eventLine shows an event on one line.
+func eventLine(e *events.Event, colour bool) string {
+	at := e.Time.Go().Local().Format("15:04:05.000")
+	name := fmt.Sprintf("%-24s", e.Type)
+	thread := shortID(e.ThreadID)
+	if colour {
+		name = hue(e.Type.Entity()) + name + "\x1b[0m"
+		thread = "\x1b[2m" + thread + "\x1b[0m"
+	}
+	return strings.TrimRight(at+"  "+thread+"  "+name+" "+happened(e), " ")
+}
+
+// shortID gives the end of an id, where ids of one moment differ.
+func shortID(id string) string { return id[max(0, len(id)-8):] }
+
+// hue gives the colour of an entity's events.
+func hue(entity string) string {
+	switch entity {
+	case "item", "message":
+		return "\x1b[32m"
+	case "thread", "context", "state":
+		return "\x1b[34m"
+	case "execution", "step", "part":
+		return "\x1b[35m"
+	case "command", "lifecycle":
+		return "\x1b[31m"
+	default:
+		return "\x1b[36m"
+	}
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+func (a *app) threadCommand() *cobra.Command {
+	return group("thread", "Make, show and change threads",
+		a.threadCreate(), a.threadGet(), a.threadList(), a.threadStatus(), a.threadDelete())
+}
+
+func (a *app) threadCreate() *cobra.Command {
+	var d events.CreateThread
+	var id, commandID string
+	var metadata, env, state jsonFlag
+	cmd := remoteCommand("create", "Make a thread", cobra.NoArgs, func(ctx context.Context, r *remote, c *client.Client, _ []string) error {
+		d.Metadata, d.Env, d.Context = metadata.value(), env.value(), state.value()
+		reply, err := c.CreateThread(ctx, d, client.ThreadID(id), client.CommandID(commandID))
+		return a.printReply(r, reply, err)
+	})
+	f := cmd.Flags()
+	f.StringVar(&id, "id", "", "the id; made if absent")
+	f.StringVar(&d.Key, "key", "", "the public name, unique in the tenant")
+	f.StringVar(&d.AgentID, "agent", "", "the agent in charge")
+	f.StringVar(&d.UserID, "user", "", "the user it belongs to")
+	f.StringVar(&d.Title, "title", "", "a title for lists")
+	f.Var(&metadata, "metadata", "your own fields: a JSON object")
+	f.Var(&env, "env", "what is known of the workspace: a JSON object")
+	f.Var(&state, "context", "the first content of the default context: any JSON")
+	f.StringVar(&commandID, "command-id", "", "makes a repeat safe: the same id within 24 hours gives the first answer again")
+	return cmd
+}
+
+func (a *app) threadGet() *cobra.Command {
+	var at string
+	cmd := reading("get THREAD", "Show a thread, now or as it was", cobra.ExactArgs(1), func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+		then, err := parseAt(at)
+		if err != nil {
+			return err
+		}
+		t, err := c.GetThread(ctx, events.GetThread{ThreadID: args[0], At: then})
+		if err != nil {
+			return err
+		}
+		if r.json {
+			return a.printJSON(t)
+		}
+		return a.printThread(t)
+	})
+	cmd.Flags().StringVar(&at, "at", "", "as it was: a version such as 12, or a time such as 2026-02-20T10:00:00Z")
+	return cmd
+}
+
+// parseAt reads a version or a time.
+func parseAt(text string) (*events.At, error) {
+	if text == "" {
+		return nil, nil
+	}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		if n < 1 {
+			return nil, wrongUsage("--at: the first version is 1")
+		}
+		v := events.Int(n)
+		return &events.At{Version: &v}, nil
+	}
+	if _, err := events.ParseTime(text); err != nil {
+		return nil, wrongUsage("--at: %v", err)
+	}
+	return &events.At{Time: text}, nil
+}
+
+func (a *app) threadList() *cobra.Command {
+	var q events.ListThreads
+	var status, archived string
+	var limit int
+	cmd := reading("list", "List threads, newest change first", cobra.NoArgs, func(ctx context.Context, r *remote, c *client.Client, _ []string) error {
+		q.Status = events.ThreadStatus(status)
+		if status != "" {
+			if err := choice("--status", status, q.Status.Enum()); err != nil {
+				return err
+			}
+		}
+		if archived != "" {
+			yes, err := strconv.ParseBool(archived)
+			if err != nil {
+				return wrongUsage("--archived: %q; give true or false", archived)
+			}
+			q.Archived = &yes
+		}
+		return a.listThreads(ctx, r, c, q, limit)
+	})
+	f := cmd.Flags()
+	f.StringVar(&status, "status", "", "only those in this state")
+	f.StringVar(&archived, "archived", "", "only those that are (true), or are not (false), archived")
+	f.StringVar(&q.AgentID, "agent", "", "only those of this agent")
+	f.StringVar(&q.UserID, "user", "", "only those of this user")
+	f.StringVar(&q.KeyPrefix, "key-prefix", "", "only those whose key begins so")
+	f.StringVar(&q.UpdatedAfter, "updated-after", "", "only those that changed after this time")
+	f.StringVar(&q.Cursor, "cursor", "", "where the page before ended")
+	f.IntVar(&limit, "limit", 50, "at most so many; 0 for all")
+	return cmd
+}
+
+// page is the most that one query gives.
+const page = 1000
+
+// listThreads prints pages of threads up to a limit.
+func (a *app) listThreads(ctx context.Context, r *remote, c *client.Client, q events.ListThreads, limit int) error {
+	if limit < 0 {
+		return wrongUsage("--limit: %d; give a positive number, or 0 for all", limit)
+	}
+	t := a.table("THREAD", "KEY", "STATUS", "VERSION", "ITEMS", "CHANGED", "TITLE")
+	for shown := 0; limit == 0 || shown < limit; {
+		want := events.Int(page)
+		if limit > 0 {
+			want = events.Int(min(page, limit-shown))
+		}
+		q.Limit = &want
+		got, err := c.ListThreads(ctx, q)
+		if err != nil {
+			return err
+		}
+		for i := range got.Threads {
+			if r.json {
+				if err := a.printJSON(&got.Threads[i]); err != nil {
+					return err
+				}
+				continue
+			}
+			t.thread(&got.Threads[i])
+		}
+		shown += len(got.Threads)
+		q.Cursor = got.NextCursor
+		if q.Cursor == "" || len(got.Threads) == 0 {
+			break
+		}
+	}
+	if !r.json {
+		if err := t.flush(); err != nil {
+			return err
+		}
+	}
+	if q.Cursor != "" {
+		a.hint("there are more: --cursor %s", q.Cursor)
+	}
+	return nil
+}
+
+func (a *app) threadStatus() *cobra.Command {
+	var reason string
+	cmd := remoteCommand("status THREAD STATUS", "Move a thread to another state: open, streaming, closed or failed", cobra.ExactArgs(2),
+		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+			to := events.ThreadStatus(args[1])
+			if err := choice("STATUS", args[1], to.Enum()); err != nil {
+				return err
+			}
+			reply, err := c.SetThreadStatus(ctx, args[0], events.SetThreadStatus{To: to, Reason: reason})
+			return a.printReply(r, reply, err)
+		})
+	cmd.Flags().StringVar(&reason, "reason", "", "why")
+	return cmd
+}
+
+func (a *app) threadDelete() *cobra.Command {
+	var purge bool
+	cmd := remoteCommand("delete THREAD", "Delete a thread for good", cobra.ExactArgs(1), func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+		reply, err := c.DeleteThread(ctx, args[0], events.DeleteThread{Purge: purge})
+		return a.printReply(r, reply, err)
+	})
+	cmd.Flags().BoolVar(&purge, "purge", false, "also erase its events; the tombstone stays")
+	return cmd
+}
+
+// printReply prints what a command did.
+func (a *app) printReply(r *remote, reply *events.Reply, err error) error {
+	if err != nil {
+		return err
+	}
+	if r.json {
+		return a.printJSON(reply)
+	}
+	made := ""
+	if reply.Result != nil && reply.Result.ItemID != "" {
+		made = " " + reply.Result.ItemID
+	}
+	_, err = fmt.Fprintf(a.out, "%s%s version %d\n", reply.ThreadID, made, reply.Version)
+	return err
+}

@@ -1,0 +1,325 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/serve"
+)
+
+// Options says what to measure.
+type Options struct {
+	Seconds  float64      // a case; default 4
+	Threads  int          // that the clients write; default 1,000
+	Clients  []int        // of the case "skein"; default 1, 64, 256
+	Dir      string       // where the store is made; default the system's temporary folder
+	Grow     int          // also measure memory up to so many threads; 0: do not
+	LoadArgs []string     // makes this program run RunLoad
+	Log      func(string) // told what is being measured; may be nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Seconds == 0 {
+		o.Seconds = 4
+	}
+	if o.Threads == 0 {
+		o.Threads = 1000
+	}
+	if len(o.Clients) == 0 {
+		o.Clients = []int{1, 64, 256}
+	}
+	if o.Log == nil {
+		o.Log = func(string) {}
+	}
+	return o
+}
+
+// Append measures the ways to write commits, on one store in one process.
+func Append(ctx context.Context, o Options) (*Result, error) {
+	o = o.withDefaults()
+	dir, err := os.MkdirTemp(o.Dir, "skein-bench-")
+	if err != nil {
+		return nil, fmt.Errorf("a folder for the store: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	server, err := serve.Start(ctx, serve.Config{Store: dir, NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0"}, zerolog.Nop())
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		stop, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_ = server.Stop(stop)
+	}()
+	nc, err := nats.Connect(server.Addresses().NATS)
+	if err != nil {
+		return nil, err
+	}
+	defer nc.Close()
+	b := &bench{o: o, dir: dir, url: server.Addresses().NATS, nc: nc}
+	if b.log, err = eventlog.Open(nc, eventlog.Config{}, zerolog.Nop(), nil); err != nil {
+		return nil, err
+	}
+	defer b.log.Close()
+	if err := b.direct(ctx); err != nil {
+		return nil, err
+	}
+	if err := b.skein(ctx); err != nil {
+		return nil, err
+	}
+	b.result.compare()
+	return &b.result, nil
+}
+
+type bench struct {
+	o      Options
+	dir    string
+	url    string
+	nc     *nats.Conn
+	log    *eventlog.Log
+	result Result
+}
+
+func (b *bench) duration() time.Duration { return time.Duration(b.o.Seconds * float64(time.Second)) }
+
+// direct measures the cases without Skein.
+func (b *bench) direct(ctx context.Context) error {
+	made, err := readyMade("T-" + uuid.Must(uuid.NewV7()).String())
+	if err != nil {
+		return err
+	}
+	ready, err := events.DecodeCommit(made.Tenant, made.Thread, 1, made.Version, made.Chain, made.Body)
+	if err != nil {
+		return err
+	}
+	b.result.EventBytes = float64(len(ready.Body)) / eventsPerCommit
+	for _, name := range []string{"ONE", "BATCH", "PLAIN"} {
+		if err := scratchStream(ctx, b.nc, name); err != nil {
+			return err
+		}
+	}
+	b.o.Log("one-by-one: a publish an event")
+	one, err := oneByOne(b.nc, ready, b.duration())
+	if err != nil {
+		return fmt.Errorf("one-by-one: %w", err)
+	}
+	b.o.Log("batch: an atomic batch a commit")
+	batch, err := oneBatch(b.nc, ready, b.duration())
+	if err != nil {
+		return fmt.Errorf("batch: %w", err)
+	}
+	b.o.Log("ceiling: ready-made commits of 256 writers, group-committed")
+	most, err := ceiling(ctx, b.nc, ready, 256, max(b.o.Threads, 256), b.duration())
+	if err != nil {
+		return fmt.Errorf("ceiling: %w", err)
+	}
+	b.result.Cases = append(b.result.Cases, one, batch, most)
+	b.o.Log("one plain publish of a commit's bytes")
+	plain, err := Load{URL: b.url, Plain: true, Millis: b.duration().Milliseconds() / 2}.start(ctx, b.o.LoadArgs)
+	if err != nil {
+		return fmt.Errorf("plain: %w", err)
+	}
+	b.result.PlainP50Ms = measured("plain", 1, plain.durations(), time.Duration(plain.Elapsed)).P50Ms
+	return nil
+}
+
+// skein measures thread.commit over NATS, from another process.
+func (b *bench) skein(ctx context.Context) error {
+	threads, err := b.create(ctx, b.o.Threads)
+	if err != nil {
+		return err
+	}
+	if err := b.caughtUp(ctx); err != nil {
+		return err
+	}
+	for _, clients := range b.o.Clients {
+		b.o.Log(fmt.Sprintf("skein: thread.commit, %d clients", clients))
+		before := b.sizes()
+		got, err := Load{URL: b.url, Clients: clients, Threads: threads, Millis: b.duration().Milliseconds()}.start(ctx, b.o.LoadArgs)
+		if err != nil {
+			return fmt.Errorf("skein, %d clients: %w", clients, err)
+		}
+		c := measured("skein", clients, got.durations(), time.Duration(got.Elapsed))
+		c.Refused = got.Refused
+		if got.Refused > 0 {
+			b.o.Log(fmt.Sprintf("%d commits were refused, the first: %s", got.Refused, got.Error))
+		}
+		if err := b.behind(ctx, &c); err != nil {
+			return err
+		}
+		after := b.sizes()
+		written := float64(max(c.Commits, 1) * eventsPerCommit)
+		c.LogBytesEvent, c.DerivedBytesEvent = float64(after.log-before.log)/written, float64(after.derived-before.derived)/written
+		b.result.Cases = append(b.result.Cases, c)
+	}
+	if b.o.Grow > 0 {
+		return b.grow(ctx, threads)
+	}
+	return nil
+}
+
+// create makes threads, many at once.
+func (b *bench) create(ctx context.Context, n int) ([]string, error) {
+	threads := make([]string, n)
+	slots := make(chan struct{}, 128)
+	failed := make(chan error, 1)
+	subject := events.DefaultNames().Command(tenant, "thread.create")
+	for i := range threads {
+		slots <- struct{}{}
+		threads[i] = "T-" + uuid.Must(uuid.NewV7()).String()
+		go func() {
+			defer func() { <-slots }()
+			reply, err := b.nc.Request(subject, fmt.Appendf(nil, `{"threadId":%q,"data":{}}`, threads[i]), 30*time.Second)
+			if err == nil && reply.Header.Get(events.HeaderErrorCode) != "" {
+				err = errors.New(string(reply.Data))
+			}
+			if err != nil {
+				select {
+				case failed <- err:
+				default:
+				}
+			}
+		}()
+	}
+	for range cap(slots) {
+		slots <- struct{}{}
+	}
+	select {
+	case err := <-failed:
+		return nil, fmt.Errorf("creating threads: %w", err)
+	default:
+		return threads, ctx.Err()
+	}
+}
+
+// behind measures how far timeline and read models are behind now, and how
+// long they take to catch up.
+func (b *bench) behind(ctx context.Context, c *Case) error {
+	last, err := b.log.LastSeq(ctx)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	timeline, err := b.log.TimelineSeq(ctx)
+	if err != nil {
+		return err
+	}
+	c.TimelineLag = last - min(timeline, last)
+	c.ProjectionLag = last - min(b.progress(), last)
+	if err := b.caughtUp(ctx); err != nil {
+		return err
+	}
+	c.CatchUpSeconds = time.Since(start).Seconds()
+	return nil
+}
+
+// caughtUp waits until timeline and read models show all of the log.
+func (b *bench) caughtUp(ctx context.Context) error {
+	last, err := b.log.LastSeq(ctx)
+	if err != nil {
+		return err
+	}
+	deadline := time.Now().Add(2 * time.Minute)
+	for time.Now().Before(deadline) && ctx.Err() == nil {
+		timeline, err := b.log.TimelineSeq(ctx)
+		if err != nil {
+			return err
+		}
+		if timeline >= last && b.shown(last) {
+			return nil
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	return errors.New("timeline and read models did not catch up within two minutes")
+}
+
+// shown reports whether the read models show the log up to a sequence: a query
+// waits for that, for a while.
+func (b *bench) shown(seq uint64) bool {
+	body := fmt.Appendf(nil, `{"minSeq":%d,"limit":1}`, seq)
+	reply, err := b.nc.Request(events.DefaultNames().Query(tenant, "thread.list"), body, 10*time.Second)
+	return err == nil && reply.Header.Get(events.HeaderErrorCode) == ""
+}
+
+// progress reads the checkpoint of the read models.
+func (b *bench) progress() uint64 {
+	kv, err := b.log.JetStream().KeyValue(context.Background(), "thread_threads")
+	if err != nil {
+		return 0
+	}
+	entry, err := kv.Get(context.Background(), "_.checkpoint")
+	if err != nil {
+		return 0
+	}
+	var at struct {
+		Seq uint64 `json:"seq"`
+	}
+	if json.Unmarshal(entry.Value(), &at) != nil {
+		return 0
+	}
+	return at.Seq
+}
+
+// sizes gives the bytes on disk of the log and of what is derived.
+type sizes struct{ log, derived int64 }
+
+func (b *bench) sizes() sizes {
+	var s sizes
+	root := filepath.Join(b.dir, "jetstream", "$G", "streams")
+	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil // a file may go while it is looked at
+		}
+		info, err := d.Info()
+		if err != nil {
+			return nil
+		}
+		rel, _ := filepath.Rel(root, path)
+		switch stream, _, _ := strings.Cut(filepath.ToSlash(rel), "/"); stream {
+		case "SKEIN_LOG":
+			s.log += info.Size()
+		case "ONE", "BATCH", "PLAIN", "CEILING_LOG":
+		default:
+			s.derived += info.Size()
+		}
+		return nil
+	})
+	return s
+}
+
+// grow measures memory as the number of threads grows, each with one turn.
+func (b *bench) grow(ctx context.Context, threads []string) error {
+	memory := &Memory{}
+	memory.add(memoryPoint(len(threads)))
+	for have := len(threads); have < b.o.Grow; {
+		next := min(have*10, b.o.Grow)
+		b.o.Log(fmt.Sprintf("memory: %d threads", next))
+		more, err := b.create(ctx, next-have)
+		if err != nil {
+			return err
+		}
+		if _, err := (Load{URL: b.url, Clients: 128, Threads: more, Commits: 1}).start(ctx, b.o.LoadArgs); err != nil {
+			return err
+		}
+		if err := b.caughtUp(ctx); err != nil {
+			return err
+		}
+		have = next
+		memory.add(memoryPoint(have))
+	}
+	b.result.Memory = memory
+	return nil
+}

@@ -1,0 +1,80 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The test's own program is the process of the clients, too.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "load" {
+		if err := RunLoad(context.Background()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// A short run measures every case, writes what it should, and leaves nothing
+// behind. SKEIN_BENCH_SECONDS makes it long enough to profile.
+func TestAppend(t *testing.T) {
+	seconds := 0.3
+	if s := os.Getenv("SKEIN_BENCH_SECONDS"); s != "" {
+		var err error
+		if seconds, err = strconv.ParseFloat(s, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	got, err := Append(t.Context(), Options{Seconds: seconds, Threads: 300, Clients: []int{1, 16, 256}, Dir: dir, Grow: 600, LoadArgs: []string{"load"}, Log: func(s string) { t.Log(s) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"one-by-one 1", "batch 1", "ceiling 256", "skein 1", "skein 16", "skein 256"}
+	for i, c := range got.Cases {
+		if name := fmt.Sprintf("%s %d", c.Name, c.Clients); i >= len(want) || name != want[i] {
+			t.Fatalf("case %d is %s, want %v", i, name, want)
+		}
+		if c.Commits == 0 || c.Refused > 0 || c.P50Ms <= 0 || c.P99Ms < c.P50Ms || c.EventsPerSecond < 11.9*c.CommitsPerSecond {
+			t.Errorf("%+v", c)
+		}
+	}
+	if len(got.Ratios) != 5 || got.PlainP50Ms <= 0 {
+		t.Errorf("ratios %v, plain %v", got.Ratios, got.PlainP50Ms)
+	}
+	if m := got.Memory; m == nil || len(m.Points) != 2 || m.Points[1].Threads != 600 {
+		t.Errorf("memory %+v", m)
+	}
+	var table bytes.Buffer
+	if err := got.Write(&table); err != nil {
+		t.Fatal(err)
+	}
+	t.Log("\n" + table.String())
+	for _, text := range []string{"one-by-one", "ceiling", "caught up", "to catch up after 256 clients"} {
+		if !strings.Contains(table.String(), text) {
+			t.Errorf("the table does not say %q:\n%s", text, table.String())
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+// The workload is what it says: twelve events a commit, all of them legal, and
+// about as large as those of a real turn.
+func TestWorkload(t *testing.T) {
+	c, err := readyMade("T-00000000-0000-7000-8000-000000000000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Events) != eventsPerCommit || c.First() != 2 {
+		t.Errorf("%d events after version %d", len(c.Events), c.First())
+	}
+}

@@ -1,0 +1,171 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Load says what the process of the clients is to do.
+type Load struct {
+	URL     string   `json:"url"`
+	Clients int      `json:"clients"`
+	Threads []string `json:"threads"`
+	Millis  int64    `json:"millis"`
+	Plain   bool     `json:"plain,omitzero"`   // one plain publish after another, to the stream PLAIN
+	Commits int      `json:"commits,omitzero"` // so many on each thread, instead of a time
+}
+
+// Loaded is what the clients saw.
+type Loaded struct {
+	Nanos   []int64 `json:"nanos"` // of each commit
+	Elapsed int64   `json:"elapsed"`
+	Refused int     `json:"refused"`
+	Error   string  `json:"error,omitzero"` // the first refusal
+}
+
+// RunLoad is the process of the clients: it reads a Load and writes a Loaded,
+// as JSON, on its standard input and output.
+func RunLoad(ctx context.Context) error {
+	var l Load
+	if err := json.UnmarshalRead(os.Stdin, &l); err != nil {
+		return fmt.Errorf("reading what to do: %w", err)
+	}
+	out, err := l.run(ctx)
+	if err != nil {
+		return err
+	}
+	return json.MarshalWrite(os.Stdout, out)
+}
+
+// start runs the load in a process of its own: this program, with the given
+// arguments.
+func (l Load) start(ctx context.Context, args []string) (*Loaded, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	in, err := json.Marshal(l)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, self, args...)
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		_, _ = stdin.Write(in)
+		_ = stdin.Close()
+	}()
+	var out Loaded
+	readErr := json.UnmarshalRead(stdout, &out)
+	if err := cmd.Wait(); err != nil {
+		return nil, fmt.Errorf("the process of the clients: %w", err)
+	}
+	if readErr != nil {
+		return nil, fmt.Errorf("what the clients saw: %w", readErr)
+	}
+	return &out, nil
+}
+
+func (l Load) run(ctx context.Context) (*Loaded, error) {
+	nc, err := nats.Connect(l.URL)
+	if err != nil {
+		return nil, err
+	}
+	defer nc.Close()
+	if l.Plain {
+		return l.plain(nc)
+	}
+	var refused atomic.Int64
+	var first atomic.Pointer[string]
+	took := make([][]int64, l.Clients)
+	run := uuid.Must(uuid.NewV7()).String()
+	subject := events.DefaultNames().Command(tenant, "thread.commit")
+	var working sync.WaitGroup
+	start := time.Now()
+	for w := range l.Clients {
+		working.Go(func() {
+			var mine []string
+			for i := w; i < len(l.Threads); i += l.Clients {
+				mine = append(mine, l.Threads[i])
+			}
+			for i := 0; len(mine) > 0 && ctx.Err() == nil; i++ {
+				if l.Commits > 0 && i >= l.Commits*len(mine) || l.Commits == 0 && time.Since(start).Milliseconds() >= l.Millis {
+					return
+				}
+				body := request(nil, mine[i%len(mine)], fmt.Sprintf("%s-%x-%x", run[:23], w, i))
+				begun := time.Now()
+				reply, err := nc.Request(subject, body, 30*time.Second)
+				text := ""
+				if err != nil {
+					text = err.Error()
+				} else if reply.Header.Get(events.HeaderErrorCode) != "" {
+					text = string(reply.Data)
+				}
+				if text != "" {
+					refused.Add(1)
+					first.CompareAndSwap(nil, &text)
+					continue
+				}
+				took[w] = append(took[w], time.Since(begun).Nanoseconds())
+			}
+		})
+	}
+	working.Wait()
+	out := &Loaded{Elapsed: time.Since(start).Nanoseconds(), Refused: int(refused.Load())}
+	if text := first.Load(); text != nil {
+		out.Error = *text
+	}
+	for _, t := range took {
+		out.Nanos = append(out.Nanos, t...)
+	}
+	return out, nil
+}
+
+// plain publishes a commit's bytes, one after another.
+func (l Load) plain(nc *nats.Conn) (*Loaded, error) {
+	c, err := readyMade("T-00000000-0000-7000-8000-000000000000")
+	if err != nil {
+		return nil, err
+	}
+	out := &Loaded{}
+	start := time.Now()
+	for i := 0; time.Since(start).Milliseconds() < l.Millis; i++ {
+		begun := time.Now()
+		if err := acked(nc.Request(fmt.Sprintf("PLAIN.%d", i%1000), c.Body, 5*time.Second)); err != nil {
+			return nil, err
+		}
+		out.Nanos = append(out.Nanos, time.Since(begun).Nanoseconds())
+	}
+	out.Elapsed = time.Since(start).Nanoseconds()
+	return out, nil
+}
+
+// durations gives what each commit took.
+func (l *Loaded) durations() []time.Duration {
+	out := make([]time.Duration, len(l.Nanos))
+	for i, n := range l.Nanos {
+		out[i] = time.Duration(n)
+	}
+	return out
+}

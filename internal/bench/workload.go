@@ -1,0 +1,77 @@
+package bench
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/events"
+)
+
+const tenant = "bench"
+
+// eventsPerCommit is how many events a commit of the workload has.
+const eventsPerCommit = 12
+
+const question = "Please move my booking to the morning flight on the 14th and tell me what it costs."
+const answerText = "Done: you are on the 07:40 flight on the 14th. The change costs 35 dollars, charged to your card."
+
+// turn writes the commands of one turn with one tool call. The nonce keeps the
+// ids of different turns apart.
+func turn(b []byte, nonce string) []byte {
+	return fmt.Appendf(b, `[`+
+		`{"command":"item.create","data":{"item":{"id":"itm_u%[1]s","type":"message","role":"user","content":[{"type":"input_text","text":"%[2]s"}]}}},`+
+		`{"command":"execution.create","data":{"id":"exe_%[1]s","triggerItemId":"itm_u%[1]s","reactionItemId":"itm_a%[1]s"}},`+
+		`{"command":"step.create","data":{"id":"stp_%[1]s","executionId":"exe_%[1]s"}},`+
+		`{"command":"part.put","data":{"stepId":"stp_%[1]s","idx":0,"type":"output_text","part":{"type":"output_text","text":"I will change the booking."}}},`+
+		`{"command":"part.put","data":{"stepId":"stp_%[1]s","idx":1,"type":"tool-change_flight","part":{"type":"tool-change_flight","toolCallId":"tc_1","input":{"booking":"ZX81QL","flight":"HAT083"}}}},`+
+		`{"command":"item.create","data":{"item":{"id":"itm_x%[1]s","type":"action_execute","content":{"callId":"tc_1","name":"change_flight","arguments":{"booking":"ZX81QL","flight":"HAT083"}}}}},`+
+		`{"command":"item.create","data":{"item":{"id":"itm_r%[1]s","type":"action_result","content":{"callId":"tc_1","output":{"ok":true,"fee":35}}}}},`+
+		`{"command":"part.put","data":{"stepId":"stp_%[1]s","idx":1,"type":"tool-change_flight","part":{"type":"tool-change_flight","toolCallId":"tc_1","state":"output-available","output":{"ok":true,"fee":35}}}},`+
+		`{"command":"item.create","data":{"item":{"id":"itm_a%[1]s","type":"message","role":"assistant","status":"pending","content":[{"type":"output_text","text":"%[3]s"}]}}},`+
+		`{"command":"step.status","data":{"stepId":"stp_%[1]s","to":"completed","continueLoop":false}},`+
+		`{"command":"item.status","data":{"itemId":"itm_a%[1]s","to":"completed"}},`+
+		`{"command":"execution.status","data":{"executionId":"exe_%[1]s","to":"completed"}}]`,
+		nonce, question, answerText)
+}
+
+// request writes the request of a thread.commit of one turn.
+func request(b []byte, threadID, nonce string) []byte {
+	b = fmt.Appendf(b, `{"commandId":"%s","threadId":"%s","data":{"commands":`, nonce, threadID)
+	b = turn(b, nonce)
+	return append(b, `}}`...)
+}
+
+// readyMade gives a commit of one turn as Skein stores it, on a new thread.
+func readyMade(threadID string) (*events.Commit, error) {
+	var state thread.State
+	create := &thread.Command{ID: "bench-create", Tenant: tenant, ThreadID: threadID, Time: 1, Parts: []thread.Part{
+		{Name: "thread.create", Data: events.CreateThread{}},
+	}}
+	made, err := thread.Decide(&state, create)
+	if err != nil {
+		return nil, err
+	}
+	for i := range made {
+		thread.Evolve(&state, &made[i])
+	}
+	var subs []events.SubCommand
+	if err := json.Unmarshal(turn(nil, "0123456789abcdef0123456789abcdef"), &subs); err != nil {
+		return nil, err
+	}
+	c := &thread.Command{ID: "019a0000-0000-7000-8000-000000000000", Tenant: tenant, ThreadID: threadID, Time: 1763600000000000, Batch: true}
+	for _, sub := range subs {
+		row, _ := events.LookupCommand(sub.Command)
+		data, err := row.Decode(jsontext.Value(sub.Data))
+		if err != nil {
+			return nil, err
+		}
+		c.Parts = append(c.Parts, thread.Part{Name: sub.Command, Data: data})
+	}
+	if made, err = thread.Decide(&state, c); err != nil {
+		return nil, err
+	}
+	return events.NewCommit("", made)
+}

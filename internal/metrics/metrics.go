@@ -1,0 +1,128 @@
+package metrics
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Metrics counts and measures. It is safe for concurrent use.
+type Metrics struct {
+	registry *prometheus.Registry
+
+	commands     *prometheus.CounterVec
+	commandTime  *prometheus.HistogramVec
+	merged       prometheus.Histogram
+	cacheThreads prometheus.Gauge
+	cacheBytes   prometheus.Gauge
+
+	appends      *prometheus.HistogramVec
+	groupCommits prometheus.Histogram
+	groupBytes   prometheus.Histogram
+	broken       *prometheus.CounterVec
+	relaySeq     prometheus.Gauge
+	relayLag     prometheus.Gauge
+
+	queries       *prometheus.CounterVec
+	queryTime     *prometheus.HistogramVec
+	projectionRun *prometheus.HistogramVec
+	projectionDoc prometheus.Counter
+	projectionSeq *prometheus.GaugeVec
+	projectionLag *prometheus.GaugeVec
+	projectionAge *prometheus.GaugeVec
+}
+
+// New gives metrics in a registry of their own, with those of Go and the process.
+func New() *Metrics {
+	fast := prometheus.ExponentialBuckets(0.0001, 2, 17) // 0.1 ms to 6.5 s
+	counts := prometheus.ExponentialBuckets(1, 2, 11)    // 1 to 1,024
+	bytes := prometheus.ExponentialBuckets(512, 4, 9)    // 512 B to 32 MiB
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+
+		commands:     counter("commands_total", "Commands, by name and how they ended.", "command", "result"),
+		commandTime:  histogram("command_seconds", "From a command's arrival to its answer.", fast, "command"),
+		merged:       histogram("commit_commands", "Commands that went into one commit.", counts).With(nil).(prometheus.Histogram),
+		cacheThreads: gauge("cache_threads", "Thread states in memory.").With(nil),
+		cacheBytes:   gauge("cache_bytes", "Memory that thread states take.").With(nil),
+
+		appends:      histogram("append_seconds", "From a write to its acknowledgement.", fast, "kind"),
+		groupCommits: histogram("append_commits", "Commits in one write.", counts).With(nil).(prometheus.Histogram),
+		groupBytes:   histogram("append_bytes", "Bytes in one write.", bytes).With(nil).(prometheus.Histogram),
+		broken:       counter("broken_commits_total", "Commits of the log that could not be read, by who met them.", "reader"),
+		relaySeq:     gauge("timeline_seq", "The log's sequence that the timeline shows.").With(nil),
+		relayLag:     gauge("timeline_lag_seconds", "How long ago the commit that was last put on the timeline was made.").With(nil),
+
+		queries:       counter("queries_total", "Queries, by name and how they ended.", "query", "result"),
+		queryTime:     histogram("query_seconds", "From a query's arrival to its answer.", fast, "query"),
+		projectionRun: histogram("projection_batch_seconds", "From the first read of a batch of commits to its last document.", fast),
+		projectionDoc: counter("projection_documents_total", "Documents that projections wrote.").With(nil),
+		projectionSeq: gauge("projection_seq", "The log's sequence that a projection shows.", "projection"),
+		projectionLag: gauge("projection_lag_commits", "Commits of the log that a projection does not show yet.", "projection"),
+		projectionAge: gauge("projection_lag_seconds", "How long ago the commit that a projection last showed was made.", "projection"),
+	}
+	m.registry.MustRegister(
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		m.commands, m.commandTime, m.merged, m.cacheThreads, m.cacheBytes,
+		m.appends, m.groupCommits, m.groupBytes, m.broken, m.relaySeq, m.relayLag,
+		m.queries, m.queryTime, m.projectionRun, m.projectionDoc, m.projectionSeq, m.projectionLag, m.projectionAge,
+	)
+	return m
+}
+
+// Handler serves the metrics in the formats that Prometheus reads.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Timeout: 10 * time.Second})
+}
+
+const namespace = "skein"
+
+func counter(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+}
+
+func gauge(name, help string, labels ...string) *prometheus.GaugeVec {
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, labels)
+}
+
+func histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels)
+}
+
+// Done implements commands.Metrics.
+func (m *Metrics) Done(command, result string, seconds float64) {
+	m.commands.WithLabelValues(command, result).Inc()
+	m.commandTime.WithLabelValues(command).Observe(seconds)
+}
+
+// Cached implements commands.Metrics.
+func (m *Metrics) Cached(threads int, bytes int64) {
+	m.cacheThreads.Set(float64(threads))
+	m.cacheBytes.Set(float64(bytes))
+}
+
+// Merged implements commands.Metrics.
+func (m *Metrics) Merged(commands int) { m.merged.Observe(float64(commands)) }
+
+// Appended implements eventlog.Metrics.
+func (m *Metrics) Appended(commits, bytes int, batch bool, seconds float64) {
+	kind := "plain"
+	if batch {
+		kind = "batch"
+	}
+	m.appends.WithLabelValues(kind).Observe(seconds)
+	m.groupCommits.Observe(float64(commits))
+	m.groupBytes.Observe(float64(bytes))
+}
+
+// Broken implements eventlog.Metrics.
+func (m *Metrics) Broken(reader string, _ uint64) { m.broken.WithLabelValues(reader).Inc() }
+
+// Relayed implements eventlog.Metrics.
+func (m *Metrics) Relayed(seq uint64, lagSeconds float64) {
+	m.relaySeq.Set(float64(seq))
+	m.relayLag.Set(lagSeconds)
+}

@@ -1,0 +1,30 @@
+package metrics
+
+// ReadModels is the same metrics as the read side knows them: it names what it
+// tells in its own way.
+type ReadModels struct{ m *Metrics }
+
+// ReadModels gives the metrics to the read side.
+func (m *Metrics) ReadModels() ReadModels { return ReadModels{m} }
+
+// Progress implements projections.Metrics.
+func (r ReadModels) Progress(projection string, seq, lagCommits uint64, lagSeconds float64) {
+	r.m.projectionSeq.WithLabelValues(projection).Set(float64(seq))
+	r.m.projectionLag.WithLabelValues(projection).Set(float64(lagCommits))
+	r.m.projectionAge.WithLabelValues(projection).Set(lagSeconds)
+}
+
+// Broken implements projections.Metrics.
+func (r ReadModels) Broken(uint64) { r.m.broken.WithLabelValues("projections").Inc() }
+
+// Batch implements projections.Metrics.
+func (r ReadModels) Batch(_, documents int, seconds float64) {
+	r.m.projectionRun.WithLabelValues().Observe(seconds)
+	r.m.projectionDoc.Add(float64(documents))
+}
+
+// Query implements projections.Metrics.
+func (r ReadModels) Query(name, result string, seconds float64) {
+	r.m.queries.WithLabelValues(name, result).Inc()
+	r.m.queryTime.WithLabelValues(name).Observe(seconds)
+}

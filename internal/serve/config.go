@@ -1,0 +1,99 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/embedded"
+)
+
+// DefaultHTTPListen is where health and metrics are served.
+const DefaultHTTPListen = "127.0.0.1:8420"
+
+// DefaultStore is the folder of the embedded server.
+const DefaultStore = "./skein-data"
+
+// Config says what to run. The zero value of a field means its default.
+type Config struct {
+	Store      string       // --store: folder of the embedded server; default ./skein-data
+	NATSListen string       // --nats-listen: where the embedded server listens; default 127.0.0.1:4222
+	HTTPListen string       // --http-listen: where health and metrics are served; default 127.0.0.1:8420
+	NATS       string       // --nats: URL of a server to use instead of the embedded one; default none
+	Creds      string       // --creds: file of credentials for it; default none
+	Replicas   int          // --replicas: copies of every stream, on such a server; default 1
+	Names      events.Names // of subjects, streams and buckets; default prefix skein
+	Version    string       // of the services, as `nats micro` shows it; default 0.0.0
+	Volatile   bool         // the embedded server does not wait for the disk: for demos and tests
+}
+
+// WithDefaults gives the configuration with every default filled in.
+func (c Config) WithDefaults() Config {
+	if c.Store == "" {
+		c.Store = DefaultStore
+	}
+	if c.NATSListen == "" {
+		c.NATSListen = embedded.DefaultListen
+	}
+	if c.HTTPListen == "" {
+		c.HTTPListen = DefaultHTTPListen
+	}
+	if c.Replicas == 0 {
+		c.Replicas = 1
+	}
+	if c.Names.Prefix == "" {
+		c.Names = events.DefaultNames()
+	}
+	if !semantic.MatchString(c.Version) { // the services take no other
+		c.Version = "0.0.0"
+	}
+	return c
+}
+
+var semantic = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+
+// Validate reports everything that is wrong with the configuration, at once.
+func (c Config) Validate() error {
+	c = c.WithDefaults()
+	var errs []error
+	errs = append(errs, c.log().Validate())
+	if err := loopback(c.HTTPListen); err != nil {
+		errs = append(errs, fmt.Errorf("--http-listen: %w", err))
+	}
+	if c.NATS == "" {
+		o := embedded.NewOptions(c.Store)
+		o.Listen = c.NATSListen
+		if err := o.Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("--nats-listen: %w", err))
+		}
+		if c.Replicas > 1 {
+			errs = append(errs, fmt.Errorf("--replicas: the embedded server is one node and keeps one copy, not %d; give --nats", c.Replicas))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c Config) log() eventlog.Config { return eventlog.Config{Names: c.Names, Replicas: c.Replicas} }
+
+// NotLoopbackError says that an address can be reached from other machines.
+// There is no authentication yet, so that whoever reached it could read all.
+type NotLoopbackError struct{ Address string }
+
+func (e *NotLoopbackError) Error() string {
+	return fmt.Sprintf("will not listen on %q: there is no authentication, so only loopback addresses such as 127.0.0.1 are allowed", e.Address)
+}
+
+// loopback says why an address must not be listened on.
+func loopback(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%q is not a host and a port: %w", address, err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return &NotLoopbackError{Address: address}
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package serve
+
+import (
+	"context"
+	"errors"
+
+	"github.com/skein-threads/skein/commands"
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/schema"
+)
+
+// startReading starts the read models and the queries.
+func (s *Server) startReading(ctx, background context.Context, validator *schema.Validator) error {
+	progress := projections.NewProgress()
+	foldLog, err := s.open("projections")
+	if err != nil {
+		return err
+	}
+	runner := projections.New(foldLog, projections.Config{Progress: progress}, s.logger, s.metrics.ReadModels())
+	if err := runner.Ensure(ctx); err != nil {
+		return err
+	}
+	s.hold(background, foldLog, projections.RunnerLease, runner.Run)
+	readLog, err := s.open("queries")
+	if err != nil {
+		return err
+	}
+	queries := projections.NewQueries(readLog, validator, projections.QueryConfig{Progress: progress}, s.logger, s.metrics.ReadModels())
+	s.running.Go(func() {
+		if err := queries.Run(background); err != nil && background.Err() == nil {
+			s.logger.Error().Err(err).Msg("the queries do not know any more how far the read models are")
+		}
+	})
+	s.reading = reading{readLog, progress}
+	s.queries, err = commands.Serve(readLog.Conn(), s.cfg.Names, commands.Endpoint{
+		Name: "skein-queries", Description: "Queries of threads", Kind: "query", Version: s.cfg.Version,
+		Requests: queries.Names(), InFlight: queriesInFlight,
+	}, queries.Handle, s.logger)
+	return err
+}
+
+// queriesInFlight is how many queries may be under way at once. Most of them
+// wait for a read model, and cost little.
+const queriesInFlight = 4096
+
+// reading tells whether the read side is ready: whether it is known how far the
+// read models are. That they lag behind is no reason to send nobody here: a query
+// says what it needs, and waits for it.
+type reading struct {
+	log      *eventlog.Log
+	progress *projections.Progress
+}
+
+func (r reading) ready(ctx context.Context) error {
+	if r.progress.Seq() > 0 {
+		return nil
+	}
+	last, err := r.log.LastSeq(ctx)
+	switch {
+	case err != nil:
+		return err
+	case last > 0:
+		return errors.New("it is not known how far the read models are")
+	}
+	return nil
+}

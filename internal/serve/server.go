@@ -1,0 +1,197 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/commands"
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/embedded"
+	"github.com/skein-threads/skein/internal/metrics"
+	"github.com/skein-threads/skein/schema"
+)
+
+// Server is a running Skein. It is safe for concurrent use.
+type Server struct {
+	cfg     Config
+	logger  zerolog.Logger
+	metrics *metrics.Metrics
+
+	nats  *embedded.Server // nil if another server is used
+	url   string
+	conns []*nats.Conn
+	logs  []*eventlog.Log
+	http  *http.Server
+	addr  net.Addr // of the HTTP server
+
+	commands, queries *commands.Service
+	reading           reading
+
+	background context.CancelFunc
+	running    sync.WaitGroup
+
+	stopping chan struct{}
+	stopOnce sync.Once
+	stopErr  error
+}
+
+// Addresses are the URLs at which a server can be reached.
+type Addresses struct{ NATS, HTTP string }
+
+// Start starts everything and returns when commands and queries are taken. ctx
+// bounds the start only; see Stop.
+func Start(ctx context.Context, cfg Config, logger zerolog.Logger) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg.WithDefaults(), logger: logger, metrics: metrics.New(), stopping: make(chan struct{})}
+	if err := s.start(ctx); err != nil {
+		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		_ = s.Stop(undo) // the first error says more
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) start(ctx context.Context) error {
+	var background context.Context
+	background, s.background = context.WithCancel(context.Background())
+	// The port first: that it is taken is found before the store is opened.
+	listener, err := net.Listen("tcp", s.cfg.HTTPListen)
+	if err != nil {
+		return fmt.Errorf("--http-listen: %w", err)
+	}
+	if err := s.assemble(ctx, background); err != nil {
+		_ = listener.Close() // nobody used it
+		return err
+	}
+	s.addr = listener.Addr()
+	s.http = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second}
+	s.running.Go(func() {
+		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			s.logger.Error().Err(err).Msg("the HTTP server ended")
+		}
+	})
+	return nil
+}
+
+// assemble starts everything but the HTTP server.
+func (s *Server) assemble(ctx, background context.Context) error {
+	if err := s.embed(); err != nil {
+		return err
+	}
+	writeLog, err := s.open("commands")
+	if err != nil {
+		return err
+	}
+	if err := writeLog.Ensure(ctx); err != nil {
+		return err
+	}
+	validator, err := schema.New()
+	if err != nil {
+		return err
+	}
+	if err := s.startReading(ctx, background, validator); err != nil {
+		return err
+	}
+	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{}, s.logger, s.metrics)
+	// The relay sends much, and must not stand in the way of replies.
+	relayLog, err := s.open("timeline")
+	if err != nil {
+		return err
+	}
+	s.hold(background, relayLog, eventlog.TimelineLease, relayLog.Relay)
+	s.hold(background, writeLog, commands.SubmitLease, dispatcher.Submitted)
+	s.commands, err = commands.Serve(writeLog.Conn(), s.cfg.Names, commands.Endpoint{
+		Name: "skein-commands", Description: "Commands on threads", Kind: "cmd", Version: s.cfg.Version,
+		Requests: namesOf(events.Commands(), func(c events.Command) string { return c.Name }), InFlight: 8192,
+	}, dispatcher.Handle, s.logger)
+	return err
+}
+
+// hold runs work of which there is to be one, while this process has its lease.
+func (s *Server) hold(ctx context.Context, log *eventlog.Log, lease string, work func(context.Context) error) {
+	s.running.Go(func() { log.Hold(ctx, lease, work) })
+}
+
+// embed starts the embedded server, unless another one is to be used.
+func (s *Server) embed() error {
+	if s.cfg.NATS != "" {
+		s.url = s.cfg.NATS
+		return nil
+	}
+	o := embedded.NewOptions(s.cfg.Store)
+	o.Listen, o.Logger, o.SyncAlways = s.cfg.NATSListen, s.logger, !s.cfg.Volatile
+	server, err := embedded.Start(o)
+	if err != nil {
+		return err
+	}
+	s.nats, s.url = server, server.URL()
+	return nil
+}
+
+// open opens the log on a connection of its own.
+func (s *Server) open(purpose string) (*eventlog.Log, error) {
+	name := "skein-" + purpose
+	var nc *nats.Conn
+	var err error
+	opts := []nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond)}
+	if s.nats != nil {
+		nc, err = s.nats.ConnectInProcess(name, opts...)
+	} else {
+		if s.cfg.Creds != "" {
+			opts = append(opts, nats.UserCredentials(s.cfg.Creds))
+		}
+		nc, err = nats.Connect(s.url, append(opts, nats.Name(name))...)
+	}
+	if err != nil {
+		return nil, events.Errorf(events.Unavailable, "no connection to %s: %w", s.url, err)
+	}
+	s.conns = append(s.conns, nc)
+	log, err := eventlog.Open(nc, s.cfg.log(), s.logger, s.metrics)
+	if err != nil {
+		return nil, err
+	}
+	s.logs = append(s.logs, log)
+	return log, nil
+}
+
+// Addresses gives the URLs. They do not change while the server runs.
+func (s *Server) Addresses() Addresses {
+	return Addresses{NATS: s.url, HTTP: "http://" + s.addr.String()}
+}
+
+// Ready says why the server cannot work now, or nothing.
+func (s *Server) Ready(ctx context.Context) error {
+	select {
+	case <-s.stopping:
+		return errors.New("it is being stopped")
+	default:
+	}
+	for _, nc := range s.conns {
+		if !nc.IsConnected() {
+			return fmt.Errorf("the connection %s to NATS is %s", nc.Opts.Name, nc.Status())
+		}
+	}
+	return s.reading.ready(ctx)
+}
+
+func namesOf[T any](rows []T, name func(T) string) []string {
+	var out []string
+	for _, r := range rows {
+		out = append(out, name(r))
+	}
+	slices.Sort(out)
+	return out
+}

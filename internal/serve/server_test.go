@@ -1,0 +1,178 @@
+package serve_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/embedded"
+	"github.com/skein-threads/skein/internal/natstest"
+	"github.com/skein-threads/skein/internal/serve"
+)
+
+func free(t testing.TB) serve.Config {
+	return serve.Config{Store: t.TempDir(), NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Volatile: true}
+}
+
+func run(t testing.TB, cfg serve.Config) *serve.Server {
+	t.Helper()
+	s, err := serve.Start(t.Context(), cfg, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(t, s) })
+	return s
+}
+
+func stop(t testing.TB, s *serve.Server) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := s.Stop(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestConfigIsJudgedAtOnce(t *testing.T) {
+	err := serve.Config{HTTPListen: "0.0.0.0:80", NATSListen: "10.0.0.1:4222", Replicas: 2}.Validate()
+	var http *serve.NotLoopbackError
+	var nats *embedded.NotLoopbackError
+	if !errors.As(err, &http) || !errors.As(err, &nats) || !strings.Contains(err.Error(), "replicas") {
+		t.Errorf("%v", err)
+	}
+	if err := (serve.Config{}).Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Requests that are under way when it stops are answered, and what was
+// answered is there afterwards.
+func TestStopLosesNothing(t *testing.T) {
+	cfg := free(t)
+	s := run(t, cfg)
+	c, err := client.Connect(s.Addresses().NATS, client.Options{Tenant: "acme", Timeout: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := s.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+	var mu sync.Mutex
+	done := map[string]bool{}
+	var writers sync.WaitGroup
+	for range 8 {
+		writers.Go(func() {
+			for {
+				r, err := c.CreateThread(t.Context(), events.CreateThread{})
+				if err != nil {
+					return
+				}
+				mu.Lock()
+				done[r.ThreadID] = true
+				mu.Unlock()
+			}
+		})
+	}
+	time.Sleep(200 * time.Millisecond)
+	stop(t, s)
+	stop(t, s) // twice does no harm
+	if err := s.Ready(t.Context()); err == nil {
+		t.Error("it is stopped, and says that it is ready")
+	}
+	writers.Wait()
+	s = run(t, cfg)
+	again, err := client.Connect(s.Addresses().NATS, client.Options{Tenant: "acme"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	line, err := again.Timeline(t.Context(), client.SubscribeOptions{Types: []string{"thread.created"}, History: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer line.Close()
+	for e, err := range line.All(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		delete(done, e.ThreadID)
+	}
+	if len(done) > 0 {
+		t.Errorf("%d threads that were answered for are not there", len(done))
+	}
+}
+
+// Two Skeins on one server share the work, and one goes on when the other stops.
+func TestTwoOnOneServer(t *testing.T) {
+	url := natstest.Start(t).URL()
+	cfg := serve.Config{NATS: url, HTTPListen: "127.0.0.1:0"}
+	one, _ := run(t, cfg), run(t, cfg)
+	c, err := client.Connect(url, client.Options{Tenant: "acme"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	made, err := c.CreateThread(t.Context(), events.CreateThread{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		if i == 10 {
+			stop(t, one)
+		}
+		r, err := c.UpdateThread(t.Context(), made.ThreadID, events.UpdateThread{Title: new("t")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.WithMinSeq(r.Seq).GetThread(t.Context(), events.GetThread{ThreadID: made.ThreadID}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What fails leaves nothing running and nothing locked.
+func TestFailedStartLeavesNothing(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	before := runtime.NumGoroutine()
+	cfg := free(t)
+	for _, change := range []func(*serve.Config){
+		func(c *serve.Config) { c.HTTPListen = taken.Addr().String() },
+		func(c *serve.Config) { c.NATSListen = taken.Addr().String() },
+		func(c *serve.Config) { c.NATS = "nats://127.0.0.1:1" },
+		func(c *serve.Config) {
+			c.Store = filepath.Join(c.Store, "file", "below")
+			_ = os.WriteFile(filepath.Dir(c.Store), nil, 0o600)
+		},
+	} {
+		bad := cfg
+		change(&bad)
+		if s, err := serve.Start(t.Context(), bad, zerolog.Nop()); err == nil {
+			stop(t, s)
+			t.Errorf("%+v started", bad)
+		}
+	}
+	stop(t, run(t, cfg))
+	for range 100 {
+		if runtime.NumGoroutine() <= before+2 {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+}

@@ -1,0 +1,33 @@
+// Package transcript turns conversations in the OpenAI chat format into threads.
+//
+// One conversation is one thread, with the key import:{id}. A user message
+// begins a turn, which is one react of EK 7: resolved context, trigger item,
+// execution, a step for each assistant message, the reaction item, calls and
+// results, and the end. A turn is one atomic commit, or, where that would be too
+// large, several that end between two steps.
+//
+// # What it promises
+//
+//   - All ids are derived from the tenant, the conversation's id and the place of
+//     the message, so that importing again adds nothing, at any later time and
+//     from any process, and importing a longer conversation adds what is new.
+//   - An import that was killed is finished by the next one.
+//   - Files stream: no more than the conversations under way are in memory.
+//   - What is wrong with one conversation is told with its file and line, and
+//     does not keep the others back.
+//
+// # What it decides where the format is silent
+//
+//   - Messages before the first user message, and system messages anywhere, are
+//     items outside of any execution.
+//   - Arguments of a call that are JSON text are kept as JSON, others as text.
+//   - The format does not say whether a tool failed. A result is an error if the
+//     message has "is_error": true, or if its text begins with "Error:".
+//   - The id of a call may be used again once it was answered, as some programs
+//     do; a result belongs to the last call of that id.
+//   - A call without a result stays without one, also if a longer file that is
+//     imported later has one for it.
+//   - A reaction item holds all parts of its turn. Where these are more than an
+//     event may have, the inputs and outputs of the oldest calls are left out of
+//     it and marked "elided": true; the parts of the steps still have them.
+package transcript

@@ -1,0 +1,467 @@
+package transcript_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/internal/transcript"
+)
+
+// start runs a whole Skein and gives a client of it.
+func start(t testing.TB) *client.Client {
+	t.Helper()
+	s, err := serve.Start(t.Context(), serve.Config{
+		Store: t.TempDir(), NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Volatile: true,
+	}, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.Connect(s.Addresses().NATS, client.Options{Tenant: "acme"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := s.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+func file(text string) transcript.Source {
+	return transcript.Source{Name: "file", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
+}
+
+// do imports a text, which must have no problems unless some are expected.
+func do(t testing.TB, c *client.Client, text string, problems ...*[]transcript.Problem) transcript.Summary {
+	t.Helper()
+	sum, err := transcript.Import(t.Context(), c, []transcript.Source{file(text)}, transcript.Options{Problem: func(p transcript.Problem) {
+		if len(problems) == 0 {
+			t.Errorf("line %d: %s", p.Line, p.Message)
+			return
+		}
+		*problems[0] = append(*problems[0], p)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}
+
+// history gives a thread's events, checked (EK-150).
+func history(t testing.TB, c *client.Client, id string) []events.Event {
+	t.Helper()
+	line, err := c.Timeline(t.Context(), client.SubscribeOptions{Thread: events.DeriveThreadID("acme", "import:"+id), History: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer line.Close()
+	var out []events.Event
+	for e, err := range line.All(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, e.Event)
+	}
+	if err := events.ValidateTimeline(out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func types(list []events.Event) string {
+	var out []string
+	for _, e := range list {
+		out = append(out, string(e.Type))
+	}
+	return strings.Join(out, " ")
+}
+
+const userTurn = `{"role":"user","content":"plan it"}`
+const planned = `{"role":"assistant","content":"I write it.","tool_calls":[{"id":"tc_1","type":"function","function":{"name":"plan_writer","arguments":"{\"scope\":\"full\"}"}}]},` +
+	`{"role":"tool","tool_call_id":"tc_1","content":"done"},{"role":"assistant","content":"There it is."}`
+
+// A turn is one commit in the order of EK 7 (EK-109..EK-122), with the shapes of
+// the example of EK 14 (EK-187..EK-191).
+func TestTurnInTheOrderOfEK7(t *testing.T) {
+	c := start(t)
+	do(t, c, `{"id":"1","messages":[`+userTurn+`,`+planned+`]}`)
+	all := history(t, c, "1")
+	const want = "thread.created context.created key.claimed " +
+		"context.resolved item.created thread.status.changed context.status.changed execution.created " + // EK-110..EK-112
+		"step.created part.created part.created item.created " + // EK-113..EK-115
+		"item.created item.created part.updated message.edited step.status.changed " + // EK-116, EK-117, C-9
+		"step.created part.created message.edited step.status.changed " + // EK-118
+		"item.status.changed execution.status.changed thread.finished context.status.changed thread.status.changed" // EK-119
+	if got := types(all); got != want {
+		t.Errorf("events:\n%s\nnot:\n%s", got, want)
+	}
+	turn := all[3:]
+	for _, e := range turn { // one atomic commit
+		if e.CommandID != turn[0].CommandID {
+			t.Errorf("%s is of the command %s", e.Type, e.CommandID)
+		}
+	}
+	execution := turn[4].Data.(events.ExecutionCreated)
+	reaction := turn[8].Data.(events.ItemCreated)
+	if execution.TriggerItemID != turn[1].Subject || execution.ReactionItemID != reaction.ID || execution.Status != events.Executing { // EK-188
+		t.Errorf("%+v", execution)
+	}
+	const pending = `[{"type":"output_text","text":"I write it."},{"type":"tool-plan_writer","toolCallId":"tc_1","input":{"scope":"full"}}]`
+	if reaction.Status != events.ItemPending || string(reaction.Content) != pending { // EK-189
+		t.Errorf("%s %s", reaction.Status, reaction.Content)
+	}
+	const merged = `{"type":"tool-plan_writer","toolCallId":"tc_1","state":"output-available","input":{"scope":"full"},"output":"done"}`
+	part := turn[11].Data.(events.PartUpdated)
+	if part.Idx != 1 || part.Key != turn[7].Subject || string(part.Part) != merged { // EK-190, C-42: the input stays
+		t.Errorf("%+v", part)
+	}
+	first, last := turn[13].Data.(events.StepStatusChanged), turn[17].Data.(events.StepStatusChanged)
+	if !*first.ContinueLoop || *last.ContinueLoop || !strings.Contains(string(first.ToolExecutionResults), `"done"`) ||
+		!strings.Contains(string(first.ToolCalls), `"plan_writer"`) {
+		t.Errorf("%+v %+v", first, last)
+	}
+	thread, err := c.WithMinSeq(lastSeq(t, c)).GetThread(t.Context(), events.GetThread{ThreadID: "key:import:1"})
+	if err != nil || thread.Status != events.ThreadOpen { // EK-191
+		t.Errorf("%+v, %v", thread, err)
+	}
+}
+
+func lastSeq(t testing.TB, c *client.Client) uint64 {
+	t.Helper()
+	line, err := c.Timeline(t.Context(), client.SubscribeOptions{History: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer line.Close()
+	var seq uint64
+	for e := range line.All(t.Context()) {
+		seq = e.Seq
+	}
+	return seq
+}
+
+// Whatever is imported again adds nothing; what has grown adds what is new.
+func TestImportAgainAndGrown(t *testing.T) {
+	c := start(t)
+	conversation := func(messages ...string) string {
+		return `{"id":"grows","messages":[` + strings.Join(messages, ",") + `]}`
+	}
+	system := `{"role":"system","content":"be kind"}`
+	more := `{"role":"user","content":"more"}`
+	grown := []string{}
+	version := 0
+	for _, step := range []struct {
+		add   string
+		turns int
+	}{
+		{system, 0},
+		{userTurn, 1},
+		{planned, 0}, // the turn that nobody had answered is answered by another execution
+		{system, 0},
+		{more, 1},
+		{`{"role":"assistant","content":"one"}`, 0},
+		{`{"role":"assistant","content":"two"},` + system, 0}, // an answer that goes on
+		{`{"role":"assistant","content":"three"},` + userTurn, 1},
+	} {
+		grown = append(grown, step.add)
+		sum := do(t, c, conversation(grown...))
+		if sum.Conversations != 1 || sum.Turns != step.turns || sum.Events == 0 {
+			t.Errorf("after %s: %+v", step.add, sum)
+		}
+		before := types(history(t, c, "grows"))
+		if sum := do(t, c, conversation(grown...)); sum.Events != 0 || sum.Unchanged != 1 || sum.Conversations != 0 {
+			t.Errorf("again after %s: %+v", step.add, sum)
+		}
+		if after := types(history(t, c, "grows")); after != before || len(after) <= version {
+			t.Errorf("after %s:\n%s\nthen:\n%s", step.add, before, after)
+		}
+		version = len(before)
+	}
+	all := types(history(t, c, "grows"))
+	for want, n := range map[string]int{"execution.created": 7, "step.created": 5, "thread.finished": 7} {
+		if got := strings.Count(all, want); got != n {
+			t.Errorf("%d %s, not %d", got, want, n)
+		}
+	}
+}
+
+// An import that was killed amid a turn of several commits is finished by the
+// next one.
+func TestKilledImportIsFinished(t *testing.T) {
+	var steps []string
+	for i := range 80 { // of several commits
+		steps = append(steps, call(fmt.Sprint("c", i), "f", `{"n":1}`), fmt.Sprintf(`{"role":"tool","tool_call_id":"c%d","content":"ok"}`, i))
+	}
+	text := `{"id":"long","messages":[` + userTurn + `,` + strings.Join(steps, ",") + `,` + userTurn + `]}`
+	whole := start(t)
+	want := do(t, whole, text)
+	wantTypes := types(history(t, whole, "long"))
+	for kill := 2; kill <= 4; kill++ {
+		c := start(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		commits := 0
+		_, err := transcript.Import(ctx, c, []transcript.Source{file(text)}, transcript.Options{Progress: func(transcript.Summary) {
+			if commits++; commits == kill {
+				cancel()
+			}
+		}})
+		if err == nil {
+			t.Fatal("the import was not killed")
+		}
+		before := len(history(t, c, "long"))
+		sum := do(t, c, text)
+		if got := types(history(t, c, "long")); got != wantTypes || before+sum.Events != want.Events {
+			t.Errorf("killed after %d commits: %d events, then %d more; not %d", kill, before, sum.Events, want.Events)
+		}
+	}
+}
+
+// A step that is larger than a commit may be is split; a reaction that is larger
+// than an event may be is shown without the oldest results.
+func TestLargeTurns(t *testing.T) {
+	c := start(t)
+	big := strings.Repeat("x", 200<<10)
+	var calls, results, large []string
+	for i := range 90 { // 4 commands a call
+		calls = append(calls, fmt.Sprintf(`{"id":"c%d","type":"function","function":{"name":"f","arguments":"{}"}}`, i))
+		results = append(results, fmt.Sprintf(`{"role":"tool","tool_call_id":"c%d","content":"r"}`, i))
+	}
+	for i := range 6 {
+		large = append(large, call(fmt.Sprint("c", i), "f", "{}"), fmt.Sprintf(`{"role":"tool","tool_call_id":"c%d","content":"%s"}`, i, big))
+	}
+	sum := do(t, c, `{"id":"wide","messages":[`+userTurn+`,{"role":"assistant","content":null,"tool_calls":[`+strings.Join(calls, ",")+`]},`+strings.Join(results, ",")+`]}`+"\n"+
+		`{"id":"large","messages":[`+userTurn+`,`+strings.Join(large, ",")+`]}`)
+	if sum.Turns != 2 || sum.ToolCalls != 96 {
+		t.Errorf("%+v", sum)
+	}
+	for _, id := range []string{"wide", "large"} {
+		var ids []string
+		for _, e := range history(t, c, id) {
+			ids = append(ids, e.CommandID)
+		}
+		if n := len(slices.Compact(ids)); n < 3 {
+			t.Errorf("%s has %d commits", id, n)
+		}
+	}
+	var problems []transcript.Problem
+	do(t, c, `{"id":"huge","messages":[{"role":"user","content":"`+strings.Repeat("x", events.MaxEventBytes)+`"}]}`+"\n"+
+		`{"id":"answers","messages":[`+userTurn+`,{"role":"assistant","content":"`+strings.Repeat("x", 300<<10)+`"},{"role":"assistant","content":"`+strings.Repeat("x", 300<<10)+`"}]}`, &problems)
+	if len(problems) != 2 || !strings.Contains(problems[0].Message+problems[1].Message, "message 1") {
+		t.Errorf("%+v", problems)
+	}
+	if got := history(t, c, "huge"); len(got) != 0 {
+		t.Errorf("a conversation that does not fit left %d events", len(got))
+	}
+}
+
+func TestProblemsDoNotKeepOthersBack(t *testing.T) {
+	c := start(t)
+	var problems []transcript.Problem
+	sum := do(t, c, `{"id":"1","messages":[`+userTurn+`]}
+nonsense
+{"id":"1","messages":[]}
+{"id":"2","messages":[`+userTurn+`]}`, &problems)
+	if sum.Conversations != 2 || sum.Failed != 2 || len(problems) != 2 || problems[0].Line != 2 || problems[1].Line != 3 {
+		t.Errorf("%+v %+v", sum, problems)
+	}
+	// A thread that was deleted does not come back.
+	if _, err := c.DeleteThread(t.Context(), "key:import:2", events.DeleteThread{}); err != nil {
+		t.Fatal(err)
+	}
+	problems = nil
+	sum = do(t, c, `{"id":"2","messages":[`+userTurn+`]}`, &problems)
+	if sum.Failed != 1 || len(problems) != 1 || !strings.Contains(problems[0].Message, "deleted") {
+		t.Errorf("%+v %+v", sum, problems)
+	}
+}
+
+// The items of an imported thread tell the conversation again, whatever it was.
+func TestItemsReproduceTheConversation(t *testing.T) {
+	c := start(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	var lines []string
+	var all []*transcript.Conversation
+	for i := range 40 {
+		line := randomConversation(random, i)
+		parsed, err := transcript.Parse([]byte(line))
+		if err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		lines, all = append(lines, line), append(all, parsed)
+	}
+	do(t, c, strings.Join(lines, "\n"))
+	for i, conversation := range all {
+		want := told(conversation)
+		got := retold(history(t, c, conversation.ID))
+		if !slices.Equal(got, want) {
+			t.Errorf("conversation %d:\n%s\nbecame\n%s", i, strings.Join(want, "\n"), strings.Join(got, "\n"))
+		}
+	}
+	if sum := do(t, c, strings.Join(lines, "\n")); sum.Events != 0 {
+		t.Errorf("again: %+v", sum)
+	}
+}
+
+func randomConversation(r *rand.Rand, id int) string {
+	var messages []string
+	calls := 0
+	say := func(role string) string {
+		return fmt.Sprintf(`{"role":"%s","content":"%s %d \u00e9\n"}`, role, role, r.IntN(100))
+	}
+	for range 1 + r.IntN(12) {
+		switch r.IntN(6) {
+		case 0:
+			messages = append(messages, say("system"))
+		case 1, 2:
+			messages = append(messages, say("user"))
+		case 3:
+			messages = append(messages, say("assistant"))
+		default:
+			var asked, answers []string
+			for range 1 + r.IntN(3) {
+				calls++
+				asked = append(asked, fmt.Sprintf(`{"id":"c%d","type":"function","function":{"name":"f%d","arguments":"{\"n\":%d}"}}`, calls, r.IntN(3), calls))
+				if r.IntN(5) > 0 {
+					answers = append(answers, fmt.Sprintf(`{"role":"tool","tool_call_id":"c%d","content":"result %d"}`, calls, calls))
+				}
+			}
+			r.Shuffle(len(answers), func(i, j int) { answers[i], answers[j] = answers[j], answers[i] })
+			messages = append(messages, `{"role":"assistant","content":null,"tool_calls":[`+strings.Join(asked, ",")+`]}`)
+			messages = append(messages, answers...)
+		}
+	}
+	return fmt.Sprintf(`{"id":"random-%d","messages":[%s]}`, id, strings.Join(messages, ","))
+}
+
+// told gives a conversation as lines: who said what.
+func told(c *transcript.Conversation) []string {
+	var out []string
+	for _, m := range c.Messages {
+		if m.Result {
+			out = append(out, "result "+m.CallID+" "+canonical(m.Output))
+			continue
+		}
+		for _, p := range m.Content {
+			out = append(out, string(m.Role)+" "+canonical(p))
+		}
+		for _, call := range m.Calls {
+			out = append(out, "call "+call.ID+" "+call.Name+" "+string(call.Arguments))
+		}
+	}
+	slices.Sort(out) // calls come before all results of a step, and reactions hold several messages
+	return out
+}
+
+// canonical gives JSON in one spelling: escapes of letters may differ.
+func canonical(v jsontext.Value) string {
+	v = slices.Clone(v)
+	_ = v.Canonicalize()
+	return string(v)
+}
+
+// retold gives the same of a thread's items, as they are in the end.
+func retold(list []events.Event) []string {
+	contents := map[string]jsontext.Value{}
+	items := map[string]events.ItemCreated{}
+	for _, e := range list {
+		switch d := e.Data.(type) {
+		case events.ItemCreated:
+			items[d.ID], contents[d.ID] = d, d.Content
+		case events.MessageEdited:
+			contents[e.Subject] = d.Content
+		}
+	}
+	var out []string
+	for id, item := range items {
+		switch item.Type {
+		case events.Message:
+			var parts []jsontext.Value
+			_ = json.Unmarshal(contents[id], &parts)
+			for _, p := range parts {
+				if !strings.Contains(string(p), `"type":"tool-`) { // a call has items of its own
+					out = append(out, string(item.Role)+" "+canonical(p))
+				}
+			}
+		case events.ActionExecute:
+			var d struct {
+				CallID    string         `json:"callId"`
+				Name      string         `json:"name"`
+				Arguments jsontext.Value `json:"arguments"`
+			}
+			_ = json.Unmarshal(contents[id], &d)
+			out = append(out, "call "+d.CallID+" "+d.Name+" "+string(d.Arguments))
+		case events.ActionResult:
+			var d struct {
+				CallID string         `json:"callId"`
+				Output jsontext.Value `json:"output"`
+			}
+			_ = json.Unmarshal(contents[id], &d)
+			out = append(out, "result "+d.CallID+" "+canonical(d.Output))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// A hundred real conversations, if they are here (EK-2, EK-124).
+func TestAirlineConversations(t *testing.T) {
+	name := filepath.Join("..", "..", "..", "shared", "data", "airline-conversations.jsonl")
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		t.Skipf("the conversations are not beside this tree: %v", err)
+	}
+	c := start(t)
+	sum := do(t, c, string(raw))
+	if sum.Conversations != 100 || sum.Turns != 757 || sum.ToolCalls != 572 {
+		t.Errorf("%+v", sum)
+	}
+	line, err := c.Timeline(t.Context(), client.SubscribeOptions{History: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer line.Close()
+	count := map[string]int{}
+	check := events.NewTimelineChecker()
+	for e, err := range line.All(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := check.Check(&e.Event); err != nil {
+			t.Fatal(err)
+		}
+		count[string(e.Type)]++
+		if d, ok := e.Data.(events.ItemCreated); ok {
+			count[string(d.Type)+string(d.Role)]++
+		}
+	}
+	for what, want := range map[string]int{
+		"thread.created": 100, "messageuser": 757, "step.created": 1229, "action_execute": 572, "action_result": 572, "messagesystem": 100,
+		"execution.created": 757, "thread.finished": 757, "messageassistant": 757,
+	} {
+		if count[what] != want {
+			t.Errorf("%s: %d, not %d", what, count[what], want)
+		}
+	}
+	if again := do(t, c, string(raw)); again.Events != 0 || again.Unchanged != 100 {
+		t.Errorf("again: %+v", again)
+	}
+}

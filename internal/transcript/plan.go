@@ -1,0 +1,207 @@
+package transcript
+
+import (
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// planner makes the commits of one conversation. The same conversation and the
+// same known state give the same commits.
+type planner struct {
+	tenant, thread string
+	known          known
+
+	prefix  string // of the ids of the run of commits under way
+	place   int    // in that run, of the commit under way
+	commits []commit
+	now     commit
+	group   []planned // commands that should not be parted
+	counted counts    // of the group
+	at      int       // the message that is planned
+	err     error     // the first thing that cannot be imported
+}
+
+// plan gives the commits that are missing in the log, in order. The error says
+// what of the conversation cannot be imported at all.
+func plan(tenant, thread string, c *Conversation, k known) ([]commit, error) {
+	p := &planner{tenant: tenant, thread: thread, known: k}
+	for _, t := range turns(c) {
+		p.turn(t)
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	var missing []commit
+	for _, c := range p.commits {
+		if !k.commands[c.id] && len(c.commands()) > 0 {
+			missing = append(missing, c)
+		}
+	}
+	return missing, nil
+}
+
+// Check says what of a conversation cannot be imported, or nothing. It reads and
+// writes nothing.
+func Check(tenant string, c *Conversation) error {
+	_, err := plan(tenant, events.DeriveThreadID(tenant, keyPrefix+c.ID), c, nothing())
+	return err
+}
+
+// id derives an id from the place of a message.
+func (p *planner) id(prefix string, m *Message, what string, n int) string {
+	return events.DeriveID(prefix, 0, p.tenant, p.thread, "import:"+strconv.Itoa(m.Index)+":"+what, n)
+}
+
+// turn plans a turn, or what is missing of it.
+func (p *planner) turn(t *turn) {
+	p.notes(t.before)
+	if t.trigger == nil {
+		return
+	}
+	// An execution that has ended is left alone. If the conversation has grown
+	// since, another one answers the same trigger with the steps that are new.
+	from := 0
+	for p.known.ended[p.execution(t, from)] {
+		execution, next := p.execution(t, from), max(from, 0)
+		for next < len(t.steps) && p.known.stepOf[p.stepID(t.steps[next])] == execution {
+			next++
+		}
+		switch {
+		case next == len(t.steps):
+			return
+		case next > max(from, 0):
+			from = next
+		case from == 0: // nobody had answered
+			from = -1
+		default:
+			return
+		}
+	}
+	p.react(t, from)
+}
+
+// execution gives the id of the execution that begins with a step: with the
+// first for 0, and after an execution without steps for -1.
+func (p *planner) execution(t *turn, from int) string {
+	return p.id(events.ExecutionPrefix, t.trigger, "execution", from)
+}
+
+func (p *planner) stepID(s *step) string { return p.id(events.StepPrefix, s.answer, "step", 0) }
+
+// react plans one execution in the order of EK 7 (EK-109..EK-122).
+func (p *planner) react(t *turn, from int) {
+	p.begin("turn", t.trigger.Index, from)
+	p.at = t.trigger.Index
+	r := &reaction{
+		planner: p, turn: t,
+		execution: p.execution(t, from),
+		item:      p.id(events.ItemPrefix, t.trigger, "reaction", from),
+	}
+	trigger := p.id(events.ItemPrefix, t.trigger, "message", 0)
+	p.add("context.resolve", events.ResolveContext{})
+	if from == 0 {
+		p.message(t.trigger, events.ItemStored)
+		p.counted.turns++
+	}
+	p.add("thread.status", events.SetThreadStatus{To: events.ThreadStreaming})
+	p.add("context.status", events.SetContextStatus{To: events.ContextStreaming})
+	p.add("execution.create", events.CreateExecution{ID: r.execution, TriggerItemID: trigger, ReactionItemID: r.item})
+	p.end()
+	for i := max(from, 0); i < len(t.steps); i++ {
+		r.step(t.steps[i], i-max(from, 0), i < len(t.steps)-1)
+		p.end()
+	}
+	if !r.made { // nobody answered: the execution is closed all the same
+		p.item(events.NewItem{
+			ID: r.item, Type: events.Message, Role: events.Assistant, Status: events.ItemPending,
+			Content: jsontext.Value("[]"), Silent: true,
+		})
+	}
+	p.add("item.status", events.SetItemStatus{ItemID: r.item, To: events.ItemCompleted})
+	p.add("execution.status", events.SetExecutionStatus{ExecutionID: r.execution, To: events.ExecutionCompleted})
+	p.add("thread.finish", events.FinishThread{ExecutionID: r.execution})
+	p.add("context.status", events.SetContextStatus{To: events.ContextOpen})
+	p.add("thread.status", events.SetThreadStatus{To: events.ThreadOpen})
+	p.end()
+	p.flush()
+}
+
+// notes plans messages that belong to no execution, but for those that are
+// there: they stood at the end of a conversation that has grown since.
+func (p *planner) notes(list []*Message) {
+	for i, m := range list {
+		if p.known.made[p.noteID(m)] {
+			continue
+		}
+		if i == 0 || p.known.made[p.noteID(list[i-1])] {
+			p.begin("notes", m.Index, 0)
+		}
+		p.note(m)
+		p.end()
+	}
+	p.flush()
+}
+
+// noteID gives the id of the first item that a note makes.
+func (p *planner) noteID(m *Message) string {
+	if len(m.Content) == 0 && len(m.Calls) > 0 {
+		return p.id(events.ItemPrefix, m, "call", 0)
+	}
+	return p.id(events.ItemPrefix, m, "message", 0)
+}
+
+func (p *planner) note(m *Message) {
+	p.at = m.Index
+	if m.Result {
+		p.resultItem(m, "")
+		return
+	}
+	if len(m.Content) > 0 || len(m.Calls) == 0 {
+		p.message(m, events.ItemCompleted)
+	}
+	for i := range m.Calls {
+		p.callItem(m, i, "")
+	}
+}
+
+// message adds a message's own item.
+func (p *planner) message(m *Message, status events.ItemStatus) {
+	item := events.NewItem{
+		ID: p.id(events.ItemPrefix, m, "message", 0), Type: events.Message, Role: m.Role, Status: status, Content: list(m.Content),
+	}
+	if m.Name != "" {
+		item.Metadata = object("name", m.Name)
+	}
+	p.item(item)
+}
+
+// callItem adds the item of a call (C-9).
+func (p *planner) callItem(m *Message, n int, parent string) {
+	c := m.Calls[n]
+	p.counted.calls++
+	p.item(events.NewItem{
+		ID: p.id(events.ItemPrefix, m, "call", n), Type: events.ActionExecute, Status: events.ItemCompleted, ParentItemID: parent,
+		Content: object("callId", c.ID, "name", c.Name, "arguments", c.Arguments),
+	})
+}
+
+// resultItem adds the item of a call's result (C-9).
+func (p *planner) resultItem(m *Message, parent string) {
+	content := object("callId", m.CallID, "output", m.Output)
+	if m.IsError {
+		content = object("callId", m.CallID, "output", m.Output, "isError", true)
+	}
+	p.item(events.NewItem{
+		ID: p.id(events.ItemPrefix, m, "message", 0), Type: events.ActionResult, Status: events.ItemCompleted,
+		ParentItemID: parent, Content: content,
+	})
+}
+
+func (p *planner) item(item events.NewItem) {
+	p.counted.items++
+	p.add("item.create", events.CreateItem{Item: item})
+	p.group[len(p.group)-1].done = p.known.made[item.ID]
+}

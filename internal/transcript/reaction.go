@@ -1,0 +1,116 @@
+package transcript
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// reaction plans the steps of one execution, and the item that they write.
+type reaction struct {
+	*planner
+	turn      *turn
+	execution string
+	item      string
+	parts     []piece // of all steps so far
+	made      bool    // the item
+}
+
+// piece is a part of the reaction: as its step has it, and without what could be
+// large.
+type piece struct{ full, short jsontext.Value }
+
+// step plans one assistant message (EK-113..EK-118).
+func (r *reaction) step(s *step, iteration int, more bool) {
+	for _, m := range s.before {
+		r.note(m)
+	}
+	id, m := r.stepID(s), s.answer
+	r.at = m.Index
+	number := events.Int(iteration)
+	r.add("step.create", events.CreateStep{ID: id, ExecutionID: r.execution, Iteration: &number})
+	for i, part := range m.Content {
+		r.put(id, i, part)
+		r.parts = append(r.parts, piece{part, part})
+	}
+	calls := len(r.parts) // where the parts of the calls begin
+	for i, c := range m.Calls {
+		part := object("type", toolPart+c.Name, "toolCallId", c.ID, "input", c.Arguments)
+		r.put(id, len(m.Content)+i, part)
+		r.parts = append(r.parts, piece{part, object("type", toolPart+c.Name, "toolCallId", c.ID, "elided", true)})
+	}
+	fresh := !r.made
+	if fresh { // EK-115, EK-189
+		r.made = true
+		r.planner.item(events.NewItem{
+			ID: r.item, Type: events.Message, Role: events.Assistant, Status: events.ItemPending, Content: r.content(),
+		})
+	}
+	for i := range m.Calls {
+		r.callItem(m, i, r.item)
+	}
+	outcome := events.SetStepStatus{StepID: id, To: events.StepCompleted, ContinueLoop: &more}
+	var asked, answered []jsontext.Value
+	for _, c := range m.Calls {
+		asked = append(asked, object("callId", c.ID, "name", c.Name, "arguments", c.Arguments))
+	}
+	for _, done := range s.results { // EK-116, EK-190: merged into the same part
+		c, out := m.Calls[done.call], done.message
+		state := "output-available"
+		if out.IsError {
+			state = "output-error"
+		}
+		part := object("type", toolPart+c.Name, "toolCallId", c.ID, "state", state, "input", c.Arguments, "output", out.Output)
+		r.resultItem(out, r.item)
+		r.put(id, len(m.Content)+done.call, part)
+		r.parts[calls+done.call] = piece{part, object("type", toolPart+c.Name, "toolCallId", c.ID, "state", state, "elided", true)}
+		answered = append(answered, object("callId", c.ID, "name", c.Name, "output", out.Output, "isError", out.IsError))
+	}
+	if !fresh || len(s.results) > 0 {
+		r.add("message.edit", events.EditMessage{ItemID: r.item, Content: r.content()})
+	}
+	outcome.ToolCalls, outcome.ToolExecutionResults = list(asked), list(answered)
+	r.add("step.status", outcome)
+}
+
+func (r *reaction) put(step string, idx int, part jsontext.Value) {
+	n := events.Int(idx)
+	r.add("part.put", events.PutPart{StepID: step, ExecutionID: r.execution, Idx: &n, Type: partType(part), Part: part})
+}
+
+// reactionBytes is the most that a reaction's content takes, so that the event
+// around it stays within its limit.
+const reactionBytes = events.MaxEventBytes - 4096
+
+// content gives the reaction's parts so far. If they are too large, the oldest
+// calls are shown without their inputs and outputs.
+func (r *reaction) content() jsontext.Value {
+	size := 2
+	for _, p := range r.parts {
+		size += len(p.full) + 1
+	}
+	shown := make([]jsontext.Value, len(r.parts))
+	for i, p := range r.parts {
+		shown[i] = p.full
+		if size > reactionBytes {
+			shown[i] = p.short
+			size -= len(p.full) - len(p.short)
+		}
+	}
+	if size > reactionBytes && r.err == nil {
+		r.err = fmt.Errorf("message %d: the answers of its turn have %d bytes; at most %d are taken", r.turn.trigger.Index+1, size, reactionBytes)
+	}
+	return list(shown)
+}
+
+// partType gives the type that a part states.
+func partType(part jsontext.Value) string {
+	var p struct {
+		Type string `json:"type"`
+	}
+	_ = json.Unmarshal(part, &p) // it was checked when it was read
+	return p.Type
+}
