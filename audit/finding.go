@@ -1,0 +1,61 @@
+package audit
+
+import "fmt"
+
+// Kind says what a finding contradicts.
+type Kind string
+
+// The kinds.
+const (
+	KindBroken     Kind = "broken"     // a commit cannot be read
+	KindChain      Kind = "chain"      // a commit was altered, dropped, or put in another place
+	KindSequence   Kind = "sequence"   // messages are missing from the log
+	KindVersion    Kind = "version"    // a thread's versions have a gap or a repeat
+	KindSchema     Kind = "schema"     // an event is not what its schema says
+	KindUnknown    Kind = "unknown"    // an event of a type or version that this program does not know
+	KindTransition Kind = "transition" // a move that a state machine forbids
+	KindLink       Kind = "link"       // an event names what is not there
+	KindTimeline   Kind = "timeline"   // the timeline differs from the log
+	KindDocument   Kind = "document"   // a read model differs from the log
+)
+
+// Finding is one contradiction. Which of the places are there depends on the
+// kind.
+type Finding struct {
+	Kind   Kind   `json:"kind"`
+	Tenant string `json:"tenant,omitzero"`
+	Thread string `json:"thread,omitzero"`
+	Seq    uint64 `json:"seq,omitzero"` // in the log
+	Event  string `json:"event,omitzero"`
+	Bucket string `json:"bucket,omitzero"`
+	Key    string `json:"key,omitzero"`
+	Detail string `json:"detail"`
+}
+
+func (f Finding) String() string {
+	where := ""
+	switch {
+	case f.Bucket != "":
+		where = f.Bucket + " " + f.Key
+	case f.Thread != "" && f.Seq != 0:
+		where = fmt.Sprintf("%s/%s, commit %d", f.Tenant, f.Thread, f.Seq)
+	case f.Thread != "":
+		where = f.Tenant + "/" + f.Thread
+	case f.Seq != 0:
+		where = fmt.Sprintf("commit %d", f.Seq)
+	default:
+		where = "the log"
+	}
+	return fmt.Sprintf("%s: %s: %s", f.Kind, where, f.Detail)
+}
+
+// Summary says what was checked.
+type Summary struct {
+	Threads   int    `json:"threads"`
+	Commits   int    `json:"commits"`
+	Events    int    `json:"events"`
+	Timeline  int    `json:"timelineEvents"`
+	Documents int    `json:"documents"`
+	Findings  int    `json:"findings"`
+	LastSeq   uint64 `json:"lastSeq"`
+}

@@ -1,0 +1,410 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/commands"
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
+	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/schema"
+)
+
+const threadOne = "T-0190a000-0000-7000-8000-000000000001"
+
+// house is a log with a relay, and a dispatcher to fill it.
+type house struct {
+	t         *testing.T
+	ctx       context.Context
+	log       *eventlog.Log
+	validator *schema.Validator
+	dispatch  *commands.Dispatcher
+	runner    *projections.Runner
+	stopRelay func()
+}
+
+func newHouse(t *testing.T) *house {
+	t.Helper()
+	nc := natstest.Connect(t, natstest.Start(t))
+	log, err := eventlog.Open(nc, eventlog.Config{}, zerolog.Nop(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(log.Close)
+	h := &house{t: t, ctx: t.Context(), log: log}
+	if err := log.Ensure(h.ctx); err != nil {
+		t.Fatal(err)
+	}
+	if h.validator, err = schema.New(); err != nil {
+		t.Fatal(err)
+	}
+	h.dispatch = commands.NewDispatcher(log, h.validator, commands.Config{}, zerolog.Nop(), nil)
+	h.runner = projections.New(log, projections.Config{}, zerolog.Nop(), nil)
+	if err := h.runner.Ensure(h.ctx); err != nil {
+		t.Fatal(err)
+	}
+	h.background(h.runner.Run)
+	h.stopRelay = h.background(h.log.Relay)
+	return h
+}
+
+// background runs something until the test ends, or what it returns is called.
+func (h *house) background(run func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = run(ctx)
+	}()
+	stop = func() {
+		cancel()
+		<-done
+	}
+	h.t.Cleanup(stop)
+	return stop
+}
+
+func (h *house) do(command, body string) *events.Reply {
+	h.t.Helper()
+	reply, err := h.dispatch.Do(h.ctx, "acme", command, []byte(body), commands.Meta{})
+	if err != nil {
+		h.t.Fatalf("%s: %v", command, err)
+	}
+	return reply
+}
+
+// fill writes a thread with a turn, each boundary a commit.
+func (h *house) fill(id string) {
+	h.t.Helper()
+	in := func(data string) string { return fmt.Sprintf(`{"threadId":%q,"data":%s}`, id, data) }
+	h.do("thread.create", in(`{"title":"one"}`))
+	h.do("item.create", in(`{"item":{"id":"itm_u1","type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]}}`))
+	h.do("thread.status", in(`{"to":"streaming"}`))
+	h.do("execution.create", in(`{"id":"exe_1","triggerItemId":"itm_u1"}`))
+	h.do("step.create", in(`{"id":"stp_1","executionId":"exe_1"}`))
+	h.do("part.put", in(`{"stepId":"stp_1","idx":0,"type":"output_text","part":{"type":"output_text","text":"hi"}}`))
+	h.do("step.status", in(`{"stepId":"stp_1","to":"completed"}`))
+	h.do("execution.status", in(`{"executionId":"exe_1","to":"completed"}`))
+	last := h.do("thread.status", in(`{"to":"open"}`))
+	h.settle(last.Seq)
+}
+
+// settle waits until timeline and read models show the log up to a sequence.
+func (h *house) settle(seq uint64) {
+	h.t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		got, err := h.log.TimelineSeq(h.ctx)
+		if err == nil && got >= seq && h.runner.Progress().Seq() >= seq {
+			return
+		}
+		if time.Now().After(deadline) {
+			h.t.Fatalf("the timeline stands at %d, not %d: %v", got, seq, err)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// verify gives the findings, each as "kind: ..." text.
+func (h *house) verify(o Options) ([]Finding, Summary) {
+	h.t.Helper()
+	var found []Finding
+	o.Finding = func(f Finding) { found = append(found, f) }
+	summary, err := Verify(h.ctx, h.log, h.validator, o)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if summary.Findings != len(found) {
+		h.t.Errorf("the summary counts %d findings, %d were told", summary.Findings, len(found))
+	}
+	return found, summary
+}
+
+// rewrite makes a stream anew with its messages changed, behind Skein's back.
+func (h *house) rewrite(name string, change func(list []*nats.Msg) []*nats.Msg) {
+	h.t.Helper()
+	js := h.log.JetStream()
+	stream, err := js.Stream(h.ctx, name)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	info := stream.CachedInfo()
+	var list []*nats.Msg
+	for seq := info.State.FirstSeq; seq <= info.State.LastSeq; seq++ {
+		m, err := stream.GetMsg(h.ctx, seq)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		header := nats.Header{}
+		for k, v := range m.Header {
+			if strings.HasPrefix(k, "Skein-") || k == "Content-Type" {
+				header[k] = v
+			}
+		}
+		list = append(list, &nats.Msg{Subject: m.Subject, Header: header, Data: m.Data})
+	}
+	if err := js.DeleteStream(h.ctx, name); err != nil {
+		h.t.Fatal(err)
+	}
+	if _, err := js.CreateStream(h.ctx, info.Config); err != nil {
+		h.t.Fatal(err)
+	}
+	for _, m := range change(list) {
+		if _, err := js.PublishMsg(h.ctx, m); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+}
+
+func replaced(m *nats.Msg, old, with string) *nats.Msg {
+	return &nats.Msg{Subject: m.Subject, Header: m.Header, Data: []byte(strings.Replace(string(m.Data), old, with, 1))}
+}
+
+// forge appends a commit that is right in its chain and versions, and wrong in
+// what it says.
+func (h *house) forge(id string, t events.Type, subject string, data any) {
+	h.t.Helper()
+	last, err := h.log.Last(h.ctx, "acme", id)
+	if err != nil || last == nil {
+		h.t.Fatal(last, err)
+	}
+	e := events.Event{
+		ID: events.EventID("acme", id, "forged"+string(t), 0), Type: t, Time: events.TimeOf(time.Now()), Subject: subject, Tenant: "acme",
+		ThreadID: id, Version: last.Version + 1, CommandID: "forged" + string(t), Data: data,
+	}
+	commit, err := events.NewCommit(last.Chain, []events.Event{e})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if err := h.log.Append(h.ctx, eventlog.Write{Commit: commit, Expected: last.Seq}); err != nil {
+		h.t.Fatal(err)
+	}
+	h.settle(commit.Seq)
+}
+
+func wantKinds(t *testing.T, found []Finding, kinds ...Kind) {
+	t.Helper()
+	have := map[Kind]bool{}
+	for _, f := range found {
+		have[f.Kind] = true
+	}
+	for _, k := range kinds {
+		if !have[k] {
+			t.Errorf("no finding of kind %s in %v", k, found)
+		}
+		delete(have, k)
+	}
+	if len(have) > 0 {
+		t.Errorf("findings that are not of the kinds %v: %v", kinds, found)
+	}
+}
+
+// What Skein wrote is found right, and is counted. EK-150, EK-186.
+func TestVerifyClean(t *testing.T) {
+	h := newHouse(t)
+	h.fill(threadOne)
+	h.do("thread.create", `{"data":{"key":"a key"}}`)
+	reply := h.do("thread.resolve", `{"data":{"key":"a key"}}`)
+	h.settle(reply.Seq)
+	found, summary := h.verify(Options{})
+	if len(found) != 0 {
+		t.Errorf("findings on a log that nobody touched: %v", found)
+	}
+	// Two threads and a key; 10 events, 3, 1 of resolve, and the key's own.
+	if summary.Threads != 3 || summary.Events != 15 || summary.Timeline != 15 || summary.LastSeq != reply.Seq || summary.Documents == 0 {
+		t.Errorf("summary %+v", summary)
+	}
+	found, summary = h.verify(Options{Tenant: "acme", Threads: []string{threadOne}})
+	if len(found) != 0 || summary.Threads != 1 || summary.Events != 10 {
+		t.Errorf("one thread: %+v, findings %v", summary, found)
+	}
+}
+
+// Whatever is done to the log behind Skein's back is found and placed.
+func TestVerifyTamperedLog(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(list []*nats.Msg) []*nats.Msg
+		seq    uint64
+		kinds  []Kind
+	}{
+		{"a letter altered", func(l []*nats.Msg) []*nats.Msg {
+			l[1] = replaced(l[1], "hello", "hullo")
+			return l
+		}, 2, []Kind{KindChain}},
+		{"a commit dropped", func(l []*nats.Msg) []*nats.Msg { return append(l[:5:5], l[6:]...) }, 6, []Kind{KindChain, KindVersion, KindLink}},
+		{"two commits changed places", func(l []*nats.Msg) []*nats.Msg {
+			l[4], l[5] = l[5], l[4]
+			return l
+		}, 5, []Kind{KindChain, KindVersion, KindLink}},
+		{"a commit twice", func(l []*nats.Msg) []*nats.Msg { return append(l[:3:3], l[2:]...) }, 4, []Kind{KindChain, KindVersion, KindLink}},
+		{"the first commits gone", func(l []*nats.Msg) []*nats.Msg { return l[1:] }, 1, []Kind{KindChain, KindVersion, KindLink}},
+		{"not a commit", func(l []*nats.Msg) []*nats.Msg {
+			return append(l, &nats.Msg{Subject: l[0].Subject, Data: []byte("what is this?")})
+		}, 10, []Kind{KindBroken}},
+		{"another thread's commit", func(l []*nats.Msg) []*nats.Msg {
+			l[8] = replaced(l[8], threadOne, "T-0190a000-0000-7000-8000-000000000002")
+			return l
+		}, 9, []Kind{KindBroken}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHouse(t)
+			h.fill(threadOne)
+			h.stopRelay()
+			h.rewrite("SKEIN_LOG", tt.change)
+			found, _ := h.verify(Options{LogOnly: true})
+			wantKinds(t, found, tt.kinds...)
+			if len(found) == 0 || found[0].Seq != tt.seq || found[0].Thread != threadOne {
+				t.Errorf("the first finding should be at commit %d of %s: %v", tt.seq, threadOne, found)
+			}
+		})
+	}
+}
+
+// Events that Skein would not have written are found, though their chains are
+// right: schema, machine, link, and what this version does not know.
+func TestVerifyForged(t *testing.T) {
+	tests := []struct {
+		name    string
+		typ     events.Type
+		subject string
+		data    any
+		kind    Kind
+	}{
+		{"a forbidden move", events.ThreadStatusChangedType, threadOne, events.ThreadStatusChanged{From: "open", To: "closed"}, KindTransition},
+		{"a move from another state", events.ItemStatusChangedType, "itm_u1", events.ItemStatusChanged{From: "pending", To: "completed"}, KindLink},
+		{"a step of no execution", events.StepCreatedType, "stp_9", events.StepCreated{ID: "stp_9", ExecutionID: "exe_9", EventID: "itm_9", Status: "running"}, KindLink},
+		{"a role that is none", events.ItemCreatedType, "itm_9", events.ItemCreated{ID: "itm_9", ContextID: "ctx", Index: 1, Type: "message", Role: "king", Status: "stored"}, KindSchema},
+		{"an unknown type", "thread.sung", threadOne, events.Unknown{Schema: "urn:skein:event:thread.sung:1", Raw: []byte(`{}`)}, KindUnknown},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHouse(t)
+			h.fill(threadOne)
+			h.forge(threadOne, tt.typ, tt.subject, tt.data)
+			found, _ := h.verify(Options{})
+			for _, f := range found {
+				if f.Kind == tt.kind && f.Seq == 10 && f.Event != "" {
+					return
+				}
+			}
+			t.Errorf("no finding of kind %s at commit 10: %v", tt.kind, found)
+		})
+	}
+}
+
+// A timeline that is not the log's events in order is found, and mended by a
+// replay.
+func TestVerifyTimeline(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(list []*nats.Msg) []*nats.Msg
+	}{
+		{"an event altered", func(l []*nats.Msg) []*nats.Msg {
+			l[2] = replaced(l[2], "hello", "hullo")
+			return l
+		}},
+		{"an event left out", func(l []*nats.Msg) []*nats.Msg { return append(l[:4:4], l[5:]...) }},
+		{"an event twice", func(l []*nats.Msg) []*nats.Msg { return append(l[:4:4], l[3:]...) }},
+		{"two events changed places", func(l []*nats.Msg) []*nats.Msg {
+			l[5], l[6] = l[6], l[5]
+			return l
+		}},
+		{"half a commit left out", func(l []*nats.Msg) []*nats.Msg { return append(l[:1:1], l[2:]...) }},
+		{"an event of nobody", func(l []*nats.Msg) []*nats.Msg {
+			return append(l[:4:4], append([]*nats.Msg{{Subject: l[0].Subject, Data: []byte("{}")}}, l[4:]...)...)
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHouse(t)
+			h.fill(threadOne)
+			h.stopRelay()
+			h.rewrite("SKEIN_TIMELINE", tt.change)
+			found, _ := h.verify(Options{})
+			wantKinds(t, found, KindTimeline)
+			if err := h.log.RebuildTimeline(h.ctx); err != nil {
+				t.Fatal(err)
+			}
+			if found, _ := h.verify(Options{}); len(found) != 0 {
+				t.Errorf("after a replay of the timeline: %v", found)
+			}
+		})
+	}
+}
+
+// Messages that are missing from the log are noticed even where no commit that
+// is left can tell.
+func TestVerifySequence(t *testing.T) {
+	h := newHouse(t)
+	h.fill(threadOne)
+	h.do("thread.create", `{"threadId":"T-0190a000-0000-7000-8000-000000000002"}`)
+	last := h.do("thread.create", `{"threadId":"T-0190a000-0000-7000-8000-000000000003"}`)
+	h.settle(last.Seq)
+	stream, err := h.log.JetStream().Stream(h.ctx, "SKEIN_LOG")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Purge(h.ctx, jetstream.WithPurgeSubject("skein.log.acme.T-0190a000-0000-7000-8000-000000000002")); err != nil {
+		t.Fatal(err)
+	}
+	found, _ := h.verify(Options{LogOnly: true})
+	wantKinds(t, found, KindSequence)
+}
+
+// A document that is altered, missing, or of nobody is found, and named by
+// bucket and key.
+func TestVerifyDocuments(t *testing.T) {
+	tests := []struct {
+		name, bucket, key string
+		change            func(kv jetstream.KeyValue, key string) error
+	}{
+		{"altered", "thread_items", "acme." + threadOne + ".itm_u1", func(kv jetstream.KeyValue, key string) error {
+			e, err := kv.Get(context.Background(), key)
+			if err == nil {
+				_, err = kv.Put(context.Background(), key, []byte(strings.Replace(string(e.Value()), "hello", "hullo", 1)))
+			}
+			return err
+		}},
+		{"missing", "thread_steps", "acme." + threadOne + ".exe_1.stp_1", func(kv jetstream.KeyValue, key string) error {
+			return kv.Delete(context.Background(), key)
+		}},
+		{"of nobody", "thread_contexts", "acme.T-0190a000-0000-7000-8000-00000000dead.ctx_1", func(kv jetstream.KeyValue, key string) error {
+			_, err := kv.Put(context.Background(), key, []byte(`{"id":"ctx_1","seq":3}`))
+			return err
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHouse(t)
+			h.fill(threadOne)
+			kv, err := h.log.JetStream().KeyValue(h.ctx, tt.bucket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := tt.change(kv, tt.key); err != nil {
+				t.Fatal(err)
+			}
+			found, _ := h.verify(Options{})
+			if len(found) != 1 || found[0].Kind != KindDocument || found[0].Bucket != tt.bucket || found[0].Key != tt.key {
+				t.Errorf("findings %v, want %s %s", found, tt.bucket, tt.key)
+			}
+			if _, err := h.runner.Rebuild(h.ctx, nil, false); err != nil {
+				t.Fatal(err)
+			}
+			if found, _ := h.verify(Options{}); len(found) != 0 {
+				t.Errorf("after a replay: %v", found)
+			}
+		})
+	}
+}

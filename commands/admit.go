@@ -1,0 +1,109 @@
+package commands
+
+import (
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/schema"
+)
+
+// admit is the door: it reads and validates a request, and stamps it with a
+// time and, where the caller brought none, with ids.
+func (d *Dispatcher) admit(tenant, name string, body []byte, meta Meta) (*thread.Command, error) {
+	if !events.ValidTenant(tenant) {
+		return nil, events.Errorf(events.InvalidRequest, "a tenant is 1 to 64 letters, digits, dashes and underscores")
+	}
+	row, ok := events.LookupCommand(name)
+	if !ok {
+		return nil, events.Errorf(events.NotFound, "no such command: %.64s; see docs/commands.md", name)
+	}
+	if len(body) > events.MaxPayload {
+		return nil, events.TooLarge("the request", int64(len(body)), events.MaxPayload)
+	}
+	req, err := d.schema.DecodeRequest(body)
+	if err != nil {
+		return nil, err
+	}
+	c := &thread.Command{
+		ID: req.CommandID, Tenant: tenant, ThreadID: req.ThreadID, Time: events.TimeOf(d.cfg.Now()),
+		Actor: req.Actor, Trace: clean(meta.TraceParent), Cause: meta.Cause,
+	}
+	if req.ExpectedVersion != nil {
+		v := int64(*req.ExpectedVersion)
+		c.Expected = &v
+	}
+	if err := d.parts(c, row, req.Data); err != nil {
+		return nil, err
+	}
+	if c.ThreadID == "" {
+		if !c.Creates() {
+			return nil, events.Invalid("/threadId", "%s needs a threadId", name)
+		}
+		if c.ID != "" {
+			c.ThreadID = events.DeriveThreadID(tenant, c.ID)
+		} else {
+			c.ThreadID = "T-" + uuid.Must(uuid.NewV7()).String()
+		}
+	} else if _, key := events.ThreadRef(c.ThreadID); key != "" && c.Creates() {
+		return nil, events.Invalid("/threadId", "a new thread's threadId is an id; give its key in data")
+	}
+	if c.ID == "" {
+		c.ID = newCommandID()
+	}
+	return c, nil
+}
+
+// parts decodes what is to be done: one command, or those of a thread.commit.
+func (d *Dispatcher) parts(c *thread.Command, row events.Command, data jsontext.Value) error {
+	if len(data) > events.MaxEventBytes && row.Name != "thread.commit" {
+		return events.TooLarge("the command's data", int64(len(data)), events.MaxEventBytes)
+	}
+	v, err := d.schema.DecodeTrusted(row.Name, data)
+	if err != nil {
+		return schema.Under("/data", err)
+	}
+	batch, ok := v.(events.CommitThread)
+	if !ok {
+		c.Parts = []thread.Part{{Name: row.Name, Data: v}}
+		return nil
+	}
+	c.Batch = true
+	c.Parts = make([]thread.Part, len(batch.Commands))
+	for i, sub := range batch.Commands {
+		path := "/data/commands/" + strconv.Itoa(i)
+		row, ok := events.LookupCommand(sub.Command)
+		switch {
+		case !ok:
+			return events.Invalid(path+"/command", "no such command: %.64s", sub.Command)
+		case row.Single:
+			return events.Invalid(path+"/command", "%s cannot stand in a thread.commit", sub.Command)
+		case row.Creates && i > 0:
+			return events.Invalid(path+"/command", "%s must be the first command", sub.Command)
+		case len(sub.Data) > events.MaxEventBytes:
+			return events.TooLarge("the data of command "+strconv.Itoa(i), int64(len(sub.Data)), events.MaxEventBytes)
+		}
+		v, err := d.schema.DecodeTrusted(sub.Command, sub.Data)
+		if err != nil {
+			return schema.Under(path+"/data", err)
+		}
+		c.Parts[i] = thread.Part{Name: sub.Command, Data: v}
+	}
+	return nil
+}
+
+// clean keeps a W3C trace context, and drops what cannot be one.
+func clean(trace string) string {
+	if len(trace) != 55 {
+		return ""
+	}
+	for _, c := range trace {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') && c != '-' {
+			return ""
+		}
+	}
+	return trace
+}

@@ -1,0 +1,156 @@
+package commands
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/schema"
+)
+
+// Config bounds a dispatcher. The zero value of a field means its default.
+type Config struct {
+	CacheBytes    int64            // of thread states kept in memory; default 256 MiB
+	InFlight      int              // commands under way at once; more are refused as unavailable; default 8192
+	SnapshotEvery int64            // events of a thread between two snapshots of its state; default 2,000
+	Timeout       time.Duration    // for one command, from the door to the log; default 20 s
+	Now           func() time.Time // default time.Now
+}
+
+func (c Config) withDefaults() Config {
+	if c.CacheBytes == 0 {
+		c.CacheBytes = 256 << 20
+	}
+	if c.InFlight == 0 {
+		c.InFlight = 8192
+	}
+	if c.SnapshotEvery == 0 {
+		c.SnapshotEvery = 2000
+	}
+	if c.Timeout == 0 {
+		c.Timeout = 20 * time.Second
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+// Metrics is told what the dispatcher does. Each method must return at once.
+type Metrics interface {
+	// Done is told of a command, how it ended (ok, or an error's code), and how
+	// long it took.
+	Done(command, result string, seconds float64)
+	// Cached is told what the cache of thread states holds.
+	Cached(threads int, bytes int64)
+	// Merged is told how many commands went into one commit.
+	Merged(commands int)
+}
+
+// NoMetrics tells nobody.
+type NoMetrics struct{}
+
+// Done implements Metrics.
+func (NoMetrics) Done(string, string, float64) {}
+
+// Cached implements Metrics.
+func (NoMetrics) Cached(int, int64) {}
+
+// Merged implements Metrics.
+func (NoMetrics) Merged(int) {}
+
+// Dispatcher does commands. It is safe for concurrent use.
+type Dispatcher struct {
+	log     *eventlog.Log
+	schema  *schema.Validator
+	cfg     Config
+	logger  zerolog.Logger
+	metrics Metrics
+	cache   *cache
+	places  chan struct{} // one for each command under way
+	snaps   chan struct{} // one snapshot is written at a time
+}
+
+// NewDispatcher makes a dispatcher on a log.
+func NewDispatcher(log *eventlog.Log, validator *schema.Validator, cfg Config, logger zerolog.Logger, metrics Metrics) *Dispatcher {
+	cfg = cfg.withDefaults()
+	if metrics == nil {
+		metrics = NoMetrics{}
+	}
+	return &Dispatcher{
+		log: log, schema: validator, cfg: cfg, logger: logger, metrics: metrics,
+		cache: newCache(cfg.CacheBytes, metrics), places: make(chan struct{}, cfg.InFlight), snaps: make(chan struct{}, 1),
+	}
+}
+
+// Meta is what comes with a command beside its body.
+type Meta struct {
+	TraceParent string
+	Cause       string // the id of the event that caused it
+}
+
+// Do does a command of a tenant and gives its answer, or an *events.Error.
+func (d *Dispatcher) Do(ctx context.Context, tenant, name string, body []byte, meta Meta) (*events.Reply, error) {
+	start := time.Now()
+	reply, err := d.do(ctx, tenant, name, body, meta)
+	result := "ok"
+	if err != nil {
+		e := events.AsError(err)
+		result, err = string(e.Code), e
+	}
+	d.metrics.Done(label(name), result, time.Since(start).Seconds())
+	return reply, err
+}
+
+// label gives the name of a command for metrics and log lines: what a stranger
+// sent must not become one.
+func label(name string) string {
+	if _, known := events.LookupCommand(name); !known {
+		return "unknown"
+	}
+	return name
+}
+
+func (d *Dispatcher) do(ctx context.Context, tenant, name string, body []byte, meta Meta) (*events.Reply, error) {
+	select {
+	case d.places <- struct{}{}:
+		defer func() { <-d.places }()
+	default:
+		return nil, events.Errorf(events.Unavailable, "too many commands are under way; try again")
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
+	defer cancel()
+	c, err := d.admit(tenant, name, body, meta)
+	if err != nil {
+		return nil, err
+	}
+	return d.run(ctx, name, c)
+}
+
+// newCommandID names a command whose caller did not.
+func newCommandID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// run finds the command's thread and does it there.
+func (d *Dispatcher) run(ctx context.Context, name string, c *thread.Command) (*events.Reply, error) {
+	if resolve, ok := c.Parts[0].Data.(events.ResolveThread); ok && name == "thread.resolve" {
+		return d.resolve(ctx, c, resolve.Key)
+	}
+	id, key := events.ThreadRef(c.ThreadID)
+	if key != "" {
+		claim, err := d.claim(ctx, c.Tenant, key)
+		if err != nil {
+			return nil, err
+		}
+		if claim.holder == "" {
+			return nil, events.Missing("thread", c.ThreadID)
+		}
+		id = claim.holder
+	}
+	c.ThreadID = id
+	return d.queue(ctx, c)
+}

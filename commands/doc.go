@@ -1,0 +1,30 @@
+// Package commands is the write side: it takes commands from NATS, decides them
+// on the state of their thread, and appends what they made to the log.
+//
+// # What it promises
+//
+//   - A reply means that the command's events are durable. An error means that
+//     nothing was written, but for "unavailable" with outcome "unknown" in its
+//     details, after which the same request with the same commandId is safe.
+//   - A command with a commandId that was done within the last 24 hours gives
+//     its first answer again, from any process and after any restart.
+//   - Several processes may write the same thread: the log's expected sequence
+//     decides, and whoever lost decides anew on what it had not seen. No command
+//     is refused on the ground of a stale state.
+//   - A command published on skein.submit is done once, in the order of its
+//     thread; a refusal is recorded as command.rejected.
+//
+// # What it does not
+//
+// It does not know who may ask: subjects carry the tenant, and the server's
+// permissions say who may publish on them. It reads no read model.
+//
+// # The way of a command
+//
+//	service: subject -> tenant and name      schema: body -> typed data
+//	dispatcher: thread -> entry (state, queue)
+//	  one goroutine an active thread: load, draft, decide, append, apply, answer
+//
+// What waits for a busy thread goes into one commit, each command with its own
+// events and its own answer.
+package commands

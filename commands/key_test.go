@@ -1,0 +1,154 @@
+package commands
+
+import (
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// A key is taken once, by whichever dispatcher, and names its thread from then
+// on (EK-17, C-2).
+func TestKeys(t *testing.T) {
+	w := newWorld(t, Config{})
+	other := w.another(Config{})
+	first := must(t, w.d, "thread.create", `{"data":{"key":"support/42 * > .","title":"Order"}}`)
+	for _, d := range []*Dispatcher{w.d, other} {
+		taken := refused(t, d, events.AlreadyExists, "thread.create", `{"data":{"key":"support/42 * > ."}}`)
+		if taken.Details == nil || taken.Details.Entity != "thread key" {
+			t.Errorf("the refusal says %+v", taken.Details)
+		}
+		named := must(t, d, "item.create", on("key:support/42 * > .", hello))
+		if named.ThreadID != first.ThreadID {
+			t.Errorf("the key names %s, want %s", named.ThreadID, first.ThreadID)
+		}
+		refused(t, d, events.NotFound, "item.create", on("key:support", hello))
+	}
+	refused(t, w.d, events.InvalidRequest, "thread.create", on("key:other", `{}`))
+	if list := w.commits(events.KeyAggregate("support/42 * > .")); len(list) != 1 {
+		t.Errorf("the key's own aggregate has %d commits", len(list))
+	}
+}
+
+// The key of a deleted thread may be taken again, and then names the new one.
+func TestKeysAreGivenBack(t *testing.T) {
+	w := newWorld(t, Config{})
+	other := w.another(Config{})
+	var last string
+	for range 3 {
+		r := must(t, w.d, "thread.create", `{"data":{"key":"k"}}`)
+		if r.ThreadID == last {
+			t.Error("the same thread was made again")
+		}
+		last = r.ThreadID
+		must(t, other, "item.create", on("key:k", hello))
+		must(t, other, "thread.delete", on("key:k", `{}`))
+		refused(t, w.d, events.NotFound, "item.create", on("key:k", hello))
+		refused(t, w.d, events.NotFound, "item.create", on(r.ThreadID, hello))
+		refused(t, w.d, events.AlreadyExists, "thread.create", on(r.ThreadID, `{}`))
+	}
+	list := w.commits(events.KeyAggregate("k"))
+	if len(list) != 6 || list[5].Events[0].Type != events.KeyReleasedType {
+		t.Errorf("the key's aggregate has %d commits", len(list))
+	}
+}
+
+// Of twenty that want one key at once, from two dispatchers, one gets it.
+func TestOneOfManyGetsTheKey(t *testing.T) {
+	w := newWorld(t, Config{})
+	ds := []*Dispatcher{w.d, w.another(Config{})}
+	for round := range 3 {
+		body := `{"data":{"key":"k` + strconv.Itoa(round) + `"}}`
+		won, codes := 0, map[events.Code]int{}
+		for _, a := range together(t, 20, func(i int) (*events.Reply, *events.Error) { return ask(t, ds[i%2], "thread.create", body) }) {
+			if a.err == nil {
+				won++
+			} else {
+				codes[a.err.Code]++
+			}
+		}
+		if won != 1 || codes[events.AlreadyExists] != 19 {
+			t.Errorf("%d got the key, the others %v", won, codes)
+		}
+	}
+}
+
+// All who resolve a key at once get the same thread, which one of them made.
+func TestResolveTogether(t *testing.T) {
+	w := newWorld(t, Config{})
+	ds := []*Dispatcher{w.d, w.another(Config{})}
+	for round := range 3 {
+		body := `{"data":{"key":"k` + strconv.Itoa(round) + `"}}`
+		made, threads := 0, map[string]int{}
+		for i, a := range together(t, 20, func(i int) (*events.Reply, *events.Error) { return ask(t, ds[i%2], "thread.resolve", body) }) {
+			if a.err != nil {
+				t.Fatalf("%d: %v (%v)", i, a.err, a.err.Cause)
+			}
+			threads[a.reply.ThreadID]++
+			if a.reply.Events[0].Type == events.ThreadCreatedType {
+				made++
+			}
+		}
+		if len(threads) != 1 || made != 1 {
+			t.Errorf("the threads are %v, %d of them made", threads, made)
+		}
+	}
+}
+
+// A key that changes hands meanwhile is resolved all the same, never refused.
+func TestResolveWhileDeleted(t *testing.T) {
+	w := newWorld(t, Config{})
+	other := w.another(Config{})
+	var deleting sync.WaitGroup
+	deleting.Go(func() {
+		for range 40 {
+			_, _ = ask(t, other, "thread.delete", on("key:k", `{}`))
+		}
+	})
+	made := map[string]bool{}
+	for range 40 {
+		made[must(t, w.d, "thread.resolve", `{"data":{"key":"k"}}`).ThreadID] = true
+	}
+	deleting.Wait()
+	t.Logf("%d threads", len(made))
+	for id := range made {
+		w.commits(id)
+	}
+	w.commits(events.KeyAggregate("k"))
+}
+
+// The threads that hold a key one after another may have clocks that differ;
+// the key's own time does not go back.
+func TestTimeOfAKey(t *testing.T) {
+	w := newWorld(t, Config{})
+	ahead := w.another(Config{Now: clock("2027-01-01T00:00:00Z")})
+	must(t, ahead, "thread.create", `{"data":{"key":"k"}}`)
+	must(t, ahead, "thread.delete", on("key:k", `{}`))
+	must(t, w.d, "thread.create", `{"data":{"key":"k"}}`)
+	if n := len(w.commits(events.KeyAggregate("k"))); n != 3 { // which checks the times
+		t.Errorf("%d commits", n)
+	}
+}
+
+type result struct {
+	reply *events.Reply
+	err   *events.Error
+}
+
+// together does something n times at once and gives what came of each.
+func together(t *testing.T, n int, do func(i int) (*events.Reply, *events.Error)) []result {
+	t.Helper()
+	out := make([]result, n)
+	var all sync.WaitGroup
+	start := make(chan struct{})
+	for i := range n {
+		all.Go(func() {
+			<-start
+			out[i].reply, out[i].err = do(i)
+		})
+	}
+	close(start)
+	all.Wait()
+	return out
+}

@@ -1,0 +1,111 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/events"
+)
+
+// load makes the entry's state, if it has none, from the last snapshot and what
+// the log holds after it.
+func (d *Dispatcher) load(ctx context.Context, e *entry) error {
+	if e.state != nil {
+		return nil
+	}
+	state := d.fromSnapshot(ctx, e)
+	e.snapshot = state.Version
+	if err := d.follow(ctx, e, state); err != nil {
+		return err
+	}
+	e.state = state
+	return nil
+}
+
+// snapshotTimeout bounds the reading of a snapshot: one that is replaced
+// meanwhile can keep its reader waiting.
+const snapshotTimeout = 2 * time.Second
+
+// fromSnapshot gives the state of the last snapshot, or an empty one: a
+// snapshot that is missing, broken or not of this log costs only time.
+func (d *Dispatcher) fromSnapshot(ctx context.Context, e *entry) *thread.State {
+	reading, cancel := context.WithTimeout(ctx, snapshotTimeout)
+	defer cancel()
+	raw, err := d.log.Snapshot(reading, e.tenant, e.id)
+	if err == nil && raw != nil {
+		var state *thread.State
+		if state, err = thread.DecodeState(raw); err == nil {
+			var commit *events.Commit
+			commit, err = d.log.Get(ctx, state.Seq)
+			if commit != nil && commit.Thread == e.id && commit.Tenant == e.tenant && commit.Chain == state.Chain {
+				return state
+			}
+			if err == nil {
+				err = errForeign
+			}
+		}
+	}
+	if err != nil {
+		d.logger.Warn().Err(err).Str("tenant", e.tenant).Str("thread", e.id).Msg("a snapshot was not used; the thread is made from the log")
+	}
+	return &thread.State{}
+}
+
+var errForeign = errors.New("the snapshot does not fit the log")
+
+// catchUp brings the state up to what the log shows. With anew, or if the log
+// contradicts it, the state is made from nothing.
+func (d *Dispatcher) catchUp(ctx context.Context, e *entry, anew bool) error {
+	if anew {
+		e.state = nil
+		return d.load(ctx, e)
+	}
+	return d.follow(ctx, e, e.state)
+}
+
+// follow applies the commits after the state's own.
+func (d *Dispatcher) follow(ctx context.Context, e *entry, state *thread.State) error {
+	for commit, err := range d.log.Thread(ctx, e.tenant, e.id, state.Seq+1) {
+		if err != nil {
+			return err
+		}
+		thread.Apply(state, commit)
+	}
+	return nil
+}
+
+// snapshot keeps the aggregate's state, if much has happened since it last was,
+// and if no other snapshot is being written. That of a deleted thread is thrown
+// away.
+func (d *Dispatcher) snapshot(e *entry) {
+	if e.state == nil || e.state.Version == e.snapshot || !e.state.Deleted && e.state.Version-e.snapshot < d.cfg.SnapshotEvery {
+		return
+	}
+	select {
+	case d.snaps <- struct{}{}:
+	default:
+		return
+	}
+	tenant, id, deleted := e.tenant, e.id, e.state.Deleted
+	var raw []byte
+	var err error
+	if !deleted {
+		raw, err = e.state.Encode()
+	}
+	e.snapshot = e.state.Version
+	go func() {
+		defer func() { <-d.snaps }()
+		switch {
+		case err != nil:
+		case deleted:
+			err = d.log.DropSnapshot(context.Background(), tenant, id)
+		default:
+			err = d.log.SaveSnapshot(context.Background(), tenant, id, raw)
+		}
+		if err != nil {
+			d.logger.Warn().Err(err).Str("tenant", tenant).Str("thread", id).Msg("a snapshot could not be kept or thrown away")
+		}
+	}()
+}

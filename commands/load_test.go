@@ -1,0 +1,169 @@
+package commands
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+)
+
+// A thread is loaded from its snapshot and what came after it, and is then as
+// the whole log makes it.
+func TestSnapshots(t *testing.T) {
+	w := newWorld(t, Config{SnapshotEvery: 10})
+	id := create(t, w.d)
+	var version int64
+	var kept *thread.State
+	w.until("a second snapshot", func() bool { // one that comes while another is written is left out
+		version = must(t, w.d, "item.create", on(id, hello)).Version
+		kept = w.kept(id)
+		return kept != nil && kept.Version >= 20
+	})
+	fresh := &entry{tenant: tenant, id: id}
+	if err := w.another(Config{}).load(t.Context(), fresh); err != nil || fresh.snapshot < kept.Version || fresh.state.Version != version {
+		t.Errorf("loaded from version %d to %d, want at least from %d to %d (%v)", fresh.snapshot, fresh.state.Version, kept.Version, version, err)
+	}
+	w.sameAsLog(w.another(Config{}), id)
+	if r := must(t, w.another(Config{}), "item.create", on(id, hello)); r.Version != version+1 {
+		t.Errorf("version %d after %d", r.Version, version)
+	}
+	w.sameAsLog(w.d, id)
+}
+
+// A snapshot that is broken, or of another history, costs time and nothing else.
+func TestBadSnapshots(t *testing.T) {
+	w := newWorld(t, Config{})
+	id, other := create(t, w.d), create(t, w.d)
+	must(t, w.d, "item.create", on(id, hello))
+	e := &entry{tenant: tenant, id: other}
+	if err := w.d.load(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	foreign, err := e.state.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e = &entry{tenant: tenant, id: id}
+	if err := w.d.load(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	mine, err := e.state.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, raw := range map[string]string{
+		"broken": string(mine[:len(mine)/2]), "no JSON": "x", "another form": strings.Replace(string(mine), `"form":1`, `"form":99`, 1),
+		"another thread's": string(foreign), "another chain": strings.Replace(string(mine), e.state.Chain, strings.Repeat("0", 64), 1),
+		"beyond the log": strings.Replace(string(mine), `"seq":`+strconv.FormatUint(e.state.Seq, 10), `"seq":4711`, 1),
+	} {
+		if err := w.log.SaveSnapshot(t.Context(), tenant, id, []byte(raw)); err != nil {
+			t.Fatal(err)
+		}
+		fresh := &entry{tenant: tenant, id: id}
+		if err := w.d.load(t.Context(), fresh); err != nil || fresh.snapshot != 0 {
+			t.Errorf("%s: it was taken, at version %d (%v)", name, fresh.snapshot, err)
+		}
+		w.sameAsLog(w.d, id)
+	}
+	if err := w.log.SaveSnapshot(t.Context(), tenant, id, mine); err != nil {
+		t.Fatal(err)
+	}
+	fresh := &entry{tenant: tenant, id: id}
+	if err := w.d.load(t.Context(), fresh); err != nil || fresh.snapshot != e.state.Version {
+		t.Errorf("the right one was not taken: %v", err)
+	}
+}
+
+// What a deleted thread held is in no snapshot any more.
+func TestSnapshotsOfDeletedThreads(t *testing.T) {
+	w := newWorld(t, Config{SnapshotEvery: 2})
+	id := create(t, w.d)
+	must(t, w.d, "context.set", on(id, `{"content":"secret"}`))
+	w.snapshotOf(id, 2)
+	other := w.another(Config{})
+	must(t, other, "thread.delete", on(id, `{}`))
+	store, err := w.log.JetStream().ObjectStore(t.Context(), eventlog.SnapshotBucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.until("the end of the snapshot", func() bool {
+		_, err := store.GetInfo(t.Context(), tenant+"/"+id)
+		return errors.Is(err, jetstream.ErrObjectNotFound)
+	})
+	refused(t, w.d, events.NotFound, "item.create", on(id, hello))
+}
+
+// A long thread is loaded from its snapshot in a small part of a second.
+func TestLongThread(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes 100,000 events")
+	}
+	w := newWorld(t, Config{SnapshotEvery: 20_000})
+	id := create(t, w.d)
+	var last *events.Reply
+	start := time.Now()
+	for n, turn := int64(2), 0; n < 100_000; n = last.Version {
+		var b strings.Builder
+		b.WriteString(`{"commands":[`)
+		for i := range 16 {
+			turn++
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.WriteString(turnOf(strconv.Itoa(turn)))
+		}
+		b.WriteString(`]}`)
+		last = must(t, w.d, "thread.commit", on(id, b.String()))
+	}
+	written := time.Since(start)
+	w.snapshotOf(id, 80_000)
+	load := func(d *Dispatcher) (*thread.State, time.Duration) {
+		start := time.Now()
+		e := &entry{tenant: tenant, id: id}
+		if err := d.load(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		return e.state, time.Since(start)
+	}
+	tailed, fromTail := load(w.another(Config{}))
+	raw, err := tailed.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.log.SaveSnapshot(t.Context(), tenant, id, raw); err != nil {
+		t.Fatal(err)
+	}
+	state, fromSnapshot := load(w.another(Config{}))
+	if err := w.log.DropSnapshot(t.Context(), tenant, id); err != nil {
+		t.Fatal(err)
+	}
+	whole, fromLog := load(w.another(Config{}))
+	t.Logf("%d events: written in %v; a snapshot of %d bytes; loaded from it in %v, with %d events after it in %v, from the log in %v; %d bytes in memory",
+		state.Version, written.Round(time.Millisecond), len(raw), fromSnapshot.Round(time.Millisecond), 20_000, fromTail.Round(time.Millisecond), fromLog.Round(time.Millisecond), state.Bytes())
+	if state.Version != last.Version || whole.Version != last.Version || tailed.Version != last.Version {
+		t.Errorf("versions %d, %d and %d, want %d", state.Version, whole.Version, tailed.Version, last.Version)
+	}
+	if fromSnapshot > time.Second*raceFactor {
+		t.Errorf("loading took %v", fromSnapshot)
+	}
+}
+
+// turnOf gives twelve commands, as a react of one step has them.
+func turnOf(n string) string {
+	return strings.ReplaceAll(`{"command":"item.create","data":{"item":{"id":"itm_u#","type":"message","role":"user","content":[{"type":"input_text","text":"Where is my order?"}]}}},
+		{"command":"thread.status","data":{"to":"streaming"}},{"command":"context.status","data":{"to":"streaming"}},
+		{"command":"execution.create","data":{"id":"exe_#","triggerItemId":"itm_u#","reactionItemId":"itm_a#"}},
+		{"command":"step.create","data":{"id":"stp_#","executionId":"exe_#"}},
+		{"command":"part.put","data":{"stepId":"stp_#","idx":0,"part":{"type":"output_text","text":"On its way."}}},
+		{"command":"item.create","data":{"item":{"id":"itm_a#","type":"message","role":"assistant","status":"pending","content":[{"type":"output_text","text":"On its way."}]}}},
+		{"command":"step.status","data":{"stepId":"stp_#","to":"completed"}},{"command":"item.status","data":{"itemId":"itm_a#","to":"completed"}},
+		{"command":"execution.status","data":{"executionId":"exe_#","to":"completed"}},
+		{"command":"thread.status","data":{"to":"open"}},{"command":"context.status","data":{"to":"open"}}`, "#", n)
+}

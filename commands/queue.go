@@ -1,0 +1,274 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+)
+
+// job is a command that waits for its thread.
+type job struct {
+	ctx     context.Context
+	command *thread.Command
+	done    chan answer // of capacity 1
+}
+
+type answer struct {
+	reply *events.Reply
+	err   error
+}
+
+func (j *job) answer(reply *events.Reply, err error) { j.done <- answer{reply, err} }
+
+// Bounds of one commit that several commands share.
+const (
+	mergedCommands = 64
+	mergedEvents   = 1000
+)
+
+// queue hands a command to the goroutine of its thread and waits for the answer.
+func (d *Dispatcher) queue(ctx context.Context, c *thread.Command) (*events.Reply, error) {
+	j := &job{ctx: ctx, command: c, done: make(chan answer, 1)}
+	e := d.cache.take(c.Tenant, c.ThreadID)
+	e.mu.Lock()
+	e.waiting = append(e.waiting, j)
+	if e.busy {
+		e.mu.Unlock()
+		defer d.cache.give(e)
+	} else {
+		e.busy = true
+		e.mu.Unlock()
+		go d.work(e) // takes over this use of the entry
+	}
+	a := <-j.done
+	return a.reply, a.err
+}
+
+// work does what waits for a thread until nothing does.
+func (d *Dispatcher) work(e *entry) {
+	defer d.cache.give(e)
+	for {
+		e.mu.Lock()
+		jobs := e.waiting
+		if len(jobs) == 0 {
+			e.busy = false
+			e.mu.Unlock()
+			return
+		}
+		e.waiting = nil
+		e.mu.Unlock()
+		for len(jobs) > 0 {
+			jobs = d.round(e, jobs)
+		}
+		d.snapshot(e)
+	}
+}
+
+// round does some of the jobs in one commit, answers them, and gives back the
+// others.
+func (d *Dispatcher) round(e *entry, jobs []*job) []*job {
+	for {
+		if err := jobs[0].ctx.Err(); err != nil {
+			jobs[0].answer(nil, events.Errorf(events.Unavailable, "the thread was too busy; nothing was written"))
+			return jobs[1:]
+		}
+		if err := d.load(jobs[0].ctx, e); err != nil {
+			d.logger.Error().Err(err).Str("tenant", e.tenant).Str("thread", e.id).Msg("a thread could not be loaded")
+			jobs[0].answer(nil, err)
+			return jobs[1:]
+		}
+		r := d.draft(e, jobs)
+		if len(r.taken) == 0 {
+			return r.rest
+		}
+		err := d.store(e, r)
+		var moved *eventlog.ConflictError
+		var big *eventlog.TooLargeError
+		var unknown *eventlog.UnknownError
+		switch {
+		case err == nil:
+			return r.rest
+		case errors.As(err, &moved):
+			jobs = append(r.taken, r.rest...) // the others have their answers
+			if r.key != nil && moved.Subject != d.log.Config().Names.Log(e.tenant, e.id) {
+				continue // the key has moved, not the thread: it is read anew
+			}
+			if err := d.catchUp(jobs[0].ctx, e, moved.Last == 0); err != nil {
+				e.state = nil
+			}
+		case errors.As(err, &big) && len(r.taken) > 1:
+			for _, j := range r.taken { // one of them is too large: each on its own
+				for rest := []*job{j}; len(rest) > 0; {
+					rest = d.round(e, rest)
+				}
+			}
+			return r.rest
+		case errors.As(err, &big):
+			r.taken[0].answer(nil, events.TooLarge("the commit", big.Size, big.Limit))
+			return r.rest
+		case errors.As(err, &unknown):
+			e.state = nil
+			for _, j := range r.taken {
+				refusal := events.Errorf(events.Unavailable, "it is not known whether the command was done; repeat it with the same commandId: %w", err)
+				refusal.Details = &events.ErrorDetails{Outcome: "unknown", ID: j.command.ID}
+				j.answer(nil, refusal)
+			}
+			return r.rest
+		default:
+			for _, j := range r.taken {
+				j.answer(nil, err)
+			}
+			return r.rest
+		}
+	}
+}
+
+// drafted is what a round is about to store.
+type drafted struct {
+	draft *thread.Draft
+	taken []*job
+	rest  []*job
+	key   *eventlog.Write // the claim or release of a key that goes with it
+}
+
+// draft decides as many jobs as may share a commit. Those that are refused or
+// were done before are answered at once.
+func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
+	r := drafted{draft: thread.NewDraft(e.state)}
+	fresh := false // the state is known to show the whole log
+	ids := map[string]bool{}
+	for i := 0; i < len(jobs); i++ {
+		j := jobs[i]
+		if ids[j.command.ID] || len(r.taken) >= mergedCommands || len(r.draft.Events()) >= mergedEvents {
+			r.rest = append(r.rest, jobs[i:]...)
+			return r
+		}
+		if seq, done := e.state.Receipt(j.command.ID); done && len(j.command.Parts) > 0 {
+			j.answer(d.again(j.ctx, seq, j.command.ID))
+			continue
+		}
+		if len(r.taken) > 0 && (len(j.command.Parts) == 0 || solo(j.command)) {
+			r.rest = append(r.rest, jobs[i:]...)
+			return r
+		}
+		if len(j.command.Parts) == 0 { // it does nothing, and only asks whether it was done
+			j.answer(d.known(j, e))
+			r.draft = thread.NewDraft(e.state)
+			continue
+		}
+		made, err := r.draft.Do(j.command)
+		if err == nil && solo(j.command) {
+			if r.key, err = d.keyWrite(j.ctx, made); err != nil {
+				r.draft = thread.NewDraft(e.state) // it stood alone in it
+			}
+		}
+		if err != nil && !fresh && len(r.taken) == 0 {
+			// The state may be stale: refuse only on what the log shows now.
+			before := e.state.Seq
+			if stale := d.catchUp(j.ctx, e, false); stale != nil {
+				j.answer(nil, stale)
+				r.draft = thread.NewDraft(e.state)
+				continue
+			}
+			fresh = true
+			r.draft, r.key = thread.NewDraft(e.state), nil
+			if e.state.Seq != before {
+				i-- // decide it anew
+				continue
+			}
+		}
+		if err != nil && !fresh {
+			r.rest = append(r.rest, jobs[i:]...) // to be decided alone, on a fresh state
+			return r
+		}
+		if err != nil {
+			j.answer(nil, err)
+			continue
+		}
+		ids[j.command.ID] = true
+		r.taken = append(r.taken, j)
+		if solo(j.command) {
+			r.rest = append(r.rest, jobs[i+1:]...)
+			return r
+		}
+	}
+	return r
+}
+
+// solo reports whether a command may touch a key, and so stands alone in its
+// commit.
+func solo(c *thread.Command) bool {
+	switch c.Parts[0].Data.(type) {
+	case events.CreateThread, events.ResolveThread, events.DeleteThread:
+		return true
+	}
+	return false
+}
+
+// keyWrite makes the write of the key that a command's events touch, nil if
+// they touch none.
+func (d *Dispatcher) keyWrite(ctx context.Context, made []events.Event) (*eventlog.Write, error) {
+	e, ok := keyEvent(made)
+	if !ok {
+		return nil, nil
+	}
+	key := keyOf(e.Data)
+	held, err := d.claim(ctx, e.Tenant, key)
+	if err != nil {
+		return nil, err
+	}
+	if e.Type == events.KeyClaimedType && held.holder != "" {
+		return nil, events.Taken("thread key", key)
+	}
+	w, err := held.write(e)
+	return &w, err
+}
+
+// store appends a draft, and answers its jobs if it was stored.
+func (d *Dispatcher) store(e *entry, r drafted) error {
+	commit, err := events.NewCommit(e.state.Chain, r.draft.Events())
+	if err != nil {
+		return fmt.Errorf("encoding a commit: %w", err)
+	}
+	writes := []eventlog.Write{{Commit: commit, Expected: e.state.Seq}}
+	if r.key != nil {
+		writes = append(writes, *r.key)
+	}
+	if err := d.log.Append(context.WithoutCancel(r.taken[0].ctx), writes...); err != nil {
+		return err
+	}
+	r.draft.Apply(commit)
+	d.metrics.Merged(len(r.taken))
+	for _, j := range r.taken {
+		j.answer(events.ReplyOf(commit, j.command.ID), nil)
+	}
+	return nil
+}
+
+// known says, by a reply, that the log shows a command as done; by none, that it
+// does not.
+func (d *Dispatcher) known(j *job, e *entry) (*events.Reply, error) {
+	if err := d.catchUp(j.ctx, e, false); err != nil {
+		return nil, err
+	}
+	if seq, done := e.state.Receipt(j.command.ID); done {
+		return &events.Reply{ThreadID: e.id, Seq: seq}, nil
+	}
+	return nil, nil
+}
+
+// again gives the first answer of a command that was done before.
+func (d *Dispatcher) again(ctx context.Context, seq uint64, commandID string) (*events.Reply, error) {
+	commit, err := d.log.Get(ctx, seq)
+	if err != nil {
+		return nil, err
+	}
+	if commit == nil {
+		return nil, events.Errorf(events.NotFound, "the command was done, and its events were erased since")
+	}
+	return events.ReplyOf(commit, commandID), nil
+}

@@ -1,0 +1,95 @@
+package commands
+
+import (
+	"context"
+	"testing"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// jobsOf admits requests, to be handed to one round.
+func jobsOf(t *testing.T, d *Dispatcher, requests ...[2]string) []*job {
+	t.Helper()
+	var jobs []*job
+	for _, r := range requests {
+		c, err := d.admit(tenant, r[0], []byte(r[1]), Meta{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs = append(jobs, &job{ctx: t.Context(), command: c, done: make(chan answer, 8)})
+	}
+	return jobs
+}
+
+// rounds does the jobs as a thread's goroutine does.
+func rounds(d *Dispatcher, id string, jobs []*job) {
+	e := d.cache.take(tenant, id)
+	defer d.cache.give(e)
+	for len(jobs) > 0 {
+		jobs = d.round(e, jobs)
+	}
+}
+
+const newThread = "T-0195e5d0-3c1a-7b2e-9f44-1d2e3f405162"
+
+// What a refused command would have made is in no commit, also where it was
+// refused for its key alone.
+func TestRefusedKeysLeaveNothing(t *testing.T) {
+	w := newWorld(t, Config{})
+	must(t, w.d, "thread.create", `{"data":{"key":"a"}}`)
+	must(t, w.d, "thread.create", `{"data":{"key":"b"}}`)
+	jobs := jobsOf(t, w.d,
+		[2]string{"thread.create", on(newThread, `{"key":"a"}`)},
+		[2]string{"thread.create", on(newThread, `{"key":"b"}`)},
+		[2]string{"item.create", on(newThread, hello)},
+	)
+	rounds(w.d, newThread, jobs)
+	for i, code := range []events.Code{events.AlreadyExists, events.AlreadyExists, events.NotFound} {
+		if a := <-jobs[i].done; a.err == nil || events.AsError(a.err).Code != code {
+			t.Errorf("job %d: %+v, %v; want %s", i, a.reply, a.err, code)
+		}
+	}
+	if list := w.commits(newThread); len(list) > 0 {
+		t.Errorf("the log has %d commits of the thread, the first with %s", len(list), list[0].Events[0].Type)
+	}
+}
+
+// Each job is answered once, also when the key that one of them claims moves
+// again and again while they are being stored.
+func TestEachJobIsAnsweredOnce(t *testing.T) {
+	w := newWorld(t, Config{})
+	other := w.another(Config{})
+	ctx, stop := context.WithCancel(t.Context())
+	churned := make(chan struct{})
+	go func() { // takes the key and gives it back
+		defer close(churned)
+		for ctx.Err() == nil {
+			if r, err := other.Do(context.WithoutCancel(ctx), tenant, "thread.create", []byte(`{"data":{"key":"k"}}`), Meta{}); err == nil {
+				_, _ = other.Do(context.WithoutCancel(ctx), tenant, "thread.delete", []byte(on(r.ThreadID, `{}`)), Meta{})
+			}
+		}
+	}()
+	won := 0
+	for range 60 {
+		id := events.DeriveThreadID(tenant, newCommandID())
+		jobs := jobsOf(t, w.d, [2]string{"item.create", on(id, hello)}, [2]string{"thread.create", on(id, `{"key":"k"}`)})
+		rounds(w.d, id, jobs)
+		for i, j := range jobs {
+			a := <-j.done
+			if len(j.done) > 0 {
+				t.Fatalf("job %d was answered twice: %+v %v, then %+v", i, a.reply, a.err, <-j.done)
+			}
+			if code := events.AsError(a.err).Code; i == 0 && code != events.NotFound || i == 1 && a.err != nil && code != events.AlreadyExists {
+				t.Fatalf("job %d: %v", i, a.err)
+			}
+			if i == 1 && a.err == nil {
+				won++
+				must(t, w.d, "thread.delete", on(id, `{}`))
+			}
+		}
+	}
+	stop()
+	<-churned
+	t.Logf("%d of 60 took the key", won)
+	w.commits(events.KeyAggregate("k"))
+}

@@ -1,0 +1,120 @@
+package commands
+
+import (
+	"reflect"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// A command that comes again gives its first answer again, and does nothing:
+// on the same dispatcher, on another, and on one that was started since
+// (EK-124). So does a command that was done amid others.
+func TestRepeatedCommands(t *testing.T) {
+	w := newWorld(t, Config{})
+	other := w.another(Config{})
+	id := create(t, w.d)
+	for _, c := range [][2]string{
+		{"thread.create", `{"commandId":"c-1"}`},
+		{"thread.create", `{"commandId":"c-2","data":{"key":"k"}}`},
+		{"thread.create", with("c-3", newThread, `{"key":"l"}`)},
+		{"thread.resolve", `{"commandId":"c-4","data":{"key":"k"}}`},
+		{"thread.resolve", `{"commandId":"c-5","data":{"key":"m"}}`},
+		{"thread.update", with("c-6", "key:k", `{"title":"x"}`)},
+		{"item.create", with("c-7", id, hello)},
+		{"thread.status", with("c-8", id, `{"to":"streaming"}`)},
+		{"thread.commit", with("c-9", id, `{"commands":[{"command":"thread.status","data":{"to":"open"}},{"command":"context.create"}]}`)},
+		{"thread.commit", `{"commandId":"c-10","data":{"commands":[{"command":"thread.create"},{"command":"item.create","data":` + hello + `}]}}`},
+		{"item.create", `{"commandId":"c-11","expectedVersion":9,"threadId":"` + id + `","data":` + hello + `}`},
+		{"thread.delete", with("c-12", id, `{}`)},
+	} {
+		first := must(t, w.d, c[0], c[1])
+		after := w.lastSeq()
+		between := first.ThreadID
+		if c[0] == "thread.delete" {
+			between = create(t, w.d)
+			after++
+		}
+		must(t, w.d, "thread.update", on(between, `{"title":"between"}`))
+		for name, d := range map[string]*Dispatcher{"same": w.d, "other": other, "new": w.another(Config{})} {
+			if again := must(t, d, c[0], c[1]); !reflect.DeepEqual(again, first) {
+				t.Errorf("%s %s, on the %s dispatcher\nfirst %+v\nthen  %+v", c[0], c[1], name, first, again)
+			}
+		}
+		if last := w.lastSeq(); last != after+1 {
+			t.Errorf("%s %s: repeated it made %d commits", c[0], c[1], last-after-1)
+		}
+	}
+}
+
+// The same id on another thread is another command, and so is one without an id.
+func TestCommandIDsAreOfTheirThread(t *testing.T) {
+	w := newWorld(t, Config{})
+	first, second := create(t, w.d), create(t, w.d)
+	must(t, w.d, "item.create", with("c-1", first, hello))
+	if r := must(t, w.d, "item.create", with("c-1", second, hello)); r.ThreadID != second || r.Version != 3 {
+		t.Errorf("answered %+v", r)
+	}
+	for want := int64(4); want < 6; want++ {
+		if r := must(t, w.d, "item.create", with("", second, hello)); r.Version != want {
+			t.Errorf("without an id: version %d, want %d", r.Version, want)
+		}
+	}
+	if a, b := create(t, w.d), create(t, w.d); a == b {
+		t.Error("two threads have one id")
+	}
+}
+
+// A refused command is decided anew when it comes again.
+func TestRefusalsAreNotRemembered(t *testing.T) {
+	w := newWorld(t, Config{})
+	id := create(t, w.d)
+	body := with("c-1", id, `{"to":"failed"}`)
+	refused(t, w.d, events.IllegalTransition, "thread.status", body)
+	must(t, w.d, "thread.status", on(id, `{"to":"streaming"}`))
+	must(t, w.d, "thread.status", body)
+}
+
+// After 24 hours of its thread the same id is a new command.
+func TestIDsAreForgottenAfterADay(t *testing.T) {
+	w := newWorld(t, Config{})
+	id := create(t, w.d)
+	first := must(t, w.d, "item.create", with("c-1", id, hello))
+	later := w.another(Config{Now: func() time.Time { return time.Now().Add(25 * time.Hour) }})
+	must(t, later, "item.create", on(id, hello))
+	if again := must(t, later, "item.create", with("c-1", id, hello)); again.Seq == first.Seq {
+		t.Errorf("answered as a day before: %+v", again)
+	}
+}
+
+// Many who send the same command at once get one answer, and it is done once.
+func TestRepeatedTogether(t *testing.T) {
+	w := newWorld(t, Config{})
+	ds := []*Dispatcher{w.d, w.another(Config{})}
+	id := create(t, w.d)
+	for round := range 5 {
+		body := with("c-"+strconv.Itoa(round), id, hello)
+		var first *events.Reply
+		for i, a := range together(t, 16, func(i int) (*events.Reply, *events.Error) { return ask(t, ds[i%2], "item.create", body) }) {
+			if a.err != nil {
+				t.Fatalf("%d: %v (%v)", i, a.err, a.err.Cause)
+			}
+			if first == nil {
+				first = a.reply
+			}
+			if !reflect.DeepEqual(a.reply, first) {
+				t.Errorf("answered\n%+v and\n%+v", a.reply, first)
+			}
+		}
+	}
+	for command, n := range w.byCommand(id) {
+		if n != 1 && len(command) < 10 {
+			t.Errorf("%s has %d events", command, n)
+		}
+	}
+	if list := w.commits(id); list[len(list)-1].Version != 7 {
+		t.Errorf("5 items led to version %d", list[len(list)-1].Version)
+	}
+}

@@ -1,0 +1,213 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Handler answers one request: with a document, or an error that becomes an
+// *events.Error on the wire.
+type Handler func(ctx context.Context, tenant, name string, body []byte, meta Meta) (any, error)
+
+// Handle is the dispatcher as a Handler.
+func (d *Dispatcher) Handle(ctx context.Context, tenant, name string, body []byte, meta Meta) (any, error) {
+	return d.Do(ctx, tenant, name, body, meta)
+}
+
+// Endpoint says what a service answers.
+type Endpoint struct {
+	Name        string // of the NATS service: skein-commands
+	Description string
+	Kind        string // the second token of the subjects: cmd or query
+	Version     string
+	Requests    []string // the names that it knows, for the service's information
+	InFlight    int      // requests under way at once; more are refused as unavailable
+}
+
+// Service is a NATS micro service on {prefix}.{kind}.>, in a queue group, so
+// that several processes share the work and `nats micro` lists, describes and
+// counts it.
+type Service struct {
+	nc      *nats.Conn
+	names   events.Names
+	handler Handler
+	logger  zerolog.Logger
+	service micro.Service
+	places  chan struct{}
+	ctx     context.Context
+	cancel  context.CancelFunc
+
+	mu       sync.Mutex // guards what follows
+	running  int
+	stopping bool
+	finished chan struct{} // closed when it is stopping and nothing runs any more
+}
+
+// Serve starts a service. Stop it before its connection is closed.
+func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logger zerolog.Logger) (*Service, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Service{
+		nc: nc, names: names, handler: handler, logger: logger, places: make(chan struct{}, e.InFlight),
+		ctx: ctx, cancel: cancel, finished: make(chan struct{}),
+	}
+	metadata := map[string]string{"subjects": names.Prefix + "." + e.Kind + ".{tenant}.{noun}.{verb}"}
+	for i, name := range e.Requests {
+		metadata["request-"+strconv.Itoa(i+1)] = name
+	}
+	service, err := micro.AddService(nc, micro.Config{
+		Name: e.Name, Version: e.Version, Description: e.Description, Metadata: metadata, QueueGroup: names.Prefix,
+	})
+	if err == nil {
+		err = service.AddEndpoint(e.Kind, micro.HandlerFunc(s.take), micro.WithEndpointSubject(names.Prefix+"."+e.Kind+".>"))
+	}
+	if err == nil {
+		err = nc.Flush() // from here on, no request is lost
+	}
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("the service %s could not be started: %w", e.Name, err)
+	}
+	s.service = service
+	return s, nil
+}
+
+// settle is how long Stop gives the client to hand over the requests that had
+// come; it does not say when it has.
+const settle = 25 * time.Millisecond
+
+// Stop takes no more requests, finishes those under way, and answers them. When
+// ctx ends it gives up what is left. It may be called twice.
+func (s *Service) Stop(ctx context.Context) error {
+	err := s.service.Stop()
+	s.flush(ctx) // what the server sent before it heard of the end has come
+	wait(ctx, settle)
+	s.mu.Lock()
+	if !s.stopping {
+		s.stopping = true
+		if s.running == 0 {
+			close(s.finished)
+		}
+	}
+	s.mu.Unlock()
+	select {
+	case <-s.finished:
+	case <-ctx.Done():
+		err = fmt.Errorf("requests were still under way: %w", ctx.Err())
+	}
+	s.cancel()
+	s.flush(ctx) // the answers have gone out
+	return err
+}
+
+// flush waits for the server's answer to all that was sent. A connection that is
+// lost has nothing to wait for.
+func (s *Service) flush(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	_ = s.nc.FlushWithContext(ctx)
+}
+
+// begin reports whether a request may still begin.
+func (s *Service) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopping {
+		return false
+	}
+	s.running++
+	return true
+}
+
+func (s *Service) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running--
+	if s.stopping && s.running == 0 {
+		close(s.finished)
+	}
+}
+
+// take hands a request to a goroutine of its own. It returns at once: an
+// endpoint's requests come one after another.
+func (s *Service) take(r micro.Request) {
+	select {
+	case s.places <- struct{}{}:
+	default:
+		s.refuse(r, events.Errorf(events.Unavailable, "too many requests are under way; try again"))
+		return
+	}
+	if !s.begin() {
+		<-s.places
+		s.refuse(r, events.Errorf(events.Unavailable, "the service is stopping; try again"))
+		return
+	}
+	go func() {
+		defer func() {
+			<-s.places
+			s.end()
+		}()
+		s.answer(r)
+	}()
+}
+
+func (s *Service) answer(r micro.Request) {
+	start := time.Now()
+	_, tenant, name, ok := s.names.ParseRequest(r.Subject())
+	var out any
+	var err error
+	if !ok {
+		err = events.Errorf(events.InvalidRequest, "the subject is %s.{cmd or query}.{tenant}.{noun}.{verb}", s.names.Prefix)
+	} else {
+		out, err = s.handler(s.ctx, tenant, name, r.Data(), Meta{TraceParent: r.Headers().Get("traceparent")})
+	}
+	if err != nil {
+		e := events.AsError(err)
+		s.refuse(r, e)
+		s.log(e, tenant, name, start)
+		return
+	}
+	body, err := json.Marshal(out, json.Deterministic(true))
+	if err != nil {
+		s.refuse(r, events.AsError(fmt.Errorf("encoding a reply: %w", err)))
+		return
+	}
+	if err := r.Respond(body); err != nil {
+		s.logger.Warn().Err(err).Str("request", name).Msg("a reply could not be sent")
+	}
+	s.logger.Debug().Str("tenant", tenant).Str("request", name).Dur("took", time.Since(start)).Msg("done")
+}
+
+// refuse answers with an error. It does not use the request's own Error, which
+// may only be called before the handler returns.
+func (s *Service) refuse(r micro.Request, e *events.Error) {
+	headers := micro.Headers{events.HeaderErrorCode: {strconv.Itoa(e.Code.Status())}, events.HeaderError: {string(e.Code)}}
+	if err := r.Respond(events.EncodeError(e), micro.WithHeaders(headers)); err != nil {
+		s.logger.Warn().Err(err).Msg("a refusal could not be sent")
+	}
+}
+
+// log writes one line for a request that was refused. What the caller sent is
+// not in it, but for what is a valid name; a cause from inside is a warning.
+func (s *Service) log(e *events.Error, tenant, name string, start time.Time) {
+	if !events.ValidTenant(tenant) {
+		tenant = "?"
+	}
+	if !events.Pattern(events.PatternName).MatchString(name) {
+		name = "?"
+	}
+	line := s.logger.Debug()
+	if e.Code == events.Unavailable && e.Cause != nil {
+		line = s.logger.Warn().AnErr("cause", e.Cause)
+	}
+	line.Str("tenant", tenant).Str("request", name).Str("code", string(e.Code)).Dur("took", time.Since(start)).Msg("refused")
+}

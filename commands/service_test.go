@@ -1,0 +1,264 @@
+package commands
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
+)
+
+// Every command of the contract over NATS, on one thread, with the reply that
+// DESIGN 4 promises: thread, version, sequence, events and what was made.
+func TestCommandsOverNATS(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.serve(w.d, 100)
+	made := overNATS(t, w.nc, "thread.create", `{"commandId":"c-1","actor":"user:ada","data":{"key":"k","title":"Order","context":{"a":1}}}`)
+	id, version, seen := made.ThreadID, made.Version, map[string]bool{"thread.create": true}
+	do := func(name, body string, result *events.Result, types ...events.Type) {
+		t.Helper()
+		seen[name] = true
+		r := overNATS(t, w.nc, name, body)
+		last := w.lastSeq()
+		if slices.Contains(types, events.KeyReleasedType) {
+			last-- // the key's own commit follows
+		}
+		if r.ThreadID != id || r.Version != version+int64(len(types)) || r.Seq != last || len(r.Events) != len(types) {
+			t.Fatalf("%s answered %+v, at version %d", name, r, version)
+		}
+		for i, e := range r.Events {
+			version++
+			if e.Type != types[i] || e.Version != version || e.ID == "" {
+				t.Errorf("%s: event %d is %+v, want %s at %d", name, i, e, types[i], version)
+			}
+		}
+		if result == nil { // one whose ids are derived
+			return
+		}
+		if !reflect.DeepEqual(r.Result, result) {
+			t.Errorf("%s: the result is %+v, want %+v", name, r.Result, result)
+		}
+	}
+	if r := made; !slices.Equal(typesOf(r), []events.Type{events.ThreadCreatedType, events.ContextCreatedType, events.KeyClaimedType}) ||
+		r.Version != 3 || r.Result == nil || r.Result.ContextID == "" || !events.ValidThreadID(r.ThreadID) {
+		t.Fatalf("thread.create answered %+v", r)
+	}
+	ctx := made.Result.ContextID
+	is := func(r events.Result) *events.Result { return &r }
+	do("thread.resolve", `{"data":{"key":"k"}}`, nil, events.ThreadResolvedType)
+	do("thread.update", on("key:k", `{"title":"Orders","archived":true}`), nil, events.ProfileChangedType)
+	do("thread.status", on(id, `{"to":"streaming","reason":"react"}`), nil, events.ThreadStatusChangedType)
+	do("context.create", on(id, `{"id":"ctx_a","key":"a","content":[1]}`), is(events.Result{ContextID: "ctx_a"}), events.ContextCreatedType)
+	do("context.resolve", on(id, `{}`), is(events.Result{ContextID: ctx}), events.ContextResolvedType)
+	do("context.status", on(id, `{"contextId":"ctx_a","to":"closed"}`), nil, events.ContextStatusChangedType)
+	do("context.set", on(id, `{"patch":{"a":null}}`), nil, events.StateChangedType)
+	do("item.create", on(id, `{"item":{"id":"itm_a","type":"message","role":"user","content":[]}}`), is(events.Result{ItemID: "itm_a"}), events.ItemCreatedType)
+	do("item.status", on(id, `{"itemId":"itm_a","to":"pending"}`), nil, events.ItemStatusChangedType)
+	do("message.edit", on(id, `{"itemId":"itm_a","silent":true}`), nil, events.MessageEditedType)
+	do("execution.create", on(id, `{"id":"exe_a","triggerItemId":"itm_a","reactionItemId":"itm_r"}`),
+		is(events.Result{ExecutionID: "exe_a", ReactionItemID: "itm_r"}), events.ExecutionCreatedType)
+	do("step.create", on(id, `{"id":"stp_a","executionId":"exe_a"}`), is(events.Result{StepID: "stp_a"}), events.StepCreatedType)
+	do("part.put", on(id, `{"stepId":"stp_a","idx":0,"part":{"type":"x"}}`), is(events.Result{Key: "stp_a:0"}), events.PartCreatedType)
+	do("part.put", on(id, `{"stepId":"stp_a","idx":0,"part":{"type":"y"}}`), is(events.Result{Key: "stp_a:0"}), events.PartUpdatedType)
+	do("step.status", on(id, `{"stepId":"stp_a","to":"completed","continueLoop":false}`), nil, events.StepStatusChangedType)
+	do("execution.status", on(id, `{"executionId":"exe_a","to":"completed"}`), nil, events.ExecutionStatusChangedType)
+	do("thread.finish", on(id, `{"executionId":"exe_a"}`), nil, events.ThreadFinishedType)
+	do("message.delete", on(id, `{"itemId":"itm_a"}`), nil, events.MessageDeletedType)
+	do("thread.commit", on(id, `{"commands":[{"command":"thread.status","data":{"to":"open"}},{"command":"context.create","data":{"id":"ctx_b"}}]}`),
+		is(events.Result{Results: []events.Result{{}, {ContextID: "ctx_b"}}}), events.ThreadStatusChangedType, events.ContextCreatedType)
+	do("thread.delete", on(id, `{}`), nil, events.KeyReleasedType, events.LifecycleDeletedType)
+	for _, c := range events.Commands() {
+		if !seen[c.Name] {
+			t.Errorf("%s was not tried", c.Name)
+		}
+	}
+	if first := w.commits(id)[0].Events[0]; first.Actor != "user:ada" || first.CommandID != "c-1" || first.ID != made.Events[0].ID {
+		t.Errorf("the first event is %+v", first)
+	}
+}
+
+func typesOf(r *events.Reply) []events.Type {
+	var list []events.Type
+	for _, e := range r.Events {
+		list = append(list, e.Type)
+	}
+	return list
+}
+
+// The trace context of a request stands on its events; what is none is dropped.
+func TestTraceContext(t *testing.T) {
+	const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	w := newWorld(t, Config{})
+	w.serve(w.d, 100)
+	for header, want := range map[string]string{trace: trace, "00-nonsense": ""} {
+		m := nats.NewMsg("skein.cmd.acme.thread.create")
+		m.Header.Set("traceparent", header)
+		m.Data = []byte(`{}`)
+		answer, err := w.nc.RequestMsg(m, 5*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r events.Reply
+		if err := json.Unmarshal(answer.Data, &r); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.commits(r.ThreadID)[0].Events[0].TraceParent; got != want {
+			t.Errorf("%q is on the event as %q", header, got)
+		}
+	}
+}
+
+// The service can be found, described and counted as any NATS service.
+func TestServiceIsDiscovered(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.serve(w.d, 100)
+	overNATS(t, w.nc, "thread.create", `{}`)
+	request(t, w.nc, "skein.cmd.acme.thread.fly", []byte(`{}`))
+	var ping micro.Ping
+	var info micro.Info
+	for verb, into := range map[string]any{"PING": &ping, "INFO": &info} {
+		if err := json.Unmarshal(request(t, w.nc, "$SRV."+verb+".skein-commands", nil).Data, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ping.Name != "skein-commands" || ping.Version != "1.0.0" || ping.Metadata["request-1"] != "thread.create" {
+		t.Errorf("PING says %+v", ping)
+	}
+	if len(info.Endpoints) != 1 || info.Endpoints[0].Subject != "skein.cmd.>" || info.Endpoints[0].QueueGroup != "skein" || info.Description != "Commands." {
+		t.Errorf("INFO says %+v", info)
+	}
+	var stats struct {
+		Endpoints []struct {
+			Requests int `json:"num_requests"`
+		} `json:"endpoints"`
+	}
+	if err := json.Unmarshal(request(t, w.nc, "$SRV.STATS.skein-commands", nil).Data, &stats); err != nil {
+		t.Fatal(err)
+	}
+	if len(stats.Endpoints) != 1 || stats.Endpoints[0].Requests != 2 {
+		t.Errorf("STATS says %+v", stats)
+	}
+}
+
+// Two processes share the requests: each is answered once.
+func TestServicesShareTheWork(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.serve(w.d, 100)
+	other := *w
+	other.nc = natstest.Connect(t, w.server)
+	other.serve(w.another(Config{}), 100)
+	id := overNATS(t, w.nc, "thread.create", `{}`).ThreadID
+	inbox := w.nc.NewInbox()
+	answers, err := w.nc.SubscribeSync(inbox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		if err := w.nc.PublishRequest("skein.cmd.acme.item.create", inbox, []byte(on(id, hello))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 50 {
+		m, err := answers.NextMsg(10 * time.Second)
+		if err != nil || m.Header.Get("Nats-Service-Error-Code") != "" {
+			t.Fatalf("%v %v", err, m)
+		}
+	}
+	if version := must(t, w.d, "item.create", on(id, hello)).Version; version != 53 {
+		t.Errorf("50 requests of one item each and one more led to version %d", version)
+	}
+}
+
+// What is under way when the service stops is done and answered; what comes
+// later is not taken.
+func TestStop(t *testing.T) {
+	w := newWorld(t, Config{})
+	s := w.serve(w.d, 1000)
+	id := overNATS(t, w.nc, "thread.create", `{}`).ThreadID
+	client := natstest.Connect(t, w.server)
+	inbox := client.NewInbox()
+	answers, err := client.SubscribeSync(inbox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 300 {
+		if err := client.PublishRequest("skein.cmd.acme.item.create", inbox, []byte(with("c-"+strconv.Itoa(i), id, hello))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := client.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := answers.NextMsg(10 * time.Second); err != nil { // some are done, others wait
+		t.Fatal(err)
+	}
+	var stopped sync.WaitGroup
+	for range 2 { // twice does no harm
+		stopped.Go(func() {
+			if err := s.Stop(t.Context()); err != nil {
+				t.Errorf("stopping: %v", err)
+			}
+		})
+	}
+	stopped.Wait()
+	for i := range 299 {
+		m, err := answers.NextMsg(10 * time.Second)
+		if err != nil {
+			t.Fatalf("after %d answers: %v", i+1, err)
+		}
+		if code := m.Header.Get("Nats-Service-Error-Code"); code != "" {
+			t.Fatalf("a request that had come was refused: %s %s", code, m.Data)
+		}
+	}
+	if n := len(w.byCommand(id)); n != 301 {
+		t.Errorf("the log shows %d commands", n)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if m, err := client.RequestWithContext(ctx, "skein.cmd.acme.thread.create", []byte(`{}`)); err == nil {
+		t.Errorf("answered after the end: %s", m.Data)
+	}
+}
+
+// Requests over the bound are refused at once, and the others are done.
+func TestTooManyRequests(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.serve(w.d, 2)
+	id := overNATS(t, w.nc, "thread.create", `{}`).ThreadID
+	inbox := w.nc.NewInbox()
+	answers, err := w.nc.SubscribeSync(inbox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 200 {
+		if err := w.nc.PublishRequest("skein.cmd.acme.item.create", inbox, []byte(on(id, hello))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done := int64(0)
+	for range 200 {
+		m, err := answers.NextMsg(10 * time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch m.Header.Get("Nats-Service-Error-Code") {
+		case "":
+			done++
+		case "503":
+		default:
+			t.Fatalf("%v %s", m.Header, m.Data)
+		}
+	}
+	if list := w.commits(id); list[len(list)-1].Version != 2+done || done == 0 || done == 200 {
+		t.Errorf("%d of 200 were done, and the log is at version %d", done, list[len(list)-1].Version)
+	}
+}

@@ -1,0 +1,49 @@
+package thread
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// BenchmarkDecide decides one item on a thread of a thousand.
+func BenchmarkDecide(b *testing.B) {
+	k := begun(b)
+	for i := range 1000 {
+		k.state.setItem("itm_"+strconv.Itoa(i), itemState{Context: k.state.ContextID(), Type: events.Message, Status: events.ItemStored})
+	}
+	c := k.command(message("itm_new", "Where is my order?"))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Decide(k.state, c); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkEvolve takes the twelve events of a turn into a state.
+func BenchmarkEvolve(b *testing.B) {
+	k := begun(b)
+	made := k.do(turn()...)
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range made {
+			Evolve(k.state, &made[i])
+		}
+	}
+}
+
+// BenchmarkCommitTwelve drafts a thread.commit of twelve parts, as the
+// dispatcher does, without encoding it.
+func BenchmarkCommitTwelve(b *testing.B) {
+	k := begun(b)
+	c := k.command(turn()...)
+	b.ReportAllocs()
+	for b.Loop() {
+		made, err := NewDraft(k.state).Do(c)
+		if err != nil || len(made) != 12 {
+			b.Fatal(len(made), err)
+		}
+	}
+}

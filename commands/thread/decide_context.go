@@ -1,0 +1,95 @@
+package thread
+
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+func (m *maker) createContext(d events.CreateContext) error {
+	if d.Key != "" {
+		if _, taken := m.state.contextByKey(d.Key); taken {
+			return events.Taken("context key", d.Key)
+		}
+	}
+	id := m.id(d.ID, events.ContextPrefix)
+	if _, taken := m.state.context(id); taken {
+		return events.Taken("context", id)
+	}
+	m.emitContext(id, d.Key, d.Content)
+	return nil
+}
+
+func (m *maker) emitContext(id, key string, content jsontext.Value) {
+	created := events.ContextCreated{ID: id, Status: events.ContextMachine().Initial(), Content: orNull(content)}
+	if key != "" {
+		created.Key = &key
+	}
+	m.emit(events.ContextCreatedType, id, "", created)
+}
+
+func (m *maker) resolveContext(d events.ResolveContext) error {
+	id, created := m.state.Default, false
+	resolved := events.ContextResolved{}
+	if d.Key != "" {
+		resolved.Key = &d.Key
+		var found bool
+		if id, found = m.state.contextByKey(d.Key); !found {
+			id, created = m.id("", events.ContextPrefix), true
+			m.emitContext(id, d.Key, nil)
+		}
+	}
+	resolved.Created = created
+	m.emit(events.ContextResolvedType, id, "", resolved)
+	return nil
+}
+
+// contextOf gives the context that was named, or the default one (EK-160: only
+// this thread's own are found).
+func (m *maker) contextOf(id string) (string, contextState, error) {
+	if id == "" {
+		id = m.state.Default
+	}
+	c, ok := m.state.context(id)
+	if !ok {
+		return "", c, events.Missing("context", id)
+	}
+	return id, c, nil
+}
+
+func (m *maker) setContextStatus(d events.SetContextStatus) error {
+	id, c, err := m.contextOf(d.ContextID)
+	if err != nil {
+		return err
+	}
+	if err := events.ContextMachine().Check(id, c.Status, d.To); err != nil {
+		return err
+	}
+	m.emit(events.ContextStatusChangedType, id, "", events.ContextStatusChanged{From: c.Status, To: d.To})
+	return nil
+}
+
+func (m *maker) setContext(d events.SetContext) error {
+	id, c, err := m.contextOf(d.ContextID)
+	if err != nil {
+		return err
+	}
+	after := []byte(d.Content)
+	if d.Patch != nil {
+		if after, err = events.MergePatch(c.Content, d.Patch); err != nil {
+			return events.Invalid("/patch", "the patch cannot be applied: %w", err)
+		}
+	}
+	if len(after) > events.MaxStateBytes {
+		return events.TooLarge("the context's content", int64(len(after)), events.MaxStateBytes)
+	}
+	m.emit(events.StateChangedType, id, "", events.StateChanged{Content: d.Content, Patch: d.Patch})
+	return nil
+}
+
+func orNull(v jsontext.Value) jsontext.Value {
+	if v == nil {
+		return jsontext.Value("null")
+	}
+	return v
+}

@@ -1,0 +1,87 @@
+package thread
+
+import (
+	"github.com/skein-threads/skein/events"
+)
+
+func (m *maker) createItem(d events.CreateItem) error {
+	ctx, _, err := m.contextOf(d.ContextID)
+	if err != nil {
+		return err
+	}
+	in := d.Item
+	id := m.id(in.ID, events.ItemPrefix)
+	if _, taken := m.state.item(id); taken {
+		return events.Taken("item", id)
+	}
+	if in.ParentItemID != "" {
+		if _, err := m.itemOf(in.ParentItemID); err != nil {
+			return err
+		}
+	}
+	if in.CreatedAt != "" {
+		if _, err := events.ParseTime(in.CreatedAt); err != nil {
+			return events.Invalid("/item/createdAt", "%w", err)
+		}
+	}
+	created := events.ItemCreated{
+		ID: id, ContextID: ctx, Index: m.state.NextItem, Type: in.Type, Role: in.Role, Status: in.Status,
+		Channel: in.Channel, Content: in.Content, CreatedAt: in.CreatedAt, ParentItemID: in.ParentItemID,
+		Silent: in.Silent, Metadata: in.Metadata,
+	}
+	if in.Status == "" {
+		created.Status = events.ItemMachine().Initial()
+	}
+	if in.Depth != nil {
+		created.Depth = int64(*in.Depth)
+	}
+	m.emit(events.ItemCreatedType, id, "", created)
+	return nil
+}
+
+// itemOf finds an item that is there and was not deleted (EK-161).
+func (m *maker) itemOf(id string) (itemState, error) {
+	i, ok := m.state.item(id)
+	if !ok || i.Deleted {
+		return i, events.Missing("item", id)
+	}
+	return i, nil
+}
+
+func (m *maker) setItemStatus(d events.SetItemStatus) error {
+	i, err := m.itemOf(d.ItemID)
+	if err != nil {
+		return err
+	}
+	if err := events.ItemMachine().Check(d.ItemID, i.Status, d.To); err != nil {
+		return err
+	}
+	m.emit(events.ItemStatusChangedType, d.ItemID, "", events.ItemStatusChanged{From: i.Status, To: d.To})
+	return nil
+}
+
+func (m *maker) editMessage(d events.EditMessage) error {
+	i, err := m.itemOf(d.ItemID)
+	if err != nil {
+		return err
+	}
+	if d.Content == nil && d.Metadata == nil && d.Silent == nil {
+		return events.Invalid("", "message.edit needs at least one field to change")
+	}
+	if d.Content != nil {
+		if err := events.CheckContent(i.Type, d.Content); err != nil {
+			return err
+		}
+	}
+	m.emit(events.MessageEditedType, d.ItemID, "", events.MessageEdited{Content: d.Content, Metadata: d.Metadata, Silent: d.Silent})
+	return nil
+}
+
+func (m *maker) deleteMessage(d events.DeleteMessage) error {
+	i, err := m.itemOf(d.ItemID)
+	if err != nil {
+		return err
+	}
+	m.emit(events.MessageDeletedType, d.ItemID, "", events.MessageDeleted{ContextID: i.Context, Type: i.Type, Index: i.Index})
+	return nil
+}

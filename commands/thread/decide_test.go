@@ -1,0 +1,192 @@
+package thread
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// minimal gives the least that each command takes on the thread of begun.
+func minimal() map[string]any {
+	idx := to(events.Int(1))
+	return map[string]any{
+		"thread.create":    events.CreateThread{},
+		"thread.resolve":   events.ResolveThread{Key: "k"},
+		"thread.status":    events.SetThreadStatus{To: events.ThreadStreaming},
+		"thread.update":    events.UpdateThread{Title: to("")},
+		"thread.finish":    events.FinishThread{ExecutionID: "exe_1"},
+		"thread.delete":    events.DeleteThread{},
+		"thread.commit":    events.CommitThread{Commands: []events.SubCommand{{Command: "thread.status"}}},
+		"context.create":   events.CreateContext{},
+		"context.resolve":  events.ResolveContext{},
+		"context.status":   events.SetContextStatus{To: events.ContextStreaming},
+		"context.set":      events.SetContext{Content: raw(`1`)},
+		"item.create":      message("", "x"),
+		"item.status":      events.SetItemStatus{ItemID: "itm_user", To: events.ItemPending},
+		"message.edit":     events.EditMessage{ItemID: "itm_user", Silent: to(true)},
+		"message.delete":   events.DeleteMessage{ItemID: "itm_user"},
+		"execution.create": events.CreateExecution{TriggerItemID: "itm_user"},
+		"execution.status": events.SetExecutionStatus{ExecutionID: "exe_1", To: events.ExecutionCompleted},
+		"step.create":      events.CreateStep{ExecutionID: "exe_1"},
+		"step.status":      events.SetStepStatus{StepID: "stp_1", To: events.StepCompleted},
+		"part.put":         events.PutPart{StepID: "stp_1", Idx: idx},
+	}
+}
+
+// Every command of the catalog has its case, and makes no event but those that
+// its row lists. thread.commit is taken apart before it comes here.
+func TestEveryCommandIsDecided(t *testing.T) {
+	payloads := minimal()
+	for _, row := range events.Commands() {
+		t.Run(row.Name, func(t *testing.T) {
+			data, ok := payloads[row.Name]
+			if !ok || reflect.TypeOf(data) != reflect.TypeOf(row.New()) {
+				t.Fatalf("no payload of type %T here", row.New())
+			}
+			if row.Name == "thread.commit" {
+				return
+			}
+			k := begun(t)
+			if row.Creates {
+				k = newStory(t)
+			}
+			if row.Name == "thread.finish" {
+				k.do(events.SetExecutionStatus{ExecutionID: "exe_1", To: events.ExecutionFailed})
+			}
+			made := k.do(data)
+			if len(made) == 0 {
+				t.Error("it made no event")
+			}
+			for _, e := range made {
+				if !slices.Contains(row.Events, e.Type) {
+					t.Errorf("it made %s, and its row lists %v", e.Type, row.Events)
+				}
+			}
+		})
+	}
+	if len(payloads) != len(events.Commands()) {
+		t.Errorf("%d payloads for %d commands", len(payloads), len(events.Commands()))
+	}
+}
+
+// A command that only works on a thread that is there is refused on one that
+// was never made, and on one that was deleted, whatever version it expects.
+func TestNoThread(t *testing.T) {
+	gone := begun(t)
+	gone.do(events.DeleteThread{})
+	for name, data := range minimal() {
+		row, _ := events.LookupCommand(name)
+		if row.Creates {
+			continue
+		}
+		for _, k := range []*story{newStory(t), gone} {
+			for _, expected := range []*int64{nil, to(int64(3))} {
+				c := k.command(data)
+				c.Expected = expected
+				_, err := k.try(c)
+				if err == nil {
+					t.Fatalf("%s was done on a thread that is not there", name)
+				}
+				wantRefusal(t, events.AsError(err), events.NotFound, events.ErrorDetails{Entity: "thread", ID: threadID})
+			}
+		}
+	}
+	for _, data := range []any{events.CreateThread{}, events.ResolveThread{Key: "k"}} {
+		wantRefusal(t, gone.refuse(data), events.AlreadyExists, events.ErrorDetails{Entity: "thread", ID: threadID})
+	}
+}
+
+func TestWhatIsNoCommandIsRefused(t *testing.T) {
+	k := begun(t)
+	_, err := k.try(&Command{ID: "c", Tenant: tenant, ThreadID: threadID, Parts: []Part{{Name: "thread.fly", Data: 7}}})
+	wantRefusal(t, events.AsError(err), events.InvalidRequest, events.ErrorDetails{Path: "/data"})
+}
+
+// What comes with a command stands on each of its events; ids and times are
+// derived from it and from nothing else (EK-124).
+func TestEnvelope(t *testing.T) {
+	k := begun(t)
+	version := k.state.Version
+	c := k.command(events.CreateItem{Item: events.NewItem{Type: events.ItemReference}}, events.CreateStep{ExecutionID: "exe_1"})
+	c.Actor, c.Trace, c.Cause = "user:zoë", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "cause-1"
+	again, err := Decide(k.state, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := k.try(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(made, again) {
+		t.Errorf("the same command on the same state made\n%+v, and then\n%+v", again, made)
+	}
+	for i, e := range made {
+		if e.ID != events.EventID(tenant, threadID, c.ID, i) || e.Version != version+int64(i)+1 || e.Time != c.Time ||
+			e.Tenant != tenant || e.ThreadID != threadID || e.CommandID != c.ID || e.CommandIndex != i ||
+			e.Actor != c.Actor || e.TraceParent != c.Trace || e.Causation != c.Cause {
+			t.Errorf("event %d of the command: %+v", i, e)
+		}
+	}
+	item := events.DeriveID(events.ItemPrefix, c.Time, tenant, threadID, c.ID, 1)
+	step := events.DeriveID(events.StepPrefix, c.Time, tenant, threadID, c.ID, 2)
+	if made[0].Subject != item || made[1].Subject != step || made[1].Correlation != "exe_1" {
+		t.Errorf("subjects are %s and %s (of %q), want %s and %s", made[0].Subject, made[1].Subject, made[1].Correlation, item, step)
+	}
+}
+
+// A clock that stands or goes back does not take the thread's time with it.
+func TestTimeNeverGoesBack(t *testing.T) {
+	k := newStory(t)
+	last := events.Time(0)
+	for i, now := range []events.Time{dawn, dawn, dawn - 5_000_000, dawn + 1, dawn + 10} {
+		var data any = events.UpdateThread{Title: to("x")}
+		if i == 0 {
+			data = events.CreateThread{}
+		}
+		c := k.command(data)
+		c.Time = now
+		made, err := k.try(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range made {
+			if e.Time != max(now, last+1) {
+				t.Errorf("at %d, with the last event at %d, the time is %d", now, last, e.Time)
+			}
+		}
+		last = made[0].Time
+	}
+}
+
+func TestExpectedVersion(t *testing.T) {
+	k := begun(t)
+	for _, expected := range []int64{0, k.state.Version - 1, k.state.Version + 1} {
+		c := k.command(events.UpdateThread{Title: to("x")})
+		c.Expected = &expected
+		_, err := k.try(c)
+		if err == nil {
+			t.Fatalf("done with version %d expected, at %d", expected, k.state.Version)
+		}
+		wantRefusal(t, events.AsError(err), events.VersionConflict, events.ErrorDetails{CurrentVersion: to(k.state.Version)})
+	}
+	c := k.command(events.UpdateThread{Title: to("x")})
+	c.Expected = to(k.state.Version)
+	if _, err := k.try(c); err != nil {
+		t.Error(err)
+	}
+	fresh := newStory(t)
+	for expected, code := range map[int64]events.Code{0: "", 1: events.VersionConflict} {
+		c := fresh.command(events.CreateThread{})
+		c.Expected = &expected
+		_, err := Decide(fresh.state, c)
+		if err != nil {
+			if got := events.AsError(err).Code; got != code {
+				t.Errorf("a new thread with version %d expected: %v", expected, err)
+			}
+		} else if code != "" {
+			t.Errorf("a new thread was made with version %d expected", expected)
+		}
+	}
+}

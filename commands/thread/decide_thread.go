@@ -1,0 +1,92 @@
+package thread
+
+import (
+	"github.com/skein-threads/skein/events"
+)
+
+func (m *maker) createThread(d events.CreateThread) error {
+	s, id := m.state, m.command.ThreadID
+	if s.Created {
+		return events.Taken("thread", id)
+	}
+	created := events.ThreadCreated{
+		ID: id, Status: events.ThreadMachine().Initial(), AgentID: d.AgentID, UserID: d.UserID, Title: d.Title,
+		Metadata: d.Metadata, Env: d.Env, MainThreadID: d.MainThreadID,
+	}
+	if d.Key != "" {
+		created.Key = &d.Key
+	}
+	m.emit(events.ThreadCreatedType, id, "", created)
+	ctx := m.id("", events.ContextPrefix)
+	m.emit(events.ContextCreatedType, ctx, "", events.ContextCreated{
+		ID: ctx, Status: events.ContextMachine().Initial(), Default: true, Content: orNull(d.Context),
+	})
+	if d.Key != "" {
+		m.emit(events.KeyClaimedType, id, "", events.KeyClaimed{Key: d.Key, ThreadID: id})
+	}
+	return nil
+}
+
+func (m *maker) resolveThread(d events.ResolveThread) error {
+	created := !m.state.Exists()
+	if created {
+		if err := m.createThread(events.CreateThread(d)); err != nil {
+			return err
+		}
+	}
+	m.emit(events.ThreadResolvedType, m.command.ThreadID, "", events.ThreadResolved{Key: d.Key, Created: created})
+	return nil
+}
+
+func (m *maker) setThreadStatus(d events.SetThreadStatus) error {
+	id := m.command.ThreadID
+	if err := events.ThreadMachine().Check(id, m.state.Status, d.To); err != nil {
+		return err
+	}
+	m.emit(events.ThreadStatusChangedType, id, "", events.ThreadStatusChanged{From: m.state.Status, To: d.To, Reason: d.Reason})
+	return nil
+}
+
+func (m *maker) updateThread(d events.UpdateThread) error {
+	if d.Title == nil && d.Archived == nil && d.Draft == nil && d.AutoSubmitDraft == nil && d.AgentMode == nil &&
+		d.MaxTokens == nil && d.UserID == nil && d.Metadata == nil && d.Env == nil {
+		return events.Invalid("", "thread.update needs at least one field to change")
+	}
+	m.emit(events.ProfileChangedType, m.command.ThreadID, "", events.ProfileChanged(d))
+	return nil
+}
+
+func (m *maker) finishThread(d events.FinishThread) error {
+	x, ok := m.state.execution(d.ExecutionID)
+	switch {
+	case !ok:
+		return events.Missing("execution", d.ExecutionID)
+	case x.Finished:
+		return events.Taken("thread.finished of execution", d.ExecutionID)
+	case x.Status == events.Executing:
+		return events.Invalid("/executionId", "execution %s is still executing; end it first", d.ExecutionID)
+	}
+	m.emit(events.ThreadFinishedType, m.command.ThreadID, d.ExecutionID,
+		events.ThreadFinished{ExecutionID: d.ExecutionID, Status: x.Status, Reason: d.Reason})
+	return nil
+}
+
+func (m *maker) deleteThread(d events.DeleteThread) error {
+	id, key := m.command.ThreadID, m.state.Key
+	if key != "" {
+		m.emit(events.KeyReleasedType, id, "", events.KeyReleased{Key: key, ThreadID: id})
+	}
+	m.emit(events.LifecycleDeletedType, id, "", events.LifecycleDeleted{Purge: d.Purge})
+	return nil
+}
+
+// rejectCommand records that a submitted command was refused: on the thread
+// that it named, or else on the tenant.
+func (m *maker) rejectCommand(d events.CommandRejected) error {
+	id := m.command.ThreadID
+	if events.IsThread(id) && !m.state.Exists() {
+		return events.Missing("thread", id)
+	}
+	m.emit(events.CommandRejectedType, id, "", d)
+	return nil
+}

@@ -1,0 +1,162 @@
+package thread
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/schema"
+)
+
+// Command is a command as decisions see it: decoded, validated by its schema,
+// stamped with a time and an id.
+type Command struct {
+	ID       string // makes the events' ids, and a repeat safe
+	Tenant   string
+	ThreadID string
+	Expected *int64      // the version that the thread must have
+	Time     events.Time // now; moved on if the thread's last event is not before it
+	Actor    string
+	Trace    string // W3C trace context
+	Cause    string // the id of the event that caused it
+	Batch    bool   // it is a thread.commit, so that an error names its part at fault
+	Parts    []Part // what is to be done: one, or those of a thread.commit
+}
+
+// Part is one thing to be done: a command's name and its data, of the type
+// that the catalog of commands gives it.
+type Part struct {
+	Name string
+	Data any
+}
+
+// Creates reports whether the command may make its thread.
+func (c *Command) Creates() bool {
+	if len(c.Parts) == 0 {
+		return false
+	}
+	switch c.Parts[0].Data.(type) {
+	case events.CreateThread, events.ResolveThread:
+		return true
+	}
+	return false
+}
+
+// Draft is a layer over a state that takes commands without changing the state.
+type Draft struct {
+	base   *State
+	layer  *State
+	events []events.Event
+}
+
+// NewDraft begins a draft over s. While it is used, s must not change.
+func NewDraft(s *State) *Draft { return &Draft{base: s, layer: s.layer()} }
+
+// State gives the state as the draft sees it. Do not change it.
+func (d *Draft) State() *State { return d.layer }
+
+// Events gives what the draft would add, in order.
+func (d *Draft) Events() []events.Event { return d.events }
+
+// Do takes a command. The events are those of this command alone. A refusal
+// leaves the draft as it was.
+func (d *Draft) Do(c *Command) ([]events.Event, error) {
+	if len(d.events) == 0 { // nothing to keep if it is refused
+		made, err := decideOn(d.layer, c)
+		if err != nil {
+			d.layer = d.base.layer()
+			return nil, err
+		}
+		d.events = made[:len(made):len(made)]
+		return made, nil
+	}
+	layer := d.layer.layer()
+	made, err := decideOn(layer, c)
+	if err != nil {
+		return nil, err
+	}
+	d.layer.merge(layer)
+	d.events = append(d.events, made...)
+	return made, nil
+}
+
+// Apply takes the draft over into its state, once the log has stored it as c.
+func (d *Draft) Apply(c *events.Commit) {
+	d.base.merge(d.layer)
+	if d.base.Deleted {
+		d.base.clear()
+	}
+	d.base.stored(c)
+}
+
+// Decide gives the events of a command on a state, or the refusal: an
+// *events.Error or an *events.TransitionError. The state is not changed.
+func Decide(s *State, c *Command) ([]events.Event, error) {
+	return decideOn(s.layer(), c)
+}
+
+// decideOn decides the command's parts one after another on a layer, which it
+// changes.
+func decideOn(s *State, c *Command) ([]events.Event, error) {
+	if c.Expected != nil && *c.Expected != s.Version && (s.Exists() || c.Creates()) {
+		return nil, events.Conflict(*c.Expected, s.Version) // of a thread that is gone no version is told
+	}
+	m := maker{state: s, command: c, at: max(c.Time, s.Time+1), made: make([]events.Event, 0, len(c.Parts)+2)}
+	for i, part := range c.Parts {
+		m.index = i
+		if err := m.decide(part); err != nil {
+			return nil, blame(err, c, i)
+		}
+	}
+	return m.made, nil
+}
+
+// blame says what in the request was refused, and which part of a thread.commit.
+func blame(err error, c *Command, part int) error {
+	if !c.Batch {
+		return schema.Under("/data", err)
+	}
+	e := *events.AsError(schema.Under("/data/commands/"+strconv.Itoa(part)+"/data", err))
+	details := events.ErrorDetails{}
+	if e.Details != nil {
+		details = *e.Details
+	}
+	details.Command = &part
+	e.Details = &details
+	if e.Cause == nil {
+		e.Cause = errors.Unwrap(err)
+	}
+	return &e
+}
+
+// maker collects the events of one command and lets each be seen by what
+// follows it.
+type maker struct {
+	state   *State
+	command *Command
+	at      events.Time
+	index   int // of the part
+	ids     int // how many ids were derived
+	made    []events.Event
+}
+
+// emit adds an event about an entity, and lets the state see it.
+func (m *maker) emit(t events.Type, subject, correlation string, data any) {
+	c := m.command
+	m.made = append(m.made, events.Event{
+		ID:   events.EventID(c.Tenant, c.ThreadID, c.ID, len(m.made)),
+		Type: t, Time: m.at, Subject: subject, Tenant: c.Tenant, ThreadID: c.ThreadID,
+		Version: m.state.Version + 1, CommandID: c.ID, CommandIndex: m.index,
+		Correlation: correlation, Causation: c.Cause, Actor: c.Actor, TraceParent: c.Trace, Data: data,
+	})
+	Evolve(m.state, &m.made[len(m.made)-1])
+}
+
+// id gives the one that the caller brought, or derives one.
+func (m *maker) id(given, prefix string) string {
+	if given != "" {
+		return given
+	}
+	m.ids++
+	return events.DeriveID(prefix, m.at, m.command.Tenant, m.command.ThreadID, m.command.ID, m.ids)
+}

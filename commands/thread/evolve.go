@@ -1,0 +1,136 @@
+package thread
+
+import (
+	"bytes"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Evolve gives the state after an event: s itself, changed. It never
+// validates, and takes no notice of what decisions do not need.
+func Evolve(s *State, e *events.Event) *State {
+	s.Version, s.Time = e.Version, e.Time
+	switch d := e.Data.(type) {
+	case events.ThreadCreated:
+		s.Created, s.Status = true, d.Status
+		if d.Key != nil {
+			s.Key = *d.Key
+		}
+	case events.ThreadStatusChanged:
+		s.Status = d.To
+	case events.ThreadFinished:
+		if x, ok := s.execution(d.ExecutionID); ok {
+			x.Finished = true
+			s.setExecution(d.ExecutionID, x)
+		}
+	case events.LifecycleDeleted:
+		s.clear()
+	case events.KeyReleased:
+		s.Key = ""
+	case events.ContextCreated:
+		c := contextState{Status: d.Status, Content: content(d.Content)}
+		if d.Key != nil {
+			c.Key = *d.Key
+		}
+		if d.Default {
+			s.Default = d.ID
+		}
+		s.setContext(d.ID, c)
+	case events.ContextStatusChanged:
+		c, _ := s.context(e.Subject)
+		c.Status = d.To
+		s.setContext(e.Subject, c)
+	case events.StateChanged:
+		c, _ := s.context(e.Subject)
+		if d.Patch == nil {
+			c.Content = content(d.Content)
+		} else if merged, err := events.MergePatch(c.Content, d.Patch); err == nil {
+			c.Content = content(merged)
+		}
+		s.setContext(e.Subject, c)
+	case events.ItemCreated:
+		s.setItem(d.ID, itemState{Context: d.ContextID, Type: d.Type, Status: d.Status, Index: d.Index})
+		s.NextItem = max(s.NextItem, d.Index+1)
+	case events.ItemStatusChanged:
+		i, _ := s.item(e.Subject)
+		i.Status = d.To
+		s.setItem(e.Subject, i)
+	case events.MessageDeleted:
+		i, _ := s.item(e.Subject)
+		i.Deleted = true
+		s.setItem(e.Subject, i)
+	case events.HistoryTruncated:
+		s.truncate(d.FromIndex)
+	case events.ExecutionCreated:
+		s.setExecution(d.ID, executionState{Context: d.ContextID, Reaction: d.ReactionItemID, Status: d.Status})
+	case events.ExecutionStatusChanged:
+		x, _ := s.execution(e.Subject)
+		x.Status = d.To
+		s.setExecution(e.Subject, x)
+	case events.StepCreated:
+		s.setStep(d.ID, stepState{Execution: d.ExecutionID, Status: d.Status})
+		x, _ := s.execution(d.ExecutionID)
+		x.Steps = max(x.Steps, d.Iteration+1)
+		s.setExecution(d.ExecutionID, x)
+	case events.StepStatusChanged:
+		t, _ := s.step(e.Subject)
+		t.Status = d.To
+		s.setStep(e.Subject, t)
+	case events.PartCreated:
+		t, _ := s.step(d.StepID)
+		t.Parts = t.Parts.with(d.Idx)
+		s.setStep(d.StepID, t)
+	}
+	return s
+}
+
+// Apply gives the state after a stored commit: s itself, changed. Commits must
+// be applied in the log's order.
+func Apply(s *State, c *events.Commit) *State {
+	for i := range c.Events {
+		Evolve(s, &c.Events[i])
+	}
+	s.stored(c)
+	return s
+}
+
+// stored notes where the commit stands in the log.
+func (s *State) stored(c *events.Commit) {
+	s.Version, s.Seq, s.Chain = c.Version, c.Seq, c.Chain
+	last := ""
+	for i := range c.Events {
+		if e := &c.Events[i]; e.CommandID != last && e.CommandID != "" {
+			last = e.CommandID
+			s.receipts.add(last, c.Seq, e.Time)
+		}
+	}
+}
+
+// clear forgets what a deleted thread held. Its version, place and receipts stay.
+func (s *State) clear() {
+	s.Deleted = true
+	if s.parent != nil { // the layer's merge cannot remove; a delete stands alone in its commit
+		return
+	}
+	s.contexts, s.items, s.executions, s.steps, s.bytes = nil, nil, nil, nil, 0
+}
+
+func (s *State) truncate(from int64) {
+	for l := s; l != nil; l = l.parent {
+		for id, i := range l.items {
+			if cur, _ := s.item(id); i.Index >= from && !cur.Deleted {
+				cur.Deleted = true
+				s.setItem(id, cur)
+			}
+		}
+	}
+}
+
+// content keeps a JSON value for the state, with null as nothing. It copies:
+// the value may be a small piece of a large commit.
+func content(raw []byte) []byte {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	return bytes.Clone(raw)
+}

@@ -1,0 +1,51 @@
+package thread
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// A state that was encoded and read decides as the first one does, and is
+// encoded to the same bytes.
+func TestSnapshot(t *testing.T) {
+	k := begun(t)
+	k.do(events.CreateContext{ID: "ctx_a", Key: "a", Content: raw(`{"ü":[1.50,"\u0000"]}`)})
+	k.do(events.PutPart{StepID: "stp_1", Idx: to(events.Int(7))})
+	k.do(message("itm_gone", "x"))
+	k.do(events.DeleteMessage{ItemID: "itm_gone"})
+	bytesOf := encoded(t, k.state)
+	read, err := DecodeState(bytesOf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(bytesOf, encoded(t, read)) {
+		t.Errorf("it was read as\n%s, and written as\n%s", encoded(t, read), bytesOf)
+	}
+	if read.Bytes() != k.state.Bytes() {
+		t.Errorf("it takes %d bytes, and took %d", read.Bytes(), k.state.Bytes())
+	}
+	k.state = read
+	k.do(turn()...)
+	wantRefusal(t, k.refuse(events.CreateContext{Key: "a"}), events.AlreadyExists, events.ErrorDetails{Entity: "context key", ID: "a"})
+	wantRefusal(t, k.refuse(events.DeleteMessage{ItemID: "itm_gone"}), events.NotFound, events.ErrorDetails{Entity: "item", ID: "itm_gone"})
+	made := k.do(events.PutPart{StepID: "stp_1", Idx: to(events.Int(7))})
+	if made[0].Type != events.PartUpdatedType {
+		t.Errorf("a part that was there is made again: %s", made[0].Type)
+	}
+}
+
+func TestBrokenSnapshots(t *testing.T) {
+	k := begun(t)
+	good := string(encoded(t, k.state))
+	for name, text := range map[string]string{
+		"nothing": "", "half": good[:len(good)/2], "other form": strings.Replace(good, `"form":1`, `"form":2`, 1),
+		"no form": `{}`, "a list": `[]`, "null": `null`, "wrong type": strings.Replace(good, `"version":`, `"version":"x","v":`, 1),
+	} {
+		if s, err := DecodeState([]byte(text)); err == nil {
+			t.Errorf("%s: read as %+v", name, s.head)
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package thread
+
+import (
+	"sort"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// State is what decisions on one thread need to know. The zero value is the
+// state of a thread that was never made.
+type State struct {
+	head
+	parent *State // of a draft's layer; nil otherwise
+
+	contexts   map[string]contextState
+	items      map[string]itemState
+	executions map[string]executionState
+	steps      map[string]stepState
+	receipts   receipts
+	bytes      int64 // a rough size, see Bytes
+}
+
+// head is the part of the state that is small and copied whole.
+type head struct {
+	Version  int64               `json:"version"`          // how many events
+	Seq      uint64              `json:"seq"`              // of the last commit in the log
+	Chain    string              `json:"chain"`            // of the last commit
+	Time     events.Time         `json:"time"`             // of the last event
+	Created  bool                `json:"created"`          // thread.created was seen
+	Deleted  bool                `json:"deleted,omitzero"` // lifecycle.deleted was seen
+	Status   events.ThreadStatus `json:"status"`
+	Key      string              `json:"key,omitzero"`
+	Default  string              `json:"default,omitzero"` // the default context
+	NextItem int64               `json:"nextItem"`
+}
+
+type contextState struct {
+	Key     string               `json:"k,omitzero"`
+	Status  events.ContextStatus `json:"s"`
+	Content []byte               `json:"c,omitzero"` // JSON; nil is null
+}
+
+type itemState struct {
+	Context string            `json:"c"`
+	Type    events.ItemType   `json:"t"`
+	Status  events.ItemStatus `json:"s"`
+	Index   int64             `json:"i"`
+	Deleted bool              `json:"d,omitzero"`
+}
+
+type executionState struct {
+	Context  string                 `json:"c"`
+	Reaction string                 `json:"r"`
+	Status   events.ExecutionStatus `json:"s"`
+	Steps    int64                  `json:"n,omitzero"` // the next iteration
+	Finished bool                   `json:"f,omitzero"`
+}
+
+type stepState struct {
+	Execution string            `json:"e"`
+	Status    events.StepStatus `json:"s"`
+	Parts     partSet           `json:"p,omitzero"`
+}
+
+// partSet holds which parts a step has: the first N, and More, sorted. It is a
+// value: with gives another one.
+type partSet struct {
+	N    int64   `json:"n,omitzero"`
+	More []int64 `json:"m,omitempty"`
+}
+
+func (p partSet) has(idx int64) bool {
+	if idx < p.N {
+		return true
+	}
+	i := sort.Search(len(p.More), func(i int) bool { return p.More[i] >= idx })
+	return i < len(p.More) && p.More[i] == idx
+}
+
+func (p partSet) with(idx int64) partSet {
+	switch {
+	case p.has(idx):
+		return p
+	case idx > p.N:
+		i := sort.Search(len(p.More), func(i int) bool { return p.More[i] >= idx })
+		more := make([]int64, 0, len(p.More)+1)
+		more = append(append(more, p.More[:i]...), idx)
+		return partSet{N: p.N, More: append(more, p.More[i:]...)}
+	}
+	p.N++
+	for len(p.More) > 0 && p.More[0] == p.N {
+		p.N++
+		p.More = p.More[1:]
+	}
+	return p
+}
+
+// Exists reports whether the thread was made and not deleted.
+func (s *State) Exists() bool { return s.Created && !s.Deleted }
+
+// Receipt gives the sequence of the commit that did the command with that id,
+// if it did so within the last 24 hours of the thread's time.
+func (s *State) Receipt(commandID string) (seq uint64, ok bool) { return s.receipts.find(commandID) }
+
+// ContextID gives the thread's default context.
+func (s *State) ContextID() string { return s.Default }
+
+// Bytes gives about how much memory the state takes.
+func (s *State) Bytes() int64 { return s.bytes + s.receipts.bytes() + 512 }
+
+// layer gives an empty state over s, which changes nothing in s until it is
+// merged.
+func (s *State) layer() *State { return &State{head: s.head, parent: s} }
+
+// merge takes over what the layer changed.
+func (s *State) merge(l *State) {
+	s.head = l.head
+	for id, v := range l.contexts {
+		s.setContext(id, v)
+	}
+	for id, v := range l.items {
+		s.setItem(id, v)
+	}
+	for id, v := range l.executions {
+		s.setExecution(id, v)
+	}
+	for id, v := range l.steps {
+		s.setStep(id, v)
+	}
+}
+
+func (s *State) context(id string) (contextState, bool) {
+	for ; s != nil; s = s.parent {
+		if v, ok := s.contexts[id]; ok {
+			return v, true
+		}
+	}
+	return contextState{}, false
+}
+
+// contextByKey finds a context by its key. Keys are unique in a thread, so the
+// order of the maps does not show.
+func (s *State) contextByKey(key string) (string, bool) {
+	for ; s != nil; s = s.parent {
+		for id, v := range s.contexts {
+			if v.Key == key {
+				return id, true
+			}
+		}
+	}
+	return "", false
+}
+
+func (s *State) item(id string) (itemState, bool) {
+	for ; s != nil; s = s.parent {
+		if v, ok := s.items[id]; ok {
+			return v, true
+		}
+	}
+	return itemState{}, false
+}
+
+func (s *State) execution(id string) (executionState, bool) {
+	for ; s != nil; s = s.parent {
+		if v, ok := s.executions[id]; ok {
+			return v, true
+		}
+	}
+	return executionState{}, false
+}
+
+func (s *State) step(id string) (stepState, bool) {
+	for ; s != nil; s = s.parent {
+		if v, ok := s.steps[id]; ok {
+			return v, true
+		}
+	}
+	return stepState{}, false
+}
+
+// overhead is about what an entry of a map costs beside its texts.
+const overhead = 120
+
+func (s *State) setContext(id string, v contextState) {
+	if s.contexts == nil {
+		s.contexts = map[string]contextState{}
+	}
+	old, had := s.contexts[id]
+	if !had {
+		s.bytes += int64(len(id)+len(v.Key)) + overhead
+	}
+	s.bytes += int64(len(v.Content) - len(old.Content))
+	s.contexts[id] = v
+}
+
+func (s *State) setItem(id string, v itemState) {
+	if s.items == nil {
+		s.items = map[string]itemState{}
+	}
+	if _, had := s.items[id]; !had {
+		s.bytes += int64(len(id)) + overhead
+	}
+	s.items[id] = v
+}
+
+func (s *State) setExecution(id string, v executionState) {
+	if s.executions == nil {
+		s.executions = map[string]executionState{}
+	}
+	if _, had := s.executions[id]; !had {
+		s.bytes += int64(len(id)+len(v.Reaction)) + overhead
+	}
+	s.executions[id] = v
+}
+
+func (s *State) setStep(id string, v stepState) {
+	if s.steps == nil {
+		s.steps = map[string]stepState{}
+	}
+	old, had := s.steps[id]
+	if !had {
+		s.bytes += int64(len(id)) + overhead
+	}
+	s.bytes += 8 * int64(len(v.Parts.More)-len(old.Parts.More))
+	s.steps[id] = v
+}

@@ -1,0 +1,211 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Limits of one write.
+const (
+	// Crossover is the greatest number of waiting commits that go as plain
+	// publishes. An atomic batch has a fixed cost of about eight of them; where
+	// two commits must be stored together, one is needed anyway, and all share it.
+	Crossover     = 8
+	batchMessages = 512     // the server takes 1,000; more than this gains nothing
+	batchBytes    = 8 << 20 // staged by the server before it commits
+)
+
+// Write is a commit and the last sequence that its aggregate must have: 0 for
+// one that was never written.
+type Write struct {
+	Commit   *events.Commit
+	Expected uint64
+}
+
+// Append stores commits of different aggregates in one atomic write, and sets
+// their Seq. It returns nil, a *ConflictError, a *TooLargeError, an
+// *UnavailableError (these three: nothing was written) or an *UnknownError.
+//
+// Once a commit was accepted its fate is waited for: ctx only bounds the wait
+// for a place in the queue.
+func (l *Log) Append(ctx context.Context, writes ...Write) error {
+	if len(writes) == 0 {
+		return nil
+	}
+	u, err := l.newUnit(writes)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-l.stopping:
+		return &UnavailableError{Cause: errClosing}
+	default:
+	}
+	select {
+	case l.queue <- u:
+	case <-l.stopping:
+		return &UnavailableError{Cause: errClosing}
+	case <-ctx.Done():
+		return &UnavailableError{Cause: context.Cause(ctx)}
+	}
+	select {
+	case err := <-u.done:
+		return err
+	case <-l.stopped: // accepted in the moment of closing: it may still have been answered
+		select {
+		case err := <-u.done:
+			return err
+		default:
+			return &UnavailableError{Cause: errClosing}
+		}
+	}
+}
+
+var errClosing = errors.New("the log is being closed")
+
+// appendLoop writes what waits, one write at a time.
+func (l *Log) appendLoop() {
+	defer close(l.stopped)
+	var held []*unit // taken from the queue, but not to go with the last write
+	for {
+		var first *unit
+		if len(held) > 0 {
+			first, held = held[0], held[1:]
+		} else {
+			select {
+			case first = <-l.queue:
+			case <-l.stopping:
+				select {
+				case first = <-l.queue:
+				default:
+					return
+				}
+			}
+		}
+		var group []*unit
+		group, held = l.gather(first, held)
+		l.write(group)
+	}
+}
+
+// gather takes what waits, up to the limits of a write. Two commits of one
+// aggregate never go together: the second is held.
+func (l *Log) gather(first *unit, held []*unit) (group, rest []*unit) {
+	subjects := map[string]bool{}
+	messages, bytes := 0, 0
+	take := func(u *unit) bool {
+		if messages > 0 && (messages+len(u.msgs) > batchMessages || bytes+u.bytes > batchBytes) {
+			return false
+		}
+		for _, m := range u.msgs {
+			if subjects[m.Subject] {
+				return false
+			}
+		}
+		for _, m := range u.msgs {
+			subjects[m.Subject] = true
+		}
+		messages, bytes = messages+len(u.msgs), bytes+u.bytes
+		group = append(group, u)
+		return true
+	}
+	take(first)
+	for _, u := range held {
+		if !take(u) {
+			rest = append(rest, u)
+		}
+	}
+	for messages < batchMessages && bytes < batchBytes && len(rest) < batchMessages {
+		select {
+		case u := <-l.queue:
+			if !take(u) {
+				rest = append(rest, u)
+			}
+		default:
+			return group, rest
+		}
+	}
+	return group, rest
+}
+
+// write stores a group and answers each of its units.
+func (l *Log) write(group []*unit) {
+	if !l.connected() {
+		for _, u := range group {
+			u.done <- &UnavailableError{Cause: nats.ErrDisconnected}
+		}
+		return
+	}
+	var msgs []*nats.Msg
+	bytes := 0
+	for _, u := range group {
+		msgs = append(msgs, u.msgs...)
+		bytes += u.bytes
+	}
+	if len(group) == 1 || len(msgs) == len(group) && len(msgs) <= Crossover {
+		l.writeEach(group, false)
+		return
+	}
+	ack, err := l.publishBatch(msgs)
+	outcome := classify(err, ack.Error)
+	if outcome != stored {
+		// Each on its own, so that only the guilty fails. What was stored all
+		// the same is found by its chain.
+		l.writeEach(group, outcome == unknown)
+		return
+	}
+	l.metrics.Appended(len(msgs), bytes, true, ack.seconds)
+	last := ack.Seq - uint64(len(msgs))
+	for _, u := range group {
+		last += uint64(len(u.msgs))
+		u.stored(last)
+		u.done <- nil
+	}
+}
+
+// connected reports whether the connection stands, and waits a little for it if
+// it does not: what is sent before would be stored whenever it comes back, long
+// after it was given up.
+func (l *Log) connected() bool {
+	for !l.nc.IsConnected() {
+		if l.away.IsZero() {
+			l.away = time.Now()
+		}
+		select {
+		case <-l.stopping:
+			return false
+		case <-time.After(5 * time.Millisecond):
+		}
+		if l.nc.IsClosed() || time.Since(l.away) > l.cfg.AckTimeout {
+			return false
+		}
+	}
+	l.away = time.Time{}
+	return true
+}
+
+// writeEach stores each unit on its own. All are under way at once, but for
+// those that need an atomic batch: the server takes few of these together.
+// tried says that the outcome of a first try is not known.
+func (l *Log) writeEach(group []*unit, tried bool) {
+	deadline := time.Now().Add(3 * l.cfg.AckTimeout)
+	var several []*unit
+	var under sync.WaitGroup
+	for _, u := range group {
+		if len(u.msgs) > 1 {
+			several = append(several, u)
+			continue
+		}
+		under.Go(func() { u.done <- l.writeUnit(u, tried, deadline) })
+	}
+	for _, u := range several {
+		u.done <- l.writeUnit(u, tried, deadline)
+	}
+	under.Wait()
+}

@@ -1,0 +1,198 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Streams, without their prefix.
+const (
+	LogStream      = "LOG"
+	TimelineStream = "TIMELINE"
+	CommandStream  = "COMMANDS"
+)
+
+// Buckets that are not read models.
+const (
+	LeaseBucket    = "thread_leases"    // who runs what, see Lease
+	SnapshotBucket = "thread_snapshots" // object store: thread states, see Snapshots
+)
+
+// AssetError says that a stream or bucket that Skein needs is there, but is
+// such that using it would lose data. Nothing was changed.
+type AssetError struct {
+	Name    string
+	Problem string
+	Hint    string
+}
+
+func (e *AssetError) Error() string {
+	return fmt.Sprintf("stream %s: %s; %s", e.Name, e.Problem, e.Hint)
+}
+
+// asset is one stream: as it is wanted, and whether it can be rebuilt.
+type asset struct {
+	config  jetstream.StreamConfig
+	derived bool
+}
+
+// assets lists the log's own streams.
+func (l *Log) assets() []asset {
+	n, c := l.cfg.Names, l.cfg
+	return []asset{
+		{config: jetstream.StreamConfig{
+			Name: n.Stream(LogStream), Description: "Skein: commits of threads, the truth. Only Skein writes here.",
+			Subjects: []string{n.Log("*", "*")}, Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
+			Discard: jetstream.DiscardNew, Replicas: c.Replicas, Compression: jetstream.S2Compression,
+			AllowDirect: true, AllowAtomicPublish: true, DenyDelete: true, Duplicates: time.Second,
+		}},
+		{derived: true, config: jetstream.StreamConfig{
+			Name: n.Stream(TimelineStream), Description: "Skein: events of threads, one a message; derived from the log.",
+			Subjects: []string{n.Timeline("*", "*", ">")}, Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
+			Discard: jetstream.DiscardOld, Replicas: c.Replicas, MaxAge: c.TimelineAge,
+			AllowDirect: true, PersistMode: l.persist(), Duplicates: time.Second,
+		}},
+		{config: jetstream.StreamConfig{
+			Name: n.Stream(CommandStream), Description: "Skein: submitted commands that wait to be done.",
+			Subjects: []string{n.Submit("*", "*.*")}, Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage,
+			Discard: jetstream.DiscardNew, Replicas: c.Replicas, MaxAge: c.CommandAge,
+			AllowDirect: true, Duplicates: 2 * time.Minute,
+		}},
+	}
+}
+
+// persist gives the way in which derived streams are stored: without waiting
+// for the disk, where the server allows that.
+func (l *Log) persist() jetstream.PersistModeType {
+	if l.cfg.Replicas == 1 {
+		return jetstream.AsyncPersistMode
+	}
+	return jetstream.DefaultPersistMode
+}
+
+// Bucket gives the stream of a read model's bucket: a key-value bucket for any
+// client, which Skein alone writes.
+func (l *Log) bucket(name string) asset {
+	name = l.cfg.Names.Bucket(name)
+	return asset{derived: true, config: jetstream.StreamConfig{
+		Name: "KV_" + name, Description: "Skein: a read model; derived from the log.",
+		Subjects: []string{"$KV." + name + ".>"}, Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
+		Discard: jetstream.DiscardNew, Replicas: l.cfg.Replicas, MaxMsgsPerSubject: 1, MaxMsgSize: -1,
+		AllowDirect: true, AllowRollup: true, DenyDelete: true, PersistMode: l.persist(), Duplicates: time.Second,
+	}}
+}
+
+// Ensure makes the log's streams, or brings them up to date. It returns an
+// *AssetError if one is there that would lose data.
+func (l *Log) Ensure(ctx context.Context) error {
+	for _, a := range append(l.assets(), l.leases()) {
+		if err := l.ensure(ctx, a); err != nil {
+			return err
+		}
+	}
+	return l.ensureSnapshots(ctx)
+}
+
+// EnsureBucket does the same for a read model's bucket.
+func (l *Log) EnsureBucket(ctx context.Context, name string) error {
+	return l.ensure(ctx, l.bucket(name))
+}
+
+func (l *Log) ensure(ctx context.Context, a asset) error {
+	want := a.config
+	stream, err := l.js.Stream(ctx, want.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		_, err = l.js.CreateStream(ctx, want)
+		return assetFailed(want.Name, err)
+	}
+	if err != nil {
+		return assetFailed(want.Name, err)
+	}
+	have := stream.CachedInfo().Config
+	if problem := losesData(have, want, a.derived); problem != "" {
+		return &AssetError{Name: want.Name, Problem: problem, Hint: "rename or remove that stream, or choose another prefix"}
+	}
+	if a.derived && have.PersistMode != want.PersistMode {
+		// The server never lets the mode change. The stream is derived: made
+		// anew, it is filled from the log.
+		anew := merged(have, want)
+		anew.PersistMode = want.PersistMode
+		if err := l.js.DeleteStream(ctx, want.Name); err != nil {
+			return assetFailed(want.Name, err)
+		}
+		_, err = l.js.CreateStream(ctx, anew)
+		return assetFailed(want.Name, err)
+	}
+	if same(have, want) {
+		return nil
+	}
+	_, err = l.js.UpdateStream(ctx, merged(have, want))
+	return assetFailed(want.Name, err)
+}
+
+// losesData says why an existing stream must not be used, or nothing.
+func losesData(have, want jetstream.StreamConfig, derived bool) string {
+	switch {
+	case len(have.Subjects) != 1 || have.Subjects[0] != want.Subjects[0]:
+		return fmt.Sprintf("it takes the subjects %v, not %v", have.Subjects, want.Subjects)
+	case have.Retention != want.Retention:
+		return fmt.Sprintf("its retention is %v, not %v", have.Retention, want.Retention)
+	case have.Storage != want.Storage:
+		return "it is kept in memory"
+	case have.Mirror != nil || len(have.Sources) > 0:
+		return "it is a mirror or has sources"
+	case have.SubjectTransform != nil:
+		return "it changes the subjects of messages"
+	case have.Sealed:
+		return "it is sealed"
+	case have.NoAck:
+		return "it acknowledges nothing"
+	case have.MaxMsgsPerSubject != unlimited(want.MaxMsgsPerSubject):
+		return fmt.Sprintf("it keeps %d messages a subject, not %d", have.MaxMsgsPerSubject, unlimited(want.MaxMsgsPerSubject))
+	case derived:
+		return ""
+	case have.MaxAge != want.MaxAge && want.MaxAge == 0:
+		return fmt.Sprintf("it drops messages after %v", have.MaxAge)
+	case have.Discard == jetstream.DiscardOld && (have.MaxMsgs > 0 || have.MaxBytes > 0):
+		return "it drops its oldest messages when it is full"
+	case have.PersistMode == jetstream.AsyncPersistMode:
+		return "it acknowledges messages before they are stored"
+	}
+	return ""
+}
+
+func unlimited(n int64) int64 {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+// same reports whether nothing that Skein sets differs.
+func same(have, want jetstream.StreamConfig) bool {
+	return have.Description == want.Description && have.Replicas == want.Replicas && have.MaxAge == want.MaxAge &&
+		have.Discard == want.Discard && have.AllowDirect == want.AllowDirect && have.AllowAtomicPublish == want.AllowAtomicPublish &&
+		have.DenyDelete == want.DenyDelete && have.AllowRollup == want.AllowRollup && have.Duplicates == want.Duplicates &&
+		have.Compression == want.Compression
+}
+
+// merged gives what exists with what Skein sets, so that an operator's limits
+// and placement stay.
+func merged(have, want jetstream.StreamConfig) jetstream.StreamConfig {
+	out := have
+	out.Description, out.Replicas, out.MaxAge, out.Discard = want.Description, want.Replicas, want.MaxAge, want.Discard
+	out.AllowDirect, out.AllowAtomicPublish, out.DenyDelete = want.AllowDirect, want.AllowAtomicPublish, want.DenyDelete
+	out.AllowRollup, out.Duplicates, out.Compression = want.AllowRollup, want.Duplicates, want.Compression
+	return out
+}
+
+func assetFailed(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("stream %s could not be made ready: %w", name, err)
+}

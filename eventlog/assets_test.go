@@ -1,0 +1,283 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
+)
+
+// bare gives a log whose streams were not made.
+func bare(t *testing.T, cfg Config) *Log {
+	t.Helper()
+	l, err := Open(natstest.Connect(t, natstest.Start(t)), cfg, zerolog.Nop(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	return l
+}
+
+// streams gives the configuration of every stream and when it was made.
+func streams(t *testing.T, l *Log) map[string]jetstream.StreamInfo {
+	t.Helper()
+	list := l.js.ListStreams(t.Context())
+	all := map[string]jetstream.StreamInfo{}
+	for info := range list.Info() {
+		all[info.Config.Name] = jetstream.StreamInfo{Config: info.Config, Created: info.Created}
+	}
+	if err := list.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// advisories counts the changes of streams that the server announces.
+func advisories(t *testing.T, l *Log) func() int {
+	t.Helper()
+	sub, err := l.nc.SubscribeSync("$JS.EVENT.ADVISORY.STREAM.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() int {
+		if err := l.nc.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		n, _, err := sub.Pending()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+}
+
+func TestEnsureOnAnEmptyServer(t *testing.T) {
+	l := bare(t, Config{})
+	if err := l.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	made := streams(t, l)
+	for _, name := range []string{"SKEIN_LOG", "SKEIN_TIMELINE", "SKEIN_COMMANDS", "KV_thread_leases", "OBJ_thread_snapshots"} {
+		if _, ok := made[name]; !ok {
+			t.Errorf("%s was not made", name)
+		}
+	}
+	log := made["SKEIN_LOG"].Config
+	if log.MaxAge != 0 || log.Discard != jetstream.DiscardNew || !log.DenyDelete || !log.AllowAtomicPublish ||
+		log.PersistMode != jetstream.DefaultPersistMode || log.Storage != jetstream.FileStorage {
+		t.Errorf("the log may lose commits: %+v", log)
+	}
+	if mode := made["SKEIN_TIMELINE"].Config.PersistMode; mode != jetstream.AsyncPersistMode {
+		t.Errorf("the timeline's persist mode is %v", mode)
+	}
+	if age := made["SKEIN_TIMELINE"].Config.MaxAge; age != 7*24*time.Hour {
+		t.Errorf("the timeline keeps events for %v", age)
+	}
+
+	changes := advisories(t, l)
+	if err := l.EnsureBucket(t.Context(), "thread_items"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the advisory of the bucket", func() bool { return changes() == 1 })
+	made = streams(t, l)
+	for range 2 {
+		if err := errors.Join(l.Ensure(t.Context()), l.EnsureBucket(t.Context(), "thread_items")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if again := streams(t, l); !reflect.DeepEqual(made, again) {
+		t.Errorf("the second time changed %+v to %+v", made, again)
+	}
+	if n := changes(); n != 1 {
+		t.Errorf("the second time made %d changes", n-1)
+	}
+}
+
+func TestEnsureUpdatesAndKeepsTheOperatorsLimits(t *testing.T) {
+	l := bare(t, Config{TimelineAge: time.Hour})
+	for _, a := range l.assets() {
+		a.config.Description, a.config.MaxBytes, a.config.Duplicates = "old", 64<<20, time.Minute
+		a.config.AllowDirect = false
+		if a.config.MaxAge > 0 {
+			a.config.MaxAge = 2 * time.Hour
+		}
+		if a.config.Name == "SKEIN_LOG" {
+			a.config.AllowAtomicPublish, a.config.DenyDelete = false, false
+		}
+		if _, err := l.js.CreateStream(t.Context(), a.config); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	made := streams(t, l)
+	for _, a := range l.assets() {
+		got := made[a.config.Name].Config
+		if got.Description != a.config.Description || got.MaxAge != a.config.MaxAge || !got.AllowDirect ||
+			got.AllowAtomicPublish != a.config.AllowAtomicPublish || got.DenyDelete != a.config.DenyDelete || got.Duplicates != a.config.Duplicates {
+			t.Errorf("%s was not brought up to date: %+v", a.config.Name, got)
+		}
+		if got.MaxBytes != 64<<20 {
+			t.Errorf("%s: the operator's limit is now %d", a.config.Name, got.MaxBytes)
+		}
+	}
+}
+
+func TestEnsureRefusesWhatWouldLoseData(t *testing.T) {
+	for name, test := range map[string]struct {
+		stream string
+		spoil  func(*jetstream.StreamConfig)
+	}{
+		"work queue":     {LogStream, func(c *jetstream.StreamConfig) { c.Retention = jetstream.WorkQueuePolicy }},
+		"interest":       {LogStream, func(c *jetstream.StreamConfig) { c.Retention = jetstream.InterestPolicy }},
+		"memory":         {LogStream, func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage }},
+		"age":            {LogStream, func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour }},
+		"discard old":    {LogStream, func(c *jetstream.StreamConfig) { c.Discard, c.MaxMsgs = jetstream.DiscardOld, 10 }},
+		"discard bytes":  {LogStream, func(c *jetstream.StreamConfig) { c.Discard, c.MaxBytes = jetstream.DiscardOld, 1<<20 }},
+		"one a subject":  {LogStream, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 1 }},
+		"other subjects": {LogStream, func(c *jetstream.StreamConfig) { c.Subjects = []string{"orders.>"} }},
+		"more subjects":  {LogStream, func(c *jetstream.StreamConfig) { c.Subjects = append(c.Subjects, "orders.>") }},
+		"no answers":     {LogStream, func(c *jetstream.StreamConfig) { c.NoAck = true }},
+		"sealed":         {LogStream, func(c *jetstream.StreamConfig) { c.DenyDelete = false }}, // sealed below
+		"other names": {LogStream, func(c *jetstream.StreamConfig) {
+			c.SubjectTransform = &jetstream.SubjectTransformConfig{Source: ">", Destination: "x.>"}
+		}},
+		"async": {LogStream, func(c *jetstream.StreamConfig) {
+			c.AllowAtomicPublish, c.PersistMode = false, jetstream.AsyncPersistMode
+		}},
+		"mirror": {LogStream, func(c *jetstream.StreamConfig) {
+			*c = jetstream.StreamConfig{Name: c.Name, Mirror: &jetstream.StreamSource{Name: "OTHER"}}
+		}},
+		"sources": {LogStream, func(c *jetstream.StreamConfig) { c.Sources = []*jetstream.StreamSource{{Name: "OTHER"}} }},
+		"derived, memory": {TimelineStream, func(c *jetstream.StreamConfig) {
+			c.Storage, c.PersistMode = jetstream.MemoryStorage, jetstream.DefaultPersistMode
+		}},
+		// It is not ours: neither taken, nor thrown away for its persist mode.
+		"derived, not ours": {TimelineStream, func(c *jetstream.StreamConfig) {
+			c.Subjects, c.PersistMode = []string{"orders.>"}, jetstream.DefaultPersistMode
+		}},
+		"commands, limits": {CommandStream, func(c *jetstream.StreamConfig) { c.Retention = jetstream.LimitsPolicy }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := bare(t, Config{})
+			var there jetstream.StreamConfig
+			for _, a := range l.assets() {
+				if a.config.Name == l.cfg.Names.Stream(test.stream) {
+					there = a.config
+				}
+			}
+			test.spoil(&there)
+			if _, err := l.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"other"}}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.js.CreateStream(t.Context(), there); err != nil {
+				t.Fatal(err)
+			}
+			if name == "sealed" {
+				there.Sealed = true
+				if _, err := l.js.UpdateStream(t.Context(), there); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before := streams(t, l)[there.Name]
+			err := l.Ensure(t.Context())
+			var refused *AssetError
+			if !errors.As(err, &refused) || refused.Name != there.Name || refused.Problem == "" || refused.Hint == "" {
+				t.Errorf("it was not refused: %v", err)
+			}
+			if after := streams(t, l)[there.Name]; !reflect.DeepEqual(before, after) {
+				t.Errorf("it was changed from %+v to %+v", before, after)
+			}
+		})
+	}
+}
+
+func TestADerivedStreamOfAnotherPersistModeIsMadeAnew(t *testing.T) {
+	l := bare(t, Config{})
+	was := l.assets()[1].config
+	was.PersistMode, was.MaxBytes = jetstream.DefaultPersistMode, 64<<20
+	if _, err := l.js.CreateStream(t.Context(), was); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.js.Publish(t.Context(), l.cfg.Names.Timeline(tenant, "T-1", "item.created"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stream, err := l.js.Stream(t.Context(), was.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := stream.CachedInfo()
+	if info.Config.PersistMode != jetstream.AsyncPersistMode || info.State.Msgs != 0 || info.Config.MaxBytes != 64<<20 {
+		t.Errorf("the timeline is %+v with %d messages", info.Config, info.State.Msgs)
+	}
+}
+
+func TestPrefixesAreApart(t *testing.T) {
+	l := bare(t, Config{})
+	other := openLog(t, l.nc, Config{Names: events.Names{Prefix: "other"}}, nil)
+	if err := l.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	newAuthor(1).write(t, l, 3, 1)
+	newAuthor(1).write(t, other, 1, 1)
+	if n, m := len(history(t, l)), len(history(t, other)); n != 3 || m != 1 {
+		t.Errorf("the logs hold %d and %d commits", n, m)
+	}
+}
+
+func TestABucketIsAKeyValueBucketForAnyClient(t *testing.T) {
+	l := start(t)
+	const bucket = "thread_items"
+	if err := l.EnsureBucket(t.Context(), bucket); err != nil {
+		t.Fatal(err)
+	}
+	fence, err := l.BucketFence(t.Context(), bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, put := range []error{
+		fence.Put(t.Context(), bucket, "acme.T-1.a", []byte(`{"n":1}`)),
+		fence.Put(t.Context(), bucket, "acme.T-1.b", []byte(`{"n":2}`)),
+		fence.Delete(t.Context(), bucket, "acme.T-1.b"),
+		fence.FinalPut(t.Context(), bucket, "acme.T-1.a", []byte(`{"n":3}`)),
+	} {
+		if put != nil {
+			t.Fatal(put)
+		}
+	}
+	kv, err := l.js.KeyValue(t.Context(), bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry, err := kv.Get(t.Context(), "acme.T-1.a")
+	if err != nil || string(entry.Value()) != `{"n":3}` || entry.Revision() != fence.Last() {
+		t.Errorf("got %v: %v", entry, err)
+	}
+	if _, err := kv.Get(t.Context(), "acme.T-1.b"); !errors.Is(err, jetstream.ErrKeyNotFound) {
+		t.Errorf("a deleted document: %v", err)
+	}
+	keys, err := kv.Keys(t.Context())
+	if err != nil || !reflect.DeepEqual(keys, []string{"acme.T-1.a"}) {
+		t.Errorf("keys %v: %v", keys, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	watch, err := kv.WatchFiltered(ctx, []string{"acme.T-1.*"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first := within(t, "a document by watching", watch.Updates()); first == nil {
+		t.Error("a watcher is given nothing")
+	}
+}

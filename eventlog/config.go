@@ -1,0 +1,59 @@
+package eventlog
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Config says how the log's streams are to be made. The zero value of a field
+// means its default.
+type Config struct {
+	Names        events.Names  // default: prefix skein
+	Replicas     int           // copies of every stream; default 1
+	TimelineAge  time.Duration // how long the timeline keeps an event; default 7 days
+	CommandAge   time.Duration // how long a submitted command may wait; default 7 days
+	AckTimeout   time.Duration // how long an append waits for its acknowledgement before it is looked up; default 5 s
+	QueueCommits int           // how many commits may wait for the appender; default 8192
+}
+
+// WithDefaults gives the configuration with every default filled in.
+func (c Config) WithDefaults() Config {
+	if c.Names.Prefix == "" {
+		c.Names = events.DefaultNames()
+	}
+	if c.Replicas == 0 {
+		c.Replicas = 1
+	}
+	if c.TimelineAge == 0 {
+		c.TimelineAge = 7 * 24 * time.Hour
+	}
+	if c.CommandAge == 0 {
+		c.CommandAge = 7 * 24 * time.Hour
+	}
+	if c.AckTimeout == 0 {
+		c.AckTimeout = 5 * time.Second
+	}
+	if c.QueueCommits == 0 {
+		c.QueueCommits = 8192
+	}
+	return c
+}
+
+// Validate reports everything that is wrong with the configuration, at once.
+func (c Config) Validate() error {
+	c = c.WithDefaults()
+	var errs []error
+	if err := c.Names.Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	if c.Replicas != 1 && c.Replicas != 3 && c.Replicas != 5 {
+		errs = append(errs, fmt.Errorf("replicas (--replicas): %d; 1, 3 or 5 are possible", c.Replicas))
+	}
+	if c.TimelineAge < time.Minute {
+		errs = append(errs, fmt.Errorf("timeline age: %v; at least a minute is needed", c.TimelineAge))
+	}
+	return errors.Join(errs...)
+}

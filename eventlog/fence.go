@@ -1,0 +1,176 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+)
+
+// Fence writes a derived stream as its only writer. Its first message is
+// conditional on the stream's last sequence and waited for, every other on the
+// id of the one before. So messages are stored in order without a gap, nothing
+// comes between them, and a second writer, or one that was replaced and does not
+// know it, is refused whatever it still has under way. (A sequence alone would
+// not do: once two writers are at it, each may hit what the other one left.)
+// Not safe for concurrent use.
+type Fence struct {
+	log     *Log
+	stream  string
+	id      string    // of the writer: its messages' ids begin with it
+	sent    *nats.Msg // the last message that was sent, nil before the first
+	last    uint64    // the sequence that it has, or will have
+	pending int       // sent since the last acknowledgement
+	bytes   int
+}
+
+// FencedError says that another writer has written the stream. What was sent
+// up to the sequence Last may be stored; read where the stream stands, and
+// begin again from there.
+type FencedError struct {
+	Stream string
+	Cause  error
+}
+
+func (e *FencedError) Error() string {
+	return fmt.Sprintf("stream %s has another writer: %v", e.Stream, e.Cause)
+}
+
+func (e *FencedError) Unwrap() error { return e.Cause }
+
+// Limits of what a fence sends before it waits: the server drops what is too
+// much, and the fence would notice only then.
+const (
+	fenceMessages = 1000
+	fenceBytes    = 4 << 20
+)
+
+// Fence begins to write a stream at its present end.
+func (l *Log) Fence(ctx context.Context, stream string) (*Fence, error) {
+	last, err := l.streamLast(ctx, stream)
+	if err != nil {
+		return nil, err
+	}
+	return l.newFence(stream, last), nil
+}
+
+func (l *Log) newFence(stream string, last uint64) *Fence {
+	return &Fence{log: l, stream: stream, last: last, id: strconv.FormatUint(rand.Uint64(), 36) + "-"}
+}
+
+// BucketFence begins to write a read model's bucket at its present end.
+func (l *Log) BucketFence(ctx context.Context, bucket string) (*Fence, error) {
+	return l.Fence(ctx, "KV_"+l.cfg.Names.Bucket(bucket))
+}
+
+// Last gives the sequence that the last message sent has, or will have.
+func (f *Fence) Last() uint64 { return f.last }
+
+// Send writes a message. It is stored for sure only after Flush.
+func (f *Fence) Send(ctx context.Context, subject string, header nats.Header, data []byte) error {
+	full := f.pending >= fenceMessages || f.bytes+len(data) > fenceBytes
+	return f.send(ctx, subject, header, data, f.sent == nil || full)
+}
+
+// Put writes a document of a bucket.
+func (f *Fence) Put(ctx context.Context, bucket, key string, data []byte) error {
+	return f.Send(ctx, "$KV."+f.log.cfg.Names.Bucket(bucket)+"."+key, nil, data)
+}
+
+// Delete removes a document of a bucket, with the marker that key-value
+// clients expect.
+func (f *Fence) Delete(ctx context.Context, bucket, key string) error {
+	return f.Send(ctx, "$KV."+f.log.cfg.Names.Bucket(bucket)+"."+key, nats.Header{"KV-Operation": {"DEL"}}, nil)
+}
+
+// Final writes a message and waits until it, and all before it, are stored.
+func (f *Fence) Final(ctx context.Context, subject string, header nats.Header, data []byte) error {
+	return f.send(ctx, subject, header, data, true)
+}
+
+// FinalPut writes a document and waits until it, and all before it, are stored.
+func (f *Fence) FinalPut(ctx context.Context, bucket, key string, data []byte) error {
+	return f.Final(ctx, "$KV."+f.log.cfg.Names.Bucket(bucket)+"."+key, nil, data)
+}
+
+func (f *Fence) send(ctx context.Context, subject string, header nats.Header, data []byte, wait bool) error {
+	m := &nats.Msg{Subject: subject, Data: data, Header: make(nats.Header, len(header)+2)}
+	maps.Copy(m.Header, header)
+	if f.sent == nil {
+		m.Header[headerExpectedSeq] = []string{strconv.FormatUint(f.last, 10)}
+	} else {
+		m.Header[headerExpectedID] = f.sent.Header[headerID]
+	}
+	f.last++
+	m.Header[headerID] = []string{f.id + strconv.FormatUint(f.last, 36)}
+	f.sent = m
+	f.pending++
+	f.bytes += len(data)
+	if !wait {
+		return f.log.nc.PublishMsg(m)
+	}
+	return f.flush(ctx)
+}
+
+// seize writes a first message wherever the stream ends, and so cuts off
+// whoever writes it.
+func (f *Fence) seize(ctx context.Context, subject string, header nats.Header) error {
+	f.sent = &nats.Msg{Subject: subject, Header: maps.Clone(header)}
+	f.sent.Header[headerID] = []string{f.id}
+	ack, err := f.request(ctx)
+	f.last = ack.Seq
+	return err
+}
+
+// Flush waits until all that was sent is stored.
+func (f *Fence) Flush(ctx context.Context) error {
+	if f.pending == 0 {
+		return nil
+	}
+	return f.flush(ctx)
+}
+
+// flush sends the last message and waits for its acknowledgement. If it was sent
+// before, the server knows its id and does not store it again.
+func (f *Fence) flush(ctx context.Context) error {
+	ack, err := f.request(ctx)
+	if err != nil {
+		return err
+	}
+	if ack.Seq != f.last {
+		return &FencedError{Stream: f.stream, Cause: fmt.Errorf("stored at %d, not %d", ack.Seq, f.last)}
+	}
+	f.pending, f.bytes = 0, 0
+	return nil
+}
+
+// request sends the last message and gives its acknowledgement.
+func (f *Fence) request(ctx context.Context) (pubAck, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.log.cfg.AckTimeout)
+	defer cancel()
+	var ack pubAck
+	reply, err := f.log.nc.RequestMsgWithContext(ctx, f.sent)
+	if err == nil {
+		err = json.Unmarshal(reply.Data, &ack)
+	}
+	switch {
+	case err != nil:
+		return ack, fmt.Errorf("stream %s: %w", f.stream, err)
+	case classify(nil, ack.Error) == conflict:
+		return ack, &FencedError{Stream: f.stream, Cause: ack.Error}
+	case ack.Error != nil:
+		return ack, fmt.Errorf("stream %s: %w", f.stream, ack.Error)
+	}
+	return ack, nil
+}
+
+// IsFenced reports whether err says that another writer has taken over.
+func IsFenced(err error) bool {
+	var f *FencedError
+	return errors.As(err, &f)
+}

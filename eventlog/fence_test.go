@@ -1,0 +1,149 @@
+package eventlog
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+)
+
+const docs = "thread_docs"
+
+// fenced gives a log with a bucket, and a fence on it.
+func fenced(t *testing.T) (*Log, *Fence) {
+	t.Helper()
+	l := start(t)
+	return l, bucket(t, l, docs, 0, 0)
+}
+
+// beside gives another writer of the bucket.
+func beside(t *testing.T, l *Log) *Fence {
+	t.Helper()
+	f, err := l.BucketFence(t.Context(), docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// put sends a document of that name without waiting.
+func put(t *testing.T, f *Fence, key string) error {
+	t.Helper()
+	return f.Put(t.Context(), docs, key, []byte(key))
+}
+
+// written gives the keys of the bucket's messages in order.
+func written(t *testing.T, l *Log) string {
+	t.Helper()
+	got, err := l.Range(t.Context(), docs, ">", 0, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(keysOf(got), " ")
+}
+
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAFenceWritesInOrder(t *testing.T) {
+	t.Parallel()
+	l, f := fenced(t)
+	var want []string
+	for i := range 3*fenceMessages + 100 { // more than may be under way at once
+		want = append(want, fmt.Sprint(i))
+		must(t, put(t, f, want[i]))
+	}
+	must(t, f.Flush(t.Context()), f.Flush(t.Context()))
+	if got := written(t, l); got != strings.Join(want, " ") {
+		t.Errorf("the order is lost: %.100s", got)
+	}
+	if f.Last() != uint64(len(want)) {
+		t.Errorf("the last is at %d", f.Last())
+	}
+	big := make([]byte, 1<<20)
+	for range 10 {
+		must(t, f.Put(t.Context(), docs, "big", big))
+	}
+	must(t, f.FinalPut(t.Context(), docs, "end", nil))
+	if f.Last() != uint64(len(want))+11 {
+		t.Errorf("the last is at %d", f.Last())
+	}
+}
+
+func TestASecondWriterIsFenced(t *testing.T) {
+	t.Parallel()
+	l, old := fenced(t)
+	must(t, put(t, old, "a1"), put(t, old, "a2"), old.Flush(t.Context()))
+	late := beside(t, l)
+	must(t, put(t, old, "a3"), old.Flush(t.Context()))
+	err := put(t, late, "b1")
+	var f *FencedError
+	if !IsFenced(err) || !errors.As(err, &f) || f.Stream != "KV_"+docs {
+		t.Errorf("the late one: %v", err)
+	}
+	taking := beside(t, l)
+	must(t, put(t, taking, "c1"))
+	must(t, put(t, old, "a4"), put(t, old, "a5"))
+	if err := old.Flush(t.Context()); !IsFenced(err) {
+		t.Errorf("the one that was replaced: %v", err)
+	}
+	must(t, put(t, taking, "c2"), taking.Flush(t.Context()))
+	// It goes on from where the stream stands.
+	old = beside(t, l)
+	must(t, old.FinalPut(t.Context(), docs, "a4", nil))
+	if got := written(t, l); got != "a1 a2 a3 c1 c2 a4" {
+		t.Errorf("written was %s", got)
+	}
+}
+
+// What a writer has under way when it is replaced must not get in between the
+// messages of its successor, wherever it arrives.
+func TestWritersDoNotMix(t *testing.T) {
+	t.Parallel()
+	l, old := fenced(t)
+	must(t, put(t, old, "a0"))
+	young := beside(t, l)
+	must(t, put(t, young, "b0"))
+	for i := range 5 {
+		must(t, put(t, old, fmt.Sprint("a", i+1)), put(t, young, fmt.Sprint("b", i+1)))
+	}
+	must(t, young.Flush(t.Context()))
+	if err := old.Flush(t.Context()); !IsFenced(err) {
+		t.Errorf("the one that was replaced: %v", err)
+	}
+	if got := written(t, l); got != "a0 b0 b1 b2 b3 b4 b5" {
+		t.Errorf("written was %s", got)
+	}
+}
+
+func TestAFenceWithoutItsStream(t *testing.T) {
+	t.Parallel()
+	l, f := fenced(t)
+	if _, err := l.Fence(t.Context(), "NOBODY"); err == nil {
+		t.Error("a fence on no stream")
+	}
+	must(t, put(t, f, "a"), l.js.DeleteStream(t.Context(), "KV_"+docs))
+	if err := f.FinalPut(t.Context(), docs, "b", nil); !errors.Is(err, nats.ErrNoResponders) || IsFenced(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAFenceDoesNotKeepItsCallersHeader(t *testing.T) {
+	t.Parallel()
+	l, f := fenced(t)
+	header := nats.Header{"Kind": {"x"}}
+	must(t, f.Send(t.Context(), "$KV."+docs+".a", header, nil), f.Final(t.Context(), "$KV."+docs+".b", header, nil))
+	if len(header) != 1 {
+		t.Errorf("the caller's header is now %v", header)
+	}
+	got, err := l.Keys(t.Context(), docs, "a", "b")
+	if err != nil || len(got) != 2 || got[0].Header.Get("Kind") != "x" || got[1].Header.Get("Kind") != "x" {
+		t.Errorf("got %+v: %v", got, err)
+	}
+}

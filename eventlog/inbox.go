@@ -1,0 +1,82 @@
+package eventlog
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+)
+
+// inbox takes the answers of requests that have many, such as a direct get of
+// several messages, through one subscription for all of them.
+type inbox struct {
+	nc     *nats.Conn
+	sub    *nats.Subscription
+	prefix string
+
+	mu   sync.Mutex // guards what follows
+	next uint64
+	open map[string]chan *nats.Msg
+}
+
+// inboxDepth is how many answers of one request may wait to be taken. A direct
+// get never gives more.
+const inboxDepth = 1100
+
+func newInbox(nc *nats.Conn) (*inbox, error) {
+	in := &inbox{nc: nc, prefix: nc.NewInbox() + ".", open: map[string]chan *nats.Msg{}}
+	sub, err := nc.Subscribe(in.prefix+"*", in.deliver)
+	if err != nil {
+		return nil, fmt.Errorf("subscribing to an inbox: %w", err)
+	}
+	in.sub = sub
+	return in, nil
+}
+
+func (in *inbox) close() { _ = in.sub.Unsubscribe() }
+
+func (in *inbox) deliver(m *nats.Msg) {
+	token := strings.TrimPrefix(m.Subject, in.prefix)
+	in.mu.Lock()
+	c := in.open[token]
+	in.mu.Unlock()
+	if c == nil {
+		return // an answer that came after its asker gave up
+	}
+	select {
+	case c <- m:
+	default: // more than was asked for; the asker sees a gap in nothing it needs
+	}
+}
+
+// ask sends a request and calls take with each answer until take says that it
+// was the last, or ctx ends.
+func (in *inbox) ask(ctx context.Context, subject string, body []byte, take func(*nats.Msg) (last bool, err error)) error {
+	c := make(chan *nats.Msg, inboxDepth)
+	in.mu.Lock()
+	in.next++
+	token := strconv.FormatUint(in.next, 36)
+	in.open[token] = c
+	in.mu.Unlock()
+	defer func() {
+		in.mu.Lock()
+		delete(in.open, token)
+		in.mu.Unlock()
+	}()
+	if err := in.nc.PublishRequest(subject, in.prefix+token, body); err != nil {
+		return err
+	}
+	for {
+		select {
+		case m := <-c:
+			if last, err := take(m); last || err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/internal/natstest"
+)
+
+// shortly is how long leases last in these tests.
+const shortly = 1200 * time.Millisecond
+
+// holder is a process that wants the lease, with a connection of its own.
+type holder struct {
+	log   *Log
+	proxy *proxy
+	begun chan context.Context // the context of each piece of work
+	end   chan error           // ends the work
+	quit  context.CancelFunc
+	gone  chan struct{} // closed when Hold has returned
+}
+
+// hold makes a process that wants the lease. at counts who works.
+func hold(t *testing.T, url string, at *atomic.Int64) *holder {
+	t.Helper()
+	p := newProxy(t, url)
+	l, err := Open(p.connect(t), Config{}, zerolog.Nop(), nil)
+	must(t, err)
+	t.Cleanup(l.Close)
+	l.leaseTTL = shortly
+	must(t, l.Ensure(t.Context()))
+	ctx, quit := context.WithCancel(context.Background())
+	h := &holder{log: l, proxy: p, begun: make(chan context.Context, 100), end: make(chan error), quit: quit, gone: make(chan struct{})}
+	go func() {
+		defer close(h.gone)
+		l.Hold(ctx, "work", func(ctx context.Context) error {
+			if n := at.Add(1); n != 1 {
+				t.Errorf("%d hold the lease", n)
+			}
+			defer at.Add(-1)
+			h.begun <- ctx
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case err := <-h.end:
+				return err
+			}
+		})
+	}()
+	t.Cleanup(func() {
+		quit()
+		within(t, "Hold to return", h.gone)
+	})
+	return h
+}
+
+// next gives the holder that begins to work, and its context.
+func next(t *testing.T, all ...*holder) (*holder, context.Context) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		for _, h := range all {
+			select {
+			case ctx := <-h.begun:
+				return h, ctx
+			default:
+			}
+		}
+	}
+	t.Fatal("nobody takes the lease")
+	return nil, nil
+}
+
+func TestOneHolderAtATime(t *testing.T) {
+	t.Parallel()
+	s := natstest.Start(t)
+	var at atomic.Int64
+	all := []*holder{hold(t, s.URL(), &at), hold(t, s.URL(), &at), hold(t, s.URL(), &at)}
+	seen := map[*holder]bool{}
+	for len(all) > 0 {
+		h, ctx := next(t, all...)
+		seen[h] = true
+		if len(seen) == 1 { // it is renewed
+			select {
+			case <-ctx.Done():
+				t.Fatalf("the lease was lost: %v", context.Cause(ctx))
+			case <-time.After(2 * shortly):
+			}
+		}
+		began := time.Now()
+		h.quit()
+		within(t, "Hold to return", h.gone)
+		if took := time.Since(began); took > shortly {
+			t.Errorf("it took %v to stop", took)
+		}
+		var rest []*holder
+		for _, other := range all {
+			if other != h {
+				rest = append(rest, other)
+			}
+		}
+		all = rest
+	}
+	if len(seen) != 3 {
+		t.Errorf("%d have worked", len(seen))
+	}
+}
+
+func TestALeaseIsReleasedAtOnce(t *testing.T) {
+	t.Parallel()
+	s := natstest.Start(t)
+	var at atomic.Int64
+	a := hold(t, s.URL(), &at)
+	next(t, a)
+	b := hold(t, s.URL(), &at)
+	began := time.Now()
+	a.quit()
+	next(t, b)
+	if took := time.Since(began); took > shortly*2/3 {
+		t.Errorf("it took %v to take over", took)
+	}
+}
+
+func TestALeaseEndsWithItsHolder(t *testing.T) {
+	t.Parallel()
+	s := natstest.Start(t)
+	var at atomic.Int64
+	a := hold(t, s.URL(), &at)
+	_, working := next(t, a)
+	b := hold(t, s.URL(), &at)
+	a.proxy.deaf.Store(true) // it is as dead to the server, and does not know
+	a.proxy.mute.Store(true)
+	within(t, "the work to be told", working.Done())
+	if cause := context.Cause(working); cause == nil || errors.Is(cause, context.Canceled) {
+		t.Errorf("the work was told %v", cause)
+	}
+	next(t, b)
+	a.proxy.cut() // it comes back, and waits
+	eventually(t, "the connection", a.log.nc.IsConnected)
+	b.quit()
+	next(t, a)
+}
+
+func TestALeaseThatSomebodyTookIsGivenUp(t *testing.T) {
+	t.Parallel()
+	s := natstest.Start(t)
+	var at atomic.Int64
+	a := hold(t, s.URL(), &at)
+	_, working := next(t, a)
+	kv, err := a.log.js.KeyValue(t.Context(), LeaseBucket)
+	must(t, err)
+	began := time.Now()
+	_, err = kv.PutString(t.Context(), "work", "somebody")
+	must(t, err)
+	within(t, "the work to be told", working.Done())
+	if took := time.Since(began); took > shortly*2/3 {
+		t.Errorf("it took %v", took)
+	}
+	next(t, a) // that one never renews it
+}
+
+// A renewal whose answer was lost is no loss.
+func TestALeaseThatWasRenewedUnknown(t *testing.T) {
+	t.Parallel()
+	l := start(t)
+	kv, err := l.js.KeyValue(t.Context(), LeaseBucket)
+	must(t, err)
+	mine := &lease{kv: kv, name: "work", owner: "me", ttl: time.Minute}
+	must(t, mine.take(t.Context()))
+	_, err = kv.Update(t.Context(), "work", []byte("me"), mine.revision)
+	must(t, err)
+	if err := mine.renew(t.Context()); err == nil || errors.Is(err, errTaken) {
+		t.Errorf("got %v", err)
+	}
+	must(t, mine.renew(t.Context()))
+	yours := &lease{kv: kv, name: "work", owner: "you", ttl: time.Minute}
+	if yours.take(t.Context()) == nil {
+		t.Error("two have it")
+	}
+	mine.release(t.Context())
+	must(t, yours.take(t.Context()))
+	if err := mine.renew(t.Context()); !errors.Is(err, errTaken) {
+		t.Errorf("got %v", err)
+	}
+	mine.release(t.Context())
+	if entry, err := kv.Get(t.Context(), "work"); err != nil || string(entry.Value()) != "you" {
+		t.Errorf("a release of what was taken: %v", err)
+	}
+}
+
+func TestWorkThatEndsBeginsAgainAfterAPause(t *testing.T) {
+	t.Parallel()
+	s := natstest.Start(t)
+	var at atomic.Int64
+	a := hold(t, s.URL(), &at)
+	for _, err := range []error{nil, errors.New("broken"), nil} {
+		next(t, a)
+		began := time.Now()
+		a.end <- err
+		next(t, a)
+		if took := time.Since(began); took < shortly/10 || took > shortly {
+			t.Errorf("after %v it began again after %v", err, took)
+		}
+		a.begun <- nil // it is at work already
+	}
+}
+
+func TestHoldReturnsWithoutABucket(t *testing.T) {
+	t.Parallel()
+	l := bare(t, Config{})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.Hold(ctx, "work", func(context.Context) error {
+			t.Error("there is nothing to hold")
+			return nil
+		})
+	}()
+	within(t, "Hold to return", done)
+}

@@ -1,0 +1,351 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/internal/natstest"
+)
+
+// impatient is how long the logs of these tests wait for an acknowledgement.
+const impatient = 300 * time.Millisecond
+
+const large = "a large commit"
+
+// doubtful gives what the tests lose the acknowledgement of.
+func doubtful(t *testing.T, l *Log) map[string][]*unit {
+	t.Helper()
+	var pairs []*unit
+	for i := range 3 {
+		pairs = append(pairs, unitOf(t, l, newAuthor(2*i).next(t, 1), newAuthor(2*i+1).next(t, 2)))
+	}
+	return map[string][]*unit{
+		"a lone commit":   group(t, l, 0, 1),
+		large:             {unitOf(t, l, Write{Commit: newAuthor(0).draft(t, 8, 200<<10)})},
+		"a few":           group(t, l, 0, Crossover),
+		"a batch":         group(t, l, 0, 40),
+		"a pair":          pairs[:1],
+		"several pairs":   pairs,
+		"both in a batch": append(pairs, group(t, l, 100, 10)...),
+	}
+}
+
+// settled fails the test unless every unit was stored, once, where it says.
+func settled(t *testing.T, direct *Log, units []*unit) {
+	t.Helper()
+	n := 0
+	for i, u := range units {
+		if err := within(t, "an answer", u.done); err != nil {
+			t.Errorf("unit %d: %v", i, err)
+		}
+		for _, w := range u.writes {
+			inLog(t, direct, w.Commit)
+			n++
+		}
+	}
+	if stored := len(history(t, direct)); stored != n {
+		t.Errorf("%d commits are stored, not %d", stored, n)
+	}
+}
+
+func commits(units []*unit) uint64 {
+	n := 0
+	for _, u := range units {
+		n += len(u.writes)
+	}
+	return uint64(n)
+}
+
+// holds reports whether the log ends at a sequence.
+func holds(t *testing.T, l *Log, seq uint64) func() bool {
+	return func() bool {
+		last, err := l.LastSeq(t.Context())
+		return err == nil && last == seq
+	}
+}
+
+func TestTheAcknowledgementIsLost(t *testing.T) {
+	t.Parallel()
+	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), nc: &nats.Conn{}}) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			direct := start(t)
+			p := newProxy(t, direct.nc.ConnectedUrl())
+			l := openLog(t, p.connect(t), Config{AckTimeout: 3 * impatient}, nil)
+			units := doubtful(t, l)[name]
+			p.mute.Store(true)
+			go l.write(units)
+			eventually(t, "the commits in the log", holds(t, direct, commits(units)))
+			p.cut()
+			settled(t, direct, units)
+		})
+	}
+}
+
+func TestTheMessageIsLost(t *testing.T) {
+	t.Parallel()
+	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), nc: &nats.Conn{}}) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			direct := start(t)
+			p := newProxy(t, direct.nc.ConnectedUrl())
+			l := openLog(t, p.connect(t), Config{AckTimeout: 3 * impatient}, nil)
+			units := doubtful(t, l)[name]
+			p.deaf.Store(true)
+			go l.write(units)
+			size := 0
+			for _, u := range units {
+				size += u.bytes
+			}
+			eventually(t, "all to be lost", func() bool { return p.lost.Load() > int64(size) })
+			p.cut()
+			settled(t, direct, units)
+		})
+	}
+}
+
+func TestTheServerIsStartedAnew(t *testing.T) {
+	t.Parallel()
+	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), nc: &nats.Conn{}}) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			s := natstest.Start(t, natstest.StoreDir(dir))
+			direct := openLog(t, natstest.Connect(t, s), Config{}, nil)
+			p := newProxy(t, s.URL())
+			l := openLog(t, p.connect(t), Config{AckTimeout: 3 * impatient}, nil)
+			units := doubtful(t, l)[name]
+			p.mute.Store(true)
+			go l.write(units)
+			eventually(t, "the commits in the log", holds(t, direct, commits(units)))
+			s.Shutdown()
+			s = natstest.Start(t, natstest.StoreDir(dir))
+			p.lead(t, s.URL())
+			p.cut()
+			settled(t, openLog(t, natstest.Connect(t, s), Config{}, nil), units)
+		})
+	}
+}
+
+func TestJetStreamIsAwayForAMoment(t *testing.T) {
+	t.Parallel()
+	direct := start(t)
+	empty := natstest.Start(t)
+	p := newProxy(t, direct.nc.ConnectedUrl())
+	l := openLog(t, p.connect(t), Config{AckTimeout: time.Second}, nil)
+	asked, err := natstest.Connect(t, empty).SubscribeSync("$JS.API.STREAM.MSG.GET.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	units := group(t, l, 0, 20)
+	p.mute.Store(true)
+	go l.write(units)
+	eventually(t, "the commits in the log", holds(t, direct, commits(units)))
+	p.lead(t, empty.URL()) // it has no log, and does not know
+	p.cut()
+	if _, err := asked.NextMsg(patience); err != nil {
+		t.Fatal(err)
+	}
+	p.lead(t, direct.nc.ConnectedUrl())
+	p.cut()
+	settled(t, direct, units)
+}
+
+func TestNobodyKnowsAnyMore(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 20} {
+		direct := start(t)
+		p := newProxy(t, direct.nc.ConnectedUrl())
+		l := openLog(t, p.connect(t), Config{AckTimeout: impatient}, nil)
+		units := group(t, l, 0, n)
+		p.mute.Store(true)
+		go l.write(units)
+		eventually(t, "the commits in the log", holds(t, direct, commits(units)))
+		if n == 1 {
+			l.nc.Close()
+		} else {
+			p.lead(t, natstest.Start(t).URL())
+			p.cut()
+		}
+		for i, u := range units {
+			var unknown *UnknownError
+			if err := within(t, "an answer", u.done); !errors.As(err, &unknown) || unknown.Cause == nil {
+				t.Errorf("commit %d, which is stored: %v", i, err)
+			}
+		}
+	}
+}
+
+func TestALogThatIsNotThereIsNotAnEmptyOne(t *testing.T) {
+	t.Parallel()
+	l := bare(t, Config{})
+	if _, err := l.leaderNext(l.cfg.Names.Log(tenant, "T-1"), 1); err == nil || errors.Is(err, errNoMessage) {
+		t.Errorf("got %v", err)
+	}
+	must(t, l.Ensure(t.Context()))
+	if _, err := l.leaderNext(l.cfg.Names.Log(tenant, "T-1"), 1); !errors.Is(err, errNoMessage) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAClosedConnectionTakesNothing(t *testing.T) {
+	direct := start(t)
+	l := sibling(t, direct)
+	l.nc.Close()
+	var refused *UnavailableError
+	if err := l.Append(t.Context(), newAuthor(1).next(t, 1)); !errors.As(err, &refused) {
+		t.Errorf("got %v", err)
+	}
+	if n := len(history(t, direct)); n != 0 {
+		t.Errorf("%d commits are stored", n)
+	}
+}
+
+func TestWhatIsRefusedWhileTheServerIsAwayIsNotStoredLater(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := natstest.Start(t, natstest.StoreDir(dir))
+	p := newProxy(t, s.URL())
+	l := openLog(t, p.connect(t), Config{AckTimeout: impatient}, nil)
+	s.Shutdown()
+	p.cut()
+	eventually(t, "the connection to notice", func() bool { return !l.nc.IsConnected() })
+	const writers = 600 // more than one group
+	answers := make(chan error, writers)
+	for i := range writers {
+		w := newAuthor(i).next(t, 1)
+		go func() { answers <- l.Append(context.Background(), w) }()
+	}
+	began := time.Now()
+	for range writers {
+		var refused *UnavailableError
+		if err := within(t, "an answer", answers); !errors.As(err, &refused) {
+			t.Fatalf("got %v", err)
+		}
+	}
+	if took := time.Since(began); took > 10*impatient {
+		t.Errorf("the answers took %v", took)
+	}
+	p.lead(t, natstest.Start(t, natstest.StoreDir(dir)).URL())
+	eventually(t, "the connection", l.nc.IsConnected)
+	late := newAuthor(writers)
+	late.write(t, l, 1, 1)
+	if n := len(history(t, l)); n != 1 {
+		t.Errorf("%d commits are stored", n)
+	}
+}
+
+func TestCloseWhileTheServerIsAway(t *testing.T) {
+	t.Parallel()
+	s := natstest.Start(t)
+	nc := natstest.Connect(t, s, nats.MaxReconnects(-1))
+	l := openLog(t, nc, Config{}, nil)
+	s.Shutdown()
+	eventually(t, "the connection to notice", func() bool { return !nc.IsConnected() })
+	const writers = 2000
+	answers := make(chan error, writers)
+	for i := range writers {
+		w := newAuthor(i).next(t, 1)
+		go func() { answers <- l.Append(context.Background(), w) }()
+	}
+	closed := make(chan struct{})
+	go func() {
+		l.Close()
+		close(closed)
+	}()
+	began := time.Now()
+	within(t, "the log to close", closed)
+	if took := time.Since(began); took > l.cfg.AckTimeout {
+		t.Errorf("it took %v to close", took)
+	}
+	for range writers {
+		var refused *UnavailableError
+		if err := within(t, "an answer", answers); !errors.As(err, &refused) {
+			t.Fatalf("got %v", err)
+		}
+	}
+}
+
+// The connection is cut at random, amid many writes, with bytes lost either way.
+// Whatever happens: what was acknowledged is stored where it says, what was
+// refused is not, and nothing is stored twice.
+func TestAppendsThroughABadConnection(t *testing.T) {
+	const writers, each, cuts = 24, 30, 10
+	t.Parallel()
+	direct := start(t)
+	p := newProxy(t, direct.nc.ConnectedUrl())
+	l := openLog(t, p.connect(t), Config{AckTimeout: impatient / 2}, nil)
+	var mu sync.Mutex // guards what follows
+	stored, refused := map[string]uint64{}, map[string]bool{}
+	var done atomic.Int64
+	var all sync.WaitGroup
+	for n := range writers {
+		all.Go(func() {
+			a := newAuthor(n)
+			for i := range each {
+				a.session = fmt.Sprint(i)
+				w := a.next(t, 1)
+				err := l.Append(context.Background(), w)
+				done.Add(1)
+				mu.Lock()
+				var no *UnavailableError
+				var unknown *UnknownError
+				switch {
+				case err == nil:
+					stored[w.Commit.Chain] = w.Commit.Seq
+					a.stored(w.Commit)
+				case errors.As(err, &no):
+					refused[w.Commit.Chain] = true
+				case errors.As(err, &unknown): // the author cannot go on
+					i = each
+				default:
+					t.Errorf("append: %v", err)
+				}
+				mu.Unlock()
+				if i == each {
+					return
+				}
+			}
+		})
+	}
+	for range cuts {
+		mark := done.Load() + rand.Int64N(writers)
+		eventually(t, "some writes", func() bool { return done.Load() >= min(mark, writers*each) })
+		switch rand.N(3) {
+		case 0:
+			p.mute.Store(true)
+		case 1:
+			p.deaf.Store(true)
+		}
+		lost := p.lost.Load() + rand.Int64N(4000)
+		deadline := time.Now().Add(50 * time.Millisecond)
+		eventually(t, "some bytes to be lost", func() bool { return p.lost.Load() > lost || time.Now().After(deadline) })
+		p.cut()
+	}
+	all.Wait()
+	seen := map[string]bool{}
+	for _, c := range history(t, direct) {
+		if seen[c.Chain] {
+			t.Errorf("commit %d is there twice", c.Seq)
+		}
+		seen[c.Chain] = true
+		if refused[c.Chain] {
+			t.Errorf("commit %d was refused", c.Seq)
+		}
+		if at, ok := stored[c.Chain]; ok && at != c.Seq {
+			t.Errorf("commit %d was said to be at %d", c.Seq, at)
+		}
+		delete(stored, c.Chain)
+	}
+	if len(stored) > 0 || len(seen) == 0 {
+		t.Errorf("%d acknowledged commits are not in the log of %d", len(stored), len(seen))
+	}
+}

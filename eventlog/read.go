@@ -1,0 +1,244 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Message is a message of a stream, as a direct get gives it.
+type Message struct {
+	Subject string
+	Seq     uint64
+	Header  nats.Header
+	Data    []byte
+	Pending uint64 // how many more match, of a range
+}
+
+// getRequest is the body of a direct get.
+type getRequest struct {
+	Seq      uint64   `json:"seq,omitzero"`
+	Next     string   `json:"next_by_subj,omitzero"`
+	Multi    []string `json:"multi_last,omitempty"`
+	Batch    int      `json:"batch,omitzero"`
+	MaxBytes int      `json:"max_bytes,omitzero"`
+}
+
+// ErrTooMany says that more keys match than one direct get can give (1,024).
+var ErrTooMany = errors.New("more than 1,024 keys match")
+
+// directTimeout bounds one direct get; the server answers some bad requests not
+// at all.
+const directTimeout = 5 * time.Second
+
+// direct asks a stream for messages, in the order of their sequences.
+func (l *Log) direct(ctx context.Context, stream string, q getRequest) ([]Message, error) {
+	body, err := json.Marshal(q)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, directTimeout, fmt.Errorf("stream %s did not answer a read within %v", stream, directTimeout))
+	defer cancel()
+	var out []Message
+	err = l.inbox.ask(ctx, "$JS.API.DIRECT.GET."+stream, body, func(m *nats.Msg) (bool, error) {
+		switch status := m.Header.Get("Status"); status {
+		case "":
+		case "204", "404":
+			return true, nil
+		case "413":
+			return true, ErrTooMany
+		case "503":
+			return true, fmt.Errorf("stream %s: %w", stream, nats.ErrNoResponders)
+		default:
+			return true, fmt.Errorf("stream %s refused a read: %s %s", stream, status, m.Header.Get("Description"))
+		}
+		got, err := message(m)
+		out = append(out, got)
+		return err == nil && q.Batch <= 1 && len(q.Multi) == 0, err
+	})
+	return out, err
+}
+
+func message(m *nats.Msg) (Message, error) {
+	seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
+	if err != nil {
+		return Message{}, fmt.Errorf("an answer without a sequence: %w", err)
+	}
+	pending, _ := strconv.ParseUint(m.Header.Get("Nats-Num-Pending"), 10, 64)
+	return Message{Subject: m.Header.Get("Nats-Subject"), Seq: seq, Header: m.Header, Data: m.Data, Pending: pending}, nil
+}
+
+// decode reads a message of the log. The error is a *events.BrokenError.
+func (l *Log) decode(subject string, seq uint64, header nats.Header, data []byte) (*events.Commit, error) {
+	tenant, aggregate, ok := l.cfg.Names.ParseLog(subject)
+	version, err := strconv.ParseInt(header.Get(events.HeaderVersion), 10, 64)
+	if !ok || err != nil {
+		return nil, &events.BrokenError{Tenant: tenant, Thread: aggregate, Seq: seq, Cause: fmt.Errorf("subject %q, header %s %q",
+			subject, events.HeaderVersion, header.Get(events.HeaderVersion))}
+	}
+	return events.DecodeCommit(tenant, aggregate, seq, version, header.Get(events.HeaderChain), data)
+}
+
+// Get reads the commit with that sequence. Nil if there is none (any more).
+func (l *Log) Get(ctx context.Context, seq uint64) (*events.Commit, error) {
+	if seq == 0 {
+		return nil, nil
+	}
+	got, err := l.direct(ctx, l.cfg.Names.Stream(LogStream), getRequest{Seq: seq})
+	if err != nil || len(got) == 0 || got[0].Seq != seq {
+		return nil, err
+	}
+	return l.decode(got[0].Subject, got[0].Seq, got[0].Header, got[0].Data)
+}
+
+// Last reads the last commit of an aggregate. Nil if it has none.
+func (l *Log) Last(ctx context.Context, tenant, aggregate string) (*events.Commit, error) {
+	got, err := l.direct(ctx, l.cfg.Names.Stream(LogStream), getRequest{Multi: []string{l.cfg.Names.Log(tenant, aggregate)}})
+	if err != nil || len(got) == 0 {
+		return nil, err
+	}
+	return l.decode(got[0].Subject, got[0].Seq, got[0].Header, got[0].Data)
+}
+
+// threadBatch bounds one read of a thread, so that a long thread is never held
+// in memory whole.
+const (
+	threadBatch = 512
+	threadBytes = 4 << 20
+)
+
+// Thread reads the commits of an aggregate from a sequence on, in order. It
+// ends at the last one; a commit that cannot be read is an error, and what
+// follows it is still given.
+func (l *Log) Thread(ctx context.Context, tenant, aggregate string, from uint64) iter.Seq2[*events.Commit, error] {
+	return func(yield func(*events.Commit, error) bool) {
+		for m, err := range l.messages(ctx, l.cfg.Names.Log(tenant, aggregate), from) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(l.decode(m.Subject, m.Seq, m.Header, m.Data)) {
+				return
+			}
+		}
+	}
+}
+
+// Raw reads the messages of the log that match a subject from a sequence on, as
+// they are stored: for whoever must see what cannot be decoded.
+func (l *Log) Raw(ctx context.Context, subject string, from uint64) iter.Seq2[Message, error] {
+	return l.messages(ctx, subject, from)
+}
+
+// Decode reads a message that Raw gave. The error is a *events.BrokenError.
+func (l *Log) Decode(m Message) (*events.Commit, error) {
+	return l.decode(m.Subject, m.Seq, m.Header, m.Data)
+}
+
+func (l *Log) messages(ctx context.Context, subject string, from uint64) iter.Seq2[Message, error] {
+	return l.stream(ctx, l.cfg.Names.Stream(LogStream), subject, from)
+}
+
+// stream reads the messages of a stream that match a subject, in order, up to
+// its present end.
+func (l *Log) stream(ctx context.Context, name, subject string, from uint64) iter.Seq2[Message, error] {
+	return func(yield func(Message, error) bool) {
+		for {
+			got, err := l.direct(ctx, name, getRequest{
+				Seq: max(from, 1), Next: subject, Batch: threadBatch, MaxBytes: threadBytes,
+			})
+			if err != nil {
+				yield(Message{}, err)
+				return
+			}
+			for _, m := range got {
+				if !yield(m, nil) {
+					return
+				}
+			}
+			if len(got) == 0 || got[len(got)-1].Pending == 0 {
+				return
+			}
+			from = got[len(got)-1].Seq + 1
+		}
+	}
+}
+
+// Keys reads the documents of a bucket under exact keys or patterns, in the
+// order in which they were written. What is not there is left out. ErrTooMany
+// if more than 1,024 match.
+func (l *Log) Keys(ctx context.Context, bucket string, keys ...string) ([]Message, error) {
+	bucket = l.cfg.Names.Bucket(bucket)
+	prefix := keyPrefix(bucket)
+	q := getRequest{Seq: 1, Multi: make([]string, len(keys)), MaxBytes: threadBytes}
+	for i, k := range keys {
+		q.Multi[i] = prefix + k
+	}
+	var all []Message
+	for {
+		got, err := l.direct(ctx, "KV_"+bucket, q)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, got...)
+		if len(got) == 0 || got[len(got)-1].Pending == 0 {
+			return documents(latest(all), prefix), nil
+		}
+		q.Seq = got[len(got)-1].Seq + 1
+	}
+}
+
+// latest leaves out what was written again while the rest was read.
+func latest(docs []Message) []Message {
+	last := make(map[string]uint64, len(docs))
+	for _, m := range docs {
+		last[m.Subject] = m.Seq
+	}
+	return slices.DeleteFunc(docs, func(m Message) bool { return last[m.Subject] != m.Seq })
+}
+
+// Range reads up to limit documents of a bucket that match a pattern, from a
+// sequence of the bucket's own on. Fewer mean that there are no more.
+func (l *Log) Range(ctx context.Context, bucket, pattern string, from uint64, limit int) ([]Message, error) {
+	bucket = l.cfg.Names.Bucket(bucket)
+	prefix := keyPrefix(bucket)
+	var docs []Message
+	for q := (getRequest{Seq: max(from, 1), Next: prefix + pattern, MaxBytes: threadBytes}); len(docs) < limit; {
+		q.Batch = min(max(limit-len(docs), 2), threadBatch)
+		got, err := l.direct(ctx, "KV_"+bucket, q)
+		if err != nil {
+			return nil, err
+		}
+		if len(got) == 0 {
+			break
+		}
+		last := got[len(got)-1]
+		docs = append(docs, documents(got, prefix)...)
+		if last.Pending == 0 {
+			break
+		}
+		q.Seq = last.Seq + 1
+	}
+	return docs[:min(limit, len(docs))], nil
+}
+
+func keyPrefix(bucket string) string { return "$KV." + bucket + "." }
+
+// documents names messages of a bucket by their keys, and leaves the markers of
+// deletions out.
+func documents(got []Message, prefix string) []Message {
+	for i := range got {
+		got[i].Subject = strings.TrimPrefix(got[i].Subject, prefix)
+	}
+	return slices.DeleteFunc(got, func(m Message) bool { return m.Header.Get("KV-Operation") != "" })
+}

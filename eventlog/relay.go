@@ -1,0 +1,249 @@
+package eventlog
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// TimelineLease is the lease under which the relay runs. Two relays by mistake
+// do no harm: the stream's fence lets one of them write at a time.
+const TimelineLease = "timeline"
+
+// position is how far the timeline has got: the commit with that sequence, up
+// to the thread's version. Version 0 means the whole commit.
+type position struct {
+	seq     uint64
+	version int64
+}
+
+// Relay puts each event of the log on the timeline, as a message of its own, in
+// order and once, until ctx ends. It goes on where the timeline's own last
+// message stands, so that a kill at any moment neither loses nor repeats one.
+func (l *Log) Relay(ctx context.Context) error {
+	for ctx.Err() == nil {
+		err := l.relay(ctx, 0)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if !IsFenced(err) {
+			l.logger.Warn().Err(err).Msg("the timeline was interrupted; it goes on from where it stands")
+		}
+		sleep(ctx, 250*time.Millisecond)
+	}
+	return nil
+}
+
+// relay goes on where the timeline stands, up to the commit with the sequence
+// end, or, if that is 0, until ctx ends or another relay has taken over.
+func (l *Log) relay(ctx context.Context, end uint64) error {
+	// The fence first: what another relay writes after this is noticed.
+	fence, err := l.Fence(ctx, l.cfg.Names.Stream(TimelineStream))
+	if err != nil {
+		return err
+	}
+	at, err := l.timelinePosition(ctx, fence.Last())
+	if err != nil {
+		return err
+	}
+	return l.relayFrom(ctx, fence, at, end)
+}
+
+// relayFrom does the same from a position that is known.
+func (l *Log) relayFrom(ctx context.Context, fence *Fence, at position, end uint64) error {
+	after := at.seq
+	if at.version > 0 {
+		after-- // the commit may not be all there
+	}
+	if end > 0 && after >= end {
+		return nil
+	}
+	tail, err := l.Tail(ctx, "timeline", after)
+	if err != nil {
+		return err
+	}
+	defer tail.Stop()
+	if end > 0 && tail.nothing {
+		return nil
+	}
+	for {
+		e, err := tail.Next(ctx)
+		if err != nil {
+			return err
+		}
+		done := end > 0 && (e.Seq >= end || e.last)
+		wait := done || tail.Waiting() == 0
+		switch {
+		case e.Commit != nil:
+			from := int64(0)
+			if e.Seq == at.seq {
+				from = at.version
+			}
+			err = l.relayCommit(ctx, fence, e.Commit, from, wait)
+		case wait:
+			err = fence.Flush(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		l.metrics.Relayed(e.Seq, time.Since(e.Time).Seconds())
+		if done {
+			return nil
+		}
+	}
+}
+
+// relayCommit sends the events of a commit after a version, and, if the relay
+// has nothing else to do, waits until they are stored.
+func (l *Log) relayCommit(ctx context.Context, fence *Fence, c *events.Commit, after int64, wait bool) error {
+	seq := []string{strconv.FormatUint(c.Seq, 10)}
+	for i := range c.Events {
+		e := &c.Events[i]
+		if e.Version <= after {
+			continue
+		}
+		subject := l.cfg.Names.Timeline(e.Tenant, e.ThreadID, e.Type)
+		header := nats.Header{
+			events.HeaderType: {events.EventContentType}, events.HeaderSeq: seq,
+			events.HeaderVersion: {strconv.FormatInt(e.Version, 10)},
+		}
+		send := fence.Send
+		if wait && i == len(c.Events)-1 {
+			send = fence.Final
+		}
+		if err := send(ctx, subject, header, e.Raw()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// timelinePosition reads how far the timeline has got, from its last message.
+// If that has expired, whatever is older is expired too: the relay goes on with
+// the commits that are younger than what the timeline keeps.
+func (l *Log) timelinePosition(ctx context.Context, last uint64) (position, error) {
+	if last > 0 {
+		got, err := l.direct(ctx, l.cfg.Names.Stream(TimelineStream), getRequest{Seq: last})
+		if err != nil {
+			return position{}, err
+		}
+		if len(got) == 1 && got[0].Seq == last {
+			return parsePosition(got[0].Header)
+		}
+	}
+	return l.positionAt(ctx, time.Now().Add(-l.cfg.TimelineAge))
+}
+
+func parsePosition(h nats.Header) (position, error) {
+	seq, err := strconv.ParseUint(h.Get(events.HeaderSeq), 10, 64)
+	version, verr := strconv.ParseInt(h.Get(events.HeaderVersion), 10, 64)
+	if err != nil || verr != nil {
+		return position{}, &AssetError{
+			Name: TimelineStream, Problem: "its last message was not written by Skein", Hint: "rebuild it with: skein replay timeline",
+		}
+	}
+	return position{seq, version}, nil
+}
+
+// positionAt gives the position before the first commit that was stored at a
+// time or later.
+func (l *Log) positionAt(ctx context.Context, at time.Time) (position, error) {
+	stream, err := l.js.Stream(ctx, l.cfg.Names.Stream(LogStream))
+	if err != nil {
+		return position{}, err
+	}
+	state := stream.CachedInfo().State
+	if state.Msgs == 0 || state.LastTime.Before(at) {
+		return position{seq: state.LastSeq}, nil
+	}
+	if !state.FirstTime.Before(at) {
+		return position{seq: state.FirstSeq - 1}, nil
+	}
+	tail, err := l.tail(ctx, "timeline", jetstream.OrderedConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartTimePolicy, OptStartTime: &at,
+	})
+	if err != nil {
+		return position{}, err
+	}
+	defer tail.Stop()
+	if tail.nothing { // what was that young is erased
+		return position{seq: state.LastSeq}, nil
+	}
+	e, err := tail.Next(ctx)
+	return position{seq: e.Seq - 1}, err
+}
+
+// RebuildTimeline throws the timeline away and puts the log's events on it
+// anew, as far back as it keeps them, up to what the log holds now. Live
+// subscribers see them again. The relay that runs meanwhile is fenced off, and
+// then helps: either may write, and each event still comes once.
+func (l *Log) RebuildTimeline(ctx context.Context) error {
+	name := l.cfg.Names.Stream(TimelineStream)
+	end, err := l.LastSeq(ctx)
+	if err != nil {
+		return err
+	}
+	at, err := l.positionAt(ctx, time.Now().Add(-l.cfg.TimelineAge))
+	if err != nil {
+		return err
+	}
+	stream, err := l.js.Stream(ctx, name)
+	if err != nil {
+		return fmt.Errorf("the timeline: %w", err)
+	}
+	fence := l.newFence(name, 0)
+	if err := fence.seize(ctx, l.cfg.Names.Timeline(markTenant, markTenant, markType), at.header()); err != nil {
+		return err
+	}
+	if err := stream.Purge(ctx, jetstream.WithPurgeSequence(fence.Last()+1)); err != nil {
+		return fmt.Errorf("emptying the timeline: %w", err)
+	}
+	if end == 0 { // nothing was ever written
+		return nil
+	}
+	err = l.relayFrom(ctx, fence, at, end)
+	for IsFenced(err) {
+		err = l.relay(ctx, end)
+	}
+	return err
+}
+
+// The mark with which a rebuilding takes the timeline over: a relay that finds
+// it goes on with the position that it holds. It is thrown away with what stands
+// before it. No tenant has such a name.
+const (
+	markTenant = "_"
+	markType   = "timeline.rebuilt"
+)
+
+// header gives the headers that parsePosition reads.
+func (p position) header() nats.Header {
+	return nats.Header{
+		events.HeaderSeq:     {strconv.FormatUint(p.seq, 10)},
+		events.HeaderVersion: {strconv.FormatInt(p.version, 10)},
+	}
+}
+
+// TimelineSeq gives the sequence in the log of the last commit that the
+// timeline shows, whole or in part.
+func (l *Log) TimelineSeq(ctx context.Context) (uint64, error) {
+	last, err := l.streamLast(ctx, l.cfg.Names.Stream(TimelineStream))
+	if err != nil {
+		return 0, err
+	}
+	at, err := l.timelinePosition(ctx, last)
+	return at.seq, err
+}
+
+// TimelineMessages reads what the timeline keeps, in order, up to its present
+// end.
+func (l *Log) TimelineMessages(ctx context.Context) iter.Seq2[Message, error] {
+	return l.stream(ctx, l.cfg.Names.Stream(TimelineStream), l.cfg.Names.Timeline("*", "*", ">"), 1)
+}

@@ -1,0 +1,265 @@
+package eventlog
+
+import (
+	"context"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
+)
+
+// running runs the relay until the function that it gives is called.
+func running(t *testing.T, l *Log) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- l.Relay(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := within(t, "the relay to end", done); err != nil {
+			t.Errorf("the relay ended with %v", err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// timeline reads the whole timeline, in order.
+func timeline(t *testing.T, l *Log) []Message {
+	t.Helper()
+	var all []Message
+	for from := uint64(1); ; from = all[len(all)-1].Seq + 1 {
+		got, err := l.direct(t.Context(), l.cfg.Names.Stream(TimelineStream), getRequest{Seq: from, Next: l.cfg.Names.Prefix + ".timeline.>", Batch: threadBatch})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all = append(all, got...); len(got) == 0 || got[len(got)-1].Pending == 0 {
+			return all
+		}
+	}
+}
+
+// exact fails the test unless the timeline holds every event of the log's
+// commits after a sequence, once and in order, each as it is in its commit.
+func exact(t *testing.T, l *Log, after uint64) {
+	t.Helper()
+	got := timeline(t, l)
+	n := 0
+	for _, c := range history(t, l) {
+		if c.Seq <= after {
+			continue
+		}
+		for i := range c.Events {
+			e := &c.Events[i]
+			if n == len(got) {
+				t.Fatalf("the timeline ends with %d events, before commit %d", n, c.Seq)
+			}
+			m := got[n]
+			if m.Subject != l.cfg.Names.Timeline(tenant, c.Thread, e.Type) || string(m.Data) != string(e.Raw()) ||
+				m.Header.Get(events.HeaderSeq) != strconv.FormatUint(c.Seq, 10) ||
+				m.Header.Get(events.HeaderVersion) != strconv.FormatInt(e.Version, 10) ||
+				m.Header.Get(events.HeaderType) != events.EventContentType {
+				t.Fatalf("place %d holds %s with %v, not version %d of commit %d", n, m.Subject, m.Header, e.Version, c.Seq)
+			}
+			n++
+		}
+	}
+	if n != len(got) {
+		t.Errorf("the timeline holds %d events, not %d", len(got), n)
+	}
+}
+
+// reaches waits until the timeline shows a version of the log's commit.
+func reaches(t *testing.T, l *Log, a *author) {
+	t.Helper()
+	eventually(t, "the timeline", func() bool {
+		last, err := l.streamLast(t.Context(), l.cfg.Names.Stream(TimelineStream))
+		if err != nil {
+			return false
+		}
+		at, err := l.timelinePosition(t.Context(), last)
+		return err == nil && at == position{a.seq, a.version}
+	})
+}
+
+func TestRelay(t *testing.T) {
+	t.Parallel()
+	m := &told{}
+	l := openLog(t, natstest.Connect(t, natstest.Start(t)), Config{}, m)
+	live, err := l.nc.SubscribeSync("skein.timeline.>")
+	must(t, err)
+	other := newAuthor(2)
+	other.write(t, l, 1, 3)
+	a := newAuthor(1)
+	a.write(t, l, 400, 5)
+	running(t, l)
+	reaches(t, l, a)
+	a.write(t, l, 3, 5)
+	reaches(t, l, a)
+	exact(t, l, 0)
+	for range 3 + 403*5 { // a plain subscriber has them too
+		if _, err := live.NextMsg(patience); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the metrics", func() bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.relayed == a.seq
+	})
+
+	c, err := l.js.CreateConsumer(t.Context(), l.cfg.Names.Stream(TimelineStream), jetstream.ConsumerConfig{
+		Durable: "items", FilterSubject: "skein.timeline.acme.*.item.>",
+	})
+	must(t, err)
+	if n := c.CachedInfo().NumPending; n != 1+403*2 {
+		t.Errorf("a consumer of items is given %d", n)
+	}
+	batch, err := c.FetchNoWait(10)
+	must(t, err)
+	for m := range batch.Messages() {
+		if _, _, of, ok := l.cfg.Names.ParseTimeline(m.Subject()); !ok || of != events.ItemCreatedType {
+			t.Errorf("a consumer of items is given %s", m.Subject())
+		}
+	}
+}
+
+func TestRelayIsQuick(t *testing.T) {
+	l := start(t)
+	running(t, l)
+	a := newAuthor(1)
+	a.write(t, l, 1, 1)
+	reaches(t, l, a)
+	live, err := l.nc.SubscribeSync("skein.timeline.>")
+	must(t, err, l.nc.Flush())
+	var sum time.Duration
+	const rounds = 50
+	for range rounds {
+		began := time.Now()
+		a.write(t, l, 1, 1)
+		if _, err := live.NextMsg(patience); err != nil {
+			t.Fatal(err)
+		}
+		sum += time.Since(began)
+	}
+	t.Logf("from append to a subscriber: %v", sum/rounds)
+	if sum/rounds > 100*time.Millisecond {
+		t.Errorf("an event takes %v", sum/rounds)
+	}
+}
+
+func TestRelayResumesAmidACommit(t *testing.T) {
+	t.Parallel()
+	for _, cut := range []int{0, 1, 3, 6} { // how many of the second commit's six events are there
+		l := start(t)
+		a := newAuthor(1)
+		a.write(t, l, 2, 6)
+		fence, err := l.Fence(t.Context(), l.cfg.Names.Stream(TimelineStream))
+		must(t, err)
+		for _, c := range history(t, l) {
+			if c.Seq == 2 {
+				c.Events = c.Events[:cut]
+			}
+			must(t, l.relayCommit(t.Context(), fence, c, 0, false))
+		}
+		must(t, fence.Flush(t.Context()))
+		running(t, l)
+		a.write(t, l, 1, 2)
+		reaches(t, l, a)
+		exact(t, l, 0)
+	}
+}
+
+func TestRelayIsKilledAtRandom(t *testing.T) {
+	t.Parallel()
+	l := start(t)
+	a := newAuthor(1)
+	const commits, kills = 600, 60
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		a.write(t, l, commits, 4)
+	}()
+	for range kills {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.Int64N(int64(15*time.Millisecond))))
+		_ = l.relay(ctx, 0)
+		cancel()
+	}
+	<-written
+	running(t, l)
+	reaches(t, l, a)
+	exact(t, l, 0)
+}
+
+func TestRelayIsCutOffAtRandom(t *testing.T) {
+	t.Parallel()
+	direct := start(t)
+	p := newProxy(t, direct.nc.ConnectedUrl())
+	l := openLog(t, p.connect(t), Config{AckTimeout: 200 * time.Millisecond}, nil)
+	running(t, l)
+	a := newAuthor(1)
+	for range 8 {
+		a.write(t, direct, 40, 4)
+		switch rand.N(3) {
+		case 0:
+			p.mute.Store(true)
+		case 1:
+			p.deaf.Store(true)
+		}
+		a.write(t, direct, 20, 4)
+		p.cut()
+	}
+	reaches(t, direct, a)
+	exact(t, direct, 0)
+}
+
+func TestTwoRelaysAtOnce(t *testing.T) {
+	t.Parallel()
+	l := start(t)
+	running(t, l)
+	running(t, sibling(t, l))
+	a := newAuthor(1)
+	a.write(t, l, 700, 4)
+	reaches(t, l, a)
+	exact(t, l, 0)
+}
+
+func TestRelayPassesWhatIsBroken(t *testing.T) {
+	t.Parallel()
+	l := start(t)
+	a := newAuthor(1)
+	a.write(t, l, 2, 2)
+	spoilt(t, l, "T-broken")
+	running(t, l)
+	eventually(t, "the good ones before", func() bool { return len(timeline(t, l)) == 4 })
+	a.write(t, l, 2, 2)
+	spoilt(t, l, "T-broken")
+	reaches(t, l, a)
+	got := timeline(t, l)
+	if len(got) != 8 {
+		t.Errorf("the timeline holds %d events", len(got))
+	}
+	// A rebuilding ends although the log's last commits cannot be read.
+	must(t, l.RebuildTimeline(t.Context()))
+	if got := timeline(t, l); len(got) != 8 {
+		t.Errorf("the timeline holds %d events", len(got))
+	}
+}
+
+func TestRelayRefusesAForeignTimeline(t *testing.T) {
+	t.Parallel()
+	l := start(t)
+	if _, err := l.js.PublishMsg(t.Context(), &nats.Msg{Subject: l.cfg.Names.Timeline(tenant, "T-1", "item.created")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.relay(t.Context(), 0); err == nil || IsFenced(err) {
+		t.Errorf("got %v", err)
+	}
+}

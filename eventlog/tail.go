@@ -1,0 +1,155 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Tail follows the log from a sequence on: what is there, and then what comes,
+// in order, each commit once. It reads and decodes ahead of its reader.
+type Tail struct {
+	log      *Log
+	name     string
+	msgs     jetstream.MessagesContext
+	entries  chan Entry
+	stop     context.CancelFunc
+	finished sync.WaitGroup
+	err      error // why it ended; read after entries is closed
+	stream   string
+	consumer string
+	nothing  bool // the log held nothing to follow when it began
+}
+
+// Entry is what a Tail gives: a commit, or why it cannot be read.
+type Entry struct {
+	Seq    uint64
+	Time   time.Time      // when the log stored it
+	Commit *events.Commit // nil if it is broken
+	Broken error
+
+	last bool // the log held nothing after it
+}
+
+// tailAhead is how many commits may be read ahead.
+const tailAhead = 512
+
+// Tail begins to follow the log at the commit after the sequence after. The
+// name says who reads, for log lines and metrics. Stop it when done.
+func (l *Log) Tail(ctx context.Context, name string, after uint64) (*Tail, error) {
+	return l.tail(ctx, name, jetstream.OrderedConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
+	})
+}
+
+// TailSince does the same from a time on.
+func (l *Log) TailSince(ctx context.Context, name string, since time.Time) (*Tail, error) {
+	return l.tail(ctx, name, jetstream.OrderedConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartTimePolicy, OptStartTime: &since,
+	})
+}
+
+func (l *Log) tail(ctx context.Context, name string, from jetstream.OrderedConsumerConfig) (*Tail, error) {
+	stream := l.cfg.Names.Stream(LogStream)
+	c, err := l.js.OrderedConsumer(ctx, stream, from)
+	if err != nil {
+		return nil, fmt.Errorf("following the log: %w", err)
+	}
+	info := c.CachedInfo()
+	msgs, err := c.Messages(jetstream.PullMaxMessages(tailAhead))
+	if err != nil {
+		return nil, fmt.Errorf("following the log: %w", err)
+	}
+	reading, stop := context.WithCancel(context.Background())
+	t := &Tail{
+		log: l, name: name, msgs: msgs, entries: make(chan Entry, tailAhead), stop: stop,
+		stream: stream, consumer: info.Name, nothing: info.NumPending == 0,
+	}
+	t.finished.Add(1)
+	go t.read(reading)
+	return t, nil
+}
+
+// read takes messages, decodes them and hands them on.
+func (t *Tail) read(ctx context.Context) {
+	defer t.finished.Done()
+	defer close(t.entries)
+	for {
+		m, err := t.msgs.Next(jetstream.NextContext(ctx))
+		switch {
+		case ctx.Err() != nil:
+			t.err = context.Canceled
+			return
+		case errors.Is(err, jetstream.ErrMsgIteratorClosed):
+			t.err = fmt.Errorf("following the log: %w", err)
+			return
+		case err != nil:
+			// The consumer heals itself; wait a little so as not to spin.
+			t.log.logger.Warn().Err(err).Str("reader", t.name).Msg("following the log was interrupted")
+			select {
+			case <-time.After(100 * time.Millisecond):
+			case <-ctx.Done():
+			}
+			continue
+		}
+		select {
+		case t.entries <- t.entry(m):
+		case <-ctx.Done():
+			t.err = context.Canceled
+			return
+		}
+	}
+}
+
+func (t *Tail) entry(m jetstream.Msg) Entry {
+	meta, err := m.Metadata()
+	if err != nil { // the client made it from the server's own subject
+		return Entry{Broken: fmt.Errorf("a message of the log without metadata: %w", err)}
+	}
+	e := Entry{Seq: meta.Sequence.Stream, Time: meta.Timestamp, last: meta.NumPending == 0}
+	e.Commit, e.Broken = t.log.decode(m.Subject(), e.Seq, m.Headers(), m.Data())
+	if e.Broken != nil {
+		t.log.metrics.Broken(t.name, e.Seq)
+		t.log.logger.Error().Err(e.Broken).Uint64("seq", e.Seq).Str("reader", t.name).
+			Msg("a commit of the log cannot be read and is left out; run skein audit verify")
+	}
+	return e
+}
+
+// Next waits for the next commit. A commit that cannot be read was counted and
+// logged, and comes with its error; what follows it still comes. The error is
+// the context's, or that the tail was stopped.
+func (t *Tail) Next(ctx context.Context) (Entry, error) {
+	select {
+	case e, ok := <-t.entries:
+		if !ok {
+			return Entry{}, t.err
+		}
+		return e, nil
+	case <-ctx.Done():
+		return Entry{}, context.Cause(ctx)
+	}
+}
+
+// Waiting gives how many commits are ready to be taken at once.
+func (t *Tail) Waiting() int { return len(t.entries) }
+
+// Stop ends the tail.
+func (t *Tail) Stop() {
+	t.stop()
+	t.msgs.Stop()
+	for range t.entries { // so that the reader is not held
+	}
+	t.finished.Wait()
+	if t.log.nc.IsConnected() { // else the server drops it in its own time
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = t.log.js.DeleteConsumer(ctx, t.stream, t.consumer)
+	}
+}

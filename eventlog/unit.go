@@ -1,0 +1,192 @@
+package eventlog
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Headers of JetStream's.
+const (
+	headerExpected      = "Nats-Expected-Last-Subject-Sequence"
+	headerExpectedSeq   = "Nats-Expected-Last-Sequence"
+	headerExpectedID    = "Nats-Expected-Last-Msg-Id"
+	headerID            = "Nats-Msg-Id"
+	headerBatchID       = "Nats-Batch-Id"
+	headerBatchSequence = "Nats-Batch-Sequence"
+	headerBatchCommit   = "Nats-Batch-Commit"
+)
+
+// unit is what one Append asked for: all of it, or nothing.
+type unit struct {
+	writes []Write
+	msgs   []*nats.Msg
+	bytes  int
+	done   chan error // of capacity 1
+}
+
+func (l *Log) newUnit(writes []Write) (*unit, error) {
+	u := &unit{writes: writes, done: make(chan error, 1)}
+	for _, w := range writes {
+		c := w.Commit
+		if size, limit := int64(len(c.Body)), l.maxBytes(); size > limit {
+			return nil, &TooLargeError{Size: size, Limit: limit}
+		}
+		u.bytes += len(c.Body)
+		u.msgs = append(u.msgs, &nats.Msg{
+			Subject: l.cfg.Names.Log(c.Tenant, c.Thread), Data: c.Body,
+			Header: nats.Header{
+				events.HeaderType:    {events.BatchContentType},
+				events.HeaderChain:   {c.Chain},
+				events.HeaderVersion: {strconv.FormatInt(c.Version, 10)},
+				headerExpected:       {strconv.FormatUint(w.Expected, 10)},
+			},
+		})
+	}
+	return u, nil
+}
+
+// maxBytes gives the greatest size of a commit's body: what a server takes that
+// is configured for Skein, or less if this one takes less.
+func (l *Log) maxBytes() int64 {
+	const headers = events.MaxPayload - events.MaxCommitBytes
+	if limit := l.nc.MaxPayload(); limit > 0 {
+		return min(limit-headers, events.MaxCommitBytes)
+	}
+	return events.MaxCommitBytes
+}
+
+// pubAck is JetStream's answer to a publish. Of a batch, Seq is that of its
+// last message, and the others precede it without a gap.
+type pubAck struct {
+	Error *brokerError `json:"error"`
+	Seq   uint64       `json:"seq"`
+	Count int          `json:"count"`
+}
+
+// writeUnit stores one unit and says how it ended. While the outcome of a try
+// is not known, the log is asked; if it does not show the commits, they are sent
+// again: of two tries that arrive after all, the expected sequence refuses one.
+func (l *Log) writeUnit(u *unit, tried bool, deadline time.Time) error {
+	var cause error
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {
+		if tried {
+			done, err := l.lookUp(u)
+			var moved *ConflictError
+			switch {
+			case done:
+				return nil
+			case errors.As(err, &moved):
+				return moved
+			case err != nil:
+				cause = err
+			}
+			if time.Now().After(deadline) || l.nc.IsClosed() {
+				return &UnknownError{Cause: cause}
+			}
+			if err != nil {
+				time.Sleep(pause)
+				continue
+			}
+		}
+		ack, err := l.publishUnit(u)
+		if cause = err; err == nil && ack.Error != nil {
+			cause = ack.Error
+		}
+		switch classify(err, ack.Error) {
+		case stored:
+			l.metrics.Appended(len(u.msgs), u.bytes, len(u.msgs) > 1, ack.seconds)
+			u.stored(ack.Seq)
+			return nil
+		case unknown:
+			tried = true
+		case conflict:
+			if !tried {
+				return l.movedOn(u)
+			}
+		case tooLarge, tooMany:
+			if !tried {
+				return &TooLargeError{Size: int64(u.bytes), Limit: l.maxBytes()}
+			}
+		case unavailable:
+			if !tried {
+				return &UnavailableError{Cause: cause}
+			}
+		}
+		time.Sleep(pause)
+	}
+}
+
+// movedOn says what came in place of a unit that was refused.
+func (l *Log) movedOn(u *unit) error {
+	done, err := l.lookUp(u)
+	if done { // another process has stored the very same
+		return nil
+	}
+	var moved *ConflictError
+	if errors.As(err, &moved) {
+		return moved
+	}
+	return &ConflictError{Subject: u.msgs[0].Subject, Expected: u.writes[0].Expected}
+}
+
+// stored notes the sequences of a unit whose last message has seq.
+func (u *unit) stored(seq uint64) {
+	for i := range u.writes {
+		u.writes[i].Commit.Seq = seq - uint64(len(u.writes)-1-i)
+	}
+}
+
+// timedAck is an acknowledgement and how long it took.
+type timedAck struct {
+	pubAck
+	seconds float64
+}
+
+func (l *Log) publishUnit(u *unit) (timedAck, error) {
+	if len(u.msgs) > 1 {
+		return l.publishBatch(u.msgs)
+	}
+	return l.request(u.msgs[0])
+}
+
+// publishBatch sends messages as one atomic batch. Only the last is answered.
+func (l *Log) publishBatch(msgs []*nats.Msg) (timedAck, error) {
+	id := nuid.Next()
+	for i, m := range msgs {
+		b := &nats.Msg{Subject: m.Subject, Data: m.Data, Header: make(nats.Header, len(m.Header)+3)}
+		for k, v := range m.Header {
+			b.Header[k] = v
+		}
+		b.Header[headerBatchID] = []string{id}
+		b.Header[headerBatchSequence] = []string{strconv.Itoa(i + 1)}
+		if i == len(msgs)-1 {
+			b.Header[headerBatchCommit] = []string{"1"}
+			return l.request(b)
+		}
+		if err := l.nc.PublishMsg(b); err != nil {
+			return timedAck{}, err
+		}
+	}
+	return timedAck{}, nil
+}
+
+func (l *Log) request(m *nats.Msg) (timedAck, error) {
+	start := time.Now()
+	reply, err := l.nc.RequestMsg(m, l.cfg.AckTimeout)
+	if err != nil {
+		return timedAck{}, err
+	}
+	ack := timedAck{seconds: time.Since(start).Seconds()}
+	if err := json.Unmarshal(reply.Data, &ack.pubAck); err != nil {
+		return ack, fmt.Errorf("an acknowledgement that cannot be read: %w", err)
+	}
+	return ack, nil
+}

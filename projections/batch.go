@@ -1,0 +1,119 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// batch is a run of the log that is folded and stored as one.
+type batch struct {
+	commits []*events.Commit // of threads
+	broken  []uint64
+	count   int
+	bytes   int
+	waiting int       // commits that were ready after it
+	end     uint64    // the last sequence, whatever stood there
+	endTime time.Time // when the log stored it
+	start   time.Time
+}
+
+// errTick says that nothing came for a while.
+var errTick = errors.New("nothing came")
+
+// gather waits for a commit and takes what waits with it. Nil if it is time to
+// do something else.
+func (s *session) gather(ctx context.Context, tail *eventlog.Tail) (*batch, error) {
+	wait, cancel := context.WithDeadlineCause(ctx, time.Now().Add(s.nextTick.Sub(s.cfg.Now())), errTick)
+	defer cancel()
+	e, err := tail.Next(wait)
+	if err != nil {
+		if ctx.Err() == nil && errors.Is(err, errTick) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	b := &batch{start: time.Now()}
+	for {
+		b.take(e)
+		if b.count >= s.cfg.BatchCommits || b.bytes >= s.cfg.BatchBytes || tail.Waiting() == 0 || time.Since(b.start) >= s.cfg.BatchTime {
+			b.waiting = tail.Waiting()
+			return b, nil
+		}
+		if e, err = tail.Next(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (b *batch) take(e eventlog.Entry) {
+	b.count++
+	b.end, b.endTime = e.Seq, e.Time
+	switch {
+	case e.Commit == nil:
+		b.broken = append(b.broken, e.Seq)
+	case isThread(e.Commit):
+		b.commits = append(b.commits, e.Commit)
+		b.bytes += len(e.Commit.Body)
+	}
+}
+
+// fold folds a batch in memory.
+func (s *session) fold(ctx context.Context, b *batch) error {
+	for rest := b.commits; len(rest) > 0; {
+		n := 0
+		for n < len(rest) && !documents.Deep(rest[n]) {
+			n++
+		}
+		part := rest[:max(n, 1)]
+		if err := s.load(ctx, part); err != nil {
+			return err
+		}
+		for _, c := range part {
+			s.foldCommit(c)
+		}
+		rest = rest[len(part):]
+	}
+	for _, seq := range b.broken {
+		for _, sh := range s.shelves {
+			if seq > sh.position {
+				sh.broken, sh.brokenSeq = sh.broken+1, seq
+			}
+		}
+		s.metrics.Broken(seq)
+	}
+	return nil
+}
+
+func (s *session) foldCommit(c *events.Commit) {
+	name := documents.ThreadName(c.Tenant, c.Thread)
+	if end, ok := s.ended[name]; ok && c.Seq < end {
+		return
+	}
+	active := s.activeAt(c.Seq)
+	if active == 0 {
+		return
+	}
+	out := s.models.Apply(c, s.cache, active, s.changed)
+	s.changed = out.Changed
+	for _, slot := range out.Changed {
+		n := slot.Owner.(*node)
+		n.known = true
+		if !n.dirty {
+			n.dirty = true
+			s.dirty = append(s.dirty, n)
+		}
+	}
+	if out.Deleted != nil {
+		s.ends = append(s.ends, *out.Deleted)
+		s.dead[name] = true
+	}
+	if out.Err != nil {
+		s.metrics.Broken(c.Seq)
+		s.logger.Error().Err(out.Err).Uint64("seq", c.Seq).Msg("an event cannot be folded and was left out")
+	}
+}

@@ -1,0 +1,84 @@
+package projections
+
+import "github.com/skein-threads/skein/projections/documents"
+
+// node is a document in memory.
+type node struct {
+	slot  documents.Slot
+	known bool // the slot is as the bucket is, or newer; an empty one: there is none
+	dirty bool // it is to be written
+	bytes int64
+
+	prev, next *node
+}
+
+// nodeBytes is about what a document in memory costs beside its JSON, of which
+// the decoded document takes about twice the size.
+const nodeBytes = 400
+
+// cache keeps documents in memory, bounded in bytes; those used longest ago go
+// first. It belongs to one goroutine, and implements documents.Store.
+type cache struct {
+	limit int64
+	bytes int64
+	nodes map[documents.Place]*node
+	ring  node // its next was used last
+}
+
+func newCache(limit int64) *cache {
+	c := &cache{limit: limit, nodes: map[documents.Place]*node{}}
+	c.ring.prev, c.ring.next = &c.ring, &c.ring
+	return c
+}
+
+// Slot implements documents.Store.
+func (c *cache) Slot(p documents.Place) *documents.Slot { return &c.node(p).slot }
+
+// node gives the node of a place, a new one if need be, as the one used last.
+func (c *cache) node(p documents.Place) *node {
+	n, ok := c.nodes[p]
+	if !ok {
+		n = &node{bytes: nodeBytes}
+		n.slot.Place, n.slot.Owner = p, n
+		c.nodes[p] = n
+		c.bytes += n.bytes
+	} else {
+		n.prev.next, n.next.prev = n.next, n.prev
+	}
+	n.prev, n.next = &c.ring, c.ring.next
+	n.prev.next, n.next.prev = n, n
+	return n
+}
+
+// look gives a document that is in memory, nil if it is not.
+func (c *cache) look(p documents.Place) any {
+	if n, ok := c.nodes[p]; ok {
+		return n.slot.Doc
+	}
+	return nil
+}
+
+// size notes how large a document is.
+func (c *cache) size(n *node, json int) {
+	size := nodeBytes + 2*int64(json)
+	c.bytes += size - n.bytes
+	n.bytes = size
+}
+
+// drop forgets a document.
+func (c *cache) drop(n *node) {
+	n.prev.next, n.next.prev = n.next, n.prev
+	c.bytes -= n.bytes
+	delete(c.nodes, n.slot.Place)
+}
+
+// trim drops what is too much. What is to be written stays.
+func (c *cache) trim() {
+	for n := c.ring.prev; n != &c.ring && c.bytes > c.limit; {
+		before := n.prev
+		if !n.dirty {
+			c.drop(n)
+		}
+		n = before
+	}
+}

@@ -1,0 +1,76 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// Keys of a bucket that hold no document. No tenant begins with an underscore.
+const (
+	checkpointKey  = "_.checkpoint"
+	deletionPrefix = "_.deletion." // then {tenant}.{thread}: the end of a thread that is not finished yet
+)
+
+// Headers of a marker of a removed document.
+const (
+	headerOperation = "KV-Operation"   // what key-value clients look at
+	headerSeq       = events.HeaderSeq // the sequence in the log of the commit that removed it
+)
+
+// subjectOf gives the subject of a key of a bucket.
+func (r *Runner) subjectOf(bucket, key string) string {
+	return "$KV." + r.log.Config().Names.Bucket(bucket) + "." + key
+}
+
+// keyOf gives the key that a subject of a bucket stands for.
+func (r *Runner) keyOf(bucket, subject string) string {
+	return strings.TrimPrefix(subject, "$KV."+r.log.Config().Names.Bucket(bucket)+".")
+}
+
+// Checkpoint says how far a bucket shows the log. It is written after the
+// documents that it speaks of, in the same stream.
+type Checkpoint struct {
+	Projection string `json:"projection"`
+	Version    int    `json:"version"`     // of the fold that made the documents
+	Seq        uint64 `json:"seq"`         // in the log; commits up to it are in the documents
+	At         string `json:"at,omitzero"` // when the log stored that commit
+
+	Broken    int64  `json:"broken,omitzero"`    // commits that could not be read and were left out
+	BrokenSeq uint64 `json:"brokenSeq,omitzero"` // the last of them
+
+	// Progress stands in the checkpoint of threads: the sequence up to which all
+	// read models are stored. 0 while one of them is being made anew from nothing.
+	Progress uint64 `json:"progress,omitzero"`
+}
+
+// readCheckpoint reads a bucket's checkpoint and its place in the bucket's
+// stream. Nil if there is none, or none that can be read.
+func readCheckpoint(ctx context.Context, log *eventlog.Log, p documents.Projection) (*Checkpoint, uint64, error) {
+	got, err := log.Keys(ctx, p.Bucket, checkpointKey)
+	if err != nil {
+		return nil, 0, fmt.Errorf("the checkpoint of %s: %w", p.Name, err)
+	}
+	if len(got) == 0 {
+		return nil, 0, nil
+	}
+	var c Checkpoint
+	if json.Unmarshal(got[0].Data, &c) != nil || c.Projection != p.Name {
+		return nil, 0, nil
+	}
+	return &c, got[0].Seq, nil
+}
+
+func (c Checkpoint) encode() []byte {
+	b, err := json.Marshal(c, json.Deterministic(true))
+	if err != nil {
+		panic(err) // numbers and texts of ours
+	}
+	return b
+}

@@ -1,0 +1,69 @@
+package projections
+
+import "time"
+
+// Config bounds a runner. The zero value of a field means its default.
+type Config struct {
+	BatchCommits    int              // commits folded before they are written; default 512
+	BatchBytes      int              // of their bodies; default 8 MiB
+	BatchTime       time.Duration    // for reading them; default 20 ms
+	CacheBytes      int64            // of documents kept in memory, as JSON; default 64 MiB
+	CheckpointEvery time.Duration    // how often checkpoints of untouched buckets move on; default 5 s
+	Progress        *Progress        // told how far it has got; default one of its own
+	Now             func() time.Time // default time.Now
+}
+
+func (c Config) withDefaults() Config {
+	if c.BatchCommits == 0 {
+		c.BatchCommits = 512
+	}
+	if c.BatchBytes == 0 {
+		c.BatchBytes = 8 << 20
+	}
+	if c.BatchTime == 0 {
+		c.BatchTime = 20 * time.Millisecond
+	}
+	if c.CacheBytes == 0 {
+		c.CacheBytes = 64 << 20
+	}
+	if c.CheckpointEvery == 0 {
+		c.CheckpointEvery = 5 * time.Second
+	}
+	if c.Progress == nil {
+		c.Progress = NewProgress()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+// Metrics is told what the read side does. Each method must return at once.
+type Metrics interface {
+	// Progress is told how far a read model has got, and how many commits and
+	// seconds that is behind the log, as far as it is known.
+	Progress(projection string, seq, lagCommits uint64, lagSeconds float64)
+	// Broken is told of a commit, or an event in it, that was left out.
+	Broken(seq uint64)
+	// Batch is told of a batch that was stored: how many commits it had, how
+	// many documents it wrote, and how long that took.
+	Batch(commits, documents int, seconds float64)
+	// Query is told of a query, how it ended (ok, or an error's code), and how
+	// long it took.
+	Query(name, result string, seconds float64)
+}
+
+// NoMetrics tells nobody.
+type NoMetrics struct{}
+
+// Progress implements Metrics.
+func (NoMetrics) Progress(string, uint64, uint64, float64) {}
+
+// Broken implements Metrics.
+func (NoMetrics) Broken(uint64) {}
+
+// Batch implements Metrics.
+func (NoMetrics) Batch(int, int, float64) {}
+
+// Query implements Metrics.
+func (NoMetrics) Query(string, string, float64) {}

@@ -1,0 +1,262 @@
+package projections
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// directories lists the threads of each tenant by their last change, compactly:
+// what filters look at, and no documents. It costs about 150 bytes a thread, and
+// its key. It is safe for concurrent use.
+type directories struct {
+	progress *Progress // up to which the directories show every thread
+
+	mu      sync.RWMutex // guards what follows
+	tenants map[string]*directory
+	ready   chan struct{} // closed when all that was there at first has been read
+	names   *interned
+}
+
+func newDirectories() *directories {
+	return &directories{progress: NewProgress(), tenants: map[string]*directory{}, ready: make(chan struct{}), names: newInterned()}
+}
+
+// directory lists the threads of one tenant.
+type directory struct {
+	byID    map[string]uint32 // packed id to its place in members
+	members []listed
+	free    []uint32
+	order   []change // by sequence; one that its thread has left behind is dead
+	dead    int
+}
+
+// listed is what a directory knows of a thread.
+type listed struct {
+	id       string // packed
+	key      string
+	seq      uint64
+	changed  events.Time
+	agent    uint32 // interned
+	user     uint32
+	status   uint8
+	archived bool
+}
+
+// change is a place in the order: a thread changed at a sequence.
+type change struct {
+	seq    uint64
+	member uint32
+}
+
+// interned gives small numbers for texts that come again and again.
+type interned struct {
+	numbers map[string]uint32
+	texts   []string
+}
+
+func newInterned() *interned {
+	return &interned{numbers: map[string]uint32{"": 0}, texts: []string{""}}
+}
+
+func (n *interned) number(s string) uint32 {
+	i, ok := n.numbers[s]
+	if !ok {
+		i = uint32(len(n.texts))
+		s = strings.Clone(s)
+		n.numbers[s] = i
+		n.texts = append(n.texts, s)
+	}
+	return i
+}
+
+// packID gives a thread's id in few bytes: 16 for T- and a UUID.
+func packID(id string) string {
+	if len(id) == 38 && strings.HasPrefix(id, "T-") {
+		if u, err := uuid.Parse(id[2:]); err == nil && u.String() == id[2:] {
+			return string(u[:])
+		}
+	}
+	return strings.Clone(id)
+}
+
+func unpackID(packed string) string {
+	if len(packed) != 16 {
+		return packed
+	}
+	u, err := uuid.FromBytes([]byte(packed))
+	if err != nil {
+		return packed
+	}
+	return "T-" + u.String()
+}
+
+func statusNumber(s events.ThreadStatus) uint8 {
+	return uint8(slices.Index(events.ThreadMachine().States, s))
+}
+
+// update is a change of the bucket of threads: a document, without one a thread
+// that is gone, or, if seq is not 0, how far the bucket is.
+type update struct {
+	tenant, id string
+	doc        *brief
+	seq        uint64
+}
+
+// apply takes changes in, in their order.
+func (d *directories) apply(list []update) {
+	seq := uint64(0)
+	d.mu.Lock()
+	for _, u := range list {
+		switch {
+		case u.seq != 0:
+			seq = u.seq
+		case u.doc != nil:
+			d.put(u.tenant, u.doc)
+		default:
+			d.remove(u.tenant, u.id)
+		}
+	}
+	d.mu.Unlock()
+	d.progress.raise(seq)
+}
+
+// put takes a thread's document in. The caller holds the lock.
+func (d *directories) put(tenant string, doc *brief) {
+	t := d.tenants[tenant]
+	if t == nil {
+		t = &directory{byID: map[string]uint32{}}
+		d.tenants[strings.Clone(tenant)] = t
+	}
+	m := listed{
+		key: strings.Clone(doc.key()), seq: doc.Seq, changed: doc.changed(), status: statusNumber(doc.Status), archived: doc.Archived,
+		agent: d.names.number(doc.AgentID), user: d.names.number(doc.UserID),
+	}
+	t.put(packID(doc.ID), m)
+}
+
+func (t *directory) put(id string, m listed) {
+	at, known := t.byID[id]
+	switch {
+	case known:
+		m.id = t.members[at].id
+		if t.members[at].key == m.key {
+			m.key = t.members[at].key
+		}
+		if t.members[at].seq == m.seq {
+			t.members[at] = m
+			return
+		}
+		t.dead++
+	case len(t.free) > 0:
+		at, t.free = t.free[len(t.free)-1], t.free[:len(t.free)-1]
+	default:
+		at = uint32(len(t.members))
+		t.members = append(t.members, listed{})
+	}
+	if !known {
+		m.id = id
+		t.byID[id] = at
+	}
+	t.members[at] = m
+	c := change{m.seq, at}
+	i := len(t.order)
+	for i > 0 && t.order[i-1].seq > m.seq && len(t.order)-i < 64 {
+		i-- // nearly always the last; those of one batch come in any order
+	}
+	if i > 0 && t.order[i-1].seq > m.seq {
+		i, _ = slices.BinarySearchFunc(t.order, m.seq, func(c change, seq uint64) int { return cmp.Compare(c.seq, seq) })
+	}
+	t.order = slices.Insert(t.order, i, c)
+	t.compact()
+}
+
+// remove takes a thread out. The caller holds the lock.
+func (d *directories) remove(tenant, id string) {
+	t := d.tenants[tenant]
+	if t == nil {
+		return
+	}
+	packed := packID(id)
+	if at, ok := t.byID[packed]; ok {
+		delete(t.byID, packed)
+		t.members[at] = listed{}
+		t.free = append(t.free, at)
+		t.dead++
+		t.compact()
+	}
+}
+
+// compact drops the dead from the order when they are more than the living.
+func (t *directory) compact() {
+	if t.dead < 1024 || t.dead < len(t.order)/2 {
+		return
+	}
+	t.order = slices.Clip(slices.DeleteFunc(t.order, func(c change) bool { return t.members[c.member].seq != c.seq }))
+	t.dead = 0
+}
+
+// wish is what a list of threads asks for.
+type wish struct {
+	status    int // -1: any
+	archived  *bool
+	agent     string
+	user      string
+	keyPrefix string
+	after     events.Time // in whole milliseconds, as documents have it; 0: any
+	before    uint64      // only what changed before this sequence
+}
+
+// pickedThread is a thread that a list shows.
+type pickedThread struct {
+	id  string
+	seq uint64
+}
+
+// scanned is how many threads are looked at under one lock.
+const scanned = 8192
+
+// pick gives the threads that match, newest change first, up to most.
+func (d *directories) pick(tenant string, w wish, most int) []pickedThread {
+	var picked []pickedThread
+	for more := true; more && len(picked) < most; {
+		picked, more = d.pickSome(picked, tenant, &w, most)
+	}
+	return picked
+}
+
+// pickSome looks at a part of the threads, and moves the wish on past it. False:
+// there are no more.
+func (d *directories) pickSome(picked []pickedThread, tenant string, w *wish, most int) ([]pickedThread, bool) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	t := d.tenants[tenant]
+	agent, agentKnown := d.names.numbers[w.agent]
+	user, userKnown := d.names.numbers[w.user]
+	if t == nil || !agentKnown || !userKnown {
+		return picked, false
+	}
+	end := len(t.order)
+	if w.before > 0 {
+		end, _ = slices.BinarySearchFunc(t.order, w.before, func(c change, seq uint64) int { return cmp.Compare(c.seq, seq) })
+	}
+	first := max(end-scanned, 0)
+	for i := end - 1; i >= first && len(picked) < most; i-- {
+		m := &t.members[t.order[i].member]
+		w.before = t.order[i].seq
+		switch {
+		case m.seq != t.order[i].seq:
+		case w.status >= 0 && int(m.status) != w.status, w.archived != nil && m.archived != *w.archived:
+		case w.agent != "" && m.agent != agent, w.user != "" && m.user != user:
+		case w.after != 0 && m.changed <= w.after, !strings.HasPrefix(m.key, w.keyPrefix):
+		default:
+			picked = append(picked, pickedThread{unpackID(m.id), m.seq})
+		}
+	}
+	return picked, first > 0
+}

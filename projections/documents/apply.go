@@ -1,0 +1,147 @@
+package documents
+
+import (
+	"fmt"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Outcome is what a commit did.
+type Outcome struct {
+	Changed []*Slot   // the slots whose document it made, changed or removed, each once
+	Deleted *Deletion // it ended its thread
+	Err     error     // a *PlaceError: an event could not be folded, and was left out
+}
+
+// Deletion is the end of a thread: none of its documents may stay.
+type Deletion struct {
+	Tenant, Thread string
+	Seq            uint64 // of the tombstone's commit
+	Version        int64
+	Purge          bool // its events go too, up to the tombstone
+}
+
+// PlaceError says that an event names its document in a way that no document
+// can have. Only a commit that Skein did not write holds one.
+type PlaceError struct {
+	Type events.Type
+	ID   string
+}
+
+func (e *PlaceError) Error() string {
+	return fmt.Sprintf("event %.64q is about %.80q, which cannot be a key", e.Type, e.ID)
+}
+
+// Apply folds a commit into the documents of the store, for the read models of
+// active. Documents that show the commit already stay as they are. The commit
+// is not one of another aggregate than a thread.
+//
+// changed is filled and given back, so that its memory is used again.
+func (m *Models) Apply(c *events.Commit, store Store, active Mask, changed []*Slot) Outcome {
+	ch := change{commit: c, store: store, active: active, thread: ThreadName(c.Tenant, c.Thread), changed: changed[:0]}
+	out := Outcome{}
+	for i := range c.Events {
+		ch.event = &c.Events[i]
+		for _, b := range m.by[ch.event.Type] {
+			ch.react(b)
+		}
+		switch d := ch.event.Data.(type) {
+		case events.MessageDeleted:
+			ch.hideItem(d)
+		case events.HistoryTruncated:
+			ch.truncate(d)
+		case events.LifecycleDeleted:
+			out.Deleted = &Deletion{Tenant: c.Tenant, Thread: c.Thread, Seq: c.Seq, Version: c.Version, Purge: d.Purge}
+		}
+		ch.touchThread()
+	}
+	if out.Deleted != nil {
+		ch.endThread()
+	}
+	for _, s := range ch.changed {
+		s.Seq, s.during, s.made = c.Seq, false, false
+		if s.Doc != nil {
+			*m.list[s.Place.Kind].stamp(s.Doc) = events.Stamp{Version: c.Version, Seq: c.Seq}
+		}
+	}
+	out.Changed, out.Err = ch.changed, ch.err
+	return out
+}
+
+// react lets one read model take notice of the event.
+func (c *change) react(b bound) {
+	if !c.active.Has(b.kind) {
+		return
+	}
+	id, ok := b.id(c)
+	if !ok {
+		return
+	}
+	if id != "" && !validID(id) || id == "" && b.kind != Threads {
+		c.err = &PlaceError{Type: c.event.Type, ID: id}
+		return
+	}
+	s := c.open(Place{Kind: b.kind, Thread: c.thread, ID: id})
+	if s == nil {
+		return
+	}
+	was := s.Doc
+	c.slot = s
+	s.Doc = b.fold(c, s.Doc)
+	if s.Doc == nil {
+		return
+	}
+	if was == nil {
+		s.made, s.at = true, int64(c.event.Time)
+	}
+	c.mark(s)
+}
+
+// open gives the slot of a place, nil if its document shows the commit already.
+func (c *change) open(p Place) *Slot {
+	s := c.store.Slot(p)
+	if !s.during && s.Seq >= c.commit.Seq {
+		return nil
+	}
+	return s
+}
+
+// mark notes that the commit has changed a slot.
+func (c *change) mark(s *Slot) {
+	if !s.during {
+		s.during = true
+		c.changed = append(c.changed, s)
+	}
+}
+
+// touchThread lets the thread's document show every event of the thread.
+func (c *change) touchThread() {
+	if !c.active.Has(Threads) {
+		return
+	}
+	s := c.open(Place{Kind: Threads, Thread: c.thread})
+	if s == nil {
+		return
+	}
+	doc, ok := s.Doc.(*events.Thread)
+	if !ok {
+		return // it was not made, or has ended
+	}
+	c.slot = s
+	if c.later() {
+		doc.UpdatedAt = c.time()
+	}
+	c.mark(s)
+}
+
+// endThread removes the thread's own document. Its other documents are removed
+// by whoever keeps them, as a whole.
+func (c *change) endThread() {
+	if !c.active.Has(Threads) {
+		return
+	}
+	if s := c.open(Place{Kind: Threads, Thread: c.thread}); s != nil {
+		s.Doc = nil
+		c.mark(s)
+	}
+}

@@ -1,0 +1,55 @@
+package documents
+
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// contexts is EK-152.
+func contexts() Projection {
+	type T = events.Context
+	return Projection{
+		Kind: Contexts, Name: "contexts", Version: 1, Bucket: "thread_contexts",
+		new:   func() any { return new(T) },
+		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
+		reactions: []reaction{
+			makes(events.ContextCreatedType, subject, func(c *change, d events.ContextCreated) *T {
+				return &T{
+					ID: d.ID, Key: d.Key, ThreadID: c.commit.Thread, Status: d.Status, Content: orNull(d.Content), CreatedAt: c.time(),
+				}
+			}),
+			on(events.ContextStatusChangedType, subject, func(c *change, doc *T, d events.ContextStatusChanged) {
+				doc.Status, doc.UpdatedAt = d.To, c.time()
+			}),
+			on(events.StateChangedType, subject, func(c *change, doc *T, d events.StateChanged) {
+				doc.UpdatedAt = c.time()
+				if d.Patch == nil {
+					doc.Content = orNull(d.Content)
+				} else if merged, err := events.MergePatch(doc.Content, d.Patch); err == nil {
+					doc.Content = orNull(merged)
+				}
+			}),
+			on(events.ItemCreatedType, func(_ *change, d events.ItemCreated) (string, bool) { return d.ContextID, true },
+				func(c *change, doc *T, d events.ItemCreated) {
+					*doc.ItemTypes.Of(d.Type)++
+					if c.later() {
+						doc.UpdatedAt = c.time()
+					}
+				}),
+			together(events.MessageDeletedType),
+			together(events.HistoryTruncatedType),
+			together(events.LifecycleDeletedType),
+		},
+		ignored: types(threadLife(), []events.Type{
+			events.ContextResolvedType, events.StateClosedType, events.ItemStatusChangedType, events.MessageEditedType,
+		}, executionLife(), executionEnds(), stepLife(), partLife(), traces(), beside(), nowhere()),
+	}
+}
+
+func orNull(v []byte) jsontext.Value {
+	if len(v) == 0 {
+		return jsontext.Value("null")
+	}
+	return v
+}

@@ -1,0 +1,28 @@
+package documents
+
+import "github.com/skein-threads/skein/events"
+
+// executions is EK-154.
+func executions() Projection {
+	type T = events.Execution
+	return Projection{
+		Kind: Executions, Name: "executions", Version: 1, Bucket: "thread_executions",
+		new:   func() any { return new(T) },
+		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
+		reactions: []reaction{
+			makes(events.ExecutionCreatedType, subject, func(c *change, d events.ExecutionCreated) *T {
+				return &T{
+					ID: d.ID, ThreadID: c.commit.Thread, ContextID: d.ContextID, TriggerItemID: d.TriggerItemID,
+					ReactionItemID: d.ReactionItemID, WorkflowRunID: d.WorkflowRunID, Status: d.Status, CreatedAt: c.time(),
+				}
+			}),
+			on(events.ExecutionStatusChangedType, subject, func(c *change, doc *T, d events.ExecutionStatusChanged) {
+				doc.Status, doc.ErrorText, doc.UpdatedAt = d.To, d.ErrorText, c.time()
+			}),
+			on(events.ThreadFinishedType, func(_ *change, d events.ThreadFinished) (string, bool) { return d.ExecutionID, true },
+				func(c *change, doc *T, _ events.ThreadFinished) { doc.Finished, doc.UpdatedAt = true, c.time() }),
+			together(events.LifecycleDeletedType),
+		},
+		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), stepLife(), partLife(), traces(), beside(), nowhere()),
+	}
+}

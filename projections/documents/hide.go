@@ -1,0 +1,79 @@
+package documents
+
+import "github.com/skein-threads/skein/events"
+
+// hideItem folds message.deleted, for all read models that it concerns.
+func (c *change) hideItem(d events.MessageDeleted) {
+	page := c.page(d.Index / PageSize)
+	if page == nil {
+		return
+	}
+	if e := page.Find(d.Index); e != nil && e.ID == c.event.Subject {
+		c.hide(page, e)
+	}
+}
+
+// truncate folds history.truncated: every item from an index on is hidden.
+func (c *change) truncate(d events.HistoryTruncated) {
+	from := max(d.FromIndex, 0)
+	for n := from / PageSize; ; n++ {
+		page := c.page(n)
+		if page == nil {
+			return
+		}
+		for i := range page.Entries {
+			if e := &page.Entries[i]; e.Index >= from {
+				c.hide(page, e)
+			}
+		}
+	}
+}
+
+// page gives a page of the index as it is, whatever it shows.
+func (c *change) page(n int64) *Page {
+	page, _ := c.store.Slot(Place{Kind: Index, Thread: c.thread, ID: PageID(n)}).Doc.(*Page)
+	return page
+}
+
+// hide hides one item, if it is shown just before the event: its document goes,
+// the counters go down, and the index says so.
+func (c *change) hide(page *Page, e *Entry) {
+	version := c.event.Version
+	if !e.ShownAt(version) {
+		return
+	}
+	context := page.ContextOf(e)
+	if s := c.openFor(Items, e.ID); s != nil {
+		s.Doc = nil
+		c.mark(s)
+	}
+	if s := c.openFor(Threads, ""); s != nil {
+		if doc, ok := s.Doc.(*events.Thread); ok {
+			doc.Items--
+			*doc.ItemTypes.Of(e.Type)--
+			c.mark(s)
+		}
+	}
+	if s := c.openFor(Contexts, context); s != nil {
+		if doc, ok := s.Doc.(*events.Context); ok {
+			*doc.ItemTypes.Of(e.Type)--
+			c.slot = s
+			if c.later() {
+				doc.UpdatedAt = c.time()
+			}
+			c.mark(s)
+		}
+	}
+	if s := c.openFor(Index, PageID(e.Index/PageSize)); s != nil {
+		e.Hidden = version
+		c.mark(s)
+	}
+}
+
+// openFor is open for a read model that is being folded.
+func (c *change) openFor(k Kind, id string) *Slot {
+	if !c.active.Has(k) || id != "" && !validID(id) || id == "" && k != Threads {
+		return nil
+	}
+	return c.open(Place{Kind: k, Thread: c.thread, ID: id})
+}

@@ -1,0 +1,62 @@
+package documents
+
+import "github.com/skein-threads/skein/events"
+
+// Families of events, for the lists of what a read model ignores. An event that
+// is new in the catalog is in none of them, and the test of completeness asks
+// for a decision.
+
+func threadLife() []events.Type {
+	return []events.Type{
+		events.ThreadCreatedType, events.ThreadResolvedType, events.ThreadStatusChangedType,
+		events.ProfileChangedType, events.AgentAssignedType, events.SkillActivatedType,
+	}
+}
+
+func contextLife() []events.Type {
+	return []events.Type{
+		events.ContextCreatedType, events.ContextResolvedType, events.ContextStatusChangedType,
+		events.StateChangedType, events.StateClosedType,
+	}
+}
+
+func itemLife() []events.Type {
+	return []events.Type{events.ItemCreatedType, events.ItemStatusChangedType, events.MessageEditedType}
+}
+
+func itemEnds() []events.Type {
+	return []events.Type{events.MessageDeletedType, events.HistoryTruncatedType}
+}
+
+func executionLife() []events.Type {
+	return []events.Type{events.ExecutionCreatedType, events.ExecutionStatusChangedType}
+}
+
+func executionEnds() []events.Type { return []events.Type{events.ThreadFinishedType} }
+
+func stepLife() []events.Type {
+	return []events.Type{events.StepCreatedType, events.StepStatusChangedType}
+}
+
+func partLife() []events.Type {
+	return []events.Type{events.PartCreatedType, events.PartUpdatedType}
+}
+
+func traces() []events.Type { return []events.Type{events.TraceRecordedType} }
+
+// beside are events that no document of EK 4 shows, but for the thread's own
+// version.
+func beside() []events.Type {
+	return []events.Type{
+		events.RelationshipAddedType, events.RelationshipRemovedType, events.QueuePushedType, events.QueueDrainedType,
+		events.KeyClaimedType, events.KeyReleasedType,
+		events.FileWrittenType, events.FileDeletedType, events.DirectoryCreatedType, events.DirectoryRemovedType,
+		events.EffectScheduledType, events.EffectCancelledType, events.EffectStartedType, events.EffectCompletedType,
+		events.EffectFailedType, events.ApprovalRequestedType, events.ApprovalGrantedType, events.ApprovalDeniedType,
+		events.RunRequestedType, events.RunStoppedType, events.RunClaimedType,
+		events.DefinitionChangedType, events.CommandRejectedType, events.LifecycleDestroyedType,
+	}
+}
+
+// nowhere are events that never enter the log.
+func nowhere() []events.Type { return []events.Type{events.ChunkEmittedType} }

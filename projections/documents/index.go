@@ -1,0 +1,96 @@
+package documents
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// PageSize is how many items a page of the index holds.
+const PageSize = 64
+
+// Page is a document of the index of items: what a list must know of the items
+// from Page*PageSize on to pick those that it shows, without reading the items.
+// It is Skein's own; readers ask item.list.
+type Page struct {
+	ThreadID string   `json:"threadId"`
+	Page     int64    `json:"page"`
+	Contexts []string `json:"contexts"` // those that entries name by their place
+	Entries  []Entry  `json:"entries"`  // by index
+	events.Stamp
+}
+
+// ShownAt reports whether the item is shown just before the thread's event of
+// that version.
+func (e *Entry) ShownAt(version int64) bool {
+	return e.Made < version && (e.Hidden == 0 || e.Hidden >= version)
+}
+
+// Find gives the entry of an item, nil if it is not in the page.
+func (p *Page) Find(index int64) *Entry {
+	i, ok := slices.BinarySearchFunc(p.Entries, index, func(e Entry, at int64) int { return int(e.Index - at) })
+	if !ok {
+		return nil
+	}
+	return &p.Entries[i]
+}
+
+// add puts an entry in its place.
+func (p *Page) add(e Entry) {
+	i, taken := slices.BinarySearchFunc(p.Entries, e.Index, func(e Entry, at int64) int { return int(e.Index - at) })
+	if !taken {
+		p.Entries = slices.Insert(p.Entries, i, e)
+	}
+}
+
+// context gives the place of a context in the page's list.
+func (p *Page) context(id string) int {
+	if i := slices.Index(p.Contexts, id); i >= 0 {
+		return i
+	}
+	p.Contexts = append(p.Contexts, id)
+	return len(p.Contexts) - 1
+}
+
+// ContextOf gives the context of an entry.
+func (p *Page) ContextOf(e *Entry) string {
+	if e.Context < 0 || e.Context >= len(p.Contexts) {
+		return ""
+	}
+	return p.Contexts[e.Context]
+}
+
+// PageID gives the place of a page in its thread.
+func PageID(page int64) string {
+	const digits = "00000000"
+	n := strconv.FormatInt(page, 10)
+	return digits[min(len(n), len(digits)):] + n
+}
+
+// index lists the items of a thread, so that a list of the last 50 of 100,000
+// reads one page and 50 items.
+func index() Projection {
+	type T = Page
+	return Projection{
+		Kind: Index, Name: "index", Version: 1, Bucket: "thread_index",
+		new:   func() any { return new(T) },
+		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
+		reactions: []reaction{
+			puts(events.ItemCreatedType, func(_ *change, d events.ItemCreated) (string, bool) {
+				return PageID(d.Index / PageSize), d.Index >= 0
+			}, func(c *change, doc *T, d events.ItemCreated) *T {
+				if doc == nil {
+					doc = &T{ThreadID: c.commit.Thread, Page: d.Index / PageSize}
+				}
+				doc.add(Entry{Index: d.Index, ID: d.ID, Context: doc.context(d.ContextID), Type: d.Type, Made: c.event.Version})
+				return doc
+			}),
+			together(events.MessageDeletedType),
+			together(events.HistoryTruncatedType),
+			together(events.LifecycleDeletedType),
+		},
+		ignored: types(threadLife(), contextLife(), []events.Type{events.ItemStatusChangedType, events.MessageEditedType},
+			executionLife(), executionEnds(), stepLife(), partLife(), traces(), beside(), nowhere()),
+	}
+}

@@ -1,0 +1,125 @@
+package documents
+
+import (
+	"cmp"
+	"errors"
+	"iter"
+	"slices"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Until says how far to fold. A field that is 0 sets no bound.
+type Until struct {
+	Version int64       // the last event of a thread that is folded
+	Time    events.Time // events after it are left out
+	Seq     uint64      // commits after it are left out
+}
+
+// cut gives what of a commit lies within the bound: nil if nothing does.
+func (u Until) cut(c *events.Commit) *events.Commit {
+	if u.Seq != 0 && c.Seq > u.Seq {
+		return nil
+	}
+	n := len(c.Events)
+	for n > 0 && (u.Version != 0 && c.Events[n-1].Version > u.Version || u.Time != 0 && c.Events[n-1].Time > u.Time) {
+		n--
+	}
+	if n == 0 || n == len(c.Events) {
+		return whole(c, n)
+	}
+	part := *c
+	part.Events, part.Version = c.Events[:n], c.Events[n-1].Version
+	return &part
+}
+
+func whole(c *events.Commit, n int) *events.Commit {
+	if n == 0 {
+		return nil
+	}
+	return c
+}
+
+// Memory is the documents of one thread, or a few, in memory.
+type Memory struct {
+	Version int64  // of the last event that was folded
+	Seq     uint64 // of its commit
+	Broken  int    // commits that cannot be read, and were left out
+
+	models  *Models
+	slots   map[Place]*Slot
+	changed []*Slot
+}
+
+// NewMemory gives a store without documents.
+func (m *Models) NewMemory() *Memory { return &Memory{models: m, slots: map[Place]*Slot{}} }
+
+// Slot implements Store.
+func (s *Memory) Slot(p Place) *Slot {
+	slot, ok := s.slots[p]
+	if !ok {
+		slot = &Slot{Place: p}
+		s.slots[p] = slot
+	}
+	return slot
+}
+
+// Apply folds the next commit of a thread.
+func (s *Memory) Apply(c *events.Commit) {
+	out := s.models.Apply(c, s, AllKinds, s.changed)
+	s.changed = out.Changed
+	s.Version, s.Seq = c.Version, c.Seq
+	if out.Deleted != nil {
+		name := ThreadName(c.Tenant, c.Thread)
+		for p := range s.slots {
+			if p.Thread == name {
+				delete(s.slots, p)
+			}
+		}
+	}
+}
+
+// Fold folds a thread's commits, in the order of the log, up to a bound. A
+// commit that cannot be read is counted and left out; any other error ends it.
+func (m *Models) Fold(commits iter.Seq2[*events.Commit, error], until Until) (*Memory, error) {
+	s := m.NewMemory()
+	for c, err := range commits {
+		var broken *events.BrokenError
+		switch {
+		case errors.As(err, &broken):
+			s.Broken++
+			continue
+		case err != nil:
+			return nil, err
+		}
+		part := until.cut(c)
+		if part == nil {
+			break
+		}
+		s.Apply(part)
+	}
+	return s, nil
+}
+
+// Get gives the document at a place, nil if there is none.
+func (s *Memory) Get(p Place) any {
+	if slot, ok := s.slots[p]; ok {
+		return slot.Doc
+	}
+	return nil
+}
+
+// All gives the slots that have a document, of all read models or of those in
+// the set, by kind and key.
+func (s *Memory) All(kinds Mask) []*Slot {
+	var all []*Slot
+	for p, slot := range s.slots {
+		if slot.Doc != nil && kinds.Has(p.Kind) {
+			all = append(all, slot)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Slot) int {
+		return cmp.Or(cmp.Compare(a.Place.Kind, b.Place.Kind), cmp.Compare(a.Place.Thread, b.Place.Thread), cmp.Compare(a.Place.ID, b.Place.ID))
+	})
+	return all
+}

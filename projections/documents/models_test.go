@@ -1,0 +1,86 @@
+package documents
+
+import (
+	"testing"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// TestEveryEventIsKnown: each read model handles every event of the catalog, or
+// ignores it by name, and never both.
+func TestEveryEventIsKnown(t *testing.T) {
+	m := NewModels()
+	for _, p := range m.List() {
+		known := map[events.Type]bool{}
+		for _, row := range events.Catalog() {
+			known[row.Type] = true
+			if p.Reacts(row.Type) == p.Ignores(row.Type) {
+				t.Errorf("%s: reacts to %s: %v, ignores it: %v", p.Name, row.Type, p.Reacts(row.Type), p.Ignores(row.Type))
+			}
+		}
+		for _, r := range p.reactions {
+			if !known[r.on] {
+				t.Errorf("%s reacts to %s, which is not in the catalog", p.Name, r.on)
+			}
+		}
+		for typ := range p.ignored {
+			if !known[typ] {
+				t.Errorf("%s ignores %s, which is not in the catalog", p.Name, typ)
+			}
+		}
+	}
+}
+
+// TestNames holds what is stored: EK-151..EK-159, and the index.
+func TestNames(t *testing.T) {
+	want := map[string]string{
+		"threads": "thread_threads", "contexts": "thread_contexts", "items": "thread_items", "executions": "thread_executions",
+		"steps": "thread_steps", "parts": "thread_parts", "trace_events": "thread_trace_events", "trace_runs": "thread_trace_runs",
+		"trace_spans": "thread_trace_spans", "index": "thread_index",
+	}
+	m := NewModels()
+	for i, p := range m.List() {
+		if want[p.Name] != p.Bucket || int(p.Kind) != i || p.Version < 1 {
+			t.Errorf("%d: %s is in %s at version %d", i, p.Name, p.Bucket, p.Version)
+		}
+		delete(want, p.Name)
+		for _, name := range []string{p.Name, p.Bucket} {
+			if got, ok := m.Named(name); !ok || got.Kind != p.Kind {
+				t.Errorf("%s is not found", name)
+			}
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("not there: %v", want)
+	}
+	if _, ok := m.Named("nothing"); ok {
+		t.Error("there is a read model of no name")
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	for _, c := range []struct {
+		kind Kind
+		key  string
+		ok   bool
+	}{
+		{Threads, "acme.T-1", true}, {Threads, "acme.T-1.x", false}, {Threads, "acme", false}, {Threads, "_.checkpoint", false},
+		{Items, "acme.T-1.itm", true}, {Items, "acme.T-1", false}, {Steps, "acme.T-1.exe.stp", true}, {Items, "_.deletion.acme.T-1", false},
+		{Items, "acme..itm", false}, {Items, "", false},
+	} {
+		p, ok := ParsePlace(c.kind, c.key)
+		if ok != c.ok || ok && (p.Key() != c.key || p.Kind != c.kind) {
+			t.Errorf("%s: %+v %v", c.key, p, ok)
+		}
+	}
+	for id, want := range map[string]bool{
+		"itm_1": true, "exe-1.stp": true, "": false, "a..b": false, ".a": false, "a.": false, "a b": false, "a>": false, "*": false, "ä": false,
+	} {
+		if validID(id) != want {
+			t.Errorf("validID(%q) is %v", id, !want)
+		}
+	}
+	if PageID(7) != "00000007" || PageID(123456789) != "123456789" {
+		t.Errorf("%s %s", PageID(7), PageID(123456789))
+	}
+}

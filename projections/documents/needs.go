@@ -1,0 +1,81 @@
+package documents
+
+import "github.com/skein-threads/skein/events"
+
+// Need is a document that a fold has to see.
+type Need struct {
+	Place Place
+	Made  bool // the commit makes it: it is there only if the commit was folded before
+}
+
+// Needs tells the places that folding a commit into the read models of active
+// has to see, in no order and with repeats. What the fold of history.truncated
+// needs depends on documents: look gives those that are known by now, and Needs
+// is asked again when what it told is known, until it tells nothing new. For a
+// commit without that event, see [Deep], once is enough.
+func (m *Models) Needs(c *events.Commit, active Mask, look func(Place) any, tell func(Need)) {
+	ch := change{commit: c, active: active, thread: ThreadName(c.Tenant, c.Thread)}
+	if active.Has(Threads) {
+		tell(Need{Place: Place{Kind: Threads, Thread: ch.thread}, Made: c.First() == 0})
+	}
+	for i := range c.Events {
+		ch.event = &c.Events[i]
+		for _, b := range m.by[ch.event.Type] {
+			if b.kind == Threads || !active.Has(b.kind) {
+				continue
+			}
+			id, ok := b.id(&ch)
+			if ok && validID(id) && id != "" {
+				tell(Need{Place: Place{Kind: b.kind, Thread: ch.thread, ID: id}, Made: b.makes || opensPage(ch.event) && b.kind == Index})
+			}
+		}
+		switch d := ch.event.Data.(type) {
+		case events.MessageDeleted:
+			tell(Need{Place: Place{Kind: Index, Thread: ch.thread, ID: PageID(d.Index / PageSize)}})
+			ch.needContext(d.ContextID, tell)
+		case events.HistoryTruncated:
+			ch.needsOfTruncate(d, look, tell)
+		}
+	}
+}
+
+// opensPage reports whether the event is an item that is the first of a page.
+func opensPage(e *events.Event) bool {
+	d, ok := e.Data.(events.ItemCreated)
+	return ok && d.Index%PageSize == 0
+}
+
+// Deep reports whether what the commit needs depends on documents.
+func Deep(c *events.Commit) bool {
+	for i := range c.Events {
+		if c.Events[i].Type == events.HistoryTruncatedType {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *change) needContext(id string, tell func(Need)) {
+	if c.active.Has(Contexts) && id != "" && validID(id) {
+		tell(Need{Place: Place{Kind: Contexts, Thread: c.thread, ID: id}})
+	}
+}
+
+// needsOfTruncate tells the pages from the truncated place on, a few ahead of
+// those that are known, and the contexts of what they list.
+func (c *change) needsOfTruncate(d events.HistoryTruncated, look func(Place) any, tell func(Need)) {
+	const ahead = 16
+	n := max(d.FromIndex, 0) / PageSize
+	for ; ; n++ {
+		page, ok := look(Place{Kind: Index, Thread: c.thread, ID: PageID(n)}).(*Page)
+		if !ok {
+			break
+		}
+		for _, id := range page.Contexts {
+			c.needContext(id, tell)
+		}
+	}
+	for i := range int64(ahead) {
+		tell(Need{Place: Place{Kind: Index, Thread: c.thread, ID: PageID(n + i)}})
+	}
+}

@@ -1,0 +1,107 @@
+package documents
+
+import "strings"
+
+// Kind says which read model a document belongs to.
+type Kind uint8
+
+// The read models, in the order of EK 9 (EK-151..EK-159), and the index of items.
+const (
+	Threads Kind = iota
+	Contexts
+	Items
+	Executions
+	Steps
+	Parts
+	TraceEvents
+	TraceRuns
+	TraceSpans
+	Index
+
+	Kinds = int(Index) + 1
+)
+
+// Mask is a set of read models.
+type Mask uint16
+
+// AllKinds is the set of all.
+const AllKinds Mask = 1<<Kinds - 1
+
+// Has reports whether the set holds a read model.
+func (m Mask) Has(k Kind) bool { return m&(1<<k) != 0 }
+
+// With gives the set with one more.
+func (m Mask) With(k Kind) Mask { return m | 1<<k }
+
+// Place says where a document lies: its read model, its thread, and what
+// follows in its key, which is nothing for the thread's own document.
+type Place struct {
+	Kind   Kind
+	Thread string // {tenant}.{thread}
+	ID     string
+}
+
+// ThreadName gives what a place has for its thread.
+func ThreadName(tenant, thread string) string { return tenant + "." + thread }
+
+// Key gives the document's key in its bucket.
+func (p Place) Key() string {
+	if p.ID == "" {
+		return p.Thread
+	}
+	return p.Thread + "." + p.ID
+}
+
+// ParsePlace reads a key of a read model's bucket.
+func ParsePlace(k Kind, key string) (Place, bool) {
+	tenant, rest, ok := strings.Cut(key, ".")
+	if !ok || tenant == "" || tenant[0] == '_' {
+		return Place{}, false
+	}
+	thread, id, more := strings.Cut(rest, ".")
+	if thread == "" || more == (k == Threads) {
+		return Place{}, false
+	}
+	return Place{Kind: k, Thread: key[:len(tenant)+1+len(thread)], ID: id}, true
+}
+
+// validID reports whether an id from the log may stand in a key: tokens of
+// letters, digits, dashes and underscores with points between them. Ids were
+// checked when they came in; a log that somebody else wrote must not break the
+// protocol.
+func validID(id string) bool {
+	if len(id) > 256 {
+		return false
+	}
+	last := byte('.')
+	for i := range len(id) {
+		c := id[i]
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-':
+		case c == '.' && last != '.':
+		default:
+			return false
+		}
+		last = c
+	}
+	return last != '.'
+}
+
+// Slot holds the document of a place, or knows that there is none.
+type Slot struct {
+	Place Place
+	Doc   any    // one of the structs of EK 4, or *Page, by pointer; nil: there is none (any more)
+	Seq   uint64 // of the commit that last changed it, or removed it
+	Owner any    // for whoever keeps the slot
+
+	during bool  // the commit that is being folded has changed it
+	made   bool  // that commit made it...
+	at     int64 // ...at this time, in microseconds
+}
+
+// Store is where a fold finds its documents.
+type Store interface {
+	// Slot gives the slot of a place: with its document, if there is one, or
+	// empty. It never gives nil, and the same slot each time.
+	Slot(Place) *Slot
+}

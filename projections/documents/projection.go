@@ -1,0 +1,149 @@
+package documents
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Projection is a read model as a declaration.
+type Projection struct {
+	Kind    Kind
+	Name    string // stands in the checkpoint; a new name is a new read model
+	Version int    // of its fold; the bucket is rebuilt when it changes
+	Bucket  string // without the prefix of the installation
+
+	reactions []reaction
+	ignored   map[events.Type]bool
+	always    bool // each event of a thread changes the document
+	new       func() any
+	stamp     func(any) *events.Stamp
+}
+
+// Reacts reports whether an event changes documents of the read model.
+func (p Projection) Reacts(t events.Type) bool {
+	for _, r := range p.reactions {
+		if r.on == t {
+			return true
+		}
+	}
+	return p.always && !p.ignored[t]
+}
+
+// Ignores reports whether the read model says that an event is nothing to it.
+func (p Projection) Ignores(t events.Type) bool { return p.ignored[t] }
+
+// Decode reads a document of the read model.
+func (p Projection) Decode(raw []byte) (doc any, seq uint64, err error) {
+	doc = p.new()
+	if err := json.Unmarshal(raw, doc); err != nil {
+		return nil, 0, fmt.Errorf("a document of %s that cannot be read: %w", p.Name, err)
+	}
+	return doc, p.stamp(doc).Seq, nil
+}
+
+// reaction is what a read model does with one event.
+type reaction struct {
+	on    events.Type
+	makes bool // the event makes the document: nothing can be there before it
+	// id gives the document's place within the thread; false: none is changed.
+	id func(*change) (string, bool)
+	// fold gives the document after the event. doc is nil if there is none; the
+	// document that it was given may be changed.
+	fold func(c *change, doc any) any
+}
+
+// change is an event as the folds see it.
+type change struct {
+	commit *events.Commit
+	event  *events.Event
+	thread string // the place's thread
+	store  Store
+	active Mask
+	slot   *Slot // whose document is being folded
+	iso    string
+	isoAt  events.Time
+
+	changed []*Slot
+	err     error
+}
+
+// time gives the event's time as documents have it.
+func (c *change) time() string {
+	if c.iso == "" || c.isoAt != c.event.Time {
+		c.iso, c.isoAt = c.event.Time.ISO(), c.event.Time
+	}
+	return c.iso
+}
+
+// later reports whether the event came after the document was made. What a
+// command makes and does at the same moment is not a change of it.
+func (c *change) later() bool { return !c.slot.made || int64(c.event.Time) > c.slot.at }
+
+// on declares a change of a document that is there.
+func on[T, E any](t events.Type, id func(*change, E) (string, bool), fold func(*change, *T, E)) reaction {
+	return reaction{on: t, id: typed(id), fold: func(c *change, doc any) any {
+		d, ok := c.event.Data.(E)
+		have, there := doc.(*T)
+		if ok && there && have != nil {
+			fold(c, have, d)
+		}
+		return doc
+	}}
+}
+
+// makes declares an event that makes a document.
+func makes[T, E any](t events.Type, id func(*change, E) (string, bool), fold func(*change, E) *T) reaction {
+	return reaction{on: t, makes: true, id: typed(id), fold: func(c *change, doc any) any {
+		if d, ok := c.event.Data.(E); ok {
+			return fold(c, d)
+		}
+		return doc
+	}}
+}
+
+// puts declares an event that makes a document or changes the one that is
+// there: doc is nil, or that one.
+func puts[T, E any](t events.Type, id func(*change, E) (string, bool), fold func(c *change, doc *T, d E) *T) reaction {
+	return reaction{on: t, id: typed(id), fold: func(c *change, doc any) any {
+		d, ok := c.event.Data.(E)
+		if !ok {
+			return doc
+		}
+		have, _ := doc.(*T)
+		return fold(c, have, d)
+	}}
+}
+
+// together declares an event that changes several read models at once: items
+// that are hidden, or the end of the thread.
+func together(t events.Type) reaction { return reaction{on: t} }
+
+func typed[E any](id func(*change, E) (string, bool)) func(*change) (string, bool) {
+	return func(c *change) (string, bool) {
+		d, ok := c.event.Data.(E)
+		if !ok { // of a version that is not known
+			return "", false
+		}
+		return id(c, d)
+	}
+}
+
+// subject names the document by what the event is about.
+func subject[E any](c *change, _ E) (string, bool) { return c.event.Subject, true }
+
+// own names the thread's own document.
+func own[E any](*change, E) (string, bool) { return "", true }
+
+// types joins what a read model ignores.
+func types(lists ...[]events.Type) map[events.Type]bool {
+	all := map[events.Type]bool{}
+	for _, list := range lists {
+		for _, t := range list {
+			all[t] = true
+		}
+	}
+	return all
+}

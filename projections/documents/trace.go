@@ -1,0 +1,134 @@
+package documents
+
+import (
+	"strconv"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// traceRuns is EK-158: a run for each execution.
+func traceRuns() Projection {
+	type T = events.TraceRun
+	return Projection{
+		Kind: TraceRuns, Name: "trace_runs", Version: 1, Bucket: "thread_trace_runs",
+		new:   func() any { return new(T) },
+		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
+		reactions: []reaction{
+			makes(events.ExecutionCreatedType, subject, func(c *change, d events.ExecutionCreated) *T {
+				return &T{
+					ID: d.ID, ThreadID: c.commit.Thread, Status: d.Status, StartedAt: c.time(),
+					Actor: c.event.Actor, Trace: c.event.TraceParent,
+				}
+			}),
+			on(events.ExecutionStatusChangedType, subject, func(c *change, doc *T, d events.ExecutionStatusChanged) {
+				doc.Status = d.To
+				if d.To != events.Executing {
+					doc.EndedAt, doc.Micros = c.time(), c.since(doc.StartedAt)
+				}
+			}),
+			on(events.TraceRecordedType, func(c *change, d events.TraceRecorded) (string, bool) {
+				return c.run(d), d.Kind == "usage" && c.run(d) != "" && d.Data.Kind() == '{'
+			}, func(_ *change, doc *T, d events.TraceRecorded) { doc.Usage = d.Data }),
+			together(events.LifecycleDeletedType),
+		},
+		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionEnds(), stepLife(), partLife(), beside(), nowhere()),
+	}
+}
+
+// traceSpans is EK-159: a span for each step, and each that is recorded.
+func traceSpans() Projection {
+	type T = events.TraceSpan
+	return Projection{
+		Kind: TraceSpans, Name: "trace_spans", Version: 1, Bucket: "thread_trace_spans",
+		new:   func() any { return new(T) },
+		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
+		reactions: []reaction{
+			makes(events.StepCreatedType, stepMade, func(c *change, d events.StepCreated) *T {
+				return &T{
+					ID: d.ID, RunID: d.ExecutionID, ThreadID: c.commit.Thread, Name: "step " + strconv.FormatInt(d.Iteration, 10),
+					Status: string(d.Status), StartedAt: c.time(),
+				}
+			}),
+			on(events.StepStatusChangedType, stepMoved, func(c *change, doc *T, d events.StepStatusChanged) {
+				doc.Status = string(d.To)
+				if d.To != events.StepRunning {
+					doc.EndedAt, doc.Micros = c.time(), c.since(doc.StartedAt)
+				}
+			}),
+			puts(events.TraceRecordedType, func(c *change, d events.TraceRecorded) (string, bool) {
+				return c.run(d) + "." + d.SpanID, c.isSpan(d)
+			}, recordSpan),
+			together(events.LifecycleDeletedType),
+		},
+		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionLife(), executionEnds(), partLife(), beside(), nowhere()),
+	}
+}
+
+// recordSpan makes the span that was recorded, or puts what was recorded of a
+// step's own span into it.
+func recordSpan(c *change, doc *events.TraceSpan, d events.TraceRecorded) *events.TraceSpan {
+	if doc != nil && doc.Status != "" {
+		doc.Data = d.Data
+		return doc
+	}
+	start, err := events.ParseTime(d.StartedAt)
+	if err != nil {
+		start = c.event.Time
+	}
+	doc = &events.TraceSpan{
+		ID: d.SpanID, RunID: c.run(d), ThreadID: c.commit.Thread, ParentID: d.ParentID, Name: d.Name,
+		StartedAt: start.ISO(), EndedAt: c.time(), Micros: max(0, int64(c.event.Time-start)), Data: d.Data,
+	}
+	if doc.Name == "" {
+		doc.Name = "span"
+	}
+	return doc
+}
+
+// traceEvents is EK-157: one for each thing recorded that is no span. A span
+// that names no run or no id is one of them, so that nothing is lost.
+func traceEvents() Projection {
+	type T = events.TraceEvent
+	return Projection{
+		Kind: TraceEvents, Name: "trace_events", Version: 1, Bucket: "thread_trace_events",
+		new:   func() any { return new(T) },
+		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
+		reactions: []reaction{
+			makes(events.TraceRecordedType, func(c *change, d events.TraceRecorded) (string, bool) { return c.event.ID, !c.isSpan(d) },
+				func(c *change, d events.TraceRecorded) *T {
+					return &T{
+						ID: c.event.ID, ThreadID: c.commit.Thread, RunID: c.run(d), SpanID: d.SpanID, Kind: string(d.Kind),
+						Level: d.Level, Text: d.Text, Data: d.Data, At: c.time(),
+					}
+				}),
+			together(events.LifecycleDeletedType),
+		},
+		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionLife(), executionEnds(), stepLife(), partLife(), beside(), nowhere()),
+	}
+}
+
+// run gives the run that a record is part of: the one it names, or that of its
+// event.
+func (c *change) run(d events.TraceRecorded) string {
+	if d.ExecutionID != "" {
+		return d.ExecutionID
+	}
+	return c.event.Correlation
+}
+
+func (c *change) isSpan(d events.TraceRecorded) bool {
+	return d.Kind == "span" && d.SpanID != "" && c.run(d) != ""
+}
+
+// since gives the microseconds from a document's time, which is cut to
+// milliseconds, to the event.
+func (c *change) since(start string) int64 {
+	if c.slot.made {
+		return max(0, int64(c.event.Time)-c.slot.at)
+	}
+	t, err := events.ParseTime(start)
+	if err != nil {
+		return 0
+	}
+	return max(0, int64(c.event.Time-t))
+}

@@ -1,0 +1,118 @@
+package projections
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+)
+
+// eventsUsual is how many events a list has if the query does not say.
+const eventsUsual = 100
+
+// listEvents gives a thread's events as they are in the log. It needs no read
+// model. A commit that cannot be read is left out, as it is everywhere.
+func (a *asking) listEvents(d events.ListEvents) (*events.EventList, error) {
+	if err := a.awaitSeq(d.MinSeq, true); err != nil {
+		return nil, err
+	}
+	if err := a.resolve(d.ThreadID); err != nil {
+		return nil, err
+	}
+	if err := a.awaitVersion(d.MinVersion); err != nil {
+		return nil, err
+	}
+	from := int64(1)
+	if d.FromVersion != nil {
+		from = int64(*d.FromVersion)
+	}
+	start, err := a.seqOf(from)
+	if err != nil {
+		return nil, err
+	}
+	list := &events.EventList{Events: []jsontext.Value{}}
+	most, room, any := limit(d.Limit, eventsUsual), a.answerBytes(), start > 1
+	for m, err := range a.log.Raw(a.ctx, a.log.Config().Names.Log(a.tenant, a.thread), start) {
+		if err != nil {
+			return nil, err
+		}
+		any = true
+		if versionOf(m) < from {
+			continue
+		}
+		commit, err := a.log.Decode(m)
+		if err != nil {
+			continue
+		}
+		for i := range commit.Events {
+			e := &commit.Events[i]
+			if e.Version < from || !wanted(d.Types, e.Type) {
+				continue
+			}
+			if room -= len(e.Raw()) + 1; len(list.Events) == most || room < 0 && len(list.Events) > 0 {
+				list.NextVersion = e.Version
+				return list, nil
+			}
+			list.Events = append(list.Events, e.Raw())
+		}
+	}
+	if !any {
+		return nil, events.Missing("thread", d.ThreadID)
+	}
+	return list, nil
+}
+
+// versionOf gives the thread's version after a commit, 0 if it does not say.
+func versionOf(m eventlog.Message) int64 {
+	v, err := strconv.ParseInt(m.Header.Get(events.HeaderVersion), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return v
+}
+
+// wanted reports whether a list of types, or of item.* and the like, takes an
+// event. An empty list takes all.
+func wanted(types []string, t events.Type) bool {
+	return len(types) == 0 || slices.ContainsFunc(types, func(want string) bool {
+		return want == string(t) || want == "*" || want == t.Entity()+".*"
+	})
+}
+
+// seqOf gives a sequence in the log from which on the thread's events of that
+// version and later stand. It halves the log instead of reading the thread from
+// its beginning: a commit says in its headers how far it leads.
+func (a *asking) seqOf(version int64) (uint64, error) {
+	const near = 512 // so many events are read sooner than searched for
+	if version <= near {
+		return 1, nil
+	}
+	names := a.log.Config().Names
+	stream, err := a.log.JetStream().Stream(a.ctx, names.Stream(eventlog.LogStream))
+	if err != nil {
+		return 0, err
+	}
+	low, high := uint64(1), stream.CachedInfo().State.LastSeq
+	for low < high {
+		middle := low + (high-low)/2
+		m, err := stream.GetMsg(a.ctx, middle, jetstream.WithGetMsgSubject(names.Log(a.tenant, a.thread)))
+		switch {
+		case errors.Is(err, jetstream.ErrMsgNotFound):
+			high = middle
+			continue
+		case err != nil:
+			return 0, err
+		}
+		if v, _ := strconv.ParseInt(m.Header.Get(events.HeaderVersion), 10, 64); v < version {
+			low = m.Sequence + 1
+		} else {
+			high = middle
+		}
+	}
+	return low, nil
+}

@@ -1,0 +1,91 @@
+package projections
+
+import (
+	"context"
+	"time"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// behind says that the read models have not got as far as a query asks.
+func (q *Queries) behind(format string, args ...any) *events.Error {
+	e := events.Errorf(events.ProjectionBehind, format, args...)
+	e.Details = &events.ErrorDetails{Seq: q.cfg.Progress.Seq()}
+	return e
+}
+
+// awaitSeq waits until the read models show a sequence of the log, or, if the
+// answer comes from the log itself, until the log has it.
+func (a *asking) awaitSeq(least *events.Int, fromLog bool) error {
+	if least == nil || a.cfg.Progress.Seq() >= uint64(*least) {
+		return nil
+	}
+	if fromLog {
+		if end, err := a.log.LastSeq(a.ctx); err == nil && end >= uint64(*least) {
+			return nil
+		}
+	}
+	ctx, cancel := context.WithTimeout(a.ctx, a.cfg.Wait)
+	defer cancel()
+	if a.cfg.Progress.Wait(ctx, uint64(*least)) != nil {
+		return a.behind("the read models show the log up to %d, not yet %d", a.cfg.Progress.Seq(), *least)
+	}
+	return nil
+}
+
+// awaitVersion waits until the read models show a version of the thread.
+func (a *asking) awaitVersion(least *events.Int) error {
+	if least == nil || *least == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(a.ctx, a.cfg.Wait)
+	defer cancel()
+	at := int64(0)
+	for {
+		seq, change := a.cfg.Progress.now()
+		done, version, err := a.reached(ctx, int64(*least), seq)
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		if done {
+			return nil
+		}
+		at = max(at, version)
+		select {
+		case <-change:
+		case <-ctx.Done():
+			return a.behind("the read models show the thread at version %d, not yet %d", at, *least)
+		}
+		select { // many commits a second need not each be looked at
+		case <-time.After(2 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// reached reports whether the read models show a version of the thread, and
+// which one its document shows. A thread that is not in the log is not waited
+// for.
+func (a *asking) reached(ctx context.Context, least int64, progress uint64) (bool, int64, error) {
+	got, err := (&live{a.Queries}).get(ctx, a.place(documents.Threads, ""))
+	if err != nil {
+		return false, 0, err
+	}
+	if got[0].doc != nil {
+		doc := got[0].doc.(*events.Thread)
+		if doc.Version < least {
+			return false, doc.Version, nil
+		}
+		// The other buckets are written at the same time: all of them must be there.
+		return a.cfg.Progress.Wait(ctx, doc.Seq) == nil, doc.Version, nil
+	}
+	end, err := a.log.LastSeq(ctx)
+	if err != nil {
+		return false, 0, err
+	}
+	if progress < end {
+		return false, 0, a.cfg.Progress.Wait(ctx, end)
+	}
+	return true, 0, nil // everything is shown, and there is no such thread
+}

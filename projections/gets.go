@@ -1,0 +1,95 @@
+package projections
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+func (a *asking) getThread(d events.GetThread) (*events.Thread, error) {
+	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
+		return nil, err
+	}
+	return a.ofThread(d.ThreadID)
+}
+
+// ofThread gives the thread's own document.
+func (a *asking) ofThread(ref string) (*events.Thread, error) {
+	got, err := a.source.get(a.ctx, a.place(documents.Threads, ""))
+	if err != nil {
+		return nil, err
+	}
+	if got[0].doc == nil {
+		return nil, events.Missing("thread", ref)
+	}
+	return got[0].doc.(*events.Thread), nil
+}
+
+func (a *asking) getContext(d events.GetContext) (*events.Context, error) {
+	if d.ThreadID == "" && d.ContextID == "" {
+		return nil, events.Invalid("/threadId", "a context is named by its contextId, or by the threadId whose default one it is")
+	}
+	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
+		return nil, err
+	}
+	id := d.ContextID
+	if id == "" {
+		thread, err := a.ofThread(d.ThreadID)
+		if err != nil {
+			return nil, err
+		}
+		id = thread.ContextID
+	}
+	return one[events.Context](a, "context", documents.Contexts, d.ThreadID, id)
+}
+
+func (a *asking) getItem(d events.GetItem) (*events.Item, error) {
+	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
+		return nil, err
+	}
+	return one[events.Item](a, "item", documents.Items, d.ThreadID, d.ItemID)
+}
+
+func (a *asking) getExecution(d events.GetExecution) (*events.Execution, error) {
+	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
+		return nil, err
+	}
+	return one[events.Execution](a, "execution", documents.Executions, d.ThreadID, d.ExecutionID)
+}
+
+// one gives a document by its id, in the thread that was named, or in the one
+// that has it: of several the one that changed last.
+func one[T any](a *asking, entity string, k documents.Kind, ref, id string) (*T, error) {
+	var got []found
+	var err error
+	if ref != "" {
+		got, err = a.source.get(a.ctx, a.place(k, id))
+	} else {
+		got, err = a.source.find(a.ctx, k, a.tenant+".*."+id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	got = slices.DeleteFunc(got, func(f found) bool { return f.doc == nil })
+	if len(got) == 0 {
+		return nil, a.missing(entity, ref, id)
+	}
+	return newest(got).doc.(*T), nil
+}
+
+func newest(got []found) found {
+	return slices.MaxFunc(got, func(a, b found) int { return cmp.Compare(a.seq, b.seq) })
+}
+
+// missing says what is not there: the thread that was named, or what was looked
+// for in it.
+func (a *asking) missing(entity, ref, id string) error {
+	if ref != "" {
+		if _, err := a.ofThread(ref); err != nil {
+			return err
+		}
+	}
+	return events.Missing(entity, id)
+}

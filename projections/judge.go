@@ -1,0 +1,211 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// judged is a live document and what the log says of it.
+type judged struct {
+	live    *eventlog.Message // nil: there is none
+	liveSeq uint64
+	done    bool
+	verdict string // a kind of difference; empty: it is as it should be
+}
+
+// trial judges the documents of one thread. The live documents are read first
+// and the log after them, so the log has everything that they show. The log is
+// folded once: a document that bears the sequence s is compared when the fold
+// stands at s, or, if s is no newer than what its read model shows for sure, when
+// the fold stands there.
+type trial struct {
+	*rebuilding
+	name   threadName
+	docs   map[documents.Place]*judged
+	memory *documents.Memory
+	passed documents.Mask // read models whose sure sequence the fold has passed
+}
+
+// thread judges one thread, and repairs it.
+func (b *rebuilding) thread(ctx context.Context, name threadName) error {
+	t, err := b.try(ctx, name)
+	if err != nil {
+		return err
+	}
+	b.count(1, int64(len(t.docs)), int64(t.memory.Broken), 0)
+	for p, j := range t.docs {
+		if j.verdict == "" {
+			continue
+		}
+		model := b.models.Of(p.Kind)
+		d := Difference{Projection: model.Name, Bucket: model.Bucket, Key: p.Key(), Kind: j.verdict, LiveSeq: j.liveSeq}
+		if slot := t.memory.Slot(p); slot.Doc != nil {
+			d.LogSeq = slot.Seq
+		}
+		b.note(d)
+	}
+	if !b.repair {
+		return nil
+	}
+	return b.correct(ctx, t)
+}
+
+// correct hands over what makes the thread's documents right.
+func (b *rebuilding) correct(ctx context.Context, t *trial) error {
+	list, err := t.corrections()
+	if err != nil {
+		return err
+	}
+	for _, c := range list {
+		if err := b.writer.add(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// corrections gives the writes that make the thread's documents right.
+func (t *trial) corrections() ([]correction, error) {
+	var list []correction
+	for p, j := range t.docs {
+		if j.verdict == "" {
+			continue
+		}
+		c := correction{bucket: t.models.Of(p.Kind).Bucket, key: p.Key(), kind: p.Kind, thread: t.name, seq: t.memory.Seq}
+		if j.live != nil {
+			c.expected = j.live.Seq
+		}
+		if slot := t.memory.Slot(p); slot.Doc != nil {
+			raw, err := documents.Encode(slot.Doc)
+			if err != nil {
+				return nil, fmt.Errorf("encoding %s: %w", p.Key(), err)
+			}
+			if int64(len(raw)) > t.log.Conn().MaxPayload()-1024 {
+				continue // the runner leaves it out too
+			}
+			c.doc = raw
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+// try reads the live documents of a thread, folds its log, and judges.
+func (b *rebuilding) try(ctx context.Context, name threadName) (*trial, error) {
+	t := &trial{rebuilding: b, name: name, docs: map[documents.Place]*judged{}, memory: b.models.NewMemory()}
+	for _, p := range b.models.List() {
+		if b.kinds.Has(p.Kind) {
+			if err := t.read(ctx, p); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for c, err := range b.log.Thread(ctx, name.tenant, name.thread, 1) {
+		var broken *events.BrokenError
+		switch {
+		case errors.As(err, &broken):
+			t.memory.Broken++
+			continue
+		case err != nil:
+			return nil, err
+		}
+		t.pass(c.Seq - 1)
+		t.memory.Apply(c)
+		t.judgeAt(c.Seq)
+	}
+	t.pass(^uint64(0))
+	t.finish()
+	return t, nil
+}
+
+// read reads the live documents of one read model.
+func (t *trial) read(ctx context.Context, p documents.Projection) error {
+	pattern := t.name.String()
+	if p.Kind != documents.Threads {
+		pattern += ".>"
+	}
+	got, err := t.log.Keys(ctx, p.Bucket, pattern)
+	if errors.Is(err, eventlog.ErrTooMany) {
+		got, err = readAll(ctx, t.log, p.Bucket, pattern)
+	}
+	if err != nil {
+		return fmt.Errorf("reading documents of %s: %w", p.Name, err)
+	}
+	for i := range got {
+		place, ok := documents.ParsePlace(p.Kind, got[i].Subject)
+		if !ok {
+			continue
+		}
+		seq, _ := shownSeq(got[i].Header, got[i].Data)
+		t.docs[place] = &judged{live: &got[i], liveSeq: seq}
+	}
+	return nil
+}
+
+// pass judges the read models whose sure sequence lies before what the fold
+// takes next: the documents that the log says there are, and those that are no
+// newer than that.
+func (t *trial) pass(upTo uint64) {
+	for k := range t.upTo {
+		kind := documents.Kind(k)
+		if !t.kinds.Has(kind) || t.passed.Has(kind) || t.upTo[k] > upTo {
+			continue
+		}
+		t.passed = t.passed.With(kind)
+		for _, slot := range t.memory.All(documents.Mask(0).With(kind)) {
+			if t.docs[slot.Place] == nil {
+				t.docs[slot.Place] = &judged{verdict: Missing}
+			}
+		}
+		for p, j := range t.docs {
+			if p.Kind == kind && j.live != nil && j.liveSeq <= t.upTo[k] {
+				t.judge(p, j)
+			}
+		}
+	}
+}
+
+// judgeAt judges the documents that bear exactly the sequence at which the fold
+// stands, and are newer than what their read model shows for sure.
+func (t *trial) judgeAt(seq uint64) {
+	for p, j := range t.docs {
+		if j.live != nil && !j.done && j.liveSeq == seq && seq > t.upTo[p.Kind] {
+			t.judge(p, j)
+		}
+	}
+}
+
+// judge compares a live document with the fold as it stands.
+func (t *trial) judge(p documents.Place, j *judged) {
+	j.done = true
+	slot := t.memory.Slot(p)
+	if slot.Doc == nil {
+		j.verdict = Extra
+		return
+	}
+	if raw, err := documents.Encode(slot.Doc); err != nil || slot.Seq != j.liveSeq || string(raw) != string(j.live.Data) {
+		j.verdict = Different
+	}
+}
+
+// finish judges what is left: a document that is missing is missing only if it
+// was not removed meanwhile, and one that bears a sequence which is none of the
+// thread's was not made by a runner.
+func (t *trial) finish() {
+	for p, j := range t.docs {
+		slot := t.memory.Slot(p)
+		switch {
+		case j.live == nil && slot.Doc == nil:
+			j.verdict = ""
+		case j.live != nil && !j.done && slot.Doc == nil:
+			j.verdict = Extra
+		case j.live != nil && !j.done:
+			j.verdict = Different
+		}
+	}
+}

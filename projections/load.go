@@ -1,0 +1,128 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// keysAtOnce is how many keys one read of a bucket may name.
+const keysAtOnce = 1024
+
+// load makes known what the fold of these commits has to see.
+func (s *session) load(ctx context.Context, commits []*events.Commit) error {
+	if commits[0].Seq <= s.horizon {
+		if err := s.findEnded(ctx, commits); err != nil {
+			return err
+		}
+	}
+	for {
+		var missing [documents.Kinds][]*node
+		found := false
+		for _, c := range commits {
+			s.models.Needs(c, s.activeAt(c.Seq), s.cache.look, func(need documents.Need) {
+				n := s.cache.node(need.Place)
+				if n.known {
+					return
+				}
+				n.known = true // it will be, or all of this is begun again
+				k := need.Place.Kind
+				if need.Made && c.Seq > s.shelves[k].seen {
+					return
+				}
+				missing[k] = append(missing[k], n)
+				found = true
+			})
+		}
+		if !found {
+			return nil
+		}
+		for k, nodes := range missing {
+			if err := s.read(ctx, s.shelves[k], nodes); err != nil {
+				return err
+			}
+		}
+		if !documents.Deep(commits[0]) {
+			return nil
+		}
+	}
+}
+
+// read reads documents from their bucket.
+func (s *session) read(ctx context.Context, sh *shelf, nodes []*node) error {
+	byKey := make(map[string]*node, min(len(nodes), keysAtOnce))
+	for len(nodes) > 0 {
+		part := nodes[:min(len(nodes), keysAtOnce)]
+		nodes = nodes[len(part):]
+		clear(byKey)
+		keys := make([]string, len(part))
+		for i, n := range part {
+			keys[i] = n.slot.Place.Key()
+			byKey[keys[i]] = n
+			if seq, ok := s.tombs[n.slot.Place]; ok {
+				n.slot.Seq = seq
+			}
+		}
+		got, err := s.log.Keys(ctx, sh.Bucket, keys...)
+		if err != nil {
+			return fmt.Errorf("reading documents of %s: %w", sh.Name, err)
+		}
+		for _, m := range got {
+			n := byKey[m.Subject]
+			if n == nil {
+				continue
+			}
+			doc, seq, err := sh.Decode(m.Data)
+			if err != nil {
+				s.logger.Error().Err(err).Str("bucket", sh.Bucket).Str("key", m.Subject).
+					Msg("a document cannot be read and is left out; run skein replay")
+				continue
+			}
+			n.slot.Doc, n.slot.Seq = doc, seq
+			s.cache.size(n, len(m.Data))
+		}
+	}
+	return nil
+}
+
+// findEnded finds the threads of these commits that have ended since, while
+// catching up: their documents may be gone already, and must not come back for a
+// moment. A thread whose document should be there and is not, has ended, or its
+// first commit cannot be read: the log tells.
+func (s *session) findEnded(ctx context.Context, commits []*events.Commit) error {
+	var unknown []*node
+	asked := map[string]*events.Commit{}
+	sh := s.shelves[documents.Threads]
+	for _, c := range commits {
+		name := documents.ThreadName(c.Tenant, c.Thread)
+		if _, ok := s.ended[name]; ok || c.Seq > s.horizon || asked[name] != nil {
+			continue
+		}
+		asked[name] = c
+		if n := s.cache.node(documents.Place{Kind: documents.Threads, Thread: name}); !n.known {
+			n.known = true
+			unknown = append(unknown, n)
+		}
+	}
+	if err := s.read(ctx, sh, unknown); err != nil {
+		return err
+	}
+	for name, c := range asked {
+		n := s.cache.node(documents.Place{Kind: documents.Threads, Thread: name})
+		if n.slot.Doc != nil || n.slot.Seq == 0 && c.First() == 0 && c.Seq > max(sh.position, sh.seen) {
+			continue
+		}
+		last, err := s.log.Last(ctx, c.Tenant, c.Thread)
+		if err != nil || last == nil {
+			continue // the last one cannot be read: then the thread has not ended
+		}
+		for i := range last.Events {
+			if last.Events[i].Type == events.LifecycleDeletedType {
+				s.ended[name] = last.Seq
+			}
+		}
+	}
+	return nil
+}

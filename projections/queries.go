@@ -1,0 +1,196 @@
+package projections
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/commands"
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/documents"
+	"github.com/skein-threads/skein/schema"
+)
+
+// QueryConfig bounds the queries. The zero value of a field means its default.
+type QueryConfig struct {
+	Wait     time.Duration // for what minSeq or minVersion names; default 5 s
+	Progress *Progress     // the runner's, if it may run in this process; default one of their own
+}
+
+func (c QueryConfig) withDefaults() QueryConfig {
+	if c.Wait == 0 {
+		c.Wait = 5 * time.Second
+	}
+	if c.Progress == nil {
+		c.Progress = NewProgress()
+	}
+	return c
+}
+
+// Queries answers queries. It is safe for concurrent use.
+type Queries struct {
+	log       *eventlog.Log
+	models    *documents.Models
+	schema    *schema.Validator
+	cfg       QueryConfig
+	logger    zerolog.Logger
+	metrics   Metrics
+	directory *directories
+}
+
+// NewQueries makes the queries on a log. They know how far the read models are,
+// and list threads, while Run runs.
+func NewQueries(log *eventlog.Log, validator *schema.Validator, cfg QueryConfig, logger zerolog.Logger, metrics Metrics) *Queries {
+	if metrics == nil {
+		metrics = NoMetrics{}
+	}
+	return &Queries{
+		log: log, models: documents.NewModels(), schema: validator, cfg: cfg.withDefaults(), logger: logger, metrics: metrics,
+		directory: newDirectories(),
+	}
+}
+
+// Names lists the queries that are answered.
+func (q *Queries) Names() []string {
+	var names []string
+	for _, known := range events.Queries() {
+		names = append(names, known.Name)
+	}
+	return names
+}
+
+// Handle answers a query of a tenant, with a document or a list, or an
+// *events.Error. It is a commands.Handler.
+func (q *Queries) Handle(ctx context.Context, tenant, name string, body []byte, _ commands.Meta) (any, error) {
+	start := time.Now()
+	out, err := q.handle(ctx, tenant, name, body)
+	result := "ok"
+	if err != nil {
+		e := events.AsError(err)
+		if e.Code == events.Unavailable {
+			q.logger.Warn().Err(err).Str("query", name).Msg("a query could not be answered")
+			e = unavailable(e)
+		}
+		result, out, err = string(e.Code), nil, e
+	}
+	if _, known := events.LookupQuery(name); !known {
+		name = "unknown" // what a stranger sent must not become a metric's label
+	}
+	q.metrics.Query(name, result, time.Since(start).Seconds())
+	return out, err
+}
+
+// unavailable says of a query what AsError says of a command.
+func unavailable(e *events.Error) *events.Error {
+	return &events.Error{Code: events.Unavailable, Message: "the query could not be answered now; try again", Details: e.Details, Cause: e.Cause}
+}
+
+func (q *Queries) handle(ctx context.Context, tenant, name string, body []byte) (any, error) {
+	if !events.ValidTenant(tenant) { // EK-181: there is no tenant to fall back on
+		return nil, events.Errorf(events.InvalidRequest, "a tenant is 1 to 64 letters, digits, dashes and underscores")
+	}
+	if _, ok := events.LookupQuery(name); !ok {
+		return nil, events.Errorf(events.NotFound, "no such query: %.64s; see docs/queries.md", name)
+	}
+	data, err := q.decode(name, body)
+	if err != nil {
+		return nil, err
+	}
+	a := &asking{Queries: q, ctx: ctx, tenant: tenant}
+	switch d := data.(type) {
+	case events.GetThread:
+		return a.getThread(d)
+	case events.ListThreads:
+		return a.listThreads(d)
+	case events.GetContext:
+		return a.getContext(d)
+	case events.ListContexts:
+		return a.listContexts(d)
+	case events.GetItem:
+		return a.getItem(d)
+	case events.ListItems:
+		return a.listItems(d)
+	case events.GetExecution:
+		return a.getExecution(d)
+	case events.ListExecutions:
+		return a.listExecutions(d)
+	case events.ListSteps:
+		return a.listSteps(d)
+	case events.ListParts:
+		return a.listParts(d)
+	case events.ListEvents:
+		return a.listEvents(d)
+	}
+	return nil, events.Errorf(events.NotFound, "no such query: %.64s", name)
+}
+
+// asking is one query being answered.
+type asking struct {
+	*Queries
+	ctx    context.Context //nolint:containedctx // it lives as long as the query
+	tenant string
+	thread string // its id, once it is known
+	source source
+}
+
+// about makes ready what a query asks of a thread: ref is its id or key, and is
+// empty if the query does not say. With at, the thread is made as it was.
+func (a *asking) about(ref string, at *events.At, fresh events.Fresh) error {
+	if ref == "" {
+		switch {
+		case at != nil:
+			return events.Invalid("/threadId", "a look back needs a threadId")
+		case fresh.MinVersion != nil:
+			return events.Invalid("/threadId", "minVersion is a thread's, and needs a threadId; minSeq does not")
+		}
+	}
+	if err := a.awaitSeq(fresh.MinSeq, at != nil); err != nil {
+		return err
+	}
+	a.source = &live{a.Queries}
+	if ref == "" {
+		return nil
+	}
+	if err := a.resolve(ref); err != nil {
+		return err
+	}
+	if err := a.awaitVersion(fresh.MinVersion); err != nil {
+		return err
+	}
+	if at == nil {
+		return nil
+	}
+	past, err := a.lookBack(ref, *at)
+	a.source = past
+	return err
+}
+
+// resolve finds the thread that a reference names.
+func (a *asking) resolve(ref string) error {
+	id, key := events.ThreadRef(ref)
+	a.thread = id
+	if key == "" {
+		return nil
+	}
+	last, err := a.log.Last(a.ctx, a.tenant, events.KeyAggregate(key))
+	if err != nil {
+		return err
+	}
+	if last != nil {
+		if held, ok := last.Events[len(last.Events)-1].Data.(events.KeyClaimed); ok && held.Key == key {
+			a.thread = held.ThreadID
+			return nil
+		}
+	}
+	return events.Missing("thread", ref)
+}
+
+// name gives what places have for the thread.
+func (a *asking) name() string { return documents.ThreadName(a.tenant, a.thread) }
+
+// place gives a place in the thread.
+func (a *asking) place(k documents.Kind, id string) documents.Place {
+	return documents.Place{Kind: k, Thread: a.name(), ID: id}
+}

@@ -1,0 +1,205 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// Kinds of differences between the live documents and the log.
+const (
+	Missing   = "missing"   // the log says that there is a document
+	Extra     = "extra"     // the log says that there is none
+	Different = "different" // the document is not what the log says of its sequence
+)
+
+// Difference is a document that is not as the log says.
+type Difference struct {
+	Projection string `json:"projection"`
+	Bucket     string `json:"bucket"`
+	Key        string `json:"key"`
+	Kind       string `json:"kind"`
+	LiveSeq    uint64 `json:"liveSeq,omitzero"` // the sequence that the live document bears
+	LogSeq     uint64 `json:"logSeq,omitzero"`  // of the last commit in the log that changes it
+}
+
+// Report is what a rebuild found, and did.
+type Report struct {
+	Projections []string     `json:"projections"`
+	Threads     int64        `json:"threads"`   // in the log
+	Documents   int64        `json:"documents"` // that were compared
+	Broken      int64        `json:"broken"`    // commits that cannot be read
+	Found       int64        `json:"found"`     // differences
+	Repaired    int64        `json:"repaired"`
+	Differences []Difference `json:"differences"` // the first of them
+}
+
+// reportedDifferences bounds what a report lists; Found counts all.
+const reportedDifferences = 1000
+
+// UnknownProjectionError says that there is no read model of that name.
+type UnknownProjectionError struct {
+	Name  string
+	Known []string
+}
+
+func (e *UnknownProjectionError) Error() string {
+	return fmt.Sprintf("there is no projection %.64q; there are %v", e.Name, e.Known)
+}
+
+// rebuilding is one Rebuild.
+type rebuilding struct {
+	*Runner
+	kinds  documents.Mask
+	upTo   [documents.Kinds]uint64 // the sequence that each live read model shows for sure
+	scope  Scope
+	repair bool
+	writer *repairer
+
+	mu     sync.Mutex // guards what follows
+	report Report
+}
+
+// rebuildWorkers is how many threads are folded at once.
+const rebuildWorkers = 4
+
+// Rebuild folds the log anew, beside the live documents of the named read models
+// (all if none is named), compares, and unless verifyOnly repairs what differs.
+// It works while the runner and the queries go on, and without a runner; it holds
+// one thread at a time in memory for each of its workers, and a few bytes of
+// every thread. What happens in the log meanwhile is the runner's work.
+func (r *Runner) Rebuild(ctx context.Context, names []string, verifyOnly bool) (Report, error) {
+	b := &rebuilding{Runner: r, repair: !verifyOnly}
+	if err := b.choose(names); err != nil {
+		return Report{}, err
+	}
+	return b.run(ctx)
+}
+
+// Scope says which threads are verified: those of a tenant, or some of them.
+// The zero value means all.
+type Scope struct {
+	Tenant  string
+	Threads []string // of the tenant
+}
+
+func (s Scope) has(n threadName) bool { return s.Tenant == "" || n.tenant == s.Tenant }
+
+// Verify compares the documents of some threads with the log, and changes
+// nothing.
+func (r *Runner) Verify(ctx context.Context, scope Scope) (Report, error) {
+	b := &rebuilding{Runner: r, scope: scope}
+	if err := b.choose(nil); err != nil {
+		return Report{}, err
+	}
+	return b.run(ctx)
+}
+
+// run judges, and repairs if that is wanted.
+func (b *rebuilding) run(ctx context.Context) (Report, error) {
+	if err := b.position(ctx); err != nil {
+		return Report{}, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	b.writer = &repairer{rebuilding: b}
+	known := map[uint64]struct{}{}
+	work := make(chan threadName, 64)
+	var workers sync.WaitGroup
+	for range rebuildWorkers {
+		workers.Go(func() {
+			for name := range work {
+				if err := b.thread(ctx, name); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	var err error
+	for _, id := range b.scope.Threads {
+		work <- threadName{b.scope.Tenant, id}
+	}
+	if len(b.scope.Threads) == 0 {
+		err = b.listThreads(ctx, known, work)
+	}
+	close(work)
+	workers.Wait()
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	if err == nil && len(b.scope.Threads) == 0 {
+		err = b.strangers(ctx, known)
+	}
+	if err == nil && b.repair {
+		err = b.writer.finish(ctx)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.report, err
+}
+
+// choose finds the read models by their names.
+func (b *rebuilding) choose(names []string) error {
+	var known []string
+	for _, p := range b.models.List() {
+		known = append(known, p.Name)
+	}
+	for _, name := range names {
+		p, ok := b.models.Named(name)
+		if !ok {
+			return &UnknownProjectionError{Name: name, Known: known}
+		}
+		b.kinds = b.kinds.With(p.Kind)
+	}
+	if b.kinds == 0 {
+		b.kinds = documents.AllKinds
+	}
+	b.report = Report{Projections: []string{}, Differences: []Difference{}}
+	for _, p := range b.models.List() {
+		if b.kinds.Has(p.Kind) {
+			b.report.Projections = append(b.report.Projections, p.Name)
+		}
+	}
+	return nil
+}
+
+// position reads how far the live read models are for sure. One that is not
+// filled yet is to show all of the log.
+func (b *rebuilding) position(ctx context.Context) error {
+	end, err := b.log.LastSeq(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range b.models.List() {
+		c, _, err := readCheckpoint(ctx, b.log, p)
+		if err != nil {
+			return err
+		}
+		b.upTo[p.Kind] = end
+		if c != nil && c.Version != 0 {
+			b.upTo[p.Kind] = min(c.Seq, end)
+		}
+	}
+	return nil
+}
+
+// note counts a difference.
+func (b *rebuilding) note(d Difference) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.report.Found++
+	if len(b.report.Differences) < reportedDifferences {
+		b.report.Differences = append(b.report.Differences, d)
+	}
+}
+
+func (b *rebuilding) count(threads, docs, broken, repaired int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.report.Threads += threads
+	b.report.Documents += docs
+	b.report.Broken += broken
+	b.report.Repaired += repaired
+}

@@ -1,0 +1,313 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// TestRunnerIsKilledAgainAndAgain kills the runner amid its work, and begins
+// another one, while a random history is written.
+func TestRunnerIsKilledAgainAndAgain(t *testing.T) {
+	h := newHouse(t)
+	a := newAuthor(h, 7)
+	cfg := func() Config {
+		return Config{BatchCommits: 1 + a.rnd.IntN(9), CacheBytes: int64(1 + a.rnd.IntN(1<<16)), CheckpointEvery: time.Duration(1+a.rnd.IntN(50)) * time.Millisecond}
+	}
+	for range 25 {
+		r, kill := h.run(cfg())
+		at := r.Progress().Seq()
+		a.write(20)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(a.rnd.IntN(30))*time.Millisecond)
+		_ = r.Progress().Wait(ctx, at+uint64(a.rnd.IntN(20)))
+		cancel()
+		kill()
+	}
+	r, _ := h.run(Config{})
+	h.await(r)
+	h.same(a.threads...)
+	if report := h.rebuild(true); report.Found != 0 || report.Broken != 0 {
+		t.Errorf("a verification says %+v", report)
+	}
+}
+
+// TestTwoRunners lets two runners loose on the same buckets.
+func TestTwoRunners(t *testing.T) {
+	h := newHouse(t)
+	first, _ := h.run(Config{BatchCommits: 7})
+	second, stop := h.run(Config{BatchCommits: 11})
+	a := newAuthor(h, 8)
+	a.write(300)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	end, err := h.log.LastSeq(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*Runner{first, second} {
+		select {
+		case <-ctx.Done():
+			t.Fatal("neither got to the end")
+		default:
+		}
+		if r.Progress().Wait(ctx, end) == nil {
+			break
+		}
+	}
+	h.same(a.threads...)
+	stop()
+	a.write(50)
+	h.await(first)
+	h.same(a.threads...)
+}
+
+// TestBucketsLoseTheirNewestWrites puts every bucket back to a state of its own
+// that it had, as a crash of the server may leave it, and lets a runner go on.
+func TestBucketsLoseTheirNewestWrites(t *testing.T) {
+	h := newHouse(t)
+	writes := make(chan *nats.Msg, 100_000)
+	if _, err := h.nc.ChanSubscribe("$KV.*.>", writes); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	a := newAuthor(h, 9)
+	for range 6 { // a batch each, as large as can be
+		a.write(50)
+		a.end(a.threads[a.rnd.IntN(len(a.threads))])
+		r, kill := h.run(Config{CheckpointEvery: 5 * time.Millisecond})
+		h.await(r)
+		kill()
+	}
+	recorded := map[string][]*nats.Msg{}
+	for len(writes) > 0 {
+		m := <-writes
+		bucket := strings.Split(m.Subject, ".")[1]
+		if strings.HasPrefix(bucket, "thread_") {
+			recorded[bucket] = append(recorded[bucket], m)
+		}
+	}
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { crashed(t, h, a.threads, recorded, rand.New(rand.NewPCG(seed, 2))) })
+	}
+}
+
+// crashed is a server with the same log, and with a beginning of what was written
+// to each bucket.
+func crashed(t *testing.T, h *house, threads []string, recorded map[string][]*nats.Msg, rnd *rand.Rand) {
+	c := newHouse(t)
+	ends, shown := map[string]uint64{}, map[string]uint64{}
+	marked, purged := map[string]bool{}, map[string]bool{}
+	for m, err := range h.log.Raw(t.Context(), "skein.log.>", 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.publish(m.Subject, nats.Header{
+			events.HeaderChain: m.Header[events.HeaderChain], events.HeaderVersion: m.Header[events.HeaderVersion],
+		}, m.Data)
+		if commit, err := h.log.Decode(m); err == nil && commit.Events[len(commit.Events)-1].Type == events.LifecycleDeletedType {
+			ends[documents.ThreadName(commit.Tenant, commit.Thread)] = commit.Seq
+		}
+	}
+	for _, p := range c.models.List() {
+		list := recorded[p.Bucket]
+		var at Checkpoint
+		for _, m := range list[:rnd.IntN(len(list)+1)] {
+			header := nats.Header{}
+			for _, name := range []string{headerOperation, headerSeq} {
+				if v, ok := m.Header[name]; ok {
+					header[name] = v
+				}
+			}
+			c.publish(m.Subject, header, m.Data)
+			if seq, _ := shownSeq(header, m.Data); !strings.Contains(m.Subject, "._.") {
+				shown[m.Subject] = seq
+			}
+			if p.Kind == documents.Threads && header.Get(headerOperation) != "" {
+				marked[strings.TrimPrefix(m.Subject, "$KV."+p.Bucket+".")] = true
+			}
+			if strings.HasSuffix(m.Subject, "."+checkpointKey) {
+				if err := json.Unmarshal(m.Data, &at); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		stream, err := c.log.JetStream().Stream(t.Context(), "KV_"+p.Bucket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, seq := range ends { // they are purged after the marker, and before the checkpoint says so
+			if p.Kind != documents.Threads && (at.Seq >= seq || marked[name] && rnd.IntN(2) == 0) {
+				purged[p.Bucket+name] = true
+				if err := stream.Purge(t.Context(), jetstream.WithPurgeSubject("$KV."+p.Bucket+"."+name+".>")); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	again := make(chan *nats.Msg, 100_000)
+	if _, err := c.nc.ChanSubscribe("$KV.*.>", again); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	r, _ := c.run(Config{BatchCommits: 1 + rnd.IntN(8)})
+	c.await(r)
+	c.same(threads...)
+	for len(again) > 0 {
+		m := <-again
+		bucket, key, _ := strings.Cut(strings.TrimPrefix(m.Subject, "$KV."), ".")
+		if _, ok := recorded[bucket]; !ok || strings.HasPrefix(key, "_.") {
+			continue
+		}
+		seq, _ := shownSeq(m.Header, m.Data)
+		if seq < shown[m.Subject] {
+			t.Errorf("%s went back from %d to %d", m.Subject, shown[m.Subject], seq)
+		}
+		shown[m.Subject] = seq
+		if thread := threadOf(key); seq < ends[thread] && purged[bucket+thread] {
+			t.Errorf("%s came back at %d, and its thread ended at %d", m.Subject, seq, ends[thread])
+		}
+	}
+}
+
+// threadOf gives the thread that a key belongs to.
+func threadOf(key string) string {
+	parts := strings.SplitN(key, ".", 3)
+	return parts[0] + "." + parts[1]
+}
+
+// publish puts a message into a stream as it is.
+func (h *house) publish(subject string, header nats.Header, data []byte) {
+	h.Helper()
+	if _, err := h.log.JetStream().PublishMsg(h.Context(), &nats.Msg{Subject: subject, Header: header, Data: data}); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// TestBrokenCommits puts rubbish between the commits, with plain NATS.
+func TestBrokenCommits(t *testing.T) {
+	h := newHouse(t)
+	counter := &counts{}
+	r := h.runWith(Config{CheckpointEvery: time.Millisecond}, counter)
+	id := h.do("thread.create", "", `{}`).ThreadID
+	h.publish("skein.log."+acme+"."+id, nats.Header{events.HeaderVersion: {"9"}}, []byte(`[{"no":"event"}]`))
+	h.publish("skein.log.acme.T-rubbish", nil, []byte("rubbish"))
+	// It can be read, and its item can have no key.
+	e := events.Event{
+		ID: "x", Type: events.ItemCreatedType, Tenant: acme, ThreadID: "T-odd", Version: 1, Subject: "no key > of * any kind",
+		Data: events.ItemCreated{ID: "no key > of * any kind", ContextID: "c", Type: events.Message, Status: events.ItemStored},
+	}
+	odd, err := events.NewCommit("", []events.Event{e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.log.Append(t.Context(), eventlog.Write{Commit: odd}); err != nil {
+		t.Fatal(err)
+	}
+	other := h.do("thread.create", "", `{}`).ThreadID
+	h.react(other, 1)
+	h.await(r)
+	h.same(id, other, "T-odd")
+	if n := counter.broken(); n != 3 {
+		t.Errorf("%d broken commits were counted, want 3", n)
+	}
+	// The checkpoints keep it in mind, over a restart too.
+	for _, p := range h.models.List() {
+		h.until(func() bool {
+			c, _, err := readCheckpoint(t.Context(), h.log, p)
+			return err == nil && c != nil && c.Broken == 2 && c.BrokenSeq > 0
+		}, p.Name+" does not know of two broken commits")
+	}
+}
+
+// TestPurge erases a thread's events with it, after the timeline has shown its
+// end, also when the runner is killed in between.
+func TestPurge(t *testing.T) {
+	h := newHouse(t)
+	r, kill := h.run(Config{})
+	id := h.do("thread.create", "", `{"key":"k"}`).ThreadID
+	kept := h.do("thread.create", "", `{}`).ThreadID
+	for n := range 3 {
+		h.react(id, n)
+		h.react(kept, n)
+	}
+	end := h.do("thread.delete", id, `{"purge":true}`)
+	h.await(r)
+	h.same(kept)
+	if n := h.messages("skein.log." + acme + "." + id); n != 5 {
+		t.Fatalf("the log has %d commits of the thread before the timeline has shown its end, want 5", n)
+	}
+	kill() // with the end unfinished
+	r, _ = h.run(Config{})
+	h.await(r)
+	ctx, cancel := context.WithCancel(context.Background())
+	relayed := make(chan struct{})
+	go func() {
+		defer close(relayed)
+		_ = h.newLog().Relay(ctx)
+	}()
+	defer func() {
+		cancel()
+		<-relayed
+	}()
+	h.until(func() bool { return h.messages("skein.log."+acme+"."+id) == 1 }, "the events were not erased")
+	last, err := h.log.Last(t.Context(), acme, id)
+	if err != nil || last.Seq != end.Seq {
+		t.Fatalf("the tombstone is not what is left: %+v, %v", last, err)
+	}
+	h.until(func() bool {
+		var left []string
+		stream, err := h.log.JetStream().Stream(t.Context(), "SKEIN_TIMELINE")
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := stream.Info(t.Context(), jetstream.WithSubjectFilter("skein.timeline."+acme+"."+id+".>"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for subject := range info.State.Subjects {
+			left = append(left, subject)
+		}
+		return len(left) == 1 && strings.HasSuffix(left[0], ".lifecycle.deleted")
+	}, "the timeline still shows the thread")
+	h.until(func() bool { return h.messages("$KV.thread_threads._.deletion.>") == 0 }, "the note of the end is still there")
+	h.same(kept, id)
+	if report := h.rebuild(true); report.Found != 0 {
+		t.Errorf("a verification says %+v", report)
+	}
+}
+
+// messages counts the messages of a subject.
+func (h *house) messages(subject string) (n uint64) {
+	h.Helper()
+	name, err := h.log.JetStream().StreamNameBySubject(h.Context(), subject)
+	if err != nil {
+		h.Fatal(err)
+	}
+	stream, err := h.log.JetStream().Stream(h.Context(), name)
+	if err != nil {
+		h.Fatal(err)
+	}
+	info, err := stream.Info(h.Context(), jetstream.WithSubjectFilter(subject))
+	if err != nil {
+		h.Fatal(err)
+	}
+	for _, count := range info.State.Subjects {
+		n += count
+	}
+	return n
+}

@@ -1,0 +1,187 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// RunnerLease is the lease under which the runner runs. Two runners by mistake
+// do no harm: the fences of the buckets let one of them write at a time.
+const RunnerLease = "projections"
+
+// Runner keeps the read models up to date.
+type Runner struct {
+	log     *eventlog.Log
+	models  *documents.Models
+	cfg     Config
+	logger  zerolog.Logger
+	metrics Metrics
+
+	mu       sync.Mutex      // guards what follows
+	renewing bool            // read models of another version are being rebuilt
+	renewed  documents.Mask  // those that have been, by this process
+	erasing  map[string]bool // threads whose events are being erased
+
+	running sync.WaitGroup // work beside the runner's own loop
+}
+
+// New makes a runner on a log. It makes no bucket; see Ensure.
+func New(log *eventlog.Log, cfg Config, logger zerolog.Logger, metrics Metrics) *Runner {
+	if metrics == nil {
+		metrics = NoMetrics{}
+	}
+	return &Runner{
+		log: log, models: documents.NewModels(), cfg: cfg.withDefaults(), logger: logger, metrics: metrics, erasing: map[string]bool{},
+	}
+}
+
+// Progress gives how far this runner has got.
+func (r *Runner) Progress() *Progress { return r.cfg.Progress }
+
+// Ensure makes the buckets of the read models, or brings them up to date. It
+// returns an *eventlog.AssetError if one is there that is something else.
+func (r *Runner) Ensure(ctx context.Context) error {
+	for _, p := range r.models.List() {
+		if err := r.log.EnsureBucket(ctx, p.Bucket); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errReconnected says that the server may have been another one, or may have
+// lost its newest writes, since the runner last looked.
+var errReconnected = errors.New("the connection was made anew")
+
+// Run folds the log into the read models until ctx ends. Call it under the
+// lease RunnerLease; see eventlog.Log.Hold. Whatever stops it, it begins again
+// from the checkpoints.
+func (r *Runner) Run(ctx context.Context) error {
+	beside, cancel := context.WithCancel(ctx)
+	defer r.running.Wait()
+	defer cancel()
+	changed := r.log.Conn().StatusChanged(nats.CONNECTED)
+	defer r.log.Conn().RemoveStatusListener(changed)
+	for ctx.Err() == nil {
+		err := r.session(ctx, beside, changed)
+		pause := 250 * time.Millisecond
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case eventlog.IsFenced(err):
+			// Another runner, or a rebuild. Two that begin at the same moment would
+			// stop each other again and again.
+			pause = time.Duration(5+rand.IntN(40)) * time.Millisecond
+			r.logger.Debug().Err(err).Msg("the read models have another writer; beginning again from the checkpoints")
+		case errors.Is(err, errReconnected):
+			pause = 0
+		default:
+			r.logger.Warn().Err(err).Msg("the read models were interrupted; beginning again from the checkpoints")
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// session runs from the checkpoints until something stops it.
+func (r *Runner) session(ctx, beside context.Context, changed <-chan nats.Status) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stopped := make(chan struct{})
+	defer close(stopped)
+	go func() {
+		select {
+		case <-changed:
+			cancel(errReconnected)
+		case <-stopped:
+		}
+	}()
+	s, err := r.begin(ctx, beside)
+	if err != nil {
+		return fmt.Errorf("beginning to fold: %w", err)
+	}
+	if s.stale != 0 {
+		r.renew(beside, s.stale)
+	}
+	tail, err := r.log.Tail(ctx, "projections", s.from())
+	if err != nil {
+		return err
+	}
+	defer tail.Stop()
+	for {
+		batch, err := s.gather(ctx, tail)
+		if err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				return cause
+			}
+			return err
+		}
+		if batch != nil {
+			if err := s.fold(ctx, batch); err != nil {
+				return err
+			}
+			if err := s.store(ctx, batch); err != nil {
+				return err
+			}
+		}
+		if err := s.tick(ctx, tail); err != nil {
+			return err
+		}
+	}
+}
+
+// renew rebuilds read models whose fold has changed, beside the runner.
+func (r *Runner) renew(ctx context.Context, stale documents.Mask) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.renewing {
+		return
+	}
+	r.renewing = true
+	r.running.Go(func() {
+		err := r.rebuildStale(ctx, stale)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.renewing = false
+		if err == nil {
+			r.renewed |= stale
+		} else if ctx.Err() == nil {
+			r.logger.Error().Err(err).Msg("read models of another version could not be rebuilt; it is tried again when the runner begins again")
+		}
+	})
+}
+
+func (r *Runner) rebuildStale(ctx context.Context, stale documents.Mask) error {
+	var names []string
+	for _, p := range r.models.List() {
+		if stale.Has(p.Kind) {
+			names = append(names, p.Name)
+		}
+	}
+	r.logger.Info().Strs("projections", names).Msg("read models are of another version and are rebuilt")
+	report, err := r.Rebuild(ctx, names, false)
+	if err == nil {
+		r.logger.Info().Strs("projections", names).Int64("threads", report.Threads).Int64("repaired", report.Repaired).Msg("read models were rebuilt")
+	}
+	return err
+}
+
+// done gives the read models that were rebuilt by this process.
+func (r *Runner) done() documents.Mask {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.renewed
+}

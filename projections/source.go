@@ -1,0 +1,188 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// found is a document and what it takes in an answer. doc is nil if there is
+// none.
+type found struct {
+	place documents.Place
+	doc   any
+	seq   uint64
+	bytes int
+}
+
+// source is where a query finds documents: the buckets as they are now, or a
+// thread as it was.
+type source interface {
+	// get gives the documents at places of one kind, in that order.
+	get(ctx context.Context, places ...documents.Place) ([]found, error)
+	// find gives the documents of a kind whose keys match a pattern.
+	find(ctx context.Context, k documents.Kind, pattern string) ([]found, error)
+}
+
+// live is the buckets.
+type live struct{ q *Queries }
+
+func (l *live) get(ctx context.Context, places ...documents.Place) ([]found, error) {
+	out := make([]found, len(places))
+	at := make(map[string]int, len(places))
+	keys := make([]string, len(places))
+	for i, p := range places {
+		keys[i] = p.Key()
+		at[keys[i]] = i
+		out[i].place = p
+	}
+	for len(keys) > 0 {
+		part := keys[:min(len(keys), keysAtOnce)]
+		keys = keys[len(part):]
+		got, err := l.q.log.Keys(ctx, l.q.models.Of(places[0].Kind).Bucket, part...)
+		if err != nil {
+			return nil, fmt.Errorf("reading documents: %w", err)
+		}
+		for _, m := range got {
+			if i, ok := at[m.Subject]; ok {
+				if err := l.read(&out[i], m); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+func (l *live) find(ctx context.Context, k documents.Kind, pattern string) ([]found, error) {
+	bucket := l.q.models.Of(k).Bucket
+	got, err := l.q.log.Keys(ctx, bucket, pattern)
+	if errors.Is(err, eventlog.ErrTooMany) {
+		got, err = readAll(ctx, l.q.log, bucket, pattern)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading documents: %w", err)
+	}
+	out := make([]found, 0, len(got))
+	for _, m := range got {
+		p, ok := documents.ParsePlace(k, m.Subject)
+		if !ok {
+			continue
+		}
+		f := found{place: p}
+		if err := l.read(&f, m); err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// readAll reads every document that matches, page by page. One that is written
+// anew meanwhile is met again further on, and counts as it was met last.
+func readAll(ctx context.Context, log *eventlog.Log, bucket, pattern string) ([]eventlog.Message, error) {
+	const page = 1000
+	last := map[string]int{}
+	var all []eventlog.Message
+	for from := uint64(1); ; {
+		got, err := log.Range(ctx, bucket, pattern, from, page)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range got {
+			if i, ok := last[m.Subject]; ok {
+				all[i] = m
+				continue
+			}
+			last[m.Subject] = len(all)
+			all = append(all, m)
+		}
+		if len(got) < page {
+			return all, nil
+		}
+		from = got[len(got)-1].Seq + 1
+	}
+}
+
+func (l *live) read(f *found, m eventlog.Message) (err error) {
+	f.doc, f.seq, err = l.q.models.Of(f.place.Kind).Decode(m.Data)
+	f.bytes = len(m.Data)
+	return err
+}
+
+// past is a thread as it was.
+type past struct{ memory *documents.Memory }
+
+func (p *past) get(_ context.Context, places ...documents.Place) ([]found, error) {
+	out := make([]found, len(places))
+	for i, at := range places {
+		out[i] = found{place: at}
+		if slot := p.memory.Slot(at); slot.Doc != nil {
+			out[i] = p.found(slot)
+		}
+	}
+	return out, nil
+}
+
+func (p *past) find(_ context.Context, k documents.Kind, pattern string) ([]found, error) {
+	var out []found
+	for _, slot := range p.memory.All(documents.Mask(0).With(k)) {
+		if matches(slot.Place.Key(), pattern) {
+			out = append(out, p.found(slot))
+		}
+	}
+	return out, nil
+}
+
+func (p *past) found(slot *documents.Slot) found {
+	raw, _ := documents.Encode(slot.Doc) // for its size
+	return found{place: slot.Place, doc: slot.Doc, seq: slot.Seq, bytes: len(raw)}
+}
+
+// matches reports whether a key matches a pattern, whose tokens may be *.
+func matches(key, pattern string) bool {
+	k, p := strings.Split(key, "."), strings.Split(pattern, ".")
+	if len(k) != len(p) {
+		return false
+	}
+	for i := range k {
+		if p[i] != "*" && p[i] != k[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// lookBack makes the thread as it was at a version or a time, from the log. It
+// needs no read model, and shows a thread that was deleted since, unless its
+// events were erased.
+func (a *asking) lookBack(ref string, at events.At) (*past, error) {
+	until := documents.Until{}
+	if at.Version != nil {
+		until.Version = int64(*at.Version)
+	} else {
+		t, err := events.ParseTime(at.Time)
+		if err != nil {
+			return nil, events.Invalid("/at/time", "%w", err)
+		}
+		if t%1000 == 0 {
+			t += 999 // documents show milliseconds: all of that one
+		}
+		until.Time = t
+	}
+	memory, err := a.models.Fold(a.log.Thread(a.ctx, a.tenant, a.thread, 1), until)
+	switch {
+	case err != nil:
+		return nil, err
+	case memory.Version < until.Version:
+		return nil, events.Missing("thread version", fmt.Sprintf("%s at version %d", ref, until.Version))
+	case memory.Version == 0:
+		return nil, events.Missing("thread", ref)
+	}
+	return &past{memory}, nil
+}

@@ -1,0 +1,178 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// store writes what a batch changed, each document once, and then tells how far
+// the read models have got.
+func (s *session) store(ctx context.Context, b *batch) error {
+	written, err := s.writeDocuments(ctx)
+	if err != nil {
+		return err
+	}
+	s.at, s.atTime = b.end, b.endTime
+	if b.end > s.horizon {
+		s.horizon = 0 // from here on all read models move together
+		clear(s.ended)
+		clear(s.tombs)
+	}
+	for _, sh := range s.shelves {
+		sh.position = max(sh.position, b.end)
+	}
+	touched := documents.Mask(0)
+	for _, sh := range s.shelves {
+		if sh.touched {
+			touched = touched.With(sh.Kind)
+			sh.touched = false
+		}
+	}
+	// A checkpoint also says that the documents of ended threads are gone.
+	if err := s.endThreads(ctx); err != nil {
+		return err
+	}
+	if err := s.storeCheckpoints(ctx, touched&^(1<<documents.Threads)); err != nil {
+		return err
+	}
+	if err := s.storeCheckpoints(ctx, documents.Mask(0).With(documents.Threads)); err != nil {
+		return err
+	}
+	s.cache.trim()
+	s.cfg.Progress.raise(s.progress())
+	s.metrics.Batch(b.count, written, time.Since(b.start).Seconds())
+	lag := s.cfg.Now().Sub(b.endTime).Seconds()
+	for _, sh := range s.shelves {
+		s.metrics.Progress(sh.Name, sh.position, uint64(b.waiting), lag)
+	}
+	return nil
+}
+
+// writeDocuments sends every document that changed. They are stored for sure
+// when the checkpoint of their bucket is.
+func (s *session) writeDocuments(ctx context.Context) (written int, err error) {
+	for _, n := range s.dirty {
+		n.dirty = false
+		p := n.slot.Place
+		if p.Kind != documents.Threads && s.dead[p.Thread] {
+			s.cache.drop(n) // its thread has ended: all of it is purged
+			continue
+		}
+		if err := s.write(ctx, n); err != nil {
+			return written, err
+		}
+		written++
+	}
+	s.dirty = s.dirty[:0]
+	return written, s.noteEnds(ctx)
+}
+
+func (s *session) write(ctx context.Context, n *node) error {
+	sh := s.shelves[n.slot.Place.Kind]
+	key := n.slot.Place.Key()
+	sh.touched = true
+	if n.slot.Doc == nil {
+		return sh.fence.Send(ctx, s.subjectOf(sh.Bucket, key), marker(n.slot.Seq), nil)
+	}
+	raw, err := documents.Encode(n.slot.Doc)
+	if err != nil {
+		return fmt.Errorf("encoding %s %s: %w", sh.Name, key, err)
+	}
+	s.cache.size(n, len(raw))
+	if int64(len(raw)) > s.log.Conn().MaxPayload()-1024 {
+		// Better one document is missed than all stop.
+		s.logger.Error().Str("bucket", sh.Bucket).Str("key", key).Int("bytes", len(raw)).Msg("a document is too large and is not stored")
+		s.metrics.Broken(n.slot.Seq)
+		return nil
+	}
+	return sh.fence.Put(ctx, sh.Bucket, key, raw)
+}
+
+// marker gives the headers of a removed document.
+func marker(seq uint64) nats.Header {
+	return nats.Header{headerOperation: {"DEL"}, headerSeq: {strconv.FormatUint(seq, 10)}}
+}
+
+// storeCheckpoints writes the checkpoints of some buckets, all at once, and
+// waits until they, and all before them, are stored.
+func (s *session) storeCheckpoints(ctx context.Context, which documents.Mask) error {
+	results := make(chan error, documents.Kinds)
+	asked := 0
+	for _, sh := range s.shelves {
+		if !which.Has(sh.Kind) {
+			continue
+		}
+		c := Checkpoint{
+			Projection: sh.Name, Version: sh.version, Seq: sh.position, Broken: sh.broken, BrokenSeq: sh.brokenSeq,
+		}
+		if !s.atTime.IsZero() {
+			c.At = events.TimeOf(s.atTime).ISO()
+		}
+		if sh.Kind == documents.Threads {
+			c.Progress = s.progress()
+		}
+		asked++
+		go func() { results <- sh.fence.FinalPut(ctx, sh.Bucket, checkpointKey, c.encode()) }()
+	}
+	var errs []error
+	for range asked {
+		errs = append(errs, <-results)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for _, sh := range s.shelves {
+		if which.Has(sh.Kind) {
+			sh.stored = sh.position
+		}
+	}
+	return nil
+}
+
+// tick moves the checkpoints of buckets on that were not touched for a while.
+func (s *session) tick(ctx context.Context, tail *eventlog.Tail) error {
+	now := s.cfg.Now()
+	if now.Before(s.nextTick) {
+		return nil
+	}
+	s.nextTick = now.Add(s.cfg.CheckpointEvery)
+	if s.stale != 0 { // a rebuild beside is to be noticed soon
+		s.nextTick = now.Add(min(s.cfg.CheckpointEvery, 50*time.Millisecond))
+	}
+	which := documents.Mask(0)
+	for _, sh := range s.shelves {
+		if s.done().Has(sh.Kind) && (s.stale | s.incomplete).Has(sh.Kind) {
+			s.stale, s.incomplete = s.stale&^(1<<sh.Kind), s.incomplete&^(1<<sh.Kind)
+			sh.version = sh.Projection.Version
+			which = which.With(sh.Kind).With(documents.Threads)
+		}
+		if sh.stored < sh.position {
+			which = which.With(sh.Kind)
+		}
+	}
+	if err := s.storeCheckpoints(ctx, which); err != nil {
+		return err
+	}
+	s.cfg.Progress.raise(s.progress())
+	end, err := s.log.LastSeq(ctx)
+	if err != nil {
+		return err
+	}
+	lag := float64(0)
+	if end > s.at && tail.Waiting() > 0 && !s.atTime.IsZero() {
+		lag = now.Sub(s.atTime).Seconds()
+	}
+	for _, sh := range s.shelves {
+		s.metrics.Progress(sh.Name, sh.position, end-min(end, sh.position), lag)
+	}
+	return nil
+}

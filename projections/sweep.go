@@ -1,0 +1,153 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// threadName names a thread of a tenant.
+type threadName struct{ tenant, thread string }
+
+func (n threadName) String() string { return documents.ThreadName(n.tenant, n.thread) }
+
+func hashName(name string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return h.Sum64()
+}
+
+// sweep gives the subject of every message of a stream, without its body, until
+// what was there when it began has been given.
+func sweep(ctx context.Context, stream jetstream.Stream, from jetstream.OrderedConsumerConfig, take func(jetstream.Msg) error) error {
+	from.HeadersOnly = true
+	consumer, err := stream.OrderedConsumer(ctx, from)
+	if err != nil {
+		return fmt.Errorf("listing a stream: %w", err)
+	}
+	left := consumer.CachedInfo().NumPending
+	if left == 0 {
+		return nil
+	}
+	msgs, err := consumer.Messages(jetstream.PullMaxMessages(4096))
+	if err != nil {
+		return fmt.Errorf("listing a stream: %w", err)
+	}
+	defer msgs.Stop()
+	for ; left > 0; left-- {
+		m, err := msgs.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return fmt.Errorf("listing a stream: %w", errors.Join(err, context.Cause(ctx)))
+		}
+		if err := take(m); err != nil {
+			return err
+		}
+		if meta, err := m.Metadata(); err == nil && meta.NumPending == 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// listThreads hands every thread of the log to the workers, and notes it.
+func (b *rebuilding) listThreads(ctx context.Context, known map[uint64]struct{}, work chan<- threadName) error {
+	names := b.log.Config().Names
+	stream, err := b.log.JetStream().Stream(ctx, names.Stream(eventlog.LogStream))
+	if err != nil {
+		return fmt.Errorf("the log: %w", err)
+	}
+	return sweep(ctx, stream, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy}, func(m jetstream.Msg) error {
+		tenant, thread, ok := names.ParseLog(m.Subject())
+		if !ok || !events.IsThread(thread) {
+			return nil
+		}
+		n := threadName{tenant, thread}
+		known[hashName(n.String())] = struct{}{}
+		if !b.scope.has(n) {
+			return nil
+		}
+		select {
+		case work <- n:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+}
+
+// strangers finds documents of threads that are not in the log, and what is no
+// document at all.
+func (b *rebuilding) strangers(ctx context.Context, known map[uint64]struct{}) error {
+	for _, p := range b.models.List() {
+		if !b.kinds.Has(p.Kind) {
+			continue
+		}
+		stream, err := b.log.JetStream().Stream(ctx, "KV_"+b.log.Config().Names.Bucket(p.Bucket))
+		if err != nil {
+			return fmt.Errorf("the bucket of %s: %w", p.Name, err)
+		}
+		err = sweep(ctx, stream, jetstream.OrderedConsumerConfig{}, func(m jetstream.Msg) error {
+			key := b.keyOf(p.Bucket, m.Subject())
+			if key == checkpointKey || len(key) > len(deletionPrefix) && key[:len(deletionPrefix)] == deletionPrefix || m.Headers().Get(headerOperation) != "" {
+				return nil
+			}
+			place, ok := documents.ParsePlace(p.Kind, key)
+			if ok {
+				if _, ok := known[hashName(place.Thread)]; ok {
+					return nil
+				}
+			}
+			return b.stranger(ctx, p, key, m)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stranger judges a document of a thread that was not in the log when it was
+// listed.
+func (b *rebuilding) stranger(ctx context.Context, p documents.Projection, key string, m jetstream.Msg) error {
+	place, ok := documents.ParsePlace(p.Kind, key)
+	if ok {
+		tenant, thread, _ := cutName(place.Thread)
+		if !b.scope.has(threadName{tenant, thread}) {
+			return nil
+		}
+		last, err := b.log.Last(ctx, tenant, thread)
+		var broken *events.BrokenError
+		if last != nil || errors.As(err, &broken) {
+			return nil // it came since
+		}
+		if err != nil {
+			return err
+		}
+	}
+	meta, err := m.Metadata()
+	if err != nil {
+		return err
+	}
+	b.note(Difference{Projection: p.Name, Bucket: p.Bucket, Key: key, Kind: Extra})
+	if !b.repair {
+		return nil
+	}
+	return b.writer.add(ctx, correction{bucket: p.Bucket, key: key, expected: meta.Sequence.Stream, kind: p.Kind})
+}
+
+// cutName takes what a place has for its thread apart.
+func cutName(name string) (tenant, thread string, ok bool) {
+	for i := range len(name) {
+		if name[i] == '.' {
+			return name[:i], name[i+1:], true
+		}
+	}
+	return "", "", false
+}
