@@ -47,7 +47,7 @@ generate: ## Write the files derived from the event catalog
 	$(GO) run ./internal/generate
 
 .PHONY: verify
-verify: ## Fail when a derived file is stale
+verify: ## Fail when a derived file is stale or a change of the contract has no version
 	$(GO) run ./internal/generate -check
 
 .PHONY: demo

@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -52,6 +53,9 @@ func TestCutOff(t *testing.T) {
 						mu.Lock()
 						outcomes[command] = result{reply, refusal}
 						mu.Unlock()
+						if err != nil {
+							return
+						}
 					}
 				})
 			}
@@ -102,7 +106,7 @@ func TestCutOff(t *testing.T) {
 			for _, id := range ids {
 				count := w.byCommand(id)
 				for command, n := range count {
-					if n != 1 && outcomes[command] != (result{}) {
+					if n != 1 && strings.HasPrefix(command, "c-") {
 						t.Errorf("after the repeat %s is in the log %d times", command, n)
 					}
 				}

@@ -34,27 +34,34 @@ const (
 // refused is recorded as command.rejected; one that cannot be done now waits.
 // Only one may run at a time: it ends the one before it, if there still is one.
 func (d *Dispatcher) Submitted(ctx context.Context) error {
+	if err := d.doSubmitted(ctx); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("reading submitted commands: %w", err)
+	}
+	return nil
+}
+
+func (d *Dispatcher) doSubmitted(ctx context.Context) error {
 	name := d.log.Config().Names.Stream(eventlog.CommandStream)
 	stream, err := d.log.JetStream().Stream(ctx, name)
 	if err != nil {
-		return fmt.Errorf("reading submitted commands: %w", err)
+		return err
 	}
 	// What a worker before this one had in hand would come late, and so after
 	// what was submitted since. A consumer made anew begins at the first command
 	// that is left.
 	if err := stream.DeleteConsumer(ctx, submitConsumer); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
-		return fmt.Errorf("reading submitted commands: %w", err)
+		return err
 	}
 	consumer, err := stream.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
 		Durable: submitConsumer, AckPolicy: jetstream.AckExplicitPolicy, AckWait: submitWait, MaxAckPending: 1024, MaxDeliver: -1,
 	})
 	if err != nil {
-		return fmt.Errorf("reading submitted commands: %w", err)
+		return err
 	}
 	seen := stream.CachedInfo().State.LastSeq // up to here the worker before may have done them
 	msgs, err := consumer.Messages(jetstream.PullMaxMessages(256))
 	if err != nil {
-		return fmt.Errorf("reading submitted commands: %w", err)
+		return err
 	}
 	defer msgs.Stop()
 	lanes := make([]chan jetstream.Msg, submitLanes)
@@ -77,20 +84,18 @@ func (d *Dispatcher) Submitted(ctx context.Context) error {
 		m, err := msgs.Next(jetstream.NextContext(ctx))
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			return err
 		case errors.Is(err, jetstream.ErrMsgIteratorClosed), errors.Is(err, jetstream.ErrConsumerDeleted), errors.Is(err, jetstream.ErrConsumerNotFound):
-			return fmt.Errorf("reading submitted commands: %w", err)
+			return err
 		case err != nil:
 			d.logger.Warn().Err(err).Msg("reading submitted commands was interrupted")
-			if !wait(ctx, time.Second) {
-				return nil
-			}
+			wait(ctx, time.Second)
 			continue
 		}
 		select {
 		case lanes[lane(m)] <- m:
 		case <-ctx.Done():
-			return nil
+			return ctx.Err()
 		}
 	}
 }

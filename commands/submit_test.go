@@ -192,7 +192,7 @@ func TestSubmitOnce(t *testing.T) {
 	holder := must(t, w.d, "thread.create", `{"data":{"key":"k"}}`).ThreadID
 	w.submit("item.create", on(id, hello))
 	w.submit("item.create", with("c-1", id, hello))
-	w.submit("thread.create", `{}`)
+	w.submit("thread.create", `{"commandId":""}`)
 	w.submit("thread.create", `{"data":{"key":"own"}}`)
 	w.submit("thread.status", on(id, `{"to":"failed"}`))   // refused: it is open
 	w.submit("thread.create", `{"data":{"key":"k"}}`)      // refused: it is taken

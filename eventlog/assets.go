@@ -161,6 +161,8 @@ func losesData(have, want jetstream.StreamConfig, derived bool) string {
 		return "it drops its oldest messages when it is full"
 	case have.PersistMode == jetstream.AsyncPersistMode:
 		return "it acknowledges messages before they are stored"
+	case have.Replicas > max(want.Replicas, 1):
+		return fmt.Sprintf("it keeps %d copies, and this process was told to keep %d (--replicas)", have.Replicas, max(want.Replicas, 1))
 	}
 	return ""
 }

@@ -45,6 +45,11 @@ type Checkpoint struct {
 	Broken    int64  `json:"broken,omitzero"`    // commits that could not be read and were left out
 	BrokenSeq uint64 `json:"brokenSeq,omitzero"` // the last of them
 
+	// Newer is the first message of the bucket that may show more of the log than
+	// this checkpoint does, if it stands before it: after a crash, documents of a
+	// batch may be there whose commits are being folded again. 0: there is none.
+	Newer uint64 `json:"newer,omitzero"`
+
 	// Progress stands in the checkpoint of threads: the sequence up to which all
 	// read models are stored. 0 while one of them is being made anew from nothing.
 	Progress uint64 `json:"progress,omitzero"`

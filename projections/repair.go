@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
@@ -161,7 +162,9 @@ func (w *repairer) write(ctx context.Context) (map[threadName]bool, error) {
 		if c.doc == nil {
 			m.Header = marker(c.seq)
 		}
-		ack, err := w.log.JetStream().PublishMsgAsync(m, jetstream.WithExpectLastSequencePerSubject(c.expected))
+		// The id is what the runner's fence looks at: without one it would not see
+		// this write before its own next one is stored.
+		ack, err := w.log.JetStream().PublishMsgAsync(m, jetstream.WithExpectLastSequencePerSubject(c.expected), jetstream.WithMsgID(nuid.Next()))
 		if err != nil {
 			return nil, fmt.Errorf("repairing %s %s: %w", c.bucket, c.key, err)
 		}

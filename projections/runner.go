@@ -113,9 +113,6 @@ func (r *Runner) session(ctx, beside context.Context, changed <-chan nats.Status
 	if err != nil {
 		return fmt.Errorf("beginning to fold: %w", err)
 	}
-	if s.stale != 0 {
-		r.renew(beside, s.stale)
-	}
 	tail, err := r.log.Tail(ctx, "projections", s.from())
 	if err != nil {
 		return err

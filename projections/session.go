@@ -22,7 +22,8 @@ type shelf struct {
 	stream jetstream.Stream
 
 	position uint64 // in the log: what its checkpoint said; commits up to it are not folded again
-	seen     uint64 // the newest commit that documents after the checkpoint show: what it made may be there
+	seen     uint64 // the newest commit that a document shows: what was made up to it may be there
+	newer    uint64 // the first message in the bucket that may be newer than position
 	stored   uint64 // what the checkpoint in the bucket says now
 	version  int    // of the fold that made its documents
 
@@ -81,7 +82,11 @@ func (r *Runner) begin(ctx, beside context.Context) (*session, error) {
 			fresh = false
 			most = max(most, c.Seq)
 		}
-		if err := s.readAfter(ctx, sh, at); err != nil {
+		sh.newer = at + 1
+		if c != nil && c.Newer > 0 {
+			sh.newer = c.Newer
+		}
+		if err := s.readNewer(ctx, sh); err != nil {
 			return nil, err
 		}
 	}
@@ -93,6 +98,7 @@ func (r *Runner) begin(ctx, beside context.Context) (*session, error) {
 	for i, sh := range s.shelves {
 		s.place(sh, checkpoints[i], most)
 	}
+	s.spread()
 	if fresh {
 		return s, s.storeCheckpoints(ctx, documents.AllKinds)
 	}
@@ -131,24 +137,41 @@ func (s *session) place(sh *shelf, c *Checkpoint, most uint64) {
 	if sh.version != sh.Projection.Version {
 		s.stale = s.stale.With(sh.Kind)
 	}
-	if s.done().Has(sh.Kind) {
-		sh.version = sh.Projection.Version
-		s.stale &^= 1 << sh.Kind
-		s.incomplete &^= 1 << sh.Kind
-	}
 	s.at = max(s.at, sh.position)
 	s.horizon = max(s.horizon, sh.position, sh.seen)
 }
 
-// readAfter reads what a bucket holds after its checkpoint: how new it is, and
-// what was removed.
-func (s *session) readAfter(ctx context.Context, sh *shelf, after uint64) error {
+// spread says which read models have to be rebuilt because another one has: what
+// is hidden is counted down by what the index says, so without it the folds of
+// these go wrong where they are behind it. What this process has rebuilt is done.
+func (s *session) spread() {
+	if s.stale.Has(documents.Index) {
+		for _, k := range []documents.Kind{documents.Threads, documents.Contexts, documents.Items} {
+			s.stale = s.stale.With(k)
+			if s.incomplete.Has(documents.Index) {
+				s.incomplete = s.incomplete.With(k)
+				s.shelves[k].version = 0 // so that it is remembered
+			}
+		}
+	}
+	done := s.done()
+	s.stale, s.incomplete = s.stale&^done, s.incomplete&^done
+	for _, sh := range s.shelves {
+		if done.Has(sh.Kind) {
+			sh.version = sh.Projection.Version
+		}
+	}
+}
+
+// readNewer reads what a bucket holds that may be newer than its checkpoint: how
+// new it is, and what was removed.
+func (s *session) readNewer(ctx context.Context, sh *shelf) error {
 	end := sh.fence.Last()
-	if after >= end {
+	if sh.newer > end {
 		return nil
 	}
 	consumer, err := sh.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: sh.newer,
 	})
 	if err != nil {
 		return fmt.Errorf("reading the bucket of %s: %w", sh.Name, err)

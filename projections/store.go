@@ -117,6 +117,9 @@ func (s *session) storeCheckpoints(ctx context.Context, which documents.Mask) er
 		if !s.atTime.IsZero() {
 			c.At = events.TimeOf(s.atTime).ISO()
 		}
+		if sh.seen > sh.position {
+			c.Newer = sh.newer
+		}
 		if sh.Kind == documents.Threads {
 			c.Progress = s.progress()
 		}
@@ -163,6 +166,9 @@ func (s *session) tick(ctx context.Context, tail *eventlog.Tail) error {
 		return err
 	}
 	s.cfg.Progress.raise(s.progress())
+	if s.stale != 0 {
+		s.renew(s.beside, s.stale)
+	}
 	end, err := s.log.LastSeq(ctx)
 	if err != nil {
 		return err

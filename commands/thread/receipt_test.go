@@ -58,6 +58,17 @@ func TestReceiptsLastADay(t *testing.T) {
 	}
 }
 
+// A receipt that is dropped does not take a later one of the same id with it.
+func TestReceiptsOfOneID(t *testing.T) {
+	var r receipts
+	r.add("a", 1, dawn)
+	r.add("a", 2, dawn+10)
+	r.add("b", 3, dawn+day+5)
+	if seq, ok := r.find("a"); !ok || seq != 2 || len(r.List) != 2 {
+		t.Errorf("found %d %v among %+v", seq, ok, r.List)
+	}
+}
+
 // Each command of a commit that several share has a receipt of its own, and one
 // of many events has one.
 func TestReceiptsOfOneCommit(t *testing.T) {

@@ -4,6 +4,9 @@
 //
 // The same vocabulary gives the same bytes. With -check it writes nothing, names
 // each file that is stale, missing or left over, and exits 1.
+//
+// The JSON Schemas are a contract. It is recorded in docs/contract.json, under a
+// semantic version, with -contract VERSION, and -check fails until it is.
 package main
 
 import (
@@ -21,13 +24,41 @@ import (
 )
 
 func main() {
-	check := flag.Bool("check", false, "write nothing; exit 1 if a file is stale")
-	root := flag.String("root", ".", "the root of the repository")
+	var o options
+	flag.BoolVar(&o.check, "check", false, "write nothing; exit 1 if a file is stale or a change of the contract is not recorded")
+	flag.StringVar(&o.contract, "contract", "", "record the contract under this `VERSION`")
+	flag.StringVar(&o.root, "root", ".", "the root of the repository")
 	flag.Parse()
-	if err := run(os.Stdout, *root, *check); err != nil {
+	if err := generate(os.Stdout, o); err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
 		os.Exit(1)
 	}
+}
+
+// options are the flags.
+type options struct {
+	root, contract string
+	check          bool
+}
+
+// generate does what the flags ask for.
+func generate(out io.Writer, o options) error {
+	if o.check && o.contract != "" {
+		return errors.New("-check writes nothing, and -contract does; give one of them")
+	}
+	err := run(out, o.root, o.check)
+	switch {
+	case o.check:
+		return errors.Join(err, checkContract(o.root))
+	case err != nil:
+		return err
+	case o.contract != "":
+		return recordContract(out, o.root, o.contract)
+	}
+	if hint := checkContract(o.root); hint != nil {
+		fmt.Fprintln(out, "hint:", hint)
+	}
+	return nil
 }
 
 // output is one generated file, its path from the root.

@@ -1,0 +1,281 @@
+package schema
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Level says what a change of the contract means to those who keep to it.
+type Level uint8
+
+// The levels, each above those before it.
+const (
+	Same  Level = iota
+	Patch       // other words, same meaning
+	Minor       // something more
+	Major       // something else
+)
+
+func (l Level) String() string { return [...]string{"same", "patch", "minor", "major"}[l] }
+
+// Side says who writes the documents of a schema.
+type Side uint8
+
+// The sides.
+const (
+	Asked    Side = iota + 1 // callers: commands, queries, the request
+	Answered                 // Skein: events, documents, the reply
+)
+
+// SideOf gives the side of the schema at a path below schema/files.
+func SideOf(path string) Side {
+	asked := strings.HasPrefix(path, "commands/") || strings.HasPrefix(path, "queries/")
+	for _, r := range Resources() {
+		asked = asked || r.Asked && path == resourcePath(r.Name)
+	}
+	if asked {
+		return Asked
+	}
+	return Answered
+}
+
+// Compare says how far a schema changed, and what changed: for each change its
+// JSON pointer, what it was and its level.
+//
+// What callers may send may grow: that is minor. To what Skein sends, optional
+// properties and values of enums may be added: readers skip what they do not
+// know. All else is major, and so is whatever Compare does not understand.
+func Compare(side Side, before, after []byte) (Level, []string) {
+	c := change{side: side, seen: map[[2]string]bool{}}
+	one, err1 := decode(before)
+	two, err2 := decode(after)
+	if err1 != nil || err2 != nil {
+		c.add(Major, "", "not JSON")
+		return c.level, c.reasons
+	}
+	c.before, c.after = definitions(one), definitions(two)
+	c.changed = !reflect.DeepEqual(bare("", one, nil), bare("", two, nil))
+	c.schema("", one, two)
+	if c.level == Same && !reflect.DeepEqual(one, two) {
+		c.add(Patch, "", "the order of a list, or the name of a definition")
+	}
+	return c.level, c.reasons
+}
+
+// change is a comparison under way.
+type change struct {
+	side          Side
+	before, after map[string]any     // the definitions
+	changed       bool               // more than words
+	seen          map[[2]string]bool // pairs of definitions that are, or were, looked at
+	depth         int
+	level         Level
+	reasons       []string
+}
+
+func (c *change) add(level Level, at jsontext.Pointer, format string, args ...any) {
+	c.level = max(c.level, level)
+	c.reasons = append(c.reasons, fmt.Sprintf("%s: %s (%s)", at, fmt.Sprintf(format, args...), level))
+}
+
+// wider adds a change after which more is right than before.
+func (c *change) wider(at jsontext.Pointer, format string, args ...any) {
+	level := Major
+	if c.side == Asked {
+		level = Minor
+	}
+	c.add(level, at, format, args...)
+}
+
+// schema compares two schemas at one place.
+func (c *change) schema(at jsontext.Pointer, before, after any) {
+	if c.depth++; c.depth > MaxDepth {
+		c.add(Major, at, "too deep to compare")
+		return
+	}
+	defer func() { c.depth-- }()
+	name1, ref1 := reference(before, c.before)
+	name2, ref2 := reference(after, c.after)
+	if ref1 || ref2 {
+		if ref1 && ref2 {
+			c.words(at, before, after)
+			pair := [2]string{name1, name2}
+			if c.seen[pair] {
+				return
+			}
+			c.seen[pair] = true
+		}
+		if ref1 {
+			before = c.before[name1]
+		}
+		if ref2 {
+			at, after = jsontext.Pointer("/$defs").AppendToken(name2), c.after[name2]
+		}
+		c.schema(at, before, after)
+		return
+	}
+	o, ok1 := understood(before, at == "")
+	n, ok2 := understood(after, at == "")
+	if !ok1 || !ok2 {
+		c.opaque(at, "", before, after)
+		return
+	}
+	if c.side == Asked && o["anyOf"] == nil && n["anyOf"] != nil && c.oneFits(at, before, n) {
+		c.add(Minor, at.AppendToken("anyOf"), "may be something else too")
+		return
+	}
+	for _, key := range union(o, n) {
+		c.keyword(at, key, o, n)
+	}
+}
+
+// words compares what stands beside references.
+func (c *change) words(at jsontext.Pointer, before, after any) {
+	o, n := before.(map[string]any), after.(map[string]any)
+	for _, key := range union(o, n) {
+		if annotation(key) && !reflect.DeepEqual(o[key], n[key]) {
+			c.add(Patch, at.AppendToken(key), "other words")
+		}
+	}
+}
+
+// oneFits says whether a schema that is anyOf and nothing else has a branch that
+// takes all that was taken before.
+func (c *change) oneFits(at jsontext.Pointer, before any, after map[string]any) bool {
+	for key := range after {
+		if key != "anyOf" && !annotation(key) {
+			return false
+		}
+	}
+	return slices.ContainsFunc(elements(after["anyOf"]), func(branch any) bool {
+		try := *c
+		try.seen, try.level, try.reasons = maps.Clone(c.seen), Same, nil
+		try.schema(at.AppendToken("anyOf"), before, branch)
+		return try.level < Major
+	})
+}
+
+// keyword compares one keyword of two schemas that are understood.
+func (c *change) keyword(at jsontext.Pointer, key string, o, n map[string]any) {
+	before, after := o[key], n[key]
+	in := at.AppendToken(key)
+	switch key {
+	case "$defs": // looked at where they are used
+	case "properties":
+		c.properties(in, o, n)
+	case "items":
+		c.schema(in, orAny(before), orAny(after))
+	case "anyOf":
+		c.anyOf(in, before, after)
+	case "enum", "required", "type":
+		c.set(in, key, before, after)
+	case "additionalProperties":
+		if one, two := before == nil || before == true, after == nil || after == true; before == false && two {
+			c.wider(in, "unknown properties are taken")
+		} else if !(one && two) {
+			c.opaque(in, key, before, after)
+		}
+	case "minimum", "minLength", "minItems", "maximum", "maxLength", "maxItems", "pattern":
+		switch {
+		case reflect.DeepEqual(before, after):
+		case loosened(key, before, after):
+			c.wider(in, "was %s, now %s", short(before), short(after))
+		default:
+			c.add(Major, in, "was %s, now %s", short(before), short(after))
+		}
+	default:
+		c.opaque(in, key, before, after)
+	}
+}
+
+func (c *change) properties(at jsontext.Pointer, o, n map[string]any) {
+	before, ok1 := o["properties"].(map[string]any)
+	after, ok2 := n["properties"].(map[string]any)
+	if !ok1 && o["properties"] != nil || !ok2 && n["properties"] != nil {
+		c.opaque(at, "", o["properties"], n["properties"])
+		return
+	}
+	closed := o["additionalProperties"] == false
+	open := o["additionalProperties"] == nil || o["additionalProperties"] == true
+	for _, name := range union(before, after) {
+		in := at.AppendToken(name)
+		one, was := before[name]
+		two, is := after[name]
+		switch {
+		case was && is:
+			c.schema(in, one, two)
+		case was:
+			c.add(Major, in, "removed")
+		case c.side == Asked && closed, c.side == Answered && open:
+			c.add(Minor, in, "new")
+		default: // the name was free for anything, or there could be none
+			c.add(Major, in, "new")
+		}
+	}
+}
+
+// anyOf compares branch by branch.
+func (c *change) anyOf(at jsontext.Pointer, before, after any) {
+	one, two := elements(before), elements(after)
+	if one == nil || len(two) < len(one) {
+		c.opaque(at, "anyOf", before, after)
+		return
+	}
+	for i := range one {
+		c.schema(at.AppendToken(strconv.Itoa(i)), one[i], two[i])
+	}
+	if len(two) > len(one) {
+		c.wider(at, "may be something else too")
+	}
+}
+
+// set compares lists whose order says nothing.
+func (c *change) set(at jsontext.Pointer, key string, before, after any) {
+	one, two := elements(before), elements(after)
+	switch {
+	case reflect.DeepEqual(before, after):
+		return
+	case key != "required" && before != nil && after == nil:
+		c.wider(at, "no more")
+		return
+	case one == nil && (before != nil || key != "required"), two == nil && after != nil:
+		c.add(Major, at, "was %s, now %s", short(before), short(after))
+		return
+	}
+	for _, v := range without(one, two) {
+		if key == "required" {
+			c.wider(at, "%s is no more", short(v))
+		} else if key != "type" || v != "integer" || !slices.Contains(two, "number") {
+			c.add(Major, at, "%s is no more", short(v))
+		}
+	}
+	for _, v := range without(two, one) {
+		like := func(other any) bool { return reflect.TypeOf(other) == reflect.TypeOf(v) }
+		switch {
+		case key == "required":
+			c.add(Major, at, "%s is new", short(v))
+		case key == "enum" && slices.ContainsFunc(one, like):
+			c.add(Minor, at, "%s is new", short(v))
+		default:
+			c.wider(at, "%s is new", short(v))
+		}
+	}
+}
+
+// opaque compares what has no order of more and less. A reference in it is to
+// what may have changed.
+func (c *change) opaque(at jsontext.Pointer, key string, before, after any) {
+	one, two := bare(key, before, nil), bare(key, after, nil)
+	switch {
+	case !annotation(key) && !reflect.DeepEqual(one, two), c.changed && refers(one):
+		c.add(Major, at, "changed")
+	case !reflect.DeepEqual(before, after):
+		c.add(Patch, at, "other words")
+	}
+}
