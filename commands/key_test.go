@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"context"
 	"strconv"
 	"sync"
 	"testing"
@@ -100,16 +101,21 @@ func TestResolveTogether(t *testing.T) {
 func TestResolveWhileDeleted(t *testing.T) {
 	w := newWorld(t, Config{})
 	other := w.another(Config{})
+	ctx, stop := context.WithCancel(t.Context())
 	var deleting sync.WaitGroup
 	deleting.Go(func() {
-		for range 40 {
+		for ctx.Err() == nil {
 			_, _ = ask(t, other, "thread.delete", on("key:k", `{}`))
 		}
 	})
 	made := map[string]bool{}
-	for range 40 {
-		made[must(t, w.d, "thread.resolve", `{"data":{"key":"k"}}`).ThreadID] = true
+	for i, a := range together(t, 400, func(int) (*events.Reply, *events.Error) { return ask(t, w.d, "thread.resolve", `{"data":{"key":"k"}}`) }) {
+		if a.err != nil {
+			t.Fatalf("%d: %v (%v)", i, a.err, a.err.Cause)
+		}
+		made[a.reply.ThreadID] = true
 	}
+	stop()
 	deleting.Wait()
 	t.Logf("%d threads", len(made))
 	for id := range made {

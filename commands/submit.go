@@ -52,18 +52,23 @@ func (d *Dispatcher) doSubmitted(ctx context.Context) error {
 	if err := stream.DeleteConsumer(ctx, submitConsumer); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return err
 	}
+	info, err := stream.Info(ctx)
+	if err != nil {
+		return err
+	}
+	seen := info.State.LastSeq // up to here the worker before may have done them
 	consumer, err := stream.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
 		Durable: submitConsumer, AckPolicy: jetstream.AckExplicitPolicy, AckWait: submitWait, MaxAckPending: 1024, MaxDeliver: -1,
 	})
 	if err != nil {
 		return err
 	}
-	seen := stream.CachedInfo().State.LastSeq // up to here the worker before may have done them
 	msgs, err := consumer.Messages(jetstream.PullMaxMessages(256))
 	if err != nil {
 		return err
 	}
 	defer msgs.Stop()
+	ctx, cancel := context.WithCancel(ctx)
 	lanes := make([]chan jetstream.Msg, submitLanes)
 	var working sync.WaitGroup
 	for i := range lanes {
@@ -76,6 +81,7 @@ func (d *Dispatcher) doSubmitted(ctx context.Context) error {
 	}
 	defer working.Wait()
 	defer func() {
+		cancel()
 		for _, lane := range lanes {
 			close(lane)
 		}
