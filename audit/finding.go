@@ -52,6 +52,7 @@ func (f Finding) String() string {
 // Summary says what was checked.
 type Summary struct {
 	Threads   int    `json:"threads"`
+	Others    int    `json:"others"` // keys' claims, and what belongs to a tenant
 	Commits   int    `json:"commits"`
 	Events    int    `json:"events"`
 	Timeline  int    `json:"timelineEvents"`

@@ -113,7 +113,11 @@ func (v *verifier) aggregates(ctx context.Context) ([]aggregate, error) {
 
 // aggregate checks the commits of one subject, and then what is shown of it.
 func (v *verifier) aggregate(ctx context.Context, a aggregate) error {
-	v.summary.Threads++
+	if events.IsThread(a.id) {
+		v.summary.Threads++
+	} else {
+		v.summary.Others++
+	}
 	defer v.checker.Forget(a.tenant, a.id)
 	chain, version, first := "", int64(0), true
 	for m, err := range v.log.Raw(ctx, v.log.Config().Names.Log(a.tenant, a.id), 1) {

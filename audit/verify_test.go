@@ -220,7 +220,7 @@ func TestVerifyClean(t *testing.T) {
 		t.Errorf("findings on a log that nobody touched: %v", found)
 	}
 	// Two threads and a key; 10 events, 3, 1 of resolve, and the key's own.
-	if summary.Threads != 3 || summary.Events != 15 || summary.Timeline != 15 || summary.LastSeq != reply.Seq || summary.Documents == 0 {
+	if summary.Threads != 2 || summary.Others != 1 || summary.Events != 15 || summary.Timeline != 15 || summary.LastSeq != reply.Seq || summary.Documents == 0 {
 		t.Errorf("summary %+v", summary)
 	}
 	found, summary = h.verify(Options{Tenant: "acme", Threads: []string{threadOne}})

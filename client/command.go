@@ -80,6 +80,11 @@ func (c *Client) on(ctx context.Context, name, thread string, data any, opts []O
 	for _, apply := range opts {
 		apply(&r)
 	}
+	if name == "thread.create" && r.ThreadID == "" && r.CommandID == "" {
+		// A time-ordered id. With a command id of the caller's own the server derives
+		// it from that, so that a repeat from another process finds the same thread.
+		r.ThreadID = "T-" + uuid.Must(uuid.NewV7()).String()
+	}
 	return c.Do(ctx, name, r)
 }
 

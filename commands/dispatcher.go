@@ -72,8 +72,9 @@ type Dispatcher struct {
 	logger  zerolog.Logger
 	metrics Metrics
 	cache   *cache
-	places  chan struct{} // one for each command under way
-	snaps   chan struct{} // one snapshot is written at a time
+	places  chan struct{}     // one for each command under way
+	snaps   chan struct{}     // one snapshot is written at a time
+	turns   [64]chan struct{} // each for some keys: one thread is made for a key at a time
 }
 
 // NewDispatcher makes a dispatcher on a log.
@@ -82,10 +83,14 @@ func NewDispatcher(log *eventlog.Log, validator *schema.Validator, cfg Config, l
 	if metrics == nil {
 		metrics = NoMetrics{}
 	}
-	return &Dispatcher{
+	d := &Dispatcher{
 		log: log, schema: validator, cfg: cfg, logger: logger, metrics: metrics,
 		cache: newCache(cfg.CacheBytes, metrics), places: make(chan struct{}, cfg.InFlight), snaps: make(chan struct{}, 1),
 	}
+	for i := range d.turns {
+		d.turns[i] = make(chan struct{}, 1)
+	}
+	return d
 }
 
 // Meta is what comes with a command beside its body.

@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"errors"
+	"hash/fnv"
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog"
@@ -74,11 +75,7 @@ func (d *Dispatcher) resolve(ctx context.Context, c *thread.Command, key string)
 		if err != nil {
 			return nil, err
 		}
-		c.ThreadID = fresh
-		if held.holder != "" {
-			c.ThreadID = held.holder
-		}
-		reply, err := d.queue(ctx, c)
+		reply, err := d.resolveAs(ctx, c, key, fresh, held)
 		// Before the thread was reached another command may have taken or freed
 		// the key: then the refusal is about what is not so any more.
 		gone := errors.Is(err, &events.Error{Code: events.AlreadyExists}) || errors.Is(err, &events.Error{Code: events.NotFound})
@@ -91,4 +88,30 @@ func (d *Dispatcher) resolve(ctx context.Context, c *thread.Command, key string)
 			return nil, err
 		}
 	}
+}
+
+// resolveAs does it with the key held so. Those of this process that would make
+// a thread for a key come one after another: all but the first find it then, and
+// do not write what the log would refuse.
+func (d *Dispatcher) resolveAs(ctx context.Context, c *thread.Command, key, fresh string, held claim) (*events.Reply, error) {
+	if held.holder == "" {
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(c.Tenant + "." + key))
+		turn := d.turns[h.Sum32()%uint32(len(d.turns))]
+		select {
+		case turn <- struct{}{}:
+			defer func() { <-turn }()
+		case <-ctx.Done():
+			return nil, events.Errorf(events.Unavailable, "too many ask for the key; nothing was written")
+		}
+		var err error
+		if held, err = d.claim(ctx, c.Tenant, key); err != nil {
+			return nil, err
+		}
+	}
+	c.ThreadID = held.holder
+	if held.holder == "" {
+		c.ThreadID = fresh
+	}
+	return d.queue(ctx, c)
 }

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"strconv"
 	"sync"
 	"testing"
@@ -97,27 +96,52 @@ func TestResolveTogether(t *testing.T) {
 	}
 }
 
-// A key that changes hands meanwhile is resolved all the same, never refused.
+// A key whose thread is deleted before the command gets there is resolved all
+// the same, to a new thread.
 func TestResolveWhileDeleted(t *testing.T) {
 	w := newWorld(t, Config{})
 	other := w.another(Config{})
-	ctx, stop := context.WithCancel(t.Context())
+	old := must(t, w.d, "thread.create", `{"data":{"key":"k"}}`).ThreadID
+	e := w.d.cache.take(tenant, old) // the thread is busy: what comes waits
+	e.mu.Lock()
+	e.busy = true
+	e.mu.Unlock()
+	resolved := make(chan result, 1)
+	go func() {
+		reply, err := ask(t, w.d, "thread.resolve", `{"data":{"key":"k"}}`)
+		resolved <- result{reply, err}
+	}()
+	w.until("the command", func() bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return len(e.waiting) == 1
+	})
+	must(t, other, "thread.delete", on(old, `{}`))
+	w.d.work(e)
+	if r := <-resolved; r.err != nil || r.reply.ThreadID == old || r.reply.Events[0].Type != events.ThreadCreatedType {
+		t.Errorf("resolved to %+v, %v", r.reply, r.err)
+	}
+}
+
+// A crowd that resolves and a thread that goes again and again: nobody is
+// refused.
+func TestResolveInACrowd(t *testing.T) {
+	w := newWorld(t, Config{})
+	other := w.another(Config{})
 	var deleting sync.WaitGroup
 	deleting.Go(func() {
-		for ctx.Err() == nil {
+		for range 30 {
 			_, _ = ask(t, other, "thread.delete", on("key:k", `{}`))
 		}
 	})
 	made := map[string]bool{}
-	for i, a := range together(t, 400, func(int) (*events.Reply, *events.Error) { return ask(t, w.d, "thread.resolve", `{"data":{"key":"k"}}`) }) {
+	for i, a := range together(t, 100, func(int) (*events.Reply, *events.Error) { return ask(t, w.d, "thread.resolve", `{"data":{"key":"k"}}`) }) {
 		if a.err != nil {
 			t.Fatalf("%d: %v (%v)", i, a.err, a.err.Cause)
 		}
 		made[a.reply.ThreadID] = true
 	}
-	stop()
 	deleting.Wait()
-	t.Logf("%d threads", len(made))
 	for id := range made {
 		w.commits(id)
 	}

@@ -198,7 +198,7 @@ func TestAnAggregateIsOnlyOnceInABatch(t *testing.T) {
 	var held []*unit
 	for u := first; u != nil; {
 		var g []*unit
-		g, held = l.gather(u, held)
+		g, held = l.gather(u, held, pace{})
 		rounds = append(rounds, len(g))
 		seen := map[string]bool{}
 		for _, u := range g {
@@ -224,21 +224,21 @@ func TestABatchHasLimits(t *testing.T) {
 	for i := range 2 * batchMessages {
 		l.queue <- unitOf(t, l, newAuthor(i).next(t, 1))
 	}
-	if g, rest := l.gather(<-l.queue, nil); len(g) != batchMessages || len(rest) > 1 {
+	if g, rest := l.gather(<-l.queue, nil, pace{}); len(g) != batchMessages || len(rest) > 1 {
 		t.Errorf("%d go, %d are held", len(g), len(rest))
 	}
 	var held []*unit
 	for i := range batchMessages {
 		held = append(held, unitOf(t, l, newAuthor(3000+2*i).next(t, 1), newAuthor(3001+2*i).next(t, 1)))
 	}
-	if g, rest := l.gather(held[0], held[1:]); len(g) != batchMessages/2 || len(g)+len(rest) != len(held) {
+	if g, rest := l.gather(held[0], held[1:], pace{}); len(g) != batchMessages/2 || len(g)+len(rest) != len(held) {
 		t.Errorf("%d pairs go, %d are held", len(g), len(rest))
 	}
 	l.queue = make(chan *unit, 10)
 	for i := range 4 {
 		l.queue <- unitOf(t, l, Write{Commit: newAuthor(i).draft(t, 1, 3<<20)})
 	}
-	if g, rest := l.gather(<-l.queue, nil); len(g) != 2 || len(g)+len(rest)+len(l.queue) != 4 {
+	if g, rest := l.gather(<-l.queue, nil, pace{}); len(g) != 2 || len(g)+len(rest)+len(l.queue) != 4 {
 		t.Errorf("%d of 3 MB go, %d are held", len(g), len(rest))
 	}
 }

@@ -56,6 +56,11 @@ func (l *Log) Append(ctx context.Context, writes ...Write) error {
 	}
 	select {
 	case err := <-u.done:
+		if err == nil {
+			for _, w := range writes {
+				l.cfg.Recent.put(w.Commit)
+			}
+		}
 		return err
 	case <-l.stopped: // accepted in the moment of closing: it may still have been answered
 		select {
@@ -73,6 +78,7 @@ var errClosing = errors.New("the log is being closed")
 func (l *Log) appendLoop() {
 	defer close(l.stopped)
 	var held []*unit // taken from the queue, but not to go with the last write
+	var pace pace
 	for {
 		var first *unit
 		if len(held) > 0 {
@@ -89,14 +95,44 @@ func (l *Log) appendLoop() {
 			}
 		}
 		var group []*unit
-		group, held = l.gather(first, held)
+		group, held = l.gather(first, held, pace)
+		begun := time.Now()
 		l.write(group)
+		pace = pace.after(group, time.Since(begun))
 	}
+}
+
+// pace says how long a write waits for company. The callers whose commits went
+// together in the last write come back one by one, each with its next commit:
+// the first of them would go as a small write of its own, and the many behind
+// it would wait for that.
+type pace struct {
+	enough int           // so many messages go at once
+	wait   time.Duration // the others wait so long for more
+}
+
+// longestWait bounds how long a commit waits for company.
+const longestWait = 5 * time.Millisecond
+
+// after gives the pace after a write. After small ones it is given up, step by
+// step: nobody comes back.
+func (p pace) after(group []*unit, took time.Duration) pace {
+	messages := 0
+	for _, u := range group {
+		messages += len(u.msgs)
+	}
+	if messages <= Crossover {
+		if p.enough /= 2; p.enough <= Crossover/2 {
+			return pace{}
+		}
+		return p
+	}
+	return pace{enough: messages / 2, wait: min(took/4, longestWait)}
 }
 
 // gather takes what waits, up to the limits of a write. Two commits of one
 // aggregate never go together: the second is held.
-func (l *Log) gather(first *unit, held []*unit) (group, rest []*unit) {
+func (l *Log) gather(first *unit, held []*unit, p pace) (group, rest []*unit) {
 	subjects := map[string]bool{}
 	messages, bytes := 0, 0
 	take := func(u *unit) bool {
@@ -121,13 +157,30 @@ func (l *Log) gather(first *unit, held []*unit) (group, rest []*unit) {
 			rest = append(rest, u)
 		}
 	}
+	var company <-chan time.Time // that more may come until then
 	for messages < batchMessages && bytes < batchBytes && len(rest) < batchMessages {
 		select {
 		case u := <-l.queue:
 			if !take(u) {
 				rest = append(rest, u)
 			}
+			continue
 		default:
+		}
+		if messages >= p.enough {
+			break
+		}
+		if company == nil {
+			company = time.After(p.wait)
+		}
+		select {
+		case u := <-l.queue:
+			if !take(u) {
+				rest = append(rest, u)
+			}
+		case <-company:
+			return group, rest
+		case <-l.stopping:
 			return group, rest
 		}
 	}

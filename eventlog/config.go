@@ -16,6 +16,7 @@ type Config struct {
 	TimelineAge  time.Duration // how long the timeline keeps an event; default 7 days
 	CommandAge   time.Duration // how long a submitted command may wait; default 7 days
 	AckTimeout   time.Duration // how long an append waits for its acknowledgement before it is looked up; default 5 s
+	Recent       *Recent       // shared by the logs of one process; default none
 	QueueCommits int           // how many commits may wait for the appender; default 8192
 }
 

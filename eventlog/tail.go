@@ -113,6 +113,9 @@ func (t *Tail) entry(m jetstream.Msg) Entry {
 		return Entry{Broken: fmt.Errorf("a message of the log without metadata: %w", err)}
 	}
 	e := Entry{Seq: meta.Sequence.Stream, Time: meta.Timestamp, last: meta.NumPending == 0}
+	if e.Commit = t.log.cfg.Recent.get(e.Seq, m.Headers().Get(events.HeaderChain), m.Data()); e.Commit != nil {
+		return e
+	}
 	e.Commit, e.Broken = t.log.decode(m.Subject(), e.Seq, m.Headers(), m.Data())
 	if e.Broken != nil {
 		t.log.metrics.Broken(t.name, e.Seq)

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -32,6 +33,7 @@ func NewCommit(prev string, events []Event) (*Commit, error) {
 	}
 	body := make([]byte, 0, 896*len(events))
 	body = append(body, '[')
+	ends := make([]int, len(events))
 	for i := range events {
 		if r, ok := rows[events[i].Type]; ok && r.Transient {
 			return nil, fmt.Errorf("%s never enters the log", r.Type)
@@ -43,8 +45,15 @@ func NewCommit(prev string, events []Event) (*Commit, error) {
 		if body, err = events[i].Append(body); err != nil {
 			return nil, err
 		}
+		ends[i] = len(body)
 	}
 	body = append(body, ']')
+	events = slices.Clone(events) // as they would be read, and the caller's left alone
+	from := 1
+	for i, end := range ends {
+		events[i].schema, events[i].raw = events[i].Schema(), body[from:end:end]
+		from = end + 1
+	}
 	last := &events[len(events)-1]
 	c := &Commit{
 		Tenant: last.Tenant, Thread: last.ThreadID, Version: last.Version,

@@ -22,7 +22,7 @@ type Event struct {
 	ThreadID     string // the aggregate, which is a thread but for keys and the tenant
 	Version      int64  // the thread's version with this event: its place in the thread, from 1
 	CommandID    string
-	CommandIndex int    // the place in thread.commit's list of the command that made it
+	CommandIndex int    // the place in thread.commit's list, from 1, of the command that made it; 0: of no list
 	Correlation  string // the execution that it belongs to
 	Causation    string // the id of the event that caused it
 	Actor        string // who asked
@@ -224,7 +224,7 @@ func (w *wireEvent) event(raw []byte) (Event, error) {
 		return Event{}, fmt.Errorf("%w: %w", errEnvelope, err)
 	case w.ThreadVersion < 1:
 		return Event{}, fmt.Errorf("%w: threadversion %d", errEnvelope, w.ThreadVersion)
-	case w.CommandIndex < 0 || w.CommandIndex >= MaxCommands:
+	case w.CommandIndex < 0 || w.CommandIndex > MaxCommands:
 		return Event{}, fmt.Errorf("%w: commandindex %d", errEnvelope, w.CommandIndex)
 	case w.Source != "/"+w.Tenant+threadsPath+w.ThreadID:
 		return Event{}, fmt.Errorf("%w: source %q does not fit tenant and threadid", errEnvelope, clip(w.Source))

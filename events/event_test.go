@@ -151,7 +151,7 @@ func TestDecodeEventRefuses(t *testing.T) {
 		"version 07":        strings.Replace(good, `"threadversion":7`, `"threadversion":07`, 1),
 		"a huge version":    strings.Replace(good, `"threadversion":7`, `"threadversion":99999999999999999999`, 1),
 		"index -1":          strings.Replace(good, `"commandindex":2`, `"commandindex":-1`, 1),
-		"index 200":         strings.Replace(good, `"commandindex":2`, `"commandindex":200`, 1),
+		"index 201":         strings.Replace(good, `"commandindex":2`, `"commandindex":201`, 1),
 		"another source":    strings.Replace(good, `"source":"/acme`, `"source":"/acme2`, 1),
 		"another tenant":    strings.Replace(good, `"tenant":"acme"`, `"tenant":"other"`, 1),
 		"data of no use":    strings.Replace(good, `"data":{"id":"`+thread+`"`, `"data":{"id":5`, 1),

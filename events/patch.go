@@ -2,18 +2,119 @@ package events
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"slices"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // MergePatch applies a JSON Merge Patch (RFC 7396) to a document. No document
-// counts as null. The error says that one of the two is not JSON.
+// counts as null. Members keep their order, new ones come last in the patch's
+// order, and what is not touched keeps its bytes, so that the same patch on the
+// same document gives the same bytes wherever it is folded. The error says that
+// one of the two is not JSON.
 func MergePatch(doc, patch []byte) ([]byte, error) {
-	if trimmed := bytes.TrimSpace(patch); len(trimmed) == 0 || trimmed[0] != '{' {
-		return patch, nil // RFC 7396: what is not an object replaces the document
+	merged, err := mergeValue(nil, doc, patch)
+	if err != nil {
+		return nil, fmt.Errorf("merge patch: %w", err)
 	}
-	if trimmed := bytes.TrimSpace(doc); len(trimmed) == 0 || trimmed[0] != '{' {
-		doc = []byte("{}")
+	return merged, nil
+}
+
+// member is one name and value of an object, both as they were written.
+type member struct{ name, value jsontext.Value }
+
+func mergeValue(b []byte, doc, patch jsontext.Value) ([]byte, error) {
+	if patch.Kind() != '{' { // it replaces the document
+		if !patch.IsValid() {
+			return nil, errNotJSON
+		}
+		return append(b, bytes.TrimSpace(patch)...), nil
 	}
-	return jsonpatch.MergePatch(doc, patch)
+	changes, err := members(patch)
+	if err != nil {
+		return nil, err
+	}
+	var have []member
+	if doc.Kind() == '{' {
+		if have, err = members(doc); err != nil {
+			return nil, err
+		}
+	}
+	b = append(b, '{')
+	first := true
+	put := func(name, old, change jsontext.Value) error {
+		if change.Kind() == 'n' {
+			return nil // removed, or never there
+		}
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = append(append(b, name...), ':')
+		if change == nil {
+			b = append(b, old...)
+			return nil
+		}
+		var err error
+		b, err = mergeValue(b, old, change)
+		return err
+	}
+	for _, m := range have {
+		var change jsontext.Value
+		if i := slices.IndexFunc(changes, m.same); i >= 0 {
+			change = changes[i].value
+		}
+		if err := put(m.name, m.value, change); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range changes {
+		if slices.ContainsFunc(have, c.same) {
+			continue
+		}
+		if err := put(c.name, nil, c.value); err != nil {
+			return nil, err
+		}
+	}
+	return append(b, '}'), nil
+}
+
+// same reports whether two members have the same name, however it is escaped.
+func (m member) same(o member) bool {
+	if bytes.Equal(m.name, o.name) {
+		return true
+	}
+	if bytes.IndexByte(m.name, '\\') < 0 && bytes.IndexByte(o.name, '\\') < 0 {
+		return false
+	}
+	a, errA := jsontext.AppendUnquote(nil, m.name)
+	b, errB := jsontext.AppendUnquote(nil, o.name)
+	return errA == nil && errB == nil && bytes.Equal(a, b)
+}
+
+var errNotJSON = errors.New("not a JSON value")
+
+// members takes an object apart, in its order.
+func members(object jsontext.Value) ([]member, error) {
+	dec := jsontext.NewDecoder(bytes.NewReader(object))
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, err
+	}
+	var out []member
+	for dec.PeekKind() != '}' {
+		name, err := dec.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		name = name.Clone()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, member{name, value.Clone()})
+	}
+	_, err := dec.ReadToken()
+	return out, err
 }

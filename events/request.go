@@ -49,7 +49,8 @@ type Result struct {
 // holds its events.
 func ReplyOf(c *Commit, commandID string) *Reply {
 	r := &Reply{ThreadID: c.Thread, Seq: c.Seq, Events: []EventRef{}}
-	var results []Result
+	var own Result
+	var results []Result // of the commands of a thread.commit
 	for i := range c.Events {
 		e := &c.Events[i]
 		if e.CommandID != commandID {
@@ -57,16 +58,20 @@ func ReplyOf(c *Commit, commandID string) *Reply {
 		}
 		r.Events = append(r.Events, EventRef{ID: e.ID, Type: e.Type, Version: e.Version})
 		r.Version = e.Version
-		for len(results) <= e.CommandIndex {
+		if e.CommandIndex == 0 {
+			own.add(e)
+			continue
+		}
+		for len(results) < e.CommandIndex {
 			results = append(results, Result{})
 		}
-		results[e.CommandIndex].add(e)
+		results[e.CommandIndex-1].add(e)
 	}
 	switch {
-	case len(results) > 1:
+	case len(results) > 0:
 		r.Result = &Result{Results: results}
-	case len(results) == 1 && !results[0].empty():
-		r.Result = &results[0]
+	case !own.empty():
+		r.Result = &own
 	}
 	return r
 }

@@ -88,7 +88,7 @@ func TestReplyOfASharedCommit(t *testing.T) {
 func TestReplyOfACommitOfSeveral(t *testing.T) {
 	list := turn()
 	for i := range list {
-		list[i].CommandIndex = []int{0, 0, 1, 3}[min(i, 3)]
+		list[i].CommandIndex = []int{1, 1, 2, 4}[min(i, 3)]
 	}
 	got := answer(t, list, cmdID)
 	want := &Result{Results: []Result{
@@ -198,5 +198,16 @@ func TestItemContents(t *testing.T) {
 		case c.path != "ok" && (!errors.As(err, &e) || e.Code != InvalidRequest || e.Details == nil || e.Details.Path != c.path):
 			t.Errorf("%s: %v, want a fault at %s", name, err, c.path)
 		}
+	}
+}
+
+// A thread.commit of one command answers in the form of a list, too.
+func TestReplyOfACommitOfOne(t *testing.T) {
+	list := turn()
+	for i := range list {
+		list[i].CommandIndex = 1
+	}
+	if got := answer(t, list[2:3], cmdID); got.Result == nil || len(got.Result.Results) != 1 {
+		t.Errorf("%+v", got.Result)
 	}
 }

@@ -37,6 +37,9 @@ func (s *session) gather(ctx context.Context, tail *eventlog.Tail) (*batch, erro
 		}
 		return nil, err
 	}
+	if tail.Waiting() == 0 {
+		s.linger(ctx)
+	}
 	b := &batch{start: time.Now()}
 	for {
 		b.take(e)
@@ -107,6 +110,13 @@ func (s *session) foldCommit(c *events.Commit) {
 			n.dirty = true
 			s.dirty = append(s.dirty, n)
 		}
+	}
+	for _, slot := range out.Missed {
+		// If it is being repaired at this moment, this commit may be missing in
+		// the repair: the write of a checkpoint makes sure that nobody was there
+		// in between, and that it is not believed to be absent any longer.
+		s.missed = append(s.missed, slot.Place)
+		s.shelves[slot.Place.Kind].touched = true
 	}
 	if out.Deleted != nil {
 		s.ends = append(s.ends, *out.Deleted)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
@@ -29,6 +30,14 @@ func (h *house) fill(threads, turns int) []string {
 		})
 	}
 	writers.Wait()
+	return ids
+}
+
+// filled gives the threads that fill makes.
+func (h *house) filled(n int) (ids []string) {
+	for i := range n {
+		ids = append(ids, fmt.Sprintf("T-00000000-0000-7000-8000-%012d", i))
+	}
 	return ids
 }
 
@@ -108,4 +117,46 @@ func BenchmarkRunner(b *testing.B) {
 		b.StartTimer()
 	}
 	b.ReportMetric(float64(end)*float64(b.N)/b.Elapsed().Seconds(), "commits/s")
+}
+
+// BenchmarkVerify compares every document with the log: 500 threads of 240 events
+// and about 160 documents each.
+func BenchmarkVerify(b *testing.B) {
+	h := newHouse(b)
+	h.fill(500, 20)
+	r, _ := h.run(Config{})
+	h.await(r)
+	docs := int64(0)
+	for b.Loop() {
+		report := h.rebuild(true)
+		if report.Found != 0 {
+			b.Fatalf("%+v", report.Differences[0])
+		}
+		docs += report.Documents
+	}
+	b.ReportMetric(float64(docs)/b.Elapsed().Seconds(), "docs/s")
+	b.ReportMetric(500*float64(b.N)/b.Elapsed().Seconds(), "threads/s")
+}
+
+// BenchmarkQuery asks for one document, and for the last items of a thread.
+func BenchmarkQuery(b *testing.B) {
+	h := newHouse(b)
+	id := h.fill(100, 20)[7]
+	r, _ := h.run(Config{})
+	h.await(r)
+	a := h.asker(QueryConfig{})
+	for _, c := range []struct{ name, body string }{
+		{"thread.get", `{"threadId":"` + id + `"}`},
+		{"item.list", `{"threadId":"` + id + `","order":"desc","limit":20}`},
+		{"thread.list", `{"limit":20}`},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := a.q.Handle(b.Context(), acme, c.name, []byte(c.body), commands.Meta{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

@@ -72,6 +72,13 @@ func (c *cache) drop(n *node) {
 	delete(c.nodes, n.slot.Place)
 }
 
+// forget drops a place that has no document.
+func (c *cache) forget(p documents.Place) {
+	if n, ok := c.nodes[p]; ok && n.slot.Doc == nil && !n.dirty {
+		c.drop(n)
+	}
+}
+
 // trim drops what is too much. What is to be written stays.
 func (c *cache) trim() {
 	for n := c.ring.prev; n != &c.ring && c.bytes > c.limit; {

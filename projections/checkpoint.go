@@ -53,6 +53,9 @@ type Checkpoint struct {
 	// Progress stands in the checkpoint of threads: the sequence up to which all
 	// read models are stored. 0 while one of them is being made anew from nothing.
 	Progress uint64 `json:"progress,omitzero"`
+	// Ends stands there too: the last message of each bucket, by kind, when that
+	// was so. A bucket that ends before it has lost something since.
+	Ends []uint64 `json:"ends,omitempty"`
 }
 
 // readCheckpoint reads a bucket's checkpoint and its place in the bucket's

@@ -7,6 +7,9 @@ type Config struct {
 	BatchCommits    int              // commits folded before they are written; default 512
 	BatchBytes      int              // of their bodies; default 8 MiB
 	BatchTime       time.Duration    // for reading them; default 20 ms
+	Linger          time.Duration    // how long a batch waits for a second commit while nobody waits for the first; default 5 ms, negative: not at all
+	Rest            time.Duration    // the longest rest between batches under load, see pace.go; default 750 ms, negative: none
+	RestLag         time.Duration    // how far behind the log it is allowed to rest; default 1.5 s
 	CacheBytes      int64            // of documents kept in memory, as JSON; default 64 MiB
 	CheckpointEvery time.Duration    // how often checkpoints of untouched buckets move on; default 5 s
 	Progress        *Progress        // told how far it has got; default one of its own
@@ -22,6 +25,15 @@ func (c Config) withDefaults() Config {
 	}
 	if c.BatchTime == 0 {
 		c.BatchTime = 20 * time.Millisecond
+	}
+	if c.Linger == 0 {
+		c.Linger = 5 * time.Millisecond
+	}
+	if c.Rest == 0 {
+		c.Rest = 750 * time.Millisecond
+	}
+	if c.RestLag == 0 {
+		c.RestLag = 1500 * time.Millisecond
 	}
 	if c.CacheBytes == 0 {
 		c.CacheBytes = 64 << 20

@@ -12,8 +12,8 @@ import (
 )
 
 // directories lists the threads of each tenant by their last change, compactly:
-// what filters look at, and no documents. It costs about 150 bytes a thread, and
-// its key. It is safe for concurrent use.
+// what filters look at, and no documents. It costs about 160 bytes a thread with a
+// key of 15 letters. It is safe for concurrent use.
 type directories struct {
 	progress *Progress // up to which the directories show every thread
 

@@ -52,6 +52,7 @@ func (a *asking) awaitVersion(least *events.Int) error {
 			return nil
 		}
 		at = max(at, version)
+		a.cfg.Progress.want()
 		select {
 		case <-change:
 		case <-ctx.Done():

@@ -28,7 +28,8 @@ type trial struct {
 	name   threadName
 	docs   map[documents.Place]*judged
 	memory *documents.Memory
-	passed documents.Mask // read models whose sure sequence the fold has passed
+	upTo   [documents.Kinds]uint64 // the sequence that each live read model shows for sure
+	passed documents.Mask          // read models whose sure sequence the fold has passed
 }
 
 // thread judges one thread, and repairs it.
@@ -97,7 +98,7 @@ func (t *trial) corrections() ([]correction, error) {
 
 // try reads the live documents of a thread, folds its log, and judges.
 func (b *rebuilding) try(ctx context.Context, name threadName) (*trial, error) {
-	t := &trial{rebuilding: b, name: name, docs: map[documents.Place]*judged{}, memory: b.models.NewMemory()}
+	t := &trial{rebuilding: b, name: name, upTo: b.sure(), docs: map[documents.Place]*judged{}, memory: b.models.NewMemory()}
 	for _, p := range b.models.List() {
 		if b.kinds.Has(p.Kind) {
 			if err := t.read(ctx, p); err != nil {

@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/skein-threads/skein/events"
@@ -115,8 +116,12 @@ func (s *session) findEnded(ctx context.Context, commits []*events.Commit) error
 			continue
 		}
 		last, err := s.log.Last(ctx, c.Tenant, c.Thread)
-		if err != nil || last == nil {
-			continue // the last one cannot be read: then the thread has not ended
+		var broken *events.BrokenError
+		switch {
+		case errors.As(err, &broken), err == nil && last == nil:
+			continue // what cannot be read is no tombstone
+		case err != nil:
+			return fmt.Errorf("the end of thread %s: %w", name, err)
 		}
 		for i := range last.Events {
 			if last.Events[i].Type == events.LifecycleDeletedType {

@@ -12,10 +12,14 @@ type Progress struct {
 	mu     sync.Mutex // guards what follows
 	seq    uint64
 	change chan struct{} // closed when seq changes
+
+	wanted chan struct{} // of capacity 1: holds something when somebody waits
 }
 
 // NewProgress gives one that stands at 0.
-func NewProgress() *Progress { return &Progress{change: make(chan struct{})} }
+func NewProgress() *Progress {
+	return &Progress{change: make(chan struct{}), wanted: make(chan struct{}, 1)}
+}
 
 // Seq gives the sequence in the log up to which all read models are stored.
 func (p *Progress) Seq() uint64 {
@@ -53,6 +57,15 @@ func (p *Progress) raise(seq uint64) {
 	}
 }
 
+// want tells the runner of this process that somebody waits for what it has not
+// stored yet.
+func (p *Progress) want() {
+	select {
+	case p.wanted <- struct{}{}:
+	default:
+	}
+}
+
 // Wait waits until the read models show a sequence. The error is ctx's.
 func (p *Progress) Wait(ctx context.Context, seq uint64) error {
 	for {
@@ -60,6 +73,7 @@ func (p *Progress) Wait(ctx context.Context, seq uint64) error {
 		if now >= seq {
 			return nil
 		}
+		p.want()
 		select {
 		case <-change:
 		case <-ctx.Done():

@@ -108,6 +108,16 @@ func (a *author) step(thread string) {
 	}
 }
 
+// shortLived makes an item, lets something happen, and deletes it.
+func (a *author) shortLived() {
+	a.Helper()
+	thread := a.do("thread.create", "", `{}`).ThreadID
+	a.threads = append(a.threads, thread)
+	item := a.do("item.create", thread, `{"item":{"type":"message","role":"user","content":[]}}`).Result.ItemID
+	a.write(3)
+	_, _ = a.try("message.delete", thread, `{"itemId":"`+item+`"}`)
+}
+
 // end deletes a thread, if it is still there.
 func (a *author) end(thread string) {
 	a.Helper()

@@ -53,13 +53,14 @@ func (e *UnknownProjectionError) Error() string {
 type rebuilding struct {
 	*Runner
 	kinds  documents.Mask
-	upTo   [documents.Kinds]uint64 // the sequence that each live read model shows for sure
 	scope  Scope
 	repair bool
+	alone  bool // no runner runs meanwhile
 	writer *repairer
 
 	mu     sync.Mutex // guards what follows
 	report Report
+	upTo   [documents.Kinds]uint64 // the sequence that each live read model shows for sure
 }
 
 // rebuildWorkers is how many threads are folded at once.
@@ -71,7 +72,10 @@ const rebuildWorkers = 4
 // one thread at a time in memory for each of its workers, and a few bytes of
 // every thread. What happens in the log meanwhile is the runner's work.
 func (r *Runner) Rebuild(ctx context.Context, names []string, verifyOnly bool) (Report, error) {
-	b := &rebuilding{Runner: r, repair: !verifyOnly}
+	return r.rebuild(ctx, names, &rebuilding{Runner: r, repair: !verifyOnly})
+}
+
+func (r *Runner) rebuild(ctx context.Context, names []string, b *rebuilding) (Report, error) {
 	if err := b.choose(names); err != nil {
 		return Report{}, err
 	}
@@ -99,12 +103,12 @@ func (r *Runner) Verify(ctx context.Context, scope Scope) (Report, error) {
 
 // run judges, and repairs if that is wanted.
 func (b *rebuilding) run(ctx context.Context) (Report, error) {
-	if err := b.position(ctx); err != nil {
+	if err := b.position(ctx, true); err != nil {
 		return Report{}, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	b.writer = &repairer{rebuilding: b}
+	b.writer = &repairer{rebuilding: b, alone: b.alone}
 	known := map[uint64]struct{}{}
 	work := make(chan threadName, 64)
 	var workers sync.WaitGroup
@@ -165,24 +169,45 @@ func (b *rebuilding) choose(names []string) error {
 	return nil
 }
 
-// position reads how far the live read models are for sure. One that is not
-// filled yet is to show all of the log.
-func (b *rebuilding) position(ctx context.Context) error {
+// position reads how far the live read models are for sure. At first, one that is
+// not filled yet is taken to be to show all of the log.
+func (b *rebuilding) position(ctx context.Context, first bool) error {
 	end, err := b.log.LastSeq(ctx)
 	if err != nil {
 		return err
 	}
+	var upTo [documents.Kinds]uint64
+	passed := uint64(0) // by the runner: the checkpoint of threads comes after all that it speaks of
 	for _, p := range b.models.List() {
 		c, _, err := readCheckpoint(ctx, b.log, p)
 		if err != nil {
 			return err
 		}
-		b.upTo[p.Kind] = end
-		if c != nil && c.Version != 0 {
-			b.upTo[p.Kind] = min(c.Seq, end)
+		if c != nil && p.Kind == documents.Threads && !first {
+			passed = min(c.Seq, end)
+		}
+		switch {
+		case c != nil && (c.Version != 0 || !first):
+			upTo[p.Kind] = max(min(c.Seq, end), passed)
+		case first:
+			upTo[p.Kind] = end
+		default:
+			upTo[p.Kind] = passed
 		}
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for k := range upTo {
+		b.upTo[k] = max(b.upTo[k], upTo[k])
+	}
 	return nil
+}
+
+// sure gives the sequences that the live read models show for sure.
+func (b *rebuilding) sure() [documents.Kinds]uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.upTo
 }
 
 // note counts a difference.

@@ -54,17 +54,28 @@ func TestAnotherVersion(t *testing.T) {
 	h.same(a.threads...)
 }
 
-// TestLostBucket takes a whole bucket away, checkpoint and all: until it is
-// filled again, nobody is told that the read models are anywhere.
+// TestLostBucket takes whole buckets away, checkpoint and all: until they are
+// filled again nobody is told that the read models are anywhere, and what is
+// folded meanwhile is right.
 func TestLostBucket(t *testing.T) {
+	for name, lost := range map[string][]documents.Kind{
+		"threads and parts": {documents.Threads, documents.Parts}, "items": {documents.Items}, "the index": {documents.Index},
+		"contexts and the index": {documents.Contexts, documents.Index},
+	} {
+		t.Run(name, func(t *testing.T) { lose(t, lost) })
+	}
+}
+
+func lose(t *testing.T, lost []documents.Kind) {
 	h := newHouse(t)
+	h.fill(100, 2)
 	r, stop := h.run(Config{})
 	a := newAuthor(h, 12)
 	a.write(200)
 	h.await(r)
 	stop()
-	for _, p := range []documents.Projection{h.models.Of(documents.Parts), h.models.Of(documents.Threads)} {
-		if err := h.log.JetStream().DeleteStream(t.Context(), "KV_"+p.Bucket); err != nil {
+	for _, k := range lost {
+		if err := h.log.JetStream().DeleteStream(t.Context(), "KV_"+h.models.Of(k).Bucket); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -72,10 +83,21 @@ func TestLostBucket(t *testing.T) {
 	if err := r.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	a.write(100) // to be folded without what was lost
+	thread := a.threads[len(a.threads)-1]
+	asked := h.asker(QueryConfig{})
 	h.start(r)
+	for _, id := range []string{"T-00000000-0000-7000-8000-000000000099", "T-00000000-0000-7000-8000-000000000000"} {
+		doc := ask[events.Thread](asked, "thread.get", `{"threadId":"`+id+`","minSeq":1}`)
+		items := ask[events.ItemList](asked, "item.list", `{"threadId":"`+id+`","minSeq":1}`)
+		if doc.Items != 4 || len(items.Items) != 4 {
+			t.Errorf("%s shows %d of %d items", id, len(items.Items), doc.Items)
+		}
+	}
+	h.append(thread, events.Event{Type: events.HistoryTruncatedType, Data: events.HistoryTruncated{FromIndex: 2}})
 	a.write(100)
 	h.await(r)
-	h.same(a.threads...)
+	h.same(append(h.filled(100), a.threads...)...)
 }
 
 // TestAnotherLog begins on read models that are ahead of the log.

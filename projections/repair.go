@@ -11,7 +11,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
 
-	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -76,6 +75,9 @@ func (w *repairer) burst(ctx context.Context) error {
 		if err := w.giveWay(ctx); err != nil {
 			return err
 		}
+		if err := w.position(ctx, false); err != nil {
+			return err
+		}
 		if try == tries {
 			return fmt.Errorf("%d threads change faster than their documents can be repaired; begin again", len(lost))
 		}
@@ -129,34 +131,20 @@ func (w *repairer) markerOf(ctx context.Context, c correction) (uint64, error) {
 	return m.Sequence, nil
 }
 
-// ended reports whether a thread has ended. A document that was missing may have
-// been written after its thread's documents were purged.
-func (w *repairer) ended(ctx context.Context, name threadName) (bool, error) {
-	last, err := w.log.Last(ctx, name.tenant, name.thread)
-	var broken *events.BrokenError
-	if err != nil && !errors.As(err, &broken) || last == nil {
-		return false, err
-	}
-	for i := range last.Events {
-		if last.Events[i].Type == events.LifecycleDeletedType {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// write sends every waiting correction, and gives the threads of those that were
-// not written because their key has changed.
+// write sends every waiting correction, and gives the threads that are to be
+// judged again: some keys have changed, and were not written.
 func (w *repairer) write(ctx context.Context) (map[threadName]bool, error) {
 	type sent struct {
 		correction
 		ack jetstream.PubAckFuture
 	}
-	lost, made := map[threadName]bool{}, map[threadName]bool{}
+	lost := map[threadName]bool{}
 	var all []sent
 	for _, c := range w.waiting {
 		if c.expected == 0 {
-			made[c.thread] = true
+			// While a document was missing, the runner may have passed over it, or
+			// have ended its thread: that shows when it is judged again.
+			lost[c.thread] = true
 		}
 		m := &nats.Msg{Subject: w.subjectOf(c.bucket, c.key), Data: c.doc}
 		if c.doc == nil {
@@ -187,13 +175,6 @@ func (w *repairer) write(ctx context.Context) (map[threadName]bool, error) {
 		}
 	}
 	w.count(0, 0, 0, repaired)
-	for name := range made {
-		if ended, err := w.ended(ctx, name); err != nil {
-			return nil, err
-		} else if ended {
-			lost[name] = true
-		}
-	}
 	return lost, nil
 }
 

@@ -76,16 +76,14 @@ func TestTwoRunners(t *testing.T) {
 // that it had, as a crash of the server may leave it, and lets a runner go on.
 func TestBucketsLoseTheirNewestWrites(t *testing.T) {
 	h := newHouse(t)
-	writes := make(chan *nats.Msg, 100_000)
-	if _, err := h.nc.ChanSubscribe("$KV.*.>", writes); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	writes := h.stored()
 	a := newAuthor(h, 9)
 	for range 6 { // a batch each, as large as can be
-		a.write(50)
+		a.write(20)
+		for range 5 {
+			a.shortLived()
+			a.write(5)
+		}
 		a.end(a.threads[a.rnd.IntN(len(a.threads))])
 		r, kill := h.run(Config{CheckpointEvery: 5 * time.Millisecond})
 		h.await(r)
@@ -94,6 +92,7 @@ func TestBucketsLoseTheirNewestWrites(t *testing.T) {
 	recorded := map[string][]*nats.Msg{}
 	for len(writes) > 0 {
 		m := <-writes
+		m.Subject = strings.TrimPrefix(m.Subject, "stored.")
 		bucket := strings.Split(m.Subject, ".")[1]
 		if strings.HasPrefix(bucket, "thread_") {
 			recorded[bucket] = append(recorded[bucket], m)
@@ -157,18 +156,23 @@ func crashed(t *testing.T, h *house, threads []string, recorded map[string][]*na
 			}
 		}
 	}
-	again := make(chan *nats.Msg, 100_000)
-	if _, err := c.nc.ChanSubscribe("$KV.*.>", again); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.nc.Flush(); err != nil {
-		t.Fatal(err)
+	again := c.stored()
+	for range rnd.IntN(3) { // killed amid its recovery
+		enough := len(again) + 1 + rnd.IntN(40)
+		r, kill := c.run(Config{BatchCommits: 1 + rnd.IntN(3), CheckpointEvery: time.Millisecond})
+		end, err := c.log.LastSeq(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.until(func() bool { return len(again) >= enough || r.Progress().Seq() >= end }, "the runner stands still")
+		kill()
 	}
 	r, _ := c.run(Config{BatchCommits: 1 + rnd.IntN(8)})
 	c.await(r)
 	c.same(threads...)
 	for len(again) > 0 {
 		m := <-again
+		m.Subject = strings.TrimPrefix(m.Subject, "stored.")
 		bucket, key, _ := strings.Cut(strings.TrimPrefix(m.Subject, "$KV."), ".")
 		if _, ok := recorded[bucket]; !ok || strings.HasPrefix(key, "_.") {
 			continue
@@ -182,6 +186,31 @@ func crashed(t *testing.T, h *house, threads []string, recorded map[string][]*na
 			t.Errorf("%s came back at %d, and its thread ended at %d", m.Subject, seq, ends[thread])
 		}
 	}
+}
+
+// stored gives every message that the buckets store from now on, in the order of
+// each bucket, and none that they refuse.
+func (h *house) stored() <-chan *nats.Msg {
+	h.Helper()
+	for _, p := range h.models.List() {
+		stream, err := h.log.JetStream().Stream(h.Context(), "KV_"+p.Bucket)
+		if err != nil {
+			h.Fatal(err)
+		}
+		cfg := stream.CachedInfo().Config
+		cfg.RePublish = &jetstream.RePublish{Source: ">", Destination: "stored.>"}
+		if _, err := h.log.JetStream().UpdateStream(h.Context(), cfg); err != nil {
+			h.Fatal(err)
+		}
+	}
+	all := make(chan *nats.Msg, 100_000)
+	if _, err := h.nc.ChanSubscribe("stored.>", all); err != nil {
+		h.Fatal(err)
+	}
+	if err := h.nc.Flush(); err != nil {
+		h.Fatal(err)
+	}
+	return all
 }
 
 // threadOf gives the thread that a key belongs to.

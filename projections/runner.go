@@ -63,6 +63,9 @@ func (r *Runner) Ensure(ctx context.Context) error {
 // lost its newest writes, since the runner last looked.
 var errReconnected = errors.New("the connection was made anew")
 
+// errRenewed says that the runner can begin, on what was rebuilt.
+var errRenewed = errors.New("the index was rebuilt")
+
 // Run folds the log into the read models until ctx ends. Call it under the
 // lease RunnerLease; see eventlog.Log.Hold. Whatever stops it, it begins again
 // from the checkpoints.
@@ -83,7 +86,7 @@ func (r *Runner) Run(ctx context.Context) error {
 			// stop each other again and again.
 			pause = time.Duration(5+rand.IntN(40)) * time.Millisecond
 			r.logger.Debug().Err(err).Msg("the read models have another writer; beginning again from the checkpoints")
-		case errors.Is(err, errReconnected):
+		case errors.Is(err, errReconnected), errors.Is(err, errRenewed):
 			pause = 0
 		default:
 			r.logger.Warn().Err(err).Msg("the read models were interrupted; beginning again from the checkpoints")
@@ -113,6 +116,15 @@ func (r *Runner) session(ctx, beside context.Context, changed <-chan nats.Status
 	if err != nil {
 		return fmt.Errorf("beginning to fold: %w", err)
 	}
+	if s.stale.Has(documents.Index) {
+		// What is hidden is counted down by what the index says: nothing can be
+		// folded without it.
+		if err := r.rebuildStale(ctx, documents.Mask(0).With(documents.Index), true); err != nil {
+			return err
+		}
+		r.setRenewed(documents.Mask(0).With(documents.Index))
+		return errRenewed
+	}
 	tail, err := r.log.Tail(ctx, "projections", s.from())
 	if err != nil {
 		return err
@@ -133,6 +145,7 @@ func (r *Runner) session(ctx, beside context.Context, changed <-chan nats.Status
 			if err := s.store(ctx, batch); err != nil {
 				return err
 			}
+			s.rest(ctx, batch)
 		}
 		if err := s.tick(ctx, tail); err != nil {
 			return err
@@ -149,7 +162,7 @@ func (r *Runner) renew(ctx context.Context, stale documents.Mask) {
 	}
 	r.renewing = true
 	r.running.Go(func() {
-		err := r.rebuildStale(ctx, stale)
+		err := r.rebuildStale(ctx, stale, false)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.renewing = false
@@ -161,7 +174,8 @@ func (r *Runner) renew(ctx context.Context, stale documents.Mask) {
 	})
 }
 
-func (r *Runner) rebuildStale(ctx context.Context, stale documents.Mask) error {
+// rebuildStale rebuilds read models; alone says that no runner runs meanwhile.
+func (r *Runner) rebuildStale(ctx context.Context, stale documents.Mask, alone bool) error {
 	var names []string
 	for _, p := range r.models.List() {
 		if stale.Has(p.Kind) {
@@ -169,11 +183,24 @@ func (r *Runner) rebuildStale(ctx context.Context, stale documents.Mask) error {
 		}
 	}
 	r.logger.Info().Strs("projections", names).Msg("read models are of another version and are rebuilt")
-	report, err := r.Rebuild(ctx, names, false)
+	report, err := r.rebuild(ctx, names, &rebuilding{Runner: r, repair: true, alone: alone})
 	if err == nil {
 		r.logger.Info().Strs("projections", names).Int64("threads", report.Threads).Int64("repaired", report.Repaired).Msg("read models were rebuilt")
 	}
 	return err
+}
+
+func (r *Runner) setRenewed(which documents.Mask) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.renewed |= which
+}
+
+// forgetRenewed says that a read model's checkpoint tells of it by now.
+func (r *Runner) forgetRenewed(k documents.Kind) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.renewed &^= 1 << k
 }
 
 // done gives the read models that were rebuilt by this process.

@@ -47,6 +47,10 @@ func (s *session) store(ctx context.Context, b *batch) error {
 	if err := s.storeCheckpoints(ctx, documents.Mask(0).With(documents.Threads)); err != nil {
 		return err
 	}
+	for _, p := range s.missed {
+		s.cache.forget(p)
+	}
+	s.missed = s.missed[:0]
 	s.cache.trim()
 	s.cfg.Progress.raise(s.progress())
 	s.metrics.Batch(b.count, written, time.Since(b.start).Seconds())
@@ -122,6 +126,7 @@ func (s *session) storeCheckpoints(ctx context.Context, which documents.Mask) er
 		}
 		if sh.Kind == documents.Threads {
 			c.Progress = s.progress()
+			c.Ends = s.lasts()
 		}
 		asked++
 		go func() { results <- sh.fence.FinalPut(ctx, sh.Bucket, checkpointKey, c.encode()) }()
@@ -136,9 +141,28 @@ func (s *session) storeCheckpoints(ctx context.Context, which documents.Mask) er
 	for _, sh := range s.shelves {
 		if which.Has(sh.Kind) {
 			sh.stored = sh.position
+			if sh.version == sh.Projection.Version {
+				s.forgetRenewed(sh.Kind)
+			}
 		}
 	}
 	return nil
+}
+
+// lasts gives where the buckets end, nil while one of them shows more than its
+// checkpoint or less than all.
+func (s *session) lasts() []uint64 {
+	if s.incomplete != 0 {
+		return nil
+	}
+	ends := make([]uint64, len(s.shelves))
+	for i, sh := range s.shelves {
+		if sh.seen > sh.position || sh.position != s.shelves[0].position {
+			return nil
+		}
+		ends[i] = sh.fence.Last()
+	}
+	return ends
 }
 
 // tick moves the checkpoints of buckets on that were not touched for a while.

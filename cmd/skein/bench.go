@@ -32,6 +32,7 @@ func (a *app) benchAppend() *cobra.Command {
 			}
 			o.LoadArgs = []string{"bench", "load"}
 			o.Log = func(line string) { a.hint("%s", line) }
+			roomyHeap()
 			result, err := bench.Append(cmd.Context(), o)
 			if err != nil {
 				return err

@@ -104,6 +104,7 @@ func (a *app) serve(ctx context.Context, o *serveOptions) error {
 	if err := o.Validate(); err != nil {
 		return wrongUsage("%v", err)
 	}
+	roomyHeap()
 	s, err := serve.Start(ctx, o.Config, logger)
 	if err != nil {
 		return err

@@ -34,14 +34,14 @@ func TestCommitIsDoneInOrder(t *testing.T) {
 	if len(made) != 14 || k.state.Version != 14 || k.seq != 1 {
 		t.Fatalf("%d events in %d commits, version %d", len(made), k.seq, k.state.Version)
 	}
-	index := -1
+	index := 0
 	for _, e := range made {
 		if e.CommandIndex < index || e.CommandIndex > index+1 {
 			t.Errorf("after command %d comes an event of command %d", index, e.CommandIndex)
 		}
 		index = e.CommandIndex
 	}
-	if index != 12 {
+	if index != 13 {
 		t.Errorf("the last event is of command %d", index)
 	}
 }

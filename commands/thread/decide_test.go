@@ -124,7 +124,7 @@ func TestEnvelope(t *testing.T) {
 	}
 	for i, e := range made {
 		if e.ID != events.EventID(tenant, threadID, c.ID, i) || e.Version != version+int64(i)+1 || e.Time != c.Time ||
-			e.Tenant != tenant || e.ThreadID != threadID || e.CommandID != c.ID || e.CommandIndex != i ||
+			e.Tenant != tenant || e.ThreadID != threadID || e.CommandID != c.ID || e.CommandIndex != i+1 ||
 			e.Actor != c.Actor || e.TraceParent != c.Trace || e.Causation != c.Cause {
 			t.Errorf("event %d of the command: %+v", i, e)
 		}

@@ -76,7 +76,7 @@ func (m *maker) deleteThread(d events.DeleteThread) error {
 	if key != "" {
 		m.emit(events.KeyReleasedType, id, "", events.KeyReleased{Key: key, ThreadID: id})
 	}
-	m.emit(events.LifecycleDeletedType, id, "", events.LifecycleDeleted{Purge: d.Purge})
+	m.emit(events.LifecycleDeletedType, id, "", events.LifecycleDeleted(d))
 	return nil
 }
 

@@ -103,7 +103,9 @@ func decideOn(s *State, c *Command) ([]events.Event, error) {
 	}
 	m := maker{state: s, command: c, at: max(c.Time, s.Time+1), made: make([]events.Event, 0, len(c.Parts)+2)}
 	for i, part := range c.Parts {
-		m.index = i
+		if c.Batch {
+			m.index = i + 1
+		}
 		if err := m.decide(part); err != nil {
 			return nil, blame(err, c, i)
 		}
@@ -135,7 +137,7 @@ type maker struct {
 	state   *State
 	command *Command
 	at      events.Time
-	index   int // of the part
+	index   int // of the part, from 1; 0: of no thread.commit
 	ids     int // how many ids were derived
 	made    []events.Event
 }

@@ -46,7 +46,7 @@ func TestAppend(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	if len(got.Ratios) != 5 || got.PlainP50Ms <= 0 {
+	if len(got.Ratios) != 6 || got.PlainP50Ms <= 0 {
 		t.Errorf("ratios %v, plain %v", got.Ratios, got.PlainP50Ms)
 	}
 	if m := got.Memory; m == nil || len(m.Points) != 2 || m.Points[1].Threads != 600 {

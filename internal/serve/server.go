@@ -27,12 +27,13 @@ type Server struct {
 	logger  zerolog.Logger
 	metrics *metrics.Metrics
 
-	nats  *embedded.Server // nil if another server is used
-	url   string
-	conns []*nats.Conn
-	logs  []*eventlog.Log
-	http  *http.Server
-	addr  net.Addr // of the HTTP server
+	nats   *embedded.Server // nil if another server is used
+	url    string
+	conns  []*nats.Conn
+	logs   []*eventlog.Log
+	recent *eventlog.Recent
+	http   *http.Server
+	addr   net.Addr // of the HTTP server
 
 	commands, queries *commands.Service
 	reading           reading
@@ -54,7 +55,7 @@ func Start(ctx context.Context, cfg Config, logger zerolog.Logger) (*Server, err
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg.WithDefaults(), logger: logger, metrics: metrics.New(), stopping: make(chan struct{})}
+	s := &Server{cfg: cfg.WithDefaults(), logger: logger, metrics: metrics.New(), recent: &eventlog.Recent{}, stopping: make(chan struct{})}
 	if err := s.start(ctx); err != nil {
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
@@ -159,7 +160,9 @@ func (s *Server) open(purpose string) (*eventlog.Log, error) {
 		return nil, events.Errorf(events.Unavailable, "no connection to %s: %w", s.url, err)
 	}
 	s.conns = append(s.conns, nc)
-	log, err := eventlog.Open(nc, s.cfg.log(), s.logger, s.metrics)
+	cfg := s.cfg.log()
+	cfg.Recent = s.recent
+	log, err := eventlog.Open(nc, cfg, s.logger, s.metrics)
 	if err != nil {
 		return nil, err
 	}

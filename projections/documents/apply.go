@@ -9,6 +9,7 @@ import (
 // Outcome is what a commit did.
 type Outcome struct {
 	Changed []*Slot   // the slots whose document it made, changed or removed, each once
+	Missed  []*Slot   // the empty slots of documents that it should have changed, and that are not there
 	Deleted *Deletion // it ended its thread
 	Err     error     // a *PlaceError: an event could not be folded, and was left out
 }
@@ -64,7 +65,7 @@ func (m *Models) Apply(c *events.Commit, store Store, active Mask, changed []*Sl
 			*m.list[s.Place.Kind].stamp(s.Doc) = events.Stamp{Version: c.Version, Seq: c.Seq}
 		}
 	}
-	out.Changed, out.Err = ch.changed, ch.err
+	out.Changed, out.Missed, out.Err = ch.changed, ch.missed, ch.err
 	return out
 }
 
@@ -89,6 +90,7 @@ func (c *change) react(b bound) {
 	c.slot = s
 	s.Doc = b.fold(c, s.Doc)
 	if s.Doc == nil {
+		c.missed = append(c.missed, s)
 		return
 	}
 	if was == nil {
@@ -124,8 +126,9 @@ func (c *change) touchThread() {
 		return
 	}
 	doc, ok := s.Doc.(*events.Thread)
-	if !ok {
-		return // it was not made, or has ended
+	if !ok { // what made it cannot be read
+		c.missed = append(c.missed, s)
+		return
 	}
 	c.slot = s
 	if c.later() {

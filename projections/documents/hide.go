@@ -52,6 +52,8 @@ func (c *change) hide(page *Page, e *Entry) {
 			doc.Items--
 			*doc.ItemTypes.Of(e.Type)--
 			c.mark(s)
+		} else {
+			c.missed = append(c.missed, s)
 		}
 	}
 	if s := c.openFor(Contexts, context); s != nil {
@@ -62,6 +64,8 @@ func (c *change) hide(page *Page, e *Entry) {
 				doc.UpdatedAt = c.time()
 			}
 			c.mark(s)
+		} else {
+			c.missed = append(c.missed, s)
 		}
 	}
 	if s := c.openFor(Index, PageID(e.Index/PageSize)); s != nil {

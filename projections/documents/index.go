@@ -8,7 +8,7 @@ import (
 )
 
 // PageSize is how many items a page of the index holds.
-const PageSize = 64
+const PageSize = 16
 
 // Page is a document of the index of items: what a list must know of the items
 // from Page*PageSize on to pick those that it shows, without reading the items.

@@ -67,6 +67,7 @@ type change struct {
 	isoAt  events.Time
 
 	changed []*Slot
+	missed  []*Slot
 	err     error
 }
 

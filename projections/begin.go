@@ -1,0 +1,204 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// begin reads where the buckets stand.
+func (r *Runner) begin(ctx, beside context.Context) (*session, error) {
+	s := &session{
+		Runner: r, beside: beside, cache: newCache(r.cfg.CacheBytes), tombs: map[documents.Place]uint64{},
+		ended: map[string]uint64{}, dead: map[string]bool{}, nextTick: r.cfg.Now(),
+	}
+	// The fences first: what another writer does after this is noticed.
+	for i, p := range r.models.List() {
+		sh := &shelf{Projection: p}
+		s.shelves[i] = sh
+		var err error
+		if sh.fence, err = r.log.BucketFence(ctx, p.Bucket); err != nil {
+			return nil, err
+		}
+		if sh.stream, err = r.log.JetStream().Stream(ctx, "KV_"+r.log.Config().Names.Bucket(p.Bucket)); err != nil {
+			return nil, fmt.Errorf("the bucket of %s: %w", p.Name, err)
+		}
+	}
+	had := [documents.Kinds]*Checkpoint{}
+	most := uint64(0)
+	for i, sh := range s.shelves {
+		c, at, err := readCheckpoint(ctx, r.log, sh.Projection)
+		if err != nil {
+			return nil, err
+		}
+		had[i], sh.newer = c, at+1
+		if c != nil {
+			most = max(most, c.Seq)
+		}
+	}
+	if end, err := r.log.LastSeq(ctx); err != nil {
+		return nil, err
+	} else if most > end {
+		return nil, &AheadError{Checkpoint: most, Log: end}
+	}
+	settled := s.settled(had[documents.Threads])
+	for i, sh := range s.shelves {
+		s.place(sh, had[i], most)
+		if t := had[documents.Threads]; settled && had[i] != nil && had[i].Seq < t.Progress {
+			sh.position, sh.broken, sh.brokenSeq, sh.newer = t.Progress, t.Broken, t.BrokenSeq, t.Ends[i]+1
+		}
+		if err := s.readNewer(ctx, sh); err != nil {
+			return nil, err
+		}
+		s.at = max(s.at, sh.position)
+		s.horizon = max(s.horizon, sh.position, sh.seen)
+	}
+	s.settle()
+	r.cfg.Progress.set(s.progress())
+	if err := s.tell(ctx, had); err != nil {
+		return nil, err
+	}
+	return s, s.resumeEnds(ctx)
+}
+
+// settled reports whether every bucket is as far as the checkpoint of threads
+// says, and nothing before that is newer: then those whose own checkpoint lags go
+// on from there.
+func (s *session) settled(c *Checkpoint) bool {
+	if c == nil || len(c.Ends) != len(s.shelves) {
+		return false
+	}
+	for i, sh := range s.shelves {
+		if sh.fence.Last() < c.Ends[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// tell writes checkpoints where there is none, and that of threads if readers
+// would take it for more than is there by now.
+func (s *session) tell(ctx context.Context, had [documents.Kinds]*Checkpoint) error {
+	which := documents.Mask(0)
+	for i, c := range had {
+		k := documents.Kind(i)
+		if c == nil || k == documents.Threads && c.Progress != s.progress() {
+			which = which.With(k)
+		}
+	}
+	threads := documents.Mask(0).With(documents.Threads)
+	if err := s.storeCheckpoints(ctx, which&^threads); err != nil {
+		return err
+	}
+	return s.storeCheckpoints(ctx, which&threads)
+}
+
+// AheadError says that the read models show commits that the log does not have:
+// it is another log, or an older copy of it.
+type AheadError struct {
+	Checkpoint, Log uint64
+}
+
+func (e *AheadError) Error() string {
+	return fmt.Sprintf("the read models show the log up to %d, and it ends at %d: it is another log; remove the buckets, and they are made anew from it",
+		e.Checkpoint, e.Log)
+}
+
+// place says from where a bucket goes on. One without a checkpoint, where others
+// have one, is new, or was lost: it goes on with the others, and is filled from
+// the log beside them.
+func (s *session) place(sh *shelf, c *Checkpoint, most uint64) {
+	switch {
+	case c != nil:
+		sh.position, sh.stored, sh.version = c.Seq, c.Seq, c.Version
+		sh.broken, sh.brokenSeq = c.Broken, c.BrokenSeq
+		if c.Newer > 0 {
+			sh.newer = c.Newer
+		}
+		if c.Version == 0 { // it was begun so, and is not filled yet
+			s.incomplete = s.incomplete.With(sh.Kind)
+		}
+	case most > 0:
+		sh.position = most
+		s.incomplete = s.incomplete.With(sh.Kind)
+	default:
+		sh.version = sh.Projection.Version
+	}
+	if sh.version != sh.Projection.Version {
+		s.stale = s.stale.With(sh.Kind)
+	}
+}
+
+// settle takes what this process has rebuilt as it is.
+func (s *session) settle() {
+	done := s.done()
+	s.stale, s.incomplete = s.stale&^done, s.incomplete&^done
+	for _, sh := range s.shelves {
+		if done.Has(sh.Kind) {
+			sh.version = sh.Projection.Version
+		}
+	}
+}
+
+// readNewer reads what a bucket holds that may be newer than its checkpoint: how
+// new it is, and what was removed.
+func (s *session) readNewer(ctx context.Context, sh *shelf) error {
+	end := sh.fence.Last()
+	if sh.newer > end {
+		return nil
+	}
+	consumer, err := sh.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: sh.newer,
+	})
+	if err != nil {
+		return fmt.Errorf("reading the bucket of %s: %w", sh.Name, err)
+	}
+	if consumer.CachedInfo().NumPending == 0 {
+		return nil
+	}
+	msgs, err := consumer.Messages()
+	if err != nil {
+		return fmt.Errorf("reading the bucket of %s: %w", sh.Name, err)
+	}
+	defer msgs.Stop()
+	for {
+		m, err := msgs.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return fmt.Errorf("reading the bucket of %s: %w", sh.Name, err)
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return fmt.Errorf("reading the bucket of %s: %w", sh.Name, err)
+		}
+		if p, ok := documents.ParsePlace(sh.Kind, s.keyOf(sh.Bucket, m.Subject())); ok {
+			seq, removed := shownSeq(m.Headers(), m.Data())
+			if removed {
+				s.tombs[p] = seq
+			}
+			sh.seen = max(sh.seen, seq)
+		}
+		if meta.NumPending == 0 || meta.Sequence.Stream >= end {
+			return nil
+		}
+	}
+}
+
+// shownSeq gives the sequence in the log that a message of a bucket shows, and
+// whether it is a marker of a removed document.
+func shownSeq(header nats.Header, data []byte) (seq uint64, removed bool) {
+	if header.Get(headerOperation) != "" {
+		seq, _ = strconv.ParseUint(header.Get(headerSeq), 10, 64)
+		return seq, true
+	}
+	var doc struct {
+		Seq uint64 `json:"seq"`
+	}
+	_ = json.Unmarshal(data, &doc) // what cannot be read shows nothing, and is repaired by a rebuild
+	return doc.Seq, false
+}

@@ -1,0 +1,115 @@
+package projections
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/skein-threads/skein/commands"
+	"github.com/skein-threads/skein/events"
+)
+
+// TestWaiting: a query that names a sequence or a version waits for it.
+func TestWaiting(t *testing.T) {
+	h := newHouse(t)
+	a := h.asker(QueryConfig{Wait: 20 * time.Second})
+	made := h.do("thread.create", "", `{}`)
+	answers := make(chan error, 3)
+	for _, c := range []struct{ name, body string }{
+		{"thread.get", `{"threadId":"` + made.ThreadID + `",` + seqOf(made) + `}`},
+		{"context.get", `{"threadId":"` + made.ThreadID + `","minVersion":2}`},
+		{"thread.list", `{` + seqOf(made) + `}`},
+	} {
+		go func() {
+			_, err := a.q.Handle(t.Context(), acme, c.name, []byte(c.body), commands.Meta{})
+			answers <- err
+		}()
+	}
+	// From the log itself it is answered at once, without any read model.
+	past := ask[events.Thread](a, "thread.get", `{"threadId":"`+made.ThreadID+`","at":{"version":1},`+seqOf(made)+`}`)
+	if past.Version != 1 || len(answers) != 0 {
+		t.Errorf("%+v, and %d were answered without a runner", past, len(answers))
+	}
+	h.run(Config{})
+	for range 3 {
+		if err := <-answers; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestReadYourWrites: what a reply named is what the next query shows.
+func TestReadYourWrites(t *testing.T) {
+	h := newHouse(t)
+	shared := NewProgress()
+	h.run(Config{Progress: shared})
+	a, b := h.asker(QueryConfig{Progress: shared}), h.asker(QueryConfig{})
+	id := h.do("thread.create", "", `{}`).ThreadID
+	for n := range 50 {
+		r := h.react(id, n)
+		for _, a := range []*asker{a, b} {
+			doc := ask[events.Thread](a, "thread.get", fmt.Sprintf(`{"threadId":%q,"minVersion":%d}`, id, r.Version))
+			if doc.Version < r.Version {
+				t.Fatalf("version %d after a reply with %d", doc.Version, r.Version)
+			}
+			items := ask[events.ItemList](a, "item.list", `{"threadId":"`+id+`",`+seqOf(r)+`,"order":"desc","limit":1}`)
+			if items.Total != int64(2*n+2) || items.Items[0].Index != int64(2*n+1) {
+				t.Fatalf("%d items, the last %d, after %d turns", items.Total, items.Items[0].Index, n+1)
+			}
+			threads := ask[events.ThreadList](a, "thread.list", `{`+seqOf(r)+`}`)
+			if threads.Threads[0].Version < r.Version {
+				t.Fatalf("the list shows version %d after %d", threads.Threads[0].Version, r.Version)
+			}
+		}
+	}
+}
+
+// TestAtEveryVersion compares what each query shows of each version of a thread
+// with what the log folds to, and with what the live documents were then.
+func TestAtEveryVersion(t *testing.T) {
+	h := newHouse(t)
+	r, _ := h.run(Config{})
+	a := h.asker(QueryConfig{})
+	au := newAuthor(h, 3)
+	au.write(40)
+	thread := au.threads[0]
+	type moment struct {
+		version int64
+		at      string
+		thread  string
+		items   string
+	}
+	var moments []moment
+	for range 60 {
+		au.step(thread)
+		h.await(r)
+		got, err := a.q.Handle(t.Context(), acme, "thread.get", []byte(`{"threadId":"`+thread+`"}`), commands.Meta{})
+		if err != nil {
+			break // it was deleted
+		}
+		doc := got.(*events.Thread)
+		m := moment{version: doc.Version, at: doc.UpdatedAt, thread: encode(t, doc)}
+		m.items = encode(t, ask[events.ItemList](a, "item.list", `{"threadId":"`+thread+`","limit":1000}`))
+		moments = append(moments, m)
+	}
+	for i, m := range moments {
+		body := fmt.Sprintf(`{"threadId":%q,"at":{"version":%d}}`, thread, m.version)
+		if got := encode(t, ask[events.Thread](a, "thread.get", body)); got != m.thread {
+			t.Errorf("version %d:\nthen %s\nnow  %s", m.version, m.thread, got)
+		}
+		body = fmt.Sprintf(`{"threadId":%q,"limit":1000,"at":{"version":%d}}`, thread, m.version)
+		if got := encode(t, ask[events.ItemList](a, "item.list", body)); got != m.items {
+			t.Errorf("version %d:\nthen %s\nnow  %s", m.version, m.items, got)
+		}
+		if i+1 < len(moments) && (m.at == "" || moments[i+1].at == m.at) {
+			continue // two changes within a millisecond
+		}
+		body = fmt.Sprintf(`{"threadId":%q,"at":{"time":%q}}`, thread, m.at)
+		if got := encode(t, ask[events.Thread](a, "thread.get", body)); got != m.thread {
+			t.Errorf("at %s:\nthen %s\nnow  %s", m.at, m.thread, got)
+		}
+	}
+	if len(moments) < 2 {
+		t.Fatalf("only %d versions were seen", len(moments))
+	}
+}
