@@ -1,0 +1,128 @@
+package projections
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+)
+
+// TestBrokenCommits puts rubbish between the commits, with plain NATS.
+func TestBrokenCommits(t *testing.T) {
+	h := newHouse(t)
+	counter := &counts{}
+	r := h.runWith(Config{CheckpointEvery: time.Millisecond}, counter)
+	id := h.do("thread.create", "", `{}`).ThreadID
+	h.publish("skein.log."+acme+"."+id, nats.Header{events.HeaderVersion: {"9"}}, []byte(`[{"no":"event"}]`))
+	h.publish("skein.log.acme.T-rubbish", nil, []byte("rubbish"))
+	// It can be read, and its item can have no key.
+	e := events.Event{
+		ID: "x", Type: events.ItemCreatedType, Tenant: acme, ThreadID: "T-odd", Version: 1, Subject: "no key > of * any kind",
+		Data: events.ItemCreated{ID: "no key > of * any kind", ContextID: "c", Type: events.Message, Status: events.ItemStored},
+	}
+	odd, err := events.NewCommit("", []events.Event{e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.log.Append(t.Context(), eventlog.Write{Commit: odd}); err != nil {
+		t.Fatal(err)
+	}
+	other := h.do("thread.create", "", `{}`).ThreadID
+	h.react(other, 1)
+	h.await(r)
+	h.same(id, other, "T-odd")
+	if n := counter.broken(); n != 3 {
+		t.Errorf("%d broken commits were counted, want 3", n)
+	}
+	// The checkpoints keep it in mind, over a restart too.
+	for _, p := range h.models.List() {
+		h.until(func() bool {
+			c, _, err := readCheckpoint(t.Context(), h.log, p)
+			return err == nil && c != nil && c.Broken == 2 && c.BrokenSeq > 0
+		}, p.Name+" does not know of two broken commits")
+	}
+}
+
+// TestPurge erases a thread's events with it, after the timeline has shown its
+// end, also when the runner is killed in between.
+func TestPurge(t *testing.T) {
+	h := newHouse(t)
+	r, kill := h.run(Config{})
+	id := h.do("thread.create", "", `{"key":"k"}`).ThreadID
+	kept := h.do("thread.create", "", `{}`).ThreadID
+	for n := range 3 {
+		h.react(id, n)
+		h.react(kept, n)
+	}
+	end := h.do("thread.delete", id, `{"purge":true}`)
+	h.await(r)
+	h.same(kept)
+	if n := h.messages("skein.log." + acme + "." + id); n != 5 {
+		t.Fatalf("the log has %d commits of the thread before the timeline has shown its end, want 5", n)
+	}
+	kill() // with the end unfinished
+	r, _ = h.run(Config{})
+	h.await(r)
+	ctx, cancel := context.WithCancel(context.Background())
+	relayed := make(chan struct{})
+	go func() {
+		defer close(relayed)
+		_ = h.newLog().Relay(ctx)
+	}()
+	defer func() {
+		cancel()
+		<-relayed
+	}()
+	h.until(func() bool { return h.messages("skein.log."+acme+"."+id) == 1 }, "the events were not erased")
+	last, err := h.log.Last(t.Context(), acme, id)
+	if err != nil || last.Seq != end.Seq {
+		t.Fatalf("the tombstone is not what is left: %+v, %v", last, err)
+	}
+	h.until(func() bool {
+		var left []string
+		stream, err := h.log.JetStream().Stream(t.Context(), "SKEIN_TIMELINE")
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := stream.Info(t.Context(), jetstream.WithSubjectFilter("skein.timeline."+acme+"."+id+".>"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for subject := range info.State.Subjects {
+			left = append(left, subject)
+		}
+		return len(left) == 1 && strings.HasSuffix(left[0], ".lifecycle.deleted")
+	}, "the timeline still shows the thread")
+	h.until(func() bool { return h.messages("$KV.thread_threads._.deletion.>") == 0 }, "the note of the end is still there")
+	h.same(kept, id)
+	if report := h.rebuild(true); report.Found != 0 {
+		t.Errorf("a verification says %+v", report)
+	}
+}
+
+// messages counts the messages of a subject.
+func (h *house) messages(subject string) (n uint64) {
+	h.Helper()
+	name, err := h.log.JetStream().StreamNameBySubject(h.Context(), subject)
+	if err != nil {
+		h.Fatal(err)
+	}
+	stream, err := h.log.JetStream().Stream(h.Context(), name)
+	if err != nil {
+		h.Fatal(err)
+	}
+	info, err := stream.Info(h.Context(), jetstream.WithSubjectFilter(subject))
+	if err != nil {
+		h.Fatal(err)
+	}
+	for _, count := range info.State.Subjects {
+		n += count
+	}
+	return n
+}
