@@ -15,7 +15,18 @@ func (d *Dispatcher) load(ctx context.Context, e *entry) error {
 	if e.state != nil {
 		return nil
 	}
-	state := d.fromSnapshot(ctx, e)
+	state := &thread.State{}
+	last, err := d.log.Last(ctx, e.tenant, e.id)
+	switch {
+	case err == nil && last == nil: // a new thread
+		e.state, e.snapshot = state, 0
+		return nil
+	case err == nil && last.First() == 0: // this commit is all there is
+		e.state, e.snapshot = thread.Apply(state, last), 0
+		return nil
+	case err != nil || last.Version >= d.cfg.SnapshotEvery: // else there is none
+		state = d.fromSnapshot(ctx, e)
+	}
 	e.snapshot = state.Version
 	if err := d.follow(ctx, e, state); err != nil {
 		return err

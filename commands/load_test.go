@@ -27,7 +27,7 @@ func TestSnapshots(t *testing.T) {
 		return kept != nil && kept.Version >= 20
 	})
 	fresh := &entry{tenant: tenant, id: id}
-	if err := w.another(Config{}).load(t.Context(), fresh); err != nil || fresh.snapshot < kept.Version || fresh.state.Version != version {
+	if err := w.another(Config{SnapshotEvery: 10}).load(t.Context(), fresh); err != nil || fresh.snapshot < kept.Version || fresh.state.Version != version {
 		t.Errorf("loaded from version %d to %d, want at least from %d to %d (%v)", fresh.snapshot, fresh.state.Version, kept.Version, version, err)
 	}
 	w.sameAsLog(w.another(Config{}), id)
@@ -40,6 +40,7 @@ func TestSnapshots(t *testing.T) {
 // A snapshot that is broken, or of another history, costs time and nothing else.
 func TestBadSnapshots(t *testing.T) {
 	w := newWorld(t, Config{})
+	reader := w.another(Config{SnapshotEvery: 1}) // of short threads no snapshot is looked for
 	id, other := create(t, w.d), create(t, w.d)
 	must(t, w.d, "item.create", on(id, hello))
 	e := &entry{tenant: tenant, id: other}
@@ -67,7 +68,7 @@ func TestBadSnapshots(t *testing.T) {
 			t.Fatal(err)
 		}
 		fresh := &entry{tenant: tenant, id: id}
-		if err := w.d.load(t.Context(), fresh); err != nil || fresh.snapshot != 0 {
+		if err := reader.load(t.Context(), fresh); err != nil || fresh.snapshot != 0 {
 			t.Errorf("%s: it was taken, at version %d (%v)", name, fresh.snapshot, err)
 		}
 		w.sameAsLog(w.d, id)
@@ -76,7 +77,7 @@ func TestBadSnapshots(t *testing.T) {
 		t.Fatal(err)
 	}
 	fresh := &entry{tenant: tenant, id: id}
-	if err := w.d.load(t.Context(), fresh); err != nil || fresh.snapshot != e.state.Version {
+	if err := reader.load(t.Context(), fresh); err != nil || fresh.snapshot != e.state.Version {
 		t.Errorf("the right one was not taken: %v", err)
 	}
 }

@@ -116,15 +116,24 @@ func (b *bench) direct(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("one-by-one: %w", err)
 	}
+	if err := b.clear(ctx, "ONE"); err != nil {
+		return err
+	}
 	b.o.Log("batch: an atomic batch a commit")
 	batch, err := oneBatch(b.nc, ready, b.duration())
 	if err != nil {
 		return fmt.Errorf("batch: %w", err)
 	}
+	if err := b.clear(ctx, "BATCH"); err != nil {
+		return err
+	}
 	b.o.Log("ceiling: ready-made commits of 256 writers, group-committed")
 	most, err := ceiling(ctx, b.nc, ready, 256, max(b.o.Threads, 256), b.duration())
 	if err != nil {
 		return fmt.Errorf("ceiling: %w", err)
+	}
+	if err := b.clear(ctx, "CEILING_LOG"); err != nil {
+		return err
 	}
 	b.result.Cases = append(b.result.Cases, one, batch, most)
 	b.o.Log("one plain publish of a commit's bytes")
@@ -133,6 +142,15 @@ func (b *bench) direct(ctx context.Context) error {
 		return fmt.Errorf("plain: %w", err)
 	}
 	b.result.PlainP50Ms = measured("plain", 1, plain.durations(), time.Duration(plain.Elapsed)).P50Ms
+	return b.clear(ctx, "PLAIN")
+}
+
+// clear removes the stream of a case that is done.
+func (b *bench) clear(ctx context.Context, stream string) error {
+	if err := b.log.JetStream().DeleteStream(ctx, stream); err != nil {
+		return fmt.Errorf("clearing away: %w", err)
+	}
+	settle()
 	return nil
 }
 
@@ -147,6 +165,7 @@ func (b *bench) skein(ctx context.Context) error {
 	}
 	for _, clients := range b.o.Clients {
 		b.o.Log(fmt.Sprintf("skein: thread.commit, %d clients", clients))
+		settle()
 		before := b.sizes()
 		got, err := Load{URL: b.url, Clients: clients, Threads: threads, Millis: b.duration().Milliseconds()}.start(ctx, b.o.LoadArgs)
 		if err != nil {

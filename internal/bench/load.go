@@ -99,6 +99,7 @@ func (l Load) run(ctx context.Context) (*Loaded, error) {
 	var refused atomic.Int64
 	var first atomic.Pointer[string]
 	took := make([][]int64, l.Clients)
+	requests := newRequests()
 	run := uuid.Must(uuid.NewV7()).String()
 	subject := events.DefaultNames().Command(tenant, "thread.commit")
 	var working sync.WaitGroup
@@ -113,7 +114,7 @@ func (l Load) run(ctx context.Context) (*Loaded, error) {
 				if l.Commits > 0 && i >= l.Commits*len(mine) || l.Commits == 0 && time.Since(start).Milliseconds() >= l.Millis {
 					return
 				}
-				body := request(nil, mine[i%len(mine)], fmt.Sprintf("%s-%x-%x", run[:23], w, i))
+				body := requests.make(mine[i%len(mine)], fmt.Sprintf("%s-%x-%x", run[:23], w, i))
 				begun := time.Now()
 				reply, err := nc.Request(subject, body, 30*time.Second)
 				text := ""

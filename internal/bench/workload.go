@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/go-json-experiment/json"
@@ -18,10 +19,10 @@ const eventsPerCommit = 12
 const question = "Please move my booking to the morning flight on the 14th and tell me what it costs."
 const answerText = "Done: you are on the 07:40 flight on the 14th. The change costs 35 dollars, charged to your card."
 
-// turn writes the commands of one turn with one tool call. The nonce keeps the
+// turn gives the commands of one turn with one tool call. The nonce keeps the
 // ids of different turns apart.
-func turn(b []byte, nonce string) []byte {
-	return fmt.Appendf(b, `[`+
+func turn(nonce string) []byte {
+	return fmt.Appendf(nil, `[`+
 		`{"command":"item.create","data":{"item":{"id":"itm_u%[1]s","type":"message","role":"user","content":[{"type":"input_text","text":"%[2]s"}]}}},`+
 		`{"command":"execution.create","data":{"id":"exe_%[1]s","triggerItemId":"itm_u%[1]s","reactionItemId":"itm_a%[1]s"}},`+
 		`{"command":"step.create","data":{"id":"stp_%[1]s","executionId":"exe_%[1]s"}},`+
@@ -37,10 +38,26 @@ func turn(b []byte, nonce string) []byte {
 		nonce, question, answerText)
 }
 
-// request writes the request of a thread.commit of one turn.
-func request(b []byte, threadID, nonce string) []byte {
-	b = fmt.Appendf(b, `{"commandId":"%s","threadId":"%s","data":{"commands":`, nonce, threadID)
-	b = turn(b, nonce)
+// requests writes the requests of thread.commits of one turn each, cheaply: the
+// clients share the processor with what is measured.
+type requests struct{ pieces [][]byte }
+
+func newRequests() requests {
+	const mark = "NONCE"
+	return requests{bytes.Split(turn(mark), []byte(mark))}
+}
+
+func (r requests) make(threadID, nonce string) []byte {
+	b := make([]byte, 0, 4096)
+	b = append(append(b, `{"commandId":"`...), nonce...)
+	b = append(append(b, `","threadId":"`...), threadID...)
+	b = append(b, `","data":{"commands":`...)
+	for i, piece := range r.pieces {
+		if i > 0 {
+			b = append(b, nonce...)
+		}
+		b = append(b, piece...)
+	}
 	return append(b, `}}`...)
 }
 
@@ -58,7 +75,7 @@ func readyMade(threadID string) (*events.Commit, error) {
 		thread.Evolve(&state, &made[i])
 	}
 	var subs []events.SubCommand
-	if err := json.Unmarshal(turn(nil, "0123456789abcdef0123456789abcdef"), &subs); err != nil {
+	if err := json.Unmarshal(turn("0123456789abcdef0123456789abcdef"), &subs); err != nil {
 		return nil, err
 	}
 	c := &thread.Command{ID: "019a0000-0000-7000-8000-000000000000", Tenant: tenant, ThreadID: threadID, Time: 1763600000000000, Batch: true}

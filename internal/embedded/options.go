@@ -137,6 +137,9 @@ func (o Options) serverOptions(host string, port int) *server.Options {
 		SyncAlways:             o.SyncAlways,
 		JetStreamMaxStore:      o.MaxStore,
 		DisableJetStreamBanner: true,
-		NoSigs:                 true,
+		// Nearly every message of Skein's has a subject of its own: a cache of
+		// subjects is filled and emptied, and never asked twice.
+		NoSublistCache: true,
+		NoSigs:         true,
 	}
 }
