@@ -322,7 +322,7 @@ func (b *bench) sizes() sizes {
 // grow measures memory as the number of threads grows, each with one turn.
 func (b *bench) grow(ctx context.Context, threads []string) error {
 	memory := &Memory{}
-	memory.add(memoryPoint(len(threads)))
+	memory.add(memoryPoint(ctx, len(threads)))
 	for have := len(threads); have < b.o.Grow; {
 		next := min(have*10, b.o.Grow)
 		b.o.Log(fmt.Sprintf("memory: %d threads", next))
@@ -337,7 +337,7 @@ func (b *bench) grow(ctx context.Context, threads []string) error {
 			return err
 		}
 		have = next
-		memory.add(memoryPoint(have))
+		memory.add(memoryPoint(ctx, have))
 	}
 	b.result.Memory = memory
 	return nil

@@ -1,11 +1,13 @@
 package bench
 
 import (
+	"context"
 	"os"
 	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Memory is how the process grew with the number of threads.
@@ -22,12 +24,29 @@ type MemoryPoint struct {
 	HeapMB     float64 `json:"heapMB"`
 }
 
-func memoryPoint(threads int) MemoryPoint {
-	debug.FreeOSMemory()
+func memoryPoint(ctx context.Context, threads int) MemoryPoint {
 	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
+	least, calm := ^uint64(0), 0
+	for start := time.Now(); calm < 3 && time.Since(start) < idleMost && ctx.Err() == nil; {
+		debug.FreeOSMemory()
+		runtime.ReadMemStats(&m)
+		if calm++; m.HeapAlloc < least-least/100 {
+			least, calm = m.HeapAlloc, 0
+		}
+		select {
+		case <-time.After(idleStep):
+		case <-ctx.Done():
+		}
+	}
 	return MemoryPoint{Threads: threads, ResidentMB: residentMB(), HeapMB: float64(m.HeapAlloc) / (1 << 20)}
 }
+
+// The server keeps what was just written in memory, and lets go of it when it
+// is idle: memory is measured when it falls no more.
+const (
+	idleStep = 4 * time.Second
+	idleMost = time.Minute
+)
 
 // residentMB reads the process's resident memory, 0 where the system does not
 // tell.
