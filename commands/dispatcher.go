@@ -15,7 +15,7 @@ import (
 
 // Config bounds a dispatcher. The zero value of a field means its default.
 type Config struct {
-	CacheBytes    int64            // of thread states kept in memory; default 256 MiB
+	CacheBytes    int64            // of thread states kept in memory; default 64 MiB
 	InFlight      int              // commands under way at once; more are refused as unavailable; default 8192
 	SnapshotEvery int64            // events of a thread between two snapshots of its state; default 2,000
 	Timeout       time.Duration    // for one command, from the door to the log; default 20 s
@@ -24,7 +24,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	if c.CacheBytes == 0 {
-		c.CacheBytes = 256 << 20
+		c.CacheBytes = 64 << 20
 	}
 	if c.InFlight == 0 {
 		c.InFlight = 8192

@@ -10,7 +10,7 @@ type Config struct {
 	Linger          time.Duration    // how long a batch waits for a second commit while nobody waits for the first; default 5 ms, negative: not at all
 	Rest            time.Duration    // the longest rest between batches under load, see pace.go; default 750 ms, negative: none
 	RestLag         time.Duration    // how far behind the log it is allowed to rest; default 1.5 s
-	CacheBytes      int64            // of documents kept in memory, as JSON; default 64 MiB
+	CacheBytes      int64            // of documents kept in memory, as JSON; default 32 MiB
 	CheckpointEvery time.Duration    // how often checkpoints of untouched buckets move on; default 5 s
 	Progress        *Progress        // told how far it has got; default one of its own
 	Now             func() time.Time // default time.Now
@@ -36,7 +36,7 @@ func (c Config) withDefaults() Config {
 		c.RestLag = 1500 * time.Millisecond
 	}
 	if c.CacheBytes == 0 {
-		c.CacheBytes = 64 << 20
+		c.CacheBytes = 32 << 20
 	}
 	if c.CheckpointEvery == 0 {
 		c.CheckpointEvery = 5 * time.Second
