@@ -155,42 +155,13 @@ func (a *app) itemList() *cobra.Command {
 
 // listItems prints pages of items up to a limit.
 func (a *app) listItems(ctx context.Context, r *remote, c *client.Client, q events.ListItems, limit int) error {
-	if limit < 0 {
-		return wrongUsage("--limit: %d; give a positive number, or 0 for all", limit)
-	}
 	t := a.table("INDEX", "ITEM", "WHO", "STATUS", "WHAT")
-	for shown := 0; limit == 0 || shown < limit; {
-		want := events.Int(page)
-		if limit > 0 {
-			want = events.Int(min(page, limit-shown))
-		}
-		q.Limit = &want
+	return printPages(a, r, limit, t, t.item, q.Cursor, func(n events.Int, cursor string) ([]events.Item, string, error) {
+		q.Limit, q.Cursor = &n, cursor
 		got, err := c.ListItems(ctx, q)
 		if err != nil {
-			return err
+			return nil, "", err
 		}
-		for i := range got.Items {
-			if r.json {
-				if err := a.printJSON(&got.Items[i]); err != nil {
-					return err
-				}
-				continue
-			}
-			t.item(&got.Items[i])
-		}
-		shown += len(got.Items)
-		q.Cursor = got.NextCursor
-		if q.Cursor == "" || len(got.Items) == 0 {
-			break
-		}
-	}
-	if !r.json {
-		if err := t.flush(); err != nil {
-			return err
-		}
-	}
-	if q.Cursor != "" {
-		a.hint("there are more: --cursor %s", q.Cursor)
-	}
-	return nil
+		return got.Items, got.NextCursor, nil
+	})
 }

@@ -113,44 +113,15 @@ const page = 1000
 
 // listThreads prints pages of threads up to a limit.
 func (a *app) listThreads(ctx context.Context, r *remote, c *client.Client, q events.ListThreads, limit int) error {
-	if limit < 0 {
-		return wrongUsage("--limit: %d; give a positive number, or 0 for all", limit)
-	}
 	t := a.table("THREAD", "KEY", "STATUS", "VERSION", "ITEMS", "CHANGED", "TITLE")
-	for shown := 0; limit == 0 || shown < limit; {
-		want := events.Int(page)
-		if limit > 0 {
-			want = events.Int(min(page, limit-shown))
-		}
-		q.Limit = &want
+	return printPages(a, r, limit, t, t.thread, q.Cursor, func(n events.Int, cursor string) ([]events.Thread, string, error) {
+		q.Limit, q.Cursor = &n, cursor
 		got, err := c.ListThreads(ctx, q)
 		if err != nil {
-			return err
+			return nil, "", err
 		}
-		for i := range got.Threads {
-			if r.json {
-				if err := a.printJSON(&got.Threads[i]); err != nil {
-					return err
-				}
-				continue
-			}
-			t.thread(&got.Threads[i])
-		}
-		shown += len(got.Threads)
-		q.Cursor = got.NextCursor
-		if q.Cursor == "" || len(got.Threads) == 0 {
-			break
-		}
-	}
-	if !r.json {
-		if err := t.flush(); err != nil {
-			return err
-		}
-	}
-	if q.Cursor != "" {
-		a.hint("there are more: --cursor %s", q.Cursor)
-	}
-	return nil
+		return got.Threads, got.NextCursor, nil
+	})
 }
 
 func (a *app) threadStatus() *cobra.Command {

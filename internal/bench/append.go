@@ -97,11 +97,7 @@ func (b *bench) duration() time.Duration { return time.Duration(b.o.Seconds * fl
 
 // direct measures the cases without Skein.
 func (b *bench) direct(ctx context.Context) error {
-	made, err := readyMade("T-" + uuid.Must(uuid.NewV7()).String())
-	if err != nil {
-		return err
-	}
-	ready, err := events.DecodeCommit(made.Tenant, made.Thread, 1, made.Version, made.Chain, made.Body)
+	ready, err := readyMade("T-" + uuid.Must(uuid.NewV7()).String())
 	if err != nil {
 		return err
 	}
