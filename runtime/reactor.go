@@ -1,0 +1,152 @@
+package runtime
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Reactor is the replaceable unit that generates (EK-102): it is called once a
+// step, and again, with the same ids, if that call came to nothing. It must
+// return when ctx ends, and is safe for concurrent use. A panic is an error of
+// its step.
+//
+// The error says what happened in a few words that may be shown and stored: it
+// must hold no secret. A *RetryError is tried again, with backoff; any other
+// ends the execution.
+type Reactor interface {
+	React(ctx context.Context, in *StepInput, out Stream) (*Reaction, error)
+}
+
+// ReactorFunc is a function that is a reactor.
+type ReactorFunc func(ctx context.Context, in *StepInput, out Stream) (*Reaction, error)
+
+// React calls the function.
+func (f ReactorFunc) React(ctx context.Context, in *StepInput, out Stream) (*Reaction, error) {
+	return f(ctx, in, out)
+}
+
+// StepInput is what a reactor is told. It must not be changed.
+type StepInput struct {
+	Tenant      string `json:"tenant"`
+	ThreadID    string `json:"threadId"`
+	ContextID   string `json:"contextId"`
+	ExecutionID string `json:"executionId"`
+	StepID      string `json:"stepId"`
+	// ItemID is the reaction item, which the step writes or adds to.
+	ItemID    string `json:"itemId"`
+	Iteration int64  `json:"iteration"`     // from 0
+	Attempt   int    `json:"attempt"`       // of this step, from 1
+	Side      string `json:"side,omitzero"` // a or b, of a dual_ai agent
+
+	Agent        string     `json:"agent"`
+	Model        Model      `json:"model,omitzero"`
+	Instructions string     `json:"instructions,omitzero"` // the agent's prompt
+	Tools        []ToolSpec `json:"tools,omitempty"`
+	// Context is the content of the EK context: any JSON, or nothing.
+	Context jsontext.Value `json:"context,omitzero"`
+	// Items is what has been said in the context, oldest first, the reaction
+	// item so far as the last message. A part of it of type tool-NAME is a call,
+	// with its output once it has one; the items of kind action_execute and
+	// action_result of these calls are not listed again.
+	Items []events.Item `json:"items"`
+}
+
+// Model says which model is to be asked, and how.
+type Model struct {
+	Name            string         `json:"name"`  // of its definition
+	Model           string         `json:"model"` // as its provider calls it
+	MaxOutputTokens int64          `json:"maxOutputTokens,omitzero"`
+	Temperature     *float64       `json:"temperature,omitzero"`
+	Params          jsontext.Value `json:"params,omitzero"` // an object, given to the provider as it is
+}
+
+// Reaction is what a reactor gives for a step (EK-103..EK-106). Parts are kept
+// as they come; those of no known type are kept too (EK-107, EK-108).
+type Reaction struct {
+	// AssistantEvent is the item for the present boundary (EK-103): a message
+	// of role assistant whose content lists the parts that this step adds. Its
+	// id may be absent. A part for each call, of type tool-NAME with toolCallId
+	// and input, may be among them; where it is not, one is added.
+	AssistantEvent Assistant `json:"assistantEvent"`
+	// ToolCalls are the calls that the parts ask for (EK-104). Their callIds
+	// are unique in the execution.
+	ToolCalls []ToolCall `json:"toolCalls,omitempty"`
+	// MessagesForModel says what was in fact shown to the model (EK-105).
+	// Absent: all items of the input.
+	MessagesForModel *Shown `json:"messagesForModel,omitzero"`
+	Usage            *Usage `json:"usage,omitzero"` // EK-106
+}
+
+// Assistant is the item of a reaction.
+type Assistant struct {
+	ID      string           `json:"id,omitzero"`
+	Content []jsontext.Value `json:"content"` // parts, each an object with a type
+}
+
+// ToolCall is a call of a tool.
+type ToolCall struct {
+	CallID    string         `json:"callId"`
+	Name      string         `json:"name"`
+	Arguments jsontext.Value `json:"arguments,omitzero"` // an object
+}
+
+// Shown names what a model was shown: ids of items in order, and a digest of
+// what was in fact sent, hex of SHA-256.
+type Shown struct {
+	Items  []string `json:"items"`
+	Digest string   `json:"digest,omitzero"`
+}
+
+// Usage is what a call of a model used.
+type Usage struct {
+	Provider        string `json:"provider,omitzero"`
+	Model           string `json:"model,omitzero"`
+	InputTokens     int64  `json:"inputTokens,omitzero"`
+	CachedTokens    int64  `json:"cachedTokens,omitzero"` // of the input
+	OutputTokens    int64  `json:"outputTokens,omitzero"`
+	ReasoningTokens int64  `json:"reasoningTokens,omitzero"` // of the output
+	TotalTokens     int64  `json:"totalTokens,omitzero"`
+	LatencyMs       int64  `json:"latencyMs,omitzero"`
+}
+
+// Stream takes what a reactor gives while it works, for those who watch. It
+// never waits long, is not state, and may be left out. Safe for concurrent use.
+type Stream interface {
+	Chunk(c Chunk)
+}
+
+// Chunk is one piece of a stream (EK 8.1).
+type Chunk struct {
+	Type string         `json:"type"` // see the constants
+	Data jsontext.Value `json:"data,omitzero"`
+}
+
+// Kinds of chunks: EK 8.1, and the deltas of what a reactor writes.
+const (
+	ChunkContextID       = "data-context-id"       // {contextId}
+	ChunkContextSubstate = "data-context-substate" // {substate, stepId?}: what the run does now
+	ChunkThreadPing      = "data-thread-ping"      // {at}
+	ChunkToolOutput      = "tool-output-available" // {toolCallId, output}
+	ChunkToolError       = "tool-output-error"     // {toolCallId, errorText}
+	ChunkFinish          = "finish"                // {finishReason}; the last of an execution
+	ChunkTextDelta       = "text-delta"            // {id, delta}
+	ChunkReasoningDelta  = "reasoning-delta"       // {id, delta}
+	ChunkToolInputStart  = "tool-input-start"      // {toolCallId, toolName}
+	ChunkToolInputDelta  = "tool-input-delta"      // {toolCallId, inputTextDelta}
+	ChunkToolInput       = "tool-input-available"  // {toolCallId, toolName, input}
+)
+
+// RetryError says that a reactor or tool failed in a way that may pass.
+type RetryError struct {
+	After time.Duration // how long to wait at least; 0: as the backoff says
+	Err   error
+}
+
+func (e *RetryError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the failure itself.
+func (e *RetryError) Unwrap() error { return e.Err }
