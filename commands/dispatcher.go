@@ -20,6 +20,10 @@ type Config struct {
 	SnapshotEvery int64            // events of a thread between two snapshots of its state; default 2,000
 	Timeout       time.Duration    // for one command, from the door to the log; default 20 s
 	Now           func() time.Time // default time.Now
+	// Stored is told of every commit that this process has stored, before its
+	// commands are answered. It must return at once. What it does with a commit
+	// must be safe to lose: the process may die before it is told. Default none.
+	Stored func(*events.Commit)
 }
 
 func (c Config) withDefaults() Config {

@@ -14,15 +14,17 @@ import (
 type job struct {
 	ctx     context.Context
 	command *thread.Command
-	done    chan answer // of capacity 1
+	look    func(*thread.State) // sees the state after it; may be nil
+	done    chan answer         // of capacity 1
 }
 
 type answer struct {
-	reply *events.Reply
-	err   error
+	reply  *events.Reply
+	commit *events.Commit // nil if it was done before
+	err    error
 }
 
-func (j *job) answer(reply *events.Reply, err error) { j.done <- answer{reply, err} }
+func (j *job) answer(reply *events.Reply, err error) { j.done <- answer{reply: reply, err: err} }
 
 // Bounds of one commit that several commands share.
 const (
@@ -32,8 +34,13 @@ const (
 
 // queue hands a command to the goroutine of its thread and waits for the answer.
 func (d *Dispatcher) queue(ctx context.Context, c *thread.Command) (*events.Reply, error) {
-	j := &job{ctx: ctx, command: c, done: make(chan answer, 1)}
-	e := d.cache.take(c.Tenant, c.ThreadID)
+	a := d.wait(&job{ctx: ctx, command: c, done: make(chan answer, 1)})
+	return a.reply, a.err
+}
+
+// wait hands a job to the goroutine of its thread and waits for the answer.
+func (d *Dispatcher) wait(j *job) answer {
+	e := d.cache.take(j.command.Tenant, j.command.ThreadID)
 	e.mu.Lock()
 	e.waiting = append(e.waiting, j)
 	if e.busy {
@@ -44,8 +51,7 @@ func (d *Dispatcher) queue(ctx context.Context, c *thread.Command) (*events.Repl
 		e.mu.Unlock()
 		go d.work(e) // takes over this use of the entry
 	}
-	a := <-j.done
-	return a.reply, a.err
+	return <-j.done
 }
 
 // work does what waits for a thread until nothing does.
@@ -148,6 +154,9 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 			return r
 		}
 		if seq, done := e.state.Receipt(j.command.ID); done && len(j.command.Parts) > 0 {
+			if j.look != nil {
+				j.look(e.state)
+			}
 			j.answer(d.again(j.ctx, seq, j.command.ID))
 			continue
 		}
@@ -243,8 +252,14 @@ func (d *Dispatcher) store(e *entry, r drafted) error {
 	}
 	r.draft.Apply(commit)
 	d.metrics.Merged(len(r.taken))
+	if d.cfg.Stored != nil {
+		d.cfg.Stored(commit)
+	}
 	for _, j := range r.taken {
-		j.answer(events.ReplyOf(commit, j.command.ID), nil)
+		if j.look != nil {
+			j.look(e.state)
+		}
+		j.done <- answer{reply: events.ReplyOf(commit, j.command.ID), commit: commit}
 	}
 	return nil
 }
@@ -254,6 +269,10 @@ func (d *Dispatcher) store(e *entry, r drafted) error {
 func (d *Dispatcher) known(j *job, e *entry) (*events.Reply, error) {
 	if err := d.catchUp(j.ctx, e, false); err != nil {
 		return nil, err
+	}
+	if j.look != nil {
+		j.look(e.state)
+		return nil, nil
 	}
 	if seq, done := e.state.Receipt(j.command.ID); done {
 		return &events.Reply{ThreadID: e.id, Seq: seq}, nil

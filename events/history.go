@@ -1,6 +1,9 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // The events that change what views of items show (C-7).
 const (
@@ -13,8 +16,16 @@ const (
 // changed. Its status is left alone, and so are the parts of its step.
 type MessageEdited struct {
 	Content  jsontext.Value `json:"content,omitzero" doc:"The whole new content."`
+	Parts    []PlacedPart   `json:"parts,omitempty" doc:"Parts that are put into the content, in order; the others stay."`
 	Metadata jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"Fields to set in the metadata; those not named stay."`
 	Silent   *bool          `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
+}
+
+// PlacedPart is a part of a message and its place in the content. A place that
+// is the content's length adds it.
+type PlacedPart struct {
+	Place int64          `json:"place" schema:"required,minimum=0" doc:"Its place in the content, from 0."`
+	Part  jsontext.Value `json:"part" schema:"required" doc:"The part."`
 }
 
 // MessageDeleted says that an item is hidden from every view.
@@ -27,6 +38,35 @@ type MessageDeleted struct {
 // HistoryTruncated says that the items from one place on are hidden.
 type HistoryTruncated struct {
 	FromIndex int64 `json:"fromIndex" schema:"required,minimum=0" doc:"The first place that is hidden."`
+}
+
+// PlaceParts gives a message's content with parts put into it. A place past its
+// end adds the part at the end, and content that is no list is taken as none,
+// so that no stored event is without effect.
+func PlaceParts(content jsontext.Value, parts []PlacedPart) jsontext.Value {
+	var list []jsontext.Value
+	if len(content) > 0 && json.Unmarshal(content, &list) != nil {
+		list = nil
+	}
+	for _, p := range parts {
+		if p.Place < int64(len(list)) {
+			list[p.Place] = p.Part
+			continue
+		}
+		list = append(list, p.Part)
+	}
+	size := 2
+	for _, p := range list {
+		size += len(p) + 1
+	}
+	out := append(make([]byte, 0, size), '[')
+	for i, p := range list {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, p...)
+	}
+	return append(out, ']')
 }
 
 func historyEvents() []Row {

@@ -74,6 +74,8 @@ type Thread struct {
 	MaxTokens       *Int           `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on output tokens."`
 	Metadata        jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 	Env             jsontext.Value `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
+	Policy          Policy         `json:"policy,omitzero" doc:"What becomes of a message that comes while a run is on; enqueue if absent."`
+	Queued          int64          `json:"queued,omitzero" schema:"minimum=0" doc:"How many messages wait for the agent."`
 	Items           int64          `json:"items,omitzero" schema:"minimum=0" doc:"How many items it has, deleted ones not counted."`
 	ItemTypes       ItemCounts     `json:"itemTypes,omitzero" doc:"The same by kind."`
 	NextItem        int64          `json:"nextItem,omitzero" schema:"minimum=0" doc:"The place that the next item will take."`
@@ -149,6 +151,17 @@ type Execution struct {
 	Status         ExecutionStatus `json:"status" schema:"required" doc:"The state of the execution's machine."`
 	ErrorText      string          `json:"errorText,omitzero" doc:"Why it failed."`
 	Finished       bool            `json:"finished,omitzero" doc:"thread.finished has been recorded for it."`
+	AgentID        string          `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that runs, or ran."`
+	Worker         string          `json:"worker,omitzero" doc:"Who runs it, or ran it last."`
+	Token          int64           `json:"token,omitzero" schema:"minimum=0" doc:"How often it was claimed."`
+	Definitions    []DefinitionRef `json:"definitions,omitempty" doc:"The definitions that it uses."`
+	Waiting        []string        `json:"waiting,omitempty" doc:"The calls of tools that it waits for; no worker holds it meanwhile."`
+	Parent         *Parent         `json:"parent,omitzero" doc:"The call that waits for it, on another thread."`
+	Stopped        bool            `json:"stopped,omitzero" doc:"It was told to stop."`
+	StoppedBy      Side            `json:"stoppedBy,omitzero" doc:"Which side of a dual_ai agent stopped it."`
+	StepCount      int64           `json:"stepCount,omitzero" schema:"minimum=0" doc:"Its steps."`
+	SideASteps     int64           `json:"sideAStepCount,omitzero" schema:"minimum=0" doc:"Those of side a of a dual_ai agent."`
+	SideBSteps     int64           `json:"sideBStepCount,omitzero" schema:"minimum=0" doc:"Those of side b."`
 	CreatedAt      string          `json:"createdAt" schema:"required,pattern=time" doc:"When it was made."`
 	UpdatedAt      string          `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
 	Stamp
@@ -162,6 +175,7 @@ type Step struct {
 	Iteration            int64          `json:"iteration" schema:"required,minimum=0" doc:"Its place in the execution, from 0."`
 	Status               StepStatus     `json:"status" schema:"required" doc:"The state of the step's machine."`
 	EventID              string         `json:"eventId" schema:"required,pattern=id" doc:"The id of the item that the step writes."`
+	Side                 Side           `json:"side,omitzero" doc:"Whose turn it is, of a dual_ai agent."`
 	ToolCalls            jsontext.Value `json:"toolCalls,omitzero" doc:"The calls that the reactor asked for."`
 	ToolExecutionResults jsontext.Value `json:"toolExecutionResults,omitzero" doc:"What the tools answered."`
 	ContinueLoop         *bool          `json:"continueLoop,omitzero" doc:"Whether another step follows."`
@@ -194,7 +208,7 @@ type TraceRun struct {
 	Micros    int64           `json:"micros,omitzero" schema:"minimum=0" doc:"How long it took, in microseconds; absent while it runs."`
 	Actor     string          `json:"actor,omitzero" doc:"Who asked for it."`
 	Trace     string          `json:"traceparent,omitzero" doc:"The W3C trace context that it was asked in."`
-	Usage     jsontext.Value  `json:"usage,omitzero" schema:"object" doc:"What the model used, as last recorded."`
+	Usage     *Usage          `json:"usage,omitzero" doc:"What its calls of models used, in sum."`
 	Stamp
 }
 
@@ -210,6 +224,8 @@ type TraceSpan struct {
 	StartedAt string         `json:"startedAt" schema:"required,pattern=time" doc:"When it began."`
 	EndedAt   string         `json:"endedAt,omitzero" schema:"pattern=time" doc:"When it ended; absent while it runs."`
 	Micros    int64          `json:"micros,omitzero" schema:"minimum=0" doc:"How long it took, in microseconds; absent while it runs."`
+	Usage     *Usage         `json:"usage,omitzero" doc:"What a call of a model used."`
+	Shown     *Shown         `json:"shown,omitzero" doc:"What a model was shown."`
 	Data      jsontext.Value `json:"data,omitzero" doc:"What else was recorded."`
 	Stamp
 }
@@ -224,6 +240,7 @@ type TraceEvent struct {
 	Kind     string         `json:"kind" schema:"required" doc:"log, usage or span."`
 	Level    string         `json:"level,omitzero" doc:"The level of a log line."`
 	Text     string         `json:"text,omitzero" doc:"A log line's text."`
+	Usage    *Usage         `json:"usage,omitzero" doc:"What a call of a model used."`
 	Data     jsontext.Value `json:"data,omitzero" doc:"What else was recorded."`
 	At       string         `json:"at" schema:"required,pattern=time" doc:"When."`
 	Stamp

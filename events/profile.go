@@ -21,6 +21,26 @@ type ProfileChanged struct {
 	UserID          *string        `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to."`
 	Metadata        jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields, all of them."`
 	Env             jsontext.Value `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
+	Policy          *Policy        `json:"policy,omitzero" doc:"What becomes of a message that comes while a run is on."`
+}
+
+// Policy says what becomes of a message that comes while a run is on.
+type Policy string
+
+// The policies.
+const (
+	Reject    Policy = "reject"    // it is refused
+	Enqueue   Policy = "enqueue"   // it waits until the run has ended; at most MaxQueuedMessages wait
+	Interrupt Policy = "interrupt" // the run is aborted, and it is next
+	Steer     Policy = "steer"     // the run's next step sees it
+)
+
+// MaxQueuedMessages is how many messages of a thread may wait (AM-79).
+const MaxQueuedMessages = 5
+
+// Enum lists the policies.
+func (Policy) Enum() []string {
+	return []string{string(Reject), string(Enqueue), string(Interrupt), string(Steer)}
 }
 
 // AgentAssigned says that another agent took the thread over (C-11).

@@ -42,9 +42,15 @@ type RelationshipRemoved struct {
 }
 
 // QueuePushed says that a message waits until the agent is free.
+//
+// A call of a tool waits in the same way: its item is an action_execute.
 type QueuePushed struct {
-	ID   string         `json:"id" schema:"required,maxLength=128" doc:"The waiting message's id."`
-	Item jsontext.Value `json:"item" schema:"required,object" doc:"The item that it becomes."`
+	ID        string         `json:"id" schema:"required,maxLength=128" doc:"The waiting message's id."`
+	Item      jsontext.Value `json:"item" schema:"required,object" doc:"The item that it becomes."`
+	ContextID string         `json:"contextId,omitzero" schema:"pattern=id" doc:"The context it is meant for."`
+	AgentID   string         `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that is to answer it."`
+	MessageID int64          `json:"messageId,omitzero" schema:"minimum=0" doc:"The message's number in the thread (AM-83)."`
+	First     bool           `json:"first,omitzero" doc:"It goes before those that wait."`
 }
 
 // QueueDrained says that waiting messages were taken.

@@ -42,6 +42,7 @@ type Result struct {
 	ReactionItemID string   `json:"reactionItemId,omitzero" doc:"The id allotted to its reaction item."`
 	StepID         string   `json:"stepId,omitzero" doc:"The step that was made."`
 	Key            string   `json:"key,omitzero" doc:"The part that was put."`
+	Queued         string   `json:"queued,omitzero" doc:"The id under which a message or a call of a tool waits."`
 	Results        []Result `json:"results,omitempty" doc:"Of thread.commit: the result of each of its commands."`
 }
 
@@ -77,7 +78,7 @@ func ReplyOf(c *Commit, commandID string) *Reply {
 }
 
 func (r *Result) empty() bool {
-	return r.ContextID == "" && r.ItemID == "" && r.ExecutionID == "" && r.StepID == "" && r.Key == ""
+	return r.ContextID == "" && r.ItemID == "" && r.ExecutionID == "" && r.StepID == "" && r.Key == "" && r.Queued == ""
 }
 
 func (r *Result) add(e *Event) {
@@ -96,6 +97,8 @@ func (r *Result) add(e *Event) {
 		r.Key = d.Key
 	case PartUpdated:
 		r.Key = d.Key
+	case QueuePushed:
+		r.Queued = d.ID
 	}
 }
 
@@ -133,7 +136,7 @@ func strict[T any](raw jsontext.Value) (any, error) {
 
 // Commands lists every command, in a fixed order.
 func Commands() []Command {
-	return slices.Concat(threadCommands(), contextCommands(), itemCommands(), executionCommands())
+	return slices.Concat(threadCommands(), contextCommands(), itemCommands(), executionCommands(), runCommands())
 }
 
 var commandsByName = func() map[string]Command {

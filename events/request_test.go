@@ -52,6 +52,8 @@ func TestResults(t *testing.T) {
 			want = &Result{StepID: stepID}
 		case PartCreatedType, PartUpdatedType:
 			want = &Result{Key: s.subject}
+		case QueuePushedType:
+			want = &Result{Queued: "q-1"}
 		}
 		if got := answer(t, stream(s), cmdID).Result; !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", s.of, got, want)

@@ -15,6 +15,9 @@ const (
 	RunRequestedType      Type = "run.requested"
 	RunStoppedType        Type = "run.stopped"
 	RunClaimedType        Type = "run.claimed"
+	RunParkedType         Type = "run.parked"
+	RunResumedType        Type = "run.resumed"
+	RunTurnedType         Type = "run.turned"
 	TraceRecordedType     Type = "trace.recorded"
 )
 
@@ -69,22 +72,86 @@ type ApprovalDenied struct {
 	Comment string `json:"comment,omitzero" schema:"maxLength=65536" doc:"What was said."`
 }
 
-// RunRequested says that an execution is to be run by a worker.
+// RunRequested says that an execution is to be run by a worker: a new one, or
+// one that waited and can go on.
 type RunRequested struct {
-	AgentID string `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that is to run."`
+	AgentID string     `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that is to run."`
+	Calls   []ToolCall `json:"calls,omitempty" doc:"Calls of tools to make before a reactor is asked."`
+	Parent  *Parent    `json:"parent,omitzero" doc:"The call that waits for it, on another thread."`
+}
+
+// ToolCall is a call of a tool, as a reactor or a caller asks for it.
+type ToolCall struct {
+	CallID    string         `json:"callId" schema:"required,maxLength=256" doc:"Its id, unique in its step."`
+	Name      string         `json:"name" schema:"required,maxLength=256" doc:"The tool."`
+	Arguments jsontext.Value `json:"arguments,omitzero" doc:"What it is called with: an object."`
+	ItemID    string         `json:"itemId,omitzero" schema:"pattern=id" doc:"The item that asks for it, if it is there already."`
 }
 
 // RunStopped says that an execution is to stop, after or amid what it does.
 type RunStopped struct {
 	Abort  bool   `json:"abort,omitzero" doc:"Amid what it does, and not after."`
+	By     Side   `json:"by,omitzero" doc:"Which side of a dual_ai agent stopped it."`
 	Reason string `json:"reason,omitzero" schema:"maxLength=1024" doc:"Why."`
 }
 
 // RunClaimed says that a worker runs the execution, with a fencing token that
 // only grows.
 type RunClaimed struct {
-	Worker string `json:"worker" schema:"required,maxLength=256" doc:"Who runs it."`
-	Token  int64  `json:"token" schema:"required,minimum=1" doc:"Which claim it is, from 1."`
+	Worker      string          `json:"worker" schema:"required,maxLength=256" doc:"Who runs it."`
+	Token       int64           `json:"token" schema:"required,minimum=1" doc:"Which claim it is, from 1."`
+	Definitions []DefinitionRef `json:"definitions,omitempty" doc:"The definitions that it uses."`
+}
+
+// DefinitionRef names one version of a definition.
+type DefinitionRef struct {
+	Kind    DefinitionKind `json:"kind" schema:"required" doc:"What is defined."`
+	Name    string         `json:"name" schema:"required,pattern=name" doc:"Its name."`
+	Version int64          `json:"version" schema:"required,minimum=1" doc:"Which version of it."`
+}
+
+// RunParked says that an execution waits for somebody, and that no worker holds
+// it meanwhile. run.requested says that it goes on.
+type RunParked struct {
+	Token int64    `json:"token" schema:"required,minimum=1" doc:"The claim that gave it up."`
+	Calls []string `json:"calls" schema:"required" doc:"The calls that it waits for."`
+}
+
+// RunResumed says that what calls waited for has come about.
+type RunResumed struct {
+	Calls []string `json:"calls" schema:"required" doc:"The calls that waited."`
+}
+
+// Parent names the call for which an execution runs in a thread of its own.
+type Parent struct {
+	ThreadID    string `json:"threadId" schema:"required,pattern=thread" doc:"The thread of the call."`
+	ExecutionID string `json:"executionId" schema:"required,pattern=id" doc:"The execution that waits."`
+	CallID      string `json:"callId" schema:"required,maxLength=256" doc:"The call."`
+}
+
+// Side is one of the two sides of a dual_ai agent (SA-138).
+type Side string
+
+// The sides.
+const (
+	SideA Side = "a"
+	SideB Side = "b"
+)
+
+// Enum lists the sides.
+func (Side) Enum() []string { return []string{string(SideA), string(SideB)} }
+
+// Other gives the other side.
+func (s Side) Other() Side {
+	if s == SideA {
+		return SideB
+	}
+	return SideA
+}
+
+// RunTurned says which side of a dual_ai agent has the next turn (SA-147).
+type RunTurned struct {
+	Side Side `json:"side" schema:"required" doc:"The side."`
 }
 
 // TraceKind says what was recorded of a run.
@@ -104,7 +171,40 @@ type TraceRecorded struct {
 	Level       string         `json:"level,omitzero" schema:"maxLength=32" doc:"The level of a log line."`
 	Text        string         `json:"text,omitzero" schema:"maxLength=65536" doc:"A log line's text."`
 	StartedAt   string         `json:"startedAt,omitzero" schema:"pattern=time" doc:"When a span began."`
+	Usage       *Usage         `json:"usage,omitzero" doc:"What a call of a model used (EK-106)."`
+	Shown       *Shown         `json:"shown,omitzero" doc:"What a model was shown (EK-105)."`
 	Data        jsontext.Value `json:"data,omitzero" doc:"What else was recorded."`
+}
+
+// Shown names what a model was shown, and copies none of it: items in order,
+// and a digest of what was in fact sent.
+type Shown struct {
+	Items  []string `json:"items" schema:"required" doc:"Ids of items, in order."`
+	Digest string   `json:"digest,omitzero" schema:"maxLength=128" doc:"SHA-256 of what was sent, in hex."`
+}
+
+// Usage is what a call of a model used. Tokens are counts, and latency is in
+// milliseconds.
+type Usage struct {
+	Provider        string `json:"provider,omitzero" schema:"maxLength=128" doc:"Who served it."`
+	Model           string `json:"model,omitzero" schema:"maxLength=256" doc:"The model, as its provider calls it."`
+	InputTokens     int64  `json:"inputTokens,omitzero" schema:"minimum=0" doc:"Tokens that it was shown."`
+	CachedTokens    int64  `json:"cachedTokens,omitzero" schema:"minimum=0" doc:"Those of them that were cached."`
+	OutputTokens    int64  `json:"outputTokens,omitzero" schema:"minimum=0" doc:"Tokens that it wrote."`
+	ReasoningTokens int64  `json:"reasoningTokens,omitzero" schema:"minimum=0" doc:"Those of them that were reasoning."`
+	TotalTokens     int64  `json:"totalTokens,omitzero" schema:"minimum=0" doc:"Both."`
+	LatencyMs       int64  `json:"latencyMs,omitzero" schema:"minimum=0" doc:"How long it took, in milliseconds."`
+}
+
+// Add gives the sum of two, with the names of the later.
+func (u Usage) Add(v Usage) Usage {
+	v.InputTokens += u.InputTokens
+	v.CachedTokens += u.CachedTokens
+	v.OutputTokens += u.OutputTokens
+	v.ReasoningTokens += u.ReasoningTokens
+	v.TotalTokens += u.TotalTokens
+	v.LatencyMs += u.LatencyMs
+	return v
 }
 
 func effectEvents() []Row {
@@ -130,6 +230,9 @@ func runEvents() []Row {
 		row[RunRequested](RunRequestedType, 1, "An execution is to be run by a worker."),
 		row[RunStopped](RunStoppedType, 1, "An execution is to stop."),
 		row[RunClaimed](RunClaimedType, 1, "A worker runs the execution."),
+		row[RunParked](RunParkedType, 1, "An execution waits for somebody, held by no worker."),
+		row[RunResumed](RunResumedType, 1, "What calls of an execution waited for has come about."),
+		row[RunTurned](RunTurnedType, 1, "A side of a dual_ai agent was given the next turn."),
 	}
 }
 

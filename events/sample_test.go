@@ -61,7 +61,9 @@ func samples() []sample {
 			ID: execID, ContextID: ctxID, TriggerItemID: itemID, ReactionItemID: replyID, WorkflowRunID: "run-7", Status: Executing,
 		}},
 		{ExecutionStatusChangedType, execID, ExecutionStatusChanged{From: Executing, To: ExecutionFailed, ErrorText: "the model is away"}},
-		{StepCreatedType, stepID, StepCreated{ID: stepID, ExecutionID: execID, Iteration: 2, EventID: replyID, Status: StepRunning}},
+		{StepCreatedType, stepID, StepCreated{
+			ID: stepID, ExecutionID: execID, Iteration: 2, EventID: replyID, Status: StepRunning, Side: SideB,
+		}},
 		{StepStatusChangedType, stepID, StepStatusChanged{
 			ExecutionID: execID, From: StepRunning, To: StepFailed, ToolCalls: raw(`[{"toolCallId":"tc_1"}]`),
 			ToolExecutionResults: raw(`[{"ok":true}]`), ContinueLoop: to(false), ErrorText: "tool failed",
@@ -75,12 +77,14 @@ func samples() []sample {
 			Part: raw(`{"type":"tool-plan_writer","toolCallId":"tc_1","state":"output-available","output":{"ok":true}}`),
 		}},
 		{ChunkEmittedType, execID, ChunkEmitted{ExecutionID: execID, Index: 9, Type: "finish", Data: raw(`{"reason":"stop"}`)}},
-		{MessageEditedType, itemID, MessageEdited{Content: raw(`[]`), Metadata: raw(`{"k":2}`), Silent: to(true)}},
+		{MessageEditedType, itemID, MessageEdited{
+			Content: raw(`[]`), Parts: []PlacedPart{{Place: 0, Part: raw(`{"type":"refusal"}`)}}, Metadata: raw(`{"k":2}`), Silent: to(true),
+		}},
 		{MessageDeletedType, itemID, MessageDeleted{ContextID: ctxID, Type: Message, Index: 3}},
 		{HistoryTruncatedType, thread, HistoryTruncated{FromIndex: 2}},
 		{ProfileChangedType, thread, ProfileChanged{
 			Title: to("Orders"), Archived: to(true), Draft: to("Dear"), AutoSubmitDraft: to(false), AgentMode: to("smart"),
-			MaxTokens: to(Int(4096)), UserID: to("u-2"), Metadata: raw(`{}`), Env: raw(`{"os":"linux"}`),
+			MaxTokens: to(Int(4096)), UserID: to("u-2"), Metadata: raw(`{}`), Env: raw(`{"os":"linux"}`), Policy: to(Steer),
 		}},
 		{AgentAssignedType, thread, AgentAssigned{AgentID: "billing", From: "triage", Reason: "an invoice"}},
 		{SkillActivatedType, thread, SkillActivated{Name: "pdf", Arguments: raw(`{"page":1}`)}},
@@ -88,7 +92,9 @@ func samples() []sample {
 			ThreadID: otherID, Type: "fork", Role: "parent", MessageIndex: to(Int(0)), ItemID: itemID, Comment: "another way",
 		}},
 		{RelationshipRemovedType, thread, RelationshipRemoved{ThreadID: otherID, Type: "mention", Role: "child"}},
-		{QueuePushedType, thread, QueuePushed{ID: "q-1", Item: raw(`{"type":"message"}`)}},
+		{QueuePushedType, thread, QueuePushed{
+			ID: "q-1", Item: raw(`{"type":"message"}`), ContextID: ctxID, AgentID: "billing", MessageID: 4, First: true,
+		}},
 		{QueueDrainedType, thread, QueueDrained{IDs: []string{"q-1", "q-2"}}},
 		{KeyClaimedType, thread, KeyClaimed{Key: "support/42", ThreadID: thread}},
 		{KeyReleasedType, thread, KeyReleased{Key: "support/42", ThreadID: thread}},
@@ -106,12 +112,21 @@ func samples() []sample {
 		{ApprovalRequestedType, execID, ApprovalRequested{CallID: "tc_1", StepID: stepID, Name: "pay", Arguments: raw(`{"eur":5}`)}},
 		{ApprovalGrantedType, execID, ApprovalGranted{CallID: "tc_1", Arguments: raw(`{"eur":4}`), Comment: "less"}},
 		{ApprovalDeniedType, execID, ApprovalDenied{CallID: "tc_1", Comment: "no"}},
-		{RunRequestedType, execID, RunRequested{AgentID: "triage"}},
-		{RunStoppedType, execID, RunStopped{Abort: true, Reason: "the user left"}},
-		{RunClaimedType, execID, RunClaimed{Worker: "w-1", Token: 2}},
+		{RunRequestedType, execID, RunRequested{
+			AgentID: "triage", Calls: []ToolCall{{CallID: "tc_1", Name: "pay", Arguments: raw(`{"eur":5}`), ItemID: itemID}},
+			Parent: &Parent{ThreadID: otherID, ExecutionID: execID, CallID: "tc_0"},
+		}},
+		{RunStoppedType, execID, RunStopped{Abort: true, By: SideA, Reason: "the user left"}},
+		{RunClaimedType, execID, RunClaimed{
+			Worker: "w-1", Token: 2, Definitions: []DefinitionRef{{Kind: "agent", Name: "triage", Version: 3}},
+		}},
+		{RunParkedType, execID, RunParked{Token: 2, Calls: []string{"tc_1"}}},
+		{RunResumedType, execID, RunResumed{Calls: []string{"tc_1"}}},
+		{RunTurnedType, execID, RunTurned{Side: SideB}},
 		{TraceRecordedType, execID, TraceRecorded{
 			Kind: "span", ExecutionID: execID, SpanID: "spn_1", ParentID: stepID, Name: "model", Level: "info", Text: "called",
-			StartedAt: iso, Data: raw(`{"inputTokens":12}`),
+			StartedAt: iso, Usage: &Usage{Model: "m", InputTokens: 12}, Shown: &Shown{Items: []string{itemID}, Digest: "e3b0c442"},
+			Data: raw(`{"n":12}`),
 		}},
 		{DefinitionChangedType, "triage", DefinitionChanged{Kind: "agent", Name: "triage", Definition: raw(`{"model":"m"}`)}},
 		{CommandRejectedType, thread, CommandRejected{

@@ -18,6 +18,7 @@ type StepCreated struct {
 	Iteration   int64      `json:"iteration" schema:"required,minimum=0" doc:"Its place in the execution, from 0."`
 	EventID     string     `json:"eventId" schema:"required,pattern=id" doc:"The id of the item that the step writes."`
 	Status      StepStatus `json:"status" schema:"required" doc:"Its first state."`
+	Side        Side       `json:"side,omitzero" doc:"Whose turn it is, of a dual_ai agent."`
 }
 
 // StepStatusChanged says that the step's machine moved, and what came of it.

@@ -87,31 +87,15 @@ type Assistant struct {
 	Content []jsontext.Value `json:"content"` // parts, each an object with a type
 }
 
-// ToolCall is a call of a tool.
-type ToolCall struct {
-	CallID    string         `json:"callId"`
-	Name      string         `json:"name"`
-	Arguments jsontext.Value `json:"arguments,omitzero"` // an object
-}
+// ToolCall is a call of a tool. Its ItemID is for the runtime to fill in.
+type ToolCall = events.ToolCall
 
 // Shown names what a model was shown: ids of items in order, and a digest of
 // what was in fact sent, hex of SHA-256.
-type Shown struct {
-	Items  []string `json:"items"`
-	Digest string   `json:"digest,omitzero"`
-}
+type Shown = events.Shown
 
 // Usage is what a call of a model used.
-type Usage struct {
-	Provider        string `json:"provider,omitzero"`
-	Model           string `json:"model,omitzero"`
-	InputTokens     int64  `json:"inputTokens,omitzero"`
-	CachedTokens    int64  `json:"cachedTokens,omitzero"` // of the input
-	OutputTokens    int64  `json:"outputTokens,omitzero"`
-	ReasoningTokens int64  `json:"reasoningTokens,omitzero"` // of the output
-	TotalTokens     int64  `json:"totalTokens,omitzero"`
-	LatencyMs       int64  `json:"latencyMs,omitzero"`
-}
+type Usage = events.Usage
 
 // Stream takes what a reactor gives while it works, for those who watch. It
 // never waits long, is not state, and may be left out. Safe for concurrent use.

@@ -20,7 +20,10 @@ func (m *maker) decide(p Part) error {
 	}
 	switch d := p.Data.(type) {
 	case events.SetThreadStatus:
-		return m.setThreadStatus(d)
+		if err := m.setThreadStatus(d); err != nil {
+			return err
+		}
+		return m.next()
 	case events.UpdateThread:
 		return m.updateThread(d)
 	case events.FinishThread:
@@ -53,6 +56,44 @@ func (m *maker) decide(p Part) error {
 		return m.setStepStatus(d)
 	case events.PutPart:
 		return m.putPart(d)
+	}
+	return m.decideRun(p)
+}
+
+// decideRun decides the parts that are about runs: those of callers, and those
+// of workers, which come from no request.
+func (m *maker) decideRun(p Part) error {
+	switch d := p.Data.(type) {
+	case events.ReactThread:
+		return m.react(d)
+	case events.StopRun:
+		return m.stopRun(d)
+	case events.CancelRun:
+		return m.cancelRun(d)
+	case events.TurnRun:
+		return m.turnRun(d)
+	case events.GrantApproval:
+		return m.grantApproval(d)
+	case events.DenyApproval:
+		return m.denyApproval(d)
+	case events.QueueTool:
+		return m.queueTool(d)
+	case events.AssignAgent:
+		return m.assignAgent(d)
+	case ClaimRun:
+		return m.claimRun(d)
+	case ReactStep:
+		return m.reactStep(d)
+	case EndCalls:
+		return m.endCalls(d)
+	case HoldCalls:
+		return m.holdCalls(d)
+	case ResumeCalls:
+		return m.resumeCalls(d)
+	case FailRun:
+		return m.failRun(d)
+	case RecordRun:
+		return m.recordRun(d)
 	}
 	return events.Invalid("", "no such command: %s", p.Name)
 }

@@ -35,7 +35,7 @@ func (m *maker) createItem(d events.CreateItem) error {
 	if in.Depth != nil {
 		created.Depth = int64(*in.Depth)
 	}
-	m.emit(events.ItemCreatedType, id, "", created)
+	m.emit(events.ItemCreatedType, id, m.correlation, created)
 	return nil
 }
 

@@ -32,6 +32,14 @@ func minimal() map[string]any {
 		"step.create":      events.CreateStep{ExecutionID: "exe_1"},
 		"step.status":      events.SetStepStatus{StepID: "stp_1", To: events.StepCompleted},
 		"part.put":         events.PutPart{StepID: "stp_1", Idx: idx},
+		"thread.react":     events.ReactThread{Text: to("hello")},
+		"run.stop":         events.StopRun{},
+		"run.cancel":       events.CancelRun{},
+		"run.turn":         events.TurnRun{Side: events.SideB},
+		"approval.grant":   events.GrantApproval{CallID: "call_1"},
+		"approval.deny":    events.DenyApproval{CallID: "call_1"},
+		"tool.queue":       events.QueueTool{Name: "find"},
+		"agent.assign":     events.AssignAgent{AgentID: "billing"},
 	}
 }
 
@@ -51,6 +59,12 @@ func TestEveryCommandIsDecided(t *testing.T) {
 			k := begun(t)
 			if row.Creates {
 				k = newStory(t)
+			}
+			switch row.Name {
+			case "run.stop", "run.cancel":
+				k.do(events.ReactThread{Text: to("hello")})
+			case "run.turn", "approval.grant", "approval.deny":
+				k.waiting()
 			}
 			if row.Name == "thread.finish" {
 				k.do(events.SetExecutionStatus{ExecutionID: "exe_1", To: events.ExecutionFailed})

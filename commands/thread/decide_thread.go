@@ -49,7 +49,7 @@ func (m *maker) setThreadStatus(d events.SetThreadStatus) error {
 
 func (m *maker) updateThread(d events.UpdateThread) error {
 	if d.Title == nil && d.Archived == nil && d.Draft == nil && d.AutoSubmitDraft == nil && d.AgentMode == nil &&
-		d.MaxTokens == nil && d.UserID == nil && d.Metadata == nil && d.Env == nil {
+		d.MaxTokens == nil && d.UserID == nil && d.Metadata == nil && d.Env == nil && d.Policy == nil {
 		return events.Invalid("", "thread.update needs at least one field to change")
 	}
 	m.emit(events.ProfileChangedType, m.command.ThreadID, "", events.ProfileChanged(d))

@@ -139,7 +139,9 @@ type maker struct {
 	at      events.Time
 	index   int // of the part, from 1; 0: of no thread.commit
 	ids     int // how many ids were derived
-	made    []events.Event
+
+	correlation string // of the items that are added
+	made        []events.Event
 }
 
 // emit adds an event about an entity, and lets the state see it.

@@ -12,7 +12,7 @@ func Evolve(s *State, e *events.Event) *State {
 	s.Version, s.Time = e.Version, e.Time
 	switch d := e.Data.(type) {
 	case events.ThreadCreated:
-		s.Created, s.Status = true, d.Status
+		s.Created, s.Status, s.Agent = true, d.Status, d.AgentID
 		if d.Key != nil {
 			s.Key = *d.Key
 		}
@@ -62,7 +62,7 @@ func Evolve(s *State, e *events.Event) *State {
 	case events.HistoryTruncated:
 		s.truncate(d.FromIndex)
 	case events.ExecutionCreated:
-		s.setExecution(d.ID, executionState{Context: d.ContextID, Reaction: d.ReactionItemID, Status: d.Status})
+		s.setExecution(d.ID, executionState{Context: d.ContextID, Trigger: d.TriggerItemID, Reaction: d.ReactionItemID, Status: d.Status})
 	case events.ExecutionStatusChanged:
 		x, _ := s.execution(e.Subject)
 		x.Status = d.To
@@ -81,6 +81,7 @@ func Evolve(s *State, e *events.Event) *State {
 		t.Parts = t.Parts.with(d.Idx)
 		s.setStep(d.StepID, t)
 	}
+	evolveRun(s, e)
 	return s
 }
 
@@ -108,7 +109,7 @@ func (s *State) stored(c *events.Commit) {
 
 // clear forgets what a deleted thread held. Its version, place and receipts stay.
 func (s *State) clear() {
-	s.Deleted = true
+	s.Deleted, s.head.Active, s.Queue = true, "", nil
 	if s.parent != nil { // the layer's merge cannot remove; a delete stands alone in its commit
 		return
 	}

@@ -32,6 +32,11 @@ type head struct {
 	Key      string              `json:"key,omitzero"`
 	Default  string              `json:"default,omitzero"` // the default context
 	NextItem int64               `json:"nextItem"`
+	Agent    string              `json:"agent,omitzero"` // in charge
+	Policy   events.Policy       `json:"policy,omitzero"`
+	Active   string              `json:"active,omitzero"`   // the execution under way, if the runtime runs it
+	Messages int64               `json:"messages,omitzero"` // the number that the next message takes
+	Queue    []queued            `json:"queue,omitempty"`   // never changed in place
 }
 
 type contextState struct {
@@ -50,10 +55,12 @@ type itemState struct {
 
 type executionState struct {
 	Context  string                 `json:"c"`
+	Trigger  string                 `json:"g,omitzero"`
 	Reaction string                 `json:"r"`
 	Status   events.ExecutionStatus `json:"s"`
 	Steps    int64                  `json:"n,omitzero"` // the next iteration
 	Finished bool                   `json:"f,omitzero"`
+	Run      *runState              `json:"x,omitzero"` // nil: the runtime does not run it
 }
 
 type stepState struct {

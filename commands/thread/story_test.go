@@ -70,6 +70,10 @@ func nameOf(t testing.TB, data any) string {
 			return c.Name
 		}
 	}
+	switch data.(type) {
+	case ClaimRun, ReactStep, EndCalls, HoldCalls, ResumeCalls, FailRun, RecordRun:
+		return "run.work"
+	}
 	t.Fatalf("no command takes %T", data)
 	return ""
 }

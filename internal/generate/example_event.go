@@ -58,9 +58,18 @@ func eventExamples() []any {
 		events.ApprovalGranted{CallID: "tc_1", Comment: "fine"},
 		events.ApprovalDenied{CallID: "tc_1", Comment: "too much"},
 		events.RunRequested{AgentID: "triage"},
+		events.RunParked{Token: 1, Calls: []string{"call_7"}},
+		events.RunResumed{Calls: []string{"call_7"}},
+		events.RunTurned{Side: events.SideB},
 		events.RunStopped{Abort: true, Reason: "asked to"},
-		events.RunClaimed{Worker: "worker-1", Token: 1},
-		events.TraceRecorded{Kind: "usage", ExecutionID: execution, SpanID: step, Data: raw(`{"model":"gpt-5","inputTokens":812,"outputTokens":96}`)},
+		events.RunClaimed{
+			Worker: "worker-1", Token: 1, Definitions: []events.DefinitionRef{{Kind: "agent", Name: "triage", Version: 3}},
+		},
+		events.TraceRecorded{
+			Kind: "span", ExecutionID: execution, SpanID: "spn_1", ParentID: step, Name: "reactor", StartedAt: "2026-02-20T12:00:00.123456Z",
+			Usage: &events.Usage{Model: "gpt-5", InputTokens: 812, OutputTokens: 96, TotalTokens: 908, LatencyMs: 1240},
+			Shown: &events.Shown{Items: []string{question}},
+		},
 
 		events.DefinitionChanged{Kind: "prompt", Name: "triage", Definition: raw(`{"text":"You help with orders."}`)},
 		events.CommandRejected{Command: "thread.status", CommandID: command, ThreadID: thread, Code: events.IllegalTransition, Message: "thread is open and cannot become closed; allowed: streaming"},

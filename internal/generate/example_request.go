@@ -28,6 +28,14 @@ func commandExamples() []any {
 		events.CreateStep{ExecutionID: execution},
 		events.SetStepStatus{StepID: step, To: events.StepCompleted, ContinueLoop: to(false)},
 		events.PutPart{StepID: step, Idx: to(events.Int(0)), Type: events.OutputText, Part: raw(`{"type":"output_text","text":"It was shipped today."}`)},
+		events.ReactThread{Text: to("Where is my order?")},
+		events.StopRun{Reason: "the user has what they need"},
+		events.CancelRun{ExecutionID: execution},
+		events.TurnRun{Side: events.SideB},
+		events.GrantApproval{CallID: "call_7", Comment: "go ahead"},
+		events.DenyApproval{CallID: "call_7", Comment: "too expensive"},
+		events.QueueTool{Name: "find_order", Arguments: raw(`{"id":42}`)},
+		events.AssignAgent{AgentID: "billing", Reason: "a question about an invoice"},
 	}
 }
 

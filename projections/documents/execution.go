@@ -6,7 +6,7 @@ import "github.com/skein-threads/skein/events"
 func executions() Projection {
 	type T = events.Execution
 	return Projection{
-		Kind: Executions, Name: "executions", Version: 1, Bucket: "thread_executions",
+		Kind: Executions, Name: "executions", Version: 2, Bucket: "thread_executions",
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: []reaction{
@@ -21,8 +21,31 @@ func executions() Projection {
 			}),
 			on(events.ThreadFinishedType, func(_ *change, d events.ThreadFinished) (string, bool) { return d.ExecutionID, true },
 				func(c *change, doc *T, _ events.ThreadFinished) { doc.Finished, doc.UpdatedAt = true, c.time() }),
+			on(events.StepCreatedType, func(_ *change, d events.StepCreated) (string, bool) { return d.ExecutionID, true },
+				func(_ *change, doc *T, d events.StepCreated) {
+					doc.StepCount++
+					switch d.Side {
+					case events.SideA:
+						doc.SideASteps++
+					case events.SideB:
+						doc.SideBSteps++
+					}
+				}),
+			on(events.RunRequestedType, subject, func(_ *change, doc *T, d events.RunRequested) {
+				doc.AgentID, doc.Waiting, doc.Parent = d.AgentID, nil, d.Parent
+			}),
+			on(events.RunClaimedType, subject, func(_ *change, doc *T, d events.RunClaimed) {
+				doc.Worker, doc.Token, doc.Definitions, doc.Waiting = d.Worker, d.Token, d.Definitions, nil
+			}),
+			on(events.RunParkedType, subject, func(_ *change, doc *T, d events.RunParked) { doc.Waiting = d.Calls }),
+			on(events.RunStoppedType, subject, func(_ *change, doc *T, d events.RunStopped) {
+				doc.Stopped = true
+				if d.By != "" {
+					doc.StoppedBy = d.By
+				}
+			}),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), stepLife(), partLife(), traces(), beside(), nowhere()),
+		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), stepEnds(), partLife(), traces(), beside(), queueLife(), runPauses(), nowhere()),
 	}
 }

@@ -150,7 +150,7 @@ func TestExecution(t *testing.T) {
 	h.do(events.SetExecutionStatus{ExecutionID: "e", To: events.ExecutionFailed, ErrorText: "no"}, events.FinishThread{ExecutionID: "e"})
 	shows(t, h, map[Place]string{
 		{Kind: Executions, ID: "e"}: `{"id":"e","threadId":"$T","contextId":"` + ctx + `","triggerItemId":"i1","reactionItemId":"r","workflowRunId":"w",
-			"status":"failed","errorText":"no","finished":true,"createdAt":` + at + `3.123Z","updatedAt":` + at + `9.123Z","version":11,"seq":27}`,
+			"status":"failed","errorText":"no","finished":true,"stepCount":1,"createdAt":` + at + `3.123Z","updatedAt":` + at + `9.123Z","version":11,"seq":27}`,
 		{Kind: Steps, ID: "e.s"}: `{"id":"s","threadId":"$T","executionId":"e","iteration":0,"status":"failed","eventId":"r","toolCalls":[1],
 			"toolExecutionResults":[2],"continueLoop":false,"errorText":"no","createdAt":` + at + `4.123Z","updatedAt":` + at + `8.123Z","version":9,"seq":24}`,
 		{Kind: Parts, ID: "s.0"}: `{"key":"s:0","threadId":"$T","stepId":"s","idx":0,"part":2,"updatedAt":` + at + `7.123Z","version":8,"seq":21}`,
@@ -168,7 +168,7 @@ func TestTrace(t *testing.T) {
 	record := func(d events.TraceRecorded) string {
 		return h.add(events.Event{Type: events.TraceRecordedType, Correlation: "e", Data: d}).Events[0].ID
 	}
-	usage := record(events.TraceRecorded{Kind: "usage", ExecutionID: "e", Data: raw(`{"in":3}`)})
+	usage := record(events.TraceRecorded{Kind: "usage", ExecutionID: "e", Usage: &events.Usage{InputTokens: 3}, Data: raw(`{"in":3}`)})
 	line := record(events.TraceRecorded{Kind: "log", SpanID: "s", Level: "warn", Text: "slow"})
 	record(events.TraceRecorded{Kind: "span", SpanID: "call", ParentID: "s", Name: "tool", StartedAt: "2026-02-20T10:00:06.5Z", Data: raw(`1`)})
 	record(events.TraceRecorded{Kind: "span", SpanID: "s", Data: raw(`{"model":"m"}`)})
@@ -177,12 +177,12 @@ func TestTrace(t *testing.T) {
 	h.do(events.SetExecutionStatus{ExecutionID: "e", To: events.ExecutionCompleted})
 	shows(t, h, map[Place]string{
 		{Kind: TraceRuns, ID: "e"}: `{"id":"e","threadId":"$T","status":"completed","startedAt":` + at + `3.123Z","endedAt":"2026-02-20T10:00:11.123Z",
-			"micros":8000456,"actor":"tester","traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01","usage":{"in":3},"version":12,"seq":33}`,
+			"micros":8000456,"actor":"tester","traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01","usage":{"inputTokens":3},"version":12,"seq":33}`,
 		{Kind: TraceSpans, ID: "e.s"}: `{"id":"s","runId":"e","threadId":"$T","name":"step 0","status":"completed","startedAt":` + at + `4.123Z",
 			"endedAt":"2026-02-20T10:00:10.123Z","micros":6000456,"data":{"model":"m"},"version":11,"seq":30}`,
 		{Kind: TraceSpans, ID: "e.call"}: `{"id":"call","runId":"e","threadId":"$T","parentId":"s","name":"tool","startedAt":` + at + `6.500Z",
 			"endedAt":` + at + `7.123Z","micros":623456,"data":1,"version":8,"seq":21}`,
-		{Kind: TraceEvents, ID: usage}: `{"id":"` + usage + `","threadId":"$T","runId":"e","kind":"usage","data":{"in":3},"at":` + at + `5.123Z","version":6,"seq":15}`,
+		{Kind: TraceEvents, ID: usage}: `{"id":"` + usage + `","threadId":"$T","runId":"e","kind":"usage","usage":{"inputTokens":3},"data":{"in":3},"at":` + at + `5.123Z","version":6,"seq":15}`,
 		{Kind: TraceEvents, ID: line}:  `{"id":"` + line + `","threadId":"$T","runId":"e","spanId":"s","kind":"log","level":"warn","text":"slow","at":` + at + `6.123Z","version":7,"seq":18}`,
 		{Kind: TraceEvents, ID: lost}:  `{"id":"` + lost + `","threadId":"$T","runId":"e","kind":"span","at":` + at + `9.123Z","version":10,"seq":27}`,
 	})

@@ -38,6 +38,23 @@ func stepLife() []events.Type {
 	return []events.Type{events.StepCreatedType, events.StepStatusChangedType}
 }
 
+func stepEnds() []events.Type { return []events.Type{events.StepStatusChangedType} }
+
+// queueLife is what only the thread's own document shows.
+func queueLife() []events.Type {
+	return []events.Type{events.QueuePushedType, events.QueueDrainedType}
+}
+
+// runLife is what only the execution's document shows.
+func runLife() []events.Type {
+	return []events.Type{
+		events.RunRequestedType, events.RunStoppedType, events.RunClaimedType, events.RunParkedType,
+	}
+}
+
+// runPauses is what no document shows of a run.
+func runPauses() []events.Type { return []events.Type{events.RunResumedType, events.RunTurnedType} }
+
 func partLife() []events.Type {
 	return []events.Type{events.PartCreatedType, events.PartUpdatedType}
 }
@@ -48,12 +65,11 @@ func traces() []events.Type { return []events.Type{events.TraceRecordedType} }
 // version.
 func beside() []events.Type {
 	return []events.Type{
-		events.RelationshipAddedType, events.RelationshipRemovedType, events.QueuePushedType, events.QueueDrainedType,
+		events.RelationshipAddedType, events.RelationshipRemovedType,
 		events.KeyClaimedType, events.KeyReleasedType,
 		events.FileWrittenType, events.FileDeletedType, events.DirectoryCreatedType, events.DirectoryRemovedType,
 		events.EffectScheduledType, events.EffectCancelledType, events.EffectStartedType, events.EffectCompletedType,
 		events.EffectFailedType, events.ApprovalRequestedType, events.ApprovalGrantedType, events.ApprovalDeniedType,
-		events.RunRequestedType, events.RunStoppedType, events.RunClaimedType,
 		events.DefinitionChangedType, events.CommandRejectedType, events.LifecycleDestroyedType,
 	}
 }

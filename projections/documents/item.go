@@ -11,7 +11,7 @@ import (
 func items() Projection {
 	type T = events.Item
 	return Projection{
-		Kind: Items, Name: "items", Version: 1, Bucket: "thread_items",
+		Kind: Items, Name: "items", Version: 2, Bucket: "thread_items",
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: []reaction{
@@ -30,6 +30,9 @@ func items() Projection {
 				if d.Content != nil {
 					doc.Content, doc.Edited = d.Content, true
 				}
+				if len(d.Parts) > 0 {
+					doc.Content = events.PlaceParts(doc.Content, d.Parts)
+				}
 				if d.Metadata != nil {
 					doc.Metadata = mergeShallow(doc.Metadata, d.Metadata)
 				}
@@ -39,7 +42,7 @@ func items() Projection {
 			together(events.HistoryTruncatedType),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), contextLife(), executionLife(), executionEnds(), stepLife(), partLife(), traces(), beside(), nowhere()),
+		ignored: types(threadLife(), contextLife(), executionLife(), executionEnds(), stepLife(), partLife(), traces(), beside(), queueLife(), runLife(), runPauses(), nowhere()),
 	}
 }
 

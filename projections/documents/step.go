@@ -6,14 +6,14 @@ import "github.com/skein-threads/skein/events"
 func steps() Projection {
 	type T = events.Step
 	return Projection{
-		Kind: Steps, Name: "steps", Version: 1, Bucket: "thread_steps",
+		Kind: Steps, Name: "steps", Version: 2, Bucket: "thread_steps",
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: []reaction{
 			makes(events.StepCreatedType, stepMade, func(c *change, d events.StepCreated) *T {
 				return &T{
 					ID: d.ID, ThreadID: c.commit.Thread, ExecutionID: d.ExecutionID, Iteration: d.Iteration, Status: d.Status,
-					EventID: d.EventID, CreatedAt: c.time(),
+					EventID: d.EventID, Side: d.Side, CreatedAt: c.time(),
 				}
 			}),
 			on(events.StepStatusChangedType, stepMoved, func(c *change, doc *T, d events.StepStatusChanged) {
@@ -23,7 +23,7 @@ func steps() Projection {
 			}),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionLife(), executionEnds(), partLife(), traces(), beside(), nowhere()),
+		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionLife(), executionEnds(), partLife(), traces(), beside(), queueLife(), runLife(), runPauses(), nowhere()),
 	}
 }
 

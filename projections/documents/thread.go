@@ -6,7 +6,7 @@ import "github.com/skein-threads/skein/events"
 func threads() Projection {
 	type T = events.Thread
 	return Projection{
-		Kind: Threads, Name: "threads", Version: 1, Bucket: "thread_threads", always: true,
+		Kind: Threads, Name: "threads", Version: 2, Bucket: "thread_threads", always: true,
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: []reaction{
@@ -18,6 +18,10 @@ func threads() Projection {
 			}),
 			on(events.ThreadStatusChangedType, own, func(_ *change, doc *T, d events.ThreadStatusChanged) { doc.Status = d.To }),
 			on(events.ProfileChangedType, own, func(_ *change, doc *T, d events.ProfileChanged) { setProfile(doc, d) }),
+			on(events.QueuePushedType, own, func(_ *change, doc *T, _ events.QueuePushed) { doc.Queued++ }),
+			on(events.QueueDrainedType, own, func(_ *change, doc *T, d events.QueueDrained) {
+				doc.Queued = max(0, doc.Queued-int64(len(d.IDs)))
+			}),
 			on(events.AgentAssignedType, own, func(_ *change, doc *T, d events.AgentAssigned) { doc.AgentID = d.AgentID }),
 			on(events.KeyClaimedType, own, func(_ *change, doc *T, d events.KeyClaimed) { doc.Key = &d.Key }),
 			on(events.KeyReleasedType, own, func(_ *change, doc *T, _ events.KeyReleased) { doc.Key = nil }),
@@ -46,6 +50,7 @@ func setProfile(doc *events.Thread, d events.ProfileChanged) {
 	set(&doc.AutoSubmitDraft, d.AutoSubmitDraft)
 	set(&doc.AgentMode, d.AgentMode)
 	set(&doc.UserID, d.UserID)
+	set(&doc.Policy, d.Policy)
 	if d.MaxTokens != nil {
 		doc.MaxTokens = d.MaxTokens
 	}

@@ -10,7 +10,7 @@ import (
 func traceRuns() Projection {
 	type T = events.TraceRun
 	return Projection{
-		Kind: TraceRuns, Name: "trace_runs", Version: 1, Bucket: "thread_trace_runs",
+		Kind: TraceRuns, Name: "trace_runs", Version: 2, Bucket: "thread_trace_runs",
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: []reaction{
@@ -27,11 +27,17 @@ func traceRuns() Projection {
 				}
 			}),
 			on(events.TraceRecordedType, func(c *change, d events.TraceRecorded) (string, bool) {
-				return c.run(d), d.Kind == "usage" && c.run(d) != "" && d.Data.Kind() == '{'
-			}, func(_ *change, doc *T, d events.TraceRecorded) { doc.Usage = d.Data }),
+				return c.run(d), d.Usage != nil && c.run(d) != ""
+			}, func(_ *change, doc *T, d events.TraceRecorded) {
+				sum := *d.Usage
+				if doc.Usage != nil {
+					sum = doc.Usage.Add(sum)
+				}
+				doc.Usage = &sum
+			}),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionEnds(), stepLife(), partLife(), beside(), nowhere()),
+		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionEnds(), stepLife(), partLife(), beside(), queueLife(), runLife(), runPauses(), nowhere()),
 	}
 }
 
@@ -39,7 +45,7 @@ func traceRuns() Projection {
 func traceSpans() Projection {
 	type T = events.TraceSpan
 	return Projection{
-		Kind: TraceSpans, Name: "trace_spans", Version: 1, Bucket: "thread_trace_spans",
+		Kind: TraceSpans, Name: "trace_spans", Version: 2, Bucket: "thread_trace_spans",
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: []reaction{
@@ -60,7 +66,7 @@ func traceSpans() Projection {
 			}, recordSpan),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionLife(), executionEnds(), partLife(), beside(), nowhere()),
+		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionLife(), executionEnds(), partLife(), beside(), queueLife(), runLife(), runPauses(), nowhere()),
 	}
 }
 
@@ -68,7 +74,7 @@ func traceSpans() Projection {
 // step's own span into it.
 func recordSpan(c *change, doc *events.TraceSpan, d events.TraceRecorded) *events.TraceSpan {
 	if doc != nil && doc.Status != "" {
-		doc.Data = d.Data
+		doc.Usage, doc.Shown, doc.Data = d.Usage, d.Shown, d.Data
 		return doc
 	}
 	start, err := events.ParseTime(d.StartedAt)
@@ -77,7 +83,7 @@ func recordSpan(c *change, doc *events.TraceSpan, d events.TraceRecorded) *event
 	}
 	doc = &events.TraceSpan{
 		ID: d.SpanID, RunID: c.run(d), ThreadID: c.commit.Thread, ParentID: d.ParentID, Name: d.Name,
-		StartedAt: start.ISO(), EndedAt: c.time(), Micros: max(0, int64(c.event.Time-start)), Data: d.Data,
+		StartedAt: start.ISO(), EndedAt: c.time(), Micros: max(0, int64(c.event.Time-start)), Usage: d.Usage, Shown: d.Shown, Data: d.Data,
 	}
 	if doc.Name == "" {
 		doc.Name = "span"
@@ -90,7 +96,7 @@ func recordSpan(c *change, doc *events.TraceSpan, d events.TraceRecorded) *event
 func traceEvents() Projection {
 	type T = events.TraceEvent
 	return Projection{
-		Kind: TraceEvents, Name: "trace_events", Version: 1, Bucket: "thread_trace_events",
+		Kind: TraceEvents, Name: "trace_events", Version: 2, Bucket: "thread_trace_events",
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: []reaction{
@@ -98,12 +104,12 @@ func traceEvents() Projection {
 				func(c *change, d events.TraceRecorded) *T {
 					return &T{
 						ID: c.event.ID, ThreadID: c.commit.Thread, RunID: c.run(d), SpanID: d.SpanID, Kind: string(d.Kind),
-						Level: d.Level, Text: d.Text, Data: d.Data, At: c.time(),
+						Level: d.Level, Text: d.Text, Usage: d.Usage, Data: d.Data, At: c.time(),
 					}
 				}),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionLife(), executionEnds(), stepLife(), partLife(), beside(), nowhere()),
+		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionLife(), executionEnds(), stepLife(), partLife(), beside(), queueLife(), runLife(), runPauses(), nowhere()),
 	}
 }
 

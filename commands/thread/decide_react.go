@@ -1,0 +1,245 @@
+package thread
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// react takes an item that an agent is to answer (EK-109..EK-112). While the
+// thread is busy, its policy says what becomes of it (C-22).
+func (m *maker) react(d events.ReactThread) error {
+	item, err := trigger(d)
+	if err != nil {
+		return err
+	}
+	if err := m.itemIsNew(item); err != nil {
+		return err
+	}
+	agent := d.AgentID
+	if agent == "" {
+		agent = m.state.Agent
+	}
+	if agent == "" {
+		return events.Invalid("/agentId", "the thread has no agent; name one, or assign one with agent.assign")
+	}
+	if m.state.Status != events.ThreadStreaming {
+		return m.start(begin{item: item, context: d.ContextID, agent: agent, execution: d.ExecutionID, reaction: d.ReactionItemID})
+	}
+	policy := d.Policy
+	if policy == "" {
+		policy = m.state.Policy
+	}
+	switch policy {
+	case events.Reject:
+		return events.ThreadMachine().Check(m.command.ThreadID, m.state.Status, events.ThreadStreaming)
+	case events.Interrupt:
+		if err := m.push(item, d, true); err != nil {
+			return err
+		}
+		return m.stop(m.state.head.Active, events.RunStopped{Abort: true, Reason: "interrupted by a message"})
+	case events.Steer:
+		if m.state.head.Active != "" {
+			return m.steer(item)
+		}
+	}
+	return m.push(item, d, false)
+}
+
+// trigger gives the item that is to be answered.
+func trigger(d events.ReactThread) (events.NewItem, error) {
+	if err := d.Check(); err != nil {
+		return events.NewItem{}, err
+	}
+	if d.Item != nil {
+		return *d.Item, nil
+	}
+	text, err := json.Marshal(*d.Text)
+	if err != nil {
+		return events.NewItem{}, events.Invalid("/text", "%w", err)
+	}
+	return events.NewItem{
+		Type: events.Message, Role: events.User, Content: jsontext.Value(`[{"type":"input_text","text":` + string(text) + `}]`),
+	}, nil
+}
+
+func (m *maker) itemIsNew(item events.NewItem) error {
+	if item.ID == "" {
+		return nil
+	}
+	if _, taken := m.state.item(item.ID); taken {
+		return events.Taken("item", item.ID)
+	}
+	return nil
+}
+
+// push lets an item wait (AM-79..AM-84).
+func (m *maker) push(item events.NewItem, d events.ReactThread, first bool) error {
+	waiting := 0
+	for _, q := range m.state.Queue {
+		if !q.Tool {
+			waiting++
+		}
+	}
+	if waiting >= events.MaxQueuedMessages {
+		return events.Errorf(events.QueueFull, "%d messages wait for the agent already; try again when it has answered", waiting)
+	}
+	if _, _, err := m.contextOf(d.ContextID); err != nil {
+		return err
+	}
+	item.ID = m.id(item.ID, events.ItemPrefix)
+	raw, err := json.Marshal(item, json.Deterministic(true))
+	if err != nil {
+		return events.Invalid("/item", "%w", err)
+	}
+	m.ids++
+	id := "queued-" + events.EventID(m.command.Tenant, m.command.ThreadID, m.command.ID, -m.ids) // AM-81
+	m.emit(events.QueuePushedType, id, "", events.QueuePushed{
+		ID: id, Item: raw, ContextID: d.ContextID, AgentID: d.AgentID, MessageID: m.state.Messages, First: first,
+	})
+	return nil
+}
+
+// steer gives the run under way an item that its next step sees.
+func (m *maker) steer(item events.NewItem) error {
+	x, _ := m.state.execution(m.state.head.Active)
+	return m.putItem(item, x.Context, m.state.head.Active)
+}
+
+// begin says how an execution is to begin.
+type begin struct {
+	item      events.NewItem
+	context   string
+	agent     string
+	execution string
+	reaction  string
+	calls     []events.ToolCall
+	parent    *events.Parent
+}
+
+// start begins an execution: context, trigger, execution, in the order of EK 7.
+// A failed thread is opened first (C-25).
+func (m *maker) start(b begin) error {
+	ctx, c, err := m.contextOf(b.context)
+	if err != nil {
+		return err
+	}
+	m.emit(events.ContextResolvedType, ctx, "", events.ContextResolved{})
+	trigger := m.id(b.item.ID, events.ItemPrefix)
+	b.item.ID = trigger
+	execution := m.id(b.execution, events.ExecutionPrefix)
+	if _, taken := m.state.execution(execution); taken {
+		return events.Taken("execution", execution)
+	}
+	reaction := m.id(b.reaction, events.ItemPrefix)
+	if err := m.itemIsNew(events.NewItem{ID: reaction}); err != nil {
+		return err
+	}
+	if err := m.putItem(b.item, ctx, ""); err != nil {
+		return err
+	}
+	if m.state.Status == events.ThreadFailed {
+		if err := m.moveThread(events.ThreadOpen, ""); err != nil {
+			return err
+		}
+	}
+	if err := m.moveThread(events.ThreadStreaming, ""); err != nil {
+		return err
+	}
+	if c.Status != events.ContextStreaming {
+		if err := m.moveContext(ctx, events.ContextStreaming, execution); err != nil {
+			return err
+		}
+	}
+	m.emit(events.ExecutionCreatedType, execution, execution, events.ExecutionCreated{
+		ID: execution, ContextID: ctx, TriggerItemID: trigger, ReactionItemID: reaction, Status: events.ExecutionMachine().Initial(),
+	})
+	for i := range b.calls {
+		b.calls[i].ItemID = trigger
+	}
+	m.emit(events.RunRequestedType, execution, execution, events.RunRequested{AgentID: b.agent, Calls: b.calls, Parent: b.parent})
+	return nil
+}
+
+func (m *maker) moveThread(to events.ThreadStatus, reason string) error {
+	return m.setThreadStatus(events.SetThreadStatus{To: to, Reason: reason})
+}
+
+func (m *maker) moveContext(id string, to events.ContextStatus, execution string) error {
+	c, _ := m.state.context(id)
+	if err := events.ContextMachine().Check(id, c.Status, to); err != nil {
+		return err
+	}
+	m.emit(events.ContextStatusChangedType, id, execution, events.ContextStatusChanged{From: c.Status, To: to})
+	return nil
+}
+
+// next starts what waits, if the thread is free: calls of tools first (C-22).
+func (m *maker) next() error {
+	if m.state.Status == events.ThreadStreaming || m.state.Status == events.ThreadClosed || len(m.state.Queue) == 0 {
+		return nil
+	}
+	at := 0
+	for i, q := range m.state.Queue {
+		if q.Tool {
+			at = i
+			break
+		}
+	}
+	q := m.state.Queue[at]
+	var item events.NewItem
+	if err := json.Unmarshal(q.Item, &item); err != nil {
+		return events.Errorf(events.Unavailable, "a waiting message cannot be read: %w", err)
+	}
+	m.emit(events.QueueDrainedType, q.ID, "", events.QueueDrained{IDs: []string{q.ID}})
+	b := begin{item: item, context: q.Context, agent: q.Agent}
+	if b.agent == "" {
+		b.agent = m.state.Agent
+	}
+	if c, ok := m.state.context(b.context); b.context != "" && (!ok || c.Status == events.ContextClosed) {
+		b.context = "" // it was closed meanwhile
+	}
+	if q.Tool {
+		call, err := callFrom(item)
+		if err != nil {
+			return err
+		}
+		b.calls = []events.ToolCall{call}
+	}
+	return m.start(b)
+}
+
+func callFrom(item events.NewItem) (events.ToolCall, error) {
+	var c events.ToolCall
+	if err := json.Unmarshal(item.Content, &c); err != nil {
+		return c, events.Invalid("/item/content", "%w", err)
+	}
+	return c, nil
+}
+
+// queueTool queues a call: for the run under way, or for one of its own
+// (SA-62..SA-64).
+func (m *maker) queueTool(d events.QueueTool) error {
+	id := m.id(d.CallID, "call_")
+	if d.Arguments == nil {
+		d.Arguments = jsontext.Value("{}")
+	}
+	raw, err := json.Marshal(events.ToolCall{CallID: id, Name: d.Name, Arguments: d.Arguments}, json.Deterministic(true))
+	if err != nil {
+		return events.Invalid("/arguments", "%w", err)
+	}
+	item := events.NewItem{ID: m.id("", events.ItemPrefix), Type: events.ActionExecute, Status: events.ItemCompleted, Content: raw}
+	whole, err := json.Marshal(item, json.Deterministic(true))
+	if err != nil {
+		return events.Invalid("/arguments", "%w", err)
+	}
+	m.emit(events.QueuePushedType, id, "", events.QueuePushed{ID: id, Item: whole, AgentID: d.AgentID})
+	return m.next()
+}
+
+func (m *maker) assignAgent(d events.AssignAgent) error {
+	m.emit(events.AgentAssignedType, m.command.ThreadID, m.state.head.Active,
+		events.AgentAssigned{AgentID: d.AgentID, From: m.state.Agent, Reason: d.Reason})
+	return nil
+}

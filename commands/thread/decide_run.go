@@ -1,0 +1,554 @@
+package thread
+
+import (
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// ClaimRun takes an execution for a worker, and begins its next step if none is
+// open. It is never refused to a later claim: the queue says who is to run.
+type ClaimRun struct {
+	ExecutionID string
+	Worker      string
+	Side        events.Side // of the step, of a dual_ai agent
+	Definitions []events.DefinitionRef
+}
+
+// ReactStep records what the reactor of the open step gave (EK-114, EK-115).
+// Without calls it also closes the step.
+type ReactStep struct {
+	ExecutionID string
+	Token       int64
+	StepID      string
+	Parts       []jsontext.Value // in order; those of type tool-NAME are calls
+	Types       []string         // of the parts
+	Calls       []events.ToolCall
+	Approve     []string               // callIds that wait for an approval
+	Records     []events.TraceRecorded // what is to be recorded of it
+	Seen        int64                  // the place after the last item that the reactor was shown
+	After
+}
+
+// EndCalls records what came of calls (EK-116). With the last one it closes the
+// step.
+type EndCalls struct {
+	ExecutionID string
+	Token       int64
+	StepID      string
+	Results     []CallResult
+	Records     []events.TraceRecorded
+	Seen        int64
+	Agent       string // takes the thread over (SA-5); "" for none
+	After
+}
+
+// CallResult is what came of a call.
+type CallResult struct {
+	CallID  string
+	Part    jsontext.Value // the call's part with its result merged in
+	Output  jsontext.Value // of the action_result item
+	IsError bool
+}
+
+// HoldCalls lets calls of the open step wait: for approvals, or for something
+// else that completes them. If no other call is left, the run is parked.
+type HoldCalls struct {
+	ExecutionID string
+	Token       int64
+	StepID      string
+	Approve     []events.ApprovalRequested
+	Wait        []string
+}
+
+// FailRun ends an execution that cannot go on.
+type FailRun struct {
+	ExecutionID string
+	Token       int64
+	ErrorText   string
+	Parts       []jsontext.Value // that the step gave before it failed
+	Types       []string
+	Records     []events.TraceRecorded
+}
+
+// ResumeCalls says that what calls waited for has come about, so that the run
+// goes on with them.
+type ResumeCalls struct {
+	ExecutionID string
+	CallIDs     []string
+}
+
+// RecordRun records something of a run.
+type RecordRun struct {
+	ExecutionID string
+	Token       int64
+	Records     []events.TraceRecorded
+}
+
+// After says how an execution goes on when its step is closed.
+type After struct {
+	Continue bool        // what the loop policy says (EK-121)
+	Limit    string      // why there may be no other step, although it should; "" if there may
+	Side     events.Side // of the next step, of a dual_ai agent
+	StopBy   events.Side // the side that stops the execution with this step
+}
+
+// claimed gives the run of a worker's command, if its claim is the last one.
+func (m *maker) claimed(execution string, token int64) (executionState, error) {
+	x, ok := m.state.execution(execution)
+	switch {
+	case !ok || x.Run == nil:
+		return x, events.Missing("run of execution", execution)
+	case x.Status != events.Executing:
+		return x, &LostRunError{ExecutionID: execution, Token: token, Now: x.Run.Token, Ended: true}
+	case token != x.Run.Token:
+		return x, &LostRunError{ExecutionID: execution, Token: token, Now: x.Run.Token}
+	}
+	return x, nil
+}
+
+func (m *maker) claimRun(d ClaimRun) error {
+	x, ok := m.state.execution(d.ExecutionID)
+	if !ok || x.Run == nil {
+		return events.Missing("run of execution", d.ExecutionID)
+	}
+	if x.Status != events.Executing {
+		return &LostRunError{ExecutionID: d.ExecutionID, Now: x.Run.Token, Ended: true}
+	}
+	m.emit(events.RunClaimedType, d.ExecutionID, d.ExecutionID,
+		events.RunClaimed{Worker: d.Worker, Token: x.Run.Token + 1, Definitions: d.Definitions})
+	if x.Run.Stop {
+		return m.finishStopped(d.ExecutionID)
+	}
+	if x.Run.Step == "" {
+		return m.beginStep(d.ExecutionID, d.Side)
+	}
+	return nil
+}
+
+// beginStep begins the next step (EK-113). Calls that a caller has queued are
+// its calls, and then no reactor is asked.
+func (m *maker) beginStep(execution string, side events.Side) error {
+	x, _ := m.state.execution(execution)
+	if x.Run.Turn != "" {
+		side = x.Run.Turn
+	}
+	calls := x.Run.First
+	var drained []string
+	for _, q := range m.state.Queue {
+		if !q.Tool {
+			continue
+		}
+		var item events.NewItem
+		if err := json.Unmarshal(q.Item, &item); err != nil {
+			return events.Errorf(events.Unavailable, "a waiting call cannot be read: %w", err)
+		}
+		call, err := callFrom(item)
+		if err != nil {
+			return err
+		}
+		drained, calls = append(drained, q.ID), append(calls[:len(calls):len(calls)], call)
+	}
+	if len(drained) > 0 {
+		m.emit(events.QueueDrainedType, drained[0], execution, events.QueueDrained{IDs: drained})
+	}
+	id := events.DeriveID(events.StepPrefix, x.Run.Begun, m.command.Tenant, m.command.ThreadID, execution, int(x.Steps))
+	m.emit(events.StepCreatedType, id, execution, events.StepCreated{
+		ID: id, ExecutionID: execution, Iteration: x.Steps, EventID: x.Reaction, Status: events.StepMachine().Initial(), Side: side,
+	})
+	if len(calls) == 0 {
+		return nil
+	}
+	parts, types := make([]jsontext.Value, len(calls)), make([]string, len(calls))
+	for i, c := range calls {
+		var err error
+		if parts[i], err = callPart(c); err != nil {
+			return err
+		}
+		types[i] = ToolPart + c.Name
+	}
+	if err := m.putParts(execution, id, parts, types); err != nil {
+		return err
+	}
+	return m.putCalls(execution, id, calls)
+}
+
+// callPart gives the part that a call is before it has a result (EK-189).
+func callPart(c events.ToolCall) (jsontext.Value, error) {
+	part, err := json.Marshal(struct {
+		Type  string         `json:"type"`
+		ID    string         `json:"toolCallId"`
+		Input jsontext.Value `json:"input,omitzero"`
+	}{ToolPart + c.Name, c.CallID, c.Arguments}, json.Deterministic(true))
+	if err != nil {
+		return nil, events.Invalid("/calls", "%w", err)
+	}
+	return part, nil
+}
+
+// putParts adds parts to a step, and to the reaction item (EK-114, EK-115).
+func (m *maker) putParts(execution, step string, parts []jsontext.Value, types []string) error {
+	for i, part := range parts {
+		n := events.Int(i)
+		if err := m.putPart(events.PutPart{StepID: step, ExecutionID: execution, Idx: &n, Type: types[i], Part: part}); err != nil {
+			return err
+		}
+	}
+	return m.addToReaction(execution, parts)
+}
+
+// addToReaction adds parts to the reaction item, which is made with the first.
+func (m *maker) addToReaction(execution string, parts []jsontext.Value) error {
+	x, _ := m.state.execution(execution)
+	if _, made := m.state.item(x.Reaction); made {
+		if len(parts) == 0 {
+			return nil
+		}
+		placed := make([]events.PlacedPart, len(parts))
+		for i, part := range parts {
+			placed[i] = events.PlacedPart{Place: x.Run.Place + int64(i), Part: part}
+		}
+		m.emit(events.MessageEditedType, x.Reaction, execution, events.MessageEdited{Parts: placed})
+		return nil
+	}
+	list, err := json.Marshal(parts)
+	if err != nil {
+		return events.Invalid("/parts", "%w", err)
+	}
+	if len(parts) == 0 {
+		list = []byte("[]")
+	}
+	return m.putItem(events.NewItem{
+		ID: x.Reaction, Type: events.Message, Role: events.Assistant, Status: events.ItemPending, Content: list,
+	}, x.Context, execution)
+}
+
+// putCalls adds the items of calls (C-9), but for those that are there.
+func (m *maker) putCalls(execution, step string, calls []events.ToolCall) error {
+	x, _ := m.state.execution(execution)
+	for i, c := range calls {
+		if c.ItemID != "" {
+			continue
+		}
+		raw, err := json.Marshal(c, json.Deterministic(true))
+		if err != nil {
+			return events.Invalid("/calls", "%w", err)
+		}
+		if err := m.putItem(events.NewItem{
+			ID: m.derive(x, step+":call", i), Type: events.ActionExecute, Status: events.ItemCompleted, ParentItemID: x.Reaction, Content: raw,
+		}, x.Context, execution); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// derive gives an id that depends on the execution alone, so that a run that is
+// done over writes the same ones.
+func (m *maker) derive(x executionState, what string, n int) string {
+	return events.DeriveID(events.ItemPrefix, x.Run.Begun, m.command.Tenant, m.command.ThreadID, what, n)
+}
+
+// putItem adds an item to a context, as part of an execution if one is named.
+func (m *maker) putItem(item events.NewItem, ctx, execution string) error {
+	was := m.correlation
+	m.correlation = execution
+	defer func() { m.correlation = was }()
+	return m.createItem(events.CreateItem{ContextID: ctx, Item: item})
+}
+
+func (m *maker) reactStep(d ReactStep) error {
+	x, err := m.claimed(d.ExecutionID, d.Token)
+	if err != nil {
+		return err
+	}
+	if x.Run.Step != d.StepID || x.Run.Reacted {
+		return events.Invalid("/stepId", "step %s is not waiting for its reactor", d.StepID)
+	}
+	if err := m.putParts(d.ExecutionID, d.StepID, d.Parts, d.Types); err != nil {
+		return err
+	}
+	if err := m.putCalls(d.ExecutionID, d.StepID, d.Calls); err != nil {
+		return err
+	}
+	m.record(d.ExecutionID, d.Records)
+	x, _ = m.state.execution(d.ExecutionID)
+	if x.Run.Stop || len(d.Calls) == 0 {
+		return m.closeStep(d.ExecutionID, d.Seen, d.After)
+	}
+	if len(d.Approve) == 0 {
+		return nil
+	}
+	hold := HoldCalls{ExecutionID: d.ExecutionID, Token: d.Token, StepID: d.StepID}
+	for _, c := range d.Calls {
+		for _, id := range d.Approve {
+			if id == c.CallID {
+				hold.Approve = append(hold.Approve, events.ApprovalRequested{CallID: id, StepID: d.StepID, Name: c.Name, Arguments: c.Arguments})
+			}
+		}
+	}
+	return m.holdCalls(hold)
+}
+
+func (m *maker) record(execution string, records []events.TraceRecorded) {
+	for _, r := range records {
+		r.ExecutionID = execution
+		m.emit(events.TraceRecordedType, execution, execution, r)
+	}
+}
+
+func (m *maker) endCalls(d EndCalls) error {
+	x, err := m.claimed(d.ExecutionID, d.Token)
+	if err != nil {
+		return err
+	}
+	if x.Run.Step != d.StepID {
+		return events.Invalid("/stepId", "step %s is not open", d.StepID)
+	}
+	var placed []events.PlacedPart
+	for _, r := range d.Results {
+		c := x.Run.call(r.CallID)
+		if c == nil || c.Is == callDone {
+			return events.Invalid("/results", "call %s has a result, or is none of the step's", r.CallID)
+		}
+		n := events.Int(c.Idx)
+		if err := m.putPart(events.PutPart{
+			StepID: d.StepID, ExecutionID: d.ExecutionID, Idx: &n, Type: ToolPart + c.Name, Part: r.Part,
+		}); err != nil {
+			return err
+		}
+		placed = append(placed, events.PlacedPart{Place: x.Run.Base + c.Idx, Part: r.Part})
+		raw, err := json.Marshal(events.CallResult{CallID: r.CallID, Output: r.Output, IsError: r.IsError}, json.Deterministic(true))
+		if err != nil {
+			return events.Invalid("/results", "%w", err)
+		}
+		if err := m.putItem(events.NewItem{
+			ID: m.derive(x, d.StepID+":result", int(c.Idx)), Type: events.ActionResult, Status: events.ItemCompleted,
+			ParentItemID: x.Reaction, Content: raw,
+		}, x.Context, d.ExecutionID); err != nil {
+			return err
+		}
+	}
+	if len(placed) > 0 {
+		m.emit(events.MessageEditedType, x.Reaction, d.ExecutionID, events.MessageEdited{Parts: placed})
+	}
+	m.record(d.ExecutionID, d.Records)
+	if d.Agent != "" && d.Agent != m.state.Agent {
+		if err := m.assignAgent(events.AssignAgent{AgentID: d.Agent, Reason: "handoff"}); err != nil {
+			return err
+		}
+	}
+	x, _ = m.state.execution(d.ExecutionID)
+	if len(x.Run.Calls) > x.Run.left(callDone) {
+		return m.park(d.ExecutionID)
+	}
+	return m.closeStep(d.ExecutionID, d.Seen, d.After)
+}
+
+func (m *maker) holdCalls(d HoldCalls) error {
+	x, err := m.claimed(d.ExecutionID, d.Token)
+	if err != nil {
+		return err
+	}
+	if x.Run.Step != d.StepID {
+		return events.Invalid("/stepId", "step %s is not open", d.StepID)
+	}
+	for _, a := range d.Approve {
+		m.emit(events.ApprovalRequestedType, a.CallID, d.ExecutionID, a)
+	}
+	if len(d.Wait) > 0 {
+		m.emit(events.RunParkedType, d.ExecutionID, d.ExecutionID, events.RunParked{Token: d.Token, Calls: d.Wait})
+		return nil
+	}
+	return m.park(d.ExecutionID)
+}
+
+// park gives a run up if all that is left of its step waits for somebody.
+func (m *maker) park(execution string) error {
+	x, _ := m.state.execution(execution)
+	if x.Run.left(callOpen, callGranted, callDenied) > 0 || x.Run.left(callWaits) == 0 {
+		return nil
+	}
+	var waits []string
+	for _, c := range x.Run.Calls {
+		if c.Is == callWaits {
+			waits = append(waits, c.ID)
+		}
+	}
+	m.emit(events.RunParkedType, execution, execution, events.RunParked{Token: x.Run.Token, Calls: waits})
+	return nil
+}
+
+// closeStep closes the open step and decides how it goes on (EK-117, EK-118).
+func (m *maker) closeStep(execution string, seen int64, after After) error {
+	x, _ := m.state.execution(execution)
+	if after.StopBy != "" && !x.Run.Stop {
+		m.emit(events.RunStoppedType, execution, execution, events.RunStopped{By: after.StopBy, Reason: "stopped by side " + string(after.StopBy)})
+		x, _ = m.state.execution(execution)
+	}
+	if x.Run.Stop {
+		return m.finishStopped(execution)
+	}
+	tools := false
+	for _, q := range m.state.Queue {
+		tools = tools || q.Tool
+	}
+	goes := after.Continue || x.Run.Steered > seen || tools
+	if goes && after.Limit != "" {
+		return m.finish(execution, events.ExecutionFailed, after.Limit)
+	}
+	if err := m.endStep(execution, events.StepCompleted, goes, ""); err != nil {
+		return err
+	}
+	if goes {
+		return m.beginStep(execution, after.Side)
+	}
+	return m.finish(execution, events.ExecutionCompleted, "")
+}
+
+// endStep ends the open step, if there is one, with what its calls came to.
+func (m *maker) endStep(execution string, to events.StepStatus, goes bool, text string) error {
+	x, _ := m.state.execution(execution)
+	if x.Run == nil || x.Run.Step == "" {
+		return nil
+	}
+	d := events.SetStepStatus{StepID: x.Run.Step, ExecutionID: execution, To: to, ContinueLoop: &goes, ErrorText: text}
+	if len(x.Run.Calls) > 0 {
+		type call struct {
+			CallID string `json:"callId"`
+			Name   string `json:"name"`
+			Key    string `json:"key"` // of its part, where its arguments and its result stand
+		}
+		var asked, ended []call
+		for _, c := range x.Run.Calls {
+			one := call{c.ID, c.Name, events.PartKey(x.Run.Step, c.Idx)}
+			asked = append(asked, one)
+			if c.Is == callDone {
+				ended = append(ended, one)
+			}
+		}
+		var err error
+		if d.ToolCalls, err = json.Marshal(asked); err != nil {
+			return events.Invalid("", "%w", err)
+		}
+		if ended != nil {
+			if d.ToolExecutionResults, err = json.Marshal(ended); err != nil {
+				return events.Invalid("", "%w", err)
+			}
+		}
+	}
+	return m.setStepStatus(d)
+}
+
+// finishStopped ends a run that was told to stop (C-26).
+func (m *maker) finishStopped(execution string) error {
+	x, _ := m.state.execution(execution)
+	if x.Run.Abort {
+		return m.finish(execution, events.ExecutionFailed, Aborted)
+	}
+	if err := m.endStep(execution, events.StepCompleted, false, ""); err != nil {
+		return err
+	}
+	return m.finish(execution, events.ExecutionCompleted, "")
+}
+
+// Aborted is the error text of a run that was cancelled (C-26).
+const Aborted = "aborted"
+
+// finish ends an execution: item, execution, thread, context (EK-119), and
+// starts what waits.
+func (m *maker) finish(execution string, to events.ExecutionStatus, text string) error {
+	if to == events.ExecutionFailed {
+		if err := m.endStep(execution, events.StepFailed, false, text); err != nil {
+			return err
+		}
+		note, err := json.Marshal(struct {
+			Type string `json:"type"`
+			Text string `json:"errorText"`
+		}{"error", text}, json.Deterministic(true))
+		if err != nil {
+			return events.Invalid("/errorText", "%w", err)
+		}
+		if err := m.addToReaction(execution, []jsontext.Value{note}); err != nil {
+			return err
+		}
+	} else if err := m.addToReaction(execution, nil); err != nil {
+		return err
+	}
+	x, _ := m.state.execution(execution)
+	if item, _ := m.state.item(x.Reaction); !item.Deleted && item.Status != events.ItemCompleted {
+		m.emit(events.ItemStatusChangedType, x.Reaction, execution, events.ItemStatusChanged{From: item.Status, To: events.ItemCompleted})
+	}
+	if err := m.setExecutionStatus(events.SetExecutionStatus{ExecutionID: execution, To: to, ErrorText: text}); err != nil {
+		return err
+	}
+	if err := m.finishThread(events.FinishThread{ExecutionID: execution, Reason: x.Run.Reason}); err != nil {
+		return err
+	}
+	if c, _ := m.state.context(x.Context); c.Status == events.ContextStreaming {
+		if err := m.moveContext(x.Context, events.ContextOpen, execution); err != nil {
+			return err
+		}
+	}
+	if m.state.Status == events.ThreadStreaming {
+		end := events.ThreadOpen
+		if to == events.ExecutionFailed && !x.Run.Abort {
+			end = events.ThreadFailed
+		}
+		if err := m.moveThread(end, ""); err != nil {
+			return err
+		}
+	}
+	return m.next()
+}
+
+func (m *maker) failRun(d FailRun) error {
+	x, err := m.claimed(d.ExecutionID, d.Token)
+	if err != nil {
+		return err
+	}
+	if x.Run.Step != "" && len(d.Parts) > 0 && !x.Run.Reacted {
+		if err := m.putParts(d.ExecutionID, x.Run.Step, d.Parts, d.Types); err != nil {
+			return err
+		}
+	}
+	m.record(d.ExecutionID, d.Records)
+	if x.Run.Stop {
+		return m.finishStopped(d.ExecutionID)
+	}
+	return m.finish(d.ExecutionID, events.ExecutionFailed, clipText(d.ErrorText))
+}
+
+// clipText keeps an error's text short enough for its event.
+func clipText(text string) string {
+	const most = 4096
+	if len(text) <= most {
+		return text
+	}
+	return text[:most] + "... (" + strconv.Itoa(len(text)) + " bytes)"
+}
+
+func (m *maker) resumeCalls(d ResumeCalls) error {
+	id, x, err := m.underWay(d.ExecutionID)
+	if err != nil {
+		return err
+	}
+	for _, call := range d.CallIDs {
+		if c := x.Run.call(call); c == nil || c.Is != callWaits {
+			return events.Missing("waiting call", call)
+		}
+	}
+	m.emit(events.RunResumedType, id, id, events.RunResumed{Calls: d.CallIDs})
+	return m.unpark(id)
+}
+
+func (m *maker) recordRun(d RecordRun) error {
+	if _, err := m.claimed(d.ExecutionID, d.Token); err != nil {
+		return err
+	}
+	m.record(d.ExecutionID, d.Records)
+	return nil
+}

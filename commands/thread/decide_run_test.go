@@ -1,0 +1,330 @@
+package thread
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// work tells a story as a worker does.
+type work struct {
+	*story
+	execution string
+	token     int64
+}
+
+// reacting is a thread whose run was claimed, so that its first step is open.
+func (k *story) reacting(agent string) *work {
+	k.t.Helper()
+	made := k.do(events.ReactThread{Text: to("hello"), AgentID: agent})
+	w := &work{story: k, execution: k.state.Active()}
+	if len(made) == 0 || w.execution == "" {
+		k.t.Fatalf("no run began: %v", made)
+	}
+	w.claim()
+	return w
+}
+
+func (w *work) claim() []events.Event {
+	w.t.Helper()
+	made := w.do(ClaimRun{ExecutionID: w.execution, Worker: "w-1"})
+	w.token++
+	return made
+}
+
+func (w *work) run() Run {
+	w.t.Helper()
+	r, ok := w.state.Run(w.execution)
+	if !ok {
+		w.t.Fatal("there is no run")
+	}
+	return r
+}
+
+func text(s string) jsontext.Value { return raw(`{"type":"output_text","text":"` + s + `"}`) }
+
+// reaction makes what a reactor gave: a text, and calls.
+func (w *work) reaction(calls ...string) ReactStep {
+	d := ReactStep{
+		ExecutionID: w.execution, Token: w.token, StepID: w.run().StepID, Parts: []jsontext.Value{text("so")}, Types: []string{"output_text"},
+		Seen: w.run().NextItem, After: After{Continue: len(calls) > 0},
+	}
+	for _, id := range calls {
+		c := events.ToolCall{CallID: id, Name: "find", Arguments: raw(`{"n":1}`)}
+		part, err := callPart(c)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		d.Calls, d.Parts, d.Types = append(d.Calls, c), append(d.Parts, part), append(d.Types, ToolPart+c.Name)
+	}
+	return d
+}
+
+func (w *work) results(calls ...string) EndCalls {
+	d := EndCalls{ExecutionID: w.execution, Token: w.token, StepID: w.run().StepID, Seen: w.run().NextItem, After: After{Continue: true}}
+	for _, id := range calls {
+		d.Results = append(d.Results, CallResult{
+			CallID: id, Output: raw(`{"ok":true}`),
+			Part: raw(`{"type":"tool-find","toolCallId":"` + id + `","state":"output-available","input":{"n":1},"output":{"ok":true}}`),
+		})
+	}
+	return d
+}
+
+// waiting is a run of a dual_ai agent that is parked for an approval of call_1.
+func (k *story) waiting() *work {
+	k.t.Helper()
+	k.do(events.ReactThread{Text: to("hello")})
+	w := &work{story: k, execution: k.state.Active(), token: 1}
+	k.do(ClaimRun{ExecutionID: w.execution, Worker: "w-1", Side: events.SideA})
+	d := w.reaction("call_1")
+	d.Approve = []string{"call_1"}
+	k.do(d)
+	return w
+}
+
+func kinds(made []events.Event) string {
+	var out []string
+	for _, e := range made {
+		out = append(out, string(e.Type))
+	}
+	return strings.Join(out, " ")
+}
+
+func wantKinds(t *testing.T, made []events.Event, want string) {
+	t.Helper()
+	if got := kinds(made); got != strings.Join(strings.Fields(want), " ") {
+		t.Errorf("it made\n%s\nnot\n%s", got, strings.Join(strings.Fields(want), " "))
+	}
+}
+
+// The order of EK 7: EK-109..EK-119.
+func TestReactInOrder(t *testing.T) {
+	k := newStory(t)
+	k.do(events.CreateThread{AgentID: "triage"})
+	wantKinds(t, k.do(events.ReactThread{Text: to("hello"), ExecutionID: "exe_1", ReactionItemID: "itm_a"}), `context.resolved item.created
+		thread.status.changed context.status.changed execution.created run.requested`)
+	w := &work{story: k, execution: "exe_1"}
+	wantKinds(t, w.claim(), `run.claimed step.created`)
+	wantKinds(t, k.do(w.reaction("call_1", "call_2")), `part.created part.created part.created item.created item.created item.created`)
+	wantKinds(t, k.do(w.results("call_2")), `part.updated item.created message.edited`)
+	wantKinds(t, k.do(w.results("call_1")), `part.updated item.created message.edited step.status.changed step.created`)
+	if r := w.run(); r.Iteration != 1 || len(r.Calls) != 0 || r.Reacted {
+		t.Errorf("the second step is %+v", r)
+	}
+	wantKinds(t, k.do(w.reaction()), `part.created message.edited step.status.changed item.status.changed execution.status.changed
+		thread.finished context.status.changed thread.status.changed`)
+	if k.state.Status != events.ThreadOpen || k.state.Active() != "" {
+		t.Errorf("afterwards the thread is %s, with %q under way", k.state.Status, k.state.Active())
+	}
+	if i, _ := k.state.item("itm_a"); i.Status != events.ItemCompleted {
+		t.Errorf("the reaction item is %s", i.Status)
+	}
+}
+
+// A worker whose claim is not the last writes nothing, and neither does one
+// whose run has ended.
+func TestFence(t *testing.T) {
+	k := newStory(t)
+	k.do(events.CreateThread{AgentID: "triage"})
+	slow := k.reacting("")
+	late := slow.reaction("call_1")
+	fast := *slow
+	fast.claim()
+	refused := func(d any) {
+		t.Helper()
+		var lost *LostRunError
+		if _, err := k.try(k.command(d)); !errors.As(err, &lost) {
+			t.Errorf("%T: %v", d, err)
+		}
+	}
+	refused(late)
+	refused(slow.results("call_1"))
+	refused(HoldCalls{ExecutionID: slow.execution, Token: slow.token})
+	refused(FailRun{ExecutionID: slow.execution, Token: slow.token})
+	refused(RecordRun{ExecutionID: slow.execution, Token: slow.token})
+	k.do(fast.reaction())
+	refused(fast.results())
+	refused(ClaimRun{ExecutionID: fast.execution})
+}
+
+// What becomes of a message that comes while a run is on: C-22, AM-79..AM-84.
+func TestPolicies(t *testing.T) {
+	busy := func() *work {
+		k := newStory(t)
+		k.do(events.CreateThread{AgentID: "triage"})
+		return k.reacting("")
+	}
+	t.Run("reject", func(t *testing.T) {
+		w := busy()
+		var no *events.TransitionError
+		_, err := w.try(w.command(events.ReactThread{Text: to("and?"), Policy: events.Reject}))
+		if !errors.As(err, &no) && events.AsError(err).Code != events.IllegalTransition {
+			t.Error(err)
+		}
+	})
+	t.Run("enqueue", func(t *testing.T) { // AM-79, AM-80, AM-81, AM-82, AM-83, AM-84
+		w := busy()
+		for i := range events.MaxQueuedMessages {
+			made := w.do(events.ReactThread{Text: to(string(rune('a' + i)))})
+			wantKinds(t, made, "queue.pushed")
+			d := made[0].Data.(events.QueuePushed)
+			if !strings.HasPrefix(d.ID, "queued-") || d.MessageID != int64(i+1) || !strings.Contains(string(d.Item), `"text":"`+string(rune('a'+i))) {
+				t.Errorf("message %d waits as %+v", i, d)
+			}
+		}
+		_, err := w.try(w.command(events.ReactThread{Text: to("one too many")}))
+		if e := events.AsError(err); e.Code != events.QueueFull {
+			t.Error(err)
+		}
+		for i := range events.MaxQueuedMessages { // first in, first out, each in the commit that ends the run before it
+			made := w.do(w.reaction())
+			if !strings.HasSuffix(kinds(made), "queue.drained context.resolved item.created thread.status.changed context.status.changed execution.created run.requested") {
+				t.Fatal(kinds(made))
+			}
+			for _, e := range made {
+				if d, ok := e.Data.(events.ItemCreated); ok && d.Role == events.User && !strings.Contains(string(d.Content), `"`+string(rune('a'+i))+`"`) {
+					t.Errorf("run %d answers %s", i, d.Content)
+				}
+			}
+			w.execution, w.token = w.state.Active(), 0
+			w.claim()
+		}
+		if made := w.do(w.reaction()); strings.Contains(kinds(made), "queue.drained") || w.state.Active() != "" {
+			t.Error(kinds(made))
+		}
+	})
+	t.Run("interrupt", func(t *testing.T) {
+		w := busy()
+		w.do(events.ReactThread{Text: to("later")})
+		wantKinds(t, w.do(events.ReactThread{Text: to("now"), Policy: events.Interrupt}), "queue.pushed run.stopped")
+		if r := w.run(); !r.Abort {
+			t.Error("it was not aborted")
+		}
+		made := w.do(w.reaction("call_1")) // what it gave so far is kept (C-26)
+		if !strings.HasPrefix(kinds(made), "part.created part.created item.created item.created step.status.changed message.edited item.status.changed execution.status.changed thread.finished") {
+			t.Error(kinds(made))
+		}
+		i := slices.IndexFunc(made, func(e events.Event) bool { return e.Type == events.ContextResolvedType })
+		if d := made[i+1].Data.(events.ItemCreated); !strings.Contains(string(d.Content), "now") {
+			t.Errorf("next is %s", d.Content)
+		}
+	})
+	t.Run("steer", func(t *testing.T) {
+		w := busy()
+		w.do(events.UpdateThread{Policy: to(events.Steer)})
+		last := w.reaction()
+		wantKinds(t, w.do(events.ReactThread{Text: to("in Oslo")}), "item.created")
+		made := w.do(last) // it ends the run, but has not seen the message
+		if !strings.HasSuffix(kinds(made), "step.status.changed step.created") {
+			t.Error(kinds(made))
+		}
+		if w.do(w.reaction()); w.state.Active() != "" {
+			t.Error("the run did not end when the message had been seen")
+		}
+	})
+}
+
+// A failed run leaves the thread failed, and the next one opens it: C-25, C-41,
+// C-42.
+func TestFailedRun(t *testing.T) {
+	k := newStory(t)
+	k.do(events.CreateThread{AgentID: "triage"})
+	w := k.reacting("")
+	wantKinds(t, k.do(FailRun{ExecutionID: w.execution, Token: w.token, ErrorText: "the model is away"}), `step.status.changed item.created
+		item.status.changed execution.status.changed thread.finished context.status.changed thread.status.changed`)
+	if k.state.Status != events.ThreadFailed {
+		t.Error(k.state.Status)
+	}
+	wantKinds(t, k.do(events.ReactThread{Text: to("again")}), `context.resolved item.created thread.status.changed thread.status.changed
+		context.status.changed execution.created run.requested`)
+}
+
+// Stop, cancel: SA-148, SA-149, C-26.
+func TestStopAndCancel(t *testing.T) {
+	k := newStory(t)
+	k.do(events.CreateThread{AgentID: "triage"})
+	w := k.reacting("")
+	wantKinds(t, k.do(events.StopRun{}), "run.stopped")
+	k.do(w.reaction("call_1")) // its calls are not made
+	if x, _ := k.state.execution(w.execution); x.Status != events.ExecutionCompleted || k.state.Status != events.ThreadOpen {
+		t.Errorf("a stopped run is %s, the thread %s", x.Status, k.state.Status)
+	}
+	w = k.reacting("")
+	k.do(events.CancelRun{})
+	k.do(FailRun{ExecutionID: w.execution, Token: w.token, ErrorText: "whatever"})
+	if x, _ := k.state.execution(w.execution); x.Status != events.ExecutionFailed || k.state.Status != events.ThreadOpen {
+		t.Errorf("a cancelled run is %s, the thread %s", x.Status, k.state.Status)
+	}
+	if _, err := k.try(k.command(events.StopRun{})); events.AsError(err).Code != events.NotFound {
+		t.Error(err)
+	}
+	// A run that nobody has claimed, and one that waits, end at once.
+	k.do(events.ReactThread{Text: to("x")})
+	k.do(events.CancelRun{})
+	if k.state.Status != events.ThreadOpen {
+		t.Error(k.state.Status)
+	}
+	k.waiting()
+	k.do(events.StopRun{})
+	if k.state.Status != events.ThreadOpen {
+		t.Error(k.state.Status)
+	}
+}
+
+// A call waits for its approval, held by no worker.
+func TestApproval(t *testing.T) {
+	k := newStory(t)
+	k.do(events.CreateThread{AgentID: "triage"})
+	w := k.reacting("")
+	d := w.reaction("call_1", "call_2")
+	d.Approve = []string{"call_2"}
+	if made := k.do(d); !strings.HasSuffix(kinds(made), "approval.requested") {
+		t.Error(kinds(made))
+	}
+	if made := k.do(w.results("call_1")); !strings.HasSuffix(kinds(made), "run.parked") || !w.run().Parked {
+		t.Error(kinds(made))
+	}
+	if _, err := k.try(k.command(events.GrantApproval{CallID: "call_1"})); events.AsError(err).Code != events.NotFound {
+		t.Error(err)
+	}
+	wantKinds(t, k.do(events.DenyApproval{CallID: "call_2", Comment: "no"}), "approval.denied run.requested")
+	wantKinds(t, w.claim(), "run.claimed")
+	if r := w.run(); !r.Calls[0].Done || !r.Calls[1].Denied {
+		t.Errorf("%+v", r.Calls)
+	}
+	k.do(w.results("call_2"))
+	if w.run().Iteration != 1 {
+		t.Error("no step followed")
+	}
+}
+
+// Calls that callers queue join the run under way, and start one at rest:
+// SA-62, SA-63, SA-64.
+func TestQueueTool(t *testing.T) {
+	k := newStory(t)
+	k.do(events.CreateThread{AgentID: "triage"})
+	made := k.do(events.QueueTool{Name: "find", Arguments: raw(`{"n":1}`), CallID: "call_q"})
+	wantKinds(t, made, `queue.pushed queue.drained context.resolved item.created thread.status.changed context.status.changed execution.created run.requested`)
+	if d := made[3].Data.(events.ItemCreated); d.Type != events.ActionExecute {
+		t.Errorf("the trigger is %s", d.Type)
+	}
+	w := &work{story: k, execution: k.state.Active()}
+	wantKinds(t, w.claim(), "run.claimed step.created part.created item.created")
+	if r := w.run(); !r.Reacted || len(r.Calls) != 1 || r.Calls[0].CallID != "call_q" {
+		t.Errorf("%+v", r)
+	}
+	k.do(events.QueueTool{Name: "pay", CallID: "call_r"})
+	made = k.do(w.results("call_q"))
+	if !strings.HasSuffix(kinds(made), "step.status.changed queue.drained step.created part.created message.edited item.created") {
+		t.Error(kinds(made))
+	}
+	if r := w.run(); len(r.Calls) != 1 || r.Calls[0].Name != "pay" {
+		t.Errorf("%+v", r)
+	}
+}

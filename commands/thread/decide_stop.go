@@ -1,0 +1,97 @@
+package thread
+
+import "github.com/skein-threads/skein/events"
+
+// underWay gives the run that was named, or the one under way.
+func (m *maker) underWay(execution string) (string, executionState, error) {
+	if execution == "" {
+		if execution = m.state.head.Active; execution == "" {
+			return "", executionState{}, events.Errorf(events.NotFound, "the thread has no run under way")
+		}
+	}
+	x, ok := m.state.execution(execution)
+	if !ok || x.Run == nil {
+		return "", x, events.Missing("run of execution", execution)
+	}
+	if x.Status != events.Executing {
+		return "", x, events.ExecutionMachine().Check(execution, x.Status, events.ExecutionCompleted)
+	}
+	return execution, x, nil
+}
+
+func (m *maker) stopRun(d events.StopRun) error {
+	id, _, err := m.underWay(d.ExecutionID)
+	if err != nil {
+		return err
+	}
+	return m.stop(id, events.RunStopped{By: d.By, Reason: d.Reason})
+}
+
+func (m *maker) cancelRun(d events.CancelRun) error {
+	id, _, err := m.underWay(d.ExecutionID)
+	if err != nil {
+		return err
+	}
+	return m.stop(id, events.RunStopped{Abort: true, Reason: d.Reason})
+}
+
+// stop tells a run to stop. One that no worker holds ends at once.
+func (m *maker) stop(id string, d events.RunStopped) error {
+	if id == "" { // somebody else's execution: it is not for us to end
+		return nil
+	}
+	m.emit(events.RunStoppedType, id, id, d)
+	if x, _ := m.state.execution(id); x.Run.Parked || x.Run.Token == 0 {
+		return m.finishStopped(id)
+	}
+	return nil
+}
+
+func (m *maker) turnRun(d events.TurnRun) error {
+	id, x, err := m.underWay(d.ExecutionID)
+	if err != nil {
+		return err
+	}
+	if x.Run.Side == "" {
+		return events.Invalid("/side", "only a dual_ai agent has sides")
+	}
+	m.emit(events.RunTurnedType, id, id, events.RunTurned{Side: d.Side})
+	return nil
+}
+
+// approval finds the run and the call that wait for an approval.
+func (m *maker) approval(call string) (string, error) {
+	id := m.state.head.Active
+	if x, ok := m.state.execution(id); ok && x.Run != nil {
+		if c := x.Run.call(call); c != nil && c.Is == callWaits {
+			return id, nil
+		}
+	}
+	return "", events.Missing("waiting call", call)
+}
+
+func (m *maker) grantApproval(d events.GrantApproval) error {
+	id, err := m.approval(d.CallID)
+	if err != nil {
+		return err
+	}
+	m.emit(events.ApprovalGrantedType, d.CallID, id, events.ApprovalGranted(d))
+	return m.unpark(id)
+}
+
+func (m *maker) denyApproval(d events.DenyApproval) error {
+	id, err := m.approval(d.CallID)
+	if err != nil {
+		return err
+	}
+	m.emit(events.ApprovalDeniedType, d.CallID, id, events.ApprovalDenied(d))
+	return m.unpark(id)
+}
+
+// unpark lets a parked run go on.
+func (m *maker) unpark(id string) error {
+	if x, _ := m.state.execution(id); x.Run.Parked {
+		m.emit(events.RunRequestedType, id, id, events.RunRequested{AgentID: x.Run.Agent})
+	}
+	return nil
+}

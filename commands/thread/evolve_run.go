@@ -1,0 +1,179 @@
+package thread
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// evolveRun lets the state see the events of runs, and what other events mean
+// to the run under way.
+func evolveRun(s *State, e *events.Event) {
+	switch d := e.Data.(type) {
+	case events.QueuePushed:
+		q := queued{ID: d.ID, Item: content(d.Item), Context: d.ContextID, Agent: d.AgentID, Tool: isCall(d.Item)}
+		if d.First {
+			s.Queue = append([]queued{q}, s.Queue...)
+		} else {
+			s.Queue = append(slices.Clip(s.Queue), q)
+		}
+		s.Messages = max(s.Messages, d.MessageID+1)
+		s.bytes += int64(len(d.Item)) + overhead
+	case events.QueueDrained:
+		kept := make([]queued, 0, len(s.Queue))
+		for _, q := range s.Queue {
+			if slices.Contains(d.IDs, q.ID) {
+				s.bytes -= int64(len(q.Item)) + overhead
+				continue
+			}
+			kept = append(kept, q)
+		}
+		s.Queue = kept
+	case events.AgentAssigned:
+		s.Agent = d.AgentID
+		s.run(s.head.Active, func(r *runState) { r.Agent = d.AgentID })
+	case events.ProfileChanged:
+		if d.Policy != nil {
+			s.Policy = *d.Policy
+		}
+	case events.RunRequested:
+		x, ok := s.execution(e.Subject)
+		if !ok {
+			return
+		}
+		if x.Run == nil {
+			x.Run = &runState{Agent: d.AgentID, Begun: e.Time, First: d.Calls, Parent: d.Parent}
+			s.head.Active = e.Subject
+		} else {
+			x = x.with(func(r *runState) { r.Parked = false })
+		}
+		s.setExecution(e.Subject, x)
+	case events.RunClaimed:
+		s.run(e.Subject, func(r *runState) { r.Token, r.Worker, r.Parked = d.Token, d.Worker, false })
+	case events.RunParked:
+		s.run(e.Subject, func(r *runState) {
+			r.Parked = true
+			for _, id := range d.Calls {
+				if c := r.call(id); c != nil && c.Is == callOpen {
+					c.Is = callWaits
+				}
+			}
+		})
+	case events.RunResumed:
+		for _, id := range d.Calls {
+			s.phase(e.Subject, id, callGranted)
+		}
+	case events.RunStopped:
+		s.run(e.Subject, func(r *runState) { r.Stop, r.Abort, r.Reason = true, r.Abort || d.Abort, d.Reason })
+	case events.RunTurned:
+		s.run(e.Subject, func(r *runState) { r.Turn = d.Side })
+	case events.ApprovalRequested:
+		s.phase(e.Correlation, d.CallID, callWaits)
+	case events.ApprovalGranted:
+		s.phase(e.Correlation, d.CallID, callGranted)
+	case events.ApprovalDenied:
+		s.phase(e.Correlation, d.CallID, callDenied)
+	case events.ItemCreated:
+		if d.Type == events.Message {
+			s.Messages++
+		}
+		if d.Type == events.Message && d.Role == events.User {
+			s.run(e.Correlation, func(r *runState) { r.Steered = d.Index + 1 })
+		}
+		s.grow(e.Correlation, d.ID, d.Content, nil)
+	case events.MessageEdited:
+		s.grow(e.Correlation, e.Subject, d.Content, d.Parts)
+	case events.StepCreated:
+		s.run(d.ExecutionID, func(r *runState) {
+			r.Step, r.Side, r.Turn, r.Base, r.Reacted, r.Calls, r.First = d.ID, d.Side, "", r.Place, false, nil, nil
+		})
+	case events.PartCreated:
+		s.run(e.Correlation, func(r *runState) {
+			if r.Step != d.StepID {
+				return
+			}
+			r.Reacted = true
+			if name, ok := strings.CutPrefix(d.Type, ToolPart); ok {
+				if id := callOf(d.Part); id != "" {
+					r.Calls = append(r.Calls, callState{ID: id, Name: name, Idx: d.Idx})
+				}
+			}
+		})
+	case events.StepStatusChanged:
+		s.run(d.ExecutionID, func(r *runState) {
+			if r.Step == e.Subject {
+				r.Step, r.Calls, r.Reacted = "", nil, false
+			}
+		})
+	case events.PartUpdated: // a call's result is merged into its part (EK-190)
+		s.run(e.Correlation, func(r *runState) {
+			for i := range r.Calls {
+				if r.Step == d.StepID && r.Calls[i].Idx == d.Idx {
+					r.Calls[i].Is = callDone
+				}
+			}
+		})
+	case events.ExecutionStatusChanged:
+		if e.Subject == s.head.Active && d.To != events.Executing {
+			s.head.Active = ""
+		}
+	}
+}
+
+// run changes the run of an execution, if the runtime runs it.
+func (s *State) run(id string, change func(*runState)) {
+	if x, ok := s.execution(id); ok && x.Run != nil {
+		s.setExecution(id, x.with(change))
+	}
+}
+
+func (s *State) phase(execution, call string, to callPhase) {
+	s.run(execution, func(r *runState) {
+		if c := r.call(call); c != nil {
+			c.Is = to
+		}
+	})
+}
+
+// grow notes how many parts the reaction item of a run has.
+func (s *State) grow(execution, item string, whole jsontext.Value, parts []events.PlacedPart) {
+	x, ok := s.execution(execution)
+	if !ok || x.Run == nil || x.Reaction != item {
+		return
+	}
+	s.setExecution(execution, x.with(func(r *runState) {
+		if whole != nil {
+			var list []jsontext.Value
+			if json.Unmarshal(whole, &list) == nil {
+				r.Place = int64(len(list))
+			}
+		}
+		for _, p := range parts {
+			r.Place = max(r.Place, p.Place+1)
+		}
+	}))
+}
+
+// ToolPart begins the type of a part that is a call of a tool (EK-49).
+const ToolPart = "tool-"
+
+// callOf gives the id of the call that a part is.
+func callOf(part jsontext.Value) string {
+	var p struct {
+		ID string `json:"toolCallId"`
+	}
+	_ = json.Unmarshal(part, &p) // one that is no object is no call
+	return p.ID
+}
+
+// isCall reports whether an item is a call of a tool.
+func isCall(item []byte) bool {
+	var i struct {
+		Type events.ItemType `json:"type"`
+	}
+	return json.Unmarshal(item, &i) == nil && i.Type == events.ActionExecute
+}

@@ -1,0 +1,166 @@
+package thread
+
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// runState is what an execution has beside what EK gives it, if the runtime
+// runs it. It is a value that is never changed in place: see executionState.with.
+type runState struct {
+	Agent   string         `json:"a,omitzero"`
+	Begun   events.Time    `json:"b"`
+	Token   int64          `json:"t,omitzero"` // of the last claim
+	Worker  string         `json:"w,omitzero"`
+	Parked  bool           `json:"p,omitzero"` // it waits, and no worker holds it
+	Stop    bool           `json:"s,omitzero"`
+	Abort   bool           `json:"x,omitzero"`
+	Reason  string         `json:"e,omitzero"`  // of the stop
+	Step    string         `json:"o,omitzero"`  // the open step
+	Side    events.Side    `json:"d,omitzero"`  // of the open step, or the last
+	Turn    events.Side    `json:"u,omitzero"`  // given the next turn
+	Place   int64          `json:"l,omitzero"`  // how many parts the reaction item has
+	Base    int64          `json:"k,omitzero"`  // how many it had when the open step began
+	Reacted bool           `json:"r,omitzero"`  // the open step's reactor has answered
+	Steered int64          `json:"i,omitzero"`  // the place after the last item that a caller steered with
+	Parent  *events.Parent `json:"h,omitzero"`  // the call that waits for it
+	First   []ToolCall     `json:"f,omitempty"` // to be made by the first step, before a reactor is asked
+	Calls   []callState    `json:"c,omitempty"` // of the open step
+}
+
+// ToolCall is a call of a tool.
+type ToolCall = events.ToolCall
+
+// callState is a call of the open step.
+type callState struct {
+	ID   string    `json:"i"`
+	Name string    `json:"n"`
+	Idx  int64     `json:"x"` // its part in the step
+	Is   callPhase `json:"s,omitzero"`
+}
+
+type callPhase string
+
+const (
+	callOpen    callPhase = ""
+	callWaits   callPhase = "waits" // for an approval, or for another thread
+	callGranted callPhase = "granted"
+	callDenied  callPhase = "denied"
+	callDone    callPhase = "done"
+)
+
+// queued is a message, or a call of a tool, that waits for the agent.
+type queued struct {
+	ID      string         `json:"i"`
+	Item    jsontext.Value `json:"m"`
+	Context string         `json:"c,omitzero"`
+	Agent   string         `json:"a,omitzero"`
+	Tool    bool           `json:"t,omitzero"`
+}
+
+// with gives the execution with a changed copy of its run.
+func (x executionState) with(change func(*runState)) executionState {
+	if x.Run == nil {
+		return x
+	}
+	r := *x.Run
+	r.Calls = slices.Clone(r.Calls)
+	change(&r)
+	x.Run = &r
+	return x
+}
+
+func (r *runState) call(id string) *callState {
+	for i := range r.Calls {
+		if r.Calls[i].ID == id {
+			return &r.Calls[i]
+		}
+	}
+	return nil
+}
+
+// left counts the calls of the open step that are in one of the phases.
+func (r *runState) left(phases ...callPhase) int {
+	n := 0
+	for _, c := range r.Calls {
+		if slices.Contains(phases, c.Is) {
+			n++
+		}
+	}
+	return n
+}
+
+// Run is what a worker needs to know of an execution.
+type Run struct {
+	ExecutionID, ContextID string
+	TriggerItemID          string
+	ReactionItemID         string
+	Status                 events.ExecutionStatus
+	Agent                  string
+	Begun                  events.Time // when it was asked for
+	Token                  int64       // of the last claim
+	Parked                 bool
+	Stop, Abort            bool
+	StepID                 string // the open step, if there is one
+	Iteration              int64  // of the open step; of the next one if none is open
+	Side                   events.Side
+	Reacted                bool   // the open step's reactor has answered
+	Calls                  []Call // of the open step
+	Parent                 *events.Parent
+	NextItem               int64 // the place that the thread's next item takes
+}
+
+// Call is a call of the open step as a worker sees it.
+type Call struct {
+	CallID, Name           string
+	Waits, Granted, Denied bool
+	Done                   bool
+}
+
+// Run gives an execution that the runtime runs.
+func (s *State) Run(executionID string) (Run, bool) {
+	x, ok := s.execution(executionID)
+	if !ok || x.Run == nil || !s.Exists() {
+		return Run{}, false
+	}
+	r := Run{
+		ExecutionID: executionID, ContextID: x.Context, TriggerItemID: x.Trigger, ReactionItemID: x.Reaction, Status: x.Status,
+		Agent: x.Run.Agent, Begun: x.Run.Begun, Token: x.Run.Token, Parked: x.Run.Parked, Stop: x.Run.Stop, Abort: x.Run.Abort,
+		StepID: x.Run.Step, Iteration: x.Steps, Side: x.Run.Side, Reacted: x.Run.Reacted, Parent: x.Run.Parent, NextItem: s.NextItem,
+	}
+	if r.StepID != "" {
+		r.Iteration--
+	}
+	for _, c := range x.Run.Calls {
+		r.Calls = append(r.Calls, Call{
+			CallID: c.ID, Name: c.Name, Waits: c.Is == callWaits, Granted: c.Is == callGranted, Denied: c.Is == callDenied,
+			Done: c.Is == callDone,
+		})
+	}
+	return r, true
+}
+
+// Active gives the execution under way that the runtime runs, "" if there is
+// none.
+func (s *State) Active() string { return s.head.Active }
+
+// AgentID gives the agent in charge of the thread.
+func (s *State) AgentID() string { return s.Agent }
+
+// LostRunError says that a worker's claim on an execution is no longer the
+// last: another worker has it, or it has ended. Nothing was written.
+type LostRunError struct {
+	ExecutionID string
+	Token, Now  int64
+	Ended       bool
+}
+
+func (e *LostRunError) Error() string {
+	if e.Ended {
+		return "execution " + e.ExecutionID + " has ended"
+	}
+	return "execution " + e.ExecutionID + " was taken over by another worker"
+}

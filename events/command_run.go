@@ -1,0 +1,102 @@
+package events
+
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// ReactThread asks an agent to answer an item, or a text: exactly one of the two
+// (EK-109).
+type ReactThread struct {
+	ContextID      string   `json:"contextId,omitzero" schema:"pattern=id" doc:"The context; the default one if absent."`
+	Item           *NewItem `json:"item,omitzero" doc:"The trigger: what is to be answered."`
+	Text           *string  `json:"text,omitzero" schema:"maxLength=524288" doc:"Short for an item: what the user says."`
+	AgentID        string   `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent; the thread's own if absent."`
+	Policy         Policy   `json:"policy,omitzero" doc:"What becomes of it while a run is on; the thread's own policy if absent."`
+	ExecutionID    string   `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution's id, if the caller brings one."`
+	ReactionItemID string   `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"The id of the item that answers; allotted if absent."`
+}
+
+// Check holds what no single field says.
+func (d ReactThread) Check() error {
+	if (d.Item == nil) == (d.Text == nil) {
+		return Invalid("", "exactly one of item and text is needed")
+	}
+	return nil
+}
+
+// Constraint says the same as Check in JSON Schema.
+func (ReactThread) Constraint() string {
+	return `{"oneOf":[{"required":["item"]},{"required":["text"]}]}`
+}
+
+// StopRun ends a run after what it does (SA-148).
+type StopRun struct {
+	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution; the one under way if absent."`
+	By          Side   `json:"by,omitzero" doc:"Which side of a dual_ai agent stops it."`
+	Reason      string `json:"reason,omitzero" schema:"maxLength=1024" doc:"Why."`
+}
+
+// CancelRun ends a run amid what it does (SA-149, C-26).
+type CancelRun struct {
+	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution; the one under way if absent."`
+	Reason      string `json:"reason,omitzero" schema:"maxLength=1024" doc:"Why."`
+}
+
+// TurnRun gives the next turn of a dual_ai agent to a side (SA-147).
+type TurnRun struct {
+	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution; the one under way if absent."`
+	Side        Side   `json:"side" schema:"required" doc:"The side."`
+}
+
+// GrantApproval lets a call of a tool be made that waits for it.
+type GrantApproval struct {
+	CallID    string         `json:"callId" schema:"required,maxLength=256" doc:"The call."`
+	Arguments jsontext.Value `json:"arguments,omitzero" schema:"object" doc:"Arguments that replace those asked for."`
+	Comment   string         `json:"comment,omitzero" schema:"maxLength=65536" doc:"What is to be recorded."`
+}
+
+// DenyApproval refuses a call of a tool that waits. The model is told.
+type DenyApproval struct {
+	CallID  string `json:"callId" schema:"required,maxLength=256" doc:"The call."`
+	Comment string `json:"comment,omitzero" schema:"maxLength=65536" doc:"What the model is told."`
+}
+
+// QueueTool queues a call of a tool: for the run under way, or else for a run
+// of its own (SA-62..SA-64). A tool that is an agent takes the thread over (SA-6).
+type QueueTool struct {
+	Name      string         `json:"name" schema:"required,pattern=name" doc:"The tool."`
+	Arguments jsontext.Value `json:"arguments,omitzero" schema:"object" doc:"What it is called with."`
+	CallID    string         `json:"callId,omitzero" schema:"pattern=id" doc:"The call's id, if the caller brings one."`
+	AgentID   string         `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that goes on from there; the thread's own if absent."`
+}
+
+// AssignAgent hands the thread over to another agent (SA-4).
+type AssignAgent struct {
+	AgentID string `json:"agentId" schema:"required,pattern=name" doc:"The agent in charge from now on."`
+	Reason  string `json:"reason,omitzero" schema:"maxLength=1024" doc:"Why."`
+}
+
+func runCommands() []Command {
+	starts := []Type{
+		ContextCreatedType, ContextResolvedType, ItemCreatedType, ThreadStatusChangedType, ContextStatusChangedType,
+		ExecutionCreatedType, RunRequestedType,
+	}
+	ends := slices.Concat([]Type{
+		StepStatusChangedType, MessageEditedType, ItemStatusChangedType, ExecutionStatusChangedType, ThreadFinishedType,
+		QueueDrainedType,
+	}, starts)
+	return []Command{
+		command[ReactThread]("thread.react", "Asks an agent to answer an item. The run goes on whether or not anybody waits for it.",
+			slices.Concat(starts, []Type{QueuePushedType, RunStoppedType})...),
+		command[StopRun]("run.stop", "Ends a run after what it does.", slices.Concat([]Type{RunStoppedType}, ends)...),
+		command[CancelRun]("run.cancel", "Ends a run amid what it does.", slices.Concat([]Type{RunStoppedType}, ends)...),
+		command[TurnRun]("run.turn", "Gives the next turn of a dual_ai agent to a side.", RunTurnedType),
+		command[GrantApproval]("approval.grant", "Lets a call of a tool be made that waits for it.", ApprovalGrantedType, RunRequestedType),
+		command[DenyApproval]("approval.deny", "Refuses a call of a tool that waits.", ApprovalDeniedType, RunRequestedType),
+		command[QueueTool]("tool.queue", "Queues a call of a tool, for the run under way or for one of its own.",
+			slices.Concat(starts, []Type{QueuePushedType, QueueDrainedType})...),
+		command[AssignAgent]("agent.assign", "Hands the thread over to another agent.", AgentAssignedType),
+	}
+}
