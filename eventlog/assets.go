@@ -14,6 +14,7 @@ const (
 	LogStream      = "LOG"
 	TimelineStream = "TIMELINE"
 	CommandStream  = "COMMANDS"
+	RunStream      = "RUNS"
 )
 
 // Buckets that are not read models.
@@ -61,6 +62,12 @@ func (l *Log) assets() []asset {
 			Subjects: []string{n.Submit("*", "*.*")}, Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage,
 			Discard: jetstream.DiscardNew, Replicas: c.Replicas, MaxAge: c.CommandAge,
 			AllowDirect: true, Duplicates: 2 * time.Minute,
+		}},
+		{derived: true, config: jetstream.StreamConfig{
+			Name: n.Stream(RunStream), Description: "Skein: executions that wait for a worker, or have one; derived from the log.",
+			Subjects: []string{n.Run("*", "*")}, Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage,
+			Discard: jetstream.DiscardOld, Replicas: c.Replicas, MaxMsgsPerSubject: 1, // one message an execution
+			AllowDirect: true, PersistMode: l.persist(), Duplicates: time.Second,
 		}},
 	}
 }

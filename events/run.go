@@ -16,6 +16,7 @@ const (
 	RunStoppedType        Type = "run.stopped"
 	RunClaimedType        Type = "run.claimed"
 	RunParkedType         Type = "run.parked"
+	RunWaitingType        Type = "run.waiting"
 	RunResumedType        Type = "run.resumed"
 	RunTurnedType         Type = "run.turned"
 	TraceRecordedType     Type = "trace.recorded"
@@ -108,6 +109,12 @@ type DefinitionRef struct {
 	Kind    DefinitionKind `json:"kind" schema:"required" doc:"What is defined."`
 	Name    string         `json:"name" schema:"required,pattern=name" doc:"Its name."`
 	Version int64          `json:"version" schema:"required,minimum=1" doc:"Which version of it."`
+}
+
+// RunWaiting says that calls of an execution wait for something that completes
+// them. run.resumed says that it has come about.
+type RunWaiting struct {
+	Calls []string `json:"calls" schema:"required" doc:"The calls that wait."`
 }
 
 // RunParked says that an execution waits for somebody, and that no worker holds
@@ -231,6 +238,7 @@ func runEvents() []Row {
 		row[RunStopped](RunStoppedType, 1, "An execution is to stop."),
 		row[RunClaimed](RunClaimedType, 1, "A worker runs the execution."),
 		row[RunParked](RunParkedType, 1, "An execution waits for somebody, held by no worker."),
+		row[RunWaiting](RunWaitingType, 1, "Calls of an execution wait for something that completes them."),
 		row[RunResumed](RunResumedType, 1, "What calls of an execution waited for has come about."),
 		row[RunTurned](RunTurnedType, 1, "A side of a dual_ai agent was given the next turn."),
 	}

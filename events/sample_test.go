@@ -121,6 +121,7 @@ func samples() []sample {
 			Worker: "w-1", Token: 2, Definitions: []DefinitionRef{{Kind: "agent", Name: "triage", Version: 3}},
 		}},
 		{RunParkedType, execID, RunParked{Token: 2, Calls: []string{"tc_1"}}},
+		{RunWaitingType, execID, RunWaiting{Calls: []string{"tc_1"}}},
 		{RunResumedType, execID, RunResumed{Calls: []string{"tc_1"}}},
 		{RunTurnedType, execID, RunTurned{Side: SideB}},
 		{TraceRecordedType, execID, TraceRecorded{

@@ -109,6 +109,22 @@ func (n Names) Submit(tenant, command string) string {
 	return n.Prefix + ".submit." + tenant + "." + command
 }
 
+// Run gives the subject of an execution's message in the queue of runs:
+// skein.run.{tenant}.{execution}.
+func (n Names) Run(tenant, execution string) string {
+	return n.Prefix + ".run." + tenant + "." + execution
+}
+
+// ParseRun takes a subject of the queue of runs apart.
+func (n Names) ParseRun(subject string) (tenant, execution string, ok bool) {
+	rest, ok := strings.CutPrefix(subject, n.Prefix+".run.")
+	if !ok {
+		return "", "", false
+	}
+	tenant, execution, ok = strings.Cut(rest, ".")
+	return tenant, execution, ok && ValidTenant(tenant) && ValidID(execution)
+}
+
 // Query gives the subject of a query: skein.query.{tenant}.{noun}.{verb}.
 func (n Names) Query(tenant, query string) string {
 	return n.Prefix + ".query." + tenant + "." + query

@@ -80,6 +80,8 @@ func (m *maker) decideRun(p Part) error {
 		return m.queueTool(d)
 	case events.AssignAgent:
 		return m.assignAgent(d)
+	case ReactFor:
+		return m.reactFor(d.ReactThread, &d.Parent)
 	case ClaimRun:
 		return m.claimRun(d)
 	case ReactStep:

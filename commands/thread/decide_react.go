@@ -10,6 +10,16 @@ import (
 // react takes an item that an agent is to answer (EK-109..EK-112). While the
 // thread is busy, its policy says what becomes of it (C-22).
 func (m *maker) react(d events.ReactThread) error {
+	return m.reactFor(d, nil)
+}
+
+// ReactFor is a thread.react on behalf of a call on another thread (SA-7).
+type ReactFor struct {
+	events.ReactThread
+	Parent events.Parent
+}
+
+func (m *maker) reactFor(d events.ReactThread, parent *events.Parent) error {
 	item, err := trigger(d)
 	if err != nil {
 		return err
@@ -25,7 +35,7 @@ func (m *maker) react(d events.ReactThread) error {
 		return events.Invalid("/agentId", "the thread has no agent; name one, or assign one with agent.assign")
 	}
 	if m.state.Status != events.ThreadStreaming {
-		return m.start(begin{item: item, context: d.ContextID, agent: agent, execution: d.ExecutionID, reaction: d.ReactionItemID})
+		return m.start(begin{item: item, context: d.ContextID, agent: agent, execution: d.ExecutionID, reaction: d.ReactionItemID, parent: parent})
 	}
 	policy := d.Policy
 	if policy == "" {

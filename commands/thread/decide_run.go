@@ -360,8 +360,7 @@ func (m *maker) holdCalls(d HoldCalls) error {
 		m.emit(events.ApprovalRequestedType, a.CallID, d.ExecutionID, a)
 	}
 	if len(d.Wait) > 0 {
-		m.emit(events.RunParkedType, d.ExecutionID, d.ExecutionID, events.RunParked{Token: d.Token, Calls: d.Wait})
-		return nil
+		m.emit(events.RunWaitingType, d.ExecutionID, d.ExecutionID, events.RunWaiting{Calls: d.Wait})
 	}
 	return m.park(d.ExecutionID)
 }

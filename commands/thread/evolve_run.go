@@ -55,20 +55,17 @@ func evolveRun(s *State, e *events.Event) {
 	case events.RunClaimed:
 		s.run(e.Subject, func(r *runState) { r.Token, r.Worker, r.Parked = d.Token, d.Worker, false })
 	case events.RunParked:
-		s.run(e.Subject, func(r *runState) {
-			r.Parked = true
-			for _, id := range d.Calls {
-				if c := r.call(id); c != nil && c.Is == callOpen {
-					c.Is = callWaits
-				}
-			}
-		})
+		s.run(e.Subject, func(r *runState) { r.Parked = true })
+	case events.RunWaiting:
+		for _, id := range d.Calls {
+			s.phase(e.Subject, id, callWaits)
+		}
 	case events.RunResumed:
 		for _, id := range d.Calls {
 			s.phase(e.Subject, id, callGranted)
 		}
 	case events.RunStopped:
-		s.run(e.Subject, func(r *runState) { r.Stop, r.Abort, r.Reason = true, r.Abort || d.Abort, d.Reason })
+		s.run(e.Subject, func(r *runState) { r.Stop, r.Abort, r.Reason, r.By = true, r.Abort || d.Abort, d.Reason, d.By })
 	case events.RunTurned:
 		s.run(e.Subject, func(r *runState) { r.Turn = d.Side })
 	case events.ApprovalRequested:
@@ -90,6 +87,12 @@ func evolveRun(s *State, e *events.Event) {
 	case events.StepCreated:
 		s.run(d.ExecutionID, func(r *runState) {
 			r.Step, r.Side, r.Turn, r.Base, r.Reacted, r.Calls, r.First = d.ID, d.Side, "", r.Place, false, nil, nil
+			switch d.Side {
+			case events.SideA:
+				r.SideA++
+			case events.SideB:
+				r.SideB++
+			}
 		})
 	case events.PartCreated:
 		s.run(e.Correlation, func(r *runState) {
@@ -98,7 +101,7 @@ func evolveRun(s *State, e *events.Event) {
 			}
 			r.Reacted = true
 			if name, ok := strings.CutPrefix(d.Type, ToolPart); ok {
-				if id := callOf(d.Part); id != "" {
+				if id := openCall(d.Part); id != "" {
 					r.Calls = append(r.Calls, callState{ID: id, Name: name, Idx: d.Idx})
 				}
 			}
@@ -161,12 +164,15 @@ func (s *State) grow(execution, item string, whole jsontext.Value, parts []event
 // ToolPart begins the type of a part that is a call of a tool (EK-49).
 const ToolPart = "tool-"
 
-// callOf gives the id of the call that a part is.
-func callOf(part jsontext.Value) string {
+// openCall gives the id of the call that a part is, if it has no result yet.
+func openCall(part jsontext.Value) string {
 	var p struct {
-		ID string `json:"toolCallId"`
+		ID    string `json:"toolCallId"`
+		State string `json:"state"`
 	}
-	_ = json.Unmarshal(part, &p) // one that is no object is no call
+	if json.Unmarshal(part, &p) != nil || p.State != "" { // or its provider made it
+		return ""
+	}
 	return p.ID
 }
 

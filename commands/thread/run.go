@@ -19,6 +19,9 @@ type runState struct {
 	Stop    bool           `json:"s,omitzero"`
 	Abort   bool           `json:"x,omitzero"`
 	Reason  string         `json:"e,omitzero"`  // of the stop
+	By      events.Side    `json:"y,omitzero"`  // who stopped it
+	SideA   int64          `json:"m,omitzero"`  // steps of side a
+	SideB   int64          `json:"n,omitzero"`  // steps of side b
 	Step    string         `json:"o,omitzero"`  // the open step
 	Side    events.Side    `json:"d,omitzero"`  // of the open step, or the last
 	Turn    events.Side    `json:"u,omitzero"`  // given the next turn
@@ -104,6 +107,8 @@ type Run struct {
 	Token                  int64       // of the last claim
 	Parked                 bool
 	Stop, Abort            bool
+	StoppedBy              events.Side
+	SideASteps, SideBSteps int64
 	StepID                 string // the open step, if there is one
 	Iteration              int64  // of the open step; of the next one if none is open
 	Side                   events.Side
@@ -129,7 +134,7 @@ func (s *State) Run(executionID string) (Run, bool) {
 	r := Run{
 		ExecutionID: executionID, ContextID: x.Context, TriggerItemID: x.Trigger, ReactionItemID: x.Reaction, Status: x.Status,
 		Agent: x.Run.Agent, Begun: x.Run.Begun, Token: x.Run.Token, Parked: x.Run.Parked, Stop: x.Run.Stop, Abort: x.Run.Abort,
-		StepID: x.Run.Step, Iteration: x.Steps, Side: x.Run.Side, Reacted: x.Run.Reacted, Parent: x.Run.Parent, NextItem: s.NextItem,
+		StepID: x.Run.Step, Iteration: x.Steps, Side: x.Run.Side, Reacted: x.Run.Reacted, Parent: x.Run.Parent, StoppedBy: x.Run.By, SideASteps: x.Run.SideA, SideBSteps: x.Run.SideB, NextItem: s.NextItem,
 	}
 	if r.StepID != "" {
 		r.Iteration--

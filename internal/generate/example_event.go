@@ -59,6 +59,7 @@ func eventExamples() []any {
 		events.ApprovalDenied{CallID: "tc_1", Comment: "too much"},
 		events.RunRequested{AgentID: "triage"},
 		events.RunParked{Token: 1, Calls: []string{"call_7"}},
+		events.RunWaiting{Calls: []string{"call_7"}},
 		events.RunResumed{Calls: []string{"call_7"}},
 		events.RunTurned{Side: events.SideB},
 		events.RunStopped{Abort: true, Reason: "asked to"},

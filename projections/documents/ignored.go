@@ -53,7 +53,9 @@ func runLife() []events.Type {
 }
 
 // runPauses is what no document shows of a run.
-func runPauses() []events.Type { return []events.Type{events.RunResumedType, events.RunTurnedType} }
+func runPauses() []events.Type {
+	return []events.Type{events.RunWaitingType, events.RunResumedType, events.RunTurnedType}
+}
 
 func partLife() []events.Type {
 	return []events.Type{events.PartCreatedType, events.PartUpdatedType}

@@ -1,0 +1,119 @@
+package runtime
+
+import (
+	"context"
+	"time"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Agent is an agent with all that its definition names, as a run uses it. It
+// must not be changed.
+type Agent struct {
+	Name    string
+	Type    string // HumanAgent or DualAgent
+	A, B    Side   // of an ai_human agent, A alone
+	Limits  Limits
+	Retries Retries
+	// MaxItems is how many of the last items a reactor is shown; 0: all.
+	MaxItems int
+	// Refs are the definitions that it was made of, with their versions.
+	Refs []events.DefinitionRef
+}
+
+// The types of agents (SA-9).
+const (
+	HumanAgent = "ai_human"
+	DualAgent  = "dual_ai"
+)
+
+// Side is what one side of an agent is: of a dual_ai agent, each of two.
+type Side struct {
+	Label          string
+	Reactor        string // the name of a reactor
+	Model          Model
+	Instructions   string
+	Tools          []Tool
+	StopOnResponse bool // the run ends when it answers without calls
+	MaxSteps       int64
+}
+
+// Limits bound a run. The zero value of a field means its default.
+type Limits struct {
+	Iterations int64         // steps; default 20
+	WallClock  time.Duration // from a claim to the end, waiting not counted; default 1 hour
+	Tokens     int64         // of all calls of models; default none
+	ToolTime   time.Duration // of one call of a tool; default 5 minutes
+}
+
+// Retries say how often a reactor or an idempotent tool is tried.
+type Retries struct {
+	Attempts int           // default 3
+	Backoff  time.Duration // before the second; doubles each time; default 250 ms
+}
+
+func (a *Agent) withDefaults() *Agent {
+	out := *a
+	if out.Type == "" {
+		out.Type = HumanAgent
+	}
+	if out.Limits.Iterations == 0 {
+		out.Limits.Iterations = 20
+	}
+	if out.Limits.WallClock == 0 {
+		out.Limits.WallClock = time.Hour
+	}
+	if out.Limits.ToolTime == 0 {
+		out.Limits.ToolTime = 5 * time.Minute
+	}
+	if out.Retries.Attempts == 0 {
+		out.Retries.Attempts = 3
+	}
+	if out.Retries.Backoff == 0 {
+		out.Retries.Backoff = 250 * time.Millisecond
+	}
+	return &out
+}
+
+// side gives one side of the agent.
+func (a *Agent) side(s events.Side) *Side {
+	if a.Type == DualAgent && s == events.SideB {
+		return &a.B
+	}
+	return &a.A
+}
+
+// tool finds a tool of a side.
+func (s *Side) tool(name string) Tool {
+	for _, t := range s.Tools {
+		if t.Spec().Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// Agents finds agents by name.
+type Agents interface {
+	// Agent gives an agent of a tenant with all that it names. The error is a
+	// not_found if there is none of that name, or if something that it names is
+	// not there; it may be shown.
+	Agent(ctx context.Context, tenant, name string) (*Agent, error)
+	// Tool gives a tool that callers may queue although no agent names it.
+	Tool(ctx context.Context, tenant, name string) (Tool, error)
+}
+
+// Reactors finds reactors by name.
+type Reactors interface {
+	// Reactor gives the reactor of that name. The error is a not_found.
+	Reactor(name string) (Reactor, error)
+}
+
+// AgentTool is a tool that is another agent. Calling it is for the runtime: an
+// ai_human agent takes the thread over (SA-5), a dual_ai agent runs in a thread
+// of its own (SA-7).
+type AgentTool interface {
+	Tool
+	// AgentName gives the agent.
+	AgentName() string
+}

@@ -1,0 +1,285 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/events"
+)
+
+// ended is a call that has come to something.
+type ended struct {
+	call    thread.Call
+	result  ToolResult
+	tool    string // what ran
+	started time.Time
+	agent   string // takes the thread over
+}
+
+// call makes the calls of the open step that may be made, all at once, and
+// records what comes of each as soon as the log is free (EK-116).
+func (t *turn) call(ctx context.Context) error {
+	side := t.agent.side(t.run.Side)
+	var open []thread.Call
+	hold := thread.HoldCalls{ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID}
+	done := make(chan ended, len(t.run.Calls))
+	for _, c := range t.run.Calls {
+		switch {
+		case c.Done || c.Waits:
+			continue
+		case c.Denied:
+			done <- ended{call: c, result: Failed(denial(t.talk.denied[c.CallID])), started: time.Now()}
+			open = append(open, c)
+			continue
+		}
+		tool, err := t.tool(ctx, side, c.Name)
+		if err != nil {
+			done <- ended{call: c, result: Failed(events.AsError(err).Message), started: time.Now()}
+			open = append(open, c)
+			continue
+		}
+		if agent, ok := tool.(AgentTool); ok {
+			waits, err := t.callAgent(ctx, c, agent, done)
+			if err != nil {
+				return err
+			}
+			if waits {
+				hold.Wait = append(hold.Wait, c.CallID)
+			} else {
+				open = append(open, c)
+			}
+			continue
+		}
+		spec := tool.Spec()
+		if !c.Granted && (spec.Manual || !t.fresh && !spec.Idempotent && !spec.ReadOnly) {
+			hold.Approve = append(hold.Approve, t.question(c))
+			continue
+		}
+		open = append(open, c)
+		in := t.asked(c)
+		go func() { done <- t.make(c, tool, in) }()
+	}
+	if len(open) > 0 {
+		t.substate("calling")
+	}
+	if len(hold.Approve) > 0 || len(hold.Wait) > 0 {
+		if _, err := t.commit(ctx, "hold", hold); err != nil {
+			return err
+		}
+		if err := t.settled(ctx, hold.Wait); err != nil {
+			return err
+		}
+	}
+	for left := len(open); left > 0; {
+		batch := []ended{<-done}
+		for more := true; more && len(batch) < left; {
+			select {
+			case e := <-done:
+				batch = append(batch, e)
+			default:
+				more = false
+			}
+		}
+		left -= len(batch)
+		if err := t.record(ctx, side, batch); err != nil {
+			return err
+		}
+	}
+	t.fresh = true // what is open now was not made by a claim before
+	return nil
+}
+
+func denial(comment string) string {
+	if comment == "" {
+		return "the call was denied"
+	}
+	return "the call was denied: " + comment
+}
+
+// question asks whether a call may be made: the tool wants that, or it may have
+// been made already by a worker that died.
+func (t *turn) question(c thread.Call) events.ApprovalRequested {
+	_, p, _ := t.talk.call(t.run.ReactionItemID, c.CallID)
+	return events.ApprovalRequested{CallID: c.CallID, StepID: t.run.StepID, Name: c.Name, Arguments: p.Input}
+}
+
+// tool finds the tool of a call: one of the agent's, or one that may be queued.
+func (t *turn) tool(ctx context.Context, side *Side, name string) (Tool, error) {
+	if tool := side.tool(name); tool != nil {
+		return tool, nil
+	}
+	return t.w.agents.Tool(ctx, t.job.Tenant, name)
+}
+
+// asked gives what a call tells its tool. An approval may have replaced the
+// arguments.
+func (t *turn) asked(c thread.Call) *ToolInput {
+	_, p, _ := t.talk.call(t.run.ReactionItemID, c.CallID)
+	in := &ToolInput{
+		Tenant: t.job.Tenant, ThreadID: t.job.Thread, ExecutionID: t.job.Execution, StepID: t.run.StepID, CallID: c.CallID, Name: c.Name,
+		Key: t.job.Execution + ":" + t.run.StepID + ":" + c.CallID, Arguments: p.Input, State: t.w.state(t),
+	}
+	if g, ok := t.talk.granted[c.CallID]; ok && g.Arguments != nil {
+		in.Arguments = g.Arguments
+	}
+	if in.Arguments == nil {
+		in.Arguments = jsontext.Value("{}")
+	}
+	return in
+}
+
+// make makes a call, again if it is idempotent and may pass.
+func (t *turn) make(c thread.Call, tool Tool, in *ToolInput) (e ended) {
+	spec := tool.Spec()
+	e = ended{call: c, tool: spec.Name, started: time.Now()}
+	if err := t.w.arguments.Check(spec.Parameters, in.Arguments); err != nil {
+		e.result = Failed(clip(err.Error()))
+		return e
+	}
+	limit := spec.Timeout
+	if limit == 0 {
+		limit = t.agent.Limits.ToolTime
+	}
+	attempts := 1
+	if spec.Idempotent || spec.ReadOnly {
+		attempts = 1 + spec.Retries
+		if spec.Retries == 0 {
+			attempts = t.agent.Retries.Attempts
+		}
+	}
+	for attempt := 1; ; attempt++ {
+		in.Attempt = attempt
+		got, err := t.attempt(tool, in, limit)
+		if err == nil {
+			e.result = got
+			break
+		}
+		var retry *RetryError
+		if t.ctx.Err() != nil || !errors.As(err, &retry) || attempt >= attempts {
+			e.result = Failed(t.why(err))
+			break
+		}
+		t.logger.Warn().Str("tool", spec.Name).Str("call", c.CallID).Int("attempt", attempt).Msg("a tool's call came to nothing; it is made again")
+		pause(t.ctx, max(retry.After, t.agent.Retries.Backoff<<(attempt-1)))
+	}
+	e.result = bounded(e.result)
+	if e.result.Status == Success {
+		t.emit(in.StepID, Chunk{Type: ChunkToolOutput, Data: object("toolCallId", c.CallID, "output", e.result.Result)})
+	} else {
+		t.emit(in.StepID, Chunk{Type: ChunkToolError, Data: object("toolCallId", c.CallID, "errorText", e.result.Error)})
+	}
+	return e
+}
+
+// attempt makes a call once. A panic of the tool, and one that does not return,
+// are errors.
+func (t *turn) attempt(tool Tool, in *ToolInput, limit time.Duration) (ToolResult, error) {
+	ctx, cancel := context.WithTimeoutCause(t.ctx, limit, fmt.Errorf("the tool took longer than %v", limit))
+	defer cancel()
+	type answer struct {
+		got ToolResult
+		err error
+	}
+	done := make(chan answer, 1)
+	own := *in
+	go func() {
+		var a answer
+		defer func() {
+			if p := recover(); p != nil {
+				t.logger.Error().Str("tool", in.Name).Bytes("stack", debug.Stack()).Msg("a tool panicked")
+				a = answer{err: errors.New("the tool panicked")}
+			}
+			done <- a
+		}()
+		a.got, a.err = tool.Call(ctx, &own)
+	}()
+	select {
+	case a := <-done:
+		if a.err != nil && context.Cause(ctx) != nil {
+			return a.got, context.Cause(ctx)
+		}
+		return a.got, a.err
+	case <-ctx.Done():
+	}
+	select {
+	case a := <-done:
+		if a.err == nil {
+			return a.got, nil
+		}
+	case <-time.After(grace):
+	}
+	return ToolResult{}, context.Cause(ctx)
+}
+
+// maxResultBytes bounds what a call gives.
+const maxResultBytes = 256 << 10
+
+// bounded checks a result, and makes a failure of one that cannot be stored.
+func bounded(r ToolResult) ToolResult {
+	switch {
+	case r.Status == Failure:
+		if r.Error == "" {
+			r.Error = "the tool failed"
+		}
+		return Failed(clip(r.Error))
+	case r.Status != Success:
+		return Failed(fmt.Sprintf("the tool answered with the status %q", clip(r.Status)))
+	case len(r.Result) > maxResultBytes:
+		return Failed(fmt.Sprintf("the tool gave %d bytes; at most %d are taken: larger content belongs in files", len(r.Result), maxResultBytes))
+	case r.Result == nil:
+		r.Result = jsontext.Value("null")
+	case !r.Result.IsValid():
+		return Failed("the tool gave what is no JSON")
+	}
+	return r
+}
+
+// record merges what calls came to into their parts (EK-190).
+func (t *turn) record(ctx context.Context, side *Side, batch []ended) error {
+	d := thread.EndCalls{
+		ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID, Seen: t.run.NextItem,
+		After: t.after(side, true, nil),
+	}
+	for _, e := range batch {
+		r := thread.CallResult{CallID: e.call.CallID, Output: e.result.Result, IsError: e.result.Status != Success}
+		state := "output-available"
+		if r.IsError {
+			state, r.Output = "output-error", text(e.result.Error)
+		}
+		_, p, _ := t.talk.call(t.run.ReactionItemID, e.call.CallID)
+		if g, ok := t.talk.granted[e.call.CallID]; ok && g.Arguments != nil {
+			p.Input = g.Arguments
+		}
+		fields := []any{"type", toolPart + e.call.Name, "toolCallId", e.call.CallID, "state", state, "input", p.Input, "output", r.Output}
+		if r.IsError {
+			fields = append(fields, "errorText", e.result.Error)
+		}
+		r.Part = object(fields...)
+		d.Results = append(d.Results, r)
+		d.Records = append(d.Records, events.TraceRecorded{
+			Kind: "span", SpanID: spanID(t.run.StepID, e.call.CallID), ParentID: t.run.StepID, Name: "tool " + clip(e.call.Name),
+			StartedAt: events.TimeOf(e.started).String(), Data: object("callId", e.call.CallID, "status", e.result.Status),
+		})
+		if e.agent != "" {
+			d.Agent = e.agent
+		}
+	}
+	if _, err := t.commit(ctx, "call", d); err != nil {
+		return err
+	}
+	if d.Agent == "" {
+		return nil
+	}
+	agent, err := t.w.agent(ctx, t.job.Tenant, d.Agent)
+	if err != nil {
+		return t.fail(ctx, events.AsError(err).Message, nil)
+	}
+	t.agent = agent
+	return nil
+}

@@ -1,0 +1,164 @@
+package runtime
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/events"
+)
+
+// callAgent makes a call of a tool that is an agent. An ai_human agent takes the
+// thread over with the call's result (SA-5); a dual_ai agent runs in a thread of
+// its own, for which the call waits (SA-7).
+func (t *turn) callAgent(ctx context.Context, c thread.Call, tool AgentTool, done chan<- ended) (waits bool, err error) {
+	e := ended{call: c, tool: tool.Spec().Name, started: time.Now()}
+	agent, err := t.w.agent(ctx, t.job.Tenant, tool.AgentName())
+	switch {
+	case err != nil:
+		e.result = Failed(events.AsError(err).Message)
+	case agent.Type == HumanAgent:
+		e.agent, e.result = agent.Name, Done(object("agent", agent.Name))
+	default:
+		child := t.child(c)
+		if c.Granted {
+			e.result, err = t.w.outcome(ctx, child)
+			break
+		}
+		return true, t.beginChild(ctx, c, agent, child)
+	}
+	if err != nil {
+		return false, err
+	}
+	done <- e
+	return false, nil
+}
+
+// childRun names the run that a call waits for. Its ids are derived from the
+// call, so that it is begun once.
+type childRun struct{ tenant, thread, execution string }
+
+func (t *turn) child(c thread.Call) childRun {
+	return childOf(t.job.Tenant, t.job.Thread, t.job.Execution, c.CallID, t.run.Begun)
+}
+
+func childOf(tenant, thread, execution, call string, begun events.Time) childRun {
+	return childRun{
+		tenant: tenant, thread: events.DeriveThreadID(tenant, thread+"\x00"+execution+"\x00"+call),
+		execution: events.DeriveID(events.ExecutionPrefix, begun, tenant, thread, execution+"\x00"+call, 0),
+	}
+}
+
+// beginChild makes the thread of a call and asks its agent, in one commit.
+func (t *turn) beginChild(ctx context.Context, c thread.Call, agent *Agent, child childRun) error {
+	in := t.asked(c)
+	_, err := t.w.commands.Run(ctx, &thread.Command{
+		ID: "run:" + child.execution, Tenant: child.tenant, ThreadID: child.thread, Actor: "skein:" + t.w.name,
+		Parts: []thread.Part{
+			{Name: "thread.create", Data: events.CreateThread{AgentID: agent.Name, MainThreadID: t.job.Thread}},
+			{Name: "thread.react", Data: thread.ReactFor{
+				ReactThread: events.ReactThread{Text: new(prompt(in.Arguments)), AgentID: agent.Name, ExecutionID: child.execution},
+				Parent:      events.Parent{ThreadID: t.job.Thread, ExecutionID: t.job.Execution, CallID: c.CallID},
+			}},
+		},
+	}, nil)
+	return err
+}
+
+// prompt gives what an agent is asked: the argument that is named so, or all.
+func prompt(arguments jsontext.Value) string {
+	var a struct {
+		Prompt, Message, Text string
+	}
+	if json.Unmarshal(arguments, &a) == nil {
+		for _, s := range []string{a.Prompt, a.Message, a.Text} {
+			if s != "" {
+				return s
+			}
+		}
+	}
+	return string(arguments)
+}
+
+// outcome gives what the run of a call came to: the last text of its answer.
+func (w *Worker) outcome(ctx context.Context, child childRun) (ToolResult, error) {
+	var run thread.Run
+	var found bool
+	if err := w.commands.Look(ctx, child.tenant, child.thread, func(s *thread.State) { run, found = s.Run(child.execution) }); err != nil {
+		return ToolResult{}, err
+	}
+	if !found {
+		return Failed("the thread of the call is not there any more"), nil
+	}
+	talk, err := w.history.take(ctx, child.tenant, child.thread)
+	if err != nil {
+		return ToolResult{}, err
+	}
+	defer w.history.give(child.tenant, child.thread, talk)
+	last, failure := "", "its run failed"
+	if s := talk.byID[run.ReactionItemID]; s != nil {
+		var parts []struct {
+			Type, Text string
+			ErrorText  string `json:"errorText"`
+		}
+		if err := json.Unmarshal(s.Content, &parts); err != nil {
+			return Failed("the answer of the call's thread cannot be read"), nil
+		}
+		for _, p := range parts {
+			switch {
+			case p.Type == events.OutputText:
+				last = p.Text
+			case p.ErrorText != "":
+				failure = p.ErrorText
+			}
+		}
+	}
+	if run.Status == events.ExecutionFailed {
+		return Failed(failure), nil
+	}
+	return Done(object("threadId", child.thread, "text", last)), nil
+}
+
+// settled resumes calls whose runs ended before they were waited for.
+func (t *turn) settled(ctx context.Context, calls []string) error {
+	for _, id := range calls {
+		child := childOf(t.job.Tenant, t.job.Thread, t.job.Execution, id, t.run.Begun)
+		over := false
+		if err := t.w.commands.Look(ctx, child.tenant, child.thread, func(s *thread.State) {
+			r, ok := s.Run(child.execution)
+			over = !ok || r.Status != events.Executing
+		}); err != nil {
+			return err
+		}
+		if over {
+			if err := t.w.resume(ctx, t.job.Tenant, t.job.Thread, t.job.Execution, id, t.see); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// resume lets a call go on that waited. One that waits no more is left alone.
+func (w *Worker) resume(ctx context.Context, tenant, id, execution, call string, look func(*thread.State)) error {
+	_, err := w.commands.Run(ctx, &thread.Command{
+		ID: execution + ":resume:" + call, Tenant: tenant, ThreadID: id, Actor: "skein:" + w.name,
+		Parts: []thread.Part{{Name: "run.resume", Data: thread.ResumeCalls{ExecutionID: execution, CallIDs: []string{call}}}},
+	}, look)
+	switch events.AsError(err).Code {
+	case events.NotFound, events.IllegalTransition:
+		return nil
+	}
+	return err
+}
+
+// tellParent lets the call go on that waited for a run that has ended.
+func (w *Worker) tellParent(ctx context.Context, tenant string, r thread.Run) error {
+	if r.Parent == nil {
+		return nil
+	}
+	return w.resume(ctx, tenant, r.Parent.ThreadID, r.Parent.ExecutionID, r.Parent.CallID, nil)
+}

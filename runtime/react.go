@@ -1,0 +1,285 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/events"
+)
+
+// part is one part of a step's output.
+type part struct {
+	raw  jsontext.Value
+	kind string
+}
+
+// ReactorSpan names the span of a reactor's call.
+const ReactorSpan = "reactor"
+
+// react runs the reactor of the open step and records what it gives (EK-114,
+// EK-115).
+func (t *turn) react(ctx context.Context) error {
+	side := t.agent.side(t.run.Side)
+	reactor, err := t.w.reactors.Reactor(side.Reactor)
+	if err != nil {
+		return t.fail(ctx, events.AsError(err).Message, nil)
+	}
+	in := t.input(side)
+	seen := t.run.NextItem
+	t.substate("reacting")
+	var got *Reaction
+	start := time.Now()
+	for attempt := 1; ; attempt++ {
+		in.Attempt = attempt
+		got, err = t.ask(reactor, in)
+		if err == nil {
+			break
+		}
+		var retry *RetryError
+		if t.ctx.Err() != nil || !errors.As(err, &retry) || attempt >= t.agent.Retries.Attempts {
+			return t.fail(ctx, t.why(err), nil)
+		}
+		if err := t.note(ctx, "warn", fmt.Sprintf("reactor %s, attempt %d: %s", side.Reactor, attempt, clip(err.Error()))); err != nil {
+			return err
+		}
+		t.substate("retrying")
+		pause(t.ctx, max(retry.After, t.agent.Retries.Backoff<<(attempt-1)))
+	}
+	parts, calls, err := reaction(got)
+	if err != nil {
+		return t.fail(ctx, fmt.Sprintf("reactor %s: %s", side.Reactor, err), nil)
+	}
+	shown := got.MessagesForModel
+	if shown == nil {
+		shown = &Shown{Items: []string{}}
+		for _, i := range in.Items {
+			shown.Items = append(shown.Items, i.ID)
+		}
+	}
+	d := thread.ReactStep{
+		ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID, Calls: calls, Seen: seen,
+		Records: []events.TraceRecorded{{
+			Kind: "span", SpanID: spanID(t.run.StepID, "reactor"), ParentID: t.run.StepID, Name: ReactorSpan,
+			StartedAt: events.TimeOf(start).String(), Usage: got.Usage, Shown: shown,
+		}},
+		After: t.after(side, len(calls) > 0, got.Usage),
+	}
+	for _, p := range parts {
+		d.Parts, d.Types = append(d.Parts, p.raw), append(d.Types, p.kind)
+	}
+	for _, c := range calls {
+		if tool := side.tool(c.Name); tool != nil && tool.Spec().Manual {
+			d.Approve = append(d.Approve, c.CallID)
+		}
+	}
+	t.fresh = true // nothing of these calls was made
+	_, err = t.commit(ctx, "react", d)
+	return err
+}
+
+// input gives what the reactor of the open step is told.
+func (t *turn) input(side *Side) *StepInput {
+	in := &StepInput{
+		Tenant: t.job.Tenant, ThreadID: t.job.Thread, ContextID: t.run.ContextID, ExecutionID: t.job.Execution, StepID: t.run.StepID,
+		ItemID: t.run.ReactionItemID, Iteration: t.run.Iteration, Side: string(t.run.Side), Agent: t.agent.Name, Model: side.Model,
+		Instructions: side.Instructions, Context: t.talk.contexts[t.run.ContextID], Items: t.talk.shown(t.run.ContextID, t.run.Side, t.agent.MaxItems),
+	}
+	for _, tool := range side.Tools {
+		in.Tools = append(in.Tools, tool.Spec())
+	}
+	return in
+}
+
+// ask calls the reactor. A panic of it is an error.
+func (t *turn) ask(r Reactor, in *StepInput) (got *Reaction, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			t.logger.Error().Str("step", in.StepID).Bytes("stack", debug.Stack()).Msg("a reactor panicked")
+			got, err = nil, errors.New("the reactor panicked")
+		}
+	}()
+	type answer struct {
+		got *Reaction
+		err error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		var a answer
+		defer func() {
+			if p := recover(); p != nil {
+				t.logger.Error().Str("step", in.StepID).Bytes("stack", debug.Stack()).Msg("a reactor panicked")
+				a = answer{err: errors.New("the reactor panicked")}
+			}
+			done <- a
+		}()
+		a.got, a.err = r.React(t.ctx, in, stepStream{t, in.StepID})
+	}()
+	select {
+	case a := <-done:
+		if a.err == nil && a.got == nil {
+			return nil, errors.New("the reactor gave nothing")
+		}
+		return a.got, a.err
+	case <-t.ctx.Done():
+	}
+	select { // it was told to return: one that does not is left behind
+	case a := <-done:
+		return a.got, a.err
+	case <-time.After(grace):
+		return nil, errors.New("the reactor did not return when it was told to")
+	}
+}
+
+// grace is how long what was told to return may take.
+const grace = 2 * time.Second
+
+// why gives the text of a failure: why the turn was ended, if it was.
+func (t *turn) why(err error) string {
+	if cause := context.Cause(t.ctx); cause != nil {
+		return cause.Error()
+	}
+	return clip(err.Error())
+}
+
+// after says how the run goes on when its step is closed (EK-121).
+func (t *turn) after(side *Side, goes bool, used *Usage) thread.After {
+	a := thread.After{Continue: goes}
+	if t.agent.Type == DualAgent {
+		a.Side = t.run.Side.Other()
+		switch {
+		case goes: // it sees what its calls came to
+			a.Side = t.run.Side
+		case side.StopOnResponse:
+			a.StopBy = t.run.Side
+		default:
+			a.Continue = true
+		}
+	}
+	usage := t.talk.usage
+	if used != nil {
+		usage = usage.Add(*used)
+	}
+	limits := t.agent.Limits
+	total := max(usage.TotalTokens, usage.InputTokens+usage.OutputTokens)
+	switch {
+	case t.run.Iteration+1 >= limits.Iterations:
+		a.Limit = fmt.Sprintf("the limit of %d steps was reached", limits.Iterations)
+	case limits.Tokens > 0 && total >= limits.Tokens:
+		a.Limit = fmt.Sprintf("the limit of %d tokens was reached: %d were used", limits.Tokens, total)
+	case context.Cause(t.ctx) != nil:
+		a.Limit = context.Cause(t.ctx).Error()
+	}
+	return a
+}
+
+// note records a log line of the run.
+func (t *turn) note(ctx context.Context, level, text string) error {
+	_, err := t.commit(ctx, "record", thread.RecordRun{
+		ExecutionID: t.job.Execution, Token: t.run.Token,
+		Records: []events.TraceRecorded{{Kind: "log", SpanID: t.run.StepID, Level: level, Text: text}},
+	})
+	return err
+}
+
+// Bounds of a reaction.
+const (
+	maxParts         = 1000
+	maxReactionBytes = events.MaxEventBytes - 16<<10
+)
+
+// reaction checks what a reactor gave, and takes its calls out of its parts.
+func reaction(r *Reaction) ([]part, []events.ToolCall, error) {
+	content := r.AssistantEvent.Content
+	if len(content)+len(r.ToolCalls) > maxParts {
+		return nil, nil, fmt.Errorf("its answer has %d parts; at most %d are taken", len(content)+len(r.ToolCalls), maxParts)
+	}
+	var parts []part
+	var calls []events.ToolCall
+	listed := map[string]bool{}
+	for _, c := range r.ToolCalls {
+		if err := checkCall(c); err != nil {
+			return nil, nil, err
+		}
+		if listed[c.CallID] {
+			return nil, nil, fmt.Errorf("its answer has the call %s twice", clip(c.CallID))
+		}
+		listed[c.CallID] = true
+		if c.Arguments == nil {
+			c.Arguments = jsontext.Value("{}")
+		}
+		c.ItemID = ""
+		calls = append(calls, c)
+	}
+	size := 0
+	there := map[string]bool{}
+	for i, raw := range content {
+		if !raw.IsValid() || raw.Kind() != '{' || !utf8.Valid(raw) {
+			return nil, nil, fmt.Errorf("part %d of its answer is no JSON object", i)
+		}
+		var p partOf
+		if err := json.Unmarshal(raw, &p); err != nil || p.Type == "" || len(p.Type) > 128 {
+			return nil, nil, fmt.Errorf("part %d of its answer has no type", i)
+		}
+		if name, ok := strings.CutPrefix(p.Type, toolPart); ok && p.State == "" {
+			c := events.ToolCall{CallID: p.CallID, Name: name, Arguments: p.Input}
+			if !listed[c.CallID] { // a call that only its part tells of
+				if err := checkCall(c); err != nil {
+					return nil, nil, err
+				}
+				if c.Arguments == nil {
+					c.Arguments = jsontext.Value("{}")
+				}
+				listed[c.CallID] = true
+				calls = append(calls, c)
+			}
+			if there[c.CallID] {
+				return nil, nil, fmt.Errorf("its answer has the call %s twice", clip(c.CallID))
+			}
+			there[c.CallID] = true
+		}
+		size += len(raw)
+		parts = append(parts, part{raw, p.Type})
+	}
+	for _, c := range calls {
+		if there[c.CallID] {
+			continue
+		}
+		raw := object("type", toolPart+c.Name, "toolCallId", c.CallID, "input", c.Arguments)
+		size += len(raw)
+		parts = append(parts, part{raw, toolPart + c.Name})
+	}
+	if size > maxReactionBytes {
+		return nil, nil, fmt.Errorf("its answer has %d bytes; at most %d are taken: larger content belongs in files", size, maxReactionBytes)
+	}
+	return parts, calls, nil
+}
+
+func checkCall(c events.ToolCall) error {
+	switch {
+	case c.CallID == "" || len(c.CallID) > 256 || !utf8.ValidString(c.CallID):
+		return fmt.Errorf("its answer has a call whose id is %q", clip(c.CallID))
+	case !events.Pattern(events.PatternName).MatchString(c.Name) || len(c.Name) > 100:
+		return fmt.Errorf("its answer calls %q, which cannot be a tool", clip(c.Name))
+	case c.Arguments != nil && (!c.Arguments.IsValid() || c.Arguments.Kind() != '{'):
+		return fmt.Errorf("the arguments of its call %s are no JSON object", clip(c.CallID))
+	}
+	return nil
+}
+
+// stepStream gives what a reactor streams to those who watch.
+type stepStream struct {
+	t    *turn
+	step string
+}
+
+// Chunk implements Stream.
+func (s stepStream) Chunk(c Chunk) { s.t.emit(s.step, c) }

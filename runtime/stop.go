@@ -1,0 +1,55 @@
+package runtime
+
+import (
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// listen hears of runs that are told to stop, whoever was told.
+func (w *Worker) listen() (stop func(), err error) {
+	subject := w.log.Config().Names.Timeline("*", "*", events.RunStoppedType)
+	sub, err := w.log.Conn().Subscribe(subject, func(m *nats.Msg) {
+		e, err := events.DecodeEvent(m.Data)
+		if err != nil {
+			return // the log holds it, and so does the next commit of the run
+		}
+		if d, ok := e.Data.(events.RunStopped); ok {
+			w.stopped(e.Subject, d)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listening for runs that are stopped: %w", err)
+	}
+	return func() { _ = sub.Unsubscribe() }, nil // the connection ends it too
+}
+
+// stopped ends the work of a run that was cancelled. One that is to stop after
+// what it does finds that in its next commit.
+func (w *Worker) stopped(execution string, d events.RunStopped) {
+	w.mu.Lock()
+	t := w.turns[execution]
+	w.mu.Unlock()
+	if t != nil && d.Abort {
+		t.abort(errAborted)
+	}
+}
+
+// watch lets a turn hear that its run is cancelled.
+func (w *Worker) watch(t *turn) (done func()) {
+	w.mu.Lock()
+	w.turns[t.job.Execution] = t
+	w.mu.Unlock()
+	if t.run.Abort { // before it was watched
+		t.abort(errAborted)
+	}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.turns[t.job.Execution] == t {
+			delete(w.turns, t.job.Execution)
+		}
+	}
+}

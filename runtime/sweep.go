@@ -1,0 +1,104 @@
+package runtime
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/events"
+)
+
+// SweepLease is the lease under which one process sweeps.
+const SweepLease = "runs"
+
+// Busy names threads that are streaming, as a read model knows them.
+type Busy func(ctx context.Context) iter.Seq2[ThreadRef, error]
+
+// ThreadRef names a thread of a tenant.
+type ThreadRef struct{ Tenant, Thread string }
+
+// Sweep finds, at once and then every so often, executions that no message of
+// the queue stands for, and calls whose run has ended unheard, and mends both,
+// until ctx ends. It is for one process at a time.
+func (w *Worker) Sweep(ctx context.Context, busy Busy, every time.Duration) error {
+	suspects := map[string]int64{} // executions that had no message, by the thread's version
+	for {
+		found := map[string]int64{}
+		for ref, err := range busy(ctx) {
+			if err != nil {
+				w.logger.Warn().Err(err).Msg("the busy threads could not be listed")
+				break
+			}
+			if err := w.sweep(ctx, ref, suspects, found); err != nil && ctx.Err() == nil {
+				w.logger.Warn().Err(err).Str("tenant", ref.Tenant).Str("thread", ref.Thread).Msg("a busy thread could not be swept")
+			}
+		}
+		suspects = found
+		pause(ctx, every)
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+// sweep looks after the run of one thread. A run is queued only when it was seen
+// without a message twice, with nothing between: its message may be on its way.
+func (w *Worker) sweep(ctx context.Context, ref ThreadRef, suspects, found map[string]int64) error {
+	var run thread.Run
+	var version int64
+	active := false
+	if err := w.commands.Look(ctx, ref.Tenant, ref.Thread, func(s *thread.State) {
+		run, active = s.Run(s.Active())
+		version = s.Version
+	}); err != nil || !active {
+		return err
+	}
+	if run.Parked {
+		for _, c := range run.Calls {
+			if c.Waits {
+				if err := w.sweepCall(ctx, ref, run, c); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	there, err := w.log.HasRun(ctx, ref.Tenant, run.ExecutionID)
+	if err != nil || there {
+		return err
+	}
+	key := ref.Tenant + "." + run.ExecutionID
+	if before, seen := suspects[key]; !seen || before != version {
+		found[key] = version
+		return nil
+	}
+	w.logger.Warn().Str("tenant", ref.Tenant).Str("execution", run.ExecutionID).Msg("a run had no message in the queue; it is queued anew")
+	return w.log.QueueRun(ref.Tenant, ref.Thread, run.ExecutionID)
+}
+
+// sweepCall resumes a call whose run has ended.
+func (w *Worker) sweepCall(ctx context.Context, ref ThreadRef, run thread.Run, c thread.Call) error {
+	child := childOf(ref.Tenant, ref.Thread, run.ExecutionID, c.CallID, run.Begun)
+	over := false
+	if err := w.commands.Look(ctx, child.tenant, child.thread, func(s *thread.State) {
+		r, ok := s.Run(child.execution)
+		over = ok && r.Status != events.Executing
+	}); err != nil || !over {
+		return err
+	}
+	return w.resume(ctx, ref.Tenant, ref.Thread, run.ExecutionID, c.CallID, nil)
+}
+
+// agent finds an agent, with its defaults.
+func (w *Worker) agent(ctx context.Context, tenant, name string) (*Agent, error) {
+	a, err := w.agents.Agent(ctx, tenant, name)
+	if err != nil {
+		return nil, err
+	}
+	return a.withDefaults(), nil
+}
+
+func (w *Worker) newID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -1,0 +1,93 @@
+package runtime
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/commands/thread"
+)
+
+// clip keeps a text short enough to be stored and shown.
+func clip(s string) string {
+	const most = 2048
+	if !utf8.ValidString(s) {
+		s = strconv.QuoteToASCII(s)
+	}
+	if len(s) <= most {
+		return s
+	}
+	cut := most
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "..."
+}
+
+// text gives a text as JSON.
+func text(s string) jsontext.Value {
+	b, err := jsontext.AppendQuote(nil, s)
+	if err != nil { // broken UTF-8
+		b, _ = jsontext.AppendQuote(nil, strconv.QuoteToASCII(s))
+	}
+	return b
+}
+
+// object makes a JSON object of names and values, in their order. A value that
+// is nothing is left out.
+func object(fields ...any) jsontext.Value {
+	out := []byte{'{'}
+	for i := 0; i+1 < len(fields); i += 2 {
+		var value jsontext.Value
+		switch v := fields[i+1].(type) {
+		case string:
+			value = text(v)
+		case jsontext.Value:
+			value = v
+		default:
+			b, err := json.Marshal(v)
+			if err != nil {
+				continue
+			}
+			value = b
+		}
+		if len(value) == 0 {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(out, text(fields[i].(string))...), ':')
+		out = append(out, value...)
+	}
+	return append(out, '}')
+}
+
+// spanID derives the id of a span of a step, so that a step that is done over
+// writes the same one.
+func spanID(step, what string) string {
+	sum := sha256.Sum256([]byte(step + "\x00" + what))
+	return "spn_" + hex.EncodeToString(sum[:12])
+}
+
+// pause waits, or less if ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+func lost(err error) bool {
+	var e *thread.LostRunError
+	return errors.As(err, &e)
+}

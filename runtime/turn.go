@@ -1,0 +1,209 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+)
+
+// turn is one claim of one execution.
+type turn struct {
+	w       *Worker
+	job     *eventlog.RunMessage
+	logger  zerolog.Logger
+	agent   *Agent
+	run     thread.Run
+	talk    *conversation
+	chunks  Chunks
+	scratch *Scratch
+	commits int
+	fresh   bool // the open step was begun by this claim
+	ctx     context.Context
+	abort   context.CancelCauseFunc
+}
+
+// errAborted is why a turn's context ends when its run is cancelled.
+var errAborted = errors.New(thread.Aborted)
+
+// errWallClock is why a turn's context ends when it has lasted too long.
+type wallClockError struct{ limit time.Duration }
+
+func (e *wallClockError) Error() string {
+	return fmt.Sprintf("the limit of %v was reached", e.limit)
+}
+
+// do runs the execution until it ends, waits for somebody, or is lost. A nil
+// error means that its message is done with.
+func (t *turn) do(ctx context.Context) error {
+	if err := t.claim(ctx); err != nil {
+		var lost *thread.LostRunError
+		if errors.As(err, &lost) && lost.Ended {
+			return t.ended(ctx)
+		}
+		return err
+	}
+	defer func() { t.w.history.give(t.job.Tenant, t.job.Thread, t.talk) }()
+	deadline := &wallClockError{t.agent.Limits.WallClock}
+	limited, cancel := context.WithTimeoutCause(ctx, t.agent.Limits.WallClock, deadline)
+	defer cancel()
+	t.ctx, t.abort = context.WithCancelCause(limited)
+	defer t.abort(nil)
+	defer t.w.watch(t)()
+	for t.run.Status == events.Executing && !t.run.Parked {
+		var err error
+		if t.run.Reacted {
+			err = t.call(ctx)
+		} else {
+			err = t.react(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if t.run.Status != events.Executing {
+		return t.ended(ctx)
+	}
+	t.substate("waiting")
+	return t.chunks.Close(ctx, false)
+}
+
+// claim takes the execution, finds its agent, and reads what has been said.
+func (t *turn) claim(ctx context.Context) error {
+	name := ""
+	if err := t.w.commands.Look(ctx, t.job.Tenant, t.job.Thread, func(s *thread.State) {
+		if r, ok := s.Run(t.job.Execution); ok {
+			name = r.Agent
+		}
+	}); err != nil {
+		return err
+	}
+	agent, agentErr := t.w.agent(ctx, t.job.Tenant, name)
+	claim := thread.ClaimRun{ExecutionID: t.job.Execution, Worker: t.w.name}
+	if agentErr == nil {
+		t.agent = agent
+		claim.Definitions = agent.Refs
+		if agent.Type == DualAgent {
+			claim.Side = events.SideA
+		}
+	} else {
+		t.agent = (&Agent{Name: name}).withDefaults()
+	}
+	commit, err := t.commit(ctx, "claim", claim)
+	if err != nil {
+		return err
+	}
+	for _, e := range commit.Events {
+		if e.Type == events.StepCreatedType && e.Subject == t.run.StepID {
+			t.fresh = true
+		}
+	}
+	if t.talk, err = t.w.history.take(ctx, t.job.Tenant, t.job.Thread); err != nil {
+		return err
+	}
+	if err := t.reach(ctx, commit); err != nil {
+		return err
+	}
+	t.chunks, err = t.w.chunks(t.job.Tenant, t.job.Thread, t.job.Execution, t.run.Token)
+	if err != nil {
+		return err
+	}
+	if t.run.Token == 1 {
+		t.emit("", Chunk{Type: ChunkContextID, Data: object("contextId", t.run.ContextID)})
+	}
+	if agentErr != nil && t.run.Status == events.Executing {
+		return t.fail(ctx, events.AsError(agentErr).Message, nil)
+	}
+	return nil
+}
+
+// commit does one boundary of the run, and sees the run after it.
+func (t *turn) commit(ctx context.Context, what string, data any) (*events.Commit, error) {
+	t.commits++
+	c := &thread.Command{
+		ID:     t.job.Execution + ":" + strconv.FormatInt(t.run.Token, 10) + ":" + t.w.name + ":" + strconv.Itoa(t.commits),
+		Tenant: t.job.Tenant, ThreadID: t.job.Thread, Actor: "skein:" + t.w.name,
+		Parts: []thread.Part{{Name: "run." + what, Data: data}},
+	}
+	commit, err := t.w.commands.Run(ctx, c, t.see)
+	if err != nil {
+		return nil, err
+	}
+	if t.talk != nil {
+		err = t.reach(ctx, commit)
+	}
+	return commit, err
+}
+
+// see takes over what the state knows of the run.
+func (t *turn) see(s *thread.State) {
+	if r, ok := s.Run(t.job.Execution); ok {
+		t.run = r
+	}
+}
+
+// reach lets the conversation show a commit.
+func (t *turn) reach(ctx context.Context, commit *events.Commit) error {
+	for wait := time.Millisecond; !t.talk.apply(commit); wait *= 2 {
+		if err := t.w.history.follow(ctx, t.talk, t.job.Tenant, t.job.Thread); err != nil {
+			return err
+		}
+		if t.talk.version >= commit.Version {
+			return nil
+		}
+		if wait > 4*time.Second { // a replica that is behind
+			return events.Errorf(events.Unavailable, "the log does not show version %d of thread %s", commit.Version, t.job.Thread)
+		}
+		pause(ctx, wait)
+	}
+	return nil
+}
+
+// fail ends the run.
+func (t *turn) fail(ctx context.Context, text string, parts []part) error {
+	d := thread.FailRun{ExecutionID: t.job.Execution, Token: t.run.Token, ErrorText: text}
+	for _, p := range parts {
+		d.Parts, d.Types = append(d.Parts, p.raw), append(d.Types, p.kind)
+	}
+	_, err := t.commit(ctx, "fail", d)
+	return err
+}
+
+// ended does what is left when the execution has ended: its stream ends, and
+// the call that waits for it is told.
+func (t *turn) ended(ctx context.Context) error {
+	if t.chunks == nil {
+		var err error
+		if t.chunks, err = t.w.chunks(t.job.Tenant, t.job.Thread, t.job.Execution, t.run.Token+1); err != nil {
+			return err
+		}
+		if err := t.w.commands.Look(ctx, t.job.Tenant, t.job.Thread, t.see); err != nil {
+			return err
+		}
+	}
+	reason := "stop"
+	switch {
+	case t.run.Abort:
+		reason = thread.Aborted
+	case t.run.Status == events.ExecutionFailed:
+		reason = "error"
+	}
+	t.emit("", Chunk{Type: ChunkFinish, Data: object("finishReason", reason)})
+	if err := t.chunks.Close(ctx, true); err != nil {
+		return err
+	}
+	return t.w.tellParent(ctx, t.job.Tenant, t.run)
+}
+
+func (t *turn) emit(step string, c Chunk) { t.chunks.Emit(step, c) }
+
+func (t *turn) substate(name string) {
+	t.emit(t.run.StepID, Chunk{Type: ChunkContextSubstate, Data: object("substate", name)})
+}

@@ -1,0 +1,211 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nuid"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/commands"
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+)
+
+// Config says how a worker works. The zero value of a field means its default.
+type Config struct {
+	Name         string // of the worker, in the log; default a random one
+	Places       int    // executions at once; default 256
+	HistoryBytes int    // of conversations kept in memory; default 64 MiB
+	Reactors     Reactors
+	Agents       Agents
+	Arguments    Arguments
+	Chunks       ChunkWriters // default: chunks are dropped
+	// State gives the thread as a tool sees it; default none.
+	State func(tenant, thread string, x Execution) ThreadState
+}
+
+// Arguments checks the arguments of calls against the schemas of tools.
+type Arguments interface {
+	// Check says in one line what of the arguments the schema refuses.
+	Check(schema, arguments []byte) error
+}
+
+// Chunks takes what one claim of an execution streams, in order.
+type Chunks interface {
+	// Emit never waits long, and never fails: what cannot be sent is not state.
+	Emit(step string, c Chunk)
+	// Close waits until what was emitted is stored. Last: nothing follows.
+	Close(ctx context.Context, last bool) error
+}
+
+// ChunkWriters opens the stream of an execution for a claim.
+type ChunkWriters func(tenant, thread, execution string, token int64) (Chunks, error)
+
+func (c Config) withDefaults() Config {
+	if c.Name == "" {
+		c.Name = "w-" + nuid.Next()
+	}
+	if c.Places == 0 {
+		c.Places = 256
+	}
+	if c.HistoryBytes == 0 {
+		c.HistoryBytes = 64 << 20
+	}
+	if c.Chunks == nil {
+		c.Chunks = func(string, string, string, int64) (Chunks, error) { return noChunks{}, nil }
+	}
+	if c.State == nil {
+		c.State = func(string, string, Execution) ThreadState { return nil }
+	}
+	return c
+}
+
+type noChunks struct{}
+
+func (noChunks) Emit(string, Chunk)                {}
+func (noChunks) Close(context.Context, bool) error { return nil }
+
+// Worker runs executions. There may be many, in as many processes.
+type Worker struct {
+	name      string
+	cfg       Config
+	log       *eventlog.Log
+	commands  *commands.Dispatcher
+	reactors  Reactors
+	agents    Agents
+	arguments Arguments
+	chunks    ChunkWriters
+	history   *history
+	logger    zerolog.Logger
+
+	mu      sync.Mutex
+	turns   map[string]*turn // by execution
+	running sync.WaitGroup
+}
+
+// New makes a worker on a log and the dispatcher that writes it.
+func New(log *eventlog.Log, dispatcher *commands.Dispatcher, cfg Config, logger zerolog.Logger) *Worker {
+	cfg = cfg.withDefaults()
+	return &Worker{
+		name: cfg.Name, cfg: cfg, log: log, commands: dispatcher, reactors: cfg.Reactors, agents: cfg.Agents,
+		arguments: cfg.Arguments, chunks: cfg.Chunks, history: newHistory(log, cfg.HistoryBytes),
+		logger: logger.With().Str("worker", cfg.Name).Logger(), turns: map[string]*turn{},
+	}
+}
+
+// Queue puts the executions that a commit asks to be run into the queue. It is
+// for the dispatcher's Stored; what is lost there is found by Sweep.
+func Queue(log *eventlog.Log, logger zerolog.Logger) func(*events.Commit) {
+	return func(c *events.Commit) {
+		for i := range c.Events {
+			if e := &c.Events[i]; e.Type == events.RunRequestedType {
+				if err := log.QueueRun(c.Tenant, c.Thread, e.Subject); err != nil {
+					logger.Warn().Err(err).Str("execution", e.Subject).Msg("a run could not be queued; the sweeper will")
+				}
+			}
+		}
+	}
+}
+
+// Run takes executions and runs them until ctx ends. What is under way then is
+// given back, and goes on with another worker.
+func (w *Worker) Run(ctx context.Context) error {
+	stop, err := w.listen()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	places := make(chan struct{}, w.cfg.Places)
+	defer w.running.Wait()
+	for ctx.Err() == nil {
+		queue, err := w.log.Runs(ctx, w.cfg.Places)
+		if err != nil {
+			if ctx.Err() == nil {
+				w.logger.Warn().Err(err).Msg("the queue of runs could not be opened; it is tried again")
+				pause(ctx, time.Second)
+			}
+			continue
+		}
+		w.take(ctx, queue, places)
+		queue.Close()
+	}
+	return nil
+}
+
+// take runs what the queue gives until it is closed.
+func (w *Worker) take(ctx context.Context, queue *eventlog.RunQueue, places chan struct{}) {
+	for {
+		select {
+		case places <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		job, err := queue.Next(ctx)
+		if err != nil {
+			<-places
+			switch {
+			case ctx.Err() != nil:
+				return
+			case errors.Is(err, eventlog.ErrQueueClosed):
+				w.logger.Warn().Msg("the queue of runs was closed; it is opened again")
+				pause(ctx, 100*time.Millisecond)
+				return
+			}
+			w.logger.Warn().Err(err).Msg("reading the queue of runs was interrupted")
+			pause(ctx, time.Second)
+			continue
+		}
+		w.running.Go(func() {
+			defer func() { <-places }()
+			w.runOne(ctx, job)
+		})
+	}
+}
+
+// runOne runs one execution, kept alive in the queue meanwhile.
+func (w *Worker) runOne(ctx context.Context, job *eventlog.RunMessage) {
+	t := &turn{w: w, job: job, scratch: &Scratch{}, logger: w.logger.With().Str("tenant", job.Tenant).Str("execution", job.Execution).Logger()}
+	var alive *time.Timer
+	var mu sync.Mutex
+	over := false
+	alive = time.AfterFunc(eventlog.RunWait/3, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if over {
+			return
+		}
+		if err := job.Working(); err != nil {
+			t.logger.Warn().Err(err).Msg("a run could not be kept alive in the queue")
+		}
+		alive.Reset(eventlog.RunWait / 3)
+	})
+	err := t.do(ctx)
+	mu.Lock()
+	over = true
+	alive.Stop()
+	mu.Unlock()
+	if err = w.finish(ctx, t, err); err != nil {
+		t.logger.Warn().Err(err).Msg("the queue of runs was not told; the run comes again")
+	}
+}
+
+// finish tells the queue what became of a run.
+func (w *Worker) finish(ctx context.Context, t *turn, err error) error {
+	refused := events.AsError(err)
+	switch {
+	case err == nil:
+		return t.job.Done()
+	case lost(err):
+		t.logger.Info().Err(err).Msg("a run was lost to another worker")
+		return nil // which has the message now
+	case refused.Code == events.NotFound: // the thread, or the run, is gone
+		return t.job.Done()
+	case ctx.Err() != nil:
+		return t.job.Release(0)
+	}
+	t.logger.Warn().Err(err).Msg("a run was interrupted; it comes again")
+	return t.job.Release(time.Second)
+}

@@ -1,0 +1,246 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/commands"
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/embedded"
+	"github.com/skein-threads/skein/internal/natstest"
+	"github.com/skein-threads/skein/schema"
+)
+
+const tenant = "acme"
+
+// world is a server with a dispatcher and workers.
+type world struct {
+	t        testing.TB
+	server   *embedded.Server
+	nc       *nats.Conn
+	log      *eventlog.Log
+	d        *commands.Dispatcher
+	reactors reactorMap
+	agents   agentMap
+	seen     chan *events.Commit
+}
+
+type reactorMap map[string]Reactor
+
+func (m reactorMap) Reactor(name string) (Reactor, error) {
+	if r, ok := m[name]; ok {
+		return r, nil
+	}
+	return nil, events.Missing("reactor", name)
+}
+
+type agentMap struct {
+	agents map[string]*Agent
+	tools  map[string]Tool
+}
+
+func (m agentMap) Agent(_ context.Context, _, name string) (*Agent, error) {
+	if a, ok := m.agents[name]; ok {
+		return a, nil
+	}
+	return nil, events.Missing("agent", name)
+}
+
+func (m agentMap) Tool(_ context.Context, _, name string) (Tool, error) {
+	if t, ok := m.tools[name]; ok {
+		return t, nil
+	}
+	return nil, events.Missing("tool", name)
+}
+
+type anyArguments struct{}
+
+func (anyArguments) Check(schema, arguments []byte) error {
+	if strings.Contains(string(schema), "refuse") {
+		return errors.New("/n: it is refused")
+	}
+	return nil
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	w := &world{
+		t: t, server: natstest.Start(t), reactors: reactorMap{}, agents: agentMap{map[string]*Agent{}, map[string]Tool{}},
+		seen: make(chan *events.Commit, 100_000),
+	}
+	w.nc = natstest.Connect(t, w.server)
+	w.log, w.d = w.process()
+	if err := w.log.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// process gives what a process of its own has.
+func (w *world) process() (*eventlog.Log, *commands.Dispatcher) {
+	w.t.Helper()
+	nc := natstest.Connect(w.t, w.server)
+	log, err := eventlog.Open(nc, eventlog.Config{}, zerolog.Nop(), nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(log.Close)
+	validator, err := schema.New()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	queue := Queue(log, zerolog.Nop())
+	return log, commands.NewDispatcher(log, validator, commands.Config{Stored: func(c *events.Commit) {
+		queue(c)
+		w.seen <- c
+	}}, zerolog.Nop(), nil)
+}
+
+// work starts a worker in a process of its own.
+func (w *world) work(cfg Config) *Worker {
+	w.t.Helper()
+	log, d := w.process()
+	cfg.Reactors, cfg.Agents, cfg.Arguments = w.reactors, w.agents, anyArguments{}
+	worker := New(log, d, cfg, zerolog.Nop())
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := worker.Run(ctx); err != nil {
+			w.t.Error(err)
+		}
+	})
+	w.t.Cleanup(func() { cancel(); running.Wait() })
+	return worker
+}
+
+// ask does a command as a caller does.
+func (w *world) ask(name, id string, data any) (*events.Reply, error) {
+	w.t.Helper()
+	raw, err := json.Marshal(data)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	body, err := json.Marshal(events.Request{ThreadID: id, Data: raw})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.d.Do(w.t.Context(), tenant, name, body, commands.Meta{})
+}
+
+func (w *world) must(name, id string, data any) *events.Reply {
+	w.t.Helper()
+	r, err := w.ask(name, id, data)
+	if err != nil {
+		w.t.Fatalf("%s: %v", name, err)
+	}
+	return r
+}
+
+// agent adds an agent of one reactor and tools.
+func (w *world) agent(name string, r Reactor, tools ...Tool) *Agent {
+	w.reactors[name] = r
+	a := &Agent{Name: name, A: Side{Reactor: name, Tools: tools}, Retries: Retries{Backoff: time.Millisecond}}
+	w.agents.agents[name] = a
+	return a
+}
+
+// begin makes a thread and asks an agent.
+func (w *world) begin(agent, text string) (id, execution string) {
+	w.t.Helper()
+	id = w.must("thread.create", "", events.CreateThread{AgentID: agent}).ThreadID
+	return id, w.must("thread.react", id, events.ReactThread{Text: &text}).Result.ExecutionID
+}
+
+// until waits until a thread's log shows an event, and gives all its events.
+func (w *world) until(id string, shows func(*events.Event) bool) []events.Event {
+	w.t.Helper()
+	deadline := time.After(30 * time.Second)
+	for {
+		var all []events.Event
+		found := false
+		for c, err := range w.log.Thread(w.t.Context(), tenant, id, 1) {
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			for i := range c.Events {
+				all = append(all, c.Events[i])
+				found = found || shows(&c.Events[i])
+			}
+		}
+		if found {
+			return all
+		}
+		select {
+		case <-w.seen:
+		case <-deadline:
+			w.t.Fatalf("the thread never came to it; it has %s", kinds(all))
+		}
+	}
+}
+
+// finished waits until an execution has ended.
+func (w *world) finished(id, execution string) []events.Event {
+	w.t.Helper()
+	return w.until(id, func(e *events.Event) bool {
+		d, ok := e.Data.(events.ThreadFinished)
+		return ok && d.ExecutionID == execution
+	})
+}
+
+// look gives the state of a thread.
+func (w *world) look(id string, look func(*thread.State)) {
+	w.t.Helper()
+	if err := w.d.Look(w.t.Context(), tenant, id, look); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func kinds(list []events.Event) string {
+	var out []string
+	for _, e := range list {
+		out = append(out, string(e.Type))
+	}
+	return strings.Join(out, " ")
+}
+
+// says is a reaction of one text, and calls.
+func says(s string, calls ...ToolCall) *Reaction {
+	return &Reaction{
+		AssistantEvent: Assistant{Content: []jsontext.Value{object("type", events.OutputText, "text", s)}}, ToolCalls: calls,
+	}
+}
+
+// script answers step by step.
+func script(steps ...*Reaction) Reactor {
+	return ReactorFunc(func(_ context.Context, in *StepInput, _ Stream) (*Reaction, error) {
+		if in.Iteration >= int64(len(steps)) {
+			return says("no more"), nil
+		}
+		return steps[in.Iteration], nil
+	})
+}
+
+// tool is a tool of a function.
+type tool struct {
+	spec ToolSpec
+	call func(context.Context, *ToolInput) (ToolResult, error)
+}
+
+func (t tool) Spec() ToolSpec { return t.spec }
+
+func (t tool) Call(ctx context.Context, in *ToolInput) (ToolResult, error) { return t.call(ctx, in) }
+
+func call(id, name, arguments string) ToolCall {
+	return ToolCall{CallID: id, Name: name, Arguments: jsontext.Value(arguments)}
+}
