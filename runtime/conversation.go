@@ -243,7 +243,10 @@ func (s *said) split(side events.Side) []events.Item {
 func heard(parts []jsontext.Value) []jsontext.Value {
 	var out []jsontext.Value
 	for _, raw := range parts {
-		var p struct{ Type, Text string }
+		var p struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		}
 		if json.Unmarshal(raw, &p) == nil && p.Type == events.OutputText {
 			out = append(out, object("type", events.InputText, "text", p.Text))
 		}

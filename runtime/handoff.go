@@ -71,7 +71,9 @@ func (t *turn) beginChild(ctx context.Context, c thread.Call, agent *Agent, chil
 // prompt gives what an agent is asked: the argument that is named so, or all.
 func prompt(arguments jsontext.Value) string {
 	var a struct {
-		Prompt, Message, Text string
+		Prompt  string `json:"prompt"`
+		Message string `json:"message"`
+		Text    string `json:"text"`
 	}
 	if json.Unmarshal(arguments, &a) == nil {
 		for _, s := range []string{a.Prompt, a.Message, a.Text} {
@@ -101,8 +103,9 @@ func (w *Worker) outcome(ctx context.Context, child childRun) (ToolResult, error
 	last, failure := "", "its run failed"
 	if s := talk.byID[run.ReactionItemID]; s != nil {
 		var parts []struct {
-			Type, Text string
-			ErrorText  string `json:"errorText"`
+			Type      string `json:"type"`
+			Text      string `json:"text"`
+			ErrorText string `json:"errorText"`
 		}
 		if err := json.Unmarshal(s.Content, &parts); err != nil {
 			return Failed("the answer of the call's thread cannot be read"), nil

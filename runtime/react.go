@@ -160,6 +160,7 @@ func (t *turn) after(side *Side, goes bool, used *Usage) thread.After {
 			a.Side = t.run.Side
 		case side.StopOnResponse:
 			a.StopBy = t.run.Side
+		case side.MaxSteps > 0 && t.steps() >= side.MaxSteps: // its part is done
 		default:
 			a.Continue = true
 		}
@@ -179,6 +180,14 @@ func (t *turn) after(side *Side, goes bool, used *Usage) thread.After {
 		a.Limit = context.Cause(t.ctx).Error()
 	}
 	return a
+}
+
+// steps gives how many steps the side of the open step has had.
+func (t *turn) steps() int64 {
+	if t.run.Side == events.SideB {
+		return t.run.SideBSteps
+	}
+	return t.run.SideASteps
 }
 
 // note records a log line of the run.

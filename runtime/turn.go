@@ -127,9 +127,12 @@ func (t *turn) claim(ctx context.Context) error {
 // commit does one boundary of the run, and sees the run after it.
 func (t *turn) commit(ctx context.Context, what string, data any) (*events.Commit, error) {
 	t.commits++
+	id := t.job.Execution + ":" + strconv.FormatInt(t.run.Token, 10) + ":" + strconv.Itoa(t.commits)
+	if t.talk == nil { // the claim, which gives the token that makes the others its own
+		id = t.job.Execution + ":" + t.w.newID()
+	}
 	c := &thread.Command{
-		ID:     t.job.Execution + ":" + strconv.FormatInt(t.run.Token, 10) + ":" + t.w.name + ":" + strconv.Itoa(t.commits),
-		Tenant: t.job.Tenant, ThreadID: t.job.Thread, Actor: "skein:" + t.w.name,
+		ID: id, Tenant: t.job.Tenant, ThreadID: t.job.Thread, Actor: "skein:" + t.w.name,
 		Parts: []thread.Part{{Name: "run." + what, Data: data}},
 	}
 	commit, err := t.w.commands.Run(ctx, c, t.see)

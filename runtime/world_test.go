@@ -73,10 +73,12 @@ func (anyArguments) Check(schema, arguments []byte) error {
 	return nil
 }
 
-func newWorld(t testing.TB) *world {
+func newWorld(t testing.TB) *world { return newWorldOn(t) }
+
+func newWorldOn(t testing.TB, opts ...natstest.Option) *world {
 	t.Helper()
 	w := &world{
-		t: t, server: natstest.Start(t), reactors: reactorMap{}, agents: agentMap{map[string]*Agent{}, map[string]Tool{}},
+		t: t, server: natstest.Start(t, opts...), reactors: reactorMap{}, agents: agentMap{map[string]*Agent{}, map[string]Tool{}},
 		seen: make(chan *events.Commit, 100_000),
 	}
 	w.nc = natstest.Connect(t, w.server)

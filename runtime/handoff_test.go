@@ -1,0 +1,112 @@
+package runtime
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/events"
+)
+
+// agentTool is a tool that is an agent.
+type agentTool struct {
+	tool
+	agent string
+}
+
+func (a agentTool) AgentName() string { return a.agent }
+
+// Handoffs of several hops stay in one thread with all that was said: SA-4,
+// SA-5, SA-6, SA-8.
+func TestHandoff(t *testing.T) {
+	w := newWorld(t)
+	to := func(name string) Tool { return agentTool{tool{spec: ToolSpec{Name: name}}, name} }
+	var seen []int
+	last := func(name string) Reactor {
+		return ReactorFunc(func(_ context.Context, in *StepInput, _ Stream) (*Reaction, error) {
+			seen = append(seen, len(in.Items))
+			if in.Agent != name {
+				t.Errorf("%s was asked as %s", name, in.Agent)
+			}
+			return says("I am " + name), nil
+		})
+	}
+	w.agent("triage", script(says("to support", call("c1", "support", `{}`))), to("support"))
+	w.agent("support", ReactorFunc(func(_ context.Context, in *StepInput, _ Stream) (*Reaction, error) {
+		return says("to billing", call("c2", "billing", `{}`)), nil
+	}), to("billing"))
+	w.agent("billing", last("billing"))
+	w.work(Config{})
+	id, execution := w.begin("triage", "an invoice")
+	all := w.finished(id, execution)
+	if status, text, _ := endOf(t, all); status != events.ExecutionCompleted {
+		t.Errorf("it ended %s (%s)", status, text)
+	}
+	if n := strings.Count(kinds(all), "agent.assigned"); n != 2 {
+		t.Errorf("%d handoffs", n)
+	}
+	w.look(id, func(s *thread.State) {
+		if s.AgentID() != "billing" {
+			t.Errorf("the agent is %s", s.AgentID())
+		}
+	})
+	// By hand, at rest (SA-6): the agent that is called answers.
+	w.agent("closing", last("closing"))
+	w.agents.tools["closing"] = to("closing")
+	w.must("tool.queue", id, events.QueueTool{Name: "closing"})
+	all = w.until(id, func(e *events.Event) bool {
+		d, ok := e.Data.(events.ThreadFinished)
+		return ok && d.ExecutionID != execution
+	})
+	if status, text, _ := endOf(t, all); status != events.ExecutionCompleted {
+		t.Errorf("it ended %s (%s)", status, text)
+	}
+	if len(seen) != 2 || seen[1] <= seen[0] {
+		t.Errorf("the agents saw %v items", seen)
+	}
+}
+
+// A dual_ai agent that is called runs in a thread of its own, which belongs to
+// the caller's; its sides take turns, and each hears the other as a user: SA-7,
+// SA-9, SA-137, SA-138, SA-139, SA-140, SA-141, SA-142, SA-143.
+func TestDualAgent(t *testing.T) {
+	w := newWorld(t)
+	var turns []string
+	side := func(name string) Reactor {
+		return ReactorFunc(func(_ context.Context, in *StepInput, _ Stream) (*Reaction, error) {
+			turns = append(turns, in.Side)
+			for _, i := range in.Items {
+				own := strings.Contains(string(i.Content), "from "+in.Side)
+				if own != (i.Role == events.Assistant) {
+					t.Errorf("side %s hears %s as %s", in.Side, i.Content, i.Role)
+				}
+			}
+			return says("from " + name), nil
+		})
+	}
+	w.reactors["left"], w.reactors["right"] = side("a"), side("b")
+	w.agents.agents["debate"] = &Agent{
+		Name: "debate", Type: DualAgent, A: Side{Reactor: "left"}, B: Side{Reactor: "right", MaxSteps: 2},
+	}
+	w.agent("main", script(says("let them talk", call("c1", "debate", `{"prompt":"tea or coffee?"}`)), says("done")),
+		agentTool{tool{spec: ToolSpec{Name: "debate"}}, "debate"})
+	w.work(Config{})
+	id, execution := w.begin("main", "decide")
+	all := w.finished(id, execution)
+	if status, text, _ := endOf(t, all); status != events.ExecutionCompleted {
+		t.Fatalf("it ended %s (%s)", status, text)
+	}
+	if got := strings.Join(turns, ""); got != "abab" {
+		t.Errorf("the turns were %s", got)
+	}
+	var result string
+	for _, e := range all {
+		if d, ok := e.Data.(events.PartUpdated); ok {
+			result = string(d.Part)
+		}
+	}
+	if !strings.Contains(result, `"text":"from b"`) || !strings.Contains(result, `"threadId":"T-`) {
+		t.Errorf("the call came to %s", result)
+	}
+}
