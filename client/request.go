@@ -37,7 +37,7 @@ func (c *Client) request(ctx context.Context, subject string, body []byte) ([]by
 			return answer, nil
 		}
 		lost = lost || err.Details != nil && err.Details.Outcome == unknown
-		if !err.Code.Retry() || c.nc.IsClosed() || !pause(ctx, attempt) {
+		if !err.Code.Retry() || err.Code == events.QueueFull || c.nc.IsClosed() || !pause(ctx, attempt) {
 			if lost && err.Code.Retry() {
 				err = unknownOutcome(err)
 			}

@@ -60,7 +60,7 @@ func happened(e *events.Event) string {
 	case events.Unknown:
 		return "(" + d.Reason + ")"
 	default:
-		return ""
+		return happenedInRun(e)
 	}
 }
 

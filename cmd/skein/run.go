@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+func (a *app) runCommand() *cobra.Command {
+	return group("run", "Stop and steer what agents do", a.runStop(), a.runCancel(), a.runTurn())
+}
+
+func (a *app) runStop() *cobra.Command {
+	var d events.StopRun
+	cmd := remoteCommand("stop THREAD", "End the run of a thread after what it does", cobra.ExactArgs(1),
+		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+			reply, err := c.StopRun(ctx, args[0], d)
+			return a.printReply(r, reply, err)
+		})
+	cmd.Flags().StringVar(&d.ExecutionID, "execution", "", "the execution; the one under way if absent")
+	cmd.Flags().StringVar(&d.Reason, "reason", "", "why")
+	return cmd
+}
+
+func (a *app) runCancel() *cobra.Command {
+	var d events.CancelRun
+	cmd := remoteCommand("cancel THREAD", "End the run of a thread amid what it does", cobra.ExactArgs(1),
+		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+			reply, err := c.CancelRun(ctx, args[0], d)
+			return a.printReply(r, reply, err)
+		})
+	cmd.Flags().StringVar(&d.ExecutionID, "execution", "", "the execution; the one under way if absent")
+	cmd.Flags().StringVar(&d.Reason, "reason", "", "why")
+	return cmd
+}
+
+func (a *app) runTurn() *cobra.Command {
+	return remoteCommand("turn THREAD SIDE", "Give the next turn of a dual_ai agent to side a or b", cobra.ExactArgs(2),
+		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+			side := events.Side(args[1])
+			if err := choice("SIDE", args[1], side.Enum()); err != nil {
+				return err
+			}
+			reply, err := c.TurnRun(ctx, args[0], events.TurnRun{Side: side})
+			return a.printReply(r, reply, err)
+		})
+}
+
+func (a *app) approvalCommand() *cobra.Command {
+	return group("approval", "Decide calls of tools that wait for a person", a.approvalGrant(), a.approvalDeny())
+}
+
+func (a *app) approvalGrant() *cobra.Command {
+	var d events.GrantApproval
+	var arguments jsonFlag
+	cmd := remoteCommand("grant THREAD CALL", "Let a call of a tool be made", cobra.ExactArgs(2),
+		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+			d.CallID, d.Arguments = args[1], arguments.value()
+			reply, err := c.GrantApproval(ctx, args[0], d)
+			return a.printReply(r, reply, err)
+		})
+	cmd.Flags().Var(&arguments, "arguments", "arguments that replace those asked for: a JSON object")
+	cmd.Flags().StringVar(&d.Comment, "comment", "", "what is to be recorded")
+	return cmd
+}
+
+func (a *app) approvalDeny() *cobra.Command {
+	var d events.DenyApproval
+	cmd := remoteCommand("deny THREAD CALL", "Refuse a call of a tool; the model is told", cobra.ExactArgs(2),
+		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+			d.CallID = args[1]
+			reply, err := c.DenyApproval(ctx, args[0], d)
+			return a.printReply(r, reply, err)
+		})
+	cmd.Flags().StringVar(&d.Comment, "comment", "", "what the model is told")
+	return cmd
+}
