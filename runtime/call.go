@@ -138,6 +138,10 @@ func (t *turn) asked(c thread.Call) *ToolInput {
 func (t *turn) make(c thread.Call, tool Tool, in *ToolInput) (e ended) {
 	spec := tool.Spec()
 	e = ended{call: c, tool: spec.Name, started: time.Now()}
+	if instead := t.beforeTool(in); instead != nil {
+		e.result = bounded(*instead)
+		return e
+	}
 	if err := t.w.arguments.Check(spec.Parameters, in.Arguments); err != nil {
 		e.result = Failed(clip(err.Error()))
 		return e
@@ -168,6 +172,7 @@ func (t *turn) make(c thread.Call, tool Tool, in *ToolInput) (e ended) {
 		t.logger.Warn().Str("tool", spec.Name).Str("call", c.CallID).Int("attempt", attempt).Msg("a tool's call came to nothing; it is made again")
 		pause(t.ctx, max(retry.After, t.agent.Retries.Backoff<<(attempt-1)))
 	}
+	t.afterTool(in, &e.result)
 	e.result = bounded(e.result)
 	if e.result.Status == Success {
 		t.emit(in.StepID, Chunk{Type: ChunkToolOutput, Data: object("toolCallId", c.CallID, "output", e.result.Result)})

@@ -40,7 +40,11 @@ func (t *turn) react(ctx context.Context) error {
 	start := time.Now()
 	for attempt := 1; ; attempt++ {
 		in.Attempt = attempt
-		got, err = t.ask(reactor, in)
+		if err = t.beforeStep(in); err == nil {
+			if got, err = t.ask(reactor, in); err == nil {
+				err = t.afterStep(in, got)
+			}
+		}
 		if err == nil {
 			break
 		}

@@ -25,7 +25,8 @@ type turn struct {
 	chunks  Chunks
 	scratch *Scratch
 	commits int
-	fresh   bool // the open step was begun by this claim
+	failure string // why the run failed
+	fresh   bool   // the open step was begun by this claim
 	ctx     context.Context
 	abort   context.CancelCauseFunc
 }
@@ -57,6 +58,13 @@ func (t *turn) do(ctx context.Context) error {
 	t.ctx, t.abort = context.WithCancelCause(limited)
 	defer t.abort(nil)
 	defer t.w.watch(t)()
+	if t.run.Status == events.Executing {
+		if err := t.beforeRun(); err != nil {
+			if err := t.fail(ctx, t.why(err), nil); err != nil {
+				return err
+			}
+		}
+	}
 	for t.run.Status == events.Executing && !t.run.Parked {
 		var err error
 		if t.run.Reacted {
@@ -171,6 +179,7 @@ func (t *turn) reach(ctx context.Context, commit *events.Commit) error {
 
 // fail ends the run.
 func (t *turn) fail(ctx context.Context, text string, parts []part) error {
+	t.failure = text
 	d := thread.FailRun{ExecutionID: t.job.Execution, Token: t.run.Token, ErrorText: text}
 	for _, p := range parts {
 		d.Parts, d.Types = append(d.Parts, p.raw), append(d.Types, p.kind)
@@ -198,6 +207,10 @@ func (t *turn) ended(ctx context.Context) error {
 	case t.run.Status == events.ExecutionFailed:
 		reason = "error"
 	}
+	if t.run.Status == events.ExecutionFailed && t.failure == "" {
+		t.failure = "the run failed; its execution says why"
+	}
+	t.afterRun(t.failure)
 	t.emit("", Chunk{Type: ChunkFinish, Data: object("finishReason", reason)})
 	if err := t.chunks.Close(ctx, true); err != nil {
 		return err

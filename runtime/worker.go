@@ -23,6 +23,7 @@ type Config struct {
 	Agents       Agents
 	Arguments    Arguments
 	Chunks       ChunkWriters // default: chunks are dropped
+	Hooks        Hooks
 	// State gives the thread as a tool sees it; default none.
 	State func(tenant, thread string, x Execution) ThreadState
 }
