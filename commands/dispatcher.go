@@ -20,6 +20,10 @@ type Config struct {
 	SnapshotEvery int64            // events of a thread between two snapshots of its state; default 2,000
 	Timeout       time.Duration    // for one command, from the door to the log; default 20 s
 	Now           func() time.Time // default time.Now
+	// Committed is told of each commit that this dispatcher has stored, before
+	// its commands are answered. It must return at once, and may be called by
+	// many goroutines. A process that dies before it tells nobody.
+	Committed func(*events.Commit)
 }
 
 func (c Config) withDefaults() Config {

@@ -14,7 +14,8 @@ import (
 type job struct {
 	ctx     context.Context
 	command *thread.Command
-	done    chan answer // of capacity 1
+	done    chan answer    // of capacity 1
+	commit  *events.Commit // that did it, once it is answered
 }
 
 type answer struct {
@@ -32,7 +33,11 @@ const (
 
 // queue hands a command to the goroutine of its thread and waits for the answer.
 func (d *Dispatcher) queue(ctx context.Context, c *thread.Command) (*events.Reply, error) {
-	j := &job{ctx: ctx, command: c, done: make(chan answer, 1)}
+	return d.queueJob(&job{ctx: ctx, command: c, done: make(chan answer, 1)})
+}
+
+func (d *Dispatcher) queueJob(j *job) (*events.Reply, error) {
+	c := j.command
 	e := d.cache.take(c.Tenant, c.ThreadID)
 	e.mu.Lock()
 	e.waiting = append(e.waiting, j)
@@ -148,7 +153,7 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 			return r
 		}
 		if seq, done := e.state.Receipt(j.command.ID); done && len(j.command.Parts) > 0 {
-			j.answer(d.again(j.ctx, seq, j.command.ID))
+			j.answer(d.again(j, seq))
 			continue
 		}
 		if len(r.taken) > 0 && (len(j.command.Parts) == 0 || solo(j.command)) {
@@ -161,6 +166,9 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 			continue
 		}
 		made, err := r.draft.Do(j.command)
+		if err == nil && len(made) == 0 {
+			err = errUnchanged // said only of what the log shows now, like a refusal
+		}
 		if err == nil && solo(j.command) {
 			if r.key, err = d.keyWrite(j.ctx, made); err != nil {
 				r.draft = thread.NewDraft(e.state) // it stood alone in it
@@ -181,9 +189,13 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 				continue
 			}
 		}
-		if err != nil && !fresh {
+		if err != nil && (!fresh || len(r.taken) > 0 && errors.Is(err, errUnchanged)) {
 			r.rest = append(r.rest, jobs[i:]...) // to be decided alone, on a fresh state
 			return r
+		}
+		if errors.Is(err, errUnchanged) {
+			j.answer(unchanged(e), nil)
+			continue
 		}
 		if err != nil {
 			j.answer(nil, err)
@@ -197,6 +209,15 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 		}
 	}
 	return r
+}
+
+// errUnchanged says that a command is done by leaving the thread as it is.
+var errUnchanged = errors.New("nothing is to be changed")
+
+// unchanged answers a command that made no event, with the thread as it is. The
+// command is not remembered: a repeat is decided anew.
+func unchanged(e *entry) *events.Reply {
+	return &events.Reply{ThreadID: e.id, Version: e.state.Version, Seq: e.state.Seq, Events: []events.EventRef{}}
 }
 
 // solo reports whether a command may touch a key, and so stands alone in its
@@ -243,7 +264,11 @@ func (d *Dispatcher) store(e *entry, r drafted) error {
 	}
 	r.draft.Apply(commit)
 	d.metrics.Merged(len(r.taken))
+	if d.cfg.Committed != nil {
+		d.cfg.Committed(commit)
+	}
 	for _, j := range r.taken {
+		j.commit = commit
 		j.answer(events.ReplyOf(commit, j.command.ID), nil)
 	}
 	return nil
@@ -262,13 +287,14 @@ func (d *Dispatcher) known(j *job, e *entry) (*events.Reply, error) {
 }
 
 // again gives the first answer of a command that was done before.
-func (d *Dispatcher) again(ctx context.Context, seq uint64, commandID string) (*events.Reply, error) {
-	commit, err := d.log.Get(ctx, seq)
+func (d *Dispatcher) again(j *job, seq uint64) (*events.Reply, error) {
+	commit, err := d.log.Get(j.ctx, seq)
 	if err != nil {
 		return nil, err
 	}
 	if commit == nil {
 		return nil, events.Errorf(events.NotFound, "the command was done, and its events were erased since")
 	}
-	return events.ReplyOf(commit, commandID), nil
+	j.commit = commit
+	return events.ReplyOf(commit, j.command.ID), nil
 }

@@ -42,6 +42,8 @@ type Result struct {
 	ReactionItemID string   `json:"reactionItemId,omitzero" doc:"The id allotted to its reaction item."`
 	StepID         string   `json:"stepId,omitzero" doc:"The step that was made."`
 	Key            string   `json:"key,omitzero" doc:"The part that was put."`
+	EffectID       string   `json:"effectId,omitzero" doc:"The effect that was scheduled."`
+	Cancelled      bool     `json:"cancelled,omitzero" doc:"An effect was cancelled; absent: there was none to cancel."`
 	Results        []Result `json:"results,omitempty" doc:"Of thread.commit: the result of each of its commands."`
 }
 
@@ -77,7 +79,8 @@ func ReplyOf(c *Commit, commandID string) *Reply {
 }
 
 func (r *Result) empty() bool {
-	return r.ContextID == "" && r.ItemID == "" && r.ExecutionID == "" && r.StepID == "" && r.Key == ""
+	return r.ContextID == "" && r.ItemID == "" && r.ExecutionID == "" && r.StepID == "" && r.Key == "" &&
+		r.EffectID == "" && !r.Cancelled
 }
 
 func (r *Result) add(e *Event) {
@@ -96,6 +99,10 @@ func (r *Result) add(e *Event) {
 		r.Key = d.Key
 	case PartUpdated:
 		r.Key = d.Key
+	case EffectScheduled:
+		r.EffectID = d.ID
+	case EffectCancelled:
+		r.Cancelled = true
 	}
 }
 
@@ -133,7 +140,7 @@ func strict[T any](raw jsontext.Value) (any, error) {
 
 // Commands lists every command, in a fixed order.
 func Commands() []Command {
-	return slices.Concat(threadCommands(), contextCommands(), itemCommands(), executionCommands())
+	return slices.Concat(threadCommands(), contextCommands(), itemCommands(), executionCommands(), effectCommands())
 }
 
 var commandsByName = func() map[string]Command {

@@ -23,7 +23,11 @@ type EffectScheduled struct {
 	ID          string         `json:"id" schema:"required,maxLength=64" doc:"The effect's id, a UUID."`
 	Name        string         `json:"name" schema:"required,pattern=name" doc:"Which effect."`
 	Args        jsontext.Value `json:"args,omitzero" schema:"object" doc:"What it is given."`
-	ScheduledAt string         `json:"scheduledAt" schema:"required,pattern=time" doc:"When it is to run."`
+	ScheduledAt string         `json:"scheduledAt" schema:"required,pattern=time" doc:"When it is to run, for the first time if it is repeated."`
+	EveryMs     int64          `json:"everyMs,omitzero" schema:"minimum=1" doc:"It is repeated after so many milliseconds, counted from scheduledAt."`
+	Cron        string         `json:"cron,omitzero" schema:"maxLength=256" doc:"It is repeated by this cron expression, in UTC."`
+	Retries     int64          `json:"retries,omitzero" schema:"minimum=0" doc:"How many more attempts a firing has after its first."`
+	BackoffMs   int64          `json:"backoffMs,omitzero" schema:"minimum=0" doc:"The pause before the second attempt; it doubles for each one after that."`
 }
 
 // EffectCancelled says that the effect will not run.
@@ -33,19 +37,26 @@ type EffectCancelled struct {
 
 // EffectStarted says that an attempt at the effect began.
 type EffectStarted struct {
-	Attempt int64 `json:"attempt" schema:"required,minimum=1" doc:"Which attempt, from 1."`
+	Firing  int64  `json:"firing,omitzero" schema:"minimum=1" doc:"Which firing of a repeated effect, from 1."`
+	Attempt int64  `json:"attempt" schema:"required,minimum=1" doc:"Which attempt at the firing, from 1."`
+	Claim   uint64 `json:"claim,omitzero" doc:"The message of the timers' stream that the worker holds, by its sequence."`
 }
 
 // EffectCompleted says that the effect was done.
 type EffectCompleted struct {
-	Result jsontext.Value `json:"result,omitzero" doc:"What it gave."`
+	Firing  int64          `json:"firing,omitzero" schema:"minimum=1" doc:"Which firing, from 1."`
+	Attempt int64          `json:"attempt,omitzero" schema:"minimum=1" doc:"Which attempt at it, from 1."`
+	Result  jsontext.Value `json:"result,omitzero" doc:"What it gave."`
+	Next    string         `json:"next,omitzero" schema:"pattern=time" doc:"When a repeated effect runs next."`
 }
 
 // EffectFailed says that an attempt at the effect failed.
 type EffectFailed struct {
-	Attempt   int64  `json:"attempt" schema:"required,minimum=1" doc:"Which attempt, from 1."`
+	Firing    int64  `json:"firing,omitzero" schema:"minimum=1" doc:"Which firing, from 1."`
+	Attempt   int64  `json:"attempt" schema:"required,minimum=1" doc:"Which attempt at it, from 1."`
 	ErrorText string `json:"errorText" schema:"required,maxLength=65536" doc:"Why."`
-	Final     bool   `json:"final,omitzero" doc:"It is not tried again."`
+	Final     bool   `json:"final,omitzero" doc:"This firing is not tried again."`
+	Next      string `json:"next,omitzero" schema:"pattern=time" doc:"When it is tried again; after the last attempt, when a repeated effect runs next."`
 }
 
 // ApprovalRequested says that a call of a tool waits for a person.

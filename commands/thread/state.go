@@ -16,6 +16,7 @@ type State struct {
 	items      map[string]itemState
 	executions map[string]executionState
 	steps      map[string]stepState
+	effects    map[string]effectState
 	receipts   receipts
 	bytes      int64 // a rough size, see Bytes
 }
@@ -32,6 +33,7 @@ type head struct {
 	Key      string              `json:"key,omitzero"`
 	Default  string              `json:"default,omitzero"` // the default context
 	NextItem int64               `json:"nextItem"`
+	Effects  int                 `json:"effects,omitzero"` // how many are pending
 }
 
 type contextState struct {
@@ -126,6 +128,9 @@ func (s *State) merge(l *State) {
 	}
 	for id, v := range l.steps {
 		s.setStep(id, v)
+	}
+	for id, v := range l.effects {
+		s.setEffect(id, v)
 	}
 }
 

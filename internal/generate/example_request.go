@@ -28,6 +28,8 @@ func commandExamples() []any {
 		events.CreateStep{ExecutionID: execution},
 		events.SetStepStatus{StepID: step, To: events.StepCompleted, ContinueLoop: to(false)},
 		events.PutPart{StepID: step, Idx: to(events.Int(0)), Type: events.OutputText, Part: raw(`{"type":"output_text","text":"It was shipped today."}`)},
+		events.ScheduleEffect{Name: "remind", Args: raw(`{"about":"order 42"}`), DelayMs: to(events.Int(1800000))},
+		events.CancelEffect{EffectID: effect, Reason: "answered"},
 	}
 }
 
@@ -44,6 +46,7 @@ func queryExamples() []any {
 		events.ListExecutions{ThreadID: thread},
 		events.ListSteps{ExecutionID: execution},
 		events.ListParts{StepID: step},
+		events.ListEffects{ThreadID: thread, Name: "remind"},
 		events.ListEvents{ThreadID: thread, FromVersion: to(events.Int(1)), Types: []string{"item.*"}},
 	}
 }
@@ -56,6 +59,6 @@ func answers() map[string]any {
 		"item.get": events.Item{}, "item.list": events.ItemList{},
 		"execution.get": events.Execution{}, "execution.list": events.ExecutionList{},
 		"step.list": events.StepList{}, "part.list": events.PartList{},
-		"event.list": events.EventList{},
+		"event.list": events.EventList{}, "effect.list": events.EffectList{},
 	}
 }
