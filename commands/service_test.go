@@ -75,6 +75,8 @@ func TestCommandsOverNATS(t *testing.T) {
 	do("message.delete", on(id, `{"itemId":"itm_a"}`), nil, events.MessageDeletedType)
 	do("thread.commit", on(id, `{"commands":[{"command":"thread.status","data":{"to":"open"}},{"command":"context.create","data":{"id":"ctx_b"}}]}`),
 		is(events.Result{Results: []events.Result{{}, {ContextID: "ctx_b"}}}), events.ThreadStatusChangedType, events.ContextCreatedType)
+	do("effect.schedule", on(id, `{"id":"`+anEffect+`","name":"remind","delayMs":60000}`), is(events.Result{EffectID: anEffect}), events.EffectScheduledType)
+	do("effect.cancel", on(id, `{"effectId":"`+anEffect+`"}`), is(events.Result{Cancelled: true}), events.EffectCancelledType)
 	do("thread.delete", on(id, `{}`), nil, events.KeyReleasedType, events.LifecycleDeletedType)
 	for _, c := range events.Commands() {
 		if !seen[c.Name] {

@@ -52,6 +52,10 @@ func TestResults(t *testing.T) {
 			want = &Result{StepID: stepID}
 		case PartCreatedType, PartUpdatedType:
 			want = &Result{Key: s.subject}
+		case EffectScheduledType:
+			want = &Result{EffectID: effectID}
+		case EffectCancelledType:
+			want = &Result{Cancelled: true}
 		}
 		if got := answer(t, stream(s), cmdID).Result; !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", s.of, got, want)

@@ -32,6 +32,8 @@ func minimal() map[string]any {
 		"step.create":      events.CreateStep{ExecutionID: "exe_1"},
 		"step.status":      events.SetStepStatus{StepID: "stp_1", To: events.StepCompleted},
 		"part.put":         events.PutPart{StepID: "stp_1", Idx: idx},
+		"effect.schedule":  events.ScheduleEffect{Name: "remind"},
+		"effect.cancel":    events.CancelEffect{EffectID: effectID},
 	}
 }
 
@@ -54,6 +56,9 @@ func TestEveryCommandIsDecided(t *testing.T) {
 			}
 			if row.Name == "thread.finish" {
 				k.do(events.SetExecutionStatus{ExecutionID: "exe_1", To: events.ExecutionFailed})
+			}
+			if row.Name == "effect.cancel" {
+				k.do(events.ScheduleEffect{ID: effectID, Name: "remind"})
 			}
 			made := k.do(data)
 			if len(made) == 0 {
