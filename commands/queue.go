@@ -16,15 +16,15 @@ type job struct {
 	command *thread.Command
 	look    func(*thread.State) // sees the state after it; may be nil
 	done    chan answer         // of capacity 1
+	commit  *events.Commit      // that did it, once it is answered
 }
 
 type answer struct {
-	reply  *events.Reply
-	commit *events.Commit // nil if it was done before
-	err    error
+	reply *events.Reply
+	err   error
 }
 
-func (j *job) answer(reply *events.Reply, err error) { j.done <- answer{reply: reply, err: err} }
+func (j *job) answer(reply *events.Reply, err error) { j.done <- answer{reply, err} }
 
 // Bounds of one commit that several commands share.
 const (
@@ -34,12 +34,11 @@ const (
 
 // queue hands a command to the goroutine of its thread and waits for the answer.
 func (d *Dispatcher) queue(ctx context.Context, c *thread.Command) (*events.Reply, error) {
-	a := d.wait(&job{ctx: ctx, command: c, done: make(chan answer, 1)})
-	return a.reply, a.err
+	return d.wait(&job{ctx: ctx, command: c, done: make(chan answer, 1)})
 }
 
 // wait hands a job to the goroutine of its thread and waits for the answer.
-func (d *Dispatcher) wait(j *job) answer {
+func (d *Dispatcher) wait(j *job) (*events.Reply, error) {
 	e := d.cache.take(j.command.Tenant, j.command.ThreadID)
 	e.mu.Lock()
 	e.waiting = append(e.waiting, j)
@@ -51,7 +50,8 @@ func (d *Dispatcher) wait(j *job) answer {
 		e.mu.Unlock()
 		go d.work(e) // takes over this use of the entry
 	}
-	return <-j.done
+	a := <-j.done
+	return a.reply, a.err
 }
 
 // work does what waits for a thread until nothing does.
@@ -157,7 +157,7 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 			if j.look != nil {
 				j.look(e.state)
 			}
-			j.answer(d.again(j.ctx, seq, j.command.ID))
+			j.answer(d.again(j, seq))
 			continue
 		}
 		if len(r.taken) > 0 && (len(j.command.Parts) == 0 || solo(j.command)) {
@@ -170,6 +170,9 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 			continue
 		}
 		made, err := r.draft.Do(j.command)
+		if err == nil && len(made) == 0 {
+			err = errUnchanged // said only of what the log shows now, like a refusal
+		}
 		if err == nil && solo(j.command) {
 			if r.key, err = d.keyWrite(j.ctx, made); err != nil {
 				r.draft = thread.NewDraft(e.state) // it stood alone in it
@@ -190,9 +193,16 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 				continue
 			}
 		}
-		if err != nil && !fresh {
+		if err != nil && (!fresh || len(r.taken) > 0 && errors.Is(err, errUnchanged)) {
 			r.rest = append(r.rest, jobs[i:]...) // to be decided alone, on a fresh state
 			return r
+		}
+		if errors.Is(err, errUnchanged) {
+			if j.look != nil {
+				j.look(e.state)
+			}
+			j.answer(unchanged(e), nil)
+			continue
 		}
 		if err != nil {
 			j.answer(nil, err)
@@ -206,6 +216,15 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 		}
 	}
 	return r
+}
+
+// errUnchanged says that a command is done by leaving the thread as it is.
+var errUnchanged = errors.New("nothing is to be changed")
+
+// unchanged answers a command that made no event, with the thread as it is. The
+// command is not remembered: a repeat is decided anew.
+func unchanged(e *entry) *events.Reply {
+	return &events.Reply{ThreadID: e.id, Version: e.state.Version, Seq: e.state.Seq, Events: []events.EventRef{}}
 }
 
 // solo reports whether a command may touch a key, and so stands alone in its
@@ -259,7 +278,8 @@ func (d *Dispatcher) store(e *entry, r drafted) error {
 		if j.look != nil {
 			j.look(e.state)
 		}
-		j.done <- answer{reply: events.ReplyOf(commit, j.command.ID), commit: commit}
+		j.commit = commit
+		j.answer(events.ReplyOf(commit, j.command.ID), nil)
 	}
 	return nil
 }
@@ -281,13 +301,14 @@ func (d *Dispatcher) known(j *job, e *entry) (*events.Reply, error) {
 }
 
 // again gives the first answer of a command that was done before.
-func (d *Dispatcher) again(ctx context.Context, seq uint64, commandID string) (*events.Reply, error) {
-	commit, err := d.log.Get(ctx, seq)
+func (d *Dispatcher) again(j *job, seq uint64) (*events.Reply, error) {
+	commit, err := d.log.Get(j.ctx, seq)
 	if err != nil {
 		return nil, err
 	}
 	if commit == nil {
 		return nil, events.Errorf(events.NotFound, "the command was done, and its events were erased since")
 	}
-	return events.ReplyOf(commit, commandID), nil
+	j.commit = commit
+	return events.ReplyOf(commit, j.command.ID), nil
 }

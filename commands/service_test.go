@@ -88,6 +88,8 @@ func TestCommandsOverNATS(t *testing.T) {
 		events.ContextStatusChangedType, events.ExecutionCreatedType, events.RunRequestedType)
 	do("run.cancel", on(id, `{}`), nil, events.RunStoppedType, events.ItemCreatedType, events.ItemStatusChangedType,
 		events.ExecutionStatusChangedType, events.ThreadFinishedType, events.ContextStatusChangedType, events.ThreadStatusChangedType)
+	do("effect.schedule", on(id, `{"id":"`+anEffect+`","name":"remind","delayMs":60000}`), is(events.Result{EffectID: anEffect}), events.EffectScheduledType)
+	do("effect.cancel", on(id, `{"effectId":"`+anEffect+`"}`), is(events.Result{Cancelled: true}), events.EffectCancelledType)
 	do("thread.delete", on(id, `{}`), nil, events.KeyReleasedType, events.LifecycleDeletedType)
 	for _, c := range events.Commands() {
 		if !seen[c.Name] {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -15,6 +16,7 @@ const (
 	TimelineStream = "TIMELINE"
 	CommandStream  = "COMMANDS"
 	RunStream      = "RUNS"
+	TimerStream    = "TIMERS"
 )
 
 // Buckets that are not read models.
@@ -69,6 +71,7 @@ func (l *Log) assets() []asset {
 			Discard: jetstream.DiscardOld, Replicas: c.Replicas, MaxMsgsPerSubject: 1, // one message an execution
 			AllowDirect: true, PersistMode: l.persist(), Duplicates: time.Second,
 		}},
+		l.timers(),
 	}
 }
 
@@ -144,7 +147,7 @@ func (l *Log) ensure(ctx context.Context, a asset) error {
 // losesData says why an existing stream must not be used, or nothing.
 func losesData(have, want jetstream.StreamConfig, derived bool) string {
 	switch {
-	case len(have.Subjects) != 1 || have.Subjects[0] != want.Subjects[0]:
+	case !slices.Equal(have.Subjects, want.Subjects):
 		return fmt.Sprintf("it takes the subjects %v, not %v", have.Subjects, want.Subjects)
 	case have.Retention != want.Retention:
 		return fmt.Sprintf("its retention is %v, not %v", have.Retention, want.Retention)
@@ -186,7 +189,7 @@ func same(have, want jetstream.StreamConfig) bool {
 	return have.Description == want.Description && have.Replicas == want.Replicas && have.MaxAge == want.MaxAge &&
 		have.Discard == want.Discard && have.AllowDirect == want.AllowDirect && have.AllowAtomicPublish == want.AllowAtomicPublish &&
 		have.DenyDelete == want.DenyDelete && have.AllowRollup == want.AllowRollup && have.Duplicates == want.Duplicates &&
-		have.Compression == want.Compression
+		have.Compression == want.Compression && have.AllowMsgSchedules == want.AllowMsgSchedules
 }
 
 // merged gives what exists with what Skein sets, so that an operator's limits
@@ -196,6 +199,7 @@ func merged(have, want jetstream.StreamConfig) jetstream.StreamConfig {
 	out.Description, out.Replicas, out.MaxAge, out.Discard = want.Description, want.Replicas, want.MaxAge, want.Discard
 	out.AllowDirect, out.AllowAtomicPublish, out.DenyDelete = want.AllowDirect, want.AllowAtomicPublish, want.DenyDelete
 	out.AllowRollup, out.Duplicates, out.Compression = want.AllowRollup, want.Duplicates, want.Compression
+	out.AllowMsgSchedules = want.AllowMsgSchedules
 	return out
 }
 

@@ -121,7 +121,7 @@ func TestEnsureUpdatesAndKeepsTheOperatorsLimits(t *testing.T) {
 	made := streams(t, l)
 	for _, a := range l.assets() {
 		got := made[a.config.Name].Config
-		if got.Description != a.config.Description || got.MaxAge != a.config.MaxAge || !got.AllowDirect ||
+		if got.Description != a.config.Description || got.MaxAge != a.config.MaxAge || got.AllowDirect != a.config.AllowDirect ||
 			got.AllowAtomicPublish != a.config.AllowAtomicPublish || got.DenyDelete != a.config.DenyDelete || got.Duplicates != a.config.Duplicates {
 			t.Errorf("%s was not brought up to date: %+v", a.config.Name, got)
 		}

@@ -194,6 +194,7 @@ func Queries() []Query {
 		query[ListSteps]("step.list", "An execution's steps."),
 		query[ListParts]("part.list", "A step's parts."),
 		query[ListEvents]("event.list", "A thread's events themselves."),
+		query[ListEffects]("effect.list", "A thread's pending effects."),
 	}
 }
 

@@ -43,6 +43,8 @@ type Result struct {
 	StepID         string   `json:"stepId,omitzero" doc:"The step that was made."`
 	Key            string   `json:"key,omitzero" doc:"The part that was put."`
 	Queued         string   `json:"queued,omitzero" doc:"The id under which a message or a call of a tool waits."`
+	EffectID       string   `json:"effectId,omitzero" doc:"The effect that was scheduled."`
+	Cancelled      bool     `json:"cancelled,omitzero" doc:"An effect was cancelled; absent: there was none to cancel."`
 	Results        []Result `json:"results,omitempty" doc:"Of thread.commit: the result of each of its commands."`
 }
 
@@ -78,7 +80,8 @@ func ReplyOf(c *Commit, commandID string) *Reply {
 }
 
 func (r *Result) empty() bool {
-	return r.ContextID == "" && r.ItemID == "" && r.ExecutionID == "" && r.StepID == "" && r.Key == "" && r.Queued == ""
+	return r.ContextID == "" && r.ItemID == "" && r.ExecutionID == "" && r.StepID == "" && r.Key == "" && r.Queued == "" &&
+		r.EffectID == "" && !r.Cancelled
 }
 
 func (r *Result) add(e *Event) {
@@ -99,6 +102,10 @@ func (r *Result) add(e *Event) {
 		r.Key = d.Key
 	case QueuePushed:
 		r.Queued = d.ID
+	case EffectScheduled:
+		r.EffectID = d.ID
+	case EffectCancelled:
+		r.Cancelled = true
 	}
 }
 
@@ -136,7 +143,7 @@ func strict[T any](raw jsontext.Value) (any, error) {
 
 // Commands lists every command, in a fixed order.
 func Commands() []Command {
-	return slices.Concat(threadCommands(), contextCommands(), itemCommands(), executionCommands(), runCommands())
+	return slices.Concat(threadCommands(), contextCommands(), itemCommands(), executionCommands(), runCommands(), effectCommands())
 }
 
 var commandsByName = func() map[string]Command {

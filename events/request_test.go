@@ -54,6 +54,10 @@ func TestResults(t *testing.T) {
 			want = &Result{Key: s.subject}
 		case QueuePushedType:
 			want = &Result{Queued: "q-1"}
+		case EffectScheduledType:
+			want = &Result{EffectID: effectID}
+		case EffectCancelledType:
+			want = &Result{Cancelled: true}
 		}
 		if got := answer(t, stream(s), cmdID).Result; !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", s.of, got, want)

@@ -122,6 +122,8 @@ func (q *Queries) handle(ctx context.Context, tenant, name string, body []byte) 
 		return a.listParts(d)
 	case events.ListEvents:
 		return a.listEvents(d)
+	case events.ListEffects:
+		return a.listEffects(d)
 	}
 	return nil, events.Errorf(events.NotFound, "no such query: %.64s", name)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// SweepLease is the lease under which one process sweeps.
-const SweepLease = "runs"
+// RunLease is the lease under which one process sweeps.
+const RunLease = "runs"
 
 // Busy names threads that are streaming, as a read model knows them.
 type Busy func(ctx context.Context) iter.Seq2[ThreadRef, error]

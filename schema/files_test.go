@@ -185,7 +185,7 @@ func TestSchemaOfAStructThatHoldsItself(t *testing.T) {
 		t.Error(got)
 	}
 	described, err := Describe(events.Result{})
-	if err != nil || len(described) != 8 {
+	if err != nil || len(described) != 10 {
 		t.Errorf("%d fields are described: %v", len(described), err)
 	}
 }

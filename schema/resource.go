@@ -40,6 +40,8 @@ func Resources() []Resource {
 		resource[events.StepList]("step_list", "An execution's steps."),
 		resource[events.PartList]("part_list", "A step's parts."),
 		resource[events.EventList]("event_list", "A part of a thread's history."),
+		resource[events.ScheduledEffect]("effect", "An effect that has not ended."),
+		resource[events.EffectList]("effect_list", "A thread's pending effects."),
 		request,
 		resource[events.Reply]("reply", "The body of the answer to a command that was done."),
 	}

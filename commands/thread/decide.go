@@ -56,6 +56,16 @@ func (m *maker) decide(p Part) error {
 		return m.setStepStatus(d)
 	case events.PutPart:
 		return m.putPart(d)
+	case events.ScheduleEffect:
+		return m.scheduleEffect(d)
+	case events.CancelEffect:
+		return m.cancelEffect(d)
+	case StartEffect:
+		return m.startEffect(d)
+	case CompleteEffect:
+		return m.completeEffect(d)
+	case FailEffect:
+		return m.failEffect(d)
 	}
 	return m.decideRun(p)
 }

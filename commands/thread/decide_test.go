@@ -40,6 +40,8 @@ func minimal() map[string]any {
 		"approval.deny":    events.DenyApproval{CallID: "call_1"},
 		"tool.queue":       events.QueueTool{Name: "find"},
 		"agent.assign":     events.AssignAgent{AgentID: "billing"},
+		"effect.schedule":  events.ScheduleEffect{Name: "remind"},
+		"effect.cancel":    events.CancelEffect{EffectID: effectID},
 	}
 }
 
@@ -68,6 +70,9 @@ func TestEveryCommandIsDecided(t *testing.T) {
 			}
 			if row.Name == "thread.finish" {
 				k.do(events.SetExecutionStatus{ExecutionID: "exe_1", To: events.ExecutionFailed})
+			}
+			if row.Name == "effect.cancel" {
+				k.do(events.ScheduleEffect{ID: effectID, Name: "remind"})
 			}
 			made := k.do(data)
 			if len(made) == 0 {

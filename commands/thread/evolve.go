@@ -80,6 +80,8 @@ func Evolve(s *State, e *events.Event) *State {
 		t, _ := s.step(d.StepID)
 		t.Parts = t.Parts.with(d.Idx)
 		s.setStep(d.StepID, t)
+	case events.EffectScheduled, events.EffectCancelled, events.EffectStarted, events.EffectCompleted, events.EffectFailed:
+		s.evolveEffect(e)
 	}
 	evolveRun(s, e)
 	return s
@@ -109,11 +111,11 @@ func (s *State) stored(c *events.Commit) {
 
 // clear forgets what a deleted thread held. Its version, place and receipts stay.
 func (s *State) clear() {
-	s.Deleted, s.head.Active, s.Queue = true, "", nil
+	s.Deleted, s.head.Active, s.Queue, s.Effects = true, "", nil, 0
 	if s.parent != nil { // the layer's merge cannot remove; a delete stands alone in its commit
 		return
 	}
-	s.contexts, s.items, s.executions, s.steps, s.bytes = nil, nil, nil, nil, 0
+	s.contexts, s.items, s.executions, s.steps, s.effects, s.bytes = nil, nil, nil, nil, nil, 0
 }
 
 func (s *State) truncate(from int64) {

@@ -17,6 +17,7 @@ type snapshot struct {
 	Items      map[string]itemState      `json:"items,omitempty"`
 	Executions map[string]executionState `json:"executions,omitempty"`
 	Steps      map[string]stepState      `json:"steps,omitempty"`
+	Effects    map[string]effectState    `json:"effects,omitempty"`
 	Receipts   receipts                  `json:"receipts"`
 }
 
@@ -24,7 +25,7 @@ type snapshot struct {
 func (s *State) Encode() ([]byte, error) {
 	return json.Marshal(snapshot{
 		Form: snapshotVersion, Head: s.head, Contexts: s.contexts, Items: s.items,
-		Executions: s.executions, Steps: s.steps, Receipts: s.receipts,
+		Executions: s.executions, Steps: s.steps, Effects: s.effects, Receipts: s.receipts,
 	}, json.Deterministic(true))
 }
 
@@ -50,6 +51,9 @@ func DecodeState(b []byte) (*State, error) {
 	}
 	for id, v := range in.Steps {
 		s.setStep(id, v)
+	}
+	for id, v := range in.Effects {
+		s.setEffect(id, v)
 	}
 	s.receipts = in.Receipts
 	s.receipts.index()

@@ -16,6 +16,7 @@ type State struct {
 	items      map[string]itemState
 	executions map[string]executionState
 	steps      map[string]stepState
+	effects    map[string]effectState
 	receipts   receipts
 	bytes      int64 // a rough size, see Bytes
 }
@@ -37,6 +38,7 @@ type head struct {
 	Active   string              `json:"active,omitzero"`   // the execution under way, if the runtime runs it
 	Messages int64               `json:"messages,omitzero"` // the number that the next message takes
 	Queue    []queued            `json:"queue,omitempty"`   // never changed in place
+	Effects  int                 `json:"effects,omitzero"`  // how many are pending
 }
 
 type contextState struct {
@@ -133,6 +135,9 @@ func (s *State) merge(l *State) {
 	}
 	for id, v := range l.steps {
 		s.setStep(id, v)
+	}
+	for id, v := range l.effects {
+		s.setEffect(id, v)
 	}
 }
 

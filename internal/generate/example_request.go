@@ -36,6 +36,8 @@ func commandExamples() []any {
 		events.DenyApproval{CallID: "call_7", Comment: "too expensive"},
 		events.QueueTool{Name: "find_order", Arguments: raw(`{"id":42}`)},
 		events.AssignAgent{AgentID: "billing", Reason: "a question about an invoice"},
+		events.ScheduleEffect{Name: "remind", Args: raw(`{"about":"order 42"}`), DelayMs: to(events.Int(1800000))},
+		events.CancelEffect{EffectID: effect, Reason: "answered"},
 	}
 }
 
@@ -52,6 +54,7 @@ func queryExamples() []any {
 		events.ListExecutions{ThreadID: thread},
 		events.ListSteps{ExecutionID: execution},
 		events.ListParts{StepID: step},
+		events.ListEffects{ThreadID: thread, Name: "remind"},
 		events.ListEvents{ThreadID: thread, FromVersion: to(events.Int(1)), Types: []string{"item.*"}},
 	}
 }
@@ -64,6 +67,6 @@ func answers() map[string]any {
 		"item.get": events.Item{}, "item.list": events.ItemList{},
 		"execution.get": events.Execution{}, "execution.list": events.ExecutionList{},
 		"step.list": events.StepList{}, "part.list": events.PartList{},
-		"event.list": events.EventList{},
+		"event.list": events.EventList{}, "effect.list": events.EffectList{},
 	}
 }

@@ -106,7 +106,11 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err := s.startReading(ctx, background, validator); err != nil {
 		return err
 	}
-	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{}, s.logger, s.metrics)
+	effects, err := s.startEffects(background)
+	if err != nil {
+		return err
+	}
+	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{Stored: effects.Committed}, s.logger, s.metrics)
 	// The relay sends much, and must not stand in the way of replies.
 	relayLog, err := s.open("timeline")
 	if err != nil {

@@ -89,7 +89,7 @@ func (c *change) react(b bound) {
 	was := s.Doc
 	c.slot = s
 	s.Doc = b.fold(c, s.Doc)
-	if s.Doc == nil {
+	if s.Doc == nil && was == nil {
 		c.missed = append(c.missed, s)
 		return
 	}

@@ -54,7 +54,7 @@ func runLife() []events.Type {
 
 // runPauses is what no document shows of a run.
 func runPauses() []events.Type {
-	return []events.Type{events.RunWaitingType, events.RunResumedType, events.RunTurnedType}
+	return []events.Type{events.RunSuspendedType, events.RunResumedType, events.RunTurnedType}
 }
 
 func partLife() []events.Type {

@@ -31,12 +31,13 @@ func TestEveryEventIsKnown(t *testing.T) {
 	}
 }
 
-// TestNames holds what is stored: EK-151..EK-159, and the index.
+// TestNames holds what is stored: EK-151..EK-159, the index and the effects.
 func TestNames(t *testing.T) {
 	want := map[string]string{
 		"threads": "thread_threads", "contexts": "thread_contexts", "items": "thread_items", "executions": "thread_executions",
 		"steps": "thread_steps", "parts": "thread_parts", "trace_events": "thread_trace_events", "trace_runs": "thread_trace_runs",
 		"trace_spans": "thread_trace_spans", "index": "thread_index",
+		"effects": "thread_effects",
 	}
 	m := NewModels()
 	for i, p := range m.List() {
