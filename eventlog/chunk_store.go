@@ -118,7 +118,10 @@ func (w *ChunkWriter) look(ctx context.Context, body []byte, tried bool) (stored
 	case d.Attempt > w.run.Token, d.Attempt == w.run.Token && w.begun && d.Index >= w.next:
 		return false, &FencedError{Stream: stream, Cause: fmt.Errorf("claim %d of execution %s writes chunk %d", d.Attempt, w.run.Execution, d.Index)}
 	}
-	w.looked, w.expected, w.next = true, last.Seq, max(w.next, d.Index+1)
+	w.looked, w.expected = true, last.Seq
+	if !w.begun { // what an older claim gives after that does not count
+		w.next = d.Index + 1
+	}
 	return false, nil
 }
 
