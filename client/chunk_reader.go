@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -219,52 +218,6 @@ func (r *chunkReader) give(e *events.Event, d *events.ChunkEmitted, seq uint64) 
 	}
 	if !r.yield(Chunk{ChunkEmitted: *d, Time: e.Time.Go()}, nil) || d.Type == events.ChunkFinish {
 		return errRead
-	}
-	return nil
-}
-
-// fill gives what the stream has after the last chunk that was given. It tries
-// again while the stream cannot be read, or does not show the sequence upTo
-// yet: a reader of it may lag behind what comes live.
-func (r *chunkReader) fill(ctx context.Context, upTo uint64) error {
-	n := r.client.opts.Names
-	subject := n.Chunk(r.client.opts.Tenant, r.thread, r.execution)
-	deadline := time.Now().Add(r.client.opts.Timeout)
-	for attempt := 0; ; {
-		msgs, more, err := r.client.stored(ctx, n.Stream(chunkStream), subject, r.seq+1)
-		for _, m := range msgs {
-			if err := r.stored(m); err != nil {
-				return err
-			}
-		}
-		switch {
-		case more:
-			attempt, deadline = 0, time.Now().Add(r.client.opts.Timeout)
-			continue
-		case err == nil && (r.seq >= upTo || attempt >= refillRetries):
-			return nil
-		case err != nil && time.Now().After(deadline), r.client.nc.IsClosed(), !pause(ctx, attempt):
-			return cmp.Or(err, ctx.Err(), nats.ErrConnectionClosed)
-		}
-		attempt++
-	}
-}
-
-// stored takes a message of the stream.
-func (r *chunkReader) stored(m *nats.Msg) error {
-	seq, ok := parseSeq(m.Header.Get("Nats-Sequence"))
-	if !ok {
-		return errors.New("a message of the stream without a sequence")
-	}
-	r.seq = seq
-	e, err := events.DecodeEvent(m.Data)
-	d, ok := e.Data.(events.ChunkEmitted)
-	if err != nil || !ok || d.ExecutionID != r.execution {
-		return nil // not Skein's
-	}
-	r.given = true
-	if r.isNew(&d) || d.Type == events.ChunkFinish { // whoever asks for what comes after the end is told of it
-		return r.give(&e, &d, seq)
 	}
 	return nil
 }

@@ -21,9 +21,9 @@ const (
 const storedTimeout = 3 * time.Second
 
 // stored gives the next messages of a stream with that subject, in order, from
-// a sequence on, and whether there are more. It leaves nothing behind on the
+// a sequence on, at most so many, and whether there are more. It leaves nothing behind on the
 // server, unlike a consumer.
-func (c *Client) stored(ctx context.Context, stream, subject string, from uint64) (msgs []*nats.Msg, more bool, err error) {
+func (c *Client) stored(ctx context.Context, stream, subject string, from uint64, most int) (msgs []*nats.Msg, more bool, err error) {
 	if !c.nc.IsConnected() { // the question would wait for the connection
 		return nil, false, nats.ErrDisconnected
 	}
@@ -32,7 +32,7 @@ func (c *Client) stored(ctx context.Context, stream, subject string, from uint64
 		Next     string `json:"next_by_subj"`
 		Batch    int    `json:"batch"`
 		MaxBytes int    `json:"max_bytes"`
-	}{from, subject, storedBatch, storedBytes})
+	}{from, subject, most, storedBytes})
 	if err != nil {
 		return nil, false, err
 	}
