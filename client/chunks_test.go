@@ -495,7 +495,8 @@ func TestReaderOverATakeoverOfChunks(t *testing.T) {
 			break // one is stored: it stands before what the newer claim writes next
 		}
 	}
-	s := finishAfterStale(t, other, w, got)
+	other.finish(w)
+	s := <-got
 	last := int64(0)
 	for i, c := range s.chunks {
 		if c.Index != int64(i) || c.Attempt < last || c.Type == "data-stale" {
@@ -506,12 +507,6 @@ func TestReaderOverATakeoverOfChunks(t *testing.T) {
 	if s.err != nil || len(s.gaps) > 0 || last != 2 || s.chunks[len(s.chunks)-1].Type != events.ChunkFinish {
 		t.Errorf("%v, gaps %v, %d chunks", s.err, s.gaps, len(s.chunks))
 	}
-}
-
-func finishAfterStale(t testing.TB, r *run, w *eventlog.ChunkWriter, got chan seen) seen {
-	t.Helper()
-	r.finish(w)
-	return <-got
 }
 
 // Whoever comes without an execution gets the one that runs, or else the next.
@@ -548,6 +543,35 @@ func TestChunksOfTheCurrentRun(t *testing.T) {
 	s.exact(t, 0, 0, 30)
 	if s.chunks[0].ExecutionID != r.execution {
 		t.Errorf("it read %s", s.chunks[0].ExecutionID)
+	}
+}
+
+// A timeline shows chunks only to who asks for them, and what has a place in the
+// order as before (EK-147, C-43).
+func TestChunksOnATimeline(t *testing.T) {
+	t.Parallel()
+	r := newRun(t, start(t))
+	line := func(o client.SubscribeOptions) *client.Timeline {
+		o.Thread, o.From = r.thread, client.Now()
+		l, err := r.c.Timeline(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(l.Close)
+		return l
+	}
+	with, without, other := line(client.SubscribeOptions{Chunks: true}), line(client.SubscribeOptions{}), line(client.SubscribeOptions{Chunks: true, Types: []string{"execution.*"}})
+	w := r.writer(1)
+	r.say(w, 0, 1)
+	r.stored(1)
+	if e := next(t, with); e.Type != events.ChunkEmittedType || e.Seq != 0 {
+		t.Errorf("%+v", e)
+	}
+	r.end(events.ExecutionCompleted, "")
+	for _, l := range []*client.Timeline{with, without, other} {
+		if e := next(t, l); e.Type != events.ExecutionStatusChangedType || e.Seq == 0 {
+			t.Errorf("%+v", e)
+		}
 	}
 }
 

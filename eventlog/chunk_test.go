@@ -418,15 +418,13 @@ func TestTheTimelineTakesUnknownEntities(t *testing.T) {
 	t.Parallel()
 	l := start(t)
 	a := newAuthor(1)
-	w := a.next(t, 2)
 	for i, name := range []events.Type{"novelty.arrived", "plain"} {
 		c, err := events.NewCommit(a.chain, []events.Event{{
 			ID: fmt.Sprint("e", i), Type: name, Subject: a.thread, Time: 1, Tenant: tenant, ThreadID: a.thread,
 			Version: a.version + 1, CommandID: "c", Data: events.Unknown{Schema: "urn:x", Raw: jsontext.Value("{}")},
 		}})
 		must(t, err)
-		w = Write{Commit: c, Expected: a.seq}
-		must(t, l.Append(t.Context(), w))
+		must(t, l.Append(t.Context(), Write{Commit: c, Expected: a.seq}))
 		a.version, a.chain, a.seq = c.Version, c.Chain, c.Seq
 	}
 	a.write(t, l, 1, 2)
