@@ -8,12 +8,15 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/events"
 )
 
 // Streams, without their prefix.
 const (
 	LogStream      = "LOG"
 	TimelineStream = "TIMELINE"
+	ChunkStream    = "CHUNKS"
 	CommandStream  = "COMMANDS"
 	RunStream      = "RUNS"
 	TimerStream    = "TIMERS"
@@ -37,10 +40,11 @@ func (e *AssetError) Error() string {
 	return fmt.Sprintf("stream %s: %s; %s", e.Name, e.Problem, e.Hint)
 }
 
-// asset is one stream: as it is wanted, and whether it can be rebuilt.
+// asset is one stream: as it is wanted, and whether it can be made anew.
 type asset struct {
 	config  jetstream.StreamConfig
 	derived bool
+	owns    func(subject string) bool // what else it may take already; nil: nothing
 }
 
 // assets lists the log's own streams.
@@ -53,11 +57,22 @@ func (l *Log) assets() []asset {
 			Discard: jetstream.DiscardNew, Replicas: c.Replicas, Compression: jetstream.S2Compression,
 			AllowDirect: true, AllowAtomicPublish: true, DenyDelete: true, Duplicates: time.Second,
 		}},
-		{derived: true, config: jetstream.StreamConfig{
+		// Before the chunks: a stream that takes all of the timeline would store them.
+		{derived: true, owns: l.ofTimeline, config: jetstream.StreamConfig{
 			Name: n.Stream(TimelineStream), Description: "Skein: events of threads, one a message; derived from the log.",
-			Subjects: []string{n.Timeline("*", "*", ">")}, Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
+			Subjects: timelineSubjects(n), Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
 			Discard: jetstream.DiscardOld, Replicas: c.Replicas, MaxAge: c.TimelineAge,
 			AllowDirect: true, PersistMode: l.persist(), Duplicates: time.Second,
+		}},
+		{derived: true, config: jetstream.StreamConfig{
+			Name: n.Stream(ChunkStream), Description: "Skein: what executions stream, for those who watch; transport only.",
+			Subjects: []string{n.Chunk("*", "*", "*")}, Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
+			Discard: jetstream.DiscardOld, Replicas: c.Replicas, MaxAge: c.ChunkAge, Compression: jetstream.S2Compression,
+			AllowDirect: true, PersistMode: l.persist(), Duplicates: min(time.Second, c.ChunkAge),
+			RePublish: &jetstream.RePublish{
+				Source:      n.Chunk("*", "*", "*"),
+				Destination: n.Timeline("{{wildcard(1)}}", "{{wildcard(2)}}", events.ChunkEmittedType),
+			},
 		}},
 		{config: jetstream.StreamConfig{
 			Name: n.Stream(CommandStream), Description: "Skein: submitted commands that wait to be done.",
@@ -123,7 +138,10 @@ func (l *Log) ensure(ctx context.Context, a asset) error {
 		return assetFailed(want.Name, err)
 	}
 	have := stream.CachedInfo().Config
-	if problem := losesData(have, want, a.derived); problem != "" {
+	if a.owns != nil {
+		want.Subjects = l.widened(have.Subjects, want.Subjects)
+	}
+	if problem := losesData(have, want, a); problem != "" {
 		return &AssetError{Name: want.Name, Problem: problem, Hint: "rename or remove that stream, or choose another prefix"}
 	}
 	if a.derived && have.PersistMode != want.PersistMode {
@@ -145,9 +163,9 @@ func (l *Log) ensure(ctx context.Context, a asset) error {
 }
 
 // losesData says why an existing stream must not be used, or nothing.
-func losesData(have, want jetstream.StreamConfig, derived bool) string {
+func losesData(have, want jetstream.StreamConfig, a asset) string {
 	switch {
-	case !slices.Equal(have.Subjects, want.Subjects):
+	case !takes(have.Subjects, want.Subjects, a.owns):
 		return fmt.Sprintf("it takes the subjects %v, not %v", have.Subjects, want.Subjects)
 	case have.Retention != want.Retention:
 		return fmt.Sprintf("its retention is %v, not %v", have.Retention, want.Retention)
@@ -163,7 +181,7 @@ func losesData(have, want jetstream.StreamConfig, derived bool) string {
 		return "it acknowledges nothing"
 	case have.MaxMsgsPerSubject != unlimited(want.MaxMsgsPerSubject):
 		return fmt.Sprintf("it keeps %d messages a subject, not %d", have.MaxMsgsPerSubject, unlimited(want.MaxMsgsPerSubject))
-	case derived:
+	case a.derived:
 		return ""
 	case have.MaxAge != want.MaxAge && want.MaxAge == 0:
 		return fmt.Sprintf("it drops messages after %v", have.MaxAge)
@@ -189,7 +207,12 @@ func same(have, want jetstream.StreamConfig) bool {
 	return have.Description == want.Description && have.Replicas == want.Replicas && have.MaxAge == want.MaxAge &&
 		have.Discard == want.Discard && have.AllowDirect == want.AllowDirect && have.AllowAtomicPublish == want.AllowAtomicPublish &&
 		have.DenyDelete == want.DenyDelete && have.AllowRollup == want.AllowRollup && have.Duplicates == want.Duplicates &&
-		have.Compression == want.Compression && have.AllowMsgSchedules == want.AllowMsgSchedules
+		have.Compression == want.Compression && have.AllowMsgSchedules == want.AllowMsgSchedules &&
+		slices.Equal(have.Subjects, want.Subjects) && sameRePublish(have.RePublish, want.RePublish)
+}
+
+func sameRePublish(have, want *jetstream.RePublish) bool {
+	return have == want || have != nil && want != nil && *have == *want
 }
 
 // merged gives what exists with what Skein sets, so that an operator's limits
@@ -200,6 +223,7 @@ func merged(have, want jetstream.StreamConfig) jetstream.StreamConfig {
 	out.AllowDirect, out.AllowAtomicPublish, out.DenyDelete = want.AllowDirect, want.AllowAtomicPublish, want.DenyDelete
 	out.AllowRollup, out.Duplicates, out.Compression = want.AllowRollup, want.Duplicates, want.Compression
 	out.AllowMsgSchedules = want.AllowMsgSchedules
+	out.Subjects, out.RePublish = want.Subjects, want.RePublish
 	return out
 }
 

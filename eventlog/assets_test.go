@@ -64,7 +64,7 @@ func TestEnsureOnAnEmptyServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	made := streams(t, l)
-	for _, name := range []string{"SKEIN_LOG", "SKEIN_TIMELINE", "SKEIN_COMMANDS", "KV_thread_leases", "OBJ_thread_snapshots"} {
+	for _, name := range []string{"SKEIN_LOG", "SKEIN_TIMELINE", "SKEIN_CHUNKS", "SKEIN_COMMANDS", "KV_thread_leases", "OBJ_thread_snapshots"} {
 		if _, ok := made[name]; !ok {
 			t.Errorf("%s was not made", name)
 		}

@@ -103,6 +103,9 @@ func (l *Log) relayFrom(ctx context.Context, fence *Fence, at position, end uint
 // relayCommit sends the events of a commit after a version, and, if the relay
 // has nothing else to do, waits until they are stored.
 func (l *Log) relayCommit(ctx context.Context, fence *Fence, c *events.Commit, after int64, wait bool) error {
+	if err := l.admit(ctx, c); err != nil {
+		return err
+	}
 	seq := []string{strconv.FormatUint(c.Seq, 10)}
 	for i := range c.Events {
 		e := &c.Events[i]

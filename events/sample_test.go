@@ -76,7 +76,9 @@ func samples() []sample {
 			Key: PartKey(stepID, 1), StepID: stepID, Idx: 1, Type: "tool-plan_writer",
 			Part: raw(`{"type":"tool-plan_writer","toolCallId":"tc_1","state":"output-available","output":{"ok":true}}`),
 		}},
-		{ChunkEmittedType, execID, ChunkEmitted{ExecutionID: execID, Index: 9, Type: "finish", Data: raw(`{"reason":"stop"}`)}},
+		{ChunkEmittedType, execID, ChunkEmitted{
+			ExecutionID: execID, Index: 9, StepID: stepID, Attempt: 1, Type: ChunkFinish, Data: raw(`{"finishReason":"stop"}`),
+		}},
 		{MessageEditedType, itemID, MessageEdited{
 			Content: raw(`[]`), Parts: []PlacedPart{{Place: 0, Part: raw(`{"type":"refusal"}`)}}, Metadata: raw(`{"k":2}`), Silent: to(true),
 		}},

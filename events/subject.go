@@ -99,6 +99,13 @@ func (n Names) ParseTimeline(subject string) (tenant, thread string, t Type, ok 
 	return parts[0], parts[1], Type(parts[2]), true
 }
 
+// Chunk gives the subject of an execution's chunks:
+// skein.chunk.{tenant}.{thread}.{execution}. The server republishes what is
+// stored there on the thread's timeline, as chunk.emitted.
+func (n Names) Chunk(tenant, thread, execution string) string {
+	return n.Prefix + ".chunk." + tenant + "." + thread + "." + execution
+}
+
 // Command gives the subject of a command: skein.cmd.{tenant}.{noun}.{verb}.
 func (n Names) Command(tenant, command string) string {
 	return n.Prefix + ".cmd." + tenant + "." + command

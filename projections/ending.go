@@ -175,6 +175,13 @@ func (s *session) eraseEvents(ctx context.Context, e ending) error {
 	if err := log.Purge(ctx, jetstream.WithPurgeSubject(names.Log(e.Tenant, e.Thread)), jetstream.WithPurgeSequence(e.Seq)); err != nil {
 		return fmt.Errorf("purging the log: %w", err)
 	}
+	chunks, err := s.log.JetStream().Stream(ctx, names.Stream(eventlog.ChunkStream))
+	if err != nil {
+		return err
+	}
+	if err := chunks.Purge(ctx, jetstream.WithPurgeSubject(names.Chunk(e.Tenant, e.Thread, "*"))); err != nil {
+		return fmt.Errorf("purging the chunks: %w", err)
+	}
 	s.logger.Info().Str("tenant", e.Tenant).Str("thread", e.Thread).Msg("the events of a deleted thread were erased")
 	return s.forgetEnd(ctx, e)
 }

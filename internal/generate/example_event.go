@@ -29,7 +29,7 @@ func eventExamples() []any {
 		},
 		events.PartCreated{Key: events.PartKey(step, 0), StepID: step, Type: "tool-find_order", Part: raw(`{"type":"tool-find_order","toolCallId":"tc_1","input":{"order":42}}`)},
 		events.PartUpdated{Key: events.PartKey(step, 0), StepID: step, Type: "tool-find_order", Part: raw(`{"type":"tool-find_order","toolCallId":"tc_1","state":"output-available","output":{"status":"shipped"}}`)},
-		events.ChunkEmitted{ExecutionID: execution, Index: 7, Type: "tool-output-available", Data: raw(`{"toolCallId":"tc_1","output":{"status":"shipped"}}`)},
+		events.ChunkEmitted{ExecutionID: execution, Index: 7, StepID: step, Attempt: 1, Type: events.ChunkToolOutput, Data: raw(`{"toolCallId":"tc_1","output":{"status":"shipped"}}`)},
 
 		events.MessageEdited{Content: part("Where is order 42?")},
 		events.MessageDeleted{ContextID: contextID, Type: events.Message, Index: 3},
