@@ -16,8 +16,9 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// streamBytes bounds all messages of one answer together.
-const streamBytes = 64 << 20
+// streamOf is how many messages of the largest size all of one answer may be
+// together: 64 MiB by default.
+const streamOf = 16
 
 // errSilent ends a call whose process gives no sign of life.
 var errSilent = errors.New("silence")
@@ -91,8 +92,8 @@ func (c *caller) call(ctx context.Context, p protocol, request any, chunk func(r
 			return nil, c.retry("the answer was lost: %w", err)
 		}
 		timer.Reset(c.dead)
-		if total += len(msg.Data); int64(len(msg.Data)) > c.limit() || total > streamBytes {
-			return nil, c.wrong("is too large: at most %d bytes a message and %d together are taken", c.limit(), streamBytes)
+		if total += len(msg.Data); int64(len(msg.Data)) > c.limit() || int64(total) > streamOf*c.limit() {
+			return nil, c.wrong("is too large: at most %d bytes a message and %d together are taken", c.limit(), streamOf*c.limit())
 		}
 		var m message
 		if err := json.Unmarshal(msg.Data, &m); err != nil {

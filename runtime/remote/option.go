@@ -26,7 +26,8 @@ func Timing(heartbeat, dead time.Duration) Option {
 }
 
 // MaxBytes bounds one message of an answer; by default and at most it is what
-// the server takes. Of callers.
+// the server takes, 4 MiB. All messages of one answer together have 16 times as
+// much room. Of callers.
 func MaxBytes(n int) Option { return func(s *settings) { s.maxBytes = n } }
 
 // Logger is told of panics, and of what could not be answered. Of processes that

@@ -298,10 +298,10 @@ func TestMoreThanIsKnown(t *testing.T) {
 // An answer has its bounds: of one message, of all of them, and of the request.
 func TestBounds(t *testing.T) {
 	w := start(t)
-	big := strings.Repeat("x", 100_000)
+	big := strings.Repeat("x", 40_000)
 	w.raw(t, "skein.reactor.big", `{"kind":"result","assistantEvent":{"content":[{"type":"output_text","text":"`+big+`"}]}}`)
-	_, err := w.reactor(t, "big", remote.MaxBytes(50_000)).React(patient(t), &runtime.StepInput{}, nil)
-	fails(t, err, false, "too large: at most 50000 bytes")
+	_, err := w.reactor(t, "big", remote.MaxBytes(30_000)).React(patient(t), &runtime.StepInput{}, nil)
+	fails(t, err, false, "too large: at most 30000 bytes")
 	_, err = w.reactor(t, "big").React(patient(t), &runtime.StepInput{Instructions: strings.Repeat("x", int(w.worker.MaxPayload()))}, nil)
 	if !errors.Is(err, &events.Error{Code: events.PayloadTooLarge}) || !strings.Contains(err.Error(), "skein.reactor.big") {
 		t.Errorf("%v", err)
@@ -316,8 +316,8 @@ func TestBounds(t *testing.T) {
 		ended <- context.Cause(ctx)
 		return nil, ctx.Err()
 	})
-	_, err = w.reactor(t, "endless").React(patient(t), &runtime.StepInput{}, nil)
-	fails(t, err, false, "67108864 together")
+	_, err = w.reactor(t, "endless", remote.MaxBytes(50_000)).React(patient(t), &runtime.StepInput{}, nil)
+	fails(t, err, false, "800000 together")
 	select {
 	case <-ended:
 	case <-time.After(10 * time.Second):

@@ -37,7 +37,6 @@ func TestServedFailures(t *testing.T) {
 		"crash": {func() (*runtime.Reaction, error) { return says(nothing[1]), nil }, false, "it panicked: runtime error: index out of range [1] with length 0"},
 		"none":  {func() (*runtime.Reaction, error) { return nil, nil }, false, "neither a reaction nor an error"},
 		"large": {func() (*runtime.Reaction, error) { return says(strings.Repeat("x", 5<<20)), nil }, false, "the answer has"},
-		"huge":  {func() (*runtime.Reaction, error) { return says(strings.Repeat("x", 50<<20)), nil }, false, "the answer has"},
 		"no JSON": {func() (*runtime.Reaction, error) {
 			return &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []jsontext.Value{jsontext.Value("{")}}}, nil
 		}, false, "cannot be written as JSON"},
