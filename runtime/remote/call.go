@@ -20,8 +20,12 @@ import (
 // together: 64 MiB by default.
 const streamOf = 16
 
-// errSilent ends a call whose process gives no sign of life.
-var errSilent = errors.New("silence")
+// Why a call is ended from here: its process gives no sign of life, or its
+// connection was closed.
+var (
+	errSilent = errors.New("silence")
+	errLost   = errors.New("the NATS connection was closed")
+)
 
 // caller asks the processes behind one subject.
 type caller struct {
@@ -58,11 +62,20 @@ func (c *caller) call(ctx context.Context, p protocol, request any, chunk func(r
 	if !c.nc.IsConnected() { // a request that waits for a connection comes when nobody wants it
 		return nil, c.retry("there is no connection to the NATS server")
 	}
-	inbox := c.nc.NewInbox()
-	sub, err := c.nc.SubscribeSync(inbox)
+	waiting, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	// Not a synchronous subscription: each of those makes room for 65,536 messages.
+	inbox, messages := c.nc.NewInbox(), make(chan *nats.Msg)
+	sub, err := c.nc.Subscribe(inbox, func(m *nats.Msg) {
+		select {
+		case messages <- m:
+		case <-waiting.Done():
+		}
+	})
 	if err != nil {
 		return nil, c.retry("the NATS connection is of no use: %w", err)
 	}
+	sub.SetClosedHandler(func(string) { end(errLost) })
 	defer func() { _ = sub.Unsubscribe() }() // the connection may be gone, and it with it
 	if err := c.nc.PublishRequest(c.subject, inbox, body); err != nil {
 		return nil, c.retry("the request could not be sent: %w", err)
@@ -73,23 +86,25 @@ func (c *caller) call(ctx context.Context, p protocol, request any, chunk func(r
 			_ = c.nc.Publish(p.Cancel, nil) // if it does not come, the process works in vain
 		}
 	}()
-	waiting, silent := context.WithCancelCause(ctx)
-	defer silent(nil)
-	timer := time.AfterFunc(c.dead, func() { silent(errSilent) })
+	timer := time.AfterFunc(c.dead, func() { end(errSilent) })
 	defer timer.Stop()
 	for total := 0; ; {
-		msg, err := sub.NextMsgWithContext(waiting)
-		switch {
-		case err == nil:
-		case errors.Is(err, nats.ErrNoResponders):
+		var msg *nats.Msg
+		select {
+		case msg = <-messages:
+		case <-waiting.Done():
+			switch cause := context.Cause(waiting); {
+			case errors.Is(cause, errSilent):
+				return nil, c.retry("no sign of life for %s", c.dead)
+			case errors.Is(cause, errLost):
+				return nil, c.retry("the answer was lost: %w", cause)
+			default:
+				return nil, cause
+			}
+		}
+		if len(msg.Data) == 0 && msg.Header.Get("Status") == "503" {
 			last = true
 			return nil, c.retry("no process answers there")
-		case ctx.Err() != nil:
-			return nil, context.Cause(ctx)
-		case errors.Is(context.Cause(waiting), errSilent):
-			return nil, c.retry("no sign of life for %s", c.dead)
-		default:
-			return nil, c.retry("the answer was lost: %w", err)
 		}
 		timer.Reset(c.dead)
 		if total += len(msg.Data); int64(len(msg.Data)) > c.limit() || int64(total) > streamOf*c.limit() {
