@@ -137,6 +137,31 @@ func (n Names) Query(tenant, query string) string {
 	return n.Prefix + ".query." + tenant + "." + query
 }
 
+// Reactor gives the subject on which processes that are the reactor answer:
+// skein.reactor.{name}. The error is an invalid_request: the name is not 1 to 64
+// of A-Z a-z 0-9 _ -.
+func (n Names) Reactor(name string) (string, error) { return n.worker("reactor", name) }
+
+// Tool gives the subject on which processes that are the tool answer:
+// skein.tool.{name}. The error is as Reactor's.
+func (n Names) Tool(name string) (string, error) { return n.worker("tool", name) }
+
+// Cancel gives the subject on which a process is told that a call is no longer
+// wanted: skein.cancel.{call}. It is not an inbox, so that a process can be
+// allowed to listen to it without seeing the replies to others.
+func (n Names) Cancel(call string) string { return n.Prefix + ".cancel." + call }
+
+func (n Names) worker(kind, name string) (string, error) {
+	ok := len(name) >= 1 && len(name) <= 64
+	for _, c := range name {
+		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-')
+	}
+	if !ok {
+		return "", Invalid("/name", "the name of a %s has 1 to 64 of A-Z a-z 0-9 _ -; %q has not", kind, clip(name))
+	}
+	return n.Prefix + "." + kind + "." + name, nil
+}
+
 // ParseRequest takes the subject of a command, a stored command or a query
 // apart. The tenant is as it came: validate it.
 func (n Names) ParseRequest(subject string) (kind, tenant, name string, ok bool) {

@@ -1,11 +1,11 @@
-package transcript_test
+package chat_test
 
 import (
 	"io"
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/skein-threads/skein/internal/transcript"
+	"github.com/skein-threads/skein/internal/chat"
 )
 
 // repeated reads as n letters.
@@ -26,7 +26,7 @@ func (r *repeated) Read(p []byte) (int, error) {
 func readers(list ...io.Reader) io.Reader { return io.MultiReader(list...) }
 
 // contentOf gives a message's content as an item has it.
-func contentOf(m transcript.Message) jsontext.Value {
+func contentOf(m chat.Message) jsontext.Value {
 	out := jsontext.Value{'['}
 	for i, p := range m.Content {
 		if i > 0 {

@@ -1,4 +1,4 @@
-package transcript
+package chat
 
 import (
 	"errors"
@@ -46,8 +46,8 @@ const (
 	maxKey      = 256 // letters of a thread's key
 )
 
-// keyPrefix begins the key of an imported thread.
-const keyPrefix = "import:"
+// KeyPrefix begins the key of an imported thread: an id must leave room for it.
+const KeyPrefix = "import:"
 
 // wire is a conversation as JSON has it.
 type wire struct {
@@ -154,8 +154,8 @@ func (w *wire) id() (string, error) {
 	switch {
 	case id == "":
 		return "", errors.New("no id")
-	case utf8.RuneCountInString(keyPrefix+id) > maxKey || !events.ValidKey(keyPrefix+id):
-		return "", fmt.Errorf("an id has at most %d letters, and no control characters", maxKey-len(keyPrefix))
+	case utf8.RuneCountInString(KeyPrefix+id) > maxKey || !events.ValidKey(KeyPrefix+id):
+		return "", fmt.Errorf("an id has at most %d letters, and no control characters", maxKey-len(KeyPrefix))
 	}
 	return id, nil
 }
@@ -214,8 +214,8 @@ func (w *wireCall) read() (Call, error) {
 	switch {
 	case c.ID == "" || utf8.RuneCountInString(c.ID) > 256:
 		return c, errors.New("its id must have 1 to 256 letters")
-	case c.Name == "" || utf8.RuneCountInString(toolPart+c.Name) > 128:
-		return c, fmt.Errorf("its name must have 1 to %d letters", 128-len(toolPart))
+	case c.Name == "" || utf8.RuneCountInString(ToolPart+c.Name) > 128:
+		return c, fmt.Errorf("its name must have 1 to %d letters", 128-len(ToolPart))
 	}
 	c.Arguments = arguments
 	if arguments == nil {

@@ -1,10 +1,11 @@
-package transcript_test
+package chat_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/chat"
 	"github.com/skein-threads/skein/internal/transcript"
 )
 
@@ -43,7 +44,7 @@ func TestBadConversations(t *testing.T) {
 		file := good + "\n\n" + bad + "\n" + strings.Replace(good, "good", "other", 1)
 		var lines []int
 		var errs []error
-		for rec := range transcript.Read(strings.NewReader(file)) {
+		for rec := range chat.Read(strings.NewReader(file)) {
 			if rec.Err != nil {
 				lines, errs = append(lines, rec.Line), append(errs, rec.Err)
 			}
@@ -77,7 +78,7 @@ func TestFileForms(t *testing.T) {
 		"one bad element":    {"[" + one + ",\n{\"id\":\"\xff\",\"messages\":[]},\n" + two + "]", "1@1 !@2 2@3"},
 	} {
 		var got []string
-		for rec := range transcript.Read(strings.NewReader(f.text)) {
+		for rec := range chat.Read(strings.NewReader(f.text)) {
 			id := "!"
 			if rec.Err == nil {
 				id = rec.Conversation.ID
@@ -92,9 +93,9 @@ func TestFileForms(t *testing.T) {
 
 // A line that is too long is passed over and not kept in memory.
 func TestAbsurdlyLongLine(t *testing.T) {
-	long := &repeated{n: transcript.MaxBytes + 10}
+	long := &repeated{n: chat.MaxBytes + 10}
 	var errs, good int
-	for rec := range transcript.Read(readers(long, strings.NewReader("\n"+`{"id":"1","messages":[]}`))) {
+	for rec := range chat.Read(readers(long, strings.NewReader("\n"+`{"id":"1","messages":[]}`))) {
 		if rec.Err != nil {
 			errs++
 		} else if rec.Line == 2 {
@@ -107,7 +108,7 @@ func TestAbsurdlyLongLine(t *testing.T) {
 }
 
 func TestContents(t *testing.T) {
-	c, err := transcript.Parse([]byte(`{"id":"1","messages":[
+	c, err := chat.Parse([]byte(`{"id":"1","messages":[
 		{"role":"developer","content":"be brief"},
 		{"role":"user","name":"eva","content":[{"type":"text","text":"look","x":1},{"type":"image_url","image_url":{"url":"u"}}]},
 		{"role":"assistant","content":"","refusal":"no","tool_calls":[
@@ -156,7 +157,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"id":1,"messages":[{"role":"assistant","content":[{"type":"text","text":"x"}],"refusal":"r"}]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		line := 0
-		for rec := range transcript.Read(strings.NewReader(string(raw))) {
+		for rec := range chat.Read(strings.NewReader(string(raw))) {
 			if (rec.Err == nil) == (rec.Conversation == nil) || rec.Line < line || rec.Line < 1 {
 				t.Fatalf("line %d after %d: %v, %v", rec.Line, line, rec.Conversation, rec.Err)
 			}

@@ -1,9 +1,8 @@
-package transcript
+package chat
 
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -12,8 +11,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// toolPart begins the type of a part that is a call (EK-49).
-const toolPart = "tool-"
+// ToolPart begins the type of a part that is a call (EK-49).
+const ToolPart = "tool-"
 
 // errorText begins the text of a result that is an error.
 const errorText = "Error:"
@@ -44,9 +43,17 @@ func (w *wireMessage) parts(m *Message, text string) error {
 		return errors.New("its content is a text, null, or a list of parts")
 	}
 	if w.Refusal != nil {
-		m.Content = append(m.Content, object("type", events.Refusal, "refusal", *w.Refusal))
+		part, err := json.Marshal(refusal{events.Refusal, *w.Refusal})
+		if err != nil {
+			return oneLine(err)
+		}
+		m.Content = append(m.Content, part)
 	}
-	if err := events.CheckContent(events.Message, list(m.Content)); err != nil {
+	content, err := json.Marshal(m.Content)
+	if err != nil {
+		return oneLine(err)
+	}
+	if err := events.CheckContent(events.Message, content); err != nil {
 		return errors.New(events.AsError(err).Message)
 	}
 	return nil
@@ -65,7 +72,7 @@ func convert(raw jsontext.Value, text string) (jsontext.Value, error) {
 	if string(fields["type"]) != `"text"` {
 		return raw, nil
 	}
-	fields["type"] = quote(text)
+	fields["type"] = jsontext.Value(`"` + text + `"`)
 	return json.Marshal(fields, json.Deterministic(true))
 }
 
@@ -87,52 +94,11 @@ func (w *wireMessage) result(m *Message) error {
 	return nil
 }
 
+type refusal struct {
+	Type    string `json:"type"`
+	Refusal string `json:"refusal"`
+}
+
 func textPart(partType string, text jsontext.Value) jsontext.Value {
 	return jsontext.Value(`{"type":"` + partType + `","text":` + string(text) + `}`)
-}
-
-// list writes a JSON array.
-func list(values []jsontext.Value) jsontext.Value {
-	out := jsontext.Value{'['}
-	for i, v := range values {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, v...)
-	}
-	return append(out, ']')
-}
-
-// object writes a JSON object of names and values, in that order. A value is a
-// text, a bool, or JSON; JSON that is nil is left out with its name.
-func object(pairs ...any) jsontext.Value {
-	out := jsontext.Value{'{'}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		var value jsontext.Value
-		switch v := pairs[i+1].(type) {
-		case string:
-			value = quote(v)
-		case bool:
-			value = jsontext.Value(strconv.FormatBool(v))
-		case jsontext.Value:
-			if v == nil {
-				continue
-			}
-			value = v
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(append(out, quote(pairs[i].(string))...), ':'), value...)
-	}
-	return append(out, '}')
-}
-
-// quote writes a JSON string.
-func quote(s string) jsontext.Value {
-	b, err := jsontext.AppendQuote(nil, s)
-	if err != nil { // what was read is valid UTF-8
-		return jsontext.Value(`""`)
-	}
-	return b
 }
