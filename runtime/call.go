@@ -142,6 +142,10 @@ func (t *turn) make(c thread.Call, tool Tool, in *ToolInput) (e ended) {
 		e.result = bounded(*instead)
 		return e
 	}
+	if in.Arguments.Kind() != '{' {
+		e.result = Failed("the arguments are no JSON object; give one")
+		return e
+	}
 	if err := t.w.arguments.Check(spec.Parameters, in.Arguments); err != nil {
 		e.result = Failed(clip(err.Error()))
 		return e

@@ -282,8 +282,8 @@ func checkCall(c events.ToolCall) error {
 		return fmt.Errorf("its answer has a call whose id is %q", clip(c.CallID))
 	case !events.Pattern(events.PatternName).MatchString(c.Name) || len(c.Name) > 100:
 		return fmt.Errorf("its answer calls %q, which cannot be a tool", clip(c.Name))
-	case c.Arguments != nil && (!c.Arguments.IsValid() || c.Arguments.Kind() != '{'):
-		return fmt.Errorf("the arguments of its call %s are no JSON object", clip(c.CallID))
+	case c.Arguments != nil && !c.Arguments.IsValid(): // other JSON than an object is the call's own failure
+		return fmt.Errorf("the arguments of its call %s are no JSON", clip(c.CallID))
 	}
 	return nil
 }

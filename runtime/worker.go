@@ -22,7 +22,6 @@ type Config struct {
 	Reactors     Reactors
 	Agents       Agents
 	Arguments    Arguments
-	Chunks       ChunkWriters // default: chunks are dropped
 	Hooks        Hooks
 	// State gives the thread as a tool sees it; default none.
 	State func(tenant, thread string, x Execution) ThreadState
@@ -34,17 +33,6 @@ type Arguments interface {
 	Check(schema, arguments []byte) error
 }
 
-// Chunks takes what one claim of an execution streams, in order.
-type Chunks interface {
-	// Emit never waits long, and never fails: what cannot be sent is not state.
-	Emit(step string, c Chunk)
-	// Close waits until what was emitted is stored. Last: nothing follows.
-	Close(ctx context.Context, last bool) error
-}
-
-// ChunkWriters opens the stream of an execution for a claim.
-type ChunkWriters func(tenant, thread, execution string, token int64) (Chunks, error)
-
 func (c Config) withDefaults() Config {
 	if c.Name == "" {
 		c.Name = "w-" + nuid.Next()
@@ -55,19 +43,11 @@ func (c Config) withDefaults() Config {
 	if c.HistoryBytes == 0 {
 		c.HistoryBytes = 64 << 20
 	}
-	if c.Chunks == nil {
-		c.Chunks = func(string, string, string, int64) (Chunks, error) { return noChunks{}, nil }
-	}
 	if c.State == nil {
 		c.State = func(string, string, Execution) ThreadState { return nil }
 	}
 	return c
 }
-
-type noChunks struct{}
-
-func (noChunks) Emit(string, Chunk)                {}
-func (noChunks) Close(context.Context, bool) error { return nil }
 
 // Worker runs executions. There may be many, in as many processes.
 type Worker struct {
@@ -78,7 +58,6 @@ type Worker struct {
 	reactors  Reactors
 	agents    Agents
 	arguments Arguments
-	chunks    ChunkWriters
 	history   *history
 	logger    zerolog.Logger
 
@@ -92,7 +71,7 @@ func New(log *eventlog.Log, dispatcher *commands.Dispatcher, cfg Config, logger 
 	cfg = cfg.withDefaults()
 	return &Worker{
 		name: cfg.Name, cfg: cfg, log: log, commands: dispatcher, reactors: cfg.Reactors, agents: cfg.Agents,
-		arguments: cfg.Arguments, chunks: cfg.Chunks, history: newHistory(log, cfg.HistoryBytes),
+		arguments: cfg.Arguments, history: newHistory(log, cfg.HistoryBytes),
 		logger: logger.With().Str("worker", cfg.Name).Logger(), turns: map[string]*turn{},
 	}
 }
