@@ -251,9 +251,13 @@ func bounded(r ToolResult) ToolResult {
 
 // record merges what calls came to into their parts (EK-190).
 func (t *turn) record(ctx context.Context, side *Side, batch []ended) error {
+	called := make([]string, len(t.run.Calls))
+	for i, c := range t.run.Calls {
+		called[i] = c.Name
+	}
 	d := thread.EndCalls{
 		ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID, Seen: t.run.NextItem,
-		After: t.after(side, true, nil),
+		After: t.after(side, called, nil),
 	}
 	for _, e := range batch {
 		r := thread.CallResult{CallID: e.call.CallID, Output: e.result.Result, IsError: e.result.Status != Success}
