@@ -151,7 +151,7 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 			j.answer(d.again(j.ctx, seq, j.command.ID))
 			continue
 		}
-		if len(r.taken) > 0 && (len(j.command.Parts) == 0 || solo(j.command)) {
+		if len(r.taken) > 0 && (len(j.command.Parts) == 0 || solo(j.command) || j.command.Dry()) {
 			r.rest = append(r.rest, jobs[i:]...)
 			return r
 		}
@@ -166,8 +166,16 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 				r.draft = thread.NewDraft(e.state) // it stood alone in it
 			}
 		}
-		if err != nil && !fresh && len(r.taken) == 0 {
-			// The state may be stale: refuse only on what the log shows now.
+		nothing := err == nil && (len(made) == 0 || j.command.Dry()) // it is to write nothing
+		if nothing {
+			if len(r.taken) > 0 { // what it found is not stored yet: it is decided alone
+				r.rest = append(r.rest, jobs[i:]...)
+				return r
+			}
+			r.draft = thread.NewDraft(e.state)
+		}
+		if (err != nil || nothing) && !fresh && len(r.taken) == 0 {
+			// The state may be stale: refuse, or do nothing, only on what the log shows now.
 			before := e.state.Seq
 			if stale := d.catchUp(j.ctx, e, false); stale != nil {
 				j.answer(nil, stale)
@@ -187,6 +195,10 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 		}
 		if err != nil {
 			j.answer(nil, err)
+			continue
+		}
+		if nothing {
+			j.answer(events.ReplyWithout(e.id, e.state.Version, e.state.Seq, made), nil)
 			continue
 		}
 		ids[j.command.ID] = true

@@ -23,6 +23,8 @@ const (
 	PatternPartKey   = "partKey"
 	PatternTime      = "time"
 	PatternName      = "name"
+	PatternTool      = "tool"
+	PatternVariable  = "variable"
 )
 
 const (
@@ -42,6 +44,8 @@ var (
 	partKeyPattern   = regexp.MustCompile(`^` + idExpr + `:(0|[1-9][0-9]{0,8})$`)
 	timePattern      = regexp.MustCompile(`^` + timeExpr + `$`)
 	namePattern      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,127}$`)
+	toolPattern      = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	variablePattern  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 )
 
 // Pattern returns the compiled pattern of that name, or nil if there is none.
@@ -65,6 +69,10 @@ func Pattern(name string) *regexp.Regexp {
 		return timePattern
 	case PatternName:
 		return namePattern
+	case PatternTool:
+		return toolPattern
+	case PatternVariable:
+		return variablePattern
 	}
 	return nil
 }

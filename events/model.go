@@ -228,3 +228,27 @@ type TraceEvent struct {
 	At       string         `json:"at" schema:"required,pattern=time" doc:"When."`
 	Stamp
 }
+
+// Definition is the document of a definition as it is now, or, of a query that
+// names a version, as it was.
+type Definition struct {
+	Kind       DefinitionKind `json:"kind" schema:"required" doc:"What it defines."`
+	Name       string         `json:"name" schema:"required,pattern=name" doc:"Its name."`
+	Version    int64          `json:"version" schema:"required,minimum=1" doc:"Its own version: 1, 2, 3 and so on for each kind and name."`
+	Digest     string         `json:"digest" schema:"required,maxLength=64" doc:"The hex SHA-256 of the definition as it stands here."`
+	Definition jsontext.Value `json:"definition,omitzero" schema:"object" doc:"The definition, as in schema/files/definitions; left out of a list that asks for no more than names."`
+	UpdatedAt  string         `json:"updatedAt" schema:"required,pattern=time" doc:"When it was defined so."`
+	Seq        uint64         `json:"seq" schema:"required,minimum=1" doc:"The sequence in the log of that commit."`
+}
+
+// Document gives the document that the event makes, nil if it removes one.
+func (d DefinitionChanged) Document(at Time, seq uint64) *Definition {
+	if d.Definition == nil {
+		return nil
+	}
+	digest := d.Digest
+	if digest == "" {
+		digest = DefinitionDigest(d.Definition)
+	}
+	return &Definition{Kind: d.Kind, Name: d.Name, Version: d.Version, Digest: digest, Definition: d.Definition, UpdatedAt: at.ISO(), Seq: seq}
+}

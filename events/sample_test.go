@@ -113,7 +113,7 @@ func samples() []sample {
 			Kind: "span", ExecutionID: execID, SpanID: "spn_1", ParentID: stepID, Name: "model", Level: "info", Text: "called",
 			StartedAt: iso, Data: raw(`{"inputTokens":12}`),
 		}},
-		{DefinitionChangedType, "triage", DefinitionChanged{Kind: "agent", Name: "triage", Definition: raw(`{"model":"m"}`)}},
+		{DefinitionChangedType, "triage", DefinitionChanged{Kind: "agent", Name: "triage", Version: 2, Previous: 1, Digest: "d", Definition: raw(`{"model":"m"}`)}},
 		{CommandRejectedType, thread, CommandRejected{
 			Command: "thread.status", CommandID: cmdID, ThreadID: thread, Code: IllegalTransition, Message: "no", Details: raw(`{"from":"open"}`),
 		}},

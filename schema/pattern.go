@@ -52,6 +52,10 @@ func wanted(name string) string {
 		return "must be a UTC time such as 2026-02-20T10:00:00.000Z"
 	case events.PatternName:
 		return "must be a name: 1 to 128 letters, digits and _ . : / -, the first a letter or digit"
+	case events.PatternTool:
+		return "must be a tool's name: 1 to 64 letters, digits, _ and -"
+	case events.PatternVariable:
+		return "must be the name of a variable, without a value: 1 to 128 letters, digits and _, the first no digit"
 	}
 	return "must match the pattern " + name
 }
@@ -129,5 +133,6 @@ func patternNames() []string {
 	return []string{
 		events.PatternTenant, events.PatternThread, events.PatternThreadRef, events.PatternID, events.PatternKey,
 		events.PatternCommandID, events.PatternPartKey, events.PatternTime, events.PatternName,
+		events.PatternTool, events.PatternVariable,
 	}
 }

@@ -32,6 +32,7 @@ func minimal() map[string]any {
 		"step.create":      events.CreateStep{ExecutionID: "exe_1"},
 		"step.status":      events.SetStepStatus{StepID: "stp_1", To: events.StepCompleted},
 		"part.put":         events.PutPart{StepID: "stp_1", Idx: idx},
+		"definition.apply": events.ApplyDefinitions{Definitions: []events.NewDefinition{model("m", "x")}},
 	}
 }
 
@@ -51,6 +52,9 @@ func TestEveryCommandIsDecided(t *testing.T) {
 			k := begun(t)
 			if row.Creates {
 				k = newStory(t)
+			}
+			if row.Tenant {
+				k = newTenant(t)
 			}
 			if row.Name == "thread.finish" {
 				k.do(events.SetExecutionStatus{ExecutionID: "exe_1", To: events.ExecutionFailed})
@@ -78,7 +82,7 @@ func TestNoThread(t *testing.T) {
 	gone.do(events.DeleteThread{})
 	for name, data := range minimal() {
 		row, _ := events.LookupCommand(name)
-		if row.Creates {
+		if row.Creates || row.Tenant {
 			continue
 		}
 		for _, k := range []*story{newStory(t), gone} {

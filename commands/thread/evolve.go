@@ -80,6 +80,8 @@ func Evolve(s *State, e *events.Event) *State {
 		t, _ := s.step(d.StepID)
 		t.Parts = t.Parts.with(d.Idx)
 		s.setStep(d.StepID, t)
+	case events.DefinitionChanged:
+		s.setDefinition(events.DefinitionRef{Kind: d.Kind, Name: d.Name}.ID(), definitionOf(d))
 	}
 	return s
 }

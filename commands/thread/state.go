@@ -16,8 +16,10 @@ type State struct {
 	items      map[string]itemState
 	executions map[string]executionState
 	steps      map[string]stepState
-	receipts   receipts
-	bytes      int64 // a rough size, see Bytes
+	// definitions are the tenant's, by kind/name; a thread has none.
+	definitions map[string]definitionState
+	receipts    receipts
+	bytes       int64 // a rough size, see Bytes
 }
 
 // head is the part of the state that is small and copied whole.
@@ -126,6 +128,9 @@ func (s *State) merge(l *State) {
 	}
 	for id, v := range l.steps {
 		s.setStep(id, v)
+	}
+	for id, v := range l.definitions {
+		s.setDefinition(id, v)
 	}
 }
 

@@ -62,7 +62,11 @@ func eventExamples() []any {
 		events.RunClaimed{Worker: "worker-1", Token: 1},
 		events.TraceRecorded{Kind: "usage", ExecutionID: execution, SpanID: step, Data: raw(`{"model":"gpt-5","inputTokens":812,"outputTokens":96}`)},
 
-		events.DefinitionChanged{Kind: "prompt", Name: "triage", Definition: raw(`{"text":"You help with orders."}`)},
+		events.DefinitionChanged{
+			Kind: events.PromptKind, Name: "triage", Version: 2, Previous: 1,
+			Digest:     events.DefinitionDigest(raw(`{"name":"triage","text":"You help with orders."}`)),
+			Definition: raw(`{"name":"triage","text":"You help with orders."}`),
+		},
 		events.CommandRejected{Command: "thread.status", CommandID: command, ThreadID: thread, Code: events.IllegalTransition, Message: "thread is open and cannot become closed; allowed: streaming"},
 		events.LifecycleDestroyed{Reason: "expired"},
 		events.LifecycleDeleted{Purge: true},

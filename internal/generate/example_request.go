@@ -28,6 +28,13 @@ func commandExamples() []any {
 		events.CreateStep{ExecutionID: execution},
 		events.SetStepStatus{StepID: step, To: events.StepCompleted, ContinueLoop: to(false)},
 		events.PutPart{StepID: step, Idx: to(events.Int(0)), Type: events.OutputText, Part: raw(`{"type":"output_text","text":"It was shipped today."}`)},
+		events.ApplyDefinitions{
+			Definitions: []events.NewDefinition{
+				{Kind: events.ModelKind, Definition: raw(`{"name":"fast","model":"gpt-5-mini"}`)},
+				{Kind: events.AgentKind, Definition: raw(`{"name":"triage","type":"ai_human","model":"fast"}`)},
+			},
+			Remove: []events.DefinitionRef{{Kind: events.PromptKind, Name: "old"}},
+		},
 	}
 }
 
@@ -44,6 +51,8 @@ func queryExamples() []any {
 		events.ListExecutions{ThreadID: thread},
 		events.ListSteps{ExecutionID: execution},
 		events.ListParts{StepID: step},
+		events.GetDefinition{Kind: events.AgentKind, Name: "triage"},
+		events.ListDefinitions{Kind: events.AgentKind, Limit: to(events.Int(20))},
 		events.ListEvents{ThreadID: thread, FromVersion: to(events.Int(1)), Types: []string{"item.*"}},
 	}
 }
@@ -56,6 +65,7 @@ func answers() map[string]any {
 		"item.get": events.Item{}, "item.list": events.ItemList{},
 		"execution.get": events.Execution{}, "execution.list": events.ExecutionList{},
 		"step.list": events.StepList{}, "part.list": events.PartList{},
+		"definition.get": events.Definition{}, "definition.list": events.DefinitionList{},
 		"event.list": events.EventList{},
 	}
 }
