@@ -168,7 +168,9 @@ func TestDefinitionAppliesShareACommit(t *testing.T) {
 	replies := make([]*events.Reply, n)
 	var all sync.WaitGroup
 	for i := range n {
-		all.Go(func() { replies[i] = must(t, w.d, "definition.apply", definitions(modelOf(fmt.Sprint("m", i%10), "x"))) })
+		all.Go(func() {
+			replies[i] = must(t, w.d, "definition.apply", definitions(modelOf(fmt.Sprint("m", i%10), "x")))
+		})
 	}
 	all.Wait()
 	added := 0
