@@ -206,3 +206,33 @@ func TestDefinitionsSurviveASnapshot(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// Submitted applies of a tenant are done in their order, each once; one that has
+// nothing to do is taken off the list, and one that is refused is recorded.
+func TestSubmittedDefinitions(t *testing.T) {
+	w := newWorld(t, Config{})
+	const n = 20
+	for i := range n {
+		body := definitions(modelOf("m", fmt.Sprint(i)))
+		w.submit("definition.apply", body)
+		w.submit("definition.apply", body)
+	}
+	w.submit("definition.apply", definitions(`{"kind":"model","definition":{"name":"m"}}`))
+	stop := w.work(w.d)
+	w.empty()
+	stop()
+	next := 0
+	for _, c := range w.commits(events.TenantAggregate) {
+		for i := range c.Events {
+			if d, ok := c.Events[i].Data.(events.DefinitionChanged); ok {
+				if want := fmt.Sprintf(`{"model":"%d","name":"m"}`, next); string(d.Definition) != want {
+					t.Errorf("%s, want %s", d.Definition, want)
+				}
+				next++
+			}
+		}
+	}
+	if rejected := w.rejections(events.TenantAggregate); next != n || len(rejected) != 1 || rejected[0].Command != "definition.apply" {
+		t.Errorf("%d changes, refused: %+v", next, rejected)
+	}
+}

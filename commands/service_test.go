@@ -76,6 +76,10 @@ func TestCommandsOverNATS(t *testing.T) {
 	do("thread.commit", on(id, `{"commands":[{"command":"thread.status","data":{"to":"open"}},{"command":"context.create","data":{"id":"ctx_b"}}]}`),
 		is(events.Result{Results: []events.Result{{}, {ContextID: "ctx_b"}}}), events.ThreadStatusChangedType, events.ContextCreatedType)
 	do("thread.delete", on(id, `{}`), nil, events.KeyReleasedType, events.LifecycleDeletedType)
+	seen["definition.apply"] = true
+	if r := overNATS(t, w.nc, "definition.apply", definitions(modelOf("m", "x"))); r.ThreadID != "" || r.Version != 1 || applied(r) != "model m 1 added" {
+		t.Errorf("definition.apply answered %+v", r)
+	}
 	for _, c := range events.Commands() {
 		if !seen[c.Name] {
 			t.Errorf("%s was not tried", c.Name)

@@ -27,6 +27,9 @@ func (a *app) applyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if o.Prune && len(entries) == 0 {
+				return events.Errorf(events.InvalidRequest, "the files hold no definition: --prune would remove all there are")
+			}
 			outcomes, err := manifest.Apply(ctx, c, entries, o)
 			if err != nil {
 				return err
