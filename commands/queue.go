@@ -160,7 +160,7 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 			j.answer(d.again(j, seq))
 			continue
 		}
-		if len(r.taken) > 0 && (len(j.command.Parts) == 0 || solo(j.command)) {
+		if len(r.taken) > 0 && (len(j.command.Parts) == 0 || solo(j.command) || j.command.Dry()) {
 			r.rest = append(r.rest, jobs[i:]...)
 			return r
 		}
@@ -170,16 +170,21 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 			continue
 		}
 		made, err := r.draft.Do(j.command)
-		if err == nil && len(made) == 0 {
-			err = errUnchanged // said only of what the log shows now, like a refusal
-		}
 		if err == nil && solo(j.command) {
 			if r.key, err = d.keyWrite(j.ctx, made); err != nil {
 				r.draft = thread.NewDraft(e.state) // it stood alone in it
 			}
 		}
-		if err != nil && !fresh && len(r.taken) == 0 {
-			// The state may be stale: refuse only on what the log shows now.
+		nothing := err == nil && (len(made) == 0 || j.command.Dry()) // it is to write nothing
+		if nothing {
+			if len(r.taken) > 0 { // what it found is not stored yet: it is decided alone
+				r.rest = append(r.rest, jobs[i:]...)
+				return r
+			}
+			r.draft = thread.NewDraft(e.state)
+		}
+		if (err != nil || nothing) && !fresh && len(r.taken) == 0 {
+			// The state may be stale: refuse, or do nothing, only on what the log shows now.
 			before := e.state.Seq
 			if stale := d.catchUp(j.ctx, e, false); stale != nil {
 				j.answer(nil, stale)
@@ -193,19 +198,19 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 				continue
 			}
 		}
-		if err != nil && (!fresh || len(r.taken) > 0 && errors.Is(err, errUnchanged)) {
+		if err != nil && !fresh {
 			r.rest = append(r.rest, jobs[i:]...) // to be decided alone, on a fresh state
 			return r
 		}
-		if errors.Is(err, errUnchanged) {
+		if err != nil {
+			j.answer(nil, err)
+			continue
+		}
+		if nothing { // it is not remembered: a repeat is decided anew
 			if j.look != nil {
 				j.look(e.state)
 			}
-			j.answer(unchanged(e), nil)
-			continue
-		}
-		if err != nil {
-			j.answer(nil, err)
+			j.answer(events.ReplyWithout(e.id, e.state.Version, e.state.Seq, made), nil)
 			continue
 		}
 		ids[j.command.ID] = true
@@ -216,15 +221,6 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 		}
 	}
 	return r
-}
-
-// errUnchanged says that a command is done by leaving the thread as it is.
-var errUnchanged = errors.New("nothing is to be changed")
-
-// unchanged answers a command that made no event, with the thread as it is. The
-// command is not remembered: a repeat is decided anew.
-func unchanged(e *entry) *events.Reply {
-	return &events.Reply{ThreadID: e.id, Version: e.state.Version, Seq: e.state.Seq, Events: []events.EventRef{}}
 }
 
 // solo reports whether a command may touch a key, and so stands alone in its

@@ -91,6 +91,10 @@ func TestCommandsOverNATS(t *testing.T) {
 	do("effect.schedule", on(id, `{"id":"`+anEffect+`","name":"remind","delayMs":60000}`), is(events.Result{EffectID: anEffect}), events.EffectScheduledType)
 	do("effect.cancel", on(id, `{"effectId":"`+anEffect+`"}`), is(events.Result{Cancelled: true}), events.EffectCancelledType)
 	do("thread.delete", on(id, `{}`), nil, events.KeyReleasedType, events.LifecycleDeletedType)
+	seen["definition.apply"] = true
+	if r := overNATS(t, w.nc, "definition.apply", definitions(modelOf("m", "x"))); r.ThreadID != "" || r.Version != 1 || applied(r) != "model m 1 added" {
+		t.Errorf("definition.apply answered %+v", r)
+	}
 	for _, c := range events.Commands() {
 		if !seen[c.Name] {
 			t.Errorf("%s was not tried", c.Name)

@@ -110,13 +110,13 @@ type RunStopped struct {
 // RunClaimed says that a worker runs the execution, with a fencing token that
 // only grows.
 type RunClaimed struct {
-	Worker      string          `json:"worker" schema:"required,maxLength=256" doc:"Who runs it."`
-	Token       int64           `json:"token" schema:"required,minimum=1" doc:"Which claim it is, from 1."`
-	Definitions []DefinitionRef `json:"definitions,omitempty" doc:"The definitions that it uses."`
+	Worker      string              `json:"worker" schema:"required,maxLength=256" doc:"Who runs it."`
+	Token       int64               `json:"token" schema:"required,minimum=1" doc:"Which claim it is, from 1."`
+	Definitions []DefinitionVersion `json:"definitions,omitempty" doc:"The definitions that it uses."`
 }
 
-// DefinitionRef names one version of a definition.
-type DefinitionRef struct {
+// DefinitionVersion names one version of a definition.
+type DefinitionVersion struct {
 	Kind    DefinitionKind `json:"kind" schema:"required" doc:"What is defined."`
 	Name    string         `json:"name" schema:"required,pattern=name" doc:"Its name."`
 	Version int64          `json:"version" schema:"required,minimum=1" doc:"Which version of it."`

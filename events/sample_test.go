@@ -120,7 +120,7 @@ func samples() []sample {
 		}},
 		{RunStoppedType, execID, RunStopped{Abort: true, By: SideA, Reason: "the user left"}},
 		{RunClaimedType, execID, RunClaimed{
-			Worker: "w-1", Token: 2, Definitions: []DefinitionRef{{Kind: "agent", Name: "triage", Version: 3}},
+			Worker: "w-1", Token: 2, Definitions: []DefinitionVersion{{Kind: "agent", Name: "triage", Version: 3}},
 		}},
 		{RunParkedType, execID, RunParked{Token: 2, Calls: []string{"tc_1"}}},
 		{RunSuspendedType, execID, RunSuspended{Calls: []string{"tc_1"}}},
@@ -131,7 +131,7 @@ func samples() []sample {
 			StartedAt: iso, Usage: &Usage{Model: "m", InputTokens: 12}, Shown: &Shown{Items: []string{itemID}, Digest: "e3b0c442"},
 			Data: raw(`{"n":12}`),
 		}},
-		{DefinitionChangedType, "triage", DefinitionChanged{Kind: "agent", Name: "triage", Definition: raw(`{"model":"m"}`)}},
+		{DefinitionChangedType, "triage", DefinitionChanged{Kind: "agent", Name: "triage", Version: 2, Previous: 1, Digest: "d", Definition: raw(`{"model":"m"}`)}},
 		{CommandRejectedType, thread, CommandRejected{
 			Command: "thread.status", CommandID: cmdID, ThreadID: thread, Code: IllegalTransition, Message: "no", Details: raw(`{"from":"open"}`),
 		}},

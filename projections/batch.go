@@ -12,7 +12,7 @@ import (
 
 // batch is a run of the log that is folded and stored as one.
 type batch struct {
-	commits []*events.Commit // of threads
+	commits []*events.Commit // of threads and tenants
 	broken  []uint64
 	count   int
 	bytes   int
@@ -59,7 +59,7 @@ func (b *batch) take(e eventlog.Entry) {
 	switch {
 	case e.Commit == nil:
 		b.broken = append(b.broken, e.Seq)
-	case isThread(e.Commit):
+	case documents.Folds(e.Commit.Thread):
 		b.commits = append(b.commits, e.Commit)
 		b.bytes += len(e.Commit.Body)
 	}

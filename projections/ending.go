@@ -92,13 +92,18 @@ func (s *session) resumeEnds(ctx context.Context) error {
 func (s *session) endThread(ctx context.Context, e ending) error {
 	name := documents.ThreadName(e.Tenant, e.Thread)
 	results := make(chan error, documents.Kinds)
+	asked := 0
 	for _, sh := range s.shelves[documents.Threads+1:] {
+		if sh.Kind == documents.Definitions {
+			continue // a thread has none
+		}
+		asked++
 		go func() {
 			results <- sh.stream.Purge(ctx, jetstream.WithPurgeSubject(s.subjectOf(sh.Bucket, name+".>")))
 		}()
 	}
 	var errs []error
-	for range s.shelves[documents.Threads+1:] {
+	for range asked {
 		errs = append(errs, <-results)
 	}
 	if err := errors.Join(errs...); err != nil {

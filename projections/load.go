@@ -97,6 +97,9 @@ func (s *session) findEnded(ctx context.Context, commits []*events.Commit) error
 	asked := map[string]*events.Commit{}
 	sh := s.shelves[documents.Threads]
 	for _, c := range commits {
+		if !events.IsThread(c.Thread) {
+			continue
+		}
 		name := documents.ThreadName(c.Tenant, c.Thread)
 		if _, ok := s.ended[name]; ok || c.Seq > s.horizon || asked[name] != nil {
 			continue

@@ -120,6 +120,10 @@ func (q *Queries) handle(ctx context.Context, tenant, name string, body []byte) 
 		return a.listSteps(d)
 	case events.ListParts:
 		return a.listParts(d)
+	case events.GetDefinition:
+		return a.getDefinition(d)
+	case events.ListDefinitions:
+		return a.listDefinitions(d)
 	case events.ListEvents:
 		return a.listEvents(d)
 	case events.ListEffects:

@@ -7,7 +7,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog"
-	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -81,6 +80,3 @@ func (s *session) activeAt(seq uint64) documents.Mask {
 	}
 	return m
 }
-
-// isThread reports whether an entry is a commit of a thread.
-func isThread(c *events.Commit) bool { return c != nil && events.IsThread(c.Thread) }

@@ -23,7 +23,7 @@ type Agent struct {
 	// goes on, and limits hold.
 	Continue func(Outcome) bool
 	// Refs are the definitions that it was made of, with their versions.
-	Refs []events.DefinitionRef
+	Refs []events.DefinitionVersion
 }
 
 // Outcome is what a step has come to, for the loop policy. It holds nothing of

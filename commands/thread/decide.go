@@ -14,6 +14,8 @@ func (m *maker) decide(p Part) error {
 		return m.resolveThread(d)
 	case events.CommandRejected:
 		return m.rejectCommand(d)
+	case events.ApplyDefinitions:
+		return m.applyDefinitions(d)
 	}
 	if !m.state.Exists() {
 		return events.Missing("thread", m.command.ThreadID)

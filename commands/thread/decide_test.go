@@ -42,6 +42,7 @@ func minimal() map[string]any {
 		"agent.assign":     events.AssignAgent{AgentID: "billing"},
 		"effect.schedule":  events.ScheduleEffect{Name: "remind"},
 		"effect.cancel":    events.CancelEffect{EffectID: effectID},
+		"definition.apply": events.ApplyDefinitions{Definitions: []events.NewDefinition{model("m", "x")}},
 	}
 }
 
@@ -67,6 +68,9 @@ func TestEveryCommandIsDecided(t *testing.T) {
 				k.do(events.ReactThread{Text: to("hello")})
 			case "run.turn", "approval.grant", "approval.deny":
 				k.waiting()
+			}
+			if row.Tenant {
+				k = newTenant(t)
 			}
 			if row.Name == "thread.finish" {
 				k.do(events.SetExecutionStatus{ExecutionID: "exe_1", To: events.ExecutionFailed})
@@ -97,7 +101,7 @@ func TestNoThread(t *testing.T) {
 	gone.do(events.DeleteThread{})
 	for name, data := range minimal() {
 		row, _ := events.LookupCommand(name)
-		if row.Creates {
+		if row.Creates || row.Tenant {
 			continue
 		}
 		for _, k := range []*story{newStory(t), gone} {

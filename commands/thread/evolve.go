@@ -82,6 +82,8 @@ func Evolve(s *State, e *events.Event) *State {
 		s.setStep(d.StepID, t)
 	case events.EffectScheduled, events.EffectCancelled, events.EffectStarted, events.EffectCompleted, events.EffectFailed:
 		s.evolveEffect(e)
+	case events.DefinitionChanged:
+		s.setDefinition(events.DefinitionRef{Kind: d.Kind, Name: d.Name}.ID(), definitionOf(d))
 	}
 	evolveRun(s, e)
 	return s

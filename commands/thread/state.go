@@ -17,8 +17,10 @@ type State struct {
 	executions map[string]executionState
 	steps      map[string]stepState
 	effects    map[string]effectState
-	receipts   receipts
-	bytes      int64 // a rough size, see Bytes
+	// definitions are the tenant's, by kind/name; a thread has none.
+	definitions map[string]definitionState
+	receipts    receipts
+	bytes       int64 // a rough size, see Bytes
 }
 
 // head is the part of the state that is small and copied whole.
@@ -138,6 +140,9 @@ func (s *State) merge(l *State) {
 	}
 	for id, v := range l.effects {
 		s.setEffect(id, v)
+	}
+	for id, v := range l.definitions {
+		s.setDefinition(id, v)
 	}
 }
 

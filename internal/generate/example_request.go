@@ -38,6 +38,13 @@ func commandExamples() []any {
 		events.AssignAgent{AgentID: "billing", Reason: "a question about an invoice"},
 		events.ScheduleEffect{Name: "remind", Args: raw(`{"about":"order 42"}`), DelayMs: to(events.Int(1800000))},
 		events.CancelEffect{EffectID: effect, Reason: "answered"},
+		events.ApplyDefinitions{
+			Definitions: []events.NewDefinition{
+				{Kind: events.ModelKind, Definition: raw(`{"name":"fast","model":"gpt-5-mini"}`)},
+				{Kind: events.AgentKind, Definition: raw(`{"name":"triage","type":"ai_human","model":"fast"}`)},
+			},
+			Remove: []events.DefinitionRef{{Kind: events.PromptKind, Name: "old"}},
+		},
 	}
 }
 
@@ -55,6 +62,8 @@ func queryExamples() []any {
 		events.ListSteps{ExecutionID: execution},
 		events.ListParts{StepID: step},
 		events.ListEffects{ThreadID: thread, Name: "remind"},
+		events.GetDefinition{Kind: events.AgentKind, Name: "triage"},
+		events.ListDefinitions{Kind: events.AgentKind, Limit: to(events.Int(20))},
 		events.ListEvents{ThreadID: thread, FromVersion: to(events.Int(1)), Types: []string{"item.*"}},
 	}
 }
@@ -67,6 +76,7 @@ func answers() map[string]any {
 		"item.get": events.Item{}, "item.list": events.ItemList{},
 		"execution.get": events.Execution{}, "execution.list": events.ExecutionList{},
 		"step.list": events.StepList{}, "part.list": events.PartList{},
+		"definition.get": events.Definition{}, "definition.list": events.DefinitionList{},
 		"event.list": events.EventList{}, "effect.list": events.EffectList{},
 	}
 }

@@ -72,9 +72,12 @@ func beside() []events.Type {
 		events.FileWrittenType, events.FileDeletedType, events.DirectoryCreatedType, events.DirectoryRemovedType,
 		events.EffectScheduledType, events.EffectCancelledType, events.EffectStartedType, events.EffectCompletedType,
 		events.EffectFailedType, events.ApprovalRequestedType, events.ApprovalGrantedType, events.ApprovalDeniedType,
-		events.DefinitionChangedType, events.CommandRejectedType, events.LifecycleDestroyedType,
+		events.CommandRejectedType, events.LifecycleDestroyedType,
 	}
 }
+
+// ofTenant are events of the tenant and of no thread.
+func ofTenant() []events.Type { return []events.Type{events.DefinitionChangedType} }
 
 // nowhere are events that never enter the log.
 func nowhere() []events.Type { return []events.Type{events.ChunkEmittedType} }

@@ -42,7 +42,7 @@ func items() Projection {
 			together(events.HistoryTruncatedType),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), contextLife(), executionLife(), executionEnds(), stepLife(), partLife(), traces(), beside(), queueLife(), runLife(), runPauses(), nowhere()),
+		ignored: types(threadLife(), contextLife(), executionLife(), executionEnds(), stepLife(), partLife(), traces(), beside(), ofTenant(), queueLife(), runLife(), runPauses(), nowhere()),
 	}
 }
 

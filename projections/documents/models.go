@@ -24,6 +24,7 @@ func NewModels() *Models {
 	m := &Models{by: map[events.Type][]bound{}}
 	for _, p := range []Projection{
 		threads(), contexts(), items(), executions(), steps(), parts(), traceEvents(), traceRuns(), traceSpans(), index(), effects(),
+		definitions(),
 	} {
 		m.list[p.Kind] = p
 		for _, r := range p.reactions {

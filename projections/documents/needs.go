@@ -15,7 +15,7 @@ type Need struct {
 // commit without that event, see [Deep], once is enough.
 func (m *Models) Needs(c *events.Commit, active Mask, look func(Place) any, tell func(Need)) {
 	ch := change{commit: c, active: active, thread: ThreadName(c.Tenant, c.Thread)}
-	if active.Has(Threads) {
+	if active.Has(Threads) && events.IsThread(c.Thread) {
 		tell(Need{Place: Place{Kind: Threads, Thread: ch.thread}, Made: c.First() == 0})
 	}
 	for i := range c.Events {

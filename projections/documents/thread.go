@@ -38,7 +38,7 @@ func threads() Projection {
 			together(events.MessageDeletedType),
 			together(events.HistoryTruncatedType),
 		},
-		ignored: types(nowhere()),
+		ignored: types(ofTenant(), nowhere()),
 	}
 }
 
