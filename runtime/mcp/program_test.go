@@ -51,7 +51,7 @@ func runProgram(mode, dir string) {
 	case "silent":
 		<-forever()
 	}
-	_ = newServer(dir).Run(context.Background(), &mcp.StdioTransport{})
+	_ = newServer(dir, forever()).Run(context.Background(), &mcp.StdioTransport{})
 	note(dir, "ends", "1")
 }
 
@@ -79,8 +79,9 @@ func noted(t *testing.T, dir, file string) []string {
 
 type anything = map[string]any
 
-// newServer is a server with tools of every temper.
-func newServer(dir string) *mcp.Server {
+// newServer is a server with tools of every temper. Those that hang do until
+// over is closed.
+func newServer(dir string, over <-chan struct{}) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	object := json.RawMessage(`{"type":"object"}`)
 	yes, no := true, false
@@ -135,12 +136,12 @@ func newServer(dir string) *mcp.Server {
 	add("append", &mcp.ToolAnnotations{DestructiveHint: &no}, give())
 	add("hang", nil, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		fmt.Fprintln(os.Stderr, "hanging")
-		<-forever()
-		return nil, nil
+		<-over
+		return &mcp.CallToolResult{}, nil
 	})
 	add("hang_reading", reads, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		<-forever()
-		return nil, nil
+		<-over
+		return &mcp.CallToolResult{}, nil
 	})
 	add("freeze", nil, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return nil, syscall.Kill(os.Getpid(), syscall.SIGSTOP)

@@ -143,21 +143,22 @@ func (s Server) secrets(lookup func(string) (string, bool)) (map[string]string, 
 	return values, err
 }
 
-// masked puts the names of variables in place of their values, the longest
-// first. Values of a few letters hide nothing and would spoil the text.
+// masked puts the names of variables in place of their values, and of the words
+// in them, as the token of "Bearer token"; the longest first. Values of a few
+// letters hide nothing and would spoil the text.
 func masked(text string, values map[string]string) string {
-	names := slices.SortedFunc(maps.Keys(values), func(a, b string) int {
-		if len(values[a]) != len(values[b]) {
-			return len(values[b]) - len(values[a])
-		}
-		return strings.Compare(a, b)
-	})
-	for _, name := range names {
-		for _, secret := range append([]string{values[name]}, strings.Fields(values[name])...) { // also the token of "Bearer token"
-			if len(secret) >= 6 {
-				text = strings.ReplaceAll(text, secret, "["+name+"]")
+	type secret struct{ name, value string }
+	var secrets []secret
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		for _, value := range append([]string{values[name]}, strings.Fields(values[name])...) {
+			if len(value) >= 6 {
+				secrets = append(secrets, secret{name, value})
 			}
 		}
+	}
+	slices.SortStableFunc(secrets, func(a, b secret) int { return len(b.value) - len(a.value) })
+	for _, s := range secrets {
+		text = strings.ReplaceAll(text, s.value, "["+s.name+"]")
 	}
 	return text
 }
