@@ -93,13 +93,14 @@ func (s *session) why(ctx, inner context.Context, e *exchange, err error) *failu
 	sent, _, _, _ := e.seen()
 	made := sent || s.process != nil // for a program, once looks closer
 	cause, said := context.Cause(inner), s.answer(err)
+	var long tooLong
 	switch {
 	case ctx.Err() != nil:
 		return &failure{text: context.Cause(ctx).Error(), made: made, passes: true}
+	case errors.As(cause, &long):
+		return &failure{text: long.Error(), made: true}
 	case said != nil:
 		return &failure{text: s.safe(said.Message), answer: true}
-	case errors.Is(cause, errTooLong):
-		return &failure{text: cause.Error(), made: true}
 	case errors.Is(cause, errClosed):
 		return &failure{text: cause.Error(), made: made, passes: true}
 	case s.process == nil:
@@ -107,7 +108,8 @@ func (s *session) why(ctx, inner context.Context, e *exchange, err error) *failu
 	case !s.broke():
 		return &failure{text: "its answer is not MCP", made: true}
 	}
-	return &failure{text: s.process.cause(), made: true, passes: true}
+	broken := s.process.cause()
+	return &failure{text: broken.Error(), made: true, passes: !errors.As(broken, &long)}
 }
 
 // broke reports whether the session is over; it waits a moment, since a call

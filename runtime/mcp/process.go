@@ -124,16 +124,16 @@ func (p *process) ended(within time.Duration) bool {
 
 // cause says why nothing more comes from the program; it waits a moment for its
 // end to be known.
-func (p *process) cause() string {
+func (p *process) cause() error {
 	switch refused := p.lines.refused.Load(); {
 	case refused != nil:
-		return (*refused).Error()
+		return *refused
 	case !p.lines.over.Load():
-		return "it wrote what is not MCP on stdout"
+		return errors.New("it wrote what is not MCP on stdout")
 	case p.ended(grace):
-		return fmt.Sprintf("its program ended (%s)", p.cmd.ProcessState)
+		return fmt.Errorf("its program ended (%s)", p.cmd.ProcessState)
 	}
-	return "it closed its stdout"
+	return errors.New("it closed its stdout")
 }
 
 // lines reads the program's stdout, where each message is one line of JSON, and
@@ -160,7 +160,7 @@ func (l *lines) Read(into []byte) (int, error) {
 		case l.length == 0 && !slices.Contains([]byte("{[ \t\r"), c):
 			return start, l.refuse(errors.New("it wrote something else than MCP on stdout; a server logs to stderr"))
 		case l.length == l.most:
-			return start, l.refuse(fmt.Errorf("it sent a message of more than %d bytes", l.most))
+			return start, l.refuse(tooLong{l.most})
 		}
 		l.length++
 	}

@@ -75,7 +75,7 @@ func (s *session) startFailure(ctx context.Context, e *exchange, err error) stri
 	case said != nil:
 		return "it refused the greeting: " + s.safe(said.Message)
 	case s.process != nil:
-		return s.process.cause()
+		return s.process.cause().Error()
 	}
 	return s.webFailure(e).text
 }

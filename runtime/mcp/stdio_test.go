@@ -257,7 +257,7 @@ func TestAProgramThatAnswersNonsense(t *testing.T) {
 	def, _ := program(t, "serve")
 	m := manage(t, Options{Backoff: time.Millisecond, MaxAnswer: 1 << 20}, def)
 	for name, want := range map[string]string{
-		"huge":     "it sent a message of more than 1048576 bytes; the call may have been made",
+		"huge":     "it answered with more than 1048576 bytes; the call may have been made",
 		"garbage":  "it wrote something else than MCP on stdout; a server logs to stderr; the call may have been made",
 		"nonsense": "it wrote what is not MCP on stdout; the call may have been made",
 	} {

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -93,12 +92,17 @@ type bounded struct {
 	most     int
 }
 
-var errTooLong = errors.New("too long")
+// tooLong says that a server answered with too much; it will the next time.
+type tooLong struct{ most int }
+
+func (e tooLong) Error() string {
+	return fmt.Sprintf("it answered with more than %d bytes", e.most)
+}
 
 func (b *bounded) Read(into []byte) (int, error) {
 	n, err := b.ReadCloser.Read(into[:min(len(into), b.left+1)])
 	if n > b.left {
-		err := fmt.Errorf("%w: it answered with more than %d bytes", errTooLong, b.most)
+		err := tooLong{b.most}
 		b.exchange.cancel(err)
 		return 0, err
 	}
