@@ -21,6 +21,7 @@ type failure struct {
 	passes bool // it may go another time
 	answer bool // the server has said so itself
 	fresh  bool // it was not made because the session was over: another may do
+	broken bool // and took the session with it
 	after  time.Duration
 }
 
@@ -44,6 +45,9 @@ func request[T any](ctx context.Context, m *Manager, l *link, do func(context.Co
 			if try < maxTries {
 				continue
 			}
+		}
+		if f != nil && f.broken { // the next request must not find it
+			m.drop(s, errors.New("an answer on it broke off"))
 		}
 		if f != nil && f.made && s.process != nil && ctx.Err() != nil {
 			m.probe(s)
@@ -81,6 +85,7 @@ func once[T any](ctx context.Context, s *session, do func(context.Context, *mcp.
 		return got.value, nil
 	}
 	f := s.why(ctx, inner, e, got.err)
+	f.broken = f.made && e.doomed()
 	if s.process != nil {
 		f.made = f.made && s.process.writes.Load() != before
 		f.fresh = !f.made && !f.answer && ctx.Err() == nil

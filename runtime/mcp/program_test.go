@@ -146,7 +146,14 @@ func newServer(dir string, over <-chan struct{}) *mcp.Server {
 	add("freeze", nil, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return nil, syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 	})
-	add("huge", nil, give(text(strings.Repeat("0123456789", 5<<20))))
+	add("huge", nil, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		fmt.Print(`{"jsonrpc":"2.0","result":"`)
+		for range 50 {
+			fmt.Print(strings.Repeat("x", 1<<20))
+		}
+		<-over
+		return &mcp.CallToolResult{}, nil
+	})
 	add("garbage", nil, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		fmt.Println("debug: password=topsecret123")
 		<-forever()

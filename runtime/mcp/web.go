@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -21,6 +22,7 @@ type exchange struct {
 	status int  // of the last answer; 0: none
 	after  time.Duration
 	failed error // without an answer
+	whole  bool  // the answer comes as one JSON value: if that breaks off, the library ends the session
 }
 
 type exchangeKey struct{}
@@ -43,6 +45,13 @@ func (e *exchange) seen() (sent bool, status int, after time.Duration, failed er
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.sent, e.status, e.after, e.failed
+}
+
+// doomed reports whether the session ends if this exchange came to nothing.
+func (e *exchange) doomed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.whole
 }
 
 // web is the way to a server on HTTP: it adds the headers, bounds each answer
@@ -76,6 +85,7 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	e.note(func() {
 		e.status, e.failed, e.after = answer.StatusCode, nil, 0
+		e.whole = strings.HasPrefix(answer.Header.Get("Content-Type"), "application/json")
 		if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil && seconds > 0 {
 			e.after = min(time.Duration(seconds)*time.Second, time.Hour)
 		}
