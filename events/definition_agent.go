@@ -12,23 +12,6 @@ const (
 // Enum lists the types.
 func (AgentType) Enum() []string { return []string{string(AIHuman), string(DualAI)} }
 
-// AgentPolicy says what becomes of a message that comes while the agent works
-// (AM-79..AM-84).
-type AgentPolicy string
-
-// The policies.
-const (
-	PolicyReject    AgentPolicy = "reject"    // it is refused
-	PolicyEnqueue   AgentPolicy = "enqueue"   // it waits for its turn
-	PolicyInterrupt AgentPolicy = "interrupt" // the work is stopped, and begins anew with it
-	PolicySteer     AgentPolicy = "steer"     // the work under way sees it at its next step
-)
-
-// Enum lists the policies.
-func (AgentPolicy) Enum() []string {
-	return []string{string(PolicyReject), string(PolicyEnqueue), string(PolicyInterrupt), string(PolicySteer)}
-}
-
 // DefaultIterations is how many steps a run may have if its agent does not say.
 const DefaultIterations = 20
 
@@ -43,7 +26,7 @@ type AgentDefinition struct {
 	Tools       []string      `json:"tools,omitempty" schema:"maxItems=256,items=tool" doc:"The tools that the model may call; of type ai_human."`
 	SideA       *AgentSide    `json:"sideA,omitzero" doc:"The side that begins; of type dual_ai."`
 	SideB       *AgentSide    `json:"sideB,omitzero" doc:"The side that answers; of type dual_ai."`
-	Policy      AgentPolicy   `json:"policy,omitzero" doc:"What becomes of a message that comes while it works; enqueue if absent."`
+	Policy      Policy        `json:"policy,omitzero" doc:"What becomes of a message that comes while it works; enqueue if absent."`
 	Limits      *AgentLimits  `json:"limits,omitzero" doc:"When a run is ended."`
 	Retries     *Retries      `json:"retries,omitzero" doc:"What is done when the reactor fails."`
 	History     *AgentHistory `json:"history,omitzero" doc:"What of the thread the model is shown."`
@@ -132,7 +115,7 @@ func (AgentSide) Constraint() string { return `{` + modelOrReactor + `}` }
 // WithDefaults gives the definition with every default filled in.
 func (d AgentDefinition) WithDefaults() AgentDefinition {
 	if d.Policy == "" {
-		d.Policy = PolicyEnqueue
+		d.Policy = Enqueue
 	}
 	limits := AgentLimits{}
 	if d.Limits != nil {

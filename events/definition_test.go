@@ -99,7 +99,7 @@ func TestDefinitionRefs(t *testing.T) {
 	if d := (ToolDefinition{}).WithDefaults(); !*d.Auto || *d.Idempotent || *d.ReadOnly || !*d.Portable { // SA-151: portable unless it says otherwise
 		t.Errorf("%+v", d)
 	}
-	if d := (AgentDefinition{}).WithDefaults(); d.Policy != PolicyEnqueue || *d.Limits.Iterations != DefaultIterations { // AM-79
+	if d := (AgentDefinition{}).WithDefaults(); d.Policy != Enqueue || *d.Limits.Iterations != DefaultIterations { // AM-79
 		t.Errorf("%+v", d)
 	}
 }

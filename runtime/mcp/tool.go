@@ -59,6 +59,27 @@ func (m *Manager) Tools(ctx context.Context, server string) (*Listing, error) {
 	return m.offer(l, listed), nil
 }
 
+// Tool gives the tool of a server that the server itself calls so. The error is
+// an *events.Error: not_found, also with the reason why it cannot be offered, or
+// unavailable.
+func (m *Manager) Tool(ctx context.Context, server, name string) (runtime.Tool, error) {
+	listed, err := m.Tools(ctx, server)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range listed.Tools {
+		if t.(*tool).name == name {
+			return t, nil
+		}
+	}
+	for _, l := range listed.Left {
+		if l.Name == name {
+			return nil, events.Errorf(events.NotFound, "the tool %s of the MCP server cannot be used: %s", clip(name, 200), l.Reason)
+		}
+	}
+	return nil, events.Missing("tool of the MCP server", name)
+}
+
 // list asks for all pages.
 func list(ctx context.Context, client *mcp.ClientSession) ([]*mcp.Tool, error) {
 	var out []*mcp.Tool
