@@ -162,19 +162,21 @@ func (b *bench) skein(ctx context.Context) error {
 	for _, clients := range b.o.Clients {
 		b.o.Log(fmt.Sprintf("skein: thread.commit, %d clients", clients))
 		settle()
-		before := b.sizes()
+		before, begun := b.sizes(), processor()
 		got, err := Load{URL: b.url, Clients: clients, Threads: threads, Millis: b.duration().Milliseconds()}.start(ctx, b.o.LoadArgs)
 		if err != nil {
 			return fmt.Errorf("skein, %d clients: %w", clients, err)
 		}
 		c := measured("skein", clients, got.durations(), time.Duration(got.Elapsed))
 		c.Refused = got.Refused
+		acked := processor()
 		if got.Refused > 0 {
 			b.o.Log(fmt.Sprintf("%d commits were refused, the first: %s", got.Refused, got.Error))
 		}
 		if err := b.behind(ctx, &c); err != nil {
 			return err
 		}
+		c.spent(acked-begun, processor()-begun)
 		after := b.sizes()
 		written := float64(max(c.Commits, 1) * eventsPerCommit)
 		c.LogBytesEvent, c.DerivedBytesEvent = float64(after.log-before.log)/written, float64(after.derived-before.derived)/written

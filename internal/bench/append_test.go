@@ -45,6 +45,9 @@ func TestAppend(t *testing.T) {
 		if c.Commits == 0 || c.Refused > 0 || c.P50Ms <= 0 || c.P99Ms < c.P50Ms || c.EventsPerSecond < 11.9*c.CommitsPerSecond {
 			t.Errorf("%+v", c)
 		}
+		if c.Name == "skein" && (processor() > 0) != (c.AckedMicros > 0) || c.TotalMicros < c.AckedMicros {
+			t.Errorf("processor time: %+v", c)
+		}
 	}
 	if len(got.Ratios) != 6 || got.PlainP50Ms <= 0 {
 		t.Errorf("ratios %v, plain %v", got.Ratios, got.PlainP50Ms)
@@ -54,7 +57,7 @@ func TestAppend(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Log("\n" + table.String())
-	for _, text := range []string{"one-by-one", "ceiling", "caught up", "to catch up after 256 clients"} {
+	for _, text := range []string{"one-by-one", "ceiling", "caught up", "cpu us/commit", "to catch up after 256 clients"} {
 		if !strings.Contains(table.String(), text) {
 			t.Errorf("the table does not say %q:\n%s", text, table.String())
 		}
