@@ -47,6 +47,9 @@ func (l *Log) Append(ctx context.Context, writes ...Write) error {
 		return &UnavailableError{Cause: errClosing}
 	default:
 	}
+	for _, w := range writes {
+		l.cfg.Recent.put(w.Commit) // before anybody can read it from the log
+	}
 	select {
 	case l.queue <- u:
 	case <-l.stopping:
@@ -56,11 +59,6 @@ func (l *Log) Append(ctx context.Context, writes ...Write) error {
 	}
 	select {
 	case err := <-u.done:
-		if err == nil {
-			for _, w := range writes {
-				l.cfg.Recent.put(w.Commit)
-			}
-		}
 		return err
 	case <-l.stopped: // accepted in the moment of closing: it may still have been answered
 		select {

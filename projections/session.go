@@ -41,14 +41,15 @@ type session struct {
 	stale      documents.Mask             // read models of another version
 	incomplete documents.Mask             // read models whose documents are not all there
 
-	at       uint64    // the last commit that was folded
-	atTime   time.Time // when the log stored it
-	nextTick time.Time
-	dirty    []*node
-	changed  []*documents.Slot
-	missed   []documents.Place
-	ends     []documents.Deletion
-	dead     map[string]bool // threads that ended in this batch
+	at        uint64    // the last commit that was folded
+	atTime    time.Time // when the log stored it
+	nextTick  time.Time
+	notBefore time.Time // no batch is due before, see pace.go
+	dirty     []*node
+	changed   []*documents.Slot
+	missed    []documents.Place
+	ends      []documents.Deletion
+	dead      map[string]bool // threads that ended in this batch
 }
 
 // from gives the sequence after which the log is read.
