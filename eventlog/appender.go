@@ -110,7 +110,7 @@ type pace struct {
 }
 
 // longestWait bounds how long a commit waits for company.
-const longestWait = 5 * time.Millisecond
+const longestWait = 12 * time.Millisecond
 
 // after gives the pace after a write. After small ones it is given up, step by
 // step: nobody comes back.
@@ -125,7 +125,7 @@ func (p pace) after(group []*unit, took time.Duration) pace {
 		}
 		return p
 	}
-	return pace{enough: messages / 2, wait: min(took/4, longestWait)}
+	return pace{enough: messages * 3 / 4, wait: min(took/2, longestWait)}
 }
 
 // gather takes what waits, up to the limits of a write. Two commits of one

@@ -117,10 +117,10 @@ func TestASmallWriteWaitsForCompany(t *testing.T) {
 		big[i] = unitOf(t, l, newAuthor(10+i).next(t, 1))
 	}
 	p := pace{}.after(big, time.Second)
-	if p.enough != 20 || p.wait != longestWait {
+	if p.enough != 30 || p.wait != longestWait {
 		t.Errorf("after forty: %+v", p)
 	}
-	for range 4 { // it is given up when nobody comes back
+	for range 5 { // it is given up when nobody comes back
 		p = p.after(big[:1], time.Millisecond)
 	}
 	if p != (pace{}) {
