@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"bytes"
 	"context"
 	"time"
 
@@ -16,6 +17,8 @@ type shelf struct {
 	documents.Projection
 	fence  *eventlog.Fence
 	stream jetstream.Stream
+	prefix string       // of the subjects of its keys
+	buffer bytes.Buffer // of the document that was sent last
 
 	position uint64 // in the log: what its checkpoint said; commits up to it are not folded again
 	seen     uint64 // the newest commit that a document shows: what was made up to it may be there

@@ -45,11 +45,14 @@ type Place struct {
 func ThreadName(tenant, thread string) string { return tenant + "." + thread }
 
 // Key gives the document's key in its bucket.
-func (p Place) Key() string {
+func (p Place) Key() string { return p.Under("") }
+
+// Under gives the key behind a prefix.
+func (p Place) Under(prefix string) string {
 	if p.ID == "" {
-		return p.Thread
+		return prefix + p.Thread
 	}
-	return p.Thread + "." + p.ID
+	return prefix + p.Thread + "." + p.ID
 }
 
 // ParsePlace reads a key of a read model's bucket.
