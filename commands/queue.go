@@ -32,7 +32,8 @@ const (
 	mergedEvents   = 1000
 )
 
-// queue hands a command to the goroutine of its thread and waits for the answer.
+// queue does a command when its thread is free, and gives its answer. Who finds
+// the thread free works for all who come meanwhile, until it has its own answer.
 func (d *Dispatcher) queue(ctx context.Context, c *thread.Command) (*events.Reply, error) {
 	return d.wait(&job{ctx: ctx, command: c, done: make(chan answer, 1)})
 }
@@ -41,36 +42,44 @@ func (d *Dispatcher) queue(ctx context.Context, c *thread.Command) (*events.Repl
 func (d *Dispatcher) wait(j *job) (*events.Reply, error) {
 	e := d.cache.take(j.command.Tenant, j.command.ThreadID)
 	e.mu.Lock()
-	e.waiting = append(e.waiting, j)
 	if e.busy {
+		e.waiting = append(e.waiting, j)
 		e.mu.Unlock()
 		defer d.cache.give(e)
 	} else {
 		e.busy = true
 		e.mu.Unlock()
-		go d.work(e) // takes over this use of the entry
+		d.work(e, []*job{j}, j) // takes over this use of the entry
 	}
 	a := <-j.done
 	return a.reply, a.err
 }
 
-// work does what waits for a thread until nothing does.
-func (d *Dispatcher) work(e *entry) {
-	defer d.cache.give(e)
+// work does the jobs, and what waits for the thread by then, until nothing does.
+// When own has its answer, what is left goes on in another goroutine.
+func (d *Dispatcher) work(e *entry, jobs []*job, own *job) {
 	for {
+		for len(jobs) > 0 {
+			if own != nil && len(own.done) > 0 {
+				go d.work(e, jobs, nil)
+				return
+			}
+			jobs = d.round(e, jobs)
+		}
+		if own != nil && d.snapshotDue(e) {
+			go d.work(e, nil, nil)
+			return
+		}
+		d.snapshot(e)
 		e.mu.Lock()
-		jobs := e.waiting
+		jobs, e.waiting = e.waiting, nil
 		if len(jobs) == 0 {
 			e.busy = false
 			e.mu.Unlock()
+			d.cache.give(e)
 			return
 		}
-		e.waiting = nil
 		e.mu.Unlock()
-		for len(jobs) > 0 {
-			jobs = d.round(e, jobs)
-		}
-		d.snapshot(e)
 	}
 }
 

@@ -44,6 +44,7 @@ type Service struct {
 	logger  zerolog.Logger
 	service micro.Service
 	places  chan struct{}
+	waiting chan micro.Request // to a goroutine that has nothing to do
 	ctx     context.Context
 	cancel  context.CancelFunc
 
@@ -58,7 +59,7 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Service{
 		nc: nc, names: names, handler: handler, logger: logger, places: make(chan struct{}, e.InFlight),
-		ctx: ctx, cancel: cancel, finished: make(chan struct{}),
+		waiting: make(chan micro.Request), ctx: ctx, cancel: cancel, finished: make(chan struct{}),
 	}
 	metadata := map[string]string{"subjects": names.Prefix + "." + e.Kind + ".{tenant}.{noun}.{verb}"}
 	for i, name := range e.Requests {
@@ -137,8 +138,8 @@ func (s *Service) end() {
 	}
 }
 
-// take hands a request to a goroutine of its own. It returns at once: an
-// endpoint's requests come one after another.
+// take hands a request to a goroutine. It returns at once: an endpoint's requests
+// come one after another.
 func (s *Service) take(r micro.Request) {
 	select {
 	case s.places <- struct{}{}:
@@ -151,13 +152,41 @@ func (s *Service) take(r micro.Request) {
 		s.refuse(r, events.Errorf(events.Unavailable, "the service is stopping; try again"))
 		return
 	}
-	go func() {
-		defer func() {
-			<-s.places
-			s.end()
-		}()
-		s.answer(r)
+	select {
+	case s.waiting <- r:
+	default:
+		go s.work(r)
+	}
+}
+
+// idle is how long a goroutine waits for the next request. A new one would have
+// to grow its stack again: the door and the fold of a command go deep.
+const idle = 5 * time.Second
+
+// work answers a request, and those that come while it waits.
+func (s *Service) work(r micro.Request) {
+	timer := time.NewTimer(idle)
+	defer timer.Stop()
+	for {
+		s.done(r)
+		timer.Reset(idle)
+		select {
+		case r = <-s.waiting:
+		case <-timer.C:
+			return
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// done answers a request, and gives its place back.
+func (s *Service) done(r micro.Request) {
+	defer func() {
+		<-s.places
+		s.end()
 	}()
+	s.answer(r)
 }
 
 func (s *Service) answer(r micro.Request) {

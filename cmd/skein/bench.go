@@ -48,6 +48,7 @@ func (a *app) benchAppend() *cobra.Command {
 	f.IntVar(&o.Threads, "threads", 1000, "how many threads are written")
 	f.IntVar(&o.Grow, "grow", 0, "also measure the memory of up to so many threads")
 	f.StringVar(&o.Dir, "dir", "", "folder in which the store is made; default the system's temporary folder")
+	f.StringVar(&o.Profile, "profile", "", "file for a processor profile of server and Skein with 256 clients")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -53,14 +53,17 @@ type Place struct {
 func ThreadName(tenant, thread string) string { return tenant + "." + thread }
 
 // Key gives the document's key in its bucket.
-func (p Place) Key() string {
+func (p Place) Key() string { return p.Under("") }
+
+// Under gives the key behind a prefix.
+func (p Place) Under(prefix string) string {
 	switch {
 	case p.ID == "":
-		return p.Thread
+		return prefix + p.Thread
 	case p.Kind == Definitions:
-		return strings.TrimSuffix(p.Thread, events.TenantAggregate) + p.ID
+		return prefix + strings.TrimSuffix(p.Thread, events.TenantAggregate) + p.ID
 	}
-	return p.Thread + "." + p.ID
+	return prefix + p.Thread + "." + p.ID
 }
 
 // ParsePlace reads a key of a read model's bucket.
