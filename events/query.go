@@ -189,10 +189,13 @@ func Queries() []Query {
 		query[ListContexts]("context.list", "A thread's contexts."),
 		query[GetItem]("item.get", "An item's document."),
 		query[ListItems]("item.list", "A thread's items."),
+		query[GetMessage]("message.get", "A message, or null, in the words of Standard Agents."),
+		query[ListMessages]("message.list", "A thread's messages, newest first, in the words of Standard Agents."),
 		query[GetExecution]("execution.get", "An execution's document."),
 		query[ListExecutions]("execution.list", "A thread's executions."),
 		query[ListSteps]("step.list", "An execution's steps."),
 		query[ListParts]("part.list", "A step's parts."),
+		query[ListLogs]("log.list", "A thread's log lines, newest first."),
 		query[ListEvents]("event.list", "A thread's events themselves."),
 	}
 }

@@ -87,7 +87,9 @@ func (r *Result) add(e *Event) {
 	case ContextResolved:
 		r.ContextID = e.Subject
 	case ItemCreated:
-		r.ItemID = d.ID
+		if d.CallOf == nil || r.ItemID == "" { // a message is named before its calls
+			r.ItemID = d.ID
+		}
 	case ExecutionCreated:
 		r.ExecutionID, r.ReactionItemID = d.ID, d.ReactionItemID
 	case StepCreated:
@@ -133,7 +135,7 @@ func strict[T any](raw jsontext.Value) (any, error) {
 
 // Commands lists every command, in a fixed order.
 func Commands() []Command {
-	return slices.Concat(threadCommands(), contextCommands(), itemCommands(), executionCommands())
+	return slices.Concat(threadCommands(), contextCommands(), itemCommands(), messageCommands(), executionCommands(), traceCommands())
 }
 
 var commandsByName = func() map[string]Command {

@@ -90,8 +90,17 @@ type RunClaimed struct {
 // TraceKind says what was recorded of a run.
 type TraceKind string
 
+// The kinds of records.
+const (
+	TraceLog      TraceKind = "log"
+	TraceUsage    TraceKind = "usage"
+	TraceSpanKind TraceKind = "span"
+)
+
 // Enum lists the kinds.
-func (TraceKind) Enum() []string { return []string{"log", "usage", "span"} }
+func (TraceKind) Enum() []string {
+	return []string{string(TraceLog), string(TraceUsage), string(TraceSpanKind)}
+}
 
 // TraceRecorded is one thing recorded of a run: a log line, what a model used,
 // a span.

@@ -43,6 +43,10 @@ func (m *maker) decide(p Part) error {
 		return m.editMessage(d)
 	case events.DeleteMessage:
 		return m.deleteMessage(d)
+	case events.AddMessage:
+		return m.addMessage(d)
+	case events.UpdateMessage:
+		return m.updateMessage(d)
 	case events.CreateExecution:
 		return m.createExecution(d)
 	case events.SetExecutionStatus:
@@ -53,6 +57,8 @@ func (m *maker) decide(p Part) error {
 		return m.setStepStatus(d)
 	case events.PutPart:
 		return m.putPart(d)
+	case events.RecordTrace:
+		return m.recordTrace(d)
 	}
 	return events.Invalid("", "no such command: %s", p.Name)
 }

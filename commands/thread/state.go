@@ -46,7 +46,17 @@ type itemState struct {
 	Status  events.ItemStatus `json:"s"`
 	Index   int64             `json:"i"`
 	Deleted bool              `json:"d,omitzero"`
+
+	Assistant bool     `json:"a,omitzero"` // an assistant speaks
+	Silent    bool     `json:"q,omitzero"`
+	Failed    bool     `json:"f,omitzero"` // it shows as failed
+	Depth     int64    `json:"n,omitzero"`
+	PartOf    bool     `json:"p,omitzero"`  // a call that is part of a message
+	Calls     []string `json:"l,omitempty"` // those that are part of this message
 }
+
+// shows reports whether the item is there and is a message of its own.
+func (i itemState) shows() bool { return !i.Deleted && events.ShowsAlone(i.Type, i.PartOf) }
 
 type executionState struct {
 	Context  string                 `json:"c"`
@@ -54,6 +64,7 @@ type executionState struct {
 	Status   events.ExecutionStatus `json:"s"`
 	Steps    int64                  `json:"n,omitzero"` // the next iteration
 	Finished bool                   `json:"f,omitzero"`
+	Stumbled bool                   `json:"q,omitzero"` // a step of it failed
 }
 
 type stepState struct {
@@ -197,9 +208,11 @@ func (s *State) setItem(id string, v itemState) {
 	if s.items == nil {
 		s.items = map[string]itemState{}
 	}
-	if _, had := s.items[id]; !had {
+	old, had := s.items[id]
+	if !had {
 		s.bytes += int64(len(id)) + overhead
 	}
+	s.bytes += 48 * int64(len(v.Calls)-len(old.Calls))
 	s.items[id] = v
 }
 

@@ -23,11 +23,17 @@ func commandExamples() []any {
 		events.SetItemStatus{ItemID: answer, To: events.ItemCompleted},
 		events.EditMessage{ItemID: question, Content: part("Where is order 42?")},
 		events.DeleteMessage{ItemID: question},
+		events.AddMessage{
+			Role: events.FromAssistant, ToolCalls: `[{"id":"tc_1","type":"function","function":{"name":"find_order","arguments":"{\"order\":42}"}}]`,
+			Status: events.MessagePending,
+		},
+		events.UpdateMessage{MessageID: answer, MessageUpdates: events.MessageUpdates{Content: to("It was shipped today."), Status: events.MessageCompleted}},
 		events.CreateExecution{TriggerItemID: question},
 		events.SetExecutionStatus{ExecutionID: execution, To: events.ExecutionFailed, ErrorText: "the model did not answer"},
 		events.CreateStep{ExecutionID: execution},
 		events.SetStepStatus{StepID: step, To: events.StepCompleted, ContinueLoop: to(false)},
 		events.PutPart{StepID: step, Idx: to(events.Int(0)), Type: events.OutputText, Part: raw(`{"type":"output_text","text":"It was shipped today."}`)},
+		events.RecordTrace{Kind: events.TraceLog, ExecutionID: execution, SpanID: step, Level: events.LogWarn, Text: "the shop answers slowly", Data: raw(`{"ms":1840}`)},
 	}
 }
 
@@ -40,10 +46,13 @@ func queryExamples() []any {
 		events.ListContexts{ThreadID: thread},
 		events.GetItem{ItemID: question},
 		events.ListItems{ThreadID: thread, Order: "desc", Limit: to(events.Int(20)), Fresh: events.Fresh{MinSeq: to(events.Int(1204))}},
+		events.GetMessage{ThreadID: thread, MessageID: question},
+		events.ListMessages{ThreadID: thread, GetMessagesOptions: events.GetMessagesOptions{Limit: to(events.Int(50)), IncludeSilent: true}},
 		events.GetExecution{ExecutionID: execution},
 		events.ListExecutions{ThreadID: thread},
 		events.ListSteps{ExecutionID: execution},
 		events.ListParts{StepID: step},
+		events.ListLogs{ThreadID: thread, GetLogsOptions: events.GetLogsOptions{Level: events.LogError, FlowID: execution}},
 		events.ListEvents{ThreadID: thread, FromVersion: to(events.Int(1)), Types: []string{"item.*"}},
 	}
 }
@@ -54,6 +63,7 @@ func answers() map[string]any {
 		"thread.get": events.Thread{}, "thread.list": events.ThreadList{},
 		"context.get": events.Context{}, "context.list": events.ContextList{},
 		"item.get": events.Item{}, "item.list": events.ItemList{},
+		"message.get": events.ThreadMessage{}, "message.list": events.MessageList{}, "log.list": events.LogList{},
 		"execution.get": events.Execution{}, "execution.list": events.ExecutionList{},
 		"step.list": events.StepList{}, "part.list": events.PartList{},
 		"event.list": events.EventList{},

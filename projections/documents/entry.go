@@ -14,7 +14,8 @@ import (
 //
 // A page is written anew for each item, so an entry is a list and not an object:
 // [index, id, context, type, made, hidden], which is half the size and a tenth
-// of the work.
+// of the work. One that is silent, nested, or has to do with calls has three
+// fields more: flags, depth and calls.
 type Entry struct {
 	Index   int64
 	ID      string
@@ -22,6 +23,28 @@ type Entry struct {
 	Type    events.ItemType
 	Made    int64
 	Hidden  int64 // 0: it is shown
+
+	Silent bool
+	Part   bool // a call that is part of a message
+	Depth  int64
+	Calls  []int64 // the places of the calls that are part of it
+}
+
+// The flags of an entry.
+const (
+	flagSilent = 1
+	flagPart   = 2
+)
+
+// flags gives the silent and part of an entry as one number.
+func (e *Entry) flags() (n int64) {
+	if e.Silent {
+		n |= flagSilent
+	}
+	if e.Part {
+		n |= flagPart
+	}
+	return n
 }
 
 // MarshalJSONTo writes the entry.
@@ -44,6 +67,20 @@ func (e Entry) MarshalJSONTo(enc *jsontext.Encoder) error {
 	b = strconv.AppendInt(b, e.Made, 10)
 	b = append(b, ',')
 	b = strconv.AppendInt(b, e.Hidden, 10)
+	if flags := e.flags(); flags != 0 || e.Depth != 0 || len(e.Calls) > 0 {
+		b = append(b, ',')
+		b = strconv.AppendInt(b, flags, 10)
+		b = append(b, ',')
+		b = strconv.AppendInt(b, e.Depth, 10)
+		b = append(b, ",["...)
+		for i, n := range e.Calls {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = strconv.AppendInt(b, n, 10)
+		}
+		b = append(b, ']')
+	}
 	return enc.WriteValue(append(b, ']'))
 }
 
@@ -53,14 +90,16 @@ func (e *Entry) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if err := json.UnmarshalDecode(dec, &fields); err != nil {
 		return err
 	}
-	to := []any{&e.Index, &e.ID, &e.Context, &e.Type, &e.Made, &e.Hidden}
-	if len(fields) != len(to) {
-		return fmt.Errorf("an entry has %d fields, not %d", len(to), len(fields))
+	flags := int64(0)
+	to := []any{&e.Index, &e.ID, &e.Context, &e.Type, &e.Made, &e.Hidden, &flags, &e.Depth, &e.Calls}
+	if len(fields) != len(to) && len(fields) != len(to)-3 {
+		return fmt.Errorf("an entry has %d or %d fields, not %d", len(to)-3, len(to), len(fields))
 	}
 	for i, raw := range fields {
 		if err := json.Unmarshal(raw, to[i]); err != nil {
 			return err
 		}
 	}
+	e.Silent, e.Part = flags&flagSilent != 0, flags&flagPart != 0
 	return nil
 }

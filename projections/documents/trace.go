@@ -90,7 +90,7 @@ func recordSpan(c *change, doc *events.TraceSpan, d events.TraceRecorded) *event
 func traceEvents() Projection {
 	type T = events.TraceEvent
 	return Projection{
-		Kind: TraceEvents, Name: "trace_events", Version: 1, Bucket: "thread_trace_events",
+		Kind: TraceEvents, Name: "trace_events", Version: 2, Bucket: "thread_trace_events",
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: []reaction{
@@ -98,7 +98,7 @@ func traceEvents() Projection {
 				func(c *change, d events.TraceRecorded) *T {
 					return &T{
 						ID: c.event.ID, ThreadID: c.commit.Thread, RunID: c.run(d), SpanID: d.SpanID, Kind: string(d.Kind),
-						Level: d.Level, Text: d.Text, Data: d.Data, At: c.time(),
+						Level: d.Level, Text: d.Text, Data: d.Data, At: c.time(), AtMicros: int64(c.event.Time), Place: c.event.Version,
 					}
 				}),
 			together(events.LifecycleDeletedType),
