@@ -24,7 +24,7 @@ type ListMessages struct {
 // GetMessage asks for one message.
 type GetMessage struct {
 	ThreadID  string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
-	MessageID string `json:"messageId" schema:"required,maxLength=256" doc:"The message; the answer is null if there is none."`
+	MessageID string `json:"messageId" schema:"required,minLength=1,maxLength=256" doc:"The message; the answer is null if there is none."`
 	At        *At    `json:"at,omitzero" doc:"As it was then."`
 	Fresh
 }

@@ -106,7 +106,7 @@ func (r *messageReader) calls(part []pick) ([]callList, error) {
 		var places []documents.Place
 		for _, at := range p.calls {
 			if page := r.pages[at/documents.PageSize]; page != nil {
-				if e := page.Find(at); e != nil && e.ShownAt(r.version) {
+				if e := page.Find(at); e != nil && e.ShownAt(r.version+1) {
 					places = append(places, r.place(documents.Items, e.ID))
 				}
 			}
