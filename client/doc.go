@@ -12,6 +12,10 @@
 //   - A [Timeline] gives each event once and in the order of the log. What a slow
 //     reader, a lost connection or the server's retention took away is read from
 //     the log; nothing is left out in silence.
+//   - A [ThreadState] is a thread in the words of Standard Agents, over the same
+//     commands and queries. What one handle wrote, it reads.
+//   - A [Live] gives what is emitted while it listens, in the order of each emitter.
+//     Nothing of it is kept anywhere.
 //   - A handler of [Client.Consume] sees each event at least once, in order, and
 //     the next one only after it returned without an error.
 //

@@ -69,7 +69,7 @@ func (c *Client) LiveEvents(ctx context.Context, thread string) (*Live, error) {
 	} else if !events.ValidThreadID(thread) {
 		return nil, events.Invalid("/thread", "%q is not a thread's id; look a key up with GetThread", thread)
 	}
-	sub, err := c.nc.SubscribeSync(c.opts.Names.Live(c.opts.Tenant, thread, "*"))
+	sub, err := c.nc.SubscribeSync(c.opts.Names.AllLive(c.opts.Tenant, thread))
 	if err != nil {
 		return nil, events.Errorf(events.Unavailable, "live events cannot be followed: %w", err)
 	}

@@ -135,11 +135,11 @@ func liveRequirements() []requirement {
 			live := s.listen(s.c, st.ThreadID())
 			s.emit(st, "progress_2", 1)
 			s.same("warnings", len(warned), 0)
-			for i, odd := range []string{"Progress", "pro.gress", "> *", "größe"} {
+			for i, odd := range []string{"Progress", "pro.gress", "> *", "*", "größe"} {
 				s.emit(st, odd, 1)
 				s.same("warnings", len(warned), i+1)
 			}
-			for _, want := range []string{"progress_2", "Progress", "pro.gress", "> *", "größe"} {
+			for _, want := range []string{"progress_2", "Progress", "pro.gress", "> *", "*", "größe"} {
 				s.same("the name", s.next(live).Event, want)
 			}
 			for _, bad := range []string{"", strings.Repeat("x", 129), "\xff"} {

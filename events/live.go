@@ -38,10 +38,16 @@ func CheckLiveName(name string) (proper bool, err error) {
 
 // Live gives the subject of a live event: skein.live.{tenant}.{thread}.{event}.
 // A name that is no token of a subject gives the token _; the event itself has
-// the name. "*" gives the subject of all of a thread's.
+// the name.
 func (n Names) Live(tenant, thread, event string) string {
-	if event != "*" && !liveTokenPattern.MatchString(event) {
+	if !liveTokenPattern.MatchString(event) {
 		event = "_"
 	}
 	return n.Prefix + ".live." + tenant + "." + thread + "." + event
+}
+
+// AllLive gives the subject of all live events of a thread, or of every thread of
+// the tenant if it is "*".
+func (n Names) AllLive(tenant, thread string) string {
+	return n.Prefix + ".live." + tenant + "." + thread + ".*"
 }

@@ -56,7 +56,7 @@ func (a *app) root() *cobra.Command {
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.AddCommand(
-		a.serveCommand(), a.demoCommand(), a.importCommand(), a.threadCommand(), a.itemCommand(),
+		a.serveCommand(), a.demoCommand(), a.importCommand(), a.threadCommand(), a.itemCommand(), a.messageCommand(),
 		a.tailCommand(), a.replayCommand(), a.auditCommand(), a.benchCommand(), a.versionCommand(),
 	)
 	return root

@@ -84,12 +84,29 @@ func (e Entry) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return enc.WriteValue(append(b, ']'))
 }
 
-// UnmarshalJSONFrom reads the entry.
+// UnmarshalJSONFrom reads the entry. A list reads a thousand of them, so what
+// MarshalJSONTo wrote is read byte by byte, and only another form of the same JSON
+// field by field.
 func (e *Entry) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	var fields []jsontext.Value
-	if err := json.UnmarshalDecode(dec, &fields); err != nil {
+	raw, err := dec.ReadValue()
+	if err != nil {
 		return err
 	}
+	fast := entryReader{rest: raw}
+	if read, ok := fast.entry(); ok {
+		*e = read
+		return nil
+	}
+	return e.decode(raw)
+}
+
+// decode reads the entry field by field.
+func (e *Entry) decode(raw jsontext.Value) error {
+	var fields []jsontext.Value
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return err
+	}
+	*e = Entry{}
 	flags := int64(0)
 	to := []any{&e.Index, &e.ID, &e.Context, &e.Type, &e.Made, &e.Hidden, &flags, &e.Depth, &e.Calls}
 	if len(fields) != len(to) && len(fields) != len(to)-3 {
@@ -102,4 +119,102 @@ func (e *Entry) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	}
 	e.Silent, e.Part = flags&flagSilent != 0, flags&flagPart != 0
 	return nil
+}
+
+// entryReader reads an entry in exactly the form in which it is written.
+type entryReader struct {
+	rest []byte
+	bad  bool
+}
+
+func (r *entryReader) entry() (e Entry, ok bool) {
+	r.byte('[')
+	e.Index = r.number()
+	r.byte(',')
+	e.ID = r.text()
+	r.byte(',')
+	e.Context = int(r.number())
+	r.byte(',')
+	e.Type = r.kind()
+	r.byte(',')
+	e.Made = r.number()
+	r.byte(',')
+	e.Hidden = r.number()
+	if !r.bad && len(r.rest) > 0 && r.rest[0] == ',' {
+		r.byte(',')
+		flags := r.number()
+		e.Silent, e.Part = flags&flagSilent != 0, flags&flagPart != 0
+		r.byte(',')
+		e.Depth = r.number()
+		r.byte(',')
+		e.Calls = r.numbers()
+	}
+	r.byte(']')
+	return e, !r.bad && len(r.rest) == 0
+}
+
+func (r *entryReader) byte(want byte) {
+	if len(r.rest) == 0 || r.rest[0] != want {
+		r.bad, r.rest = true, nil
+		return
+	}
+	r.rest = r.rest[1:]
+}
+
+func (r *entryReader) number() (n int64) {
+	i := 0
+	for ; i < len(r.rest) && i < 18 && r.rest[i] >= '0' && r.rest[i] <= '9'; i++ {
+		n = n*10 + int64(r.rest[i]-'0')
+	}
+	if i == 0 {
+		r.bad = true
+	}
+	r.rest = r.rest[i:]
+	return n
+}
+
+func (r *entryReader) numbers() (list []int64) {
+	r.byte('[')
+	for !r.bad && len(r.rest) > 0 && r.rest[0] != ']' {
+		if list != nil {
+			r.byte(',')
+		}
+		list = append(list, r.number())
+	}
+	r.byte(']')
+	return list
+}
+
+// quoted gives what stands between quotes. A text with escapes is not for here.
+func (r *entryReader) quoted() []byte {
+	r.byte('"')
+	for i, c := range r.rest {
+		switch c {
+		case '"':
+			in := r.rest[:i]
+			r.rest = r.rest[i+1:]
+			return in
+		case '\\':
+			r.bad = true
+			return nil
+		}
+	}
+	r.bad = true
+	return nil
+}
+
+func (r *entryReader) text() string { return string(r.quoted()) }
+
+// kind gives the kind of an item without a copy of its name.
+func (r *entryReader) kind() events.ItemType {
+	switch name := r.quoted(); string(name) {
+	case string(events.Message):
+		return events.Message
+	case string(events.ActionExecute):
+		return events.ActionExecute
+	case string(events.ActionResult):
+		return events.ActionResult
+	default:
+		return events.ItemType(name)
+	}
 }

@@ -5,7 +5,7 @@ import "github.com/skein-threads/skein/events"
 // BlockSize is how many places of a thread one block of its counts of messages
 // covers. A list passes over whole blocks by their counts, and over the rest of
 // one by its pages, so that any offset costs the same.
-const BlockSize = 64 * PageSize
+const BlockSize = 32 * PageSize
 
 // Bounds of the counts.
 const (
