@@ -56,8 +56,11 @@ func (a *asking) listMessages(d events.ListMessages) (*events.MessageList, error
 		return nil, err
 	}
 	thread, err := a.threadOfIndex(d.ThreadID)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case thread.CreatedAtMicros == 0: // a document of an older version, which counts no messages
+		return nil, a.behind("the read models are being made anew")
 	}
 	filter := documents.MessageFilter{Silent: d.IncludeSilent, MaxDepth: -1, Context: d.ContextID, Default: thread.ContextID}
 	if d.MaxDepth != nil {

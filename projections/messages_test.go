@@ -359,3 +359,47 @@ func TestLargeCalls(t *testing.T) {
 		}
 	}
 }
+
+// TestMessagesAmidWrites: what a page shows and what it counts are of one version
+// of the thread, however fast that grows.
+func TestMessagesAmidWrites(t *testing.T) {
+	h := newHouse(t)
+	r, _ := h.run(Config{})
+	a := h.asker(QueryConfig{Progress: r.Progress()})
+	id := h.do("thread.create", "", `{}`).ThreadID
+	const all = 400
+	written := make(chan error, 1)
+	go func() {
+		for i := range all {
+			if _, err := h.try("message.add", id, fmt.Sprintf(`{"role":"user","content":"%d"}`, i)); err != nil {
+				written <- err
+				return
+			}
+		}
+		written <- nil
+	}()
+	h.await(r)
+	for last, done := int64(0), false; last < all; {
+		page := ask[events.MessageList](a, "message.list", fmt.Sprintf(`{"threadId":%q,"limit":20,"offset":5}`, id))
+		if page.Total < last || int64(len(page.Messages)) != min(20, max(0, page.Total-5)) {
+			t.Fatalf("%d of %d, after %d", len(page.Messages), page.Total, last)
+		}
+		for i, m := range page.Messages {
+			if want := fmt.Sprint(page.Total - 6 - int64(i)); *m.Content != want {
+				t.Fatalf("place %d of %d holds %s, want %s", i, page.Total, *m.Content, want)
+			}
+		}
+		last = page.Total
+		if !done {
+			select {
+			case err := <-written:
+				if err != nil {
+					t.Fatal(err)
+				}
+				done = true
+				h.await(r)
+			default:
+			}
+		}
+	}
+}

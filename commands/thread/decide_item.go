@@ -36,7 +36,7 @@ func (m *maker) createItem(d events.CreateItem) error {
 	if in.Depth != nil {
 		created.Depth = int64(*in.Depth)
 	}
-	if in.Type == events.ActionExecute && parent.Assistant && parent.Context == ctx && parent.Depth == created.Depth {
+	if in.Type == events.ActionExecute && parent.Assistant && parent.Context == ctx && int64(parent.Depth) == created.Depth {
 		place := events.Int(parent.Index) // the call is part of that message (C-9)
 		created.CallOf = &place
 	}

@@ -2,6 +2,7 @@ package thread
 
 import (
 	"bytes"
+	"math"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -51,7 +52,7 @@ func Evolve(s *State, e *events.Event) *State {
 	case events.ItemCreated:
 		s.setItem(d.ID, itemState{
 			Context: d.ContextID, Type: d.Type, Status: d.Status, Index: d.Index,
-			Assistant: d.Role == events.Assistant, Silent: d.Silent, Depth: d.Depth, PartOf: d.CallOf != nil,
+			Assistant: d.Role == events.Assistant, Silent: d.Silent, Depth: int32(min(d.Depth, math.MaxInt32)), PartOf: d.CallOf != nil,
 		})
 		if message, ok := s.item(d.ParentItemID); ok && d.CallOf != nil {
 			message.Calls = append(message.Calls[:len(message.Calls):len(message.Calls)], d.ID)

@@ -45,14 +45,14 @@ type itemState struct {
 	Type    events.ItemType   `json:"t"`
 	Status  events.ItemStatus `json:"s"`
 	Index   int64             `json:"i"`
+	Calls   []string          `json:"l,omitempty"` // that are part of this message
+	Depth   int32             `json:"n,omitzero"`
 	Deleted bool              `json:"d,omitzero"`
 
-	Assistant bool     `json:"a,omitzero"` // an assistant speaks
-	Silent    bool     `json:"q,omitzero"`
-	Failed    bool     `json:"f,omitzero"` // it shows as failed
-	Depth     int64    `json:"n,omitzero"`
-	PartOf    bool     `json:"p,omitzero"`  // a call that is part of a message
-	Calls     []string `json:"l,omitempty"` // those that are part of this message
+	Assistant bool `json:"a,omitzero"` // an assistant speaks
+	Silent    bool `json:"q,omitzero"`
+	Failed    bool `json:"f,omitzero"` // it shows as failed
+	PartOf    bool `json:"p,omitzero"` // a call that is part of a message
 }
 
 // shows reports whether the item is there and is a message of its own.
@@ -190,7 +190,7 @@ func (s *State) step(id string) (stepState, bool) {
 }
 
 // overhead is about what an entry of a map costs beside its texts.
-const overhead = 120
+const overhead = 150
 
 func (s *State) setContext(id string, v contextState) {
 	if s.contexts == nil {
