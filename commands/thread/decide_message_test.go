@@ -34,7 +34,11 @@ func TestAddMessage(t *testing.T) {
 	)
 	// What a message takes with it, also after a snapshot.
 	k.state = mustDecode(t, encoded(t, k.state))
-	for n, e := range k.do(events.DeleteMessage{ItemID: "itm_m"}) {
+	gone := k.do(events.DeleteMessage{ItemID: "itm_m"})
+	if len(gone) != 3 {
+		t.Errorf("%d events hide a message and its two calls", len(gone))
+	}
+	for n, e := range gone {
 		if d, ok := e.Data.(events.MessageDeleted); !ok || d.Index != place+int64(n) {
 			t.Errorf("event %d is %+v", n, e)
 		}
