@@ -72,6 +72,11 @@ func TestCommandsOverNATS(t *testing.T) {
 	do("step.status", on(id, `{"stepId":"stp_a","to":"completed","continueLoop":false}`), nil, events.StepStatusChangedType)
 	do("execution.status", on(id, `{"executionId":"exe_a","to":"completed"}`), nil, events.ExecutionStatusChangedType)
 	do("thread.finish", on(id, `{"executionId":"exe_a"}`), nil, events.ThreadFinishedType)
+	do("message.add", on(id, `{"id":"itm_m","role":"assistant","toolCalls":"[{\"id\":\"c\",\"function\":{\"name\":\"n\",\"arguments\":\"\"}}]"}`),
+		is(events.Result{ItemID: "itm_m"}), events.ItemCreatedType, events.ItemCreatedType)
+	do("message.update", on(id, `{"messageId":"itm_m","content":"x","status":"completed"}`), nil, events.MessageEditedType, events.ItemStatusChangedType)
+	do("message.delete", on(id, `{"itemId":"itm_m"}`), nil, events.MessageDeletedType, events.MessageDeletedType)
+	do("trace.record", on(id, `{"kind":"log","text":"x"}`), nil, events.TraceRecordedType)
 	do("message.delete", on(id, `{"itemId":"itm_a"}`), nil, events.MessageDeletedType)
 	do("thread.commit", on(id, `{"commands":[{"command":"thread.status","data":{"to":"open"}},{"command":"context.create","data":{"id":"ctx_b"}}]}`),
 		is(events.Result{Results: []events.Result{{}, {ContextID: "ctx_b"}}}), events.ThreadStatusChangedType, events.ContextCreatedType)

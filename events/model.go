@@ -79,6 +79,8 @@ type Thread struct {
 	Items           int64          `json:"items,omitzero" schema:"minimum=0" doc:"How many items it has, deleted ones not counted."`
 	ItemTypes       ItemCounts     `json:"itemTypes,omitzero" doc:"The same by kind."`
 	NextItem        int64          `json:"nextItem,omitzero" schema:"minimum=0" doc:"The place that the next item will take."`
+	CreatedAtMicros int64          `json:"createdAtMicros,omitzero" schema:"minimum=0" doc:"createdAt in microseconds since the epoch."`
+	MessageBlocks   [][]int64      `json:"messageBlocks,omitempty" doc:"Skein's own: how many messages its items are, for pages; not in answers."`
 	Stamp
 }
 
@@ -137,6 +139,10 @@ type Item struct {
 	Silent       bool           `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
 	Metadata     jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 	Edited       bool           `json:"edited,omitzero" doc:"Its content was changed after it was made."`
+	Failed       bool           `json:"failed,omitzero" doc:"Its execution or a step of it failed, or its writer says so."`
+	CallOf       *Int           `json:"callOf,omitzero" schema:"minimum=0" doc:"Of a call that is part of a message: that message's place."`
+
+	CreatedAtMicros int64 `json:"createdAtMicros,omitzero" schema:"minimum=0" doc:"createdAt in microseconds since the epoch."`
 	Stamp
 }
 
@@ -243,6 +249,8 @@ type TraceEvent struct {
 	Usage    *Usage         `json:"usage,omitzero" doc:"What a call of a model used."`
 	Data     jsontext.Value `json:"data,omitzero" doc:"What else was recorded."`
 	At       string         `json:"at" schema:"required,pattern=time" doc:"When."`
+	AtMicros int64          `json:"atMicros,omitzero" schema:"minimum=0" doc:"The same in microseconds since the epoch."`
+	Place    int64          `json:"place,omitzero" schema:"minimum=0" doc:"The thread's version with it, which orders what one commit records."`
 	Stamp
 }
 

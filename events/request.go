@@ -116,7 +116,9 @@ func (r *Result) add(e *Event) {
 	case ContextResolved:
 		r.ContextID = e.Subject
 	case ItemCreated:
-		r.ItemID = d.ID
+		if d.CallOf == nil || r.ItemID == "" { // a message is named before its calls
+			r.ItemID = d.ID
+		}
 	case ExecutionCreated:
 		r.ExecutionID, r.ReactionItemID = d.ID, d.ReactionItemID
 	case StepCreated:
@@ -171,8 +173,8 @@ func strict[T any](raw jsontext.Value) (any, error) {
 
 // Commands lists every command, in a fixed order.
 func Commands() []Command {
-	return slices.Concat(threadCommands(), contextCommands(), itemCommands(), executionCommands(), runCommands(), effectCommands(),
-		definitionCommands())
+	return slices.Concat(threadCommands(), contextCommands(), itemCommands(), messageCommands(), executionCommands(), runCommands(),
+		traceCommands(), effectCommands(), definitionCommands())
 }
 
 var commandsByName = func() map[string]Command {

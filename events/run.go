@@ -147,18 +147,6 @@ type Parent struct {
 	CallID      string `json:"callId" schema:"required,maxLength=256" doc:"The call."`
 }
 
-// Side is one of the two sides of a dual_ai agent (SA-138).
-type Side string
-
-// The sides.
-const (
-	SideA Side = "a"
-	SideB Side = "b"
-)
-
-// Enum lists the sides.
-func (Side) Enum() []string { return []string{string(SideA), string(SideB)} }
-
 // Other gives the other side.
 func (s Side) Other() Side {
 	if s == SideA {
@@ -175,8 +163,17 @@ type RunTurned struct {
 // TraceKind says what was recorded of a run.
 type TraceKind string
 
+// The kinds of records.
+const (
+	TraceLog      TraceKind = "log"
+	TraceUsage    TraceKind = "usage"
+	TraceSpanKind TraceKind = "span"
+)
+
 // Enum lists the kinds.
-func (TraceKind) Enum() []string { return []string{"log", "usage", "span"} }
+func (TraceKind) Enum() []string {
+	return []string{string(TraceLog), string(TraceUsage), string(TraceSpanKind)}
+}
 
 // TraceRecorded is one thing recorded of a run: a log line, what a model used,
 // a span.

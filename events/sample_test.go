@@ -54,19 +54,19 @@ func samples() []sample {
 		{ItemCreatedType, itemID, ItemCreated{
 			ID: itemID, ContextID: ctxID, Index: 3, Type: Message, Role: User, Status: ItemStored, Channel: Web,
 			Content: raw(`[{"type":"input_text","text":"Where is my order?"}]`), CreatedAt: iso,
-			ParentItemID: replyID, Depth: 1, Silent: true, Metadata: raw(`{"k":"v"}`),
+			ParentItemID: replyID, Depth: 1, Silent: true, Metadata: raw(`{"k":"v"}`), CallOf: to(Int(2)),
 		}},
 		{ItemStatusChangedType, itemID, ItemStatusChanged{From: ItemStored, To: ItemPending}},
 		{ExecutionCreatedType, execID, ExecutionCreated{
 			ID: execID, ContextID: ctxID, TriggerItemID: itemID, ReactionItemID: replyID, WorkflowRunID: "run-7", Status: Executing,
 		}},
-		{ExecutionStatusChangedType, execID, ExecutionStatusChanged{From: Executing, To: ExecutionFailed, ErrorText: "the model is away"}},
+		{ExecutionStatusChangedType, execID, ExecutionStatusChanged{From: Executing, To: ExecutionFailed, ErrorText: "the model is away", ReactionItemID: replyID}},
 		{StepCreatedType, stepID, StepCreated{
 			ID: stepID, ExecutionID: execID, Iteration: 2, EventID: replyID, Status: StepRunning, Side: SideB,
 		}},
 		{StepStatusChangedType, stepID, StepStatusChanged{
 			ExecutionID: execID, From: StepRunning, To: StepFailed, ToolCalls: raw(`[{"toolCallId":"tc_1"}]`),
-			ToolExecutionResults: raw(`[{"ok":true}]`), ContinueLoop: to(false), ErrorText: "tool failed",
+			ToolExecutionResults: raw(`[{"ok":true}]`), ContinueLoop: to(false), ErrorText: "tool failed", ReactionItemID: replyID,
 		}},
 		{PartCreatedType, PartKey(stepID, 0), PartCreated{
 			Key: PartKey(stepID, 0), StepID: stepID, Type: "codex-event",
@@ -81,6 +81,7 @@ func samples() []sample {
 		}},
 		{MessageEditedType, itemID, MessageEdited{
 			Content: raw(`[]`), Parts: []PlacedPart{{Place: 0, Part: raw(`{"type":"refusal"}`)}}, Metadata: raw(`{"k":2}`), Silent: to(true),
+			Index: 3, WasSilent: to(false), Output: raw(`"sent"`), IsError: to(false), Failed: to(true),
 		}},
 		{MessageDeletedType, itemID, MessageDeleted{ContextID: ctxID, Type: Message, Index: 3}},
 		{HistoryTruncatedType, thread, HistoryTruncated{FromIndex: 2}},

@@ -112,6 +112,12 @@ func (q *Queries) handle(ctx context.Context, tenant, name string, body []byte) 
 		return a.getItem(d)
 	case events.ListItems:
 		return a.listItems(d)
+	case events.GetMessage:
+		return a.getMessage(d)
+	case events.ListMessages:
+		return a.listMessages(d)
+	case events.ListLogs:
+		return a.listLogs(d)
 	case events.GetExecution:
 		return a.getExecution(d)
 	case events.ListExecutions:

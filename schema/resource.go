@@ -44,6 +44,10 @@ func Resources() []Resource {
 		resource[events.EventList]("event_list", "A part of a thread's history."),
 		resource[events.ScheduledEffect]("effect", "An effect that has not ended."),
 		resource[events.EffectList]("effect_list", "A thread's pending effects."),
+		resource[events.ThreadMessage]("message", "A message: items in the words of Standard Agents."),
+		resource[events.MessageList]("message_list", "A page of messages."),
+		resource[events.Log]("log", "A log line: a trace event in the words of Standard Agents."),
+		resource[events.LogList]("log_list", "A thread's log lines."),
 		request,
 		resource[events.Reply]("reply", "The body of the answer to a command that was done."),
 	}

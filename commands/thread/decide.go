@@ -48,6 +48,10 @@ func (m *maker) decide(p Part) error {
 		return m.editMessage(d)
 	case events.DeleteMessage:
 		return m.deleteMessage(d)
+	case events.AddMessage:
+		return m.addMessage(d)
+	case events.UpdateMessage:
+		return m.updateMessage(d)
 	case events.CreateExecution:
 		return m.createExecution(d)
 	case events.SetExecutionStatus:
@@ -58,6 +62,8 @@ func (m *maker) decide(p Part) error {
 		return m.setStepStatus(d)
 	case events.PutPart:
 		return m.putPart(d)
+	case events.RecordTrace:
+		return m.recordTrace(d)
 	case events.ScheduleEffect:
 		return m.scheduleEffect(d)
 	case events.CancelEffect:

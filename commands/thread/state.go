@@ -54,8 +54,18 @@ type itemState struct {
 	Type    events.ItemType   `json:"t"`
 	Status  events.ItemStatus `json:"s"`
 	Index   int64             `json:"i"`
+	Calls   []string          `json:"l,omitempty"` // that are part of this message
+	Depth   int32             `json:"n,omitzero"`
 	Deleted bool              `json:"d,omitzero"`
+
+	Assistant bool `json:"a,omitzero"` // an assistant speaks
+	Silent    bool `json:"q,omitzero"`
+	Failed    bool `json:"f,omitzero"` // it shows as failed
+	PartOf    bool `json:"p,omitzero"` // a call that is part of a message
 }
+
+// shows reports whether the item is there and is a message of its own.
+func (i itemState) shows() bool { return !i.Deleted && events.ShowsAlone(i.Type, i.PartOf) }
 
 type executionState struct {
 	Context  string                 `json:"c"`
@@ -65,6 +75,7 @@ type executionState struct {
 	Steps    int64                  `json:"n,omitzero"` // the next iteration
 	Finished bool                   `json:"f,omitzero"`
 	Run      *runState              `json:"x,omitzero"` // nil: the runtime does not run it
+	Stumbled bool                   `json:"q,omitzero"` // a step of it failed
 }
 
 type stepState struct {
@@ -196,7 +207,7 @@ func (s *State) step(id string) (stepState, bool) {
 }
 
 // overhead is about what an entry of a map costs beside its texts.
-const overhead = 120
+const overhead = 150
 
 func (s *State) setContext(id string, v contextState) {
 	if s.contexts == nil {
@@ -214,9 +225,11 @@ func (s *State) setItem(id string, v itemState) {
 	if s.items == nil {
 		s.items = map[string]itemState{}
 	}
-	if _, had := s.items[id]; !had {
+	old, had := s.items[id]
+	if !had {
 		s.bytes += int64(len(id)) + overhead
 	}
+	s.bytes += 48 * int64(len(v.Calls)-len(old.Calls))
 	s.items[id] = v
 }
 

@@ -23,6 +23,11 @@ func commandExamples() []any {
 		events.SetItemStatus{ItemID: answer, To: events.ItemCompleted},
 		events.EditMessage{ItemID: question, Content: part("Where is order 42?")},
 		events.DeleteMessage{ItemID: question},
+		events.AddMessage{
+			Role: events.FromAssistant, ToolCalls: `[{"id":"tc_1","type":"function","function":{"name":"find_order","arguments":"{\"order\":42}"}}]`,
+			Status: events.MessagePending,
+		},
+		events.UpdateMessage{MessageID: answer, MessageUpdates: events.MessageUpdates{Content: to("It was shipped today."), Status: events.MessageCompleted}},
 		events.CreateExecution{TriggerItemID: question},
 		events.SetExecutionStatus{ExecutionID: execution, To: events.ExecutionFailed, ErrorText: "the model did not answer"},
 		events.CreateStep{ExecutionID: execution},
@@ -45,6 +50,7 @@ func commandExamples() []any {
 			},
 			Remove: []events.DefinitionRef{{Kind: events.PromptKind, Name: "old"}},
 		},
+		events.RecordTrace{Kind: events.TraceLog, ExecutionID: execution, SpanID: step, Level: events.LogWarn, Text: "the shop answers slowly", Data: raw(`{"ms":1840}`)},
 	}
 }
 
@@ -57,6 +63,8 @@ func queryExamples() []any {
 		events.ListContexts{ThreadID: thread},
 		events.GetItem{ItemID: question},
 		events.ListItems{ThreadID: thread, Order: "desc", Limit: to(events.Int(20)), Fresh: events.Fresh{MinSeq: to(events.Int(1204))}},
+		events.GetMessage{ThreadID: thread, MessageID: question},
+		events.ListMessages{ThreadID: thread, GetMessagesOptions: events.GetMessagesOptions{Limit: to(events.Int(50)), IncludeSilent: true}},
 		events.GetExecution{ExecutionID: execution},
 		events.ListExecutions{ThreadID: thread},
 		events.ListSteps{ExecutionID: execution},
@@ -64,6 +72,7 @@ func queryExamples() []any {
 		events.ListEffects{ThreadID: thread, Name: "remind"},
 		events.GetDefinition{Kind: events.AgentKind, Name: "triage"},
 		events.ListDefinitions{Kind: events.AgentKind, Limit: to(events.Int(20))},
+		events.ListLogs{ThreadID: thread, GetLogsOptions: events.GetLogsOptions{Level: events.LogError, FlowID: execution}},
 		events.ListEvents{ThreadID: thread, FromVersion: to(events.Int(1)), Types: []string{"item.*"}},
 	}
 }
@@ -74,6 +83,7 @@ func answers() map[string]any {
 		"thread.get": events.Thread{}, "thread.list": events.ThreadList{},
 		"context.get": events.Context{}, "context.list": events.ContextList{},
 		"item.get": events.Item{}, "item.list": events.ItemList{},
+		"message.get": events.ThreadMessage{}, "message.list": events.MessageList{}, "log.list": events.LogList{},
 		"execution.get": events.Execution{}, "execution.list": events.ExecutionList{},
 		"step.list": events.StepList{}, "part.list": events.PartList{},
 		"definition.get": events.Definition{}, "definition.list": events.DefinitionList{},

@@ -49,6 +49,8 @@ func (m *Models) Apply(c *events.Commit, store Store, active Mask, changed []*Sl
 		switch d := ch.event.Data.(type) {
 		case events.MessageDeleted:
 			ch.hideItem(d)
+		case events.MessageEdited:
+			ch.silence(d)
 		case events.HistoryTruncated:
 			ch.truncate(d)
 		case events.LifecycleDeleted:

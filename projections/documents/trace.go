@@ -104,7 +104,8 @@ func traceEvents() Projection {
 				func(c *change, d events.TraceRecorded) *T {
 					return &T{
 						ID: c.event.ID, ThreadID: c.commit.Thread, RunID: c.run(d), SpanID: d.SpanID, Kind: string(d.Kind),
-						Level: d.Level, Text: d.Text, Usage: d.Usage, Data: d.Data, At: c.time(),
+						Level: d.Level, Text: d.Text, Usage: d.Usage, Data: d.Data, At: c.time(), AtMicros: int64(c.event.Time),
+						Place: c.event.Version,
 					}
 				}),
 			together(events.LifecycleDeletedType),
