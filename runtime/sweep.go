@@ -14,6 +14,9 @@ import (
 // RunLease is the lease under which one process sweeps.
 const RunLease = "runs"
 
+// SweepEvery is how often to sweep, by custom.
+const SweepEvery = 5 * time.Second
+
 // Busy names threads that are streaming, as a read model knows them.
 type Busy func(ctx context.Context) iter.Seq2[ThreadRef, error]
 

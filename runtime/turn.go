@@ -17,6 +17,7 @@ import (
 // turn is one claim of one execution.
 type turn struct {
 	w       *Worker
+	taking  context.Context // ends when the worker takes no more
 	job     *eventlog.RunMessage
 	logger  zerolog.Logger
 	agent   *Agent
@@ -34,7 +35,10 @@ type turn struct {
 // errAborted is why a turn's context ends when its run is cancelled.
 var errAborted = errors.New(thread.Aborted)
 
-// errWallClock is why a turn's context ends when it has lasted too long.
+// errStopping is why a turn is given back at a boundary.
+var errStopping = errors.New("the worker stops")
+
+// wallClockError is why a turn's context ends when it has lasted too long.
 type wallClockError struct{ limit time.Duration }
 
 func (e *wallClockError) Error() string {
@@ -71,6 +75,9 @@ func (t *turn) do(ctx context.Context) error {
 		}
 	}
 	for t.run.Status == events.Executing && !t.run.Parked {
+		if t.taking != nil && t.taking.Err() != nil {
+			return errStopping
+		}
 		var err error
 		if t.run.Reacted {
 			err = t.call(ctx)

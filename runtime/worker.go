@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nuid"
 	"github.com/rs/zerolog"
 
@@ -16,9 +17,10 @@ import (
 
 // Config says how a worker works. The zero value of a field means its default.
 type Config struct {
-	Name         string // of the worker, in the log; default a random one
-	Places       int    // executions at once; default 256
-	HistoryBytes int    // of conversations kept in memory; default 64 MiB
+	Name         string        // of the worker, in the log; default a random one
+	Places       int           // executions at once; default 256
+	Drain        time.Duration // for what is under way when the worker stops; default 5 s
+	HistoryBytes int           // of conversations kept in memory; default 64 MiB
 	Reactors     Reactors
 	Agents       Agents
 	Arguments    Arguments
@@ -30,7 +32,7 @@ type Config struct {
 // Arguments checks the arguments of calls against the schemas of tools.
 type Arguments interface {
 	// Check says in one line what of the arguments the schema refuses.
-	Check(schema, arguments []byte) error
+	Check(schema, arguments jsontext.Value) error
 }
 
 func (c Config) withDefaults() Config {
@@ -39,6 +41,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Places == 0 {
 		c.Places = 256
+	}
+	if c.Drain == 0 {
+		c.Drain = 5 * time.Second
 	}
 	if c.HistoryBytes == 0 {
 		c.HistoryBytes = 64 << 20
@@ -90,14 +95,18 @@ func Queue(log *eventlog.Log, logger zerolog.Logger) func(*events.Commit) {
 	}
 }
 
-// Run takes executions and runs them until ctx ends. What is under way then is
-// given back, and goes on with another worker.
+// Run takes executions and runs them until ctx ends. What is under way then gets
+// Drain to reach its next boundary, is given back, and goes on with another
+// worker.
 func (w *Worker) Run(ctx context.Context) error {
 	stop, err := w.listen()
 	if err != nil {
 		return err
 	}
 	defer stop()
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(w.cfg.Drain, cancel) })()
 	places := make(chan struct{}, w.cfg.Places)
 	defer w.running.Wait()
 	for ctx.Err() == nil {
@@ -109,14 +118,14 @@ func (w *Worker) Run(ctx context.Context) error {
 			}
 			continue
 		}
-		w.take(ctx, queue, places)
+		w.take(ctx, work, queue, places)
 		queue.Close()
 	}
 	return nil
 }
 
 // take runs what the queue gives until it is closed.
-func (w *Worker) take(ctx context.Context, queue *eventlog.RunQueue, places chan struct{}) {
+func (w *Worker) take(ctx, work context.Context, queue *eventlog.RunQueue, places chan struct{}) {
 	for {
 		select {
 		case places <- struct{}{}:
@@ -140,14 +149,14 @@ func (w *Worker) take(ctx context.Context, queue *eventlog.RunQueue, places chan
 		}
 		w.running.Go(func() {
 			defer func() { <-places }()
-			w.runOne(ctx, job)
+			w.runOne(ctx, work, job)
 		})
 	}
 }
 
 // runOne runs one execution, kept alive in the queue meanwhile.
-func (w *Worker) runOne(ctx context.Context, job *eventlog.RunMessage) {
-	t := &turn{w: w, job: job, scratch: &Scratch{}, logger: w.logger.With().Str("tenant", job.Tenant).Str("execution", job.Execution).Logger()}
+func (w *Worker) runOne(taking, ctx context.Context, job *eventlog.RunMessage) {
+	t := &turn{w: w, job: job, taking: taking, scratch: &Scratch{}, logger: w.logger.With().Str("tenant", job.Tenant).Str("execution", job.Execution).Logger()}
 	var alive *time.Timer
 	var mu sync.Mutex
 	over := false
@@ -183,7 +192,7 @@ func (w *Worker) finish(ctx context.Context, t *turn, err error) error {
 		return nil // which has the message now
 	case refused.Code == events.NotFound: // the thread, or the run, is gone
 		return t.job.Done()
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, errors.Is(err, errStopping):
 		return t.job.Release(0)
 	}
 	t.logger.Warn().Err(err).Msg("a run was interrupted; it comes again")

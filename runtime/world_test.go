@@ -66,7 +66,7 @@ func (m agentMap) Tool(_ context.Context, _, name string) (Tool, error) {
 
 type anyArguments struct{}
 
-func (anyArguments) Check(schema, arguments []byte) error {
+func (anyArguments) Check(schema, arguments jsontext.Value) error {
 	if strings.Contains(string(schema), "refuse") {
 		return errors.New("/n: it is refused")
 	}

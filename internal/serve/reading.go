@@ -11,20 +11,20 @@ import (
 )
 
 // startReading starts the read models and the queries.
-func (s *Server) startReading(ctx, background context.Context, validator *schema.Validator) error {
+func (s *Server) startReading(ctx, background context.Context, validator *schema.Validator) (*projections.Queries, error) {
 	progress := projections.NewProgress()
 	foldLog, err := s.open("projections")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	runner := projections.New(foldLog, projections.Config{Progress: progress}, s.logger, s.metrics.ReadModels())
 	if err := runner.Ensure(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	s.hold(background, foldLog, projections.RunnerLease, runner.Run)
 	readLog, err := s.open("queries")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	queries := projections.NewQueries(readLog, validator, projections.QueryConfig{Progress: progress}, s.logger, s.metrics.ReadModels())
 	s.running.Go(func() {
@@ -37,7 +37,7 @@ func (s *Server) startReading(ctx, background context.Context, validator *schema
 		Name: "skein-queries", Description: "Queries of threads", Kind: "query", Version: s.cfg.Version,
 		Requests: queries.Names(), InFlight: queriesInFlight,
 	}, queries.Handle, s.logger)
-	return err
+	return queries, err
 }
 
 // queriesInFlight is how many queries may be under way at once. Most of them

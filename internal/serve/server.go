@@ -18,6 +18,7 @@ import (
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/metrics"
+	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/schema"
 )
 
@@ -37,6 +38,7 @@ type Server struct {
 
 	commands, queries *commands.Service
 	reading           reading
+	work              running
 
 	background context.CancelFunc
 	running    sync.WaitGroup
@@ -103,14 +105,22 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.startReading(ctx, background, validator); err != nil {
+	queries, err := s.startReading(ctx, background, validator)
+	if err != nil {
 		return err
 	}
 	effects, err := s.startEffects(background)
 	if err != nil {
 		return err
 	}
-	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{Stored: effects.Committed}, s.logger, s.metrics)
+	queue := runtime.Queue(writeLog, s.logger)
+	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{Stored: func(c *events.Commit) {
+		queue(c)
+		effects.Committed(c)
+	}}, s.logger, s.metrics)
+	if err := s.startRunning(background, dispatcher, queries); err != nil {
+		return err
+	}
 	// The relay sends much, and must not stand in the way of replies.
 	relayLog, err := s.open("timeline")
 	if err != nil {

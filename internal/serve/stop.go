@@ -31,6 +31,7 @@ func (s *Server) stop(ctx context.Context) error {
 		errs = append(errs, s.http.Shutdown(ctx))
 	}
 	errs = append(errs, within(ctx, "what runs in the background", s.running.Wait))
+	s.work.close()
 	errs = append(errs, within(ctx, "writes to the log", func() {
 		for _, l := range s.logs {
 			l.Close()
