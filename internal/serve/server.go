@@ -115,6 +115,9 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	}
 	queue := runtime.Queue(writeLog, s.logger)
 	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{Stored: func(c *events.Commit) {
+		if worker := s.work.worker.Load(); worker != nil {
+			worker.Stored(c)
+		}
 		queue(c)
 		effects.Committed(c)
 	}}, s.logger, s.metrics)
