@@ -20,6 +20,13 @@ type Config struct {
 	SnapshotEvery int64            // events of a thread between two snapshots of its state; default 2,000
 	Timeout       time.Duration    // for one command, from the door to the log; default 20 s
 	Now           func() time.Time // default time.Now
+	Contents      Contents         // where the content of files is kept; default: none is taken
+}
+
+// Contents keeps what files hold. Package files implements it.
+type Contents interface {
+	// Keep stores content for a tenant, and returns when it is durable.
+	Keep(ctx context.Context, tenant string, content []byte) (events.FileContent, error)
 }
 
 func (c Config) withDefaults() Config {
@@ -101,8 +108,13 @@ type Meta struct {
 
 // Do does a command of a tenant and gives its answer, or an *events.Error.
 func (d *Dispatcher) Do(ctx context.Context, tenant, name string, body []byte, meta Meta) (*events.Reply, error) {
+	return d.counted(name, func() (*events.Reply, error) { return d.do(ctx, tenant, name, body, meta) })
+}
+
+// counted tells the metrics of a command.
+func (d *Dispatcher) counted(name string, do func() (*events.Reply, error)) (*events.Reply, error) {
 	start := time.Now()
-	reply, err := d.do(ctx, tenant, name, body, meta)
+	reply, err := do()
 	result := "ok"
 	if err != nil {
 		e := events.AsError(err)
@@ -142,20 +154,31 @@ func newCommandID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // run finds the command's thread and does it there.
 func (d *Dispatcher) run(ctx context.Context, name string, c *thread.Command) (*events.Reply, error) {
+	if err := d.keepContents(ctx, c); err != nil {
+		return nil, err
+	}
 	if resolve, ok := c.Parts[0].Data.(events.ResolveThread); ok && name == "thread.resolve" {
 		return d.resolve(ctx, c, resolve.Key)
 	}
+	if err := d.resolveThread(ctx, c); err != nil {
+		return nil, err
+	}
+	return d.queue(ctx, c)
+}
+
+// resolveThread finds the thread that a command names by its key.
+func (d *Dispatcher) resolveThread(ctx context.Context, c *thread.Command) error {
 	id, key := events.ThreadRef(c.ThreadID)
 	if key != "" {
 		claim, err := d.claim(ctx, c.Tenant, key)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if claim.holder == "" {
-			return nil, events.Missing("thread", c.ThreadID)
+			return events.Missing("thread", c.ThreadID)
 		}
 		id = claim.holder
 	}
 	c.ThreadID = id
-	return d.queue(ctx, c)
+	return nil
 }

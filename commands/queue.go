@@ -166,8 +166,10 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 				r.draft = thread.NewDraft(e.state) // it stood alone in it
 			}
 		}
-		if err != nil && !fresh && len(r.taken) == 0 {
-			// The state may be stale: refuse only on what the log shows now.
+		settled := err != nil || len(made) == 0 // nothing is to be stored for it
+		if settled && !fresh && len(r.taken) == 0 {
+			// The state may be stale: refuse, and say that there is nothing to do, only
+			// on what the log shows now.
 			before := e.state.Seq
 			if stale := d.catchUp(j.ctx, e, false); stale != nil {
 				j.answer(nil, stale)
@@ -181,12 +183,18 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 				continue
 			}
 		}
-		if err != nil && !fresh {
+		if settled && (!fresh || err == nil && len(r.taken) > 0) {
 			r.rest = append(r.rest, jobs[i:]...) // to be decided alone, on a fresh state
 			return r
 		}
 		if err != nil {
 			j.answer(nil, err)
+			continue
+		}
+		if len(made) == 0 {
+			// It changed nothing: the reply says how the thread is, and a repeat is
+			// decided anew.
+			j.answer(&events.Reply{ThreadID: e.id, Version: e.state.Version, Seq: e.state.Seq, Events: []events.EventRef{}}, nil)
 			continue
 		}
 		ids[j.command.ID] = true

@@ -75,6 +75,12 @@ func TestCommandsOverNATS(t *testing.T) {
 	do("message.delete", on(id, `{"itemId":"itm_a"}`), nil, events.MessageDeletedType)
 	do("thread.commit", on(id, `{"commands":[{"command":"thread.status","data":{"to":"open"}},{"command":"context.create","data":{"id":"ctx_b"}}]}`),
 		is(events.Result{Results: []events.Result{{}, {ContextID: "ctx_b"}}}), events.ThreadStatusChangedType, events.ContextCreatedType)
+	do("file.write", on(id, `{"path":"/d/x","external":"https://example.org/x"}`), nil, events.DirectoryCreatedType, events.FileWrittenType)
+	do("file.delete", on(id, `{"path":"/d/x"}`), nil, events.FileDeletedType)
+	do("file.delete", on(id, `{"path":"/d/x"}`), nil) // nothing to do is no refusal
+	do("directory.remove", on(id, `{"path":"/d"}`), nil, events.DirectoryRemovedType)
+	do("directory.create", on(id, `{"path":"/d"}`), nil, events.DirectoryCreatedType)
+	do("directory.create", on(id, `{"path":"/d"}`), nil)
 	do("thread.delete", on(id, `{}`), nil, events.KeyReleasedType, events.LifecycleDeletedType)
 	for _, c := range events.Commands() {
 		if !seen[c.Name] {

@@ -182,7 +182,7 @@ func query[T any](name, doc string) Query {
 
 // Queries lists every query, in a fixed order.
 func Queries() []Query {
-	return []Query{
+	return append([]Query{
 		query[GetThread]("thread.get", "A thread's document, now or as it was."),
 		query[ListThreads]("thread.list", "The tenant's threads, newest change first."),
 		query[GetContext]("context.get", "A context's document."),
@@ -194,7 +194,7 @@ func Queries() []Query {
 		query[ListSteps]("step.list", "An execution's steps."),
 		query[ListParts]("part.list", "A step's parts."),
 		query[ListEvents]("event.list", "A thread's events themselves."),
-	}
+	}, fileQueries()...)
 }
 
 var queriesByName = func() map[string]Query {

@@ -36,13 +36,14 @@ type EventRef struct {
 // Result names what a command made. It is derived from the command's events,
 // so that a repeated command gives the same.
 type Result struct {
-	ContextID      string   `json:"contextId,omitzero" doc:"The context that was made or found."`
-	ItemID         string   `json:"itemId,omitzero" doc:"The item that was made."`
-	ExecutionID    string   `json:"executionId,omitzero" doc:"The execution that was made."`
-	ReactionItemID string   `json:"reactionItemId,omitzero" doc:"The id allotted to its reaction item."`
-	StepID         string   `json:"stepId,omitzero" doc:"The step that was made."`
-	Key            string   `json:"key,omitzero" doc:"The part that was put."`
-	Results        []Result `json:"results,omitempty" doc:"Of thread.commit: the result of each of its commands."`
+	ContextID      string      `json:"contextId,omitzero" doc:"The context that was made or found."`
+	ItemID         string      `json:"itemId,omitzero" doc:"The item that was made."`
+	ExecutionID    string      `json:"executionId,omitzero" doc:"The execution that was made."`
+	ReactionItemID string      `json:"reactionItemId,omitzero" doc:"The id allotted to its reaction item."`
+	StepID         string      `json:"stepId,omitzero" doc:"The step that was made."`
+	Key            string      `json:"key,omitzero" doc:"The part that was put."`
+	File           *FileRecord `json:"file,omitzero" doc:"The file that was written, or the directory that was made."`
+	Results        []Result    `json:"results,omitempty" doc:"Of thread.commit: the result of each of its commands."`
 }
 
 // ReplyOf gives the answer to the command with that id, from the commit that
@@ -59,13 +60,13 @@ func ReplyOf(c *Commit, commandID string) *Reply {
 		r.Events = append(r.Events, EventRef{ID: e.ID, Type: e.Type, Version: e.Version})
 		r.Version = e.Version
 		if e.CommandIndex == 0 {
-			own.add(e)
+			own.add(c, e)
 			continue
 		}
 		for len(results) < e.CommandIndex {
 			results = append(results, Result{})
 		}
-		results[e.CommandIndex-1].add(e)
+		results[e.CommandIndex-1].add(c, e)
 	}
 	switch {
 	case len(results) > 0:
@@ -77,10 +78,10 @@ func ReplyOf(c *Commit, commandID string) *Reply {
 }
 
 func (r *Result) empty() bool {
-	return r.ContextID == "" && r.ItemID == "" && r.ExecutionID == "" && r.StepID == "" && r.Key == ""
+	return r.ContextID == "" && r.ItemID == "" && r.ExecutionID == "" && r.StepID == "" && r.Key == "" && r.File == nil
 }
 
-func (r *Result) add(e *Event) {
+func (r *Result) add(c *Commit, e *Event) {
 	switch d := e.Data.(type) {
 	case ContextCreated:
 		r.ContextID = d.ID
@@ -96,7 +97,16 @@ func (r *Result) add(e *Event) {
 		r.Key = d.Key
 	case PartUpdated:
 		r.Key = d.Key
+	case FileWritten:
+		r.file(c, d.Record(e.ThreadID, e.Time))
+	case DirectoryCreated: // those on the way come first
+		r.file(c, d.Record(e.ThreadID, e.Time))
 	}
+}
+
+func (r *Result) file(c *Commit, made FileRecord) {
+	made.Stamp = Stamp{Version: c.Version, Seq: c.Seq}
+	r.File = &made
 }
 
 // Command declares one command: its name noun.verb, what it takes, and the
@@ -133,7 +143,7 @@ func strict[T any](raw jsontext.Value) (any, error) {
 
 // Commands lists every command, in a fixed order.
 func Commands() []Command {
-	return slices.Concat(threadCommands(), contextCommands(), itemCommands(), executionCommands())
+	return slices.Concat(threadCommands(), contextCommands(), itemCommands(), executionCommands(), fileCommands())
 }
 
 var commandsByName = func() map[string]Command {

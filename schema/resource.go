@@ -40,6 +40,12 @@ func Resources() []Resource {
 		resource[events.StepList]("step_list", "An execution's steps."),
 		resource[events.PartList]("part_list", "A step's parts."),
 		resource[events.EventList]("event_list", "A part of a thread's history."),
+		resource[events.FileRecord]("file", "A file or directory of a thread."),
+		resource[events.FileList]("file_list", "What a directory holds."),
+		resource[events.FileStats]("file_stats", "Counts of a thread's files."),
+		resource[events.FindList]("find_list", "Paths that match a glob."),
+		resource[events.GrepList]("grep_list", "Lines that match a pattern."),
+		resource[events.Thumbnail]("thumbnail", "A small picture of an image."),
 		request,
 		resource[events.Reply]("reply", "The body of the answer to a command that was done."),
 	}

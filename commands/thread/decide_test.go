@@ -32,6 +32,10 @@ func minimal() map[string]any {
 		"step.create":      events.CreateStep{ExecutionID: "exe_1"},
 		"step.status":      events.SetStepStatus{StepID: "stp_1", To: events.StepCompleted},
 		"part.put":         events.PutPart{StepID: "stp_1", Idx: idx},
+		"file.write":       stored("/a", "x"),
+		"file.delete":      events.DeleteFile{Path: "/f"},
+		"directory.create": events.CreateDirectory{Path: "/d"},
+		"directory.remove": events.RemoveDirectory{Path: "/d"},
 	}
 }
 
@@ -54,6 +58,12 @@ func TestEveryCommandIsDecided(t *testing.T) {
 			}
 			if row.Name == "thread.finish" {
 				k.do(events.SetExecutionStatus{ExecutionID: "exe_1", To: events.ExecutionFailed})
+			}
+			switch row.Name { // what is not there is not taken away
+			case "file.delete":
+				k.do(stored("/f", "x"))
+			case "directory.remove":
+				k.do(events.CreateDirectory{Path: "/d"})
 			}
 			made := k.do(data)
 			if len(made) == 0 {

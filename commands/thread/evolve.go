@@ -80,6 +80,8 @@ func Evolve(s *State, e *events.Event) *State {
 		t, _ := s.step(d.StepID)
 		t.Parts = t.Parts.with(d.Idx)
 		s.setStep(d.StepID, t)
+	default:
+		s.foldFile(e)
 	}
 	return s
 }
@@ -112,7 +114,7 @@ func (s *State) clear() {
 	if s.parent != nil { // the layer's merge cannot remove; a delete stands alone in its commit
 		return
 	}
-	s.contexts, s.items, s.executions, s.steps, s.bytes = nil, nil, nil, nil, 0
+	s.contexts, s.items, s.executions, s.steps, s.files, s.NumFiles, s.bytes = nil, nil, nil, nil, nil, 0, 0
 }
 
 func (s *State) truncate(from int64) {

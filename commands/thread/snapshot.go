@@ -8,7 +8,7 @@ import (
 
 // snapshotVersion is the form of an encoded state. One of another version is
 // not read: it is derived, and is made anew from the log.
-const snapshotVersion = 1
+const snapshotVersion = 2
 
 type snapshot struct {
 	Form       int                       `json:"form"`
@@ -17,6 +17,7 @@ type snapshot struct {
 	Items      map[string]itemState      `json:"items,omitempty"`
 	Executions map[string]executionState `json:"executions,omitempty"`
 	Steps      map[string]stepState      `json:"steps,omitempty"`
+	Files      map[string]fileState      `json:"files,omitempty"`
 	Receipts   receipts                  `json:"receipts"`
 }
 
@@ -24,7 +25,7 @@ type snapshot struct {
 func (s *State) Encode() ([]byte, error) {
 	return json.Marshal(snapshot{
 		Form: snapshotVersion, Head: s.head, Contexts: s.contexts, Items: s.items,
-		Executions: s.executions, Steps: s.steps, Receipts: s.receipts,
+		Executions: s.executions, Steps: s.steps, Files: s.files, Receipts: s.receipts,
 	}, json.Deterministic(true))
 }
 
@@ -50,6 +51,9 @@ func DecodeState(b []byte) (*State, error) {
 	}
 	for id, v := range in.Steps {
 		s.setStep(id, v)
+	}
+	for path, v := range in.Files {
+		s.setFile(path, v)
 	}
 	s.receipts = in.Receipts
 	s.receipts.index()

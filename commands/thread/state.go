@@ -16,6 +16,7 @@ type State struct {
 	items      map[string]itemState
 	executions map[string]executionState
 	steps      map[string]stepState
+	files      map[string]fileState // by path
 	receipts   receipts
 	bytes      int64 // a rough size, see Bytes
 }
@@ -32,6 +33,7 @@ type head struct {
 	Key      string              `json:"key,omitzero"`
 	Default  string              `json:"default,omitzero"` // the default context
 	NextItem int64               `json:"nextItem"`
+	NumFiles int64               `json:"numFiles,omitzero"` // and directories
 }
 
 type contextState struct {
@@ -126,6 +128,9 @@ func (s *State) merge(l *State) {
 	}
 	for id, v := range l.steps {
 		s.setStep(id, v)
+	}
+	for path, v := range l.files {
+		s.setFile(path, v)
 	}
 }
 

@@ -115,7 +115,9 @@ func (k *story) try(c *Command) ([]events.Event, error) {
 		}
 		return nil, err
 	}
-	k.store(draft)
+	if len(made) > 0 { // else there is nothing to keep
+		k.store(draft)
+	}
 	return made, nil
 }
 

@@ -28,6 +28,10 @@ func commandExamples() []any {
 		events.CreateStep{ExecutionID: execution},
 		events.SetStepStatus{StepID: step, To: events.StepCompleted, ContinueLoop: to(false)},
 		events.PutPart{StepID: step, Idx: to(events.Int(0)), Type: events.OutputText, Part: raw(`{"type":"output_text","text":"It was shipped today."}`)},
+		events.WriteFile{Path: "/notes/order.txt", Content: to("SXQgd2FzIHNoaXBwZWQgdG9kYXku"), MimeType: "text/plain"},
+		events.DeleteFile{Path: "/notes/order.txt"},
+		events.CreateDirectory{Path: "/invoices/2026"},
+		events.RemoveDirectory{Path: "/invoices/2026"},
 	}
 }
 
@@ -45,6 +49,12 @@ func queryExamples() []any {
 		events.ListSteps{ExecutionID: execution},
 		events.ListParts{StepID: step},
 		events.ListEvents{ThreadID: thread, FromVersion: to(events.Int(1)), Types: []string{"item.*"}},
+		events.StatFile{ThreadID: thread, Path: "/invoices/42.pdf"},
+		events.ListFiles{ThreadID: thread, Path: "/invoices"},
+		events.CountFiles{ThreadID: thread},
+		events.FindFiles{ThreadID: thread, Pattern: "**/*.pdf"},
+		events.GrepFiles{ThreadID: thread, Pattern: `shipped|sent`, Glob: "/notes/**"},
+		events.GetThumbnail{ThreadID: thread, Path: "/photos/parcel.jpg", Size: to(events.Int(128))},
 	}
 }
 
@@ -57,5 +67,7 @@ func answers() map[string]any {
 		"execution.get": events.Execution{}, "execution.list": events.ExecutionList{},
 		"step.list": events.StepList{}, "part.list": events.PartList{},
 		"event.list": events.EventList{},
+		"file.stat":  events.FileRecord{}, "file.list": events.FileList{}, "file.stats": events.FileStats{},
+		"file.find": events.FindList{}, "file.grep": events.GrepList{}, "file.thumbnail": events.Thumbnail{},
 	}
 }
