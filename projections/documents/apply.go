@@ -89,8 +89,12 @@ func (c *change) react(b bound) {
 	was := s.Doc
 	c.slot = s
 	s.Doc = b.fold(c, s.Doc)
-	if s.Doc == nil {
+	switch {
+	case s.Doc == nil && (!b.ends || was == nil):
 		c.missed = append(c.missed, s)
+		return
+	case s.Doc == nil:
+		c.mark(s)
 		return
 	}
 	if was == nil {

@@ -23,6 +23,6 @@ func executions() Projection {
 				func(c *change, doc *T, _ events.ThreadFinished) { doc.Finished, doc.UpdatedAt = true, c.time() }),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), stepLife(), partLife(), traces(), beside(), nowhere()),
+		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), stepLife(), partLife(), traces(), fileLife(), beside(), nowhere()),
 	}
 }

@@ -91,6 +91,6 @@ func index() Projection {
 			together(events.LifecycleDeletedType),
 		},
 		ignored: types(threadLife(), contextLife(), []events.Type{events.ItemStatusChangedType, events.MessageEditedType},
-			executionLife(), executionEnds(), stepLife(), partLife(), traces(), beside(), nowhere()),
+			executionLife(), executionEnds(), stepLife(), partLife(), traces(), fileLife(), beside(), nowhere()),
 	}
 }

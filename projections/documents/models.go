@@ -23,7 +23,7 @@ type bound struct {
 func NewModels() *Models {
 	m := &Models{by: map[events.Type][]bound{}}
 	for _, p := range []Projection{
-		threads(), contexts(), items(), executions(), steps(), parts(), traceEvents(), traceRuns(), traceSpans(), index(),
+		threads(), contexts(), items(), executions(), steps(), parts(), traceEvents(), traceRuns(), traceSpans(), index(), files(),
 	} {
 		m.list[p.Kind] = p
 		for _, r := range p.reactions {

@@ -37,6 +37,7 @@ func TestNames(t *testing.T) {
 		"threads": "thread_threads", "contexts": "thread_contexts", "items": "thread_items", "executions": "thread_executions",
 		"steps": "thread_steps", "parts": "thread_parts", "trace_events": "thread_trace_events", "trace_runs": "thread_trace_runs",
 		"trace_spans": "thread_trace_spans", "index": "thread_index",
+		"files": "thread_file_records",
 	}
 	m := NewModels()
 	for i, p := range m.List() {

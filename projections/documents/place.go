@@ -5,7 +5,7 @@ import "strings"
 // Kind says which read model a document belongs to.
 type Kind uint8
 
-// The read models, in the order of EK 9 (EK-151..EK-159), and the index of items.
+// The read models, in the order of EK 9 (EK-151..EK-159), the index of items, and files.
 const (
 	Threads Kind = iota
 	Contexts
@@ -17,8 +17,9 @@ const (
 	TraceRuns
 	TraceSpans
 	Index
+	Files
 
-	Kinds = int(Index) + 1
+	Kinds = int(Files) + 1
 )
 
 // Mask is a set of read models.

@@ -31,7 +31,7 @@ func traceRuns() Projection {
 			}, func(_ *change, doc *T, d events.TraceRecorded) { doc.Usage = d.Data }),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionEnds(), stepLife(), partLife(), beside(), nowhere()),
+		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionEnds(), stepLife(), partLife(), fileLife(), beside(), nowhere()),
 	}
 }
 
@@ -60,7 +60,7 @@ func traceSpans() Projection {
 			}, recordSpan),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionLife(), executionEnds(), partLife(), beside(), nowhere()),
+		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionLife(), executionEnds(), partLife(), fileLife(), beside(), nowhere()),
 	}
 }
 
@@ -103,7 +103,7 @@ func traceEvents() Projection {
 				}),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionLife(), executionEnds(), stepLife(), partLife(), beside(), nowhere()),
+		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionLife(), executionEnds(), stepLife(), partLife(), fileLife(), beside(), nowhere()),
 	}
 }
 
