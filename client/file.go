@@ -103,9 +103,15 @@ func (f *Files) made(reply *events.Reply) *events.FileRecord {
 	return reply.Result.File
 }
 
-// fresh asks for what was written by this client at least.
+// fresh asks for what was written by these files at least, or, if they wrote
+// nothing, that the thread is there.
 func (f *Files) fresh() (fresh events.Fresh) {
-	f.c.WithMinSeq(f.seen.Load()).fresh(&fresh)
+	seen := f.seen.Load()
+	f.c.WithMinSeq(seen).fresh(&fresh)
+	if seen == 0 {
+		one := events.Int(1)
+		fresh.MinVersion = &one
+	}
 	return fresh
 }
 

@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -73,11 +74,11 @@ func (s *Service) begin(ctx context.Context, tenant string, body []byte, meta co
 		err = sub.SetPendingLimits(4*Window, 3*Window*events.FilePieceBytes)
 	}
 	if err == nil {
-		err = s.log.Conn().FlushWithContext(ctx) // its first piece finds the subscription
+		err = s.log.Conn().FlushTimeout(ackTimeout) // its first piece finds the subscription
 	}
 	if err != nil {
 		<-s.places
-		return nil, err
+		return nil, fmt.Errorf("an upload could not be begun: %w", err)
 	}
 	u.release = sync.OnceFunc(func() { <-s.places })
 	s.running.Go(func() {

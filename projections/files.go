@@ -25,6 +25,8 @@ const (
 	findUsual  = 10_000
 	grepUsual  = 1000
 	thumbUsual = 256
+
+	globParts = 8 // each of them multiplies the work
 )
 
 // statFile gives the record at a path.
@@ -167,6 +169,9 @@ func globOf(glob, field string) (func(string) bool, error) {
 	glob = strings.TrimPrefix(strings.TrimSuffix(glob, "/"), "/")
 	if glob == "" {
 		glob = "**"
+	}
+	if strings.Count(glob, "{") > globParts || strings.Count(glob, "**") > globParts {
+		return nil, events.Invalid(field, "a glob has at most %d braces and %d times **", globParts, globParts)
 	}
 	if !doublestar.ValidatePattern(glob) {
 		return nil, events.Invalid(field, "%.80q is not a glob: a bracket or a brace is not closed, or a backslash is at its end", glob)
