@@ -107,6 +107,7 @@ type getContent struct {
 	Path     string `json:"path"`
 	Digest   string `json:"digest"`
 	Piece    int64  `json:"piece"`
+	Direct   bool   `json:"direct,omitzero"`
 }
 
 type gotPiece struct {
@@ -151,13 +152,23 @@ func (f *Files) content(ctx context.Context, record *events.FileRecord) iter.Seq
 func (f *Files) piece(ctx context.Context, record *events.FileRecord, n int64) chan gotPiece {
 	out := make(chan gotPiece, 1)
 	go func() {
-		body, err := encode(getContent{record.ThreadID, record.Path, record.Digest, n})
-		if err != nil {
-			out <- gotPiece{err: events.AsError(err)}
-			return
+		q := getContent{record.ThreadID, record.Path, record.Digest, n, true}
+		got := f.ask(ctx, q)
+		want := min(events.FilePieceBytes, record.Size-n*events.FilePieceBytes)
+		if got.err == nil && int64(len(got.data)) != want { // the stream does not have it: the service says why
+			q.Direct = false
+			got = f.ask(ctx, q)
 		}
-		data, refusal := f.c.request(ctx, f.c.opts.Names.File(f.c.opts.Tenant, "content.get"), body)
-		out <- gotPiece{data, refusal}
+		out <- got
 	}()
 	return out
+}
+
+func (f *Files) ask(ctx context.Context, q getContent) gotPiece {
+	body, err := encode(q)
+	if err != nil {
+		return gotPiece{err: events.AsError(err)}
+	}
+	data, refusal := f.c.request(ctx, f.c.opts.Names.File(f.c.opts.Tenant, "content.get"), body)
+	return gotPiece{data, refusal}
 }

@@ -104,6 +104,7 @@ func NewDispatcher(log *eventlog.Log, validator *schema.Validator, cfg Config, l
 type Meta struct {
 	TraceParent string
 	Cause       string // the id of the event that caused it
+	Reply       string // the subject on which the answer is awaited; empty if by a call
 }
 
 // Do does a command of a tenant and gives its answer, or an *events.Error.

@@ -23,6 +23,10 @@ type Handler func(ctx context.Context, tenant, name string, body []byte, meta Me
 // Bytes is an answer that is sent as it is, and not as JSON.
 type Bytes []byte
 
+// Answered says that the handler has had the request answered by somebody else,
+// on Meta.Reply.
+type Answered struct{}
+
 // Handle is the dispatcher as a Handler.
 func (d *Dispatcher) Handle(ctx context.Context, tenant, name string, body []byte, meta Meta) (any, error) {
 	return d.Do(ctx, tenant, name, body, meta)
@@ -173,12 +177,15 @@ func (s *Service) answer(r micro.Request) {
 	if !ok {
 		err = events.Errorf(events.InvalidRequest, "the subject is %s.{cmd or query}.{tenant}.{noun}.{verb}", s.names.Prefix)
 	} else {
-		out, err = s.handler(s.ctx, tenant, name, r.Data(), Meta{TraceParent: r.Headers().Get("traceparent")})
+		out, err = s.handler(s.ctx, tenant, name, r.Data(), Meta{TraceParent: r.Headers().Get("traceparent"), Reply: r.Reply()})
 	}
 	if err != nil {
 		e := events.AsError(err)
 		s.refuse(r, e)
 		s.log(e, tenant, name, start)
+		return
+	}
+	if _, done := out.(Answered); done {
 		return
 	}
 	body, raw := out.(Bytes)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -31,16 +32,9 @@ func (s *Store) Piece(ctx context.Context, tenant, digest string, n int64) ([]by
 }
 
 func (s *Store) piece(ctx context.Context, tenant, digest string, n int64) ([]byte, error) {
-	o, err := s.object(ctx, tenant, digest)
+	o, seq, err := s.locate(ctx, tenant, digest, n)
 	if err != nil {
 		return nil, err
-	}
-	seq := uint64(0)
-	if n >= 0 {
-		seq = o.pieces.at(n)
-	}
-	if seq == 0 {
-		return nil, events.Invalid("/piece", "the content has %d pieces, and no piece %d", o.entry.Chunks, n)
 	}
 	m, err := s.stream.GetMsg(ctx, seq)
 	if err != nil {
@@ -51,6 +45,34 @@ func (s *Store) piece(ctx context.Context, tenant, digest string, n int64) ([]by
 		return nil, &DamagedError{tenant, digest, fmt.Sprintf("its piece %d is another message", n)}
 	}
 	return m.Data, nil
+}
+
+// locate tells where a piece lies in the stream.
+func (s *Store) locate(ctx context.Context, tenant, digest string, n int64) (*object, uint64, error) {
+	o, err := s.object(ctx, tenant, digest)
+	if err != nil {
+		return nil, 0, err
+	}
+	if n >= 0 {
+		if seq := o.pieces.at(n); seq != 0 {
+			return o, seq, nil
+		}
+	}
+	return nil, 0, events.Invalid("/piece", "the content has %d pieces, and no piece %d", o.entry.Chunks, n)
+}
+
+// forward has the stream send a piece to a subject. If it has no such message, it
+// sends one without data that says so.
+func (s *Store) forward(ctx context.Context, tenant, digest string, n int64, to string) error {
+	_, seq, err := s.locate(ctx, tenant, digest, n)
+	if err != nil {
+		return err
+	}
+	ask := strconv.AppendUint([]byte(`{"seq":`), seq, 10)
+	if err := s.js.Conn().PublishRequest("$JS.API.DIRECT.GET.OBJ_"+s.bucket, to, append(ask, '}')); err != nil {
+		return fmt.Errorf("reading a piece of content: %w", err)
+	}
+	return nil
 }
 
 // All gives the pieces of a tenant's content in order, reading one ahead. It ends

@@ -99,7 +99,7 @@ func (s *Service) handle(ctx context.Context, tenant, name string, body []byte, 
 	}
 	switch name {
 	case "content.get":
-		return s.get(ctx, tenant, body)
+		return s.get(ctx, tenant, body, meta)
 	case "content.put":
 		return s.begin(ctx, tenant, body, meta)
 	}
@@ -112,12 +112,15 @@ type getContent struct {
 	Path     string `json:"path"` // that held the content, as a hint
 	Digest   string `json:"digest"`
 	Piece    int64  `json:"piece"`
+	Direct   bool   `json:"direct"` // the stream may answer by itself
 }
 
 var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// get gives a piece of content that the thread's history names.
-func (s *Service) get(ctx context.Context, tenant string, body []byte) (any, error) {
+// get gives a piece of content that the thread's history names. If the caller
+// allows it, the stream answers the caller, and the piece does not come through
+// this process.
+func (s *Service) get(ctx context.Context, tenant string, body []byte, meta commands.Meta) (any, error) {
 	var q getContent
 	if err := json.Unmarshal(body, &q, json.RejectUnknownMembers(true)); err != nil {
 		return nil, events.Invalid("", "content.get takes threadId, path, digest and piece: %w", err)
@@ -130,6 +133,13 @@ func (s *Service) get(ctx context.Context, tenant string, body []byte) (any, err
 	}
 	if err := s.open(ctx, tenant, q); err != nil {
 		return nil, err
+	}
+	if q.Direct && meta.Reply != "" {
+		err := s.store.forward(ctx, tenant, q.Digest, q.Piece, meta.Reply)
+		if err != nil {
+			return nil, refusal(err)
+		}
+		return commands.Answered{}, nil
 	}
 	data, err := s.store.Piece(ctx, tenant, q.Digest, q.Piece)
 	if err != nil {
