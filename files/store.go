@@ -70,7 +70,7 @@ func (e *DamagedError) Error() string {
 func (s *Store) Keep(ctx context.Context, tenant string, content []byte) (events.FileContent, error) {
 	sum := sha256.Sum256(content)
 	digest := hex.EncodeToString(sum[:])
-	if o, err := s.hold(ctx, tenant, digest); o != nil || err != nil {
+	if o, _, err := s.hold(ctx, tenant, digest); o != nil || err != nil {
 		return o.content(digest), err
 	}
 	w := s.newWriter(tenant)
@@ -86,16 +86,17 @@ func (s *Store) Keep(ctx context.Context, tenant string, content []byte) (events
 }
 
 // hold gives content that is there, such that the collector leaves it alone for
-// long enough to name it. Nil if it is not there.
-func (s *Store) hold(ctx context.Context, tenant, digest string) (*object, error) {
+// long enough to name it. If it is not there it gives nil, and the sequence that
+// its first entry must expect.
+func (s *Store) hold(ctx context.Context, tenant, digest string) (*object, uint64, error) {
 	for {
 		o, seq, err := s.find(ctx, tenant, digest)
 		if o == nil || err != nil || s.now().Sub(o.written) < touchAfter {
-			return o, err
+			return o, seq, err
 		}
 		err = s.publishEntry(ctx, tenant, digest, o.entry, seq)
 		if !conflict(err) {
-			return o, err
+			return o, seq, err
 		}
 	}
 }
@@ -144,7 +145,7 @@ func (s *Store) publishEntry(ctx context.Context, tenant, digest string, e entry
 // conflict reports whether somebody else wrote the entry first.
 func conflict(err error) bool {
 	var refused *jetstream.APIError
-	return errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence
+	return errors.As(err, &refused) && (refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
 // knownAtMost is how many entries are remembered.

@@ -72,7 +72,7 @@ func (w *writer) finish(ctx context.Context) (events.FileContent, error) {
 	sum := w.hash.Sum(nil)
 	digest := hex.EncodeToString(sum)
 	for {
-		there, err := w.store.hold(ctx, w.tenant, digest)
+		there, seq, err := w.store.hold(ctx, w.tenant, digest)
 		if err != nil {
 			w.drop(ctx)
 			return events.FileContent{}, err
@@ -82,19 +82,14 @@ func (w *writer) finish(ctx context.Context) (events.FileContent, error) {
 			return there.content(digest), nil
 		}
 		made := &object{entry: w.entry(digest, sum)}
-		_, seq, err := w.store.find(ctx, w.tenant, digest)
-		if err == nil {
-			err = w.store.publishEntry(ctx, w.tenant, digest, made.entry, seq)
-		}
-		switch {
+		switch err := w.store.publishEntry(ctx, w.tenant, digest, made.entry, seq); {
 		case err == nil:
 			return made.content(digest), nil
-		case conflict(err):
-			continue
+		case !conflict(err):
+			// Whether the entry was stored is not known, so the pieces stay: if it was
+			// not, the collector takes them.
+			return events.FileContent{}, err
 		}
-		// Whether the entry was stored is not known, so the pieces stay: if it was
-		// not, the collector takes them.
-		return events.FileContent{}, err
 	}
 }
 
