@@ -98,14 +98,16 @@ func (r *Result) add(c *Commit, e *Event) {
 	case PartUpdated:
 		r.Key = d.Key
 	case FileWritten:
-		r.file(c, d.Record(e.ThreadID, e.Time))
+		r.file(c, e, d.Record(e.ThreadID, e.Time))
 	case DirectoryCreated: // those on the way come first
-		r.file(c, d.Record(e.ThreadID, e.Time))
+		r.file(c, e, d.Record(e.ThreadID, e.Time))
 	}
 }
 
-func (r *Result) file(c *Commit, made FileRecord) {
-	made.Stamp = Stamp{Version: c.Version, Seq: c.Seq}
+// file notes a record with the version of its own event: a commit may hold what
+// others wrote at the same path.
+func (r *Result) file(c *Commit, e *Event, made FileRecord) {
+	made.Stamp = Stamp{Version: e.Version, Seq: c.Seq}
 	r.File = &made
 }
 

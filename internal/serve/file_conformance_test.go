@@ -501,8 +501,14 @@ func TestContentsAreObjects(t *testing.T) {
 // objects opens the store of contents as any client would.
 func (w *world) objects() jetstream.ObjectStore {
 	w.t.Helper()
+	js := must(jetstream.New(w.plain()))(w.t)
+	return must(js.ObjectStore(w.t.Context(), "thread_files"))(w.t)
+}
+
+// plain gives a connection of its own.
+func (w *world) plain() *nats.Conn {
+	w.t.Helper()
 	nc := must(nats.Connect(w.server.Addresses().NATS))(w.t)
 	w.t.Cleanup(nc.Close)
-	js := must(jetstream.New(nc))(w.t)
-	return must(js.ObjectStore(w.t.Context(), "thread_files"))(w.t)
+	return nc
 }
