@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"errors"
@@ -7,33 +7,25 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/files"
 )
 
 // collect collects as it will be after two hours.
-func (w *world) collect(now time.Duration, really bool) (Collected, map[string]bool) {
+func (w *world) collect(now time.Duration, really bool) (files.Collected, map[string]bool) {
 	w.t.Helper()
-	later := w.later(now)
 	seen := map[string]bool{}
-	sum, err := later.Collect(w.t.Context(), w.log, CollectOptions{Delete: really, Found: func(g Garbage) { seen[g.Tenant+"/"+g.Digest+g.Upload] = g.Taken }})
+	sum, err := w.store.Later(now).Collect(w.t.Context(), w.log, files.CollectOptions{Delete: really, Found: func(g files.Garbage) { seen[g.Tenant+"/"+g.Digest+g.Upload] = g.Taken }})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return sum, seen
 }
 
-// later gives the store with a clock that is ahead.
-func (w *world) later(by time.Duration) *Store {
-	return &Store{
-		js: w.store.js, stream: w.store.stream, bucket: w.store.bucket, known: map[string]*object{},
-		now: func() time.Time { return time.Now().Add(by) },
-	}
-}
-
 // What no history names goes: contents of deleted threads, of refused commands,
 // and pieces of uploads whose process died. All else stays: old versions, deleted
 // files, contents that another thread names too, and all that is young.
 func TestCollect(t *testing.T) {
-	w := newWorld(t, ServiceConfig{})
+	w := newWorld(t, files.ServiceConfig{})
 	ctx := t.Context()
 	c := w.client("acme")
 	one, two := w.thread(c), w.thread(c)
@@ -61,11 +53,10 @@ func TestCollect(t *testing.T) {
 	if _, err := w.store.Keep(ctx, "acme", []byte("of a refused command")); err != nil {
 		t.Fatal(err)
 	}
-	dead := w.store.newWriter("acme")
-	for range 3 {
-		if err := dead.put(ctx, noise(events.FilePieceBytes, 9)); err != nil {
-			t.Fatal(err)
-		}
+	piece := noise(events.FilePieceBytes, 9)
+	dead, err := w.store.Abandon(ctx, "acme", piece, piece, piece)
+	if err != nil {
+		t.Fatal(err)
 	}
 	if _, err := c.DeleteThread(ctx, two, events.DeleteThread{}); err != nil {
 		t.Fatal(err)
@@ -73,7 +64,7 @@ func TestCollect(t *testing.T) {
 	if sum, seen := w.collect(0, true); sum.Garbage != 0 {
 		t.Fatalf("what is young was found: %+v %v", sum, seen)
 	}
-	want := []string{"acme/" + digest(gone), "acme/" + digest([]byte("small and gone")), "acme/" + digest([]byte("of a refused command")), "/" + dead.nuid}
+	want := []string{"acme/" + digest(gone), "acme/" + digest([]byte("small and gone")), "acme/" + digest([]byte("of a refused command")), "/" + dead}
 	before := w.held()
 	sum, seen := w.collect(2*time.Hour, false)
 	if sum.Garbage != int64(len(want)) || sum.Taken != 0 || w.held() != before || sum.GarbageBytes != 700_002+14+20+3*events.FilePieceBytes {
@@ -95,8 +86,8 @@ func TestCollect(t *testing.T) {
 	if got, err := w.content("globex", digest(gone)); err != nil || string(got) != string(gone) {
 		t.Errorf("of the other tenant: %d bytes, %v", len(got), err)
 	}
-	var missing *NotStoredError
-	if _, err := w.later(0).Size(ctx, "acme", digest(gone)); !errors.As(err, &missing) {
+	var missing *files.NotStoredError
+	if _, err := w.store.Later(0).Size(ctx, "acme", digest(gone)); !errors.As(err, &missing) {
 		t.Errorf("what was taken: %v", err)
 	}
 	if w.held() != 3+3+2+3 { // old, shared, new, the other's: pieces and entries
@@ -105,7 +96,7 @@ func TestCollect(t *testing.T) {
 	if sum, _ := w.collect(2*time.Hour, true); sum.Garbage != 0 || sum.Objects != 4 {
 		t.Errorf("again: %+v", sum)
 	}
-	if _, err := w.store.Collect(ctx, w.log, CollectOptions{Grace: time.Minute}); events.AsError(err).Code != events.InvalidRequest {
+	if _, err := w.store.Collect(ctx, w.log, files.CollectOptions{Grace: time.Minute}); events.AsError(err).Code != events.InvalidRequest {
 		t.Errorf("a short grace: %v", err)
 	}
 }
@@ -113,28 +104,20 @@ func TestCollect(t *testing.T) {
 // A writer that needs old content that nothing names keeps it from the collector,
 // whichever of the two is first.
 func TestCollectBesideWriters(t *testing.T) {
-	w := newWorld(t, ServiceConfig{})
+	w := newWorld(t, files.ServiceConfig{})
 	ctx := t.Context()
 	data := noise(600_000, 1)
 	if _, err := w.store.Keep(ctx, "acme", data); err != nil {
 		t.Fatal(err)
 	}
 	// The collector has seen it as garbage; then a writer finds it, before it is taken.
-	later := w.later(2 * time.Hour)
-	c := collector{store: later, options: CollectOptions{Grace: time.Hour, Delete: true}, before: later.now().Add(-time.Hour), old: map[string]kept{}, owned: map[string]bool{}}
-	if err := c.list(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.unname(ctx, w.log); err != nil || len(c.old) != 1 {
-		t.Fatalf("%v %v", c.old, err)
-	}
-	if o, _, err := later.hold(ctx, "acme", digest(data)); o == nil || err != nil {
-		t.Fatal(o, err)
-	}
-	for _, k := range c.old {
-		if taken, err := c.take(ctx, "acme", digest(data), k); taken || err != nil {
-			t.Errorf("it was taken from a writer: %v", err)
-		}
+	later := w.store.Later(2 * time.Hour)
+	found, taken, err := later.CollectAround(ctx, w.log, func() error {
+		_, err := later.Keep(ctx, "acme", data)
+		return err
+	})
+	if err != nil || found != 1 || taken != 0 {
+		t.Fatalf("%d found, %d taken, %v", found, taken, err)
 	}
 	if got, err := w.content("acme", digest(data)); err != nil || len(got) != len(data) {
 		t.Errorf("%d bytes, %v", len(got), err)

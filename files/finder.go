@@ -13,8 +13,9 @@ import (
 
 // finder finds the lines that match a pattern.
 type finder struct {
-	line *regexp.Regexp // on one line, without its end
-	text *regexp.Regexp // on many lines at once; nil if the pattern needs each by itself
+	line    *regexp.Regexp // on one line, without its end
+	needles []needle       // of which a line that matches holds one; or
+	text    *regexp.Regexp // on many lines at once; nil if the pattern needs each by itself
 }
 
 // newFinder reads a pattern. The error is an invalid_request.
@@ -26,8 +27,11 @@ func newFinder(pattern string) (*finder, error) {
 	f := &finder{line: line}
 	// The same with ^ and $ at the ends of lines.
 	parsed, err := syntax.Parse(pattern, syntax.Perl&^syntax.OneLine)
-	if err == nil && !endsMatter(parsed) {
-		f.text, _ = regexp.Compile(parsed.String()) // if it cannot be, line by line will do
+	if err != nil { // line by line will do
+		return f, nil
+	}
+	if f.needles = needlesOf(parsed); f.needles == nil && !endsMatter(parsed) {
+		f.text, _ = regexp.Compile(parsed.String())
 	}
 	return f, nil
 }
@@ -45,16 +49,13 @@ func endsMatter(p *syntax.Regexp) bool {
 // lines calls found with each line of the text that matches, and where it
 // begins, until it returns false.
 func (f *finder) lines(text []byte, found func(at int, line []byte) bool) {
+	hay := haystack{needles: f.needles}
 	for at := 0; at < len(text); {
-		begin := at
-		if f.text != nil {
-			where := f.text.FindIndex(text[at:])
-			if where == nil || at+where[0] == len(text) {
-				return
-			}
-			begin = at + where[0]
-			begin = bytes.LastIndexByte(text[:begin], '\n') + 1
+		begin := f.candidate(text, at, &hay)
+		if begin == len(text) {
+			return
 		}
+		begin = bytes.LastIndexByte(text[:begin], '\n') + 1
 		end := bytes.IndexByte(text[begin:], '\n')
 		if end < 0 {
 			end = len(text)
@@ -68,6 +69,21 @@ func (f *finder) lines(text []byte, found func(at int, line []byte) bool) {
 		}
 		at = end + 1
 	}
+}
+
+// candidate gives a place in the first line from at on that may match, which is
+// at itself if every line must be tried; len(text) if there is none.
+func (f *finder) candidate(text []byte, at int, hay *haystack) int {
+	switch {
+	case len(f.needles) > 0:
+		return hay.find(text, at)
+	case f.text != nil:
+		if where := f.text.FindIndex(text[at:]); where != nil {
+			return at + where[0]
+		}
+		return len(text)
+	}
+	return at
 }
 
 // scan is the search of one file.

@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"context"
@@ -13,13 +13,14 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // An upload that breaks off leaves no trace: its reader fails, its context ends,
 // nothing more comes, the service stops.
 func TestBrokenUploadsLeaveNothing(t *testing.T) {
-	w := newWorld(t, ServiceConfig{Idle: 200 * time.Millisecond})
+	w := newWorld(t, files.ServiceConfig{Idle: 200 * time.Millisecond})
 	c := w.client("acme")
 	f := c.Files(w.thread(c))
 	last := func() uint64 {
@@ -87,7 +88,7 @@ func TestPiecesOutOfOrderAreRefused(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, ServiceConfig{})
+			w := newWorld(t, files.ServiceConfig{})
 			c := w.client("acme")
 			nc := natstest.Connect(t, w.server)
 			subject := w.raw(nc, "acme", w.thread(c), "/f")
@@ -104,7 +105,7 @@ func TestPiecesOutOfOrderAreRefused(t *testing.T) {
 
 // What would be refused at the end is refused at the beginning.
 func TestUploadIsRefusedBeforeItBegins(t *testing.T) {
-	w := newWorld(t, ServiceConfig{Uploads: 1})
+	w := newWorld(t, files.ServiceConfig{Uploads: 1})
 	c := w.client("acme")
 	id := w.thread(c)
 	never := readerFunc(func([]byte) (int, error) {
@@ -129,7 +130,7 @@ func TestUploadIsRefusedBeforeItBegins(t *testing.T) {
 
 // The end may be asked for again: it gives the first answer, and writes once.
 func TestEndIsAnsweredAgain(t *testing.T) {
-	w := newWorld(t, ServiceConfig{})
+	w := newWorld(t, files.ServiceConfig{})
 	c := w.client("acme")
 	nc := natstest.Connect(t, w.server)
 	subject := w.raw(nc, "acme", w.thread(c), "/f")
@@ -147,7 +148,7 @@ func TestEndIsAnsweredAgain(t *testing.T) {
 // Two uploads of the same content at once leave one object, and both are told
 // that it is there.
 func TestSameContentAtOnce(t *testing.T) {
-	w := newWorld(t, ServiceConfig{})
+	w := newWorld(t, files.ServiceConfig{})
 	c := w.client("acme")
 	data := noise(2<<20+5, 4)
 	errs := make(chan error)

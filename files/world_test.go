@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/projections"
@@ -28,12 +29,12 @@ type world struct {
 	t       testing.TB
 	server  *embedded.Server
 	log     *eventlog.Log
-	store   *Store
+	store   *files.Store
 	writes  *commands.Dispatcher
-	service *Service
+	service *files.Service
 }
 
-func newWorld(t testing.TB, cfg ServiceConfig) *world {
+func newWorld(t testing.TB, cfg files.ServiceConfig) *world {
 	t.Helper()
 	w := &world{t: t, server: natstest.Start(t)}
 	log, err := eventlog.Open(natstest.Connect(t, w.server), eventlog.Config{}, zerolog.Nop(), nil)
@@ -45,7 +46,7 @@ func newWorld(t testing.TB, cfg ServiceConfig) *world {
 	if err := log.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if w.store, err = Open(t.Context(), log); err != nil {
+	if w.store, err = files.Open(t.Context(), log); err != nil {
 		t.Fatal(err)
 	}
 	validator, err := schema.New()
@@ -53,8 +54,8 @@ func newWorld(t testing.TB, cfg ServiceConfig) *world {
 		t.Fatal(err)
 	}
 	w.writes = commands.NewDispatcher(log, validator, commands.Config{Contents: w.store}, zerolog.Nop(), nil)
-	queries := projections.NewQueries(log, validator, projections.QueryConfig{Contents: NewViewer(w.store)}, zerolog.Nop(), nil)
-	if w.service, err = Serve(log, w.store, w.writes, queries, cfg, zerolog.Nop()); err != nil {
+	queries := projections.NewQueries(log, validator, projections.QueryConfig{Contents: files.NewViewer(w.store)}, zerolog.Nop(), nil)
+	if w.service, err = files.Serve(log, w.store, w.writes, queries, cfg, zerolog.Nop()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -94,11 +95,11 @@ func (w *world) thread(c *client.Client) string {
 // held gives how many messages the store has.
 func (w *world) held() uint64 {
 	w.t.Helper()
-	info, err := w.store.stream.Info(w.t.Context())
+	n, err := w.store.Held(w.t.Context())
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return info.State.Msgs
+	return n
 }
 
 // until waits until something is so.
@@ -145,7 +146,9 @@ func (w *world) raw(nc *nats.Conn, tenant, thread, path string) string {
 	if err != nil || m.Header.Get(events.HeaderErrorCode) != "" {
 		w.t.Fatalf("%v %s", err, m.Data)
 	}
-	var b begun
+	var b struct {
+		Subject string `json:"subject"`
+	}
 	if err := json.Unmarshal(m.Data, &b); err != nil {
 		w.t.Fatal(err)
 	}
