@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -115,6 +116,10 @@ type getContent struct {
 	Direct   bool   `json:"direct"` // the stream may answer by itself
 }
 
+// otherAccount begins the subjects on which nats-server takes answers to another
+// account. Only whoever took the request may answer there.
+const otherAccount = "_R_."
+
 var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // get gives a piece of content that the thread's history names. If the caller
@@ -134,7 +139,7 @@ func (s *Service) get(ctx context.Context, tenant string, body []byte, meta comm
 	if err := s.open(ctx, tenant, q); err != nil {
 		return nil, err
 	}
-	if q.Direct && meta.Reply != "" {
+	if q.Direct && meta.Reply != "" && !strings.HasPrefix(meta.Reply, otherAccount) {
 		err := s.store.forward(ctx, tenant, q.Digest, q.Piece, meta.Reply)
 		if err != nil {
 			return nil, refusal(err)

@@ -21,7 +21,7 @@ func random(t testing.TB, seed uint64, n int) *history {
 		for range 1 + rnd.IntN(4) {
 			item, exe, step := fmt.Sprintf("i%d", rnd.IntN(k+2)), fmt.Sprintf("e%d", rnd.IntN(k+1)), fmt.Sprintf("s%d", rnd.IntN(k+1))
 			var d any
-			switch rnd.IntN(13) {
+			switch file := fmt.Sprintf("/d%d/f%d", rnd.IntN(2), rnd.IntN(2)); rnd.IntN(18) {
 			case 0, 1, 2:
 				d = message(fmt.Sprintf("i%d", k+2), "x")
 			case 3:
@@ -46,6 +46,12 @@ func random(t testing.TB, seed uint64, n int) *history {
 			case 12:
 				odd = append(odd, events.Event{Type: events.TraceRecordedType, Data: events.TraceRecorded{Kind: "usage", ExecutionID: exe, Data: raw(`{}`)}})
 				continue
+			case 13, 14:
+				d = events.WriteFile{Path: file, External: fmt.Sprint("s3://b/", k)}
+			case 15, 16:
+				d = events.DeleteFile{Path: file}
+			case 17:
+				d = events.RemoveDirectory{Path: file[:3]}
 			}
 			parts = append(parts, thread.Part{Name: "x", Data: d})
 		}
