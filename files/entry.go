@@ -2,7 +2,6 @@ package files
 
 import (
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -87,12 +86,6 @@ func (o *object) content(digest string) events.FileContent {
 
 // digestOf gives an object's digest as clients of object stores write it.
 func digestOf(sum []byte) string { return "SHA-256=" + base64.URLEncoding.EncodeToString(sum) }
-
-// sumOf reads the same.
-func sumOf(digest string) string {
-	raw, _ := base64.URLEncoding.DecodeString(strings.TrimPrefix(digest, "SHA-256="))
-	return hex.EncodeToString(raw)
-}
 
 // runs are the sequences of an object's pieces in the stream, in order, as runs
 // of neighbours: one run, unless others were writing at the same time.

@@ -30,7 +30,6 @@ func TestBrokenUploadsLeaveNothing(t *testing.T) {
 		}
 		return seq
 	}
-	before := last()
 	torn := errors.New("torn")
 	_, err := f.WriteFileFrom(t.Context(), "/f", io.MultiReader(strings.NewReader(string(noise(3<<20, 1))), iotest.ErrReader(torn)), "", client.WriteFileOptions{})
 	if !errors.Is(err, torn) {
@@ -52,7 +51,7 @@ func TestBrokenUploadsLeaveNothing(t *testing.T) {
 
 	nc := natstest.Connect(t, w.server)
 	subject := w.raw(nc, "acme", w.thread(c), "/f")
-	before = last()
+	before := last()
 	for _, n := range []string{"0", "1"} {
 		piece(t, nc, subject, n, "", noise(events.FilePieceBytes, 3))
 	}
