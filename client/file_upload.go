@@ -44,7 +44,10 @@ func (f *Files) upload(ctx context.Context, w events.WriteFile, o WriteFileOptio
 		return nil, events.Errorf(events.Unavailable, "the connection is closed: %w", err)
 	}
 	defer func() { _ = u.answers.Unsubscribe() }() // the connection may have gone
-	if err := u.pieces(ctx, from); err != nil {
+	alive := u.stayAlive()
+	err = u.pieces(ctx, from)
+	alive()
+	if err != nil {
 		u.abort()
 		return nil, err
 	}
@@ -65,6 +68,34 @@ type sending struct {
 	open    int   // of them without an answer
 }
 
+// aliveEvery is how often the service is told that more will come: a reader may
+// take its time.
+const aliveEvery = 10 * time.Second
+
+// stayAlive tells the service that more will come, until it is stopped.
+func (u *sending) stayAlive() (stop func()) {
+	m := nats.NewMsg(u.Subject)
+	m.Header.Set(events.HeaderUpload, events.UploadWait)
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(aliveEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				_ = u.c.nc.PublishMsg(m) // the pieces tell if the connection has gone
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}
+
 // pieces sends the content, a few pieces ahead of their answers.
 func (u *sending) pieces(ctx context.Context, from io.Reader) error {
 	piece := make([]byte, u.Piece)
@@ -82,7 +113,7 @@ func (u *sending) pieces(ctx context.Context, from io.Reader) error {
 					return err
 				}
 			}
-			if err := u.send(ctx, "", piece[:n]); err != nil {
+			if err := u.send("", piece[:n]); err != nil {
 				return err
 			}
 			u.sent++
@@ -101,7 +132,7 @@ func (u *sending) pieces(ctx context.Context, from io.Reader) error {
 }
 
 // send sends a message of the upload. Its data may be used again.
-func (u *sending) send(_ context.Context, kind string, data []byte) error {
+func (u *sending) send(kind string, data []byte) error {
 	n := strconv.FormatInt(u.sent, 10)
 	m := nats.NewMsg(u.Subject)
 	m.Header.Set(events.HeaderPiece, n)
@@ -169,7 +200,7 @@ type endAnswer struct {
 }
 
 func (u *sending) ask(ctx context.Context) endAnswer {
-	if err := u.send(ctx, events.UploadEnd, nil); err != nil {
+	if err := u.send(events.UploadEnd, nil); err != nil {
 		return endAnswer{err: events.AsError(err)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, pieceTimeout)
@@ -193,6 +224,6 @@ func (u *sending) ask(ctx context.Context) endAnswer {
 
 // abort has what was sent taken away at once.
 func (u *sending) abort() {
-	_ = u.send(context.Background(), events.UploadAbort, nil) // else the service does it when nothing comes
+	_ = u.send(events.UploadAbort, nil) // else the service does it when nothing comes
 	_ = u.c.nc.FlushTimeout(time.Second)
 }

@@ -17,8 +17,9 @@ const (
 	HeaderError     = "Nats-Service-Error"      // reply: the refusal's code
 
 	HeaderPiece  = "Skein-Piece"  // upload: the piece's number, from 0; of the end, how many there were
-	HeaderUpload = "Skein-Upload" // upload: end or abort; absent on pieces
+	HeaderUpload = "Skein-Upload" // upload: end, wait or abort; absent on pieces
 	UploadEnd    = "end"
+	UploadWait   = "wait" // more will come
 	UploadAbort  = "abort"
 
 	BatchContentType = "application/cloudevents-batch+json"

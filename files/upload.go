@@ -46,6 +46,7 @@ type upload struct {
 type step struct {
 	msg  *nats.Msg
 	sent jetstream.PubAckFuture // a piece
+	wait bool                   // nothing, but more will come
 	err  error                  // it cannot be taken
 }
 
@@ -89,7 +90,8 @@ func (s *Service) begin(ctx context.Context, tenant string, body []byte, meta co
 	return begun{Subject: subject, Piece: events.FilePieceBytes, Window: Window}, nil
 }
 
-// take takes a message: a piece with its number, the end, or an abort.
+// take takes a message: a piece with its number, the end, an abort, or a sign
+// that more will come.
 func (u *upload) take(m *nats.Msg) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -102,6 +104,8 @@ func (u *upload) take(m *nats.Msg) {
 	case kind == events.UploadEnd:
 		st.err = u.awaited(m)
 		u.ended = true
+	case kind == events.UploadWait:
+		st.wait = true
 	case kind == "" && !u.ended:
 		st.sent, st.err = u.piece(m)
 	default:
@@ -146,7 +150,7 @@ func (u *upload) run() {
 				u.refuse(st.msg, st.err)
 				u.drop()
 				return
-			case st.sent == nil:
+			case st.sent == nil && !st.wait:
 				u.end(ctx, st.msg)
 				return
 			}
@@ -213,7 +217,7 @@ func (u *upload) end(ctx context.Context, m *nats.Msg) {
 		}
 		select {
 		case st := <-u.steps: // its answer was lost, or said to try again
-			m = st.msg
+			m = st.msg // a sign that more will come, come late, is answered too
 		case <-linger.C:
 			return
 		case <-ctx.Done():
@@ -223,6 +227,9 @@ func (u *upload) end(ctx context.Context, m *nats.Msg) {
 }
 
 func (u *upload) answer(m *nats.Msg, body []byte) {
+	if m.Reply == "" {
+		return
+	}
 	if err := m.Respond(body); err != nil {
 		u.service.logger.Debug().Err(err).Msg("an answer to an upload could not be sent")
 	}

@@ -65,6 +65,29 @@ func TestBrokenUploadsLeaveNothing(t *testing.T) {
 	}
 }
 
+// An upload that waits says so, and is not dropped; when the service stops, it
+// is, and leaves nothing.
+func TestUploadWaits(t *testing.T) {
+	w := newWorld(t, files.ServiceConfig{Idle: 400 * time.Millisecond})
+	c := w.client("acme")
+	nc := natstest.Connect(t, w.server)
+	subject := w.raw(nc, "acme", w.thread(c), "/f")
+	piece(t, nc, subject, "0", "", noise(events.FilePieceBytes, 3))
+	for begin := time.Now(); time.Since(begin) < time.Second; {
+		if answer := piece(t, nc, subject, "", events.UploadWait, nil); answer.Header.Get(events.HeaderErrorCode) != "" {
+			t.Fatalf("%s", answer.Data)
+		}
+	}
+	if answer := piece(t, nc, subject, "1", "", noise(9, 3)); answer.Header.Get(events.HeaderErrorCode) != "" || w.held() != 2 {
+		t.Fatalf("%s, %d", answer.Data, w.held())
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := w.service.Stop(ctx); err != nil || w.held() != 0 {
+		t.Errorf("%v, and %d messages are left", err, w.held())
+	}
+}
+
 type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
