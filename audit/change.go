@@ -74,7 +74,9 @@ func byPlace(a, b documents.Place) int {
 
 // shownModels are those whose documents people know: all but the index of items,
 // which is the inside of lists.
-func shownModels() documents.Mask { return documents.AllKinds &^ documents.Mask(0).With(documents.Index) }
+func shownModels() documents.Mask {
+	return documents.AllKinds &^ documents.Mask(0).With(documents.Index)
+}
 
 // encoded gives the documents of a state.
 func encoded(m *documents.Memory) (map[documents.Place]jsontext.Value, error) {

@@ -65,6 +65,7 @@ type exporter struct {
 	to       uint64
 	out      *lineWriter
 	manifest Manifest
+	done, of int64 // threads
 }
 
 // everything writes what is no thread first: who reads the file then knows the
@@ -84,7 +85,8 @@ func (x *exporter) everything() error {
 				return err
 			}
 			if threads {
-				x.progress(done, done+a.left)
+				x.done, x.of = done, done+a.left
+				x.progress()
 			}
 		}
 	}
@@ -128,7 +130,8 @@ func (x *exporter) named() error {
 		if !there {
 			return events.Missing("thread", id)
 		}
-		x.progress(int64(i)+1, int64(len(threads)))
+		x.done, x.of = int64(i)+1, int64(len(threads))
+		x.progress()
 	}
 	return nil
 }
@@ -182,7 +185,7 @@ func (x *exporter) aggregate(a aggregate) (bool, error) {
 		}
 		end = FileEnd{End: m.Subject, Commits: end.Commits + 1, Version: line.Version, Seq: m.Seq, Chain: line.Chain}
 		if x.manifest.Commits++; x.manifest.Commits%tellEvery == 0 {
-			x.progress(0, 0)
+			x.progress()
 		}
 	}
 	if end.Commits == 0 {
@@ -197,9 +200,9 @@ func (x *exporter) aggregate(a aggregate) (bool, error) {
 	return true, x.out.line(end)
 }
 
-func (x *exporter) progress(done, of int64) {
+func (x *exporter) progress() {
 	if x.options.Progress != nil {
-		x.options.Progress(Progress{Done: done, Of: of, Commits: int(x.manifest.Commits)})
+		x.options.Progress(Progress{Done: x.done, Of: x.of, Commits: int(x.manifest.Commits)})
 	}
 }
 

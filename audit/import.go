@@ -55,6 +55,9 @@ type ImportSummary struct {
 // beside a Skein at work. Several threads are written at a time, and of each a few
 // lines are in memory.
 func Import(ctx context.Context, log *eventlog.Log, validator *schema.Validator, file io.ReadSeeker, o ImportOptions) (ImportSummary, error) {
+	if err := o.twice(file); err != nil {
+		return ImportSummary{}, err
+	}
 	report, err := ReadFile(file, validator, o.ReadOptions)
 	if err != nil {
 		return ImportSummary{}, err

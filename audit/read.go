@@ -38,6 +38,21 @@ type ReadOptions struct {
 	Tenant   string // whose it must be; empty: any, and several
 	Key      string // the public NKey that must have signed it; empty: any, or none
 	Progress func(Progress)
+
+	size int64 // of the file, for the progress; 0 if it is not known
+}
+
+// twice makes a file ready to be read twice.
+func (o *ReadOptions) twice(file io.ReadSeeker) error {
+	size, err := file.Seek(0, io.SeekEnd)
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return fmt.Errorf("the file must be one that can be read twice: %w", err)
+	}
+	o.size = size
+	return nil
 }
 
 // ReadFile reads a file to its end and checks it: its form, each commit's chain,
@@ -141,7 +156,7 @@ func (f *fileReader) line() error {
 	f.counted.Lines++
 	f.counted.Bytes += int64(len(line)) + 1
 	if f.options.Progress != nil && f.n%tellEvery == 0 {
-		f.options.Progress(Progress{Stage: f.stage, Done: f.counted.Bytes, Commits: int(f.counted.Commits)})
+		f.options.Progress(Progress{Stage: f.stage, Done: f.counted.Bytes, Of: f.options.size, Commits: int(f.counted.Commits + f.open.Commits)})
 	}
 	switch {
 	case f.n == 1:

@@ -26,22 +26,22 @@ type TrailOptions struct {
 
 // Entry is one step of a trail: an event, and what it changed.
 type Entry struct {
-	Seq         uint64            `json:"seq"`
-	Version     int64             `json:"version"`
-	Time        string            `json:"time"`
-	Event       string            `json:"event,omitzero"` // its id
-	Type        events.Type       `json:"type,omitzero"`
-	Subject     string            `json:"subject,omitzero"`
-	Actor       string            `json:"actor,omitzero"`
-	Command     *TrailCommand     `json:"command,omitzero"`
-	Cause       *TrailCause       `json:"cause,omitzero"`
-	Execution   string            `json:"execution,omitzero"` // the correlation
-	TraceParent string            `json:"traceparent,omitzero"`
-	Move        *Move             `json:"move,omitzero"`
-	Changes     []Change          `json:"changes,omitempty"`
-	Broken      string            `json:"broken,omitzero"` // why the commit cannot be read; then all but Seq is absent
-	Data        jsontext.Value    `json:"data,omitzero"`   // the event's own content
-	Happened    *events.Event     `json:"-"`               // the event itself
+	Seq         uint64         `json:"seq"`
+	Version     int64          `json:"version"`
+	Time        string         `json:"time"`
+	Event       string         `json:"event,omitzero"` // its id
+	Type        events.Type    `json:"type,omitzero"`
+	Subject     string         `json:"subject,omitzero"`
+	Actor       string         `json:"actor,omitzero"`
+	Command     *TrailCommand  `json:"command,omitzero"`
+	Cause       *TrailCause    `json:"cause,omitzero"`
+	Execution   string         `json:"execution,omitzero"` // the correlation
+	TraceParent string         `json:"traceparent,omitzero"`
+	Move        *Move          `json:"move,omitzero"`
+	Changes     []Change       `json:"changes,omitempty"`
+	Broken      string         `json:"broken,omitzero"` // why the commit cannot be read; then all but Seq is absent
+	Data        jsontext.Value `json:"data,omitzero"`   // the event's own content
+	Happened    *events.Event  `json:"-"`               // the event itself
 }
 
 // TrailCommand is the command that made an event. The log keeps its id; its name

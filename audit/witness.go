@@ -22,6 +22,9 @@ import (
 // The findings are told as they come. It gives how many threads, keys' claims and
 // tenants' own were looked for.
 func Witness(ctx context.Context, log *eventlog.Log, validator *schema.Validator, file io.ReadSeeker, o ReadOptions, find func(Finding)) (FileReport, int64, error) {
+	if err := o.twice(file); err != nil {
+		return FileReport{}, 0, err
+	}
 	report, err := ReadFile(file, validator, o)
 	if err != nil {
 		return report, 0, err
