@@ -144,7 +144,9 @@ func TestAFlippedBit(t *testing.T) {
 	})
 	found, _ := h.verify(Options{LogOnly: true})
 	for id, i := range ids {
-		if !slices.ContainsFunc(found, func(f Finding) bool { return f.Thread == id && f.Seq == uint64(2*i+2) && (f.Kind == KindChain || f.Kind == KindBroken) }) {
+		if !slices.ContainsFunc(found, func(f Finding) bool {
+			return f.Thread == id && f.Seq == uint64(2*i+2) && (f.Kind == KindChain || f.Kind == KindBroken)
+		}) {
 			t.Errorf("the bit in commit %d of %s was not found: %v", 2*i+2, id, found)
 		}
 	}
