@@ -157,3 +157,31 @@ func at(list []jsontext.Value, i int) jsontext.Value {
 func pointerToken(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
+
+// without gives an object without the outermost members that leave names.
+func without(object jsontext.Value, leave func(string) bool) (jsontext.Value, error) {
+	in := jsontext.NewDecoder(bytes.NewReader(object))
+	out := jsontext.Value{'{'}
+	if _, err := in.ReadToken(); err != nil {
+		return nil, err
+	}
+	for in.PeekKind() == '"' {
+		name, err := in.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		name = name.Clone()
+		value, err := in.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		if leave(string(bytes.Trim(name, `"`))) {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, name...), ':'), value...)
+	}
+	return append(out, '}'), nil
+}

@@ -151,7 +151,8 @@ func (t *trail) wanted(e *events.Event) bool {
 
 // fold folds one event of a commit, and gives what it changed. Documents bear the
 // version in the place of the sequence: an event is then folded as a commit of its
-// own, which comes after the event before it.
+// own, which comes after the event before it. So they are told without their
+// stamps.
 func (t *trail) fold(c *events.Commit, i int) ([]Change, error) {
 	one := *c
 	one.Events, one.Version, one.Seq = c.Events[i:i+1], c.Events[i].Version, uint64(c.Events[i].Version)
@@ -169,7 +170,9 @@ func (t *trail) fold(c *events.Commit, i int) ([]Change, error) {
 			if err != nil {
 				return nil, err
 			}
-			after = raw
+			if after, err = without(raw, stamps); err != nil {
+				return nil, err
+			}
 		}
 		if change, differs := changeOf(t.models, p, t.shown[p], after, beside); differs {
 			changes = append(changes, change)
@@ -199,8 +202,8 @@ func told(k documents.Kind) bool {
 // trail does not tell of it at every event.
 func beside(name string) bool {
 	switch name {
-	case "updatedAt", "items", "itemTypes", "stepCount", "sideAStepCount", "sideBStepCount":
+	case "updatedAt", "items", "itemTypes", "nextItem", "stepCount", "sideAStepCount", "sideBStepCount":
 		return true
 	}
-	return stamps(name)
+	return false
 }

@@ -48,6 +48,9 @@ func TestTrail(t *testing.T) {
 	if made.Command.Name != "thread.create" || len(made.Changes) != 1 || made.Changes[0].Model != "threads" || made.Changes[0].What != Added {
 		t.Errorf("%+v", made)
 	}
+	if doc := string(made.Changes[0].After); strings.Contains(doc, `"seq"`) || !strings.Contains(doc, `"title":"one"`) {
+		t.Errorf("the thread as it was made: %s", doc)
+	}
 	edit := all[10]
 	if edit.Actor != "ann" || edit.Command.ID != "cmd-edit" || edit.Command.Name != "message.edit" || len(edit.Changes) != 1 || edit.Changes[0].ID != "itm_u1" {
 		t.Fatalf("%+v", edit)
