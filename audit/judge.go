@@ -26,6 +26,7 @@ type judge struct {
 	schema  *schema.Validator
 	checker *events.TimelineChecker
 	find    func(Finding)
+	gone    func(c *events.Commit) bool // nothing stands before a commit any more; nil: nothing goes
 
 	at      aggregate
 	begun   bool   // a commit was there
@@ -45,7 +46,7 @@ func newJudge(validator *schema.Validator, find func(Finding)) *judge {
 // begin takes up another aggregate, and forgets the one before.
 func (j *judge) begin(a aggregate) {
 	j.checker.Forget(j.at.tenant, j.at.id)
-	*j = judge{schema: j.schema, checker: j.checker, find: j.find, at: a}
+	*j = judge{schema: j.schema, checker: j.checker, find: j.find, gone: j.gone, at: a}
 }
 
 // place begins a finding at a commit.
@@ -62,9 +63,13 @@ func (j *judge) broken(seq uint64, chain string, err error) {
 
 // commit takes the next commit.
 func (j *judge) commit(c *events.Commit) {
-	if !j.begun && tombstone(c) {
+	switch {
+	case !j.begun && tombstone(c):
 		j.erased = c.First()
-	} else {
+	case j.gone != nil && tombstone(c) && events.Chain(j.chain, c.Body) != c.Chain && j.gone(c):
+		j.erased = c.First() // while it was read
+		j.checker.Forget(j.at.tenant, j.at.id)
+	default:
 		j.follows(c)
 	}
 	for i := range c.Events {

@@ -34,6 +34,7 @@ func validAggregate(id string) bool {
 // may take, and how long the server keeps the list while nobody asks.
 const (
 	listBatch = 512
+	listPause = 2 * time.Second // then it is asked whether there are more
 	listWait  = 10 * time.Second
 	listKept  = time.Hour
 )
@@ -61,7 +62,7 @@ func list(ctx context.Context, log *eventlog.Log, tenant string) iter.Seq2[liste
 		}()
 		given := uint64(0)
 		for left := consumer.CachedInfo().NumPending; left > 0; {
-			batch, err := consumer.Fetch(int(min(left, listBatch)), jetstream.FetchMaxWait(listWait))
+			batch, err := consumer.Fetch(int(min(left, listBatch)), jetstream.FetchMaxWait(listPause))
 			if err != nil {
 				yield(listed{}, fmt.Errorf("listing the log's threads: %w", err))
 				return

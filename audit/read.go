@@ -268,7 +268,7 @@ func (f *fileReader) end(line []byte) error {
 		}
 		f.at, f.threads, f.open = a, events.IsThread(a.id), e
 	}
-	if e != f.open || e.Commits < 1 {
+	if _, err := strconv.ParseInt(e.Version, 10, 64); err != nil || e != f.open || e.Commits < 1 {
 		return f.refuse("it is not the end of what stands before it: lines were left out")
 	}
 	f.counted.Commits += e.Commits

@@ -267,9 +267,9 @@ func (w *walk) rest() error {
 // be all there yet.
 func (v *verifier) compare(c *events.Commit, open []shown, first, last bool) {
 	names := v.log.Config().Names
-	next := c.First() + 1
+	next, erased := c.First()+1, tombstone(c) // of a purged thread the tombstone itself is left
 	for i, m := range open {
-		if i == 0 && first {
+		if i == 0 && (first || erased) {
 			next = max(next, m.version)
 		}
 		place := Finding{Kind: KindTimeline, Tenant: c.Tenant, Thread: c.Thread, Seq: c.Seq}

@@ -52,6 +52,12 @@ func Verify(ctx context.Context, log *eventlog.Log, validator *schema.Validator,
 	}
 	v := &verifier{log: log, options: o}
 	v.judge = newJudge(validator, v.find)
+	v.judge.gone = func(c *events.Commit) bool {
+		for m, err := range log.Raw(ctx, log.Config().Names.Log(c.Tenant, c.Thread), 1) {
+			return err == nil && m.Seq == c.Seq
+		}
+		return false
+	}
 	stream, err := log.JetStream().Stream(ctx, log.Config().Names.Stream(eventlog.LogStream))
 	if err != nil {
 		return v.summary, fmt.Errorf("the log: %w", err)

@@ -66,8 +66,8 @@ func (w *witness) search(a aggregate, e FileEnd) error {
 	f := Finding{Kind: KindWitness, Tenant: a.tenant, Thread: a.id, Seq: e.Seq,
 		Detail: fmt.Sprintf("the file shows it with %d commits up to version %s, and the log has nothing of it", e.Commits, e.Version)}
 	upTo, err := strconv.ParseInt(e.Version, 10, 64)
-	if err != nil {
-		return nil // a file that ReadFile let pass has none such, or holds only ends and says nothing of a version
+	if err != nil { // ReadFile lets none such pass
+		return err
 	}
 	for m, err := range w.log.Raw(w.ctx, w.log.Config().Names.Log(a.tenant, a.id), 1) {
 		if err != nil {

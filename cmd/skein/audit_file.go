@@ -111,11 +111,13 @@ func (a *app) createExport(name string) (io.Writer, func(error) error, error) {
 		if failed == nil {
 			failed = part.Sync()
 		}
-		err := errors.Join(failed, part.Close())
-		if err == nil {
-			err = os.Link(part.Name(), name) // refuses a name that was taken since
+		if failed = errors.Join(failed, part.Close()); failed == nil {
+			failed = os.Rename(part.Name(), name)
 		}
-		return errors.Join(err, os.Remove(part.Name()))
+		if failed != nil {
+			_ = os.Remove(part.Name())
+		}
+		return failed
 	}, nil
 }
 
