@@ -282,6 +282,24 @@ func TestVerifyRange(t *testing.T) {
 	}
 }
 
+// A verification says how far it has got, stage by stage.
+func TestVerifyTellsItsProgress(t *testing.T) {
+	h := newHouse(t)
+	h.fill(threadOne)
+	h.fill(threadTwo)
+	var told []Progress
+	h.verify(Options{Progress: func(p Progress) { told = append(told, p) }})
+	var stages []string
+	for _, p := range told {
+		if stages == nil || stages[len(stages)-1] != p.Stage {
+			stages = append(stages, p.Stage)
+		}
+	}
+	if !slices.Equal(stages, []string{StageLog, StageTimeline, StageDocuments}) || told[0].Done != 1 || told[0].Of != 2 || told[1].Commits != 18 {
+		t.Errorf("%+v", told)
+	}
+}
+
 // A check of what lies beside the log is told of each commit, and its findings
 // are told as others are.
 func TestChecksJoin(t *testing.T) {

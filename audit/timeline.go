@@ -95,6 +95,7 @@ func (v *verifier) timeline(ctx context.Context, a aggregate, kept, end, from, t
 	if err := w.step(); err != nil {
 		return err
 	}
+	v.progress(StageTimeline, 0, int64(to-from))
 	var open []shown // of one commit
 	for m, err := range v.log.TimelineMessages(ctx, a.tenant, a.id) {
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -166,6 +167,9 @@ func (a *app) witness(ctx context.Context, v *verification, log *eventlog.Log, v
 	}
 	defer closeFile()
 	report, _, err := audit.Witness(ctx, log, validator, file, audit.ReadOptions{Tenant: v.options.Tenant, Key: v.key, Progress: bar.audit}, func(f audit.Finding) {
+		if len(v.options.Threads) > 0 && !slices.Contains(v.options.Threads, f.Thread) {
+			return
+		}
 		sum.Findings++
 		v.options.Finding(f)
 	})
