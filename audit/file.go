@@ -70,6 +70,28 @@ type FileLast struct {
 	Signature string         `json:"signature,omitzero"` // base64
 }
 
+// ReadOptions says what a file must be.
+type ReadOptions struct {
+	Tenant   string // whose it must be; empty: any, and several
+	Key      string // the public NKey that must have signed it; empty: any, or none
+	Progress func(Progress)
+
+	size int64 // of the file, for the progress; 0 if it is not known
+}
+
+// twice makes a file ready to be read twice.
+func (o *ReadOptions) twice(file io.ReadSeeker) error {
+	size, err := file.Seek(0, io.SeekEnd)
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return fmt.Errorf("the file must be one that can be read twice: %w", err)
+	}
+	o.size = size
+	return nil
+}
+
 // lineWriter writes documents as lines, and digests them.
 type lineWriter struct {
 	to    io.Writer

@@ -33,28 +33,6 @@ type FileReport struct {
 	Key      string     `json:"key,omitzero"` // who signed it; empty: nobody
 }
 
-// ReadOptions says what a file must be.
-type ReadOptions struct {
-	Tenant   string // whose it must be; empty: any, and several
-	Key      string // the public NKey that must have signed it; empty: any, or none
-	Progress func(Progress)
-
-	size int64 // of the file, for the progress; 0 if it is not known
-}
-
-// twice makes a file ready to be read twice.
-func (o *ReadOptions) twice(file io.ReadSeeker) error {
-	size, err := file.Seek(0, io.SeekEnd)
-	if err == nil {
-		_, err = file.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		return fmt.Errorf("the file must be one that can be read twice: %w", err)
-	}
-	o.size = size
-	return nil
-}
-
 // ReadFile reads a file to its end and checks it: its form, each commit's chain,
 // versions, schema, machines and links, where each thread ends, and the
 // manifest's counts, digest and signature. It holds one line in memory, and of
