@@ -62,12 +62,12 @@ func (l *Log) leaderNext(subject string, seq uint64) (*leaderMsg, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !l.nc.IsConnected() { // the question would wait for the connection
+	if !l.wire.IsConnected() { // the question would wait for the connection
 		return nil, fmt.Errorf("asking the log's leader: %w", nats.ErrDisconnected)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), l.cfg.AckTimeout)
 	defer cancel()
-	reply, err := l.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+l.cfg.Names.Stream(LogStream), request)
+	reply, err := l.wire.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+l.cfg.Names.Stream(LogStream), request)
 	if err != nil {
 		return nil, fmt.Errorf("asking the log's leader: %w", err)
 	}

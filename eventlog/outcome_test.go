@@ -74,7 +74,7 @@ func holds(t *testing.T, l *Log, seq uint64) func() bool {
 
 func TestTheAcknowledgementIsLost(t *testing.T) {
 	t.Parallel()
-	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), nc: &nats.Conn{}}) {
+	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), wire: &nats.Conn{}}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			direct := start(t)
@@ -92,7 +92,7 @@ func TestTheAcknowledgementIsLost(t *testing.T) {
 
 func TestTheMessageIsLost(t *testing.T) {
 	t.Parallel()
-	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), nc: &nats.Conn{}}) {
+	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), wire: &nats.Conn{}}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			direct := start(t)
@@ -114,7 +114,7 @@ func TestTheMessageIsLost(t *testing.T) {
 
 func TestTheServerIsStartedAnew(t *testing.T) {
 	t.Parallel()
-	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), nc: &nats.Conn{}}) {
+	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), wire: &nats.Conn{}}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()

@@ -44,7 +44,7 @@ const headerThread = "Skein-Thread"
 // QueueRun puts an execution into the queue. It does not wait: what is lost is
 // found by whoever compares the queue with the log; see HasRun.
 func (l *Log) QueueRun(tenant, thread, execution string) error {
-	return l.nc.PublishMsg(&nats.Msg{
+	return l.wire.PublishMsg(&nats.Msg{
 		Subject: l.cfg.Names.Run(tenant, execution), Header: nats.Header{headerThread: {thread}},
 	})
 }

@@ -150,7 +150,7 @@ func (t *Tail) Stop() {
 	for range t.entries { // so that the reader is not held
 	}
 	t.finished.Wait()
-	if t.log.nc.IsConnected() { // else the server drops it in its own time
+	if t.log.wire.IsConnected() { // else the server drops it in its own time
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		_ = t.log.js.DeleteConsumer(ctx, t.stream, t.consumer)

@@ -94,14 +94,16 @@ func (s *session) read(ctx context.Context, sh *shelf, nodes []*node) error {
 // first commit cannot be read: the log tells.
 func (s *session) findEnded(ctx context.Context, commits []*events.Commit) error {
 	var unknown []*node
-	asked := map[string]*events.Commit{}
+	asked := map[string]bool{}
+	var first []*events.Commit // of each thread that is asked for
 	sh := s.shelves[documents.Threads]
 	for _, c := range commits {
 		name := documents.ThreadName(c.Tenant, c.Thread)
-		if _, ok := s.ended[name]; ok || c.Seq > s.horizon || asked[name] != nil {
+		if _, ok := s.ended[name]; ok || c.Seq > s.horizon || asked[name] {
 			continue
 		}
-		asked[name] = c
+		asked[name] = true
+		first = append(first, c)
 		if n := s.cache.node(documents.Place{Kind: documents.Threads, Thread: name}); !n.known {
 			n.known = true
 			unknown = append(unknown, n)
@@ -110,7 +112,8 @@ func (s *session) findEnded(ctx context.Context, commits []*events.Commit) error
 	if err := s.read(ctx, sh, unknown); err != nil {
 		return err
 	}
-	for name, c := range asked {
+	for _, c := range first {
+		name := documents.ThreadName(c.Tenant, c.Thread)
 		n := s.cache.node(documents.Place{Kind: documents.Threads, Thread: name})
 		if n.slot.Doc != nil || n.slot.Seq == 0 && c.First() == 0 && c.Seq > max(sh.position, sh.seen) {
 			continue

@@ -92,7 +92,7 @@ func (s *session) write(ctx context.Context, n *node) error {
 		return fmt.Errorf("encoding %s %s: %w", sh.Name, key, err)
 	}
 	s.cache.size(n, len(raw))
-	if int64(len(raw)) > s.log.Conn().MaxPayload()-1024 {
+	if int64(len(raw)) > s.log.MaxPayload()-1024 {
 		// Better one document is missed than all stop.
 		s.logger.Error().Str("bucket", sh.Bucket).Str("key", key).Int("bytes", len(raw)).Msg("a document is too large and is not stored")
 		s.metrics.Broken(n.slot.Seq)

@@ -1,0 +1,290 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// apiTimeout is how long nats.go waits for an answer of JetStream's API where
+// its caller sets no bound.
+const apiTimeout = 5 * time.Second
+
+// jet is JetStream on a simulated connection. What the log, the relay and the
+// runner do not use is not there.
+type jet struct {
+	jetstream.JetStream
+	conn *Conn
+}
+
+// do sends a call of JetStream's API and waits for its answer.
+func (j *jet) do(ctx context.Context, label string, run func(*Server) any) (any, error) {
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, apiTimeout)
+		defer cancel()
+	}
+	return j.conn.call(ctx, &frame{label: label, run: run})
+}
+
+// Stream gives a stream and what is known of it at this moment.
+func (j *jet) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
+	a, err := j.do(ctx, "info "+name, func(s *Server) any { return s.info(name) })
+	if err != nil {
+		return nil, err
+	}
+	return &aStream{jet: j, name: name, info: a.(*jetstream.StreamInfo)}, nil
+}
+
+// info is what the leader says of a stream.
+func (s *Server) info(name string) any {
+	st := s.streams[name]
+	if st == nil {
+		return jetstream.ErrStreamNotFound
+	}
+	state := jetstream.StreamState{LastSeq: st.last(), FirstSeq: st.last() + 1}
+	for _, m := range st.held {
+		if m.gone == 0 {
+			if state.Msgs++; state.Msgs == 1 {
+				state.FirstSeq, state.FirstTime = m.seq, m.at
+			}
+		}
+		state.LastTime = m.at
+	}
+	return &jetstream.StreamInfo{State: state}
+}
+
+// OrderedConsumer begins to follow a stream.
+func (j *jet) OrderedConsumer(ctx context.Context, name string, cfg jetstream.OrderedConsumerConfig) (jetstream.Consumer, error) {
+	a, err := j.do(ctx, "follow "+name, func(s *Server) any {
+		st := s.streams[name]
+		if st == nil {
+			return jetstream.ErrStreamNotFound
+		}
+		r := &reader{conn: j.conn, stream: st, next: max(cfg.OptStartSeq, 1), wake: make(chan struct{}, 1)}
+		if cfg.OptStartTime != nil {
+			for r.next <= st.last() && st.held[r.next-1].at.Before(*cfg.OptStartTime) {
+				r.next++
+			}
+		}
+		return &following{reader: r, pending: st.count(r.next)}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.(*following), nil
+}
+
+// count gives how many messages are there from a sequence on.
+func (s *stream) count(from uint64) uint64 {
+	n := uint64(0)
+	for seq := from; seq <= s.last(); seq++ {
+		if s.held[seq-1].gone == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// DeleteConsumer has nothing to do: a reader that stops is forgotten.
+func (j *jet) DeleteConsumer(context.Context, string, string) error { return nil }
+
+// ObjectStore gives the one there is, of snapshots.
+func (j *jet) ObjectStore(context.Context, string) (jetstream.ObjectStore, error) {
+	return &objects{jet: j}, nil
+}
+
+// aStream is a stream and what was known of it.
+type aStream struct {
+	jetstream.Stream
+	jet  *jet
+	name string
+	info *jetstream.StreamInfo
+}
+
+func (s *aStream) CachedInfo() *jetstream.StreamInfo { return s.info }
+
+func (s *aStream) Purge(ctx context.Context, opts ...jetstream.StreamPurgeOpt) error {
+	var q jetstream.StreamPurgeRequest
+	for _, o := range opts {
+		if err := o(&q); err != nil {
+			return err
+		}
+	}
+	_, err := s.jet.do(ctx, fmt.Sprint("purge ", s.name, q), func(srv *Server) any {
+		srv.streams[s.name].purge(q.Subject, q.Sequence)
+		return true
+	})
+	return err
+}
+
+func (s *aStream) OrderedConsumer(ctx context.Context, cfg jetstream.OrderedConsumerConfig) (jetstream.Consumer, error) {
+	return s.jet.OrderedConsumer(ctx, s.name, cfg)
+}
+
+// following is a consumer that has just begun.
+type following struct {
+	jetstream.Consumer
+	reader  *reader
+	pending uint64
+}
+
+func (f *following) CachedInfo() *jetstream.ConsumerInfo {
+	return &jetstream.ConsumerInfo{NumPending: f.pending}
+}
+
+func (f *following) Messages(...jetstream.PullMessagesOpt) (jetstream.MessagesContext, error) {
+	return f.reader, f.reader.conn.send(&frame{label: "reader", run: func(s *Server) any {
+		s.readers = append(s.readers, f.reader)
+		return nil
+	}})
+}
+
+// reader is what an ordered consumer gives: messages in order, each once, also
+// when the connection was made anew.
+type reader struct {
+	conn   *Conn
+	stream *stream
+	next   uint64        // the scheduler's: what comes then
+	wake   chan struct{} // of capacity 1
+
+	mu      sync.Mutex // guards what follows
+	waiting []*delivered
+	trouble error // told once
+	stopped bool
+}
+
+// delivered is a message that has arrived.
+type delivered struct {
+	jetstream.Msg
+	m       *stored
+	pending uint64
+}
+
+func (d *delivered) Metadata() (*jetstream.MsgMetadata, error) {
+	return &jetstream.MsgMetadata{
+		Sequence: jetstream.SequencePair{Stream: d.m.seq}, NumPending: d.pending, Timestamp: d.m.at,
+	}, nil
+}
+func (d *delivered) Headers() nats.Header { return d.m.header }
+func (d *delivered) Data() []byte         { return d.m.data }
+func (d *delivered) Subject() string      { return d.m.subject }
+
+// ready reports whether there is something to deliver.
+func (r *reader) ready() bool {
+	return r.stream.next("", r.next, r.stream.last()) != nil
+}
+
+// deliver hands over up to n messages.
+func (r *reader) deliver(n int) {
+	var got []*delivered
+	for range n {
+		m := r.stream.next("", r.next, r.stream.last())
+		if m == nil {
+			break
+		}
+		r.next = m.seq + 1
+		got = append(got, &delivered{m: m, pending: r.stream.count(r.next)})
+	}
+	r.tell(func() { r.waiting = append(r.waiting, got...) })
+}
+
+// tell changes what is waiting, and says so.
+func (r *reader) tell(change func()) {
+	r.mu.Lock()
+	change()
+	r.mu.Unlock()
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Next implements jetstream.MessagesContext. It does not look at its options:
+// whoever stops asking also stops the reader, and a connection that ends ends
+// it.
+func (r *reader) Next(...jetstream.NextOpt) (jetstream.Msg, error) {
+	for {
+		r.mu.Lock()
+		switch {
+		case r.trouble != nil:
+			err := r.trouble
+			r.trouble = nil
+			r.mu.Unlock()
+			return nil, err
+		case r.stopped:
+			r.mu.Unlock()
+			return nil, jetstream.ErrMsgIteratorClosed
+		case len(r.waiting) > 0:
+			d := r.waiting[0]
+			r.waiting = r.waiting[1:]
+			r.mu.Unlock()
+			return d, nil
+		}
+		r.mu.Unlock()
+		select {
+		case <-r.wake:
+		case <-r.conn.closed:
+			return nil, jetstream.ErrMsgIteratorClosed
+		}
+	}
+}
+
+// Stop implements jetstream.MessagesContext.
+func (r *reader) Stop() { r.tell(func() { r.stopped = true }) }
+
+// Drain implements jetstream.MessagesContext.
+func (r *reader) Drain() { r.Stop() }
+
+func (r *reader) isStopped() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stopped
+}
+
+// objects is the store of snapshots.
+type objects struct {
+	jetstream.ObjectStore
+	jet *jet
+}
+
+func (o *objects) Put(ctx context.Context, meta jetstream.ObjectMeta, from io.Reader) (*jetstream.ObjectInfo, error) {
+	data, err := io.ReadAll(from)
+	if err != nil {
+		return nil, err
+	}
+	_, err = o.jet.do(ctx, "put "+meta.Name, func(s *Server) any {
+		s.objects[meta.Name] = data
+		return true
+	})
+	return nil, err
+}
+
+func (o *objects) GetBytes(ctx context.Context, name string, _ ...jetstream.GetObjectOpt) ([]byte, error) {
+	a, err := o.jet.do(ctx, "object "+name, func(s *Server) any {
+		if data, ok := s.objects[name]; ok {
+			return data
+		}
+		return jetstream.ErrObjectNotFound
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.([]byte), nil
+}
+
+func (o *objects) Delete(ctx context.Context, name string) error {
+	_, err := o.jet.do(ctx, "drop "+name, func(s *Server) any {
+		if _, ok := s.objects[name]; !ok {
+			return jetstream.ErrObjectNotFound
+		}
+		delete(s.objects, name)
+		return true
+	})
+	return err
+}

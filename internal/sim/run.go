@@ -1,0 +1,375 @@
+package sim
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/projections/documents"
+	"github.com/skein-threads/skein/schema"
+)
+
+// Shared is what all runs use and none changes.
+type Shared struct {
+	Validator *schema.Validator
+	Models    *documents.Models
+	// Wait waits until every other goroutine of the run waits for something:
+	// synctest.Wait.
+	Wait func()
+}
+
+// Run is one run: two processes, some clients, and the server between them, as
+// a seed has it. Everything that happens is chosen by [Run.step], one thing
+// after another, while all goroutines wait.
+type Run struct {
+	*Shared
+	seed   uint64
+	rng    *rand.Rand
+	begun  time.Time
+	server *Server
+	shape  shape
+
+	clients *Conn // not a connection: where clients wait for their turn
+	conns   []*Conn
+	procs   []*process
+	lead    *process // runs the relay and the runner
+	leadAt  time.Time
+
+	flows   []*flow
+	answers []*frame
+	planned []fault
+	next    string // what happens to the next frame that arrives
+	calm    bool   // no faults any more
+	ending  bool   // nothing is started any more
+	steps   atomic.Int64
+	nap     time.Duration
+	settled time.Time // since when the read side shows all
+	trace   *trace
+
+	under   sync.WaitGroup // goroutines of the run
+	mu      sync.Mutex     // guards what follows
+	waiting int            // clients that are not done
+	history []*attempt
+}
+
+// flow is what was sent on one connection and arrives in its order.
+type flow struct {
+	conn   *Conn
+	name   string
+	life   int
+	frames []*frame
+}
+
+// shape is what a seed decides before anything happens.
+type shape struct {
+	clients, commands int
+	threads, keys     int
+	readSide          bool
+	replicated        bool // the streams have several copies: direct gets may lag
+	small             bool // caches hold next to nothing
+	faults            int
+}
+
+// fault is something that goes wrong at a step.
+type fault struct {
+	step int
+	kind string
+}
+
+const (
+	ackTimeout = time.Second
+	tenant     = "acme"
+	mostSteps  = 60_000
+)
+
+// kinds of faults. Those in lower case happen to one frame.
+func (r *Run) kinds() []string {
+	kinds := []string{"Crash", "Crash", "Cut", "Cut", "hold", "hold", "drop", "twice", "mute", "mute", "late", "late", "Sleep"}
+	if r.shape.readSide {
+		kinds = append(kinds, "Takeover", "Takeover", "Trouble")
+		if !r.shape.replicated {
+			kinds = append(kinds, "Power", "Power")
+		}
+	}
+	if r.shape.replicated {
+		kinds = append(kinds, "race", "race")
+	}
+	return kinds
+}
+
+// NewRun prepares the run of a seed. It must be made where [Run.Do] is called.
+func NewRun(shared *Shared, seed uint64) *Run {
+	r := &Run{
+		Shared: shared, seed: seed, rng: rand.New(rand.NewPCG(seed, 0x5ce1)), begun: time.Now(), clients: newConn("clients"),
+		trace: &trace{hash: fnv.New64a()},
+	}
+	r.shape = shape{
+		clients: 1 + r.rng.IntN(4), commands: 2 + r.rng.IntN(5), threads: 1 + r.rng.IntN(2), keys: 1 + r.rng.IntN(2),
+		readSide: r.rng.IntN(5) == 0, replicated: r.rng.IntN(3) == 0, small: r.rng.IntN(3) == 0, faults: r.rng.IntN(6),
+	}
+	r.server = NewServer(time.Now)
+	r.server.lag = func(most uint64) uint64 {
+		if r.calm || !r.shape.replicated || most == 0 || r.rng.IntN(4) > 0 {
+			return 0
+		}
+		return 1 + r.rng.Uint64N(min(most, 4))
+	}
+	for _, name := range []string{"SKEIN_LOG", "SKEIN_TIMELINE"} {
+		r.server.Add(name, false, r.shape.replicated, time.Second)
+	}
+	for _, p := range r.Models.List() {
+		r.server.Add("KV_"+p.Bucket, true, r.shape.replicated, time.Second)
+	}
+	horizon := 10 + r.shape.clients*r.shape.commands*5
+	if r.shape.readSide {
+		horizon += 150
+	}
+	for range r.shape.faults {
+		r.planned = append(r.planned, fault{1 + r.rng.IntN(horizon), pick(r.rng, r.kinds())})
+	}
+	slices.SortStableFunc(r.planned, func(a, b fault) int { return a.step - b.step })
+	r.conns = append(r.conns, r.clients)
+	return r
+}
+
+// Do does the run, and gives what is wrong: nil if all properties hold.
+func (r *Run) Do() error {
+	for i := range 2 {
+		p := &process{run: r, name: string(rune('A' + i)), rng: rand.New(rand.NewPCG(r.seed, uint64(i)))}
+		r.procs = append(r.procs, p)
+		p.start()
+	}
+	if r.shape.readSide {
+		r.procs[0].takeLead()
+	}
+	for i := range r.shape.clients {
+		r.begin(i)
+	}
+	stuck := r.until("the clients", r.idle)
+	r.heal()
+	if stuck == nil {
+		stuck = r.until("the read side", r.shown)
+	}
+	r.ending = true
+	for _, p := range r.procs {
+		p.end()
+	}
+	ended := make(chan struct{})
+	go func() {
+		r.under.Wait()
+		close(ended)
+	}()
+	if err := r.until("everything to stop", func() bool {
+		select {
+		case <-ended:
+			return true
+		default:
+			return false
+		}
+	}); err != nil {
+		return err
+	}
+	if stuck != nil {
+		return stuck
+	}
+	return r.check()
+}
+
+func (r *Run) idle() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.waiting == 0
+}
+
+// until steps until something is so.
+func (r *Run) until(what string, so func() bool) error {
+	for r.Wait(); !so(); r.Wait() {
+		if r.steps.Load() > mostSteps {
+			return fmt.Errorf("%s: still not after %d steps and %v; the log ends at %d", what, r.steps.Load(), time.Since(r.begun), r.server.streams["SKEIN_LOG"].last())
+		}
+		r.step()
+	}
+	return nil
+}
+
+// step lets one thing happen.
+func (r *Run) step() {
+	r.server.step = int(r.steps.Add(1))
+	r.collect()
+	r.recover()
+	for len(r.planned) > 0 && r.planned[0].step <= r.server.step {
+		kind := r.planned[0].kind
+		r.planned = r.planned[1:]
+		if !r.strike(kind) {
+			r.next = kind
+		}
+	}
+	now := time.Now()
+	heads, backs, readers := r.ready(now)
+	n := len(heads) + len(backs) + len(readers)
+	if n == 0 || r.rng.IntN(12) == 0 {
+		r.sleep(now, n == 0)
+		return
+	}
+	r.nap = 0
+	switch i := r.rng.IntN(n); {
+	case i < len(heads):
+		r.arrive(heads[i])
+	case i < len(heads)+len(backs):
+		r.giveBack(backs[i-len(heads)])
+	default:
+		rd := readers[i-len(heads)-len(backs)]
+		r.trace.note("read", rd.conn.name, rd.stream.name)
+		rd.deliver(1 + r.rng.IntN(6))
+	}
+}
+
+// collect takes what was sent since the last step, in an order that does not
+// depend on which goroutine was first.
+func (r *Run) collect() {
+	for _, c := range r.conns {
+		c.mu.Lock()
+		fresh := c.fresh
+		c.fresh = nil
+		c.mu.Unlock()
+		slices.SortStableFunc(fresh, func(a, b *frame) int {
+			if d := strings.Compare(a.flow, b.flow); d != 0 {
+				return d
+			}
+			return strings.Compare(a.label, b.label)
+		})
+		for _, f := range fresh {
+			r.enqueue(f)
+		}
+	}
+}
+
+func (r *Run) enqueue(f *frame) {
+	if f.flow != "" {
+		for _, fl := range r.flows {
+			if fl.conn == f.conn && fl.name == f.flow && fl.life == f.life {
+				fl.frames = append(fl.frames, f)
+				return
+			}
+		}
+	}
+	r.flows = append(r.flows, &flow{conn: f.conn, name: f.flow, life: f.life, frames: []*frame{f}})
+}
+
+// ready gives what can happen now.
+func (r *Run) ready(now time.Time) (heads []*flow, backs []*frame, readers []*reader) {
+	for _, fl := range r.flows {
+		if fl.life == fl.conn.life && fl.conn.away || fl.frames[0].after.After(now) {
+			continue
+		}
+		heads = append(heads, fl)
+	}
+	for _, f := range r.answers {
+		if !f.after.After(now) {
+			backs = append(backs, f)
+		}
+	}
+	r.server.readers = slices.DeleteFunc(r.server.readers, func(rd *reader) bool { return rd.isStopped() || rd.conn.IsClosed() })
+	for _, rd := range r.server.readers {
+		if rd.conn.IsConnected() && rd.ready() {
+			readers = append(readers, rd)
+		}
+	}
+	return heads, backs, readers
+}
+
+// arrive lets the server do what is first in a flow, and, mostly, its answer
+// come back at once.
+func (r *Run) arrive(fl *flow) {
+	f := fl.frames[0]
+	what := "arrive"
+	if r.next != "" && fl.conn != r.clients {
+		what, r.next = r.next, ""
+	}
+	if what == "hold" {
+		f.after = time.Now().Add(r.lateness())
+		r.trace.note("hold", fl.conn.name, f.flow, f.label)
+		return
+	}
+	if fl.frames = fl.frames[1:]; len(fl.frames) == 0 {
+		r.flows = slices.DeleteFunc(r.flows, func(o *flow) bool { return o == fl })
+	}
+	r.trace.note(what, fl.conn.name, f.flow, f.label)
+	switch {
+	case what == "drop" && f.parts > 1:
+		f.lose = 1 + r.rng.IntN(f.parts)
+	case what == "drop":
+		return
+	case what == "race" && strings.Contains(f.flow, "LOG"):
+		// Another proposal on the subject was under way, and came to nothing.
+		f.run = func(s *Server) any {
+			return &nats.Msg{Data: ack{err: refused(codeWrongInBatch, "wrong last sequence")}.json("SKEIN_LOG")}
+		}
+	case what == "twice":
+		again := *f
+		again.flow, again.after = "", time.Now().Add(r.lateness()/4)
+		r.enqueue(&again)
+	}
+	f.answer = f.run(r.server)
+	if f.back == nil || f.answer == nil || what == "mute" || f.life != fl.conn.life {
+		return
+	}
+	if what == "late" {
+		f.after = time.Now().Add(r.lateness())
+	} else if fl.conn == r.clients || r.rng.IntN(4) > 0 {
+		f.back(f.answer)
+		return
+	}
+	r.answers = append(r.answers, f)
+}
+
+func (r *Run) giveBack(f *frame) {
+	r.answers = slices.DeleteFunc(r.answers, func(o *frame) bool { return o == f })
+	r.trace.note("back", f.conn.name, f.flow, f.label)
+	f.back(f.answer)
+}
+
+// lateness gives how long something is held: often longer than anybody waits.
+func (r *Run) lateness() time.Duration {
+	return time.Duration(r.rng.Int64N(int64([]time.Duration{20 * time.Millisecond, ackTimeout, 2 * ackTimeout, 5 * ackTimeout}[r.rng.IntN(4)])))
+}
+
+// sleep lets time pass: as little as brings something, if nothing can happen.
+func (r *Run) sleep(now time.Time, must bool) {
+	d := time.Duration(1 + r.rng.Int64N(int64(4*time.Millisecond)))
+	if must {
+		r.nap = min(2*r.nap+time.Millisecond, 250*time.Millisecond)
+		d = r.nap
+		for _, at := range r.awaited() {
+			if wait := at.Sub(now); wait > 0 {
+				d = min(d, wait)
+			}
+		}
+	}
+	r.trace.note("sleep", d.String())
+	time.Sleep(d)
+}
+
+// awaited gives the moments at which something is let go.
+func (r *Run) awaited() []time.Time {
+	all := []time.Time{r.leadAt}
+	for _, fl := range r.flows {
+		all = append(all, fl.frames[0].after)
+	}
+	for _, f := range r.answers {
+		all = append(all, f.after)
+	}
+	for _, p := range r.procs {
+		all = append(all, p.upAt, p.mendAt, p.restAt)
+	}
+	return all
+}
+
+func pick[T any](rng *rand.Rand, list []T) T { return list[rng.IntN(len(list))] }

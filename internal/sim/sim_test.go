@@ -1,0 +1,86 @@
+package sim
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/skein-threads/skein/projections/documents"
+	"github.com/skein-threads/skein/schema"
+)
+
+// seedVariable names a seed to be run alone, with all that happens in it.
+const seedVariable = "SKEIN_SIM_SEED"
+
+func shared(t testing.TB) *Shared {
+	t.Helper()
+	validator, err := schema.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Shared{Validator: validator, Models: documents.NewModels(), Wait: synctest.Wait}
+}
+
+// do does the run of a seed in a time of its own.
+func do(t *testing.T, s *Shared, seed uint64, prepare func(*Run)) (r *Run, err error) {
+	synctest.Test(t, func(*testing.T) {
+		r = NewRun(s, seed)
+		if prepare != nil {
+			prepare(r)
+		}
+		err = r.Do()
+	})
+	return r, err
+}
+
+func TestSeeds(t *testing.T) {
+	s := shared(t)
+	if given := os.Getenv(seedVariable); given != "" {
+		seed, err := strconv.ParseUint(given, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text interface{ String() string }
+		r, err := do(t, s, seed, func(r *Run) { text = r.Trace() })
+		t.Logf("%+v\n%s", r.shape, text)
+		for _, a := range r.history {
+			t.Logf("%d to %d: %s %s: %+v %v", a.begun, a.end, a.name, a.body, a.reply, a.refusal)
+		}
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		return
+	}
+	length := 30 * time.Second
+	if testing.Short() {
+		length = 3 * time.Second
+	}
+	first := uint64(1)
+	if given, err := strconv.ParseUint(os.Getenv("SKEIN_SIM_FIRST"), 10, 64); err == nil {
+		first = given
+	}
+	begun := time.Now()
+	var next, steps, failed atomic.Int64
+	next.Store(int64(first) - 1)
+	t.Run("all", func(t *testing.T) {
+		for i := range runtime.GOMAXPROCS(0) {
+			t.Run(strconv.Itoa(i), func(t *testing.T) {
+				t.Parallel()
+				for time.Since(begun) < length && failed.Load() < 5 {
+					seed := uint64(next.Add(1))
+					r, err := do(t, s, seed, nil)
+					steps.Add(r.Steps())
+					if err != nil {
+						failed.Add(1)
+						t.Errorf("%s=%d repeats this: %v\n%+v", seedVariable, seed, err, r.shape)
+					}
+				}
+			})
+		}
+	})
+	t.Logf("%d seeds from %d, %d steps, in %v", next.Load()-int64(first)+1, first, steps.Load(), time.Since(begun))
+}
