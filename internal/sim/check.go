@@ -170,8 +170,8 @@ func (c *checker) replay() error {
 			g := group{commit, c.steps[i], rest[:n]}
 			rest = rest[n:]
 			id := g.events[0].CommandID
-			if _, did := s.Receipt(id); did || len(c.done[id]) > 0 {
-				return fmt.Errorf("command %s was done twice, again in commit %d", id, commit.Seq)
+			if err := c.once(id, s, g); err != nil {
+				return err
 			}
 			c.done[id] = append(c.done[id], g)
 			if err := c.decideAgain(draft, g); err != nil {
@@ -188,6 +188,20 @@ func (c *checker) replay() error {
 	}
 	for id, s := range states {
 		c.explain(id, s, since[id], end)
+	}
+	c.explain("", &thread.State{}, 0, end) // one that thread.resolve would have made
+	return nil
+}
+
+// once checks that a command was not done before. One that names its thread by a
+// key may be done again after the key has gone to another thread.
+func (c *checker) once(id string, s *thread.State, g group) error {
+	_, did := s.Receipt(id)
+	for _, before := range c.done[id] {
+		did = did || before.commit.Thread == g.commit.Thread || len(c.byID[id]) > 0 && c.ref(c.byID[id][0]) != ""
+	}
+	if did {
+		return fmt.Errorf("command %s was done twice, again in commit %d", id, g.commit.Seq)
 	}
 	return nil
 }
@@ -236,7 +250,7 @@ func (c *checker) explain(id string, s *thread.State, from, to int) {
 		if !a.refused() || c.just[a] || a.end < from || a.begun > to {
 			continue
 		}
-		if ref := c.ref(a); ref != "" && ref != id {
+		if ref := c.ref(a); ref != "" && ref != id || id == "" && a.name != "thread.resolve" {
 			continue
 		}
 		cmd, err := c.command(a, id, 0)
@@ -286,6 +300,11 @@ func (c *checker) checkAnswers() error {
 				return fmt.Errorf("command %s was acknowledged, and is not in the log", id)
 			}
 			g := c.done[id][0]
+			for _, other := range c.done[id][1:] {
+				if other.commit.Seq == a.reply.Seq {
+					g = other
+				}
+			}
 			switch {
 			case a.reply.Seq != g.commit.Seq || a.reply.ThreadID != g.commit.Thread || a.reply.Version != g.events[len(g.events)-1].Version:
 				return fmt.Errorf("command %s is in commit %d of %s, and was answered with %+v", id, g.commit.Seq, g.commit.Thread, a.reply)

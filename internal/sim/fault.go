@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -91,8 +92,18 @@ func (r *Run) powerFails() {
 		r.cut(p)
 	}
 	for _, name := range r.server.names() {
-		if s := r.server.streams[name]; name != "SKEIN_LOG" && s.last() > 0 && r.rng.IntN(2) == 0 {
-			s.lose(s.last() - r.rng.Uint64N(min(s.last(), 12)+1))
+		s := r.server.streams[name]
+		if name == "SKEIN_LOG" || r.rng.IntN(2) == 0 {
+			continue
+		}
+		least := uint64(0)
+		if s.perSubject { // a bucket without a checkpoint is rebuilt whole, which is not simulated
+			if least = s.firstCheckpoint(); least == 0 {
+				continue
+			}
+		}
+		if lost := min(s.last()-least, 12); lost > 0 {
+			s.lose(s.last() - r.rng.Uint64N(lost+1))
 		}
 	}
 }
@@ -156,4 +167,15 @@ func (r *Run) heal() {
 		}
 		p.restAt = time.Time{}
 	}
+}
+
+// firstCheckpoint gives the sequence of a bucket's first checkpoint, 0 if it
+// never had one.
+func (s *stream) firstCheckpoint() uint64 {
+	for _, m := range s.held {
+		if strings.HasSuffix(m.subject, "._.checkpoint") {
+			return m.seq
+		}
+	}
+	return 0
 }

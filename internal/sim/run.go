@@ -192,7 +192,7 @@ func (r *Run) idle() bool {
 func (r *Run) until(what string, so func() bool) error {
 	for r.Wait(); !so(); r.Wait() {
 		if r.steps.Load() > mostSteps {
-			return fmt.Errorf("%s: still not after %d steps and %v; the log ends at %d", what, r.steps.Load(), time.Since(r.begun), r.server.streams["SKEIN_LOG"].last())
+			return fmt.Errorf("%s: still not after %d steps and %v; %s", what, r.steps.Load(), time.Since(r.begun), r.server.ends())
 		}
 		r.step()
 	}

@@ -19,6 +19,11 @@ func (s *Server) timelineAt() uint64 {
 	return 0
 }
 
+// ends says how far everything is.
+func (s *Server) ends() string {
+	return fmt.Sprintf("the log ends at %d, and the timeline shows %d", s.streams["SKEIN_LOG"].last(), s.timelineAt())
+}
+
 // checkTimeline checks that the timeline has every event of the log once, in
 // order.
 func (c *checker) checkTimeline() error {

@@ -45,7 +45,7 @@ func TestSeeds(t *testing.T) {
 			t.Fatal(err)
 		}
 		var text interface{ String() string }
-		r, err := do(t, s, seed, func(r *Run) { text = r.Trace() })
+		r, err := do(t, s, seed, func(r *Run) { text = r.Trace(); r.server.lag = func(uint64) uint64 { return 0 } })
 		t.Logf("%+v\n%s", r.shape, text)
 		for _, a := range r.history {
 			t.Logf("%d to %d: %s %s: %+v %v", a.begun, a.end, a.name, a.body, a.reply, a.refusal)
@@ -72,7 +72,7 @@ func TestSeeds(t *testing.T) {
 				t.Parallel()
 				for time.Since(begun) < length && failed.Load() < 5 {
 					seed := uint64(next.Add(1))
-					r, err := do(t, s, seed, nil)
+					r, err := do(t, s, seed, func(r *Run) { r.server.lag = func(uint64) uint64 { return 0 } })
 					steps.Add(r.Steps())
 					if err != nil {
 						failed.Add(1)
