@@ -190,9 +190,11 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 				continue
 			}
 		}
-		if err != nil && !fresh {
-			r.rest = append(r.rest, jobs[i:]...) // to be decided alone, on a fresh state
-			return r
+		if err != nil && len(r.taken) > 0 {
+			// What refuses it may be what is not stored yet, and may never be: it is
+			// decided again after that.
+			r.rest = append(r.rest, j)
+			continue
 		}
 		if err != nil {
 			j.answer(nil, err)

@@ -72,6 +72,7 @@ func (j *jet) OrderedConsumer(ctx context.Context, name string, cfg jetstream.Or
 				r.next++
 			}
 		}
+		s.readers = append(s.readers, r)
 		return &following{reader: r, pending: st.count(r.next)}
 	})
 	if err != nil {
@@ -139,10 +140,8 @@ func (f *following) CachedInfo() *jetstream.ConsumerInfo {
 }
 
 func (f *following) Messages(...jetstream.PullMessagesOpt) (jetstream.MessagesContext, error) {
-	return f.reader, f.reader.conn.send(&frame{label: "reader", run: func(s *Server) any {
-		s.readers = append(s.readers, f.reader)
-		return nil
-	}})
+	f.reader.tell(func() { f.reader.wanted = true })
+	return f.reader, nil
 }
 
 // reader is what an ordered consumer gives: messages in order, each once, also
@@ -156,6 +155,7 @@ type reader struct {
 	mu      sync.Mutex // guards what follows
 	waiting []*delivered
 	trouble error // told once
+	wanted  bool  // somebody reads
 	stopped bool
 }
 
@@ -177,7 +177,9 @@ func (d *delivered) Subject() string      { return d.m.subject }
 
 // ready reports whether there is something to deliver.
 func (r *reader) ready() bool {
-	return r.stream.next("", r.next, r.stream.last()) != nil
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.wanted && r.stream.next("", r.next, r.stream.last()) != nil
 }
 
 // deliver hands over up to n messages.

@@ -86,7 +86,7 @@ type fault struct {
 const (
 	ackTimeout = time.Second
 	tenant     = "acme"
-	mostSteps  = 60_000
+	mostSteps  = 20_000
 )
 
 // kinds of faults. Those in lower case happen to one frame.
@@ -345,7 +345,7 @@ func (r *Run) lateness() time.Duration {
 func (r *Run) sleep(now time.Time, must bool) {
 	d := time.Duration(1 + r.rng.Int64N(int64(4*time.Millisecond)))
 	if must {
-		r.nap = min(2*r.nap+time.Millisecond, 250*time.Millisecond)
+		r.nap = min(2*r.nap+time.Millisecond, time.Second)
 		d = r.nap
 		for _, at := range r.awaited() {
 			if wait := at.Sub(now); wait > 0 {
