@@ -149,17 +149,8 @@ func (d *Dispatcher) run(ctx context.Context, name string, c *thread.Command) (*
 	if resolve, ok := c.Parts[0].Data.(events.ResolveThread); ok && name == "thread.resolve" {
 		return d.resolve(ctx, c, resolve.Key)
 	}
-	id, key := events.ThreadRef(c.ThreadID)
-	if key != "" {
-		claim, err := d.claim(ctx, c.Tenant, key)
-		if err != nil {
-			return nil, err
-		}
-		if claim.holder == "" {
-			return nil, events.Missing("thread", c.ThreadID)
-		}
-		id = claim.holder
+	if _, key := events.ThreadRef(c.ThreadID); key != "" {
+		return d.onKey(ctx, c, key)
 	}
-	c.ThreadID = id
 	return d.queue(ctx, c)
 }

@@ -274,7 +274,7 @@ func TestAppendTooLarge(t *testing.T) {
 func TestAppendGivesUpWaitingForAPlace(t *testing.T) {
 	t.Parallel()
 	l := start(t)
-	full := &Log{queue: make(chan *unit), stopping: make(chan struct{}), stopped: make(chan struct{}), cfg: l.cfg, nc: l.nc}
+	full := &Log{queue: make(chan *unit), stopping: make(chan struct{}), stopped: make(chan struct{}), wire: &nats.Conn{}, cfg: l.cfg}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("the caller went away")
 	time.AfterFunc(20*time.Millisecond, func() { cancel(cause) })

@@ -187,11 +187,11 @@ func TestNobodyKnowsAnyMore(t *testing.T) {
 func TestALogThatIsNotThereIsNotAnEmptyOne(t *testing.T) {
 	t.Parallel()
 	l := bare(t, Config{})
-	if _, err := l.leaderNext(l.cfg.Names.Log(tenant, "T-1"), 1); err == nil || errors.Is(err, errNoMessage) {
+	if _, err := l.leader(t.Context(), l.cfg.Names.Stream(LogStream), getRequest{Seq: 1, Next: l.cfg.Names.Log(tenant, "T-1")}); err == nil || errors.Is(err, errNoMessage) {
 		t.Errorf("got %v", err)
 	}
 	must(t, l.Ensure(t.Context()))
-	if _, err := l.leaderNext(l.cfg.Names.Log(tenant, "T-1"), 1); !errors.Is(err, errNoMessage) {
+	if _, err := l.leader(t.Context(), l.cfg.Names.Stream(LogStream), getRequest{Seq: 1, Next: l.cfg.Names.Log(tenant, "T-1")}); !errors.Is(err, errNoMessage) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -156,12 +156,12 @@ func (l *Log) relayCommit(ctx context.Context, fence *Fence, c *events.Commit, a
 // the commits that are younger than what the timeline keeps.
 func (l *Log) timelinePosition(ctx context.Context, last uint64) (position, error) {
 	if last > 0 {
-		got, err := l.direct(ctx, l.cfg.Names.Stream(TimelineStream), getRequest{Seq: last})
-		if err != nil {
+		m, err := l.leader(ctx, l.cfg.Names.Stream(TimelineStream), getRequest{Seq: last}) // a copy that lags would say that it has expired
+		switch {
+		case err == nil:
+			return parsePosition(m.Header)
+		case !errors.Is(err, errNoMessage):
 			return position{}, err
-		}
-		if len(got) == 1 && got[0].Seq == last {
-			return parsePosition(got[0].Header)
 		}
 	}
 	return l.positionAt(ctx, time.Now().Add(-l.cfg.TimelineAge))

@@ -55,7 +55,7 @@ func (s *session) load(ctx context.Context, commits []*events.Commit) error {
 func (s *session) read(ctx context.Context, sh *shelf, nodes []*node) error {
 	byKey := make(map[string]*node, min(len(nodes), keysAtOnce))
 	for len(nodes) > 0 {
-		part := nodes[:min(len(nodes), keysAtOnce)]
+		part := nodes[:min(len(nodes), keysAtOnce-1)]
 		nodes = nodes[len(part):]
 		clear(byKey)
 		keys := make([]string, len(part))
@@ -66,7 +66,9 @@ func (s *session) read(ctx context.Context, sh *shelf, nodes []*node) error {
 				n.slot.Seq = seq
 			}
 		}
-		got, err := s.log.Keys(ctx, sh.Bucket, keys...)
+		// With the checkpoint, which is always there, the copy that answers tells how
+		// far it has got: one that lags would give a document that was written since.
+		got, err := s.log.KeysAt(ctx, sh.Bucket, sh.fence.Last(), append(keys, checkpointKey)...)
 		if err != nil {
 			return fmt.Errorf("reading documents of %s: %w", sh.Name, err)
 		}

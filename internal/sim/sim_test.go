@@ -45,7 +45,7 @@ func TestSeeds(t *testing.T) {
 			t.Fatal(err)
 		}
 		var text interface{ String() string }
-		r, err := do(t, s, seed, func(r *Run) { text = r.Trace(); r.server.lag = func(uint64) uint64 { return 0 } })
+		r, err := do(t, s, seed, func(r *Run) { text = r.Trace()})
 		t.Logf("%+v\n%s", r.shape, text)
 		for _, a := range r.history {
 			t.Logf("%d to %d: %s %s: %+v %v", a.begun, a.end, a.name, a.body, a.reply, a.refusal)
@@ -72,7 +72,7 @@ func TestSeeds(t *testing.T) {
 				t.Parallel()
 				for time.Since(begun) < length && failed.Load() < 5 {
 					seed := uint64(next.Add(1))
-					r, err := do(t, s, seed, func(r *Run) { r.server.lag = func(uint64) uint64 { return 0 } })
+					r, err := do(t, s, seed, nil)
 					steps.Add(r.Steps())
 					if err != nil {
 						failed.Add(1)
@@ -83,4 +83,23 @@ func TestSeeds(t *testing.T) {
 		}
 	})
 	t.Logf("%d seeds from %d, %d steps, in %v", next.Load()-int64(first)+1, first, steps.Load(), time.Since(begun))
+}
+
+// A seed does the same every time, so that a failure can be looked at.
+func TestASeedRepeats(t *testing.T) {
+	s := shared(t)
+	for seed := range uint64(400) {
+		digests := map[uint64]string{}
+		for range 3 {
+			var text interface{ String() string }
+			r, err := do(t, s, seed, func(r *Run) { text = r.Trace() })
+			if err != nil {
+				t.Fatalf("%s=%d repeats this: %v", seedVariable, seed, err)
+			}
+			digests[r.Digest()] = text.String()
+		}
+		if len(digests) > 1 {
+			t.Errorf("seed %d did %d different things", seed, len(digests))
+		}
+	}
 }
