@@ -182,18 +182,13 @@ func (r *reader) ready() bool {
 	return r.wanted && r.stream.next("", r.next, r.stream.last()) != nil
 }
 
-// deliver hands over up to n messages.
-func (r *reader) deliver(n int) {
-	var got []*delivered
-	for range n {
-		m := r.stream.next("", r.next, r.stream.last())
-		if m == nil {
-			break
-		}
-		r.next = m.seq + 1
-		got = append(got, &delivered{m: m, pending: r.stream.count(r.next)})
-	}
-	r.tell(func() { r.waiting = append(r.waiting, got...) })
+// deliver hands over the next message. One at a time: what a reader does with
+// several would depend on which goroutine is faster.
+func (r *reader) deliver() {
+	m := r.stream.next("", r.next, r.stream.last())
+	r.next = m.seq + 1
+	d := &delivered{m: m, pending: r.stream.count(r.next)}
+	r.tell(func() { r.waiting = append(r.waiting, d) })
 }
 
 // tell changes what is waiting, and says so.

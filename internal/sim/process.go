@@ -101,7 +101,7 @@ func (r *Run) shown() bool {
 		return true
 	}
 	end := r.server.streams["SKEIN_LOG"].last()
-	if r.lead == nil || r.lead.progress.Seq() < end || r.server.timelineAt() < end {
+	if seq, whole := r.server.timelineAt(); r.lead == nil || r.lead.progress.Seq() < end || seq < end || !whole {
 		r.settled = time.Time{}
 		return false
 	}

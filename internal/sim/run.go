@@ -227,7 +227,7 @@ func (r *Run) step() {
 	default:
 		rd := readers[i-len(heads)-len(backs)]
 		r.trace.note("read", rd.conn.name, rd.stream.name)
-		rd.deliver(1 + r.rng.IntN(6))
+		rd.deliver()
 	}
 }
 

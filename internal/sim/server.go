@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -114,14 +115,22 @@ func leaderAnswer(m *stored) *nats.Msg {
 	if m == nil {
 		return &nats.Msg{Data: []byte(`{"error":{"code":404,"err_code":10037,"description":"no message found"}}`)}
 	}
-	header := "NATS/1.0\r\n"
-	for _, name := range sortedKeys(m.header) {
-		header += name + ": " + m.header.Get(name) + "\r\n"
-	}
 	body, _ := json.Marshal(map[string]any{"message": map[string]any{
-		"subject": m.subject, "seq": m.seq, "hdrs": []byte(header + "\r\n"), "data": m.data,
+		"subject": m.subject, "seq": m.seq, "hdrs": m.wire(), "data": m.data,
 	}})
 	return &nats.Msg{Data: body}
+}
+
+// wire gives the headers as they are stored.
+func (m *stored) wire() []byte {
+	if len(m.header) == 0 {
+		return nil
+	}
+	b := []byte("NATS/1.0\r\n")
+	for _, name := range slices.Sorted(maps.Keys(m.header)) {
+		b = append(append(append(append(b, name...), ": "...), m.header[name][0]...), "\r\n"...)
+	}
+	return append(b, "\r\n"...)
 }
 
 func status(code, text string) *nats.Msg {
@@ -185,13 +194,13 @@ func (s *stream) multi(q getRequest, end uint64) []*nats.Msg {
 	}
 	slices.SortFunc(all, func(a, b *stored) int { return int(a.seq) - int(b.seq) })
 	all = slices.Compact(all)
-	all = slices.DeleteFunc(all, func(m *stored) bool { return m.seq < q.Seq })
 	switch {
 	case len(all) > 1024:
 		return []*nats.Msg{status("413", "Too Many Results")}
 	case len(all) == 0:
 		return []*nats.Msg{status("404", "No Results")}
 	}
+	all = slices.DeleteFunc(all, func(m *stored) bool { return m.seq < q.Seq })
 	out := s.page(all, q)
 	out[len(out)-1].Header["Nats-UpTo-Sequence"] = []string{strconv.FormatUint(end, 10)}
 	return out
@@ -204,30 +213,14 @@ func (s *stream) page(all []*stored, q getRequest) []*nats.Msg {
 	for _, m := range all {
 		left--
 		out = append(out, pending(s.found(m), left))
-		if bytes += len(m.subject) + len(m.data); q.MaxBytes > 0 && bytes >= q.MaxBytes || len(out) == q.Batch {
+		if bytes += len(m.subject) + len(m.wire()) + len(m.data); q.MaxBytes > 0 && bytes >= q.MaxBytes || len(out) == q.Batch {
 			break
 		}
 	}
-	eob := status("204", "EOB")
-	eob.Header["Nats-Last-Sequence"] = out[len(out)-1].Header["Nats-Sequence"]
-	return append(out, pending(eob, left))
-}
-
-func sortedKeys(h nats.Header) []string {
-	keys := make([]string, 0, len(h))
-	for k := range h {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
+	return append(out, pending(status("204", "EOB"), left))
 }
 
 // names gives the streams' names in order.
 func (s *Server) names() []string {
-	names := make([]string, 0, len(s.streams))
-	for name := range s.streams {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(s.streams))
 }

@@ -9,19 +9,22 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// timelineAt gives the sequence in the log of the timeline's last event.
-func (s *Server) timelineAt() uint64 {
-	st := s.streams["SKEIN_TIMELINE"]
-	for i := len(st.held) - 1; i >= 0; i-- {
-		seq, _ := number(st.held[i].header, events.HeaderSeq)
-		return seq
+// timelineAt gives the sequence in the log of the timeline's last event, and
+// whether that is the last of its commit.
+func (s *Server) timelineAt() (seq uint64, whole bool) {
+	shown, log := s.streams["SKEIN_TIMELINE"].held, s.streams["SKEIN_LOG"].held
+	if len(shown) == 0 {
+		return 0, true
 	}
-	return 0
+	last := shown[len(shown)-1].header
+	seq, _ = number(last, events.HeaderSeq)
+	return seq, log[seq-1].header.Get(events.HeaderVersion) == last.Get(events.HeaderVersion)
 }
 
 // ends says how far everything is.
 func (s *Server) ends() string {
-	return fmt.Sprintf("the log ends at %d, and the timeline shows %d", s.streams["SKEIN_LOG"].last(), s.timelineAt())
+	seq, whole := s.timelineAt()
+	return fmt.Sprintf("the log ends at %d, and the timeline shows %d (whole: %v)", s.streams["SKEIN_LOG"].last(), seq, whole)
 }
 
 // checkTimeline checks that the timeline has every event of the log once, in

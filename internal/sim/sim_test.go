@@ -1,9 +1,14 @@
 package sim
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"runtime"
+	"runtime/debug"
+	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -15,6 +20,14 @@ import (
 
 // seedVariable names a seed to be run alone, with all that happens in it.
 const seedVariable = "SKEIN_SIM_SEED"
+
+// One goroutine at a time: what several could do at once would be chosen by the
+// machine, and not by the seed.
+func TestMain(m *testing.M) {
+	runtime.GOMAXPROCS(1)
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
 
 func shared(t testing.TB) *Shared {
 	t.Helper()
@@ -45,7 +58,7 @@ func TestSeeds(t *testing.T) {
 			t.Fatal(err)
 		}
 		var text interface{ String() string }
-		r, err := do(t, s, seed, func(r *Run) { text = r.Trace()})
+		r, err := do(t, s, seed, func(r *Run) { text = r.Trace() })
 		t.Logf("%+v\n%s", r.shape, text)
 		for _, a := range r.history {
 			t.Logf("%d to %d: %s %s: %+v %v", a.begun, a.end, a.name, a.body, a.reply, a.refusal)
@@ -99,7 +112,18 @@ func TestASeedRepeats(t *testing.T) {
 			digests[r.Digest()] = text.String()
 		}
 		if len(digests) > 1 {
-			t.Errorf("seed %d did %d different things", seed, len(digests))
+			t.Errorf("seed %d did %d different things:%s", seed, len(digests), parting(slices.Collect(maps.Values(digests))))
 		}
 	}
+}
+
+// parting gives where two traces part.
+func parting(traces []string) string {
+	a, b := strings.Split(traces[0], "\n"), strings.Split(traces[1], "\n")
+	for i := range a {
+		if i >= len(b) || a[i] != b[i] {
+			return fmt.Sprintf("\n%s\n-%s\n+%s", strings.Join(a[max(i-8, 0):i], "\n"), a[i], b[min(i, len(b)-1)])
+		}
+	}
+	return ""
 }
