@@ -51,9 +51,11 @@ func (l *Log) leader(ctx context.Context, name string, q getRequest) (Message, e
 	case m == nil:
 		return Message{}, fmt.Errorf("the answer of the leader of %s holds no message", name)
 	}
-	header, err := nats.DecodeHeadersMsg(m.Headers)
-	if err != nil {
-		return Message{}, fmt.Errorf("the headers of message %d of %s: %w", m.Seq, name, err)
+	var header nats.Header
+	if len(m.Headers) > 0 {
+		if header, err = nats.DecodeHeadersMsg(m.Headers); err != nil {
+			return Message{}, fmt.Errorf("the headers of message %d of %s: %w", m.Seq, name, err)
+		}
 	}
 	return Message{Subject: m.Subject, Seq: m.Seq, Header: header, Data: m.Data}, nil
 }

@@ -174,7 +174,8 @@ func (r *Run) Do() error {
 			return false
 		}
 	}); err != nil {
-		return err
+		// Its goroutines cannot be left behind: this says why before that does.
+		panic(fmt.Sprintf("seed %d: %v", r.seed, err))
 	}
 	if stuck != nil {
 		return stuck
