@@ -7,7 +7,7 @@ import (
 )
 
 // What the leader is asked for is what a direct get would give, and what is not
-// there is said to be not there. SA-38
+// there is said to be not there.
 func TestAskingTheLeader(t *testing.T) {
 	t.Parallel()
 	l := start(t)

@@ -129,6 +129,9 @@ func (t *Tail) entry(m jetstream.Msg) Entry {
 // logged, and comes with its error; what follows it still comes. The error is
 // the context's, or that the tail was stopped.
 func (t *Tail) Next(ctx context.Context) (Entry, error) {
+	if ctx.Err() != nil { // whatever is ready: else it would be chance which comes first
+		return Entry{}, context.Cause(ctx)
+	}
 	select {
 	case e, ok := <-t.entries:
 		if !ok {

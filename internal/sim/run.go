@@ -114,6 +114,9 @@ func NewRun(shared *Shared, seed uint64) *Run {
 		clients: 1 + r.rng.IntN(4), commands: 2 + r.rng.IntN(5), threads: 1 + r.rng.IntN(2), keys: 1 + r.rng.IntN(2),
 		readSide: r.rng.IntN(5) == 0, replicated: r.rng.IntN(3) == 0, small: r.rng.IntN(3) == 0, faults: r.rng.IntN(6),
 	}
+	if r.rng.IntN(12) == 0 { // a crowd, so that many commits go as one batch
+		r.shape.clients, r.shape.commands, r.shape.threads = 9+r.rng.IntN(8), 1+r.rng.IntN(2), 8
+	}
 	r.server = NewServer(time.Now)
 	r.server.lag = func(most uint64) uint64 {
 		if r.calm || !r.shape.replicated || most == 0 || r.rng.IntN(4) > 0 {
