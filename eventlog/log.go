@@ -57,7 +57,8 @@ func (NoMetrics) Relayed(uint64, float64) {}
 // Open gives the log on a connection and starts its appender. It makes no
 // stream; see Ensure. Close the log before the connection.
 func Open(nc *nats.Conn, cfg Config, logger zerolog.Logger, metrics Metrics) (*Log, error) {
-	js, err := jetstream.New(nc)
+	// A publish whose acknowledgement is lost ends only by this.
+	js, err := jetstream.New(nc, jetstream.WithPublishAsyncTimeout(cfg.WithDefaults().AckTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("JetStream on this connection: %w", err)
 	}

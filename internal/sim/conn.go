@@ -16,6 +16,7 @@ const maxPayload = 4 << 20
 // Conn is a connection to the simulated server: the log's wire. What is sent on
 // it waits until the scheduler lets it arrive; so does every answer.
 type Conn struct {
+	run    *Run
 	name   string
 	closed chan struct{}
 
@@ -43,7 +44,9 @@ type frame struct {
 	lose   int       // the part that is lost; 0: none
 }
 
-func newConn(name string) *Conn { return &Conn{name: name, closed: make(chan struct{})} }
+func newConn(r *Run, name string) *Conn {
+	return &Conn{run: r, name: name, closed: make(chan struct{})}
+}
 
 // send hands a frame to the scheduler.
 func (c *Conn) send(f *frame) error {
@@ -59,6 +62,15 @@ func (c *Conn) send(f *frame) error {
 
 // call sends a frame and waits for its answer.
 func (c *Conn) call(ctx context.Context, f *frame) (any, error) {
+	answers, err := c.begin(f)
+	if err != nil {
+		return nil, err
+	}
+	return c.await(ctx, answers)
+}
+
+// begin sends a frame, and gives where its answer will be.
+func (c *Conn) begin(f *frame) (<-chan any, error) {
 	answers := make(chan any, 1)
 	f.back = func(a any) {
 		select {
@@ -66,9 +78,11 @@ func (c *Conn) call(ctx context.Context, f *frame) (any, error) {
 		default: // it was answered before
 		}
 	}
-	if err := c.send(f); err != nil {
-		return nil, err
-	}
+	return answers, c.send(f)
+}
+
+// await waits for an answer.
+func (c *Conn) await(ctx context.Context, answers <-chan any) (any, error) {
 	select {
 	case a := <-answers:
 		if err, bad := a.(error); bad {

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -96,15 +95,7 @@ func (r *Run) powerFails() {
 		if name == "SKEIN_LOG" || r.rng.IntN(2) == 0 {
 			continue
 		}
-		least := uint64(0)
-		if s.perSubject { // a bucket without a checkpoint is rebuilt whole, which is not simulated
-			if least = s.firstCheckpoint(); least == 0 {
-				continue
-			}
-		}
-		if lost := min(s.last()-least, 12); lost > 0 {
-			s.lose(s.last() - r.rng.Uint64N(lost+1))
-		}
+		s.lose(s.last() - r.rng.Uint64N(min(s.last(), pick(r.rng, []uint64{3, 12, 1000}))+1))
 	}
 }
 
@@ -167,15 +158,4 @@ func (r *Run) heal() {
 		}
 		p.restAt = time.Time{}
 	}
-}
-
-// firstCheckpoint gives the sequence of a bucket's first checkpoint, 0 if it
-// never had one.
-func (s *stream) firstCheckpoint() uint64 {
-	for _, m := range s.held {
-		if strings.HasSuffix(m.subject, "._.checkpoint") {
-			return m.seq
-		}
-	}
-	return 0
 }

@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -67,13 +66,21 @@ func (j *jet) OrderedConsumer(ctx context.Context, name string, cfg jetstream.Or
 			return jetstream.ErrStreamNotFound
 		}
 		r := &reader{conn: j.conn, stream: st, next: max(cfg.OptStartSeq, 1), wake: make(chan struct{}, 1)}
+		if cfg.DeliverPolicy == jetstream.DeliverLastPerSubjectPolicy {
+			for _, m := range st.held {
+				if m == st.lastOf(m.subject, st.last()) {
+					r.first = append(r.first, m)
+				}
+			}
+			r.next = st.last() + 1
+		}
 		if cfg.OptStartTime != nil {
 			for r.next <= st.last() && st.held[r.next-1].at.Before(*cfg.OptStartTime) {
 				r.next++
 			}
 		}
 		s.readers = append(s.readers, r)
-		return &following{reader: r, pending: st.count(r.next)}
+		return &following{reader: r, pending: r.left()}
 	})
 	if err != nil {
 		return nil, err
@@ -124,6 +131,20 @@ func (s *aStream) Purge(ctx context.Context, opts ...jetstream.StreamPurgeOpt) e
 	return err
 }
 
+func (s *aStream) GetLastMsgForSubject(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
+	a, err := s.jet.do(ctx, "last of "+subject, func(srv *Server) any {
+		st := srv.streams[s.name]
+		if m := st.lastOf(subject, st.last()); m != nil {
+			return &jetstream.RawStreamMsg{Subject: m.subject, Sequence: m.seq, Header: m.header, Data: m.data, Time: m.at}
+		}
+		return jetstream.ErrMsgNotFound
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.(*jetstream.RawStreamMsg), nil
+}
+
 func (s *aStream) OrderedConsumer(ctx context.Context, cfg jetstream.OrderedConsumerConfig) (jetstream.Consumer, error) {
 	return s.jet.OrderedConsumer(ctx, s.name, cfg)
 }
@@ -149,6 +170,7 @@ func (f *following) Messages(...jetstream.PullMessagesOpt) (jetstream.MessagesCo
 type reader struct {
 	conn   *Conn
 	stream *stream
+	first  []*stored     // the scheduler's: what comes first
 	next   uint64        // the scheduler's: what comes then
 	wake   chan struct{} // of capacity 1
 
@@ -179,15 +201,23 @@ func (d *delivered) Subject() string      { return d.m.subject }
 func (r *reader) ready() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.wanted && r.stream.next("", r.next, r.stream.last()) != nil
+	return r.wanted && (len(r.first) > 0 || r.stream.next("", r.next, r.stream.last()) != nil)
 }
+
+// left gives how many messages are to come.
+func (r *reader) left() uint64 { return uint64(len(r.first)) + r.stream.count(r.next) }
 
 // deliver hands over the next message. One at a time: what a reader does with
 // several would depend on which goroutine is faster.
 func (r *reader) deliver() {
-	m := r.stream.next("", r.next, r.stream.last())
-	r.next = m.seq + 1
-	d := &delivered{m: m, pending: r.stream.count(r.next)}
+	var m *stored
+	if len(r.first) > 0 {
+		m, r.first = r.first[0], r.first[1:]
+	} else {
+		m = r.stream.next("", r.next, r.stream.last())
+		r.next = m.seq + 1
+	}
+	d := &delivered{m: m, pending: r.left()}
 	r.tell(func() { r.waiting = append(r.waiting, d) })
 }
 
@@ -242,46 +272,4 @@ func (r *reader) isStopped() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stopped
-}
-
-// objects is the store of snapshots.
-type objects struct {
-	jetstream.ObjectStore
-	jet *jet
-}
-
-func (o *objects) Put(ctx context.Context, meta jetstream.ObjectMeta, from io.Reader) (*jetstream.ObjectInfo, error) {
-	data, err := io.ReadAll(from)
-	if err != nil {
-		return nil, err
-	}
-	_, err = o.jet.do(ctx, "put "+meta.Name, func(s *Server) any {
-		s.objects[meta.Name] = data
-		return true
-	})
-	return nil, err
-}
-
-func (o *objects) GetBytes(ctx context.Context, name string, _ ...jetstream.GetObjectOpt) ([]byte, error) {
-	a, err := o.jet.do(ctx, "object "+name, func(s *Server) any {
-		if data, ok := s.objects[name]; ok {
-			return data
-		}
-		return jetstream.ErrObjectNotFound
-	})
-	if err != nil {
-		return nil, err
-	}
-	return a.([]byte), nil
-}
-
-func (o *objects) Delete(ctx context.Context, name string) error {
-	_, err := o.jet.do(ctx, "drop "+name, func(s *Server) any {
-		if _, ok := s.objects[name]; !ok {
-			return jetstream.ErrObjectNotFound
-		}
-		delete(s.objects, name)
-		return true
-	})
-	return err
 }

@@ -34,7 +34,7 @@ func (p *process) dead() bool { return p.conn.IsClosed() }
 // start starts the process, also after it has died.
 func (p *process) start() {
 	r := p.run
-	p.conn, p.died = newConn(p.name), make(chan struct{})
+	p.conn, p.died = newConn(r, p.name), make(chan struct{})
 	r.conns = append(r.conns, p.conn)
 	var err error
 	p.log, err = eventlog.OpenOn(p.conn, &jet{conn: p.conn}, eventlog.Config{

@@ -92,7 +92,7 @@ func (r *Run) kinds() []string {
 	if r.shape.readSide {
 		kinds = append(kinds, "Takeover", "Takeover", "Trouble")
 		if !r.shape.replicated {
-			kinds = append(kinds, "Power", "Power")
+			kinds = append(kinds, "Power", "Power", "Power", "Power")
 		}
 	}
 	if r.shape.replicated {
@@ -104,12 +104,13 @@ func (r *Run) kinds() []string {
 // NewRun prepares the run of a seed. It must be made where [Run.Do] is called.
 func NewRun(shared *Shared, seed uint64) *Run {
 	r := &Run{
-		Shared: shared, seed: seed, rng: rand.New(rand.NewPCG(seed, 0x5ce1)), begun: time.Now(), clients: newConn("clients"),
+		Shared: shared, seed: seed, rng: rand.New(rand.NewPCG(seed, 0x5ce1)), begun: time.Now(),
 		trace: &trace{hash: fnv.New64a()},
 	}
+	r.clients = newConn(r, "clients")
 	r.shape = shape{
 		clients: 1 + r.rng.IntN(4), commands: 2 + r.rng.IntN(5), threads: 1 + r.rng.IntN(2), keys: 1 + r.rng.IntN(2),
-		readSide: r.rng.IntN(5) == 0, replicated: r.rng.IntN(3) == 0, small: r.rng.IntN(3) == 0, faults: r.rng.IntN(6),
+		readSide: r.rng.IntN(4) == 0, replicated: r.rng.IntN(3) == 0, small: r.rng.IntN(3) == 0, faults: r.rng.IntN(6),
 	}
 	if r.rng.IntN(12) == 0 { // a crowd, so that many commits go as one batch
 		r.shape.clients, r.shape.commands, r.shape.threads = 9+r.rng.IntN(8), 1+r.rng.IntN(2), 8
