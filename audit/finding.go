@@ -17,6 +17,7 @@ const (
 	KindLink       Kind = "link"       // an event names what is not there
 	KindTimeline   Kind = "timeline"   // the timeline differs from the log
 	KindDocument   Kind = "document"   // a read model differs from the log
+	KindContent    Kind = "content"    // content that the log names is missing or damaged
 )
 
 // Finding is one contradiction. Which of the places are there depends on the
@@ -57,6 +58,7 @@ type Summary struct {
 	Events    int    `json:"events"`
 	Timeline  int    `json:"timelineEvents"`
 	Documents int    `json:"documents"`
+	Contents  int    `json:"contents"` // of files
 	Findings  int    `json:"findings"`
 	LastSeq   uint64 `json:"lastSeq"`
 }

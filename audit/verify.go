@@ -16,7 +16,7 @@ import (
 type Options struct {
 	Tenant   string             // only this tenant; all if empty
 	Threads  []string           // only these threads of the tenant; all if empty
-	LogOnly  bool               // leave out what is derived: timeline and read models
+	LogOnly  bool               // leave out contents, and what is derived: timeline and read models
 	Finding  func(Finding)      // told of each finding
 	Progress func(done, of int) // told after each thread; may be nil
 }
@@ -24,7 +24,7 @@ type Options struct {
 // Verify checks the log, and what is derived from it. The findings are told as
 // they come; an error means that the check itself could not be done.
 func Verify(ctx context.Context, log *eventlog.Log, validator *schema.Validator, o Options) (Summary, error) {
-	v := &verifier{log: log, schema: validator, options: o, checker: events.NewTimelineChecker()}
+	v := &verifier{log: log, schema: validator, options: o, checker: events.NewTimelineChecker(), named: map[string]*named{}}
 	end, err := log.LastSeq(ctx)
 	if err != nil {
 		return v.summary, err
@@ -50,6 +50,9 @@ func Verify(ctx context.Context, log *eventlog.Log, validator *schema.Validator,
 	if o.LogOnly {
 		return v.summary, nil
 	}
+	if err := v.contents(ctx); err != nil {
+		return v.summary, err
+	}
 	if err := v.timeline(ctx); err != nil {
 		return v.summary, err
 	}
@@ -62,7 +65,8 @@ type verifier struct {
 	options Options
 	checker *events.TimelineChecker
 	summary Summary
-	purged  bool // a tombstone explains missing sequences
+	purged  bool              // a tombstone explains missing sequences
+	named   map[string]*named // contents, by tenant and digest
 }
 
 // aggregate is one subject of the log.
@@ -177,6 +181,7 @@ func (v *verifier) event(a aggregate, c *events.Commit, e *events.Event) {
 		place.Kind, place.Detail = KindSchema, err.Error()
 		v.find(place)
 	}
+	v.noteFile(a, e, place)
 	err := v.checker.Check(e)
 	if err == nil {
 		return

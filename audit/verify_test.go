@@ -14,6 +14,7 @@ import (
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/schema"
@@ -47,7 +48,11 @@ func newHouse(t *testing.T) *house {
 	if h.validator, err = schema.New(); err != nil {
 		t.Fatal(err)
 	}
-	h.dispatch = commands.NewDispatcher(log, h.validator, commands.Config{}, zerolog.Nop(), nil)
+	contents, err := files.Open(h.ctx, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.dispatch = commands.NewDispatcher(log, h.validator, commands.Config{Contents: contents}, zerolog.Nop(), nil)
 	h.runner = projections.New(log, projections.Config{}, zerolog.Nop(), nil)
 	if err := h.runner.Ensure(h.ctx); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,13 @@
 //   - A [Timeline] gives each event once and in the order of the log. What a slow
 //     reader, a lost connection or the server's retention took away is read from
 //     the log; nothing is left out in silence.
+//   - [Client.Chunks] gives the chunks of a run each once, in order and with an
+//     end. What was missed is read from the stream that keeps them for an hour;
+//     what has expired is told of.
+//   - A [ThreadState] is a thread in the words of Standard Agents, over the same
+//     commands and queries. What one handle wrote, it reads.
+//   - A [Live] gives what is emitted while it listens, in the order of each emitter.
+//     Nothing of it is kept anywhere.
 //   - A handler of [Client.Consume] sees each event at least once, in order, and
 //     the next one only after it returned without an error.
 //
@@ -21,5 +28,6 @@
 // the service says. Time travel, filters and pages are the service's.
 //
 // Following a timeline needs the right to read the stream SKEIN_LOG, since only
-// the log has all of a thread's history.
+// the log has all of a thread's history. Following chunks needs the right to read
+// SKEIN_CHUNKS.
 package client

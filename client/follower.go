@@ -156,7 +156,7 @@ func (f *follower) recover(ctx context.Context) error {
 func (f *follower) message(ctx context.Context, m *nats.Msg) error {
 	_, _, t, ok := f.client.opts.Names.ParseTimeline(m.Subject)
 	if row, known := events.Lookup(t); !ok || known && row.Transient {
-		return nil // transport only: it has no place in the order
+		return f.transient(m, t)
 	}
 	if err := f.recover(ctx); err != nil {
 		return err
@@ -178,6 +178,18 @@ func (f *follower) message(ctx context.Context, m *nats.Msg) error {
 		}
 	}
 	return f.give(Event{Event: e, Seq: seq})
+}
+
+// transient gives an event that is transport only, if it is asked for. It has
+// no place in the order.
+func (f *follower) transient(m *nats.Msg, t events.Type) error {
+	if !f.o.Chunks || !f.types.matches(t) {
+		return nil
+	}
+	if e, err := events.DecodeEvent(m.Data); err == nil && !f.deliver(result{event: Event{Event: e}}) {
+		return errGone
+	}
+	return nil
 }
 
 // isNew reports whether an event comes after the last one that was given.

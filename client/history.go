@@ -16,6 +16,7 @@ import (
 const (
 	logStream      = "LOG"
 	timelineStream = "TIMELINE"
+	chunkStream    = "CHUNKS"
 )
 
 // readLog reads the log's commits from where the follower stands to the end

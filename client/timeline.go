@@ -39,6 +39,7 @@ type SubscribeOptions struct {
 	Types      []string // event types such as item.created, or item.* for all of an entity; default all
 	From       Position // default the start of the log
 	Aggregates bool     // also what belongs to no thread: the claims of keys, and the tenant's own
+	Chunks     bool     // also chunk.emitted, as it comes live: some may be missing, and none has a Seq; see Client.Chunks
 	History    bool     // end when all that is in the log has been shown, instead of waiting for more
 }
 

@@ -110,11 +110,16 @@ func (d *Dispatcher) follow(ctx context.Context, e *entry, state *thread.State) 
 	return nil
 }
 
+// snapshotDue reports whether a thread has changed enough for a new snapshot.
+func (d *Dispatcher) snapshotDue(e *entry) bool {
+	return e.state != nil && e.state.Version != e.snapshot && (e.state.Deleted || e.state.Version-e.snapshot >= d.cfg.SnapshotEvery)
+}
+
 // snapshot keeps the aggregate's state, if much has happened since it last was,
 // and if no other snapshot is being written. That of a deleted thread is thrown
 // away.
 func (d *Dispatcher) snapshot(e *entry) {
-	if e.state == nil || e.state.Version == e.snapshot || !e.state.Deleted && e.state.Version-e.snapshot < d.cfg.SnapshotEvery {
+	if !d.snapshotDue(e) {
 		return
 	}
 	select {

@@ -16,15 +16,15 @@ type job struct {
 	command *thread.Command
 	look    func(*thread.State) // sees the state after it; may be nil
 	done    chan answer         // of capacity 1
+	commit  *events.Commit      // that did it, once it is answered
 }
 
 type answer struct {
-	reply  *events.Reply
-	commit *events.Commit // nil if it was done before
-	err    error
+	reply *events.Reply
+	err   error
 }
 
-func (j *job) answer(reply *events.Reply, err error) { j.done <- answer{reply: reply, err: err} }
+func (j *job) answer(reply *events.Reply, err error) { j.done <- answer{reply, err} }
 
 // Bounds of one commit that several commands share.
 const (
@@ -32,45 +32,54 @@ const (
 	mergedEvents   = 1000
 )
 
-// queue hands a command to the goroutine of its thread and waits for the answer.
+// queue does a command when its thread is free, and gives its answer. Who finds
+// the thread free works for all who come meanwhile, until it has its own answer.
 func (d *Dispatcher) queue(ctx context.Context, c *thread.Command) (*events.Reply, error) {
-	a := d.wait(&job{ctx: ctx, command: c, done: make(chan answer, 1)})
-	return a.reply, a.err
+	return d.wait(&job{ctx: ctx, command: c, done: make(chan answer, 1)})
 }
 
 // wait hands a job to the goroutine of its thread and waits for the answer.
-func (d *Dispatcher) wait(j *job) answer {
+func (d *Dispatcher) wait(j *job) (*events.Reply, error) {
 	e := d.cache.take(j.command.Tenant, j.command.ThreadID)
 	e.mu.Lock()
-	e.waiting = append(e.waiting, j)
 	if e.busy {
+		e.waiting = append(e.waiting, j)
 		e.mu.Unlock()
 		defer d.cache.give(e)
 	} else {
 		e.busy = true
 		e.mu.Unlock()
-		go d.work(e) // takes over this use of the entry
+		d.work(e, []*job{j}, j) // takes over this use of the entry
 	}
-	return <-j.done
+	a := <-j.done
+	return a.reply, a.err
 }
 
-// work does what waits for a thread until nothing does.
-func (d *Dispatcher) work(e *entry) {
-	defer d.cache.give(e)
+// work does the jobs, and what waits for the thread by then, until nothing does.
+// When own has its answer, what is left goes on in another goroutine.
+func (d *Dispatcher) work(e *entry, jobs []*job, own *job) {
 	for {
+		for len(jobs) > 0 {
+			if own != nil && len(own.done) > 0 {
+				go d.work(e, jobs, nil)
+				return
+			}
+			jobs = d.round(e, jobs)
+		}
+		if own != nil && d.snapshotDue(e) {
+			go d.work(e, nil, nil)
+			return
+		}
+		d.snapshot(e)
 		e.mu.Lock()
-		jobs := e.waiting
+		jobs, e.waiting = e.waiting, nil
 		if len(jobs) == 0 {
 			e.busy = false
 			e.mu.Unlock()
+			d.cache.give(e)
 			return
 		}
-		e.waiting = nil
 		e.mu.Unlock()
-		for len(jobs) > 0 {
-			jobs = d.round(e, jobs)
-		}
-		d.snapshot(e)
 	}
 }
 
@@ -157,10 +166,10 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 			if j.look != nil {
 				j.look(e.state)
 			}
-			j.answer(d.again(j.ctx, seq, j.command.ID))
+			j.answer(d.again(j, seq))
 			continue
 		}
-		if len(r.taken) > 0 && (len(j.command.Parts) == 0 || solo(j.command)) {
+		if len(r.taken) > 0 && (len(j.command.Parts) == 0 || solo(j.command) || j.command.Dry()) {
 			r.rest = append(r.rest, jobs[i:]...)
 			return r
 		}
@@ -175,8 +184,16 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 				r.draft = thread.NewDraft(e.state) // it stood alone in it
 			}
 		}
-		if err != nil && !fresh && len(r.taken) == 0 {
-			// The state may be stale: refuse only on what the log shows now.
+		nothing := err == nil && (len(made) == 0 || j.command.Dry()) // it is to write nothing
+		if nothing {
+			if len(r.taken) > 0 { // what it found is not stored yet: it is decided alone
+				r.rest = append(r.rest, jobs[i:]...)
+				return r
+			}
+			r.draft = thread.NewDraft(e.state)
+		}
+		if (err != nil || nothing) && !fresh && len(r.taken) == 0 {
+			// The state may be stale: refuse, or do nothing, only on what the log shows now.
 			before := e.state.Seq
 			if stale := d.freshen(j.ctx, e); stale != nil {
 				j.answer(nil, stale)
@@ -198,6 +215,13 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 		}
 		if err != nil {
 			j.answer(nil, err)
+			continue
+		}
+		if nothing { // it is not remembered: a repeat is decided anew
+			if j.look != nil {
+				j.look(e.state)
+			}
+			j.answer(events.ReplyWithout(e.id, e.state.Version, e.state.Seq, made), nil)
 			continue
 		}
 		ids[j.command.ID] = true
@@ -261,7 +285,8 @@ func (d *Dispatcher) store(e *entry, r drafted) error {
 		if j.look != nil {
 			j.look(e.state)
 		}
-		j.done <- answer{reply: events.ReplyOf(commit, j.command.ID), commit: commit}
+		j.commit = commit
+		j.answer(events.ReplyOf(commit, j.command.ID), nil)
 	}
 	return nil
 }
@@ -283,13 +308,14 @@ func (d *Dispatcher) known(j *job, e *entry) (*events.Reply, error) {
 }
 
 // again gives the first answer of a command that was done before.
-func (d *Dispatcher) again(ctx context.Context, seq uint64, commandID string) (*events.Reply, error) {
-	commit, err := d.log.Get(ctx, seq)
+func (d *Dispatcher) again(j *job, seq uint64) (*events.Reply, error) {
+	commit, err := d.log.Get(j.ctx, seq)
 	if err != nil {
 		return nil, err
 	}
 	if commit == nil {
 		return nil, events.Errorf(events.NotFound, "the command was done, and its events were erased since")
 	}
-	return events.ReplyOf(commit, commandID), nil
+	j.commit = commit
+	return events.ReplyOf(commit, j.command.ID), nil
 }

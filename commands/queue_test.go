@@ -126,3 +126,42 @@ func TestNoRefusalOnWhatIsNotStored(t *testing.T) {
 		t.Errorf("%v, then %v", a.err, b.err)
 	}
 }
+
+// held is a context that is asked for its end only when it is let go.
+type held struct {
+	context.Context
+	free chan struct{}
+}
+
+func (h held) Err() error {
+	<-h.free
+	return h.Context.Err()
+}
+
+// Who works for others has its own answer as soon as it is there: what is left
+// goes on without it.
+func TestWorkingForOthersHoldsNobodyUp(t *testing.T) {
+	w := newWorld(t, Config{})
+	id := create(t, w.d)
+	jobs := jobsOf(t, w.d, [2]string{"item.create", with("one", id, hello)}, [2]string{"item.create", with("one", id, hello)})
+	other := held{t.Context(), make(chan struct{})}
+	jobs[1].ctx = other // the same command again is not in the same commit
+	e := w.d.cache.take(tenant, id)
+	e.mu.Lock()
+	e.busy = true
+	e.mu.Unlock()
+	w.d.work(e, jobs, jobs[0])
+	if len(jobs[0].done) != 1 || len(jobs[1].done) != 0 {
+		t.Fatalf("%d answers of its own, %d of the other", len(jobs[0].done), len(jobs[1].done))
+	}
+	close(other.free)
+	first, again := <-jobs[0].done, <-jobs[1].done
+	if first.err != nil || again.err != nil || first.reply.Seq != again.reply.Seq {
+		t.Errorf("%+v, then %+v", first, again)
+	}
+	w.until("the thread to be free", func() bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return !e.busy
+	})
+}

@@ -9,30 +9,28 @@ import (
 )
 
 // Run does a command of this process itself, which came from no request: its
-// parts may be those of workers, and it is validated by its decision alone. It
-// gives the stored commit, which may hold the events of other commands too, and
-// lets look see the state after it. look must not keep the state, or wait.
+// parts may be those of workers, such as thread.ClaimRun, which nobody can ask
+// for over NATS, and it is validated by its decision alone. It gives the stored
+// commit, which may hold the events of other commands too, or nil if the command
+// changed nothing; and it lets look, if there is one, see the state after it. look
+// must not keep the state, or wait.
 //
-// The error is a refusal, as Do gives it, or a *thread.LostRunError. The
-// command's id makes a repeat safe; a repeat gives the first commit.
+// The error is a refusal, as Do gives it, or what the decision says, such as a
+// *thread.LostRunError. The command's id makes a repeat safe; a repeat gives the
+// first commit.
 func (d *Dispatcher) Run(ctx context.Context, c *thread.Command, look func(*thread.State)) (*events.Commit, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
 	defer cancel()
 	start := time.Now()
 	c.Time = events.TimeOf(d.cfg.Now())
-	a := d.wait(&job{ctx: ctx, command: c, look: look, done: make(chan answer, 1)})
+	j := &job{ctx: ctx, command: c, look: look, done: make(chan answer, 1)}
+	_, err := d.wait(j)
 	result := "ok"
-	if a.err != nil {
-		result = string(events.AsError(a.err).Code)
+	if err != nil {
+		result = string(events.AsError(err).Code)
 	}
-	d.metrics.Done(label(c.Parts[0].Name), result, time.Since(start).Seconds())
-	if a.err != nil {
-		return nil, a.err
-	}
-	if a.commit == nil { // it was done before
-		return d.log.Get(ctx, a.reply.Seq)
-	}
-	return a.commit, nil
+	d.metrics.Done(c.Parts[0].Name, result, time.Since(start).Seconds())
+	return j.commit, err
 }
 
 // Look lets look see the state of a thread as the log has it now. look must not
@@ -40,6 +38,26 @@ func (d *Dispatcher) Run(ctx context.Context, c *thread.Command, look func(*thre
 func (d *Dispatcher) Look(ctx context.Context, tenant, id string, look func(*thread.State)) error {
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
 	defer cancel()
-	c := &thread.Command{Tenant: tenant, ThreadID: id}
-	return d.wait(&job{ctx: ctx, command: c, look: look, done: make(chan answer, 1)}).err
+	_, err := d.wait(&job{
+		ctx: ctx, command: &thread.Command{Tenant: tenant, ThreadID: id}, look: look, done: make(chan answer, 1),
+	})
+	return err
+}
+
+// Inside does a command of one part as Run does, and gives the events that are
+// the command's own.
+func (d *Dispatcher) Inside(ctx context.Context, tenant, threadID, commandID, name string, data any) ([]events.Event, error) {
+	commit, err := d.Run(ctx, &thread.Command{
+		ID: commandID, Tenant: tenant, ThreadID: threadID, Parts: []thread.Part{{Name: name, Data: data}},
+	}, nil)
+	if err != nil || commit == nil {
+		return nil, err
+	}
+	var made []events.Event
+	for i := range commit.Events {
+		if commit.Events[i].CommandID == commandID {
+			made = append(made, commit.Events[i])
+		}
+	}
+	return made, nil
 }

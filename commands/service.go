@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -19,6 +20,13 @@ import (
 // *events.Error on the wire.
 type Handler func(ctx context.Context, tenant, name string, body []byte, meta Meta) (any, error)
 
+// Bytes is an answer that is sent as it is, and not as JSON.
+type Bytes []byte
+
+// Answered says that the handler has had the request answered by somebody else,
+// on Meta.Reply.
+type Answered struct{}
+
 // Handle is the dispatcher as a Handler.
 func (d *Dispatcher) Handle(ctx context.Context, tenant, name string, body []byte, meta Meta) (any, error) {
 	return d.Do(ctx, tenant, name, body, meta)
@@ -28,7 +36,8 @@ func (d *Dispatcher) Handle(ctx context.Context, tenant, name string, body []byt
 type Endpoint struct {
 	Name        string // of the NATS service: skein-commands
 	Description string
-	Kind        string // the second token of the subjects: cmd or query
+	Kind        string // the second token of the subjects: cmd, query or file
+	Pattern     string // the tokens after it; default: all there are
 	Version     string
 	Requests    []string // the names that it knows, for the service's information
 	InFlight    int      // requests under way at once; more are refused as unavailable
@@ -44,6 +53,7 @@ type Service struct {
 	logger  zerolog.Logger
 	service micro.Service
 	places  chan struct{}
+	waiting chan micro.Request // to a goroutine that has nothing to do
 	ctx     context.Context
 	cancel  context.CancelFunc
 
@@ -58,7 +68,7 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Service{
 		nc: nc, names: names, handler: handler, logger: logger, places: make(chan struct{}, e.InFlight),
-		ctx: ctx, cancel: cancel, finished: make(chan struct{}),
+		waiting: make(chan micro.Request), ctx: ctx, cancel: cancel, finished: make(chan struct{}),
 	}
 	metadata := map[string]string{"subjects": names.Prefix + "." + e.Kind + ".{tenant}.{noun}.{verb}"}
 	for i, name := range e.Requests {
@@ -68,7 +78,7 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 		Name: e.Name, Version: e.Version, Description: e.Description, Metadata: metadata, QueueGroup: names.Prefix,
 	})
 	if err == nil {
-		err = service.AddEndpoint(e.Kind, micro.HandlerFunc(s.take), micro.WithEndpointSubject(names.Prefix+"."+e.Kind+".>"))
+		err = service.AddEndpoint(e.Kind, micro.HandlerFunc(s.take), micro.WithEndpointSubject(names.Prefix+"."+e.Kind+"."+cmp.Or(e.Pattern, ">")))
 	}
 	if err == nil {
 		err = nc.Flush() // from here on, no request is lost
@@ -137,8 +147,8 @@ func (s *Service) end() {
 	}
 }
 
-// take hands a request to a goroutine of its own. It returns at once: an
-// endpoint's requests come one after another.
+// take hands a request to a goroutine. It returns at once: an endpoint's requests
+// come one after another.
 func (s *Service) take(r micro.Request) {
 	select {
 	case s.places <- struct{}{}:
@@ -151,13 +161,41 @@ func (s *Service) take(r micro.Request) {
 		s.refuse(r, events.Errorf(events.Unavailable, "the service is stopping; try again"))
 		return
 	}
-	go func() {
-		defer func() {
-			<-s.places
-			s.end()
-		}()
-		s.answer(r)
+	select {
+	case s.waiting <- r:
+	default:
+		go s.work(r)
+	}
+}
+
+// idle is how long a goroutine waits for the next request. A new one would have
+// to grow its stack again: the door and the fold of a command go deep.
+const idle = 5 * time.Second
+
+// work answers a request, and those that come while it waits.
+func (s *Service) work(r micro.Request) {
+	timer := time.NewTimer(idle)
+	defer timer.Stop()
+	for {
+		s.done(r)
+		timer.Reset(idle)
+		select {
+		case r = <-s.waiting:
+		case <-timer.C:
+			return
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// done answers a request, and gives its place back.
+func (s *Service) done(r micro.Request) {
+	defer func() {
+		<-s.places
+		s.end()
 	}()
+	s.answer(r)
 }
 
 func (s *Service) answer(r micro.Request) {
@@ -168,7 +206,7 @@ func (s *Service) answer(r micro.Request) {
 	if !ok {
 		err = events.Errorf(events.InvalidRequest, "the subject is %s.{cmd or query}.{tenant}.{noun}.{verb}", s.names.Prefix)
 	} else {
-		out, err = s.handler(s.ctx, tenant, name, r.Data(), Meta{TraceParent: r.Headers().Get("traceparent")})
+		out, err = s.handler(s.ctx, tenant, name, r.Data(), Meta{TraceParent: r.Headers().Get("traceparent"), Reply: r.Reply()})
 	}
 	if err != nil {
 		e := events.AsError(err)
@@ -176,10 +214,15 @@ func (s *Service) answer(r micro.Request) {
 		s.log(e, tenant, name, start)
 		return
 	}
-	body, err := json.Marshal(out, json.Deterministic(true))
-	if err != nil {
-		s.refuse(r, events.AsError(fmt.Errorf("encoding a reply: %w", err)))
+	if _, done := out.(Answered); done {
 		return
+	}
+	body, raw := out.(Bytes)
+	if !raw {
+		if body, err = json.Marshal(out, json.Deterministic(true)); err != nil {
+			s.refuse(r, events.AsError(fmt.Errorf("encoding a reply: %w", err)))
+			return
+		}
 	}
 	if err := r.Respond(body); err != nil {
 		s.logger.Warn().Err(err).Str("request", name).Msg("a reply could not be sent")

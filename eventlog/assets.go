@@ -4,23 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/events"
 )
 
 // Streams, without their prefix.
 const (
 	LogStream      = "LOG"
 	TimelineStream = "TIMELINE"
+	ChunkStream    = "CHUNKS"
 	CommandStream  = "COMMANDS"
 	RunStream      = "RUNS"
+	TimerStream    = "TIMERS"
 )
 
 // Buckets that are not read models.
 const (
 	LeaseBucket    = "thread_leases"    // who runs what, see Lease
 	SnapshotBucket = "thread_snapshots" // object store: thread states, see Snapshots
+	FileBucket     = "thread_files"     // object store: contents of files, see package files
 )
 
 // AssetError says that a stream or bucket that Skein needs is there, but is
@@ -35,10 +41,11 @@ func (e *AssetError) Error() string {
 	return fmt.Sprintf("stream %s: %s; %s", e.Name, e.Problem, e.Hint)
 }
 
-// asset is one stream: as it is wanted, and whether it can be rebuilt.
+// asset is one stream: as it is wanted, and whether it can be made anew.
 type asset struct {
 	config  jetstream.StreamConfig
 	derived bool
+	owns    func(subject string) bool // what else it may take already; nil: nothing
 }
 
 // assets lists the log's own streams.
@@ -51,11 +58,22 @@ func (l *Log) assets() []asset {
 			Discard: jetstream.DiscardNew, Replicas: c.Replicas, Compression: jetstream.S2Compression,
 			AllowDirect: true, AllowAtomicPublish: true, DenyDelete: true, Duplicates: time.Second,
 		}},
-		{derived: true, config: jetstream.StreamConfig{
+		// Before the chunks: a stream that takes all of the timeline would store them.
+		{derived: true, owns: l.ofTimeline, config: jetstream.StreamConfig{
 			Name: n.Stream(TimelineStream), Description: "Skein: events of threads, one a message; derived from the log.",
-			Subjects: []string{n.Timeline("*", "*", ">")}, Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
+			Subjects: timelineSubjects(n), Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
 			Discard: jetstream.DiscardOld, Replicas: c.Replicas, MaxAge: c.TimelineAge,
 			AllowDirect: true, PersistMode: l.persist(), Duplicates: time.Second,
+		}},
+		{derived: true, config: jetstream.StreamConfig{
+			Name: n.Stream(ChunkStream), Description: "Skein: what executions stream, for those who watch; transport only.",
+			Subjects: []string{n.Chunk("*", "*", "*")}, Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
+			Discard: jetstream.DiscardOld, Replicas: c.Replicas, MaxAge: c.ChunkAge, Compression: jetstream.S2Compression,
+			AllowDirect: true, PersistMode: l.persist(), Duplicates: min(time.Second, c.ChunkAge),
+			RePublish: &jetstream.RePublish{
+				Source:      n.Chunk("*", "*", "*"),
+				Destination: n.Timeline("{{wildcard(1)}}", "{{wildcard(2)}}", events.ChunkEmittedType),
+			},
 		}},
 		{config: jetstream.StreamConfig{
 			Name: n.Stream(CommandStream), Description: "Skein: submitted commands that wait to be done.",
@@ -69,6 +87,7 @@ func (l *Log) assets() []asset {
 			Discard: jetstream.DiscardOld, Replicas: c.Replicas, MaxMsgsPerSubject: 1, // one message an execution
 			AllowDirect: true, PersistMode: l.persist(), Duplicates: time.Second,
 		}},
+		l.timers(),
 	}
 }
 
@@ -101,7 +120,30 @@ func (l *Log) Ensure(ctx context.Context) error {
 			return err
 		}
 	}
-	return l.ensureSnapshots(ctx)
+	if err := l.ensureObjects(ctx, SnapshotBucket, "Skein: states of long threads; derived from the log."); err != nil {
+		return err
+	}
+	return l.ensureFiles(ctx)
+}
+
+// ensureFiles makes the store of contents. It is not derived: one that would
+// lose what is put into it is refused.
+func (l *Log) ensureFiles(ctx context.Context) error {
+	if err := l.ensureObjects(ctx, FileBucket, "Skein: contents of files, by tenant and SHA-256. Only Skein writes here."); err != nil {
+		return err
+	}
+	name := "OBJ_" + l.cfg.Names.Bucket(FileBucket)
+	stream, err := l.js.Stream(ctx, name)
+	if err != nil {
+		return assetFailed(name, err)
+	}
+	have := stream.CachedInfo().Config
+	have.Subjects = have.Subjects[:1] // of chunks; that of names was made with it
+	want := jetstream.StreamConfig{Subjects: have.Subjects, Replicas: l.cfg.Replicas}
+	if problem := losesData(have, want, asset{config: want}); problem != "" {
+		return &AssetError{Name: name, Problem: problem, Hint: "rename or remove that stream, or choose another prefix"}
+	}
+	return nil
 }
 
 // EnsureBucket does the same for a read model's bucket.
@@ -120,7 +162,10 @@ func (l *Log) ensure(ctx context.Context, a asset) error {
 		return assetFailed(want.Name, err)
 	}
 	have := stream.CachedInfo().Config
-	if problem := losesData(have, want, a.derived); problem != "" {
+	if a.owns != nil {
+		want.Subjects = l.widened(have.Subjects, want.Subjects)
+	}
+	if problem := losesData(have, want, a); problem != "" {
 		return &AssetError{Name: want.Name, Problem: problem, Hint: "rename or remove that stream, or choose another prefix"}
 	}
 	if a.derived && have.PersistMode != want.PersistMode {
@@ -142,9 +187,9 @@ func (l *Log) ensure(ctx context.Context, a asset) error {
 }
 
 // losesData says why an existing stream must not be used, or nothing.
-func losesData(have, want jetstream.StreamConfig, derived bool) string {
+func losesData(have, want jetstream.StreamConfig, a asset) string {
 	switch {
-	case len(have.Subjects) != 1 || have.Subjects[0] != want.Subjects[0]:
+	case !takes(have.Subjects, want.Subjects, a.owns):
 		return fmt.Sprintf("it takes the subjects %v, not %v", have.Subjects, want.Subjects)
 	case have.Retention != want.Retention:
 		return fmt.Sprintf("its retention is %v, not %v", have.Retention, want.Retention)
@@ -160,7 +205,7 @@ func losesData(have, want jetstream.StreamConfig, derived bool) string {
 		return "it acknowledges nothing"
 	case have.MaxMsgsPerSubject != unlimited(want.MaxMsgsPerSubject):
 		return fmt.Sprintf("it keeps %d messages a subject, not %d", have.MaxMsgsPerSubject, unlimited(want.MaxMsgsPerSubject))
-	case derived:
+	case a.derived:
 		return ""
 	case have.MaxAge != want.MaxAge && want.MaxAge == 0:
 		return fmt.Sprintf("it drops messages after %v", have.MaxAge)
@@ -186,7 +231,12 @@ func same(have, want jetstream.StreamConfig) bool {
 	return have.Description == want.Description && have.Replicas == want.Replicas && have.MaxAge == want.MaxAge &&
 		have.Discard == want.Discard && have.AllowDirect == want.AllowDirect && have.AllowAtomicPublish == want.AllowAtomicPublish &&
 		have.DenyDelete == want.DenyDelete && have.AllowRollup == want.AllowRollup && have.Duplicates == want.Duplicates &&
-		have.Compression == want.Compression
+		have.Compression == want.Compression && have.AllowMsgSchedules == want.AllowMsgSchedules &&
+		slices.Equal(have.Subjects, want.Subjects) && sameRePublish(have.RePublish, want.RePublish)
+}
+
+func sameRePublish(have, want *jetstream.RePublish) bool {
+	return have == want || have != nil && want != nil && *have == *want
 }
 
 // merged gives what exists with what Skein sets, so that an operator's limits
@@ -196,6 +246,8 @@ func merged(have, want jetstream.StreamConfig) jetstream.StreamConfig {
 	out.Description, out.Replicas, out.MaxAge, out.Discard = want.Description, want.Replicas, want.MaxAge, want.Discard
 	out.AllowDirect, out.AllowAtomicPublish, out.DenyDelete = want.AllowDirect, want.AllowAtomicPublish, want.DenyDelete
 	out.AllowRollup, out.Duplicates, out.Compression = want.AllowRollup, want.Duplicates, want.Compression
+	out.AllowMsgSchedules = want.AllowMsgSchedules
+	out.Subjects, out.RePublish = want.Subjects, want.RePublish
 	return out
 }
 

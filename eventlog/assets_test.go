@@ -64,7 +64,7 @@ func TestEnsureOnAnEmptyServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	made := streams(t, l)
-	for _, name := range []string{"SKEIN_LOG", "SKEIN_TIMELINE", "SKEIN_COMMANDS", "KV_thread_leases", "OBJ_thread_snapshots"} {
+	for _, name := range []string{"SKEIN_LOG", "SKEIN_TIMELINE", "SKEIN_CHUNKS", "SKEIN_COMMANDS", "KV_thread_leases", "OBJ_thread_snapshots"} {
 		if _, ok := made[name]; !ok {
 			t.Errorf("%s was not made", name)
 		}
@@ -121,7 +121,7 @@ func TestEnsureUpdatesAndKeepsTheOperatorsLimits(t *testing.T) {
 	made := streams(t, l)
 	for _, a := range l.assets() {
 		got := made[a.config.Name].Config
-		if got.Description != a.config.Description || got.MaxAge != a.config.MaxAge || !got.AllowDirect ||
+		if got.Description != a.config.Description || got.MaxAge != a.config.MaxAge || got.AllowDirect != a.config.AllowDirect ||
 			got.AllowAtomicPublish != a.config.AllowAtomicPublish || got.DenyDelete != a.config.DenyDelete || got.Duplicates != a.config.Duplicates {
 			t.Errorf("%s was not brought up to date: %+v", a.config.Name, got)
 		}

@@ -14,6 +14,7 @@ type Config struct {
 	Names        events.Names  // default: prefix skein
 	Replicas     int           // copies of every stream; default 1
 	TimelineAge  time.Duration // how long the timeline keeps an event; default 7 days
+	ChunkAge     time.Duration // how long a chunk of an execution's stream is kept; default 1 hour
 	CommandAge   time.Duration // how long a submitted command may wait; default 7 days
 	AckTimeout   time.Duration // how long an append waits for its acknowledgement before it is looked up; default 5 s
 	Recent       *Recent       // shared by the logs of one process; default none
@@ -30,6 +31,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.TimelineAge == 0 {
 		c.TimelineAge = 7 * 24 * time.Hour
+	}
+	if c.ChunkAge == 0 {
+		c.ChunkAge = time.Hour
 	}
 	if c.CommandAge == 0 {
 		c.CommandAge = 7 * 24 * time.Hour
@@ -55,6 +59,9 @@ func (c Config) Validate() error {
 	}
 	if c.TimelineAge < time.Minute {
 		errs = append(errs, fmt.Errorf("timeline age: %v; at least a minute is needed", c.TimelineAge))
+	}
+	if c.ChunkAge < time.Second {
+		errs = append(errs, fmt.Errorf("chunk age: %v; at least a second is needed", c.ChunkAge))
 	}
 	return errors.Join(errs...)
 }

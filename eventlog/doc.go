@@ -16,6 +16,9 @@
 //     and every message it writes is conditional on the one before.
 //   - What is derived (timeline, read models) is written by a [Fence], so that a
 //     writer which was replaced cannot write any more.
+//   - The chunks of an execution are stored in order and numbered from 0, each
+//     number once, also over a lost connection and when a newer claim takes over
+//     ([ChunkWriter]). They are transport: kept for an hour, and never in the log.
 //
 // # What it does not
 //

@@ -44,7 +44,7 @@ func written(t *testing.T, l *Log) string {
 	return strings.Join(keysOf(got), " ")
 }
 
-func must(t *testing.T, errs ...error) {
+func must(t testing.TB, errs ...error) {
 	t.Helper()
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)

@@ -52,26 +52,33 @@ func (in *inbox) deliver(m *nats.Msg) {
 	}
 }
 
-// ask sends a request and calls take with each answer until take says that it
-// was the last, or ctx ends.
-func (in *inbox) ask(ctx context.Context, subject string, body []byte, take func(*nats.Msg) (last bool, err error)) error {
-	c := make(chan *nats.Msg, inboxDepth)
+// expect begins to take answers, of which depth may wait, and gives the subject to
+// which they are to be sent. Call done when no more are wanted.
+func (in *inbox) expect(depth int) (reply string, answers <-chan *nats.Msg, done func()) {
+	c := make(chan *nats.Msg, depth)
 	in.mu.Lock()
+	defer in.mu.Unlock()
 	in.next++
 	token := strconv.FormatUint(in.next, 36)
 	in.open[token] = c
-	in.mu.Unlock()
-	defer func() {
+	return in.prefix + token, c, func() {
 		in.mu.Lock()
+		defer in.mu.Unlock()
 		delete(in.open, token)
-		in.mu.Unlock()
-	}()
-	if err := in.nc.PublishRequest(subject, in.prefix+token, body); err != nil {
+	}
+}
+
+// ask sends a request and calls take with each answer until take says that it
+// was the last, or ctx ends.
+func (in *inbox) ask(ctx context.Context, subject string, body []byte, take func(*nats.Msg) (last bool, err error)) error {
+	reply, answers, done := in.expect(inboxDepth)
+	defer done()
+	if err := in.nc.PublishRequest(subject, reply, body); err != nil {
 		return err
 	}
 	for {
 		select {
-		case m := <-c:
+		case m := <-answers:
 			if last, err := take(m); last || err != nil {
 				return err
 			}

@@ -99,6 +99,7 @@ func (l *Log) relayFrom(ctx context.Context, fence *Fence, at position, end uint
 	if end > 0 && tail.nothing {
 		return nil
 	}
+	header := timelineHeader()
 	for {
 		e, err := tail.Next(ctx)
 		if err != nil {
@@ -112,7 +113,7 @@ func (l *Log) relayFrom(ctx context.Context, fence *Fence, at position, end uint
 			if e.Seq == at.seq {
 				from = at.version
 			}
-			err = l.relayCommit(ctx, fence, e.Commit, from, wait)
+			err = l.relayCommit(ctx, fence, header, e.Commit, from, wait)
 		case wait:
 			err = fence.Flush(ctx)
 		}
@@ -126,25 +127,33 @@ func (l *Log) relayFrom(ctx context.Context, fence *Fence, at position, end uint
 	}
 }
 
+// timelineHeader gives the header that relayCommit fills in.
+func timelineHeader() nats.Header {
+	return nats.Header{events.HeaderType: {events.EventContentType}}
+}
+
 // relayCommit sends the events of a commit after a version, and, if the relay
-// has nothing else to do, waits until they are stored.
-func (l *Log) relayCommit(ctx context.Context, fence *Fence, c *events.Commit, after int64, wait bool) error {
-	seq := []string{strconv.FormatUint(c.Seq, 10)}
+// has nothing else to do, waits until they are stored. The header is used again
+// for each; the fence keeps its values, not the map.
+func (l *Log) relayCommit(ctx context.Context, fence *Fence, header nats.Header, c *events.Commit, after int64, wait bool) error {
+	if err := l.admit(ctx, c); err != nil {
+		return err
+	}
+	thread := l.cfg.Names.Timeline(c.Tenant, c.Thread, "")
+	versions := make([]string, len(c.Events))
+	header[events.HeaderSeq] = []string{strconv.FormatUint(c.Seq, 10)}
 	for i := range c.Events {
 		e := &c.Events[i]
 		if e.Version <= after {
 			continue
 		}
-		subject := l.cfg.Names.Timeline(e.Tenant, e.ThreadID, e.Type)
-		header := nats.Header{
-			events.HeaderType: {events.EventContentType}, events.HeaderSeq: seq,
-			events.HeaderVersion: {strconv.FormatInt(e.Version, 10)},
-		}
+		versions[i] = strconv.FormatInt(e.Version, 10)
+		header[events.HeaderVersion] = versions[i : i+1]
 		send := fence.Send
 		if wait && i == len(c.Events)-1 {
 			send = fence.Final
 		}
-		if err := send(ctx, subject, header, e.Raw()); err != nil {
+		if err := send(ctx, thread+string(e.Type), header, e.Raw()); err != nil {
 			return err
 		}
 	}

@@ -20,15 +20,19 @@ type ReactThread struct {
 
 // Check holds what no single field says.
 func (d ReactThread) Check() error {
-	if (d.Item == nil) == (d.Text == nil) {
-		return Invalid("", "exactly one of item and text is needed")
+	switch {
+	case d.Item == nil && d.Text == nil:
+		return Invalid("/item", "an item or a text is needed")
+	case d.Item != nil && d.Text != nil:
+		return Invalid("", "only one of item and text can be given")
 	}
 	return nil
 }
 
 // Constraint says the same as Check in JSON Schema.
 func (ReactThread) Constraint() string {
-	return `{"oneOf":[{"required":["item"]},{"required":["text"]}]}`
+	return `{"oneOf":[{"required":["item"],"properties":{"item":{"type":"object"}}},` +
+		`{"required":["text"],"properties":{"text":{"type":"string"}}}]}`
 }
 
 // StopRun ends a run after what it does (SA-148).

@@ -23,10 +23,14 @@ const (
 	PatternPartKey   = "partKey"
 	PatternTime      = "time"
 	PatternName      = "name"
+	PatternUUID      = "uuid"
+	PatternTool      = "tool"
+	PatternVariable  = "variable"
 )
 
 const (
-	threadExpr = `T-[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}|thrd_[A-Za-z0-9]{27,59}`
+	uuidExpr   = `[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`
+	threadExpr = `T-` + uuidExpr + `|thrd_[A-Za-z0-9]{27,59}`
 	idExpr     = `[A-Za-z0-9][A-Za-z0-9_-]{0,63}`
 	keyExpr    = `[^\x00-\x1f\x7f]{1,256}`
 	timeExpr   = `[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z`
@@ -41,7 +45,10 @@ var (
 	commandIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$`)
 	partKeyPattern   = regexp.MustCompile(`^` + idExpr + `:(0|[1-9][0-9]{0,8})$`)
 	timePattern      = regexp.MustCompile(`^` + timeExpr + `$`)
+	uuidPattern      = regexp.MustCompile(`^` + uuidExpr + `$`)
 	namePattern      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,127}$`)
+	toolPattern      = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	variablePattern  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 )
 
 // Pattern returns the compiled pattern of that name, or nil if there is none.
@@ -65,6 +72,12 @@ func Pattern(name string) *regexp.Regexp {
 		return timePattern
 	case PatternName:
 		return namePattern
+	case PatternUUID:
+		return uuidPattern
+	case PatternTool:
+		return toolPattern
+	case PatternVariable:
+		return variablePattern
 	}
 	return nil
 }

@@ -108,6 +108,21 @@ type (
 		At       *At    `json:"at,omitzero" doc:"As they were then; needs threadId."`
 		Fresh
 	}
+	// GetDefinition asks for a definition of the tenant.
+	GetDefinition struct {
+		Kind    DefinitionKind `json:"kind" schema:"required" doc:"What it defines."`
+		Name    string         `json:"name" schema:"required,pattern=name" doc:"Its name."`
+		Version *Int           `json:"version,omitzero" schema:"minimum=1" doc:"As it was with that version of its own; as it is now if absent."`
+		Fresh
+	}
+	// ListDefinitions asks for the tenant's definitions, by kind and name.
+	ListDefinitions struct {
+		Kind   DefinitionKind `json:"kind,omitzero" doc:"Only those of this kind."`
+		Bare   bool           `json:"bare,omitzero" doc:"Leave out the definitions themselves."`
+		Limit  *Int           `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 100 if absent."`
+		Cursor string         `json:"cursor,omitzero" schema:"maxLength=512" doc:"nextCursor of the page before."`
+		Fresh
+	}
 	// ListEvents asks for a thread's events themselves, from the log.
 	ListEvents struct {
 		ThreadID    string   `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
@@ -153,6 +168,11 @@ type (
 	PartList struct {
 		Parts []Part `json:"parts" schema:"required" doc:"The parts."`
 	}
+	// DefinitionList is a page of definitions.
+	DefinitionList struct {
+		Definitions []Definition `json:"definitions" schema:"required" doc:"The definitions."`
+		NextCursor  string       `json:"nextCursor,omitzero" doc:"The cursor of the next page, if there is one."`
+	}
 	// EventList is a part of a thread's history: CloudEvents as they are in
 	// the log. NextVersion is the fromVersion of what follows, if more does.
 	EventList struct {
@@ -182,19 +202,25 @@ func query[T any](name, doc string) Query {
 
 // Queries lists every query, in a fixed order.
 func Queries() []Query {
-	return []Query{
+	return append([]Query{
 		query[GetThread]("thread.get", "A thread's document, now or as it was."),
 		query[ListThreads]("thread.list", "The tenant's threads, newest change first."),
 		query[GetContext]("context.get", "A context's document."),
 		query[ListContexts]("context.list", "A thread's contexts."),
 		query[GetItem]("item.get", "An item's document."),
 		query[ListItems]("item.list", "A thread's items."),
+		query[GetMessage]("message.get", "A message, or null, in the words of Standard Agents."),
+		query[ListMessages]("message.list", "A thread's messages, newest first, in the words of Standard Agents."),
 		query[GetExecution]("execution.get", "An execution's document."),
 		query[ListExecutions]("execution.list", "A thread's executions."),
 		query[ListSteps]("step.list", "An execution's steps."),
 		query[ListParts]("part.list", "A step's parts."),
+		query[GetDefinition]("definition.get", "A definition of the tenant, now or as it was."),
+		query[ListDefinitions]("definition.list", "The tenant's definitions, by kind and name."),
+		query[ListLogs]("log.list", "A thread's log lines, newest first."),
 		query[ListEvents]("event.list", "A thread's events themselves."),
-	}
+		query[ListEffects]("effect.list", "A thread's pending effects."),
+	}, fileQueries()...)
 }
 
 var queriesByName = func() map[string]Query {

@@ -16,7 +16,7 @@ const (
 	RunStoppedType        Type = "run.stopped"
 	RunClaimedType        Type = "run.claimed"
 	RunParkedType         Type = "run.parked"
-	RunWaitingType        Type = "run.waiting"
+	RunSuspendedType      Type = "run.suspended"
 	RunResumedType        Type = "run.resumed"
 	RunTurnedType         Type = "run.turned"
 	TraceRecordedType     Type = "trace.recorded"
@@ -27,7 +27,11 @@ type EffectScheduled struct {
 	ID          string         `json:"id" schema:"required,maxLength=64" doc:"The effect's id, a UUID."`
 	Name        string         `json:"name" schema:"required,pattern=name" doc:"Which effect."`
 	Args        jsontext.Value `json:"args,omitzero" schema:"object" doc:"What it is given."`
-	ScheduledAt string         `json:"scheduledAt" schema:"required,pattern=time" doc:"When it is to run."`
+	ScheduledAt string         `json:"scheduledAt" schema:"required,pattern=time" doc:"When it is to run, for the first time if it is repeated."`
+	EveryMs     int64          `json:"everyMs,omitzero" schema:"minimum=1" doc:"It is repeated after so many milliseconds, counted from scheduledAt."`
+	Cron        string         `json:"cron,omitzero" schema:"maxLength=256" doc:"It is repeated by this cron expression, in UTC."`
+	Retries     int64          `json:"retries,omitzero" schema:"minimum=0" doc:"How many more attempts a firing has after its first."`
+	BackoffMs   int64          `json:"backoffMs,omitzero" schema:"minimum=0" doc:"The pause before the second attempt; it doubles for each one after that."`
 }
 
 // EffectCancelled says that the effect will not run.
@@ -37,19 +41,26 @@ type EffectCancelled struct {
 
 // EffectStarted says that an attempt at the effect began.
 type EffectStarted struct {
-	Attempt int64 `json:"attempt" schema:"required,minimum=1" doc:"Which attempt, from 1."`
+	Firing  int64  `json:"firing,omitzero" schema:"minimum=1" doc:"Which firing of a repeated effect, from 1."`
+	Attempt int64  `json:"attempt" schema:"required,minimum=1" doc:"Which attempt at the firing, from 1."`
+	Claim   uint64 `json:"claim,omitzero" doc:"The message of the timers' stream that the worker holds, by its sequence."`
 }
 
 // EffectCompleted says that the effect was done.
 type EffectCompleted struct {
-	Result jsontext.Value `json:"result,omitzero" doc:"What it gave."`
+	Firing  int64          `json:"firing,omitzero" schema:"minimum=1" doc:"Which firing, from 1."`
+	Attempt int64          `json:"attempt,omitzero" schema:"minimum=1" doc:"Which attempt at it, from 1."`
+	Result  jsontext.Value `json:"result,omitzero" doc:"What it gave."`
+	Next    string         `json:"next,omitzero" schema:"pattern=time" doc:"When a repeated effect runs next."`
 }
 
 // EffectFailed says that an attempt at the effect failed.
 type EffectFailed struct {
-	Attempt   int64  `json:"attempt" schema:"required,minimum=1" doc:"Which attempt, from 1."`
+	Firing    int64  `json:"firing,omitzero" schema:"minimum=1" doc:"Which firing, from 1."`
+	Attempt   int64  `json:"attempt" schema:"required,minimum=1" doc:"Which attempt at it, from 1."`
 	ErrorText string `json:"errorText" schema:"required,maxLength=65536" doc:"Why."`
-	Final     bool   `json:"final,omitzero" doc:"It is not tried again."`
+	Final     bool   `json:"final,omitzero" doc:"This firing is not tried again."`
+	Next      string `json:"next,omitzero" schema:"pattern=time" doc:"When it is tried again; after the last attempt, when a repeated effect runs next."`
 }
 
 // ApprovalRequested says that a call of a tool waits for a person.
@@ -99,21 +110,21 @@ type RunStopped struct {
 // RunClaimed says that a worker runs the execution, with a fencing token that
 // only grows.
 type RunClaimed struct {
-	Worker      string          `json:"worker" schema:"required,maxLength=256" doc:"Who runs it."`
-	Token       int64           `json:"token" schema:"required,minimum=1" doc:"Which claim it is, from 1."`
-	Definitions []DefinitionRef `json:"definitions,omitempty" doc:"The definitions that it uses."`
+	Worker      string              `json:"worker" schema:"required,maxLength=256" doc:"Who runs it."`
+	Token       int64               `json:"token" schema:"required,minimum=1" doc:"Which claim it is, from 1."`
+	Definitions []DefinitionVersion `json:"definitions,omitempty" doc:"The definitions that it uses."`
 }
 
-// DefinitionRef names one version of a definition.
-type DefinitionRef struct {
+// DefinitionVersion names one version of a definition.
+type DefinitionVersion struct {
 	Kind    DefinitionKind `json:"kind" schema:"required" doc:"What is defined."`
 	Name    string         `json:"name" schema:"required,pattern=name" doc:"Its name."`
 	Version int64          `json:"version" schema:"required,minimum=1" doc:"Which version of it."`
 }
 
-// RunWaiting says that calls of an execution wait for something that completes
+// RunSuspended says that calls of an execution wait for something that completes
 // them. run.resumed says that it has come about.
-type RunWaiting struct {
+type RunSuspended struct {
 	Calls []string `json:"calls" schema:"required" doc:"The calls that wait."`
 }
 
@@ -136,18 +147,6 @@ type Parent struct {
 	CallID      string `json:"callId" schema:"required,maxLength=256" doc:"The call."`
 }
 
-// Side is one of the two sides of a dual_ai agent (SA-138).
-type Side string
-
-// The sides.
-const (
-	SideA Side = "a"
-	SideB Side = "b"
-)
-
-// Enum lists the sides.
-func (Side) Enum() []string { return []string{string(SideA), string(SideB)} }
-
 // Other gives the other side.
 func (s Side) Other() Side {
 	if s == SideA {
@@ -164,8 +163,17 @@ type RunTurned struct {
 // TraceKind says what was recorded of a run.
 type TraceKind string
 
+// The kinds of records.
+const (
+	TraceLog      TraceKind = "log"
+	TraceUsage    TraceKind = "usage"
+	TraceSpanKind TraceKind = "span"
+)
+
 // Enum lists the kinds.
-func (TraceKind) Enum() []string { return []string{"log", "usage", "span"} }
+func (TraceKind) Enum() []string {
+	return []string{string(TraceLog), string(TraceUsage), string(TraceSpanKind)}
+}
 
 // TraceRecorded is one thing recorded of a run: a log line, what a model used,
 // a span.
@@ -238,7 +246,7 @@ func runEvents() []Row {
 		row[RunStopped](RunStoppedType, 1, "An execution is to stop."),
 		row[RunClaimed](RunClaimedType, 1, "A worker runs the execution."),
 		row[RunParked](RunParkedType, 1, "An execution waits for somebody, held by no worker."),
-		row[RunWaiting](RunWaitingType, 1, "Calls of an execution wait for something that completes them."),
+		row[RunSuspended](RunSuspendedType, 1, "Calls of an execution wait for something that completes them."),
 		row[RunResumed](RunResumedType, 1, "What calls of an execution waited for has come about."),
 		row[RunTurned](RunTurnedType, 1, "A side of a dual_ai agent was given the next turn."),
 	}

@@ -16,6 +16,12 @@ const (
 	HeaderErrorCode = "Nats-Service-Error-Code" // reply: the refusal's number
 	HeaderError     = "Nats-Service-Error"      // reply: the refusal's code
 
+	HeaderPiece  = "Skein-Piece"  // upload: the piece's number, from 0; of the end, how many there were
+	HeaderUpload = "Skein-Upload" // upload: end, wait or abort; absent on pieces
+	UploadEnd    = "end"
+	UploadWait   = "wait" // more will come
+	UploadAbort  = "abort"
+
 	BatchContentType = "application/cloudevents-batch+json"
 	EventContentType = "application/cloudevents+json"
 )
@@ -99,6 +105,13 @@ func (n Names) ParseTimeline(subject string) (tenant, thread string, t Type, ok 
 	return parts[0], parts[1], Type(parts[2]), true
 }
 
+// Chunk gives the subject of an execution's chunks:
+// skein.chunk.{tenant}.{thread}.{execution}. The server republishes what is
+// stored there on the thread's timeline, as chunk.emitted.
+func (n Names) Chunk(tenant, thread, execution string) string {
+	return n.Prefix + ".chunk." + tenant + "." + thread + "." + execution
+}
+
 // Command gives the subject of a command: skein.cmd.{tenant}.{noun}.{verb}.
 func (n Names) Command(tenant, command string) string {
 	return n.Prefix + ".cmd." + tenant + "." + command
@@ -129,6 +142,40 @@ func (n Names) ParseRun(subject string) (tenant, execution string, ok bool) {
 func (n Names) Query(tenant, query string) string {
 	return n.Prefix + ".query." + tenant + "." + query
 }
+
+// Reactor gives the subject on which processes that are the reactor answer:
+// skein.reactor.{name}. The error is an invalid_request: the name is not 1 to 64
+// of A-Z a-z 0-9 _ -.
+func (n Names) Reactor(name string) (string, error) { return n.worker("reactor", name) }
+
+// Tool gives the subject on which processes that are the tool answer:
+// skein.tool.{name}. The error is as Reactor's.
+func (n Names) Tool(name string) (string, error) { return n.worker("tool", name) }
+
+// Cancel gives the subject on which a process is told that a call is no longer
+// wanted: skein.cancel.{call}. It is not an inbox, so that a process can be
+// allowed to listen to it without seeing the replies to others.
+func (n Names) Cancel(call string) string { return n.Prefix + ".cancel." + call }
+
+func (n Names) worker(kind, name string) (string, error) {
+	ok := len(name) >= 1 && len(name) <= 64
+	for _, c := range name {
+		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-')
+	}
+	if !ok {
+		return "", Invalid("/name", "the name of a %s has 1 to 64 of A-Z a-z 0-9 _ -; %q has not", kind, clip(name))
+	}
+	return n.Prefix + "." + kind + "." + name, nil
+}
+
+// File gives the subject of a request for the bytes of files:
+// skein.file.{tenant}.content.{put or get}.
+func (n Names) File(tenant, request string) string {
+	return n.Prefix + ".file." + tenant + "." + request
+}
+
+// Upload gives the subject that takes the pieces of an upload.
+func (n Names) Upload(tenant, id string) string { return n.Prefix + ".upload." + tenant + "." + id }
 
 // ParseRequest takes the subject of a command, a stored command or a query
 // apart. The tenant is as it came: validate it.

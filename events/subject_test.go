@@ -69,3 +69,25 @@ func TestPrefixes(t *testing.T) {
 		}
 	}
 }
+
+// EK-102: a reactor is named by one token of a subject, and nothing that is not
+// one gets into it.
+func TestSubjectsOfReactorsAndTools(t *testing.T) {
+	n := Names{"staging"}
+	if got, err := n.Reactor("plan-writer_2"); err != nil || got != "staging.reactor.plan-writer_2" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := n.Tool("Weather"); err != nil || got != "staging.tool.Weather" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got := n.Cancel("x"); got != "staging.cancel.x" {
+		t.Errorf("%q", got)
+	}
+	for _, bad := range []string{"", ".", "*", ">", "a.b", "a.*", "a b", "a\n", "\x00", "ä", "$SYS", strings.Repeat("x", 65)} {
+		for kind, build := range map[string]func(string) (string, error){"reactor": n.Reactor, "tool": n.Tool} {
+			if got, err := build(bad); err == nil || got != "" || AsError(err).Code != InvalidRequest {
+				t.Errorf("%s %q: %q, %v", kind, bad, got, err)
+			}
+		}
+	}
+}

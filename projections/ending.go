@@ -91,13 +91,18 @@ func (s *session) resumeEnds(ctx context.Context) error {
 func (s *session) endThread(ctx context.Context, e ending) error {
 	name := documents.ThreadName(e.Tenant, e.Thread)
 	results := make(chan error, documents.Kinds)
+	asked := 0
 	for _, sh := range s.shelves[documents.Threads+1:] {
+		if sh.Kind == documents.Definitions {
+			continue // a thread has none
+		}
+		asked++
 		go func() {
 			results <- sh.stream.Purge(ctx, jetstream.WithPurgeSubject(s.subjectOf(sh.Bucket, name+".>")))
 		}()
 	}
 	var errs []error
-	for range s.shelves[documents.Threads+1:] {
+	for range asked {
 		errs = append(errs, <-results)
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -173,6 +178,13 @@ func (s *session) eraseEvents(ctx context.Context, e ending) error {
 	}
 	if err := log.Purge(ctx, jetstream.WithPurgeSubject(names.Log(e.Tenant, e.Thread)), jetstream.WithPurgeSequence(e.Seq)); err != nil {
 		return fmt.Errorf("purging the log: %w", err)
+	}
+	chunks, err := s.log.JetStream().Stream(ctx, names.Stream(eventlog.ChunkStream))
+	if err != nil {
+		return err
+	}
+	if err := chunks.Purge(ctx, jetstream.WithPurgeSubject(names.Chunk(e.Tenant, e.Thread, "*"))); err != nil {
+		return fmt.Errorf("purging the chunks: %w", err)
 	}
 	s.logger.Info().Str("tenant", e.Tenant).Str("thread", e.Thread).Msg("the events of a deleted thread were erased")
 	return s.forgetEnd(ctx, e)

@@ -60,6 +60,9 @@ func TestPurge(t *testing.T) {
 		h.react(id, n)
 		h.react(kept, n)
 	}
+	for _, thread := range []string{id, kept} {
+		h.stream(thread)
+	}
 	end := h.do("thread.delete", id, `{"purge":true}`)
 	h.await(r)
 	h.same(kept)
@@ -100,9 +103,24 @@ func TestPurge(t *testing.T) {
 		return len(left) == 1 && strings.HasSuffix(left[0], ".lifecycle.deleted")
 	}, "the timeline still shows the thread")
 	h.until(func() bool { return h.messages("$KV.thread_threads._.deletion.>") == 0 }, "the note of the end is still there")
+	if gone, left := h.messages("skein.chunk."+acme+"."+id+".*"), h.messages("skein.chunk."+acme+"."+kept+".*"); gone != 0 || left != 1 {
+		t.Errorf("%d chunks of the thread are left, and %d of the other", gone, left)
+	}
 	h.same(kept, id)
 	if report := h.rebuild(true); report.Found != 0 {
 		t.Errorf("a verification says %+v", report)
+	}
+}
+
+// stream writes a chunk of a run on a thread.
+func (h *house) stream(thread string) {
+	h.Helper()
+	w, err := h.log.Chunks(eventlog.ChunkRun{Tenant: acme, Thread: thread, Execution: "exe_1", Token: 1, Version: 1})
+	if err != nil {
+		h.Fatal(err)
+	}
+	if err := w.Finish(h.Context(), events.Finish{Reason: events.FinishStop}); err != nil {
+		h.Fatal(err)
 	}
 }
 

@@ -100,6 +100,9 @@ func (s *session) findEnded(ctx context.Context, commits []*events.Commit) error
 	var first []*events.Commit // of each thread that is asked for
 	sh := s.shelves[documents.Threads]
 	for _, c := range commits {
+		if !events.IsThread(c.Thread) {
+			continue
+		}
 		name := documents.ThreadName(c.Tenant, c.Thread)
 		if _, ok := s.ended[name]; ok || c.Seq > s.horizon || asked[name] {
 			continue

@@ -138,13 +138,10 @@ func (r *Runner) session(ctx, beside context.Context, changed <-chan nats.Status
 			return err
 		}
 		if batch != nil {
-			if err := s.fold(ctx, batch); err != nil {
-				return err
-			}
 			if err := s.store(ctx, batch); err != nil {
 				return err
 			}
-			s.rest(ctx, batch)
+			s.rest(batch)
 		}
 		if err := s.tick(ctx, tail); err != nil {
 			return err

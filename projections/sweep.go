@@ -56,7 +56,8 @@ func sweep(ctx context.Context, stream jetstream.Stream, from jetstream.OrderedC
 	return nil
 }
 
-// listThreads hands every thread of the log to the workers, and notes it.
+// listThreads hands every thread of the log to the workers, and every tenant's own
+// aggregate, and notes it.
 func (b *rebuilding) listThreads(ctx context.Context, known map[uint64]struct{}, work chan<- threadName) error {
 	names := b.log.Config().Names
 	stream, err := b.log.JetStream().Stream(ctx, names.Stream(eventlog.LogStream))
@@ -65,7 +66,7 @@ func (b *rebuilding) listThreads(ctx context.Context, known map[uint64]struct{},
 	}
 	return sweep(ctx, stream, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy}, func(m jetstream.Msg) error {
 		tenant, thread, ok := names.ParseLog(m.Subject())
-		if !ok || !events.IsThread(thread) {
+		if !ok || !documents.Folds(thread) {
 			return nil
 		}
 		n := threadName{tenant, thread}

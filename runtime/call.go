@@ -65,9 +65,6 @@ func (t *turn) call(ctx context.Context) error {
 		in := t.asked(c)
 		go func() { done <- t.make(c, tool, in) }()
 	}
-	if len(open) > 0 {
-		t.substate("calling")
-	}
 	if len(hold.Approve) > 0 || len(hold.Wait) > 0 {
 		if _, err := t.commit(ctx, "hold", hold); err != nil {
 			return err
@@ -140,6 +137,10 @@ func (t *turn) make(c thread.Call, tool Tool, in *ToolInput) (e ended) {
 	e = ended{call: c, tool: spec.Name, started: time.Now()}
 	if instead := t.beforeTool(in); instead != nil {
 		e.result = bounded(*instead)
+		return e
+	}
+	if in.Arguments.Kind() != '{' {
+		e.result = Failed("the arguments are no JSON object; give one")
 		return e
 	}
 	if err := t.w.arguments.Check(spec.Parameters, in.Arguments); err != nil {
@@ -247,9 +248,13 @@ func bounded(r ToolResult) ToolResult {
 
 // record merges what calls came to into their parts (EK-190).
 func (t *turn) record(ctx context.Context, side *Side, batch []ended) error {
+	called := make([]string, len(t.run.Calls))
+	for i, c := range t.run.Calls {
+		called[i] = c.Name
+	}
 	d := thread.EndCalls{
 		ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID, Seen: t.run.NextItem,
-		After: t.after(side, true, nil),
+		After: t.after(side, called, nil),
 	}
 	for _, e := range batch {
 		r := thread.CallResult{CallID: e.call.CallID, Output: e.result.Result, IsError: e.result.Status != Success}

@@ -148,7 +148,7 @@ func TestCallsAfterAHandover(t *testing.T) {
 }
 
 // A run whose queue message is lost is found and queued anew.
-func TestSweep(t *testing.T) {
+func TestSweepRuns(t *testing.T) {
 	w := newWorld(t)
 	w.agent("a", script(says("fine")))
 	id, execution := w.begin("a", "hello")

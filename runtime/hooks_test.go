@@ -21,7 +21,7 @@ func TestHooks(t *testing.T) {
 	var seen []string
 	note := func(what string) { mu.Lock(); defer mu.Unlock(); seen = append(seen, what) }
 	find := tool{ToolSpec{Name: "find"}, func(_ context.Context, in *ToolInput) (ToolResult, error) {
-		st := in.State.(*stateOf)
+		st := in.State.(*hooked)
 		n, _ := st.x.Scratch.Get("n")
 		st.x.Scratch.Set("n", 1)
 		note("tool " + string(in.Arguments))
@@ -39,13 +39,13 @@ func TestHooks(t *testing.T) {
 			return Done(nil), nil
 		}})
 	w.work(Config{
-		State: func(_, id string, x Execution) ThreadState { return &stateOf{id, x} },
+		State: func(_, id string, x Execution) ThreadState { return &hooked{id, x} },
 		Hooks: Hooks{
 			BeforeRun: func(_ context.Context, st ThreadState) error { note("run"); return nil },
 			AfterRun:  func(_ context.Context, _ ThreadState, text string) { note("after run" + text) },
 			BeforeStep: func(_ context.Context, st ThreadState, in *StepInput) error {
 				note("step")
-				if got := st.(*stateOf).x.StepCount; got != in.Iteration+1 {
+				if got := st.(*hooked).x.StepCount; got != in.Iteration+1 {
 					t.Errorf("step %d counts %d", in.Iteration, got)
 				}
 				return nil
@@ -99,12 +99,12 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-type stateOf struct {
+type hooked struct {
 	id string
 	x  Execution
 }
 
-func (s *stateOf) ThreadID() string { return s.id }
+func (s *hooked) ThreadID() string { return s.id }
 
 // A hook that fails or panics ends what it intercepts, and no more.
 func TestHooksThatFail(t *testing.T) {

@@ -75,7 +75,7 @@ func (t *turn) react(ctx context.Context) error {
 			Kind: "span", SpanID: spanID(t.run.StepID, "reactor"), ParentID: t.run.StepID, Name: ReactorSpan,
 			StartedAt: events.TimeOf(start).String(), Usage: got.Usage, Shown: shown,
 		}},
-		After: t.after(side, len(calls) > 0, got.Usage),
+		After: t.after(side, names(calls), got.Usage),
 	}
 	for _, p := range parts {
 		d.Parts, d.Types = append(d.Parts, p.raw), append(d.Types, p.kind)
@@ -155,12 +155,19 @@ func (t *turn) why(err error) string {
 }
 
 // after says how the run goes on when its step is closed (EK-121).
-func (t *turn) after(side *Side, goes bool, used *Usage) thread.After {
-	a := thread.After{Continue: goes}
+func (t *turn) after(side *Side, calls []string, used *Usage) thread.After {
+	usage := t.talk.usage
+	if used != nil {
+		usage = usage.Add(*used)
+	}
+	a := thread.After{Continue: len(calls) > 0}
+	if t.agent.Continue != nil {
+		a.Continue = t.agent.Continue(Outcome{Iteration: t.run.Iteration, Side: t.run.Side, Calls: calls, Usage: usage})
+	}
 	if t.agent.Type == DualAgent {
 		a.Side = t.run.Side.Other()
 		switch {
-		case goes: // it sees what its calls came to
+		case len(calls) > 0: // it sees what its calls came to
 			a.Side = t.run.Side
 		case side.StopOnResponse:
 			a.StopBy = t.run.Side
@@ -168,10 +175,6 @@ func (t *turn) after(side *Side, goes bool, used *Usage) thread.After {
 		default:
 			a.Continue = true
 		}
-	}
-	usage := t.talk.usage
-	if used != nil {
-		usage = usage.Add(*used)
 	}
 	limits := t.agent.Limits
 	total := max(usage.TotalTokens, usage.InputTokens+usage.OutputTokens)
@@ -184,6 +187,14 @@ func (t *turn) after(side *Side, goes bool, used *Usage) thread.After {
 		a.Limit = context.Cause(t.ctx).Error()
 	}
 	return a
+}
+
+func names(calls []events.ToolCall) []string {
+	out := make([]string, len(calls))
+	for i, c := range calls {
+		out[i] = c.Name
+	}
+	return out
 }
 
 // steps gives how many steps the side of the open step has had.
@@ -282,8 +293,8 @@ func checkCall(c events.ToolCall) error {
 		return fmt.Errorf("its answer has a call whose id is %q", clip(c.CallID))
 	case !events.Pattern(events.PatternName).MatchString(c.Name) || len(c.Name) > 100:
 		return fmt.Errorf("its answer calls %q, which cannot be a tool", clip(c.Name))
-	case c.Arguments != nil && (!c.Arguments.IsValid() || c.Arguments.Kind() != '{'):
-		return fmt.Errorf("the arguments of its call %s are no JSON object", clip(c.CallID))
+	case c.Arguments != nil && !c.Arguments.IsValid(): // other JSON than an object is the call's own failure
+		return fmt.Errorf("the arguments of its call %s are no JSON", clip(c.CallID))
 	}
 	return nil
 }

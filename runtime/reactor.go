@@ -109,19 +109,20 @@ type Chunk struct {
 	Data jsontext.Value `json:"data,omitzero"`
 }
 
-// Kinds of chunks: EK 8.1, and the deltas of what a reactor writes.
+// Kinds of chunks that a reactor writes, and those of EK 8.1; events.ChunkKinds
+// tells the data of each.
 const (
-	ChunkContextID       = "data-context-id"       // {contextId}
-	ChunkContextSubstate = "data-context-substate" // {substate, stepId?}: what the run does now
-	ChunkThreadPing      = "data-thread-ping"      // {at}
-	ChunkToolOutput      = "tool-output-available" // {toolCallId, output}
-	ChunkToolError       = "tool-output-error"     // {toolCallId, errorText}
-	ChunkFinish          = "finish"                // {finishReason}; the last of an execution
-	ChunkTextDelta       = "text-delta"            // {id, delta}
-	ChunkReasoningDelta  = "reasoning-delta"       // {id, delta}
-	ChunkToolInputStart  = "tool-input-start"      // {toolCallId, toolName}
-	ChunkToolInputDelta  = "tool-input-delta"      // {toolCallId, inputTextDelta}
-	ChunkToolInput       = "tool-input-available"  // {toolCallId, toolName, input}
+	ChunkContextID       = events.ChunkContextID
+	ChunkContextSubstate = events.ChunkContextSubstate
+	ChunkThreadPing      = events.ChunkThreadPing
+	ChunkToolOutput      = events.ChunkToolOutput
+	ChunkToolError       = events.ChunkToolError
+	ChunkFinish          = events.ChunkFinish
+	ChunkTextDelta       = events.ChunkTextDelta
+	ChunkReasoningDelta  = events.ChunkReasoningDelta
+	ChunkToolInputStart  = events.ChunkToolInputStart
+	ChunkToolInputDelta  = events.ChunkToolInputDelta
+	ChunkToolInput       = events.ChunkToolInput
 )
 
 // RetryError says that a reactor or tool failed in a way that may pass.

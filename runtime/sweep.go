@@ -11,8 +11,11 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// SweepLease is the lease under which one process sweeps.
-const SweepLease = "runs"
+// RunLease is the lease under which one process sweeps.
+const RunLease = "runs"
+
+// SweepEvery is how often to sweep, by custom.
+const SweepEvery = 5 * time.Second
 
 // Busy names threads that are streaming, as a read model knows them.
 type Busy func(ctx context.Context) iter.Seq2[ThreadRef, error]
@@ -76,7 +79,7 @@ func (w *Worker) sweep(ctx context.Context, ref ThreadRef, suspects, found map[s
 		return nil
 	}
 	w.logger.Warn().Str("tenant", ref.Tenant).Str("execution", run.ExecutionID).Msg("a run had no message in the queue; it is queued anew")
-	return w.log.QueueRun(ref.Tenant, ref.Thread, run.ExecutionID)
+	return w.log.QueueRun(ref.Tenant, ref.Thread, run.ExecutionID, run.Agent)
 }
 
 // sweepCall resumes a call whose run has ended.

@@ -24,6 +24,8 @@ func matcher(name string) func(string) bool {
 		return isCommandID
 	case events.PatternName:
 		return isName
+	case events.PatternUUID:
+		return isUUID
 	}
 	if pattern := events.Pattern(name); pattern != nil {
 		return pattern.MatchString
@@ -52,6 +54,12 @@ func wanted(name string) string {
 		return "must be a UTC time such as 2026-02-20T10:00:00.000Z"
 	case events.PatternName:
 		return "must be a name: 1 to 128 letters, digits and _ . : / -, the first a letter or digit"
+	case events.PatternUUID:
+		return "must be a UUID"
+	case events.PatternTool:
+		return "must be a tool's name: 1 to 64 letters, digits, _ and -"
+	case events.PatternVariable:
+		return "must be the name of a variable, without a value: 1 to 128 letters, digits and _, the first no digit"
 	}
 	return "must match the pattern " + name
 }
@@ -128,6 +136,7 @@ func expression(name string) string { return events.Pattern(name).String() }
 func patternNames() []string {
 	return []string{
 		events.PatternTenant, events.PatternThread, events.PatternThreadRef, events.PatternID, events.PatternKey,
-		events.PatternCommandID, events.PatternPartKey, events.PatternTime, events.PatternName,
+		events.PatternCommandID, events.PatternPartKey, events.PatternTime, events.PatternName, events.PatternUUID,
+		events.PatternTool, events.PatternVariable,
 	}
 }

@@ -46,6 +46,8 @@ func happened(e *events.Event) string {
 		return d.Type
 	case events.PartUpdated:
 		return d.Type + state(d.Part)
+	case events.ChunkEmitted:
+		return brief(fmt.Sprintf("%d %s %s", d.Index, d.Type, d.Data), textWidth)
 	case events.ProfileChanged:
 		if d.Title != nil {
 			return brief("title: "+*d.Title, textWidth)

@@ -16,7 +16,7 @@ func happenedInRun(e *events.Event) string {
 		return fmt.Sprintf("%s by %s, claim %d", shortID(e.Subject), brief(d.Worker, 32), d.Token)
 	case events.RunParked:
 		return shortID(e.Subject) + " waits for " + brief(strings.Join(d.Calls, ", "), textWidth)
-	case events.RunWaiting:
+	case events.RunSuspended:
 		return brief(strings.Join(d.Calls, ", "), textWidth)
 	case events.RunResumed:
 		return brief(strings.Join(d.Calls, ", "), textWidth)

@@ -137,3 +137,21 @@ func choice(flag, value string, allowed []string) error {
 	}
 	return wrongUsage("%s: %q; give one of: %s", flag, value, strings.Join(allowed, ", "))
 }
+
+// choiceOf is a flag that has one of the allowed values, or none.
+type choiceOf struct {
+	flag, value string
+	allowed     []string
+}
+
+// choices refuses the first flag whose value is not allowed.
+func choices(list ...choiceOf) error {
+	for _, c := range list {
+		if c.value != "" {
+			if err := choice(c.flag, c.value, c.allowed); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

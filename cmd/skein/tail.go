@@ -37,6 +37,7 @@ func (a *app) tailCommand() *cobra.Command {
 	f.StringSliceVar(&o.Types, "type", nil, "only these events: item.created, or item.* for all of an entity (may be given again)")
 	f.StringVar(&from, "from", "", "start, now, or a sequence of the log (default now; start with --follow=false)")
 	f.BoolVar(&follow, "follow", true, "wait for more; with =false, end when all there is has been shown")
+	f.BoolVar(&o.Chunks, "chunks", false, "also what executions stream, as it comes")
 	f.BoolVar(&o.Aggregates, "all", false, "also what belongs to no thread: claims of keys, refused commands")
 	return cmd
 }
@@ -129,7 +130,7 @@ func hue(entity string) string {
 		return "\x1b[32m"
 	case "thread", "context", "state":
 		return "\x1b[34m"
-	case "execution", "step", "part":
+	case "execution", "step", "part", "chunk":
 		return "\x1b[35m"
 	case "command", "lifecycle":
 		return "\x1b[31m"

@@ -14,8 +14,9 @@ func (m *maker) createItem(d events.CreateItem) error {
 	if _, taken := m.state.item(id); taken {
 		return events.Taken("item", id)
 	}
+	var parent itemState
 	if in.ParentItemID != "" {
-		if _, err := m.itemOf(in.ParentItemID); err != nil {
+		if parent, err = m.itemOf(in.ParentItemID); err != nil {
 			return err
 		}
 	}
@@ -34,6 +35,10 @@ func (m *maker) createItem(d events.CreateItem) error {
 	}
 	if in.Depth != nil {
 		created.Depth = int64(*in.Depth)
+	}
+	if in.Type == events.ActionExecute && parent.Assistant && parent.Context == ctx && int64(parent.Depth) == created.Depth {
+		place := events.Int(parent.Index) // the call is part of that message (C-9)
+		created.CallOf = &place
 	}
 	m.emit(events.ItemCreatedType, id, m.correlation, created)
 	return nil
@@ -73,8 +78,19 @@ func (m *maker) editMessage(d events.EditMessage) error {
 			return err
 		}
 	}
-	m.emit(events.MessageEditedType, d.ItemID, "", events.MessageEdited{Content: d.Content, Metadata: d.Metadata, Silent: d.Silent})
+	edit := i.edit(d.Silent)
+	edit.Content, edit.Metadata = d.Content, d.Metadata
+	m.emit(events.MessageEditedType, d.ItemID, "", edit)
 	return nil
+}
+
+// edit begins an edit of the item.
+func (i itemState) edit(silent *bool) events.MessageEdited {
+	e := events.MessageEdited{Index: i.Index, Silent: silent}
+	if silent != nil {
+		e.WasSilent = &i.Silent
+	}
+	return e
 }
 
 func (m *maker) deleteMessage(d events.DeleteMessage) error {
@@ -83,5 +99,10 @@ func (m *maker) deleteMessage(d events.DeleteMessage) error {
 		return err
 	}
 	m.emit(events.MessageDeletedType, d.ItemID, "", events.MessageDeleted{ContextID: i.Context, Type: i.Type, Index: i.Index})
+	for _, id := range i.Calls { // they are part of the message
+		if c, err := m.itemOf(id); err == nil {
+			m.emit(events.MessageDeletedType, id, "", events.MessageDeleted{ContextID: c.Context, Type: c.Type, Index: c.Index})
+		}
+	}
 	return nil
 }

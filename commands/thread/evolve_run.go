@@ -56,7 +56,7 @@ func evolveRun(s *State, e *events.Event) {
 		s.run(e.Subject, func(r *runState) { r.Token, r.Worker, r.Parked = d.Token, d.Worker, false })
 	case events.RunParked:
 		s.run(e.Subject, func(r *runState) { r.Parked = true })
-	case events.RunWaiting:
+	case events.RunSuspended:
 		for _, id := range d.Calls {
 			s.phase(e.Subject, id, callWaits)
 		}

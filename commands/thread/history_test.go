@@ -38,7 +38,7 @@ func anyCommand(roll dice, s *State) any {
 	ctx := chance(roll, 2, entity(roll, s.contexts))
 	key := chance(roll, 2, "k"+strconv.Itoa(roll(3)))
 	json := pick(roll, raw(`null`), raw(`{"a":1}`), raw(`[1,"ü"]`), raw(`"text"`))
-	switch roll(22) {
+	switch roll(27) {
 	case 0:
 		return events.CreateThread{Key: key}
 	case 1:
@@ -80,6 +80,21 @@ func anyCommand(roll dice, s *State) any {
 		return events.CreateStep{ExecutionID: entity(roll, s.executions), Iteration: chance(roll, 4, to(events.Int(roll(5))))}
 	case 20:
 		return events.SetStepStatus{StepID: entity(roll, s.steps), To: pick(roll, events.StepMachine().States...), ExecutionID: chance(roll, 8, entity(roll, s.executions))}
+	case 21, 22:
+		return events.ScheduleEffect{Name: "remind", EveryMs: chance(roll, 3, to(events.Int(1000))), Retries: to(events.Int(roll(3)))}
+	case 23:
+		return events.CancelEffect{EffectID: entity(roll, s.effects)}
+	case 24:
+		id := entity(roll, s.effects)
+		e, _ := s.effect(id)
+		return StartEffect{ID: id, Firing: e.Firing, Attempt: e.Attempt + 1, Claim: uint64(1 + roll(5)), Lost: chance(roll, 2, e.Claim)}
+	case 25:
+		id := entity(roll, s.effects)
+		e, _ := s.effect(id)
+		if roll(2) == 0 {
+			return CompleteEffect{ID: id, Firing: e.Firing, Attempt: e.Attempt}
+		}
+		return FailEffect{ID: id, Firing: e.Firing, Attempt: e.Attempt, ErrorText: "it failed"}
 	default:
 		return events.PutPart{StepID: entity(roll, s.steps), Idx: to(events.Int(roll(6))), Part: json}
 	}

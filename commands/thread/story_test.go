@@ -62,8 +62,11 @@ func message(id, text string) events.CreateItem {
 // nameOf gives the name of the command that takes data of that type.
 func nameOf(t testing.TB, data any) string {
 	t.Helper()
-	if _, ok := data.(events.CommandRejected); ok {
+	switch data.(type) {
+	case events.CommandRejected:
 		return "command.rejected"
+	case StartEffect, CompleteEffect, FailEffect:
+		return "effect.inside"
 	}
 	for _, c := range events.Commands() {
 		if reflect.TypeOf(c.New()) == reflect.TypeOf(data) {
@@ -119,7 +122,9 @@ func (k *story) try(c *Command) ([]events.Event, error) {
 		}
 		return nil, err
 	}
-	k.store(draft)
+	if len(made) > 0 { // else it changed nothing, and makes no commit
+		k.store(draft)
+	}
 	return made, nil
 }
 

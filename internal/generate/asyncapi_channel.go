@@ -46,6 +46,10 @@ func channels() object {
 		{"timeline", append(channel(n.Timeline("{tenant}", "{thread}", "{event}"), "Each event of the log, once and in order, a message of its own. An event's name has one dot or more, so subscribe with > behind it or with the whole name.", timeline,
 			tenantParameter(), parameter("thread", "The thread."), parameter("event", "The event's type.", types...)),
 			jetStream(n.Stream("TIMELINE"), "limits", "7 days by default; derived from the log; chunk.emitted is not in it"))},
+		{"chunks", append(channel(n.Chunk("{tenant}", "{thread}", "{execution}"), "What an execution streams, in order and numbered; republished on the thread's timeline as chunk.emitted. Skein alone writes it.",
+			object{{eventMessage(events.ChunkEmittedType), component("messages", eventMessage(events.ChunkEmittedType))}},
+			tenantParameter(), parameter("thread", "The thread."), parameter("execution", "The execution.")),
+			jetStream(n.Stream("CHUNKS"), "limits", "1 hour by default; republished"))},
 		{"log", append(channel(n.Log("{tenant}", "{thread}"), "The truth: one message a commit, for ever. Skein alone writes it.", log, tenantParameter(), aggregate),
 			jetStream(n.Stream("LOG"), "limits", "for ever; deletes denied"))},
 	}

@@ -13,9 +13,10 @@ import (
 // type can change: "file name" and why. Nobody may assign to them all the same.
 // Keep it small: a function that returns the value is nearly always as good.
 func stateAllowed() map[string]string {
-	const index = "an index of the catalog, built once and only read: every event and command is looked up in it"
+	const index = "an index of the catalog, built once and only read: every event, chunk and command is looked up in it"
 	return map[string]string{
 		"events/catalog.go rows":           index,
+		"events/chunk.go chunkKinds":       index,
 		"events/query.go queriesByName":    index,
 		"events/request.go commandsByName": index,
 	}

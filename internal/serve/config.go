@@ -9,6 +9,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/embedded"
+	"github.com/skein-threads/skein/runtime"
 )
 
 // DefaultHTTPListen is where health and metrics are served.
@@ -27,7 +28,15 @@ type Config struct {
 	Replicas   int          // --replicas: copies of every stream, on such a server; default 1
 	Names      events.Names // of subjects, streams and buckets; default prefix skein
 	Version    string       // of the services, as `nats micro` shows it; default 0.0.0
-	Volatile   bool         // the embedded server does not wait for the disk: for demos and tests
+	Worker     string       // the name under which runs are claimed; default a random one
+	Workers    int          // --workers: how many runs this process works at; default 256; none if below 0
+	// Register adds reactors and tools of this process. Effects and Hooks are its own, too.
+	Register     func(*runtime.Registry) error
+	Effects      runtime.Effects
+	Hooks        runtime.Hooks
+	MCPPrograms  bool     // --mcp-programs: definitions may start programs as MCP servers
+	MCPVariables []string // --mcp-variable: variables of the environment that definitions may hand to MCP servers
+	Volatile     bool     // the embedded server does not wait for the disk: for demos and tests
 }
 
 // WithDefaults gives the configuration with every default filled in.

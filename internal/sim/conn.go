@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -133,6 +135,7 @@ func flowOf(subject string) string {
 
 // whole takes messages of a batch until it is whole.
 func (c *Conn) whole(m *nats.Msg) []*nats.Msg {
+	m = copied(m)
 	if m.Header.Get(headerBatchID) == "" {
 		return []*nats.Msg{m}
 	}
@@ -146,6 +149,15 @@ func (c *Conn) whole(m *nats.Msg) []*nats.Msg {
 		return nil
 	}
 	return c.batch
+}
+
+// copied is a message as it goes over the wire: whoever sent it may change it.
+func copied(m *nats.Msg) *nats.Msg {
+	c := &nats.Msg{Subject: m.Subject, Data: bytes.Clone(m.Data), Header: make(nats.Header, len(m.Header))}
+	for name, values := range m.Header {
+		c.Header[name] = slices.Clone(values)
+	}
+	return c
 }
 
 // PublishMsg implements eventlog.Wire.

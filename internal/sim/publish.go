@@ -27,7 +27,7 @@ func (j *jet) PublishMsgAsync(m *nats.Msg, opts ...jetstream.PublishOpt) (jetstr
 		return nil, errors.New("sim: options of a publish are not simulated; write headers")
 	}
 	f := &future{ok: make(chan *jetstream.PubAck, 1), err: make(chan error, 1)}
-	frame := j.conn.publishing(m)
+	frame := j.conn.publishing(copied(m))
 	answer, err := j.conn.begin(frame)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,5 @@
-// Package transcript turns conversations in the OpenAI chat format into threads.
+// Package transcript turns conversations in the OpenAI chat format, as
+// package chat reads them, into threads.
 //
 // One conversation is one thread, with the key import:{id}. A user message
 // begins a turn, which is one react of EK 7: resolved context, trigger item,
@@ -20,11 +21,6 @@
 //
 //   - Messages before the first user message, and system messages anywhere, are
 //     items outside of any execution.
-//   - Arguments of a call that are JSON text are kept as JSON, others as text.
-//   - The format does not say whether a tool failed. A result is an error if the
-//     message has "is_error": true, or if its text begins with "Error:".
-//   - The id of a call may be used again once it was answered, as some programs
-//     do; a result belongs to the last call of that id.
 //   - A call without a result stays without one, also if a longer file that is
 //     imported later has one for it.
 //   - A reaction item holds all parts of its turn. Where these are more than an

@@ -10,6 +10,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/chat"
 )
 
 // Source is a file of conversations. Open is called when its turn comes.
@@ -78,7 +79,7 @@ func Import(ctx context.Context, c *client.Client, sources []Source, o Options) 
 type job struct {
 	file         string
 	line         int
-	conversation *Conversation
+	conversation *chat.Conversation
 }
 
 type importer struct {
@@ -102,7 +103,7 @@ func (im *importer) file(ctx context.Context, s Source, work chan<- job) {
 		return
 	}
 	defer func() { _ = r.Close() }() // it was only read
-	for rec := range Read(r) {
+	for rec := range chat.Read(r) {
 		switch {
 		case rec.Err != nil:
 			im.problem(Problem{s.Name, rec.Line, rec.Err.Error()})
@@ -179,8 +180,8 @@ func (e *unfitError) Unwrap() error { return e.cause }
 const attempts = 3
 
 // thread imports one conversation and reports whether anything was added.
-func (im *importer) thread(ctx context.Context, c *Conversation) (bool, error) {
-	key := keyPrefix + c.ID
+func (im *importer) thread(ctx context.Context, c *chat.Conversation) (bool, error) {
+	key := chat.KeyPrefix + c.ID
 	tenant := im.client.Tenant()
 	thread := events.DeriveThreadID(tenant, key)
 	if err := Check(tenant, c); err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/chat"
 	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/internal/transcript"
 )
@@ -299,10 +300,10 @@ func TestItemsReproduceTheConversation(t *testing.T) {
 	c := start(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	var lines []string
-	var all []*transcript.Conversation
+	var all []*chat.Conversation
 	for i := range 40 {
 		line := randomConversation(random, i)
-		parsed, err := transcript.Parse([]byte(line))
+		parsed, err := chat.Parse([]byte(line))
 		if err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
@@ -353,7 +354,7 @@ func randomConversation(r *rand.Rand, id int) string {
 }
 
 // told gives a conversation as lines: who said what.
-func told(c *transcript.Conversation) []string {
+func told(c *chat.Conversation) []string {
 	var out []string
 	for _, m := range c.Messages {
 		if m.Result {
@@ -464,4 +465,10 @@ func TestAirlineConversations(t *testing.T) {
 	if again := do(t, c, string(raw)); again.Events != 0 || again.Unchanged != 100 {
 		t.Errorf("again: %+v", again)
 	}
+}
+
+// call is an assistant's message with one call.
+func call(id, name, arguments string) string {
+	return `{"role":"assistant","content":null,"tool_calls":[{"id":"` + id + `","type":"function","function":{"name":"` + name + `","arguments":` +
+		`"` + strings.ReplaceAll(arguments, `"`, `\"`) + `"}}]}`
 }

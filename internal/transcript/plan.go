@@ -2,10 +2,12 @@ package transcript
 
 import (
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/chat"
 )
 
 // planner makes the commits of one conversation. The same conversation and the
@@ -26,7 +28,7 @@ type planner struct {
 
 // plan gives the commits that are missing in the log, in order. The error says
 // what of the conversation cannot be imported at all.
-func plan(tenant, thread string, c *Conversation, k known) ([]commit, error) {
+func plan(tenant, thread string, c *chat.Conversation, k known) ([]commit, error) {
 	p := &planner{tenant: tenant, thread: thread, known: k}
 	for _, t := range turns(c) {
 		p.turn(t)
@@ -45,13 +47,13 @@ func plan(tenant, thread string, c *Conversation, k known) ([]commit, error) {
 
 // Check says what of a conversation cannot be imported, or nothing. It reads and
 // writes nothing.
-func Check(tenant string, c *Conversation) error {
-	_, err := plan(tenant, events.DeriveThreadID(tenant, keyPrefix+c.ID), c, nothing())
+func Check(tenant string, c *chat.Conversation) error {
+	_, err := plan(tenant, events.DeriveThreadID(tenant, chat.KeyPrefix+c.ID), c, nothing())
 	return err
 }
 
 // id derives an id from the place of a message.
-func (p *planner) id(prefix string, m *Message, what string, n int) string {
+func (p *planner) id(prefix string, m *chat.Message, what string, n int) string {
 	return events.DeriveID(prefix, 0, p.tenant, p.thread, "import:"+strconv.Itoa(m.Index)+":"+what, n)
 }
 
@@ -131,7 +133,7 @@ func (p *planner) react(t *turn, from int) {
 
 // notes plans messages that belong to no execution, but for those that are
 // there: they stood at the end of a conversation that has grown since.
-func (p *planner) notes(list []*Message) {
+func (p *planner) notes(list []*chat.Message) {
 	for i, m := range list {
 		if p.known.made[p.noteID(m)] {
 			continue
@@ -146,29 +148,31 @@ func (p *planner) notes(list []*Message) {
 }
 
 // noteID gives the id of the first item that a note makes.
-func (p *planner) noteID(m *Message) string {
+func (p *planner) noteID(m *chat.Message) string {
 	if len(m.Content) == 0 && len(m.Calls) > 0 {
 		return p.id(events.ItemPrefix, m, "call", 0)
 	}
 	return p.id(events.ItemPrefix, m, "message", 0)
 }
 
-func (p *planner) note(m *Message) {
+func (p *planner) note(m *chat.Message) {
 	p.at = m.Index
 	if m.Result {
-		p.resultItem(m, "")
+		p.resultItem(m, m.Name, "")
 		return
 	}
+	message := ""
 	if len(m.Content) > 0 || len(m.Calls) == 0 {
 		p.message(m, events.ItemCompleted)
+		message = p.noteID(m)
 	}
 	for i := range m.Calls {
-		p.callItem(m, i, "")
+		p.callItem(m, i, message)
 	}
 }
 
 // message adds a message's own item.
-func (p *planner) message(m *Message, status events.ItemStatus) {
+func (p *planner) message(m *chat.Message, status events.ItemStatus) {
 	item := events.NewItem{
 		ID: p.id(events.ItemPrefix, m, "message", 0), Type: events.Message, Role: m.Role, Status: status, Content: list(m.Content),
 	}
@@ -179,7 +183,7 @@ func (p *planner) message(m *Message, status events.ItemStatus) {
 }
 
 // callItem adds the item of a call (C-9).
-func (p *planner) callItem(m *Message, n int, parent string) {
+func (p *planner) callItem(m *chat.Message, n int, parent string) {
 	c := m.Calls[n]
 	p.counted.calls++
 	p.item(events.NewItem{
@@ -188,12 +192,19 @@ func (p *planner) callItem(m *Message, n int, parent string) {
 	})
 }
 
+// nameMost is how long the name of a result's tool may be, in letters.
+const nameMost = 256
+
 // resultItem adds the item of a call's result (C-9).
-func (p *planner) resultItem(m *Message, parent string) {
-	content := object("callId", m.CallID, "output", m.Output)
+func (p *planner) resultItem(m *chat.Message, name, parent string) {
+	pairs := []any{"callId", m.CallID, "output", m.Output}
 	if m.IsError {
-		content = object("callId", m.CallID, "output", m.Output, "isError", true)
+		pairs = append(pairs, "isError", true)
 	}
+	if name != "" && utf8.RuneCountInString(name) <= nameMost {
+		pairs = append(pairs, "name", name)
+	}
+	content := object(pairs...)
 	p.item(events.NewItem{
 		ID: p.id(events.ItemPrefix, m, "message", 0), Type: events.ActionResult, Status: events.ItemCompleted,
 		ParentItemID: parent, Content: content,

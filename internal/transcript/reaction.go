@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/chat"
 )
 
 // reaction plans the steps of one execution, and the item that they write.
@@ -38,9 +39,9 @@ func (r *reaction) step(s *step, iteration int, more bool) {
 	}
 	calls := len(r.parts) // where the parts of the calls begin
 	for i, c := range m.Calls {
-		part := object("type", toolPart+c.Name, "toolCallId", c.ID, "input", c.Arguments)
+		part := object("type", chat.ToolPart+c.Name, "toolCallId", c.ID, "input", c.Arguments)
 		r.put(id, len(m.Content)+i, part)
-		r.parts = append(r.parts, piece{part, object("type", toolPart+c.Name, "toolCallId", c.ID, "elided", true)})
+		r.parts = append(r.parts, piece{part, object("type", chat.ToolPart+c.Name, "toolCallId", c.ID, "elided", true)})
 	}
 	fresh := !r.made
 	if fresh { // EK-115, EK-189
@@ -63,10 +64,10 @@ func (r *reaction) step(s *step, iteration int, more bool) {
 		if out.IsError {
 			state = "output-error"
 		}
-		part := object("type", toolPart+c.Name, "toolCallId", c.ID, "state", state, "input", c.Arguments, "output", out.Output)
-		r.resultItem(out, r.item)
+		part := object("type", chat.ToolPart+c.Name, "toolCallId", c.ID, "state", state, "input", c.Arguments, "output", out.Output)
+		r.resultItem(out, c.Name, r.item)
 		r.put(id, len(m.Content)+done.call, part)
-		r.parts[calls+done.call] = piece{part, object("type", toolPart+c.Name, "toolCallId", c.ID, "state", state, "elided", true)}
+		r.parts[calls+done.call] = piece{part, object("type", chat.ToolPart+c.Name, "toolCallId", c.ID, "state", state, "elided", true)}
 		answered = append(answered, object("callId", c.ID, "name", c.Name, "output", out.Output, "isError", out.IsError))
 	}
 	if !fresh || len(s.results) > 0 {

@@ -1,36 +1,39 @@
 package transcript
 
-import "github.com/skein-threads/skein/events"
+import (
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/chat"
+)
 
 // turn is a user message and what came of it. A turn without a trigger holds
 // what was said before the first user message, or after the last answer.
 type turn struct {
-	before  []*Message // what stands before the trigger and belongs to no execution
-	trigger *Message
+	before  []*chat.Message // what stands before the trigger and belongs to no execution
+	trigger *chat.Message
 	steps   []*step
 }
 
 // step is an assistant message, and the results of its calls in the order in
 // which they came.
 type step struct {
-	before  []*Message // system messages
-	answer  *Message
+	before  []*chat.Message // system messages
+	answer  *chat.Message
 	results []result
 }
 
 type result struct {
 	call    int // the place in the answer's calls
-	message *Message
+	message *chat.Message
 }
 
 // turns splits a conversation.
-func turns(c *Conversation) []*turn {
+func turns(c *chat.Conversation) []*turn {
 	type callPlace struct {
 		step *step // nil: the call stands outside of any execution
 		call int
 	}
 	var out []*turn
-	var notes []*Message // what waits for the next step or turn
+	var notes []*chat.Message // what waits for the next step or turn
 	open := map[string]callPlace{}
 	for i := range c.Messages {
 		m := &c.Messages[i]

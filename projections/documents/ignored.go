@@ -54,11 +54,15 @@ func runLife() []events.Type {
 
 // runPauses is what no document shows of a run.
 func runPauses() []events.Type {
-	return []events.Type{events.RunWaitingType, events.RunResumedType, events.RunTurnedType}
+	return []events.Type{events.RunSuspendedType, events.RunResumedType, events.RunTurnedType}
 }
 
 func partLife() []events.Type {
 	return []events.Type{events.PartCreatedType, events.PartUpdatedType}
+}
+
+func fileLife() []events.Type {
+	return []events.Type{events.FileWrittenType, events.FileDeletedType, events.DirectoryCreatedType, events.DirectoryRemovedType}
 }
 
 func traces() []events.Type { return []events.Type{events.TraceRecordedType} }
@@ -69,12 +73,14 @@ func beside() []events.Type {
 	return []events.Type{
 		events.RelationshipAddedType, events.RelationshipRemovedType,
 		events.KeyClaimedType, events.KeyReleasedType,
-		events.FileWrittenType, events.FileDeletedType, events.DirectoryCreatedType, events.DirectoryRemovedType,
 		events.EffectScheduledType, events.EffectCancelledType, events.EffectStartedType, events.EffectCompletedType,
 		events.EffectFailedType, events.ApprovalRequestedType, events.ApprovalGrantedType, events.ApprovalDeniedType,
-		events.DefinitionChangedType, events.CommandRejectedType, events.LifecycleDestroyedType,
+		events.CommandRejectedType, events.LifecycleDestroyedType,
 	}
 }
+
+// ofTenant are events of the tenant and of no thread.
+func ofTenant() []events.Type { return []events.Type{events.DefinitionChangedType} }
 
 // nowhere are events that never enter the log.
 func nowhere() []events.Type { return []events.Type{events.ChunkEmittedType} }

@@ -18,8 +18,9 @@ func items() Projection {
 			makes(events.ItemCreatedType, subject, func(c *change, d events.ItemCreated) *T {
 				return &T{
 					ID: d.ID, ThreadID: c.commit.Thread, ContextID: d.ContextID, Type: d.Type, Role: d.Role, Status: d.Status,
-					Channel: d.Channel, Content: d.Content, CreatedAt: c.given(d.CreatedAt), Index: d.Index,
+					Channel: d.Channel, Content: d.Content, CreatedAt: c.given(d.CreatedAt).ISO(), Index: d.Index,
 					ParentItemID: d.ParentItemID, Depth: d.Depth, Silent: d.Silent, Metadata: d.Metadata,
+					CallOf: d.CallOf, CreatedAtMicros: int64(c.given(d.CreatedAt)),
 				}
 			}),
 			on(events.ItemStatusChangedType, subject, func(c *change, doc *T, d events.ItemStatusChanged) {
@@ -37,24 +38,53 @@ func items() Projection {
 					doc.Metadata = mergeShallow(doc.Metadata, d.Metadata)
 				}
 				set(&doc.Silent, d.Silent)
+				set(&doc.Failed, d.Failed)
+				if d.Output != nil || d.IsError != nil {
+					editResult(doc, d)
+				}
+			}),
+			on(events.ExecutionStatusChangedType, func(_ *change, d events.ExecutionStatusChanged) (string, bool) {
+				return d.ReactionItemID, d.ReactionItemID != ""
+			}, func(c *change, doc *T, d events.ExecutionStatusChanged) {
+				doc.Failed, doc.UpdatedAt = d.To == events.ExecutionFailed, c.time()
+			}),
+			on(events.StepStatusChangedType, func(_ *change, d events.StepStatusChanged) (string, bool) {
+				return d.ReactionItemID, d.ReactionItemID != ""
+			}, func(c *change, doc *T, d events.StepStatusChanged) {
+				doc.Failed, doc.UpdatedAt = d.To == events.StepFailed, c.time()
 			}),
 			together(events.MessageDeletedType),
 			together(events.HistoryTruncatedType),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), contextLife(), executionLife(), executionEnds(), stepLife(), partLife(), traces(), beside(), queueLife(), runLife(), runPauses(), nowhere()),
+		ignored: types(threadLife(), contextLife(), []events.Type{events.ExecutionCreatedType, events.StepCreatedType},
+			executionEnds(), partLife(), traces(), beside(), fileLife(), ofTenant(), queueLife(), runLife(), runPauses(), nowhere()),
 	}
 }
 
-// given gives a time that the event holds in the form of documents, or the
-// event's own.
-func (c *change) given(at string) string {
+// given gives a time that the event holds, or the event's own.
+func (c *change) given(at string) events.Time {
 	if at != "" {
 		if t, err := events.ParseTime(at); err == nil {
-			return t.ISO()
+			return t
 		}
 	}
-	return c.time()
+	return c.event.Time
+}
+
+// editResult changes what a result says; its call stays.
+func editResult(doc *events.Item, d events.MessageEdited) {
+	var r events.CallResult
+	if doc.Type != events.ActionResult || json.Unmarshal(doc.Content, &r) != nil {
+		return
+	}
+	if d.Output != nil {
+		r.Output, doc.Edited = d.Output, true
+	}
+	set(&r.IsError, d.IsError)
+	if raw, err := json.Marshal(r, json.Deterministic(true)); err == nil { // it was JSON before
+		doc.Content = raw
+	}
 }
 
 // mergeShallow sets the fields of an object that another one names. What is no

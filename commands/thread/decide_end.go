@@ -1,0 +1,131 @@
+package thread
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// closeStep closes the open step and decides how it goes on (EK-117, EK-118).
+func (m *maker) closeStep(execution string, seen int64, after After) error {
+	x, _ := m.state.execution(execution)
+	if after.StopBy != "" && !x.Run.Stop {
+		m.emit(events.RunStoppedType, execution, execution, events.RunStopped{By: after.StopBy, Reason: "stopped by side " + string(after.StopBy)})
+		x, _ = m.state.execution(execution)
+	}
+	if x.Run.Stop {
+		return m.finishStopped(execution)
+	}
+	tools := false
+	for _, q := range m.state.Queue {
+		tools = tools || q.Tool
+	}
+	goes := after.Continue || x.Run.Steered > seen || tools
+	if goes && after.Limit != "" {
+		return m.finish(execution, events.ExecutionFailed, after.Limit)
+	}
+	if err := m.endStep(execution, events.StepCompleted, goes, ""); err != nil {
+		return err
+	}
+	if goes {
+		return m.beginStep(execution, after.Side)
+	}
+	return m.finish(execution, events.ExecutionCompleted, "")
+}
+
+// endStep ends the open step, if there is one, with what its calls came to.
+func (m *maker) endStep(execution string, to events.StepStatus, goes bool, text string) error {
+	x, _ := m.state.execution(execution)
+	if x.Run == nil || x.Run.Step == "" {
+		return nil
+	}
+	d := events.SetStepStatus{StepID: x.Run.Step, ExecutionID: execution, To: to, ContinueLoop: &goes, ErrorText: text}
+	if len(x.Run.Calls) > 0 {
+		type call struct {
+			CallID string `json:"callId"`
+			Name   string `json:"name"`
+			Key    string `json:"key"` // of its part, where its arguments and its result stand
+		}
+		var asked, ended []call
+		for _, c := range x.Run.Calls {
+			one := call{c.ID, c.Name, events.PartKey(x.Run.Step, c.Idx)}
+			asked = append(asked, one)
+			if c.Is == callDone {
+				ended = append(ended, one)
+			}
+		}
+		var err error
+		if d.ToolCalls, err = json.Marshal(asked); err != nil {
+			return events.Invalid("", "%w", err)
+		}
+		if ended != nil {
+			if d.ToolExecutionResults, err = json.Marshal(ended); err != nil {
+				return events.Invalid("", "%w", err)
+			}
+		}
+	}
+	return m.setStepStatus(d)
+}
+
+// finishStopped ends a run that was told to stop (C-26).
+func (m *maker) finishStopped(execution string) error {
+	x, _ := m.state.execution(execution)
+	if x.Run.Abort {
+		return m.finish(execution, events.ExecutionFailed, Aborted)
+	}
+	if err := m.endStep(execution, events.StepCompleted, false, ""); err != nil {
+		return err
+	}
+	return m.finish(execution, events.ExecutionCompleted, "")
+}
+
+// Aborted is the error text of a run that was cancelled (C-26).
+const Aborted = "aborted"
+
+// finish ends an execution: item, execution, thread, context (EK-119), and
+// starts what waits.
+func (m *maker) finish(execution string, to events.ExecutionStatus, text string) error {
+	if to == events.ExecutionFailed {
+		if err := m.endStep(execution, events.StepFailed, false, text); err != nil {
+			return err
+		}
+		note, err := json.Marshal(struct {
+			Type string `json:"type"`
+			Text string `json:"errorText"`
+		}{"error", text}, json.Deterministic(true))
+		if err != nil {
+			return events.Invalid("/errorText", "%w", err)
+		}
+		if err := m.addToReaction(execution, []jsontext.Value{note}); err != nil {
+			return err
+		}
+	} else if err := m.addToReaction(execution, nil); err != nil {
+		return err
+	}
+	x, _ := m.state.execution(execution)
+	if item, _ := m.state.item(x.Reaction); !item.Deleted && item.Status != events.ItemCompleted {
+		m.emit(events.ItemStatusChangedType, x.Reaction, execution, events.ItemStatusChanged{From: item.Status, To: events.ItemCompleted})
+	}
+	if err := m.setExecutionStatus(events.SetExecutionStatus{ExecutionID: execution, To: to, ErrorText: text}); err != nil {
+		return err
+	}
+	if err := m.finishThread(events.FinishThread{ExecutionID: execution, Reason: x.Run.Reason}); err != nil {
+		return err
+	}
+	if c, _ := m.state.context(x.Context); c.Status == events.ContextStreaming {
+		if err := m.moveContext(x.Context, events.ContextOpen, execution); err != nil {
+			return err
+		}
+	}
+	if m.state.Status == events.ThreadStreaming {
+		end := events.ThreadOpen
+		if to == events.ExecutionFailed && !x.Run.Abort {
+			end = events.ThreadFailed
+		}
+		if err := m.moveThread(end, ""); err != nil {
+			return err
+		}
+	}
+	return m.next()
+}

@@ -1,0 +1,117 @@
+package thread
+
+import "github.com/skein-threads/skein/events"
+
+// effectState is an effect that has not ended.
+type effectState struct {
+	At      events.Time `json:"a"`          // when the next attempt is due
+	Plan    events.Time `json:"p"`          // when this firing was due
+	Every   int64       `json:"e,omitzero"` // ms
+	Cron    string      `json:"c,omitzero"`
+	Retries int64       `json:"r,omitzero"`
+	Backoff int64       `json:"b,omitzero"` // ms
+	Firing  int64       `json:"f"`          // from 1
+	Attempt int64       `json:"n,omitzero"` // how many there were at this firing
+	Claim   uint64      `json:"q,omitzero"` // the message that its worker holds; 0: it does not run
+	Ending  bool        `json:"z,omitzero"` // it was cancelled while it ran
+
+	gone bool // in a draft's layer: it has ended
+}
+
+func (e effectState) running() bool { return e.Claim != 0 }
+
+func (e effectState) repeated() bool { return e.Every > 0 || e.Cron != "" }
+
+func (s *State) effect(id string) (effectState, bool) {
+	for ; s != nil; s = s.parent {
+		if v, ok := s.effects[id]; ok {
+			return v, !v.gone
+		}
+	}
+	return effectState{}, false
+}
+
+// setEffect keeps an effect. One that is gone is forgotten, but for a layer,
+// which has to tell the state below.
+func (s *State) setEffect(id string, v effectState) {
+	old, had := s.effects[id]
+	if had {
+		s.bytes -= int64(len(id)+len(old.Cron)) + overhead
+	}
+	if v.gone && s.parent == nil {
+		delete(s.effects, id)
+		return
+	}
+	if s.effects == nil {
+		s.effects = map[string]effectState{}
+	}
+	s.bytes += int64(len(id)+len(v.Cron)) + overhead
+	s.effects[id] = v
+}
+
+// endEffect forgets an effect.
+func (s *State) endEffect(id string) {
+	if _, ok := s.effect(id); ok {
+		s.Effects--
+		s.setEffect(id, effectState{gone: true})
+	}
+}
+
+// evolveEffect gives the state after an event of an effect.
+func (s *State) evolveEffect(e *events.Event) {
+	id := e.Subject
+	v, there := s.effect(id)
+	switch d := e.Data.(type) {
+	case events.EffectScheduled:
+		if !there {
+			s.Effects++
+		}
+		at := timeOf(d.ScheduledAt)
+		v = effectState{At: at, Plan: at, Every: d.EveryMs, Cron: d.Cron, Retries: d.Retries, Backoff: d.BackoffMs, Firing: 1}
+		s.setEffect(id, v)
+		return
+	case events.EffectCancelled:
+		if !v.running() {
+			s.endEffect(id)
+			return
+		}
+		v.Ending = true
+	case events.EffectStarted:
+		v.Attempt, v.Claim = d.Attempt, d.Claim
+	case events.EffectCompleted:
+		v.next(d.Next, true)
+	case events.EffectFailed:
+		v.next(d.Next, d.Final)
+	}
+	if !there {
+		return
+	}
+	if v.gone {
+		s.endEffect(id)
+		return
+	}
+	s.setEffect(id, v)
+}
+
+// next ends an attempt: another one follows, or with over another firing, or
+// nothing.
+func (e *effectState) next(at string, over bool) {
+	e.Claim = 0
+	if at == "" {
+		e.gone = true
+		return
+	}
+	e.At = timeOf(at)
+	if over {
+		e.Plan, e.Firing, e.Attempt = e.At, e.Firing+1, 0
+	}
+}
+
+// timeOf reads a time of the log. One that cannot be read has passed.
+func timeOf(text string) events.Time {
+	at, err := events.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	return at
+}

@@ -1,0 +1,156 @@
+package eventlog
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Limits of the chunks of one execution that wait to be written.
+const (
+	// mergeFrom is how many chunks wait before deltas are made into one. Each goes
+	// on its own while the server keeps up.
+	mergeFrom = 1
+	// mergedBytes is how long the text of a merged delta grows at most.
+	mergedBytes = 32 << 10
+	// MaxWaitingBytes is how much may wait; then who emits waits too.
+	MaxWaitingBytes = 8 << 20
+)
+
+// chunk is a chunk that has no number yet.
+type chunk struct {
+	at    time.Time // when it was emitted, or the first part of it
+	step  string
+	kind  string
+	data  jsontext.Value // nil if it is a delta
+	delta *growing
+	size  int
+}
+
+// growing is a delta to which more can be added.
+type growing struct {
+	key  string
+	text []byte
+}
+
+// body gives the chunk's data.
+func (c *chunk) body() (jsontext.Value, error) {
+	if c.delta == nil {
+		return c.data, nil
+	}
+	return events.DeltaData(c.kind, events.Delta{Key: c.delta.key, Text: string(c.delta.text)})
+}
+
+// chunkQueue holds what waits to be written, in order.
+type chunkQueue struct {
+	mu      sync.Mutex // guards what follows
+	waiting []chunk
+	bytes   int
+	closed  bool
+	room    chan struct{} // closed when something was taken; nil if nobody waits for that
+
+	more chan struct{} // of capacity 1: there may be something to take, or an end
+}
+
+func (q *chunkQueue) init() { q.more = make(chan struct{}, 1) }
+
+// wake makes take look again.
+func (q *chunkQueue) wake() {
+	select {
+	case q.more <- struct{}{}:
+	default: // it will
+	}
+}
+
+// put adds a chunk. If there is no room for it, it gives a channel that is
+// closed when there may be.
+func (q *chunkQueue) put(c chunk) (room <-chan struct{}, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return nil, ErrChunksEnded
+	}
+	if q.bytes > 0 && q.bytes+c.size > MaxWaitingBytes {
+		if q.room == nil {
+			q.room = make(chan struct{})
+		}
+		return q.room, nil
+	}
+	q.bytes += c.size
+	if !q.merge(c) {
+		q.waiting = append(q.waiting, c)
+	}
+	q.wake()
+	return nil, nil
+}
+
+// merge adds a delta to the last one that waits, if many wait and it continues
+// the same text: the order stays.
+func (q *chunkQueue) merge(c chunk) bool {
+	if c.delta == nil || len(q.waiting) < mergeFrom {
+		return false
+	}
+	last := &q.waiting[len(q.waiting)-1]
+	if last.delta == nil || last.kind != c.kind || last.step != c.step || last.delta.key != c.delta.key ||
+		len(last.delta.text)+len(c.delta.text) > mergedBytes {
+		return false
+	}
+	last.delta.text = append(last.delta.text, c.delta.text...)
+	last.size += c.size
+	return true
+}
+
+// take waits for the next chunk. It gives none once the queue is closed and
+// empty, or ctx has ended.
+func (q *chunkQueue) take(ctx context.Context) (chunk, bool) {
+	for {
+		q.mu.Lock()
+		switch {
+		case ctx.Err() != nil:
+			q.mu.Unlock()
+			return chunk{}, false
+		case len(q.waiting) > 0:
+			c := q.waiting[0]
+			q.waiting[0] = chunk{}
+			if q.waiting = q.waiting[1:]; len(q.waiting) == 0 {
+				q.waiting = nil
+			}
+			q.bytes -= c.size
+			q.roomMade()
+			q.mu.Unlock()
+			return c, true
+		case q.closed:
+			q.mu.Unlock()
+			return chunk{}, false
+		}
+		q.mu.Unlock()
+		<-q.more
+	}
+}
+
+func (q *chunkQueue) roomMade() {
+	if q.room != nil {
+		close(q.room)
+		q.room = nil
+	}
+}
+
+// close lets nothing more in.
+func (q *chunkQueue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.wake()
+}
+
+// drop closes the queue and forgets what waits.
+func (q *chunkQueue) drop() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed, q.waiting, q.bytes = true, nil, 0
+	q.roomMade()
+}

@@ -1,0 +1,208 @@
+package eventlog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Where all chunks of a run have expired, nobody knows how many there were. The
+// next claim then begins at a number that no earlier one can have reached.
+const (
+	claimNumbers = 1_000_000_000          // for each claim
+	maxToken     = 1 << 53 / claimNumbers // numbers stay exact in JSON
+)
+
+// store stores a chunk with the next number. It goes on until that is done:
+// over a lost connection, a lost acknowledgement, and a server that is away. The
+// error says that a newer claim writes, that the chunk can never be stored, or
+// that ctx ended.
+func (w *ChunkWriter) store(ctx context.Context, c *chunk) error {
+	var body []byte  // with the number of
+	var number int64 // this chunk
+	tried := false   // it may be stored
+	for pause := time.Millisecond; ; {
+		again := func() error {
+			wait := pause
+			pause = min(2*pause, time.Second)
+			return w.pause(ctx, wait)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case w.log.nc.IsClosed():
+			return &UnavailableError{Cause: nats.ErrConnectionClosed}
+		case !w.log.nc.IsConnected(): // what is asked or sent would wait for it
+			w.looked = false
+			if err := again(); err != nil {
+				return err
+			}
+			continue
+		}
+		if !w.looked {
+			stored, err := w.look(ctx, body, tried)
+			switch {
+			case stored:
+				return nil
+			case IsFenced(err):
+				return err
+			case err != nil:
+				if err := again(); err != nil {
+					return err
+				}
+				continue
+			}
+		}
+		if body == nil || number != w.next {
+			var err error
+			if body, err = w.event(c); err != nil {
+				return err
+			}
+			number = w.next
+		}
+		ack, err := w.publish(ctx, body)
+		switch outcome := classify(err, ack.Error); {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case outcome == stored:
+			w.isStored(ack.Seq)
+			return nil
+		case outcome == conflict:
+			w.looked, tried = false, true
+		case outcome == tooLarge:
+			// Emit has asked the server's limit; it was lowered since.
+			w.log.logger.Warn().Str("execution", w.run.Execution).Int("bytes", len(body)).Msg("a chunk is larger than the server takes, and is left out")
+			return nil
+		default:
+			w.looked, tried = false, true
+			if err := again(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// look asks the stream for the execution's last chunk, and decides how to go
+// on. It reports whether that is the chunk with this body, which was tried.
+func (w *ChunkWriter) look(ctx context.Context, body []byte, tried bool) (stored bool, err error) {
+	stream := w.log.cfg.Names.Stream(ChunkStream)
+	got, err := w.log.direct(ctx, stream, getRequest{Multi: []string{w.subj}})
+	if err != nil {
+		return false, err
+	}
+	if len(got) == 0 {
+		if w.next == 0 && !w.young() {
+			w.next = (w.run.Token - 1) * claimNumbers
+		}
+		w.looked, w.expected = true, 0
+		return false, nil
+	}
+	last := got[len(got)-1]
+	d, err := decodeChunk(last.Data)
+	switch {
+	case err != nil:
+		// Nobody but Skein writes here. What cannot be read has no number.
+		d = events.ChunkEmitted{Index: w.next - 1}
+		w.log.metrics.Broken("chunks", last.Seq)
+	case tried && bytes.Equal(last.Data, body):
+		w.isStored(last.Seq)
+		return true, nil
+	case d.Attempt > w.run.Token, d.Attempt == w.run.Token && w.begun && d.Index >= w.next:
+		return false, &FencedError{Stream: stream, Cause: fmt.Errorf("claim %d of execution %s writes chunk %d", d.Attempt, w.run.Execution, d.Index)}
+	}
+	w.looked, w.expected = true, last.Seq
+	if !w.begun { // what an older claim gives after that does not count
+		w.next = d.Index + 1
+	}
+	return false, nil
+}
+
+// isStored notes that the chunk with the next number has that sequence.
+func (w *ChunkWriter) isStored(seq uint64) {
+	w.looked, w.begun, w.expected = true, true, seq
+	w.next++
+}
+
+// young reports whether the run is so young that no chunk of it can have
+// expired. The clocks of two machines may differ.
+func (w *ChunkWriter) young() bool {
+	return w.run.Token == 1 || !w.run.Since.IsZero() && time.Since(w.run.Since) < w.log.cfg.ChunkAge/2
+}
+
+// event writes the chunk's event, with the next number.
+func (w *ChunkWriter) event(c *chunk) ([]byte, error) {
+	data, err := c.body()
+	if err != nil {
+		return nil, err
+	}
+	r := &w.run
+	e := events.Event{
+		ID:   events.EventID(r.Tenant, r.Thread, r.Execution+"."+strconv.FormatInt(r.Token, 10), int(w.next)),
+		Type: events.ChunkEmittedType, Time: events.TimeOf(c.at), Subject: r.Execution, Tenant: r.Tenant, ThreadID: r.Thread,
+		Version: r.Version, Correlation: r.Execution,
+		Data: events.ChunkEmitted{ExecutionID: r.Execution, Index: w.next, StepID: c.step, Attempt: r.Token, Type: c.kind, Data: data},
+	}
+	return e.Append(make([]byte, 0, 768+len(data)))
+}
+
+func decodeChunk(raw []byte) (events.ChunkEmitted, error) {
+	e, err := events.DecodeEvent(raw)
+	if err != nil {
+		return events.ChunkEmitted{}, err
+	}
+	d, ok := e.Data.(events.ChunkEmitted)
+	if !ok {
+		return d, errors.New("it is no chunk")
+	}
+	return d, nil
+}
+
+// publish sends a chunk and gives its acknowledgement. When the connection was
+// lost meanwhile it does not wait for what will not come.
+func (w *ChunkWriter) publish(ctx context.Context, body []byte) (ack pubAck, err error) {
+	for len(w.back) > 0 { // what is past
+		<-w.back
+	}
+	reply, answers, done := w.log.inbox.expect(1)
+	defer done()
+	err = w.log.nc.PublishMsg(&nats.Msg{
+		Subject: w.subj, Reply: reply, Data: body,
+		Header: nats.Header{events.HeaderType: {events.EventContentType}, headerExpected: {strconv.FormatUint(w.expected, 10)}},
+	})
+	if err != nil {
+		return ack, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.log.cfg.AckTimeout)
+	defer cancel()
+	select {
+	case m := <-answers:
+		if m.Header.Get("Status") == "503" {
+			return ack, nats.ErrNoResponders
+		}
+		return ack, json.Unmarshal(m.Data, &ack)
+	case <-w.back:
+		return ack, nats.ErrDisconnected
+	case <-ctx.Done():
+		return ack, nats.ErrTimeout
+	}
+}
+
+// pause waits before the next try, or until the connection is back.
+func (w *ChunkWriter) pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-w.back:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

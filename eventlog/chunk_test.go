@@ -1,0 +1,435 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// chunkRun is a run on a thread of its own.
+func chunkRun(n int, token int64) ChunkRun {
+	return ChunkRun{Tenant: tenant, Thread: newAuthor(n).thread, Execution: fmt.Sprint("exe_", n), Token: token, Version: 7, Since: time.Now()}
+}
+
+func chunksOf(t testing.TB, l *Log, r ChunkRun) *ChunkWriter {
+	t.Helper()
+	w, err := l.Chunks(r)
+	must(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = w.Close(ctx)
+	})
+	return w
+}
+
+func delta(id, text string) jsontext.Value {
+	data, _ := events.DeltaData(events.ChunkTextDelta, events.Delta{Key: id, Text: text})
+	return data
+}
+
+func emit(t testing.TB, w *ChunkWriter, id, text string) {
+	t.Helper()
+	must(t, w.Emit(t.Context(), "stp_1", events.ChunkTextDelta, delta(id, text)))
+}
+
+// storedChunks reads the chunks of a run, and fails the test unless their
+// numbers go up by one from first, and claims never go back.
+func storedChunks(t testing.TB, l *Log, r ChunkRun, first int64) []events.ChunkEmitted {
+	t.Helper()
+	var all []events.ChunkEmitted
+	for m, err := range l.stream(t.Context(), l.cfg.Names.Stream(ChunkStream), l.cfg.Names.Chunk(r.Tenant, r.Thread, r.Execution), 1) {
+		must(t, err)
+		c, err := decodeChunk(m.Data)
+		must(t, err)
+		if c.Index != first+int64(len(all)) || c.ExecutionID != r.Execution {
+			t.Fatalf("chunk %d of %s comes after %d", c.Index, c.ExecutionID, len(all))
+		}
+		if len(all) > 0 && c.Attempt < all[len(all)-1].Attempt {
+			t.Fatalf("chunk %d of claim %d comes after one of claim %d", c.Index, c.Attempt, all[len(all)-1].Attempt)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// texts joins what the deltas say.
+func texts(t testing.TB, list []events.ChunkEmitted) string {
+	t.Helper()
+	var out strings.Builder
+	for _, c := range list {
+		if d, err := events.CheckChunk(c.Type, c.Data); err == nil && d != nil {
+			out.WriteString(d.Text)
+		}
+	}
+	return out.String()
+}
+
+// EK-125, EK-147, C-43: chunks are stored in order and numbered, put on the
+// timeline's subject as chunk.emitted, and neither on the timeline's stream nor
+// in the log.
+func TestChunksAreNumberedAndRepublished(t *testing.T) {
+	t.Parallel()
+	l := start(t)
+	r := chunkRun(1, 1)
+	sub, err := l.nc.SubscribeSync(l.cfg.Names.Timeline(tenant, r.Thread, "chunk.emitted"))
+	must(t, err)
+	w := chunksOf(t, l, r)
+	must(t, w.Emit(t.Context(), "", events.ChunkContextID, jsontext.Value(`{"contextId":"ctx_1"}`)))
+	for i := range 10 {
+		emit(t, w, fmt.Sprint("t", i), fmt.Sprint(i)) // each a text of its own: none is merged
+	}
+	must(t, w.Finish(t.Context(), events.Finish{Reason: events.FinishStop}))
+	got := storedChunks(t, l, r, 0)
+	if len(got) != 12 || texts(t, got) != "0123456789" || got[0].Type != events.ChunkContextID || got[11].Type != events.ChunkFinish || string(got[11].Data) != `{"finishReason":"stop"}` {
+		t.Errorf("%+v", got)
+	}
+	for i := range got {
+		m, err := sub.NextMsg(patience)
+		must(t, err)
+		e, err := events.DecodeEvent(m.Data)
+		must(t, err)
+		if c := e.Data.(events.ChunkEmitted); c.Index != int64(i) || c.Attempt != 1 || e.Version != 7 || e.Subject != r.Execution || m.Header.Get(events.HeaderType) != events.EventContentType {
+			t.Errorf("on the timeline: %+v", e)
+		}
+	}
+	if n := len(timeline(t, l)); n != 0 {
+		t.Errorf("the timeline's stream holds %d chunks", n)
+	}
+	if err := w.Emit(t.Context(), "", events.ChunkTextDelta, delta("t", "late")); !errors.Is(err, ErrChunksEnded) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// Under more than the server takes, deltas are merged: the text is whole and in
+// order, and the numbers have no gap.
+func TestChunksUnderLoad(t *testing.T) {
+	// Not beside the tests of leases, which go by the clock.
+	l := start(t)
+	const runs, each = 4, 4000
+	var all sync.WaitGroup
+	for i := range runs {
+		all.Go(func() {
+			w := chunksOf(t, l, chunkRun(i, 1))
+			for n := range each {
+				if err := w.Emit(t.Context(), "stp_1", events.ChunkTextDelta, delta("t", fmt.Sprint(n, " "))); err != nil {
+					t.Error(err)
+					return
+				}
+				if n%1000 == 999 { // what is no delta stays what it is
+					if err := w.Emit(t.Context(), "stp_1", events.ChunkToolError, jsontext.Value(`{"toolCallId":"c","errorText":"x"}`)); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}
+			if err := w.Finish(t.Context(), events.Finish{Reason: events.FinishStop}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	var want strings.Builder
+	for n := range each {
+		fmt.Fprint(&want, n, " ")
+	}
+	for i := range runs {
+		got := storedChunks(t, l, chunkRun(i, 1), 0)
+		tools := 0
+		for _, c := range got {
+			if c.Type == events.ChunkToolError {
+				tools++
+			}
+		}
+		if texts(t, got) != want.String() || tools != each/1000 || got[len(got)-1].Type != events.ChunkFinish {
+			t.Errorf("run %d: %d chunks, %d of them of tools", i, len(got), tools)
+		}
+		if len(got) >= each {
+			t.Errorf("run %d: nothing was merged", i)
+		}
+	}
+}
+
+// Two claims write at once: what is stored has every number once, and the older
+// claim's chunks end where the newer one's begin.
+func TestTakeoverOfChunks(t *testing.T) {
+	// Not beside the tests of leases, which go by the clock.
+	l := start(t)
+	other := sibling(t, l)
+	for round := range 10 {
+		old := chunksOf(t, l, chunkRun(round, 1))
+		emit(t, old, "t", "begin")
+		halted := make(chan error, 1)
+		go func() {
+			for {
+				if err := old.Emit(t.Context(), "stp_1", events.ChunkThreadPing, jsontext.Value(`{"at":"now"}`)); err != nil {
+					halted <- err
+					return
+				}
+			}
+		}()
+		eventually(t, "the old claim to write", func() bool { return len(storedChunks(t, l, chunkRun(round, 1), 0)) > 10 })
+		w := chunksOf(t, other, chunkRun(round, 2))
+		for i := range 20 {
+			emit(t, w, fmt.Sprint("t", i), fmt.Sprint(i))
+		}
+		if err := within(t, "the old claim to be halted", halted); !IsFenced(err) {
+			t.Fatalf("the old claim: %v", err)
+		}
+		if err := old.Close(t.Context()); !IsFenced(err) {
+			t.Errorf("the old claim ends with %v", err)
+		}
+		must(t, w.Finish(t.Context(), events.Finish{Reason: events.FinishStop}))
+		got := storedChunks(t, l, chunkRun(round, 2), 0)
+		end := got[len(got)-1]
+		if own := got[len(got)-21:]; own[0].Attempt != 2 || got[len(got)-22].Attempt != 1 || texts(t, own) != "012345678910111213141516171819" || end.Type != events.ChunkFinish {
+			t.Errorf("round %d: %+v", round, own)
+		}
+	}
+}
+
+// A connection that is cut, at any moment, costs no chunk and repeats none.
+func TestChunksOverACutConnection(t *testing.T) {
+	t.Parallel()
+	direct := start(t)
+	p := newProxy(t, direct.nc.ConnectedUrl())
+	nc := p.connect(t)
+	l := openLog(t, nc, Config{}, nil)
+	w := chunksOf(t, l, chunkRun(1, 1))
+	var want strings.Builder
+	for n := range 600 {
+		switch n % 60 {
+		case 20:
+			p.cut()
+		case 40: // what is said and answered is lost first
+			p.mute.Store(n%120 == 40)
+			p.deaf.Store(n%120 == 100)
+		case 45:
+			p.cut()
+		}
+		emit(t, w, fmt.Sprint("t", n), fmt.Sprint(n, " ")) // none is merged
+		fmt.Fprint(&want, n, " ")
+		if n%3 == 0 {
+			time.Sleep(time.Millisecond) // so that cuts hit all stages of the writing
+		}
+	}
+	p.cut()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	must(t, w.Finish(ctx, events.Finish{Reason: events.FinishStop}))
+	got := storedChunks(t, direct, chunkRun(1, 1), 0)
+	if texts(t, got) != want.String() || len(got) != 601 {
+		t.Errorf("%d chunks", len(got))
+	}
+}
+
+// A claim that begins after all chunks have expired uses numbers that nobody
+// has; a run that is too young for that begins at 0, and a writer that was
+// silent for too long goes on where it was.
+func TestChunksAfterExpiry(t *testing.T) {
+	t.Parallel()
+	nc := start(t).nc
+	l := openLog(t, nc, Config{ChunkAge: time.Second}, nil)
+	gone := func() {
+		eventually(t, "the chunks to expire", func() bool {
+			got, err := l.direct(t.Context(), "SKEIN_CHUNKS", getRequest{Seq: 1, Next: "skein.chunk.>"})
+			return err == nil && len(got) == 0
+		})
+	}
+	r := chunkRun(1, 1)
+	w := chunksOf(t, l, r)
+	emit(t, w, "t", "a")
+	eventually(t, "a chunk", func() bool { return len(storedChunks(t, l, r, 0)) == 1 })
+	gone()
+	emit(t, w, "t", "b")
+	must(t, w.Close(t.Context()))
+	if got := storedChunks(t, l, r, 1); len(got) != 1 || got[0].Index != 1 {
+		t.Errorf("the same writer goes on with %+v", got)
+	}
+	gone()
+	r.Token, r.Since = 3, time.Now().Add(-time.Hour)
+	w = chunksOf(t, l, r)
+	emit(t, w, "t", "c")
+	must(t, w.Close(t.Context()))
+	if got := storedChunks(t, l, r, 2*claimNumbers); len(got) != 1 {
+		t.Errorf("a later claim goes on with %+v", got)
+	}
+	young := chunkRun(2, 2)
+	w = chunksOf(t, l, young)
+	emit(t, w, "t", "d")
+	must(t, w.Close(t.Context()))
+	if got := storedChunks(t, l, young, 0); len(got) != 1 {
+		t.Errorf("a young run begins with %+v", got)
+	}
+}
+
+func TestBadChunksAreRefused(t *testing.T) {
+	t.Parallel()
+	l := start(t)
+	for name, spoil := range map[string]func(*ChunkRun){
+		"tenant": func(r *ChunkRun) { r.Tenant = "a.b" }, "thread": func(r *ChunkRun) { r.Thread = ">" },
+		"execution": func(r *ChunkRun) { r.Execution = "exe.*" }, "no execution": func(r *ChunkRun) { r.Execution = "" },
+		"token": func(r *ChunkRun) { r.Token = 0 }, "version": func(r *ChunkRun) { r.Version = 0 },
+	} {
+		r := chunkRun(1, 1)
+		spoil(&r)
+		if _, err := l.Chunks(r); !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	w := chunksOf(t, l, chunkRun(1, 1))
+	for name, bad := range map[string]struct{ step, kind, data string }{
+		"type": {"", "a.b", "1"}, "finish": {"", "finish", `{"finishReason":"stop"}`}, "step": {"stp.1", "data-x", "1"},
+		"data": {"", "data-x", "{"}, "fields": {"", "text-delta", `{"id":"1"}`},
+	} {
+		if err := w.Emit(t.Context(), bad.step, bad.kind, jsontext.Value(bad.data)); !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	large := jsontext.Value(`"` + strings.Repeat("x", events.MaxEventBytes) + `"`)
+	if err := w.Emit(t.Context(), "", "data-x", large); !errors.Is(err, &events.Error{Code: events.PayloadTooLarge}) {
+		t.Errorf("a large chunk: %v", err)
+	}
+	must(t, w.Emit(t.Context(), "", "data-x", nil)) // no data at all is fine for a kind that is not known
+	must(t, w.Close(t.Context()))
+	if got := storedChunks(t, l, chunkRun(1, 1), 0); len(got) != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// While the server is away, what is emitted waits; when there is no room any
+// more, whoever emits waits too, and can be called off.
+func TestChunksWaitForTheServer(t *testing.T) {
+	// Not beside the tests of leases, which go by the clock.
+	direct := start(t)
+	p := newProxy(t, direct.nc.ConnectedUrl())
+	l := openLog(t, p.connect(t), Config{AckTimeout: impatient}, nil)
+	p.mute.Store(true)
+	w := chunksOf(t, l, chunkRun(1, 1))
+	part := jsontext.Value(`"` + strings.Repeat("x", 500<<10) + `"`)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	n := 0
+	for {
+		one, called := context.WithTimeout(ctx, 200*time.Millisecond)
+		err := w.Emit(one, "", "data-x", part)
+		called()
+		if errors.Is(err, context.DeadlineExceeded) {
+			break
+		}
+		must(t, err)
+		n++
+	}
+	if n < 10 || n > 20 {
+		t.Errorf("%d chunks of half a megabyte waited", n)
+	}
+	p.cut()
+	must(t, w.Emit(ctx, "", "data-x", part))
+	must(t, w.Finish(ctx, events.Finish{Reason: events.FinishStop}))
+	if got := storedChunks(t, direct, chunkRun(1, 1), 0); len(got) != n+2 {
+		t.Errorf("%d chunks, not %d", len(got), n+2)
+	}
+}
+
+// What cannot be stored is given up when its time is over, and when the log is
+// closed.
+func TestChunksAreGivenUp(t *testing.T) {
+	t.Parallel()
+	direct := start(t)
+	p := newProxy(t, direct.nc.ConnectedUrl())
+	nc := p.connect(t)
+	l := openLog(t, nc, Config{AckTimeout: impatient}, nil)
+	p.deaf.Store(true)
+	w := chunksOf(t, l, chunkRun(1, 1))
+	emit(t, w, "t", "a")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := w.Finish(ctx, events.Finish{Reason: events.FinishStop}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("its time is over: %v", err)
+	}
+	w = chunksOf(t, l, chunkRun(2, 1))
+	emit(t, w, "t", "a")
+	l.Close()
+	var gone *UnavailableError
+	if err := w.Close(t.Context()); !errors.As(err, &gone) {
+		t.Errorf("the log is closed: %v", err)
+	}
+	w = chunksOf(t, direct, chunkRun(3, 1))
+	direct.nc.Close()
+	_ = w.Emit(t.Context(), "", "data-x", jsontext.Value("1"))
+	if err := w.Close(t.Context()); !errors.Is(err, nats.ErrConnectionClosed) {
+		t.Errorf("the connection is closed: %v", err)
+	}
+}
+
+// A timeline that took everything below its subject is brought up to date, keeps
+// what it holds, and then takes no chunks; what a newer Skein added stays.
+func TestATimelineThatTookEverything(t *testing.T) {
+	t.Parallel()
+	l := bare(t, Config{})
+	was := l.assets()[1].config
+	was.Subjects = []string{l.cfg.Names.Timeline("*", "*", ">")}
+	_, err := l.js.CreateStream(t.Context(), was)
+	must(t, err)
+	_, err = l.js.Publish(t.Context(), l.cfg.Names.Timeline(tenant, "T-1", "item.created"), nil)
+	must(t, err)
+	must(t, l.Ensure(t.Context()))
+	now := streams(t, l)["SKEIN_TIMELINE"].Config.Subjects
+	for _, s := range now {
+		if strings.Contains(s, "chunk") || strings.HasSuffix(s, "*.*.>") {
+			t.Errorf("the timeline takes %s", s)
+		}
+	}
+	w := chunksOf(t, l, chunkRun(1, 1))
+	emit(t, w, "t", "a")
+	must(t, w.Close(t.Context()))
+	if got := timeline(t, l); len(got) != 1 {
+		t.Errorf("the timeline holds %d messages", len(got))
+	}
+
+	stream, err := l.js.Stream(t.Context(), "SKEIN_TIMELINE")
+	must(t, err)
+	must(t, l.widen(t.Context(), stream.CachedInfo().Config, l.cfg.Names.Timeline("*", "*", "novelty.>")))
+	must(t, l.Ensure(t.Context()))
+	if got := streams(t, l)["SKEIN_TIMELINE"].Config.Subjects; len(got) != len(now)+1 {
+		t.Errorf("after a newer Skein: %v", got)
+	}
+	config := streams(t, l)["SKEIN_TIMELINE"].Config
+	config.Subjects = append(config.Subjects, "orders.>")
+	_, err = l.js.UpdateStream(t.Context(), config)
+	must(t, err)
+	var refused *AssetError
+	if err := l.Ensure(t.Context()); !errors.As(err, &refused) {
+		t.Errorf("a timeline with orders in it: %v", err)
+	}
+}
+
+// Events of an entity that only a newer Skein knows are put on the timeline.
+func TestTheTimelineTakesUnknownEntities(t *testing.T) {
+	t.Parallel()
+	l := start(t)
+	a := newAuthor(1)
+	for i, name := range []events.Type{"novelty.arrived", "plain"} {
+		c, err := events.NewCommit(a.chain, []events.Event{{
+			ID: fmt.Sprint("e", i), Type: name, Subject: a.thread, Time: 1, Tenant: tenant, ThreadID: a.thread,
+			Version: a.version + 1, CommandID: "c", Data: events.Unknown{Schema: "urn:x", Raw: jsontext.Value("{}")},
+		}})
+		must(t, err)
+		must(t, l.Append(t.Context(), Write{Commit: c, Expected: a.seq}))
+		a.version, a.chain, a.seq = c.Version, c.Chain, c.Seq
+	}
+	a.write(t, l, 1, 2)
+	running(t, l)
+	reaches(t, l, a)
+	exact(t, l, 0)
+	must(t, l.Ensure(t.Context()))
+}

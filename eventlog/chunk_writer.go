@@ -1,0 +1,233 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// ChunkRun says whose chunks are to be written. All fields but Since are
+// required.
+type ChunkRun struct {
+	Tenant, Thread, Execution string
+
+	Token   int64     // of the worker's claim, from 1
+	Version int64     // of the thread with that claim, from 1
+	Since   time.Time // when the execution was made; unknown if zero
+}
+
+// Validate says what is wrong with it: an invalid_request.
+func (r ChunkRun) Validate() error {
+	switch {
+	case !events.ValidTenant(r.Tenant):
+		return events.Invalid("/tenant", "%q is no tenant", r.Tenant)
+	case !events.ValidThreadID(r.Thread):
+		return events.Invalid("/threadId", "%q is no thread's id", r.Thread)
+	case !events.ValidID(r.Execution):
+		return events.Invalid("/executionId", "%q is no execution's id", r.Execution)
+	case r.Token < 1 || r.Token > maxToken:
+		return events.Invalid("/token", "%d is no claim's token; the first is 1", r.Token)
+	case r.Version < 1:
+		return events.Invalid("/version", "%d is no thread's version", r.Version)
+	}
+	return nil
+}
+
+// ChunkWriter writes the chunks of one execution for one claim (EK 8.1). It is
+// safe for concurrent use. End it with Finish or Close.
+//
+// The chunks of an execution are numbered from 0, whoever writes them. A chunk
+// is stored only on the one before it, so that in what is stored no number is
+// missing, comes twice or stands out of order, and the chunks of an older claim
+// end where those of a newer one begin.
+type ChunkWriter struct {
+	log  *Log
+	run  ChunkRun
+	subj string
+
+	queue   chunkQueue
+	stop    context.CancelCauseFunc // gives up what waits
+	stopped chan struct{}           // closed when nothing is written any more
+	back    chan nats.Status        // the connection is back
+
+	// Only the goroutine that writes uses these.
+	begun    bool   // a chunk of its own is stored
+	looked   bool   // the stream has been asked where it ends
+	expected uint64 // the sequence of the last chunk there, 0 if there is none
+	next     int64  // the number of the next chunk
+
+	mu  sync.Mutex // guards what follows
+	err error      // why it ended before its time
+}
+
+// ErrChunksEnded says that a writer of chunks was ended by who had it.
+var ErrChunksEnded = errors.New("the chunks of this claim have been ended")
+
+// Chunks begins to write the chunks of an execution for a claim. It goes on with
+// the number after the last that is stored; nothing is asked or written before
+// the first chunk.
+func (l *Log) Chunks(run ChunkRun) (*ChunkWriter, error) {
+	if err := run.Validate(); err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancelCause(context.Background())
+	w := &ChunkWriter{
+		log: l, run: run, subj: l.cfg.Names.Chunk(run.Tenant, run.Thread, run.Execution),
+		stop: stop, stopped: make(chan struct{}), back: l.nc.StatusChanged(nats.CONNECTED),
+	}
+	// The first claim finds nothing there, and need not ask. If it does, because
+	// it was made by a clock gone wrong, its first chunk is refused, and it asks.
+	w.looked = run.Token == 1
+	w.queue.init()
+	go w.write(ctx)
+	return w, nil
+}
+
+// Emit writes a chunk of a step, or of none. It does not wait for the server:
+// chunks go one after the other behind it. Where more than a few wait, deltas of
+// one text become one. Only when MaxWaitingBytes wait, because the server is
+// away, does it wait for room until ctx ends.
+//
+// The error is an invalid_request or payload_too_large for a chunk that cannot
+// be one (nothing is written, and others can follow), ErrChunksEnded, a
+// *FencedError if a newer claim writes, or the context's.
+func (w *ChunkWriter) Emit(ctx context.Context, stepID, kind string, data jsontext.Value) error {
+	if kind == events.ChunkFinish {
+		return events.Invalid("/type", "a run is finished when it is over, and not by a chunk of its reactor")
+	}
+	if stepID != "" && !events.ValidID(stepID) {
+		return events.Invalid("/stepId", "%q is no step's id", stepID)
+	}
+	delta, err := events.CheckChunk(kind, data)
+	if err != nil {
+		return err
+	}
+	if limit := w.maxBytes(); int64(len(data)) > limit {
+		return events.TooLarge("the chunk's data", int64(len(data)), limit)
+	}
+	c := chunk{at: time.Now(), step: stepID, kind: kind, data: append(jsontext.Value(nil), data...), size: len(data)}
+	if delta != nil {
+		c.data, c.delta = nil, &growing{key: delta.Key, text: []byte(delta.Text)}
+	}
+	return w.put(ctx, c)
+}
+
+// maxBytes gives the most that a chunk's data may have: what the contract says,
+// or less if this server takes less.
+func (w *ChunkWriter) maxBytes() int64 {
+	const envelope = 4 << 10
+	if limit := w.log.nc.MaxPayload(); limit > envelope {
+		return min(limit-envelope, events.MaxEventBytes)
+	}
+	return events.MaxEventBytes
+}
+
+func (w *ChunkWriter) put(ctx context.Context, c chunk) error {
+	for {
+		room, err := w.queue.put(c)
+		switch {
+		case err != nil:
+			return w.why(err)
+		case room == nil:
+			return nil
+		}
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-w.stopped:
+			return w.why(ErrChunksEnded)
+		}
+	}
+}
+
+// Finish writes the chunk that ends the run, and waits until it and all before
+// it are stored. Call it after the commit that ends the execution: who sees the
+// end may then read what has come of it. If ctx ends before, what is not stored
+// is given up: readers are told of the end all the same, from the execution.
+func (w *ChunkWriter) Finish(ctx context.Context, end events.Finish) error {
+	data, err := json.Marshal(end, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	if err := w.put(ctx, chunk{at: time.Now(), kind: events.ChunkFinish, data: data, size: len(data)}); err != nil {
+		w.stop(ErrChunksEnded)
+		<-w.stopped
+		return err
+	}
+	return w.Close(ctx)
+}
+
+// Close ends the writer without ending the run, which waits or goes to another
+// worker, and waits until what was emitted is stored. If ctx ends before, the
+// rest is given up. It may be called twice.
+func (w *ChunkWriter) Close(ctx context.Context) error {
+	w.queue.close()
+	select {
+	case <-w.stopped:
+	case <-ctx.Done():
+		w.stop(fmt.Errorf("the last chunks were given up: %w", context.Cause(ctx)))
+		<-w.stopped
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+// why gives the reason for which a writer ended, if it is not the caller.
+func (w *ChunkWriter) why(err error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return w.err
+	}
+	return err
+}
+
+// write writes what is emitted until the writer is ended, is fenced, or the log
+// is closed.
+func (w *ChunkWriter) write(ctx context.Context) {
+	defer close(w.stopped)
+	defer w.log.nc.RemoveStatusListener(w.back)
+	defer w.stop(nil)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, w.queue.wake)()
+	go func() {
+		select {
+		case <-w.log.stopping:
+			cancel(&UnavailableError{Cause: errors.New("this process stops")})
+		case <-ctx.Done():
+		}
+	}()
+	for {
+		c, ok := w.queue.take(ctx)
+		if !ok {
+			break
+		}
+		if err := w.store(ctx, &c); err != nil {
+			w.fail(err)
+			break
+		}
+	}
+	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrChunksEnded) {
+		w.fail(context.Cause(ctx))
+	}
+	w.queue.drop()
+}
+
+func (w *ChunkWriter) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.err = err
+	}
+}

@@ -1,0 +1,183 @@
+package events
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// ChunkEmittedType is the event of a chunk (EK-147).
+const ChunkEmittedType Type = "chunk.emitted"
+
+// ChunkEmitted is a piece of an execution's stream. It is transport, not state:
+// it never enters the log (C-43), and is gone an hour later. Its event has no
+// place in the thread: its version is that of the thread when the worker began.
+type ChunkEmitted struct {
+	ExecutionID string         `json:"executionId" schema:"required,pattern=id" doc:"The execution that streams."`
+	Index       int64          `json:"index" schema:"required,minimum=0" doc:"Its place in the execution's stream, from 0."`
+	StepID      string         `json:"stepId,omitzero" schema:"pattern=id" doc:"The step that gave it."`
+	Attempt     int64          `json:"attempt" schema:"required,minimum=1" doc:"The claim of the worker that gave it, from 1."`
+	Type        string         `json:"type" schema:"required,maxLength=128" doc:"What kind of chunk it is (EK 8.1)."`
+	Data        jsontext.Value `json:"data,omitzero" doc:"The chunk itself."`
+}
+
+// Kinds of chunks: EK 8.1 (EK-126..EK-131), and the deltas of what a reactor
+// writes.
+const (
+	ChunkContextID       = "data-context-id"
+	ChunkContextSubstate = "data-context-substate"
+	ChunkThreadPing      = "data-thread-ping"
+	ChunkToolOutput      = "tool-output-available"
+	ChunkToolError       = "tool-output-error"
+	ChunkFinish          = "finish"
+	ChunkTextDelta       = "text-delta"
+	ChunkReasoningDelta  = "reasoning-delta"
+	ChunkToolInputStart  = "tool-input-start"
+	ChunkToolInputDelta  = "tool-input-delta"
+	ChunkToolInput       = "tool-input-available"
+)
+
+// ChunkKind declares one kind of chunk: what its data, an object, holds. More
+// fields than these may be in it.
+type ChunkKind struct {
+	Type   string
+	Doc    string
+	Fields []ChunkField
+	// Of a delta: the field that says what it belongs to, and the text. Two
+	// deltas of the same say the same as one with both texts.
+	Of, Text string
+}
+
+// ChunkField is one field of a chunk's data.
+type ChunkField struct {
+	Name     string
+	Doc      string
+	Optional bool
+	Any      bool // any JSON, and not a text
+}
+
+// ChunkKinds lists the kinds that Skein knows (EK-132). A reactor may give
+// others.
+func ChunkKinds() []ChunkKind {
+	call := ChunkField{Name: "toolCallId", Doc: "The call."}
+	id := ChunkField{Name: "id", Doc: "Which text: a step may write several."}
+	tool := ChunkField{Name: "toolName", Doc: "The tool."}
+	return []ChunkKind{
+		{Type: ChunkContextID, Doc: "The context that the run works in.", Fields: []ChunkField{{Name: "contextId", Doc: "The context."}}},
+		{Type: ChunkContextSubstate, Doc: "What the run does now.", Fields: []ChunkField{
+			{Name: "substate", Doc: "In a word."}, {Name: "stepId", Doc: "The step.", Optional: true},
+		}},
+		{Type: ChunkThreadPing, Doc: "The run lives.", Fields: []ChunkField{{Name: "at", Doc: "When it said so, in UTC."}}},
+		{Type: ChunkTextDelta, Doc: "More of a text.", Fields: []ChunkField{id, {Name: "delta", Doc: "What is added."}}, Of: "id", Text: "delta"},
+		{Type: ChunkReasoningDelta, Doc: "More of a reasoning.", Fields: []ChunkField{id, {Name: "delta", Doc: "What is added."}}, Of: "id", Text: "delta"},
+		{Type: ChunkToolInputStart, Doc: "The model begins to write a call.", Fields: []ChunkField{call, tool}},
+		{Type: ChunkToolInputDelta, Doc: "More of a call's arguments, as text.", Fields: []ChunkField{
+			call, {Name: "inputTextDelta", Doc: "What is added."},
+		}, Of: "toolCallId", Text: "inputTextDelta"},
+		{Type: ChunkToolInput, Doc: "A call is complete.", Fields: []ChunkField{call, tool, {Name: "input", Doc: "The arguments.", Any: true}}},
+		{Type: ChunkToolOutput, Doc: "A call gave its result.", Fields: []ChunkField{call, {Name: "output", Doc: "The result.", Any: true}}},
+		{Type: ChunkToolError, Doc: "A call failed.", Fields: []ChunkField{call, {Name: "errorText", Doc: "What happened."}}},
+		{Type: ChunkFinish, Doc: "The run is over: the last chunk of every run.", Fields: []ChunkField{
+			{Name: "finishReason", Doc: "stop, error, length, content-filter, tool-calls or other."},
+			{Name: "errorText", Doc: "Why it failed.", Optional: true},
+		}},
+	}
+}
+
+// chunkKinds is ChunkKinds, made once.
+var chunkKinds = ChunkKinds()
+
+// Finish is the data of the chunk that ends a run.
+type Finish struct {
+	Reason    string `json:"finishReason"`
+	ErrorText string `json:"errorText,omitzero"`
+}
+
+// Reasons why a run is over, those of the AI SDK's streams.
+const (
+	FinishStop          = "stop" // it did what it was to do
+	FinishError         = "error"
+	FinishLength        = "length"
+	FinishContentFilter = "content-filter"
+	FinishToolCalls     = "tool-calls"
+	FinishOther         = "other" // it was stopped
+)
+
+// FinishOf gives the end of a run whose execution has that state.
+func FinishOf(state ExecutionStatus, errorText string) Finish {
+	if state == ExecutionFailed {
+		return Finish{Reason: FinishError, ErrorText: errorText}
+	}
+	return Finish{Reason: FinishStop}
+}
+
+var chunkTypePattern = regexp.MustCompile(`^[a-z0-9]+(-[A-Za-z0-9_]+)*$`)
+
+// Delta is what a chunk adds to a text, if it is one that adds to a text and
+// does nothing else. Deltas with the same key can be made into one.
+type Delta struct {
+	Key  string
+	Text string
+}
+
+// CheckChunk says whether a chunk is one: its type is words with dashes
+// between, at most 128 bytes, and its data has the fields of its kind, or, of a
+// kind that Skein does not know, is any JSON or absent. If it is a delta, it
+// gives that too. The error is an invalid_request or payload_too_large.
+func CheckChunk(kind string, data jsontext.Value) (*Delta, error) {
+	switch {
+	case len(kind) > 128 || !chunkTypePattern.MatchString(kind):
+		return nil, Invalid("/type", "%q is no type of a chunk: words with dashes between, such as text-delta", clip(kind))
+	case len(data) > MaxEventBytes:
+		return nil, TooLarge("the chunk's data", int64(len(data)), MaxEventBytes)
+	}
+	at := slices.IndexFunc(chunkKinds, func(k ChunkKind) bool { return k.Type == kind })
+	if at < 0 {
+		if data != nil && !data.IsValid() {
+			return nil, Invalid("/data", "the data of a chunk is JSON")
+		}
+		return nil, nil
+	}
+	k := &chunkKinds[at]
+	var fields map[string]jsontext.Value
+	if err := json.Unmarshal(data, &fields); err != nil || fields == nil {
+		return nil, Invalid("/data", "the data of a %s is an object", kind)
+	}
+	for _, f := range k.Fields {
+		value, there := fields[f.Name]
+		switch {
+		case !there && f.Optional:
+		case !there:
+			return nil, Invalid("/data/"+f.Name, "a %s has %s", kind, f.Name)
+		case !f.Any && value.Kind() != '"':
+			return nil, Invalid("/data/"+f.Name, "%s of a %s is a text", f.Name, kind)
+		}
+	}
+	if k.Text == "" || len(fields) != len(k.Fields) {
+		return nil, nil
+	}
+	var key, text string
+	if err := json.Unmarshal(fields[k.Of], &key); err != nil {
+		return nil, Invalid("/data/"+k.Of, "%w", err)
+	}
+	if err := json.Unmarshal(fields[k.Text], &text); err != nil {
+		return nil, Invalid("/data/"+k.Text, "%w", err)
+	}
+	return &Delta{Key: key, Text: text}, nil
+}
+
+// DeltaData gives the data of a delta of that kind.
+func DeltaData(kind string, d Delta) (jsontext.Value, error) {
+	at := slices.IndexFunc(chunkKinds, func(k ChunkKind) bool { return k.Type == kind && k.Text != "" })
+	if at < 0 {
+		return nil, fmt.Errorf("%s is no delta", kind)
+	}
+	return json.Marshal(map[string]string{chunkKinds[at].Of: d.Key, chunkKinds[at].Text: d.Text}, json.Deterministic(true))
+}
+
+func chunkEvents() []Row {
+	return []Row{transient(row[ChunkEmitted](ChunkEmittedType, 1, "A piece of an execution's stream; never in the log."))}
+}

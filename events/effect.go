@@ -1,0 +1,121 @@
+package events
+
+import (
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Limits of effects.
+const (
+	MaxEffects       = 1000                            // pending in one thread
+	MaxEffectDelayMs = 10 * 366 * 24 * 3600 * 1000     // ten years: how far ahead one may be scheduled
+	MinEffectEveryMs = 1000                            // how often one may be repeated
+	EffectRetries    = 3                               // where the caller does not say
+	EffectBackoffMs  = 1000                            // where the caller does not say
+	MaxBackoffMs     = 3600 * 1000                     // the longest pause between two attempts
+	effectWhen       = "delayMs, at, everyMs and cron" // of which one may be given
+)
+
+// ScheduleEffect asks for work to be done later, outside the conversation
+// (SA-70, SA-74). Of delayMs, at, everyMs and cron at most one is given; none is
+// a delay of 0, which is at once.
+type ScheduleEffect struct {
+	ID        string         `json:"id,omitzero" schema:"pattern=uuid" doc:"The effect's id, if the caller brings one: a UUID."`
+	Name      string         `json:"name" schema:"required,pattern=name" doc:"Which effect: a name that a worker knows."`
+	Args      jsontext.Value `json:"args,omitzero" schema:"object" doc:"What it is given."`
+	DelayMs   *Int           `json:"delayMs,omitzero" schema:"minimum=0,maximum=316224000000" doc:"After so many milliseconds; 0 is at once."`
+	At        string         `json:"at,omitzero" schema:"pattern=time" doc:"At this time; one that has passed is at once."`
+	EveryMs   *Int           `json:"everyMs,omitzero" schema:"minimum=1000,maximum=316224000000" doc:"Again and again after so many milliseconds, the first time after as many."`
+	Cron      string         `json:"cron,omitzero" schema:"maxLength=256" doc:"Again and again by a cron expression of five fields, or @hourly and the like, in UTC."`
+	Retries   *Int           `json:"retries,omitzero" schema:"minimum=0,maximum=100" doc:"How many more attempts a firing has after one that failed; 3 if absent."`
+	BackoffMs *Int           `json:"backoffMs,omitzero" schema:"minimum=0,maximum=3600000" doc:"The pause before the second attempt, doubled for each one after it, up to an hour; 1000 if absent."`
+}
+
+// Check holds what no single field says.
+func (c ScheduleEffect) Check() error {
+	n := 0
+	for _, given := range []bool{c.DelayMs != nil, c.At != "", c.EveryMs != nil, c.Cron != ""} {
+		if given {
+			n++
+		}
+	}
+	if n > 1 {
+		return Invalid("", "at most one of %s is allowed", effectWhen)
+	}
+	return nil
+}
+
+// Constraint says the same as Check in JSON Schema.
+func (ScheduleEffect) Constraint() string {
+	const (
+		delay = `{"required":["delayMs"],"properties":{"delayMs":{"type":"number"}}}`
+		at    = `{"required":["at"],"properties":{"at":{"type":"string","minLength":1}}}`
+		every = `{"required":["everyMs"],"properties":{"everyMs":{"type":"number"}}}`
+		cron  = `{"required":["cron"],"properties":{"cron":{"type":"string","minLength":1}}}`
+		none  = `{"not":{"anyOf":[` + delay + `,` + at + `,` + every + `,` + cron + `]}}`
+	)
+	return `{"oneOf":[` + none + `,` + delay + `,` + at + `,` + every + `,` + cron + `]}`
+}
+
+// CancelEffect asks that an effect is not run (SA-85). One that has run, is
+// running or never was is left as it is, which is no error: the reply then has
+// no event and no cancelled.
+type CancelEffect struct {
+	EffectID string `json:"effectId" schema:"required,pattern=uuid" doc:"The effect."`
+	Reason   string `json:"reason,omitzero" schema:"maxLength=1024" doc:"Why."`
+}
+
+func effectCommands() []Command {
+	return []Command{
+		command[ScheduleEffect]("effect.schedule", "Has work done later, outside the conversation.", EffectScheduledType),
+		command[CancelEffect]("effect.cancel", "Cancels an effect that is pending; no event if there is none.", EffectCancelledType),
+	}
+}
+
+// DeriveEffectID gives the id of the n-th effect that a command schedules: a
+// UUID (SA-78), the same for the same command at the same time.
+func DeriveEffectID(at Time, tenant, thread, commandID string, n int) string {
+	return deriveV7(at, tenant, thread, commandID, "effect", strconv.Itoa(n)).String()
+}
+
+// ScheduledEffect is an effect that has not ended (SA-79..SA-83). Times are
+// microseconds since the Unix epoch, UTC, as Standard Agents has them.
+type ScheduledEffect struct {
+	ID          string         `json:"id" schema:"required" doc:"The effect's id, a UUID."`
+	ThreadID    string         `json:"threadId" schema:"required" doc:"Its thread."`
+	Name        string         `json:"name" schema:"required" doc:"Which effect."`
+	Args        jsontext.Value `json:"args" schema:"required,object" doc:"What it is given; an empty object if nothing."`
+	ScheduledAt int64          `json:"scheduledAt" schema:"required" doc:"When it is to run, or run again, in microseconds."`
+	CreatedAt   int64          `json:"createdAt" schema:"required" doc:"When it was scheduled, in microseconds."`
+	EveryMs     int64          `json:"everyMs,omitzero" doc:"It is repeated after so many milliseconds."`
+	Cron        string         `json:"cron,omitzero" doc:"It is repeated by this cron expression, in UTC."`
+	Retries     int64          `json:"retries" schema:"required" doc:"How many more attempts a firing has after its first."`
+	Firing      int64          `json:"firing" schema:"required" doc:"Which firing it waits for, from 1."`
+	Attempt     int64          `json:"attempt" schema:"required" doc:"How many attempts at that firing there were."`
+	ErrorText   string         `json:"errorText,omitzero" doc:"Why the last attempt failed."`
+	Running     bool           `json:"running,omitzero" doc:"A worker runs it."`
+	Ending      bool           `json:"ending,omitzero" doc:"It was cancelled while it ran, and does not run again."`
+	Stamp
+}
+
+// Repeated reports whether the effect runs again and again.
+func (e *ScheduledEffect) Repeated() bool { return e.EveryMs > 0 || e.Cron != "" }
+
+// Pending reports whether the effect is still to run (SA-86): it does not run
+// now, or runs again after that.
+func (e *ScheduledEffect) Pending() bool { return !e.Ending && (!e.Running || e.Repeated()) }
+
+// ListEffects asks for a thread's pending effects, those that are due first in
+// front (SA-84).
+type ListEffects struct {
+	ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
+	Name     string `json:"name,omitzero" schema:"pattern=name" doc:"Only those of this name."`
+	At       *At    `json:"at,omitzero" doc:"As they were then."`
+	Fresh
+}
+
+// EffectList is a thread's pending effects.
+type EffectList struct {
+	Effects []ScheduledEffect `json:"effects" schema:"required" doc:"The effects."`
+}

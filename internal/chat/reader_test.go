@@ -1,0 +1,38 @@
+package chat_test
+
+import (
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/internal/chat"
+)
+
+// repeated reads as n letters.
+type repeated struct{ n int }
+
+func (r *repeated) Read(p []byte) (int, error) {
+	if r.n == 0 {
+		return 0, io.EOF
+	}
+	n := min(len(p), r.n)
+	for i := range n {
+		p[i] = 'x'
+	}
+	r.n -= n
+	return n, nil
+}
+
+func readers(list ...io.Reader) io.Reader { return io.MultiReader(list...) }
+
+// contentOf gives a message's content as an item has it.
+func contentOf(m chat.Message) jsontext.Value {
+	out := jsontext.Value{'['}
+	for i, p := range m.Content {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, p...)
+	}
+	return append(out, ']')
+}

@@ -1,0 +1,117 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"os"
+	"sync/atomic"
+
+	"github.com/skein-threads/skein/commands"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/agents"
+	"github.com/skein-threads/skein/runtime/arguments"
+	"github.com/skein-threads/skein/runtime/openai"
+)
+
+// OpenAIReactor is the name of the reactor over an OpenAI-compatible endpoint.
+const OpenAIReactor = "openai"
+
+// running is what runs agents in this process.
+type running struct {
+	directory *agents.Directory
+	worker    atomic.Pointer[runtime.Worker]
+}
+
+func (r *running) close() {
+	if r.directory != nil {
+		r.directory.Close()
+	}
+}
+
+// startRunning starts the workers of executions and of effects.
+func (s *Server) startRunning(background context.Context, dispatcher *commands.Dispatcher, queries *projections.Queries) error {
+	if s.cfg.Workers < 0 {
+		return nil
+	}
+	log, err := s.open("runs")
+	if err != nil {
+		return err
+	}
+	definitions := projections.NewDefinitions(log, projections.DefinitionsConfig{}, s.logger)
+	s.running.Go(func() {
+		if err := definitions.Run(background); err != nil && background.Err() == nil {
+			s.logger.Error().Err(err).Msg("changes of definitions are not told any more; they are read again every now and then")
+		}
+	})
+	schemas := arguments.New()
+	registry := runtime.NewRegistry(schemas)
+	reactor, err := endpoint(os.Getenv)
+	if err != nil {
+		return err
+	}
+	if err := registry.AddReactor(OpenAIReactor, reactor); err != nil {
+		return err
+	}
+	if s.cfg.Register != nil {
+		if err := s.cfg.Register(registry); err != nil {
+			return err
+		}
+	}
+	directory := agents.New(agents.Config{
+		Definitions: definitions, Registry: registry, Conn: log.Conn(), Names: s.cfg.Names,
+		Programs: s.cfg.MCPPrograms, Variables: s.cfg.MCPVariables, Lookup: os.LookupEnv,
+	})
+	s.work.directory = directory
+	worker := runtime.New(log, dispatcher, runtime.Config{
+		Name: s.cfg.Worker, Places: s.cfg.Workers, Reactors: directory, Agents: directory, Arguments: schemas, Hooks: s.cfg.Hooks,
+		State: s.states(),
+	}, s.logger)
+	s.work.worker.Store(worker)
+	s.running.Go(func() {
+		if err := worker.Run(background); err != nil && background.Err() == nil {
+			s.logger.Error().Err(err).Msg("no runs are taken any more")
+		}
+	})
+	s.hold(background, log, runtime.RunLease, func(ctx context.Context) error {
+		return worker.Sweep(ctx, busy(queries), runtime.SweepEvery)
+	})
+	if len(s.cfg.Effects) == 0 { // they are for a process that knows them
+		return nil
+	}
+	effects := runtime.NewEffectWorker(log, dispatcher, s.cfg.Effects.Effect, runtime.EffectConfig{}, s.logger)
+	s.running.Go(func() { effects.Run(background) })
+	return nil
+}
+
+// endpoint gives the reactor over the OpenAI-compatible endpoint that the
+// environment names.
+func endpoint(getenv func(string) string) (runtime.Reactor, error) {
+	c := openai.FromEnv(getenv)
+	if c.BaseURL == "" && c.APIKey == "" {
+		return runtime.ReactorFunc(func(context.Context, *runtime.StepInput, runtime.Stream) (*runtime.Reaction, error) {
+			return nil, errors.New("no endpoint for models is configured: start skein serve with OPENAI_API_KEY, or OPENAI_BASE_URL")
+		}), nil
+	}
+	return openai.New(c)
+}
+
+// busy lists the threads that are streaming.
+func busy(queries *projections.Queries) runtime.Busy {
+	return func(ctx context.Context) iter.Seq2[runtime.ThreadRef, error] {
+		return func(yield func(runtime.ThreadRef, error) bool) {
+			list, err := queries.In(ctx, events.ThreadStreaming)
+			if err != nil {
+				yield(runtime.ThreadRef{}, err)
+				return
+			}
+			for _, one := range list {
+				if !yield(runtime.ThreadRef{Tenant: one[0], Thread: one[1]}, nil) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,26 @@
+package runtime
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// The kinds of chunks that reactors and the loop give are those that clients
+// and the documents know (EK-126..EK-131).
+func TestKindsOfChunks(t *testing.T) {
+	given := []string{
+		ChunkContextID, ChunkContextSubstate, ChunkThreadPing, ChunkToolOutput, ChunkToolError, ChunkFinish,
+		ChunkTextDelta, ChunkReasoningDelta, ChunkToolInputStart, ChunkToolInputDelta, ChunkToolInput,
+	}
+	var known []string
+	for _, k := range events.ChunkKinds() {
+		known = append(known, k.Type)
+	}
+	slices.Sort(given)
+	slices.Sort(known)
+	if !slices.Equal(given, known) {
+		t.Errorf("given %v, known %v", given, known)
+	}
+}

@@ -1,0 +1,521 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/events"
+)
+
+// stateOf is a thread's state in these tests.
+type stateOf string
+
+func (s stateOf) ThreadID() string { return string(s) }
+
+// SA-22, SA-70, SA-71, SA-72, SA-73, SA-75, SA-76, SA-80, SA-81, C-28, C-38: an
+// effect runs outside the conversation, which goes on meanwhile, by its name, with
+// its arguments and a thread state, as a flow of its own.
+func TestEffectRunsBesideTheConversation(t *testing.T) {
+	p := newPlant(t)
+	told := make(chan *EffectInput, 8)
+	one := p.process(Effects{"remind": tell(told)}, EffectConfig{State: func(tenant, id string) ThreadState { return stateOf(tenant + "/" + id) }})
+	p.do(one, "thread.commit", `{"commands":[{"command":"thread.status","data":{"to":"streaming"}},
+		{"command":"item.create","data":{"item":{"id":"itm_1","type":"message","role":"user","content":[]}}},
+		{"command":"execution.create","data":{"id":"exe_1","triggerItemId":"itm_1"}}]}`)
+	id := p.schedule(one, "remind", `,"args":{"about":"order 42"},"delayMs":300`)
+	other := p.schedule(one, "remind", "")
+	p.do(one, "thread.update", `{"title":"meanwhile"}`)
+	first, second := next(t, told), next(t, told)
+	if first.EffectID != other || string(first.Args) != "{}" {
+		t.Errorf("the one without a delay: %+v", first)
+	}
+	if second.EffectID != id || second.Name != "remind" || string(second.Args) != `{"about":"order 42"}` || second.FlowID != id || second.Tenant != acme ||
+		second.ThreadID != p.thread || second.State.ThreadID() != acme+"/"+p.thread || second.Attempt != 1 || second.Firing != 1 || second.Key != id+".1" {
+		t.Errorf("it was told %+v", second)
+	}
+	p.tells(id, "scheduled", "started 1.1", "completed")
+	p.tells(other, "scheduled", "started 1.1", "completed")
+	// Of the conversation the effects changed nothing, and it did not wait for them:
+	// 2 events made the thread, 6 stand above, each effect began and ended.
+	if last := p.do(one, "execution.status", `{"executionId":"exe_1","to":"completed"}`); last.Version != 2+3+2+1+4+1 {
+		t.Errorf("the thread is at version %d", last.Version)
+	}
+	p.do(one, "thread.status", `{"to":"open"}`)
+	if left := p.pending(""); len(left) != 0 {
+		t.Errorf("pending after they have run: %+v", left)
+	}
+}
+
+// SA-71, SA-77: none is begun before its time, and none long after it. How late
+// they are is told.
+func TestEffectsAreOnTime(t *testing.T) {
+	p := newPlant(t)
+	const n = 200
+	late := make(chan time.Duration, n)
+	one := p.process(Effects{"x": EffectFunc(func(_ context.Context, in *EffectInput) error {
+		late <- time.Since(in.ScheduledAt)
+		return nil
+	})}, EffectConfig{})
+	for i := range n {
+		p.schedule(one, "x", fmt.Sprintf(`,"delayMs":%d`, 500+i*13))
+	}
+	all := make([]time.Duration, n)
+	for i := range all {
+		all[i] = next(t, late)
+	}
+	slices.Sort(all)
+	t.Logf("late: p50 %v, p99 %v, at most %v", all[n/2], all[n*99/100], all[n-1])
+	if all[0] < 0 {
+		t.Errorf("one was begun %v before its time", -all[0])
+	}
+	if all[n/2] > 100*time.Millisecond { // the machine may be loaded; the server's own scheduler alone needs more
+		t.Errorf("half of them were more than %v late", all[n/2])
+	}
+}
+
+// SA-77: without a delay it runs at once, and not at the next look of a scheduler.
+func TestNoDelayIsAtOnce(t *testing.T) {
+	p := newPlant(t)
+	told := make(chan *EffectInput, 1)
+	one := p.process(Effects{"x": tell(told)}, EffectConfig{})
+	took := make([]time.Duration, 40)
+	for i := range took {
+		began := time.Now()
+		p.schedule(one, "x", []string{"", `,"delayMs":0`, `,"at":"2020-01-01T00:00:00Z"`}[i%3])
+		next(t, told)
+		took[i] = time.Since(began)
+	}
+	slices.Sort(took)
+	t.Logf("from the command to the effect: p50 %v, at most %v", took[len(took)/2], took[len(took)-1])
+	if took[len(took)/2] > 200*time.Millisecond {
+		t.Errorf("half of them took more than %v", took[len(took)/2])
+	}
+}
+
+// SA-78, SA-79, SA-80, SA-81, SA-82, SA-83, SA-84, SA-86: what is pending is listed
+// with its times in microseconds, those due first in front; a name filters, and
+// none is an empty list; what has run or was removed is not there.
+func TestPendingEffects(t *testing.T) {
+	p := newPlant(t)
+	if none := p.pending(""); none == nil || len(none) != 0 {
+		t.Errorf("of a thread without effects: %#v", none)
+	}
+	release, running := make(chan struct{}), make(chan *EffectInput, 1)
+	one := p.process(Effects{"slow": EffectFunc(func(_ context.Context, in *EffectInput) error {
+		running <- in
+		<-release
+		return nil
+	})}, EffectConfig{})
+	later := p.schedule(one, "remind", `,"args":{"n":1},"delayMs":1800000`)
+	sooner := p.schedule(one, "tidy", `,"delayMs":900000`)
+	removed := p.schedule(one, "remind", `,"delayMs":60000`)
+	hourly := p.schedule(one, "tidy", `,"cron":"@yearly"`)
+	ran := p.schedule(one, "slow", "")
+	p.do(one, "effect.cancel", `{"effectId":"`+removed+`"}`)
+	next(t, running)
+	ids := func(list []events.ScheduledEffect) string {
+		var got []string
+		for _, e := range list {
+			got = append(got, e.ID)
+		}
+		return strings.Join(got, " ")
+	}
+	all := p.pending("")
+	if want := strings.Join([]string{sooner, later, hourly}, " "); ids(all) != want {
+		t.Errorf("pending are %s, want %s (%s runs, %s was removed)", ids(all), want, ran, removed)
+	}
+	for _, e := range all {
+		if _, err := uuid.Parse(e.ID); err != nil || e.ThreadID != p.thread {
+			t.Errorf("%+v", e)
+		}
+	}
+	if e := all[1]; e.Name != "remind" || string(e.Args) != `{"n":1}` || e.ScheduledAt != e.CreatedAt+1800000*1000 || time.Since(time.UnixMicro(e.CreatedAt)) > time.Minute {
+		t.Errorf("%s", marshal(t, e))
+	}
+	if got := p.pending("tidy"); ids(got) != sooner+" "+hourly {
+		t.Errorf("named tidy: %s", ids(got))
+	}
+	if got := p.pending("nobody"); got == nil || len(got) != 0 {
+		t.Errorf("of a name that none has: %#v", got)
+	}
+	close(release)
+	p.tells(ran, "scheduled", "started 1.1", "completed")
+	if got := p.pending("slow"); len(got) != 0 {
+		t.Errorf("after it has run: %+v", got)
+	}
+}
+
+// SA-85, SA-86: a cancel and a firing at the same moment: one of the two happens,
+// and the cancel's answer says which.
+func TestCancelAgainstFiring(t *testing.T) {
+	p := newPlant(t)
+	const n = 80
+	var mu sync.Mutex
+	ran := map[string]int{}
+	one := p.process(Effects{"x": EffectFunc(func(_ context.Context, in *EffectInput) error {
+		mu.Lock()
+		defer mu.Unlock()
+		ran[in.EffectID]++
+		return nil
+	})}, EffectConfig{})
+	other := p.process(nil, EffectConfig{}) // cancels on a state of its own
+	ids := make([]string, n)
+	due := time.Now().Add(1200 * time.Millisecond)
+	for i := range ids {
+		ids[i] = p.schedule(one, "x", `,"at":"`+due.UTC().Format("2006-01-02T15:04:05.000000Z")+`"`)
+	}
+	cancelled := make([]bool, n)
+	var cancelling sync.WaitGroup
+	for i, id := range ids {
+		by := []*process{one, other}[i%2]
+		cancelling.Go(func() {
+			time.Sleep(time.Until(due.Add(time.Duration(i-n/2) * time.Millisecond)))
+			reply := p.do(by, "effect.cancel", `{"effectId":"`+id+`"}`)
+			cancelled[i] = reply.Result != nil && reply.Result.Cancelled
+		})
+	}
+	cancelling.Wait()
+	count := 0
+	for i, id := range ids {
+		if cancelled[i] {
+			count++
+			p.tells(id, "scheduled", "cancelled")
+		} else {
+			p.tells(id, "scheduled", "started 1.1", "completed")
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for i, id := range ids {
+		if want := map[bool]int{true: 0, false: 1}[cancelled[i]]; ran[id] != want {
+			t.Errorf("effect %d ran %d times; cancelled: %v", i, ran[id], cancelled[i])
+		}
+	}
+	t.Logf("%d of %d were cancelled in time", count, n)
+}
+
+// Two workers, and every timer put twice: each effect runs once.
+func TestTwoWorkersOneRun(t *testing.T) {
+	p := newPlant(t)
+	const n = 100
+	told := make(chan *EffectInput, 4*n)
+	one := p.process(Effects{"x": tell(told)}, EffectConfig{Concurrency: 4})
+	p.process(Effects{"x": tell(told)}, EffectConfig{Concurrency: 4})
+	at := time.Now().Add(1500 * time.Millisecond).UTC()
+	var ids []string
+	for range n {
+		id := p.schedule(one, "x", `,"at":"`+at.Format("2006-01-02T15:04:05.000000Z")+`"`)
+		ids = append(ids, id)
+		due := dueEffect{Name: "x", At: events.TimeOf(at), Firing: 1, Attempt: 1}
+		for range 2 { // as if it had fired by itself already, twice
+			soon := due
+			soon.At = events.TimeOf(time.Now())
+			if err := putEffect(t.Context(), p.log, acme, p.thread, id, soon); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	seen := map[string]int{}
+	for range n {
+		seen[next(t, told).EffectID]++
+	}
+	for _, id := range ids {
+		p.tells(id, "scheduled", "started 1.1", "completed")
+		if seen[id] != 1 {
+			t.Errorf("effect %s ran %d times", id, seen[id])
+		}
+	}
+	p.quiet()
+	none(t, told)
+}
+
+// quiet waits until nothing is due any more.
+func (p *plant) quiet() {
+	p.Helper()
+	left := map[string]struct{}{}
+	p.until(func() bool {
+		var err error
+		if left, err = p.log.Timers(p.Context()); err != nil {
+			p.Fatal(err)
+		}
+		return len(left) == 0
+	}, func() string { return fmt.Sprintf("%d timers are left", len(left)) })
+}
+
+// SA-86: what is pending survives a restart of the server and of all processes;
+// what was missed meanwhile runs then, once.
+func TestEffectsSurviveARestart(t *testing.T) {
+	p := newPlant(t)
+	one := p.process(nil, EffectConfig{})
+	missed := p.schedule(one, "x", `,"delayMs":1200`)
+	ahead := p.schedule(one, "x", `,"delayMs":5000,"args":{"n":2}`)
+	late := time.Now().Add(1300 * time.Millisecond)
+	one.stop() // which puts the timers
+	p.folding()
+	p.server.Shutdown()
+	time.Sleep(time.Until(late)) // the time of one passes while nothing runs
+	p.up()
+	told := make(chan *EffectInput, 8)
+	p.process(Effects{"x": tell(told)}, EffectConfig{})
+	if in := next(t, told); in.EffectID != missed {
+		t.Errorf("first ran %s, want %s", in.EffectID, missed)
+	}
+	if in := next(t, told); in.EffectID != ahead || string(in.Args) != `{"n":2}` || time.Since(in.ScheduledAt) < 0 {
+		t.Errorf("then ran %+v, want %s", in, ahead)
+	}
+	p.tells(missed, "scheduled", "started 1.1", "completed")
+	p.tells(ahead, "scheduled", "started 1.1", "completed")
+	p.quiet()
+	none(t, told)
+}
+
+// What fails is tried again as often as it may be, and each attempt is recorded
+// with what went wrong: errors, panics, what takes too long, names that nobody
+// knows.
+func TestEffectsAreTriedAgain(t *testing.T) {
+	p := newPlant(t)
+	var list []int
+	one := p.process(Effects{
+		"third time": EffectFunc(func(_ context.Context, in *EffectInput) error {
+			if in.Attempt < 3 {
+				return errors.New("the mail server did not answer")
+			}
+			return nil
+		}),
+		"panics":  EffectFunc(func(context.Context, *EffectInput) error { panic("a secret") }),
+		"crashes": EffectFunc(func(context.Context, *EffectInput) error { list[0]++; return nil }),
+		"hangs": EffectFunc(func(ctx context.Context, _ *EffectInput) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}),
+		"later": EffectFunc(func(_ context.Context, in *EffectInput) error {
+			if in.Attempt == 1 {
+				return &RetryError{After: 700 * time.Millisecond, Err: errors.New("slow down")}
+			}
+			if early := time.Until(in.ScheduledAt); early > 0 {
+				return fmt.Errorf("%v early", early)
+			}
+			return nil
+		}),
+	}.names(), EffectConfig{Timeout: 300 * time.Millisecond})
+	few := `,"retries":%d,"backoffMs":10`
+	id := p.schedule(one, "third-time", fmt.Sprintf(few, 2))
+	p.tells(id, "scheduled", "started 1.1", "failed 1.1 the mail server did not answer", "started 1.2", "failed 1.2 the mail server did not answer", "started 1.3", "completed")
+	id = p.schedule(one, "panics", fmt.Sprintf(few, 0))
+	p.tells(id, "scheduled", "started 1.1", "failed 1.1 the effect panicked (final)")
+	id = p.schedule(one, "crashes", fmt.Sprintf(few, 1))
+	crash := "the effect panicked: runtime error: index out of range [0] with length 0"
+	p.tells(id, "scheduled", "started 1.1", "failed 1.1 "+crash, "started 1.2", "failed 1.2 "+crash+" (final)")
+	id = p.schedule(one, "hangs", fmt.Sprintf(few, 0))
+	p.tells(id, "scheduled", "started 1.1", "failed 1.1 the effect took longer than 300ms: context deadline exceeded (final)")
+	id = p.schedule(one, "nobody", fmt.Sprintf(few, 1))
+	unknown := `no worker that had it knows an effect "nobody"; register it, or schedule one that is known`
+	p.tells(id, "scheduled", "started 1.1", "failed 1.1 "+unknown, "started 1.2", "failed 1.2 "+unknown+" (final)")
+	began := time.Now()
+	id = p.schedule(one, "later", fmt.Sprintf(few, 1))
+	p.tells(id, "scheduled", "started 1.1", "failed 1.1 slow down", "started 1.2", "completed")
+	if took := time.Since(began); took < 700*time.Millisecond {
+		t.Errorf("tried again after %v", took)
+	}
+	p.quiet()
+	if left := p.pending(""); len(left) != 0 {
+		t.Errorf("pending: %+v", left)
+	}
+}
+
+// names writes the names of these tests as names may be.
+func (e Effects) names() Effects {
+	out := Effects{}
+	for name, effect := range e {
+		out[strings.ReplaceAll(name, " ", "-")] = effect
+	}
+	return out
+}
+
+// A worker that died is replaced; one that was only cut off, and comes to its end
+// later, ends nothing any more.
+func TestAWorkerIsReplaced(t *testing.T) {
+	p := newPlant(t)
+	entered, leave := make(chan *EffectInput, 1), make(chan struct{})
+	first := p.process(Effects{"x": EffectFunc(func(_ context.Context, in *EffectInput) error {
+		entered <- in
+		<-leave
+		return nil
+	})}, EffectConfig{})
+	id := p.schedule(first, "x", "")
+	key := next(t, entered).Key
+	first.wires.Conn().Close() // nobody keeps the effect alive any more
+	told := make(chan *EffectInput, 8)
+	began := time.Now()
+	p.process(Effects{"x": tell(told)}, EffectConfig{})
+	in := next(t, told)
+	t.Logf("taken over after %v", time.Since(began))
+	if in.EffectID != id || in.Attempt != 2 || in.Key != key {
+		t.Errorf("taken over as %+v, the key was %s", in, key)
+	}
+	lost := []string{"scheduled", "started 1.1", "failed 1.1 the worker that ran it was lost", "started 1.2", "completed"}
+	p.tells(id, lost...)
+	close(leave)
+	first.stop()
+	p.tells(id, lost...)
+	p.quiet()
+	none(t, told)
+}
+
+// An effect that runs longer than a worker may be silent is not given to another.
+func TestALongEffectIsKeptAlive(t *testing.T) {
+	p := newPlant(t)
+	told := make(chan *EffectInput, 8)
+	effects := Effects{"x": EffectFunc(func(_ context.Context, in *EffectInput) error {
+		told <- in
+		time.Sleep(7 * time.Second) // longer than AckWait
+		return nil
+	})}
+	one := p.process(effects, EffectConfig{})
+	p.process(effects, EffectConfig{})
+	id := p.schedule(one, "x", "")
+	p.tells(id, "scheduled", "started 1.1", "completed")
+	p.quiet()
+	next(t, told)
+	none(t, told)
+}
+
+// A worker that is stopped lets what runs come to its end, begins nothing more,
+// and leaves to others what does not end in time.
+func TestAWorkerDrains(t *testing.T) {
+	p := newPlant(t)
+	entered, leave := make(chan *EffectInput, 8), make(chan struct{})
+	one := p.process(Effects{
+		"ends": EffectFunc(func(_ context.Context, in *EffectInput) error {
+			entered <- in
+			<-leave
+			return nil
+		}),
+		"hangs": EffectFunc(func(ctx context.Context, in *EffectInput) error {
+			entered <- in
+			<-ctx.Done()
+			return ctx.Err()
+		}),
+	}, EffectConfig{Drain: 500 * time.Millisecond})
+	ends, hangs := p.schedule(one, "ends", ""), p.schedule(one, "hangs", "")
+	held := p.schedule(one, "ends", `,"delayMs":900`) // in hand, and not due
+	next(t, entered)
+	next(t, entered)
+	close(leave)
+	one.stop()
+	p.tells(ends, "scheduled", "started 1.1", "completed")
+	told := make(chan *EffectInput, 8)
+	p.process(Effects{"ends": tell(told), "hangs": tell(told)}, EffectConfig{})
+	for range 2 {
+		if in := next(t, told); in.EffectID != held && in.EffectID != hangs {
+			t.Errorf("ran %+v", in)
+		}
+	}
+	p.tells(held, "scheduled", "started 1.1", "completed")
+	p.tells(hangs, "scheduled", "started 1.1", "failed 1.1 the worker that ran it was lost", "started 1.2", "completed")
+}
+
+// The sweep puts the timers that were lost: of what was committed by a process
+// that died before it put them, of what a worker had when all timers were lost.
+// Where nothing is lost it puts nothing.
+func TestSweep(t *testing.T) {
+	p := newPlant(t)
+	dead := p.process(nil, EffectConfig{})
+	dead.stop() // its timers are put no more
+	soon := p.schedule(dead, "x", `,"args":{"n":1}`)
+	ahead := p.schedule(dead, "x", `,"delayMs":1500`)
+	had := p.schedule(dead, "x", "")
+	if _, err := dead.d.Inside(t.Context(), acme, p.thread, "w", "effect.start", thread.StartEffect{ID: had, Firing: 1, Attempt: 1, Claim: 999}); err != nil {
+		t.Fatal(err)
+	}
+	gone := p.schedule(dead, "x", `,"delayMs":1000`)
+	p.do(dead, "effect.cancel", `{"effectId":"`+gone+`"}`)
+	if n := len(p.pending("")); n != 2 { // and the read model is there
+		t.Fatalf("%d are pending", n)
+	}
+	told := make(chan *EffectInput, 8)
+	one := p.process(Effects{"x": tell(told)}, EffectConfig{})
+	if n, err := one.timers.Sweep(t.Context()); n != 3 || err != nil {
+		t.Fatalf("%d timers were put, %v; want 3", n, err)
+	}
+	attempts := map[string]int64{}
+	for range 3 {
+		in := next(t, told)
+		attempts[in.EffectID] = in.Attempt
+		if in.EffectID == soon && string(in.Args) != `{"n":1}` {
+			t.Errorf("it was told %+v", in)
+		}
+	}
+	if attempts[soon] != 1 || attempts[ahead] != 1 || attempts[had] != 2 {
+		t.Errorf("attempts %v", attempts)
+	}
+	p.tells(had, "scheduled", "started 1.1", "failed 1.1 the worker that ran it was lost", "started 1.2", "completed")
+	p.tells(ahead, "scheduled", "started 1.1", "completed")
+	p.schedule(one, "x", `,"delayMs":60000`)
+	p.until(func() bool { have, err := p.log.Timers(t.Context()); return err == nil && len(have) == 1 }, func() string { return "the timer never came" })
+	p.pending("")
+	if n, err := one.timers.Sweep(t.Context()); n != 0 || err != nil {
+		t.Errorf("where nothing is lost %d timers were put, %v", n, err)
+	}
+	none(t, told)
+}
+
+// A cancel takes the timer away, and so does the end of the thread.
+func TestTimersAreDropped(t *testing.T) {
+	p := newPlant(t)
+	one := p.process(nil, EffectConfig{})
+	timers := func(want int) {
+		t.Helper()
+		p.until(func() bool { have, err := p.log.Timers(t.Context()); return err == nil && len(have) == want },
+			func() string { return fmt.Sprintf("there are never %d timers", want) })
+	}
+	id := p.schedule(one, "x", `,"delayMs":60000`)
+	p.schedule(one, "x", `,"delayMs":60000`)
+	p.schedule(one, "x", `,"everyMs":60000`)
+	timers(3)
+	p.do(one, "effect.cancel", `{"effectId":"`+id+`"}`)
+	timers(2)
+	p.do(one, "thread.delete", `{}`)
+	timers(0)
+}
+
+// A repeated effect runs by its plan; what was missed while nobody ran it runs
+// once; a cancel ends it.
+func TestRepeatedEffectsRun(t *testing.T) {
+	p := newPlant(t)
+	dead := p.process(nil, EffectConfig{})
+	id := p.schedule(dead, "x", `,"everyMs":1000`)
+	plan := time.UnixMicro(p.pending("")[0].ScheduledAt)
+	time.Sleep(time.Until(plan.Add(2500 * time.Millisecond))) // three firings pass by
+	told := make(chan *EffectInput, 16)
+	p.process(Effects{"x": tell(told)}, EffectConfig{})
+	for firing := int64(1); firing <= 3; firing++ {
+		in := next(t, told)
+		if in.Firing != firing || in.Attempt != 1 || in.Key != fmt.Sprint(id, ".", firing) {
+			t.Errorf("firing %d: %+v", firing, in)
+		}
+		missed := in.ScheduledAt.Sub(plan)
+		if firing == 1 && missed != 0 || firing > 1 && (missed < 3*time.Second || missed%time.Second != 0) {
+			t.Errorf("firing %d is planned %v after the first", firing, missed)
+		}
+	}
+	if left := p.pending("x"); len(left) != 1 || left[0].ID != id {
+		t.Errorf("pending between two firings: %+v", left)
+	}
+	if reply := p.do(dead, "effect.cancel", `{"effectId":"`+id+`"}`); reply.Result == nil || !reply.Result.Cancelled {
+		t.Errorf("cancelling answered %+v", reply)
+	}
+	if left := p.pending(""); len(left) != 0 {
+		t.Errorf("pending after the cancel: %+v", left)
+	}
+	p.quiet()
+}

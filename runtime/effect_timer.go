@@ -1,0 +1,185 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// EffectLease is the lease under which lost timers of effects are put again.
+const EffectLease = "effects"
+
+// EffectTimers keeps the timers of effects as the log says. Every process that
+// does commands has one: it puts the timer of an effect that was scheduled here,
+// and removes that of one that was cancelled. One process at a time sweeps: it
+// puts what is pending and has no timer, because a process died between the
+// commit and the timer, or the timers were lost.
+//
+// A timer that is put twice, or stays after a cancel, does no harm: the decision
+// on the thread refuses what is not to be run.
+type EffectTimers struct {
+	log    *eventlog.Log
+	logger zerolog.Logger
+	queue  chan func(context.Context) error
+}
+
+// How timers are put.
+const (
+	timerQueue   = 8192
+	timerWorkers = 8
+	timerTimeout = 5 * time.Second
+	sweepEvery   = 30 * time.Second
+	sweepPage    = 500
+)
+
+// NewEffectTimers makes the timers on a log, whose streams are there.
+func NewEffectTimers(log *eventlog.Log, logger zerolog.Logger) *EffectTimers {
+	return &EffectTimers{log: log, logger: logger, queue: make(chan func(context.Context) error, timerQueue)}
+}
+
+// Committed takes notice of a commit; see commands.Config. It returns at once. A
+// timer that finds no place in the queue is left to the sweep.
+func (t *EffectTimers) Committed(c *events.Commit) {
+	for i := range c.Events {
+		e := &c.Events[i]
+		switch d := e.Data.(type) {
+		case events.EffectScheduled:
+			due := dueEffect{Name: d.Name, Args: d.Args, At: micros(d.ScheduledAt), Firing: 1, Attempt: 1}
+			t.later(func(ctx context.Context) error { return putEffect(ctx, t.log, c.Tenant, c.Thread, d.ID, due) })
+		case events.EffectCancelled:
+			t.later(func(ctx context.Context) error { return t.log.DropTimers(ctx, c.Tenant, c.Thread, e.Subject) })
+		case events.LifecycleDeleted:
+			t.later(func(ctx context.Context) error { return t.log.DropTimers(ctx, c.Tenant, c.Thread, "*") })
+		}
+	}
+}
+
+func (t *EffectTimers) later(work func(context.Context) error) {
+	select {
+	case t.queue <- work:
+	default:
+		t.logger.Warn().Msg("too many timers wait to be put; the sweep puts those that are lost")
+	}
+}
+
+// Run puts timers until ctx ends, and then those that still wait.
+func (t *EffectTimers) Run(ctx context.Context) {
+	var working sync.WaitGroup
+	for range timerWorkers {
+		working.Go(func() {
+			for {
+				select {
+				case work := <-t.queue:
+					t.do(ctx, work)
+					continue
+				default:
+				}
+				select {
+				case work := <-t.queue:
+					t.do(ctx, work)
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	working.Wait()
+}
+
+func (t *EffectTimers) do(ctx context.Context, work func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timerTimeout)
+	defer cancel()
+	if err := work(ctx); err != nil {
+		t.logger.Warn().Err(err).Msg("a timer was not put or removed; the sweep puts those that are lost")
+	}
+}
+
+// putEffect sets the timer of an effect.
+func putEffect(ctx context.Context, log *eventlog.Log, tenant, thread, id string, due dueEffect) error {
+	if due.Args == nil {
+		due.Args = jsontext.Value("{}")
+	}
+	body, err := json.Marshal(due)
+	if err != nil {
+		return fmt.Errorf("the timer of an effect: %w", err)
+	}
+	return log.PutTimer(ctx, eventlog.Timer{Tenant: tenant, Thread: thread, ID: id, At: due.At.Go(), Data: body})
+}
+
+// Sweeping sweeps at once and then now and again, until ctx ends. Run it under
+// EffectLease.
+func (t *EffectTimers) Sweeping(ctx context.Context) error {
+	for {
+		if n, err := t.Sweep(ctx); err != nil && ctx.Err() == nil {
+			t.logger.Warn().Err(err).Msg("the timers of effects could not be swept; it is tried again")
+		} else if n > 0 {
+			t.logger.Info().Int("timers", n).Msg("timers of effects were lost and were put again")
+		}
+		select {
+		case <-time.After(sweepEvery):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Sweep puts the timers that are lost, and gives how many. What was committed
+// since it began is left to the next one.
+func (t *EffectTimers) Sweep(ctx context.Context) (int, error) {
+	end, err := t.log.LastSeq(ctx)
+	if err != nil {
+		return 0, err
+	}
+	have, err := t.log.Timers(ctx)
+	if err != nil {
+		return 0, err
+	}
+	model := documents.NewModels().Of(documents.Effects)
+	put := 0
+	for from := uint64(1); ; {
+		page, err := t.log.Range(ctx, model.Bucket, ">", from, sweepPage)
+		if err != nil {
+			return put, fmt.Errorf("reading pending effects: %w", err)
+		}
+		for _, m := range page {
+			from = m.Seq + 1
+			place, ok := documents.ParsePlace(documents.Effects, m.Subject)
+			if _, has := have[m.Subject]; !ok || has {
+				continue
+			}
+			doc, seq, err := model.Decode(m.Data)
+			if err != nil || seq > end {
+				continue // the runner knows of the one; the other is new
+			}
+			e := doc.(*events.ScheduledEffect)
+			tenant, _, _ := strings.Cut(place.Thread, ".")
+			due := dueEffect{Name: e.Name, Args: e.Args, At: events.Time(e.ScheduledAt), Firing: e.Firing, Attempt: e.Attempt + 1}
+			if err := putEffect(ctx, t.log, tenant, e.ThreadID, e.ID, due); err != nil {
+				return put, err
+			}
+			put++
+		}
+		if len(page) < sweepPage {
+			return put, nil
+		}
+	}
+}
+
+// micros reads a time of the log; 0 if it cannot be read, which has passed.
+func micros(text string) events.Time {
+	at, err := events.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	return at
+}

@@ -1,0 +1,225 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/commands"
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+)
+
+// EffectConfig bounds a worker. The zero value of a field means its default.
+type EffectConfig struct {
+	Concurrency int           // effects run at once; default 64
+	Timeout     time.Duration // of one attempt; default 5 minutes
+	Drain       time.Duration // for what still runs when the worker is stopped; default 8 s
+	// AckWait is how long an effect whose worker died waits for another one;
+	// default 8 s, at least 5 s. The worker that started last decides for all.
+	AckWait time.Duration
+	// State gives the thread's state for an effect; default none.
+	State func(tenant, threadID string) ThreadState
+}
+
+func (c EffectConfig) withDefaults() EffectConfig {
+	if c.Concurrency <= 0 {
+		c.Concurrency = 64
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = 5 * time.Minute
+	}
+	if c.Drain <= 0 {
+		c.Drain = 8 * time.Second
+	}
+	if c.AckWait == 0 {
+		c.AckWait = 8 * time.Second
+	}
+	c.AckWait = max(c.AckWait, 5*time.Second)
+	return c
+}
+
+// EffectWorker runs effects that are due. Several, in one process or many, share
+// the work; an effect is run by one of them.
+type EffectWorker struct {
+	log        *eventlog.Log
+	dispatcher *commands.Dispatcher
+	find       func(name string) (Effect, bool)
+	cfg        EffectConfig
+	logger     zerolog.Logger
+
+	hands chan struct{} // one for each effect in hand
+	slots chan struct{} // one for each that runs
+
+	mu   sync.Mutex // guards what follows
+	runs map[uint64]string
+}
+
+// NewEffectWorker makes a worker. find gives an effect by its name, such as
+// Effects.Effect; the attempts at one that it does not know fail.
+func NewEffectWorker(log *eventlog.Log, dispatcher *commands.Dispatcher, find func(string) (Effect, bool), cfg EffectConfig, logger zerolog.Logger) *EffectWorker {
+	cfg = cfg.withDefaults()
+	return &EffectWorker{
+		log: log, dispatcher: dispatcher, find: find, cfg: cfg, logger: logger,
+		hands: make(chan struct{}, max(effectsInHand, cfg.Concurrency)), slots: make(chan struct{}, cfg.Concurrency), runs: map[uint64]string{},
+	}
+}
+
+// How effects are taken in hand. Together with the lead of a timer it is less
+// than any AckWait, so that what is only held needs not be kept alive.
+const (
+	effectsInHand = 1024
+	fetchWait     = 5 * time.Second
+	fetchPulse    = 500 * time.Millisecond // a server that went away is noticed after two
+	longestTie    = 2 * time.Second        // until an effect in hand is due
+	patience      = time.Second            // with which one that is due waits for a slot
+)
+
+// Run runs effects until ctx ends; then it takes no more, gives back what it has
+// not begun, and returns when what runs has ended. What still runs after the
+// time to drain is told to end, and goes to another worker.
+func (w *EffectWorker) Run(ctx context.Context) {
+	running, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	var working sync.WaitGroup
+	for ctx.Err() == nil {
+		if err := w.take(ctx, func(m jetstream.Msg) {
+			working.Go(func() {
+				defer func() { <-w.hands }()
+				w.handle(ctx, running, m)
+			})
+		}); err != nil && ctx.Err() == nil {
+			w.logger.Warn().Err(err).Msg("taking effects that are due was interrupted; it goes on")
+			sleep(ctx, fetchPulse)
+		}
+	}
+	done := make(chan struct{})
+	go func() {
+		working.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(w.cfg.Drain):
+		end()
+		<-done
+	}
+}
+
+// take hands over what is due, until ctx ends or the server is gone.
+func (w *EffectWorker) take(ctx context.Context, handle func(jetstream.Msg)) error {
+	consumer, err := w.log.Due(ctx, w.cfg.AckWait)
+	if err != nil {
+		return err
+	}
+	for {
+		// Whoever runs all that it can leaves the rest to others.
+		for _, places := range []chan struct{}{w.slots, w.hands} {
+			select {
+			case places <- struct{}{}:
+				<-places
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		fetching, cancel := context.WithTimeout(ctx, fetchWait)
+		batch, err := consumer.Fetch(cap(w.hands)-len(w.hands), jetstream.FetchContext(fetching), jetstream.FetchHeartbeat(fetchPulse))
+		if err != nil {
+			cancel()
+			return err
+		}
+		for m := range batch.Messages() {
+			w.hands <- struct{}{} // there is one: this is the only place that takes them
+			handle(m)
+		}
+		cancel()
+		switch err := batch.Error(); {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && !errors.Is(err, context.DeadlineExceeded):
+			return err
+		}
+	}
+}
+
+// handle waits until an effect is due and a slot is free, and runs it.
+func (w *EffectWorker) handle(ctx, running context.Context, m jetstream.Msg) {
+	tenant, thread, id, ok := w.log.NameOfDue(m)
+	var due dueEffect
+	if !ok || json.Unmarshal(m.Data(), &due) != nil || !events.ValidTenant(tenant) {
+		w.logger.Error().Msg("what was due is no effect and was dropped")
+		_ = m.Term()
+		return
+	}
+	meta, err := m.Metadata()
+	if err != nil {
+		w.logger.Error().Err(err).Msg("what was due has no metadata")
+		return
+	}
+	if tie := time.Until(due.At.Go()); tie > longestTie {
+		_ = m.NakWithDelay(tie - eventlog.TimerLead) // the server's clock is ahead of this one
+		return
+	} else if tie > 0 && !sleep(ctx, tie) {
+		_ = m.Nak()
+		return
+	}
+	select {
+	case w.slots <- struct{}{}:
+	default:
+		select {
+		case w.slots <- struct{}{}:
+		case <-time.After(patience):
+			_ = m.Nak() // others may have one
+			return
+		case <-ctx.Done():
+			_ = m.Nak()
+			return
+		}
+	}
+	defer func() { <-w.slots }()
+	if ctx.Err() != nil {
+		_ = m.Nak()
+		return
+	}
+	if !w.begin(meta.Sequence.Stream, m.Subject()) {
+		_ = m.InProgress() // it came again because the server was away; it still runs here
+		return
+	}
+	defer w.end(meta.Sequence.Stream)
+	r := &effectRun{EffectWorker: w, m: m, seq: meta.Sequence.Stream, tenant: tenant, thread: thread, id: id, due: due}
+	r.run(running)
+}
+
+// begin notes that a message is being worked on, and reports whether it was not.
+func (w *EffectWorker) begin(seq uint64, subject string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.runs[seq] == subject {
+		return false
+	}
+	w.runs[seq] = subject
+	return true
+}
+
+func (w *EffectWorker) end(seq uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.runs, seq)
+}
+
+// sleep waits, and reports whether ctx still stands.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

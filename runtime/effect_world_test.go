@@ -1,0 +1,266 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/commands"
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/embedded"
+	"github.com/skein-threads/skein/internal/natstest"
+	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/schema"
+)
+
+const acme = "acme"
+
+// plant is a server with a thread, and the processes that a test wants.
+type plant struct {
+	testing.TB
+	dir       string
+	server    *embedded.Server
+	validator *schema.Validator
+	log       *eventlog.Log
+	thread    string
+	folding   func() // ends the runner
+}
+
+func newPlant(t testing.TB) *plant {
+	t.Helper()
+	p := &plant{TB: t, dir: t.TempDir(), folding: func() {}}
+	var err error
+	if p.validator, err = schema.New(); err != nil {
+		t.Fatal(err)
+	}
+	p.up()
+	p.thread = p.do(p.process(nil, EffectConfig{}), "thread.create", `{}`).ThreadID
+	return p
+}
+
+// up starts the server and the read models, on what an earlier one left.
+func (p *plant) up() {
+	p.Helper()
+	p.server = natstest.Start(p, natstest.StoreDir(p.dir))
+	p.log = p.open()
+	runner := projections.New(p.open(), projections.Config{}, zerolog.Nop(), nil)
+	if err := errors.Join(p.log.Ensure(p.Context()), runner.Ensure(p.Context())); err != nil {
+		p.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = runner.Run(ctx)
+	}()
+	var once sync.Once
+	p.folding = func() {
+		once.Do(func() {
+			cancel()
+			<-done
+		})
+	}
+	p.Cleanup(p.folding)
+}
+
+func (p *plant) open() *eventlog.Log {
+	p.Helper()
+	log, err := eventlog.Open(natstest.Connect(p, p.server, nats.ReconnectWait(50*time.Millisecond), nats.MaxReconnects(-1)), eventlog.Config{}, zerolog.Nop(), nil)
+	if err != nil {
+		p.Fatal(err)
+	}
+	p.Cleanup(log.Close)
+	return log
+}
+
+// process is what a process of Skein has for effects. Its worker takes messages
+// on a connection of its own, so that a test can cut it off.
+type process struct {
+	d      *commands.Dispatcher
+	timers *EffectTimers
+	worker *EffectWorker
+	wires  *eventlog.Log // of the worker
+	stop   func()
+}
+
+// process starts a process. It has a worker if effects are given.
+func (p *plant) process(effects Effects, cfg EffectConfig) *process {
+	p.Helper()
+	log := p.open()
+	one := &process{timers: NewEffectTimers(log, zerolog.Nop()), wires: p.open()}
+	one.d = commands.NewDispatcher(log, p.validator, commands.Config{Stored: one.timers.Committed}, zerolog.Nop(), nil)
+	if cfg.AckWait == 0 {
+		cfg.AckWait = 5 * time.Second
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { one.timers.Run(ctx) })
+	if effects != nil {
+		one.worker = NewEffectWorker(one.wires, one.d, effects.Effect, cfg, zerolog.Nop())
+		running.Go(func() { one.worker.Run(ctx) })
+	}
+	one.stop = sync.OnceFunc(func() {
+		cancel()
+		running.Wait()
+	})
+	p.Cleanup(one.stop)
+	return one
+}
+
+// do does a command on the thread, which must pass.
+func (p *plant) do(one *process, name, data string) *events.Reply {
+	p.Helper()
+	body := `{"data":` + data
+	if p.thread != "" {
+		body += `,"threadId":"` + p.thread + `"`
+	}
+	reply, err := one.d.Do(p.Context(), acme, name, []byte(body+"}"), commands.Meta{})
+	if err != nil {
+		p.Fatalf("%s %s: %v", name, data, err)
+	}
+	return reply
+}
+
+// schedule schedules an effect and gives its id.
+func (p *plant) schedule(one *process, name, more string) string {
+	p.Helper()
+	return p.do(one, "effect.schedule", `{"name":"`+name+`"`+more+`}`).Result.EffectID
+}
+
+// story gives the events of an effect, each as its type and what it says.
+func (p *plant) story(id string) []string {
+	p.Helper()
+	list := []string{}
+	for c, err := range p.log.Thread(p.Context(), acme, p.thread, 1) {
+		if err != nil {
+			p.Fatal(err)
+		}
+		for i := range c.Events {
+			e := &c.Events[i]
+			if e.Subject != id {
+				continue
+			}
+			if e.Correlation != id {
+				p.Errorf("%s of effect %s is of the flow %q", e.Type, id, e.Correlation)
+			}
+			_, what, _ := strings.Cut(string(e.Type), ".")
+			switch d := e.Data.(type) {
+			case events.EffectStarted:
+				what = fmt.Sprint(what, " ", d.Firing, ".", d.Attempt)
+			case events.EffectFailed:
+				what = fmt.Sprint(what, " ", d.Firing, ".", d.Attempt, " ", d.ErrorText)
+				if d.Final {
+					what += " (final)"
+				}
+			}
+			list = append(list, what)
+		}
+	}
+	return list
+}
+
+// tells waits until an effect has had these events, and no others.
+func (p *plant) tells(id string, want ...string) {
+	p.Helper()
+	var got []string
+	p.until(func() bool {
+		got = p.story(id)
+		return len(got) >= len(want)
+	}, func() string { return fmt.Sprintf("effect %s: %q, want %q", id, got, want) })
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		p.Errorf("effect %s: %q, want %q", id, got, want)
+	}
+}
+
+// until asks again and again whether something is so.
+func (p *plant) until(so func() bool, or func() string) {
+	p.Helper()
+	ticks := time.NewTicker(5 * time.Millisecond)
+	defer ticks.Stop()
+	late := time.After(40 * time.Second)
+	for !so() {
+		select {
+		case <-ticks.C:
+		case <-late:
+			p.Fatal(or())
+		}
+	}
+}
+
+// pending gives the names and ids of what effect.list shows of all that is
+// committed.
+func (p *plant) pending(name string) []events.ScheduledEffect {
+	p.Helper()
+	queries := projections.NewQueries(p.log, p.validator, projections.QueryConfig{Wait: 20 * time.Second}, zerolog.Nop(), nil)
+	ctx, cancel := context.WithCancel(p.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = queries.Run(ctx)
+	}()
+	defer func() {
+		cancel()
+		<-done
+	}()
+	end, err := p.log.LastSeq(p.Context())
+	if err != nil {
+		p.Fatal(err)
+	}
+	body := fmt.Sprintf(`{"threadId":%q,"name":%q,"minSeq":%d}`, p.thread, name, end)
+	if name == "" {
+		body = fmt.Sprintf(`{"threadId":%q,"minSeq":%d}`, p.thread, end)
+	}
+	answer, err := queries.Handle(p.Context(), acme, "effect.list", []byte(body), commands.Meta{})
+	if err != nil {
+		p.Fatal(err)
+	}
+	return answer.(*events.EffectList).Effects
+}
+
+// next waits for what an effect tells.
+func next[T any](t testing.TB, from <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(40 * time.Second):
+		t.Fatal("nothing came")
+		panic("unreachable")
+	}
+}
+
+// none checks that nothing has come.
+func none[T any](t testing.TB, from <-chan T) {
+	t.Helper()
+	select {
+	case v := <-from:
+		t.Errorf("there is more: %+v", v)
+	default:
+	}
+}
+
+// tell is an effect that tells what it was given.
+func tell(to chan<- *EffectInput) Effect {
+	return EffectFunc(func(_ context.Context, in *EffectInput) error {
+		to <- in
+		return nil
+	})
+}
+
+func marshal(t testing.TB, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

@@ -1,0 +1,274 @@
+package openai
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/openai/openai-go/v3/responses"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runtime"
+)
+
+// answer gathers what an endpoint says, and passes on what it says meanwhile.
+type answer struct {
+	in    *runtime.StepInput
+	out   runtime.Stream
+	taken map[string]bool          // ids of calls that the thread has
+	calls map[int64]string         // ids of this answer's calls, by their place
+	done  map[int64]jsontext.Value // items that are whole, by their place
+
+	ended    bool
+	err      error
+	response *responses.Response
+	finish   string // why it ended early
+}
+
+func newAnswer(in *runtime.StepInput, out runtime.Stream) *answer {
+	a := &answer{in: in, out: out, taken: map[string]bool{}, calls: map[int64]string{}, done: map[int64]jsontext.Value{}}
+	for i := range in.Items {
+		a.note(&in.Items[i])
+	}
+	return a
+}
+
+// note notes the ids of the calls of an item.
+func (a *answer) note(i *events.Item) {
+	var parts []threadPart
+	var c events.Call
+	switch {
+	case i.Type == events.Message && json.Unmarshal(i.Content, &parts) == nil:
+		for _, p := range parts {
+			if strings.HasPrefix(p.Type, toolPart) {
+				a.taken[text(p.ToolCallID)] = true
+			}
+		}
+	case i.Type == events.ActionExecute && json.Unmarshal(i.Content, &c) == nil:
+		a.taken[c.CallID] = true
+	}
+}
+
+// take takes one event. Those of types that are not known are passed over: the
+// end of the stream has it all.
+func (a *answer) take(e responses.ResponseStreamEventUnion) {
+	switch e.Type {
+	case "":
+		a.err = &failure{text: "the model's answer cannot be read: an event has no type", retry: true}
+	case "response.output_text.delta", "response.refusal.delta":
+		a.chunk(runtime.ChunkTextDelta, delta{cmp.Or(e.ItemID, place(e.OutputIndex)), e.Delta})
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+		a.chunk(runtime.ChunkReasoningDelta, delta{cmp.Or(e.ItemID, place(e.OutputIndex)), e.Delta})
+	case "response.output_item.added":
+		if e.Item.Type == "function_call" {
+			a.chunk(runtime.ChunkToolInputStart, toolInput{ToolCallID: a.callID(e.OutputIndex, e.Item.CallID), ToolName: e.Item.Name})
+		}
+	case "response.function_call_arguments.delta":
+		a.chunk(runtime.ChunkToolInputDelta, toolInputDelta{a.callID(e.OutputIndex, ""), e.Delta})
+	case "response.output_item.done":
+		a.done[e.OutputIndex] = jsontext.Value(e.Item.RawJSON())
+		if e.Item.Type == "function_call" && e.Item.Status != "incomplete" {
+			a.chunk(runtime.ChunkToolInput, toolInput{a.callID(e.OutputIndex, e.Item.CallID), e.Item.Name, arguments(e.Item.Arguments.OfString)})
+		}
+	case "response.completed", "response.incomplete":
+		a.ended, a.response = true, &e.Response
+		if reason := e.Response.IncompleteDetails.Reason; reason != "" || e.Type == "response.incomplete" {
+			a.finish = finishReason(reason)
+		}
+	case "response.failed":
+		a.err = eventFailure([]byte(e.Response.Error.RawJSON()))
+	case "response.cancelled":
+		a.err = &failure{text: "the model's endpoint cancelled the answer", retry: true}
+	case "error":
+		a.err = eventFailure([]byte(e.RawJSON()))
+	}
+}
+
+// finishReason gives the word for why an answer ended early.
+func finishReason(reason string) string {
+	switch reason {
+	case "max_output_tokens", "max_tokens":
+		return "length"
+	case "content_filter":
+		return "content-filter"
+	case "":
+		return "unknown"
+	}
+	return reason
+}
+
+// The data of chunks.
+type (
+	delta struct {
+		ID    string `json:"id"`
+		Delta string `json:"delta"`
+	}
+	toolInput struct {
+		ToolCallID string         `json:"toolCallId"`
+		ToolName   string         `json:"toolName"`
+		Input      jsontext.Value `json:"input,omitzero"`
+	}
+	toolInputDelta struct {
+		ToolCallID     string `json:"toolCallId"`
+		InputTextDelta string `json:"inputTextDelta"`
+	}
+)
+
+func (a *answer) chunk(kind string, data any) {
+	if a.out == nil {
+		return
+	}
+	if raw, err := json.Marshal(data, jsontext.AllowInvalidUTF8(true)); err == nil {
+		a.out.Chunk(runtime.Chunk{Type: kind, Data: raw})
+	}
+}
+
+func place(index int64) string { return "output-" + strconv.FormatInt(index, 10) }
+
+// callID gives the id of the call at a place: the endpoint's, or a new one if
+// that is missing, too long, or of another call of the thread.
+func (a *answer) callID(index int64, id string) string {
+	if known, ok := a.calls[index]; ok {
+		return known
+	}
+	if id == "" || len(id) > maxCallID || a.taken[id] {
+		id = "call_" + a.in.StepID + "-" + strconv.FormatInt(index, 10)
+	}
+	a.calls[index], a.taken[id] = id, true
+	return id
+}
+
+// reaction gives what the answer holds (EK-103, EK-104).
+func (a *answer) reaction() (*runtime.Reaction, error) {
+	if len(a.response.Output) > 0 { // some endpoints end without
+		clear(a.done)
+	}
+	for i, item := range a.response.Output {
+		a.done[int64(i)] = jsontext.Value(item.RawJSON())
+	}
+	out := &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []jsontext.Value{}}}
+	for _, index := range slices.Sorted(maps.Keys(a.done)) {
+		if err := a.item(out, index, a.done[index]); err != nil {
+			return nil, err
+		}
+	}
+	if a.finish != "" {
+		a.part(out, finishPart{"skein.finish", a.finish})
+	}
+	content, err := json.Marshal(out.AssistantEvent.Content)
+	if err != nil || events.CheckContent(events.Message, content) != nil {
+		return nil, &failure{text: "the model's answer cannot be read: it has a part that is none", retry: true}
+	}
+	return out, nil
+}
+
+type (
+	finishPart struct {
+		Type         string `json:"type"`
+		FinishReason string `json:"finishReason"`
+	}
+	extensionPart struct {
+		Type string         `json:"type"`
+		Item jsontext.Value `json:"item"`
+	}
+	callPart struct {
+		Type       string         `json:"type"`
+		ToolCallID string         `json:"toolCallId"`
+		State      string         `json:"state"`
+		Input      jsontext.Value `json:"input"`
+	}
+)
+
+func (a *answer) part(out *runtime.Reaction, part any) {
+	if raw, err := json.Marshal(part, json.Deterministic(true)); err == nil { // of valid JSON: cannot fail
+		out.AssistantEvent.Content = append(out.AssistantEvent.Content, raw)
+	}
+}
+
+// outputItem is an item of an answer.
+type outputItem struct {
+	Type      string                      `json:"type"`
+	Status    string                      `json:"status"`
+	Content   []map[string]jsontext.Value `json:"content"`
+	CallID    string                      `json:"call_id"`
+	Name      string                      `json:"name"`
+	Arguments string                      `json:"arguments"`
+}
+
+// item adds an item of the answer to the reaction.
+func (a *answer) item(out *runtime.Reaction, index int64, raw jsontext.Value) error {
+	nonsense := &failure{text: "the model's answer cannot be read: item " + strconv.FormatInt(index, 10) + " is not of its type", retry: true}
+	var kind struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal(raw, &kind) != nil || kind.Type == "" {
+		return nonsense
+	}
+	switch kind.Type {
+	case "message":
+		var m outputItem
+		if json.Unmarshal(raw, &m) != nil {
+			return nonsense
+		}
+		for _, part := range m.Content {
+			drop(part, "annotations", "logprobs")
+			a.part(out, part)
+		}
+	case "reasoning":
+		var fields map[string]jsontext.Value
+		if json.Unmarshal(raw, &fields) != nil {
+			return nonsense
+		}
+		delete(fields, "status")
+		drop(fields, "summary", "content", "encrypted_content")
+		if fields["summary"] != nil || fields["content"] != nil || fields["encrypted_content"] != nil {
+			a.part(out, fields)
+		}
+	case "function_call":
+		var c outputItem
+		if json.Unmarshal(raw, &c) != nil || c.Name == "" {
+			return nonsense
+		}
+		input := arguments(c.Arguments)
+		if a.finish != "" && (c.Status == "incomplete" || input.Kind() != '{') {
+			break // it was cut off
+		}
+		c.Name = c.Name[:min(len(c.Name), maxName)]
+		id := a.callID(index, c.CallID)
+		a.part(out, callPart{toolPart + c.Name, id, "input-available", input})
+		out.ToolCalls = append(out.ToolCalls, runtime.ToolCall{CallID: id, Name: c.Name, Arguments: input})
+	default:
+		a.part(out, extensionPart{"openai." + kind.Type, raw})
+	}
+	return nil
+}
+
+// drop takes out fields that hold nothing.
+func drop(fields map[string]jsontext.Value, names ...string) {
+	for _, name := range names {
+		if v := fields[name]; v.Kind() == 'n' || string(v) == "[]" || string(v) == `""` {
+			delete(fields, name)
+		}
+	}
+}
+
+// arguments gives the arguments of a call: an object, or what the model wrote
+// as a JSON string, which no tool takes.
+func arguments(said string) jsontext.Value {
+	if strings.TrimSpace(said) == "" {
+		return jsontext.Value("{}")
+	}
+	v := jsontext.Value(said)
+	if v.Kind() == '{' && v.Compact() == nil {
+		return v
+	}
+	quoted, err := jsontext.AppendQuote(nil, strings.ToValidUTF8(said, "\uFFFD"))
+	if err != nil { // it is valid UTF-8 now
+		return jsontext.Value(`""`)
+	}
+	return quoted
+}

@@ -1,0 +1,190 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/ssestream"
+
+	"github.com/skein-threads/skein/runtime"
+)
+
+// Why a call was ended from here.
+var (
+	errIdle     = errors.New("silence")
+	errTimeout  = errors.New("timeout")
+	errTooLarge = errors.New("too large")
+)
+
+// call is one request, with its bounds.
+type call struct {
+	config Config
+	parent context.Context
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	idle   *time.Timer
+	stop   context.CancelFunc
+}
+
+func (r *Reactor) call(parent context.Context) *call {
+	c := &call{config: r.config, parent: parent}
+	timed, stop := context.WithTimeoutCause(parent, r.config.Timeout, errTimeout)
+	c.stop = stop
+	c.ctx, c.cancel = context.WithCancelCause(timed)
+	c.idle = time.AfterFunc(r.config.Idle, func() { c.cancel(errIdle) })
+	return c
+}
+
+func (c *call) end() {
+	c.idle.Stop()
+	c.cancel(nil)
+	c.stop()
+}
+
+// guard stands between the client and the endpoint: what is not an event stream
+// ends here, and what is one is read with bounds.
+func (c *call) guard(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+	res, err := next(req)
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode != http.StatusOK {
+		defer func() { _ = res.Body.Close() }()
+		return nil, c.status(res)
+	}
+	if kind := res.Header.Get("Content-Type"); kind != "" {
+		if media, _, err := mime.ParseMediaType(kind); err != nil || media != "text/event-stream" {
+			_ = res.Body.Close()
+			return nil, &failure{text: fmt.Sprintf("the model's endpoint answered with %s, not with an event stream; is it a Responses endpoint?", kind)}
+		}
+	}
+	res.Body = &boundedBody{ReadCloser: res.Body, call: c, left: c.config.MaxBytes}
+	return res, nil
+}
+
+// boundedBody reads no more than it may, and notes that something came.
+type boundedBody struct {
+	io.ReadCloser
+	call *call
+	left int64
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if n > 0 && b.call.ctx.Err() == nil {
+		b.call.idle.Reset(b.call.config.Idle)
+	}
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errTooLarge
+	}
+	return n, err
+}
+
+// failure is what an endpoint says went wrong. Its text is as it came.
+type failure struct {
+	text  string
+	retry bool
+	after time.Duration
+}
+
+func (f *failure) Error() string { return f.text }
+
+// excerptBytes is how much of an answer of another status is looked at.
+const excerptBytes = 8 << 10
+
+// status reads an answer that is not 200.
+func (c *call) status(res *http.Response) error {
+	body, _ := io.ReadAll(io.LimitReader(res.Body, excerptBytes)) // what came is enough
+	text := "the model's endpoint answered " + strconv.Itoa(res.StatusCode)
+	if name := http.StatusText(res.StatusCode); name != "" {
+		text += " " + name
+	}
+	if said := problemText(body); said != "" {
+		text += ": " + said
+	}
+	return &failure{
+		text:  text,
+		retry: res.StatusCode == http.StatusRequestTimeout || res.StatusCode == http.StatusTooManyRequests || res.StatusCode >= 500,
+		after: retryAfter(res.Header, time.Now()),
+	}
+}
+
+// longestWait bounds what an endpoint may ask for.
+const longestWait = time.Hour
+
+// retryAfter reads how long to wait: milliseconds, seconds, or a date.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	var d time.Duration
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
+		d = wait(ms, time.Millisecond)
+	} else if s, err := strconv.ParseFloat(h.Get("Retry-After"), 64); err == nil {
+		d = wait(s, time.Second)
+	} else if at, err := http.ParseTime(h.Get("Retry-After")); err == nil {
+		d = at.Sub(now)
+	}
+	return min(max(d, 0), longestWait)
+}
+
+func wait(n float64, unit time.Duration) time.Duration {
+	if !(n > 0) { // also what is not a number
+		return 0
+	}
+	return time.Duration(min(n*float64(unit), float64(longestWait)))
+}
+
+// told gives the error for what the endpoint said.
+func (c *call) told(err error) error {
+	var f *failure
+	if !errors.As(err, &f) {
+		f = &failure{text: err.Error()}
+	}
+	out := errors.New(c.clean(f.text))
+	if f.retry {
+		return &runtime.RetryError{After: f.after, Err: out}
+	}
+	return out
+}
+
+// broken gives the error for a stream that did not reach its end.
+func (c *call) broken(err error) error {
+	if c.parent.Err() != nil {
+		return context.Cause(c.parent)
+	}
+	var (
+		f        *failure
+		said     *ssestream.StreamError
+		syntax   interface{ Timeout() bool }
+		location *url.Error
+		text     string
+	)
+	switch cause := context.Cause(c.ctx); {
+	case errors.As(err, &f):
+		return c.told(f)
+	case errors.Is(err, errTooLarge):
+		return fmt.Errorf("the model's answer has more than %d bytes; it was not read on", c.config.MaxBytes)
+	case errors.Is(cause, errIdle):
+		text = fmt.Sprintf("nothing came from the model's endpoint for %s", c.config.Idle)
+	case errors.Is(cause, errTimeout):
+		text = fmt.Sprintf("the model did not answer within %s", c.config.Timeout)
+	case errors.As(err, &said):
+		return c.told(eventFailure(bytes.TrimSpace(said.Event.Data)))
+	case err == nil:
+		text = "the model's answer broke off: its stream ended without response.completed"
+	case errors.As(err, &location): // its own text has the URL
+		text = "no connection to the model's endpoint: " + c.clean(location.Err.Error())
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &syntax):
+		text = "the model's answer broke off: " + c.clean(err.Error())
+	default:
+		text = "the model's answer cannot be read: " + c.clean(err.Error())
+	}
+	return &runtime.RetryError{Err: errors.New(text)}
+}

@@ -1,0 +1,157 @@
+package openai_test
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/openai"
+)
+
+// digest is an id that is made of a digest.
+var digest = regexp.MustCompile(`call_[0-9a-f]{32}`)
+
+// What a model is shown of each kind of part and item: EK-42, EK-43, EK-44,
+// EK-45, EK-46, EK-47, EK-48, EK-49; each call once, in its place: C-9.
+func TestInput(t *testing.T) {
+	e := serve(t, func(w *stream, _ *http.Request) { w.completed() })
+	user := func(parts ...string) events.Item { return message("itm_1", events.User, parts...) }
+	said := func(parts ...string) events.Item { return message("itm_1", events.Assistant, parts...) }
+	const (
+		call   = `{"type":"function_call","call_id":"c1","name":"f","arguments":"{\"a\":1}"}`
+		result = `{"type":"function_call_output","call_id":"c1","output":`
+		none   = `"(there is no result of this call)"`
+	)
+	long := strings.Repeat("x", 65)
+	for name, c := range map[string]struct {
+		items []events.Item
+		want  string
+		shown string // itm_1 if absent
+	}{
+		"text of a user":             {[]events.Item{user(`{"type":"input_text","text":"a"}`)}, `{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}`, ""},
+		"text of an assistant":       {[]events.Item{said(`{"type":"output_text","text":"a"}`, `{"type":"input_text","text":"b"}`)}, `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"},{"type":"output_text","text":"b"}]}`, ""},
+		"output_text of a user":      {[]events.Item{user(`{"type":"output_text","text":"a"}`)}, `{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}`, ""},
+		"system":                     {[]events.Item{message("itm_1", events.System, `{"type":"input_text","text":"a"}`)}, `{"type":"message","role":"system","content":[{"type":"input_text","text":"a"}]}`, ""},
+		"developer":                  {[]events.Item{message("itm_1", events.Developer, `{"type":"input_text","text":"a"}`)}, `{"type":"message","role":"developer","content":[{"type":"input_text","text":"a"}]}`, ""},
+		"refusal":                    {[]events.Item{said(`{"type":"refusal","refusal":"no"}`)}, `{"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"no"}]}`, ""},
+		"image":                      {[]events.Item{user(`{"type":"input_image","image_url":"https://x/y","detail":"low","z":1}`)}, `{"type":"message","role":"user","content":[{"type":"input_image","image_url":"https://x/y","detail":"low"}]}`, ""},
+		"image of the chat format":   {[]events.Item{user(`{"type":"image_url","image_url":{"url":"https://x/y"}}`)}, `{"type":"message","role":"user","content":[{"type":"input_image","image_url":"https://x/y"}]}`, ""},
+		"file":                       {[]events.Item{user(`{"type":"input_file","filename":"a.pdf","file_data":"data:,"}`, `{"type":"input_file","file_id":"file_1","file_url":null}`)}, `{"type":"message","role":"user","content":[{"type":"input_file","file_data":"data:,","filename":"a.pdf"},{"type":"input_file","file_id":"file_1"}]}`, ""},
+		"extension":                  {[]events.Item{user(`{"type":"codex-event","state":"output-available"}`, `{"type":"input_text","text":"a"}`)}, `{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}`, ""},
+		"nothing but an extension":   {[]events.Item{user(`{"type":"codex-event"}`)}, ``, "-"},
+		"reference":                  {[]events.Item{item("itm_1", events.ItemReference, `{"itemId":"itm_0"}`)}, ``, "-"},
+		"reasoning":                  {[]events.Item{said(`{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"t"}],"encrypted_content":"e"}`)}, `{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"t"}],"encrypted_content":"e"}`, ""},
+		"reasoning for people":       {[]events.Item{said(`{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"t"}]}`, `{"type":"reasoning","text":"t"}`)}, ``, "-"},
+		"call and result":            {[]events.Item{said(`{"type":"output_text","text":"a"}`, `{"type":"tool-f","toolCallId":"c1","state":"output-available","input":{"a":1},"output":{"ok":true}}`, `{"type":"output_text","text":"b"}`)}, `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]},` + call + `,` + result + `"{\"ok\":true}"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"b"}]}`, ""},
+		"result that is a text":      {[]events.Item{said(`{"type":"tool-f","toolCallId":"c1","input":{"a":1},"output":"fine"}`)}, call + `,` + result + `"fine"}`, ""},
+		"result that is an error":    {[]events.Item{said(`{"type":"tool-f","toolCallId":"c1","state":"output-error","input":{"a":1},"errorText":"broke"}`)}, call + `,` + result + `"Error: broke"}`, ""},
+		"call without a result":      {[]events.Item{said(`{"type":"tool-f","toolCallId":"c1","input":{"a":1}}`)}, call + `,` + result + none + `}`, ""},
+		"call that was left out":     {[]events.Item{said(`{"type":"tool-f","toolCallId":"c1","state":"output-available","elided":true}`)}, `{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"},` + result + `"(the result was too long and was left out)"}`, ""},
+		"arguments that are a text":  {[]events.Item{said(`{"type":"tool-f","toolCallId":"c1","input":"{\"a\":","output":1}`)}, `{"type":"function_call","call_id":"c1","name":"f","arguments":"{\"a\":"},` + result + `"1"}`, ""},
+		"a name no function has":     {[]events.Item{said(`{"type":"tool-a.b ä","toolCallId":"c1","input":{"a":1},"output":1}`)}, strings.Replace(call, `"f"`, `"a_b__"`, 1) + `,` + result + `"1"}`, ""},
+		"an id twice":                {[]events.Item{said(`{"type":"tool-f","toolCallId":"c1","input":{"a":1},"output":1}`, `{"type":"tool-f","toolCallId":"c1","input":{"a":1},"output":2}`)}, call + `,` + result + `"1"},{"type":"function_call","call_id":"call_ID","name":"f","arguments":"{\"a\":1}"},{"type":"function_call_output","call_id":"call_ID","output":"2"}`, ""},
+		"an id that is long":         {[]events.Item{said(`{"type":"tool-f","toolCallId":"` + long + `","output":1}`)}, `{"type":"function_call","call_id":"call_ID","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"call_ID","output":"1"}`, ""},
+		"items of a call":            {[]events.Item{item("itm_1", events.ActionExecute, `{"callId":"c1","name":"f","arguments":{"a":1}}`), message("itm_2", events.User, `{"type":"input_text","text":"a"}`), item("itm_3", events.ActionResult, `{"callId":"c1","output":[1]}`)}, call + `,` + result + `"[1]"},{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}`, "itm_1 itm_2 itm_3"},
+		"a result without its call":  {[]events.Item{item("itm_1", events.ActionResult, `{"callId":"c1","output":1}`)}, ``, "-"},
+		"an item without its result": {[]events.Item{item("itm_1", events.ActionExecute, `{"callId":"c1","name":"f","arguments":{"a":1}}`)}, call + `,` + result + none + `}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := e.count()
+			got, err := e.reactor(t).React(t.Context(), input(c.items...), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sent := string(field(t, e.body(t, n), "input"))
+			sent = digest.ReplaceAllString(sent, "call_ID")
+			if sent != "["+c.want+"]" {
+				t.Errorf("sent\n%s\nnot\n[%s]", sent, c.want)
+			}
+			want := c.shown
+			switch want {
+			case "":
+				want = "itm_1"
+			case "-":
+				want = ""
+			}
+			if shown := strings.Join(got.MessagesForModel.Items, " "); shown != want {
+				t.Errorf("shown %q, not %q", shown, want)
+			}
+		})
+	}
+}
+
+// EK-45: open models are given the text of their reasoning back.
+func TestRawReasoning(t *testing.T) {
+	e := serve(t, func(w *stream, _ *http.Request) { w.completed() })
+	r := e.reactor(t, func(c *openai.Config) { c.RawReasoning = true })
+	_, err := r.React(t.Context(), input(message("itm_1", events.Assistant,
+		`{"type":"reasoning","id":"rs_1","summary":[],"content":[{"type":"reasoning_text","text":"a"}]}`, `{"type":"reasoning","text":"b"}`)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(field(t, e.body(t, 0), "input")), `[{"type":"reasoning","id":"rs_1","summary":[],"content":[{"type":"reasoning_text","text":"a"}]},`+
+		`{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"b"}]}]`; got != want {
+		t.Errorf("%s\nnot\n%s", got, want)
+	}
+}
+
+// EK-42, EK-49: what a model said is shown to it in the next step as it was.
+func TestThereAndBack(t *testing.T) {
+	e := serve(t, func(w *stream, _ *http.Request) {
+		w.completed(`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"e"}`, says("a"),
+			`{"type":"function_call","call_id":"c1","name":"f","arguments":"{\"a\":1}"}`)
+	})
+	r := e.reactor(t)
+	first, err := r.React(t.Context(), input(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := input(events.Item{ID: "itm_2", Type: events.Message, Role: events.Assistant, Content: jsontext.Value(written(t, first.AssistantEvent.Content))})
+	if _, err := r.React(t.Context(), in, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(field(t, e.body(t, 1), "input")), `[{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"e"},`+
+		`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]},{"type":"function_call","call_id":"c1","name":"f","arguments":"{\"a\":1}"},`+
+		`{"type":"function_call_output","call_id":"c1","output":"(there is no result of this call)"}]`; got != want {
+		t.Errorf("%s\nnot\n%s", got, want)
+	}
+}
+
+// What the params of a model may not do is told before anything is sent.
+func TestParams(t *testing.T) {
+	e := serve(t, func(w *stream, _ *http.Request) { w.completed() })
+	r := e.reactor(t)
+	for params, want := range map[string]string{
+		`[]`: "not a JSON object", `{"input":[]}`: "input is not theirs", `{"stream":false}`: "stream is not theirs", `{"tools":{}}`: "tools is of the wrong kind",
+	} {
+		in := input()
+		in.Model.Params = jsontext.Value(params)
+		if _, err := r.React(t.Context(), in, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", params, err)
+		}
+	}
+	in := input()
+	in.Model = runtime.Model{}
+	if _, err := r.React(t.Context(), in, nil); err == nil || !strings.Contains(err.Error(), "no model") {
+		t.Errorf("without a model: %v", err)
+	}
+	if e.count() != 0 {
+		t.Errorf("%d requests were sent", e.count())
+	}
+	in = input()
+	in.Model.MaxOutputTokens = 5
+	in.Model.Params = jsontext.Value(`{"max_output_tokens":7,"store":true,"reasoning":{"effort":"low"}}`)
+	if _, err := r.React(t.Context(), in, nil); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"max_output_tokens": "7", "store": "true", "reasoning": `{"effort":"low"}`, "stream": "true"} {
+		if got := string(field(t, e.body(t, 0), name)); got != want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

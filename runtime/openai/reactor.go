@@ -1,0 +1,89 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/param"
+	"github.com/openai/openai-go/v3/responses"
+
+	"github.com/skein-threads/skein/runtime"
+)
+
+// Reactor asks one endpoint. It is safe for concurrent use.
+type Reactor struct {
+	config  Config
+	service responses.ResponseService
+}
+
+// New makes a reactor. The error names all that is wrong with the configuration.
+func New(c Config) (*Reactor, error) {
+	c = c.WithDefaults()
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	opts := []option.RequestOption{
+		option.WithBaseURL(c.BaseURL),
+		option.WithHTTPClient(c.HTTPClient),
+		option.WithMaxRetries(0), // the worker tries again, and records it
+		option.WithHeader("Accept", "text/event-stream"),
+	}
+	if c.APIKey != "" {
+		opts = append(opts, option.WithAPIKey(c.APIKey))
+	}
+	// A service made by itself reads nothing from the environment.
+	return &Reactor{config: c, service: responses.NewResponseService(opts...)}, nil
+}
+
+// React asks the endpoint once. See the package for what is sent, what comes
+// back, and which errors may pass.
+func (r *Reactor) React(ctx context.Context, in *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
+	req, err := r.request(in)
+	if err != nil {
+		return nil, err
+	}
+	c := r.call(ctx)
+	defer c.end()
+	start := time.Now()
+	params := param.Override[responses.ResponseNewParams](json.RawMessage(req.body))
+	stream := r.service.NewStreaming(c.ctx, params, option.WithMiddleware(c.guard))
+	a := newAnswer(in, out)
+	for !a.ended && a.err == nil && stream.Next() {
+		a.take(stream.Current())
+	}
+	err = stream.Err()
+	_ = stream.Close() // whatever it holds back is not wanted any more
+	switch {
+	case a.err != nil:
+		return nil, c.told(a.err)
+	case !a.ended:
+		return nil, c.broken(err)
+	}
+	reaction, err := a.reaction()
+	if err != nil {
+		return nil, c.told(err)
+	}
+	reaction.MessagesForModel = &req.shown
+	reaction.Usage = usage(a.response, r.config.Provider, in.Model.Model)
+	reaction.Usage.LatencyMs = time.Since(start).Milliseconds()
+	return reaction, nil
+}
+
+// usage gives what a call used (EK-106).
+func usage(resp *responses.Response, provider, model string) *runtime.Usage {
+	if resp.Model != "" {
+		model = resp.Model
+	}
+	u := resp.Usage
+	return &runtime.Usage{
+		Provider:        provider,
+		Model:           model,
+		InputTokens:     u.InputTokens,
+		CachedTokens:    u.InputTokensDetails.CachedTokens,
+		OutputTokens:    u.OutputTokens,
+		ReasoningTokens: u.OutputTokensDetails.ReasoningTokens,
+		TotalTokens:     u.TotalTokens,
+	}
+}

@@ -1,0 +1,113 @@
+package openai
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/runtime"
+)
+
+// request is what is sent, and what of the thread is in it.
+type request struct {
+	body  []byte
+	shown runtime.Shown
+}
+
+// fields are a request's own; the model's params stand beside them.
+type fields struct {
+	Model           string           `json:"model"`
+	Instructions    string           `json:"instructions,omitzero"`
+	Input           jsontext.Value   `json:"input"`
+	Tools           []jsontext.Value `json:"tools,omitempty"`
+	MaxOutputTokens int64            `json:"max_output_tokens,omitzero"`
+	Temperature     *float64         `json:"temperature,omitzero"`
+	Store           bool             `json:"store"`
+
+	Params map[string]jsontext.Value `json:",embed"`
+}
+
+// functionTool is a tool as the protocol has it. Its schema is not "strict":
+// that would forbid optional arguments.
+type functionTool struct {
+	Type        string         `json:"type"`
+	Name        string         `json:"name"`
+	Description string         `json:"description,omitzero"`
+	Parameters  jsontext.Value `json:"parameters"`
+	Strict      bool           `json:"strict"`
+}
+
+// request writes the request of a step. The same step gives the same bytes.
+func (r *Reactor) request(in *runtime.StepInput) (*request, error) {
+	if in.Model.Model == "" {
+		return nil, errors.New("the agent has no model: its definition must name one")
+	}
+	f := fields{
+		Model: in.Model.Model, Instructions: in.Instructions,
+		MaxOutputTokens: in.Model.MaxOutputTokens, Temperature: in.Model.Temperature, Store: r.config.Store,
+	}
+	for _, t := range in.Tools {
+		parameters := t.Parameters
+		if parameters == nil {
+			parameters = jsontext.Value(`{"type":"object","properties":{}}`)
+		}
+		raw, err := json.Marshal(functionTool{"function", t.Name, t.Description, parameters, false})
+		if err != nil {
+			return nil, fmt.Errorf("the tool %.64q cannot be told to the model: its parameters are not JSON", t.Name)
+		}
+		f.Tools = append(f.Tools, raw)
+	}
+	if err := f.add(in.Model.Params); err != nil {
+		return nil, fmt.Errorf("the params of the model %.64q: %w", in.Model.Name, err)
+	}
+	s := newScript(r.config.RawReasoning)
+	for i := range in.Items {
+		s.item(&in.Items[i])
+	}
+	var err error
+	if f.Input, err = json.Marshal(s.input, json.Deterministic(true)); err != nil {
+		return nil, fmt.Errorf("the thread's items cannot be sent: %w", err)
+	}
+	out := &request{}
+	if out.body, err = json.Marshal(f, json.Deterministic(true)); err != nil {
+		return nil, fmt.Errorf("the request cannot be written: %w", err)
+	}
+	sum := sha256.Sum256(f.Input)
+	out.shown = runtime.Shown{Items: s.shown, Digest: hex.EncodeToString(sum[:])}
+	return out, nil
+}
+
+// add puts the params of the model's definition into the request: they win over
+// the limits and store, add to the tools, and must not touch what a step is.
+func (f *fields) add(params jsontext.Value) error {
+	if params == nil {
+		return nil
+	}
+	if params.Kind() != '{' || json.Unmarshal(params, &f.Params) != nil {
+		return errors.New("they are not a JSON object")
+	}
+	for _, name := range []string{"model", "input", "instructions", "stream", "background", "previous_response_id", "conversation", "prompt"} {
+		if _, ok := f.Params[name]; ok {
+			return fmt.Errorf("%s is not theirs to set", name)
+		}
+	}
+	take := func(name string, into any) error {
+		raw, ok := f.Params[name]
+		if !ok {
+			return nil
+		}
+		delete(f.Params, name)
+		if json.Unmarshal(raw, into) != nil {
+			return fmt.Errorf("%s is of the wrong kind", name)
+		}
+		return nil
+	}
+	var tools []jsontext.Value
+	err := errors.Join(take("tools", &tools), take("max_output_tokens", &f.MaxOutputTokens), take("temperature", &f.Temperature), take("store", &f.Store))
+	f.Tools = append(f.Tools, tools...)
+	return err
+}

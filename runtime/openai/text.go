@@ -1,0 +1,109 @@
+package openai
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// What looks like a secret in a text.
+var (
+	keyLike    = regexp.MustCompile(`\b(sk|pk|rk|sess|key|gsk|xai|hf|AIza)[-_][A-Za-z0-9*._-]{4,}`)
+	bearerLike = regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9+/=*._~-]{4,}`)
+	namedLike  = regexp.MustCompile(`(?i)\b(api[-_]?key|access[-_]?token|token|secret|password|authorization)(["']?\s*[:=]\s*["']?)[^\s"',&}]+`)
+	userInfo   = regexp.MustCompile(`://[^\s/@]*@`)
+)
+
+// excerptLetters is the most of a text from outside that an error holds.
+const excerptLetters = 300
+
+// clean gives a text from outside as an error may hold it: in one line, short,
+// and without secrets.
+func (c *call) clean(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if key := c.config.APIKey; len(key) >= 4 {
+		s = strings.ReplaceAll(s, key, "***")
+	}
+	s = userInfo.ReplaceAllString(s, "://***@")
+	s = bearerLike.ReplaceAllString(s, "$1 ***")
+	s = namedLike.ReplaceAllString(s, "$1$2***")
+	s = keyLike.ReplaceAllString(s, "$1-***")
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	if utf8.RuneCountInString(s) > excerptLetters {
+		s = string([]rune(s)[:excerptLetters]) + "..."
+	}
+	return s
+}
+
+// problem is how endpoints word an error.
+type problem struct {
+	Code    jsontext.Value `json:"code"`
+	Type    jsontext.Value `json:"type"`
+	Message jsontext.Value `json:"message"`
+	Error   jsontext.Value `json:"error"`
+}
+
+// problemText gives what a body says of an error, or the body itself.
+func problemText(body []byte) string {
+	code, message := readProblem(body)
+	switch {
+	case message == "" && code == "":
+		return string(body)
+	case message == "":
+		return code
+	}
+	return message
+}
+
+// readProblem finds a code and a message: at the top, or in "error", which may
+// also be a text.
+func readProblem(body []byte) (code, message string) {
+	var p problem
+	if json.Unmarshal(body, &p, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
+		return "", ""
+	}
+	switch p.Error.Kind() {
+	case '{':
+		return readProblem(p.Error)
+	case '"':
+		return "", text(p.Error)
+	}
+	if code = text(p.Code); code == "" {
+		code = text(p.Type)
+	}
+	return code, text(p.Message)
+}
+
+// text gives a JSON string's text; of anything else, nothing.
+func text(v jsontext.Value) string {
+	var s string
+	if v.Kind() != '"' || json.Unmarshal(v, &s, jsontext.AllowInvalidUTF8(true)) != nil {
+		return ""
+	}
+	return s
+}
+
+// eventFailure reads an event or a response's error.
+func eventFailure(raw []byte) *failure {
+	code, message := readProblem(raw)
+	if code == "error" { // the type of the event
+		code = ""
+	}
+	f := &failure{text: "the model failed"}
+	switch code {
+	case "", "server_error", "internal_error", "internal_server_error", "api_error", "overloaded_error", "service_unavailable",
+		"rate_limit_exceeded", "rate_limit_error", "timeout", "vector_store_timeout":
+		f.retry = true
+	}
+	if code != "" {
+		f.text += " (" + code + ")"
+	}
+	if message != "" {
+		f.text += ": " + message
+	}
+	return f
+}

@@ -1,0 +1,161 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runtime"
+)
+
+// version is the protocol's. A process may look at it; fields are only added.
+const version = 1
+
+// protocol says how a request is to be answered.
+type protocol struct {
+	Version     int    `json:"version"`
+	Cancel      string `json:"cancel"`      // the subject on which the call is cancelled
+	HeartbeatMs int64  `json:"heartbeatMs"` // how often to give a sign of life
+	DeadMs      int64  `json:"deadMs"`      // after which silence the process is given up
+	MaxBytes    int64  `json:"maxBytes"`    // of one message of the answer
+}
+
+// reactorRequest is a request on skein.reactor.{name}.
+type reactorRequest struct {
+	runtime.StepInput
+	Protocol protocol `json:"protocol"`
+}
+
+// toolRequest is a request on skein.tool.{name}.
+type toolRequest struct {
+	Tenant      string         `json:"tenant"`
+	ThreadID    string         `json:"threadId"`
+	ExecutionID string         `json:"executionId"`
+	StepID      string         `json:"stepId"`
+	CallID      string         `json:"callId"`
+	Name        string         `json:"name"`
+	Key         string         `json:"key"`
+	Attempt     int            `json:"attempt"`
+	Arguments   jsontext.Value `json:"arguments,omitzero"`
+	Protocol    protocol       `json:"protocol"`
+}
+
+// Kinds of messages of an answer.
+const (
+	kindHeartbeat = "heartbeat"
+	kindChunk     = "chunk"
+	kindResult    = "result"
+	kindError     = "error"
+)
+
+// message is one of an answer, but for the fields of a result.
+type message struct {
+	Kind string `json:"kind"`
+
+	Type string         `json:"type,omitzero"` // of a chunk
+	Data jsontext.Value `json:"data,omitzero"`
+
+	Message string `json:"message,omitzero"` // of an error
+	Retry   bool   `json:"retry,omitzero"`
+	AfterMs int64  `json:"afterMs,omitzero"`
+}
+
+// The results: their fields stand beside the kind.
+type (
+	reactorResult struct {
+		Kind string `json:"kind"`
+		runtime.Reaction
+	}
+	toolResult struct {
+		Kind string `json:"kind"`
+		runtime.ToolResult
+	}
+)
+
+// readReaction reads the result of a reactor. The error says what is wrong.
+func readReaction(body []byte) (*runtime.Reaction, error) {
+	var r struct {
+		AssistantEvent *struct {
+			ID      string            `json:"id"`
+			Content *[]jsontext.Value `json:"content"`
+		} `json:"assistantEvent"`
+		ToolCalls        []runtime.ToolCall `json:"toolCalls"`
+		MessagesForModel *runtime.Shown     `json:"messagesForModel"`
+		Usage            *runtime.Usage     `json:"usage"`
+	}
+	if err := json.Unmarshal(body, &r); err != nil {
+		return nil, shape(err)
+	}
+	if r.AssistantEvent == nil || r.AssistantEvent.Content == nil {
+		return nil, errors.New("its assistantEvent has no content, which is a list of parts")
+	}
+	out := &runtime.Reaction{ToolCalls: r.ToolCalls, MessagesForModel: r.MessagesForModel, Usage: r.Usage}
+	out.AssistantEvent.ID, out.AssistantEvent.Content = r.AssistantEvent.ID, *r.AssistantEvent.Content
+	content, err := json.Marshal(out.AssistantEvent.Content)
+	if err != nil {
+		return nil, shape(err)
+	}
+	if err := events.CheckContent(events.Message, content); err != nil {
+		e := events.AsError(err)
+		path := ""
+		if e.Details != nil {
+			path = " at /assistantEvent" + e.Details.Path
+		}
+		return nil, fmt.Errorf("%s%s", clip(e.Message), path)
+	}
+	seen := map[string]bool{}
+	for i := range out.ToolCalls {
+		c := &out.ToolCalls[i]
+		if c.Arguments == nil {
+			c.Arguments = jsontext.Value("{}")
+		}
+		switch n := utf8.RuneCountInString(c.CallID); {
+		case n < 1 || n > 256:
+			return nil, fmt.Errorf("the callId of toolCalls/%d has not 1 to 256 letters", i)
+		case seen[c.CallID]:
+			return nil, fmt.Errorf("two of its toolCalls have the callId %q", clip(c.CallID))
+		case c.Name == "":
+			return nil, fmt.Errorf("toolCalls/%d has no name", i)
+		case c.Arguments.Kind() != '{':
+			return nil, fmt.Errorf("the arguments of toolCalls/%d are not an object", i)
+		}
+		seen[c.CallID] = true
+	}
+	return out, nil
+}
+
+// readResult reads the result of a tool. The error says what is wrong.
+func readResult(body []byte) (runtime.ToolResult, error) {
+	var r runtime.ToolResult
+	if err := json.Unmarshal(body, &r); err != nil {
+		return runtime.ToolResult{}, shape(err)
+	}
+	switch {
+	case r.Status != runtime.Success && r.Status != runtime.Failure:
+		return runtime.ToolResult{}, fmt.Errorf("its status is %q, not success or error", clip(r.Status))
+	case r.Status == runtime.Failure && r.Error == "":
+		return runtime.ToolResult{}, errors.New("its status is error, and it has no error")
+	case r.Status == runtime.Failure:
+		r.Error = clip(r.Error)
+	}
+	return r, nil
+}
+
+// textLetters bounds a text of a process that an error holds.
+const textLetters = 1000
+
+// clip gives a text of a process as an error may hold it: short, and in one line.
+func clip(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	if utf8.RuneCountInString(s) > textLetters {
+		return string([]rune(s)[:textLetters]) + "..."
+	}
+	return s
+}

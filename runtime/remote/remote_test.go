@@ -1,0 +1,326 @@
+package remote_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/remote"
+)
+
+// EK-102..EK-104, and EK-105, EK-106, EK-107, EK-108: a reactor in another process is told all that a step has, and
+// what it gives comes back whole, with its stream in order.
+func TestReactor(t *testing.T) {
+	w := start(t)
+	warm := 0.5
+	in := &runtime.StepInput{
+		Tenant: "acme", ThreadID: "T-1", ContextID: "ctx_1", ExecutionID: "exe_1", StepID: "stp_1", ItemID: "itm_2", Iteration: 3, Attempt: 2, Side: "a",
+		Agent: "helper", Model: runtime.Model{Name: "m", Model: "m-1", MaxOutputTokens: 9, Temperature: &warm, Params: jsontext.Value(`{"x":1}`)},
+		Instructions: "Be brief.", Tools: []runtime.ToolSpec{{Name: "double", Parameters: jsontext.Value(`{"type":"object"}`), Idempotent: true}},
+		Context: jsontext.Value(`{"k":[1]}`),
+		Items:   []events.Item{{ID: "itm_1", Type: events.Message, Role: events.User, Content: jsontext.Value(`[{"type":"input_text","text":"hello"}]`)}},
+	}
+	want := &runtime.Reaction{
+		AssistantEvent: runtime.Assistant{ID: "itm_2", Content: []jsontext.Value{
+			jsontext.Value(`{"type":"output_text","text":"hi","mine":{"a":1e400}}`), jsontext.Value(`{"type":"acme.mood","mood":"good"}`)}},
+		ToolCalls:        []runtime.ToolCall{{CallID: "c1", Name: "double", Arguments: jsontext.Value(`{"n":2}`)}},
+		MessagesForModel: &runtime.Shown{Items: []string{"itm_1"}, Digest: "ab"},
+		Usage:            &runtime.Usage{Provider: "p", Model: "m-1", InputTokens: 1, CachedTokens: 2, OutputTokens: 3, ReasoningTokens: 4, TotalTokens: 5, LatencyMs: 6},
+	}
+	told := make(chan *runtime.StepInput, 1)
+	w.serve(t, "planner", func(_ context.Context, in *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
+		told <- in
+		for _, text := range []string{`{"delta":"h"}`, `{"delta":"i"}`} {
+			out.Chunk(runtime.Chunk{Type: runtime.ChunkTextDelta, Data: jsontext.Value(text)})
+		}
+		return want, nil
+	})
+	out := chunks{make(chan runtime.Chunk, 10)}
+	got, err := w.reactor(t, "planner").React(patient(t), in, out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if have := <-told; !reflect.DeepEqual(have, in) {
+		t.Errorf("told %+v\nnot  %+v", have, in)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("gave %+v\nnot  %+v", got, want)
+	}
+	for _, want := range []string{`{"delta":"h"}`, `{"delta":"i"}`} {
+		if c := <-out.got; c.Type != runtime.ChunkTextDelta || string(c.Data) != want {
+			t.Errorf("chunk %+v", c)
+		}
+	}
+}
+
+// SA-66: a tool in another process: a success, a failure that is a result, and
+// all fields of the call.
+func TestTool(t *testing.T) {
+	w := start(t)
+	got := make(chan *runtime.ToolInput, 2)
+	s, err := remote.ServeTool(w.process, w.names, double{got})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close(context.Background()) }()
+	tool := w.tool(t, runtime.ToolSpec{Name: "double", Idempotent: true})
+	if !tool.Spec().Idempotent {
+		t.Error("the specification is another")
+	}
+	in := &runtime.ToolInput{Tenant: "acme", ThreadID: "T-1", ExecutionID: "exe_1", StepID: "stp_1", CallID: "c1", Name: "double", Key: "k", Attempt: 2, Arguments: jsontext.Value(`{"n":21}`)}
+	result, err := tool.Call(patient(t), in)
+	if err != nil || result.Status != runtime.Success || string(result.Result) != "42" {
+		t.Errorf("%+v, %v", result, err)
+	}
+	if have := <-got; !reflect.DeepEqual(have, in) {
+		t.Errorf("told %+v\nnot  %+v", have, in)
+	}
+	in.Arguments = jsontext.Value(`{"n":"x"}`)
+	if result, err = tool.Call(patient(t), in); err != nil || result.Status != runtime.Failure || result.Error != "n is a number" {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
+
+// Several processes of one name share the requests: each goes to one of them.
+func TestProcessesShare(t *testing.T) {
+	w := start(t)
+	asked := make(chan string, 100)
+	for _, name := range []string{"one", "two"} {
+		w.serve(t, "planner", func(context.Context, *runtime.StepInput, runtime.Stream) (*runtime.Reaction, error) {
+			asked <- name
+			return says(name), nil
+		})
+	}
+	r, seen := w.reactor(t, "planner"), map[string]int{}
+	for range 40 {
+		if _, err := r.React(patient(t), &runtime.StepInput{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		seen[<-asked]++
+	}
+	if len(asked) != 0 || seen["one"] == 0 || seen["two"] == 0 {
+		t.Errorf("%v, and %d more", seen, len(asked))
+	}
+}
+
+// Names that are no token of a subject get nowhere, nor options of no sense.
+func TestNames(t *testing.T) {
+	w := start(t)
+	for _, bad := range []string{"", "a.b", "*", ">", "a b"} {
+		_, err1 := remote.Reactor(w.worker, w.names, bad)
+		_, err2 := remote.Tool(w.worker, w.names, runtime.ToolSpec{Name: bad})
+		_, err3 := remote.ServeReactor(w.worker, w.names, bad, runtime.ReactorFunc(nil))
+		for _, err := range []error{err1, err2, err3} {
+			if !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
+				t.Errorf("%q: %v", bad, err)
+			}
+		}
+	}
+	for _, bad := range []remote.Option{remote.Timing(0, 0), remote.Timing(time.Second, time.Second), remote.MaxBytes(0)} {
+		if _, err := remote.Reactor(w.worker, w.names, "planner", bad); err == nil {
+			t.Error("an option of no sense is taken")
+		}
+	}
+}
+
+// Heartbeats keep a call alive that says nothing for much longer than the
+// silence after which a process is taken for dead.
+func TestHeartbeats(t *testing.T) {
+	w := start(t)
+	w.serve(t, "planner", func(ctx context.Context, _ *runtime.StepInput, _ runtime.Stream) (*runtime.Reaction, error) {
+		select { // the time itself is what is tested
+		case <-time.After(3 * time.Second):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		return says("late"), nil
+	})
+	if _, err := w.reactor(t, "planner", remote.Timing(50*time.Millisecond, time.Second)).React(patient(t), &runtime.StepInput{}, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// Whoever does not answer, or goes silent, is given up: it may pass. The process
+// is told that nobody waits any more.
+func TestSilence(t *testing.T) {
+	w := start(t)
+	r := w.reactor(t, "planner", remote.Timing(100*time.Millisecond, 300*time.Millisecond))
+	_, err := r.React(patient(t), &runtime.StepInput{}, nil)
+	fails(t, err, true, "skein.reactor.planner: no process answers there")
+	cancels, err := w.process.SubscribeSync("skein.cancel.*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.raw(t, "skein.reactor.planner", `{"kind":"heartbeat"}`)
+	_, err = r.React(patient(t), &runtime.StepInput{}, nil)
+	fails(t, err, true, "skein.reactor.planner: no sign of life for 300ms")
+	if _, err := cancels.NextMsg(10 * time.Second); err != nil {
+		t.Errorf("no cancel: %v", err)
+	}
+}
+
+// A call whose context ends is cancelled in the process, and returns its cause.
+func TestCancel(t *testing.T) {
+	w := start(t)
+	ended := make(chan error, 1)
+	w.serve(t, "planner", func(ctx context.Context, _ *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
+		out.Chunk(runtime.Chunk{Type: "x"})
+		<-ctx.Done()
+		ended <- context.Cause(ctx)
+		return nil, ctx.Err()
+	})
+	ctx, cancel := context.WithCancelCause(patient(t))
+	stopped := errors.New("the run was stopped")
+	out := chunks{make(chan runtime.Chunk, 1)}
+	go func() { <-out.got; cancel(stopped) }()
+	if _, err := w.reactor(t, "planner").React(ctx, &runtime.StepInput{}, out); !errors.Is(err, stopped) {
+		t.Errorf("%v", err)
+	}
+	select {
+	case err := <-ended:
+		if err.Error() != "the call was cancelled" {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the process works on")
+	}
+}
+
+// Without a connection nothing is sent, now or later.
+func TestNoConnection(t *testing.T) {
+	w := start(t)
+	r := w.reactor(t, "planner")
+	w.worker.Close()
+	_, err := r.React(patient(t), &runtime.StepInput{}, nil)
+	fails(t, err, true, "no connection")
+}
+
+// A connection that is lost in the middle of a call: the worker's is a call that
+// may pass; when the process's is closed for good, its calls end.
+func TestConnectionLost(t *testing.T) {
+	w := start(t)
+	ended := make(chan error, 1)
+	w.serve(t, "planner", func(ctx context.Context, _ *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
+		out.Chunk(runtime.Chunk{Type: "x"})
+		<-ctx.Done()
+		ended <- context.Cause(ctx)
+		return nil, ctx.Err()
+	})
+	out := chunks{make(chan runtime.Chunk, 1)}
+	go func() { <-out.got; w.worker.Close() }()
+	_, err := w.reactor(t, "planner").React(patient(t), &runtime.StepInput{}, out)
+	fails(t, err, true, "the answer was lost")
+	w.process.Close()
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Error("the process works on")
+	}
+}
+
+// What is no answer is told as what it is, once and for all.
+func TestNonsense(t *testing.T) {
+	w := start(t)
+	const part = `{"type":"output_text","text":"a"}`
+	for name, c := range map[string]struct {
+		reactor, tool string
+		want          string
+	}{
+		"no JSON":              {`oops`, `oops`, "is not JSON"},
+		"nothing":              {``, ``, "is not JSON"},
+		"a list":               {`[]`, `[]`, "wrong shape"},
+		"no kind":              {`{}`, `{}`, `kind ""`},
+		"another kind":         {`{"kind":"results"}`, `{"kind":"answer"}`, `not heartbeat, chunk, result or error`},
+		"a chunk of no type":   {`{"kind":"chunk","data":1}`, `{"kind":"chunk"}`, "chunk without a type"},
+		"no content":           {`{"kind":"result"}`, "", "assistantEvent has no content"},
+		"content of no parts":  {`{"kind":"result","assistantEvent":{"content":"hello"}}`, "", "/assistantEvent/content is a JSON string"},
+		"a part of no type":    {`{"kind":"result","assistantEvent":{"content":[` + part + `,{}]}}`, "", "a part has a type of 1 to 128 letters at /assistantEvent/content/1/type"},
+		"a call of no id":      {`{"kind":"result","assistantEvent":{"content":[]},"toolCalls":[{"name":"f"}]}`, "", "callId of toolCalls/0"},
+		"a call of no name":    {`{"kind":"result","assistantEvent":{"content":[]},"toolCalls":[{"callId":"c"}]}`, "", "toolCalls/0 has no name"},
+		"a call twice":         {`{"kind":"result","assistantEvent":{"content":[]},"toolCalls":[{"callId":"c","name":"f"},{"callId":"c","name":"f"}]}`, "", `the callId "c"`},
+		"arguments of no kind": {`{"kind":"result","assistantEvent":{"content":[]},"toolCalls":[{"callId":"c","name":"f","arguments":"{}"}]}`, "", "not an object"},
+		"usage of no kind":     {`{"kind":"result","assistantEvent":{"content":[]},"usage":{"inputTokens":"many"}}`, "", "/usage/inputTokens is a JSON string"},
+		"no status":            {"", `{"kind":"result","result":1}`, `status is ""`},
+		"an error of no text":  {"", `{"kind":"result","status":"error"}`, "has no error"},
+		"an error":             {`{"kind":"error","message":"it\nbroke"}`, `{"kind":"error","message":"it\nbroke"}`, "it broke"},
+		"an error, wordless":   {`{"kind":"error"}`, `{"kind":"error"}`, "gave an error without a message"},
+		"an error of length":   {`{"kind":"error","message":"` + strings.Repeat("x", 9000) + `"}`, `{"kind":"error","message":"` + strings.Repeat("x", 9000) + `"}`, "xxx..."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			id := strings.Map(func(r rune) rune {
+				if r == ' ' || r == ',' {
+					return '_'
+				}
+				return r
+			}, name)
+			if c.reactor != "" || c.tool == "" || name == "nothing" {
+				w.raw(t, "skein.reactor."+id, c.reactor)
+				_, err := w.reactor(t, id).React(patient(t), &runtime.StepInput{}, nil)
+				fails(t, err, false, c.want)
+			}
+			if c.tool != "" || name == "nothing" {
+				w.raw(t, "skein.tool."+id, c.tool)
+				_, err := w.tool(t, runtime.ToolSpec{Name: id}).Call(patient(t), &runtime.ToolInput{})
+				fails(t, err, false, c.want)
+			}
+		})
+	}
+	w.raw(t, "skein.reactor.later", `{"kind":"error","message":"later","retry":true,"afterMs":1500}`)
+	_, err := w.reactor(t, "later").React(patient(t), &runtime.StepInput{}, nil)
+	if retry, ok := retries(err); !ok || retry.After != 1500*time.Millisecond || err.Error() != "later" {
+		t.Errorf("%#v", err)
+	}
+}
+
+// Fields that are not known and chunks of a tool are no harm; arguments may be
+// left out.
+func TestMoreThanIsKnown(t *testing.T) {
+	w := start(t)
+	w.raw(t, "skein.reactor.more", `{"kind":"heartbeat","x":1}`, `{"kind":"chunk","type":"t"}`,
+		`{"kind":"result","x":1,"assistantEvent":{"content":[],"y":1},"toolCalls":[{"callId":"c","name":"f","z":1}]}`)
+	got, err := w.reactor(t, "more").React(patient(t), &runtime.StepInput{}, nil)
+	if err != nil || string(got.ToolCalls[0].Arguments) != "{}" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	w.raw(t, "skein.tool.more", `{"kind":"chunk","type":"t"}`, `{"kind":"result","status":"success"}`)
+	if result, err := w.tool(t, runtime.ToolSpec{Name: "more"}).Call(patient(t), &runtime.ToolInput{}); err != nil || result.Status != runtime.Success {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
+
+// An answer has its bounds: of one message, of all of them, and of the request.
+func TestBounds(t *testing.T) {
+	w := start(t)
+	big := strings.Repeat("x", 40_000)
+	w.raw(t, "skein.reactor.big", `{"kind":"result","assistantEvent":{"content":[{"type":"output_text","text":"`+big+`"}]}}`)
+	_, err := w.reactor(t, "big", remote.MaxBytes(30_000)).React(patient(t), &runtime.StepInput{}, nil)
+	fails(t, err, false, "too large: at most 30000 bytes")
+	_, err = w.reactor(t, "big").React(patient(t), &runtime.StepInput{Instructions: strings.Repeat("x", int(w.worker.MaxPayload()))}, nil)
+	if !errors.Is(err, &events.Error{Code: events.PayloadTooLarge}) || !strings.Contains(err.Error(), "skein.reactor.big") {
+		t.Errorf("%v", err)
+	}
+	// A process that never ends to stream.
+	ended := make(chan error, 1)
+	w.serve(t, "endless", func(ctx context.Context, _ *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
+		for ctx.Err() == nil {
+			out.Chunk(runtime.Chunk{Type: "t", Data: jsontext.Value(`"` + big + `"`)})
+			_ = w.process.Flush()
+		}
+		ended <- context.Cause(ctx)
+		return nil, ctx.Err()
+	})
+	_, err = w.reactor(t, "endless", remote.MaxBytes(50_000)).React(patient(t), &runtime.StepInput{}, nil)
+	fails(t, err, false, "800000 together")
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Error("the process streams on")
+	}
+}

@@ -1,0 +1,254 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	goruntime "runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runtime"
+)
+
+// QueueGroup is the queue group in which all processes of a name must be:
+// each request goes to one of them.
+const QueueGroup = "skein"
+
+// Why the context of a call ends in a process.
+var (
+	errCancelled = errors.New("the call was cancelled")
+	errClosing   = errors.New("the process is stopping")
+)
+
+// Service is a reactor or a tool that this process is. It serves until it is
+// closed.
+type Service struct {
+	nc     *nats.Conn
+	names  events.Names
+	logger zerolog.Logger
+	work   func(ctx context.Context, body []byte, send func(any) error) (any, error)
+	sub    *nats.Subscription
+	gone   chan struct{} // closed when no more requests come
+	ctx    context.Context
+	stop   context.CancelCauseFunc
+	calls  sync.WaitGroup
+}
+
+// ServeReactor makes this process a reactor: it answers on skein.reactor.{name},
+// sharing the requests with all other processes that do. A call's context ends
+// when it is cancelled, when the service is closed for good, and when the
+// connection is.
+func ServeReactor(nc *nats.Conn, names events.Names, name string, r runtime.Reactor, opts ...Option) (*Service, error) {
+	subject, err := names.Reactor(name)
+	if err != nil {
+		return nil, err
+	}
+	return serve(nc, names, subject, opts, func(ctx context.Context, body []byte, send func(any) error) (any, error) {
+		var in reactorRequest
+		if err := json.Unmarshal(body, &in); err != nil {
+			return nil, fmt.Errorf("the request %w", shape(err))
+		}
+		reaction, err := r.React(ctx, &in.StepInput, stream{send})
+		if err == nil && reaction == nil {
+			err = errors.New("the reactor gave neither a reaction nor an error")
+		}
+		if err != nil {
+			return nil, err
+		}
+		return reactorResult{kindResult, *reaction}, nil
+	})
+}
+
+// ServeTool makes this process a tool: it answers on skein.tool.{name}, by the
+// name of its specification. Otherwise as ServeReactor.
+func ServeTool(nc *nats.Conn, names events.Names, t runtime.Tool, opts ...Option) (*Service, error) {
+	subject, err := names.Tool(t.Spec().Name)
+	if err != nil {
+		return nil, err
+	}
+	return serve(nc, names, subject, opts, func(ctx context.Context, body []byte, _ func(any) error) (any, error) {
+		var in toolRequest
+		if err := json.Unmarshal(body, &in); err != nil {
+			return nil, fmt.Errorf("the request %w", shape(err))
+		}
+		result, err := t.Call(ctx, &runtime.ToolInput{
+			Tenant: in.Tenant, ThreadID: in.ThreadID, ExecutionID: in.ExecutionID, StepID: in.StepID,
+			CallID: in.CallID, Name: in.Name, Key: in.Key, Attempt: in.Attempt, Arguments: in.Arguments,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return toolResult{kindResult, result}, nil
+	})
+}
+
+func serve(nc *nats.Conn, names events.Names, subject string, opts []Option, work func(context.Context, []byte, func(any) error) (any, error)) (*Service, error) {
+	set, err := with(opts)
+	if err != nil {
+		return nil, err
+	}
+	s := &Service{nc: nc, names: names, logger: set.logger, work: work, gone: make(chan struct{})}
+	s.ctx, s.stop = context.WithCancelCause(context.Background())
+	s.sub, err = nc.QueueSubscribe(subject, QueueGroup, func(m *nats.Msg) {
+		s.calls.Go(func() { s.answer(m) })
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be served: %w", subject, err)
+	}
+	gone := sync.OnceFunc(func() {
+		close(s.gone)
+		if nc.IsClosed() { // nobody will get an answer
+			s.stop(errClosing)
+		}
+	})
+	s.sub.SetClosedHandler(func(string) { gone() })
+	if err := nc.Flush(); err != nil { // from here on requests come
+		_ = s.sub.Unsubscribe()
+		return nil, fmt.Errorf("%s cannot be served: %w", subject, err)
+	}
+	return s, nil
+}
+
+// Close takes no more requests, and waits until those under way are answered.
+// When ctx ends they are told to end, and the worker to try again. The error is
+// then that of ctx. The connection is not closed.
+func (s *Service) Close(ctx context.Context) error {
+	if err := s.sub.Drain(); err == nil {
+		select {
+		case <-s.gone:
+		case <-ctx.Done():
+		}
+	}
+	done := make(chan struct{})
+	go func() { s.calls.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		s.stop(errClosing)
+		<-done
+		return errors.Join(context.Cause(ctx), s.nc.Flush())
+	}
+	s.stop(errClosing)
+	if s.nc.IsConnected() {
+		return s.nc.Flush() // the last answers are on their way
+	}
+	return nil
+}
+
+// answer answers one request.
+func (s *Service) answer(m *nats.Msg) {
+	if m.Reply == "" {
+		return // nobody waits
+	}
+	var head struct {
+		Protocol protocol `json:"protocol"`
+	}
+	send := func(v any) error { return s.send(m.Reply, head.Protocol.MaxBytes, v) }
+	if err := json.Unmarshal(m.Data, &head); err != nil {
+		s.last(m.Subject, send(message{Kind: kindError, Message: "the request " + shape(err).Error()}))
+		return
+	}
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	defer cancel(nil)
+	if subject := head.Protocol.Cancel; s.mayCancel(subject) {
+		sub, err := s.nc.Subscribe(subject, func(*nats.Msg) { cancel(errCancelled) })
+		if err == nil {
+			defer func() { _ = sub.Unsubscribe() }() // the connection may be gone
+		}
+	}
+	var beats sync.WaitGroup
+	beats.Go(func() { beat(ctx, head.Protocol.HeartbeatMs, send) })
+	result, err := s.run(ctx, m, send)
+	cancelled := context.Cause(ctx)
+	cancel(nil)
+	beats.Wait() // nothing comes after the last message
+	if err == nil {
+		if err = send(result); err == nil {
+			return
+		}
+	}
+	out := message{Kind: kindError, Message: clip(err.Error())}
+	var retry *runtime.RetryError
+	switch {
+	case errors.As(err, &retry):
+		out.Retry, out.AfterMs = true, retry.After.Milliseconds()
+	case errors.Is(cancelled, errClosing):
+		out.Retry, out.Message = true, errClosing.Error()
+	}
+	s.last(m.Subject, send(out))
+}
+
+// mayCancel tells whether a subject is one on which calls are cancelled.
+func (s *Service) mayCancel(subject string) bool {
+	token, ok := strings.CutPrefix(subject, s.names.Cancel(""))
+	return ok && token != "" && !strings.ContainsAny(token, ".*> \t\r\n")
+}
+
+// last notes that an answer's last message could not be sent.
+func (s *Service) last(subject string, err error) {
+	if err != nil {
+		s.logger.Error().Err(err).Str("subject", subject).Msg("a call could not be answered")
+	}
+}
+
+// run does the work, and turns a panic into an error. The panic's own text may
+// hold anything: only that of the Go runtime is told to others.
+func (s *Service) run(ctx context.Context, m *nats.Msg, send func(any) error) (result any, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			s.logger.Error().Str("subject", m.Subject).Any("panic", v).Bytes("stack", debug.Stack()).Msg("a call panicked")
+			result, err = nil, errors.New("it panicked")
+			if known, ok := v.(goruntime.Error); ok {
+				err = fmt.Errorf("it panicked: %w", known)
+			}
+		}
+	}()
+	return s.work(ctx, m.Data, send)
+}
+
+// beat gives signs of life, the first at once.
+func beat(ctx context.Context, everyMs int64, send func(any) error) {
+	every := time.Duration(everyMs) * time.Millisecond
+	if everyMs < 1 || every > time.Minute {
+		every = 5 * time.Second
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		_ = send(message{Kind: kindHeartbeat}) // the next may get through
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// send sends one message of an answer.
+func (s *Service) send(to string, most int64, v any) error {
+	body, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		return fmt.Errorf("what it gave cannot be written as JSON: %w", err)
+	}
+	if server := s.nc.MaxPayload(); most <= 0 || server > 0 && server < most {
+		most = server
+	}
+	if most > 0 && int64(len(body)) > most {
+		return fmt.Errorf("the answer has %d bytes; at most %d are taken", len(body), most)
+	}
+	return s.nc.Publish(to, body)
+}
+
+// stream passes chunks on. One that cannot be sent is left out: it is not state.
+type stream struct{ send func(any) error }
+
+func (s stream) Chunk(c runtime.Chunk) {
+	_ = s.send(message{Kind: kindChunk, Type: c.Type, Data: c.Data})
+}

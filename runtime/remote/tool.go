@@ -1,0 +1,50 @@
+package remote
+
+import (
+	"context"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runtime"
+)
+
+// tool is a tool in another process.
+type tool struct {
+	caller
+	spec runtime.ToolSpec
+}
+
+// Tool gives the tool that processes on skein.tool.{name} are, with the name of
+// the specification. The error is an invalid_request for the name, or says what
+// is wrong with an option.
+func Tool(nc *nats.Conn, names events.Names, spec runtime.ToolSpec, opts ...Option) (runtime.Tool, error) {
+	subject, err := names.Tool(spec.Name)
+	if err != nil {
+		return nil, err
+	}
+	s, err := with(opts)
+	if err != nil {
+		return nil, err
+	}
+	return &tool{caller{nc, names, subject, s}, spec}, nil
+}
+
+func (t *tool) Spec() runtime.ToolSpec { return t.spec }
+
+// Call asks a process. Chunks of a tool are taken for signs of life.
+func (t *tool) Call(ctx context.Context, in *runtime.ToolInput) (runtime.ToolResult, error) {
+	p := t.protocol()
+	body, err := t.call(ctx, p, &toolRequest{
+		Tenant: in.Tenant, ThreadID: in.ThreadID, ExecutionID: in.ExecutionID, StepID: in.StepID,
+		CallID: in.CallID, Name: in.Name, Key: in.Key, Attempt: in.Attempt, Arguments: in.Arguments, Protocol: p,
+	}, nil)
+	if err != nil {
+		return runtime.ToolResult{}, err
+	}
+	result, err := readResult(body)
+	if err != nil {
+		return runtime.ToolResult{}, t.wrong("is of no use: %w", err)
+	}
+	return result, nil
+}
