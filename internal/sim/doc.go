@@ -13,8 +13,7 @@
 // Not real: nats-server ([Server]), the connection and nats.go ([Conn]), who
 // holds the lease of the relay and the runner (the run says who leads, and lets
 // two do at once), the clients, and time (testing/synctest). Not there at all:
-// rebuilding a bucket that has lost its checkpoint, queries, submitted commands,
-// purging deletions.
+// queries, submitted commands, the runtime, files, purging deletions.
 //
 // # The rules of the server
 //
