@@ -85,7 +85,7 @@ func (d *Dispatcher) BeginWrite(ctx context.Context, tenant string, body []byte,
 	if err := d.resolveThread(ctx, c); err != nil {
 		return nil, err
 	}
-	last, err := d.log.Last(ctx, tenant, c.ThreadID)
+	last, err := d.log.Newest(ctx, tenant, c.ThreadID)
 	if err != nil {
 		return nil, err
 	}

@@ -165,17 +165,17 @@ func (d *Dispatcher) run(ctx context.Context, name string, c *thread.Command) (*
 	if resolve, ok := c.Parts[0].Data.(events.ResolveThread); ok && name == "thread.resolve" {
 		return d.resolve(ctx, c, resolve.Key)
 	}
-	if err := d.resolveThread(ctx, c); err != nil {
-		return nil, err
+	if _, key := events.ThreadRef(c.ThreadID); key != "" {
+		return d.onKey(ctx, c, key)
 	}
 	return d.queue(ctx, c)
 }
 
-// resolveThread finds the thread that a command names by its key.
+// resolveThread finds the thread that a command names by its key at this moment.
 func (d *Dispatcher) resolveThread(ctx context.Context, c *thread.Command) error {
 	id, key := events.ThreadRef(c.ThreadID)
 	if key != "" {
-		claim, err := d.claim(ctx, c.Tenant, key)
+		claim, err := d.claimNow(ctx, c.Tenant, key)
 		if err != nil {
 			return err
 		}

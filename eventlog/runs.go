@@ -48,7 +48,7 @@ const (
 // QueueRun puts an execution into the queue. It does not wait: what is lost is
 // found by whoever compares the queue with the log; see HasRun.
 func (l *Log) QueueRun(tenant, thread, execution, agent string) error {
-	return l.nc.PublishMsg(&nats.Msg{
+	return l.wire.PublishMsg(&nats.Msg{
 		Subject: l.cfg.Names.Run(tenant, execution), Header: nats.Header{headerThread: {thread}, headerAgent: {agent}},
 	})
 }
