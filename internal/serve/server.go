@@ -121,7 +121,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err := s.startRunning(background, dispatcher, queries); err != nil {
 		return err
 	}
-	if err := s.startTelemetry(background); err != nil {
+	if err := s.startTelemetry(ctx, background); err != nil {
 		return err
 	}
 	// The relay sends much, and must not stand in the way of replies.

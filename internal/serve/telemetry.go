@@ -7,7 +7,7 @@ import (
 )
 
 // startTelemetry exports the traces of runs, if an OTLP endpoint is configured.
-func (s *Server) startTelemetry(background context.Context) error {
+func (s *Server) startTelemetry(ctx, background context.Context) error {
 	cfg := s.cfg.telemetry()
 	if !cfg.Enabled() {
 		return nil
@@ -18,6 +18,9 @@ func (s *Server) startTelemetry(background context.Context) error {
 	}
 	exporter, err := telemetry.New(log, cfg, s.logger, s.metrics)
 	if err != nil {
+		return err
+	}
+	if err := exporter.Ensure(ctx); err != nil {
 		return err
 	}
 	s.hold(background, log, telemetry.Lease, exporter.Run)

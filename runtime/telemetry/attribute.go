@@ -20,7 +20,9 @@ func clip(s string, most int) string {
 	return strings.ToValidUTF8(s, "")
 }
 
-func text(key attribute.Key, value string) attribute.KeyValue { return key.String(clip(value, maxText)) }
+func text(key attribute.Key, value string) attribute.KeyValue {
+	return key.String(clip(value, maxText))
+}
 
 // calls names calls: as many as one can look at.
 func calls(ids []string) attribute.KeyValue {

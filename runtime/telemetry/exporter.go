@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -47,6 +48,16 @@ func New(log *eventlog.Log, cfg Config, logger zerolog.Logger, metrics Metrics) 
 		metrics = NoMetrics{}
 	}
 	return &Exporter{log: log, cfg: cfg.WithDefaults(), logger: logger, metrics: metrics, kept: maxKept}, nil
+}
+
+// Ensure makes what the exporter needs in JetStream. The first time, what is
+// exported begins here.
+func (x *Exporter) Ensure(ctx context.Context) error {
+	_, err := resume(ctx, x.log)
+	if errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+		return nil // another process did it, and goes on
+	}
+	return err
 }
 
 // Bounds of what is sent at once. Spans with content are large, and collectors
