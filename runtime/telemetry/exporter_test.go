@@ -4,11 +4,8 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"net"
-	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	pb "go.opentelemetry.io/proto/otlp/trace/v1"
 
@@ -302,69 +299,4 @@ func TestUnsampled(t *testing.T) {
 			t.Errorf("%s was exported", s.Name)
 		}
 	}
-}
-
-// A collector that is away or says no costs its spans, after a while, and
-// nothing else: runs go on, and what ends when it is back is exported.
-func TestDeadCollector(t *testing.T) {
-	w := newWorld(t)
-	w.orders()
-	l, err := net.Listen("tcp", "127.0.0.1:0") // an address where nobody is
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	w.export(Config{Endpoint: "http://" + address, GiveUp: 700 * time.Millisecond})
-	_, execution := w.ask("orders", "")
-	w.finished(execution)
-	w.told("dropped", 7)
-	c := newCollector(t)
-	no := true
-	c.answer = func() int {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if no {
-			return http.StatusBadRequest
-		}
-		return http.StatusOK
-	}
-	c.overHTTP(address)
-	_, execution = w.ask("orders", "")
-	w.finished(execution)
-	w.told("dropped", 14)
-	c.mu.Lock()
-	no = false
-	c.mu.Unlock()
-	_, execution = w.ask("orders", "")
-	if got := drawing(c.run(execution)); got != ordersTree {
-		t.Errorf("the trace is\n%s", got)
-	}
-	w.told("exported", 7)
-	w.told("dropped", 14)
-}
-
-// A collector that is away for a moment gets what it missed, once.
-func TestCollectorComesBack(t *testing.T) {
-	w := newWorld(t)
-	w.orders()
-	c := newCollector(t)
-	busy := 2
-	c.answer = func() int {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if busy--; busy >= 0 {
-			return http.StatusServiceUnavailable
-		}
-		return http.StatusOK
-	}
-	url, _ := c.overHTTP("127.0.0.1:0")
-	w.export(Config{Endpoint: url})
-	_, execution := w.ask("orders", "")
-	if got := drawing(c.run(execution)); got != ordersTree {
-		t.Errorf("the trace is\n%s", got)
-	}
-	w.told("dropped", 0)
 }
