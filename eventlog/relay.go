@@ -251,8 +251,8 @@ func (l *Log) TimelineSeq(ctx context.Context) (uint64, error) {
 	return at.seq, err
 }
 
-// TimelineMessages reads what the timeline keeps, in order, up to its present
-// end.
-func (l *Log) TimelineMessages(ctx context.Context) iter.Seq2[Message, error] {
-	return l.stream(ctx, l.cfg.Names.Stream(TimelineStream), l.cfg.Names.Timeline("*", "*", ">"), 1)
+// TimelineMessages reads what the timeline keeps of an aggregate, in order, up
+// to its present end. "*" stands for all tenants, or all aggregates.
+func (l *Log) TimelineMessages(ctx context.Context, tenant, aggregate string) iter.Seq2[Message, error] {
+	return l.stream(ctx, l.cfg.Names.Stream(TimelineStream), l.cfg.Names.Timeline(tenant, aggregate, ">"), 1)
 }

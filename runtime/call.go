@@ -66,9 +66,6 @@ func (t *turn) call(ctx context.Context) error {
 		in := t.asked(c)
 		go func() { done <- t.make(c, tool, in) }()
 	}
-	if len(open) > 0 {
-		t.substate("calling")
-	}
 	if len(hold.Approve) > 0 || len(hold.Wait) > 0 {
 		if _, err := t.commit(ctx, "hold", hold); err != nil {
 			return err

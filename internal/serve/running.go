@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"os"
+	"sync/atomic"
 
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/events"
@@ -21,9 +22,10 @@ const OpenAIReactor = "openai"
 // running is what runs agents in this process.
 type running struct {
 	directory *agents.Directory
+	worker    atomic.Pointer[runtime.Worker]
 }
 
-func (r running) close() {
+func (r *running) close() {
 	if r.directory != nil {
 		r.directory.Close()
 	}
@@ -62,11 +64,12 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 		Definitions: definitions, Registry: registry, Conn: log.Conn(), Names: s.cfg.Names,
 		Programs: s.cfg.MCPPrograms, Variables: s.cfg.MCPVariables, Lookup: os.LookupEnv,
 	})
-	s.work = running{directory}
+	s.work.directory = directory
 	worker := runtime.New(log, dispatcher, runtime.Config{
 		Name: s.cfg.Worker, Places: s.cfg.Workers, Reactors: directory, Agents: directory, Arguments: schemas, Hooks: s.cfg.Hooks,
 		State: s.states(),
 	}, s.logger)
+	s.work.worker.Store(worker)
 	s.running.Go(func() {
 		if err := worker.Run(background); err != nil && background.Err() == nil {
 			s.logger.Error().Err(err).Msg("no runs are taken any more")

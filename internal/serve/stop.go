@@ -19,7 +19,11 @@ func (s *Server) Stop(ctx context.Context) error {
 
 func (s *Server) stop(ctx context.Context) error {
 	var errs []error
-	// Commands first: queries answer for as long as something is written.
+	// Uploads end in commands, so they come first.
+	if s.files != nil {
+		errs = append(errs, s.files.Stop(ctx))
+	}
+	// Commands next: queries answer for as long as something is written.
 	if s.commands != nil {
 		errs = append(errs, s.commands.Stop(ctx))
 	}
