@@ -6,8 +6,10 @@ import (
 	"iter"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"github.com/skein-threads/skein/commands"
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/runtime"
@@ -62,6 +64,7 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 	}
 	directory := agents.New(agents.Config{
 		Definitions: definitions, Registry: registry, Conn: log.Conn(), Names: s.cfg.Names,
+		CatchUp:  func(ctx context.Context, tenant string) error { return s.defined(ctx, log, tenant) },
 		Programs: s.cfg.MCPPrograms, Variables: s.cfg.MCPVariables, Lookup: os.LookupEnv,
 	})
 	s.work.directory = directory
@@ -96,6 +99,18 @@ func endpoint(getenv func(string) string) (runtime.Reactor, error) {
 		}), nil
 	}
 	return openai.New(c)
+}
+
+// defined waits until the read models show all that a tenant has defined.
+func (s *Server) defined(ctx context.Context, log *eventlog.Log, tenant string) error {
+	last, err := log.Last(ctx, tenant, events.TenantAggregate)
+	if err != nil || last == nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, 5*time.Second,
+		events.Errorf(events.ProjectionBehind, "the definitions do not show commit %d yet; try again", last.Seq))
+	defer cancel()
+	return s.reading.progress.Wait(ctx, last.Seq)
 }
 
 // busy lists the threads that are streaming.

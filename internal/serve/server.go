@@ -139,6 +139,9 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err := s.startRunning(background, dispatcher, queries); err != nil {
 		return err
 	}
+	if err := s.startTelemetry(ctx, background); err != nil {
+		return err
+	}
 	// The relay sends much, and must not stand in the way of replies.
 	relayLog, err := s.open("timeline")
 	if err != nil {

@@ -21,9 +21,12 @@ type Config struct {
 	Registry    *runtime.Registry
 	Conn        *nats.Conn
 	Names       events.Names
-	Programs    bool                             // definitions may start programs, as MCP servers
-	Variables   []string                         // of the environment, that definitions may hand to MCP servers
-	Lookup      func(name string) (string, bool) // of a variable; default none is set
+	// CatchUp waits until the definitions show all that the tenant has defined by
+	// now. Asked before a name is taken for one that nothing defines.
+	CatchUp   func(ctx context.Context, tenant string) error
+	Programs  bool                             // definitions may start programs, as MCP servers
+	Variables []string                         // of the environment, that definitions may hand to MCP servers
+	Lookup    func(name string) (string, bool) // of a variable; default none is set
 }
 
 // Directory finds agents, tools and reactors. Safe for concurrent use.
@@ -67,6 +70,12 @@ func (d *Directory) Reactor(name string) (runtime.Reactor, error) {
 // Agent gives an agent of a tenant with all that its definition names.
 func (d *Directory) Agent(ctx context.Context, tenant, name string) (*runtime.Agent, error) {
 	def, version, err := projections.Load[events.AgentDefinition](ctx, d.cfg.Definitions, tenant, events.AgentKind, name)
+	if _, own := d.cfg.Registry.Reactor(name); missing(err) && missing(own) && d.cfg.CatchUp != nil {
+		if err := d.cfg.CatchUp(ctx, tenant); err != nil {
+			return nil, err
+		}
+		def, version, err = projections.Load[events.AgentDefinition](ctx, d.cfg.Definitions, tenant, events.AgentKind, name)
+	}
 	switch {
 	case missing(err):
 		return &runtime.Agent{Name: name, A: runtime.Side{Reactor: name}}, nil
