@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +26,7 @@ const OpenAIReactor = "openai"
 type running struct {
 	directory *agents.Directory
 	worker    atomic.Pointer[runtime.Worker]
+	defined   sync.Map // by tenant: the sequence of the last definition through this process
 }
 
 func (r *running) close() {
@@ -64,7 +66,7 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 	}
 	directory := agents.New(agents.Config{
 		Definitions: definitions, Registry: registry, Conn: log.Conn(), Names: s.cfg.Names,
-		CatchUp:  func(ctx context.Context, tenant string) error { return s.defined(ctx, log, tenant) },
+		CatchUp:  func(ctx context.Context, tenant string, all bool) error { return s.defined(ctx, log, tenant, all) },
 		Programs: s.cfg.MCPPrograms, Variables: s.cfg.MCPVariables, Lookup: os.LookupEnv,
 	})
 	s.work.directory = directory
@@ -101,16 +103,27 @@ func endpoint(getenv func(string) string) (runtime.Reactor, error) {
 	return openai.New(c)
 }
 
-// defined waits until the read models show all that a tenant has defined.
-func (s *Server) defined(ctx context.Context, log *eventlog.Log, tenant string) error {
-	last, err := log.Last(ctx, tenant, events.TenantAggregate)
-	if err != nil || last == nil {
-		return err
+// defined waits until the read models show what a tenant has defined: through
+// this process, or through any.
+func (s *Server) defined(ctx context.Context, log *eventlog.Log, tenant string, all bool) error {
+	seq := uint64(0)
+	if own, ok := s.work.defined.Load(tenant); ok {
+		seq = own.(uint64)
+	}
+	if all {
+		last, err := log.Last(ctx, tenant, events.TenantAggregate)
+		if err != nil || last == nil {
+			return err
+		}
+		seq = max(seq, last.Seq)
+	}
+	if seq <= s.reading.progress.Seq() {
+		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, 5*time.Second,
-		events.Errorf(events.ProjectionBehind, "the definitions do not show commit %d yet; try again", last.Seq))
+		events.Errorf(events.ProjectionBehind, "the definitions do not show commit %d yet; try again", seq))
 	defer cancel()
-	return s.reading.progress.Wait(ctx, last.Seq)
+	return s.reading.progress.Wait(ctx, seq)
 }
 
 // busy lists the threads that are streaming.

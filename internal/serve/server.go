@@ -126,6 +126,9 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	}
 	queue := runtime.Queue(writeLog, s.logger)
 	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{Contents: store, Stored: func(c *events.Commit) {
+		if c.Thread == events.TenantAggregate {
+			s.work.defined.Store(c.Tenant, c.Seq)
+		}
 		if worker := s.work.worker.Load(); worker != nil {
 			worker.Stored(c)
 		}
