@@ -169,7 +169,7 @@ func (t *turn) make(c thread.Call, tool Tool, in *ToolInput) (e ended) {
 			break
 		}
 		var retry *RetryError
-		if t.ctx.Err() != nil || !errors.As(err, &retry) || attempt >= attempts {
+		if t.ctx.Err() != nil || !errors.As(err, &retry) || attempt >= retry.attempts(attempts, t.agent.Retries.Attempts) {
 			e.result = Failed(t.why(err))
 			break
 		}
@@ -238,7 +238,7 @@ func bounded(r ToolResult) ToolResult {
 		}
 		return Failed(clip(r.Error))
 	case r.Status != Success:
-		return Failed(fmt.Sprintf("the tool answered with the status %q", clip(r.Status)))
+		return Failed(fmt.Sprintf("the tool answered with the status %q", clip(string(r.Status))))
 	case len(r.Result) > maxResultBytes:
 		return Failed(fmt.Sprintf("the tool gave %d bytes; at most %d are taken: larger content belongs in files", len(r.Result), maxResultBytes))
 	case r.Result == nil:

@@ -73,7 +73,7 @@ func (t *turn) react(ctx context.Context) error {
 		ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID, Calls: calls, Seen: seen,
 		Records: []events.TraceRecorded{{
 			Kind: "span", SpanID: spanID(t.run.StepID, "reactor"), ParentID: t.run.StepID, Name: ReactorSpan,
-			StartedAt: events.TimeOf(start).String(), Usage: got.Usage, Shown: shown,
+			StartedAt: events.TimeOf(start).String(), Usage: got.Usage, Shown: shown, Data: t.finishedBy(got),
 		}},
 		After: t.after(side, names(calls), got.Usage),
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/events"
 )
 
 // clip keeps a text short enough to be stored and shown.
@@ -90,4 +91,13 @@ func pause(ctx context.Context, d time.Duration) {
 func lost(err error) bool {
 	var e *thread.LostRunError
 	return errors.As(err, &e)
+}
+
+// finishedBy notes why a reaction ended, and gives what is recorded of it.
+func (t *turn) finishedBy(r *Reaction) jsontext.Value {
+	if t.finish = ""; r.FinishReason == "" {
+		return nil
+	}
+	t.finish = events.FinishReason(r.FinishReason)
+	return object("finishReason", t.finish)
 }

@@ -27,6 +27,7 @@ type turn struct {
 	scratch *Scratch
 	commits int
 	failure string // why the run failed
+	finish  string // why the last reaction ended, if it said so
 	fresh   bool   // the open step was begun by this claim
 	ctx     context.Context
 	abort   context.CancelCauseFunc
@@ -208,8 +209,11 @@ func (t *turn) ended(ctx context.Context) error {
 		}
 		t.afterRun(t.failure)
 		end := events.FinishOf(t.run.Status, t.failure)
-		if t.run.Stop {
+		switch {
+		case t.run.Stop:
 			end = events.Finish{Reason: events.FinishOther, ErrorText: t.failure}
+		case end.Reason == events.FinishStop && t.finish != "":
+			end.Reason = t.finish
 		}
 		t.unstream(t.chunks.Finish(ctx, end))
 	} else if err := t.w.commands.Look(ctx, t.job.Tenant, t.job.Thread, t.see); err != nil {
