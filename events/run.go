@@ -90,6 +90,7 @@ type RunRequested struct {
 	AgentID string     `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that is to run."`
 	Calls   []ToolCall `json:"calls,omitempty" doc:"Calls of tools to make before a reactor is asked."`
 	Parent  *Parent    `json:"parent,omitzero" doc:"The call that waits for it, on another thread."`
+	Once    bool       `json:"once,omitzero" doc:"It ends with those calls: no reactor is asked after them."`
 }
 
 // ToolCall is a call of a tool, as a reactor or a caller asks for it.

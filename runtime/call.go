@@ -63,6 +63,7 @@ func (t *turn) call(ctx context.Context) error {
 		}
 		open = append(open, c)
 		in := t.asked(c)
+		in.State = t.toolState(c.CallID, spec)
 		go func() { done <- t.make(c, tool, in) }()
 	}
 	if len(open) > 0 {
@@ -123,7 +124,7 @@ func (t *turn) asked(c thread.Call) *ToolInput {
 	_, p, _ := t.talk.call(t.run.ReactionItemID, c.CallID)
 	in := &ToolInput{
 		Tenant: t.job.Tenant, ThreadID: t.job.Thread, ExecutionID: t.job.Execution, StepID: t.run.StepID, CallID: c.CallID, Name: c.Name,
-		Key: t.job.Execution + ":" + t.run.StepID + ":" + c.CallID, Arguments: p.Input, State: t.w.state(t),
+		Key: t.job.Execution + ":" + t.run.StepID + ":" + c.CallID, Arguments: p.Input,
 	}
 	if g, ok := t.talk.granted[c.CallID]; ok && g.Arguments != nil {
 		in.Arguments = g.Arguments
@@ -283,6 +284,7 @@ func (t *turn) record(ctx context.Context, side *Side, batch []ended) error {
 			d.Agent = e.agent
 		}
 	}
+	d.Records = t.live.records(d.Records...)
 	if _, err := t.commit(ctx, "call", d); err != nil {
 		return err
 	}

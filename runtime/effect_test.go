@@ -17,9 +17,15 @@ import (
 )
 
 // stateOf is a thread's state in these tests.
-type stateOf string
+type stateOf struct {
+	ThreadState
+	id string
+	x  *Execution
+}
 
-func (s stateOf) ThreadID() string { return string(s) }
+func (s stateOf) ThreadID() string { return s.id }
+
+func (s stateOf) Execution() events.ExecutionState { return s.x }
 
 // SA-22, SA-70, SA-71, SA-72, SA-73, SA-75, SA-76, SA-80, SA-81, C-28, C-38: an
 // effect runs outside the conversation, which goes on meanwhile, by its name, with
@@ -27,7 +33,7 @@ func (s stateOf) ThreadID() string { return string(s) }
 func TestEffectRunsBesideTheConversation(t *testing.T) {
 	p := newPlant(t)
 	told := make(chan *EffectInput, 8)
-	one := p.process(Effects{"remind": tell(told)}, EffectConfig{State: func(tenant, id string) ThreadState { return stateOf(tenant + "/" + id) }})
+	one := p.process(Effects{"remind": tell(told)}, EffectConfig{State: func(tenant, id string, x *Execution) ThreadState { return stateOf{id: tenant + "/" + id, x: x} }})
 	p.do(one, "thread.commit", `{"commands":[{"command":"thread.status","data":{"to":"streaming"}},
 		{"command":"item.create","data":{"item":{"id":"itm_1","type":"message","role":"user","content":[]}}},
 		{"command":"execution.create","data":{"id":"exe_1","triggerItemId":"itm_1"}}]}`)

@@ -86,6 +86,7 @@ func (t *turn) react(ctx context.Context) error {
 		}
 	}
 	t.fresh = true // nothing of these calls was made
+	d.Records = t.live.records(d.Records...)
 	_, err = t.commit(ctx, "react", d)
 	return err
 }

@@ -72,6 +72,7 @@ func queryExamples() []any {
 		events.ListEffects{ThreadID: thread, Name: "remind"},
 		events.GetDefinition{Kind: events.AgentKind, Name: "triage"},
 		events.ListDefinitions{Kind: events.AgentKind, Limit: to(events.Int(20))},
+		events.GetAgent{Name: "triage"},
 		events.ListLogs{ThreadID: thread, GetLogsOptions: events.GetLogsOptions{Level: events.LogError, FlowID: execution}},
 		events.ListEvents{ThreadID: thread, FromVersion: to(events.Int(1)), Types: []string{"item.*"}},
 	}
@@ -87,6 +88,6 @@ func answers() map[string]any {
 		"execution.get": events.Execution{}, "execution.list": events.ExecutionList{},
 		"step.list": events.StepList{}, "part.list": events.PartList{},
 		"definition.get": events.Definition{}, "definition.list": events.DefinitionList{},
-		"event.list": events.EventList{}, "effect.list": events.EffectList{},
+		"agent.get": events.Agent{}, "event.list": events.EventList{}, "effect.list": events.EffectList{},
 	}
 }

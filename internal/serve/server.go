@@ -105,6 +105,9 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.register(); err != nil {
+		return err
+	}
 	queries, err := s.startReading(ctx, background, validator)
 	if err != nil {
 		return err
