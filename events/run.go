@@ -59,6 +59,7 @@ type EffectFailed struct {
 	Firing    int64  `json:"firing,omitzero" schema:"minimum=1" doc:"Which firing, from 1."`
 	Attempt   int64  `json:"attempt" schema:"required,minimum=1" doc:"Which attempt at it, from 1."`
 	ErrorText string `json:"errorText" schema:"required,maxLength=65536" doc:"Why."`
+	NotMade   bool   `json:"notMade,omitzero" doc:"Nobody took it: the attempt is made again later, and does not count."`
 	Final     bool   `json:"final,omitzero" doc:"This firing is not tried again."`
 	Next      string `json:"next,omitzero" schema:"pattern=time" doc:"When it is tried again; after the last attempt, when a repeated effect runs next."`
 }

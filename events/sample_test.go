@@ -111,7 +111,7 @@ func samples() []sample {
 		{EffectCancelledType, effectID, EffectCancelled{Reason: "answered"}},
 		{EffectStartedType, effectID, EffectStarted{Firing: 1, Attempt: 1, Claim: 7}},
 		{EffectCompletedType, effectID, EffectCompleted{Firing: 1, Attempt: 1, Result: raw(`"sent"`), Next: iso}},
-		{EffectFailedType, effectID, EffectFailed{Firing: 1, Attempt: 3, ErrorText: "no route", Final: true, Next: iso}},
+		{EffectFailedType, effectID, EffectFailed{Firing: 1, Attempt: 3, ErrorText: "no route", NotMade: true, Final: true, Next: iso}},
 		{ApprovalRequestedType, execID, ApprovalRequested{CallID: "tc_1", StepID: stepID, Name: "pay", Arguments: raw(`{"eur":5}`)}},
 		{ApprovalGrantedType, execID, ApprovalGranted{CallID: "tc_1", Arguments: raw(`{"eur":4}`), Comment: "less"}},
 		{ApprovalDeniedType, execID, ApprovalDenied{CallID: "tc_1", Comment: "no"}},

@@ -106,7 +106,7 @@ func (r *effectRun) attempt(ctx context.Context, s events.EffectStarted) {
 	if err != nil {
 		fail := thread.FailEffect{ID: r.id, Firing: s.Firing, Attempt: s.Attempt, ErrorText: clip(err.Error())}
 		if later := (*RetryError)(nil); errors.As(err, &later) {
-			fail.AfterMs = min(later.After, 24*time.Hour).Milliseconds()
+			fail.AfterMs, fail.NotMade = min(later.After, 24*time.Hour).Milliseconds(), later.NotMade
 		}
 		name, data = "effect.fail", fail
 	}
@@ -140,6 +140,9 @@ func (r *effectRun) ended(ctx context.Context, made []events.Event) {
 		case events.EffectCompleted:
 			r.again(ctx, d.Next, true, d.Attempt)
 		case events.EffectFailed:
+			if d.NotMade { // the same one again
+				d.Attempt--
+			}
 			r.again(ctx, d.Next, d.Final, d.Attempt)
 		}
 	}

@@ -290,10 +290,17 @@ func TestEffectsSurviveARestart(t *testing.T) {
 func TestEffectsAreTriedAgain(t *testing.T) {
 	p := newPlant(t)
 	var list []int
+	asked := 0
 	one := p.process(Effects{
 		"third time": EffectFunc(func(_ context.Context, in *EffectInput) error {
 			if in.Attempt < 3 {
 				return errors.New("the mail server did not answer")
+			}
+			return nil
+		}),
+		"taken": EffectFunc(func(context.Context, *EffectInput) error {
+			if asked++; asked == 1 {
+				return &RetryError{NotMade: true, Err: errors.New("nobody is there")}
 			}
 			return nil
 		}),
@@ -326,6 +333,8 @@ func TestEffectsAreTriedAgain(t *testing.T) {
 	id = p.schedule(one, "nobody", fmt.Sprintf(few, 1))
 	unknown := `no worker that had it knows an effect "nobody"; register it, or schedule one that is known`
 	p.tells(id, "scheduled", "started 1.1", "failed 1.1 "+unknown, "started 1.2", "failed 1.2 "+unknown+" (final)")
+	id = p.schedule(one, "taken", fmt.Sprintf(few, 0)) // what nobody took uses up no attempt
+	p.tells(id, "scheduled", "started 1.1", "failed 1.1 nobody is there", "started 1.1", "completed")
 	began := time.Now()
 	id = p.schedule(one, "later", fmt.Sprintf(few, 1))
 	p.tells(id, "scheduled", "started 1.1", "failed 1.1 slow down", "started 1.2", "completed")

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/events"
@@ -16,6 +18,7 @@ import (
 	"github.com/skein-threads/skein/runtime/agents"
 	"github.com/skein-threads/skein/runtime/arguments"
 	"github.com/skein-threads/skein/runtime/openai"
+	"github.com/skein-threads/skein/runtime/remote"
 )
 
 // OpenAIReactor is the name of the reactor over an OpenAI-compatible endpoint.
@@ -113,12 +116,21 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 	s.hold(background, log, runtime.RunLease, func(ctx context.Context) error {
 		return worker.Sweep(ctx, busy(queries), runtime.SweepEvery)
 	})
-	if len(s.cfg.Effects) == 0 { // they are for a process that knows them
-		return nil
-	}
-	effects := runtime.NewEffectWorker(log, dispatcher, s.cfg.Effects.Effect, runtime.EffectConfig{Drain: 5 * time.Second, State: threads.state}, s.logger)
+	effects := runtime.NewEffectWorker(log, dispatcher, s.effect(log.Conn()), runtime.EffectConfig{Drain: 5 * time.Second, State: threads.state}, s.logger)
 	s.work.workers.Go(func() { effects.Run(taking) })
 	return nil
+}
+
+// effect finds effects: of this process, or else of whoever answers for them on
+// NATS.
+func (s *Server) effect(nc *nats.Conn) func(name string) (runtime.Effect, bool) {
+	return func(name string) (runtime.Effect, bool) {
+		if e, ok := s.cfg.Effects.Effect(name); ok {
+			return e, true
+		}
+		e, err := remote.Effect(nc, s.cfg.Names, name)
+		return e, err == nil // else nobody can be called so
+	}
 }
 
 // endpoint gives the reactor over the OpenAI-compatible endpoint that the
