@@ -64,9 +64,9 @@ func (t *turn) toolState(call string, spec ToolSpec) ThreadState {
 	return t.w.cfg.State(t.job.Tenant, t.job.Thread, t.execution(call, !spec.NotPortable, 0))
 }
 
-// InRun reports whether a run of the thread is under way in which this is: then
-// nothing may wait for the next one.
-func (x *Execution) InRun() bool { return x.turn != nil && x.run().Status == events.Executing }
+// InRun reports whether it is that of a run of the thread, and of no effect: what
+// is done there must not wait for another run of the thread.
+func (x *Execution) InRun() bool { return x.turn != nil }
 
 // Portable reports whether it was handed to a tool that says that it is portable,
 // and so must not see the process (SA-151).
