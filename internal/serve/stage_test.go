@@ -99,9 +99,8 @@ func (s *stage) script(_ context.Context, in *runtime.StepInput, _ runtime.Strea
 		}
 		if i.Role == events.User && json.Unmarshal(i.Content, &parts) == nil && len(parts) > 0 {
 			var list [][]one
-			if json.Unmarshal([]byte(parts[0].Text), &list) == nil {
-				steps = list
-			}
+			_ = json.Unmarshal([]byte(parts[0].Text), &list) // what is no list is answered
+			steps = list
 		}
 	}
 	out := &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []jsontext.Value{}}}
