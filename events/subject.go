@@ -152,6 +152,10 @@ func (n Names) Reactor(name string) (string, error) { return n.worker("reactor",
 // skein.tool.{name}. The error is as Reactor's.
 func (n Names) Tool(name string) (string, error) { return n.worker("tool", name) }
 
+// Effect gives the subject on which processes that run the effect answer:
+// skein.effect.{name}. The error is as Reactor's.
+func (n Names) Effect(name string) (string, error) { return n.worker("effect", name) }
+
 // Cancel gives the subject on which a process is told that a call is no longer
 // wanted: skein.cancel.{call}. It is not an inbox, so that a process can be
 // allowed to listen to it without seeing the replies to others.

@@ -64,6 +64,7 @@ func (t *turn) call(ctx context.Context) error {
 		}
 		open = append(open, c)
 		in := t.asked(c)
+		in.State = t.toolState(c.CallID, spec)
 		go func() { done <- t.make(c, tool, in) }()
 	}
 	if len(hold.Approve) > 0 || len(hold.Wait) > 0 {
@@ -121,7 +122,7 @@ func (t *turn) asked(c thread.Call) *ToolInput {
 	_, p, _ := t.talk.call(t.run.ReactionItemID, c.CallID)
 	in := &ToolInput{
 		Tenant: t.job.Tenant, ThreadID: t.job.Thread, ExecutionID: t.job.Execution, StepID: t.run.StepID, CallID: c.CallID, Name: c.Name,
-		Key: t.job.Execution + ":" + t.run.StepID + ":" + c.CallID, Arguments: p.Input, State: t.w.state(t),
+		Key: t.job.Execution + ":" + t.run.StepID + ":" + c.CallID, Arguments: p.Input,
 	}
 	if g, ok := t.talk.granted[c.CallID]; ok && g.Arguments != nil {
 		in.Arguments = g.Arguments
@@ -167,7 +168,7 @@ func (t *turn) make(c thread.Call, tool Tool, in *ToolInput) (e ended) {
 			break
 		}
 		var retry *RetryError
-		if t.ctx.Err() != nil || !errors.As(err, &retry) || attempt >= attempts {
+		if t.ctx.Err() != nil || !errors.As(err, &retry) || attempt >= retry.attempts(attempts, t.agent.Retries.Attempts) {
 			e.result = Failed(t.why(err))
 			break
 		}
@@ -236,7 +237,7 @@ func bounded(r ToolResult) ToolResult {
 		}
 		return Failed(clip(r.Error))
 	case r.Status != Success:
-		return Failed(fmt.Sprintf("the tool answered with the status %q", clip(r.Status)))
+		return Failed(fmt.Sprintf("the tool answered with the status %q", clip(string(r.Status))))
 	case len(r.Result) > maxResultBytes:
 		return Failed(fmt.Sprintf("the tool gave %d bytes; at most %d are taken: larger content belongs in files", len(r.Result), maxResultBytes))
 	case r.Result == nil:
@@ -285,6 +286,7 @@ func (t *turn) record(ctx context.Context, side *Side, batch []ended) error {
 			d.Agent = e.agent
 		}
 	}
+	d.Records = t.live.records(d.Records...)
 	if _, err := t.commit(ctx, "call", d); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -60,7 +61,7 @@ func TestWorkerIsReplacedInAStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() { // it is not kept alive in the queue
-		_ = (&turn{w: dead, job: job, scratch: &Scratch{}, logger: zerolog.Nop()}).do(t.Context())
+		_ = (&turn{w: dead, job: job, scratch: &sync.Map{}, logger: zerolog.Nop()}).do(t.Context())
 	}()
 	<-entered
 	queue.Close()

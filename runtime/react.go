@@ -74,15 +74,12 @@ func (t *turn) react(ctx context.Context) error {
 			shown.Items = append(shown.Items, i.ID)
 		}
 	}
-	var data jsontext.Value
-	if in.Model.Model != "" { // its answer may name another
-		data = object("model", in.Model.Model)
-	}
 	d := thread.ReactStep{
 		ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID, Calls: calls, Seen: seen,
 		Records: []events.TraceRecorded{{
 			Kind: "span", SpanID: spanID(t.run.StepID, "reactor"), ParentID: t.run.StepID, Name: ReactorSpan,
-			StartedAt: events.TimeOf(start).String(), Usage: got.Usage, Shown: shown, Data: data,
+			StartedAt: events.TimeOf(start).String(), Usage: got.Usage, Shown: shown,
+			Data: t.reacted(in.Model.Model, got),
 		}},
 		After: t.after(side, names(calls), got.Usage),
 	}
@@ -95,6 +92,7 @@ func (t *turn) react(ctx context.Context) error {
 		}
 	}
 	t.fresh = true // nothing of these calls was made
+	d.Records = t.live.records(d.Records...)
 	_, err = t.commit(ctx, "react", d)
 	return err
 }

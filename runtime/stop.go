@@ -32,7 +32,11 @@ func (w *Worker) stopped(execution string, d events.RunStopped) {
 	w.mu.Lock()
 	t := w.turns[execution]
 	w.mu.Unlock()
-	if t != nil && d.Abort {
+	if t == nil {
+		return
+	}
+	t.live.stop(d)
+	if d.Abort {
 		t.abort(errAborted)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -24,9 +25,11 @@ type turn struct {
 	run     thread.Run
 	talk    *conversation
 	chunks  *eventlog.ChunkWriter
-	scratch *Scratch
+	scratch *sync.Map
+	live    live
 	commits int
 	failure string // why the run failed
+	finish  string // why the last reaction ended, if it said so
 	fresh   bool   // the open step was begun by this claim
 	ctx     context.Context
 	abort   context.CancelCauseFunc
@@ -55,7 +58,10 @@ func (t *turn) do(ctx context.Context) error {
 		}
 		return err
 	}
-	defer func() { t.w.history.give(t.job.Tenant, t.job.Thread, t.talk) }()
+	defer func() {
+		t.live.talks(nil) // from here on it is another turn's
+		t.w.history.give(t.job.Tenant, t.job.Thread, t.talk)
+	}()
 	defer func() { // however it ends
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 		defer cancel()
@@ -127,6 +133,7 @@ func (t *turn) claim(ctx context.Context) error {
 	if err := t.reach(ctx, commit); err != nil {
 		return err
 	}
+	t.live.talks(t.talk)
 	if err := t.stream(commit.Version); err != nil {
 		return err
 	}
@@ -165,10 +172,13 @@ func (t *turn) see(s *thread.State) {
 	if r, ok := s.Run(t.job.Execution); ok {
 		t.run = r
 	}
+	t.live.see(t.job.Execution)(s)
 }
 
 // reach lets the conversation show a commit.
 func (t *turn) reach(ctx context.Context, commit *events.Commit) error {
+	t.live.talking.Lock()
+	defer t.live.talking.Unlock()
 	for wait := time.Millisecond; !t.talk.apply(commit); wait *= 2 {
 		if err := t.w.history.follow(ctx, t.talk, t.job.Tenant, t.job.Thread); err != nil {
 			return err
@@ -191,6 +201,7 @@ func (t *turn) fail(ctx context.Context, text string, parts []part) error {
 	for _, p := range parts {
 		d.Parts, d.Types = append(d.Parts, p.raw), append(d.Types, p.kind)
 	}
+	d.Records = t.live.records()
 	_, err := t.commit(ctx, "fail", d)
 	return err
 }
@@ -204,8 +215,11 @@ func (t *turn) ended(ctx context.Context) error {
 		}
 		t.afterRun(t.failure)
 		end := events.FinishOf(t.run.Status, t.failure)
-		if t.run.Stop {
+		switch {
+		case t.run.Stop:
 			end = events.Finish{Reason: events.FinishOther, ErrorText: t.failure}
+		case end.Reason == events.FinishStop && t.finish != "":
+			end.Reason = t.finish
 		}
 		t.unstream(t.chunks.Finish(ctx, end))
 	} else if err := t.w.commands.Look(ctx, t.job.Tenant, t.job.Thread, t.see); err != nil {
@@ -233,6 +247,9 @@ func (t *turn) unstream(err error) {
 
 // emit streams a chunk. A reactor may give one that cannot be: it is left out.
 func (t *turn) emit(step string, c Chunk) {
+	if t.chunks == nil {
+		return
+	}
 	ctx := t.ctx
 	if ctx == nil {
 		ctx = context.Background()

@@ -25,8 +25,7 @@ type Config struct {
 	Agents       Agents
 	Arguments    Arguments
 	Hooks        Hooks
-	// State gives the thread as a tool sees it; default none.
-	State func(tenant, thread string, x Execution) ThreadState
+	State        State // of threads, for tools and hooks; default none
 }
 
 // Arguments checks the arguments of calls against the schemas of tools.
@@ -49,7 +48,7 @@ func (c Config) withDefaults() Config {
 		c.HistoryBytes = 64 << 20
 	}
 	if c.State == nil {
-		c.State = func(string, string, Execution) ThreadState { return nil }
+		c.State = func(string, string, *Execution) ThreadState { return nil }
 	}
 	return c
 }
@@ -169,7 +168,7 @@ func (w *Worker) take(ctx, work context.Context, queue *eventlog.RunQueue, place
 
 // runOne runs one execution, kept alive in the queue meanwhile.
 func (w *Worker) runOne(taking, ctx context.Context, job *eventlog.RunMessage) {
-	t := &turn{w: w, job: job, taking: taking, scratch: &Scratch{}, logger: w.logger.With().Str("tenant", job.Tenant).Str("execution", job.Execution).Logger()}
+	t := &turn{w: w, job: job, taking: taking, scratch: &sync.Map{}, logger: w.logger.With().Str("tenant", job.Tenant).Str("execution", job.Execution).Logger()}
 	var alive *time.Timer
 	var mu sync.Mutex
 	over := false

@@ -41,6 +41,7 @@ func Resources() []Resource {
 		resource[events.StepList]("step_list", "An execution's steps."),
 		resource[events.PartList]("part_list", "A step's parts."),
 		resource[events.DefinitionList]("definition_list", "A page of definitions."),
+		resource[events.Agent]("agent", "What is known of an agent."),
 		resource[events.EventList]("event_list", "A part of a thread's history."),
 		resource[events.ScheduledEffect]("effect", "An effect that has not ended."),
 		resource[events.EffectList]("effect_list", "A thread's pending effects."),

@@ -126,6 +126,7 @@ type begin struct {
 	reaction  string
 	calls     []events.ToolCall
 	parent    *events.Parent
+	once      bool // it ends with the calls
 }
 
 // start begins an execution: context, trigger, execution, in the order of EK 7.
@@ -168,7 +169,7 @@ func (m *maker) start(b begin) error {
 	for i := range b.calls {
 		b.calls[i].ItemID = trigger
 	}
-	m.emit(events.RunRequestedType, execution, execution, events.RunRequested{AgentID: b.agent, Calls: b.calls, Parent: b.parent})
+	m.emit(events.RunRequestedType, execution, execution, events.RunRequested{AgentID: b.agent, Calls: b.calls, Parent: b.parent, Once: b.once})
 	return nil
 }
 
@@ -215,7 +216,7 @@ func (m *maker) next() error {
 		if err != nil {
 			return err
 		}
-		b.calls = []events.ToolCall{call}
+		b.calls, b.once = []events.ToolCall{call}, q.Once
 	}
 	return m.start(b)
 }
@@ -229,7 +230,7 @@ func callFrom(item events.NewItem) (events.ToolCall, error) {
 }
 
 // queueTool queues a call: for the run under way, or for one of its own
-// (SA-62..SA-64).
+// (SA-62..SA-64). One that is made once always gets one of its own (SA-65).
 func (m *maker) queueTool(d events.QueueTool) error {
 	id := m.id(d.CallID, "call_")
 	if d.Arguments == nil {
@@ -244,7 +245,7 @@ func (m *maker) queueTool(d events.QueueTool) error {
 	if err != nil {
 		return events.Invalid("/arguments", "%w", err)
 	}
-	m.emit(events.QueuePushedType, id, "", events.QueuePushed{ID: id, Item: whole, AgentID: d.AgentID})
+	m.emit(events.QueuePushedType, id, "", events.QueuePushed{ID: id, Item: whole, AgentID: d.AgentID, Once: d.Once})
 	return m.next()
 }
 

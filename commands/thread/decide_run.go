@@ -52,7 +52,7 @@ func (m *maker) beginStep(execution string, side events.Side) error {
 	calls := x.Run.First
 	var drained []string
 	for _, q := range m.state.Queue {
-		if !q.Tool {
+		if !q.joins() {
 			continue
 		}
 		var item events.NewItem
@@ -234,7 +234,7 @@ func (m *maker) endCalls(d EndCalls) error {
 			return err
 		}
 		placed = append(placed, events.PlacedPart{Place: x.Run.Base + c.Idx, Part: r.Part})
-		raw, err := json.Marshal(events.CallResult{CallID: r.CallID, Output: r.Output, IsError: r.IsError}, json.Deterministic(true))
+		raw, err := json.Marshal(events.CallResult{CallID: r.CallID, Output: r.Output, IsError: r.IsError, Name: c.Name}, json.Deterministic(true))
 		if err != nil {
 			return events.Invalid("/results", "%w", err)
 		}

@@ -31,6 +31,9 @@ type runState struct {
 	Steered int64          `json:"i,omitzero"`  // the place after the last item that a caller steered with
 	Parent  *events.Parent `json:"h,omitzero"`  // the call that waits for it
 	First   []ToolCall     `json:"f,omitempty"` // to be made by the first step, before a reactor is asked
+	Once    bool           `json:"1,omitzero"`  // it ends with those calls
+	Drained bool           `json:"q,omitzero"`  // calls that waited are about to become a step
+	Asked   int64          `json:"v,omitzero"`  // steps whose reactor was asked
 	Calls   []callState    `json:"c,omitempty"` // of the open step
 }
 
@@ -62,7 +65,11 @@ type queued struct {
 	Context string         `json:"c,omitzero"`
 	Agent   string         `json:"a,omitzero"`
 	Tool    bool           `json:"t,omitzero"`
+	Once    bool           `json:"o,omitzero"` // of a call: it gets a run of its own
 }
+
+// joins reports whether it is a call that the run under way makes.
+func (q *queued) joins() bool { return q.Tool && !q.Once }
 
 // with gives the execution with a changed copy of its run.
 func (x executionState) with(change func(*runState)) executionState {
@@ -108,6 +115,7 @@ type Run struct {
 	Parked                 bool
 	Stop, Abort            bool
 	StoppedBy              events.Side
+	Steps                  int64 // whose reactor was asked: all, and those of each side
 	SideASteps, SideBSteps int64
 	StepID                 string // the open step, if there is one
 	Iteration              int64  // of the open step; of the next one if none is open
@@ -134,7 +142,8 @@ func (s *State) Run(executionID string) (Run, bool) {
 	r := Run{
 		ExecutionID: executionID, ContextID: x.Context, TriggerItemID: x.Trigger, ReactionItemID: x.Reaction, Status: x.Status,
 		Agent: x.Run.Agent, Begun: x.Run.Begun, Token: x.Run.Token, Parked: x.Run.Parked, Stop: x.Run.Stop, Abort: x.Run.Abort,
-		StepID: x.Run.Step, Iteration: x.Steps, Side: x.Run.Side, Reacted: x.Run.Reacted, Parent: x.Run.Parent, StoppedBy: x.Run.By, SideASteps: x.Run.SideA, SideBSteps: x.Run.SideB, NextItem: s.NextItem,
+		StepID: x.Run.Step, Iteration: x.Steps, Side: x.Run.Side, Reacted: x.Run.Reacted, Parent: x.Run.Parent, StoppedBy: x.Run.By,
+		Steps: x.Run.Asked, SideASteps: x.Run.SideA, SideBSteps: x.Run.SideB, NextItem: s.NextItem,
 	}
 	if r.StepID != "" {
 		r.Iteration--
@@ -154,6 +163,12 @@ func (s *State) Active() string { return s.head.Active }
 
 // AgentID gives the agent in charge of the thread.
 func (s *State) AgentID() string { return s.Agent }
+
+// UserID gives the user that the thread belongs to; empty if to none.
+func (s *State) UserID() string { return s.User }
+
+// CreatedAt gives when the thread was made.
+func (s *State) CreatedAt() events.Time { return s.Born }
 
 // LostRunError says that a worker's claim on an execution is no longer the
 // last: another worker has it, or it has ended. Nothing was written.

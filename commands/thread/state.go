@@ -37,6 +37,8 @@ type head struct {
 	Default  string              `json:"default,omitzero"` // the default context
 	NextItem int64               `json:"nextItem"`
 	Agent    string              `json:"agent,omitzero"` // in charge
+	Born     events.Time         `json:"born,omitzero"`  // when it was made
+	User     string              `json:"user,omitzero"`  // whom it belongs to
 	Policy   events.Policy       `json:"policy,omitzero"`
 	Active   string              `json:"active,omitzero"`   // the execution under way, if the runtime runs it
 	Messages int64               `json:"messages,omitzero"` // the number that the next message takes

@@ -76,6 +76,7 @@ func queryExamples() []any {
 		events.ListEffects{ThreadID: thread, Name: "remind"},
 		events.GetDefinition{Kind: events.AgentKind, Name: "triage"},
 		events.ListDefinitions{Kind: events.AgentKind, Limit: to(events.Int(20))},
+		events.GetAgent{Name: "triage"},
 		events.ListLogs{ThreadID: thread, GetLogsOptions: events.GetLogsOptions{Level: events.LogError, FlowID: execution}},
 		events.ListEvents{ThreadID: thread, FromVersion: to(events.Int(1)), Types: []string{"item.*"}},
 		events.StatFile{ThreadID: thread, Path: "/invoices/42.pdf"},
@@ -97,7 +98,7 @@ func answers() map[string]any {
 		"execution.get": events.Execution{}, "execution.list": events.ExecutionList{},
 		"step.list": events.StepList{}, "part.list": events.PartList{},
 		"definition.get": events.Definition{}, "definition.list": events.DefinitionList{},
-		"event.list": events.EventList{}, "effect.list": events.EffectList{},
+		"agent.get": events.Agent{}, "event.list": events.EventList{}, "effect.list": events.EffectList{},
 		"file.stat": events.FileRecord{}, "file.list": events.FileList{}, "file.stats": events.FileStats{},
 		"file.find": events.FindList{}, "file.grep": events.GrepList{}, "file.thumbnail": events.Thumbnail{},
 	}

@@ -35,11 +35,12 @@ type Config struct {
 	Register     func(*runtime.Registry) error
 	Effects      runtime.Effects
 	Hooks        runtime.Hooks
-	MCPPrograms  bool     // --mcp-programs: definitions may start programs as MCP servers
-	MCPVariables []string // --mcp-variable: variables of the environment that definitions may hand to MCP servers
-	OTLPEndpoint string   // --otlp-endpoint: URL of an OpenTelemetry collector; default what OTEL_EXPORTER_OTLP_ENDPOINT says
-	OTelContent  bool     // --otel-content: traces bear messages, arguments and results
-	Volatile     bool     // the embedded server does not wait for the disk: for demos and tests
+	Env          map[string]any // what tools that are not portable, hooks and effects find as env in their runtime context
+	MCPPrograms  bool           // --mcp-programs: definitions may start programs as MCP servers
+	MCPVariables []string       // --mcp-variable: variables of the environment that definitions may hand to MCP servers
+	OTLPEndpoint string         // --otlp-endpoint: URL of an OpenTelemetry collector; default what OTEL_EXPORTER_OTLP_ENDPOINT says
+	OTelContent  bool           // --otel-content: traces bear messages, arguments and results
+	Volatile     bool           // the embedded server does not wait for the disk: for demos and tests
 }
 
 // WithDefaults gives the configuration with every default filled in.

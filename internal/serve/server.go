@@ -107,6 +107,9 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.register(); err != nil {
+		return err
+	}
 	// Contents are many bytes, and must not stand in the way of commands.
 	fileLog, err := s.open("files")
 	if err != nil {

@@ -16,7 +16,7 @@ func effects() Projection {
 		delete(ignored, t)
 	}
 	return Projection{
-		Kind: Effects, Name: "effects", Version: 1, Bucket: "thread_effects",
+		Kind: Effects, Name: "effects", Version: 2, Bucket: "thread_effects",
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: []reaction{
@@ -45,6 +45,9 @@ func effects() Projection {
 			}),
 			stays(events.EffectFailedType, func(_ *change, doc *T, d events.EffectFailed) bool {
 				doc.ErrorText = d.ErrorText
+				if d.NotMade {
+					doc.Attempt--
+				}
 				return waits(doc, d.Next, d.Final)
 			}),
 			together(events.LifecycleDeletedType),

@@ -187,7 +187,7 @@ func (r *run) recorded(e *events.Event, d events.TraceRecorded) {
 		s.begun = began
 	}
 	if tool, ok := strings.CutPrefix(d.Name, runtime.ToolSpan); ok {
-		s.kind, s.name, s.failed = toolSpan, tool, data.Status == runtime.Failure
+		s.kind, s.name, s.failed = toolSpan, tool, data.Status == string(runtime.Failure)
 	} else if d.Name == runtime.ReactorSpan {
 		s.kind = chatSpan
 	}
