@@ -112,9 +112,16 @@ func (w *world) process() (*eventlog.Log, *commands.Dispatcher) {
 // work starts a worker in a process of its own.
 func (w *world) work(cfg Config) *Worker {
 	w.t.Helper()
+	worker, _ := w.worker(cfg)
+	return worker
+}
+
+// worker starts a worker that can be stopped.
+func (w *world) worker(cfg Config) (worker *Worker, stop func()) {
+	w.t.Helper()
 	log, d := w.process()
 	cfg.Reactors, cfg.Agents, cfg.Arguments = w.reactors, w.agents, anyArguments{}
-	worker := New(log, d, cfg, zerolog.Nop())
+	worker = New(log, d, cfg, zerolog.Nop())
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -122,8 +129,9 @@ func (w *world) work(cfg Config) *Worker {
 			w.t.Error(err)
 		}
 	})
-	w.t.Cleanup(func() { cancel(); running.Wait() })
-	return worker
+	stop = func() { cancel(); running.Wait() }
+	w.t.Cleanup(stop)
+	return worker, stop
 }
 
 // ask does a command as a caller does.

@@ -16,6 +16,7 @@ type runState struct {
 	Token   int64          `json:"t,omitzero"` // of the last claim
 	Worker  string         `json:"w,omitzero"`
 	Parked  bool           `json:"p,omitzero"` // it waits, and no worker holds it
+	Free    bool           `json:"z,omitzero"` // it waited, and was not claimed since
 	Stop    bool           `json:"s,omitzero"`
 	Abort   bool           `json:"x,omitzero"`
 	Reason  string         `json:"e,omitzero"`  // of the stop
@@ -43,6 +44,7 @@ type callState struct {
 	Name string    `json:"n"`
 	Idx  int64     `json:"x"` // its part in the step
 	Is   callPhase `json:"s,omitzero"`
+	For  int64     `json:"f,omitzero"` // the claim for which it was granted: a later one may find it made
 }
 
 type callPhase string
@@ -122,6 +124,7 @@ type Run struct {
 type Call struct {
 	CallID, Name           string
 	Waits, Granted, Denied bool
+	Fresh                  bool // it was granted for this claim: none before it can have made it
 	Done                   bool
 }
 
@@ -142,7 +145,7 @@ func (s *State) Run(executionID string) (Run, bool) {
 	for _, c := range x.Run.Calls {
 		r.Calls = append(r.Calls, Call{
 			CallID: c.ID, Name: c.Name, Waits: c.Is == callWaits, Granted: c.Is == callGranted, Denied: c.Is == callDenied,
-			Done: c.Is == callDone,
+			Fresh: c.Is == callGranted && c.For == x.Run.Token, Done: c.Is == callDone,
 		})
 	}
 	return r, true
