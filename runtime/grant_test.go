@@ -30,11 +30,7 @@ func TestGrantedCallAfterAHandover(t *testing.T) {
 	w.must("approval.grant", id, events.GrantApproval{CallID: "c1", Arguments: []byte(`{"eur":4}`)})
 	w.must("approval.grant", id, events.GrantApproval{CallID: "c2"})
 	// A worker takes it, and dies before it can tell what came of the calls.
-	if _, err := w.d.Run(t.Context(), &thread.Command{
-		ID: "dead", Tenant: tenant, ThreadID: id, Parts: []thread.Part{{Name: "run.claim", Data: thread.ClaimRun{ExecutionID: execution, Worker: "dead"}}},
-	}, nil); err != nil {
-		t.Fatal(err)
-	}
+	w.claim(id, execution, "dead")
 	var before int64
 	w.look(id, func(s *thread.State) { before = s.Version })
 	w.work(Config{})

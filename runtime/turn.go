@@ -28,6 +28,7 @@ type turn struct {
 	commits int
 	failure string // why the run failed
 	fresh   bool   // the open step was begun by this claim
+	token   int64  // of this claim, once it is watched
 	ctx     context.Context
 	abort   context.CancelCauseFunc
 }

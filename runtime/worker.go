@@ -161,6 +161,9 @@ func (w *Worker) runOne(taking, ctx context.Context, job *eventlog.RunMessage) {
 	var mu sync.Mutex
 	over := false
 	alive = time.AfterFunc(eventlog.RunWait/3, func() {
+		if !w.holds(ctx, t) { // whoever has it keeps it alive
+			return
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		if over {

@@ -172,6 +172,17 @@ func (w *world) begin(agent, text string) (id, execution string) {
 	return id, w.must("thread.react", id, events.ReactThread{Text: &text}).Result.ExecutionID
 }
 
+// claim takes a run as a worker does that dies at once.
+func (w *world) claim(id, execution, worker string) {
+	w.t.Helper()
+	if _, err := w.d.Run(w.t.Context(), &thread.Command{
+		ID: "claim-" + worker, Tenant: tenant, ThreadID: id,
+		Parts: []thread.Part{{Name: "run.claim", Data: thread.ClaimRun{ExecutionID: execution, Worker: worker}}},
+	}, nil); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // until waits until a thread's log shows an event, and gives all its events.
 func (w *world) until(id string, shows func(*events.Event) bool) []events.Event {
 	w.t.Helper()
