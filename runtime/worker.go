@@ -110,7 +110,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	places := make(chan struct{}, w.cfg.Places)
 	defer w.running.Wait()
 	for ctx.Err() == nil {
-		queue, err := w.log.Runs(ctx, w.cfg.Places)
+		queue, err := w.log.Runs(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
 				w.logger.Warn().Err(err).Msg("the queue of runs could not be opened; it is tried again")
@@ -132,7 +132,7 @@ func (w *Worker) take(ctx, work context.Context, queue *eventlog.RunQueue, place
 		case <-ctx.Done():
 			return
 		}
-		job, err := queue.Next(ctx)
+		job, err := queue.Next(ctx, cap(places)-len(places)+1)
 		if err != nil {
 			<-places
 			switch {
