@@ -195,6 +195,9 @@ func (p *process) signal(s syscall.Signal) {
 	}
 }
 
+// alive reports whether the process lives.
+func (p *process) alive() bool { return p.cmd.Process.Signal(syscall.Signal(0)) == nil }
+
 // kill ends the process as SIGKILL does. It may be called twice, by one
 // goroutine at a time.
 func (p *process) kill() {
