@@ -62,12 +62,14 @@ type RunQueue struct {
 	ctx      context.Context // ends when it is closed
 	cancel   context.CancelFunc
 	asked    jetstream.MessageBatch // what is on its way; nil if nothing is
+	forget   context.CancelFunc     // ends asking
 }
 
 // How runs are asked for.
 const (
 	runsAsked = 256             // at most, at a time
 	runsBeat  = 2 * time.Second // how often the server says that it has not forgotten
+	runsWait  = 5 * time.Second // how long what was asked for is waited for: a worker that stands still is given runs for no longer
 )
 
 // Runs opens the queue for a worker.
@@ -94,11 +96,13 @@ var ErrQueueClosed = errors.New("the queue of runs was closed")
 func (q *RunQueue) Next(ctx context.Context, free int) (*RunMessage, error) {
 	for {
 		if q.asked == nil {
-			asked, err := q.consumer.Fetch(min(max(free, 1), runsAsked), jetstream.FetchContext(q.ctx), jetstream.FetchHeartbeat(runsBeat))
+			asking, forget := context.WithTimeout(q.ctx, runsWait+time.Second)
+			asked, err := q.consumer.Fetch(min(max(free, 1), runsAsked), jetstream.FetchContext(asking), jetstream.FetchHeartbeat(runsBeat))
 			if err != nil {
+				forget()
 				return nil, err
 			}
-			q.asked = asked
+			q.asked, q.forget = asked, forget
 		}
 		var m jetstream.Msg
 		select {
@@ -109,10 +113,13 @@ func (q *RunQueue) Next(ctx context.Context, free int) (*RunMessage, error) {
 		if m == nil {
 			err := q.asked.Error()
 			q.asked = nil
+			q.forget()
 			switch {
-			case err == nil, errors.Is(err, jetstream.ErrNoHeartbeat): // the server was restarted
+			case q.ctx.Err() != nil:
+				return nil, ErrQueueClosed
+			case err == nil, errors.Is(err, context.DeadlineExceeded), errors.Is(err, jetstream.ErrNoHeartbeat): // the server was restarted
 				continue
-			case q.ctx.Err() != nil, errors.Is(err, jetstream.ErrConsumerDeleted), errors.Is(err, jetstream.ErrConsumerNotFound),
+			case errors.Is(err, jetstream.ErrConsumerDeleted), errors.Is(err, jetstream.ErrConsumerNotFound),
 				errors.Is(err, nats.ErrNoResponders):
 				return nil, ErrQueueClosed
 			}
