@@ -3,6 +3,7 @@ package thread
 import (
 	"slices"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
@@ -64,6 +65,14 @@ type queued struct {
 	Context string         `json:"c,omitzero"`
 	Agent   string         `json:"a,omitzero"`
 	Tool    bool           `json:"t,omitzero"`
+}
+
+// item gives what waits.
+func (q *queued) item() (item events.NewItem, err error) {
+	if err := json.Unmarshal(q.Item, &item); err != nil {
+		return item, events.Errorf(events.Unavailable, "what waits for the agent cannot be read: %w", err)
+	}
+	return item, nil
 }
 
 // with gives the execution with a changed copy of its run.

@@ -51,7 +51,7 @@ func program(mode, name, folder, url string) error {
 		orphaned()
 	}()
 	if mode == toolMode {
-		return serveTool(ctx, name, folder, url)
+		return serveTool(ctx, name, url)
 	}
 	talks, err := readTalks()
 	if err != nil {

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/nats-io/nats.go"
 
@@ -10,24 +11,21 @@ import (
 	"github.com/skein-threads/skein/runtime/remote"
 )
 
-// serveTool makes this process a tool that begins a call and never ends it.
-func serveTool(ctx context.Context, name, folder, url string) error {
+// serveTool makes this process a tool that comes to a gate with each call.
+func serveTool(ctx context.Context, name, url string) error {
 	nc, err := nats.Connect(url)
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
-	s, err := remote.ServeTool(nc, events.DefaultNames(), doing{runtime.ToolSpec{Name: name}, func(ctx context.Context, in *runtime.ToolInput) (runtime.ToolResult, error) {
-		if err := ledgerIn(folder).begun(in.Key); err != nil {
-			return runtime.ToolResult{}, err
-		}
-		<-ctx.Done()
-		return runtime.ToolResult{}, context.Cause(ctx)
+	ask := asking(nc, name)
+	s, err := remote.ServeTool(nc, events.DefaultNames(), doing{runtime.ToolSpec{Name: name}, func(ctx context.Context, _ *runtime.ToolInput) (runtime.ToolResult, error) {
+		return runtime.ToolResult{}, ask(ctx, "called")
 	}})
 	if err != nil {
 		return err
 	}
-	println("ready " + url)
+	fmt.Println("ready " + url)
 	<-ctx.Done()
 	return s.Close(context.WithoutCancel(ctx))
 }
