@@ -116,7 +116,8 @@ func race(t *testing.T, c *client.Client, b *bell, at int) {
 		ring = b.of(thread)
 		sending.Wait() // one of them at least begins the next run, or did
 		for range min(at, all-n) {
-			sending.Go(func() { send(n) })
+			one := n
+			sending.Go(func() { send(one) })
 			n++
 		}
 	}

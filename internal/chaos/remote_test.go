@@ -93,13 +93,13 @@ func TestBadReactors(t *testing.T) {
 			panic(secret)
 		}), "it panicked"},
 		{"garbles", raw("}{"), "skein.reactor.garbles"},
-		{"mumbles", raw(`{"kind":"result","assistantEvent":{"content":[{"text":"a part without a type"}]}}`), "no type"},
+		{"mumbles", raw(`{"kind":"result","assistantEvent":{"content":[{"text":"a part without a type"}]}}`), "a part has a type"},
 		{"floods", answering(func(m *nats.Msg) { chunks(m, 70) }), "too large"},
 		{"bloats", answering(func(m *nats.Msg) {
 			chunks(m, 50)
 			_ = m.Respond([]byte(`{"kind":"result","assistantEvent":{"content":[{"type":"output_text","text":` + quoted(3*megabyte) + `}]}}`))
 		}), "larger content belongs in files"},
-		{"repeats", raw(`{"kind":"result","assistantEvent":{"content":[]},"toolCalls":[{"callId":"c","name":"x"},{"callId":"c","name":"x"}]}`), "twice"},
+		{"repeats", raw(`{"kind":"result","assistantEvent":{"content":[]},"toolCalls":[{"callId":"c","name":"x"},{"callId":"c","name":"x"}]}`), `have the callId "c"`},
 	}
 	s := startStore(t)
 	nc := openLine(t, s.url)
