@@ -62,14 +62,15 @@ type RunQueue struct {
 	ctx      context.Context // ends when it is closed
 	cancel   context.CancelFunc
 	asked    jetstream.MessageBatch // what is on its way; nil if nothing is
+	since    time.Time              // when it was asked for
 	forget   context.CancelFunc     // ends asking
 }
 
 // How runs are asked for.
 const (
 	runsAsked = 256             // at most, at a time
-	runsBeat  = 2 * time.Second // how often the server says that it has not forgotten
-	runsWait  = 5 * time.Second // how long what was asked for is waited for: a worker that stands still is given runs for no longer
+	runsBeat  = time.Second     // how often the server says that it has not forgotten
+	runsWait  = 3 * time.Second // how long what was asked for is waited for: a worker that stands still is given runs for no longer
 )
 
 // Runs opens the queue for a worker.
@@ -96,7 +97,8 @@ var ErrQueueClosed = errors.New("the queue of runs was closed")
 func (q *RunQueue) Next(ctx context.Context, free int) (*RunMessage, error) {
 	for {
 		if q.asked == nil {
-			asking, forget := context.WithTimeout(q.ctx, runsWait+time.Second)
+			asking, forget := context.WithTimeout(q.ctx, runsWait)
+			q.since = time.Now()
 			asked, err := q.consumer.Fetch(min(max(free, 1), runsAsked), jetstream.FetchContext(asking), jetstream.FetchHeartbeat(runsBeat))
 			if err != nil {
 				forget()
@@ -124,6 +126,9 @@ func (q *RunQueue) Next(ctx context.Context, free int) (*RunMessage, error) {
 				return nil, ErrQueueClosed
 			}
 			return nil, err
+		}
+		if time.Since(q.since) > RunWait {
+			continue // this process stood still: another worker may have the run by now; if not, it comes again
 		}
 		tenant, execution, ok := q.names.ParseRun(m.Subject())
 		thread := m.Headers().Get(headerThread)

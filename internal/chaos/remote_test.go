@@ -25,6 +25,19 @@ type bad struct {
 	want    string                               // what the error says
 }
 
+// timing lets a process that says much take its time.
+func (b bad) timing() remote.Option {
+	if b.want == tooLarge || b.want == tooLong {
+		return remote.Timing(time.Second, patience)
+	}
+	return remote.Timing(100*time.Millisecond, time.Second)
+}
+
+const (
+	tooLarge = "too large"
+	tooLong  = "larger content belongs in files"
+)
+
 // raw answers each request with messages as they are.
 func raw(messages ...string) func(*testing.T, *nats.Conn, string) {
 	return answering(func(m *nats.Msg) {
@@ -94,11 +107,11 @@ func TestBadReactors(t *testing.T) {
 		}), "it panicked"},
 		{"garbles", raw("}{"), "skein.reactor.garbles"},
 		{"mumbles", raw(`{"kind":"result","assistantEvent":{"content":[{"text":"a part without a type"}]}}`), "a part has a type"},
-		{"floods", answering(func(m *nats.Msg) { chunks(m, 70) }), "too large"},
+		{"floods", answering(func(m *nats.Msg) { chunks(m, 70) }), tooLarge},
 		{"bloats", answering(func(m *nats.Msg) {
 			chunks(m, 50)
 			_ = m.Respond([]byte(`{"kind":"result","assistantEvent":{"content":[{"type":"output_text","text":` + quoted(3*megabyte) + `}]}}`))
-		}), "larger content belongs in files"},
+		}), tooLong},
 		{"repeats", raw(`{"kind":"result","assistantEvent":{"content":[]},"toolCalls":[{"callId":"c","name":"x"},{"callId":"c","name":"x"}]}`), `have the callId "c"`},
 	}
 	s := startStore(t)
@@ -109,12 +122,12 @@ func TestBadReactors(t *testing.T) {
 			return &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []jsontext.Value{jsontext.Value(`{"type":"output_text","text":` + quoted(50*megabyte) + `}`)}}}, nil
 		})))
 		for _, c := range cases {
-			one, newErr := remote.Reactor(nc, events.DefaultNames(), c.name, remote.Timing(100*time.Millisecond, time.Second))
+			one, newErr := remote.Reactor(nc, events.DefaultNames(), c.name, c.timing())
 			err = errors.Join(err, newErr, r.AddReactor(c.name, one))
 		}
 		return err
 	}})
-	cases = append(cases, bad{"whale", func(*testing.T, *nats.Conn, string) {}, "larger content belongs in files"})
+	cases = append(cases, bad{"whale", func(*testing.T, *nats.Conn, string) {}, tooLong})
 	process := openLine(t, s.url)
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -180,13 +193,13 @@ func TestBadTools(t *testing.T) {
 		{"failing", raw(`{"kind":"error","message":"out of stock"}`), "out of stock"},
 		{"garbled", raw("nothing"), "skein.tool.garbled"},
 		{"undecided", raw(`{"kind":"result","status":"maybe"}`), "skein.tool.undecided"},
-		{"huge", raw(`{"kind":"result","status":"success","result":` + quoted(3*megabyte) + `}`), "larger content belongs in files"},
-		{"flooding", answering(func(m *nats.Msg) { chunks(m, 70) }), "too large"},
+		{"huge", raw(`{"kind":"result","status":"success","result":` + quoted(3*megabyte) + `}`), tooLong},
+		{"flooding", answering(func(m *nats.Msg) { chunks(m, 70) }), tooLarge},
 	}
 	startServe(t, serve.Config{NATS: s.url, HTTPListen: "127.0.0.1:0", Register: func(r *runtime.Registry) error {
 		err := r.AddReactor("fine", transcript.Fixed(transcript.Text("fine")))
 		for _, c := range cases {
-			tool, newErr := remote.Tool(nc, events.DefaultNames(), runtime.ToolSpec{Name: c.name}, remote.Timing(100*time.Millisecond, time.Second))
+			tool, newErr := remote.Tool(nc, events.DefaultNames(), runtime.ToolSpec{Name: c.name}, c.timing())
 			err = errors.Join(err, newErr, r.AddTool(tool), r.AddReactor("with-"+c.name, transcript.Fixed(
 				transcript.Text("I look.", runtime.ToolCall{CallID: "c1", Name: c.name, Arguments: jsontext.Value(`{}`)}), transcript.Text("I saw."),
 			)))
