@@ -58,7 +58,8 @@ func (t *turn) call(ctx context.Context) error {
 			continue
 		}
 		spec := tool.Spec()
-		if !c.Granted && (spec.Manual || !t.fresh && !spec.Idempotent && !spec.ReadOnly) {
+		unmade := c.Fresh || t.fresh && !c.Granted // no claim before can have made it
+		if spec.Manual && !c.Granted || !unmade && !spec.Idempotent && !spec.ReadOnly {
 			hold.Approve = append(hold.Approve, t.question(c))
 			continue
 		}
@@ -104,8 +105,7 @@ func denial(comment string) string {
 // question asks whether a call may be made: the tool wants that, or it may have
 // been made already by a worker that died.
 func (t *turn) question(c thread.Call) events.ApprovalRequested {
-	_, p, _ := t.talk.call(t.run.ReactionItemID, c.CallID)
-	return events.ApprovalRequested{CallID: c.CallID, StepID: t.run.StepID, Name: c.Name, Arguments: p.Input}
+	return events.ApprovalRequested{CallID: c.CallID, StepID: t.run.StepID, Name: c.Name, Arguments: t.arguments(c)}
 }
 
 // tool finds the tool of a call: one of the agent's, or one that may be queued.
@@ -116,16 +116,21 @@ func (t *turn) tool(ctx context.Context, side *Side, name string) (Tool, error) 
 	return t.w.agents.Tool(ctx, t.job.Tenant, name)
 }
 
-// asked gives what a call tells its tool. An approval may have replaced the
-// arguments.
-func (t *turn) asked(c thread.Call) *ToolInput {
+// arguments gives what a call is made with: an approval may have replaced what
+// the reactor asked for.
+func (t *turn) arguments(c thread.Call) jsontext.Value {
+	if g, ok := t.talk.granted[c.CallID]; ok && g.Arguments != nil {
+		return g.Arguments
+	}
 	_, p, _ := t.talk.call(t.run.ReactionItemID, c.CallID)
+	return p.Input
+}
+
+// asked gives what a call tells its tool.
+func (t *turn) asked(c thread.Call) *ToolInput {
 	in := &ToolInput{
 		Tenant: t.job.Tenant, ThreadID: t.job.Thread, ExecutionID: t.job.Execution, StepID: t.run.StepID, CallID: c.CallID, Name: c.Name,
-		Key: t.job.Execution + ":" + t.run.StepID + ":" + c.CallID, Arguments: p.Input,
-	}
-	if g, ok := t.talk.granted[c.CallID]; ok && g.Arguments != nil {
-		in.Arguments = g.Arguments
+		Key: t.job.Execution + ":" + t.run.StepID + ":" + c.CallID, Arguments: t.arguments(c),
 	}
 	if in.Arguments == nil {
 		in.Arguments = jsontext.Value("{}")
@@ -264,11 +269,7 @@ func (t *turn) record(ctx context.Context, side *Side, batch []ended) error {
 		if r.IsError {
 			state, r.Output = "output-error", text(e.result.Error)
 		}
-		_, p, _ := t.talk.call(t.run.ReactionItemID, e.call.CallID)
-		if g, ok := t.talk.granted[e.call.CallID]; ok && g.Arguments != nil {
-			p.Input = g.Arguments
-		}
-		fields := []any{"type", toolPart + e.call.Name, "toolCallId", e.call.CallID, "state", state, "input", p.Input, "output", r.Output}
+		fields := []any{"type", toolPart + e.call.Name, "toolCallId", e.call.CallID, "state", state, "input", t.arguments(e.call), "output", r.Output}
 		if r.IsError {
 			fields = append(fields, "errorText", e.result.Error)
 		}

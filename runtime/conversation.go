@@ -137,6 +137,9 @@ func (c *conversation) evolve(e *events.Event) {
 		}
 	case events.ApprovalGranted:
 		if c.granted != nil {
+			if d.Arguments == nil { // as asked for, which may be what was granted before
+				d.Arguments = c.granted[d.CallID].Arguments
+			}
 			c.granted[d.CallID] = d
 		}
 	case events.ApprovalDenied:

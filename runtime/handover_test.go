@@ -51,12 +51,12 @@ func TestWorkerIsReplacedInAStep(t *testing.T) {
 	}))
 	log, d := w.process()
 	dead := New(log, d, Config{Reactors: w.reactors, Agents: w.agents, Arguments: anyArguments{}}, zerolog.Nop())
-	queue, err := log.Runs(t.Context(), 1)
+	queue, err := log.Runs(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	id, execution := w.begin("a", "hello")
-	job, err := queue.Next(t.Context())
+	job, err := queue.Next(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

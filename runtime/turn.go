@@ -31,6 +31,7 @@ type turn struct {
 	failure string // why the run failed
 	finish  string // why the last reaction ended, if it said so
 	fresh   bool   // the open step was begun by this claim
+	token   int64  // of this claim, once it is watched
 	ctx     context.Context
 	abort   context.CancelCauseFunc
 }

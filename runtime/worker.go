@@ -122,7 +122,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	places := make(chan struct{}, w.cfg.Places)
 	defer w.running.Wait()
 	for ctx.Err() == nil {
-		queue, err := w.log.Runs(ctx, w.cfg.Places)
+		queue, err := w.log.Runs(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
 				w.logger.Warn().Err(err).Msg("the queue of runs could not be opened; it is tried again")
@@ -144,7 +144,7 @@ func (w *Worker) take(ctx, work context.Context, queue *eventlog.RunQueue, place
 		case <-ctx.Done():
 			return
 		}
-		job, err := queue.Next(ctx)
+		job, err := queue.Next(ctx, cap(places)-len(places)+1)
 		if err != nil {
 			<-places
 			switch {
@@ -173,6 +173,9 @@ func (w *Worker) runOne(taking, ctx context.Context, job *eventlog.RunMessage) {
 	var mu sync.Mutex
 	over := false
 	alive = time.AfterFunc(eventlog.RunWait/3, func() {
+		if !w.holds(ctx, t) { // whoever has it keeps it alive
+			return
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		if over {

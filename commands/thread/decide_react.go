@@ -24,7 +24,7 @@ func (m *maker) reactFor(d events.ReactThread, parent *events.Parent) error {
 	if err != nil {
 		return err
 	}
-	if err := m.itemIsNew(item); err != nil {
+	if _, err := m.checkItem(item); err != nil {
 		return err
 	}
 	agent := d.AgentID
@@ -72,16 +72,6 @@ func trigger(d events.ReactThread) (events.NewItem, error) {
 	return events.NewItem{
 		Type: events.Message, Role: events.User, Content: jsontext.Value(`[{"type":"input_text","text":` + string(text) + `}]`),
 	}, nil
-}
-
-func (m *maker) itemIsNew(item events.NewItem) error {
-	if item.ID == "" {
-		return nil
-	}
-	if _, taken := m.state.item(item.ID); taken {
-		return events.Taken("item", item.ID)
-	}
-	return nil
 }
 
 // push lets an item wait (AM-79..AM-84).
@@ -186,30 +176,51 @@ func (m *maker) moveContext(id string, to events.ContextStatus, execution string
 	return nil
 }
 
-// next starts what waits, if the thread is free: calls of tools first (C-22).
+// next starts what waits, if the thread is free: calls of tools first (C-22). It
+// is part of how a run ends, and so must not fail: what the thread no longer has
+// is left out of what waits, and what no context can take waits on.
 func (m *maker) next() error {
-	if m.state.Status == events.ThreadStreaming || m.state.Status == events.ThreadClosed || len(m.state.Queue) == 0 {
+	if m.state.Status == events.ThreadStreaming || m.state.Status == events.ThreadClosed {
 		return nil
 	}
-	at := 0
-	for i, q := range m.state.Queue {
-		if q.Tool {
-			at = i
-			break
+	for _, tools := range []bool{true, false} {
+		for _, q := range m.state.Queue {
+			context, open := m.openContext(q.Context)
+			if q.Tool != tools || !open {
+				continue
+			}
+			return m.startWaiting(q, context)
 		}
 	}
-	q := m.state.Queue[at]
-	var item events.NewItem
-	if err := json.Unmarshal(q.Item, &item); err != nil {
-		return events.Errorf(events.Unavailable, "a waiting message cannot be read: %w", err)
+	return nil
+}
+
+// openContext gives the context that a waiting item goes to: the default one if
+// its own was closed meanwhile.
+func (m *maker) openContext(id string) (string, bool) {
+	for _, id := range []string{id, ""} {
+		if _, c, err := m.contextOf(id); err == nil && c.Status != events.ContextClosed {
+			return id, true
+		}
+	}
+	return "", false
+}
+
+func (m *maker) startWaiting(q queued, context string) error {
+	item, err := q.item()
+	if err != nil {
+		return err
 	}
 	m.emit(events.QueueDrainedType, q.ID, "", events.QueueDrained{IDs: []string{q.ID}})
-	b := begin{item: item, context: q.Context, agent: q.Agent}
+	if m.itemIsNew(item) != nil { // the run that ends took its id
+		item.ID = ""
+	}
+	if _, err := m.itemOf(item.ParentItemID); err != nil { // it was deleted meanwhile
+		item.ParentItemID = ""
+	}
+	b := begin{item: item, context: context, agent: q.Agent}
 	if b.agent == "" {
 		b.agent = m.state.Agent
-	}
-	if c, ok := m.state.context(b.context); b.context != "" && (!ok || c.Status == events.ContextClosed) {
-		b.context = "" // it was closed meanwhile
 	}
 	if q.Tool {
 		call, err := callFrom(item)

@@ -57,9 +57,9 @@ func evolveRun(s *State, e *events.Event) {
 		}
 		s.setExecution(e.Subject, x)
 	case events.RunClaimed:
-		s.run(e.Subject, func(r *runState) { r.Token, r.Worker, r.Parked = d.Token, d.Worker, false })
+		s.run(e.Subject, func(r *runState) { r.Token, r.Worker, r.Parked, r.Free = d.Token, d.Worker, false, false })
 	case events.RunParked:
-		s.run(e.Subject, func(r *runState) { r.Parked = true })
+		s.run(e.Subject, func(r *runState) { r.Parked, r.Free = true, true })
 	case events.RunSuspended:
 		for _, id := range d.Calls {
 			s.phase(e.Subject, id, callWaits)
@@ -75,7 +75,14 @@ func evolveRun(s *State, e *events.Event) {
 	case events.ApprovalRequested:
 		s.phase(e.Correlation, d.CallID, callWaits)
 	case events.ApprovalGranted:
-		s.phase(e.Correlation, d.CallID, callGranted)
+		s.run(e.Correlation, func(r *runState) {
+			if c := r.call(d.CallID); c != nil {
+				c.Is, c.For = callGranted, r.Token
+				if r.Free {
+					c.For++
+				}
+			}
+		})
 	case events.ApprovalDenied:
 		s.phase(e.Correlation, d.CallID, callDenied)
 	case events.ItemCreated:

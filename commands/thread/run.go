@@ -3,6 +3,7 @@ package thread
 import (
 	"slices"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
@@ -16,6 +17,7 @@ type runState struct {
 	Token   int64          `json:"t,omitzero"` // of the last claim
 	Worker  string         `json:"w,omitzero"`
 	Parked  bool           `json:"p,omitzero"` // it waits, and no worker holds it
+	Free    bool           `json:"z,omitzero"` // it waited, and was not claimed since
 	Stop    bool           `json:"s,omitzero"`
 	Abort   bool           `json:"x,omitzero"`
 	Reason  string         `json:"e,omitzero"`  // of the stop
@@ -46,6 +48,7 @@ type callState struct {
 	Name string    `json:"n"`
 	Idx  int64     `json:"x"` // its part in the step
 	Is   callPhase `json:"s,omitzero"`
+	For  int64     `json:"f,omitzero"` // the claim for which it was granted: a later one may find it made
 }
 
 type callPhase string
@@ -70,6 +73,14 @@ type queued struct {
 
 // joins reports whether it is a call that the run under way makes.
 func (q *queued) joins() bool { return q.Tool && !q.Once }
+
+// item gives what waits.
+func (q *queued) item() (item events.NewItem, err error) {
+	if err := json.Unmarshal(q.Item, &item); err != nil {
+		return item, events.Errorf(events.Unavailable, "what waits for the agent cannot be read: %w", err)
+	}
+	return item, nil
+}
 
 // with gives the execution with a changed copy of its run.
 func (x executionState) with(change func(*runState)) executionState {
@@ -130,6 +141,7 @@ type Run struct {
 type Call struct {
 	CallID, Name           string
 	Waits, Granted, Denied bool
+	Fresh                  bool // it was granted for this claim: none before it can have made it
 	Done                   bool
 }
 
@@ -151,7 +163,7 @@ func (s *State) Run(executionID string) (Run, bool) {
 	for _, c := range x.Run.Calls {
 		r.Calls = append(r.Calls, Call{
 			CallID: c.ID, Name: c.Name, Waits: c.Is == callWaits, Granted: c.Is == callGranted, Denied: c.Is == callDenied,
-			Done: c.Is == callDone,
+			Fresh: c.Is == callGranted && c.For == x.Run.Token, Done: c.Is == callDone,
 		})
 	}
 	return r, true
