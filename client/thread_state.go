@@ -16,6 +16,7 @@ import (
 // when the service cannot be reached; what is not there is nil, false or an empty
 // list (SA-175, SA-176). It is safe for concurrent use, and need not be closed.
 type ThreadState struct {
+	*Files
 	client  *Client
 	id      string
 	created int64
@@ -39,7 +40,7 @@ func (c *Client) Thread(ctx context.Context, idOrKey string) (*ThreadState, erro
 	if err != nil {
 		return nil, err
 	}
-	t.id, t.created = doc.ID, doc.CreatedAtMicros
+	t.id, t.created, t.Files = doc.ID, doc.CreatedAtMicros, c.Files(doc.ID)
 	t.know(doc)
 	return t, nil
 }

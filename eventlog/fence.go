@@ -106,7 +106,7 @@ func (f *Fence) send(ctx context.Context, subject string, header nats.Header, da
 	f.pending++
 	f.bytes += len(data)
 	if !wait {
-		return f.log.nc.PublishMsg(&f.sent)
+		return f.log.wire.PublishMsg(&f.sent)
 	}
 	return f.flush(ctx)
 }
@@ -171,7 +171,7 @@ func (f *Fence) request(ctx context.Context) (pubAck, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.log.cfg.AckTimeout)
 	defer cancel()
 	var ack pubAck
-	reply, err := f.log.nc.RequestMsgWithContext(ctx, &f.sent)
+	reply, err := f.log.wire.RequestMsgWithContext(ctx, &f.sent)
 	if err == nil {
 		err = json.Unmarshal(reply.Data, &ack)
 	}

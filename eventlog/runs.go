@@ -25,7 +25,8 @@ const (
 // and comes to another worker when RunWait has passed without a word of this one.
 type RunMessage struct {
 	Tenant, Thread, Execution string
-	Again                     bool // it was delivered before
+	Agent                     string // that is to run it, when it was put there
+	Again                     bool   // it was delivered before
 	msg                       jetstream.Msg
 }
 
@@ -38,14 +39,17 @@ func (r *RunMessage) Done() error { return r.msg.Ack() }
 // Release gives the run back, to come again after a while.
 func (r *RunMessage) Release(after time.Duration) error { return r.msg.NakWithDelay(after) }
 
-// headerThread names the thread of a queued run.
-const headerThread = "Skein-Thread"
+// Headers of a queued run: its thread, and its agent.
+const (
+	headerThread = "Skein-Thread"
+	headerAgent  = "Skein-Agent"
+)
 
 // QueueRun puts an execution into the queue. It does not wait: what is lost is
 // found by whoever compares the queue with the log; see HasRun.
-func (l *Log) QueueRun(tenant, thread, execution string) error {
-	return l.nc.PublishMsg(&nats.Msg{
-		Subject: l.cfg.Names.Run(tenant, execution), Header: nats.Header{headerThread: {thread}},
+func (l *Log) QueueRun(tenant, thread, execution, agent string) error {
+	return l.wire.PublishMsg(&nats.Msg{
+		Subject: l.cfg.Names.Run(tenant, execution), Header: nats.Header{headerThread: {thread}, headerAgent: {agent}},
 	})
 }
 
@@ -99,7 +103,7 @@ func (q *RunQueue) Next(ctx context.Context) (*RunMessage, error) {
 			}
 			continue
 		}
-		r := &RunMessage{Tenant: tenant, Thread: thread, Execution: execution, msg: m}
+		r := &RunMessage{Tenant: tenant, Thread: thread, Execution: execution, Agent: m.Headers().Get(headerAgent), msg: m}
 		if meta, err := m.Metadata(); err == nil {
 			r.Again = meta.NumDelivered > 1
 		}

@@ -214,7 +214,7 @@ func query[T any](name, doc string) Query {
 
 // Queries lists every query, in a fixed order.
 func Queries() []Query {
-	return []Query{
+	return append([]Query{
 		query[GetThread]("thread.get", "A thread's document, now or as it was."),
 		query[ListThreads]("thread.list", "The tenant's threads, newest change first."),
 		query[GetContext]("context.get", "A context's document."),
@@ -233,7 +233,7 @@ func Queries() []Query {
 		query[ListLogs]("log.list", "A thread's log lines, newest first."),
 		query[ListEvents]("event.list", "A thread's events themselves."),
 		query[ListEffects]("effect.list", "A thread's pending effects."),
-	}
+	}, fileQueries()...)
 }
 
 var queriesByName = func() map[string]Query {

@@ -102,7 +102,7 @@ func samples() []sample {
 		{KeyClaimedType, thread, KeyClaimed{Key: "support/42", ThreadID: thread}},
 		{KeyReleasedType, thread, KeyReleased{Key: "support/42", ThreadID: thread}},
 		{FileWrittenType, thread, FileWritten{
-			Path: "/a/ü.png", MimeType: "image/png", Size: 1 << 20, Digest: "e3b0c442", External: "s3://b/k", Width: 640, Height: 480, Metadata: raw(`{"alt":"x"}`),
+			Path: "/a/ü.png", MimeType: "image/png", Size: 1 << 20, Digest: "e3b0c442", External: "s3://b/k", Width: 640, Height: 480, Metadata: raw(`{"alt":"x"}`), Since: 1_771_588_800_000_000,
 		}},
 		{FileDeletedType, thread, FileDeleted{Path: "/a/b.txt"}},
 		{DirectoryCreatedType, thread, DirectoryCreated{Path: "/a"}},

@@ -16,6 +16,12 @@ const (
 	HeaderErrorCode = "Nats-Service-Error-Code" // reply: the refusal's number
 	HeaderError     = "Nats-Service-Error"      // reply: the refusal's code
 
+	HeaderPiece  = "Skein-Piece"  // upload: the piece's number, from 0; of the end, how many there were
+	HeaderUpload = "Skein-Upload" // upload: end, wait or abort; absent on pieces
+	UploadEnd    = "end"
+	UploadWait   = "wait" // more will come
+	UploadAbort  = "abort"
+
 	BatchContentType = "application/cloudevents-batch+json"
 	EventContentType = "application/cloudevents+json"
 )
@@ -165,6 +171,15 @@ func (n Names) worker(kind, name string) (string, error) {
 	}
 	return n.Prefix + "." + kind + "." + name, nil
 }
+
+// File gives the subject of a request for the bytes of files:
+// skein.file.{tenant}.content.{put or get}.
+func (n Names) File(tenant, request string) string {
+	return n.Prefix + ".file." + tenant + "." + request
+}
+
+// Upload gives the subject that takes the pieces of an upload.
+func (n Names) Upload(tenant, id string) string { return n.Prefix + ".upload." + tenant + "." + id }
 
 // ParseRequest takes the subject of a command, a stored command or a query
 // apart. The tenant is as it came: validate it.

@@ -17,6 +17,7 @@ import (
 type QueryConfig struct {
 	Wait     time.Duration          // for what minSeq or minVersion names; default 5 s
 	Progress *Progress              // the runner's, if it may run in this process; default one of their own
+	Contents Contents               // looks into files; default: nobody does
 	Reactor  func(name string) bool // whether this process has a reactor of that name; default it has none
 }
 
@@ -151,6 +152,18 @@ func (q *Queries) handle(ctx context.Context, tenant, name string, body []byte) 
 		return a.listEvents(d)
 	case events.ListEffects:
 		return a.listEffects(d)
+	case events.StatFile:
+		return a.statFile(d)
+	case events.ListFiles:
+		return a.listFiles(d)
+	case events.CountFiles:
+		return a.countFiles(d)
+	case events.FindFiles:
+		return a.findFiles(d)
+	case events.GrepFiles:
+		return a.grepFiles(d)
+	case events.GetThumbnail:
+		return a.getThumbnail(d)
 	}
 	return nil, events.Errorf(events.NotFound, "no such query: %.64s", name)
 }

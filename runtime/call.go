@@ -19,6 +19,7 @@ type ended struct {
 	result  ToolResult
 	tool    string // what ran
 	started time.Time
+	again   int    // attempts after the first
 	agent   string // takes the thread over
 }
 
@@ -65,9 +66,6 @@ func (t *turn) call(ctx context.Context) error {
 		in := t.asked(c)
 		in.State = t.toolState(c.CallID, spec)
 		go func() { done <- t.make(c, tool, in) }()
-	}
-	if len(open) > 0 {
-		t.substate("calling")
 	}
 	if len(hold.Approve) > 0 || len(hold.Wait) > 0 {
 		if _, err := t.commit(ctx, "hold", hold); err != nil {
@@ -163,7 +161,7 @@ func (t *turn) make(c thread.Call, tool Tool, in *ToolInput) (e ended) {
 		}
 	}
 	for attempt := 1; ; attempt++ {
-		in.Attempt = attempt
+		in.Attempt, e.again = attempt, attempt-1
 		got, err := t.attempt(tool, in, limit)
 		if err == nil {
 			e.result = got
@@ -276,9 +274,13 @@ func (t *turn) record(ctx context.Context, side *Side, batch []ended) error {
 		}
 		r.Part = object(fields...)
 		d.Results = append(d.Results, r)
+		about := []any{"callId", e.call.CallID, "status", e.result.Status}
+		if e.again > 0 {
+			about = append(about, "attempts", e.again+1)
+		}
 		d.Records = append(d.Records, events.TraceRecorded{
-			Kind: "span", SpanID: spanID(t.run.StepID, e.call.CallID), ParentID: t.run.StepID, Name: "tool " + clip(e.call.Name),
-			StartedAt: events.TimeOf(e.started).String(), Data: object("callId", e.call.CallID, "status", e.result.Status),
+			Kind: "span", SpanID: spanID(t.run.StepID, e.call.CallID), ParentID: t.run.StepID, Name: ToolSpan + clip(e.call.Name),
+			StartedAt: events.TimeOf(e.started).String(), Data: object(about...),
 		})
 		if e.agent != "" {
 			d.Agent = e.agent

@@ -79,7 +79,7 @@ func (w *Worker) sweep(ctx context.Context, ref ThreadRef, suspects, found map[s
 		return nil
 	}
 	w.logger.Warn().Str("tenant", ref.Tenant).Str("execution", run.ExecutionID).Msg("a run had no message in the queue; it is queued anew")
-	return w.log.QueueRun(ref.Tenant, ref.Thread, run.ExecutionID)
+	return w.log.QueueRun(ref.Tenant, ref.Thread, run.ExecutionID, run.Agent)
 }
 
 // sweepCall resumes a call whose run has ended.

@@ -94,10 +94,17 @@ func lost(err error) bool {
 }
 
 // finishedBy notes why a reaction ended, and gives what is recorded of it.
-func (t *turn) finishedBy(r *Reaction) jsontext.Value {
-	if t.finish = ""; r.FinishReason == "" {
+func (t *turn) finishedBy(in *StepInput, r *Reaction) jsontext.Value {
+	var fields []any
+	if in.Model.Model != "" { // its answer may name another
+		fields = append(fields, "model", in.Model.Model)
+	}
+	if t.finish = ""; r.FinishReason != "" {
+		t.finish = events.FinishReason(r.FinishReason)
+		fields = append(fields, "finishReason", t.finish)
+	}
+	if fields == nil {
 		return nil
 	}
-	t.finish = events.FinishReason(r.FinishReason)
-	return object("finishReason", t.finish)
+	return object(fields...)
 }

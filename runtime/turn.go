@@ -103,14 +103,7 @@ func (t *turn) do(ctx context.Context) error {
 
 // claim takes the execution, finds its agent, and reads what has been said.
 func (t *turn) claim(ctx context.Context) error {
-	name := ""
-	if err := t.w.commands.Look(ctx, t.job.Tenant, t.job.Thread, func(s *thread.State) {
-		if r, ok := s.Run(t.job.Execution); ok {
-			name = r.Agent
-		}
-	}); err != nil {
-		return err
-	}
+	name := t.job.Agent // of when it was queued; only a handoff since is another
 	agent, agentErr := t.w.agent(ctx, t.job.Tenant, name)
 	claim := thread.ClaimRun{ExecutionID: t.job.Execution, Worker: t.w.name}
 	if agentErr == nil {
@@ -126,14 +119,17 @@ func (t *turn) claim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if t.run.Agent != name {
+		if agent, agentErr = t.w.agent(ctx, t.job.Tenant, t.run.Agent); agentErr == nil {
+			t.agent = agent
+		}
+	}
 	for _, e := range commit.Events {
 		if e.Type == events.StepCreatedType && e.Subject == t.run.StepID {
 			t.fresh = true
 		}
 	}
-	if t.talk, err = t.w.history.take(ctx, t.job.Tenant, t.job.Thread); err != nil {
-		return err
-	}
+	t.talk = t.w.history.take(t.job.Tenant, t.job.Thread)
 	if err := t.reach(ctx, commit); err != nil {
 		return err
 	}

@@ -85,11 +85,24 @@ func New(log *eventlog.Log, dispatcher *commands.Dispatcher, cfg Config, logger 
 func Queue(log *eventlog.Log, logger zerolog.Logger) func(*events.Commit) {
 	return func(c *events.Commit) {
 		for i := range c.Events {
-			if e := &c.Events[i]; e.Type == events.RunRequestedType {
-				if err := log.QueueRun(c.Tenant, c.Thread, e.Subject); err != nil {
+			e := &c.Events[i]
+			if d, ok := e.Data.(events.RunRequested); ok {
+				if err := log.QueueRun(c.Tenant, c.Thread, e.Subject, d.AgentID); err != nil {
 					logger.Warn().Err(err).Str("execution", e.Subject).Msg("a run could not be queued; the sweeper will")
 				}
 			}
+		}
+	}
+}
+
+// Stored is for the dispatcher's Stored, if it is this worker's: it spares the
+// worker to read what this process wrote.
+func (w *Worker) Stored(c *events.Commit) {
+	for i := range c.Events {
+		switch c.Events[i].Type {
+		case events.ThreadCreatedType, events.RunRequestedType: // a turn will come, or may
+			w.history.stored(c)
+			return
 		}
 	}
 }

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -34,6 +35,9 @@ type world struct {
 	reactors reactorMap
 	agents   agentMap
 	seen     chan *events.Commit
+
+	mu    sync.Mutex
+	known []*Worker
 }
 
 type reactorMap map[string]Reactor
@@ -104,9 +108,18 @@ func (w *world) process() (*eventlog.Log, *commands.Dispatcher) {
 	}
 	queue := Queue(log, zerolog.Nop())
 	return log, commands.NewDispatcher(log, validator, commands.Config{Stored: func(c *events.Commit) {
+		for _, worker := range w.workers() {
+			worker.Stored(c)
+		}
 		queue(c)
 		w.seen <- c
 	}}, zerolog.Nop(), nil)
+}
+
+func (w *world) workers() []*Worker {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.known)
 }
 
 // work starts a worker in a process of its own.
@@ -115,6 +128,9 @@ func (w *world) work(cfg Config) *Worker {
 	log, d := w.process()
 	cfg.Reactors, cfg.Agents, cfg.Arguments = w.reactors, w.agents, anyArguments{}
 	worker := New(log, d, cfg, zerolog.Nop())
+	w.mu.Lock()
+	w.known = append(w.known, worker)
+	w.mu.Unlock()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {

@@ -49,6 +49,12 @@ func Resources() []Resource {
 		resource[events.MessageList]("message_list", "A page of messages."),
 		resource[events.Log]("log", "A log line: a trace event in the words of Standard Agents."),
 		resource[events.LogList]("log_list", "A thread's log lines."),
+		resource[events.FileRecord]("file", "A file or directory of a thread."),
+		resource[events.FileList]("file_list", "What a directory holds."),
+		resource[events.FileStats]("file_stats", "Counts of a thread's files."),
+		resource[events.FindList]("find_list", "Paths that match a glob."),
+		resource[events.GrepList]("grep_list", "Lines that match a pattern."),
+		resource[events.Thumbnail]("thumbnail", "A small picture of an image."),
 		request,
 		resource[events.Reply]("reply", "The body of the answer to a command that was done."),
 	}

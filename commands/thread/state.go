@@ -16,6 +16,7 @@ type State struct {
 	items      map[string]itemState
 	executions map[string]executionState
 	steps      map[string]stepState
+	files      map[string]fileState // by path
 	effects    map[string]effectState
 	// definitions are the tenant's, by kind/name; a thread has none.
 	definitions map[string]definitionState
@@ -43,6 +44,7 @@ type head struct {
 	Messages int64               `json:"messages,omitzero"` // the number that the next message takes
 	Queue    []queued            `json:"queue,omitempty"`   // never changed in place
 	Effects  int                 `json:"effects,omitzero"`  // how many are pending
+	NumFiles int64               `json:"numFiles,omitzero"` // and directories
 }
 
 type contextState struct {
@@ -150,6 +152,9 @@ func (s *State) merge(l *State) {
 	}
 	for id, v := range l.steps {
 		s.setStep(id, v)
+	}
+	for path, v := range l.files {
+		s.setFile(path, v)
 	}
 	for id, v := range l.effects {
 		s.setEffect(id, v)

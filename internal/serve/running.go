@@ -6,12 +6,14 @@ import (
 	"iter"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/commands"
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/runtime"
@@ -29,6 +31,8 @@ type running struct {
 	schemas   *arguments.Checker
 	registry  *runtime.Registry
 	directory *agents.Directory
+	worker    atomic.Pointer[runtime.Worker]
+	defined   sync.Map           // by tenant: the sequence of the last definition through this process
 	workers   sync.WaitGroup     // of executions and effects
 	stop      context.CancelFunc // of what they take
 }
@@ -99,6 +103,7 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 	}
 	directory := agents.New(agents.Config{
 		Definitions: definitions, Registry: s.work.registry, Conn: log.Conn(), Names: s.cfg.Names,
+		CatchUp:  func(ctx context.Context, tenant string, all bool) error { return s.defined(ctx, log, tenant, all) },
 		Programs: s.cfg.MCPPrograms, Variables: s.cfg.MCPVariables, Lookup: os.LookupEnv,
 	})
 	s.work.directory = directory
@@ -108,6 +113,7 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 		Name: s.cfg.Worker, Places: s.cfg.Workers, Reactors: directory, Agents: directory, Arguments: s.work.schemas, Hooks: s.cfg.Hooks,
 		State: threads.state,
 	}, s.logger)
+	s.work.worker.Store(worker)
 	s.work.workers.Go(func() {
 		if err := worker.Run(taking); err != nil && background.Err() == nil {
 			s.logger.Error().Err(err).Msg("no runs are taken any more")
@@ -143,6 +149,29 @@ func endpoint(getenv func(string) string) (runtime.Reactor, error) {
 		}), nil
 	}
 	return openai.New(c)
+}
+
+// defined waits until the read models show what a tenant has defined: through
+// this process, or through any.
+func (s *Server) defined(ctx context.Context, log *eventlog.Log, tenant string, all bool) error {
+	seq := uint64(0)
+	if own, ok := s.work.defined.Load(tenant); ok {
+		seq = own.(uint64)
+	}
+	if all {
+		last, err := log.Last(ctx, tenant, events.TenantAggregate)
+		if err != nil || last == nil {
+			return err
+		}
+		seq = max(seq, last.Seq)
+	}
+	if seq <= s.reading.progress.Seq() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, 5*time.Second,
+		events.Errorf(events.ProjectionBehind, "the definitions do not show commit %d yet; try again", seq))
+	defer cancel()
+	return s.reading.progress.Wait(ctx, seq)
 }
 
 // busy lists the threads that are streaming.

@@ -19,9 +19,13 @@ func (s *Server) Stop(ctx context.Context) error {
 
 func (s *Server) stop(ctx context.Context) error {
 	var errs []error
-	// Runs first: their tools ask for commands and queries. Then commands: queries
-	// answer for as long as something is written.
+	// Runs first: their tools ask for commands, queries and files.
 	errs = append(errs, within(ctx, "what runs", s.work.drain))
+	// Uploads end in commands, so they come first.
+	if s.files != nil {
+		errs = append(errs, s.files.Stop(ctx))
+	}
+	// Commands next: queries answer for as long as something is written.
 	if s.commands != nil {
 		errs = append(errs, s.commands.Stop(ctx))
 	}
