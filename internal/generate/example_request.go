@@ -98,7 +98,7 @@ func answers() map[string]any {
 		"execution.get": events.Execution{}, "execution.list": events.ExecutionList{},
 		"step.list": events.StepList{}, "part.list": events.PartList{},
 		"definition.get": events.Definition{}, "definition.list": events.DefinitionList{},
-		"agent.get": events.Agent{},
+		"agent.get":  events.Agent{},
 		"event.list": events.EventList{}, "effect.list": events.EffectList{},
 		"file.stat": events.FileRecord{}, "file.list": events.FileList{}, "file.stats": events.FileStats{},
 		"file.find": events.FindList{}, "file.grep": events.GrepList{}, "file.thumbnail": events.Thumbnail{},
