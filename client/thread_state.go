@@ -16,6 +16,7 @@ import (
 // when the service cannot be reached; what is not there is nil, false or an empty
 // list (SA-175, SA-176). It is safe for concurrent use, and need not be closed.
 type ThreadState struct {
+	*files
 	client  *Client
 	id      string
 	created int64
@@ -31,6 +32,9 @@ type ThreadState struct {
 	sent    int64  // how many live events
 }
 
+// files is embedded for its methods; the field itself does not show (SA-174).
+type files = Files
+
 // Thread gives a thread's state by the thread's id, or by key: and its key. A
 // thread that is not there is a not_found.
 func (c *Client) Thread(ctx context.Context, idOrKey string) (*ThreadState, error) {
@@ -39,7 +43,7 @@ func (c *Client) Thread(ctx context.Context, idOrKey string) (*ThreadState, erro
 	if err != nil {
 		return nil, err
 	}
-	t.id, t.created = doc.ID, doc.CreatedAtMicros
+	t.id, t.created, t.files = doc.ID, doc.CreatedAtMicros, c.Files(doc.ID)
 	t.know(doc)
 	return t, nil
 }
