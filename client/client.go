@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,13 +10,16 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/connect"
 )
 
 // Options says how a client works. Tenant is required; the zero value of any
 // other field means its default.
 type Options struct {
 	Tenant  string        // whose threads; there is no default tenant (EK-180, EK-181)
-	Creds   string        // file of NATS credentials; default none
+	Creds   string        // file of NATS credentials, or of an NKey; default none
+	CA      string        // file of the certificate authorities to trust; default the system's
+	Inbox   string        // prefix of inboxes; default what the credentials allow
 	Name    string        // of the connection, as the server lists it; default skein-client
 	Actor   string        // who asks, for the audit, where a call names nobody; default none
 	Timeout time.Duration // for one call with all its repeats, where its context ends later; default 20 s
@@ -68,11 +72,14 @@ func Connect(url string, o Options) (*Client, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
-	opts := []nats.Option{nats.Name(o.Name), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond)}
-	if o.Creds != "" {
-		opts = append(opts, nats.UserCredentials(o.Creds))
+	opts, err := connect.Options{Creds: o.Creds, CA: o.CA, Inbox: o.Inbox}.NATS(o.Name)
+	if err != nil {
+		return nil, events.Errorf(events.Unauthorized, "%w", err)
 	}
 	nc, err := nats.Connect(url, opts...)
+	if errors.Is(err, nats.ErrAuthorization) {
+		return nil, events.Errorf(events.Unauthorized, "the server %s refuses these credentials: %w", url, err)
+	}
 	if err != nil {
 		return nil, events.Errorf(events.Unavailable, "no connection to %s: %w", url, err)
 	}

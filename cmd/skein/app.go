@@ -57,7 +57,7 @@ func (a *app) root() *cobra.Command {
 	root.SetErr(a.err)
 	root.AddCommand(
 		a.serveCommand(), a.demoCommand(), a.importCommand(), a.threadCommand(), a.itemCommand(), a.runCommand(), a.approvalCommand(),
-		a.tailCommand(), a.replayCommand(), a.auditCommand(), a.benchCommand(), a.versionCommand(),
+		a.tailCommand(), a.replayCommand(), a.auditCommand(), a.accessCommand(), a.benchCommand(), a.versionCommand(),
 	)
 	return root
 }

@@ -13,20 +13,23 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/connect"
 )
 
 // remote is what every command needs that talks to a server.
 type remote struct {
-	server, creds, tenant string
-	json                  bool
-	timeout               time.Duration
+	server, tenant string
+	connect.Options
+	json    bool
+	timeout time.Duration
 }
 
 // flags adds the flags to a command.
 func (r *remote) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&r.server, "server", "nats://127.0.0.1:4222", "URL of the NATS server")
-	f.StringVar(&r.creds, "creds", "", "file of NATS credentials")
+	f.StringVar(&r.Creds, "creds", "", "file of NATS credentials, or of an NKey")
+	f.StringVar(&r.CA, "tls-ca", "", "file of the certificate authority that signed the server's certificate")
 	f.StringVar(&r.tenant, "tenant", "", "tenant whose threads they are (required)")
 	f.BoolVar(&r.json, "json", false, "print JSON: one document, or one a line for lists and streams")
 	f.DurationVar(&r.timeout, "timeout", 10*time.Second, "how long one request may take, repeats included")
@@ -46,9 +49,9 @@ func (r *remote) needTenant() error {
 
 // openLog gives the log itself, for what no service does, and what closes it.
 func (r *remote) openLog() (log *eventlog.Log, closeLog func(), err error) {
-	opts := []nats.Option{nats.Name("skein-cli"), nats.MaxReconnects(-1)}
-	if r.creds != "" {
-		opts = append(opts, nats.UserCredentials(r.creds))
+	opts, err := r.NATS("skein-cli")
+	if err != nil {
+		return nil, nil, events.Errorf(events.Unauthorized, "%w", err)
 	}
 	nc, err := nats.Connect(r.server, opts...)
 	if err != nil {
@@ -73,7 +76,7 @@ func (r *remote) connect() (*client.Client, error) {
 		return nil, wrongUsage("--timeout: %v; give a positive duration such as 10s", r.timeout)
 	}
 	return client.Connect(r.server, client.Options{
-		Tenant: r.tenant, Creds: r.creds, Name: "skein-cli", Actor: "cli", Timeout: r.timeout,
+		Tenant: r.tenant, Creds: r.Creds, CA: r.CA, Name: "skein-cli", Actor: "cli", Timeout: r.timeout,
 	})
 }
 

@@ -136,8 +136,11 @@ func (s *Server) embed() error {
 		s.url = s.cfg.NATS
 		return nil
 	}
-	o := embedded.NewOptions(s.cfg.Store)
-	o.Listen, o.Logger, o.SyncAlways = s.cfg.NATSListen, s.logger, !s.cfg.Volatile
+	o, err := s.cfg.embedded()
+	if err != nil {
+		return err
+	}
+	o.Logger = s.logger
 	server, err := embedded.Start(o)
 	if err != nil {
 		return err
@@ -149,16 +152,15 @@ func (s *Server) embed() error {
 // open opens the log on a connection of its own.
 func (s *Server) open(purpose string) (*eventlog.Log, error) {
 	name := "skein-" + purpose
+	opts, err := s.cfg.connection().NATS(name)
+	if err != nil {
+		return nil, events.Errorf(events.Unauthorized, "%w", err)
+	}
 	var nc *nats.Conn
-	var err error
-	opts := []nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond)}
 	if s.nats != nil {
 		nc, err = s.nats.ConnectInProcess(name, opts...)
 	} else {
-		if s.cfg.Creds != "" {
-			opts = append(opts, nats.UserCredentials(s.cfg.Creds))
-		}
-		nc, err = nats.Connect(s.url, append(opts, nats.Name(name))...)
+		nc, err = nats.Connect(s.url, opts...)
 	}
 	if err != nil {
 		return nil, events.Errorf(events.Unavailable, "no connection to %s: %w", s.url, err)
@@ -172,6 +174,15 @@ func (s *Server) open(purpose string) (*eventlog.Log, error) {
 	}
 	s.logs = append(s.logs, log)
 	return log, nil
+}
+
+// Reload reads the folder of access again: new tenants, revoked users, new
+// certificates. It does nothing for a server that is not embedded.
+func (s *Server) Reload() error {
+	if s.nats == nil || s.cfg.Access == "" {
+		return nil
+	}
+	return s.nats.Reload()
 }
 
 // Addresses gives the URLs. They do not change while the server runs.
