@@ -3,11 +3,9 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/connect"
@@ -59,7 +57,6 @@ func (o Options) Validate() error {
 // Client speaks for one tenant on one connection. It is safe for concurrent use.
 type Client struct {
 	nc     *nats.Conn
-	js     jetstream.JetStream
 	opts   Options
 	minSeq uint64
 	owned  bool // the connection was made here
@@ -97,11 +94,7 @@ func New(nc *nats.Conn, o Options) (*Client, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	js, err := jetstream.New(nc)
-	if err != nil {
-		return nil, fmt.Errorf("JetStream on this connection: %w", err)
-	}
-	return &Client{nc: nc, js: js, opts: o.withDefaults()}, nil
+	return &Client{nc: nc, opts: o.withDefaults()}, nil
 }
 
 // Close closes the connection, if Connect made it.
@@ -115,15 +108,13 @@ func (c *Client) Close() {
 func (c *Client) Tenant() string { return c.opts.Tenant }
 
 // UpToDate gives a client whose queries show at least everything that is
-// committed now, by whomever. It asks the log's stream for its end.
+// committed now, by whomever.
 func (c *Client) UpToDate(ctx context.Context) (*Client, error) {
-	ctx, cancel := c.limited(ctx)
-	defer cancel()
-	stream, err := c.js.Stream(ctx, c.opts.Names.Stream(logStream))
+	end, err := c.LogEnd(ctx)
 	if err != nil {
-		return nil, events.Errorf(events.Unavailable, "the end of the log is not known: %w", err)
+		return nil, err
 	}
-	return c.WithMinSeq(stream.CachedInfo().State.LastSeq), nil
+	return c.WithMinSeq(end), nil
 }
 
 // WithMinSeq gives a client whose queries wait until their read model shows the

@@ -151,21 +151,6 @@ func (p pattern) matches(t events.Type) bool {
 	return len(p) == 0
 }
 
-// subjects gives the timeline's subjects of the patterns.
-func (p pattern) subjects(n events.Names, tenant, thread string) []string {
-	if len(p) == 0 {
-		return []string{n.Timeline(tenant, thread, ">")}
-	}
-	var out []string
-	for _, one := range p {
-		if entity, all := strings.CutSuffix(one, "*"); all {
-			one = entity + ">"
-		}
-		out = append(out, n.Timeline(tenant, thread, events.Type(one)))
-	}
-	return out
-}
-
 // check says whether the patterns can be subjects.
 func (p pattern) check() error {
 	for _, one := range p {

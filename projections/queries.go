@@ -124,6 +124,20 @@ func (q *Queries) handle(ctx context.Context, tenant, name string, body []byte) 
 		return a.listEvents(d)
 	case events.ListEffects:
 		return a.listEffects(d)
+	case events.GetLog:
+		return a.getLog()
+	case events.ListLog:
+		return a.listLog(d)
+	case events.ListChunks:
+		return a.listChunks(d)
+	case events.CreateConsumer:
+		return a.createConsumer(d)
+	case events.NextOfConsumer:
+		return a.nextOfConsumer(d)
+	case events.SettleConsumer:
+		return a.settleConsumer(d)
+	case events.DeleteConsumer:
+		return a.deleteConsumer(d)
 	}
 	return nil, events.Errorf(events.NotFound, "no such query: %.64s", name)
 }

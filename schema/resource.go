@@ -42,6 +42,11 @@ func Resources() []Resource {
 		resource[events.EventList]("event_list", "A part of a thread's history."),
 		resource[events.ScheduledEffect]("effect", "An effect that has not ended."),
 		resource[events.EffectList]("effect_list", "A thread's pending effects."),
+		resource[events.LogEnd]("log_end", "The end of the log."),
+		resource[events.LogList]("log_list", "A part of the log: a tenant's events in their order."),
+		resource[events.ChunkList]("chunk_list", "A part of the chunks of an execution."),
+		resource[events.Delivery]("delivery", "An event that a consumer has handed out, or that none came."),
+		resource[events.ConsumerRef]("consumer", "A consumer's name."),
 		request,
 		resource[events.Reply]("reply", "The body of the answer to a command that was done."),
 	}

@@ -76,11 +76,10 @@ func wantRefusal(t *testing.T, refusals <-chan error, what string) {
 func TestConfEqualsEmbedded(t *testing.T) {
 	conf := readConf(t)
 	o := NewOptions("./skein-data")
-	host, port, err := o.hostPort()
+	emb, err := o.serverOptions()
 	if err != nil {
 		t.Fatal(err)
 	}
-	emb := o.serverOptions(host, port)
 	type effect struct {
 		name, host, storeDir  string
 		port                  int

@@ -56,6 +56,13 @@ func queryExamples() []any {
 		events.ListParts{StepID: step},
 		events.ListEffects{ThreadID: thread, Name: "remind"},
 		events.ListEvents{ThreadID: thread, FromVersion: to(events.Int(1)), Types: []string{"item.*"}},
+		events.GetLog{},
+		events.ListLog{FromSeq: to(events.Int(1204)), Limit: to(events.Int(100))},
+		events.ListChunks{ThreadID: thread, ExecutionID: execution, FromIndex: to(events.Int(7))},
+		events.CreateConsumer{Name: "mailer", Types: []string{"item.created"}},
+		events.NextOfConsumer{Name: "mailer", WaitMs: to(events.Int(5000))},
+		events.SettleConsumer{Name: "mailer", Token: "$JS.ACK.SKEIN_TIMELINE.acme=mailer.1.1204.1.1771588800000000000.0", As: events.SettledDone},
+		events.DeleteConsumer{Name: "mailer"},
 	}
 }
 
@@ -68,5 +75,8 @@ func answers() map[string]any {
 		"execution.get": events.Execution{}, "execution.list": events.ExecutionList{},
 		"step.list": events.StepList{}, "part.list": events.PartList{},
 		"event.list": events.EventList{}, "effect.list": events.EffectList{},
+		"log.get": events.LogEnd{}, "log.list": events.LogList{}, "chunk.list": events.ChunkList{},
+		"consumer.create": events.ConsumerRef{}, "consumer.next": events.Delivery{},
+		"consumer.settle": events.ConsumerRef{}, "consumer.delete": events.ConsumerRef{},
 	}
 }
