@@ -18,7 +18,7 @@ type Filter struct {
 // Times of a consumer. An event of which nothing is heard for 30 s is given to
 // another process: while a handler runs, the service is told that somebody works.
 const (
-	busyEvery    = 10 * time.Second
+	busyEvery = 10 * time.Second
 	// Of one question for the next event. One that is handed out to a process that
 	// has ended meanwhile comes again after the 30 s.
 	consumerWait = 2 * time.Second

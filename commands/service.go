@@ -32,7 +32,14 @@ type Endpoint struct {
 	Version     string
 	Requests    []string // the names that it knows, for the service's information
 	InFlight    int      // requests under way at once; more are refused as unavailable
+	Tenants     Limits   // of each tenant; the zero value limits none
+	Metrics     Limited  // told of what a tenant's limits refused; nil: nobody is
 }
+
+// Limited is told of requests that a tenant's limits refused: by service, and by
+// which limit (rate or inflight). There is no tenant in it, since there may be
+// any number of them.
+type Limited interface{ Limited(service, limit string) }
 
 // Service is a NATS micro service on {prefix}.{kind}.>, in a queue group, so
 // that several processes share the work and `nats micro` lists, describes and
@@ -44,6 +51,8 @@ type Service struct {
 	logger  zerolog.Logger
 	service micro.Service
 	places  chan struct{}
+	tenants *tenants
+	limited func(limit string)
 	ctx     context.Context
 	cancel  context.CancelFunc
 
@@ -55,10 +64,16 @@ type Service struct {
 
 // Serve starts a service. Stop it before its connection is closed.
 func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logger zerolog.Logger) (*Service, error) {
+	if err := e.Tenants.Validate(); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Service{
 		nc: nc, names: names, handler: handler, logger: logger, places: make(chan struct{}, e.InFlight),
-		ctx: ctx, cancel: cancel, finished: make(chan struct{}),
+		ctx: ctx, cancel: cancel, finished: make(chan struct{}), tenants: newTenants(e.Tenants), limited: func(string) {},
+	}
+	if e.Metrics != nil {
+		s.limited = func(limit string) { e.Metrics.Limited(e.Kind, limit) }
 	}
 	metadata := map[string]string{"subjects": names.Prefix + "." + e.Kind + ".{tenant}.{noun}.{verb}"}
 	for i, name := range e.Requests {
@@ -138,22 +153,41 @@ func (s *Service) end() {
 }
 
 // take hands a request to a goroutine of its own. It returns at once: an
-// endpoint's requests come one after another.
+// endpoint's requests come one after another. What is over a limit is refused
+// before it is looked at, and so costs little.
 func (s *Service) take(r micro.Request) {
+	tenant := ""
+	if _, t, _, ok := s.names.ParseRequest(r.Subject()); ok && events.ValidTenant(t) {
+		tenant = t
+	}
+	leave, limit := s.tenants.enter(tenant, time.Now())
+	switch limit {
+	case limitRate:
+		s.limited(limit)
+		s.refuse(r, events.Errorf(events.QueueFull, "the tenant sends more than %g requests a second; slow down", s.tenants.limits.Rate))
+		return
+	case limitInFlight:
+		s.limited(limit)
+		s.refuse(r, events.Errorf(events.Unavailable, "%d requests of the tenant are under way; try again", s.tenants.limits.InFlight))
+		return
+	}
 	select {
 	case s.places <- struct{}{}:
 	default:
+		leave()
 		s.refuse(r, events.Errorf(events.Unavailable, "too many requests are under way; try again"))
 		return
 	}
 	if !s.begin() {
 		<-s.places
+		leave()
 		s.refuse(r, events.Errorf(events.Unavailable, "the service is stopping; try again"))
 		return
 	}
 	go func() {
 		defer func() {
 			<-s.places
+			leave()
 			s.end()
 		}()
 		s.answer(r)

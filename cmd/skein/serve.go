@@ -51,6 +51,8 @@ func (a *app) serveCommand() *cobra.Command {
 	f.StringVar(&o.Creds, "creds", "", "file of NATS credentials, or of an NKey, for --nats")
 	f.StringVar(&o.CA, "tls-ca", "", "file of the certificate authority of --nats")
 	f.StringVar(&o.Access, "access", "", "folder of accounts and TLS for the embedded nats-server, as skein access init makes it")
+	f.Float64Var(&o.Tenant.Rate, "tenant-rate", serve.DefaultTenantRate, "requests a second that one tenant may send; negative: no limit")
+	f.IntVar(&o.Tenant.InFlight, "tenant-inflight", serve.DefaultTenantInFlight, "requests that one tenant may have under way; negative: no limit")
 	f.IntVar(&o.Replicas, "replicas", 1, "copies of every stream, with --nats: 1, 3 or 5")
 	f.StringVar(&o.file, "config", "", "JSON file of an object whose names are flags; flags and variables go first")
 	f.StringVar(&o.level, "log-level", "", "debug, info, warn or error (default info; debug with --dev)")

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 
+	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/access"
@@ -29,10 +30,29 @@ type Config struct {
 	Creds      string       // --creds: file of credentials for it; default none
 	CA         string       // --tls-ca: file of the authorities to trust when connecting to it; default the system's
 	Access     string       // --access: folder of accounts and TLS for the embedded server; default none, and loopback only
+	Tenant     Limits       // what one tenant may have of this process
 	Replicas   int          // --replicas: copies of every stream, on such a server; default 1
 	Names      events.Names // of subjects, streams and buckets; default prefix skein
 	Version    string       // of the services, as `nats micro` shows it; default 0.0.0
 	Volatile   bool         // the embedded server does not wait for the disk: for demos and tests
+}
+
+// Limits of one tenant, in each process. They hold for commands and for queries,
+// each by itself.
+type Limits struct {
+	Rate     float64 // --tenant-rate: requests a second; default 50,000; negative: no limit
+	InFlight int     // --tenant-inflight: requests under way at once; default 2,048; negative: no limit
+}
+
+// Defaults of Limits.
+const (
+	DefaultTenantRate     = 50000
+	DefaultTenantInFlight = 2048
+)
+
+// limits gives the limits as the services know them.
+func (l Limits) limits() commands.Limits {
+	return commands.Limits{Rate: max(l.Rate, 0), InFlight: max(l.InFlight, 0)}
 }
 
 // WithDefaults gives the configuration with every default filled in.
@@ -45,6 +65,12 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.HTTPListen == "" {
 		c.HTTPListen = DefaultHTTPListen
+	}
+	if c.Tenant.Rate == 0 {
+		c.Tenant.Rate = DefaultTenantRate
+	}
+	if c.Tenant.InFlight == 0 {
+		c.Tenant.InFlight = DefaultTenantInFlight
 	}
 	if c.Replicas == 0 {
 		c.Replicas = 1

@@ -121,6 +121,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	s.commands, err = commands.Serve(writeLog.Conn(), s.cfg.Names, commands.Endpoint{
 		Name: "skein-commands", Description: "Commands on threads", Kind: "cmd", Version: s.cfg.Version,
 		Requests: namesOf(events.Commands(), func(c events.Command) string { return c.Name }), InFlight: 8192,
+		Tenants: s.cfg.Tenant.limits(), Metrics: s.metrics,
 	}, dispatcher.Handle, s.logger)
 	return err
 }
