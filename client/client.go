@@ -57,6 +57,7 @@ func (o Options) Validate() error {
 // Client speaks for one tenant on one connection. It is safe for concurrent use.
 type Client struct {
 	nc     *nats.Conn
+	denied *denials // of the connection, if it was made here
 	opts   Options
 	minSeq uint64
 	owned  bool // the connection was made here
@@ -73,7 +74,8 @@ func Connect(url string, o Options) (*Client, error) {
 	if err != nil {
 		return nil, events.Errorf(events.Unauthorized, "%w", err)
 	}
-	nc, err := nats.Connect(url, opts...)
+	denied := newDenials()
+	nc, err := nats.Connect(url, append(opts, nats.ErrorHandler(denied.told))...)
 	if errors.Is(err, nats.ErrAuthorization) {
 		return nil, events.Errorf(events.Unauthorized, "the server %s refuses these credentials: %w", url, err)
 	}
@@ -85,7 +87,7 @@ func Connect(url string, o Options) (*Client, error) {
 		nc.Close()
 		return nil, err
 	}
-	c.owned = true
+	c.owned, c.denied = true, denied
 	return c, nil
 }
 
@@ -94,7 +96,7 @@ func New(nc *nats.Conn, o Options) (*Client, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	return &Client{nc: nc, opts: o.withDefaults()}, nil
+	return &Client{nc: nc, denied: newDenials(), opts: o.withDefaults()}, nil
 }
 
 // Close closes the connection, if Connect made it.

@@ -69,7 +69,11 @@ func (f *follower) subscribe(ctx context.Context) error {
 			return err
 		}
 		f.status = nc.StatusChanged(nats.CONNECTED)
-		if err := nc.FlushWithContext(ctx); err != nil {
+		err = nc.FlushWithContext(ctx)
+		if err == nil {
+			err = mayListen(nc, f.sub.Subject)
+		}
+		if err != nil {
 			f.unsubscribe()
 			return err
 		}

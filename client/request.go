@@ -64,7 +64,12 @@ func unknownOutcome(err *events.Error) *events.Error {
 func (c *Client) attempt(ctx context.Context, subject string, body []byte) ([]byte, *events.Error) {
 	one, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
+	one, watched := c.denied.watch(one, subject)
+	defer watched()
 	reply, err := c.nc.RequestMsgWithContext(one, &nats.Msg{Subject: subject, Data: body})
+	if errors.Is(context.Cause(one), errDenied) {
+		err = nats.ErrPermissionViolation
+	}
 	switch {
 	case errors.Is(err, nats.ErrMaxPayload):
 		return nil, events.TooLarge("the request", int64(len(body)), c.nc.MaxPayload())

@@ -50,7 +50,12 @@ func (c *Client) Submit(ctx context.Context, name string, r Request) (uint64, er
 func (c *Client) submitOnce(ctx context.Context, subject string, body []byte) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
+	ctx, watched := c.denied.watch(ctx, subject)
+	defer watched()
 	reply, err := c.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: subject, Data: body})
+	if errors.Is(context.Cause(ctx), errDenied) {
+		err = nats.ErrPermissionViolation
+	}
 	switch {
 	case errors.Is(err, nats.ErrMaxPayload):
 		return 0, events.TooLarge("the request", int64(len(body)), c.nc.MaxPayload())

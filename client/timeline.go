@@ -77,6 +77,9 @@ func (c *Client) Timeline(ctx context.Context, o SubscribeOptions) (*Timeline, e
 	}
 	f := newFollower(c, o)
 	if err := f.subscribe(ctx); err != nil {
+		if known := (*events.Error)(nil); errors.As(err, &known) {
+			return nil, known
+		}
 		return nil, events.Errorf(events.Unavailable, "the timeline cannot be followed: %w", err)
 	}
 	running, cancel := context.WithCancel(context.Background())

@@ -91,7 +91,7 @@ func (l *Log) NextDelivery(ctx context.Context, tenant, name string, wait time.D
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait+directTimeout)
 	defer cancel()
-	subject := "$JS.API.CONSUMER.MSG.NEXT." + l.cfg.Names.Stream(TimelineStream) + "." + consumerName(tenant, name)
+	subject := l.cfg.API + ".CONSUMER.MSG.NEXT." + l.cfg.Names.Stream(TimelineStream) + "." + consumerName(tenant, name)
 	var out *Delivery
 	err = l.pull(ctx, subject, body, func(m *nats.Msg) (bool, error) {
 		switch status := m.Header.Get("Status"); status {

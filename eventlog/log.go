@@ -60,7 +60,7 @@ func Open(nc *nats.Conn, cfg Config, logger zerolog.Logger, metrics Metrics) (*L
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	js, err := jetstream.New(nc)
+	js, err := jetstream.NewWithAPIPrefix(nc, cfg.API)
 	if err != nil {
 		return nil, fmt.Errorf("JetStream on this connection: %w", err)
 	}

@@ -67,7 +67,7 @@ func (l *Log) leaderNext(subject string, seq uint64) (*leaderMsg, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), l.cfg.AckTimeout)
 	defer cancel()
-	reply, err := l.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+l.cfg.Names.Stream(LogStream), request)
+	reply, err := l.nc.RequestWithContext(ctx, l.cfg.API+".STREAM.MSG.GET."+l.cfg.Names.Stream(LogStream), request)
 	if err != nil {
 		return nil, fmt.Errorf("asking the log's leader: %w", err)
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/skein-threads/skein/audit"
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/schema"
 )
 
@@ -18,6 +20,7 @@ func (a *app) auditCommand() *cobra.Command {
 func (a *app) auditVerify() *cobra.Command {
 	r := &remote{}
 	var everyone, logOnly bool
+	var domain string
 	cmd := &cobra.Command{
 		Use: "verify [THREAD...]", Short: "Check the log, and that all that is derived from it equals what it says",
 		Long: "Check chain, sequence, schema, state machines and links of the log, the timeline, and every read model.\n" +
@@ -34,17 +37,25 @@ func (a *app) auditVerify() *cobra.Command {
 					return err
 				}
 			}
-			return a.verify(cmd.Context(), r, o)
+			var cfg eventlog.Config
+			if domain != "" {
+				if !events.ValidTenant(domain) { // the same letters: one token of a subject
+					return wrongUsage("--js-domain: %.80q is no domain", domain)
+				}
+				cfg.API = "$JS." + domain + ".API"
+			}
+			return a.verify(cmd.Context(), r, cfg, o)
 		},
 	}
 	r.flags(cmd)
 	cmd.Flags().BoolVar(&everyone, "all-tenants", false, "check all tenants, and that no commit is missing from the log as a whole")
 	cmd.Flags().BoolVar(&logOnly, "log-only", false, "leave out the timeline and the read models")
+	cmd.Flags().StringVar(&domain, "js-domain", "", "domain of JetStream; skein with the credentials of an auditor")
 	return cmd
 }
 
-func (a *app) verify(ctx context.Context, r *remote, o audit.Options) error {
-	log, closeLog, err := r.openLog()
+func (a *app) verify(ctx context.Context, r *remote, cfg eventlog.Config, o audit.Options) error {
+	log, closeLog, err := r.openLog(cfg)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func (r *remote) needTenant() error {
 }
 
 // openLog gives the log itself, for what no service does, and what closes it.
-func (r *remote) openLog() (log *eventlog.Log, closeLog func(), err error) {
+func (r *remote) openLog(cfg eventlog.Config) (log *eventlog.Log, closeLog func(), err error) {
 	opts, err := r.NATS("skein-cli")
 	if err != nil {
 		return nil, nil, events.Errorf(events.Unauthorized, "%w", err)
@@ -57,7 +57,7 @@ func (r *remote) openLog() (log *eventlog.Log, closeLog func(), err error) {
 	if err != nil {
 		return nil, nil, events.Errorf(events.Unavailable, "no connection to %s: %w", r.server, err)
 	}
-	if log, err = eventlog.Open(nc, eventlog.Config{}, zerolog.Nop(), nil); err != nil {
+	if log, err = eventlog.Open(nc, cfg, zerolog.Nop(), nil); err != nil {
 		nc.Close()
 		return nil, nil, err
 	}
