@@ -23,7 +23,7 @@ func (e *ListenAddressError) Unwrap() error { return e.Err }
 type NotLoopbackError struct{ Address string }
 
 func (e *NotLoopbackError) Error() string {
-	return fmt.Sprintf("embedded: will not listen on %q without authentication and TLS; "+
+	return fmt.Sprintf("embedded: will not listen on %q, which is not loopback, without authentication and TLS; "+
 		"listen on 127.0.0.1, or make a folder with both by skein access init --host and give it as --access", e.Address)
 }
 
