@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
-
-	"github.com/nats-io/jwt/v2"
 )
 
 // accounts writes the part of the server's configuration that says who there is:
@@ -17,16 +15,9 @@ func (f *Folder) accounts() ([]byte, error) {
 		return nil, err
 	}
 	defer operator.Wipe()
-	o := jwt.NewOperatorClaims(f.state.Operator)
-	o.Name = "skein"
-	o.SystemAccount = f.state.Accounts[systemAccount]
-	signed, err := o.Encode(operator)
-	if err != nil {
-		return nil, err
-	}
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "# Written by skein access at every change; do not edit.\n\noperator: %s\nsystem_account: %s\nresolver: MEMORY\nresolver_preload: {\n",
-		signed, f.state.Accounts[systemAccount])
+		f.state.Operator, f.state.Accounts[systemAccount])
 	write := func(name, tenant string) error {
 		c := claims(f.names(), name, tenant, f.state.Accounts)
 		for _, u := range f.state.Users {

@@ -37,7 +37,7 @@ const (
 // state is what the folder knows.
 type state struct {
 	Prefix   string            `json:"prefix"`
-	Operator string            `json:"operator"` // public key
+	Operator string            `json:"operator"` // token; a server cannot be told another one while it runs
 	Accounts map[string]string `json:"accounts"` // public keys, by name
 	Tenants  []string          `json:"tenants"`
 	Users    []User            `json:"users"`

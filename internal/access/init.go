@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nkeys"
 
 	"github.com/skein-threads/skein/events"
@@ -84,13 +85,19 @@ func (f *Folder) fill(o InitOptions, final string) error {
 		return err
 	}
 	defer operator.Wipe()
-	if f.state.Operator, err = f.keep(operatorKey, operator); err != nil {
+	public, err := f.keep(operatorKey, operator)
+	if err != nil {
 		return err
 	}
 	for _, name := range []string{systemAccount, skeinAccount, workerAccount, auditAccount} {
 		if err := f.newAccount(name); err != nil {
 			return err
 		}
+	}
+	claims := jwt.NewOperatorClaims(public)
+	claims.Name, claims.SystemAccount = "skein", f.state.Accounts[systemAccount]
+	if f.state.Operator, err = claims.Encode(operator); err != nil {
+		return err
 	}
 	now := f.now().UTC().Truncate(time.Second)
 	skein := User{Name: skeinUser, Roles: []Role{Administrator}}
