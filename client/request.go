@@ -102,11 +102,18 @@ func refused(reply *nats.Msg) *events.Error {
 	return events.Errorf(events.Unavailable, "the service refused with %s and gave no reason", code)
 }
 
+// shortestAttempt is what an attempt should have: one that is begun too late
+// tells nothing, and leaves it open whether the request arrived.
+const shortestAttempt = 50 * time.Millisecond
+
 // pause waits before the next attempt, longer each time, and reports whether
 // there is time for one.
 func pause(ctx context.Context, attempt int) bool {
 	d := min(firstPause<<min(attempt, 10), longestPause)
 	d = d/2 + rand.N(d) // so that many who failed at once do not come back at once
+	if end, ok := ctx.Deadline(); ok && time.Until(end) < d+shortestAttempt {
+		return false
+	}
 	select {
 	case <-time.After(d):
 		return true
