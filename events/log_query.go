@@ -6,7 +6,9 @@ import "github.com/go-json-experiment/json/jsontext"
 // tenant read its part of streams that all tenants share.
 type (
 	// GetLog asks where the log ends.
-	GetLog struct{}
+	GetLog struct {
+		MinSeq *Int `json:"minSeq,omitzero" schema:"minimum=0" doc:"The sequence that the log must have got to."`
+	}
 	// LogEnd is the end of the log.
 	LogEnd struct {
 		LastSeq uint64 `json:"lastSeq" schema:"required,minimum=0" doc:"The sequence of the log's last commit, of any tenant; 0 if it has none."`
@@ -17,6 +19,7 @@ type (
 		FromSeq      *Int   `json:"fromSeq,omitzero" schema:"minimum=1" doc:"The sequence of the first commit that is shown; 1 if absent."`
 		AfterVersion *Int   `json:"afterVersion,omitzero" schema:"minimum=0" doc:"Of the commit fromSeq, only events after this version of their thread."`
 		Limit        *Int   `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 500 if absent."`
+		MinSeq       *Int   `json:"minSeq,omitzero" schema:"minimum=0" doc:"The sequence that the log must have got to."`
 	}
 	// LogEntry is an event and its place in the log, or a commit that cannot be
 	// read.
@@ -40,6 +43,7 @@ type (
 		FromIndex   *Int   `json:"fromIndex,omitzero" schema:"minimum=0" doc:"The first number that is wanted; some before it may be shown."`
 		FromSeq     *Int   `json:"fromSeq,omitzero" schema:"minimum=1" doc:"Only chunks from this sequence of the stream on."`
 		Limit       *Int   `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 256 if absent."`
+		MinSeq      *Int   `json:"minSeq,omitzero" schema:"minimum=0" doc:"The sequence that the log must have got to."`
 	}
 	// StoredChunk is a chunk and its place in the stream of chunks.
 	StoredChunk struct {

@@ -16,7 +16,10 @@ const (
 )
 
 // getLog tells where the log ends.
-func (a *asking) getLog() (*events.LogEnd, error) {
+func (a *asking) getLog(d events.GetLog) (*events.LogEnd, error) {
+	if err := a.awaitSeq(d.MinSeq, true); err != nil {
+		return nil, err
+	}
 	last, err := a.log.LastSeq(a.ctx)
 	return &events.LogEnd{LastSeq: last}, err
 }
@@ -24,6 +27,9 @@ func (a *asking) getLog() (*events.LogEnd, error) {
 // listLog gives the tenant's events as they are in the log, also those of
 // aggregates that are no threads. A commit that cannot be read is told of.
 func (a *asking) listLog(d events.ListLog) (*events.LogList, error) {
+	if err := a.awaitSeq(d.MinSeq, true); err != nil {
+		return nil, err
+	}
 	aggregate := "*"
 	if d.ThreadID != "" {
 		if err := a.resolve(d.ThreadID); err != nil {
@@ -97,6 +103,9 @@ func versionIn(e events.LogEntry) int64 {
 // listChunks gives the stored chunks of an execution. None is no error: they are
 // kept for a time only.
 func (a *asking) listChunks(d events.ListChunks) (*events.ChunkList, error) {
+	if err := a.awaitSeq(d.MinSeq, true); err != nil {
+		return nil, err
+	}
 	if err := a.resolve(d.ThreadID); err != nil {
 		return nil, err
 	}

@@ -125,7 +125,7 @@ func (q *Queries) handle(ctx context.Context, tenant, name string, body []byte) 
 	case events.ListEffects:
 		return a.listEffects(d)
 	case events.GetLog:
-		return a.getLog()
+		return a.getLog(d)
 	case events.ListLog:
 		return a.listLog(d)
 	case events.ListChunks:
