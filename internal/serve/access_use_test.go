@@ -206,7 +206,7 @@ func TestRolesOfATenant(t *testing.T) {
 }
 
 // The tenant is the subject's. What the body says of another tenant's things is
-// not found, and a body cannot name a tenant at all.
+// not found, and a body cannot name a tenant at all (EK-180, EK-181).
 func TestTenantSubjectAndBodyAgree(t *testing.T) {
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	ctx := t.Context()
