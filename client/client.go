@@ -112,7 +112,7 @@ func (c *Client) Tenant() string { return c.opts.Tenant }
 // UpToDate gives a client whose queries show at least everything that is
 // committed now, by whomever.
 func (c *Client) UpToDate(ctx context.Context) (*Client, error) {
-	end, err := c.LogEnd(ctx)
+	end, err := c.HistoryEnd(ctx)
 	if err != nil {
 		return nil, err
 	}

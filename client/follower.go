@@ -78,7 +78,7 @@ func (f *follower) subscribe(ctx context.Context) error {
 			return err
 		}
 	}
-	end, err := f.client.LogEnd(ctx)
+	end, err := f.client.HistoryEnd(ctx)
 	if err != nil {
 		f.unsubscribe()
 		return err

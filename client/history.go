@@ -9,18 +9,18 @@ import (
 // logPage is how many events are asked for at once.
 const logPage = 1000
 
-// LogEnd asks for the sequence of the log's last commit, of any tenant.
-func (c *Client) LogEnd(ctx context.Context) (uint64, error) {
-	end, err := ask[events.LogEnd](ctx, c, "log.get", events.GetLog{})
+// HistoryEnd asks for the sequence of the log's last commit, of any tenant.
+func (c *Client) HistoryEnd(ctx context.Context) (uint64, error) {
+	end, err := ask[events.HistoryEnd](ctx, c, "history.get", events.GetHistory{})
 	if err != nil {
 		return 0, err
 	}
 	return end.LastSeq, nil
 }
 
-// ListLog asks for a part of the tenant's events, in the order of the log.
-func (c *Client) ListLog(ctx context.Context, q events.ListLog) (*events.LogList, error) {
-	return ask[events.LogList](ctx, c, "log.list", q)
+// ListHistory asks for a part of the tenant's events, in the order of the log.
+func (c *Client) ListHistory(ctx context.Context, q events.ListHistory) (*events.HistoryList, error) {
+	return ask[events.HistoryList](ctx, c, "history.list", q)
 }
 
 // ListChunks asks for stored chunks of an execution; see Chunks for all of them.
@@ -33,13 +33,13 @@ func (c *Client) ListChunks(ctx context.Context, q events.ListChunks) (*events.C
 func (f *follower) readLog(ctx context.Context) error {
 	for {
 		from, limit := events.Int(f.seq+1), events.Int(logPage)
-		q := events.ListLog{ThreadID: f.o.Thread, FromSeq: &from, Limit: &limit}
+		q := events.ListHistory{ThreadID: f.o.Thread, FromSeq: &from, Limit: &limit}
 		if f.version != whole && f.seq > 0 { // the commit was not given whole
 			after := events.Int(f.version)
 			from--
 			q.AfterVersion = &after
 		}
-		page, err := f.client.ListLog(ctx, q)
+		page, err := f.client.ListHistory(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func (f *follower) readLog(ctx context.Context) error {
 
 // stored takes an entry of the log. The commit before it is done with, whatever
 // it held.
-func (f *follower) stored(entry events.LogEntry) error {
+func (f *follower) stored(entry events.HistoryEntry) error {
 	if entry.Seq > f.seq {
 		f.passed(f.seq)
 	}

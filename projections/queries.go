@@ -124,10 +124,10 @@ func (q *Queries) handle(ctx context.Context, tenant, name string, body []byte) 
 		return a.listEvents(d)
 	case events.ListEffects:
 		return a.listEffects(d)
-	case events.GetLog:
-		return a.getLog(d)
-	case events.ListLog:
-		return a.listLog(d)
+	case events.GetHistory:
+		return a.getHistory(d)
+	case events.ListHistory:
+		return a.listHistory(d)
 	case events.ListChunks:
 		return a.listChunks(d)
 	case events.CreateConsumer:

@@ -234,10 +234,10 @@ func TestTenantSubjectAndBodyAgree(t *testing.T) {
 	if _, err := acme.ListEvents(ctx, events.ListEvents{ThreadID: made.ThreadID}); !errors.Is(err, notFound) {
 		t.Errorf("another tenant's events: %v", err)
 	}
-	if list, err := acme.ListLog(ctx, events.ListLog{}); err != nil || len(list.Entries) != 0 {
+	if list, err := acme.ListHistory(ctx, events.ListHistory{}); err != nil || len(list.Entries) != 0 {
 		t.Errorf("the log shows another tenant's: %+v, %v", list, err)
 	}
-	if list, err := acme.ListLog(ctx, events.ListLog{ThreadID: made.ThreadID}); err != nil || len(list.Entries) != 0 {
+	if list, err := acme.ListHistory(ctx, events.ListHistory{ThreadID: made.ThreadID}); err != nil || len(list.Entries) != 0 {
 		t.Errorf("the log shows another tenant's thread: %+v, %v", list, err)
 	}
 	if list, err := acme.ListChunks(ctx, events.ListChunks{ThreadID: made.ThreadID, ExecutionID: "exe_1"}); err != nil || len(list.Chunks) != 0 {

@@ -16,7 +16,7 @@ func logOf(a *asker, body string, limit int) (types []string, broken int) {
 	a.Helper()
 	seq, version := uint64(1), int64(0)
 	for {
-		page := ask[events.LogList](a, "log.list", fmt.Sprintf(`{%s"fromSeq":%d,"afterVersion":%d,"limit":%d}`, body, seq, version, limit))
+		page := ask[events.HistoryList](a, "history.list", fmt.Sprintf(`{%s"fromSeq":%d,"afterVersion":%d,"limit":%d}`, body, seq, version, limit))
 		for _, e := range page.Entries {
 			if e.Broken {
 				broken++
@@ -73,13 +73,13 @@ func TestLogByPages(t *testing.T) {
 	if got, _ := logOf(a, `"threadId":"key:k",`, 2); strings.Join(got, " ") != "thread.created context.created key.claimed item.created" {
 		t.Errorf("of one thread: %v", got)
 	}
-	end := ask[events.LogEnd](a, "log.get", `{}`)
+	end := ask[events.HistoryEnd](a, "history.get", `{}`)
 	if last, err := h.log.LastSeq(t.Context()); err != nil || end.LastSeq != last || last == 0 {
 		t.Errorf("the log ends at %d, not %d: %v", end.LastSeq, last, err)
 	}
-	a.refused(events.NotFound, "log.list", `{"threadId":"key:nobody"}`)
-	a.refused(events.InvalidRequest, "log.list", `{"threadId":"*"}`)
-	a.refused(events.InvalidRequest, "log.list", `{"limit":1001}`)
+	a.refused(events.NotFound, "history.list", `{"threadId":"key:nobody"}`)
+	a.refused(events.InvalidRequest, "history.list", `{"threadId":"*"}`)
+	a.refused(events.InvalidRequest, "history.list", `{"limit":1001}`)
 }
 
 // Chunks are found by their number, without those long before it.

@@ -15,18 +15,18 @@ const (
 	chunksUsual = 256
 )
 
-// getLog tells where the log ends.
-func (a *asking) getLog(d events.GetLog) (*events.LogEnd, error) {
+// getHistory tells where the log ends.
+func (a *asking) getHistory(d events.GetHistory) (*events.HistoryEnd, error) {
 	if err := a.awaitSeq(d.MinSeq, true); err != nil {
 		return nil, err
 	}
 	last, err := a.log.LastSeq(a.ctx)
-	return &events.LogEnd{LastSeq: last}, err
+	return &events.HistoryEnd{LastSeq: last}, err
 }
 
-// listLog gives the tenant's events as they are in the log, also those of
+// listHistory gives the tenant's events as they are in the log, also those of
 // aggregates that are no threads. A commit that cannot be read is told of.
-func (a *asking) listLog(d events.ListLog) (*events.LogList, error) {
+func (a *asking) listHistory(d events.ListHistory) (*events.HistoryList, error) {
 	if err := a.awaitSeq(d.MinSeq, true); err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (a *asking) listLog(d events.ListLog) (*events.LogList, error) {
 	if d.AfterVersion != nil {
 		after = int64(*d.AfterVersion)
 	}
-	list := &events.LogList{Entries: []events.LogEntry{}}
+	list := &events.HistoryList{Entries: []events.HistoryEntry{}}
 	most, room := limit(d.Limit, logUsual), a.answerBytes()
 	for m, err := range a.log.Raw(a.ctx, a.log.Config().Names.Log(a.tenant, aggregate), from) {
 		if err != nil {
@@ -72,27 +72,27 @@ func (a *asking) listLog(d events.ListLog) (*events.LogList, error) {
 
 // entries takes a message of the log apart, and leaves out what is not after a
 // version.
-func (a *asking) entries(m eventlog.Message, after int64) []events.LogEntry {
+func (a *asking) entries(m eventlog.Message, after int64) []events.HistoryEntry {
 	commit, err := a.log.Decode(m)
 	if err != nil {
-		e := events.LogEntry{Seq: m.Seq, Broken: true}
+		e := events.HistoryEntry{Seq: m.Seq, Broken: true}
 		var broken *events.BrokenError
 		if errors.As(err, &broken) {
 			e.ThreadID = broken.Thread
 		}
-		return []events.LogEntry{e}
+		return []events.HistoryEntry{e}
 	}
-	out := make([]events.LogEntry, 0, len(commit.Events))
+	out := make([]events.HistoryEntry, 0, len(commit.Events))
 	for i := range commit.Events {
 		if e := &commit.Events[i]; e.Version > after {
-			out = append(out, events.LogEntry{Seq: m.Seq, Event: e.Raw()})
+			out = append(out, events.HistoryEntry{Seq: m.Seq, Event: e.Raw()})
 		}
 	}
 	return out
 }
 
 // versionIn gives the version of an entry's event.
-func versionIn(e events.LogEntry) int64 {
+func versionIn(e events.HistoryEntry) int64 {
 	event, err := events.DecodeEvent(e.Event)
 	if err != nil { // it was decoded before
 		return 0
