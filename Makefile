@@ -55,8 +55,9 @@ demo: ## Run the sample conversations in one process and a temporary folder
 	$(GO) run ./cmd/skein demo
 
 .PHONY: bench
-bench: ## Measure appends to the log
+bench: ## Measure appends to the log, and turns of agents
 	$(GO) run ./cmd/skein bench append
+	$(GO) run ./cmd/skein bench react
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (10s)

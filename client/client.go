@@ -22,6 +22,8 @@ type Options struct {
 	Actor   string        // who asks, for the audit, where a call names nobody; default none
 	Timeout time.Duration // for one call with all its repeats, where its context ends later; default 20 s
 	Names   events.Names  // of subjects and streams; default prefix skein
+
+	Warn func(message string) // told what is allowed and better avoided; default nobody is
 }
 
 // withDefaults gives the options with every default filled in.

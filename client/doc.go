@@ -15,6 +15,10 @@
 //   - [Client.Chunks] gives the chunks of a run each once, in order and with an
 //     end. What was missed is read from the stream that keeps them for an hour;
 //     what has expired is told of.
+//   - A [ThreadState] is a thread in the words of Standard Agents, over the same
+//     commands and queries. What one handle wrote, it reads.
+//   - A [Live] gives what is emitted while it listens, in the order of each emitter.
+//     Nothing of it is kept anywhere.
 //   - A handler of [Client.Consume] sees each event at least once, in order, and
 //     the next one only after it returned without an error.
 //

@@ -102,3 +102,22 @@ func (c *Client) ListEvents(ctx context.Context, q events.ListEvents) (*events.E
 	c.fresh(&q.Fresh)
 	return ask[events.EventList](ctx, c, "event.list", q)
 }
+
+// GetDefinition asks for a definition of the tenant, now or as it was.
+func (c *Client) GetDefinition(ctx context.Context, q events.GetDefinition) (*events.Definition, error) {
+	c.fresh(&q.Fresh)
+	return ask[events.Definition](ctx, c, "definition.get", q)
+}
+
+// GetAgent asks whether there is an agent of that name. The error is not_found if
+// there is none: see events.GetAgent.
+func (c *Client) GetAgent(ctx context.Context, q events.GetAgent) (*events.Agent, error) {
+	c.fresh(&q.Fresh)
+	return ask[events.Agent](ctx, c, "agent.get", q)
+}
+
+// ListDefinitions asks for a page of the tenant's definitions, by kind and name.
+func (c *Client) ListDefinitions(ctx context.Context, q events.ListDefinitions) (*events.DefinitionList, error) {
+	c.fresh(&q.Fresh)
+	return ask[events.DefinitionList](ctx, c, "definition.list", q)
+}

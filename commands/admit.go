@@ -39,6 +39,12 @@ func (d *Dispatcher) admit(tenant, name string, body []byte, meta Meta) (*thread
 	if err := d.parts(c, row, req.Data); err != nil {
 		return nil, err
 	}
+	if row.Tenant {
+		if c.ThreadID != "" {
+			return nil, events.Invalid("/threadId", "%s is of the tenant, and takes no threadId", name)
+		}
+		c.ThreadID = events.TenantAggregate
+	}
 	if c.ThreadID == "" {
 		if !c.Creates() {
 			return nil, events.Invalid("/threadId", "%s needs a threadId", name)
@@ -59,12 +65,17 @@ func (d *Dispatcher) admit(tenant, name string, body []byte, meta Meta) (*thread
 
 // parts decodes what is to be done: one command, or those of a thread.commit.
 func (d *Dispatcher) parts(c *thread.Command, row events.Command, data jsontext.Value) error {
-	if len(data) > events.MaxEventBytes && row.Name != "thread.commit" {
+	if len(data) > events.MaxEventBytes && row.Name != "thread.commit" && row.Name != "definition.apply" {
 		return events.TooLarge("the command's data", int64(len(data)), events.MaxEventBytes)
 	}
 	v, err := d.schema.DecodeTrusted(row.Name, data)
 	if err != nil {
 		return schema.Under("/data", err)
+	}
+	if apply, ok := v.(events.ApplyDefinitions); ok {
+		if v, err = d.schema.Definitions(apply); err != nil {
+			return schema.Under("/data", err)
+		}
 	}
 	batch, ok := v.(events.CommitThread)
 	if !ok {

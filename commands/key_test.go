@@ -117,7 +117,7 @@ func TestResolveWhileDeleted(t *testing.T) {
 		return len(e.waiting) == 1
 	})
 	must(t, other, "thread.delete", on(old, `{}`))
-	w.d.work(e)
+	w.d.work(e, nil, nil)
 	if r := <-resolved; r.err != nil || r.reply.ThreadID == old || r.reply.Events[0].Type != events.ThreadCreatedType {
 		t.Errorf("resolved to %+v, %v", r.reply, r.err)
 	}

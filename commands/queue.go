@@ -32,7 +32,8 @@ const (
 	mergedEvents   = 1000
 )
 
-// queue hands a command to the goroutine of its thread and waits for the answer.
+// queue does a command when its thread is free, and gives its answer. Who finds
+// the thread free works for all who come meanwhile, until it has its own answer.
 func (d *Dispatcher) queue(ctx context.Context, c *thread.Command) (*events.Reply, error) {
 	return d.wait(&job{ctx: ctx, command: c, done: make(chan answer, 1)})
 }
@@ -41,36 +42,44 @@ func (d *Dispatcher) queue(ctx context.Context, c *thread.Command) (*events.Repl
 func (d *Dispatcher) wait(j *job) (*events.Reply, error) {
 	e := d.cache.take(j.command.Tenant, j.command.ThreadID)
 	e.mu.Lock()
-	e.waiting = append(e.waiting, j)
 	if e.busy {
+		e.waiting = append(e.waiting, j)
 		e.mu.Unlock()
 		defer d.cache.give(e)
 	} else {
 		e.busy = true
 		e.mu.Unlock()
-		go d.work(e) // takes over this use of the entry
+		d.work(e, []*job{j}, j) // takes over this use of the entry
 	}
 	a := <-j.done
 	return a.reply, a.err
 }
 
-// work does what waits for a thread until nothing does.
-func (d *Dispatcher) work(e *entry) {
-	defer d.cache.give(e)
+// work does the jobs, and what waits for the thread by then, until nothing does.
+// When own has its answer, what is left goes on in another goroutine.
+func (d *Dispatcher) work(e *entry, jobs []*job, own *job) {
 	for {
+		for len(jobs) > 0 {
+			if own != nil && len(own.done) > 0 {
+				go d.work(e, jobs, nil)
+				return
+			}
+			jobs = d.round(e, jobs)
+		}
+		if own != nil && d.snapshotDue(e) {
+			go d.work(e, nil, nil)
+			return
+		}
+		d.snapshot(e)
 		e.mu.Lock()
-		jobs := e.waiting
+		jobs, e.waiting = e.waiting, nil
 		if len(jobs) == 0 {
 			e.busy = false
 			e.mu.Unlock()
+			d.cache.give(e)
 			return
 		}
-		e.waiting = nil
 		e.mu.Unlock()
-		for len(jobs) > 0 {
-			jobs = d.round(e, jobs)
-		}
-		d.snapshot(e)
 	}
 }
 
@@ -103,7 +112,7 @@ func (d *Dispatcher) round(e *entry, jobs []*job) []*job {
 			if r.key != nil && moved.Subject != d.log.Config().Names.Log(e.tenant, e.id) {
 				continue // the key has moved, not the thread: it is read anew
 			}
-			if err := d.catchUp(jobs[0].ctx, e, moved.Last == 0); err != nil {
+			if err := d.catchUp(jobs[0].ctx, e, moved.Last); err != nil {
 				e.state = nil
 			}
 		case errors.As(err, &big) && len(r.taken) > 1:
@@ -160,7 +169,7 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 			j.answer(d.again(j, seq))
 			continue
 		}
-		if len(r.taken) > 0 && (len(j.command.Parts) == 0 || solo(j.command)) {
+		if len(r.taken) > 0 && (len(j.command.Parts) == 0 || solo(j.command) || j.command.Dry()) {
 			r.rest = append(r.rest, jobs[i:]...)
 			return r
 		}
@@ -170,18 +179,23 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 			continue
 		}
 		made, err := r.draft.Do(j.command)
-		if err == nil && len(made) == 0 {
-			err = errUnchanged // said only of what the log shows now, like a refusal
-		}
 		if err == nil && solo(j.command) {
 			if r.key, err = d.keyWrite(j.ctx, made); err != nil {
 				r.draft = thread.NewDraft(e.state) // it stood alone in it
 			}
 		}
-		if err != nil && !fresh && len(r.taken) == 0 {
-			// The state may be stale: refuse only on what the log shows now.
+		nothing := err == nil && (len(made) == 0 || j.command.Dry()) // it is to write nothing
+		if nothing {
+			if len(r.taken) > 0 { // what it found is not stored yet: it is decided alone
+				r.rest = append(r.rest, jobs[i:]...)
+				return r
+			}
+			r.draft = thread.NewDraft(e.state)
+		}
+		if (err != nil || nothing) && !fresh && len(r.taken) == 0 {
+			// The state may be stale: refuse, or do nothing, only on what the log shows now.
 			before := e.state.Seq
-			if stale := d.catchUp(j.ctx, e, false); stale != nil {
+			if stale := d.freshen(j.ctx, e); stale != nil {
 				j.answer(nil, stale)
 				r.draft = thread.NewDraft(e.state)
 				continue
@@ -193,19 +207,21 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 				continue
 			}
 		}
-		if err != nil && (!fresh || len(r.taken) > 0 && errors.Is(err, errUnchanged)) {
-			r.rest = append(r.rest, jobs[i:]...) // to be decided alone, on a fresh state
-			return r
-		}
-		if errors.Is(err, errUnchanged) {
-			if j.look != nil {
-				j.look(e.state)
-			}
-			j.answer(unchanged(e), nil)
+		if err != nil && len(r.taken) > 0 {
+			// What refuses it may be what is not stored yet, and may never be: it is
+			// decided again after that.
+			r.rest = append(r.rest, j)
 			continue
 		}
 		if err != nil {
 			j.answer(nil, err)
+			continue
+		}
+		if nothing { // it is not remembered: a repeat is decided anew
+			if j.look != nil {
+				j.look(e.state)
+			}
+			j.answer(events.ReplyWithout(e.id, e.state.Version, e.state.Seq, made), nil)
 			continue
 		}
 		ids[j.command.ID] = true
@@ -216,15 +232,6 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 		}
 	}
 	return r
-}
-
-// errUnchanged says that a command is done by leaving the thread as it is.
-var errUnchanged = errors.New("nothing is to be changed")
-
-// unchanged answers a command that made no event, with the thread as it is. The
-// command is not remembered: a repeat is decided anew.
-func unchanged(e *entry) *events.Reply {
-	return &events.Reply{ThreadID: e.id, Version: e.state.Version, Seq: e.state.Seq, Events: []events.EventRef{}}
 }
 
 // solo reports whether a command may touch a key, and so stands alone in its
@@ -245,7 +252,7 @@ func (d *Dispatcher) keyWrite(ctx context.Context, made []events.Event) (*eventl
 		return nil, nil
 	}
 	key := keyOf(e.Data)
-	held, err := d.claim(ctx, e.Tenant, key)
+	held, err := d.claimNow(ctx, e.Tenant, key)
 	if err != nil {
 		return nil, err
 	}
@@ -287,7 +294,7 @@ func (d *Dispatcher) store(e *entry, r drafted) error {
 // known says, by a reply, that the log shows a command as done; by none, that it
 // does not.
 func (d *Dispatcher) known(j *job, e *entry) (*events.Reply, error) {
-	if err := d.catchUp(j.ctx, e, false); err != nil {
+	if err := d.freshen(j.ctx, e); err != nil {
 		return nil, err
 	}
 	if j.look != nil {

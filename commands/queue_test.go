@@ -93,3 +93,75 @@ func TestEachJobIsAnsweredOnce(t *testing.T) {
 	t.Logf("%d of 60 took the key", won)
 	w.commits(events.KeyAggregate("k"))
 }
+
+// Nothing is refused because of what is not stored yet, and may never be: such a
+// command is decided again when that is. Found by internal/sim.
+func TestNoRefusalOnWhatIsNotStored(t *testing.T) {
+	w := newWorld(t, Config{})
+	id := create(t, w.d)
+	item := on(id, `{"item":{"id":"itm_1","type":"message","role":"user","content":[]}}`)
+	for name, jobs := range map[string][]*job{
+		"first":       jobsOf(t, w.d, [2]string{"item.create", item}, [2]string{"item.create", item}, [2]string{"item.create", on(id, hello)}),
+		"after other": jobsOf(t, w.d, [2]string{"thread.create", on(id, `{}`)}, [2]string{"item.create", item}, [2]string{"item.create", item}, [2]string{"item.create", on(id, hello)}),
+	} {
+		e := w.d.cache.take(tenant, id)
+		if err := w.d.load(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		r := w.d.draft(e, jobs) // and it is never stored
+		w.d.cache.give(e)
+		n := len(jobs)
+		if len(r.taken) != 2 || r.taken[0] != jobs[n-3] || r.taken[1] != jobs[n-1] || len(r.rest) != 1 || r.rest[0] != jobs[n-2] {
+			t.Errorf("%s: %d are taken and %d left", name, len(r.taken), len(r.rest))
+		}
+		for i, j := range jobs[n-3:] {
+			if len(j.done) > 0 {
+				t.Errorf("%s: job %d has an answer: %+v", name, i, <-j.done)
+			}
+		}
+	}
+	jobs := jobsOf(t, w.d, [2]string{"item.create", item}, [2]string{"item.create", item})
+	rounds(w.d, id, jobs)
+	if a, b := <-jobs[0].done, <-jobs[1].done; a.err != nil || events.AsError(b.err).Code != events.AlreadyExists {
+		t.Errorf("%v, then %v", a.err, b.err)
+	}
+}
+
+// held is a context that is asked for its end only when it is let go.
+type held struct {
+	context.Context
+	free chan struct{}
+}
+
+func (h held) Err() error {
+	<-h.free
+	return h.Context.Err()
+}
+
+// Who works for others has its own answer as soon as it is there: what is left
+// goes on without it.
+func TestWorkingForOthersHoldsNobodyUp(t *testing.T) {
+	w := newWorld(t, Config{})
+	id := create(t, w.d)
+	jobs := jobsOf(t, w.d, [2]string{"item.create", with("one", id, hello)}, [2]string{"item.create", with("one", id, hello)})
+	other := held{t.Context(), make(chan struct{})}
+	jobs[1].ctx = other // the same command again is not in the same commit
+	e := w.d.cache.take(tenant, id)
+	e.mu.Lock()
+	e.busy = true
+	e.mu.Unlock()
+	w.d.work(e, jobs, jobs[0])
+	if len(jobs[0].done) != 1 || len(jobs[1].done) != 0 {
+		t.Fatalf("%d answers of its own, %d of the other", len(jobs[0].done), len(jobs[1].done))
+	}
+	close(other.free)
+	first, again := <-jobs[0].done, <-jobs[1].done
+	if first.err != nil || again.err != nil || first.reply.Seq != again.reply.Seq {
+		t.Errorf("%+v, then %+v", first, again)
+	}
+	w.until("the thread to be free", func() bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return !e.busy
+	})
+}

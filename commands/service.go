@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -19,6 +20,13 @@ import (
 // *events.Error on the wire.
 type Handler func(ctx context.Context, tenant, name string, body []byte, meta Meta) (any, error)
 
+// Bytes is an answer that is sent as it is, and not as JSON.
+type Bytes []byte
+
+// Answered says that the handler has had the request answered by somebody else,
+// on Meta.Reply.
+type Answered struct{}
+
 // Handle is the dispatcher as a Handler.
 func (d *Dispatcher) Handle(ctx context.Context, tenant, name string, body []byte, meta Meta) (any, error) {
 	return d.Do(ctx, tenant, name, body, meta)
@@ -28,7 +36,8 @@ func (d *Dispatcher) Handle(ctx context.Context, tenant, name string, body []byt
 type Endpoint struct {
 	Name        string // of the NATS service: skein-commands
 	Description string
-	Kind        string // the second token of the subjects: cmd or query
+	Kind        string // the second token of the subjects: cmd, query or file
+	Pattern     string // the tokens after it; default: all there are
 	Version     string
 	Requests    []string // the names that it knows, for the service's information
 	InFlight    int      // requests under way at once; more are refused as unavailable
@@ -53,6 +62,7 @@ type Service struct {
 	places  chan struct{}
 	tenants *tenants
 	limited func(limit string)
+	waiting chan work // to a goroutine that has nothing to do
 	ctx     context.Context
 	cancel  context.CancelFunc
 
@@ -70,7 +80,7 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Service{
 		nc: nc, names: names, handler: handler, logger: logger, places: make(chan struct{}, e.InFlight),
-		ctx: ctx, cancel: cancel, finished: make(chan struct{}), tenants: newTenants(e.Tenants), limited: func(string) {},
+		waiting: make(chan work), ctx: ctx, cancel: cancel, finished: make(chan struct{}), tenants: newTenants(e.Tenants), limited: func(string) {},
 	}
 	if e.Metrics != nil {
 		s.limited = func(limit string) { e.Metrics.Limited(e.Kind, limit) }
@@ -83,7 +93,7 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 		Name: e.Name, Version: e.Version, Description: e.Description, Metadata: metadata, QueueGroup: names.Prefix,
 	})
 	if err == nil {
-		err = service.AddEndpoint(e.Kind, micro.HandlerFunc(s.take), micro.WithEndpointSubject(names.Prefix+"."+e.Kind+".>"))
+		err = service.AddEndpoint(e.Kind, micro.HandlerFunc(s.take), micro.WithEndpointSubject(names.Prefix+"."+e.Kind+"."+cmp.Or(e.Pattern, ">")))
 	}
 	if err == nil {
 		err = nc.Flush() // from here on, no request is lost
@@ -152,9 +162,9 @@ func (s *Service) end() {
 	}
 }
 
-// take hands a request to a goroutine of its own. It returns at once: an
-// endpoint's requests come one after another. What is over a limit is refused
-// before it is looked at, and so costs little.
+// take hands a request to a goroutine. It returns at once: an endpoint's requests
+// come one after another. What is over a limit is refused before it is looked at,
+// and so costs little.
 func (s *Service) take(r micro.Request) {
 	tenant := ""
 	if _, t, _, ok := s.names.ParseRequest(r.Subject()); ok && events.ValidTenant(t) {
@@ -184,14 +194,49 @@ func (s *Service) take(r micro.Request) {
 		s.refuse(r, events.Errorf(events.Unavailable, "the service is stopping; try again"))
 		return
 	}
-	go func() {
-		defer func() {
-			<-s.places
-			leave()
-			s.end()
-		}()
-		s.answer(r)
+	next := work{r, leave}
+	select {
+	case s.waiting <- next:
+	default:
+		go s.work(next)
+	}
+}
+
+// work is a request, and what gives its tenant's place back.
+type work struct {
+	micro.Request
+	leave func()
+}
+
+// idle is how long a goroutine waits for the next request. A new one would have
+// to grow its stack again: the door and the fold of a command go deep.
+const idle = 5 * time.Second
+
+// work answers a request, and those that come while it waits.
+func (s *Service) work(w work) {
+	timer := time.NewTimer(idle)
+	defer timer.Stop()
+	for {
+		s.done(w)
+		timer.Reset(idle)
+		select {
+		case w = <-s.waiting:
+		case <-timer.C:
+			return
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// done answers a request, and gives its places back.
+func (s *Service) done(w work) {
+	defer func() {
+		<-s.places
+		w.leave()
+		s.end()
 	}()
+	s.answer(w.Request)
 }
 
 func (s *Service) answer(r micro.Request) {
@@ -202,7 +247,7 @@ func (s *Service) answer(r micro.Request) {
 	if !ok {
 		err = events.Errorf(events.InvalidRequest, "the subject is %s.{cmd or query}.{tenant}.{noun}.{verb}", s.names.Prefix)
 	} else {
-		out, err = s.handler(s.ctx, tenant, name, r.Data(), Meta{TraceParent: r.Headers().Get("traceparent")})
+		out, err = s.handler(s.ctx, tenant, name, r.Data(), Meta{TraceParent: r.Headers().Get("traceparent"), Reply: r.Reply()})
 	}
 	if err != nil {
 		e := events.AsError(err)
@@ -210,10 +255,15 @@ func (s *Service) answer(r micro.Request) {
 		s.log(e, tenant, name, start)
 		return
 	}
-	body, err := json.Marshal(out, json.Deterministic(true))
-	if err != nil {
-		s.refuse(r, events.AsError(fmt.Errorf("encoding a reply: %w", err)))
+	if _, done := out.(Answered); done {
 		return
+	}
+	body, raw := out.(Bytes)
+	if !raw {
+		if body, err = json.Marshal(out, json.Deterministic(true)); err != nil {
+			s.refuse(r, events.AsError(fmt.Errorf("encoding a reply: %w", err)))
+			return
+		}
 	}
 	if err := r.Respond(body); err != nil {
 		s.logger.Warn().Err(err).Str("request", name).Msg("a reply could not be sent")

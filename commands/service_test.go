@@ -72,6 +72,11 @@ func TestCommandsOverNATS(t *testing.T) {
 	do("step.status", on(id, `{"stepId":"stp_a","to":"completed","continueLoop":false}`), nil, events.StepStatusChangedType)
 	do("execution.status", on(id, `{"executionId":"exe_a","to":"completed"}`), nil, events.ExecutionStatusChangedType)
 	do("thread.finish", on(id, `{"executionId":"exe_a"}`), nil, events.ThreadFinishedType)
+	do("message.add", on(id, `{"id":"itm_m","role":"assistant","toolCalls":"[{\"id\":\"c\",\"function\":{\"name\":\"n\",\"arguments\":\"\"}}]"}`),
+		is(events.Result{ItemID: "itm_m"}), events.ItemCreatedType, events.ItemCreatedType)
+	do("message.update", on(id, `{"messageId":"itm_m","content":"x","status":"completed"}`), nil, events.MessageEditedType, events.ItemStatusChangedType)
+	do("message.delete", on(id, `{"itemId":"itm_m"}`), nil, events.MessageDeletedType, events.MessageDeletedType)
+	do("trace.record", on(id, `{"kind":"log","text":"x"}`), nil, events.TraceRecordedType)
 	do("message.delete", on(id, `{"itemId":"itm_a"}`), nil, events.MessageDeletedType)
 	do("thread.commit", on(id, `{"commands":[{"command":"thread.status","data":{"to":"open"}},{"command":"context.create","data":{"id":"ctx_b"}}]}`),
 		is(events.Result{Results: []events.Result{{}, {ContextID: "ctx_b"}}}), events.ThreadStatusChangedType, events.ContextCreatedType)
@@ -90,7 +95,17 @@ func TestCommandsOverNATS(t *testing.T) {
 		events.ExecutionStatusChangedType, events.ThreadFinishedType, events.ContextStatusChangedType, events.ThreadStatusChangedType)
 	do("effect.schedule", on(id, `{"id":"`+anEffect+`","name":"remind","delayMs":60000}`), is(events.Result{EffectID: anEffect}), events.EffectScheduledType)
 	do("effect.cancel", on(id, `{"effectId":"`+anEffect+`"}`), is(events.Result{Cancelled: true}), events.EffectCancelledType)
+	do("file.write", on(id, `{"path":"/d/x","external":"https://example.org/x"}`), nil, events.DirectoryCreatedType, events.FileWrittenType)
+	do("file.delete", on(id, `{"path":"/d/x"}`), nil, events.FileDeletedType)
+	do("file.delete", on(id, `{"path":"/d/x"}`), nil) // nothing to do is no refusal
+	do("directory.remove", on(id, `{"path":"/d"}`), nil, events.DirectoryRemovedType)
+	do("directory.create", on(id, `{"path":"/d"}`), nil, events.DirectoryCreatedType)
+	do("directory.create", on(id, `{"path":"/d"}`), nil)
 	do("thread.delete", on(id, `{}`), nil, events.KeyReleasedType, events.LifecycleDeletedType)
+	seen["definition.apply"] = true
+	if r := overNATS(t, w.nc, "definition.apply", definitions(modelOf("m", "x"))); r.ThreadID != "" || r.Version != 1 || applied(r) != "model m 1 added" {
+		t.Errorf("definition.apply answered %+v", r)
+	}
 	for _, c := range events.Commands() {
 		if !seen[c.Name] {
 			t.Errorf("%s was not tried", c.Name)

@@ -99,7 +99,7 @@ func (d *Dispatcher) doSubmitted(ctx context.Context) error {
 			continue
 		}
 		select {
-		case lanes[lane(m)] <- m:
+		case lanes[d.lane(m)] <- m:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -107,8 +107,9 @@ func (d *Dispatcher) doSubmitted(ctx context.Context) error {
 }
 
 // lane gives the lane of a message: the same for all commands that name the
-// same thread, or the same key. Those that name none have no order.
-func lane(m jetstream.Msg) int {
+// same thread, or the same key, or are of the same tenant and no thread. Others
+// that name none have no order.
+func (d *Dispatcher) lane(m jetstream.Msg) int {
 	type keyed struct {
 		Key jsontext.Value `json:"key"`
 	}
@@ -128,6 +129,11 @@ func lane(m jetstream.Msg) int {
 	}
 	if id == "" && key == "" && len(body.Data.Commands) > 0 {
 		key = text(body.Data.Commands[0].Data.Key)
+	}
+	if _, tenant, name, ok := d.log.Config().Names.ParseRequest(m.Subject()); ok {
+		if row, known := events.LookupCommand(name); known && row.Tenant {
+			id = tenant + "." + events.TenantAggregate
+		}
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id + key))

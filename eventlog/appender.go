@@ -47,6 +47,9 @@ func (l *Log) Append(ctx context.Context, writes ...Write) error {
 		return &UnavailableError{Cause: errClosing}
 	default:
 	}
+	for _, w := range writes {
+		l.cfg.Recent.put(w.Commit) // before anybody can read it from the log
+	}
 	select {
 	case l.queue <- u:
 	case <-l.stopping:
@@ -56,11 +59,6 @@ func (l *Log) Append(ctx context.Context, writes ...Write) error {
 	}
 	select {
 	case err := <-u.done:
-		if err == nil {
-			for _, w := range writes {
-				l.cfg.Recent.put(w.Commit)
-			}
-		}
 		return err
 	case <-l.stopped: // accepted in the moment of closing: it may still have been answered
 		select {
@@ -112,7 +110,7 @@ type pace struct {
 }
 
 // longestWait bounds how long a commit waits for company.
-const longestWait = 5 * time.Millisecond
+const longestWait = 12 * time.Millisecond
 
 // after gives the pace after a write. After small ones it is given up, step by
 // step: nobody comes back.
@@ -127,7 +125,7 @@ func (p pace) after(group []*unit, took time.Duration) pace {
 		}
 		return p
 	}
-	return pace{enough: messages / 2, wait: min(took/4, longestWait)}
+	return pace{enough: messages * 3 / 4, wait: min(took/2, longestWait)}
 }
 
 // gather takes what waits, up to the limits of a write. Two commits of one
@@ -226,7 +224,7 @@ func (l *Log) write(group []*unit) {
 // it does not: what is sent before would be stored whenever it comes back, long
 // after it was given up.
 func (l *Log) connected() bool {
-	for !l.nc.IsConnected() {
+	for !l.wire.IsConnected() {
 		if l.away.IsZero() {
 			l.away = time.Now()
 		}
@@ -235,7 +233,7 @@ func (l *Log) connected() bool {
 			return false
 		case <-time.After(5 * time.Millisecond):
 		}
-		if l.nc.IsClosed() || time.Since(l.away) > l.cfg.AckTimeout {
+		if l.wire.IsClosed() || time.Since(l.away) > l.cfg.AckTimeout {
 			return false
 		}
 	}

@@ -23,7 +23,10 @@ type Fence struct {
 	log     *Log
 	stream  string
 	id      string    // of the writer: its messages' ids begin with it
-	sent    *nats.Msg // the last message that was sent, nil before the first
+	sent    nats.Msg  // the last message that was sent; its header is used again for the next
+	begun   bool      // one was sent
+	name    [1]string // its id
+	after   [1]string // the id of the one before it
 	last    uint64    // the sequence that it has, or will have
 	pending int       // sent since the last acknowledgement
 	bytes   int
@@ -74,7 +77,7 @@ func (f *Fence) Last() uint64 { return f.last }
 // Send writes a message. It is stored for sure only after Flush.
 func (f *Fence) Send(ctx context.Context, subject string, header nats.Header, data []byte) error {
 	full := f.pending >= fenceMessages || f.bytes+len(data) > fenceBytes
-	return f.send(ctx, subject, header, data, f.sent == nil || full)
+	return f.send(ctx, subject, header, data, !f.begun || full)
 }
 
 // Put writes a document of a bucket.
@@ -99,29 +102,43 @@ func (f *Fence) FinalPut(ctx context.Context, bucket, key string, data []byte) e
 }
 
 func (f *Fence) send(ctx context.Context, subject string, header nats.Header, data []byte, wait bool) error {
-	m := &nats.Msg{Subject: subject, Data: data, Header: make(nats.Header, len(header)+2)}
-	maps.Copy(m.Header, header)
-	if f.sent == nil {
-		m.Header[headerExpectedSeq] = []string{strconv.FormatUint(f.last, 10)}
-	} else {
-		m.Header[headerExpectedID] = f.sent.Header[headerID]
-	}
-	f.last++
-	m.Header[headerID] = []string{f.id + strconv.FormatUint(f.last, 36)}
-	f.sent = m
+	f.next(subject, header, data)
 	f.pending++
 	f.bytes += len(data)
 	if !wait {
-		return f.log.nc.PublishMsg(m)
+		return f.log.wire.PublishMsg(&f.sent)
 	}
 	return f.flush(ctx)
+}
+
+// next makes the next message in place of the last, which the connection has
+// copied. There are many: only its id is made anew.
+func (f *Fence) next(subject string, header nats.Header, data []byte) {
+	own := f.sent.Header
+	if own == nil {
+		own = nats.Header{}
+	}
+	clear(own)
+	maps.Copy(own, header)
+	if f.begun {
+		f.after = f.name
+		own[headerExpectedID] = f.after[:]
+	} else {
+		own[headerExpectedSeq] = []string{strconv.FormatUint(f.last, 10)}
+	}
+	f.last++
+	f.name[0] = f.id + strconv.FormatUint(f.last, 36)
+	own[headerID] = f.name[:]
+	f.sent = nats.Msg{Subject: subject, Header: own, Data: data}
+	f.begun = true
 }
 
 // seize writes a first message wherever the stream ends, and so cuts off
 // whoever writes it.
 func (f *Fence) seize(ctx context.Context, subject string, header nats.Header) error {
-	f.sent = &nats.Msg{Subject: subject, Header: maps.Clone(header)}
-	f.sent.Header[headerID] = []string{f.id}
+	f.sent = nats.Msg{Subject: subject, Header: maps.Clone(header)}
+	f.name[0], f.begun = f.id, true
+	f.sent.Header[headerID] = f.name[:]
 	ack, err := f.request(ctx)
 	f.last = ack.Seq
 	return err
@@ -154,7 +171,7 @@ func (f *Fence) request(ctx context.Context) (pubAck, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.log.cfg.AckTimeout)
 	defer cancel()
 	var ack pubAck
-	reply, err := f.log.nc.RequestMsgWithContext(ctx, f.sent)
+	reply, err := f.log.wire.RequestMsgWithContext(ctx, &f.sent)
 	if err == nil {
 		err = json.Unmarshal(reply.Data, &ack)
 	}

@@ -29,6 +29,7 @@ type Message struct {
 type getRequest struct {
 	Seq      uint64   `json:"seq,omitzero"`
 	Next     string   `json:"next_by_subj,omitzero"`
+	Last     string   `json:"last_by_subj,omitzero"`
 	Multi    []string `json:"multi_last,omitempty"`
 	Batch    int      `json:"batch,omitzero"`
 	MaxBytes int      `json:"max_bytes,omitzero"`
@@ -43,17 +44,24 @@ const directTimeout = 5 * time.Second
 
 // direct asks a stream for messages, in the order of their sequences.
 func (l *Log) direct(ctx context.Context, stream string, q getRequest) ([]Message, error) {
+	out, _, err := l.directUpTo(ctx, stream, q)
+	return out, err
+}
+
+// directUpTo does the same, and gives how far the copy of the stream had got that
+// answered, if it was asked for the last messages of subjects and has some.
+func (l *Log) directUpTo(ctx context.Context, stream string, q getRequest) (out []Message, upTo uint64, err error) {
 	body, err := json.Marshal(q)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, directTimeout, fmt.Errorf("stream %s did not answer a read within %v", stream, directTimeout))
 	defer cancel()
-	var out []Message
 	err = l.inbox.ask(ctx, l.cfg.API+".DIRECT.GET."+stream, body, func(m *nats.Msg) (bool, error) {
 		switch status := m.Header.Get("Status"); status {
 		case "":
 		case "204", "404":
+			upTo, _ = strconv.ParseUint(m.Header.Get("Nats-UpTo-Sequence"), 10, 64)
 			return true, nil
 		case "413":
 			return true, ErrTooMany
@@ -66,7 +74,7 @@ func (l *Log) direct(ctx context.Context, stream string, q getRequest) ([]Messag
 		out = append(out, got)
 		return err == nil && q.Batch <= 1 && len(q.Multi) == 0, err
 	})
-	return out, err
+	return out, upTo, err
 }
 
 func message(m *nats.Msg) (Message, error) {
@@ -89,14 +97,18 @@ func (l *Log) decode(subject string, seq uint64, header nats.Header, data []byte
 	return events.DecodeCommit(tenant, aggregate, seq, version, header.Get(events.HeaderChain), data)
 }
 
-// Get reads the commit with that sequence. Nil if there is none (any more).
+// Get reads the commit with that sequence. Nil if there is none (any more): the
+// leader is asked before that is said.
 func (l *Log) Get(ctx context.Context, seq uint64) (*events.Commit, error) {
 	if seq == 0 {
 		return nil, nil
 	}
 	got, err := l.direct(ctx, l.cfg.Names.Stream(LogStream), getRequest{Seq: seq})
-	if err != nil || len(got) == 0 || got[0].Seq != seq {
+	if err != nil {
 		return nil, err
+	}
+	if len(got) == 0 || got[0].Seq != seq {
+		return l.ofLeader(ctx, getRequest{Seq: seq})
 	}
 	return l.decode(got[0].Subject, got[0].Seq, got[0].Header, got[0].Data)
 }
@@ -187,6 +199,32 @@ func (l *Log) stream(ctx context.Context, name, subject string, from uint64) ite
 // order in which they were written. What is not there is left out. ErrTooMany
 // if more than 1,024 match.
 func (l *Log) Keys(ctx context.Context, bucket string, keys ...string) ([]Message, error) {
+	docs, _, err := l.keys(ctx, bucket, keys)
+	return docs, err
+}
+
+// KeysAt does the same, from a copy of the bucket that has got to a sequence of
+// the bucket's own, for whoever must see what was written up to there: any other
+// copy may lag. One of the keys must have a document, or no copy can tell how far
+// it has got. It waits for such a copy, as long as for a direct get.
+func (l *Log) KeysAt(ctx context.Context, bucket string, least uint64, keys ...string) ([]Message, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, directTimeout, fmt.Errorf("no copy of bucket %s showed its message %d within %v", bucket, least, directTimeout))
+	defer cancel()
+	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		docs, upTo, err := l.keys(ctx, bucket, keys)
+		if err != nil || upTo >= least {
+			return docs, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// keys reads documents, and gives how far every copy had got that it read from.
+func (l *Log) keys(ctx context.Context, bucket string, keys []string) (docs []Message, upTo uint64, err error) {
 	bucket = l.cfg.Names.Bucket(bucket)
 	prefix := keyPrefix(bucket)
 	q := getRequest{Seq: 1, Multi: make([]string, len(keys)), MaxBytes: threadBytes}
@@ -195,13 +233,16 @@ func (l *Log) Keys(ctx context.Context, bucket string, keys ...string) ([]Messag
 	}
 	var all []Message
 	for {
-		got, err := l.direct(ctx, "KV_"+bucket, q)
+		got, end, err := l.directUpTo(ctx, "KV_"+bucket, q)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
+		}
+		if all == nil || end < upTo {
+			upTo = end
 		}
 		all = append(all, got...)
 		if len(got) == 0 || got[len(got)-1].Pending == 0 {
-			return documents(latest(all), prefix), nil
+			return documents(latest(all), prefix), upTo, nil
 		}
 		q.Seq = got[len(got)-1].Seq + 1
 	}

@@ -7,43 +7,73 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Recent keeps the commits that this process stored last, as they were made, so
-// that its own relay and runner need not decode them again. It is shared by the
-// logs of one process, see [Config.Recent], and is safe for concurrent use.
+// Recent keeps the commits that this process gave to the log last, as they were
+// made, so that its own relay and runner need not decode them again. It is
+// shared by the logs of one process, see [Config.Recent], and is safe for
+// concurrent use.
 //
-// A commit is used only if the log gives the very same bytes for it.
+// A commit is used only if the log gives the very same bytes for it. One that
+// was never stored is given by nothing, and goes in its turn.
 type Recent struct {
-	mu    sync.Mutex // guards what follows
-	slots [recentCommits]*events.Commit
+	mu    sync.Mutex                // guards what follows
+	kept  map[string]*events.Commit // by chain
+	order [recentCommits]string     // the chains, by turn
+	next  int                       // whose turn it is to be replaced
+	old   int                       // the first in order that is kept
+	bytes int                       // of the bodies
 }
 
-// What Recent keeps at most: some 16 MiB.
+// What Recent keeps at most.
 const (
-	recentCommits = 1024
-	recentBytes   = 16 << 10
+	recentCommits = 4096
+	recentBytes   = 16 << 20
 )
 
-// put keeps a commit that was stored.
+// put keeps a commit that is about to be stored. It is not to be changed any
+// more, but for its sequence.
 func (r *Recent) put(c *events.Commit) {
-	if r == nil || len(c.Body) > recentBytes {
+	if r == nil || len(c.Body) > recentBytes/16 {
 		return
 	}
+	made := *c // the sequence is set while others read
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.slots[c.Seq%recentCommits] = c
+	if r.kept == nil {
+		r.kept = make(map[string]*events.Commit, recentCommits)
+	}
+	if r.kept[c.Chain] != nil { // it is tried again
+		return
+	}
+	for r.order[r.next] != "" || r.bytes+len(made.Body) > recentBytes {
+		r.drop()
+	}
+	r.kept[c.Chain], r.order[r.next] = &made, c.Chain
+	r.bytes += len(made.Body)
+	r.next = (r.next + 1) % recentCommits
 }
 
-// get gives the commit that is stored at a sequence with that chain and body,
+// drop forgets the oldest commit.
+func (r *Recent) drop() {
+	chain := r.order[r.old]
+	r.bytes -= len(r.kept[chain].Body)
+	delete(r.kept, chain)
+	r.order[r.old] = ""
+	r.old = (r.old + 1) % recentCommits
+}
+
+// get gives the commit with that chain and body, as it is stored at a sequence;
 // nil if it is not kept.
 func (r *Recent) get(seq uint64, chain string, body []byte) *events.Commit {
 	if r == nil {
 		return nil
 	}
 	r.mu.Lock()
-	c := r.slots[seq%recentCommits]
+	c := r.kept[chain]
 	r.mu.Unlock()
-	if c == nil || c.Seq != seq || c.Chain != chain || !bytes.Equal(c.Body, body) {
+	if c == nil || !bytes.Equal(c.Body, body) {
 		return nil
 	}
-	return c
+	stored := *c
+	stored.Seq = seq
+	return &stored
 }

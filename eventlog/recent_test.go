@@ -1,11 +1,14 @@
 package eventlog
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/events"
 )
 
 // A commit that this process stored comes back as it was made, for the very
@@ -13,20 +16,22 @@ import (
 func TestRecent(t *testing.T) {
 	t.Parallel()
 	l := start(t)
-	l.cfg.Recent = &Recent{}
+	recent := &Recent{}
+	l.cfg.Recent = recent
 	a := newAuthor(1)
 	w := a.next(t, 3)
 	if err := l.Append(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
 	c := w.Commit
-	if got := l.cfg.Recent.get(c.Seq, c.Chain, slices.Clone(c.Body)); got != c {
+	asMade := func(got *events.Commit) bool { return got != nil && &got.Events[0] == &c.Events[0] }
+	if got := recent.get(c.Seq, c.Chain, slices.Clone(c.Body)); !asMade(got) || got.Seq != c.Seq {
 		t.Errorf("it was not kept: %v", got)
 	}
 	altered := slices.Clone(c.Body)
 	altered[len(altered)/2] ^= 1
-	if l.cfg.Recent.get(c.Seq, c.Chain, altered) != nil || l.cfg.Recent.get(c.Seq, "another", c.Body) != nil || l.cfg.Recent.get(c.Seq+recentCommits, c.Chain, c.Body) != nil {
-		t.Error("it was given for other bytes, another chain or another sequence")
+	if recent.get(c.Seq, c.Chain, altered) != nil || recent.get(c.Seq, "another", c.Body) != nil {
+		t.Error("it was given for other bytes or another chain")
 	}
 	for name, reader := range map[string]*Log{"its own process": l, "another": sibling(t, l)} {
 		if name == "another" {
@@ -40,8 +45,8 @@ func TestRecent(t *testing.T) {
 		if err != nil || e.Commit == nil {
 			t.Fatal(e.Broken, err)
 		}
-		if same := e.Commit == c; same != (name == "its own process") {
-			t.Errorf("%s: the commit as it was made: %v", name, same)
+		if asMade(e.Commit) != (name == "its own process") || e.Commit.Seq != c.Seq {
+			t.Errorf("%s: the commit as it was made: %v, at %d", name, asMade(e.Commit), e.Commit.Seq)
 		}
 		for i := range e.Commit.Events {
 			if string(e.Commit.Events[i].Raw()) != string(c.Events[i].Raw()) || len(c.Events[i].Raw()) == 0 {
@@ -52,11 +57,41 @@ func TestRecent(t *testing.T) {
 	}
 }
 
+// What is kept is bounded in number and in bytes; the oldest goes first.
+func TestRecentIsBounded(t *testing.T) {
+	t.Parallel()
+	keep := func(r *Recent, n, size int) (chain string, body []byte) {
+		chain, body = fmt.Sprint(n), make([]byte, size)
+		r.put(&events.Commit{Chain: chain, Body: body})
+		return chain, body
+	}
+	for _, c := range []struct{ size, most int }{{1, recentCommits}, {recentBytes / 32, 32}} {
+		r := &Recent{}
+		for n := range 3*c.most + 5 {
+			chain, body := keep(r, n, c.size)
+			if r.get(1, chain, body) == nil {
+				t.Fatalf("%d of %d bytes was not kept", n, c.size)
+			}
+			keep(r, n, c.size) // once more is once
+			if want := min(n+1, c.most); len(r.kept) != want || r.bytes != want*c.size {
+				t.Fatalf("after %d of %d bytes, %d are kept, %d bytes", n, c.size, len(r.kept), r.bytes)
+			}
+		}
+		if r.get(1, fmt.Sprint(2*c.most+4), make([]byte, c.size)) != nil || r.get(1, fmt.Sprint(2*c.most+5), make([]byte, c.size)) == nil {
+			t.Error("it is not the oldest that went")
+		}
+	}
+	r := &Recent{}
+	if chain, body := keep(r, 1, recentBytes/16+1); r.get(1, chain, body) != nil {
+		t.Error("a very large one was kept")
+	}
+}
+
 // After a large write a small one waits for company, as long as it was told and
 // no longer; enough company ends the wait.
 func TestASmallWriteWaitsForCompany(t *testing.T) {
 	t.Parallel()
-	l := &Log{queue: make(chan *unit, 10), cfg: Config{}.WithDefaults(), nc: &nats.Conn{}}
+	l := &Log{queue: make(chan *unit, 10), cfg: Config{}.WithDefaults(), wire: &nats.Conn{}}
 	wait := pace{enough: 3, wait: time.Hour}
 	first := unitOf(t, l, newAuthor(1).next(t, 1))
 	done := make(chan int)
@@ -82,10 +117,10 @@ func TestASmallWriteWaitsForCompany(t *testing.T) {
 		big[i] = unitOf(t, l, newAuthor(10+i).next(t, 1))
 	}
 	p := pace{}.after(big, time.Second)
-	if p.enough != 20 || p.wait != longestWait {
+	if p.enough != 30 || p.wait != longestWait {
 		t.Errorf("after forty: %+v", p)
 	}
-	for range 4 { // it is given up when nobody comes back
+	for range 5 { // it is given up when nobody comes back
 		p = p.after(big[:1], time.Millisecond)
 	}
 	if p != (pace{}) {

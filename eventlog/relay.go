@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -27,9 +28,15 @@ type position struct {
 // Relay puts each event of the log on the timeline, as a message of its own, in
 // order and once, until ctx ends. It goes on where the timeline's own last
 // message stands, so that a kill at any moment neither loses nor repeats one.
+//
+// It looks anew where that stands whenever the connection was made anew: a
+// server that lost its power may have lost the timeline's newest messages, and
+// a log where nothing happens would not let the fence notice.
 func (l *Log) Relay(ctx context.Context) error {
+	connects, stop := l.Connects()
+	defer stop()
 	for ctx.Err() == nil {
-		err := l.relay(ctx, 0)
+		err := l.relayUntil(ctx, connects)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -39,6 +46,25 @@ func (l *Log) Relay(ctx context.Context) error {
 		sleep(ctx, 250*time.Millisecond)
 	}
 	return nil
+}
+
+var errReconnected = errors.New("the connection was made anew")
+
+// relayUntil relays until the connection was made anew, or something else stops
+// it.
+func (l *Log) relayUntil(ctx context.Context, connects <-chan nats.Status) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		select {
+		case <-connects:
+			cancel(errReconnected)
+		case <-done:
+		}
+	}()
+	return l.relay(ctx, 0)
 }
 
 // relay goes on where the timeline stands, up to the commit with the sequence
@@ -73,6 +99,7 @@ func (l *Log) relayFrom(ctx context.Context, fence *Fence, at position, end uint
 	if end > 0 && tail.nothing {
 		return nil
 	}
+	header := timelineHeader()
 	for {
 		e, err := tail.Next(ctx)
 		if err != nil {
@@ -86,7 +113,7 @@ func (l *Log) relayFrom(ctx context.Context, fence *Fence, at position, end uint
 			if e.Seq == at.seq {
 				from = at.version
 			}
-			err = l.relayCommit(ctx, fence, e.Commit, from, wait)
+			err = l.relayCommit(ctx, fence, header, e.Commit, from, wait)
 		case wait:
 			err = fence.Flush(ctx)
 		}
@@ -100,28 +127,33 @@ func (l *Log) relayFrom(ctx context.Context, fence *Fence, at position, end uint
 	}
 }
 
+// timelineHeader gives the header that relayCommit fills in.
+func timelineHeader() nats.Header {
+	return nats.Header{events.HeaderType: {events.EventContentType}}
+}
+
 // relayCommit sends the events of a commit after a version, and, if the relay
-// has nothing else to do, waits until they are stored.
-func (l *Log) relayCommit(ctx context.Context, fence *Fence, c *events.Commit, after int64, wait bool) error {
+// has nothing else to do, waits until they are stored. The header is used again
+// for each; the fence keeps its values, not the map.
+func (l *Log) relayCommit(ctx context.Context, fence *Fence, header nats.Header, c *events.Commit, after int64, wait bool) error {
 	if err := l.admit(ctx, c); err != nil {
 		return err
 	}
-	seq := []string{strconv.FormatUint(c.Seq, 10)}
+	thread := l.cfg.Names.Timeline(c.Tenant, c.Thread, "")
+	versions := make([]string, len(c.Events))
+	header[events.HeaderSeq] = []string{strconv.FormatUint(c.Seq, 10)}
 	for i := range c.Events {
 		e := &c.Events[i]
 		if e.Version <= after {
 			continue
 		}
-		subject := l.cfg.Names.Timeline(e.Tenant, e.ThreadID, e.Type)
-		header := nats.Header{
-			events.HeaderType: {events.EventContentType}, events.HeaderSeq: seq,
-			events.HeaderVersion: {strconv.FormatInt(e.Version, 10)},
-		}
+		versions[i] = strconv.FormatInt(e.Version, 10)
+		header[events.HeaderVersion] = versions[i : i+1]
 		send := fence.Send
 		if wait && i == len(c.Events)-1 {
 			send = fence.Final
 		}
-		if err := send(ctx, subject, header, e.Raw()); err != nil {
+		if err := send(ctx, thread+string(e.Type), header, e.Raw()); err != nil {
 			return err
 		}
 	}
@@ -133,12 +165,12 @@ func (l *Log) relayCommit(ctx context.Context, fence *Fence, c *events.Commit, a
 // the commits that are younger than what the timeline keeps.
 func (l *Log) timelinePosition(ctx context.Context, last uint64) (position, error) {
 	if last > 0 {
-		got, err := l.direct(ctx, l.cfg.Names.Stream(TimelineStream), getRequest{Seq: last})
-		if err != nil {
+		m, err := l.leader(ctx, l.cfg.Names.Stream(TimelineStream), getRequest{Seq: last}) // a copy that lags would say that it has expired
+		switch {
+		case err == nil:
+			return parsePosition(m.Header)
+		case !errors.Is(err, errNoMessage):
 			return position{}, err
-		}
-		if len(got) == 1 && got[0].Seq == last {
-			return parsePosition(got[0].Header)
 		}
 	}
 	return l.positionAt(ctx, time.Now().Add(-l.cfg.TimelineAge))
@@ -245,8 +277,8 @@ func (l *Log) TimelineSeq(ctx context.Context) (uint64, error) {
 	return at.seq, err
 }
 
-// TimelineMessages reads what the timeline keeps, in order, up to its present
-// end.
-func (l *Log) TimelineMessages(ctx context.Context) iter.Seq2[Message, error] {
-	return l.stream(ctx, l.cfg.Names.Stream(TimelineStream), l.cfg.Names.Timeline("*", "*", ">"), 1)
+// TimelineMessages reads what the timeline keeps of an aggregate, in order, up
+// to its present end. "*" stands for all tenants, or all aggregates.
+func (l *Log) TimelineMessages(ctx context.Context, tenant, aggregate string) iter.Seq2[Message, error] {
+	return l.stream(ctx, l.cfg.Names.Stream(TimelineStream), l.cfg.Names.Timeline(tenant, aggregate, ">"), 1)
 }

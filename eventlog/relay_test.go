@@ -167,7 +167,7 @@ func TestRelayResumesAmidACommit(t *testing.T) {
 			if c.Seq == 2 {
 				c.Events = c.Events[:cut]
 			}
-			must(t, l.relayCommit(t.Context(), fence, c, 0, false))
+			must(t, l.relayCommit(t.Context(), fence, timelineHeader(), c, 0, false))
 		}
 		must(t, fence.Flush(t.Context()))
 		running(t, l)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -19,6 +20,8 @@ type Tail struct {
 	name     string
 	msgs     jetstream.MessagesContext
 	entries  chan Entry
+	bytes    atomic.Int64  // of the bodies that wait in entries
+	taken    chan struct{} // of capacity 1: holds something when one of them was taken
 	stop     context.CancelFunc
 	finished sync.WaitGroup
 	err      error // why it ended; read after entries is closed
@@ -35,10 +38,17 @@ type Entry struct {
 	Broken error
 
 	last bool // the log held nothing after it
+	size int  // of the body
 }
 
-// tailAhead is how many commits may be read ahead.
-const tailAhead = 512
+// Limits of what is read ahead. A reader that writes what it has read may be
+// away for half a second, and commits are read for less while they are recent:
+// see [Recent].
+const (
+	tailAhead   = 4096
+	tailBytes   = 16 << 20 // one commit more may be read
+	tailRequest = 512      // commits are asked of the server at once
+)
 
 // Tail begins to follow the log at the commit after the sequence after. The
 // name says who reads, for log lines and metrics. Stop it when done.
@@ -62,13 +72,13 @@ func (l *Log) tail(ctx context.Context, name string, from jetstream.OrderedConsu
 		return nil, fmt.Errorf("following the log: %w", err)
 	}
 	info := c.CachedInfo()
-	msgs, err := c.Messages(jetstream.PullMaxMessages(tailAhead))
+	msgs, err := c.Messages(jetstream.PullMaxMessages(tailRequest))
 	if err != nil {
 		return nil, fmt.Errorf("following the log: %w", err)
 	}
 	reading, stop := context.WithCancel(context.Background())
 	t := &Tail{
-		log: l, name: name, msgs: msgs, entries: make(chan Entry, tailAhead), stop: stop,
+		log: l, name: name, msgs: msgs, entries: make(chan Entry, tailAhead), taken: make(chan struct{}, 1), stop: stop,
 		stream: stream, consumer: info.Name, nothing: info.NumPending == 0,
 	}
 	t.finished.Add(1)
@@ -98,8 +108,18 @@ func (t *Tail) read(ctx context.Context) {
 			}
 			continue
 		}
+		e := t.entry(m)
+		for t.bytes.Load() >= tailBytes {
+			select {
+			case <-t.taken:
+			case <-ctx.Done():
+				t.err = context.Canceled
+				return
+			}
+		}
+		t.bytes.Add(int64(e.size))
 		select {
-		case t.entries <- t.entry(m):
+		case t.entries <- e:
 		case <-ctx.Done():
 			t.err = context.Canceled
 			return
@@ -112,7 +132,7 @@ func (t *Tail) entry(m jetstream.Msg) Entry {
 	if err != nil { // the client made it from the server's own subject
 		return Entry{Broken: fmt.Errorf("a message of the log without metadata: %w", err)}
 	}
-	e := Entry{Seq: meta.Sequence.Stream, Time: meta.Timestamp, last: meta.NumPending == 0}
+	e := Entry{Seq: meta.Sequence.Stream, Time: meta.Timestamp, last: meta.NumPending == 0, size: len(m.Data())}
 	if e.Commit = t.log.cfg.Recent.get(e.Seq, m.Headers().Get(events.HeaderChain), m.Data()); e.Commit != nil {
 		return e
 	}
@@ -129,10 +149,18 @@ func (t *Tail) entry(m jetstream.Msg) Entry {
 // logged, and comes with its error; what follows it still comes. The error is
 // the context's, or that the tail was stopped.
 func (t *Tail) Next(ctx context.Context) (Entry, error) {
+	if ctx.Err() != nil { // whatever is ready: else it would be chance which comes first
+		return Entry{}, context.Cause(ctx)
+	}
 	select {
 	case e, ok := <-t.entries:
 		if !ok {
 			return Entry{}, t.err
+		}
+		t.bytes.Add(-int64(e.size))
+		select {
+		case t.taken <- struct{}{}:
+		default:
 		}
 		return e, nil
 	case <-ctx.Done():
@@ -150,7 +178,7 @@ func (t *Tail) Stop() {
 	for range t.entries { // so that the reader is not held
 	}
 	t.finished.Wait()
-	if t.log.nc.IsConnected() { // else the server drops it in its own time
+	if t.log.wire.IsConnected() { // else the server drops it in its own time
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		_ = t.log.js.DeleteConsumer(ctx, t.stream, t.consumer)

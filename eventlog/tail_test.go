@@ -153,6 +153,28 @@ func TestTailThroughABadConnection(t *testing.T) {
 	}
 }
 
+// Large commits are not read ahead beyond a number of bytes.
+func TestATailIsBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	l := start(t)
+	a := newAuthor(1)
+	const size, commits = 1 << 20, 40
+	for range commits {
+		w := Write{Commit: a.draft(t, 1, size), Expected: a.seq}
+		must(t, l.Append(t.Context(), w))
+		a.stored(w.Commit)
+	}
+	tail := followFrom(t, l, 0)
+	const most = tailBytes / size
+	eventually(t, "a full tail", func() bool { return tail.Waiting() >= most })
+	for n := range uint64(commits) {
+		if waiting := tail.Waiting(); waiting > most {
+			t.Fatalf("%d commits of a mebibyte are read ahead", waiting)
+		}
+		follow(t, tail, n, 1)
+	}
+}
+
 func TestStopWhileNobodyReads(t *testing.T) {
 	t.Parallel()
 	l := start(t)

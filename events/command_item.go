@@ -16,7 +16,7 @@ type NewItem struct {
 	Role         Role           `json:"role,omitzero" doc:"Who speaks; a message needs it, others have none."`
 	Status       ItemStatus     `json:"status,omitzero" doc:"Its first state; stored if absent."`
 	Channel      Channel        `json:"channel,omitzero" doc:"By which way it came."`
-	Content      jsontext.Value `json:"content,omitzero" doc:"A message's list of parts; {callId, name, arguments}; {callId, output, isError?}; {itemId}."`
+	Content      jsontext.Value `json:"content,omitzero" doc:"A message's list of parts; {callId, name, arguments}; {callId, output, isError?, name?}; {itemId}."`
 	CreatedAt    string         `json:"createdAt,omitzero" schema:"pattern=time" doc:"When it was made, where that is not now."`
 	ParentItemID string         `json:"parentItemId,omitzero" schema:"pattern=id" doc:"The item it was made for."`
 	Depth        *Int           `json:"depth,omitzero" schema:"minimum=0,maximum=1000" doc:"Its nesting; 0 is the conversation itself."`

@@ -117,6 +117,7 @@ type (
 		CallID  jsontext.Value `json:"callId"`
 		Output  jsontext.Value `json:"output"`
 		IsError jsontext.Value `json:"isError"`
+		Name    jsontext.Value `json:"name"`
 	}
 	itemReference struct {
 		ItemID jsontext.Value `json:"itemId"`
@@ -126,7 +127,7 @@ type (
 const (
 	textSchema          = `{"type":"string","minLength":1,"maxLength":256}`
 	actionExecuteSchema = `{"type":"object","additionalProperties":false,"properties":{"callId":` + textSchema + `,"name":` + textSchema + `,"arguments":true},"required":["callId","name","arguments"]}`
-	actionResultSchema  = `{"type":"object","additionalProperties":false,"properties":{"callId":` + textSchema + `,"output":true,"isError":{"type":"boolean"}},"required":["callId","output"]}`
+	actionResultSchema  = `{"type":"object","additionalProperties":false,"properties":{"callId":` + textSchema + `,"output":true,"isError":{"type":"boolean"},"name":` + textSchema + `},"required":["callId","output"]}`
 	itemReferenceSchema = `{"type":"object","additionalProperties":false,"properties":{"itemId":` + textSchema + `},"required":["itemId"]}`
 )
 
@@ -146,6 +147,11 @@ func (c actionResult) check() error {
 	}
 	if k := c.IsError.Kind(); c.IsError != nil && k != 't' && k != 'f' {
 		return Invalid("/content/isError", "isError is true or false")
+	}
+	if c.Name != nil {
+		if err := checkText("/content/name", c.Name); err != nil {
+			return err
+		}
 	}
 	return checkText("/content/callId", c.CallID)
 }

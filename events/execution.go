@@ -22,6 +22,8 @@ type ExecutionStatusChanged struct {
 	From      ExecutionStatus `json:"from" schema:"required" doc:"The state before."`
 	To        ExecutionStatus `json:"to" schema:"required" doc:"The state after."`
 	ErrorText string          `json:"errorText,omitzero" schema:"maxLength=65536" doc:"Why it failed."`
+	// C-10: a message shows as failed if its execution did.
+	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"The execution's item, where this changes how it shows."`
 }
 
 func executionEvents() []Row {

@@ -19,6 +19,12 @@ type MessageEdited struct {
 	Parts    []PlacedPart   `json:"parts,omitempty" doc:"Parts that are put into the content, in order; the others stay."`
 	Metadata jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"Fields to set in the metadata; those not named stay."`
 	Silent   *bool          `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
+
+	Index     int64          `json:"index,omitzero" schema:"minimum=0" doc:"Its place in the thread."`
+	WasSilent *bool          `json:"wasSilent,omitzero" doc:"Where silent is set: what it was before."`
+	Output    jsontext.Value `json:"output,omitzero" doc:"Of a result: the new output; the rest of its content stays."`
+	IsError   *bool          `json:"isError,omitzero" doc:"Of a result: the tool failed, or did not."`
+	Failed    *bool          `json:"failed,omitzero" doc:"The message is to show as failed, or not."`
 }
 
 // PlacedPart is a part of a message and its place in the content. A place that

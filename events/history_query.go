@@ -33,8 +33,8 @@ type (
 	// afterVersion of what follows, if more does.
 	HistoryList struct {
 		Entries     []HistoryEntry `json:"entries" schema:"required" doc:"The events, in the order of the log."`
-		NextSeq     uint64     `json:"nextSeq,omitzero" schema:"minimum=1" doc:"The fromSeq of what follows, if more does."`
-		NextVersion int64      `json:"nextVersion,omitzero" schema:"minimum=1" doc:"Its afterVersion, if a commit is not shown whole."`
+		NextSeq     uint64         `json:"nextSeq,omitzero" schema:"minimum=1" doc:"The fromSeq of what follows, if more does."`
+		NextVersion int64          `json:"nextVersion,omitzero" schema:"minimum=1" doc:"Its afterVersion, if a commit is not shown whole."`
 	}
 	// ListChunks asks for the stored chunks of an execution, in their order.
 	ListChunks struct {

@@ -24,6 +24,8 @@ const (
 	PatternTime      = "time"
 	PatternName      = "name"
 	PatternUUID      = "uuid"
+	PatternTool      = "tool"
+	PatternVariable  = "variable"
 )
 
 const (
@@ -45,6 +47,8 @@ var (
 	timePattern      = regexp.MustCompile(`^` + timeExpr + `$`)
 	uuidPattern      = regexp.MustCompile(`^` + uuidExpr + `$`)
 	namePattern      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,127}$`)
+	toolPattern      = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	variablePattern  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 )
 
 // Pattern returns the compiled pattern of that name, or nil if there is none.
@@ -70,6 +74,10 @@ func Pattern(name string) *regexp.Regexp {
 		return namePattern
 	case PatternUUID:
 		return uuidPattern
+	case PatternTool:
+		return toolPattern
+	case PatternVariable:
+		return variablePattern
 	}
 	return nil
 }

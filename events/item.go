@@ -23,6 +23,7 @@ type ItemCreated struct {
 	Depth        int64          `json:"depth,omitzero" schema:"minimum=0" doc:"Its nesting; 0 is the conversation itself."`
 	Silent       bool           `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
 	Metadata     jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
+	CallOf       *Int           `json:"callOf,omitzero" schema:"minimum=0" doc:"Of a call that is part of a message: that message's place."`
 }
 
 // ItemStatusChanged says that the item's machine moved.

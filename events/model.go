@@ -79,6 +79,8 @@ type Thread struct {
 	Items           int64          `json:"items,omitzero" schema:"minimum=0" doc:"How many items it has, deleted ones not counted."`
 	ItemTypes       ItemCounts     `json:"itemTypes,omitzero" doc:"The same by kind."`
 	NextItem        int64          `json:"nextItem,omitzero" schema:"minimum=0" doc:"The place that the next item will take."`
+	CreatedAtMicros int64          `json:"createdAtMicros,omitzero" schema:"minimum=0" doc:"createdAt in microseconds since the epoch."`
+	MessageBlocks   [][]int64      `json:"messageBlocks,omitempty" doc:"Skein's own: how many messages its items are, for pages; not in answers."`
 	Stamp
 }
 
@@ -137,33 +139,37 @@ type Item struct {
 	Silent       bool           `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
 	Metadata     jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 	Edited       bool           `json:"edited,omitzero" doc:"Its content was changed after it was made."`
+	Failed       bool           `json:"failed,omitzero" doc:"Its execution or a step of it failed, or its writer says so."`
+	CallOf       *Int           `json:"callOf,omitzero" schema:"minimum=0" doc:"Of a call that is part of a message: that message's place."`
+
+	CreatedAtMicros int64 `json:"createdAtMicros,omitzero" schema:"minimum=0" doc:"createdAt in microseconds since the epoch."`
 	Stamp
 }
 
 // Execution is the document of an execution (EK 4.5).
 type Execution struct {
-	ID             string          `json:"id" schema:"required,pattern=id" doc:"The id."`
-	ThreadID       string          `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
-	ContextID      string          `json:"contextId" schema:"required,pattern=id" doc:"The context it works in."`
-	TriggerItemID  string          `json:"triggerItemId" schema:"required,pattern=id" doc:"The item that it answers."`
-	ReactionItemID string          `json:"reactionItemId" schema:"required,pattern=id" doc:"The item that it writes; its id is allotted before it exists."`
-	WorkflowRunID  string          `json:"workflowRunId,omitzero" schema:"maxLength=256" doc:"The id of the durable run behind it."`
-	Status         ExecutionStatus `json:"status" schema:"required" doc:"The state of the execution's machine."`
-	ErrorText      string          `json:"errorText,omitzero" doc:"Why it failed."`
-	Finished       bool            `json:"finished,omitzero" doc:"thread.finished has been recorded for it."`
-	AgentID        string          `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that runs, or ran."`
-	Worker         string          `json:"worker,omitzero" doc:"Who runs it, or ran it last."`
-	Token          int64           `json:"token,omitzero" schema:"minimum=0" doc:"How often it was claimed."`
-	Definitions    []DefinitionRef `json:"definitions,omitempty" doc:"The definitions that it uses."`
-	Waiting        []string        `json:"waiting,omitempty" doc:"The calls of tools that it waits for; no worker holds it meanwhile."`
-	Parent         *Parent         `json:"parent,omitzero" doc:"The call that waits for it, on another thread."`
-	Stopped        bool            `json:"stopped,omitzero" doc:"It was told to stop."`
-	StoppedBy      Side            `json:"stoppedBy,omitzero" doc:"Which side of a dual_ai agent stopped it."`
-	StepCount      int64           `json:"stepCount,omitzero" schema:"minimum=0" doc:"Its steps."`
-	SideASteps     int64           `json:"sideAStepCount,omitzero" schema:"minimum=0" doc:"Those of side a of a dual_ai agent."`
-	SideBSteps     int64           `json:"sideBStepCount,omitzero" schema:"minimum=0" doc:"Those of side b."`
-	CreatedAt      string          `json:"createdAt" schema:"required,pattern=time" doc:"When it was made."`
-	UpdatedAt      string          `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
+	ID             string              `json:"id" schema:"required,pattern=id" doc:"The id."`
+	ThreadID       string              `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
+	ContextID      string              `json:"contextId" schema:"required,pattern=id" doc:"The context it works in."`
+	TriggerItemID  string              `json:"triggerItemId" schema:"required,pattern=id" doc:"The item that it answers."`
+	ReactionItemID string              `json:"reactionItemId" schema:"required,pattern=id" doc:"The item that it writes; its id is allotted before it exists."`
+	WorkflowRunID  string              `json:"workflowRunId,omitzero" schema:"maxLength=256" doc:"The id of the durable run behind it."`
+	Status         ExecutionStatus     `json:"status" schema:"required" doc:"The state of the execution's machine."`
+	ErrorText      string              `json:"errorText,omitzero" doc:"Why it failed."`
+	Finished       bool                `json:"finished,omitzero" doc:"thread.finished has been recorded for it."`
+	AgentID        string              `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that runs, or ran."`
+	Worker         string              `json:"worker,omitzero" doc:"Who runs it, or ran it last."`
+	Token          int64               `json:"token,omitzero" schema:"minimum=0" doc:"How often it was claimed."`
+	Definitions    []DefinitionVersion `json:"definitions,omitempty" doc:"The definitions that it uses."`
+	Waiting        []string            `json:"waiting,omitempty" doc:"The calls of tools that it waits for; no worker holds it meanwhile."`
+	Parent         *Parent             `json:"parent,omitzero" doc:"The call that waits for it, on another thread."`
+	Stopped        bool                `json:"stopped,omitzero" doc:"It was told to stop."`
+	StoppedBy      Side                `json:"stoppedBy,omitzero" doc:"Which side of a dual_ai agent stopped it."`
+	StepCount      int64               `json:"stepCount,omitzero" schema:"minimum=0" doc:"Its steps."`
+	SideASteps     int64               `json:"sideAStepCount,omitzero" schema:"minimum=0" doc:"Those of side a of a dual_ai agent."`
+	SideBSteps     int64               `json:"sideBStepCount,omitzero" schema:"minimum=0" doc:"Those of side b."`
+	CreatedAt      string              `json:"createdAt" schema:"required,pattern=time" doc:"When it was made."`
+	UpdatedAt      string              `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
 	Stamp
 }
 
@@ -243,5 +249,31 @@ type TraceEvent struct {
 	Usage    *Usage         `json:"usage,omitzero" doc:"What a call of a model used."`
 	Data     jsontext.Value `json:"data,omitzero" doc:"What else was recorded."`
 	At       string         `json:"at" schema:"required,pattern=time" doc:"When."`
+	AtMicros int64          `json:"atMicros,omitzero" schema:"minimum=0" doc:"The same in microseconds since the epoch."`
+	Place    int64          `json:"place,omitzero" schema:"minimum=0" doc:"The thread's version with it, which orders what one commit records."`
 	Stamp
+}
+
+// Definition is the document of a definition as it is now, or, of a query that
+// names a version, as it was.
+type Definition struct {
+	Kind       DefinitionKind `json:"kind" schema:"required" doc:"What it defines."`
+	Name       string         `json:"name" schema:"required,pattern=name" doc:"Its name."`
+	Version    int64          `json:"version" schema:"required,minimum=1" doc:"Its own version: 1, 2, 3 and so on for each kind and name."`
+	Digest     string         `json:"digest" schema:"required,maxLength=64" doc:"The hex SHA-256 of the definition as it stands here."`
+	Definition jsontext.Value `json:"definition,omitzero" schema:"object" doc:"The definition, as in schema/files/definitions; left out of a list that asks for no more than names."`
+	UpdatedAt  string         `json:"updatedAt" schema:"required,pattern=time" doc:"When it was defined so."`
+	Seq        uint64         `json:"seq" schema:"required,minimum=1" doc:"The sequence in the log of that commit."`
+}
+
+// Document gives the document that the event makes, nil if it removes one.
+func (d DefinitionChanged) Document(at Time, seq uint64) *Definition {
+	if d.Definition == nil {
+		return nil
+	}
+	digest := d.Digest
+	if digest == "" {
+		digest = DefinitionDigest(d.Definition)
+	}
+	return &Definition{Kind: d.Kind, Name: d.Name, Version: d.Version, Digest: digest, Definition: d.Definition, UpdatedAt: at.ISO(), Seq: seq}
 }

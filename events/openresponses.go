@@ -40,6 +40,7 @@ type CallResult struct {
 	CallID  string         `json:"callId"`
 	Output  jsontext.Value `json:"output"`
 	IsError bool           `json:"isError,omitzero"`
+	Name    string         `json:"name,omitzero"` // of the tool
 }
 
 // Reference is the content of an item_reference.

@@ -108,6 +108,27 @@ type (
 		At       *At    `json:"at,omitzero" doc:"As they were then; needs threadId."`
 		Fresh
 	}
+	// GetDefinition asks for a definition of the tenant.
+	GetDefinition struct {
+		Kind    DefinitionKind `json:"kind" schema:"required" doc:"What it defines."`
+		Name    string         `json:"name" schema:"required,pattern=name" doc:"Its name."`
+		Version *Int           `json:"version,omitzero" schema:"minimum=1" doc:"As it was with that version of its own; as it is now if absent."`
+		Fresh
+	}
+	// ListDefinitions asks for the tenant's definitions, by kind and name.
+	ListDefinitions struct {
+		Kind   DefinitionKind `json:"kind,omitzero" doc:"Only those of this kind."`
+		Bare   bool           `json:"bare,omitzero" doc:"Leave out the definitions themselves."`
+		Limit  *Int           `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 100 if absent."`
+		Cursor string         `json:"cursor,omitzero" schema:"maxLength=512" doc:"nextCursor of the page before."`
+		Fresh
+	}
+	// GetAgent asks whether there is an agent of that name: one that the tenant
+	// defines, or a reactor that the server has itself.
+	GetAgent struct {
+		Name string `json:"name" schema:"required,pattern=name" doc:"Its name."`
+		Fresh
+	}
 	// ListEvents asks for a thread's events themselves, from the log.
 	ListEvents struct {
 		ThreadID    string   `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
@@ -153,6 +174,17 @@ type (
 	PartList struct {
 		Parts []Part `json:"parts" schema:"required" doc:"The parts."`
 	}
+	// DefinitionList is a page of definitions.
+	DefinitionList struct {
+		Definitions []Definition `json:"definitions" schema:"required" doc:"The definitions."`
+		NextCursor  string       `json:"nextCursor,omitzero" doc:"The cursor of the next page, if there is one."`
+	}
+	// Agent says what is known of an agent.
+	Agent struct {
+		Name    string    `json:"name" schema:"required,pattern=name" doc:"Its name."`
+		Type    AgentType `json:"type" schema:"required" doc:"How it works in a thread."`
+		Version int64     `json:"version,omitzero" schema:"minimum=1" doc:"The version of its definition; absent: it is a reactor of the server's, which nobody has defined."`
+	}
 	// EventList is a part of a thread's history: CloudEvents as they are in
 	// the log. NextVersion is the fromVersion of what follows, if more does.
 	EventList struct {
@@ -182,17 +214,23 @@ func query[T any](name, doc string) Query {
 
 // Queries lists every query, in a fixed order.
 func Queries() []Query {
-	return []Query{
+	return append([]Query{
 		query[GetThread]("thread.get", "A thread's document, now or as it was."),
 		query[ListThreads]("thread.list", "The tenant's threads, newest change first."),
 		query[GetContext]("context.get", "A context's document."),
 		query[ListContexts]("context.list", "A thread's contexts."),
 		query[GetItem]("item.get", "An item's document."),
 		query[ListItems]("item.list", "A thread's items."),
+		query[GetMessage]("message.get", "A message, or null, in the words of Standard Agents."),
+		query[ListMessages]("message.list", "A thread's messages, newest first, in the words of Standard Agents."),
 		query[GetExecution]("execution.get", "An execution's document."),
 		query[ListExecutions]("execution.list", "A thread's executions."),
 		query[ListSteps]("step.list", "An execution's steps."),
 		query[ListParts]("part.list", "A step's parts."),
+		query[GetDefinition]("definition.get", "A definition of the tenant, now or as it was."),
+		query[ListDefinitions]("definition.list", "The tenant's definitions, by kind and name."),
+		query[GetAgent]("agent.get", "Whether there is an agent of that name: defined, or a reactor of the server's own."),
+		query[ListLogs]("log.list", "A thread's log lines, newest first."),
 		query[ListEvents]("event.list", "A thread's events themselves."),
 		query[ListEffects]("effect.list", "A thread's pending effects."),
 		query[GetHistory]("history.get", "Where the log ends. It waits for no read model."),
@@ -202,7 +240,7 @@ func Queries() []Query {
 		query[NextOfConsumer]("consumer.next", "The next event of a consumer, one at a time, in the order of the log."),
 		query[SettleConsumer]("consumer.settle", "Say what became of an event that was handed out."),
 		query[DeleteConsumer]("consumer.delete", "Delete a consumer."),
-	}
+	}, fileQueries()...)
 }
 
 var queriesByName = func() map[string]Query {

@@ -19,9 +19,9 @@ type Request struct {
 // Reply is the body of the answer to a command that was done. It means:
 // durable, and readable by anyone who reads with minSeq = Seq.
 type Reply struct {
-	ThreadID string     `json:"threadId" schema:"required,pattern=thread" doc:"The thread."`
-	Version  int64      `json:"version" schema:"required,minimum=1" doc:"The thread's version after the command."`
-	Seq      uint64     `json:"seq" schema:"required,minimum=1" doc:"The sequence in the log of the command's commit."`
+	ThreadID string     `json:"threadId,omitzero" schema:"pattern=thread" doc:"The thread; absent if the command was the tenant's own."`
+	Version  int64      `json:"version" schema:"required,minimum=0" doc:"The thread's, or the tenant's, version after the command."`
+	Seq      uint64     `json:"seq" schema:"required,minimum=0" doc:"The sequence in the log of the command's commit; of the one that it found, if it had nothing to do."`
 	Events   []EventRef `json:"events" schema:"required" doc:"What happened, in order."`
 	Result   *Result    `json:"result,omitzero" doc:"What was made."`
 }
@@ -36,22 +36,48 @@ type EventRef struct {
 // Result names what a command made. It is derived from the command's events,
 // so that a repeated command gives the same.
 type Result struct {
-	ContextID      string   `json:"contextId,omitzero" doc:"The context that was made or found."`
-	ItemID         string   `json:"itemId,omitzero" doc:"The item that was made."`
-	ExecutionID    string   `json:"executionId,omitzero" doc:"The execution that was made."`
-	ReactionItemID string   `json:"reactionItemId,omitzero" doc:"The id allotted to its reaction item."`
-	StepID         string   `json:"stepId,omitzero" doc:"The step that was made."`
-	Key            string   `json:"key,omitzero" doc:"The part that was put."`
-	Queued         string   `json:"queued,omitzero" doc:"The id under which a message or a call of a tool waits."`
-	EffectID       string   `json:"effectId,omitzero" doc:"The effect that was scheduled."`
-	Cancelled      bool     `json:"cancelled,omitzero" doc:"An effect was cancelled; absent: there was none to cancel."`
-	Results        []Result `json:"results,omitempty" doc:"Of thread.commit: the result of each of its commands."`
+	ContextID      string      `json:"contextId,omitzero" doc:"The context that was made or found."`
+	ItemID         string      `json:"itemId,omitzero" doc:"The item that was made."`
+	ExecutionID    string      `json:"executionId,omitzero" doc:"The execution that was made."`
+	ReactionItemID string      `json:"reactionItemId,omitzero" doc:"The id allotted to its reaction item."`
+	StepID         string      `json:"stepId,omitzero" doc:"The step that was made."`
+	Key            string      `json:"key,omitzero" doc:"The part that was put."`
+	Queued         string      `json:"queued,omitzero" doc:"The id under which a message or a call of a tool waits."`
+	EffectID       string      `json:"effectId,omitzero" doc:"The effect that was scheduled."`
+	Cancelled      bool        `json:"cancelled,omitzero" doc:"An effect was cancelled; absent: there was none to cancel."`
+	File           *FileRecord `json:"file,omitzero" doc:"The file that was written, or the directory that was made."`
+	Results        []Result    `json:"results,omitempty" doc:"Of thread.commit: the result of each of its commands."`
+
+	Definitions []DefinitionChange `json:"definitions,omitempty" doc:"Of definition.apply: what it changed, or, as a dry run, would change."`
+}
+
+// ReplyWithout gives the answer to a command that wrote nothing: because there
+// was nothing to do, or because it was only to tell what it would do. The version
+// and the sequence are those that it found.
+func ReplyWithout(aggregate string, version int64, seq uint64, would []Event) *Reply {
+	r := &Reply{ThreadID: threadOf(aggregate), Version: version, Seq: seq, Events: []EventRef{}}
+	var own Result
+	for i := range would {
+		own.add(&Commit{}, &would[i])
+	}
+	if !own.empty() {
+		r.Result = &own
+	}
+	return r
+}
+
+// threadOf gives the aggregate if it is a thread.
+func threadOf(aggregate string) string {
+	if !IsThread(aggregate) {
+		return ""
+	}
+	return aggregate
 }
 
 // ReplyOf gives the answer to the command with that id, from the commit that
 // holds its events.
 func ReplyOf(c *Commit, commandID string) *Reply {
-	r := &Reply{ThreadID: c.Thread, Seq: c.Seq, Events: []EventRef{}}
+	r := &Reply{ThreadID: threadOf(c.Thread), Seq: c.Seq, Events: []EventRef{}}
 	var own Result
 	var results []Result // of the commands of a thread.commit
 	for i := range c.Events {
@@ -62,13 +88,13 @@ func ReplyOf(c *Commit, commandID string) *Reply {
 		r.Events = append(r.Events, EventRef{ID: e.ID, Type: e.Type, Version: e.Version})
 		r.Version = e.Version
 		if e.CommandIndex == 0 {
-			own.add(e)
+			own.add(c, e)
 			continue
 		}
 		for len(results) < e.CommandIndex {
 			results = append(results, Result{})
 		}
-		results[e.CommandIndex-1].add(e)
+		results[e.CommandIndex-1].add(c, e)
 	}
 	switch {
 	case len(results) > 0:
@@ -81,17 +107,19 @@ func ReplyOf(c *Commit, commandID string) *Reply {
 
 func (r *Result) empty() bool {
 	return r.ContextID == "" && r.ItemID == "" && r.ExecutionID == "" && r.StepID == "" && r.Key == "" && r.Queued == "" &&
-		r.EffectID == "" && !r.Cancelled
+		r.EffectID == "" && !r.Cancelled && len(r.Definitions) == 0 && r.File == nil
 }
 
-func (r *Result) add(e *Event) {
+func (r *Result) add(c *Commit, e *Event) {
 	switch d := e.Data.(type) {
 	case ContextCreated:
 		r.ContextID = d.ID
 	case ContextResolved:
 		r.ContextID = e.Subject
 	case ItemCreated:
-		r.ItemID = d.ID
+		if d.CallOf == nil || r.ItemID == "" { // a message is named before its calls
+			r.ItemID = d.ID
+		}
 	case ExecutionCreated:
 		r.ExecutionID, r.ReactionItemID = d.ID, d.ReactionItemID
 	case StepCreated:
@@ -106,7 +134,20 @@ func (r *Result) add(e *Event) {
 		r.EffectID = d.ID
 	case EffectCancelled:
 		r.Cancelled = true
+	case DefinitionChanged:
+		r.Definitions = append(r.Definitions, d.Change())
+	case FileWritten:
+		r.file(c, e, d.Record(e.ThreadID, e.Time))
+	case DirectoryCreated: // those on the way come first
+		r.file(c, e, d.Record(e.ThreadID, e.Time))
 	}
+}
+
+// file notes a record with the version of its own event: a commit may hold what
+// others wrote at the same path.
+func (r *Result) file(c *Commit, e *Event, made FileRecord) {
+	made.Stamp = Stamp{Version: e.Version, Seq: c.Seq}
+	r.File = &made
 }
 
 // Command declares one command: its name noun.verb, what it takes, and the
@@ -117,6 +158,7 @@ type Command struct {
 	Events  []Type
 	Creates bool // it needs no threadId
 	Single  bool // it cannot stand in a thread.commit
+	Tenant  bool // it is of the tenant and not of a thread: it takes no threadId
 
 	new    func() any
 	decode func(jsontext.Value) (any, error)
@@ -143,7 +185,8 @@ func strict[T any](raw jsontext.Value) (any, error) {
 
 // Commands lists every command, in a fixed order.
 func Commands() []Command {
-	return slices.Concat(threadCommands(), contextCommands(), itemCommands(), executionCommands(), runCommands(), effectCommands())
+	return slices.Concat(threadCommands(), contextCommands(), itemCommands(), messageCommands(), executionCommands(), runCommands(),
+		traceCommands(), effectCommands(), fileCommands(), definitionCommands())
 }
 
 var commandsByName = func() map[string]Command {

@@ -59,6 +59,16 @@ func TestResults(t *testing.T) {
 			want = &Result{EffectID: effectID}
 		case EffectCancelledType:
 			want = &Result{Cancelled: true}
+		case DefinitionChangedType:
+			want = &Result{Definitions: []DefinitionChange{{Kind: AgentKind, Name: "triage", Outcome: DefinitionUpdated, Version: 2}}}
+		case FileWrittenType:
+			made := s.data.(FileWritten).Record(thread, start)
+			made.Stamp = Stamp{Version: 1, Seq: 42}
+			want = &Result{File: &made}
+		case DirectoryCreatedType:
+			made := s.data.(DirectoryCreated).Record(thread, start)
+			made.Stamp = Stamp{Version: 1, Seq: 42}
+			want = &Result{File: &made}
 		}
 		if got := answer(t, stream(s), cmdID).Result; !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", s.of, got, want)
@@ -157,13 +167,13 @@ func TestCommandsAndQueries(t *testing.T) {
 	}
 	for _, name := range []string{"thread.create", "thread.resolve", "thread.status", "thread.update", "thread.delete", "thread.commit",
 		"context.create", "context.status", "context.set", "item.create", "item.status", "message.edit", "message.delete",
-		"execution.create", "execution.status", "step.create", "step.status", "part.put"} {
+		"execution.create", "execution.status", "step.create", "step.status", "part.put", "definition.apply"} {
 		if _, ok := LookupCommand(name); !ok {
 			t.Errorf("no command %s", name)
 		}
 	}
 	for _, name := range []string{"thread.get", "thread.list", "context.get", "context.list", "item.get", "item.list",
-		"execution.get", "execution.list", "step.list", "part.list", "event.list"} {
+		"execution.get", "execution.list", "step.list", "part.list", "event.list", "definition.get", "definition.list"} {
 		if _, ok := LookupQuery(name); !ok {
 			t.Errorf("no query %s", name)
 		}

@@ -59,6 +59,7 @@ type EffectFailed struct {
 	Firing    int64  `json:"firing,omitzero" schema:"minimum=1" doc:"Which firing, from 1."`
 	Attempt   int64  `json:"attempt" schema:"required,minimum=1" doc:"Which attempt at it, from 1."`
 	ErrorText string `json:"errorText" schema:"required,maxLength=65536" doc:"Why."`
+	NotMade   bool   `json:"notMade,omitzero" doc:"Nobody took it: the attempt is made again later, and does not count."`
 	Final     bool   `json:"final,omitzero" doc:"This firing is not tried again."`
 	Next      string `json:"next,omitzero" schema:"pattern=time" doc:"When it is tried again; after the last attempt, when a repeated effect runs next."`
 }
@@ -90,6 +91,7 @@ type RunRequested struct {
 	AgentID string     `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that is to run."`
 	Calls   []ToolCall `json:"calls,omitempty" doc:"Calls of tools to make before a reactor is asked."`
 	Parent  *Parent    `json:"parent,omitzero" doc:"The call that waits for it, on another thread."`
+	Once    bool       `json:"once,omitzero" doc:"It ends with those calls: no reactor is asked after them."`
 }
 
 // ToolCall is a call of a tool, as a reactor or a caller asks for it.
@@ -110,13 +112,13 @@ type RunStopped struct {
 // RunClaimed says that a worker runs the execution, with a fencing token that
 // only grows.
 type RunClaimed struct {
-	Worker      string          `json:"worker" schema:"required,maxLength=256" doc:"Who runs it."`
-	Token       int64           `json:"token" schema:"required,minimum=1" doc:"Which claim it is, from 1."`
-	Definitions []DefinitionRef `json:"definitions,omitempty" doc:"The definitions that it uses."`
+	Worker      string              `json:"worker" schema:"required,maxLength=256" doc:"Who runs it."`
+	Token       int64               `json:"token" schema:"required,minimum=1" doc:"Which claim it is, from 1."`
+	Definitions []DefinitionVersion `json:"definitions,omitempty" doc:"The definitions that it uses."`
 }
 
-// DefinitionRef names one version of a definition.
-type DefinitionRef struct {
+// DefinitionVersion names one version of a definition.
+type DefinitionVersion struct {
 	Kind    DefinitionKind `json:"kind" schema:"required" doc:"What is defined."`
 	Name    string         `json:"name" schema:"required,pattern=name" doc:"Its name."`
 	Version int64          `json:"version" schema:"required,minimum=1" doc:"Which version of it."`
@@ -147,18 +149,6 @@ type Parent struct {
 	CallID      string `json:"callId" schema:"required,maxLength=256" doc:"The call."`
 }
 
-// Side is one of the two sides of a dual_ai agent (SA-138).
-type Side string
-
-// The sides.
-const (
-	SideA Side = "a"
-	SideB Side = "b"
-)
-
-// Enum lists the sides.
-func (Side) Enum() []string { return []string{string(SideA), string(SideB)} }
-
 // Other gives the other side.
 func (s Side) Other() Side {
 	if s == SideA {
@@ -175,8 +165,17 @@ type RunTurned struct {
 // TraceKind says what was recorded of a run.
 type TraceKind string
 
+// The kinds of records.
+const (
+	TraceLog      TraceKind = "log"
+	TraceUsage    TraceKind = "usage"
+	TraceSpanKind TraceKind = "span"
+)
+
 // Enum lists the kinds.
-func (TraceKind) Enum() []string { return []string{"log", "usage", "span"} }
+func (TraceKind) Enum() []string {
+	return []string{string(TraceLog), string(TraceUsage), string(TraceSpanKind)}
+}
 
 // TraceRecorded is one thing recorded of a run: a log line, what a model used,
 // a span.

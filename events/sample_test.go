@@ -54,19 +54,19 @@ func samples() []sample {
 		{ItemCreatedType, itemID, ItemCreated{
 			ID: itemID, ContextID: ctxID, Index: 3, Type: Message, Role: User, Status: ItemStored, Channel: Web,
 			Content: raw(`[{"type":"input_text","text":"Where is my order?"}]`), CreatedAt: iso,
-			ParentItemID: replyID, Depth: 1, Silent: true, Metadata: raw(`{"k":"v"}`),
+			ParentItemID: replyID, Depth: 1, Silent: true, Metadata: raw(`{"k":"v"}`), CallOf: to(Int(2)),
 		}},
 		{ItemStatusChangedType, itemID, ItemStatusChanged{From: ItemStored, To: ItemPending}},
 		{ExecutionCreatedType, execID, ExecutionCreated{
 			ID: execID, ContextID: ctxID, TriggerItemID: itemID, ReactionItemID: replyID, WorkflowRunID: "run-7", Status: Executing,
 		}},
-		{ExecutionStatusChangedType, execID, ExecutionStatusChanged{From: Executing, To: ExecutionFailed, ErrorText: "the model is away"}},
+		{ExecutionStatusChangedType, execID, ExecutionStatusChanged{From: Executing, To: ExecutionFailed, ErrorText: "the model is away", ReactionItemID: replyID}},
 		{StepCreatedType, stepID, StepCreated{
 			ID: stepID, ExecutionID: execID, Iteration: 2, EventID: replyID, Status: StepRunning, Side: SideB,
 		}},
 		{StepStatusChangedType, stepID, StepStatusChanged{
 			ExecutionID: execID, From: StepRunning, To: StepFailed, ToolCalls: raw(`[{"toolCallId":"tc_1"}]`),
-			ToolExecutionResults: raw(`[{"ok":true}]`), ContinueLoop: to(false), ErrorText: "tool failed",
+			ToolExecutionResults: raw(`[{"ok":true}]`), ContinueLoop: to(false), ErrorText: "tool failed", ReactionItemID: replyID,
 		}},
 		{PartCreatedType, PartKey(stepID, 0), PartCreated{
 			Key: PartKey(stepID, 0), StepID: stepID, Type: "codex-event",
@@ -81,6 +81,7 @@ func samples() []sample {
 		}},
 		{MessageEditedType, itemID, MessageEdited{
 			Content: raw(`[]`), Parts: []PlacedPart{{Place: 0, Part: raw(`{"type":"refusal"}`)}}, Metadata: raw(`{"k":2}`), Silent: to(true),
+			Index: 3, WasSilent: to(false), Output: raw(`"sent"`), IsError: to(false), Failed: to(true),
 		}},
 		{MessageDeletedType, itemID, MessageDeleted{ContextID: ctxID, Type: Message, Index: 3}},
 		{HistoryTruncatedType, thread, HistoryTruncated{FromIndex: 2}},
@@ -95,13 +96,13 @@ func samples() []sample {
 		}},
 		{RelationshipRemovedType, thread, RelationshipRemoved{ThreadID: otherID, Type: "mention", Role: "child"}},
 		{QueuePushedType, thread, QueuePushed{
-			ID: "q-1", Item: raw(`{"type":"message"}`), ContextID: ctxID, AgentID: "billing", MessageID: 4, First: true,
+			ID: "q-1", Item: raw(`{"type":"message"}`), ContextID: ctxID, AgentID: "billing", MessageID: 4, First: true, Once: true,
 		}},
 		{QueueDrainedType, thread, QueueDrained{IDs: []string{"q-1", "q-2"}}},
 		{KeyClaimedType, thread, KeyClaimed{Key: "support/42", ThreadID: thread}},
 		{KeyReleasedType, thread, KeyReleased{Key: "support/42", ThreadID: thread}},
 		{FileWrittenType, thread, FileWritten{
-			Path: "/a/ü.png", MimeType: "image/png", Size: 1 << 20, Digest: "e3b0c442", External: "s3://b/k", Width: 640, Height: 480, Metadata: raw(`{"alt":"x"}`),
+			Path: "/a/ü.png", MimeType: "image/png", Size: 1 << 20, Digest: "e3b0c442", External: "s3://b/k", Width: 640, Height: 480, Metadata: raw(`{"alt":"x"}`), Since: 1_771_588_800_000_000,
 		}},
 		{FileDeletedType, thread, FileDeleted{Path: "/a/b.txt"}},
 		{DirectoryCreatedType, thread, DirectoryCreated{Path: "/a"}},
@@ -110,17 +111,17 @@ func samples() []sample {
 		{EffectCancelledType, effectID, EffectCancelled{Reason: "answered"}},
 		{EffectStartedType, effectID, EffectStarted{Firing: 1, Attempt: 1, Claim: 7}},
 		{EffectCompletedType, effectID, EffectCompleted{Firing: 1, Attempt: 1, Result: raw(`"sent"`), Next: iso}},
-		{EffectFailedType, effectID, EffectFailed{Firing: 1, Attempt: 3, ErrorText: "no route", Final: true, Next: iso}},
+		{EffectFailedType, effectID, EffectFailed{Firing: 1, Attempt: 3, ErrorText: "no route", NotMade: true, Final: true, Next: iso}},
 		{ApprovalRequestedType, execID, ApprovalRequested{CallID: "tc_1", StepID: stepID, Name: "pay", Arguments: raw(`{"eur":5}`)}},
 		{ApprovalGrantedType, execID, ApprovalGranted{CallID: "tc_1", Arguments: raw(`{"eur":4}`), Comment: "less"}},
 		{ApprovalDeniedType, execID, ApprovalDenied{CallID: "tc_1", Comment: "no"}},
 		{RunRequestedType, execID, RunRequested{
 			AgentID: "triage", Calls: []ToolCall{{CallID: "tc_1", Name: "pay", Arguments: raw(`{"eur":5}`), ItemID: itemID}},
-			Parent: &Parent{ThreadID: otherID, ExecutionID: execID, CallID: "tc_0"},
+			Parent: &Parent{ThreadID: otherID, ExecutionID: execID, CallID: "tc_0"}, Once: true,
 		}},
 		{RunStoppedType, execID, RunStopped{Abort: true, By: SideA, Reason: "the user left"}},
 		{RunClaimedType, execID, RunClaimed{
-			Worker: "w-1", Token: 2, Definitions: []DefinitionRef{{Kind: "agent", Name: "triage", Version: 3}},
+			Worker: "w-1", Token: 2, Definitions: []DefinitionVersion{{Kind: "agent", Name: "triage", Version: 3}},
 		}},
 		{RunParkedType, execID, RunParked{Token: 2, Calls: []string{"tc_1"}}},
 		{RunSuspendedType, execID, RunSuspended{Calls: []string{"tc_1"}}},
@@ -131,7 +132,7 @@ func samples() []sample {
 			StartedAt: iso, Usage: &Usage{Model: "m", InputTokens: 12}, Shown: &Shown{Items: []string{itemID}, Digest: "e3b0c442"},
 			Data: raw(`{"n":12}`),
 		}},
-		{DefinitionChangedType, "triage", DefinitionChanged{Kind: "agent", Name: "triage", Definition: raw(`{"model":"m"}`)}},
+		{DefinitionChangedType, "triage", DefinitionChanged{Kind: "agent", Name: "triage", Version: 2, Previous: 1, Digest: "d", Definition: raw(`{"model":"m"}`)}},
 		{CommandRejectedType, thread, CommandRejected{
 			Command: "thread.status", CommandID: cmdID, ThreadID: thread, Code: IllegalTransition, Message: "no", Details: raw(`{"from":"open"}`),
 		}},

@@ -30,6 +30,7 @@ type StepStatusChanged struct {
 	ToolExecutionResults jsontext.Value `json:"toolExecutionResults,omitzero" doc:"What the tools answered."`
 	ContinueLoop         *bool          `json:"continueLoop,omitzero" doc:"Whether another step follows."`
 	ErrorText            string         `json:"errorText,omitzero" schema:"maxLength=65536" doc:"Why it failed."`
+	ReactionItemID       string         `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"The execution's item, where this changes how it shows."`
 }
 
 func stepEvents() []Row {

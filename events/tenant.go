@@ -10,18 +10,16 @@ const (
 	LifecycleDeletedType   Type = "lifecycle.deleted"
 )
 
-// DefinitionKind says what is defined.
-type DefinitionKind string
-
-// Enum lists the kinds.
-func (DefinitionKind) Enum() []string { return []string{"model", "prompt", "agent", "tool"} }
-
 // DefinitionChanged says that a model, prompt, agent or tool of the tenant was
-// defined anew, or, without a definition, removed.
+// defined anew, or, without a definition, removed. A name that comes back goes on
+// counting, so that a version never means two things.
 type DefinitionChanged struct {
 	Kind       DefinitionKind `json:"kind" schema:"required" doc:"What is defined."`
 	Name       string         `json:"name" schema:"required,pattern=name" doc:"Its name."`
-	Definition jsontext.Value `json:"definition,omitzero" schema:"object" doc:"The definition; absent when it was removed."`
+	Version    int64          `json:"version" schema:"required,minimum=1" doc:"The definition's version: 1, 2, 3 and so on for each kind and name."`
+	Previous   int64          `json:"previous,omitzero" schema:"minimum=1" doc:"The version that it replaces; absent if it was not defined."`
+	Digest     string         `json:"digest,omitzero" schema:"maxLength=64" doc:"The hex SHA-256 of the definition as it stands here; absent when it was removed."`
+	Definition jsontext.Value `json:"definition,omitzero" schema:"object" doc:"The definition, in its canonical form; absent when it was removed."`
 }
 
 // CommandRejected says that a submitted command was refused, with the error

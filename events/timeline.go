@@ -108,6 +108,8 @@ type timeline struct {
 	stepOf     map[string]string // a step's execution
 	parts      map[string]bool
 	finished   map[string]bool // by execution
+
+	definitions map[string]definitionVersion // of the tenant, by kind and name
 }
 
 func newTimeline(isThread bool) *timeline {
@@ -116,6 +118,7 @@ func newTimeline(isThread bool) *timeline {
 		threads:  states[ThreadStatus]{}, contexts: states[ContextStatus]{}, items: states[ItemStatus]{},
 		executions: states[ExecutionStatus]{}, steps: states[StepStatus]{},
 		stepOf: map[string]string{}, parts: map[string]bool{}, finished: map[string]bool{},
+		definitions: map[string]definitionVersion{},
 	}
 }
 

@@ -53,6 +53,8 @@ func (c *TimelineChecker) content(t *timeline, e *Event) error {
 		return t.part(d.Key, d.StepID, d.Idx, e.Subject, true)
 	case PartUpdated:
 		return t.part(d.Key, d.StepID, d.Idx, e.Subject, false)
+	case DefinitionChanged:
+		return t.definition(d, e.Subject)
 	case MessageEdited, MessageDeleted:
 		return t.items.need("item", e.Subject)
 	}
@@ -114,4 +116,33 @@ func (t *timeline) part(key, step string, idx int64, subject string, isNew bool)
 		return fmt.Errorf("part %q is not in the thread", clip(key))
 	}
 	return t.steps.need("step", step)
+}
+
+// definition checks that a definition of the tenant counts on from what it was,
+// and is what its digest says.
+func (t *timeline) definition(d DefinitionChanged, subject string) error {
+	if t.isThread {
+		return nil
+	}
+	ref := DefinitionRef{Kind: d.Kind, Name: d.Name}
+	was := t.definitions[ref.ID()]
+	now := definitionVersion{version: d.Version, there: d.Definition != nil}
+	t.definitions[ref.ID()] = now
+	switch {
+	case subject != ref.ID():
+		return fmt.Errorf("the definition of %q is told of by an event about %q", clip(ref.ID()), clip(subject))
+	case d.Version != was.version+1:
+		return fmt.Errorf("the definition of %q is at version %d after %d", clip(ref.ID()), d.Version, was.version)
+	case was.there != (d.Previous != 0), was.there && d.Previous != was.version:
+		return fmt.Errorf("the definition of %q replaces version %d, and was at %d", clip(ref.ID()), d.Previous, was.version)
+	case now.there && d.Digest != DefinitionDigest(d.Definition):
+		return fmt.Errorf("the definition of %q is not what its digest says", clip(ref.ID()))
+	}
+	return nil
+}
+
+// definitionVersion is where a definition stands.
+type definitionVersion struct {
+	version int64
+	there   bool
 }

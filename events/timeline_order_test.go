@@ -110,7 +110,7 @@ func TestTimelineOfSeveralThreads(t *testing.T) {
 	}
 	key := stream(samples()[28])
 	key[0].ThreadID = KeyAggregate("support/42")
-	own := stream(sample{DefinitionChangedType, "triage", DefinitionChanged{}})
+	own := stream(sample{DefinitionChangedType, "agent/triage", definedAs("triage", 1, 0, `{}`)})
 	own[0].ThreadID = TenantAggregate
 	mixed := append(key, own...)
 	for i := range one {

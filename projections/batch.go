@@ -10,23 +10,33 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// batch is a run of the log that is folded and stored as one.
+// batch is a run of the log that is stored as one. It is folded part by part, as
+// it comes, so that a document which changes again and again is written once.
 type batch struct {
-	commits []*events.Commit // of threads
-	broken  []uint64
-	count   int
-	bytes   int
-	waiting int       // commits that were ready after it
-	end     uint64    // the last sequence, whatever stood there
-	endTime time.Time // when the log stored it
-	start   time.Time
+	commits []*events.Commit // of threads and tenants, not folded yet
+	broken  []uint64         // the same
+	part    int              // how many entries that is, and
+	bytes   int              // of how many bytes
+	folded  int              // bytes that are folded
+	count   int              // entries of all parts
+	waiting int              // commits that were ready after it
+	end     uint64           // the last sequence, whatever stood there
+	endTime time.Time        // when the log stored it
+	oldest  time.Time        // when the log stored the first
+	start   time.Time        // when it began to be stored
 }
 
 // errTick says that nothing came for a while.
 var errTick = errors.New("nothing came")
 
-// gather waits for a commit and takes what waits with it. Nil if it is time to
-// do something else.
+// Bounds of a part: it is folded when it is so large, or when nothing waits.
+const (
+	partCommits = 512
+	partBytes   = 4 << 20
+)
+
+// gather waits for a commit, and folds it and what comes until it is time to
+// store that. Nil if it is time to do something else.
 func (s *session) gather(ctx context.Context, tail *eventlog.Tail) (*batch, error) {
 	wait, cancel := context.WithDeadlineCause(ctx, time.Now().Add(s.nextTick.Sub(s.cfg.Now())), errTick)
 	defer cancel()
@@ -37,35 +47,53 @@ func (s *session) gather(ctx context.Context, tail *eventlog.Tail) (*batch, erro
 		}
 		return nil, err
 	}
+	wanted := false
 	if tail.Waiting() == 0 {
-		s.linger(ctx)
+		wanted = s.linger(ctx)
 	}
-	b := &batch{start: time.Now()}
-	for {
-		b.take(e)
-		if b.count >= s.cfg.BatchCommits || b.bytes >= s.cfg.BatchBytes || tail.Waiting() == 0 || time.Since(b.start) >= s.cfg.BatchTime {
-			b.waiting = tail.Waiting()
-			return b, nil
+	b := &batch{oldest: e.Time}
+	b.take(e)
+	for begun := time.Now(); ; {
+		for tail.Waiting() > 0 && !s.full(b) && b.part < partCommits && b.bytes < partBytes {
+			if e, err = tail.Next(ctx); err != nil {
+				return nil, err
+			}
+			b.take(e)
 		}
-		if e, err = tail.Next(ctx); err != nil {
+		if err := s.fold(ctx, b); err != nil {
 			return nil, err
+		}
+		more := tail.Waiting() > 0 && !s.full(b)
+		switch {
+		case wanted, s.full(b), s.due(b) && (!more || time.Since(begun) >= s.cfg.BatchTime):
+			b.waiting, b.start = tail.Waiting(), time.Now()
+			return b, ctx.Err()
+		case more:
+		default:
+			wanted = s.pause(ctx, breath)
 		}
 	}
 }
 
+// full reports whether a batch must not grow.
+func (s *session) full(b *batch) bool {
+	return b.count >= s.cfg.BatchCommits || b.folded+b.bytes >= s.cfg.BatchBytes
+}
+
 func (b *batch) take(e eventlog.Entry) {
 	b.count++
+	b.part++
 	b.end, b.endTime = e.Seq, e.Time
 	switch {
 	case e.Commit == nil:
 		b.broken = append(b.broken, e.Seq)
-	case isThread(e.Commit):
+	case documents.Folds(e.Commit.Thread):
 		b.commits = append(b.commits, e.Commit)
 		b.bytes += len(e.Commit.Body)
 	}
 }
 
-// fold folds a batch in memory.
+// fold folds the part of a batch that is not folded yet, in memory.
 func (s *session) fold(ctx context.Context, b *batch) error {
 	for rest := b.commits; len(rest) > 0; {
 		n := 0
@@ -89,6 +117,9 @@ func (s *session) fold(ctx context.Context, b *batch) error {
 		}
 		s.metrics.Broken(seq)
 	}
+	clear(b.commits)
+	b.folded += b.bytes
+	b.commits, b.broken, b.part, b.bytes = b.commits[:0], b.broken[:0], 0, 0
 	return nil
 }
 

@@ -1,12 +1,15 @@
 package projections
 
-import "time"
+import (
+	"math/rand/v2"
+	"time"
+)
 
 // Config bounds a runner. The zero value of a field means its default.
 type Config struct {
-	BatchCommits    int              // commits folded before they are written; default 512
-	BatchBytes      int              // of their bodies; default 8 MiB
-	BatchTime       time.Duration    // for reading them; default 20 ms
+	BatchCommits    int              // commits folded before they are written; default 8,192
+	BatchBytes      int              // of their bodies; default 64 MiB
+	BatchTime       time.Duration    // for those that wait, if it is time to write; default 100 ms
 	Linger          time.Duration    // how long a batch waits for a second commit while nobody waits for the first; default 5 ms, negative: not at all
 	Rest            time.Duration    // the longest rest between batches under load, see pace.go; default 750 ms, negative: none
 	RestLag         time.Duration    // how far behind the log it is allowed to rest; default 1.5 s
@@ -14,17 +17,18 @@ type Config struct {
 	CheckpointEvery time.Duration    // how often checkpoints of untouched buckets move on; default 5 s
 	Progress        *Progress        // told how far it has got; default one of its own
 	Now             func() time.Time // default time.Now
+	Jitter          func(n int) int  // a random number below n, so that two runners do not keep step; default rand.IntN
 }
 
 func (c Config) withDefaults() Config {
 	if c.BatchCommits == 0 {
-		c.BatchCommits = 512
+		c.BatchCommits = 8192
 	}
 	if c.BatchBytes == 0 {
-		c.BatchBytes = 8 << 20
+		c.BatchBytes = 64 << 20
 	}
 	if c.BatchTime == 0 {
-		c.BatchTime = 20 * time.Millisecond
+		c.BatchTime = 100 * time.Millisecond
 	}
 	if c.Linger == 0 {
 		c.Linger = 5 * time.Millisecond
@@ -46,6 +50,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Jitter == nil {
+		c.Jitter = rand.IntN
 	}
 	return c
 }

@@ -108,6 +108,22 @@ type update struct {
 	seq        uint64
 }
 
+// in lists the threads of all tenants that are in a state.
+func (d *directories) in(status events.ThreadStatus) [][2]string {
+	want := statusNumber(status)
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	var out [][2]string
+	for tenant, dir := range d.tenants {
+		for packed, at := range dir.byID {
+			if dir.members[at].status == want {
+				out = append(out, [2]string{tenant, unpackID(packed)})
+			}
+		}
+	}
+	return out
+}
+
 // apply takes changes in, in their order.
 func (d *directories) apply(list []update) {
 	seq := uint64(0)

@@ -22,10 +22,10 @@
 //
 // # The runner
 //
-// One runner in the installation, under the lease [RunnerLease]. It reads what
-// waits in the log, folds it in memory, and writes each document that changed
-// once, through one fence a bucket, so that a runner which was replaced stops at
-// its first write:
+// One runner in the installation, under the lease [RunnerLease]. It folds what
+// comes in memory, for up to a second and a half under load, and then writes
+// each document that changed once, through one fence a bucket, so that a runner
+// which was replaced stops at its first write:
 //
 //	documents of all buckets
 //	the ends of threads: their documents are purged

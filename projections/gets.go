@@ -12,7 +12,18 @@ func (a *asking) getThread(d events.GetThread) (*events.Thread, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}
-	return a.ofThread(d.ThreadID)
+	thread, err := a.ofThread(d.ThreadID)
+	if err != nil {
+		return nil, err
+	}
+	return shown(thread), nil
+}
+
+// shown gives a thread's document without what is Skein's own.
+func shown(t *events.Thread) *events.Thread {
+	out := *t
+	out.MessageBlocks = nil
+	return &out
 }
 
 // ofThread gives the thread's own document.

@@ -182,14 +182,15 @@ func (h *house) folded(thread string, until documents.Until) *documents.Memory {
 	return m
 }
 
-// same checks that every bucket holds exactly what the log says of the threads.
+// same checks that every bucket holds exactly what the log says of the threads and
+// of the tenant.
 func (h *house) same(threads ...string) {
 	h.Helper()
 	want := [documents.Kinds]map[string]string{}
 	for i := range want {
 		want[i] = map[string]string{}
 	}
-	for _, id := range threads {
+	for _, id := range append([]string{events.TenantAggregate}, threads...) {
 		for _, s := range h.folded(id, documents.Until{}).All(documents.AllKinds) {
 			want[s.Place.Kind][s.Place.Key()] = encode(h, s.Doc)
 		}

@@ -16,19 +16,14 @@ func (a *asking) listItems(d events.ListItems) (*events.ItemList, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}
-	thread, err := a.ofThread(d.ThreadID)
+	thread, err := a.threadOfIndex(d.ThreadID)
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := a.source.(*live); ok {
-		// What the thread's document counts must be in the other buckets too.
-		if seq := events.Int(thread.Seq); a.cfg.Progress.Seq() < thread.Seq {
-			if err := a.awaitSeq(&seq, false); err != nil {
-				return nil, err
-			}
-		}
+	w := walk{asking: a, version: thread.Version, desc: d.Order == "desc", next: 0, end: thread.NextItem}
+	w.match = func(p *documents.Page, e *documents.Entry) bool {
+		return (d.Type == "" || e.Type == d.Type) && (d.ContextID == "" || p.ContextOf(e) == d.ContextID)
 	}
-	w := walk{asking: a, d: d, version: thread.Version, desc: d.Order == "desc", next: 0, end: thread.NextItem}
 	counts := thread.ItemTypes
 	if d.ContextID != "" {
 		got, err := a.source.get(a.ctx, a.place(documents.Contexts, d.ContextID))
@@ -61,7 +56,7 @@ func (a *asking) listItems(d events.ListItems) (*events.ItemList, error) {
 	if len(picked) > most {
 		more, picked = picked[most].index, picked[:most]
 	}
-	cut, err := w.read(list, picked)
+	cut, err := a.readItems(list, picked)
 	if err != nil {
 		return nil, err
 	}
@@ -81,90 +76,20 @@ func total(c events.ItemCounts, t events.ItemType) int64 {
 	return c.Message + c.ActionExecute + c.ActionResult + c.ItemReference
 }
 
-// walk goes through the index of a thread.
-type walk struct {
-	*asking
-	d       events.ListItems
-	version int64 // of the thread, as the answer shows it
-	desc    bool
-	next    int64 // the first index that may match
-	end     int64 // the index after the last
-}
-
-// pick is an item that matches.
-type pick struct {
-	index int64
-	id    string
-}
-
-// pick gives the first items that match, up to most. usual tells how many pages
-// to read at first; a filter that little matches makes it read more at once.
-func (w *walk) pick(most, usual int) ([]pick, error) {
-	var picked []pick
-	for at, pages := w.next, usual/documents.PageSize+1; len(picked) < most && at >= 0 && at < w.end; pages = min(2*pages, 128) {
-		first := at / documents.PageSize
-		last := first + int64(pages) - 1
-		if w.desc {
-			first, last = max(first-int64(pages)+1, 0), first
-		}
-		last = min(last, (w.end-1)/documents.PageSize)
-		places := make([]documents.Place, 0, pages)
-		for n := first; n <= last; n++ {
-			places = append(places, w.place(documents.Index, documents.PageID(n)))
-		}
-		got, err := w.source.get(w.ctx, places...)
-		if err != nil {
-			return nil, err
-		}
-		for i := range got {
-			if w.desc {
-				i = len(got) - 1 - i
-			}
-			if page, ok := got[i].doc.(*documents.Page); ok {
-				picked = w.pickFrom(picked, page, at, most)
-			}
-		}
-		at = (last + 1) * documents.PageSize
-		if w.desc {
-			at = first*documents.PageSize - 1
-		}
-	}
-	return picked, nil
-}
-
-func (w *walk) pickFrom(picked []pick, page *documents.Page, from int64, most int) []pick {
-	for i := range page.Entries {
-		if w.desc {
-			i = len(page.Entries) - 1 - i
-		}
-		e := &page.Entries[i]
-		switch {
-		case len(picked) == most:
-			return picked
-		case w.desc && e.Index > from, !w.desc && e.Index < from:
-		case !e.ShownAt(w.version + 1), w.d.Type != "" && e.Type != w.d.Type:
-		case w.d.ContextID != "" && page.ContextOf(e) != w.d.ContextID:
-		default:
-			picked = append(picked, pick{e.Index, e.ID})
-		}
-	}
-	return picked
-}
-
 // read adds the items to the list. If they are too many bytes for one answer it
 // gives the index of the first that has no place, else -1. An item that is not
 // there was hidden since.
-func (w *walk) read(list *events.ItemList, picked []pick) (cut int64, err error) {
+func (a *asking) readItems(list *events.ItemList, picked []pick) (cut int64, err error) {
 	const atOnce = 128
-	room := w.answerBytes()
+	room := a.answerBytes()
 	for len(picked) > 0 {
 		part := picked[:min(len(picked), atOnce)]
 		picked = picked[len(part):]
 		places := make([]documents.Place, len(part))
 		for i, p := range part {
-			places[i] = w.place(documents.Items, p.id)
+			places[i] = a.place(documents.Items, p.id)
 		}
-		got, err := w.source.get(w.ctx, places...)
+		got, err := a.source.get(a.ctx, places...)
 		if err != nil {
 			return -1, err
 		}

@@ -38,7 +38,11 @@ func (b *rebuilding) thread(ctx context.Context, name threadName) error {
 	if err != nil {
 		return err
 	}
-	b.count(1, int64(len(t.docs)), int64(t.memory.Broken), 0)
+	threads := int64(1)
+	if !events.IsThread(name.thread) {
+		threads = 0
+	}
+	b.count(threads, int64(len(t.docs)), int64(t.memory.Broken), 0)
 	for p, j := range t.docs {
 		if j.verdict == "" {
 			continue
@@ -86,7 +90,7 @@ func (t *trial) corrections() ([]correction, error) {
 			if err != nil {
 				return nil, fmt.Errorf("encoding %s: %w", p.Key(), err)
 			}
-			if int64(len(raw)) > t.log.Conn().MaxPayload()-1024 {
+			if int64(len(raw)) > t.log.MaxPayload()-1024 {
 				continue // the runner leaves it out too
 			}
 			c.doc = raw
@@ -127,7 +131,12 @@ func (b *rebuilding) try(ctx context.Context, name threadName) (*trial, error) {
 // read reads the live documents of one read model.
 func (t *trial) read(ctx context.Context, p documents.Projection) error {
 	pattern := t.name.String()
-	if p.Kind != documents.Threads {
+	switch isThread := events.IsThread(t.name.thread); {
+	case isThread == (p.Kind == documents.Definitions):
+		return nil // it has none of them
+	case p.Kind == documents.Definitions:
+		pattern = t.name.tenant + ".>"
+	case p.Kind != documents.Threads:
 		pattern += ".>"
 	}
 	got, err := t.log.Keys(ctx, p.Bucket, pattern)

@@ -8,32 +8,45 @@ import (
 // Commands come first. A document that changes with every commit, such as the
 // thread's, is written once a batch, so larger batches are less work for the
 // same commits; and while the runner waits, processor and disk are for those
-// who append. But nobody who asks for what was just written waits for that: see
-// Progress.want.
+// who append. What comes meanwhile is folded in memory. But nobody who asks for
+// what was just written waits for that: see Progress.want.
 
-// busy is how many commits make a batch one under load.
-const busy = 32
+const (
+	busy   = 32                    // so many commits make a batch one under load
+	breath = 20 * time.Millisecond // how long what comes is let come together, while a batch is not due
+)
 
-// linger lets a commit that came alone wait for others.
-func (s *session) linger(ctx context.Context) { s.pause(ctx, s.cfg.Linger) }
+// linger lets a commit that came alone wait for others, and reports whether
+// somebody wants it now.
+func (s *session) linger(ctx context.Context) bool { return s.pause(ctx, s.cfg.Linger) }
 
-// rest waits after a batch under load for three times as long as the batch
-// took, unless the read models are too far behind.
-func (s *session) rest(ctx context.Context, b *batch) {
-	if b.count < busy || s.cfg.Now().Sub(b.endTime) > s.cfg.RestLag {
-		return
+// rest says that after a batch under load the next is not due for three times as
+// long as it took.
+func (s *session) rest(b *batch) {
+	s.notBefore = time.Time{}
+	if b.count >= busy {
+		now := time.Now()
+		s.notBefore = now.Add(min(3*now.Sub(b.start), s.cfg.Rest))
 	}
-	s.pause(ctx, min(3*time.Since(b.start), s.cfg.Rest))
 }
 
-// pause waits, until somebody wants what is not stored yet.
-func (s *session) pause(ctx context.Context, d time.Duration) {
+// due reports whether a batch is to be stored: the rest is over, or the read
+// models are too far behind for it.
+func (s *session) due(b *batch) bool {
+	return !time.Now().Before(s.notBefore) || s.cfg.Now().Sub(b.oldest) > s.cfg.RestLag
+}
+
+// pause waits, until somebody wants what is not stored yet or ctx ends, and
+// reports whether it was cut short.
+func (s *session) pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
-		return
+		return false
 	}
 	select {
 	case <-s.cfg.Progress.wanted:
-	case <-time.After(d):
 	case <-ctx.Done():
+	case <-time.After(d):
+		return false
 	}
+	return true
 }

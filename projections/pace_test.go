@@ -4,6 +4,10 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/projections/documents"
 )
 
 // The runner may wait for company, but not while somebody waits for what was
@@ -21,29 +25,69 @@ func TestAReaderIsNotKeptWaiting(t *testing.T) {
 	}
 }
 
-// Under load the runner rests between batches, and stops resting when it is too
-// far behind.
+// Under load a batch is not due at once, but it is when the oldest of it is too
+// old.
 func TestRest(t *testing.T) {
 	now := time.Now()
-	s := &session{Runner: &Runner{cfg: Config{Rest: time.Hour, RestLag: time.Second, Progress: NewProgress(), Now: func() time.Time { return now }}.withDefaults()}}
-	rests := func(b batch) bool {
-		b.start = time.Now().Add(-time.Hour) // a long batch makes a long rest
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		defer cancel()
-		s.rest(ctx, &b)
-		return ctx.Err() != nil
+	s := &session{Runner: &Runner{cfg: Config{Rest: time.Hour, RestLag: time.Second, Now: func() time.Time { return now }}.withDefaults()}}
+	rests := func(before, next batch) bool {
+		before.start = time.Now().Add(-time.Hour) // a long batch makes a long rest
+		s.rest(&before)
+		return !s.due(&next)
 	}
-	if !rests(batch{count: busy, endTime: now}) {
+	if !rests(batch{count: busy}, batch{oldest: now}) {
 		t.Error("it does not rest under load")
 	}
-	if rests(batch{count: busy - 1, endTime: now}) {
+	if rests(batch{count: busy - 1}, batch{oldest: now}) {
 		t.Error("it rests without load")
 	}
-	if rests(batch{count: busy, endTime: now.Add(-2 * time.Second)}) {
+	if rests(batch{count: busy}, batch{oldest: now.Add(-2 * time.Second)}) {
 		t.Error("it rests though it is two seconds behind")
 	}
-	s.cfg.Progress.want()
-	if rests(batch{count: busy, endTime: now}) {
-		t.Error("it rests though somebody waits")
+}
+
+// While a batch is not due, what comes is folded, and a document that changes
+// with all of it is written once.
+func TestWhatComesDuringARest(t *testing.T) {
+	h := newHouse(t)
+	id := h.do("thread.create", "", `{}`).ThreadID
+	const items = 2 * busy
+	last := uint64(0)
+	for range items {
+		last = h.do("item.create", id, `{"item":{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]}}`).Seq
+	}
+	whole := documents.Place{Kind: documents.Threads, Thread: documents.ThreadName(acme, id)}
+	var s *session
+	r := New(h.newLog(), Config{Linger: -1, RestLag: time.Minute, Now: func() time.Time {
+		if s != nil && s.cache.node(whole).slot.Seq == last {
+			return time.Now().Add(time.Hour) // all of it is folded: it has rested long enough
+		}
+		return time.Now()
+	}}, zerolog.Nop(), nil)
+	s, err := r.begin(t.Context(), t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.notBefore, s.nextTick = time.Now().Add(time.Hour), time.Now().Add(time.Hour)
+	tail, err := s.log.Tail(t.Context(), "test", s.from())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tail.Stop()
+	b, err := s.gather(t.Context(), tail)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.count != 1+items || b.end != last {
+		t.Errorf("%d commits up to %d were gathered, want %d up to %d", b.count, b.end, 1+items, last)
+	}
+	if want := 2 + items + items/documents.PageSize; len(s.dirty) != want {
+		t.Errorf("%d documents are to be written, want %d", len(s.dirty), want)
+	}
+	if err := s.store(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Progress().Seq(); got != last {
+		t.Errorf("stored up to %d, want %d", got, last)
 	}
 }

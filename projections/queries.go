@@ -15,8 +15,10 @@ import (
 
 // QueryConfig bounds the queries. The zero value of a field means its default.
 type QueryConfig struct {
-	Wait     time.Duration // for what minSeq or minVersion names; default 5 s
-	Progress *Progress     // the runner's, if it may run in this process; default one of their own
+	Wait     time.Duration          // for what minSeq or minVersion names; default 5 s
+	Progress *Progress              // the runner's, if it may run in this process; default one of their own
+	Reactor  func(name string) bool // whether this process has a reactor of that name; default it has none
+	Contents Contents               // looks into files; default: nobody does
 }
 
 func (c QueryConfig) withDefaults() QueryConfig {
@@ -25,6 +27,9 @@ func (c QueryConfig) withDefaults() QueryConfig {
 	}
 	if c.Progress == nil {
 		c.Progress = NewProgress()
+	}
+	if c.Reactor == nil {
+		c.Reactor = func(string) bool { return false }
 	}
 	return c
 }
@@ -49,6 +54,17 @@ func NewQueries(log *eventlog.Log, validator *schema.Validator, cfg QueryConfig,
 	return &Queries{
 		log: log, models: documents.NewModels(), schema: validator, cfg: cfg.withDefaults(), logger: logger, metrics: metrics,
 		directory: newDirectories(),
+	}
+}
+
+// In lists the threads of all tenants that are in a state, as tenant and id, in
+// no order. It waits until the list of threads has been read.
+func (q *Queries) In(ctx context.Context, status events.ThreadStatus) ([][2]string, error) {
+	select {
+	case <-q.directory.ready:
+		return q.directory.in(status), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 }
 
@@ -112,6 +128,12 @@ func (q *Queries) handle(ctx context.Context, tenant, name string, body []byte) 
 		return a.getItem(d)
 	case events.ListItems:
 		return a.listItems(d)
+	case events.GetMessage:
+		return a.getMessage(d)
+	case events.ListMessages:
+		return a.listMessages(d)
+	case events.ListLogs:
+		return a.listLogs(d)
 	case events.GetExecution:
 		return a.getExecution(d)
 	case events.ListExecutions:
@@ -120,6 +142,12 @@ func (q *Queries) handle(ctx context.Context, tenant, name string, body []byte) 
 		return a.listSteps(d)
 	case events.ListParts:
 		return a.listParts(d)
+	case events.GetDefinition:
+		return a.getDefinition(d)
+	case events.ListDefinitions:
+		return a.listDefinitions(d)
+	case events.GetAgent:
+		return a.getAgent(d)
 	case events.ListEvents:
 		return a.listEvents(d)
 	case events.ListEffects:
@@ -138,6 +166,18 @@ func (q *Queries) handle(ctx context.Context, tenant, name string, body []byte) 
 		return a.settleConsumer(d)
 	case events.DeleteConsumer:
 		return a.deleteConsumer(d)
+	case events.StatFile:
+		return a.statFile(d)
+	case events.ListFiles:
+		return a.listFiles(d)
+	case events.CountFiles:
+		return a.countFiles(d)
+	case events.FindFiles:
+		return a.findFiles(d)
+	case events.GrepFiles:
+		return a.grepFiles(d)
+	case events.GetThumbnail:
+		return a.getThumbnail(d)
 	}
 	return nil, events.Errorf(events.NotFound, "no such query: %.64s", name)
 }

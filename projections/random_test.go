@@ -42,8 +42,24 @@ func (a *author) write(n int) {
 			a.threads = append(a.threads, a.do("thread.create", "", fmt.Sprintf(`{"key":"k-%d","title":"thread %d"}`, a.n, a.n)).ThreadID)
 			continue
 		}
+		if a.rnd.IntN(12) == 0 {
+			a.define()
+			continue
+		}
 		a.step(pickOf(a, a.threads))
 	}
+}
+
+// define changes some of the tenant's definitions, or removes some.
+func (a *author) define() {
+	a.Helper()
+	name := func() string { return pickOf(a, []string{"a", "gpt-4.1", "x/y:z", "B_c"}) }
+	data := fmt.Sprintf(`{"definitions":[{"kind":"model","name":%q,"definition":{"model":"v%d"}},{"kind":"prompt","name":%q,"definition":{"text":"v%d"}}]}`,
+		name(), a.rnd.IntN(3), name(), a.rnd.IntN(3))
+	if a.rnd.IntN(3) == 0 {
+		data = fmt.Sprintf(`{"remove":[{"kind":"model","name":%q},{"kind":"prompt","name":%q}]}`, name(), name())
+	}
+	a.do("definition.apply", "", data)
 }
 
 func (a *author) step(thread string) {

@@ -1,13 +1,13 @@
 package projections
 
 import (
+	"bytes"
 	"context"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog"
-	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -16,6 +16,8 @@ type shelf struct {
 	documents.Projection
 	fence  *eventlog.Fence
 	stream jetstream.Stream
+	prefix string       // of the subjects of its keys
+	buffer bytes.Buffer // of the document that was sent last
 
 	position uint64 // in the log: what its checkpoint said; commits up to it are not folded again
 	seen     uint64 // the newest commit that a document shows: what was made up to it may be there
@@ -41,14 +43,15 @@ type session struct {
 	stale      documents.Mask             // read models of another version
 	incomplete documents.Mask             // read models whose documents are not all there
 
-	at       uint64    // the last commit that was folded
-	atTime   time.Time // when the log stored it
-	nextTick time.Time
-	dirty    []*node
-	changed  []*documents.Slot
-	missed   []documents.Place
-	ends     []documents.Deletion
-	dead     map[string]bool // threads that ended in this batch
+	at        uint64    // the last commit that was folded
+	atTime    time.Time // when the log stored it
+	nextTick  time.Time
+	notBefore time.Time // no batch is due before, see pace.go
+	dirty     []*node
+	changed   []*documents.Slot
+	missed    []documents.Place
+	ends      []documents.Deletion
+	dead      map[string]bool // threads that ended in this batch
 }
 
 // from gives the sequence after which the log is read.
@@ -81,6 +84,3 @@ func (s *session) activeAt(seq uint64) documents.Mask {
 	}
 	return m
 }
-
-// isThread reports whether an entry is a commit of a thread.
-func isThread(c *events.Commit) bool { return c != nil && events.IsThread(c.Thread) }

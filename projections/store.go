@@ -82,23 +82,24 @@ func (s *session) writeDocuments(ctx context.Context) (written int, err error) {
 
 func (s *session) write(ctx context.Context, n *node) error {
 	sh := s.shelves[n.slot.Place.Kind]
-	key := n.slot.Place.Key()
+	subject := n.slot.Place.Under(sh.prefix)
 	sh.touched = true
 	if n.slot.Doc == nil {
-		return sh.fence.Send(ctx, s.subjectOf(sh.Bucket, key), marker(n.slot.Seq), nil)
+		return sh.fence.Send(ctx, subject, marker(n.slot.Seq), nil)
 	}
-	raw, err := documents.Encode(n.slot.Doc)
-	if err != nil {
-		return fmt.Errorf("encoding %s %s: %w", sh.Name, key, err)
+	sh.buffer.Reset() // the fence is done with what it held: it sends again only its last message, and now comes another
+	if err := documents.EncodeTo(&sh.buffer, n.slot.Doc); err != nil {
+		return fmt.Errorf("encoding %s: %w", subject, err)
 	}
+	raw := sh.buffer.Bytes()
 	s.cache.size(n, len(raw))
-	if int64(len(raw)) > s.log.Conn().MaxPayload()-1024 {
+	if int64(len(raw)) > s.log.MaxPayload()-1024 {
 		// Better one document is missed than all stop.
-		s.logger.Error().Str("bucket", sh.Bucket).Str("key", key).Int("bytes", len(raw)).Msg("a document is too large and is not stored")
+		s.logger.Error().Str("bucket", sh.Bucket).Str("key", n.slot.Place.Key()).Int("bytes", len(raw)).Msg("a document is too large and is not stored")
 		s.metrics.Broken(n.slot.Seq)
 		return nil
 	}
-	return sh.fence.Put(ctx, sh.Bucket, key, raw)
+	return sh.fence.Send(ctx, subject, nil, raw)
 }
 
 // marker gives the headers of a removed document.

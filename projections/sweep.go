@@ -77,13 +77,14 @@ func sweep(ctx context.Context, log *eventlog.Log, name string, from jetstream.O
 	return nil
 }
 
-// listThreads hands every thread of the log to the workers, and notes it.
+// listThreads hands every thread of the log to the workers, and every tenant's own
+// aggregate, and notes it.
 func (b *rebuilding) listThreads(ctx context.Context, known map[uint64]struct{}, work chan<- threadName) error {
 	names := b.log.Config().Names
 	last := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy}
 	return sweep(ctx, b.log, names.Stream(eventlog.LogStream), last, func(m eventlog.Message) error {
 		tenant, thread, ok := names.ParseLog(m.Subject)
-		if !ok || !events.IsThread(thread) {
+		if !ok || !documents.Folds(thread) {
 			return nil
 		}
 		n := threadName{tenant, thread}

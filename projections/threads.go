@@ -119,7 +119,7 @@ func (a *asking) readThreads(list *events.ThreadList, picked []pickedThread, d e
 		if room -= f.bytes + 1; room < 0 && len(list.Threads) > 0 {
 			return picked[i-1].seq, nil
 		}
-		list.Threads = append(list.Threads, *doc)
+		list.Threads = append(list.Threads, *shown(doc))
 	}
 	return 0, nil
 }

@@ -17,8 +17,22 @@ type Agent struct {
 	Retries Retries
 	// MaxItems is how many of the last items a reactor is shown; 0: all.
 	MaxItems int
+	// Continue is the loop policy (EK-121): whether another step follows one that
+	// has come to this. Default: if the step made calls. What the execution's state
+	// says goes before it: a run that was told to stop ends, one that was steered
+	// goes on, and limits hold.
+	Continue func(Outcome) bool
 	// Refs are the definitions that it was made of, with their versions.
-	Refs []events.DefinitionRef
+	Refs []events.DefinitionVersion
+}
+
+// Outcome is what a step has come to, for the loop policy. It holds nothing of
+// the messages' metadata (EK-122).
+type Outcome struct {
+	Iteration int64
+	Side      events.Side
+	Calls     []string // the names of the tools that were called
+	Usage     events.Usage
 }
 
 // The types of agents (SA-9).

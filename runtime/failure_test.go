@@ -55,7 +55,7 @@ func TestReactorsThatFail(t *testing.T) {
 		"50 MB":                {gives(part(`{"type":"output_text","text":"` + strings.Repeat("x", 50<<20) + `"}`)), "bytes; at most"},
 		"a call without an id": {gives(says("x", ToolCall{Name: "find"})), "a call whose id"},
 		"a call of no tool":    {gives(says("x", call("c", "a b", `{}`))), "cannot be a tool"},
-		"arguments of no kind": {gives(says("x", call("c", "find", `[1]`))), "no JSON object"},
+		"broken arguments":     {gives(says("x", call("c", "find", `{`))), "no JSON"},
 		"a call twice":         {gives(says("x", call("c", "find", `{}`), call("c", "find", `{}`))), "twice"},
 		"2000 parts":           {gives(&Reaction{AssistantEvent: Assistant{Content: make([]jsontext.Value, 2000)}}), "2000 parts"},
 	} {
@@ -139,6 +139,7 @@ func TestToolsThatFail(t *testing.T) {
 		"no status": {tool{ToolSpec{Name: "find"}, made(ToolResult{}, nil)}, "the status"},
 		"unknown":   {tool{ToolSpec{Name: "other"}, made(Done(nil), nil)}, "tool not found: find"},
 		"bad input": {tool{ToolSpec{Name: "find", Parameters: jsontext.Value(`"refuse"`)}, made(Done(nil), nil)}, "/n: it is refused"},
+		"a list":    {tool{ToolSpec{Name: "find"}, made(Done(nil), nil)}, "no JSON object"},
 		"it hangs": {tool{ToolSpec{Name: "find", Timeout: 20 * time.Millisecond}, func(ctx context.Context, _ *ToolInput) (ToolResult, error) {
 			<-ctx.Done()
 			return ToolResult{}, ctx.Err()
@@ -147,7 +148,11 @@ func TestToolsThatFail(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.agent("a", script(says("x", call("c1", "find", `{}`)), says("y")), c.tool)
+			arguments := `{}`
+			if name == "a list" {
+				arguments = `[1]`
+			}
+			w.agent("a", script(says("x", call("c1", "find", arguments)), says("y")), c.tool)
 			w.work(Config{})
 			id, execution := w.begin("a", "hello")
 			all := w.finished(id, execution)

@@ -22,8 +22,12 @@ type part struct {
 	kind string
 }
 
-// ReactorSpan names the span of a reactor's call.
-const ReactorSpan = "reactor"
+// Names of spans: of a reactor's call, and what the name of a tool's call begins
+// with.
+const (
+	ReactorSpan = "reactor"
+	ToolSpan    = "tool "
+)
 
 // react runs the reactor of the open step and records what it gives (EK-114,
 // EK-115).
@@ -52,7 +56,8 @@ func (t *turn) react(ctx context.Context) error {
 		if t.ctx.Err() != nil || !errors.As(err, &retry) || attempt >= t.agent.Retries.Attempts {
 			return t.fail(ctx, t.why(err), nil)
 		}
-		if err := t.note(ctx, "warn", fmt.Sprintf("reactor %s, attempt %d: %s", side.Reactor, attempt, clip(err.Error()))); err != nil {
+		why := fmt.Sprintf("reactor %s, attempt %d: %s", side.Reactor, attempt, clip(err.Error()))
+		if err := t.note(ctx, "warn", why, object("attempt", attempt)); err != nil {
 			return err
 		}
 		t.substate("retrying")
@@ -74,8 +79,9 @@ func (t *turn) react(ctx context.Context) error {
 		Records: []events.TraceRecorded{{
 			Kind: "span", SpanID: spanID(t.run.StepID, "reactor"), ParentID: t.run.StepID, Name: ReactorSpan,
 			StartedAt: events.TimeOf(start).String(), Usage: got.Usage, Shown: shown,
+			Data: t.reacted(in.Model.Model, got),
 		}},
-		After: t.after(side, len(calls) > 0, got.Usage),
+		After: t.after(side, names(calls), got.Usage),
 	}
 	for _, p := range parts {
 		d.Parts, d.Types = append(d.Parts, p.raw), append(d.Types, p.kind)
@@ -86,6 +92,7 @@ func (t *turn) react(ctx context.Context) error {
 		}
 	}
 	t.fresh = true // nothing of these calls was made
+	d.Records = t.live.records(d.Records...)
 	_, err = t.commit(ctx, "react", d)
 	return err
 }
@@ -155,12 +162,19 @@ func (t *turn) why(err error) string {
 }
 
 // after says how the run goes on when its step is closed (EK-121).
-func (t *turn) after(side *Side, goes bool, used *Usage) thread.After {
-	a := thread.After{Continue: goes}
+func (t *turn) after(side *Side, calls []string, used *Usage) thread.After {
+	usage := t.talk.usage
+	if used != nil {
+		usage = usage.Add(*used)
+	}
+	a := thread.After{Continue: len(calls) > 0}
+	if t.agent.Continue != nil {
+		a.Continue = t.agent.Continue(Outcome{Iteration: t.run.Iteration, Side: t.run.Side, Calls: calls, Usage: usage})
+	}
 	if t.agent.Type == DualAgent {
 		a.Side = t.run.Side.Other()
 		switch {
-		case goes: // it sees what its calls came to
+		case len(calls) > 0: // it sees what its calls came to
 			a.Side = t.run.Side
 		case side.StopOnResponse:
 			a.StopBy = t.run.Side
@@ -168,10 +182,6 @@ func (t *turn) after(side *Side, goes bool, used *Usage) thread.After {
 		default:
 			a.Continue = true
 		}
-	}
-	usage := t.talk.usage
-	if used != nil {
-		usage = usage.Add(*used)
 	}
 	limits := t.agent.Limits
 	total := max(usage.TotalTokens, usage.InputTokens+usage.OutputTokens)
@@ -186,6 +196,14 @@ func (t *turn) after(side *Side, goes bool, used *Usage) thread.After {
 	return a
 }
 
+func names(calls []events.ToolCall) []string {
+	out := make([]string, len(calls))
+	for i, c := range calls {
+		out[i] = c.Name
+	}
+	return out
+}
+
 // steps gives how many steps the side of the open step has had.
 func (t *turn) steps() int64 {
 	if t.run.Side == events.SideB {
@@ -195,10 +213,10 @@ func (t *turn) steps() int64 {
 }
 
 // note records a log line of the run.
-func (t *turn) note(ctx context.Context, level, text string) error {
+func (t *turn) note(ctx context.Context, level, text string, data jsontext.Value) error {
 	_, err := t.commit(ctx, "record", thread.RecordRun{
 		ExecutionID: t.job.Execution, Token: t.run.Token,
-		Records: []events.TraceRecorded{{Kind: "log", SpanID: t.run.StepID, Level: level, Text: text}},
+		Records: []events.TraceRecorded{{Kind: "log", SpanID: t.run.StepID, Level: level, Text: text, Data: data}},
 	})
 	return err
 }
@@ -282,8 +300,8 @@ func checkCall(c events.ToolCall) error {
 		return fmt.Errorf("its answer has a call whose id is %q", clip(c.CallID))
 	case !events.Pattern(events.PatternName).MatchString(c.Name) || len(c.Name) > 100:
 		return fmt.Errorf("its answer calls %q, which cannot be a tool", clip(c.Name))
-	case c.Arguments != nil && (!c.Arguments.IsValid() || c.Arguments.Kind() != '{'):
-		return fmt.Errorf("the arguments of its call %s are no JSON object", clip(c.CallID))
+	case c.Arguments != nil && !c.Arguments.IsValid(): // other JSON than an object is the call's own failure
+		return fmt.Errorf("the arguments of its call %s are no JSON", clip(c.CallID))
 	}
 	return nil
 }

@@ -79,6 +79,9 @@ type Reaction struct {
 	// Absent: all items of the input.
 	MessagesForModel *Shown `json:"messagesForModel,omitzero"`
 	Usage            *Usage `json:"usage,omitzero"` // EK-106
+	// FinishReason says why the model ended its answer: one of the reasons of
+	// events.Finish, such as length. Absent: it said all that it had to say.
+	FinishReason string `json:"finishReason,omitzero"`
 }
 
 // Assistant is the item of a reaction.
@@ -109,25 +112,38 @@ type Chunk struct {
 	Data jsontext.Value `json:"data,omitzero"`
 }
 
-// Kinds of chunks: EK 8.1, and the deltas of what a reactor writes.
+// Kinds of chunks that a reactor writes, and those of EK 8.1; events.ChunkKinds
+// tells the data of each.
 const (
-	ChunkContextID       = "data-context-id"       // {contextId}
-	ChunkContextSubstate = "data-context-substate" // {substate, stepId?}: what the run does now
-	ChunkThreadPing      = "data-thread-ping"      // {at}
-	ChunkToolOutput      = "tool-output-available" // {toolCallId, output}
-	ChunkToolError       = "tool-output-error"     // {toolCallId, errorText}
-	ChunkFinish          = "finish"                // {finishReason}; the last of an execution
-	ChunkTextDelta       = "text-delta"            // {id, delta}
-	ChunkReasoningDelta  = "reasoning-delta"       // {id, delta}
-	ChunkToolInputStart  = "tool-input-start"      // {toolCallId, toolName}
-	ChunkToolInputDelta  = "tool-input-delta"      // {toolCallId, inputTextDelta}
-	ChunkToolInput       = "tool-input-available"  // {toolCallId, toolName, input}
+	ChunkContextID       = events.ChunkContextID
+	ChunkContextSubstate = events.ChunkContextSubstate
+	ChunkThreadPing      = events.ChunkThreadPing
+	ChunkToolOutput      = events.ChunkToolOutput
+	ChunkToolError       = events.ChunkToolError
+	ChunkFinish          = events.ChunkFinish
+	ChunkTextDelta       = events.ChunkTextDelta
+	ChunkReasoningDelta  = events.ChunkReasoningDelta
+	ChunkToolInputStart  = events.ChunkToolInputStart
+	ChunkToolInputDelta  = events.ChunkToolInputDelta
+	ChunkToolInput       = events.ChunkToolInput
 )
 
 // RetryError says that a reactor or tool failed in a way that may pass.
 type RetryError struct {
 	After time.Duration // how long to wait at least; 0: as the backoff says
-	Err   error
+	// NotMade says that the call was surely not made: it is safe to make it again
+	// whatever it does.
+	NotMade bool
+	Err     error
+}
+
+// attempts gives how many attempts a call may have: so many if it can be made
+// again anyway, and more if it was not made.
+func (e *RetryError) attempts(again, notMade int) int {
+	if e.NotMade {
+		return max(again, notMade)
+	}
+	return again
 }
 
 func (e *RetryError) Error() string { return e.Err.Error() }

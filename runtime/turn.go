@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -17,16 +18,20 @@ import (
 // turn is one claim of one execution.
 type turn struct {
 	w       *Worker
+	taking  context.Context // ends when the worker takes no more
 	job     *eventlog.RunMessage
 	logger  zerolog.Logger
 	agent   *Agent
 	run     thread.Run
 	talk    *conversation
-	chunks  Chunks
-	scratch *Scratch
+	chunks  *eventlog.ChunkWriter
+	scratch *sync.Map
+	live    live
 	commits int
 	failure string // why the run failed
+	finish  string // why the last reaction ended, if it said so
 	fresh   bool   // the open step was begun by this claim
+	token   int64  // of this claim, once it is watched
 	ctx     context.Context
 	abort   context.CancelCauseFunc
 }
@@ -34,7 +39,10 @@ type turn struct {
 // errAborted is why a turn's context ends when its run is cancelled.
 var errAborted = errors.New(thread.Aborted)
 
-// errWallClock is why a turn's context ends when it has lasted too long.
+// errStopping is why a turn is given back at a boundary.
+var errStopping = errors.New("the worker stops")
+
+// wallClockError is why a turn's context ends when it has lasted too long.
 type wallClockError struct{ limit time.Duration }
 
 func (e *wallClockError) Error() string {
@@ -51,7 +59,15 @@ func (t *turn) do(ctx context.Context) error {
 		}
 		return err
 	}
-	defer func() { t.w.history.give(t.job.Tenant, t.job.Thread, t.talk) }()
+	defer func() {
+		t.live.talks(nil) // from here on it is another turn's
+		t.w.history.give(t.job.Tenant, t.job.Thread, t.talk)
+	}()
+	defer func() { // however it ends
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+		defer cancel()
+		t.unstream(t.chunks.Close(closing))
+	}()
 	deadline := &wallClockError{t.agent.Limits.WallClock}
 	limited, cancel := context.WithTimeoutCause(ctx, t.agent.Limits.WallClock, deadline)
 	defer cancel()
@@ -66,6 +82,9 @@ func (t *turn) do(ctx context.Context) error {
 		}
 	}
 	for t.run.Status == events.Executing && !t.run.Parked {
+		if t.taking != nil && t.taking.Err() != nil {
+			return errStopping
+		}
 		var err error
 		if t.run.Reacted {
 			err = t.call(ctx)
@@ -80,19 +99,12 @@ func (t *turn) do(ctx context.Context) error {
 		return t.ended(ctx)
 	}
 	t.substate("waiting")
-	return t.chunks.Close(ctx, false)
+	return nil
 }
 
 // claim takes the execution, finds its agent, and reads what has been said.
 func (t *turn) claim(ctx context.Context) error {
-	name := ""
-	if err := t.w.commands.Look(ctx, t.job.Tenant, t.job.Thread, func(s *thread.State) {
-		if r, ok := s.Run(t.job.Execution); ok {
-			name = r.Agent
-		}
-	}); err != nil {
-		return err
-	}
+	name := t.job.Agent // of when it was queued; only a handoff since is another
 	agent, agentErr := t.w.agent(ctx, t.job.Tenant, name)
 	claim := thread.ClaimRun{ExecutionID: t.job.Execution, Worker: t.w.name}
 	if agentErr == nil {
@@ -108,19 +120,22 @@ func (t *turn) claim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if t.run.Agent != name {
+		if agent, agentErr = t.w.agent(ctx, t.job.Tenant, t.run.Agent); agentErr == nil {
+			t.agent = agent
+		}
+	}
 	for _, e := range commit.Events {
 		if e.Type == events.StepCreatedType && e.Subject == t.run.StepID {
 			t.fresh = true
 		}
 	}
-	if t.talk, err = t.w.history.take(ctx, t.job.Tenant, t.job.Thread); err != nil {
-		return err
-	}
+	t.talk = t.w.history.take(t.job.Tenant, t.job.Thread)
 	if err := t.reach(ctx, commit); err != nil {
 		return err
 	}
-	t.chunks, err = t.w.chunks(t.job.Tenant, t.job.Thread, t.job.Execution, t.run.Token)
-	if err != nil {
+	t.live.talks(t.talk)
+	if err := t.stream(commit.Version); err != nil {
 		return err
 	}
 	if t.run.Token == 1 {
@@ -158,10 +173,13 @@ func (t *turn) see(s *thread.State) {
 	if r, ok := s.Run(t.job.Execution); ok {
 		t.run = r
 	}
+	t.live.see(t.job.Execution)(s)
 }
 
 // reach lets the conversation show a commit.
 func (t *turn) reach(ctx context.Context, commit *events.Commit) error {
+	t.live.talking.Lock()
+	defer t.live.talking.Unlock()
 	for wait := time.Millisecond; !t.talk.apply(commit); wait *= 2 {
 		if err := t.w.history.follow(ctx, t.talk, t.job.Tenant, t.job.Thread); err != nil {
 			return err
@@ -184,6 +202,7 @@ func (t *turn) fail(ctx context.Context, text string, parts []part) error {
 	for _, p := range parts {
 		d.Parts, d.Types = append(d.Parts, p.raw), append(d.Types, p.kind)
 	}
+	d.Records = t.live.records()
 	_, err := t.commit(ctx, "fail", d)
 	return err
 }
@@ -191,34 +210,55 @@ func (t *turn) fail(ctx context.Context, text string, parts []part) error {
 // ended does what is left when the execution has ended: its stream ends, and
 // the call that waits for it is told.
 func (t *turn) ended(ctx context.Context) error {
-	if t.chunks == nil {
-		var err error
-		if t.chunks, err = t.w.chunks(t.job.Tenant, t.job.Thread, t.job.Execution, t.run.Token+1); err != nil {
-			return err
+	if t.chunks != nil { // else it was ended by who had it, or readers learn of it from the execution
+		if t.run.Status == events.ExecutionFailed && t.failure == "" {
+			t.failure = "the run failed; its execution says why"
 		}
-		if err := t.w.commands.Look(ctx, t.job.Tenant, t.job.Thread, t.see); err != nil {
-			return err
+		t.afterRun(t.failure)
+		end := events.FinishOf(t.run.Status, t.failure)
+		switch {
+		case t.run.Stop:
+			end = events.Finish{Reason: events.FinishOther, ErrorText: t.failure}
+		case end.Reason == events.FinishStop && t.finish != "":
+			end.Reason = t.finish
 		}
-	}
-	reason := "stop"
-	switch {
-	case t.run.Abort:
-		reason = thread.Aborted
-	case t.run.Status == events.ExecutionFailed:
-		reason = "error"
-	}
-	if t.run.Status == events.ExecutionFailed && t.failure == "" {
-		t.failure = "the run failed; its execution says why"
-	}
-	t.afterRun(t.failure)
-	t.emit("", Chunk{Type: ChunkFinish, Data: object("finishReason", reason)})
-	if err := t.chunks.Close(ctx, true); err != nil {
+		t.unstream(t.chunks.Finish(ctx, end))
+	} else if err := t.w.commands.Look(ctx, t.job.Tenant, t.job.Thread, t.see); err != nil {
 		return err
 	}
 	return t.w.tellParent(ctx, t.job.Tenant, t.run)
 }
 
-func (t *turn) emit(step string, c Chunk) { t.chunks.Emit(step, c) }
+// stream begins what the run streams.
+func (t *turn) stream(version int64) (err error) {
+	t.chunks, err = t.w.log.Chunks(eventlog.ChunkRun{
+		Tenant: t.job.Tenant, Thread: t.job.Thread, Execution: t.job.Execution, Token: t.run.Token, Version: version,
+		Since: t.run.Begun.Go(),
+	})
+	return err
+}
+
+// unstream notes that a stream could not be ended well. Chunks are no state, and
+// who reads them learns of the end all the same.
+func (t *turn) unstream(err error) {
+	if err != nil {
+		t.logger.Warn().Err(err).Msg("the chunks of a run could not all be stored")
+	}
+}
+
+// emit streams a chunk. A reactor may give one that cannot be: it is left out.
+func (t *turn) emit(step string, c Chunk) {
+	if t.chunks == nil {
+		return
+	}
+	ctx := t.ctx
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	if err := t.chunks.Emit(ctx, step, c.Type, c.Data); err != nil {
+		t.logger.Debug().Err(err).Str("type", clip(c.Type)).Msg("a chunk was left out")
+	}
+}
 
 func (t *turn) substate(name string) {
 	t.emit(t.run.StepID, Chunk{Type: ChunkContextSubstate, Data: object("substate", name)})

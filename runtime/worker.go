@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nuid"
 	"github.com/rs/zerolog"
 
@@ -16,34 +17,22 @@ import (
 
 // Config says how a worker works. The zero value of a field means its default.
 type Config struct {
-	Name         string // of the worker, in the log; default a random one
-	Places       int    // executions at once; default 256
-	HistoryBytes int    // of conversations kept in memory; default 64 MiB
+	Name         string        // of the worker, in the log; default a random one
+	Places       int           // executions at once; default 256
+	Drain        time.Duration // for what is under way when the worker stops; default 5 s
+	HistoryBytes int           // of conversations kept in memory; default 64 MiB
 	Reactors     Reactors
 	Agents       Agents
 	Arguments    Arguments
-	Chunks       ChunkWriters // default: chunks are dropped
 	Hooks        Hooks
-	// State gives the thread as a tool sees it; default none.
-	State func(tenant, thread string, x Execution) ThreadState
+	State        State // of threads, for tools and hooks; default none
 }
 
 // Arguments checks the arguments of calls against the schemas of tools.
 type Arguments interface {
 	// Check says in one line what of the arguments the schema refuses.
-	Check(schema, arguments []byte) error
+	Check(schema, arguments jsontext.Value) error
 }
-
-// Chunks takes what one claim of an execution streams, in order.
-type Chunks interface {
-	// Emit never waits long, and never fails: what cannot be sent is not state.
-	Emit(step string, c Chunk)
-	// Close waits until what was emitted is stored. Last: nothing follows.
-	Close(ctx context.Context, last bool) error
-}
-
-// ChunkWriters opens the stream of an execution for a claim.
-type ChunkWriters func(tenant, thread, execution string, token int64) (Chunks, error)
 
 func (c Config) withDefaults() Config {
 	if c.Name == "" {
@@ -52,22 +41,17 @@ func (c Config) withDefaults() Config {
 	if c.Places == 0 {
 		c.Places = 256
 	}
+	if c.Drain == 0 {
+		c.Drain = 5 * time.Second
+	}
 	if c.HistoryBytes == 0 {
 		c.HistoryBytes = 64 << 20
 	}
-	if c.Chunks == nil {
-		c.Chunks = func(string, string, string, int64) (Chunks, error) { return noChunks{}, nil }
-	}
 	if c.State == nil {
-		c.State = func(string, string, Execution) ThreadState { return nil }
+		c.State = func(string, string, *Execution) ThreadState { return nil }
 	}
 	return c
 }
-
-type noChunks struct{}
-
-func (noChunks) Emit(string, Chunk)                {}
-func (noChunks) Close(context.Context, bool) error { return nil }
 
 // Worker runs executions. There may be many, in as many processes.
 type Worker struct {
@@ -78,7 +62,6 @@ type Worker struct {
 	reactors  Reactors
 	agents    Agents
 	arguments Arguments
-	chunks    ChunkWriters
 	history   *history
 	logger    zerolog.Logger
 
@@ -92,7 +75,7 @@ func New(log *eventlog.Log, dispatcher *commands.Dispatcher, cfg Config, logger 
 	cfg = cfg.withDefaults()
 	return &Worker{
 		name: cfg.Name, cfg: cfg, log: log, commands: dispatcher, reactors: cfg.Reactors, agents: cfg.Agents,
-		arguments: cfg.Arguments, chunks: cfg.Chunks, history: newHistory(log, cfg.HistoryBytes),
+		arguments: cfg.Arguments, history: newHistory(log, cfg.HistoryBytes),
 		logger: logger.With().Str("worker", cfg.Name).Logger(), turns: map[string]*turn{},
 	}
 }
@@ -102,8 +85,9 @@ func New(log *eventlog.Log, dispatcher *commands.Dispatcher, cfg Config, logger 
 func Queue(log *eventlog.Log, logger zerolog.Logger) func(*events.Commit) {
 	return func(c *events.Commit) {
 		for i := range c.Events {
-			if e := &c.Events[i]; e.Type == events.RunRequestedType {
-				if err := log.QueueRun(c.Tenant, c.Thread, e.Subject); err != nil {
+			e := &c.Events[i]
+			if d, ok := e.Data.(events.RunRequested); ok {
+				if err := log.QueueRun(c.Tenant, c.Thread, e.Subject, d.AgentID); err != nil {
 					logger.Warn().Err(err).Str("execution", e.Subject).Msg("a run could not be queued; the sweeper will")
 				}
 			}
@@ -111,18 +95,34 @@ func Queue(log *eventlog.Log, logger zerolog.Logger) func(*events.Commit) {
 	}
 }
 
-// Run takes executions and runs them until ctx ends. What is under way then is
-// given back, and goes on with another worker.
+// Stored is for the dispatcher's Stored, if it is this worker's: it spares the
+// worker to read what this process wrote.
+func (w *Worker) Stored(c *events.Commit) {
+	for i := range c.Events {
+		switch c.Events[i].Type {
+		case events.ThreadCreatedType, events.RunRequestedType: // a turn will come, or may
+			w.history.stored(c)
+			return
+		}
+	}
+}
+
+// Run takes executions and runs them until ctx ends. What is under way then gets
+// Drain to reach its next boundary, is given back, and goes on with another
+// worker.
 func (w *Worker) Run(ctx context.Context) error {
 	stop, err := w.listen()
 	if err != nil {
 		return err
 	}
 	defer stop()
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(w.cfg.Drain, cancel) })()
 	places := make(chan struct{}, w.cfg.Places)
 	defer w.running.Wait()
 	for ctx.Err() == nil {
-		queue, err := w.log.Runs(ctx, w.cfg.Places)
+		queue, err := w.log.Runs(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
 				w.logger.Warn().Err(err).Msg("the queue of runs could not be opened; it is tried again")
@@ -130,21 +130,21 @@ func (w *Worker) Run(ctx context.Context) error {
 			}
 			continue
 		}
-		w.take(ctx, queue, places)
+		w.take(ctx, work, queue, places)
 		queue.Close()
 	}
 	return nil
 }
 
 // take runs what the queue gives until it is closed.
-func (w *Worker) take(ctx context.Context, queue *eventlog.RunQueue, places chan struct{}) {
+func (w *Worker) take(ctx, work context.Context, queue *eventlog.RunQueue, places chan struct{}) {
 	for {
 		select {
 		case places <- struct{}{}:
 		case <-ctx.Done():
 			return
 		}
-		job, err := queue.Next(ctx)
+		job, err := queue.Next(ctx, cap(places)-len(places)+1)
 		if err != nil {
 			<-places
 			switch {
@@ -161,18 +161,21 @@ func (w *Worker) take(ctx context.Context, queue *eventlog.RunQueue, places chan
 		}
 		w.running.Go(func() {
 			defer func() { <-places }()
-			w.runOne(ctx, job)
+			w.runOne(ctx, work, job)
 		})
 	}
 }
 
 // runOne runs one execution, kept alive in the queue meanwhile.
-func (w *Worker) runOne(ctx context.Context, job *eventlog.RunMessage) {
-	t := &turn{w: w, job: job, scratch: &Scratch{}, logger: w.logger.With().Str("tenant", job.Tenant).Str("execution", job.Execution).Logger()}
+func (w *Worker) runOne(taking, ctx context.Context, job *eventlog.RunMessage) {
+	t := &turn{w: w, job: job, taking: taking, scratch: &sync.Map{}, logger: w.logger.With().Str("tenant", job.Tenant).Str("execution", job.Execution).Logger()}
 	var alive *time.Timer
 	var mu sync.Mutex
 	over := false
 	alive = time.AfterFunc(eventlog.RunWait/3, func() {
+		if !w.holds(ctx, t) { // whoever has it keeps it alive
+			return
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		if over {
@@ -204,7 +207,7 @@ func (w *Worker) finish(ctx context.Context, t *turn, err error) error {
 		return nil // which has the message now
 	case refused.Code == events.NotFound: // the thread, or the run, is gone
 		return t.job.Done()
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, errors.Is(err, errStopping):
 		return t.job.Release(0)
 	}
 	t.logger.Warn().Err(err).Msg("a run was interrupted; it comes again")

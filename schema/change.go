@@ -29,13 +29,13 @@ type Side uint8
 
 // The sides.
 const (
-	Asked    Side = iota + 1 // callers: commands, queries, the request
+	Asked    Side = iota + 1 // callers: commands, queries, definitions, the request
 	Answered                 // Skein: events, documents, the reply
 )
 
 // SideOf gives the side of the schema at a path below schema/files.
 func SideOf(path string) Side {
-	asked := strings.HasPrefix(path, "commands/") || strings.HasPrefix(path, "queries/")
+	asked := strings.HasPrefix(path, "commands/") || strings.HasPrefix(path, "queries/") || strings.HasPrefix(path, "definitions/")
 	for _, r := range Resources() {
 		asked = asked || r.Asked && path == resourcePath(r.Name)
 	}

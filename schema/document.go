@@ -108,6 +108,14 @@ func (w *writer) value(o *object, r *rule, null, empty bool) {
 		if r.maximum != nil {
 			o.put("maximum", *r.maximum)
 		}
+	case real:
+		o.put("type", orNull("number", null))
+		if r.minimum != nil {
+			o.put("minimum", *r.minimum)
+		}
+		if r.maximum != nil {
+			o.put("maximum", *r.maximum)
+		}
 	case anything:
 		if r.object {
 			o.put("type", orNull("object", null))

@@ -33,6 +33,10 @@ func queryPath(name string) string    { return "queries/" + name + ".json" }
 func eventPath(t events.Type) string  { return "events/" + string(t) + ".json" }
 func resourcePath(name string) string { return "resources/" + name + ".json" }
 
+func definitionPath(kind events.DefinitionKind) string {
+	return "definitions/" + string(kind) + ".json"
+}
+
 const (
 	envelopePath = "event-envelope.json"
 	commitPath   = "commit.json"
@@ -63,6 +67,11 @@ func Files() ([]File, error) {
 	}
 	for _, r := range events.Catalog() {
 		if err := add(eventPath(r.Type), r.Schema(), r.Doc, r.New(), true); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range events.DefinitionRows() {
+		if err := add(definitionPath(r.Kind), "urn:skein:definition:"+string(r.Kind), r.Doc, r.New(), false); err != nil {
 			return nil, err
 		}
 	}

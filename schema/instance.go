@@ -16,8 +16,13 @@ import (
 // parse reads JSON as the schema library wants it: numbers as text, so that none
 // loses a digit.
 func parse(raw []byte) (any, error) {
+	return parseBy(raw, func(n jsontext.Value) (stdjson.Number, *events.Error) { return number(n), nil })
+}
+
+// parseBy is parse with numbers made by convert. What it refuses gets its path.
+func parseBy(raw []byte, convert func(jsontext.Value) (stdjson.Number, *events.Error)) (any, error) {
 	dec := jsontext.NewDecoder(strings.NewReader(string(raw)))
-	v, err := parseNext(dec)
+	v, err := parseNext(dec, convert)
 	if err != nil {
 		return nil, err
 	}
@@ -27,11 +32,19 @@ func parse(raw []byte) (any, error) {
 	return v, nil
 }
 
-func parseNext(dec *jsontext.Decoder) (any, error) {
+func parseNext(dec *jsontext.Decoder, convert func(jsontext.Value) (stdjson.Number, *events.Error)) (any, error) {
 	kind := dec.PeekKind()
 	if kind == '0' {
 		raw, err := dec.ReadValue()
-		return number(raw), err
+		if err != nil {
+			return nil, err
+		}
+		n, refusal := convert(raw)
+		if refusal != nil {
+			refusal.Details.Path = string(dec.StackPointer())
+			return nil, refusal
+		}
+		return n, nil
 	}
 	token, err := dec.ReadToken()
 	if err != nil {
@@ -50,7 +63,7 @@ func parseNext(dec *jsontext.Decoder) (any, error) {
 				return nil, err
 			}
 			key := name.String() // the token is gone with the next read
-			if out[key], err = parseNext(dec); err != nil {
+			if out[key], err = parseNext(dec, convert); err != nil {
 				return nil, err
 			}
 		}
@@ -59,7 +72,7 @@ func parseNext(dec *jsontext.Decoder) (any, error) {
 	case '[':
 		out := []any{}
 		for dec.PeekKind() != ']' {
-			v, err := parseNext(dec)
+			v, err := parseNext(dec, convert)
 			if err != nil {
 				return nil, err
 			}
@@ -73,7 +86,7 @@ func parseNext(dec *jsontext.Decoder) (any, error) {
 
 // number gives a number to the schema library, which turns it into a fraction of
 // whole numbers. One that would be too much for it (1e999999999) is replaced by
-// one that the schemas, which bound whole numbers only, cannot tell from it.
+// one that our schemas, which bound numbers by small whole ones, cannot tell from it.
 func number(raw jsontext.Value) stdjson.Number {
 	if n, ok := events.ParseInt(raw); ok {
 		return stdjson.Number(strconv.FormatInt(int64(n), 10))
@@ -83,8 +96,10 @@ func number(raw jsontext.Value) stdjson.Number {
 	switch {
 	case plain:
 		return stdjson.Number(raw)
-	case math.Abs(f) < maxInt: // and not whole: ParseInt would have taken it
+	case f == math.Trunc(f) && math.Abs(f) < maxInt: // and not whole: ParseInt would have taken it
 		return "0.5"
+	case math.Abs(f) < maxInt:
+		return stdjson.Number(strconv.FormatFloat(f, 'f', -1, 64))
 	case f < 0:
 		return "-1e99"
 	default:

@@ -56,6 +56,10 @@ func wanted(name string) string {
 		return "must be a name: 1 to 128 letters, digits and _ . : / -, the first a letter or digit"
 	case events.PatternUUID:
 		return "must be a UUID"
+	case events.PatternTool:
+		return "must be a tool's name: 1 to 64 letters, digits, _ and -"
+	case events.PatternVariable:
+		return "must be the name of a variable, without a value: 1 to 128 letters, digits and _, the first no digit"
 	}
 	return "must match the pattern " + name
 }
@@ -133,5 +137,6 @@ func patternNames() []string {
 	return []string{
 		events.PatternTenant, events.PatternThread, events.PatternThreadRef, events.PatternID, events.PatternKey,
 		events.PatternCommandID, events.PatternPartKey, events.PatternTime, events.PatternName, events.PatternUUID,
+		events.PatternTool, events.PatternVariable,
 	}
 }

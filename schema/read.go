@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -120,6 +121,13 @@ func (r *rule) value(s *scanner, target reflect.Value) *events.Error {
 			return refuse("%s", r.words())
 		}
 		target.SetInt(int64(n))
+	case real:
+		number := s.kind() == '-' || s.kind() >= '0' && s.kind() <= '9'
+		n, err := strconv.ParseFloat(string(s.value()), 64)
+		if !number || err != nil || r.minimum != nil && n < float64(*r.minimum) || r.maximum != nil && n > float64(*r.maximum) {
+			return refuse("%s", r.words())
+		}
+		target.SetFloat(n)
 	case anything:
 		if r.object && s.kind() != '{' {
 			return refuse("%s", r.words())

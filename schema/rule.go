@@ -15,6 +15,7 @@ const (
 	flag                     // bool
 	whole                    // events.Int
 	wide                     // int64 and uint64: of what Skein writes itself
+	real                     // float64
 	anything                 // jsontext.Value
 	record                   // a struct
 	list                     // a slice
@@ -59,6 +60,12 @@ func (r *rule) tag(tag string) error {
 			if r.match = matcher(value); r.match == nil {
 				err = fmt.Errorf("there is no pattern %q", value)
 			}
+		case "items": // the pattern of each text of a list
+			if r.kind != list {
+				err = fmt.Errorf("only a list has items")
+			} else {
+				err = r.items.tag("pattern=" + value)
+			}
 		case "minLength":
 			r.minLength, err = count(value)
 		case "maxLength":
@@ -86,7 +93,7 @@ func (r *rule) tag(tag string) error {
 func (r *rule) fits() error {
 	switch {
 	case (r.pattern != "" || r.minLength != nil || r.maxLength != nil) && r.kind != text,
-		(r.minimum != nil || r.maximum != nil) && r.kind != whole && r.kind != wide,
+		(r.minimum != nil || r.maximum != nil) && r.kind != whole && r.kind != wide && r.kind != real,
 		(r.minItems != nil || r.maxItems != nil) && r.kind != list,
 		r.object && r.kind != anything,
 		r.nullable && !(r.pointer && r.required):

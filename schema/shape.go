@@ -115,6 +115,8 @@ func (all shapes) rule(t reflect.Type) (rule, error) {
 		return rule{kind: flag}, nil
 	case reflect.Int64, reflect.Uint64:
 		return rule{kind: wide, unsigned: t.Kind() == reflect.Uint64}, nil
+	case reflect.Float64:
+		return rule{kind: real}, nil
 	case reflect.Pointer:
 		r, err := all.rule(t.Elem())
 		if r.pointer || r.kind == anything || r.kind == list {

@@ -14,10 +14,11 @@ import (
 // Validator reads what comes in, and holds what was written to its schema. It
 // does not change once made: all goroutines may share one.
 type Validator struct {
-	request  form
-	commands map[string]form
-	queries  map[string]form
-	schemas  map[string]func() (*jsonschema.Schema, error) // by path, compiled on first use
+	request     form
+	commands    map[string]form
+	queries     map[string]form
+	definitions map[events.DefinitionKind]form
+	schemas     map[string]func() (*jsonschema.Schema, error) // by path, compiled on first use
 }
 
 // form is what a request of one kind must be.
@@ -30,7 +31,10 @@ type form struct {
 // type of package events has a tag that nobody keeps, or a schema file is
 // missing and `make generate` was forgotten.
 func New() (*Validator, error) {
-	v := &Validator{commands: map[string]form{}, queries: map[string]form{}, schemas: map[string]func() (*jsonschema.Schema, error){}}
+	v := &Validator{
+		commands: map[string]form{}, queries: map[string]form{}, definitions: map[events.DefinitionKind]form{},
+		schemas: map[string]func() (*jsonschema.Schema, error){},
+	}
 	all := shapes{}
 	var err error
 	if v.request, err = all.form(events.Request{}); err != nil {
@@ -46,7 +50,15 @@ func New() (*Validator, error) {
 			return nil, fmt.Errorf("%s: %w", q.Name, err)
 		}
 	}
+	for _, r := range events.DefinitionRows() {
+		if v.definitions[r.Kind], err = all.form(r.New()); err != nil {
+			return nil, fmt.Errorf("%s: %w", r.Kind, err)
+		}
+	}
 	paths := []string{envelopePath, commitPath}
+	for _, r := range events.DefinitionRows() {
+		paths = append(paths, definitionPath(r.Kind))
+	}
 	for _, c := range events.Commands() {
 		paths = append(paths, commandPath(c.Name))
 	}

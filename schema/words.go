@@ -20,6 +20,8 @@ func (r *rule) words() string {
 		return "must be true or false"
 	case whole, wide:
 		return "must be a whole number" + between(r.minimum, r.maximum)
+	case real:
+		return "must be a number" + between(r.minimum, r.maximum)
 	case anything:
 		if r.object {
 			return "must be an object"

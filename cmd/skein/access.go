@@ -118,6 +118,7 @@ func (a *app) accessUser() *cobra.Command {
 	f.StringSliceVar(&roles, "role", nil, "publisher, subscriber, worker, auditor or administrator; may be given again")
 	f.StringSliceVar(&u.Reactors, "reactor", nil, "reactor that a worker is; may be given again")
 	f.StringSliceVar(&u.Tools, "tool", nil, "tool that a worker is; may be given again")
+	f.StringSliceVar(&u.Effects, "effect", nil, "effect that a worker runs; may be given again")
 	f.DurationVar(&expires, "expires", 0, "how long the credentials hold, such as 720h; default for ever")
 	return cmd
 }

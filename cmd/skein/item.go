@@ -49,18 +49,11 @@ func (a *app) itemAdd() *cobra.Command {
 
 // fillItem gives an item the role and content that the arguments say.
 func (a *app) fillItem(item *events.NewItem, text []string) error {
-	for _, c := range []struct {
-		flag, value string
-		allowed     []string
-	}{
-		{"--type", string(item.Type), item.Type.Enum()}, {"--role", string(item.Role), item.Role.Enum()},
-		{"--status", string(item.Status), item.Status.Enum()}, {"--channel", string(item.Channel), item.Channel.Enum()},
-	} {
-		if c.value != "" {
-			if err := choice(c.flag, c.value, c.allowed); err != nil {
-				return err
-			}
-		}
+	if err := choices(
+		choiceOf{"--type", string(item.Type), item.Type.Enum()}, choiceOf{"--role", string(item.Role), item.Role.Enum()},
+		choiceOf{"--status", string(item.Status), item.Status.Enum()}, choiceOf{"--channel", string(item.Channel), item.Channel.Enum()},
+	); err != nil {
+		return err
 	}
 	if item.Type == events.Message && item.Role == "" {
 		item.Role = events.User
@@ -75,13 +68,9 @@ func (a *app) fillItem(item *events.NewItem, text []string) error {
 	case item.Type != events.Message:
 		return wrongUsage("TEXT is for messages; give --content")
 	}
-	said := text[0]
-	if said == "-" {
-		raw, err := io.ReadAll(io.LimitReader(a.in, events.MaxPayload))
-		if err != nil {
-			return err
-		}
-		said = strings.TrimSuffix(string(raw), "\n")
+	said, err := a.text(text[0])
+	if err != nil {
+		return err
 	}
 	kind := events.InputText
 	if item.Role == events.Assistant {
@@ -97,6 +86,15 @@ func (a *app) fillItem(item *events.NewItem, text []string) error {
 	}
 	item.Content = jsontext.Value(raw)
 	return nil
+}
+
+// text gives what an argument says: - stands for standard input.
+func (a *app) text(arg string) (string, error) {
+	if arg != "-" {
+		return arg, nil
+	}
+	raw, err := io.ReadAll(io.LimitReader(a.in, events.MaxPayload))
+	return strings.TrimSuffix(string(raw), "\n"), err
 }
 
 func (a *app) itemGet() *cobra.Command {

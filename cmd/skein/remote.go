@@ -19,6 +19,7 @@ import (
 // remote is what every command needs that talks to a server.
 type remote struct {
 	server, tenant string
+	domain         string // of JetStream; its own if empty
 	connect.Options
 	json    bool
 	timeout time.Duration
@@ -35,6 +36,12 @@ func (r *remote) flags(cmd *cobra.Command) {
 	f.DurationVar(&r.timeout, "timeout", 10*time.Second, "how long one request may take, repeats included")
 }
 
+// domainFlag adds the flag for what an auditor may do: read the log from another
+// account.
+func (r *remote) domainFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&r.domain, "js-domain", "", "domain of JetStream; skein with the credentials of an auditor")
+}
+
 // needTenant says that a tenant must be named: there is no default one (EK-180,
 // EK-181).
 func (r *remote) needTenant() error {
@@ -48,7 +55,14 @@ func (r *remote) needTenant() error {
 }
 
 // openLog gives the log itself, for what no service does, and what closes it.
-func (r *remote) openLog(cfg eventlog.Config) (log *eventlog.Log, closeLog func(), err error) {
+func (r *remote) openLog() (log *eventlog.Log, closeLog func(), err error) {
+	var cfg eventlog.Config
+	if r.domain != "" {
+		if !events.ValidTenant(r.domain) { // the same letters: one token of a subject
+			return nil, nil, wrongUsage("--js-domain: %.80q is no domain", r.domain)
+		}
+		cfg.API = "$JS." + r.domain + ".API"
+	}
 	opts, err := r.NATS("skein-cli")
 	if err != nil {
 		return nil, nil, events.Errorf(events.Unauthorized, "%w", err)
@@ -139,4 +153,22 @@ func choice(flag, value string, allowed []string) error {
 		}
 	}
 	return wrongUsage("%s: %q; give one of: %s", flag, value, strings.Join(allowed, ", "))
+}
+
+// choiceOf is a flag that has one of the allowed values, or none.
+type choiceOf struct {
+	flag, value string
+	allowed     []string
+}
+
+// choices refuses the first flag whose value is not allowed.
+func choices(list ...choiceOf) error {
+	for _, c := range list {
+		if c.value != "" {
+			if err := choice(c.flag, c.value, c.allowed); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -36,7 +36,7 @@ func (a *app) replayCommand() *cobra.Command {
 }
 
 func (a *app) replay(ctx context.Context, r *remote, names []string, verify bool) error {
-	log, closeLog, err := r.openLog(eventlog.Config{})
+	log, closeLog, err := r.openLog()
 	if err != nil {
 		return err
 	}

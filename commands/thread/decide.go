@@ -14,6 +14,8 @@ func (m *maker) decide(p Part) error {
 		return m.resolveThread(d)
 	case events.CommandRejected:
 		return m.rejectCommand(d)
+	case events.ApplyDefinitions:
+		return m.applyDefinitions(d)
 	}
 	if !m.state.Exists() {
 		return events.Missing("thread", m.command.ThreadID)
@@ -46,6 +48,10 @@ func (m *maker) decide(p Part) error {
 		return m.editMessage(d)
 	case events.DeleteMessage:
 		return m.deleteMessage(d)
+	case events.AddMessage:
+		return m.addMessage(d)
+	case events.UpdateMessage:
+		return m.updateMessage(d)
 	case events.CreateExecution:
 		return m.createExecution(d)
 	case events.SetExecutionStatus:
@@ -56,6 +62,16 @@ func (m *maker) decide(p Part) error {
 		return m.setStepStatus(d)
 	case events.PutPart:
 		return m.putPart(d)
+	case events.WriteFile:
+		return m.writeFile(d)
+	case events.DeleteFile:
+		return m.deleteFile(d)
+	case events.CreateDirectory:
+		return m.createDirectory(d)
+	case events.RemoveDirectory:
+		return m.removeDirectory(d)
+	case events.RecordTrace:
+		return m.recordTrace(d)
 	case events.ScheduleEffect:
 		return m.scheduleEffect(d)
 	case events.CancelEffect:

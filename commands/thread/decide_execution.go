@@ -36,9 +36,20 @@ func (m *maker) setExecutionStatus(d events.SetExecutionStatus) error {
 	if err := events.ExecutionMachine().Check(d.ExecutionID, x.Status, d.To); err != nil {
 		return err
 	}
-	m.emit(events.ExecutionStatusChangedType, d.ExecutionID, d.ExecutionID,
-		events.ExecutionStatusChanged{From: x.Status, To: d.To, ErrorText: d.ErrorText})
+	m.emit(events.ExecutionStatusChangedType, d.ExecutionID, d.ExecutionID, events.ExecutionStatusChanged{
+		From: x.Status, To: d.To, ErrorText: d.ErrorText,
+		ReactionItemID: m.shownBy(x, d.To == events.ExecutionFailed),
+	})
 	return nil
+}
+
+// shownBy gives the item of an execution, if it is there and does not yet show
+// whether the execution failed (C-10).
+func (m *maker) shownBy(x executionState, failed bool) string {
+	if i, ok := m.state.item(x.Reaction); ok && !i.Deleted && i.Failed != failed && (failed || x.Stumbled) {
+		return x.Reaction
+	}
+	return ""
 }
 
 func (m *maker) createStep(d events.CreateStep) error {
@@ -80,10 +91,14 @@ func (m *maker) setStepStatus(d events.SetStepStatus) error {
 	if err := events.StepMachine().Check(d.StepID, t.Status, d.To); err != nil {
 		return err
 	}
-	m.emit(events.StepStatusChangedType, d.StepID, t.Execution, events.StepStatusChanged{
+	changed := events.StepStatusChanged{
 		ExecutionID: t.Execution, From: t.Status, To: d.To, ToolCalls: d.ToolCalls,
 		ToolExecutionResults: d.ToolExecutionResults, ContinueLoop: d.ContinueLoop, ErrorText: d.ErrorText,
-	})
+	}
+	if x, _ := m.state.execution(t.Execution); d.To == events.StepFailed && x.Status == events.Executing {
+		changed.ReactionItemID = m.shownBy(x, true)
+	}
+	m.emit(events.StepStatusChangedType, d.StepID, t.Execution, changed)
 	return nil
 }
 

@@ -10,20 +10,11 @@ func (m *maker) createItem(d events.CreateItem) error {
 		return err
 	}
 	in := d.Item
+	parent, err := m.checkItem(in)
+	if err != nil {
+		return err
+	}
 	id := m.id(in.ID, events.ItemPrefix)
-	if _, taken := m.state.item(id); taken {
-		return events.Taken("item", id)
-	}
-	if in.ParentItemID != "" {
-		if _, err := m.itemOf(in.ParentItemID); err != nil {
-			return err
-		}
-	}
-	if in.CreatedAt != "" {
-		if _, err := events.ParseTime(in.CreatedAt); err != nil {
-			return events.Invalid("/item/createdAt", "%w", err)
-		}
-	}
 	created := events.ItemCreated{
 		ID: id, ContextID: ctx, Index: m.state.NextItem, Type: in.Type, Role: in.Role, Status: in.Status,
 		Channel: in.Channel, Content: in.Content, CreatedAt: in.CreatedAt, ParentItemID: in.ParentItemID,
@@ -35,7 +26,51 @@ func (m *maker) createItem(d events.CreateItem) error {
 	if in.Depth != nil {
 		created.Depth = int64(*in.Depth)
 	}
+	if in.Type == events.ActionExecute && parent.Assistant && parent.Context == ctx && int64(parent.Depth) == created.Depth {
+		place := events.Int(parent.Index) // the call is part of that message (C-9)
+		created.CallOf = &place
+	}
 	m.emit(events.ItemCreatedType, id, m.correlation, created)
+	return nil
+}
+
+// checkItem holds a new item against the thread, and gives its parent if it has
+// one.
+func (m *maker) checkItem(in events.NewItem) (parent itemState, err error) {
+	if err := m.itemIsNew(in); err != nil {
+		return parent, err
+	}
+	if in.ParentItemID != "" {
+		if parent, err = m.itemOf(in.ParentItemID); err != nil {
+			return parent, err
+		}
+	}
+	if in.CreatedAt != "" {
+		if _, err := events.ParseTime(in.CreatedAt); err != nil {
+			return parent, events.Invalid("/item/createdAt", "%w", err)
+		}
+	}
+	return parent, nil
+}
+
+// itemIsNew holds the id that a caller gave an item against those that are
+// there, and those that wait for the agent.
+func (m *maker) itemIsNew(item events.NewItem) error {
+	if item.ID == "" {
+		return nil
+	}
+	if _, taken := m.state.item(item.ID); taken {
+		return events.Taken("item", item.ID)
+	}
+	for _, q := range m.state.Queue {
+		waiting, err := q.item()
+		if err != nil {
+			return err
+		}
+		if waiting.ID == item.ID {
+			return events.Taken("item", item.ID)
+		}
+	}
 	return nil
 }
 
@@ -73,8 +108,19 @@ func (m *maker) editMessage(d events.EditMessage) error {
 			return err
 		}
 	}
-	m.emit(events.MessageEditedType, d.ItemID, "", events.MessageEdited{Content: d.Content, Metadata: d.Metadata, Silent: d.Silent})
+	edit := i.edit(d.Silent)
+	edit.Content, edit.Metadata = d.Content, d.Metadata
+	m.emit(events.MessageEditedType, d.ItemID, "", edit)
 	return nil
+}
+
+// edit begins an edit of the item.
+func (i itemState) edit(silent *bool) events.MessageEdited {
+	e := events.MessageEdited{Index: i.Index, Silent: silent}
+	if silent != nil {
+		e.WasSilent = &i.Silent
+	}
+	return e
 }
 
 func (m *maker) deleteMessage(d events.DeleteMessage) error {
@@ -83,5 +129,10 @@ func (m *maker) deleteMessage(d events.DeleteMessage) error {
 		return err
 	}
 	m.emit(events.MessageDeletedType, d.ItemID, "", events.MessageDeleted{ContextID: i.Context, Type: i.Type, Index: i.Index})
+	for _, id := range i.Calls { // they are part of the message
+		if c, err := m.itemOf(id); err == nil {
+			m.emit(events.MessageDeletedType, id, "", events.MessageDeleted{ContextID: c.Context, Type: c.Type, Index: c.Index})
+		}
+	}
 	return nil
 }

@@ -60,7 +60,7 @@ func TestEditAndDeleteMessage(t *testing.T) {
 	k := begun(t)
 	main := k.state.ContextID()
 	edit := events.EditMessage{ItemID: "itm_user", Content: raw(`[{"type":"input_text","text":"Y"}]`), Metadata: raw(`{"k":1}`), Silent: to(true)}
-	want(t, k.do(edit), fact{events.MessageEditedType, "itm_user", "", events.MessageEdited{Content: edit.Content, Metadata: edit.Metadata, Silent: edit.Silent}})
+	want(t, k.do(edit), fact{events.MessageEditedType, "itm_user", "", events.MessageEdited{Content: edit.Content, Metadata: edit.Metadata, Silent: edit.Silent, WasSilent: to(false)}})
 	if item, _ := k.state.item("itm_user"); item.Status != events.ItemStored {
 		t.Errorf("the edited item is %s", item.Status)
 	}

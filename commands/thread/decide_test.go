@@ -27,6 +27,9 @@ func minimal() map[string]any {
 		"item.status":      events.SetItemStatus{ItemID: "itm_user", To: events.ItemPending},
 		"message.edit":     events.EditMessage{ItemID: "itm_user", Silent: to(true)},
 		"message.delete":   events.DeleteMessage{ItemID: "itm_user"},
+		"message.add":      events.AddMessage{Role: events.FromUser},
+		"message.update":   events.UpdateMessage{MessageID: "itm_user", MessageUpdates: events.MessageUpdates{Content: to("x")}},
+		"trace.record":     events.RecordTrace{Kind: events.TraceLog, Text: "x"},
 		"execution.create": events.CreateExecution{TriggerItemID: "itm_user"},
 		"execution.status": events.SetExecutionStatus{ExecutionID: "exe_1", To: events.ExecutionCompleted},
 		"step.create":      events.CreateStep{ExecutionID: "exe_1"},
@@ -42,6 +45,11 @@ func minimal() map[string]any {
 		"agent.assign":     events.AssignAgent{AgentID: "billing"},
 		"effect.schedule":  events.ScheduleEffect{Name: "remind"},
 		"effect.cancel":    events.CancelEffect{EffectID: effectID},
+		"definition.apply": events.ApplyDefinitions{Definitions: []events.NewDefinition{model("m", "x")}},
+		"file.write":       stored("/a", "x"),
+		"file.delete":      events.DeleteFile{Path: "/f"},
+		"directory.create": events.CreateDirectory{Path: "/d"},
+		"directory.remove": events.RemoveDirectory{Path: "/d"},
 	}
 }
 
@@ -68,11 +76,19 @@ func TestEveryCommandIsDecided(t *testing.T) {
 			case "run.turn", "approval.grant", "approval.deny":
 				k.waiting()
 			}
+			if row.Tenant {
+				k = newTenant(t)
+			}
 			if row.Name == "thread.finish" {
 				k.do(events.SetExecutionStatus{ExecutionID: "exe_1", To: events.ExecutionFailed})
 			}
-			if row.Name == "effect.cancel" {
+			switch row.Name { // what is not there is not taken away
+			case "effect.cancel":
 				k.do(events.ScheduleEffect{ID: effectID, Name: "remind"})
+			case "file.delete":
+				k.do(stored("/f", "x"))
+			case "directory.remove":
+				k.do(events.CreateDirectory{Path: "/d"})
 			}
 			made := k.do(data)
 			if len(made) == 0 {
@@ -97,7 +113,7 @@ func TestNoThread(t *testing.T) {
 	gone.do(events.DeleteThread{})
 	for name, data := range minimal() {
 		row, _ := events.LookupCommand(name)
-		if row.Creates {
+		if row.Creates || row.Tenant {
 			continue
 		}
 		for _, k := range []*story{newStory(t), gone} {

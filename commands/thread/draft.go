@@ -42,6 +42,24 @@ func (c *Command) Creates() bool {
 	return false
 }
 
+// OfTenant reports whether the command is of the tenant and not of a thread.
+func (c *Command) OfTenant() bool {
+	if len(c.Parts) == 0 {
+		return false
+	}
+	_, ok := c.Parts[0].Data.(events.ApplyDefinitions)
+	return ok
+}
+
+// Dry reports whether the command is only to tell what it would do.
+func (c *Command) Dry() bool {
+	if len(c.Parts) == 0 {
+		return false
+	}
+	d, ok := c.Parts[0].Data.(events.ApplyDefinitions)
+	return ok && d.DryRun
+}
+
 // Draft is a layer over a state that takes commands without changing the state.
 type Draft struct {
 	base   *State
@@ -98,7 +116,7 @@ func Decide(s *State, c *Command) ([]events.Event, error) {
 // decideOn decides the command's parts one after another on a layer, which it
 // changes.
 func decideOn(s *State, c *Command) ([]events.Event, error) {
-	if c.Expected != nil && *c.Expected != s.Version && (s.Exists() || c.Creates()) {
+	if c.Expected != nil && *c.Expected != s.Version && (s.Exists() || c.Creates() || c.OfTenant()) {
 		return nil, events.Conflict(*c.Expected, s.Version) // of a thread that is gone no version is told
 	}
 	m := maker{state: s, command: c, at: max(c.Time, s.Time+1), made: make([]events.Event, 0, len(c.Parts)+2)}

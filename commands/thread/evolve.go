@@ -2,6 +2,7 @@ package thread
 
 import (
 	"bytes"
+	"math"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -12,7 +13,7 @@ func Evolve(s *State, e *events.Event) *State {
 	s.Version, s.Time = e.Version, e.Time
 	switch d := e.Data.(type) {
 	case events.ThreadCreated:
-		s.Created, s.Status, s.Agent = true, d.Status, d.AgentID
+		s.Created, s.Status, s.Agent, s.User, s.Born = true, d.Status, d.AgentID, d.UserID, e.Time
 		if d.Key != nil {
 			s.Key = *d.Key
 		}
@@ -49,11 +50,27 @@ func Evolve(s *State, e *events.Event) *State {
 		}
 		s.setContext(e.Subject, c)
 	case events.ItemCreated:
-		s.setItem(d.ID, itemState{Context: d.ContextID, Type: d.Type, Status: d.Status, Index: d.Index})
+		s.setItem(d.ID, itemState{
+			Context: d.ContextID, Type: d.Type, Status: d.Status, Index: d.Index,
+			Assistant: d.Role == events.Assistant, Silent: d.Silent, Depth: int32(min(d.Depth, math.MaxInt32)), PartOf: d.CallOf != nil,
+		})
+		if message, ok := s.item(d.ParentItemID); ok && d.CallOf != nil {
+			message.Calls = append(message.Calls[:len(message.Calls):len(message.Calls)], d.ID)
+			s.setItem(d.ParentItemID, message)
+		}
 		s.NextItem = max(s.NextItem, d.Index+1)
 	case events.ItemStatusChanged:
 		i, _ := s.item(e.Subject)
 		i.Status = d.To
+		s.setItem(e.Subject, i)
+	case events.MessageEdited:
+		i, _ := s.item(e.Subject)
+		if d.Silent != nil {
+			i.Silent = *d.Silent
+		}
+		if d.Failed != nil {
+			i.Failed = *d.Failed
+		}
 		s.setItem(e.Subject, i)
 	case events.MessageDeleted:
 		i, _ := s.item(e.Subject)
@@ -67,6 +84,7 @@ func Evolve(s *State, e *events.Event) *State {
 		x, _ := s.execution(e.Subject)
 		x.Status = d.To
 		s.setExecution(e.Subject, x)
+		s.setFailed(d.ReactionItemID, d.To == events.ExecutionFailed)
 	case events.StepCreated:
 		s.setStep(d.ID, stepState{Execution: d.ExecutionID, Status: d.Status})
 		x, _ := s.execution(d.ExecutionID)
@@ -76,12 +94,22 @@ func Evolve(s *State, e *events.Event) *State {
 		t, _ := s.step(e.Subject)
 		t.Status = d.To
 		s.setStep(e.Subject, t)
+		if d.To == events.StepFailed {
+			x, _ := s.execution(d.ExecutionID)
+			x.Stumbled = true
+			s.setExecution(d.ExecutionID, x)
+			s.setFailed(d.ReactionItemID, true)
+		}
 	case events.PartCreated:
 		t, _ := s.step(d.StepID)
 		t.Parts = t.Parts.with(d.Idx)
 		s.setStep(d.StepID, t)
 	case events.EffectScheduled, events.EffectCancelled, events.EffectStarted, events.EffectCompleted, events.EffectFailed:
 		s.evolveEffect(e)
+	case events.DefinitionChanged:
+		s.setDefinition(events.DefinitionRef{Kind: d.Kind, Name: d.Name}.ID(), definitionOf(d))
+	default:
+		s.foldFile(e)
 	}
 	evolveRun(s, e)
 	return s
@@ -115,7 +143,15 @@ func (s *State) clear() {
 	if s.parent != nil { // the layer's merge cannot remove; a delete stands alone in its commit
 		return
 	}
-	s.contexts, s.items, s.executions, s.steps, s.effects, s.bytes = nil, nil, nil, nil, nil, 0
+	s.contexts, s.items, s.executions, s.steps, s.effects, s.files, s.NumFiles, s.bytes = nil, nil, nil, nil, nil, nil, 0, 0
+}
+
+// setFailed notes how the item of an execution shows; an empty id is none.
+func (s *State) setFailed(item string, failed bool) {
+	if i, ok := s.item(item); ok {
+		i.Failed = failed
+		s.setItem(item, i)
+	}
 }
 
 func (s *State) truncate(from int64) {

@@ -17,15 +17,19 @@ type snapshot struct {
 	Items      map[string]itemState      `json:"items,omitempty"`
 	Executions map[string]executionState `json:"executions,omitempty"`
 	Steps      map[string]stepState      `json:"steps,omitempty"`
+	Files      map[string]fileState      `json:"files,omitempty"`
 	Effects    map[string]effectState    `json:"effects,omitempty"`
-	Receipts   receipts                  `json:"receipts"`
+
+	Definitions map[string]definitionState `json:"definitions,omitempty"`
+
+	Receipts receipts `json:"receipts"`
 }
 
 // Encode writes the state as JSON, the same bytes for the same state.
 func (s *State) Encode() ([]byte, error) {
 	return json.Marshal(snapshot{
 		Form: snapshotVersion, Head: s.head, Contexts: s.contexts, Items: s.items,
-		Executions: s.executions, Steps: s.steps, Effects: s.effects, Receipts: s.receipts,
+		Executions: s.executions, Steps: s.steps, Files: s.files, Effects: s.effects, Definitions: s.definitions, Receipts: s.receipts,
 	}, json.Deterministic(true))
 }
 
@@ -52,8 +56,14 @@ func DecodeState(b []byte) (*State, error) {
 	for id, v := range in.Steps {
 		s.setStep(id, v)
 	}
+	for path, v := range in.Files {
+		s.setFile(path, v)
+	}
 	for id, v := range in.Effects {
 		s.setEffect(id, v)
+	}
+	for id, v := range in.Definitions {
+		s.setDefinition(id, v)
 	}
 	s.receipts = in.Receipts
 	s.receipts.index()

@@ -16,9 +16,12 @@ type State struct {
 	items      map[string]itemState
 	executions map[string]executionState
 	steps      map[string]stepState
+	files      map[string]fileState // by path
 	effects    map[string]effectState
-	receipts   receipts
-	bytes      int64 // a rough size, see Bytes
+	// definitions are the tenant's, by kind/name; a thread has none.
+	definitions map[string]definitionState
+	receipts    receipts
+	bytes       int64 // a rough size, see Bytes
 }
 
 // head is the part of the state that is small and copied whole.
@@ -34,11 +37,14 @@ type head struct {
 	Default  string              `json:"default,omitzero"` // the default context
 	NextItem int64               `json:"nextItem"`
 	Agent    string              `json:"agent,omitzero"` // in charge
+	Born     events.Time         `json:"born,omitzero"`  // when it was made
+	User     string              `json:"user,omitzero"`  // whom it belongs to
 	Policy   events.Policy       `json:"policy,omitzero"`
 	Active   string              `json:"active,omitzero"`   // the execution under way, if the runtime runs it
 	Messages int64               `json:"messages,omitzero"` // the number that the next message takes
 	Queue    []queued            `json:"queue,omitempty"`   // never changed in place
 	Effects  int                 `json:"effects,omitzero"`  // how many are pending
+	NumFiles int64               `json:"numFiles,omitzero"` // and directories
 }
 
 type contextState struct {
@@ -52,8 +58,18 @@ type itemState struct {
 	Type    events.ItemType   `json:"t"`
 	Status  events.ItemStatus `json:"s"`
 	Index   int64             `json:"i"`
+	Calls   []string          `json:"l,omitempty"` // that are part of this message
+	Depth   int32             `json:"n,omitzero"`
 	Deleted bool              `json:"d,omitzero"`
+
+	Assistant bool `json:"a,omitzero"` // an assistant speaks
+	Silent    bool `json:"q,omitzero"`
+	Failed    bool `json:"f,omitzero"` // it shows as failed
+	PartOf    bool `json:"p,omitzero"` // a call that is part of a message
 }
+
+// shows reports whether the item is there and is a message of its own.
+func (i itemState) shows() bool { return !i.Deleted && events.ShowsAlone(i.Type, i.PartOf) }
 
 type executionState struct {
 	Context  string                 `json:"c"`
@@ -63,6 +79,7 @@ type executionState struct {
 	Steps    int64                  `json:"n,omitzero"` // the next iteration
 	Finished bool                   `json:"f,omitzero"`
 	Run      *runState              `json:"x,omitzero"` // nil: the runtime does not run it
+	Stumbled bool                   `json:"q,omitzero"` // a step of it failed
 }
 
 type stepState struct {
@@ -136,8 +153,14 @@ func (s *State) merge(l *State) {
 	for id, v := range l.steps {
 		s.setStep(id, v)
 	}
+	for path, v := range l.files {
+		s.setFile(path, v)
+	}
 	for id, v := range l.effects {
 		s.setEffect(id, v)
+	}
+	for id, v := range l.definitions {
+		s.setDefinition(id, v)
 	}
 }
 
@@ -191,7 +214,7 @@ func (s *State) step(id string) (stepState, bool) {
 }
 
 // overhead is about what an entry of a map costs beside its texts.
-const overhead = 120
+const overhead = 150
 
 func (s *State) setContext(id string, v contextState) {
 	if s.contexts == nil {
@@ -209,9 +232,11 @@ func (s *State) setItem(id string, v itemState) {
 	if s.items == nil {
 		s.items = map[string]itemState{}
 	}
-	if _, had := s.items[id]; !had {
+	old, had := s.items[id]
+	if !had {
 		s.bytes += int64(len(id)) + overhead
 	}
+	s.bytes += 48 * int64(len(v.Calls)-len(old.Calls))
 	s.items[id] = v
 }
 

@@ -12,7 +12,7 @@ type ClaimRun struct {
 	ExecutionID string
 	Worker      string
 	Side        events.Side // of the step, of a dual_ai agent
-	Definitions []events.DefinitionRef
+	Definitions []events.DefinitionVersion
 }
 
 // ReactStep records what the reactor of the open step gave (EK-114, EK-115).

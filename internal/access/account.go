@@ -51,14 +51,14 @@ func claims(n events.Names, name, tenant string, keys map[string]string) *jwt.Ac
 	from := func(account, subject string, kind jwt.ExportType) *jwt.Import {
 		return &jwt.Import{Name: subject, Subject: jwt.Subject(subject), Account: keys[account], Type: kind}
 	}
-	reactors, tools := n.Prefix+".reactor.>", n.Prefix+".tool.>"
+	reactors, tools, effects := n.Prefix+".reactor.>", n.Prefix+".tool.>", n.Prefix+".effect.>"
 	switch name {
 	case systemAccount:
 	case skeinAccount:
 		c.Limits.JetStreamLimits = jwt.JetStreamLimits{MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit, Streams: jwt.NoLimit, Consumer: jwt.NoLimit}
 		// Any account of this operator may import these, and there are no others
 		// than those which are made here: each imports what is its own.
-		for _, subject := range []string{n.Command("*", ">"), n.Query("*", ">"), n.Submit("*", ">")} {
+		for _, subject := range []string{n.Command("*", ">"), n.Query("*", ">"), n.Submit("*", ">"), n.File("*", ">"), n.Upload("*", ">")} {
 			e := service(subject)
 			e.ResponseType = jwt.ResponseTypeSingleton
 			c.Exports.Add(e)
@@ -66,10 +66,10 @@ func claims(n events.Names, name, tenant string, keys map[string]string) *jwt.Ac
 		for _, subject := range auditSubjects() {
 			c.Exports.Add(service("$JS.API." + subject))
 		}
-		c.Exports.Add(stream(n.Prefix+".timeline.*.>"), stream(n.Cancel("*")))
-		c.Imports.Add(from(workerAccount, reactors, jwt.Service), from(workerAccount, tools, jwt.Service))
+		c.Exports.Add(stream(n.Prefix+".timeline.*.>"), stream(allLive(n, "*")), stream(n.Cancel("*")))
+		c.Imports.Add(from(workerAccount, reactors, jwt.Service), from(workerAccount, tools, jwt.Service), from(workerAccount, effects, jwt.Service))
 	case workerAccount:
-		c.Exports.Add(service(reactors), service(tools))
+		c.Exports.Add(service(reactors), service(tools), service(effects))
 		c.Imports.Add(from(skeinAccount, n.Cancel("*"), jwt.Stream))
 	case auditAccount:
 		for _, subject := range auditSubjects() {
@@ -78,10 +78,10 @@ func claims(n events.Names, name, tenant string, keys map[string]string) *jwt.Ac
 			c.Imports.Add(i)
 		}
 	default:
-		for _, subject := range []string{n.Command(tenant, ">"), n.Query(tenant, ">"), n.Submit(tenant, ">")} {
+		for _, subject := range []string{n.Command(tenant, ">"), n.Query(tenant, ">"), n.Submit(tenant, ">"), n.File(tenant, ">"), n.Upload(tenant, ">")} {
 			c.Imports.Add(from(skeinAccount, subject, jwt.Service))
 		}
-		c.Imports.Add(from(skeinAccount, n.Prefix+".timeline."+tenant+".>", jwt.Stream))
+		c.Imports.Add(from(skeinAccount, n.Prefix+".timeline."+tenant+".>", jwt.Stream), from(skeinAccount, allLive(n, tenant), jwt.Stream))
 	}
 	return c
 }

@@ -7,10 +7,10 @@
 //   - Skein has an account of its own. Its streams, buckets and services are
 //     there, and nobody else is but administrators, who may do everything.
 //   - Every tenant has an account of its own. It imports its tenant's commands,
-//     queries and timeline from Skein's account, and sees nothing else: not even
-//     that there are other tenants. It has no JetStream.
-//   - Reactors and tools are in the account of the workers, auditors in that of
-//     the audit.
+//     queries, files, timeline and live events from Skein's account, and sees
+//     nothing else: not even that there are other tenants. It has no JetStream.
+//   - Reactors, tools and effects are in the account of the workers, auditors in
+//     that of the audit.
 //
 // Permissions alone, in one account for all, would not do. The server sends an
 // answer to whatever reply subject a request names, in the name of whoever

@@ -17,7 +17,7 @@ func TestConfSaysTheSame(t *testing.T) {
 	users := map[string]User{
 		"publisher":  {Tenant: "acme", Roles: []Role{Publisher}},
 		"subscriber": {Tenant: "acme", Roles: []Role{Subscriber}},
-		"worker":     {Roles: []Role{Worker}, Reactors: []string{"shout"}, Tools: []string{"add"}},
+		"worker":     {Roles: []Role{Worker}, Reactors: []string{"shout"}, Tools: []string{"add"}, Effects: []string{"remind"}},
 		"auditor":    {Roles: []Role{Auditor}},
 	}
 	for name := range users {

@@ -17,9 +17,9 @@ type Role string
 // The roles. Publisher and Subscriber belong to a tenant, and may be one user's
 // both; the others stand alone and belong to none.
 const (
-	Publisher     Role = "publisher"     // gives the tenant's commands and asks its queries
-	Subscriber    Role = "subscriber"    // reads the tenant's timeline and asks its queries
-	Worker        Role = "worker"        // is reactors and tools, for every tenant that uses them
+	Publisher     Role = "publisher"     // gives the tenant's commands, asks its queries, carries its files, and emits live events
+	Subscriber    Role = "subscriber"    // reads the tenant's timeline and live events, and asks its queries
+	Worker        Role = "worker"        // is reactors, tools and effects, for every tenant that uses them
 	Auditor       Role = "auditor"       // reads every tenant's log and read models, and writes nothing
 	Administrator Role = "administrator" // may do everything that Skein may
 )
@@ -44,6 +44,9 @@ func auditSubjects() []string { return []string{"STREAM.INFO.>", "STREAM.MSG.GET
 // InboxOf gives the prefix of the inboxes that a user may subscribe to.
 func InboxOf(name string) string { return "_INBOX." + name }
 
+// allLive gives the subjects of the live events of a tenant.
+func allLive(n events.Names, tenant string) string { return n.Prefix + ".live." + tenant + ".>" }
+
 // permissions says exactly what a user may do in the user's account.
 func permissions(n events.Names, u User) (jwt.Permissions, error) {
 	var p jwt.Permissions
@@ -51,25 +54,24 @@ func permissions(n events.Names, u User) (jwt.Permissions, error) {
 	for _, role := range u.Roles {
 		switch role {
 		case Publisher:
-			p.Pub.Allow.Add(n.Command(u.Tenant, ">"), n.Submit(u.Tenant, ">"), n.Query(u.Tenant, ">"))
+			p.Pub.Allow.Add(n.Command(u.Tenant, ">"), n.Submit(u.Tenant, ">"), n.Query(u.Tenant, ">"),
+				n.File(u.Tenant, ">"), n.Upload(u.Tenant, ">"), allLive(n, u.Tenant))
 			p.Sub.Allow.Add(inbox)
 		case Subscriber:
 			p.Pub.Allow.Add(n.Query(u.Tenant, ">"))
-			p.Sub.Allow.Add(n.Prefix+".timeline."+u.Tenant+".>", inbox)
+			p.Sub.Allow.Add(n.Prefix+".timeline."+u.Tenant+".>", allLive(n, u.Tenant), inbox)
 		case Worker:
-			for _, name := range u.Reactors {
-				subject, err := n.Reactor(name)
-				if err != nil {
-					return p, err
+			for _, is := range []struct {
+				names   []string
+				subject func(name string) (string, error)
+			}{{u.Reactors, n.Reactor}, {u.Tools, n.Tool}, {u.Effects, n.Effect}} {
+				for _, name := range is.names {
+					subject, err := is.subject(name)
+					if err != nil {
+						return p, err
+					}
+					p.Sub.Allow.Add(subject + " " + remote.QueueGroup)
 				}
-				p.Sub.Allow.Add(subject + " " + remote.QueueGroup)
-			}
-			for _, name := range u.Tools {
-				subject, err := n.Tool(name)
-				if err != nil {
-					return p, err
-				}
-				p.Sub.Allow.Add(subject + " " + remote.QueueGroup)
 			}
 			p.Sub.Allow.Add(n.Cancel("*"))
 			p.Pub.Deny.Add(">") // but for answers

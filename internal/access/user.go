@@ -17,6 +17,7 @@ type User struct {
 	Roles    []Role     `json:"roles"`              // at least one
 	Reactors []string   `json:"reactors,omitempty"` // that a worker is
 	Tools    []string   `json:"tools,omitempty"`    // that a worker is
+	Effects  []string   `json:"effects,omitempty"`  // that a worker runs
 	Key      string     `json:"key"`                // the public key
 	Issued   time.Time  `json:"issued"`
 	Expires  *time.Time `json:"expires,omitzero"` // nil: never
@@ -60,10 +61,10 @@ func (u User) check(n events.Names, now time.Time) error {
 		}
 	}
 	switch worker := u.Roles[0] == Worker; {
-	case worker && len(u.Reactors)+len(u.Tools) == 0:
-		return refuse("a worker is a reactor or a tool: name it")
-	case !worker && len(u.Reactors)+len(u.Tools) > 0:
-		return refuse("only a worker is a reactor or a tool")
+	case worker && len(u.Reactors)+len(u.Tools)+len(u.Effects) == 0:
+		return refuse("a worker is a reactor, a tool or an effect: name it")
+	case !worker && len(u.Reactors)+len(u.Tools)+len(u.Effects) > 0:
+		return refuse("only a worker is a reactor, a tool or an effect")
 	}
 	_, err := permissions(n, u)
 	return err

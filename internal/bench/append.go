@@ -27,6 +27,7 @@ type Options struct {
 	Clients  []int        // of the case "skein"; default 1, 64, 256
 	Dir      string       // where the store is made; default the system's temporary folder
 	Grow     int          // also measure memory up to so many threads; 0: do not
+	Profile  string       // file for a processor profile of the last case "skein", with catching up; default none
 	LoadArgs []string     // makes this program run RunLoad
 	Log      func(string) // told what is being measured; may be nil
 }
@@ -159,22 +160,28 @@ func (b *bench) skein(ctx context.Context) error {
 	if err := b.caughtUp(ctx); err != nil {
 		return err
 	}
-	for _, clients := range b.o.Clients {
+	for i, clients := range b.o.Clients {
 		b.o.Log(fmt.Sprintf("skein: thread.commit, %d clients", clients))
 		settle()
-		before := b.sizes()
+		stop, err := b.profile(i == len(b.o.Clients)-1)
+		if err != nil {
+			return err
+		}
+		before, begun := b.sizes(), processor()
 		got, err := Load{URL: b.url, Clients: clients, Threads: threads, Millis: b.duration().Milliseconds()}.start(ctx, b.o.LoadArgs)
 		if err != nil {
-			return fmt.Errorf("skein, %d clients: %w", clients, err)
+			return fmt.Errorf("skein, %d clients: %w", clients, errors.Join(err, stop()))
 		}
 		c := measured("skein", clients, got.durations(), time.Duration(got.Elapsed))
 		c.Refused = got.Refused
+		acked := processor()
 		if got.Refused > 0 {
 			b.o.Log(fmt.Sprintf("%d commits were refused, the first: %s", got.Refused, got.Error))
 		}
-		if err := b.behind(ctx, &c); err != nil {
+		if err := errors.Join(b.behind(ctx, &c), stop()); err != nil {
 			return err
 		}
+		c.spent(acked-begun, processor()-begun)
 		after := b.sizes()
 		written := float64(max(c.Commits, 1) * eventsPerCommit)
 		c.LogBytesEvent, c.DerivedBytesEvent = float64(after.log-before.log)/written, float64(after.derived-before.derived)/written

@@ -3,8 +3,10 @@ package bench
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 // A short run measures every case, writes what it should, and leaves nothing
-// behind. SKEIN_BENCH_SECONDS makes it long enough to profile.
+// behind. SKEIN_BENCH_SECONDS makes it longer.
 func TestAppend(t *testing.T) {
 	seconds := 0.3
 	if s := os.Getenv("SKEIN_BENCH_SECONDS"); s != "" {
@@ -32,8 +34,11 @@ func TestAppend(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	dir := t.TempDir()
-	got, err := Append(t.Context(), Options{Seconds: seconds, Threads: 300, Clients: []int{1, 16, 256}, Dir: dir, LoadArgs: []string{"load"}, Log: func(s string) { t.Log(s) }})
+	dir, profile := t.TempDir(), filepath.Join(t.TempDir(), "cpu.prof")
+	if flag.Lookup("test.cpuprofile").Value.String() != "" {
+		profile = "" // there can be only one
+	}
+	got, err := Append(t.Context(), Options{Seconds: seconds, Threads: 300, Clients: []int{1, 16, 256}, Dir: dir, Profile: profile, LoadArgs: []string{"load"}, Log: func(s string) { t.Log(s) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,6 +50,9 @@ func TestAppend(t *testing.T) {
 		if c.Commits == 0 || c.Refused > 0 || c.P50Ms <= 0 || c.P99Ms < c.P50Ms || c.EventsPerSecond < 11.9*c.CommitsPerSecond {
 			t.Errorf("%+v", c)
 		}
+		if c.Name == "skein" && (processor() > 0) != (c.AckedMicros > 0) || c.TotalMicros < c.AckedMicros {
+			t.Errorf("processor time: %+v", c)
+		}
 	}
 	if len(got.Ratios) != 6 || got.PlainP50Ms <= 0 {
 		t.Errorf("ratios %v, plain %v", got.Ratios, got.PlainP50Ms)
@@ -54,10 +62,13 @@ func TestAppend(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Log("\n" + table.String())
-	for _, text := range []string{"one-by-one", "ceiling", "caught up", "to catch up after 256 clients"} {
+	for _, text := range []string{"one-by-one", "ceiling", "caught up", "cpu us/commit", "to catch up after 256 clients"} {
 		if !strings.Contains(table.String(), text) {
 			t.Errorf("the table does not say %q:\n%s", text, table.String())
 		}
+	}
+	if written, err := os.Stat(profile); profile != "" && (err != nil || written.Size() == 0) {
+		t.Errorf("the profile: %v, %v", written, err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)

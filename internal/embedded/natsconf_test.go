@@ -340,6 +340,45 @@ func TestConfAuditor(t *testing.T) {
 	}
 }
 
+// Live events of a tenant reach its listeners once, whether Skein or one of its
+// own programs sent them, and nobody else's do (SA-87).
+func TestConfLiveEvents(t *testing.T) {
+	ns := confServer(t, t.TempDir())
+	skein, _ := connectAs(t, ns, "skein")
+	publisher, _ := connectAs(t, ns, "publisher")
+	subscriber, refusals := connectAs(t, ns, "subscriber")
+	live, err := subscriber.SubscribeSync("skein.live.acme.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := subscriber.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []struct {
+		nc      *nats.Conn
+		subject string
+	}{
+		{skein, "skein.live.globex.T-x.progress"}, {skein, "skein.live.acme.T-x.progress"}, {publisher, "skein.live.acme.T-x.progress"}, {publisher, "skein.live.acme.T-x.last"},
+	} {
+		if err := from.nc.Publish(from.subject, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := from.nc.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{"progress", "progress", "last"} {
+		m, err := live.NextMsg(10 * time.Second)
+		if err != nil || m.Subject != "skein.live.acme.T-x."+want {
+			t.Fatalf("%+v, %v; want %s", m, err, want)
+		}
+	}
+	if err := subscriber.Publish("skein.live.acme.T-x.progress", nil); err != nil {
+		t.Fatal(err)
+	}
+	wantRefusal(t, refusals, "a live event of who may only listen")
+}
+
 // TestConfTakesOverAnEmbeddedStore holds nats.conf to what its comment says
 // about a store that the embedded server made.
 func TestConfTakesOverAnEmbeddedStore(t *testing.T) {

@@ -68,7 +68,7 @@ func part(text string) jsontext.Value {
 func request(c events.Command, data any) (events.Request, error) {
 	body, err := json.Marshal(data, json.Deterministic(true))
 	r := events.Request{CommandID: command, Data: body}
-	if !c.Creates {
+	if !c.Creates && !c.Tenant {
 		r.ThreadID = thread
 	}
 	return r, err

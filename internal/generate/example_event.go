@@ -64,7 +64,7 @@ func eventExamples() []any {
 		events.RunTurned{Side: events.SideB},
 		events.RunStopped{Abort: true, Reason: "asked to"},
 		events.RunClaimed{
-			Worker: "worker-1", Token: 1, Definitions: []events.DefinitionRef{{Kind: "agent", Name: "triage", Version: 3}},
+			Worker: "worker-1", Token: 1, Definitions: []events.DefinitionVersion{{Kind: "agent", Name: "triage", Version: 3}},
 		},
 		events.TraceRecorded{
 			Kind: "span", ExecutionID: execution, SpanID: "spn_1", ParentID: step, Name: "reactor", StartedAt: "2026-02-20T12:00:00.123456Z",
@@ -72,7 +72,11 @@ func eventExamples() []any {
 			Shown: &events.Shown{Items: []string{question}},
 		},
 
-		events.DefinitionChanged{Kind: "prompt", Name: "triage", Definition: raw(`{"text":"You help with orders."}`)},
+		events.DefinitionChanged{
+			Kind: events.PromptKind, Name: "triage", Version: 2, Previous: 1,
+			Digest:     events.DefinitionDigest(raw(`{"name":"triage","text":"You help with orders."}`)),
+			Definition: raw(`{"name":"triage","text":"You help with orders."}`),
+		},
 		events.CommandRejected{Command: "thread.status", CommandID: command, ThreadID: thread, Code: events.IllegalTransition, Message: "thread is open and cannot become closed; allowed: streaming"},
 		events.LifecycleDestroyed{Reason: "expired"},
 		events.LifecycleDeleted{Purge: true},

@@ -23,6 +23,11 @@ func commandExamples() []any {
 		events.SetItemStatus{ItemID: answer, To: events.ItemCompleted},
 		events.EditMessage{ItemID: question, Content: part("Where is order 42?")},
 		events.DeleteMessage{ItemID: question},
+		events.AddMessage{
+			Role: events.FromAssistant, ToolCalls: `[{"id":"tc_1","type":"function","function":{"name":"find_order","arguments":"{\"order\":42}"}}]`,
+			Status: events.MessagePending,
+		},
+		events.UpdateMessage{MessageID: answer, MessageUpdates: events.MessageUpdates{Content: to("It was shipped today."), Status: events.MessageCompleted}},
 		events.CreateExecution{TriggerItemID: question},
 		events.SetExecutionStatus{ExecutionID: execution, To: events.ExecutionFailed, ErrorText: "the model did not answer"},
 		events.CreateStep{ExecutionID: execution},
@@ -38,6 +43,18 @@ func commandExamples() []any {
 		events.AssignAgent{AgentID: "billing", Reason: "a question about an invoice"},
 		events.ScheduleEffect{Name: "remind", Args: raw(`{"about":"order 42"}`), DelayMs: to(events.Int(1800000))},
 		events.CancelEffect{EffectID: effect, Reason: "answered"},
+		events.ApplyDefinitions{
+			Definitions: []events.NewDefinition{
+				{Kind: events.ModelKind, Definition: raw(`{"name":"fast","model":"gpt-5-mini"}`)},
+				{Kind: events.AgentKind, Definition: raw(`{"name":"triage","type":"ai_human","model":"fast"}`)},
+			},
+			Remove: []events.DefinitionRef{{Kind: events.PromptKind, Name: "old"}},
+		},
+		events.RecordTrace{Kind: events.TraceLog, ExecutionID: execution, SpanID: step, Level: events.LogWarn, Text: "the shop answers slowly", Data: raw(`{"ms":1840}`)},
+		events.WriteFile{Path: "/notes/order.txt", Content: to("SXQgd2FzIHNoaXBwZWQgdG9kYXku"), MimeType: "text/plain"},
+		events.DeleteFile{Path: "/notes/order.txt"},
+		events.CreateDirectory{Path: "/invoices/2026"},
+		events.RemoveDirectory{Path: "/invoices/2026"},
 	}
 }
 
@@ -50,11 +67,17 @@ func queryExamples() []any {
 		events.ListContexts{ThreadID: thread},
 		events.GetItem{ItemID: question},
 		events.ListItems{ThreadID: thread, Order: "desc", Limit: to(events.Int(20)), Fresh: events.Fresh{MinSeq: to(events.Int(1204))}},
+		events.GetMessage{ThreadID: thread, MessageID: question},
+		events.ListMessages{ThreadID: thread, GetMessagesOptions: events.GetMessagesOptions{Limit: to(events.Int(50)), IncludeSilent: true}},
 		events.GetExecution{ExecutionID: execution},
 		events.ListExecutions{ThreadID: thread},
 		events.ListSteps{ExecutionID: execution},
 		events.ListParts{StepID: step},
 		events.ListEffects{ThreadID: thread, Name: "remind"},
+		events.GetDefinition{Kind: events.AgentKind, Name: "triage"},
+		events.ListDefinitions{Kind: events.AgentKind, Limit: to(events.Int(20))},
+		events.GetAgent{Name: "triage"},
+		events.ListLogs{ThreadID: thread, GetLogsOptions: events.GetLogsOptions{Level: events.LogError, FlowID: execution}},
 		events.ListEvents{ThreadID: thread, FromVersion: to(events.Int(1)), Types: []string{"item.*"}},
 		events.GetHistory{},
 		events.ListHistory{FromSeq: to(events.Int(1204)), Limit: to(events.Int(100))},
@@ -63,6 +86,12 @@ func queryExamples() []any {
 		events.NextOfConsumer{Name: "mailer", WaitMs: to(events.Int(5000))},
 		events.SettleConsumer{Name: "mailer", Token: "$JS.ACK.SKEIN_TIMELINE.acme=mailer.1.1204.1.1771588800000000000.0", As: events.SettledDone},
 		events.DeleteConsumer{Name: "mailer"},
+		events.StatFile{ThreadID: thread, Path: "/invoices/42.pdf"},
+		events.ListFiles{ThreadID: thread, Path: "/invoices"},
+		events.CountFiles{ThreadID: thread},
+		events.FindFiles{ThreadID: thread, Pattern: "**/*.pdf"},
+		events.GrepFiles{ThreadID: thread, Pattern: `shipped|sent`, Glob: "/notes/**"},
+		events.GetThumbnail{ThreadID: thread, Path: "/photos/parcel.jpg", Size: to(events.Int(128))},
 	}
 }
 
@@ -72,11 +101,15 @@ func answers() map[string]any {
 		"thread.get": events.Thread{}, "thread.list": events.ThreadList{},
 		"context.get": events.Context{}, "context.list": events.ContextList{},
 		"item.get": events.Item{}, "item.list": events.ItemList{},
+		"message.get": events.ThreadMessage{}, "message.list": events.MessageList{}, "log.list": events.LogList{},
 		"execution.get": events.Execution{}, "execution.list": events.ExecutionList{},
 		"step.list": events.StepList{}, "part.list": events.PartList{},
-		"event.list": events.EventList{}, "effect.list": events.EffectList{},
+		"definition.get": events.Definition{}, "definition.list": events.DefinitionList{},
+		"agent.get": events.Agent{}, "event.list": events.EventList{}, "effect.list": events.EffectList{},
 		"history.get": events.HistoryEnd{}, "history.list": events.HistoryList{}, "chunk.list": events.ChunkList{},
 		"consumer.create": events.ConsumerRef{}, "consumer.next": events.Delivery{},
 		"consumer.settle": events.ConsumerRef{}, "consumer.delete": events.ConsumerRef{},
+		"file.stat": events.FileRecord{}, "file.list": events.FileList{}, "file.stats": events.FileStats{},
+		"file.find": events.FindList{}, "file.grep": events.GrepList{}, "file.thumbnail": events.Thumbnail{},
 	}
 }

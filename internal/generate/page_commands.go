@@ -74,7 +74,10 @@ func commandSection(p *page, c events.Command, list examples) error {
 	p.line("## %s", c.Name)
 	p.line("%s", c.Doc)
 	facts := "It needs a `threadId`."
-	if c.Creates {
+	switch {
+	case c.Tenant:
+		facts = "It is of the tenant, and takes no `threadId`."
+	case c.Creates:
 		facts = "It needs no `threadId`."
 	}
 	if c.Single {

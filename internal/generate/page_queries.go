@@ -35,7 +35,7 @@ as %s or %s ask for, and else answers %s: never stale data in silence. The schem
 		}
 	}
 	p.line("# Documents")
-	p.line("Times are UTC with three fraction digits. What is absent is left out, and never null. Fields may be added: a\nreader skips those that it does not know.")
+	p.line("Times are UTC with three fraction digits. What is absent is left out, and never null. Fields may be added: a\nreader skips those that it does not know. Messages and log lines are as Standard Agents has them: times in\nmicroseconds, every field there, null where nothing is known (see [messages.md](messages.md)).")
 	for _, r := range schema.Resources() {
 		if r.Name == "request" || r.Name == "reply" { // they are on the page of the commands
 			continue

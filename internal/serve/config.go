@@ -13,6 +13,8 @@ import (
 	"github.com/skein-threads/skein/internal/access"
 	"github.com/skein-threads/skein/internal/connect"
 	"github.com/skein-threads/skein/internal/embedded"
+	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/telemetry"
 )
 
 // DefaultHTTPListen is where health and metrics are served.
@@ -34,7 +36,18 @@ type Config struct {
 	Replicas   int          // --replicas: copies of every stream, on such a server; default 1
 	Names      events.Names // of subjects, streams and buckets; default prefix skein
 	Version    string       // of the services, as `nats micro` shows it; default 0.0.0
-	Volatile   bool         // the embedded server does not wait for the disk: for demos and tests
+	Worker     string       // the name under which runs are claimed; default a random one
+	Workers    int          // --workers: how many runs this process works at; default 256; none if below 0
+	// Register adds reactors and tools of this process. Effects and Hooks are its own, too.
+	Register     func(*runtime.Registry) error
+	Effects      runtime.Effects
+	Hooks        runtime.Hooks
+	Env          map[string]any // what tools that are not portable, hooks and effects find as env in their runtime context
+	MCPPrograms  bool           // --mcp-programs: definitions may start programs as MCP servers
+	MCPVariables []string       // --mcp-variable: variables of the environment that definitions may hand to MCP servers
+	OTLPEndpoint string         // --otlp-endpoint: URL of an OpenTelemetry collector; default what OTEL_EXPORTER_OTLP_ENDPOINT says
+	OTelContent  bool           // --otel-content: traces bear messages, arguments and results
+	Volatile     bool           // the embedded server does not wait for the disk: for demos and tests
 }
 
 // Limits of one tenant, in each process. They hold for commands and for queries,
@@ -90,7 +103,7 @@ var semantic = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z
 func (c Config) Validate() error {
 	c = c.WithDefaults()
 	var errs []error
-	errs = append(errs, c.log().Validate())
+	errs = append(errs, c.log().Validate(), c.telemetry().Validate())
 	if err := loopback(c.HTTPListen); err != nil {
 		errs = append(errs, fmt.Errorf("--http-listen: %w", err))
 	}
@@ -137,6 +150,10 @@ func (c Config) connection() connect.Options {
 }
 
 func (c Config) log() eventlog.Config { return eventlog.Config{Names: c.Names, Replicas: c.Replicas} }
+
+func (c Config) telemetry() telemetry.Config {
+	return telemetry.Config{Endpoint: c.OTLPEndpoint, Content: c.OTelContent, Version: c.Version}
+}
 
 // NotLoopbackError says that an address can be reached from other machines.
 // There is no authentication yet, so that whoever reached it could read all.

@@ -11,22 +11,22 @@ import (
 )
 
 // startReading starts the read models and the queries.
-func (s *Server) startReading(ctx, background context.Context, validator *schema.Validator) error {
+func (s *Server) startReading(ctx, background context.Context, validator *schema.Validator, contents projections.Contents) (*projections.Queries, error) {
 	progress := projections.NewProgress()
 	foldLog, err := s.open("projections")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	runner := projections.New(foldLog, projections.Config{Progress: progress}, s.logger, s.metrics.ReadModels())
 	if err := runner.Ensure(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	s.hold(background, foldLog, projections.RunnerLease, runner.Run)
 	readLog, err := s.open("queries")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	queries := projections.NewQueries(readLog, validator, projections.QueryConfig{Progress: progress}, s.logger, s.metrics.ReadModels())
+	queries := projections.NewQueries(readLog, validator, projections.QueryConfig{Progress: progress, Contents: contents, Reactor: s.hasReactor}, s.logger, s.metrics.ReadModels())
 	s.running.Go(func() {
 		if err := queries.Run(background); err != nil && background.Err() == nil {
 			s.logger.Error().Err(err).Msg("the queries do not know any more how far the read models are")
@@ -38,7 +38,7 @@ func (s *Server) startReading(ctx, background context.Context, validator *schema
 		Requests: queries.Names(), InFlight: queriesInFlight,
 		Tenants: s.cfg.Tenant.limits(), Metrics: s.metrics,
 	}, queries.Handle, s.logger)
-	return err
+	return queries, err
 }
 
 // queriesInFlight is how many queries may be under way at once. Most of them

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -157,14 +158,16 @@ func (p *planner) noteID(m *chat.Message) string {
 func (p *planner) note(m *chat.Message) {
 	p.at = m.Index
 	if m.Result {
-		p.resultItem(m, "")
+		p.resultItem(m, m.Name, "")
 		return
 	}
+	message := ""
 	if len(m.Content) > 0 || len(m.Calls) == 0 {
 		p.message(m, events.ItemCompleted)
+		message = p.noteID(m)
 	}
 	for i := range m.Calls {
-		p.callItem(m, i, "")
+		p.callItem(m, i, message)
 	}
 }
 
@@ -189,12 +192,19 @@ func (p *planner) callItem(m *chat.Message, n int, parent string) {
 	})
 }
 
+// nameMost is how long the name of a result's tool may be, in letters.
+const nameMost = 256
+
 // resultItem adds the item of a call's result (C-9).
-func (p *planner) resultItem(m *chat.Message, parent string) {
-	content := object("callId", m.CallID, "output", m.Output)
+func (p *planner) resultItem(m *chat.Message, name, parent string) {
+	pairs := []any{"callId", m.CallID, "output", m.Output}
 	if m.IsError {
-		content = object("callId", m.CallID, "output", m.Output, "isError", true)
+		pairs = append(pairs, "isError", true)
 	}
+	if name != "" && utf8.RuneCountInString(name) <= nameMost {
+		pairs = append(pairs, "name", name)
+	}
+	content := object(pairs...)
 	p.item(events.NewItem{
 		ID: p.id(events.ItemPrefix, m, "message", 0), Type: events.ActionResult, Status: events.ItemCompleted,
 		ParentItemID: parent, Content: content,

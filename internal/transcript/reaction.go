@@ -65,7 +65,7 @@ func (r *reaction) step(s *step, iteration int, more bool) {
 			state = "output-error"
 		}
 		part := object("type", chat.ToolPart+c.Name, "toolCallId", c.ID, "state", state, "input", c.Arguments, "output", out.Output)
-		r.resultItem(out, r.item)
+		r.resultItem(out, c.Name, r.item)
 		r.put(id, len(m.Content)+done.call, part)
 		r.parts[calls+done.call] = piece{part, object("type", chat.ToolPart+c.Name, "toolCallId", c.ID, "state", state, "elided", true)}
 		answered = append(answered, object("callId", c.ID, "name", c.Name, "output", out.Output, "isError", out.IsError))

@@ -35,7 +35,7 @@ func (e *PlaceError) Error() string {
 
 // Apply folds a commit into the documents of the store, for the read models of
 // active. Documents that show the commit already stay as they are. The commit
-// is not one of another aggregate than a thread.
+// is one of a thread or of a tenant; see [Folds].
 //
 // changed is filled and given back, so that its memory is used again.
 func (m *Models) Apply(c *events.Commit, store Store, active Mask, changed []*Slot) Outcome {
@@ -49,6 +49,8 @@ func (m *Models) Apply(c *events.Commit, store Store, active Mask, changed []*Sl
 		switch d := ch.event.Data.(type) {
 		case events.MessageDeleted:
 			ch.hideItem(d)
+		case events.MessageEdited:
+			ch.silence(d)
 		case events.HistoryTruncated:
 			ch.truncate(d)
 		case events.LifecycleDeleted:
@@ -62,11 +64,17 @@ func (m *Models) Apply(c *events.Commit, store Store, active Mask, changed []*Sl
 	for _, s := range ch.changed {
 		s.Seq, s.during, s.made = c.Seq, false, false
 		if s.Doc != nil {
-			*m.list[s.Place.Kind].stamp(s.Doc) = events.Stamp{Version: c.Version, Seq: c.Seq}
+			m.list[s.Place.Kind].mark(s.Doc, events.Stamp{Version: c.Version, Seq: c.Seq})
 		}
 	}
 	out.Changed, out.Missed, out.Err = ch.changed, ch.missed, ch.err
 	return out
+}
+
+// Folds reports whether documents are folded from an aggregate: from a thread, or
+// from what is the tenant's own.
+func Folds(aggregate string) bool {
+	return events.IsThread(aggregate) || aggregate == events.TenantAggregate
 }
 
 // react lets one read model take notice of the event.
@@ -89,8 +97,12 @@ func (c *change) react(b bound) {
 	was := s.Doc
 	c.slot = s
 	s.Doc = b.fold(c, s.Doc)
-	if s.Doc == nil && was == nil {
+	switch {
+	case s.Doc == nil && was == nil && (!b.ends || b.kind != Definitions):
 		c.missed = append(c.missed, s)
+		return
+	case s.Doc == nil:
+		c.mark(s)
 		return
 	}
 	if was == nil {
@@ -118,7 +130,7 @@ func (c *change) mark(s *Slot) {
 
 // touchThread lets the thread's document show every event of the thread.
 func (c *change) touchThread() {
-	if !c.active.Has(Threads) {
+	if !c.active.Has(Threads) || !events.IsThread(c.commit.Thread) {
 		return
 	}
 	s := c.open(Place{Kind: Threads, Thread: c.thread})

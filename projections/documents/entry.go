@@ -14,7 +14,8 @@ import (
 //
 // A page is written anew for each item, so an entry is a list and not an object:
 // [index, id, context, type, made, hidden], which is half the size and a tenth
-// of the work.
+// of the work. One that is silent, nested, or has to do with calls has three
+// fields more: flags, depth and calls.
 type Entry struct {
 	Index   int64
 	ID      string
@@ -22,6 +23,28 @@ type Entry struct {
 	Type    events.ItemType
 	Made    int64
 	Hidden  int64 // 0: it is shown
+
+	Silent bool
+	Part   bool // a call that is part of a message
+	Depth  int64
+	Calls  []int64 // the places of the calls that are part of it
+}
+
+// The flags of an entry.
+const (
+	flagSilent = 1
+	flagPart   = 2
+)
+
+// flags gives the silent and part of an entry as one number.
+func (e *Entry) flags() (n int64) {
+	if e.Silent {
+		n |= flagSilent
+	}
+	if e.Part {
+		n |= flagPart
+	}
+	return n
 }
 
 // MarshalJSONTo writes the entry.
@@ -44,23 +67,154 @@ func (e Entry) MarshalJSONTo(enc *jsontext.Encoder) error {
 	b = strconv.AppendInt(b, e.Made, 10)
 	b = append(b, ',')
 	b = strconv.AppendInt(b, e.Hidden, 10)
+	if flags := e.flags(); flags != 0 || e.Depth != 0 || len(e.Calls) > 0 {
+		b = append(b, ',')
+		b = strconv.AppendInt(b, flags, 10)
+		b = append(b, ',')
+		b = strconv.AppendInt(b, e.Depth, 10)
+		b = append(b, ",["...)
+		for i, n := range e.Calls {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = strconv.AppendInt(b, n, 10)
+		}
+		b = append(b, ']')
+	}
 	return enc.WriteValue(append(b, ']'))
 }
 
-// UnmarshalJSONFrom reads the entry.
+// UnmarshalJSONFrom reads the entry. A list reads a thousand of them, so what
+// MarshalJSONTo wrote is read byte by byte, and only another form of the same JSON
+// field by field.
 func (e *Entry) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	var fields []jsontext.Value
-	if err := json.UnmarshalDecode(dec, &fields); err != nil {
+	raw, err := dec.ReadValue()
+	if err != nil {
 		return err
 	}
-	to := []any{&e.Index, &e.ID, &e.Context, &e.Type, &e.Made, &e.Hidden}
-	if len(fields) != len(to) {
-		return fmt.Errorf("an entry has %d fields, not %d", len(to), len(fields))
+	fast := entryReader{rest: raw}
+	if read, ok := fast.entry(); ok {
+		*e = read
+		return nil
+	}
+	return e.decode(raw)
+}
+
+// decode reads the entry field by field.
+func (e *Entry) decode(raw jsontext.Value) error {
+	var fields []jsontext.Value
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return err
+	}
+	*e = Entry{}
+	flags := int64(0)
+	to := []any{&e.Index, &e.ID, &e.Context, &e.Type, &e.Made, &e.Hidden, &flags, &e.Depth, &e.Calls}
+	if len(fields) != len(to) && len(fields) != len(to)-3 {
+		return fmt.Errorf("an entry has %d or %d fields, not %d", len(to)-3, len(to), len(fields))
 	}
 	for i, raw := range fields {
 		if err := json.Unmarshal(raw, to[i]); err != nil {
 			return err
 		}
 	}
+	e.Silent, e.Part = flags&flagSilent != 0, flags&flagPart != 0
 	return nil
+}
+
+// entryReader reads an entry in exactly the form in which it is written.
+type entryReader struct {
+	rest []byte
+	bad  bool
+}
+
+func (r *entryReader) entry() (e Entry, ok bool) {
+	r.byte('[')
+	e.Index = r.number()
+	r.byte(',')
+	e.ID = r.text()
+	r.byte(',')
+	e.Context = int(r.number())
+	r.byte(',')
+	e.Type = r.kind()
+	r.byte(',')
+	e.Made = r.number()
+	r.byte(',')
+	e.Hidden = r.number()
+	if !r.bad && len(r.rest) > 0 && r.rest[0] == ',' {
+		r.byte(',')
+		flags := r.number()
+		e.Silent, e.Part = flags&flagSilent != 0, flags&flagPart != 0
+		r.byte(',')
+		e.Depth = r.number()
+		r.byte(',')
+		e.Calls = r.numbers()
+	}
+	r.byte(']')
+	return e, !r.bad && len(r.rest) == 0
+}
+
+func (r *entryReader) byte(want byte) {
+	if len(r.rest) == 0 || r.rest[0] != want {
+		r.bad, r.rest = true, nil
+		return
+	}
+	r.rest = r.rest[1:]
+}
+
+func (r *entryReader) number() (n int64) {
+	i := 0
+	for ; i < len(r.rest) && i < 18 && r.rest[i] >= '0' && r.rest[i] <= '9'; i++ {
+		n = n*10 + int64(r.rest[i]-'0')
+	}
+	if i == 0 {
+		r.bad = true
+	}
+	r.rest = r.rest[i:]
+	return n
+}
+
+func (r *entryReader) numbers() (list []int64) {
+	r.byte('[')
+	for !r.bad && len(r.rest) > 0 && r.rest[0] != ']' {
+		if list != nil {
+			r.byte(',')
+		}
+		list = append(list, r.number())
+	}
+	r.byte(']')
+	return list
+}
+
+// quoted gives what stands between quotes. A text with escapes is not for here.
+func (r *entryReader) quoted() []byte {
+	r.byte('"')
+	for i, c := range r.rest {
+		switch c {
+		case '"':
+			in := r.rest[:i]
+			r.rest = r.rest[i+1:]
+			return in
+		case '\\':
+			r.bad = true
+			return nil
+		}
+	}
+	r.bad = true
+	return nil
+}
+
+func (r *entryReader) text() string { return string(r.quoted()) }
+
+// kind gives the kind of an item without a copy of its name.
+func (r *entryReader) kind() events.ItemType {
+	switch name := r.quoted(); string(name) {
+	case string(events.Message):
+		return events.Message
+	case string(events.ActionExecute):
+		return events.ActionExecute
+	case string(events.ActionResult):
+		return events.ActionResult
+	default:
+		return events.ItemType(name)
+	}
 }

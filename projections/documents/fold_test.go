@@ -1,6 +1,8 @@
 package documents
 
 import (
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -64,14 +66,14 @@ func TestThread(t *testing.T) {
 	h.do(events.CreateThread{Key: "support/42", AgentID: "triage", UserID: "u", Title: "T", Metadata: raw(`{"a":1}`), Env: raw(`{"tree":"main"}`)})
 	ctx := h.state.Default
 	created := `"id":"$T","key":"support/42","createdAt":` + at + `1.123Z","contextId":"` + ctx + `"`
-	shows(t, h, map[Place]string{{}: `{` + created + `,"status":"open","agentId":"triage","userId":"u","title":"T","metadata":{"a":1},"env":{"tree":"main"},"version":3,"seq":3}`})
+	shows(t, h, map[Place]string{{}: `{` + created + `,"status":"open","agentId":"triage","userId":"u","title":"T","metadata":{"a":1},"env":{"tree":"main"},"createdAtMicros":1771581601123456,"version":3,"seq":3}`})
 
 	h.do(events.SetThreadStatus{To: events.ThreadStreaming})
 	h.do(events.UpdateThread{Title: to(""), Archived: to(true), Draft: to("d"), AutoSubmitDraft: to(true), AgentMode: to("m"), MaxTokens: to(events.Int(9)), UserID: to(""), Metadata: raw(`{"b":2}`)})
 	h.add(events.Event{Type: events.AgentAssignedType, Data: events.AgentAssigned{AgentID: "billing"}})
 	h.add(events.Event{Type: events.KeyReleasedType, Data: events.KeyReleased{Key: "support/42", ThreadID: h.id}})
 	shows(t, h, map[Place]string{{}: `{` + strings.Replace(created, `"support/42"`, "null", 1) + `,"status":"streaming","updatedAt":` + at + `5.123Z","agentId":"billing","archived":true,
-		"draft":"d","autoSubmitDraft":true,"agentMode":"m","maxTokens":9,"metadata":{"b":2},"env":{"tree":"main"},"version":7,"seq":15}`})
+		"draft":"d","autoSubmitDraft":true,"agentMode":"m","maxTokens":9,"metadata":{"b":2},"env":{"tree":"main"},"createdAtMicros":1771581601123456,"version":7,"seq":15}`})
 
 	// What it does not show by a field of its own, it shows by its version.
 	h.add(events.Event{Type: events.FileWrittenType, Data: events.FileWritten{Path: "/a", MimeType: "text/plain"}})
@@ -83,6 +85,33 @@ func TestThread(t *testing.T) {
 	if left := fold(t, h, Until{}).All(AllKinds); len(left) != 0 {
 		t.Errorf("%d documents outlive their thread", len(left))
 	}
+}
+
+// A document for each path that is there: SA-95, SA-96, SA-105, SA-106, SA-130.
+func TestFiles(t *testing.T) {
+	h := newHistory(t, 9)
+	h.do(events.CreateThread{})
+	h.do(events.WriteFile{Path: "/a/b.txt", MimeType: "text/plain", Metadata: raw(`{"k":1}`), Stored: &events.FileContent{Digest: "ab12", Size: 7, Width: 3, Height: 4}})
+	h.do(events.CreateDirectory{Path: "/a/c"})
+	file := func(path string) Place { return Place{Kind: Files, ID: FileID(path)} }
+	second := func(n int64) string { return strconv.FormatInt(1771581600123456+n*1e6, 10) }
+	shows(t, h, map[Place]string{
+		file("/a"): `{"path":"/a","name":"a","mimeType":"inode/directory","storage":"directory","size":0,"isDirectory":true,"threadId":"$T",
+			"createdAt":` + second(2) + `,"updatedAt":` + second(2) + `,"version":4,"seq":6}`,
+		file("/a/b.txt"): `{"path":"/a/b.txt","name":"b.txt","mimeType":"text/plain","storage":"sha256:ab12","digest":"ab12","size":7,"isDirectory":false,"threadId":"$T",
+			"width":3,"height":4,"metadata":{"k":1},"createdAt":` + second(2) + `,"updatedAt":` + second(2) + `,"version":4,"seq":6}`,
+	})
+	h.do(events.WriteFile{Path: "/a/b.txt", External: "s3://b/k", MimeType: "x/y"})
+	h.do(events.RemoveDirectory{Path: "/a/c"})
+	shows(t, h, map[Place]string{
+		file("/a/c"): "",
+		file("/a/b.txt"): `{"path":"/a/b.txt","name":"b.txt","mimeType":"x/y","storage":"s3://b/k","external":true,"size":0,"isDirectory":false,"threadId":"$T",
+			"createdAt":` + second(2) + `,"updatedAt":` + second(4) + `,"version":6,"seq":12}`,
+	})
+	h.do(events.DeleteFile{Path: "/a/b.txt"})
+	shows(t, h, map[Place]string{file("/a/b.txt"): ""})
+	h.do(events.DeleteThread{})
+	shows(t, h, map[Place]string{file("/a"): ""})
 }
 
 // TestContext shows EK-21..EK-29 and EK-160.
@@ -121,9 +150,9 @@ func TestItem(t *testing.T) {
 	shows(t, h, map[Place]string{
 		{Kind: Items, ID: "i1"}: `{"id":"i1","threadId":"$T","contextId":"` + ctx + `","type":"message","role":"user","status":"stored","channel":"web",
 			"content":[{"type":"input_text","text":"hi"}],"createdAt":"2020-01-01T00:00:00.000Z","updatedAt":` + at + `5.123Z","index":0,"depth":1,
-			"metadata":{"a":1,"b":3,"c":null},"version":6,"seq":15}`,
+			"metadata":{"a":1,"b":3,"c":null},"createdAtMicros":1577836800000000,"version":6,"seq":15}`,
 		{Kind: Items, ID: "i2"}: `{"id":"i2","threadId":"$T","contextId":"` + ctx + `","type":"action_result","status":"completed",
-			"content":{"callId":"c","output":[1]},"createdAt":` + at + `3.123Z","updatedAt":` + at + `4.123Z","index":1,"parentItemId":"i1","version":5,"seq":12}`,
+			"content":{"callId":"c","output":[1]},"createdAt":` + at + `3.123Z","updatedAt":` + at + `4.123Z","index":1,"parentItemId":"i1","createdAtMicros":1771581603123456,"version":5,"seq":12}`,
 	})
 	h.do(events.EditMessage{ItemID: "i1", Content: raw(`[]`)})
 	got := fold(t, h, Until{}).Get(Place{Kind: Items, Thread: ThreadName(tenant, h.id), ID: "i1"}).(*events.Item)
@@ -182,9 +211,9 @@ func TestTrace(t *testing.T) {
 			"endedAt":"2026-02-20T10:00:10.123Z","micros":6000456,"data":{"model":"m"},"version":11,"seq":30}`,
 		{Kind: TraceSpans, ID: "e.call"}: `{"id":"call","runId":"e","threadId":"$T","parentId":"s","name":"tool","startedAt":` + at + `6.500Z",
 			"endedAt":` + at + `7.123Z","micros":623456,"data":1,"version":8,"seq":21}`,
-		{Kind: TraceEvents, ID: usage}: `{"id":"` + usage + `","threadId":"$T","runId":"e","kind":"usage","usage":{"inputTokens":3},"data":{"in":3},"at":` + at + `5.123Z","version":6,"seq":15}`,
-		{Kind: TraceEvents, ID: line}:  `{"id":"` + line + `","threadId":"$T","runId":"e","spanId":"s","kind":"log","level":"warn","text":"slow","at":` + at + `6.123Z","version":7,"seq":18}`,
-		{Kind: TraceEvents, ID: lost}:  `{"id":"` + lost + `","threadId":"$T","runId":"e","kind":"span","at":` + at + `9.123Z","version":10,"seq":27}`,
+		{Kind: TraceEvents, ID: usage}: `{"id":"` + usage + `","threadId":"$T","runId":"e","kind":"usage","usage":{"inputTokens":3},"data":{"in":3},"at":` + at + `5.123Z","atMicros":1771581605123456,"place":6,"version":6,"seq":15}`,
+		{Kind: TraceEvents, ID: line}:  `{"id":"` + line + `","threadId":"$T","runId":"e","spanId":"s","kind":"log","level":"warn","text":"slow","at":` + at + `6.123Z","atMicros":1771581606123456,"place":7,"version":7,"seq":18}`,
+		{Kind: TraceEvents, ID: lost}:  `{"id":"` + lost + `","threadId":"$T","runId":"e","kind":"span","at":` + at + `9.123Z","atMicros":1771581609123456,"place":10,"version":10,"seq":27}`,
 	})
 }
 
@@ -245,7 +274,15 @@ func TestEntryIsSmall(t *testing.T) {
 		t.Fatalf("%s, %v", b, err)
 	}
 	var back Entry
-	if err := json.Unmarshal(b, &back); err != nil || back != e {
+	if err := json.Unmarshal(b, &back); err != nil || !reflect.DeepEqual(back, e) {
+		t.Errorf("%+v, %v", back, err)
+	}
+	e = Entry{Index: 7, ID: "i", Type: events.Message, Made: 12, Silent: true, Depth: 2, Calls: []int64{8, 9}}
+	if b, err = json.Marshal(e); err != nil || string(b) != `[7,"i",0,"message",12,0,1,2,[8,9]]` {
+		t.Fatalf("%s, %v", b, err)
+	}
+	back = Entry{}
+	if err := json.Unmarshal(b, &back); err != nil || !reflect.DeepEqual(back, e) {
 		t.Errorf("%+v, %v", back, err)
 	}
 	for _, bad := range []string{`[]`, `{}`, `[1,2,3,4,5,6]`, `[1,"a",0,"message",1]`} {

@@ -51,6 +51,9 @@ func (c *change) hide(page *Page, e *Entry) {
 		if doc, ok := s.Doc.(*events.Thread); ok {
 			doc.Items--
 			*doc.ItemTypes.Of(e.Type)--
+			if events.ShowsAlone(e.Type, e.Part) {
+				countMessage(doc, e.Index, messageClass(e.Depth, context != doc.ContextID, e.Silent), -1)
+			}
 			c.mark(s)
 		} else {
 			c.missed = append(c.missed, s)
@@ -72,6 +75,36 @@ func (c *change) hide(page *Page, e *Entry) {
 		e.Hidden = version
 		c.mark(s)
 	}
+}
+
+// silence moves an item that message.edited made silent, or shown, from one
+// count of messages to another. The event tells what it was before: the page may
+// be ahead of the thread's document.
+func (c *change) silence(d events.MessageEdited) {
+	if d.Silent == nil || d.WasSilent == nil || *d.Silent == *d.WasSilent || d.Index < 0 {
+		return
+	}
+	page := c.page(d.Index / PageSize)
+	if page == nil {
+		return
+	}
+	e := page.Find(d.Index)
+	if e == nil || e.ID != c.event.Subject || !events.ShowsAlone(e.Type, e.Part) || !e.ShownAt(c.event.Version) {
+		return
+	}
+	s := c.openFor(Threads, "")
+	if s == nil {
+		return
+	}
+	doc, ok := s.Doc.(*events.Thread)
+	if !ok {
+		c.missed = append(c.missed, s)
+		return
+	}
+	foreign := page.ContextOf(e) != doc.ContextID
+	countMessage(doc, e.Index, messageClass(e.Depth, foreign, *d.WasSilent), -1)
+	countMessage(doc, e.Index, messageClass(e.Depth, foreign, *d.Silent), 1)
+	c.mark(s)
 }
 
 // openFor is open for a read model that is being folded.

@@ -73,7 +73,7 @@ func PageID(page int64) string {
 func index() Projection {
 	type T = Page
 	return Projection{
-		Kind: Index, Name: "index", Version: 1, Bucket: "thread_index",
+		Kind: Index, Name: "index", Version: 2, Bucket: "thread_index",
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: []reaction{
@@ -83,14 +83,34 @@ func index() Projection {
 				if doc == nil {
 					doc = &T{ThreadID: c.commit.Thread, Page: d.Index / PageSize}
 				}
-				doc.add(Entry{Index: d.Index, ID: d.ID, Context: doc.context(d.ContextID), Type: d.Type, Made: c.event.Version})
+				doc.add(Entry{
+					Index: d.Index, ID: d.ID, Context: doc.context(d.ContextID), Type: d.Type, Made: c.event.Version,
+					Silent: d.Silent, Part: d.CallOf != nil, Depth: d.Depth,
+				})
 				return doc
+			}),
+			on(events.ItemCreatedType, func(_ *change, d events.ItemCreated) (string, bool) {
+				if d.CallOf == nil || *d.CallOf < 0 {
+					return "", false
+				}
+				return PageID(int64(*d.CallOf) / PageSize), true
+			}, func(_ *change, doc *T, d events.ItemCreated) {
+				if e := doc.Find(int64(*d.CallOf)); e != nil && e.ID == d.ParentItemID {
+					e.Calls = append(e.Calls, d.Index)
+				}
+			}),
+			on(events.MessageEditedType, func(_ *change, d events.MessageEdited) (string, bool) {
+				return PageID(d.Index / PageSize), d.Silent != nil && d.Index >= 0
+			}, func(c *change, doc *T, d events.MessageEdited) {
+				if e := doc.Find(d.Index); e != nil && e.ID == c.event.Subject {
+					e.Silent = *d.Silent
+				}
 			}),
 			together(events.MessageDeletedType),
 			together(events.HistoryTruncatedType),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), contextLife(), []events.Type{events.ItemStatusChangedType, events.MessageEditedType},
-			executionLife(), executionEnds(), stepLife(), partLife(), traces(), beside(), queueLife(), runLife(), runPauses(), nowhere()),
+		ignored: types(threadLife(), contextLife(), []events.Type{events.ItemStatusChangedType},
+			executionLife(), executionEnds(), stepLife(), partLife(), traces(), beside(), fileLife(), ofTenant(), queueLife(), runLife(), runPauses(), nowhere()),
 	}
 }

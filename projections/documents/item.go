@@ -1,11 +1,6 @@
 package documents
 
-import (
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/skein-threads/skein/events"
-)
+import "github.com/skein-threads/skein/events"
 
 // items is EK-153. An item that is hidden has no document.
 func items() Projection {
@@ -18,8 +13,9 @@ func items() Projection {
 			makes(events.ItemCreatedType, subject, func(c *change, d events.ItemCreated) *T {
 				return &T{
 					ID: d.ID, ThreadID: c.commit.Thread, ContextID: d.ContextID, Type: d.Type, Role: d.Role, Status: d.Status,
-					Channel: d.Channel, Content: d.Content, CreatedAt: c.given(d.CreatedAt), Index: d.Index,
+					Channel: d.Channel, Content: d.Content, CreatedAt: c.given(d.CreatedAt).ISO(), Index: d.Index,
 					ParentItemID: d.ParentItemID, Depth: d.Depth, Silent: d.Silent, Metadata: d.Metadata,
+					CallOf: d.CallOf, CreatedAtMicros: int64(c.given(d.CreatedAt)),
 				}
 			}),
 			on(events.ItemStatusChangedType, subject, func(c *change, doc *T, d events.ItemStatusChanged) {
@@ -27,53 +23,33 @@ func items() Projection {
 			}),
 			on(events.MessageEditedType, subject, func(c *change, doc *T, d events.MessageEdited) {
 				doc.UpdatedAt = c.time()
-				if d.Content != nil {
-					doc.Content, doc.Edited = d.Content, true
-				}
-				if len(d.Parts) > 0 {
-					doc.Content = events.PlaceParts(doc.Content, d.Parts)
-				}
-				if d.Metadata != nil {
-					doc.Metadata = mergeShallow(doc.Metadata, d.Metadata)
-				}
-				set(&doc.Silent, d.Silent)
+				doc.Edit(d)
+			}),
+			on(events.ExecutionStatusChangedType, func(_ *change, d events.ExecutionStatusChanged) (string, bool) {
+				return d.ReactionItemID, d.ReactionItemID != ""
+			}, func(c *change, doc *T, d events.ExecutionStatusChanged) {
+				doc.Failed, doc.UpdatedAt = d.To == events.ExecutionFailed, c.time()
+			}),
+			on(events.StepStatusChangedType, func(_ *change, d events.StepStatusChanged) (string, bool) {
+				return d.ReactionItemID, d.ReactionItemID != ""
+			}, func(c *change, doc *T, d events.StepStatusChanged) {
+				doc.Failed, doc.UpdatedAt = d.To == events.StepFailed, c.time()
 			}),
 			together(events.MessageDeletedType),
 			together(events.HistoryTruncatedType),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), contextLife(), executionLife(), executionEnds(), stepLife(), partLife(), traces(), beside(), queueLife(), runLife(), runPauses(), nowhere()),
+		ignored: types(threadLife(), contextLife(), []events.Type{events.ExecutionCreatedType, events.StepCreatedType},
+			executionEnds(), partLife(), traces(), beside(), fileLife(), ofTenant(), queueLife(), runLife(), runPauses(), nowhere()),
 	}
 }
 
-// given gives a time that the event holds in the form of documents, or the
-// event's own.
-func (c *change) given(at string) string {
+// given gives a time that the event holds, or the event's own.
+func (c *change) given(at string) events.Time {
 	if at != "" {
 		if t, err := events.ParseTime(at); err == nil {
-			return t.ISO()
+			return t
 		}
 	}
-	return c.time()
-}
-
-// mergeShallow sets the fields of an object that another one names. What is no
-// object is replaced.
-func mergeShallow(into, from jsontext.Value) jsontext.Value {
-	fields := map[string]jsontext.Value{}
-	if into != nil && json.Unmarshal(into, &fields) != nil {
-		return from
-	}
-	var more map[string]jsontext.Value
-	if json.Unmarshal(from, &more) != nil {
-		return into
-	}
-	for name, value := range more {
-		fields[name] = value
-	}
-	merged, err := json.Marshal(fields, json.Deterministic(true))
-	if err != nil { // both were JSON
-		return into
-	}
-	return merged
+	return c.event.Time
 }

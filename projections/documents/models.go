@@ -1,6 +1,8 @@
 package documents
 
 import (
+	"bytes"
+
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/events"
@@ -23,7 +25,8 @@ type bound struct {
 func NewModels() *Models {
 	m := &Models{by: map[events.Type][]bound{}}
 	for _, p := range []Projection{
-		threads(), contexts(), items(), executions(), steps(), parts(), traceEvents(), traceRuns(), traceSpans(), index(), effects(),
+		threads(), contexts(), items(), executions(), steps(), parts(), traceEvents(), traceRuns(), traceSpans(), index(), files(), effects(),
+		definitions(),
 	} {
 		m.list[p.Kind] = p
 		for _, r := range p.reactions {
@@ -51,5 +54,10 @@ func (m *Models) Named(name string) (Projection, bool) {
 	return Projection{}, false
 }
 
-// Encode writes a document: the same bytes for the same document.
+// Encode gives a document as it is stored: the same bytes for the same document.
 func Encode(doc any) ([]byte, error) { return json.Marshal(doc, json.Deterministic(true)) }
+
+// EncodeTo writes the same to the end of a buffer.
+func EncodeTo(b *bytes.Buffer, doc any) error {
+	return json.MarshalWrite(b, doc, json.Deterministic(true))
+}

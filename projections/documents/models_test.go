@@ -36,8 +36,8 @@ func TestNames(t *testing.T) {
 	want := map[string]string{
 		"threads": "thread_threads", "contexts": "thread_contexts", "items": "thread_items", "executions": "thread_executions",
 		"steps": "thread_steps", "parts": "thread_parts", "trace_events": "thread_trace_events", "trace_runs": "thread_trace_runs",
-		"trace_spans": "thread_trace_spans", "index": "thread_index",
-		"effects": "thread_effects",
+		"trace_spans": "thread_trace_spans", "index": "thread_index", "files": "thread_file_records", "effects": "thread_effects",
+		"definitions": "thread_definitions",
 	}
 	m := NewModels()
 	for i, p := range m.List() {
@@ -68,6 +68,9 @@ func TestPlaces(t *testing.T) {
 		{Threads, "acme.T-1", true}, {Threads, "acme.T-1.x", false}, {Threads, "acme", false}, {Threads, "_.checkpoint", false},
 		{Items, "acme.T-1.itm", true}, {Items, "acme.T-1", false}, {Steps, "acme.T-1.exe.stp", true}, {Items, "_.deletion.acme.T-1", false},
 		{Items, "acme..itm", false}, {Items, "", false},
+		{Definitions, "acme.agent.support", true}, {Definitions, "acme.model.gpt-4=2E1", true}, {Definitions, "acme.model.gpt-4.1", false},
+		{Definitions, "acme.agent.", false}, {Definitions, "acme.agent", false}, {Definitions, "_.checkpoint", false}, {Definitions, "acme.agent.a=2", false},
+		{Definitions, "acme.agent.a=2e", false},
 	} {
 		p, ok := ParsePlace(c.kind, c.key)
 		if ok != c.ok || ok && (p.Key() != c.key || p.Kind != c.kind) {

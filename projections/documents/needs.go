@@ -15,7 +15,7 @@ type Need struct {
 // commit without that event, see [Deep], once is enough.
 func (m *Models) Needs(c *events.Commit, active Mask, look func(Place) any, tell func(Need)) {
 	ch := change{commit: c, active: active, thread: ThreadName(c.Tenant, c.Thread)}
-	if active.Has(Threads) {
+	if active.Has(Threads) && events.IsThread(c.Thread) {
 		tell(Need{Place: Place{Kind: Threads, Thread: ch.thread}, Made: c.First() == 0})
 	}
 	for i := range c.Events {
@@ -26,23 +26,27 @@ func (m *Models) Needs(c *events.Commit, active Mask, look func(Place) any, tell
 			}
 			id, ok := b.id(&ch)
 			if ok && validID(id) && id != "" {
-				tell(Need{Place: Place{Kind: b.kind, Thread: ch.thread, ID: id}, Made: b.makes || opensPage(ch.event) && b.kind == Index})
+				tell(Need{Place: Place{Kind: b.kind, Thread: ch.thread, ID: id}, Made: b.makes || b.kind == Index && opensPage(ch.event, id)})
 			}
 		}
 		switch d := ch.event.Data.(type) {
 		case events.MessageDeleted:
 			tell(Need{Place: Place{Kind: Index, Thread: ch.thread, ID: PageID(d.Index / PageSize)}})
 			ch.needContext(d.ContextID, tell)
+		case events.MessageEdited:
+			if d.Silent != nil {
+				tell(Need{Place: Place{Kind: Index, Thread: ch.thread, ID: PageID(d.Index / PageSize)}})
+			}
 		case events.HistoryTruncated:
 			ch.needsOfTruncate(d, look, tell)
 		}
 	}
 }
 
-// opensPage reports whether the event is an item that is the first of a page.
-func opensPage(e *events.Event) bool {
+// opensPage reports whether the event is an item that is the first of that page.
+func opensPage(e *events.Event, page string) bool {
 	d, ok := e.Data.(events.ItemCreated)
-	return ok && d.Index%PageSize == 0
+	return ok && d.Index%PageSize == 0 && page == PageID(d.Index/PageSize)
 }
 
 // Deep reports whether what the commit needs depends on documents.

@@ -1,12 +1,16 @@
 package documents
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/skein-threads/skein/events"
+)
 
 // Kind says which read model a document belongs to.
 type Kind uint8
 
-// The read models, in the order of EK 9 (EK-151..EK-159), the index of items, and
-// what is pending.
+// The read models, in the order of EK 9 (EK-151..EK-159), the index of items, files,
+// what is pending, and the tenant's definitions.
 const (
 	Threads Kind = iota
 	Contexts
@@ -18,9 +22,11 @@ const (
 	TraceRuns
 	TraceSpans
 	Index
+	Files
 	Effects
+	Definitions // of the tenant, and not of a thread
 
-	Kinds = int(Effects) + 1
+	Kinds = int(Definitions) + 1
 )
 
 // Mask is a set of read models.
@@ -36,7 +42,8 @@ func (m Mask) Has(k Kind) bool { return m&(1<<k) != 0 }
 func (m Mask) With(k Kind) Mask { return m | 1<<k }
 
 // Place says where a document lies: its read model, its thread, and what
-// follows in its key, which is nothing for the thread's own document.
+// follows in its key, which is nothing for the thread's own document. What is of
+// the tenant stands under the tenant's own aggregate, which its key leaves out.
 type Place struct {
 	Kind   Kind
 	Thread string // {tenant}.{thread}
@@ -47,11 +54,17 @@ type Place struct {
 func ThreadName(tenant, thread string) string { return tenant + "." + thread }
 
 // Key gives the document's key in its bucket.
-func (p Place) Key() string {
-	if p.ID == "" {
-		return p.Thread
+func (p Place) Key() string { return p.Under("") }
+
+// Under gives the key behind a prefix.
+func (p Place) Under(prefix string) string {
+	switch {
+	case p.ID == "":
+		return prefix + p.Thread
+	case p.Kind == Definitions:
+		return prefix + strings.TrimSuffix(p.Thread, events.TenantAggregate) + p.ID
 	}
-	return p.Thread + "." + p.ID
+	return prefix + p.Thread + "." + p.ID
 }
 
 // ParsePlace reads a key of a read model's bucket.
@@ -59,6 +72,10 @@ func ParsePlace(k Kind, key string) (Place, bool) {
 	tenant, rest, ok := strings.Cut(key, ".")
 	if !ok || tenant == "" || tenant[0] == '_' {
 		return Place{}, false
+	}
+	if k == Definitions {
+		_, known := events.ParseDefinitionKey(rest)
+		return Place{Kind: k, Thread: ThreadName(tenant, events.TenantAggregate), ID: rest}, known
 	}
 	thread, id, more := strings.Cut(rest, ".")
 	if thread == "" || more == (k == Threads) {
@@ -68,7 +85,7 @@ func ParsePlace(k Kind, key string) (Place, bool) {
 }
 
 // validID reports whether an id from the log may stand in a key: tokens of
-// letters, digits, dashes and underscores with points between them. Ids were
+// letters, digits, dashes, underscores and equals signs with points between them. Ids were
 // checked when they came in; a log that somebody else wrote must not break the
 // protocol.
 func validID(id string) bool {
@@ -79,7 +96,7 @@ func validID(id string) bool {
 	for i := range len(id) {
 		c := id[i]
 		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-':
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-', c == '=':
 		case c == '.' && last != '.':
 		default:
 			return false

@@ -20,6 +20,24 @@ type Projection struct {
 	always    bool // each event of a thread changes the document
 	new       func() any
 	stamp     func(any) *events.Stamp
+	seq       func(any) *uint64 // instead of stamp, where the document has a version of its own
+}
+
+// mark lets a document show a state of the log.
+func (p Projection) mark(doc any, at events.Stamp) {
+	if p.seq != nil {
+		*p.seq(doc) = at.Seq
+		return
+	}
+	*p.stamp(doc) = at
+}
+
+// shows gives the sequence that a document shows.
+func (p Projection) shows(doc any) uint64 {
+	if p.seq != nil {
+		return *p.seq(doc)
+	}
+	return p.stamp(doc).Seq
 }
 
 // Reacts reports whether an event changes documents of the read model.
@@ -41,13 +59,14 @@ func (p Projection) Decode(raw []byte) (doc any, seq uint64, err error) {
 	if err := json.Unmarshal(raw, doc); err != nil {
 		return nil, 0, fmt.Errorf("a document of %s that cannot be read: %w", p.Name, err)
 	}
-	return doc, p.stamp(doc).Seq, nil
+	return doc, p.shows(doc), nil
 }
 
 // reaction is what a read model does with one event.
 type reaction struct {
 	on    events.Type
 	makes bool // the event makes the document: nothing can be there before it
+	ends  bool // the event may remove the document
 	// id gives the document's place within the thread; false: none is changed.
 	id func(*change) (string, bool)
 	// fold gives the document after the event. doc is nil if there is none; the
@@ -116,6 +135,11 @@ func puts[T, E any](t events.Type, id func(*change, E) (string, bool), fold func
 		have, _ := doc.(*T)
 		return fold(c, have, d)
 	}}
+}
+
+// removes declares an event that takes a document away.
+func removes[E any](t events.Type, id func(*change, E) (string, bool)) reaction {
+	return reaction{on: t, ends: true, id: typed(id), fold: func(*change, any) any { return nil }}
 }
 
 // together declares an event that changes several read models at once: items

@@ -13,7 +13,7 @@ func threads() Projection {
 			makes(events.ThreadCreatedType, own, func(c *change, d events.ThreadCreated) *T {
 				return &T{
 					ID: c.commit.Thread, Key: d.Key, Status: d.Status, CreatedAt: c.time(), AgentID: d.AgentID, UserID: d.UserID,
-					Title: d.Title, Metadata: d.Metadata, Env: d.Env,
+					Title: d.Title, Metadata: d.Metadata, Env: d.Env, CreatedAtMicros: int64(c.event.Time),
 				}
 			}),
 			on(events.ThreadStatusChangedType, own, func(_ *change, doc *T, d events.ThreadStatusChanged) { doc.Status = d.To }),
@@ -34,11 +34,14 @@ func threads() Projection {
 				doc.Items++
 				*doc.ItemTypes.Of(d.Type)++
 				doc.NextItem = max(doc.NextItem, d.Index+1)
+				if events.ShowsAlone(d.Type, d.CallOf != nil) {
+					countMessage(doc, d.Index, messageClass(d.Depth, d.ContextID != doc.ContextID, d.Silent), 1)
+				}
 			}),
 			together(events.MessageDeletedType),
 			together(events.HistoryTruncatedType),
 		},
-		ignored: types(nowhere()),
+		ignored: types(ofTenant(), nowhere()),
 	}
 }
 

@@ -37,7 +37,7 @@ func traceRuns() Projection {
 			}),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionEnds(), stepLife(), partLife(), beside(), queueLife(), runLife(), runPauses(), nowhere()),
+		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionEnds(), stepLife(), partLife(), beside(), fileLife(), ofTenant(), queueLife(), runLife(), runPauses(), nowhere()),
 	}
 }
 
@@ -66,7 +66,7 @@ func traceSpans() Projection {
 			}, recordSpan),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionLife(), executionEnds(), partLife(), beside(), queueLife(), runLife(), runPauses(), nowhere()),
+		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionLife(), executionEnds(), partLife(), beside(), fileLife(), ofTenant(), queueLife(), runLife(), runPauses(), nowhere()),
 	}
 }
 
@@ -104,12 +104,13 @@ func traceEvents() Projection {
 				func(c *change, d events.TraceRecorded) *T {
 					return &T{
 						ID: c.event.ID, ThreadID: c.commit.Thread, RunID: c.run(d), SpanID: d.SpanID, Kind: string(d.Kind),
-						Level: d.Level, Text: d.Text, Usage: d.Usage, Data: d.Data, At: c.time(),
+						Level: d.Level, Text: d.Text, Usage: d.Usage, Data: d.Data, At: c.time(), AtMicros: int64(c.event.Time),
+						Place: c.event.Version,
 					}
 				}),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionLife(), executionEnds(), stepLife(), partLife(), beside(), queueLife(), runLife(), runPauses(), nowhere()),
+		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionLife(), executionEnds(), stepLife(), partLife(), beside(), fileLife(), ofTenant(), queueLife(), runLife(), runPauses(), nowhere()),
 	}
 }
 

@@ -1,0 +1,154 @@
+package client_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+func lifeRequirements() []requirement {
+	return []requirement{
+		{"SA-168", func(s *suite) {
+			st := s.threadWith(events.CreateThread{Metadata: jsontext.Value(`{"plan":"gold"}`)})
+			doc, err := s.c.GetThread(s.Context(), events.GetThread{ThreadID: st.ThreadID()})
+			if err != nil || string(doc.Metadata) != `{"plan":"gold"}` || doc.MessageBlocks != nil {
+				s.Errorf("%+v, %v", doc, err)
+			}
+		}},
+		{"SA-169", func(s *suite) {
+			st := s.thread()
+			s.run(st, "one", events.ExecutionCompleted)
+			s.same("the messages", texts(s.messages(st, events.GetMessagesOptions{Order: "asc"})), "ask one answer one")
+		}},
+		{"SA-170", func(s *suite) { // SA-164: an endpoint's summary of a thread at rest
+			st := s.thread()
+			s.run(st, "one", events.ExecutionCompleted)
+			endpoint := func(w http.ResponseWriter, r *http.Request, st portable) {
+				list, err := st.GetMessages(r.Context(), events.GetMessagesOptions{Limit: ptr(events.Int(10))})
+				if err != nil || st.Execution() != nil {
+					w.WriteHeader(http.StatusInternalServerError)
+					return
+				}
+				_ = json.NewEncoder(w).Encode(map[string]any{"threadId": st.ThreadID(), "messageCount": list.Total})
+			}
+			w := httptest.NewRecorder()
+			endpoint(w, httptest.NewRequest(http.MethodGet, "/", nil), st)
+			s.same("the summary", strings.TrimSpace(w.Body.String()), `{"messageCount":2,"threadId":"`+st.ThreadID()+`"}`)
+		}},
+		{"SA-171", func(s *suite) {
+			st := s.thread()
+			first, second := s.run(st, "one", events.ExecutionCompleted), s.run(st, "two", events.ExecutionCompleted)
+			if first == second {
+				s.Error("the second message did not begin an execution of its own")
+			}
+			s.same("the messages", texts(s.messages(st, events.GetMessagesOptions{Order: "asc"})), "ask one answer one ask two answer two")
+		}},
+		{"SA-172", func(s *suite) { // how things are stored does not show: only plain values cross the interface
+			s.plain("nats", "jetstream", "eventlog", "documents")
+		}},
+		{"SA-173", func(s *suite) { s.plain("nats", "zerolog", "server") }},
+		{"SA-174", func(s *suite) {
+			s.plain("projections", "commands", "eventlog")
+			for i := range reflect.TypeFor[client.ThreadState]().NumField() {
+				if f := reflect.TypeFor[client.ThreadState]().Field(i); f.IsExported() {
+					s.Errorf("the field %s shows", f.Name)
+				}
+			}
+		}},
+		{"SA-175", func(s *suite) {
+			st := s.thread()
+			_, err := s.c.Thread(s.Context(), "T-01900000-0000-7000-8000-000000000000")
+			s.refused(err, events.NotFound)
+			_, err = st.GetMessages(s.Context(), events.GetMessagesOptions{Limit: ptr(events.Int(-1))})
+			s.refused(err, events.InvalidRequest)
+			_, err = st.GetMessages(s.Context(), events.GetMessagesOptions{Offset: ptr(events.Int(-1))})
+			s.refused(err, events.InvalidRequest)
+			_, err = st.GetMessages(s.Context(), events.GetMessagesOptions{Order: "sideways"})
+			s.refused(err, events.InvalidRequest)
+			_, err = st.GetMessage(s.Context(), "")
+			s.refused(err, events.InvalidRequest)
+			_, err = st.InjectMessage(s.Context(), events.AddMessage{})
+			s.refused(err, events.InvalidRequest)
+			_, err = st.GetLogs(s.Context(), events.GetLogsOptions{Level: "loud"})
+			s.refused(err, events.InvalidRequest)
+			lost, err := client.Connect(s.url, client.Options{Tenant: "acme", Timeout: 10 * time.Second})
+			if err != nil {
+				s.Fatal(err)
+			}
+			gone, err := lost.Thread(s.Context(), st.ThreadID())
+			if err != nil {
+				s.Fatal(err)
+			}
+			lost.Close() // storage cannot be reached any more
+			_, err = gone.GetMessages(s.Context(), events.GetMessagesOptions{})
+			s.refused(err, events.Unavailable)
+			s.refused(gone.Emit(s.Context(), "progress", 1), events.Unavailable)
+		}},
+		{"SA-176", func(s *suite) {
+			st := s.thread()
+			if list := s.messages(st, events.GetMessagesOptions{}); list.Messages == nil || len(list.Messages) != 0 || list.Total != 0 || list.HasMore {
+				s.Errorf("%+v", list)
+			}
+			if m, err := st.GetMessage(s.Context(), "itm_nobody"); m != nil || err != nil {
+				s.Errorf("%v, %v", m, err)
+			}
+			if lines, err := st.GetLogs(s.Context(), events.GetLogsOptions{}); lines == nil || len(lines) != 0 || err != nil {
+				s.Errorf("%v, %v", lines, err)
+			}
+			s.same("a message that says nothing", s.inject(st, events.AddMessage{Role: events.FromAssistant}).Content, (*string)(nil))
+		}},
+	}
+}
+
+// plain checks that no type of the interface comes from a package of that name.
+func (s *suite) plain(names ...string) {
+	s.Helper()
+	face := reflect.TypeFor[portable]()
+	for i := range face.NumMethod() {
+		m := face.Method(i).Type
+		for n := range m.NumIn() + m.NumOut() {
+			var at reflect.Type
+			if n < m.NumIn() {
+				at = m.In(n)
+			} else {
+				at = m.Out(n - m.NumIn())
+			}
+			for at.Kind() == reflect.Pointer || at.Kind() == reflect.Slice {
+				at = at.Elem()
+			}
+			for _, name := range names {
+				if strings.Contains(at.PkgPath(), name) {
+					s.Errorf("%s shows %s", face.Method(i).Name, at)
+				}
+			}
+		}
+	}
+}
+
+// run records one react on the thread, and gives its execution.
+func (s *suite) run(st *client.ThreadState, name string, ends events.ExecutionStatus) string {
+	s.Helper()
+	ctx, id := s.Context(), st.ThreadID()
+	ask := s.say(st, "ask "+name)
+	s.do(s.c.SetThreadStatus(ctx, id, events.SetThreadStatus{To: events.ThreadStreaming}))
+	x := s.do(s.c.CreateExecution(ctx, id, events.CreateExecution{TriggerItemID: ask.ID})).Result
+	defer func() { // the handle reads what it wrote, and this was written beside it
+		if m, err := st.UpdateMessage(ctx, x.ReactionItemID, events.MessageUpdates{Metadata: jsontext.Value(`{"done":true}`)}); err != nil {
+			s.Errorf("%+v, %v", m, err)
+		}
+	}()
+	s.inject(st, events.AddMessage{ID: x.ReactionItemID, Role: events.FromAssistant, Content: ptr("answer " + name), Status: events.MessagePending})
+	s.do(s.c.SetItemStatus(ctx, id, events.SetItemStatus{ItemID: x.ReactionItemID, To: events.ItemCompleted}))
+	s.do(s.c.SetExecutionStatus(ctx, id, events.SetExecutionStatus{ExecutionID: x.ExecutionID, To: ends}))
+	s.do(s.c.FinishThread(ctx, id, events.FinishThread{ExecutionID: x.ExecutionID}))
+	s.do(s.c.SetThreadStatus(ctx, id, events.SetThreadStatus{To: events.ThreadOpen}))
+	return x.ExecutionID
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/manifest"
+	"github.com/skein-threads/skein/schema"
+)
+
+func (a *app) applyCommand() *cobra.Command {
+	var files []string
+	var o manifest.Options
+	cmd := remoteCommand("apply -f FILE", "Make the tenant's models, prompts, tools and agents what files say", cobra.NoArgs,
+		func(ctx context.Context, r *remote, c *client.Client, _ []string) error {
+			if len(files) == 0 {
+				return wrongUsage("apply needs -f FILE; - is standard input")
+			}
+			entries, err := a.readManifests(files)
+			if err != nil {
+				return err
+			}
+			if o.Prune && len(entries) == 0 {
+				return events.Errorf(events.InvalidRequest, "the files hold no definition: --prune would remove all there are")
+			}
+			outcomes, err := manifest.Apply(ctx, c, entries, o)
+			if err != nil {
+				return err
+			}
+			return a.printOutcomes(r, outcomes, o.DryRun)
+		})
+	cmd.Long = "Make the tenant's models, prompts, tools and agents what files say: YAML or JSON, any number of definitions in each.\n" +
+		"All of it is done, or nothing. What is so already is left alone, so that doing it again changes nothing."
+	f := cmd.Flags()
+	f.StringArrayVarP(&files, "file", "f", nil, "file of definitions; - is standard input; may be given several times")
+	f.BoolVar(&o.Prune, "prune", false, "remove every definition of the tenant that the files do not have")
+	f.BoolVar(&o.DryRun, "dry-run", false, "only show what would change")
+	return cmd
+}
+
+// manifestBytes is the most that is read of one file.
+const manifestBytes = 4 * events.MaxPayload
+
+// readManifests reads files of definitions, and checks them as the server will.
+func (a *app) readManifests(files []string) ([]manifest.Entry, error) {
+	validator, err := schema.New()
+	if err != nil {
+		return nil, err
+	}
+	var entries []manifest.Entry
+	for _, name := range files {
+		raw, err := a.readFile(name)
+		if err != nil {
+			return nil, err
+		}
+		if name == "-" {
+			name = "stdin"
+		}
+		list, err := manifest.Read(name, raw)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, list...)
+	}
+	return entries, manifest.Check(validator, entries)
+}
+
+func (a *app) readFile(name string) ([]byte, error) {
+	in := a.in
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		in = file
+	}
+	raw, err := io.ReadAll(io.LimitReader(in, manifestBytes+1))
+	if err == nil && len(raw) > manifestBytes {
+		err = events.Errorf(events.PayloadTooLarge, "%s has more than %d bytes", name, manifestBytes)
+	}
+	return raw, err
+}
+
+// shownChanges is how many changes of one definition people are shown.
+const shownChanges = 12
+
+// printOutcomes tells of each definition: one line of JSON, or for people those
+// that change, and the sum.
+func (a *app) printOutcomes(r *remote, outcomes []manifest.Outcome, dry bool) error {
+	if r.json {
+		for i := range outcomes {
+			if err := a.printJSON(&outcomes[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	count := map[events.DefinitionOutcome]int{}
+	for _, o := range outcomes {
+		count[o.Outcome]++
+		sign := map[events.DefinitionOutcome]string{events.DefinitionAdded: "+", events.DefinitionUpdated: "~", events.DefinitionRemoved: "-"}[o.Outcome]
+		if sign == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(a.out, "%s %s %s, version %d\n", sign, o.Kind, o.Name, o.Version); err != nil {
+			return err
+		}
+		for i, c := range o.Changes {
+			if i == shownChanges {
+				_, _ = fmt.Fprintf(a.out, "    and %d more\n", len(o.Changes)-i)
+				break
+			}
+			_, _ = fmt.Fprintf(a.out, "    %s: %s -> %s\n", brief(c.Path, 80), side(c.From), side(c.To))
+		}
+	}
+	if count[manifest.Unchanged] == len(outcomes) {
+		_, err := fmt.Fprintf(a.out, "nothing changes: %d definitions are as the files say\n", len(outcomes))
+		return err
+	}
+	would := ""
+	if dry {
+		would = "dry run, nothing was done: "
+	}
+	_, err := fmt.Fprintf(a.out, "%s%d added, %d changed, %d removed, %d unchanged\n", would,
+		count[events.DefinitionAdded], count[events.DefinitionUpdated], count[events.DefinitionRemoved], count[manifest.Unchanged])
+	return err
+}
+
+// side gives one side of a change.
+func side(v jsontext.Value) string {
+	if v == nil {
+		return "(nothing)"
+	}
+	return brief(string(v), 60)
+}

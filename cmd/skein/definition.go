@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/manifest"
+)
+
+func (a *app) definitionCommand() *cobra.Command {
+	return group("definition", "Show models, prompts, tools and agents; apply changes them", a.definitionList(), a.definitionGet(), a.definitionPack())
+}
+
+func (a *app) definitionList() *cobra.Command {
+	var kind, cursor string
+	var limit int
+	cmd := reading("list", "List definitions, by kind and name", cobra.NoArgs, func(ctx context.Context, r *remote, c *client.Client, _ []string) error {
+		q := events.ListDefinitions{Kind: events.DefinitionKind(kind), Bare: !r.json}
+		if kind != "" {
+			if err := choice("--kind", kind, q.Kind.Enum()); err != nil {
+				return err
+			}
+		}
+		t := a.table("KIND", "NAME", "VERSION", "CHANGED", "DIGEST")
+		row := func(d *events.Definition) {
+			t.row(string(d.Kind), d.Name, strconv.FormatInt(d.Version, 10), local(d.UpdatedAt), brief(d.Digest, 13))
+		}
+		return printPages(a, r, limit, t, row, cursor, func(n events.Int, at string) ([]events.Definition, string, error) {
+			q.Limit, q.Cursor = &n, at
+			got, err := c.ListDefinitions(ctx, q)
+			if err != nil {
+				return nil, "", err
+			}
+			return got.Definitions, got.NextCursor, nil
+		})
+	})
+	f := cmd.Flags()
+	f.StringVar(&kind, "kind", "", "only those of this kind: model, prompt, tool or agent")
+	f.StringVar(&cursor, "cursor", "", "where the page before ended")
+	f.IntVar(&limit, "limit", 100, "at most so many; 0 for all")
+	return cmd
+}
+
+func (a *app) definitionGet() *cobra.Command {
+	var version int64
+	cmd := reading("get KIND NAME", "Show a definition, now or as it was", cobra.ExactArgs(2), func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+		q := events.GetDefinition{Kind: events.DefinitionKind(args[0]), Name: args[1]}
+		if err := choice("KIND", args[0], q.Kind.Enum()); err != nil {
+			return err
+		}
+		switch {
+		case version < 0:
+			return wrongUsage("--version: the first version is 1")
+		case version > 0:
+			v := events.Int(version)
+			q.Version = &v
+		}
+		d, err := c.GetDefinition(ctx, q)
+		if err != nil {
+			return err
+		}
+		if r.json {
+			return a.printJSON(d)
+		}
+		body := d.Definition.Clone()
+		if err := body.Indent(jsontext.WithIndent("  ")); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(a.out, "%s %s, version %d of %s\n%s\n", d.Kind, d.Name, d.Version, local(d.UpdatedAt), printable(string(body), true))
+		return err
+	})
+	cmd.Flags().Int64Var(&version, "version", 0, "as it was with that version of its own")
+	return cmd
+}
+
+func (a *app) definitionPack() *cobra.Command {
+	cmd := reading("pack AGENT...", "Write agents with all that they name as a file that apply takes", cobra.MinimumNArgs(1), func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+		values, err := manifest.Pack(ctx, c, args)
+		if err != nil {
+			return err
+		}
+		for _, v := range values {
+			if r.json {
+				if err := v.Compact(); err != nil {
+					return err
+				}
+			}
+			if _, err := fmt.Fprintf(a.out, "%s\n", v); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	cmd.Long = "Write agents with their models, prompts and tools, and the agents that these call, on standard output.\n" +
+		"A tool that is not portable is refused: it depends on the process that it runs in."
+	return cmd
+}

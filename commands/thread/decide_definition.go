@@ -1,0 +1,123 @@
+package thread
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// applyDefinitions makes the tenant's definitions what they are to be. They are
+// in their canonical form: that is the door's work. What is as it is to be makes
+// no event, so that doing it again does nothing.
+func (m *maker) applyDefinitions(d events.ApplyDefinitions) error {
+	if m.command.ThreadID != events.TenantAggregate {
+		return events.Invalid("", "definition.apply is of the tenant, and of no thread")
+	}
+	if len(d.Definitions) == 0 && len(d.Remove) == 0 {
+		return events.Invalid("", "definition.apply needs definitions, or remove")
+	}
+	named := map[string]bool{}
+	once := func(ref events.DefinitionRef, list string, i int) error {
+		if named[ref.ID()] {
+			return events.Invalid(fmt.Sprintf("/%s/%d", list, i), "%s is named twice", ref)
+		}
+		named[ref.ID()] = true
+		return nil
+	}
+	changed := map[int]events.NewDefinition{}
+	for i, def := range d.Definitions {
+		if err := once(def.Ref(), "definitions", i); err != nil {
+			return err
+		}
+		if m.define(def) {
+			changed[i] = def
+		}
+	}
+	removed := map[string]int{}
+	for i, ref := range d.Remove {
+		if err := once(ref, "remove", i); err != nil {
+			return err
+		}
+		if m.undefine(ref) {
+			removed[ref.ID()] = i
+		}
+	}
+	if n := len(m.made); n > events.MaxDefinitionChanges {
+		return events.Invalid("", "this changes %d definitions; at most %d may change at once: apply them in parts, what is referred to first", n, events.MaxDefinitionChanges)
+	}
+	if len(m.made) == 0 {
+		return nil
+	}
+	return m.checkDefinitions(changed, removed)
+}
+
+// define reports whether the definition is not so already, and if so makes it.
+func (m *maker) define(def events.NewDefinition) bool {
+	was := m.state.definition(def.Ref().ID())
+	digest := events.DefinitionDigest(def.Definition)
+	if was.Digest == digest {
+		return false
+	}
+	e := events.DefinitionChanged{Kind: def.Kind, Name: def.Name, Version: was.Version + 1, Digest: digest, Definition: def.Definition}
+	if was.there() {
+		e.Previous = was.Version
+	}
+	m.emit(events.DefinitionChangedType, def.Ref().ID(), "", e)
+	return true
+}
+
+// undefine reports whether the definition is there, and if so removes it.
+func (m *maker) undefine(ref events.DefinitionRef) bool {
+	was := m.state.definition(ref.ID())
+	if !was.there() {
+		return false
+	}
+	m.emit(events.DefinitionChangedType, ref.ID(), "", events.DefinitionChanged{
+		Kind: ref.Kind, Name: ref.Name, Version: was.Version + 1, Previous: was.Version,
+	})
+	return true
+}
+
+// checkDefinitions holds what is true of all definitions together, now that the
+// state shows what was decided.
+func (m *maker) checkDefinitions(changed map[int]events.NewDefinition, removed map[string]int) error {
+	for _, i := range slices.Sorted(maps.Keys(changed)) {
+		value, err := events.DecodeDefinition(changed[i].Kind, changed[i].Definition)
+		if err != nil { // the door has read it before
+			return events.Invalid("/definitions/"+strconv.Itoa(i)+"/definition", "%w", err)
+		}
+		for _, ref := range events.DefinitionRefs(value) {
+			if !m.state.definition(ref.ID()).there() {
+				return events.Invalid("/definitions/"+strconv.Itoa(i)+"/definition"+ref.Path,
+					"%s refers to the %s, which is not defined; define it before, or in the same apply", changed[i].Ref(), ref)
+			}
+		}
+	}
+	all := m.state.allDefinitions()
+	there := 0
+	users := map[string]string{} // who refers to what was removed, the first by name
+	for id, def := range all {
+		if !def.there() {
+			continue
+		}
+		there++
+		for _, ref := range def.Refs {
+			if _, ok := removed[ref]; ok && (users[ref] == "" || id < users[ref]) {
+				users[ref] = id
+			}
+		}
+	}
+	for _, ref := range slices.Sorted(maps.Keys(users)) {
+		return events.Invalid("/remove/"+strconv.Itoa(removed[ref]), "%s is still referred to by %s; change that, or remove it too", ref, users[ref])
+	}
+	switch {
+	case there > events.MaxDefinitions:
+		return events.Invalid("", "there would be %d definitions; at most %d are allowed: remove some", there, events.MaxDefinitions)
+	case len(all) > events.MaxDefinitionNames:
+		return events.Invalid("", "there would have been %d names of definitions; at most %d are allowed ever", len(all), events.MaxDefinitionNames)
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package thread
+
+import (
+	"github.com/skein-threads/skein/events"
+)
+
+// definitionState is what decisions need to know of a definition: not the
+// definition itself, so that ten thousand of them stay small.
+type definitionState struct {
+	Version int64    `json:"v"`
+	Digest  string   `json:"d,omitzero"` // empty: it was removed
+	Refs    []string `json:"r,omitempty"`
+}
+
+func (d definitionState) there() bool { return d.Digest != "" }
+
+// definitionOf gives what an event says of a definition.
+func definitionOf(d events.DefinitionChanged) definitionState {
+	s := definitionState{Version: d.Version}
+	if d.Definition == nil {
+		return s
+	}
+	if s.Digest = d.Digest; s.Digest == "" { // a foreign log; it is there all the same
+		s.Digest = events.DefinitionDigest(d.Definition)
+	}
+	if value, err := events.DecodeDefinition(d.Kind, d.Definition); err == nil {
+		for _, ref := range events.DefinitionRefs(value) {
+			s.Refs = append(s.Refs, ref.ID())
+		}
+	}
+	return s
+}
+
+func (s *State) definition(id string) definitionState {
+	for ; s != nil; s = s.parent {
+		if v, ok := s.definitions[id]; ok {
+			return v
+		}
+	}
+	return definitionState{}
+}
+
+func (s *State) setDefinition(id string, v definitionState) {
+	if s.definitions == nil {
+		s.definitions = map[string]definitionState{}
+	}
+	old, had := s.definitions[id]
+	if !had {
+		s.bytes += int64(len(id)) + overhead
+	}
+	s.bytes += v.size() - old.size()
+	s.definitions[id] = v
+}
+
+func (d definitionState) size() int64 {
+	n := len(d.Digest)
+	for _, ref := range d.Refs {
+		n += len(ref) + 16
+	}
+	return int64(n)
+}
+
+// allDefinitions gives the definitions of all layers by kind/name, those that
+// were removed too.
+func (s *State) allDefinitions() map[string]definitionState {
+	if s.parent == nil {
+		return s.definitions
+	}
+	all := map[string]definitionState{}
+	for ; s != nil; s = s.parent {
+		for id, v := range s.definitions {
+			if _, newer := all[id]; !newer {
+				all[id] = v
+			}
+		}
+	}
+	return all
+}

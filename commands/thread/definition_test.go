@@ -1,0 +1,211 @@
+package thread
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// newTenant is the story of a tenant's own aggregate.
+func newTenant(t testing.TB) *story {
+	k := newStory(t)
+	k.thread = events.TenantAggregate
+	return k
+}
+
+// define gives a definition in its canonical form, as the door does.
+func define(value any) events.NewDefinition {
+	raw, err := events.EncodeDefinition(value)
+	if err != nil {
+		panic(err)
+	}
+	d := events.NewDefinition{Name: events.DefinitionName(value), Definition: raw}
+	for _, row := range events.DefinitionRows() {
+		if reflect.TypeOf(row.New()) == reflect.TypeOf(value) {
+			d.Kind = row.Kind
+		}
+	}
+	return d
+}
+
+func model(name, provider string) events.NewDefinition {
+	return define(events.ModelDefinition{Name: name, Model: provider})
+}
+
+func agent(name, model string, tools ...string) events.NewDefinition {
+	return define(events.AgentDefinition{Name: name, Type: events.AIHuman, Model: model, Tools: tools})
+}
+
+func tool(name string) events.NewDefinition {
+	return define(events.ToolDefinition{Name: name, Description: "x", Type: events.GoTool})
+}
+
+func apply(list ...events.NewDefinition) events.ApplyDefinitions {
+	return events.ApplyDefinitions{Definitions: list}
+}
+
+func remove(refs ...string) (list []events.DefinitionRef) {
+	for _, ref := range refs {
+		kind, name, _ := strings.Cut(ref, "/")
+		list = append(list, events.DefinitionRef{Kind: events.DefinitionKind(kind), Name: name})
+	}
+	return list
+}
+
+// changes gives what events say they changed: "agent a 1 added".
+func changes(made []events.Event) []string {
+	out := []string{}
+	for _, e := range made {
+		c := e.Data.(events.DefinitionChanged).Change()
+		out = append(out, fmt.Sprintf("%s %s %d %s", c.Kind, c.Name, c.Version, c.Outcome))
+	}
+	return out
+}
+
+// What differs makes an event, in the order of the command; what is so already
+// makes none; versions go on counting over a removal.
+func TestApplyDefinitions(t *testing.T) {
+	k := newTenant(t)
+	for i, step := range []struct {
+		do   events.ApplyDefinitions
+		want []string
+	}{
+		{apply(agent("a", "m", "t"), model("m", "x"), tool("t")), []string{"agent a 1 added", "model m 1 added", "tool t 1 added"}},
+		{apply(agent("a", "m", "t"), model("m", "x"), tool("t")), nil},
+		{apply(agent("a", "m", "t"), model("m", "y")), []string{"model m 2 changed"}},
+		{apply(model("a", "y")), []string{"model a 1 added"}},
+		{events.ApplyDefinitions{Remove: remove("tool/none", "prompt/none")}, nil},
+		{events.ApplyDefinitions{Definitions: []events.NewDefinition{agent("a", "m")}, Remove: remove("tool/t")}, []string{"agent a 2 changed", "tool t 2 removed"}},
+		{events.ApplyDefinitions{Remove: remove("tool/t")}, nil},
+		{apply(tool("t")), []string{"tool t 3 added"}},
+		{apply(tool("t")), nil},
+	} {
+		made, err := Decide(k.state, k.command(step.do))
+		if err != nil {
+			t.Fatalf("step %d: %v", i, err)
+		}
+		if got := changes(made); !slices.Equal(got, step.want) {
+			t.Errorf("step %d: %q, want %q", i, got, step.want)
+		}
+		for _, e := range made {
+			d := e.Data.(events.DefinitionChanged)
+			if e.Subject != string(d.Kind)+"/"+d.Name || d.Definition != nil && d.Digest != events.DefinitionDigest(d.Definition) {
+				t.Errorf("step %d: %+v", i, e)
+			}
+		}
+		if len(made) > 0 {
+			k.do(step.do)
+		}
+	}
+	bytesOf := encoded(t, k.state)
+	read, err := DecodeState(bytesOf)
+	if err != nil || !bytes.Equal(bytesOf, encoded(t, read)) || read.Bytes() != k.state.Bytes() {
+		t.Errorf("a snapshot: %v, %d and %d bytes\n%s", err, read.Bytes(), k.state.Bytes(), bytesOf)
+	}
+}
+
+// Each refusal names its place, and changes nothing.
+func TestApplyDefinitionsRefusals(t *testing.T) {
+	k := newTenant(t)
+	k.do(apply(agent("a", "m", "t"), model("m", "x"), tool("t"), define(events.PromptDefinition{Name: "p", Text: "x"})))
+	dual := events.AgentDefinition{Name: "d", Type: events.DualAI, SideA: &events.AgentSide{Model: "m", Prompt: "p"}, SideB: &events.AgentSide{Model: "m", Tools: []string{"t", "u"}}}
+	many := apply()
+	for i := range events.MaxDefinitionChanges + 1 {
+		many.Definitions = append(many.Definitions, tool(fmt.Sprint("t", i)))
+	}
+	for _, c := range []struct {
+		do            events.ApplyDefinitions
+		path, message string
+	}{
+		{apply(), "/data", "needs definitions, or remove"},
+		{apply(tool("t"), tool("t")), "/data/definitions/1", "tool t is named twice"},
+		{events.ApplyDefinitions{Definitions: []events.NewDefinition{tool("t")}, Remove: remove("tool/t")}, "/data/remove/0", "tool t is named twice"},
+		{apply(tool("u"), agent("b", "gone")), "/data/definitions/1/definition/model", "agent b refers to the model gone, which is not defined"},
+		{apply(agent("b", "m", "t", "u")), "/data/definitions/0/definition/tools/1", "refers to the tool u"},
+		{apply(define(dual)), "/data/definitions/0/definition/sideB/tools/1", "refers to the tool u"},
+		{apply(define(events.ToolDefinition{Name: "call", Description: "x", Type: events.AgentTool, Agent: "b"})), "/data/definitions/0/definition/agent", "refers to the agent b"},
+		{events.ApplyDefinitions{Remove: remove("prompt/p", "tool/t")}, "/data/remove/1", "tool/t is still referred to by agent/a"},
+		{events.ApplyDefinitions{Definitions: []events.NewDefinition{agent("b", "m")}, Remove: remove("model/m")}, "/data/definitions/0/definition/model", "refers to the model m"},
+		{many, "/data", "this changes 201 definitions; at most 200"},
+	} {
+		e := k.refuse(c.do)
+		if e.Code != events.InvalidRequest || e.Details.Path != c.path || !strings.Contains(e.Message, c.message) {
+			t.Errorf("%v at %s, want %s at %s", e, e.Details.Path, c.message, c.path)
+		}
+	}
+	many.Definitions = many.Definitions[:events.MaxDefinitionChanges]
+	k.do(many)
+	k.do(events.ApplyDefinitions{Remove: remove("agent/a", "tool/t", "model/m")})
+	c := k.command(apply(tool("t")))
+	c.Expected = to(int64(1))
+	if _, err := k.try(c); events.AsError(err).Code != events.VersionConflict {
+		t.Errorf("a version that it has not: %v", err)
+	}
+	thread := begun(t)
+	thread.refuse(apply(tool("t")))
+}
+
+// Whatever is applied in whatever order: doing it again makes no event, versions
+// count by one, what refers to something finds it, and the state that is made
+// from the stored bytes is the same (which the story holds).
+func TestApplyDefinitionsProperty(t *testing.T) {
+	for seed := range uint64(300) {
+		g := rand.New(rand.NewPCG(seed, 7))
+		k := newTenant(t)
+		now, versions := map[string]string{}, map[string]int64{}
+		name := func() string { return string(rune('a' + g.IntN(4))) }
+		for range 30 {
+			var d events.ApplyDefinitions
+			for range 1 + g.IntN(4) {
+				switch g.IntN(6) {
+				case 0:
+					d.Definitions = append(d.Definitions, model(name(), name()))
+				case 1:
+					d.Definitions = append(d.Definitions, tool(name()))
+				case 2, 3:
+					d.Definitions = append(d.Definitions, agent(name(), name(), slices.Compact([]string{name(), name()})...))
+				case 4:
+					d.Definitions = append(d.Definitions, define(events.ToolDefinition{Name: name(), Description: "y", Type: events.AgentTool, Agent: name()}))
+				case 5:
+					d.Remove = append(d.Remove, remove([]string{"model/", "tool/", "agent/"}[g.IntN(3)]+name())...)
+				}
+			}
+			c := k.command(d)
+			made, err := Decide(k.state, c)
+			if err != nil || len(made) == 0 {
+				continue // refused, or so already: it is not in the log
+			}
+			if made, err = k.try(c); err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range made {
+				d := e.Data.(events.DefinitionChanged)
+				if versions[e.Subject]++; d.Version != versions[e.Subject] || (d.Previous != 0) != (now[e.Subject] != "") || now[e.Subject] == string(d.Definition) {
+					t.Fatalf("seed %d: %+v after %d", seed, d, versions[e.Subject])
+				}
+				now[e.Subject] = string(d.Definition)
+			}
+			if again, err := Decide(k.state, k.command(d)); err != nil || len(again) > 0 {
+				t.Fatalf("seed %d: again: %v, %v", seed, changes(again), err)
+			}
+			for id, raw := range now {
+				kind, _, _ := strings.Cut(id, "/")
+				value, err := events.DecodeDefinition(events.DefinitionKind(kind), []byte(raw))
+				if raw == "" || err != nil {
+					continue
+				}
+				for _, ref := range events.DefinitionRefs(value) {
+					if now[ref.ID()] == "" {
+						t.Fatalf("seed %d: %s refers to %s, which is not there", seed, id, ref)
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package events
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// ApplyDefinitions makes a tenant's definitions what they are to be: all of it
+// in one commit, or nothing. What already is so is left alone.
+type ApplyDefinitions struct {
+	Definitions []NewDefinition `json:"definitions,omitempty" schema:"maxItems=1000" doc:"What is to be there; at most 200 of them may differ from what is."`
+	Remove      []DefinitionRef `json:"remove,omitempty" schema:"maxItems=1000" doc:"What is not to be there."`
+	DryRun      bool            `json:"dryRun,omitzero" doc:"Only tell what would change."`
+}
+
+// NewDefinition is one definition of an apply.
+type NewDefinition struct {
+	Kind       DefinitionKind `json:"kind" schema:"required" doc:"What it defines."`
+	Name       string         `json:"name,omitzero" schema:"pattern=name" doc:"Its name; absent, or the name that the definition has."`
+	Definition jsontext.Value `json:"definition" schema:"required,object" doc:"The definition, as in schema/files/definitions."`
+}
+
+// Ref names what it defines.
+func (d NewDefinition) Ref() DefinitionRef { return DefinitionRef{Kind: d.Kind, Name: d.Name} }
+
+func definitionCommands() []Command {
+	apply := command[ApplyDefinitions]("definition.apply", "Makes the tenant's definitions what they are to be.", DefinitionChangedType)
+	apply.Single, apply.Tenant = true, true
+	return []Command{apply}
+}
+
+// DefinitionOutcome says what an apply did to a definition.
+type DefinitionOutcome string
+
+// What an apply does.
+const (
+	DefinitionAdded   DefinitionOutcome = "added"
+	DefinitionUpdated DefinitionOutcome = "changed"
+	DefinitionRemoved DefinitionOutcome = "removed"
+)
+
+// Enum lists the outcomes.
+func (DefinitionOutcome) Enum() []string {
+	return []string{string(DefinitionAdded), string(DefinitionUpdated), string(DefinitionRemoved)}
+}
+
+// DefinitionChange is one change of an apply.
+type DefinitionChange struct {
+	Kind    DefinitionKind    `json:"kind" schema:"required" doc:"What it defines."`
+	Name    string            `json:"name" schema:"required,pattern=name" doc:"Its name."`
+	Outcome DefinitionOutcome `json:"outcome" schema:"required" doc:"What was done."`
+	Version int64             `json:"version" schema:"required,minimum=1" doc:"The definition's version with it, from 1."`
+}
+
+// Change says what the event did, as a reply tells it.
+func (d DefinitionChanged) Change() DefinitionChange {
+	c := DefinitionChange{Kind: d.Kind, Name: d.Name, Version: d.Version, Outcome: DefinitionUpdated}
+	switch {
+	case d.Definition == nil:
+		c.Outcome = DefinitionRemoved
+	case d.Previous == 0:
+		c.Outcome = DefinitionAdded
+	}
+	return c
+}

@@ -1,0 +1,136 @@
+package events
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// AddMessage adds a message in the words of Standard Agents (SA-46): one item,
+// and one more for each of its calls.
+type AddMessage struct {
+	ID         string         `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller brings one."`
+	ContextID  string         `json:"contextId,omitzero" schema:"pattern=id" doc:"The context; the default one if absent."`
+	Role       MessageRole    `json:"role" schema:"required" doc:"Who speaks."`
+	Content    *string        `json:"content,omitzero" doc:"The text; none if absent."`
+	Name       string         `json:"name,omitzero" schema:"maxLength=256" doc:"Of a result: the tool's name."`
+	ToolCalls  string         `json:"toolCalls,omitzero" doc:"Of an assistant: the calls, as JSON text: [{id, type: function, function: {name, arguments}}]."`
+	ToolCallID string         `json:"toolCallId,omitzero" schema:"maxLength=256" doc:"Of a result, which needs it: the call that it answers."`
+	ParentID   string         `json:"parentId,omitzero" schema:"pattern=id" doc:"The item that it is made for."`
+	Depth      *Int           `json:"depth,omitzero" schema:"minimum=0,maximum=1000" doc:"Its nesting; 0 is the conversation itself."`
+	Silent     bool           `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
+	Metadata   jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
+	Status     MessageStatus  `json:"status,omitzero" doc:"How far it is."`
+	ToolStatus ToolStatus     `json:"toolStatus,omitzero" doc:"Of a result: success, if absent, or error."`
+}
+
+// MessageUpdates says what to change of a message (SA-49): at least one field.
+type MessageUpdates struct {
+	Content    *string        `json:"content,omitzero" doc:"The whole new text."`
+	Metadata   jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"Fields to set in the metadata; those not named stay."`
+	Silent     *bool          `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
+	Status     MessageStatus  `json:"status,omitzero" doc:"How far it is. What is completed does not become pending again."`
+	ToolStatus ToolStatus     `json:"toolStatus,omitzero" doc:"Of a result: success or error."`
+}
+
+// UpdateMessage changes a message in the words of Standard Agents.
+type UpdateMessage struct {
+	MessageID string `json:"messageId" schema:"required,pattern=id" doc:"The message."`
+	MessageUpdates
+}
+
+// Items gives the message's own item, and those of its calls. They lack their
+// ids and the calls their parent. The error is an invalid_request: a field that
+// has no place in a message of that role.
+func (m AddMessage) Items() (item NewItem, calls []NewItem, err error) {
+	if err := m.check(); err != nil {
+		return NewItem{}, nil, err
+	}
+	item = NewItem{
+		ID: m.ID, Type: Message, ParentItemID: m.ParentID, Depth: m.Depth, Silent: m.Silent, Metadata: m.Metadata, Status: m.Status.Item(),
+	}
+	if m.Role == FromTool {
+		r := CallResult{CallID: m.ToolCallID, Output: jsontext.Value("null"), IsError: m.ToolStatus == ToolError, Name: m.Name}
+		if m.Content != nil {
+			r.Output = QuoteText(*m.Content)
+		}
+		item.Type = ActionResult
+		item.Content, err = json.Marshal(r, json.Deterministic(true))
+		return item, nil, err
+	}
+	item.Role = Role(m.Role)
+	item.Content = MessageText(m.Role == FromAssistant, m.Content)
+	if m.ToolCalls == "" {
+		return item, nil, nil
+	}
+	list, err := ParseToolCalls(m.ToolCalls)
+	if err != nil {
+		return NewItem{}, nil, within("/toolCalls", err)
+	}
+	for _, c := range list {
+		call := NewItem{Type: ActionExecute, Depth: m.Depth, Silent: m.Silent, Status: item.Status}
+		if call.Content, err = json.Marshal(c, json.Deterministic(true)); err == nil {
+			err = call.Check()
+		}
+		if err != nil {
+			return NewItem{}, nil, within("/toolCalls", err)
+		}
+		calls = append(calls, call)
+	}
+	return item, calls, nil
+}
+
+// check refuses what would be lost in silence (C-8).
+func (m AddMessage) check() error {
+	switch {
+	case m.Role == FromTool && m.ToolCallID == "":
+		return Invalid("/toolCallId", "a tool's message names the call that it answers")
+	case m.Role != FromTool && m.ToolCallID != "":
+		return Invalid("/toolCallId", "only a tool's message answers a call")
+	case m.Role != FromTool && m.Name != "":
+		return Invalid("/name", "name is the tool's, of a tool's message")
+	case m.Role != FromTool && m.ToolStatus != "":
+		return Invalid("/toolStatus", "only a tool's message has it")
+	case m.Role != FromAssistant && m.ToolCalls != "":
+		return Invalid("/toolCalls", "only an assistant calls tools")
+	}
+	return nil
+}
+
+// Item gives the state of the item behind a message: what failed is completed
+// (C-42), and marked.
+func (s MessageStatus) Item() ItemStatus {
+	switch s {
+	case MessagePending:
+		return ItemPending
+	case MessageCompleted, MessageFailed:
+		return ItemCompleted
+	default:
+		return ItemStored
+	}
+}
+
+// MessageText gives a text as the parts of a message; none has no part.
+func MessageText(assistant bool, text *string) jsontext.Value {
+	if text == nil {
+		return jsontext.Value("[]")
+	}
+	kind := InputText
+	if assistant {
+		kind = OutputText
+	}
+	return jsontext.Value(`[{"type":"` + kind + `","text":` + string(QuoteText(*text)) + `}]`)
+}
+
+// within says in which field of a command an error was found.
+func within(path string, err error) error {
+	e := *AsError(err)
+	e.Details = &ErrorDetails{Path: path}
+	return &e
+}
+
+func messageCommands() []Command {
+	return []Command{
+		command[AddMessage]("message.add", "Adds a message, in the words of Standard Agents.", ItemCreatedType, MessageEditedType),
+		command[UpdateMessage]("message.update", "Changes a message, in the words of Standard Agents.", MessageEditedType, ItemStatusChangedType),
+	}
+}

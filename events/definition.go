@@ -1,0 +1,239 @@
+package events
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// DefinitionKind says what is defined.
+type DefinitionKind string
+
+// The kinds of definitions.
+const (
+	ModelKind  DefinitionKind = "model"
+	PromptKind DefinitionKind = "prompt"
+	AgentKind  DefinitionKind = "agent"
+	ToolKind   DefinitionKind = "tool"
+)
+
+// Enum lists the kinds.
+func (DefinitionKind) Enum() []string {
+	return []string{string(ModelKind), string(PromptKind), string(AgentKind), string(ToolKind)}
+}
+
+// Limits of a tenant's definitions.
+const (
+	MaxDefinitionBytes   = 256 << 10 // of one definition, in its canonical form
+	MaxDefinitions       = 10_000    // at a time
+	MaxDefinitionNames   = 100_000   // ever: a name that was removed keeps its version
+	MaxDefinitionChanges = 200       // of one definition.apply
+)
+
+// ModelDefinition says how a model is spoken to (SA-55). Keys and addresses of
+// providers are the reactor's own business, and never stand here.
+type ModelDefinition struct {
+	Name            string         `json:"name" schema:"required,pattern=name" doc:"The name, by which agents refer to it."`
+	Description     string         `json:"description,omitzero" schema:"maxLength=4096" doc:"What it is for."`
+	Reactor         string         `json:"reactor,omitzero" schema:"pattern=name" doc:"The reactor that speaks to it; openai if absent."`
+	Model           string         `json:"model" schema:"required,minLength=1,maxLength=256" doc:"The provider's own name of it."`
+	ContextTokens   *Int           `json:"contextTokens,omitzero" schema:"minimum=1" doc:"How many tokens it takes in all."`
+	MaxOutputTokens *Int           `json:"maxOutputTokens,omitzero" schema:"minimum=1" doc:"How many tokens one answer may have."`
+	Temperature     *float64       `json:"temperature,omitzero" schema:"minimum=0,maximum=2" doc:"How freely it answers."`
+	Params          jsontext.Value `json:"params,omitzero" schema:"object" doc:"What else the reactor hands to the provider. No secrets."`
+}
+
+// DefaultReactor speaks to a model whose definition names no reactor.
+const DefaultReactor = "openai"
+
+// WithDefaults gives the definition with every default filled in.
+func (d ModelDefinition) WithDefaults() ModelDefinition {
+	if d.Reactor == "" {
+		d.Reactor = DefaultReactor
+	}
+	return d
+}
+
+// PromptDefinition is a text for a model (SA-56).
+type PromptDefinition struct {
+	Name        string   `json:"name" schema:"required,pattern=name" doc:"The name, by which agents refer to it."`
+	Description string   `json:"description,omitzero" schema:"maxLength=4096" doc:"What it is for."`
+	Text        string   `json:"text" schema:"required,minLength=1" doc:"The text."`
+	Variables   []string `json:"variables,omitempty" schema:"maxItems=256,items=variable" doc:"The names that are filled in, where the text says {{name}}."`
+}
+
+// DefinitionRow declares one kind of definition, as Row does an event.
+type DefinitionRow struct {
+	Kind DefinitionKind
+	Doc  string
+
+	new    func() any
+	decode func(jsontext.Value) (any, error)
+}
+
+// New gives a zero value of the definition's Go type.
+func (r DefinitionRow) New() any { return r.new() }
+
+func definition[T any](kind DefinitionKind, doc string) DefinitionRow {
+	return DefinitionRow{Kind: kind, Doc: doc, new: func() any { return *new(T) }, decode: func(raw jsontext.Value) (any, error) {
+		var v T
+		err := json.Unmarshal(raw, &v)
+		return v, err
+	}}
+}
+
+// DefinitionRows lists the kinds of definitions, in a fixed order.
+func DefinitionRows() []DefinitionRow {
+	return []DefinitionRow{
+		definition[ModelDefinition](ModelKind, "How a model is spoken to."),
+		definition[PromptDefinition](PromptKind, "A text for a model."),
+		definition[ToolDefinition](ToolKind, "What a model may call, and who does it."),
+		definition[AgentDefinition](AgentKind, "Who answers in a thread: a model, a prompt, tools, and their limits."),
+	}
+}
+
+// DecodeDefinition reads a stored definition into its Go type, such as
+// ModelDefinition, by value. Fields that are not known are passed over: a newer
+// version may have written it.
+func DecodeDefinition(kind DefinitionKind, raw jsontext.Value) (any, error) {
+	for _, r := range DefinitionRows() {
+		if r.Kind == kind {
+			return r.decode(raw)
+		}
+	}
+	return nil, fmt.Errorf("there is no kind of definition %.64q", kind)
+}
+
+// EncodeDefinition writes a definition in its canonical form: without spaces,
+// names in order, what is absent left out, texts in one spelling, numbers as
+// they came. Two definitions that say the same have the same bytes.
+func EncodeDefinition(definition any) (jsontext.Value, error) {
+	raw, err := json.Marshal(definition, json.Deterministic(true))
+	if err != nil {
+		return nil, err
+	}
+	v := jsontext.Value(raw)
+	err = v.Format(jsontext.ReorderRawObjects(true))
+	return v, err
+}
+
+// DefinitionDigest gives the hex SHA-256 of a definition in its canonical form.
+func DefinitionDigest(canonical jsontext.Value) string {
+	sum := sha256.Sum256(canonical)
+	return hex.EncodeToString(sum[:])
+}
+
+// DefinitionRef names a definition. Path is where it is named, a JSON pointer,
+// if it is named by another one.
+type DefinitionRef struct {
+	Kind DefinitionKind `json:"kind" schema:"required" doc:"What it defines."`
+	Name string         `json:"name" schema:"required,pattern=name" doc:"Its name."`
+	Path string         `json:"-"`
+}
+
+// String gives kind and name as people read them: agent support.
+func (r DefinitionRef) String() string { return string(r.Kind) + " " + r.Name }
+
+// ID gives the reference as one text, agent/support: the subject of its events.
+func (r DefinitionRef) ID() string { return string(r.Kind) + "/" + r.Name }
+
+// Key gives the place of its document behind the tenant's name:
+// agent.support. What a name may hold and one token of a key may not is written
+// as = and two hexadecimal digits.
+func (r DefinitionRef) Key() string { return string(r.Kind) + "." + keyToken(r.Name) }
+
+func keyToken(name string) string {
+	var b strings.Builder
+	for i := range len(name) {
+		c := name[i]
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-':
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "=%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// ParseDefinitionKey reads what Key writes.
+func ParseDefinitionKey(key string) (DefinitionRef, bool) {
+	kind, token, ok := strings.Cut(key, ".")
+	if !ok {
+		return DefinitionRef{}, false
+	}
+	var name []byte
+	for i := 0; i < len(token); i++ {
+		if token[i] != '=' {
+			name = append(name, token[i])
+			continue
+		}
+		if i+2 >= len(token) {
+			return DefinitionRef{}, false
+		}
+		c, err := hex.DecodeString(token[i+1 : i+3])
+		if err != nil {
+			return DefinitionRef{}, false
+		}
+		name = append(name, c[0])
+		i += 2
+	}
+	r := DefinitionRef{Kind: DefinitionKind(kind), Name: string(name)}
+	return r, r.Key() == key && len(name) > 0
+}
+
+// DefinitionName gives the name that a definition, of its Go type, has.
+func DefinitionName(definition any) string {
+	switch d := definition.(type) {
+	case ModelDefinition:
+		return d.Name
+	case PromptDefinition:
+		return d.Name
+	case ToolDefinition:
+		return d.Name
+	case AgentDefinition:
+		return d.Name
+	}
+	return ""
+}
+
+// DefinitionRefs lists what a definition, of its Go type, refers to: each must
+// be there for it to work.
+func DefinitionRefs(definition any) []DefinitionRef {
+	switch d := definition.(type) {
+	case ToolDefinition:
+		return refs{}.add(AgentKind, "/agent", d.Agent)
+	case AgentDefinition:
+		list := refs{}.add(ModelKind, "/model", d.Model).add(PromptKind, "/prompt", d.Prompt).all(ToolKind, "/tools", d.Tools)
+		for _, side := range []struct {
+			path string
+			*AgentSide
+		}{{"/sideA", d.SideA}, {"/sideB", d.SideB}} {
+			if s := side.AgentSide; s != nil {
+				list = list.add(ModelKind, side.path+"/model", s.Model).add(PromptKind, side.path+"/prompt", s.Prompt).all(ToolKind, side.path+"/tools", s.Tools)
+			}
+		}
+		return list
+	}
+	return nil
+}
+
+type refs []DefinitionRef
+
+func (r refs) add(kind DefinitionKind, path, name string) refs {
+	if name == "" {
+		return r
+	}
+	return append(r, DefinitionRef{Kind: kind, Name: name, Path: path})
+}
+
+func (r refs) all(kind DefinitionKind, path string, names []string) refs {
+	for i, name := range names {
+		r = r.add(kind, fmt.Sprintf("%s/%d", path, i), name)
+	}
+	return r
+}

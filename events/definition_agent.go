@@ -1,0 +1,127 @@
+package events
+
+// AgentType says how an agent works in a thread (SA-9).
+type AgentType string
+
+// The types of agents.
+const (
+	AIHuman AgentType = "ai_human" // a model and a person
+	DualAI  AgentType = "dual_ai"  // two models, a and b, in a thread of their own
+)
+
+// Enum lists the types.
+func (AgentType) Enum() []string { return []string{string(AIHuman), string(DualAI)} }
+
+// DefaultIterations is how many steps a run may have if its agent does not say.
+const DefaultIterations = 20
+
+// AgentDefinition says who answers in a thread (SA-57).
+type AgentDefinition struct {
+	Name        string        `json:"name" schema:"required,pattern=name" doc:"The name, as threads have it in agentId."`
+	Description string        `json:"description,omitzero" schema:"maxLength=16384" doc:"What it does; for people, and for models that may call it."`
+	Type        AgentType     `json:"type" schema:"required" doc:"ai_human: it answers people. dual_ai: two models talk to each other in a thread of their own."`
+	Reactor     string        `json:"reactor,omitzero" schema:"pattern=name" doc:"The reactor that answers, if not that of the model; of type ai_human."`
+	Model       string        `json:"model,omitzero" schema:"pattern=name" doc:"The model; of type ai_human, which needs it or a reactor."`
+	Prompt      string        `json:"prompt,omitzero" schema:"pattern=name" doc:"The prompt; of type ai_human."`
+	Tools       []string      `json:"tools,omitempty" schema:"maxItems=256,items=tool" doc:"The tools that the model may call; of type ai_human."`
+	SideA       *AgentSide    `json:"sideA,omitzero" doc:"The side that begins; of type dual_ai."`
+	SideB       *AgentSide    `json:"sideB,omitzero" doc:"The side that answers; of type dual_ai."`
+	Policy      Policy        `json:"policy,omitzero" doc:"What becomes of a message that comes while it works; enqueue if absent."`
+	Limits      *AgentLimits  `json:"limits,omitzero" doc:"When a run is ended."`
+	Retries     *Retries      `json:"retries,omitzero" doc:"What is done when the reactor fails."`
+	History     *AgentHistory `json:"history,omitzero" doc:"What of the thread the model is shown."`
+	Hooks       []string      `json:"hooks,omitempty" schema:"maxItems=64,items=name" doc:"The hooks that are called before and after what it does."`
+	Skills      []string      `json:"skills,omitempty" schema:"maxItems=256,items=name" doc:"The skills that it may activate."`
+}
+
+// AgentSide is one side of an agent of type dual_ai.
+type AgentSide struct {
+	Label          string   `json:"label,omitzero" schema:"maxLength=256" doc:"What people call it."`
+	Reactor        string   `json:"reactor,omitzero" schema:"pattern=name" doc:"The reactor that answers, if not that of the model."`
+	Model          string   `json:"model,omitzero" schema:"pattern=name" doc:"The model; it or a reactor is needed."`
+	Prompt         string   `json:"prompt,omitzero" schema:"pattern=name" doc:"The prompt."`
+	Tools          []string `json:"tools,omitempty" schema:"maxItems=256,items=tool" doc:"The tools that the model may call."`
+	StopOnResponse *bool    `json:"stopOnResponse,omitzero" doc:"The run ends when this side answers without calling a tool; false if absent."`
+	MaxSteps       *Int     `json:"maxSteps,omitzero" schema:"minimum=1" doc:"How many steps this side may have."`
+}
+
+// AgentLimits bounds a run. What is absent sets no bound, but for iterations.
+type AgentLimits struct {
+	Iterations  *Int `json:"iterations,omitzero" schema:"minimum=1,maximum=10000" doc:"Steps; 20 if absent."`
+	WallClockMs *Int `json:"wallClockMs,omitzero" schema:"minimum=1" doc:"Milliseconds from its beginning, waiting for people not counted."`
+	Tokens      *Int `json:"tokens,omitzero" schema:"minimum=1" doc:"Tokens that the model took and gave."`
+	ToolTimeMs  *Int `json:"toolTimeMs,omitzero" schema:"minimum=1" doc:"Milliseconds in tools, one after another."`
+}
+
+// AgentHistory bounds what the model is shown.
+type AgentHistory struct {
+	MaxItems *Int `json:"maxItems,omitzero" schema:"minimum=1" doc:"The newest so many items; all if absent."`
+}
+
+// Check holds what no single field says.
+func (d AgentDefinition) Check() error {
+	if d.Type == DualAI {
+		switch {
+		case d.SideA == nil:
+			return Invalid("/sideA", "an agent of type dual_ai needs sideA and sideB")
+		case d.SideB == nil:
+			return Invalid("/sideB", "an agent of type dual_ai needs sideA and sideB")
+		}
+		for _, f := range []struct{ name, value string }{{"reactor", d.Reactor}, {"model", d.Model}, {"prompt", d.Prompt}} {
+			if f.value != "" {
+				return Invalid("/"+f.name, "in an agent of type dual_ai each side has its own %s; give it in sideA and sideB", f.name)
+			}
+		}
+		if len(d.Tools) > 0 {
+			return Invalid("/tools", "in an agent of type dual_ai each side has its own tools; give them in sideA and sideB")
+		}
+		return nil
+	}
+	switch {
+	case d.SideA != nil:
+		return Invalid("/sideA", "only an agent of type dual_ai has sides")
+	case d.SideB != nil:
+		return Invalid("/sideB", "only an agent of type dual_ai has sides")
+	case d.Model == "" && d.Reactor == "":
+		return Invalid("/model", "an agent needs a model or a reactor")
+	}
+	return nil
+}
+
+// modelOrReactor is in JSON Schema what both checks ask for.
+const modelOrReactor = `"anyOf":[{"required":["model"],"properties":{"model":{"type":"string","minLength":1}}},` +
+	`{"required":["reactor"],"properties":{"reactor":{"type":"string","minLength":1}}}]`
+
+// Constraint says the same as Check in JSON Schema.
+func (AgentDefinition) Constraint() string {
+	const nothing = `{"enum":["",null]}`
+	return `{"anyOf":[` +
+		`{"properties":{"type":{"const":"ai_human"},"sideA":{"type":"null"},"sideB":{"type":"null"}},` + modelOrReactor + `},` +
+		`{"required":["sideA","sideB"],"properties":{"type":{"const":"dual_ai"},"sideA":{"type":"object"},"sideB":{"type":"object"},` +
+		`"reactor":` + nothing + `,"model":` + nothing + `,"prompt":` + nothing + `,"tools":{"type":["array","null"],"maxItems":0}}}]}`
+}
+
+// Check holds what no single field says.
+func (s AgentSide) Check() error {
+	if s.Model == "" && s.Reactor == "" {
+		return Invalid("/model", "a side needs a model or a reactor")
+	}
+	return nil
+}
+
+// Constraint says the same as Check in JSON Schema.
+func (AgentSide) Constraint() string { return `{` + modelOrReactor + `}` }
+
+// WithDefaults gives the definition with every default filled in.
+func (d AgentDefinition) WithDefaults() AgentDefinition {
+	if d.Policy == "" {
+		d.Policy = Enqueue
+	}
+	limits := AgentLimits{}
+	if d.Limits != nil {
+		limits = *d.Limits
+	}
+	limits.Iterations = orElse(limits.Iterations, DefaultIterations)
+	d.Limits = &limits
+	return d
+}

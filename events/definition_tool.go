@@ -1,0 +1,118 @@
+package events
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// ToolType says who does a tool's work.
+type ToolType string
+
+// Who does a tool's work.
+const (
+	GoTool    ToolType = "go"    // a function of the process that runs the agent
+	NATSTool  ToolType = "nats"  // a process that answers on skein.tool.{name}
+	MCPTool   ToolType = "mcp"   // a server of the Model Context Protocol
+	AgentTool ToolType = "agent" // another agent
+)
+
+// Enum lists them.
+func (ToolType) Enum() []string {
+	return []string{string(GoTool), string(NATSTool), string(MCPTool), string(AgentTool)}
+}
+
+// ToolDefinition says what a model may call, and who does it (SA-67).
+type ToolDefinition struct {
+	Name        string         `json:"name" schema:"required,pattern=tool" doc:"The name, as the model calls it."`
+	Description string         `json:"description" schema:"required,minLength=1,maxLength=16384" doc:"What it does and when to use it, for the model."`
+	Type        ToolType       `json:"type" schema:"required" doc:"Who does it: a function of the process, a process on NATS, an MCP server, or another agent."`
+	Parameters  jsontext.Value `json:"parameters,omitzero" schema:"object" doc:"The JSON Schema (2020-12) of its arguments, an object; none if absent, or what the MCP server says."`
+	Auto        *bool          `json:"auto,omitzero" doc:"A call is made at once; true if absent. If false, it waits for an approval."`
+	Idempotent  *bool          `json:"idempotent,omitzero" doc:"A call that may have been made may be made again; false if absent."`
+	ReadOnly    *bool          `json:"readOnly,omitzero" doc:"It changes nothing; false if absent."`
+	Portable    *bool          `json:"portable,omitzero" doc:"It can be packed and shared: it uses nothing of the process that it runs in; true if absent."`
+	TimeoutMs   *Int           `json:"timeoutMs,omitzero" schema:"minimum=1" doc:"How long one call may take."`
+	Retries     *Retries       `json:"retries,omitzero" doc:"What is done when a call fails."`
+	Server      *ToolServer    `json:"server,omitzero" doc:"The MCP server; of type mcp."`
+	Agent       string         `json:"agent,omitzero" schema:"pattern=name" doc:"The agent; of type agent."`
+}
+
+// Retries says how often something is tried, and how long is waited between.
+type Retries struct {
+	Attempts  Int  `json:"attempts" schema:"required,minimum=1,maximum=100" doc:"How often it is tried in all."`
+	BackoffMs *Int `json:"backoffMs,omitzero" schema:"minimum=0,maximum=3600000" doc:"The wait before the second try; it doubles from try to try."`
+}
+
+// ToolServer is an MCP server: a program that is started, or an address.
+type ToolServer struct {
+	Command  string   `json:"command,omitzero" schema:"maxLength=1024" doc:"The program that is started and spoken to over its standard input and output."`
+	Args     []string `json:"args,omitempty" schema:"maxItems=256" doc:"Its arguments. No secrets."`
+	Env      []string `json:"env,omitempty" schema:"maxItems=256,items=variable" doc:"The names of the environment variables that it gets, from those of the process that starts it. Names alone: a definition holds no secret."`
+	URL      string   `json:"url,omitzero" schema:"maxLength=2048" doc:"The address of a server that is spoken to over HTTP."`
+	TokenEnv string   `json:"tokenEnv,omitzero" schema:"pattern=variable" doc:"The name of the environment variable with the bearer token for the address."`
+	Tool     string   `json:"tool,omitzero" schema:"maxLength=256" doc:"The tool's name at the server, if it has another there."`
+}
+
+// Check holds what no single field says.
+func (d ToolDefinition) Check() error {
+	switch {
+	case d.Type == MCPTool && d.Server == nil:
+		return Invalid("/server", "a tool of type mcp needs a server, with a command or a url")
+	case d.Type != MCPTool && d.Server != nil:
+		return Invalid("/server", "only a tool of type mcp has a server")
+	case d.Type == AgentTool && d.Agent == "":
+		return Invalid("/agent", "a tool of type agent needs an agent")
+	case d.Type != AgentTool && d.Agent != "":
+		return Invalid("/agent", "only a tool of type agent has an agent")
+	}
+	return nil
+}
+
+// Constraint says the same as Check in JSON Schema.
+func (ToolDefinition) Constraint() string {
+	const (
+		noServer = `"server":{"type":"null"}`
+		noAgent  = `"agent":{"enum":["",null]}`
+	)
+	return `{"anyOf":[` +
+		`{"properties":{"type":{"enum":["go","nats"]},` + noServer + `,` + noAgent + `}},` +
+		`{"required":["server"],"properties":{"type":{"const":"mcp"},"server":{"type":"object"},` + noAgent + `}},` +
+		`{"required":["agent"],"properties":{"type":{"const":"agent"},"agent":{"type":"string","minLength":1},` + noServer + `}}]}`
+}
+
+// Check holds what no single field says.
+func (s ToolServer) Check() error {
+	switch {
+	case (s.Command == "") == (s.URL == ""):
+		return Invalid("", "exactly one of command and url is needed")
+	case s.URL != "" && len(s.Args) > 0:
+		return Invalid("/args", "only a command has args")
+	case s.URL != "" && len(s.Env) > 0:
+		return Invalid("/env", "only a command has env; the token for a url is named by tokenEnv")
+	case s.Command != "" && s.TokenEnv != "":
+		return Invalid("/tokenEnv", "only a url has tokenEnv; name the variable in env")
+	}
+	return nil
+}
+
+// Constraint says the same as Check in JSON Schema.
+func (ToolServer) Constraint() string {
+	const nothing = `{"enum":["",null]}`
+	const none = `{"type":["array","null"],"maxItems":0}`
+	return `{"anyOf":[` +
+		`{"required":["command"],"properties":{"command":{"type":"string","minLength":1},"url":` + nothing + `,"tokenEnv":` + nothing + `}},` +
+		`{"required":["url"],"properties":{"url":{"type":"string","minLength":1},"command":` + nothing + `,"args":` + none + `,"env":` + none + `}}]}`
+}
+
+// WithDefaults gives the definition with every default filled in, but for what
+// depends on who does the work (parameters, timeout, retries).
+func (d ToolDefinition) WithDefaults() ToolDefinition {
+	d.Auto, d.Portable = orElse(d.Auto, true), orElse(d.Portable, true)
+	d.Idempotent, d.ReadOnly = orElse(d.Idempotent, false), orElse(d.ReadOnly, false)
+	return d
+}
+
+// orElse gives what is there, or the default. It never gives nil.
+func orElse[T any](v *T, usual T) *T {
+	if v == nil {
+		v = &usual
+	}
+	return v
+}

@@ -1,0 +1,116 @@
+package events
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// LogLevel says how grave a log line is.
+type LogLevel string
+
+// The levels.
+const (
+	LogDebug LogLevel = "debug"
+	LogInfo  LogLevel = "info"
+	LogWarn  LogLevel = "warn"
+	LogError LogLevel = "error"
+)
+
+// Enum lists the levels.
+func (LogLevel) Enum() []string {
+	return []string{string(LogDebug), string(LogInfo), string(LogWarn), string(LogError)}
+}
+
+// Log is a log line of a thread: a trace event of the kind log, as Standard
+// Agents has it (SA-53, SA-54).
+type Log struct {
+	ID        string         `json:"id" schema:"required" doc:"The event's id."`
+	Level     LogLevel       `json:"level" schema:"required" doc:"How grave it is; info if it was not said."`
+	Message   string         `json:"message" schema:"required" doc:"The line."`
+	Data      jsontext.Value `json:"data" schema:"required" doc:"What else was recorded: any JSON, or null."`
+	FlowID    *string        `json:"flowId" schema:"required,nullable" doc:"The execution that it is part of."`
+	Step      *string        `json:"step" schema:"required,nullable" doc:"The step, or other span, that it is part of."`
+	CreatedAt int64          `json:"createdAt" schema:"required,minimum=0" doc:"When, in microseconds since the epoch."`
+}
+
+// LogOf gives a trace event as a log line, nil if it is none.
+func LogOf(t *TraceEvent) *Log {
+	if t.Kind != string(TraceLog) {
+		return nil
+	}
+	l := &Log{
+		ID: t.ID, Level: LogLevel(t.Level), Message: t.Text, Data: t.Data,
+		FlowID: textOrNil(t.RunID), Step: textOrNil(t.SpanID), CreatedAt: t.AtMicros,
+	}
+	if l.Level == "" {
+		l.Level = LogInfo
+	}
+	if len(l.Data) == 0 {
+		l.Data = jsontext.Value("null")
+	}
+	return l
+}
+
+// RecordTrace records something of a run, or of the thread itself: a log line,
+// what a model used, a span. It is not part of the conversation.
+type RecordTrace struct {
+	Kind        TraceKind      `json:"kind" schema:"required" doc:"What is recorded."`
+	ExecutionID string         `json:"executionId,omitzero" schema:"pattern=id" doc:"The run that it is part of; a span needs it."`
+	SpanID      string         `json:"spanId,omitzero" schema:"pattern=id" doc:"The span that it is part of, or is; a span needs it."`
+	ParentID    string         `json:"parentId,omitzero" schema:"pattern=id" doc:"The span around it."`
+	Name        string         `json:"name,omitzero" schema:"maxLength=256" doc:"What was done."`
+	Level       LogLevel       `json:"level,omitzero" doc:"Of a log line; info if absent."`
+	Text        string         `json:"text,omitzero" schema:"maxLength=65536" doc:"The log line, which needs it."`
+	StartedAt   string         `json:"startedAt,omitzero" schema:"pattern=time" doc:"When a span began; it ends now."`
+	Data        jsontext.Value `json:"data,omitzero" doc:"What else is recorded: any JSON."`
+}
+
+// Check holds what no single field says.
+func (r RecordTrace) Check() error {
+	switch {
+	case r.Kind == TraceLog && r.Text == "":
+		return Invalid("/text", "a log line has a text")
+	case r.Kind != TraceLog && r.Level != "":
+		return Invalid("/level", "only a log line has a level")
+	case r.Kind == TraceSpanKind && (r.SpanID == "" || r.ExecutionID == ""):
+		return Invalid("/spanId", "a span has an id, and an execution that it is part of")
+	}
+	return nil
+}
+
+// Constraint says the same as Check in JSON Schema.
+func (RecordTrace) Constraint() string {
+	kind := func(k string, then string) string {
+		return `{"if":{"properties":{"kind":{"const":"` + k + `"}},"required":["kind"]},"then":` + then + `}`
+	}
+	const noLevel = `{"properties":{"level":{"enum":["",null]}}}`
+	return `{"allOf":[` +
+		kind("log", `{"required":["text"],"properties":{"text":{"type":"string","minLength":1}}}`) + `,` +
+		kind("usage", noLevel) + `,` + kind("span", noLevel) + `,` +
+		kind("span", `{"required":["spanId","executionId"],"properties":{"spanId":{"type":"string","minLength":1},"executionId":{"type":"string","minLength":1}}}`) + `]}`
+}
+
+func traceCommands() []Command {
+	return []Command{command[RecordTrace]("trace.record", "Records a log line, a model's usage or a span.", TraceRecordedType)}
+}
+
+// GetLogsOptions says which log lines to show (SA-54). The zero value means all,
+// newest first.
+type GetLogsOptions struct {
+	Limit  *Int     `json:"limit,omitzero" schema:"minimum=0" doc:"At most so many; no cap if absent."`
+	Offset *Int     `json:"offset,omitzero" schema:"minimum=0" doc:"How many to pass over; 0 if absent."`
+	Order  Order    `json:"order,omitzero" doc:"desc (newest first), the default, or asc."`
+	Level  LogLevel `json:"level,omitzero" doc:"Only lines of this level."`
+	FlowID string   `json:"flowId,omitzero" schema:"pattern=id" doc:"Only lines of this execution."`
+}
+
+// ListLogs asks for a thread's log lines.
+type ListLogs struct {
+	ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
+	GetLogsOptions
+	Fresh
+}
+
+// LogList is a thread's log lines. An answer holds what fits in it; HasMore says
+// that more match after them.
+type LogList struct {
+	Logs    []Log `json:"logs" schema:"required" doc:"The lines."`
+	HasMore bool  `json:"hasMore" schema:"required" doc:"More lines match after these."`
+}

@@ -1,6 +1,0 @@
-//go:build !unix
-
-package bench
-
-// settle does nothing where a program cannot ask for it.
-func settle() {}

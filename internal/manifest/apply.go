@@ -1,0 +1,151 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+// Unchanged is the outcome of a definition that is as it is to be.
+const Unchanged events.DefinitionOutcome = "unchanged"
+
+// Outcome is what an apply did, or would do, to a definition.
+type Outcome struct {
+	Kind    events.DefinitionKind    `json:"kind"`
+	Name    string                   `json:"name"`
+	Outcome events.DefinitionOutcome `json:"outcome"`
+	Version int64                    `json:"version,omitzero"` // of the definition with it; absent if unchanged
+	Changes []Change                 `json:"changes,omitempty"`
+}
+
+// Options says how to apply.
+type Options struct {
+	Prune  bool // remove what the files do not have
+	DryRun bool // only tell
+}
+
+// Apply makes a tenant's definitions what the files say, in one commit, and tells
+// of each of them, in the order of the files, what was removed after them. What
+// it tells is what it did: a change that somebody else makes meanwhile begins it
+// anew.
+func Apply(ctx context.Context, c *client.Client, entries []Entry, o Options) ([]Outcome, error) {
+	const tries = 10
+	for try := 1; ; try++ {
+		done, err := apply(ctx, c, entries, o)
+		if try < tries && errors.Is(err, &events.Error{Code: events.VersionConflict}) {
+			continue
+		}
+		return done, err
+	}
+}
+
+func apply(ctx context.Context, c *client.Client, entries []Entry, o Options) ([]Outcome, error) {
+	wish := events.ApplyDefinitions{DryRun: true}
+	for i := range entries {
+		wish.Definitions = append(wish.Definitions, entries[i].NewDefinition)
+	}
+	if o.Prune {
+		var err error
+		if wish.Remove, err = others(ctx, c, entries); err != nil {
+			return nil, err
+		}
+	}
+	if len(wish.Definitions)+len(wish.Remove) == 0 {
+		return nil, nil
+	}
+	plan, err := c.ApplyDefinitions(ctx, wish)
+	if err != nil {
+		return nil, blame(entries, err)
+	}
+	outcomes, changes, err := outcomesOf(ctx, c.WithMinSeq(plan.Seq), entries, plan)
+	if err != nil || o.DryRun || !changes {
+		return outcomes, err
+	}
+	wish.DryRun = false
+	_, err = c.ApplyDefinitions(ctx, wish, client.ExpectVersion(plan.Version))
+	return outcomes, blame(entries, err)
+}
+
+// others names what is defined and stands in no file.
+func others(ctx context.Context, c *client.Client, entries []Entry) ([]events.DefinitionRef, error) {
+	if now, err := c.UpToDate(ctx); err == nil { // credentials may not tell; then the newest may be missing
+		c = now
+	}
+	ours := map[string]bool{}
+	for i := range entries {
+		ours[entries[i].Ref().ID()] = true
+	}
+	var refs []events.DefinitionRef
+	most := events.Int(1000)
+	for q := (events.ListDefinitions{Bare: true, Limit: &most}); ; {
+		page, err := c.ListDefinitions(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range page.Definitions {
+			if ref := (events.DefinitionRef{Kind: d.Kind, Name: d.Name}); !ours[ref.ID()] {
+				refs = append(refs, ref)
+			}
+		}
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			return refs, nil
+		}
+	}
+}
+
+// outcomesOf tells what a dry run said of each definition, and whether anything
+// changes.
+func outcomesOf(ctx context.Context, c *client.Client, entries []Entry, plan *events.Reply) (list []Outcome, changes bool, err error) {
+	told := map[string]events.DefinitionChange{}
+	var removed []Outcome
+	if plan.Result != nil {
+		for _, d := range plan.Result.Definitions {
+			changes = true
+			told[events.DefinitionRef{Kind: d.Kind, Name: d.Name}.ID()] = d
+			if d.Outcome == events.DefinitionRemoved {
+				removed = append(removed, Outcome{Kind: d.Kind, Name: d.Name, Outcome: d.Outcome, Version: d.Version})
+			}
+		}
+	}
+	for i := range entries {
+		e := &entries[i]
+		one := Outcome{Kind: e.Kind, Name: e.Name, Outcome: Unchanged}
+		if d, ok := told[e.Ref().ID()]; ok {
+			one.Outcome, one.Version = d.Outcome, d.Version
+		}
+		if one.Outcome == events.DefinitionUpdated {
+			was, err := c.GetDefinition(ctx, events.GetDefinition{Kind: e.Kind, Name: e.Name})
+			switch {
+			case err == nil:
+				one.Changes = Diff(was.Definition, e.Definition)
+			case !errors.Is(err, &events.Error{Code: events.NotFound}): // removed meanwhile: it begins anew
+				return nil, false, err
+			}
+		}
+		list = append(list, one)
+	}
+	return append(list, removed...), changes, nil
+}
+
+// blame gives a refusal of the server with the file and line that it is about.
+func blame(entries []Entry, err error) error {
+	var refusal *events.Error
+	if !errors.As(err, &refusal) || refusal.Details == nil {
+		return err
+	}
+	rest, ok := strings.CutPrefix(refusal.Details.Path, "/data/definitions/")
+	number, _, _ := strings.Cut(rest, "/")
+	i, bad := strconv.Atoi(number)
+	if !ok || bad != nil || i < 0 || i >= len(entries) {
+		return err
+	}
+	told, details := *refusal, *refusal.Details
+	details.Path = strings.TrimPrefix(rest, number)
+	told.Details = &details
+	told.Message = details.Path + strings.TrimPrefix(refusal.Message, refusal.Details.Path)
+	return entries[i].Blame(&told)
+}

@@ -1,0 +1,69 @@
+package manifest
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Change is a member of a definition that differs. What is not there is nil.
+type Change struct {
+	Path string         `json:"path"` // a JSON pointer
+	From jsontext.Value `json:"from,omitzero"`
+	To   jsontext.Value `json:"to,omitzero"`
+}
+
+// Diff lists what differs between two JSON values, member by member, in order.
+// Lists are compared place by place.
+func Diff(from, to jsontext.Value) []Change {
+	var list []Change
+	diff("", from, to, &list)
+	return list
+}
+
+func diff(at jsontext.Pointer, from, to jsontext.Value, list *[]Change) {
+	a, b := members(from), members(to)
+	if a == nil || b == nil || from.Kind() != to.Kind() {
+		if string(from) != string(to) {
+			*list = append(*list, Change{string(at), from, to})
+		}
+		return
+	}
+	names := maps.Clone(a)
+	maps.Copy(names, b)
+	order := slices.SortedFunc(maps.Keys(names), func(x, y string) int {
+		if from.Kind() == '[' && len(x) != len(y) { // places: 9 before 10
+			return len(x) - len(y)
+		}
+		return strings.Compare(x, y)
+	})
+	for _, name := range order {
+		diff(at.AppendToken(name), a[name], b[name], list)
+	}
+}
+
+// members gives what an object or a list holds, by name or place; nil if the
+// value is neither.
+func members(v jsontext.Value) map[string]jsontext.Value {
+	switch v.Kind() {
+	case '{':
+		out := map[string]jsontext.Value{}
+		if json.Unmarshal(v, &out) == nil {
+			return out
+		}
+	case '[':
+		var items []jsontext.Value
+		if json.Unmarshal(v, &items) == nil {
+			out := map[string]jsontext.Value{}
+			for i, item := range items {
+				out[strconv.Itoa(i)] = item
+			}
+			return out
+		}
+	}
+	return nil
+}

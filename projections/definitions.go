@@ -1,0 +1,254 @@
+package projections
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// DefinitionsConfig bounds the definitions that a process keeps. The zero value
+// of a field means its default.
+type DefinitionsConfig struct {
+	CacheBytes int64            // of definitions, decoded; default 16 MiB
+	MaxAge     time.Duration    // after which one is read again all the same; default 30 s
+	Now        func() time.Time // default time.Now
+}
+
+func (c DefinitionsConfig) withDefaults() DefinitionsConfig {
+	if c.CacheBytes == 0 {
+		c.CacheBytes = 16 << 20
+	}
+	if c.MaxAge == 0 {
+		c.MaxAge = 30 * time.Second
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+// Defined is a definition with its value: an events.ModelDefinition,
+// PromptDefinition, ToolDefinition or AgentDefinition. It is shared: do not change
+// it.
+type Defined struct {
+	*events.Definition
+	Value any
+}
+
+// Definitions gives whoever runs agents the definitions of all tenants, from
+// memory where it can. It is safe for concurrent use.
+//
+// What it gives may lag behind the log by as much as the read model does, which
+// is usually milliseconds; after that it is told of a change by the bucket itself.
+// On a cluster a read may meet a copy that lags: then an old definition may stay
+// for MaxAge. A definition with its version never changes: a run that notes the
+// version can ask [Definitions.Version] for just that.
+//
+// It is right without Run, and then reads each definition from its bucket.
+type Definitions struct {
+	source definitionSource
+	cfg    DefinitionsConfig
+	logger zerolog.Logger
+
+	mu      sync.Mutex // guards what follows
+	follows bool       // changes are told
+	changes uint64     // how many were told: what was read before one may be old
+	kept    map[string]*list.Element
+	recent  *list.List // of *keptDefinition, those used last in front
+	bytes   int64
+}
+
+type keptDefinition struct {
+	key     string // of the document; with @ and a version if it is of the past
+	defined *Defined
+	bytes   int64
+	read    time.Time
+}
+
+// NewDefinitions makes a reader of definitions on a log.
+func NewDefinitions(log *eventlog.Log, cfg DefinitionsConfig, logger zerolog.Logger) *Definitions {
+	d := &Definitions{source: definitionSource{log, documents.NewModels()}, cfg: cfg.withDefaults(), logger: logger}
+	d.forget(false)
+	return d
+}
+
+// Get gives a definition as it is now. The error is not_found if there is none.
+func (d *Definitions) Get(ctx context.Context, tenant string, kind events.DefinitionKind, name string) (*Defined, error) {
+	ref := events.DefinitionRef{Kind: kind, Name: name}
+	return d.get(ctx, tenant, ref, tenant+"."+ref.Key(), func() (*events.Definition, error) { return d.source.one(ctx, tenant, ref) })
+}
+
+// Version gives a definition as it was with a version of its own. The error is
+// not_found if it never had it, or was removed with it. One that is not the
+// present one is found by reading the tenant's part of the log.
+func (d *Definitions) Version(ctx context.Context, tenant string, kind events.DefinitionKind, name string, version int64) (*Defined, error) {
+	now, err := d.Get(ctx, tenant, kind, name)
+	if err == nil && now.Definition.Version == version || err != nil && !errors.Is(err, &events.Error{Code: events.NotFound}) {
+		return now, err
+	}
+	ref := events.DefinitionRef{Kind: kind, Name: name}
+	key := tenant + "." + ref.Key() + "@" + strconv.FormatInt(version, 10)
+	return d.get(ctx, tenant, ref, key, func() (*events.Definition, error) { return d.source.at(ctx, tenant, ref, version) })
+}
+
+// Load gives a definition as it is now as its Go type, such as
+// events.AgentDefinition, and its version.
+func Load[T any](ctx context.Context, d *Definitions, tenant string, kind events.DefinitionKind, name string) (T, int64, error) {
+	var zero T
+	defined, err := d.Get(ctx, tenant, kind, name)
+	if err != nil {
+		return zero, 0, err
+	}
+	value, ok := defined.Value.(T)
+	if !ok {
+		return zero, 0, fmt.Errorf("the definition of %s %s is a %T, and no %T", kind, name, defined.Value, zero)
+	}
+	return value, defined.Definition.Version, nil
+}
+
+// get gives what is kept under a key, or reads it.
+func (d *Definitions) get(ctx context.Context, tenant string, ref events.DefinitionRef, key string, read func() (*events.Definition, error)) (*Defined, error) {
+	if !events.ValidTenant(tenant) || !events.Pattern(events.PatternName).MatchString(ref.Name) {
+		return nil, events.Missing(string(ref.Kind), ref.Name)
+	}
+	kept, changes := d.look(key)
+	if kept != nil {
+		return kept, nil
+	}
+	doc, err := read()
+	if doc, err = orMissing(doc, ref, err); err != nil {
+		return nil, err
+	}
+	defined := &Defined{Definition: doc}
+	if defined.Value, err = events.DecodeDefinition(ref.Kind, doc.Definition); err != nil {
+		return nil, fmt.Errorf("the definition of %s: %w", ref, err)
+	}
+	d.keep(&keptDefinition{key: key, defined: defined, bytes: 400 + 3*int64(len(doc.Definition)), read: d.cfg.Now()}, changes)
+	return defined, nil
+}
+
+// look gives what is kept, nil if it has to be read, and how many changes were
+// told by now.
+func (d *Definitions) look(key string) (*Defined, uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at, ok := d.kept[key]
+	if !ok {
+		return nil, d.changes
+	}
+	k := at.Value.(*keptDefinition)
+	if d.cfg.Now().Sub(k.read) > d.cfg.MaxAge {
+		d.drop(at)
+		return nil, d.changes
+	}
+	d.recent.MoveToFront(at)
+	return k.defined, d.changes
+}
+
+// keep keeps what was read, unless a change was told since.
+func (d *Definitions) keep(k *keptDefinition, changes uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.follows || d.changes != changes || d.kept[k.key] != nil {
+		return
+	}
+	d.kept[k.key] = d.recent.PushFront(k)
+	d.bytes += k.bytes
+	for d.bytes > d.cfg.CacheBytes {
+		d.drop(d.recent.Back())
+	}
+}
+
+// drop forgets one; whoever calls it holds the lock.
+func (d *Definitions) drop(at *list.Element) {
+	k := at.Value.(*keptDefinition)
+	d.recent.Remove(at)
+	delete(d.kept, k.key)
+	d.bytes -= k.bytes
+}
+
+// changed forgets a definition that has changed.
+func (d *Definitions) changed(key string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.changes++
+	if at, ok := d.kept[key]; ok {
+		d.drop(at)
+	}
+}
+
+// forget forgets all; follows says whether changes are told from now on.
+func (d *Definitions) forget(follows bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.follows = follows
+	d.changes++
+	d.kept, d.recent, d.bytes = map[string]*list.Element{}, list.New(), 0
+}
+
+// Run follows the changes until ctx ends. After the connection was made anew it
+// forgets all, because a server that crashed may have lost its newest writes.
+func (d *Definitions) Run(ctx context.Context) error {
+	nc := d.source.log.Conn()
+	connected := nc.StatusChanged(nats.CONNECTED)
+	defer nc.RemoveStatusListener(connected)
+	for ctx.Err() == nil {
+		err := d.follow(ctx, connected)
+		d.forget(false)
+		if ctx.Err() != nil {
+			return nil
+		}
+		pause := 250 * time.Millisecond
+		if errors.Is(err, errReconnected) {
+			pause = 0
+		} else {
+			d.logger.Warn().Err(err).Msg("following the definitions was interrupted; each is read from its bucket until it goes on")
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+func (d *Definitions) follow(ctx context.Context, connected <-chan nats.Status) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	names := d.source.log.Config().Names
+	bucket := names.Bucket(d.source.models.Of(documents.Definitions).Bucket)
+	stream, err := d.source.log.JetStream().Stream(ctx, "KV_"+bucket)
+	if err != nil {
+		return fmt.Errorf("the bucket of definitions: %w", err)
+	}
+	prefix := len("$KV." + bucket + ".")
+	var following sync.WaitGroup
+	defer following.Wait()
+	defer cancel(nil)
+	following.Go(func() {
+		// A tenant's key has two points; the checkpoint's has one.
+		from := jetstream.OrderedConsumerConfig{
+			FilterSubjects: []string{"$KV." + bucket + ".*.*.*"},
+			DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: stream.CachedInfo().State.LastSeq + 1, HeadersOnly: true,
+		}
+		cancel(each(ctx, stream, from, func() { d.forget(true) }, func(m jetstream.Msg, _ bool) { d.changed(m.Subject()[prefix:]) }))
+	})
+	select {
+	case <-connected:
+		cancel(errReconnected)
+	case <-ctx.Done():
+	}
+	return context.Cause(ctx)
+}

@@ -1,0 +1,197 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// definitions gives a reader, which follows the changes if asked for.
+func (h *house) definitions(cfg DefinitionsConfig, follow bool) *Definitions {
+	h.Helper()
+	d := NewDefinitions(h.newLog(), cfg, zerolog.New(zerolog.NewTestWriter(h)).Level(zerolog.ErrorLevel))
+	if !follow {
+		return d
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = d.Run(ctx)
+	}()
+	h.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	h.until(func() bool { return d.following() }, "the reader does not follow the bucket")
+	return d
+}
+
+func (d *Definitions) following() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.follows
+}
+
+func (d *Definitions) size() (int, int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.kept), d.bytes
+}
+
+// A definition is read once, and again when it has changed or was removed; a
+// version that a run noted is found though it is not the present one.
+func TestDefinitionsReader(t *testing.T) {
+	for _, follow := range []bool{true, false} {
+		t.Run(fmt.Sprint(follow), func(t *testing.T) {
+			h := newHouse(t)
+			r, _ := h.run(Config{})
+			d := h.definitions(DefinitionsConfig{MaxAge: time.Hour}, follow)
+			ctx := t.Context()
+			if _, err := d.Get(ctx, acme, events.AgentKind, "a"); !errors.Is(err, &events.Error{Code: events.NotFound}) {
+				t.Errorf("before there is one: %v", err)
+			}
+			h.apply(`{"definitions":[{"kind":"agent","definition":{"name":"a","type":"ai_human","reactor":"r1"}}]}`)
+			h.await(r)
+			h.until(func() bool {
+				one, version, err := Load[events.AgentDefinition](ctx, d, acme, events.AgentKind, "a")
+				return err == nil && version == 1 && one.Reactor == "r1" && *one.WithDefaults().Limits.Iterations == 20
+			}, "it does not appear")
+			first, err := d.Get(ctx, acme, events.AgentKind, "a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again, err := d.Get(ctx, acme, events.AgentKind, "a"); err != nil || (again == first) != follow {
+				t.Errorf("kept: %v, want %v (%v)", again == first, follow, err)
+			}
+			h.apply(`{"definitions":[{"kind":"agent","definition":{"name":"a","type":"ai_human","reactor":"r2"}}]}`)
+			h.until(func() bool {
+				two, version, err := Load[events.AgentDefinition](ctx, d, acme, events.AgentKind, "a")
+				return err == nil && version == 2 && two.Reactor == "r2"
+			}, "its change does not appear")
+			if was, err := d.Version(ctx, acme, events.AgentKind, "a", 1); err != nil || was.Value.(events.AgentDefinition).Reactor != "r1" || was.Definition.Version != 1 {
+				t.Errorf("%+v, %v", was, err)
+			}
+			if now, err := d.Version(ctx, acme, events.AgentKind, "a", 2); err != nil || now.Value.(events.AgentDefinition).Reactor != "r2" {
+				t.Errorf("%+v, %v", now, err)
+			}
+			h.apply(`{"remove":[{"kind":"agent","name":"a"}]}`)
+			h.until(func() bool {
+				_, err := d.Get(ctx, acme, events.AgentKind, "a")
+				return errors.Is(err, &events.Error{Code: events.NotFound})
+			}, "its end does not appear")
+			if was, err := d.Version(ctx, acme, events.AgentKind, "a", 2); err != nil || was.Definition.Version != 2 {
+				t.Errorf("a version of one that was removed: %+v, %v", was, err)
+			}
+			for _, version := range []int64{0, 3, 4} {
+				if _, err := d.Version(ctx, acme, events.AgentKind, "a", version); !errors.Is(err, &events.Error{Code: events.NotFound}) {
+					t.Errorf("version %d: %v", version, err)
+				}
+			}
+			for _, name := range []string{"", "a b", "*", ">", "a.>"} {
+				if _, err := d.Get(ctx, acme, events.AgentKind, name); !errors.Is(err, &events.Error{Code: events.NotFound}) {
+					t.Errorf("%q: %v", name, err)
+				}
+			}
+			if _, err := d.Get(ctx, "*", events.AgentKind, "a"); !errors.Is(err, &events.Error{Code: events.NotFound}) {
+				t.Errorf("a tenant that cannot be: %v", err)
+			}
+			if _, _, err := Load[events.ModelDefinition](ctx, d, acme, events.AgentKind, "a"); err == nil {
+				t.Error("an agent is no model")
+			}
+		})
+	}
+}
+
+// What is kept is bounded, and true while definitions change all the time.
+func TestDefinitionsReaderIsBoundedAndTrue(t *testing.T) {
+	h := newHouse(t)
+	r, _ := h.run(Config{})
+	const limit = 64 << 10
+	d := h.definitions(DefinitionsConfig{CacheBytes: limit, MaxAge: time.Hour}, true)
+	want := map[string]string{}
+	for round := range 12 {
+		var list []string
+		for i := range 8 {
+			name, text := fmt.Sprint("p", (round*3+i)%20), strings.Repeat(fmt.Sprint(round), 1000+i)
+			want[name] = text
+			list = append(list, fmt.Sprintf(`{"kind":"prompt","name":%q,"definition":{"text":%q}}`, name, text))
+		}
+		h.apply(`{"definitions":[` + strings.Join(list, ",") + `]}`)
+		h.await(r)
+		for name, text := range want {
+			h.until(func() bool {
+				p, _, err := Load[events.PromptDefinition](t.Context(), d, acme, events.PromptKind, name)
+				return err == nil && p.Text == text
+			}, name+" is not what it was made")
+		}
+		if n, bytes := d.size(); bytes > limit || n == 0 {
+			t.Errorf("%d definitions are kept, %d bytes", n, bytes)
+		}
+	}
+}
+
+// A reader whose connection was lost forgets what it kept, and follows again. One
+// that is told of nothing reads again after a while.
+func TestDefinitionsReaderForgets(t *testing.T) {
+	h := newHouse(t)
+	r, _ := h.run(Config{})
+	d := h.definitions(DefinitionsConfig{MaxAge: time.Hour}, true)
+	h.apply(`{"definitions":[{"kind":"prompt","name":"p","definition":{"text":"one"}}]}`)
+	h.await(r)
+	h.until(func() bool {
+		_, _ = d.Get(t.Context(), acme, events.PromptKind, "p")
+		n, _ := d.size()
+		return n == 1
+	}, "nothing is kept")
+	if err := d.source.log.Conn().ForceReconnect(); err != nil {
+		t.Fatal(err)
+	}
+	h.until(func() bool { n, _ := d.size(); return n == 0 }, "what was kept is kept over a lost connection")
+	h.until(d.following, "it does not follow again")
+
+	now := time.Now()
+	old := NewDefinitions(h.newLog(), DefinitionsConfig{MaxAge: time.Minute, Now: func() time.Time { return now }}, zerolog.Nop())
+	old.forget(true) // told of nothing
+	get := func() string {
+		p, _, err := Load[events.PromptDefinition](t.Context(), old, acme, events.PromptKind, "p")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Text
+	}
+	get()
+	h.apply(`{"definitions":[{"kind":"prompt","name":"p","definition":{"text":"two"}}]}`)
+	h.await(r)
+	if got := get(); got != "one" {
+		t.Errorf("%s was read though one was kept", got)
+	}
+	now = now.Add(2 * time.Minute)
+	if got := get(); got != "two" {
+		t.Errorf("%s is kept for ever", got)
+	}
+}
+
+func BenchmarkDefinitionsGet(b *testing.B) {
+	h := newHouse(b)
+	r, _ := h.run(Config{})
+	h.apply(`{"definitions":[{"kind":"agent","definition":{"name":"a","type":"ai_human","reactor":"r1"}}]}`)
+	h.await(r)
+	for name, follow := range map[string]bool{"kept": true, "read": false} {
+		d := h.definitions(DefinitionsConfig{}, follow)
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := d.Get(b.Context(), acme, events.AgentKind, "a"); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

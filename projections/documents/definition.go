@@ -1,0 +1,34 @@
+package documents
+
+import "github.com/skein-threads/skein/events"
+
+// definitions are the tenant's models, prompts, tools and agents as they are now.
+// Each event holds all of its definition, and makes or removes the document.
+func definitions() Projection {
+	type T = events.Definition
+	return Projection{
+		Kind: Definitions, Name: "definitions", Version: 1, Bucket: "thread_definitions",
+		new: func() any { return new(T) },
+		seq: func(doc any) *uint64 { return &doc.(*T).Seq },
+		reactions: []reaction{{
+			on: events.DefinitionChangedType, ends: true,
+			id: typed(func(c *change, d events.DefinitionChanged) (string, bool) {
+				key := events.DefinitionRef{Kind: d.Kind, Name: d.Name}.Key()
+				_, known := events.ParseDefinitionKey(key)
+				return key, known && c.commit.Thread == events.TenantAggregate
+			}),
+			fold: func(c *change, doc any) any {
+				d, ok := c.event.Data.(events.DefinitionChanged)
+				if !ok {
+					return doc
+				}
+				if made := d.Document(c.event.Time, c.commit.Seq); made != nil {
+					return made
+				}
+				return nil
+			},
+		}},
+		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionLife(), executionEnds(), stepLife(), partLife(), traces(), beside(), fileLife(), queueLife(), runLife(), runPauses(),
+			[]events.Type{events.LifecycleDeletedType}, nowhere()),
+	}
+}

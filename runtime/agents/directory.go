@@ -1,0 +1,187 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/mcp"
+	"github.com/skein-threads/skein/runtime/remote"
+)
+
+// Config says where to look. Definitions, Registry, Conn and Names are required.
+type Config struct {
+	Definitions *projections.Definitions
+	Registry    *runtime.Registry
+	Conn        *nats.Conn
+	Names       events.Names
+	// CatchUp waits until the definitions show what the tenant has defined through
+	// this process, or, if all is asked for, through any: before a name is taken for
+	// one that nothing defines.
+	CatchUp   func(ctx context.Context, tenant string, all bool) error
+	Programs  bool                             // definitions may start programs, as MCP servers
+	Variables []string                         // of the environment, that definitions may hand to MCP servers
+	Lookup    func(name string) (string, bool) // of a variable; default none is set
+}
+
+// Directory finds agents, tools and reactors. Safe for concurrent use.
+type Directory struct {
+	cfg Config
+
+	mu      sync.Mutex
+	servers map[string]*mcp.Manager // of MCP servers, by what defines them
+	offered map[string]offered      // their tools, by server and tool
+}
+
+// New makes a directory. Close it when done.
+func New(cfg Config) *Directory {
+	if cfg.Lookup == nil {
+		cfg.Lookup = func(string) (string, bool) { return "", false }
+	}
+	return &Directory{cfg: cfg, servers: map[string]*mcp.Manager{}, offered: map[string]offered{}}
+}
+
+// Close ends the sessions with MCP servers.
+func (d *Directory) Close() {
+	d.mu.Lock()
+	servers := d.servers
+	d.servers = map[string]*mcp.Manager{}
+	d.mu.Unlock()
+	for _, m := range servers {
+		m.Close()
+	}
+}
+
+// Reactor gives the reactor of that name: one of this process, or else whoever
+// answers for it on NATS.
+func (d *Directory) Reactor(name string) (runtime.Reactor, error) {
+	r, err := d.cfg.Registry.Reactor(name)
+	if !missing(err) {
+		return r, err
+	}
+	return remote.Reactor(d.cfg.Conn, d.cfg.Names, name)
+}
+
+// Agent gives an agent of a tenant with all that its definition names.
+func (d *Directory) Agent(ctx context.Context, tenant, name string) (*runtime.Agent, error) {
+	if d.cfg.CatchUp != nil {
+		if err := d.cfg.CatchUp(ctx, tenant, false); err != nil {
+			return nil, err
+		}
+	}
+	def, version, err := projections.Load[events.AgentDefinition](ctx, d.cfg.Definitions, tenant, events.AgentKind, name)
+	if _, own := d.cfg.Registry.Reactor(name); missing(err) && missing(own) && d.cfg.CatchUp != nil {
+		if err := d.cfg.CatchUp(ctx, tenant, true); err != nil {
+			return nil, err
+		}
+		def, version, err = projections.Load[events.AgentDefinition](ctx, d.cfg.Definitions, tenant, events.AgentKind, name)
+	}
+	switch {
+	case missing(err):
+		return &runtime.Agent{Name: name, A: runtime.Side{Reactor: name}}, nil
+	case err != nil:
+		return nil, err
+	}
+	def = def.WithDefaults()
+	a := &runtime.Agent{Name: name, Type: string(def.Type)}
+	a.Refs = append(a.Refs, events.DefinitionVersion{Kind: events.AgentKind, Name: name, Version: version})
+	bounds(a, def)
+	if def.Type == events.DualAI {
+		if a.A, err = d.side(ctx, tenant, a, *def.SideA); err != nil {
+			return nil, err
+		}
+		a.B, err = d.side(ctx, tenant, a, *def.SideB)
+		return a, err
+	}
+	a.A, err = d.side(ctx, tenant, a, events.AgentSide{Reactor: def.Reactor, Model: def.Model, Prompt: def.Prompt, Tools: def.Tools})
+	return a, err
+}
+
+// bounds takes over what an agent's definition bounds.
+func bounds(a *runtime.Agent, def events.AgentDefinition) {
+	ms := func(v *events.Int) time.Duration {
+		if v == nil {
+			return 0
+		}
+		return time.Duration(*v) * time.Millisecond
+	}
+	if l := def.Limits; l != nil {
+		a.Limits.WallClock, a.Limits.ToolTime = ms(l.WallClockMs), ms(l.ToolTimeMs)
+		if l.Iterations != nil {
+			a.Limits.Iterations = int64(*l.Iterations)
+		}
+		if l.Tokens != nil {
+			a.Limits.Tokens = int64(*l.Tokens)
+		}
+	}
+	if r := def.Retries; r != nil {
+		a.Retries.Attempts, a.Retries.Backoff = int(r.Attempts), ms(r.BackoffMs)
+	}
+	if h := def.History; h != nil && h.MaxItems != nil {
+		a.MaxItems = int(*h.MaxItems)
+	}
+}
+
+// side makes one side of an agent, and notes the definitions that it uses.
+func (d *Directory) side(ctx context.Context, tenant string, a *runtime.Agent, def events.AgentSide) (runtime.Side, error) {
+	s := runtime.Side{Label: def.Label, Reactor: def.Reactor, StopOnResponse: def.StopOnResponse != nil && *def.StopOnResponse}
+	if def.MaxSteps != nil {
+		s.MaxSteps = int64(*def.MaxSteps)
+	}
+	if def.Model != "" {
+		m, version, err := projections.Load[events.ModelDefinition](ctx, d.cfg.Definitions, tenant, events.ModelKind, def.Model)
+		if err != nil {
+			return s, err
+		}
+		a.Refs = append(a.Refs, events.DefinitionVersion{Kind: events.ModelKind, Name: def.Model, Version: version})
+		m = m.WithDefaults()
+		s.Model = runtime.Model{Name: m.Name, Model: m.Model, Temperature: m.Temperature, Params: m.Params}
+		if m.MaxOutputTokens != nil {
+			s.Model.MaxOutputTokens = int64(*m.MaxOutputTokens)
+		}
+		if s.Reactor == "" {
+			s.Reactor = m.Reactor
+		}
+	}
+	if def.Prompt != "" {
+		p, version, err := projections.Load[events.PromptDefinition](ctx, d.cfg.Definitions, tenant, events.PromptKind, def.Prompt)
+		if err != nil {
+			return s, err
+		}
+		a.Refs = append(a.Refs, events.DefinitionVersion{Kind: events.PromptKind, Name: def.Prompt, Version: version})
+		s.Instructions = p.Text
+	}
+	for _, name := range def.Tools {
+		t, version, err := d.tool(ctx, tenant, name)
+		if err != nil {
+			return s, err
+		}
+		a.Refs = append(a.Refs, events.DefinitionVersion{Kind: events.ToolKind, Name: name, Version: version})
+		s.Tools = append(s.Tools, t)
+	}
+	return s, nil
+}
+
+// Tool gives a tool that callers may queue: one that the tenant defines, one of
+// this process, or an agent.
+func (d *Directory) Tool(ctx context.Context, tenant, name string) (runtime.Tool, error) {
+	t, _, err := d.tool(ctx, tenant, name)
+	if !missing(err) {
+		return t, err
+	}
+	if t, err := d.cfg.Registry.Tool(name); !missing(err) {
+		return t, err
+	}
+	if _, err := d.cfg.Definitions.Get(ctx, tenant, events.AgentKind, name); err == nil {
+		return agentTool{spec: runtime.ToolSpec{Name: name}, agent: name}, nil
+	}
+	return nil, events.Missing("tool", name)
+}
+
+func missing(err error) bool { return errors.Is(err, &events.Error{Code: events.NotFound}) }

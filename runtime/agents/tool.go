@@ -1,0 +1,195 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/mcp"
+	"github.com/skein-threads/skein/runtime/remote"
+)
+
+// tool makes a tool that the tenant defines, and gives the definition's version.
+func (d *Directory) tool(ctx context.Context, tenant, name string) (runtime.Tool, int64, error) {
+	def, version, err := projections.Load[events.ToolDefinition](ctx, d.cfg.Definitions, tenant, events.ToolKind, name)
+	if err != nil {
+		return nil, 0, err
+	}
+	def = def.WithDefaults()
+	spec := specOf(def)
+	switch def.Type {
+	case events.AgentTool:
+		return agentTool{spec: spec, agent: def.Agent}, version, nil
+	case events.NATSTool:
+		t, err := remote.Tool(d.cfg.Conn, d.cfg.Names, spec)
+		return t, version, err
+	case events.MCPTool:
+		t, err := d.mcpTool(ctx, def)
+		return specified{t, over(spec, t)}, version, err
+	default:
+		t, err := d.cfg.Registry.Tool(name)
+		if missing(err) {
+			err = events.Errorf(events.NotFound, "no process here has the Go tool %s", name)
+		}
+		return specified{t, over(spec, t)}, version, err
+	}
+}
+
+func specOf(def events.ToolDefinition) runtime.ToolSpec {
+	s := runtime.ToolSpec{
+		Name: def.Name, Description: def.Description, Parameters: def.Parameters, Manual: !*def.Auto, Idempotent: *def.Idempotent,
+		ReadOnly: *def.ReadOnly, NotPortable: !*def.Portable,
+	}
+	if def.TimeoutMs != nil {
+		s.Timeout = time.Duration(*def.TimeoutMs) * time.Millisecond
+	}
+	if def.Retries != nil {
+		s.Retries = int(def.Retries.Attempts) - 1
+	}
+	return s
+}
+
+// over gives what the definition says of a tool, and for the rest what the tool
+// says of itself. What either knows of its safety holds.
+func over(spec runtime.ToolSpec, t runtime.Tool) runtime.ToolSpec {
+	if t == nil {
+		return spec
+	}
+	own := t.Spec()
+	if len(spec.Parameters) == 0 {
+		spec.Parameters = own.Parameters
+	}
+	if spec.Timeout == 0 {
+		spec.Timeout = own.Timeout
+	}
+	if spec.Retries == 0 {
+		spec.Retries = own.Retries
+	}
+	spec.Manual = spec.Manual || own.Manual
+	spec.Idempotent, spec.ReadOnly = spec.Idempotent || own.Idempotent, spec.ReadOnly || own.ReadOnly
+	spec.NotPortable = spec.NotPortable || own.NotPortable
+	return spec
+}
+
+// specified is a tool as its definition describes it.
+type specified struct {
+	runtime.Tool
+	spec runtime.ToolSpec
+}
+
+// Spec gives what the definition says.
+func (s specified) Spec() runtime.ToolSpec { return s.spec }
+
+// agentTool is a tool that is another agent.
+type agentTool struct {
+	spec  runtime.ToolSpec
+	agent string
+}
+
+// Spec implements runtime.Tool.
+func (a agentTool) Spec() runtime.ToolSpec { return a.spec }
+
+// AgentName implements runtime.AgentTool.
+func (a agentTool) AgentName() string { return a.agent }
+
+// Call is not for anybody: the runtime calls an agent by itself.
+func (a agentTool) Call(context.Context, *runtime.ToolInput) (runtime.ToolResult, error) {
+	return runtime.ToolResult{}, errors.New("an agent is no tool that could be called so")
+}
+
+// offered is a tool of an MCP server, as it was listed.
+type offered struct {
+	tool  runtime.Tool
+	until time.Time
+}
+
+// offerAge is how long what an MCP server has listed is taken as true.
+const offerAge = time.Minute
+
+// server is the name under which each server is known to its manager.
+const server = "mcp"
+
+// mcpTool finds a tool at the MCP server that its definition names.
+func (d *Directory) mcpTool(ctx context.Context, def events.ToolDefinition) (runtime.Tool, error) {
+	key, err := json.Marshal(def.Server, json.Deterministic(true))
+	if err != nil {
+		return nil, events.Invalid("/server", "%w", err)
+	}
+	name := def.Server.Tool
+	if name == "" {
+		name = def.Name
+	}
+	at := string(key) + "\x00" + name
+	d.mu.Lock()
+	known, ok := d.offered[at]
+	d.mu.Unlock()
+	if ok && time.Now().Before(known.until) {
+		return known.tool, nil
+	}
+	m, err := d.manager(string(key), def)
+	if err != nil {
+		return nil, err
+	}
+	t, err := m.Tool(ctx, server, name)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.offered) > 10_000 { // of definitions that are gone
+		clear(d.offered)
+	}
+	d.offered[at] = offered{t, time.Now().Add(offerAge)}
+	return t, nil
+}
+
+// manager gives the sessions with an MCP server, which is started when it is
+// first used.
+func (d *Directory) manager(key string, def events.ToolDefinition) (*mcp.Manager, error) {
+	s := mcp.Server{Name: server, Command: def.Server.Command, Args: def.Server.Args, Env: def.Server.Env, URL: def.Server.URL}
+	if def.TimeoutMs != nil {
+		s.TimeoutMs = int64(*def.TimeoutMs)
+	}
+	if s.Command != "" && !d.cfg.Programs {
+		return nil, events.Errorf(events.Forbidden, "the tool %s starts a program, which this server does not allow (--mcp-programs)", def.Name)
+	}
+	if def.Server.TokenEnv != "" {
+		s.Headers = map[string]string{"Authorization": def.Server.TokenEnv}
+	}
+	for _, name := range append([]string{def.Server.TokenEnv}, s.Env...) {
+		if name != "" && !d.allowed(name) {
+			return nil, events.Errorf(events.Forbidden, "the tool %s names the variable %s, which this server does not give away (--mcp-variable)", def.Name, name)
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if m, ok := d.servers[key]; ok {
+		return m, nil
+	}
+	m, err := mcp.New(mcp.Options{Variable: func(name string) (string, bool) {
+		value, ok := d.cfg.Lookup(name)
+		if ok && name == def.Server.TokenEnv {
+			value = "Bearer " + value
+		}
+		return value, ok
+	}}, s)
+	if err != nil {
+		return nil, err
+	}
+	d.servers[key] = m
+	return m, nil
+}
+
+func (d *Directory) allowed(name string) bool {
+	for _, v := range d.cfg.Variables {
+		if v == name {
+			return true
+		}
+	}
+	return false
+}

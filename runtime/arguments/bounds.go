@@ -1,0 +1,125 @@
+package arguments
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+const (
+	// maxInPlace bounds how many schemas in a row may look at the same value:
+	// the library calls itself for each.
+	maxInPlace = 64
+	// maxWork bounds what one check may cost, in schemas applied and members
+	// looked at. A schema of a few lines can ask for more than a lifetime.
+	maxWork = 50_000
+)
+
+// deepest gives the longest row of schemas that look at the same value, counted
+// to a little over maxInPlace.
+func deepest(root *jsonschema.Schema) int {
+	rows := map[*jsonschema.Schema]int{}
+	longest := 0
+	reached := map[*jsonschema.Schema]bool{root: true}
+	for next := []*jsonschema.Schema{root}; len(next) > 0; {
+		s := next[len(next)-1]
+		next = next[:len(next)-1]
+		longest = max(longest, row(s, rows))
+		for _, below := range append(inPlace(s), inside(s)...) {
+			if below != nil && !reached[below] {
+				reached[below] = true
+				next = append(next, below)
+			}
+		}
+	}
+	return longest
+}
+
+// row gives how many schemas look at a value that s looks at.
+func row(s *jsonschema.Schema, rows map[*jsonschema.Schema]int) int {
+	if s == nil {
+		return 0
+	}
+	if n, ok := rows[s]; ok {
+		return n
+	}
+	rows[s] = maxInPlace + 1 // who comes back here goes round in a circle
+	longest := 0
+	for _, next := range inPlace(s) {
+		longest = max(longest, row(next, rows))
+	}
+	rows[s] = min(longest+1, maxInPlace+1)
+	return rows[s]
+}
+
+// inPlace lists the schemas that look at the same value as s; some are nil.
+func inPlace(s *jsonschema.Schema) []*jsonschema.Schema {
+	out := []*jsonschema.Schema{s.Ref, s.Not, s.If, s.Then, s.Else}
+	out = slices.Concat(out, s.AllOf, s.AnyOf, s.OneOf)
+	out = slices.AppendSeq(out, maps.Values(s.DependentSchemas))
+	for _, dependency := range s.Dependencies {
+		if next, ok := dependency.(*jsonschema.Schema); ok {
+			out = append(out, next)
+		}
+	}
+	return out
+}
+
+// inside lists the schemas that look at members of the value; some are nil.
+func inside(s *jsonschema.Schema) []*jsonschema.Schema {
+	out := []*jsonschema.Schema{s.PropertyNames, s.UnevaluatedProperties, s.Items2020, s.Contains, s.UnevaluatedItems, s.ContentSchema}
+	out = append(out, s.PrefixItems...)
+	out = slices.AppendSeq(out, maps.Values(s.Properties))
+	out = slices.AppendSeq(out, maps.Values(s.PatternProperties))
+	for _, other := range []any{s.AdditionalProperties, s.Items, s.AdditionalItems} {
+		switch other := other.(type) {
+		case *jsonschema.Schema:
+			out = append(out, other)
+		case []*jsonschema.Schema:
+			out = append(out, other...)
+		}
+	}
+	return out
+}
+
+// work counts what a check costs, as an extension that the library asks for
+// each schema it applies, after what lies below it.
+type work struct{ left int }
+
+// Compile gives each schema what it costs: itself and the schemas in it.
+func (w *work) Compile(_ jsonschema.CompilerContext, schema map[string]any) (jsonschema.ExtSchema, error) {
+	cost := 1
+	for _, v := range schema {
+		switch v := v.(type) {
+		case []any:
+			cost += len(v)
+		case map[string]any:
+			cost += len(v)
+		}
+	}
+	return charge{w, cost}, nil
+}
+
+type charge struct {
+	work *work
+	cost int
+}
+
+// tooMuch is thrown through the library, which has no other way to be stopped.
+type tooMuch struct{}
+
+// Validate takes the cost of a schema applied to a value.
+func (c charge) Validate(_ jsonschema.ValidationContext, value any) error {
+	cost := c.cost
+	switch v := value.(type) {
+	case map[string]any:
+		cost += len(v)
+	case []any:
+		cost += len(v)
+	}
+	if c.work.left -= cost; c.work.left < 0 {
+		panic(tooMuch{})
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package arguments
+
+import (
+	"container/list"
+	"crypto/sha256"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const (
+	maxCached      = 512     // schemas
+	maxCachedBytes = 8 << 20 // of their text
+)
+
+// Checker holds calls to the schemas of their tools, and keeps the schemas that
+// it has compiled, the latest used of them. Safe for concurrent use.
+type Checker struct {
+	mu     sync.Mutex
+	known  map[[sha256.Size]byte]*list.Element // of *entry
+	recent list.List                           // the latest used first
+	bytes  int
+}
+
+// entry is a schema's text and what came of compiling it, once.
+type entry struct {
+	key    [sha256.Size]byte
+	bytes  int
+	once   sync.Once
+	schema *Schema
+	err    error
+}
+
+// New gives a Checker that knows no schema yet.
+func New() *Checker { return &Checker{known: map[[sha256.Size]byte]*list.Element{}} }
+
+// CheckSchema says whether calls can be held to a schema. No bytes are a schema
+// that takes any object. The error is an *events.Error, as that of Compile.
+func (c *Checker) CheckSchema(schema jsontext.Value) error {
+	_, err := c.compiled(schema)
+	return err
+}
+
+// Check holds a call's arguments to a schema. The error is an *Error, as that of
+// Schema.Check, or that of CheckSchema.
+func (c *Checker) Check(schema, arguments jsontext.Value) error {
+	s, err := c.compiled(schema)
+	if err != nil {
+		return err
+	}
+	return s.Check(arguments)
+}
+
+// compiled gives the schema compiled; nil takes any object.
+func (c *Checker) compiled(schema jsontext.Value) (*Schema, error) {
+	if len(schema) == 0 {
+		return nil, nil
+	}
+	if len(schema) > MaxSchema {
+		return Compile(schema) // which refuses it, and it is not kept
+	}
+	e := c.find(schema)
+	e.once.Do(func() { e.schema, e.err = Compile(schema) })
+	return e.schema, e.err
+}
+
+// find gives the entry of a schema, or makes room for one.
+func (c *Checker) find(schema jsontext.Value) *entry {
+	key := sha256.Sum256(schema)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, ok := c.known[key]; ok {
+		c.recent.MoveToFront(known)
+		return known.Value.(*entry)
+	}
+	e := &entry{key: key, bytes: len(schema)}
+	c.known[key] = c.recent.PushFront(e)
+	c.bytes += e.bytes
+	for c.recent.Len() > maxCached || c.bytes > maxCachedBytes {
+		old := c.recent.Remove(c.recent.Back()).(*entry)
+		delete(c.known, old.key)
+		c.bytes -= old.bytes
+	}
+	return e
+}

@@ -1,0 +1,91 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runtime/arguments"
+)
+
+// maxErrorText bounds the text of a failure, in bytes.
+const maxErrorText = 4 << 10
+
+// DefineTool makes a tool of a Go function (SA-67). Its arguments are a struct,
+// whose JSON Schema becomes the tool's parameters, as arguments.Of says; where
+// spec.Parameters is given it is taken instead, and the struct may be anything
+// that can be read from it.
+//
+// Arguments are held to the schema and then read strictly, so that fn sees none
+// that do not fit. What fn gives is written as JSON: a string stays a JSON
+// string (SA-68), and a ToolResult is taken as it is. An error of fn becomes a
+// result of status error (SA-66), except a *RetryError and the end of ctx, which
+// are for the caller, as a panic is. The error of DefineTool says what is wrong
+// with the definition, and names the field.
+func DefineTool[A, R any](spec ToolSpec, fn func(ctx context.Context, in *ToolInput, args A) (R, error)) (Tool, error) {
+	if err := checkName("tool", spec.Name); err != nil {
+		return nil, err
+	}
+	if fn == nil {
+		return nil, events.Invalid("", "the tool %s has no function", spec.Name)
+	}
+	if len(spec.Parameters) == 0 {
+		derived, err := arguments.Of(reflect.TypeFor[A]())
+		if err != nil {
+			return nil, events.Invalid("/parameters", "the tool %s: %w", spec.Name, err)
+		}
+		spec.Parameters = derived
+	}
+	schema, err := arguments.Compile(spec.Parameters)
+	if err != nil {
+		return nil, err
+	}
+	spec.Idempotent = spec.Idempotent || spec.ReadOnly
+	return &defined[A, R]{spec, schema, fn}, nil
+}
+
+// defined is a function that is a tool.
+type defined[A, R any] struct {
+	spec   ToolSpec
+	schema *arguments.Schema
+	fn     func(context.Context, *ToolInput, A) (R, error)
+}
+
+func (d *defined[A, R]) Spec() ToolSpec { return d.spec }
+
+func (d *defined[A, R]) Call(ctx context.Context, in *ToolInput) (ToolResult, error) {
+	if err := d.schema.Check(in.Arguments); err != nil {
+		return Failed(err.Error()), nil
+	}
+	var args A
+	if err := arguments.Read(in.Arguments, &args); err != nil {
+		return Failed(err.Error()), nil
+	}
+	out, err := d.fn(ctx, in, args)
+	var again *RetryError
+	switch {
+	case err != nil && (errors.As(err, &again) || ctx.Err() != nil):
+		return ToolResult{}, err
+	case err != nil:
+		return Failed(clipText(err.Error())), nil
+	}
+	if result, ok := any(out).(ToolResult); ok {
+		return result, nil
+	}
+	written, err := json.Marshal(out, json.Deterministic(true))
+	if err != nil {
+		return Failed("what the tool " + d.spec.Name + " gave cannot be written as JSON"), nil
+	}
+	return Done(written), nil
+}
+
+func clipText(text string) string {
+	if len(text) <= maxErrorText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxErrorText], "") + "..."
+}

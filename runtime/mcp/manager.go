@@ -1,0 +1,265 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Manager keeps the sessions with MCP servers. Safe for concurrent use.
+type Manager struct {
+	options Options
+	links   map[string]*link
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	running sync.WaitGroup // what starts, watches and ends sessions
+
+	mu      sync.Mutex // guards what follows, and the state of links and sessions
+	open    int        // sessions, those that start and end too
+	changed chan struct{}
+	closed  bool
+}
+
+// link is what is known of one server.
+type link struct {
+	def       Server
+	session   *session // nil: none
+	attempt   *attempt // to start one; nil: none
+	failures  int      // since it last answered
+	notBefore time.Time
+}
+
+// attempt is the start of a session.
+type attempt struct {
+	done chan struct{}
+	err  error
+}
+
+// New makes a Manager for these servers; none is started yet. The error is an
+// *events.Error that names the definition at fault.
+func New(options Options, servers ...Server) (*Manager, error) {
+	if err := options.validate(); err != nil {
+		return nil, err
+	}
+	m := &Manager{options: options.withDefaults(), links: map[string]*link{}, changed: make(chan struct{})}
+	for _, def := range servers {
+		if err := def.Validate(); err != nil {
+			return nil, err
+		}
+		if _, ok := m.links[def.Name]; ok {
+			return nil, events.Taken("MCP server", def.Name)
+		}
+		m.links[def.Name] = &link{def: def}
+	}
+	m.ctx, m.cancel = context.WithCancel(context.Background())
+	return m, nil
+}
+
+// Servers lists the names of the servers, sorted.
+func (m *Manager) Servers() []string { return slices.Sorted(maps.Keys(m.links)) }
+
+var errClosed = errors.New("this process is ending")
+
+// Close ends all sessions and waits for that, a few seconds at most. Calls that
+// are under way end with an error. It may be called twice.
+func (m *Manager) Close() {
+	m.mu.Lock()
+	m.closed = true
+	for _, l := range m.links {
+		if l.session != nil {
+			m.end(l.session, errClosed)
+		}
+	}
+	m.signal()
+	m.mu.Unlock()
+	m.cancel()
+	m.running.Wait()
+}
+
+// signal wakes who waits for a change; the caller holds the lock.
+func (m *Manager) signal() {
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// acquire gives the session with a server, which release gives back. It starts
+// one if there is none, when the server's time has come and there is room. The
+// error is that of the start, or the end of ctx.
+func (m *Manager) acquire(ctx context.Context, l *link) (*session, error) {
+	for {
+		m.mu.Lock()
+		var wait <-chan struct{}
+		var until *time.Timer
+		var starting *attempt
+		switch now := time.Now(); {
+		case m.closed:
+			m.mu.Unlock()
+			return nil, errClosed
+		case l.session != nil:
+			s := l.session
+			s.users++
+			s.idle.Stop()
+			m.mu.Unlock()
+			return s, nil
+		case l.attempt != nil:
+			starting, wait = l.attempt, l.attempt.done
+		case now.Before(l.notBefore):
+			wait, until = m.changed, time.NewTimer(l.notBefore.Sub(now))
+		case m.open >= m.options.MaxSessions:
+			m.makeRoom()
+			wait = m.changed
+		default:
+			starting = m.start(l)
+			wait = starting.done
+		}
+		m.mu.Unlock()
+		if err := pause(ctx, wait, until); err != nil {
+			return nil, fmt.Errorf("no session with it in time: %w", err)
+		}
+		if starting != nil && starting.err != nil {
+			return nil, starting.err
+		}
+	}
+}
+
+// pause waits for a change, a time or the end of ctx.
+func pause(ctx context.Context, changed <-chan struct{}, until *time.Timer) error {
+	var at <-chan time.Time
+	if until != nil {
+		defer until.Stop()
+		at = until.C
+	}
+	select {
+	case <-changed:
+	case <-at:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// makeRoom ends the session that nobody has used for longest, if there is one
+// that nobody uses; the caller holds the lock.
+func (m *Manager) makeRoom() {
+	var oldest *session
+	for _, l := range m.links {
+		if s := l.session; s != nil && s.users == 0 && (oldest == nil || s.used.Before(oldest.used)) {
+			oldest = s
+		}
+	}
+	if oldest != nil {
+		m.end(oldest, errors.New("its place was needed"))
+	}
+}
+
+// start begins a session; the caller holds the lock.
+func (m *Manager) start(l *link) *attempt {
+	a := &attempt{done: make(chan struct{})}
+	l.attempt = a
+	m.open++
+	m.running.Go(func() {
+		s, err := connect(m.ctx, l, m.options)
+		m.mu.Lock()
+		l.attempt, a.err = nil, err
+		if err != nil {
+			m.failed(l)
+		} else {
+			l.session = s
+			s.used = time.Now()
+			s.idle = time.AfterFunc(m.options.Idle, func() { m.retire(s) })
+			m.running.Go(func() { m.watch(s) })
+			if m.closed {
+				m.end(s, errClosed)
+			}
+		}
+		close(a.done)
+		m.mu.Unlock()
+		if err != nil {
+			s.stop()
+			m.gone()
+		}
+	})
+	return a
+}
+
+// failed makes the next start of a server wait; the caller holds the lock.
+func (m *Manager) failed(l *link) {
+	wait := maxBackoff
+	if l.failures < 10 {
+		wait = min(m.options.Backoff<<l.failures, maxBackoff)
+	}
+	l.failures++
+	l.notBefore = time.Now().Add(wait)
+}
+
+// watch waits for the end of a session.
+func (m *Manager) watch(s *session) {
+	_ = s.client.Wait() // the cause is known better by what lies below
+	m.drop(s, errBroken)
+}
+
+// drop ends a session that is of no more use.
+func (m *Manager) drop(s *session, why error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !s.ending && errors.Is(why, errBroken) {
+		m.failed(s.link)
+	}
+	m.end(s, why)
+}
+
+// end ends a session, once; the caller holds the lock. It makes room when it
+// has ended.
+func (m *Manager) end(s *session, why error) {
+	if s.ending {
+		return
+	}
+	s.ending = true
+	s.idle.Stop()
+	if s.link.session == s {
+		s.link.session = nil
+	}
+	s.over(why)
+	m.running.Go(func() {
+		s.stop()
+		m.gone()
+	})
+}
+
+// gone makes the room of a session free.
+func (m *Manager) gone() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.open--
+	m.signal()
+}
+
+// retire ends a session that nobody has used for a while.
+func (m *Manager) retire(s *session) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.closed && s.users == 0 && time.Since(s.used) >= m.options.Idle {
+		m.end(s, errors.New("nobody used it"))
+	}
+}
+
+// release gives a session back. Who got an answer says so: the server is well.
+func (m *Manager) release(s *session, answered bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if answered {
+		s.link.failures, s.link.notBefore = 0, time.Time{}
+	}
+	s.users--
+	s.used = time.Now()
+	if s.users == 0 && !s.ending {
+		s.idle.Reset(m.options.Idle)
+		m.signal()
+	}
+}

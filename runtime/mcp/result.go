@@ -1,0 +1,76 @@
+package mcp
+
+import (
+	stdjson "encoding/json"
+	"reflect"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/skein-threads/skein/runtime"
+)
+
+const maxErrorText = 4 << 10 // bytes
+
+// result turns a server's answer into a result:
+//
+//   - isError: an error with the texts of the answer;
+//   - structured content alone, or with texts, which say the same: that content;
+//   - one text: a JSON string (SA-68);
+//   - no content: null;
+//   - anything else: a list of the blocks as MCP has them, images and sound in
+//     base64; with structured content, {"content": that list, "structuredContent": ...}.
+func (t *tool) result(a *mcp.CallToolResult) runtime.ToolResult {
+	var texts []string
+	for _, c := range a.Content {
+		if text, ok := c.(*mcp.TextContent); ok {
+			texts = append(texts, strings.ToValidUTF8(text.Text, "\ufffd"))
+		}
+	}
+	switch {
+	case a.NeedsInput():
+		return runtime.Failed("the MCP server " + t.link.def.Name + " asks for more input, which cannot be given here")
+	case a.IsError:
+		secrets, _ := t.link.def.secrets(t.manager.options.Variable)
+		text := clip(masked(strings.Join(texts, "\n"), secrets), maxErrorText)
+		if strings.TrimSpace(text) == "" {
+			text = "the tool failed and did not say why"
+		}
+		return runtime.Failed(text)
+	}
+	var out any
+	switch onlyTexts := len(texts) == len(a.Content); {
+	case a.StructuredContent != nil && onlyTexts:
+		out = exact(a.StructuredContent, texts)
+	case a.StructuredContent != nil:
+		out = map[string]any{"content": a.Content, "structuredContent": exact(a.StructuredContent, texts)}
+	case onlyTexts && len(texts) == 1:
+		out = texts[0]
+	case len(a.Content) > 0:
+		out = a.Content
+	}
+	raw, err := stdjson.Marshal(out)
+	if err == nil { // the bytes as they are anywhere else: <b> and not \u003cb\u003e
+		value := jsontext.Value(raw)
+		err = value.Format(jsontext.PreserveRawStrings(false))
+		raw = value
+	}
+	if err != nil {
+		return runtime.Failed("the answer of the MCP server " + t.link.def.Name + " cannot be written as JSON")
+	}
+	return runtime.Done(raw)
+}
+
+// exact gives structured content from a text that says the same, as servers
+// are asked to send along: the library reads numbers as floats, and loses
+// digits of long ones.
+func exact(structured any, texts []string) any {
+	for _, text := range texts {
+		var same any
+		if jsontext.Value(text).IsValid() && stdjson.Unmarshal([]byte(text), &same) == nil && reflect.DeepEqual(same, structured) {
+			return stdjson.RawMessage(text)
+		}
+	}
+	return structured
+}

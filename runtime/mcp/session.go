@@ -1,0 +1,128 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// errBroken is the end of a session that nobody here wanted.
+var errBroken = errors.New("the session broke")
+
+// session is a session with a server.
+type session struct {
+	link    *link
+	client  *mcp.ClientSession
+	process *process // nil: it is on HTTP
+	secrets map[string]string
+
+	ctx  context.Context // ends with the session
+	over context.CancelCauseFunc
+
+	// guarded by the manager's lock
+	users  int
+	used   time.Time // when a user last left
+	idle   *time.Timer
+	ending bool
+}
+
+// connect starts a session. If there is an error the session, which may be nil,
+// is to be stopped all the same.
+func connect(ctx context.Context, l *link, o Options) (*session, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, o.Start, fmt.Errorf("it did not greet within %s", o.Start))
+	defer cancel()
+	secrets, err := l.def.secrets(o.Variable)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{link: l, secrets: secrets}
+	var transport mcp.Transport
+	if l.def.URL != "" {
+		transport = s.web(o)
+	} else {
+		if s.process, err = startProcess(l.def, s.environment(o), o.Stderr(l.def.Name), o.MaxAnswer); err != nil {
+			return nil, fmt.Errorf("its program cannot be started: %s", s.safe(err.Error()))
+		}
+		transport = s.process.transport()
+		// A program that does not read keeps the library waiting; its end does not.
+		defer context.AfterFunc(ctx, s.process.kill)()
+	}
+	ctx, e := withExchange(ctx)
+	defer e.cancel(nil)
+	client := mcp.NewClient(&mcp.Implementation{Name: "skein", Version: "1"}, &mcp.ClientOptions{
+		Capabilities:   &mcp.ClientCapabilities{},
+		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
+	})
+	if s.client, err = client.Connect(ctx, transport, nil); err != nil {
+		s.client = nil
+		return s, errors.New(s.startFailure(ctx, e, err))
+	}
+	s.ctx, s.over = context.WithCancelCause(context.Background())
+	return s, nil
+}
+
+// startFailure says why a server could not be greeted.
+func (s *session) startFailure(ctx context.Context, e *exchange, err error) string {
+	said := s.answer(err)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx).Error()
+	case said != nil:
+		return "it refused the greeting: " + s.safe(said.Message)
+	case s.process != nil:
+		return s.process.cause().Error()
+	}
+	return s.webFailure(e).text
+}
+
+// environment is what a program gets to know of this process.
+func (s *session) environment(o Options) []string {
+	var env []string
+	for _, name := range []string{"PATH", "HOME"} {
+		if value, ok := o.Variable(name); ok && !slices.Contains(s.link.def.Env, name) {
+			env = append(env, name+"="+value)
+		}
+	}
+	for _, name := range s.link.def.Env {
+		env = append(env, name+"="+s.secrets[name])
+	}
+	return env
+}
+
+func (s *session) web(o Options) mcp.Transport {
+	headers := http.Header{}
+	for name, variable := range s.link.def.Headers {
+		headers.Set(name, s.secrets[variable])
+	}
+	way := &web{base: http.DefaultTransport, headers: headers, most: o.MaxAnswer}
+	return &mcp.StreamableClientTransport{Endpoint: s.link.def.URL, HTTPClient: way.client(), DisableStandaloneSSE: true, MaxEventSize: -1}
+}
+
+// stop ends what a session holds, and waits for that. The calls in it must have
+// been told to end.
+func (s *session) stop() {
+	if s == nil {
+		return
+	}
+	if s.process != nil {
+		s.process.stop()
+	}
+	if s.client != nil {
+		_ = s.client.Close() // it is over either way
+	}
+}
+
+// safe gives words of a server or of the system, without secrets and in bounds.
+func (s *session) safe(text string) string {
+	const most = 1 << 10
+	text = masked(text, s.secrets)
+	if len(text) > most {
+		text = text[:most] + "..."
+	}
+	return oneLine(text)
+}

@@ -1,0 +1,220 @@
+package mcp
+
+import (
+	"context"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/arguments"
+)
+
+// KeyName is where a call's key lies in its _meta.
+const KeyName = "skein/idempotency-key"
+
+const (
+	maxTools       = 1000
+	maxDescription = 8 << 10 // bytes
+)
+
+// Listing is what a server has to offer.
+type Listing struct {
+	Tools []runtime.Tool // in order of their names
+	Left  []LeftOut      // what cannot be offered, in order of their names
+}
+
+// LeftOut is a tool of a server that cannot be a tool here.
+type LeftOut struct {
+	Name   string // as the server calls it
+	Reason string
+}
+
+// Tools asks a server for its tools. A tool's name is SERVER__TOOL, as its
+// specification says; what is not allowed in a name becomes _, and then 8 hex
+// digits follow that tell it from others. readOnlyHint makes it ReadOnly,
+// idempotentHint Idempotent, and the definition's Approval Manual. A tool is not
+// portable. It stays of use when the session ends: each call finds its own.
+//
+// The error is an *events.Error: not_found, or unavailable with the server's name
+// and the reason.
+func (m *Manager) Tools(ctx context.Context, server string) (*Listing, error) {
+	l, ok := m.links[server]
+	if !ok {
+		return nil, events.Missing("MCP server", server)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, l.def.timeout(), outOfTime(l.def.timeout()))
+	defer cancel()
+	listed, f := request(ctx, m, l, list)
+	if f != nil {
+		return nil, events.Errorf(events.Unavailable, "the tools of the MCP server %s are not known: %s", server, f.text)
+	}
+	return m.offer(l, listed), nil
+}
+
+// Tool gives the tool of a server that the server itself calls so. The error is
+// an *events.Error: not_found, also with the reason why it cannot be offered, or
+// unavailable.
+func (m *Manager) Tool(ctx context.Context, server, name string) (runtime.Tool, error) {
+	listed, err := m.Tools(ctx, server)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range listed.Tools {
+		if t.(*tool).name == name {
+			return t, nil
+		}
+	}
+	for _, l := range listed.Left {
+		if l.Name == name {
+			return nil, events.Errorf(events.NotFound, "the tool %s of the MCP server cannot be used: %s", clip(name, 200), l.Reason)
+		}
+	}
+	return nil, events.Missing("tool of the MCP server", name)
+}
+
+// list asks for all pages.
+func list(ctx context.Context, client *mcp.ClientSession) ([]*mcp.Tool, error) {
+	var out []*mcp.Tool
+	params := &mcp.ListToolsParams{}
+	for {
+		page, err := client.ListTools(ctx, params)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, page.Tools...)
+		if page.NextCursor == "" || len(out) > maxTools || len(page.Tools) == 0 {
+			return out, nil
+		}
+		params = &mcp.ListToolsParams{Cursor: page.NextCursor}
+	}
+}
+
+// offer makes tools of what a server has listed. Of two that would have one name
+// here the one that is called so by the server stays.
+func (m *Manager) offer(l *link, listed []*mcp.Tool) *Listing {
+	slices.SortStableFunc(listed, func(a, b *mcp.Tool) int {
+		exactA, exactB := toolName(l.def.Name, a.Name) == l.def.Name+between+a.Name, toolName(l.def.Name, b.Name) == l.def.Name+between+b.Name
+		if exactA != exactB {
+			if exactA {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	out := &Listing{}
+	taken := map[string]bool{}
+	leave := func(t *mcp.Tool, reason string) {
+		out.Left = append(out.Left, LeftOut{Name: oneLine(clip(t.Name, 200)), Reason: oneLine(clip(reason, 1<<10))})
+	}
+	for i, t := range listed {
+		spec, err := l.def.spec(t)
+		switch {
+		case i >= maxTools:
+			leave(t, fmt.Sprintf("the server has more than %d tools", maxTools))
+			return out.sorted()
+		case t.Name == "":
+			leave(t, "it has no name")
+		case taken[spec.Name]:
+			leave(t, "another tool has the name "+spec.Name)
+		case err != nil:
+			leave(t, err.Error())
+		default:
+			taken[spec.Name] = true
+			out.Tools = append(out.Tools, &tool{m, l, t.Name, spec})
+		}
+	}
+	return out.sorted()
+}
+
+func (l *Listing) sorted() *Listing {
+	slices.SortFunc(l.Tools, func(a, b runtime.Tool) int { return strings.Compare(a.Spec().Name, b.Spec().Name) })
+	slices.SortStableFunc(l.Left, func(a, b LeftOut) int { return strings.Compare(a.Name, b.Name) })
+	return l
+}
+
+// spec says what a server's tool is here.
+func (s Server) spec(t *mcp.Tool) (runtime.ToolSpec, error) {
+	spec := runtime.ToolSpec{Name: toolName(s.Name, t.Name), Description: t.Description, Timeout: s.timeout(), NotPortable: true}
+	if spec.Description == "" {
+		spec.Description = t.Title
+	}
+	spec.Description = clip(spec.Description, maxDescription)
+	destructive := true // the hint's default
+	if hints := t.Annotations; hints != nil {
+		spec.ReadOnly = hints.ReadOnlyHint
+		spec.Idempotent = hints.IdempotentHint || hints.ReadOnlyHint
+		destructive = hints.DestructiveHint == nil || *hints.DestructiveHint
+	}
+	spec.Manual = s.manual(spec, destructive)
+	if t.InputSchema == nil {
+		return spec, nil
+	}
+	schema, err := stdjson.Marshal(t.InputSchema)
+	if err != nil {
+		return spec, err
+	}
+	spec.Parameters = schema
+	_, err = arguments.Compile(spec.Parameters)
+	return spec, err
+}
+
+// tool is a tool of a server.
+type tool struct {
+	manager *Manager
+	link    *link
+	name    string // as the server calls it
+	spec    runtime.ToolSpec
+}
+
+func (t *tool) Spec() runtime.ToolSpec { return t.spec }
+
+// Call makes the call once.
+func (t *tool) Call(ctx context.Context, in *runtime.ToolInput) (runtime.ToolResult, error) {
+	limited, cancel := context.WithTimeoutCause(ctx, t.spec.Timeout, outOfTime(t.spec.Timeout))
+	defer cancel()
+	given := in.Arguments
+	if len(given) == 0 {
+		given = jsontext.Value("{}")
+	}
+	answer, f := request(limited, t.manager, t.link, func(ctx context.Context, client *mcp.ClientSession) (*mcp.CallToolResult, error) {
+		return client.CallTool(ctx, &mcp.CallToolParams{
+			Meta: mcp.Meta{KeyName: in.Key}, Name: t.name, Arguments: stdjson.RawMessage(given),
+		})
+	})
+	switch {
+	case f == nil:
+		return t.result(answer), nil
+	case ctx.Err() != nil: // the caller has gone
+		return runtime.ToolResult{}, ctx.Err()
+	case f.answer:
+		return runtime.Failed("the MCP server " + t.link.def.Name + " refused the call: " + f.text), nil
+	}
+	text := "the MCP server " + t.link.def.Name + ": " + f.text
+	if !f.made {
+		text += "; the call was not made"
+	} else if !t.spec.Idempotent {
+		return runtime.ToolResult{}, errors.New(text + "; the call may have been made")
+	}
+	if f.passes {
+		return runtime.ToolResult{}, &runtime.RetryError{After: f.after, NotMade: !f.made, Err: errors.New(text)}
+	}
+	return runtime.ToolResult{}, errors.New(text)
+}
+
+func outOfTime(limit time.Duration) error { return fmt.Errorf("no answer within %s", limit) }
+
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "..."
+}

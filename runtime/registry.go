@@ -1,0 +1,135 @@
+package runtime
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runtime/arguments"
+)
+
+// Registry holds the reactors and tools of this process, by name. Safe for
+// concurrent use; what was added stays.
+type Registry struct {
+	schemas  *arguments.Checker
+	reactors shelf[Reactor]
+	tools    shelf[Tool]
+}
+
+// NewRegistry gives an empty registry. Schemas of tools are compiled by schemas,
+// which the callers of the tools may share; nil makes one of its own.
+func NewRegistry(schemas *arguments.Checker) *Registry {
+	if schemas == nil {
+		schemas = arguments.New()
+	}
+	return &Registry{
+		schemas:  schemas,
+		reactors: shelf[Reactor]{kind: "reactor", named: map[string]Reactor{}},
+		tools:    shelf[Tool]{kind: "tool", named: map[string]Tool{}},
+	}
+}
+
+// AddReactor adds a reactor under a name of 1 to 64 of A-Z a-z 0-9 _ -. The
+// error is an *events.Error: invalid_request, or already_exists if the name is
+// taken, and then nothing has changed.
+func (r *Registry) AddReactor(name string, reactor Reactor) error {
+	if err := checkName("reactor", name); err != nil {
+		return err
+	}
+	if isNil(reactor) {
+		return events.Invalid("", "the reactor %s is nil", name)
+	}
+	return r.reactors.add(name, reactor)
+}
+
+// AddTool adds a tool under the name in its spec. Errors as AddReactor; the
+// parameters must be a schema that arguments.Compile takes.
+func (r *Registry) AddTool(tool Tool) error {
+	if isNil(tool) {
+		return events.Invalid("", "the tool is nil")
+	}
+	spec := tool.Spec()
+	if err := checkName("tool", spec.Name); err != nil {
+		return err
+	}
+	if spec.Timeout < 0 || spec.Retries < 0 {
+		return events.Invalid("", "the tool %s has a timeout or retries below 0", spec.Name)
+	}
+	if err := r.schemas.CheckSchema(spec.Parameters); err != nil {
+		return events.Invalid("/parameters", "the tool %s: %w", spec.Name, err)
+	}
+	return r.tools.add(spec.Name, tool)
+}
+
+// Reactor gives the reactor of that name, or not_found.
+func (r *Registry) Reactor(name string) (Reactor, error) { return r.reactors.find(name) }
+
+// Tool gives the tool of that name, or not_found.
+func (r *Registry) Tool(name string) (Tool, error) { return r.tools.find(name) }
+
+// Reactors lists the names of the reactors, sorted.
+func (r *Registry) Reactors() []string { return r.reactors.names() }
+
+// Tools lists the names of the tools, sorted.
+func (r *Registry) Tools() []string { return r.tools.names() }
+
+// shelf holds what is of one kind, by name.
+type shelf[T any] struct {
+	kind  string
+	mu    sync.RWMutex // guards named
+	named map[string]T
+}
+
+func (s *shelf[T]) add(name string, value T) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.named[name]; ok {
+		return events.Taken(s.kind, name)
+	}
+	s.named[name] = value
+	return nil
+}
+
+func (s *shelf[T]) find(name string) (T, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	value, ok := s.named[name]
+	if !ok {
+		return value, events.Missing(s.kind, name)
+	}
+	return value, nil
+}
+
+func (s *shelf[T]) names() []string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Sorted(maps.Keys(s.named))
+}
+
+// checkName holds a name to what models, subjects and files take: 1 to 64 of
+// A-Z a-z 0-9 _ -.
+func checkName(kind, name string) error {
+	ok := name != "" && len(name) <= 64
+	for i := 0; ok && i < len(name); i++ {
+		c := name[i]
+		ok = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
+	}
+	if !ok {
+		return events.Invalid("/name", "the %s's name %.80q must be 1 to 64 letters, digits, _ and -", kind, name)
+	}
+	return nil
+}
+
+// isNil finds also the nil that lies in an interface.
+func isNil(v any) bool {
+	if v == nil {
+		return true
+	}
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Slice, reflect.Chan:
+		return r.IsNil()
+	}
+	return false
+}

@@ -1,0 +1,160 @@
+package schema
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Definition reads a definition that a tenant hands in, and gives it with its
+// name and in its canonical form. Beside what its JSON Schema in
+// files/definitions says it holds what no such schema can: a tool's parameters
+// are a JSON Schema themselves, a server's address is one, no name stands twice,
+// and no secret stands in it as far as that can be told. The name may stand in the
+// definition, beside it, or in both. A path in the error is of d.
+func (v *Validator) Definition(d events.NewDefinition) (events.NewDefinition, error) {
+	f, ok := v.definitions[d.Kind]
+	if !ok {
+		return d, said(in("kind", refuse("there is no kind of definition %.80q", string(d.Kind))))
+	}
+	if err := checkSyntax(d.Definition); err != nil {
+		return d, said(in("definition", err))
+	}
+	switch name := member(d.Definition, "name"); {
+	case d.Name == "" || d.Definition.Kind() != '{':
+	case name == nil:
+		d.Definition = withName(d.Definition, d.Name)
+	case plainText(name) != d.Name:
+		return d, said(in("name", refuse("the definition has another name in itself; give one of them")))
+	}
+	value, err := f.read(d.Definition)
+	if err != nil {
+		return d, Under("/definition", err)
+	}
+	if err := further(value); err != nil {
+		return d, said(in("definition", err))
+	}
+	d.Name = events.DefinitionName(value)
+	if d.Definition, err = events.EncodeDefinition(value); err != nil { // what was read can be written
+		return d, err
+	}
+	if n := len(d.Definition); n > events.MaxDefinitionBytes {
+		return d, events.TooLarge(d.Ref().String(), int64(n), events.MaxDefinitionBytes)
+	}
+	return d, nil
+}
+
+// Definitions reads every definition of an apply. A path in the error is of the
+// apply.
+func (v *Validator) Definitions(apply events.ApplyDefinitions) (events.ApplyDefinitions, error) {
+	list := make([]events.NewDefinition, len(apply.Definitions))
+	for i, d := range apply.Definitions {
+		var err error
+		if list[i], err = v.Definition(d); err != nil {
+			return apply, Under("/definitions/"+strconv.Itoa(i), err)
+		}
+	}
+	apply.Definitions = list
+	return apply, nil
+}
+
+// withName gives an object that has no name one.
+func withName(object jsontext.Value, name string) jsontext.Value {
+	rest := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(string(object)), "{"))
+	if rest != "}" {
+		rest = "," + rest
+	}
+	return jsontext.Value(`{"name":` + strconv.Quote(name) + rest) // a name is plain
+}
+
+// further holds what the JSON Schemas of the definitions do not say.
+func further(value any) *events.Error {
+	switch d := value.(type) {
+	case events.ModelDefinition:
+		return in("params", noSecret(d.Params))
+	case events.PromptDefinition:
+		return in("variables", noneTwice(d.Variables))
+	case events.ToolDefinition:
+		return furtherTool(d)
+	case events.AgentDefinition:
+		err := furtherLists(d.Tools, d.Hooks, d.Skills)
+		for _, side := range []struct {
+			name string
+			*events.AgentSide
+		}{{"sideA", d.SideA}, {"sideB", d.SideB}} {
+			if err == nil && side.AgentSide != nil {
+				err = in(side.name, in("tools", noneTwice(side.Tools)))
+			}
+		}
+		return err
+	}
+	return nil
+}
+
+func furtherLists(tools, hooks, skills []string) *events.Error {
+	for _, list := range []struct {
+		name  string
+		names []string
+	}{{"tools", tools}, {"hooks", hooks}, {"skills", skills}} {
+		if err := in(list.name, noneTwice(list.names)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func furtherTool(d events.ToolDefinition) *events.Error {
+	if d.Parameters != nil {
+		if _, err := parseParameters(d.Parameters); err != nil {
+			return in("parameters", err)
+		}
+	}
+	if d.Server == nil {
+		return nil
+	}
+	if err := in("server", in("env", noneTwice(d.Server.Env))); err != nil {
+		return err
+	}
+	if d.Server.URL == "" {
+		return nil
+	}
+	u, err := url.Parse(d.Server.URL)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return in("server", in("url", refuse("must be an http or https address")))
+	case u.User != nil:
+		return in("server", in("url", refuse("holds a user or a password; a definition holds no secret: name the variable with the token in tokenEnv")))
+	}
+	return nil
+}
+
+func noneTwice(names []string) *events.Error {
+	seen := make(map[string]bool, len(names))
+	for i, name := range names {
+		if seen[name] {
+			return in(strconv.Itoa(i), refuse("%s stands twice", name))
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+// noSecret refuses what is called as secrets are.
+func noSecret(params jsontext.Value) *events.Error {
+	if params == nil {
+		return nil
+	}
+	s := scanner{raw: params}
+	for s.enter(); s.more('}'); s.value() {
+		name := string(s.said(nil))
+		switch strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name)) {
+		case "apikey", "authorization", "password", "secret", "clientsecret", "accesstoken", "bearertoken", "privatekey":
+			return in(clip(name), refuse("looks like a secret, and a definition holds none; give it to the process that runs the reactor, in its environment"))
+		}
+	}
+	return nil
+}

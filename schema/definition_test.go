@@ -1,0 +1,195 @@
+package schema
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+const minimalTool = `"name":"find","description":"Finds.","type":"go"`
+
+// refusedAt fails unless err refuses what lies at path, in such words.
+func refusedAt(t *testing.T, err error, raw, path, words string) {
+	t.Helper()
+	e := events.AsError(err)
+	if err == nil || e.Code != events.InvalidRequest || e.Details == nil || e.Details.Path != path || !strings.HasPrefix(e.Message, path) || !strings.Contains(e.Message, words) {
+		t.Errorf("%.200s:\n got %v (%+v)\nwant %s: %s", raw, err, e.Details, path, words)
+	}
+}
+
+// Each refusal of a definition names its place. SA-9: the types of agents; SA-67:
+// the arguments of a tool have a schema, which is one.
+func TestDefinitionRefusals(t *testing.T) {
+	v := newValidator(t)
+	tool := func(more string) string { return `{` + minimalTool + more + `}` }
+	parameters := func(s string) string { return tool(`,"parameters":` + s) }
+	server := func(s string) string {
+		return `{"name":"find","description":"Finds.","type":"mcp","server":` + s + `}`
+	}
+	agent := func(more string) string { return `{"name":"a","type":"ai_human","model":"m"` + more + `}` }
+	dual := func(more string) string { return `{"name":"a","type":"dual_ai"` + more + `}` }
+	for _, c := range []struct {
+		kind               events.DefinitionKind
+		raw, path, message string
+	}{
+		{"skill", `{}`, "/kind", `there is no kind of definition "skill"`},
+		{"model", ``, "/definition", "nothing was sent"},
+		{"model", `[]`, "/definition", "must be an object"},
+		{"model", `{"name":"m"}`, "/definition/model", "is missing; it must be a text of 1 to 256 characters"},
+		{"model", `{"name":"m","model":""}`, "/definition/model", "must be a text of 1 to 256 characters"},
+		{"model", `{"model":"m"}`, "/definition/name", "is missing; it must be a name"},
+		{"model", `{"name":"a b","model":"m"}`, "/definition/name", "must be a name"},
+		{"model", `{"name":"m","model":"m","modle":1}`, "/definition/modle", "there is no such field; known are name, description"},
+		{"model", `{"name":"m","model":"m","temperature":2.5}`, "/definition/temperature", "must be a number from 0 to 2"},
+		{"model", `{"name":"m","model":"m","temperature":"hot"}`, "/definition/temperature", "must be a number from 0 to 2"},
+		{"model", `{"name":"m","model":"m","temperature":-1e-1}`, "/definition/temperature", "must be a number from 0 to 2"},
+		{"model", `{"name":"m","model":"m","contextTokens":0}`, "/definition/contextTokens", "must be a whole number, at least 1"},
+		{"model", `{"name":"m","model":"m","contextTokens":1.5}`, "/definition/contextTokens", "must be a whole number, at least 1"},
+		{"model", `{"name":"m","model":"m","params":[]}`, "/definition/params", "must be an object"},
+		{"model", `{"name":"m","model":"m","params":{"api_key":"x"}}`, "/definition/params/api_key", "looks like a secret"},
+		{"model", `{"name":"m","model":"m","params":{"Client-Secret":"x"}}`, "/definition/params/Client-Secret", "looks like a secret"},
+		{"model", `{"name":"m","name":"m","model":"m"}`, "/definition/name", "the name stands twice"},
+		{"prompt", `{"name":"p"}`, "/definition/text", "is missing; it must be a text of at least 1 character"},
+		{"prompt", `{"name":"p","text":"x","variables":["a","b","a"]}`, "/definition/variables/2", "a stands twice"},
+		{"prompt", `{"name":"p","text":"x","variables":["1st"]}`, "/definition/variables/0", "must be the name of a variable"},
+		{"tool", `{"name":"find order","description":"x","type":"go"}`, "/definition/name", "must be a tool's name: 1 to 64 letters, digits, _ and -"},
+		{"tool", `{"name":"` + strings.Repeat("a", 65) + `","description":"x","type":"go"}`, "/definition/name", "must be a tool's name"},
+		{"tool", `{"name":"find","type":"go"}`, "/definition/description", "is missing"},
+		{"tool", `{"name":"find","description":"x","type":"python"}`, "/definition/type", "must be one of go, nats, mcp, agent"},
+		{"tool", `{"name":"find","description":"x","type":"mcp"}`, "/definition/server", "a tool of type mcp needs a server"},
+		{"tool", `{"name":"find","description":"x","type":"agent"}`, "/definition/agent", "a tool of type agent needs an agent"},
+		{"tool", tool(`,"agent":"a"`), "/definition/agent", "only a tool of type agent has an agent"},
+		{"tool", tool(`,"server":{"command":"x"}`), "/definition/server", "only a tool of type mcp has a server"},
+		{"tool", tool(`,"retries":{}`), "/definition/retries/attempts", "is missing"},
+		{"tool", parameters(`true`), "/definition/parameters", "must be an object"},
+		{"tool", parameters(`{}`), "/definition/parameters/type", "must be object"},
+		{"tool", parameters(`{"type":["object"]}`), "/definition/parameters/type", "must be object"},
+		{"tool", parameters(`{"type":"object","$schema":"http://json-schema.org/draft-07/schema#"}`), "/definition/parameters/$schema", "must be https://json-schema.org/draft/2020-12/schema"},
+		{"tool", parameters(`{"type":"object","properties":{"a":{"type":"strin"}}}`), "/definition/parameters/properties/a/type", "is no JSON Schema"},
+		{"tool", parameters(`{"type":"object","required":"a"}`), "/definition/parameters/required", "is no JSON Schema"},
+		{"tool", parameters(`{"type":"object","properties":{"a":{"$ref":"https://example.org/a.json"}}}`), "/definition/parameters", "refers to https://example.org/a.json"},
+		{"tool", parameters(`{"type":"object","properties":{"a":{"$ref":"file:///etc/passwd"}}}`), "/definition/parameters", "refers to file:///etc/passwd"},
+		{"tool", parameters(`{"type":"object","properties":{"a":{"$ref":"#/$defs/none"}}}`), "/definition/parameters", "is no JSON Schema"},
+		{"tool", parameters(`{"type":"object","properties":{"a":{"pattern":"("}}}`), "/definition/parameters/properties/a/pattern", "is no JSON Schema"},
+		{"tool", parameters(`{"type":"object","properties":{"a":{"maximum":1e999999999}}}`), "/definition/parameters/properties/a/maximum", "has too many digits"},
+		{"tool", server(`{}`), "/definition/server", "exactly one of command and url is needed"},
+		{"tool", server(`{"command":"x","url":"http://x"}`), "/definition/server", "exactly one of command and url is needed"},
+		{"tool", server(`{"command":"x","env":["TOKEN=abc"]}`), "/definition/server/env/0", "must be the name of a variable, without a value"},
+		{"tool", server(`{"command":"x","env":["A","A"]}`), "/definition/server/env/1", "A stands twice"},
+		{"tool", server(`{"command":"x","tokenEnv":"A"}`), "/definition/server/tokenEnv", "only a url has tokenEnv"},
+		{"tool", server(`{"url":"http://x","args":["a"]}`), "/definition/server/args", "only a command has args"},
+		{"tool", server(`{"url":"http://x","env":["A"]}`), "/definition/server/env", "only a command has env"},
+		{"tool", server(`{"url":"http://x","tokenEnv":"A=b"}`), "/definition/server/tokenEnv", "must be the name of a variable"},
+		{"tool", server(`{"url":"ftp://x"}`), "/definition/server/url", "must be an http or https address"},
+		{"tool", server(`{"url":"https://me:secret@x"}`), "/definition/server/url", "holds a user or a password"},
+		{"agent", `{"name":"a"}`, "/definition/type", "is missing; it must be one of ai_human, dual_ai"},
+		{"agent", `{"name":"a","type":"human"}`, "/definition/type", "must be one of ai_human, dual_ai"},
+		{"agent", `{"name":"a","type":"ai_human"}`, "/definition/model", "an agent needs a model or a reactor"},
+		{"agent", agent(`,"policy":"queue"`), "/definition/policy", "must be one of reject, enqueue, interrupt, steer"},
+		{"agent", agent(`,"limits":{"iterations":0}`), "/definition/limits/iterations", "must be a whole number from 1 to 10000"},
+		{"agent", agent(`,"limits":{"steps":1}`), "/definition/limits/steps", "there is no such field"},
+		{"agent", agent(`,"tools":["a b"]`), "/definition/tools/0", "must be a tool's name"},
+		{"agent", agent(`,"tools":["a",null]`), "/definition/tools/1", "is null"},
+		{"agent", agent(`,"tools":["a","a"]`), "/definition/tools/1", "a stands twice"},
+		{"agent", agent(`,"skills":["a","a"]`), "/definition/skills/1", "a stands twice"},
+		{"agent", agent(`,"sideA":{"model":"m"}`), "/definition/sideA", "only an agent of type dual_ai has sides"},
+		{"agent", dual(`,"sideA":{"model":"m"}`), "/definition/sideB", "needs sideA and sideB"},
+		{"agent", dual(`,"sideB":{"model":"m"}`), "/definition/sideA", "needs sideA and sideB"},
+		{"agent", dual(`,"sideA":{},"sideB":{"model":"m"}`), "/definition/sideA/model", "a side needs a model or a reactor"},
+		{"agent", dual(`,"sideA":{"model":"m"},"sideB":{"model":"m"},"model":"m"`), "/definition/model", "each side has its own model"},
+		{"agent", dual(`,"sideA":{"model":"m"},"sideB":{"model":"m"},"tools":["t"]`), "/definition/tools", "each side has its own tools"},
+		{"agent", dual(`,"sideA":{"model":"m"},"sideB":{"model":"m","tools":["t","t"]}`), "/definition/sideB/tools/1", "t stands twice"},
+	} {
+		_, err := v.Definition(events.NewDefinition{Kind: c.kind, Definition: jsontext.Value(c.raw)})
+		refusedAt(t, err, c.raw, c.path, c.message)
+	}
+	_, err := v.Definition(events.NewDefinition{Kind: "prompt", Name: "q", Definition: jsontext.Value(`{"name":"p","text":"x"}`)})
+	refusedAt(t, err, "two names", "/name", "the definition has another name in itself")
+	_, err = v.Definition(events.NewDefinition{Kind: "prompt", Definition: jsontext.Value(`{"name":"p","text":"` + strings.Repeat("a", events.MaxDefinitionBytes) + `"}`)})
+	if e := events.AsError(err); e.Code != events.PayloadTooLarge || !strings.Contains(e.Message, "prompt p") {
+		t.Errorf("a large one: %v", err)
+	}
+	_, err = v.Definitions(events.ApplyDefinitions{Definitions: []events.NewDefinition{
+		{Kind: "prompt", Definition: jsontext.Value(`{"name":"p","text":"x"}`)}, {Kind: "prompt", Definition: jsontext.Value(`{"name":"q","text":1}`)},
+	}})
+	refusedAt(t, err, "the second", "/definitions/1/definition/text", "must be a text")
+}
+
+// Two definitions that say the same have the same canonical form, whatever the
+// order, the spaces, and what stands for nothing; numbers and texts survive.
+func TestDefinitionCanonical(t *testing.T) {
+	v := newValidator(t)
+	for want, list := range map[string][]events.NewDefinition{
+		`{"model":"gpt","name":"m","params":{"a":[1.50,12345678901234567890,1e3],"b":"é\u0000"},"temperature":0.1}`: {
+			{Kind: "model", Definition: jsontext.Value(`{"name":"m","model":"gpt","temperature":0.10,"params":{"b":"\u00e9\u0000","a":[1.50,12345678901234567890,1e3]}}`)},
+			{Kind: "model", Name: "m", Definition: jsontext.Value(` { "temperature":1e-1, "params":{"a":[1.50, 12345678901234567890,1e3],"b":"é\u0000"},"model":"gpt","description":null,"reactor":""} `)},
+		},
+		`{"name":"p","text":"x"}`: {
+			{Kind: "prompt", Name: "p", Definition: jsontext.Value(`{"text":"x","variables":[]}`)},
+			{Kind: "prompt", Name: "p", Definition: jsontext.Value(`{"name":"p","text":"x"}`)},
+		},
+	} {
+		for _, d := range list {
+			got, err := v.Definition(d)
+			if err != nil || string(got.Definition) != want || got.Name == "" {
+				t.Errorf("%s\nis   %s (%v)\nwant %s", d.Definition, got.Definition, err, want)
+			}
+			again, err := v.Definition(got)
+			if err != nil || string(again.Definition) != want {
+				t.Errorf("again: %s (%v)", again.Definition, err)
+			}
+		}
+	}
+}
+
+// Definitions are refused and taken as their JSON Schemas say, but for what no
+// schema can say.
+func TestDefinitionsAgreeWithTheSchemas(t *testing.T) {
+	v := newValidator(t)
+	for seed := range uint64(4000) {
+		for _, wrong := range []float64{0, 0.02, 0.2} {
+			g := newInventor(seed, wrong)
+			kind := pick(g, events.DefinitionRows()).Kind
+			raw := []byte(g.document(v.definitions[kind].shape))
+			err := error(nil)
+			if syntax := checkSyntax(raw); syntax != nil {
+				err = said(syntax)
+			} else {
+				_, err = v.definitions[kind].read(raw)
+			}
+			agree(t, v, definitionPath(kind), raw, err)
+			_, _ = v.Definition(events.NewDefinition{Kind: kind, Definition: raw}) // must not panic
+		}
+	}
+}
+
+// SA-67: a schema validates the arguments of a tool, numbers of any size too.
+func TestParameters(t *testing.T) {
+	p, err := ParseParameters(jsontext.Value(`{"type":"object","properties":{"order":{"type":"integer","minimum":1},"note":{"$ref":"#/$defs/note"}},"required":["order"],
+		"additionalProperties":false,"$defs":{"note":{"type":"string","maxLength":3}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for raw, want := range map[string][2]string{
+		`{"order":42}`:                            {"", ""},
+		`{"order":1e2,"note":"abc"}`:              {"", ""},
+		`{"order":12345678901234567890123456789}`: {"", ""},
+		`{}`:                        {"", "missing properties"},
+		`{"order":0}`:               {"/order", "must be >= 1"},
+		`{"order":1.5}`:             {"/order", "expected integer"},
+		`{"order":1,"note":"abcd"}`: {"/note", "length must be <= 3"},
+		`{"order":1e999999999}`:     {"/order", "too many digits"},
+		`{"order":1,"more":1}`:      {"", "additionalProperties"},
+		`[]`:                        {"", "expected object"},
+		`{"order":`:                 {"/order", "not JSON"},
+	} {
+		if err := p.Check(jsontext.Value(raw)); want[1] == "" && err != nil {
+			t.Errorf("%s: %v", raw, err)
+		} else if want[1] != "" {
+			refusedAt(t, err, raw, want[0], want[1])
+		}
+	}
+}
