@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/skein-threads/skein/events"
 )
 
@@ -259,8 +261,13 @@ type NotPortable interface {
 }
 
 // RuntimeContext gives what a thread at rest has: threadInstance, the *Client;
-// nats, its *nats.Conn; js, its jetstream.JetStream. There is no env outside of an
+// nats, its *nats.Conn; js, its jetstream.JetStream, of which the credentials may
+// allow nothing. There is no env outside of an
 // execution (SA-153, SA-155).
 func (t *ThreadState) RuntimeContext() map[string]any {
-	return map[string]any{"threadInstance": t.client, "nats": t.client.nc, "js": t.client.js}
+	values := map[string]any{"threadInstance": t.client, "nats": t.client.nc}
+	if js, err := jetstream.New(t.client.nc); err == nil {
+		values["js"] = js
+	}
+	return values
 }

@@ -158,6 +158,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	s.commands, err = commands.Serve(writeLog.Conn(), s.cfg.Names, commands.Endpoint{
 		Name: "skein-commands", Description: "Commands on threads", Kind: "cmd", Version: s.cfg.Version,
 		Requests: namesOf(events.Commands(), func(c events.Command) string { return c.Name }), InFlight: 8192,
+		Tenants: s.cfg.Tenant.limits(), Metrics: s.metrics,
 	}, dispatcher.Handle, s.logger)
 	return err
 }
@@ -173,8 +174,11 @@ func (s *Server) embed() error {
 		s.url = s.cfg.NATS
 		return nil
 	}
-	o := embedded.NewOptions(s.cfg.Store)
-	o.Listen, o.Logger, o.SyncAlways = s.cfg.NATSListen, s.logger, !s.cfg.Volatile
+	o, err := s.cfg.embedded()
+	if err != nil {
+		return err
+	}
+	o.Logger = s.logger
 	server, err := embedded.Start(o)
 	if err != nil {
 		return err
@@ -186,16 +190,15 @@ func (s *Server) embed() error {
 // open opens the log on a connection of its own.
 func (s *Server) open(purpose string) (*eventlog.Log, error) {
 	name := "skein-" + purpose
+	opts, err := s.cfg.connection().NATS(name)
+	if err != nil {
+		return nil, events.Errorf(events.Unauthorized, "%w", err)
+	}
 	var nc *nats.Conn
-	var err error
-	opts := []nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond)}
 	if s.nats != nil {
 		nc, err = s.nats.ConnectInProcess(name, opts...)
 	} else {
-		if s.cfg.Creds != "" {
-			opts = append(opts, nats.UserCredentials(s.cfg.Creds))
-		}
-		nc, err = nats.Connect(s.url, append(opts, nats.Name(name))...)
+		nc, err = nats.Connect(s.url, opts...)
 	}
 	if err != nil {
 		return nil, events.Errorf(events.Unavailable, "no connection to %s: %w", s.url, err)
@@ -209,6 +212,15 @@ func (s *Server) open(purpose string) (*eventlog.Log, error) {
 	}
 	s.logs = append(s.logs, log)
 	return log, nil
+}
+
+// Reload reads the folder of access again: new tenants, revoked users, new
+// certificates. It does nothing for a server that is not embedded.
+func (s *Server) Reload() error {
+	if s.nats == nil || s.cfg.Access == "" {
+		return nil
+	}
+	return s.nats.Reload()
 }
 
 // Addresses gives the URLs. They do not change while the server runs.
