@@ -62,7 +62,7 @@ func (l *Log) assets() []asset {
 			Name: n.Stream(TimelineStream), Description: "Skein: events of threads, one a message; derived from the log.",
 			Subjects: timelineSubjects(n), Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
 			Discard: jetstream.DiscardOld, Replicas: c.Replicas, MaxAge: c.TimelineAge,
-			AllowDirect: true, PersistMode: l.persist(), Duplicates: time.Second,
+			AllowDirect: true, PersistMode: l.persist(), Duplicates: time.Second, AllowAtomicPublish: c.Replicas > 1,
 		}},
 		{derived: true, config: jetstream.StreamConfig{
 			Name: n.Stream(ChunkStream), Description: "Skein: what executions stream, for those who watch; transport only.",
@@ -108,6 +108,7 @@ func (l *Log) bucket(name string) asset {
 		Subjects: []string{"$KV." + name + ".>"}, Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
 		Discard: jetstream.DiscardNew, Replicas: l.cfg.Replicas, MaxMsgsPerSubject: 1, MaxMsgSize: -1,
 		AllowDirect: true, AllowRollup: true, DenyDelete: true, PersistMode: l.persist(), Duplicates: time.Second,
+		AllowAtomicPublish: l.cfg.Replicas > 1, // see Fence
 	}}
 }
 
@@ -119,7 +120,8 @@ func (l *Log) Ensure(ctx context.Context) error {
 			return err
 		}
 	}
-	return l.ensureSnapshots(ctx)
+	l.copies.Store(int32(l.cfg.Replicas))
+	return l.patiently(ctx, l.ensureSnapshots)
 }
 
 // EnsureBucket does the same for a read model's bucket.
@@ -128,6 +130,10 @@ func (l *Log) EnsureBucket(ctx context.Context, name string) error {
 }
 
 func (l *Log) ensure(ctx context.Context, a asset) error {
+	return l.patiently(ctx, func(ctx context.Context) error { return l.ensureOnce(ctx, a) })
+}
+
+func (l *Log) ensureOnce(ctx context.Context, a asset) error {
 	want := a.config
 	stream, err := l.js.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/go-json-experiment/json"
-	"github.com/nats-io/nats.go"
-
 	"github.com/skein-threads/skein/events"
 )
 
@@ -27,9 +24,9 @@ func (l *Log) lookUp(u *unit) (bool, error) {
 		case err != nil:
 			return false, err
 		case m.Header.Get(events.HeaderChain) != w.Commit.Chain:
-			return false, &ConflictError{Subject: subject, Expected: w.Expected, Last: m.seq}
+			return false, &ConflictError{Subject: subject, Expected: w.Expected, Last: m.Seq}
 		}
-		seqs = append(seqs, m.seq)
+		seqs = append(seqs, m.Seq)
 	}
 	switch len(seqs) {
 	case len(u.writes):
@@ -43,55 +40,9 @@ func (l *Log) lookUp(u *unit) (bool, error) {
 	return false, fmt.Errorf("%d of %d commits of one write are stored: the log contradicts itself", len(seqs), len(u.writes))
 }
 
-var errNoMessage = errors.New("no such message")
-
-// leaderMsg is a message as the stream's leader gave it.
-type leaderMsg struct {
-	Header nats.Header
-	seq    uint64
-}
-
 // leaderNext gives the first message of a subject from a sequence on, from the
-// stream's leader: unlike a direct get, this never shows an older state than
-// what was acknowledged.
-func (l *Log) leaderNext(subject string, seq uint64) (*leaderMsg, error) {
-	request, err := json.Marshal(struct {
-		Seq  uint64 `json:"seq"`
-		Next string `json:"next_by_subj"`
-	}{seq, subject})
-	if err != nil {
-		return nil, err
-	}
-	if !l.nc.IsConnected() { // the question would wait for the connection
-		return nil, fmt.Errorf("asking the log's leader: %w", nats.ErrDisconnected)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), l.cfg.AckTimeout)
-	defer cancel()
-	reply, err := l.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+l.cfg.Names.Stream(LogStream), request)
-	if err != nil {
-		return nil, fmt.Errorf("asking the log's leader: %w", err)
-	}
-	var answer struct {
-		Error   *brokerError `json:"error"`
-		Message *struct {
-			Seq     uint64 `json:"seq"`
-			Headers []byte `json:"hdrs"`
-		} `json:"message"`
-	}
-	if err := json.Unmarshal(reply.Data, &answer); err != nil {
-		return nil, fmt.Errorf("the leader's answer cannot be read: %w", err)
-	}
-	switch {
-	case answer.Error != nil && answer.Error.ErrCode == codeNoMessage:
-		return nil, errNoMessage
-	case answer.Error != nil:
-		return nil, answer.Error
-	case answer.Message == nil:
-		return nil, errors.New("the leader's answer holds no message")
-	}
-	header, err := nats.DecodeHeadersMsg(answer.Message.Headers)
-	if err != nil {
-		return nil, fmt.Errorf("the headers of commit %d: %w", answer.Message.Seq, err)
-	}
-	return &leaderMsg{Header: header, seq: answer.Message.Seq}, nil
+// log's leader: unlike a direct get, this never shows an older state than what
+// was acknowledged.
+func (l *Log) leaderNext(subject string, seq uint64) (Message, error) {
+	return l.leader(context.Background(), l.cfg.Names.Stream(LogStream), leaderRequest{Seq: seq, Next: subject})
 }

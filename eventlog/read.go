@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,19 +42,31 @@ var ErrTooMany = errors.New("more than 1,024 keys match")
 // at all.
 const directTimeout = 5 * time.Second
 
-// direct asks a stream for messages, in the order of their sequences.
+// direct asks a stream for messages, in the order of their sequences. On a
+// cluster the copy that answers may lag.
 func (l *Log) direct(ctx context.Context, stream string, q getRequest) ([]Message, error) {
+	got, _, err := l.directAt(ctx, stream, q)
+	return got, err
+}
+
+// directAt does the same, and gives the last sequence of the copy that answered,
+// if it says: it does when something was found for Multi.
+func (l *Log) directAt(ctx context.Context, stream string, q getRequest) ([]Message, uint64, error) {
 	body, err := json.Marshal(q)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, directTimeout, fmt.Errorf("stream %s did not answer a read within %v", stream, directTimeout))
 	defer cancel()
 	var out []Message
+	var stands uint64
 	err = l.inbox.ask(ctx, "$JS.API.DIRECT.GET."+stream, body, func(m *nats.Msg) (bool, error) {
 		switch status := m.Header.Get("Status"); status {
 		case "":
-		case "204", "404":
+		case "204":
+			stands, _ = strconv.ParseUint(m.Header.Get("Nats-UpTo-Sequence"), 10, 64)
+			return true, nil
+		case "404":
 			return true, nil
 		case "413":
 			return true, ErrTooMany
@@ -66,7 +79,7 @@ func (l *Log) direct(ctx context.Context, stream string, q getRequest) ([]Messag
 		out = append(out, got)
 		return err == nil && q.Batch <= 1 && len(q.Multi) == 0, err
 	})
-	return out, err
+	return out, stands, err
 }
 
 func message(m *nats.Msg) (Message, error) {
@@ -94,20 +107,23 @@ func (l *Log) Get(ctx context.Context, seq uint64) (*events.Commit, error) {
 	if seq == 0 {
 		return nil, nil
 	}
-	got, err := l.direct(ctx, l.cfg.Names.Stream(LogStream), getRequest{Seq: seq})
-	if err != nil || len(got) == 0 || got[0].Seq != seq {
-		return nil, err
-	}
-	return l.decode(got[0].Subject, got[0].Seq, got[0].Header, got[0].Data)
+	return l.decoded(l.at(ctx, l.cfg.Names.Stream(LogStream), seq))
 }
 
 // Last reads the last commit of an aggregate. Nil if it has none.
 func (l *Log) Last(ctx context.Context, tenant, aggregate string) (*events.Commit, error) {
-	got, err := l.direct(ctx, l.cfg.Names.Stream(LogStream), getRequest{Multi: []string{l.cfg.Names.Log(tenant, aggregate)}})
-	if err != nil || len(got) == 0 {
+	return l.decoded(l.lastOf(ctx, l.cfg.Names.Stream(LogStream), l.cfg.Names.Log(tenant, aggregate)))
+}
+
+// decoded reads the message that a read gave: nil if there is none.
+func (l *Log) decoded(m Message, err error) (*events.Commit, error) {
+	switch {
+	case errors.Is(err, errNoMessage):
+		return nil, nil
+	case err != nil:
 		return nil, err
 	}
-	return l.decode(got[0].Subject, got[0].Seq, got[0].Header, got[0].Data)
+	return l.decode(m.Subject, m.Seq, m.Header, m.Data)
 }
 
 // threadBatch bounds one read of a thread, so that a long thread is never held
@@ -165,13 +181,40 @@ func (l *Log) stream(ctx context.Context, name, subject string, from uint64) ite
 				if !yield(m, nil) {
 					return
 				}
+				from = m.Seq + 1
 			}
-			if len(got) == 0 || got[len(got)-1].Pending == 0 {
+			if len(got) > 0 && got[len(got)-1].Pending > 0 {
+				continue
+			}
+			more, err := l.more(ctx, name, subject, from)
+			if err != nil {
+				yield(Message{}, err)
+			}
+			if err != nil || !more {
 				return
 			}
-			from = got[len(got)-1].Seq + 1
 		}
 	}
+}
+
+// more reports whether a stream has messages that match a subject from a
+// sequence on, where a copy showed none: as its leader has it.
+func (l *Log) more(ctx context.Context, name, subject string, from uint64) (bool, error) {
+	several, err := l.replicated(ctx)
+	if err != nil || !several {
+		return false, err
+	}
+	last, err := l.leader(ctx, name, leaderRequest{Last: subject})
+	if errors.Is(err, errNoMessage) {
+		return false, nil
+	}
+	if err != nil || last.Seq < from {
+		return false, err
+	}
+	if !sleep(ctx, 2*time.Millisecond) { // the copy will have it soon
+		return false, context.Cause(ctx)
+	}
+	return true, nil
 }
 
 // Keys reads the documents of a bucket under exact keys or patterns, in the
@@ -186,7 +229,7 @@ func (l *Log) Keys(ctx context.Context, bucket string, keys ...string) ([]Messag
 	}
 	var all []Message
 	for {
-		got, err := l.direct(ctx, "KV_"+bucket, q)
+		got, err := l.multi(ctx, "KV_"+bucket, q)
 		if err != nil {
 			return nil, err
 		}
@@ -196,6 +239,52 @@ func (l *Log) Keys(ctx context.Context, bucket string, keys ...string) ([]Messag
 		}
 		q.Seq = got[len(got)-1].Seq + 1
 	}
+}
+
+// multi makes a direct get of the last messages of several subjects, from a copy
+// that is not older than the stream's floor.
+func (l *Log) multi(ctx context.Context, stream string, q getRequest) (got []Message, err error) {
+	several, err := l.replicated(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !several {
+		return l.direct(ctx, stream, q)
+	}
+	wanted := q.Multi
+	err = l.fresh(ctx, stream, func() (stands uint64, err error) {
+		if got, stands, err = l.directAt(ctx, stream, q); err != nil || len(got) > 0 || l.cfg.Floors.of(stream) == 0 {
+			return stands, err
+		}
+		// A copy that finds nothing does not say how old it is: it is to find
+		// what the stream ends with, too.
+		end, err := l.leader(ctx, stream, leaderRequest{Last: ">"})
+		if errors.Is(err, errNoMessage) {
+			return math.MaxUint64, nil
+		}
+		q.Multi, q.Seq = append(slices.Clone(wanted), end.Subject), min(q.Seq, end.Seq)
+		return 0, err
+	})
+	if len(q.Multi) > len(wanted) {
+		got = slices.DeleteFunc(got, func(m Message) bool {
+			return !slices.ContainsFunc(wanted, func(pattern string) bool { return subjectMatches(pattern, m.Subject) })
+		})
+	}
+	return got, err
+}
+
+// subjectMatches reports whether a subject is one of a pattern's.
+func subjectMatches(pattern, subject string) bool {
+	want, have := strings.Split(pattern, "."), strings.Split(subject, ".")
+	for i, token := range want {
+		switch {
+		case token == ">" && i < len(have):
+			return true
+		case i >= len(have) || token != "*" && token != have[i]:
+			return false
+		}
+	}
+	return len(want) == len(have)
 }
 
 // latest leaves out what was written again while the rest was read.
@@ -219,15 +308,24 @@ func (l *Log) Range(ctx context.Context, bucket, pattern string, from uint64, li
 		if err != nil {
 			return nil, err
 		}
-		if len(got) == 0 {
+		if len(got) > 0 {
+			last := got[len(got)-1]
+			docs = append(docs, documents(got, prefix)...)
+			q.Seq = last.Seq + 1
+			if last.Pending > 0 {
+				continue
+			}
+		}
+		if len(docs) >= limit {
 			break
 		}
-		last := got[len(got)-1]
-		docs = append(docs, documents(got, prefix)...)
-		if last.Pending == 0 {
+		more, err := l.more(ctx, "KV_"+bucket, prefix+pattern, q.Seq)
+		if err != nil {
+			return nil, err
+		}
+		if !more {
 			break
 		}
-		q.Seq = last.Seq + 1
 	}
 	return docs[:min(limit, len(docs))], nil
 }

@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -139,12 +140,12 @@ func (l *Log) relayCommit(ctx context.Context, fence *Fence, header nats.Header,
 // the commits that are younger than what the timeline keeps.
 func (l *Log) timelinePosition(ctx context.Context, last uint64) (position, error) {
 	if last > 0 {
-		got, err := l.direct(ctx, l.cfg.Names.Stream(TimelineStream), getRequest{Seq: last})
-		if err != nil {
-			return position{}, err
+		m, err := l.at(ctx, l.cfg.Names.Stream(TimelineStream), last)
+		if err == nil {
+			return parsePosition(m.Header)
 		}
-		if len(got) == 1 && got[0].Seq == last {
-			return parsePosition(got[0].Header)
+		if !errors.Is(err, errNoMessage) {
+			return position{}, err
 		}
 	}
 	return l.positionAt(ctx, time.Now().Add(-l.cfg.TimelineAge))
@@ -183,6 +184,13 @@ func (l *Log) positionAt(ctx context.Context, at time.Time) (position, error) {
 	}
 	defer tail.Stop()
 	if tail.nothing { // what was that young is erased
+		_, err := l.at(ctx, l.cfg.Names.Stream(LogStream), state.LastSeq)
+		if err == nil { // it is not: a copy that lags has told
+			err = fmt.Errorf("a copy of the log lags behind commit %d", state.LastSeq)
+		}
+		if !errors.Is(err, errNoMessage) {
+			return position{}, err
+		}
 		return position{seq: state.LastSeq}, nil
 	}
 	e, err := tail.Next(ctx)
@@ -207,7 +215,10 @@ func (l *Log) RebuildTimeline(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the timeline: %w", err)
 	}
-	fence := l.newFence(name, 0)
+	fence, err := l.newFence(ctx, name, 0)
+	if err != nil {
+		return err
+	}
 	if err := fence.seize(ctx, l.cfg.Names.Timeline(markTenant, markTenant, markType), at.header()); err != nil {
 		return err
 	}

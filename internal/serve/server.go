@@ -33,6 +33,7 @@ type Server struct {
 	conns  []*nats.Conn
 	logs   []*eventlog.Log
 	recent *eventlog.Recent
+	floors *eventlog.Floors
 	http   *http.Server
 	addr   net.Addr // of the HTTP server
 
@@ -57,7 +58,7 @@ func Start(ctx context.Context, cfg Config, logger zerolog.Logger) (*Server, err
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg.WithDefaults(), logger: logger, metrics: metrics.New(), recent: &eventlog.Recent{}, stopping: make(chan struct{})}
+	s := &Server{cfg: cfg.WithDefaults(), logger: logger, metrics: metrics.New(), recent: &eventlog.Recent{}, floors: &eventlog.Floors{}, stopping: make(chan struct{})}
 	if err := s.start(ctx); err != nil {
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
@@ -175,7 +176,7 @@ func (s *Server) open(purpose string) (*eventlog.Log, error) {
 	}
 	s.conns = append(s.conns, nc)
 	cfg := s.cfg.log()
-	cfg.Recent = s.recent
+	cfg.Recent, cfg.Floors = s.recent, s.floors
 	log, err := eventlog.Open(nc, cfg, s.logger, s.metrics)
 	if err != nil {
 		return nil, err
