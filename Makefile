@@ -54,6 +54,10 @@ verify: ## Fail when a derived file is stale or a change of the contract has no 
 demo: ## Run the sample conversations in one process and a temporary folder
 	$(GO) run ./cmd/skein demo
 
+.PHONY: cluster
+cluster: ## Run three nats-servers and two Skeins on loopback, until Ctrl-C
+	exec $(GO) run ./internal/cluster/up
+
 .PHONY: bench
 bench: ## Measure appends to the log
 	$(GO) run ./cmd/skein bench append
