@@ -73,7 +73,7 @@ func (l *Log) Runs(ctx context.Context, places int) (*RunQueue, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the queue of runs, stream %s: %w", name, err)
 	}
-	msgs, err := consumer.Messages(jetstream.PullMaxMessages(max(1, places/2)), jetstream.PullThresholdMessages(max(0, places/4)))
+	msgs, err := consumer.Messages(append(Beat(), jetstream.PullMaxMessages(max(1, places/2)), jetstream.PullThresholdMessages(max(0, places/4)))...)
 	if err != nil {
 		return nil, fmt.Errorf("the queue of runs, stream %s: %w", name, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -163,7 +164,7 @@ func (s *session) readNewer(ctx context.Context, sh *shelf) error {
 	if consumer.CachedInfo().NumPending == 0 {
 		return s.nothingFrom(ctx, sh, sh.newer)
 	}
-	msgs, err := consumer.Messages()
+	msgs, err := consumer.Messages(eventlog.Beat()...)
 	if err != nil {
 		return fmt.Errorf("reading the bucket of %s: %w", sh.Name, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -206,7 +207,7 @@ func each(ctx context.Context, stream jetstream.Stream, from jetstream.OrderedCo
 	if err != nil {
 		return fmt.Errorf("following a bucket: %w", err)
 	}
-	msgs, err := consumer.Messages(jetstream.PullMaxMessages(1024))
+	msgs, err := consumer.Messages(append(eventlog.Beat(), jetstream.PullMaxMessages(1024))...)
 	if err != nil {
 		return fmt.Errorf("following a bucket: %w", err)
 	}

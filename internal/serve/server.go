@@ -169,7 +169,10 @@ func (s *Server) open(purpose string) (*eventlog.Log, error) {
 		if s.cfg.Creds != "" {
 			opts = append(opts, nats.UserCredentials(s.cfg.Creds))
 		}
-		nc, err = nats.Connect(s.url, append(opts, nats.Name(name))...)
+		// A server that hangs closes no connection: one that does not answer is left
+		// after some seconds, where the client's default is four minutes.
+		opts = append(opts, nats.Name(name), nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(2))
+		nc, err = nats.Connect(s.url, opts...)
 	}
 	if err != nil {
 		return nil, events.Errorf(events.Unavailable, "no connection to %s: %w", s.url, err)
@@ -184,6 +187,9 @@ func (s *Server) open(purpose string) (*eventlog.Log, error) {
 	s.logs = append(s.logs, log)
 	return log, nil
 }
+
+// pingEvery is how often a server of a cluster is asked whether it still lives.
+const pingEvery = 3 * time.Second
 
 // Addresses gives the URLs. They do not change while the server runs.
 func (s *Server) Addresses() Addresses {
