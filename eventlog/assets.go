@@ -47,14 +47,17 @@ type asset struct {
 	owns    func(subject string) bool // what else it may take already; nil: nothing
 }
 
-// assets lists the log's own streams.
+// assets lists the log's own streams. None is compressed: nats-server 2.15.2 can
+// append to a last block that it has compressed, when it was killed and started
+// again; the next start finds a block that cannot be read
+// (internal/faults found that, on a replica of the log).
 func (l *Log) assets() []asset {
 	n, c := l.cfg.Names, l.cfg
 	return []asset{
 		{config: jetstream.StreamConfig{
 			Name: n.Stream(LogStream), Description: "Skein: commits of threads, the truth. Only Skein writes here.",
 			Subjects: []string{n.Log("*", "*")}, Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
-			Discard: jetstream.DiscardNew, Replicas: c.Replicas, Compression: jetstream.S2Compression,
+			Discard: jetstream.DiscardNew, Replicas: c.Replicas,
 			AllowDirect: true, AllowAtomicPublish: true, DenyDelete: true, Duplicates: time.Second,
 		}},
 		// Before the chunks: a stream that takes all of the timeline would store them.
@@ -67,7 +70,7 @@ func (l *Log) assets() []asset {
 		{derived: true, config: jetstream.StreamConfig{
 			Name: n.Stream(ChunkStream), Description: "Skein: what executions stream, for those who watch; transport only.",
 			Subjects: []string{n.Chunk("*", "*", "*")}, Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
-			Discard: jetstream.DiscardOld, Replicas: c.Replicas, MaxAge: c.ChunkAge, Compression: jetstream.S2Compression,
+			Discard: jetstream.DiscardOld, Replicas: c.Replicas, MaxAge: c.ChunkAge,
 			AllowDirect: true, PersistMode: l.persist(), Duplicates: min(time.Second, c.ChunkAge),
 			RePublish: &jetstream.RePublish{
 				Source:      n.Chunk("*", "*", "*"),

@@ -152,7 +152,7 @@ func (c *Cluster) Ready(ctx context.Context, i int) error {
 			return nil
 		}
 		select {
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(250 * time.Millisecond):
 		case <-ctx.Done():
 			return fmt.Errorf("server %s: %w (%w)", c.Servers[i].Name, context.Cause(ctx), err)
 		}

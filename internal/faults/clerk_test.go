@@ -109,7 +109,7 @@ func (c *clerk) thread() string { return c.threads[c.rng.IntN(len(c.threads))] }
 
 func (c *clerk) newID() string {
 	c.made++
-	return fmt.Sprintf("c%d-%d", c.number, c.made)
+	return fmt.Sprintf("%s-%d-%d", c.name, c.number, c.made)
 }
 
 // item is the request that adds an item.

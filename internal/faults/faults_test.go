@@ -2,11 +2,28 @@ package faults_test
 
 import (
 	"context"
+	"os"
+	"strconv"
 	"testing"
+
+	"github.com/skein-threads/skein/internal/cluster"
 )
 
-// A short one, for make test: the leader of the log dies, a server hangs, a Skein
-// dies, streams change their leaders.
+// long gives how many rounds of faults are asked for; without SKEIN_FAULTS the
+// test is skipped.
+func long(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("SKEIN_FAULTS")
+	if text == "" {
+		t.Skip("run by make test-faults: SKEIN_FAULTS says how many rounds")
+	}
+	rounds, err := strconv.Atoi(text)
+	must(t, err)
+	return rounds
+}
+
+// A short one, for make test: the leader of the log dies, a Skein dies, streams
+// change their leaders, a server hangs.
 func TestFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a minute")
@@ -18,4 +35,23 @@ func TestFaults(t *testing.T) {
 			w.suffer(ctx, all[i:i+1], 1)
 		}
 	})
+}
+
+// Every fault of processes, in a random order, and an upgrade.
+func TestManyFaults(t *testing.T) {
+	rounds := long(t)
+	w := begin(t, nil)
+	w.during(func(ctx context.Context) { w.suffer(ctx, faults(), rounds) })
+	w.during(func(ctx context.Context) { w.suffer(ctx, []fault{rolling()}, 1) })
+}
+
+// Servers are cut off from each other, and from their clients.
+func TestCutOff(t *testing.T) {
+	rounds := long(t)
+	net, places := ownNetwork(t)
+	w := begin(t, func(w *world) [cluster.Servers]cluster.Place {
+		w.net = net
+		return places
+	})
+	w.during(func(ctx context.Context) { w.suffer(ctx, cuts(), rounds) })
 }

@@ -27,6 +27,7 @@ type submitted struct{ thread, command string }
 
 // history is what all clients saw. It is safe for concurrent use.
 type history struct {
+	name  string // what its commands' ids begin with
 	begun time.Time
 
 	mu        sync.Mutex // guards what follows
@@ -38,8 +39,8 @@ type history struct {
 	counts    map[string]int
 }
 
-func newHistory() *history {
-	return &history{begun: time.Now(), keys: map[string]map[string]bool{}, latest: map[string]int64{}, counts: map[string]int{}}
+func newHistory(name string) *history {
+	return &history{name: name, begun: time.Now(), keys: map[string]map[string]bool{}, latest: map[string]int64{}, counts: map[string]int{}}
 }
 
 func (h *history) now() time.Duration { return time.Since(h.begun) }

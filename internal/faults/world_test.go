@@ -34,6 +34,9 @@ type world struct {
 	nc   *nats.Conn
 	js   jetstream.JetStream
 	bin  cluster.Programs
+	dir  string
+
+	histories int // that were made
 }
 
 // seedOf gives the seed of a test: SKEIN_SEED, or a new one.
@@ -56,7 +59,7 @@ func begin(t *testing.T, places func(w *world) [cluster.Servers]cluster.Place) *
 	must(t, err)
 	dir, err := os.MkdirTemp("", "skein-faults-")
 	must(t, err)
-	w := &world{t: t, seed: seedOf(t)}
+	w := &world{t: t, seed: seedOf(t), dir: dir}
 	w.rng = rand.New(rand.NewPCG(w.seed, 0))
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -119,7 +122,8 @@ const (
 // everything, and holds the log to what they were told.
 func (w *world) during(happen func(ctx context.Context)) {
 	w.t.Helper()
-	h := newHistory()
+	w.histories++
+	h := newHistory(fmt.Sprint("h", w.histories))
 	first := map[string]int64{}
 	var names []string
 	for range threads {
@@ -149,7 +153,7 @@ func (w *world) during(happen func(ctx context.Context)) {
 // create makes a thread.
 func (w *world) create() events.Reply {
 	w.t.Helper()
-	c := &clerk{history: newHistory(), nc: w.nc}
+	c := &clerk{history: newHistory(""), nc: w.nc}
 	for start := time.Now(); ; {
 		a, _ := c.ask(w.t.Context(), "cmd", "thread.create", map[string]any{"commandId": fmt.Sprintf("made-%d", rand.Uint64()), "data": map[string]any{}})
 		if a.refusal == nil && !a.lost {
