@@ -90,6 +90,9 @@ func (f *Fence) Last() uint64 { return f.last }
 
 // Send writes a message. It is stored for sure only after Flush.
 func (f *Fence) Send(ctx context.Context, subject string, header nats.Header, data []byte) error {
+	if f.several {
+		return f.gather(ctx, subject, header, data, false)
+	}
 	full := f.pending >= fenceMessages || f.bytes+len(data) > fenceBytes
 	return f.send(ctx, subject, header, data, !f.begun || full)
 }

@@ -1,0 +1,228 @@
+package eventlog
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// nodes are three servers of one cluster, in this process.
+type nodes struct {
+	t       *testing.T
+	options [3]server.Options
+	servers [3]*server.Server
+}
+
+// startNodes starts a cluster and gives a log on it with three copies of all.
+func startNodes(t *testing.T) (*nodes, *Log) {
+	t.Helper()
+	n := &nodes{t: t}
+	var ports [3]int
+	for i := range ports {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		must(t, err)
+		ports[i] = l.Addr().(*net.TCPAddr).Port
+		must(t, l.Close())
+	}
+	for i := range n.options {
+		n.options[i] = server.Options{
+			ServerName: fmt.Sprint("n", i+1), Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
+			MaxPayload: 4 << 20, Cluster: server.ClusterOpts{Name: "skein", Host: "127.0.0.1", Port: ports[i], NoAdvertise: true},
+			Routes: server.RoutesFromStr(fmt.Sprintf("nats://127.0.0.1:%d,nats://127.0.0.1:%d", ports[(i+1)%3], ports[(i+2)%3])),
+		}
+		n.start(i)
+	}
+	t.Cleanup(func() {
+		for i := range n.servers {
+			n.stop(i)
+		}
+	})
+	eventually(t, "the cluster has a leader", func() bool {
+		for _, s := range n.servers {
+			if s.JetStreamIsLeader() {
+				return true
+			}
+		}
+		return false
+	})
+	var urls []string
+	for _, s := range n.servers {
+		urls = append(urls, s.ClientURL())
+	}
+	nc, err := nats.Connect(strings.Join(urls, ","), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	must(t, err)
+	t.Cleanup(nc.Close)
+	return n, openLog(t, nc, Config{Replicas: 3}, nil)
+}
+
+func (n *nodes) start(i int) {
+	n.t.Helper()
+	o := n.options[i]
+	s, err := server.NewServer(&o)
+	must(n.t, err)
+	n.servers[i] = s
+	s.Start()
+	if !s.ReadyForConnections(patience) {
+		n.t.Fatal("a server of the cluster is not ready")
+	}
+	n.options[i].Port = s.Addr().(*net.TCPAddr).Port // the same when it comes back
+}
+
+func (n *nodes) stop(i int) {
+	n.servers[i].Shutdown()
+	n.servers[i].WaitForShutdown()
+}
+
+// follower gives a server that does not lead a stream.
+func (n *nodes) follower(stream string) int {
+	for i, s := range n.servers {
+		if s.JetStreamIsStreamCurrent(server.DEFAULT_GLOBAL_ACCOUNT, stream) && !s.JetStreamIsStreamLeader(server.DEFAULT_GLOBAL_ACCOUNT, stream) {
+			return i
+		}
+	}
+	n.t.Fatalf("no server follows %s", stream)
+	return 0
+}
+
+// copies gives what each server has of a stream.
+func (n *nodes) copies(stream string) [3]string {
+	var out [3]string
+	for i, s := range n.servers {
+		account, err := s.LookupAccount(server.DEFAULT_GLOBAL_ACCOUNT)
+		must(n.t, err)
+		// The server gives a stream's state to its leader only; its health page gives all.
+		page, err := s.Jsz(&server.JSzOptions{Account: account.Name, Accounts: true, Streams: true})
+		must(n.t, err)
+		for _, a := range page.AccountDetails {
+			for _, d := range a.Streams {
+				if d.Name == stream {
+					out[i] = fmt.Sprintf("%d messages, %d to %d", d.State.Msgs, d.State.FirstSeq, d.State.LastSeq)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// What a fence writes is the same in every copy, also in one that was away for so
+// long that it is given the stream, and not the entries that it has missed.
+func TestACopyThatWasAwayHasAll(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes much")
+	}
+	n, l := startNodes(t)
+	must(t, l.EnsureBucket(t.Context(), docs))
+	f, err := l.BucketFence(t.Context(), docs)
+	must(t, err)
+	for i := range 10 {
+		must(t, put(t, f, fmt.Sprint("before", i)))
+	}
+	must(t, f.Flush(t.Context()))
+	stream := "KV_" + docs
+	away := n.follower(stream)
+	n.stop(away)
+	big := make([]byte, 512<<10)
+	for i := range 40 { // the leader keeps 8 MiB of entries
+		must(t, f.Put(t.Context(), docs, fmt.Sprint("big", i%3), big))
+	}
+	must(t, f.Flush(t.Context()))
+	n.start(away)
+	eventually(t, "the copy has caught up", func() bool {
+		return n.servers[away].JetStreamIsStreamCurrent(server.DEFAULT_GLOBAL_ACCOUNT, stream)
+	})
+	for i := range 100 {
+		must(t, put(t, f, fmt.Sprint("after", i)))
+		if i%7 == 0 {
+			must(t, f.Flush(t.Context()))
+		}
+	}
+	must(t, f.Flush(t.Context()))
+	var got [3]string
+	deadline := time.Now().Add(patience)
+	for got = n.copies(stream); got[0] != got[1] || got[1] != got[2]; got = n.copies(stream) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the copies differ: %v (the first of them: n%d was away)", got, away+1)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Log(got)
+}
+
+// The fence of a replicated stream keeps what that of a single copy keeps.
+func TestAReplicatedFence(t *testing.T) {
+	_, l := startNodes(t)
+	must(t, l.EnsureBucket(t.Context(), docs))
+	old := beside(t, l)
+	var want []string
+	for i := range 3*fenceBatch + 100 {
+		want = append(want, fmt.Sprint(i))
+		must(t, put(t, old, want[i]))
+	}
+	must(t, old.Flush(t.Context()), old.Flush(t.Context()))
+	if got := written(t, l); got != strings.Join(want, " ") || old.Last() != uint64(len(want)) {
+		t.Errorf("the order is lost, or the end (%d): %.100s", old.Last(), got)
+	}
+	young := beside(t, l)
+	must(t, put(t, young, "b0"), young.Flush(t.Context()))
+	for i := range 5 {
+		must(t, put(t, old, fmt.Sprint("a", i)), put(t, young, fmt.Sprint("b", i+1)))
+	}
+	must(t, young.Flush(t.Context()))
+	err := old.Flush(t.Context())
+	if !IsFenced(err) {
+		t.Errorf("the one that was replaced: %v", err)
+	}
+	if err := put(t, old, "late"); !IsFenced(err) {
+		t.Errorf("after that: %v", err)
+	}
+	if got := written(t, l); !strings.HasSuffix(got, " 1599 b0 b1 b2 b3 b4 b5") {
+		t.Errorf("written was %s", got[len(got)-60:])
+	}
+}
+
+// What was written is read at once, whichever copy answers: a commit by its
+// sequence, the last of a thread, all of it, and documents.
+func TestReadsOnAClusterAreNotOld(t *testing.T) {
+	_, l := startNodes(t)
+	other := sibling(t, l)
+	must(t, l.EnsureBucket(t.Context(), docs))
+	fence := beside(t, l)
+	for i := range 150 {
+		w := newAuthor(i).next(t, 1)
+		c := w.Commit
+		must(t, l.Append(t.Context(), w))
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		got, err := other.Get(ctx, c.Seq)
+		must(t, err)
+		last, err := other.Last(ctx, c.Tenant, c.Thread)
+		must(t, err)
+		if got == nil || last == nil || got.Chain != c.Chain || last.Seq != c.Seq {
+			t.Fatalf("commit %d is read as %v, and as the last %v", c.Seq, got, last)
+		}
+		n := 0
+		for _, err := range other.Thread(ctx, c.Tenant, c.Thread, 1) {
+			must(t, err)
+			n++
+		}
+		key := fmt.Sprint("k", i)
+		must(t, fence.FinalPut(ctx, docs, key, []byte(key)))
+		other.Shows(docs, fence.Last())
+		found, err := other.Keys(ctx, docs, key)
+		must(t, err)
+		all, err := other.Range(ctx, docs, ">", 1, 1000)
+		must(t, err)
+		if n != 1 || len(found) != 1 || len(all) != i+1 {
+			t.Fatalf("%d commits, %d documents, %d of %d documents", n, len(found), len(all), i+1)
+		}
+		cancel()
+	}
+	if found, err := other.Keys(t.Context(), docs, "none", "none.*"); err != nil || len(found) != 0 {
+		t.Errorf("what is not there: %v, %v", found, err)
+	}
+}
