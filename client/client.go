@@ -70,7 +70,10 @@ func Connect(url string, o Options) (*Client, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
-	opts := []nats.Option{nats.Name(o.Name), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond)}
+	opts := []nats.Option{
+		nats.Name(o.Name), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond),
+		nats.PingInterval(10 * time.Second), nats.MaxPingsOutstanding(2), // a server that hangs closes no connection
+	}
 	if o.Creds != "" {
 		opts = append(opts, nats.UserCredentials(o.Creds))
 	}

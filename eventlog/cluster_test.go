@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // nodes are three servers of one cluster, in this process.
@@ -19,8 +20,8 @@ type nodes struct {
 	servers [3]*server.Server
 }
 
-// startNodes starts a cluster and gives a log on it with three copies of all.
-func startNodes(t *testing.T) (*nodes, *Log) {
+// startNodes starts a cluster and gives a log on it with so many copies of all.
+func startNodes(t *testing.T, copies int) (*nodes, *Log) {
 	t.Helper()
 	n := &nodes{t: t}
 	var ports [3]int
@@ -58,7 +59,7 @@ func startNodes(t *testing.T) (*nodes, *Log) {
 	nc, err := nats.Connect(strings.Join(urls, ","), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
 	must(t, err)
 	t.Cleanup(nc.Close)
-	return n, openLog(t, nc, Config{Replicas: 3}, nil)
+	return n, openLog(t, nc, Config{Replicas: copies}, nil)
 }
 
 func (n *nodes) start(i int) {
@@ -110,13 +111,12 @@ func (n *nodes) copies(stream string) [3]string {
 	return out
 }
 
-// What a fence writes is the same in every copy, also in one that was away for so
-// long that it is given the stream, and not the entries that it has missed.
+// What a fence writes is the same in every copy, also in one that was away.
 func TestACopyThatWasAwayHasAll(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it writes much")
 	}
-	n, l := startNodes(t)
+	n, l := startNodes(t, 3)
 	must(t, l.EnsureBucket(t.Context(), docs))
 	f, err := l.BucketFence(t.Context(), docs)
 	must(t, err)
@@ -128,7 +128,7 @@ func TestACopyThatWasAwayHasAll(t *testing.T) {
 	away := n.follower(stream)
 	n.stop(away)
 	big := make([]byte, 512<<10)
-	for i := range 40 { // the leader keeps 8 MiB of entries
+	for i := range 40 {
 		must(t, f.Put(t.Context(), docs, fmt.Sprint("big", i%3), big))
 	}
 	must(t, f.Flush(t.Context()))
@@ -156,7 +156,7 @@ func TestACopyThatWasAwayHasAll(t *testing.T) {
 
 // The fence of a replicated stream keeps what that of a single copy keeps.
 func TestAReplicatedFence(t *testing.T) {
-	_, l := startNodes(t)
+	_, l := startNodes(t, 3)
 	must(t, l.EnsureBucket(t.Context(), docs))
 	old := beside(t, l)
 	var want []string
@@ -189,7 +189,7 @@ func TestAReplicatedFence(t *testing.T) {
 // What was written is read at once, whichever copy answers: a commit by its
 // sequence, the last of a thread, all of it, and documents.
 func TestReadsOnAClusterAreNotOld(t *testing.T) {
-	_, l := startNodes(t)
+	_, l := startNodes(t, 3)
 	other := sibling(t, l)
 	must(t, l.EnsureBucket(t.Context(), docs))
 	fence := beside(t, l)
@@ -224,5 +224,35 @@ func TestReadsOnAClusterAreNotOld(t *testing.T) {
 	}
 	if found, err := other.Keys(t.Context(), docs, "none", "none.*"); err != nil || len(found) != 0 {
 		t.Errorf("what is not there: %v, %v", found, err)
+	}
+}
+
+// One copy becomes three: the log is kept, what is derived is made anew in the
+// way that three copies are stored, and the timeline is filled again.
+func TestMoreCopies(t *testing.T) {
+	_, l := startNodes(t, 1)
+	a := newAuthor(1)
+	a.write(t, l, 5, 2)
+	must(t, l.relay(t.Context(), 5))
+	cfg := l.cfg
+	cfg.Replicas = 3
+	more := openLog(t, l.nc, cfg, nil)
+	for name, derived := range map[string]bool{LogStream: false, TimelineStream: true, CommandStream: false, RunStream: true} {
+		stream, err := more.js.Stream(t.Context(), more.cfg.Names.Stream(name))
+		must(t, err)
+		got := stream.CachedInfo().Config
+		if got.Replicas != 3 || got.PersistMode == jetstream.AsyncPersistMode || derived && stream.CachedInfo().State.Msgs > 0 {
+			t.Errorf("%s: %d copies, persist mode %v, %d messages", name, got.Replicas, got.PersistMode, stream.CachedInfo().State.Msgs)
+		}
+	}
+	a.write(t, more, 5, 2)
+	must(t, more.relay(t.Context(), 10))
+	n := 0
+	for _, err := range more.TimelineMessages(t.Context()) {
+		must(t, err)
+		n++
+	}
+	if commits := history(t, more); len(commits) != 10 || n != 20 {
+		t.Errorf("%d commits, %d events on the timeline", len(commits), n)
 	}
 }

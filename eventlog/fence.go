@@ -20,10 +20,10 @@ import (
 // not do: once two writers are at it, each may hit what the other one left.)
 //
 // On a replicated stream the messages between two waits go as one atomic batch
-// instead, whose first is conditional on the stream's last sequence: a replica
-// that has caught up does not know the last message's id (nats-server 2.15.2,
-// processCatchupMsg), would refuse what the others have stored, and would be
-// without it from then on, in silence.
+// instead, whose first is conditional on the stream's last sequence, which the
+// leader checks before it proposes. Ids do not do there: each copy checks the last
+// id for itself, and a message that is sent again while the first is still under
+// way is refused (10158).
 //
 // Not safe for concurrent use.
 type Fence struct {

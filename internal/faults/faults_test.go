@@ -3,8 +3,10 @@ package faults_test
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/skein-threads/skein/internal/cluster"
 )
@@ -54,4 +56,38 @@ func TestCutOff(t *testing.T) {
 		return places
 	})
 	w.during(func(ctx context.Context) { w.suffer(ctx, cuts(), rounds) })
+}
+
+// A backup of a cluster, restored into one that has lost everything.
+func TestRestoreACluster(t *testing.T) {
+	long(t)
+	w := begin(t, nil)
+	w.during(func(ctx context.Context) { sleep(ctx, 3*time.Second) })
+	before := w.commits()
+	dir := filepath.Join(w.dir, "backup")
+	if out, err := w.skein(w.soon(), "backup", dir); err != nil {
+		t.Fatalf("skein backup: %v\n%s", err, out)
+	}
+	for _, p := range w.Skeins {
+		p.Stop(15 * time.Second)
+	}
+	for i, p := range w.Servers {
+		p.Kill()
+		must(t, os.RemoveAll(w.Store(i)))
+	}
+	must(t, w.Start(w.soon()))
+	if out, err := w.skein(w.soon(), "restore", dir); err != nil {
+		t.Fatalf("skein restore: %v\n%s", err, out)
+	}
+	w.heal()
+	after := w.commits()
+	if len(after) != len(before) {
+		t.Fatalf("%d commits, and %d before", len(after), len(before))
+	}
+	for i := range after {
+		if after[i].Seq != before[i].Seq || after[i].Chain != before[i].Chain {
+			t.Errorf("commit %d is another one", before[i].Seq)
+		}
+	}
+	w.during(func(ctx context.Context) { sleep(ctx, 3*time.Second) })
 }
