@@ -47,17 +47,14 @@ type asset struct {
 	owns    func(subject string) bool // what else it may take already; nil: nothing
 }
 
-// assets lists the log's own streams. None is compressed: nats-server 2.15.2 can
-// append to a last block that it has compressed, when it was killed and started
-// again; the next start finds a block that cannot be read
-// (internal/faults found that, on a replica of the log).
+// assets lists the log's own streams.
 func (l *Log) assets() []asset {
 	n, c := l.cfg.Names, l.cfg
 	return []asset{
 		{config: jetstream.StreamConfig{
 			Name: n.Stream(LogStream), Description: "Skein: commits of threads, the truth. Only Skein writes here.",
 			Subjects: []string{n.Log("*", "*")}, Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
-			Discard: jetstream.DiscardNew, Replicas: c.Replicas,
+			Discard: jetstream.DiscardNew, Replicas: c.Replicas, Compression: l.compression(),
 			AllowDirect: true, AllowAtomicPublish: true, DenyDelete: true, Duplicates: time.Second,
 		}},
 		// Before the chunks: a stream that takes all of the timeline would store them.
@@ -70,7 +67,7 @@ func (l *Log) assets() []asset {
 		{derived: true, config: jetstream.StreamConfig{
 			Name: n.Stream(ChunkStream), Description: "Skein: what executions stream, for those who watch; transport only.",
 			Subjects: []string{n.Chunk("*", "*", "*")}, Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
-			Discard: jetstream.DiscardOld, Replicas: c.Replicas, MaxAge: c.ChunkAge,
+			Discard: jetstream.DiscardOld, Replicas: c.Replicas, MaxAge: c.ChunkAge, Compression: l.compression(),
 			AllowDirect: true, PersistMode: l.persist(), Duplicates: min(time.Second, c.ChunkAge),
 			RePublish: &jetstream.RePublish{
 				Source:      n.Chunk("*", "*", "*"),
@@ -100,6 +97,17 @@ func (l *Log) persist() jetstream.PersistModeType {
 		return jetstream.AsyncPersistMode
 	}
 	return jetstream.DefaultPersistMode
+}
+
+// compression gives the way in which the log and the chunks are compressed. Not at
+// all on a cluster: nats-server 2.15.2 can append to a block that it has
+// compressed, after it was killed and started again, and the next start finds a
+// copy that it cannot read (internal/faults met it; filestore.go, Truncate).
+func (l *Log) compression() jetstream.StoreCompression {
+	if l.cfg.Replicas == 1 {
+		return jetstream.S2Compression
+	}
+	return jetstream.NoCompression
 }
 
 // Bucket gives the stream of a read model's bucket: a key-value bucket for any

@@ -241,8 +241,8 @@ func TestMoreCopies(t *testing.T) {
 		stream, err := more.js.Stream(t.Context(), more.cfg.Names.Stream(name))
 		must(t, err)
 		got := stream.CachedInfo().Config
-		if got.Replicas != 3 || got.PersistMode == jetstream.AsyncPersistMode || derived && stream.CachedInfo().State.Msgs > 0 {
-			t.Errorf("%s: %d copies, persist mode %v, %d messages", name, got.Replicas, got.PersistMode, stream.CachedInfo().State.Msgs)
+		if got.Replicas != 3 || got.Compression != jetstream.NoCompression || got.PersistMode == jetstream.AsyncPersistMode || derived && stream.CachedInfo().State.Msgs > 0 {
+			t.Errorf("%s: %d copies, compression %v, persist mode %v, %d messages", name, got.Replicas, got.Compression, got.PersistMode, stream.CachedInfo().State.Msgs)
 		}
 	}
 	a.write(t, more, 5, 2)
