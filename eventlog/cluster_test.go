@@ -186,17 +186,38 @@ func TestAReplicatedFence(t *testing.T) {
 	}
 }
 
-// What was written is read at once, whichever copy answers: a commit by its
-// sequence, the last of a thread, all of it, and documents.
+// lagging answers every other direct get of a stream as a copy does that has
+// nothing yet, beside the server's own answer; the first to come counts.
+func (n *nodes) lagging(stream string) {
+	n.t.Helper()
+	nc, err := nats.Connect(n.servers[0].ClientURL())
+	must(n.t, err)
+	n.t.Cleanup(nc.Close)
+	asked := 0
+	_, err = nc.Subscribe("$JS.API.DIRECT.GET."+stream, func(m *nats.Msg) {
+		if asked++; asked%2 == 0 {
+			_ = m.RespondMsg(&nats.Msg{Header: nats.Header{"Status": {"404"}, "Description": {"No Results"}}})
+		}
+	})
+	must(n.t, err)
+	must(n.t, nc.Flush())
+}
+
+// What was written is read at once, also where a copy answers that lags: a commit
+// by its sequence, the last of a thread, all of it, what a query was promised of
+// documents, and where the timeline stands.
 func TestReadsOnAClusterAreNotOld(t *testing.T) {
-	_, l := startNodes(t, 3)
+	n, l := startNodes(t, 3)
 	other := sibling(t, l)
 	must(t, l.EnsureBucket(t.Context(), docs))
+	for _, stream := range []string{l.cfg.Names.Stream(LogStream), l.cfg.Names.Stream(TimelineStream), "KV_" + docs} {
+		n.lagging(stream)
+	}
 	fence := beside(t, l)
-	for i := range 150 {
+	for i := range 40 {
 		w := newAuthor(i).next(t, 1)
 		c := w.Commit
-		must(t, l.Append(t.Context(), w))
+		must(t, l.Append(t.Context(), w), l.relay(t.Context(), c.Seq))
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		got, err := other.Get(ctx, c.Seq)
 		must(t, err)
@@ -205,10 +226,10 @@ func TestReadsOnAClusterAreNotOld(t *testing.T) {
 		if got == nil || last == nil || got.Chain != c.Chain || last.Seq != c.Seq {
 			t.Fatalf("commit %d is read as %v, and as the last %v", c.Seq, got, last)
 		}
-		n := 0
+		commits := 0
 		for _, err := range other.Thread(ctx, c.Tenant, c.Thread, 1) {
 			must(t, err)
-			n++
+			commits++
 		}
 		key := fmt.Sprint("k", i)
 		must(t, fence.FinalPut(ctx, docs, key, []byte(key)))
@@ -217,8 +238,11 @@ func TestReadsOnAClusterAreNotOld(t *testing.T) {
 		must(t, err)
 		all, err := other.Range(ctx, docs, ">", 1, 1000)
 		must(t, err)
-		if n != 1 || len(found) != 1 || len(all) != i+1 {
-			t.Fatalf("%d commits, %d documents, %d of %d documents", n, len(found), len(all), i+1)
+		if commits != 1 || len(found) != 1 || len(all) != i+1 {
+			t.Fatalf("%d commits, %d documents, %d of %d documents", commits, len(found), len(all), i+1)
+		}
+		if at, err := other.TimelineSeq(ctx); err != nil || at != c.Seq {
+			t.Fatalf("the timeline stands at %d, not %d: %v", at, c.Seq, err)
 		}
 		cancel()
 	}

@@ -72,7 +72,9 @@ func (l *Log) relayFrom(ctx context.Context, fence *Fence, at position, end uint
 	}
 	defer tail.Stop()
 	if end > 0 && tail.nothing {
-		return nil
+		if more, err := l.more(ctx, l.cfg.Names.Stream(LogStream), ">", after+1); err != nil || !more {
+			return err
+		}
 	}
 	header := timelineHeader()
 	for {
@@ -81,6 +83,13 @@ func (l *Log) relayFrom(ctx context.Context, fence *Fence, at position, end uint
 			return err
 		}
 		done := end > 0 && (e.Seq >= end || e.last)
+		if done && e.Seq < end { // unless the copy lags that was read
+			more, err := l.more(ctx, l.cfg.Names.Stream(LogStream), ">", e.Seq+1)
+			if err != nil {
+				return err
+			}
+			done = !more
+		}
 		wait := done || tail.Waiting() == 0
 		switch {
 		case e.Commit != nil:
