@@ -66,10 +66,14 @@ func (l *Log) Backup(ctx context.Context, dir string, progress func(stream strin
 	}
 	b := &Backup{Format: backupFormat, Made: time.Now().UTC()}
 	for _, name := range l.kept() {
-		s, err := l.copyStream(ctx, name, dir, func(n int64) { progress(name, n) })
-		var refused *brokerError
-		if errors.As(err, &refused) && refused.ErrCode == int(jetstream.JSErrCodeStreamNotFound) && name != l.cfg.Names.Stream(LogStream) {
+		// On a cluster nobody answers for a stream that is not there.
+		_, err := l.js.Stream(ctx, name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) && name != l.cfg.Names.Stream(LogStream) {
 			continue // nobody has needed it yet
+		}
+		var s StreamBackup
+		if err == nil {
+			s, err = l.copyStream(ctx, name, dir, func(n int64) { progress(name, n) })
 		}
 		if err != nil {
 			return nil, fmt.Errorf("copying stream %s: %w", name, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -40,6 +41,9 @@ func TestFullDisk(t *testing.T) {
 		must(t, fill(filler))
 		sleep(ctx, 10*time.Second)
 		must(t, os.Remove(filler))
+		if said, err := os.ReadFile(w.Servers[0].Log()); err != nil || !strings.Contains(string(said), "no space left") {
+			t.Errorf("n1 did not meet the full disk (%v)", err)
+		}
 		// A server that met a full disk stops JetStream: it is started again.
 		w.Servers[0].Stop(20 * time.Second)
 		w.restart(0)
