@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -88,17 +89,22 @@ func New(cfg Config) (*Cluster, error) {
 	return c, nil
 }
 
-// fill gives an address a free port of loopback if it has none.
+// fill gives an address a free port of loopback if it has none: one below those
+// that outgoing connections take, so that it is still free when a server that was
+// killed comes back.
 func fill(address *string) error {
-	if *address != "" {
-		return nil
+	const from, to, tries = 21000, 32000, 100
+	for try := 0; *address == ""; try++ {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", from+rand.IntN(to-from)))
+		if err == nil {
+			*address = l.Addr().String()
+			return l.Close()
+		}
+		if try == tries {
+			return fmt.Errorf("no free port: %w", err)
+		}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	*address = l.Addr().String()
-	return l.Close()
+	return nil
 }
 
 func without(list []string, i int) []string {

@@ -30,9 +30,9 @@ type clerk struct {
 	last    *write // the last one that was done
 }
 
-// patience is how long one request may take before it is repeated: longer than a
-// dispatcher tries.
-const patience = 25 * time.Second
+// patience is how long one request may take; then it is not known whether it was
+// done.
+const patience = 10 * time.Second
 
 // answer is what came of one request.
 type answer struct {
