@@ -61,7 +61,8 @@ demo: ## Run the sample conversations in one process and a temporary folder
 
 .PHONY: cluster
 cluster: ## Run three nats-servers and two Skeins on loopback, until Ctrl-C
-	exec $(GO) run ./internal/cluster/up
+	$(GO) build -o bin/cluster ./internal/cluster/up
+	exec bin/cluster
 
 .PHONY: bench
 bench: ## Measure appends to the log
