@@ -65,8 +65,9 @@ cluster: ## Run three nats-servers and two Skeins on loopback, until Ctrl-C
 	exec bin/cluster
 
 .PHONY: bench
-bench: ## Measure appends to the log
+bench: ## Measure appends to the log, and turns of agents
 	$(GO) run ./cmd/skein bench append
+	$(GO) run ./cmd/skein bench react
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (10s)

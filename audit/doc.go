@@ -1,19 +1,36 @@
 // Package audit lets anyone check what Skein says of itself.
 //
 // [Verify] reads the log thread by thread and checks each commit's chain,
-// version, envelope, data, state machine moves and links; that nothing is
-// missing from the log's sequence that no tombstone explains; that the timeline
-// is the log's events, each once and in order; and that every document of every
-// read model is what the log says.
+// version, envelope, data, state machine moves and links; that keys and threads
+// know of one another; that nothing is missing from the log's sequence that no
+// tombstone explains; that the timeline is the log's events, each once and in
+// order; and that every document of every read model is what the log says. What
+// lies beside the log, such as the contents of files, joins as a [Check].
+//
+// [Trail] tells who did what to a thread, when and why. [Diff] tells what changed
+// between two points of it. [Export] writes commits to a file as they are stored,
+// [ReadFile] checks such a file, [Import] writes it to another Skein, and
+// [Witness] holds it against a log: what the log held once, it must hold still.
 //
 // # What it promises
 //
-//   - It changes nothing, and may run while writes go on.
+//   - Only [Import] writes, and it goes through the log's appender: each commit
+//     on condition of what stands before it.
+//   - All may run while writes go on. They look at the log up to where it stood
+//     when they began.
 //   - Each finding names where it is: thread and sequence, or bucket and key.
-//   - Memory holds one thread at a time, and the list of threads.
+//   - Memory does not grow with the log. What it holds is one batch of messages
+//     (4 MB), and of the one thread at hand the ids and states of its entities
+//     (Verify) or its documents (Trail, Diff, the check of read models). The check of
+//     read models also keeps eight bytes of every thread.
+//   - A file is whole and right, or nothing of it is written: Import reads it
+//     twice, and the first time checks its digest, its signature, each chain, and
+//     each event.
 //
 // # What it does not
 //
-// It trusts the server to give back what is stored: whoever rewrites all of a
-// thread's commits with new chains is found only by a copy kept elsewhere.
+// It trusts the server to give back what is stored, and knows nothing of what was
+// never stored. Whoever rewrites all of a thread's commits with new chains, or
+// cuts the last ones off, is found only by a copy or a manifest that was kept
+// elsewhere: see Witness, and docs/audit.md.
 package audit

@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/rs/zerolog"
 
@@ -11,6 +12,7 @@ import (
 
 // documents checks that every document of every read model is what the log says.
 func (v *verifier) documents(ctx context.Context) error {
+	v.progress(StageDocuments, 0, 0)
 	runner := projections.New(v.log, projections.Config{}, zerolog.Nop(), nil)
 	report, err := runner.Verify(ctx, projections.Scope{Tenant: v.options.Tenant, Threads: v.options.Threads})
 	if err != nil {
@@ -18,7 +20,9 @@ func (v *verifier) documents(ctx context.Context) error {
 	}
 	v.summary.Documents += int(report.Documents)
 	for _, d := range report.Differences {
-		v.find(Finding{Kind: KindDocument, Bucket: d.Bucket, Key: d.Key, Seq: d.LogSeq,
+		tenant, rest, _ := strings.Cut(d.Key, ".")
+		thread, _, _ := strings.Cut(rest, ".")
+		v.find(Finding{Kind: KindDocument, Tenant: tenant, Thread: thread, Bucket: d.Bucket, Key: d.Key, Seq: d.LogSeq,
 			Detail: fmt.Sprintf("%s: %s; mend it with: skein replay %s", d.Projection, d.Kind, d.Projection)})
 	}
 	if more := int(report.Found) - len(report.Differences); more > 0 {

@@ -17,6 +17,8 @@ const (
 	KindLink       Kind = "link"       // an event names what is not there
 	KindTimeline   Kind = "timeline"   // the timeline differs from the log
 	KindDocument   Kind = "document"   // a read model differs from the log
+	KindWitness    Kind = "witness"    // the log no longer holds what a file of an export shows; see Witness
+	KindContent    Kind = "content"    // content that the log names is missing or damaged
 )
 
 // Finding is one contradiction. Which of the places are there depends on the
@@ -24,8 +26,8 @@ const (
 type Finding struct {
 	Kind   Kind   `json:"kind"`
 	Tenant string `json:"tenant,omitzero"`
-	Thread string `json:"thread,omitzero"`
-	Seq    uint64 `json:"seq,omitzero"` // in the log
+	Thread string `json:"thread,omitzero"` // or another aggregate: a key's claim, the tenant's own
+	Seq    uint64 `json:"seq,omitzero"`    // in the log
 	Event  string `json:"event,omitzero"`
 	Bucket string `json:"bucket,omitzero"`
 	Key    string `json:"key,omitzero"`
@@ -35,6 +37,8 @@ type Finding struct {
 func (f Finding) String() string {
 	where := ""
 	switch {
+	case f.Bucket != "" && f.Seq != 0:
+		where = fmt.Sprintf("%s %s, commit %d", f.Bucket, f.Key, f.Seq)
 	case f.Bucket != "":
 		where = f.Bucket + " " + f.Key
 	case f.Thread != "" && f.Seq != 0:
@@ -57,6 +61,24 @@ type Summary struct {
 	Events    int    `json:"events"`
 	Timeline  int    `json:"timelineEvents"`
 	Documents int    `json:"documents"`
+	Contents  int    `json:"contents"` // of files
 	Findings  int    `json:"findings"`
-	LastSeq   uint64 `json:"lastSeq"`
+	LastSeq   uint64 `json:"lastSeq"` // how far the log was read
+}
+
+// The stages: of a verification, and of reading a file.
+const (
+	StageLog       = "log"
+	StageTimeline  = "timeline"
+	StageDocuments = "documents"
+	StageCheck     = "check"
+	StageWrite     = "write"
+	StageWitness   = "witness"
+)
+
+// Progress says how far a verification, an export or an import has got.
+type Progress struct {
+	Stage    string // one of the stages; empty: of an export
+	Done, Of int64  // threads of the log, sequences of the timeline, bytes of a file; Of is 0 where the end is not known
+	Commits  int    // that were read
 }

@@ -6,21 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strconv"
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 )
-
-// kindOf sorts what the checker found.
-func kindOf(err error) Kind {
-	var move *events.TransitionError
-	if errors.As(err, &move) {
-		return KindTransition
-	}
-	return KindLink
-}
 
 // shown is a message of the timeline, and the place in the log that it names.
 type shown struct {
@@ -29,64 +19,152 @@ type shown struct {
 	version int64
 }
 
-// timeline checks that the timeline holds the log's events, each once and in
+func parseShown(m eventlog.Message) (shown, error) {
+	seq, err := strconv.ParseUint(m.Header.Get(events.HeaderSeq), 10, 64)
+	version, verr := strconv.ParseInt(m.Header.Get(events.HeaderVersion), 10, 64)
+	return shown{Message: m, seq: seq, version: version}, errors.Join(err, verr)
+}
+
+// timelines checks that the timeline holds the log's events, each once and in
 // order, from the first that it still keeps to where it had got when the check
 // began. Events of purged threads may be on either, or on none.
-func (v *verifier) timeline(ctx context.Context) error {
-	end, err := v.log.TimelineSeq(ctx)
+func (v *verifier) timelines(ctx context.Context) error {
+	end, err := v.timelineEnd(ctx)
 	if err != nil {
-		return fmt.Errorf("the timeline: %w", err)
+		return err
 	}
-	walk := &walk{v: v, ctx: ctx, end: end}
-	defer walk.stop()
+	kept, err := v.keptSince(ctx)
+	if err != nil || kept == 0 {
+		return err
+	}
+	from, to := max(kept, v.first), min(end, v.last)
+	if len(v.options.Threads) == 0 {
+		return v.timeline(ctx, aggregate{anyTenant(v.options.Tenant), "*"}, kept, end, from, to)
+	}
+	for _, id := range v.options.Threads {
+		if err := v.timeline(ctx, aggregate{v.options.Tenant, id}, kept, end, from, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// timelineEnd gives the last commit that the timeline shows, whole or in part.
+// What was forged at its end is passed over here, and told by who reads it.
+func (v *verifier) timelineEnd(ctx context.Context) (uint64, error) {
+	end, err := v.log.TimelineSeq(ctx)
+	var forged *eventlog.AssetError
+	if errors.As(err, &forged) {
+		end, err = 0, nil
+		for m, readErr := range v.log.TimelineMessages(ctx, "*", "*") {
+			if readErr != nil {
+				return 0, fmt.Errorf("reading the timeline: %w", readErr)
+			}
+			if at, bad := parseShown(m); bad == nil {
+				end = max(end, at.seq)
+			}
+		}
+	}
+	if err != nil {
+		return 0, fmt.Errorf("the timeline: %w", err)
+	}
+	now, err := v.log.LastSeq(ctx) // after it: the timeline is never ahead of the log
+	return min(end, now), err
+}
+
+// keptSince gives the commit with which what the timeline keeps begins, 0 if it
+// keeps nothing.
+func (v *verifier) keptSince(ctx context.Context) (uint64, error) {
+	for m, err := range v.log.TimelineMessages(ctx, "*", "*") {
+		if err != nil {
+			return 0, fmt.Errorf("reading the timeline: %w", err)
+		}
+		if at, err := parseShown(m); err == nil {
+			return at.seq, nil
+		}
+	}
+	return 0, nil
+}
+
+// timeline checks what the timeline shows of an aggregate, or of many, between
+// two commits.
+func (v *verifier) timeline(ctx context.Context, a aggregate, kept, end, from, to uint64) error {
+	next, stop := iter.Pull2(v.log.Raw(ctx, v.log.Config().Names.Log(a.tenant, a.id), from))
+	defer stop()
+	w := &walk{v: v, ctx: ctx, next: next, kept: kept, end: end, to: to}
+	if err := w.step(); err != nil {
+		return err
+	}
+	v.progress(StageTimeline, 0, int64(to-from))
 	var open []shown // of one commit
-	for m, err := range v.log.TimelineMessages(ctx) {
+	for m, err := range v.log.TimelineMessages(ctx, a.tenant, a.id) {
 		if err != nil {
 			return fmt.Errorf("reading the timeline: %w", err)
 		}
-		at := shown{Message: m}
-		at.seq, err = strconv.ParseUint(m.Header.Get(events.HeaderSeq), 10, 64)
-		if err == nil {
-			at.version, err = strconv.ParseInt(m.Header.Get(events.HeaderVersion), 10, 64)
-		}
+		at, err := parseShown(m)
 		switch {
 		case err != nil:
-			v.find(Finding{Kind: KindTimeline, Detail: fmt.Sprintf("message %d was not written by Skein", m.Seq)})
+			place := v.shownPlace(at)
+			place.Seq, place.Detail = 0, fmt.Sprintf("message %d of the timeline was not written by Skein", m.Seq)
+			v.find(place)
+			continue
+		case at.seq > end:
+			// It came after the check began, or was forged.
+			now, err := v.log.LastSeq(ctx)
+			if err != nil {
+				return err
+			}
+			if at.seq > now {
+				place := v.shownPlace(at)
+				place.Detail = "the timeline shows a commit that the log does not hold"
+				v.find(place)
+			}
 			continue
 		case len(open) > 0 && at.seq < open[0].seq:
-			v.find(Finding{Kind: KindTimeline, Seq: at.seq, Detail: fmt.Sprintf("message %d is out of order", m.Seq)})
+			place := v.shownPlace(at)
+			place.Detail = fmt.Sprintf("message %d of the timeline is out of order", m.Seq)
+			v.find(place)
 			continue
 		case len(open) > 0 && at.seq > open[0].seq:
-			if err := walk.to(open); err != nil {
+			if err := w.compare(open); err != nil {
 				return err
 			}
 			open = open[:0]
 		}
+		if at.seq < from || at.seq > to {
+			continue
+		}
 		open = append(open, at)
-		v.summary.Timeline++
+		if v.summary.Timeline++; v.summary.Timeline%tellEvery == 0 {
+			v.progress(StageTimeline, int64(at.seq-from), int64(to-from))
+		}
 	}
 	if len(open) > 0 {
-		if err := walk.to(open); err != nil {
+		if err := w.compare(open); err != nil {
 			return err
 		}
 	}
-	return walk.rest()
+	return w.rest()
+}
+
+// shownPlace begins a finding at a message of the timeline.
+func (v *verifier) shownPlace(at shown) Finding {
+	f := Finding{Kind: KindTimeline, Seq: at.seq}
+	f.Tenant, f.Thread, _, _ = v.log.Config().Names.ParseTimeline(at.Subject)
+	return f
 }
 
 // walk goes through the log beside the timeline.
 type walk struct {
 	v    *verifier
 	ctx  context.Context
-	end  uint64
+	kept uint64 // the commit with which the timeline begins: the beginning of it may have expired
+	end  uint64 // the commit with which it ended: it may not be all there yet
+	to   uint64
 	next func() (eventlog.Message, error, bool)
-	halt func()
-	at   *eventlog.Message // not yet compared
-}
+	at   *eventlog.Message // not yet compared; nil at the end
 
-func (w *walk) stop() {
-	if w.halt != nil {
-		w.halt()
-	}
+	begun bool // a commit of the timeline was compared, or one was found missing
 }
 
 // step takes the next message of the log, nil at its end.
@@ -96,68 +174,93 @@ func (w *walk) step() error {
 	if err != nil {
 		return fmt.Errorf("reading the log: %w", err)
 	}
-	if ok {
+	if ok && m.Seq <= w.to {
 		w.at = &m
 	}
 	return nil
 }
 
-// to compares the messages of one commit, and tells of the commits before it
-// that the timeline leaves out.
-func (w *walk) to(open []shown) error {
-	first, seq := w.next == nil, open[0].seq
-	if first {
-		names := w.v.log.Config().Names
-		w.next, w.halt = iter.Pull2(w.v.log.Raw(w.ctx, names.Log("*", "*"), seq))
-		if err := w.step(); err != nil {
-			return err
-		}
-	}
+// compare holds the messages of one commit against the log, and tells of the
+// commits before it that the timeline leaves out.
+func (w *walk) compare(open []shown) error {
+	seq := open[0].seq
 	for w.at != nil && w.at.Seq < seq {
-		w.missing()
-		if err := w.step(); err != nil {
+		if err := w.missing(); err != nil {
 			return err
 		}
 	}
+	w.begun = true
 	if w.at == nil || w.at.Seq != seq {
-		if !w.v.purged && len(w.v.options.Threads) == 0 && w.v.options.Tenant == "" {
-			w.v.find(Finding{Kind: KindTimeline, Seq: seq, Detail: "the timeline shows a commit that the log does not hold"})
-		}
-		return nil
+		return w.unknown(open[0])
 	}
-	if commit, err := w.v.log.Decode(*w.at); err == nil && w.v.selected(*w.at) {
-		w.v.compare(commit, open, first, seq == w.end)
+	if commit, err := w.v.log.Decode(*w.at); err == nil {
+		w.v.compare(commit, open, seq == w.kept, seq == w.end)
 	}
 	return w.step()
 }
 
-// missing tells of a commit that the timeline leaves out. One that cannot be
-// read is told where the log itself is checked.
-func (w *walk) missing() {
-	commit, err := w.v.log.Decode(*w.at)
-	if err != nil || !w.v.selected(*w.at) {
-		return
+// unknown judges a commit that the timeline shows and the log does not hold: it
+// may be of a thread that was purged.
+func (w *walk) unknown(at shown) error {
+	place := w.v.shownPlace(at)
+	purged, err := w.purged(place.Tenant, place.Thread)
+	if err != nil || purged {
+		return err
 	}
-	w.v.find(Finding{Kind: KindTimeline, Tenant: commit.Tenant, Thread: commit.Thread, Seq: commit.Seq,
-		Detail: "the timeline leaves it out; rebuild it with: skein replay timeline"})
+	place.Detail = "the timeline shows a commit that the log does not hold"
+	w.v.find(place)
+	return nil
+}
+
+// purged reports whether the last that the log has of a thread says that its
+// events are erased, or are about to be.
+func (w *walk) purged(tenant, thread string) (bool, error) {
+	if !events.ValidTenant(tenant) || !validAggregate(thread) {
+		return false, nil
+	}
+	last, err := w.v.log.Last(w.ctx, tenant, thread)
+	var broken *events.BrokenError
+	switch {
+	case errors.As(err, &broken):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("reading the log: %w", err)
+	}
+	return last != nil && tombstone(last), nil
+}
+
+// missing tells of a commit that the timeline leaves out, and takes the next.
+// One that cannot be read is told where the log itself is checked.
+func (w *walk) missing() error {
+	commit, err := w.v.log.Decode(*w.at)
+	if err != nil {
+		return w.step()
+	}
+	if !w.begun { // what the timeline kept at first may have expired since
+		if w.kept, err = w.v.keptSince(w.ctx); err != nil {
+			return err
+		}
+		w.begun = true
+	}
+	purged, err := w.purged(commit.Tenant, commit.Thread)
+	if err != nil {
+		return err
+	}
+	if !purged && commit.Seq >= w.kept {
+		w.v.find(Finding{Kind: KindTimeline, Tenant: commit.Tenant, Thread: commit.Thread, Seq: commit.Seq,
+			Detail: "the timeline leaves it out; rebuild it with: skein replay timeline"})
+	}
+	return w.step()
 }
 
 // rest tells of the commits at the end that the timeline leaves out.
 func (w *walk) rest() error {
-	for w.at != nil && w.at.Seq <= w.end {
-		w.missing()
-		if err := w.step(); err != nil {
+	for w.at != nil {
+		if err := w.missing(); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// selected reports whether a message is of what was asked for.
-func (v *verifier) selected(m eventlog.Message) bool {
-	tenant, id, _ := v.log.Config().Names.ParseLog(m.Subject)
-	return (v.options.Tenant == "" || v.options.Tenant == tenant) &&
-		(len(v.options.Threads) == 0 || slices.Contains(v.options.Threads, id))
 }
 
 // compare holds the messages of one commit against its events.
@@ -165,9 +268,9 @@ func (v *verifier) selected(m eventlog.Message) bool {
 // be all there yet.
 func (v *verifier) compare(c *events.Commit, open []shown, first, last bool) {
 	names := v.log.Config().Names
-	next := c.First() + 1
+	next, erased := c.First()+1, tombstone(c) // of a purged thread the tombstone itself is left
 	for i, m := range open {
-		if i == 0 && first {
+		if i == 0 && (first || erased) {
 			next = max(next, m.version)
 		}
 		place := Finding{Kind: KindTimeline, Tenant: c.Tenant, Thread: c.Thread, Seq: c.Seq}

@@ -3,7 +3,6 @@ package audit
 import (
 	"context"
 	"fmt"
-	"sort"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -14,188 +13,204 @@ import (
 
 // Options says what to verify.
 type Options struct {
-	Tenant   string             // only this tenant; all if empty
-	Threads  []string           // only these threads of the tenant; all if empty
-	LogOnly  bool               // leave out what is derived: timeline and read models
-	Finding  func(Finding)      // told of each finding
-	Progress func(done, of int) // told after each thread; may be nil
+	Tenant   string         // only this tenant; all if empty
+	Threads  []string       // only these threads of the tenant; all if empty
+	Range    Range          // only what is found in these commits; it leaves the read models out
+	LogOnly  bool           // leave out what is derived: timeline and read models
+	Checks   []Check        // of what lies beside the log
+	Finding  func(Finding)  // told of each finding, as it is found; may be nil
+	Progress func(Progress) // told after each thread, and now and then; may be nil
+}
+
+// validate refuses what would select something else than it says.
+func (o Options) validate() error {
+	if o.Tenant != "" && !events.ValidTenant(o.Tenant) {
+		return events.Invalid("/tenant", "a tenant is 1 to 64 letters, digits, dashes and underscores")
+	}
+	if len(o.Threads) > 0 && o.Tenant == "" {
+		return events.Invalid("/tenant", "threads are of a tenant: name it")
+	}
+	for _, id := range o.Threads {
+		if !validAggregate(id) {
+			return events.Invalid("/threads", "%.80q is not a thread's id", id)
+		}
+	}
+	return nil
 }
 
 // Verify checks the log, and what is derived from it. The findings are told as
-// they come; an error means that the check itself could not be done.
+// they come; an error means that the check itself could not be done, or that a
+// thread that was named is not there (not_found).
+//
+// A range tells only of what is found in its commits, of the log and of the
+// timeline. The threads that have such commits are still read from their
+// beginnings, since what an event may do depends on those before it. Documents
+// show threads as they are now, so a range leaves them out.
 func Verify(ctx context.Context, log *eventlog.Log, validator *schema.Validator, o Options) (Summary, error) {
-	v := &verifier{log: log, schema: validator, options: o, checker: events.NewTimelineChecker()}
-	end, err := log.LastSeq(ctx)
+	if err := o.validate(); err != nil {
+		return Summary{}, err
+	}
+	v := &verifier{log: log, options: o}
+	v.judge = newJudge(validator, v.find)
+	v.judge.gone = func(c *events.Commit) bool {
+		for m, err := range log.Raw(ctx, log.Config().Names.Log(c.Tenant, c.Thread), 1) {
+			return err == nil && m.Seq == c.Seq
+		}
+		return false
+	}
+	stream, err := log.JetStream().Stream(ctx, log.Config().Names.Stream(eventlog.LogStream))
 	if err != nil {
+		return v.summary, fmt.Errorf("the log: %w", err)
+	}
+	v.begun = stream.CachedInfo().State
+	if v.first, v.last, err = o.Range.sequences(ctx, log, v.begun.LastSeq); err != nil {
 		return v.summary, err
 	}
-	v.summary.LastSeq = end
-	aggregates, err := v.aggregates(ctx)
-	if err != nil {
-		return v.summary, err
-	}
-	for i, a := range aggregates {
-		if err := v.aggregate(ctx, a); err != nil {
+	v.summary.LastSeq = v.last
+	for _, stage := range []func(context.Context) error{v.logs, v.claims, v.sequence, v.derived} {
+		if err := stage(ctx); err != nil {
 			return v.summary, err
 		}
-		if o.Progress != nil {
-			o.Progress(i+1, len(aggregates))
-		}
 	}
-	if len(o.Threads) == 0 && o.Tenant == "" {
-		if err := v.sequence(ctx); err != nil {
-			return v.summary, err
-		}
-	}
-	if o.LogOnly {
-		return v.summary, nil
-	}
-	if err := v.timeline(ctx); err != nil {
-		return v.summary, err
-	}
-	return v.summary, v.documents(ctx)
+	return v.summary, nil
 }
 
 type verifier struct {
-	log     *eventlog.Log
-	schema  *schema.Validator
-	options Options
-	checker *events.TimelineChecker
-	summary Summary
-	purged  bool // a tombstone explains missing sequences
+	log         *eventlog.Log
+	options     Options
+	judge       *judge
+	begun       jetstream.StreamState // of the log when the check began
+	first, last uint64                // of the range
+	summary     Summary
+	erased      int64     // versions that purged threads have lost
+	suspects    []suspect // keys and threads that did not know of one another
 }
 
-// aggregate is one subject of the log.
-type aggregate struct{ tenant, id string }
-
+// find tells of a finding, if it lies in the range.
 func (v *verifier) find(f Finding) {
+	if !v.options.Range.whole() && f.Seq != 0 && (f.Seq < v.first || f.Seq > v.last) {
+		return
+	}
 	v.summary.Findings++
 	if v.options.Finding != nil {
 		v.options.Finding(f)
 	}
 }
 
-// aggregates lists what is to be checked, in a fixed order.
-func (v *verifier) aggregates(ctx context.Context) ([]aggregate, error) {
-	var out []aggregate
-	if len(v.options.Threads) > 0 {
-		for _, id := range v.options.Threads {
-			out = append(out, aggregate{v.options.Tenant, id})
-		}
-		return out, nil
+func (v *verifier) progress(stage string, done, of int64) {
+	if v.options.Progress != nil {
+		v.options.Progress(Progress{Stage: stage, Done: done, Of: of, Commits: v.summary.Commits})
 	}
-	tenant := v.options.Tenant
-	if tenant == "" {
-		tenant = "*"
-	}
-	names := v.log.Config().Names
-	stream, err := v.log.JetStream().Stream(ctx, names.Stream(eventlog.LogStream))
-	if err != nil {
-		return nil, fmt.Errorf("the log: %w", err)
-	}
-	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(names.Log(tenant, "*")))
-	if err != nil {
-		return nil, fmt.Errorf("listing the log's threads: %w", err)
-	}
-	for subject := range info.State.Subjects {
-		if tenant, id, ok := names.ParseLog(subject); ok {
-			out = append(out, aggregate{tenant, id})
-		}
-	}
-	sort.Slice(out, func(i, j int) bool {
-		if out[i].tenant != out[j].tenant {
-			return out[i].tenant < out[j].tenant
-		}
-		return out[i].id < out[j].id
-	})
-	return out, nil
 }
 
-// aggregate checks the commits of one subject, and then what is shown of it.
-func (v *verifier) aggregate(ctx context.Context, a aggregate) error {
-	if events.IsThread(a.id) {
-		v.summary.Threads++
-	} else {
-		v.summary.Others++
+// logs checks the log itself, thread by thread.
+func (v *verifier) logs(ctx context.Context) error {
+	for i, id := range v.options.Threads {
+		a := aggregate{v.options.Tenant, id}
+		there, err := v.aggregate(ctx, a, int64(i), int64(len(v.options.Threads)))
+		if err != nil {
+			return err
+		}
+		if !there {
+			return events.Missing("thread", id)
+		}
 	}
-	defer v.checker.Forget(a.tenant, a.id)
-	chain, version, first := "", int64(0), true
+	if len(v.options.Threads) > 0 {
+		return nil
+	}
+	done := int64(0)
+	for a, err := range list(ctx, v.log, anyTenant(v.options.Tenant)) {
+		if err != nil {
+			return err
+		}
+		if a.last >= v.first {
+			if _, err := v.aggregate(ctx, a.aggregate, done, done+a.left+1); err != nil {
+				return err
+			}
+		}
+		done++
+	}
+	return nil
+}
+
+func anyTenant(tenant string) string {
+	if tenant == "" {
+		return "*"
+	}
+	return tenant
+}
+
+// tellEvery is after how many commits of one thread progress is told of.
+const tellEvery = 1000
+
+// aggregate checks the commits of one subject up to the end of the range, and
+// reports whether there is any at all.
+func (v *verifier) aggregate(ctx context.Context, a aggregate, done, of int64) (there bool, err error) {
+	v.judge.begin(a)
+	counted := 0 // in the range
 	for m, err := range v.log.Raw(ctx, v.log.Config().Names.Log(a.tenant, a.id), 1) {
 		if err != nil {
-			return fmt.Errorf("reading %s/%s: %w", a.tenant, a.id, err)
+			return there, fmt.Errorf("reading %s/%s: %w", a.tenant, a.id, err)
 		}
-		if m.Seq > v.summary.LastSeq && len(v.options.Threads) == 0 {
-			break // came after the check began
+		there = true
+		if m.Seq > v.last {
+			break // later, or after the check began
 		}
-		v.summary.Commits++
-		commit, err := v.log.Decode(m)
-		if err != nil {
-			v.find(Finding{Kind: KindBroken, Tenant: a.tenant, Thread: a.id, Seq: m.Seq, Detail: err.Error()})
-			chain = m.Header.Get(events.HeaderChain) // what follows is judged by what this one says of itself
-			version, first = -1, false
-			continue
-		}
-		if first && tombstone(commit) {
-			v.purged = true
+		before := v.judge.events
+		if commit, err := v.log.Decode(m); err != nil {
+			v.judge.broken(m.Seq, m.Header.Get(events.HeaderChain), err)
 		} else {
-			v.commit(a, commit, chain, version)
+			v.judge.commit(commit)
+			for _, check := range v.options.Checks {
+				check.Commit(commit)
+			}
 		}
-		for i := range commit.Events {
-			v.event(a, commit, &commit.Events[i])
+		if m.Seq >= v.first {
+			counted++
+			v.summary.Commits++
+			v.summary.Events += v.judge.events - before
 		}
-		chain, version, first = commit.Chain, commit.Version, false
+		if v.summary.Commits%tellEvery == 0 {
+			v.progress(StageLog, done, of)
+		}
 	}
-	return nil
+	if counted > 0 && events.IsThread(a.id) {
+		v.summary.Threads++
+	} else if counted > 0 {
+		v.summary.Others++
+	}
+	v.erased += v.judge.erased
+	if err := v.beside(ctx, a); err != nil {
+		return there, err
+	}
+	v.progress(StageLog, done+1, of)
+	return there, nil
 }
 
-// tombstone reports whether a commit is all that a purge leaves of a thread.
-func tombstone(c *events.Commit) bool {
-	d, ok := c.Events[len(c.Events)-1].Data.(events.LifecycleDeleted)
-	return ok && d.Purge && c.First() > 0
+// beside asks the checks of what lies beside the log.
+func (v *verifier) beside(ctx context.Context, a aggregate) error {
+	for _, check := range v.options.Checks {
+		found, err := check.End(ctx, a.tenant, a.id)
+		if err != nil {
+			return fmt.Errorf("what lies beside %s/%s: %w", a.tenant, a.id, err)
+		}
+		for _, f := range found {
+			v.find(f)
+		}
+	}
+	return v.suspect(ctx)
 }
 
-// commit checks a commit against the one before it.
-func (v *verifier) commit(a aggregate, c *events.Commit, chain string, version int64) {
-	if want := events.Chain(chain, c.Body); want != c.Chain {
-		detail := "its chain is not that of its bytes and of the commit before it: one of them was altered, dropped or moved"
-		v.find(Finding{Kind: KindChain, Tenant: a.tenant, Thread: a.id, Seq: c.Seq, Detail: detail})
+// derived checks what is derived from the log.
+func (v *verifier) derived(ctx context.Context) error {
+	if v.options.LogOnly {
+		return nil
 	}
-	if version >= 0 && c.First() != version {
-		v.find(Finding{Kind: KindVersion, Tenant: a.tenant, Thread: a.id, Seq: c.Seq,
-			Detail: fmt.Sprintf("it begins after version %d, and the commit before it ends at %d", c.First(), version)})
+	if err := v.timelines(ctx); err != nil {
+		return err
 	}
-}
-
-// event checks an event by itself, and against what came before it.
-func (v *verifier) event(a aggregate, c *events.Commit, e *events.Event) {
-	v.summary.Events++
-	place := Finding{Tenant: a.tenant, Thread: a.id, Seq: c.Seq, Event: e.ID}
-	if u, ok := e.Data.(events.Unknown); ok {
-		place.Kind, place.Detail = KindUnknown, fmt.Sprintf("%s: %s %s", u.Reason, e.Type, u.Schema)
-		v.find(place)
-	} else if err := v.schema.Event(e); err != nil {
-		place.Kind, place.Detail = KindSchema, err.Error()
-		v.find(place)
+	if !v.options.Range.whole() {
+		return nil
 	}
-	err := v.checker.Check(e)
-	if err == nil {
-		return
-	}
-	place.Kind, place.Detail = kindOf(err), err.Error()
-	v.find(place)
-}
-
-// sequence checks that no message is missing from the log, unless a purged
-// thread explains it.
-func (v *verifier) sequence(ctx context.Context) error {
-	stream, err := v.log.JetStream().Stream(ctx, v.log.Config().Names.Stream(eventlog.LogStream))
-	if err != nil {
-		return fmt.Errorf("the log: %w", err)
-	}
-	s := stream.CachedInfo().State
-	missing := s.LastSeq - s.Msgs
-	if s.Msgs > 0 && missing > 0 && !v.purged {
-		v.find(Finding{Kind: KindSequence, Detail: fmt.Sprintf("%d messages are missing, and no tombstone of a purged thread explains it", missing)})
-	}
-	return nil
+	return v.documents(ctx)
 }

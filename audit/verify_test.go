@@ -14,6 +14,7 @@ import (
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/schema"
@@ -47,7 +48,7 @@ func newHouse(t *testing.T) *house {
 	if h.validator, err = schema.New(); err != nil {
 		t.Fatal(err)
 	}
-	h.dispatch = commands.NewDispatcher(log, h.validator, commands.Config{}, zerolog.Nop(), nil)
+	h.dispatch = newDispatcher(h)
 	h.runner = projections.New(log, projections.Config{}, zerolog.Nop(), nil)
 	if err := h.runner.Ensure(h.ctx); err != nil {
 		t.Fatal(err)
@@ -55,6 +56,16 @@ func newHouse(t *testing.T) *house {
 	h.background(h.runner.Run)
 	h.stopRelay = h.background(h.log.Relay)
 	return h
+}
+
+// newDispatcher gives one that has read nothing yet.
+func newDispatcher(h *house) *commands.Dispatcher {
+	h.t.Helper()
+	contents, err := files.Open(h.ctx, h.log)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return commands.NewDispatcher(h.log, h.validator, commands.Config{Contents: contents}, zerolog.Nop(), nil)
 }
 
 // background runs something until the test ends, or what it returns is called.
@@ -119,10 +130,18 @@ func (h *house) verify(o Options) ([]Finding, Summary) {
 	h.t.Helper()
 	var found []Finding
 	o.Finding = func(f Finding) { found = append(found, f) }
+	contents, err := NewContents(h.ctx, h.log)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if !o.LogOnly && o.Checks == nil {
+		o.Checks = []Check{contents}
+	}
 	summary, err := Verify(h.ctx, h.log, h.validator, o)
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	summary.Contents = int(contents.Read)
 	if summary.Findings != len(found) {
 		h.t.Errorf("the summary counts %d findings, %d were told", summary.Findings, len(found))
 	}
@@ -152,12 +171,18 @@ func (h *house) rewrite(name string, change func(list []*nats.Msg) []*nats.Msg) 
 		}
 		list = append(list, &nats.Msg{Subject: m.Subject, Header: header, Data: m.Data})
 	}
-	if err := js.DeleteStream(h.ctx, name); err != nil {
-		h.t.Fatal(err)
-	}
-	if _, err := js.CreateStream(h.ctx, info.Config); err != nil {
-		h.t.Fatal(err)
-	}
+	// The server deletes in its own time: a stream made at once may still find what
+	// it held.
+	h.await("an empty "+name, func() bool {
+		if err := js.DeleteStream(h.ctx, name); err != nil {
+			h.t.Fatal(err)
+		}
+		made, err := js.CreateStream(h.ctx, info.Config)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		return made.CachedInfo().State.LastSeq == 0
+	})
 	for _, m := range change(list) {
 		if _, err := js.PublishMsg(h.ctx, m); err != nil {
 			h.t.Fatal(err)
@@ -406,5 +431,17 @@ func TestVerifyDocuments(t *testing.T) {
 				t.Errorf("after a replay: %v", found)
 			}
 		})
+	}
+}
+
+// await waits until something has come about.
+func (h *house) await(what string, done func() bool) {
+	h.t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !done() {
+		if time.Now().After(deadline) {
+			h.t.Fatalf("%s did not come about", what)
+		}
+		time.Sleep(5 * time.Millisecond)
 	}
 }

@@ -59,24 +59,30 @@ func (c *Client) GetAgentNames(ctx context.Context) ([]string, error) {
 	return c.DefinitionNames(ctx, events.AgentKind)
 }
 
+// Definer gives definitions of a tenant: a *Client, a *ThreadState, and the state
+// of a thread that a tool, a hook or an effect is given.
+type Definer interface {
+	Definition(ctx context.Context, kind events.DefinitionKind, name string) (*events.Definition, error)
+}
+
 // LoadModel gives a model's definition as a T: events.ModelDefinition, or any type
 // that its JSON can be read into (SA-55). The error is not_found if there is no
 // model of that name (SA-61).
-func LoadModel[T any](ctx context.Context, c *Client, name string) (T, error) {
+func LoadModel[T any](ctx context.Context, c Definer, name string) (T, error) {
 	return load[T](ctx, c, events.ModelKind, name)
 }
 
 // LoadPrompt gives a prompt's definition as a T, as LoadModel does (SA-56, SA-61).
-func LoadPrompt[T any](ctx context.Context, c *Client, name string) (T, error) {
+func LoadPrompt[T any](ctx context.Context, c Definer, name string) (T, error) {
 	return load[T](ctx, c, events.PromptKind, name)
 }
 
 // LoadAgent gives an agent's definition as a T, as LoadModel does (SA-57, SA-61).
-func LoadAgent[T any](ctx context.Context, c *Client, name string) (T, error) {
+func LoadAgent[T any](ctx context.Context, c Definer, name string) (T, error) {
 	return load[T](ctx, c, events.AgentKind, name)
 }
 
-func load[T any](ctx context.Context, c *Client, kind events.DefinitionKind, name string) (T, error) {
+func load[T any](ctx context.Context, c Definer, kind events.DefinitionKind, name string) (T, error) {
 	var v T
 	d, err := c.Definition(ctx, kind, name)
 	if err != nil {

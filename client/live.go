@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/events"
@@ -36,6 +37,9 @@ func (t *ThreadState) Emit(ctx context.Context, event string, data any) error {
 	}
 	t.mu.Lock() // also while it is sent: what comes after it is sent after it
 	defer t.mu.Unlock()
+	if t.emitter == "" {
+		t.emitter = uuid.Must(uuid.NewV7()).String()
+	}
 	e := events.LiveEvent{
 		Event: event, Data: raw, ThreadID: t.id, Time: events.TimeOf(time.Now()).String(), Emitter: t.emitter, N: t.sent + 1,
 	}

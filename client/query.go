@@ -109,6 +109,13 @@ func (c *Client) GetDefinition(ctx context.Context, q events.GetDefinition) (*ev
 	return ask[events.Definition](ctx, c, "definition.get", q)
 }
 
+// GetAgent asks whether there is an agent of that name. The error is not_found if
+// there is none: see events.GetAgent.
+func (c *Client) GetAgent(ctx context.Context, q events.GetAgent) (*events.Agent, error) {
+	c.fresh(&q.Fresh)
+	return ask[events.Agent](ctx, c, "agent.get", q)
+}
+
 // ListDefinitions asks for a page of the tenant's definitions, by kind and name.
 func (c *Client) ListDefinitions(ctx context.Context, q events.ListDefinitions) (*events.DefinitionList, error) {
 	c.fresh(&q.Fresh)

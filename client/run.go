@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -51,8 +52,18 @@ func (c *Client) AssignAgent(ctx context.Context, thread string, d events.Assign
 
 // WaitRun waits until an execution has ended, and gives it: also one that has
 // ended long ago. After React, ask with the reply's ThreadID, the ExecutionID of
-// its result and its Seq as MinSeq. The error is ctx's, or that of the query.
+// its result and its Seq as MinSeq. It goes on over a server that is away for a
+// while, until ctx ends. The error is ctx's, or that of the query.
 func (c *Client) WaitRun(ctx context.Context, q events.GetExecution) (*events.Execution, error) {
+	for attempt := 0; ; attempt++ {
+		x, err := c.waitRun(ctx, q)
+		if err == nil || !errors.Is(err, &events.Error{Code: events.Unavailable}) || c.nc.IsClosed() || !pause(ctx, attempt) {
+			return x, err
+		}
+	}
+}
+
+func (c *Client) waitRun(ctx context.Context, q events.GetExecution) (*events.Execution, error) {
 	x, err := c.GetExecution(ctx, q)
 	if err != nil || x.Finished {
 		return x, err

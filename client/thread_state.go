@@ -5,8 +5,6 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/google/uuid"
-
 	"github.com/skein-threads/skein/events"
 )
 
@@ -22,19 +20,21 @@ type ThreadState struct {
 	id      string
 	created int64
 	scratch sync.Map
-	emitter string
+	charge  func() string // the agent in charge, where somebody knows; see Known
+	floor   func() uint64 // the commit that reads show at least, where somebody knows
 
-	mu    sync.Mutex // guards what follows
-	agent string
-	user  *string
-	seq   uint64 // of the newest commit that this handle made
-	sent  int64  // how many live events
+	mu      sync.Mutex // guards what follows
+	agent   string
+	user    *string
+	seq     uint64 // of the newest commit that this handle made
+	emitter string // names this handle to those who listen; made when it is needed
+	sent    int64  // how many live events
 }
 
 // Thread gives a thread's state by the thread's id, or by key: and its key. A
 // thread that is not there is a not_found.
 func (c *Client) Thread(ctx context.Context, idOrKey string) (*ThreadState, error) {
-	t := &ThreadState{client: c, emitter: uuid.Must(uuid.NewV7()).String()}
+	t := &ThreadState{client: c}
 	doc, err := c.GetThread(ctx, events.GetThread{ThreadID: idOrKey})
 	if err != nil {
 		return nil, err
@@ -67,9 +67,12 @@ func (t *ThreadState) Refresh(ctx context.Context) error {
 // ThreadID gives the thread's id (SA-12).
 func (t *ThreadState) ThreadID() string { return t.id }
 
-// AgentID gives the agent in charge when the handle was made or last refreshed;
-// empty if none is (SA-13).
+// AgentID gives the agent in charge: now, if the handle was made by Attach, else
+// when it was made or last refreshed; empty if none is (SA-13).
 func (t *ThreadState) AgentID() string {
+	if t.charge != nil {
+		return t.charge()
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.agent
@@ -101,8 +104,12 @@ func (t *ThreadState) Execution() events.ExecutionState { return nil }
 // reader gives a client that reads what this handle wrote.
 func (t *ThreadState) reader() *Client {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.client.WithMinSeq(t.seq)
+	seq := t.seq
+	t.mu.Unlock()
+	if t.floor != nil {
+		seq = max(seq, t.floor())
+	}
+	return t.client.WithMinSeq(seq)
 }
 
 // wrote notes a commit of this handle's.

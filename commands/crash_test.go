@@ -34,8 +34,9 @@ func TestCutOff(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 
-			const each = 40
-			enough := make(chan struct{}, 1000) // one for each command that was done
+			const each = 200
+			enough := make(chan struct{}, 60) // one for each command that was done
+			cutting := make(chan struct{})    // nobody waits for room any more
 			outcomes := map[string]result{}
 			var mu sync.Mutex
 			var all sync.WaitGroup
@@ -46,7 +47,10 @@ func TestCutOff(t *testing.T) {
 						reply, err := d.Do(ctx, tenant, "item.create", []byte(with(command, ids[writer%3], hello)), Meta{})
 						var refusal *events.Error
 						if err == nil {
-							enough <- struct{}{}
+							select {
+							case enough <- struct{}{}: // no more are done than are seen to be
+							case <-cutting:
+							}
 						} else {
 							refusal = events.AsError(err)
 						}
@@ -62,6 +66,7 @@ func TestCutOff(t *testing.T) {
 			for range 60 {
 				<-enough
 			}
+			close(cutting)
 			switch cut {
 			case "context":
 				cancel()

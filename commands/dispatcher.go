@@ -23,7 +23,14 @@ type Config struct {
 	// Stored is told of every commit that this process has stored, before its
 	// commands are answered. It must return at once. What it does with a commit
 	// must be safe to lose: the process may die before it is told. Default none.
-	Stored func(*events.Commit)
+	Stored   func(*events.Commit)
+	Contents Contents // where the content of files is kept; default: none is taken
+}
+
+// Contents keeps what files hold. Package files implements it.
+type Contents interface {
+	// Keep stores content for a tenant, and returns when it is durable.
+	Keep(ctx context.Context, tenant string, content []byte) (events.FileContent, error)
 }
 
 func (c Config) withDefaults() Config {
@@ -101,12 +108,18 @@ func NewDispatcher(log *eventlog.Log, validator *schema.Validator, cfg Config, l
 type Meta struct {
 	TraceParent string
 	Cause       string // the id of the event that caused it
+	Reply       string // the subject on which the answer is awaited; empty if by a call
 }
 
 // Do does a command of a tenant and gives its answer, or an *events.Error.
 func (d *Dispatcher) Do(ctx context.Context, tenant, name string, body []byte, meta Meta) (*events.Reply, error) {
+	return d.counted(name, func() (*events.Reply, error) { return d.do(ctx, tenant, name, body, meta) })
+}
+
+// counted tells the metrics of a command.
+func (d *Dispatcher) counted(name string, do func() (*events.Reply, error)) (*events.Reply, error) {
 	start := time.Now()
-	reply, err := d.do(ctx, tenant, name, body, meta)
+	reply, err := do()
 	result := "ok"
 	if err != nil {
 		e := events.AsError(err)
@@ -146,20 +159,31 @@ func newCommandID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // run finds the command's thread and does it there.
 func (d *Dispatcher) run(ctx context.Context, name string, c *thread.Command) (*events.Reply, error) {
+	if err := d.keepContents(ctx, c); err != nil {
+		return nil, err
+	}
 	if resolve, ok := c.Parts[0].Data.(events.ResolveThread); ok && name == "thread.resolve" {
 		return d.resolve(ctx, c, resolve.Key)
 	}
+	if _, key := events.ThreadRef(c.ThreadID); key != "" {
+		return d.onKey(ctx, c, key)
+	}
+	return d.queue(ctx, c)
+}
+
+// resolveThread finds the thread that a command names by its key at this moment.
+func (d *Dispatcher) resolveThread(ctx context.Context, c *thread.Command) error {
 	id, key := events.ThreadRef(c.ThreadID)
 	if key != "" {
-		claim, err := d.claim(ctx, c.Tenant, key)
+		claim, err := d.claimNow(ctx, c.Tenant, key)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if claim.holder == "" {
-			return nil, events.Missing("thread", c.ThreadID)
+			return events.Missing("thread", c.ThreadID)
 		}
 		id = claim.holder
 	}
 	c.ThreadID = id
-	return d.queue(ctx, c)
+	return nil
 }

@@ -11,6 +11,10 @@
 //   - Several processes may write the same thread: the log's expected sequence
 //     decides, and whoever lost decides anew on what it had not seen. No command
 //     is refused on the ground of a stale state.
+//   - Content that a command brings for a file is stored before the command is
+//     decided, so that no event names content that is not there.
+//   - A command that has nothing to change is answered with the thread as the log
+//     shows it, and leaves no trace: a repeat is decided anew.
 //   - A command published on skein.submit is done once, in the order of its
 //     thread; a refusal is recorded as command.rejected.
 //

@@ -19,18 +19,30 @@ type claim struct {
 	time    events.Time
 }
 
-// claim reads how a key stands.
+// claim reads how a key stands, or stood a moment ago: what is refused because of
+// it must be so by claimNow.
 func (d *Dispatcher) claim(ctx context.Context, tenant, key string) (claim, error) {
 	last, err := d.log.Last(ctx, tenant, events.KeyAggregate(key))
-	if err != nil || last == nil {
-		return claim{}, err
+	return claimOf(key, last), err
+}
+
+// claimNow reads how a key stands at this moment.
+func (d *Dispatcher) claimNow(ctx context.Context, tenant, key string) (claim, error) {
+	last, err := d.log.Newest(ctx, tenant, events.KeyAggregate(key))
+	return claimOf(key, last), err
+}
+
+// claimOf gives how a key stands by the last commit of its aggregate.
+func claimOf(key string, last *events.Commit) claim {
+	if last == nil {
+		return claim{}
 	}
 	e := &last.Events[len(last.Events)-1]
 	c := claim{seq: last.Seq, version: last.Version, chain: last.Chain, time: e.Time}
 	if held, ok := e.Data.(events.KeyClaimed); ok && held.Key == key {
 		c.holder = held.ThreadID
 	}
-	return c, nil
+	return c
 }
 
 // write makes the commit that claims or releases a key, to go with the
@@ -70,23 +82,45 @@ func keyEvent(made []events.Event) (events.Event, bool) {
 // one that claims it. Two that make it at once are settled by the log.
 func (d *Dispatcher) resolve(ctx context.Context, c *thread.Command, key string) (*events.Reply, error) {
 	fresh := c.ThreadID
+	return d.byKey(ctx, c, key, func(held claim) (*events.Reply, error) {
+		return d.resolveAs(ctx, c, key, fresh, held)
+	})
+}
+
+// onKey does a command on the thread that holds a key.
+func (d *Dispatcher) onKey(ctx context.Context, c *thread.Command, key string) (*events.Reply, error) {
+	ref := c.ThreadID
+	return d.byKey(ctx, c, key, func(held claim) (*events.Reply, error) {
+		if held.holder == "" {
+			return nil, events.Missing("thread", ref)
+		}
+		c.ThreadID = held.holder
+		return d.queue(ctx, c)
+	})
+}
+
+// byKey does a command by how its key stands. Before the thread was reached
+// another command may have taken or freed the key: then a refusal is about what
+// is not so any more, and the command is done by how the key stands now.
+func (d *Dispatcher) byKey(ctx context.Context, c *thread.Command, key string, do func(claim) (*events.Reply, error)) (*events.Reply, error) {
+	held, err := d.claim(ctx, c.Tenant, key)
 	for {
-		held, err := d.claim(ctx, c.Tenant, key)
 		if err != nil {
 			return nil, err
 		}
-		reply, err := d.resolveAs(ctx, c, key, fresh, held)
-		// Before the thread was reached another command may have taken or freed
-		// the key: then the refusal is about what is not so any more.
+		reply, err := do(held)
 		gone := errors.Is(err, &events.Error{Code: events.AlreadyExists}) || errors.Is(err, &events.Error{Code: events.NotFound})
 		if !gone {
 			return reply, err
 		}
-		if now, readErr := d.claim(ctx, c.Tenant, key); readErr != nil {
+		now, readErr := d.claimNow(ctx, c.Tenant, key)
+		if readErr != nil {
 			return nil, readErr
-		} else if now == held {
+		}
+		if now == held {
 			return nil, err
 		}
+		held = now
 	}
 }
 
@@ -105,7 +139,7 @@ func (d *Dispatcher) resolveAs(ctx context.Context, c *thread.Command, key, fres
 			return nil, events.Errorf(events.Unavailable, "too many ask for the key; nothing was written")
 		}
 		var err error
-		if held, err = d.claim(ctx, c.Tenant, key); err != nil {
+		if held, err = d.claimNow(ctx, c.Tenant, key); err != nil {
 			return nil, err
 		}
 	}

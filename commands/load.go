@@ -66,14 +66,37 @@ func (d *Dispatcher) fromSnapshot(ctx context.Context, e *entry) *thread.State {
 
 var errForeign = errors.New("the snapshot does not fit the log")
 
-// catchUp brings the state up to what the log shows. With anew, or if the log
-// contradicts it, the state is made from nothing.
-func (d *Dispatcher) catchUp(ctx context.Context, e *entry, anew bool) error {
-	if anew {
+// catchUp brings the state up to a sequence at least, for a command that was
+// refused by what stands there. 0: that is not known, or the log contradicts the
+// state, which is made from nothing.
+func (d *Dispatcher) catchUp(ctx context.Context, e *entry, to uint64) error {
+	if to > 0 {
+		if err := d.follow(ctx, e, e.state); err != nil || e.state.Seq >= to {
+			return err
+		}
+	} else {
 		e.state = nil
-		return d.load(ctx, e)
+		if err := d.load(ctx, e); err != nil {
+			return err
+		}
 	}
-	return d.follow(ctx, e, e.state)
+	return d.freshen(ctx, e)
+}
+
+// freshen brings the state up to what the log's leader shows at this moment: of
+// several copies of the log, others may lag, and what was acknowledged must count
+// in what is said next.
+func (d *Dispatcher) freshen(ctx context.Context, e *entry) error {
+	for {
+		next, err := d.log.After(ctx, e.tenant, e.id, e.state.Seq)
+		if err != nil || next == nil {
+			return err
+		}
+		thread.Apply(e.state, next)
+		if err := d.follow(ctx, e, e.state); err != nil { // of many, the most come so
+			return err
+		}
+	}
 }
 
 // follow applies the commits after the state's own.

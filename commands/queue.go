@@ -112,7 +112,7 @@ func (d *Dispatcher) round(e *entry, jobs []*job) []*job {
 			if r.key != nil && moved.Subject != d.log.Config().Names.Log(e.tenant, e.id) {
 				continue // the key has moved, not the thread: it is read anew
 			}
-			if err := d.catchUp(jobs[0].ctx, e, moved.Last == 0); err != nil {
+			if err := d.catchUp(jobs[0].ctx, e, moved.Last); err != nil {
 				e.state = nil
 			}
 		case errors.As(err, &big) && len(r.taken) > 1:
@@ -195,7 +195,7 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 		if (err != nil || nothing) && !fresh && len(r.taken) == 0 {
 			// The state may be stale: refuse, or do nothing, only on what the log shows now.
 			before := e.state.Seq
-			if stale := d.catchUp(j.ctx, e, false); stale != nil {
+			if stale := d.freshen(j.ctx, e); stale != nil {
 				j.answer(nil, stale)
 				r.draft = thread.NewDraft(e.state)
 				continue
@@ -207,9 +207,11 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 				continue
 			}
 		}
-		if err != nil && !fresh {
-			r.rest = append(r.rest, jobs[i:]...) // to be decided alone, on a fresh state
-			return r
+		if err != nil && len(r.taken) > 0 {
+			// What refuses it may be what is not stored yet, and may never be: it is
+			// decided again after that.
+			r.rest = append(r.rest, j)
+			continue
 		}
 		if err != nil {
 			j.answer(nil, err)
@@ -250,7 +252,7 @@ func (d *Dispatcher) keyWrite(ctx context.Context, made []events.Event) (*eventl
 		return nil, nil
 	}
 	key := keyOf(e.Data)
-	held, err := d.claim(ctx, e.Tenant, key)
+	held, err := d.claimNow(ctx, e.Tenant, key)
 	if err != nil {
 		return nil, err
 	}
@@ -292,7 +294,7 @@ func (d *Dispatcher) store(e *entry, r drafted) error {
 // known says, by a reply, that the log shows a command as done; by none, that it
 // does not.
 func (d *Dispatcher) known(j *job, e *entry) (*events.Reply, error) {
-	if err := d.catchUp(j.ctx, e, false); err != nil {
+	if err := d.freshen(j.ctx, e); err != nil {
 		return nil, err
 	}
 	if j.look != nil {

@@ -94,6 +94,39 @@ func TestEachJobIsAnsweredOnce(t *testing.T) {
 	w.commits(events.KeyAggregate("k"))
 }
 
+// Nothing is refused because of what is not stored yet, and may never be: such a
+// command is decided again when that is. Found by internal/sim.
+func TestNoRefusalOnWhatIsNotStored(t *testing.T) {
+	w := newWorld(t, Config{})
+	id := create(t, w.d)
+	item := on(id, `{"item":{"id":"itm_1","type":"message","role":"user","content":[]}}`)
+	for name, jobs := range map[string][]*job{
+		"first":       jobsOf(t, w.d, [2]string{"item.create", item}, [2]string{"item.create", item}, [2]string{"item.create", on(id, hello)}),
+		"after other": jobsOf(t, w.d, [2]string{"thread.create", on(id, `{}`)}, [2]string{"item.create", item}, [2]string{"item.create", item}, [2]string{"item.create", on(id, hello)}),
+	} {
+		e := w.d.cache.take(tenant, id)
+		if err := w.d.load(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		r := w.d.draft(e, jobs) // and it is never stored
+		w.d.cache.give(e)
+		n := len(jobs)
+		if len(r.taken) != 2 || r.taken[0] != jobs[n-3] || r.taken[1] != jobs[n-1] || len(r.rest) != 1 || r.rest[0] != jobs[n-2] {
+			t.Errorf("%s: %d are taken and %d left", name, len(r.taken), len(r.rest))
+		}
+		for i, j := range jobs[n-3:] {
+			if len(j.done) > 0 {
+				t.Errorf("%s: job %d has an answer: %+v", name, i, <-j.done)
+			}
+		}
+	}
+	jobs := jobsOf(t, w.d, [2]string{"item.create", item}, [2]string{"item.create", item})
+	rounds(w.d, id, jobs)
+	if a, b := <-jobs[0].done, <-jobs[1].done; a.err != nil || events.AsError(b.err).Code != events.AlreadyExists {
+		t.Errorf("%v, then %v", a.err, b.err)
+	}
+}
+
 // held is a context that is asked for its end only when it is let go.
 type held struct {
 	context.Context

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -19,6 +20,13 @@ import (
 // *events.Error on the wire.
 type Handler func(ctx context.Context, tenant, name string, body []byte, meta Meta) (any, error)
 
+// Bytes is an answer that is sent as it is, and not as JSON.
+type Bytes []byte
+
+// Answered says that the handler has had the request answered by somebody else,
+// on Meta.Reply.
+type Answered struct{}
+
 // Handle is the dispatcher as a Handler.
 func (d *Dispatcher) Handle(ctx context.Context, tenant, name string, body []byte, meta Meta) (any, error) {
 	return d.Do(ctx, tenant, name, body, meta)
@@ -28,7 +36,8 @@ func (d *Dispatcher) Handle(ctx context.Context, tenant, name string, body []byt
 type Endpoint struct {
 	Name        string // of the NATS service: skein-commands
 	Description string
-	Kind        string // the second token of the subjects: cmd or query
+	Kind        string // the second token of the subjects: cmd, query or file
+	Pattern     string // the tokens after it; default: all there are
 	Version     string
 	Requests    []string // the names that it knows, for the service's information
 	InFlight    int      // requests under way at once; more are refused as unavailable
@@ -69,7 +78,7 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 		Name: e.Name, Version: e.Version, Description: e.Description, Metadata: metadata, QueueGroup: names.Prefix,
 	})
 	if err == nil {
-		err = service.AddEndpoint(e.Kind, micro.HandlerFunc(s.take), micro.WithEndpointSubject(names.Prefix+"."+e.Kind+".>"))
+		err = service.AddEndpoint(e.Kind, micro.HandlerFunc(s.take), micro.WithEndpointSubject(names.Prefix+"."+e.Kind+"."+cmp.Or(e.Pattern, ">")))
 	}
 	if err == nil {
 		err = nc.Flush() // from here on, no request is lost
@@ -197,7 +206,7 @@ func (s *Service) answer(r micro.Request) {
 	if !ok {
 		err = events.Errorf(events.InvalidRequest, "the subject is %s.{cmd or query}.{tenant}.{noun}.{verb}", s.names.Prefix)
 	} else {
-		out, err = s.handler(s.ctx, tenant, name, r.Data(), Meta{TraceParent: r.Headers().Get("traceparent")})
+		out, err = s.handler(s.ctx, tenant, name, r.Data(), Meta{TraceParent: r.Headers().Get("traceparent"), Reply: r.Reply()})
 	}
 	if err != nil {
 		e := events.AsError(err)
@@ -205,10 +214,15 @@ func (s *Service) answer(r micro.Request) {
 		s.log(e, tenant, name, start)
 		return
 	}
-	body, err := json.Marshal(out, json.Deterministic(true))
-	if err != nil {
-		s.refuse(r, events.AsError(fmt.Errorf("encoding a reply: %w", err)))
+	if _, done := out.(Answered); done {
 		return
+	}
+	body, raw := out.(Bytes)
+	if !raw {
+		if body, err = json.Marshal(out, json.Deterministic(true)); err != nil {
+			s.refuse(r, events.AsError(fmt.Errorf("encoding a reply: %w", err)))
+			return
+		}
 	}
 	if err := r.Respond(body); err != nil {
 		s.logger.Warn().Err(err).Str("request", name).Msg("a reply could not be sent")

@@ -95,6 +95,12 @@ func TestCommandsOverNATS(t *testing.T) {
 		events.ExecutionStatusChangedType, events.ThreadFinishedType, events.ContextStatusChangedType, events.ThreadStatusChangedType)
 	do("effect.schedule", on(id, `{"id":"`+anEffect+`","name":"remind","delayMs":60000}`), is(events.Result{EffectID: anEffect}), events.EffectScheduledType)
 	do("effect.cancel", on(id, `{"effectId":"`+anEffect+`"}`), is(events.Result{Cancelled: true}), events.EffectCancelledType)
+	do("file.write", on(id, `{"path":"/d/x","external":"https://example.org/x"}`), nil, events.DirectoryCreatedType, events.FileWrittenType)
+	do("file.delete", on(id, `{"path":"/d/x"}`), nil, events.FileDeletedType)
+	do("file.delete", on(id, `{"path":"/d/x"}`), nil) // nothing to do is no refusal
+	do("directory.remove", on(id, `{"path":"/d"}`), nil, events.DirectoryRemovedType)
+	do("directory.create", on(id, `{"path":"/d"}`), nil, events.DirectoryCreatedType)
+	do("directory.create", on(id, `{"path":"/d"}`), nil)
 	do("thread.delete", on(id, `{}`), nil, events.KeyReleasedType, events.LifecycleDeletedType)
 	seen["definition.apply"] = true
 	if r := overNATS(t, w.nc, "definition.apply", definitions(modelOf("m", "x"))); r.ThreadID != "" || r.Version != 1 || applied(r) != "model m 1 added" {

@@ -224,7 +224,7 @@ func (l *Log) write(group []*unit) {
 // it does not: what is sent before would be stored whenever it comes back, long
 // after it was given up.
 func (l *Log) connected() bool {
-	for !l.nc.IsConnected() {
+	for !l.wire.IsConnected() {
 		if l.away.IsZero() {
 			l.away = time.Now()
 		}
@@ -233,7 +233,7 @@ func (l *Log) connected() bool {
 			return false
 		case <-time.After(5 * time.Millisecond):
 		}
-		if l.nc.IsClosed() || time.Since(l.away) > l.cfg.AckTimeout {
+		if l.wire.IsClosed() || time.Since(l.away) > l.cfg.AckTimeout {
 			return false
 		}
 	}

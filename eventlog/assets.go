@@ -26,6 +26,7 @@ const (
 const (
 	LeaseBucket    = "thread_leases"    // who runs what, see Lease
 	SnapshotBucket = "thread_snapshots" // object store: thread states, see Snapshots
+	FileBucket     = "thread_files"     // object store: contents of files, see package files
 )
 
 // AssetError says that a stream or bucket that Skein needs is there, but is
@@ -132,7 +133,33 @@ func (l *Log) Ensure(ctx context.Context) error {
 		}
 	}
 	l.copies.Store(int32(l.cfg.Replicas))
-	return l.patiently(ctx, l.ensureSnapshots)
+	err := l.patiently(ctx, func(ctx context.Context) error {
+		return l.ensureObjects(ctx, SnapshotBucket, "Skein: states of long threads; derived from the log.")
+	})
+	if err != nil {
+		return err
+	}
+	return l.patiently(ctx, l.ensureFiles)
+}
+
+// ensureFiles makes the store of contents. It is not derived: one that would
+// lose what is put into it is refused.
+func (l *Log) ensureFiles(ctx context.Context) error {
+	if err := l.ensureObjects(ctx, FileBucket, "Skein: contents of files, by tenant and SHA-256. Only Skein writes here."); err != nil {
+		return err
+	}
+	name := "OBJ_" + l.cfg.Names.Bucket(FileBucket)
+	stream, err := l.js.Stream(ctx, name)
+	if err != nil {
+		return assetFailed(name, err)
+	}
+	have := stream.CachedInfo().Config
+	have.Subjects = have.Subjects[:1] // of chunks; that of names was made with it
+	want := jetstream.StreamConfig{Subjects: have.Subjects, Replicas: l.cfg.Replicas}
+	if problem := losesData(have, want, asset{config: want}); problem != "" {
+		return &AssetError{Name: name, Problem: problem, Hint: "rename or remove that stream, or choose another prefix"}
+	}
+	return nil
 }
 
 // EnsureBucket does the same for a read model's bucket.

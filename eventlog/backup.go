@@ -43,8 +43,6 @@ const (
 	backupFormat   = 1
 	backupManifest = "manifest.json"
 	backupWait     = 30 * time.Second // for the next piece
-	// FileBucket is the object store of files' contents.
-	FileBucket = "thread_files"
 )
 
 // kept lists the streams of a backup, in the order in which they are copied. A

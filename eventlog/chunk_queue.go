@@ -12,9 +12,9 @@ import (
 
 // Limits of the chunks of one execution that wait to be written.
 const (
-	// mergeFrom is how many chunks wait before deltas are made into one: a few
-	// that come at once are not yet a stream that cannot keep up.
-	mergeFrom = 64
+	// mergeFrom is how many chunks wait before deltas are made into one. Each goes
+	// on its own while the server keeps up.
+	mergeFrom = 1
 	// mergedBytes is how long the text of a merged delta grows at most.
 	mergedBytes = 32 << 10
 	// MaxWaitingBytes is how much may wait; then who emits waits too.

@@ -94,7 +94,7 @@ func (w *ChunkWriter) store(ctx context.Context, c *chunk) error {
 // on. It reports whether that is the chunk with this body, which was tried.
 func (w *ChunkWriter) look(ctx context.Context, body []byte, tried bool) (stored bool, err error) {
 	stream := w.log.cfg.Names.Stream(ChunkStream)
-	last, err := w.log.lastOf(ctx, stream, w.subj)
+	last, err := w.log.leader(ctx, stream, getRequest{Last: w.subj}) // a copy that lags would be refused again and again
 	if err != nil && !errors.Is(err, errNoMessage) {
 		return false, err
 	}

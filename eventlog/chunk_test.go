@@ -86,7 +86,7 @@ func TestChunksAreNumberedAndRepublished(t *testing.T) {
 	w := chunksOf(t, l, r)
 	must(t, w.Emit(t.Context(), "", events.ChunkContextID, jsontext.Value(`{"contextId":"ctx_1"}`)))
 	for i := range 10 {
-		emit(t, w, "t", fmt.Sprint(i))
+		emit(t, w, fmt.Sprint("t", i), fmt.Sprint(i)) // each a text of its own: none is merged
 	}
 	must(t, w.Finish(t.Context(), events.Finish{Reason: events.FinishStop}))
 	got := storedChunks(t, l, r, 0)
@@ -180,7 +180,7 @@ func TestTakeoverOfChunks(t *testing.T) {
 		eventually(t, "the old claim to write", func() bool { return len(storedChunks(t, l, chunkRun(round, 1), 0)) > 10 })
 		w := chunksOf(t, other, chunkRun(round, 2))
 		for i := range 20 {
-			emit(t, w, "t", fmt.Sprint(i))
+			emit(t, w, fmt.Sprint("t", i), fmt.Sprint(i))
 		}
 		if err := within(t, "the old claim to be halted", halted); !IsFenced(err) {
 			t.Fatalf("the old claim: %v", err)

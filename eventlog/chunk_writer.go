@@ -83,6 +83,9 @@ func (l *Log) Chunks(run ChunkRun) (*ChunkWriter, error) {
 		log: l, run: run, subj: l.cfg.Names.Chunk(run.Tenant, run.Thread, run.Execution),
 		stop: stop, stopped: make(chan struct{}), back: l.nc.StatusChanged(nats.CONNECTED),
 	}
+	// The first claim finds nothing there, and need not ask. If it does, because
+	// it was made by a clock gone wrong, its first chunk is refused, and it asks.
+	w.looked = run.Token == 1
 	w.queue.init()
 	go w.write(ctx)
 	return w, nil

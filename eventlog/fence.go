@@ -88,6 +88,10 @@ func (l *Log) BucketFence(ctx context.Context, bucket string) (*Fence, error) {
 // Last gives the sequence that the last message sent has, or will have.
 func (f *Fence) Last() uint64 { return f.last }
 
+// Sent gives the sequence of the last message that is stored or under way: what a
+// reader may wait for.
+func (f *Fence) Sent() uint64 { return f.last - uint64(len(f.batch)) }
+
 // Send writes a message. It is stored for sure only after Flush.
 func (f *Fence) Send(ctx context.Context, subject string, header nats.Header, data []byte) error {
 	if f.several {
@@ -126,7 +130,7 @@ func (f *Fence) send(ctx context.Context, subject string, header nats.Header, da
 	f.pending++
 	f.bytes += len(data)
 	if !wait {
-		return f.log.nc.PublishMsg(&f.sent)
+		return f.log.wire.PublishMsg(&f.sent)
 	}
 	return f.flush(ctx)
 }
@@ -205,7 +209,7 @@ func (f *Fence) request(ctx context.Context) (pubAck, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.log.cfg.AckTimeout)
 	defer cancel()
 	var ack pubAck
-	reply, err := f.log.nc.RequestMsgWithContext(ctx, &f.sent)
+	reply, err := f.log.wire.RequestMsgWithContext(ctx, &f.sent)
 	if err == nil {
 		err = json.Unmarshal(reply.Data, &ack)
 	}

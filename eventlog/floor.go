@@ -2,9 +2,12 @@ package eventlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Floors are the sequences up to which this process knows streams to be
@@ -86,4 +89,42 @@ func (l *Log) fresh(ctx context.Context, stream string, read func() (uint64, err
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// more reports whether a stream has messages that match a subject from a
+// sequence on, where a copy showed none: as its leader has it.
+func (l *Log) more(ctx context.Context, name, subject string, from uint64) (bool, error) {
+	several, err := l.replicated(ctx)
+	if err != nil || !several {
+		return false, err
+	}
+	last, err := l.leader(ctx, name, getRequest{Last: subject})
+	if errors.Is(err, errNoMessage) {
+		return false, nil
+	}
+	if err != nil || last.Seq < from {
+		return false, err
+	}
+	if !sleep(ctx, 2*time.Millisecond) { // the copy will have it soon
+		return false, context.Cause(ctx)
+	}
+	return true, nil
+}
+
+// replicated reports whether the streams have several copies, as the log's own
+// stream has it: a tool need not be told.
+func (l *Log) replicated(ctx context.Context) (bool, error) {
+	if n := l.copies.Load(); n > 0 {
+		return n > 1, nil
+	}
+	stream, err := l.js.Stream(ctx, l.cfg.Names.Stream(LogStream))
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return l.cfg.Replicas > 1, nil
+	case err != nil:
+		return false, fmt.Errorf("stream %s: %w", l.cfg.Names.Stream(LogStream), err)
+	}
+	n := int32(max(stream.CachedInfo().Config.Replicas, 1))
+	l.copies.Store(n)
+	return n > 1, nil
 }

@@ -13,7 +13,7 @@ import (
 // inbox takes the answers of requests that have many, such as a direct get of
 // several messages, through one subscription for all of them.
 type inbox struct {
-	nc     *nats.Conn
+	nc     Wire
 	sub    *nats.Subscription
 	prefix string
 
@@ -26,7 +26,7 @@ type inbox struct {
 // get never gives more.
 const inboxDepth = 1100
 
-func newInbox(nc *nats.Conn) (*inbox, error) {
+func newInbox(nc Wire) (*inbox, error) {
 	in := &inbox{nc: nc, prefix: nc.NewInbox() + ".", open: map[string]chan *nats.Msg{}}
 	sub, err := nc.Subscribe(in.prefix+"*", in.deliver)
 	if err != nil {

@@ -7,42 +7,28 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/events"
 )
 
-// On a cluster a direct get is answered by any replica of a stream, also by one
-// that lags: it shows an older state than what was acknowledged. What must not
-// be old is asked of the stream's leader. (A leader that was cut off from the
-// others may take a few seconds to notice, and shows an older state until then;
-// it cannot store anything.)
-
-// errNoMessage says that a stream holds no such message.
 var errNoMessage = errors.New("no such message")
 
-// leaderRequest is the body of a question to a stream's leader: for the message
-// with a sequence, the first of a subject from a sequence on, or the last of a
-// subject, which may be a pattern.
-type leaderRequest struct {
-	Seq  uint64 `json:"seq,omitzero"`
-	Next string `json:"next_by_subj,omitzero"`
-	Last string `json:"last_by_subj,omitzero"`
-}
-
-// leader asks a stream's leader for a message. The error is errNoMessage if
-// there is none.
-func (l *Log) leader(ctx context.Context, stream string, q leaderRequest) (Message, error) {
-	body, err := json.Marshal(q)
+// leader asks the leader of a stream for one message.
+// Unlike a direct get, the answer is never older than what was acknowledged
+// before. errNoMessage if there is none.
+func (l *Log) leader(ctx context.Context, name string, q getRequest) (Message, error) {
+	request, err := json.Marshal(q)
 	if err != nil {
 		return Message{}, err
 	}
-	if !l.nc.IsConnected() { // the question would wait for the connection
-		return Message{}, fmt.Errorf("asking the leader of stream %s: %w", stream, nats.ErrDisconnected)
+	if !l.wire.IsConnected() { // the question would wait for the connection
+		return Message{}, fmt.Errorf("asking the leader of %s: %w", name, nats.ErrDisconnected)
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.AckTimeout)
 	defer cancel()
-	reply, err := l.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, body)
+	reply, err := l.wire.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+name, request)
 	if err != nil {
-		return Message{}, fmt.Errorf("asking the leader of stream %s: %w", stream, err)
+		return Message{}, fmt.Errorf("asking the leader of %s: %w", name, err)
 	}
 	var answer struct {
 		Error   *brokerError `json:"error"`
@@ -54,78 +40,64 @@ func (l *Log) leader(ctx context.Context, stream string, q leaderRequest) (Messa
 		} `json:"message"`
 	}
 	if err := json.Unmarshal(reply.Data, &answer); err != nil {
-		return Message{}, fmt.Errorf("the answer of the leader of stream %s cannot be read: %w", stream, err)
+		return Message{}, fmt.Errorf("the answer of the leader of %s cannot be read: %w", name, err)
 	}
+	m := answer.Message
 	switch {
 	case answer.Error != nil && answer.Error.ErrCode == codeNoMessage:
 		return Message{}, errNoMessage
 	case answer.Error != nil:
 		return Message{}, answer.Error
-	case answer.Message == nil:
-		return Message{}, fmt.Errorf("the answer of the leader of stream %s holds no message", stream)
+	case m == nil:
+		return Message{}, fmt.Errorf("the answer of the leader of %s holds no message", name)
 	}
-	m := Message{Subject: answer.Message.Subject, Seq: answer.Message.Seq, Data: answer.Message.Data}
-	if len(answer.Message.Headers) > 0 {
-		if m.Header, err = nats.DecodeHeadersMsg(answer.Message.Headers); err != nil {
-			return Message{}, fmt.Errorf("the headers of message %d of stream %s: %w", m.Seq, stream, err)
+	var header nats.Header
+	if len(m.Headers) > 0 {
+		if header, err = nats.DecodeHeadersMsg(m.Headers); err != nil {
+			return Message{}, fmt.Errorf("the headers of message %d of %s: %w", m.Seq, name, err)
 		}
 	}
-	return m, nil
+	return Message{Subject: m.Subject, Seq: m.Seq, Header: header, Data: m.Data}, nil
 }
 
-// replicated reports whether the streams have several copies, as the log's own
-// stream has it: a tool need not be told.
-func (l *Log) replicated(ctx context.Context) (bool, error) {
-	if n := l.copies.Load(); n > 0 {
-		return n > 1, nil
-	}
-	stream, err := l.js.Stream(ctx, l.cfg.Names.Stream(LogStream))
-	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return l.cfg.Replicas > 1, nil
-	case err != nil:
-		return false, fmt.Errorf("stream %s: %w", l.cfg.Names.Stream(LogStream), err)
-	}
-	n := int32(max(stream.CachedInfo().Config.Replicas, 1))
-	l.copies.Store(n)
-	return n > 1, nil
+// After gives the first commit of an aggregate after a sequence, as the log's
+// leader has it: what was acknowledged before is never missed, where a direct
+// get may lag. Nil if there is none.
+func (l *Log) After(ctx context.Context, tenant, aggregate string, seq uint64) (*events.Commit, error) {
+	return l.ofLeader(ctx, getRequest{Seq: seq + 1, Next: l.cfg.Names.Log(tenant, aggregate)})
 }
 
-// lastOf gives the last message of a subject, as fresh as its stream's leader
-// has it. The error is errNoMessage if there is none.
-func (l *Log) lastOf(ctx context.Context, stream, subject string) (Message, error) {
-	several, err := l.replicated(ctx)
+// Newest gives the last commit of an aggregate, as the log's leader has it. Nil
+// if it has none.
+func (l *Log) Newest(ctx context.Context, tenant, aggregate string) (*events.Commit, error) {
+	return l.ofLeader(ctx, getRequest{Last: l.cfg.Names.Log(tenant, aggregate)})
+}
+
+func (l *Log) ofLeader(ctx context.Context, q getRequest) (*events.Commit, error) {
+	m, err := l.leader(ctx, l.cfg.Names.Stream(LogStream), q)
 	switch {
+	case errors.Is(err, errNoMessage):
+		return nil, nil
 	case err != nil:
-		return Message{}, err
-	case several:
-		return l.leader(ctx, stream, leaderRequest{Last: subject})
+		return nil, err
 	}
-	got, err := l.direct(ctx, stream, getRequest{Multi: []string{subject}})
-	if err == nil && len(got) == 0 {
-		err = errNoMessage
+	return l.Decode(m)
+}
+
+// Key reads the document of a bucket under a key, as the leader of its stream has
+// it. ok is false if there is none.
+func (l *Log) Key(ctx context.Context, bucket, key string) (doc Message, ok bool, err error) {
+	bucket = l.cfg.Names.Bucket(bucket)
+	m, err := l.leader(ctx, "KV_"+bucket, getRequest{Last: keyPrefix(bucket) + key})
+	if errors.Is(err, errNoMessage) {
+		return Message{}, false, nil
 	}
 	if err != nil {
-		return Message{}, err
+		return Message{}, false, err
 	}
-	return got[len(got)-1], nil
-}
-
-// at gives the message with a sequence, in the same way.
-func (l *Log) at(ctx context.Context, stream string, seq uint64) (Message, error) {
-	got, err := l.direct(ctx, stream, getRequest{Seq: seq})
-	if err != nil {
-		return Message{}, err
+	got := documents([]Message{m}, keyPrefix(bucket))
+	if len(got) == 0 {
+		return Message{}, false, nil
 	}
-	if len(got) == 1 && got[0].Seq == seq { // it is the same in every copy
-		return got[0], nil
-	}
-	several, err := l.replicated(ctx)
-	switch {
-	case err != nil:
-		return Message{}, err
-	case several:
-		return l.leader(ctx, stream, leaderRequest{Seq: seq})
-	}
-	return Message{}, errNoMessage
+	return got[0], true, nil
 }

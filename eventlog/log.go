@@ -14,7 +14,8 @@ import (
 
 // Log is the log on one connection. It is safe for concurrent use.
 type Log struct {
-	nc      *nats.Conn
+	nc      *nats.Conn // nil if the log was opened on a wire
+	wire    Wire
 	js      jetstream.JetStream
 	cfg     Config
 	logger  zerolog.Logger
@@ -58,26 +59,16 @@ func (NoMetrics) Relayed(uint64, float64) {}
 // Open gives the log on a connection and starts its appender. It makes no
 // stream; see Ensure. Close the log before the connection.
 func Open(nc *nats.Conn, cfg Config, logger zerolog.Logger, metrics Metrics) (*Log, error) {
-	cfg = cfg.WithDefaults()
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
-	js, err := jetstream.New(nc)
+	// A publish whose acknowledgement is lost ends only by this.
+	js, err := jetstream.New(nc, jetstream.WithPublishAsyncTimeout(cfg.WithDefaults().AckTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("JetStream on this connection: %w", err)
 	}
-	if metrics == nil {
-		metrics = NoMetrics{}
-	}
-	in, err := newInbox(nc)
+	l, err := OpenOn(nc, js, cfg, logger, metrics)
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{
-		nc: nc, js: js, cfg: cfg, logger: logger, metrics: metrics, inbox: in, leaseTTL: leaseTTL,
-		queue: make(chan *unit, cfg.QueueCommits), stopping: make(chan struct{}), stopped: make(chan struct{}),
-	}
-	go l.appendLoop()
+	l.nc = nc
 	return l, nil
 }
 

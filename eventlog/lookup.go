@@ -17,7 +17,7 @@ func (l *Log) lookUp(u *unit) (bool, error) {
 	var seqs []uint64
 	for _, w := range u.writes {
 		subject := l.cfg.Names.Log(w.Commit.Tenant, w.Commit.Thread)
-		m, err := l.leaderNext(subject, w.Expected+1)
+		m, err := l.leader(context.Background(), l.cfg.Names.Stream(LogStream), getRequest{Seq: w.Expected + 1, Next: subject})
 		switch {
 		case errors.Is(err, errNoMessage):
 			continue
@@ -38,11 +38,4 @@ func (l *Log) lookUp(u *unit) (bool, error) {
 		return false, nil
 	}
 	return false, fmt.Errorf("%d of %d commits of one write are stored: the log contradicts itself", len(seqs), len(u.writes))
-}
-
-// leaderNext gives the first message of a subject from a sequence on, from the
-// log's leader: unlike a direct get, this never shows an older state than what
-// was acknowledged.
-func (l *Log) leaderNext(subject string, seq uint64) (Message, error) {
-	return l.leader(context.Background(), l.cfg.Names.Stream(LogStream), leaderRequest{Seq: seq, Next: subject})
 }

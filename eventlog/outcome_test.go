@@ -74,7 +74,7 @@ func holds(t *testing.T, l *Log, seq uint64) func() bool {
 
 func TestTheAcknowledgementIsLost(t *testing.T) {
 	t.Parallel()
-	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), nc: &nats.Conn{}}) {
+	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), wire: &nats.Conn{}}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			direct := start(t)
@@ -92,7 +92,7 @@ func TestTheAcknowledgementIsLost(t *testing.T) {
 
 func TestTheMessageIsLost(t *testing.T) {
 	t.Parallel()
-	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), nc: &nats.Conn{}}) {
+	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), wire: &nats.Conn{}}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			direct := start(t)
@@ -114,7 +114,7 @@ func TestTheMessageIsLost(t *testing.T) {
 
 func TestTheServerIsStartedAnew(t *testing.T) {
 	t.Parallel()
-	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), nc: &nats.Conn{}}) {
+	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), wire: &nats.Conn{}}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
@@ -187,11 +187,11 @@ func TestNobodyKnowsAnyMore(t *testing.T) {
 func TestALogThatIsNotThereIsNotAnEmptyOne(t *testing.T) {
 	t.Parallel()
 	l := bare(t, Config{})
-	if _, err := l.leaderNext(l.cfg.Names.Log(tenant, "T-1"), 1); err == nil || errors.Is(err, errNoMessage) {
+	if _, err := l.leader(t.Context(), l.cfg.Names.Stream(LogStream), getRequest{Seq: 1, Next: l.cfg.Names.Log(tenant, "T-1")}); err == nil || errors.Is(err, errNoMessage) {
 		t.Errorf("got %v", err)
 	}
 	must(t, l.Ensure(t.Context()))
-	if _, err := l.leaderNext(l.cfg.Names.Log(tenant, "T-1"), 1); !errors.Is(err, errNoMessage) {
+	if _, err := l.leader(t.Context(), l.cfg.Names.Stream(LogStream), getRequest{Seq: 1, Next: l.cfg.Names.Log(tenant, "T-1")}); !errors.Is(err, errNoMessage) {
 		t.Errorf("got %v", err)
 	}
 }

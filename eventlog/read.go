@@ -27,6 +27,7 @@ type Message struct {
 type getRequest struct {
 	Seq      uint64   `json:"seq,omitzero"`
 	Next     string   `json:"next_by_subj,omitzero"`
+	Last     string   `json:"last_by_subj,omitzero"`
 	Multi    []string `json:"multi_last,omitempty"`
 	Batch    int      `json:"batch,omitzero"`
 	MaxBytes int      `json:"max_bytes,omitzero"`
@@ -39,31 +40,26 @@ var ErrTooMany = errors.New("more than 1,024 keys match")
 // at all.
 const directTimeout = 5 * time.Second
 
-// direct asks a stream for messages, in the order of their sequences. On a
-// cluster the copy that answers may lag.
+// direct asks a stream for messages, in the order of their sequences.
 func (l *Log) direct(ctx context.Context, stream string, q getRequest) ([]Message, error) {
-	got, _, err := l.directAt(ctx, stream, q)
-	return got, err
+	out, _, err := l.directUpTo(ctx, stream, q)
+	return out, err
 }
 
-// directAt does the same, and gives the last sequence of the copy that answered,
-// if it says: it does when something was found for Multi.
-func (l *Log) directAt(ctx context.Context, stream string, q getRequest) ([]Message, uint64, error) {
+// directUpTo does the same, and gives how far the copy of the stream had got that
+// answered, if it was asked for the last messages of subjects and has some.
+func (l *Log) directUpTo(ctx context.Context, stream string, q getRequest) (out []Message, upTo uint64, err error) {
 	body, err := json.Marshal(q)
 	if err != nil {
 		return nil, 0, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, directTimeout, fmt.Errorf("stream %s did not answer a read within %v", stream, directTimeout))
 	defer cancel()
-	var out []Message
-	var stands uint64
 	err = l.inbox.ask(ctx, "$JS.API.DIRECT.GET."+stream, body, func(m *nats.Msg) (bool, error) {
 		switch status := m.Header.Get("Status"); status {
 		case "":
-		case "204":
-			stands, _ = strconv.ParseUint(m.Header.Get("Nats-UpTo-Sequence"), 10, 64)
-			return true, nil
-		case "404":
+		case "204", "404":
+			upTo, _ = strconv.ParseUint(m.Header.Get("Nats-UpTo-Sequence"), 10, 64)
 			return true, nil
 		case "413":
 			return true, ErrTooMany
@@ -76,7 +72,7 @@ func (l *Log) directAt(ctx context.Context, stream string, q getRequest) ([]Mess
 		out = append(out, got)
 		return err == nil && q.Batch <= 1 && len(q.Multi) == 0, err
 	})
-	return out, stands, err
+	return out, upTo, err
 }
 
 func message(m *nats.Msg) (Message, error) {
@@ -99,28 +95,37 @@ func (l *Log) decode(subject string, seq uint64, header nats.Header, data []byte
 	return events.DecodeCommit(tenant, aggregate, seq, version, header.Get(events.HeaderChain), data)
 }
 
-// Get reads the commit with that sequence. Nil if there is none (any more).
+// Get reads the commit with that sequence. Nil if there is none (any more): the
+// leader is asked before that is said.
 func (l *Log) Get(ctx context.Context, seq uint64) (*events.Commit, error) {
 	if seq == 0 {
 		return nil, nil
 	}
-	return l.decoded(l.at(ctx, l.cfg.Names.Stream(LogStream), seq))
-}
-
-// Last reads the last commit of an aggregate. Nil if it has none.
-func (l *Log) Last(ctx context.Context, tenant, aggregate string) (*events.Commit, error) {
-	return l.decoded(l.lastOf(ctx, l.cfg.Names.Stream(LogStream), l.cfg.Names.Log(tenant, aggregate)))
-}
-
-// decoded reads the message that a read gave: nil if there is none.
-func (l *Log) decoded(m Message, err error) (*events.Commit, error) {
-	switch {
-	case errors.Is(err, errNoMessage):
-		return nil, nil
-	case err != nil:
+	got, err := l.direct(ctx, l.cfg.Names.Stream(LogStream), getRequest{Seq: seq})
+	if err != nil {
 		return nil, err
 	}
-	return l.decode(m.Subject, m.Seq, m.Header, m.Data)
+	if len(got) == 0 || got[0].Seq != seq {
+		return l.ofLeader(ctx, getRequest{Seq: seq})
+	}
+	return l.decode(got[0].Subject, got[0].Seq, got[0].Header, got[0].Data)
+}
+
+// Last reads the last commit of an aggregate, on a cluster from the leader. Nil
+// if it has none.
+func (l *Log) Last(ctx context.Context, tenant, aggregate string) (*events.Commit, error) {
+	several, err := l.replicated(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case several:
+		return l.Newest(ctx, tenant, aggregate)
+	}
+	got, err := l.direct(ctx, l.cfg.Names.Stream(LogStream), getRequest{Multi: []string{l.cfg.Names.Log(tenant, aggregate)}})
+	if err != nil || len(got) == 0 {
+		return nil, err
+	}
+	return l.decode(got[0].Subject, got[0].Seq, got[0].Header, got[0].Data)
 }
 
 // threadBatch bounds one read of a thread, so that a long thread is never held
@@ -192,24 +197,4 @@ func (l *Log) stream(ctx context.Context, name, subject string, from uint64) ite
 			}
 		}
 	}
-}
-
-// more reports whether a stream has messages that match a subject from a
-// sequence on, where a copy showed none: as its leader has it.
-func (l *Log) more(ctx context.Context, name, subject string, from uint64) (bool, error) {
-	several, err := l.replicated(ctx)
-	if err != nil || !several {
-		return false, err
-	}
-	last, err := l.leader(ctx, name, leaderRequest{Last: subject})
-	if errors.Is(err, errNoMessage) {
-		return false, nil
-	}
-	if err != nil || last.Seq < from {
-		return false, err
-	}
-	if !sleep(ctx, 2*time.Millisecond) { // the copy will have it soon
-		return false, context.Cause(ctx)
-	}
-	return true, nil
 }

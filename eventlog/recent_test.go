@@ -91,7 +91,7 @@ func TestRecentIsBounded(t *testing.T) {
 // no longer; enough company ends the wait.
 func TestASmallWriteWaitsForCompany(t *testing.T) {
 	t.Parallel()
-	l := &Log{queue: make(chan *unit, 10), cfg: Config{}.WithDefaults(), nc: &nats.Conn{}}
+	l := &Log{queue: make(chan *unit, 10), cfg: Config{}.WithDefaults(), wire: &nats.Conn{}}
 	wait := pace{enough: 3, wait: time.Hour}
 	first := unitOf(t, l, newAuthor(1).next(t, 1))
 	done := make(chan int)

@@ -28,9 +28,15 @@ type position struct {
 // Relay puts each event of the log on the timeline, as a message of its own, in
 // order and once, until ctx ends. It goes on where the timeline's own last
 // message stands, so that a kill at any moment neither loses nor repeats one.
+//
+// It looks anew where that stands whenever the connection was made anew: a
+// server that lost its power may have lost the timeline's newest messages, and
+// a log where nothing happens would not let the fence notice.
 func (l *Log) Relay(ctx context.Context) error {
+	connects, stop := l.Connects()
+	defer stop()
 	for ctx.Err() == nil {
-		err := l.relay(ctx, 0)
+		err := l.relayUntil(ctx, connects)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -40,6 +46,25 @@ func (l *Log) Relay(ctx context.Context) error {
 		sleep(ctx, 250*time.Millisecond)
 	}
 	return nil
+}
+
+var errReconnected = errors.New("the connection was made anew")
+
+// relayUntil relays until the connection was made anew, or something else stops
+// it.
+func (l *Log) relayUntil(ctx context.Context, connects <-chan nats.Status) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		select {
+		case <-connects:
+			cancel(errReconnected)
+		case <-done:
+		}
+	}()
+	return l.relay(ctx, 0)
 }
 
 // relay goes on where the timeline stands, up to the commit with the sequence
@@ -149,11 +174,11 @@ func (l *Log) relayCommit(ctx context.Context, fence *Fence, header nats.Header,
 // the commits that are younger than what the timeline keeps.
 func (l *Log) timelinePosition(ctx context.Context, last uint64) (position, error) {
 	if last > 0 {
-		m, err := l.at(ctx, l.cfg.Names.Stream(TimelineStream), last)
-		if err == nil {
+		m, err := l.leader(ctx, l.cfg.Names.Stream(TimelineStream), getRequest{Seq: last}) // a copy that lags would say that it has expired
+		switch {
+		case err == nil:
 			return parsePosition(m.Header)
-		}
-		if !errors.Is(err, errNoMessage) {
+		case !errors.Is(err, errNoMessage):
 			return position{}, err
 		}
 	}
@@ -193,7 +218,7 @@ func (l *Log) positionAt(ctx context.Context, at time.Time) (position, error) {
 	}
 	defer tail.Stop()
 	if tail.nothing { // what was that young is erased
-		_, err := l.at(ctx, l.cfg.Names.Stream(LogStream), state.LastSeq)
+		_, err := l.leader(ctx, l.cfg.Names.Stream(LogStream), getRequest{Seq: state.LastSeq})
 		if err == nil { // it is not: a copy that lags has told
 			err = fmt.Errorf("a copy of the log lags behind commit %d", state.LastSeq)
 		}
@@ -271,8 +296,8 @@ func (l *Log) TimelineSeq(ctx context.Context) (uint64, error) {
 	return at.seq, err
 }
 
-// TimelineMessages reads what the timeline keeps, in order, up to its present
-// end.
-func (l *Log) TimelineMessages(ctx context.Context) iter.Seq2[Message, error] {
-	return l.stream(ctx, l.cfg.Names.Stream(TimelineStream), l.cfg.Names.Timeline("*", "*", ">"), 1)
+// TimelineMessages reads what the timeline keeps of an aggregate, in order, up
+// to its present end. "*" stands for all tenants, or all aggregates.
+func (l *Log) TimelineMessages(ctx context.Context, tenant, aggregate string) iter.Seq2[Message, error] {
+	return l.stream(ctx, l.cfg.Names.Stream(TimelineStream), l.cfg.Names.Timeline(tenant, aggregate, ">"), 1)
 }

@@ -13,15 +13,16 @@ import (
 // snapshotChunk is the size of an object's pieces: fewer pieces, fewer fsyncs.
 const snapshotChunk = 1 << 20
 
-func (l *Log) ensureSnapshots(ctx context.Context) error {
-	name := l.cfg.Names.Bucket(SnapshotBucket)
+// ensureObjects makes an object store, or brings it up to date.
+func (l *Log) ensureObjects(ctx context.Context, bucket, description string) error {
+	name := l.cfg.Names.Bucket(bucket)
 	if store, err := l.js.ObjectStore(ctx, name); err == nil {
 		if status, err := store.Status(ctx); err == nil && status.Replicas() == l.cfg.Replicas {
 			return nil
 		}
 	}
 	_, err := l.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
-		Bucket: name, Description: "Skein: states of long threads; derived from the log.", Replicas: l.cfg.Replicas,
+		Bucket: name, Description: description, Replicas: l.cfg.Replicas,
 	})
 	return assetFailed(name, err)
 }

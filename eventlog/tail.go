@@ -157,6 +157,9 @@ func (t *Tail) entry(m jetstream.Msg) Entry {
 // logged, and comes with its error; what follows it still comes. The error is
 // the context's, or that the tail was stopped.
 func (t *Tail) Next(ctx context.Context) (Entry, error) {
+	if ctx.Err() != nil { // whatever is ready: else it would be chance which comes first
+		return Entry{}, context.Cause(ctx)
+	}
 	select {
 	case e, ok := <-t.entries:
 		if !ok {
@@ -183,7 +186,7 @@ func (t *Tail) Stop() {
 	for range t.entries { // so that the reader is not held
 	}
 	t.finished.Wait()
-	if t.log.nc.IsConnected() { // else the server drops it in its own time
+	if t.log.wire.IsConnected() { // else the server drops it in its own time
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		_ = t.log.js.DeleteConsumer(ctx, t.stream, t.consumer)

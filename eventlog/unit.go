@@ -57,7 +57,7 @@ func (l *Log) newUnit(writes []Write) (*unit, error) {
 // is configured for Skein, or less if this one takes less.
 func (l *Log) maxBytes() int64 {
 	const headers = events.MaxPayload - events.MaxCommitBytes
-	if limit := l.nc.MaxPayload(); limit > 0 {
+	if limit := l.wire.MaxPayload(); limit > 0 {
 		return min(limit-headers, events.MaxCommitBytes)
 	}
 	return events.MaxCommitBytes
@@ -88,7 +88,7 @@ func (l *Log) writeUnit(u *unit, tried bool, deadline time.Time) error {
 			case err != nil:
 				cause = err
 			}
-			if time.Now().After(deadline) || l.nc.IsClosed() {
+			if time.Now().After(deadline) || l.wire.IsClosed() {
 				return &UnknownError{Cause: cause}
 			}
 			if err != nil {
@@ -171,7 +171,7 @@ func (l *Log) publishBatch(msgs []*nats.Msg) (timedAck, error) {
 			b.Header[headerBatchCommit] = []string{"1"}
 			return l.request(b)
 		}
-		if err := l.nc.PublishMsg(b); err != nil {
+		if err := l.wire.PublishMsg(b); err != nil {
 			return timedAck{}, err
 		}
 	}
@@ -180,7 +180,7 @@ func (l *Log) publishBatch(msgs []*nats.Msg) (timedAck, error) {
 
 func (l *Log) request(m *nats.Msg) (timedAck, error) {
 	start := time.Now()
-	reply, err := l.nc.RequestMsg(m, l.cfg.AckTimeout)
+	reply, err := l.wire.RequestMsg(m, l.cfg.AckTimeout)
 	if err != nil {
 		return timedAck{}, err
 	}

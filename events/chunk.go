@@ -106,6 +106,16 @@ const (
 	FinishOther         = "other" // it was stopped
 )
 
+// FinishReason gives the reason that a model's own word is: other, if it is none
+// of those above.
+func FinishReason(word string) string {
+	switch word {
+	case FinishStop, FinishError, FinishLength, FinishContentFilter, FinishToolCalls:
+		return word
+	}
+	return FinishOther
+}
+
 // FinishOf gives the end of a run whose execution has that state.
 func FinishOf(state ExecutionStatus, errorText string) Finish {
 	if state == ExecutionFailed {

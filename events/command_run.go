@@ -74,6 +74,7 @@ type QueueTool struct {
 	Arguments jsontext.Value `json:"arguments,omitzero" schema:"object" doc:"What it is called with."`
 	CallID    string         `json:"callId,omitzero" schema:"pattern=id" doc:"The call's id, if the caller brings one."`
 	AgentID   string         `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that goes on from there; the thread's own if absent."`
+	Once      bool           `json:"once,omitzero" doc:"Nobody goes on from there: the call has a run of its own that ends with it, after the one under way."`
 }
 
 // AssignAgent hands the thread over to another agent (SA-4).

@@ -14,6 +14,8 @@ const (
 	EffectRetries    = 3                               // where the caller does not say
 	EffectBackoffMs  = 1000                            // where the caller does not say
 	MaxBackoffMs     = 3600 * 1000                     // the longest pause between two attempts
+	MaxPutOffMs      = 5 * 60 * 1000                   // the longest pause after an attempt that nobody took
+	EffectPatienceMs = 24 * 3600 * 1000                // how long a firing waits for somebody to take it
 	effectWhen       = "delayMs, at, everyMs and cron" // of which one may be given
 )
 

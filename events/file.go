@@ -21,6 +21,7 @@ type FileWritten struct {
 	Width    int64          `json:"width,omitzero" schema:"minimum=0" doc:"Pixels, of an image."`
 	Height   int64          `json:"height,omitzero" schema:"minimum=0" doc:"Pixels, of an image."`
 	Metadata jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
+	Since    int64          `json:"createdAt,omitzero" schema:"minimum=0" doc:"When the file that it writes over was made, in microseconds; absent if the path held none."`
 }
 
 // FileDeleted says that a path holds nothing any more.

@@ -123,6 +123,12 @@ type (
 		Cursor string         `json:"cursor,omitzero" schema:"maxLength=512" doc:"nextCursor of the page before."`
 		Fresh
 	}
+	// GetAgent asks whether there is an agent of that name: one that the tenant
+	// defines, or a reactor that the server has itself.
+	GetAgent struct {
+		Name string `json:"name" schema:"required,pattern=name" doc:"Its name."`
+		Fresh
+	}
 	// ListEvents asks for a thread's events themselves, from the log.
 	ListEvents struct {
 		ThreadID    string   `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
@@ -173,6 +179,12 @@ type (
 		Definitions []Definition `json:"definitions" schema:"required" doc:"The definitions."`
 		NextCursor  string       `json:"nextCursor,omitzero" doc:"The cursor of the next page, if there is one."`
 	}
+	// Agent says what is known of an agent.
+	Agent struct {
+		Name    string    `json:"name" schema:"required,pattern=name" doc:"Its name."`
+		Type    AgentType `json:"type" schema:"required" doc:"How it works in a thread."`
+		Version int64     `json:"version,omitzero" schema:"minimum=1" doc:"The version of its definition; absent: it is a reactor of the server's, which nobody has defined."`
+	}
 	// EventList is a part of a thread's history: CloudEvents as they are in
 	// the log. NextVersion is the fromVersion of what follows, if more does.
 	EventList struct {
@@ -202,7 +214,7 @@ func query[T any](name, doc string) Query {
 
 // Queries lists every query, in a fixed order.
 func Queries() []Query {
-	return []Query{
+	return append([]Query{
 		query[GetThread]("thread.get", "A thread's document, now or as it was."),
 		query[ListThreads]("thread.list", "The tenant's threads, newest change first."),
 		query[GetContext]("context.get", "A context's document."),
@@ -217,10 +229,11 @@ func Queries() []Query {
 		query[ListParts]("part.list", "A step's parts."),
 		query[GetDefinition]("definition.get", "A definition of the tenant, now or as it was."),
 		query[ListDefinitions]("definition.list", "The tenant's definitions, by kind and name."),
+		query[GetAgent]("agent.get", "Whether there is an agent of that name: defined, or a reactor of the server's own."),
 		query[ListLogs]("log.list", "A thread's log lines, newest first."),
 		query[ListEvents]("event.list", "A thread's events themselves."),
 		query[ListEffects]("effect.list", "A thread's pending effects."),
-	}
+	}, fileQueries()...)
 }
 
 var queriesByName = func() map[string]Query {

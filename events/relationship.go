@@ -51,6 +51,7 @@ type QueuePushed struct {
 	AgentID   string         `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that is to answer it."`
 	MessageID int64          `json:"messageId,omitzero" schema:"minimum=0" doc:"The message's number in the thread (AM-83)."`
 	First     bool           `json:"first,omitzero" doc:"It goes before those that wait."`
+	Once      bool           `json:"once,omitzero" doc:"Of a call of a tool: it gets a run of its own that ends with it."`
 }
 
 // QueueDrained says that waiting messages were taken.

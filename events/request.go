@@ -36,16 +36,17 @@ type EventRef struct {
 // Result names what a command made. It is derived from the command's events,
 // so that a repeated command gives the same.
 type Result struct {
-	ContextID      string   `json:"contextId,omitzero" doc:"The context that was made or found."`
-	ItemID         string   `json:"itemId,omitzero" doc:"The item that was made."`
-	ExecutionID    string   `json:"executionId,omitzero" doc:"The execution that was made."`
-	ReactionItemID string   `json:"reactionItemId,omitzero" doc:"The id allotted to its reaction item."`
-	StepID         string   `json:"stepId,omitzero" doc:"The step that was made."`
-	Key            string   `json:"key,omitzero" doc:"The part that was put."`
-	Queued         string   `json:"queued,omitzero" doc:"The id under which a message or a call of a tool waits."`
-	EffectID       string   `json:"effectId,omitzero" doc:"The effect that was scheduled."`
-	Cancelled      bool     `json:"cancelled,omitzero" doc:"An effect was cancelled; absent: there was none to cancel."`
-	Results        []Result `json:"results,omitempty" doc:"Of thread.commit: the result of each of its commands."`
+	ContextID      string      `json:"contextId,omitzero" doc:"The context that was made or found."`
+	ItemID         string      `json:"itemId,omitzero" doc:"The item that was made."`
+	ExecutionID    string      `json:"executionId,omitzero" doc:"The execution that was made."`
+	ReactionItemID string      `json:"reactionItemId,omitzero" doc:"The id allotted to its reaction item."`
+	StepID         string      `json:"stepId,omitzero" doc:"The step that was made."`
+	Key            string      `json:"key,omitzero" doc:"The part that was put."`
+	Queued         string      `json:"queued,omitzero" doc:"The id under which a message or a call of a tool waits."`
+	EffectID       string      `json:"effectId,omitzero" doc:"The effect that was scheduled."`
+	Cancelled      bool        `json:"cancelled,omitzero" doc:"An effect was cancelled; absent: there was none to cancel."`
+	File           *FileRecord `json:"file,omitzero" doc:"The file that was written, or the directory that was made."`
+	Results        []Result    `json:"results,omitempty" doc:"Of thread.commit: the result of each of its commands."`
 
 	Definitions []DefinitionChange `json:"definitions,omitempty" doc:"Of definition.apply: what it changed, or, as a dry run, would change."`
 }
@@ -57,7 +58,7 @@ func ReplyWithout(aggregate string, version int64, seq uint64, would []Event) *R
 	r := &Reply{ThreadID: threadOf(aggregate), Version: version, Seq: seq, Events: []EventRef{}}
 	var own Result
 	for i := range would {
-		own.add(&would[i])
+		own.add(&Commit{}, &would[i])
 	}
 	if !own.empty() {
 		r.Result = &own
@@ -87,13 +88,13 @@ func ReplyOf(c *Commit, commandID string) *Reply {
 		r.Events = append(r.Events, EventRef{ID: e.ID, Type: e.Type, Version: e.Version})
 		r.Version = e.Version
 		if e.CommandIndex == 0 {
-			own.add(e)
+			own.add(c, e)
 			continue
 		}
 		for len(results) < e.CommandIndex {
 			results = append(results, Result{})
 		}
-		results[e.CommandIndex-1].add(e)
+		results[e.CommandIndex-1].add(c, e)
 	}
 	switch {
 	case len(results) > 0:
@@ -106,10 +107,10 @@ func ReplyOf(c *Commit, commandID string) *Reply {
 
 func (r *Result) empty() bool {
 	return r.ContextID == "" && r.ItemID == "" && r.ExecutionID == "" && r.StepID == "" && r.Key == "" && r.Queued == "" &&
-		r.EffectID == "" && !r.Cancelled && len(r.Definitions) == 0
+		r.EffectID == "" && !r.Cancelled && len(r.Definitions) == 0 && r.File == nil
 }
 
-func (r *Result) add(e *Event) {
+func (r *Result) add(c *Commit, e *Event) {
 	switch d := e.Data.(type) {
 	case ContextCreated:
 		r.ContextID = d.ID
@@ -135,7 +136,18 @@ func (r *Result) add(e *Event) {
 		r.Cancelled = true
 	case DefinitionChanged:
 		r.Definitions = append(r.Definitions, d.Change())
+	case FileWritten:
+		r.file(c, e, d.Record(e.ThreadID, e.Time))
+	case DirectoryCreated: // those on the way come first
+		r.file(c, e, d.Record(e.ThreadID, e.Time))
 	}
+}
+
+// file notes a record with the version of its own event: a commit may hold what
+// others wrote at the same path.
+func (r *Result) file(c *Commit, e *Event, made FileRecord) {
+	made.Stamp = Stamp{Version: e.Version, Seq: c.Seq}
+	r.File = &made
 }
 
 // Command declares one command: its name noun.verb, what it takes, and the
@@ -174,7 +186,7 @@ func strict[T any](raw jsontext.Value) (any, error) {
 // Commands lists every command, in a fixed order.
 func Commands() []Command {
 	return slices.Concat(threadCommands(), contextCommands(), itemCommands(), messageCommands(), executionCommands(), runCommands(),
-		traceCommands(), effectCommands(), definitionCommands())
+		traceCommands(), effectCommands(), fileCommands(), definitionCommands())
 }
 
 var commandsByName = func() map[string]Command {

@@ -60,6 +60,14 @@ func TestResults(t *testing.T) {
 			want = &Result{Cancelled: true}
 		case DefinitionChangedType:
 			want = &Result{Definitions: []DefinitionChange{{Kind: AgentKind, Name: "triage", Outcome: DefinitionUpdated, Version: 2}}}
+		case FileWrittenType:
+			made := s.data.(FileWritten).Record(thread, start)
+			made.Stamp = Stamp{Version: 1, Seq: 42}
+			want = &Result{File: &made}
+		case DirectoryCreatedType:
+			made := s.data.(DirectoryCreated).Record(thread, start)
+			made.Stamp = Stamp{Version: 1, Seq: 42}
+			want = &Result{File: &made}
 		}
 		if got := answer(t, stream(s), cmdID).Result; !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", s.of, got, want)

@@ -59,6 +59,7 @@ type EffectFailed struct {
 	Firing    int64  `json:"firing,omitzero" schema:"minimum=1" doc:"Which firing, from 1."`
 	Attempt   int64  `json:"attempt" schema:"required,minimum=1" doc:"Which attempt at it, from 1."`
 	ErrorText string `json:"errorText" schema:"required,maxLength=65536" doc:"Why."`
+	NotMade   bool   `json:"notMade,omitzero" doc:"Nobody took it: the attempt is made again later, and does not count."`
 	Final     bool   `json:"final,omitzero" doc:"This firing is not tried again."`
 	Next      string `json:"next,omitzero" schema:"pattern=time" doc:"When it is tried again; after the last attempt, when a repeated effect runs next."`
 }
@@ -90,6 +91,7 @@ type RunRequested struct {
 	AgentID string     `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that is to run."`
 	Calls   []ToolCall `json:"calls,omitempty" doc:"Calls of tools to make before a reactor is asked."`
 	Parent  *Parent    `json:"parent,omitzero" doc:"The call that waits for it, on another thread."`
+	Once    bool       `json:"once,omitzero" doc:"It ends with those calls: no reactor is asked after them."`
 }
 
 // ToolCall is a call of a tool, as a reactor or a caller asks for it.

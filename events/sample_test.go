@@ -96,13 +96,13 @@ func samples() []sample {
 		}},
 		{RelationshipRemovedType, thread, RelationshipRemoved{ThreadID: otherID, Type: "mention", Role: "child"}},
 		{QueuePushedType, thread, QueuePushed{
-			ID: "q-1", Item: raw(`{"type":"message"}`), ContextID: ctxID, AgentID: "billing", MessageID: 4, First: true,
+			ID: "q-1", Item: raw(`{"type":"message"}`), ContextID: ctxID, AgentID: "billing", MessageID: 4, First: true, Once: true,
 		}},
 		{QueueDrainedType, thread, QueueDrained{IDs: []string{"q-1", "q-2"}}},
 		{KeyClaimedType, thread, KeyClaimed{Key: "support/42", ThreadID: thread}},
 		{KeyReleasedType, thread, KeyReleased{Key: "support/42", ThreadID: thread}},
 		{FileWrittenType, thread, FileWritten{
-			Path: "/a/ü.png", MimeType: "image/png", Size: 1 << 20, Digest: "e3b0c442", External: "s3://b/k", Width: 640, Height: 480, Metadata: raw(`{"alt":"x"}`),
+			Path: "/a/ü.png", MimeType: "image/png", Size: 1 << 20, Digest: "e3b0c442", External: "s3://b/k", Width: 640, Height: 480, Metadata: raw(`{"alt":"x"}`), Since: 1_771_588_800_000_000,
 		}},
 		{FileDeletedType, thread, FileDeleted{Path: "/a/b.txt"}},
 		{DirectoryCreatedType, thread, DirectoryCreated{Path: "/a"}},
@@ -111,13 +111,13 @@ func samples() []sample {
 		{EffectCancelledType, effectID, EffectCancelled{Reason: "answered"}},
 		{EffectStartedType, effectID, EffectStarted{Firing: 1, Attempt: 1, Claim: 7}},
 		{EffectCompletedType, effectID, EffectCompleted{Firing: 1, Attempt: 1, Result: raw(`"sent"`), Next: iso}},
-		{EffectFailedType, effectID, EffectFailed{Firing: 1, Attempt: 3, ErrorText: "no route", Final: true, Next: iso}},
+		{EffectFailedType, effectID, EffectFailed{Firing: 1, Attempt: 3, ErrorText: "no route", NotMade: true, Final: true, Next: iso}},
 		{ApprovalRequestedType, execID, ApprovalRequested{CallID: "tc_1", StepID: stepID, Name: "pay", Arguments: raw(`{"eur":5}`)}},
 		{ApprovalGrantedType, execID, ApprovalGranted{CallID: "tc_1", Arguments: raw(`{"eur":4}`), Comment: "less"}},
 		{ApprovalDeniedType, execID, ApprovalDenied{CallID: "tc_1", Comment: "no"}},
 		{RunRequestedType, execID, RunRequested{
 			AgentID: "triage", Calls: []ToolCall{{CallID: "tc_1", Name: "pay", Arguments: raw(`{"eur":5}`), ItemID: itemID}},
-			Parent: &Parent{ThreadID: otherID, ExecutionID: execID, CallID: "tc_0"},
+			Parent: &Parent{ThreadID: otherID, ExecutionID: execID, CallID: "tc_0"}, Once: true,
 		}},
 		{RunStoppedType, execID, RunStopped{Abort: true, By: SideA, Reason: "the user left"}},
 		{RunClaimedType, execID, RunClaimed{

@@ -16,6 +16,12 @@ const (
 	HeaderErrorCode = "Nats-Service-Error-Code" // reply: the refusal's number
 	HeaderError     = "Nats-Service-Error"      // reply: the refusal's code
 
+	HeaderPiece  = "Skein-Piece"  // upload: the piece's number, from 0; of the end, how many there were
+	HeaderUpload = "Skein-Upload" // upload: end, wait or abort; absent on pieces
+	UploadEnd    = "end"
+	UploadWait   = "wait" // more will come
+	UploadAbort  = "abort"
+
 	BatchContentType = "application/cloudevents-batch+json"
 	EventContentType = "application/cloudevents+json"
 )
@@ -146,6 +152,10 @@ func (n Names) Reactor(name string) (string, error) { return n.worker("reactor",
 // skein.tool.{name}. The error is as Reactor's.
 func (n Names) Tool(name string) (string, error) { return n.worker("tool", name) }
 
+// Effect gives the subject on which processes that run the effect answer:
+// skein.effect.{name}. The error is as Reactor's.
+func (n Names) Effect(name string) (string, error) { return n.worker("effect", name) }
+
 // Cancel gives the subject on which a process is told that a call is no longer
 // wanted: skein.cancel.{call}. It is not an inbox, so that a process can be
 // allowed to listen to it without seeing the replies to others.
@@ -161,6 +171,15 @@ func (n Names) worker(kind, name string) (string, error) {
 	}
 	return n.Prefix + "." + kind + "." + name, nil
 }
+
+// File gives the subject of a request for the bytes of files:
+// skein.file.{tenant}.content.{put or get}.
+func (n Names) File(tenant, request string) string {
+	return n.Prefix + ".file." + tenant + "." + request
+}
+
+// Upload gives the subject that takes the pieces of an upload.
+func (n Names) Upload(tenant, id string) string { return n.Prefix + ".upload." + tenant + "." + id }
 
 // ParseRequest takes the subject of a command, a stored command or a query
 // apart. The tenant is as it came: validate it.

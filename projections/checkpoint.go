@@ -61,18 +61,15 @@ type Checkpoint struct {
 // readCheckpoint reads a bucket's checkpoint and its place in the bucket's
 // stream. Nil if there is none, or none that can be read.
 func readCheckpoint(ctx context.Context, log *eventlog.Log, p documents.Projection) (*Checkpoint, uint64, error) {
-	got, err := log.Keys(ctx, p.Bucket, checkpointKey)
+	m, ok, err := log.Key(ctx, p.Bucket, checkpointKey)
 	if err != nil {
 		return nil, 0, fmt.Errorf("the checkpoint of %s: %w", p.Name, err)
 	}
-	if len(got) == 0 {
-		return nil, 0, nil
-	}
 	var c Checkpoint
-	if json.Unmarshal(got[0].Data, &c) != nil || c.Projection != p.Name {
+	if !ok || json.Unmarshal(m.Data, &c) != nil || c.Projection != p.Name {
 		return nil, 0, nil
 	}
-	return &c, got[0].Seq, nil
+	return &c, m.Seq, nil
 }
 
 func (c Checkpoint) encode() []byte {

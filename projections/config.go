@@ -1,6 +1,9 @@
 package projections
 
-import "time"
+import (
+	"math/rand/v2"
+	"time"
+)
 
 // Config bounds a runner. The zero value of a field means its default.
 type Config struct {
@@ -14,6 +17,7 @@ type Config struct {
 	CheckpointEvery time.Duration    // how often checkpoints of untouched buckets move on; default 5 s
 	Progress        *Progress        // told how far it has got; default one of its own
 	Now             func() time.Time // default time.Now
+	Jitter          func(n int) int  // a random number below n, so that two runners do not keep step; default rand.IntN
 }
 
 func (c Config) withDefaults() Config {
@@ -46,6 +50,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Jitter == nil {
+		c.Jitter = rand.IntN
 	}
 	return c
 }

@@ -37,6 +37,28 @@ func (a *asking) getDefinition(d events.GetDefinition) (*events.Definition, erro
 	return doc, err
 }
 
+// getAgent finds an agent: a definition, or a reactor of this process.
+func (a *asking) getAgent(d events.GetAgent) (*events.Agent, error) {
+	if err := a.awaitDefinitions(d.Fresh, false); err != nil {
+		return nil, err
+	}
+	ref := events.DefinitionRef{Kind: events.AgentKind, Name: d.Name}
+	doc, err := a.definitions().one(a.ctx, a.tenant, ref)
+	switch {
+	case err != nil:
+		return nil, err
+	case doc != nil:
+		def, err := events.DecodeDefinition(doc.Kind, doc.Definition)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", ref, err)
+		}
+		return &events.Agent{Name: d.Name, Type: def.(events.AgentDefinition).Type, Version: doc.Version}, nil
+	case a.cfg.Reactor(d.Name):
+		return &events.Agent{Name: d.Name, Type: events.AIHuman}, nil
+	}
+	return nil, events.Missing("agent", d.Name)
+}
+
 func orMissing(doc *events.Definition, ref events.DefinitionRef, err error) (*events.Definition, error) {
 	if doc == nil && err == nil {
 		err = events.Missing(string(ref.Kind), ref.Name)

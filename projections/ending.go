@@ -64,27 +64,26 @@ func (s *session) endThreads(ctx context.Context) error {
 // resumeEnds finishes the ends that a runner before this one did not.
 func (s *session) resumeEnds(ctx context.Context) error {
 	sh := s.shelves[documents.Threads]
-	const page = 256
-	for from := uint64(1); ; {
-		got, err := s.log.Range(ctx, sh.Bucket, deletionPrefix+">", from, page)
-		if err != nil {
-			return fmt.Errorf("reading the ends of threads: %w", err)
-		}
-		for _, m := range got {
-			var e ending
-			if err := json.Unmarshal(m.Data, &e); err != nil || e.key() != m.Subject {
-				s.logger.Error().Str("key", m.Subject).Msg("a note of a thread's end cannot be read and is left out")
-				continue
-			}
+	notes, err := s.log.KeysAt(ctx, sh.Bucket, sh.fence.Sent(), deletionPrefix+">", checkpointKey)
+	if errors.Is(err, eventlog.ErrTooMany) {
+		notes, err = readAll(ctx, s.log, sh.Bucket, deletionPrefix+">")
+	}
+	if err != nil {
+		return fmt.Errorf("reading the ends of threads: %w", err)
+	}
+	for _, m := range notes {
+		var e ending
+		switch err := json.Unmarshal(m.Data, &e); {
+		case m.Subject == checkpointKey:
+		case err != nil || e.key() != m.Subject:
+			s.logger.Error().Str("key", m.Subject).Msg("a note of a thread's end cannot be read and is left out")
+		default:
 			if err := s.endThread(ctx, e); err != nil {
 				return err
 			}
 		}
-		if len(got) < page {
-			return nil
-		}
-		from = got[len(got)-1].Seq + 1
 	}
+	return nil
 }
 
 // endThread removes what is left of a thread beside its tombstone. It may be

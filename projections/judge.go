@@ -90,7 +90,7 @@ func (t *trial) corrections() ([]correction, error) {
 			if err != nil {
 				return nil, fmt.Errorf("encoding %s: %w", p.Key(), err)
 			}
-			if int64(len(raw)) > t.log.Conn().MaxPayload()-1024 {
+			if int64(len(raw)) > t.log.MaxPayload()-1024 {
 				continue // the runner leaves it out too
 			}
 			c.doc = raw

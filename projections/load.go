@@ -55,7 +55,7 @@ func (s *session) load(ctx context.Context, commits []*events.Commit) error {
 func (s *session) read(ctx context.Context, sh *shelf, nodes []*node) error {
 	byKey := make(map[string]*node, min(len(nodes), keysAtOnce))
 	for len(nodes) > 0 {
-		part := nodes[:min(len(nodes), keysAtOnce)]
+		part := nodes[:min(len(nodes), keysAtOnce-1)]
 		nodes = nodes[len(part):]
 		clear(byKey)
 		keys := make([]string, len(part))
@@ -66,7 +66,9 @@ func (s *session) read(ctx context.Context, sh *shelf, nodes []*node) error {
 				n.slot.Seq = seq
 			}
 		}
-		got, err := s.log.Keys(ctx, sh.Bucket, keys...)
+		// With the checkpoint, which is always there, the copy that answers tells how
+		// far it has got: one that lags would give a document that was written since.
+		got, err := s.log.KeysAt(ctx, sh.Bucket, sh.fence.Sent(), append(keys, checkpointKey)...)
 		if err != nil {
 			return fmt.Errorf("reading documents of %s: %w", sh.Name, err)
 		}
@@ -94,17 +96,19 @@ func (s *session) read(ctx context.Context, sh *shelf, nodes []*node) error {
 // first commit cannot be read: the log tells.
 func (s *session) findEnded(ctx context.Context, commits []*events.Commit) error {
 	var unknown []*node
-	asked := map[string]*events.Commit{}
+	asked := map[string]bool{}
+	var first []*events.Commit // of each thread that is asked for
 	sh := s.shelves[documents.Threads]
 	for _, c := range commits {
 		if !events.IsThread(c.Thread) {
 			continue
 		}
 		name := documents.ThreadName(c.Tenant, c.Thread)
-		if _, ok := s.ended[name]; ok || c.Seq > s.horizon || asked[name] != nil {
+		if _, ok := s.ended[name]; ok || c.Seq > s.horizon || asked[name] {
 			continue
 		}
-		asked[name] = c
+		asked[name] = true
+		first = append(first, c)
 		if n := s.cache.node(documents.Place{Kind: documents.Threads, Thread: name}); !n.known {
 			n.known = true
 			unknown = append(unknown, n)
@@ -113,7 +117,8 @@ func (s *session) findEnded(ctx context.Context, commits []*events.Commit) error
 	if err := s.read(ctx, sh, unknown); err != nil {
 		return err
 	}
-	for name, c := range asked {
+	for _, c := range first {
+		name := documents.ThreadName(c.Tenant, c.Thread)
 		n := s.cache.node(documents.Place{Kind: documents.Threads, Thread: name})
 		if n.slot.Doc != nil || n.slot.Seq == 0 && c.First() == 0 && c.Seq > max(sh.position, sh.seen) {
 			continue

@@ -15,8 +15,10 @@ import (
 
 // QueryConfig bounds the queries. The zero value of a field means its default.
 type QueryConfig struct {
-	Wait     time.Duration // for what minSeq or minVersion names; default 5 s
-	Progress *Progress     // the runner's, if it may run in this process; default one of their own
+	Wait     time.Duration          // for what minSeq or minVersion names; default 5 s
+	Progress *Progress              // the runner's, if it may run in this process; default one of their own
+	Reactor  func(name string) bool // whether this process has a reactor of that name; default it has none
+	Contents Contents               // looks into files; default: nobody does
 }
 
 func (c QueryConfig) withDefaults() QueryConfig {
@@ -25,6 +27,9 @@ func (c QueryConfig) withDefaults() QueryConfig {
 	}
 	if c.Progress == nil {
 		c.Progress = NewProgress()
+	}
+	if c.Reactor == nil {
+		c.Reactor = func(string) bool { return false }
 	}
 	return c
 }
@@ -141,10 +146,24 @@ func (q *Queries) handle(ctx context.Context, tenant, name string, body []byte) 
 		return a.getDefinition(d)
 	case events.ListDefinitions:
 		return a.listDefinitions(d)
+	case events.GetAgent:
+		return a.getAgent(d)
 	case events.ListEvents:
 		return a.listEvents(d)
 	case events.ListEffects:
 		return a.listEffects(d)
+	case events.StatFile:
+		return a.statFile(d)
+	case events.ListFiles:
+		return a.listFiles(d)
+	case events.CountFiles:
+		return a.countFiles(d)
+	case events.FindFiles:
+		return a.findFiles(d)
+	case events.GrepFiles:
+		return a.grepFiles(d)
+	case events.GetThumbnail:
+		return a.getThumbnail(d)
 	}
 	return nil, events.Errorf(events.NotFound, "no such query: %.64s", name)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -146,13 +147,15 @@ func (w *repairer) write(ctx context.Context) (map[threadName]bool, error) {
 			// have ended its thread: that shows when it is judged again.
 			lost[c.thread] = true
 		}
-		m := &nats.Msg{Subject: w.subjectOf(c.bucket, c.key), Data: c.doc}
+		m := &nats.Msg{Subject: w.subjectOf(c.bucket, c.key), Data: c.doc, Header: nats.Header{}}
 		if c.doc == nil {
 			m.Header = marker(c.seq)
 		}
+		m.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(c.expected, 10)}
 		// The id is what the runner's fence looks at: without one it would not see
 		// this write before its own next one is stored.
-		ack, err := w.log.JetStream().PublishMsgAsync(m, jetstream.WithExpectLastSequencePerSubject(c.expected), jetstream.WithMsgID(nuid.Next()))
+		m.Header[jetstream.MsgIDHeader] = []string{nuid.Next()}
+		ack, err := w.log.JetStream().PublishMsgAsync(m)
 		if err != nil {
 			return nil, fmt.Errorf("repairing %s %s: %w", c.bucket, c.key, err)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -73,8 +72,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	beside, cancel := context.WithCancel(ctx)
 	defer r.running.Wait()
 	defer cancel()
-	changed := r.log.Conn().StatusChanged(nats.CONNECTED)
-	defer r.log.Conn().RemoveStatusListener(changed)
+	changed, stop := r.log.Connects()
+	defer stop()
 	for ctx.Err() == nil {
 		err := r.session(ctx, beside, changed)
 		pause := 250 * time.Millisecond
@@ -84,7 +83,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		case eventlog.IsFenced(err):
 			// Another runner, or a rebuild. Two that begin at the same moment would
 			// stop each other again and again.
-			pause = time.Duration(5+rand.IntN(40)) * time.Millisecond
+			pause = time.Duration(5+r.cfg.Jitter(40)) * time.Millisecond
 			r.logger.Debug().Err(err).Msg("the read models have another writer; beginning again from the checkpoints")
 		case errors.Is(err, errReconnected), errors.Is(err, errRenewed):
 			pause = 0

@@ -93,7 +93,7 @@ func (s *session) write(ctx context.Context, n *node) error {
 	}
 	raw := sh.buffer.Bytes()
 	s.cache.size(n, len(raw))
-	if int64(len(raw)) > s.log.Conn().MaxPayload()-1024 {
+	if int64(len(raw)) > s.log.MaxPayload()-1024 {
 		// Better one document is missed than all stop.
 		s.logger.Error().Str("bucket", sh.Bucket).Str("key", n.slot.Place.Key()).Int("bytes", len(raw)).Msg("a document is too large and is not stored")
 		s.metrics.Broken(n.slot.Seq)

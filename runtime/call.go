@@ -19,6 +19,7 @@ type ended struct {
 	result  ToolResult
 	tool    string // what ran
 	started time.Time
+	again   int    // attempts after the first
 	agent   string // takes the thread over
 }
 
@@ -57,16 +58,15 @@ func (t *turn) call(ctx context.Context) error {
 			continue
 		}
 		spec := tool.Spec()
-		if !c.Granted && (spec.Manual || !t.fresh && !spec.Idempotent && !spec.ReadOnly) {
+		unmade := c.Fresh || t.fresh && !c.Granted // no claim before can have made it
+		if spec.Manual && !c.Granted || !unmade && !spec.Idempotent && !spec.ReadOnly {
 			hold.Approve = append(hold.Approve, t.question(c))
 			continue
 		}
 		open = append(open, c)
 		in := t.asked(c)
+		in.State = t.toolState(c.CallID, spec)
 		go func() { done <- t.make(c, tool, in) }()
-	}
-	if len(open) > 0 {
-		t.substate("calling")
 	}
 	if len(hold.Approve) > 0 || len(hold.Wait) > 0 {
 		if _, err := t.commit(ctx, "hold", hold); err != nil {
@@ -105,8 +105,7 @@ func denial(comment string) string {
 // question asks whether a call may be made: the tool wants that, or it may have
 // been made already by a worker that died.
 func (t *turn) question(c thread.Call) events.ApprovalRequested {
-	_, p, _ := t.talk.call(t.run.ReactionItemID, c.CallID)
-	return events.ApprovalRequested{CallID: c.CallID, StepID: t.run.StepID, Name: c.Name, Arguments: p.Input}
+	return events.ApprovalRequested{CallID: c.CallID, StepID: t.run.StepID, Name: c.Name, Arguments: t.arguments(c)}
 }
 
 // tool finds the tool of a call: one of the agent's, or one that may be queued.
@@ -117,16 +116,21 @@ func (t *turn) tool(ctx context.Context, side *Side, name string) (Tool, error) 
 	return t.w.agents.Tool(ctx, t.job.Tenant, name)
 }
 
-// asked gives what a call tells its tool. An approval may have replaced the
-// arguments.
-func (t *turn) asked(c thread.Call) *ToolInput {
+// arguments gives what a call is made with: an approval may have replaced what
+// the reactor asked for.
+func (t *turn) arguments(c thread.Call) jsontext.Value {
+	if g, ok := t.talk.granted[c.CallID]; ok && g.Arguments != nil {
+		return g.Arguments
+	}
 	_, p, _ := t.talk.call(t.run.ReactionItemID, c.CallID)
+	return p.Input
+}
+
+// asked gives what a call tells its tool.
+func (t *turn) asked(c thread.Call) *ToolInput {
 	in := &ToolInput{
 		Tenant: t.job.Tenant, ThreadID: t.job.Thread, ExecutionID: t.job.Execution, StepID: t.run.StepID, CallID: c.CallID, Name: c.Name,
-		Key: t.job.Execution + ":" + t.run.StepID + ":" + c.CallID, Arguments: p.Input, State: t.w.state(t),
-	}
-	if g, ok := t.talk.granted[c.CallID]; ok && g.Arguments != nil {
-		in.Arguments = g.Arguments
+		Key: t.job.Execution + ":" + t.run.StepID + ":" + c.CallID, Arguments: t.arguments(c),
 	}
 	if in.Arguments == nil {
 		in.Arguments = jsontext.Value("{}")
@@ -162,14 +166,14 @@ func (t *turn) make(c thread.Call, tool Tool, in *ToolInput) (e ended) {
 		}
 	}
 	for attempt := 1; ; attempt++ {
-		in.Attempt = attempt
+		in.Attempt, e.again = attempt, attempt-1
 		got, err := t.attempt(tool, in, limit)
 		if err == nil {
 			e.result = got
 			break
 		}
 		var retry *RetryError
-		if t.ctx.Err() != nil || !errors.As(err, &retry) || attempt >= attempts {
+		if t.ctx.Err() != nil || !errors.As(err, &retry) || attempt >= retry.attempts(attempts, t.agent.Retries.Attempts) {
 			e.result = Failed(t.why(err))
 			break
 		}
@@ -238,7 +242,7 @@ func bounded(r ToolResult) ToolResult {
 		}
 		return Failed(clip(r.Error))
 	case r.Status != Success:
-		return Failed(fmt.Sprintf("the tool answered with the status %q", clip(r.Status)))
+		return Failed(fmt.Sprintf("the tool answered with the status %q", clip(string(r.Status))))
 	case len(r.Result) > maxResultBytes:
 		return Failed(fmt.Sprintf("the tool gave %d bytes; at most %d are taken: larger content belongs in files", len(r.Result), maxResultBytes))
 	case r.Result == nil:
@@ -265,24 +269,25 @@ func (t *turn) record(ctx context.Context, side *Side, batch []ended) error {
 		if r.IsError {
 			state, r.Output = "output-error", text(e.result.Error)
 		}
-		_, p, _ := t.talk.call(t.run.ReactionItemID, e.call.CallID)
-		if g, ok := t.talk.granted[e.call.CallID]; ok && g.Arguments != nil {
-			p.Input = g.Arguments
-		}
-		fields := []any{"type", toolPart + e.call.Name, "toolCallId", e.call.CallID, "state", state, "input", p.Input, "output", r.Output}
+		fields := []any{"type", toolPart + e.call.Name, "toolCallId", e.call.CallID, "state", state, "input", t.arguments(e.call), "output", r.Output}
 		if r.IsError {
 			fields = append(fields, "errorText", e.result.Error)
 		}
 		r.Part = object(fields...)
 		d.Results = append(d.Results, r)
+		about := []any{"callId", e.call.CallID, "status", e.result.Status}
+		if e.again > 0 {
+			about = append(about, "attempts", e.again+1)
+		}
 		d.Records = append(d.Records, events.TraceRecorded{
-			Kind: "span", SpanID: spanID(t.run.StepID, e.call.CallID), ParentID: t.run.StepID, Name: "tool " + clip(e.call.Name),
-			StartedAt: events.TimeOf(e.started).String(), Data: object("callId", e.call.CallID, "status", e.result.Status),
+			Kind: "span", SpanID: spanID(t.run.StepID, e.call.CallID), ParentID: t.run.StepID, Name: ToolSpan + clip(e.call.Name),
+			StartedAt: events.TimeOf(e.started).String(), Data: object(about...),
 		})
 		if e.agent != "" {
 			d.Agent = e.agent
 		}
 	}
+	d.Records = t.live.records(d.Records...)
 	if _, err := t.commit(ctx, "call", d); err != nil {
 		return err
 	}

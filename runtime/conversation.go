@@ -75,9 +75,16 @@ func (c *conversation) evolve(e *events.Event) {
 	case events.ItemCreated:
 		s := &said{Item: events.Item{
 			ID: d.ID, ThreadID: e.ThreadID, ContextID: d.ContextID, Type: d.Type, Role: d.Role, Status: d.Status, Channel: d.Channel,
-			Content: d.Content, CreatedAt: e.Time.ISO(), Index: d.Index, ParentItemID: d.ParentItemID, Depth: d.Depth,
-			Silent: d.Silent, Metadata: d.Metadata, Stamp: events.Stamp{Version: e.Version},
+			Content: d.Content, Index: d.Index, ParentItemID: d.ParentItemID, Depth: d.Depth,
+			Silent: d.Silent, Metadata: d.Metadata, CallOf: d.CallOf, Stamp: events.Stamp{Version: e.Version},
 		}}
+		made := e.Time
+		if d.CreatedAt != "" { // brought along, by an import
+			if at, err := events.ParseTime(d.CreatedAt); err == nil {
+				made = at
+			}
+		}
+		s.CreatedAt, s.CreatedAtMicros = made.ISO(), int64(made)
 		s.calls, s.parts = callsOf(s.Item)
 		s.sides = c.sides[d.ID]
 		delete(c.sides, d.ID)
@@ -94,15 +101,7 @@ func (c *conversation) evolve(e *events.Event) {
 			return
 		}
 		was := len(s.Content)
-		if d.Content != nil {
-			s.Content = d.Content
-		}
-		if len(d.Parts) > 0 {
-			s.Content = events.PlaceParts(s.Content, d.Parts)
-		}
-		if d.Silent != nil {
-			s.Silent = *d.Silent
-		}
+		s.Edit(d)
 		s.calls, s.parts = callsOf(s.Item)
 		c.bytes += len(s.Content) - was
 	case events.StepCreated:
@@ -122,6 +121,14 @@ func (c *conversation) evolve(e *events.Event) {
 		for _, s := range c.items {
 			s.deleted = s.deleted || s.Index >= d.FromIndex
 		}
+	case events.ExecutionStatusChanged:
+		if s := c.byID[d.ReactionItemID]; s != nil {
+			s.Failed = d.To == events.ExecutionFailed
+		}
+	case events.StepStatusChanged:
+		if s := c.byID[d.ReactionItemID]; s != nil {
+			s.Failed = d.To == events.StepFailed
+		}
 	case events.ExecutionCreated:
 		c.usage, c.granted, c.denied = events.Usage{}, map[string]events.ApprovalGranted{}, map[string]string{}
 	case events.TraceRecorded:
@@ -130,6 +137,9 @@ func (c *conversation) evolve(e *events.Event) {
 		}
 	case events.ApprovalGranted:
 		if c.granted != nil {
+			if d.Arguments == nil { // as asked for, which may be what was granted before
+				d.Arguments = c.granted[d.CallID].Arguments
+			}
 			c.granted[d.CallID] = d
 		}
 	case events.ApprovalDenied:

@@ -14,7 +14,9 @@ import (
 // error.
 //
 // Any error is tried again, as often as the effect's retries say, after a pause
-// that doubles; a *RetryError may ask for a longer one. The error's text is stored
+// that doubles; a *RetryError may ask for a longer one. One that says NotMade, since
+// nobody was there to take the effect, does not count: it is put off, for a day at
+// most. The error's text is stored
 // and shown: it must hold no secret.
 type Effect interface {
 	Run(ctx context.Context, in *EffectInput) error

@@ -7,6 +7,7 @@ import (
 	goruntime "runtime"
 	"runtime/debug"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -96,9 +97,6 @@ func (r *effectRun) attempt(ctx context.Context, s events.EffectStarted) {
 		Tenant: r.tenant, ThreadID: r.thread, EffectID: r.id, FlowID: r.id, Name: r.due.Name, Args: r.due.Args,
 		Key: r.id + "." + strconv.FormatInt(s.Firing, 10), Firing: s.Firing, Attempt: s.Attempt, ScheduledAt: r.due.At.Go(),
 	}
-	if r.cfg.State != nil {
-		in.State = r.cfg.State(r.tenant, r.thread)
-	}
 	err := r.call(ctx, in)
 	if err != nil && ctx.Err() != nil {
 		_ = r.m.Nak() // the worker ends: another one takes over
@@ -108,7 +106,7 @@ func (r *effectRun) attempt(ctx context.Context, s events.EffectStarted) {
 	if err != nil {
 		fail := thread.FailEffect{ID: r.id, Firing: s.Firing, Attempt: s.Attempt, ErrorText: clip(err.Error())}
 		if later := (*RetryError)(nil); errors.As(err, &later) {
-			fail.AfterMs = min(later.After, 24*time.Hour).Milliseconds()
+			fail.AfterMs, fail.NotMade = min(later.After, 24*time.Hour).Milliseconds(), later.NotMade
 		}
 		name, data = "effect.fail", fail
 	}
@@ -142,6 +140,9 @@ func (r *effectRun) ended(ctx context.Context, made []events.Event) {
 		case events.EffectCompleted:
 			r.again(ctx, d.Next, true, d.Attempt)
 		case events.EffectFailed:
+			if d.NotMade { // the same one again
+				d.Attempt--
+			}
 			r.again(ctx, d.Next, d.Final, d.Attempt)
 		}
 	}
@@ -186,6 +187,15 @@ func (r *effectRun) call(ctx context.Context, in *EffectInput) (err error) {
 			err = fmt.Errorf("the effect took longer than %v: %w", r.cfg.Timeout, err)
 		}
 	}()
+	if r.cfg.State != nil {
+		x := &Execution{flow: in.FlowID, ctx: ctx, scratch: &sync.Map{}}
+		if err := r.dispatcher.Look(ctx, r.tenant, r.thread, func(s *thread.State) {
+			x.thread = known{s.AgentID(), s.UserID(), int64(s.CreatedAt()), s.Seq}
+		}); err != nil {
+			return err
+		}
+		in.State = r.cfg.State(r.tenant, r.thread, x)
+	}
 	return effect.Run(ctx, in)
 }
 

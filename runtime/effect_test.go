@@ -17,9 +17,15 @@ import (
 )
 
 // stateOf is a thread's state in these tests.
-type stateOf string
+type stateOf struct {
+	ThreadState
+	id string
+	x  *Execution
+}
 
-func (s stateOf) ThreadID() string { return string(s) }
+func (s stateOf) ThreadID() string { return s.id }
+
+func (s stateOf) Execution() events.ExecutionState { return s.x }
 
 // SA-22, SA-70, SA-71, SA-72, SA-73, SA-75, SA-76, SA-80, SA-81, C-28, C-38: an
 // effect runs outside the conversation, which goes on meanwhile, by its name, with
@@ -27,7 +33,7 @@ func (s stateOf) ThreadID() string { return string(s) }
 func TestEffectRunsBesideTheConversation(t *testing.T) {
 	p := newPlant(t)
 	told := make(chan *EffectInput, 8)
-	one := p.process(Effects{"remind": tell(told)}, EffectConfig{State: func(tenant, id string) ThreadState { return stateOf(tenant + "/" + id) }})
+	one := p.process(Effects{"remind": tell(told)}, EffectConfig{State: func(tenant, id string, x *Execution) ThreadState { return stateOf{id: tenant + "/" + id, x: x} }})
 	p.do(one, "thread.commit", `{"commands":[{"command":"thread.status","data":{"to":"streaming"}},
 		{"command":"item.create","data":{"item":{"id":"itm_1","type":"message","role":"user","content":[]}}},
 		{"command":"execution.create","data":{"id":"exe_1","triggerItemId":"itm_1"}}]}`)
@@ -284,10 +290,17 @@ func TestEffectsSurviveARestart(t *testing.T) {
 func TestEffectsAreTriedAgain(t *testing.T) {
 	p := newPlant(t)
 	var list []int
+	asked := 0
 	one := p.process(Effects{
 		"third time": EffectFunc(func(_ context.Context, in *EffectInput) error {
 			if in.Attempt < 3 {
 				return errors.New("the mail server did not answer")
+			}
+			return nil
+		}),
+		"taken": EffectFunc(func(context.Context, *EffectInput) error {
+			if asked++; asked == 1 {
+				return &RetryError{NotMade: true, Err: errors.New("nobody is there")}
 			}
 			return nil
 		}),
@@ -320,6 +333,8 @@ func TestEffectsAreTriedAgain(t *testing.T) {
 	id = p.schedule(one, "nobody", fmt.Sprintf(few, 1))
 	unknown := `no worker that had it knows an effect "nobody"; register it, or schedule one that is known`
 	p.tells(id, "scheduled", "started 1.1", "failed 1.1 "+unknown, "started 1.2", "failed 1.2 "+unknown+" (final)")
+	id = p.schedule(one, "taken", fmt.Sprintf(few, 0)) // what nobody took uses up no attempt
+	p.tells(id, "scheduled", "started 1.1", "failed 1.1 nobody is there", "started 1.1", "completed")
 	began := time.Now()
 	id = p.schedule(one, "later", fmt.Sprintf(few, 1))
 	p.tells(id, "scheduled", "started 1.1", "failed 1.1 slow down", "started 1.2", "completed")

@@ -23,8 +23,7 @@ type EffectConfig struct {
 	// AckWait is how long an effect whose worker died waits for another one;
 	// default 8 s, at least 5 s. The worker that started last decides for all.
 	AckWait time.Duration
-	// State gives the thread's state for an effect; default none.
-	State func(tenant, threadID string) ThreadState
+	State   State // of threads, for effects; default none
 }
 
 func (c EffectConfig) withDefaults() EffectConfig {

@@ -95,8 +95,8 @@ func (w *Worker) outcome(ctx context.Context, child childRun) (ToolResult, error
 	if !found {
 		return Failed("the thread of the call is not there any more"), nil
 	}
-	talk, err := w.history.take(ctx, child.tenant, child.thread)
-	if err != nil {
+	talk := w.history.take(child.tenant, child.thread)
+	if err := w.history.follow(ctx, talk, child.tenant, child.thread); err != nil {
 		return ToolResult{}, err
 	}
 	defer w.history.give(child.tenant, child.thread, talk)

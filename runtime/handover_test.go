@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -32,19 +33,6 @@ func follow(t *testing.T, w *world) iter.Seq2[*events.Commit, error] {
 	}
 }
 
-// hang is a worker that takes a run and then stands still, as one whose process
-// is stopped: what it does later is refused.
-func (w *world) hang(cfg Config) (worker *Worker, kill func()) {
-	w.t.Helper()
-	log, d := w.process()
-	cfg.Reactors, cfg.Agents, cfg.Arguments = w.reactors, w.agents, anyArguments{}
-	worker = New(log, d, cfg, zerolog.Nop())
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() { defer close(done); _ = worker.Run(ctx) }()
-	return worker, func() { cancel(); <-done }
-}
-
 // A worker that dies in a reactor is replaced, and the next one goes on with the
 // same step. EK-124.
 func TestWorkerIsReplacedInAStep(t *testing.T) {
@@ -63,17 +51,17 @@ func TestWorkerIsReplacedInAStep(t *testing.T) {
 	}))
 	log, d := w.process()
 	dead := New(log, d, Config{Reactors: w.reactors, Agents: w.agents, Arguments: anyArguments{}}, zerolog.Nop())
-	queue, err := log.Runs(t.Context(), 1)
+	queue, err := log.Runs(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	id, execution := w.begin("a", "hello")
-	job, err := queue.Next(t.Context())
+	job, err := queue.Next(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	go func() { // it is not kept alive in the queue
-		_ = (&turn{w: dead, job: job, scratch: &Scratch{}, logger: zerolog.Nop()}).do(t.Context())
+		_ = (&turn{w: dead, job: job, scratch: &sync.Map{}, logger: zerolog.Nop()}).do(t.Context())
 	}()
 	<-entered
 	queue.Close()

@@ -6,10 +6,12 @@ import (
 	"sync"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
 )
 
-// history keeps the conversations that were used last, so that the next turn of
-// a thread reads only what is new. Whoever takes one has it alone.
+// history keeps the conversations that were used last, and the commits that this
+// process has made since, so that a turn reads from the log only what others
+// wrote. Whoever takes a conversation has it alone.
 type history struct {
 	log  *eventlog.Log
 	most int // bytes
@@ -21,22 +23,54 @@ type history struct {
 }
 
 type kept struct {
-	key  string
-	talk *conversation
-	size int
+	key     string
+	talk    *conversation    // nil: somebody has it, or nobody had it yet
+	commits []*events.Commit // of this process, since
+	size    int
 }
 
 func newHistory(log *eventlog.Log, most int) *history {
 	return &history{log: log, most: most, order: list.New(), byKey: map[string]*list.Element{}}
 }
 
-// take gives the conversation of a thread as the log has it now.
-func (h *history) take(ctx context.Context, tenant, thread string) (*conversation, error) {
-	c := h.remove(tenant + "." + thread)
-	if c == nil {
-		c = newConversation()
+// maxRecent is how many commits of a thread are kept for a turn to come.
+const maxRecent = 16
+
+// stored notes a commit that this process has made.
+func (h *history) stored(c *events.Commit) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	k := h.entry(c.Tenant + "." + c.Thread)
+	if len(k.commits) == maxRecent {
+		h.resize(k, -len(k.commits[0].Body))
+		k.commits = append(k.commits[:0:0], k.commits[1:]...)
 	}
-	return c, h.follow(ctx, c, tenant, thread)
+	k.commits = append(k.commits, c)
+	h.resize(k, len(c.Body))
+	h.trim()
+}
+
+// take gives the conversation of a thread, as far as it is known without asking
+// the log; see follow.
+func (h *history) take(tenant, thread string) *conversation {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c := newConversation()
+	e := h.byKey[tenant+"."+thread]
+	if e == nil {
+		return c
+	}
+	k := e.Value.(*kept)
+	h.drop(e)
+	if k.talk != nil {
+		c = k.talk
+	}
+	for _, commit := range k.commits {
+		if !c.apply(commit) {
+			break // what lies between is read from the log
+		}
+	}
+	return c
 }
 
 // follow reads what the log has after what is known.
@@ -58,29 +92,39 @@ func (h *history) follow(ctx context.Context, c *conversation, tenant, thread st
 func (h *history) give(tenant, thread string, c *conversation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	k := &kept{key: tenant + "." + thread, talk: c, size: c.bytes + 1024}
-	if k.size > h.most/4 {
+	if c.bytes > h.most/4 {
 		return
 	}
-	if old := h.byKey[k.key]; old != nil {
-		h.drop(old)
+	k := h.entry(tenant + "." + thread)
+	if k.talk == nil || k.talk.version < c.version {
+		h.resize(k, c.bytes)
+		k.talk = c
 	}
-	h.byKey[k.key] = h.order.PushFront(k)
-	h.bytes += k.size
+	h.trim()
+}
+
+// entry gives what is kept of a thread, and makes it the one used last. Whoever
+// calls it holds the lock, as of all that follows.
+func (h *history) entry(key string) *kept {
+	if e := h.byKey[key]; e != nil {
+		h.order.MoveToFront(e)
+		return e.Value.(*kept)
+	}
+	k := &kept{key: key}
+	h.byKey[key] = h.order.PushFront(k)
+	h.resize(k, 1024)
+	return k
+}
+
+func (h *history) resize(k *kept, by int) {
+	k.size += by
+	h.bytes += by
+}
+
+func (h *history) trim() {
 	for h.bytes > h.most {
 		h.drop(h.order.Back())
 	}
-}
-
-func (h *history) remove(key string) *conversation {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	e := h.byKey[key]
-	if e == nil {
-		return nil
-	}
-	h.drop(e)
-	return e.Value.(*kept).talk
 }
 
 func (h *history) drop(e *list.Element) {

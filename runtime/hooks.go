@@ -55,7 +55,7 @@ func (t *turn) beforeRun() error {
 	if hook == nil {
 		return nil
 	}
-	st := t.w.state(t)
+	st := t.state()
 	return t.guard(func() error { return hook(t.ctx, st) })
 }
 
@@ -64,7 +64,7 @@ func (t *turn) afterRun(errorText string) {
 	if hook == nil || t.ctx == nil {
 		return
 	}
-	st := t.w.state(t)
+	st := t.state()
 	if err := t.guard(func() error { hook(t.ctx, st, errorText); return nil }); err != nil {
 		t.logger.Warn().Err(err).Msg("the hook after a run came to nothing")
 	}
@@ -75,7 +75,7 @@ func (t *turn) beforeStep(in *StepInput) error {
 	if hook == nil {
 		return nil
 	}
-	st := t.w.state(t)
+	st := t.state()
 	return t.guard(func() error { return hook(t.ctx, st, in) })
 }
 
@@ -84,7 +84,7 @@ func (t *turn) afterStep(in *StepInput, out *Reaction) error {
 	if hook == nil {
 		return nil
 	}
-	st := t.w.state(t)
+	st := t.state()
 	return t.guard(func() error { return hook(t.ctx, st, in, out) })
 }
 

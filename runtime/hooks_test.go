@@ -22,13 +22,13 @@ func TestHooks(t *testing.T) {
 	note := func(what string) { mu.Lock(); defer mu.Unlock(); seen = append(seen, what) }
 	find := tool{ToolSpec{Name: "find"}, func(_ context.Context, in *ToolInput) (ToolResult, error) {
 		st := in.State.(*hooked)
-		n, _ := st.x.Scratch.Get("n")
-		st.x.Scratch.Set("n", 1)
+		n, _ := st.x.Scratch().Load("n")
+		st.x.Scratch().Store("n", 1)
 		note("tool " + string(in.Arguments))
 		if first := string(in.Arguments) == `{"changed":1}`; first != (n == nil) {
 			t.Errorf("the scratch holds %v for %s", n, in.Arguments)
 		}
-		if st.x.FlowID != in.ExecutionID || st.x.AbortSignal.Err() != nil || len(st.x.History) == 0 {
+		if st.x.FlowID() != in.ExecutionID || closed(st.x.AbortSignal()) || len(st.x.MessageHistory()) == 0 {
 			t.Errorf("the execution is %+v", st.x)
 		}
 		return Done(jsontext.Value("1")), nil
@@ -39,13 +39,13 @@ func TestHooks(t *testing.T) {
 			return Done(nil), nil
 		}})
 	w.work(Config{
-		State: func(_, id string, x Execution) ThreadState { return &hooked{id, x} },
+		State: func(_, id string, x *Execution) ThreadState { return &hooked{id: id, x: x} },
 		Hooks: Hooks{
 			BeforeRun: func(_ context.Context, st ThreadState) error { note("run"); return nil },
 			AfterRun:  func(_ context.Context, _ ThreadState, text string) { note("after run" + text) },
 			BeforeStep: func(_ context.Context, st ThreadState, in *StepInput) error {
 				note("step")
-				if got := st.(*hooked).x.StepCount; got != in.Iteration+1 {
+				if got := st.(*hooked).x.StepCount(); got != in.Iteration+1 {
 					t.Errorf("step %d counts %d", in.Iteration, got)
 				}
 				return nil
@@ -100,8 +100,18 @@ func TestHooks(t *testing.T) {
 }
 
 type hooked struct {
+	ThreadState
 	id string
-	x  Execution
+	x  *Execution
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 func (s *hooked) ThreadID() string { return s.id }

@@ -22,8 +22,12 @@ type part struct {
 	kind string
 }
 
-// ReactorSpan names the span of a reactor's call.
-const ReactorSpan = "reactor"
+// Names of spans: of a reactor's call, and what the name of a tool's call begins
+// with.
+const (
+	ReactorSpan = "reactor"
+	ToolSpan    = "tool "
+)
 
 // react runs the reactor of the open step and records what it gives (EK-114,
 // EK-115).
@@ -52,7 +56,8 @@ func (t *turn) react(ctx context.Context) error {
 		if t.ctx.Err() != nil || !errors.As(err, &retry) || attempt >= t.agent.Retries.Attempts {
 			return t.fail(ctx, t.why(err), nil)
 		}
-		if err := t.note(ctx, "warn", fmt.Sprintf("reactor %s, attempt %d: %s", side.Reactor, attempt, clip(err.Error()))); err != nil {
+		why := fmt.Sprintf("reactor %s, attempt %d: %s", side.Reactor, attempt, clip(err.Error()))
+		if err := t.note(ctx, "warn", why, object("attempt", attempt)); err != nil {
 			return err
 		}
 		t.substate("retrying")
@@ -74,6 +79,7 @@ func (t *turn) react(ctx context.Context) error {
 		Records: []events.TraceRecorded{{
 			Kind: "span", SpanID: spanID(t.run.StepID, "reactor"), ParentID: t.run.StepID, Name: ReactorSpan,
 			StartedAt: events.TimeOf(start).String(), Usage: got.Usage, Shown: shown,
+			Data: t.reacted(in.Model.Model, got),
 		}},
 		After: t.after(side, names(calls), got.Usage),
 	}
@@ -86,6 +92,7 @@ func (t *turn) react(ctx context.Context) error {
 		}
 	}
 	t.fresh = true // nothing of these calls was made
+	d.Records = t.live.records(d.Records...)
 	_, err = t.commit(ctx, "react", d)
 	return err
 }
@@ -206,10 +213,10 @@ func (t *turn) steps() int64 {
 }
 
 // note records a log line of the run.
-func (t *turn) note(ctx context.Context, level, text string) error {
+func (t *turn) note(ctx context.Context, level, text string, data jsontext.Value) error {
 	_, err := t.commit(ctx, "record", thread.RecordRun{
 		ExecutionID: t.job.Execution, Token: t.run.Token,
-		Records: []events.TraceRecorded{{Kind: "log", SpanID: t.run.StepID, Level: level, Text: text}},
+		Records: []events.TraceRecorded{{Kind: "log", SpanID: t.run.StepID, Level: level, Text: text, Data: data}},
 	})
 	return err
 }

@@ -79,6 +79,9 @@ type Reaction struct {
 	// Absent: all items of the input.
 	MessagesForModel *Shown `json:"messagesForModel,omitzero"`
 	Usage            *Usage `json:"usage,omitzero"` // EK-106
+	// FinishReason says why the model ended its answer: one of the reasons of
+	// events.Finish, such as length. Absent: it said all that it had to say.
+	FinishReason string `json:"finishReason,omitzero"`
 }
 
 // Assistant is the item of a reaction.
@@ -128,7 +131,19 @@ const (
 // RetryError says that a reactor or tool failed in a way that may pass.
 type RetryError struct {
 	After time.Duration // how long to wait at least; 0: as the backoff says
-	Err   error
+	// NotMade says that the call was surely not made: it is safe to make it again
+	// whatever it does.
+	NotMade bool
+	Err     error
+}
+
+// attempts gives how many attempts a call may have: so many if it can be made
+// again anyway, and more if it was not made.
+func (e *RetryError) attempts(again, notMade int) int {
+	if e.NotMade {
+		return max(again, notMade)
+	}
+	return again
 }
 
 func (e *RetryError) Error() string { return e.Err.Error() }

@@ -1,10 +1,12 @@
 package runtime
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -32,15 +34,41 @@ func (w *Worker) stopped(execution string, d events.RunStopped) {
 	w.mu.Lock()
 	t := w.turns[execution]
 	w.mu.Unlock()
-	if t != nil && d.Abort {
+	if t == nil {
+		return
+	}
+	t.live.stop(d)
+	if d.Abort {
 		t.abort(errAborted)
 	}
+}
+
+// holds reports whether a turn still has its run. One that lost it, because it
+// stood still for too long, ends: what it did would be refused.
+func (w *Worker) holds(ctx context.Context, t *turn) bool {
+	w.mu.Lock()
+	watched, token := w.turns[t.job.Execution] == t, t.token
+	w.mu.Unlock()
+	if !watched { // it has not begun, or is about to end
+		return true
+	}
+	var now int64
+	if err := w.commands.Look(ctx, t.job.Tenant, t.job.Thread, func(s *thread.State) {
+		if r, ok := s.Run(t.job.Execution); ok {
+			now = r.Token
+		}
+	}); err != nil || now == token {
+		return true
+	}
+	t.abort(&thread.LostRunError{ExecutionID: t.job.Execution, Token: token, Now: now})
+	return false
 }
 
 // watch lets a turn hear that its run is cancelled.
 func (w *Worker) watch(t *turn) (done func()) {
 	w.mu.Lock()
 	w.turns[t.job.Execution] = t
+	t.token = t.run.Token
 	w.mu.Unlock()
 	if t.run.Abort { // before it was watched
 		t.abort(errAborted)

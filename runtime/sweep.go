@@ -27,7 +27,7 @@ type ThreadRef struct{ Tenant, Thread string }
 // the queue stands for, and calls whose run has ended unheard, and mends both,
 // until ctx ends. It is for one process at a time.
 func (w *Worker) Sweep(ctx context.Context, busy Busy, every time.Duration) error {
-	suspects := map[string]int64{} // executions that had no message, by the thread's version
+	suspects := map[string]int64{} // executions that had no message, and their last claims
 	for {
 		found := map[string]int64{}
 		for ref, err := range busy(ctx) {
@@ -48,14 +48,12 @@ func (w *Worker) Sweep(ctx context.Context, busy Busy, every time.Duration) erro
 }
 
 // sweep looks after the run of one thread. A run is queued only when it was seen
-// without a message twice, with nothing between: its message may be on its way.
+// without a message twice, with no claim between: its message may be on its way.
 func (w *Worker) sweep(ctx context.Context, ref ThreadRef, suspects, found map[string]int64) error {
 	var run thread.Run
-	var version int64
 	active := false
 	if err := w.commands.Look(ctx, ref.Tenant, ref.Thread, func(s *thread.State) {
 		run, active = s.Run(s.Active())
-		version = s.Version
 	}); err != nil || !active {
 		return err
 	}
@@ -74,12 +72,12 @@ func (w *Worker) sweep(ctx context.Context, ref ThreadRef, suspects, found map[s
 		return err
 	}
 	key := ref.Tenant + "." + run.ExecutionID
-	if before, seen := suspects[key]; !seen || before != version {
-		found[key] = version
+	if before, seen := suspects[key]; !seen || before != run.Token {
+		found[key] = run.Token
 		return nil
 	}
 	w.logger.Warn().Str("tenant", ref.Tenant).Str("execution", run.ExecutionID).Msg("a run had no message in the queue; it is queued anew")
-	return w.log.QueueRun(ref.Tenant, ref.Thread, run.ExecutionID)
+	return w.log.QueueRun(ref.Tenant, ref.Thread, run.ExecutionID, run.Agent)
 }
 
 // sweepCall resumes a call whose run has ended.

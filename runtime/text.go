@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/events"
 )
 
 // clip keeps a text short enough to be stored and shown.
@@ -90,4 +91,22 @@ func pause(ctx context.Context, d time.Duration) {
 func lost(err error) bool {
 	var e *thread.LostRunError
 	return errors.As(err, &e)
+}
+
+// reacted notes why a reaction ended, and gives what else is recorded of it: the
+// model that was asked for (its answer may name another), and that.
+func (t *turn) reacted(model string, r *Reaction) jsontext.Value {
+	t.finish = ""
+	var fields []any
+	if model != "" {
+		fields = append(fields, "model", model)
+	}
+	if r.FinishReason != "" {
+		t.finish = events.FinishReason(r.FinishReason)
+		fields = append(fields, "finishReason", t.finish)
+	}
+	if fields == nil {
+		return nil
+	}
+	return object(fields...)
 }

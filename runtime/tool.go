@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
 )
 
 // Tool is work that a reactor can ask for. It must return when ctx ends, and is
@@ -12,8 +14,8 @@ import (
 //
 // A failure of the work is a ToolResult of status error, which the model is
 // shown (SA-66). An error of Call says that the call itself came to nothing: a
-// *RetryError is tried again, with the same key, if the tool is idempotent; any
-// other becomes a result of status error. Neither may hold a secret.
+// *RetryError is tried again, with the same key, if the tool is idempotent or the
+// call was surely not made; any other becomes a result of status error. Neither may hold a secret.
 type Tool interface {
 	Spec() ToolSpec
 	Call(ctx context.Context, in *ToolInput) (ToolResult, error)
@@ -50,16 +52,12 @@ type ToolInput struct {
 }
 
 // ToolResult is what came of a call (SA-66).
-type ToolResult struct {
-	Status string         `json:"status"`          // success or error
-	Result jsontext.Value `json:"result,omitzero"` // of a success: any JSON
-	Error  string         `json:"error,omitzero"`  // of an error: what happened
-}
+type ToolResult = events.ToolResult
 
 // The two ways in which a call ends.
 const (
-	Success = "success"
-	Failure = "error"
+	Success = events.ToolSuccess
+	Failure = events.ToolError
 )
 
 // Done gives the result of a call that did what it was to do.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -24,10 +25,13 @@ type turn struct {
 	run     thread.Run
 	talk    *conversation
 	chunks  *eventlog.ChunkWriter
-	scratch *Scratch
+	scratch *sync.Map
+	live    live
 	commits int
 	failure string // why the run failed
+	finish  string // why the last reaction ended, if it said so
 	fresh   bool   // the open step was begun by this claim
+	token   int64  // of this claim, once it is watched
 	ctx     context.Context
 	abort   context.CancelCauseFunc
 }
@@ -55,7 +59,10 @@ func (t *turn) do(ctx context.Context) error {
 		}
 		return err
 	}
-	defer func() { t.w.history.give(t.job.Tenant, t.job.Thread, t.talk) }()
+	defer func() {
+		t.live.talks(nil) // from here on it is another turn's
+		t.w.history.give(t.job.Tenant, t.job.Thread, t.talk)
+	}()
 	defer func() { // however it ends
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 		defer cancel()
@@ -97,14 +104,7 @@ func (t *turn) do(ctx context.Context) error {
 
 // claim takes the execution, finds its agent, and reads what has been said.
 func (t *turn) claim(ctx context.Context) error {
-	name := ""
-	if err := t.w.commands.Look(ctx, t.job.Tenant, t.job.Thread, func(s *thread.State) {
-		if r, ok := s.Run(t.job.Execution); ok {
-			name = r.Agent
-		}
-	}); err != nil {
-		return err
-	}
+	name := t.job.Agent // of when it was queued; only a handoff since is another
 	agent, agentErr := t.w.agent(ctx, t.job.Tenant, name)
 	claim := thread.ClaimRun{ExecutionID: t.job.Execution, Worker: t.w.name}
 	if agentErr == nil {
@@ -120,17 +120,21 @@ func (t *turn) claim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if t.run.Agent != name {
+		if agent, agentErr = t.w.agent(ctx, t.job.Tenant, t.run.Agent); agentErr == nil {
+			t.agent = agent
+		}
+	}
 	for _, e := range commit.Events {
 		if e.Type == events.StepCreatedType && e.Subject == t.run.StepID {
 			t.fresh = true
 		}
 	}
-	if t.talk, err = t.w.history.take(ctx, t.job.Tenant, t.job.Thread); err != nil {
-		return err
-	}
+	t.talk = t.w.history.take(t.job.Tenant, t.job.Thread)
 	if err := t.reach(ctx, commit); err != nil {
 		return err
 	}
+	t.live.talks(t.talk)
 	if err := t.stream(commit.Version); err != nil {
 		return err
 	}
@@ -169,10 +173,13 @@ func (t *turn) see(s *thread.State) {
 	if r, ok := s.Run(t.job.Execution); ok {
 		t.run = r
 	}
+	t.live.see(t.job.Execution)(s)
 }
 
 // reach lets the conversation show a commit.
 func (t *turn) reach(ctx context.Context, commit *events.Commit) error {
+	t.live.talking.Lock()
+	defer t.live.talking.Unlock()
 	for wait := time.Millisecond; !t.talk.apply(commit); wait *= 2 {
 		if err := t.w.history.follow(ctx, t.talk, t.job.Tenant, t.job.Thread); err != nil {
 			return err
@@ -195,6 +202,7 @@ func (t *turn) fail(ctx context.Context, text string, parts []part) error {
 	for _, p := range parts {
 		d.Parts, d.Types = append(d.Parts, p.raw), append(d.Types, p.kind)
 	}
+	d.Records = t.live.records()
 	_, err := t.commit(ctx, "fail", d)
 	return err
 }
@@ -208,8 +216,11 @@ func (t *turn) ended(ctx context.Context) error {
 		}
 		t.afterRun(t.failure)
 		end := events.FinishOf(t.run.Status, t.failure)
-		if t.run.Stop {
+		switch {
+		case t.run.Stop:
 			end = events.Finish{Reason: events.FinishOther, ErrorText: t.failure}
+		case end.Reason == events.FinishStop && t.finish != "":
+			end.Reason = t.finish
 		}
 		t.unstream(t.chunks.Finish(ctx, end))
 	} else if err := t.w.commands.Look(ctx, t.job.Tenant, t.job.Thread, t.see); err != nil {
@@ -237,6 +248,9 @@ func (t *turn) unstream(err error) {
 
 // emit streams a chunk. A reactor may give one that cannot be: it is left out.
 func (t *turn) emit(step string, c Chunk) {
+	if t.chunks == nil {
+		return
+	}
 	ctx := t.ctx
 	if ctx == nil {
 		ctx = context.Background()

@@ -25,8 +25,7 @@ type Config struct {
 	Agents       Agents
 	Arguments    Arguments
 	Hooks        Hooks
-	// State gives the thread as a tool sees it; default none.
-	State func(tenant, thread string, x Execution) ThreadState
+	State        State // of threads, for tools and hooks; default none
 }
 
 // Arguments checks the arguments of calls against the schemas of tools.
@@ -49,7 +48,7 @@ func (c Config) withDefaults() Config {
 		c.HistoryBytes = 64 << 20
 	}
 	if c.State == nil {
-		c.State = func(string, string, Execution) ThreadState { return nil }
+		c.State = func(string, string, *Execution) ThreadState { return nil }
 	}
 	return c
 }
@@ -86,11 +85,24 @@ func New(log *eventlog.Log, dispatcher *commands.Dispatcher, cfg Config, logger 
 func Queue(log *eventlog.Log, logger zerolog.Logger) func(*events.Commit) {
 	return func(c *events.Commit) {
 		for i := range c.Events {
-			if e := &c.Events[i]; e.Type == events.RunRequestedType {
-				if err := log.QueueRun(c.Tenant, c.Thread, e.Subject); err != nil {
+			e := &c.Events[i]
+			if d, ok := e.Data.(events.RunRequested); ok {
+				if err := log.QueueRun(c.Tenant, c.Thread, e.Subject, d.AgentID); err != nil {
 					logger.Warn().Err(err).Str("execution", e.Subject).Msg("a run could not be queued; the sweeper will")
 				}
 			}
+		}
+	}
+}
+
+// Stored is for the dispatcher's Stored, if it is this worker's: it spares the
+// worker to read what this process wrote.
+func (w *Worker) Stored(c *events.Commit) {
+	for i := range c.Events {
+		switch c.Events[i].Type {
+		case events.ThreadCreatedType, events.RunRequestedType: // a turn will come, or may
+			w.history.stored(c)
+			return
 		}
 	}
 }
@@ -110,7 +122,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	places := make(chan struct{}, w.cfg.Places)
 	defer w.running.Wait()
 	for ctx.Err() == nil {
-		queue, err := w.log.Runs(ctx, w.cfg.Places)
+		queue, err := w.log.Runs(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
 				w.logger.Warn().Err(err).Msg("the queue of runs could not be opened; it is tried again")
@@ -132,7 +144,7 @@ func (w *Worker) take(ctx, work context.Context, queue *eventlog.RunQueue, place
 		case <-ctx.Done():
 			return
 		}
-		job, err := queue.Next(ctx)
+		job, err := queue.Next(ctx, cap(places)-len(places)+1)
 		if err != nil {
 			<-places
 			switch {
@@ -156,11 +168,14 @@ func (w *Worker) take(ctx, work context.Context, queue *eventlog.RunQueue, place
 
 // runOne runs one execution, kept alive in the queue meanwhile.
 func (w *Worker) runOne(taking, ctx context.Context, job *eventlog.RunMessage) {
-	t := &turn{w: w, job: job, taking: taking, scratch: &Scratch{}, logger: w.logger.With().Str("tenant", job.Tenant).Str("execution", job.Execution).Logger()}
+	t := &turn{w: w, job: job, taking: taking, scratch: &sync.Map{}, logger: w.logger.With().Str("tenant", job.Tenant).Str("execution", job.Execution).Logger()}
 	var alive *time.Timer
 	var mu sync.Mutex
 	over := false
 	alive = time.AfterFunc(eventlog.RunWait/3, func() {
+		if !w.holds(ctx, t) { // whoever has it keeps it alive
+			return
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		if over {

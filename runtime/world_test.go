@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -34,6 +35,9 @@ type world struct {
 	reactors reactorMap
 	agents   agentMap
 	seen     chan *events.Commit
+
+	mu    sync.Mutex
+	known []*Worker
 }
 
 type reactorMap map[string]Reactor
@@ -104,17 +108,36 @@ func (w *world) process() (*eventlog.Log, *commands.Dispatcher) {
 	}
 	queue := Queue(log, zerolog.Nop())
 	return log, commands.NewDispatcher(log, validator, commands.Config{Stored: func(c *events.Commit) {
+		for _, worker := range w.workers() {
+			worker.Stored(c)
+		}
 		queue(c)
 		w.seen <- c
 	}}, zerolog.Nop(), nil)
 }
 
+func (w *world) workers() []*Worker {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.known)
+}
+
 // work starts a worker in a process of its own.
 func (w *world) work(cfg Config) *Worker {
 	w.t.Helper()
+	worker, _ := w.worker(cfg)
+	return worker
+}
+
+// worker starts a worker that can be stopped.
+func (w *world) worker(cfg Config) (worker *Worker, stop func()) {
+	w.t.Helper()
 	log, d := w.process()
 	cfg.Reactors, cfg.Agents, cfg.Arguments = w.reactors, w.agents, anyArguments{}
-	worker := New(log, d, cfg, zerolog.Nop())
+	worker = New(log, d, cfg, zerolog.Nop())
+	w.mu.Lock()
+	w.known = append(w.known, worker)
+	w.mu.Unlock()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -122,8 +145,9 @@ func (w *world) work(cfg Config) *Worker {
 			w.t.Error(err)
 		}
 	})
-	w.t.Cleanup(func() { cancel(); running.Wait() })
-	return worker
+	stop = func() { cancel(); running.Wait() }
+	w.t.Cleanup(stop)
+	return worker, stop
 }
 
 // ask does a command as a caller does.
@@ -162,6 +186,17 @@ func (w *world) begin(agent, text string) (id, execution string) {
 	w.t.Helper()
 	id = w.must("thread.create", "", events.CreateThread{AgentID: agent}).ThreadID
 	return id, w.must("thread.react", id, events.ReactThread{Text: &text}).Result.ExecutionID
+}
+
+// claim takes a run as a worker does that dies at once.
+func (w *world) claim(id, execution, worker string) {
+	w.t.Helper()
+	if _, err := w.d.Run(w.t.Context(), &thread.Command{
+		ID: "claim-" + worker, Tenant: tenant, ThreadID: id,
+		Parts: []thread.Part{{Name: "run.claim", Data: thread.ClaimRun{ExecutionID: execution, Worker: worker}}},
+	}, nil); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // until waits until a thread's log shows an event, and gives all its events.

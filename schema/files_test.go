@@ -188,7 +188,7 @@ func TestSchemaOfAStructThatHoldsItself(t *testing.T) {
 		t.Error(got)
 	}
 	described, err := Describe(events.Result{})
-	if err != nil || len(described) != 15 {
+	if err != nil || len(described) != 32 {
 		t.Errorf("%d fields are described: %v", len(described), err)
 	}
 }

@@ -56,8 +56,8 @@ func (a *app) root() *cobra.Command {
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.AddCommand(
-		a.serveCommand(), a.demoCommand(), a.importCommand(), a.threadCommand(), a.itemCommand(), a.messageCommand(), a.runCommand(),
-		a.approvalCommand(), a.applyCommand(), a.definitionCommand(),
+		a.serveCommand(), a.demoCommand(), a.importCommand(), a.threadCommand(), a.itemCommand(), a.messageCommand(), a.filesCommand(),
+		a.runCommand(), a.approvalCommand(), a.applyCommand(), a.definitionCommand(),
 		a.tailCommand(), a.replayCommand(), a.auditCommand(), a.backupCommand(), a.restoreCommand(), a.benchCommand(), a.versionCommand(),
 	)
 	return root

@@ -4,47 +4,123 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/skein-threads/skein/audit"
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/schema"
 )
 
 func (a *app) auditCommand() *cobra.Command {
-	return group("audit", "Check what Skein says of itself", a.auditVerify())
+	return group("audit", "Check what Skein says of itself, and tell who did what",
+		a.auditVerify(), a.auditTrail(), a.auditDiff(), a.auditExport(), a.auditImport())
+}
+
+// verification is what a verify was asked for.
+type verification struct {
+	*remote
+	options      audit.Options
+	from, to     string
+	against, key string
+	everyone     bool
 }
 
 func (a *app) auditVerify() *cobra.Command {
-	r := &remote{}
-	var everyone, logOnly bool
+	v := &verification{remote: &remote{}}
 	cmd := &cobra.Command{
 		Use: "verify [THREAD...]", Short: "Check the log, and that all that is derived from it equals what it says",
 		Long: "Check chain, sequence, schema, state machines and links of the log, the timeline, and every read model.\n" +
-			"Each finding is printed; the exit code is 3 if there is one.",
+			"Each finding is printed as it is found; the exit code is 3 if there is one.\n\n" +
+			"--from and --to tell only of what is found in these commits, and leave the read models out.\n" +
+			"--against FILE also checks that the log still holds what an export shows, which finds a history that was cut\n" +
+			"off or rewritten as a whole: see skein audit export --chains.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o := audit.Options{Tenant: r.tenant, Threads: args, LogOnly: logOnly}
-			switch {
-			case everyone && len(args) > 0:
-				return wrongUsage("give --all-tenants or threads, not both")
-			case everyone:
-				o.Tenant = ""
-			default:
-				if err := r.needTenant(); err != nil {
-					return err
-				}
+			if err := v.begin(args); err != nil {
+				return err
 			}
-			return a.verify(cmd.Context(), r, o)
+			return a.verify(cmd.Context(), v, args)
 		},
 	}
-	r.flags(cmd)
-	cmd.Flags().BoolVar(&everyone, "all-tenants", false, "check all tenants, and that no commit is missing from the log as a whole")
-	cmd.Flags().BoolVar(&logOnly, "log-only", false, "leave out the timeline and the read models")
+	v.flags(cmd)
+	f := cmd.Flags()
+	f.BoolVar(&v.everyone, "all-tenants", false, "check all tenants, and that no commit is missing from the log as a whole")
+	f.BoolVar(&v.options.LogOnly, "log-only", false, "leave out the timeline and the read models")
+	f.StringVar(&v.from, "from", "", "only what is found from here on: a sequence of the log, or a time such as 2026-02-20T10:00:00Z")
+	f.StringVar(&v.to, "to", "", "only what is found up to here: a sequence of the log, or a time")
+	f.StringVar(&v.against, "against", "", "a file of skein audit export: what it shows must still be in the log")
+	f.StringVar(&v.key, "key", "", "the public NKey that must have signed that file")
 	return cmd
 }
 
-func (a *app) verify(ctx context.Context, r *remote, o audit.Options) error {
-	log, closeLog, err := r.openLog()
+// begin reads what was asked for.
+func (v *verification) begin(args []string) error {
+	if err := v.oneOrAll(v.everyone, args); err != nil {
+		return err
+	}
+	if !v.everyone {
+		v.options.Tenant = v.tenant
+	}
+	if err := needKey(v.key); err != nil {
+		return err
+	}
+	if v.key != "" && v.against == "" {
+		return wrongUsage("--key says who signed the file of --against: give both")
+	}
+	r := &v.options.Range
+	return errors.Join(bound("--from", v.from, &r.From, &r.FromTime), bound("--to", v.to, &r.To, &r.ToTime))
+}
+
+// oneOrAll wants a tenant, or all of them and no threads.
+func (r *remote) oneOrAll(everyone bool, threads []string) error {
+	switch {
+	case everyone && len(threads) > 0:
+		return wrongUsage("give --all-tenants or threads, not both")
+	case everyone:
+		return nil
+	}
+	return r.needTenant()
+}
+
+// bound reads an end of a range: a sequence or a time.
+func bound(flag, text string, seq *uint64, at *time.Time) error {
+	if text == "" {
+		return nil
+	}
+	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
+		if n == 0 {
+			return wrongUsage("%s: the first sequence is 1", flag)
+		}
+		*seq = n
+		return nil
+	}
+	t, err := events.ParseTime(text)
+	if err != nil {
+		return wrongUsage("%s: %q; give a sequence of the log, or a time such as 2026-02-20T10:00:00Z", flag, text)
+	}
+	*at = t.Go()
+	return nil
+}
+
+// resolve gives the ids of threads that may be named by their keys.
+func (r *remote) resolve(ctx context.Context, log *eventlog.Log, refs []string) ([]string, error) {
+	var ids []string
+	for _, ref := range refs {
+		id, err := audit.Resolve(ctx, log, r.tenant, ref)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+func (a *app) verify(ctx context.Context, v *verification, refs []string) error {
+	log, closeLog, err := v.openLog()
 	if err != nil {
 		return err
 	}
@@ -53,26 +129,61 @@ func (a *app) verify(ctx context.Context, r *remote, o audit.Options) error {
 	if err != nil {
 		return err
 	}
-	bar := a.progress()
-	var failed error
-	o.Finding = func(f audit.Finding) {
-		bar.clear()
-		failed = errors.Join(failed, a.printFinding(r.json, f))
-	}
-	o.Progress = func(done, of int) { bar.bar(int64(done), int64(of), "%d of %d threads", done, of) }
-	sum, err := audit.Verify(ctx, log, validator, o)
-	bar.clear()
-	if err = errors.Join(err, failed); err != nil {
+	if v.options.Threads, err = v.resolve(ctx, log, refs); err != nil {
 		return err
 	}
-	if r.json {
+	bar := a.progress()
+	var failed error
+	v.options.Finding = func(f audit.Finding) {
+		bar.clear()
+		failed = errors.Join(failed, a.printFinding(v.json, f))
+	}
+	v.options.Progress = bar.audit
+	contents, err := audit.NewContents(ctx, log)
+	if err != nil {
+		return err
+	}
+	if !v.options.LogOnly {
+		v.options.Checks = []audit.Check{contents}
+	}
+	sum, err := audit.Verify(ctx, log, validator, v.options)
+	sum.Contents = int(contents.Read)
+	if err == nil && v.against != "" {
+		err = a.witness(ctx, v, log, validator, bar, &sum)
+	}
+	bar.clear()
+	if err = errors.Join(err, failed); err != nil {
+		return fileFailed(err)
+	}
+	if v.json {
 		err = a.printJSON(sum)
 	} else {
-		_, err = fmt.Fprintf(a.out, "%d threads, %d commits, %d events, %d events of the timeline, %d documents: %d findings\n",
-			sum.Threads, sum.Commits, sum.Events, sum.Timeline, sum.Documents, sum.Findings)
+		_, err = fmt.Fprintf(a.out, "%d threads, %d commits, %d events, %d events of the timeline, %d documents, %d contents: %d findings\n",
+			sum.Threads, sum.Commits, sum.Events, sum.Timeline, sum.Documents, sum.Contents, sum.Findings)
 	}
 	if err == nil && sum.Findings > 0 {
 		err = &foundError{fmt.Sprintf("the log or what is derived from it has %d faults", sum.Findings)}
+	}
+	return err
+}
+
+// witness holds the log against a file of an export.
+func (a *app) witness(ctx context.Context, v *verification, log *eventlog.Log, validator *schema.Validator, bar *progress, sum *audit.Summary) error {
+	file, closeFile, err := a.openExport(v.against)
+	if err != nil {
+		return err
+	}
+	defer closeFile()
+	report, _, err := audit.Witness(ctx, log, validator, file, audit.ReadOptions{Tenant: v.options.Tenant, Key: v.key, Progress: bar.audit}, func(f audit.Finding) {
+		if len(v.options.Threads) > 0 && !slices.Contains(v.options.Threads, f.Thread) {
+			return
+		}
+		sum.Findings++
+		v.options.Finding(f)
+	})
+	bar.clear()
+	if err == nil {
+		a.vouched(report.Key, v.key)
 	}
 	return err
 }
@@ -83,4 +194,18 @@ func (a *app) printFinding(asJSON bool, f audit.Finding) error {
 	}
 	_, err := fmt.Fprintln(a.out, printable(f.String(), false))
 	return err
+}
+
+// audit shows how far an audit has got.
+func (p *progress) audit(at audit.Progress) {
+	switch at.Stage {
+	case audit.StageTimeline:
+		p.bar(at.Done, at.Of, "the timeline")
+	case audit.StageDocuments:
+		p.show("the read models")
+	case audit.StageCheck, audit.StageWrite, audit.StageWitness:
+		p.bar(at.Done, at.Of, "%s: %d MB of the file, %d commits", at.Stage, at.Done>>20, at.Commits)
+	default:
+		p.bar(at.Done, at.Of, "%d of %d threads, %d commits", at.Done, at.Of, at.Commits)
+	}
 }

@@ -73,7 +73,7 @@ func (a *app) restore(ctx context.Context, r *remote, dir string, replicas int) 
 	if err := a.printBackup(r.json, b); err != nil {
 		return err
 	}
-	return a.verify(ctx, r, audit.Options{LogOnly: true})
+	return a.verify(ctx, &verification{remote: r, options: audit.Options{LogOnly: true}}, nil)
 }
 
 func (a *app) printBackup(asJSON bool, b *eventlog.Backup) error {

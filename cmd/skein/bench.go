@@ -7,7 +7,7 @@ import (
 )
 
 func (a *app) benchCommand() *cobra.Command {
-	return group("bench", "Measure this machine", a.benchAppend(), a.benchLoad())
+	return group("bench", "Measure this machine", a.benchAppend(), a.benchReact(), a.benchLoad())
 }
 
 // benchLoad is the process of the clients of a measurement: they must not share
@@ -17,6 +17,39 @@ func (a *app) benchLoad() *cobra.Command {
 		Use: "load", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return bench.RunLoad(cmd.Context()) },
 	}
+}
+
+func (a *app) benchReact() *cobra.Command {
+	var o bench.ReactOptions
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "react", Short: "Measure how fast agents take their turns", Args: cobra.NoArgs,
+		Long: "Measure turns of three steps and two calls of tools, of an agent and a tool that take no time themselves:\n" +
+			"all that is measured is Skein's own. The store is a temporary folder; its disk is part of it.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Seconds <= 0 {
+				return wrongUsage("--seconds: %v; give a positive number", o.Seconds)
+			}
+			o.LoadArgs = []string{"bench", "load"}
+			o.Log = func(line string) { a.hint("%s", line) }
+			roomyHeap()
+			result, err := bench.React(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(result)
+			}
+			return result.Write(a.out)
+		},
+	}
+	f := cmd.Flags()
+	f.Float64Var(&o.Seconds, "seconds", 4, "how long a case takes")
+	f.IntSliceVar(&o.At, "at", []int{1, 16, 64}, "how many turns at a time, for each case")
+	f.StringVar(&o.Dir, "dir", "", "folder in which the store is made; default the system's temporary folder")
+	f.StringVar(&o.Profile, "profile", "", "file for a processor profile of the last case")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
 }
 
 func (a *app) benchAppend() *cobra.Command {

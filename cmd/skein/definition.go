@@ -10,10 +10,11 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/manifest"
 )
 
 func (a *app) definitionCommand() *cobra.Command {
-	return group("definition", "Show models, prompts, tools and agents; apply changes them", a.definitionList(), a.definitionGet())
+	return group("definition", "Show models, prompts, tools and agents; apply changes them", a.definitionList(), a.definitionGet(), a.definitionPack())
 }
 
 func (a *app) definitionList() *cobra.Command {
@@ -75,5 +76,28 @@ func (a *app) definitionGet() *cobra.Command {
 		return err
 	})
 	cmd.Flags().Int64Var(&version, "version", 0, "as it was with that version of its own")
+	return cmd
+}
+
+func (a *app) definitionPack() *cobra.Command {
+	cmd := reading("pack AGENT...", "Write agents with all that they name as a file that apply takes", cobra.MinimumNArgs(1), func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+		values, err := manifest.Pack(ctx, c, args)
+		if err != nil {
+			return err
+		}
+		for _, v := range values {
+			if r.json {
+				if err := v.Compact(); err != nil {
+					return err
+				}
+			}
+			if _, err := fmt.Fprintf(a.out, "%s\n", v); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	cmd.Long = "Write agents with their models, prompts and tools, and the agents that these call, on standard output.\n" +
+		"A tool that is not portable is refused: it depends on the process that it runs in."
 	return cmd
 }

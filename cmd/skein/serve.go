@@ -50,6 +50,8 @@ func (a *app) serveCommand() *cobra.Command {
 	f.IntVar(&o.Workers, "workers", 256, "how many runs of agents this process works at; -1 for none")
 	f.BoolVar(&o.MCPPrograms, "mcp-programs", false, "let definitions of tenants start programs here, as MCP servers")
 	f.StringSliceVar(&o.MCPVariables, "mcp-variable", nil, "a variable of the environment that definitions may hand to MCP servers; may be repeated")
+	f.StringVar(&o.OTLPEndpoint, "otlp-endpoint", "", "URL of an OpenTelemetry collector for traces of runs; else what OTEL_EXPORTER_OTLP_ENDPOINT says, if anything")
+	f.BoolVar(&o.OTelContent, "otel-content", false, "let traces bear messages, arguments and results, cut to 4 KiB each")
 	f.StringVar(&o.file, "config", "", "JSON file of an object whose names are flags; flags and variables go first")
 	f.StringVar(&o.level, "log-level", "", "debug, info, warn or error (default info; debug with --dev)")
 	f.StringVar(&o.format, "log-format", "", "json or text (default json; text with --dev)")

@@ -62,6 +62,14 @@ func (m *maker) decide(p Part) error {
 		return m.setStepStatus(d)
 	case events.PutPart:
 		return m.putPart(d)
+	case events.WriteFile:
+		return m.writeFile(d)
+	case events.DeleteFile:
+		return m.deleteFile(d)
+	case events.CreateDirectory:
+		return m.createDirectory(d)
+	case events.RemoveDirectory:
+		return m.removeDirectory(d)
 	case events.RecordTrace:
 		return m.recordTrace(d)
 	case events.ScheduleEffect:

@@ -34,6 +34,9 @@ type FailEffect struct {
 	Firing, Attempt int64
 	ErrorText       string
 	AfterMs         int64 // at least so long until the next attempt
+	// NotMade says that nobody took it: the attempt is put off, and does not count,
+	// unless the firing has waited for too long.
+	NotMade bool
 }
 
 // EffectStanding says how an effect stands with which a worker cannot do what
@@ -173,6 +176,14 @@ func (m *maker) failEffect(d FailEffect) error {
 	e, err := m.attemptOf(d.ID, d.Firing, d.Attempt)
 	if err != nil {
 		return err
+	}
+	if d.NotMade && !e.Ending && m.at < e.Plan+events.EffectPatienceMs*1000 {
+		pause := min(max(e.Backoff, 1000)<<min(e.PutOff, 32), events.MaxPutOffMs)
+		m.emitEffect(events.EffectFailedType, d.ID, events.EffectFailed{
+			Firing: e.Firing, Attempt: e.Attempt, ErrorText: d.ErrorText, NotMade: true,
+			Next: (m.at + events.Time(max(pause, d.AfterMs))*1000).String(),
+		})
+		return nil
 	}
 	pause := min(e.Backoff<<min(e.Attempt-1, 32), events.MaxBackoffMs)
 	m.failAttempt(d.ID, e, d.ErrorText, m.at+events.Time(max(pause, d.AfterMs))*1000)

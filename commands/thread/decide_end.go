@@ -19,7 +19,10 @@ func (m *maker) closeStep(execution string, seen int64, after After) error {
 	}
 	tools := false
 	for _, q := range m.state.Queue {
-		tools = tools || q.Tool
+		tools = tools || q.joins()
+	}
+	if x.Run.Once && x.Steps == 1 {
+		after.Continue = x.Run.Steered > 0 // nobody has seen it yet
 	}
 	goes := after.Continue || x.Run.Steered > seen || tools
 	if goes && after.Limit != "" {

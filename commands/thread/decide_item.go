@@ -10,21 +10,11 @@ func (m *maker) createItem(d events.CreateItem) error {
 		return err
 	}
 	in := d.Item
+	parent, err := m.checkItem(in)
+	if err != nil {
+		return err
+	}
 	id := m.id(in.ID, events.ItemPrefix)
-	if _, taken := m.state.item(id); taken {
-		return events.Taken("item", id)
-	}
-	var parent itemState
-	if in.ParentItemID != "" {
-		if parent, err = m.itemOf(in.ParentItemID); err != nil {
-			return err
-		}
-	}
-	if in.CreatedAt != "" {
-		if _, err := events.ParseTime(in.CreatedAt); err != nil {
-			return events.Invalid("/item/createdAt", "%w", err)
-		}
-	}
 	created := events.ItemCreated{
 		ID: id, ContextID: ctx, Index: m.state.NextItem, Type: in.Type, Role: in.Role, Status: in.Status,
 		Channel: in.Channel, Content: in.Content, CreatedAt: in.CreatedAt, ParentItemID: in.ParentItemID,
@@ -41,6 +31,46 @@ func (m *maker) createItem(d events.CreateItem) error {
 		created.CallOf = &place
 	}
 	m.emit(events.ItemCreatedType, id, m.correlation, created)
+	return nil
+}
+
+// checkItem holds a new item against the thread, and gives its parent if it has
+// one.
+func (m *maker) checkItem(in events.NewItem) (parent itemState, err error) {
+	if err := m.itemIsNew(in); err != nil {
+		return parent, err
+	}
+	if in.ParentItemID != "" {
+		if parent, err = m.itemOf(in.ParentItemID); err != nil {
+			return parent, err
+		}
+	}
+	if in.CreatedAt != "" {
+		if _, err := events.ParseTime(in.CreatedAt); err != nil {
+			return parent, events.Invalid("/item/createdAt", "%w", err)
+		}
+	}
+	return parent, nil
+}
+
+// itemIsNew holds the id that a caller gave an item against those that are
+// there, and those that wait for the agent.
+func (m *maker) itemIsNew(item events.NewItem) error {
+	if item.ID == "" {
+		return nil
+	}
+	if _, taken := m.state.item(item.ID); taken {
+		return events.Taken("item", item.ID)
+	}
+	for _, q := range m.state.Queue {
+		waiting, err := q.item()
+		if err != nil {
+			return err
+		}
+		if waiting.ID == item.ID {
+			return events.Taken("item", item.ID)
+		}
+	}
 	return nil
 }
 

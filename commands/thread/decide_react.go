@@ -24,7 +24,7 @@ func (m *maker) reactFor(d events.ReactThread, parent *events.Parent) error {
 	if err != nil {
 		return err
 	}
-	if err := m.itemIsNew(item); err != nil {
+	if _, err := m.checkItem(item); err != nil {
 		return err
 	}
 	agent := d.AgentID
@@ -74,16 +74,6 @@ func trigger(d events.ReactThread) (events.NewItem, error) {
 	}, nil
 }
 
-func (m *maker) itemIsNew(item events.NewItem) error {
-	if item.ID == "" {
-		return nil
-	}
-	if _, taken := m.state.item(item.ID); taken {
-		return events.Taken("item", item.ID)
-	}
-	return nil
-}
-
 // push lets an item wait (AM-79..AM-84).
 func (m *maker) push(item events.NewItem, d events.ReactThread, first bool) error {
 	waiting := 0
@@ -126,6 +116,7 @@ type begin struct {
 	reaction  string
 	calls     []events.ToolCall
 	parent    *events.Parent
+	once      bool // it ends with the calls
 }
 
 // start begins an execution: context, trigger, execution, in the order of EK 7.
@@ -168,7 +159,7 @@ func (m *maker) start(b begin) error {
 	for i := range b.calls {
 		b.calls[i].ItemID = trigger
 	}
-	m.emit(events.RunRequestedType, execution, execution, events.RunRequested{AgentID: b.agent, Calls: b.calls, Parent: b.parent})
+	m.emit(events.RunRequestedType, execution, execution, events.RunRequested{AgentID: b.agent, Calls: b.calls, Parent: b.parent, Once: b.once})
 	return nil
 }
 
@@ -185,37 +176,58 @@ func (m *maker) moveContext(id string, to events.ContextStatus, execution string
 	return nil
 }
 
-// next starts what waits, if the thread is free: calls of tools first (C-22).
+// next starts what waits, if the thread is free: calls of tools first (C-22). It
+// is part of how a run ends, and so must not fail: what the thread no longer has
+// is left out of what waits, and what no context can take waits on.
 func (m *maker) next() error {
-	if m.state.Status == events.ThreadStreaming || m.state.Status == events.ThreadClosed || len(m.state.Queue) == 0 {
+	if m.state.Status == events.ThreadStreaming || m.state.Status == events.ThreadClosed {
 		return nil
 	}
-	at := 0
-	for i, q := range m.state.Queue {
-		if q.Tool {
-			at = i
-			break
+	for _, tools := range []bool{true, false} {
+		for _, q := range m.state.Queue {
+			context, open := m.openContext(q.Context)
+			if q.Tool != tools || !open {
+				continue
+			}
+			return m.startWaiting(q, context)
 		}
 	}
-	q := m.state.Queue[at]
-	var item events.NewItem
-	if err := json.Unmarshal(q.Item, &item); err != nil {
-		return events.Errorf(events.Unavailable, "a waiting message cannot be read: %w", err)
+	return nil
+}
+
+// openContext gives the context that a waiting item goes to: the default one if
+// its own was closed meanwhile.
+func (m *maker) openContext(id string) (string, bool) {
+	for _, id := range []string{id, ""} {
+		if _, c, err := m.contextOf(id); err == nil && c.Status != events.ContextClosed {
+			return id, true
+		}
+	}
+	return "", false
+}
+
+func (m *maker) startWaiting(q queued, context string) error {
+	item, err := q.item()
+	if err != nil {
+		return err
 	}
 	m.emit(events.QueueDrainedType, q.ID, "", events.QueueDrained{IDs: []string{q.ID}})
-	b := begin{item: item, context: q.Context, agent: q.Agent}
+	if m.itemIsNew(item) != nil { // the run that ends took its id
+		item.ID = ""
+	}
+	if _, err := m.itemOf(item.ParentItemID); err != nil { // it was deleted meanwhile
+		item.ParentItemID = ""
+	}
+	b := begin{item: item, context: context, agent: q.Agent}
 	if b.agent == "" {
 		b.agent = m.state.Agent
-	}
-	if c, ok := m.state.context(b.context); b.context != "" && (!ok || c.Status == events.ContextClosed) {
-		b.context = "" // it was closed meanwhile
 	}
 	if q.Tool {
 		call, err := callFrom(item)
 		if err != nil {
 			return err
 		}
-		b.calls = []events.ToolCall{call}
+		b.calls, b.once = []events.ToolCall{call}, q.Once
 	}
 	return m.start(b)
 }
@@ -229,7 +241,7 @@ func callFrom(item events.NewItem) (events.ToolCall, error) {
 }
 
 // queueTool queues a call: for the run under way, or for one of its own
-// (SA-62..SA-64).
+// (SA-62..SA-64). One that is made once always gets one of its own (SA-65).
 func (m *maker) queueTool(d events.QueueTool) error {
 	id := m.id(d.CallID, "call_")
 	if d.Arguments == nil {
@@ -244,7 +256,7 @@ func (m *maker) queueTool(d events.QueueTool) error {
 	if err != nil {
 		return events.Invalid("/arguments", "%w", err)
 	}
-	m.emit(events.QueuePushedType, id, "", events.QueuePushed{ID: id, Item: whole, AgentID: d.AgentID})
+	m.emit(events.QueuePushedType, id, "", events.QueuePushed{ID: id, Item: whole, AgentID: d.AgentID, Once: d.Once})
 	return m.next()
 }
 

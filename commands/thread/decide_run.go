@@ -52,12 +52,12 @@ func (m *maker) beginStep(execution string, side events.Side) error {
 	calls := x.Run.First
 	var drained []string
 	for _, q := range m.state.Queue {
-		if !q.Tool {
+		if !q.joins() {
 			continue
 		}
-		var item events.NewItem
-		if err := json.Unmarshal(q.Item, &item); err != nil {
-			return events.Errorf(events.Unavailable, "a waiting call cannot be read: %w", err)
+		item, err := q.item()
+		if err != nil {
+			return err
 		}
 		call, err := callFrom(item)
 		if err != nil {
@@ -151,12 +151,20 @@ func (m *maker) putCalls(execution, step string, calls []events.ToolCall) error 
 			return events.Invalid("/calls", "%w", err)
 		}
 		if err := m.putItem(events.NewItem{
-			ID: m.derive(x, step+":call", i), Type: events.ActionExecute, Status: events.ItemCompleted, ParentItemID: x.Reaction, Content: raw,
+			ID: m.derive(x, step+":call", i), Type: events.ActionExecute, Status: events.ItemCompleted, ParentItemID: m.answer(x), Content: raw,
 		}, x.Context, execution); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// answer gives the reaction item of an execution, unless somebody has deleted it.
+func (m *maker) answer(x executionState) string {
+	if _, err := m.itemOf(x.Reaction); err != nil {
+		return ""
+	}
+	return x.Reaction
 }
 
 // derive gives an id that depends on the execution alone, so that a run that is
@@ -234,13 +242,13 @@ func (m *maker) endCalls(d EndCalls) error {
 			return err
 		}
 		placed = append(placed, events.PlacedPart{Place: x.Run.Base + c.Idx, Part: r.Part})
-		raw, err := json.Marshal(events.CallResult{CallID: r.CallID, Output: r.Output, IsError: r.IsError}, json.Deterministic(true))
+		raw, err := json.Marshal(events.CallResult{CallID: r.CallID, Output: r.Output, IsError: r.IsError, Name: c.Name}, json.Deterministic(true))
 		if err != nil {
 			return events.Invalid("/results", "%w", err)
 		}
 		if err := m.putItem(events.NewItem{
 			ID: m.derive(x, d.StepID+":result", int(c.Idx)), Type: events.ActionResult, Status: events.ItemCompleted,
-			ParentItemID: x.Reaction, Content: raw,
+			ParentItemID: m.answer(x), Content: raw,
 		}, x.Context, d.ExecutionID); err != nil {
 			return err
 		}

@@ -168,7 +168,10 @@ func TestPolicies(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("enqueue", func(t *testing.T) { // AM-79, AM-80, AM-81, AM-82, AM-83, AM-84
+	t.Run("enqueue", func(t *testing.T) {
+		// AM-79: at most five wait. AM-80: one more is not added. AM-81: their ids.
+		// AM-82: the message itself waits. AM-83: its number, and none for what is
+		// refused. AM-84: first in, first out.
 		w := busy()
 		for i := range events.MaxQueuedMessages {
 			made := w.do(events.ReactThread{Text: to(string(rune('a' + i)))})
@@ -181,6 +184,9 @@ func TestPolicies(t *testing.T) {
 		_, err := w.try(w.command(events.ReactThread{Text: to("one too many")}))
 		if e := events.AsError(err); e.Code != events.QueueFull {
 			t.Error(err)
+		}
+		if n := w.state.Messages; n != events.MaxQueuedMessages+1 || len(w.state.Queue) != events.MaxQueuedMessages {
+			t.Errorf("what was refused took a number: the next one is %d, and %d wait", n, len(w.state.Queue))
 		}
 		for i := range events.MaxQueuedMessages { // first in, first out, each in the commit that ends the run before it
 			made := w.do(w.reaction())
@@ -326,5 +332,57 @@ func TestQueueTool(t *testing.T) {
 	}
 	if r := w.run(); len(r.Calls) != 1 || r.Calls[0].Name != "pay" {
 		t.Errorf("%+v", r)
+	}
+}
+
+// A call that is made once ends its run, is none of the run under way, and counts
+// as no step of a reactor: SA-65, SA-139, SA-140.
+func TestCallOnce(t *testing.T) {
+	k := newStory(t)
+	k.do(events.CreateThread{AgentID: "triage"})
+	once := func(id string) { k.do(events.QueueTool{Name: "find", CallID: id, Once: true}) }
+	once("call_1")
+	w := &work{story: k, execution: k.state.Active()}
+	w.claim()
+	if r := w.run(); len(r.Calls) != 1 || r.Steps != 0 || r.SideASteps != 0 {
+		t.Errorf("the run is %+v", r)
+	}
+	once("call_2") // waits for the end of the first
+	if made := k.do(w.results("call_1")); !strings.HasSuffix(kinds(made), "queue.drained context.resolved item.created thread.status.changed context.status.changed execution.created run.requested") {
+		t.Error(kinds(made))
+	}
+	w.execution, w.token = k.state.Active(), 0
+	w.claim()
+	k.do(w.results("call_2"))
+	if k.state.Active() != "" || k.state.Status != events.ThreadOpen {
+		t.Errorf("the thread is %s, %q is under way", k.state.Status, k.state.Active())
+	}
+	// One that comes while an agent answers waits for its end; another call joins it.
+	w = k.reacting("")
+	once("call_3")
+	k.do(events.QueueTool{Name: "find", CallID: "call_4"})
+	k.do(w.reaction())
+	if r := w.run(); len(r.Calls) != 1 || r.Calls[0].CallID != "call_4" || r.Steps != 1 {
+		t.Errorf("the second step is %+v", r)
+	}
+	k.do(w.results("call_4"))
+	if r := w.run(); r.Steps != 2 || r.SideASteps != 2 || r.Iteration != 2 {
+		t.Errorf("the third step is %+v", r)
+	}
+	k.do(w.reaction())
+	if r := (&work{story: k, execution: k.state.Active()}); r.claim() == nil || len(r.run().Calls) != 1 || r.run().Calls[0].CallID != "call_3" {
+		t.Errorf("the next run is %+v", r.run())
+	}
+	// A message that steers it is answered.
+	w = &work{story: k, execution: k.state.Active(), token: 1}
+	k.do(events.ReactThread{Text: to("and now?"), Policy: events.Steer})
+	k.do(w.results("call_3"))
+	if r := w.run(); r.StepID == "" || len(r.Calls) != 0 {
+		t.Errorf("it was not steered: %+v", r)
+	}
+	k.do(w.reaction("call_5"))
+	k.do(w.results("call_5"))
+	if r := w.run(); r.StepID == "" {
+		t.Error("nobody goes on from the call of a reactor")
 	}
 }

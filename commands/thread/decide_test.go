@@ -46,6 +46,10 @@ func minimal() map[string]any {
 		"effect.schedule":  events.ScheduleEffect{Name: "remind"},
 		"effect.cancel":    events.CancelEffect{EffectID: effectID},
 		"definition.apply": events.ApplyDefinitions{Definitions: []events.NewDefinition{model("m", "x")}},
+		"file.write":       stored("/a", "x"),
+		"file.delete":      events.DeleteFile{Path: "/f"},
+		"directory.create": events.CreateDirectory{Path: "/d"},
+		"directory.remove": events.RemoveDirectory{Path: "/d"},
 	}
 }
 
@@ -78,8 +82,13 @@ func TestEveryCommandIsDecided(t *testing.T) {
 			if row.Name == "thread.finish" {
 				k.do(events.SetExecutionStatus{ExecutionID: "exe_1", To: events.ExecutionFailed})
 			}
-			if row.Name == "effect.cancel" {
+			switch row.Name { // what is not there is not taken away
+			case "effect.cancel":
 				k.do(events.ScheduleEffect{ID: effectID, Name: "remind"})
+			case "file.delete":
+				k.do(stored("/f", "x"))
+			case "directory.remove":
+				k.do(events.CreateDirectory{Path: "/d"})
 			}
 			made := k.do(data)
 			if len(made) == 0 {

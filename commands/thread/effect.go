@@ -12,6 +12,7 @@ type effectState struct {
 	Backoff int64       `json:"b,omitzero"` // ms
 	Firing  int64       `json:"f"`          // from 1
 	Attempt int64       `json:"n,omitzero"` // how many there were at this firing
+	PutOff  int64       `json:"w,omitzero"` // how often nobody took it, at this firing
 	Claim   uint64      `json:"q,omitzero"` // the message that its worker holds; 0: it does not run
 	Ending  bool        `json:"z,omitzero"` // it was cancelled while it ran
 
@@ -81,6 +82,9 @@ func (s *State) evolveEffect(e *events.Event) {
 	case events.EffectCompleted:
 		v.next(d.Next, true)
 	case events.EffectFailed:
+		if d.NotMade {
+			v.Attempt, v.PutOff = v.Attempt-1, v.PutOff+1
+		}
 		v.next(d.Next, d.Final)
 	}
 	if !there {
@@ -103,7 +107,7 @@ func (e *effectState) next(at string, over bool) {
 	}
 	e.At = timeOf(at)
 	if over {
-		e.Plan, e.Firing, e.Attempt = e.At, e.Firing+1, 0
+		e.Plan, e.Firing, e.Attempt, e.PutOff = e.At, e.Firing+1, 0, 0
 	}
 }
 

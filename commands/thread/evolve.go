@@ -13,7 +13,7 @@ func Evolve(s *State, e *events.Event) *State {
 	s.Version, s.Time = e.Version, e.Time
 	switch d := e.Data.(type) {
 	case events.ThreadCreated:
-		s.Created, s.Status, s.Agent = true, d.Status, d.AgentID
+		s.Created, s.Status, s.Agent, s.User, s.Born = true, d.Status, d.AgentID, d.UserID, e.Time
 		if d.Key != nil {
 			s.Key = *d.Key
 		}
@@ -108,6 +108,8 @@ func Evolve(s *State, e *events.Event) *State {
 		s.evolveEffect(e)
 	case events.DefinitionChanged:
 		s.setDefinition(events.DefinitionRef{Kind: d.Kind, Name: d.Name}.ID(), definitionOf(d))
+	default:
+		s.foldFile(e)
 	}
 	evolveRun(s, e)
 	return s
@@ -141,7 +143,7 @@ func (s *State) clear() {
 	if s.parent != nil { // the layer's merge cannot remove; a delete stands alone in its commit
 		return
 	}
-	s.contexts, s.items, s.executions, s.steps, s.effects, s.bytes = nil, nil, nil, nil, nil, 0
+	s.contexts, s.items, s.executions, s.steps, s.effects, s.files, s.NumFiles, s.bytes = nil, nil, nil, nil, nil, nil, 0, 0
 }
 
 // setFailed notes how the item of an execution shows; an empty id is none.

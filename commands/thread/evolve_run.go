@@ -15,7 +15,7 @@ import (
 func evolveRun(s *State, e *events.Event) {
 	switch d := e.Data.(type) {
 	case events.QueuePushed:
-		q := queued{ID: d.ID, Item: content(d.Item), Context: d.ContextID, Agent: d.AgentID, Tool: isCall(d.Item)}
+		q := queued{ID: d.ID, Item: content(d.Item), Context: d.ContextID, Agent: d.AgentID, Tool: isCall(d.Item), Once: d.Once}
 		if d.First {
 			s.Queue = append([]queued{q}, s.Queue...)
 		} else {
@@ -33,6 +33,7 @@ func evolveRun(s *State, e *events.Event) {
 			kept = append(kept, q)
 		}
 		s.Queue = kept
+		s.run(e.Correlation, func(r *runState) { r.Drained = true })
 	case events.AgentAssigned:
 		s.Agent = d.AgentID
 		s.run(s.head.Active, func(r *runState) { r.Agent = d.AgentID })
@@ -40,22 +41,25 @@ func evolveRun(s *State, e *events.Event) {
 		if d.Policy != nil {
 			s.Policy = *d.Policy
 		}
+		if d.UserID != nil {
+			s.User = *d.UserID
+		}
 	case events.RunRequested:
 		x, ok := s.execution(e.Subject)
 		if !ok {
 			return
 		}
 		if x.Run == nil {
-			x.Run = &runState{Agent: d.AgentID, Begun: e.Time, First: d.Calls, Parent: d.Parent}
+			x.Run = &runState{Agent: d.AgentID, Begun: e.Time, First: d.Calls, Parent: d.Parent, Once: d.Once}
 			s.head.Active = e.Subject
 		} else {
 			x = x.with(func(r *runState) { r.Parked = false })
 		}
 		s.setExecution(e.Subject, x)
 	case events.RunClaimed:
-		s.run(e.Subject, func(r *runState) { r.Token, r.Worker, r.Parked = d.Token, d.Worker, false })
+		s.run(e.Subject, func(r *runState) { r.Token, r.Worker, r.Parked, r.Free = d.Token, d.Worker, false, false })
 	case events.RunParked:
-		s.run(e.Subject, func(r *runState) { r.Parked = true })
+		s.run(e.Subject, func(r *runState) { r.Parked, r.Free = true, true })
 	case events.RunSuspended:
 		for _, id := range d.Calls {
 			s.phase(e.Subject, id, callWaits)
@@ -71,7 +75,14 @@ func evolveRun(s *State, e *events.Event) {
 	case events.ApprovalRequested:
 		s.phase(e.Correlation, d.CallID, callWaits)
 	case events.ApprovalGranted:
-		s.phase(e.Correlation, d.CallID, callGranted)
+		s.run(e.Correlation, func(r *runState) {
+			if c := r.call(d.CallID); c != nil {
+				c.Is, c.For = callGranted, r.Token
+				if r.Free {
+					c.For++
+				}
+			}
+		})
 	case events.ApprovalDenied:
 		s.phase(e.Correlation, d.CallID, callDenied)
 	case events.ItemCreated:
@@ -86,13 +97,10 @@ func evolveRun(s *State, e *events.Event) {
 		s.grow(e.Correlation, e.Subject, d.Content, d.Parts)
 	case events.StepCreated:
 		s.run(d.ExecutionID, func(r *runState) {
-			r.Step, r.Side, r.Turn, r.Base, r.Reacted, r.Calls, r.First = d.ID, d.Side, "", r.Place, false, nil, nil
-			switch d.Side {
-			case events.SideA:
-				r.SideA++
-			case events.SideB:
-				r.SideB++
+			if len(r.First) == 0 && !r.Drained { // else calls that waited are the step, and no reactor is asked (C-13)
+				r.asked(d.Side)
 			}
+			r.Step, r.Side, r.Turn, r.Base, r.Reacted, r.Calls, r.First, r.Drained = d.ID, d.Side, "", r.Place, false, nil, nil, false
 		})
 	case events.PartCreated:
 		s.run(e.Correlation, func(r *runState) {
@@ -124,6 +132,16 @@ func evolveRun(s *State, e *events.Event) {
 		if e.Subject == s.head.Active && d.To != events.Executing {
 			s.head.Active = ""
 		}
+	}
+}
+
+// asked counts a step whose reactor is asked. What has no sides is all side a.
+func (r *runState) asked(side events.Side) {
+	r.Asked++
+	if side == events.SideB {
+		r.SideB++
+	} else {
+		r.SideA++
 	}
 }
 

@@ -3,6 +3,7 @@ package thread
 import (
 	"slices"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
@@ -16,6 +17,7 @@ type runState struct {
 	Token   int64          `json:"t,omitzero"` // of the last claim
 	Worker  string         `json:"w,omitzero"`
 	Parked  bool           `json:"p,omitzero"` // it waits, and no worker holds it
+	Free    bool           `json:"z,omitzero"` // it waited, and was not claimed since
 	Stop    bool           `json:"s,omitzero"`
 	Abort   bool           `json:"x,omitzero"`
 	Reason  string         `json:"e,omitzero"`  // of the stop
@@ -31,6 +33,9 @@ type runState struct {
 	Steered int64          `json:"i,omitzero"`  // the place after the last item that a caller steered with
 	Parent  *events.Parent `json:"h,omitzero"`  // the call that waits for it
 	First   []ToolCall     `json:"f,omitempty"` // to be made by the first step, before a reactor is asked
+	Once    bool           `json:"1,omitzero"`  // it ends with those calls
+	Drained bool           `json:"q,omitzero"`  // calls that waited are about to become a step
+	Asked   int64          `json:"v,omitzero"`  // steps whose reactor was asked
 	Calls   []callState    `json:"c,omitempty"` // of the open step
 }
 
@@ -43,6 +48,7 @@ type callState struct {
 	Name string    `json:"n"`
 	Idx  int64     `json:"x"` // its part in the step
 	Is   callPhase `json:"s,omitzero"`
+	For  int64     `json:"f,omitzero"` // the claim for which it was granted: a later one may find it made
 }
 
 type callPhase string
@@ -62,6 +68,18 @@ type queued struct {
 	Context string         `json:"c,omitzero"`
 	Agent   string         `json:"a,omitzero"`
 	Tool    bool           `json:"t,omitzero"`
+	Once    bool           `json:"o,omitzero"` // of a call: it gets a run of its own
+}
+
+// joins reports whether it is a call that the run under way makes.
+func (q *queued) joins() bool { return q.Tool && !q.Once }
+
+// item gives what waits.
+func (q *queued) item() (item events.NewItem, err error) {
+	if err := json.Unmarshal(q.Item, &item); err != nil {
+		return item, events.Errorf(events.Unavailable, "what waits for the agent cannot be read: %w", err)
+	}
+	return item, nil
 }
 
 // with gives the execution with a changed copy of its run.
@@ -108,6 +126,7 @@ type Run struct {
 	Parked                 bool
 	Stop, Abort            bool
 	StoppedBy              events.Side
+	Steps                  int64 // whose reactor was asked: all, and those of each side
 	SideASteps, SideBSteps int64
 	StepID                 string // the open step, if there is one
 	Iteration              int64  // of the open step; of the next one if none is open
@@ -122,6 +141,7 @@ type Run struct {
 type Call struct {
 	CallID, Name           string
 	Waits, Granted, Denied bool
+	Fresh                  bool // it was granted for this claim: none before it can have made it
 	Done                   bool
 }
 
@@ -134,7 +154,8 @@ func (s *State) Run(executionID string) (Run, bool) {
 	r := Run{
 		ExecutionID: executionID, ContextID: x.Context, TriggerItemID: x.Trigger, ReactionItemID: x.Reaction, Status: x.Status,
 		Agent: x.Run.Agent, Begun: x.Run.Begun, Token: x.Run.Token, Parked: x.Run.Parked, Stop: x.Run.Stop, Abort: x.Run.Abort,
-		StepID: x.Run.Step, Iteration: x.Steps, Side: x.Run.Side, Reacted: x.Run.Reacted, Parent: x.Run.Parent, StoppedBy: x.Run.By, SideASteps: x.Run.SideA, SideBSteps: x.Run.SideB, NextItem: s.NextItem,
+		StepID: x.Run.Step, Iteration: x.Steps, Side: x.Run.Side, Reacted: x.Run.Reacted, Parent: x.Run.Parent, StoppedBy: x.Run.By,
+		Steps: x.Run.Asked, SideASteps: x.Run.SideA, SideBSteps: x.Run.SideB, NextItem: s.NextItem,
 	}
 	if r.StepID != "" {
 		r.Iteration--
@@ -142,7 +163,7 @@ func (s *State) Run(executionID string) (Run, bool) {
 	for _, c := range x.Run.Calls {
 		r.Calls = append(r.Calls, Call{
 			CallID: c.ID, Name: c.Name, Waits: c.Is == callWaits, Granted: c.Is == callGranted, Denied: c.Is == callDenied,
-			Done: c.Is == callDone,
+			Fresh: c.Is == callGranted && c.For == x.Run.Token, Done: c.Is == callDone,
 		})
 	}
 	return r, true
@@ -154,6 +175,12 @@ func (s *State) Active() string { return s.head.Active }
 
 // AgentID gives the agent in charge of the thread.
 func (s *State) AgentID() string { return s.Agent }
+
+// UserID gives the user that the thread belongs to; empty if to none.
+func (s *State) UserID() string { return s.User }
+
+// CreatedAt gives when the thread was made.
+func (s *State) CreatedAt() events.Time { return s.Born }
 
 // LostRunError says that a worker's claim on an execution is no longer the
 // last: another worker has it, or it has ended. Nothing was written.

@@ -17,6 +17,7 @@ type snapshot struct {
 	Items      map[string]itemState      `json:"items,omitempty"`
 	Executions map[string]executionState `json:"executions,omitempty"`
 	Steps      map[string]stepState      `json:"steps,omitempty"`
+	Files      map[string]fileState      `json:"files,omitempty"`
 	Effects    map[string]effectState    `json:"effects,omitempty"`
 
 	Definitions map[string]definitionState `json:"definitions,omitempty"`
@@ -28,7 +29,7 @@ type snapshot struct {
 func (s *State) Encode() ([]byte, error) {
 	return json.Marshal(snapshot{
 		Form: snapshotVersion, Head: s.head, Contexts: s.contexts, Items: s.items,
-		Executions: s.executions, Steps: s.steps, Effects: s.effects, Definitions: s.definitions, Receipts: s.receipts,
+		Executions: s.executions, Steps: s.steps, Files: s.files, Effects: s.effects, Definitions: s.definitions, Receipts: s.receipts,
 	}, json.Deterministic(true))
 }
 
@@ -54,6 +55,9 @@ func DecodeState(b []byte) (*State, error) {
 	}
 	for id, v := range in.Steps {
 		s.setStep(id, v)
+	}
+	for path, v := range in.Files {
+		s.setFile(path, v)
 	}
 	for id, v := range in.Effects {
 		s.setEffect(id, v)

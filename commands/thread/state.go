@@ -16,6 +16,7 @@ type State struct {
 	items      map[string]itemState
 	executions map[string]executionState
 	steps      map[string]stepState
+	files      map[string]fileState // by path
 	effects    map[string]effectState
 	// definitions are the tenant's, by kind/name; a thread has none.
 	definitions map[string]definitionState
@@ -36,11 +37,14 @@ type head struct {
 	Default  string              `json:"default,omitzero"` // the default context
 	NextItem int64               `json:"nextItem"`
 	Agent    string              `json:"agent,omitzero"` // in charge
+	Born     events.Time         `json:"born,omitzero"`  // when it was made
+	User     string              `json:"user,omitzero"`  // whom it belongs to
 	Policy   events.Policy       `json:"policy,omitzero"`
 	Active   string              `json:"active,omitzero"`   // the execution under way, if the runtime runs it
 	Messages int64               `json:"messages,omitzero"` // the number that the next message takes
 	Queue    []queued            `json:"queue,omitempty"`   // never changed in place
 	Effects  int                 `json:"effects,omitzero"`  // how many are pending
+	NumFiles int64               `json:"numFiles,omitzero"` // and directories
 }
 
 type contextState struct {
@@ -148,6 +152,9 @@ func (s *State) merge(l *State) {
 	}
 	for id, v := range l.steps {
 		s.setStep(id, v)
+	}
+	for path, v := range l.files {
+		s.setFile(path, v)
 	}
 	for id, v := range l.effects {
 		s.setEffect(id, v)

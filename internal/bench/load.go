@@ -23,15 +23,17 @@ type Load struct {
 	Threads []string `json:"threads"`
 	Millis  int64    `json:"millis"`
 	Plain   bool     `json:"plain,omitzero"`   // one plain publish after another, to the stream PLAIN
+	React   bool     `json:"react,omitzero"`   // turns of an agent, each on the next thread
 	Commits int      `json:"commits,omitzero"` // so many on each thread, instead of a time
 }
 
 // Loaded is what the clients saw.
 type Loaded struct {
-	Nanos   []int64 `json:"nanos"` // of each commit
-	Elapsed int64   `json:"elapsed"`
-	Refused int     `json:"refused"`
-	Error   string  `json:"error,omitzero"` // the first refusal
+	Nanos      []int64 `json:"nanos"`                // of each commit, or turn
+	ChunkNanos []int64 `json:"chunkNanos,omitempty"` // of each chunk, from when it was emitted
+	Elapsed    int64   `json:"elapsed"`
+	Refused    int     `json:"refused"`
+	Error      string  `json:"error,omitzero"` // the first refusal
 }
 
 // RunLoad is the process of the clients: it reads a Load and writes a Loaded,
@@ -95,6 +97,9 @@ func (l Load) run(ctx context.Context) (*Loaded, error) {
 	defer nc.Close()
 	if l.Plain {
 		return l.plain(nc)
+	}
+	if l.React {
+		return l.react(ctx, nc)
 	}
 	var refused atomic.Int64
 	var first atomic.Pointer[string]

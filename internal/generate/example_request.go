@@ -51,6 +51,10 @@ func commandExamples() []any {
 			Remove: []events.DefinitionRef{{Kind: events.PromptKind, Name: "old"}},
 		},
 		events.RecordTrace{Kind: events.TraceLog, ExecutionID: execution, SpanID: step, Level: events.LogWarn, Text: "the shop answers slowly", Data: raw(`{"ms":1840}`)},
+		events.WriteFile{Path: "/notes/order.txt", Content: to("SXQgd2FzIHNoaXBwZWQgdG9kYXku"), MimeType: "text/plain"},
+		events.DeleteFile{Path: "/notes/order.txt"},
+		events.CreateDirectory{Path: "/invoices/2026"},
+		events.RemoveDirectory{Path: "/invoices/2026"},
 	}
 }
 
@@ -72,8 +76,15 @@ func queryExamples() []any {
 		events.ListEffects{ThreadID: thread, Name: "remind"},
 		events.GetDefinition{Kind: events.AgentKind, Name: "triage"},
 		events.ListDefinitions{Kind: events.AgentKind, Limit: to(events.Int(20))},
+		events.GetAgent{Name: "triage"},
 		events.ListLogs{ThreadID: thread, GetLogsOptions: events.GetLogsOptions{Level: events.LogError, FlowID: execution}},
 		events.ListEvents{ThreadID: thread, FromVersion: to(events.Int(1)), Types: []string{"item.*"}},
+		events.StatFile{ThreadID: thread, Path: "/invoices/42.pdf"},
+		events.ListFiles{ThreadID: thread, Path: "/invoices"},
+		events.CountFiles{ThreadID: thread},
+		events.FindFiles{ThreadID: thread, Pattern: "**/*.pdf"},
+		events.GrepFiles{ThreadID: thread, Pattern: `shipped|sent`, Glob: "/notes/**"},
+		events.GetThumbnail{ThreadID: thread, Path: "/photos/parcel.jpg", Size: to(events.Int(128))},
 	}
 }
 
@@ -87,6 +98,8 @@ func answers() map[string]any {
 		"execution.get": events.Execution{}, "execution.list": events.ExecutionList{},
 		"step.list": events.StepList{}, "part.list": events.PartList{},
 		"definition.get": events.Definition{}, "definition.list": events.DefinitionList{},
-		"event.list": events.EventList{}, "effect.list": events.EffectList{},
+		"agent.get": events.Agent{}, "event.list": events.EventList{}, "effect.list": events.EffectList{},
+		"file.stat": events.FileRecord{}, "file.list": events.FileList{}, "file.stats": events.FileStats{},
+		"file.find": events.FindList{}, "file.grep": events.GrepList{}, "file.thumbnail": events.Thumbnail{},
 	}
 }

@@ -26,6 +26,8 @@ type Metrics struct {
 	relaySeq     prometheus.Gauge
 	relayLag     prometheus.Gauge
 
+	spans *prometheus.CounterVec
+
 	queries       *prometheus.CounterVec
 	queryTime     *prometheus.HistogramVec
 	projectionRun *prometheus.HistogramVec
@@ -56,6 +58,8 @@ func New() *Metrics {
 		relaySeq:     gauge("timeline_seq", "The log's sequence that the timeline shows.").With(nil),
 		relayLag:     gauge("timeline_lag_seconds", "How long ago the commit that was last put on the timeline was made.").With(nil),
 
+		spans: counter("telemetry_spans_total", "Spans of runs for the OTLP endpoint, by what became of them: exported or dropped.", "result"),
+
 		queries:       counter("queries_total", "Queries, by name and how they ended.", "query", "result"),
 		queryTime:     histogram("query_seconds", "From a query's arrival to its answer.", fast, "query"),
 		projectionRun: histogram("projection_batch_seconds", "From the first read of a batch of commits to its last document.", fast),
@@ -67,7 +71,7 @@ func New() *Metrics {
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.commands, m.commandTime, m.merged, m.cacheThreads, m.cacheBytes,
-		m.appends, m.groupCommits, m.groupBytes, m.broken, m.relaySeq, m.relayLag,
+		m.appends, m.groupCommits, m.groupBytes, m.broken, m.relaySeq, m.relayLag, m.spans,
 		m.queries, m.queryTime, m.projectionRun, m.projectionDoc, m.projectionSeq, m.projectionLag, m.projectionAge,
 	)
 	return m
@@ -126,3 +130,6 @@ func (m *Metrics) Relayed(seq uint64, lagSeconds float64) {
 	m.relaySeq.Set(float64(seq))
 	m.relayLag.Set(lagSeconds)
 }
+
+// Spans implements telemetry.Metrics.
+func (m *Metrics) Spans(result string, n int) { m.spans.WithLabelValues(result).Add(float64(n)) }

@@ -10,6 +10,7 @@ import (
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/telemetry"
 )
 
 // DefaultHTTPListen is where health and metrics are served.
@@ -34,9 +35,12 @@ type Config struct {
 	Register     func(*runtime.Registry) error
 	Effects      runtime.Effects
 	Hooks        runtime.Hooks
-	MCPPrograms  bool     // --mcp-programs: definitions may start programs as MCP servers
-	MCPVariables []string // --mcp-variable: variables of the environment that definitions may hand to MCP servers
-	Volatile     bool     // the embedded server does not wait for the disk: for demos and tests
+	Env          map[string]any // what tools that are not portable, hooks and effects find as env in their runtime context
+	MCPPrograms  bool           // --mcp-programs: definitions may start programs as MCP servers
+	MCPVariables []string       // --mcp-variable: variables of the environment that definitions may hand to MCP servers
+	OTLPEndpoint string         // --otlp-endpoint: URL of an OpenTelemetry collector; default what OTEL_EXPORTER_OTLP_ENDPOINT says
+	OTelContent  bool           // --otel-content: traces bear messages, arguments and results
+	Volatile     bool           // the embedded server does not wait for the disk: for demos and tests
 }
 
 // WithDefaults gives the configuration with every default filled in.
@@ -68,7 +72,7 @@ var semantic = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z
 func (c Config) Validate() error {
 	c = c.WithDefaults()
 	var errs []error
-	errs = append(errs, c.log().Validate())
+	errs = append(errs, c.log().Validate(), c.telemetry().Validate())
 	if err := loopback(c.HTTPListen); err != nil {
 		errs = append(errs, fmt.Errorf("--http-listen: %w", err))
 	}
@@ -86,6 +90,10 @@ func (c Config) Validate() error {
 }
 
 func (c Config) log() eventlog.Config { return eventlog.Config{Names: c.Names, Replicas: c.Replicas} }
+
+func (c Config) telemetry() telemetry.Config {
+	return telemetry.Config{Endpoint: c.OTLPEndpoint, Content: c.OTelContent, Version: c.Version}
+}
 
 // NotLoopbackError says that an address can be reached from other machines.
 // There is no authentication yet, so that whoever reached it could read all.

@@ -13,8 +13,9 @@
 //
 // # What runs where
 //
-// Appends, read models and queries have a connection each, so that a burst of one
-// does not delay the others. Work of which there is to be one (the timeline, the
+// Appends, read models, queries, and what tools and hooks ask have a connection
+// each, so that a burst of one does not delay the others. When it stops, runs are let
+// go first: their tools ask for commands and queries. Work of which there is to be one (the timeline, the
 // submitted commands, the read models) runs under a lease: several processes may
 // be started, and one of them does it.
 package serve

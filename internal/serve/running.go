@@ -5,14 +5,22 @@ import (
 	"errors"
 	"iter"
 	"os"
+	"sync"
+	"sync/atomic"
+	"time"
 
+	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/commands"
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/agents"
 	"github.com/skein-threads/skein/runtime/arguments"
 	"github.com/skein-threads/skein/runtime/openai"
+	"github.com/skein-threads/skein/runtime/remote"
 )
 
 // OpenAIReactor is the name of the reactor over an OpenAI-compatible endpoint.
@@ -20,13 +28,53 @@ const OpenAIReactor = "openai"
 
 // running is what runs agents in this process.
 type running struct {
+	schemas   *arguments.Checker
+	registry  *runtime.Registry
 	directory *agents.Directory
+	worker    atomic.Pointer[runtime.Worker]
+	defined   sync.Map           // by tenant: the sequence of the last definition through this process
+	workers   sync.WaitGroup     // of executions and effects
+	stop      context.CancelFunc // of what they take
 }
 
-func (r running) close() {
+// drain lets the workers finish what is under way, and take no more.
+func (r *running) drain() {
+	if r.stop != nil {
+		r.stop()
+	}
+	r.workers.Wait()
+}
+
+func (r *running) close() {
 	if r.directory != nil {
 		r.directory.Close()
 	}
+}
+
+// register gathers the reactors and tools of this process.
+func (s *Server) register() error {
+	s.work.schemas = arguments.New()
+	s.work.registry = runtime.NewRegistry(s.work.schemas)
+	if s.cfg.Workers < 0 { // they are for those who run them
+		return nil
+	}
+	reactor, err := endpoint(os.Getenv)
+	if err != nil {
+		return err
+	}
+	if err := s.work.registry.AddReactor(OpenAIReactor, reactor); err != nil {
+		return err
+	}
+	if s.cfg.Register == nil {
+		return nil
+	}
+	return s.cfg.Register(s.work.registry)
+}
+
+// hasReactor tells whether this process has a reactor of that name.
+func (s *Server) hasReactor(name string) bool {
+	_, err := s.work.registry.Reactor(name)
+	return err == nil
 }
 
 // startRunning starts the workers of executions and of effects.
@@ -44,43 +92,51 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 			s.logger.Error().Err(err).Msg("changes of definitions are not told any more; they are read again every now and then")
 		}
 	})
-	schemas := arguments.New()
-	registry := runtime.NewRegistry(schemas)
-	reactor, err := endpoint(os.Getenv)
+	// What runs asks on a connection of its own.
+	stateLog, err := s.open("states")
 	if err != nil {
 		return err
 	}
-	if err := registry.AddReactor(OpenAIReactor, reactor); err != nil {
-		return err
-	}
-	if s.cfg.Register != nil {
-		if err := s.cfg.Register(registry); err != nil {
-			return err
-		}
+	threads := &states{
+		nc: stateLog.Conn(), names: s.cfg.Names, env: s.cfg.Env, clients: map[string]*client.Client{},
+		warn: func(text string) { s.logger.Warn().Msg(text) },
 	}
 	directory := agents.New(agents.Config{
-		Definitions: definitions, Registry: registry, Conn: log.Conn(), Names: s.cfg.Names,
+		Definitions: definitions, Registry: s.work.registry, Conn: log.Conn(), Names: s.cfg.Names,
+		CatchUp:  func(ctx context.Context, tenant string, all bool) error { return s.defined(ctx, log, tenant, all) },
 		Programs: s.cfg.MCPPrograms, Variables: s.cfg.MCPVariables, Lookup: os.LookupEnv,
 	})
-	s.work = running{directory}
+	s.work.directory = directory
+	var taking context.Context
+	taking, s.work.stop = context.WithCancel(background)
 	worker := runtime.New(log, dispatcher, runtime.Config{
-		Name: s.cfg.Worker, Places: s.cfg.Workers, Reactors: directory, Agents: directory, Arguments: schemas, Hooks: s.cfg.Hooks,
-		State: s.states(),
+		Name: s.cfg.Worker, Places: s.cfg.Workers, Reactors: directory, Agents: directory, Arguments: s.work.schemas, Hooks: s.cfg.Hooks,
+		State: threads.state,
 	}, s.logger)
-	s.running.Go(func() {
-		if err := worker.Run(background); err != nil && background.Err() == nil {
+	s.work.worker.Store(worker)
+	s.work.workers.Go(func() {
+		if err := worker.Run(taking); err != nil && background.Err() == nil {
 			s.logger.Error().Err(err).Msg("no runs are taken any more")
 		}
 	})
 	s.hold(background, log, runtime.RunLease, func(ctx context.Context) error {
 		return worker.Sweep(ctx, busy(queries), runtime.SweepEvery)
 	})
-	if len(s.cfg.Effects) == 0 { // they are for a process that knows them
-		return nil
-	}
-	effects := runtime.NewEffectWorker(log, dispatcher, s.cfg.Effects.Effect, runtime.EffectConfig{}, s.logger)
-	s.running.Go(func() { effects.Run(background) })
+	effects := runtime.NewEffectWorker(log, dispatcher, s.effect(log.Conn()), runtime.EffectConfig{Drain: 5 * time.Second, State: threads.state}, s.logger)
+	s.work.workers.Go(func() { effects.Run(taking) })
 	return nil
+}
+
+// effect finds effects: of this process, or else of whoever answers for them on
+// NATS.
+func (s *Server) effect(nc *nats.Conn) func(name string) (runtime.Effect, bool) {
+	return func(name string) (runtime.Effect, bool) {
+		if e, ok := s.cfg.Effects.Effect(name); ok {
+			return e, true
+		}
+		e, err := remote.Effect(nc, s.cfg.Names, name)
+		return e, err == nil // else nobody can be called so
+	}
 }
 
 // endpoint gives the reactor over the OpenAI-compatible endpoint that the
@@ -93,6 +149,29 @@ func endpoint(getenv func(string) string) (runtime.Reactor, error) {
 		}), nil
 	}
 	return openai.New(c)
+}
+
+// defined waits until the read models show what a tenant has defined: through
+// this process, or through any.
+func (s *Server) defined(ctx context.Context, log *eventlog.Log, tenant string, all bool) error {
+	seq := uint64(0)
+	if own, ok := s.work.defined.Load(tenant); ok {
+		seq = own.(uint64)
+	}
+	if all {
+		last, err := log.Last(ctx, tenant, events.TenantAggregate)
+		if err != nil || last == nil {
+			return err
+		}
+		seq = max(seq, last.Seq)
+	}
+	if seq <= s.reading.progress.Seq() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, 5*time.Second,
+		events.Errorf(events.ProjectionBehind, "the definitions do not show commit %d yet; try again", seq))
+	defer cancel()
+	return s.reading.progress.Wait(ctx, seq)
 }
 
 // busy lists the threads that are streaming.

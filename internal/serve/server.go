@@ -16,6 +16,7 @@ import (
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/metrics"
 	"github.com/skein-threads/skein/runtime"
@@ -38,6 +39,7 @@ type Server struct {
 	addr   net.Addr // of the HTTP server
 
 	commands, queries *commands.Service
+	files             *files.Service
 	reading           reading
 	work              running
 
@@ -106,7 +108,19 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err != nil {
 		return err
 	}
-	queries, err := s.startReading(ctx, background, validator)
+	if err := s.register(); err != nil {
+		return err
+	}
+	// Contents are many bytes, and must not stand in the way of commands.
+	fileLog, err := s.open("files")
+	if err != nil {
+		return err
+	}
+	store, err := files.Open(ctx, fileLog)
+	if err != nil {
+		return err
+	}
+	queries, err := s.startReading(ctx, background, validator, files.NewViewer(store))
 	if err != nil {
 		return err
 	}
@@ -115,11 +129,24 @@ func (s *Server) assemble(ctx, background context.Context) error {
 		return err
 	}
 	queue := runtime.Queue(writeLog, s.logger)
-	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{Stored: func(c *events.Commit) {
+	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{Contents: store, Stored: func(c *events.Commit) {
+		if c.Thread == events.TenantAggregate {
+			s.work.defined.Store(c.Tenant, c.Seq)
+		}
+		if worker := s.work.worker.Load(); worker != nil {
+			worker.Stored(c)
+		}
 		queue(c)
 		effects.Committed(c)
 	}}, s.logger, s.metrics)
+	s.files, err = files.Serve(fileLog, store, dispatcher, queries, files.ServiceConfig{Version: s.cfg.Version}, s.logger)
+	if err != nil {
+		return err
+	}
 	if err := s.startRunning(background, dispatcher, queries); err != nil {
+		return err
+	}
+	if err := s.startTelemetry(ctx, background); err != nil {
 		return err
 	}
 	// The relay sends much, and must not stand in the way of replies.

@@ -1,8 +1,116 @@
 package serve
 
-import "github.com/skein-threads/skein/runtime"
+import (
+	"context"
+	"sync"
 
-// states gives the thread as tools and hooks in this process see it.
-func (s *Server) states() func(tenant, thread string, x runtime.Execution) runtime.ThreadState {
-	return nil
+	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runtime"
+)
+
+// states gives threads as tools, hooks and effects of this process see them: by
+// a client for each tenant, on one connection.
+type states struct {
+	nc    *nats.Conn
+	names events.Names
+	env   map[string]any
+	warn  func(string)
+
+	mu      sync.Mutex // guards what follows
+	clients map[string]*client.Client
+}
+
+// maxClients bounds the clients that are kept. They cost little, and are made anew.
+const maxClients = 10_000
+
+// of gives the client of a tenant.
+func (s *states) of(tenant string) (*client.Client, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c, ok := s.clients[tenant]; ok {
+		return c, nil
+	}
+	c, err := client.New(s.nc, client.Options{Tenant: tenant, Names: s.names, Actor: "skein:run", Warn: s.warn})
+	if err != nil {
+		return nil, err
+	}
+	if len(s.clients) >= maxClients {
+		clear(s.clients)
+	}
+	s.clients[tenant] = c
+	return c, nil
+}
+
+// state is a runtime.State.
+func (s *states) state(tenant, thread string, x *runtime.Execution) runtime.ThreadState {
+	c, err := s.of(tenant)
+	if err != nil { // the tenant of a stored event is valid
+		return nil
+	}
+	st := &threadState{client: c, x: x, ThreadState: c.Attach(client.Known{
+		ThreadID: thread, CreatedAt: x.CreatedAt(), UserID: x.UserID(), AgentID: x.AgentID, Seq: x.Seq,
+	})}
+	if x.Portable() {
+		return st
+	}
+	return &openState{st, s}
+}
+
+// threadState is a client's state of a thread, within an execution.
+type threadState struct {
+	runtime.ThreadState
+	client *client.Client
+	x      *runtime.Execution
+}
+
+// Scratch gives the execution's store: it is the same for all that runs in it.
+func (t *threadState) Scratch() *sync.Map { return t.x.Scratch() }
+
+// Execution gives the execution.
+func (t *threadState) Execution() events.ExecutionState { return t.x }
+
+// InvokeTool makes a call within the run. What is not in one, such as an effect,
+// has it made in a run of its own.
+func (t *threadState) InvokeTool(ctx context.Context, name string, args any) (events.ToolResult, error) {
+	if !t.x.InRun() {
+		return t.ThreadState.InvokeTool(ctx, name, args)
+	}
+	raw, err := client.Arguments(args)
+	if err != nil {
+		return events.ToolResult{}, err
+	}
+	return t.x.Invoke(ctx, name, raw)
+}
+
+// RunAgent waits for a run, and so must not be in one: but for a dual_ai agent,
+// which runs elsewhere.
+func (t *threadState) RunAgent(ctx context.Context, name string) error {
+	if t.x.InRun() {
+		switch a, err := t.client.WithMinSeq(t.x.Seq()).GetAgent(ctx, events.GetAgent{Name: name}); {
+		case err != nil:
+			return err
+		case a.Type != events.DualAI:
+			return events.Errorf(events.IllegalTransition, "the agent %s would wait for the run in which it is asked; queue it as a tool, and it takes the thread over", name)
+		}
+	}
+	return t.ThreadState.RunAgent(ctx, name)
+}
+
+// openState is given to what may see the process that it runs in: tools that say
+// that they are not portable (SA-151), hooks and effects.
+type openState struct {
+	*threadState
+	states *states
+}
+
+// RuntimeContext gives what the process lets be reached (SA-150, SA-153..SA-155):
+// threadInstance, the tenant's *client.Client; nats and js; and env, what the
+// process was configured with for this.
+func (o *openState) RuntimeContext() map[string]any {
+	values := o.ThreadState.(client.NotPortable).RuntimeContext()
+	values["env"] = o.states.env
+	return values
 }

@@ -19,7 +19,13 @@ func (s *Server) Stop(ctx context.Context) error {
 
 func (s *Server) stop(ctx context.Context) error {
 	var errs []error
-	// Commands first: queries answer for as long as something is written.
+	// Runs first: their tools ask for commands and queries.
+	errs = append(errs, within(ctx, "what runs", s.work.drain))
+	// Uploads end in commands, so they come next.
+	if s.files != nil {
+		errs = append(errs, s.files.Stop(ctx))
+	}
+	// Then commands: queries answer for as long as something is written.
 	if s.commands != nil {
 		errs = append(errs, s.commands.Stop(ctx))
 	}

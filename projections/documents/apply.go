@@ -97,8 +97,12 @@ func (c *change) react(b bound) {
 	was := s.Doc
 	c.slot = s
 	s.Doc = b.fold(c, s.Doc)
-	if s.Doc == nil && was == nil && !b.ends {
+	switch {
+	case s.Doc == nil && was == nil && (!b.ends || b.kind != Definitions):
 		c.missed = append(c.missed, s)
+		return
+	case s.Doc == nil:
+		c.mark(s)
 		return
 	}
 	if was == nil {

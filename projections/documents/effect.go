@@ -11,12 +11,12 @@ import (
 func effects() Projection {
 	type T = events.ScheduledEffect
 	ignored := types(threadLife(), contextLife(), itemLife(), itemEnds(), executionLife(), executionEnds(), stepLife(), partLife(),
-		traces(), beside(), ofTenant(), queueLife(), runLife(), runPauses(), nowhere())
+		traces(), beside(), fileLife(), ofTenant(), queueLife(), runLife(), runPauses(), nowhere())
 	for _, t := range effectLife() {
 		delete(ignored, t)
 	}
 	return Projection{
-		Kind: Effects, Name: "effects", Version: 1, Bucket: "thread_effects",
+		Kind: Effects, Name: "effects", Version: 2, Bucket: "thread_effects",
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: []reaction{
@@ -45,6 +45,9 @@ func effects() Projection {
 			}),
 			stays(events.EffectFailedType, func(_ *change, doc *T, d events.EffectFailed) bool {
 				doc.ErrorText = d.ErrorText
+				if d.NotMade {
+					doc.Attempt--
+				}
 				return waits(doc, d.Next, d.Final)
 			}),
 			together(events.LifecycleDeletedType),

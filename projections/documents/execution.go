@@ -46,6 +46,6 @@ func executions() Projection {
 			}),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), stepEnds(), partLife(), traces(), beside(), ofTenant(), queueLife(), runPauses(), nowhere()),
+		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), stepEnds(), partLife(), traces(), beside(), fileLife(), ofTenant(), queueLife(), runPauses(), nowhere()),
 	}
 }

@@ -2,6 +2,7 @@ package documents
 
 import (
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -84,6 +85,33 @@ func TestThread(t *testing.T) {
 	if left := fold(t, h, Until{}).All(AllKinds); len(left) != 0 {
 		t.Errorf("%d documents outlive their thread", len(left))
 	}
+}
+
+// A document for each path that is there: SA-95, SA-96, SA-105, SA-106, SA-130.
+func TestFiles(t *testing.T) {
+	h := newHistory(t, 9)
+	h.do(events.CreateThread{})
+	h.do(events.WriteFile{Path: "/a/b.txt", MimeType: "text/plain", Metadata: raw(`{"k":1}`), Stored: &events.FileContent{Digest: "ab12", Size: 7, Width: 3, Height: 4}})
+	h.do(events.CreateDirectory{Path: "/a/c"})
+	file := func(path string) Place { return Place{Kind: Files, ID: FileID(path)} }
+	second := func(n int64) string { return strconv.FormatInt(1771581600123456+n*1e6, 10) }
+	shows(t, h, map[Place]string{
+		file("/a"): `{"path":"/a","name":"a","mimeType":"inode/directory","storage":"directory","size":0,"isDirectory":true,"threadId":"$T",
+			"createdAt":` + second(2) + `,"updatedAt":` + second(2) + `,"version":4,"seq":6}`,
+		file("/a/b.txt"): `{"path":"/a/b.txt","name":"b.txt","mimeType":"text/plain","storage":"sha256:ab12","digest":"ab12","size":7,"isDirectory":false,"threadId":"$T",
+			"width":3,"height":4,"metadata":{"k":1},"createdAt":` + second(2) + `,"updatedAt":` + second(2) + `,"version":4,"seq":6}`,
+	})
+	h.do(events.WriteFile{Path: "/a/b.txt", External: "s3://b/k", MimeType: "x/y"})
+	h.do(events.RemoveDirectory{Path: "/a/c"})
+	shows(t, h, map[Place]string{
+		file("/a/c"): "",
+		file("/a/b.txt"): `{"path":"/a/b.txt","name":"b.txt","mimeType":"x/y","storage":"s3://b/k","external":true,"size":0,"isDirectory":false,"threadId":"$T",
+			"createdAt":` + second(2) + `,"updatedAt":` + second(4) + `,"version":6,"seq":12}`,
+	})
+	h.do(events.DeleteFile{Path: "/a/b.txt"})
+	shows(t, h, map[Place]string{file("/a/b.txt"): ""})
+	h.do(events.DeleteThread{})
+	shows(t, h, map[Place]string{file("/a"): ""})
 }
 
 // TestContext shows EK-21..EK-29 and EK-160.

@@ -61,6 +61,10 @@ func partLife() []events.Type {
 	return []events.Type{events.PartCreatedType, events.PartUpdatedType}
 }
 
+func fileLife() []events.Type {
+	return []events.Type{events.FileWrittenType, events.FileDeletedType, events.DirectoryCreatedType, events.DirectoryRemovedType}
+}
+
 func traces() []events.Type { return []events.Type{events.TraceRecordedType} }
 
 // beside are events that no document of EK 4 shows, but for the thread's own
@@ -69,7 +73,6 @@ func beside() []events.Type {
 	return []events.Type{
 		events.RelationshipAddedType, events.RelationshipRemovedType,
 		events.KeyClaimedType, events.KeyReleasedType,
-		events.FileWrittenType, events.FileDeletedType, events.DirectoryCreatedType, events.DirectoryRemovedType,
 		events.EffectScheduledType, events.EffectCancelledType, events.EffectStartedType, events.EffectCompletedType,
 		events.EffectFailedType, events.ApprovalRequestedType, events.ApprovalGrantedType, events.ApprovalDeniedType,
 		events.CommandRejectedType, events.LifecycleDestroyedType,

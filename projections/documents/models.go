@@ -25,7 +25,7 @@ type bound struct {
 func NewModels() *Models {
 	m := &Models{by: map[events.Type][]bound{}}
 	for _, p := range []Projection{
-		threads(), contexts(), items(), executions(), steps(), parts(), traceEvents(), traceRuns(), traceSpans(), index(), effects(),
+		threads(), contexts(), items(), executions(), steps(), parts(), traceEvents(), traceRuns(), traceSpans(), index(), files(), effects(),
 		definitions(),
 	} {
 		m.list[p.Kind] = p

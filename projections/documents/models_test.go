@@ -36,7 +36,8 @@ func TestNames(t *testing.T) {
 	want := map[string]string{
 		"threads": "thread_threads", "contexts": "thread_contexts", "items": "thread_items", "executions": "thread_executions",
 		"steps": "thread_steps", "parts": "thread_parts", "trace_events": "thread_trace_events", "trace_runs": "thread_trace_runs",
-		"trace_spans": "thread_trace_spans", "index": "thread_index", "effects": "thread_effects", "definitions": "thread_definitions",
+		"trace_spans": "thread_trace_spans", "index": "thread_index", "files": "thread_file_records", "effects": "thread_effects",
+		"definitions": "thread_definitions",
 	}
 	m := NewModels()
 	for i, p := range m.List() {

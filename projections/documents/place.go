@@ -9,8 +9,8 @@ import (
 // Kind says which read model a document belongs to.
 type Kind uint8
 
-// The read models, in the order of EK 9 (EK-151..EK-159), the index of items, and
-// what is pending; and the tenant's definitions.
+// The read models, in the order of EK 9 (EK-151..EK-159), the index of items, files,
+// what is pending, and the tenant's definitions.
 const (
 	Threads Kind = iota
 	Contexts
@@ -22,6 +22,7 @@ const (
 	TraceRuns
 	TraceSpans
 	Index
+	Files
 	Effects
 	Definitions // of the tenant, and not of a thread
 

@@ -137,6 +137,11 @@ func puts[T, E any](t events.Type, id func(*change, E) (string, bool), fold func
 	}}
 }
 
+// removes declares an event that takes a document away.
+func removes[E any](t events.Type, id func(*change, E) (string, bool)) reaction {
+	return reaction{on: t, ends: true, id: typed(id), fold: func(*change, any) any { return nil }}
+}
+
 // together declares an event that changes several read models at once: items
 // that are hidden, or the end of the thread.
 func together(t events.Type) reaction { return reaction{on: t} }

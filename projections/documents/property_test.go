@@ -24,7 +24,7 @@ func random(t testing.TB, seed uint64, n int) *history {
 		for range 1 + rnd.IntN(4) {
 			item, exe, step := fmt.Sprintf("i%d", rnd.IntN(k+2)), fmt.Sprintf("e%d", rnd.IntN(k+1)), fmt.Sprintf("s%d", rnd.IntN(k+1))
 			var d any
-			switch rnd.IntN(20) {
+			switch file := fmt.Sprintf("/d%d/f%d", rnd.IntN(2), rnd.IntN(2)); rnd.IntN(25) {
 			case 0, 1, 2:
 				d = message(fmt.Sprintf("i%d", k+2), "x")
 			case 3:
@@ -77,6 +77,12 @@ func random(t testing.TB, seed uint64, n int) *history {
 				}
 			case 19:
 				d = events.SetExecutionStatus{ExecutionID: exe, To: events.ExecutionFailed}
+			case 20, 21:
+				d = events.WriteFile{Path: file, External: fmt.Sprint("s3://b/", k)}
+			case 22, 23:
+				d = events.DeleteFile{Path: file}
+			case 24:
+				d = events.RemoveDirectory{Path: file[:3]}
 			}
 			parts = append(parts, thread.Part{Name: "x", Data: d})
 		}

@@ -21,9 +21,13 @@ type Config struct {
 	Registry    *runtime.Registry
 	Conn        *nats.Conn
 	Names       events.Names
-	Programs    bool                             // definitions may start programs, as MCP servers
-	Variables   []string                         // of the environment, that definitions may hand to MCP servers
-	Lookup      func(name string) (string, bool) // of a variable; default none is set
+	// CatchUp waits until the definitions show what the tenant has defined through
+	// this process, or, if all is asked for, through any: before a name is taken for
+	// one that nothing defines.
+	CatchUp   func(ctx context.Context, tenant string, all bool) error
+	Programs  bool                             // definitions may start programs, as MCP servers
+	Variables []string                         // of the environment, that definitions may hand to MCP servers
+	Lookup    func(name string) (string, bool) // of a variable; default none is set
 }
 
 // Directory finds agents, tools and reactors. Safe for concurrent use.
@@ -66,7 +70,18 @@ func (d *Directory) Reactor(name string) (runtime.Reactor, error) {
 
 // Agent gives an agent of a tenant with all that its definition names.
 func (d *Directory) Agent(ctx context.Context, tenant, name string) (*runtime.Agent, error) {
+	if d.cfg.CatchUp != nil {
+		if err := d.cfg.CatchUp(ctx, tenant, false); err != nil {
+			return nil, err
+		}
+	}
 	def, version, err := projections.Load[events.AgentDefinition](ctx, d.cfg.Definitions, tenant, events.AgentKind, name)
+	if _, own := d.cfg.Registry.Reactor(name); missing(err) && missing(own) && d.cfg.CatchUp != nil {
+		if err := d.cfg.CatchUp(ctx, tenant, true); err != nil {
+			return nil, err
+		}
+		def, version, err = projections.Load[events.AgentDefinition](ctx, d.cfg.Definitions, tenant, events.AgentKind, name)
+	}
 	switch {
 	case missing(err):
 		return &runtime.Agent{Name: name, A: runtime.Side{Reactor: name}}, nil

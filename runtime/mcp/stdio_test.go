@@ -393,7 +393,7 @@ func TestFailuresMakeTheNextStartWait(t *testing.T) {
 	one := &tool{m, m.links["files"], "echo", runtime.ToolSpec{Timeout: 200 * time.Millisecond}}
 	_, err := call(t, one, "")
 	var retry *runtime.RetryError
-	if !errors.As(err, &retry) || !strings.HasSuffix(err.Error(), "no session with it in time: no answer within 200ms; the call was not made") {
+	if !errors.As(err, &retry) || !retry.NotMade || !strings.HasSuffix(err.Error(), "no session with it in time: no answer within 200ms; the call was not made") {
 		t.Error(err)
 	}
 	if starts := noted(t, dir, "starts"); len(starts) != 1 {

@@ -205,7 +205,7 @@ func (t *tool) Call(ctx context.Context, in *runtime.ToolInput) (runtime.ToolRes
 		return runtime.ToolResult{}, errors.New(text + "; the call may have been made")
 	}
 	if f.passes {
-		return runtime.ToolResult{}, &runtime.RetryError{After: f.after, Err: errors.New(text)}
+		return runtime.ToolResult{}, &runtime.RetryError{After: f.after, NotMade: !f.made, Err: errors.New(text)}
 	}
 	return runtime.ToolResult{}, errors.New(text)
 }

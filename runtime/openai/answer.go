@@ -92,13 +92,11 @@ func (a *answer) take(e responses.ResponseStreamEventUnion) {
 func finishReason(reason string) string {
 	switch reason {
 	case "max_output_tokens", "max_tokens":
-		return "length"
+		return events.FinishLength
 	case "content_filter":
-		return "content-filter"
-	case "":
-		return "unknown"
+		return events.FinishContentFilter
 	}
-	return reason
+	return events.FinishOther
 }
 
 // The data of chunks.
@@ -156,9 +154,7 @@ func (a *answer) reaction() (*runtime.Reaction, error) {
 			return nil, err
 		}
 	}
-	if a.finish != "" {
-		a.part(out, finishPart{"skein.finish", a.finish})
-	}
+	out.FinishReason = a.finish
 	content, err := json.Marshal(out.AssistantEvent.Content)
 	if err != nil || events.CheckContent(events.Message, content) != nil {
 		return nil, &failure{text: "the model's answer cannot be read: it has a part that is none", retry: true}
@@ -167,10 +163,6 @@ func (a *answer) reaction() (*runtime.Reaction, error) {
 }
 
 type (
-	finishPart struct {
-		Type         string `json:"type"`
-		FinishReason string `json:"finishReason"`
-	}
 	extensionPart struct {
 		Type string         `json:"type"`
 		Item jsontext.Value `json:"item"`
@@ -178,7 +170,6 @@ type (
 	callPart struct {
 		Type       string         `json:"type"`
 		ToolCallID string         `json:"toolCallId"`
-		State      string         `json:"state"`
 		Input      jsontext.Value `json:"input"`
 	}
 )
@@ -239,7 +230,7 @@ func (a *answer) item(out *runtime.Reaction, index int64, raw jsontext.Value) er
 		}
 		c.Name = c.Name[:min(len(c.Name), maxName)]
 		id := a.callID(index, c.CallID)
-		a.part(out, callPart{toolPart + c.Name, id, "input-available", input})
+		a.part(out, callPart{toolPart + c.Name, id, input})
 		out.ToolCalls = append(out.ToolCalls, runtime.ToolCall{CallID: id, Name: c.Name, Arguments: input})
 	default:
 		a.part(out, extensionPart{"openai." + kind.Type, raw})

@@ -37,8 +37,7 @@
 //
 //   - response.completed: the reaction. A refusal is a part of it like any other.
 //   - response.incomplete: the parts so far, without a call that was cut off, and
-//     a last part {"type": "skein.finish", "finishReason"} that says why: length,
-//     content-filter, or the endpoint's own word.
+//     the reaction's FinishReason says why: length, content-filter, or other.
 //   - May pass, a *runtime.RetryError: status 408, 429 (with its Retry-After) and
 //     5xx; no connection, or one that breaks; silence; an event that is not JSON; a
 //     stream that ends without an end; a failed response or error event whose code

@@ -67,7 +67,7 @@ func TestStep(t *testing.T) {
 		t.Errorf("shown: %+v", s)
 	}
 	if s, want := written(t, got.AssistantEvent), `{"content":[{"encrypted_content":"e+","id":"rs_1","summary":[{"type":"summary_text","text":"think"}],"type":"reasoning"},`+
-		`{"text":"I plan.","type":"output_text"},{"type":"tool-plan_writer","toolCallId":"call_9","state":"input-available","input":{"n":1}}]}`; s != want {
+		`{"text":"I plan.","type":"output_text"},{"type":"tool-plan_writer","toolCallId":"call_9","input":{"n":1}}]}`; s != want {
 		t.Errorf("parts\n%s\nnot\n%s", s, want)
 	}
 	if s, want := written(t, got.ToolCalls), `[{"callId":"call_9","name":"plan_writer","arguments":{"n":1}}]`; s != want {
@@ -164,7 +164,7 @@ func TestCallsAreTheirOwn(t *testing.T) {
 // An answer that was cut short keeps its parts and says why; the call that was
 // being written is not made.
 func TestIncomplete(t *testing.T) {
-	for reason, want := range map[string]string{"max_output_tokens": "length", "content_filter": "content-filter", "steered": "steered", "": "unknown"} {
+	for reason, want := range map[string]string{"max_output_tokens": "length", "content_filter": "content-filter", "steered": "other", "": "other"} {
 		e := serve(t, func(w *stream, _ *http.Request) {
 			w.event("response.incomplete", `"response":{"status":"incomplete","incomplete_details":{"reason":%q},"output":[%s,%s,%s]}`, reason, says("so far"),
 				`{"type":"function_call","call_id":"c1","name":"f","status":"completed","arguments":"{}"}`,
@@ -175,7 +175,7 @@ func TestIncomplete(t *testing.T) {
 			t.Fatal(err)
 		}
 		content := got.AssistantEvent.Content
-		if len(content) != 3 || string(content[2]) != `{"type":"skein.finish","finishReason":"`+want+`"}` || len(got.ToolCalls) != 1 || got.ToolCalls[0].CallID != "c1" {
+		if len(content) != 2 || got.FinishReason != want || len(got.ToolCalls) != 1 || got.ToolCalls[0].CallID != "c1" {
 			t.Errorf("%s: %s, %+v", reason, content, got.ToolCalls)
 		}
 	}

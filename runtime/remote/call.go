@@ -60,7 +60,7 @@ func (c *caller) call(ctx context.Context, p protocol, request any, chunk func(r
 		return nil, events.TooLarge("the request on "+c.subject, int64(len(body)), most)
 	}
 	if !c.nc.IsConnected() { // a request that waits for a connection comes when nobody wants it
-		return nil, c.retry("there is no connection to the NATS server")
+		return nil, c.notMade("there is no connection to the NATS server")
 	}
 	waiting, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -73,12 +73,12 @@ func (c *caller) call(ctx context.Context, p protocol, request any, chunk func(r
 		}
 	})
 	if err != nil {
-		return nil, c.retry("the NATS connection is of no use: %w", err)
+		return nil, c.notMade("the NATS connection is of no use: %w", err)
 	}
 	sub.SetClosedHandler(func(string) { end(errLost) })
 	defer func() { _ = sub.Unsubscribe() }() // the connection may be gone, and it with it
 	if err := c.nc.PublishRequest(c.subject, inbox, body); err != nil {
-		return nil, c.retry("the request could not be sent: %w", err)
+		return nil, c.notMade("the request could not be sent: %w", err)
 	}
 	last := false
 	defer func() {
@@ -104,7 +104,7 @@ func (c *caller) call(ctx context.Context, p protocol, request any, chunk func(r
 		}
 		if len(msg.Data) == 0 && msg.Header.Get("Status") == "503" {
 			last = true
-			return nil, c.retry("no process answers there")
+			return nil, c.notMade("no process answers there")
 		}
 		timer.Reset(c.dead)
 		if total += len(msg.Data); int64(len(msg.Data)) > c.limit() || int64(total) > streamOf*c.limit() {
@@ -150,6 +150,11 @@ func (c *caller) told(m message) error {
 
 func (c *caller) retry(format string, args ...any) error {
 	return &runtime.RetryError{Err: fmt.Errorf(c.subject+": "+format, args...)}
+}
+
+// notMade says that no process has the request.
+func (c *caller) notMade(format string, args ...any) error {
+	return &runtime.RetryError{NotMade: true, Err: fmt.Errorf(c.subject+": "+format, args...)}
 }
 
 // wrong says that an answer is none.

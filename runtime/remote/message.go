@@ -88,6 +88,7 @@ func readReaction(body []byte) (*runtime.Reaction, error) {
 		ToolCalls        []runtime.ToolCall `json:"toolCalls"`
 		MessagesForModel *runtime.Shown     `json:"messagesForModel"`
 		Usage            *runtime.Usage     `json:"usage"`
+		FinishReason     string             `json:"finishReason"`
 	}
 	if err := json.Unmarshal(body, &r); err != nil {
 		return nil, shape(err)
@@ -95,7 +96,7 @@ func readReaction(body []byte) (*runtime.Reaction, error) {
 	if r.AssistantEvent == nil || r.AssistantEvent.Content == nil {
 		return nil, errors.New("its assistantEvent has no content, which is a list of parts")
 	}
-	out := &runtime.Reaction{ToolCalls: r.ToolCalls, MessagesForModel: r.MessagesForModel, Usage: r.Usage}
+	out := &runtime.Reaction{ToolCalls: r.ToolCalls, MessagesForModel: r.MessagesForModel, Usage: r.Usage, FinishReason: r.FinishReason}
 	out.AssistantEvent.ID, out.AssistantEvent.Content = r.AssistantEvent.ID, *r.AssistantEvent.Content
 	content, err := json.Marshal(out.AssistantEvent.Content)
 	if err != nil {
@@ -138,7 +139,7 @@ func readResult(body []byte) (runtime.ToolResult, error) {
 	}
 	switch {
 	case r.Status != runtime.Success && r.Status != runtime.Failure:
-		return runtime.ToolResult{}, fmt.Errorf("its status is %q, not success or error", clip(r.Status))
+		return runtime.ToolResult{}, fmt.Errorf("its status is %q, not success or error", clip(string(r.Status)))
 	case r.Status == runtime.Failure && r.Error == "":
 		return runtime.ToolResult{}, errors.New("its status is error, and it has no error")
 	case r.Status == runtime.Failure:

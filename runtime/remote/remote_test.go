@@ -154,6 +154,10 @@ func TestSilence(t *testing.T) {
 	r := w.reactor(t, "planner", remote.Timing(100*time.Millisecond, 300*time.Millisecond))
 	_, err := r.React(patient(t), &runtime.StepInput{}, nil)
 	fails(t, err, true, "skein.reactor.planner: no process answers there")
+	var retry *runtime.RetryError
+	if !errors.As(err, &retry) || !retry.NotMade {
+		t.Error("a call that nobody took may have been made")
+	}
 	cancels, err := w.process.SubscribeSync("skein.cancel.*")
 	if err != nil {
 		t.Fatal(err)
@@ -161,6 +165,9 @@ func TestSilence(t *testing.T) {
 	w.raw(t, "skein.reactor.planner", `{"kind":"heartbeat"}`)
 	_, err = r.React(patient(t), &runtime.StepInput{}, nil)
 	fails(t, err, true, "skein.reactor.planner: no sign of life for 300ms")
+	if errors.As(err, &retry); retry.NotMade {
+		t.Error("a call that was taken was not made")
+	}
 	if _, err := cancels.NextMsg(10 * time.Second); err != nil {
 		t.Errorf("no cancel: %v", err)
 	}
@@ -200,6 +207,10 @@ func TestNoConnection(t *testing.T) {
 	w.worker.Close()
 	_, err := r.React(patient(t), &runtime.StepInput{}, nil)
 	fails(t, err, true, "no connection")
+	var retry *runtime.RetryError
+	if errors.As(err, &retry); !retry.NotMade {
+		t.Error("a call that was not sent may have been made")
+	}
 }
 
 // A connection that is lost in the middle of a call: the worker's is a call that

@@ -139,7 +139,7 @@ func TestConversation(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				line += " " + call.CallID + "=" + result.Status + ":" + string(result.Result) + result.Error
+				line += " " + call.CallID + "=" + string(result.Status) + ":" + string(result.Result) + result.Error
 			}
 			told = append(told, line)
 		}

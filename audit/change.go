@@ -1,0 +1,187 @@
+package audit
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// What became of a document.
+const (
+	Added   = "added"
+	Removed = "removed"
+	Changed = "changed"
+)
+
+// Change is a document of a thread that is another than before.
+type Change struct {
+	Model  string         `json:"model"`            // the read model: threads, items, ...
+	ID     string         `json:"id,omitzero"`      // within the thread; absent for the thread's own document
+	What   string         `json:"what"`             // added, removed or changed
+	Fields []Field        `json:"fields,omitempty"` // of one that changed
+	Before jsontext.Value `json:"before,omitzero"`  // of one that was removed
+	After  jsontext.Value `json:"after,omitzero"`   // of one that was added
+}
+
+// Field is a place in a document, and what stood and stands there.
+type Field struct {
+	Path   string         `json:"path"`            // a JSON pointer
+	Before jsontext.Value `json:"before,omitzero"` // absent: nothing was there
+	After  jsontext.Value `json:"after,omitzero"`  // absent: nothing is there
+}
+
+// Compare gives the documents that differ between two states of a thread, by read
+// model and id. How far a document has been folded (version and seq) is no
+// difference. It is pure.
+func Compare(models *documents.Models, before, after *documents.Memory) ([]Change, error) {
+	was, err := encoded(before)
+	if err != nil {
+		return nil, err
+	}
+	is, err := encoded(after)
+	if err != nil {
+		return nil, err
+	}
+	places := map[documents.Place]bool{}
+	for p := range was {
+		places[p] = true
+	}
+	for p := range is {
+		places[p] = true
+	}
+	var out []Change
+	for _, p := range slices.SortedFunc(maps.Keys(places), byPlace) {
+		if c, differs := changeOf(models, p, was[p], is[p], stamps); differs {
+			out = append(out, c)
+		}
+	}
+	return out, nil
+}
+
+func byPlace(a, b documents.Place) int {
+	if a.Kind != b.Kind {
+		return int(a.Kind) - int(b.Kind)
+	}
+	return strings.Compare(a.ID, b.ID)
+}
+
+// shownModels are those whose documents people know: all but the index of items,
+// which is the inside of lists.
+func shownModels() documents.Mask {
+	return documents.AllKinds &^ documents.Mask(0).With(documents.Index)
+}
+
+// encoded gives the documents of a state.
+func encoded(m *documents.Memory) (map[documents.Place]jsontext.Value, error) {
+	out := map[documents.Place]jsontext.Value{}
+	for _, slot := range m.All(shownModels()) {
+		raw, err := documents.Encode(slot.Doc)
+		if err != nil {
+			return nil, err
+		}
+		out[slot.Place] = raw
+	}
+	return out, nil
+}
+
+// stamps are the members of every document that say how far it was folded.
+func stamps(name string) bool { return name == "version" || name == "seq" }
+
+// changeOf compares two states of one document; nil: there is none. Members that
+// leave says to leave out are not compared.
+func changeOf(models *documents.Models, p documents.Place, before, after jsontext.Value, leave func(string) bool) (Change, bool) {
+	c := Change{Model: models.Of(p.Kind).Name, ID: p.ID, What: Changed}
+	switch {
+	case before == nil && after == nil:
+		return c, false
+	case before == nil:
+		c.What, c.After = Added, after
+	case after == nil:
+		c.What, c.Before = Removed, before
+	default:
+		c.Fields = fields(nil, "", before, after, leave)
+		return c, len(c.Fields) > 0
+	}
+	return c, true
+}
+
+// fields adds where two values differ: member by member of objects, place by
+// place of lists. Leave is asked of the outermost members only.
+func fields(out []Field, path string, before, after jsontext.Value, leave func(string) bool) []Field {
+	if bytes.Equal(before, after) {
+		return out
+	}
+	switch {
+	case before.Kind() == '{' && after.Kind() == '{':
+		var was, is map[string]jsontext.Value
+		if json.Unmarshal(before, &was) != nil || json.Unmarshal(after, &is) != nil {
+			break
+		}
+		names := maps.Clone(was)
+		maps.Copy(names, is)
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			if leave == nil || !leave(name) {
+				out = fields(out, path+"/"+pointerToken(name), was[name], is[name], nil)
+			}
+		}
+		return out
+	case before.Kind() == '[' && after.Kind() == '[':
+		var was, is []jsontext.Value
+		if json.Unmarshal(before, &was) != nil || json.Unmarshal(after, &is) != nil {
+			break
+		}
+		for i := range max(len(was), len(is)) {
+			out = fields(out, path+"/"+strconv.Itoa(i), at(was, i), at(is, i), nil)
+		}
+		return out
+	}
+	return append(out, Field{Path: path, Before: before, After: after})
+}
+
+// at gives a value of a list, nil beyond its end.
+func at(list []jsontext.Value, i int) jsontext.Value {
+	if i < len(list) {
+		return list[i]
+	}
+	return nil
+}
+
+// pointerToken escapes a member's name for a JSON pointer (RFC 6901).
+func pointerToken(name string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
+}
+
+// without gives an object without the outermost members that leave names.
+func without(object jsontext.Value, leave func(string) bool) (jsontext.Value, error) {
+	in := jsontext.NewDecoder(bytes.NewReader(object))
+	out := jsontext.Value{'{'}
+	if _, err := in.ReadToken(); err != nil {
+		return nil, err
+	}
+	for in.PeekKind() == '"' {
+		name, err := in.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		name = name.Clone()
+		value, err := in.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		if leave(string(bytes.Trim(name, `"`))) {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, name...), ':'), value...)
+	}
+	return append(out, '}'), nil
+}

@@ -1,0 +1,101 @@
+package audit
+
+import (
+	"context"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// Point is a point of a thread: after the event with that version, or after all
+// events up to that time.
+type Point struct {
+	Version int64       `json:"version,omitzero"`
+	Time    events.Time `json:"time,omitzero"`
+	Start   bool        `json:"start,omitzero"` // before the first event
+}
+
+// Span is what lies between two points of a thread.
+type Span struct {
+	Thread  string   `json:"thread"`
+	From    int64    `json:"from"` // the version there; 0: the thread was not made yet
+	To      int64    `json:"to"`
+	Broken  int      `json:"broken,omitzero"` // commits that cannot be read, and were left out
+	Changes []Change `json:"changes"`
+}
+
+// Diff tells what changed in a thread between two points: documents that were
+// added or removed, and fields that changed. The thread's log is folded twice, with
+// the folds of the read models. The zero Point is the thread's end. The error is a
+// not_found, or an invalid_request, or says why the log could not be read.
+func Diff(ctx context.Context, log *eventlog.Log, tenant, thread string, from, to Point) (Span, error) {
+	if err := checkThread(tenant, thread); err != nil {
+		return Span{}, err
+	}
+	models := documents.NewModels()
+	before, err := foldTo(ctx, log, models, tenant, thread, from)
+	if err != nil {
+		return Span{}, err
+	}
+	after, err := foldTo(ctx, log, models, tenant, thread, to)
+	if err != nil {
+		return Span{}, err
+	}
+	changes, err := Compare(models, before, after)
+	if changes == nil {
+		changes = []Change{}
+	}
+	return Span{Thread: thread, From: before.Version, To: after.Version, Broken: max(before.Broken, after.Broken), Changes: changes}, err
+}
+
+// checkThread refuses names that would stand for something else in a subject.
+func checkThread(tenant, thread string) error {
+	switch {
+	case !events.ValidTenant(tenant):
+		return events.Invalid("/tenant", "a tenant is 1 to 64 letters, digits, dashes and underscores")
+	case !events.ValidThreadID(thread):
+		return events.Invalid("/threadId", "%.80q is not a thread's id", thread)
+	}
+	return nil
+}
+
+// foldTo folds a thread up to a point.
+func foldTo(ctx context.Context, log *eventlog.Log, models *documents.Models, tenant, thread string, p Point) (*documents.Memory, error) {
+	if p.Start {
+		return models.NewMemory(), nil
+	}
+	m, err := models.Fold(log.Thread(ctx, tenant, thread, 1), documents.Until{Version: p.Version, Time: p.Time})
+	if err != nil {
+		return nil, err
+	}
+	if m.Version == 0 && p == (Point{}) {
+		return nil, events.Missing("thread", thread)
+	}
+	if p.Version > m.Version {
+		return nil, events.Invalid("/version", "the thread has no version %d; its last is %d", p.Version, m.Version)
+	}
+	return m, nil
+}
+
+// Resolve gives the id of a thread that is named by its id or by key: and its
+// key, from the log alone. The error is a not_found, or an invalid_request.
+func Resolve(ctx context.Context, log *eventlog.Log, tenant, ref string) (string, error) {
+	id, key := events.ThreadRef(ref)
+	if key == "" {
+		return id, checkThread(tenant, id)
+	}
+	if !events.ValidTenant(tenant) || !events.ValidKey(key) {
+		return "", events.Invalid("/threadId", "%.80q is not a thread's key", key)
+	}
+	last, err := log.Last(ctx, tenant, events.KeyAggregate(key))
+	if err != nil {
+		return "", err
+	}
+	if last != nil {
+		if d, ok := last.Events[len(last.Events)-1].Data.(events.KeyClaimed); ok && d.Key == key {
+			return d.ThreadID, checkThread(tenant, d.ThreadID)
+		}
+	}
+	return "", events.Missing("thread", ref)
+}

@@ -1,0 +1,225 @@
+package audit
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+)
+
+// ExportOptions says what to export.
+type ExportOptions struct {
+	Tenant   string   // only this tenant; all if empty
+	Threads  []string // only these threads of the tenant, and the claims of their keys; all if empty
+	Chains   bool     // only where each thread stands, for Witness
+	Program  string   // what the file says wrote it
+	Signer   *Signer  // nil: it is not signed
+	Progress func(Progress)
+}
+
+// Export writes the commits of the log, as they are stored, as JSON Lines: a
+// FileHeader; for each key's claim and tenant's own, and then for each thread,
+// its commits and a FileEnd; and a FileLast. It holds one batch of commits in
+// memory. What is written to the log after it began is left out.
+func Export(ctx context.Context, log *eventlog.Log, w io.Writer, o ExportOptions) (Manifest, error) {
+	if err := (Options{Tenant: o.Tenant, Threads: o.Threads}).validate(); err != nil {
+		return Manifest{}, err
+	}
+	stream, err := log.JetStream().Stream(ctx, log.Config().Names.Stream(eventlog.LogStream))
+	if err != nil {
+		return Manifest{}, fmt.Errorf("the log: %w", err)
+	}
+	state := stream.CachedInfo().State
+	x := &exporter{ctx: ctx, log: log, options: o, to: state.LastSeq, out: newLineWriter(w)}
+	err = x.out.line(FileHeader{
+		File: fileName, Format: FileFormat, Program: o.Program, Created: events.TimeOf(time.Now()).String(), Prefix: log.Config().Names.Prefix,
+		Tenant: o.Tenant, Threads: o.Threads, From: state.FirstSeq, To: state.LastSeq, Chains: o.Chains,
+	})
+	if err != nil {
+		return x.manifest, err
+	}
+	if len(o.Threads) > 0 {
+		err = x.named()
+	} else {
+		err = x.everything()
+	}
+	if err != nil {
+		return x.manifest, err
+	}
+	x.manifest.Lines, x.manifest.Bytes, x.manifest.Digest = x.out.lines, x.out.bytes, x.out.digest()
+	return x.manifest, x.last()
+}
+
+type exporter struct {
+	ctx      context.Context
+	log      *eventlog.Log
+	options  ExportOptions
+	to       uint64
+	out      *lineWriter
+	manifest Manifest
+	done, of int64 // threads
+}
+
+// everything writes what is no thread first: who reads the file then knows the
+// keys before the threads that hold them.
+func (x *exporter) everything() error {
+	for _, threads := range []bool{false, true} {
+		done := int64(0)
+		for a, err := range list(x.ctx, x.log, anyTenant(x.options.Tenant)) {
+			if err != nil {
+				return err
+			}
+			done++
+			if events.IsThread(a.id) != threads {
+				continue
+			}
+			if _, err := x.aggregate(a.aggregate); err != nil {
+				return err
+			}
+			if threads {
+				x.done, x.of = done, done+a.left
+				x.progress()
+			}
+		}
+	}
+	return nil
+}
+
+// named writes some threads, and the claims of their keys first.
+func (x *exporter) named() error {
+	written := map[string]bool{}
+	var threads []string // what is none comes first
+	for _, thread := range []bool{false, true} {
+		for _, id := range x.options.Threads {
+			if events.IsThread(id) == thread {
+				threads = append(threads, id)
+			}
+		}
+	}
+	for _, id := range threads {
+		key, err := firstKey(x.ctx, x.log, aggregate{x.options.Tenant, id})
+		if err != nil {
+			return err
+		}
+		claim := events.KeyAggregate(key)
+		if key == "" || written[claim] {
+			continue
+		}
+		written[claim] = true
+		if _, err := x.aggregate(aggregate{x.options.Tenant, claim}); err != nil {
+			return err
+		}
+	}
+	for i, id := range threads {
+		if written[id] {
+			continue
+		}
+		written[id] = true
+		there, err := x.aggregate(aggregate{x.options.Tenant, id})
+		if err != nil {
+			return err
+		}
+		if !there {
+			return events.Missing("thread", id)
+		}
+		x.done, x.of = int64(i)+1, int64(len(threads))
+		x.progress()
+	}
+	return nil
+}
+
+// firstKey gives the key with which a thread was made, or nothing.
+func firstKey(ctx context.Context, log *eventlog.Log, a aggregate) (string, error) {
+	for c, err := range log.Thread(ctx, a.tenant, a.id, 1) {
+		var broken *events.BrokenError
+		switch {
+		case errors.As(err, &broken):
+			return "", nil
+		case err != nil:
+			return "", fmt.Errorf("reading %s/%s: %w", a.tenant, a.id, err)
+		}
+		return keyOf(c), nil
+	}
+	return "", nil
+}
+
+// keyOf gives the key that a thread's first commit claims, or nothing.
+func keyOf(c *events.Commit) string {
+	if d, ok := c.Events[0].Data.(events.ThreadCreated); ok && d.Key != nil {
+		return *d.Key
+	}
+	return ""
+}
+
+// aggregate writes the commits of one subject, and reports whether there are any.
+func (x *exporter) aggregate(a aggregate) (bool, error) {
+	var end FileEnd
+	for m, err := range x.log.Raw(x.ctx, x.log.Config().Names.Log(a.tenant, a.id), 1) {
+		if err != nil {
+			return false, fmt.Errorf("reading %s/%s: %w", a.tenant, a.id, err)
+		}
+		if m.Seq > x.to {
+			break
+		}
+		line := FileCommit{
+			Seq: m.Seq, Subject: m.Subject, Type: m.Header.Get(events.HeaderType),
+			Version: m.Header.Get(events.HeaderVersion), Chain: m.Header.Get(events.HeaderChain),
+		}
+		if utf8.Valid(m.Data) {
+			line.Body = string(m.Data)
+		} else {
+			line.Base64 = m.Data
+		}
+		if !x.options.Chains {
+			if err := x.out.line(line); err != nil {
+				return false, err
+			}
+		}
+		end = FileEnd{End: m.Subject, Commits: end.Commits + 1, Version: line.Version, Seq: m.Seq, Chain: line.Chain}
+		if x.manifest.Commits++; x.manifest.Commits%tellEvery == 0 {
+			x.progress()
+		}
+	}
+	if end.Commits == 0 {
+		return false, nil
+	}
+	x.manifest.LastSeq = max(x.manifest.LastSeq, end.Seq)
+	if events.IsThread(a.id) {
+		x.manifest.Threads++
+	} else {
+		x.manifest.Others++
+	}
+	return true, x.out.line(end)
+}
+
+func (x *exporter) progress() {
+	if x.options.Progress != nil {
+		x.options.Progress(Progress{Done: x.done, Of: x.of, Commits: int(x.manifest.Commits)})
+	}
+}
+
+// last writes the manifest.
+func (x *exporter) last() error {
+	raw, err := json.Marshal(x.manifest)
+	if err != nil {
+		return err
+	}
+	last := FileLast{Manifest: raw}
+	if x.options.Signer != nil {
+		last.Key = x.options.Signer.Public()
+		signature, err := x.options.Signer.sign(raw)
+		if err != nil {
+			return fmt.Errorf("signing the manifest: %w", err)
+		}
+		last.Signature = base64.StdEncoding.EncodeToString(signature)
+	}
+	return x.out.line(last)
+}

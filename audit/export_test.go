@@ -1,0 +1,347 @@
+package audit
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nkeys"
+
+	"github.com/skein-threads/skein/events"
+)
+
+const threadTwo = "T-0190a000-0000-7000-8000-000000000002"
+
+// signer makes a key of its own.
+func signer(t *testing.T) *Signer {
+	t.Helper()
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, err := pair.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewSigner(append([]byte("\n"), seed...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (h *house) export(o ExportOptions) string {
+	h.t.Helper()
+	var out bytes.Buffer
+	manifest, err := Export(h.ctx, h.log, &out, o)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if int64(bytes.Count(out.Bytes(), []byte("\n"))) != manifest.Lines+1 {
+		h.t.Errorf("%d lines, and the manifest says %d before it", bytes.Count(out.Bytes(), []byte("\n")), manifest.Lines)
+	}
+	return out.String()
+}
+
+func (h *house) importFile(file string, o ReadOptions) (ImportSummary, []Difference, error) {
+	h.t.Helper()
+	var differ []Difference
+	sum, err := Import(h.ctx, h.log, h.validator, strings.NewReader(file), ImportOptions{
+		ReadOptions: o, Differs: func(d Difference) { differ = append(differ, d) },
+	})
+	return sum, differ, err
+}
+
+// commits gives the chains of a thread.
+func (h *house) chains(id string) []string {
+	h.t.Helper()
+	var out []string
+	for c, err := range h.log.Thread(h.ctx, "acme", id, 1) {
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		out = append(out, c.Chain)
+	}
+	return out
+}
+
+func (h *house) end() uint64 {
+	h.t.Helper()
+	seq, err := h.log.LastSeq(h.ctx)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return seq
+}
+
+// keyed makes a thread that holds a key.
+func (h *house) keyed(id, key string) {
+	h.t.Helper()
+	h.settle(h.do("thread.create", `{"threadId":"`+id+`","data":{"key":"`+key+`"}}`).Seq)
+}
+
+// What is exported comes out of another Skein byte for byte, verifies there, and
+// shows the same documents; a second import adds nothing.
+func TestExportImport(t *testing.T) {
+	from, to := newHouse(t), newHouse(t)
+	from.fill(threadOne)
+	from.keyed(threadTwo, "orders/7")
+	key := signer(t)
+	file := from.export(ExportOptions{Signer: key, Program: "test"})
+	if again := from.export(ExportOptions{Signer: key, Program: "test"}); len(again) != len(file) {
+		t.Errorf("two exports of one log: %d and %d bytes", len(file), len(again))
+	}
+
+	sum, differ, err := to.importFile(file, ReadOptions{Key: key.Public()})
+	if err != nil || len(differ) > 0 || sum.Imported != 3 || sum.Commits != 11 || sum.Key != key.Public() {
+		t.Fatalf("%+v, %v, %v", sum, differ, err)
+	}
+	to.settle(to.end())
+	if found, _ := to.verify(Options{}); len(found) != 0 {
+		t.Errorf("after the import: %v", found)
+	}
+	for _, id := range []string{threadOne, threadTwo, events.KeyAggregate("orders/7")} {
+		if a, b := from.chains(id), to.chains(id); len(a) == 0 || strings.Join(a, " ") != strings.Join(b, " ") {
+			t.Errorf("%s: %v became %v", id, a, b)
+		}
+	}
+	if reply := to.do("thread.resolve", `{"data":{"key":"orders/7"}}`); reply.ThreadID != threadTwo {
+		t.Errorf("the key leads to %s", reply.ThreadID)
+	}
+
+	before := to.end()
+	sum, differ, err = to.importFile(file, ReadOptions{Tenant: ""})
+	if err != nil || len(differ) > 0 || sum.Unchanged != 3 || sum.Commits != 0 || to.end() != before {
+		t.Errorf("a second import: %+v, %v, %v", sum, differ, err)
+	}
+}
+
+// A thread of which the log has the beginning is continued, one that has gone on
+// is left, and one that differs is told and left alone.
+func TestImportMeetsWhatIsThere(t *testing.T) {
+	from, to := newHouse(t), newHouse(t)
+	from.do("thread.create", `{"threadId":"`+threadOne+`"}`)
+	early := from.export(ExportOptions{Tenant: "acme"})
+	from.do("thread.update", `{"threadId":"`+threadOne+`","data":{"title":"later"}}`)
+	late := from.export(ExportOptions{Tenant: "acme"})
+
+	if sum, _, err := to.importFile(early, ReadOptions{Tenant: "acme"}); err != nil || sum.Imported != 1 {
+		t.Fatal(sum, err)
+	}
+	if sum, _, err := to.importFile(late, ReadOptions{Tenant: "acme"}); err != nil || sum.Continued != 1 || sum.Commits != 1 {
+		t.Error(sum, err)
+	}
+	if sum, _, err := to.importFile(early, ReadOptions{Tenant: "acme"}); err != nil || sum.Unchanged != 1 || sum.Commits != 0 {
+		t.Error(sum, err)
+	}
+	to.settle(to.do("thread.update", `{"threadId":"`+threadOne+`","data":{"title":"its own way"}}`).Seq)
+	from.do("thread.update", `{"threadId":"`+threadOne+`","data":{"title":"another way"}}`)
+	before := to.end()
+	sum, differ, err := to.importFile(from.export(ExportOptions{Tenant: "acme"}), ReadOptions{Tenant: "acme"})
+	if err != nil || sum.Different != 1 || to.end() != before || len(differ) != 1 || differ[0].Thread != threadOne || differ[0].Seq != before || differ[0].Line != 4 {
+		t.Errorf("%+v, %+v, %v", sum, differ, err)
+	}
+	if found, _ := to.verify(Options{}); len(found) != 0 {
+		t.Error(found)
+	}
+}
+
+// A thread whose key another one holds is left alone, and a thread that was
+// purged does not come back.
+func TestImportKeysAndPurges(t *testing.T) {
+	from, to := newHouse(t), newHouse(t)
+	from.keyed(threadOne, "taken")
+	from.fill(threadTwo)
+	file := from.export(ExportOptions{Tenant: "acme"})
+	to.keyed("T-0190a000-0000-7000-8000-000000000009", "taken")
+	to.fill(threadTwo)
+	last := to.do("thread.delete", `{"threadId":"`+threadTwo+`","data":{"purge":true}}`)
+	to.settle(last.Seq)
+	to.await("the purge", func() bool { return len(to.chains(threadTwo)) == 1 })
+
+	sum, differ, err := to.importFile(file, ReadOptions{Tenant: "acme"})
+	if err != nil || sum.Different != 3 || sum.Commits != 0 || to.end() != last.Seq {
+		t.Fatalf("%+v, %+v, %v", sum, differ, err)
+	}
+	for _, d := range differ {
+		if d.Thread == threadOne && !strings.Contains(d.Detail, `key "taken"`) || d.Thread == threadTwo && d.Detail != "it was purged here" {
+			t.Error(d)
+		}
+	}
+	// What is left of a purged thread is exported and imported as it is.
+	third := newHouse(t)
+	if sum, _, err := third.importFile(to.export(ExportOptions{Tenant: "acme"}), ReadOptions{}); err != nil || sum.Imported != 3 {
+		t.Fatal(sum, err)
+	}
+	third.settle(third.end())
+	if found, _ := third.verify(Options{}); len(found) != 0 {
+		t.Error(found)
+	}
+}
+
+// Some threads can be exported alone, with the claims of their keys.
+func TestExportOfOneThread(t *testing.T) {
+	from, to := newHouse(t), newHouse(t)
+	from.fill(threadOne)
+	from.keyed(threadTwo, "orders/7")
+	file := from.export(ExportOptions{Tenant: "acme", Threads: []string{threadTwo}})
+	if strings.Contains(file, threadOne) {
+		t.Error("the file holds another thread")
+	}
+	if sum, _, err := to.importFile(file, ReadOptions{Tenant: "acme"}); err != nil || sum.Imported != 2 {
+		t.Fatal(sum, err)
+	}
+	to.settle(to.end())
+	if found, _ := to.verify(Options{}); len(found) != 0 {
+		t.Error(found)
+	}
+	_, err := Export(t.Context(), from.log, &bytes.Buffer{}, ExportOptions{Tenant: "acme", Threads: []string{"T-0190a000-0000-7000-8000-00000000dead"}})
+	if !errors.Is(err, &events.Error{Code: events.NotFound}) {
+		t.Errorf("a thread that is not there: %v", err)
+	}
+	for _, id := range []string{"*", ">", "a.b", ""} {
+		_, err := Export(t.Context(), from.log, &bytes.Buffer{}, ExportOptions{Tenant: "acme", Threads: []string{id}})
+		if !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
+			t.Errorf("thread %q: %v", id, err)
+		}
+	}
+}
+
+// A file that is not as it was written is refused with the line at fault, and
+// nothing of it is written.
+func TestImportRefuses(t *testing.T) {
+	from, to := newHouse(t), newHouse(t)
+	from.keyed(threadTwo, "orders/7")
+	from.fill(threadOne)
+	key, other := signer(t), signer(t)
+	signed := from.export(ExportOptions{Tenant: "acme", Signer: key})
+	resigned := from.export(ExportOptions{Tenant: "acme", Signer: other})
+	plain := from.export(ExportOptions{Tenant: "acme"})
+	lines := slices.Collect(strings.Lines(signed))
+	last := lines[len(lines)-1]
+	edit := func(change func(l []string) []string) string {
+		return strings.Join(change(append([]string(nil), lines...)), "")
+	}
+	for name, c := range map[string]struct {
+		file string
+		o    ReadOptions
+		line int64
+		want string
+	}{
+		"nothing":           {"", ReadOptions{}, 1, "cut off"},
+		"not an export":     {"{}\n", ReadOptions{}, 1, "first line"},
+		"a newer format":    {strings.Replace(signed, `"format":1`, `"format":2`, 1), ReadOptions{}, 1, "format is 2"},
+		"cut in a line":     {signed[:len(signed)/2], ReadOptions{}, int64(strings.Count(signed[:len(signed)/2], "\n")) + 1, "cut off"},
+		"cut after a line":  {edit(func(l []string) []string { return l[:9] }), ReadOptions{}, 10, "cut off"},
+		"no manifest":       {edit(func(l []string) []string { return l[:len(l)-1] }), ReadOptions{}, int64(len(lines)), "cut off"},
+		"a letter":          {strings.Replace(signed, "hello", "hullo", 1), ReadOptions{}, 7, "chain"},
+		"a header":          {strings.Replace(signed, `"created":"2`, `"created":"3`, 1), ReadOptions{}, int64(len(lines)), "altered"},
+		"a line left out":   {edit(func(l []string) []string { return append(l[:7:7], l[8:]...) }), ReadOptions{}, 8, "chain"},
+		"an end left out":   {edit(func(l []string) []string { return append(l[:2:2], l[3:]...) }), ReadOptions{}, 3, "end of"},
+		"a thread left out": {edit(func(l []string) []string { return append(l[:1:1], l[3:]...) }), ReadOptions{}, int64(len(lines)) - 2, "altered"},
+		"a line twice":      {edit(func(l []string) []string { return append(l[:7:7], l[6:]...) }), ReadOptions{}, 8, "reordered"},
+		"two lines changed places": {edit(func(l []string) []string {
+			l[7], l[8] = l[8], l[7]
+			return l
+		}), ReadOptions{}, 8, "chain"},
+		"threads before keys": {edit(func(l []string) []string { return append(append(l[:1:1], l[3:5]...), l[1:3]...) }), ReadOptions{}, 4, "reordered"},
+		"more after it":       {signed + "{}\n", ReadOptions{}, int64(len(lines)), "follows the manifest"},
+		"a manifest's count":  {strings.Replace(signed, `"threads":2,"others"`, `"threads":3,"others"`, 1), ReadOptions{}, int64(len(lines)), "counts"},
+		"a manifest altered":  {strings.Replace(signed, `{"manifest":{"lines"`, `{"manifest":{ "lines"`, 1), ReadOptions{}, int64(len(lines)), "signature"},
+		"another's signature": {edit(func(l []string) []string {
+			return append(l[:len(l)-1], strings.Replace(last, key.Public(), other.Public(), 1))
+		}), ReadOptions{}, int64(len(lines)), "signature"},
+		"no signature": {edit(func(l []string) []string {
+			return append(l[:len(l)-1], last[:strings.Index(last, `,"signature"`)]+"}\n")
+		}), ReadOptions{}, int64(len(lines)), "signature"},
+		"signed by another":    {resigned, ReadOptions{Key: key.Public()}, int64(len(lines)), "is signed by"},
+		"signed by nobody":     {plain, ReadOptions{Key: key.Public()}, int64(len(lines)), "not signed"},
+		"of another tenant":    {signed, ReadOptions{Tenant: "globex"}, 1, "of tenant"},
+		"of all tenants":       {from.export(ExportOptions{}), ReadOptions{Tenant: "acme"}, 1, "all tenants"},
+		"an unknown member":    {strings.Replace(signed, `{"seq":1,`, `{"seq":1,"x":1,`, 1), ReadOptions{}, 4, "cannot be read"},
+		"a subject for all":    {strings.Replace(signed, threadTwo+`","contentType"`, `*","contentType"`, 1), ReadOptions{}, 4, "not a subject"},
+		"only ends of threads": {from.export(ExportOptions{Tenant: "acme", Chains: true}), ReadOptions{}, 1, "nothing to import"},
+	} {
+		_, _, err := to.importFile(c.file, c.o)
+		var refused *FileError
+		if !errors.As(err, &refused) || !strings.Contains(refused.Problem, c.want) || refused.Line != c.line {
+			t.Errorf("%s: %v, want %q at line %d", name, err, c.want, c.line)
+		}
+		if seq := to.end(); seq != 0 {
+			t.Fatalf("%s: %d commits were written", name, seq)
+		}
+	}
+	if _, _, err := to.importFile(resigned, ReadOptions{Key: other.Public()}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A file whose chains are right and whose events are not is refused: a chain can
+// be made by anybody.
+func TestImportRefusesWhatVerifyWouldFind(t *testing.T) {
+	from, to := newHouse(t), newHouse(t)
+	from.fill(threadOne)
+	from.forge(threadOne, events.ThreadStatusChangedType, threadOne, events.ThreadStatusChanged{From: "open", To: "closed"})
+	_, _, err := to.importFile(from.export(ExportOptions{}), ReadOptions{})
+	var refused *FileError
+	if !errors.As(err, &refused) || refused.Line != 11 || !strings.Contains(refused.Problem, "transition") || to.end() != 0 {
+		t.Error(err)
+	}
+}
+
+// breaking is a file that cannot be read to its end the second time.
+type breaking struct {
+	*strings.Reader
+	begun, left int
+}
+
+func (b *breaking) Seek(offset int64, whence int) (int64, error) {
+	if whence == io.SeekStart {
+		b.begun++
+	}
+	return b.Reader.Seek(offset, whence)
+}
+
+func (b *breaking) Read(p []byte) (int, error) {
+	if b.begun < 2 {
+		return b.Reader.Read(p)
+	}
+	if b.left == 0 {
+		return 0, errors.New("the disk is gone")
+	}
+	n, err := b.Reader.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
+
+// An import that was broken off is taken up by running it again.
+func TestImportBrokenOff(t *testing.T) {
+	from, to := newHouse(t), newHouse(t)
+	from.fill(threadOne)
+	from.fill(threadTwo)
+	file := from.export(ExportOptions{})
+	_, err := Import(t.Context(), to.log, to.validator, &breaking{strings.NewReader(file), 0, len(file) * 3 / 4}, ImportOptions{})
+	written := int64(to.end())
+	if err == nil || !strings.Contains(err.Error(), "the disk is gone") || written == 0 || written == 18 {
+		t.Fatal(err, written)
+	}
+	sum, _, err := to.importFile(file, ReadOptions{})
+	if err != nil || sum.Commits != 18-written || sum.Continued+sum.Imported != 1 {
+		t.Errorf("%+v after %d, %v", sum, written, err)
+	}
+	to.settle(to.end())
+	if found, _ := to.verify(Options{}); len(found) != 0 {
+		t.Error(found)
+	}
+}
+
+// A seed that is none is refused without being told.
+func TestSignerRefuses(t *testing.T) {
+	_, err := NewSigner([]byte("SUAverysecret"))
+	if err == nil || strings.Contains(err.Error(), "secret") {
+		t.Error(err)
+	}
+}

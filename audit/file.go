@@ -1,0 +1,120 @@
+package audit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// FileFormat is the version of the format of exported files. A file of another
+// format is refused.
+const FileFormat = 1
+
+// fileName is what the first line of a file says it is.
+const fileName = "skein-export"
+
+// FileHeader is the first line of a file: what it holds.
+type FileHeader struct {
+	File    string   `json:"file"`             // fileName
+	Format  int      `json:"format"`           // FileFormat
+	Program string   `json:"program,omitzero"` // the version of Skein that wrote it
+	Created string   `json:"created"`          // when it was written
+	Prefix  string   `json:"prefix"`           // of its subjects
+	Tenant  string   `json:"tenant,omitzero"`  // absent: of all tenants
+	Threads []string `json:"threads,omitempty"`
+	From    uint64   `json:"from"`            // the log's first sequence when it was written
+	To      uint64   `json:"to"`              // and its last: what came later is not in the file
+	Chains  bool     `json:"chains,omitzero"` // it holds the ends of threads, and no commits
+}
+
+// FileCommit is the line of a commit: the message of the log as it is stored.
+type FileCommit struct {
+	Seq     uint64 `json:"seq"`
+	Subject string `json:"subject"`
+	Type    string `json:"contentType"`     // the header Content-Type
+	Version string `json:"version"`         // the header Skein-Version
+	Chain   string `json:"chain"`           // the header Skein-Chain
+	Body    string `json:"body,omitzero"`   // the exact bytes
+	Base64  []byte `json:"base64,omitzero"` // the exact bytes, where they are not text
+}
+
+// FileEnd is the line that follows the last commit of a thread: where it stands.
+type FileEnd struct {
+	End     string `json:"end"` // the subject
+	Commits int64  `json:"commits"`
+	Version string `json:"version"` // the thread's, as its last commit says
+	Seq     uint64 `json:"seq"`     // of its last commit
+	Chain   string `json:"chain"`   // of its last commit
+}
+
+// Manifest says what a file must be. It stands in the last line.
+type Manifest struct {
+	Lines   int64  `json:"lines"` // before it
+	Threads int64  `json:"threads"`
+	Others  int64  `json:"others"` // keys' claims, and what belongs to a tenant
+	Commits int64  `json:"commits"`
+	Bytes   int64  `json:"bytes"`   // of the lines before it, their ends included
+	LastSeq uint64 `json:"lastSeq"` // the greatest of a commit
+	Digest  string `json:"digest"`  // hex of the SHA-256 of the lines before it, their ends included
+}
+
+// FileLast is the last line: the manifest, and who vouches for it.
+type FileLast struct {
+	Manifest  jsontext.Value `json:"manifest"`           // the signature is of these very bytes
+	Key       string         `json:"key,omitzero"`       // the public NKey
+	Signature string         `json:"signature,omitzero"` // base64
+}
+
+// ReadOptions says what a file must be.
+type ReadOptions struct {
+	Tenant   string // whose it must be; empty: any, and several
+	Key      string // the public NKey that must have signed it; empty: any, or none
+	Progress func(Progress)
+
+	size int64 // of the file, for the progress; 0 if it is not known
+}
+
+// twice makes a file ready to be read twice.
+func (o *ReadOptions) twice(file io.ReadSeeker) error {
+	size, err := file.Seek(0, io.SeekEnd)
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return fmt.Errorf("the file must be one that can be read twice: %w", err)
+	}
+	o.size = size
+	return nil
+}
+
+// lineWriter writes documents as lines, and digests them.
+type lineWriter struct {
+	to    io.Writer
+	sum   hash.Hash
+	lines int64
+	bytes int64
+}
+
+func newLineWriter(to io.Writer) *lineWriter { return &lineWriter{to: to, sum: sha256.New()} }
+
+func (w *lineWriter) line(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b = append(b, '\n')
+	w.sum.Write(b)
+	w.lines++
+	w.bytes += int64(len(b))
+	if _, err := w.to.Write(b); err != nil {
+		return fmt.Errorf("writing the file: %w", err)
+	}
+	return nil
+}
+
+func (w *lineWriter) digest() string { return hex.EncodeToString(w.sum.Sum(nil)) }

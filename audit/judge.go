@@ -1,0 +1,132 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/schema"
+)
+
+// Check is a check of something that lies beside the log and that the log speaks
+// of, such as the contents of files. It is told of a thread's commits in order,
+// and asked at the thread's end; then comes the next thread. One goroutine uses
+// it.
+type Check interface {
+	// Commit takes notice of the next commit of a thread that can be read.
+	Commit(c *events.Commit)
+	// End says what is wrong with the thread, whose last commit was taken, and
+	// forgets it. An error means that the check could not be done.
+	End(ctx context.Context, tenant, thread string) ([]Finding, error)
+}
+
+// judge checks the commits of one aggregate after the other. It needs no server.
+type judge struct {
+	schema  *schema.Validator
+	checker *events.TimelineChecker
+	find    func(Finding)
+	gone    func(c *events.Commit) bool // nothing stands before a commit any more; nil: nothing goes
+
+	at      aggregate
+	begun   bool   // a commit was there
+	chain   string // of the commit before
+	version int64  // after the commit before; -1 if it cannot be read
+	erased  int64  // versions before the tombstone of a purged thread
+	key     string // that the thread holds, or the key's claim names
+	holder  string // of the key, as its claim says
+	keySeq  uint64 // of the commit that says so
+	events  int
+}
+
+func newJudge(validator *schema.Validator, find func(Finding)) *judge {
+	return &judge{schema: validator, checker: events.NewTimelineChecker(), find: find}
+}
+
+// begin takes up another aggregate, and forgets the one before.
+func (j *judge) begin(a aggregate) {
+	j.checker.Forget(j.at.tenant, j.at.id)
+	*j = judge{schema: j.schema, checker: j.checker, find: j.find, gone: j.gone, at: a}
+}
+
+// place begins a finding at a commit.
+func (j *judge) place(kind Kind, seq uint64, detail string) Finding {
+	return Finding{Kind: kind, Tenant: j.at.tenant, Thread: j.at.id, Seq: seq, Detail: detail}
+}
+
+// broken takes a commit that cannot be read. What follows is judged by what it
+// says of itself.
+func (j *judge) broken(seq uint64, chain string, err error) {
+	j.find(j.place(KindBroken, seq, err.Error()))
+	j.chain, j.version, j.begun = chain, -1, true
+}
+
+// commit takes the next commit.
+func (j *judge) commit(c *events.Commit) {
+	switch {
+	case !j.begun && tombstone(c):
+		j.erased = c.First()
+	case j.gone != nil && tombstone(c) && events.Chain(j.chain, c.Body) != c.Chain && j.gone(c):
+		j.erased = c.First() // while it was read
+		j.checker.Forget(j.at.tenant, j.at.id)
+	default:
+		j.follows(c)
+	}
+	for i := range c.Events {
+		j.event(c, &c.Events[i])
+	}
+	j.chain, j.version, j.begun = c.Chain, c.Version, true
+}
+
+// tombstone reports whether a commit is all that a purge leaves of a thread.
+func tombstone(c *events.Commit) bool {
+	d, ok := c.Events[len(c.Events)-1].Data.(events.LifecycleDeleted)
+	return ok && d.Purge && c.First() > 0
+}
+
+// follows checks a commit against the one before it.
+func (j *judge) follows(c *events.Commit) {
+	if events.Chain(j.chain, c.Body) != c.Chain {
+		j.find(j.place(KindChain, c.Seq, "its chain is not that of its bytes and of the commit before it: one of them was altered, dropped or moved"))
+	}
+	if j.version >= 0 && c.First() != j.version {
+		j.find(j.place(KindVersion, c.Seq, fmt.Sprintf("it begins after version %d, and the commit before it ends at %d", c.First(), j.version)))
+	}
+}
+
+// event checks an event by itself, and against what came before it.
+func (j *judge) event(c *events.Commit, e *events.Event) {
+	j.events++
+	place := j.place("", c.Seq, "")
+	place.Event = e.ID
+	if u, ok := e.Data.(events.Unknown); ok {
+		place.Kind, place.Detail = KindUnknown, fmt.Sprintf("%s: %s %s", u.Reason, e.Type, u.Schema)
+		j.find(place)
+	} else if err := j.schema.Event(e); err != nil {
+		place.Kind, place.Detail = KindSchema, err.Error()
+		j.find(place)
+	}
+	if err := j.checker.Check(e); err != nil {
+		place.Kind, place.Detail = kindOf(err), err.Error()
+		j.find(place)
+	}
+	switch d := e.Data.(type) {
+	case events.KeyClaimed:
+		j.key, j.holder, j.keySeq = d.Key, d.ThreadID, c.Seq
+		if !events.IsThread(j.at.id) && events.KeyAggregate(d.Key) != j.at.id {
+			place.Kind, place.Detail = KindLink, "the key that it claims belongs to another subject"
+			j.find(place)
+		}
+	case events.KeyReleased:
+		j.key, j.holder = "", ""
+	}
+}
+
+// kindOf sorts what the checker found.
+func kindOf(err error) Kind {
+	var move *events.TransitionError
+	if errors.As(err, &move) {
+		return KindTransition
+	}
+	return KindLink
+}

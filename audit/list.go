@@ -1,0 +1,160 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+)
+
+// aggregate is one subject of the log.
+type aggregate struct{ tenant, id string }
+
+// listed is an aggregate as the log's list gives it.
+type listed struct {
+	aggregate
+	last uint64 // its last commit when the list was begun
+	left int64  // so many follow in the list
+}
+
+// validAggregate reports whether a name can be that of an aggregate: one that
+// stands for itself in a subject.
+func validAggregate(id string) bool {
+	digest, isKey := strings.CutPrefix(id, "K-")
+	return events.ValidThreadID(id) || id == events.TenantAggregate || isKey && len(digest) == 32 && events.ValidID(digest)
+}
+
+// listing bounds a list: how many names come at once, how long one batch of them
+// may take, and how long the server keeps the list while nobody asks.
+const (
+	listBatch = 512
+	listPause = 2 * time.Second // then it is asked whether there are more
+	listWait  = 10 * time.Second
+	listKept  = time.Hour
+)
+
+// list gives every aggregate of a tenant (of all tenants: "*") that is in the log
+// now, each once, in the order of their last commits. The names are not held in
+// memory; the server keeps the list.
+func list(ctx context.Context, log *eventlog.Log, tenant string) iter.Seq2[listed, error] {
+	return func(yield func(listed, error) bool) {
+		names := log.Config().Names
+		stream := names.Stream(eventlog.LogStream)
+		consumer, err := log.JetStream().CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
+			DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, FilterSubject: names.Log(tenant, "*"), HeadersOnly: true,
+			AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: listKept,
+		})
+		if err != nil {
+			yield(listed{}, fmt.Errorf("listing the log's threads: %w", err))
+			return
+		}
+		name := consumer.CachedInfo().Name
+		defer func() { // whether or not ctx has ended
+			ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), listWait)
+			defer cancel()
+			_ = log.JetStream().DeleteConsumer(ending, stream, name) // the server forgets it by itself
+		}()
+		given := uint64(0)
+		for left := consumer.CachedInfo().NumPending; left > 0; {
+			batch, err := consumer.Fetch(int(min(left, listBatch)), jetstream.FetchMaxWait(listPause))
+			if err != nil {
+				yield(listed{}, fmt.Errorf("listing the log's threads: %w", err))
+				return
+			}
+			got := 0
+			for m := range batch.Messages() {
+				meta, err := m.Metadata()
+				got++
+				if given++; err != nil || meta.Sequence.Consumer != given {
+					yield(listed{}, fmt.Errorf("the list of the log's threads was interrupted after %d; begin again", given-1))
+					return
+				}
+				left = meta.NumPending
+				if tenant, id, ok := names.ParseLog(m.Subject()); ok && !yield(listed{aggregate{tenant, id}, meta.Sequence.Stream, int64(left)}, nil) {
+					return
+				}
+			}
+			if ctx.Err() != nil {
+				yield(listed{}, context.Cause(ctx))
+				return
+			}
+			if got > 0 {
+				continue
+			}
+			// What was listed may have been erased since.
+			info, err := consumer.Info(ctx)
+			if err != nil {
+				yield(listed{}, fmt.Errorf("listing the log's threads: %w", err))
+				return
+			}
+			if left = info.NumPending; left > 0 && batch.Error() != nil {
+				yield(listed{}, fmt.Errorf("listing the log's threads: %w", batch.Error()))
+				return
+			}
+		}
+	}
+}
+
+// Range says which commits are looked at: from a sequence or time to another,
+// both included. The zero value of a field sets no bound. The time of a commit is
+// when the log stored it.
+type Range struct {
+	From, To         uint64
+	FromTime, ToTime time.Time
+}
+
+// whole reports whether the range sets no bound.
+func (r Range) whole() bool { return r == Range{} }
+
+// sequences gives the first and the last sequence of the range, which ends at
+// end at the latest.
+func (r Range) sequences(ctx context.Context, log *eventlog.Log, end uint64) (first, last uint64, err error) {
+	first, last = max(r.From, 1), end
+	if r.To != 0 {
+		last = min(last, r.To)
+	}
+	if !r.FromTime.IsZero() {
+		seq, err := firstSince(ctx, log, r.FromTime, end)
+		if err != nil {
+			return 0, 0, err
+		}
+		first = max(first, seq)
+	}
+	if !r.ToTime.IsZero() {
+		seq, err := firstSince(ctx, log, r.ToTime.Add(time.Nanosecond), end)
+		if err != nil {
+			return 0, 0, err
+		}
+		last = min(last, seq-1)
+	}
+	return first, last, nil
+}
+
+// firstSince gives the sequence of the first commit that was stored at a time or
+// later, end+1 if there is none up to end.
+func firstSince(ctx context.Context, log *eventlog.Log, at time.Time, end uint64) (uint64, error) {
+	consumer, err := log.JetStream().OrderedConsumer(ctx, log.Config().Names.Stream(eventlog.LogStream), jetstream.OrderedConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartTimePolicy, OptStartTime: &at, HeadersOnly: true,
+	})
+	if err != nil {
+		return 0, fmt.Errorf("finding the commits since %v: %w", at, err)
+	}
+	if consumer.CachedInfo().NumPending == 0 {
+		return end + 1, nil
+	}
+	m, err := consumer.Next(jetstream.FetchMaxWait(listWait))
+	if err != nil {
+		return 0, fmt.Errorf("finding the commits since %v: %w", at, err)
+	}
+	meta, err := m.Metadata()
+	if err != nil {
+		return 0, err
+	}
+	return min(meta.Sequence.Stream, end+1), nil
+}

@@ -1,0 +1,209 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// TrailOptions says which steps of a thread's trail are told. Each field that is
+// set must fit.
+type TrailOptions struct {
+	Actor     string        // of this actor
+	Types     []events.Type // of these types; item.* means all of an entity
+	Execution string        // of this execution
+	From, To  int64         // of these versions, both included; 0 sets no bound
+}
+
+// Entry is one step of a trail: an event, and what it changed.
+type Entry struct {
+	Seq         uint64         `json:"seq"`
+	Version     int64          `json:"version"`
+	Time        string         `json:"time"`
+	Event       string         `json:"event,omitzero"` // its id
+	Type        events.Type    `json:"type,omitzero"`
+	Subject     string         `json:"subject,omitzero"`
+	Actor       string         `json:"actor,omitzero"`
+	Command     *TrailCommand  `json:"command,omitzero"`
+	Cause       *TrailCause    `json:"cause,omitzero"`
+	Execution   string         `json:"execution,omitzero"` // the correlation
+	TraceParent string         `json:"traceparent,omitzero"`
+	Move        *Move          `json:"move,omitzero"`
+	Changes     []Change       `json:"changes,omitempty"`
+	Broken      string         `json:"broken,omitzero"` // why the commit cannot be read; then all but Seq is absent
+	Data        jsontext.Value `json:"data,omitzero"`   // the event's own content
+	Happened    *events.Event  `json:"-"`               // the event itself
+}
+
+// TrailCommand is the command that made an event. The log keeps its id; its name
+// follows from what it made, where only one command makes that.
+type TrailCommand struct {
+	ID    string `json:"id"`
+	Name  string `json:"name,omitzero"`  // absent if several may have made it
+	Index int    `json:"index,omitzero"` // its place in the list of a thread.commit, from 1
+}
+
+// TrailCause is the event that caused another.
+type TrailCause struct {
+	Event   string      `json:"event"`
+	Type    events.Type `json:"type,omitzero"` // absent if it is none of the thread's, as the trail goes
+	Version int64       `json:"version,omitzero"`
+}
+
+// Move is a change of state.
+type Move struct {
+	Entity string `json:"entity"`
+	From   string `json:"from"`
+	To     string `json:"to"`
+	Reason string `json:"reason,omitzero"`
+}
+
+// Trail tells who did what to a thread, when and why: each event in order, with
+// what the documents of the thread were before it and are after it. It folds the
+// thread from its beginning whatever the options leave out, and holds its documents
+// in memory, and of each event its id. A commit that cannot be read is told as
+// such. An error of tell ends it. The error is a not_found, or an invalid_request, or
+// says why the log could not be read.
+func Trail(ctx context.Context, log *eventlog.Log, tenant, thread string, o TrailOptions, tell func(Entry) error) error {
+	if err := checkThread(tenant, thread); err != nil {
+		return err
+	}
+	t := &trail{options: o, tell: tell, models: documents.NewModels(), shown: map[documents.Place]jsontext.Value{}, known: map[string]TrailCause{}}
+	t.memory = t.models.NewMemory()
+	there := false
+	for c, err := range log.Thread(ctx, tenant, thread, 1) {
+		there = true
+		var broken *events.BrokenError
+		switch {
+		case errors.As(err, &broken):
+			err = tell(Entry{Seq: broken.Seq, Broken: broken.Cause.Error()})
+		case err == nil:
+			err = t.commit(c)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !there {
+		return events.Missing("thread", thread)
+	}
+	return nil
+}
+
+type trail struct {
+	options TrailOptions
+	tell    func(Entry) error
+	models  *documents.Models
+	memory  *documents.Memory
+	shown   map[documents.Place]jsontext.Value // as they were after the event before
+	known   map[string]TrailCause              // events, by id
+	changed []*documents.Slot
+}
+
+// commit tells the events of a commit.
+func (t *trail) commit(c *events.Commit) error {
+	for i := range c.Events {
+		e := &c.Events[i]
+		changes, err := t.fold(c, i)
+		if err != nil {
+			return fmt.Errorf("what %s changed: %w", e.ID, err)
+		}
+		t.known[e.ID] = TrailCause{Event: e.ID, Type: e.Type, Version: e.Version}
+		if !t.wanted(e) {
+			continue
+		}
+		entry := Entry{
+			Seq: c.Seq, Version: e.Version, Time: e.Time.String(), Event: e.ID, Type: e.Type, Subject: e.Subject, Actor: e.Actor,
+			Execution: e.Correlation, TraceParent: e.TraceParent, Move: moveOf(e), Changes: changes, Data: dataOf(e), Happened: e,
+		}
+		if e.CommandID != "" {
+			entry.Command = &TrailCommand{ID: e.CommandID, Name: commandName(c, e), Index: e.CommandIndex}
+		}
+		if e.Causation != "" {
+			cause, ok := t.known[e.Causation]
+			if !ok {
+				cause.Event = e.Causation
+			}
+			entry.Cause = &cause
+		}
+		if err := t.tell(entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *trail) wanted(e *events.Event) bool {
+	o := t.options
+	return (o.Actor == "" || e.Actor == o.Actor) && (o.Execution == "" || e.Correlation == o.Execution || e.Subject == o.Execution) &&
+		(o.From == 0 || e.Version >= o.From) && (o.To == 0 || e.Version <= o.To) &&
+		(len(o.Types) == 0 || slices.ContainsFunc(o.Types, func(want events.Type) bool { return want == e.Type || want == events.Type(e.Type.Entity()+".*") }))
+}
+
+// fold folds one event of a commit, and gives what it changed. Documents bear the
+// version in the place of the sequence: an event is then folded as a commit of its
+// own, which comes after the event before it. So they are told without their
+// stamps.
+func (t *trail) fold(c *events.Commit, i int) ([]Change, error) {
+	one := *c
+	one.Events, one.Version, one.Seq = c.Events[i:i+1], c.Events[i].Version, uint64(c.Events[i].Version)
+	out := t.models.Apply(&one, t.memory, documents.AllKinds, t.changed)
+	t.changed = out.Changed
+	var changes []Change
+	for _, slot := range out.Changed {
+		p := slot.Place
+		if !told(p.Kind) {
+			continue
+		}
+		var after jsontext.Value
+		if slot.Doc != nil {
+			raw, err := documents.Encode(slot.Doc)
+			if err != nil {
+				return nil, err
+			}
+			if after, err = without(raw, stamps); err != nil {
+				return nil, err
+			}
+		}
+		if change, differs := changeOf(t.models, p, t.shown[p], after, beside); differs {
+			changes = append(changes, change)
+		}
+		if after == nil {
+			delete(t.shown, p)
+		} else {
+			t.shown[p] = after
+		}
+	}
+	slices.SortStableFunc(changes, func(a, b Change) int { return cmp.Or(strings.Compare(a.Model, b.Model), strings.Compare(a.ID, b.ID)) })
+	return changes, nil
+}
+
+// told reports whether a trail tells of the documents of a read model. Traces
+// are views of the same events.
+func told(k documents.Kind) bool {
+	switch k {
+	case documents.Index, documents.TraceEvents, documents.TraceRuns, documents.TraceSpans:
+		return false
+	default:
+		return true
+	}
+}
+
+// beside reports whether a member of a document follows from others, so that a
+// trail does not tell of it at every event.
+func beside(name string) bool {
+	switch name {
+	case "updatedAt", "messageBlocks", "createdAtMicros", "queued", "items", "itemTypes", "nextItem", "stepCount", "sideAStepCount", "sideBStepCount":
+		return true
+	}
+	return false
+}

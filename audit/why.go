@@ -1,0 +1,68 @@
+package audit
+
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// moveOf gives the change of state that an event is, nil if it is none.
+func moveOf(e *events.Event) *Move {
+	switch d := e.Data.(type) {
+	case events.ThreadStatusChanged:
+		return &Move{"thread", string(d.From), string(d.To), d.Reason}
+	case events.ContextStatusChanged:
+		return &Move{"context", string(d.From), string(d.To), ""}
+	case events.ItemStatusChanged:
+		return &Move{"item", string(d.From), string(d.To), ""}
+	case events.ExecutionStatusChanged:
+		return &Move{"execution", string(d.From), string(d.To), d.ErrorText}
+	case events.StepStatusChanged:
+		return &Move{"step", string(d.From), string(d.To), d.ErrorText}
+	case events.AgentAssigned:
+		return &Move{"agent", d.From, d.AgentID, d.Reason}
+	}
+	return nil
+}
+
+// dataOf gives an event's own content as it is stored.
+func dataOf(e *events.Event) jsontext.Value {
+	var envelope struct {
+		Data jsontext.Value `json:"data"`
+	}
+	if json.Unmarshal(e.Raw(), &envelope) != nil {
+		return nil // it was decoded: cannot be
+	}
+	return envelope.Data
+}
+
+// commandName gives the name of the command that made an event, if what it made
+// in the commit tells: of the commands that may make all of it, the one that may
+// make the fewest other events, if there is one such.
+func commandName(c *events.Commit, e *events.Event) string {
+	var made []events.Type
+	for i := range c.Events {
+		if o := &c.Events[i]; o.CommandID == e.CommandID && o.CommandIndex == e.CommandIndex {
+			made = append(made, o.Type)
+		}
+	}
+	name, fewest, several := "", 0, false
+	for _, command := range events.Commands() {
+		if slices.ContainsFunc(made, func(t events.Type) bool { return !slices.Contains(command.Events, t) }) {
+			continue
+		}
+		switch {
+		case name == "" || len(command.Events) < fewest:
+			name, fewest, several = command.Name, len(command.Events), false
+		case len(command.Events) == fewest:
+			several = true
+		}
+	}
+	if several {
+		return ""
+	}
+	return name
+}

@@ -1,0 +1,93 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/schema"
+)
+
+// Witness checks a file of an export as ReadFile does, and then that the log
+// still holds what the file shows: of each thread the commit with the file's last
+// version and chain. A chain stands for all commits before it, so if the log's
+// chains are right (see Verify), nothing that the file shows was rewritten, taken
+// out or cut off since. A thread that has gone on is right, and so is one that
+// was purged; sequences may differ.
+//
+// The findings are told as they come. It gives how many threads, keys' claims and
+// tenants' own were looked for.
+func Witness(ctx context.Context, log *eventlog.Log, validator *schema.Validator, file io.ReadSeeker, o ReadOptions, find func(Finding)) (FileReport, int64, error) {
+	if err := o.twice(file); err != nil {
+		return FileReport{}, 0, err
+	}
+	report, err := ReadFile(file, validator, o)
+	if err != nil {
+		return report, 0, err
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return report, 0, fmt.Errorf("reading the file again: %w", err)
+	}
+	w := &witness{ctx: ctx, log: log, find: find}
+	_, err = readFile(file, validator, o, StageWitness, w)
+	return report, w.looked, err
+}
+
+type witness struct {
+	ctx    context.Context
+	log    *eventlog.Log
+	find   func(Finding)
+	looked int64
+}
+
+func (w *witness) commit(int64, aggregate, *events.Commit) error { return nil }
+
+// end looks for the last commit of a thread.
+func (w *witness) end(_ int64, a aggregate, e FileEnd) error {
+	w.looked++
+	// Mostly it is where it was. What cannot be read is told by who verifies the log.
+	c, err := w.log.Get(w.ctx, e.Seq)
+	var broken *events.BrokenError
+	switch {
+	case err != nil && !errors.As(err, &broken):
+		return fmt.Errorf("reading commit %d: %w", e.Seq, err)
+	case c != nil && c.Tenant == a.tenant && c.Thread == a.id && c.Chain == e.Chain:
+		return nil
+	}
+	return w.search(a, e)
+}
+
+// search looks for it wherever it may be.
+func (w *witness) search(a aggregate, e FileEnd) error {
+	f := Finding{Kind: KindWitness, Tenant: a.tenant, Thread: a.id, Seq: e.Seq,
+		Detail: fmt.Sprintf("the file shows it with %d commits up to version %s, and the log has nothing of it", e.Commits, e.Version)}
+	upTo, err := strconv.ParseInt(e.Version, 10, 64)
+	if err != nil { // ReadFile lets none such pass
+		return err
+	}
+	for m, err := range w.log.Raw(w.ctx, w.log.Config().Names.Log(a.tenant, a.id), 1) {
+		if err != nil {
+			return fmt.Errorf("reading %s/%s: %w", a.tenant, a.id, err)
+		}
+		c, err := w.log.Decode(m)
+		switch {
+		case m.Header.Get(events.HeaderChain) == e.Chain:
+			return nil
+		case err != nil:
+			continue
+		case tombstone(c):
+			return nil
+		case c.Version >= upTo:
+			f.Seq, f.Detail = m.Seq, fmt.Sprintf("the file shows another commit that ends at version %s: the thread was rewritten", e.Version)
+			w.find(f)
+			return nil
+		}
+		f.Seq, f.Detail = m.Seq, fmt.Sprintf("the file shows it up to version %s, and in the log it ends at version %d: its end was cut off", e.Version, c.Version)
+	}
+	w.find(f)
+	return nil
+}

@@ -1,0 +1,174 @@
+package client
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"iter"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// piecesAhead is how many pieces of a file are asked for ahead of its reader.
+const piecesAhead = 4
+
+// ReadFile gives a file's content; nil if there is none at the path, or it is
+// external (SA-113). Content that is there but empty is not nil.
+func (f *Files) ReadFile(ctx context.Context, path string) ([]byte, error) {
+	return f.ReadFileAt(ctx, path, 0)
+}
+
+// ReadFileAt gives a file's content as it was at a version of the thread.
+func (f *Files) ReadFileAt(ctx context.Context, path string, version int64) ([]byte, error) {
+	record, err := f.readable(ctx, path, version)
+	if record == nil || err != nil {
+		return nil, err
+	}
+	data := make([]byte, 0, record.Size)
+	for piece, err := range f.content(ctx, record) {
+		if err != nil {
+			return nil, err
+		}
+		data = append(data, piece...)
+	}
+	return data, nil
+}
+
+// ReadFileStream gives a file's content in chunks of 128 KiB, in order; nil if
+// there is none at the path, or it is external (SA-123, SA-129, SA-130). How many
+// chunks there will be is known from the first on. An empty file is one chunk
+// without data.
+//
+// Only a few pieces are held at a time. Cancel ctx to end it: then no more
+// chunks come, and an error instead. Those that came stay as they are. A file
+// that is written over meanwhile is read to its end as it was.
+func (f *Files) ReadFileStream(ctx context.Context, path string) (iter.Seq2[events.FileChunk, error], error) {
+	return f.ReadFileStreamAt(ctx, path, 0)
+}
+
+// ReadFileStreamAt does the same as it was at a version of the thread.
+func (f *Files) ReadFileStreamAt(ctx context.Context, path string, version int64) (iter.Seq2[events.FileChunk, error], error) {
+	record, err := f.readable(ctx, path, version)
+	if record == nil || err != nil {
+		return nil, err
+	}
+	return func(yield func(events.FileChunk, error) bool) { f.chunks(ctx, record, yield) }, nil
+}
+
+// readable gives the record of a file that has content here, or nil.
+func (f *Files) readable(ctx context.Context, path string, version int64) (*events.FileRecord, error) {
+	record, err := f.StatFileAt(ctx, path, version)
+	if record == nil || err != nil || record.External {
+		return nil, err
+	}
+	if record.IsDirectory {
+		e := events.Errorf(events.IllegalTransition, "%s is a directory, and has no content", record.Path)
+		e.Details = &events.ErrorDetails{Entity: "directory", ID: record.Path}
+		return nil, e
+	}
+	return record, nil
+}
+
+func (f *Files) chunks(ctx context.Context, record *events.FileRecord, yield func(events.FileChunk, error) bool) {
+	chunk := events.FileChunk{TotalChunks: record.Chunks()}
+	if record.Size == 0 {
+		chunk.IsLast, chunk.Data = true, []byte{}
+		yield(chunk, nil)
+		return
+	}
+	for piece, err := range f.content(ctx, record) {
+		if err != nil {
+			yield(events.FileChunk{}, err)
+			return
+		}
+		for len(piece) > 0 {
+			n := min(len(piece), events.FileChunkBytes)
+			chunk.Data, piece = piece[:n:n], piece[n:]
+			chunk.IsLast = chunk.Index == chunk.TotalChunks-1
+			if err := ctx.Err(); err != nil {
+				yield(events.FileChunk{}, stopped(err))
+				return
+			}
+			if !yield(chunk, nil) {
+				return
+			}
+			chunk.Index++
+		}
+	}
+}
+
+func stopped(err error) error {
+	return events.Errorf(events.Unavailable, "reading the file was broken off: %w", err)
+}
+
+// getContent is the body of content.get.
+type getContent struct {
+	ThreadID string `json:"threadId"`
+	Path     string `json:"path"`
+	Digest   string `json:"digest"`
+	Piece    int64  `json:"piece"`
+	Direct   bool   `json:"direct,omitzero"`
+}
+
+type gotPiece struct {
+	data []byte
+	err  *events.Error
+}
+
+// content gives the pieces of a file in order, and checks them against its
+// digest before it gives the last.
+func (f *Files) content(ctx context.Context, record *events.FileRecord) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		total := (record.Size + events.FilePieceBytes - 1) / events.FilePieceBytes
+		waiting := make([]chan gotPiece, 0, piecesAhead)
+		next := int64(0)
+		sum, read := sha256.New(), int64(0)
+		for n := range total {
+			for ; next < total && len(waiting) < piecesAhead; next++ {
+				waiting = append(waiting, f.piece(ctx, record, next))
+			}
+			got := <-waiting[0]
+			waiting = append(waiting[:0], waiting[1:]...)
+			if got.err != nil {
+				yield(nil, got.err)
+				return
+			}
+			_, _ = sum.Write(got.data) // never fails
+			read += int64(len(got.data))
+			if n == total-1 && (read != record.Size || hex.EncodeToString(sum.Sum(nil)) != record.Digest) {
+				yield(nil, events.Errorf(events.Unavailable, "the content of %s is not what its digest says", record.Path))
+				return
+			}
+			if !yield(got.data, nil) {
+				return
+			}
+		}
+	}
+}
+
+// piece asks for one piece.
+func (f *Files) piece(ctx context.Context, record *events.FileRecord, n int64) chan gotPiece {
+	out := make(chan gotPiece, 1)
+	go func() {
+		q := getContent{record.ThreadID, record.Path, record.Digest, n, true}
+		got := f.ask(ctx, q)
+		want := min(events.FilePieceBytes, record.Size-n*events.FilePieceBytes)
+		if got.err == nil && int64(len(got.data)) != want { // the stream does not have it: the service says why
+			q.Direct = false
+			got = f.ask(ctx, q)
+		}
+		out <- got
+	}()
+	return out
+}
+
+func (f *Files) ask(ctx context.Context, q getContent) gotPiece {
+	body, err := encode(q)
+	if err != nil {
+		return gotPiece{err: events.AsError(err)}
+	}
+	data, refusal := f.c.request(ctx, f.c.opts.Names.File(f.c.opts.Tenant, "content.get"), body)
+	return gotPiece{data, refusal}
+}

@@ -1,0 +1,192 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// QueueTool queues a call of a tool and returns when that is durable (SA-62): the
+// run under way makes it with its next step (SA-63), or else a new run begins with
+// it (SA-64). A tool that is an agent takes the thread over (SA-6). Args is an
+// object: a map, a struct, or JSON; nil is an empty one.
+func (t *ThreadState) QueueTool(ctx context.Context, name string, args any) error {
+	_, err := t.queue(ctx, events.QueueTool{Name: name}, args)
+	return err
+}
+
+func (t *ThreadState) queue(ctx context.Context, d events.QueueTool, args any) (*events.Reply, error) {
+	var err error
+	if d.Arguments, err = Arguments(args); err != nil {
+		return nil, err
+	}
+	reply, err := t.client.QueueTool(ctx, t.id, d)
+	if err == nil {
+		t.wrote(reply.Seq)
+	}
+	return reply, err
+}
+
+// InvokeTool makes a call of a tool and waits for what comes of it (SA-65). It is
+// a run of its own, in which no agent is asked, after the one under way. What
+// goes wrong with the call, such as an unknown tool, is a result of status error
+// (SA-66); an error says that the call could not be queued, that the thread is
+// gone, or that ctx ended: then it is made all the same.
+func (t *ThreadState) InvokeTool(ctx context.Context, name string, args any) (events.ToolResult, error) {
+	call := newID("call_")
+	reply, err := t.queue(ctx, events.QueueTool{Name: name, CallID: call, Once: true}, args)
+	if err != nil {
+		return events.ToolResult{}, err
+	}
+	var out *events.ToolResult
+	end, err := t.client.watchRun(ctx, t.id, reply.Seq, func(e *Event) (execution string) {
+		switch d := e.Data.(type) {
+		case events.RunRequested:
+			for _, c := range d.Calls {
+				if c.CallID == call {
+					return e.Subject
+				}
+			}
+		case events.ItemCreated:
+			var r events.CallResult
+			if d.Type == events.ActionResult && json.Unmarshal(d.Content, &r) == nil && r.CallID == call {
+				out = resultOf(r)
+			}
+		}
+		return ""
+	})
+	if err != nil {
+		return events.ToolResult{}, err
+	}
+	t.wrote(end.seq)
+	if out == nil {
+		text := "the run of the call ended without its result"
+		if end.text != "" {
+			text += ": " + end.text
+		}
+		out = &events.ToolResult{Status: events.ToolError, Error: text}
+	}
+	return *out, nil
+}
+
+// resultOf gives the result that an item holds.
+func resultOf(r events.CallResult) *events.ToolResult {
+	if !r.IsError {
+		return &events.ToolResult{Status: events.ToolSuccess, Result: r.Output}
+	}
+	text := string(r.Output)
+	_ = json.Unmarshal(r.Output, &text) // an error that is no text is shown as it is
+	return &events.ToolResult{Status: events.ToolError, Error: text}
+}
+
+// RunFailedError says that a run ended without having done what it was to do.
+type RunFailedError struct {
+	ThreadID    string
+	ExecutionID string
+	Text        string // why, as the execution has it
+}
+
+func (e *RunFailedError) Error() string {
+	return fmt.Sprintf("the run %s of thread %s failed: %s", e.ExecutionID, e.ThreadID, e.Text)
+}
+
+// RunAgent has an agent work on the thread as it is, without a new message, and
+// waits until its run has ended (SA-69). It begins after the run under way. The
+// agent is not put in charge of the thread. A dual_ai agent works in a thread of
+// its own, which belongs to this one (SA-7).
+//
+// The error is not_found if there is no such agent: none that is defined, and no
+// reactor of that name that the server has itself; a *RunFailedError if the run
+// failed; that of ctx if it ended, and then the run goes on.
+func (t *ThreadState) RunAgent(ctx context.Context, name string) error {
+	if !events.Pattern(events.PatternName).MatchString(name) { // nothing can be called so
+		return events.Missing("agent", name)
+	}
+	agent, err := t.reader().GetAgent(ctx, events.GetAgent{Name: name})
+	if err != nil {
+		return err
+	}
+	thread := t.id
+	if agent.Type == events.DualAI {
+		reply, err := t.client.CreateThread(ctx, events.CreateThread{AgentID: name, MainThreadID: t.id})
+		if err != nil {
+			return err
+		}
+		thread = reply.ThreadID
+	}
+	// What a run answers is an item (EK-110): one that says nothing, and that nobody sees.
+	item := events.NewItem{
+		ID: newID(events.ItemPrefix), Type: events.Message, Role: events.System, Silent: true, Content: jsontext.Value(`[]`),
+	}
+	reply, err := t.client.React(ctx, thread, events.ReactThread{Item: &item, AgentID: name, Policy: events.Enqueue})
+	if err != nil {
+		return err
+	}
+	end, err := t.client.watchRun(ctx, thread, reply.Seq, func(e *Event) (execution string) {
+		if d, ok := e.Data.(events.ExecutionCreated); ok && d.TriggerItemID == item.ID {
+			return d.ID
+		}
+		return ""
+	})
+	if err != nil {
+		return err
+	}
+	t.wrote(end.seq)
+	if end.status == events.ExecutionFailed {
+		return &RunFailedError{ThreadID: thread, ExecutionID: end.execution, Text: end.text}
+	}
+	return nil
+}
+
+func newID(prefix string) string {
+	return prefix + strings.ReplaceAll(uuid.Must(uuid.NewV7()).String(), "-", "")
+}
+
+// runEnd is how a run ended.
+type runEnd struct {
+	execution string
+	status    events.ExecutionStatus
+	text      string
+	seq       uint64
+}
+
+// watchRun reads the thread's events from a commit on, until the run has ended
+// that is names.
+func (c *Client) watchRun(ctx context.Context, thread string, from uint64, is func(*Event) (execution string)) (end runEnd, err error) {
+	timeline, err := c.Timeline(ctx, SubscribeOptions{Thread: thread, From: Seq(from), Types: []string{
+		string(events.ItemCreatedType), string(events.ExecutionCreatedType), string(events.RunRequestedType),
+		string(events.ExecutionStatusChangedType), string(events.ThreadFinishedType), string(events.LifecycleDeletedType),
+	}})
+	if err != nil {
+		return end, err
+	}
+	defer timeline.Close()
+	for {
+		e, err := timeline.Next(ctx)
+		if err != nil {
+			return end, err
+		}
+		if execution := is(&e); execution != "" {
+			end.execution = execution
+		}
+		switch d := e.Data.(type) {
+		case events.ExecutionStatusChanged:
+			if e.Subject == end.execution {
+				end.status, end.text = d.To, d.ErrorText
+			}
+		case events.ThreadFinished:
+			if d.ExecutionID == end.execution {
+				end.seq = e.Seq
+				return end, nil
+			}
+		case events.LifecycleDeleted:
+			return end, events.Missing("thread", thread)
+		}
+	}
+}

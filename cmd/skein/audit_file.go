@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skein-threads/skein/audit"
+	"github.com/skein-threads/skein/schema"
+)
+
+// exporting is what an export was asked for.
+type exporting struct {
+	*remote
+	options    audit.ExportOptions
+	everyone   bool
+	sign, file string
+}
+
+func (a *app) auditExport() *cobra.Command {
+	x := &exporting{remote: &remote{}}
+	cmd := &cobra.Command{
+		Use: "export [THREAD...]", Short: "Write the log's commits to a file, as they are stored, with a manifest",
+		Long: "Write commits as JSON Lines, with subjects, sequences and chains, and the exact bytes of each: of some threads,\n" +
+			"of the tenant, or of all tenants. The last line is a manifest with the digest of the lines before it, signed with\n" +
+			"an NKey if --sign names the file of a seed. --chains writes only where each thread stands, which is small and is all\n" +
+			"that skein audit verify --against needs.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := x.oneOrAll(x.everyone, args); err != nil {
+				return err
+			}
+			if !x.everyone {
+				x.options.Tenant = x.tenant
+			}
+			return a.export(cmd.Context(), x, args)
+		},
+	}
+	x.flags(cmd)
+	f := cmd.Flags()
+	f.BoolVar(&x.everyone, "all-tenants", false, "all tenants")
+	f.BoolVar(&x.options.Chains, "chains", false, "only where each thread stands, and no commits")
+	f.StringVar(&x.sign, "sign", "", "sign the manifest with the NKey seed in this file")
+	f.StringVarP(&x.file, "output", "o", "", "write this file, which must not be there; standard output if absent")
+	return cmd
+}
+
+func (a *app) export(ctx context.Context, x *exporting, refs []string) (err error) {
+	if x.sign != "" {
+		seed, err := os.ReadFile(x.sign)
+		if err != nil {
+			return fmt.Errorf("the seed: %w", err)
+		}
+		signer, err := audit.NewSigner(seed)
+		clear(seed)
+		if err != nil {
+			return err
+		}
+		defer signer.Wipe()
+		x.options.Signer = signer
+	}
+	log, closeLog, err := x.openLog()
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	if x.options.Threads, err = x.resolve(ctx, log, refs); err != nil {
+		return err
+	}
+	out, finish, err := a.createExport(x.file)
+	if err != nil {
+		return err
+	}
+	defer func() { err = finish(err) }()
+	bar := a.progress()
+	x.options.Progress = bar.audit
+	x.options.Program = thisBuild().Version
+	manifest, err := audit.Export(ctx, log, out, x.options)
+	bar.clear()
+	switch {
+	case err != nil:
+		return err
+	case x.json && x.file != "":
+		return a.printJSON(manifest)
+	}
+	a.hint("%d threads, %d commits, %d bytes, SHA-256 %s", manifest.Threads, manifest.Commits, manifest.Bytes, manifest.Digest)
+	if x.options.Signer != nil {
+		a.hint("signed by %s", x.options.Signer.Public())
+	}
+	return nil
+}
+
+// createExport gives where to write, and what ends it: the file gets its name
+// only when all of it is there.
+func (a *app) createExport(name string) (io.Writer, func(error) error, error) {
+	if name == "" {
+		return a.out, func(err error) error { return err }, nil
+	}
+	if _, err := os.Lstat(name); err == nil {
+		return nil, nil, wrongUsage("--output: %s is there already", name)
+	}
+	part, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".part-*") // for its owner alone
+	if err != nil {
+		return nil, nil, err
+	}
+	return part, func(failed error) error {
+		if failed == nil {
+			failed = part.Sync()
+		}
+		if failed = errors.Join(failed, part.Close()); failed == nil {
+			failed = os.Rename(part.Name(), name)
+		}
+		if failed != nil {
+			_ = os.Remove(part.Name())
+		}
+		return failed
+	}, nil
+}
+
+func (a *app) auditImport() *cobra.Command {
+	r := &remote{}
+	var everyone bool
+	var key string
+	cmd := &cobra.Command{
+		Use: "import FILE", Short: "Write an export's commits to this log, after checking all of it", Args: cobra.ExactArgs(1),
+		Long: "Check a file of skein audit export (- is standard input), and only if all of it is right write what the log does not\n" +
+			"hold yet. Threads that are there with the same history are skipped or continued; one that differs is named and left\n" +
+			"alone, and the exit code is then 3. Run twice, it adds nothing. The tenant stands in every event: a file can only be\n" +
+			"imported under the tenant that it came from.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := r.oneOrAll(everyone, nil); err != nil {
+				return err
+			}
+			if err := needKey(key); err != nil {
+				return err
+			}
+			o := audit.ImportOptions{ReadOptions: audit.ReadOptions{Key: key}}
+			if !everyone {
+				o.Tenant = r.tenant
+			}
+			return a.importAudit(cmd.Context(), r, o, args[0])
+		},
+	}
+	r.flags(cmd)
+	cmd.Flags().BoolVar(&everyone, "all-tenants", false, "the file may be of any tenant, or of all")
+	cmd.Flags().StringVar(&key, "key", "", "the public NKey that must have signed the file")
+	return cmd
+}
+
+// needKey refuses what is no public key.
+func needKey(key string) error {
+	if key != "" && !audit.ValidKey(key) {
+		return wrongUsage("--key: %.60q is not a public NKey", key)
+	}
+	return nil
+}
+
+// openExport gives a file that can be read twice: standard input is copied first.
+func (a *app) openExport(name string) (io.ReadSeeker, func(), error) {
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		return f, func() { _ = f.Close() }, nil
+	}
+	f, err := os.CreateTemp("", "skein-import-*") // for its owner alone
+	if err != nil {
+		return nil, nil, fmt.Errorf("a place for standard input: %w", err)
+	}
+	gone := func() {
+		_ = f.Close()
+		_ = os.Remove(f.Name())
+	}
+	if _, err = io.Copy(f, a.in); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		gone()
+		return nil, nil, fmt.Errorf("copying standard input: %w", err)
+	}
+	return f, gone, nil
+}
+
+func (a *app) importAudit(ctx context.Context, r *remote, o audit.ImportOptions, name string) error {
+	file, closeFile, err := a.openExport(name)
+	if err != nil {
+		return err
+	}
+	defer closeFile()
+	log, closeLog, err := r.openLog()
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	validator, err := schema.New()
+	if err != nil {
+		return err
+	}
+	bar := a.progress()
+	o.Progress = bar.audit
+	var differences []error
+	o.Differs = func(d audit.Difference) {
+		if r.json {
+			differences = append(differences, a.printJSON(d))
+			return
+		}
+		_, err := fmt.Fprintln(a.out, printable(d.String(), false))
+		differences = append(differences, err)
+	}
+	sum, err := audit.Import(ctx, log, validator, file, o)
+	bar.clear()
+	if err = errors.Join(err, errors.Join(differences...)); err != nil {
+		return fileFailed(err)
+	}
+	a.vouched(sum.Key, o.Key)
+	if r.json {
+		err = a.printJSON(sum)
+	} else {
+		_, err = fmt.Fprintf(a.out, "%d new, %d continued, %d there already, %d that differ; %d commits written\n",
+			sum.Imported, sum.Continued, sum.Unchanged, sum.Different, sum.Commits)
+	}
+	if err == nil && sum.Different > 0 {
+		err = &foundError{fmt.Sprintf("%d threads of the file are others here, and were left alone", sum.Different)}
+	}
+	return err
+}
+
+// vouched says who signed a file, where nobody was named who must have.
+func (a *app) vouched(signer, key string) {
+	switch {
+	case key != "":
+	case signer == "":
+		a.hint("warning: the file is not signed: anybody may have written it")
+	default:
+		a.hint("warning: the file is signed by %s; give --key to accept nobody else", signer)
+	}
+}
+
+// fileFailed gives the refusal of a file a code of its own.
+func fileFailed(err error) error {
+	var refused *audit.FileError
+	if errors.As(err, &refused) {
+		return &failedError{"bad_file", refused.Error()}
+	}
+	return err
+}

@@ -1,0 +1,124 @@
+package main_test
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+)
+
+// fillLog writes threads of a hundred items each, of two kilobytes.
+func fillLog(t *testing.T, url string, from, to int) {
+	t.Helper()
+	nc, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	log, err := eventlog.Open(nc, eventlog.Config{}, zerolog.Nop(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	var writers sync.WaitGroup
+	threads := make(chan int)
+	for range 32 {
+		writers.Go(func() {
+			for n := range threads {
+				if err := fillThread(t.Context(), log, fmt.Sprintf("T-0190a000-0000-7000-8000-%012d", n)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for n := from; n < to; n++ {
+		threads <- n
+	}
+	close(threads)
+	writers.Wait()
+}
+
+func fillThread(ctx context.Context, log *eventlog.Log, id string) error {
+	event := func(version int64, typ events.Type, subject string, data any) events.Event {
+		return events.Event{
+			ID: events.EventID("acme", id, "fill", int(version)), Type: typ, Time: events.TimeOf(time.Now()), Subject: subject,
+			Tenant: "acme", ThreadID: id, Version: version, CommandID: "fill", Data: data,
+		}
+	}
+	list := []events.Event{
+		event(1, events.ThreadCreatedType, id, events.ThreadCreated{ID: id, Status: "open"}),
+		event(2, events.ContextCreatedType, "ctx_1", events.ContextCreated{ID: "ctx_1", Status: "open", Default: true, Content: []byte("null")}),
+	}
+	text := []byte(`[{"type":"input_text","text":"` + strings.Repeat("lorem ipsum ", 170) + `"}]`)
+	var chain string
+	var seq uint64
+	for i := range int64(100) {
+		item := fmt.Sprintf("itm_%d", i)
+		list = append(list, event(i+3, events.ItemCreatedType, item, events.ItemCreated{
+			ID: item, ContextID: "ctx_1", Index: i, Type: "message", Role: "user", Status: "stored", Content: text,
+		}))
+		c, err := events.NewCommit(chain, list)
+		if err != nil {
+			return err
+		}
+		if err := log.Append(ctx, eventlog.Write{Commit: c, Expected: seq}); err != nil {
+			return err
+		}
+		chain, seq, list = c.Chain, c.Seq, nil
+	}
+	return nil
+}
+
+// peak runs the program and gives the most memory that it took, in megabytes.
+func peak(t *testing.T, s *server, args ...string) int64 {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary, args...)
+	cmd.Env = environment(append(s.env, "GOGC=50")...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("skein %v: %v: %s", args, err, out)
+	}
+	return cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
+}
+
+// Eight times the log takes no more memory to verify, to export, to import and to
+// hold against a file.
+func TestAuditMemoryIsFlat(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes 8,000 commits")
+	}
+	s := start(t, t.TempDir())
+	dir := t.TempDir()
+	measure := func(name string) (figures [5]int64) {
+		file := filepath.Join(dir, name)
+		empty := start(t, t.TempDir())
+		figures[0] = peak(t, s, "audit", "verify", "--log-only")
+		figures[1] = peak(t, s, "audit", "verify")
+		figures[2] = peak(t, s, "audit", "export", "-o", file)
+		figures[3] = peak(t, empty, "audit", "import", file)
+		figures[4] = peak(t, s, "audit", "verify", "--log-only", "--against", file)
+		empty.stop()
+		return figures
+	}
+	fillLog(t, s.NATS, 0, 10)
+	small := measure("small.jsonl")
+	fillLog(t, s.NATS, 10, 80)
+	large := measure("large.jsonl") // of 21 MB
+	t.Logf("peak memory in MB of verify --log-only, verify, export, import, verify --against: %v of 1,000 commits, %v of 8,000", small, large)
+	for i := range small {
+		if large[i] > small[i]+12 {
+			t.Errorf("figure %d: %d MB of 1,000 commits, %d MB of 8,000", i, small[i], large[i])
+		}
+	}
+	s.stop()
+}

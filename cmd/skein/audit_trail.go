@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"github.com/skein-threads/skein/audit"
+	"github.com/skein-threads/skein/events"
+)
+
+func (a *app) auditTrail() *cobra.Command {
+	r := &remote{}
+	var o audit.TrailOptions
+	var types []string
+	cmd := &cobra.Command{
+		Use: "trail THREAD", Short: "Show who did what to a thread, when and why, and what it changed", Args: cobra.ExactArgs(1),
+		Long: "Show each event of a thread with its actor, its command, its cause, and what was before and is after it.\n" +
+			"The log keeps a command's id; its name is shown where what it made tells it.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := r.needTenant(); err != nil {
+				return err
+			}
+			for _, t := range types {
+				o.Types = append(o.Types, events.Type(t))
+			}
+			if o.From < 0 || o.To < 0 {
+				return wrongUsage("--from, --to: the first version is 1")
+			}
+			return a.trail(cmd.Context(), r, args[0], o)
+		},
+	}
+	r.flags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.Actor, "actor", "", "only what this actor did")
+	f.StringSliceVar(&types, "type", nil, "only these events: item.created, or item.* for all of an entity (may be given again)")
+	f.StringVar(&o.Execution, "execution", "", "only what belongs to this execution")
+	f.Int64Var(&o.From, "from", 0, "only from this version of the thread on")
+	f.Int64Var(&o.To, "to", 0, "only up to this version of the thread")
+	return cmd
+}
+
+func (a *app) trail(ctx context.Context, r *remote, ref string, o audit.TrailOptions) error {
+	log, closeLog, err := r.openLog()
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	id, err := audit.Resolve(ctx, log, r.tenant, ref)
+	if err != nil {
+		return err
+	}
+	return audit.Trail(ctx, log, r.tenant, id, o, func(e audit.Entry) error {
+		if r.json {
+			return a.printJSON(e)
+		}
+		_, err := fmt.Fprint(a.out, trailText(e))
+		return err
+	})
+}
+
+// trailText shows a step of a trail on a few lines.
+func trailText(e audit.Entry) string {
+	var b strings.Builder
+	if e.Broken != "" {
+		fmt.Fprintf(&b, "commit %d cannot be read: %s\n", e.Seq, printable(e.Broken, false))
+		return b.String()
+	}
+	fmt.Fprintf(&b, "%d  %s  %s  %s\n", e.Version, local(e.Time), e.Type, happened(e.Happened))
+	line := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, "    %-9s %s\n", name, printable(text, false))
+		}
+	}
+	line("actor", e.Actor)
+	if c := e.Command; c != nil {
+		text := c.ID
+		if c.Name != "" {
+			text = c.Name + " " + text
+		}
+		if c.Index > 0 {
+			text += fmt.Sprintf(", the %d. of a thread.commit", c.Index)
+		}
+		line("command", text)
+	}
+	if c := e.Cause; c != nil {
+		text := "event " + c.Event
+		if c.Type != "" {
+			text = fmt.Sprintf("%s, version %d", c.Type, c.Version)
+		}
+		line("cause", text)
+	}
+	line("execution", e.Execution)
+	if e.Move != nil {
+		line("moved", e.Move.Entity+": "+e.Move.From+" → "+e.Move.To)
+		line("reason", e.Move.Reason)
+	}
+	for _, c := range e.Changes {
+		changeText(&b, "    ", c)
+	}
+	return b.String()
+}
+
+// changeText shows what became of a document.
+func changeText(b *strings.Builder, indent string, c audit.Change) {
+	name := strings.TrimSpace(c.Model + " " + c.ID)
+	switch c.What {
+	case audit.Added:
+		fmt.Fprintf(b, "%s+ %s  %s\n", indent, name, brief(string(c.After), textWidth))
+	case audit.Removed:
+		fmt.Fprintf(b, "%s- %s  %s\n", indent, name, brief(string(c.Before), textWidth))
+	}
+	for _, f := range c.Fields {
+		fmt.Fprintf(b, "%s~ %s %s  %s\n", indent, name, printable(f.Path, false), fieldText(f))
+	}
+}
+
+// fieldText shows a field before and after: of a text that was edited, what was
+// taken out and put in, with a little of what stands around it.
+func fieldText(f audit.Field) string {
+	switch {
+	case f.Before == nil:
+		return "+ " + brief(plain(f.After), textWidth)
+	case f.After == nil:
+		return "- " + brief(plain(f.Before), textWidth)
+	case f.Before.Kind() == '"' && f.After.Kind() == '"' && len(f.Before)+len(f.After) > textWidth/2:
+		return edited(f.Before, f.After)
+	}
+	return brief(plain(f.Before), textWidth) + " → " + brief(plain(f.After), textWidth)
+}
+
+// edited shows an edit of a text: …around [-out-]{+in+} around…
+func edited(before, after jsontext.Value) string {
+	const around = 16
+	was, is := []rune(plain(before)), []rune(plain(after))
+	head := 0
+	for head < min(len(was), len(is)) && was[head] == is[head] {
+		head++
+	}
+	tail := 0
+	for tail < min(len(was), len(is))-head && was[len(was)-1-tail] == is[len(is)-1-tail] {
+		tail++
+	}
+	var b strings.Builder
+	if head > around {
+		b.WriteString("…")
+	}
+	b.WriteString(string(was[max(0, head-around):head]))
+	if out := was[head : len(was)-tail]; len(out) > 0 {
+		b.WriteString("[-" + brief(string(out), textWidth) + "-]")
+	}
+	if in := is[head : len(is)-tail]; len(in) > 0 {
+		b.WriteString("{+" + brief(string(in), textWidth) + "+}")
+	}
+	rest := was[len(was)-tail:]
+	b.WriteString(string(rest[:min(len(rest), around)]))
+	if len(rest) > around {
+		b.WriteString("…")
+	}
+	return printable(b.String(), false)
+}

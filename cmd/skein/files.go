@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+func (a *app) filesCommand() *cobra.Command {
+	return group("files", "The files of threads",
+		a.filesPut(), a.filesCat(), a.filesGet(), a.filesList(), a.filesRemove(), a.filesMkdir(), a.filesStat(),
+		a.filesGrep(), a.filesFind(), a.filesUsage(), a.filesCollect(),
+	)
+}
+
+// onFiles makes a command on the files of its first argument, a thread.
+func onFiles(use, short string, args cobra.PositionalArgs, run func(context.Context, *remote, *client.Files, []string) error) *cobra.Command {
+	return reading(use, short, args, func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+		return run(ctx, r, c.Files(args[0]), args[1:])
+	})
+}
+
+func (a *app) filesPut() *cobra.Command {
+	var o client.WriteFileOptions
+	var mimeType, external string
+	var metadata jsonFlag
+	var size int64
+	cmd := onFiles("put THREAD [FILE] PATH", "Write a file: from FILE, from standard input if it is -, or the record of an --external one", cobra.RangeArgs(2, 3),
+		func(ctx context.Context, r *remote, f *client.Files, args []string) error {
+			o.Metadata = jsontext.Value(metadata.value())
+			to := args[len(args)-1]
+			if external != "" {
+				if len(args) != 1 {
+					return wrongUsage("an external file has no FILE: files put THREAD PATH --external LOCATION")
+				}
+				record, err := f.WriteExternalFile(ctx, to, external, size, mimeType, o)
+				return a.printRecord(r, record, err)
+			}
+			if len(args) != 2 {
+				return wrongUsage("files put needs THREAD, FILE and PATH")
+			}
+			from := a.in
+			if args[0] != "-" {
+				file, err := os.Open(args[0])
+				if err != nil {
+					return wrongUsage("%v", err)
+				}
+				defer file.Close()
+				from = file
+			}
+			bar := a.progress()
+			record, err := f.WriteFileFrom(ctx, to, &counting{from, bar, 0}, mimeType, o)
+			bar.clear()
+			return a.printRecord(r, record, err)
+		})
+	fl := cmd.Flags()
+	fl.StringVar(&mimeType, "type", "", "what it holds; default: what its first bytes say")
+	fl.StringVar(&external, "external", "", "where the content lies, if Skein is not to keep it")
+	fl.Int64Var(&size, "size", 0, "bytes, of an external file")
+	fl.Var(&metadata, "metadata", "fields of your own")
+	fl.Int64Var(&o.Width, "width", 0, "pixels, of an image")
+	fl.Int64Var(&o.Height, "height", 0, "pixels, of an image")
+	return cmd
+}
+
+// counting shows how much was read.
+type counting struct {
+	from io.Reader
+	bar  *progress
+	n    int64
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	n, err := c.from.Read(p)
+	c.n += int64(n)
+	c.bar.show("%d MB", c.n/1e6)
+	return n, err
+}
+
+func (a *app) printRecord(r *remote, record *events.FileRecord, err error) error {
+	if err != nil {
+		return err
+	}
+	if r.json {
+		return a.printJSON(record)
+	}
+	t := a.fileTable()
+	t.file(record)
+	return t.flush()
+}
+
+func (a *app) fileTable() table { return a.table("SIZE", "CHANGED", "TYPE", "PATH") }
+
+func (t table) file(f *events.FileRecord) {
+	at := time.UnixMicro(f.UpdatedAt).In(time.Local).Format("2006-01-02 15:04:05")
+	name := printable(f.Path, false)
+	if f.IsDirectory && f.Path != events.FileRoot {
+		name += "/"
+	}
+	if f.External {
+		name += " -> " + printable(f.Storage, false)
+	}
+	t.row(strconv.FormatInt(f.Size, 10), at, printable(f.MimeType, false), name)
+}
+
+func (a *app) filesCat() *cobra.Command {
+	var version int64
+	cmd := onFiles("cat THREAD PATH", "Print a file", cobra.ExactArgs(2), func(ctx context.Context, _ *remote, f *client.Files, args []string) error {
+		_, err := a.copyFile(ctx, f, args[0], version, a.out)
+		return err
+	})
+	cmd.Flags().Int64Var(&version, "at", 0, "as it was at a version of the thread")
+	return cmd
+}
+
+// copyFile writes a file's content, and tells how much it was.
+func (a *app) copyFile(ctx context.Context, f *client.Files, from string, version int64, to io.Writer) (int64, error) {
+	stream, err := f.ReadFileStreamAt(ctx, from, version)
+	if err != nil {
+		return 0, err
+	}
+	if stream == nil {
+		record, err := f.StatFileAt(ctx, from, version)
+		if err == nil && record != nil {
+			return 0, events.Errorf(events.NotFound, "%s lies elsewhere: %s", record.Path, record.Storage)
+		}
+		return 0, events.Missing("file", from)
+	}
+	var n int64
+	for chunk, err := range stream {
+		if err != nil {
+			return n, err
+		}
+		if _, err := to.Write(chunk.Data); err != nil {
+			return n, err
+		}
+		n += int64(len(chunk.Data))
+	}
+	return n, nil
+}
+
+func (a *app) filesGet() *cobra.Command {
+	var version int64
+	cmd := onFiles("get THREAD PATH [FILE]", "Save a file: as FILE, or under its own name in this folder", cobra.RangeArgs(2, 3),
+		func(ctx context.Context, r *remote, f *client.Files, args []string) error {
+			to := path.Base(args[0])
+			if len(args) == 2 {
+				to = args[1]
+			}
+			if to == "." || to == "/" {
+				return wrongUsage("a name is needed for the file that is saved")
+			}
+			// Under another name first: what broke off is not taken for the file.
+			file, err := os.CreateTemp(filepath.Dir(to), ".skein-*")
+			if err != nil {
+				return wrongUsage("%v", err)
+			}
+			defer os.Remove(file.Name()) // gone if it was renamed
+			n, err := a.copyFile(ctx, f, args[0], version, file)
+			if closing := file.Close(); err == nil {
+				err = closing
+			}
+			if err == nil {
+				err = os.Rename(file.Name(), to)
+			}
+			if err != nil {
+				return err
+			}
+			if r.json {
+				return a.printJSON(struct {
+					Path string `json:"path"`
+					File string `json:"file"`
+					Size int64  `json:"size"`
+				}{args[0], to, n})
+			}
+			a.hint("%s: %d bytes", printable(to, false), n)
+			return nil
+		})
+	cmd.Flags().Int64Var(&version, "at", 0, "as it was at a version of the thread")
+	return cmd
+}
+
+func (a *app) filesList() *cobra.Command {
+	return onFiles("ls THREAD [PATH]", "List a directory", cobra.RangeArgs(1, 2), func(ctx context.Context, r *remote, f *client.Files, args []string) error {
+		dir := events.FileRoot
+		if len(args) == 1 {
+			dir = args[0]
+		}
+		list, err := f.ReaddirFile(ctx, dir)
+		if err != nil {
+			return err
+		}
+		t := a.fileTable()
+		for i := range list.Entries {
+			if r.json {
+				err = a.printJSON(&list.Entries[i])
+			} else {
+				t.file(&list.Entries[i])
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if r.json {
+			return nil
+		}
+		return t.flush()
+	})
+}
+
+func (a *app) filesRemove() *cobra.Command {
+	var directory bool
+	cmd := onFiles("rm THREAD PATH...", "Delete files, or with --dir empty directories; what is not there is no error", cobra.MinimumNArgs(2),
+		func(ctx context.Context, _ *remote, f *client.Files, args []string) error {
+			for _, one := range args {
+				remove := f.UnlinkFile
+				if directory {
+					remove = f.RmdirFile
+				}
+				if err := remove(ctx, one); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	cmd.Flags().BoolVar(&directory, "dir", false, "directories, which must be empty")
+	return cmd
+}
+
+func (a *app) filesMkdir() *cobra.Command {
+	return onFiles("mkdir THREAD PATH", "Make a directory, and those on the way", cobra.ExactArgs(2), func(ctx context.Context, r *remote, f *client.Files, args []string) error {
+		record, err := f.MkdirFile(ctx, args[0])
+		return a.printRecord(r, record, err)
+	})
+}
+
+func (a *app) filesStat() *cobra.Command {
+	var version int64
+	cmd := onFiles("stat THREAD PATH", "Show the record of a file or directory", cobra.ExactArgs(2), func(ctx context.Context, r *remote, f *client.Files, args []string) error {
+		record, err := f.StatFileAt(ctx, args[0], version)
+		if err == nil && record == nil {
+			err = events.Missing("file", args[0])
+		}
+		return a.printRecord(r, record, err)
+	})
+	cmd.Flags().Int64Var(&version, "at", 0, "as it was at a version of the thread")
+	return cmd
+}

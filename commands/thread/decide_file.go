@@ -1,0 +1,188 @@
+package thread
+
+import (
+	"encoding/hex"
+	"slices"
+	"strconv"
+
+	"github.com/skein-threads/skein/events"
+)
+
+func (m *maker) writeFile(d events.WriteFile) error {
+	path, err := events.FilePath(d.Path)
+	if err != nil {
+		return err
+	}
+	was, there := m.state.file(path)
+	if was.Dir {
+		return occupied("directory", path, "is a directory; remove it before a file takes its place")
+	}
+	if err := expected(d.ExpectedDigest, was, there, path); err != nil {
+		return err
+	}
+	written := events.FileWritten{Path: path, MimeType: d.MimeType, External: d.External, Metadata: d.Metadata}
+	if there {
+		written.Since = int64(was.Since)
+	}
+	if stored := d.Stored; stored != nil {
+		if d.Size != nil && int64(*d.Size) != stored.Size {
+			return events.Invalid("/size", "the content has %d bytes, not %d", stored.Size, *d.Size)
+		}
+		written.Digest, written.Size, written.Width, written.Height = stored.Digest, stored.Size, stored.Width, stored.Height
+		if written.MimeType == "" {
+			written.MimeType = stored.MimeType
+		}
+	} else {
+		if d.External == "" {
+			return events.Invalid("/content", "file.write needs content, or external; content of more than %d bytes goes by an upload", events.InlineFileBytes)
+		}
+		written.Size = number(d.Size)
+	}
+	if written.MimeType == "" {
+		written.MimeType = "application/octet-stream"
+	}
+	if d.Width != nil {
+		written.Width = number(d.Width)
+	}
+	if d.Height != nil {
+		written.Height = number(d.Height)
+	}
+	if err := m.makeParents(path); err != nil {
+		return err
+	}
+	if err := m.roomForFile(there); err != nil {
+		return err
+	}
+	m.emit(events.FileWrittenType, m.command.ThreadID, "", written)
+	return nil
+}
+
+func number(n *events.Int) int64 {
+	if n == nil {
+		return 0
+	}
+	return int64(*n)
+}
+
+func (m *maker) deleteFile(d events.DeleteFile) error {
+	path, err := events.FilePath(d.Path)
+	if err != nil {
+		return err
+	}
+	was, there := m.state.file(path)
+	if was.Dir {
+		return occupied("directory", path, "is a directory; directory.remove takes an empty one away")
+	}
+	if err := expected(d.ExpectedDigest, was, there, path); err != nil {
+		return err
+	}
+	if there {
+		m.emit(events.FileDeletedType, m.command.ThreadID, "", events.FileDeleted{Path: path})
+	}
+	return nil
+}
+
+func (m *maker) createDirectory(d events.CreateDirectory) error {
+	path, err := events.FilePath(d.Path)
+	if err != nil {
+		return err
+	}
+	switch was, there := m.state.file(path); {
+	case was.Dir:
+		return nil
+	case there:
+		return occupied("file", path, "is a file; delete it before a directory takes its place")
+	}
+	if err := m.makeParents(path); err != nil {
+		return err
+	}
+	return m.makeDirectory(path)
+}
+
+func (m *maker) removeDirectory(d events.RemoveDirectory) error {
+	path, err := events.FilePath(d.Path)
+	if err != nil {
+		return err
+	}
+	if path == events.FileRoot {
+		return events.Invalid("/path", "the root cannot be removed")
+	}
+	switch was, there := m.state.file(path); {
+	case !there:
+		return nil
+	case !was.Dir:
+		return occupied("file", path, "is a file; file.delete takes it away")
+	case was.Held > 0:
+		return occupied("directory", path, "is not empty: it holds "+strconv.FormatInt(was.Held, 10)+" entries; remove them first")
+	}
+	m.emit(events.DirectoryRemovedType, m.command.ThreadID, "", events.DirectoryRemoved{Path: path})
+	return nil
+}
+
+// makeParents makes the directories on the way to a path that are not there.
+func (m *maker) makeParents(path string) error {
+	var missing []string
+	for dir, _ := events.SplitPath(path); dir != events.FileRoot && dir != ""; dir, _ = events.SplitPath(dir) {
+		was, there := m.state.file(dir)
+		if there && !was.Dir {
+			return occupied("file", dir, "is a file, and no directory on the way to "+path)
+		}
+		if there {
+			break
+		}
+		missing = append(missing, dir)
+	}
+	slices.Reverse(missing)
+	for _, dir := range missing {
+		if err := m.makeDirectory(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *maker) makeDirectory(path string) error {
+	if err := m.roomForFile(false); err != nil {
+		return err
+	}
+	m.emit(events.DirectoryCreatedType, m.command.ThreadID, "", events.DirectoryCreated{Path: path})
+	return nil
+}
+
+func (m *maker) roomForFile(there bool) error {
+	if !there && m.state.NumFiles >= maxFiles {
+		return events.Errorf(events.PayloadTooLarge, "the thread has %d files and directories, and more are not allowed", maxFiles)
+	}
+	return nil
+}
+
+// occupied says that what stands at a path does not allow the command.
+func occupied(entity, path, why string) error {
+	e := events.Errorf(events.IllegalTransition, "%s %s", path, why)
+	e.Details = &events.ErrorDetails{Entity: entity, ID: path}
+	return e
+}
+
+// expected holds what a path has against what the caller saw there.
+func expected(digest *string, was fileState, there bool, path string) error {
+	if digest == nil {
+		return nil
+	}
+	have := hex.EncodeToString(was.Digest)
+	switch {
+	case *digest == "" && there:
+		return changed(path, "it holds a file")
+	case *digest != "" && !there:
+		return changed(path, "it holds nothing")
+	case *digest != have:
+		return changed(path, "it holds other content")
+	}
+	return nil
+}
+
+// changed says that somebody else was there first.
+func changed(path, how string) error {
+	e := events.Errorf(events.VersionConflict, "%s is not as it was expected: %s; read it and decide anew", path, how)
+	e.Details = &events.ErrorDetails{Entity: "file", ID: path}
+	return e
+}

@@ -1,0 +1,93 @@
+package eventlog
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// What the leader is asked for is what a direct get would give, and what is not
+// there is said to be not there.
+func TestAskingTheLeader(t *testing.T) {
+	t.Parallel()
+	l := start(t)
+	a := newAuthor(1)
+	a.write(t, l, 1, 1)
+	first := a.seq
+	a.write(t, l, 1, 2)
+	second := history(t, l)[1]
+	for name, test := range map[string]struct{ after, want uint64 }{
+		"the first": {0, first}, "the next": {first, second.Seq}, "nothing more": {second.Seq, 0},
+	} {
+		c, err := l.After(t.Context(), tenant, second.Thread, test.after)
+		if err != nil || (c == nil) != (test.want == 0) || c != nil && (c.Seq != test.want || c.Chain == "") {
+			t.Errorf("%s: %+v, %v", name, c, err)
+		}
+	}
+	if c, err := l.Newest(t.Context(), tenant, second.Thread); err != nil || c == nil || c.Seq != second.Seq || c.Version != second.Version {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if c, err := l.Newest(t.Context(), tenant, "T-nobody"); err != nil || c != nil {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if c, err := l.Get(t.Context(), second.Seq+1); err != nil || c != nil {
+		t.Errorf("%+v, %v", c, err)
+	}
+	l.nc.Close()
+	if _, err := l.After(t.Context(), tenant, second.Thread, 0); err == nil {
+		t.Error("a log that cannot be asked has nothing to say")
+	}
+}
+
+// A reader who must see what was written waits until a copy shows it.
+func TestKeysOfACopyThatIsFarEnough(t *testing.T) {
+	t.Parallel()
+	l := start(t)
+	const bucket = "thread_items"
+	must(t, l.EnsureBucket(t.Context(), bucket))
+	f, err := l.BucketFence(t.Context(), bucket)
+	must(t, err)
+	must(t, f.FinalPut(t.Context(), bucket, "a.b", []byte("1")))
+	if m, ok, err := l.Key(t.Context(), bucket, "a.b"); err != nil || !ok || string(m.Data) != "1" || m.Subject != "a.b" || m.Seq != 1 {
+		t.Errorf("%+v, %v, %v", m, ok, err)
+	}
+	if m, ok, err := l.Key(t.Context(), bucket, "a.c"); err != nil || ok {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if got, err := l.KeysAt(t.Context(), bucket, 1, "a.b", "a.c"); err != nil || len(got) != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	answered := make(chan []Message, 1)
+	go func() {
+		got, err := l.KeysAt(t.Context(), bucket, 3, "a.b", "a.c")
+		if err != nil {
+			t.Error(err)
+		}
+		answered <- got
+	}()
+	must(t, f.FinalPut(t.Context(), bucket, "a.b", []byte("2")))
+	must(t, f.FinalPut(t.Context(), bucket, "a.c", []byte("3")))
+	if got := within(t, "the documents", answered); len(got) != 2 || string(got[0].Data) != "2" || string(got[1].Data) != "3" {
+		t.Errorf("%+v", got)
+	}
+	began := time.Now()
+	if got, err := l.KeysAt(t.Context(), bucket, 4, "a.b"); err == nil || errors.Is(err, ErrTooMany) || time.Since(began) < directTimeout/2 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	must(t, f.Delete(t.Context(), bucket, "a.b"))
+	must(t, f.Flush(t.Context()))
+	if m, ok, err := l.Key(t.Context(), bucket, "a.b"); err != nil || ok {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if _, err := l.KeysAt(t.Context(), bucket, 0, "x.y"); err != nil {
+		t.Error(err)
+	}
+	// A message that somebody else has written, without a header.
+	if err := l.nc.Publish("$KV."+l.cfg.Names.Bucket(bucket)+".z", []byte("4")); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the foreign document", func() bool {
+		m, ok, err := l.Key(t.Context(), bucket, "z")
+		return err == nil && ok && string(m.Data) == "4"
+	})
+}

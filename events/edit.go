@@ -1,0 +1,66 @@
+package events
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Edit changes an item as the event says. Every view of items does it so.
+func (i *Item) Edit(d MessageEdited) {
+	if d.Content != nil {
+		i.Content, i.Edited = d.Content, true
+	}
+	if len(d.Parts) > 0 {
+		i.Content = PlaceParts(i.Content, d.Parts)
+	}
+	if d.Metadata != nil {
+		i.Metadata = mergeShallow(i.Metadata, d.Metadata)
+	}
+	if d.Silent != nil {
+		i.Silent = *d.Silent
+	}
+	if d.Failed != nil {
+		i.Failed = *d.Failed
+	}
+	if d.Output != nil || d.IsError != nil {
+		i.editResult(d)
+	}
+}
+
+// editResult changes what a result says; its call stays.
+func (i *Item) editResult(d MessageEdited) {
+	var r CallResult
+	if i.Type != ActionResult || json.Unmarshal(i.Content, &r) != nil {
+		return
+	}
+	if d.Output != nil {
+		r.Output, i.Edited = d.Output, true
+	}
+	if d.IsError != nil {
+		r.IsError = *d.IsError
+	}
+	if raw, err := json.Marshal(r, json.Deterministic(true)); err == nil { // it was JSON before
+		i.Content = raw
+	}
+}
+
+// mergeShallow sets the fields of an object that another one names. What is no
+// object is replaced.
+func mergeShallow(into, from jsontext.Value) jsontext.Value {
+	fields := map[string]jsontext.Value{}
+	if into != nil && json.Unmarshal(into, &fields) != nil {
+		return from
+	}
+	var more map[string]jsontext.Value
+	if json.Unmarshal(from, &more) != nil {
+		return into
+	}
+	for name, value := range more {
+		fields[name] = value
+	}
+	merged, err := json.Marshal(fields, json.Deterministic(true))
+	if err != nil { // both were JSON
+		return into
+	}
+	return merged
+}

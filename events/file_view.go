@@ -1,0 +1,130 @@
+package events
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// Shapes and bounds of file contents.
+const (
+	FileChunkBytes  = 128 << 10 // of a FileChunk (SA-131)
+	FilePieceBytes  = 512 << 10 // of a message that carries content; four chunks
+	InlineFileBytes = 256 << 10 // the most that file.write takes by itself; more goes by an upload
+
+	DirectoryType = "inode/directory" // the mimeType of a directory
+)
+
+// FileRecord is the document of a file or a directory (SA-96..SA-106). Times are
+// microseconds since the Unix epoch. Digest is the content's, SHA-256 in hex; a
+// directory and an external file have none. An external file's storage is where
+// it lies.
+type FileRecord struct {
+	Path        string         `json:"path" schema:"required,maxLength=4096" doc:"The path, from the thread's root, which is /."`
+	Name        string         `json:"name" schema:"required,maxLength=255" doc:"The last name of the path; the root's is empty."`
+	MimeType    string         `json:"mimeType" schema:"required,maxLength=256" doc:"What it holds; inode/directory of a directory."`
+	Storage     string         `json:"storage" schema:"required,maxLength=4096" doc:"Where the content lies: sha256: and its digest, the location of an external file, or directory."`
+	Size        int64          `json:"size" schema:"required,minimum=0" doc:"Bytes."`
+	IsDirectory bool           `json:"isDirectory" schema:"required" doc:"It is a directory."`
+	Metadata    jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
+	Width       int64          `json:"width,omitzero" schema:"minimum=0" doc:"Pixels, of an image."`
+	Height      int64          `json:"height,omitzero" schema:"minimum=0" doc:"Pixels, of an image."`
+	CreatedAt   int64          `json:"createdAt,omitzero" schema:"minimum=0" doc:"When it was made, in microseconds since 1970."`
+	UpdatedAt   int64          `json:"updatedAt,omitzero" schema:"minimum=0" doc:"When it was last written, in microseconds since 1970."`
+	ThreadID    string         `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
+	Digest      string         `json:"digest,omitzero" schema:"maxLength=64" doc:"SHA-256 of the content, in hex."`
+	External    bool           `json:"external,omitzero" doc:"Its content lies elsewhere: see storage."`
+	Stamp
+}
+
+// Chunks gives in how many chunks the file's content comes: 1 at least.
+func (f *FileRecord) Chunks() int64 {
+	return max(1, (f.Size+FileChunkBytes-1)/FileChunkBytes)
+}
+
+// HasContent reports whether Skein keeps the content.
+func (f *FileRecord) HasContent() bool { return !f.IsDirectory && !f.External }
+
+// Record gives the document that the event makes of a file.
+func (d FileWritten) Record(thread string, at Time) FileRecord {
+	r := FileRecord{
+		Path: d.Path, MimeType: d.MimeType, Storage: "sha256:" + d.Digest, Size: d.Size, Metadata: d.Metadata,
+		Width: d.Width, Height: d.Height, CreatedAt: int64(at), UpdatedAt: int64(at), ThreadID: thread, Digest: d.Digest,
+	}
+	_, r.Name = SplitPath(d.Path)
+	if d.Since != 0 {
+		r.CreatedAt = d.Since
+	}
+	if d.External != "" {
+		r.External, r.Storage, r.Digest = true, d.External, ""
+	}
+	return r
+}
+
+// Record gives the document that the event makes of a directory.
+func (d DirectoryCreated) Record(thread string, at Time) FileRecord {
+	_, name := SplitPath(d.Path)
+	return FileRecord{
+		Path: d.Path, Name: name, MimeType: DirectoryType, Storage: "directory", IsDirectory: true,
+		CreatedAt: int64(at), UpdatedAt: int64(at), ThreadID: thread,
+	}
+}
+
+// FileContent is what is known of content that is stored.
+type FileContent struct {
+	Digest   string // SHA-256, in hex
+	Size     int64
+	MimeType string // as its first bytes say
+	Width    int64  // of an image, else 0
+	Height   int64
+}
+
+// The answers of the queries of files.
+type (
+	// FileList is what a directory holds, by name (SA-108).
+	FileList struct {
+		Entries []FileRecord `json:"entries" schema:"required" doc:"Files and directories, by name."`
+	}
+	// FindList is paths, in order (SA-109).
+	FindList struct {
+		Paths     []string `json:"paths" schema:"required" doc:"The paths that match, in order."`
+		Truncated bool     `json:"truncated,omitzero" doc:"There are more."`
+	}
+	// GrepResult is what was found in one file (SA-110).
+	GrepResult struct {
+		Path    string      `json:"path" schema:"required,maxLength=4096" doc:"The file."`
+		Matches []GrepMatch `json:"matches" schema:"required" doc:"The lines that match, in order."`
+	}
+	// GrepMatch is a line that matches.
+	GrepMatch struct {
+		Line    int64  `json:"line" schema:"required,minimum=1" doc:"Its number, from 1."`
+		Content string `json:"content" schema:"required" doc:"The line, without its end; a long one is cut."`
+	}
+	// GrepList is what was found in a thread's files. A binary file, and one
+	// whose content lies elsewhere, is not searched.
+	GrepList struct {
+		Results   []GrepResult `json:"results" schema:"required" doc:"The files with matches, by path."`
+		Files     int64        `json:"files" schema:"required,minimum=0" doc:"How many files were searched."`
+		Bytes     int64        `json:"bytes" schema:"required,minimum=0" doc:"How many bytes were searched."`
+		Truncated bool         `json:"truncated,omitzero" doc:"There is more than is shown, or than was searched."`
+	}
+	// FileStats counts a thread's files (SA-111). Of external files the size
+	// that was told counts.
+	FileStats struct {
+		FileCount      int64 `json:"fileCount" schema:"required,minimum=0" doc:"Files."`
+		DirectoryCount int64 `json:"directoryCount" schema:"required,minimum=0" doc:"Directories, the root not counted."`
+		TotalSize      int64 `json:"totalSize" schema:"required,minimum=0" doc:"Bytes of all files."`
+	}
+	// Thumbnail is a small picture of an image.
+	Thumbnail struct {
+		MimeType string `json:"mimeType" schema:"required,maxLength=256" doc:"image/jpeg or image/png."`
+		Width    int64  `json:"width" schema:"required,minimum=1" doc:"Pixels."`
+		Height   int64  `json:"height" schema:"required,minimum=1" doc:"Pixels."`
+		Data     string `json:"data" schema:"required" doc:"The picture, in base64."`
+	}
+)
+
+// FileChunk is a part of a file's content (SA-125..SA-128). Its data is not used
+// again for another chunk.
+type FileChunk struct {
+	Data        []byte
+	Index       int64 // from 0
+	TotalChunks int64
+	IsLast      bool
+}

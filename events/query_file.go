@@ -1,0 +1,61 @@
+package events
+
+// The data of the queries of files.
+type (
+	// StatFile asks for the record of a file or directory.
+	StatFile struct {
+		ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
+		Path     string `json:"path" schema:"required,maxLength=4096" doc:"The path, from the thread's root."`
+		At       *At    `json:"at,omitzero" doc:"As it was then."`
+		Fresh
+	}
+	// ListFiles asks for what a directory holds.
+	ListFiles struct {
+		ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
+		Path     string `json:"path,omitzero" schema:"maxLength=4096" doc:"The directory; the root if absent."`
+		At       *At    `json:"at,omitzero" doc:"As it was then."`
+		Fresh
+	}
+	// CountFiles asks for the counts of a thread's files.
+	CountFiles struct {
+		ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
+		At       *At    `json:"at,omitzero" doc:"As they were then."`
+		Fresh
+	}
+	// FindFiles asks for the paths that match a glob.
+	FindFiles struct {
+		ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
+		Pattern  string `json:"pattern" schema:"required,maxLength=4096" doc:"A glob from the root: * and ? within a name, ** over directories, [a-z], {a,b}."`
+		Limit    *Int   `json:"limit,omitzero" schema:"minimum=1,maximum=10000" doc:"At most so many; 10,000 if absent."`
+		At       *At    `json:"at,omitzero" doc:"As they were then."`
+		Fresh
+	}
+	// GrepFiles asks for the lines of a thread's files that match a pattern.
+	GrepFiles struct {
+		ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
+		Pattern  string `json:"pattern" schema:"required,maxLength=4096" doc:"A regular expression (RE2)."`
+		Glob     string `json:"glob,omitzero" schema:"maxLength=4096" doc:"Only files whose path matches this glob."`
+		Limit    *Int   `json:"limit,omitzero" schema:"minimum=1,maximum=10000" doc:"At most so many lines; 1,000 if absent."`
+		At       *At    `json:"at,omitzero" doc:"As they were then."`
+		Fresh
+	}
+	// GetThumbnail asks for a small picture of an image.
+	GetThumbnail struct {
+		ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
+		Path     string `json:"path" schema:"required,maxLength=4096" doc:"The image: PNG, JPEG, GIF or WebP."`
+		Size     *Int   `json:"size,omitzero" schema:"minimum=1,maximum=1024" doc:"Its longer side in pixels; 256 if absent."`
+		At       *At    `json:"at,omitzero" doc:"As it was then."`
+		Fresh
+	}
+)
+
+func fileQueries() []Query {
+	return []Query{
+		query[StatFile]("file.stat", "The record of a file or directory."),
+		query[ListFiles]("file.list", "What a directory holds."),
+		query[CountFiles]("file.stats", "How many files a thread has, and their bytes."),
+		query[FindFiles]("file.find", "The paths that match a glob."),
+		query[GrepFiles]("file.grep", "The lines of a thread's files that match a pattern."),
+		query[GetThumbnail]("file.thumbnail", "A small picture of an image."),
+	}
+}

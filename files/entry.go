@@ -1,0 +1,160 @@
+package files
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// entry is the message that names an object: what clients of NATS object stores
+// call its info.
+type entry struct {
+	Name     string            `json:"name"`
+	Metadata map[string]string `json:"metadata,omitempty"`
+	Options  entryOptions      `json:"options"`
+	Bucket   string            `json:"bucket"`
+	NUID     string            `json:"nuid"` // of the pieces' subject
+	Size     int64             `json:"size"`
+	ModTime  string            `json:"mtime"` // the stream's own time counts
+	Chunks   int64             `json:"chunks"`
+	Digest   string            `json:"digest,omitzero"` // SHA-256= and base64
+	Deleted  bool              `json:"deleted,omitzero"`
+}
+
+type entryOptions struct {
+	ChunkSize int64 `json:"max_chunk_size,omitzero"`
+}
+
+// Names of an entry's metadata.
+const (
+	metaType   = "mimeType"
+	metaWidth  = "width"
+	metaHeight = "height"
+	metaPieces = "pieces" // where the pieces lie in the stream
+)
+
+const noTime = "0001-01-01T00:00:00Z"
+
+func (e entry) message(subject string) (*nats.Msg, error) {
+	data, err := json.Marshal(e, json.Deterministic(true))
+	if err != nil {
+		return nil, fmt.Errorf("encoding the entry of content: %w", err)
+	}
+	return &nats.Msg{Subject: subject, Header: nats.Header{"Nats-Rollup": {"sub"}}, Data: data}, nil
+}
+
+// object is an entry that was read.
+type object struct {
+	entry   entry
+	pieces  runs
+	written time.Time
+}
+
+func decodeEntry(data []byte) (*object, error) {
+	var e entry
+	if err := json.Unmarshal(data, &e); err != nil {
+		return nil, fmt.Errorf("its entry cannot be read: %w", err)
+	}
+	pieces, err := parseRuns(e.Metadata[metaPieces])
+	if err == nil && !e.Deleted && pieces.count() != e.Chunks {
+		err = errors.New("its entry contradicts itself")
+	}
+	return &object{entry: e, pieces: pieces}, err
+}
+
+// content gives what events say of the content.
+func (o *object) content(digest string) events.FileContent {
+	if o == nil {
+		return events.FileContent{}
+	}
+	number := func(name string) int64 {
+		n, _ := strconv.ParseInt(o.entry.Metadata[name], 10, 64) // absent is 0
+		return n
+	}
+	return events.FileContent{
+		Digest: digest, Size: o.entry.Size, MimeType: o.entry.Metadata[metaType], Width: number(metaWidth), Height: number(metaHeight),
+	}
+}
+
+// digestOf gives an object's digest as clients of object stores write it.
+func digestOf(sum []byte) string { return "SHA-256=" + base64.URLEncoding.EncodeToString(sum) }
+
+// runs are the sequences of an object's pieces in the stream, in order, as runs
+// of neighbours: one run, unless others were writing at the same time.
+type runs []run
+
+type run struct {
+	first uint64
+	n     int64
+}
+
+func (r runs) add(seq uint64) runs {
+	if last := len(r) - 1; last >= 0 && r[last].first+uint64(r[last].n) == seq {
+		r[last].n++
+		return r
+	}
+	return append(r, run{seq, 1})
+}
+
+func (r runs) count() int64 {
+	var n int64
+	for _, one := range r {
+		n += one.n
+	}
+	return n
+}
+
+// at gives the sequence of a piece, 0 if there is no such piece.
+func (r runs) at(piece int64) uint64 {
+	for _, one := range r {
+		if piece < one.n {
+			return one.first + uint64(piece)
+		}
+		piece -= one.n
+	}
+	return 0
+}
+
+// String writes the runs: 17+4,30 are 17 to 20 and 30.
+func (r runs) String() string {
+	var b strings.Builder
+	for i, one := range r {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.FormatUint(one.first, 10))
+		if one.n > 1 {
+			b.WriteByte('+')
+			b.WriteString(strconv.FormatInt(one.n, 10))
+		}
+	}
+	return b.String()
+}
+
+func parseRuns(text string) (runs, error) {
+	var out runs
+	if text == "" {
+		return nil, nil
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		first, count, many := strings.Cut(part, "+")
+		one := run{n: 1}
+		var err error
+		if one.first, err = strconv.ParseUint(first, 10, 64); err == nil && many {
+			one.n, err = strconv.ParseInt(count, 10, 64)
+		}
+		if err != nil || one.n < 1 || one.first == 0 {
+			return nil, fmt.Errorf("its entry names no pieces: %.40q", part)
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}

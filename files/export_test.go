@@ -1,0 +1,57 @@
+package files
+
+import (
+	"context"
+	"time"
+
+	"github.com/skein-threads/skein/eventlog"
+)
+
+// What the tests, which look from outside, need of the inside.
+
+// Later gives the store with a clock that is ahead.
+func (s *Store) Later(by time.Duration) *Store {
+	return &Store{js: s.js, stream: s.stream, bucket: s.bucket, known: map[string]*object{}, now: func() time.Time { return time.Now().Add(by) }}
+}
+
+// Held gives how many messages the store has.
+func (s *Store) Held(ctx context.Context) (uint64, error) {
+	info, err := s.stream.Info(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return info.State.Msgs, nil
+}
+
+// Abandon stores pieces and then nothing more, as a process that dies does. It
+// gives the name under which they lie.
+func (s *Store) Abandon(ctx context.Context, tenant string, pieces ...[]byte) (string, error) {
+	w := s.newWriter(tenant)
+	for _, p := range pieces {
+		if err := w.put(ctx, p); err != nil {
+			return "", err
+		}
+	}
+	return w.nuid, nil
+}
+
+// CollectAround collects everything that is old, and calls between after it has
+// found out what is garbage and before it takes it.
+func (s *Store) CollectAround(ctx context.Context, log *eventlog.Log, between func() error) (found, taken int, err error) {
+	c := collector{
+		store: s, options: CollectOptions{Grace: time.Hour, Delete: true}, before: s.now().Add(-time.Hour),
+		old: map[string]kept{}, owned: map[string]bool{},
+	}
+	if err = c.list(ctx); err == nil {
+		err = c.unname(ctx, log)
+	}
+	if found = len(c.old); err == nil {
+		err = between()
+	}
+	for _, k := range c.old {
+		if err == nil {
+			err = c.object(ctx, k)
+		}
+	}
+	return found, int(c.sum.Taken), err
+}

@@ -1,0 +1,155 @@
+package files
+
+import (
+	"bytes"
+	"regexp/syntax"
+	"strings"
+)
+
+// needle is a text that a match may have to hold.
+type needle struct {
+	text string
+	fold bool // in either case; ASCII only
+}
+
+const (
+	needleBytes  = 2 // of the shortest that is worth looking for
+	needlesAtOne = 8
+)
+
+// needlesOf gives texts of which every match of the pattern holds at least one,
+// or nothing if it needs none. Looking for a text is many times faster than
+// trying a pattern.
+func needlesOf(p *syntax.Regexp) []needle {
+	switch p.Op {
+	case syntax.OpLiteral:
+		return literal(p)
+	case syntax.OpCapture, syntax.OpPlus:
+		return needlesOf(p.Sub[0])
+	case syntax.OpRepeat:
+		if p.Min > 0 {
+			return needlesOf(p.Sub[0])
+		}
+	case syntax.OpConcat:
+		var best []needle
+		for _, part := range p.Sub {
+			if found := needlesOf(part); shortest(found) > shortest(best) {
+				best = found
+			}
+		}
+		return best
+	case syntax.OpAlternate:
+		var all []needle
+		for _, part := range p.Sub {
+			found := needlesOf(part)
+			if len(found) == 0 || len(all)+len(found) > needlesAtOne {
+				return nil
+			}
+			all = append(all, found...)
+		}
+		return all
+	}
+	return nil
+}
+
+func shortest(list []needle) int {
+	if len(list) == 0 {
+		return 0
+	}
+	n := len(list[0].text)
+	for _, one := range list[1:] {
+		n = min(n, len(one.text))
+	}
+	return n
+}
+
+// literal gives the text of a literal. Of one that may be in either case it gives
+// the longest piece that has no letters with forms beyond ASCII.
+func literal(p *syntax.Regexp) []needle {
+	text := string(p.Rune)
+	if p.Flags&syntax.FoldCase == 0 {
+		if len(text) < needleBytes || strings.ContainsAny(text, "\n\ufffd") {
+			return nil
+		}
+		return []needle{{text: text}}
+	}
+	best := ""
+	for piece := range strings.FieldsFuncSeq(text, func(r rune) bool { return r >= 0x80 || strings.ContainsRune("\nkKsS", r) }) {
+		if len(piece) > len(best) {
+			best = piece
+		}
+	}
+	if len(best) < needleBytes {
+		return nil
+	}
+	return []needle{{text: strings.ToLower(best), fold: true}}
+}
+
+// in gives where the needle first lies in a text, -1 if it does not.
+func (n needle) in(text []byte) int {
+	if !n.fold {
+		return bytes.Index(text, []byte(n.text))
+	}
+	low := n.text[0]
+	high := bytes.ToUpper([]byte{low})[0]
+	for at := 0; ; at++ {
+		next := nextOf(text[at:], low, high)
+		if next < 0 {
+			return -1
+		}
+		if at += next; at+len(n.text) > len(text) {
+			return -1
+		}
+		if strings.EqualFold(string(text[at:at+len(n.text)]), n.text) {
+			return at
+		}
+	}
+}
+
+// nextOf finds the first of two bytes, which may be the same.
+func nextOf(text []byte, a, b byte) int {
+	const part = 4096 // so that a byte that is rare is not looked for again and again
+	for from := 0; from < len(text); from += part {
+		piece := text[from:min(from+part, len(text))]
+		i := bytes.IndexByte(piece, a)
+		if i >= 0 {
+			piece = piece[:i]
+		}
+		if a != b {
+			if j := bytes.IndexByte(piece, b); j >= 0 {
+				i = j
+			}
+		}
+		if i >= 0 {
+			return from + i
+		}
+	}
+	return -1
+}
+
+// haystack looks for several needles in one text, each found place once.
+type haystack struct {
+	needles []needle
+	next    []int // where each lies next; len of the text if nowhere
+}
+
+func (h *haystack) find(text []byte, at int) int {
+	if h.next == nil {
+		h.next = make([]int, len(h.needles))
+		for i := range h.next {
+			h.next[i] = -1
+		}
+	}
+	first := len(text)
+	for i, n := range h.needles {
+		if h.next[i] < at {
+			if h.next[i] = n.in(text[at:]); h.next[i] < 0 {
+				h.next[i] = len(text)
+			} else {
+				h.next[i] += at
+			}
+		}
+		first = min(first, h.next[i])
+	}
+	return first
+}

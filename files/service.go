@@ -1,0 +1,232 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/commands"
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections"
+)
+
+// ServiceConfig bounds a service. The zero value of a field means its default.
+type ServiceConfig struct {
+	Version string        // of the NATS service; default 0.0.0
+	Uploads int           // under way at once; default 64
+	Idle    time.Duration // until an upload of which nothing comes is dropped; default 30 s
+}
+
+func (c ServiceConfig) withDefaults() ServiceConfig {
+	if c.Version == "" {
+		c.Version = "0.0.0"
+	}
+	if c.Uploads == 0 {
+		c.Uploads = 64
+	}
+	if c.Idle == 0 {
+		c.Idle = 30 * time.Second
+	}
+	return c
+}
+
+// Service takes and gives the bytes of files over NATS, on
+// {prefix}.file.{tenant}.content.put and .get.
+type Service struct {
+	log     *eventlog.Log
+	store   *Store
+	writes  *commands.Dispatcher
+	queries *projections.Queries
+	cfg     ServiceConfig
+	logger  zerolog.Logger
+	service *commands.Service
+	places  chan struct{} // one for each upload
+	running sync.WaitGroup
+	ctx     context.Context // ends when the service stops
+	cancel  context.CancelFunc
+
+	mu     sync.Mutex           // guards what follows
+	opened map[string]time.Time // until when a thread's content may be read without asking again
+}
+
+// Serve starts a service. Stop it before its connection is closed.
+func Serve(log *eventlog.Log, store *Store, writes *commands.Dispatcher, queries *projections.Queries, cfg ServiceConfig, logger zerolog.Logger) (*Service, error) {
+	s := &Service{
+		log: log, store: store, writes: writes, queries: queries, cfg: cfg.withDefaults(), logger: logger,
+		opened: map[string]time.Time{},
+	}
+	s.places = make(chan struct{}, s.cfg.Uploads)
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	var err error
+	s.service, err = commands.Serve(log.Conn(), log.Config().Names, commands.Endpoint{
+		Name: "skein-files", Description: "Contents of files", Kind: "file", Pattern: "*.content.*", Version: s.cfg.Version,
+		Requests: []string{"content.get", "content.put"}, InFlight: 256,
+	}, s.handle, logger)
+	if err != nil {
+		s.cancel()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Stop takes no more requests, and drops the uploads under way.
+func (s *Service) Stop(ctx context.Context) error {
+	err := s.service.Stop(ctx)
+	s.cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.running.Wait()
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		err = errors.Join(err, fmt.Errorf("uploads were still under way: %w", ctx.Err()))
+	}
+	return err
+}
+
+func (s *Service) handle(ctx context.Context, tenant, name string, body []byte, meta commands.Meta) (any, error) {
+	if !events.ValidTenant(tenant) {
+		return nil, events.Errorf(events.InvalidRequest, "a tenant is 1 to 64 letters, digits, dashes and underscores")
+	}
+	switch name {
+	case "content.get":
+		return s.get(ctx, tenant, body, meta)
+	case "content.put":
+		return s.begin(ctx, tenant, body, meta)
+	}
+	return nil, events.Errorf(events.NotFound, "no such request: %.64s; see docs/files.md", name)
+}
+
+// getContent is the body of content.get.
+type getContent struct {
+	ThreadID string `json:"threadId"`
+	Path     string `json:"path"` // that held the content, as a hint
+	Digest   string `json:"digest"`
+	Piece    int64  `json:"piece"`
+	Direct   bool   `json:"direct"` // the stream may answer by itself
+}
+
+// otherAccount begins the subjects on which nats-server takes answers to another
+// account. Only whoever took the request may answer there.
+const otherAccount = "_R_."
+
+var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// get gives a piece of content that the thread's history names. If the caller
+// allows it, the stream answers the caller, and the piece does not come through
+// this process.
+func (s *Service) get(ctx context.Context, tenant string, body []byte, meta commands.Meta) (any, error) {
+	var q getContent
+	if err := json.Unmarshal(body, &q, json.RejectUnknownMembers(true)); err != nil {
+		return nil, events.Invalid("", "content.get takes threadId, path, digest and piece: %w", err)
+	}
+	switch {
+	case !events.ValidThreadID(q.ThreadID):
+		return nil, events.Invalid("/threadId", "a thread's id is needed, as a file's record has it")
+	case !digestPattern.MatchString(q.Digest):
+		return nil, events.Invalid("/digest", "a digest is needed, as a file's record has it")
+	}
+	if err := s.open(ctx, tenant, q); err != nil {
+		return nil, err
+	}
+	if q.Direct && meta.Reply != "" && !strings.HasPrefix(meta.Reply, otherAccount) {
+		err := s.store.forward(ctx, tenant, q.Digest, q.Piece, meta.Reply)
+		if err != nil {
+			return nil, refusal(err)
+		}
+		return commands.Answered{}, nil
+	}
+	data, err := s.store.Piece(ctx, tenant, q.Digest, q.Piece)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	return commands.Bytes(data), nil
+}
+
+// refusal says to a caller what became of content.
+func refusal(err error) error {
+	var missing *NotStoredError
+	var damaged *DamagedError
+	switch {
+	case errors.As(err, &missing):
+		return events.Missing("content", missing.Digest)
+	case errors.As(err, &damaged):
+		return events.Errorf(events.NotFound, "the content cannot be given: %w", err)
+	}
+	return err
+}
+
+const (
+	openFor    = 30 * time.Second // so that the end of a thread ends reading too
+	openAtMost = 10_000
+)
+
+// open makes sure that the thread's history names the content. The record at the
+// path usually does; if the path has been written over since, the log tells.
+func (s *Service) open(ctx context.Context, tenant string, q getContent) error {
+	key := tenant + "." + q.ThreadID + "." + q.Digest
+	now := time.Now()
+	s.mu.Lock()
+	until := s.opened[key]
+	s.mu.Unlock()
+	if now.Before(until) {
+		return nil
+	}
+	named, err := s.named(ctx, tenant, q)
+	if err != nil {
+		return err
+	}
+	if !named {
+		return events.Missing("content", q.Digest)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.opened) >= openAtMost {
+		clear(s.opened)
+	}
+	s.opened[key] = now.Add(openFor)
+	return nil
+}
+
+func (s *Service) named(ctx context.Context, tenant string, q getContent) (bool, error) {
+	ask, err := json.Marshal(events.StatFile{ThreadID: q.ThreadID, Path: q.Path})
+	if err != nil {
+		return false, events.Invalid("/path", "a path is UTF-8, and this is not")
+	}
+	out, err := s.queries.Handle(ctx, tenant, "file.stat", ask, commands.Meta{})
+	if file, ok := out.(*events.FileRecord); ok && err == nil && file.Digest == q.Digest {
+		return true, nil
+	}
+	if err != nil && events.AsError(err).Code.Retry() {
+		return false, err
+	}
+	named := false
+	for c, err := range s.log.Thread(ctx, tenant, q.ThreadID, 1) {
+		var broken *events.BrokenError
+		switch {
+		case errors.As(err, &broken):
+			continue
+		case err != nil:
+			return false, err
+		}
+		for i := range c.Events {
+			switch d := c.Events[i].Data.(type) {
+			case events.FileWritten:
+				named = named || d.Digest == q.Digest
+			case events.LifecycleDeleted:
+				named = false
+			}
+		}
+	}
+	return named, nil
+}

@@ -1,0 +1,183 @@
+package files
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+)
+
+// touchAfter is how old an object may be until a writer that needs it writes its
+// entry again, so that the collector sees that it is needed.
+const touchAfter = 10 * time.Minute
+
+// Store is the object store of contents. It is safe for concurrent use.
+type Store struct {
+	js     jetstream.JetStream
+	stream jetstream.Stream
+	bucket string
+	now    func() time.Time
+
+	mu    sync.Mutex // guards what follows
+	known map[string]*object
+}
+
+// ackTimeout bounds the storing of one piece.
+const ackTimeout = 20 * time.Second
+
+// Open gives the store on the log's connection. The log's Ensure has made it.
+func Open(ctx context.Context, log *eventlog.Log) (*Store, error) {
+	js, err := jetstream.New(log.Conn(), jetstream.WithPublishAsyncTimeout(ackTimeout))
+	if err != nil {
+		return nil, fmt.Errorf("JetStream on this connection: %w", err)
+	}
+	bucket := log.Config().Names.Bucket(eventlog.FileBucket)
+	stream, err := js.Stream(ctx, "OBJ_"+bucket)
+	if err != nil {
+		return nil, fmt.Errorf("the store of contents: %w", err)
+	}
+	return &Store{js: js, stream: stream, bucket: bucket, now: time.Now, known: map[string]*object{}}, nil
+}
+
+// NotStoredError says that content is not in the store.
+type NotStoredError struct{ Tenant, Digest string }
+
+func (e *NotStoredError) Error() string {
+	return fmt.Sprintf("the content %s of tenant %s is not in the store", e.Digest, e.Tenant)
+}
+
+// DamagedError says that content in the store is not what its name says.
+type DamagedError struct {
+	Tenant, Digest string
+	How            string
+}
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("the content %s of tenant %s is damaged: %s", e.Digest, e.Tenant, e.How)
+}
+
+// Keep stores content for a tenant, and returns when it is durable. It
+// implements commands.Contents.
+func (s *Store) Keep(ctx context.Context, tenant string, content []byte) (events.FileContent, error) {
+	sum := sha256.Sum256(content)
+	digest := hex.EncodeToString(sum[:])
+	if o, _, err := s.hold(ctx, tenant, digest); o != nil || err != nil {
+		return o.content(digest), err
+	}
+	w := s.newWriter(tenant)
+	for rest := content; len(rest) > 0; {
+		piece := rest[:min(len(rest), events.FilePieceBytes)]
+		rest = rest[len(piece):]
+		if err := w.put(ctx, piece); err != nil {
+			w.drop(ctx)
+			return events.FileContent{}, err
+		}
+	}
+	return w.finish(ctx)
+}
+
+// hold gives content that is there, such that the collector leaves it alone for
+// long enough to name it. If it is not there it gives nil, and the sequence that
+// its first entry must expect.
+func (s *Store) hold(ctx context.Context, tenant, digest string) (*object, uint64, error) {
+	for {
+		o, seq, err := s.find(ctx, tenant, digest)
+		if o == nil || err != nil || s.now().Sub(o.written) < touchAfter {
+			return o, seq, err
+		}
+		err = s.publishEntry(ctx, tenant, digest, o.entry, seq)
+		if !conflict(err) {
+			return o, seq, err
+		}
+	}
+}
+
+func objectName(tenant, digest string) string { return tenant + "/" + digest }
+
+func (s *Store) entrySubject(name string) string {
+	return "$O." + s.bucket + ".M." + base64.URLEncoding.EncodeToString([]byte(name))
+}
+
+func (s *Store) pieceSubject(nuid string) string { return "$O." + s.bucket + ".C." + nuid }
+
+// find reads the entry of content: nil if there is none, with the sequence that
+// the next entry must expect.
+func (s *Store) find(ctx context.Context, tenant, digest string) (*object, uint64, error) {
+	m, err := s.stream.GetLastMsgForSubject(ctx, s.entrySubject(objectName(tenant, digest)))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("looking for content: %w", err)
+	}
+	o, err := decodeEntry(m.Data)
+	if err != nil {
+		return nil, 0, &DamagedError{tenant, digest, err.Error()}
+	}
+	if o.entry.Deleted {
+		return nil, m.Sequence, nil
+	}
+	o.written = m.Time
+	return o, m.Sequence, nil
+}
+
+// publishEntry writes an entry on condition that the one before it is at seq.
+func (s *Store) publishEntry(ctx context.Context, tenant, digest string, e entry, seq uint64) error {
+	m, err := e.message(s.entrySubject(objectName(tenant, digest)))
+	if err != nil {
+		return err
+	}
+	if _, err := s.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(seq)); err != nil {
+		return fmt.Errorf("storing the entry of content: %w", err)
+	}
+	return nil
+}
+
+// conflict reports whether somebody else wrote the entry first.
+func conflict(err error) bool {
+	var refused *jetstream.APIError
+	return errors.As(err, &refused) && (refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+}
+
+// knownAtMost is how many entries are remembered.
+const knownAtMost = 4096
+
+// object gives what is known of content, from memory if it was asked for before.
+func (s *Store) object(ctx context.Context, tenant, digest string) (*object, error) {
+	name := objectName(tenant, digest)
+	s.mu.Lock()
+	o := s.known[name]
+	s.mu.Unlock()
+	if o != nil {
+		return o, nil
+	}
+	o, _, err := s.find(ctx, tenant, digest)
+	if err != nil {
+		return nil, err
+	}
+	if o == nil {
+		return nil, &NotStoredError{tenant, digest}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.known) >= knownAtMost {
+		clear(s.known)
+	}
+	s.known[name] = o
+	return o, nil
+}
+
+func (s *Store) forget(tenant, digest string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.known, objectName(tenant, digest))
+}

@@ -1,0 +1,111 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"image/png"
+	"strings"
+
+	"golang.org/x/image/draw"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Bounds of an image of which a thumbnail is made, looked at before it is
+// decoded.
+const (
+	MaxImagePixels = 16_000_000 // at most 250 MB while it is decoded, one at a time
+	MaxImageBytes  = 64 << 20
+)
+
+// Viewer looks into contents for queries. It implements projections.Contents.
+type Viewer struct {
+	store *Store
+	turn  chan struct{} // one image is decoded at a time
+	greps chan struct{} // a few searches at a time
+}
+
+// NewViewer makes a viewer on a store.
+func NewViewer(s *Store) *Viewer {
+	return &Viewer{store: s, turn: make(chan struct{}, 1), greps: make(chan struct{}, 4)}
+}
+
+// Thumbnail gives a small picture of a PNG, JPEG, GIF or WebP: of the first frame
+// of one that moves, as JPEG if the image has no transparent parts and as PNG if
+// it may have. It is never larger than the image. Anything else is not_found,
+// and so is an image of more than MaxImagePixels. (SA-122)
+func (v *Viewer) Thumbnail(ctx context.Context, tenant string, file *events.FileRecord, size int) (*events.Thumbnail, error) {
+	missing := events.Missing("thumbnail", file.Path)
+	if file.Size > MaxImageBytes {
+		return nil, missing
+	}
+	select {
+	case v.turn <- struct{}{}:
+		defer func() { <-v.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	var raw bytes.Buffer
+	for piece, err := range v.store.All(ctx, tenant, file.Digest) {
+		if err != nil {
+			return nil, refusal(err)
+		}
+		if raw.Len() == 0 && !strings.HasPrefix(look(piece).MimeType, "image/") {
+			return nil, missing
+		}
+		raw.Write(piece)
+	}
+	small, err := shrink(raw.Bytes(), size)
+	if err != nil {
+		missing.Message = "no thumbnail of " + file.Path + ": " + err.Error()
+		return nil, missing
+	}
+	return small, nil
+}
+
+// errImage says why an image is not decoded.
+var errImage = errors.New("it has more pixels than are decoded")
+
+// shrink gives an image at most size pixels wide and high.
+func shrink(raw []byte, size int) (*events.Thumbnail, error) {
+	config, kind, err := image.DecodeConfig(bytes.NewReader(raw))
+	if err != nil {
+		return nil, fmt.Errorf("it is no image that can be read: %w", err)
+	}
+	if config.Width < 1 || config.Height < 1 || int64(config.Width)*int64(config.Height) > MaxImagePixels {
+		return nil, errImage
+	}
+	source, _, err := image.Decode(bytes.NewReader(raw))
+	if err != nil {
+		return nil, fmt.Errorf("the %s cannot be read: %w", kind, err)
+	}
+	width, height := fit(source.Bounds().Dx(), source.Bounds().Dy(), size)
+	target := image.NewRGBA(image.Rect(0, 0, width, height))
+	draw.ApproxBiLinear.Scale(target, target.Bounds(), source, source.Bounds(), draw.Src, nil)
+	var out bytes.Buffer
+	mime := "image/png"
+	if opaque, ok := source.(interface{ Opaque() bool }); ok && opaque.Opaque() {
+		mime = "image/jpeg"
+		err = jpeg.Encode(&out, target, &jpeg.Options{Quality: 85})
+	} else {
+		err = png.Encode(&out, target)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("its thumbnail cannot be written: %w", err)
+	}
+	return &events.Thumbnail{MimeType: mime, Width: int64(width), Height: int64(height), Data: base64.StdEncoding.EncodeToString(out.Bytes())}, nil
+}
+
+// fit gives the size of the thumbnail: the same shape, no larger than the image.
+func fit(width, height, size int) (int, int) {
+	longer := max(width, height)
+	if longer <= size {
+		return max(width, 1), max(height, 1)
+	}
+	return max(width*size/longer, 1), max(height*size/longer, 1)
+}

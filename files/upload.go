@@ -1,0 +1,253 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/commands"
+	"github.com/skein-threads/skein/events"
+)
+
+// Window is how many pieces of an upload may be under way without their answers.
+const Window = 8
+
+// stepsAhead is how many messages of an upload may wait to be answered: more
+// than a client sends that keeps to the window.
+const stepsAhead = 4 * Window
+
+// lingerFor is how long an upload that is done answers its end again.
+const lingerFor = 10 * time.Second
+
+// upload is content that comes piece by piece. Its messages come in order, on a
+// subscription of its own.
+type upload struct {
+	service *Service
+	write   *commands.FileWrite
+	w       *writer
+	steps   chan step // in the order in which they came; never full
+	release func()    // gives its place to another upload
+
+	mu     sync.Mutex // guards what follows, and sending with w
+	next   int64      // the piece that is awaited
+	ended  bool       // the end has come
+	broken bool       // nothing more is taken
+}
+
+// step is a message and what is to be done about it.
+type step struct {
+	msg  *nats.Msg
+	sent jetstream.PubAckFuture // a piece
+	wait bool                   // nothing, but more will come
+	err  error                  // it cannot be taken
+}
+
+// begun is the answer to content.put.
+type begun struct {
+	Subject string `json:"subject"`    // takes the pieces
+	Piece   int64  `json:"pieceBytes"` // of each piece but the last
+	Window  int    `json:"window"`     // how many may be under way without their answers
+}
+
+// begin answers content.put.
+func (s *Service) begin(ctx context.Context, tenant string, body []byte, meta commands.Meta) (any, error) {
+	write, err := s.writes.BeginWrite(ctx, tenant, body, meta)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case s.places <- struct{}{}:
+	default:
+		return nil, events.Errorf(events.Unavailable, "too many uploads are under way; try again")
+	}
+	u := &upload{service: s, write: write, w: s.store.newWriter(tenant), steps: make(chan step, stepsAhead)}
+	subject := s.log.Config().Names.Upload(tenant, strings.ReplaceAll(uuid.NewString(), "-", ""))
+	sub, err := s.log.Conn().Subscribe(subject, u.take)
+	if err == nil {
+		err = sub.SetPendingLimits(4*Window, 3*Window*events.FilePieceBytes)
+	}
+	if err == nil {
+		err = s.log.Conn().FlushTimeout(ackTimeout) // its first piece finds the subscription
+	}
+	if err != nil {
+		<-s.places
+		return nil, fmt.Errorf("an upload could not be begun: %w", err)
+	}
+	u.release = sync.OnceFunc(func() { <-s.places })
+	s.running.Go(func() {
+		defer u.release()
+		u.run()
+		_ = sub.Unsubscribe() // the connection may have gone
+	})
+	return begun{Subject: subject, Piece: events.FilePieceBytes, Window: Window}, nil
+}
+
+// take takes a message: a piece with its number, the end, an abort, or a sign
+// that more will come.
+func (u *upload) take(m *nats.Msg) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	st := step{msg: m}
+	switch kind := m.Header.Get(events.HeaderUpload); {
+	case u.broken || len(u.steps) == cap(u.steps):
+		u.broken = true
+		u.refuse(m, events.Errorf(events.InvalidRequest, "the upload was broken off, or has too many pieces under way"))
+		return
+	case kind == events.UploadEnd:
+		st.err = u.awaited(m)
+		u.ended = true
+	case kind == events.UploadWait:
+		st.wait = true
+	case kind == "" && !u.ended:
+		st.sent, st.err = u.piece(m)
+	default:
+		st.err = events.Errorf(events.InvalidRequest, "the upload was broken off")
+	}
+	u.broken = st.err != nil
+	u.steps <- st
+}
+
+// awaited says whether the message bears the number that is next.
+func (u *upload) awaited(m *nats.Msg) error {
+	if n := m.Header.Get(events.HeaderPiece); n != strconv.FormatInt(u.next, 10) {
+		return events.Errorf(events.InvalidRequest, "the number of the next piece is %d, not %.20q: some were lost; begin again", u.next, n)
+	}
+	return nil
+}
+
+func (u *upload) piece(m *nats.Msg) (jetstream.PubAckFuture, error) {
+	if err := u.awaited(m); err != nil {
+		return nil, err
+	}
+	if len(m.Data) == 0 || len(m.Data) > events.FilePieceBytes || u.w.size%events.FilePieceBytes != 0 {
+		return nil, events.Errorf(events.InvalidRequest, "each piece but the last has %d bytes", events.FilePieceBytes)
+	}
+	u.next++
+	return u.w.send(m.Data)
+}
+
+// run does the steps until the upload is done, refused or dropped.
+func (u *upload) run() {
+	ctx := u.service.ctx
+	idle := time.NewTimer(u.service.cfg.Idle)
+	defer idle.Stop()
+	for {
+		select {
+		case st := <-u.steps:
+			if st.err == nil && st.sent != nil {
+				st.err = u.w.await(ctx, st.sent)
+			}
+			switch {
+			case st.err != nil:
+				u.refuse(st.msg, st.err)
+				u.drop()
+				return
+			case st.sent == nil && !st.wait:
+				u.end(ctx, st.msg)
+				return
+			}
+			u.answer(st.msg, nil)
+			idle.Reset(u.service.cfg.Idle)
+		case <-idle.C:
+			u.drop()
+			u.service.logger.Debug().Str("tenant", u.w.tenant).Int64("bytes", u.w.size).Msg("an upload of which nothing came was dropped")
+			return
+		case <-ctx.Done():
+			u.drop()
+			return
+		}
+	}
+}
+
+// drop takes the upload away. Pieces that are on their way are awaited first:
+// they would outlive the others.
+func (u *upload) drop() {
+	u.mu.Lock()
+	u.broken = true
+	u.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(u.service.ctx), ackTimeout)
+	defer cancel()
+	for {
+		select {
+		case st := <-u.steps:
+			if st.sent != nil {
+				_ = u.w.await(ctx, st.sent) // it is dropped either way
+			}
+			u.refuse(st.msg, events.Errorf(events.InvalidRequest, "the upload was broken off"))
+			continue
+		default:
+		}
+		u.w.drop(ctx)
+		return
+	}
+}
+
+// end names the content, does the command, and gives its answer as often as it
+// is asked for.
+func (u *upload) end(ctx context.Context, m *nats.Msg) {
+	content, err := u.w.finish(ctx)
+	if err != nil {
+		u.refuse(m, err)
+		return
+	}
+	u.release()
+	linger := time.NewTimer(lingerFor)
+	defer linger.Stop()
+	for {
+		reply, err := u.write.Finish(ctx, content)
+		if err == nil {
+			var body []byte
+			if body, err = json.Marshal(reply, json.Deterministic(true)); err == nil {
+				u.answer(m, body)
+			}
+		}
+		if err != nil {
+			u.refuse(m, err)
+			if !events.AsError(err).Code.Retry() {
+				return
+			}
+		}
+		select {
+		case st := <-u.steps: // its answer was lost, or said to try again
+			m = st.msg // a sign that more will come, come late, is answered too
+		case <-linger.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (u *upload) answer(m *nats.Msg, body []byte) {
+	if m.Reply == "" {
+		return
+	}
+	if err := m.Respond(body); err != nil {
+		u.service.logger.Debug().Err(err).Msg("an answer to an upload could not be sent")
+	}
+}
+
+func (u *upload) refuse(m *nats.Msg, err error) {
+	e := events.AsError(err)
+	if e.Code == events.Unavailable && e.Cause != nil {
+		u.service.logger.Warn().AnErr("cause", e.Cause).Str("tenant", u.w.tenant).Msg("an upload was refused")
+	}
+	answer := nats.NewMsg(m.Reply)
+	answer.Header.Set(events.HeaderErrorCode, strconv.Itoa(e.Code.Status()))
+	answer.Header.Set(events.HeaderError, string(e.Code))
+	answer.Data = events.EncodeError(e)
+	if m.Reply == "" {
+		return
+	}
+	if err := u.service.log.Conn().PublishMsg(answer); err != nil {
+		u.service.logger.Debug().Err(err).Msg("an answer to an upload could not be sent")
+	}
+}

@@ -1,0 +1,121 @@
+package files
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// writer stores the pieces of one content, and names it when all are there. It
+// is used by one goroutine at a time, but for send.
+type writer struct {
+	store  *Store
+	tenant string
+	nuid   string
+	hash   hash.Hash
+	size   int64
+	seen   events.FileContent // what the first piece says
+	pieces runs
+}
+
+func (s *Store) newWriter(tenant string) *writer {
+	return &writer{store: s, tenant: tenant, nuid: nuid.Next(), hash: sha256.New()}
+}
+
+// send sends a piece to the store without waiting. The data may be used again.
+func (w *writer) send(piece []byte) (jetstream.PubAckFuture, error) {
+	if w.size == 0 {
+		w.seen = look(piece)
+	}
+	w.size += int64(len(piece))
+	_, _ = w.hash.Write(piece) // never fails
+	future, err := w.store.js.PublishMsgAsync(&nats.Msg{Subject: w.store.pieceSubject(w.nuid), Data: piece})
+	if err != nil {
+		return nil, fmt.Errorf("storing a piece of content: %w", err)
+	}
+	return future, nil
+}
+
+// await waits until a piece is stored. Pieces are awaited in their order.
+func (w *writer) await(ctx context.Context, sent jetstream.PubAckFuture) error {
+	select {
+	case ack := <-sent.Ok():
+		w.pieces = w.pieces.add(ack.Sequence)
+		return nil
+	case err := <-sent.Err():
+		return fmt.Errorf("storing a piece of content: %w", err)
+	case <-ctx.Done():
+		return fmt.Errorf("storing a piece of content: %w", ctx.Err())
+	}
+}
+
+func (w *writer) put(ctx context.Context, piece []byte) error {
+	sent, err := w.send(piece)
+	if err != nil {
+		return err
+	}
+	return w.await(ctx, sent)
+}
+
+// finish names the content, if no other writer has done so before: then the
+// other's pieces stay, and these go.
+func (w *writer) finish(ctx context.Context) (events.FileContent, error) {
+	sum := w.hash.Sum(nil)
+	digest := hex.EncodeToString(sum)
+	for {
+		there, seq, err := w.store.hold(ctx, w.tenant, digest)
+		if err != nil {
+			w.drop(ctx)
+			return events.FileContent{}, err
+		}
+		if there != nil {
+			w.drop(ctx)
+			return there.content(digest), nil
+		}
+		made := &object{entry: w.entry(digest, sum)}
+		switch err := w.store.publishEntry(ctx, w.tenant, digest, made.entry, seq); {
+		case err == nil:
+			return made.content(digest), nil
+		case !conflict(err):
+			// Whether the entry was stored is not known, so the pieces stay: if it was
+			// not, the collector takes them.
+			return events.FileContent{}, err
+		}
+	}
+}
+
+func (w *writer) entry(digest string, sum []byte) entry {
+	meta := map[string]string{metaType: w.seen.MimeType}
+	if w.size == 0 {
+		meta[metaType] = look(nil).MimeType
+	}
+	if len(w.pieces) > 0 {
+		meta[metaPieces] = w.pieces.String()
+	}
+	if w.seen.Width > 0 {
+		meta[metaWidth], meta[metaHeight] = strconv.FormatInt(w.seen.Width, 10), strconv.FormatInt(w.seen.Height, 10)
+	}
+	return entry{
+		Name: objectName(w.tenant, digest), Metadata: meta, Options: entryOptions{events.FilePieceBytes}, Bucket: w.store.bucket,
+		NUID: w.nuid, Size: w.size, ModTime: noTime, Chunks: w.pieces.count(), Digest: digestOf(sum),
+	}
+}
+
+// drop takes the pieces away again. What cannot be taken away now is left to the
+// collector.
+func (w *writer) drop(ctx context.Context) {
+	if w.size > 0 {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ackTimeout)
+		defer cancel()
+		_ = w.store.stream.Purge(ctx, jetstream.WithPurgeSubject(w.store.pieceSubject(w.nuid)))
+	}
+}

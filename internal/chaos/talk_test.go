@@ -1,0 +1,183 @@
+package chaos
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/chat"
+	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/transcript"
+)
+
+const (
+	tenant    = "acme"
+	agent     = "talker" // the agent that says what was once said
+	dataFile  = "../../../shared/data/airline-conversations.jsonl"
+	samples   = "../../cmd/skein/samples/*.jsonl"
+	mostTurns = 8 // of one thread, so that enough threads go on at a time
+)
+
+// talks are conversations that were once had, to be had again: thread n says
+// what conversation n says.
+type talks struct {
+	scripts []*transcript.Conversation
+	real    bool // or the demo's own
+}
+
+// readTalks reads the real conversations where they are, and otherwise those
+// that the demo brings.
+func readTalks() (*talks, error) {
+	raw, err := os.ReadFile(dataFile)
+	t := &talks{real: err == nil}
+	if errors.Is(err, fs.ErrNotExist) {
+		var files []string
+		if files, err = filepath.Glob(samples); err == nil && len(files) == 0 {
+			err = fmt.Errorf("no conversations in %s", samples)
+		}
+		for _, name := range files {
+			one, readErr := os.ReadFile(name)
+			raw, err = append(raw, one...), errors.Join(err, readErr)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for rec := range chat.Read(bytes.NewReader(raw)) {
+		if rec.Err != nil {
+			return nil, rec.Err
+		}
+		t.scripts = append(t.scripts, transcript.FromConversation(rec.Conversation))
+	}
+	return t, nil
+}
+
+// talk is one thread and what is said on it.
+type talk struct {
+	n      int // of the thread
+	thread string
+	said   []string
+}
+
+// some gives threads with so many turns in all.
+func (t *talks) some(turns int) (out []talk) {
+	for n := 0; turns > 0; n++ {
+		said := t.scripts[n%len(t.scripts)].Said()
+		said = said[:min(len(said), mostTurns, turns)]
+		turns -= len(said)
+		out = append(out, talk{n, threadID(n), said})
+	}
+	return out
+}
+
+// threadID gives the id of thread n: a form that tools read n from.
+func threadID(n int) string { return fmt.Sprintf("T-00000000-0000-4000-8000-%012d", n) }
+
+// of gives what is said on a thread.
+func (t *talks) of(thread string) (*transcript.Conversation, error) {
+	n := 0
+	if _, err := fmt.Sscanf(thread[strings.LastIndex(thread, "-")+1:], "%d", &n); err != nil {
+		return nil, err
+	}
+	return t.scripts[n%len(t.scripts)], nil
+}
+
+// register gives a process the reactor and the tools of the conversations. Both
+// take their time, so that processes die in the middle of it. ask is for gates.
+func (t *talks) register(folder string, ask func(context.Context, string) error) func(*runtime.Registry) error {
+	book := ledgerIn(folder)
+	return func(r *runtime.Registry) error {
+		err := r.AddReactor(agent, runtime.ReactorFunc(func(ctx context.Context, in *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
+			script, err := t.of(in.ThreadID)
+			if err != nil {
+				return nil, err
+			}
+			take(ctx, in.StepID)
+			if turn := turnOf(in); in.Iteration > 0 && turn < len(script.Said()) && in.Iteration >= int64(len(script.Steps(turn))) {
+				return &runtime.Reaction{}, nil // after its last calls the assistant said nothing
+			}
+			return script.Reactor().React(ctx, in, out)
+		}))
+		known := map[string]bool{}
+		for _, script := range t.scripts {
+			for _, tool := range script.Tools() {
+				if name := tool.Spec().Name; !known[name] {
+					known[name] = true
+					err = errors.Join(err, r.AddTool(booked{name, t, book}))
+				}
+			}
+		}
+		return errors.Join(err, addGated(r, book, ask))
+	}
+}
+
+// turnOf gives which turn a step is of, from 0.
+func turnOf(in *runtime.StepInput) int {
+	turn := -1
+	for i := range in.Items {
+		if in.Items[i].Role == events.User {
+			turn++
+		}
+	}
+	return turn
+}
+
+// take lets some time pass, the same for the same work.
+func take(ctx context.Context, what string) {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(what))
+	select {
+	case <-time.After(time.Duration(5+h.Sum32()%60) * time.Millisecond):
+	case <-ctx.Done():
+	}
+}
+
+// booked is a tool that keeps a ledger, and answers as it once did.
+type booked struct {
+	name  string
+	talks *talks
+	book  ledger
+}
+
+// idempotent tells tools that only look something up.
+func idempotent(name string) bool {
+	for _, verb := range []string{"get_", "search_", "list_", "find_", "read_", "lookup_", "calculate", "think"} {
+		if strings.HasPrefix(name, verb) {
+			return true
+		}
+	}
+	return false
+}
+
+func (b booked) Spec() runtime.ToolSpec {
+	return runtime.ToolSpec{Name: b.name, Idempotent: idempotent(b.name)}
+}
+
+func (b booked) Call(ctx context.Context, in *runtime.ToolInput) (runtime.ToolResult, error) {
+	script, err := b.talks.of(in.ThreadID)
+	if err != nil {
+		return runtime.ToolResult{}, err
+	}
+	if err := b.book.begun(in.Key); err != nil {
+		return runtime.ToolResult{}, err
+	}
+	take(ctx, in.Key)
+	if err := b.book.did(in.Key); err != nil {
+		return runtime.ToolResult{}, err
+	}
+	take(ctx, in.Key+" done") // what was done is not yet told
+	for _, tool := range script.Tools() {
+		if tool.Spec().Name == b.name {
+			return tool.Call(ctx, in)
+		}
+	}
+	return runtime.ToolResult{}, events.Missing("tool", b.name)
+}

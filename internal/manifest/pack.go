@@ -1,0 +1,60 @@
+package manifest
+
+import (
+	"context"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+// Pack gives agents with all that they name, as values of a file that Read takes:
+// what is named stands before what names it. The error is an invalid_request if a
+// tool among them is not portable (SA-151), and not_found if something is not there.
+func Pack(ctx context.Context, c *client.Client, agents []string) ([]jsontext.Value, error) {
+	p := &packing{ctx: ctx, client: c, packed: map[string]bool{}}
+	for _, name := range agents {
+		if err := p.add(events.DefinitionRef{Kind: events.AgentKind, Name: name}); err != nil {
+			return nil, err
+		}
+	}
+	return p.out, nil
+}
+
+type packing struct {
+	ctx    context.Context //nolint:containedctx // it lives as long as the call
+	client *client.Client
+	packed map[string]bool
+	out    []jsontext.Value
+}
+
+// add packs a definition, after what it names.
+func (p *packing) add(ref events.DefinitionRef) error {
+	if p.packed[ref.ID()] {
+		return nil
+	}
+	p.packed[ref.ID()] = true // agents may name each other
+	d, err := p.client.Definition(p.ctx, ref.Kind, ref.Name)
+	if err != nil {
+		return err
+	}
+	def, err := events.DecodeDefinition(d.Kind, d.Definition)
+	if err != nil {
+		return err
+	}
+	if tool, ok := def.(events.ToolDefinition); ok && !*tool.WithDefaults().Portable {
+		return events.Invalid("/portable", "the %s is not portable: it depends on the process that it runs in, and cannot be packed", ref)
+	}
+	for _, named := range events.DefinitionRefs(def) {
+		if err := p.add(named); err != nil {
+			return err
+		}
+	}
+	value := append(jsontext.Value(`{"kind":"`+string(d.Kind)+`",`), d.Definition[1:]...)
+	if err := value.Indent(jsontext.WithIndent("  ")); err != nil {
+		return err
+	}
+	p.out = append(p.out, value)
+	return nil
+}

@@ -1,0 +1,130 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/skein-threads/skein/projections/documents"
+	"github.com/skein-threads/skein/schema"
+)
+
+// Variables of the environment.
+const (
+	seedVariable  = "SKEIN_SIM_SEED"  // a seed to be run alone, telling all that happens in it
+	firstVariable = "SKEIN_SIM_FIRST" // the seed to begin with, so that others than the usual ones are met; default 1
+)
+
+// One goroutine at a time: what several could do at once would be chosen by the
+// machine, and not by the seed.
+func TestMain(m *testing.M) {
+	runtime.GOMAXPROCS(1)
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
+
+func shared(t testing.TB) *Shared {
+	t.Helper()
+	validator, err := schema.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Shared{Validator: validator, Models: documents.NewModels(), Wait: synctest.Wait}
+}
+
+// do does the run of a seed in a time of its own.
+func do(t *testing.T, s *Shared, seed uint64, prepare func(*Run)) (r *Run, err error) {
+	synctest.Test(t, func(*testing.T) {
+		r = NewRun(s, seed)
+		if prepare != nil {
+			prepare(r)
+		}
+		err = r.Do()
+	})
+	return r, err
+}
+
+// Whatever the scheduler chooses, whatever is lost, late or dead: see doc.go for
+// what must hold.
+func TestSeeds(t *testing.T) {
+	s := shared(t)
+	if given := os.Getenv(seedVariable); given != "" {
+		seed, err := strconv.ParseUint(given, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text interface{ String() string }
+		r, err := do(t, s, seed, func(r *Run) { text = r.Trace() })
+		t.Logf("%+v\n%s", r.shape, text)
+		for _, a := range r.history {
+			t.Logf("%d to %d: %s %s: %+v %v", a.begun, a.end, a.name, a.body, a.reply, a.refusal)
+		}
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		return
+	}
+	length := 30 * time.Second
+	if testing.Short() {
+		length = 3 * time.Second
+	}
+	first := uint64(1)
+	if given := os.Getenv(firstVariable); given != "" {
+		var err error
+		if first, err = strconv.ParseUint(given, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begun, seeds, steps, commits, failed := time.Now(), uint64(0), int64(0), uint64(0), 0
+	for time.Since(begun) < length && failed < 5 {
+		seed := first + seeds
+		r, err := do(t, s, seed, nil)
+		seeds, steps, commits = seeds+1, steps+r.Steps(), commits+r.server.streams["SKEIN_LOG"].last()
+		if err != nil {
+			failed++
+			t.Errorf("%s=%d repeats this: %v\n%+v", seedVariable, seed, err, r.shape)
+		}
+	}
+	t.Logf("%d seeds from %d, %d steps, %d commits, in %v", seeds, first, steps, commits, time.Since(begun).Round(time.Millisecond))
+}
+
+// A seed does the same every time, so that a failure can be looked at.
+func TestASeedRepeats(t *testing.T) {
+	if raced {
+		t.Skip("the race detector chooses among goroutines at random")
+	}
+	s := shared(t)
+	for seed := range uint64(300) {
+		digests := map[uint64]string{}
+		for range 3 {
+			var text interface{ String() string }
+			r, err := do(t, s, seed, func(r *Run) { text = r.Trace() })
+			if err != nil {
+				t.Fatalf("%s=%d repeats this: %v", seedVariable, seed, err)
+			}
+			digests[r.Digest()] = text.String()
+		}
+		if len(digests) > 1 {
+			t.Errorf("seed %d did %d different things:%s", seed, len(digests), parting(slices.Collect(maps.Values(digests))))
+		}
+	}
+}
+
+// parting gives where two traces part.
+func parting(traces []string) string {
+	a, b := strings.Split(traces[0], "\n"), strings.Split(traces[1], "\n")
+	for i := range a {
+		if i >= len(b) || a[i] != b[i] {
+			return fmt.Sprintf("\n%s\n-%s\n+%s", strings.Join(a[max(i-8, 0):i], "\n"), a[i], b[min(i, len(b)-1)])
+		}
+	}
+	return ""
+}

@@ -1,0 +1,229 @@
+package agents_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/remote"
+	"github.com/skein-threads/skein/runtime/transcript"
+)
+
+// house is a server that runs agents, and a client of it.
+type house struct {
+	t   *testing.T
+	c   *client.Client
+	url string
+}
+
+// start starts a server whose reactor "say" answers with what it was told of its
+// agent, and has the tool called that it finds first.
+func start(t *testing.T, change func(*serve.Config)) *house {
+	t.Helper()
+	cfg := serve.Config{
+		Store: t.TempDir(), NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Volatile: true,
+		Register: func(r *runtime.Registry) error {
+			if err := r.AddReactor("say", transcript.Chosen(say)); err != nil {
+				return err
+			}
+			type in struct {
+				N int64 `json:"n"`
+			}
+			double, err := runtime.DefineTool(runtime.ToolSpec{Name: "double", Description: "Doubles."},
+				func(_ context.Context, _ *runtime.ToolInput, a in) (int64, error) { return 2 * a.N, nil })
+			if err != nil {
+				return err
+			}
+			return r.AddTool(double)
+		},
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	s, err := serve.Start(t.Context(), cfg, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := s.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	c, err := client.Connect(s.Addresses().NATS, client.Options{Tenant: "acme"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return &house{t, c, s.Addresses().NATS}
+}
+
+func say(in *runtime.StepInput) ([]transcript.Step, error) {
+	told := in.Agent + "/" + in.Model.Model + "/" + in.Instructions + "/" + in.Side
+	if len(in.Tools) == 0 {
+		return []transcript.Step{transcript.Text(told), transcript.Text("over")}, nil
+	}
+	return []transcript.Step{
+		transcript.Text(told, runtime.ToolCall{CallID: "c1", Name: in.Tools[0].Name, Arguments: jsontext.Value(`{"n":21}`)}), transcript.Text("over"),
+	}, nil
+}
+
+// apply defines things: kind, then the definition as JSON.
+func (h *house) apply(pairs ...string) {
+	h.t.Helper()
+	d := events.ApplyDefinitions{}
+	for i := 0; i < len(pairs); i += 2 {
+		d.Definitions = append(d.Definitions, events.NewDefinition{Kind: events.DefinitionKind(pairs[i]), Definition: jsontext.Value(pairs[i+1])})
+	}
+	if _, err := h.c.ApplyDefinitions(h.t.Context(), d); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// ask asks an agent on a new thread, and gives the execution and the answer.
+func (h *house) ask(agent string) (*events.Execution, string) {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), 30*time.Second)
+	defer cancel()
+	made, err := h.c.CreateThread(ctx, events.CreateThread{})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	reply, err := h.c.React(ctx, made.ThreadID, events.ReactThread{Text: new("hello"), AgentID: agent})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	seq := events.Int(reply.Seq)
+	x, err := h.c.WaitRun(ctx, events.GetExecution{ThreadID: made.ThreadID, ExecutionID: reply.Result.ExecutionID, Fresh: events.Fresh{MinSeq: &seq}})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	seq = events.Int(x.Seq)
+	item, err := h.c.GetItem(ctx, events.GetItem{ThreadID: made.ThreadID, ItemID: x.ReactionItemID, Fresh: events.Fresh{MinSeq: &seq}})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return x, string(item.Content)
+}
+
+// An agent is made of its definitions, and its run records their versions: SA-9,
+// SA-55, SA-56, SA-57.
+func TestAgentOfDefinitions(t *testing.T) {
+	h := start(t, nil)
+	h.apply("model", `{"name":"m","model":"big-1","reactor":"say"}`, "prompt", `{"name":"p","text":"Be brief."}`,
+		"tool", `{"name":"double","description":"Doubles a number.","type":"go","readOnly":true}`,
+		"agent", `{"name":"a","type":"ai_human","model":"m","prompt":"p","tools":["double"],"limits":{"iterations":5}}`)
+	x, answer := h.ask("a")
+	if x.Status != events.ExecutionCompleted || !strings.Contains(answer, "a/big-1/Be brief./") || !strings.Contains(answer, `"output":42`) {
+		t.Errorf("%s %s: %s", x.Status, x.ErrorText, answer)
+	}
+	want := []events.DefinitionVersion{
+		{Kind: "agent", Name: "a", Version: 1}, {Kind: "model", Name: "m", Version: 1}, {Kind: "prompt", Name: "p", Version: 1}, {Kind: "tool", Name: "double", Version: 1},
+	}
+	if len(x.Definitions) != len(want) {
+		t.Fatalf("%v", x.Definitions)
+	}
+	for i := range want {
+		if x.Definitions[i] != want[i] {
+			t.Errorf("%v, not %v", x.Definitions[i], want[i])
+		}
+	}
+	h.apply("prompt", `{"name":"p","text":"Be kind."}`)
+	if x, answer := h.ask("a"); !strings.Contains(answer, "Be kind.") || x.Definitions[2].Version != 2 {
+		t.Errorf("%v: %s", x.Definitions, answer)
+	}
+}
+
+// The two sides of a dual_ai agent have their own model and prompt.
+func TestSidesOfDefinitions(t *testing.T) {
+	h := start(t, nil)
+	h.apply("model", `{"name":"m","model":"big-1","reactor":"say"}`, "prompt", `{"name":"left","text":"I ask."}`, "prompt", `{"name":"right","text":"I answer."}`,
+		"agent", `{"name":"talk","type":"dual_ai","sideA":{"model":"m","prompt":"left"},"sideB":{"model":"m","prompt":"right","stopOnResponse":true}}`)
+	x, answer := h.ask("talk")
+	if x.Status != events.ExecutionCompleted || !strings.Contains(answer, "I ask./a") || x.StoppedBy != events.SideB || x.SideASteps != 1 || x.SideBSteps != 1 {
+		t.Errorf("%+v: %s", x, answer)
+	}
+}
+
+// A name that nothing defines is a reactor; one that nobody answers for fails
+// with its name.
+func TestAgentWithoutDefinition(t *testing.T) {
+	h := start(t, nil)
+	if x, answer := h.ask("say"); x.Status != events.ExecutionCompleted || !strings.Contains(answer, "say///") {
+		t.Errorf("%s: %s", x.Status, answer)
+	}
+	nc, err := nats.Connect(h.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	far, err := remote.ServeReactor(nc, events.DefaultNames(), "far", transcript.Chosen(say))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = far.Close(context.Background()) }()
+	if x, answer := h.ask("far"); x.Status != events.ExecutionCompleted || !strings.Contains(answer, "far///") {
+		t.Errorf("%s: %s", x.Status, answer)
+	}
+	if x, _ := h.ask("nobody"); x.Status != events.ExecutionFailed || !strings.Contains(x.ErrorText, "nobody") {
+		t.Errorf("%s: %s", x.Status, x.ErrorText)
+	}
+	if x, _ := h.ask("openai"); x.Status != events.ExecutionFailed || x.ErrorText == "" {
+		t.Errorf("%s: %s", x.Status, x.ErrorText)
+	}
+}
+
+// A definition gets nothing of the process but what its operator allows.
+func TestWhatDefinitionsMayNot(t *testing.T) {
+	t.Setenv("SHOP_TOKEN", "topsecret")
+	var auth []string
+	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "price", Description: "A price."}, func(context.Context, *mcp.CallToolRequest, struct {
+		N int64 `json:"n"`
+	}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "5 euros"}}}, nil, nil
+	})
+	web := mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
+		auth = append(auth, r.Header.Get("Authorization"))
+		return server
+	}, nil)
+	shop := httptest.NewServer(web)
+	defer shop.Close()
+	define := func(h *house, serverOf string) {
+		h.apply("tool", `{"name":"price","description":"A price.","type":"mcp","server":`+serverOf+`}`,
+			"agent", `{"name":"a","type":"ai_human","reactor":"say","tools":["price"]}`)
+	}
+	h := start(t, nil)
+	define(h, `{"command":"cat","args":["/etc/passwd"]}`)
+	if x, _ := h.ask("a"); x.Status != events.ExecutionFailed || !strings.Contains(x.ErrorText, "--mcp-programs") {
+		t.Errorf("%s: %s", x.Status, x.ErrorText)
+	}
+	define(h, `{"url":"`+shop.URL+`","tokenEnv":"SHOP_TOKEN"}`)
+	if x, _ := h.ask("a"); x.Status != events.ExecutionFailed || !strings.Contains(x.ErrorText, "--mcp-variable") || strings.Contains(x.ErrorText, "topsecret") {
+		t.Errorf("%s: %s", x.Status, x.ErrorText)
+	}
+	if len(auth) > 0 {
+		t.Errorf("the server was asked: %v", auth)
+	}
+	h = start(t, func(c *serve.Config) { c.MCPVariables = []string{"SHOP_TOKEN"} })
+	define(h, `{"url":"`+shop.URL+`","tokenEnv":"SHOP_TOKEN"}`)
+	if x, answer := h.ask("a"); x.Status != events.ExecutionCompleted || !strings.Contains(answer, "5 euros") {
+		t.Errorf("%s %s: %s", x.Status, x.ErrorText, answer)
+	}
+	if len(auth) == 0 || auth[0] != "Bearer topsecret" {
+		t.Errorf("the server was asked with %q", auth)
+	}
+}

@@ -1,0 +1,87 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runtime"
+)
+
+// effectRequest is a request on skein.effect.{name}.
+type effectRequest struct {
+	Tenant      string         `json:"tenant"`
+	ThreadID    string         `json:"threadId"`
+	EffectID    string         `json:"effectId"`
+	FlowID      string         `json:"flowId"`
+	Name        string         `json:"name"`
+	Args        jsontext.Value `json:"args"`
+	Key         string         `json:"key"`
+	Firing      int64          `json:"firing"`
+	Attempt     int64          `json:"attempt"`
+	ScheduledAt string         `json:"scheduledAt"` // with microseconds, in UTC
+	Protocol    protocol       `json:"protocol"`
+}
+
+// effectResult says that an effect was done.
+type effectResult struct {
+	Kind string `json:"kind"`
+}
+
+// effect is an effect in another process.
+type effect struct{ caller }
+
+// Effect gives the effect that processes on skein.effect.{name} run (SA-75). If
+// none is there, the error is a *runtime.RetryError that says NotMade, so that the
+// effect waits for one. The error of Effect is an invalid_request for the name, or
+// says what is wrong with an option.
+func Effect(nc *nats.Conn, names events.Names, name string, opts ...Option) (runtime.Effect, error) {
+	subject, err := names.Effect(name)
+	if err != nil {
+		return nil, err
+	}
+	s, err := with(opts)
+	if err != nil {
+		return nil, err
+	}
+	return &effect{caller{nc, names, subject, s}}, nil
+}
+
+func (e *effect) Run(ctx context.Context, in *runtime.EffectInput) error {
+	p := e.protocol()
+	_, err := e.call(ctx, p, &effectRequest{
+		Tenant: in.Tenant, ThreadID: in.ThreadID, EffectID: in.EffectID, FlowID: in.FlowID, Name: in.Name, Args: in.Args,
+		Key: in.Key, Firing: in.Firing, Attempt: in.Attempt, ScheduledAt: events.TimeOf(in.ScheduledAt).String(), Protocol: p,
+	}, nil)
+	return err
+}
+
+// ServeEffect makes this process run an effect: it answers on skein.effect.{name}.
+// Otherwise as ServeReactor.
+func ServeEffect(nc *nats.Conn, names events.Names, name string, e runtime.Effect, opts ...Option) (*Service, error) {
+	subject, err := names.Effect(name)
+	if err != nil {
+		return nil, err
+	}
+	return serve(nc, names, subject, opts, func(ctx context.Context, body []byte, _ func(any) error) (any, error) {
+		var in effectRequest
+		if err := json.Unmarshal(body, &in); err != nil {
+			return nil, fmt.Errorf("the request %w", shape(err))
+		}
+		at, err := events.ParseTime(in.ScheduledAt)
+		if err != nil {
+			return nil, fmt.Errorf("the request has no scheduledAt: %w", err)
+		}
+		if err := e.Run(ctx, &runtime.EffectInput{
+			Tenant: in.Tenant, ThreadID: in.ThreadID, EffectID: in.EffectID, FlowID: in.FlowID, Name: in.Name, Args: in.Args,
+			Key: in.Key, Firing: in.Firing, Attempt: in.Attempt, ScheduledAt: at.Go(),
+		}); err != nil {
+			return nil, err
+		}
+		return effectResult{kindResult}, nil
+	})
+}

@@ -1,0 +1,123 @@
+package telemetry
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Bounds of the content that one span bears, if it bears any.
+const (
+	maxPiece  = 4096 // bytes of one text, of arguments or of a result
+	maxPieces = 32   // of one message
+)
+
+// said is content: it is kept only if the configuration says so.
+type said struct {
+	input  string // messages, or a call's arguments
+	output string // messages, or a call's result
+	pieces []piece
+}
+
+// piece is a part of a message as the conventions' JSON schemas have it.
+type piece struct {
+	Type      string `json:"type"`
+	Content   string `json:"content,omitzero"`
+	ID        string `json:"id,omitzero"`
+	Name      string `json:"name,omitzero"`
+	Arguments string `json:"arguments,omitzero"`
+
+	result string
+}
+
+// toolPart begins the type of a part that is a call (EK-49).
+const toolPart = "tool-"
+
+// said takes over a part of a step.
+func (r *run) said(step, kind string, raw jsontext.Value) {
+	s := r.byID[step]
+	if !r.content || s == nil {
+		return
+	}
+	var part struct {
+		Text   string         `json:"text"`
+		CallID string         `json:"toolCallId"`
+		Input  jsontext.Value `json:"input"`
+		Output jsontext.Value `json:"output"`
+	}
+	if json.Unmarshal(raw, &part) != nil {
+		return
+	}
+	tool, call := strings.CutPrefix(kind, toolPart)
+	for i := range s.pieces {
+		if p := &s.pieces[i]; call && p.ID == part.CallID {
+			p.Arguments, p.result = clip(string(part.Input), maxPiece), clip(string(part.Output), maxPiece)
+			return
+		}
+	}
+	switch {
+	case len(s.pieces) >= maxPieces:
+	case call:
+		s.pieces = append(s.pieces, piece{Type: "tool_call", ID: part.CallID, Name: tool, Arguments: clip(string(part.Input), maxPiece)})
+	case part.Text != "":
+		s.pieces = append(s.pieces, piece{Type: "text", Content: clip(part.Text, maxPiece)})
+	}
+}
+
+// of gives the content of a span within a step.
+func (s *span) of(kind spanKind, call string) said {
+	if len(s.pieces) == 0 {
+		return said{}
+	}
+	if kind == chatSpan {
+		return said{output: message("assistant", s.pieces)}
+	}
+	for _, p := range s.pieces {
+		if kind == toolSpan && p.ID == call {
+			return said{input: p.Arguments, output: p.result}
+		}
+	}
+	return said{}
+}
+
+// asks gives what a run is to answer, if its trigger is in the commit.
+func asks(commit *events.Commit, trigger string) string {
+	for i := range commit.Events {
+		d, ok := commit.Events[i].Data.(events.ItemCreated)
+		if !ok || d.ID != trigger {
+			continue
+		}
+		var parts []struct {
+			Text string `json:"text"`
+		}
+		if json.Unmarshal(d.Content, &parts) != nil {
+			return ""
+		}
+		var pieces []piece
+		for _, p := range parts[:min(len(parts), maxPieces)] {
+			if p.Text != "" {
+				pieces = append(pieces, piece{Type: "text", Content: clip(p.Text, maxPiece)})
+			}
+		}
+		return message("user", pieces)
+	}
+	return ""
+}
+
+// message gives a message in the form of gen_ai.input.messages.
+func message(role string, pieces []piece) string {
+	if len(pieces) == 0 {
+		return ""
+	}
+	raw, err := json.Marshal([]struct {
+		Role  string  `json:"role"`
+		Parts []piece `json:"parts"`
+	}{{role, pieces}}, json.Deterministic(true))
+	if err != nil {
+		return ""
+	}
+	return string(raw)
+}

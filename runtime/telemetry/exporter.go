@@ -1,0 +1,267 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+)
+
+// Lease is the lease under which one process of an installation exports.
+const Lease = "telemetry"
+
+// Metrics is told what became of spans. It must return at once.
+type Metrics interface {
+	// Spans is told of spans and whether they were exported or dropped.
+	Spans(result string, n int)
+}
+
+// NoMetrics tells nobody.
+type NoMetrics struct{}
+
+// Spans implements Metrics.
+func (NoMetrics) Spans(string, int) {}
+
+// Exporter exports the runs of an installation.
+type Exporter struct {
+	log     *eventlog.Log
+	cfg     Config
+	logger  zerolog.Logger
+	metrics Metrics
+	kept    int // how much of runs under way is kept in mind; tests lessen it
+}
+
+// New gives an exporter of the runs in a log. The error says what is wrong with
+// the configuration.
+func New(log *eventlog.Log, cfg Config, logger zerolog.Logger, metrics Metrics) (*Exporter, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if metrics == nil {
+		metrics = NoMetrics{}
+	}
+	return &Exporter{log: log, cfg: cfg.WithDefaults(), logger: logger, metrics: metrics, kept: maxKept}, nil
+}
+
+// Ensure makes what the exporter needs in JetStream. The first time, what is
+// exported begins here.
+func (x *Exporter) Ensure(ctx context.Context) error {
+	_, err := resume(ctx, x.log)
+	if errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+		return nil // another process did it, and goes on
+	}
+	return err
+}
+
+// Bounds of what is sent at once. Spans with content are large, and collectors
+// take 4 MiB by default.
+const (
+	maxBatch     = 512
+	maxSaidBatch = 64
+)
+
+// idle is how long a position may stand behind when nothing is to be sent.
+const idle = 5 * time.Second
+
+// Run exports until ctx ends, or the log or the position fails: it may then be
+// begun again, from where it was. It is to run under [Lease].
+func (x *Exporter) Run(ctx context.Context) error {
+	of, err := x.cfg.resource(ctx)
+	if err != nil {
+		return err
+	}
+	to, err := x.cfg.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = to.Shutdown(closing) // nothing is under way
+	}()
+	at, err := resume(ctx, x.log)
+	if err != nil {
+		return err
+	}
+	tail, err := x.log.Tail(ctx, Lease, at.Seq)
+	if err != nil {
+		return err
+	}
+	defer tail.Stop()
+	f := &follower{
+		x: x, to: to, at: at, maker: newMaker(of, x.cfg.Version), runs: newTable(x.kept), batch: maxBatch, seq: at.Seq,
+	}
+	if x.cfg.Content {
+		f.batch = maxSaidBatch
+	}
+	return f.follow(ctx, tail)
+}
+
+// follower is one run of an exporter.
+type follower struct {
+	x     *Exporter
+	to    sdktrace.SpanExporter
+	at    *position
+	maker *maker
+	runs  *table
+	batch int
+
+	seq     uint64 // that was followed to
+	waiting []sdktrace.ReadOnlySpan
+	since   time.Time // since when something waits to be sent, or to be saved
+}
+
+func (f *follower) follow(ctx context.Context, tail *eventlog.Tail) error {
+	for {
+		e, err := f.next(ctx, tail)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, context.DeadlineExceeded):
+			if err := f.flush(ctx); err != nil {
+				return err
+			}
+			continue
+		case err != nil:
+			return err
+		}
+		if f.since.IsZero() {
+			f.since = time.Now()
+		}
+		if e.Commit != nil { // else it is counted and told of already
+			if err := f.commit(ctx, e.Commit); err != nil {
+				return err
+			}
+		}
+		f.seq = e.Seq
+		if len(f.waiting) >= f.batch {
+			if err := f.flush(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// next waits for a commit, but not for longer than what waits may.
+func (f *follower) next(ctx context.Context, tail *eventlog.Tail) (eventlog.Entry, error) {
+	if !f.since.IsZero() {
+		until := f.since.Add(idle)
+		if len(f.waiting) > 0 {
+			until = f.since.Add(f.x.cfg.Linger)
+		}
+		if time.Until(until) <= 0 {
+			return eventlog.Entry{}, context.DeadlineExceeded
+		}
+		limited, cancel := context.WithDeadline(ctx, until)
+		defer cancel()
+		return tail.Next(limited)
+	}
+	return tail.Next(ctx)
+}
+
+// flush sends what waits, and moves the position.
+func (f *follower) flush(ctx context.Context) error {
+	for len(f.waiting) > 0 {
+		n := min(len(f.waiting), f.batch)
+		if err := f.x.send(ctx, f.to, f.waiting[:n]); err != nil {
+			return err
+		}
+		f.waiting = f.waiting[n:]
+	}
+	f.waiting, f.since = nil, time.Time{}
+	if f.seq == f.at.Seq {
+		return nil
+	}
+	return f.at.save(ctx, f.seq)
+}
+
+// commit takes a commit over, and makes the spans of the runs that it ends.
+func (f *follower) commit(ctx context.Context, c *events.Commit) error {
+	for i := range c.Events {
+		e := &c.Events[i]
+		if e.Correlation == "" {
+			continue
+		}
+		n := name{c.Tenant, c.Thread, e.Correlation}
+		if e.Type == events.ExecutionCreatedType {
+			f.runs.put(begin(e, c, f.x.cfg.Content))
+			continue
+		}
+		r := f.runs.get(n)
+		over := false
+		if r != nil {
+			was := r.size
+			over = r.apply(e)
+			f.runs.grow(r.size - was)
+		} else if e.Type == events.ThreadFinishedType {
+			var err error
+			if r, over, err = f.x.read(ctx, n, c.Seq); err != nil {
+				return err
+			}
+		}
+		if !over {
+			continue
+		}
+		f.runs.take(n)
+		above, err := f.above(ctx, r)
+		if err != nil {
+			return err
+		}
+		f.waiting = append(f.waiting, f.maker.spans(r, above)...)
+	}
+	return nil
+}
+
+// above gives the span of the run that waited for one.
+func (f *follower) above(ctx context.Context, r *run) (trace.SpanContext, error) {
+	if r.parent == nil {
+		return trace.SpanContext{}, nil
+	}
+	n := name{r.tenant, r.parent.ThreadID, r.parent.ExecutionID}
+	parent := f.runs.get(n)
+	if parent == nil {
+		var err error
+		if parent, _, err = f.x.read(ctx, n, 0); parent == nil || err != nil {
+			return trace.SpanContext{}, err
+		}
+	}
+	return n.root(parent.traceparent), nil
+}
+
+// read folds a run from its thread, up to the commit with the sequence to, or
+// only its beginning if that is 0. It is nil if its thread does not have it any
+// more.
+func (x *Exporter) read(ctx context.Context, n name, to uint64) (r *run, over bool, err error) {
+	for c, err := range x.log.Thread(ctx, n.tenant, n.thread, 1) {
+		var broken *events.BrokenError
+		if errors.As(err, &broken) {
+			continue
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		for i := range c.Events {
+			e := &c.Events[i]
+			switch {
+			case e.Correlation != n.execution:
+			case e.Type == events.ExecutionCreatedType:
+				if r = begin(e, c, x.cfg.Content); to == 0 {
+					return r, false, nil
+				}
+			case r != nil && r.apply(e):
+				return r, true, nil
+			}
+		}
+		if to != 0 && c.Seq >= to {
+			break
+		}
+	}
+	return r, false, nil
+}

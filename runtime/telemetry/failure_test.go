@@ -1,0 +1,136 @@
+package telemetry
+
+import (
+	"net"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// A collector that is away or says no costs its spans, after a while, and
+// nothing else: runs go on, and what ends when it is back is exported.
+func TestDeadCollector(t *testing.T) {
+	w := newWorld(t)
+	w.orders()
+	l, err := net.Listen("tcp", "127.0.0.1:0") // an address where nobody is
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.export(Config{Endpoint: "http://" + address, GiveUp: 700 * time.Millisecond})
+	_, execution := w.ask("orders", "")
+	w.finished(execution)
+	w.told("dropped", 7)
+	c := newCollector(t)
+	no := true
+	c.answer = func() int {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if no {
+			return http.StatusBadRequest
+		}
+		return http.StatusOK
+	}
+	c.overHTTP(address)
+	_, execution = w.ask("orders", "")
+	w.finished(execution)
+	w.told("dropped", 14)
+	c.mu.Lock()
+	no = false
+	c.mu.Unlock()
+	_, execution = w.ask("orders", "")
+	if got := drawing(c.run(execution)); got != ordersTree {
+		t.Errorf("the trace is\n%s", got)
+	}
+	w.told("exported", 7)
+	w.told("dropped", 14)
+}
+
+// A collector that is away for a moment gets what it missed, once.
+func TestCollectorComesBack(t *testing.T) {
+	w := newWorld(t)
+	w.orders()
+	c := newCollector(t)
+	busy := 2
+	c.answer = func() int {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if busy--; busy >= 0 {
+			return http.StatusServiceUnavailable
+		}
+		return http.StatusOK
+	}
+	url, _ := c.overHTTP("127.0.0.1:0")
+	w.export(Config{Endpoint: url})
+	_, execution := w.ask("orders", "")
+	if got := drawing(c.run(execution)); got != ordersTree {
+		t.Errorf("the trace is\n%s", got)
+	}
+	w.told("dropped", 0)
+}
+
+// A collector that does not answer costs its spans too, and no more: the
+// position moves on, and who stops the exporter does not wait for it.
+func TestHangingCollector(t *testing.T) {
+	w := newWorld(t)
+	w.orders()
+	c := newCollector(t)
+	release := make(chan struct{})
+	hanging := make(chan struct{}, 10)
+	c.answer = func() int {
+		hanging <- struct{}{}
+		<-release
+		return http.StatusOK
+	}
+	url, _ := c.overHTTP("127.0.0.1:0")
+	t.Cleanup(func() { close(release) }) // before the server is closed, which waits for it
+	stop := w.export(Config{Endpoint: url, GiveUp: 500 * time.Millisecond})
+	_, execution := w.ask("orders", "")
+	w.finished(execution)
+	w.told("dropped", 7)
+	<-hanging
+	stop()
+	stop = w.export(Config{Endpoint: url, GiveUp: time.Hour})
+	_, execution = w.ask("orders", "")
+	w.finished(execution)
+	<-hanging
+	began := time.Now()
+	stop()
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("the stop took %v", took)
+	}
+	w.told("dropped", 7) // the first run is not sent again, the second is not lost
+	p, err := resume(t.Context(), w.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := w.log.LastSeq(t.Context())
+	if err != nil || p.Seq == 0 || p.Seq >= last {
+		t.Errorf("the position is %d, the log's end %d (%v)", p.Seq, last, err)
+	}
+}
+
+// A position of another log says nothing: what is exported begins at the end of
+// this one. A writer that was replaced cannot move the position.
+func TestPosition(t *testing.T) {
+	w := newWorld(t)
+	w.must("thread.create", "", "", struct{}{})
+	p, err := resume(t.Context(), w.log)
+	if err != nil || p.Seq == 0 {
+		t.Fatalf("%d, %v", p.Seq, err)
+	}
+	end := p.Seq
+	if err := p.save(t.Context(), end+100); err != nil {
+		t.Fatal(err)
+	}
+	next, err := resume(t.Context(), w.log)
+	if err != nil || next.Seq != end {
+		t.Fatalf("%d, not %d, %v", next.Seq, end, err)
+	}
+	if err := p.save(t.Context(), 1); err == nil {
+		t.Error("a writer that was replaced moved the position")
+	}
+}

@@ -1,0 +1,67 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/eventlog"
+)
+
+// Bucket holds how far the log was exported, without its prefix.
+const Bucket = "thread_telemetry"
+
+const positionKey = "position"
+
+// position is how far the log was exported: every run that ended up to it was
+// sent or dropped. It is kept in a bucket; a writer that was replaced is refused.
+type position struct {
+	kv       jetstream.KeyValue
+	revision uint64
+	Seq      uint64 `json:"seq"`
+}
+
+// resume finds the position. The first time it is the log's end.
+func resume(ctx context.Context, log *eventlog.Log) (*position, error) {
+	if err := log.EnsureBucket(ctx, Bucket); err != nil {
+		return nil, err
+	}
+	kv, err := log.JetStream().KeyValue(ctx, log.Config().Names.Bucket(Bucket))
+	if err != nil {
+		return nil, fmt.Errorf("the bucket of telemetry: %w", err)
+	}
+	last, err := log.LastSeq(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := &position{kv: kv}
+	entry, err := kv.Get(ctx, positionKey)
+	switch {
+	case err == nil:
+		p.revision = entry.Revision()
+		if json.Unmarshal(entry.Value(), p) == nil && p.Seq <= last {
+			return p, nil
+		}
+		// Of another log, or not ours: it says nothing.
+	case !errors.Is(err, jetstream.ErrKeyNotFound):
+		return nil, fmt.Errorf("the position of telemetry: %w", err)
+	}
+	return p, p.save(ctx, last)
+}
+
+// save moves the position.
+func (p *position) save(ctx context.Context, seq uint64) error {
+	raw, err := json.Marshal(position{Seq: seq})
+	if err != nil {
+		return err
+	}
+	revision, err := p.kv.Update(ctx, positionKey, raw, p.revision)
+	if err != nil {
+		return fmt.Errorf("the position of telemetry: %w", err)
+	}
+	p.revision, p.Seq = revision, seq
+	return nil
+}

@@ -1,0 +1,53 @@
+package telemetry
+
+// maxKept bounds the spans and notes of the runs that are kept in mind: each
+// takes about half a kilobyte. There are two generations of so many.
+const maxKept = 50_000
+
+// table keeps the runs under way. Those that nothing was heard of for longest are
+// forgotten when there are too many; they are read from the log when they end.
+type table struct {
+	young, old map[name]*run
+	size, most int // of the young, and how much they may be
+}
+
+func newTable(most int) *table {
+	return &table{young: map[name]*run{}, old: map[name]*run{}, most: most}
+}
+
+// get gives a run, and keeps it young.
+func (t *table) get(n name) *run {
+	if r := t.young[n]; r != nil {
+		return r
+	}
+	r := t.old[n]
+	if r != nil {
+		delete(t.old, n)
+		t.put(r)
+	}
+	return r
+}
+
+// put keeps a run.
+func (t *table) put(r *run) {
+	t.grow(r.size)
+	t.young[r.name] = r
+}
+
+// grow says that a young run has grown.
+func (t *table) grow(by int) {
+	if t.size += by; t.size > t.most {
+		t.old, t.young, t.size = t.young, map[name]*run{}, 0
+	}
+}
+
+// take gives a run and forgets it.
+func (t *table) take(n name) *run {
+	r := t.get(n)
+	if r != nil {
+		delete(t.young, n)
+		delete(t.old, n)
+		t.size = max(0, t.size-r.size)
+	}
+	return r
+}
