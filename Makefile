@@ -6,6 +6,7 @@ SHELL := bash
 
 GO ?= go
 FUZZTIME ?= 10s
+FAULTS ?= 8
 
 # Pinned by internal/tools/go.mod, so that it builds from the module cache.
 STATICCHECK ?= $(GO) tool -modfile=internal/tools/go.mod staticcheck
@@ -27,6 +28,10 @@ test: lint ## Check format, vet, staticcheck, then run every test (SKEIN_RACE=1 
 .PHONY: test-race
 test-race: ## Run every test under the race detector
 	$(GO) test -race ./...
+
+.PHONY: test-faults
+test-faults: ## Break a cluster of processes for up to 15 minutes (FAULTS=8 rounds a test), and hold the log to what clients were told
+	SKEIN_FAULTS=$(FAULTS) $(GO) test -count=1 -timeout 15m -v ./internal/faults
 
 .PHONY: lint
 lint: ## Check format, vet and staticcheck
@@ -53,6 +58,11 @@ verify: ## Fail when a derived file is stale or a change of the contract has no 
 .PHONY: demo
 demo: ## Run the sample conversations in one process and a temporary folder
 	$(GO) run ./cmd/skein demo
+
+.PHONY: cluster
+cluster: ## Run three nats-servers and two Skeins on loopback, until Ctrl-C
+	$(GO) build -o bin/cluster ./internal/cluster/up
+	exec bin/cluster
 
 .PHONY: bench
 bench: ## Measure appends to the log, and turns of agents

@@ -63,7 +63,7 @@ func (d *Dispatcher) doSubmitted(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	msgs, err := consumer.Messages(jetstream.PullMaxMessages(256))
+	msgs, err := consumer.Messages(append(eventlog.Beat(), jetstream.PullMaxMessages(256))...)
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func (l *Log) assets() []asset {
 		{config: jetstream.StreamConfig{
 			Name: n.Stream(LogStream), Description: "Skein: commits of threads, the truth. Only Skein writes here.",
 			Subjects: []string{n.Log("*", "*")}, Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
-			Discard: jetstream.DiscardNew, Replicas: c.Replicas, Compression: jetstream.S2Compression,
+			Discard: jetstream.DiscardNew, Replicas: c.Replicas, Compression: l.compression(),
 			AllowDirect: true, AllowAtomicPublish: true, DenyDelete: true, Duplicates: time.Second,
 		}},
 		// Before the chunks: a stream that takes all of the timeline would store them.
@@ -63,12 +63,12 @@ func (l *Log) assets() []asset {
 			Name: n.Stream(TimelineStream), Description: "Skein: events of threads, one a message; derived from the log.",
 			Subjects: timelineSubjects(n), Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
 			Discard: jetstream.DiscardOld, Replicas: c.Replicas, MaxAge: c.TimelineAge,
-			AllowDirect: true, PersistMode: l.persist(), Duplicates: time.Second,
+			AllowDirect: true, PersistMode: l.persist(), Duplicates: time.Second, AllowAtomicPublish: c.Replicas > 1,
 		}},
 		{derived: true, config: jetstream.StreamConfig{
 			Name: n.Stream(ChunkStream), Description: "Skein: what executions stream, for those who watch; transport only.",
 			Subjects: []string{n.Chunk("*", "*", "*")}, Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
-			Discard: jetstream.DiscardOld, Replicas: c.Replicas, MaxAge: c.ChunkAge, Compression: jetstream.S2Compression,
+			Discard: jetstream.DiscardOld, Replicas: c.Replicas, MaxAge: c.ChunkAge, Compression: l.compression(),
 			AllowDirect: true, PersistMode: l.persist(), Duplicates: min(time.Second, c.ChunkAge),
 			RePublish: &jetstream.RePublish{
 				Source:      n.Chunk("*", "*", "*"),
@@ -102,6 +102,17 @@ func (l *Log) persist() jetstream.PersistModeType {
 	return jetstream.DefaultPersistMode
 }
 
+// compression gives the way in which the log and the chunks are compressed. Not at
+// all on a cluster: nats-server 2.15.2 can append to a block that it has
+// compressed, after it was killed and started again, and the next start finds a
+// copy that it cannot read (internal/faults met it; filestore.go, Truncate).
+func (l *Log) compression() jetstream.StoreCompression {
+	if l.cfg.Replicas == 1 {
+		return jetstream.S2Compression
+	}
+	return jetstream.NoCompression
+}
+
 // Bucket gives the stream of a read model's bucket: a key-value bucket for any
 // client, which Skein alone writes.
 func (l *Log) bucket(name string) asset {
@@ -111,6 +122,7 @@ func (l *Log) bucket(name string) asset {
 		Subjects: []string{"$KV." + name + ".>"}, Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
 		Discard: jetstream.DiscardNew, Replicas: l.cfg.Replicas, MaxMsgsPerSubject: 1, MaxMsgSize: -1,
 		AllowDirect: true, AllowRollup: true, DenyDelete: true, PersistMode: l.persist(), Duplicates: time.Second,
+		AllowAtomicPublish: l.cfg.Replicas > 1, // see Fence
 	}}
 }
 
@@ -122,10 +134,14 @@ func (l *Log) Ensure(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := l.ensureObjects(ctx, SnapshotBucket, "Skein: states of long threads; derived from the log."); err != nil {
+	l.copies.Store(int32(l.cfg.Replicas))
+	err := l.patiently(ctx, func(ctx context.Context) error {
+		return l.ensureObjects(ctx, SnapshotBucket, "Skein: states of long threads; derived from the log.")
+	})
+	if err != nil {
 		return err
 	}
-	return l.ensureFiles(ctx)
+	return l.patiently(ctx, l.ensureFiles)
 }
 
 // ensureFiles makes the store of contents. It is not derived: one that would
@@ -154,6 +170,10 @@ func (l *Log) EnsureBucket(ctx context.Context, name string) error {
 }
 
 func (l *Log) ensure(ctx context.Context, a asset) error {
+	return l.patiently(ctx, func(ctx context.Context) error { return l.ensureOnce(ctx, a) })
+}
+
+func (l *Log) ensureOnce(ctx context.Context, a asset) error {
 	want := a.config
 	stream, err := l.js.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {

@@ -94,18 +94,17 @@ func (w *ChunkWriter) store(ctx context.Context, c *chunk) error {
 // on. It reports whether that is the chunk with this body, which was tried.
 func (w *ChunkWriter) look(ctx context.Context, body []byte, tried bool) (stored bool, err error) {
 	stream := w.log.cfg.Names.Stream(ChunkStream)
-	got, err := w.log.direct(ctx, stream, getRequest{Multi: []string{w.subj}})
-	if err != nil {
+	last, err := w.log.leader(ctx, stream, getRequest{Last: w.subj}) // a copy that lags would be refused again and again
+	if err != nil && !errors.Is(err, errNoMessage) {
 		return false, err
 	}
-	if len(got) == 0 {
+	if err != nil {
 		if w.next == 0 && !w.young() {
 			w.next = (w.run.Token - 1) * claimNumbers
 		}
 		w.looked, w.expected = true, 0
 		return false, nil
 	}
-	last := got[len(got)-1]
 	d, err := decodeChunk(last.Data)
 	switch {
 	case err != nil:

@@ -19,6 +19,7 @@ type Config struct {
 	CommandAge   time.Duration // how long a submitted command may wait; default 7 days
 	AckTimeout   time.Duration // how long an append waits for its acknowledgement before it is looked up; default 5 s
 	Recent       *Recent       // shared by the logs of one process; default none
+	Floors       *Floors       // shared by the logs of one process; default the log's own
 	QueueCommits int           // how many commits may wait for the appender; default 8192
 }
 
@@ -47,6 +48,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.AckTimeout == 0 {
 		c.AckTimeout = 5 * time.Second
+	}
+	if c.Floors == nil {
+		c.Floors = &Floors{}
 	}
 	if c.QueueCommits == 0 {
 		c.QueueCommits = 8192

@@ -18,17 +18,27 @@ import (
 // comes between them, and a second writer, or one that was replaced and does not
 // know it, is refused whatever it still has under way. (A sequence alone would
 // not do: once two writers are at it, each may hit what the other one left.)
+//
+// On a replicated stream the messages between two waits go as one atomic batch
+// instead, whose first is conditional on the stream's last sequence, which the
+// leader checks before it proposes. Ids do not do there: each copy checks the last
+// id for itself, and a message that is sent again while the first is still under
+// way is refused (10158).
+//
 // Not safe for concurrent use.
 type Fence struct {
 	log     *Log
 	stream  string
-	id      string    // of the writer: its messages' ids begin with it
-	sent    nats.Msg  // the last message that was sent; its header is used again for the next
-	begun   bool      // one was sent
-	name    [1]string // its id
-	after   [1]string // the id of the one before it
-	last    uint64    // the sequence that it has, or will have
-	pending int       // sent since the last acknowledgement
+	several bool        // the stream is replicated
+	batch   []*nats.Msg // what is to go together, of a replicated one
+	broken  error       // why it is of no more use
+	id      string      // of the writer: its messages' ids begin with it
+	sent    nats.Msg    // the last message that was sent; its header is used again for the next
+	begun   bool        // one was sent
+	name    [1]string   // its id
+	after   [1]string   // the id of the one before it
+	last    uint64      // the sequence that it has, or will have
+	pending int         // sent since the last acknowledgement
 	bytes   int
 }
 
@@ -59,11 +69,15 @@ func (l *Log) Fence(ctx context.Context, stream string) (*Fence, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.newFence(stream, last), nil
+	return l.newFence(ctx, stream, last)
 }
 
-func (l *Log) newFence(stream string, last uint64) *Fence {
-	return &Fence{log: l, stream: stream, last: last, id: strconv.FormatUint(rand.Uint64(), 36) + "-"}
+func (l *Log) newFence(ctx context.Context, stream string, last uint64) (*Fence, error) {
+	several, err := l.replicated(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Fence{log: l, stream: stream, last: last, several: several, id: strconv.FormatUint(rand.Uint64(), 36) + "-"}, nil
 }
 
 // BucketFence begins to write a read model's bucket at its present end.
@@ -74,8 +88,15 @@ func (l *Log) BucketFence(ctx context.Context, bucket string) (*Fence, error) {
 // Last gives the sequence that the last message sent has, or will have.
 func (f *Fence) Last() uint64 { return f.last }
 
+// Sent gives the sequence of the last message that is stored or under way: what a
+// reader may wait for.
+func (f *Fence) Sent() uint64 { return f.last - uint64(len(f.batch)) }
+
 // Send writes a message. It is stored for sure only after Flush.
 func (f *Fence) Send(ctx context.Context, subject string, header nats.Header, data []byte) error {
+	if f.several {
+		return f.gather(ctx, subject, header, data, false)
+	}
 	full := f.pending >= fenceMessages || f.bytes+len(data) > fenceBytes
 	return f.send(ctx, subject, header, data, !f.begun || full)
 }
@@ -102,6 +123,9 @@ func (f *Fence) FinalPut(ctx context.Context, bucket, key string, data []byte) e
 }
 
 func (f *Fence) send(ctx context.Context, subject string, header nats.Header, data []byte, wait bool) error {
+	if f.several {
+		return f.gather(ctx, subject, header, data, wait)
+	}
 	f.next(subject, header, data)
 	f.pending++
 	f.bytes += len(data)
@@ -137,6 +161,11 @@ func (f *Fence) next(subject string, header nats.Header, data []byte) {
 // whoever writes it.
 func (f *Fence) seize(ctx context.Context, subject string, header nats.Header) error {
 	f.sent = nats.Msg{Subject: subject, Header: maps.Clone(header)}
+	if f.several {
+		ack, err := f.request(ctx)
+		f.last = ack.Seq
+		return err
+	}
 	f.name[0], f.begun = f.id, true
 	f.sent.Header[headerID] = f.name[:]
 	ack, err := f.request(ctx)
@@ -146,8 +175,11 @@ func (f *Fence) seize(ctx context.Context, subject string, header nats.Header) e
 
 // Flush waits until all that was sent is stored.
 func (f *Fence) Flush(ctx context.Context) error {
-	if f.pending == 0 {
+	switch {
+	case f.pending == 0:
 		return nil
+	case f.several:
+		return f.flushBatch(ctx)
 	}
 	return f.flush(ctx)
 }
@@ -162,8 +194,14 @@ func (f *Fence) flush(ctx context.Context) error {
 	if ack.Seq != f.last {
 		return &FencedError{Stream: f.stream, Cause: fmt.Errorf("stored at %d, not %d", ack.Seq, f.last)}
 	}
-	f.pending, f.bytes = 0, 0
+	f.settled()
 	return nil
+}
+
+// settled notes that all that was sent is stored.
+func (f *Fence) settled() {
+	f.pending, f.bytes = 0, 0
+	f.log.cfg.Floors.raise(f.stream, f.last)
 }
 
 // request sends the last message and gives its acknowledgement.
@@ -175,15 +213,20 @@ func (f *Fence) request(ctx context.Context) (pubAck, error) {
 	if err == nil {
 		err = json.Unmarshal(reply.Data, &ack)
 	}
+	return ack, f.judge(ack, err)
+}
+
+// judge says what an acknowledgement means.
+func (f *Fence) judge(ack pubAck, err error) error {
 	switch {
 	case err != nil:
-		return ack, fmt.Errorf("stream %s: %w", f.stream, err)
+		return fmt.Errorf("stream %s: %w", f.stream, err)
 	case classify(nil, ack.Error) == conflict:
-		return ack, &FencedError{Stream: f.stream, Cause: ack.Error}
+		return &FencedError{Stream: f.stream, Cause: ack.Error}
 	case ack.Error != nil:
-		return ack, fmt.Errorf("stream %s: %w", f.stream, ack.Error)
+		return fmt.Errorf("stream %s: %w", f.stream, ack.Error)
 	}
-	return ack, nil
+	return nil
 }
 
 // IsFenced reports whether err says that another writer has taken over.

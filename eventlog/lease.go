@@ -21,6 +21,7 @@ func (l *Log) leases() asset {
 	// In memory: who held a lease when the server went down holds nothing when it
 	// is back, and whoever waits need not wait for that.
 	a.config.Storage = jetstream.MemoryStorage
+	a.config.AllowAtomicPublish = false // no fence writes it
 	return a
 }
 

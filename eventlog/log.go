@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -22,6 +23,7 @@ type Log struct {
 	inbox   *inbox
 
 	leaseTTL time.Duration // tests shorten it
+	copies   atomic.Int32  // of every stream; 0: not known yet
 
 	queue    chan *unit
 	away     time.Time // since when the appender has missed the connection
@@ -102,5 +104,7 @@ func (l *Log) streamLast(ctx context.Context, name string) (uint64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("stream %s: %w", name, err)
 	}
-	return stream.CachedInfo().State.LastSeq, nil
+	last := stream.CachedInfo().State.LastSeq
+	l.cfg.Floors.raise(name, last)
+	return last, nil
 }

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -113,8 +111,16 @@ func (l *Log) Get(ctx context.Context, seq uint64) (*events.Commit, error) {
 	return l.decode(got[0].Subject, got[0].Seq, got[0].Header, got[0].Data)
 }
 
-// Last reads the last commit of an aggregate. Nil if it has none.
+// Last reads the last commit of an aggregate, on a cluster from the leader. Nil
+// if it has none.
 func (l *Log) Last(ctx context.Context, tenant, aggregate string) (*events.Commit, error) {
+	several, err := l.replicated(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case several:
+		return l.Newest(ctx, tenant, aggregate)
+	}
 	got, err := l.direct(ctx, l.cfg.Names.Stream(LogStream), getRequest{Multi: []string{l.cfg.Names.Log(tenant, aggregate)}})
 	if err != nil || len(got) == 0 {
 		return nil, err
@@ -186,109 +192,18 @@ func (l *Log) stream(ctx context.Context, name, subject string, from uint64) ite
 				if !yield(m, nil) {
 					return
 				}
+				from = m.Seq + 1
 			}
-			if len(got) == 0 || got[len(got)-1].Pending == 0 {
+			if len(got) > 0 && got[len(got)-1].Pending > 0 {
+				continue
+			}
+			more, err := l.more(ctx, name, subject, from)
+			if err != nil {
+				yield(Message{}, err)
+			}
+			if err != nil || !more {
 				return
 			}
-			from = got[len(got)-1].Seq + 1
 		}
 	}
-}
-
-// Keys reads the documents of a bucket under exact keys or patterns, in the
-// order in which they were written. What is not there is left out. ErrTooMany
-// if more than 1,024 match.
-func (l *Log) Keys(ctx context.Context, bucket string, keys ...string) ([]Message, error) {
-	docs, _, err := l.keys(ctx, bucket, keys)
-	return docs, err
-}
-
-// KeysAt does the same, from a copy of the bucket that has got to a sequence of
-// the bucket's own, for whoever must see what was written up to there: any other
-// copy may lag. One of the keys must have a document, or no copy can tell how far
-// it has got. It waits for such a copy, as long as for a direct get.
-func (l *Log) KeysAt(ctx context.Context, bucket string, least uint64, keys ...string) ([]Message, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, directTimeout, fmt.Errorf("no copy of bucket %s showed its message %d within %v", bucket, least, directTimeout))
-	defer cancel()
-	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		docs, upTo, err := l.keys(ctx, bucket, keys)
-		if err != nil || upTo >= least {
-			return docs, err
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-}
-
-// keys reads documents, and gives how far every copy had got that it read from.
-func (l *Log) keys(ctx context.Context, bucket string, keys []string) (docs []Message, upTo uint64, err error) {
-	bucket = l.cfg.Names.Bucket(bucket)
-	prefix := keyPrefix(bucket)
-	q := getRequest{Seq: 1, Multi: make([]string, len(keys)), MaxBytes: threadBytes}
-	for i, k := range keys {
-		q.Multi[i] = prefix + k
-	}
-	var all []Message
-	for {
-		got, end, err := l.directUpTo(ctx, "KV_"+bucket, q)
-		if err != nil {
-			return nil, 0, err
-		}
-		if all == nil || end < upTo {
-			upTo = end
-		}
-		all = append(all, got...)
-		if len(got) == 0 || got[len(got)-1].Pending == 0 {
-			return documents(latest(all), prefix), upTo, nil
-		}
-		q.Seq = got[len(got)-1].Seq + 1
-	}
-}
-
-// latest leaves out what was written again while the rest was read.
-func latest(docs []Message) []Message {
-	last := make(map[string]uint64, len(docs))
-	for _, m := range docs {
-		last[m.Subject] = m.Seq
-	}
-	return slices.DeleteFunc(docs, func(m Message) bool { return last[m.Subject] != m.Seq })
-}
-
-// Range reads up to limit documents of a bucket that match a pattern, from a
-// sequence of the bucket's own on. Fewer mean that there are no more.
-func (l *Log) Range(ctx context.Context, bucket, pattern string, from uint64, limit int) ([]Message, error) {
-	bucket = l.cfg.Names.Bucket(bucket)
-	prefix := keyPrefix(bucket)
-	var docs []Message
-	for q := (getRequest{Seq: max(from, 1), Next: prefix + pattern, MaxBytes: threadBytes}); len(docs) < limit; {
-		q.Batch = min(max(limit-len(docs), 2), threadBatch)
-		got, err := l.direct(ctx, "KV_"+bucket, q)
-		if err != nil {
-			return nil, err
-		}
-		if len(got) == 0 {
-			break
-		}
-		last := got[len(got)-1]
-		docs = append(docs, documents(got, prefix)...)
-		if last.Pending == 0 {
-			break
-		}
-		q.Seq = last.Seq + 1
-	}
-	return docs[:min(limit, len(docs))], nil
-}
-
-func keyPrefix(bucket string) string { return "$KV." + bucket + "." }
-
-// documents names messages of a bucket by their keys, and leaves the markers of
-// deletions out.
-func documents(got []Message, prefix string) []Message {
-	for i := range got {
-		got[i].Subject = strings.TrimPrefix(got[i].Subject, prefix)
-	}
-	return slices.DeleteFunc(got, func(m Message) bool { return m.Header.Get("KV-Operation") != "" })
 }

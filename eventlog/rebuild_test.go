@@ -157,8 +157,8 @@ func TestRebuildIsInterrupted(t *testing.T) {
 	stop := running(t, l)
 	reaches(t, l, a)
 	stop()
-	fence := l.newFence(l.cfg.Names.Stream(TimelineStream), 0)
-	must(t, fence.seize(t.Context(), l.cfg.Names.Timeline(markTenant, markTenant, markType), position{}.header()))
+	fence, err := l.newFence(t.Context(), l.cfg.Names.Stream(TimelineStream), 0)
+	must(t, err, fence.seize(t.Context(), l.cfg.Names.Timeline(markTenant, markTenant, markType), position{}.header()))
 	if ok := events.ValidTenant(markTenant); ok {
 		t.Error("a tenant may have the mark's name")
 	}

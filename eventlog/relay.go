@@ -97,7 +97,9 @@ func (l *Log) relayFrom(ctx context.Context, fence *Fence, at position, end uint
 	}
 	defer tail.Stop()
 	if end > 0 && tail.nothing {
-		return nil
+		if more, err := l.more(ctx, l.cfg.Names.Stream(LogStream), ">", after+1); err != nil || !more {
+			return err
+		}
 	}
 	header := timelineHeader()
 	for {
@@ -106,6 +108,13 @@ func (l *Log) relayFrom(ctx context.Context, fence *Fence, at position, end uint
 			return err
 		}
 		done := end > 0 && (e.Seq >= end || e.last)
+		if done && e.Seq < end { // unless the copy lags that was read
+			more, err := l.more(ctx, l.cfg.Names.Stream(LogStream), ">", e.Seq+1)
+			if err != nil {
+				return err
+			}
+			done = !more
+		}
 		wait := done || tail.Waiting() == 0
 		switch {
 		case e.Commit != nil:
@@ -209,6 +218,13 @@ func (l *Log) positionAt(ctx context.Context, at time.Time) (position, error) {
 	}
 	defer tail.Stop()
 	if tail.nothing { // what was that young is erased
+		_, err := l.leader(ctx, l.cfg.Names.Stream(LogStream), getRequest{Seq: state.LastSeq})
+		if err == nil { // it is not: a copy that lags has told
+			err = fmt.Errorf("a copy of the log lags behind commit %d", state.LastSeq)
+		}
+		if !errors.Is(err, errNoMessage) {
+			return position{}, err
+		}
 		return position{seq: state.LastSeq}, nil
 	}
 	e, err := tail.Next(ctx)
@@ -233,7 +249,10 @@ func (l *Log) RebuildTimeline(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the timeline: %w", err)
 	}
-	fence := l.newFence(name, 0)
+	fence, err := l.newFence(ctx, name, 0)
+	if err != nil {
+		return err
+	}
 	if err := fence.seize(ctx, l.cfg.Names.Timeline(markTenant, markTenant, markType), at.header()); err != nil {
 		return err
 	}

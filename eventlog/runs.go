@@ -55,8 +55,11 @@ func (l *Log) QueueRun(tenant, thread, execution, agent string) error {
 
 // HasRun reports whether an execution is in the queue, waiting or in hand.
 func (l *Log) HasRun(ctx context.Context, tenant, execution string) (bool, error) {
-	found, err := l.direct(ctx, l.cfg.Names.Stream(RunStream), getRequest{Multi: []string{l.cfg.Names.Run(tenant, execution)}, Batch: 1})
-	return len(found) > 0, err
+	_, err := l.leader(ctx, l.cfg.Names.Stream(RunStream), getRequest{Last: l.cfg.Names.Run(tenant, execution)})
+	if errors.Is(err, errNoMessage) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // RunQueue is a worker's end of the queue. It is for one goroutine.

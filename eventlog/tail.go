@@ -50,6 +50,14 @@ const (
 	tailRequest = 512      // commits are asked of the server at once
 )
 
+// Beat gives the options of a reader that is to notice within two seconds that
+// nobody answers it any more: a server that was killed, or a consumer whose
+// leader was not yet elected when it was asked. The client's default is half a
+// minute.
+func Beat() []jetstream.PullMessagesOpt {
+	return []jetstream.PullMessagesOpt{jetstream.PullExpiry(10 * time.Second), jetstream.PullHeartbeat(time.Second)}
+}
+
 // Tail begins to follow the log at the commit after the sequence after. The
 // name says who reads, for log lines and metrics. Stop it when done.
 func (l *Log) Tail(ctx context.Context, name string, after uint64) (*Tail, error) {
@@ -72,7 +80,7 @@ func (l *Log) tail(ctx context.Context, name string, from jetstream.OrderedConsu
 		return nil, fmt.Errorf("following the log: %w", err)
 	}
 	info := c.CachedInfo()
-	msgs, err := c.Messages(jetstream.PullMaxMessages(tailRequest))
+	msgs, err := c.Messages(append(Beat(), jetstream.PullMaxMessages(tailRequest))...)
 	if err != nil {
 		return nil, fmt.Errorf("following the log: %w", err)
 	}

@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -160,9 +162,9 @@ func (s *session) readNewer(ctx context.Context, sh *shelf) error {
 		return fmt.Errorf("reading the bucket of %s: %w", sh.Name, err)
 	}
 	if consumer.CachedInfo().NumPending == 0 {
-		return nil
+		return s.nothingFrom(ctx, sh, sh.newer)
 	}
-	msgs, err := consumer.Messages()
+	msgs, err := consumer.Messages(eventlog.Beat()...)
 	if err != nil {
 		return fmt.Errorf("reading the bucket of %s: %w", sh.Name, err)
 	}
@@ -183,10 +185,26 @@ func (s *session) readNewer(ctx context.Context, sh *shelf) error {
 			}
 			sh.seen = max(sh.seen, seq)
 		}
-		if meta.NumPending == 0 || meta.Sequence.Stream >= end {
+		if meta.Sequence.Stream >= end {
 			return nil
 		}
+		if meta.NumPending == 0 {
+			return s.nothingFrom(ctx, sh, meta.Sequence.Stream+1)
+		}
 	}
+}
+
+// nothingFrom makes sure that a bucket holds nothing from a message on, where a
+// consumer had no more: on a cluster its copy may lag.
+func (s *session) nothingFrom(ctx context.Context, sh *shelf, from uint64) error {
+	more, err := s.log.BucketHas(ctx, sh.Bucket, from)
+	if err == nil && more {
+		err = errors.New("the copy that was read lags behind")
+	}
+	if err != nil {
+		return fmt.Errorf("reading the bucket of %s: %w", sh.Name, err)
+	}
+	return nil
 }
 
 // shownSeq gives the sequence in the log that a message of a bucket shows, and

@@ -64,7 +64,7 @@ func (s *session) endThreads(ctx context.Context) error {
 // resumeEnds finishes the ends that a runner before this one did not.
 func (s *session) resumeEnds(ctx context.Context) error {
 	sh := s.shelves[documents.Threads]
-	notes, err := s.log.KeysAt(ctx, sh.Bucket, sh.fence.Last(), deletionPrefix+">", checkpointKey)
+	notes, err := s.log.KeysAt(ctx, sh.Bucket, sh.fence.Sent(), deletionPrefix+">", checkpointKey)
 	if errors.Is(err, eventlog.ErrTooMany) {
 		notes, err = readAll(ctx, s.log, sh.Bucket, deletionPrefix+">")
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -137,10 +138,23 @@ func (q *Queries) followProgress(ctx context.Context, stream jetstream.Stream, a
 	}, nil, func(m jetstream.Msg, _ bool) {
 		var c Checkpoint
 		meta, err := m.Metadata()
-		if err == nil && meta.Sequence.Stream > after && json.Unmarshal(m.Data(), &c) == nil {
+		if err == nil && meta.Sequence.Stream > after && json.Unmarshal(m.Data(), &c) == nil && q.shows(ctx, &c) == nil {
 			q.cfg.Progress.set(c.Progress)
 		}
 	})
+}
+
+// shows sees to it that what is read from the buckets from now on is not older
+// than what a checkpoint tells of: on a cluster the copy that answers may be.
+func (q *Queries) shows(ctx context.Context, c *Checkpoint) error {
+	for _, p := range q.models.List() {
+		if len(c.Ends) == documents.Kinds {
+			q.log.Shows(p.Bucket, c.Ends[p.Kind])
+		} else if err := q.log.ShowsAll(ctx, p.Bucket); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // followThreads keeps the directories. What comes together is taken in together:
@@ -193,7 +207,7 @@ func each(ctx context.Context, stream jetstream.Stream, from jetstream.OrderedCo
 	if err != nil {
 		return fmt.Errorf("following a bucket: %w", err)
 	}
-	msgs, err := consumer.Messages(jetstream.PullMaxMessages(1024))
+	msgs, err := consumer.Messages(append(eventlog.Beat(), jetstream.PullMaxMessages(1024))...)
 	if err != nil {
 		return fmt.Errorf("following a bucket: %w", err)
 	}

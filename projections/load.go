@@ -68,7 +68,7 @@ func (s *session) read(ctx context.Context, sh *shelf, nodes []*node) error {
 		}
 		// With the checkpoint, which is always there, the copy that answers tells how
 		// far it has got: one that lags would give a document that was written since.
-		got, err := s.log.KeysAt(ctx, sh.Bucket, sh.fence.Last(), append(keys, checkpointKey)...)
+		got, err := s.log.KeysAt(ctx, sh.Bucket, sh.fence.Sent(), append(keys, checkpointKey)...)
 		if err != nil {
 			return fmt.Errorf("reading documents of %s: %w", sh.Name, err)
 		}

@@ -53,7 +53,7 @@ func sweep(ctx context.Context, log *eventlog.Log, name string, from jetstream.O
 	if left == 0 {
 		return nil
 	}
-	msgs, err := consumer.Messages(jetstream.PullMaxMessages(4096))
+	msgs, err := consumer.Messages(append(eventlog.Beat(), jetstream.PullMaxMessages(4096))...)
 	if err != nil {
 		return fmt.Errorf("listing a stream: %w", err)
 	}

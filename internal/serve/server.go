@@ -34,6 +34,7 @@ type Server struct {
 	conns  []*nats.Conn
 	logs   []*eventlog.Log
 	recent *eventlog.Recent
+	floors *eventlog.Floors
 	http   *http.Server
 	addr   net.Addr // of the HTTP server
 
@@ -59,7 +60,7 @@ func Start(ctx context.Context, cfg Config, logger zerolog.Logger) (*Server, err
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg.WithDefaults(), logger: logger, metrics: metrics.New(), recent: &eventlog.Recent{}, stopping: make(chan struct{})}
+	s := &Server{cfg: cfg.WithDefaults(), logger: logger, metrics: metrics.New(), recent: &eventlog.Recent{}, floors: &eventlog.Floors{}, stopping: make(chan struct{})}
 	if err := s.start(ctx); err != nil {
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
@@ -198,6 +199,7 @@ func (s *Server) open(purpose string) (*eventlog.Log, error) {
 	if s.nats != nil {
 		nc, err = s.nats.ConnectInProcess(name, opts...)
 	} else {
+		opts = append(opts, nats.PingInterval(pingEvery))
 		nc, err = nats.Connect(s.url, opts...)
 	}
 	if err != nil {
@@ -205,7 +207,7 @@ func (s *Server) open(purpose string) (*eventlog.Log, error) {
 	}
 	s.conns = append(s.conns, nc)
 	cfg := s.cfg.log()
-	cfg.Recent = s.recent
+	cfg.Recent, cfg.Floors = s.recent, s.floors
 	log, err := eventlog.Open(nc, cfg, s.logger, s.metrics)
 	if err != nil {
 		return nil, err
@@ -222,6 +224,10 @@ func (s *Server) Reload() error {
 	}
 	return s.nats.Reload()
 }
+
+// pingEvery is how often a server of a cluster is asked whether it still
+// lives: more often than by a client, since others wait for this Skein.
+const pingEvery = 3 * time.Second
 
 // Addresses gives the URLs. They do not change while the server runs.
 func (s *Server) Addresses() Addresses {

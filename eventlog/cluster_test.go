@@ -1,0 +1,282 @@
+package eventlog
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// nodes are three servers of one cluster, in this process.
+type nodes struct {
+	t       *testing.T
+	options [3]server.Options
+	servers [3]*server.Server
+}
+
+// startNodes starts a cluster and gives a log on it with so many copies of all.
+func startNodes(t *testing.T, copies int) (*nodes, *Log) {
+	t.Helper()
+	n := &nodes{t: t}
+	var ports [3]int
+	for i := range ports {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		must(t, err)
+		ports[i] = l.Addr().(*net.TCPAddr).Port
+		must(t, l.Close())
+	}
+	for i := range n.options {
+		n.options[i] = server.Options{
+			ServerName: fmt.Sprint("n", i+1), Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
+			MaxPayload: 4 << 20, Cluster: server.ClusterOpts{Name: "skein", Host: "127.0.0.1", Port: ports[i], NoAdvertise: true},
+			Routes: server.RoutesFromStr(fmt.Sprintf("nats://127.0.0.1:%d,nats://127.0.0.1:%d", ports[(i+1)%3], ports[(i+2)%3])),
+		}
+		n.start(i)
+	}
+	t.Cleanup(func() {
+		for i := range n.servers {
+			n.stop(i)
+		}
+	})
+	eventually(t, "the cluster has a leader", func() bool {
+		for _, s := range n.servers {
+			if s.JetStreamIsLeader() {
+				return true
+			}
+		}
+		return false
+	})
+	var urls []string
+	for _, s := range n.servers {
+		urls = append(urls, s.ClientURL())
+	}
+	nc, err := nats.Connect(strings.Join(urls, ","), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	must(t, err)
+	t.Cleanup(nc.Close)
+	return n, openLog(t, nc, Config{Replicas: copies}, nil)
+}
+
+func (n *nodes) start(i int) {
+	n.t.Helper()
+	o := n.options[i]
+	s, err := server.NewServer(&o)
+	must(n.t, err)
+	n.servers[i] = s
+	s.Start()
+	if !s.ReadyForConnections(patience) {
+		n.t.Fatal("a server of the cluster is not ready")
+	}
+	n.options[i].Port = s.Addr().(*net.TCPAddr).Port // the same when it comes back
+}
+
+func (n *nodes) stop(i int) {
+	n.servers[i].Shutdown()
+	n.servers[i].WaitForShutdown()
+}
+
+// follower gives a server that does not lead a stream.
+func (n *nodes) follower(stream string) int {
+	for i, s := range n.servers {
+		if s.JetStreamIsStreamCurrent(server.DEFAULT_GLOBAL_ACCOUNT, stream) && !s.JetStreamIsStreamLeader(server.DEFAULT_GLOBAL_ACCOUNT, stream) {
+			return i
+		}
+	}
+	n.t.Fatalf("no server follows %s", stream)
+	return 0
+}
+
+// copies gives what each server has of a stream.
+func (n *nodes) copies(stream string) [3]string {
+	var out [3]string
+	for i, s := range n.servers {
+		account, err := s.LookupAccount(server.DEFAULT_GLOBAL_ACCOUNT)
+		must(n.t, err)
+		// The server gives a stream's state to its leader only; its health page gives all.
+		page, err := s.Jsz(&server.JSzOptions{Account: account.Name, Accounts: true, Streams: true})
+		must(n.t, err)
+		for _, a := range page.AccountDetails {
+			for _, d := range a.Streams {
+				if d.Name == stream {
+					out[i] = fmt.Sprintf("%d messages, %d to %d", d.State.Msgs, d.State.FirstSeq, d.State.LastSeq)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// What a fence writes is the same in every copy, also in one that was away.
+func TestACopyThatWasAwayHasAll(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes much")
+	}
+	n, l := startNodes(t, 3)
+	must(t, l.EnsureBucket(t.Context(), docs))
+	f, err := l.BucketFence(t.Context(), docs)
+	must(t, err)
+	for i := range 10 {
+		must(t, put(t, f, fmt.Sprint("before", i)))
+	}
+	must(t, f.Flush(t.Context()))
+	stream := "KV_" + docs
+	away := n.follower(stream)
+	n.stop(away)
+	big := make([]byte, 512<<10)
+	for i := range 40 {
+		must(t, f.Put(t.Context(), docs, fmt.Sprint("big", i%3), big))
+	}
+	must(t, f.Flush(t.Context()))
+	n.start(away)
+	eventually(t, "the copy has caught up", func() bool {
+		return n.servers[away].JetStreamIsStreamCurrent(server.DEFAULT_GLOBAL_ACCOUNT, stream)
+	})
+	for i := range 100 {
+		must(t, put(t, f, fmt.Sprint("after", i)))
+		if i%7 == 0 {
+			must(t, f.Flush(t.Context()))
+		}
+	}
+	must(t, f.Flush(t.Context()))
+	var got [3]string
+	deadline := time.Now().Add(patience)
+	for got = n.copies(stream); got[0] != got[1] || got[1] != got[2]; got = n.copies(stream) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the copies differ: %v (the first of them: n%d was away)", got, away+1)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Log(got)
+}
+
+// The fence of a replicated stream keeps what that of a single copy keeps.
+func TestAReplicatedFence(t *testing.T) {
+	_, l := startNodes(t, 3)
+	must(t, l.EnsureBucket(t.Context(), docs))
+	old := beside(t, l)
+	var want []string
+	for i := range 3*fenceBatch + 100 {
+		want = append(want, fmt.Sprint(i))
+		must(t, put(t, old, want[i]))
+	}
+	must(t, old.Flush(t.Context()), old.Flush(t.Context()))
+	if got := written(t, l); got != strings.Join(want, " ") || old.Last() != uint64(len(want)) {
+		t.Errorf("the order is lost, or the end (%d): %.100s", old.Last(), got)
+	}
+	young := beside(t, l)
+	must(t, put(t, young, "b0"), young.Flush(t.Context()))
+	for i := range 5 {
+		must(t, put(t, old, fmt.Sprint("a", i)), put(t, young, fmt.Sprint("b", i+1)))
+	}
+	must(t, young.Flush(t.Context()))
+	err := old.Flush(t.Context())
+	if !IsFenced(err) {
+		t.Errorf("the one that was replaced: %v", err)
+	}
+	if err := put(t, old, "late"); !IsFenced(err) {
+		t.Errorf("after that: %v", err)
+	}
+	if got := written(t, l); !strings.HasSuffix(got, " 1599 b0 b1 b2 b3 b4 b5") {
+		t.Errorf("written was %s", got[len(got)-60:])
+	}
+}
+
+// lagging answers every other direct get of a stream as a copy does that has
+// nothing yet, beside the server's own answer; the first to come counts.
+func (n *nodes) lagging(stream string) {
+	n.t.Helper()
+	nc, err := nats.Connect(n.servers[0].ClientURL())
+	must(n.t, err)
+	n.t.Cleanup(nc.Close)
+	asked := 0
+	_, err = nc.Subscribe("$JS.API.DIRECT.GET."+stream, func(m *nats.Msg) {
+		if asked++; asked%2 == 0 {
+			_ = m.RespondMsg(&nats.Msg{Header: nats.Header{"Status": {"404"}, "Description": {"No Results"}}})
+		}
+	})
+	must(n.t, err)
+	must(n.t, nc.Flush())
+}
+
+// What was written is read at once, also where a copy answers that lags: a commit
+// by its sequence, the last of a thread, all of it, what a query was promised of
+// documents, and where the timeline stands.
+func TestReadsOnAClusterAreNotOld(t *testing.T) {
+	n, l := startNodes(t, 3)
+	other := sibling(t, l)
+	must(t, l.EnsureBucket(t.Context(), docs))
+	for _, stream := range []string{l.cfg.Names.Stream(LogStream), l.cfg.Names.Stream(TimelineStream), "KV_" + docs} {
+		n.lagging(stream)
+	}
+	fence := beside(t, l)
+	for i := range 40 {
+		w := newAuthor(i).next(t, 1)
+		c := w.Commit
+		must(t, l.Append(t.Context(), w), l.relay(t.Context(), c.Seq))
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		got, err := other.Get(ctx, c.Seq)
+		must(t, err)
+		last, err := other.Last(ctx, c.Tenant, c.Thread)
+		must(t, err)
+		if got == nil || last == nil || got.Chain != c.Chain || last.Seq != c.Seq {
+			t.Fatalf("commit %d is not read (%t), or not as the last (%t)", c.Seq, got != nil, last != nil)
+		}
+		commits := 0
+		for _, err := range other.Thread(ctx, c.Tenant, c.Thread, 1) {
+			must(t, err)
+			commits++
+		}
+		key := fmt.Sprint("k", i)
+		must(t, fence.FinalPut(ctx, docs, key, []byte(key)))
+		other.Shows(docs, fence.Last())
+		found, err := other.Keys(ctx, docs, key)
+		must(t, err)
+		all, err := other.Range(ctx, docs, ">", 1, 1000)
+		must(t, err)
+		if commits != 1 || len(found) != 1 || len(all) != i+1 {
+			t.Fatalf("%d commits, %d documents, %d of %d documents", commits, len(found), len(all), i+1)
+		}
+		if at, err := other.TimelineSeq(ctx); err != nil || at != c.Seq {
+			t.Fatalf("the timeline stands at %d, not %d: %v", at, c.Seq, err)
+		}
+		cancel()
+	}
+	if found, err := other.Keys(t.Context(), docs, "none", "none.*"); err != nil || len(found) != 0 {
+		t.Errorf("what is not there: %v, %v", found, err)
+	}
+}
+
+// One copy becomes three: the log is kept, what is derived is made anew in the
+// way that three copies are stored, and the timeline is filled again.
+func TestMoreCopies(t *testing.T) {
+	_, l := startNodes(t, 1)
+	a := newAuthor(1)
+	a.write(t, l, 5, 2)
+	must(t, l.relay(t.Context(), 5))
+	cfg := l.cfg
+	cfg.Replicas = 3
+	more := openLog(t, l.nc, cfg, nil)
+	for name, derived := range map[string]bool{LogStream: false, TimelineStream: true, CommandStream: false, RunStream: true} {
+		stream, err := more.js.Stream(t.Context(), more.cfg.Names.Stream(name))
+		must(t, err)
+		got := stream.CachedInfo().Config
+		if got.Replicas != 3 || got.Compression != jetstream.NoCompression || got.PersistMode == jetstream.AsyncPersistMode || derived && stream.CachedInfo().State.Msgs > 0 {
+			t.Errorf("%s: %d copies, compression %v, persist mode %v, %d messages", name, got.Replicas, got.Compression, got.PersistMode, stream.CachedInfo().State.Msgs)
+		}
+	}
+	a.write(t, more, 5, 2)
+	must(t, more.relay(t.Context(), 10))
+	n := 0
+	for _, err := range more.TimelineMessages(t.Context(), "*", "*") {
+		must(t, err)
+		n++
+	}
+	if commits := history(t, more); len(commits) != 10 || n != 20 {
+		t.Errorf("%d commits, %d events on the timeline", len(commits), n)
+	}
+}

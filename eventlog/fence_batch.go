@@ -1,0 +1,76 @@
+package eventlog
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Limits of an atomic batch of a fence. The server takes 1,000 messages.
+const (
+	fenceBatch      = 500
+	fenceBatchBytes = 2 << 20
+)
+
+// gather keeps a message until there are enough, or wait says so.
+func (f *Fence) gather(ctx context.Context, subject string, header nats.Header, data []byte, wait bool) error {
+	if f.broken != nil {
+		return f.broken
+	}
+	if f.pending > 0 && f.bytes+len(data) > fenceBatchBytes {
+		if err := f.flushBatch(ctx); err != nil {
+			return err
+		}
+	}
+	own := make(nats.Header, len(header)+3)
+	for name, values := range header {
+		own[name] = slices.Clone(values)
+	}
+	f.batch = append(f.batch, &nats.Msg{Subject: subject, Header: own, Data: slices.Clone(data)})
+	f.pending++
+	f.bytes += len(data)
+	f.last++
+	if !wait && f.pending < fenceBatch {
+		return nil
+	}
+	return f.flushBatch(ctx)
+}
+
+// flushBatch sends what was gathered and waits until it is stored: all of it, or
+// nothing. After an error the fence is of no more use.
+func (f *Fence) flushBatch(ctx context.Context) error {
+	if f.broken != nil {
+		return f.broken
+	}
+	err := f.sendBatch(ctx, f.batch)
+	f.batch, f.broken = nil, err
+	if err == nil {
+		f.settled()
+	}
+	return err
+}
+
+func (f *Fence) sendBatch(ctx context.Context, msgs []*nats.Msg) (err error) {
+	first := f.last - uint64(len(msgs))
+	msgs[0].Header[headerExpectedSeq] = []string{strconv.FormatUint(first, 10)}
+	var ack pubAck
+	if len(msgs) == 1 {
+		f.sent = *msgs[0]
+		ack, err = f.request(ctx)
+	} else {
+		var timed timedAck
+		timed, err = f.log.publishBatch(msgs)
+		ack = timed.pubAck
+		err = f.judge(ack, err)
+	}
+	switch {
+	case err != nil:
+		return err
+	case ack.Seq != f.last:
+		return &FencedError{Stream: f.stream, Cause: fmt.Errorf("stored at %d, not %d", ack.Seq, f.last)}
+	}
+	return nil
+}

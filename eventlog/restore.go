@@ -1,0 +1,115 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Restore makes the streams of a backup on a server that has none of Skein's:
+// what is derived there would be of another log. replicas says how many copies
+// are kept; 0: as many as there were. No Skein may run meanwhile; the next one to
+// start makes anew what is derived. progress is told of the bytes so far.
+func (l *Log) Restore(ctx context.Context, dir string, replicas int, progress func(stream string, bytes int64)) (*Backup, error) {
+	b, err := ReadBackup(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.empty(ctx); err != nil {
+		return nil, err
+	}
+	for _, s := range b.Streams {
+		if err := l.restoreStream(ctx, s, dir, replicas, func(n int64) { progress(s.Name, n) }); err != nil {
+			return nil, fmt.Errorf("restoring stream %s: %w", s.Name, err)
+		}
+	}
+	return b, nil
+}
+
+// empty refuses a server that has a stream of Skein's.
+func (l *Log) empty(ctx context.Context) error {
+	n := l.cfg.Names
+	names := l.js.StreamNames(ctx)
+	for name := range names.Name() {
+		for _, ours := range []string{n.Stream(""), "KV_" + n.Bucket("thread_"), "OBJ_" + n.Bucket("thread_")} {
+			if strings.HasPrefix(name, ours) {
+				return &AssetError{Name: name, Problem: "it is there already", Hint: "restore into a server without Skein's streams, or remove them all first"}
+			}
+		}
+	}
+	return names.Err()
+}
+
+// restoreStream sends a snapshot to JetStream.
+func (l *Log) restoreStream(ctx context.Context, s StreamBackup, dir string, replicas int, progress func(int64)) error {
+	var config map[string]jsontext.Value
+	if err := json.Unmarshal(s.Config, &config); err != nil {
+		return err
+	}
+	if replicas > 0 {
+		config["num_replicas"] = jsontext.Value(fmt.Sprint(replicas))
+	}
+	f, err := os.Open(filepath.Join(dir, s.File))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var begun struct {
+		Error   *brokerError `json:"error"`
+		Deliver string       `json:"deliver_subject"`
+	}
+	err = l.api(ctx, "STREAM.RESTORE."+s.Name, struct {
+		Config map[string]jsontext.Value `json:"config"`
+		State  jsontext.Value            `json:"state"`
+	}{config, s.State}, &begun)
+	switch {
+	case err != nil:
+		return err
+	case begun.Error != nil:
+		return begun.Error
+	}
+	sent := int64(0)
+	for piece := make([]byte, 128<<10); ; {
+		n, err := io.ReadFull(f, piece)
+		if n > 0 {
+			if err := l.piece(ctx, begun.Deliver, piece[:n]); err != nil {
+				return err
+			}
+			sent += int64(n)
+			progress(sent)
+		}
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return l.piece(ctx, begun.Deliver, nil) // the end; it is answered when the stream is there
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// piece sends a piece of a snapshot and waits until it is taken.
+func (l *Log) piece(ctx context.Context, subject string, piece []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, backupWait)
+	defer cancel()
+	m, err := l.nc.RequestWithContext(ctx, subject, piece)
+	if err != nil || len(m.Data) == 0 {
+		return err
+	}
+	var answer struct {
+		Error *brokerError `json:"error"`
+	}
+	if err := json.Unmarshal(m.Data, &answer); err != nil {
+		return err
+	}
+	if answer.Error != nil {
+		return answer.Error
+	}
+	return nil
+}

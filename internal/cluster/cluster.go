@@ -1,0 +1,243 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+// Servers is how many nats-servers a cluster has.
+const Servers = 3
+
+// Programs are the two that a cluster consists of.
+type Programs struct{ Server, Skein string }
+
+// Build builds them into a folder, from the module in whose folder root lies.
+func Build(ctx context.Context, root, into string) (Programs, error) {
+	p := Programs{Server: filepath.Join(into, "nats-server"), Skein: filepath.Join(into, "skein")}
+	for program, source := range map[string]string{p.Server: "github.com/nats-io/nats-server/v2", p.Skein: "./cmd/skein"} {
+		cmd := exec.CommandContext(ctx, "go", "build", "-o", program, source)
+		cmd.Dir = root
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return p, fmt.Errorf("building %s: %w: %s", source, err, out)
+		}
+	}
+	return p, nil
+}
+
+// Place is where a server runs. The zero value means loopback and free ports.
+type Place struct {
+	Client, Route, Monitor string   // host and port of clients, of other servers, and of health
+	Within                 []string // what its command line begins with, such as "ip netns exec n1"
+}
+
+// Config says what to run.
+type Config struct {
+	Programs
+	Conf   string // folder of the servers' configuration, deploy/cluster
+	Dir    string // folder of what the processes keep and print
+	Places [Servers]Place
+}
+
+// Cluster is the servers and what runs on them.
+type Cluster struct {
+	cfg     Config
+	Servers [Servers]*Process
+	Skeins  []*Process
+}
+
+// New prepares a cluster; Start starts it.
+func New(cfg Config) (*Cluster, error) {
+	c := &Cluster{cfg: cfg}
+	var routes []string
+	for i := range c.cfg.Places {
+		p := &c.cfg.Places[i]
+		for _, address := range []*string{&p.Client, &p.Route, &p.Monitor} {
+			if err := fill(address); err != nil {
+				return nil, err
+			}
+		}
+		routes = append(routes, "nats://"+p.Route)
+	}
+	if err := os.MkdirAll(c.Folder(), 0o700); err != nil {
+		return nil, err
+	}
+	for i, p := range c.cfg.Places {
+		name := fmt.Sprintf("n%d", i+1)
+		host, port, err := net.SplitHostPort(p.Client)
+		if err != nil {
+			return nil, err
+		}
+		_, monitor, err := net.SplitHostPort(p.Monitor)
+		if err != nil {
+			return nil, err
+		}
+		c.Servers[i] = &Process{Name: name, dir: c.Folder(), cwd: cfg.Dir, args: append(append([]string{}, p.Within...),
+			cfg.Server, "-c", filepath.Join(cfg.Conf, name+".conf"), "-a", host, "-p", port, "-m", monitor,
+			"--cluster_listen", "nats://"+p.Route, "--no_advertise=true", "--routes", strings.Join(without(routes, i), ","))}
+	}
+	return c, nil
+}
+
+// fill gives an address a free port of loopback if it has none: one below those
+// that outgoing connections take, so that it is still free when a server that was
+// killed comes back.
+func fill(address *string) error {
+	const from, to, tries = 21000, 32000, 100
+	for try := 0; *address == ""; try++ {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", from+rand.IntN(to-from)))
+		if err == nil {
+			*address = l.Addr().String()
+			return l.Close()
+		}
+		if try == tries {
+			return fmt.Errorf("no free port: %w", err)
+		}
+	}
+	return nil
+}
+
+func without(list []string, i int) []string {
+	return append(append([]string{}, list[:i]...), list[i+1:]...)
+}
+
+// URL names all servers, for a client.
+func (c *Cluster) URL() string {
+	var all []string
+	for i := range c.cfg.Places {
+		all = append(all, c.ServerURL(i))
+	}
+	return strings.Join(all, ",")
+}
+
+// ServerURL names one server, for a client.
+func (c *Cluster) ServerURL(i int) string { return "nats://" + c.cfg.Places[i].Client }
+
+// Folder gives the folder of what the processes keep and print.
+func (c *Cluster) Folder() string { return filepath.Join(c.cfg.Dir, "skein-cluster") }
+
+// Store gives the folder of a server's streams, as its configuration names it.
+func (c *Cluster) Store(i int) string { return filepath.Join(c.Folder(), c.Servers[i].Name) }
+
+// Place gives where a server runs.
+func (c *Cluster) Place(i int) Place { return c.cfg.Places[i] }
+
+// Start starts all servers and waits until they are ready.
+func (c *Cluster) Start(ctx context.Context) error {
+	for _, s := range c.Servers {
+		if err := s.Start(nil); err != nil {
+			return err
+		}
+	}
+	for i := range c.Servers {
+		if err := c.Ready(ctx, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Ready waits until a server is caught up and can take part.
+func (c *Cluster) Ready(ctx context.Context, i int) error {
+	for {
+		if !c.Servers[i].Running() {
+			return fmt.Errorf("server %s has ended; see %s", c.Servers[i].Name, c.Servers[i].Log())
+		}
+		err := c.healthy(ctx, i)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(250 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("server %s: %w (%w)", c.Servers[i].Name, context.Cause(ctx), err)
+		}
+	}
+}
+
+func (c *Cluster) healthy(ctx context.Context, i int) error {
+	var health struct {
+		Status string `json:"status"`
+		Error  string `json:"error"`
+	}
+	if err := c.Ask(ctx, i, "/healthz", &health); err != nil {
+		return err
+	}
+	if health.Status != "ok" {
+		return errors.New(health.Error)
+	}
+	return nil
+}
+
+// Ask reads one of a server's monitoring pages.
+func (c *Cluster) Ask(ctx context.Context, i int, page string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.cfg.Places[i].Monitor+page, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	return json.UnmarshalRead(answer.Body, into)
+}
+
+// Skein starts a Skein on the cluster, which connects to the servers in the
+// order of the URL, and waits until it takes commands. It is started again, with
+// nothing but its name, by Again.
+func (c *Cluster) Skein(ctx context.Context, name, url string, args ...string) (*Process, error) {
+	p := &Process{Name: name, dir: c.Folder(), cwd: c.cfg.Dir, args: append([]string{
+		c.cfg.Skein, "serve", "--nats", url, "--replicas", fmt.Sprint(Servers), "--http-listen", "127.0.0.1:0", "--json",
+	}, args...)}
+	c.Skeins = append(c.Skeins, p)
+	return p, c.Again(ctx, p)
+}
+
+// Again starts a Skein that has ended, and waits until it takes commands.
+func (c *Cluster) Again(ctx context.Context, p *Process) error {
+	ready := make(chan struct{}, 1)
+	err := p.Start(func(line []byte) {
+		var said struct {
+			Ready bool `json:"ready"`
+		}
+		if json.Unmarshal(line, &said) == nil && said.Ready {
+			ready <- struct{}{}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	gone := make(chan error, 1)
+	go func() { gone <- p.Wait(ctx) }()
+	select {
+	case <-ready:
+		return nil
+	case <-gone:
+		return fmt.Errorf("%s did not become ready; see %s", p.Name, p.Log())
+	}
+}
+
+// Close ends everything: Skein first, so that it can finish what is under way.
+func (c *Cluster) Close() {
+	for _, p := range c.Skeins {
+		p.Stop(10 * time.Second)
+	}
+	for _, p := range c.Servers {
+		if p != nil {
+			p.Stop(10 * time.Second)
+		}
+	}
+}

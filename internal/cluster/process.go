@@ -1,0 +1,154 @@
+package cluster
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Process is a program that can be started, ended and started again. It is safe
+// for concurrent use.
+type Process struct {
+	Name string // of its log file, too
+
+	args []string // the program and its arguments
+	dir  string   // where its log is
+	cwd  string   // where it runs
+
+	mu     sync.Mutex // guards what follows
+	cmd    *exec.Cmd  // nil: it does not run
+	ended  chan struct{}
+	paused bool
+}
+
+// Log gives the name of the file of what it prints.
+func (p *Process) Log() string { return filepath.Join(p.dir, p.Name+".log") }
+
+// Start starts it. line, if there is one, is given each line that it prints on
+// standard output.
+func (p *Process) Start(line func([]byte)) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd != nil {
+		return fmt.Errorf("%s runs already", p.Name)
+	}
+	log, err := os.OpenFile(p.Log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(p.args[0], p.args[1:]...)
+	cmd.Dir, cmd.Stderr, cmd.SysProcAttr = p.cwd, log, attributes()
+	cmd.Stdout = &lines{take: func(b []byte) {
+		_, _ = log.Write(append(b, '\n')) // a log of tests and of trials
+		if line != nil {
+			line(b)
+		}
+	}}
+	if err := cmd.Start(); err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", p.Name, err), log.Close())
+	}
+	ended := make(chan struct{})
+	p.cmd, p.ended, p.paused = cmd, ended, false
+	go func() {
+		_ = cmd.Wait() // how it ended is in its log
+		_ = log.Close()
+		p.mu.Lock()
+		p.cmd = nil
+		p.mu.Unlock()
+		close(ended)
+	}()
+	return nil
+}
+
+// Running reports whether it runs; one that is paused does.
+func (p *Process) Running() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cmd != nil
+}
+
+// Kill ends it at once, as a crash does, and waits until it is gone.
+func (p *Process) Kill() { p.end(syscall.SIGKILL, 0) }
+
+// Stop asks it to end and waits; after patience it is killed.
+func (p *Process) Stop(patience time.Duration) {
+	p.Resume()
+	p.end(syscall.SIGTERM, patience)
+}
+
+func (p *Process) end(signal os.Signal, patience time.Duration) {
+	p.mu.Lock()
+	cmd, ended := p.cmd, p.ended
+	p.mu.Unlock()
+	if cmd == nil {
+		return
+	}
+	_ = cmd.Process.Signal(signal) // it may have gone
+	if signal != os.Kill {
+		select {
+		case <-ended:
+			return
+		case <-time.After(patience):
+			_ = cmd.Process.Kill()
+		}
+	}
+	<-ended
+}
+
+// Pause stops it where it stands, as a machine that hangs does.
+func (p *Process) Pause() { p.hold(true) }
+
+// Resume lets it go on.
+func (p *Process) Resume() { p.hold(false) }
+
+func (p *Process) hold(pause bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd != nil && p.paused != pause {
+		p.paused = pause
+		hold(p.cmd.Process, pause)
+	}
+}
+
+// Wait waits until it has ended.
+func (p *Process) Wait(ctx context.Context) error {
+	p.mu.Lock()
+	cmd, ended := p.cmd, p.ended
+	p.mu.Unlock()
+	if cmd == nil {
+		return nil
+	}
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// lines gives what is written to it, line by line.
+type lines struct {
+	take func([]byte)
+	rest []byte
+}
+
+// Write implements io.Writer.
+func (l *lines) Write(b []byte) (int, error) {
+	l.rest = append(l.rest, b...)
+	for {
+		advance, line, err := bufio.ScanLines(l.rest, false)
+		if err != nil || advance == 0 {
+			return len(b), err
+		}
+		l.take(bytes.Clone(line))
+		l.rest = l.rest[advance:]
+	}
+}

@@ -1,0 +1,36 @@
+// Package faults holds the tests that break a cluster of separate processes while
+// clients work on it, and then hold the log to what the clients were told. It has
+// no code that others could call.
+//
+// # What is broken
+//
+// nats-servers and Skeins are killed, stopped and continued, restarted one after
+// the other; streams are given to other leaders; a server is cut off from the
+// others, from its clients, or from both (network namespaces, where the tests may
+// make them); a server's disk is full (a small file system of its own, where the
+// tests may mount one).
+//
+// # What must hold
+//
+//   - The commits of a thread are linearizable with optimistic concurrency
+//     (porcupine checks the history of every thread): a command that expected a
+//     version was done at that version, a refusal as version_conflict named the
+//     version that the thread had at that moment.
+//   - No acknowledged command is lost or done twice, and the log has it where its
+//     answer said. One that was refused wrote nothing. One whose outcome was
+//     unknown is in the log once or not at all, and its repeat tells which.
+//   - What was submitted and acknowledged is done once.
+//   - A key has one thread, whoever asks.
+//   - A query with minSeq shows what was acknowledged.
+//   - When all is well again, chains, timeline and every read model equal the log
+//     (skein audit verify, skein replay --verify), and all copies of every stream
+//     are the same on all servers.
+//
+// # How to run them
+//
+// `make test-faults` takes up to 15 minutes; a short one is part of `make test`.
+// What happens is drawn from a seed, which a failure prints: SKEIN_SEED repeats
+// the same commands and faults in the same order (not the same moments: it is a
+// real machine). SKEIN_FAULTS=N runs N rounds of faults. The folder of the
+// processes' logs is kept when a test fails, and named.
+package faults

@@ -1,0 +1,93 @@
+package faults_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/skein-threads/skein/internal/cluster"
+)
+
+// long gives how many rounds of faults are asked for; without SKEIN_FAULTS the
+// test is skipped.
+func long(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("SKEIN_FAULTS")
+	if text == "" {
+		t.Skip("run by make test-faults: SKEIN_FAULTS says how many rounds")
+	}
+	rounds, err := strconv.Atoi(text)
+	must(t, err)
+	return rounds
+}
+
+// A short one, for make test: the leader of the log dies, a Skein dies, streams
+// change their leaders, a server hangs.
+func TestFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a minute")
+	}
+	w := begin(t, nil)
+	w.during(func(ctx context.Context) {
+		all := faults()
+		for _, i := range []int{1, 5, 7, 2} {
+			w.suffer(ctx, all[i:i+1], 1)
+		}
+	})
+}
+
+// Every fault of processes, in a random order, and an upgrade.
+func TestManyFaults(t *testing.T) {
+	rounds := long(t)
+	w := begin(t, nil)
+	w.during(func(ctx context.Context) { w.suffer(ctx, faults(), rounds) })
+	w.during(func(ctx context.Context) { w.suffer(ctx, []fault{rolling()}, 1) })
+}
+
+// Servers are cut off from each other, and from their clients.
+func TestCutOff(t *testing.T) {
+	rounds := long(t)
+	net, places := ownNetwork(t)
+	w := begin(t, func(w *world) [cluster.Servers]cluster.Place {
+		w.net = net
+		return places
+	})
+	w.during(func(ctx context.Context) { w.suffer(ctx, cuts(), rounds) })
+}
+
+// A backup of a cluster, restored into one that has lost everything.
+func TestRestoreACluster(t *testing.T) {
+	long(t)
+	w := begin(t, nil)
+	w.during(func(ctx context.Context) { sleep(ctx, 3*time.Second) })
+	before := w.commits()
+	dir := filepath.Join(w.dir, "backup")
+	if out, err := w.skein(w.soon(), "backup", dir); err != nil {
+		t.Fatalf("skein backup: %v\n%s", err, out)
+	}
+	for _, p := range w.Skeins {
+		p.Stop(15 * time.Second)
+	}
+	for i, p := range w.Servers {
+		p.Kill()
+		must(t, os.RemoveAll(w.Store(i)))
+	}
+	must(t, w.Start(w.soon()))
+	if out, err := w.skein(w.soon(), "restore", dir); err != nil {
+		t.Fatalf("skein restore: %v\n%s", err, out)
+	}
+	w.heal()
+	after := w.commits()
+	if len(after) != len(before) {
+		t.Fatalf("%d commits, and %d before", len(after), len(before))
+	}
+	for i := range after {
+		if after[i].Seq != before[i].Seq || after[i].Chain != before[i].Chain {
+			t.Errorf("commit %d is another one", before[i].Seq)
+		}
+	}
+	w.during(func(ctx context.Context) { sleep(ctx, 3*time.Second) })
+}

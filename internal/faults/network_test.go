@@ -1,0 +1,7 @@
+package faults_test
+
+// network is the servers' own; see network_linux_test.go.
+type network struct {
+	cut  func(server int, peers, clients bool)
+	heal func()
+}
