@@ -88,7 +88,7 @@ func (r *chunkReader) subscribe(ctx context.Context) error {
 		}
 		r.subs = append(r.subs, sub)
 	}
-	return nc.FlushWithContext(ctx)
+	return r.client.again(ctx, nc.FlushWithContext)
 }
 
 func (r *chunkReader) unsubscribe() {

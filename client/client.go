@@ -114,7 +114,7 @@ func (c *Client) Tenant() string { return c.opts.Tenant }
 func (c *Client) UpToDate(ctx context.Context) (*Client, error) {
 	ctx, cancel := c.limited(ctx)
 	defer cancel()
-	stream, err := c.js.Stream(ctx, c.opts.Names.Stream(logStream))
+	stream, err := c.stream(ctx, logStream)
 	if err != nil {
 		return nil, events.Errorf(events.Unavailable, "the end of the log is not known: %w", err)
 	}

@@ -69,12 +69,12 @@ func (f *follower) subscribe(ctx context.Context) error {
 			return err
 		}
 		f.status = nc.StatusChanged(nats.CONNECTED)
-		if err := nc.FlushWithContext(ctx); err != nil {
+		if err := f.client.again(ctx, nc.FlushWithContext); err != nil {
 			f.unsubscribe()
 			return err
 		}
 	}
-	stream, err := f.client.js.Stream(ctx, n.Stream(logStream))
+	stream, err := f.client.stream(ctx, logStream)
 	if err != nil {
 		f.unsubscribe()
 		return err

@@ -35,11 +35,7 @@ func (f *follower) readLog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	info, err := c.Info(ctx)
-	if err != nil {
-		return err
-	}
-	if info.NumPending == 0 && info.Delivered.Consumer == 0 {
+	if c.CachedInfo().NumPending == 0 {
 		return nil
 	}
 	msgs, err := c.Messages(jetstream.PullMaxMessages(256))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -95,6 +96,33 @@ func refused(reply *nats.Msg) *events.Error {
 		return e
 	}
 	return events.Errorf(events.Unavailable, "the service refused with %s and gave no reason", code)
+}
+
+// again does what a restart of the server may lose without a word, each time for
+// so long as a request is waited for, until it is done or ctx ends.
+func (c *Client) again(ctx context.Context, do func(context.Context) error) error {
+	for attempt := 0; ; attempt++ {
+		one, cancel := context.WithTimeout(ctx, attemptTimeout)
+		err := do(one)
+		cancel()
+		switch {
+		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrNoResponders),
+			errors.Is(err, nats.ErrTimeout), errors.Is(err, nats.ErrDisconnected):
+			if !c.nc.IsClosed() && pause(ctx, attempt) {
+				continue
+			}
+		}
+		return err
+	}
+}
+
+// stream finds a stream as it is now.
+func (c *Client) stream(ctx context.Context, name string) (stream jetstream.Stream, err error) {
+	err = c.again(ctx, func(ctx context.Context) (err error) {
+		stream, err = c.js.Stream(ctx, c.opts.Names.Stream(name))
+		return err
+	})
+	return stream, err
 }
 
 // pause waits before the next attempt, longer each time, and reports whether
