@@ -32,19 +32,6 @@ func follow(t *testing.T, w *world) iter.Seq2[*events.Commit, error] {
 	}
 }
 
-// hang is a worker that takes a run and then stands still, as one whose process
-// is stopped: what it does later is refused.
-func (w *world) hang(cfg Config) (worker *Worker, kill func()) {
-	w.t.Helper()
-	log, d := w.process()
-	cfg.Reactors, cfg.Agents, cfg.Arguments = w.reactors, w.agents, anyArguments{}
-	worker = New(log, d, cfg, zerolog.Nop())
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() { defer close(done); _ = worker.Run(ctx) }()
-	return worker, func() { cancel(); <-done }
-}
-
 // A worker that dies in a reactor is replaced, and the next one goes on with the
 // same step. EK-124.
 func TestWorkerIsReplacedInAStep(t *testing.T) {
