@@ -88,7 +88,7 @@ func (r *chunkReader) subscribe(ctx context.Context) error {
 		}
 		r.subs = append(r.subs, sub)
 	}
-	if err := nc.FlushWithContext(ctx); err != nil {
+	if err := r.client.again(ctx, nc.FlushWithContext); err != nil {
 		return err
 	}
 	for _, sub := range r.subs {

@@ -69,7 +69,7 @@ func (f *follower) subscribe(ctx context.Context) error {
 			return err
 		}
 		f.status = nc.StatusChanged(nats.CONNECTED)
-		err = nc.FlushWithContext(ctx)
+		err = f.client.again(ctx, nc.FlushWithContext)
 		if err == nil {
 			err = mayListen(nc, f.sub.Subject)
 		}

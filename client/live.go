@@ -79,7 +79,7 @@ func (c *Client) LiveEvents(ctx context.Context, thread string) (*Live, error) {
 	}
 	ctx, cancel := c.limited(ctx)
 	defer cancel()
-	if err := c.nc.FlushWithContext(ctx); err != nil {
+	if err := c.again(ctx, c.nc.FlushWithContext); err != nil {
 		_ = sub.Unsubscribe()
 		return nil, events.Errorf(events.Unavailable, "live events cannot be followed: %w", err)
 	}

@@ -106,6 +106,20 @@ func refused(reply *nats.Msg) *events.Error {
 // tells nothing, and leaves it open whether the request arrived.
 const shortestAttempt = 50 * time.Millisecond
 
+// again does what a restart of the server may lose without a word, each time for
+// so long as a request is waited for, until it is done or ctx ends.
+func (c *Client) again(ctx context.Context, do func(context.Context) error) error {
+	for attempt := 0; ; attempt++ {
+		one, cancel := context.WithTimeout(ctx, attemptTimeout)
+		err := do(one)
+		cancel()
+		lost := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, nats.ErrDisconnected)
+		if !lost || c.nc.IsClosed() || !pause(ctx, attempt) {
+			return err
+		}
+	}
+}
+
 // pause waits before the next attempt, longer each time, and reports whether
 // there is time for one.
 func pause(ctx context.Context, attempt int) bool {

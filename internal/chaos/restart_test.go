@@ -80,6 +80,7 @@ func ended(t testing.TB, c *client.Client, thread, execution string) *events.Exe
 // or killed, and goes on where it was: the call is made once, with what was
 // asked for before. EK-124, EK-92.
 func TestApprovalOverARestart(t *testing.T) {
+	t.Parallel()
 	folder, address := t.TempDir(), freeAddress(t)
 	p := launch(t, wholeMode, "first", folder, address)
 	c := connect(t, p.url)
@@ -119,7 +120,8 @@ func TestApprovalOverARestart(t *testing.T) {
 // turns of many threads, and started again. Every turn ends as it would have.
 // EK-92, EK-124.
 func TestWholeSkeinKilled(t *testing.T) {
-	turns, kills := 60, 4
+	t.Parallel()
+	turns, kills := 40, 3
 	if testing.Short() {
 		turns, kills = 24, 2
 	}
