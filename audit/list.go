@@ -1,12 +1,15 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog"
@@ -41,9 +44,14 @@ const (
 
 // list gives every aggregate of a tenant (of all tenants: "*") that is in the log
 // now, each once, in the order of their last commits. The names are not held in
-// memory; the server keeps the list.
+// memory; the server keeps the list. An auditor's log, on which no list can be
+// made, is read whole first, and then the names are held.
 func list(ctx context.Context, log *eventlog.Log, tenant string) iter.Seq2[listed, error] {
 	return func(yield func(listed, error) bool) {
+		if log.ReadOnly() {
+			listRead(ctx, log, tenant, yield)
+			return
+		}
 		names := log.Config().Names
 		stream := names.Stream(eventlog.LogStream)
 		consumer, err := log.JetStream().CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
@@ -101,6 +109,32 @@ func list(ctx context.Context, log *eventlog.Log, tenant string) iter.Seq2[liste
 	}
 }
 
+// listRead does what list does, and reads every commit for it.
+func listRead(ctx context.Context, log *eventlog.Log, tenant string, yield func(listed, error) bool) {
+	names := log.Config().Names
+	last := map[aggregate]uint64{}
+	for m, err := range log.Raw(ctx, names.Log(tenant, "*"), 1) {
+		if err != nil {
+			yield(listed{}, fmt.Errorf("listing the log's threads: %w", err))
+			return
+		}
+		if tenant, id, ok := names.ParseLog(m.Subject); ok {
+			last[aggregate{tenant, id}] = m.Seq
+		}
+	}
+	all := make([]listed, 0, len(last))
+	for a, seq := range last {
+		all = append(all, listed{aggregate: a, last: seq})
+	}
+	slices.SortFunc(all, func(a, b listed) int { return cmp.Compare(a.last, b.last) })
+	for i, one := range all {
+		one.left = int64(len(all) - i - 1)
+		if !yield(one, nil) {
+			return
+		}
+	}
+}
+
 // Range says which commits are looked at: from a sequence or time to another,
 // both included. The zero value of a field sets no bound. The time of a commit is
 // when the log stored it.
@@ -139,6 +173,9 @@ func (r Range) sequences(ctx context.Context, log *eventlog.Log, end uint64) (fi
 // firstSince gives the sequence of the first commit that was stored at a time or
 // later, end+1 if there is none up to end.
 func firstSince(ctx context.Context, log *eventlog.Log, at time.Time, end uint64) (uint64, error) {
+	if log.ReadOnly() {
+		return searchSince(ctx, log, at, end)
+	}
 	consumer, err := log.JetStream().OrderedConsumer(ctx, log.Config().Names.Stream(eventlog.LogStream), jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartTimePolicy, OptStartTime: &at, HeadersOnly: true,
 	})
@@ -157,4 +194,33 @@ func firstSince(ctx context.Context, log *eventlog.Log, at time.Time, end uint64
 		return 0, err
 	}
 	return min(meta.Sequence.Stream, end+1), nil
+}
+
+// searchSince does what firstSince does by direct gets, or gives a sequence before
+// it which no commit has: later commits have later times.
+func searchSince(ctx context.Context, log *eventlog.Log, at time.Time, end uint64) (uint64, error) {
+	first, after := uint64(1), end+1
+	for first < after {
+		middle := first + (after-first)/2
+		earlier := uint64(0) // the first commit from the middle on, if it is an earlier one
+		for m, err := range log.Raw(ctx, log.Config().Names.Log("*", "*"), middle) {
+			var stored time.Time
+			if err == nil {
+				stored, err = time.Parse(time.RFC3339Nano, m.Header.Get(nats.JSTimeStamp))
+			}
+			if err != nil {
+				return 0, fmt.Errorf("finding the commits since %v: %w", at, err)
+			}
+			if m.Seq < after && stored.Before(at) {
+				earlier = m.Seq
+			}
+			break
+		}
+		if earlier > 0 {
+			first = earlier + 1
+		} else {
+			after = middle
+		}
+	}
+	return first, nil
 }

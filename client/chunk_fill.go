@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -11,29 +10,32 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
+// chunkPage is how many chunks are asked for at once.
+const chunkPage = 256
+
 // fill gives what the stream has after the last chunk that was given. It tries
 // again while the stream cannot be read, or does not show the sequence upTo
 // yet: a reader of it may lag behind what comes live.
 func (r *chunkReader) fill(ctx context.Context, upTo uint64) error {
-	n := r.client.opts.Names
-	subject := n.Chunk(r.client.opts.Tenant, r.thread, r.execution)
 	deadline := time.Now().Add(r.client.opts.Timeout)
-	if r.seq == 0 && r.next > storedBatch {
-		r.seek(ctx, subject)
-	}
 	for attempt := 0; ; {
-		msgs, more, err := r.client.stored(ctx, n.Stream(chunkStream), subject, r.seq+1, storedBatch)
-		for _, m := range msgs {
-			if err := r.stored(m); err != nil {
-				return err
+		page, err := r.page(ctx)
+		if page != nil {
+			for i := range page.Chunks {
+				if err := r.stored(&page.Chunks[i]); err != nil {
+					return err
+				}
 			}
 		}
 		switch {
-		case more:
+		case err == nil && page.NextSeq > 0:
+			r.seq = max(r.seq, page.NextSeq-1)
 			attempt, deadline = 0, time.Now().Add(r.client.opts.Timeout)
 			continue
 		case err == nil && (r.seq >= upTo || attempt >= refillRetries):
 			return nil
+		case err != nil && !events.AsError(err).Code.Retry():
+			return err
 		case err != nil && time.Now().After(deadline), r.client.nc.IsClosed(), !pause(ctx, attempt):
 			return cmp.Or(err, ctx.Err(), nats.ErrConnectionClosed)
 		}
@@ -41,59 +43,32 @@ func (r *chunkReader) fill(ctx context.Context, upTo uint64) error {
 	}
 }
 
-// stored takes a message of the stream.
-func (r *chunkReader) stored(m *nats.Msg) error {
-	seq, ok := parseSeq(m.Header.Get("Nats-Sequence"))
-	if !ok {
-		return errors.New("a message of the stream without a sequence")
+// page asks for the chunks after the last one that was seen. Where that is not
+// known, it is found by the number.
+func (r *chunkReader) page(ctx context.Context) (*events.ChunkList, error) {
+	limit := events.Int(chunkPage)
+	q := events.ListChunks{ThreadID: r.thread, ExecutionID: r.execution, Limit: &limit}
+	if r.seq > 0 {
+		from := events.Int(r.seq + 1)
+		q.FromSeq = &from
+	} else if r.next > 0 {
+		index := events.Int(r.next)
+		q.FromIndex = &index
 	}
-	r.seq = seq
-	e, err := events.DecodeEvent(m.Data)
+	return r.client.ListChunks(ctx, q)
+}
+
+// stored takes a chunk of the stream.
+func (r *chunkReader) stored(c *events.StoredChunk) error {
+	r.seq = c.Seq
+	e, err := events.DecodeEvent(c.Event)
 	d, ok := e.Data.(events.ChunkEmitted)
 	if err != nil || !ok || d.ExecutionID != r.execution {
 		return nil // not Skein's
 	}
 	r.given = true
 	if r.isNew(&d) || d.Type == events.ChunkFinish { // whoever asks for what comes after the end is told of it
-		return r.give(&e, &d, seq)
+		return r.give(&e, &d, c.Seq)
 	}
 	return nil
-}
-
-// seek finds the place in the stream of the chunk with which the reader begins,
-// instead of reading all that stands before it. Numbers grow with sequences. If
-// a read fails, the reading begins where the seeking stood.
-func (r *chunkReader) seek(ctx context.Context, subject string) {
-	stream, err := r.client.js.Stream(ctx, r.client.opts.Names.Stream(chunkStream))
-	if err != nil {
-		return
-	}
-	// What is below low comes before the chunk; what is from high on does not.
-	low, high := uint64(1), stream.CachedInfo().State.LastSeq+1
-	for low < high {
-		middle := low + (high-low)/2
-		seq, index, ok := r.look(ctx, subject, middle)
-		switch {
-		case !ok:
-			return
-		case seq == 0 || index >= r.next:
-			high = middle
-		default:
-			low = seq + 1
-			r.seq = seq - 1 // this one is read again: it may be the end
-		}
-	}
-}
-
-// look gives the sequence and the number of the first chunk from a sequence on:
-// 0 if there is none.
-func (r *chunkReader) look(ctx context.Context, subject string, from uint64) (seq uint64, index int64, ok bool) {
-	msgs, _, err := r.client.stored(ctx, r.client.opts.Names.Stream(chunkStream), subject, from, 1)
-	if err != nil || len(msgs) == 0 {
-		return 0, 0, err == nil
-	}
-	seq, ok = parseSeq(msgs[0].Header.Get("Nats-Sequence"))
-	e, err := events.DecodeEvent(msgs[0].Data)
-	d, known := e.Data.(events.ChunkEmitted)
-	return seq, d.Index, ok && err == nil && known
 }

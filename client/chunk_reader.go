@@ -88,7 +88,15 @@ func (r *chunkReader) subscribe(ctx context.Context) error {
 		}
 		r.subs = append(r.subs, sub)
 	}
-	return nc.FlushWithContext(ctx)
+	if err := nc.FlushWithContext(ctx); err != nil {
+		return err
+	}
+	for _, sub := range r.subs {
+		if err := mayListen(nc, sub.Subject); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *chunkReader) unsubscribe() {

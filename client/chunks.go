@@ -50,8 +50,7 @@ func FromChunk(n int64) ChunkOption {
 // FromChunk and one more than the last number that was seen.
 //
 // A reader may be slow, and the connection may come and go: what it missed is
-// read from the stream SKEIN_CHUNKS, which keeps chunks for an hour. It takes
-// the right to read that stream.
+// asked for, by the query chunk.list, from where chunks are kept for an hour.
 func (c *Client) Chunks(ctx context.Context, threadID, executionID string, opts ...ChunkOption) iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) {
 		r := &chunkReader{client: c, thread: threadID, execution: executionID, yield: yield}

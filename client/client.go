@@ -2,20 +2,22 @@ package client
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/connect"
 )
 
 // Options says how a client works. Tenant is required; the zero value of any
 // other field means its default.
 type Options struct {
 	Tenant  string        // whose threads; there is no default tenant (EK-180, EK-181)
-	Creds   string        // file of NATS credentials; default none
+	Creds   string        // file of NATS credentials, or of an NKey; default none
+	CA      string        // file of the certificate authorities to trust; default the system's
+	Inbox   string        // prefix of inboxes; default what the credentials allow
 	Name    string        // of the connection, as the server lists it; default skein-client
 	Actor   string        // who asks, for the audit, where a call names nobody; default none
 	Timeout time.Duration // for one call with all its repeats, where its context ends later; default 20 s
@@ -57,7 +59,7 @@ func (o Options) Validate() error {
 // Client speaks for one tenant on one connection. It is safe for concurrent use.
 type Client struct {
 	nc     *nats.Conn
-	js     jetstream.JetStream
+	denied *denials // of the connection, if it was made here
 	opts   Options
 	minSeq uint64
 	owned  bool // the connection was made here
@@ -70,14 +72,15 @@ func Connect(url string, o Options) (*Client, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
-	opts := []nats.Option{
-		nats.Name(o.Name), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond),
-		nats.PingInterval(10 * time.Second), nats.MaxPingsOutstanding(2), // a server that hangs closes no connection
+	opts, err := connect.Options{Creds: o.Creds, CA: o.CA, Inbox: o.Inbox}.NATS(o.Name)
+	if err != nil {
+		return nil, events.Errorf(events.Unauthorized, "%w", err)
 	}
-	if o.Creds != "" {
-		opts = append(opts, nats.UserCredentials(o.Creds))
+	denied := newDenials()
+	nc, err := nats.Connect(url, append(opts, nats.ErrorHandler(denied.told))...)
+	if errors.Is(err, nats.ErrAuthorization) {
+		return nil, events.Errorf(events.Unauthorized, "the server %s refuses these credentials: %w", url, err)
 	}
-	nc, err := nats.Connect(url, opts...)
 	if err != nil {
 		return nil, events.Errorf(events.Unavailable, "no connection to %s: %w", url, err)
 	}
@@ -86,7 +89,7 @@ func Connect(url string, o Options) (*Client, error) {
 		nc.Close()
 		return nil, err
 	}
-	c.owned = true
+	c.owned, c.denied = true, denied
 	return c, nil
 }
 
@@ -95,11 +98,7 @@ func New(nc *nats.Conn, o Options) (*Client, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	js, err := jetstream.New(nc)
-	if err != nil {
-		return nil, fmt.Errorf("JetStream on this connection: %w", err)
-	}
-	return &Client{nc: nc, js: js, opts: o.withDefaults()}, nil
+	return &Client{nc: nc, denied: newDenials(), opts: o.withDefaults()}, nil
 }
 
 // Close closes the connection, if Connect made it.
@@ -113,15 +112,13 @@ func (c *Client) Close() {
 func (c *Client) Tenant() string { return c.opts.Tenant }
 
 // UpToDate gives a client whose queries show at least everything that is
-// committed now, by whomever. It asks the log's stream for its end.
+// committed now, by whomever.
 func (c *Client) UpToDate(ctx context.Context) (*Client, error) {
-	ctx, cancel := c.limited(ctx)
-	defer cancel()
-	stream, err := c.js.Stream(ctx, c.opts.Names.Stream(logStream))
+	end, err := c.HistoryEnd(ctx)
 	if err != nil {
-		return nil, events.Errorf(events.Unavailable, "the end of the log is not known: %w", err)
+		return nil, err
 	}
-	return c.WithMinSeq(stream.CachedInfo().State.LastSeq), nil
+	return c.WithMinSeq(end), nil
 }
 
 // WithMinSeq gives a client whose queries wait until their read model shows the

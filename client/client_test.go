@@ -178,7 +178,7 @@ func TestSubmit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer line.Close()
-	for range 2 { // the same id: stored once
+	for range 2 { // the same id: done once, whether or not it was stored twice
 		if _, err := c.Submit(t.Context(), "item.create", client.Request{ThreadID: thread, Data: message("stored"), CommandID: "s1"}); err != nil {
 			t.Fatal(err)
 		}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/skein-threads/skein/events"
 )
 
@@ -17,9 +15,14 @@ type Filter struct {
 	New    bool     // begin with what comes after the consumer was made, instead of all that the timeline still has
 }
 
-// ackWait is how long a handler may be silent before the server gives the event
-// to another process. While the handler runs, it is told that somebody works.
-const ackWait = 30 * time.Second
+// Times of a consumer. An event of which nothing is heard for 30 s is given to
+// another process: while a handler runs, the service is told that somebody works.
+const (
+	busyEvery = 10 * time.Second
+	// Of one question for the next event. One that is handed out to a process that
+	// has ended meanwhile comes again after the 30 s.
+	consumerWait = 2 * time.Second
+)
 
 // Consume calls handler with each event that the filter takes, in the order of
 // the log, one at a time, until ctx ends. The durable consumer of that name
@@ -33,11 +36,8 @@ const ackWait = 30 * time.Second
 // away for longer begins with the oldest that is there. Use Timeline for all
 // history.
 func (c *Client) Consume(ctx context.Context, durable string, f Filter, handler func(context.Context, Event) error) error {
-	thread := f.Thread
-	if thread == "" {
-		thread = "*"
-	} else if !events.ValidThreadID(thread) {
-		return events.Invalid("/thread", "%q is not a thread's id", thread)
+	if f.Thread != "" && !events.ValidThreadID(f.Thread) {
+		return events.Invalid("/thread", "%q is not a thread's id", f.Thread)
 	}
 	if err := pattern(f.Types).check(); err != nil {
 		return err
@@ -45,34 +45,19 @@ func (c *Client) Consume(ctx context.Context, durable string, f Filter, handler 
 	if !events.ValidTenant(durable) { // the same letters: one token of a subject
 		return events.Invalid("/durable", "the name of a consumer is 1 to 64 letters, digits, dashes and underscores")
 	}
-	n := c.opts.Names
-	// The stream is one for all tenants. No tenant's name has the letter between.
-	cfg := jetstream.ConsumerConfig{
-		Durable: c.opts.Tenant + "=" + durable, FilterSubjects: pattern(f.Types).subjects(n, c.opts.Tenant, thread),
-		AckPolicy: jetstream.AckExplicitPolicy, AckWait: ackWait, MaxDeliver: -1, MaxAckPending: 1,
+	create := events.CreateConsumer{Name: durable, ThreadID: f.Thread, Types: f.Types, New: f.New}
+	if _, err := ask[events.ConsumerRef](ctx, c, "consumer.create", create); err != nil {
+		return err
 	}
-	if f.New {
-		cfg.DeliverPolicy = jetstream.DeliverNewPolicy
-	}
-	setup, cancel := c.limited(ctx)
-	consumer, err := c.js.CreateOrUpdateConsumer(setup, n.Stream(timelineStream), cfg)
-	cancel()
-	if err != nil {
-		return events.Errorf(events.Unavailable, "the consumer %s could not be made: %w", durable, err)
-	}
-	msgs, err := consumer.Messages(jetstream.PullMaxMessages(16))
-	if err != nil {
-		return events.Errorf(events.Unavailable, "the consumer %s: %w", durable, err)
-	}
-	defer msgs.Stop()
+	wait := events.Int(consumerWait.Milliseconds())
 	for attempt := 0; ; {
-		m, err := msgs.Next(jetstream.NextContext(ctx))
+		d, err := ask[events.Delivery](ctx, c, "consumer.next", events.NextOfConsumer{Name: durable, WaitMs: &wait})
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case errors.Is(err, jetstream.ErrMsgIteratorClosed), errors.Is(err, jetstream.ErrConsumerDeleted):
-			return events.Errorf(events.Unavailable, "the consumer %s ended: %w", durable, err)
-		case err != nil: // it heals itself
+		case err != nil && !events.AsError(err).Code.Retry(), c.nc.IsClosed():
+			return err
+		case err != nil: // the service may be away for longer than one request lasts
 			if !pause(ctx, attempt) {
 				return context.Cause(ctx)
 			}
@@ -80,38 +65,45 @@ func (c *Client) Consume(ctx context.Context, durable string, f Filter, handler 
 			continue
 		}
 		attempt = 0
-		if err := handle(ctx, m, handler); err != nil {
+		if d.Token == "" {
+			continue
+		}
+		if err := c.handle(ctx, durable, d, handler); err != nil {
 			return err
 		}
 	}
 }
 
 // handle calls the handler until it takes the event. The error is the context's.
-func handle(ctx context.Context, m jetstream.Msg, handler func(context.Context, Event) error) error {
-	seq, ok := parseSeq(m.Headers().Get(events.HeaderSeq))
-	e, err := events.DecodeEvent(m.Data())
-	if !ok || err != nil {
-		return m.TermWithReason("not an event of Skein")
+func (c *Client) handle(ctx context.Context, durable string, d *events.Delivery, handler func(context.Context, Event) error) error {
+	// What cannot be said is no harm: the event comes again.
+	settle := func(ctx context.Context, as events.Settlement) {
+		_, _ = ask[events.ConsumerRef](ctx, c, "consumer.settle", events.SettleConsumer{Name: durable, Token: d.Token, As: as})
 	}
-	busy := time.NewTicker(ackWait / 3)
+	e, err := events.DecodeEvent(d.Event)
+	if err != nil {
+		settle(ctx, events.SettledDone) // not Skein's
+		return nil
+	}
+	busy := time.NewTicker(busyEvery)
 	defer busy.Stop()
 	for attempt := 0; ; attempt++ {
 		done := make(chan error, 1)
-		go func() { done <- handler(ctx, Event{Event: e, Seq: seq}) }()
+		go func() { done <- handler(ctx, Event{Event: e, Seq: d.Seq}) }()
 		for err = errRunning; errors.Is(err, errRunning); {
 			select {
 			case err = <-done:
 			case <-busy.C:
-				_ = m.InProgress() // if it is lost, the event comes again
+				settle(ctx, events.SettledBusy)
 			}
 		}
 		if err == nil {
-			_ = m.Ack() // if it is lost, the event comes again
+			settle(context.WithoutCancel(ctx), events.SettledDone)
 			return nil
 		}
-		_ = m.InProgress()
+		settle(ctx, events.SettledBusy)
 		if !pause(ctx, attempt) {
-			_ = m.Nak()
+			settle(context.WithoutCancel(ctx), events.SettledAgain)
 			return context.Cause(ctx)
 		}
 	}

@@ -27,7 +27,7 @@
 // It keeps no state of threads and caches nothing: what a query answers is what
 // the service says. Time travel, filters and pages are the service's.
 //
-// Following a timeline needs the right to read the stream SKEIN_LOG, since only
-// the log has all of a thread's history. Following chunks needs the right to read
-// SKEIN_CHUNKS.
+// It needs the rights to publish on the tenant's commands and queries, to
+// subscribe to its timeline, and to its own inboxes; none on streams. What is
+// stored it asks of the service.
 package client

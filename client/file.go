@@ -8,8 +8,6 @@ import (
 	"io"
 	"sync/atomic"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 )
 
@@ -19,6 +17,7 @@ type Files struct {
 	c      *Client
 	thread string
 	seen   *atomic.Uint64 // the sequence of the last own write
+	floor  func() uint64  // the commit that reads show at least, where somebody knows; see Known
 }
 
 // Files gives the file system of a thread, named by its id or by key: and its
@@ -29,13 +28,7 @@ func (c *Client) Files(thread string) *Files {
 
 // WriteFileOptions says more of a file that is written (SA-107). The zero value
 // says nothing.
-type WriteFileOptions struct {
-	Width, Height  int64          // pixels; else what an image says of itself
-	Metadata       jsontext.Value // an object
-	ExpectedDigest *string        // the content that the path must hold, else version_conflict; empty: it must hold nothing
-	CommandID      string         // makes a repeat safe; default a new one
-	Actor          string         // default Options.Actor
-}
+type WriteFileOptions = events.WriteFileOptions
 
 // WriteFile puts content at a path, in place of what it held, and makes the
 // directories on the way. When it returns, the content is durable. Without a
@@ -107,6 +100,9 @@ func (f *Files) made(reply *events.Reply) *events.FileRecord {
 // nothing, that the thread is there.
 func (f *Files) fresh() (fresh events.Fresh) {
 	seen := f.seen.Load()
+	if f.floor != nil {
+		seen = max(seen, f.floor())
+	}
 	f.c.WithMinSeq(seen).fresh(&fresh)
 	if seen == 0 {
 		one := events.Int(1)

@@ -69,18 +69,22 @@ func (f *follower) subscribe(ctx context.Context) error {
 			return err
 		}
 		f.status = nc.StatusChanged(nats.CONNECTED)
-		if err := nc.FlushWithContext(ctx); err != nil {
+		err = nc.FlushWithContext(ctx)
+		if err == nil {
+			err = mayListen(nc, f.sub.Subject)
+		}
+		if err != nil {
 			f.unsubscribe()
 			return err
 		}
 	}
-	stream, err := f.client.js.Stream(ctx, n.Stream(logStream))
+	end, err := f.client.HistoryEnd(ctx)
 	if err != nil {
 		f.unsubscribe()
 		return err
 	}
 	if f.o.From.now { // what is committed after this is put on the timeline after it
-		f.seq, f.version = stream.CachedInfo().State.LastSeq, whole
+		f.seq, f.version = end, whole
 	}
 	return nil
 }
@@ -131,8 +135,12 @@ func (f *follower) run(ctx context.Context) error {
 	}
 }
 
-// errGone says that the reader has closed the timeline.
-var errGone = errors.New("the reader has gone")
+// errGone says that the reader has closed the timeline, errBroken that the
+// service could not read a commit.
+var (
+	errGone   = errors.New("the reader has gone")
+	errBroken = errors.New("it is not a commit of Skein's")
+)
 
 // ended gives the error with which a timeline ends.
 func ended(ctx context.Context, err error) error {
@@ -210,20 +218,6 @@ func (f *follower) give(e Event) error {
 	if !f.deliver(result{event: e}) {
 		return errGone
 	}
-	return nil
-}
-
-// commit gives the events of a commit of the log that are new. The commit is
-// then done with, whatever it held.
-func (f *follower) commit(c *events.Commit) error {
-	for i := range c.Events {
-		if e := c.Events[i]; f.isNew(c.Seq, e.Version) {
-			if err := f.give(Event{Event: e, Seq: c.Seq}); err != nil {
-				return err
-			}
-		}
-	}
-	f.passed(c.Seq)
 	return nil
 }
 

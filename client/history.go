@@ -2,97 +2,86 @@ package client
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"strconv"
-	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/events"
 )
 
-// Streams, without their prefix.
-const (
-	logStream      = "LOG"
-	timelineStream = "TIMELINE"
-	chunkStream    = "CHUNKS"
-)
+// logPage is how many events are asked for at once.
+const logPage = 1000
 
-// readLog reads the log's commits from where the follower stands to the end
-// that the log has when the reading begins, or later.
+// HistoryEnd asks for the sequence of the log's last commit, of any tenant.
+func (c *Client) HistoryEnd(ctx context.Context) (uint64, error) {
+	end, err := ask[events.HistoryEnd](ctx, c, "history.get", events.GetHistory{})
+	if err != nil {
+		return 0, err
+	}
+	return end.LastSeq, nil
+}
+
+// ListHistory asks for a part of the tenant's events, in the order of the log.
+func (c *Client) ListHistory(ctx context.Context, q events.ListHistory) (*events.HistoryList, error) {
+	return ask[events.HistoryList](ctx, c, "history.list", q)
+}
+
+// ListChunks asks for stored chunks of an execution; see Chunks for all of them.
+func (c *Client) ListChunks(ctx context.Context, q events.ListChunks) (*events.ChunkList, error) {
+	return ask[events.ChunkList](ctx, c, "chunk.list", q)
+}
+
+// readLog reads the log's events from where the follower stands to the end that
+// the log has then.
 func (f *follower) readLog(ctx context.Context) error {
-	n := f.client.opts.Names
-	from := f.seq + 1
-	if f.version != whole && f.seq > 0 {
-		from = f.seq // the commit was not given whole
-	}
-	c, err := f.client.js.OrderedConsumer(ctx, n.Stream(logStream), jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{n.Log(f.client.opts.Tenant, f.aggregate())},
-		DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: from,
-		InactiveThreshold: 30 * time.Second,
-	})
-	if err != nil {
-		return err
-	}
-	info, err := c.Info(ctx)
-	if err != nil {
-		return err
-	}
-	if info.NumPending == 0 && info.Delivered.Consumer == 0 {
-		return nil
-	}
-	msgs, err := c.Messages(jetstream.PullMaxMessages(256))
-	if err != nil {
-		return err
-	}
-	defer msgs.Stop()
 	for {
-		m, err := msgs.Next(jetstream.NextContext(ctx))
-		switch {
-		case ctx.Err() != nil, errors.Is(err, jetstream.ErrMsgIteratorClosed):
-			return err
-		case err != nil: // the consumer heals itself, and goes on where it was
-			if f.client.nc.IsClosed() || !pause(ctx, 3) {
-				return err
-			}
-			continue
+		from, limit := events.Int(f.seq+1), events.Int(logPage)
+		q := events.ListHistory{ThreadID: f.o.Thread, FromSeq: &from, Limit: &limit}
+		if f.version != whole && f.seq > 0 { // the commit was not given whole
+			after := events.Int(f.version)
+			from--
+			q.AfterVersion = &after
 		}
-		meta, err := m.Metadata()
+		page, err := f.client.ListHistory(ctx, q)
 		if err != nil {
 			return err
 		}
-		if err := f.stored(m, meta.Sequence.Stream); err != nil {
-			return err
+		for _, e := range page.Entries {
+			if err := f.stored(e); err != nil {
+				return err
+			}
 		}
-		if meta.NumPending == 0 {
+		if len(page.Entries) > 0 && (page.NextSeq > f.seq || page.NextSeq == 0) {
+			f.passed(f.seq) // the last commit was shown whole
+		}
+		if page.NextSeq == 0 {
 			return nil
 		}
 	}
 }
 
-// stored takes a message of the log.
-func (f *follower) stored(m jetstream.Msg, seq uint64) error {
-	tenant, aggregate, _ := f.client.opts.Names.ParseLog(m.Subject())
-	if !f.o.Aggregates && !events.IsThread(aggregate) {
-		f.passed(seq)
+// stored takes an entry of the log. The commit before it is done with, whatever
+// it held.
+func (f *follower) stored(entry events.HistoryEntry) error {
+	if entry.Seq > f.seq {
+		f.passed(f.seq)
+	}
+	var err error
+	if entry.Broken {
+		err = &events.BrokenError{Tenant: f.client.opts.Tenant, Thread: entry.ThreadID, Seq: entry.Seq, Cause: errBroken}
+	} else {
+		var e events.Event
+		if e, err = events.DecodeEvent(entry.Event); err == nil {
+			if !f.isNew(entry.Seq, e.Version) {
+				return nil
+			}
+			return f.give(Event{Event: e, Seq: entry.Seq})
+		}
+		err = &events.BrokenError{Tenant: f.client.opts.Tenant, Seq: entry.Seq, Cause: err}
+	}
+	f.passed(entry.Seq)
+	delete(f.versions, entry.ThreadID)
+	if entry.ThreadID != "" && !f.o.Aggregates && !events.IsThread(entry.ThreadID) {
 		return nil
 	}
-	text := m.Headers().Get(events.HeaderVersion)
-	version, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		err = &events.BrokenError{Tenant: tenant, Thread: aggregate, Seq: seq, Cause: fmt.Errorf("header %s %q", events.HeaderVersion, text)}
-	}
-	var c *events.Commit
-	if err == nil {
-		c, err = events.DecodeCommit(tenant, aggregate, seq, version, m.Headers().Get(events.HeaderChain), m.Data())
-	}
-	if err == nil {
-		return f.commit(c)
-	}
-	f.passed(seq)
-	delete(f.versions, aggregate)
-	if !f.deliver(result{event: Event{Seq: seq}, err: err}) {
+	if !f.deliver(result{event: Event{Seq: entry.Seq}, err: err}) {
 		return errGone
 	}
 	return nil

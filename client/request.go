@@ -64,7 +64,12 @@ func unknownOutcome(err *events.Error) *events.Error {
 func (c *Client) attempt(ctx context.Context, subject string, body []byte) ([]byte, *events.Error) {
 	one, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
+	one, watched := c.denied.watch(one, subject)
+	defer watched()
 	reply, err := c.nc.RequestMsgWithContext(one, &nats.Msg{Subject: subject, Data: body})
+	if errors.Is(context.Cause(one), errDenied) {
+		err = nats.ErrPermissionViolation
+	}
 	switch {
 	case errors.Is(err, nats.ErrMaxPayload):
 		return nil, events.TooLarge("the request", int64(len(body)), c.nc.MaxPayload())
@@ -97,11 +102,18 @@ func refused(reply *nats.Msg) *events.Error {
 	return events.Errorf(events.Unavailable, "the service refused with %s and gave no reason", code)
 }
 
+// shortestAttempt is what an attempt should have: one that is begun too late
+// tells nothing, and leaves it open whether the request arrived.
+const shortestAttempt = 50 * time.Millisecond
+
 // pause waits before the next attempt, longer each time, and reports whether
 // there is time for one.
 func pause(ctx context.Context, attempt int) bool {
 	d := min(firstPause<<min(attempt, 10), longestPause)
 	d = d/2 + rand.N(d) // so that many who failed at once do not come back at once
+	if end, ok := ctx.Deadline(); ok && time.Until(end) < d+shortestAttempt {
+		return false
+	}
 	select {
 	case <-time.After(d):
 		return true

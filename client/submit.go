@@ -3,16 +3,27 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 
+	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/events"
 )
 
+// stored is the stream's answer to a submitted command.
+type stored struct {
+	Seq   uint64 `json:"seq"`
+	Error *struct {
+		Code        int    `json:"code"`
+		Description string `json:"description"`
+	} `json:"error"`
+}
+
 // Submit stores a command that is to be done, and returns when it is stored;
 // the number is its place among the submitted ones. It is done once, in the
-// order of its thread. A refusal is not told here: it appears on the timeline as
+// order of its thread, also if it was stored twice: its id says that it is the
+// same. A refusal is not told here: it appears on the timeline as
 // command.rejected.
 func (c *Client) Submit(ctx context.Context, name string, r Request) (uint64, error) {
 	body, id, err := c.command(r)
@@ -21,24 +32,48 @@ func (c *Client) Submit(ctx context.Context, name string, r Request) (uint64, er
 	}
 	ctx, cancel := c.limited(ctx)
 	defer cancel()
-	m := nats.NewMsg(c.opts.Names.Submit(c.opts.Tenant, name))
-	m.Data = body
-	// The stream is one for all tenants; a repeat within its window is dropped.
-	m.Header.Set(jetstream.MsgIDHeader, c.opts.Tenant+"."+id)
+	subject := c.opts.Names.Submit(c.opts.Tenant, name)
 	for attempt := 0; ; attempt++ {
-		one, done := context.WithTimeout(ctx, attemptTimeout)
-		ack, err := c.js.PublishMsg(one, m)
-		done()
-		var refused *jetstream.APIError
+		seq, err := c.submitOnce(ctx, subject, body)
+		var refused *events.Error
 		switch {
 		case err == nil:
-			return ack.Sequence, nil
-		case errors.Is(err, nats.ErrMaxPayload):
-			return 0, events.TooLarge("the request", int64(len(body)), c.nc.MaxPayload())
-		case errors.As(err, &refused) && refused.Code < 500 && refused.Code != 429:
-			return 0, events.Errorf(events.InvalidRequest, "the command was not stored: %w", err)
-		case !pause(ctx, attempt):
+			return seq, nil
+		case errors.As(err, &refused) && !refused.Code.Retry():
+			return 0, refused
+		case c.nc.IsClosed() || !pause(ctx, attempt):
 			return 0, unknownOutcome(events.Errorf(events.Unavailable, "the command may not be stored; submit it again with the id %s: %w", id, err))
 		}
+	}
+}
+
+func (c *Client) submitOnce(ctx context.Context, subject string, body []byte) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	ctx, watched := c.denied.watch(ctx, subject)
+	defer watched()
+	reply, err := c.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: subject, Data: body})
+	if errors.Is(context.Cause(ctx), errDenied) {
+		err = nats.ErrPermissionViolation
+	}
+	switch {
+	case errors.Is(err, nats.ErrMaxPayload):
+		return 0, events.TooLarge("the request", int64(len(body)), c.nc.MaxPayload())
+	case errors.Is(err, nats.ErrPermissionViolation):
+		return 0, events.Errorf(events.Forbidden, "these credentials may not submit on %s: %w", subject, err)
+	case err != nil:
+		return 0, err
+	}
+	var ack stored
+	if err := json.Unmarshal(reply.Data, &ack); err != nil {
+		return 0, fmt.Errorf("an answer that cannot be read: %w", err)
+	}
+	switch e := ack.Error; {
+	case e == nil:
+		return ack.Seq, nil
+	case e.Code < 500 && e.Code != 429:
+		return 0, events.Errorf(events.InvalidRequest, "the command was not stored: %s", e.Description)
+	default:
+		return 0, errors.New(e.Description)
 	}
 }

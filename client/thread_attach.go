@@ -14,5 +14,7 @@ type Known struct {
 // nobody, and so costs next to nothing; whether the thread is there shows when a
 // method needs it.
 func (c *Client) Attach(k Known) *ThreadState {
-	return &ThreadState{client: c, id: k.ThreadID, created: k.CreatedAt, user: k.UserID, charge: k.AgentID, floor: k.Seq}
+	own := c.Files(k.ThreadID)
+	own.floor = k.Seq
+	return &ThreadState{files: own, client: c, id: k.ThreadID, created: k.CreatedAt, user: k.UserID, charge: k.AgentID, floor: k.Seq}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/skein-threads/skein/events"
 )
 
@@ -16,6 +18,7 @@ import (
 // when the service cannot be reached; what is not there is nil, false or an empty
 // list (SA-175, SA-176). It is safe for concurrent use, and need not be closed.
 type ThreadState struct {
+	*files
 	client  *Client
 	id      string
 	created int64
@@ -31,6 +34,9 @@ type ThreadState struct {
 	sent    int64  // how many live events
 }
 
+// files is embedded for its methods; the field itself does not show (SA-174).
+type files = Files
+
 // Thread gives a thread's state by the thread's id, or by key: and its key. A
 // thread that is not there is a not_found.
 func (c *Client) Thread(ctx context.Context, idOrKey string) (*ThreadState, error) {
@@ -39,7 +45,7 @@ func (c *Client) Thread(ctx context.Context, idOrKey string) (*ThreadState, erro
 	if err != nil {
 		return nil, err
 	}
-	t.id, t.created = doc.ID, doc.CreatedAtMicros
+	t.id, t.created, t.files = doc.ID, doc.CreatedAtMicros, c.Files(doc.ID)
 	t.know(doc)
 	return t, nil
 }
@@ -255,8 +261,13 @@ type NotPortable interface {
 }
 
 // RuntimeContext gives what a thread at rest has: threadInstance, the *Client;
-// nats, its *nats.Conn; js, its jetstream.JetStream. There is no env outside of an
+// nats, its *nats.Conn; js, its jetstream.JetStream, of which the credentials may
+// allow nothing. There is no env outside of an
 // execution (SA-153, SA-155).
 func (t *ThreadState) RuntimeContext() map[string]any {
-	return map[string]any{"threadInstance": t.client, "nats": t.client.nc, "js": t.client.js}
+	values := map[string]any{"threadInstance": t.client, "nats": t.client.nc}
+	if js, err := jetstream.New(t.client.nc); err == nil {
+		values["js"] = js
+	}
+	return values
 }

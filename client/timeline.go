@@ -77,6 +77,9 @@ func (c *Client) Timeline(ctx context.Context, o SubscribeOptions) (*Timeline, e
 	}
 	f := newFollower(c, o)
 	if err := f.subscribe(ctx); err != nil {
+		if known := (*events.Error)(nil); errors.As(err, &known) {
+			return nil, known
+		}
 		return nil, events.Errorf(events.Unavailable, "the timeline cannot be followed: %w", err)
 	}
 	running, cancel := context.WithCancel(context.Background())
@@ -149,21 +152,6 @@ func (p pattern) matches(t events.Type) bool {
 		}
 	}
 	return len(p) == 0
-}
-
-// subjects gives the timeline's subjects of the patterns.
-func (p pattern) subjects(n events.Names, tenant, thread string) []string {
-	if len(p) == 0 {
-		return []string{n.Timeline(tenant, thread, ">")}
-	}
-	var out []string
-	for _, one := range p {
-		if entity, all := strings.CutSuffix(one, "*"); all {
-			one = entity + ">"
-		}
-		out = append(out, n.Timeline(tenant, thread, events.Type(one)))
-	}
-	return out
 }
 
 // check says whether the patterns can be subjects.

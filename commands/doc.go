@@ -17,6 +17,8 @@
 //     shows it, and leaves no trace: a repeat is decided anew.
 //   - A command published on skein.submit is done once, in the order of its
 //     thread; a refusal is recorded as command.rejected.
+//   - A tenant that asks too much is refused quickly, before anything is begun, and
+//     keeps nobody else from being answered; see Limits.
 //
 // # What it does not
 //

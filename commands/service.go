@@ -41,7 +41,14 @@ type Endpoint struct {
 	Version     string
 	Requests    []string // the names that it knows, for the service's information
 	InFlight    int      // requests under way at once; more are refused as unavailable
+	Tenants     Limits   // of each tenant; the zero value limits none
+	Metrics     Limited  // told of what a tenant's limits refused; nil: nobody is
 }
+
+// Limited is told of requests that a tenant's limits refused: by service, and by
+// which limit (rate or inflight). There is no tenant in it, since there may be
+// any number of them.
+type Limited interface{ Limited(service, limit string) }
 
 // Service is a NATS micro service on {prefix}.{kind}.>, in a queue group, so
 // that several processes share the work and `nats micro` lists, describes and
@@ -53,7 +60,9 @@ type Service struct {
 	logger  zerolog.Logger
 	service micro.Service
 	places  chan struct{}
-	waiting chan micro.Request // to a goroutine that has nothing to do
+	tenants *tenants
+	limited func(limit string)
+	waiting chan work // to a goroutine that has nothing to do
 	ctx     context.Context
 	cancel  context.CancelFunc
 
@@ -65,10 +74,16 @@ type Service struct {
 
 // Serve starts a service. Stop it before its connection is closed.
 func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logger zerolog.Logger) (*Service, error) {
+	if err := e.Tenants.Validate(); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Service{
 		nc: nc, names: names, handler: handler, logger: logger, places: make(chan struct{}, e.InFlight),
-		waiting: make(chan micro.Request), ctx: ctx, cancel: cancel, finished: make(chan struct{}),
+		waiting: make(chan work), ctx: ctx, cancel: cancel, finished: make(chan struct{}), tenants: newTenants(e.Tenants), limited: func(string) {},
+	}
+	if e.Metrics != nil {
+		s.limited = func(limit string) { e.Metrics.Limited(e.Kind, limit) }
 	}
 	metadata := map[string]string{"subjects": names.Prefix + "." + e.Kind + ".{tenant}.{noun}.{verb}"}
 	for i, name := range e.Requests {
@@ -148,24 +163,49 @@ func (s *Service) end() {
 }
 
 // take hands a request to a goroutine. It returns at once: an endpoint's requests
-// come one after another.
+// come one after another. What is over a limit is refused before it is looked at,
+// and so costs little.
 func (s *Service) take(r micro.Request) {
+	tenant := ""
+	if _, t, _, ok := s.names.ParseRequest(r.Subject()); ok && events.ValidTenant(t) {
+		tenant = t
+	}
+	leave, limit := s.tenants.enter(tenant, time.Now())
+	switch limit {
+	case limitRate:
+		s.limited(limit)
+		s.refuse(r, events.Errorf(events.QueueFull, "the tenant sends more than %g requests a second; slow down", s.tenants.limits.Rate))
+		return
+	case limitInFlight:
+		s.limited(limit)
+		s.refuse(r, events.Errorf(events.Unavailable, "%d requests of the tenant are under way; try again", s.tenants.limits.InFlight))
+		return
+	}
 	select {
 	case s.places <- struct{}{}:
 	default:
+		leave()
 		s.refuse(r, events.Errorf(events.Unavailable, "too many requests are under way; try again"))
 		return
 	}
 	if !s.begin() {
 		<-s.places
+		leave()
 		s.refuse(r, events.Errorf(events.Unavailable, "the service is stopping; try again"))
 		return
 	}
+	next := work{r, leave}
 	select {
-	case s.waiting <- r:
+	case s.waiting <- next:
 	default:
-		go s.work(r)
+		go s.work(next)
 	}
+}
+
+// work is a request, and what gives its tenant's place back.
+type work struct {
+	micro.Request
+	leave func()
 }
 
 // idle is how long a goroutine waits for the next request. A new one would have
@@ -173,14 +213,14 @@ func (s *Service) take(r micro.Request) {
 const idle = 5 * time.Second
 
 // work answers a request, and those that come while it waits.
-func (s *Service) work(r micro.Request) {
+func (s *Service) work(w work) {
 	timer := time.NewTimer(idle)
 	defer timer.Stop()
 	for {
-		s.done(r)
+		s.done(w)
 		timer.Reset(idle)
 		select {
-		case r = <-s.waiting:
+		case w = <-s.waiting:
 		case <-timer.C:
 			return
 		case <-s.ctx.Done():
@@ -189,13 +229,14 @@ func (s *Service) work(r micro.Request) {
 	}
 }
 
-// done answers a request, and gives its place back.
-func (s *Service) done(r micro.Request) {
+// done answers a request, and gives its places back.
+func (s *Service) done(w work) {
 	defer func() {
 		<-s.places
+		w.leave()
 		s.end()
 	}()
-	s.answer(r)
+	s.answer(w.Request)
 }
 
 func (s *Service) answer(r micro.Request) {

@@ -79,7 +79,9 @@ func (l *Log) assets() []asset {
 			Name: n.Stream(CommandStream), Description: "Skein: submitted commands that wait to be done.",
 			Subjects: []string{n.Submit("*", "*.*")}, Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage,
 			Discard: jetstream.DiscardNew, Replicas: c.Replicas, MaxAge: c.CommandAge,
-			AllowDirect: true, Duplicates: 2 * time.Minute,
+			// As short as the server allows: the ids of messages are one space for all
+			// tenants, and a command's own id says that it is the same.
+			AllowDirect: true, Duplicates: 100 * time.Millisecond,
 		}},
 		{derived: true, config: jetstream.StreamConfig{
 			Name: n.Stream(RunStream), Description: "Skein: executions that wait for a worker, or have one; derived from the log.",

@@ -12,6 +12,7 @@ import (
 // means its default.
 type Config struct {
 	Names        events.Names  // default: prefix skein
+	API          string        // prefix of JetStream's API; default $JS.API; another one where an account sees it under a domain
 	Replicas     int           // copies of every stream; default 1
 	TimelineAge  time.Duration // how long the timeline keeps an event; default 7 days
 	ChunkAge     time.Duration // how long a chunk of an execution's stream is kept; default 1 hour
@@ -22,10 +23,16 @@ type Config struct {
 	QueueCommits int           // how many commits may wait for the appender; default 8192
 }
 
+// ownAPI is the prefix of JetStream's API in the account that has the streams.
+const ownAPI = "$JS.API"
+
 // WithDefaults gives the configuration with every default filled in.
 func (c Config) WithDefaults() Config {
 	if c.Names.Prefix == "" {
 		c.Names = events.DefaultNames()
+	}
+	if c.API == "" {
+		c.API = ownAPI
 	}
 	if c.Replicas == 0 {
 		c.Replicas = 1

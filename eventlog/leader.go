@@ -26,7 +26,7 @@ func (l *Log) leader(ctx context.Context, name string, q getRequest) (Message, e
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.AckTimeout)
 	defer cancel()
-	reply, err := l.wire.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+name, request)
+	reply, err := l.wire.RequestWithContext(ctx, l.cfg.API+".STREAM.MSG.GET."+name, request)
 	if err != nil {
 		return Message{}, fmt.Errorf("asking the leader of %s: %w", name, err)
 	}

@@ -59,8 +59,12 @@ func (NoMetrics) Relayed(uint64, float64) {}
 // Open gives the log on a connection and starts its appender. It makes no
 // stream; see Ensure. Close the log before the connection.
 func Open(nc *nats.Conn, cfg Config, logger zerolog.Logger, metrics Metrics) (*Log, error) {
+	cfg = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
 	// A publish whose acknowledgement is lost ends only by this.
-	js, err := jetstream.New(nc, jetstream.WithPublishAsyncTimeout(cfg.WithDefaults().AckTimeout))
+	js, err := jetstream.NewWithAPIPrefix(nc, cfg.API, jetstream.WithPublishAsyncTimeout(cfg.AckTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("JetStream on this connection: %w", err)
 	}

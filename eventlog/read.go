@@ -55,7 +55,7 @@ func (l *Log) directUpTo(ctx context.Context, stream string, q getRequest) (out 
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, directTimeout, fmt.Errorf("stream %s did not answer a read within %v", stream, directTimeout))
 	defer cancel()
-	err = l.inbox.ask(ctx, "$JS.API.DIRECT.GET."+stream, body, func(m *nats.Msg) (bool, error) {
+	err = l.inbox.ask(ctx, l.cfg.API+".DIRECT.GET."+stream, body, func(m *nats.Msg) (bool, error) {
 		switch status := m.Header.Get("Status"); status {
 		case "":
 		case "204", "404":
@@ -157,6 +157,15 @@ func (l *Log) Thread(ctx context.Context, tenant, aggregate string, from uint64)
 func (l *Log) Raw(ctx context.Context, subject string, from uint64) iter.Seq2[Message, error] {
 	return l.messages(ctx, subject, from)
 }
+
+// Messages reads all that a stream has, in order, up to its present end.
+func (l *Log) Messages(ctx context.Context, stream string) iter.Seq2[Message, error] {
+	return l.stream(ctx, stream, ">", 1)
+}
+
+// ReadOnly reports whether the log is seen by way of another account, as auditors
+// see it: then it can be read by direct gets, and no consumer can be made.
+func (l *Log) ReadOnly() bool { return l.cfg.API != ownAPI }
 
 // Decode reads a message that Raw gave. The error is a *events.BrokenError.
 func (l *Log) Decode(m Message) (*events.Commit, error) {

@@ -233,6 +233,13 @@ func Queries() []Query {
 		query[ListLogs]("log.list", "A thread's log lines, newest first."),
 		query[ListEvents]("event.list", "A thread's events themselves."),
 		query[ListEffects]("effect.list", "A thread's pending effects."),
+		query[GetHistory]("history.get", "Where the log ends. It waits for no read model."),
+		query[ListHistory]("history.list", "The tenant's events, of all threads or of one, in the order of the log. It waits for no read model."),
+		query[ListChunks]("chunk.list", "The stored chunks of an execution."),
+		query[CreateConsumer]("consumer.create", "Make a durable consumer of the timeline, or change what it takes. It changes no thread."),
+		query[NextOfConsumer]("consumer.next", "The next event of a consumer, one at a time, in the order of the log."),
+		query[SettleConsumer]("consumer.settle", "Say what became of an event that was handed out."),
+		query[DeleteConsumer]("consumer.delete", "Delete a consumer."),
 	}, fileQueries()...)
 }
 

@@ -69,7 +69,7 @@ func (s *Store) forward(ctx context.Context, tenant, digest string, n int64, to 
 		return err
 	}
 	ask := strconv.AppendUint([]byte(`{"seq":`), seq, 10)
-	if err := s.js.Conn().PublishRequest("$JS.API.DIRECT.GET.OBJ_"+s.bucket, to, append(ask, '}')); err != nil {
+	if err := s.js.Conn().PublishRequest(s.api+".DIRECT.GET.OBJ_"+s.bucket, to, append(ask, '}')); err != nil {
 		return fmt.Errorf("reading a piece of content: %w", err)
 	}
 	return nil

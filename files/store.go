@@ -23,6 +23,7 @@ const touchAfter = 10 * time.Minute
 // Store is the object store of contents. It is safe for concurrent use.
 type Store struct {
 	js     jetstream.JetStream
+	api    string // prefix of its API
 	stream jetstream.Stream
 	bucket string
 	now    func() time.Time
@@ -36,7 +37,7 @@ const ackTimeout = 20 * time.Second
 
 // Open gives the store on the log's connection. The log's Ensure has made it.
 func Open(ctx context.Context, log *eventlog.Log) (*Store, error) {
-	js, err := jetstream.New(log.Conn(), jetstream.WithPublishAsyncTimeout(ackTimeout))
+	js, err := jetstream.NewWithAPIPrefix(log.Conn(), log.Config().API, jetstream.WithPublishAsyncTimeout(ackTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("JetStream on this connection: %w", err)
 	}
@@ -45,7 +46,7 @@ func Open(ctx context.Context, log *eventlog.Log) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the store of contents: %w", err)
 	}
-	return &Store{js: js, stream: stream, bucket: bucket, now: time.Now, known: map[string]*object{}}, nil
+	return &Store{js: js, api: log.Config().API, stream: stream, bucket: bucket, now: time.Now, known: map[string]*object{}}, nil
 }
 
 // NotStoredError says that content is not in the store.

@@ -152,6 +152,20 @@ func (q *Queries) handle(ctx context.Context, tenant, name string, body []byte) 
 		return a.listEvents(d)
 	case events.ListEffects:
 		return a.listEffects(d)
+	case events.GetHistory:
+		return a.getHistory(d)
+	case events.ListHistory:
+		return a.listHistory(d)
+	case events.ListChunks:
+		return a.listChunks(d)
+	case events.CreateConsumer:
+		return a.createConsumer(d)
+	case events.NextOfConsumer:
+		return a.nextOfConsumer(d)
+	case events.SettleConsumer:
+		return a.settleConsumer(d)
+	case events.DeleteConsumer:
+		return a.deleteConsumer(d)
 	case events.StatFile:
 		return a.statFile(d)
 	case events.ListFiles:

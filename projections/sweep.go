@@ -25,8 +25,25 @@ func hashName(name string) uint64 {
 }
 
 // sweep gives the subject of every message of a stream, without its body, until
-// what was there when it began has been given.
-func sweep(ctx context.Context, stream jetstream.Stream, from jetstream.OrderedConsumerConfig, take func(jetstream.Msg) error) error {
+// what was there when it began has been given. Of an auditor's log, who may make
+// no consumer, it reads the bodies as well, and gives every message also where
+// the last of each subject was asked for.
+func sweep(ctx context.Context, log *eventlog.Log, name string, from jetstream.OrderedConsumerConfig, take func(eventlog.Message) error) error {
+	if log.ReadOnly() {
+		for m, err := range log.Messages(ctx, name) {
+			if err == nil {
+				err = take(m)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	stream, err := log.JetStream().Stream(ctx, name)
+	if err != nil {
+		return fmt.Errorf("the stream %s: %w", name, err)
+	}
 	from.HeadersOnly = true
 	consumer, err := stream.OrderedConsumer(ctx, from)
 	if err != nil {
@@ -46,10 +63,14 @@ func sweep(ctx context.Context, stream jetstream.Stream, from jetstream.OrderedC
 		if err != nil {
 			return fmt.Errorf("listing a stream: %w", errors.Join(err, context.Cause(ctx)))
 		}
-		if err := take(m); err != nil {
+		meta, err := m.Metadata()
+		if err != nil {
 			return err
 		}
-		if meta, err := m.Metadata(); err == nil && meta.NumPending == 0 {
+		if err := take(eventlog.Message{Subject: m.Subject(), Seq: meta.Sequence.Stream, Header: m.Headers()}); err != nil {
+			return err
+		}
+		if meta.NumPending == 0 {
 			return nil
 		}
 	}
@@ -60,16 +81,16 @@ func sweep(ctx context.Context, stream jetstream.Stream, from jetstream.OrderedC
 // aggregate, and notes it.
 func (b *rebuilding) listThreads(ctx context.Context, known map[uint64]struct{}, work chan<- threadName) error {
 	names := b.log.Config().Names
-	stream, err := b.log.JetStream().Stream(ctx, names.Stream(eventlog.LogStream))
-	if err != nil {
-		return fmt.Errorf("the log: %w", err)
-	}
-	return sweep(ctx, stream, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy}, func(m jetstream.Msg) error {
-		tenant, thread, ok := names.ParseLog(m.Subject())
+	last := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy}
+	return sweep(ctx, b.log, names.Stream(eventlog.LogStream), last, func(m eventlog.Message) error {
+		tenant, thread, ok := names.ParseLog(m.Subject)
 		if !ok || !documents.Folds(thread) {
 			return nil
 		}
 		n := threadName{tenant, thread}
+		if _, again := known[hashName(n.String())]; again {
+			return nil
+		}
 		known[hashName(n.String())] = struct{}{}
 		if !b.scope.has(n) {
 			return nil
@@ -90,13 +111,10 @@ func (b *rebuilding) strangers(ctx context.Context, known map[uint64]struct{}) e
 		if !b.kinds.Has(p.Kind) {
 			continue
 		}
-		stream, err := b.log.JetStream().Stream(ctx, "KV_"+b.log.Config().Names.Bucket(p.Bucket))
-		if err != nil {
-			return fmt.Errorf("the bucket of %s: %w", p.Name, err)
-		}
-		err = sweep(ctx, stream, jetstream.OrderedConsumerConfig{}, func(m jetstream.Msg) error {
-			key := b.keyOf(p.Bucket, m.Subject())
-			if key == checkpointKey || len(key) > len(deletionPrefix) && key[:len(deletionPrefix)] == deletionPrefix || m.Headers().Get(headerOperation) != "" {
+		bucket := "KV_" + b.log.Config().Names.Bucket(p.Bucket)
+		err := sweep(ctx, b.log, bucket, jetstream.OrderedConsumerConfig{}, func(m eventlog.Message) error {
+			key := b.keyOf(p.Bucket, m.Subject)
+			if key == checkpointKey || len(key) > len(deletionPrefix) && key[:len(deletionPrefix)] == deletionPrefix || m.Header.Get(headerOperation) != "" {
 				return nil
 			}
 			place, ok := documents.ParsePlace(p.Kind, key)
@@ -116,7 +134,7 @@ func (b *rebuilding) strangers(ctx context.Context, known map[uint64]struct{}) e
 
 // stranger judges a document of a thread that was not in the log when it was
 // listed.
-func (b *rebuilding) stranger(ctx context.Context, p documents.Projection, key string, m jetstream.Msg) error {
+func (b *rebuilding) stranger(ctx context.Context, p documents.Projection, key string, m eventlog.Message) error {
 	place, ok := documents.ParsePlace(p.Kind, key)
 	if ok {
 		tenant, thread, _ := cutName(place.Thread)
@@ -132,15 +150,11 @@ func (b *rebuilding) stranger(ctx context.Context, p documents.Projection, key s
 			return err
 		}
 	}
-	meta, err := m.Metadata()
-	if err != nil {
-		return err
-	}
 	b.note(Difference{Projection: p.Name, Bucket: p.Bucket, Key: key, Kind: Extra})
 	if !b.repair {
 		return nil
 	}
-	return b.writer.add(ctx, correction{bucket: p.Bucket, key: key, expected: meta.Sequence.Stream, kind: p.Kind})
+	return b.writer.add(ctx, correction{bucket: p.Bucket, key: key, expected: m.Seq, kind: p.Kind})
 }
 
 // cutName takes what a place has for its thread apart.

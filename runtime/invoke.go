@@ -47,8 +47,8 @@ func (x *Execution) Invoke(ctx context.Context, name string, args jsontext.Value
 		parent = spanID(x.spot.step, x.spot.call)
 	}
 	t.live.span(events.TraceRecorded{
-		Kind: events.TraceSpanKind, SpanID: spanID(x.spot.step, call), ParentID: parent, Name: "tool " + clip(name),
-		StartedAt: events.TimeOf(started).String(), Data: object("status", result.Status, "invoked", true),
+		Kind: events.TraceSpanKind, SpanID: spanID(x.spot.step, call), ParentID: parent, Name: ToolSpan + clip(name),
+		StartedAt: events.TimeOf(started).String(), Data: object("callId", call, "status", result.Status, "invoked", true),
 	})
 	if err := context.Cause(ctx); err != nil {
 		return ToolResult{}, err

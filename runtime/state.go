@@ -2,6 +2,8 @@ package runtime
 
 import (
 	"context"
+	"io"
+	"iter"
 	"sync"
 	"time"
 
@@ -43,6 +45,22 @@ type ThreadState interface {
 	GetPromptNames(ctx context.Context) ([]string, error) // SA-58
 	GetAgentNames(ctx context.Context) ([]string, error)  // SA-59
 	GetModelNames(ctx context.Context) ([]string, error)  // SA-60
+
+	// The thread's file system (SA-95): what is not there is nil.
+	WriteFile(ctx context.Context, path string, data []byte, mimeType string, o events.WriteFileOptions) (*events.FileRecord, error)
+	WriteFileFrom(ctx context.Context, path string, from io.Reader, mimeType string, o events.WriteFileOptions) (*events.FileRecord, error)
+	WriteExternalFile(ctx context.Context, path, location string, size int64, mimeType string, o events.WriteFileOptions) (*events.FileRecord, error)
+	ReadFile(ctx context.Context, path string) ([]byte, error)
+	ReadFileStream(ctx context.Context, path string) (iter.Seq2[events.FileChunk, error], error)
+	StatFile(ctx context.Context, path string) (*events.FileRecord, error)
+	ReaddirFile(ctx context.Context, path string) (*events.FileList, error)
+	UnlinkFile(ctx context.Context, path string) error
+	MkdirFile(ctx context.Context, path string) (*events.FileRecord, error)
+	RmdirFile(ctx context.Context, path string) error
+	GetFileStats(ctx context.Context) (*events.FileStats, error)
+	GrepFiles(ctx context.Context, pattern string) (*events.GrepList, error)
+	FindFiles(ctx context.Context, pattern string) (*events.FindList, error)
+	GetFileThumbnail(ctx context.Context, path string) ([]byte, error)
 
 	// QueueTool queues a call and returns when that is durable: within an execution
 	// its next step makes it (SA-62..SA-64).

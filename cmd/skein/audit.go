@@ -47,6 +47,7 @@ func (a *app) auditVerify() *cobra.Command {
 		},
 	}
 	v.flags(cmd)
+	v.domainFlag(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&v.everyone, "all-tenants", false, "check all tenants, and that no commit is missing from the log as a whole")
 	f.BoolVar(&v.options.LogOnly, "log-only", false, "leave out the timeline and the read models")

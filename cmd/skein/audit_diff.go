@@ -36,6 +36,7 @@ func (a *app) auditDiff() *cobra.Command {
 		},
 	}
 	r.flags(cmd)
+	r.domainFlag(cmd)
 	cmd.Flags().StringVar(&from, "from", "", "a version such as 12, 0 for before the thread was made, or a time such as 2026-02-20T10:00:00Z (required)")
 	cmd.Flags().StringVar(&to, "to", "", "a version or a time; now if absent")
 	return cmd

@@ -41,6 +41,7 @@ func (a *app) auditExport() *cobra.Command {
 		},
 	}
 	x.flags(cmd)
+	x.domainFlag(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&x.everyone, "all-tenants", false, "all tenants")
 	f.BoolVar(&x.options.Chains, "chains", false, "only where each thread stands, and no commits")

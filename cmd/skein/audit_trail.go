@@ -34,6 +34,7 @@ func (a *app) auditTrail() *cobra.Command {
 		},
 	}
 	r.flags(cmd)
+	r.domainFlag(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.Actor, "actor", "", "only what this actor did")
 	f.StringSliceVar(&types, "type", nil, "only these events: item.created, or item.* for all of an entity (may be given again)")

@@ -77,10 +77,10 @@ type server struct {
 }
 
 // start runs `skein serve` on free ports and waits for its ready line.
-func start(t testing.TB, store string, args ...string) *server {
+func start(t testing.TB, store string, flags ...string) *server {
 	t.Helper()
 	s := &server{t: t}
-	s.cmd = exec.Command(binary, append([]string{"serve", "--json", "--store", store, "--log-level", "warn"}, args...)...)
+	s.cmd = exec.Command(binary, append([]string{"serve", "--json", "--store", store, "--log-level", "warn"}, flags...)...)
 	s.cmd.Env = environment("SKEIN_NATS_LISTEN=127.0.0.1:0", "SKEIN_HTTP_LISTEN=127.0.0.1:0") // flags from variables
 	s.cmd.Stderr = os.Stderr
 	out, err := s.cmd.StdoutPipe()

@@ -13,23 +13,33 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/connect"
 )
 
 // remote is what every command needs that talks to a server.
 type remote struct {
-	server, creds, tenant string
-	json                  bool
-	timeout               time.Duration
+	server, tenant string
+	domain         string // of JetStream; its own if empty
+	connect.Options
+	json    bool
+	timeout time.Duration
 }
 
 // flags adds the flags to a command.
 func (r *remote) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&r.server, "server", "nats://127.0.0.1:4222", "URL of the NATS server")
-	f.StringVar(&r.creds, "creds", "", "file of NATS credentials")
+	f.StringVar(&r.Creds, "creds", "", "file of NATS credentials, or of an NKey")
+	f.StringVar(&r.CA, "tls-ca", "", "file of the certificate authority that signed the server's certificate")
 	f.StringVar(&r.tenant, "tenant", "", "tenant whose threads they are (required)")
 	f.BoolVar(&r.json, "json", false, "print JSON: one document, or one a line for lists and streams")
 	f.DurationVar(&r.timeout, "timeout", 10*time.Second, "how long one request may take, repeats included")
+}
+
+// domainFlag adds the flag for what an auditor may do: read the log from another
+// account.
+func (r *remote) domainFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&r.domain, "js-domain", "", "domain of JetStream; skein with the credentials of an auditor")
 }
 
 // needTenant says that a tenant must be named: there is no default one (EK-180,
@@ -46,15 +56,22 @@ func (r *remote) needTenant() error {
 
 // openLog gives the log itself, for what no service does, and what closes it.
 func (r *remote) openLog() (log *eventlog.Log, closeLog func(), err error) {
-	opts := []nats.Option{nats.Name("skein-cli"), nats.MaxReconnects(-1)}
-	if r.creds != "" {
-		opts = append(opts, nats.UserCredentials(r.creds))
+	var cfg eventlog.Config
+	if r.domain != "" {
+		if !events.ValidTenant(r.domain) { // the same letters: one token of a subject
+			return nil, nil, wrongUsage("--js-domain: %.80q is no domain", r.domain)
+		}
+		cfg.API = "$JS." + r.domain + ".API"
+	}
+	opts, err := r.NATS("skein-cli")
+	if err != nil {
+		return nil, nil, events.Errorf(events.Unauthorized, "%w", err)
 	}
 	nc, err := nats.Connect(r.server, opts...)
 	if err != nil {
 		return nil, nil, events.Errorf(events.Unavailable, "no connection to %s: %w", r.server, err)
 	}
-	if log, err = eventlog.Open(nc, eventlog.Config{}, zerolog.Nop(), nil); err != nil {
+	if log, err = eventlog.Open(nc, cfg, zerolog.Nop(), nil); err != nil {
 		nc.Close()
 		return nil, nil, err
 	}
@@ -73,7 +90,7 @@ func (r *remote) connect() (*client.Client, error) {
 		return nil, wrongUsage("--timeout: %v; give a positive duration such as 10s", r.timeout)
 	}
 	return client.Connect(r.server, client.Options{
-		Tenant: r.tenant, Creds: r.creds, Name: "skein-cli", Actor: "cli", Timeout: r.timeout,
+		Tenant: r.tenant, Creds: r.Creds, CA: r.CA, Name: "skein-cli", Actor: "cli", Timeout: r.timeout,
 	})
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -31,7 +33,8 @@ func (a *app) serveCommand() *cobra.Command {
 		Use: "serve", Short: "Serve commands and queries", Args: cobra.NoArgs,
 		Long: "Serve commands and queries, with an embedded nats-server unless --nats names another.\n" +
 			"One line with the addresses is printed when, and only when, commands are taken.\n" +
-			"SIGTERM and SIGINT finish what is under way and exit 0 within 10 s.",
+			"SIGTERM and SIGINT finish what is under way and exit 0 within 10 s.\n" +
+			"SIGHUP reads the folder of --access again: new tenants, revoked users, new certificates.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.fromFile(cmd, o.file); err != nil {
 				return err
@@ -45,7 +48,11 @@ func (a *app) serveCommand() *cobra.Command {
 	f.StringVar(&o.NATSListen, "nats-listen", "127.0.0.1:4222", "address of the embedded nats-server; port 0 takes a free one")
 	f.StringVar(&o.HTTPListen, "http-listen", serve.DefaultHTTPListen, "address of health and metrics; port 0 takes a free one")
 	f.StringVar(&o.NATS, "nats", "", "URL of a NATS server to use instead of the embedded one")
-	f.StringVar(&o.Creds, "creds", "", "file of NATS credentials for --nats")
+	f.StringVar(&o.Creds, "creds", "", "file of NATS credentials, or of an NKey, for --nats")
+	f.StringVar(&o.CA, "tls-ca", "", "file of the certificate authority of --nats")
+	f.StringVar(&o.Access, "access", "", "folder of accounts and TLS for the embedded nats-server, as skein access init makes it")
+	f.Float64Var(&o.Tenant.Rate, "tenant-rate", serve.DefaultTenantRate, "requests a second that one tenant may send; negative: no limit")
+	f.IntVar(&o.Tenant.InFlight, "tenant-inflight", serve.DefaultTenantInFlight, "requests that one tenant may have under way; negative: no limit")
 	f.IntVar(&o.Replicas, "replicas", 1, "copies of every stream, with --nats: 1, 3 or 5")
 	f.IntVar(&o.Workers, "workers", 256, "how many runs of agents this process works at; -1 for none")
 	f.BoolVar(&o.MCPPrograms, "mcp-programs", false, "let definitions of tenants start programs here, as MCP servers")
@@ -121,7 +128,7 @@ func (a *app) serve(ctx context.Context, o *serveOptions) error {
 		_, err = fmt.Fprintf(a.out, "skein is ready: nats %s, http %s\n", at.NATS, at.HTTP)
 	}
 	if err == nil {
-		<-ctx.Done()
+		reloads(ctx, s, logger)
 		logger.Info().Msg("stopping: what is under way is finished first")
 	}
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
@@ -130,6 +137,26 @@ func (a *app) serve(ctx context.Context, o *serveOptions) error {
 		return stopErr
 	}
 	return err
+}
+
+// reloads reads the folder of access again whenever that is asked for, until ctx
+// ends.
+func reloads(ctx context.Context, s *serve.Server, logger zerolog.Logger) {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	for {
+		select {
+		case <-hangup:
+			if err := s.Reload(); err != nil {
+				logger.Error().Err(err).Msg("the configuration could not be read again; all is as it was")
+				continue
+			}
+			logger.Info().Msg("the configuration was read again")
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // logger gives the log that the flags ask for, on standard error.

@@ -18,12 +18,34 @@ func (e *ListenAddressError) Error() string {
 func (e *ListenAddressError) Unwrap() error { return e.Err }
 
 // NotLoopbackError says that Options.Listen is reachable, or may become
-// reachable, from other machines.
+// reachable, from other machines, and that Options.Conf does not give both
+// authorization and TLS.
 type NotLoopbackError struct{ Address string }
 
 func (e *NotLoopbackError) Error() string {
-	return fmt.Sprintf("embedded: will not listen on %q: the embedded server has no authentication and stays on loopback; "+
-		"listen on 127.0.0.1, or run nats-server with nats.conf and connect to that", e.Address)
+	return fmt.Sprintf("embedded: will not listen on %q, which is not loopback, without authentication and TLS; "+
+		"listen on 127.0.0.1, or make a folder with both by skein access init --host and give it as --access", e.Address)
+}
+
+// ConfError says that Options.Conf is of no use.
+type ConfError struct {
+	File string
+	Err  error
+}
+
+func (e *ConfError) Error() string {
+	return fmt.Sprintf("embedded: the configuration %s: %v", e.File, e.Err)
+}
+
+func (e *ConfError) Unwrap() error { return e.Err }
+
+// OtherAccountError says that the store's streams belong to another account than
+// the one that is to be used. Nothing was changed.
+type OtherAccountError struct{ Dir, Account, Other string }
+
+func (e *OtherAccountError) Error() string {
+	return fmt.Sprintf("embedded: the streams in %s belong to the account %s, and not to %s; if they are to go on there, "+
+		"rename the folder %s to %s, else choose another store", e.Dir, e.Other, e.Account, e.Other, e.Account)
 }
 
 // PortTakenError says that another process listens on the address.

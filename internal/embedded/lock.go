@@ -47,6 +47,17 @@ func lockStore(dir string) (*storeLock, error) {
 	return &storeLock{file: file}, nil
 }
 
+// LockFolder takes the lock on any folder, as Start does on its store: one
+// process at a time has it. The error is a *StoreInUseError or a
+// *StoreUnusableError.
+func LockFolder(dir string) (release func(), err error) {
+	lock, err := lockStore(dir)
+	if err != nil {
+		return nil, err
+	}
+	return lock.release, nil
+}
+
 // release gives the store back; closing the file drops the lock.
 func (l *storeLock) release() {
 	// What is left is only a name for an error message, so a failure to clear

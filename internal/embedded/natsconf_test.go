@@ -38,9 +38,10 @@ func confServer(t *testing.T, storeDir string) *server.Server {
 
 func readConf(t *testing.T) *server.Options {
 	t.Helper()
+	for _, user := range []string{"publisher", "subscriber", "worker", "auditor"} {
+		t.Setenv("SKEIN_"+strings.ToUpper(user)+"_PASSWORD", user+"-secret")
+	}
 	t.Setenv("SKEIN_NATS_PASSWORD", "skein-secret")
-	t.Setenv("SKEIN_PUBLISHER_PASSWORD", "publisher-secret")
-	t.Setenv("SKEIN_SUBSCRIBER_PASSWORD", "subscriber-secret")
 	o, err := server.ProcessConfigFile(filepath.Join("..", "..", "nats.conf"))
 	if err != nil {
 		t.Fatalf("nats.conf: %v", err)
@@ -52,7 +53,7 @@ func readConf(t *testing.T) *server.Options {
 func connectAs(t *testing.T, ns *server.Server, user string) (*nats.Conn, <-chan error) {
 	t.Helper()
 	refusals := make(chan error, 16)
-	nc, err := nats.Connect(ns.ClientURL(), nats.UserInfo(user, user+"-secret"),
+	nc, err := nats.Connect(ns.ClientURL(), nats.UserInfo(user, user+"-secret"), nats.CustomInboxPrefix("_INBOX."+user),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refusals <- err }))
 	if err != nil {
 		t.Fatalf("connect as %s: %v", user, err)
@@ -76,11 +77,10 @@ func wantRefusal(t *testing.T, refusals <-chan error, what string) {
 func TestConfEqualsEmbedded(t *testing.T) {
 	conf := readConf(t)
 	o := NewOptions("./skein-data")
-	host, port, err := o.hostPort()
+	emb, err := o.serverOptions()
 	if err != nil {
 		t.Fatal(err)
 	}
-	emb := o.serverOptions(host, port)
 	type effect struct {
 		name, host, storeDir  string
 		port                  int
@@ -96,8 +96,7 @@ func TestConfEqualsEmbedded(t *testing.T) {
 }
 
 func TestConfNeedsItsPasswords(t *testing.T) {
-	t.Setenv("SKEIN_PUBLISHER_PASSWORD", "publisher-secret")
-	t.Setenv("SKEIN_SUBSCRIBER_PASSWORD", "subscriber-secret")
+	readConf(t)
 	t.Setenv("SKEIN_NATS_PASSWORD", "") // Registers the restore; then it is really absent.
 	os.Unsetenv("SKEIN_NATS_PASSWORD")
 	_, err := server.ProcessConfigFile(filepath.Join("..", "..", "nats.conf"))
@@ -180,15 +179,21 @@ func TestConfPublisher(t *testing.T) {
 func TestConfInboxesArePrivate(t *testing.T) {
 	ns := confServer(t, t.TempDir())
 	skein, _ := connectAs(t, ns, "skein")
-	publisher, _ := connectAs(t, ns, "publisher")
-	everything, err := publisher.SubscribeSync("_INBOX.>")
+	publisher, refusals := connectAs(t, ns, "publisher")
+	for _, subject := range []string{"_INBOX.>", "_INBOX.subscriber.>"} {
+		if _, err := publisher.SubscribeSync(subject); err != nil {
+			t.Fatal(err)
+		}
+		wantRefusal(t, refusals, "subscribe to "+subject)
+	}
+	everything, err := publisher.SubscribeSync("_INBOX.publisher.>")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := publisher.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	if err := skein.Publish("_INBOX.somebody.else", []byte("another tenant's answer")); err != nil {
+	if err := skein.Publish("_INBOX.publisher.else", []byte("another tenant's answer")); err != nil {
 		t.Fatal(err)
 	}
 	if err := skein.Flush(); err != nil {
@@ -233,10 +238,106 @@ func TestConfSubscriber(t *testing.T) {
 		}
 		wantRefusal(t, refusals, "subscribe to "+subject)
 	}
-	if err := subscriber.Publish("skein.cmd.acme.thread.create", nil); err != nil {
+	for _, subject := range []string{"skein.cmd.acme.thread.create", "skein.submit.acme.thread.create", "skein.query.globex.thread.get"} {
+		if err := subscriber.Publish(subject, nil); err != nil {
+			t.Fatal(err)
+		}
+		wantRefusal(t, refusals, "publish on "+subject)
+	}
+}
+
+func TestConfWorker(t *testing.T) {
+	ns := confServer(t, t.TempDir())
+	skein, _ := connectAs(t, ns, "skein")
+	worker, refusals := connectAs(t, ns, "worker")
+	for _, subject := range []string{"skein.reactor.shout", "skein.tool.add"} {
+		if _, err := worker.QueueSubscribe(subject, "skein", func(m *nats.Msg) {
+			_ = m.Respond([]byte("one"))
+			_ = m.Respond([]byte("two"))
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancelled, err := worker.SubscribeSync("skein.cancel.*")
+	if err != nil {
 		t.Fatal(err)
 	}
-	wantRefusal(t, refusals, "publish a command")
+	if err := worker.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	inbox := skein.NewInbox()
+	answers, err := skein.SubscribeSync(inbox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, subject := range []string{"skein.reactor.shout", "skein.tool.add"} {
+		if err := skein.PublishRequest(subject, inbox, nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"one", "two"} {
+			if m, err := answers.NextMsg(5 * time.Second); err != nil || string(m.Data) != want {
+				t.Fatalf("%s: %v, %v", subject, m, err)
+			}
+		}
+	}
+	if err := skein.Publish("skein.cancel.x", nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cancelled.NextMsg(5 * time.Second); err != nil {
+		t.Error(err)
+	}
+	for _, subject := range []string{inbox, "skein.log.acme.T-x", "skein.cmd.acme.thread.create", "$JS.API.STREAM.NAMES"} {
+		if err := worker.Publish(subject, nil); err != nil {
+			t.Fatal(err)
+		}
+		wantRefusal(t, refusals, "publish on "+subject)
+	}
+	for _, subject := range []string{"skein.reactor.other", "skein.reactor.shout", "skein.timeline.acme.>"} { // the second without its queue group
+		if _, err := worker.SubscribeSync(subject); err != nil {
+			t.Fatal(err)
+		}
+		wantRefusal(t, refusals, "subscribe to "+subject)
+	}
+}
+
+func TestConfAuditor(t *testing.T) {
+	ns := confServer(t, t.TempDir())
+	skein, _ := connectAs(t, ns, "skein")
+	auditor, refusals := connectAs(t, ns, "auditor")
+	js, err := jetstream.New(skein)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "SKEIN_LOG", Subjects: []string{"skein.log.>"}, AllowDirect: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.Publish(t.Context(), "skein.log.acme.T-x", []byte("a commit")); err != nil {
+		t.Fatal(err)
+	}
+	read, err := jetstream.NewWithDomain(auditor, "skein")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := read.Stream(t.Context(), "SKEIN_LOG")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := stream.GetMsg(t.Context(), 1); err != nil || string(m.Data) != "a commit" {
+		t.Errorf("%v, %v", m, err)
+	}
+	// An answer that is aimed at the log does not get there.
+	if err := auditor.PublishRequest("$JS.skein.API.DIRECT.GET.SKEIN_LOG.skein.log.acme.T-x", "skein.log.acme.T-y", nil); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := stream.Info(t.Context()); err != nil || info.State.LastSeq != 1 {
+		t.Errorf("the auditor wrote to the log: %+v, %v", info, err)
+	}
+	for _, subject := range []string{"skein.log.acme.T-x", "$JS.skein.API.STREAM.DELETE.SKEIN_LOG", "$JS.API.STREAM.INFO.SKEIN_LOG", "skein.cmd.acme.thread.create"} {
+		if err := auditor.Publish(subject, nil); err != nil {
+			t.Fatal(err)
+		}
+		wantRefusal(t, refusals, "publish on "+subject)
+	}
 }
 
 // Live events of a tenant reach its listeners once, whether Skein or one of its

@@ -52,6 +52,18 @@ type Options struct {
 	// StartTimeout bounds Start. Default DefaultStartTimeout.
 	StartTimeout time.Duration
 
+	// Conf is a file of nats-server's own configuration: accounts, users, TLS and
+	// limits of connections are taken from it. Its address, name, store and
+	// largest message give way to the fields here, and it opens no other port.
+	// With both authorization and TLS in it, Listen may be any address. Default
+	// none: everybody who reaches the port may do everything.
+	Conf string
+
+	// Account is the account that holds the streams, as the server names it. Start
+	// refuses a store that another one has streams in, and this one none: they
+	// would seem to be lost. Default the server's own, $G.
+	Account string
+
 	// Logger takes the server's log; the zero Logger drops it. The server's
 	// notices are logged at debug, its debug lines at trace.
 	Logger zerolog.Logger
@@ -77,6 +89,9 @@ func (o Options) WithDefaults() Options {
 	if o.StartTimeout == 0 {
 		o.StartTimeout = DefaultStartTimeout
 	}
+	if o.Account == "" {
+		o.Account = server.DEFAULT_GLOBAL_ACCOUNT
+	}
 	return o
 }
 
@@ -87,7 +102,7 @@ func (o Options) Validate() error {
 	if o.StoreDir == "" {
 		problems = append(problems, errors.New("embedded: StoreDir is empty; name the directory to keep the log in"))
 	}
-	if _, _, err := o.hostPort(); err != nil {
+	if _, err := o.serverOptions(); err != nil {
 		problems = append(problems, err)
 	}
 	if o.MaxPayload < 0 {
@@ -102,8 +117,7 @@ func (o Options) Validate() error {
 	return errors.Join(problems...)
 }
 
-// hostPort splits Listen and refuses everything but loopback. A name other
-// than localhost is refused too: what it resolves to may change.
+// hostPort splits Listen.
 func (o Options) hostPort() (string, int, error) {
 	host, portText, err := net.SplitHostPort(o.Listen)
 	if err != nil {
@@ -116,30 +130,40 @@ func (o Options) hostPort() (string, int, error) {
 	if host == "localhost" {
 		host = "127.0.0.1"
 	}
-	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		return "", 0, &NotLoopbackError{Address: o.Listen}
-	}
 	return host, int(port), nil
 }
 
+// loopback tells whether only this machine reaches a host. A name other than
+// localhost is none: what it resolves to may change.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
 // serverOptions translates into nats-server's own options.
-func (o Options) serverOptions(host string, port int) *server.Options {
+func (o Options) serverOptions() (*server.Options, error) {
+	host, port, err := o.hostPort()
+	if err != nil {
+		return nil, err
+	}
+	out, err := o.fromConf()
+	if err != nil {
+		return nil, err
+	}
+	if !loopback(host) && (!authorizes(out) || out.TLSConfig == nil) {
+		return nil, &NotLoopbackError{Address: o.Listen}
+	}
+	if host == "" {
+		host = server.DEFAULT_HOST
+	}
 	if port == 0 {
 		port = server.RANDOM_PORT // nats-server reads 0 as its default port.
 	}
-	return &server.Options{
-		ServerName:             o.ServerName,
-		Host:                   host,
-		Port:                   port,
-		MaxPayload:             o.MaxPayload,
-		JetStream:              true,
-		StoreDir:               o.StoreDir,
-		SyncAlways:             o.SyncAlways,
-		JetStreamMaxStore:      o.MaxStore,
-		DisableJetStreamBanner: true,
-		// Nearly every message of Skein's has a subject of its own: a cache of
-		// subjects is filled and emptied, and never asked twice.
-		NoSublistCache: true,
-		NoSigs:         true,
-	}
+	out.ServerName, out.Host, out.Port, out.MaxPayload = o.ServerName, host, port, o.MaxPayload
+	out.JetStream, out.StoreDir, out.SyncAlways, out.JetStreamMaxStore = true, o.StoreDir, o.SyncAlways, o.MaxStore
+	out.DisableJetStreamBanner, out.NoSigs = true, true
+	// Nearly every message of Skein's has a subject of its own: a cache of
+	// subjects is filled and emptied, and never asked twice.
+	out.NoSublistCache = true
+	return out, nil
 }

@@ -16,25 +16,25 @@ func TestNewOptionsAreDurable(t *testing.T) {
 	if !o.SyncAlways {
 		t.Error("SyncAlways is off")
 	}
-	host, port, err := o.hostPort()
+	so, err := o.serverOptions()
 	if err != nil {
 		t.Fatal(err)
 	}
-	so := o.serverOptions(host, port)
 	if !so.SyncAlways || !so.JetStream || so.StoreDir != "data" || !so.NoSigs {
 		t.Errorf("nats-server is not asked for a durable store: %+v", so)
 	}
 	if so.Host != "127.0.0.1" || so.Port != 4222 || so.MaxPayload != 4<<20 {
 		t.Errorf("got %s:%d with %d bytes, want 127.0.0.1:4222 with 4 MiB", so.Host, so.Port, so.MaxPayload)
 	}
-	if random := o.serverOptions(host, 0).Port; random != server.RANDOM_PORT {
-		t.Errorf("port 0 became %d, want nats-server's free port %d", random, server.RANDOM_PORT)
+	o.Listen = "127.0.0.1:0"
+	if random, err := o.serverOptions(); err != nil || random.Port != server.RANDOM_PORT {
+		t.Errorf("port 0 became %d, want nats-server's free port %d: %v", random.Port, server.RANDOM_PORT, err)
 	}
 }
 
 func TestOnlyLoopback(t *testing.T) {
 	for _, listen := range []string{"127.0.0.1:0", "127.0.0.2:4222", "localhost:4222", "[::1]:4222"} {
-		if _, _, err := (Options{Listen: listen}).hostPort(); err != nil {
+		if _, err := (Options{Listen: listen}).serverOptions(); err != nil {
 			t.Errorf("%s: refused: %v", listen, err)
 		}
 	}

@@ -15,9 +15,11 @@ import (
 // Server is a running nats-server. It is safe for concurrent use.
 type Server struct {
 	nats     *server.Server
+	options  Options
 	url      string
 	lock     *storeLock
 	shutdown sync.Once
+	reload   sync.Mutex
 }
 
 // Start runs a server and returns when it takes connections. See the package
@@ -27,28 +29,32 @@ func Start(o Options) (*Server, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	host, port, err := o.hostPort()
+	options, err := o.serverOptions()
 	if err != nil {
 		return nil, err
 	}
-	if err := probePort(host, port); err != nil {
+	if err := probePort(options.Host, max(options.Port, 0)); err != nil {
 		return nil, err
 	}
 	lock, err := lockStore(o.StoreDir)
 	if err != nil {
 		return nil, err
 	}
+	if err := o.checkAccount(); err != nil {
+		lock.release()
+		return nil, err
+	}
 	log := newServerLog(o.Logger)
 	if !o.SyncAlways {
 		log.Warnf("sync is off: what was acknowledged since the last sync is lost with the power")
 	}
-	ns, err := server.NewServer(o.serverOptions(host, port))
+	ns, err := server.NewServer(options)
 	if err != nil {
 		lock.release()
 		return nil, &StartError{Reason: err.Error()}
 	}
 	ns.SetLoggerV2(log, log.verbose(), false, false)
-	s := &Server{nats: ns, lock: lock}
+	s := &Server{nats: ns, options: o, lock: lock}
 	if err := s.run(o, log); err != nil {
 		return nil, err
 	}
@@ -92,10 +98,26 @@ func (s *Server) Connect(name string, opts ...nats.Option) (*nats.Conn, error) {
 	return nats.Connect(s.url, append([]nats.Option{nats.Name(name)}, opts...)...)
 }
 
-// ConnectInProcess connects through memory, without a socket. Otherwise it is
-// as Connect.
+// ConnectInProcess connects through memory, without a socket, and so without
+// TLS. Otherwise it is as Connect.
 func (s *Server) ConnectInProcess(name string, opts ...nats.Option) (*nats.Conn, error) {
-	return s.Connect(name, append([]nats.Option{nats.InProcessServer(s.nats)}, opts...)...)
+	return nats.Connect(nats.DefaultURL, append([]nats.Option{nats.Name(name), nats.InProcessServer(s.nats)}, opts...)...)
+}
+
+// Reload reads the configuration file again: users who were revoked are
+// disconnected, new accounts are known, and new certificates are used for new
+// connections. An error means that all is as it was.
+func (s *Server) Reload() error {
+	s.reload.Lock()
+	defer s.reload.Unlock()
+	options, err := s.options.serverOptions()
+	if err != nil {
+		return err
+	}
+	if err := s.nats.ReloadOptions(options); err != nil {
+		return &ConfError{File: s.options.Conf, Err: err}
+	}
+	return nil
 }
 
 // Shutdown closes the connections, flushes the store, waits until the server

@@ -15,6 +15,7 @@ type Metrics struct {
 
 	commands     *prometheus.CounterVec
 	commandTime  *prometheus.HistogramVec
+	limited      *prometheus.CounterVec
 	merged       prometheus.Histogram
 	cacheThreads prometheus.Gauge
 	cacheBytes   prometheus.Gauge
@@ -47,6 +48,7 @@ func New() *Metrics {
 
 		commands:     counter("commands_total", "Commands, by name and how they ended.", "command", "result"),
 		commandTime:  histogram("command_seconds", "From a command's arrival to its answer.", fast, "command"),
+		limited:      counter("limited_total", "Requests that the limits of their tenant refused, by service and limit.", "service", "limit"),
 		merged:       histogram("commit_commands", "Commands that went into one commit.", counts).With(nil).(prometheus.Histogram),
 		cacheThreads: gauge("cache_threads", "Thread states in memory.").With(nil),
 		cacheBytes:   gauge("cache_bytes", "Memory that thread states take.").With(nil),
@@ -70,7 +72,7 @@ func New() *Metrics {
 	}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.commands, m.commandTime, m.merged, m.cacheThreads, m.cacheBytes,
+		m.commands, m.commandTime, m.limited, m.merged, m.cacheThreads, m.cacheBytes,
 		m.appends, m.groupCommits, m.groupBytes, m.broken, m.relaySeq, m.relayLag, m.spans,
 		m.queries, m.queryTime, m.projectionRun, m.projectionDoc, m.projectionSeq, m.projectionLag, m.projectionAge,
 	)
@@ -101,6 +103,9 @@ func (m *Metrics) Done(command, result string, seconds float64) {
 	m.commands.WithLabelValues(command, result).Inc()
 	m.commandTime.WithLabelValues(command).Observe(seconds)
 }
+
+// Limited implements commands.Limited.
+func (m *Metrics) Limited(service, limit string) { m.limited.WithLabelValues(service, limit).Inc() }
 
 // Cached implements commands.Metrics.
 func (m *Metrics) Cached(threads int, bytes int64) {

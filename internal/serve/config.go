@@ -4,10 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
 	"regexp"
 
+	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/access"
+	"github.com/skein-threads/skein/internal/connect"
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/telemetry"
@@ -26,6 +30,9 @@ type Config struct {
 	HTTPListen string       // --http-listen: where health and metrics are served; default 127.0.0.1:8420
 	NATS       string       // --nats: URL of a server to use instead of the embedded one; default none
 	Creds      string       // --creds: file of credentials for it; default none
+	CA         string       // --tls-ca: file of the authorities to trust when connecting to it; default the system's
+	Access     string       // --access: folder of accounts and TLS for the embedded server; default none, and loopback only
+	Tenant     Limits       // what one tenant may have of this process
 	Replicas   int          // --replicas: copies of every stream, on such a server; default 1
 	Names      events.Names // of subjects, streams and buckets; default prefix skein
 	Version    string       // of the services, as `nats micro` shows it; default 0.0.0
@@ -43,6 +50,24 @@ type Config struct {
 	Volatile     bool           // the embedded server does not wait for the disk: for demos and tests
 }
 
+// Limits of one tenant, in each process. They hold for commands and for queries,
+// each by itself.
+type Limits struct {
+	Rate     float64 // --tenant-rate: requests a second; default 50,000; negative: no limit
+	InFlight int     // --tenant-inflight: requests under way at once; default 2,048; negative: no limit
+}
+
+// Defaults of Limits.
+const (
+	DefaultTenantRate     = 50000
+	DefaultTenantInFlight = 2048
+)
+
+// limits gives the limits as the services know them.
+func (l Limits) limits() commands.Limits {
+	return commands.Limits{Rate: max(l.Rate, 0), InFlight: max(l.InFlight, 0)}
+}
+
 // WithDefaults gives the configuration with every default filled in.
 func (c Config) WithDefaults() Config {
 	if c.Store == "" {
@@ -53,6 +78,12 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.HTTPListen == "" {
 		c.HTTPListen = DefaultHTTPListen
+	}
+	if c.Tenant.Rate == 0 {
+		c.Tenant.Rate = DefaultTenantRate
+	}
+	if c.Tenant.InFlight == 0 {
+		c.Tenant.InFlight = DefaultTenantInFlight
 	}
 	if c.Replicas == 0 {
 		c.Replicas = 1
@@ -77,16 +108,45 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("--http-listen: %w", err))
 	}
 	if c.NATS == "" {
-		o := embedded.NewOptions(c.Store)
-		o.Listen = c.NATSListen
-		if err := o.Validate(); err != nil {
+		if o, err := c.embedded(); err != nil {
+			errs = append(errs, fmt.Errorf("--access: %w", err))
+		} else if err := o.Validate(); err != nil {
 			errs = append(errs, fmt.Errorf("--nats-listen: %w", err))
 		}
 		if c.Replicas > 1 {
 			errs = append(errs, fmt.Errorf("--replicas: the embedded server is one node and keeps one copy, not %d; give --nats", c.Replicas))
 		}
 	}
+	if c.NATS != "" && c.Access != "" {
+		errs = append(errs, errors.New("--access is for the embedded server; start the one of --nats with nats.conf in that folder, and give its creds/skein.creds as --creds"))
+	}
 	return errors.Join(errs...)
+}
+
+// embedded gives the options of the embedded server.
+func (c Config) embedded() (embedded.Options, error) {
+	o := embedded.NewOptions(c.Store)
+	o.Listen, o.SyncAlways = c.NATSListen, !c.Volatile
+	if c.Access == "" {
+		return o, nil
+	}
+	folder, err := access.Open(c.Access)
+	if err != nil {
+		return o, err
+	}
+	if folder.Prefix() != c.Names.Prefix {
+		return o, fmt.Errorf("the folder is for the prefix %s, not %s", folder.Prefix(), c.Names.Prefix)
+	}
+	o.Conf, o.Account = folder.Conf(), folder.Account()
+	return o, nil
+}
+
+// connection says how this process connects to the server.
+func (c Config) connection() connect.Options {
+	if c.NATS == "" && c.Access != "" {
+		return connect.Options{Creds: filepath.Join(c.Access, access.SkeinCreds)}
+	}
+	return connect.Options{Creds: c.Creds, CA: c.CA}
 }
 
 func (c Config) log() eventlog.Config { return eventlog.Config{Names: c.Names, Replicas: c.Replicas} }

@@ -9,7 +9,8 @@
 //   - Stop takes no new requests, finishes and answers those under way, ends what
 //     runs in the background, and closes everything, in that order. What was
 //     acknowledged is in the log, whether Stop was called or not.
-//   - Without authentication, nothing listens but on loopback.
+//   - Without authentication and TLS, nothing listens but on loopback. HTTP has
+//     neither, and stays there.
 //
 // # What runs where
 //

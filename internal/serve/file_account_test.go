@@ -22,6 +22,8 @@ func TestFilesAcrossAccounts(t *testing.T) {
 	t.Setenv("SKEIN_NATS_PASSWORD", "skein-secret")
 	t.Setenv("SKEIN_PUBLISHER_PASSWORD", "publisher-secret")
 	t.Setenv("SKEIN_SUBSCRIBER_PASSWORD", "subscriber-secret")
+	t.Setenv("SKEIN_WORKER_PASSWORD", "worker-secret")
+	t.Setenv("SKEIN_AUDITOR_PASSWORD", "auditor-secret")
 	o := must(server.ProcessConfigFile(filepath.Join("..", "..", "nats.conf")))(t)
 	o.Port, o.StoreDir, o.NoSigs, o.NoLog = server.RANDOM_PORT, t.TempDir(), true, true
 	ns := must(server.NewServer(o))(t)
@@ -39,7 +41,7 @@ func TestFilesAcrossAccounts(t *testing.T) {
 	skein := must(serve.Start(t.Context(), serve.Config{NATS: as("skein"), HTTPListen: "127.0.0.1:0"}, zerolog.Nop()))(t)
 	defer func() { _ = skein.Stop(t.Context()) }()
 
-	c := must(client.Connect(as("publisher"), client.Options{Tenant: "acme", Timeout: 20 * time.Second}))(t)
+	c := must(client.Connect(as("publisher"), client.Options{Tenant: "acme", Inbox: "_INBOX.publisher", Timeout: 20 * time.Second}))(t)
 	defer c.Close()
 	f := c.Files(must(c.CreateThread(t.Context(), events.CreateThread{}))(t).ThreadID)
 	for path, size := range map[string]int{"/small": 100, "/large": 5<<20 + 3} {
@@ -49,7 +51,7 @@ func TestFilesAcrossAccounts(t *testing.T) {
 			t.Errorf("%s: %d bytes came back", path, len(got))
 		}
 	}
-	nc := must(nats.Connect(as("publisher"), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})))(t)
+	nc := must(nats.Connect(as("publisher"), nats.CustomInboxPrefix("_INBOX.publisher"), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})))(t)
 	defer nc.Close()
 	for _, subject := range []string{"$JS.API.DIRECT.GET.OBJ_thread_files", "$JS.API.STREAM.PURGE.OBJ_thread_files", "$O.thread_files.C.x", "skein.file.globex.content.get"} {
 		if m, err := nc.Request(subject, []byte(`{"seq":1}`), 300*time.Millisecond); err == nil {

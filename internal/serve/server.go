@@ -159,6 +159,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	s.commands, err = commands.Serve(writeLog.Conn(), s.cfg.Names, commands.Endpoint{
 		Name: "skein-commands", Description: "Commands on threads", Kind: "cmd", Version: s.cfg.Version,
 		Requests: namesOf(events.Commands(), func(c events.Command) string { return c.Name }), InFlight: 8192,
+		Tenants: s.cfg.Tenant.limits(), Metrics: s.metrics,
 	}, dispatcher.Handle, s.logger)
 	return err
 }
@@ -174,8 +175,11 @@ func (s *Server) embed() error {
 		s.url = s.cfg.NATS
 		return nil
 	}
-	o := embedded.NewOptions(s.cfg.Store)
-	o.Listen, o.Logger, o.SyncAlways = s.cfg.NATSListen, s.logger, !s.cfg.Volatile
+	o, err := s.cfg.embedded()
+	if err != nil {
+		return err
+	}
+	o.Logger = s.logger
 	server, err := embedded.Start(o)
 	if err != nil {
 		return err
@@ -187,18 +191,14 @@ func (s *Server) embed() error {
 // open opens the log on a connection of its own.
 func (s *Server) open(purpose string) (*eventlog.Log, error) {
 	name := "skein-" + purpose
+	opts, err := s.cfg.connection().NATS(name)
+	if err != nil {
+		return nil, events.Errorf(events.Unauthorized, "%w", err)
+	}
 	var nc *nats.Conn
-	var err error
-	opts := []nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond)}
-	if s.nats != nil {
-		nc, err = s.nats.ConnectInProcess(name, opts...)
+	if s.nats != nil { // it lives as long as this process
+		nc, err = s.nats.ConnectInProcess(name, append(opts, nats.PingInterval(nats.DefaultPingInterval))...)
 	} else {
-		if s.cfg.Creds != "" {
-			opts = append(opts, nats.UserCredentials(s.cfg.Creds))
-		}
-		// A server that hangs closes no connection: one that does not answer is left
-		// after some seconds, where the client's default is four minutes.
-		opts = append(opts, nats.Name(name), nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(2))
 		nc, err = nats.Connect(s.url, opts...)
 	}
 	if err != nil {
@@ -215,8 +215,14 @@ func (s *Server) open(purpose string) (*eventlog.Log, error) {
 	return log, nil
 }
 
-// pingEvery is how often a server of a cluster is asked whether it still lives.
-const pingEvery = 3 * time.Second
+// Reload reads the folder of access again: new tenants, revoked users, new
+// certificates. It does nothing for a server that is not embedded.
+func (s *Server) Reload() error {
+	if s.nats == nil || s.cfg.Access == "" {
+		return nil
+	}
+	return s.nats.Reload()
+}
 
 // Addresses gives the URLs. They do not change while the server runs.
 func (s *Server) Addresses() Addresses {

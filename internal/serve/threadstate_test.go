@@ -35,7 +35,9 @@ func TestOneInterface(t *testing.T) {
 	for _, name := range []string{ // of Standard Agents
 		"GetMessages", "GetMessage", "InjectMessage", "UpdateMessage", "DeleteMessage", "GetLogs", "LoadModel", "LoadPrompt", "LoadAgent",
 		"GetPromptNames", "GetAgentNames", "GetModelNames", "QueueTool", "InvokeTool", "ScheduleEffect", "GetScheduledEffects",
-		"RemoveScheduledEffect", "RunAgent", "Emit", "Scratch", "Execution", "ThreadID", "AgentID", "UserID", "CreatedAt",
+		"RemoveScheduledEffect", "RunAgent",
+		"WriteFile", "ReadFile", "ReadFileStream", "StatFile", "ReaddirFile", "UnlinkFile", "MkdirFile", "RmdirFile", "GetFileStats", "GrepFiles",
+		"FindFiles", "GetFileThumbnail", "Emit", "Scratch", "Execution", "ThreadID", "AgentID", "UserID", "CreatedAt",
 	} {
 		if _, ok := state.MethodByName(name); !ok {
 			t.Errorf("there is no %s", name)
@@ -266,5 +268,33 @@ func TestRuntimeContextIsForToolsThatSaySo(t *testing.T) {
 	}
 	if env, ok := st.RuntimeContext()["env"]; ok {
 		t.Errorf("a caller outside finds env %v", env)
+	}
+}
+
+// SA-10, SA-94, SA-95, SA-112, SA-113: a file that one tool writes a later run
+// reads, and a caller outside.
+func TestFilesInATool(t *testing.T) {
+	s := newStage(t)
+	st := s.thread("script")
+	read := &got[string]{}
+	s.on("write", func(ctx context.Context, in *runtime.ToolInput) (any, error) {
+		_, err := in.State.WriteFile(ctx, "/data/config.json", []byte(`{"key":"value"}`), "application/json", events.WriteFileOptions{})
+		return nil, err
+	})
+	s.on("read", func(ctx context.Context, in *runtime.ToolInput) (any, error) {
+		data, err := in.State.ReadFile(ctx, "/data/config.json")
+		read.add(string(data))
+		if none, err := in.State.ReadFile(ctx, "/none"); none != nil || err != nil {
+			t.Errorf("a file that is not there: %q, %v", none, err)
+		}
+		return nil, err
+	})
+	s.play(st, []one{probe("write")}, []one{probe("read")})
+	s.play(st, []one{probe("read")})
+	if got := strings.Join(read.all(), "|"); got != `{"key":"value"}|{"key":"value"}` {
+		t.Errorf("the tools read %s", got)
+	}
+	if data := must(s.fresh(st).ReadFile(t.Context(), "/data/config.json"))(t); string(data) != `{"key":"value"}` {
+		t.Errorf("a caller reads %s", data)
 	}
 }

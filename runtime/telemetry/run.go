@@ -154,11 +154,11 @@ func (r *run) recorded(e *events.Event, d events.TraceRecorded) {
 		r.usage = r.usage.Add(*d.Usage)
 	}
 	var data struct {
-		CallID   string `json:"callId"`
-		Status   string `json:"status"`
-		Model    string `json:"model"`
-		Attempt  int64  `json:"attempt"`
-		Attempts int64  `json:"attempts"`
+		CallID   string            `json:"callId"`
+		Status   events.ToolStatus `json:"status"`
+		Model    string            `json:"model"`
+		Attempt  int64             `json:"attempt"`
+		Attempts int64             `json:"attempts"`
 	}
 	if d.Data.Kind() == '{' && json.Unmarshal(d.Data, &data) != nil {
 		data.CallID, data.Status, data.Model, data.Attempt, data.Attempts = "", "", "", 0, 0 // somebody else's
@@ -187,7 +187,7 @@ func (r *run) recorded(e *events.Event, d events.TraceRecorded) {
 		s.begun = began
 	}
 	if tool, ok := strings.CutPrefix(d.Name, runtime.ToolSpan); ok {
-		s.kind, s.name, s.failed = toolSpan, tool, data.Status == string(runtime.Failure)
+		s.kind, s.name, s.failed = toolSpan, tool, data.Status == runtime.Failure
 	} else if d.Name == runtime.ReactorSpan {
 		s.kind = chatSpan
 	}

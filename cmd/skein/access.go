@@ -1,0 +1,206 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skein-threads/skein/internal/access"
+)
+
+// accessOptions are the flags that all commands of access have.
+type accessOptions struct {
+	dir  string
+	json bool
+}
+
+func (o *accessOptions) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.dir, "dir", "./skein-access", "folder of accounts, keys and credentials")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON: one document, or one a line for lists")
+}
+
+func (a *app) accessCommand() *cobra.Command {
+	return group("access", "Say who may connect, and what they may do", a.accessInit(), a.accessUser(), a.accessRevoke(), a.accessList())
+}
+
+// reloadHint says how a server is told of a change.
+const reloadHint = "tell the server: kill -HUP its process (skein serve --access), or nats-server --signal reload"
+
+func (a *app) accessInit() *cobra.Command {
+	var o accessOptions
+	var i access.InitOptions
+	cmd := &cobra.Command{
+		Use: "init", Short: "Make a folder with the configuration of a server, keys, and Skein's own credentials", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			f, err := access.Init(o.dir, i)
+			if err != nil {
+				return accessFailed(err)
+			}
+			ca, made := f.CA()
+			if !made {
+				ca = ""
+			}
+			if o.json {
+				return a.printJSON(struct {
+					Conf    string `json:"conf"`
+					Creds   string `json:"creds"`
+					Account string `json:"account"`
+					CA      string `json:"tlsCa,omitzero"`
+				}{f.Conf(), f.Creds(), f.Account(), ca})
+			}
+			_, err = fmt.Fprintf(a.out, "made %s\nserve with it: skein serve --access %s\n", f.Conf(), o.dir)
+			if made {
+				_, err = fmt.Fprintf(a.out, "give clients the authority: --tls-ca %s\n", ca)
+			}
+			return err
+		},
+	}
+	o.flags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&i.Listen, "listen", "127.0.0.1:4222", "where a nats-server by itself is to listen")
+	f.StringVar(&i.Store, "store", "./skein-data", "store of a nats-server by itself")
+	f.StringVar(&i.Cert, "tls-cert", "", "file of the server's certificate")
+	f.StringVar(&i.Key, "tls-key", "", "file of its key")
+	f.StringSliceVar(&i.Hosts, "host", nil, "name or address to make a certificate for, instead of --tls-cert; may be given again")
+	return cmd
+}
+
+func (a *app) accessUser() *cobra.Command {
+	var o accessOptions
+	var u access.User
+	var roles []string
+	var expires time.Duration
+	cmd := &cobra.Command{
+		Use: "user", Short: "Add a user, and write the credentials", Args: cobra.NoArgs,
+		Long: "Add a user, and write the credentials. A role is publisher or subscriber (of a tenant; may be both),\n" +
+			"worker, auditor or administrator. What each may do: docs/access.md.",
+		RunE: func(*cobra.Command, []string) error {
+			for _, r := range roles {
+				u.Roles = append(u.Roles, access.Role(r))
+			}
+			if expires < 0 {
+				return wrongUsage("--expires: %v; give a positive duration such as 720h", expires)
+			}
+			if expires > 0 {
+				at := time.Now().Add(expires).UTC().Truncate(time.Second)
+				u.Expires = &at
+			}
+			f, err := access.Open(o.dir)
+			if err != nil {
+				return accessFailed(err)
+			}
+			creds, reload, err := f.Add(u)
+			if err != nil {
+				return accessFailed(err)
+			}
+			if o.json {
+				return a.printJSON(struct {
+					Creds  string `json:"creds"`
+					Inbox  string `json:"inbox"`
+					Reload bool   `json:"reload"`
+				}{creds, access.InboxOf(u.Name), reload})
+			}
+			_, err = fmt.Fprintf(a.out, "credentials: %s\ninbox prefix, for clients other than Skein's: %s\n", creds, access.InboxOf(u.Name))
+			if reload {
+				_, err = fmt.Fprintf(a.out, "the tenant is new; %s\n", reloadHint)
+			}
+			return err
+		},
+	}
+	o.flags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&u.Name, "name", "", "name of the user")
+	f.StringVar(&u.Tenant, "tenant", "", "tenant of a publisher or subscriber")
+	f.StringSliceVar(&roles, "role", nil, "publisher, subscriber, worker, auditor or administrator; may be given again")
+	f.StringSliceVar(&u.Reactors, "reactor", nil, "reactor that a worker is; may be given again")
+	f.StringSliceVar(&u.Tools, "tool", nil, "tool that a worker is; may be given again")
+	f.StringSliceVar(&u.Effects, "effect", nil, "effect that a worker runs; may be given again")
+	f.DurationVar(&expires, "expires", 0, "how long the credentials hold, such as 720h; default for ever")
+	return cmd
+}
+
+func (a *app) accessRevoke() *cobra.Command {
+	var o accessOptions
+	var tenant, name string
+	cmd := &cobra.Command{
+		Use: "revoke", Short: "Take a user's right to connect away", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			f, err := access.Open(o.dir)
+			if err == nil {
+				err = f.Revoke(tenant, name)
+			}
+			if err != nil {
+				return accessFailed(err)
+			}
+			if o.json {
+				return a.printJSON(struct {
+					Revoked string `json:"revoked"`
+					Reload  bool   `json:"reload"`
+				}{name, true})
+			}
+			_, err = fmt.Fprintf(a.out, "revoked %s; %s\n", name, reloadHint)
+			return err
+		},
+	}
+	o.flags(cmd)
+	cmd.Flags().StringVar(&name, "name", "", "name of the user")
+	cmd.Flags().StringVar(&tenant, "tenant", "", "tenant of the user, if of one")
+	return cmd
+}
+
+func (a *app) accessList() *cobra.Command {
+	var o accessOptions
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the users", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			f, err := access.Open(o.dir)
+			if err != nil {
+				return accessFailed(err)
+			}
+			now := time.Now()
+			if o.json {
+				for _, u := range f.Users() {
+					if err := a.printJSON(struct {
+						access.User
+						State string `json:"state"`
+					}{u, u.State(now)}); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			w := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
+			_, _ = fmt.Fprintln(w, "NAME\tTENANT\tROLES\tSTATE\tISSUED\tEXPIRES\tKEY")
+			for _, u := range f.Users() {
+				var roles []string
+				for _, r := range u.Roles {
+					roles = append(roles, string(r))
+				}
+				expires := "-"
+				if u.Expires != nil {
+					expires = u.Expires.Format(time.RFC3339)
+				}
+				_, _ = fmt.Fprintln(w, strings.Join([]string{
+					u.Name, u.Tenant, strings.Join(roles, ","), u.State(now), u.Issued.Format(time.RFC3339), expires, u.Key,
+				}, "\t"))
+			}
+			return w.Flush()
+		},
+	}
+	o.flags(cmd)
+	return cmd
+}
+
+// accessFailed gives an error its place among the exit codes: what was asked
+// wrongly is wrong usage.
+func accessFailed(err error) error {
+	var bad *access.BadUserError
+	if errors.As(err, &bad) {
+		return wrongUsage("%s", bad.Problem)
+	}
+	return err
+}

@@ -1,0 +1,119 @@
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// secretKey is what a secret key of NATS looks like.
+var secretKey = regexp.MustCompile(`\bS[OAU][A-Z2-7]{56}\b|\beyJ[A-Za-z0-9_-]{20,}`)
+
+// From an empty folder to a tenant's user, over TLS, and the user's end; nothing
+// secret is printed on the way.
+func TestAccess(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "access")
+	do := func(code int, args ...string) string {
+		t.Helper()
+		o := run(t, nil, "", append(args, "--dir", dir)...)
+		if o.code != code {
+			t.Fatalf("skein %s: exit %d: %s%s", strings.Join(args, " "), o.code, o.out, o.err)
+		}
+		if found := secretKey.FindString(o.out + o.err); found != "" {
+			t.Errorf("skein %s prints a secret: %.12s...", strings.Join(args, " "), found)
+		}
+		return o.out + o.err
+	}
+	do(1, "access", "list")
+	var made struct{ Conf, Creds, Account, TLSCa string }
+	decode(t, do(0, "access", "init", "--host", "127.0.0.1", "--json"), &made)
+	do(1, "access", "init")
+	var user struct {
+		Creds, Inbox string
+		Reload       bool
+	}
+	decode(t, do(0, "access", "user", "--tenant", "acme", "--role", "publisher", "--role", "subscriber", "--name", "app", "--expires", "1h", "--json"), &user)
+	if !user.Reload || user.Inbox != "_INBOX.app" {
+		t.Errorf("%+v", user)
+	}
+	if info, err := os.Stat(user.Creds); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	do(0, "access", "user", "--role", "auditor", "--name", "eye")
+	do(2, "access", "user", "--tenant", "acme", "--role", "king", "--name", "x")
+	do(2, "access", "user", "--role", "publisher", "--name", "x")
+	do(1, "access", "user", "--tenant", "acme", "--role", "publisher", "--name", "app")
+	do(1, "access", "revoke", "--tenant", "acme", "--name", "nobody")
+
+	s := start(t, t.TempDir(), "--access", dir)
+	ca := filepath.Join(dir, "tls", "ca.pem")
+	env := []string{"SKEIN_SERVER=" + s.NATS, "SKEIN_TENANT=acme", "SKEIN_CREDS=" + user.Creds, "SKEIN_TLS_CA=" + ca}
+	as := func(env []string, code int, args ...string) outcome {
+		t.Helper()
+		o := run(t, env, "", args...)
+		if o.code != code {
+			t.Fatalf("skein %s: exit %d: %s", strings.Join(args, " "), o.code, o.err)
+		}
+		return o
+	}
+	var thread reply
+	decode(t, as(env, 0, "thread", "create", "--title", "an order", "--json").out, &thread)
+	if o := as(env, 0, "tail", "--follow=false", "--json"); !strings.Contains(o.out, "thread.created") {
+		t.Error(o.out)
+	}
+	other := append([]string{"SKEIN_TENANT=globex"}, env[0], env[2], env[3])
+	if o := as(other, 1, "thread", "list"); !strings.HasPrefix(o.err, "skein: forbidden: ") {
+		t.Error(o.err)
+	}
+	auditor := []string{env[0], env[1], env[3], "SKEIN_CREDS=" + filepath.Join(dir, "creds", "auditor.eye.creds")}
+	as(auditor, 0, "audit", "verify", "--all-tenants", "--js-domain", "skein")
+	as([]string{env[0], env[1], env[3]}, 1, "thread", "list")
+
+	do(0, "access", "revoke", "--tenant", "acme", "--name", "app")
+	if list := do(0, "access", "list"); !strings.Contains(list, "revoked") || !strings.Contains(list, "eye") {
+		t.Error(list)
+	}
+	revokeWhileServing(t, dir, s)
+	s.stop()
+}
+
+// revokeWhileServing adds a user while the server runs, checks that it gets in,
+// revokes it, and waits until the server has heard of it.
+func revokeWhileServing(t *testing.T, dir string, s *server) {
+	t.Helper()
+	path := filepath.Join(dir, "creds", "tenant.acme.late.creds")
+	if o := run(t, nil, "", "access", "user", "--dir", dir, "--tenant", "acme", "--role", "publisher", "--name", "late"); o.code != 0 {
+		t.Fatal(o.err)
+	}
+	body, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := filepath.Join(t.TempDir(), "kept.creds")
+	if err := os.WriteFile(kept, body, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"SKEIN_SERVER=" + s.NATS, "SKEIN_TENANT=acme", "SKEIN_CREDS=" + kept, "SKEIN_TLS_CA=" + filepath.Join(dir, "tls", "ca.pem")}
+	if o := run(t, env, "", "thread", "list"); o.code != 0 {
+		t.Fatalf("a user of a known tenant needs no reload: %s", o.err)
+	}
+	if o := run(t, nil, "", "access", "revoke", "--dir", dir, "--tenant", "acme", "--name", "late"); o.code != 0 {
+		t.Fatal(o.err)
+	}
+	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		o := run(t, env, "", "thread", "list")
+		if o.code == 1 && strings.HasPrefix(o.err, "skein: unauthorized: ") {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the revoked user: exit %d, %s", o.code, o.err)
+		}
+	}
+}

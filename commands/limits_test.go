@@ -1,0 +1,214 @@
+package commands
+
+import (
+	"context"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
+)
+
+func TestTokenBucket(t *testing.T) {
+	l := newTenants(Limits{Rate: 10, Burst: 5})
+	now := time.Unix(1000, 0)
+	let := func(n int) (in int) {
+		for range n {
+			if leave, limit := l.enter("acme", now); limit == "" {
+				leave()
+				in++
+			}
+		}
+		return in
+	}
+	if got := let(20); got != 5 {
+		t.Errorf("a burst of 5 let %d in", got)
+	}
+	if _, limit := l.enter("globex", now); limit != "" {
+		t.Errorf("another tenant was refused: %s", limit)
+	}
+	now = now.Add(300 * time.Millisecond)
+	if got := let(20); got != 3 {
+		t.Errorf("0.3 s at 10 a second let %d in", got)
+	}
+	now = now.Add(-time.Hour) // a clock that goes back gives nothing and takes nothing
+	if got := let(20); got != 0 {
+		t.Errorf("a clock that went back let %d in", got)
+	}
+	now = now.Add(2 * time.Hour)
+	if got := let(20); got != 5 {
+		t.Errorf("after a long pause %d came in, not the burst", got)
+	}
+}
+
+func TestInFlightOfATenant(t *testing.T) {
+	l := newTenants(Limits{InFlight: 2})
+	now := time.Unix(1000, 0)
+	leave, _ := l.enter("acme", now)
+	l.enter("acme", now)
+	if _, limit := l.enter("acme", now); limit != limitInFlight {
+		t.Errorf("a third one came in: %q", limit)
+	}
+	if _, limit := l.enter("globex", now); limit != "" {
+		t.Errorf("another tenant was refused: %s", limit)
+	}
+	leave()
+	if _, limit := l.enter("acme", now); limit != "" {
+		t.Errorf("there is room again, and it was refused: %s", limit)
+	}
+}
+
+// Whoever makes up tenants fills no memory.
+func TestIdleTenantsAreForgotten(t *testing.T) {
+	l := newTenants(Limits{Rate: 10, Burst: 2, InFlight: 2})
+	now := time.Unix(1000, 0)
+	l.enter("busy", now)
+	for i := range 10 * knownTenants {
+		now = now.Add(time.Second)
+		leave, limit := l.enter("t"+strconv.Itoa(i), now)
+		if limit != "" {
+			t.Fatal(limit)
+		}
+		leave()
+	}
+	if n := len(l.known); n > knownTenants || l.known["busy"] == nil {
+		t.Errorf("%d tenants are known; the one with work under way is among them: %v", n, l.known["busy"] != nil)
+	}
+}
+
+func TestBadLimitsAreRefused(t *testing.T) {
+	for _, l := range []Limits{{Rate: -1}, {Burst: -1}, {InFlight: -1}} {
+		if l.Validate() == nil {
+			t.Errorf("%+v was taken", l)
+		}
+	}
+}
+
+// counted counts what limits refused.
+type counted struct{ rate, inFlight atomic.Int64 }
+
+func (c *counted) Limited(_, limit string) {
+	if limit == limitRate {
+		c.rate.Add(1)
+	} else {
+		c.inFlight.Add(1)
+	}
+}
+
+// A tenant that has all its places taken by work that does not end, and goes on
+// asking, is refused at once, and another tenant is answered as ever.
+func TestNoisyTenantDoesNotStarveAnother(t *testing.T) {
+	nc := natstest.Connect(t, natstest.Start(t))
+	hold := make(chan struct{})
+	var done atomic.Int64
+	var refused counted
+	s, err := Serve(nc, events.DefaultNames(), Endpoint{
+		Name: "skein-test", Description: "A test.", Kind: "cmd", Version: "1.0.0", InFlight: 100,
+		Tenants: Limits{InFlight: 20}, Metrics: &refused,
+	}, func(ctx context.Context, tenant, _ string, _ []byte, _ Meta) (any, error) {
+		if tenant == "noisy" {
+			<-hold
+			done.Add(1)
+		}
+		return struct{}{}, nil
+	}, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}()
+	inbox := nc.NewInbox()
+	answers, err := nc.SubscribeSync(inbox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const asked = 2000
+	for range asked {
+		if err := nc.PublishRequest("skein.cmd.noisy.thread.create", inbox, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range asked - 20 { // refused while the others are held
+		m, err := answers.NextMsg(10 * time.Second)
+		if err != nil || m.Header.Get(events.HeaderErrorCode) != "503" {
+			t.Fatalf("%v %v", err, m)
+		}
+	}
+	for range 50 {
+		if m, err := nc.Request("skein.cmd.quiet.thread.create", nil, 10*time.Second); err != nil || m.Header.Get(events.HeaderErrorCode) != "" {
+			t.Fatalf("the quiet tenant: %v %v", err, m)
+		}
+	}
+	close(hold)
+	for range 20 { // what was taken is done and answered
+		if m, err := answers.NextMsg(10 * time.Second); err != nil || m.Header.Get(events.HeaderErrorCode) != "" {
+			t.Fatalf("%v %v", err, m)
+		}
+	}
+	if done.Load() != 20 || refused.inFlight.Load() != asked-20 {
+		t.Errorf("%d were done, %d refused", done.Load(), refused.inFlight.Load())
+	}
+}
+
+// What is over the rate is answered queue_full and not done; what was answered
+// otherwise is in the log.
+func TestRateOfATenantLosesNothing(t *testing.T) {
+	w := newWorld(t, Config{})
+	var refused counted
+	s, err := Serve(w.nc, events.DefaultNames(), Endpoint{
+		Name: "skein-commands", Description: "Commands.", Kind: "cmd", Version: "1.0.0", InFlight: 1000,
+		Tenants: Limits{Rate: 50, Burst: 50}, Metrics: &refused,
+	}, w.d.Handle, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}()
+	id := overNATS(t, w.nc, "thread.create", `{}`).ThreadID
+	inbox := w.nc.NewInbox()
+	answers, err := w.nc.SubscribeSync(inbox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 500 {
+		if err := w.nc.PublishRequest("skein.cmd.acme.item.create", inbox, []byte(on(id, hello))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done := int64(0)
+	for range 500 {
+		m, err := answers.NextMsg(10 * time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch m.Header.Get(events.HeaderErrorCode) {
+		case "":
+			done++
+		case "429":
+			if e := events.DecodeError(m.Data); e == nil || e.Code != events.QueueFull {
+				t.Fatalf("%s", m.Data)
+			}
+		default:
+			t.Fatalf("%v %s", m.Header, m.Data)
+		}
+	}
+	if done < 49 || done == 500 || refused.rate.Load() != 500-done {
+		t.Errorf("%d were done, %d refused", done, refused.rate.Load())
+	}
+	if list := w.commits(id); list[len(list)-1].Version != 2+done {
+		t.Errorf("%d were acknowledged, and the log is at version %d", done, list[len(list)-1].Version)
+	}
+	if m, err := w.nc.Request("skein.cmd.globex.thread.create", []byte(`{}`), 10*time.Second); err != nil || m.Header.Get(events.HeaderErrorCode) != "" {
+		t.Errorf("another tenant: %v %v", err, m)
+	}
+}

@@ -1,0 +1,180 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Bounds of a tenant's consumers.
+const (
+	ConsumerWait   = 30 * time.Second // until an event of which nothing was heard is handed out again
+	tenantConsumer = 64               // consumers of one tenant
+)
+
+// ErrNoConsumer says that there is no such consumer.
+var ErrNoConsumer = errors.New("there is no such consumer")
+
+// consumerName names a tenant's durable consumer of the timeline, which all
+// tenants share. No tenant's name has the letter between.
+func consumerName(tenant, name string) string { return tenant + "=" + name }
+
+// PutConsumer makes a tenant's consumer of the timeline, or changes what it
+// takes. It hands out one event at a time, so that they keep their order.
+func (l *Log) PutConsumer(ctx context.Context, tenant, name string, subjects []string, onlyNew bool) error {
+	stream, err := l.js.Stream(ctx, l.cfg.Names.Stream(TimelineStream))
+	if err != nil {
+		return err
+	}
+	cfg := jetstream.ConsumerConfig{
+		Durable: consumerName(tenant, name), FilterSubjects: subjects,
+		AckPolicy: jetstream.AckExplicitPolicy, AckWait: ConsumerWait, MaxDeliver: -1, MaxAckPending: 1,
+	}
+	if onlyNew {
+		cfg.DeliverPolicy = jetstream.DeliverNewPolicy
+	}
+	_, err = stream.Consumer(ctx, cfg.Durable)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		count := 0
+		names := stream.ConsumerNames(ctx)
+		for other := range names.Name() {
+			if strings.HasPrefix(other, consumerName(tenant, "")) {
+				count++
+			}
+		}
+		if err := names.Err(); err != nil {
+			return err
+		}
+		if count >= tenantConsumer {
+			return events.Errorf(events.QueueFull, "the tenant has %d consumers, and may have no more; delete one", count)
+		}
+	}
+	_, err = stream.CreateOrUpdateConsumer(ctx, cfg)
+	return err
+}
+
+// DropConsumer deletes a tenant's consumer. It is no error if there is none.
+func (l *Log) DropConsumer(ctx context.Context, tenant, name string) error {
+	err := l.js.DeleteConsumer(ctx, l.cfg.Names.Stream(TimelineStream), consumerName(tenant, name))
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return nil
+	}
+	return err
+}
+
+// Delivery is a message that a consumer has handed out.
+type Delivery struct {
+	Data  []byte
+	Seq   uint64 // of its commit in the log
+	Token string // for Settle
+}
+
+// NextDelivery gives the next event of a tenant's consumer, nil if none came in
+// time. The error is ErrNoConsumer if there is no such consumer.
+func (l *Log) NextDelivery(ctx context.Context, tenant, name string, wait time.Duration) (*Delivery, error) {
+	body, err := json.Marshal(struct {
+		Batch   int   `json:"batch"`
+		Expires int64 `json:"expires,omitzero"` // nanoseconds
+		NoWait  bool  `json:"no_wait,omitzero"`
+	}{1, int64(wait), wait == 0})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait+directTimeout)
+	defer cancel()
+	subject := l.cfg.API + ".CONSUMER.MSG.NEXT." + l.cfg.Names.Stream(TimelineStream) + "." + consumerName(tenant, name)
+	var out *Delivery
+	err = l.pull(ctx, subject, body, func(m *nats.Msg) (bool, error) {
+		switch status := m.Header.Get("Status"); status {
+		case "":
+			seq, err := strconv.ParseUint(m.Header.Get(events.HeaderSeq), 10, 64)
+			if err != nil { // not Skein's: it is never handed out again
+				return true, l.nc.Publish(m.Reply, []byte("+TERM"))
+			}
+			out = &Delivery{Data: m.Data, Seq: seq, Token: m.Reply}
+			return true, nil
+		case "100": // it lives
+			return false, nil
+		case "404", "408":
+			return true, nil
+		case "503":
+			return true, ErrNoConsumer
+		case "409":
+			if strings.Contains(m.Header.Get("Description"), "Consumer Deleted") {
+				return true, ErrNoConsumer
+			}
+			return true, fmt.Errorf("the consumer gives nothing now: %s", m.Header.Get("Description"))
+		default:
+			return true, fmt.Errorf("the consumer refused: %s %s", status, m.Header.Get("Description"))
+		}
+	})
+	return out, err
+}
+
+// pull asks for messages of a consumer. They come under their own subjects, so
+// that the shared inbox could not tell whose they are.
+func (l *Log) pull(ctx context.Context, subject string, body []byte, take func(*nats.Msg) (last bool, err error)) error {
+	answers := make(chan *nats.Msg, 4)
+	reply := l.nc.NewInbox()
+	sub, err := l.nc.ChanSubscribe(reply, answers)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = sub.Unsubscribe() }() // fails only if the connection has gone
+	if err := l.nc.PublishRequest(subject, reply, body); err != nil {
+		return err
+	}
+	for {
+		select {
+		case m := <-answers:
+			if last, err := take(m); last || err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Settle says what became of a delivery. The error is an invalid_request if the
+// token is none of the consumer's.
+func (l *Log) Settle(ctx context.Context, tenant, name, token string, as events.Settlement) error {
+	if !ofConsumer(token, l.cfg.Names.Stream(TimelineStream), consumerName(tenant, name)) {
+		return events.Invalid("/token", "it is no token of this consumer")
+	}
+	switch as {
+	case events.SettledBusy:
+		return l.nc.Publish(token, []byte("+WPI"))
+	case events.SettledAgain:
+		return l.nc.Publish(token, []byte("-NAK"))
+	default: // acknowledged, so that it is known to be over
+		ctx, cancel := context.WithTimeout(ctx, directTimeout)
+		defer cancel()
+		_, err := l.nc.RequestWithContext(ctx, token, []byte("+ACK"))
+		return err
+	}
+}
+
+// ofConsumer tells whether a subject acknowledges a message of a consumer:
+// $JS.ACK.{stream}.{consumer}.{5 numbers}, or with domain and account before the
+// stream.
+func ofConsumer(token, stream, consumer string) bool {
+	parts := strings.Split(token, ".")
+	if len(parts) < 9 || parts[0] != "$JS" || parts[1] != "ACK" || strings.ContainsAny(token, "*> \t\r\n") {
+		return false
+	}
+	at := 2
+	if len(parts) > 9 {
+		at = 4
+	}
+	return parts[at] == stream && parts[at+1] == consumer
+}

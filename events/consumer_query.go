@@ -1,0 +1,56 @@
+package events
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// Queries of durable consumers: readers of the tenant's timeline whose place is
+// remembered, by one name for all processes that share the work.
+type (
+	// CreateConsumer makes a consumer, or changes what it takes.
+	CreateConsumer struct {
+		Name     string   `json:"name" schema:"required,pattern=tenant" doc:"The consumer's name, the tenant's own."`
+		ThreadID string   `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"Only events of this thread."`
+		Types    []string `json:"types,omitzero" schema:"maxItems=64" doc:"Only events of these types; item.* takes all of an entity."`
+		New      bool     `json:"new,omitzero" doc:"Begin with what comes after it was made, instead of all that the timeline still has. Cannot be changed later."`
+	}
+	// NextOfConsumer asks for the next event, and waits for one.
+	NextOfConsumer struct {
+		Name   string `json:"name" schema:"required,pattern=tenant" doc:"The consumer's name."`
+		WaitMs *Int   `json:"waitMs,omitzero" schema:"minimum=0,maximum=10000" doc:"How long to wait for one, in milliseconds; 5000 if absent."`
+	}
+	// Delivery is an event that a consumer has handed out. It is handed out again,
+	// to whoever asks, if nothing was heard of it for 30 s.
+	Delivery struct {
+		Event jsontext.Value `json:"event,omitzero" doc:"The event: a CloudEvent. Absent if none came."`
+		Seq   uint64         `json:"seq,omitzero" schema:"minimum=1" doc:"The sequence in the log of the event's commit."`
+		Token string         `json:"token,omitzero" doc:"Names the delivery, for consumer.settle."`
+	}
+	// SettleConsumer says what became of an event.
+	SettleConsumer struct {
+		Name  string     `json:"name" schema:"required,pattern=tenant" doc:"The consumer's name."`
+		Token string     `json:"token" schema:"required,maxLength=512" doc:"The delivery's token."`
+		As    Settlement `json:"as" schema:"required" doc:"done (do not hand it out again), busy (somebody still works on it) or again (hand it out again now)."`
+	}
+	// DeleteConsumer deletes a consumer, and so its place.
+	DeleteConsumer struct {
+		Name string `json:"name" schema:"required,pattern=tenant" doc:"The consumer's name."`
+	}
+	// ConsumerRef names a consumer.
+	ConsumerRef struct {
+		Name string `json:"name" schema:"required" doc:"The consumer's name."`
+	}
+)
+
+// Settlement is what became of an event that was handed out.
+type Settlement string
+
+// The settlements.
+const (
+	SettledDone  Settlement = "done"
+	SettledBusy  Settlement = "busy"
+	SettledAgain Settlement = "again"
+)
+
+// Enum lists the settlements.
+func (Settlement) Enum() []string {
+	return []string{string(SettledDone), string(SettledBusy), string(SettledAgain)}
+}

@@ -1,0 +1,131 @@
+package access
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nkeys"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Names of the accounts that belong to no tenant, as the server shows them.
+// Tenants' accounts are named "tenant " and the tenant, so that none can be
+// taken for another.
+const (
+	systemAccount = "SYS"
+	skeinAccount  = "SKEIN"
+	workerAccount = "WORKERS"
+	auditAccount  = "AUDIT"
+)
+
+func tenantAccount(tenant string) string { return "tenant " + tenant }
+
+// accountOf gives the account that a user belongs to.
+func accountOf(u User) string {
+	switch u.Roles[0] {
+	case Worker:
+		return workerAccount
+	case Auditor:
+		return auditAccount
+	case Administrator:
+		return skeinAccount
+	default:
+		return tenantAccount(u.Tenant)
+	}
+}
+
+// claims says what an account may do, by its name. keys gives the public keys of
+// the others.
+func claims(n events.Names, name, tenant string, keys map[string]string) *jwt.AccountClaims {
+	c := jwt.NewAccountClaims(keys[name])
+	c.Name = name
+	c.Limits.DisallowBearer = true
+	service := func(subject string) *jwt.Export {
+		return &jwt.Export{Name: subject, Subject: jwt.Subject(subject), Type: jwt.Service, ResponseType: jwt.ResponseTypeStream}
+	}
+	stream := func(subject string) *jwt.Export {
+		return &jwt.Export{Name: subject, Subject: jwt.Subject(subject), Type: jwt.Stream}
+	}
+	from := func(account, subject string, kind jwt.ExportType) *jwt.Import {
+		return &jwt.Import{Name: subject, Subject: jwt.Subject(subject), Account: keys[account], Type: kind}
+	}
+	reactors, tools, effects := n.Prefix+".reactor.>", n.Prefix+".tool.>", n.Prefix+".effect.>"
+	switch name {
+	case systemAccount:
+	case skeinAccount:
+		c.Limits.JetStreamLimits = jwt.JetStreamLimits{MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit, Streams: jwt.NoLimit, Consumer: jwt.NoLimit}
+		// Any account of this operator may import these, and there are no others
+		// than those which are made here: each imports what is its own.
+		for _, subject := range []string{n.Command("*", ">"), n.Query("*", ">"), n.Submit("*", ">"), n.File("*", ">"), n.Upload("*", ">")} {
+			e := service(subject)
+			e.ResponseType = jwt.ResponseTypeSingleton
+			c.Exports.Add(e)
+		}
+		for _, subject := range auditSubjects() {
+			c.Exports.Add(service("$JS.API." + subject))
+		}
+		c.Exports.Add(stream(n.Prefix+".timeline.*.>"), stream(allLive(n, "*")), stream(n.Cancel("*")))
+		c.Imports.Add(from(workerAccount, reactors, jwt.Service), from(workerAccount, tools, jwt.Service), from(workerAccount, effects, jwt.Service))
+	case workerAccount:
+		c.Exports.Add(service(reactors), service(tools), service(effects))
+		c.Imports.Add(from(skeinAccount, n.Cancel("*"), jwt.Stream))
+	case auditAccount:
+		for _, subject := range auditSubjects() {
+			i := from(skeinAccount, "$JS.API."+subject, jwt.Service)
+			i.LocalSubject = jwt.RenamingSubject(AuditAPI + "." + subject)
+			c.Imports.Add(i)
+		}
+	default:
+		for _, subject := range []string{n.Command(tenant, ">"), n.Query(tenant, ">"), n.Submit(tenant, ">"), n.File(tenant, ">"), n.Upload(tenant, ">")} {
+			c.Imports.Add(from(skeinAccount, subject, jwt.Service))
+		}
+		c.Imports.Add(from(skeinAccount, n.Prefix+".timeline."+tenant+".>", jwt.Stream), from(skeinAccount, allLive(n, tenant), jwt.Stream))
+	}
+	return c
+}
+
+// sign signs the claims of an account.
+func sign(operator nkeys.KeyPair, c *jwt.AccountClaims) (string, error) {
+	results := jwt.CreateValidationResults()
+	c.Validate(results)
+	if errs := results.Errors(); len(errs) > 0 {
+		return "", fmt.Errorf("access: the account %s cannot be made: %w", c.Name, errs[0])
+	}
+	return c.Encode(operator)
+}
+
+// issue makes a user's token and the file of credentials that holds it with the
+// user's secret key.
+func issue(n events.Names, u *User, account nkeys.KeyPair, now time.Time) ([]byte, error) {
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		return nil, err
+	}
+	defer pair.Wipe()
+	seed, err := pair.Seed()
+	if err != nil {
+		return nil, err
+	}
+	if u.Key, err = pair.PublicKey(); err != nil {
+		return nil, err
+	}
+	c := jwt.NewUserClaims(u.Key)
+	c.Name = u.Name
+	c.AllowedConnectionTypes.Add(jwt.ConnectionTypeStandard, jwt.ConnectionTypeWebsocket, jwt.ConnectionTypeInProcess)
+	if u.Expires != nil {
+		c.Expires = u.Expires.Unix()
+	}
+	if len(u.Roles) > 0 { // the system's own user has none, and may do all in its account
+		if c.Permissions, err = permissions(n, *u); err != nil {
+			return nil, err
+		}
+	}
+	u.Issued = now
+	token, err := c.Encode(account)
+	if err != nil {
+		return nil, err
+	}
+	return jwt.FormatUserConfig(token, seed)
+}

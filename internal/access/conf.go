@@ -1,0 +1,83 @@
+package access
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+)
+
+// accounts writes the part of the server's configuration that says who there is:
+// the operator, and every account, signed. The users are not in it but for those
+// who were revoked.
+func (f *Folder) accounts() ([]byte, error) {
+	operator, err := f.key(operatorKey)
+	if err != nil {
+		return nil, err
+	}
+	defer operator.Wipe()
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "# Written by skein access at every change; do not edit.\n\noperator: %s\nsystem_account: %s\nresolver: MEMORY\nresolver_preload: {\n",
+		f.state.Operator, f.state.Accounts[systemAccount])
+	write := func(name, tenant string) error {
+		c := claims(f.names(), name, tenant, f.state.Accounts)
+		for _, u := range f.state.Users {
+			if u.Revoked != nil && accountOf(u) == name {
+				c.RevokeAt(u.Key, *u.Revoked)
+			}
+		}
+		token, err := sign(operator, c)
+		if err == nil {
+			fmt.Fprintf(&out, "  # %s\n  %s: %s\n", name, f.state.Accounts[name], token)
+		}
+		return err
+	}
+	for _, name := range []string{systemAccount, skeinAccount, workerAccount, auditAccount} {
+		if err := write(name, ""); err != nil {
+			return nil, err
+		}
+	}
+	for _, tenant := range f.state.Tenants {
+		if err := write(tenantAccount(tenant), tenant); err != nil {
+			return nil, err
+		}
+	}
+	out.WriteString("}\n")
+	return out.Bytes(), nil
+}
+
+// conf writes the server's configuration, once: it is the operator's to edit.
+func conf(o InitOptions, cert, key string) []byte {
+	tls := "# tls {\n#   cert_file: \"/path/to/cert.pem\"\n#   key_file: \"/path/to/key.pem\"\n# }\n"
+	if cert != "" {
+		tls = fmt.Sprintf("tls {\n  cert_file: %s\n  key_file: %s\n  min_version: \"1.3\"\n}\n", strconv.Quote(cert), strconv.Quote(key))
+	}
+	return fmt.Appendf(nil, `# A nats-server for Skein, with accounts. Use it in one of two ways:
+#
+#   skein serve --access FOLDER
+#   nats-server -c FOLDER/nats.conf, and skein serve --nats URL --creds FOLDER/%s
+#
+# Of this file skein serve takes the accounts, tls and limits; where it listens and
+# keeps its store is said by its own flags.
+
+server_name: skein
+listen: %s
+
+# Nobody's password or messages should cross a network as they are: add this before
+# the server listens anywhere but on loopback.
+%s
+# The largest message, and so the largest commit.
+max_payload: 4MB
+
+# Nearly every message of Skein's has a subject of its own.
+disable_sublist_cache: true
+
+jetstream {
+  store_dir: %s
+
+  # Every acknowledgement waits for fsync.
+  sync_interval: always
+}
+
+include "%s"
+`, SkeinCreds, strconv.Quote(o.Listen), tls, strconv.Quote(o.Store), accountsFile)
+}

@@ -1,0 +1,94 @@
+package access
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nats-io/jwt/v2"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runtime/remote"
+)
+
+// Role is what a user is there for. Docs: docs/access.md.
+type Role string
+
+// The roles. Publisher and Subscriber belong to a tenant, and may be one user's
+// both; the others stand alone and belong to none.
+const (
+	Publisher     Role = "publisher"     // gives the tenant's commands, asks its queries, carries its files, and emits live events
+	Subscriber    Role = "subscriber"    // reads the tenant's timeline and live events, and asks its queries
+	Worker        Role = "worker"        // is reactors, tools and effects, for every tenant that uses them
+	Auditor       Role = "auditor"       // reads every tenant's log and read models, and writes nothing
+	Administrator Role = "administrator" // may do everything that Skein may
+)
+
+// Roles lists the roles.
+func Roles() []Role { return []Role{Publisher, Subscriber, Worker, Auditor, Administrator} }
+
+// ofTenant reports whether the role belongs to a tenant.
+func (r Role) ofTenant() bool { return r == Publisher || r == Subscriber }
+
+// responseTime is how long after a request a worker may still answer it.
+const responseTime = time.Hour
+
+// AuditAPI is the prefix of JetStream's API as auditors see it: that of a domain
+// with the name skein. Their own account answers on the usual one.
+const AuditAPI = "$JS.skein.API"
+
+// auditSubjects are what auditors may ask of JetStream, below its prefix. Each
+// answers from a stream, and changes nothing.
+func auditSubjects() []string { return []string{"STREAM.INFO.>", "STREAM.MSG.GET.>", "DIRECT.GET.>"} }
+
+// InboxOf gives the prefix of the inboxes that a user may subscribe to.
+func InboxOf(name string) string { return "_INBOX." + name }
+
+// allLive gives the subjects of the live events of a tenant.
+func allLive(n events.Names, tenant string) string { return n.Prefix + ".live." + tenant + ".>" }
+
+// permissions says exactly what a user may do in the user's account.
+func permissions(n events.Names, u User) (jwt.Permissions, error) {
+	var p jwt.Permissions
+	inbox := InboxOf(u.Name) + ".>"
+	for _, role := range u.Roles {
+		switch role {
+		case Publisher:
+			p.Pub.Allow.Add(n.Command(u.Tenant, ">"), n.Submit(u.Tenant, ">"), n.Query(u.Tenant, ">"),
+				n.File(u.Tenant, ">"), n.Upload(u.Tenant, ">"), allLive(n, u.Tenant))
+			p.Sub.Allow.Add(inbox)
+		case Subscriber:
+			p.Pub.Allow.Add(n.Query(u.Tenant, ">"))
+			p.Sub.Allow.Add(n.Prefix+".timeline."+u.Tenant+".>", allLive(n, u.Tenant), inbox)
+		case Worker:
+			for _, is := range []struct {
+				names   []string
+				subject func(name string) (string, error)
+			}{{u.Reactors, n.Reactor}, {u.Tools, n.Tool}, {u.Effects, n.Effect}} {
+				for _, name := range is.names {
+					subject, err := is.subject(name)
+					if err != nil {
+						return p, err
+					}
+					p.Sub.Allow.Add(subject + " " + remote.QueueGroup)
+				}
+			}
+			p.Sub.Allow.Add(n.Cancel("*"))
+			p.Pub.Deny.Add(">") // but for answers
+			p.Resp = &jwt.ResponsePermission{MaxMsgs: -1, Expires: responseTime}
+		case Auditor:
+			for _, subject := range auditSubjects() {
+				p.Pub.Allow.Add(AuditAPI + "." + subject)
+			}
+			p.Sub.Allow.Add(inbox)
+		case Administrator:
+			p.Pub.Allow.Add(">")
+			p.Sub.Allow.Add(">")
+		default:
+			return p, &BadUserError{fmt.Sprintf("there is no role %q; give one of %v", clip(string(role)), Roles())}
+		}
+	}
+	slices.Sort(p.Pub.Allow)
+	slices.Sort(p.Sub.Allow)
+	return p, nil
+}

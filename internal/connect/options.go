@@ -1,0 +1,96 @@
+package connect
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+)
+
+// Options says how to connect. The zero value connects without credentials, and
+// trusts what the system trusts.
+type Options struct {
+	Creds string // file of credentials (a token and a secret key), or of a secret key (NKey) alone
+	CA    string // file of certificate authorities to trust, instead of the system's
+	Inbox string // prefix of inboxes; default what the credentials allow, else _INBOX
+}
+
+// NATS gives the options for nats.Connect. A connection that is lost later comes
+// back by itself; the file of credentials is read again then.
+func (o Options) NATS(name string) ([]nats.Option, error) {
+	opts := []nats.Option{
+		nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond),
+		// A server that hangs closes no connection: one that does not answer is left
+		// after 10 to 15 s, where the client's default is four to six minutes.
+		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2),
+	}
+	if o.CA != "" {
+		opts = append(opts, nats.RootCAs(o.CA))
+	}
+	inbox := o.Inbox
+	if o.Creds != "" {
+		credentials, allowed, err := o.credentials()
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, credentials)
+		if inbox == "" {
+			inbox = allowed
+		}
+	}
+	if inbox != "" {
+		opts = append(opts, nats.CustomInboxPrefix(inbox))
+	}
+	return opts, nil
+}
+
+// credentials gives the option for the file of credentials, and the prefix of
+// inboxes that they allow, if they say so.
+func (o Options) credentials() (nats.Option, string, error) {
+	raw, err := os.ReadFile(o.Creds)
+	if err != nil {
+		return nil, "", fmt.Errorf("credentials: %w", err)
+	}
+	defer clear(raw)
+	token, err := nkeys.ParseDecoratedJWT(raw)
+	if err == nil && strings.Count(token, ".") == 2 {
+		return nats.UserCredentials(o.Creds), inboxOf(token), nil
+	}
+	option, err := nats.NkeyOptionFromSeed(o.Creds)
+	if err != nil {
+		return nil, "", errors.New("credentials: the file " + o.Creds + " holds neither a user's token nor a secret key of a user")
+	}
+	return option, "", nil
+}
+
+// inboxOf finds the inboxes to which a token lets its user subscribe, if those
+// are not the usual ones. The server checks the token: here it is only read.
+func inboxOf(token string) string {
+	payload, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])
+	if err != nil {
+		return ""
+	}
+	var claims struct {
+		NATS struct {
+			Sub struct {
+				Allow []string `json:"allow"`
+			} `json:"sub"`
+		} `json:"nats"`
+	}
+	if json.Unmarshal(payload, &claims) != nil {
+		return ""
+	}
+	for _, subject := range claims.NATS.Sub.Allow {
+		prefix, all := strings.CutSuffix(subject, ".>")
+		if all && strings.HasPrefix(prefix, nats.InboxPrefix) && !strings.ContainsAny(prefix, "*> ") {
+			return prefix
+		}
+	}
+	return ""
+}

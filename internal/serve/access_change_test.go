@@ -1,0 +1,287 @@
+package serve_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/access"
+	"github.com/skein-threads/skein/internal/connect"
+	"github.com/skein-threads/skein/internal/embedded"
+	"github.com/skein-threads/skein/internal/serve"
+)
+
+// closed connects as a user and gives a channel that is closed with the
+// connection, for good.
+func (g *guarded) closed(creds string) (*nats.Conn, <-chan struct{}) {
+	g.t.Helper()
+	opts, err := connect.Options{Creds: creds, CA: g.ca()}.NATS("a test")
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	done := make(chan struct{})
+	nc, err := nats.Connect(g.url(), append(opts, nats.NoReconnect(), nats.ClosedHandler(func(*nats.Conn) { close(done) }))...)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(nc.Close)
+	return nc, done
+}
+
+func wantClosed(t *testing.T, closed <-chan struct{}, what string) {
+	t.Helper()
+	select {
+	case <-closed:
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%s is still connected", what)
+	}
+}
+
+// A revoked user is cut off when the server has read the folder again, and
+// stays out; others do not notice, and a new user of the same name gets in.
+func TestRevoke(t *testing.T) {
+	g := startGuarded(t, access.InitOptions{}, everybody()...)
+	path := g.creds("acme", "app")
+	old := filepath.Join(t.TempDir(), "copy.creds")
+	body, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(old, body, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, closed := g.closed(old)
+	other := g.client("globex", "app")
+	if err := g.folder.Revoke("acme", "app"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file of credentials is still there: %v", err)
+	}
+	if err := g.server.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	wantClosed(t, closed, "the revoked user")
+	if _, err := client.Connect(g.url(), client.Options{Tenant: "acme", Creds: old}); !errors.Is(err, &events.Error{Code: events.Unauthorized}) {
+		t.Errorf("the revoked user: %v", err)
+	}
+	g.add(access.User{Name: "app", Tenant: "acme", Roles: []access.Role{access.Publisher}})
+	for _, c := range []*client.Client{other, g.client("acme", "app")} {
+		if _, err := c.CreateThread(t.Context(), events.CreateThread{Title: "x"}); err != nil {
+			t.Errorf("%s: %v", c.Tenant(), err)
+		}
+	}
+	var none *access.NoUserError
+	if err := g.folder.Revoke("acme", "nobody"); !errors.As(err, &none) {
+		t.Errorf("nobody was revoked: %v", err)
+	}
+}
+
+// Skein's own credentials are replaced while it serves: it is connected with the
+// old ones until they are revoked, and comes back with the new ones.
+func TestRotateOwn(t *testing.T) {
+	g := startGuarded(t, access.InitOptions{}, everybody()...)
+	app := g.client("acme", "app")
+	if err := g.folder.Revoke("", "skein"); err != nil {
+		t.Fatal(err)
+	}
+	g.add(access.User{Name: "skein", Roles: []access.Role{access.Administrator}})
+	if err := g.server.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := app.CreateThread(t.Context(), events.CreateThread{Title: "x"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// The server ends the connection of a user whose time is over.
+func TestExpiry(t *testing.T) {
+	g := startGuarded(t, access.InitOptions{}, everybody()...)
+	at := time.Now().Add(3 * time.Second).UTC().Truncate(time.Second)
+	creds := g.add(access.User{Name: "guest", Tenant: "acme", Roles: []access.Role{access.Publisher}, Expires: &at})
+	_, closed := g.closed(creds)
+	wantClosed(t, closed, "the guest")
+	time.Sleep(time.Until(at.Add(time.Second))) // the server counts in whole seconds
+	if _, err := client.Connect(g.url(), client.Options{Tenant: "acme", Creds: creds}); !errors.Is(err, &events.Error{Code: events.Unauthorized}) {
+		t.Errorf("after the time: %v", err)
+	}
+}
+
+// A tenant that is added while the server runs is known after a reload.
+func TestNewTenant(t *testing.T) {
+	g := startGuarded(t, access.InitOptions{}, everybody()...)
+	creds, reload, err := g.folder.Add(access.User{Name: "app", Tenant: "initech", Roles: []access.Role{access.Publisher}})
+	if err != nil || !reload {
+		t.Fatalf("reload %v, %v", reload, err)
+	}
+	if _, err := client.Connect(g.url(), client.Options{Tenant: "initech", Creds: creds}); err == nil {
+		t.Error("an unknown tenant got in")
+	}
+	if err := g.server.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.client("initech", "app").CreateThread(t.Context(), events.CreateThread{Title: "x"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// With TLS nothing goes over the wire as it is: a client that does not trust the
+// authority, or speaks an old version, does not get in.
+func TestTLS(t *testing.T) {
+	g := startGuarded(t, access.InitOptions{Hosts: []string{"127.0.0.1", "localhost"}}, everybody()...)
+	app := g.client("acme", "app")
+	if _, err := app.CreateThread(t.Context(), events.CreateThread{Title: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	creds := g.creds("acme", "app")
+	if _, err := client.Connect(g.url(), client.Options{Tenant: "acme", Creds: creds}); err == nil {
+		t.Error("a client that does not know the authority got in")
+	}
+	nc, err := nats.Connect(g.url(), nats.UserCredentials(creds), nats.RootCAs(g.ca()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if state, err := nc.TLSConnectionState(); err != nil || state.Version < tls.VersionTLS13 {
+		t.Errorf("%+v, %v", state.Version, err)
+	}
+	old := &tls.Config{MaxVersion: tls.VersionTLS12, InsecureSkipVerify: true}
+	if _, err := nats.Connect(g.url(), nats.UserCredentials(creds), nats.Secure(old)); err == nil {
+		t.Error("TLS 1.2 was taken")
+	}
+}
+
+// Beyond loopback the server listens only with both authentication and TLS.
+func TestListenBeyondLoopback(t *testing.T) {
+	start := func(init access.InitOptions, guard bool) (*serve.Server, error) {
+		cfg := serve.Config{Store: t.TempDir(), NATSListen: "0.0.0.0:0", HTTPListen: "127.0.0.1:0", Volatile: true}
+		if guard {
+			cfg.Access = filepath.Join(t.TempDir(), "access")
+			if _, err := access.Init(cfg.Access, init); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return serve.Start(t.Context(), cfg, zerolog.Nop())
+	}
+	var refused *embedded.NotLoopbackError
+	if _, err := start(access.InitOptions{}, false); !errors.As(err, &refused) {
+		t.Errorf("without authentication: %v", err)
+	}
+	if _, err := start(access.InitOptions{}, true); !errors.As(err, &refused) {
+		t.Errorf("without TLS: %v", err)
+	}
+	s, err := start(access.InitOptions{Hosts: []string{"127.0.0.1"}}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := s.Stop(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// A store that was used without accounts is not taken for an empty one.
+func TestStoreOfAnotherAccount(t *testing.T) {
+	cfg := serve.Config{Store: t.TempDir(), NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Volatile: true}
+	run := func() error {
+		s, err := serve.Start(t.Context(), cfg, zerolog.Nop())
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		return s.Stop(ctx)
+	}
+	if err := run(); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Access = filepath.Join(t.TempDir(), "access")
+	folder, err := access.Init(cfg.Access, access.InitOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var other *embedded.OtherAccountError
+	if err := run(); !errors.As(err, &other) || other.Other != "$G" || other.Account != folder.Account() {
+		t.Fatalf("%v", err)
+	}
+	// What the error says to do.
+	if err := os.Rename(filepath.Join(other.Dir, other.Other), filepath.Join(other.Dir, other.Account)); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(); err != nil {
+		t.Error(err)
+	}
+	cfg.Access = ""
+	if err := run(); !errors.As(err, &other) {
+		t.Errorf("back without accounts: %v", err)
+	}
+}
+
+// The folder's configuration starts a nats-server by itself, and Skein beside it.
+func TestServerByItself(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "access")
+	folder, err := access.Init(dir, access.InitOptions{Listen: "127.0.0.1:-1", Store: t.TempDir(), Hosts: []string{"127.0.0.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	creds, _, err := folder.Add(access.User{Name: "app", Tenant: "acme", Roles: []access.Role{access.Publisher}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := server.ProcessConfigFile(folder.Conf())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !o.SyncAlways || o.MaxPayload != embedded.DefaultMaxPayload || !o.NoSublistCache {
+		t.Errorf("the configuration is not that of the embedded server: %+v", o)
+	}
+	o.NoSigs, o.NoLog = true, true
+	ns, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns.Start()
+	t.Cleanup(func() {
+		ns.Shutdown()
+		ns.WaitForShutdown()
+	})
+	if !ns.ReadyForConnections(20 * time.Second) {
+		t.Fatal("the server is not ready")
+	}
+	ca, _ := folder.CA()
+	s, err := serve.Start(t.Context(), serve.Config{NATS: ns.ClientURL(), Creds: folder.Creds(), CA: ca, HTTPListen: "127.0.0.1:0"}, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := s.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	c, err := client.Connect(ns.ClientURL(), client.Options{Tenant: "acme", Creds: creds, CA: ca})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.CreateThread(t.Context(), events.CreateThread{Title: "x"}); err != nil {
+		t.Error(err)
+	}
+	cfg := serve.Config{NATS: ns.ClientURL(), Access: dir}
+	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "--access") {
+		t.Errorf("--access with --nats: %v", err)
+	}
+}

@@ -1,0 +1,201 @@
+package serve_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/access"
+)
+
+// nobodyPublishes are subjects on which no tenant's user, worker or auditor may
+// publish. The wildcards' places are filled with names that are there.
+func nobodyPublishes() []string {
+	return []string{
+		// What Skein alone writes.
+		"skein.log.acme.T-1", "skein.timeline.acme.T-1.item.created", "skein.chunk.acme.T-1.exe_1", "skein.run.acme.exe_1",
+		"skein.timer.acme.T-1.x", "skein.due.acme.T-1.x", "skein.cancel.x",
+		"$KV.thread_threads.acme.T-1", "$KV.thread_leases.relay", "$KV.thread_effects.acme.T-1.x",
+		"$O.thread_files.C.x", "$O.thread_files.M.x", "$O.thread_snapshots.C.x",
+		// Another tenant's.
+		"skein.cmd.globex.thread.create", "skein.query.globex.thread.list", "skein.submit.globex.thread.create",
+		"skein.log.globex.T-1", "$KV.thread_threads.globex.T-1",
+		// Streams and consumers.
+		"$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST", "$JS.API.STREAM.CREATE.MINE", "$JS.API.STREAM.UPDATE.SKEIN_LOG",
+		"$JS.API.STREAM.DELETE.SKEIN_LOG", "$JS.API.STREAM.PURGE.SKEIN_LOG", "$JS.API.STREAM.INFO.SKEIN_LOG",
+		"$JS.API.STREAM.MSG.GET.SKEIN_LOG", "$JS.API.STREAM.MSG.DELETE.SKEIN_LOG", "$JS.API.STREAM.SNAPSHOT.SKEIN_LOG",
+		"$JS.API.STREAM.RESTORE.SKEIN_LOG", "$JS.API.STREAM.LEADER.STEPDOWN.SKEIN_LOG",
+		"$JS.API.DIRECT.GET.SKEIN_LOG", "$JS.API.DIRECT.GET.SKEIN_TIMELINE.skein.timeline.acme.T-1.item.created",
+		"$JS.API.DIRECT.GET.SKEIN_CHUNKS", "$JS.API.DIRECT.GET.KV_thread_threads.$KV.thread_threads.globex.T-1",
+		"$JS.API.CONSUMER.CREATE.SKEIN_TIMELINE", "$JS.API.CONSUMER.CREATE.SKEIN_TIMELINE.x",
+		"$JS.API.CONSUMER.CREATE.SKEIN_TIMELINE.x.skein.timeline.acme.>", "$JS.API.CONSUMER.DURABLE.CREATE.SKEIN_TIMELINE.x",
+		"$JS.API.CONSUMER.MSG.NEXT.SKEIN_TIMELINE.acme=x", "$JS.API.CONSUMER.INFO.SKEIN_TIMELINE.globex=x",
+		"$JS.API.CONSUMER.DELETE.SKEIN_TIMELINE.globex=x", "$JS.API.CONSUMER.LIST.SKEIN_TIMELINE",
+		"$JS.ACK.SKEIN_TIMELINE.globex=x.1.1.1.1.0", "$JS.FC.SKEIN_TIMELINE.x",
+		// The server, and others' replies.
+		"$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.PING.CONNZ", "$SYS.REQ.USER.INFO", "$SRV.PING", "$SRV.STOP.skein-commands",
+		"_INBOX.other.1", "_INBOX.root.1", "_R_.x", "skein.reactor.shout", "skein.tool.add",
+	}
+}
+
+// nobodySubscribes are subjects that none of them may subscribe to.
+func nobodySubscribes() []string {
+	return []string{
+		">", "*", "*.>", "skein.>", "skein.*.>", "skein.log.>", "skein.log.acme.>", "skein.chunk.acme.>", "skein.run.>",
+		"skein.timeline.>", "skein.timeline.*.>", "skein.timeline.globex.>", "skein.timeline.globex.T-1.item.created",
+		"skein.cmd.>", "skein.cmd.acme.>", "skein.query.acme.>", "skein.submit.acme.>", "skein.cmd.globex.>",
+		"skein.due.>", "skein.timer.>", "$KV.>", "$O.>", "$JS.>", "$JS.API.>", "$JS.ACK.>", "$JS.EVENT.>", "$SYS.>", "$SRV.>",
+		"_INBOX.>", "_INBOX.*", "_INBOX.other.>", "_INBOX.*.>", "_R_.>", "_GR_.>",
+		"skein.reactor.>", "skein.reactor.shout", "skein.tool.add", "skein.reactor.other",
+	}
+}
+
+// wantRefused waits for the server's word that a subject is not permitted.
+func wantRefused(t *testing.T, refused <-chan error, subject string) {
+	t.Helper()
+	select {
+	case err := <-refused:
+		if !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), `"`+subject+`"`) {
+			t.Errorf("%s: %v", subject, err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatalf("%s was not refused", subject)
+	}
+}
+
+// Everybody but administrators is kept from what is Skein's, another tenant's,
+// the server's or another user's; and whatever they tried, nothing was stored.
+func TestWhatNobodyMay(t *testing.T) {
+	g := startGuarded(t, access.InitOptions{}, everybody()...)
+	g.client("globex", "app")
+	before := g.stored()
+	for _, u := range g.folder.Users() {
+		if u.Roles[0] == access.Administrator {
+			continue
+		}
+		t.Run(fmt.Sprint(u.Name, " ", u.Roles), func(t *testing.T) {
+			nc, refused := g.plain(u.Tenant, u.Name)
+			for _, subject := range nobodyPublishes() {
+				if u.Tenant != "" {
+					subject = swap(subject, u.Tenant)
+				}
+				if err := nc.PublishRequest(subject, access.InboxOf(u.Name)+".x", []byte(`{}`)); err != nil {
+					t.Fatal(err)
+				}
+				wantRefused(t, refused, subject)
+			}
+			for _, subject := range nobodySubscribes() {
+				if u.Tenant != "" {
+					subject = swap(subject, u.Tenant)
+				}
+				if _, err := nc.SubscribeSync(subject); err != nil {
+					t.Fatal(err)
+				}
+				wantRefused(t, refused, subject)
+			}
+		})
+	}
+	if after := g.stored(); !maps.Equal(before, after) {
+		t.Errorf("something was stored: %v, before %v", after, before)
+	}
+}
+
+// swap turns acme and globex about for users of globex.
+func swap(subject, tenant string) string {
+	if tenant != "globex" {
+		return subject
+	}
+	return strings.NewReplacer("acme", "globex", "globex", "acme").Replace(subject)
+}
+
+// What separates the roles of one tenant, and those of none.
+func TestWhatARoleMayNot(t *testing.T) {
+	g := startGuarded(t, access.InitOptions{}, everybody()...)
+	for _, c := range []struct {
+		tenant, name         string
+		publishes, subscribe []string
+	}{
+		{"acme", "pub", nil, []string{"skein.timeline.acme.>"}},
+		{"acme", "sub", []string{"skein.cmd.acme.thread.create", "skein.submit.acme.thread.create"}, nil},
+		{"", "shouter", []string{"skein.cmd.acme.thread.create", "skein.query.acme.thread.list"}, []string{"skein.timeline.acme.>", "skein.reactor.shout others"}},
+		{"", "eye", []string{"skein.cmd.acme.thread.create", "$JS.skein.API.STREAM.DELETE.SKEIN_LOG", "$JS.skein.API.CONSUMER.CREATE.SKEIN_LOG"}, []string{"skein.timeline.acme.>"}},
+	} {
+		nc, refused := g.plain(c.tenant, c.name)
+		for _, subject := range c.publishes {
+			if err := nc.Publish(subject, nil); err != nil {
+				t.Fatal(err)
+			}
+			wantRefused(t, refused, subject)
+		}
+		for _, subject := range c.subscribe {
+			subject, queue, _ := strings.Cut(subject, " ")
+			if _, err := nc.QueueSubscribeSync(subject, queue); err != nil {
+				t.Fatal(err)
+			}
+			wantRefused(t, refused, subject)
+		}
+	}
+	if _, err := nats.Connect(g.url()); !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("without credentials: %v", err)
+	}
+}
+
+// The server answers to whatever reply subject a request names. In one account
+// with Skein such an answer would be stored in another tenant's log; here it
+// never leaves the tenant's own.
+func TestRepliesCannotBeAimed(t *testing.T) {
+	g := startGuarded(t, access.InitOptions{}, everybody()...)
+	app := g.client("acme", "app")
+	made, err := app.CreateThread(t.Context(), events.CreateThread{Title: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.settle(app, made.Seq)
+	before := g.stored()
+	thread := made.ThreadID
+	tenant, _ := g.plain("acme", "app")
+	eye, _ := g.plain("", "eye")
+	for _, target := range []string{
+		"skein.log.globex." + thread, "skein.log.acme." + thread, "skein.timeline.acme." + thread + ".item.created",
+		"skein.chunk.acme." + thread + ".exe_1", "skein.cmd.globex.thread.create", "$KV.thread_threads.globex." + thread, "$KV.thread_leases.relay",
+		"skein.submit.globex.thread.create", "skein.submit.acme.thread.create", "skein.cmd.acme.thread.create",
+	} {
+		for _, subject := range []string{"skein.query.acme.thread.list", "skein.query.acme.event.list", "skein.query.acme.nonsense.x"} {
+			if err := tenant.PublishRequest(subject, target, []byte(`{"threadId":"`+thread+`"}`)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, subject := range []string{"STREAM.INFO.SKEIN_LOG", "DIRECT.GET.SKEIN_LOG.skein.log.acme." + thread, "STREAM.MSG.GET.SKEIN_LOG"} {
+			if err := eye.PublishRequest(access.AuditAPI+"."+subject, target, []byte(`{"seq":1}`)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	// Their own questions come after those, and are answered after them.
+	if _, err := tenant.Request("skein.query.acme.thread.list", nil, 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := eye.Request(access.AuditAPI+".STREAM.INFO.SKEIN_LOG", nil, 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	again, err := app.CreateThread(t.Context(), events.CreateThread{Title: "y"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Seq != made.Seq+1 {
+		t.Errorf("something was stored in the log: the next commit has %d, after %d", again.Seq, made.Seq)
+	}
+	g.settle(app, again.Seq)
+	after := g.stored()
+	for _, stream := range []string{"SKEIN_COMMANDS", "SKEIN_CHUNKS", "SKEIN_RUNS", "SKEIN_TIMERS"} {
+		if after[stream] != before[stream] {
+			t.Errorf("something was stored in %s", stream)
+		}
+	}
+}

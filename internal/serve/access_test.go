@@ -1,0 +1,169 @@
+package serve_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/internal/access"
+	"github.com/skein-threads/skein/internal/connect"
+	"github.com/skein-threads/skein/internal/serve"
+)
+
+// guarded is a whole Skein with accounts.
+type guarded struct {
+	t      *testing.T
+	dir    string
+	folder *access.Folder
+	server *serve.Server
+}
+
+func startGuarded(t *testing.T, init access.InitOptions, users ...access.User) *guarded {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "access")
+	folder, err := access.Init(dir, init)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &guarded{t: t, dir: dir, folder: folder}
+	for _, u := range users {
+		g.add(u)
+	}
+	g.server, err = serve.Start(t.Context(), serve.Config{
+		Store: t.TempDir(), NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Volatile: true, Access: dir,
+	}, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := g.server.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return g
+}
+
+// everybody is one user of each role, and an application of each of two tenants.
+func everybody() []access.User {
+	both := []access.Role{access.Publisher, access.Subscriber}
+	return []access.User{
+		{Name: "app", Tenant: "acme", Roles: both},
+		{Name: "app", Tenant: "globex", Roles: both},
+		{Name: "pub", Tenant: "acme", Roles: []access.Role{access.Publisher}},
+		{Name: "sub", Tenant: "acme", Roles: []access.Role{access.Subscriber}},
+		{Name: "shouter", Roles: []access.Role{access.Worker}, Reactors: []string{"shout"}, Tools: []string{"add"}},
+		{Name: "eye", Roles: []access.Role{access.Auditor}},
+		{Name: "root", Roles: []access.Role{access.Administrator}},
+	}
+}
+
+func (g *guarded) url() string { return g.server.Addresses().NATS }
+
+func (g *guarded) add(u access.User) (creds string) {
+	g.t.Helper()
+	creds, _, err := g.folder.Add(u)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return creds
+}
+
+// creds gives the file of a user's credentials.
+func (g *guarded) creds(tenant, name string) string {
+	g.t.Helper()
+	for _, u := range g.folder.Users() {
+		if u.Tenant == tenant && u.Name == name {
+			return filepath.Join(g.dir, filepath.FromSlash(u.File()))
+		}
+	}
+	g.t.Fatalf("there is no user %s of %s", name, tenant)
+	return ""
+}
+
+func (g *guarded) ca() string {
+	ca, made := g.folder.CA()
+	if !made {
+		return ""
+	}
+	return ca
+}
+
+// client connects as a user.
+func (g *guarded) client(tenant, name string) *client.Client {
+	g.t.Helper()
+	c, err := client.Connect(g.url(), client.Options{Tenant: tenant, Creds: g.creds(tenant, name), CA: g.ca(), Timeout: 20 * time.Second})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(c.Close)
+	return c
+}
+
+// plain connects as a user without Skein's client; what the server refuses comes
+// in the channel.
+func (g *guarded) plain(tenant, name string) (*nats.Conn, <-chan error) {
+	g.t.Helper()
+	opts, err := connect.Options{Creds: g.creds(tenant, name), CA: g.ca()}.NATS(name)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	refused := make(chan error, 64)
+	opts = append(opts, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
+	nc, err := nats.Connect(g.url(), opts...)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(nc.Close)
+	return nc, refused
+}
+
+// stored tells how far every stream has got, as Skein sees it. Of buckets it
+// counts the keys that are documents: Skein writes checkpoints when it starts,
+// and renews its leases all the time.
+func (g *guarded) stored() map[string]uint64 {
+	g.t.Helper()
+	nc, _ := g.plain("", "root")
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	out := map[string]uint64{}
+	list := js.ListStreams(g.t.Context())
+	for info := range list.Info() {
+		out[info.Config.Name] = info.State.LastSeq
+	}
+	if err := list.Err(); err != nil {
+		g.t.Fatal(err)
+	}
+	delete(out, "KV_thread_leases")
+	for name := range out {
+		if !strings.HasPrefix(name, "KV_") {
+			continue
+		}
+		stream, err := js.Stream(g.t.Context(), name)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		info, err := stream.Info(g.t.Context(), jetstream.WithSubjectFilter(">"))
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		out[name] = 0
+		for subject := range info.State.Subjects {
+			if !strings.HasSuffix(subject, "._.checkpoint") {
+				out[name]++
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,362 @@
+package serve_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/audit"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/access"
+	"github.com/skein-threads/skein/schema"
+)
+
+// settle waits until the read models and the timeline show a commit.
+func (g *guarded) settle(c *client.Client, seq uint64) {
+	g.t.Helper()
+	if _, err := c.WithMinSeq(seq).ListThreads(g.t.Context(), events.ListThreads{}); err != nil {
+		g.t.Fatal(err)
+	}
+	log := g.log("root", "")
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		at, err := log.TimelineSeq(g.t.Context())
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		if at >= seq {
+			return
+		}
+		if time.Now().After(deadline) {
+			g.t.Fatalf("the timeline is at %d, not %d", at, seq)
+		}
+		time.Sleep(5 * time.Millisecond) // nothing tells when it has got there
+	}
+}
+
+// log opens the log as a user of no tenant.
+func (g *guarded) log(name, api string) *eventlog.Log {
+	g.t.Helper()
+	nc, _ := g.plain("", name)
+	log, err := eventlog.Open(nc, eventlog.Config{API: api}, zerolog.Nop(), nil)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(log.Close)
+	return log
+}
+
+func saying(text string) events.CreateItem {
+	return events.CreateItem{Item: events.NewItem{
+		Type: events.Message, Role: events.User, Content: jsontext.Value(`[{"type":"input_text","text":"` + text + `"}]`),
+	}}
+}
+
+// An application with the rights of its tenant does all that the client can.
+func TestWhatAnApplicationMay(t *testing.T) {
+	g := startGuarded(t, access.InitOptions{}, everybody()...)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	app := g.client("acme", "app")
+	line, err := app.Timeline(ctx, client.SubscribeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer line.Close()
+	made, err := app.CreateThread(ctx, events.CreateThread{Key: "support/1", Title: "an order"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	item, err := app.CreateItem(ctx, made.ThreadID, saying("hello"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := app.Submit(ctx, "item.create", client.Request{ThreadID: made.ThreadID, Data: saying("later")}); err != nil {
+		t.Fatal(err)
+	}
+	now, err := app.UpToDate(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := now.GetThread(ctx, events.GetThread{ThreadID: "key:support/1"}); err != nil || got.ID != made.ThreadID {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	see := func(line *client.Timeline, version int64) {
+		t.Helper()
+		for {
+			e, err := line.Next(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.ThreadID == made.ThreadID && e.Version >= version {
+				return
+			}
+		}
+	}
+	see(line, 5)
+	// From the start again, which only the log has.
+	history, err := app.Timeline(ctx, client.SubscribeOptions{Thread: made.ThreadID, History: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer history.Close()
+	see(history, 5)
+	// A durable consumer.
+	consuming, stop := context.WithCancel(ctx)
+	defer stop()
+	var seen []string
+	err = app.Consume(consuming, "mailer", client.Filter{Types: []string{"item.*"}}, func(_ context.Context, e client.Event) error {
+		if seen = append(seen, string(e.Type)); len(seen) == 2 {
+			stop()
+		}
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) || len(seen) != 2 {
+		t.Errorf("consumed %v: %v", seen, err)
+	}
+	// Chunks: some that were stored before, and what comes live.
+	execution, err := app.CreateExecution(ctx, made.ThreadID, events.CreateExecution{TriggerItemID: item.Result.ItemID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := g.log("root", "").Chunks(eventlog.ChunkRun{
+		Tenant: "acme", Thread: made.ThreadID, Execution: execution.Result.ExecutionID, Token: 1, Version: 6,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	say := func(kind, data string) {
+		t.Helper()
+		if err := w.Emit(ctx, "", kind, jsontext.Value(data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say(events.ChunkTextDelta, `{"id":"t","delta":"a"}`)
+	for stored := 0; stored == 0; {
+		list, err := app.ListChunks(ctx, events.ListChunks{ThreadID: made.ThreadID, ExecutionID: execution.Result.ExecutionID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored = len(list.Chunks)
+	}
+	var kinds []string
+	for chunk, err := range app.Chunks(ctx, made.ThreadID, execution.Result.ExecutionID) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kinds = append(kinds, string(chunk.Type)); len(kinds) == 1 {
+			say(events.ChunkTextDelta, `{"id":"t","delta":"b"}`)
+			if err := w.Finish(ctx, events.Finish{Reason: "stop"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if strings.Join(kinds, " ") != "text-delta text-delta finish" {
+		t.Errorf("chunks %v", kinds)
+	}
+}
+
+// Each role does its own, and is told at once of what it may not.
+func TestRolesOfATenant(t *testing.T) {
+	g := startGuarded(t, access.InitOptions{}, everybody()...)
+	ctx := t.Context()
+	pub, sub := g.client("acme", "pub"), g.client("acme", "sub")
+	line, err := sub.Timeline(ctx, client.SubscribeOptions{From: client.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer line.Close()
+	made, err := pub.CreateThread(ctx, events.CreateThread{Title: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e, err := line.Next(ctx); err != nil || e.ThreadID != made.ThreadID {
+		t.Fatalf("%+v, %v", e, err)
+	}
+	if got, err := sub.WithMinSeq(made.Seq).GetThread(ctx, events.GetThread{ThreadID: made.ThreadID}); err != nil || got.Title != "x" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	began := time.Now()
+	forbidden := &events.Error{Code: events.Forbidden}
+	if _, err := sub.CreateItem(ctx, made.ThreadID, saying("no")); !errors.Is(err, forbidden) {
+		t.Errorf("a subscriber gave a command: %v", err)
+	}
+	if _, err := sub.Submit(ctx, "item.create", client.Request{ThreadID: made.ThreadID, Data: saying("no")}); !errors.Is(err, forbidden) {
+		t.Errorf("a subscriber submitted a command: %v", err)
+	}
+	if _, err := pub.Timeline(ctx, client.SubscribeOptions{}); !errors.Is(err, forbidden) {
+		t.Errorf("a publisher listens to the timeline: %v", err)
+	}
+	for _, err := range pub.Chunks(ctx, made.ThreadID, "exe_1") {
+		if !errors.Is(err, forbidden) {
+			t.Errorf("a publisher reads chunks: %v", err)
+		}
+	}
+	if d := time.Since(began); d > 5*time.Second {
+		t.Errorf("it took %v to be told", d)
+	}
+}
+
+// The tenant is the subject's. What the body says of another tenant's things is
+// not found, and a body cannot name a tenant at all (EK-180, EK-181).
+func TestTenantSubjectAndBodyAgree(t *testing.T) {
+	g := startGuarded(t, access.InitOptions{}, everybody()...)
+	ctx := t.Context()
+	acme, globex := g.client("acme", "app"), g.client("globex", "app")
+	made, err := globex.CreateThread(ctx, events.CreateThread{Key: "secret", Title: "of globex"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	item, err := globex.CreateItem(ctx, made.ThreadID, saying("secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	notFound := &events.Error{Code: events.NotFound}
+	for _, ref := range []string{made.ThreadID, "key:secret"} {
+		if _, err := acme.CreateItem(ctx, ref, saying("intruder")); !errors.Is(err, notFound) {
+			t.Errorf("a command on %s of another tenant: %v", ref, err)
+		}
+		if _, err := acme.GetThread(ctx, events.GetThread{ThreadID: ref}); !errors.Is(err, notFound) {
+			t.Errorf("a query of %s of another tenant: %v", ref, err)
+		}
+	}
+	if _, err := acme.WithMinSeq(item.Seq).GetItem(ctx, events.GetItem{ItemID: item.Result.ItemID}); !errors.Is(err, notFound) {
+		t.Errorf("another tenant's item: %v", err)
+	}
+	if _, err := acme.ListEvents(ctx, events.ListEvents{ThreadID: made.ThreadID}); !errors.Is(err, notFound) {
+		t.Errorf("another tenant's events: %v", err)
+	}
+	if list, err := acme.ListHistory(ctx, events.ListHistory{}); err != nil || len(list.Entries) != 0 {
+		t.Errorf("the log shows another tenant's: %+v, %v", list, err)
+	}
+	if list, err := acme.ListHistory(ctx, events.ListHistory{ThreadID: made.ThreadID}); err != nil || len(list.Entries) != 0 {
+		t.Errorf("the log shows another tenant's thread: %+v, %v", list, err)
+	}
+	if list, err := acme.ListChunks(ctx, events.ListChunks{ThreadID: made.ThreadID, ExecutionID: "exe_1"}); err != nil || len(list.Chunks) != 0 {
+		t.Errorf("another tenant's chunks: %+v, %v", list, err)
+	}
+	// An id that another tenant has is free here, and is another thread.
+	if own, err := acme.CreateThread(ctx, events.CreateThread{Title: "of acme"}, client.ThreadID(made.ThreadID)); err != nil || own.Version != 2 {
+		t.Errorf("%+v, %v", own, err)
+	}
+	if got, err := globex.WithMinSeq(item.Seq).GetThread(ctx, events.GetThread{ThreadID: made.ThreadID}); err != nil || got.Title != "of globex" || got.Version != 4 {
+		t.Errorf("globex's thread has changed: %+v, %v", got, err)
+	}
+	// The body has no place for a tenant.
+	nc, _ := g.plain("acme", "app")
+	for _, body := range []string{
+		`{"tenant":"globex","data":{}}`, `{"data":{"tenant":"globex"}}`, `{"threadId":"globex.` + made.ThreadID + `","data":{}}`,
+		`{"threadId":"../globex/` + made.ThreadID + `","data":{}}`,
+	} {
+		m, err := nc.Request("skein.cmd.acme.thread.update", []byte(body), 10*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := events.DecodeError(m.Data); e == nil || e.Code != events.InvalidRequest {
+			t.Errorf("%s: %s", body, m.Data)
+		}
+	}
+	// A consumer's token of another tenant, and of no consumer at all.
+	if _, err := globex.Query(ctx, "consumer.create", events.CreateConsumer{Name: "c"}); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := globex.Query(ctx, "consumer.next", events.NextOfConsumer{Name: "c"})
+	var d events.Delivery
+	if err != nil || json.Unmarshal(raw, &d) != nil || d.Token == "" {
+		t.Fatalf("%s, %v", raw, err)
+	}
+	if _, err := acme.Query(ctx, "consumer.next", events.NextOfConsumer{Name: "c"}); !errors.Is(err, notFound) {
+		t.Errorf("another tenant's consumer: %v", err)
+	}
+	for _, token := range []string{d.Token, "skein.log.globex.T-1", "$JS.ACK.SKEIN_TIMELINE.acme=c", "$JS.ACK.SKEIN_TIMELINE.acme=c.1.1.1.1.>", "$JS.API.STREAM.DELETE.SKEIN_LOG"} {
+		_, err := acme.Query(ctx, "consumer.settle", events.SettleConsumer{Name: "c", Token: token, As: events.SettledDone})
+		if !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
+			t.Errorf("the token %s: %v", token, err)
+		}
+	}
+}
+
+// A worker is asked and answers, many messages to a question; it cannot answer
+// whom it was not asked by.
+func TestWhatAWorkerMay(t *testing.T) {
+	g := startGuarded(t, access.InitOptions{}, everybody()...)
+	worker, refused := g.plain("", "shouter")
+	skein, _ := g.plain("", "root")
+	if _, err := worker.QueueSubscribe("skein.reactor.shout", "skein", func(m *nats.Msg) {
+		for _, part := range []string{"one", "two", "three"} {
+			_ = m.Respond([]byte(part))
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	cancelled, err := worker.SubscribeSync("skein.cancel.*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := worker.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	inbox := skein.NewInbox()
+	answers, err := skein.SubscribeSync(inbox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := skein.PublishRequest("skein.reactor.shout", inbox, []byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"one", "two", "three"} {
+		if m, err := answers.NextMsg(10 * time.Second); err != nil || string(m.Data) != want {
+			t.Fatalf("%v, %v", m, err)
+		}
+	}
+	if err := skein.Publish("skein.cancel.call1", nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cancelled.NextMsg(10 * time.Second); err != nil {
+		t.Error(err)
+	}
+	if _, err := skein.Request("skein.tool.add", nil, 10*time.Second); !errors.Is(err, nats.ErrNoResponders) {
+		t.Errorf("nobody is the tool: %v", err)
+	}
+	if err := worker.Publish(inbox, []byte("forged")); err != nil {
+		t.Fatal(err)
+	}
+	wantRefused(t, refused, inbox)
+}
+
+// An auditor checks all that there is, and cannot change it.
+func TestWhatAnAuditorMay(t *testing.T) {
+	g := startGuarded(t, access.InitOptions{}, everybody()...)
+	var last uint64
+	for _, tenant := range []string{"acme", "globex"} {
+		c := g.client(tenant, "app")
+		made, err := c.CreateThread(t.Context(), events.CreateThread{Title: "x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		item, err := c.CreateItem(t.Context(), made.ThreadID, saying("hello"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.settle(c, item.Seq)
+		last = item.Seq
+	}
+	validator, err := schema.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := audit.Verify(t.Context(), g.log("eye", access.AuditAPI), validator, audit.Options{
+		Finding: func(f audit.Finding) { t.Error(f) },
+	})
+	if err != nil || sum.Threads != 2 || sum.LastSeq != last || sum.Documents == 0 || sum.Timeline == 0 {
+		t.Errorf("%+v, %v", sum, err)
+	}
+}

@@ -1,0 +1,77 @@
+package projections
+
+import (
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+)
+
+// consumerWait is how long an event is waited for if the query does not say.
+const consumerWait = 5 * time.Second
+
+// typePattern is what may stand in a list of types: item.created, item.* or *.
+var typePattern = regexp.MustCompile(`^([a-z]+(\.[a-z]+)*(\.\*)?|\*)$`)
+
+// createConsumer makes a consumer that sees the tenant's part of the timeline
+// and no other.
+func (a *asking) createConsumer(d events.CreateConsumer) (*events.ConsumerRef, error) {
+	thread := "*"
+	if d.ThreadID != "" {
+		if err := a.resolve(d.ThreadID); err != nil {
+			return nil, err
+		}
+		thread = a.thread
+	}
+	names := a.log.Config().Names
+	types := d.Types
+	if len(types) == 0 {
+		types = []string{"*"}
+	}
+	var subjects []string
+	for i, t := range types {
+		if !typePattern.MatchString(t) {
+			return nil, events.Invalid("/types/"+strconv.Itoa(i), "%.64q is no event type; give item.created, or item.* for all of an entity", t)
+		}
+		if entity, all := strings.CutSuffix(t, "*"); all {
+			t = entity + ">"
+		}
+		subjects = append(subjects, names.Timeline(a.tenant, thread, events.Type(t)))
+	}
+	if err := a.log.PutConsumer(a.ctx, a.tenant, d.Name, subjects, d.New); err != nil {
+		return nil, err
+	}
+	return &events.ConsumerRef{Name: d.Name}, nil
+}
+
+// nextOfConsumer hands out the next event.
+func (a *asking) nextOfConsumer(d events.NextOfConsumer) (*events.Delivery, error) {
+	wait := consumerWait
+	if d.WaitMs != nil {
+		wait = time.Duration(*d.WaitMs) * time.Millisecond
+	}
+	got, err := a.log.NextDelivery(a.ctx, a.tenant, d.Name, wait)
+	switch {
+	case errors.Is(err, eventlog.ErrNoConsumer):
+		return nil, events.Missing("consumer", d.Name)
+	case err != nil:
+		return nil, err
+	case got == nil:
+		return &events.Delivery{}, nil
+	}
+	return &events.Delivery{Event: got.Data, Seq: got.Seq, Token: got.Token}, nil
+}
+
+// settleConsumer notes what became of an event.
+func (a *asking) settleConsumer(d events.SettleConsumer) (*events.ConsumerRef, error) {
+	return &events.ConsumerRef{Name: d.Name}, a.log.Settle(a.ctx, a.tenant, d.Name, d.Token, d.As)
+}
+
+// deleteConsumer deletes a consumer.
+func (a *asking) deleteConsumer(d events.DeleteConsumer) (*events.ConsumerRef, error) {
+	return &events.ConsumerRef{Name: d.Name}, a.log.DropConsumer(a.ctx, a.tenant, d.Name)
+}
