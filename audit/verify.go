@@ -141,6 +141,7 @@ func (v *verifier) aggregate(ctx context.Context, a aggregate) error {
 		}
 		if first && tombstone(commit) {
 			v.purged = true
+			v.checker.Erased(a.tenant, a.id)
 		} else {
 			v.commit(a, commit, chain, version)
 		}

@@ -1,6 +1,9 @@
 package projections
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Config bounds a runner. The zero value of a field means its default.
 type Config struct {
@@ -12,6 +15,7 @@ type Config struct {
 	RestLag         time.Duration    // how far behind the log it is allowed to rest; default 1.5 s
 	CacheBytes      int64            // of documents kept in memory, as JSON; default 32 MiB
 	CheckpointEvery time.Duration    // how often checkpoints of untouched buckets move on; default 5 s
+	Contents        Eraser           // takes the contents of purged threads' files; default: they are left to the collector
 	Progress        *Progress        // told how far it has got; default one of its own
 	Now             func() time.Time // default time.Now
 }
@@ -48,6 +52,14 @@ func (c Config) withDefaults() Config {
 		c.Now = time.Now
 	}
 	return c
+}
+
+// Eraser takes contents of files for good.
+type Eraser interface {
+	// Erase overwrites those of a tenant's contents, by digest, that no thread's
+	// history names any more. It may wait until it is sure that nobody is about to
+	// name one.
+	Erase(ctx context.Context, tenant string, digests []string) error
 }
 
 // Metrics is told what the read side does. Each method must return at once.

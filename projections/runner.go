@@ -30,8 +30,9 @@ type Runner struct {
 	mu       sync.Mutex      // guards what follows
 	renewing bool            // read models of another version are being rebuilt
 	renewed  documents.Mask  // those that have been, by this process
-	erasing  map[string]bool // threads whose events are being erased
+	ending   map[string]bool // threads whose end is being finished
 
+	places  chan struct{}  // for ends that are being finished
 	running sync.WaitGroup // work beside the runner's own loop
 }
 
@@ -41,7 +42,8 @@ func New(log *eventlog.Log, cfg Config, logger zerolog.Logger, metrics Metrics) 
 		metrics = NoMetrics{}
 	}
 	return &Runner{
-		log: log, models: documents.NewModels(), cfg: cfg.withDefaults(), logger: logger, metrics: metrics, erasing: map[string]bool{},
+		log: log, models: documents.NewModels(), cfg: cfg.withDefaults(), logger: logger, metrics: metrics, ending: map[string]bool{},
+		places: make(chan struct{}, endingAtOnce),
 	}
 }
 

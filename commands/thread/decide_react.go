@@ -187,7 +187,7 @@ func (m *maker) moveContext(id string, to events.ContextStatus, execution string
 
 // next starts what waits, if the thread is free: calls of tools first (C-22).
 func (m *maker) next() error {
-	if m.state.Status == events.ThreadStreaming || m.state.Status == events.ThreadClosed || len(m.state.Queue) == 0 {
+	if m.ending || m.state.Status == events.ThreadStreaming || m.state.Status == events.ThreadClosed || len(m.state.Queue) == 0 {
 		return nil
 	}
 	at := 0
