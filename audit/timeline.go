@@ -120,12 +120,12 @@ func (w *walk) to(open []shown) error {
 		}
 	}
 	if w.at == nil || w.at.Seq != seq {
-		if !w.v.purged && len(w.v.options.Threads) == 0 && w.v.options.Tenant == "" {
+		if len(w.v.purged) == 0 && len(w.v.options.Threads) == 0 && w.v.options.Tenant == "" {
 			w.v.find(Finding{Kind: KindTimeline, Seq: seq, Detail: "the timeline shows a commit that the log does not hold"})
 		}
 		return nil
 	}
-	if commit, err := w.v.log.Decode(*w.at); err == nil && w.v.selected(*w.at) {
+	if commit, err := w.v.log.Decode(*w.at); err == nil && w.v.selected(*w.at) && !w.v.erased(commit) {
 		w.v.compare(commit, open, first, seq == w.end)
 	}
 	return w.step()
@@ -135,7 +135,7 @@ func (w *walk) to(open []shown) error {
 // read is told where the log itself is checked.
 func (w *walk) missing() {
 	commit, err := w.v.log.Decode(*w.at)
-	if err != nil || !w.v.selected(*w.at) {
+	if err != nil || !w.v.selected(*w.at) || w.v.erased(commit) {
 		return
 	}
 	w.v.find(Finding{Kind: KindTimeline, Tenant: commit.Tenant, Thread: commit.Thread, Seq: commit.Seq,
@@ -158,6 +158,12 @@ func (v *verifier) selected(m eventlog.Message) bool {
 	tenant, id, _ := v.log.Config().Names.ParseLog(m.Subject)
 	return (v.options.Tenant == "" || v.options.Tenant == tenant) &&
 		(len(v.options.Threads) == 0 || slices.Contains(v.options.Threads, id))
+}
+
+// erased reports whether a commit is being erased: log and timeline may hold it,
+// or not any more.
+func (v *verifier) erased(c *events.Commit) bool {
+	return c.Seq < v.purged[aggregate{c.Tenant, c.Thread}]
 }
 
 // compare holds the messages of one commit against its events.

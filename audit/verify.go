@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sort"
 
@@ -24,7 +25,7 @@ type Options struct {
 // Verify checks the log, and what is derived from it. The findings are told as
 // they come; an error means that the check itself could not be done.
 func Verify(ctx context.Context, log *eventlog.Log, validator *schema.Validator, o Options) (Summary, error) {
-	v := &verifier{log: log, schema: validator, options: o, checker: events.NewTimelineChecker(), named: map[string]*named{}}
+	v := &verifier{log: log, schema: validator, options: o, checker: events.NewTimelineChecker(), named: map[string]*named{}, purged: map[aggregate]uint64{}}
 	end, err := log.LastSeq(ctx)
 	if err != nil {
 		return v.summary, err
@@ -65,8 +66,8 @@ type verifier struct {
 	options Options
 	checker *events.TimelineChecker
 	summary Summary
-	purged  bool              // a tombstone explains missing sequences
-	named   map[string]*named // contents, by tenant and digest
+	purged  map[aggregate]uint64 // threads that were purged, and the commits with their tombstones; they explain missing sequences
+	named   map[string]*named    // contents, by tenant and digest
 }
 
 // aggregate is one subject of the log.
@@ -123,7 +124,11 @@ func (v *verifier) aggregate(ctx context.Context, a aggregate) error {
 		v.summary.Others++
 	}
 	defer v.checker.Forget(a.tenant, a.id)
-	chain, version, first := "", int64(0), true
+	end, err := v.tombstone(ctx, a)
+	if err != nil {
+		return err
+	}
+	chain, version := "", int64(0)
 	for m, err := range v.log.Raw(ctx, v.log.Config().Names.Log(a.tenant, a.id), 1) {
 		if err != nil {
 			return fmt.Errorf("reading %s/%s: %w", a.tenant, a.id, err)
@@ -131,16 +136,18 @@ func (v *verifier) aggregate(ctx context.Context, a aggregate) error {
 		if m.Seq > v.summary.LastSeq && len(v.options.Threads) == 0 {
 			break // came after the check began
 		}
+		if m.Seq < end {
+			continue // it is being erased
+		}
 		v.summary.Commits++
 		commit, err := v.log.Decode(m)
 		if err != nil {
 			v.find(Finding{Kind: KindBroken, Tenant: a.tenant, Thread: a.id, Seq: m.Seq, Detail: err.Error()})
 			chain = m.Header.Get(events.HeaderChain) // what follows is judged by what this one says of itself
-			version, first = -1, false
+			version = -1
 			continue
 		}
-		if first && tombstone(commit) {
-			v.purged = true
+		if m.Seq == end {
 			v.checker.Erased(a.tenant, a.id)
 		} else {
 			v.commit(a, commit, chain, version)
@@ -148,15 +155,30 @@ func (v *verifier) aggregate(ctx context.Context, a aggregate) error {
 		for i := range commit.Events {
 			v.event(a, commit, &commit.Events[i])
 		}
-		chain, version, first = commit.Chain, commit.Version, false
+		chain, version = commit.Chain, commit.Version
 	}
 	return nil
 }
 
-// tombstone reports whether a commit is all that a purge leaves of a thread.
-func tombstone(c *events.Commit) bool {
-	d, ok := c.Events[len(c.Events)-1].Data.(events.LifecycleDeleted)
-	return ok && d.Purge && c.First() > 0
+// tombstone gives the sequence of the commit that is all that a purge leaves of a
+// thread, 0 if it was not purged.
+func (v *verifier) tombstone(ctx context.Context, a aggregate) (uint64, error) {
+	last, err := v.log.Last(ctx, a.tenant, a.id)
+	var broken *events.BrokenError
+	switch {
+	case errors.As(err, &broken):
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("reading %s/%s: %w", a.tenant, a.id, err)
+	case last == nil || last.First() == 0:
+		return 0, nil
+	}
+	d, ok := last.Events[len(last.Events)-1].Data.(events.LifecycleDeleted)
+	if !ok || !d.Purge {
+		return 0, nil
+	}
+	v.purged[a] = last.Seq
+	return last.Seq, nil
 }
 
 // commit checks a commit against the one before it.
@@ -200,7 +222,7 @@ func (v *verifier) sequence(ctx context.Context) error {
 	}
 	s := stream.CachedInfo().State
 	missing := s.LastSeq - s.Msgs
-	if s.Msgs > 0 && missing > 0 && !v.purged {
+	if s.Msgs > 0 && missing > 0 && len(v.purged) == 0 {
 		v.find(Finding{Kind: KindSequence, Detail: fmt.Sprintf("%d messages are missing, and no tombstone of a purged thread explains it", missing)})
 	}
 	return nil

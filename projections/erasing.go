@@ -40,7 +40,9 @@ func (s *session) erase(ctx context.Context, e ending) error {
 			return fmt.Errorf("erasing the contents of %s/%s: %w", e.Tenant, e.Thread, err)
 		}
 	}
-	err = s.inPlace(ctx, func() error { return s.log.EraseCommits(ctx, e.Tenant, e.Thread, e.Seq) })
+	err = s.inPlace(ctx, func() error {
+		return errors.Join(s.log.DropSnapshot(ctx, e.Tenant, e.Thread), s.log.EraseCommits(ctx, e.Tenant, e.Thread, e.Seq))
+	})
 	if err == nil {
 		s.logger.Info().Str("tenant", e.Tenant).Str("thread", e.Thread).Msg("what a deleted thread held was erased")
 	}
