@@ -24,24 +24,9 @@ func NewEraser(store *Store, log *eventlog.Log, now func() time.Time) *Eraser {
 
 // Erase overwrites those of a tenant's contents that no thread's history names,
 // and removes them. A writer may be about to name content that it has found in
-// the store: so what was written, or found there, within MinGrace is waited for.
-// It reads the tenant's log once, and once more after each wait.
-func (e *Eraser) Erase(ctx context.Context, tenant string, digests []string) error {
-	for {
-		wait, err := e.round(ctx, tenant, digests)
-		if err != nil || wait == 0 {
-			return err
-		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// round takes what is old enough, and says how long to wait for the rest.
-func (e *Eraser) round(ctx context.Context, tenant string, digests []string) (time.Duration, error) {
+// the store: so what was written, or found there, within MinGrace stays, and Erase
+// is to be called again after a while. It reads the tenant's log.
+func (e *Eraser) Erase(ctx context.Context, tenant string, digests []string) (again time.Duration, err error) {
 	c := collector{
 		store: e.store, options: CollectOptions{Delete: true}, old: map[string]kept{}, tenant: tenant, eraser: e.log,
 	}
@@ -59,15 +44,14 @@ func (e *Eraser) round(ctx context.Context, tenant string, digests []string) (ti
 	if err := c.unname(ctx, e.log); err != nil {
 		return 0, err
 	}
-	var wait time.Duration
 	for _, k := range c.old {
 		if young := k.written.Sub(before); young > 0 {
-			wait = max(wait, young)
+			again = max(again, young)
 			continue
 		}
 		if err := c.object(ctx, k); err != nil {
 			return 0, err
 		}
 	}
-	return wait, nil
+	return again, nil
 }

@@ -62,13 +62,16 @@ func (s *session) noteKin(c *events.Commit) {
 
 // workers gives the threads that work for one. The documents are read when this
 // is asked for the first time in a session.
-func (s *session) workers(ctx context.Context, e ending) ([]string, error) {
-	s.kin.mu.Lock()
-	defer s.kin.mu.Unlock()
-	model := s.models.Of(documents.Threads)
-	for from := uint64(1); !s.kin.loaded; {
+func (r *Runner) workers(ctx context.Context, e ending) ([]string, error) {
+	r.enders.mu.Lock()
+	k := r.enders.kin
+	r.enders.mu.Unlock()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	model := r.models.Of(documents.Threads)
+	for from := uint64(1); !k.loaded; {
 		const page = 500
-		got, err := s.log.Range(ctx, model.Bucket, ">", from, page)
+		got, err := r.log.Range(ctx, model.Bucket, ">", from, page)
 		if err != nil {
 			return nil, fmt.Errorf("reading which threads work for others: %w", err)
 		}
@@ -77,23 +80,23 @@ func (s *session) workers(ctx context.Context, e ending) ([]string, error) {
 			if place, ok := documents.ParsePlace(documents.Threads, m.Subject); ok && bytes.Contains(m.Data, []byte(`"mainThreadId"`)) {
 				if doc, _, err := model.Decode(m.Data); err == nil {
 					tenant, thread, _ := cutName(place.Thread)
-					s.kin.put(kinship{tenant, thread, doc.(*events.Thread).MainThreadID})
+					k.put(kinship{tenant, thread, doc.(*events.Thread).MainThreadID})
 				}
 			}
 		}
-		s.kin.loaded = len(got) < page
+		k.loaded = len(got) < page
 	}
-	return slices.Clone(s.kin.of[documents.ThreadName(e.Tenant, e.Thread)]), nil
+	return slices.Clone(k.of[documents.ThreadName(e.Tenant, e.Thread)]), nil
 }
 
 // cascade deletes the threads that work for one that ended.
-func (s *session) cascade(ctx context.Context, e ending) error {
-	threads, err := s.workers(ctx, e)
+func (r *Runner) cascade(ctx context.Context, e ending) error {
+	threads, err := r.workers(ctx, e)
 	if err != nil {
 		return err
 	}
 	for _, id := range threads {
-		if err := s.deleteWith(ctx, e, id); err != nil {
+		if err := r.deleteWith(ctx, e, id); err != nil {
 			return err
 		}
 	}
@@ -125,8 +128,8 @@ func (s *session) orphans(ctx context.Context) error {
 }
 
 // endOf gives a thread's end, nil if it has none.
-func (s *session) endOf(ctx context.Context, tenant, thread string) (*ending, error) {
-	last, err := s.log.Last(ctx, tenant, thread)
+func (r *Runner) endOf(ctx context.Context, tenant, thread string) (*ending, error) {
+	last, err := r.log.Last(ctx, tenant, thread)
 	var broken *events.BrokenError
 	switch {
 	case errors.As(err, &broken):
@@ -144,8 +147,8 @@ func (s *session) endOf(ctx context.Context, tenant, thread string) (*ending, er
 
 // deleteWith submits the command that deletes a thread because another ended. It
 // returns when that is stored.
-func (s *session) deleteWith(ctx context.Context, e ending, thread string) error {
-	if end, err := s.endOf(ctx, e.Tenant, thread); end != nil || err != nil {
+func (r *Runner) deleteWith(ctx context.Context, e ending, thread string) error {
+	if end, err := r.endOf(ctx, e.Tenant, thread); end != nil || err != nil {
 		return err // it is done
 	}
 	id := "cascade-" + strconv.FormatUint(e.Seq, 10)
@@ -158,8 +161,8 @@ func (s *session) deleteWith(ctx context.Context, e ending, thread string) error
 	if err != nil {
 		return err
 	}
-	subject := s.log.Config().Names.Submit(e.Tenant, "thread.delete")
-	if _, err := s.log.JetStream().Publish(ctx, subject, body, jetstream.WithMsgID(id+"."+thread)); err != nil {
+	subject := r.log.Config().Names.Submit(e.Tenant, "thread.delete")
+	if _, err := r.log.JetStream().Publish(ctx, subject, body, jetstream.WithMsgID(id+"."+thread)); err != nil {
 		return fmt.Errorf("deleting %s/%s, which works for %s: %w", e.Tenant, thread, e.Thread, err)
 	}
 	return nil

@@ -57,9 +57,9 @@ func (c Config) withDefaults() Config {
 // Eraser takes contents of files for good.
 type Eraser interface {
 	// Erase overwrites those of a tenant's contents, by digest, that no thread's
-	// history names any more. It may wait until it is sure that nobody is about to
-	// name one.
-	Erase(ctx context.Context, tenant string, digests []string) error
+	// history names any more. What somebody may be about to name stays: then it is
+	// to be asked again after a while.
+	Erase(ctx context.Context, tenant string, digests []string) (again time.Duration, err error)
 }
 
 // Metrics is told what the read side does. Each method must return at once.

@@ -15,38 +15,40 @@ import (
 )
 
 // erase erases what streams and stores hold of a purged thread, once the timeline
-// has shown its tombstone. The commits go last: they say what else there is, so
-// that it can be begun again at any moment.
-func (s *session) erase(ctx context.Context, e ending) error {
-	if err := s.awaitTimeline(ctx, e); err != nil {
-		return err
+// has shown its tombstone, or says when to try again. The commits go last: they say
+// what else there is, so that it can be begun again at any moment.
+func (r *Runner) erase(ctx context.Context, o *openEnd) (again time.Duration, err error) {
+	e := o.ending
+	if shown, err := r.timelineShows(ctx, e); !shown || err != nil {
+		o.pause = min(max(2*o.pause, 5*time.Millisecond), time.Second)
+		return o.pause, err
 	}
-	var h held
-	err := s.inPlace(ctx, func() (err error) {
-		if h, err = s.holds(ctx, e); err != nil {
-			return err
-		}
-		return errors.Join(
-			s.log.EraseTimeline(ctx, e.Tenant, e.Thread, h.tombstone),
-			s.log.EraseThread(ctx, e.Tenant, e.Thread, h.executions),
-			s.log.EraseCommands(ctx, e.Tenant, func(body []byte) bool { return asks(body, e.Thread) }),
-		)
-	})
+	h, err := r.holds(ctx, e)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if s.cfg.Contents != nil && len(h.contents) > 0 {
-		if err := s.cfg.Contents.Erase(ctx, e.Tenant, h.contents); err != nil {
-			return fmt.Errorf("erasing the contents of %s/%s: %w", e.Tenant, e.Thread, err)
+	err = errors.Join(
+		r.log.EraseTimeline(ctx, e.Tenant, e.Thread, h.tombstone),
+		r.log.EraseThread(ctx, e.Tenant, e.Thread, h.executions),
+		r.log.EraseCommands(ctx, e.Tenant, func(body []byte) bool { return asks(body, e.Thread) }),
+	)
+	if err != nil {
+		return 0, err
+	}
+	if r.cfg.Contents != nil && len(h.contents) > 0 {
+		again, err := r.cfg.Contents.Erase(ctx, e.Tenant, h.contents)
+		if err != nil {
+			return 0, fmt.Errorf("erasing the contents of %s/%s: %w", e.Tenant, e.Thread, err)
+		}
+		if again > 0 {
+			return again, nil
 		}
 	}
-	err = s.inPlace(ctx, func() error {
-		return errors.Join(s.log.DropSnapshot(ctx, e.Tenant, e.Thread), s.log.EraseCommits(ctx, e.Tenant, e.Thread, e.Seq))
-	})
+	err = errors.Join(r.log.DropSnapshot(ctx, e.Tenant, e.Thread), r.log.EraseCommits(ctx, e.Tenant, e.Thread, e.Seq))
 	if err == nil {
-		s.logger.Info().Str("tenant", e.Tenant).Str("thread", e.Thread).Msg("what a deleted thread held was erased")
+		r.logger.Info().Str("tenant", e.Tenant).Str("thread", e.Thread).Msg("what a deleted thread held was erased")
 	}
-	return err
+	return 0, err
 }
 
 // held is what a thread's commits say of what is kept elsewhere.
@@ -57,10 +59,10 @@ type held struct {
 }
 
 // holds reads a thread's commits. One that cannot be read is erased with the others.
-func (s *session) holds(ctx context.Context, e ending) (held, error) {
+func (r *Runner) holds(ctx context.Context, e ending) (held, error) {
 	var h held
 	seen := map[string]bool{}
-	for c, err := range s.log.Thread(ctx, e.Tenant, e.Thread, 1) {
+	for c, err := range r.log.Thread(ctx, e.Tenant, e.Thread, 1) {
 		var broken *events.BrokenError
 		switch {
 		case errors.As(err, &broken):
@@ -97,30 +99,21 @@ func asks(body []byte, thread string) bool {
 	return bytes.Contains(body, []byte(thread)) && json.Unmarshal(body, &req) == nil && req.ThreadID == thread
 }
 
-// awaitTimeline waits until the timeline has shown the tombstone, or has
-// forgotten it.
-func (s *session) awaitTimeline(ctx context.Context, e ending) error {
-	names := s.log.Config().Names
-	timeline, err := s.log.JetStream().Stream(ctx, names.Stream(eventlog.TimelineStream))
+// timelineShows reports whether the timeline has shown the tombstone: it is there,
+// or has expired.
+func (r *Runner) timelineShows(ctx context.Context, e ending) (bool, error) {
+	names := r.log.Config().Names
+	timeline, err := r.log.JetStream().Stream(ctx, names.Stream(eventlog.TimelineStream))
 	if err != nil {
-		return err
+		return false, err
 	}
-	subject := names.Timeline(e.Tenant, e.Thread, events.LifecycleDeletedType)
-	for pause := 5 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		at, seqErr := s.log.TimelineSeq(ctx) // first: what it shows by now is there, or has expired
-		_, err := timeline.GetLastMsgForSubject(ctx, subject)
-		switch {
-		case err == nil:
-			return nil
-		case !errors.Is(err, jetstream.ErrMsgNotFound):
-			return fmt.Errorf("the timeline of %s/%s: %w", e.Tenant, e.Thread, err)
-		case seqErr == nil && at > e.Seq:
-			return nil
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+	at, seqErr := r.log.TimelineSeq(ctx) // first: what it shows by now is there, or has expired
+	_, err = timeline.GetLastMsgForSubject(ctx, names.Timeline(e.Tenant, e.Thread, events.LifecycleDeletedType))
+	switch {
+	case err == nil:
+		return true, nil
+	case !errors.Is(err, jetstream.ErrMsgNotFound):
+		return false, fmt.Errorf("the timeline of %s/%s: %w", e.Tenant, e.Thread, err)
 	}
+	return seqErr == nil && at > e.Seq, nil
 }

@@ -27,12 +27,11 @@ type Runner struct {
 	logger  zerolog.Logger
 	metrics Metrics
 
-	mu       sync.Mutex      // guards what follows
-	renewing bool            // read models of another version are being rebuilt
-	renewed  documents.Mask  // those that have been, by this process
-	ending   map[string]bool // threads whose end is being finished
+	mu       sync.Mutex     // guards what follows
+	renewing bool           // read models of another version are being rebuilt
+	renewed  documents.Mask // those that have been, by this process
 
-	places  chan struct{}  // for ends that are being finished
+	enders  *enders
 	running sync.WaitGroup // work beside the runner's own loop
 }
 
@@ -42,8 +41,7 @@ func New(log *eventlog.Log, cfg Config, logger zerolog.Logger, metrics Metrics) 
 		metrics = NoMetrics{}
 	}
 	return &Runner{
-		log: log, models: documents.NewModels(), cfg: cfg.withDefaults(), logger: logger, metrics: metrics, ending: map[string]bool{},
-		places: make(chan struct{}, endingAtOnce),
+		log: log, models: documents.NewModels(), cfg: cfg.withDefaults(), logger: logger, metrics: metrics, enders: newEnders(),
 	}
 }
 
@@ -75,6 +73,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	beside, cancel := context.WithCancel(ctx)
 	defer r.running.Wait()
 	defer cancel()
+	r.running.Go(func() { r.finishEnds(beside) })
 	changed := r.log.Conn().StatusChanged(nats.CONNECTED)
 	defer r.log.Conn().RemoveStatusListener(changed)
 	for ctx.Err() == nil {
