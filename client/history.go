@@ -35,6 +35,7 @@ func (f *follower) readLog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer f.client.drop(ctx, n.Stream(logStream), c)
 	info, err := c.Info(ctx)
 	if err != nil {
 		return err
@@ -69,6 +70,17 @@ func (f *follower) readLog(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// drop takes a consumer off the server, which would else keep it for half a
+// minute. Credentials may not allow that.
+func (c *Client) drop(ctx context.Context, stream string, consumer jetstream.Consumer) {
+	if !c.nc.IsConnected() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	_ = c.js.DeleteConsumer(ctx, stream, consumer.CachedInfo().Name)
 }
 
 // stored takes a message of the log.
