@@ -2,7 +2,8 @@
 // that come and go, and holds that nothing of it grows: memory, goroutines, file
 // handles, and how far the read models are behind.
 //
-// Server and clients are one process, so that a leak of either shows. Each visitor
+// Skein and its clients are one process, so that a leak of either shows; the NATS
+// server, which keeps the newest block of each stream in memory, is another. Each visitor
 // makes a thread, talks, asks the agent, keeps a file, follows the timeline,
 // deletes the thread with all that it held, and disconnects. What is there at the
 // end of a minute is then what was there at its beginning, but for tombstones.
