@@ -19,8 +19,7 @@ func (a *app) sizeCommand() *cobra.Command {
 			"The largest come first, and the sum last. Bytes are those of bodies, before the server compresses them.\n" +
 			"The files of a thread are those that it has now; those of a tenant are the contents that it stores, each once.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case len(args) > 0 || r.tenant != "":
+			if len(args) > 0 || r.tenant != "" {
 				if err := r.needTenant(); err != nil {
 					return err
 				}
