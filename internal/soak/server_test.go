@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,6 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 // beServer serves until its standard input ends, which it does when the test dies.
+// To each line of it it answers with the MiB that it has in use.
 func beServer(dir string) error {
 	o := embedded.NewOptions(dir)
 	o.Listen, o.SyncAlways = "127.0.0.1:0", false
@@ -39,13 +41,50 @@ func beServer(dir string) error {
 	}
 	defer s.Shutdown()
 	fmt.Println(s.URL())
-	_, err = io.Copy(io.Discard, os.Stdin)
-	return err
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		fmt.Println(inUse())
+	}
+	return lines.Err()
+}
+
+// inUse gives the MiB of the heap that are in use.
+func inUse() float64 {
+	runtime.GC()
+	runtime.GC() // what pools held is free after the second one
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc) / (1 << 20)
+}
+
+// natsServer is a server in a process of its own.
+type natsServer struct {
+	url string
+	pid int
+	in  io.Writer
+	out *bufio.Reader
+}
+
+// inUse asks the server.
+func (s *natsServer) inUse(t *testing.T) float64 {
+	t.Helper()
+	if _, err := fmt.Fprintln(s.in); err != nil {
+		t.Fatal(err)
+	}
+	line, err := s.out.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	mib, err := strconv.ParseFloat(strings.TrimSpace(line), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mib
 }
 
 // startServer runs a NATS server in a process of its own, so that its memory, in
 // which it keeps the newest block of each stream, does not count as Skein's.
-func startServer(t *testing.T) (url string, pid int) {
+func startServer(t *testing.T) *natsServer {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), storeVariable+"="+t.TempDir())
@@ -69,11 +108,12 @@ func startServer(t *testing.T) (url string, pid int) {
 			t.Errorf("the server: %v", err)
 		}
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
+	answers := bufio.NewReader(out)
+	line, err := answers.ReadString('\n')
 	if err != nil {
 		t.Fatalf("the server did not say its address: %v", err)
 	}
-	return strings.TrimSpace(line), cmd.Process.Pid
+	return &natsServer{strings.TrimSpace(line), cmd.Process.Pid, in, answers}
 }
 
 // handles counts the file handles of a process; false where the system does not
@@ -81,20 +121,4 @@ func startServer(t *testing.T) (url string, pid int) {
 func handles(pid int) (float64, bool) {
 	open, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(pid), "fd"))
 	return float64(len(open)), err == nil
-}
-
-// resident gives the memory of a process in MiB; false where the system does not
-// tell.
-func resident(pid int) (float64, bool) {
-	raw, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
-	if err != nil {
-		return 0, false
-	}
-	for line := range strings.Lines(string(raw)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kib, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 64)
-			return kib / 1024, err == nil
-		}
-	}
-	return 0, false
 }

@@ -45,8 +45,8 @@ func duration(t *testing.T) time.Duration {
 // goroutines, file handles, and the time that a query waits for what was written.
 func TestSoak(t *testing.T) {
 	whole := duration(t)
-	url, pid := startServer(t)
-	server, err := serve.Start(t.Context(), serve.Config{NATS: url, HTTPListen: "127.0.0.1:0", Register: script}, zerolog.Nop())
+	nats := startServer(t)
+	server, err := serve.Start(t.Context(), serve.Config{NATS: nats.url, HTTPListen: "127.0.0.1:0", Register: script}, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,8 +57,8 @@ func TestSoak(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	load := begin(t, url)
-	all := load.observe(t, whole, pid)
+	load := begin(t, nats.url)
+	all := load.observe(t, whole, nats)
 	load.end(t)
 	if t.Failed() {
 		return // it ended early
@@ -142,7 +142,7 @@ func (l *load) end(t *testing.T) {
 }
 
 // observe measures until the time is over.
-func (l *load) observe(t *testing.T, whole time.Duration, server int) []*series {
+func (l *load) observe(t *testing.T, whole time.Duration, server *natsServer) []*series {
 	t.Helper()
 	memory := &series{name: "memory", unit: "MiB", allowed: 24, share: 0.2}
 	goroutines := &series{name: "goroutines", unit: "goroutines", allowed: 30, share: 0.1}
@@ -151,9 +151,9 @@ func (l *load) observe(t *testing.T, whole time.Duration, server int) []*series 
 	theirs := &series{name: "server handles", unit: "handles", allowed: 24, share: 0.1}
 	// The newest block of each of some twenty streams grows up to 8 MB.
 	serverMemory := &series{name: "server memory", unit: "MiB", allowed: 200, share: 0.2}
-	all := []*series{memory, goroutines, lag}
-	if _, told := handles(server); told {
-		all = append(all, own, theirs, serverMemory)
+	all := []*series{memory, goroutines, lag, serverMemory}
+	if _, told := handles(server.pid); told {
+		all = append(all, own, theirs)
 	}
 	begun := time.Now()
 	first := time.Duration(settling * float64(whole))
@@ -169,21 +169,15 @@ func (l *load) observe(t *testing.T, whole time.Duration, server int) []*series 
 		if at < first {
 			continue
 		}
-		runtime.GC()
-		runtime.GC() // what pools held is free after the second one
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		memory.add(at, float64(m.HeapAlloc)/(1<<20))
+		memory.add(at, inUse())
+		serverMemory.add(at, server.inUse(t))
 		goroutines.add(at, float64(runtime.NumGoroutine()))
 		lag.add(at, float64(worst.Milliseconds()))
 		if n, told := handles(os.Getpid()); told {
 			own.add(at, n)
 		}
-		if n, told := handles(server); told {
+		if n, told := handles(server.pid); told {
 			theirs.add(at, n)
-		}
-		if n, told := resident(server); told {
-			serverMemory.add(at, n)
 		}
 	}
 }
