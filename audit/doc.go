@@ -7,6 +7,8 @@
 // that the log names is in the store, byte for byte; and that every document of
 // every read model is what the log says.
 //
+// [Measure] says what threads and tenants take.
+//
 // # What it promises
 //
 //   - It changes nothing, and may run while writes go on.
