@@ -35,7 +35,7 @@ func (f *follower) readLog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer f.client.drop(ctx, n.Stream(logStream), c)
+	defer f.client.drop(n.Stream(logStream), c)
 	info, err := c.Info(ctx)
 	if err != nil {
 		return err
@@ -73,14 +73,10 @@ func (f *follower) readLog(ctx context.Context) error {
 }
 
 // drop takes a consumer off the server, which would else keep it for half a
-// minute. Credentials may not allow that.
-func (c *Client) drop(ctx context.Context, stream string, consumer jetstream.Consumer) {
-	if !c.nc.IsConnected() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
-	_ = c.js.DeleteConsumer(ctx, stream, consumer.CachedInfo().Name)
+// minute. It does not wait: credentials may not allow that, and then nobody answers.
+func (c *Client) drop(stream string, consumer jetstream.Consumer) {
+	// Fails only if the connection has gone. To the answer nobody listens.
+	_ = c.nc.PublishRequest("$JS.API.CONSUMER.DELETE."+stream+"."+consumer.CachedInfo().Name, c.nc.NewInbox(), nil)
 }
 
 // stored takes a message of the log.
