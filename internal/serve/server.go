@@ -120,7 +120,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err != nil {
 		return err
 	}
-	queries, err := s.startReading(ctx, background, validator, files.NewViewer(store))
+	queries, err := s.startReading(ctx, background, validator, store)
 	if err != nil {
 		return err
 	}
