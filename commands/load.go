@@ -153,6 +153,11 @@ func (d *Dispatcher) snapshot(e *entry) {
 	}()
 }
 
+// Close waits until no snapshot is being written, for at most as long as the
+// server may take to answer, and lets none be written any more. Commands may still
+// be done.
+func (d *Dispatcher) Close() { d.snaps <- struct{}{} }
+
 // ended reports whether a commit is the last of its thread.
 func ended(c *events.Commit) bool {
 	return c != nil && len(c.Events) > 0 && c.Events[len(c.Events)-1].Type == events.LifecycleDeletedType
