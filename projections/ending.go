@@ -48,10 +48,6 @@ func (s *session) endThreads(ctx context.Context) error {
 	if len(s.ends) == 0 {
 		return nil
 	}
-	// Until the marker is stored, a replaced runner must not purge anything.
-	if err := s.shelves[documents.Threads].fence.Flush(ctx); err != nil {
-		return err
-	}
 	for _, d := range s.ends {
 		if err := s.endThread(ctx, ending{Tenant: d.Tenant, Thread: d.Thread, Seq: d.Seq, Purge: d.Purge}); err != nil {
 			return err
@@ -71,6 +67,11 @@ func (s *session) resumeEnds(ctx context.Context) error {
 	}
 	if err != nil {
 		return fmt.Errorf("reading the ends of threads: %w", err)
+	}
+	if len(notes) > 1 { // a runner before this one must not write after the purge
+		if err := s.storeCheckpoints(ctx, documents.AllKinds&^(1<<documents.Threads)); err != nil {
+			return err
+		}
 	}
 	for _, m := range notes {
 		var e ending
