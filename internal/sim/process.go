@@ -112,5 +112,5 @@ func (r *Run) shown() bool {
 	if r.settled.IsZero() { // it may have forgotten since what a failure of the power took
 		r.settled = time.Now()
 	}
-	return time.Since(r.settled) > 2*time.Second
+	return time.Since(r.settled) > 10*time.Second // longer than anybody waits for an answer that is lost
 }
