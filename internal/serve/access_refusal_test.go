@@ -25,7 +25,8 @@ func nobodyPublishes() []string {
 		"$O.thread_files.C.x", "$O.thread_files.M.x", "$O.thread_snapshots.C.x",
 		// Another tenant's.
 		"skein.cmd.globex.thread.create", "skein.query.globex.thread.list", "skein.submit.globex.thread.create",
-		"skein.log.globex.T-1", "$KV.thread_threads.globex.T-1",
+		"skein.log.globex.T-1", "$KV.thread_threads.globex.T-1", "skein.live.globex.T-1",
+		"skein.file.globex.content.get", "skein.file.globex.content.put", "skein.upload.globex.x",
 		// Streams and consumers.
 		"$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST", "$JS.API.STREAM.CREATE.MINE", "$JS.API.STREAM.UPDATE.SKEIN_LOG",
 		"$JS.API.STREAM.DELETE.SKEIN_LOG", "$JS.API.STREAM.PURGE.SKEIN_LOG", "$JS.API.STREAM.INFO.SKEIN_LOG",
@@ -40,7 +41,7 @@ func nobodyPublishes() []string {
 		"$JS.ACK.SKEIN_TIMELINE.globex=x.1.1.1.1.0", "$JS.FC.SKEIN_TIMELINE.x",
 		// The server, and others' replies.
 		"$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.PING.CONNZ", "$SYS.REQ.USER.INFO", "$SRV.PING", "$SRV.STOP.skein-commands",
-		"_INBOX.other.1", "_INBOX.root.1", "_R_.x", "skein.reactor.shout", "skein.tool.add",
+		"_INBOX.other.1", "_INBOX.root.1", "_R_.x", "skein.reactor.shout", "skein.tool.add", "skein.effect.mail",
 	}
 }
 
@@ -50,6 +51,8 @@ func nobodySubscribes() []string {
 		">", "*", "*.>", "skein.>", "skein.*.>", "skein.log.>", "skein.log.acme.>", "skein.chunk.acme.>", "skein.run.>",
 		"skein.timeline.>", "skein.timeline.*.>", "skein.timeline.globex.>", "skein.timeline.globex.T-1.item.created",
 		"skein.cmd.>", "skein.cmd.acme.>", "skein.query.acme.>", "skein.submit.acme.>", "skein.cmd.globex.>",
+		"skein.live.>", "skein.live.*.>", "skein.live.globex.>", "skein.live.globex.T-1", "skein.file.>", "skein.file.acme.>", "skein.file.globex.>",
+		"skein.upload.>", "skein.upload.acme.>", "skein.upload.globex.>", "skein.effect.>", "skein.effect.other",
 		"skein.due.>", "skein.timer.>", "$KV.>", "$O.>", "$JS.>", "$JS.API.>", "$JS.ACK.>", "$JS.EVENT.>", "$SYS.>", "$SRV.>",
 		"_INBOX.>", "_INBOX.*", "_INBOX.other.>", "_INBOX.*.>", "_R_.>", "_GR_.>",
 		"skein.reactor.>", "skein.reactor.shout", "skein.tool.add", "skein.reactor.other",
