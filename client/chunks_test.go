@@ -229,10 +229,12 @@ func TestChunksAreResumed(t *testing.T) {
 	r := newRun(t, start(t))
 	ctx := waits(t)
 	w := r.writer(1)
-	go func() {
+	var writing sync.WaitGroup
+	writing.Go(func() {
 		r.say(w, 0, 1000)
 		r.finish(w)
-	}()
+	})
+	defer writing.Wait() // the reader may have the last chunk before the writer hears that it is stored
 	var all seen
 	next := int64(0)
 	for done := false; !done; {
