@@ -106,7 +106,7 @@ func (r *run) say(w *eventlog.ChunkWriter, from, to int) {
 
 func (r *run) finish(w *eventlog.ChunkWriter) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
 	defer cancel()
 	if err := w.Finish(ctx, events.Finish{Reason: events.FinishStop}); err != nil {
 		r.t.Error(err)
@@ -116,7 +116,7 @@ func (r *run) finish(w *eventlog.ChunkWriter) {
 // stored waits until the stream holds so many chunks of the run.
 func (r *run) stored(n uint64) {
 	r.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
 		stream, err := r.log.JetStream().Stream(r.t.Context(), "SKEIN_CHUNKS")
 		if err == nil {
 			subject := r.log.Config().Names.Chunk("acme", r.thread, r.execution)
@@ -318,7 +318,7 @@ func TestChunksOverARestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		return sync.OnceFunc(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
 			if err := s.Stop(ctx); err != nil {
 				t.Error(err)
@@ -493,7 +493,7 @@ func TestReaderOverATakeoverOfChunks(t *testing.T) {
 		if err := r.log.Conn().Publish(names.Timeline("acme", r.thread, events.ChunkEmittedType), body); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.log.Conn().Request(names.Chunk("acme", r.thread, r.execution), body, 10*time.Second); err == nil {
+		if _, err := r.log.Conn().Request(names.Chunk("acme", r.thread, r.execution), body, time.Minute); err == nil {
 			break // one is stored: it stands before what the newer claim writes next
 		}
 	}
