@@ -530,15 +530,25 @@ func TestChunksOfTheCurrentRun(t *testing.T) {
 	}()
 	<-there
 	r.say(w, 20, 40)
+	r.stored(40)
 	r.end(events.ExecutionCompleted, "")
 	r.finish(w)
 	(<-got).exact(t, 0, 0, 40)
 
-	// None runs now.
-	go func() { got <- read(ctx, r.c, r.thread, "", nil) }()
+	// None runs now. The next ends when the reader is there, who may come later than it began.
+	there = make(chan struct{})
+	go func() {
+		got <- read(ctx, r.c, r.thread, "", func(c client.Chunk) {
+			if c.Index == 0 {
+				close(there)
+			}
+		})
+	}()
 	r.execution = r.begin()
 	w = r.writer(1)
 	r.say(w, 0, 30)
+	r.stored(30)
+	<-there
 	r.end(events.ExecutionCompleted, "")
 	r.finish(w)
 	s := <-got
