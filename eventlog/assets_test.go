@@ -307,3 +307,33 @@ func TestABucketIsAKeyValueBucketForAnyClient(t *testing.T) {
 		t.Error("a watcher is given nothing")
 	}
 }
+
+// A single copy has its place on a cluster too, which may be as young as this
+// process; what a server alone says is said at once.
+func TestAStreamWaitsForAYoungCluster(t *testing.T) {
+	for _, test := range []struct {
+		replicas int
+		err      error
+		again    bool
+	}{
+		{1, &jetstream.APIError{Code: 400, ErrorCode: codeNoPeers}, true},
+		{1, &jetstream.APIError{Code: 503, ErrorCode: codeNotLeader}, true},
+		{1, &jetstream.APIError{Code: 503, ErrorCode: codeNoJetStream}, false},
+		{1, context.DeadlineExceeded, false},
+		{3, &jetstream.APIError{Code: 400, ErrorCode: codeNoPeers}, true},
+		{3, context.DeadlineExceeded, true},
+		{3, &jetstream.APIError{Code: 400, ErrorCode: codeNoJetStream}, false},
+	} {
+		l := &Log{cfg: Config{Replicas: test.replicas}}
+		tries := 0
+		err := l.patiently(t.Context(), func(context.Context) error {
+			if tries++; tries > 1 {
+				return nil
+			}
+			return test.err
+		})
+		if again := tries > 1; again != test.again || again != (err == nil) {
+			t.Errorf("%d copies, %v: tried %d times, %v", test.replicas, test.err, tries, err)
+		}
+	}
+}
