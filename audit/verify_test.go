@@ -112,7 +112,7 @@ func (h *house) fill(id string) {
 // settle waits until timeline and read models show the log up to a sequence.
 func (h *house) settle(seq uint64) {
 	h.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		got, err := h.log.TimelineSeq(h.ctx)
 		if err == nil && got >= seq && h.runner.Progress().Seq() >= seq {
@@ -437,7 +437,7 @@ func TestVerifyDocuments(t *testing.T) {
 // await waits until something has come about.
 func (h *house) await(what string, done func() bool) {
 	h.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for !done() {
 		if time.Now().After(deadline) {
 			h.t.Fatalf("%s did not come about", what)

@@ -106,7 +106,7 @@ func (r *run) say(w *eventlog.ChunkWriter, from, to int) {
 
 func (r *run) finish(w *eventlog.ChunkWriter) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
 	defer cancel()
 	if err := w.Finish(ctx, events.Finish{Reason: events.FinishStop}); err != nil {
 		r.t.Error(err)
@@ -116,7 +116,7 @@ func (r *run) finish(w *eventlog.ChunkWriter) {
 // stored waits until the stream holds so many chunks of the run.
 func (r *run) stored(n uint64) {
 	r.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
 		stream, err := r.log.JetStream().Stream(r.t.Context(), "SKEIN_CHUNKS")
 		if err == nil {
 			subject := r.log.Config().Names.Chunk("acme", r.thread, r.execution)
@@ -229,10 +229,12 @@ func TestChunksAreResumed(t *testing.T) {
 	r := newRun(t, start(t))
 	ctx := waits(t)
 	w := r.writer(1)
-	go func() {
+	var writing sync.WaitGroup
+	writing.Go(func() {
 		r.say(w, 0, 1000)
 		r.finish(w)
-	}()
+	})
+	defer writing.Wait() // the reader may have the last chunk before the writer hears that it is stored
 	var all seen
 	next := int64(0)
 	for done := false; !done; {
@@ -316,7 +318,7 @@ func TestChunksOverARestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		return sync.OnceFunc(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
 			if err := s.Stop(ctx); err != nil {
 				t.Error(err)
@@ -491,7 +493,7 @@ func TestReaderOverATakeoverOfChunks(t *testing.T) {
 		if err := r.log.Conn().Publish(names.Timeline("acme", r.thread, events.ChunkEmittedType), body); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.log.Conn().Request(names.Chunk("acme", r.thread, r.execution), body, 10*time.Second); err == nil {
+		if _, err := r.log.Conn().Request(names.Chunk("acme", r.thread, r.execution), body, time.Minute); err == nil {
 			break // one is stored: it stands before what the newer claim writes next
 		}
 	}
@@ -528,15 +530,25 @@ func TestChunksOfTheCurrentRun(t *testing.T) {
 	}()
 	<-there
 	r.say(w, 20, 40)
+	r.stored(40)
 	r.end(events.ExecutionCompleted, "")
 	r.finish(w)
 	(<-got).exact(t, 0, 0, 40)
 
-	// None runs now.
-	go func() { got <- read(ctx, r.c, r.thread, "", nil) }()
+	// None runs now. The next ends when the reader is there, who may come later than it began.
+	there = make(chan struct{})
+	go func() {
+		got <- read(ctx, r.c, r.thread, "", func(c client.Chunk) {
+			if c.Index == 0 {
+				close(there)
+			}
+		})
+	}()
 	r.execution = r.begin()
 	w = r.writer(1)
 	r.say(w, 0, 30)
+	r.stored(30)
+	<-there
 	r.end(events.ExecutionCompleted, "")
 	r.finish(w)
 	s := <-got

@@ -79,7 +79,7 @@ func lifeRequirements() []requirement {
 			s.refused(err, events.InvalidRequest)
 			_, err = st.GetLogs(s.Context(), events.GetLogsOptions{Level: "loud"})
 			s.refused(err, events.InvalidRequest)
-			lost, err := client.Connect(s.url, client.Options{Tenant: "acme", Timeout: 10 * time.Second})
+			lost, err := client.Connect(s.url, client.Options{Tenant: "acme", Timeout: time.Minute})
 			if err != nil {
 				s.Fatal(err)
 			}

@@ -383,7 +383,7 @@ func TestThreadStateOfAnotherTenant(t *testing.T) {
 	url := start(t)
 	s := &suite{T: t, url: url, c: connect(t, url)}
 	st := s.thread()
-	other, err := client.Connect(url, client.Options{Tenant: "other", Timeout: 10 * time.Second})
+	other, err := client.Connect(url, client.Options{Tenant: "other", Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

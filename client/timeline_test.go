@@ -229,7 +229,7 @@ func TestReconnectMissesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		return func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
 			if err := s.Stop(ctx); err != nil {
 				t.Error(err)
@@ -287,7 +287,7 @@ func TestBrokenCommitIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	if _, err := nc.Request(events.DefaultNames().Log("acme", "T-01900000-0000-7000-8000-000000000000"), []byte("nonsense"), 5*time.Second); err != nil {
+	if _, err := nc.Request(events.DefaultNames().Log("acme", "T-01900000-0000-7000-8000-000000000000"), []byte("nonsense"), time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	thread := newThread(t, c)

@@ -136,19 +136,19 @@ func TestNoisyTenantDoesNotStarveAnother(t *testing.T) {
 		}
 	}
 	for range asked - 20 { // refused while the others are held
-		m, err := answers.NextMsg(10 * time.Second)
+		m, err := answers.NextMsg(time.Minute)
 		if err != nil || m.Header.Get(events.HeaderErrorCode) != "503" {
 			t.Fatalf("%v %v", err, m)
 		}
 	}
 	for range 50 {
-		if m, err := nc.Request("skein.cmd.quiet.thread.create", nil, 10*time.Second); err != nil || m.Header.Get(events.HeaderErrorCode) != "" {
+		if m, err := nc.Request("skein.cmd.quiet.thread.create", nil, time.Minute); err != nil || m.Header.Get(events.HeaderErrorCode) != "" {
 			t.Fatalf("the quiet tenant: %v %v", err, m)
 		}
 	}
 	close(hold)
 	for range 20 { // what was taken is done and answered
-		if m, err := answers.NextMsg(10 * time.Second); err != nil || m.Header.Get(events.HeaderErrorCode) != "" {
+		if m, err := answers.NextMsg(time.Minute); err != nil || m.Header.Get(events.HeaderErrorCode) != "" {
 			t.Fatalf("%v %v", err, m)
 		}
 	}
@@ -187,7 +187,7 @@ func TestRateOfATenantLosesNothing(t *testing.T) {
 	}
 	done := int64(0)
 	for range 500 {
-		m, err := answers.NextMsg(10 * time.Second)
+		m, err := answers.NextMsg(time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,7 +208,7 @@ func TestRateOfATenantLosesNothing(t *testing.T) {
 	if list := w.commits(id); list[len(list)-1].Version != 2+done {
 		t.Errorf("%d were acknowledged, and the log is at version %d", done, list[len(list)-1].Version)
 	}
-	if m, err := w.nc.Request("skein.cmd.globex.thread.create", []byte(`{}`), 10*time.Second); err != nil || m.Header.Get(events.HeaderErrorCode) != "" {
+	if m, err := w.nc.Request("skein.cmd.globex.thread.create", []byte(`{}`), time.Minute); err != nil || m.Header.Get(events.HeaderErrorCode) != "" {
 		t.Errorf("another tenant: %v %v", err, m)
 	}
 }

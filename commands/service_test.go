@@ -133,7 +133,7 @@ func TestTraceContext(t *testing.T) {
 		m := nats.NewMsg("skein.cmd.acme.thread.create")
 		m.Header.Set("traceparent", header)
 		m.Data = []byte(`{}`)
-		answer, err := w.nc.RequestMsg(m, 5*time.Second)
+		answer, err := w.nc.RequestMsg(m, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +198,7 @@ func TestServicesShareTheWork(t *testing.T) {
 		}
 	}
 	for range 50 {
-		m, err := answers.NextMsg(10 * time.Second)
+		m, err := answers.NextMsg(time.Minute)
 		if err != nil || m.Header.Get("Nats-Service-Error-Code") != "" {
 			t.Fatalf("%v %v", err, m)
 		}
@@ -228,7 +228,7 @@ func TestStop(t *testing.T) {
 	if err := client.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := answers.NextMsg(10 * time.Second); err != nil { // some are done, others wait
+	if _, err := answers.NextMsg(time.Minute); err != nil { // some are done, others wait
 		t.Fatal(err)
 	}
 	var stopped sync.WaitGroup
@@ -241,7 +241,7 @@ func TestStop(t *testing.T) {
 	}
 	stopped.Wait()
 	for i := range 299 {
-		m, err := answers.NextMsg(10 * time.Second)
+		m, err := answers.NextMsg(time.Minute)
 		if err != nil {
 			t.Fatalf("after %d answers: %v", i+1, err)
 		}
@@ -276,7 +276,7 @@ func TestTooManyRequests(t *testing.T) {
 	}
 	done := int64(0)
 	for range 200 {
-		m, err := answers.NextMsg(10 * time.Second)
+		m, err := answers.NextMsg(time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}

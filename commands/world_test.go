@@ -201,7 +201,7 @@ func (w *world) sameAsLog(d *Dispatcher, id string) {
 // It is for what nobody tells of, such as a snapshot that is kept.
 func (w *world) until(what string, so func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !so(); {
+	for deadline := time.Now().Add(time.Minute); !so(); {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("%s never came", what)
 		}
@@ -250,7 +250,7 @@ func (w *world) serve(d *Dispatcher, inFlight int) *Service {
 // request sends a command over NATS and gives the answer as it came.
 func request(t testing.TB, nc *nats.Conn, subject string, body []byte) *nats.Msg {
 	t.Helper()
-	m, err := nc.Request(subject, body, 10*time.Second)
+	m, err := nc.Request(subject, body, time.Minute)
 	if err != nil {
 		t.Fatalf("%.100q: %v", subject, err)
 	}

@@ -44,9 +44,9 @@ func startNodes(t *testing.T, copies int) (*nodes, *Log) {
 			n.stop(i)
 		}
 	})
-	eventually(t, "the cluster has a leader", func() bool {
+	eventually(t, "the cluster has a leader that has heard of all", func() bool {
 		for _, s := range n.servers {
-			if s.JetStreamIsLeader() {
+			if len(s.JetStreamClusterPeers()) == len(n.servers) {
 				return true
 			}
 		}
@@ -80,15 +80,23 @@ func (n *nodes) stop(i int) {
 	n.servers[i].WaitForShutdown()
 }
 
-// follower gives a server that does not lead a stream.
+// follower gives a server that does not lead a stream, while another does.
 func (n *nodes) follower(stream string) int {
-	for i, s := range n.servers {
-		if s.JetStreamIsStreamCurrent(server.DEFAULT_GLOBAL_ACCOUNT, stream) && !s.JetStreamIsStreamLeader(server.DEFAULT_GLOBAL_ACCOUNT, stream) {
-			return i
+	n.t.Helper()
+	follower := -1
+	eventually(n.t, "a server that follows "+stream, func() bool {
+		follower = -1
+		led := false
+		for i, s := range n.servers {
+			if s.JetStreamIsStreamLeader(server.DEFAULT_GLOBAL_ACCOUNT, stream) {
+				led = true
+			} else if s.JetStreamIsStreamCurrent(server.DEFAULT_GLOBAL_ACCOUNT, stream) {
+				follower = i
+			}
 		}
-	}
-	n.t.Fatalf("no server follows %s", stream)
-	return 0
+		return led && follower >= 0
+	})
+	return follower
 }
 
 // copies gives what each server has of a stream.
@@ -127,6 +135,9 @@ func TestACopyThatWasAwayHasAll(t *testing.T) {
 	stream := "KV_" + docs
 	away := n.follower(stream)
 	n.stop(away)
+	eventually(t, "a connection to another server", func() bool {
+		return l.nc.IsConnected() && l.nc.ConnectedServerName() != n.options[away].ServerName
+	})
 	big := make([]byte, 512<<10)
 	for i := range 40 {
 		must(t, f.Put(t.Context(), docs, fmt.Sprint("big", i%3), big))

@@ -231,7 +231,7 @@ func TestWhatIsRefusedWhileTheServerIsAwayIsNotStoredLater(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 	}
-	if took := time.Since(began); took > 10*impatient {
+	if took := time.Since(began); took > 100*impatient { // and not one wait after another
 		t.Errorf("the answers took %v", took)
 	}
 	p.lead(t, natstest.Start(t, natstest.StoreDir(dir)).URL())
@@ -247,7 +247,7 @@ func TestCloseWhileTheServerIsAway(t *testing.T) {
 	t.Parallel()
 	s := natstest.Start(t)
 	nc := natstest.Connect(t, s, nats.MaxReconnects(-1))
-	l := openLog(t, nc, Config{}, nil)
+	l := openLog(t, nc, Config{AckTimeout: time.Minute}, nil)
 	s.Shutdown()
 	eventually(t, "the connection to notice", func() bool { return !nc.IsConnected() })
 	const writers = 2000
@@ -263,7 +263,7 @@ func TestCloseWhileTheServerIsAway(t *testing.T) {
 	}()
 	began := time.Now()
 	within(t, "the log to close", closed)
-	if took := time.Since(began); took > l.cfg.AckTimeout {
+	if took := time.Since(began); took > l.cfg.AckTimeout/2 {
 		t.Errorf("it took %v to close", took)
 	}
 	for range writers {

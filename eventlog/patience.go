@@ -18,7 +18,7 @@ const clusterStart = time.Minute
 func (l *Log) patiently(ctx context.Context, do func(context.Context) error) error {
 	for deadline := time.Now().Add(clusterStart); ; {
 		err := do(ctx)
-		if err == nil || l.cfg.Replicas == 1 || !passes(err) || time.Now().After(deadline) || !sleep(ctx, 250*time.Millisecond) {
+		if err == nil || !passes(err) || l.cfg.Replicas == 1 && !young(err) || time.Now().After(deadline) || !sleep(ctx, 250*time.Millisecond) {
 			return err
 		}
 	}
@@ -31,6 +31,13 @@ const (
 	codeNoJetStream   = 10076
 	codeNoneInAccount = 10039
 )
+
+// young reports whether an error is what only a cluster says, before its servers
+// have found each other. A single copy has its place there too.
+func young(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && (api.ErrorCode == codeNoPeers || api.ErrorCode == codeNotLeader)
+}
 
 // passes reports whether the cluster may do later what it has refused now.
 func passes(err error) bool {

@@ -160,15 +160,19 @@ func TestBrokenMessagesAreNamedAndPassed(t *testing.T) {
 func TestReadsWithoutAStreamFailAtOnce(t *testing.T) {
 	t.Parallel()
 	l := bare(t, Config{})
-	began := time.Now()
-	if _, err := l.Get(t.Context(), 1); !errors.Is(err, nats.ErrNoResponders) {
-		t.Errorf("got %v", err)
+	best := time.Hour // of a few: the machine may be loaded
+	for range 5 {
+		began := time.Now()
+		if _, err := l.Get(t.Context(), 1); !errors.Is(err, nats.ErrNoResponders) {
+			t.Errorf("got %v", err)
+		}
+		if _, err := l.LastSeq(t.Context()); err == nil {
+			t.Error("a log that is not there has an end")
+		}
+		best = min(best, time.Since(began))
 	}
-	if _, err := l.LastSeq(t.Context()); err == nil {
-		t.Error("a log that is not there has an end")
-	}
-	if took := time.Since(began); took > 3*time.Second {
-		t.Errorf("it took %v", took)
+	if best > directTimeout/2 {
+		t.Errorf("it took %v", best)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // due takes the next thing that is due.
 func due(t *testing.T, c jetstream.Consumer) jetstream.Msg {
 	t.Helper()
-	m, err := c.Next(jetstream.FetchMaxWait(20 * time.Second))
+	m, err := c.Next(jetstream.FetchMaxWait(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestTimersFire(t *testing.T) {
 		if !ok || tenant != "acme" || thread != "T-1" || !want[id] || string(m.Data()) != "of "+id {
 			t.Errorf("due is %s: %s", m.Subject(), m.Data())
 		}
-		if took := time.Since(began); id == "later" && (took < TimerLead || took > 2*TimerLead+5*time.Second) {
+		if took := time.Since(began); id == "later" && (took < TimerLead || took > 2*TimerLead+30*time.Second) {
 			t.Errorf("it fired after %v", took)
 		}
 		meta, err := m.Metadata()
@@ -105,7 +105,7 @@ func TestTimersAreReplacedAndDropped(t *testing.T) {
 	if m := due(t, c); string(m.Data()) != "second" {
 		t.Errorf("due is %s", m.Data())
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if names, err := l.Timers(ctx); len(names) != 1 || err != nil {
 		t.Errorf("timers %v, %v", names, err)

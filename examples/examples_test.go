@@ -75,7 +75,7 @@ func try(t *testing.T, dir string, env, reactorCommand, toolCommand []string) {
 	env = append(append(os.Environ(), env...), "NATS_URL="+s.URL())
 	run(t, dir, env, reactorCommand)
 	run(t, dir, env, toolCommand)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 
 	reactor, err := remote.Reactor(nc, names, "shout")
@@ -155,7 +155,7 @@ func run(t *testing.T, dir string, env, command []string) {
 		if !ok {
 			t.Fatalf("%v did not start", command)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("%v is not ready", command)
 	}
 }

@@ -81,7 +81,7 @@ func TestUploadWaits(t *testing.T) {
 	if answer := piece(t, nc, subject, "1", "", noise(9, 3)); answer.Header.Get(events.HeaderErrorCode) != "" || w.held() != 2 {
 		t.Fatalf("%s, %d", answer.Data, w.held())
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := w.service.Stop(ctx); err != nil || w.held() != 0 {
 		t.Errorf("%v, and %d messages are left", err, w.held())

@@ -59,7 +59,7 @@ func newWorld(t testing.TB, cfg files.ServiceConfig) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := w.service.Stop(ctx); err != nil {
 			t.Error(err)
@@ -105,9 +105,9 @@ func (w *world) held() uint64 {
 // until waits until something is so.
 func (w *world) until(what string, so func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !so(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("%s is not so after 20 s", what)
+			w.t.Fatalf("%s is not so after a minute", what)
 		}
 	}
 }
@@ -142,7 +142,7 @@ func (w *world) raw(nc *nats.Conn, tenant, thread, path string) string {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	m, err := nc.Request("skein.file."+tenant+".content.put", body, 10*time.Second)
+	m, err := nc.Request("skein.file."+tenant+".content.put", body, time.Minute)
 	if err != nil || m.Header.Get(events.HeaderErrorCode) != "" {
 		w.t.Fatalf("%v %s", err, m.Data)
 	}
@@ -164,7 +164,7 @@ func piece(t testing.TB, nc *nats.Conn, subject, n, kind string, data []byte) *n
 		m.Header.Set(events.HeaderUpload, kind)
 	}
 	m.Data = data
-	answer, err := nc.RequestMsg(m, 10*time.Second)
+	answer, err := nc.RequestMsg(m, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

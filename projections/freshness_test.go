@@ -12,7 +12,7 @@ import (
 // TestWaiting: a query that names a sequence or a version waits for it.
 func TestWaiting(t *testing.T) {
 	h := newHouse(t)
-	a := h.asker(QueryConfig{Wait: 20 * time.Second})
+	a := h.asker(QueryConfig{Wait: time.Minute})
 	made := h.do("thread.create", "", `{}`)
 	answers := make(chan error, 3)
 	for _, c := range []struct{ name, body string }{

@@ -144,7 +144,7 @@ func (h *house) await(r *Runner) {
 	if err != nil {
 		h.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(h.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(h.Context(), time.Minute)
 	defer cancel()
 	if err := r.Progress().Wait(ctx, end); err != nil {
 		h.Fatalf("the runner is at %d of %d: %v", r.Progress().Seq(), end, err)
@@ -231,7 +231,7 @@ func (c *counts) broken() int64 { return c.seen.Load() }
 // until asks again and again whether something is so.
 func (h *house) until(so func() bool, or string) {
 	h.Helper()
-	ctx, cancel := context.WithTimeout(h.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(h.Context(), time.Minute)
 	defer cancel()
 	ticks := time.NewTicker(5 * time.Millisecond)
 	defer ticks.Stop()

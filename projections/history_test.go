@@ -56,7 +56,7 @@ func TestLogByPages(t *testing.T) {
 	for range 4 {
 		h.do("item.create", two, `{"item":{"type":"message","role":"user","content":[]}}`)
 	}
-	if _, err := h.log.Conn().Request("skein.log."+acme+".T-01900000-0000-7000-8000-000000000000", []byte("nonsense"), 10*time.Second); err != nil {
+	if _, err := h.log.Conn().Request("skein.log."+acme+".T-01900000-0000-7000-8000-000000000000", []byte("nonsense"), time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	h.do("item.create", one, `{"item":{"type":"message","role":"user","content":[]}}`)

@@ -17,7 +17,7 @@ func TestAReaderIsNotKeptWaiting(t *testing.T) {
 	r, _ := h.run(Config{Linger: time.Hour, Rest: time.Hour})
 	for range 3 {
 		reply := h.do("thread.create", "", `{}`)
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		if err := r.Progress().Wait(ctx, reply.Seq); err != nil {
 			t.Fatalf("the reader waited with the runner: %v", err)
 		}

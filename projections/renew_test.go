@@ -208,7 +208,7 @@ func TestLease(t *testing.T) {
 	defer ends[1]()
 	wait := func(r *events.Reply) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := shared.Wait(ctx, r.Seq); err != nil {
 			t.Fatal(err)

@@ -48,7 +48,7 @@ func TestTwoRunners(t *testing.T) {
 	second, stop := h.run(Config{BatchCommits: 11})
 	a := newAuthor(h, 8)
 	a.write(300)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	end, err := h.log.LastSeq(ctx)
 	if err != nil {

@@ -69,7 +69,7 @@ func await(t *testing.T, c <-chan struct{}, problem string) {
 	t.Helper()
 	select {
 	case <-c:
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal(problem)
 	}
 }

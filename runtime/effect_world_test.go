@@ -200,7 +200,7 @@ func (p *plant) until(so func() bool, or func() string) {
 // committed.
 func (p *plant) pending(name string) []events.ScheduledEffect {
 	p.Helper()
-	queries := projections.NewQueries(p.log, p.validator, projections.QueryConfig{Wait: 20 * time.Second}, zerolog.Nop(), nil)
+	queries := projections.NewQueries(p.log, p.validator, projections.QueryConfig{Wait: time.Minute}, zerolog.Nop(), nil)
 	ctx, cancel := context.WithCancel(p.Context())
 	done := make(chan struct{})
 	go func() {

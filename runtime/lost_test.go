@@ -34,16 +34,16 @@ func TestLostRunIsLetGo(t *testing.T) {
 	w.claim(id, execution, "dead")
 	select {
 	case <-told:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the worker that lost the run works on")
 	}
 	begun := time.Now()
 	select {
 	case <-came:
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the run is not handed over")
 	}
-	if took := time.Since(begun); took > 2*eventlog.RunWait {
+	if took := time.Since(begun); took > 6*eventlog.RunWait {
 		t.Errorf("it was handed over after %v", took)
 	}
 	close(free)

@@ -202,7 +202,7 @@ func (w *world) claim(id, execution, worker string) {
 // until waits until a thread's log shows an event, and gives all its events.
 func (w *world) until(id string, shows func(*events.Event) bool) []events.Event {
 	w.t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		var all []events.Event
 		found := false

@@ -99,7 +99,7 @@ func TestKillAmidAWrite(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir)
 	connect := func() *client.Client {
-		c, err := client.Connect(s.NATS, client.Options{Tenant: "acme", Timeout: 20 * time.Second})
+		c, err := client.Connect(s.NATS, client.Options{Tenant: "acme", Timeout: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -75,7 +75,7 @@ func program(mode, name, folder, url string) error {
 	}
 	fmt.Println("ready " + s.Addresses().NATS)
 	<-ctx.Done()
-	last, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	last, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	return s.Stop(last)
 }

@@ -44,7 +44,7 @@ func startServe(t testing.TB, cfg serve.Config) *serve.Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := s.Stop(ctx); err != nil {
 			t.Error(err)
@@ -125,7 +125,7 @@ func (k talk) have(ctx context.Context, c *client.Client) error {
 
 // told gives what the log says of a thread, for whoever looks for a fault.
 func (k talk) told(c *client.Client) string {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	line, err := c.Timeline(ctx, client.SubscribeOptions{Thread: k.thread, From: client.Start(), History: true})
 	if err != nil {

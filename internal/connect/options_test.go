@@ -96,7 +96,7 @@ func TestSecretKeyAlone(t *testing.T) {
 	}
 	ns.Start()
 	defer ns.Shutdown()
-	if !ns.ReadyForConnections(10 * time.Second) {
+	if !ns.ReadyForConnections(time.Minute) {
 		t.Fatal("the server is not ready")
 	}
 	if _, err := nats.Connect(ns.ClientURL()); err == nil {

@@ -30,7 +30,7 @@ func confServer(t *testing.T, storeDir string) *server.Server {
 		ns.Shutdown()
 		ns.WaitForShutdown()
 	})
-	if !ns.ReadyForConnections(10 * time.Second) {
+	if !ns.ReadyForConnections(time.Minute) {
 		t.Fatal("the server with nats.conf is not ready")
 	}
 	return ns
@@ -69,7 +69,7 @@ func wantRefusal(t *testing.T, refusals <-chan error, what string) {
 		if !errors.Is(err, nats.ErrPermissionViolation) {
 			t.Errorf("%s: got %v, want a permissions violation", what, err)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Errorf("%s was not refused", what)
 	}
 }
@@ -135,7 +135,7 @@ func TestConfPublisher(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, subject := range []string{"skein.cmd.acme.thread.create", "skein.query.acme.thread.get"} {
-		reply, err := publisher.Request(subject, nil, 5*time.Second)
+		reply, err := publisher.Request(subject, nil, time.Minute)
 		if err != nil {
 			t.Fatalf("%s: %v", subject, err)
 		}
@@ -153,7 +153,7 @@ func TestConfPublisher(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := publisher.Request("skein.submit.acme.thread.create", []byte("{}"), 5*time.Second); err != nil {
+	if _, err := publisher.Request("skein.submit.acme.thread.create", []byte("{}"), time.Minute); err != nil {
 		t.Fatalf("skein.submit.acme: %v", err)
 	}
 	if info, err := stream.Info(t.Context()); err != nil || info.State.Msgs != 1 {
@@ -224,7 +224,7 @@ func TestConfSubscriber(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	msg, err := mine.NextMsg(5 * time.Second)
+	msg, err := mine.NextMsg(time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func TestConfWorker(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, want := range []string{"one", "two"} {
-			if m, err := answers.NextMsg(5 * time.Second); err != nil || string(m.Data) != want {
+			if m, err := answers.NextMsg(time.Minute); err != nil || string(m.Data) != want {
 				t.Fatalf("%s: %v, %v", subject, m, err)
 			}
 		}
@@ -283,7 +283,7 @@ func TestConfWorker(t *testing.T) {
 	if err := skein.Publish("skein.cancel.x", nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cancelled.NextMsg(5 * time.Second); err != nil {
+	if _, err := cancelled.NextMsg(time.Minute); err != nil {
 		t.Error(err)
 	}
 	for _, subject := range []string{inbox, "skein.log.acme.T-x", "skein.cmd.acme.thread.create", "$JS.API.STREAM.NAMES"} {
@@ -368,7 +368,7 @@ func TestConfLiveEvents(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"progress", "progress", "last"} {
-		m, err := live.NextMsg(10 * time.Second)
+		m, err := live.NextMsg(time.Minute)
 		if err != nil || m.Subject != "skein.live.acme.T-x."+want {
 			t.Fatalf("%+v, %v; want %s", m, err, want)
 		}

@@ -48,7 +48,7 @@ func TestConnectsOverTCPAndInProcess(t *testing.T) {
 	if err := speaker.Publish("greeting", []byte("hello")); err != nil {
 		t.Fatal(err)
 	}
-	msg, err := sub.NextMsg(5 * time.Second)
+	msg, err := sub.NextMsg(time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestTimeoutGivesTheStoreBack(t *testing.T) {
 		t.Fatalf("got %v, want a StartTimeoutError", err)
 	}
 	o.StartTimeout = 0
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	for deadline := time.Now().Add(time.Minute); ; {
 		s, err := embedded.Start(o)
 		if err == nil {
 			s.Shutdown()
@@ -251,7 +251,7 @@ func readOne(t *testing.T, nc *nats.Conn) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	stream, err := js.Stream(ctx, "KEPT")
 	if err != nil {

@@ -43,7 +43,7 @@ func startGuarded(t *testing.T, init access.InitOptions, users ...access.User) *
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := g.server.Stop(ctx); err != nil {
 			t.Error(err)
@@ -100,7 +100,7 @@ func (g *guarded) ca() string {
 // client connects as a user.
 func (g *guarded) client(tenant, name string) *client.Client {
 	g.t.Helper()
-	c, err := client.Connect(g.url(), client.Options{Tenant: tenant, Creds: g.creds(tenant, name), CA: g.ca(), Timeout: 20 * time.Second})
+	c, err := client.Connect(g.url(), client.Options{Tenant: tenant, Creds: g.creds(tenant, name), CA: g.ca(), Timeout: time.Minute})
 	if err != nil {
 		g.t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func (g *guarded) settle(c *client.Client, seq uint64) {
 		g.t.Fatal(err)
 	}
 	log := g.log("root", "")
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.Now().Add(time.Minute); ; {
 		at, err := log.TimelineSeq(g.t.Context())
 		if err != nil {
 			g.t.Fatal(err)
@@ -200,7 +200,7 @@ func TestRolesOfATenant(t *testing.T) {
 			t.Errorf("a publisher reads chunks: %v", err)
 		}
 	}
-	if d := time.Since(began); d > 5*time.Second {
+	if d := time.Since(began); d > 30*time.Second {
 		t.Errorf("it took %v to be told", d)
 	}
 }
@@ -256,7 +256,7 @@ func TestTenantSubjectAndBodyAgree(t *testing.T) {
 		`{"tenant":"globex","data":{}}`, `{"data":{"tenant":"globex"}}`, `{"threadId":"globex.` + made.ThreadID + `","data":{}}`,
 		`{"threadId":"../globex/` + made.ThreadID + `","data":{}}`,
 	} {
-		m, err := nc.Request("skein.cmd.acme.thread.update", []byte(body), 10*time.Second)
+		m, err := nc.Request("skein.cmd.acme.thread.update", []byte(body), time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -313,17 +313,17 @@ func TestWhatAWorkerMay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"one", "two", "three"} {
-		if m, err := answers.NextMsg(10 * time.Second); err != nil || string(m.Data) != want {
+		if m, err := answers.NextMsg(time.Minute); err != nil || string(m.Data) != want {
 			t.Fatalf("%v, %v", m, err)
 		}
 	}
 	if err := skein.Publish("skein.cancel.call1", nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cancelled.NextMsg(10 * time.Second); err != nil {
+	if _, err := cancelled.NextMsg(time.Minute); err != nil {
 		t.Error(err)
 	}
-	if _, err := skein.Request("skein.tool.add", nil, 10*time.Second); !errors.Is(err, nats.ErrNoResponders) {
+	if _, err := skein.Request("skein.tool.add", nil, time.Minute); !errors.Is(err, nats.ErrNoResponders) {
 		t.Errorf("nobody is the tool: %v", err)
 	}
 	if err := worker.Publish(inbox, []byte("forged")); err != nil {

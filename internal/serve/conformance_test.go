@@ -46,7 +46,7 @@ func (w *world) start(tenant string) {
 // as gives a client of another tenant.
 func (w *world) as(tenant string) *client.Client {
 	w.t.Helper()
-	c, err := client.Connect(w.server.Addresses().NATS, client.Options{Tenant: tenant, Names: w.cfg.Names, Timeout: 20 * time.Second})
+	c, err := client.Connect(w.server.Addresses().NATS, client.Options{Tenant: tenant, Names: w.cfg.Names, Timeout: time.Minute})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func (w *world) stop() {
 	if w.server == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := w.server.Stop(ctx); err != nil {
 		w.t.Error(err)

@@ -32,7 +32,7 @@ func TestFilesAcrossAccounts(t *testing.T) {
 		ns.Shutdown()
 		ns.WaitForShutdown()
 	})
-	if !ns.ReadyForConnections(10 * time.Second) {
+	if !ns.ReadyForConnections(time.Minute) {
 		t.Fatal("the server is not ready")
 	}
 	as := func(user string) string {
@@ -41,7 +41,7 @@ func TestFilesAcrossAccounts(t *testing.T) {
 	skein := must(serve.Start(t.Context(), serve.Config{NATS: as("skein"), HTTPListen: "127.0.0.1:0"}, zerolog.Nop()))(t)
 	defer func() { _ = skein.Stop(t.Context()) }()
 
-	c := must(client.Connect(as("publisher"), client.Options{Tenant: "acme", Inbox: "_INBOX.publisher", Timeout: 20 * time.Second}))(t)
+	c := must(client.Connect(as("publisher"), client.Options{Tenant: "acme", Inbox: "_INBOX.publisher", Timeout: time.Minute}))(t)
 	defer c.Close()
 	f := c.Files(must(c.CreateThread(t.Context(), events.CreateThread{}))(t).ThreadID)
 	for path, size := range map[string]int{"/small": 100, "/large": 5<<20 + 3} {

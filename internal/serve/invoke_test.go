@@ -259,7 +259,7 @@ func TestRunAgent(t *testing.T) {
 		<-leave
 		start := time.Now()
 		err := in.State.RunAgent(ctx, "defined")
-		if events.AsError(err).Code != events.IllegalTransition || !strings.Contains(err.Error(), "queue it") || time.Since(start) > 10*time.Second {
+		if events.AsError(err).Code != events.IllegalTransition || !strings.Contains(err.Error(), "queue it") || time.Since(start) > 30*time.Second {
 			t.Errorf("within a run: %v", err)
 		}
 		if err := in.State.RunAgent(ctx, "nobody"); events.AsError(err).Code != events.NotFound {

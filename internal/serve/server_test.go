@@ -37,7 +37,7 @@ func run(t testing.TB, cfg serve.Config) *serve.Server {
 
 func stop(t testing.TB, s *serve.Server) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := s.Stop(ctx); err != nil {
 		t.Error(err)

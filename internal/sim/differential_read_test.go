@@ -70,7 +70,7 @@ func (p *pair) leader(stream string) {
 	}
 	subject := "$JS.API.STREAM.MSG.GET." + stream
 	fake, _ := p.fake.Ask(subject, q.body())
-	reply, err := p.nc.Request(subject, q.body(), 10*time.Second)
+	reply, err := p.nc.Request(subject, q.body(), time.Minute)
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func (p *pair) direct(stream string) {
 	}
 	var real []*nats.Msg
 	for {
-		m, err := inbox.NextMsg(10 * time.Second)
+		m, err := inbox.NextMsg(time.Minute)
 		if err != nil {
 			p.Fatalf("%s %s: %v", subject, q.body(), err)
 		}

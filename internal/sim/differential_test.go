@@ -177,7 +177,7 @@ func (p *pair) publish(m *nats.Msg) {
 	} else if ok {
 		fake = said(answer.Data)
 	}
-	reply, err := p.nc.RequestMsg(m, 10*time.Second)
+	reply, err := p.nc.RequestMsg(m, time.Minute)
 	if err != nil {
 		p.Fatal(err)
 	}

@@ -102,7 +102,7 @@ func startServer(t *testing.T) *natsServer {
 	}
 	t.Cleanup(func() {
 		_ = in.Close()
-		over := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
+		over := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 		defer over.Stop()
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("the server: %v", err)

@@ -38,7 +38,7 @@ func start(t testing.TB) *client.Client {
 	}
 	t.Cleanup(func() {
 		c.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := s.Stop(ctx); err != nil {
 			t.Error(err)

@@ -57,7 +57,7 @@ func start(t *testing.T, change func(*serve.Config)) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := s.Stop(ctx); err != nil {
 			t.Error(err)
@@ -96,7 +96,7 @@ func (h *house) apply(pairs ...string) {
 // ask asks an agent on a new thread, and gives the execution and the answer.
 func (h *house) ask(agent string) (*events.Execution, string) {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(h.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute)
 	defer cancel()
 	made, err := h.c.CreateThread(ctx, events.CreateThread{})
 	if err != nil {

@@ -39,15 +39,15 @@ func request[T any](ctx context.Context, m *Manager, l *link, do func(context.Co
 			return *new(T), &failure{text: err.Error(), passes: true}
 		}
 		out, f := once(ctx, s, do)
-		m.release(s, f == nil || f.answer)
-		if f != nil && f.fresh {
+		switch { // before it is given back: the next request must not find it
+		case f != nil && f.fresh:
 			m.drop(s, errors.New("the server does not know it any more"))
-			if try < maxTries {
-				continue
-			}
-		}
-		if f != nil && f.broken { // the next request must not find it
+		case f != nil && f.broken:
 			m.drop(s, errors.New("an answer on it broke off"))
+		}
+		m.release(s, f == nil || f.answer)
+		if f != nil && f.fresh && try < maxTries {
+			continue
 		}
 		if f != nil && f.made && s.process != nil && ctx.Err() != nil {
 			m.probe(s)

@@ -67,7 +67,7 @@ func fails(t *testing.T, one runtime.Tool, want string) (again bool) {
 // until waits for a state of the manager.
 func until(t *testing.T, m *Manager, what string, holds func() bool) {
 	t.Helper()
-	limit := time.After(30 * time.Second)
+	limit := time.After(time.Minute)
 	for {
 		m.mu.Lock()
 		ok, changed := holds(), m.changed
@@ -95,7 +95,7 @@ func stderrOf(o Options) (Options, func(t *testing.T, want string)) {
 			if got != want {
 				t.Fatalf("it said %q, want %q", got, want)
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("it never said %q", want)
 		}
 	}
@@ -334,7 +334,7 @@ func TestAProgramThatDoesNotRead(t *testing.T) {
 		_, _ = freeze.Call(t.Context(), &runtime.ToolInput{})
 	})
 	defer all.Wait()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err := key.Call(ctx, &runtime.ToolInput{Arguments: jsontext.Value(`{"a":"` + strings.Repeat("x", 1<<20) + `"}`)})
 	if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "no answer within 1s") {

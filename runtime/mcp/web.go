@@ -15,6 +15,7 @@ import (
 // exchange is what is known of the HTTP requests of one call, for its error: the
 // library tells it in words only.
 type exchange struct {
+	ctx    context.Context
 	cancel context.CancelCauseFunc
 
 	mu     sync.Mutex
@@ -31,8 +32,19 @@ type exchangeKey struct{}
 // context ends when the call cannot come to anything.
 func withExchange(ctx context.Context) (context.Context, *exchange) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	e := &exchange{cancel: cancel}
+	e := &exchange{ctx: ctx, cancel: cancel}
 	return context.WithValue(ctx, exchangeKey{}, e), e
+}
+
+// of gives the exchange that a request belongs to. What the library sends when a
+// call has ended, that it was cancelled and that the session is over, bears the
+// call's values too but tells nothing of it: it gets an exchange of its own.
+func of(r *http.Request) *exchange {
+	e, _ := r.Context().Value(exchangeKey{}).(*exchange)
+	if e == nil || e.ctx.Err() != nil || r.Method == http.MethodDelete {
+		return &exchange{ctx: r.Context(), cancel: func(error) {}}
+	}
+	return e
 }
 
 func (e *exchange) note(change func()) {
@@ -68,12 +80,8 @@ func (w *web) client() *http.Client {
 
 // RoundTrip makes one request.
 func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx := r.Context()
-	e, _ := ctx.Value(exchangeKey{}).(*exchange)
-	if e == nil || r.Method == http.MethodDelete { // the end of a session tells nothing of a call
-		e = &exchange{cancel: func(error) {}}
-	}
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { e.note(func() { e.sent = true }) }})
+	e := of(r)
+	ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{WroteHeaders: func() { e.note(func() { e.sent = true }) }})
 	r = r.Clone(ctx)
 	for name, values := range w.headers {
 		r.Header[name] = values
@@ -84,12 +92,19 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	e.note(func() {
+		if err = e.ctx.Err(); err != nil {
+			return
+		}
 		e.status, e.failed, e.after = answer.StatusCode, nil, 0
 		e.whole = strings.HasPrefix(answer.Header.Get("Content-Type"), "application/json")
 		if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil && seconds > 0 {
 			e.after = min(time.Duration(seconds)*time.Second, time.Hour)
 		}
 	})
+	if err != nil { // nobody was told that the session is doomed if this breaks off, so it may not
+		answer.Body.Close()
+		return nil, err
+	}
 	answer.Body = &bounded{answer.Body, w.most, e, w.most}
 	return answer, nil
 }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -220,6 +221,81 @@ func TestFailuresOverHTTP(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A call that ended is reported to the server by a request that bears the call's
+// values: its answer says nothing of the call, and of its session neither.
+func TestWhatFollowsACallTellsNothingOfIt(t *testing.T) {
+	const endless = "/endless"
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == endless {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, strings.Repeat("x", 100))
+			return
+		}
+		w.WriteHeader(http.StatusAccepted)
+	}))
+	defer s.Close()
+	way := &web{base: http.DefaultTransport, most: 10}
+	ctx, e := withExchange(t.Context())
+	post := func(ctx context.Context, path string) error {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := way.client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		_, err = io.ReadAll(answer.Body)
+		return err
+	}
+	var long tooLong
+	if err := post(ctx, endless); !errors.As(err, &long) || !errors.As(context.Cause(ctx), &long) || !e.doomed() {
+		t.Fatalf("the call ended with %v, %v, doomed: %v", err, context.Cause(ctx), e.doomed())
+	}
+	if err := post(context.WithoutCancel(ctx), "/"); err != nil {
+		t.Fatal(err)
+	}
+	if _, status, _, _ := e.seen(); status != http.StatusOK || !e.doomed() {
+		t.Errorf("afterwards the call has the status %d, and its session is doomed: %v", status, e.doomed())
+	}
+}
+
+// An answer whose head comes when its call has ended is not begun: if it broke
+// off, it would take the session with it after the call said that it is well.
+func TestAnAnswerThatComesTooLate(t *testing.T) {
+	body := &closing{Reader: strings.NewReader("{}")}
+	ctx, e := withExchange(t.Context())
+	way := &web{base: trip(func(*http.Request) (*http.Response, error) {
+		e.cancel(nil)
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: body}, nil
+	}), most: 10}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := way.RoundTrip(r); !errors.Is(err, context.Canceled) || answer != nil {
+		t.Errorf("got %v: %v", answer, err)
+	}
+	if !body.closed || e.doomed() {
+		t.Errorf("its body is closed: %v, the session is doomed: %v", body.closed, e.doomed())
+	}
+}
+
+type trip func(*http.Request) (*http.Response, error)
+
+func (t trip) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+
+type closing struct {
+	io.Reader
+	closed bool
+}
+
+func (c *closing) Close() error {
+	c.closed = true
+	return nil
 }
 
 func TestServersThatCannotBeReached(t *testing.T) {

@@ -147,7 +147,7 @@ func TestRequestsOfNonsense(t *testing.T) {
 		if err := w.worker.Publish("anything", nil); err != nil { // would cancel the call
 			t.Error(err)
 		}
-		if _, err := w.worker.Request("echo", nil, 10*time.Second); err != nil || ctx.Err() != nil {
+		if _, err := w.worker.Request("echo", nil, time.Minute); err != nil || ctx.Err() != nil {
 			t.Errorf("%v, %v", err, ctx.Err())
 		}
 		return says("ok"), nil
@@ -166,7 +166,7 @@ func TestRequestsOfNonsense(t *testing.T) {
 			t.Fatal(err)
 		}
 		for want != "" {
-			m, err := sub.NextMsg(10 * time.Second)
+			m, err := sub.NextMsg(time.Minute)
 			if err != nil {
 				t.Fatalf("%s: %v", request, err)
 			}

@@ -99,7 +99,7 @@ func TestHangingCollector(t *testing.T) {
 	<-hanging
 	began := time.Now()
 	stop()
-	if took := time.Since(began); took > 10*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("the stop took %v", took)
 	}
 	w.told("dropped", 7) // the first run is not sent again, the second is not lost

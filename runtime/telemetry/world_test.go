@@ -69,7 +69,7 @@ func (c *spanCounts) Spans(result string, n int) {
 // told waits until it was told of that many, and fails if it was told of more.
 func (w *world) told(result string, n int) {
 	w.t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		w.spans.mu.Lock()
 		got := w.spans.n[result]
@@ -189,7 +189,7 @@ func (w *world) ask(agent, traceparent string) (id, execution string) {
 // until waits until a commit has an event.
 func (w *world) until(what string, shows func(*events.Event) bool) {
 	w.t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		select {
 		case c := <-w.stored:
