@@ -20,6 +20,15 @@ const impatient = 300 * time.Millisecond
 
 const large = "a large commit"
 
+// lossy is how a log is configured that writes one of the doubtful. It asks for as
+// long as three acknowledgements may take, and a large commit must pass in that.
+func lossy(name string) Config {
+	if name == large {
+		return Config{AckTimeout: 12 * impatient}
+	}
+	return Config{AckTimeout: 4 * impatient}
+}
+
 // doubtful gives what the tests lose the acknowledgement of.
 func doubtful(t *testing.T, l *Log) map[string][]*unit {
 	t.Helper()
@@ -79,7 +88,7 @@ func TestTheAcknowledgementIsLost(t *testing.T) {
 			t.Parallel()
 			direct := start(t)
 			p := newProxy(t, direct.nc.ConnectedUrl())
-			l := openLog(t, p.connect(t), Config{AckTimeout: 3 * impatient}, nil)
+			l := openLog(t, p.connect(t), lossy(name), nil)
 			units := doubtful(t, l)[name]
 			p.mute.Store(true)
 			go l.write(units)
@@ -97,7 +106,7 @@ func TestTheMessageIsLost(t *testing.T) {
 			t.Parallel()
 			direct := start(t)
 			p := newProxy(t, direct.nc.ConnectedUrl())
-			l := openLog(t, p.connect(t), Config{AckTimeout: 3 * impatient}, nil)
+			l := openLog(t, p.connect(t), lossy(name), nil)
 			units := doubtful(t, l)[name]
 			p.deaf.Store(true)
 			go l.write(units)
@@ -121,7 +130,7 @@ func TestTheServerIsStartedAnew(t *testing.T) {
 			s := natstest.Start(t, natstest.StoreDir(dir))
 			direct := openLog(t, natstest.Connect(t, s), Config{}, nil)
 			p := newProxy(t, s.URL())
-			l := openLog(t, p.connect(t), Config{AckTimeout: 3 * impatient}, nil)
+			l := openLog(t, p.connect(t), lossy(name), nil)
 			units := doubtful(t, l)[name]
 			p.mute.Store(true)
 			go l.write(units)

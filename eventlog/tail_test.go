@@ -229,6 +229,7 @@ func TestTailOfAClosedConnectionEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(l.Close)
 	if err := l.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func newWorld(t testing.TB, cfg files.ServiceConfig) *world {
 		t.Fatal(err)
 	}
 	w.writes = commands.NewDispatcher(log, validator, commands.Config{Contents: w.store}, zerolog.Nop(), nil)
-	queries := projections.NewQueries(log, validator, projections.QueryConfig{Contents: files.NewViewer(w.store)}, zerolog.Nop(), nil)
+	queries := projections.NewQueries(log, validator, projections.QueryConfig{Wait: time.Minute, Contents: files.NewViewer(w.store)}, zerolog.Nop(), nil)
 	if w.service, err = files.Serve(log, w.store, w.writes, queries, cfg, zerolog.Nop()); err != nil {
 		t.Fatal(err)
 	}

@@ -23,8 +23,13 @@ type asker struct {
 	q *Queries
 }
 
+// asker answers queries, which wait for what they name as long as a test does if
+// nothing else is said.
 func (h *house) asker(cfg QueryConfig) *asker {
 	h.Helper()
+	if cfg.Wait == 0 {
+		cfg.Wait = time.Minute
+	}
 	log := h.newLog()
 	q := NewQueries(log, h.validator, cfg, zerolog.New(zerolog.NewTestWriter(h)), nil)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -170,6 +175,10 @@ func TestQueriesThatAreRefused(t *testing.T) {
 	made := h.do("thread.create", "", `{"key":"a"}`)
 	h.await(r)
 	id := made.ThreadID
+	h.until(func() bool { // they wait too shortly to be sure of what is there
+		_, err := a.q.Handle(t.Context(), acme, "thread.get", []byte(`{"threadId":"`+id+`",`+seqOf(made)+`}`), commands.Meta{})
+		return err == nil
+	}, "the queries never show the thread")
 	const nobody = "T-00000000-0000-7000-8000-000000000000"
 	for _, c := range []struct {
 		code       events.Code

@@ -286,11 +286,16 @@ func TestEffectsSurviveARestart(t *testing.T) {
 	p.up()
 	told := make(chan *EffectInput, 8)
 	p.process(Effects{"x": tell(told)}, EffectConfig{})
-	if in := next(t, told); in.EffectID != missed {
-		t.Errorf("first ran %s, want %s", in.EffectID, missed)
+	ran := map[string]bool{}
+	for range 2 { // the first before the other, unless the restart lasts until both are due
+		in := next(t, told)
+		ran[in.EffectID] = true
+		if in.EffectID == ahead && string(in.Args) != `{"n":2}` || time.Since(in.ScheduledAt) < 0 {
+			t.Errorf("it ran with %+v", in)
+		}
 	}
-	if in := next(t, told); in.EffectID != ahead || string(in.Args) != `{"n":2}` || time.Since(in.ScheduledAt) < 0 {
-		t.Errorf("then ran %+v, want %s", in, ahead)
+	if !ran[missed] || !ran[ahead] {
+		t.Errorf("%v ran, want %s and %s", ran, missed, ahead)
 	}
 	p.tells(missed, "scheduled", "started 1.1", "completed")
 	p.tells(ahead, "scheduled", "started 1.1", "completed")

@@ -186,7 +186,7 @@ func (p *plant) until(so func() bool, or func() string) {
 	p.Helper()
 	ticks := time.NewTicker(5 * time.Millisecond)
 	defer ticks.Stop()
-	late := time.After(40 * time.Second)
+	late := time.After(time.Minute)
 	for !so() {
 		select {
 		case <-ticks.C:
@@ -232,7 +232,7 @@ func next[T any](t testing.TB, from <-chan T) T {
 	select {
 	case v := <-from:
 		return v
-	case <-time.After(40 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("nothing came")
 		panic("unreachable")
 	}

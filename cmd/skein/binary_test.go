@@ -47,6 +47,7 @@ func environment(add ...string) []string {
 type outcome struct {
 	out, err string
 	code     int
+	worked   time.Duration // of processors
 }
 
 // run runs the program to its end.
@@ -63,7 +64,7 @@ func run(t testing.TB, env []string, stdin string, args ...string) outcome {
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	return outcome{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
+	return outcome{out.String(), errs.String(), cmd.ProcessState.ExitCode(), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
 }
 
 // server is a running `skein serve`.

@@ -266,8 +266,9 @@ func TestKill(t *testing.T) {
 func TestDemo(t *testing.T) {
 	begin := time.Now()
 	o := run(t, nil, "", "demo")
-	if o.code != 0 || o.err != "" || strings.Contains(o.out, "\x1b") || time.Since(begin) > 10*time.Second {
-		t.Fatalf("exit %d after %v: %s", o.code, time.Since(begin), o.err)
+	// It takes a few seconds, and more on a loaded machine, but no more work.
+	if o.code != 0 || o.err != "" || strings.Contains(o.out, "\x1b") || o.worked > 10*time.Second || time.Since(begin) > time.Minute {
+		t.Fatalf("exit %d after %v, %v of processors: %s", o.code, time.Since(begin), o.worked, o.err)
 	}
 	for _, want := range []string{"thread.created", "CONVERSATIONS", "import:lisbon-weekend", "Time travel: ", "To try next"} {
 		if !strings.Contains(o.out, want) {

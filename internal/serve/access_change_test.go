@@ -108,7 +108,7 @@ func TestRotateOwn(t *testing.T) {
 // The server ends the connection of a user whose time is over.
 func TestExpiry(t *testing.T) {
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
-	at := time.Now().Add(3 * time.Second).UTC().Truncate(time.Second)
+	at := time.Now().Add(6 * time.Second).UTC().Truncate(time.Second)
 	creds := g.add(access.User{Name: "guest", Tenant: "acme", Roles: []access.Role{access.Publisher}, Expires: &at})
 	_, closed := g.closed(creds)
 	wantClosed(t, closed, "the guest")

@@ -71,6 +71,7 @@ func TestStopLosesNothing(t *testing.T) {
 	}
 	var mu sync.Mutex
 	done := map[string]bool{}
+	some := make(chan struct{})
 	var writers sync.WaitGroup
 	for range 8 {
 		writers.Go(func() {
@@ -81,11 +82,18 @@ func TestStopLosesNothing(t *testing.T) {
 				}
 				mu.Lock()
 				done[r.ThreadID] = true
+				if len(done) == 100 {
+					close(some)
+				}
 				mu.Unlock()
 			}
 		})
 	}
-	time.Sleep(200 * time.Millisecond)
+	select { // it stops amid what is asked
+	case <-some:
+	case <-time.After(time.Minute):
+		t.Fatal("nothing is done")
+	}
 	stop(t, s)
 	stop(t, s) // twice does no harm
 	if err := s.Ready(t.Context()); err == nil {

@@ -136,13 +136,13 @@ func TestHeartbeats(t *testing.T) {
 	w := start(t)
 	w.serve(t, "planner", func(ctx context.Context, _ *runtime.StepInput, _ runtime.Stream) (*runtime.Reaction, error) {
 		select { // the time itself is what is tested
-		case <-time.After(3 * time.Second):
+		case <-time.After(6 * time.Second):
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 		return says("late"), nil
 	})
-	if _, err := w.reactor(t, "planner", remote.Timing(50*time.Millisecond, time.Second)).React(patient(t), &runtime.StepInput{}, nil); err != nil {
+	if _, err := w.reactor(t, "planner", remote.Timing(50*time.Millisecond, 2*time.Second)).React(patient(t), &runtime.StepInput{}, nil); err != nil {
 		t.Error(err)
 	}
 }
