@@ -95,7 +95,7 @@ func TestEffectsAreOnTime(t *testing.T) {
 	if begins[0].late < 0 {
 		t.Errorf("one was begun %v before its time", -begins[0].late)
 	}
-	if best > 100*time.Millisecond {
+	if best > 180*time.Millisecond {
 		t.Errorf("of any 40 in a row one was %v late", best)
 	}
 }
