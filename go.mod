@@ -2,6 +2,8 @@ module github.com/skein-threads/skein
 
 go 1.26.8
 
+toolchain go1.26.11
+
 require (
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/bmatcuk/doublestar/v4 v4.10.4
