@@ -8,8 +8,9 @@ GO ?= go
 FUZZTIME ?= 10s
 FAULTS ?= 8
 
-# Pinned by internal/tools/go.mod, so that it builds from the module cache.
+# Pinned by internal/tools/go.mod, so that they build from the module cache.
 STATICCHECK ?= $(GO) tool -modfile=internal/tools/go.mod staticcheck
+GOVULNCHECK ?= $(GO) tool -modfile=internal/tools/go.mod govulncheck
 
 RACE := $(if $(filter 1,$(SKEIN_RACE)),-race)
 
@@ -83,6 +84,13 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s)
 		echo "$$package $$target"; \
 		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x "$$package"; \
 	done <<< "$$targets"
+
+VULNDB ?= https://vuln.go.dev
+
+# Not a part of make test: it reads the database at VULNDB, over the network.
+.PHONY: vuln
+vuln: ## Check the code and its modules against the vulnerabilities that VULNDB knows
+	$(GOVULNCHECK) -db $(VULNDB) ./...
 
 .PHONY: clean
 clean: ## Remove what the build made (never data)
