@@ -2,7 +2,6 @@ module github.com/skein-threads/skein
 
 go 1.26.8
 
-toolchain go1.26.11
 
 require (
 	github.com/anishathalye/porcupine v1.3.1
