@@ -2,7 +2,6 @@ module github.com/skein-threads/skein
 
 go 1.26.8
 
-
 require (
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/bmatcuk/doublestar/v4 v4.10.4
