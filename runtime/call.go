@@ -66,7 +66,7 @@ func (t *turn) call(ctx context.Context) error {
 		open = append(open, c)
 		in := t.asked(c)
 		in.State = t.toolState(c.CallID, spec)
-		go func() { done <- t.make(c, tool, in) }()
+		t.w.crew.do(func() { done <- t.make(c, tool, in) })
 	}
 	if len(hold.Approve) > 0 || len(hold.Wait) > 0 {
 		if _, err := t.commit(ctx, "hold", hold); err != nil {
@@ -201,7 +201,7 @@ func (t *turn) attempt(tool Tool, in *ToolInput, limit time.Duration) (ToolResul
 	}
 	done := make(chan answer, 1)
 	own := *in
-	go func() {
+	t.w.crew.do(func() {
 		var a answer
 		defer func() {
 			if p := recover(); p != nil {
@@ -211,7 +211,7 @@ func (t *turn) attempt(tool Tool, in *ToolInput, limit time.Duration) (ToolResul
 			done <- a
 		}()
 		a.got, a.err = tool.Call(ctx, &own)
-	}()
+	})
 	select {
 	case a := <-done:
 		if a.err != nil && context.Cause(ctx) != nil {

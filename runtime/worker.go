@@ -63,6 +63,7 @@ type Worker struct {
 	agents    Agents
 	arguments Arguments
 	history   *history
+	crew      crew
 	logger    zerolog.Logger
 
 	mu      sync.Mutex
@@ -75,7 +76,7 @@ func New(log *eventlog.Log, dispatcher *commands.Dispatcher, cfg Config, logger 
 	cfg = cfg.withDefaults()
 	return &Worker{
 		name: cfg.Name, cfg: cfg, log: log, commands: dispatcher, reactors: cfg.Reactors, agents: cfg.Agents,
-		arguments: cfg.Arguments, history: newHistory(log, cfg.HistoryBytes),
+		arguments: cfg.Arguments, history: newHistory(log, cfg.HistoryBytes), crew: crew(make(chan func())),
 		logger: logger.With().Str("worker", cfg.Name).Logger(), turns: map[string]*turn{},
 	}
 }
@@ -159,7 +160,9 @@ func (w *Worker) take(ctx, work context.Context, queue *eventlog.RunQueue, place
 			pause(ctx, time.Second)
 			continue
 		}
-		w.running.Go(func() {
+		w.running.Add(1)
+		w.crew.do(func() {
+			defer w.running.Done()
 			defer func() { <-places }()
 			w.runOne(ctx, work, job)
 		})
