@@ -69,6 +69,12 @@ bench: ## Measure appends to the log, and turns of agents
 	$(GO) run ./cmd/skein bench append
 	$(GO) run ./cmd/skein bench react
 
+SOAK ?= 10m
+
+.PHONY: soak
+soak: ## Run a steady load for SOAK (10m), and fail if memory, goroutines, file handles or lag grow
+	SOAK=$(SOAK) $(GO) test ./internal/soak -run '^TestSoak$$' -count=1 -timeout 0 -v
+
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (10s)
 	@targets="$$($(GO) test -list '^Fuzz' ./... | awk '/^Fuzz/ {names[++n] = $$1} /^ok/ {for (i = 1; i <= n; i++) print $$2, names[i]; n = 0}')"; \

@@ -12,6 +12,8 @@
 // [ReadFile] checks such a file, [Import] writes it to another Skein, and
 // [Witness] holds it against a log: what the log held once, it must hold still.
 //
+// [Measure] says what threads and tenants take.
+//
 // # What it promises
 //
 //   - Only [Import] writes, and it goes through the log's appender: each commit

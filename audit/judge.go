@@ -26,13 +26,12 @@ type judge struct {
 	schema  *schema.Validator
 	checker *events.TimelineChecker
 	find    func(Finding)
-	gone    func(c *events.Commit) bool // nothing stands before a commit any more; nil: nothing goes
+	gone    func(c *events.Commit) bool // its thread was purged, and nothing stands before it any more
 
 	at      aggregate
-	begun   bool   // a commit was there
 	chain   string // of the commit before
 	version int64  // after the commit before; -1 if it cannot be read
-	erased  int64  // versions before the tombstone of a purged thread
+	erased  int64  // versions that a purge has taken
 	key     string // that the thread holds, or the key's claim names
 	holder  string // of the key, as its claim says
 	keySeq  uint64 // of the commit that says so
@@ -40,7 +39,7 @@ type judge struct {
 }
 
 func newJudge(validator *schema.Validator, find func(Finding)) *judge {
-	return &judge{schema: validator, checker: events.NewTimelineChecker(), find: find}
+	return &judge{schema: validator, checker: events.NewTimelineChecker(), find: find, gone: func(*events.Commit) bool { return false }}
 }
 
 // begin takes up another aggregate, and forgets the one before.
@@ -58,24 +57,23 @@ func (j *judge) place(kind Kind, seq uint64, detail string) Finding {
 // says of itself.
 func (j *judge) broken(seq uint64, chain string, err error) {
 	j.find(j.place(KindBroken, seq, err.Error()))
-	j.chain, j.version, j.begun = chain, -1, true
+	j.chain, j.version = chain, -1
 }
 
 // commit takes the next commit.
 func (j *judge) commit(c *events.Commit) {
 	switch {
-	case !j.begun && tombstone(c):
+	case j.follows(c):
+	case j.chain == "" && tombstone(c), j.gone(c):
 		j.erased = c.First()
-	case j.gone != nil && tombstone(c) && events.Chain(j.chain, c.Body) != c.Chain && j.gone(c):
-		j.erased = c.First() // while it was read
-		j.checker.Forget(j.at.tenant, j.at.id)
+		j.checker.Erased(j.at.tenant, j.at.id)
 	default:
-		j.follows(c)
+		j.link(c)
 	}
 	for i := range c.Events {
 		j.event(c, &c.Events[i])
 	}
-	j.chain, j.version, j.begun = c.Chain, c.Version, true
+	j.chain, j.version = c.Chain, c.Version
 }
 
 // tombstone reports whether a commit is all that a purge leaves of a thread.
@@ -84,8 +82,13 @@ func tombstone(c *events.Commit) bool {
 	return ok && d.Purge && c.First() > 0
 }
 
-// follows checks a commit against the one before it.
-func (j *judge) follows(c *events.Commit) {
+// follows reports whether a commit stands right after the one before it.
+func (j *judge) follows(c *events.Commit) bool {
+	return events.Chain(j.chain, c.Body) == c.Chain && (j.version < 0 || c.First() == j.version)
+}
+
+// link tells of a commit that does not stand right after the one before it.
+func (j *judge) link(c *events.Commit) {
 	if events.Chain(j.chain, c.Body) != c.Chain {
 		j.find(j.place(KindChain, c.Seq, "its chain is not that of its bytes and of the commit before it: one of them was altered, dropped or moved"))
 	}

@@ -194,7 +194,19 @@ func (w *walk) compare(open []shown) error {
 		return w.unknown(open[0])
 	}
 	if commit, err := w.v.log.Decode(*w.at); err == nil {
-		w.v.compare(commit, open, seq == w.kept, seq == w.end)
+		found := w.v.compare(commit, open, seq == w.kept, seq == w.end)
+		if len(found) > 0 && !tombstone(commit) {
+			purged, err := w.purged(commit.Tenant, commit.Thread)
+			if err != nil {
+				return err
+			}
+			if purged { // its messages go one after the other
+				return w.step()
+			}
+		}
+		for _, f := range found {
+			w.v.find(f)
+		}
 	}
 	return w.step()
 }
@@ -266,7 +278,7 @@ func (w *walk) rest() error {
 // compare holds the messages of one commit against its events.
 // The first commit that is kept may have expired in part, and the last may not
 // be all there yet.
-func (v *verifier) compare(c *events.Commit, open []shown, first, last bool) {
+func (v *verifier) compare(c *events.Commit, open []shown, first, last bool) (found []Finding) {
 	names := v.log.Config().Names
 	next, erased := c.First()+1, tombstone(c) // of a purged thread the tombstone itself is left
 	for i, m := range open {
@@ -276,18 +288,18 @@ func (v *verifier) compare(c *events.Commit, open []shown, first, last bool) {
 		place := Finding{Kind: KindTimeline, Tenant: c.Tenant, Thread: c.Thread, Seq: c.Seq}
 		if m.version != next || m.version > c.Version {
 			place.Detail = fmt.Sprintf("version %d comes where %d belongs", m.version, next)
-			v.find(place)
-			return
+			return append(found, place)
 		}
 		e := &c.Events[m.version-c.First()-1]
 		if !bytes.Equal(e.Raw(), m.Data) || m.Subject != names.Timeline(e.Tenant, e.ThreadID, e.Type) {
 			place.Event, place.Detail = e.ID, "the timeline's event is not the log's"
-			v.find(place)
+			found = append(found, place)
 		}
 		next++
 	}
 	if next <= c.Version && !last {
-		v.find(Finding{Kind: KindTimeline, Tenant: c.Tenant, Thread: c.Thread, Seq: c.Seq,
+		found = append(found, Finding{Kind: KindTimeline, Tenant: c.Tenant, Thread: c.Thread, Seq: c.Seq,
 			Detail: fmt.Sprintf("the timeline leaves out versions %d to %d; rebuild it with: skein replay timeline", next, c.Version)})
 	}
+	return found
 }

@@ -53,10 +53,14 @@ func Verify(ctx context.Context, log *eventlog.Log, validator *schema.Validator,
 	v := &verifier{log: log, options: o}
 	v.judge = newJudge(validator, v.find)
 	v.judge.gone = func(c *events.Commit) bool {
-		for m, err := range log.Raw(ctx, log.Config().Names.Log(c.Tenant, c.Thread), 1) {
-			return err == nil && m.Seq == c.Seq
+		last, err := log.Last(ctx, c.Tenant, c.Thread)
+		if err != nil || last == nil || !tombstone(last) {
+			return false // what cannot be read is told of when it is come to
 		}
-		return false
+		for m, err := range log.Raw(ctx, log.Config().Names.Log(c.Tenant, c.Thread), 1) {
+			return err == nil && m.Seq >= c.Seq
+		}
+		return true
 	}
 	stream, err := log.JetStream().Stream(ctx, log.Config().Names.Stream(eventlog.LogStream))
 	if err != nil {

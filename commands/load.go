@@ -142,9 +142,23 @@ func (d *Dispatcher) snapshot(e *entry) {
 			err = d.log.DropSnapshot(context.Background(), tenant, id)
 		default:
 			err = d.log.SaveSnapshot(context.Background(), tenant, id, raw)
+			// It may have been deleted meanwhile, and its snapshot thrown away before this one came.
+			if last, lookErr := d.log.Last(context.Background(), tenant, id); err == nil && lookErr == nil && ended(last) {
+				err = d.log.DropSnapshot(context.Background(), tenant, id)
+			}
 		}
 		if err != nil {
 			d.logger.Warn().Err(err).Str("tenant", tenant).Str("thread", id).Msg("a snapshot could not be kept or thrown away")
 		}
 	}()
+}
+
+// Close waits until no snapshot is being written, for at most as long as the
+// server may take to answer, and lets none be written any more. Commands may still
+// be done.
+func (d *Dispatcher) Close() { d.snaps <- struct{}{} }
+
+// ended reports whether a commit is the last of its thread.
+func ended(c *events.Commit) bool {
+	return c != nil && len(c.Events) > 0 && c.Events[len(c.Events)-1].Type == events.LifecycleDeletedType
 }

@@ -56,7 +56,8 @@ func (l *Log) assets() []asset {
 			Name: n.Stream(LogStream), Description: "Skein: commits of threads, the truth. Only Skein writes here.",
 			Subjects: []string{n.Log("*", "*")}, Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
 			Discard: jetstream.DiscardNew, Replicas: c.Replicas, Compression: l.compression(),
-			AllowDirect: true, AllowAtomicPublish: true, DenyDelete: true, Duplicates: time.Second,
+			// Deletes are not denied: a purged thread is overwritten on the disk, message by message; see Erase.
+			AllowDirect: true, AllowAtomicPublish: true, Duplicates: time.Second,
 		}},
 		// Before the chunks: a stream that takes all of the timeline would store them.
 		{derived: true, owns: l.ofTimeline, config: jetstream.StreamConfig{
@@ -252,7 +253,7 @@ func unlimited(n int64) int64 {
 func same(have, want jetstream.StreamConfig) bool {
 	return have.Description == want.Description && have.Replicas == want.Replicas && have.MaxAge == want.MaxAge &&
 		have.Discard == want.Discard && have.AllowDirect == want.AllowDirect && have.AllowAtomicPublish == want.AllowAtomicPublish &&
-		have.DenyDelete == want.DenyDelete && have.AllowRollup == want.AllowRollup && have.Duplicates == want.Duplicates &&
+		(have.DenyDelete || !want.DenyDelete) && have.AllowRollup == want.AllowRollup && have.Duplicates == want.Duplicates &&
 		have.Compression == want.Compression && have.AllowMsgSchedules == want.AllowMsgSchedules &&
 		slices.Equal(have.Subjects, want.Subjects) && sameRePublish(have.RePublish, want.RePublish)
 }
@@ -266,7 +267,8 @@ func sameRePublish(have, want *jetstream.RePublish) bool {
 func merged(have, want jetstream.StreamConfig) jetstream.StreamConfig {
 	out := have
 	out.Description, out.Replicas, out.MaxAge, out.Discard = want.Description, want.Replicas, want.MaxAge, want.Discard
-	out.AllowDirect, out.AllowAtomicPublish, out.DenyDelete = want.AllowDirect, want.AllowAtomicPublish, want.DenyDelete
+	out.AllowDirect, out.AllowAtomicPublish = want.AllowDirect, want.AllowAtomicPublish
+	out.DenyDelete = have.DenyDelete || want.DenyDelete // the server never takes it back
 	out.AllowRollup, out.Duplicates, out.Compression = want.AllowRollup, want.Duplicates, want.Compression
 	out.AllowMsgSchedules = want.AllowMsgSchedules
 	out.Subjects, out.RePublish = want.Subjects, want.RePublish

@@ -70,7 +70,7 @@ func TestEnsureOnAnEmptyServer(t *testing.T) {
 		}
 	}
 	log := made["SKEIN_LOG"].Config
-	if log.MaxAge != 0 || log.Discard != jetstream.DiscardNew || !log.DenyDelete || !log.AllowAtomicPublish ||
+	if log.MaxAge != 0 || log.Discard != jetstream.DiscardNew || !log.AllowAtomicPublish ||
 		log.PersistMode != jetstream.DefaultPersistMode || log.Storage != jetstream.FileStorage {
 		t.Errorf("the log may lose commits: %+v", log)
 	}
@@ -109,7 +109,7 @@ func TestEnsureUpdatesAndKeepsTheOperatorsLimits(t *testing.T) {
 			a.config.MaxAge = 2 * time.Hour
 		}
 		if a.config.Name == "SKEIN_LOG" {
-			a.config.AllowAtomicPublish, a.config.DenyDelete = false, false
+			a.config.AllowAtomicPublish = false
 		}
 		if _, err := l.js.CreateStream(t.Context(), a.config); err != nil {
 			t.Fatal(err)
@@ -146,7 +146,7 @@ func TestEnsureRefusesWhatWouldLoseData(t *testing.T) {
 		"other subjects": {LogStream, func(c *jetstream.StreamConfig) { c.Subjects = []string{"orders.>"} }},
 		"more subjects":  {LogStream, func(c *jetstream.StreamConfig) { c.Subjects = append(c.Subjects, "orders.>") }},
 		"no answers":     {LogStream, func(c *jetstream.StreamConfig) { c.NoAck = true }},
-		"sealed":         {LogStream, func(c *jetstream.StreamConfig) { c.DenyDelete = false }}, // sealed below
+		"sealed":         {LogStream, func(*jetstream.StreamConfig) {}}, // sealed below
 		"other names": {LogStream, func(c *jetstream.StreamConfig) {
 			c.SubjectTransform = &jetstream.SubjectTransformConfig{Source: ">", Destination: "x.>"}
 		}},

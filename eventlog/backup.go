@@ -162,7 +162,7 @@ func (l *Log) api(ctx context.Context, what string, request, answer any) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, backupWait)
 	defer cancel()
-	m, err := l.nc.RequestWithContext(ctx, "$JS.API."+what, body)
+	m, err := l.nc.RequestWithContext(ctx, l.cfg.API+"."+what, body)
 	if err != nil {
 		return err
 	}

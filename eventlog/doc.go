@@ -19,6 +19,7 @@
 //   - The chunks of an execution are stored in order and numbered from 0, each
 //     number once, also over a lost connection and when a newer claim takes over
 //     ([ChunkWriter]). They are transport: kept for an hour, and never in the log.
+//   - What was erased ([Log.Erase]) is overwritten on the server's disk.
 //
 // # What it does not
 //

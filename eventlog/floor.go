@@ -112,8 +112,12 @@ func (l *Log) more(ctx context.Context, name, subject string, from uint64) (bool
 }
 
 // replicated reports whether the streams have several copies, as the log's own
-// stream has it: a tool need not be told.
+// stream has it: a tool need not be told. One that sees the log by way of another
+// account reads what it is shown.
 func (l *Log) replicated(ctx context.Context) (bool, error) {
+	if l.ReadOnly() {
+		return false, nil
+	}
 	if n := l.copies.Load(); n > 0 {
 		return n > 1, nil
 	}

@@ -33,6 +33,9 @@ func snapshotName(tenant, thread string) string { return tenant + "/" + thread }
 func (l *Log) SaveSnapshot(ctx context.Context, tenant, thread string, state []byte) error {
 	store, err := l.js.ObjectStore(ctx, l.cfg.Names.Bucket(SnapshotBucket))
 	if err == nil {
+		err = l.erasePieces(ctx, store, snapshotName(tenant, thread))
+	}
+	if err == nil {
 		meta := jetstream.ObjectMeta{Name: snapshotName(tenant, thread), Opts: &jetstream.ObjectMetaOptions{ChunkSize: snapshotChunk}}
 		_, err = store.Put(ctx, meta, bytes.NewReader(s2.Encode(nil, state)))
 	}
@@ -68,10 +71,28 @@ func (l *Log) Snapshot(ctx context.Context, tenant, thread string) ([]byte, erro
 func (l *Log) DropSnapshot(ctx context.Context, tenant, thread string) error {
 	store, err := l.js.ObjectStore(ctx, l.cfg.Names.Bucket(SnapshotBucket))
 	if err == nil {
+		err = l.erasePieces(ctx, store, snapshotName(tenant, thread))
+	}
+	if err == nil {
 		err = store.Delete(ctx, snapshotName(tenant, thread))
 	}
 	if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
 		return fmt.Errorf("dropping a snapshot of %s/%s: %w", tenant, thread, err)
 	}
 	return nil
+}
+
+// erasePieces overwrites what an object holds, so that no older state of a thread
+// stays on the disk. Until the object is written again or deleted it is broken,
+// which costs whoever reads it only time.
+func (l *Log) erasePieces(ctx context.Context, store jetstream.ObjectStore, name string) error {
+	info, err := store.GetInfo(ctx, name)
+	if errors.Is(err, jetstream.ErrObjectNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	bucket := l.cfg.Names.Bucket(SnapshotBucket)
+	return l.Erase(ctx, "OBJ_"+bucket, "$O."+bucket+".C."+info.NUID, 0)
 }

@@ -75,7 +75,9 @@ func threadCommands() []Command {
 	create.Creates = true
 	resolve := command[ResolveThread]("thread.resolve", "Finds the thread of a key, or makes it.", ThreadResolvedType, ThreadCreatedType, ContextCreatedType, KeyClaimedType)
 	resolve.Creates, resolve.Single = true, true
-	remove := command[DeleteThread]("thread.delete", "Deletes a thread for good.", LifecycleDeletedType, KeyReleasedType)
+	remove := command[DeleteThread]("thread.delete", "Deletes a thread for good, and the threads that work for it. What runs is aborted first.",
+		LifecycleDeletedType, KeyReleasedType, RunStoppedType, StepStatusChangedType, ItemCreatedType, MessageEditedType, ItemStatusChangedType,
+		ExecutionStatusChangedType, ThreadFinishedType, ContextStatusChangedType, ThreadStatusChangedType)
 	remove.Single = true
 	commit := command[CommitThread]("thread.commit", "Does several commands in one atomic commit, or none.")
 	commit.Creates, commit.Single = true, true

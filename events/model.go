@@ -74,6 +74,7 @@ type Thread struct {
 	MaxTokens       *Int           `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on output tokens."`
 	Metadata        jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 	Env             jsontext.Value `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
+	MainThreadID    string         `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for."`
 	Policy          Policy         `json:"policy,omitzero" doc:"What becomes of a message that comes while a run is on; enqueue if absent."`
 	Queued          int64          `json:"queued,omitzero" schema:"minimum=0" doc:"How many messages wait for the agent."`
 	Items           int64          `json:"items,omitzero" schema:"minimum=0" doc:"How many items it has, deleted ones not counted."`

@@ -67,6 +67,14 @@ func (c *TimelineChecker) Forget(tenant, thread string) {
 	delete(c.threads, aggregateName{tenant, thread})
 }
 
+// Erased says that what came before the thread's next event was erased by a
+// purge: the commit that comes holds its tombstone, and names what is gone.
+func (c *TimelineChecker) Erased(tenant, thread string) {
+	t := newTimeline(IsThread(thread))
+	t.purged = true
+	c.threads[aggregateName{tenant, thread}] = t
+}
+
 // Check checks the next event. After an error it goes on from what the event
 // says, so that one fault is told once. Events that are transport only, such as
 // chunk.emitted, have no place in the order and are passed over.
@@ -128,7 +136,7 @@ func (t *timeline) place(e *Event) error {
 	t.version, t.time = e.Version, e.Time
 	if version == 0 && e.Version > 1 && t.isThread {
 		// A purge leaves the commit with the tombstone.
-		t.purged = e.Type == KeyReleasedType || e.Type == LifecycleDeletedType
+		t.purged = t.purged || e.Type == KeyReleasedType || e.Type == LifecycleDeletedType
 		version = e.Version - 1
 		if !t.purged {
 			return fmt.Errorf("the thread's first event has version %d", e.Version)

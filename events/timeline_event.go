@@ -7,6 +7,9 @@ import (
 
 // content checks what the event says, and notes it.
 func (c *TimelineChecker) content(t *timeline, e *Event) error {
+	if _, end := e.Data.(LifecycleDeleted); t.purged && !end {
+		return nil // what it is about is erased
+	}
 	switch d := e.Data.(type) {
 	case Unknown:
 		if _, ok := rows[e.Type]; ok {

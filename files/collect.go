@@ -2,6 +2,7 @@ package files
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,6 +97,8 @@ type collector struct {
 	before  time.Time
 	old     map[string]kept // objects that are old enough, by name
 	owned   map[string]bool // uploads that have an object
+	tenant  string          // whose threads may name what is looked at; all if empty
+	eraser  *eventlog.Log   // overwrites what is taken; nil: it is only removed
 	sum     Collected
 }
 
@@ -145,7 +148,7 @@ func (c *collector) unname(ctx context.Context, log *eventlog.Log) error {
 	}
 	users := map[string]map[string]bool{}  // threads that name an object
 	naming := map[string]map[string]bool{} // objects that a thread names
-	for m, err := range log.Raw(ctx, log.Config().Names.Log("*", "*"), 1) {
+	for m, err := range log.Raw(ctx, log.Config().Names.Log(cmp.Or(c.tenant, "*"), "*"), 1) {
 		if err != nil {
 			return fmt.Errorf("reading the log: %w", err)
 		}
@@ -229,7 +232,12 @@ func (c *collector) take(ctx context.Context, tenant, digest string, k kept) (bo
 		return false, fmt.Errorf("taking %s: %w", k.entry.Name, err)
 	}
 	c.store.forget(tenant, digest)
-	err = c.store.stream.Purge(ctx, jetstream.WithPurgeSubject(c.store.pieceSubject(k.entry.NUID)))
+	pieces := c.store.pieceSubject(k.entry.NUID)
+	if c.eraser != nil {
+		err = c.eraser.Erase(ctx, "OBJ_"+c.store.bucket, pieces, 0)
+	} else {
+		err = c.store.stream.Purge(ctx, jetstream.WithPurgeSubject(pieces))
+	}
 	if err == nil { // the marker itself, but not what a writer put after it
 		err = c.store.stream.Purge(ctx, jetstream.WithPurgeSubject(k.subject), jetstream.WithPurgeSequence(ack.Sequence+1))
 	}

@@ -39,4 +39,9 @@
 // log does not name, on condition that the entry was not written again meanwhile.
 // So what it takes was named by nobody, and nobody who found it there can still be
 // about to name it.
+//
+// # Erasing
+//
+// When a thread is purged, [Eraser] takes the contents that it named and no other
+// history names, by the same rule, and has the server overwrite them on its disk.
 package files

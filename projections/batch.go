@@ -149,6 +149,7 @@ func (s *session) foldCommit(c *events.Commit) {
 		s.missed = append(s.missed, slot.Place)
 		s.shelves[slot.Place.Kind].touched = true
 	}
+	s.noteKin(c)
 	if out.Deleted != nil {
 		s.ends = append(s.ends, *out.Deleted)
 		s.dead[name] = true

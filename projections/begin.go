@@ -18,8 +18,9 @@ import (
 func (r *Runner) begin(ctx, beside context.Context) (*session, error) {
 	s := &session{
 		Runner: r, beside: beside, cache: newCache(r.cfg.CacheBytes), tombs: map[documents.Place]uint64{},
-		ended: map[string]uint64{}, dead: map[string]bool{}, nextTick: r.cfg.Now(),
+		ended: map[string]uint64{}, dead: map[string]bool{}, kin: newKin(), nextTick: r.cfg.Now(),
 	}
+	r.enders.begin(s.kin)
 	// The fences first: what another writer does after this is noticed.
 	for i, p := range r.models.List() {
 		sh := &shelf{Projection: p, prefix: r.subjectOf(p.Bucket, "")}

@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"context"
 	"math/rand/v2"
 	"time"
 )
@@ -15,6 +16,7 @@ type Config struct {
 	RestLag         time.Duration    // how far behind the log it is allowed to rest; default 1.5 s
 	CacheBytes      int64            // of documents kept in memory, as JSON; default 32 MiB
 	CheckpointEvery time.Duration    // how often checkpoints of untouched buckets move on; default 5 s
+	Contents        Eraser           // takes the contents of purged threads' files; default: they are left to the collector
 	Progress        *Progress        // told how far it has got; default one of its own
 	Now             func() time.Time // default time.Now
 	Jitter          func(n int) int  // a random number below n, so that two runners do not keep step; default rand.IntN
@@ -55,6 +57,14 @@ func (c Config) withDefaults() Config {
 		c.Jitter = rand.IntN
 	}
 	return c
+}
+
+// Eraser takes contents of files for good.
+type Eraser interface {
+	// Erase overwrites those of a tenant's contents, by digest, that no thread's
+	// history names any more. What somebody may be about to name stays: then it is
+	// to be asked again after a while.
+	Erase(ctx context.Context, tenant string, digests []string) (again time.Duration, err error)
 }
 
 // Metrics is told what the read side does. Each method must return at once.

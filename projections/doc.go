@@ -41,6 +41,13 @@
 // too is filled by a rebuild beside the runner, the index before it, and until
 // then readers are told that nothing is shown for sure.
 //
+// # Ends
+//
+// A thread's end is noted in the bucket of threads with the batch that holds it,
+// and the note goes when all is done: its documents are purged, the threads that
+// work for it are deleted, and after a purge what it held is erased (docs/erasure.md).
+// What takes long, or has to wait, goes on beside the runner.
+//
 // # Rebuilding
 //
 // Documents belong to one thread, so the log is folded thread by thread. A live

@@ -2,12 +2,16 @@ package projections
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
@@ -100,7 +104,8 @@ func TestPurge(t *testing.T) {
 		for subject := range info.State.Subjects {
 			left = append(left, subject)
 		}
-		return len(left) == 1 && strings.HasSuffix(left[0], ".lifecycle.deleted")
+		slices.Sort(left)
+		return len(left) == 2 && strings.HasSuffix(left[0], ".key.released") && strings.HasSuffix(left[1], ".lifecycle.deleted")
 	}, "the timeline still shows the thread")
 	h.until(func() bool { return h.messages("$KV.thread_threads._.deletion.>") == 0 }, "the note of the end is still there")
 	if gone, left := h.messages("skein.chunk."+acme+"."+id+".*"), h.messages("skein.chunk."+acme+"."+kept+".*"); gone != 0 || left != 1 {
@@ -110,6 +115,65 @@ func TestPurge(t *testing.T) {
 	if report := h.rebuild(true); report.Found != 0 {
 		t.Errorf("a verification says %+v", report)
 	}
+}
+
+// hesitant is an eraser that has to be asked several times.
+type hesitant struct {
+	asked atomic.Int64
+	names chan []string
+}
+
+func (e *hesitant) Erase(_ context.Context, _ string, digests []string) (time.Duration, error) {
+	switch e.asked.Add(1) {
+	case 1:
+		return 0, errors.New("the store is away")
+	case 2, 3:
+		return 10 * time.Millisecond, nil
+	}
+	e.names <- digests
+	return 0, nil
+}
+
+// The commits of a purged thread stay until the contents that they name are
+// erased, however often that has to be asked for, and by whichever runner.
+func TestPurgeWaitsForContents(t *testing.T) {
+	h := newHouse(t)
+	eraser := &hesitant{names: make(chan []string, 1)}
+	_, kill := h.start(New(h.newLog(), Config{Contents: eraser}, zerolog.Nop(), nil))
+	id := h.do("thread.create", "", `{}`).ThreadID
+	digest := strings.Repeat("ab", 32)
+	if _, err := h.dispatcher.Inside(t.Context(), acme, id, "w-1", "file.write", events.WriteFile{
+		Path: "/f", Stored: &events.FileContent{Digest: digest, Size: 1, MimeType: "text/plain"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	relay, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = h.newLog().Relay(relay)
+	}()
+	defer func() {
+		cancel()
+		<-done
+	}()
+	h.do("thread.delete", id, `{"purge":true}`)
+	h.until(func() bool { return eraser.asked.Load() == 1 }, "the eraser was not asked")
+	if n := h.messages("skein.log." + acme + "." + id); n != 3 {
+		t.Fatalf("the log has %d commits of the thread, want 3", n)
+	}
+	kill() // the next one need not wait after the error
+	h.start(New(h.newLog(), Config{Contents: eraser}, zerolog.Nop(), nil))
+	select {
+	case got := <-eraser.names:
+		if len(got) != 1 || got[0] != digest {
+			t.Errorf("the eraser was told %v", got)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the eraser was not asked again")
+	}
+	h.until(func() bool { return h.messages("skein.log."+acme+"."+id) == 1 }, "the commits were not erased")
+	h.until(func() bool { return h.messages("$KV.thread_threads._.deletion.>") == 0 }, "the note of the end is still there")
 }
 
 // stream writes a chunk of a run on a thread.

@@ -78,7 +78,7 @@ func (b *rebuilding) correct(ctx context.Context, t *trial) error {
 func (t *trial) corrections() ([]correction, error) {
 	var list []correction
 	for p, j := range t.docs {
-		if j.verdict == "" {
+		if j.verdict == "" && !t.renews(p, j) {
 			continue
 		}
 		c := correction{bucket: t.models.Of(p.Kind).Bucket, key: p.Key(), kind: p.Kind, thread: t.name, seq: t.memory.Seq}

@@ -57,6 +57,7 @@ type rebuilding struct {
 	repair bool
 	alone  bool // no runner runs meanwhile
 	writer *repairer
+	anew   [documents.Kinds]uint64 // documents up to this sequence of their bucket are written anew; see Rewrite
 
 	mu     sync.Mutex // guards what follows
 	report Report

@@ -26,11 +26,11 @@ type Runner struct {
 	logger  zerolog.Logger
 	metrics Metrics
 
-	mu       sync.Mutex      // guards what follows
-	renewing bool            // read models of another version are being rebuilt
-	renewed  documents.Mask  // those that have been, by this process
-	erasing  map[string]bool // threads whose events are being erased
+	mu       sync.Mutex     // guards what follows
+	renewing bool           // read models of another version are being rebuilt
+	renewed  documents.Mask // those that have been, by this process
 
+	enders  *enders
 	running sync.WaitGroup // work beside the runner's own loop
 }
 
@@ -40,7 +40,7 @@ func New(log *eventlog.Log, cfg Config, logger zerolog.Logger, metrics Metrics) 
 		metrics = NoMetrics{}
 	}
 	return &Runner{
-		log: log, models: documents.NewModels(), cfg: cfg.withDefaults(), logger: logger, metrics: metrics, erasing: map[string]bool{},
+		log: log, models: documents.NewModels(), cfg: cfg.withDefaults(), logger: logger, metrics: metrics, enders: newEnders(),
 	}
 }
 
@@ -72,6 +72,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	beside, cancel := context.WithCancel(ctx)
 	defer r.running.Wait()
 	defer cancel()
+	r.running.Go(func() { r.finishEnds(beside) })
 	changed, stop := r.log.Connects()
 	defer stop()
 	for ctx.Err() == nil {

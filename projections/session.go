@@ -52,6 +52,8 @@ type session struct {
 	missed    []documents.Place
 	ends      []documents.Deletion
 	dead      map[string]bool // threads that ended in this batch
+	kin       *kin
+	born      []kinship // threads of this batch that work for another
 }
 
 // from gives the sequence after which the log is read.

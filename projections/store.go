@@ -37,11 +37,20 @@ func (s *session) store(ctx context.Context, b *batch) error {
 			sh.touched = false
 		}
 	}
-	// A checkpoint also says that the documents of ended threads are gone.
-	if err := s.endThreads(ctx); err != nil {
-		return err
+	if len(s.ends) > 0 {
+		// The notes first, so that a crash leaves no end undone. The other buckets too
+		// must be this runner's before the purge, or one that was replaced could still
+		// write in them after it.
+		if err := s.shelves[documents.Threads].fence.Flush(ctx); err != nil {
+			return err
+		}
+		touched = documents.AllKinds
 	}
 	if err := s.storeCheckpoints(ctx, touched&^(1<<documents.Threads)); err != nil {
+		return err
+	}
+	// The checkpoint of threads also says that the documents of ended threads are gone.
+	if err := s.endThreads(ctx); err != nil {
 		return err
 	}
 	if err := s.storeCheckpoints(ctx, documents.Mask(0).With(documents.Threads)); err != nil {

@@ -73,6 +73,15 @@ func (h *history) take(tenant, thread string) *conversation {
 	return c
 }
 
+// forget drops what is kept of a thread.
+func (h *history) forget(tenant, thread string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if e := h.byKey[tenant+"."+thread]; e != nil {
+		h.drop(e)
+	}
+}
+
 // follow reads what the log has after what is known.
 func (h *history) follow(ctx context.Context, c *conversation, tenant, thread string) error {
 	for commit, err := range h.log.Thread(ctx, tenant, thread, c.seq+1) {

@@ -104,6 +104,8 @@ func (w *Worker) Stored(c *events.Commit) {
 		case events.ThreadCreatedType, events.RunRequestedType: // a turn will come, or may
 			w.history.stored(c)
 			return
+		case events.LifecycleDeletedType:
+			w.history.forget(c.Tenant, c.Thread)
 		}
 	}
 }

@@ -58,8 +58,8 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.serveCommand(), a.demoCommand(), a.importCommand(), a.threadCommand(), a.itemCommand(), a.messageCommand(), a.filesCommand(),
 		a.runCommand(), a.approvalCommand(), a.applyCommand(), a.definitionCommand(),
-		a.tailCommand(), a.replayCommand(), a.auditCommand(), a.accessCommand(),
-		a.backupCommand(), a.restoreCommand(), a.benchCommand(), a.versionCommand(),
+		a.tailCommand(), a.replayCommand(), a.auditCommand(), a.backupCommand(), a.restoreCommand(), a.accessCommand(),
+		a.sizeCommand(), a.benchCommand(), a.versionCommand(),
 	)
 	return root
 }

@@ -21,21 +21,28 @@ const replayTimeline = "timeline"
 
 func (a *app) replayCommand() *cobra.Command {
 	r := &remote{}
-	var verify bool
+	var verify, rewrite bool
 	cmd := &cobra.Command{
 		Use: "replay [PROJECTION...]", Short: "Fold the log anew and repair what is derived from it",
 		Long: "Fold the log anew, compare with the live read models, and repair what differs; readers see no gap.\n" +
 			"Without a name, all read models; the name timeline means the stream of events, which is replayed only\n" +
 			"when named, since live subscribers see it again. With --verify nothing is changed, and the exit code is 3\n" +
-			"if something differs. It works on the installation as a whole, so that a tenant need not be named.",
-		RunE: func(cmd *cobra.Command, args []string) error { return a.replay(cmd.Context(), r, args, verify) },
+			"if something differs. With --rewrite every document is written anew, so that the server's files hold nothing\n" +
+			"any more of documents that were replaced or removed, such as those of purged threads. It works on the installation as a whole, so that a tenant need not be named.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if verify && rewrite {
+				return wrongUsage("--verify changes nothing, and --rewrite writes everything")
+			}
+			return a.replay(cmd.Context(), r, args, verify, rewrite)
+		},
 	}
 	r.flags(cmd)
 	cmd.Flags().BoolVar(&verify, "verify", false, "only compare, and name what differs")
+	cmd.Flags().BoolVar(&rewrite, "rewrite", false, "also write anew what does not differ")
 	return cmd
 }
 
-func (a *app) replay(ctx context.Context, r *remote, names []string, verify bool) error {
+func (a *app) replay(ctx context.Context, r *remote, names []string, verify, rewrite bool) error {
 	log, closeLog, err := r.openLog()
 	if err != nil {
 		return err
@@ -51,7 +58,11 @@ func (a *app) replay(ctx context.Context, r *remote, names []string, verify bool
 	}
 	if len(names) > 0 || !timeline {
 		runner := projections.New(log, projections.Config{}, zerolog.Nop(), nil)
-		report, err := runner.Rebuild(ctx, names, verify)
+		rebuild := func() (projections.Report, error) { return runner.Rebuild(ctx, names, verify) }
+		if rewrite {
+			rebuild = func() (projections.Report, error) { return runner.Rewrite(ctx, names) }
+		}
+		report, err := rebuild()
 		var unknown *projections.UnknownProjectionError
 		if errors.As(err, &unknown) {
 			return wrongUsage("%v", err)

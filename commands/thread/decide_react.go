@@ -180,7 +180,7 @@ func (m *maker) moveContext(id string, to events.ContextStatus, execution string
 // is part of how a run ends, and so must not fail: what the thread no longer has
 // is left out of what waits, and what no context can take waits on.
 func (m *maker) next() error {
-	if m.state.Status == events.ThreadStreaming || m.state.Status == events.ThreadClosed {
+	if m.ending || m.state.Status == events.ThreadStreaming || m.state.Status == events.ThreadClosed {
 		return nil
 	}
 	for _, tools := range []bool{true, false} {

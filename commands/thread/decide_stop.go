@@ -95,3 +95,29 @@ func (m *maker) unpark(id string) error {
 	}
 	return nil
 }
+
+// abort ends all that runs, for the thread is deleted (C-6). What waits for it is
+// not begun.
+func (m *maker) abort() error {
+	m.ending = true
+	for _, id := range m.state.executing() {
+		x, _ := m.state.execution(id)
+		if x.Run != nil {
+			m.emit(events.RunStoppedType, id, id, events.RunStopped{Abort: true, Reason: "the thread is deleted"})
+			if err := m.finishStopped(id); err != nil {
+				return err
+			}
+			continue
+		}
+		// Somebody outside runs it, and will find the thread gone.
+		for _, step := range m.state.running(id) {
+			if err := m.setStepStatus(events.SetStepStatus{StepID: step, To: events.StepFailed, ErrorText: Aborted}); err != nil {
+				return err
+			}
+		}
+		if err := m.setExecutionStatus(events.SetExecutionStatus{ExecutionID: id, To: events.ExecutionFailed, ErrorText: Aborted}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

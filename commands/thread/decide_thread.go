@@ -73,6 +73,9 @@ func (m *maker) finishThread(d events.FinishThread) error {
 
 func (m *maker) deleteThread(d events.DeleteThread) error {
 	id, key := m.command.ThreadID, m.state.Key
+	if err := m.abort(); err != nil {
+		return err
+	}
 	if key != "" {
 		m.emit(events.KeyReleasedType, id, "", events.KeyReleased{Key: key, ThreadID: id})
 	}

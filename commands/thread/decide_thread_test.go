@@ -98,7 +98,8 @@ func TestDeleteThread(t *testing.T) {
 	if k.state.Exists() || k.state.Bytes() > 1024 {
 		t.Errorf("exists %v, and takes %d bytes", k.state.Exists(), k.state.Bytes())
 	}
-	plain := begun(t)
+	plain := newStory(t)
+	plain.do(events.CreateThread{})
 	want(t, plain.do(events.DeleteThread{}), fact{events.LifecycleDeletedType, threadID, "", events.LifecycleDeleted{}})
 }
 

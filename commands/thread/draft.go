@@ -155,8 +155,9 @@ type maker struct {
 	state   *State
 	command *Command
 	at      events.Time
-	index   int // of the part, from 1; 0: of no thread.commit
-	ids     int // how many ids were derived
+	index   int  // of the part, from 1; 0: of no thread.commit
+	ids     int  // how many ids were derived
+	ending  bool // the thread is deleted: nothing else begins
 
 	correlation string // of the items that are added
 	made        []events.Event

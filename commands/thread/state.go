@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/skein-threads/skein/events"
@@ -211,6 +212,34 @@ func (s *State) step(id string) (stepState, bool) {
 		}
 	}
 	return stepState{}, false
+}
+
+// executing lists the executions that are under way, in a fixed order.
+func (s *State) executing() []string {
+	var ids []string
+	for l := s; l != nil; l = l.parent {
+		for id := range l.executions {
+			if x, _ := s.execution(id); x.Status == events.Executing && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// running lists the steps of an execution that are under way, in a fixed order.
+func (s *State) running(execution string) []string {
+	var ids []string
+	for l := s; l != nil; l = l.parent {
+		for id := range l.steps {
+			if t, _ := s.step(id); t.Execution == execution && t.Status == events.StepRunning && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // overhead is about what an entry of a map costs beside its texts.

@@ -21,17 +21,14 @@ type Options struct {
 	Inbox string // prefix of inboxes; default what the credentials allow, else _INBOX
 }
 
-// pingEvery is how often a server is asked whether it still lives.
-const pingEvery = 10 * time.Second
-
 // NATS gives the options for nats.Connect. A connection that is lost later comes
 // back by itself; the file of credentials is read again then.
 func (o Options) NATS(name string) ([]nats.Option, error) {
 	opts := []nats.Option{
 		nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond),
-		// A server that hangs closes no connection: one that does not answer is left after
-		// half a minute, where the client's default is six.
-		nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(2),
+		// A server that hangs closes no connection: one that does not answer is left
+		// after 10 to 15 s, where the client's default is four to six minutes.
+		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2),
 	}
 	if o.CA != "" {
 		opts = append(opts, nats.RootCAs(o.CA))

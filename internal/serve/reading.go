@@ -6,18 +6,19 @@ import (
 
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/schema"
 )
 
 // startReading starts the read models and the queries.
-func (s *Server) startReading(ctx, background context.Context, validator *schema.Validator, contents projections.Contents) (*projections.Queries, error) {
+func (s *Server) startReading(ctx, background context.Context, validator *schema.Validator, store *files.Store) (*projections.Queries, error) {
 	progress := projections.NewProgress()
 	foldLog, err := s.open("projections")
 	if err != nil {
 		return nil, err
 	}
-	runner := projections.New(foldLog, projections.Config{Progress: progress}, s.logger, s.metrics.ReadModels())
+	runner := projections.New(foldLog, projections.Config{Progress: progress, Contents: files.NewEraser(store, foldLog, nil)}, s.logger, s.metrics.ReadModels())
 	if err := runner.Ensure(ctx); err != nil {
 		return nil, err
 	}
@@ -26,7 +27,7 @@ func (s *Server) startReading(ctx, background context.Context, validator *schema
 	if err != nil {
 		return nil, err
 	}
-	queries := projections.NewQueries(readLog, validator, projections.QueryConfig{Progress: progress, Contents: contents, Reactor: s.hasReactor}, s.logger, s.metrics.ReadModels())
+	queries := projections.NewQueries(readLog, validator, projections.QueryConfig{Progress: progress, Contents: files.NewViewer(store), Reactor: s.hasReactor}, s.logger, s.metrics.ReadModels())
 	s.running.Go(func() {
 		if err := queries.Run(background); err != nil && background.Err() == nil {
 			s.logger.Error().Err(err).Msg("the queries do not know any more how far the read models are")

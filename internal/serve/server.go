@@ -120,7 +120,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err != nil {
 		return err
 	}
-	queries, err := s.startReading(ctx, background, validator, files.NewViewer(store))
+	queries, err := s.startReading(ctx, background, validator, store)
 	if err != nil {
 		return err
 	}
@@ -196,10 +196,9 @@ func (s *Server) open(purpose string) (*eventlog.Log, error) {
 		return nil, events.Errorf(events.Unauthorized, "%w", err)
 	}
 	var nc *nats.Conn
-	if s.nats != nil {
-		nc, err = s.nats.ConnectInProcess(name, opts...)
+	if s.nats != nil { // it lives as long as this process
+		nc, err = s.nats.ConnectInProcess(name, append(opts, nats.PingInterval(nats.DefaultPingInterval))...)
 	} else {
-		opts = append(opts, nats.PingInterval(pingEvery))
 		nc, err = nats.Connect(s.url, opts...)
 	}
 	if err != nil {
@@ -224,10 +223,6 @@ func (s *Server) Reload() error {
 	}
 	return s.nats.Reload()
 }
-
-// pingEvery is how often a server of a cluster is asked whether it still
-// lives: more often than by a client, since others wait for this Skein.
-const pingEvery = 3 * time.Second
 
 // Addresses gives the URLs. They do not change while the server runs.
 func (s *Server) Addresses() Addresses {

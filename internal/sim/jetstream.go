@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,8 +41,13 @@ func (j *jet) Stream(ctx context.Context, name string) (jetstream.Stream, error)
 	return &aStream{jet: j, name: name, info: a.(*jetstream.StreamInfo)}, nil
 }
 
-// info is what the leader says of a stream.
+// info is what the leader says of a stream. None lets single messages be deleted:
+// to whoever reads, that is no other thing than a purge.
 func (s *Server) info(name string) any {
+	config := jetstream.StreamConfig{Name: name, DenyDelete: true}
+	if strings.HasPrefix(name, objectStream) {
+		return &jetstream.StreamInfo{Config: config}
+	}
 	st := s.streams[name]
 	if st == nil {
 		return jetstream.ErrStreamNotFound
@@ -55,7 +61,7 @@ func (s *Server) info(name string) any {
 		}
 		state.LastTime = m.at
 	}
-	return &jetstream.StreamInfo{State: state}
+	return &jetstream.StreamInfo{Config: config, State: state}
 }
 
 // OrderedConsumer begins to follow a stream.
@@ -102,6 +108,9 @@ func (s *stream) count(from uint64) uint64 {
 // DeleteConsumer has nothing to do: a reader that stops is forgotten.
 func (j *jet) DeleteConsumer(context.Context, string, string) error { return nil }
 
+// objectStream is what the name of an object store's stream begins with.
+const objectStream = "OBJ_"
+
 // ObjectStore gives the one there is, of snapshots.
 func (j *jet) ObjectStore(context.Context, string) (jetstream.ObjectStore, error) {
 	return &objects{jet: j}, nil
@@ -125,7 +134,11 @@ func (s *aStream) Purge(ctx context.Context, opts ...jetstream.StreamPurgeOpt) e
 		}
 	}
 	_, err := s.jet.do(ctx, fmt.Sprint("purge ", s.name, q), func(srv *Server) any {
-		srv.streams[s.name].purge(q.Subject, q.Sequence)
+		if strings.HasPrefix(s.name, objectStream) {
+			srv.purgePieces(q.Subject)
+		} else {
+			srv.streams[s.name].purge(q.Subject, q.Sequence)
+		}
 		return true
 	})
 	return err

@@ -3,11 +3,13 @@ package sim
 import (
 	"context"
 	"io"
+	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// objects is the store of snapshots.
+// objects is the store of snapshots. An object whose pieces were purged is there
+// and nil, and cannot be read.
 type objects struct {
 	jetstream.ObjectStore
 	jet *jet
@@ -27,15 +29,33 @@ func (o *objects) Put(ctx context.Context, meta jetstream.ObjectMeta, from io.Re
 
 func (o *objects) GetBytes(ctx context.Context, name string, _ ...jetstream.GetObjectOpt) ([]byte, error) {
 	a, err := o.jet.do(ctx, "object "+name, func(s *Server) any {
-		if data, ok := s.objects[name]; ok {
+		switch data, ok := s.objects[name]; {
+		case !ok:
+			return jetstream.ErrObjectNotFound
+		case data == nil:
+			return jetstream.ErrDigestMismatch
+		default:
 			return data
 		}
-		return jetstream.ErrObjectNotFound
 	})
 	if err != nil {
 		return nil, err
 	}
 	return a.([]byte), nil
+}
+
+// GetInfo gives an object's own name as that of its pieces.
+func (o *objects) GetInfo(ctx context.Context, name string, _ ...jetstream.GetObjectInfoOpt) (*jetstream.ObjectInfo, error) {
+	a, err := o.jet.do(ctx, "info of "+name, func(s *Server) any {
+		if _, ok := s.objects[name]; !ok {
+			return jetstream.ErrObjectNotFound
+		}
+		return &jetstream.ObjectInfo{NUID: name}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.(*jetstream.ObjectInfo), nil
 }
 
 func (o *objects) Delete(ctx context.Context, name string) error {
@@ -47,4 +67,12 @@ func (o *objects) Delete(ctx context.Context, name string) error {
 		return true
 	})
 	return err
+}
+
+// purgePieces takes the pieces of the object that a subject names, "$O.bucket.C.name".
+func (s *Server) purgePieces(subject string) {
+	_, name, _ := strings.Cut(subject, ".C.")
+	if _, ok := s.objects[name]; ok {
+		s.objects[name] = nil
+	}
 }

@@ -83,6 +83,7 @@ func (p *process) die() {
 	p.conn.end()
 	p.rest()
 	p.run.under.Go(p.log.Close)
+	p.run.under.Go(p.dispatcher.Close)
 }
 
 // end ends it in peace.
@@ -92,6 +93,7 @@ func (p *process) end() {
 	}
 	p.rest()
 	p.run.under.Go(func() {
+		p.dispatcher.Close()
 		p.log.Close()
 		p.conn.end()
 	})

@@ -6,14 +6,14 @@ import "github.com/skein-threads/skein/events"
 func threads() Projection {
 	type T = events.Thread
 	return Projection{
-		Kind: Threads, Name: "threads", Version: 2, Bucket: "thread_threads", always: true,
+		Kind: Threads, Name: "threads", Version: 3, Bucket: "thread_threads", always: true,
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: []reaction{
 			makes(events.ThreadCreatedType, own, func(c *change, d events.ThreadCreated) *T {
 				return &T{
 					ID: c.commit.Thread, Key: d.Key, Status: d.Status, CreatedAt: c.time(), AgentID: d.AgentID, UserID: d.UserID,
-					Title: d.Title, Metadata: d.Metadata, Env: d.Env, CreatedAtMicros: int64(c.event.Time),
+					Title: d.Title, Metadata: d.Metadata, Env: d.Env, MainThreadID: d.MainThreadID, CreatedAtMicros: int64(c.event.Time),
 				}
 			}),
 			on(events.ThreadStatusChangedType, own, func(_ *change, doc *T, d events.ThreadStatusChanged) { doc.Status = d.To }),

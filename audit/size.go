@@ -1,0 +1,297 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// Count is how many messages or objects there are, and the bytes of their bodies,
+// as they are before the server compresses them.
+type Count struct {
+	Number int64 `json:"number"`
+	Bytes  int64 `json:"bytes"`
+}
+
+func (c *Count) add(bytes int64) { c.Number, c.Bytes = c.Number+1, c.Bytes+bytes }
+
+// Size is what a thread takes, or, without a thread, its tenant, or, without
+// either, all.
+type Size struct {
+	Tenant    string `json:"tenant,omitzero"`
+	Thread    string `json:"thread,omitzero"`
+	Threads   int64  `json:"threads"` // that are there
+	Log       Count  `json:"log"`
+	Timeline  Count  `json:"timeline"`
+	Chunks    Count  `json:"chunks"`
+	Documents Count  `json:"documents"`
+	Snapshots Count  `json:"snapshots"`
+	Files     Count  `json:"files"` // of a thread those that it has now; of a tenant the contents that it stores, each once
+	Bytes     int64  `json:"bytes"` // of all that
+}
+
+func (s *Size) sum() {
+	s.Bytes = s.Log.Bytes + s.Timeline.Bytes + s.Chunks.Bytes + s.Documents.Bytes + s.Snapshots.Bytes + s.Files.Bytes
+}
+
+// Sizes says what threads and tenants take.
+type Sizes struct {
+	Threads []Size // of the tenant that was asked for, the largest first; or the threads that were
+	Tenants []Size // the largest first
+	All     Size
+}
+
+// SizeOptions says what to measure.
+type SizeOptions struct {
+	Tenant  string   // only this tenant, thread by thread; all tenants if empty
+	Threads []string // only these threads of the tenant
+}
+
+// Measure counts what is stored. It reads the sizes of all messages that it
+// counts, and not the messages, but for entries of files and objects.
+func Measure(ctx context.Context, log *eventlog.Log, o SizeOptions) (Sizes, error) {
+	s := sizing{ctx: ctx, log: log, options: o, threads: map[string]*Size{}, tenants: map[string]*Size{}}
+	n := log.Config().Names
+	steps := []func() error{
+		func() error {
+			return s.stream(n.Stream(eventlog.LogStream), n.Prefix+".log.", "", func(z *Size) *Count { return &z.Log })
+		},
+		func() error {
+			return s.stream(n.Stream(eventlog.TimelineStream), n.Prefix+".timeline.", ".>", func(z *Size) *Count { return &z.Timeline })
+		},
+		func() error {
+			return s.stream(n.Stream(eventlog.ChunkStream), n.Prefix+".chunk.", ".>", func(z *Size) *Count { return &z.Chunks })
+		},
+		s.documents, s.snapshots, s.contents,
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return Sizes{}, fmt.Errorf("measuring: %w", err)
+		}
+	}
+	return s.result(), nil
+}
+
+type sizing struct {
+	ctx     context.Context //nolint:containedctx // it lives as long as the measuring
+	log     *eventlog.Log
+	options SizeOptions
+	threads map[string]*Size // of the tenant that was asked for, by id
+	tenants map[string]*Size
+}
+
+// of gives what is counted for a thread: its own size, if it is asked for, and
+// its tenant's. Nothing if its tenant is not.
+func (s *sizing) of(tenant, thread string) []*Size {
+	o := s.options
+	if o.Tenant != "" && o.Tenant != tenant || len(o.Threads) > 0 && !slices.Contains(o.Threads, thread) || !events.ValidTenant(tenant) {
+		return nil
+	}
+	out := []*Size{entry(s.tenants, tenant, Size{Tenant: tenant})}
+	if o.Tenant != "" && events.IsThread(thread) && thread != "" {
+		out = append(out, entry(s.threads, thread, Size{Tenant: tenant, Thread: thread}))
+	}
+	return out
+}
+
+func entry(in map[string]*Size, key string, fresh Size) *Size {
+	if in[key] == nil {
+		in[key] = &fresh
+	}
+	return in[key]
+}
+
+// stream counts the messages of a stream whose subjects go on with tenant and
+// thread.
+func (s *sizing) stream(name, prefix, suffix string, place func(*Size) *Count) error {
+	return s.walk(name, s.filters(prefix, suffix), true, func(m jetstream.Msg) error {
+		tenant, thread := owner(m.Subject(), prefix)
+		for _, z := range s.of(tenant, thread) {
+			place(z).add(size(m))
+		}
+		return nil
+	})
+}
+
+// filters gives the subjects of what was asked for.
+func (s *sizing) filters(prefix, suffix string) []string {
+	tenant := cmp.Or(s.options.Tenant, "*")
+	if len(s.options.Threads) == 0 {
+		return []string{prefix + tenant + ".*" + suffix}
+	}
+	var out []string
+	for _, id := range s.options.Threads {
+		out = append(out, prefix+tenant+"."+id+suffix)
+	}
+	return out
+}
+
+// owner takes tenant and thread out of a subject.
+func owner(subject, prefix string) (tenant, thread string) {
+	tenant, rest, _ := strings.Cut(strings.TrimPrefix(subject, prefix), ".")
+	thread, _, _ = strings.Cut(rest, ".")
+	return tenant, thread
+}
+
+// headerSize is how the server tells of a body that it does not send.
+const headerSize = "Nats-Msg-Size"
+
+// size gives the size of a message of which only the headers were sent.
+func size(m jetstream.Msg) int64 {
+	n, err := strconv.ParseInt(m.Headers().Get(headerSize), 10, 64)
+	if err != nil {
+		return int64(len(m.Data()))
+	}
+	return n
+}
+
+// walk gives the messages of a stream, up to those that are there when it begins.
+func (s *sizing) walk(name string, filters []string, headers bool, take func(jetstream.Msg) error) error {
+	c, err := s.log.JetStream().OrderedConsumer(s.ctx, name, jetstream.OrderedConsumerConfig{FilterSubjects: filters, HeadersOnly: headers})
+	if err != nil {
+		return fmt.Errorf("stream %s: %w", name, err)
+	}
+	left := c.CachedInfo().NumPending
+	if left == 0 {
+		return nil
+	}
+	msgs, err := c.Messages(jetstream.PullMaxMessages(2048))
+	if err != nil {
+		return fmt.Errorf("stream %s: %w", name, err)
+	}
+	defer msgs.Stop()
+	for ; left > 0; left-- {
+		m, err := msgs.Next(jetstream.NextContext(s.ctx))
+		if err != nil {
+			return fmt.Errorf("stream %s: %w", name, errors.Join(err, context.Cause(s.ctx)))
+		}
+		if err := take(m); err != nil {
+			return err
+		}
+		if meta, err := m.Metadata(); err == nil && meta.NumPending == 0 {
+			return nil // what is removed meanwhile is not waited for
+		}
+	}
+	return nil
+}
+
+// documents counts those of the read models, and the files of threads.
+func (s *sizing) documents() error {
+	for _, p := range documents.NewModels().List() {
+		bucket := s.log.Config().Names.Bucket(p.Bucket)
+		prefix, suffix := "$KV."+bucket+".", ".>"
+		if p.Kind == documents.Threads {
+			suffix = ""
+		}
+		isFile := p.Kind == documents.Files
+		err := s.walk("KV_"+bucket, s.filters(prefix, suffix), !isFile, func(m jetstream.Msg) error {
+			place, ok := documents.ParsePlace(p.Kind, strings.TrimPrefix(m.Subject(), prefix))
+			if !ok || m.Headers().Get("KV-Operation") != "" {
+				return nil
+			}
+			tenant, thread, _ := strings.Cut(place.Thread, ".")
+			for _, z := range s.of(tenant, thread) {
+				z.Documents.add(size(m))
+				if p.Kind == documents.Threads {
+					z.Threads++
+				}
+				if isFile && z.Thread != "" {
+					if doc, _, err := p.Decode(m.Data()); err == nil {
+						if f, ok := doc.(*events.FileRecord); ok && f.Digest != "" {
+							z.Files.add(f.Size)
+						}
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// object is what is needed of an object's entry.
+type object struct {
+	Name    string `json:"name"`
+	Size    int64  `json:"size"`
+	Deleted bool   `json:"deleted"`
+}
+
+// objects gives the objects of a store, named tenant/name.
+func (s *sizing) objects(bucket string, take func(tenant, name string, bytes int64)) error {
+	bucket = s.log.Config().Names.Bucket(bucket)
+	return s.walk("OBJ_"+bucket, []string{"$O." + bucket + ".M.*"}, false, func(m jetstream.Msg) error {
+		var o object
+		if err := json.Unmarshal(m.Data(), &o); err != nil || o.Deleted {
+			return nil //nolint:nilerr // the audit finds it
+		}
+		if tenant, name, ok := strings.Cut(o.Name, "/"); ok {
+			take(tenant, name, o.Size)
+		}
+		return nil
+	})
+}
+
+func (s *sizing) snapshots() error {
+	return s.objects(eventlog.SnapshotBucket, func(tenant, thread string, bytes int64) {
+		for _, z := range s.of(tenant, thread) {
+			z.Snapshots.add(bytes)
+		}
+	})
+}
+
+// contents counts what tenants store. Threads share it.
+func (s *sizing) contents() error {
+	if len(s.options.Threads) > 0 {
+		for _, z := range s.threads { // the tenant's row stands for these threads alone
+			of := s.tenants[z.Tenant]
+			of.Files.Number, of.Files.Bytes = of.Files.Number+z.Files.Number, of.Files.Bytes+z.Files.Bytes
+		}
+		return nil
+	}
+	return s.objects(eventlog.FileBucket, func(tenant, _ string, bytes int64) {
+		for _, z := range s.of(tenant, "") {
+			z.Files.add(bytes)
+		}
+	})
+}
+
+func (s *sizing) result() Sizes {
+	var out Sizes
+	out.Threads, out.Tenants = sorted(s.threads), sorted(s.tenants)
+	for _, z := range out.Tenants {
+		out.All.Threads += z.Threads
+		for _, c := range []struct{ to, from *Count }{
+			{&out.All.Log, &z.Log}, {&out.All.Timeline, &z.Timeline}, {&out.All.Chunks, &z.Chunks}, {&out.All.Documents, &z.Documents},
+			{&out.All.Snapshots, &z.Snapshots}, {&out.All.Files, &z.Files},
+		} {
+			c.to.Number, c.to.Bytes = c.to.Number+c.from.Number, c.to.Bytes+c.from.Bytes
+		}
+	}
+	out.All.sum()
+	return out
+}
+
+func sorted(of map[string]*Size) []Size {
+	out := make([]Size, 0, len(of))
+	for _, key := range slices.Sorted(maps.Keys(of)) {
+		of[key].sum()
+		out = append(out, *of[key])
+	}
+	slices.SortStableFunc(out, func(a, b Size) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return out
+}

@@ -1,0 +1,59 @@
+package client_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/client"
+)
+
+// A timeline that has read the log leaves no consumer behind, which the server
+// would keep for half a minute.
+func TestTimelineLeavesNoConsumer(t *testing.T) {
+	url := start(t)
+	c := connect(t, url)
+	thread := newThread(t, c)
+	nc, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	consumers := func() int {
+		stream, err := js.Stream(t.Context(), "SKEIN_LOG")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		list := stream.ListConsumers(t.Context())
+		for info := range list.Info() {
+			if strings.Contains(info.Config.FilterSubject+strings.Join(info.Config.FilterSubjects, " "), thread) {
+				n++ // and not one of Skein's own
+			}
+		}
+		if err := list.Err(); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for range 5 {
+		line, err := c.Timeline(t.Context(), client.SubscribeOptions{Thread: thread, History: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		next(t, line)
+		line.Close()
+	}
+	for deadline := time.Now().Add(15 * time.Second); consumers() > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d consumers were left", consumers())
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skein-threads/skein/audit"
+	"github.com/skein-threads/skein/events"
+)
+
+func (a *app) sizeCommand() *cobra.Command {
+	r := &remote{}
+	var limit int
+	cmd := &cobra.Command{
+		Use: "size [THREAD...]", Short: "Say what tenants and threads take: messages, documents, snapshots and files, and their bytes",
+		Long: "Without --tenant, a line for each tenant; with it, one for each of its threads, or for those that are named.\n" +
+			"The largest come first, and the sum last. Bytes are those of bodies, before the server compresses them.\n" +
+			"The files of a thread are those that it has now; those of a tenant are the contents that it stores, each once.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 || r.tenant != "" {
+				if err := r.needTenant(); err != nil {
+					return err
+				}
+			}
+			for _, id := range args {
+				if !events.ValidThreadID(id) {
+					return wrongUsage("%q is no thread's id", id)
+				}
+			}
+			if limit < 0 {
+				return wrongUsage("--limit: %d; give 0 for all, or more", limit)
+			}
+			return a.size(cmd.Context(), r, audit.SizeOptions{Tenant: r.tenant, Threads: args}, limit)
+		},
+	}
+	r.flags(cmd)
+	cmd.Flags().IntVar(&limit, "limit", 50, "how many lines before the sum; 0 for all")
+	return cmd
+}
+
+func (a *app) size(ctx context.Context, r *remote, o audit.SizeOptions, limit int) error {
+	log, closeLog, err := r.openLog()
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	sizes, err := audit.Measure(ctx, log, o)
+	if err != nil {
+		return err
+	}
+	rows, sum := sizes.Tenants, sizes.All
+	if o.Tenant != "" {
+		rows = sizes.Threads
+		sum.Tenant = o.Tenant
+	}
+	more := 0
+	if limit > 0 && len(rows) > limit {
+		rows, more = rows[:limit], len(rows)-limit
+	}
+	rows = append(rows, sum)
+	if r.json {
+		for _, z := range rows {
+			if err := a.printJSON(z); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	t := a.table("BYTES", "LOG", "TIMELINE", "CHUNKS", "DOCUMENTS", "SNAPSHOTS", "FILES", "COMMITS", "WHAT")
+	for i, z := range rows {
+		n := func(v int64) string { return strconv.FormatInt(v, 10) }
+		what := z.Tenant
+		if z.Thread != "" {
+			what = z.Thread
+		}
+		if i == len(rows)-1 {
+			what = n(z.Threads) + " threads"
+		}
+		t.row(n(z.Bytes), n(z.Log.Bytes), n(z.Timeline.Bytes), n(z.Chunks.Bytes), n(z.Documents.Bytes), n(z.Snapshots.Bytes), n(z.Files.Bytes),
+			n(z.Log.Number), printable(what, false))
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	if more > 0 {
+		a.hint("… and %d more; give --limit 0", more)
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package thread
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// A run that is under way is aborted in the commit that deletes its thread, and
+// what waits for it is not begun (C-6).
+func TestDeleteAbortsTheRun(t *testing.T) {
+	k := newStory(t)
+	k.do(events.CreateThread{AgentID: "triage"})
+	w := k.reacting("")
+	w.do(w.reaction("call_1"))
+	w.do(events.ReactThread{Text: to("and this?"), AgentID: "triage"}) // waits
+	made := w.do(events.DeleteThread{Purge: true})
+	wantKinds(t, made, `run.stopped step.status.changed message.edited item.status.changed execution.status.changed
+		thread.finished context.status.changed thread.status.changed lifecycle.deleted`)
+	for i := range made {
+		switch d := made[i].Data.(type) {
+		case events.RunStopped:
+			if !d.Abort {
+				t.Error("the run is not aborted")
+			}
+		case events.ExecutionStatusChanged:
+			if d.To != events.ExecutionFailed || d.ErrorText != Aborted {
+				t.Errorf("the execution ends as %+v", d)
+			}
+		}
+		if raw, err := made[i].Append(nil); err != nil || strings.Contains(string(raw), `hello`) {
+			t.Errorf("an event of the end holds content: %s, %v", raw, err)
+		}
+	}
+	if w.state.Exists() || w.state.Active() != "" {
+		t.Error("the thread is still there")
+	}
+}
+
+// An execution that somebody outside runs is ended too, with its open steps (C-6).
+func TestDeleteEndsForeignExecutions(t *testing.T) {
+	k := begun(t)
+	made := k.do(events.DeleteThread{})
+	want(t, made,
+		fact{events.StepStatusChangedType, "stp_1", "exe_1", events.StepStatusChanged{
+			ExecutionID: "exe_1", From: events.StepRunning, To: events.StepFailed, ErrorText: Aborted,
+		}},
+		fact{events.ExecutionStatusChangedType, "exe_1", "exe_1", events.ExecutionStatusChanged{
+			From: events.Executing, To: events.ExecutionFailed, ErrorText: Aborted,
+		}},
+		fact{events.LifecycleDeletedType, threadID, "", events.LifecycleDeleted{}},
+	)
+}

@@ -1,0 +1,57 @@
+package files
+
+import (
+	"context"
+	"time"
+
+	"github.com/skein-threads/skein/eventlog"
+)
+
+// Eraser takes contents for good when the threads that named them are purged.
+type Eraser struct {
+	store *Store
+	log   *eventlog.Log
+	now   func() time.Time
+}
+
+// NewEraser gives the eraser of a store; now may be nil for the clock.
+func NewEraser(store *Store, log *eventlog.Log, now func() time.Time) *Eraser {
+	if now == nil {
+		now = time.Now
+	}
+	return &Eraser{store, log, now}
+}
+
+// Erase overwrites those of a tenant's contents that no thread's history names,
+// and removes them. A writer may be about to name content that it has found in
+// the store: so what was written, or found there, within MinGrace stays, and Erase
+// is to be called again after a while. It reads the tenant's log.
+func (e *Eraser) Erase(ctx context.Context, tenant string, digests []string) (again time.Duration, err error) {
+	c := collector{
+		store: e.store, options: CollectOptions{Delete: true}, old: map[string]kept{}, tenant: tenant, eraser: e.log,
+	}
+	before := e.now().Add(-MinGrace)
+	for _, digest := range digests {
+		o, seq, err := e.store.find(ctx, tenant, digest)
+		if err != nil {
+			return 0, err
+		}
+		if o != nil {
+			name := objectName(tenant, digest)
+			c.old[name] = kept{o, e.store.entrySubject(name), seq}
+		}
+	}
+	if err := c.unname(ctx, e.log); err != nil {
+		return 0, err
+	}
+	for _, k := range c.old {
+		if young := k.written.Sub(before); young > 0 {
+			again = max(again, young)
+			continue
+		}
+		if err := c.object(ctx, k); err != nil {
+			return 0, err
+		}
+	}
+	return again, nil
+}

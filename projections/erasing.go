@@ -1,0 +1,119 @@
+package projections
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+)
+
+// erase erases what streams and stores hold of a purged thread, once the timeline
+// has shown its tombstone, or says when to try again. The commits go last: they say
+// what else there is, so that it can be begun again at any moment.
+func (r *Runner) erase(ctx context.Context, o *openEnd) (again time.Duration, err error) {
+	e := o.ending
+	if shown, err := r.timelineShows(ctx, e); !shown || err != nil {
+		o.pause = min(max(2*o.pause, 5*time.Millisecond), time.Second)
+		return o.pause, err
+	}
+	h, err := r.holds(ctx, e)
+	if err != nil {
+		return 0, err
+	}
+	err = errors.Join(
+		r.log.EraseTimeline(ctx, e.Tenant, e.Thread, h.tombstone),
+		r.log.EraseThread(ctx, e.Tenant, e.Thread, h.executions),
+		r.log.EraseCommands(ctx, e.Tenant, func(body []byte) bool { return asks(body, e.Thread) }),
+	)
+	if err != nil {
+		return 0, err
+	}
+	if r.cfg.Contents != nil && len(h.contents) > 0 {
+		again, err := r.cfg.Contents.Erase(ctx, e.Tenant, h.contents)
+		if err != nil {
+			return 0, fmt.Errorf("erasing the contents of %s/%s: %w", e.Tenant, e.Thread, err)
+		}
+		if again > 0 {
+			return again, nil
+		}
+	}
+	err = errors.Join(r.log.DropSnapshot(ctx, e.Tenant, e.Thread), r.log.EraseCommits(ctx, e.Tenant, e.Thread, e.Seq))
+	if err == nil {
+		r.logger.Info().Str("tenant", e.Tenant).Str("thread", e.Thread).Msg("what a deleted thread held was erased")
+	}
+	return 0, err
+}
+
+// held is what a thread's commits say of what is kept elsewhere.
+type held struct {
+	tombstone  *events.Commit
+	executions []string
+	contents   []string // by digest, each once
+}
+
+// holds reads a thread's commits. One that cannot be read is erased with the others.
+func (r *Runner) holds(ctx context.Context, e ending) (held, error) {
+	var h held
+	seen := map[string]bool{}
+	for c, err := range r.log.Thread(ctx, e.Tenant, e.Thread, 1) {
+		var broken *events.BrokenError
+		switch {
+		case errors.As(err, &broken):
+			continue
+		case err != nil:
+			return h, err
+		}
+		if c.Seq == e.Seq {
+			h.tombstone = c
+		}
+		for i := range c.Events {
+			switch d := c.Events[i].Data.(type) {
+			case events.RunRequested:
+				h.executions = append(h.executions, c.Events[i].Subject)
+			case events.FileWritten:
+				if d.Digest != "" && !seen[d.Digest] {
+					seen[d.Digest] = true
+					h.contents = append(h.contents, d.Digest)
+				}
+			}
+		}
+	}
+	if h.tombstone == nil {
+		return h, fmt.Errorf("the tombstone of %s/%s, commit %d, is not in the log", e.Tenant, e.Thread, e.Seq)
+	}
+	return h, nil
+}
+
+// asks reports whether a submitted command names a thread.
+func asks(body []byte, thread string) bool {
+	var req struct {
+		ThreadID string `json:"threadId"`
+	}
+	return bytes.Contains(body, []byte(thread)) && json.Unmarshal(body, &req) == nil && req.ThreadID == thread
+}
+
+// timelineShows reports whether the timeline has shown the tombstone: it is there,
+// or has expired.
+func (r *Runner) timelineShows(ctx context.Context, e ending) (bool, error) {
+	names := r.log.Config().Names
+	timeline, err := r.log.JetStream().Stream(ctx, names.Stream(eventlog.TimelineStream))
+	if err != nil {
+		return false, err
+	}
+	at, seqErr := r.log.TimelineSeq(ctx) // first: what it shows by now is there, or has expired
+	_, err = timeline.GetLastMsgForSubject(ctx, names.Timeline(e.Tenant, e.Thread, events.LifecycleDeletedType))
+	switch {
+	case err == nil:
+		return true, nil
+	case !errors.Is(err, jetstream.ErrMsgNotFound):
+		return false, fmt.Errorf("the timeline of %s/%s: %w", e.Tenant, e.Thread, err)
+	}
+	return seqErr == nil && at > e.Seq, nil
+}
