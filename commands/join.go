@@ -31,7 +31,7 @@ func (d *Dispatcher) join(r *drafted, j *job, made []events.Event) {
 		return
 	}
 	with.Command.Time = j.command.Time
-	k := &job{ctx: j.ctx, command: with.Command, look: with.Look, joined: with}
+	k := &job{ctx: j.ctx, command: with.Command, look: with.Look, inside: true, joined: with}
 	if _, err := r.draft.Do(k.command); err != nil {
 		k.answer(nil, err)
 		return

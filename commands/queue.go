@@ -17,6 +17,7 @@ type job struct {
 	look    func(*thread.State) // sees the state after it; may be nil
 	done    chan answer         // of capacity 1
 	commit  *events.Commit      // that did it, once it is answered
+	inside  bool                // nobody wants its reply
 	joined  *Joined             // it goes with the job before it, and nobody else waits for it
 	alone   bool                // nothing is to go with it
 }
@@ -297,6 +298,10 @@ func (d *Dispatcher) store(e *entry, r drafted) error {
 			j.look(e.state)
 		}
 		j.commit = commit
+		if j.inside {
+			j.answer(nil, nil)
+			continue
+		}
 		j.answer(events.ReplyOf(commit, j.command.ID), nil)
 	}
 	return nil
