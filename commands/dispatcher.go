@@ -23,7 +23,11 @@ type Config struct {
 	// Stored is told of every commit that this process has stored, before its
 	// commands are answered. It must return at once. What it does with a commit
 	// must be safe to lose: the process may die before it is told. Default none.
-	Stored   func(*events.Commit)
+	Stored func(*events.Commit)
+	// Joins may give a command of this process that is to go with another one, which
+	// is about to be stored with these events; nil: none. It must return at once, and
+	// is asked again if that command is decided anew. Default none.
+	Joins    func(made []events.Event) *Joined
 	Contents Contents // where the content of files is kept; default: none is taken
 }
 

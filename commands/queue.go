@@ -17,6 +17,9 @@ type job struct {
 	look    func(*thread.State) // sees the state after it; may be nil
 	done    chan answer         // of capacity 1
 	commit  *events.Commit      // that did it, once it is answered
+	inside  bool                // nobody wants its reply
+	joined  *Joined             // it goes with the job before it, and nobody else waits for it
+	alone   bool                // nothing is to go with it
 }
 
 type answer struct {
@@ -24,7 +27,13 @@ type answer struct {
 	err   error
 }
 
-func (j *job) answer(reply *events.Reply, err error) { j.done <- answer{reply, err} }
+func (j *job) answer(reply *events.Reply, err error) {
+	if j.joined != nil {
+		j.joined.Done(j.commit, err)
+		return
+	}
+	j.done <- answer{reply, err}
+}
 
 // Bounds of one commit that several commands share.
 const (
@@ -108,6 +117,7 @@ func (d *Dispatcher) round(e *entry, jobs []*job) []*job {
 		case err == nil:
 			return r.rest
 		case errors.As(err, &moved):
+			r.taken = part(r.taken)
 			jobs = append(r.taken, r.rest...) // the others have their answers
 			if r.key != nil && moved.Subject != d.log.Config().Names.Log(e.tenant, e.id) {
 				continue // the key has moved, not the thread: it is read anew
@@ -116,7 +126,8 @@ func (d *Dispatcher) round(e *entry, jobs []*job) []*job {
 				e.state = nil
 			}
 		case errors.As(err, &big) && len(r.taken) > 1:
-			for _, j := range r.taken { // one of them is too large: each on its own
+			for _, j := range part(r.taken) { // one of them is too large: each on its own
+				j.alone = true
 				for rest := []*job{j}; len(rest) > 0; {
 					rest = d.round(e, rest)
 				}
@@ -226,6 +237,7 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 		}
 		ids[j.command.ID] = true
 		r.taken = append(r.taken, j)
+		d.join(&r, j, made)
 		if solo(j.command) {
 			r.rest = append(r.rest, jobs[i+1:]...)
 			return r
@@ -286,6 +298,10 @@ func (d *Dispatcher) store(e *entry, r drafted) error {
 			j.look(e.state)
 		}
 		j.commit = commit
+		if j.inside {
+			j.answer(nil, nil)
+			continue
+		}
 		j.answer(events.ReplyOf(commit, j.command.ID), nil)
 	}
 	return nil

@@ -23,7 +23,7 @@ func (d *Dispatcher) Run(ctx context.Context, c *thread.Command, look func(*thre
 	defer cancel()
 	start := time.Now()
 	c.Time = events.TimeOf(d.cfg.Now())
-	j := &job{ctx: ctx, command: c, look: look, done: make(chan answer, 1)}
+	j := &job{ctx: ctx, command: c, look: look, done: make(chan answer, 1), inside: true}
 	_, err := d.wait(j)
 	result := "ok"
 	if err != nil {

@@ -170,27 +170,43 @@ func (w *ChunkWriter) publish(ctx context.Context, body []byte) (ack pubAck, err
 	for len(w.back) > 0 { // what is past
 		<-w.back
 	}
-	reply, answers, done := w.log.inbox.expect(1)
-	defer done()
+	if w.answers == nil {
+		w.reply, w.answers, w.deaf = w.log.inbox.expect(1)
+	}
 	err = w.log.nc.PublishMsg(&nats.Msg{
-		Subject: w.subj, Reply: reply, Data: body,
+		Subject: w.subj, Reply: w.reply, Data: body,
 		Header: nats.Header{events.HeaderType: {events.EventContentType}, headerExpected: {strconv.FormatUint(w.expected, 10)}},
 	})
 	if err != nil {
 		return ack, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, w.log.cfg.AckTimeout)
-	defer cancel()
+	if w.late == nil {
+		w.late = time.NewTimer(w.log.cfg.AckTimeout)
+	} else {
+		w.late.Reset(w.log.cfg.AckTimeout)
+	}
 	select {
-	case m := <-answers:
+	case m := <-w.answers:
 		if m.Header.Get("Status") == "503" {
 			return ack, nats.ErrNoResponders
 		}
 		return ack, json.Unmarshal(m.Data, &ack)
 	case <-w.back:
-		return ack, nats.ErrDisconnected
+		err = nats.ErrDisconnected
+	case <-w.late.C:
+		err = nats.ErrTimeout
 	case <-ctx.Done():
-		return ack, nats.ErrTimeout
+		err = nats.ErrTimeout
+	}
+	w.unheard() // an answer that comes late is not the next chunk's
+	return ack, err
+}
+
+// unheard waits for no acknowledgement any more.
+func (w *ChunkWriter) unheard() {
+	if w.answers != nil {
+		w.deaf()
+		w.reply, w.answers, w.deaf = "", nil, nil
 	}
 }
 

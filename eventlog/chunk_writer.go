@@ -63,6 +63,10 @@ type ChunkWriter struct {
 	looked   bool   // the stream has been asked where it ends
 	expected uint64 // the sequence of the last chunk there, 0 if there is none
 	next     int64  // the number of the next chunk
+	reply    string // where acknowledgements go
+	answers  <-chan *nats.Msg
+	deaf     func()      // ends that
+	late     *time.Timer // when one is waited for no longer
 
 	mu  sync.Mutex // guards what follows
 	err error      // why it ended before its time
@@ -197,6 +201,7 @@ func (w *ChunkWriter) why(err error) error {
 func (w *ChunkWriter) write(ctx context.Context) {
 	defer close(w.stopped)
 	defer w.log.nc.RemoveStatusListener(w.back)
+	defer w.unheard()
 	defer w.stop(nil)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

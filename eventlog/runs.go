@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -23,26 +26,94 @@ const (
 
 // RunMessage is one execution in the queue: it stays there until it is acknowledged,
 // and comes to another worker when RunWait has passed without a word of this one.
+// A run that its process began by itself has one before the queue has delivered
+// it; see BegunRun. Safe for concurrent use.
 type RunMessage struct {
 	Tenant, Thread, Execution string
 	Agent                     string // that is to run it, when it was put there
 	Again                     bool   // it was delivered before
-	msg                       jetstream.Msg
+	Keeper                    string // the inbox of the worker that has begun it; "" if none had
+
+	wire Wire
+	mu   sync.Mutex // guards what follows
+	acks []string   // where each delivery is acknowledged; none before the queue has delivered it
+	told string     // what became of it; "" while it is in hand
 }
 
+// What a queue is told of a message.
+const (
+	ackDone    = "+ACK"
+	ackWorking = "+WPI"
+	ackRelease = "-NAK"
+)
+
 // Working says that the run is still in hand.
-func (r *RunMessage) Working() error { return r.msg.InProgress() }
+func (r *RunMessage) Working() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.tell(ackWorking, r.acks...)
+}
 
 // Done takes the run out of the queue.
-func (r *RunMessage) Done() error { return r.msg.Ack() }
+func (r *RunMessage) Done() error { return r.settle(ackDone) }
 
 // Release gives the run back, to come again after a while.
-func (r *RunMessage) Release(after time.Duration) error { return r.msg.NakWithDelay(after) }
+func (r *RunMessage) Release(after time.Duration) error {
+	if after <= 0 {
+		return r.settle(ackRelease)
+	}
+	return r.settle(fmt.Sprintf(`%s {"delay": %d}`, ackRelease, after.Nanoseconds()))
+}
 
-// Headers of a queued run: its thread, and its agent.
+func (r *RunMessage) settle(told string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.told = told
+	return r.tell(told, r.acks...)
+}
+
+// Delivered reports whether the queue has delivered it.
+func (r *RunMessage) Delivered() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.acks) > 0
+}
+
+// Settled reports whether the queue was told what became of the run, or will be
+// when it has delivered it.
+func (r *RunMessage) Settled() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.told != ""
+}
+
+// Takes takes over what the queue has delivered of the same run: what becomes
+// of the run becomes of it.
+func (r *RunMessage) Takes(m *RunMessage) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.acks = append(r.acks, m.acks...)
+	if r.told == "" {
+		return nil
+	}
+	return r.tell(r.told, m.acks...)
+}
+
+func (r *RunMessage) tell(what string, acks ...string) error {
+	var errs []error
+	for _, ack := range acks {
+		errs = append(errs, r.wire.PublishMsg(&nats.Msg{Subject: ack, Data: []byte(what)}))
+	}
+	return errors.Join(errs...)
+}
+
+// Headers of a queued run: its thread, its agent, and the inbox of who has begun
+// it; and of one that is handed to that inbox, where it is acknowledged.
 const (
 	headerThread = "Skein-Thread"
 	headerAgent  = "Skein-Agent"
+	headerKeeper = "Skein-Keeper"
+	headerAck    = "Skein-Ack"
 )
 
 // QueueRun puts an execution into the queue. It does not wait: what is lost is
@@ -51,6 +122,43 @@ func (l *Log) QueueRun(tenant, thread, execution, agent string) error {
 	return l.wire.PublishMsg(&nats.Msg{
 		Subject: l.cfg.Names.Run(tenant, execution), Header: nats.Header{headerThread: {thread}, headerAgent: {agent}},
 	})
+}
+
+// BegunRun gives the message of a run that this process begins by itself,
+// before the queue has it. It is put there with Queue.
+func (l *Log) BegunRun(tenant, thread, execution, agent, keeper string) *RunMessage {
+	return &RunMessage{Tenant: tenant, Thread: thread, Execution: execution, Agent: agent, Keeper: keeper, wire: l.wire}
+}
+
+// Queue puts the execution into the queue, as QueueRun does, and says there who
+// has begun it.
+func (l *Log) Queue(r *RunMessage) error {
+	return l.wire.PublishMsg(&nats.Msg{
+		Subject: l.cfg.Names.Run(r.Tenant, r.Execution),
+		Header:  nats.Header{headerThread: {r.Thread}, headerAgent: {r.Agent}, headerKeeper: {r.Keeper}},
+	})
+}
+
+// HandOver gives a message to the worker that has begun its run. If that is no
+// longer there, the message comes again when RunWait has passed.
+func (r *RunMessage) HandOver() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.wire.PublishMsg(&nats.Msg{Subject: r.Keeper, Header: nats.Header{headerAck: r.acks}, Data: []byte(r.Tenant + "." + r.Execution)})
+}
+
+// KeptRuns gives an inbox for the messages of runs that this process has begun
+// and another one was given, and calls take with each until stop.
+func (l *Log) KeptRuns(take func(*RunMessage)) (inbox string, stop func(), err error) {
+	inbox = l.wire.NewInbox()
+	sub, err := l.wire.Subscribe(inbox, func(m *nats.Msg) {
+		tenant, execution, _ := strings.Cut(string(m.Data), ".")
+		take(&RunMessage{Tenant: tenant, Execution: execution, Keeper: inbox, wire: l.wire, acks: m.Header[headerAck]})
+	})
+	if err != nil {
+		return "", nil, fmt.Errorf("subscribing to the inbox of runs: %w", err)
+	}
+	return inbox, func() { _ = sub.Unsubscribe() }, nil
 }
 
 // HasRun reports whether an execution is in the queue, waiting or in hand.
@@ -64,13 +172,14 @@ func (l *Log) HasRun(ctx context.Context, tenant, execution string) (bool, error
 
 // RunQueue is a worker's end of the queue. It is for one goroutine.
 type RunQueue struct {
-	names    events.Names
+	log      *Log
 	consumer jetstream.Consumer
 	ctx      context.Context // ends when it is closed
 	cancel   context.CancelFunc
 	asked    jetstream.MessageBatch // what is on its way; nil if nothing is
 	since    time.Time              // when it was asked for
 	forget   context.CancelFunc     // ends asking
+	coming   atomic.Int64           // how many were asked for and have not come
 }
 
 // How runs are asked for.
@@ -89,7 +198,7 @@ func (l *Log) Runs(ctx context.Context) (*RunQueue, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the queue of runs, stream %s: %w", name, err)
 	}
-	q := &RunQueue{names: l.cfg.Names, consumer: consumer}
+	q := &RunQueue{log: l, consumer: consumer}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	return q, nil
 }
@@ -106,12 +215,14 @@ func (q *RunQueue) Next(ctx context.Context, free int) (*RunMessage, error) {
 		if q.asked == nil {
 			asking, forget := context.WithTimeout(q.ctx, runsWait)
 			q.since = time.Now()
-			asked, err := q.consumer.Fetch(min(max(free, 1), runsAsked), jetstream.FetchContext(asking), jetstream.FetchHeartbeat(runsBeat))
+			n := min(max(free, 1), runsAsked)
+			asked, err := q.consumer.Fetch(n, jetstream.FetchContext(asking), jetstream.FetchHeartbeat(runsBeat))
 			if err != nil {
 				forget()
 				return nil, err
 			}
 			q.asked, q.forget = asked, forget
+			q.coming.Store(int64(n))
 		}
 		var m jetstream.Msg
 		select {
@@ -122,6 +233,7 @@ func (q *RunQueue) Next(ctx context.Context, free int) (*RunMessage, error) {
 		if m == nil {
 			err := q.asked.Error()
 			q.asked = nil
+			q.coming.Store(0)
 			q.forget()
 			switch {
 			case q.ctx.Err() != nil:
@@ -134,10 +246,11 @@ func (q *RunQueue) Next(ctx context.Context, free int) (*RunMessage, error) {
 			}
 			return nil, err
 		}
+		q.coming.Add(-1)
 		if time.Since(q.since) > RunWait {
 			continue // this process stood still: another worker may have the run by now; if not, it comes again
 		}
-		tenant, execution, ok := q.names.ParseRun(m.Subject())
+		tenant, execution, ok := q.log.cfg.Names.ParseRun(m.Subject())
 		thread := m.Headers().Get(headerThread)
 		if !ok || !events.ValidThreadID(thread) {
 			if err := m.Term(); err != nil {
@@ -145,13 +258,20 @@ func (q *RunQueue) Next(ctx context.Context, free int) (*RunMessage, error) {
 			}
 			continue
 		}
-		r := &RunMessage{Tenant: tenant, Thread: thread, Execution: execution, Agent: m.Headers().Get(headerAgent), msg: m}
+		r := &RunMessage{
+			Tenant: tenant, Thread: thread, Execution: execution, Agent: m.Headers().Get(headerAgent), Keeper: m.Headers().Get(headerKeeper),
+			wire: q.log.wire, acks: []string{m.Reply()},
+		}
 		if meta, err := m.Metadata(); err == nil {
 			r.Again = meta.NumDelivered > 1
 		}
 		return r, nil
 	}
 }
+
+// Coming gives how many runs were asked for and have not come yet: each will want
+// a place. Any goroutine may ask.
+func (q *RunQueue) Coming() int { return int(q.coming.Load()) }
 
 // Close gives back what was asked for and not taken.
 func (q *RunQueue) Close() {

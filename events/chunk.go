@@ -1,6 +1,7 @@
 package events
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -138,45 +139,81 @@ type Delta struct {
 // kind that Skein does not know, is any JSON or absent. If it is a delta, it
 // gives that too. The error is an invalid_request or payload_too_large.
 func CheckChunk(kind string, data jsontext.Value) (*Delta, error) {
+	at := slices.IndexFunc(chunkKinds, func(k ChunkKind) bool { return k.Type == kind })
 	switch {
-	case len(kind) > 128 || !chunkTypePattern.MatchString(kind):
+	case at < 0 && (len(kind) > 128 || !chunkTypePattern.MatchString(kind)):
 		return nil, Invalid("/type", "%q is no type of a chunk: words with dashes between, such as text-delta", clip(kind))
 	case len(data) > MaxEventBytes:
 		return nil, TooLarge("the chunk's data", int64(len(data)), MaxEventBytes)
-	}
-	at := slices.IndexFunc(chunkKinds, func(k ChunkKind) bool { return k.Type == kind })
-	if at < 0 {
-		if data != nil && !data.IsValid() {
-			return nil, Invalid("/data", "the data of a chunk is JSON")
-		}
+	case at < 0 && data != nil && !data.IsValid():
+		return nil, Invalid("/data", "the data of a chunk is JSON")
+	case at < 0:
 		return nil, nil
 	}
-	k := &chunkKinds[at]
-	var fields map[string]jsontext.Value
-	if err := json.Unmarshal(data, &fields); err != nil || fields == nil {
+	d := chunkData{kind: &chunkKinds[at]}
+	if err := json.Unmarshal(data, &d); err != nil {
 		return nil, Invalid("/data", "the data of a %s is an object", kind)
 	}
-	for _, f := range k.Fields {
-		value, there := fields[f.Name]
-		switch {
-		case !there && f.Optional:
-		case !there:
+	for i, f := range d.kind.Fields {
+		switch is := d.is[i]; {
+		case is == 0 && f.Optional:
+		case is == 0:
 			return nil, Invalid("/data/"+f.Name, "a %s has %s", kind, f.Name)
-		case !f.Any && value.Kind() != '"':
+		case !f.Any && is != '"':
 			return nil, Invalid("/data/"+f.Name, "%s of a %s is a text", f.Name, kind)
 		}
 	}
-	if k.Text == "" || len(fields) != len(k.Fields) {
+	if d.kind.Text == "" || d.fields != len(d.kind.Fields) {
 		return nil, nil
 	}
-	var key, text string
-	if err := json.Unmarshal(fields[k.Of], &key); err != nil {
-		return nil, Invalid("/data/"+k.Of, "%w", err)
+	return &d.delta, nil
+}
+
+// chunkData reads the data of a chunk of a kind that is known.
+type chunkData struct {
+	kind   *ChunkKind
+	is     [4]jsontext.Kind // of each of the kind's fields; 0: it is not there
+	fields int              // how many there are, of all names
+	delta  Delta            // if it is one
+}
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (d *chunkData) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if dec.PeekKind() != '{' {
+		return errors.New("it is no object")
 	}
-	if err := json.Unmarshal(fields[k.Text], &text); err != nil {
-		return nil, Invalid("/data/"+k.Text, "%w", err)
+	if _, err := dec.ReadToken(); err != nil {
+		return err
 	}
-	return &Delta{Key: key, Text: text}, nil
+	for ; dec.PeekKind() != '}'; d.fields++ {
+		token, err := dec.ReadToken()
+		if err != nil {
+			return err
+		}
+		name := token.String()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(d.kind.Fields, func(f ChunkField) bool { return f.Name == name })
+		if at < 0 {
+			continue
+		}
+		if d.is[at] = value.Kind(); d.is[at] != '"' {
+			continue
+		}
+		switch name {
+		case d.kind.Of:
+			err = json.Unmarshal(value, &d.delta.Key)
+		case d.kind.Text:
+			err = json.Unmarshal(value, &d.delta.Text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	_, err := dec.ReadToken()
+	return err
 }
 
 // DeltaData gives the data of a delta of that kind.

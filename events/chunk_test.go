@@ -26,6 +26,9 @@ func TestKindsOfChunks(t *testing.T) {
 		"tool-input-available":  `{"toolCallId":"tc_1","toolName":"find_order","input":null}`,
 	}
 	for _, k := range ChunkKinds() {
+		if most := len((chunkData{}).is); len(k.Fields) > most {
+			t.Errorf("%s has more fields than the %d that are looked for", k.Type, most)
+		}
 		data, ok := full[k.Type]
 		if !ok {
 			t.Errorf("%s has no example here", k.Type)

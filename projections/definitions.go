@@ -24,6 +24,11 @@ type DefinitionsConfig struct {
 	CacheBytes int64            // of definitions, decoded; default 16 MiB
 	MaxAge     time.Duration    // after which one is read again all the same; default 30 s
 	Now        func() time.Time // default time.Now
+	// Defined gives the last commit that is known to have defined something for a
+	// tenant, and Shown the commit up to which the read models are stored: what was
+	// read before they showed Defined is read again. Default: none is known.
+	Defined func(tenant string) uint64
+	Shown   func() uint64
 }
 
 func (c DefinitionsConfig) withDefaults() DefinitionsConfig {
@@ -35,6 +40,12 @@ func (c DefinitionsConfig) withDefaults() DefinitionsConfig {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Defined == nil {
+		c.Defined = func(string) uint64 { return 0 }
+	}
+	if c.Shown == nil {
+		c.Shown = func() uint64 { return 0 }
 	}
 	return c
 }
@@ -71,10 +82,11 @@ type Definitions struct {
 }
 
 type keptDefinition struct {
-	key     string // of the document; with @ and a version if it is of the past
-	defined *Defined
+	key     string   // of the document; with @ and a version if it is of the past
+	defined *Defined // nil: there is none
 	bytes   int64
 	read    time.Time
+	shown   uint64 // by the read models, when it was read
 }
 
 // NewDefinitions makes a reader of definitions on a log.
@@ -87,7 +99,15 @@ func NewDefinitions(log *eventlog.Log, cfg DefinitionsConfig, logger zerolog.Log
 // Get gives a definition as it is now. The error is not_found if there is none.
 func (d *Definitions) Get(ctx context.Context, tenant string, kind events.DefinitionKind, name string) (*Defined, error) {
 	ref := events.DefinitionRef{Kind: kind, Name: name}
-	return d.get(ctx, tenant, ref, tenant+"."+ref.Key(), func() (*events.Definition, error) { return d.source.one(ctx, tenant, ref) })
+	return d.get(ctx, tenant, ref, tenant+"."+ref.Key(), d.cfg.Defined(tenant), func() (*events.Definition, error) { return d.source.one(ctx, tenant, ref) })
+}
+
+// Absent reports whether Get has found that there is no such definition, and
+// nothing that is told since says otherwise. It may lag behind as a definition
+// may. Get itself asks each time for what is not there.
+func (d *Definitions) Absent(tenant string, kind events.DefinitionKind, name string) bool {
+	kept, _ := d.look(tenant+"."+events.DefinitionRef{Kind: kind, Name: name}.Key(), d.cfg.Defined(tenant))
+	return kept != nil && kept.defined == nil
 }
 
 // Version gives a definition as it was with a version of its own. The error is
@@ -100,7 +120,7 @@ func (d *Definitions) Version(ctx context.Context, tenant string, kind events.De
 	}
 	ref := events.DefinitionRef{Kind: kind, Name: name}
 	key := tenant + "." + ref.Key() + "@" + strconv.FormatInt(version, 10)
-	return d.get(ctx, tenant, ref, key, func() (*events.Definition, error) { return d.source.at(ctx, tenant, ref, version) })
+	return d.get(ctx, tenant, ref, key, 0, func() (*events.Definition, error) { return d.source.at(ctx, tenant, ref, version) })
 }
 
 // Load gives a definition as it is now as its Go type, such as
@@ -118,30 +138,36 @@ func Load[T any](ctx context.Context, d *Definitions, tenant string, kind events
 	return value, defined.Definition.Version, nil
 }
 
-// get gives what is kept under a key, or reads it.
-func (d *Definitions) get(ctx context.Context, tenant string, ref events.DefinitionRef, key string, read func() (*events.Definition, error)) (*Defined, error) {
+// get gives what is kept under a key and shows a commit, or reads it.
+func (d *Definitions) get(ctx context.Context, tenant string, ref events.DefinitionRef, key string, seq uint64, read func() (*events.Definition, error)) (*Defined, error) {
 	if !events.ValidTenant(tenant) || !events.Pattern(events.PatternName).MatchString(ref.Name) {
 		return nil, events.Missing(string(ref.Kind), ref.Name)
 	}
-	kept, changes := d.look(key)
-	if kept != nil {
-		return kept, nil
+	kept, changes := d.look(key, seq)
+	if kept != nil && kept.defined != nil {
+		return kept.defined, nil
 	}
+	k := &keptDefinition{key: key, bytes: 400, read: d.cfg.Now(), shown: d.cfg.Shown()}
 	doc, err := read()
-	if doc, err = orMissing(doc, ref, err); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	defined := &Defined{Definition: doc}
-	if defined.Value, err = events.DecodeDefinition(ref.Kind, doc.Definition); err != nil {
-		return nil, fmt.Errorf("the definition of %s: %w", ref, err)
+	if doc != nil {
+		k.defined, k.bytes = &Defined{Definition: doc}, k.bytes+3*int64(len(doc.Definition))
+		if k.defined.Value, err = events.DecodeDefinition(ref.Kind, doc.Definition); err != nil {
+			return nil, fmt.Errorf("the definition of %s: %w", ref, err)
+		}
 	}
-	d.keep(&keptDefinition{key: key, defined: defined, bytes: 400 + 3*int64(len(doc.Definition)), read: d.cfg.Now()}, changes)
-	return defined, nil
+	d.keep(k, changes)
+	if doc == nil {
+		return nil, events.Missing(string(ref.Kind), ref.Name)
+	}
+	return k.defined, nil
 }
 
-// look gives what is kept, nil if it has to be read, and how many changes were
-// told by now.
-func (d *Definitions) look(key string) (*Defined, uint64) {
+// look gives what is kept and shows a commit, nil if it has to be read, and how
+// many changes were told by now.
+func (d *Definitions) look(key string, seq uint64) (*keptDefinition, uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	at, ok := d.kept[key]
@@ -149,20 +175,23 @@ func (d *Definitions) look(key string) (*Defined, uint64) {
 		return nil, d.changes
 	}
 	k := at.Value.(*keptDefinition)
-	if d.cfg.Now().Sub(k.read) > d.cfg.MaxAge {
+	if k.shown < seq || d.cfg.Now().Sub(k.read) > d.cfg.MaxAge {
 		d.drop(at)
 		return nil, d.changes
 	}
 	d.recent.MoveToFront(at)
-	return k.defined, d.changes
+	return k, d.changes
 }
 
 // keep keeps what was read, unless a change was told since.
 func (d *Definitions) keep(k *keptDefinition, changes uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.follows || d.changes != changes || d.kept[k.key] != nil {
+	if !d.follows || d.changes != changes {
 		return
+	}
+	if at, ok := d.kept[k.key]; ok {
+		d.drop(at)
 	}
 	d.kept[k.key] = d.recent.PushFront(k)
 	d.bytes += k.bytes

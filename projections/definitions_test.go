@@ -179,6 +179,51 @@ func TestDefinitionsReaderForgets(t *testing.T) {
 	}
 }
 
+// What is not there is known not to be, until something is told of it. A reader
+// that knows what was defined by now reads again though nobody tells it.
+func TestDefinitionsReaderKnowsWhatIsNotThere(t *testing.T) {
+	h := newHouse(t)
+	r, _ := h.run(Config{})
+	var defined, shown uint64
+	told := h.definitions(DefinitionsConfig{MaxAge: time.Hour}, true)
+	untold := NewDefinitions(h.newLog(), DefinitionsConfig{
+		MaxAge: time.Hour, Defined: func(string) uint64 { return defined }, Shown: func() uint64 { return shown },
+	}, zerolog.Nop())
+	untold.forget(true) // told of nothing
+	readers := []*Definitions{told, untold}
+	for _, d := range readers {
+		if d.Absent(acme, events.AgentKind, "a") {
+			t.Error("it is known not to be there before anybody has looked")
+		}
+		if _, err := d.Get(t.Context(), acme, events.AgentKind, "a"); !errors.Is(err, &events.Error{Code: events.NotFound}) {
+			t.Error(err)
+		}
+		if !d.Absent(acme, events.AgentKind, "a") || d.Absent(acme, events.AgentKind, "b") || d.Absent(acme, events.ToolKind, "a") {
+			t.Error("what was looked for, and nothing else, is known not to be there")
+		}
+	}
+	for version, text := range []string{"r1", "r2"} {
+		h.apply(fmt.Sprintf(`{"definitions":[{"kind":"agent","definition":{"name":"a","type":"ai_human","reactor":%q}}]}`, text))
+		h.await(r)
+		defined++
+		for i, d := range readers {
+			h.until(func() bool { return !d.Absent(acme, events.AgentKind, "a") }, "it is still said not to be there")
+			h.until(func() bool {
+				a, v, err := Load[events.AgentDefinition](t.Context(), d, acme, events.AgentKind, "a")
+				return err == nil && v == int64(version+1) && a.Reactor == text
+			}, fmt.Sprintf("reader %d does not give %s", i, text))
+		}
+		shown = defined // from here on what is read is kept
+		first, err := untold.Get(t.Context(), acme, events.AgentKind, "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := untold.Get(t.Context(), acme, events.AgentKind, "a"); err != nil || again != first {
+			t.Errorf("it is read again and again: %v", err)
+		}
+	}
+}
+
 func BenchmarkDefinitionsGet(b *testing.B) {
 	h := newHouse(b)
 	r, _ := h.run(Config{})

@@ -16,6 +16,7 @@ import (
 // ended is a call that has come to something.
 type ended struct {
 	call    thread.Call
+	asked   jsontext.Value // its arguments; nil: not looked up
 	result  ToolResult
 	tool    string // what ran
 	started time.Time
@@ -64,9 +65,14 @@ func (t *turn) call(ctx context.Context) error {
 			continue
 		}
 		open = append(open, c)
-		in := t.asked(c)
+		asked := t.arguments(c)
+		in := t.asked(c, asked)
 		in.State = t.toolState(c.CallID, spec)
-		go func() { done <- t.make(c, tool, in) }()
+		t.w.crew.do(func() {
+			e := t.make(c, tool, in)
+			e.asked = asked
+			done <- e
+		})
 	}
 	if len(hold.Approve) > 0 || len(hold.Wait) > 0 {
 		if _, err := t.commit(ctx, "hold", hold); err != nil {
@@ -126,11 +132,11 @@ func (t *turn) arguments(c thread.Call) jsontext.Value {
 	return p.Input
 }
 
-// asked gives what a call tells its tool.
-func (t *turn) asked(c thread.Call) *ToolInput {
+// asked gives what a call with these arguments tells its tool.
+func (t *turn) asked(c thread.Call, arguments jsontext.Value) *ToolInput {
 	in := &ToolInput{
 		Tenant: t.job.Tenant, ThreadID: t.job.Thread, ExecutionID: t.job.Execution, StepID: t.run.StepID, CallID: c.CallID, Name: c.Name,
-		Key: t.job.Execution + ":" + t.run.StepID + ":" + c.CallID, Arguments: t.arguments(c),
+		Key: t.job.Execution + ":" + t.run.StepID + ":" + c.CallID, Arguments: arguments,
 	}
 	if in.Arguments == nil {
 		in.Arguments = jsontext.Value("{}")
@@ -201,7 +207,7 @@ func (t *turn) attempt(tool Tool, in *ToolInput, limit time.Duration) (ToolResul
 	}
 	done := make(chan answer, 1)
 	own := *in
-	go func() {
+	t.w.crew.do(func() {
 		var a answer
 		defer func() {
 			if p := recover(); p != nil {
@@ -211,7 +217,7 @@ func (t *turn) attempt(tool Tool, in *ToolInput, limit time.Duration) (ToolResul
 			done <- a
 		}()
 		a.got, a.err = tool.Call(ctx, &own)
-	}()
+	})
 	select {
 	case a := <-done:
 		if a.err != nil && context.Cause(ctx) != nil {
@@ -269,7 +275,10 @@ func (t *turn) record(ctx context.Context, side *Side, batch []ended) error {
 		if r.IsError {
 			state, r.Output = "output-error", text(e.result.Error)
 		}
-		fields := []any{"type", toolPart + e.call.Name, "toolCallId", e.call.CallID, "state", state, "input", t.arguments(e.call), "output", r.Output}
+		if e.asked == nil {
+			e.asked = t.arguments(e.call)
+		}
+		fields := []any{"type", toolPart + e.call.Name, "toolCallId", e.call.CallID, "state", state, "input", e.asked, "output", r.Output}
 		if r.IsError {
 			fields = append(fields, "errorText", e.result.Error)
 		}

@@ -31,6 +31,7 @@ type conversation struct {
 type said struct {
 	events.Item
 	calls   []string
+	call    string    // that the item is of, if it is one of a call
 	sides   []segment // of an answer of a dual_ai agent
 	parts   int
 	deleted bool
@@ -86,6 +87,7 @@ func (c *conversation) evolve(e *events.Event) {
 		}
 		s.CreatedAt, s.CreatedAtMicros = made.ISO(), int64(made)
 		s.calls, s.parts = callsOf(s.Item)
+		s.call = callOf(s.Item)
 		s.sides = c.sides[d.ID]
 		delete(c.sides, d.ID)
 		c.items = append(c.items, s)
@@ -103,6 +105,7 @@ func (c *conversation) evolve(e *events.Event) {
 		was := len(s.Content)
 		s.Edit(d)
 		s.calls, s.parts = callsOf(s.Item)
+		s.call = callOf(s.Item)
 		c.bytes += len(s.Content) - was
 	case events.StepCreated:
 		if d.Side == "" {
@@ -178,6 +181,20 @@ func callsOf(i events.Item) (calls []string, n int) {
 	return calls, len(parts)
 }
 
+// callOf gives the call whose item it is; "" if it is of none.
+func callOf(i events.Item) string {
+	if i.Type != events.ActionExecute && i.Type != events.ActionResult {
+		return ""
+	}
+	var content struct {
+		CallID string `json:"callId"`
+	}
+	if json.Unmarshal(i.Content, &content) != nil {
+		return ""
+	}
+	return content.CallID
+}
+
 // shown gives what a reactor is told of a context: its items, oldest first, the
 // last most of them. The items of calls that a message shows as its parts are
 // left out (C-9). A side of a dual_ai agent is told what the other wrote as what
@@ -196,13 +213,8 @@ func (c *conversation) shown(context string, side events.Side, most int) []event
 		if s.deleted || s.ContextID != context {
 			continue
 		}
-		if s.Type == events.ActionExecute || s.Type == events.ActionResult {
-			var content struct {
-				CallID string `json:"callId"`
-			}
-			if json.Unmarshal(s.Content, &content) == nil && calls[content.CallID] {
-				continue
-			}
+		if s.call != "" && calls[s.call] {
+			continue
 		}
 		if side == "" || len(s.sides) == 0 {
 			out = append(out, s.Item)

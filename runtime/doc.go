@@ -29,10 +29,15 @@
 // # The way of a turn
 //
 //	thread.react: context, trigger, execution, run.requested     one commit
+//	worker: claim and step                                       same commit, or one
 //	SKEIN_RUNS: one message an execution, until it ends or waits
-//	worker: claim and step                                       one commit
 //	  reactor: parts, reaction item, calls                       one commit
 //	  tools:   results merged, step closed, next step            one commit
 //	  ... until nothing continues: item, execution, thread       same commit
 //	chunks of what the reactor streams go to SKEIN_CHUNKS meanwhile
+//
+// The worker of the process that stores the commit claims the run with it, if it
+// has a place; else the queue gives it to any worker. The message of a run that
+// was claimed so goes to its worker, from whoever is given it first; once it was
+// delivered again, it is another worker's.
 package runtime

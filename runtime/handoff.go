@@ -54,7 +54,7 @@ func childOf(tenant, thread, execution, call string, begun events.Time) childRun
 
 // beginChild makes the thread of a call and asks its agent, in one commit.
 func (t *turn) beginChild(ctx context.Context, c thread.Call, agent *Agent, child childRun) error {
-	in := t.asked(c)
+	in := t.asked(c, t.arguments(c))
 	_, err := t.w.commands.Run(ctx, &thread.Command{
 		ID: "run:" + child.execution, Tenant: child.tenant, ThreadID: child.thread, Actor: "skein:" + t.w.name,
 		Parts: []thread.Part{

@@ -123,7 +123,7 @@ func (t *turn) ask(r Reactor, in *StepInput) (got *Reaction, err error) {
 		err error
 	}
 	done := make(chan answer, 1)
-	go func() {
+	t.w.crew.do(func() {
 		var a answer
 		defer func() {
 			if p := recover(); p != nil {
@@ -133,7 +133,7 @@ func (t *turn) ask(r Reactor, in *StepInput) (got *Reaction, err error) {
 			done <- a
 		}()
 		a.got, a.err = r.React(t.ctx, in, stepStream{t, in.StepID})
-	}()
+	})
 	select {
 	case a := <-done:
 		if a.err == nil && a.got == nil {

@@ -20,6 +20,7 @@ type turn struct {
 	w       *Worker
 	taking  context.Context // ends when the worker takes no more
 	job     *eventlog.RunMessage
+	claimed *events.Commit // the claim, if it is made; agent is known then
 	logger  zerolog.Logger
 	agent   *Agent
 	run     thread.Run
@@ -105,22 +106,21 @@ func (t *turn) do(ctx context.Context) error {
 // claim takes the execution, finds its agent, and reads what has been said.
 func (t *turn) claim(ctx context.Context) error {
 	name := t.job.Agent // of when it was queued; only a handoff since is another
-	agent, agentErr := t.w.agent(ctx, t.job.Tenant, name)
-	claim := thread.ClaimRun{ExecutionID: t.job.Execution, Worker: t.w.name}
-	if agentErr == nil {
-		t.agent = agent
-		claim.Definitions = agent.Refs
-		if agent.Type == DualAgent {
-			claim.Side = events.SideA
+	var agentErr error
+	commit := t.claimed
+	if commit == nil {
+		var agent *Agent
+		if agent, agentErr = t.w.agent(ctx, t.job.Tenant, name); agentErr != nil {
+			agent = (&Agent{Name: name}).withDefaults()
 		}
-	} else {
-		t.agent = (&Agent{Name: name}).withDefaults()
-	}
-	commit, err := t.commit(ctx, "claim", claim)
-	if err != nil {
-		return err
+		t.agent = agent
+		var err error
+		if commit, err = t.commit(ctx, "claim", t.claims(agent)); err != nil {
+			return err
+		}
 	}
 	if t.run.Agent != name {
+		var agent *Agent
 		if agent, agentErr = t.w.agent(ctx, t.job.Tenant, t.run.Agent); agentErr == nil {
 			t.agent = agent
 		}
@@ -154,11 +154,7 @@ func (t *turn) commit(ctx context.Context, what string, data any) (*events.Commi
 	if t.talk == nil { // the claim, which gives the token that makes the others its own
 		id = t.job.Execution + ":" + t.w.newID()
 	}
-	c := &thread.Command{
-		ID: id, Tenant: t.job.Tenant, ThreadID: t.job.Thread, Actor: "skein:" + t.w.name,
-		Parts: []thread.Part{{Name: "run." + what, Data: data}},
-	}
-	commit, err := t.w.commands.Run(ctx, c, t.see)
+	commit, err := t.w.commands.Run(ctx, t.command(id, what, data), t.see)
 	if err != nil {
 		return nil, err
 	}
@@ -166,6 +162,14 @@ func (t *turn) commit(ctx context.Context, what string, data any) (*events.Commi
 		err = t.reach(ctx, commit)
 	}
 	return commit, err
+}
+
+// command makes the command of a boundary.
+func (t *turn) command(id, what string, data any) *thread.Command {
+	return &thread.Command{
+		ID: id, Tenant: t.job.Tenant, ThreadID: t.job.Thread, Actor: "skein:" + t.w.name,
+		Parts: []thread.Part{{Name: "run." + what, Data: data}},
+	}
 }
 
 // see takes over what the state knows of the run.

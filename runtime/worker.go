@@ -63,11 +63,23 @@ type Worker struct {
 	agents    Agents
 	arguments Arguments
 	history   *history
+	crew      crew
+	places    chan struct{} // one for each execution at work
 	logger    zerolog.Logger
 
-	mu      sync.Mutex
-	turns   map[string]*turn // by execution
+	mu      sync.Mutex                      // guards what follows
+	turns   map[string]*turn                // by execution
+	taking  *taking                         // nil: the worker does not run
+	begun   map[string]*eventlog.RunMessage // by execution: of runs begun by this process, until the queue has delivered them
 	running sync.WaitGroup
+}
+
+// taking is what a worker that runs takes runs with.
+type taking struct {
+	ctx   context.Context // ends when no more are taken
+	work  context.Context // ends when what is under way is to end
+	inbox string          // where the messages of runs go that it has begun by itself
+	queue *eventlog.RunQueue
 }
 
 // New makes a worker on a log and the dispatcher that writes it.
@@ -75,18 +87,20 @@ func New(log *eventlog.Log, dispatcher *commands.Dispatcher, cfg Config, logger 
 	cfg = cfg.withDefaults()
 	return &Worker{
 		name: cfg.Name, cfg: cfg, log: log, commands: dispatcher, reactors: cfg.Reactors, agents: cfg.Agents,
-		arguments: cfg.Arguments, history: newHistory(log, cfg.HistoryBytes),
-		logger: logger.With().Str("worker", cfg.Name).Logger(), turns: map[string]*turn{},
+		arguments: cfg.Arguments, history: newHistory(log, cfg.HistoryBytes), crew: crew(make(chan func())),
+		places: make(chan struct{}, cfg.Places),
+		logger: logger.With().Str("worker", cfg.Name).Logger(), turns: map[string]*turn{}, begun: map[string]*eventlog.RunMessage{},
 	}
 }
 
-// Queue puts the executions that a commit asks to be run into the queue. It is
-// for the dispatcher's Stored; what is lost there is found by Sweep.
+// Queue puts the executions that a commit asks to be run into the queue, but for
+// those that a worker of this process has begun with it. It is for the
+// dispatcher's Stored; what is lost there is found by Sweep.
 func Queue(log *eventlog.Log, logger zerolog.Logger) func(*events.Commit) {
 	return func(c *events.Commit) {
 		for i := range c.Events {
 			e := &c.Events[i]
-			if d, ok := e.Data.(events.RunRequested); ok {
+			if d, ok := e.Data.(events.RunRequested); ok && !begunWith(c, i) {
 				if err := log.QueueRun(c.Tenant, c.Thread, e.Subject, d.AgentID); err != nil {
 					logger.Warn().Err(err).Str("execution", e.Subject).Msg("a run could not be queued; the sweeper will")
 				}
@@ -121,8 +135,13 @@ func (w *Worker) Run(ctx context.Context) error {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(w.cfg.Drain, cancel) })()
-	places := make(chan struct{}, w.cfg.Places)
+	inbox, deaf, err := w.log.KeptRuns(func(m *eventlog.RunMessage) { w.keeps(m) })
+	if err != nil {
+		return err
+	}
+	defer deaf()
 	defer w.running.Wait()
+	defer w.takes(nil) // before the wait: nothing is begun any more
 	for ctx.Err() == nil {
 		queue, err := w.log.Runs(ctx)
 		if err != nil {
@@ -132,45 +151,56 @@ func (w *Worker) Run(ctx context.Context) error {
 			}
 			continue
 		}
-		w.take(ctx, work, queue, places)
+		t := &taking{ctx: ctx, work: work, inbox: inbox, queue: queue}
+		w.takes(t)
+		w.take(t)
+		w.takes(nil)
 		queue.Close()
 	}
 	return nil
 }
 
 // take runs what the queue gives until it is closed.
-func (w *Worker) take(ctx, work context.Context, queue *eventlog.RunQueue, places chan struct{}) {
+func (w *Worker) take(t *taking) {
 	for {
 		select {
-		case places <- struct{}{}:
-		case <-ctx.Done():
+		case w.places <- struct{}{}:
+		case <-t.ctx.Done():
 			return
 		}
-		job, err := queue.Next(ctx, cap(places)-len(places)+1)
+		// Half of what is free is for the runs that this process begins by itself.
+		job, err := t.queue.Next(t.ctx, (cap(w.places)-len(w.places))/2+1)
 		if err != nil {
-			<-places
+			<-w.places
 			switch {
-			case ctx.Err() != nil:
+			case t.ctx.Err() != nil:
 				return
 			case errors.Is(err, eventlog.ErrQueueClosed):
 				w.logger.Warn().Msg("the queue of runs was closed; it is opened again")
-				pause(ctx, 100*time.Millisecond)
+				pause(t.ctx, 100*time.Millisecond)
 				return
 			}
 			w.logger.Warn().Err(err).Msg("reading the queue of runs was interrupted")
-			pause(ctx, time.Second)
+			pause(t.ctx, time.Second)
 			continue
 		}
-		w.running.Go(func() {
-			defer func() { <-places }()
-			w.runOne(ctx, work, job)
-		})
+		if w.keeps(job) || w.handsOver(job, t.inbox) {
+			<-w.places
+			continue
+		}
+		w.running.Add(1)
+		w.crew.do(func() { w.runOne(t, &turn{w: w, job: job}) })
 	}
 }
 
-// runOne runs one execution, kept alive in the queue meanwhile.
-func (w *Worker) runOne(taking, ctx context.Context, job *eventlog.RunMessage) {
-	t := &turn{w: w, job: job, taking: taking, scratch: &sync.Map{}, logger: w.logger.With().Str("tenant", job.Tenant).Str("execution", job.Execution).Logger()}
+// runOne runs one execution, kept alive in the queue meanwhile, and frees its
+// place.
+func (w *Worker) runOne(taking *taking, t *turn) {
+	defer w.running.Done()
+	defer func() { <-w.places }()
+	ctx, job := taking.work, t.job
+	t.taking, t.scratch = taking.ctx, &sync.Map{}
+	t.logger = w.logger.With().Str("tenant", job.Tenant).Str("execution", job.Execution).Logger()
 	var alive *time.Timer
 	var mu sync.Mutex
 	over := false
@@ -193,6 +223,7 @@ func (w *Worker) runOne(taking, ctx context.Context, job *eventlog.RunMessage) {
 	over = true
 	alive.Stop()
 	mu.Unlock()
+	defer w.forget(job, func() bool { return job.Delivered() || !job.Settled() }) // not settled: lost to another worker
 	if err = w.finish(ctx, t, err); err != nil {
 		t.logger.Warn().Err(err).Msg("the queue of runs was not told; the run comes again")
 	}

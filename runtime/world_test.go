@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -96,6 +97,12 @@ func newWorldOn(t testing.TB, opts ...natstest.Option) *world {
 // process gives what a process of its own has.
 func (w *world) process() (*eventlog.Log, *commands.Dispatcher) {
 	w.t.Helper()
+	return w.processOf(&atomic.Pointer[Worker]{})
+}
+
+// processOf gives what the process of a worker has, which is set later.
+func (w *world) processOf(own *atomic.Pointer[Worker]) (*eventlog.Log, *commands.Dispatcher) {
+	w.t.Helper()
 	nc := natstest.Connect(w.t, w.server)
 	log, err := eventlog.Open(nc, eventlog.Config{}, zerolog.Nop(), nil)
 	if err != nil {
@@ -113,6 +120,11 @@ func (w *world) process() (*eventlog.Log, *commands.Dispatcher) {
 		}
 		queue(c)
 		w.seen <- c
+	}, Joins: func(made []events.Event) *commands.Joined {
+		if worker := own.Load(); worker != nil {
+			return worker.Begin(made)
+		}
+		return nil
 	}}, zerolog.Nop(), nil)
 }
 
@@ -132,9 +144,11 @@ func (w *world) work(cfg Config) *Worker {
 // worker starts a worker that can be stopped.
 func (w *world) worker(cfg Config) (worker *Worker, stop func()) {
 	w.t.Helper()
-	log, d := w.process()
+	own := &atomic.Pointer[Worker]{}
+	log, d := w.processOf(own)
 	cfg.Reactors, cfg.Agents, cfg.Arguments = w.reactors, w.agents, anyArguments{}
 	worker = New(log, d, cfg, zerolog.Nop())
+	own.Store(worker)
 	w.mu.Lock()
 	w.known = append(w.known, worker)
 	w.mu.Unlock()

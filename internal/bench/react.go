@@ -48,6 +48,7 @@ type ReactCase struct {
 	Micros          float64 `json:"processorMicros"` // of the server's process, a turn
 	Failed          int     `json:"failed,omitzero"`
 	CatchUpSeconds  float64 `json:"catchUpSeconds"`
+	Work            Work    `json:"work"`
 }
 
 // ReactResult is one run.
@@ -153,6 +154,10 @@ func (b *bench) turns(ctx context.Context, at int, last bool) (*ReactCase, error
 	if err != nil {
 		return nil, err
 	}
+	was, err := b.work(ctx)
+	if err != nil {
+		return nil, err
+	}
 	begun := processor()
 	got, err := Load{URL: b.url, Clients: at, Threads: threads, Millis: b.duration().Milliseconds(), React: true}.start(ctx, b.o.LoadArgs)
 	if err != nil {
@@ -165,6 +170,10 @@ func (b *bench) turns(ctx context.Context, at int, last bool) (*ReactCase, error
 	}
 	var behind Case
 	if err := b.behind(ctx, &behind); err != nil {
+		return nil, err
+	}
+	is, err := b.work(ctx)
+	if err != nil {
 		return nil, err
 	}
 	n, err := b.eventsAfter(ctx, first)
@@ -189,6 +198,7 @@ func (b *bench) turns(ctx context.Context, at int, last bool) (*ReactCase, error
 		CatchUpSeconds: behind.CatchUpSeconds,
 	}
 	c.EventsPerSecond = c.TurnsPerSecond * c.EventsPerTurn
+	c.Work = is.since(was, len(took))
 	return c, nil
 }
 
@@ -226,6 +236,11 @@ func (r *ReactResult) Write(w io.Writer) error {
 	for _, c := range r.Cases {
 		fmt.Fprintf(t, "%s\t%d\t%.0f\t%.0f\t%.1f\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f\t%.2f\t\n", c.Name, c.Concurrency, c.TurnsPerSecond, c.EventsPerSecond,
 			c.EventsPerTurn, c.OverheadP50Ms, c.OverheadP99Ms, c.ChunkP50Ms, c.ChunkP99Ms, c.Micros, c.CatchUpSeconds)
+	}
+	fmt.Fprintf(t, "\na turn, of\tat a time\tcommits\ttimeline\tchunks\tdocuments\tqueue\tallocations\tallocated KB\t\n")
+	for _, c := range r.Cases {
+		w := c.Work
+		fmt.Fprintf(t, "%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.0f\t%.0f\t\n", c.Name, c.Concurrency, w.Commits, w.Timeline, w.Chunks, w.Documents, w.Queue, w.Allocations, w.Kilobytes)
 	}
 	fmt.Fprintln(t)
 	for _, x := range r.Ratios {

@@ -86,7 +86,7 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 	if err != nil {
 		return err
 	}
-	definitions := projections.NewDefinitions(log, projections.DefinitionsConfig{}, s.logger)
+	definitions := projections.NewDefinitions(log, projections.DefinitionsConfig{Defined: s.work.definedBy, Shown: s.reading.progress.Seq}, s.logger)
 	s.running.Go(func() {
 		if err := definitions.Run(background); err != nil && background.Err() == nil {
 			s.logger.Error().Err(err).Msg("changes of definitions are not told any more; they are read again every now and then")
@@ -151,13 +151,18 @@ func endpoint(getenv func(string) string) (runtime.Reactor, error) {
 	return openai.New(c)
 }
 
+// definedBy gives the last commit by which this process has defined something for
+// a tenant, 0 if none has.
+func (r *running) definedBy(tenant string) uint64 {
+	seq, _ := r.defined.Load(tenant)
+	own, _ := seq.(uint64)
+	return own
+}
+
 // defined waits until the read models show what a tenant has defined: through
 // this process, or through any.
 func (s *Server) defined(ctx context.Context, log *eventlog.Log, tenant string, all bool) error {
-	seq := uint64(0)
-	if own, ok := s.work.defined.Load(tenant); ok {
-		seq = own.(uint64)
-	}
+	seq := s.work.definedBy(tenant)
 	if all {
 		last, err := log.Last(ctx, tenant, events.TenantAggregate)
 		if err != nil || last == nil {

@@ -138,6 +138,11 @@ func (s *Server) assemble(ctx, background context.Context) error {
 		}
 		queue(c)
 		effects.Committed(c)
+	}, Joins: func(made []events.Event) *commands.Joined {
+		if worker := s.work.worker.Load(); worker != nil {
+			return worker.Begin(made)
+		}
+		return nil
 	}}, s.logger, s.metrics)
 	s.files, err = files.Serve(fileLog, store, dispatcher, queries, files.ServiceConfig{Version: s.cfg.Version}, s.logger)
 	if err != nil {

@@ -75,8 +75,12 @@ func (d *Directory) Agent(ctx context.Context, tenant, name string) (*runtime.Ag
 			return nil, err
 		}
 	}
+	_, own := d.cfg.Registry.Reactor(name)
+	if own == nil && d.cfg.Definitions.Absent(tenant, events.AgentKind, name) {
+		return &runtime.Agent{Name: name, A: runtime.Side{Reactor: name}}, nil
+	}
 	def, version, err := projections.Load[events.AgentDefinition](ctx, d.cfg.Definitions, tenant, events.AgentKind, name)
-	if _, own := d.cfg.Registry.Reactor(name); missing(err) && missing(own) && d.cfg.CatchUp != nil {
+	if missing(err) && missing(own) && d.cfg.CatchUp != nil {
 		if err := d.cfg.CatchUp(ctx, tenant, true); err != nil {
 			return nil, err
 		}
@@ -171,12 +175,15 @@ func (d *Directory) side(ctx context.Context, tenant string, a *runtime.Agent, d
 // Tool gives a tool that callers may queue: one that the tenant defines, one of
 // this process, or an agent.
 func (d *Directory) Tool(ctx context.Context, tenant, name string) (runtime.Tool, error) {
-	t, _, err := d.tool(ctx, tenant, name)
-	if !missing(err) {
+	t, own := d.cfg.Registry.Tool(name)
+	if own == nil && d.cfg.Definitions.Absent(tenant, events.ToolKind, name) {
+		return t, nil
+	}
+	if t, _, err := d.tool(ctx, tenant, name); !missing(err) {
 		return t, err
 	}
-	if t, err := d.cfg.Registry.Tool(name); !missing(err) {
-		return t, err
+	if !missing(own) {
+		return t, own
 	}
 	if _, err := d.cfg.Definitions.Get(ctx, tenant, events.AgentKind, name); err == nil {
 		return agentTool{spec: runtime.ToolSpec{Name: name}, agent: name}, nil

@@ -1,0 +1,53 @@
+package commands
+
+import (
+	"errors"
+
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/events"
+)
+
+// Joined is a command of this process that goes with another one into the same
+// commit: it is decided right after it, on what it has made. Each keeps its own
+// events.
+type Joined struct {
+	Command *thread.Command
+	Look    func(*thread.State) // sees the state after the commit; as for Run
+	// Done is told once how it ended: with the commit that holds both, or with why
+	// there is none. It must return at once.
+	Done func(*events.Commit, error)
+}
+
+// errParted says that the command with which another was to go is decided anew.
+var errParted = errors.New("what it was to go with is decided anew")
+
+// join lets a command of this process go with the one that was just taken.
+func (d *Dispatcher) join(r *drafted, j *job, made []events.Event) {
+	if d.cfg.Joins == nil || j.alone {
+		return
+	}
+	with := d.cfg.Joins(made)
+	if with == nil {
+		return
+	}
+	with.Command.Time = j.command.Time
+	k := &job{ctx: j.ctx, command: with.Command, look: with.Look, inside: true, joined: with}
+	if _, err := r.draft.Do(k.command); err != nil {
+		k.answer(nil, err)
+		return
+	}
+	r.taken = append(r.taken, k)
+}
+
+// part gives the jobs without those that were only to go with another.
+func part(jobs []*job) []*job {
+	own := make([]*job, 0, len(jobs))
+	for _, j := range jobs {
+		if j.joined == nil {
+			own = append(own, j)
+			continue
+		}
+		j.answer(nil, errParted)
+	}
+	return own
+}

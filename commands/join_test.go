@@ -1,0 +1,93 @@
+package commands
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/events"
+)
+
+// companion joins each new item with a context, and notes how that ended.
+type companion struct {
+	content jsontext.Value
+	id      string // of the context; none is named if empty
+
+	mu     sync.Mutex
+	looked int
+	ends   []*events.Commit // nil: it came to nothing
+}
+
+func (c *companion) joins(made []events.Event) *Joined {
+	if made[0].Type != events.ItemCreatedType {
+		return nil
+	}
+	return &Joined{
+		Command: &thread.Command{
+			ID: "with " + made[0].CommandID, Tenant: tenant, ThreadID: made[0].ThreadID,
+			Parts: []thread.Part{{Name: "context.create", Data: events.CreateContext{ID: c.id, Content: c.content}}},
+		},
+		Look: func(*thread.State) { c.looked++ },
+		Done: func(commit *events.Commit, err error) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if (commit == nil) == (err == nil) {
+				panic("it is told neither or both")
+			}
+			c.ends = append(c.ends, commit)
+		},
+	}
+}
+
+// What goes with a command is decided right after it, stored in its commit, and
+// no part of its answer. If it is refused, or makes the commit too large, the
+// command is done without it; if the command is decided anew, so is what goes with
+// it.
+func TestJoinedCommands(t *testing.T) {
+	c := &companion{content: jsontext.Value(`{"a":1}`)}
+	w := newWorld(t, Config{Joins: c.joins})
+	id := create(t, w.d)
+	last := func() string {
+		list := w.commits(id)
+		var kinds []string
+		for _, e := range list[len(list)-1].Events {
+			kinds = append(kinds, string(e.Type))
+		}
+		return strings.Join(kinds, " ")
+	}
+	step := func(what, want string, ends ...bool) {
+		t.Helper()
+		c.ends, c.looked = nil, 0
+		reply := must(t, w.d, "item.create", on(id, hello))
+		if len(reply.Events) != 1 || reply.Events[0].Type != events.ItemCreatedType {
+			t.Errorf("%s: the reply has %+v", what, reply.Events)
+		}
+		if got := last(); got != want {
+			t.Errorf("%s: the commit has %s", what, got)
+		}
+		looked := 0
+		for i, stored := range ends {
+			if stored {
+				looked++
+			}
+			if i >= len(c.ends) || (c.ends[i] != nil) != stored || stored && c.ends[i].Seq != reply.Seq {
+				t.Errorf("%s: it ended %+v", what, c.ends)
+			}
+		}
+		if len(c.ends) != len(ends) || c.looked != looked {
+			t.Errorf("%s: it was told %d times, and looked %d times", what, len(c.ends), c.looked)
+		}
+	}
+	step("together", "item.created context.created", true)
+	must(t, w.another(Config{}), "item.create", on(id, hello))
+	step("on a thread that moved", "item.created context.created", false, true)
+	c.id = must(t, w.d, "context.create", on(id, `{}`)).Result.ContextID // is taken
+	step("refused", "item.created", false)
+	c.id, c.content = "", jsontext.Value(`"`+strings.Repeat("x", events.MaxCommitBytes-600)+`"`)
+	step("too large together", "item.created", false)
+	c.content = nil
+	step("and again", "item.created context.created", true)
+}

@@ -1,0 +1,196 @@
+package runtime
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/commands"
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+)
+
+// reactAt asks an agent through the process of a worker.
+func (w *world) reactAt(worker *Worker, id, text string) (execution string) {
+	w.t.Helper()
+	data, err := json.Marshal(events.ReactThread{Text: &text})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	body, err := json.Marshal(events.Request{ThreadID: id, Data: data})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r, err := worker.commands.Do(w.t.Context(), tenant, "thread.react", body, commands.Meta{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r.Result.ExecutionID
+}
+
+// claims counts the claims of a run.
+func claims(all []events.Event, execution string) (n int) {
+	for _, e := range all {
+		if e.Type == events.RunClaimedType && e.Subject == execution {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *world) thread(agent string) string {
+	w.t.Helper()
+	return w.must("thread.create", "", events.CreateThread{AgentID: agent}).ThreadID
+}
+
+// ready waits until a worker takes runs.
+func (w *world) ready(worker *Worker) {
+	w.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); worker.room() == nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Fatal("the worker takes no runs")
+		}
+	}
+	worker.leave()
+}
+
+// unqueued waits until the queue has no message of a run.
+func (w *world) unqueued(execution string) {
+	w.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		there, err := w.log.HasRun(w.t.Context(), tenant, execution)
+		if err != nil || time.Now().After(deadline) {
+			w.t.Fatalf("the message of run %s is still there: %v", execution, err)
+		}
+		if !there {
+			return
+		}
+	}
+}
+
+// A run that the worker's own process is asked for is claimed with the commit
+// that asks for it, in the order of EK 7, and its message leaves the queue when it
+// has ended. EK-109, EK-111, EK-112, EK-113.
+func TestARunBeginsWithItsCommit(t *testing.T) {
+	w := newWorld(t)
+	w.agent("a", script(says("x", call("c1", "t", `{}`)), says("fine")), tool{ToolSpec{Name: "t"}, func(context.Context, *ToolInput) (ToolResult, error) {
+		return Done(text("y")), nil
+	}})
+	worker := w.work(Config{})
+	w.ready(worker)
+	id := w.thread("a")
+	w.must("item.create", id, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: []byte(`[{"type":"input_text","text":"said before"}]`)}})
+	execution := w.reactAt(worker, id, "hello")
+	w.must("item.create", id, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: []byte(`[{"type":"input_text","text":"said meanwhile"}]`)}})
+	all := w.finished(id, execution)
+	if status, text, _ := endOf(t, all); status != events.ExecutionCompleted {
+		t.Errorf("it ended %s: %s", status, text)
+	}
+	if n := claims(all, execution); n != 1 {
+		t.Errorf("it was claimed %d times", n)
+	}
+	w.unqueued(execution)
+	var first *events.Commit
+	for c, err := range w.log.Thread(t.Context(), tenant, id, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(kinds(c.Events), "run.requested") {
+			first = c
+		}
+	}
+	const order = "context.resolved item.created thread.status.changed context.status.changed execution.created run.requested run.claimed step.created"
+	if got := kinds(first.Events); got != order {
+		t.Errorf("the commit holds %s", got)
+	}
+	worker.mu.Lock()
+	defer worker.mu.Unlock()
+	if len(worker.begun) != 0 {
+		t.Errorf("%d messages are still waited for", len(worker.begun))
+	}
+}
+
+// What another process has written since is read first, and the run that goes
+// with the command is begun once all the same.
+func TestARunBeginsOnceOnAThreadThatMoved(t *testing.T) {
+	w := newWorld(t)
+	w.agent("a", script(says("fine")))
+	worker := w.work(Config{})
+	w.ready(worker)
+	id := w.thread("a")
+	for _, text := range []string{"one", "two", "three"} {
+		execution := w.reactAt(worker, id, text)
+		if n := claims(w.finished(id, execution), execution); n != 1 {
+			t.Errorf("it was claimed %d times", n)
+		}
+		// The state that the worker's process has of the thread is old now.
+		w.must("item.create", id, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: []byte(`[]`)}})
+		w.unqueued(execution)
+	}
+	if len(worker.places) > 1 { // one is held for what the queue gives next
+		t.Errorf("%d places are taken", len(worker.places))
+	}
+}
+
+// A run that one process has begun is not run by another, which is given its
+// message, however long it takes. When the process is no longer there, it is. EK-124.
+func TestARunIsHandedToWhoHasBegunIt(t *testing.T) {
+	w := newWorld(t)
+	came, free := make(chan string, 100), make(chan struct{})
+	var held atomic.Bool
+	held.Store(true)
+	w.agent("a", ReactorFunc(func(ctx context.Context, in *StepInput, _ Stream) (*Reaction, error) {
+		came <- in.ExecutionID
+		if held.Load() {
+			select {
+			case <-free:
+			case <-ctx.Done():
+			}
+		}
+		return says("fine"), nil
+	}))
+	first := w.work(Config{})
+	w.ready(first)
+	w.ready(w.work(Config{})) // it takes about half of the messages
+	const runs = 12
+	threads := map[string]string{}
+	for range runs {
+		id := w.thread("a")
+		execution := w.reactAt(first, id, "hello")
+		threads[execution] = id
+	}
+	for range runs {
+		<-came
+	}
+	select {
+	case execution := <-came:
+		t.Errorf("%s was run by another worker too", execution)
+	case <-time.After(eventlog.RunWait + 2*time.Second): // it would have come again by then
+	}
+	close(free)
+	for execution, id := range threads {
+		if n := claims(w.finished(id, execution), execution); n != 1 {
+			t.Errorf("%s was claimed %d times", execution, n)
+		}
+		w.unqueued(execution)
+	}
+
+	free = make(chan struct{})
+	defer close(free)
+	id := w.thread("a")
+	execution := w.reactAt(first, id, "hello")
+	<-came
+	held.Store(false)
+	first.log.Conn().Close() // as far as others see, it is dead
+	begun := time.Now()
+	if n := claims(w.finished(id, execution), execution); n != 2 {
+		t.Errorf("it was claimed %d times", n)
+	}
+	if took := time.Since(begun); took > 2*eventlog.RunWait+5*time.Second {
+		t.Errorf("it was run again after %v", took)
+	}
+}
