@@ -2,5 +2,5 @@
 
 package commands
 
-// raceFactor is how much longer things may take under the race detector.
-const raceFactor = 20
+// raceDetector reports whether the tests run under the race detector.
+const raceDetector = true

@@ -123,6 +123,7 @@ func TestClassifyWhatTheServerSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := start(t)
+			l.cfg.AckTimeout = patience
 			if got, code := test.ask(t, l); got != test.want || code != test.code {
 				t.Errorf("outcome %d by code %d, want %d by %d", got, code, test.want, test.code)
 			}

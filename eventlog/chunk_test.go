@@ -312,7 +312,7 @@ func TestChunksWaitForTheServer(t *testing.T) {
 	// Not beside the tests of leases, which go by the clock.
 	direct := start(t)
 	p := newProxy(t, direct.nc.ConnectedUrl())
-	l := openLog(t, p.connect(t), Config{AckTimeout: impatient}, nil)
+	l := openLog(t, p.connect(t), Config{AckTimeout: 2 * time.Second}, nil) // half a megabyte takes its time
 	p.mute.Store(true)
 	w := chunksOf(t, l, chunkRun(1, 1))
 	part := jsontext.Value(`"` + strings.Repeat("x", 500<<10) + `"`)
@@ -320,7 +320,7 @@ func TestChunksWaitForTheServer(t *testing.T) {
 	defer cancel()
 	n := 0
 	for {
-		one, called := context.WithTimeout(ctx, 200*time.Millisecond)
+		one, called := context.WithTimeout(ctx, time.Second)
 		err := w.Emit(one, "", "data-x", part)
 		called()
 		if errors.Is(err, context.DeadlineExceeded) {

@@ -22,8 +22,9 @@ type Log struct {
 	metrics Metrics
 	inbox   *inbox
 
-	leaseTTL time.Duration // tests shorten it
-	copies   atomic.Int32  // of every stream; 0: not known yet
+	leaseTTL    time.Duration // tests shorten it
+	readTimeout time.Duration // of a direct get; tests lengthen it
+	copies      atomic.Int32  // of every stream; 0: not known yet
 
 	queue    chan *unit
 	away     time.Time // since when the appender has missed the connection

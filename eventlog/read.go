@@ -53,7 +53,7 @@ func (l *Log) directUpTo(ctx context.Context, stream string, q getRequest) (out 
 	if err != nil {
 		return nil, 0, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, directTimeout, fmt.Errorf("stream %s did not answer a read within %v", stream, directTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, l.readTimeout, fmt.Errorf("stream %s did not answer a read within %v", stream, l.readTimeout))
 	defer cancel()
 	err = l.inbox.ask(ctx, l.cfg.API+".DIRECT.GET."+stream, body, func(m *nats.Msg) (bool, error) {
 		switch status := m.Header.Get("Status"); status {

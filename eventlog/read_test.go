@@ -296,6 +296,7 @@ func TestManyReadersAtOnce(t *testing.T) {
 	l := start(t)
 	a := newAuthor(1)
 	a.write(t, l, 300, 2)
+	l.readTimeout = patience // they are many, and one after another is answered
 	answers := make(chan error, 24)
 	for range cap(answers) {
 		go func() {

@@ -127,8 +127,8 @@ func TestPagingWhileThreadsChange(t *testing.T) {
 // TestManyThreads lists among 100,000 threads as fast as among 1,000, and says
 // what the directory costs.
 func TestManyThreads(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it makes 100,000 threads")
+	if testing.Short() || raceDetector {
+		t.Skip("it makes 100,000 threads, and measures times")
 	}
 	h := newHouse(t)
 	h.run(Config{})
