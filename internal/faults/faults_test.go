@@ -43,8 +43,19 @@ func TestFaults(t *testing.T) {
 func TestManyFaults(t *testing.T) {
 	rounds := long(t)
 	w := begin(t, nil)
-	w.during(func(ctx context.Context) { w.suffer(ctx, faults(), rounds) })
+	w.during(func(ctx context.Context) { w.suffer(ctx, append(faults(), ailments(w)...), rounds) })
 	w.during(func(ctx context.Context) { w.suffer(ctx, []fault{rolling()}, 1) })
+}
+
+// Disks are slow and clocks jump.
+func TestAilments(t *testing.T) {
+	rounds := long(t)
+	w := begin(t, nil)
+	list := ailments(w)
+	if len(list) == 0 {
+		t.Skip("no machines here")
+	}
+	w.during(func(ctx context.Context) { w.suffer(ctx, list, rounds) })
 }
 
 // Servers are cut off from each other, and from their clients.
