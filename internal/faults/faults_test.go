@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,13 +48,18 @@ func TestManyFaults(t *testing.T) {
 	w.during(func(ctx context.Context) { w.suffer(ctx, []fault{rolling()}, 1) })
 }
 
-// Disks are slow and clocks jump.
+// Disks are slow and clocks jump, and processes die meanwhile.
 func TestAilments(t *testing.T) {
 	rounds := long(t)
 	w := begin(t, nil)
 	list := ailments(w)
 	if len(list) == 0 {
 		t.Skip("no machines here")
+	}
+	for _, f := range faults() {
+		if strings.Contains(f.name, "killed") {
+			list = append(list, f)
+		}
 	}
 	w.during(func(ctx context.Context) { w.suffer(ctx, list, rounds) })
 }
