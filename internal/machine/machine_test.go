@@ -21,6 +21,13 @@ import (
 // it is depends on its environment.
 func TestMain(m *testing.M) {
 	machine.Begin()
+	if os.Getenv("MACHINE_TEST_PARENT") != "" {
+		if err := parent(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if name := os.Getenv("MACHINE_TEST_FILE"); name != "" {
 		if err := tell(name); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -51,6 +58,21 @@ func tell(name string) error {
 		fmt.Println(time.Now().UnixMilli(), time.Since(start).Milliseconds(), time.Since(began).Milliseconds())
 	}
 	return nil
+}
+
+// parent starts a program that lasts, says its id, and lasts itself.
+func parent() error {
+	self, err := machine.Launcher()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(self, "sleep", "600")
+	cmd.Stdout = os.Stdout
+	if err := new(machine.Machine).Start(cmd); err != nil {
+		return err
+	}
+	fmt.Println(cmd.Process.Pid)
+	return cmd.Wait()
 }
 
 // teller is such a program on a machine.
@@ -175,5 +197,37 @@ func TestNoProgram(t *testing.T) {
 	must(t, err)
 	if err := new(machine.Machine).Start(exec.Command(self, "/nowhere/to/be/found")); err == nil {
 		t.Error("it was started")
+	}
+}
+
+// A program ends with the one that started it, however that ends.
+func TestNothingIsLeft(t *testing.T) {
+	check(t)
+	self, err := machine.Launcher()
+	must(t, err)
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), "MACHINE_TEST_PARENT=1")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	said := bufio.NewScanner(out)
+	said.Scan()
+	child, err := strconv.Atoi(said.Text())
+	must(t, err)
+	must(t, cmd.Process.Kill())
+	for said.Scan() { // the child has the pipe, too: it ends when both have gone
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("it was not killed")
+	}
+	for start := time.Now(); ; time.Sleep(time.Millisecond) {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", child))
+		if err != nil || strings.Contains(string(status), ") Z ") {
+			return
+		}
+		if time.Since(start) > time.Minute {
+			t.Fatalf("process %d is left: %s", child, status)
+		}
 	}
 }
