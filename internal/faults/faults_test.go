@@ -28,8 +28,8 @@ func long(t *testing.T) int {
 // A short one, for make test: the leader of the log dies, a Skein dies, streams
 // change their leaders, a server hangs.
 func TestFaults(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes a minute")
+	if testing.Short() || os.Getenv("SKEIN_FAULTS") != "" {
+		t.Skip("it takes a minute, and TestManyFaults does more")
 	}
 	w := begin(t, nil)
 	w.during(func(ctx context.Context) {
