@@ -19,10 +19,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// machines tells whether each process has a machine of its own.
+func (w *world) machines() bool { return w.Servers[0].Machine() != nil }
+
 // ailments are the faults of machines: slow disks and clocks that jump. Where a
 // process cannot have a machine of its own there are none.
 func ailments(w *world) []fault {
-	if w.Servers[0].Machine() == nil {
+	if !w.machines() {
 		return nil
 	}
 	slow := func(name string, of func(w *world) int) fault {
@@ -70,11 +73,12 @@ func anyJump(w *world) time.Duration {
 // mend mends all disks and clocks.
 func (w *world) mend() {
 	w.t.Helper()
+	if !w.machines() {
+		return
+	}
 	for _, p := range append(w.Servers[:], w.Skeins...) {
-		if m := p.Machine(); m != nil {
-			m.SlowDisk(0)
-			must(w.t, m.SetClock(0))
-		}
+		p.Machine().SlowDisk(0)
+		must(w.t, p.Machine().SetClock(0))
 	}
 }
 
@@ -83,20 +87,12 @@ type varz struct {
 	Now time.Time `json:"now"`
 }
 
-// The faults do happen to the real programs: an acknowledged command waits for the
-// disks of two servers of three, and each program shows the clock that it was
-// given. A thread's time never goes back.
-func TestAilingMachines(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts a cluster")
-	}
-	w := begin(t, nil)
-	if w.Servers[0].Machine() == nil {
-		t.Skip("no machines here")
-	}
-	const near = time.Minute // a loaded machine takes its time to answer
+// ail lets disks be slow and clocks wrong, and looks whether they are: an
+// acknowledged command waits for the disks of two servers of three, and each
+// program shows the clock that it was given. A thread's time never goes back.
+func (w *world) ail() {
+	w.t.Helper()
 	made := w.create()
-
 	const slow = 700 * time.Millisecond
 	for _, p := range w.Servers[:2] {
 		p.Machine().SlowDisk(slow)
@@ -105,17 +101,18 @@ func TestAilingMachines(t *testing.T) {
 		start := time.Now()
 		w.add(made.ThreadID)
 		if took := time.Since(start); took < slow {
-			t.Errorf("a command was acknowledged after %v, and the disks of two servers take %v", took, slow)
+			w.t.Errorf("a command was acknowledged after %v, and the disks of two servers take %v", took, slow)
 		}
 	}
 	w.mend()
 
+	const near = time.Minute // a loaded machine takes its time to answer
 	for i, d := range []time.Duration{2 * time.Hour, -time.Hour, 0} {
-		must(t, w.Servers[i].Machine().SetClock(d))
+		must(w.t, w.Servers[i].Machine().SetClock(d))
 		var page varz
-		must(t, w.Ask(t.Context(), i, "/varz", &page))
+		must(w.t, w.Ask(w.t.Context(), i, "/varz", &page))
 		if off := time.Until(page.Now) - d; off.Abs() > near {
-			t.Errorf("the clock of %s is %v off what it was set to, %v", w.Servers[i].Name, off, d)
+			w.t.Errorf("the clock of %s is %v off what it was set to, %v", w.Servers[i].Name, off, d)
 		}
 	}
 	w.mend()
@@ -123,23 +120,22 @@ func TestAilingMachines(t *testing.T) {
 	const jump = 2 * time.Hour
 	set := func(d time.Duration) {
 		for _, p := range w.Skeins {
-			must(t, p.Machine().SetClock(d))
+			must(w.t, p.Machine().SetClock(d))
 		}
 	}
 	set(jump)
 	first := w.timeOf(w.add(made.ThreadID))
 	if off := time.Until(first.Go()) - jump; off.Abs() > near {
-		t.Errorf("the time of an event is %v off the clock of its Skein", off)
+		w.t.Errorf("the time of an event is %v off the clock of its Skein", off)
 	}
 	set(-jump)
 	if next := w.timeOf(w.add(made.ThreadID)); next < first {
-		t.Errorf("the time of a thread goes back from %v to %v", first, next)
+		w.t.Errorf("the time of a thread goes back from %v to %v", first, next)
 	}
 	if off := time.Until(w.timeOf(w.add(w.create().ThreadID)).Go()) + jump; off.Abs() > near {
-		t.Errorf("the time of an event of another thread is %v off the clock of its Skein", off)
+		w.t.Errorf("the time of an event of another thread is %v off the clock of its Skein", off)
 	}
-	w.heal()
-	w.check(newHistory(""), map[string]int64{})
+	w.mend()
 }
 
 // add adds an item to a thread, and gives the command that did it.
