@@ -84,6 +84,9 @@ type lease struct {
 	ttl         time.Duration
 	revision    uint64
 	until       time.Time // when it ends if it is not renewed; never later than the server thinks
+
+	seen  uint64    // the revision that another holder was last seen with
+	since time.Time // when it was first seen
 }
 
 var errTaken = errors.New("another process has it")
@@ -93,10 +96,30 @@ func (h *lease) take(ctx context.Context) error {
 	defer cancel()
 	began := time.Now()
 	revision, err := h.kv.Create(ctx, h.name, []byte(h.owner))
+	if errors.Is(err, jetstream.ErrKeyExists) {
+		revision, err = h.inherit(ctx)
+	}
 	if err == nil {
 		h.revision, h.until = revision, began.Add(h.ttl)
 	}
 	return err
+}
+
+// inherit takes the lease of a holder that has not renewed it for as long as it
+// lasts. The server ends such a lease by the time of day, and so too late when its
+// clock has been set back since it was stored.
+func (h *lease) inherit(ctx context.Context) (uint64, error) {
+	entry, err := h.kv.Get(ctx, h.name)
+	if err != nil {
+		return 0, err
+	}
+	if entry.Revision() != h.seen {
+		h.seen, h.since = entry.Revision(), time.Now()
+	}
+	if time.Since(h.since) <= h.ttl {
+		return 0, errTaken
+	}
+	return h.kv.Update(ctx, h.name, []byte(h.owner), h.seen)
 }
 
 // renew makes the lease last. It returns errTaken if somebody else has it.

@@ -164,6 +164,35 @@ func TestALeaseThatSomebodyTookIsGivenUp(t *testing.T) {
 	next(t, a) // that one never renews it
 }
 
+// A server whose clock was set back would keep a lease for longer than it lasts:
+// who waits takes it when its holder has not renewed it for that long.
+func TestALeaseThatTheServerKeeps(t *testing.T) {
+	t.Parallel()
+	s := natstest.Start(t)
+	var at atomic.Int64
+	a := hold(t, s.URL(), &at)
+	_, working := next(t, a)
+	stream, err := a.log.js.Stream(t.Context(), "KV_"+LeaseBucket)
+	must(t, err)
+	cfg := stream.CachedInfo().Config
+	cfg.MaxAge = time.Hour
+	_, err = a.log.js.UpdateStream(t.Context(), cfg)
+	must(t, err)
+	kv, err := a.log.js.KeyValue(t.Context(), LeaseBucket)
+	must(t, err)
+	dead := &lease{kv: kv, name: "work", owner: "dead", ttl: shortly}
+	entry, err := kv.Get(t.Context(), "work")
+	must(t, err)
+	_, err = kv.Update(t.Context(), "work", []byte(dead.owner), entry.Revision())
+	must(t, err)
+	began := time.Now()
+	within(t, "the work to be told", working.Done())
+	next(t, a)
+	if took := time.Since(began); took < shortly {
+		t.Errorf("it was taken after %v, and lasts %v", took, shortly)
+	}
+}
+
 // A renewal whose answer was lost is no loss.
 func TestALeaseThatWasRenewedUnknown(t *testing.T) {
 	t.Parallel()

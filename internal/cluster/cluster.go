@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/internal/machine"
 )
 
 // Servers is how many nats-servers a cluster has.
@@ -47,6 +49,10 @@ type Config struct {
 	Conf   string // folder of the servers' configuration, deploy/cluster
 	Dir    string // folder of what the processes keep and print
 	Places [Servers]Place
+
+	// Each process has a machine of its own, whose disk can be made slow and whose
+	// clock can be set; the program that says so calls machine.Begin.
+	Machines bool
 }
 
 // Cluster is the servers and what runs on them.
@@ -82,11 +88,19 @@ func New(cfg Config) (*Cluster, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.Servers[i] = &Process{Name: name, dir: c.Folder(), cwd: cfg.Dir, args: append(append([]string{}, p.Within...),
-			cfg.Server, "-c", filepath.Join(cfg.Conf, name+".conf"), "-a", host, "-p", port, "-m", monitor,
-			"--cluster_listen", "nats://"+p.Route, "--no_advertise=true", "--routes", strings.Join(without(routes, i), ","))}
+		c.Servers[i] = c.process(name, p.Within, cfg.Server, "-c", filepath.Join(cfg.Conf, name+".conf"), "-a", host, "-p", port, "-m", monitor,
+			"--cluster_listen", "nats://"+p.Route, "--no_advertise=true", "--routes", strings.Join(without(routes, i), ","))
 	}
 	return c, nil
+}
+
+// process gives a process of the cluster, which does not run yet.
+func (c *Cluster) process(name string, within []string, args ...string) *Process {
+	p := &Process{Name: name, within: within, args: args, dir: c.Folder(), cwd: c.cfg.Dir}
+	if c.cfg.Machines {
+		p.machine = new(machine.Machine)
+	}
+	return p
 }
 
 // fill gives an address a free port of loopback if it has none: one below those
@@ -199,9 +213,9 @@ func (c *Cluster) Ask(ctx context.Context, i int, page string, into any) error {
 // order of the URL, and waits until it takes commands. It is started again, with
 // nothing but its name, by Again.
 func (c *Cluster) Skein(ctx context.Context, name, url string, args ...string) (*Process, error) {
-	p := &Process{Name: name, dir: c.Folder(), cwd: c.cfg.Dir, args: append([]string{
+	p := c.process(name, nil, append([]string{
 		c.cfg.Skein, "serve", "--nats", url, "--replicas", fmt.Sprint(Servers), "--http-listen", "127.0.0.1:0", "--json",
-	}, args...)}
+	}, args...)...)
 	c.Skeins = append(c.Skeins, p)
 	return p, c.Again(ctx, p)
 }

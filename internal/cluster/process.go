@@ -9,9 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/skein-threads/skein/internal/machine"
 )
 
 // Process is a program that can be started, ended and started again. It is safe
@@ -19,9 +22,11 @@ import (
 type Process struct {
 	Name string // of its log file, too
 
-	args []string // the program and its arguments
-	dir  string   // where its log is
-	cwd  string   // where it runs
+	within  []string         // what its command line begins with
+	args    []string         // the program and its arguments
+	dir     string           // where its log is
+	cwd     string           // where it runs
+	machine *machine.Machine // nil: the one that everything runs on
 
 	mu     sync.Mutex // guards what follows
 	cmd    *exec.Cmd  // nil: it does not run
@@ -44,7 +49,10 @@ func (p *Process) Start(line func([]byte)) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(p.args[0], p.args[1:]...)
+	cmd, start, err := p.command()
+	if err != nil {
+		return errors.Join(err, log.Close())
+	}
 	cmd.Dir, cmd.Stderr, cmd.SysProcAttr = p.cwd, log, attributes()
 	cmd.Stdout = &lines{take: func(b []byte) {
 		_, _ = log.Write(append(b, '\n')) // a log of tests and of trials
@@ -52,7 +60,7 @@ func (p *Process) Start(line func([]byte)) error {
 			line(b)
 		}
 	}}
-	if err := cmd.Start(); err != nil {
+	if err := start(); err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", p.Name, err), log.Close())
 	}
 	ended := make(chan struct{})
@@ -67,6 +75,27 @@ func (p *Process) Start(line func([]byte)) error {
 	}()
 	return nil
 }
+
+// command gives its command, and what starts it.
+func (p *Process) command() (cmd *exec.Cmd, start func() error, err error) {
+	line := slices.Clone(p.within)
+	if p.machine != nil {
+		launcher, err := machine.Launcher()
+		if err != nil {
+			return nil, nil, err
+		}
+		line = append(line, launcher)
+	}
+	line = append(line, p.args...)
+	cmd = exec.Command(line[0], line[1:]...)
+	if p.machine != nil {
+		return cmd, func() error { return p.machine.Start(cmd) }, nil
+	}
+	return cmd, cmd.Start, nil
+}
+
+// Machine gives the machine that it runs on: nil without Config.Machines.
+func (p *Process) Machine() *machine.Machine { return p.machine }
 
 // Running reports whether it runs; one that is paused does.
 func (p *Process) Running() bool {

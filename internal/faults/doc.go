@@ -8,7 +8,9 @@
 // the other; streams are given to other leaders; a server is cut off from the
 // others, from its clients, or from both (network namespaces, where the tests may
 // make them); a server's disk is full (a small file system of its own, where the
-// tests may mount one).
+// tests may mount one), or slow; the clock of a server or of a Skein jumps by
+// seconds or hours, to either side, and stays wrong while other things happen (both
+// by internal/machine, where that works).
 //
 // # What must hold
 //
@@ -20,6 +22,7 @@
 //     answer said. One that was refused wrote nothing. One whose outcome was
 //     unknown is in the log once or not at all, and its repeat tells which.
 //   - What was submitted and acknowledged is done once.
+//   - The time of a thread never goes back.
 //   - A key has one thread, whoever asks.
 //   - A query with minSeq shows what was acknowledged.
 //   - When all is well again, chains, timeline and every read model equal the log
@@ -28,7 +31,8 @@
 //
 // # How to run them
 //
-// `make test-faults` takes up to 15 minutes; a short one is part of `make test`.
+// `make test-faults` takes about 5 minutes, and is ended after 15; a short one is
+// part of `make test`.
 // What happens is drawn from a seed, which a failure prints: SKEIN_SEED repeats
 // the same commands and faults in the same order (not the same moments: it is a
 // real machine). SKEIN_FAULTS=N runs N rounds of faults. The folder of the

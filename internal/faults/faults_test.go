@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,13 +25,16 @@ func long(t *testing.T) int {
 	return rounds
 }
 
-// A short one, for make test: the leader of the log dies, a Skein dies, streams
-// change their leaders, a server hangs.
+// A short one, for make test: disks are slow and clocks wrong, and then the leader
+// of the log dies, a Skein dies, streams change their leaders, a server hangs.
 func TestFaults(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes a minute")
+	if testing.Short() || os.Getenv("SKEIN_FAULTS") != "" {
+		t.Skip("it takes a minute, and TestManyFaults does more")
 	}
 	w := begin(t, nil)
+	if w.machines() {
+		w.ail()
+	}
 	w.during(func(ctx context.Context) {
 		all := faults()
 		for _, i := range []int{1, 5, 7, 2} {
@@ -43,8 +47,24 @@ func TestFaults(t *testing.T) {
 func TestManyFaults(t *testing.T) {
 	rounds := long(t)
 	w := begin(t, nil)
-	w.during(func(ctx context.Context) { w.suffer(ctx, faults(), rounds) })
+	w.during(func(ctx context.Context) { w.suffer(ctx, append(faults(), ailments(w)...), rounds) })
 	w.during(func(ctx context.Context) { w.suffer(ctx, []fault{rolling()}, 1) })
+}
+
+// Disks are slow and clocks jump, and processes die meanwhile.
+func TestAilments(t *testing.T) {
+	rounds := long(t)
+	w := begin(t, nil)
+	if !w.machines() {
+		t.Skip("no machines here")
+	}
+	list := ailments(w)
+	for _, f := range faults() {
+		if strings.Contains(f.name, "killed") {
+			list = append(list, f)
+		}
+	}
+	w.during(func(ctx context.Context) { w.suffer(ctx, list, rounds) })
 }
 
 // Servers are cut off from each other, and from their clients.

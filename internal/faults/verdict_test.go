@@ -28,9 +28,14 @@ func (w *world) check(h *history, first map[string]int64) {
 	w.t.Helper()
 	w.drained()
 	inLog := map[string][]stored{}
+	times := map[string]events.Time{} // the last of each thread
 	for _, c := range w.commits() {
 		for i := range c.Events {
 			e := &c.Events[i]
+			if e.Time < times[c.Thread] {
+				w.t.Errorf("event %d of %s is of %v, and the one before it of %v", e.Version, c.Thread, e.Time, times[c.Thread])
+			}
+			times[c.Thread] = e.Time
 			inLog[e.CommandID] = append(inLog[e.CommandID], stored{c.Thread, e.Version})
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/cluster"
+	"github.com/skein-threads/skein/internal/machine"
 )
 
 // world is a cluster, and what was seen of it.
@@ -65,6 +66,11 @@ func begin(t *testing.T, places func(w *world) [cluster.Servers]cluster.Place) *
 	w.bin, err = cluster.Build(t.Context(), root, dir)
 	must(t, err)
 	cfg := cluster.Config{Programs: w.bin, Conf: filepath.Join(root, "deploy", "cluster"), Dir: dir}
+	if err := machine.Check(); err != nil {
+		t.Logf("no slow disks and wrong clocks: %v", err)
+	} else {
+		cfg.Machines = true
+	}
 	if places != nil {
 		cfg.Places = places(w)
 	}
@@ -166,6 +172,7 @@ func (w *world) heal() {
 	if w.net != nil {
 		w.net.heal()
 	}
+	w.mend()
 	for _, p := range w.Servers {
 		p.Resume()
 		if !p.Running() {
