@@ -128,7 +128,11 @@ func TestUnknownProjection(t *testing.T) {
 // them are written: the repair comes to an end, and so does the runner.
 func TestRepairUnderSteadyLoad(t *testing.T) {
 	h := newHouse(t)
-	ids := h.fill(200, 4)
+	threads := 200
+	if raceDetector {
+		threads = 50
+	}
+	ids := h.fill(threads, 4)
 	r, _ := h.run(Config{})
 	h.await(r)
 	for _, p := range h.models.List() {

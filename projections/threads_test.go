@@ -150,6 +150,9 @@ func TestManyThreads(t *testing.T) {
 // TestDirectoryIsSmall measures what a directory costs a thread, a key of 15
 // letters included.
 func TestDirectoryIsSmall(t *testing.T) {
+	if raceDetector {
+		t.Skip("it measures memory")
+	}
 	n := directoryBytes(100_000)
 	t.Logf("a directory takes %d bytes a thread", n)
 	if n > 200 {
