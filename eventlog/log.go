@@ -24,6 +24,7 @@ type Log struct {
 
 	leaseTTL time.Duration // tests shorten it
 	copies   atomic.Int32  // of every stream; 0: not known yet
+	archives archiveIndex
 
 	queue    chan *unit
 	away     time.Time // since when the appender has missed the connection
