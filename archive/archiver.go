@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -273,7 +274,7 @@ func (a *Archiver) awaitDocuments(ctx context.Context, seq uint64) error {
 // append writes the record, on condition that nothing was written since.
 func (a *Archiver) append(ctx context.Context, last *events.Commit, h *history, d events.LifecycleArchived) (*events.Commit, error) {
 	made, err := thread.Decide(h.state, &thread.Command{
-		ID: "archive-" + d.Object, Tenant: last.Tenant, ThreadID: last.Thread, Time: events.TimeOf(a.cfg.Now()), Actor: Actor,
+		ID: "archive-" + strconv.FormatUint(d.LastSeq, 10), Tenant: last.Tenant, ThreadID: last.Thread, Time: events.TimeOf(a.cfg.Now()), Actor: Actor,
 		Parts: []thread.Part{{Name: "thread.archive", Data: thread.ArchiveThread{Record: d}}},
 	})
 	if err != nil {

@@ -29,10 +29,9 @@ const (
 // LastSeq. An object that is there and is right is left as it is.
 func (l *Log) PutArchive(ctx context.Context, tenant, thread string, d events.LifecycleArchived) (events.LifecycleArchived, error) {
 	sum := sha256.New()
-	commits := l.Stored(ctx, l.cfg.Names.Log(tenant, thread), d.FirstSeq)
 	write := func(w io.Writer) error {
 		b := archiveHead(tenant, thread)
-		for m, err := range commits {
+		for m, err := range l.Stored(ctx, l.cfg.Names.Log(tenant, thread), d.FirstSeq) {
 			if err != nil {
 				return err
 			}
