@@ -30,6 +30,8 @@ const (
 // Config says how an archiver works. The zero value of a field means its default.
 type Config struct {
 	Patience time.Duration    // for the read models and the timeline to show a thread; default 10 s
+	Every    time.Duration    // how often policies are applied; default 1 h
+	Rate     float64          // threads a second that policies archive at most; default 5
 	Now      func() time.Time // default time.Now
 	// Told is told of each step of a thread, when it is done. An error ends the work
 	// there; archiving the thread again takes it up. Default: nobody.
@@ -39,6 +41,12 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	if c.Patience == 0 {
 		c.Patience = 10 * time.Second
+	}
+	if c.Every == 0 {
+		c.Every = time.Hour
+	}
+	if c.Rate == 0 {
+		c.Rate = 5
 	}
 	if c.Now == nil {
 		c.Now = time.Now

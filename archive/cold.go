@@ -13,9 +13,8 @@ import (
 )
 
 // Cold archives the threads of a tenant that are idle, those that have been so for
-// longest first, and tells of each but those that nothing is to be done for. pass may
-// say that a thread need not be looked at, by the sequence of its last commit; it may
-// be nil. A thread that cannot be archived is told of to failed, and the others go on.
+// longest first, and tells of each. pass may say that a thread need not be looked at,
+// by the sequence of its last commit; it may be nil. A thread that cannot be archived is told of to failed, and the others go on.
 func (a *Archiver) Cold(ctx context.Context, tenant string, o Options, pass func(id string, last uint64) bool, done func(Result), failed func(thread string, err error)) error {
 	if !events.ValidTenant(tenant) {
 		return events.Invalid("/tenant", "a tenant is 1 to 64 letters, digits, dashes and underscores")
@@ -32,7 +31,7 @@ func (a *Archiver) Cold(ctx context.Context, tenant string, o Options, pass func
 		case errors.Is(err, &events.Error{Code: events.NotFound}): // erased since it was listed
 		case err != nil:
 			failed(id, err)
-		case r.Outcome != Already:
+		default:
 			done(r)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"hash/fnv"
 	"iter"
 	"math"
 	"slices"
@@ -213,15 +214,10 @@ func (g *merging) give(batch []Message, upTo uint64) bool {
 // begin opens an object.
 func (g *merging) begin(a *archived) bool {
 	o := &openArchive{archived: a}
-	o.next, o.stop = iter.Pull2(g.log.frames(g.ctx, a.tenant, a.thread, archiveObject(a.tenant, a.thread, a.last), discard{}))
+	o.next, o.stop = iter.Pull2(g.log.frames(g.ctx, a.tenant, a.thread, archiveObject(a.tenant, a.thread, a.last), fnv.New64a()))
 	g.open = append(g.open, o)
 	return g.advance()
 }
-
-// discard takes what nobody wants.
-type discard struct{}
-
-func (discard) Write(b []byte) (int, error) { return len(b), nil }
 
 // advance brings every open object to what comes next, and closes those that are
 // at their end.
@@ -251,8 +247,12 @@ func (g *merging) advance() bool {
 	return failed == nil || g.yield(Message{}, failed)
 }
 
-// gone reports whether an object may be missing, because its thread was erased.
+// gone reports whether an object may be missing: it was given up before its record,
+// and the log has its commits, or its thread was erased.
 func (g *merging) gone(a *archived) (bool, error) {
+	if c, err := g.log.Get(g.ctx, a.last); c != nil || err != nil {
+		return c != nil, err
+	}
 	last, err := g.log.Newest(g.ctx, a.tenant, a.thread)
 	if err != nil || last == nil {
 		return false, err

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"iter"
 	"strconv"
@@ -151,46 +152,77 @@ func (l *Log) archive(ctx context.Context, tenant, thread string, d events.Lifec
 
 // frames gives the commits in an object, in order, and hands all that it reads to
 // sum. An *ArchiveError says that there is no such object, or that it is damaged;
-// another error that it could not be asked for.
-func (l *Log) frames(ctx context.Context, tenant, thread, object string, sum io.Writer) iter.Seq2[Message, error] {
+// another error that it could not be asked for. One that was written anew meanwhile,
+// with the same commits, is read on.
+func (l *Log) frames(ctx context.Context, tenant, thread, object string, sum hash.Hash) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
-		failed := &ArchiveError{Tenant: tenant, Thread: thread, Object: object}
-		entry, err := l.archiveEntry(ctx, object)
-		switch {
-		case err != nil:
-			yield(Message{}, err)
-			return
-		case entry == nil:
-			failed.Missing = true
-			yield(Message{}, failed)
-			return
-		}
-		pieces := &archiveReader{log: l, ctx: ctx, subject: "$O." + l.cfg.Names.Bucket(ArchiveBucket) + ".C." + entry.NUID, left: entry.Chunks, next: 1}
-		packed := s2.NewReader(pieces, s2.ReaderMaxBlockSize(archiveBlock), s2.ReaderAllocBlock(archiveBlock))
-		r := bufio.NewReader(io.TeeReader(packed, sum))
-		subject, before := l.cfg.Names.Log(tenant, thread), uint64(0)
-		for err = readHead(r, tenant, thread); err == nil; {
-			var m Message
-			if m, err = readFrame(r, subject); err == nil && m.Seq <= before {
-				err = fmt.Errorf("commit %d comes after %d", m.Seq, before)
-			}
+		o := &objectReader{log: l, ctx: ctx, tenant: tenant, thread: thread, object: object, sum: sum}
+		for {
+			again, err := o.read(yield)
 			if err != nil {
-				break
+				yield(Message{}, err)
 			}
-			before = m.Seq
-			if !yield(m, nil) {
+			if !again {
 				return
 			}
 		}
-		switch {
-		case errors.Is(err, io.EOF):
-		case pieces.err != nil:
-			yield(Message{}, fmt.Errorf("reading the archive %s: %w", object, pieces.err))
-		default:
-			failed.Cause = err
-			yield(Message{}, failed)
+	}
+}
+
+// objectReader is one reading of an object.
+type objectReader struct {
+	log                    *Log
+	ctx                    context.Context //nolint:containedctx // it lives as long as the reading
+	tenant, thread, object string
+	sum                    hash.Hash
+	nuid                   string // of the pieces that are read
+	before                 uint64 // the last commit that was given
+}
+
+// read reads the object as it is now. again says that it is another one by now.
+func (o *objectReader) read(yield func(Message, error) bool) (again bool, err error) {
+	failed := &ArchiveError{Tenant: o.tenant, Thread: o.thread, Object: o.object}
+	entry, err := o.log.archiveEntry(o.ctx, o.object)
+	if err != nil {
+		return false, err
+	}
+	if entry == nil {
+		failed.Missing = true
+		return false, failed
+	}
+	o.nuid = entry.NUID
+	o.sum.Reset()
+	pieces := &archiveReader{log: o.log, ctx: o.ctx, subject: "$O." + o.log.cfg.Names.Bucket(ArchiveBucket) + ".C." + o.nuid, left: entry.Chunks, next: 1}
+	packed := s2.NewReader(pieces, s2.ReaderMaxBlockSize(archiveBlock), s2.ReaderAllocBlock(archiveBlock))
+	r := bufio.NewReader(io.TeeReader(packed, o.sum))
+	subject, last := o.log.cfg.Names.Log(o.tenant, o.thread), uint64(0)
+	for err = readHead(r, o.tenant, o.thread); err == nil; {
+		var m Message
+		if m, err = readFrame(r, subject); err == nil && m.Seq <= last {
+			err = fmt.Errorf("commit %d comes after %d", m.Seq, last)
+		}
+		if err != nil {
+			break
+		}
+		if last = m.Seq; last <= o.before {
+			continue
+		}
+		o.before = last
+		if !yield(m, nil) {
+			return false, nil
 		}
 	}
+	switch {
+	case errors.Is(err, io.EOF):
+		return false, nil
+	case pieces.err != nil:
+		return false, fmt.Errorf("reading the archive %s: %w", o.object, pieces.err)
+	}
+	if now, lookErr := o.log.archiveEntry(o.ctx, o.object); lookErr != nil || now != nil && now.NUID != o.nuid {
+		return lookErr == nil, lookErr
+	}
+	failed.Cause = err
+	return false, failed
 }
 
 // archiveReader reads the pieces of an object.
