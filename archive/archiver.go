@@ -157,6 +157,9 @@ func (a *Archiver) takeUp(ctx context.Context, record *events.Commit, o Options)
 
 // archive archives a thread whose last commit is known.
 func (a *Archiver) archive(ctx context.Context, r *Result, last *events.Commit, o Options) error {
+	if err := a.log.CanPurge(ctx); err != nil {
+		return err
+	}
 	h, err := a.read(ctx, last, o)
 	if err != nil {
 		return err

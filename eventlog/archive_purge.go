@@ -16,6 +16,20 @@ import (
 // ErrNotShown says that the timeline does not show a commit yet.
 var ErrNotShown = errors.New("the timeline does not show it yet")
 
+// CanPurge says why commits cannot be taken from the log one by one, or nothing: a
+// log that an older Skein has made denies that, and the server never takes it back.
+func (l *Log) CanPurge(ctx context.Context) error {
+	name := l.cfg.Names.Stream(LogStream)
+	s, err := l.js.Stream(ctx, name)
+	if err != nil {
+		return fmt.Errorf("stream %s: %w", name, err)
+	}
+	if s.CachedInfo().Config.DenyDelete {
+		return &AssetError{Name: name, Problem: "it denies the deletion of single messages", Hint: "export the log, and import it into a new one, to archive threads"}
+	}
+	return nil
+}
+
 // PurgeArchived takes the commits before a record from the log, and their events
 // from the timeline, and has the server overwrite them. Whoever calls it has checked
 // the record's object. It may be done again at any time. ErrNotShown if the timeline

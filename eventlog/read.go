@@ -160,8 +160,11 @@ func (l *Log) Thread(ctx context.Context, tenant, aggregate string, from uint64)
 // decoded. The subject is of one aggregate, or names.Log with "*" for all of a
 // tenant, or of all tenants.
 func (l *Log) Raw(ctx context.Context, subject string, from uint64) iter.Seq2[Message, error] {
-	tenant, aggregate, _ := l.cfg.Names.ParseLog(subject)
-	if aggregate == "*" {
+	tenant, aggregate, ok := l.cfg.Names.ParseLog(subject)
+	switch {
+	case !ok: // skein.log.>
+		return l.merged(ctx, "*", from)
+	case aggregate == "*":
 		return l.merged(ctx, tenant, from)
 	}
 	return l.through(ctx, tenant, aggregate, from)
