@@ -40,8 +40,8 @@ type LifecycleDestroyed struct {
 }
 
 // LifecycleArchived is the record of an archive: the commits before it lie in an
-// object, which has the ones before an earlier record too, as far as that record
-// names them. Nothing that the thread shows has changed.
+// object, back to the record of an earlier archive, if there is one, which is the
+// first of them. Nothing that the thread shows has changed.
 type LifecycleArchived struct {
 	Object   string `json:"object" schema:"required,minLength=1,maxLength=512" doc:"The object in the store thread_archive: tenant/thread/lastSeq."`
 	Digest   string `json:"digest" schema:"required,minLength=64,maxLength=64" doc:"The hex SHA-256 of what the object holds, before it is compressed."`
