@@ -19,6 +19,7 @@ const (
 	KindDocument   Kind = "document"   // a read model differs from the log
 	KindWitness    Kind = "witness"    // the log no longer holds what a file of an export shows; see Witness
 	KindContent    Kind = "content"    // content that the log names is missing or damaged
+	KindArchive    Kind = "archive"    // an archive is missing or damaged, or its record says what is not so
 )
 
 // Finding is one contradiction. Which of the places are there depends on the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/schema"
 )
@@ -32,6 +33,7 @@ type judge struct {
 	chain   string // of the commit before
 	version int64  // after the commit before; -1 if it cannot be read
 	erased  int64  // versions that a purge has taken
+	lost    bool   // what is archived before the next commit cannot be read
 	key     string // that the thread holds, or the key's claim names
 	holder  string // of the key, as its claim says
 	keySeq  uint64 // of the commit that says so
@@ -62,8 +64,12 @@ func (j *judge) broken(seq uint64, chain string, err error) {
 
 // commit takes the next commit.
 func (j *judge) commit(c *events.Commit) {
+	lost := j.lost
+	j.lost = false
 	switch {
 	case j.follows(c):
+	case lost:
+		j.unread(c)
 	case j.chain == "" && tombstone(c), j.gone(c):
 		j.erased = c.First()
 		j.checker.Erased(j.at.tenant, j.at.id)
@@ -74,6 +80,19 @@ func (j *judge) commit(c *events.Commit) {
 		j.event(c, &c.Events[i])
 	}
 	j.chain, j.version = c.Chain, c.Version
+}
+
+// unread takes a record whose archive cannot be read. It can be linked to its
+// archive by the chain that it names, if at all.
+func (j *judge) unread(c *events.Commit) {
+	d, ok := eventlog.Record(c)
+	j.checker.Unread(j.at.tenant, j.at.id, c.First())
+	j.erased = max(j.erased, c.First())
+	if ok && events.Chain(d.Chain, c.Body) == c.Chain {
+		j.chain, j.version = d.Chain, c.First()
+		return
+	}
+	j.link(c)
 }
 
 // tombstone reports whether a commit is all that a purge leaves of a thread.
@@ -114,6 +133,11 @@ func (j *judge) event(c *events.Commit, e *events.Event) {
 		j.find(place)
 	}
 	switch d := e.Data.(type) {
+	case events.LifecycleArchived:
+		if d.Chain != j.chain {
+			place.Kind, place.Detail = KindArchive, "the record names another chain than that of the commit before it"
+			j.find(place)
+		}
 	case events.KeyClaimed:
 		j.key, j.holder, j.keySeq = d.Key, d.ThreadID, c.Seq
 		if !events.IsThread(j.at.id) && events.KeyAggregate(d.Key) != j.at.id {

@@ -102,18 +102,18 @@ func (v *verifier) there(ctx context.Context, tenant, thread string) (bool, erro
 const namedGaps = 100
 
 // sequence checks that no message is missing from the log, unless purged threads
-// explain it: each erased commit had at least one version.
+// explain it, each erased commit had at least one version, or archives.
 func (v *verifier) sequence(ctx context.Context) error {
 	if v.options.Tenant != "" || !v.options.Range.whole() {
 		return nil
 	}
 	missing := int64(v.begun.LastSeq - v.begun.Msgs) // a thread that is purged meanwhile is not among them
-	if missing <= v.erased {
+	if missing <= v.erased+v.archived {
 		return nil
 	}
-	if v.erased > 0 {
+	if v.erased+v.archived > 0 {
 		v.find(Finding{Kind: KindSequence, Detail: fmt.Sprintf(
-			"%d messages are missing, and the tombstones of purged threads explain %d of them at most", missing, v.erased)})
+			"%d messages are missing, and the tombstones of purged threads explain %d of them at most, and archives %d", missing, v.erased, v.archived)})
 	}
 	stream, err := v.log.JetStream().Stream(ctx, v.log.Config().Names.Stream(eventlog.LogStream))
 	if err != nil {
@@ -146,8 +146,8 @@ func (v *verifier) gap(from, to uint64) {
 	if to > from {
 		detail = fmt.Sprintf("the log holds no messages from here to %d", to)
 	}
-	if v.erased > 0 {
-		detail += "; it may be of a purged thread, or not"
+	if v.erased+v.archived > 0 {
+		detail += "; it may be of a thread that was purged or archived, or not"
 	} else {
 		detail += ", and no tombstone of a purged thread explains it"
 	}

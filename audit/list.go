@@ -113,7 +113,7 @@ func list(ctx context.Context, log *eventlog.Log, tenant string) iter.Seq2[liste
 func listRead(ctx context.Context, log *eventlog.Log, tenant string, yield func(listed, error) bool) {
 	names := log.Config().Names
 	last := map[aggregate]uint64{}
-	for m, err := range log.Raw(ctx, names.Log(tenant, "*"), 1) {
+	for m, err := range log.Stored(ctx, names.Log(tenant, "*"), 1) {
 		if err != nil {
 			yield(listed{}, fmt.Errorf("listing the log's threads: %w", err))
 			return
@@ -203,7 +203,7 @@ func searchSince(ctx context.Context, log *eventlog.Log, at time.Time, end uint6
 	for first < after {
 		middle := first + (after-first)/2
 		earlier := uint64(0) // the first commit from the middle on, if it is an earlier one
-		for m, err := range log.Raw(ctx, log.Config().Names.Log("*", "*"), middle) {
+		for m, err := range log.Stored(ctx, log.Config().Names.Log("*", "*"), middle) {
 			var stored time.Time
 			if err == nil {
 				stored, err = time.Parse(time.RFC3339Nano, m.Header.Get(nats.JSTimeStamp))

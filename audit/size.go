@@ -34,6 +34,7 @@ type Size struct {
 	Thread    string `json:"thread,omitzero"`
 	Threads   int64  `json:"threads"` // that are there
 	Log       Count  `json:"log"`
+	Archive   Count  `json:"archive"` // objects of archived commits, compressed
 	Timeline  Count  `json:"timeline"`
 	Chunks    Count  `json:"chunks"`
 	Documents Count  `json:"documents"`
@@ -43,7 +44,7 @@ type Size struct {
 }
 
 func (s *Size) sum() {
-	s.Bytes = s.Log.Bytes + s.Timeline.Bytes + s.Chunks.Bytes + s.Documents.Bytes + s.Snapshots.Bytes + s.Files.Bytes
+	s.Bytes = s.Log.Bytes + s.Archive.Bytes + s.Timeline.Bytes + s.Chunks.Bytes + s.Documents.Bytes + s.Snapshots.Bytes + s.Files.Bytes
 }
 
 // Sizes says what threads and tenants take.
@@ -74,7 +75,7 @@ func Measure(ctx context.Context, log *eventlog.Log, o SizeOptions) (Sizes, erro
 		func() error {
 			return s.stream(n.Stream(eventlog.ChunkStream), n.Prefix+".chunk.", ".>", func(z *Size) *Count { return &z.Chunks })
 		},
-		s.documents, s.snapshots, s.contents,
+		s.archives, s.documents, s.snapshots, s.contents,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -246,6 +247,15 @@ func (s *sizing) objects(bucket string, take func(tenant, name string, bytes int
 	})
 }
 
+func (s *sizing) archives() error {
+	return s.objects(eventlog.ArchiveBucket, func(tenant, name string, bytes int64) {
+		thread, _, _ := strings.Cut(name, "/")
+		for _, z := range s.of(tenant, thread) {
+			z.Archive.add(bytes)
+		}
+	})
+}
+
 func (s *sizing) snapshots() error {
 	return s.objects(eventlog.SnapshotBucket, func(tenant, thread string, bytes int64) {
 		for _, z := range s.of(tenant, thread) {
@@ -276,7 +286,7 @@ func (s *sizing) result() Sizes {
 	for _, z := range out.Tenants {
 		out.All.Threads += z.Threads
 		for _, c := range []struct{ to, from *Count }{
-			{&out.All.Log, &z.Log}, {&out.All.Timeline, &z.Timeline}, {&out.All.Chunks, &z.Chunks}, {&out.All.Documents, &z.Documents},
+			{&out.All.Log, &z.Log}, {&out.All.Archive, &z.Archive}, {&out.All.Timeline, &z.Timeline}, {&out.All.Chunks, &z.Chunks}, {&out.All.Documents, &z.Documents},
 			{&out.All.Snapshots, &z.Snapshots}, {&out.All.Files, &z.Files},
 		} {
 			c.to.Number, c.to.Bytes = c.to.Number+c.from.Number, c.to.Bytes+c.from.Bytes

@@ -27,7 +27,8 @@ func parseShown(m eventlog.Message) (shown, error) {
 
 // timelines checks that the timeline holds the log's events, each once and in
 // order, from the first that it still keeps to where it had got when the check
-// began. Events of purged threads may be on either, or on none.
+// began. Events of purged threads may be on either, or on none; those of archived
+// threads are on neither, or on the timeline still.
 func (v *verifier) timelines(ctx context.Context) error {
 	end, err := v.timelineEnd(ctx)
 	if err != nil {
@@ -89,7 +90,7 @@ func (v *verifier) keptSince(ctx context.Context) (uint64, error) {
 // timeline checks what the timeline shows of an aggregate, or of many, between
 // two commits.
 func (v *verifier) timeline(ctx context.Context, a aggregate, kept, end, from, to uint64) error {
-	next, stop := iter.Pull2(v.log.Raw(ctx, v.log.Config().Names.Log(a.tenant, a.id), from))
+	next, stop := iter.Pull2(v.log.Stored(ctx, v.log.Config().Names.Log(a.tenant, a.id), from))
 	defer stop()
 	w := &walk{v: v, ctx: ctx, next: next, kept: kept, end: end, to: to}
 	if err := w.step(); err != nil {
@@ -191,12 +192,12 @@ func (w *walk) compare(open []shown) error {
 	}
 	w.begun = true
 	if w.at == nil || w.at.Seq != seq {
-		return w.unknown(open[0])
+		return w.unknown(open)
 	}
 	if commit, err := w.v.log.Decode(*w.at); err == nil {
 		found := w.v.compare(commit, open, seq == w.kept, seq == w.end)
 		if len(found) > 0 && !tombstone(commit) {
-			purged, err := w.purged(commit.Tenant, commit.Thread)
+			purged, err := w.taken(commit)
 			if err != nil {
 				return err
 			}
@@ -212,12 +213,28 @@ func (w *walk) compare(open []shown) error {
 }
 
 // unknown judges a commit that the timeline shows and the log does not hold: it
-// may be of a thread that was purged.
-func (w *walk) unknown(at shown) error {
-	place := w.v.shownPlace(at)
+// may be of a thread that was purged, or be archived.
+func (w *walk) unknown(open []shown) error {
+	place := w.v.shownPlace(open[0])
 	purged, err := w.purged(place.Tenant, place.Thread)
 	if err != nil || purged {
 		return err
+	}
+	if events.ValidTenant(place.Tenant) && validAggregate(place.Thread) {
+		commit, err := w.v.log.Commit(w.ctx, place.Tenant, place.Thread, place.Seq)
+		var broken *events.BrokenError
+		var archive *eventlog.ArchiveError
+		switch {
+		case errors.As(err, &broken), errors.As(err, &archive):
+			return nil // it is told where the log is checked
+		case err != nil:
+			return fmt.Errorf("reading the log: %w", err)
+		case commit != nil:
+			for _, f := range w.v.compare(commit, open, true, true) {
+				w.v.find(f)
+			}
+			return nil
+		}
 	}
 	place.Detail = "the timeline shows a commit that the log does not hold"
 	w.v.find(place)
@@ -241,6 +258,26 @@ func (w *walk) purged(tenant, thread string) (bool, error) {
 	return last != nil && tombstone(last), nil
 }
 
+// taken reports whether the timeline may lack a commit that the log holds: its
+// thread was purged, or a record after it says that it is archived.
+func (w *walk) taken(c *events.Commit) (bool, error) {
+	purged, err := w.purged(c.Tenant, c.Thread)
+	if err != nil || purged || !events.IsThread(c.Thread) {
+		return purged, err
+	}
+	for m, err := range w.v.log.Stored(w.ctx, w.v.log.Config().Names.Log(c.Tenant, c.Thread), c.Seq+1) {
+		if err != nil {
+			return false, fmt.Errorf("reading the log: %w", err)
+		}
+		if next, err := w.v.log.Decode(m); err == nil {
+			if d, ok := eventlog.Record(next); ok && d.LastSeq >= c.Seq {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
 // missing tells of a commit that the timeline leaves out, and takes the next.
 // One that cannot be read is told where the log itself is checked.
 func (w *walk) missing() error {
@@ -254,11 +291,14 @@ func (w *walk) missing() error {
 		}
 		w.begun = true
 	}
-	purged, err := w.purged(commit.Tenant, commit.Thread)
+	if commit.Seq < w.kept {
+		return w.step()
+	}
+	purged, err := w.taken(commit)
 	if err != nil {
 		return err
 	}
-	if !purged && commit.Seq >= w.kept {
+	if !purged {
 		w.v.find(Finding{Kind: KindTimeline, Tenant: commit.Tenant, Thread: commit.Thread, Seq: commit.Seq,
 			Detail: "the timeline leaves it out; rebuild it with: skein replay timeline"})
 	}

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -57,7 +58,7 @@ func Verify(ctx context.Context, log *eventlog.Log, validator *schema.Validator,
 		if err != nil || last == nil || !tombstone(last) {
 			return false // what cannot be read is told of when it is come to
 		}
-		for m, err := range log.Raw(ctx, log.Config().Names.Log(c.Tenant, c.Thread), 1) {
+		for m, err := range log.Stored(ctx, log.Config().Names.Log(c.Tenant, c.Thread), 1) {
 			return err == nil && m.Seq >= c.Seq
 		}
 		return true
@@ -87,6 +88,7 @@ type verifier struct {
 	first, last uint64                // of the range
 	summary     Summary
 	erased      int64     // versions that purged threads have lost
+	archived    int64     // commits that lie in archives
 	suspects    []suspect // keys and threads that did not know of one another
 }
 
@@ -153,6 +155,13 @@ func (v *verifier) aggregate(ctx context.Context, a aggregate, done, of int64) (
 	v.judge.begin(a)
 	counted := 0 // in the range
 	for m, err := range v.log.Raw(ctx, v.log.Config().Names.Log(a.tenant, a.id), 1) {
+		var bad *eventlog.ArchiveError
+		if errors.As(err, &bad) {
+			if err := v.archive(ctx, bad); err != nil {
+				return there, err
+			}
+			continue
+		}
 		if err != nil {
 			return there, fmt.Errorf("reading %s/%s: %w", a.tenant, a.id, err)
 		}
@@ -168,6 +177,9 @@ func (v *verifier) aggregate(ctx context.Context, a aggregate, done, of int64) (
 			for _, check := range v.options.Checks {
 				check.Commit(commit)
 			}
+		}
+		if m.Archived {
+			v.archived++
 		}
 		if m.Seq >= v.first {
 			counted++
@@ -189,6 +201,22 @@ func (v *verifier) aggregate(ctx context.Context, a aggregate, done, of int64) (
 	}
 	v.progress(StageLog, done+1, of)
 	return there, nil
+}
+
+// archive tells of an archive that cannot be read, and takes the record after it by
+// what it says of itself. Of a thread that was purged it may be gone.
+func (v *verifier) archive(ctx context.Context, bad *eventlog.ArchiveError) error {
+	last, err := v.log.Last(ctx, bad.Tenant, bad.Thread)
+	var broken *events.BrokenError
+	if err != nil && !errors.As(err, &broken) {
+		return fmt.Errorf("reading %s/%s: %w", bad.Tenant, bad.Thread, err)
+	}
+	if bad.Missing && err == nil && last != nil && tombstone(last) {
+		return nil
+	}
+	v.find(Finding{Kind: KindArchive, Tenant: bad.Tenant, Thread: bad.Thread, Detail: bad.Error()})
+	v.judge.lost = true
+	return nil
 }
 
 // beside asks the checks of what lies beside the log.

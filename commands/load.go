@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -24,7 +25,7 @@ func (d *Dispatcher) load(ctx context.Context, e *entry) error {
 	case err == nil && last.First() == 0: // this commit is all there is
 		e.state, e.snapshot = thread.Apply(state, last), 0
 		return nil
-	case err != nil || last.Version >= d.cfg.SnapshotEvery: // else there is none
+	case err != nil || last.Version >= d.cfg.SnapshotEvery || archived(last): // else there is none
 		state = d.fromSnapshot(ctx, e)
 	}
 	e.snapshot = state.Version
@@ -49,8 +50,8 @@ func (d *Dispatcher) fromSnapshot(ctx context.Context, e *entry) *thread.State {
 		var state *thread.State
 		if state, err = thread.DecodeState(raw); err == nil {
 			var commit *events.Commit
-			commit, err = d.log.Get(ctx, state.Seq)
-			if commit != nil && commit.Thread == e.id && commit.Tenant == e.tenant && commit.Chain == state.Chain {
+			commit, err = d.log.Commit(ctx, e.tenant, e.id, state.Seq)
+			if commit != nil && commit.Chain == state.Chain {
 				return state
 			}
 			if err == nil {
@@ -157,6 +158,13 @@ func (d *Dispatcher) snapshot(e *entry) {
 // server may take to answer, and lets none be written any more. Commands may still
 // be done.
 func (d *Dispatcher) Close() { d.snaps <- struct{}{} }
+
+// archived reports whether a commit is the record of an archive, with which a
+// snapshot is kept.
+func archived(c *events.Commit) bool {
+	_, ok := eventlog.Record(c)
+	return ok
+}
 
 // ended reports whether a commit is the last of its thread.
 func ended(c *events.Commit) bool {

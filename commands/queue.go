@@ -325,7 +325,7 @@ func (d *Dispatcher) known(j *job, e *entry) (*events.Reply, error) {
 
 // again gives the first answer of a command that was done before.
 func (d *Dispatcher) again(j *job, seq uint64) (*events.Reply, error) {
-	commit, err := d.log.Get(j.ctx, seq)
+	commit, err := d.log.Commit(j.ctx, j.command.Tenant, j.command.ThreadID, seq)
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,7 @@ const (
 	LeaseBucket    = "thread_leases"    // who runs what, see Lease
 	SnapshotBucket = "thread_snapshots" // object store: thread states, see Snapshots
 	FileBucket     = "thread_files"     // object store: contents of files, see package files
+	ArchiveBucket  = "thread_archive"   // object store: commits of cold threads, see package archive
 )
 
 // AssetError says that a stream or bucket that Skein needs is there, but is
@@ -142,16 +143,24 @@ func (l *Log) Ensure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return l.patiently(ctx, l.ensureFiles)
+	for bucket, description := range map[string]string{
+		FileBucket:    "Skein: contents of files, by tenant and SHA-256. Only Skein writes here.",
+		ArchiveBucket: "Skein: archived commits of threads, by tenant, thread and sequence. Only Skein writes here.",
+	} {
+		if err := l.patiently(ctx, func(ctx context.Context) error { return l.ensureContents(ctx, bucket, description) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// ensureFiles makes the store of contents. It is not derived: one that would
-// lose what is put into it is refused.
-func (l *Log) ensureFiles(ctx context.Context) error {
-	if err := l.ensureObjects(ctx, FileBucket, "Skein: contents of files, by tenant and SHA-256. Only Skein writes here."); err != nil {
+// ensureContents makes a store that is not derived: one that would lose what is
+// put into it is refused.
+func (l *Log) ensureContents(ctx context.Context, bucket, description string) error {
+	if err := l.ensureObjects(ctx, bucket, description); err != nil {
 		return err
 	}
-	name := "OBJ_" + l.cfg.Names.Bucket(FileBucket)
+	name := "OBJ_" + l.cfg.Names.Bucket(bucket)
 	stream, err := l.js.Stream(ctx, name)
 	if err != nil {
 		return assetFailed(name, err)

@@ -19,8 +19,8 @@ import (
 )
 
 // Backup is a copy of what is not derived, in a folder: the log, the submitted
-// commands that wait, and the contents of files, each as JetStream's own snapshot
-// of the stream, and this in manifest.json. Sequences stay as they are, so that
+// commands that wait, archived commits, and the contents of files, each as JetStream's own
+// snapshot of the stream, and this in manifest.json. Sequences stay as they are, so that
 // whatever names one stays right. The manifest is written last: a folder without
 // one is no backup.
 type Backup struct {
@@ -47,10 +47,11 @@ const (
 
 // kept lists the streams of a backup, in the order in which they are copied. A
 // command that is done while the backup is made is in its copy of the log; what a
-// commit refers to is stored before it, so it is in the copy of the contents.
+// commit refers to is stored before it, so it is in the copy of the contents, and of
+// the archives.
 func (l *Log) kept() []string {
 	n := l.cfg.Names
-	return []string{n.Stream(CommandStream), n.Stream(LogStream), "OBJ_" + n.Bucket(FileBucket)}
+	return []string{n.Stream(CommandStream), n.Stream(LogStream), "OBJ_" + n.Bucket(ArchiveBucket), "OBJ_" + n.Bucket(FileBucket)}
 }
 
 // Backup copies what is not derived into a folder, which must be empty or not

@@ -20,6 +20,8 @@
 //     number once, also over a lost connection and when a newer claim takes over
 //     ([ChunkWriter]). They are transport: kept for an hour, and never in the log.
 //   - What was erased ([Log.Erase]) is overwritten on the server's disk.
+//   - Commits that were archived are read as before, with their sequences and
+//     bytes, by [Log.Thread], [Log.Raw], [Log.Commit] and [Log.After].
 //
 // # What it does not
 //

@@ -64,7 +64,14 @@ func (l *Log) leader(ctx context.Context, name string, q getRequest) (Message, e
 // leader has it: what was acknowledged before is never missed, where a direct
 // get may lag. Nil if there is none.
 func (l *Log) After(ctx context.Context, tenant, aggregate string, seq uint64) (*events.Commit, error) {
-	return l.ofLeader(ctx, getRequest{Seq: seq + 1, Next: l.cfg.Names.Log(tenant, aggregate)})
+	c, err := l.ofLeader(ctx, getRequest{Seq: seq + 1, Next: l.cfg.Names.Log(tenant, aggregate)})
+	if d, ok := Record(c); !ok || d.LastSeq <= seq || d.LastSeq >= c.Seq {
+		return c, err
+	}
+	for c, err := range l.Thread(ctx, tenant, aggregate, seq+1) { // others are archived before it
+		return c, err
+	}
+	return c, err
 }
 
 // Newest gives the last commit of an aggregate, as the log's leader has it. Nil

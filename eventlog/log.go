@@ -25,6 +25,7 @@ type Log struct {
 	leaseTTL    time.Duration // tests shorten it
 	readTimeout time.Duration // of a direct get; tests lengthen it
 	copies      atomic.Int32  // of every stream; 0: not known yet
+	archives    archiveIndex
 
 	queue    chan *unit
 	away     time.Time // since when the appender has missed the connection

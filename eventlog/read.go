@@ -21,6 +21,8 @@ type Message struct {
 	Header  nats.Header
 	Data    []byte
 	Pending uint64 // how many more match, of a range
+
+	Archived bool // it comes from an object of archived commits
 }
 
 // getRequest is the body of a direct get.
@@ -135,17 +137,18 @@ const (
 	threadBytes = 4 << 20
 )
 
-// Thread reads the commits of an aggregate from a sequence on, in order. It
-// ends at the last one; a commit that cannot be read is an error, and what
-// follows it is still given.
+// Thread reads the commits of an aggregate from a sequence on, in order, those
+// that are archived too. It ends at the last one. A commit that cannot be read is a
+// *events.BrokenError, and commits that cannot be read from their archive are an
+// *ArchiveError; what follows is still given.
 func (l *Log) Thread(ctx context.Context, tenant, aggregate string, from uint64) iter.Seq2[*events.Commit, error] {
 	return func(yield func(*events.Commit, error) bool) {
-		for m, err := range l.messages(ctx, l.cfg.Names.Log(tenant, aggregate), from) {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if !yield(l.decode(m.Subject, m.Seq, m.Header, m.Data)) {
+		for m, err := range l.through(ctx, tenant, aggregate, from) {
+			if err == nil {
+				if !yield(l.Decode(m)) {
+					return
+				}
+			} else if !yield(nil, err) {
 				return
 			}
 		}
@@ -153,9 +156,23 @@ func (l *Log) Thread(ctx context.Context, tenant, aggregate string, from uint64)
 }
 
 // Raw reads the messages of the log that match a subject from a sequence on, as
-// they are stored: for whoever must see what cannot be decoded.
+// they are stored, those that are archived too: for whoever must see what cannot be
+// decoded. The subject is of one aggregate, or names.Log with "*" for all of a
+// tenant, or of all tenants.
 func (l *Log) Raw(ctx context.Context, subject string, from uint64) iter.Seq2[Message, error] {
-	return l.messages(ctx, subject, from)
+	tenant, aggregate, ok := l.cfg.Names.ParseLog(subject)
+	switch {
+	case !ok: // skein.log.>
+		return l.merged(ctx, "*", from)
+	case aggregate == "*":
+		return l.merged(ctx, tenant, from)
+	}
+	return l.through(ctx, tenant, aggregate, from)
+}
+
+// Stored reads what Raw reads, but only what the log itself holds.
+func (l *Log) Stored(ctx context.Context, subject string, from uint64) iter.Seq2[Message, error] {
+	return l.stream(ctx, l.cfg.Names.Stream(LogStream), subject, from)
 }
 
 // Messages reads all that a stream has, in order, up to its present end.
@@ -170,10 +187,6 @@ func (l *Log) ReadOnly() bool { return l.cfg.API != ownAPI }
 // Decode reads a message that Raw gave. The error is a *events.BrokenError.
 func (l *Log) Decode(m Message) (*events.Commit, error) {
 	return l.decode(m.Subject, m.Seq, m.Header, m.Data)
-}
-
-func (l *Log) messages(ctx context.Context, subject string, from uint64) iter.Seq2[Message, error] {
-	return l.stream(ctx, l.cfg.Names.Stream(LogStream), subject, from)
 }
 
 // stream reads the messages of a stream that match a subject, in order, up to

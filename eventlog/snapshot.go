@@ -33,7 +33,7 @@ func snapshotName(tenant, thread string) string { return tenant + "/" + thread }
 func (l *Log) SaveSnapshot(ctx context.Context, tenant, thread string, state []byte) error {
 	store, err := l.js.ObjectStore(ctx, l.cfg.Names.Bucket(SnapshotBucket))
 	if err == nil {
-		err = l.erasePieces(ctx, store, snapshotName(tenant, thread))
+		err = l.erasePieces(ctx, store, SnapshotBucket, snapshotName(tenant, thread))
 	}
 	if err == nil {
 		meta := jetstream.ObjectMeta{Name: snapshotName(tenant, thread), Opts: &jetstream.ObjectMetaOptions{ChunkSize: snapshotChunk}}
@@ -71,7 +71,7 @@ func (l *Log) Snapshot(ctx context.Context, tenant, thread string) ([]byte, erro
 func (l *Log) DropSnapshot(ctx context.Context, tenant, thread string) error {
 	store, err := l.js.ObjectStore(ctx, l.cfg.Names.Bucket(SnapshotBucket))
 	if err == nil {
-		err = l.erasePieces(ctx, store, snapshotName(tenant, thread))
+		err = l.erasePieces(ctx, store, SnapshotBucket, snapshotName(tenant, thread))
 	}
 	if err == nil {
 		err = store.Delete(ctx, snapshotName(tenant, thread))
@@ -82,10 +82,10 @@ func (l *Log) DropSnapshot(ctx context.Context, tenant, thread string) error {
 	return nil
 }
 
-// erasePieces overwrites what an object holds, so that no older state of a thread
-// stays on the disk. Until the object is written again or deleted it is broken,
+// erasePieces overwrites what an object holds, so that nothing of it stays on the
+// disk. Until the object is written again or deleted it is broken,
 // which costs whoever reads it only time.
-func (l *Log) erasePieces(ctx context.Context, store jetstream.ObjectStore, name string) error {
+func (l *Log) erasePieces(ctx context.Context, store jetstream.ObjectStore, bucket, name string) error {
 	info, err := store.GetInfo(ctx, name)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
 		return nil
@@ -93,6 +93,6 @@ func (l *Log) erasePieces(ctx context.Context, store jetstream.ObjectStore, name
 	if err != nil {
 		return err
 	}
-	bucket := l.cfg.Names.Bucket(SnapshotBucket)
+	bucket = l.cfg.Names.Bucket(bucket)
 	return l.Erase(ctx, "OBJ_"+bucket, "$O."+bucket+".C."+info.NUID, 0)
 }

@@ -19,11 +19,12 @@ const (
 	PromptKind DefinitionKind = "prompt"
 	AgentKind  DefinitionKind = "agent"
 	ToolKind   DefinitionKind = "tool"
+	PolicyKind DefinitionKind = "policy"
 )
 
 // Enum lists the kinds.
 func (DefinitionKind) Enum() []string {
-	return []string{string(ModelKind), string(PromptKind), string(AgentKind), string(ToolKind)}
+	return []string{string(ModelKind), string(PromptKind), string(AgentKind), string(ToolKind), string(PolicyKind)}
 }
 
 // Limits of a tenant's definitions.
@@ -93,6 +94,7 @@ func DefinitionRows() []DefinitionRow {
 		definition[PromptDefinition](PromptKind, "A text for a model."),
 		definition[ToolDefinition](ToolKind, "What a model may call, and who does it."),
 		definition[AgentDefinition](AgentKind, "Who answers in a thread: a model, a prompt, tools, and their limits."),
+		definition[PolicyDefinition](PolicyKind, "What becomes of a tenant's threads by itself."),
 	}
 }
 
@@ -196,6 +198,8 @@ func DefinitionName(definition any) string {
 	case ToolDefinition:
 		return d.Name
 	case AgentDefinition:
+		return d.Name
+	case PolicyDefinition:
 		return d.Name
 	}
 	return ""

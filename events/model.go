@@ -82,6 +82,7 @@ type Thread struct {
 	NextItem        int64          `json:"nextItem,omitzero" schema:"minimum=0" doc:"The place that the next item will take."`
 	CreatedAtMicros int64          `json:"createdAtMicros,omitzero" schema:"minimum=0" doc:"createdAt in microseconds since the epoch."`
 	MessageBlocks   [][]int64      `json:"messageBlocks,omitempty" doc:"Skein's own: how many messages its items are, for pages; not in answers."`
+	ListedSeq       uint64         `json:"listedSeq,omitzero" doc:"Skein's own: its place in lists, if an archive came after it; not in answers."`
 	Stamp
 }
 

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -137,6 +138,9 @@ func samples() []sample {
 			Command: "thread.status", CommandID: cmdID, ThreadID: thread, Code: IllegalTransition, Message: "no", Details: raw(`{"from":"open"}`),
 		}},
 		{LifecycleDestroyedType, thread, LifecycleDestroyed{Reason: "expired"}},
+		{LifecycleArchivedType, thread, LifecycleArchived{
+			Object: "acme/" + thread + "/7", Digest: strings.Repeat("a", 64), Commits: 3, Bytes: 900, FirstSeq: 2, LastSeq: 7, Chain: strings.Repeat("b", 64),
+		}},
 		{LifecycleDeletedType, thread, LifecycleDeleted{Purge: true}},
 	}
 }

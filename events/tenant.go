@@ -7,6 +7,7 @@ const (
 	DefinitionChangedType  Type = "definition.changed"
 	CommandRejectedType    Type = "command.rejected"
 	LifecycleDestroyedType Type = "lifecycle.destroyed"
+	LifecycleArchivedType  Type = "lifecycle.archived"
 	LifecycleDeletedType   Type = "lifecycle.deleted"
 )
 
@@ -38,6 +39,19 @@ type LifecycleDestroyed struct {
 	Reason string `json:"reason,omitzero" schema:"maxLength=1024" doc:"expired or destroyed."`
 }
 
+// LifecycleArchived is the record of an archive: the commits before it lie in an
+// object, back to the record of an earlier archive, if there is one, which is the
+// first of them. Nothing that the thread shows has changed.
+type LifecycleArchived struct {
+	Object   string `json:"object" schema:"required,minLength=1,maxLength=512" doc:"The object in the store thread_archive: tenant/thread/lastSeq."`
+	Digest   string `json:"digest" schema:"required,minLength=64,maxLength=64" doc:"The hex SHA-256 of what the object holds, before it is compressed."`
+	Commits  int64  `json:"commits" schema:"required,minimum=1" doc:"How many commits it holds."`
+	Bytes    int64  `json:"bytes" schema:"required,minimum=1" doc:"The bytes of their bodies."`
+	FirstSeq uint64 `json:"firstSeq" schema:"required,minimum=1" doc:"The sequence in the log that the first of them had."`
+	LastSeq  uint64 `json:"lastSeq" schema:"required,minimum=1" doc:"That of the last."`
+	Chain    string `json:"chain" schema:"required,minLength=64,maxLength=64" doc:"The chain of the last."`
+}
+
 // LifecycleDeleted is the last event of a thread: its tombstone.
 type LifecycleDeleted struct {
 	Purge bool `json:"purge,omitzero" doc:"The events before it are erased."`
@@ -53,6 +67,7 @@ func tenantEvents() []Row {
 func lifecycleEvents() []Row {
 	return []Row{
 		row[LifecycleDestroyed](LifecycleDestroyedType, 1, "A thread's key-value state was cleared."),
+		row[LifecycleArchived](LifecycleArchivedType, 1, "A thread's commits so far were archived; this is their record."),
 		row[LifecycleDeleted](LifecycleDeletedType, 1, "A thread was deleted; this is its tombstone."),
 	}
 }

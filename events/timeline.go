@@ -75,6 +75,14 @@ func (c *TimelineChecker) Erased(tenant, thread string) {
 	c.threads[aggregateName{tenant, thread}] = t
 }
 
+// Unread says that what came before the thread's next event cannot be read, up to a
+// version. What that made is not known, and is not asked for any more.
+func (c *TimelineChecker) Unread(tenant, thread string, version int64) {
+	t := newTimeline(IsThread(thread))
+	t.unread, t.version = true, version
+	c.threads[aggregateName{tenant, thread}] = t
+}
+
 // Check checks the next event. After an error it goes on from what the event
 // says, so that one fault is told once. Events that are transport only, such as
 // chunk.emitted, have no place in the order and are passed over.
@@ -107,6 +115,7 @@ type timeline struct {
 	time     Time
 	deleted  bool
 	purged   bool // what came before its tombstone is erased
+	unread   bool // some of what came before cannot be read
 
 	threads    states[ThreadStatus] // this one alone
 	contexts   states[ContextStatus]

@@ -7,8 +7,8 @@ import (
 
 // content checks what the event says, and notes it.
 func (c *TimelineChecker) content(t *timeline, e *Event) error {
-	if _, end := e.Data.(LifecycleDeleted); t.purged && !end {
-		return nil // what it is about is erased
+	if _, end := e.Data.(LifecycleDeleted); (t.purged || t.unread) && !end {
+		return nil // what it is about is erased, or not known
 	}
 	switch d := e.Data.(type) {
 	case Unknown:

@@ -97,15 +97,20 @@ func (b *batch) take(e eventlog.Entry) {
 func (s *session) fold(ctx context.Context, b *batch) error {
 	for rest := b.commits; len(rest) > 0; {
 		n := 0
-		for n < len(rest) && !documents.Deep(rest[n]) {
+		for n < len(rest) && !documents.Deep(rest[n]) && !isRecord(rest[n]) {
 			n++
 		}
 		part := rest[:max(n, 1)]
-		if err := s.load(ctx, part); err != nil {
+		if err := s.load(ctx, part, s.activeAt); err != nil {
 			return err
 		}
+		if isRecord(part[0]) {
+			if err := s.foldArchived(ctx, b, part[0]); err != nil {
+				return err
+			}
+		}
 		for _, c := range part {
-			s.foldCommit(c)
+			s.foldCommit(c, s.activeAt(c.Seq))
 		}
 		rest = rest[len(part):]
 	}
@@ -123,12 +128,11 @@ func (s *session) fold(ctx context.Context, b *batch) error {
 	return nil
 }
 
-func (s *session) foldCommit(c *events.Commit) {
+func (s *session) foldCommit(c *events.Commit, active documents.Mask) {
 	name := documents.ThreadName(c.Tenant, c.Thread)
 	if end, ok := s.ended[name]; ok && c.Seq < end {
 		return
 	}
-	active := s.activeAt(c.Seq)
 	if active == 0 {
 		return
 	}

@@ -45,10 +45,12 @@ func (r *Runner) begin(ctx, beside context.Context) (*session, error) {
 			most = max(most, c.Seq)
 		}
 	}
-	if end, err := r.log.LastSeq(ctx); err != nil {
+	var err error
+	if s.end, err = r.log.LastSeq(ctx); err != nil {
 		return nil, err
-	} else if most > end {
-		return nil, &AheadError{Checkpoint: most, Log: end}
+	}
+	if most > s.end {
+		return nil, &AheadError{Checkpoint: most, Log: s.end}
 	}
 	settled := s.settled(had[documents.Threads])
 	for i, sh := range s.shelves {
@@ -56,6 +58,7 @@ func (r *Runner) begin(ctx, beside context.Context) (*session, error) {
 		if t := had[documents.Threads]; settled && had[i] != nil && had[i].Seq < t.Progress {
 			sh.position, sh.broken, sh.brokenSeq, sh.newer = t.Progress, t.Broken, t.BrokenSeq, t.Ends[i]+1
 		}
+		sh.begun = sh.position
 		if err := s.readNewer(ctx, sh); err != nil {
 			return nil, err
 		}

@@ -79,3 +79,13 @@ func (c Checkpoint) encode() []byte {
 	}
 	return b
 }
+
+// Shown gives the sequence of the log up to which all read models are stored, as
+// they say themselves. 0 while one of them is being made anew from nothing.
+func Shown(ctx context.Context, log *eventlog.Log) (uint64, error) {
+	c, _, err := readCheckpoint(ctx, log, documents.NewModels().Of(documents.Threads))
+	if err != nil || c == nil {
+		return 0, err
+	}
+	return c.Progress, nil
+}

@@ -150,7 +150,7 @@ func (d *directories) put(tenant string, doc *brief) {
 		d.tenants[strings.Clone(tenant)] = t
 	}
 	m := listed{
-		key: strings.Clone(doc.key()), seq: doc.Seq, changed: doc.changed(), status: statusNumber(doc.Status), archived: doc.Archived,
+		key: strings.Clone(doc.key()), seq: cmp.Or(doc.ListedSeq, doc.Seq), changed: doc.changed(), status: statusNumber(doc.Status), archived: doc.Archived,
 		agent: d.names.number(doc.AgentID), user: d.names.number(doc.UserID),
 	}
 	t.put(packID(doc.ID), m)

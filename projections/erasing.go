@@ -44,7 +44,16 @@ func (r *Runner) erase(ctx context.Context, o *openEnd) (again time.Duration, er
 			return again, nil
 		}
 	}
-	err = errors.Join(r.log.DropSnapshot(ctx, e.Tenant, e.Thread), r.log.EraseCommits(ctx, e.Tenant, e.Thread, e.Seq))
+	// The oldest first: each names the one before it.
+	archives, err := r.log.Archives(ctx, e.Tenant, e.Thread, h.commits)
+	for _, name := range archives {
+		if err == nil {
+			err = r.log.DropArchive(ctx, name)
+		}
+	}
+	if err == nil {
+		err = errors.Join(r.log.DropSnapshot(ctx, e.Tenant, e.Thread), r.log.EraseCommits(ctx, e.Tenant, e.Thread, e.Seq))
+	}
 	if err == nil {
 		r.logger.Info().Str("tenant", e.Tenant).Str("thread", e.Thread).Msg("what a deleted thread held was erased")
 	}
@@ -54,21 +63,31 @@ func (r *Runner) erase(ctx context.Context, o *openEnd) (again time.Duration, er
 // held is what a thread's commits say of what is kept elsewhere.
 type held struct {
 	tombstone  *events.Commit
+	commits    []uint64 // their sequences
 	executions []string
 	contents   []string // by digest, each once
 }
 
-// holds reads a thread's commits. One that cannot be read is erased with the others.
+// holds reads a thread's commits. One that cannot be read is erased with the others,
+// as is an archive that is damaged; one that is gone was erased before.
 func (r *Runner) holds(ctx context.Context, e ending) (held, error) {
 	var h held
 	seen := map[string]bool{}
 	for c, err := range r.log.Thread(ctx, e.Tenant, e.Thread, 1) {
 		var broken *events.BrokenError
+		var archive *eventlog.ArchiveError
 		switch {
 		case errors.As(err, &broken):
+			h.commits = append(h.commits, broken.Seq)
+			continue
+		case errors.As(err, &archive):
 			continue
 		case err != nil:
 			return h, err
+		}
+		h.commits = append(h.commits, c.Seq)
+		if d, ok := eventlog.Record(c); ok {
+			h.commits = append(h.commits, d.LastSeq)
 		}
 		if c.Seq == e.Seq {
 			h.tombstone = c

@@ -28,6 +28,7 @@ type brief struct {
 	UserID    string              `json:"userId"`
 	Archived  bool                `json:"archived"`
 	Seq       uint64              `json:"seq"`
+	ListedSeq uint64              `json:"listedSeq"`
 }
 
 func (b *brief) key() string {

@@ -22,7 +22,7 @@ func (a *asking) getThread(d events.GetThread) (*events.Thread, error) {
 // shown gives a thread's document without what is Skein's own.
 func shown(t *events.Thread) *events.Thread {
 	out := *t
-	out.MessageBlocks = nil
+	out.MessageBlocks, out.ListedSeq = nil, 0
 	return &out
 }
 

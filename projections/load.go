@@ -12,8 +12,9 @@ import (
 // keysAtOnce is how many keys one read of a bucket may name.
 const keysAtOnce = 1024
 
-// load makes known what the fold of these commits has to see.
-func (s *session) load(ctx context.Context, commits []*events.Commit) error {
+// load makes known what the fold of these commits has to see, for the read models
+// that are active at their sequences.
+func (s *session) load(ctx context.Context, commits []*events.Commit, active func(seq uint64) documents.Mask) error {
 	if commits[0].Seq <= s.horizon {
 		if err := s.findEnded(ctx, commits); err != nil {
 			return err
@@ -23,7 +24,7 @@ func (s *session) load(ctx context.Context, commits []*events.Commit) error {
 		var missing [documents.Kinds][]*node
 		found := false
 		for _, c := range commits {
-			s.models.Needs(c, s.activeAt(c.Seq), s.cache.look, func(need documents.Need) {
+			s.models.Needs(c, active(c.Seq), s.cache.look, func(need documents.Need) {
 				n := s.cache.node(need.Place)
 				if n.known {
 					return

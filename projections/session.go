@@ -20,6 +20,7 @@ type shelf struct {
 	buffer bytes.Buffer // of the document that was sent last
 
 	position uint64 // in the log: what its checkpoint said; commits up to it are not folded again
+	begun    uint64 // what that was when the session began
 	seen     uint64 // the newest commit that a document shows: what was made up to it may be there
 	newer    uint64 // the first message in the bucket that may be newer than position
 	stored   uint64 // what the checkpoint in the bucket says now
@@ -40,6 +41,7 @@ type session struct {
 	tombs      map[documents.Place]uint64 // documents that were removed after the checkpoint, and at which sequence
 	ended      map[string]uint64          // threads that are known to have ended while catching up, and where
 	horizon    uint64                     // up to it, what is folded may have been folded before
+	end        uint64                     // of the log when the session began
 	stale      documents.Mask             // read models of another version
 	incomplete documents.Mask             // read models whose documents are not all there
 

@@ -59,7 +59,7 @@ func (a *app) root() *cobra.Command {
 		a.serveCommand(), a.demoCommand(), a.importCommand(), a.threadCommand(), a.itemCommand(), a.messageCommand(), a.filesCommand(),
 		a.runCommand(), a.approvalCommand(), a.applyCommand(), a.definitionCommand(),
 		a.tailCommand(), a.replayCommand(), a.auditCommand(), a.backupCommand(), a.restoreCommand(), a.accessCommand(),
-		a.sizeCommand(), a.benchCommand(), a.versionCommand(),
+		a.sizeCommand(), a.archiveCommand(), a.benchCommand(), a.versionCommand(),
 	)
 	return root
 }

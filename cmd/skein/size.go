@@ -14,9 +14,10 @@ func (a *app) sizeCommand() *cobra.Command {
 	r := &remote{}
 	var limit int
 	cmd := &cobra.Command{
-		Use: "size [THREAD...]", Short: "Say what tenants and threads take: messages, documents, snapshots and files, and their bytes",
+		Use: "size [THREAD...]", Short: "Say what tenants and threads take: messages, archives, documents, snapshots and files, and their bytes",
 		Long: "Without --tenant, a line for each tenant; with it, one for each of its threads, or for those that are named.\n" +
-			"The largest come first, and the sum last. Bytes are those of bodies, before the server compresses them.\n" +
+			"The largest come first, and the sum last. Bytes are those of bodies, before the server compresses them; those of\n" +
+			"archived commits are compressed. COMMITS are those in the log.\n" +
 			"The files of a thread are those that it has now; those of a tenant are the contents that it stores, each once.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 || r.tenant != "" {
@@ -68,7 +69,7 @@ func (a *app) size(ctx context.Context, r *remote, o audit.SizeOptions, limit in
 		}
 		return nil
 	}
-	t := a.table("BYTES", "LOG", "TIMELINE", "CHUNKS", "DOCUMENTS", "SNAPSHOTS", "FILES", "COMMITS", "WHAT")
+	t := a.table("BYTES", "LOG", "ARCHIVE", "TIMELINE", "CHUNKS", "DOCUMENTS", "SNAPSHOTS", "FILES", "COMMITS", "WHAT")
 	for i, z := range rows {
 		n := func(v int64) string { return strconv.FormatInt(v, 10) }
 		what := z.Tenant
@@ -78,7 +79,7 @@ func (a *app) size(ctx context.Context, r *remote, o audit.SizeOptions, limit in
 		if i == len(rows)-1 {
 			what = n(z.Threads) + " threads"
 		}
-		t.row(n(z.Bytes), n(z.Log.Bytes), n(z.Timeline.Bytes), n(z.Chunks.Bytes), n(z.Documents.Bytes), n(z.Snapshots.Bytes), n(z.Files.Bytes),
+		t.row(n(z.Bytes), n(z.Log.Bytes), n(z.Archive.Bytes), n(z.Timeline.Bytes), n(z.Chunks.Bytes), n(z.Documents.Bytes), n(z.Snapshots.Bytes), n(z.Files.Bytes),
 			n(z.Log.Number), printable(what, false))
 	}
 	if err := t.flush(); err != nil {

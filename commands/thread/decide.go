@@ -82,6 +82,8 @@ func (m *maker) decide(p Part) error {
 		return m.completeEffect(d)
 	case FailEffect:
 		return m.failEffect(d)
+	case ArchiveThread:
+		return m.archive(d)
 	}
 	return m.decideRun(p)
 }

@@ -79,6 +79,10 @@ func eventExamples() []any {
 		},
 		events.CommandRejected{Command: "thread.status", CommandID: command, ThreadID: thread, Code: events.IllegalTransition, Message: "thread is open and cannot become closed; allowed: streaming"},
 		events.LifecycleDestroyed{Reason: "expired"},
+		events.LifecycleArchived{
+			Object: tenant + "/" + thread + "/4711", Digest: "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9",
+			Commits: 12, Bytes: 9313, FirstSeq: 4688, LastSeq: 4711, Chain: "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
+		},
 		events.LifecycleDeleted{Purge: true},
 	}
 }

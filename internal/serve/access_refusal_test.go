@@ -22,7 +22,7 @@ func nobodyPublishes() []string {
 		"skein.log.acme.T-1", "skein.timeline.acme.T-1.item.created", "skein.chunk.acme.T-1.exe_1", "skein.run.acme.exe_1",
 		"skein.timer.acme.T-1.x", "skein.due.acme.T-1.x", "skein.cancel.x",
 		"$KV.thread_threads.acme.T-1", "$KV.thread_leases.relay", "$KV.thread_effects.acme.T-1.x",
-		"$O.thread_files.C.x", "$O.thread_files.M.x", "$O.thread_snapshots.C.x",
+		"$O.thread_files.C.x", "$O.thread_files.M.x", "$O.thread_snapshots.C.x", "$O.thread_archive.C.x", "$O.thread_archive.M.x",
 		// Another tenant's.
 		"skein.cmd.globex.thread.create", "skein.query.globex.thread.list", "skein.submit.globex.thread.create",
 		"skein.log.globex.T-1", "$KV.thread_threads.globex.T-1", "skein.live.globex.T-1",

@@ -6,6 +6,7 @@ import (
 	"net"
 	"path/filepath"
 	"regexp"
+	"time"
 
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
@@ -47,6 +48,7 @@ type Config struct {
 	MCPVariables []string       // --mcp-variable: variables of the environment that definitions may hand to MCP servers
 	OTLPEndpoint string         // --otlp-endpoint: URL of an OpenTelemetry collector; default what OTEL_EXPORTER_OTLP_ENDPOINT says
 	OTelContent  bool           // --otel-content: traces bear messages, arguments and results
+	ArchiveEvery time.Duration  // how often policies of retention are applied; default 1 h
 	Volatile     bool           // the embedded server does not wait for the disk: for demos and tests
 }
 

@@ -154,6 +154,9 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err := s.startTelemetry(ctx, background); err != nil {
 		return err
 	}
+	if err := s.startArchiving(background); err != nil {
+		return err
+	}
 	// The relay sends much, and must not stand in the way of replies.
 	relayLog, err := s.open("timeline")
 	if err != nil {

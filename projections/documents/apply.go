@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/skein-threads/skein/events"
@@ -143,8 +144,14 @@ func (c *change) touchThread() {
 		return
 	}
 	c.slot = s
-	if c.later() {
-		doc.UpdatedAt = c.time()
+	switch {
+	case c.event.Type == events.LifecycleArchivedType: // it stays where it was in lists
+		doc.ListedSeq = cmp.Or(doc.ListedSeq, doc.Seq)
+	default:
+		doc.ListedSeq = 0
+		if c.later() {
+			doc.UpdatedAt = c.time()
+		}
 	}
 	c.mark(s)
 }

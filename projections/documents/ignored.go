@@ -75,7 +75,7 @@ func beside() []events.Type {
 		events.KeyClaimedType, events.KeyReleasedType,
 		events.EffectScheduledType, events.EffectCancelledType, events.EffectStartedType, events.EffectCompletedType,
 		events.EffectFailedType, events.ApprovalRequestedType, events.ApprovalGrantedType, events.ApprovalDeniedType,
-		events.CommandRejectedType, events.LifecycleDestroyedType,
+		events.CommandRejectedType, events.LifecycleDestroyedType, events.LifecycleArchivedType,
 	}
 }
 

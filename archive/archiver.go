@@ -1,0 +1,299 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections"
+)
+
+// Step is a step of archiving a thread. What it names has been done.
+type Step string
+
+// The steps, in order.
+const (
+	Written  Step = "written"  // the object is in the store
+	Checked  Step = "checked"  // it was read back
+	Recorded Step = "recorded" // the record is in the log
+	Kept     Step = "kept"     // the state is kept as a snapshot
+	Purged   Step = "purged"   // the log and the timeline hold nothing before the record
+)
+
+// Config says how an archiver works. The zero value of a field means its default.
+type Config struct {
+	Patience time.Duration    // for the read models and the timeline to show a thread; default 10 s
+	Every    time.Duration    // how often policies are applied; default 1 h
+	Rate     float64          // threads a second that policies archive at most; default 5
+	Now      func() time.Time // default time.Now
+	// Told is told of each step of a thread, when it is done. An error ends the work
+	// there; archiving the thread again takes it up. Default: nobody.
+	Told func(ctx context.Context, tenant, thread string, step Step) error
+}
+
+func (c Config) withDefaults() Config {
+	if c.Patience == 0 {
+		c.Patience = 10 * time.Second
+	}
+	if c.Every == 0 {
+		c.Every = time.Hour
+	}
+	if c.Rate == 0 {
+		c.Rate = 5
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Told == nil {
+		c.Told = func(context.Context, string, string, Step) error { return nil }
+	}
+	return c
+}
+
+// Archiver archives threads of a log. It is safe for concurrent use.
+type Archiver struct {
+	log    *eventlog.Log
+	cfg    Config
+	logger zerolog.Logger
+}
+
+// New makes an archiver. It may work beside a Skein, and beside others.
+func New(log *eventlog.Log, cfg Config, logger zerolog.Logger) *Archiver {
+	return &Archiver{log: log, cfg: cfg.withDefaults(), logger: logger}
+}
+
+// Outcome is what became of a thread.
+type Outcome string
+
+// The outcomes.
+const (
+	Archived Outcome = "archived" // its commits are in the object store
+	Finished Outcome = "finished" // an archive that was broken off was taken up
+	Already  Outcome = "already"  // nothing was written since its last record
+	Young    Outcome = "young"    // it was written to too recently
+	Busy     Outcome = "busy"     // something is under way on it, or is to happen by itself
+	Moved    Outcome = "moved"    // it was written to meanwhile
+	Ended    Outcome = "ended"    // it was deleted
+	Due      Outcome = "due"      // it would be archived, were it no dry run
+)
+
+// Result is what became of a thread.
+type Result struct {
+	Tenant  string  `json:"tenant"`
+	Thread  string  `json:"thread"`
+	Outcome Outcome `json:"outcome"`
+	Reason  string  `json:"reason,omitzero"`  // why it is busy
+	Commits int64   `json:"commits,omitzero"` // that were archived
+	Bytes   int64   `json:"bytes,omitzero"`   // of their bodies
+}
+
+// Options says when a thread is archived.
+type Options struct {
+	Idle   time.Duration // how long nothing was written to it
+	DryRun bool          // only tell
+}
+
+// Thread archives a thread, if it is idle, or takes up what was broken off. The
+// error is a not_found, projection_behind or unavailable of events, or says what
+// failed; nothing is lost then, and it may be done again.
+func (a *Archiver) Thread(ctx context.Context, tenant, id string, o Options) (Result, error) {
+	r := Result{Tenant: tenant, Thread: id}
+	switch {
+	case !events.ValidTenant(tenant):
+		return r, events.Invalid("/tenant", "a tenant is 1 to 64 letters, digits, dashes and underscores")
+	case !events.ValidThreadID(id):
+		return r, events.Invalid("/threadId", "%.80q is not a thread's id", id)
+	}
+	last, err := a.log.Newest(ctx, tenant, id)
+	if err != nil {
+		return r, fmt.Errorf("archiving %s/%s: %w", tenant, id, err)
+	}
+	if last == nil {
+		return r, events.Missing("thread", id)
+	}
+	end := last.Events[len(last.Events)-1]
+	record, recorded := eventlog.Record(last)
+	switch {
+	case end.Type == events.LifecycleDeletedType:
+		r.Outcome = Ended
+	case recorded && record.LastSeq < last.Seq:
+		r.Outcome, err = a.takeUp(ctx, last, o)
+		if isMissing(err) { // imported with its record: all is in the log, or the reading says what is not
+			err = a.archive(ctx, &r, last, o)
+		}
+	case end.Time.Go().After(a.cfg.Now().Add(-o.Idle)):
+		r.Outcome = Young
+	default:
+		err = a.archive(ctx, &r, last, o)
+	}
+	if err != nil {
+		return r, fmt.Errorf("archiving %s/%s: %w", tenant, id, err)
+	}
+	return r, nil
+}
+
+// takeUp ends the archive of a record, if it was broken off.
+func (a *Archiver) takeUp(ctx context.Context, record *events.Commit, o Options) (Outcome, error) {
+	for m, err := range a.log.Stored(ctx, a.log.Config().Names.Log(record.Tenant, record.Thread), 1) {
+		switch {
+		case err != nil:
+			return "", err
+		case m.Seq >= record.Seq:
+			return Already, nil
+		case o.DryRun:
+			return Due, nil
+		}
+		break
+	}
+	return Finished, a.finish(ctx, record)
+}
+
+// archive archives a thread whose last commit is known.
+func (a *Archiver) archive(ctx context.Context, r *Result, last *events.Commit, o Options) error {
+	if err := a.log.CanPurge(ctx); err != nil {
+		return err
+	}
+	h, err := a.read(ctx, last, o)
+	if err != nil {
+		return err
+	}
+	if r.Reason = h.state.Busy(); r.Reason != "" {
+		r.Outcome = Busy
+		return nil
+	}
+	if r.Outcome, r.Commits, r.Bytes = Due, h.record.Commits, h.record.Bytes; o.DryRun {
+		return nil
+	}
+	if err := a.awaitDocuments(ctx, last.Seq); err != nil {
+		return err
+	}
+	d, err := a.log.PutArchive(ctx, last.Tenant, last.Thread, h.record)
+	if err == nil {
+		err = a.told(ctx, last, Written)
+	}
+	if err == nil {
+		err = a.log.CheckArchive(ctx, last.Tenant, last.Thread, d)
+	}
+	if err == nil {
+		err = a.told(ctx, last, Checked)
+	}
+	if err != nil {
+		return err
+	}
+	record, err := a.append(ctx, last, h, d)
+	var moved *eventlog.ConflictError
+	switch {
+	case errors.As(err, &moved):
+		r.Outcome, r.Commits, r.Bytes = Moved, 0, 0
+		return a.abandon(ctx, last, d)
+	case err != nil:
+		return err
+	}
+	r.Outcome = Archived
+	if err := a.told(ctx, record, Recorded); err != nil {
+		return err
+	}
+	if err := a.keep(ctx, h.state, record); err != nil {
+		return err
+	}
+	if err := a.purge(ctx, record); err != nil {
+		return err
+	}
+	return a.clean(ctx, last, h.seqs)
+}
+
+// history is a thread as it is about to be archived.
+type history struct {
+	state  *thread.State
+	older  bool     // it has archived commits already
+	seqs   []uint64 // of the commits in the log
+	record events.LifecycleArchived
+}
+
+// read reads and checks a thread up to its last commit. If an archive before it was
+// broken off, it is ended first.
+func (a *Archiver) read(ctx context.Context, last *events.Commit, o Options) (*history, error) {
+	h := &history{state: &thread.State{}}
+	for m, err := range a.log.Raw(ctx, a.log.Config().Names.Log(last.Tenant, last.Thread), 1) {
+		if err != nil {
+			return nil, err
+		}
+		if m.Seq > last.Seq {
+			break
+		}
+		c, err := a.log.Decode(m)
+		if err != nil {
+			return nil, err
+		}
+		if events.Chain(h.state.Chain, c.Body) != c.Chain || c.First() != h.state.Version {
+			return nil, fmt.Errorf("commit %d does not follow the one before it; run skein audit verify", m.Seq)
+		}
+		if d, ok := eventlog.Record(c); ok && d.LastSeq < m.Seq && !m.Archived && len(h.seqs) > 0 && !o.DryRun {
+			err := a.finish(ctx, c)
+			if err == nil {
+				return a.read(ctx, last, o)
+			}
+			if !isMissing(err) || h.older { // else it was imported, and all before it is here
+				return nil, err
+			}
+		}
+		thread.Apply(h.state, c)
+		if m.Archived {
+			h.older = true
+			continue
+		}
+		if len(h.seqs) == 0 {
+			h.record.FirstSeq = m.Seq
+		}
+		h.seqs = append(h.seqs, m.Seq)
+		h.record.Commits++
+		h.record.Bytes += int64(len(m.Data))
+	}
+	if h.state.Chain != last.Chain {
+		return nil, events.Errorf(events.Unavailable, "the log's copies do not agree yet; try again")
+	}
+	h.record.LastSeq, h.record.Chain = last.Seq, last.Chain
+	return h, nil
+}
+
+// awaitDocuments waits until the read models show a commit: whoever makes them
+// reads the log from end to end, and would not meet it any more.
+func (a *Archiver) awaitDocuments(ctx context.Context, seq uint64) error {
+	for deadline := time.Now().Add(a.cfg.Patience); ; {
+		shown, err := projections.Shown(ctx, a.log)
+		switch {
+		case err != nil || shown >= seq:
+			return err
+		case time.Now().After(deadline):
+			return events.Errorf(events.ProjectionBehind, "the read models show the log up to %d, and not commit %d; is skein serve running?", shown, seq)
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// append writes the record, on condition that nothing was written since.
+func (a *Archiver) append(ctx context.Context, last *events.Commit, h *history, d events.LifecycleArchived) (*events.Commit, error) {
+	made, err := thread.Decide(h.state, &thread.Command{
+		ID: "archive-" + strconv.FormatUint(d.LastSeq, 10), Tenant: last.Tenant, ThreadID: last.Thread, Time: events.TimeOf(a.cfg.Now()), Actor: Actor,
+		Parts: []thread.Part{{Name: "thread.archive", Data: thread.ArchiveThread{Record: d}}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	record, err := events.NewCommit(h.state.Chain, made)
+	if err != nil {
+		return nil, err
+	}
+	return record, a.log.Append(ctx, eventlog.Write{Commit: record, Expected: d.LastSeq})
+}

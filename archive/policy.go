@@ -1,0 +1,113 @@
+package archive
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// Lease is the lease under which one process of an installation applies policies.
+// Two by mistake do no harm.
+const Lease = "archive"
+
+// Policy says when a tenant's threads are archived.
+type Policy struct {
+	Tenant string
+	Idle   time.Duration
+}
+
+// Policies gives the policies of the tenants that have one, as their definitions
+// say now: of the kind policy, with the name retention. Tenants come in the order in
+// which they made or changed theirs.
+func Policies(ctx context.Context, log *eventlog.Log) ([]Policy, error) {
+	model := documents.NewModels().Of(documents.Definitions)
+	ref := events.DefinitionRef{Kind: events.PolicyKind, Name: events.RetentionPolicy}
+	const page = 500
+	var out []Policy
+	for from := uint64(1); ; {
+		got, err := log.Range(ctx, model.Bucket, "*."+ref.Key(), from, page)
+		if err != nil {
+			return nil, fmt.Errorf("reading the policies: %w", err)
+		}
+		for _, m := range got {
+			from = m.Seq + 1
+			tenant, _, ok := strings.Cut(m.Subject, ".")
+			doc, _, err := model.Decode(m.Data)
+			if !ok || err != nil {
+				continue // the audit finds it
+			}
+			value, err := events.DecodeDefinition(events.PolicyKind, doc.(*events.Definition).Definition)
+			if p, is := value.(events.PolicyDefinition); err == nil && is && p.ArchiveAfterDays != nil && *p.ArchiveAfterDays > 0 {
+				out = append(out, Policy{Tenant: tenant, Idle: time.Duration(*p.ArchiveAfterDays) * 24 * time.Hour})
+			}
+		}
+		if len(got) < page {
+			return out, nil
+		}
+	}
+}
+
+// Run applies the policies of all tenants, now and every so often, until ctx ends.
+// Call it under the lease [Lease]; see eventlog.Log.Hold.
+func (a *Archiver) Run(ctx context.Context) error {
+	settled := map[uint64]struct{}{} // last commits of threads with which nothing is to be done until the next
+	for {
+		if err := a.apply(ctx, settled); err != nil && ctx.Err() == nil {
+			a.logger.Warn().Err(err).Msg("the policies of retention were not applied to the end; it is tried again")
+		}
+		select {
+		case <-time.After(a.cfg.Every):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// apply applies each policy once.
+func (a *Archiver) apply(ctx context.Context, settled map[uint64]struct{}) error {
+	policies, err := Policies(ctx, a.log)
+	for _, p := range policies {
+		last := map[string]uint64{}
+		pass := func(id string, seq uint64) bool {
+			_, known := settled[seq]
+			if !known {
+				last[id] = seq
+			}
+			return known
+		}
+		began := a.cfg.Now()
+		done := func(r Result) {
+			switch r.Outcome {
+			case Already, Busy, Ended:
+				settled[last[r.Thread]] = struct{}{}
+				return
+			case Archived, Finished:
+				a.logger.Info().Str("tenant", r.Tenant).Str("thread", r.Thread).Int64("commits", r.Commits).Int64("bytes", r.Bytes).Msg("a cold thread was archived")
+			}
+			a.pace(ctx, &began)
+		}
+		failed := func(id string, err error) {
+			a.logger.Error().Err(err).Str("tenant", p.Tenant).Str("thread", id).Msg("a cold thread could not be archived, and stays as it is")
+			a.pace(ctx, &began)
+		}
+		if err := a.Cold(ctx, p.Tenant, Options{Idle: p.Idle}, pass, done, failed); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// pace waits until the next thread may be archived.
+func (a *Archiver) pace(ctx context.Context, began *time.Time) {
+	least := time.Duration(float64(time.Second) / a.cfg.Rate)
+	select {
+	case <-time.After(least - a.cfg.Now().Sub(*began)):
+	case <-ctx.Done():
+	}
+	*began = a.cfg.Now()
+}

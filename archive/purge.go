@@ -1,0 +1,85 @@
+package archive
+
+import (
+	"context"
+	"errors"
+
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+)
+
+// Actor is who archives, as records have it.
+const Actor = "skein:archiver"
+
+func (a *Archiver) told(ctx context.Context, of *events.Commit, step Step) error {
+	return a.cfg.Told(ctx, of.Tenant, of.Thread, step)
+}
+
+// keep keeps the state at the record, so that a command on the thread reads one
+// object. It spares only time: without it, the thread is made from its history.
+func (a *Archiver) keep(ctx context.Context, state *thread.State, record *events.Commit) error {
+	thread.Apply(state, record)
+	raw, err := state.Encode()
+	if err == nil {
+		err = a.log.SaveSnapshot(ctx, record.Tenant, record.Thread, raw)
+	}
+	if err != nil {
+		a.logger.Warn().Err(err).Str("tenant", record.Tenant).Str("thread", record.Thread).Msg("a snapshot could not be kept; the first command on the thread will read all of it")
+	}
+	return a.told(ctx, record, Kept)
+}
+
+// finish checks an object again, and purges what is before its record.
+func (a *Archiver) finish(ctx context.Context, record *events.Commit) error {
+	d, _ := eventlog.Record(record)
+	if err := a.log.CheckArchive(ctx, record.Tenant, record.Thread, d); err != nil {
+		return err
+	}
+	return a.purge(ctx, record)
+}
+
+// purge takes what is before a record, whose object was checked, when the timeline
+// shows the record.
+func (a *Archiver) purge(ctx context.Context, record *events.Commit) error {
+	err := a.log.AwaitShown(ctx, record.Seq, a.cfg.Patience)
+	if err == nil {
+		err = a.log.PurgeArchived(ctx, record)
+	}
+	if errors.Is(err, eventlog.ErrNotShown) {
+		return events.Errorf(events.Unavailable, "it is archived, and stays in the log until the timeline shows the record; is skein serve running?")
+	}
+	if err != nil {
+		return err
+	}
+	return a.told(ctx, record, Purged)
+}
+
+// abandon drops the object of an archive whose record was refused, unless another
+// archiver has recorded the same one. What stands after the last commit decides: a
+// record of this object could stand nowhere else.
+func (a *Archiver) abandon(ctx context.Context, last *events.Commit, d events.LifecycleArchived) error {
+	next, err := a.log.After(ctx, last.Tenant, last.Thread, last.Seq)
+	if err != nil || next == nil {
+		return err
+	}
+	if other, ok := eventlog.Record(next); ok && other.Object == d.Object {
+		return nil
+	}
+	return a.log.DropArchive(ctx, d.Object)
+}
+
+// clean drops the objects of earlier archives that were broken off before their
+// record: those that end with a commit before the last.
+func (a *Archiver) clean(ctx context.Context, last *events.Commit, seqs []uint64) error {
+	names, err := a.log.Archives(ctx, last.Tenant, last.Thread, seqs[:len(seqs)-1])
+	for _, name := range names {
+		err = errors.Join(err, a.log.DropArchive(ctx, name))
+	}
+	return err
+}
+
+func isMissing(err error) bool {
+	var bad *eventlog.ArchiveError
+	return errors.As(err, &bad) && bad.Missing
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/skein-threads/skein/archive"
+	"github.com/skein-threads/skein/events"
+)
+
+func (a *app) archiveCommand() *cobra.Command {
+	r := &remote{}
+	o := archive.Options{}
+	idle := daysFlag(90 * 24 * time.Hour)
+	cmd := &cobra.Command{
+		Use: "archive [THREAD...]", Short: "Move the commits of cold threads to the object store",
+		Long: "Move the commits of a tenant's threads that nothing was written to for so long, or of the threads that are\n" +
+			"named if they are so, from the log into the object store: one object for each, which is read back before\n" +
+			"anything goes from the log. Archived threads are read and written as before. Threads on which something is\n" +
+			"under way stay. A Skein must be at work. See docs/retention.md, also for a policy that does it by itself.",
+		Example: "  skein archive --tenant acme --idle 90d --dry-run\n  skein archive --tenant acme T-0195e5d0-3c1a-7b2e-9f44-1d2e3f405162 --idle 0",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := r.needTenant(); err != nil {
+				return err
+			}
+			for _, id := range args {
+				if !events.ValidThreadID(id) {
+					return wrongUsage("%q is no thread's id", id)
+				}
+			}
+			o.Idle = time.Duration(idle)
+			return a.archive(cmd.Context(), r, o, args)
+		},
+	}
+	r.flags(cmd)
+	cmd.Flags().Var(&idle, "idle", "how long nothing was written to a thread: days, as 90d, or 36h")
+	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only say what would be archived")
+	return cmd
+}
+
+func (a *app) archive(ctx context.Context, r *remote, o archive.Options, threads []string) error {
+	log, closeLog, err := r.openLog()
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	archiver := archive.New(log, archive.Config{}, zerolog.Nop())
+	t := a.table("OUTCOME", "COMMITS", "BYTES", "THREAD", "WHY")
+	var failure error
+	failed := func(_ string, err error) {
+		failure = err
+		a.hint("skein: %v", err)
+	}
+	done := func(got archive.Result) {
+		switch {
+		case r.json:
+			if err := a.printJSON(got); err != nil {
+				failure = err
+			}
+		default:
+			t.row(string(got.Outcome), strconv.FormatInt(got.Commits, 10), strconv.FormatInt(got.Bytes, 10), got.Thread, got.Reason)
+		}
+	}
+	for _, id := range threads {
+		if got, err := archiver.Thread(ctx, r.tenant, id, o); err != nil {
+			failed(id, err)
+		} else {
+			done(got)
+		}
+	}
+	if len(threads) == 0 {
+		err = archiver.Cold(ctx, r.tenant, o, nil, func(got archive.Result) {
+			if got.Outcome != archive.Already {
+				done(got)
+			}
+		}, failed)
+	}
+	if err == nil {
+		err = failure
+	}
+	if r.json {
+		return err
+	}
+	if flushErr := t.flush(); err == nil {
+		err = flushErr
+	}
+	return err
+}
+
+// daysFlag is a flag that holds a duration, also in days.
+type daysFlag time.Duration
+
+// String gives the flag's text.
+func (d *daysFlag) String() string {
+	if days := time.Duration(*d) / (24 * time.Hour); days > 0 && time.Duration(*d)%(24*time.Hour) == 0 {
+		return strconv.Itoa(int(days)) + "d"
+	}
+	return time.Duration(*d).String()
+}
+
+// Type names the flag's values in help.
+func (d *daysFlag) Type() string { return "duration" }
+
+// Set reads the flag.
+func (d *daysFlag) Set(text string) error {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 16)
+		if err != nil {
+			return wrongUsage("%.40q is no number of days", text)
+		}
+		*d = daysFlag(time.Duration(n) * 24 * time.Hour)
+		return nil
+	}
+	v, err := time.ParseDuration(text)
+	if err != nil || v < 0 {
+		return wrongUsage("%.40q is no duration such as 90d or 36h", text)
+	}
+	*d = daysFlag(v)
+	return nil
+}

@@ -1,0 +1,51 @@
+package main_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// Archiving on the command line, and what the other commands say of it then.
+func TestArchive(t *testing.T) {
+	s := start(t, t.TempDir())
+	var old, other reply
+	decode(t, s.ok("thread", "create", "--key", "old", "--json"), &old)
+	decode(t, s.ok("thread", "create", "--key", "other", "--json"), &other)
+	s.ok("message", "add", "key:old", strings.Repeat("where is it? ", 100))
+	s.ok("thread", "list") // the read models show all that
+	history := s.ok("tail", "--from", "start", "--follow=false", "--json")
+	type result struct {
+		Outcome, Thread string
+		Commits         int64
+	}
+	if got := decodeLines[result](t, s.ok("archive", "--idle", "0s", "--dry-run", "--json")); len(got) != 2 || got[0].Outcome != "due" {
+		t.Errorf("a dry run: %+v", got)
+	}
+	if out := s.ok("archive"); strings.Contains(out, "T-") {
+		t.Errorf("young threads: %s", out)
+	}
+	if got := decodeLines[result](t, s.ok("archive", old.ThreadID, "--idle", "0s", "--json")); len(got) != 1 || got[0].Outcome != "archived" || got[0].Commits != 2 {
+		t.Errorf("%+v", got)
+	}
+	if now := s.ok("tail", "--from", "start", "--follow=false", "--json"); !strings.HasPrefix(now, history) || !strings.Contains(now, "lifecycle.archived") {
+		t.Errorf("the history was\n%s\nand is\n%s", history, now)
+	}
+	if out := s.ok("message", "list", "key:old"); !strings.Contains(out, "where is it?") {
+		t.Errorf("messages: %s", out)
+	}
+	if out := s.ok("size", old.ThreadID); !strings.Contains(out, "ARCHIVE") {
+		t.Errorf("size: %s", out)
+	}
+	s.ok("message", "add", "key:old", "here")
+	s.ok("replay", "timeline")
+	s.ok("replay", "--verify")
+	s.ok("audit", "verify")
+	if out := s.ok("audit", "trail", "key:old"); !strings.Contains(out, "lifecycle.archived") {
+		t.Errorf("the trail: %s", out)
+	}
+	for args, code := range map[string]int{"archive nonsense": 2, "archive --idle -1h": 2, "archive --idle 9x": 2, "archive T-0195e5d0-3c1a-7b2e-9f44-1d2e3f405162": 1} {
+		if o := run(t, s.env, "", strings.Fields(args)...); o.code != code {
+			t.Errorf("%s: %+v", args, o)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package eventlog
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// A thread's commits may lie in two places: in an object of the store
+// [ArchiveBucket], and after them in the log. Between them stands a record, a
+// commit with the one event lifecycle.archived. What is missing in the log stands
+// right before the record, since a purge goes backwards from it: that is all that a
+// reader has to know. The first commit in an object may be a record itself, of an
+// earlier archive.
+
+// ArchiveError says that commits cannot be read, because the object that a record
+// names is not there, or is not what the record says.
+type ArchiveError struct {
+	Tenant, Thread string
+	Object         string
+	Missing        bool // it is not there
+	Cause          error
+}
+
+func (e *ArchiveError) Error() string {
+	if e.Missing {
+		return fmt.Sprintf("the archive %s of %s/%s is not in the object store; restore it from a backup", e.Object, e.Tenant, e.Thread)
+	}
+	return fmt.Sprintf("the archive %s of %s/%s cannot be read: %v; restore it from a backup", e.Object, e.Tenant, e.Thread, e.Cause)
+}
+
+func (e *ArchiveError) Unwrap() error { return e.Cause }
+
+// archiveObject names the object with the commits of a thread up to a sequence.
+// What such an object holds is settled by its name.
+func archiveObject(tenant, thread string, last uint64) string {
+	return tenant + "/" + thread + "/" + strconv.FormatUint(last, 10)
+}
+
+// parseArchive takes an object's name apart.
+func parseArchive(name string) (tenant, thread string, last uint64, ok bool) {
+	parts := strings.Split(name, "/")
+	if len(parts) != 3 || !events.ValidTenant(parts[0]) || !events.ValidThreadID(parts[1]) {
+		return "", "", 0, false
+	}
+	last, err := strconv.ParseUint(parts[2], 10, 64)
+	return parts[0], parts[1], last, err == nil && last > 0 && archiveObject(parts[0], parts[1], last) == name
+}
+
+// recordMark is in the body of every record, and of few other commits.
+const recordMark = `"` + string(events.LifecycleArchivedType) + `"`
+
+// recordBytes is more than a record has.
+const recordBytes = 8 << 10
+
+// Record gives what a commit says if it is a record.
+func Record(c *events.Commit) (events.LifecycleArchived, bool) {
+	if c == nil || len(c.Events) != 1 || !events.IsThread(c.Thread) {
+		return events.LifecycleArchived{}, false
+	}
+	d, ok := c.Events[0].Data.(events.LifecycleArchived)
+	return d, ok
+}
+
+// record gives the record that a message of the log is, nil if it is none.
+func (l *Log) record(m Message) (*events.Commit, events.LifecycleArchived) {
+	if len(m.Data) > recordBytes || !bytes.Contains(m.Data, []byte(recordMark)) {
+		return nil, events.LifecycleArchived{}
+	}
+	c, err := l.Decode(m)
+	if err != nil {
+		return nil, events.LifecycleArchived{}
+	}
+	d, ok := Record(c)
+	if !ok || d.LastSeq >= m.Seq { // of another log, from where it was imported
+		return nil, d
+	}
+	return c, d
+}
+
+// archiveEntry is what is needed of the message that names an object.
+type archiveEntry struct {
+	Name     string            `json:"name"`
+	Metadata map[string]string `json:"metadata"`
+	NUID     string            `json:"nuid"`
+	Size     int64             `json:"size"`
+	Chunks   int               `json:"chunks"`
+	Deleted  bool              `json:"deleted"`
+}
+
+const archiveFirst = "first" // in an entry's metadata: the sequence of the first commit
+
+func (l *Log) archiveStream() string { return "OBJ_" + l.cfg.Names.Bucket(ArchiveBucket) }
+
+// archiveSubject gives the subject of the entry of an object; of all for "*".
+func (l *Log) archiveSubject(name string) string {
+	if name != "*" {
+		name = base64.URLEncoding.EncodeToString([]byte(name))
+	}
+	return "$O." + l.cfg.Names.Bucket(ArchiveBucket) + ".M." + name
+}
+
+// archiveEntry reads the entry of an object, nil if there is none.
+func (l *Log) archiveEntry(ctx context.Context, name string) (*archiveEntry, error) {
+	several, err := l.replicated(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var data []byte
+	if several {
+		m, err := l.leader(ctx, l.archiveStream(), getRequest{Last: l.archiveSubject(name)})
+		if errors.Is(err, errNoMessage) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		data = m.Data
+	} else {
+		got, err := l.direct(ctx, l.archiveStream(), getRequest{Multi: []string{l.archiveSubject(name)}})
+		if err != nil {
+			return nil, l.noArchive(ctx, err)
+		}
+		if len(got) == 0 {
+			return nil, nil
+		}
+		data = got[0].Data
+	}
+	if e, ok := entryOf(data); ok && e.Name == name {
+		return e, nil
+	}
+	return nil, nil
+}
+
+// entryOf reads an entry, and reports whether its object is there.
+func entryOf(data []byte) (*archiveEntry, bool) {
+	var e archiveEntry
+	err := json.Unmarshal(data, &e)
+	return &e, err == nil && e.NUID != "" && !e.Deleted
+}
+
+// noArchive passes over that there is no store of archives at all.
+func (l *Log) noArchive(ctx context.Context, err error) error {
+	if !errors.Is(err, nats.ErrNoResponders) {
+		return err
+	}
+	if _, lookErr := l.js.Stream(ctx, l.archiveStream()); errors.Is(lookErr, jetstream.ErrStreamNotFound) {
+		return nil
+	}
+	return err
+}
+
+// Commit reads the commit of an aggregate with that sequence, from the log or from
+// where it is archived. Nil if there is none (any more).
+func (l *Log) Commit(ctx context.Context, tenant, aggregate string, seq uint64) (*events.Commit, error) {
+	c, err := l.Get(ctx, seq)
+	switch {
+	case err != nil || seq == 0:
+		return nil, err
+	case c != nil && c.Tenant == tenant && c.Thread == aggregate:
+		return c, nil
+	}
+	for m, err := range l.through(ctx, tenant, aggregate, seq) {
+		if err != nil || m.Seq != seq {
+			return nil, err
+		}
+		return l.Decode(m)
+	}
+	return nil, nil
+}

@@ -1,0 +1,279 @@
+package eventlog
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"iter"
+	"strconv"
+
+	"github.com/klauspost/compress/s2"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Sizes of an object's parts. They bound what a reader holds of it.
+const (
+	archivePiece = 128 << 10 // a message of the store
+	archiveAhead = 4         // pieces are asked for at once
+	archiveBlock = 256 << 10 // is compressed as one
+)
+
+// PutArchive writes the object of a record, which says all but the digest, and
+// gives the record with it. The commits are read from the log, from FirstSeq to
+// LastSeq. An object that is there and is right is left as it is.
+func (l *Log) PutArchive(ctx context.Context, tenant, thread string, d events.LifecycleArchived) (events.LifecycleArchived, error) {
+	sum := sha256.New()
+	write := func(w io.Writer) error {
+		b := archiveHead(tenant, thread)
+		for m, err := range l.Stored(ctx, l.cfg.Names.Log(tenant, thread), d.FirstSeq) {
+			if err != nil {
+				return err
+			}
+			if m.Seq > d.LastSeq {
+				break
+			}
+			if b, err = appendFrame(b, m); err != nil {
+				return err
+			}
+			if _, err := w.Write(b); err != nil {
+				return err
+			}
+			b = b[:0]
+		}
+		return nil
+	}
+	if err := write(sum); err != nil {
+		return d, fmt.Errorf("reading %s/%s: %w", tenant, thread, err)
+	}
+	d.Object, d.Digest = archiveObject(tenant, thread, d.LastSeq), hex.EncodeToString(sum.Sum(nil))
+	if err := l.CheckArchive(ctx, tenant, thread, d); err == nil {
+		return d, nil
+	}
+	store, err := l.js.ObjectStore(ctx, l.cfg.Names.Bucket(ArchiveBucket))
+	if err != nil {
+		return d, fmt.Errorf("the store of archives: %w", err)
+	}
+	from, to := io.Pipe()
+	go func() {
+		packed := s2.NewWriter(to, s2.WriterBlockSize(archiveBlock), s2.WriterConcurrency(1))
+		err := write(packed)
+		to.CloseWithError(errors.Join(err, packed.Close()))
+	}()
+	meta := jetstream.ObjectMeta{
+		Name: d.Object, Metadata: map[string]string{archiveFirst: strconv.FormatUint(d.FirstSeq, 10)},
+		Opts: &jetstream.ObjectMetaOptions{ChunkSize: archivePiece},
+	}
+	_, err = store.Put(ctx, meta, &fullReader{from})
+	_ = from.CloseWithError(errAbandoned) // so that the writer is not held
+	if err != nil {
+		return d, fmt.Errorf("writing the archive %s: %w", d.Object, err)
+	}
+	return d, nil
+}
+
+var errAbandoned = errors.New("nobody reads it any more")
+
+// fullReader fills what it is given, so that the pieces of an object are not as
+// small as what the compressor writes.
+type fullReader struct{ from io.Reader }
+
+func (r *fullReader) Read(b []byte) (int, error) {
+	n, err := io.ReadFull(r.from, b)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// CheckArchive reads an object to its end, and checks that it is what its record
+// says: its digest, how many commits it has and which, each chain, and each
+// version. The error is an *ArchiveError, or says why it could not be read.
+func (l *Log) CheckArchive(ctx context.Context, tenant, thread string, d events.LifecycleArchived) error {
+	chain, version, begun := "", int64(0), false
+	for m, err := range l.archive(ctx, tenant, thread, d) {
+		if err != nil {
+			return err
+		}
+		c, err := l.Decode(m)
+		switch {
+		case err != nil:
+		case begun && (events.Chain(chain, c.Body) != c.Chain || c.First() != version):
+			err = fmt.Errorf("commit %d does not follow the one before it", m.Seq)
+		}
+		if err != nil {
+			return &ArchiveError{Tenant: tenant, Thread: thread, Object: d.Object, Cause: err}
+		}
+		chain, version, begun = c.Chain, c.Version, true
+	}
+	return nil
+}
+
+// archive gives the commits of a record's object, in order. If it is not what the
+// record says, an *ArchiveError comes last.
+func (l *Log) archive(ctx context.Context, tenant, thread string, d events.LifecycleArchived) iter.Seq2[Message, error] {
+	return func(yield func(Message, error) bool) {
+		bad := func(cause error) {
+			yield(Message{}, &ArchiveError{Tenant: tenant, Thread: thread, Object: d.Object, Cause: cause})
+		}
+		if d.Object != archiveObject(tenant, thread, d.LastSeq) {
+			bad(errors.New("the record names an object that is not its own"))
+			return
+		}
+		sum := sha256.New()
+		n, first, last := int64(0), uint64(0), Message{}
+		for m, err := range l.frames(ctx, tenant, thread, d.Object, sum) {
+			if err != nil {
+				yield(Message{}, err)
+				return
+			}
+			if n++; n == 1 {
+				first = m.Seq
+			}
+			last = m
+			if n <= d.Commits && !yield(m, nil) {
+				return
+			}
+		}
+		switch got := hex.EncodeToString(sum.Sum(nil)); {
+		case got != d.Digest:
+			bad(fmt.Errorf("its digest is %s, and the record says %.80q", got, d.Digest))
+		case n != d.Commits || first != d.FirstSeq || last.Seq != d.LastSeq || last.Header.Get(events.HeaderChain) != d.Chain:
+			bad(fmt.Errorf("it holds %d commits from %d to %d, and the record says otherwise", n, first, last.Seq))
+		}
+	}
+}
+
+// frames gives the commits in an object, in order, and hands all that it reads to
+// sum. An *ArchiveError says that there is no such object, or that it is damaged;
+// another error that it could not be asked for. One that was written anew meanwhile,
+// with the same commits, is read on.
+func (l *Log) frames(ctx context.Context, tenant, thread, object string, sum hash.Hash) iter.Seq2[Message, error] {
+	return func(yield func(Message, error) bool) {
+		o := &objectReader{log: l, ctx: ctx, tenant: tenant, thread: thread, object: object, sum: sum}
+		for {
+			again, err := o.read(yield)
+			if err != nil {
+				yield(Message{}, err)
+			}
+			if !again {
+				return
+			}
+		}
+	}
+}
+
+// objectReader is one reading of an object.
+type objectReader struct {
+	log                    *Log
+	ctx                    context.Context //nolint:containedctx // it lives as long as the reading
+	tenant, thread, object string
+	sum                    hash.Hash
+	nuid                   string // of the pieces that are read
+	before                 uint64 // the last commit that was given
+}
+
+// read reads the object as it is now. again says that it is another one by now.
+func (o *objectReader) read(yield func(Message, error) bool) (again bool, err error) {
+	failed := &ArchiveError{Tenant: o.tenant, Thread: o.thread, Object: o.object}
+	entry, err := o.log.archiveEntry(o.ctx, o.object)
+	if err != nil {
+		return false, err
+	}
+	if entry == nil {
+		failed.Missing = true
+		return false, failed
+	}
+	o.nuid = entry.NUID
+	o.sum.Reset()
+	pieces := &archiveReader{log: o.log, ctx: o.ctx, subject: "$O." + o.log.cfg.Names.Bucket(ArchiveBucket) + ".C." + o.nuid, left: entry.Chunks, next: 1}
+	packed := s2.NewReader(pieces, s2.ReaderMaxBlockSize(archiveBlock), s2.ReaderAllocBlock(archiveBlock))
+	r := bufio.NewReader(io.TeeReader(packed, o.sum))
+	subject, last := o.log.cfg.Names.Log(o.tenant, o.thread), uint64(0)
+	for err = readHead(r, o.tenant, o.thread); err == nil; {
+		var m Message
+		if m, err = readFrame(r, subject); err == nil && m.Seq <= last {
+			err = fmt.Errorf("commit %d comes after %d", m.Seq, last)
+		}
+		if err != nil {
+			break
+		}
+		if last = m.Seq; last <= o.before {
+			continue
+		}
+		o.before = last
+		if !yield(m, nil) {
+			return false, nil
+		}
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		return false, nil
+	case pieces.err != nil:
+		return false, fmt.Errorf("reading the archive %s: %w", o.object, pieces.err)
+	}
+	if now, lookErr := o.log.archiveEntry(o.ctx, o.object); lookErr != nil || now != nil && now.NUID != o.nuid {
+		return lookErr == nil, lookErr
+	}
+	failed.Cause = err
+	return false, failed
+}
+
+// archiveReader reads the pieces of an object.
+type archiveReader struct {
+	log     *Log
+	ctx     context.Context //nolint:containedctx // it lives as long as the reading
+	subject string
+	left    int // pieces that are still to come
+	next    uint64
+	got     [][]byte
+	err     error // the store could not be asked
+}
+
+func (r *archiveReader) Read(b []byte) (int, error) {
+	for len(r.got) == 0 {
+		if r.left <= 0 {
+			return 0, io.EOF
+		}
+		if err := r.fetch(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(b, r.got[0])
+	if r.got[0] = r.got[0][n:]; len(r.got[0]) == 0 {
+		r.got = r.got[1:]
+	}
+	return n, nil
+}
+
+// fetch asks for the next pieces.
+func (r *archiveReader) fetch() error {
+	stream := r.log.archiveStream()
+	got, err := r.log.direct(r.ctx, stream, getRequest{Seq: r.next, Next: r.subject, Batch: archiveAhead})
+	if err != nil {
+		r.err = err
+		return err
+	}
+	if len(got) == 0 {
+		more, err := r.log.more(r.ctx, stream, r.subject, r.next)
+		switch {
+		case err != nil:
+			r.err = err
+			return err
+		case !more:
+			return fmt.Errorf("%d pieces of it are missing", r.left)
+		}
+	}
+	for _, m := range got {
+		r.got = append(r.got, m.Data)
+		r.next = m.Seq + 1
+		r.left--
+	}
+	return nil
+}

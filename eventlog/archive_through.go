@@ -1,0 +1,95 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strconv"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// through reads the messages of one aggregate from a sequence on, from its
+// archives and from the log, in order. An *ArchiveError stands in the place of
+// commits that cannot be read, and what follows is still given.
+func (l *Log) through(ctx context.Context, tenant, aggregate string, from uint64) iter.Seq2[Message, error] {
+	subject := l.cfg.Names.Log(tenant, aggregate)
+	if !events.IsThread(aggregate) {
+		return l.Stored(ctx, subject, from)
+	}
+	return func(yield func(Message, error) bool) {
+		t := &throughReader{log: l, ctx: ctx, tenant: tenant, thread: aggregate, last: max(from, 1) - 1, yield: yield}
+		for m, err := range l.Stored(ctx, subject, from) {
+			if err != nil {
+				yield(Message{}, err)
+				return
+			}
+			if !t.give(m) {
+				return
+			}
+		}
+	}
+}
+
+// throughReader is one reading of a thread.
+type throughReader struct {
+	log            *Log
+	ctx            context.Context //nolint:containedctx // it lives as long as the reading
+	tenant, thread string
+	last           uint64 // given, or before what is asked for
+	version        string // of the thread after what was given last; empty: nothing was
+	yield          func(Message, error) bool
+}
+
+// give gives a message, and before a record what is missing there.
+func (t *throughReader) give(m Message) bool {
+	if c, d := t.log.record(m); c != nil && d.LastSeq > t.last && t.version != strconv.FormatInt(c.First(), 10) && !t.fill(c, d) {
+		return false
+	}
+	if m.Seq <= t.last {
+		return true
+	}
+	t.last, t.version = m.Seq, m.Header.Get(events.HeaderVersion)
+	return t.yield(m, nil)
+}
+
+// fill gives what of a record's object was not given yet.
+func (t *throughReader) fill(c *events.Commit, d events.LifecycleArchived) bool {
+	for m, err := range t.log.archive(t.ctx, t.tenant, t.thread, d) {
+		var bad *ArchiveError
+		switch {
+		case err == nil:
+			if !t.give(m) {
+				return false
+			}
+			continue
+		case errors.As(err, &bad) && bad.Missing:
+			whole, lookErr := t.whole(c)
+			if lookErr != nil {
+				err = lookErr
+			} else if whole {
+				return true
+			}
+		}
+		if !t.yield(Message{}, err) || bad == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// whole reports whether the log has all that stands before a record: it was
+// imported with what it had archived elsewhere.
+func (t *throughReader) whole(record *events.Commit) (bool, error) {
+	version := ""
+	for m, err := range t.log.Stored(t.ctx, t.log.cfg.Names.Log(t.tenant, t.thread), 1) {
+		if err != nil {
+			return false, err
+		}
+		if m.Seq >= record.Seq {
+			break
+		}
+		version = m.Header.Get(events.HeaderVersion)
+	}
+	return version == strconv.FormatInt(record.First(), 10), nil
+}

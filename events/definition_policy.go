@@ -1,0 +1,26 @@
+package events
+
+// RetentionPolicy is the name of the policy that says when threads are archived.
+// There is no other so far.
+const RetentionPolicy = "retention"
+
+// PolicyDefinition says what becomes of a tenant's threads by itself. Without one,
+// nothing does.
+type PolicyDefinition struct {
+	Name             string `json:"name" schema:"required,pattern=name" doc:"Which policy: retention."`
+	Description      string `json:"description,omitzero" schema:"maxLength=4096" doc:"Why it is so."`
+	ArchiveAfterDays *Int   `json:"archiveAfterDays,omitzero" schema:"minimum=1,maximum=36500" doc:"Threads to which nothing was written for so many days are archived; absent: none are."`
+}
+
+// Check holds what no single field says.
+func (d PolicyDefinition) Check() error {
+	if d.Name != RetentionPolicy {
+		return Invalid("/name", "there is no policy %q; the one there is has the name %s", d.Name, RetentionPolicy)
+	}
+	return nil
+}
+
+// Constraint says the same as Check in JSON Schema.
+func (PolicyDefinition) Constraint() string {
+	return `{"properties":{"name":{"const":"` + RetentionPolicy + `"}}}`
+}

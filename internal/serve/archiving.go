@@ -1,0 +1,17 @@
+package serve
+
+import (
+	"context"
+
+	"github.com/skein-threads/skein/archive"
+)
+
+// startArchiving applies the policies of retention that tenants have defined.
+func (s *Server) startArchiving(background context.Context) error {
+	log, err := s.open("archive")
+	if err != nil {
+		return err
+	}
+	s.hold(background, log, archive.Lease, archive.New(log, archive.Config{Every: s.cfg.ArchiveEvery}, s.logger).Run)
+	return nil
+}

@@ -1,0 +1,65 @@
+package projections
+
+import (
+	"context"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// The runner reads the log from end to end, and folds a thread before it is
+// archived: see package archive. Where it begins before that again, because it has
+// lost what it had written, or is new, it comes to a record whose commits are not in
+// the log any more, and folds them from there.
+
+func isRecord(c *events.Commit) bool {
+	_, ok := eventlog.Record(c)
+	return ok
+}
+
+// foldArchived folds what is archived before a record and was not folded, if that
+// may be so: the record was there when the session began.
+func (s *session) foldArchived(ctx context.Context, b *batch, record *events.Commit) error {
+	d, _ := eventlog.Record(record)
+	first := s.end
+	for _, sh := range s.shelves {
+		first = min(first, sh.begun)
+	}
+	name := documents.ThreadName(record.Tenant, record.Thread)
+	if _, ended := s.ended[name]; ended || record.Seq > s.end || d.LastSeq <= first || d.LastSeq >= record.Seq {
+		return nil
+	}
+	n := s.cache.node(documents.Place{Kind: documents.Threads, Thread: name})
+	if doc, ok := n.slot.Doc.(*events.Thread); ok && s.shelves[documents.Threads].begun < d.LastSeq {
+		if doc.Version == record.First() {
+			return nil
+		}
+		first = max(first, n.slot.Seq)
+	}
+	for c, err := range s.log.Thread(ctx, record.Tenant, record.Thread, first+1) {
+		if err != nil {
+			return err
+		}
+		if c.Seq >= record.Seq {
+			break
+		}
+		if err := s.load(ctx, []*events.Commit{c}, s.lacking); err != nil {
+			return err
+		}
+		s.foldCommit(c, s.lacking(c.Seq))
+		b.folded += len(c.Body)
+	}
+	return nil
+}
+
+// lacking gives the read models that did not show a commit when the session began.
+func (s *session) lacking(seq uint64) documents.Mask {
+	var m documents.Mask
+	for _, sh := range s.shelves {
+		if seq > sh.begun {
+			m = m.With(sh.Kind)
+		}
+	}
+	return m
+}
