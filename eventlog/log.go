@@ -23,6 +23,7 @@ type Log struct {
 	inbox   *inbox
 
 	leaseTTL time.Duration // tests shorten it
+	ownPace  ownPace       // of its tails; tests change it
 	copies   atomic.Int32  // of every stream; 0: not known yet
 
 	queue    chan *unit
