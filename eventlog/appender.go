@@ -216,6 +216,9 @@ func (l *Log) write(group []*unit) {
 	for _, u := range group {
 		last += uint64(len(u.msgs))
 		u.stored(last)
+	}
+	l.cfg.Recent.acknowledged(group...)
+	for _, u := range group {
 		u.done <- nil
 	}
 }

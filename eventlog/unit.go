@@ -104,6 +104,7 @@ func (l *Log) writeUnit(u *unit, tried bool, deadline time.Time) error {
 		case stored:
 			l.metrics.Appended(len(u.msgs), u.bytes, len(u.msgs) > 1, ack.seconds)
 			u.stored(ack.Seq)
+			l.cfg.Recent.acknowledged(u)
 			return nil
 		case unknown:
 			tried = true

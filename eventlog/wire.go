@@ -43,7 +43,8 @@ func OpenOn(wire Wire, js jetstream.JetStream, cfg Config, logger zerolog.Logger
 		return nil, err
 	}
 	l := &Log{
-		wire: wire, js: js, cfg: cfg, logger: logger, metrics: metrics, inbox: in, leaseTTL: leaseTTL, readTimeout: directTimeout,
+		wire: wire, js: js, cfg: cfg, logger: logger, metrics: metrics, inbox: in,
+		leaseTTL: leaseTTL, readTimeout: directTimeout, ownPace: defaultOwnPace(),
 		queue: make(chan *unit, cfg.QueueCommits), stopping: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	go l.appendLoop()

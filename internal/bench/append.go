@@ -25,6 +25,8 @@ type Options struct {
 	Seconds  float64      // a case; default 4
 	Threads  int          // that the clients write; default 1,000
 	Clients  []int        // of the case "skein"; default 1, 64, 256
+	Commits  int          // of each thread in a case "skein", instead of a time, so that runs compare; default 0: the time
+	Skein    bool         // measure the case "skein" alone
 	Dir      string       // where the store is made; default the system's temporary folder
 	Grow     int          // also measure memory up to so many threads; 0: do not
 	Profile  string       // file for a processor profile of the last case "skein", with catching up; default none
@@ -75,8 +77,10 @@ func Append(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer b.log.Close()
-	if err := b.direct(ctx); err != nil {
-		return nil, err
+	if !o.Skein {
+		if err := b.direct(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if err := b.skein(ctx); err != nil {
 		return nil, err
@@ -168,12 +172,12 @@ func (b *bench) skein(ctx context.Context) error {
 			return err
 		}
 		before, begun := b.sizes(), processor()
-		got, err := Load{URL: b.url, Clients: clients, Threads: threads, Millis: b.duration().Milliseconds()}.start(ctx, b.o.LoadArgs)
+		got, err := Load{URL: b.url, Clients: clients, Threads: threads, Millis: b.duration().Milliseconds(), Commits: b.o.Commits}.start(ctx, b.o.LoadArgs)
 		if err != nil {
 			return fmt.Errorf("skein, %d clients: %w", clients, errors.Join(err, stop()))
 		}
 		c := measured("skein", clients, got.durations(), time.Duration(got.Elapsed))
-		c.Refused = got.Refused
+		c.Refused, c.ClientMicros = got.Refused, float64(got.Processor)/1000/float64(max(c.Commits, 1))
 		acked := processor()
 		if got.Refused > 0 {
 			b.o.Log(fmt.Sprintf("%d commits were refused, the first: %s", got.Refused, got.Error))

@@ -32,6 +32,7 @@ type Loaded struct {
 	Nanos      []int64 `json:"nanos"`                // of each commit, or turn
 	ChunkNanos []int64 `json:"chunkNanos,omitempty"` // of each chunk, from when it was emitted
 	Elapsed    int64   `json:"elapsed"`
+	Processor  int64   `json:"processor,omitzero"` // nanoseconds that the clients used of it
 	Refused    int     `json:"refused"`
 	Error      string  `json:"error,omitzero"` // the first refusal
 }
@@ -108,7 +109,7 @@ func (l Load) run(ctx context.Context) (*Loaded, error) {
 	run := uuid.Must(uuid.NewV7()).String()
 	subject := events.DefaultNames().Command(tenant, "thread.commit")
 	var working sync.WaitGroup
-	start := time.Now()
+	start, begun := time.Now(), processor()
 	for w := range l.Clients {
 		working.Go(func() {
 			var mine []string
@@ -138,7 +139,7 @@ func (l Load) run(ctx context.Context) (*Loaded, error) {
 		})
 	}
 	working.Wait()
-	out := &Loaded{Elapsed: time.Since(start).Nanoseconds(), Refused: int(refused.Load())}
+	out := &Loaded{Elapsed: time.Since(start).Nanoseconds(), Processor: (processor() - begun).Nanoseconds(), Refused: int(refused.Load())}
 	if text := first.Load(); text != nil {
 		out.Error = *text
 	}

@@ -33,6 +33,8 @@ type Case struct {
 	// as it does the rates.
 	AckedMicros float64 `json:"processorMicrosAcked,omitzero"`
 	TotalMicros float64 `json:"processorMicros,omitzero"`
+	// Of the clients, for each commit.
+	ClientMicros float64 `json:"clientMicros,omitzero"`
 }
 
 // spent notes the processor time that the case took.
@@ -113,13 +115,13 @@ func (r *Result) compare() {
 // Write prints the run as tables.
 func (r *Result) Write(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "case\tclients\tcommits/s\tevents/s\tp50 ms\tp99 ms\ttimeline lag\tread model lag\tcaught up s\tcpu us/commit\tlog B/event\tderived B/event\t\n")
+	fmt.Fprintf(t, "case\tclients\tcommits/s\tevents/s\tp50 ms\tp99 ms\ttimeline lag\tread model lag\tcaught up s\tcpu us/commit\tof clients\tlog B/event\tderived B/event\t\n")
 	for _, c := range r.Cases {
 		fmt.Fprintf(t, "%s\t%d\t%.0f\t%.0f\t%.2f\t%.2f\t", c.Name, c.Clients, c.CommitsPerSecond, c.EventsPerSecond, c.P50Ms, c.P99Ms)
 		if c.Name == "skein" {
-			fmt.Fprintf(t, "%d\t%d\t%.2f\t%.0f\t%.0f\t%.0f\t\n", c.TimelineLag, c.ProjectionLag, c.CatchUpSeconds, c.TotalMicros, c.LogBytesEvent, c.DerivedBytesEvent)
+			fmt.Fprintf(t, "%d\t%d\t%.2f\t%.0f\t%.0f\t%.0f\t%.0f\t\n", c.TimelineLag, c.ProjectionLag, c.CatchUpSeconds, c.TotalMicros, c.ClientMicros, c.LogBytesEvent, c.DerivedBytesEvent)
 		} else {
-			fmt.Fprintf(t, "\t\t\t\t\t\t\n")
+			fmt.Fprintf(t, "\t\t\t\t\t\t\t\n")
 		}
 	}
 	fmt.Fprintf(t, "\nan event has %.0f bytes on average; one plain publish of a commit takes %.2f ms (p50)\n\n", r.EventBytes, r.PlainP50Ms)
