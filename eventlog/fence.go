@@ -151,7 +151,8 @@ func (f *Fence) next(subject string, header nats.Header, data []byte) {
 		own[headerExpectedSeq] = []string{strconv.FormatUint(f.last, 10)}
 	}
 	f.last++
-	f.name[0] = f.id + strconv.FormatUint(f.last, 36)
+	var name [48]byte
+	f.name[0] = string(strconv.AppendUint(append(name[:0], f.id...), f.last, 36))
 	own[headerID] = f.name[:]
 	f.sent = nats.Msg{Subject: subject, Header: own, Data: data}
 	f.begun = true

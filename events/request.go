@@ -77,9 +77,14 @@ func threadOf(aggregate string) string {
 // ReplyOf gives the answer to the command with that id, from the commit that
 // holds its events.
 func ReplyOf(c *Commit, commandID string) *Reply {
-	r := &Reply{ThreadID: threadOf(c.Thread), Seq: c.Seq, Events: []EventRef{}}
-	var own Result
-	var results []Result // of the commands of a thread.commit
+	own, count, last := Result{}, 0, 0
+	for i := range c.Events {
+		if e := &c.Events[i]; e.CommandID == commandID {
+			count, last = count+1, max(last, e.CommandIndex)
+		}
+	}
+	r := &Reply{ThreadID: threadOf(c.Thread), Seq: c.Seq, Events: make([]EventRef, 0, count)}
+	results := make([]Result, 0, last) // of the commands of a thread.commit
 	for i := range c.Events {
 		e := &c.Events[i]
 		if e.CommandID != commandID {

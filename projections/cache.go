@@ -22,7 +22,8 @@ type cache struct {
 	limit int64
 	bytes int64
 	nodes map[documents.Place]*node
-	ring  node // its next was used last
+	last  [documents.Kinds]*node // of each read model, what was asked for last: it is asked for again
+	ring  node                   // its next was used last
 }
 
 func newCache(limit int64) *cache {
@@ -36,7 +37,11 @@ func (c *cache) Slot(p documents.Place) *documents.Slot { return &c.node(p).slot
 
 // node gives the node of a place, a new one if need be, as the one used last.
 func (c *cache) node(p documents.Place) *node {
-	n, ok := c.nodes[p]
+	n := c.last[p.Kind]
+	ok := n != nil && n.slot.Place == p
+	if !ok {
+		n, ok = c.nodes[p]
+	}
 	if !ok {
 		n = &node{bytes: nodeBytes}
 		n.slot.Place, n.slot.Owner = p, n
@@ -47,6 +52,7 @@ func (c *cache) node(p documents.Place) *node {
 	}
 	n.prev, n.next = &c.ring, c.ring.next
 	n.prev.next, n.next.prev = n, n
+	c.last[p.Kind] = n
 	return n
 }
 
@@ -70,6 +76,9 @@ func (c *cache) drop(n *node) {
 	n.prev.next, n.next.prev = n.next, n.prev
 	c.bytes -= n.bytes
 	delete(c.nodes, n.slot.Place)
+	if kind := n.slot.Place.Kind; c.last[kind] == n {
+		c.last[kind] = nil
+	}
 }
 
 // forget drops a place that has no document.
