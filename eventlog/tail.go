@@ -31,8 +31,10 @@ type Tail struct {
 	begun    time.Time
 	nothing  bool // the log held nothing to follow when it began
 
+	mu   sync.Mutex                // guards what follows
+	msgs jetstream.MessagesContext // nil while no consumer is needed
+
 	// Of the goroutine that reads, and of Stop when that has ended.
-	msgs     jetstream.MessagesContext // nil while no consumer is needed
 	consumer string
 	at       uint64 // the sequence of the last entry
 	owned    owned
@@ -103,20 +105,35 @@ func (t *Tail) consume(ctx context.Context, from jetstream.OrderedConsumerConfig
 		return false, fmt.Errorf("following the log: %w", err)
 	}
 	info := c.CachedInfo()
-	if t.msgs, err = c.Messages(append(Beat(), jetstream.PullMaxMessages(tailRequest))...); err != nil {
+	msgs, err := c.Messages(append(Beat(), jetstream.PullMaxMessages(tailRequest))...)
+	if err != nil {
 		return false, fmt.Errorf("following the log: %w", err)
 	}
-	t.consumer = info.Name
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.msgs, t.consumer = msgs, info.Name
 	return info.NumPending == 0, nil
+}
+
+// halt ends the messages, and reports whether there were any.
+func (t *Tail) halt() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.msgs == nil {
+		return false
+	}
+	t.msgs.Stop()
+	return true
 }
 
 // dismiss takes the consumer off the server.
 func (t *Tail) dismiss() {
-	if t.msgs == nil {
+	if !t.halt() {
 		return
 	}
-	t.msgs.Stop()
+	t.mu.Lock()
 	t.msgs = nil
+	t.mu.Unlock()
 	if t.log.wire.IsConnected() { // else the server drops it in its own time
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
@@ -144,8 +161,11 @@ func (t *Tail) read(ctx context.Context) {
 // others takes messages of the log and decodes them, until this process's own
 // commits can be followed instead.
 func (t *Tail) others(ctx context.Context) error {
+	t.mu.Lock()
+	msgs := t.msgs
+	t.mu.Unlock()
 	for {
-		m, err := t.msgs.Next(jetstream.NextContext(ctx))
+		m, err := msgs.Next(jetstream.NextContext(ctx))
 		switch {
 		case ctx.Err() != nil:
 			return context.Canceled
@@ -238,6 +258,7 @@ func (t *Tail) Waiting() int { return len(t.entries) }
 // Stop ends the tail.
 func (t *Tail) Stop() {
 	t.stop()
+	t.halt()
 	for range t.entries { // so that the reader is not held
 	}
 	t.finished.Wait()

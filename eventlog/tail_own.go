@@ -106,10 +106,10 @@ func (t *Tail) resume(ctx context.Context) error {
 			DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: t.at + 1,
 		})
 		switch {
-		case err == nil:
-			return nil
 		case ctx.Err() != nil:
 			return context.Canceled
+		case err == nil:
+			return nil
 		case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, jetstream.ErrStreamNotFound):
 			return err
 		}
