@@ -228,9 +228,11 @@ func noise(n int) string {
 	return base64.StdEncoding.EncodeToString(raw)
 }
 
+// until waits until something is so. The server writes a block of 8 MB anew for each
+// commit that it overwrites, which takes long under the race detector.
 func (h *house) until(problem string, ok func() bool) {
 	h.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); {
+	for deadline := time.Now().Add(4 * time.Minute); !ok(); {
 		if time.Now().After(deadline) {
 			h.t.Fatal(problem)
 		}
