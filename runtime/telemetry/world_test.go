@@ -88,22 +88,6 @@ func (w *world) told(result string, n int) {
 	}
 }
 
-// moved waits until a position is stored that is not the beginning.
-func (w *world) moved() {
-	w.t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		p, err := resume(w.t.Context(), w.log)
-		switch {
-		case err != nil:
-			w.t.Fatal(err)
-		case p.Seq > 0:
-			return
-		case time.Now().After(deadline):
-			w.t.Fatal("the position does not move")
-		}
-	}
-}
-
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
