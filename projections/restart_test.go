@@ -97,7 +97,11 @@ func TestBucketsLoseTheirNewestWrites(t *testing.T) {
 			recorded[bucket] = append(recorded[bucket], m)
 		}
 	}
-	for seed := range uint64(12) {
+	seeds := uint64(12)
+	if raceDetector {
+		seeds = 4
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { crashed(t, h, a.threads, recorded, rand.New(rand.NewPCG(seed, 2))) })
 	}
 }

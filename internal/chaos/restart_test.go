@@ -122,7 +122,7 @@ func TestApprovalOverARestart(t *testing.T) {
 func TestWholeSkeinKilled(t *testing.T) {
 	t.Parallel()
 	turns, kills := 40, 3
-	if testing.Short() {
+	if testing.Short() || raced {
 		turns, kills = 24, 2
 	}
 	seed := number(t, "SKEIN_CHAOS_SEED", rand.Uint64())

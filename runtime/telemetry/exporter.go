@@ -70,6 +70,9 @@ const (
 // idle is how long a position may stand behind when nothing is to be sent.
 const idle = 5 * time.Second
 
+// saveTime is how long a position may take to be saved.
+const saveTime = 5 * time.Second
+
 // Run exports until ctx ends, or the log or the position fails: it may then be
 // begun again, from where it was. It is to run under [Lease].
 func (x *Exporter) Run(ctx context.Context) error {
@@ -179,7 +182,10 @@ func (f *follower) flush(ctx context.Context) error {
 	if f.seq == f.at.Seq {
 		return nil
 	}
-	return f.at.save(ctx, f.seq)
+	// What was sent is not sent again because somebody stops us here.
+	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
+	defer cancel()
+	return f.at.save(saving, f.seq)
 }
 
 // commit takes a commit over, and makes the spans of the runs that it ends.

@@ -1,10 +1,14 @@
 package telemetry
 
 import (
+	"context"
+	"errors"
 	"net"
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/rs/zerolog"
 )
 
 // A collector that is away or says no costs its spans, after a while, and
@@ -132,5 +136,38 @@ func TestPosition(t *testing.T) {
 	}
 	if err := p.save(t.Context(), 1); err == nil {
 		t.Error("a writer that was replaced moved the position")
+	}
+}
+
+// ends ends something when it is told of spans.
+type ends func()
+
+func (e ends) Spans(string, int) { e() }
+
+// What was sent is not sent again where the exporter is stopped before it has
+// noted that.
+func TestAStopBehindTheSending(t *testing.T) {
+	w := newWorld(t)
+	w.orders()
+	c := newCollector(t)
+	url, _ := c.overHTTP("127.0.0.1:0")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	x, err := New(w.open(), Config{Endpoint: url, Linger: 10 * time.Millisecond}, zerolog.Nop(), ends(cancel))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Ensure(ctx); err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan error, 1)
+	go func() { over <- x.Run(ctx) }()
+	w.ask("orders", "")
+	if err := <-over; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	p, err := resume(t.Context(), w.log)
+	if err != nil || p.Seq == 0 {
+		t.Errorf("the position is %d: %v", p.Seq, err)
 	}
 }
