@@ -115,11 +115,8 @@ func (c *crowd) rampage(ctx context.Context, line *client.Timeline, random *rand
 // EK-124.
 func TestWorkersKilled(t *testing.T) {
 	otherwise := uint64(200)
-	switch {
-	case testing.Short():
+	if testing.Short() {
 		otherwise = 40
-	case raced:
-		otherwise = 80
 	}
 	turns := int(number(t, "SKEIN_CHAOS_TURNS", otherwise))
 	seed := number(t, "SKEIN_CHAOS_SEED", rand.Uint64())
