@@ -15,6 +15,9 @@ GOVULNCHECK ?= $(GO) tool -modfile=internal/tools/go.mod govulncheck
 # The race detector needs a C compiler; SKEIN_RACE=0 leaves it out.
 RACE = $(if $(filter 0,$(SKEIN_RACE)),,$(shell command -v "$$($(GO) env CC)" >/dev/null && echo -race))
 
+# What the detector leaves out, because it measures memory, time or repeatability.
+UNRACED := ^(TestPageOfALongThread|TestManyThreads|TestDirectoryIsSmall|TestLongThread|TestMemoryDoesNotGrowWithAFile|TestSeeds|TestASeedRepeats)$$
+
 .PHONY: help
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -25,6 +28,10 @@ build: ## Build bin/skein
 
 .PHONY: test
 test: lint ## Check format, vet, staticcheck, then run every test under the race detector (SKEIN_RACE=0: without)
+	@if [ -n '$(RACE)' ]; then \
+		echo "$(GO) test -run '$(UNRACED)' ./commands ./projections ./internal/serve ./internal/sim"; \
+		$(GO) test -run '$(UNRACED)' ./commands ./projections ./internal/serve ./internal/sim; \
+	fi
 	$(strip $(GO) test $(RACE)) ./...
 
 .PHONY: test-faults
