@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/skein-threads/skein/archive"
-	"github.com/skein-threads/skein/events"
 )
 
 func (a *app) archiveCommand() *cobra.Command {
@@ -23,15 +22,10 @@ func (a *app) archiveCommand() *cobra.Command {
 			"named if they are so, from the log into the object store: one object for each, which is read back before\n" +
 			"anything goes from the log. Archived threads are read and written as before. Threads on which something is\n" +
 			"under way stay. A Skein must be at work. See docs/retention.md, also for a policy that does it by itself.",
-		Example: "  skein archive --tenant acme --idle 90d --dry-run\n  skein archive --tenant acme T-0195e5d0-3c1a-7b2e-9f44-1d2e3f405162 --idle 0",
+		Example: "  skein archive --tenant acme --idle 90d --dry-run\n  skein archive --tenant acme key:order-42 --idle 0",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := r.needTenant(); err != nil {
 				return err
-			}
-			for _, id := range args {
-				if !events.ValidThreadID(id) {
-					return wrongUsage("%q is no thread's id", id)
-				}
 			}
 			o.Idle = time.Duration(idle)
 			return a.archive(cmd.Context(), r, o, args)
@@ -49,6 +43,9 @@ func (a *app) archive(ctx context.Context, r *remote, o archive.Options, threads
 		return err
 	}
 	defer closeLog()
+	if threads, err = r.resolve(ctx, log, threads); err != nil {
+		return err
+	}
 	archiver := archive.New(log, archive.Config{}, zerolog.Nop())
 	t := a.table("OUTCOME", "COMMITS", "BYTES", "THREAD", "WHY")
 	var failure error

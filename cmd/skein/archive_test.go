@@ -24,7 +24,7 @@ func TestArchive(t *testing.T) {
 	if out := s.ok("archive"); strings.Contains(out, "T-") {
 		t.Errorf("young threads: %s", out)
 	}
-	if got := decodeLines[result](t, s.ok("archive", old.ThreadID, "--idle", "0s", "--json")); len(got) != 1 || got[0].Outcome != "archived" || got[0].Commits != 2 {
+	if got := decodeLines[result](t, s.ok("archive", "key:old", "--idle", "0s", "--json")); len(got) != 1 || got[0].Outcome != "archived" || got[0].Commits != 2 {
 		t.Errorf("%+v", got)
 	}
 	if now := s.ok("tail", "--from", "start", "--follow=false", "--json"); !strings.HasPrefix(now, history) || !strings.Contains(now, "lifecycle.archived") {
@@ -33,7 +33,7 @@ func TestArchive(t *testing.T) {
 	if out := s.ok("message", "list", "key:old"); !strings.Contains(out, "where is it?") {
 		t.Errorf("messages: %s", out)
 	}
-	if out := s.ok("size", old.ThreadID); !strings.Contains(out, "ARCHIVE") {
+	if out := s.ok("size", "key:old"); !strings.Contains(out, "ARCHIVE") {
 		t.Errorf("size: %s", out)
 	}
 	s.ok("message", "add", "key:old", "here")
@@ -43,7 +43,7 @@ func TestArchive(t *testing.T) {
 	if out := s.ok("audit", "trail", "key:old"); !strings.Contains(out, "lifecycle.archived") {
 		t.Errorf("the trail: %s", out)
 	}
-	for args, code := range map[string]int{"archive nonsense": 2, "archive --idle -1h": 2, "archive --idle 9x": 2, "archive T-0195e5d0-3c1a-7b2e-9f44-1d2e3f405162": 1} {
+	for args, code := range map[string]int{"archive nonsense": 1, "archive --idle -1h": 2, "archive --idle 9x": 2, "archive T-0195e5d0-3c1a-7b2e-9f44-1d2e3f405162": 1} {
 		if o := run(t, s.env, "", strings.Fields(args)...); o.code != code {
 			t.Errorf("%s: %+v", args, o)
 		}

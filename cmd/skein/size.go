@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/skein-threads/skein/audit"
-	"github.com/skein-threads/skein/events"
 )
 
 func (a *app) sizeCommand() *cobra.Command {
@@ -23,11 +22,6 @@ func (a *app) sizeCommand() *cobra.Command {
 			if len(args) > 0 || r.tenant != "" {
 				if err := r.needTenant(); err != nil {
 					return err
-				}
-			}
-			for _, id := range args {
-				if !events.ValidThreadID(id) {
-					return wrongUsage("%q is no thread's id", id)
 				}
 			}
 			if limit < 0 {
@@ -47,6 +41,9 @@ func (a *app) size(ctx context.Context, r *remote, o audit.SizeOptions, limit in
 		return err
 	}
 	defer closeLog()
+	if o.Threads, err = r.resolve(ctx, log, o.Threads); err != nil {
+		return err
+	}
 	sizes, err := audit.Measure(ctx, log, o)
 	if err != nil {
 		return err

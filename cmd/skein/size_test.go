@@ -48,7 +48,7 @@ func TestSizeAndPurge(t *testing.T) {
 	for _, c := range []struct {
 		args string
 		code int
-	}{{"size nonsense", 2}, {"size --limit -1", 2}, {"replay --rewrite --verify", 2}} {
+	}{{"size --limit -1", 2}, {"replay --rewrite --verify", 2}} {
 		if o := run(t, s.env, "", strings.Fields(c.args)...); o.code != c.code || !strings.HasPrefix(o.err, "skein: usage: ") {
 			t.Errorf("skein %s: %+v", c.args, o)
 		}
