@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/nats-io/nats.go"
 )
 
 // Restore makes the streams of a backup on a server that has none of Skein's:
@@ -65,10 +67,12 @@ func (l *Log) restoreStream(ctx context.Context, s StreamBackup, dir string, rep
 		Error   *brokerError `json:"error"`
 		Deliver string       `json:"deliver_subject"`
 	}
-	err = l.api(ctx, "STREAM.RESTORE."+s.Name, struct {
-		Config map[string]jsontext.Value `json:"config"`
-		State  jsontext.Value            `json:"state"`
-	}{config, s.State}, &begun)
+	err = heard(ctx, func() error {
+		return l.api(ctx, "STREAM.RESTORE."+s.Name, struct {
+			Config map[string]jsontext.Value `json:"config"`
+			State  jsontext.Value            `json:"state"`
+		}{config, s.State}, &begun)
+	})
 	switch {
 	case err != nil:
 		return err
@@ -98,7 +102,11 @@ func (l *Log) restoreStream(ctx context.Context, s StreamBackup, dir string, rep
 func (l *Log) piece(ctx context.Context, subject string, piece []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, backupWait)
 	defer cancel()
-	m, err := l.nc.RequestWithContext(ctx, subject, piece)
+	var m *nats.Msg
+	err := heard(ctx, func() (err error) {
+		m, err = l.nc.RequestWithContext(ctx, subject, piece)
+		return err
+	})
 	if err != nil || len(m.Data) == 0 {
 		return err
 	}
@@ -112,4 +120,18 @@ func (l *Log) piece(ctx context.Context, subject string, piece []byte) error {
 		return answer.Error
 	}
 	return nil
+}
+
+// hearing is how long it may take until every server of a cluster knows who
+// listens to a subject, and for what.
+const hearing = 10 * time.Second
+
+// heard asks again while nobody is there to hear it.
+func heard(ctx context.Context, ask func() error) error {
+	for deadline := time.Now().Add(hearing); ; {
+		err := ask()
+		if !errors.Is(err, nats.ErrNoResponders) || time.Now().After(deadline) || !sleep(ctx, 50*time.Millisecond) {
+			return err
+		}
+	}
 }

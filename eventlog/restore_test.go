@@ -1,0 +1,27 @@
+package eventlog
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+)
+
+// On a cluster it takes a moment until every server knows who takes the pieces of
+// a restore: they are sent again until somebody is there. No other error is.
+func TestPiecesAreHeard(t *testing.T) {
+	asked := 0
+	if err := heard(t.Context(), func() error {
+		if asked++; asked < 4 {
+			return nats.ErrNoResponders
+		}
+		return nil
+	}); err != nil || asked != 4 {
+		t.Errorf("asked %d times: %v", asked, err)
+	}
+	other := errors.New("no room")
+	asked = 0
+	if err := heard(t.Context(), func() error { asked++; return other }); !errors.Is(err, other) || asked != 1 {
+		t.Errorf("asked %d times: %v", asked, err)
+	}
+}
