@@ -133,16 +133,7 @@ func (l *Log) pull(ctx context.Context, subject string, body []byte, take func(*
 	if err := l.nc.PublishRequest(subject, reply, body); err != nil {
 		return err
 	}
-	for {
-		select {
-		case m := <-answers:
-			if last, err := take(m); last || err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
+	return each(ctx, answers, take)
 }
 
 // Settle says what became of a delivery. The error is an invalid_request if the

@@ -76,6 +76,12 @@ func (in *inbox) ask(ctx context.Context, subject string, body []byte, take func
 	if err := in.nc.PublishRequest(subject, reply, body); err != nil {
 		return err
 	}
+	return each(ctx, answers, take)
+}
+
+// each calls take with each answer until take says that it was the last, or ctx
+// ends.
+func each(ctx context.Context, answers <-chan *nats.Msg, take func(*nats.Msg) (last bool, err error)) error {
 	for {
 		select {
 		case m := <-answers:

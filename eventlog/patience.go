@@ -16,9 +16,26 @@ const clusterStart = time.Minute
 // patiently does what makes a stream ready, on a cluster again while it says
 // that it cannot yet.
 func (l *Log) patiently(ctx context.Context, do func(context.Context) error) error {
-	for deadline := time.Now().Add(clusterStart); ; {
-		err := do(ctx)
-		if err == nil || !passes(err) || l.cfg.Replicas == 1 && !young(err) || time.Now().After(deadline) || !sleep(ctx, 250*time.Millisecond) {
+	return again(ctx, clusterStart, 250*time.Millisecond, func() error { return do(ctx) }, func(err error) bool {
+		return passes(err) && (l.cfg.Replicas != 1 || young(err))
+	})
+}
+
+// hearing is how long it may take until every server of a cluster knows who
+// listens to a subject.
+const hearing = 10 * time.Second
+
+// heard asks again while nobody is there to hear it.
+func heard(ctx context.Context, ask func() error) error {
+	return again(ctx, hearing, 50*time.Millisecond, ask, func(err error) bool { return errors.Is(err, nats.ErrNoResponders) })
+}
+
+// again does something again, with a pause, while it fails in a way that may pass,
+// and for so long at most.
+func again(ctx context.Context, limit, rest time.Duration, do func() error, mayPass func(error) bool) error {
+	for deadline := time.Now().Add(limit); ; {
+		err := do()
+		if err == nil || !mayPass(err) || time.Now().After(deadline) || !sleep(ctx, rest) {
 			return err
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -120,18 +119,4 @@ func (l *Log) piece(ctx context.Context, subject string, piece []byte) error {
 		return answer.Error
 	}
 	return nil
-}
-
-// hearing is how long it may take until every server of a cluster knows who
-// listens to a subject, and for what.
-const hearing = 10 * time.Second
-
-// heard asks again while nobody is there to hear it.
-func heard(ctx context.Context, ask func() error) error {
-	for deadline := time.Now().Add(hearing); ; {
-		err := ask()
-		if !errors.Is(err, nats.ErrNoResponders) || time.Now().After(deadline) || !sleep(ctx, 50*time.Millisecond) {
-			return err
-		}
-	}
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io"
+
 	"github.com/spf13/cobra"
 
 	"github.com/skein-threads/skein/internal/bench"
@@ -37,10 +39,7 @@ func (a *app) benchReact() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return a.printJSON(result)
-			}
-			return result.Write(a.out)
+			return a.printBench(result, asJSON)
 		},
 	}
 	f := cmd.Flags()
@@ -70,10 +69,7 @@ func (a *app) benchAppend() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return a.printJSON(result)
-			}
-			return result.Write(a.out)
+			return a.printBench(result, asJSON)
 		},
 	}
 	f := cmd.Flags()
@@ -87,4 +83,12 @@ func (a *app) benchAppend() *cobra.Command {
 	f.StringVar(&o.Profile, "profile", "", "file for a processor profile of server and Skein with 256 clients")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// printBench prints what was measured, as a table or as JSON.
+func (a *app) printBench(result interface{ Write(io.Writer) error }, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(result)
+	}
+	return result.Write(a.out)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -13,11 +12,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
-	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/serve"
 )
 
 // Options says what to measure.
@@ -53,30 +50,11 @@ func (o Options) withDefaults() Options {
 // Append measures the ways to write commits, on one store in one process.
 func Append(ctx context.Context, o Options) (*Result, error) {
 	o = o.withDefaults()
-	dir, err := os.MkdirTemp(o.Dir, "skein-bench-")
-	if err != nil {
-		return nil, fmt.Errorf("a folder for the store: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	server, err := serve.Start(ctx, serve.Config{Store: dir, NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0"}, zerolog.Nop())
+	b, strike, err := stage(ctx, o, nil)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		stop, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		_ = server.Stop(stop)
-	}()
-	nc, err := nats.Connect(server.Addresses().NATS)
-	if err != nil {
-		return nil, err
-	}
-	defer nc.Close()
-	b := &bench{o: o, dir: dir, url: server.Addresses().NATS, nc: nc}
-	if b.log, err = eventlog.Open(nc, eventlog.Config{}, zerolog.Nop(), nil); err != nil {
-		return nil, err
-	}
-	defer b.log.Close()
+	defer strike()
 	if !o.Skein {
 		if err := b.direct(ctx); err != nil {
 			return nil, err

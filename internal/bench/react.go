@@ -4,18 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"text/tabwriter"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/nats-io/nats.go"
-	"github.com/rs/zerolog"
 
-	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/transcript"
 )
@@ -97,32 +92,11 @@ func React(ctx context.Context, o ReactOptions) (*ReactResult, error) {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
-	dir, err := os.MkdirTemp(o.Dir, "skein-bench-")
-	if err != nil {
-		return nil, fmt.Errorf("a folder for the store: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	server, err := serve.Start(ctx, serve.Config{
-		Store: dir, NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Register: script,
-	}, zerolog.Nop())
+	b, strike, err := stage(ctx, Options{Seconds: o.Seconds, Dir: o.Dir, LoadArgs: o.LoadArgs, Profile: o.Profile}.withDefaults(), script)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		stop, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		_ = server.Stop(stop)
-	}()
-	nc, err := nats.Connect(server.Addresses().NATS)
-	if err != nil {
-		return nil, err
-	}
-	defer nc.Close()
-	b := &bench{o: Options{Seconds: o.Seconds, LoadArgs: o.LoadArgs, Profile: o.Profile}.withDefaults(), dir: dir, url: server.Addresses().NATS, nc: nc}
-	if b.log, err = eventlog.Open(nc, eventlog.Config{}, zerolog.Nop(), nil); err != nil {
-		return nil, err
-	}
-	defer b.log.Close()
+	defer strike()
 	result := &ReactResult{}
 	for i, at := range o.At {
 		o.Log(fmt.Sprintf("turns of 3 steps and 2 calls, %d at a time", at))

@@ -1,0 +1,58 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/runtime"
+)
+
+// stage starts a Skein on a store of its own, with what register adds to it, which
+// may be nil. strike takes it all away.
+func stage(ctx context.Context, o Options, register func(*runtime.Registry) error) (b *bench, strike func(), err error) {
+	var undo []func()
+	strike = func() {
+		for i := len(undo) - 1; i >= 0; i-- {
+			undo[i]()
+		}
+	}
+	defer func() {
+		if err != nil {
+			strike()
+		}
+	}()
+	dir, err := os.MkdirTemp(o.Dir, "skein-bench-")
+	if err != nil {
+		return nil, nil, fmt.Errorf("a folder for the store: %w", err)
+	}
+	undo = append(undo, func() { _ = os.RemoveAll(dir) })
+	server, err := serve.Start(ctx, serve.Config{
+		Store: dir, NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Register: register,
+	}, zerolog.Nop())
+	if err != nil {
+		return nil, nil, err
+	}
+	undo = append(undo, func() {
+		stop, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_ = server.Stop(stop)
+	})
+	nc, err := nats.Connect(server.Addresses().NATS)
+	if err != nil {
+		return nil, nil, err
+	}
+	undo = append(undo, nc.Close)
+	log, err := eventlog.Open(nc, eventlog.Config{}, zerolog.Nop(), nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	undo = append(undo, log.Close)
+	return &bench{o: o, dir: dir, url: server.Addresses().NATS, nc: nc, log: log}, strike, nil
+}
