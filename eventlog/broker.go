@@ -13,6 +13,7 @@ type outcome int
 const (
 	stored      outcome = iota // it is in the log
 	conflict                   // refused: another sequence was last; or an earlier try was stored
+	underway                   // refused: a write of the subject is on its way, and may come to nothing
 	tooLarge                   // refused: it will never fit
 	tooMany                    // refused: too many in one batch; fewer may pass
 	unavailable                // refused: nothing was stored; the same may pass later
@@ -32,7 +33,7 @@ func (e *brokerError) Error() string { return fmt.Sprintf("%s (%d)", e.Descripti
 const (
 	codeWrongLastSequence  = 10071 // the subject has another last sequence
 	codeWrongLastID        = 10070 // the stream's last message has another id
-	codeWrongLastInBatch   = 10164 // the same, or a second check of a subject within a batch
+	codeWrongLastUnderWay  = 10164 // a second check of a subject within a batch, or one while a write of it is on its way
 	codeBatchIncomplete    = 10176 // a gap in a batch, or it was given up
 	codeBatchTooLarge      = 10199 // more messages than a batch may have
 	codeBatchDuplicate     = 10201 // an id in the batch is known
@@ -62,8 +63,10 @@ func classify(err error, answer *brokerError) outcome {
 		return stored
 	}
 	switch answer.ErrCode {
-	case codeWrongLastSequence, codeWrongLastID, codeWrongLastInBatch, codeBatchDuplicate:
+	case codeWrongLastSequence, codeWrongLastID, codeBatchDuplicate:
 		return conflict
+	case codeWrongLastUnderWay:
+		return underway
 	case codeBatchIncomplete:
 		return unknown
 	case codeBatchTooLarge:

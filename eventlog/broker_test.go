@@ -51,7 +51,7 @@ func TestClassifyWhatTheServerSays(t *testing.T) {
 		"wrong last id": {conflict, codeWrongLastID, func(_ *testing.T, l *Log) (outcome, int) {
 			return l.ask(one, nil, headerExpectedID, "somebody's")
 		}},
-		"a subject twice in a batch": {conflict, codeWrongLastInBatch, func(_ *testing.T, l *Log) (outcome, int) {
+		"a subject twice in a batch": {underway, codeWrongLastUnderWay, func(_ *testing.T, l *Log) (outcome, int) {
 			l.ask(one, nil, headerBatchID, "b", headerBatchSequence, "1", headerExpected, "0")
 			return l.ask(one, nil, headerBatchID, "b", headerBatchSequence, "2", headerExpected, "0", headerBatchCommit, "1")
 		}},

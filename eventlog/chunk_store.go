@@ -75,7 +75,7 @@ func (w *ChunkWriter) store(ctx context.Context, c *chunk) error {
 		case outcome == stored:
 			w.isStored(ack.Seq)
 			return nil
-		case outcome == conflict:
+		case outcome == conflict, outcome == underway:
 			w.looked, tried = false, true
 		case outcome == tooLarge:
 			// Emit has asked the server's limit; it was lowered since.

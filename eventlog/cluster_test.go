@@ -262,6 +262,13 @@ func TestReadsOnAClusterAreNotOld(t *testing.T) {
 	}
 }
 
+// A cluster acknowledges a commit a moment before it takes the next one of the
+// same thread. Whoever writes at once has no conflict with itself.
+func TestOneCommitRightAfterTheOther(t *testing.T) {
+	_, l := startNodes(t, 3)
+	newAuthor(1).write(t, l, 1000, 1)
+}
+
 // One copy becomes three: the log is kept, what is derived is made anew in the
 // way that three copies are stored, and the timeline is filled again.
 func TestMoreCopies(t *testing.T) {

@@ -219,15 +219,17 @@ func (f *Fence) request(ctx context.Context) (pubAck, error) {
 
 // judge says what an acknowledgement means.
 func (f *Fence) judge(ack pubAck, err error) error {
-	switch {
-	case err != nil:
-		return fmt.Errorf("stream %s: %w", f.stream, err)
-	case classify(nil, ack.Error) == conflict:
-		return &FencedError{Stream: f.stream, Cause: ack.Error}
-	case ack.Error != nil:
-		return fmt.Errorf("stream %s: %w", f.stream, ack.Error)
+	if err == nil && ack.Error == nil {
+		return nil
 	}
-	return nil
+	switch classify(err, ack.Error) {
+	case conflict, underway:
+		return &FencedError{Stream: f.stream, Cause: ack.Error}
+	}
+	if err == nil {
+		err = ack.Error
+	}
+	return fmt.Errorf("stream %s: %w", f.stream, err)
 }
 
 // IsFenced reports whether err says that another writer has taken over.

@@ -74,10 +74,15 @@ type pubAck struct {
 // writeUnit stores one unit and says how it ended. While the outcome of a try
 // is not known, the log is asked; if it does not show the commits, they are sent
 // again: of two tries that arrive after all, the expected sequence refuses one.
+//
+// The log is asked, too, when a write of the same aggregate was on its way. On
+// several copies that may be the commit before this one: it is acknowledged a
+// moment before the server takes the next.
 func (l *Log) writeUnit(u *unit, tried bool, deadline time.Time) error {
 	var cause error
+	ask := tried
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {
-		if tried {
+		if ask {
 			done, err := l.lookUp(u)
 			var moved *ConflictError
 			switch {
@@ -89,6 +94,9 @@ func (l *Log) writeUnit(u *unit, tried bool, deadline time.Time) error {
 				cause = err
 			}
 			if time.Now().After(deadline) || l.wire.IsClosed() {
+				if !tried {
+					return &UnavailableError{Cause: cause}
+				}
 				return &UnknownError{Cause: cause}
 			}
 			if err != nil {
@@ -107,7 +115,9 @@ func (l *Log) writeUnit(u *unit, tried bool, deadline time.Time) error {
 			l.cfg.Recent.acknowledged(u)
 			return nil
 		case unknown:
-			tried = true
+			tried, ask = true, true
+		case underway:
+			ask = true
 		case conflict:
 			if !tried {
 				return l.movedOn(u)

@@ -36,7 +36,8 @@
 //     lag, each time another. The leader's answers (STREAM.MSG.GET, info) never
 //     lag. A direct get of last messages tells how far its copy had got.
 //   - Where there are several copies, 10164 may also mean that another proposal
-//     was under way, and it may come to nothing.
+//     was under way, and it may come to nothing; or that the one before was
+//     acknowledged only just now.
 //   - On one copy, what is derived is stored without waiting for the disk: when
 //     the power fails, such a stream is again what it was some messages ago. The
 //     log loses nothing that it acknowledged.
