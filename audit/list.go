@@ -3,6 +3,7 @@ package audit
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -39,6 +40,7 @@ const (
 	listBatch = 512
 	listPause = 2 * time.Second // then it is asked whether there are more
 	listWait  = 10 * time.Second
+	listAgain = 50 * time.Millisecond
 	listKept  = time.Hour
 )
 
@@ -68,7 +70,7 @@ func list(ctx context.Context, log *eventlog.Log, tenant string) iter.Seq2[liste
 			defer cancel()
 			_ = log.JetStream().DeleteConsumer(ending, stream, name) // the server forgets it by itself
 		}()
-		given := uint64(0)
+		given, heard := uint64(0), time.Now()
 		for left := consumer.CachedInfo().NumPending; left > 0; {
 			batch, err := consumer.Fetch(int(min(left, listBatch)), jetstream.FetchMaxWait(listPause))
 			if err != nil {
@@ -93,6 +95,15 @@ func list(ctx context.Context, log *eventlog.Log, tenant string) iter.Seq2[liste
 				return
 			}
 			if got > 0 {
+				heard = time.Now()
+				continue
+			}
+			// On a cluster the server of this connection learns a little later of a consumer.
+			if errors.Is(batch.Error(), nats.ErrNoResponders) && time.Since(heard) < listWait {
+				select {
+				case <-time.After(listAgain):
+				case <-ctx.Done():
+				}
 				continue
 			}
 			// What was listed may have been erased since.

@@ -90,11 +90,26 @@ func (l *Log) restoreStream(ctx context.Context, s StreamBackup, dir string, rep
 		}
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return l.piece(ctx, begun.Deliver, nil) // the end; it is answered when the stream is there
+			if err := l.piece(ctx, begun.Deliver, nil); err != nil { // the end; it is answered when the stream is there
+				return err
+			}
+			return l.readable(ctx, s.Name, string(config["allow_direct"]) == "true")
 		case err != nil:
 			return err
 		}
 	}
+}
+
+// readable waits until a stream that is there is also read from here: on a cluster
+// the server of this connection may not know yet who answers.
+func (l *Log) readable(ctx context.Context, stream string, direct bool) error {
+	if !direct {
+		return nil
+	}
+	return heard(ctx, func() error {
+		_, err := l.direct(ctx, stream, getRequest{Seq: 1})
+		return err
+	})
 }
 
 // piece sends a piece of a snapshot and waits until it is taken.
