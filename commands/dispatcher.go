@@ -15,9 +15,9 @@ import (
 
 // Config bounds a dispatcher. The zero value of a field means its default.
 type Config struct {
-	CacheBytes    int64            // of thread states kept in memory; default 64 MiB
+	CacheBytes    int64            // of thread states kept in memory; default DefaultCacheBytes
 	InFlight      int              // commands under way at once; more are refused as unavailable; default 8192
-	SnapshotEvery int64            // events of a thread between two snapshots of its state; default 2,000
+	SnapshotEvery int64            // events of a thread between two snapshots of its state, at least, and a quarter of all it has; default 500
 	Timeout       time.Duration    // for one command, from the door to the log; default 20 s
 	Now           func() time.Time // default time.Now
 	// Stored is told of every commit that this process has stored, before its
@@ -31,6 +31,10 @@ type Config struct {
 	Contents Contents // where the content of files is kept; default: none is taken
 }
 
+// DefaultCacheBytes is about 130,000 turns: once the threads that are in use do
+// not fit, each command may have to load its thread anew.
+const DefaultCacheBytes = 256 << 20
+
 // Contents keeps what files hold. Package files implements it.
 type Contents interface {
 	// Keep stores content for a tenant, and returns when it is durable.
@@ -39,13 +43,13 @@ type Contents interface {
 
 func (c Config) withDefaults() Config {
 	if c.CacheBytes == 0 {
-		c.CacheBytes = 64 << 20
+		c.CacheBytes = DefaultCacheBytes
 	}
 	if c.InFlight == 0 {
 		c.InFlight = 8192
 	}
 	if c.SnapshotEvery == 0 {
-		c.SnapshotEvery = 2000
+		c.SnapshotEvery = 500
 	}
 	if c.Timeout == 0 {
 		c.Timeout = 20 * time.Second

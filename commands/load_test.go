@@ -37,6 +37,29 @@ func TestSnapshots(t *testing.T) {
 	w.sameAsLog(w.d, id)
 }
 
+// A long thread is not kept anew for every few events: its snapshot is large.
+func TestSnapshotsOfALongThreadAreFew(t *testing.T) {
+	d := &Dispatcher{cfg: Config{SnapshotEvery: 500}}
+	for _, c := range []struct {
+		kept, version int64
+		due           bool
+	}{
+		{0, 0, false}, {0, 499, false}, {0, 500, true}, {500, 999, false}, {500, 1000, true},
+		{4000, 4500, false}, {4000, 5332, false}, {4000, 5333, true}, {75_000, 99_990, false}, {75_000, 100_000, true},
+	} {
+		e := &entry{state: &thread.State{}, snapshot: c.kept}
+		e.state.Version = c.version
+		if d.snapshotDue(e) != c.due {
+			t.Errorf("kept at %d, at version %d now: due %v, want %v", c.kept, c.version, !c.due, c.due)
+		}
+	}
+	deleted := &entry{state: &thread.State{}, snapshot: 4000}
+	deleted.state.Version, deleted.state.Deleted = 4001, true
+	if !d.snapshotDue(deleted) {
+		t.Error("the snapshot of a deleted thread stays")
+	}
+}
+
 // A snapshot that is broken, or of another history, costs time and nothing else.
 func TestBadSnapshots(t *testing.T) {
 	w := newWorld(t, Config{})

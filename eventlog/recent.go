@@ -37,14 +37,14 @@ type recentCommit struct {
 
 // What Recent keeps at most.
 const (
-	recentCommits = 4096
-	recentBytes   = 16 << 20
+	recentCommits = 8192
+	recentBytes   = 32 << 20
 )
 
 // put keeps a commit that is about to be stored. It is not to be changed any
 // more, but for its sequence.
 func (r *Recent) put(c *events.Commit) {
-	if r == nil || len(c.Body) > recentBytes/16 {
+	if r == nil || len(c.Body) > recentBytes/32 { // of one large thread, others would find nothing
 		return
 	}
 	made := *c // the sequence is set while others read

@@ -82,7 +82,7 @@ func TestRecentIsBounded(t *testing.T) {
 		}
 	}
 	r := &Recent{}
-	if chain, body := keep(r, 1, recentBytes/16+1); r.get(1, chain, body) != nil {
+	if chain, body := keep(r, 1, recentBytes/32+1); r.get(1, chain, body) != nil {
 		t.Error("a very large one was kept")
 	}
 }

@@ -136,6 +136,7 @@ func (s *session) foldCommit(c *events.Commit, active documents.Mask) {
 	if active == 0 {
 		return
 	}
+	clear(s.changed)
 	out := s.models.Apply(c, s.cache, active, s.changed)
 	s.changed = out.Changed
 	for _, slot := range out.Changed {

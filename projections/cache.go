@@ -12,9 +12,9 @@ type node struct {
 	prev, next *node
 }
 
-// nodeBytes is about what a document in memory costs beside its JSON, of which
-// the decoded document takes about twice the size.
-const nodeBytes = 400
+// nodeBytes is about what a document in memory costs beside its content, which
+// takes about as much as its JSON.
+const nodeBytes = 300
 
 // cache keeps documents in memory, bounded in bytes; those used longest ago go
 // first. It belongs to one goroutine, and implements documents.Store.
@@ -66,14 +66,16 @@ func (c *cache) look(p documents.Place) any {
 
 // size notes how large a document is.
 func (c *cache) size(n *node, json int) {
-	size := nodeBytes + 2*int64(json)
+	size := nodeBytes + int64(json)
 	c.bytes += size - n.bytes
 	n.bytes = size
 }
 
-// drop forgets a document.
+// drop forgets a document. It leads to no other any more: whoever still has it
+// would keep in memory all that were dropped after it, one through the other.
 func (c *cache) drop(n *node) {
 	n.prev.next, n.next.prev = n.next, n.prev
+	n.prev, n.next = nil, nil
 	c.bytes -= n.bytes
 	delete(c.nodes, n.slot.Place)
 	if kind := n.slot.Place.Kind; c.last[kind] == n {

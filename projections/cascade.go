@@ -123,6 +123,7 @@ func (s *session) orphans(ctx context.Context) error {
 			}
 		}
 	}
+	clear(s.born)
 	s.born = s.born[:0]
 	return nil
 }

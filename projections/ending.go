@@ -53,6 +53,7 @@ func (s *session) endThreads(ctx context.Context) error {
 			return err
 		}
 	}
+	clear(s.ends)
 	s.ends = s.ends[:0]
 	clear(s.dead)
 	return nil

@@ -72,6 +72,7 @@ func (w *repairer) burst(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		clear(w.waiting)
 		w.waiting, w.bytes = w.waiting[:0], 0
 		if err := w.giveWay(ctx); err != nil {
 			return err

@@ -59,6 +59,7 @@ func (s *session) store(ctx context.Context, b *batch) error {
 	for _, p := range s.missed {
 		s.cache.forget(p)
 	}
+	clear(s.missed)
 	s.missed = s.missed[:0]
 	s.cache.trim()
 	s.cfg.Progress.raise(s.progress())
@@ -85,6 +86,7 @@ func (s *session) writeDocuments(ctx context.Context) (written int, err error) {
 		}
 		written++
 	}
+	clear(s.dirty) // or documents that the cache drops would stay in memory
 	s.dirty = s.dirty[:0]
 	return written, s.noteEnds(ctx)
 }

@@ -226,10 +226,7 @@ func (h *house) putThreads(from, to int) {
 
 // directoryBytes measures what a directory costs a thread, its key included.
 func directoryBytes(threads int) uint64 {
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.GC() // what the first one found is free now
-	runtime.ReadMemStats(&before)
+	before := heapInUse()
 	d := newDirectories()
 	for n := range threads {
 		raw, err := documents.Encode(threadDoc(n))
@@ -242,9 +239,7 @@ func directoryBytes(threads int) uint64 {
 		}
 		d.apply([]update{{tenant: acme, id: doc.ID, doc: &doc}})
 	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	n := (after.HeapAlloc - before.HeapAlloc) / uint64(threads)
+	n := uint64(heapInUse()-before) / uint64(threads)
 	runtime.KeepAlive(d)
 	return n
 }

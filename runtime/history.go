@@ -42,13 +42,17 @@ func (h *history) stored(c *events.Commit) {
 	defer h.mu.Unlock()
 	k := h.entry(c.Tenant + "." + c.Thread)
 	if len(k.commits) == maxRecent {
-		h.resize(k, -len(k.commits[0].Body))
+		h.resize(k, -held(k.commits[0]))
 		k.commits = append(k.commits[:0:0], k.commits[1:]...)
 	}
 	k.commits = append(k.commits, c)
-	h.resize(k, len(c.Body))
+	h.resize(k, held(c))
 	h.trim()
 }
+
+// held is about what a commit takes of memory: its body, its events, and the
+// request whose texts they share.
+func held(c *events.Commit) int { return len(c.Body)*5/2 + 256 }
 
 // take gives the conversation of a thread, as far as it is known without asking
 // the log; see follow.

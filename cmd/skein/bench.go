@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -9,7 +10,7 @@ import (
 )
 
 func (a *app) benchCommand() *cobra.Command {
-	return group("bench", "Measure this machine", a.benchAppend(), a.benchReact(), a.benchLoad())
+	return group("bench", "Measure this machine", a.benchAppend(), a.benchReact(), a.benchMemory(), a.benchLoad(), a.benchSkein())
 }
 
 // benchLoad is the process of the clients of a measurement: they must not share
@@ -17,7 +18,10 @@ func (a *app) benchCommand() *cobra.Command {
 func (a *app) benchLoad() *cobra.Command {
 	return &cobra.Command{
 		Use: "load", Hidden: true, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return bench.RunLoad(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			fitMemory()
+			return bench.RunLoad(cmd.Context())
+		},
 	}
 }
 
@@ -34,7 +38,7 @@ func (a *app) benchReact() *cobra.Command {
 			}
 			o.LoadArgs = []string{"bench", "load"}
 			o.Log = func(line string) { a.hint("%s", line) }
-			roomyHeap()
+			fitMemory()
 			result, err := bench.React(cmd.Context(), o)
 			if err != nil {
 				return err
@@ -64,7 +68,7 @@ func (a *app) benchAppend() *cobra.Command {
 			}
 			o.LoadArgs = []string{"bench", "load"}
 			o.Log = func(line string) { a.hint("%s", line) }
-			roomyHeap()
+			fitMemory()
 			result, err := bench.Append(cmd.Context(), o)
 			if err != nil {
 				return err
@@ -78,11 +82,52 @@ func (a *app) benchAppend() *cobra.Command {
 	f.IntSliceVar(&o.Clients, "clients", []int{1, 64, 256}, "how many clients, for each case")
 	f.IntVar(&o.Commits, "commits", 0, "how many commits of each thread a case takes, instead of a time")
 	f.BoolVar(&o.Skein, "skein-only", false, "measure Skein alone, without what it is compared with")
-	f.IntVar(&o.Grow, "grow", 0, "also measure the memory of up to so many threads")
 	f.StringVar(&o.Dir, "dir", "", "folder in which the store is made; default the system's temporary folder")
 	f.StringVar(&o.Profile, "profile", "", "file for a processor profile of server and Skein with 256 clients")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+func (a *app) benchMemory() *cobra.Command {
+	var o bench.MemoryOptions
+	var asJSON bool
+	var cacheMiB int64
+	cmd := &cobra.Command{
+		Use: "memory", Short: "Measure what threads cost in memory", Args: cobra.NoArgs,
+		Long: "Make threads with one turn each, and measure the memory of the server, and of Skein in a process of its own,\n" +
+			"at each of the numbers of threads, when both are idle.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if slices.Min(o.Threads) < 1 || cacheMiB < 0 {
+				return wrongUsage("--threads and --thread-cache take positive numbers")
+			}
+			o.LoadArgs, o.SkeinArgs = []string{"bench", "load"}, []string{"bench", "skein"}
+			o.ThreadCache = cacheMiB << 20
+			o.Log = func(line string) { a.hint("%s", line) }
+			fitMemory()
+			result, err := bench.Memory(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			return a.printBench(result, asJSON)
+		},
+	}
+	f := cmd.Flags()
+	f.IntSliceVar(&o.Threads, "threads", []int{1000, 10_000, 100_000, 200_000}, "at which numbers of threads")
+	f.Int64Var(&cacheMiB, "thread-cache", 0, "MiB for the states of threads that Skein keeps in memory (default 256)")
+	f.StringVar(&o.Dir, "dir", "", "folder in which the store is made; default the system's temporary folder")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// benchSkein is the process of the Skein whose memory is measured.
+func (a *app) benchSkein() *cobra.Command {
+	return &cobra.Command{
+		Use: "skein", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			fitMemory()
+			return bench.RunSkein(cmd.Context())
+		},
+	}
 }
 
 // printBench prints what was measured, as a table or as JSON.

@@ -25,6 +25,7 @@ type serveOptions struct {
 	serve.Config
 	file, level, format string
 	dev, json           bool
+	cacheMiB            int
 }
 
 func (a *app) serveCommand() *cobra.Command {
@@ -54,6 +55,7 @@ func (a *app) serveCommand() *cobra.Command {
 	f.Float64Var(&o.Tenant.Rate, "tenant-rate", serve.DefaultTenantRate, "requests a second that one tenant may send; negative: no limit")
 	f.IntVar(&o.Tenant.InFlight, "tenant-inflight", serve.DefaultTenantInFlight, "requests that one tenant may have under way; negative: no limit")
 	f.IntVar(&o.Replicas, "replicas", 1, "copies of every stream, with --nats: 1, 3 or 5")
+	f.IntVar(&o.cacheMiB, "thread-cache", 0, "MiB for the states of threads that are kept in memory (default 256, or an eighth of what the process may have)")
 	f.IntVar(&o.Workers, "workers", 256, "how many runs of agents this process works at; -1 for none")
 	f.BoolVar(&o.MCPPrograms, "mcp-programs", false, "let definitions of tenants start programs here, as MCP servers")
 	f.StringSliceVar(&o.MCPVariables, "mcp-variable", nil, "a variable of the environment that definitions may hand to MCP servers; may be repeated")
@@ -113,10 +115,10 @@ func (a *app) serve(ctx context.Context, o *serveOptions) error {
 		return err
 	}
 	o.Version = thisBuild().Version
+	o.ThreadCache = threadCache(o.cacheMiB, fitMemory())
 	if err := o.Validate(); err != nil {
 		return wrongUsage("%v", err)
 	}
-	roomyHeap()
 	s, err := serve.Start(ctx, o.Config, logger)
 	if err != nil {
 		return err

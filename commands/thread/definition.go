@@ -44,20 +44,7 @@ func (s *State) setDefinition(id string, v definitionState) {
 	if s.definitions == nil {
 		s.definitions = map[string]definitionState{}
 	}
-	old, had := s.definitions[id]
-	if !had {
-		s.bytes += int64(len(id)) + overhead
-	}
-	s.bytes += v.size() - old.size()
-	s.definitions[id] = v
-}
-
-func (d definitionState) size() int64 {
-	n := len(d.Digest)
-	for _, ref := range d.Refs {
-		n += len(ref) + 16
-	}
-	return int64(n)
+	set(s, s.definitions, id, v)
 }
 
 // allDefinitions gives the definitions of all layers by kind/name, those that

@@ -35,19 +35,14 @@ func (s *State) effect(id string) (effectState, bool) {
 // setEffect keeps an effect. One that is gone is forgotten, but for a layer,
 // which has to tell the state below.
 func (s *State) setEffect(id string, v effectState) {
-	old, had := s.effects[id]
-	if had {
-		s.bytes -= int64(len(id)+len(old.Cron)) + overhead
-	}
 	if v.gone && s.parent == nil {
-		delete(s.effects, id)
+		unset(s, s.effects, id)
 		return
 	}
 	if s.effects == nil {
 		s.effects = map[string]effectState{}
 	}
-	s.bytes += int64(len(id)+len(v.Cron)) + overhead
-	s.effects[id] = v
+	set(s, s.effects, id, v)
 }
 
 // endEffect forgets an effect.

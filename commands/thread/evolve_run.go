@@ -22,12 +22,12 @@ func evolveRun(s *State, e *events.Event) {
 			s.Queue = append(slices.Clip(s.Queue), q)
 		}
 		s.Messages = max(s.Messages, d.MessageID+1)
-		s.bytes += int64(len(d.Item)) + overhead
+		s.bytes += q.size()
 	case events.QueueDrained:
 		kept := make([]queued, 0, len(s.Queue))
 		for _, q := range s.Queue {
 			if slices.Contains(d.IDs, q.ID) {
-				s.bytes -= int64(len(q.Item)) + overhead
+				s.bytes -= q.size()
 				continue
 			}
 			kept = append(kept, q)

@@ -65,22 +65,14 @@ func (s *State) countFile(path string, n int64) {
 // setFile sets the entry itself. In a layer, one that is gone hides what the
 // state below has.
 func (s *State) setFile(path string, v fileState) {
-	old, had := s.files[path]
 	if v.gone && s.parent == nil {
-		if had {
-			s.bytes -= int64(len(path)+len(old.Digest)) + overhead
-			delete(s.files, path)
-		}
+		unset(s, s.files, path)
 		return
 	}
 	if s.files == nil {
 		s.files = map[string]fileState{}
 	}
-	if !had {
-		s.bytes += int64(len(path)) + overhead
-	}
-	s.bytes += int64(len(v.Digest) - len(old.Digest))
-	s.files[path] = v
+	set(s, s.files, path, v)
 }
 
 // foldFile gives the state after an event of the thread's files. Others leave it

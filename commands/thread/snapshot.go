@@ -44,6 +44,9 @@ func DecodeState(b []byte) (*State, error) {
 		return nil, fmt.Errorf("a snapshot of form %d; this version reads %d", in.Form, snapshotVersion)
 	}
 	s := &State{head: in.Head}
+	for _, q := range s.Queue {
+		s.bytes += q.size()
+	}
 	for id, v := range in.Contexts {
 		s.setContext(id, v)
 	}

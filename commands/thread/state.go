@@ -22,7 +22,7 @@ type State struct {
 	// definitions are the tenant's, by kind/name; a thread has none.
 	definitions map[string]definitionState
 	receipts    receipts
-	bytes       int64 // a rough size, see Bytes
+	bytes       int64 // of what the maps lead to, see Bytes
 }
 
 // head is the part of the state that is small and copied whole.
@@ -132,9 +132,6 @@ func (s *State) Receipt(commandID string) (seq uint64, ok bool) { return s.recei
 // ContextID gives the thread's default context.
 func (s *State) ContextID() string { return s.Default }
 
-// Bytes gives about how much memory the state takes.
-func (s *State) Bytes() int64 { return s.bytes + s.receipts.bytes() + 512 }
-
 // layer gives an empty state over s, which changes nothing in s until it is
 // merged.
 func (s *State) layer() *State { return &State{head: s.head, parent: s} }
@@ -242,51 +239,49 @@ func (s *State) running(execution string) []string {
 	return ids
 }
 
-// overhead is about what an entry of a map costs beside its texts.
-const overhead = 150
-
 func (s *State) setContext(id string, v contextState) {
 	if s.contexts == nil {
 		s.contexts = map[string]contextState{}
 	}
-	old, had := s.contexts[id]
-	if !had {
-		s.bytes += int64(len(id)+len(v.Key)) + overhead
-	}
-	s.bytes += int64(len(v.Content) - len(old.Content))
-	s.contexts[id] = v
+	set(s, s.contexts, id, v)
 }
 
 func (s *State) setItem(id string, v itemState) {
 	if s.items == nil {
 		s.items = map[string]itemState{}
 	}
-	old, had := s.items[id]
-	if !had {
-		s.bytes += int64(len(id)) + overhead
-	}
-	s.bytes += 48 * int64(len(v.Calls)-len(old.Calls))
-	s.items[id] = v
+	set(s, s.items, id, v)
 }
 
 func (s *State) setExecution(id string, v executionState) {
 	if s.executions == nil {
 		s.executions = map[string]executionState{}
 	}
-	if _, had := s.executions[id]; !had {
-		s.bytes += int64(len(id)+len(v.Reaction)) + overhead
-	}
-	s.executions[id] = v
+	set(s, s.executions, id, v)
 }
 
 func (s *State) setStep(id string, v stepState) {
 	if s.steps == nil {
 		s.steps = map[string]stepState{}
 	}
-	old, had := s.steps[id]
-	if !had {
-		s.bytes += int64(len(id)) + overhead
+	set(s, s.steps, id, v)
+}
+
+// set sets an entry of a map of the state, and counts what it leads to.
+func set[V interface{ size() int64 }](s *State, m map[string]V, id string, v V) {
+	if old, had := m[id]; had {
+		s.bytes -= old.size()
+	} else {
+		s.bytes += textSize(id)
 	}
-	s.bytes += 8 * int64(len(v.Parts.More)-len(old.Parts.More))
-	s.steps[id] = v
+	s.bytes += v.size()
+	m[id] = v
+}
+
+// unset takes an entry away.
+func unset[V interface{ size() int64 }](s *State, m map[string]V, id string) {
+	if old, had := m[id]; had {
+		s.bytes -= textSize(id) + old.size()
+		delete(m, id)
+	}
 }

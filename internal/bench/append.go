@@ -25,7 +25,6 @@ type Options struct {
 	Commits  int          // of each thread in a case "skein", instead of a time, so that runs compare; default 0: the time
 	Skein    bool         // measure the case "skein" alone
 	Dir      string       // where the store is made; default the system's temporary folder
-	Grow     int          // also measure memory up to so many threads; 0: do not
 	Profile  string       // file for a processor profile of the last case "skein", with catching up; default none
 	LoadArgs []string     // makes this program run RunLoad
 	Log      func(string) // told what is being measured; may be nil
@@ -80,7 +79,7 @@ func (b *bench) duration() time.Duration { return time.Duration(b.o.Seconds * fl
 
 // direct measures the cases without Skein.
 func (b *bench) direct(ctx context.Context) error {
-	ready, err := readyMade("T-" + uuid.Must(uuid.NewV7()).String())
+	ready, err := readyMade()
 	if err != nil {
 		return err
 	}
@@ -107,7 +106,7 @@ func (b *bench) direct(ctx context.Context) error {
 		return err
 	}
 	b.o.Log("ceiling: ready-made commits of 256 writers, group-committed")
-	most, err := ceiling(ctx, b.nc, ready, 256, max(b.o.Threads, 256), b.duration())
+	most, err := ceiling(ctx, b.nc, 256, max(b.o.Threads, 256), b.duration())
 	if err != nil {
 		return fmt.Errorf("ceiling: %w", err)
 	}
@@ -168,9 +167,6 @@ func (b *bench) skein(ctx context.Context) error {
 		written := float64(max(c.Commits, 1) * eventsPerCommit)
 		c.LogBytesEvent, c.DerivedBytesEvent = float64(after.log-before.log)/written, float64(after.derived-before.derived)/written
 		b.result.Cases = append(b.result.Cases, c)
-	}
-	if b.o.Grow > 0 {
-		return b.grow(ctx, threads)
 	}
 	return nil
 }
@@ -302,28 +298,4 @@ func (b *bench) sizes() sizes {
 		return nil
 	})
 	return s
-}
-
-// grow measures memory as the number of threads grows, each with one turn.
-func (b *bench) grow(ctx context.Context, threads []string) error {
-	memory := &Memory{}
-	memory.add(memoryPoint(ctx, len(threads)))
-	for have := len(threads); have < b.o.Grow; {
-		next := min(have*10, b.o.Grow)
-		b.o.Log(fmt.Sprintf("memory: %d threads", next))
-		more, err := b.create(ctx, next-have)
-		if err != nil {
-			return err
-		}
-		if _, err := (Load{URL: b.url, Clients: 128, Threads: more, Commits: 1}).start(ctx, b.o.LoadArgs); err != nil {
-			return err
-		}
-		if err := b.caughtUp(ctx); err != nil {
-			return err
-		}
-		have = next
-		memory.add(memoryPoint(ctx, have))
-	}
-	b.result.Memory = memory
-	return nil
 }

@@ -14,8 +14,9 @@ import (
 
 // The test's own program is the process of the clients, too.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "load" {
-		if err := RunLoad(context.Background()); err != nil {
+	parts := map[string]func(context.Context) error{"load": RunLoad, "skein": RunSkein}
+	if len(os.Args) > 1 && parts[os.Args[1]] != nil {
+		if err := parts[os.Args[1]](context.Background()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -78,7 +79,7 @@ func TestAppend(t *testing.T) {
 // The workload is what it says: twelve events a commit, all of them legal, and
 // about as large as those of a real turn.
 func TestWorkload(t *testing.T) {
-	c, err := readyMade("T-00000000-0000-7000-8000-000000000000")
+	c, err := readyMade()
 	if err != nil {
 		t.Fatal(err)
 	}

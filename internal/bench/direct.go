@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
@@ -85,8 +84,9 @@ func acked(reply *nats.Msg, err error) error {
 }
 
 // ceiling group-commits ready-made commits of many writers through the same
-// appender that Skein uses, and nothing else.
-func ceiling(ctx context.Context, nc *nats.Conn, ready *events.Commit, writers, threads int, d time.Duration) (Case, error) {
+// appender that Skein uses, and nothing else. Those of two threads differ, as real
+// ones do: the server compresses them.
+func ceiling(ctx context.Context, nc *nats.Conn, writers, threads int, d time.Duration) (Case, error) {
 	log, err := eventlog.Open(nc, eventlog.Config{Names: events.Names{Prefix: "ceiling"}}, zerolog.Nop(), nil)
 	if err != nil {
 		return Case{}, err
@@ -95,18 +95,23 @@ func ceiling(ctx context.Context, nc *nats.Conn, ready *events.Commit, writers, 
 	if err := log.Ensure(ctx); err != nil {
 		return Case{}, err
 	}
+	ready := make([][]*events.Commit, writers)
+	for w := range ready {
+		for range max(threads/writers, 1) {
+			c, err := readyMade()
+			if err != nil {
+				return Case{}, err
+			}
+			ready[w] = append(ready[w], c)
+		}
+	}
 	all := make([][]time.Duration, writers)
 	var failed atomic.Pointer[error]
 	var working sync.WaitGroup
 	start := time.Now()
 	for w := range writers {
 		working.Go(func() {
-			var mine []*events.Commit
-			for range max(threads/writers, 1) {
-				c := *ready
-				c.Thread, c.Seq = "T-"+uuid.Must(uuid.NewV7()).String(), 0
-				mine = append(mine, &c)
-			}
+			mine := ready[w]
 			for i := 0; time.Since(start) < d && failed.Load() == nil; i++ {
 				c, begun := mine[i%len(mine)], time.Now()
 				if err := log.Append(ctx, eventlog.Write{Commit: c, Expected: c.Seq}); err != nil {

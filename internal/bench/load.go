@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"sync"
@@ -51,28 +52,33 @@ func RunLoad(ctx context.Context) error {
 	return json.MarshalWrite(os.Stdout, out)
 }
 
+// part starts this program with other arguments, as another process of a
+// measurement.
+func part(ctx context.Context, args []string) (cmd *exec.Cmd, in io.WriteCloser, out io.ReadCloser, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	cmd = exec.CommandContext(ctx, self, args...)
+	cmd.Stderr = os.Stderr
+	if in, err = cmd.StdinPipe(); err != nil {
+		return nil, nil, nil, err
+	}
+	if out, err = cmd.StdoutPipe(); err != nil {
+		return nil, nil, nil, err
+	}
+	return cmd, in, out, cmd.Start()
+}
+
 // start runs the load in a process of its own: this program, with the given
 // arguments.
 func (l Load) start(ctx context.Context, args []string) (*Loaded, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
 	in, err := json.Marshal(l)
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, self, args...)
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
+	cmd, stdin, stdout, err := part(ctx, args)
 	if err != nil {
-		return nil, err
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
 	go func() {
@@ -151,7 +157,7 @@ func (l Load) run(ctx context.Context) (*Loaded, error) {
 
 // plain publishes a commit's bytes, one after another.
 func (l Load) plain(nc *nats.Conn) (*Loaded, error) {
-	c, err := readyMade("T-00000000-0000-7000-8000-000000000000")
+	c, err := readyMade()
 	if err != nil {
 		return nil, err
 	}

@@ -2,51 +2,151 @@ package bench
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/internal/embedded"
 )
 
-// Memory is how the process grew with the number of threads.
-type Memory struct {
-	Points         []MemoryPoint `json:"points"`
-	BytesPerThread float64       `json:"bytesPerThread"` // of Go's heap, from the first point to the last
+// MemoryOptions says up to how many threads memory is measured.
+type MemoryOptions struct {
+	Threads     []int // at which numbers of threads, rising; default 1,000, 10,000, 100,000 and 200,000
+	ThreadCache int64 // of Skein, in bytes; 0: its default
+	// Idle is how long after each other memory is looked at until it falls no more:
+	// the server lets go of what was just written when it is idle. Default 4 s.
+	Idle      time.Duration
+	Dir       string       // where the store is made; default the system's temporary folder
+	LoadArgs  []string     // makes this program run RunLoad
+	SkeinArgs []string     // makes this program run RunSkein
+	Log       func(string) // told what is being measured; may be nil
 }
 
-// MemoryPoint is the memory of the process (server and Skein) at a number of
-// threads, each with one turn, after everything had caught up.
+// Usage is the memory of a process when it is idle.
+type Usage struct {
+	ResidentMB float64 `json:"residentMB"` // 0 where the system does not tell
+	HeapMB     float64 `json:"heapMB"`     // of Go, in use
+}
+
+// MemoryPoint is the memory of both processes at a number of threads, each with
+// one turn, after everything had caught up.
 type MemoryPoint struct {
-	Threads    int     `json:"threads"`
-	ResidentMB float64 `json:"residentMB"`
-	HeapMB     float64 `json:"heapMB"`
+	Threads int   `json:"threads"`
+	Server  Usage `json:"server"`
+	Skein   Usage `json:"skein"`
 }
 
-func memoryPoint(ctx context.Context, threads int) MemoryPoint {
+// MemoryResult is how the processes grew with the number of threads.
+type MemoryResult struct {
+	Points []MemoryPoint `json:"points"`
+	// What a thread costs of Go's heap, from the first point to the last.
+	ServerBytes float64 `json:"serverBytesPerThread"`
+	SkeinBytes  float64 `json:"skeinBytesPerThread"`
+}
+
+// Memory measures what threads cost in memory: of the server, which runs in this
+// process, and of a Skein in a process of its own.
+func Memory(ctx context.Context, o MemoryOptions) (*MemoryResult, error) {
+	if len(o.Threads) == 0 {
+		o.Threads = []int{1000, 10_000, 100_000, 200_000}
+	}
+	if o.Idle == 0 {
+		o.Idle = 4 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = func(string) {}
+	}
+	dir, err := os.MkdirTemp(o.Dir, "skein-bench-")
+	if err != nil {
+		return nil, fmt.Errorf("a folder for the store: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	server, err := embedded.Start(embedded.Options{StoreDir: dir, Listen: "127.0.0.1:0", SyncAlways: true})
+	if err != nil {
+		return nil, err
+	}
+	defer server.Shutdown()
+	skein, err := startSkein(ctx, o.SkeinArgs, apart{URL: server.URL(), ThreadCache: o.ThreadCache, IdleMillis: o.Idle.Milliseconds()})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = skein.stop() }()
+	nc, err := nats.Connect(server.URL())
+	if err != nil {
+		return nil, err
+	}
+	defer nc.Close()
+	log, err := eventlog.Open(nc, eventlog.Config{}, zerolog.Nop(), nil)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	b := &bench{dir: dir, url: server.URL(), nc: nc, log: log}
+	result, have := &MemoryResult{}, 0
+	for _, threads := range slices.Sorted(slices.Values(o.Threads)) {
+		o.Log(fmt.Sprintf("%d threads", threads))
+		if err := b.addTurns(ctx, threads-have, o.LoadArgs); err != nil {
+			return nil, err
+		}
+		have = threads
+		point := MemoryPoint{Threads: threads}
+		if err := skein.ask(struct{}{}); err != nil {
+			return nil, err
+		}
+		point.Server = idleUsage(ctx, o.Idle)
+		if point.Skein, err = skein.answer(); err != nil {
+			return nil, err
+		}
+		result.add(point)
+	}
+	return result, ctx.Err()
+}
+
+// addTurns makes threads with one turn each, and waits until all of it shows.
+func (b *bench) addTurns(ctx context.Context, threads int, load []string) error {
+	made, err := b.create(ctx, threads)
+	if err != nil {
+		return err
+	}
+	did, err := (Load{URL: b.url, Clients: 128, Threads: made, Commits: 1}).start(ctx, load)
+	if err != nil {
+		return err
+	}
+	if did.Refused > 0 {
+		return fmt.Errorf("%d of %d turns were refused, the first: %s", did.Refused, threads, did.Error)
+	}
+	return b.caughtUp(ctx)
+}
+
+// idleUsage measures this process once it uses no less any more, in fifteen steps
+// at most.
+func idleUsage(ctx context.Context, step time.Duration) Usage {
 	var m runtime.MemStats
 	least, calm := ^uint64(0), 0
-	for start := time.Now(); calm < 3 && time.Since(start) < idleMost && ctx.Err() == nil; {
+	for start := time.Now(); calm < 3 && time.Since(start) < 15*step && ctx.Err() == nil; {
 		debug.FreeOSMemory()
 		runtime.ReadMemStats(&m)
 		if calm++; m.HeapAlloc < least-least/100 {
 			least, calm = m.HeapAlloc, 0
 		}
 		select {
-		case <-time.After(idleStep):
+		case <-time.After(step):
 		case <-ctx.Done():
 		}
 	}
-	return MemoryPoint{Threads: threads, ResidentMB: residentMB(), HeapMB: float64(m.HeapAlloc) / (1 << 20)}
+	return Usage{ResidentMB: residentMB(), HeapMB: float64(m.HeapAlloc) / (1 << 20)}
 }
-
-// The server keeps what was just written in memory, and lets go of it when it
-// is idle: memory is measured when it falls no more.
-const (
-	idleStep = 4 * time.Second
-	idleMost = time.Minute
-)
 
 // residentMB reads the process's resident memory, 0 where the system does not
 // tell.
@@ -64,10 +164,22 @@ func residentMB() float64 {
 	return 0
 }
 
-func (m *Memory) add(p MemoryPoint) {
-	m.Points = append(m.Points, p)
-	first := m.Points[0]
-	if p.Threads > first.Threads {
-		m.BytesPerThread = (p.HeapMB - first.HeapMB) * (1 << 20) / float64(p.Threads-first.Threads)
+func (r *MemoryResult) add(p MemoryPoint) {
+	r.Points = append(r.Points, p)
+	first := r.Points[0]
+	if more := float64(p.Threads - first.Threads); more > 0 {
+		r.ServerBytes = (p.Server.HeapMB - first.Server.HeapMB) * (1 << 20) / more
+		r.SkeinBytes = (p.Skein.HeapMB - first.Skein.HeapMB) * (1 << 20) / more
 	}
+}
+
+// Write prints the run as a table.
+func (r *MemoryResult) Write(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(t, "threads\tserver: resident MB\tGo heap MB\tSkein: resident MB\tGo heap MB\t\n")
+	for _, p := range r.Points {
+		fmt.Fprintf(t, "%d\t%.0f\t%.0f\t%.0f\t%.0f\t\n", p.Threads, p.Server.ResidentMB, p.Server.HeapMB, p.Skein.ResidentMB, p.Skein.HeapMB)
+	}
+	fmt.Fprintf(t, "\na thread with one turn costs %.0f bytes of the server's heap and %.0f of Skein's\n", r.ServerBytes, r.SkeinBytes)
+	return t.Flush()
 }

@@ -1,20 +1,68 @@
 package bench
 
 import (
+	"bytes"
 	"math"
+	"strings"
 	"testing"
+	"time"
 )
 
-// What a thread costs is told from the first point to the last.
+// What a thread costs is told from the first point to the last, of each process.
 func TestMemoryOfAThread(t *testing.T) {
-	var m Memory
-	m.add(MemoryPoint{Threads: 1000, HeapMB: 50})
-	if m.BytesPerThread != 0 {
-		t.Errorf("one point tells %v", m.BytesPerThread)
+	var r MemoryResult
+	r.add(MemoryPoint{Threads: 1000, Server: Usage{HeapMB: 50}, Skein: Usage{HeapMB: 20}})
+	if r.ServerBytes != 0 || r.SkeinBytes != 0 {
+		t.Errorf("one point tells %v and %v", r.ServerBytes, r.SkeinBytes)
 	}
-	m.add(MemoryPoint{Threads: 10_000, HeapMB: 70})
-	m.add(MemoryPoint{Threads: 101_000, HeapMB: 150})
-	if want := 100.0 * (1 << 20) / 100_000; math.Abs(m.BytesPerThread-want) > 0.01 {
-		t.Errorf("%v bytes a thread, want %v", m.BytesPerThread, want)
+	r.add(MemoryPoint{Threads: 10_000, Server: Usage{HeapMB: 70}, Skein: Usage{HeapMB: 21}})
+	r.add(MemoryPoint{Threads: 101_000, Server: Usage{HeapMB: 150}, Skein: Usage{HeapMB: 30}})
+	for _, c := range []struct{ got, want float64 }{{r.ServerBytes, 100}, {r.SkeinBytes, 10}} {
+		if want := c.want * (1 << 20) / 100_000; math.Abs(c.got-want) > 0.01 {
+			t.Errorf("%v bytes a thread, want %v", c.got, want)
+		}
+	}
+}
+
+// Server and Skein are two processes, and both are measured.
+func TestMemory(t *testing.T) {
+	r, err := Memory(t.Context(), MemoryOptions{
+		Threads: []int{20, 10}, ThreadCache: 1 << 20, Idle: 50 * time.Millisecond, Dir: t.TempDir(),
+		LoadArgs: []string{"load"}, SkeinArgs: []string{"skein"}, Log: func(s string) { t.Log(s) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Points) != 2 || r.Points[0].Threads != 10 || r.Points[1].Threads != 20 {
+		t.Fatalf("the points are %+v", r.Points)
+	}
+	for _, p := range r.Points {
+		if p.Server.HeapMB <= 0 || p.Skein.HeapMB <= 0 || p.Server.HeapMB == p.Skein.HeapMB {
+			t.Errorf("at %d threads: %+v", p.Threads, p)
+		}
+	}
+	var table bytes.Buffer
+	if err := r.Write(&table); err != nil || !strings.Contains(table.String(), "a thread with one turn costs") {
+		t.Errorf("%s, %v", table.String(), err)
+	}
+}
+
+// A Skein does not keep what it has done with: while its last caches fill, it
+// grows by less than a third of what a thread's commits and documents take, and
+// later by its place in lists, as `skein bench memory` shows.
+func TestSkeinDoesNotGrowWithThreads(t *testing.T) {
+	if testing.Short() || raceDetector {
+		t.Skip("it makes many threads, and measures memory")
+	}
+	r, err := Memory(t.Context(), MemoryOptions{
+		Threads: []int{8000, 24_000}, ThreadCache: 4 << 20, Idle: 250 * time.Millisecond, Dir: t.TempDir(),
+		LoadArgs: []string{"load"}, SkeinArgs: []string{"skein"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v", *r)
+	if r.SkeinBytes > 4000 {
+		t.Errorf("a thread costs %.0f bytes of Skein's heap", r.SkeinBytes)
 	}
 }

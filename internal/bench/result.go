@@ -57,7 +57,6 @@ type Result struct {
 	PlainP50Ms float64 `json:"plainP50Ms"` // one plain publish of a commit's bytes, fsynced, from another process
 	EventBytes float64 `json:"eventBytes"` // of an event, on average
 	Ratios     []Ratio `json:"ratios"`
-	Memory     *Memory `json:"memory,omitzero"`
 }
 
 // measured makes a case of the latencies of its commits.
@@ -131,13 +130,6 @@ func (r *Result) Write(w io.Writer) error {
 			verdict = "met"
 		}
 		fmt.Fprintf(t, "%s\t%.2f\t%s\t%s\t\n", x.Name, x.Value, x.Goal, verdict)
-	}
-	if m := r.Memory; m != nil {
-		fmt.Fprintf(t, "\nthreads\tresident MB\tGo heap MB\t\n")
-		for _, p := range m.Points {
-			fmt.Fprintf(t, "%d\t%.0f\t%.0f\t\n", p.Threads, p.ResidentMB, p.HeapMB)
-		}
-		fmt.Fprintf(t, "\na thread costs %.0f bytes of heap, server and Skein together\n", m.BytesPerThread)
 	}
 	return t.Flush()
 }

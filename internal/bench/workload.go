@@ -3,9 +3,11 @@ package bench
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
@@ -62,7 +64,8 @@ func (r requests) make(threadID, nonce string) []byte {
 }
 
 // readyMade gives a commit of one turn as Skein stores it, on a new thread.
-func readyMade(threadID string) (*events.Commit, error) {
+func readyMade() (*events.Commit, error) {
+	threadID, nonce := "T-"+uuid.Must(uuid.NewV7()).String(), strings.ReplaceAll(uuid.NewString(), "-", "")
 	var state thread.State
 	create := &thread.Command{ID: "bench-create", Tenant: tenant, ThreadID: threadID, Time: 1, Parts: []thread.Part{
 		{Name: "thread.create", Data: events.CreateThread{}},
@@ -75,10 +78,10 @@ func readyMade(threadID string) (*events.Commit, error) {
 		thread.Evolve(&state, &made[i])
 	}
 	var subs []events.SubCommand
-	if err := json.Unmarshal(turn("0123456789abcdef0123456789abcdef"), &subs); err != nil {
+	if err := json.Unmarshal(turn(nonce), &subs); err != nil {
 		return nil, err
 	}
-	c := &thread.Command{ID: "019a0000-0000-7000-8000-000000000000", Tenant: tenant, ThreadID: threadID, Time: 1763600000000000, Batch: true}
+	c := &thread.Command{ID: uuid.Must(uuid.NewV7()).String(), Tenant: tenant, ThreadID: threadID, Time: 1763600000000000, Batch: true}
 	for _, sub := range subs {
 		row, _ := events.LookupCommand(sub.Command)
 		data, err := row.Decode(jsontext.Value(sub.Data))

@@ -26,19 +26,20 @@ const DefaultStore = "./skein-data"
 
 // Config says what to run. The zero value of a field means its default.
 type Config struct {
-	Store      string       // --store: folder of the embedded server; default ./skein-data
-	NATSListen string       // --nats-listen: where the embedded server listens; default 127.0.0.1:4222
-	HTTPListen string       // --http-listen: where health and metrics are served; default 127.0.0.1:8420
-	NATS       string       // --nats: URL of a server to use instead of the embedded one; default none
-	Creds      string       // --creds: file of credentials for it; default none
-	CA         string       // --tls-ca: file of the authorities to trust when connecting to it; default the system's
-	Access     string       // --access: folder of accounts and TLS for the embedded server; default none, and loopback only
-	Tenant     Limits       // what one tenant may have of this process
-	Replicas   int          // --replicas: copies of every stream, on such a server; default 1
-	Names      events.Names // of subjects, streams and buckets; default prefix skein
-	Version    string       // of the services, as `nats micro` shows it; default 0.0.0
-	Worker     string       // the name under which runs are claimed; default a random one
-	Workers    int          // --workers: how many runs this process works at; default 256; none if below 0
+	Store       string       // --store: folder of the embedded server; default ./skein-data
+	NATSListen  string       // --nats-listen: where the embedded server listens; default 127.0.0.1:4222
+	HTTPListen  string       // --http-listen: where health and metrics are served; default 127.0.0.1:8420
+	NATS        string       // --nats: URL of a server to use instead of the embedded one; default none
+	Creds       string       // --creds: file of credentials for it; default none
+	CA          string       // --tls-ca: file of the authorities to trust when connecting to it; default the system's
+	Access      string       // --access: folder of accounts and TLS for the embedded server; default none, and loopback only
+	Tenant      Limits       // what one tenant may have of this process
+	Replicas    int          // --replicas: copies of every stream, on such a server; default 1
+	Names       events.Names // of subjects, streams and buckets; default prefix skein
+	Version     string       // of the services, as `nats micro` shows it; default 0.0.0
+	Worker      string       // the name under which runs are claimed; default a random one
+	ThreadCache int64        // --thread-cache: bytes of the states of threads that are kept in memory; default commands.DefaultCacheBytes
+	Workers     int          // --workers: how many runs this process works at; default 256; none if below 0
 	// Register adds reactors and tools of this process. Effects and Hooks are its own, too.
 	Register     func(*runtime.Registry) error
 	Effects      runtime.Effects
@@ -118,6 +119,9 @@ func (c Config) Validate() error {
 		if c.Replicas > 1 {
 			errs = append(errs, fmt.Errorf("--replicas: the embedded server is one node and keeps one copy, not %d; give --nats", c.Replicas))
 		}
+	}
+	if c.ThreadCache < 0 {
+		errs = append(errs, fmt.Errorf("--thread-cache: %d bytes; it cannot be less than 0", c.ThreadCache))
 	}
 	if c.NATS != "" && c.Access != "" {
 		errs = append(errs, errors.New("--access is for the embedded server; start the one of --nats with nats.conf in that folder, and give its creds/skein.creds as --creds"))

@@ -3,7 +3,9 @@ package serve_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/client"
@@ -45,10 +48,10 @@ func stop(t testing.TB, s *serve.Server) {
 }
 
 func TestConfigIsJudgedAtOnce(t *testing.T) {
-	err := serve.Config{HTTPListen: "0.0.0.0:80", NATSListen: "10.0.0.1:4222", Replicas: 2}.Validate()
+	err := serve.Config{HTTPListen: "0.0.0.0:80", NATSListen: "10.0.0.1:4222", Replicas: 2, ThreadCache: -1}.Validate()
 	var http *serve.NotLoopbackError
 	var nats *embedded.NotLoopbackError
-	if !errors.As(err, &http) || !errors.As(err, &nats) || !strings.Contains(err.Error(), "replicas") {
+	if !errors.As(err, &http) || !errors.As(err, &nats) || !strings.Contains(err.Error(), "replicas") || !strings.Contains(err.Error(), "--thread-cache") {
 		t.Errorf("%v", err)
 	}
 	if err := (serve.Config{}).Validate(); err != nil {
@@ -183,4 +186,37 @@ func TestFailedStartLeavesNothing(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+}
+
+// The bound of the states of threads is the one that was asked for.
+func TestThreadCacheIsBounded(t *testing.T) {
+	cfg := free(t)
+	cfg.ThreadCache = 1
+	s := run(t, cfg)
+	nc, err := nats.Connect(s.Addresses().NATS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	shown := ""
+	for end := time.Now().Add(30 * time.Second); !strings.Contains(shown, "skein_cache_threads 0\n"); {
+		if time.Now().After(end) {
+			t.Fatalf("the cache keeps threads: %s", shown)
+		}
+		if _, err := nc.Request("skein.cmd.acme.thread.create", []byte(`{"data":{}}`), 10*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		r, err := http.Get(s.Addresses().HTTP + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := io.ReadAll(r.Body)
+		_ = r.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, after, _ := strings.Cut(string(raw), "\nskein_cache_threads")
+		line, _, _ := strings.Cut(after, "\n")
+		shown = "skein_cache_threads" + line + "\n"
+	}
 }

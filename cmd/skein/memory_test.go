@@ -1,0 +1,63 @@
+package main
+
+import (
+	"math"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"testing"
+	"time"
+)
+
+// The heap has five times what is in use while that is little, and never less
+// than twice.
+func TestRoomOfTheHeap(t *testing.T) {
+	for _, c := range []struct {
+		live uint64
+		want int
+	}{
+		{0, 400}, {1 << 20, 400}, {256 << 20, 400}, {512 << 20, 200}, {768 << 20, 133}, {1 << 30, 100}, {16 << 30, 100},
+	} {
+		if got := roomPercent(c.live, heapRoom); got != c.want {
+			t.Errorf("%d MiB in use: %d percent, want %d", c.live>>20, got, c.want)
+		}
+	}
+}
+
+// A small container keeps fewer threads in memory, unless the flag says how many.
+func TestThreadCache(t *testing.T) {
+	for _, c := range []struct {
+		mib   int
+		limit int64
+		want  int64
+	}{{0, math.MaxInt64, 256 << 20}, {0, 4 << 30, 256 << 20}, {0, 512 << 20, 64 << 20}, {100, 512 << 20, 100 << 20}, {1024, math.MaxInt64, 1 << 30}} {
+		if got := threadCache(c.mib, c.limit); got != c.want {
+			t.Errorf("%d MiB asked for, of %d bytes: %d, want %d", c.mib, c.limit, got, c.want)
+		}
+	}
+}
+
+// The room follows what is in use, collection by collection, both ways.
+func TestRoomFollowsTheHeap(t *testing.T) {
+	old := debug.SetGCPercent(100)
+	stop := keepRoom(20 << 20)
+	defer func() { stop(); debug.SetGCPercent(old) }()
+	until := func(what string, holds func(percent uint64) bool) {
+		t.Helper()
+		percent := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+		for end := time.Now().Add(30 * time.Second); ; {
+			runtime.GC()
+			if metrics.Read(percent); holds(percent[0].Value.Uint64()) {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%s: GOGC stays at %d", what, percent[0].Value.Uint64())
+			}
+			runtime.Gosched()
+		}
+	}
+	much := make([]byte, 64<<20)
+	until("64 MiB in use", func(p uint64) bool { return p == 100 })
+	runtime.KeepAlive(much)
+	until("they are free again", func(p uint64) bool { return p > 100 })
+}

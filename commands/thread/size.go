@@ -1,0 +1,62 @@
+package thread
+
+import (
+	"math/bits"
+	"unsafe"
+)
+
+// Bytes gives about how much memory the state takes: what its maps have room
+// for, and the texts and lists that they lead to.
+func (s *State) Bytes() int64 {
+	return int64(unsafe.Sizeof(State{})) + s.bytes + s.receipts.bytes() +
+		room[contextState](len(s.contexts)) + room[itemState](len(s.items)) + room[executionState](len(s.executions)) + room[stepState](len(s.steps)) +
+		room[fileState](len(s.files)) + room[effectState](len(s.effects)) + room[definitionState](len(s.definitions))
+}
+
+// room is about what a map of so many entries with texts as keys takes, without
+// the texts. A small one has room for eight, and a larger one for the next power
+// of two, until it is made of several of a thousand each.
+func room[V any](entries int) int64 {
+	const header, control = 48, 1
+	slot := int64(unsafe.Sizeof("") + unsafe.Sizeof(*new(V)) + control)
+	switch {
+	case entries == 0:
+		return 0
+	case entries <= 8:
+		return header + 8*slot
+	case entries <= 896: // seven eighths of 1,024
+		return header + slot<<bits.Len(uint((entries*8-1)/7))
+	}
+	return header + slot*int64(entries)*3/2
+}
+
+// textSize is what a text takes that stands for itself.
+func textSize(s string) int64 { return int64(len(s)+15) &^ 15 }
+
+func (c contextState) size() int64 { return textSize(c.Key) + int64(len(c.Content)) }
+
+func (i itemState) size() int64 { return 48 * int64(len(i.Calls)) }
+
+func (x executionState) size() int64 {
+	n := textSize(x.Trigger) + textSize(x.Reaction)
+	if x.Run != nil {
+		n += int64(unsafe.Sizeof(*x.Run)) + 100*int64(len(x.Run.Calls)+len(x.Run.First))
+	}
+	return n
+}
+
+func (t stepState) size() int64 { return 8 * int64(len(t.Parts.More)) }
+
+func (f fileState) size() int64 { return int64(len(f.Digest)) }
+
+func (e effectState) size() int64 { return textSize(e.Cron) }
+
+func (d definitionState) size() int64 {
+	n := textSize(d.Digest)
+	for _, ref := range d.Refs {
+		n += textSize(ref) + 16
+	}
+	return n
+}
+
+func (q queued) size() int64 { return int64(unsafe.Sizeof(q)) + int64(len(q.Item)) }

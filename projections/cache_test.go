@@ -1,0 +1,129 @@
+package projections
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// What the cache has dropped is not kept by anything else that it dropped: one
+// stale document must not keep all later ones.
+func TestDroppedDocumentsAreLetGo(t *testing.T) {
+	c := newCache(1)
+	var first *node
+	var later []weak.Pointer[node]
+	for i := range 100 {
+		n := c.node(documents.Place{Kind: documents.Items, ID: fmt.Sprint(i)})
+		if i == 0 {
+			first = n
+		} else {
+			later = append(later, weak.Make(n))
+		}
+	}
+	c.trim()
+	c.last = [documents.Kinds]*node{}
+	runtime.GC()
+	for i, w := range later {
+		if w.Value() != nil {
+			t.Fatalf("document %d is still there", i+1)
+		}
+	}
+	runtime.KeepAlive(first)
+}
+
+// What the cache says that it holds is what it takes of memory, so that its bound
+// is one.
+func TestCacheBytesAreMemory(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	models := documents.NewModels()
+	c := newCache(1 << 40)
+	var changed []*documents.Slot
+	before := heapInUse()
+	for n := range 1000 {
+		for _, commit := range turnsOf(t, fmt.Sprintf("T-00000000-0000-7000-8000-%012d", n), 2) {
+			clear(changed)
+			changed = models.Apply(commit, c, documents.AllKinds, changed).Changed
+			for _, slot := range changed {
+				raw, err := documents.Encode(slot.Doc)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.size(slot.Owner.(*node), len(raw))
+			}
+		}
+	}
+	clear(changed)
+	took, said := float64(heapInUse()-before), float64(c.bytes)
+	t.Logf("%d documents take %.0f bytes each, and are said to take %.0f", len(c.nodes), took/float64(len(c.nodes)), said/float64(len(c.nodes)))
+	if said < took*0.75 || said > took*1.5 {
+		t.Errorf("%.0f bytes are said to be %.0f", took, said)
+	}
+	runtime.KeepAlive(c)
+}
+
+// turnsOf gives the commits of a thread with some turns, as the log gives them.
+func turnsOf(t *testing.T, id string, turns int) (commits []*events.Commit) {
+	state := &thread.State{}
+	put := func(n int, parts []thread.Part) {
+		made, err := thread.Decide(state, &thread.Command{
+			ID: fmt.Sprintf("c-%d", n), Tenant: acme, ThreadID: id, Time: events.TimeOf(time.Unix(1771581600, 0)), Actor: "test", Parts: parts,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := events.NewCommit(state.Chain, made)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err = events.DecodeCommit(acme, id, uint64(n+1), c.Version, c.Chain, c.Body); err != nil {
+			t.Fatal(err)
+		}
+		thread.Apply(state, c)
+		commits = append(commits, c)
+	}
+	put(0, []thread.Part{{Name: "thread.create", Data: events.CreateThread{Title: "a thread"}}})
+	for n := range turns {
+		put(n+1, turnParts(t, func(kind string) string { return fmt.Sprintf("%s_%s_%04d", kind, id[24:], n) }))
+	}
+	return commits
+}
+
+// alone runs a test again in a process of its own, where nothing else comes and
+// goes in memory, and reports whether this is that process.
+func alone(t *testing.T) bool {
+	const variable = "SKEIN_ALONE"
+	if os.Getenv(variable) == t.Name() {
+		return true
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, "-test.v", "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), variable+"="+t.Name())
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
+		t.Errorf("alone: %v", err)
+	}
+	return false
+}
+
+func heapInUse() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC() // what the first one found is free now
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
