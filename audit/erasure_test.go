@@ -61,8 +61,8 @@ func erasing(t *testing.T) (*house, string) {
 	return h, dir
 }
 
-// found gives the files below a folder that hold a text, in the clear or in a
-// block that the server has compressed.
+// found gives the files below a folder that hold a text, in the clear, in a block
+// that the server has compressed, or in an archive.
 func found(t *testing.T, dir, text string) []string {
 	t.Helper()
 	needles := [][]byte{[]byte(text), []byte(base64.StdEncoding.EncodeToString([]byte(text)))[:20]}
@@ -75,14 +75,7 @@ func found(t *testing.T, dir, text string) []string {
 		if err != nil {
 			return nil
 		}
-		views := [][]byte{raw}
-		if len(raw) > 16 && bytes.HasPrefix(raw, []byte("cmp")) {
-			for start := 5; start < 15; start++ { // after a length of variable size
-				if plain, err := io.ReadAll(s2.NewReader(bytes.NewReader(raw[start : len(raw)-8]))); err == nil && len(plain) > 0 {
-					views = append(views, plain)
-				}
-			}
-		}
+		views := append(unpacked(raw), raw)
 		for _, view := range views {
 			for _, needle := range needles {
 				if bytes.Contains(view, needle) {
@@ -98,6 +91,21 @@ func found(t *testing.T, dir, text string) []string {
 		t.Fatal(err)
 	}
 	return in
+}
+
+// unpacked gives what the compressed streams in a file hold: the server's blocks are
+// such, and archives, also within one another. What follows a stream is not one, so an error only ends it.
+func unpacked(raw []byte) (views [][]byte) {
+	magic := []byte("\xff\x06\x00\x00S2sTwO")
+	for {
+		at := bytes.Index(raw, magic)
+		if at < 0 {
+			return views
+		}
+		plain, _ := io.ReadAll(s2.NewReader(bytes.NewReader(raw[at:])))
+		views = append(append(views, plain), unpacked(plain)...)
+		raw = raw[at+len(magic):]
+	}
 }
 
 // fillAll writes a text wherever a thread can hold one.
@@ -172,6 +180,9 @@ func TestPurgedContentIsNowhereOnDisk(t *testing.T) {
 		raw, err := os.ReadFile(block)
 		return err == nil && bytes.HasPrefix(raw, []byte("cmp"))
 	})
+	if raw, err := os.ReadFile(block); err != nil || !bytes.Contains(bytes.Join(unpacked(raw), nil), []byte("skein.log.acme."+two)) {
+		t.Errorf("the search does not look into a compressed block (%v)", err)
+	}
 	h.until("the thread has no snapshot", func() bool {
 		h.do("thread.update", fmt.Sprintf(`{"threadId":%q,"data":{"title":%q}}`, one, gone)) // it is tried with every command
 		raw, err := h.log.Snapshot(h.ctx, "acme", one)

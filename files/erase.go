@@ -25,7 +25,8 @@ func NewEraser(store *Store, log *eventlog.Log, now func() time.Time) *Eraser {
 // Erase overwrites those of a tenant's contents that no thread's history names,
 // and removes them. A writer may be about to name content that it has found in
 // the store: so what was written, or found there, within MinGrace stays, and Erase
-// is to be called again after a while. It reads the tenant's log.
+// is to be called again after a while. It reads the tenant's log, unless all of it is
+// too young.
 func (e *Eraser) Erase(ctx context.Context, tenant string, digests []string) (again time.Duration, err error) {
 	c := collector{
 		store: e.store, options: CollectOptions{Delete: true}, old: map[string]kept{}, tenant: tenant, eraser: e.log,
@@ -36,19 +37,20 @@ func (e *Eraser) Erase(ctx context.Context, tenant string, digests []string) (ag
 		if err != nil {
 			return 0, err
 		}
-		if o != nil {
-			name := objectName(tenant, digest)
-			c.old[name] = kept{o, e.store.entrySubject(name), seq}
+		if o == nil {
+			continue
 		}
+		if young := o.written.Sub(before); young > 0 {
+			again = max(again, young)
+			continue
+		}
+		name := objectName(tenant, digest)
+		c.old[name] = kept{o, e.store.entrySubject(name), seq}
 	}
 	if err := c.unname(ctx, e.log); err != nil {
 		return 0, err
 	}
 	for _, k := range c.old {
-		if young := k.written.Sub(before); young > 0 {
-			again = max(again, young)
-			continue
-		}
 		if err := c.object(ctx, k); err != nil {
 			return 0, err
 		}

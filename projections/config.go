@@ -14,8 +14,9 @@ type Config struct {
 	Linger          time.Duration    // how long a batch waits for a second commit while nobody waits for the first; default 5 ms, negative: not at all
 	Rest            time.Duration    // the longest rest between batches under load, see pace.go; default 750 ms, negative: none
 	RestLag         time.Duration    // how far behind the log it is allowed to rest; default 1.5 s
-	CacheBytes      int64            // of documents kept in memory, as JSON; default 32 MiB
+	CacheBytes      int64            // of documents kept in memory; default 32 MiB
 	CheckpointEvery time.Duration    // how often checkpoints of untouched buckets move on; default 5 s
+	EraseTurn       time.Duration    // how long what one purged thread held is erased before another's turn, the first time; default 15 s
 	Contents        Eraser           // takes the contents of purged threads' files; default: they are left to the collector
 	Progress        *Progress        // told how far it has got; default one of its own
 	Now             func() time.Time // default time.Now
@@ -47,6 +48,9 @@ func (c Config) withDefaults() Config {
 	if c.CheckpointEvery == 0 {
 		c.CheckpointEvery = 5 * time.Second
 	}
+	if c.EraseTurn == 0 {
+		c.EraseTurn = 15 * time.Second
+	}
 	if c.Progress == nil {
 		c.Progress = NewProgress()
 	}
@@ -77,6 +81,9 @@ type Metrics interface {
 	// Batch is told of a batch that was stored: how many commits it had, how
 	// many documents it wrote, and how long that took.
 	Batch(commits, documents int, seconds float64)
+	// Ends is told how many threads are deleted and not finished: the threads that
+	// worked for them are to be deleted, or what they held is to be erased.
+	Ends(open int)
 	// Query is told of a query, how it ended (ok, or an error's code), and how
 	// long it took.
 	Query(name, result string, seconds float64)
@@ -93,6 +100,9 @@ func (NoMetrics) Broken(uint64) {}
 
 // Batch implements Metrics.
 func (NoMetrics) Batch(int, int, float64) {}
+
+// Ends implements Metrics.
+func (NoMetrics) Ends(int) {}
 
 // Query implements Metrics.
 func (NoMetrics) Query(string, string, float64) {}

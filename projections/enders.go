@@ -12,16 +12,18 @@ import (
 )
 
 // enders finishes the ends of threads beside the runner: the threads that work for
-// one are deleted too, and what a purged one held is erased. An end that has to
-// wait for something costs an entry here and no goroutine. The notes in the bucket
-// of threads are the truth: what stands here is lost with the process, and comes
-// back from them. It is safe for concurrent use.
+// one are deleted too, and then what a purged one held is erased, of one thread at a
+// time: the server writes so much for it that several would leave nothing of the disk
+// to others. An end that has to wait for something costs an entry here and no
+// goroutine. The notes in the bucket of threads are the truth: what stands here is
+// lost with the process, and comes back from them. It is safe for concurrent use.
 type enders struct {
 	wake chan struct{} // of capacity 1: something changed
 
-	mu   sync.Mutex // guards what follows
-	open map[string]*openEnd
-	kin  *kin // as the session that runs now knows it
+	mu      sync.Mutex // guards what follows
+	open    map[string]*openEnd
+	erasing bool // what a thread held is being erased
+	kin     *kin // as the session that runs now knows it
 }
 
 // openEnd is an end that is not finished.
@@ -30,8 +32,12 @@ type openEnd struct {
 	due      time.Time
 	pause    time.Duration // before the next look at the timeline
 	working  bool
-	cascaded bool
+	cascaded bool // the threads that worked for it are dealt with; what it held comes next
+	emptied  bool // the contents of its files are erased
+	turns    int  // that it has had to erase the rest
 }
+
+func (o *openEnd) erases() bool { return o.cascaded && o.Purge }
 
 // endingAtOnce is how many ends are worked at at once, and endAgain when one that
 // failed is tried again.
@@ -56,7 +62,7 @@ func (n *enders) add(e ending) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.open[e.key()] == nil {
-		n.open[e.key()] = &openEnd{ending: e}
+		n.open[e.key()] = &openEnd{ending: e, due: time.Now()}
 		n.poke()
 	}
 }
@@ -73,40 +79,57 @@ func (n *enders) clear() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	clear(n.open)
+	n.erasing = false
 }
 
-// next takes an end that is due, or says when one will be.
+// next takes the end that has been due for longest, or says when one will be.
 func (n *enders) next(now time.Time) (end *openEnd, wait time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	wait = time.Hour
 	for _, o := range n.open {
-		switch {
-		case o.working:
-		case !o.due.After(now):
-			o.working = true
-			return o, 0
-		default:
-			wait = min(wait, o.due.Sub(now))
+		if o.working || o.erases() && n.erasing {
+			continue
+		}
+		if end == nil || o.due.Before(end.due) {
+			end = o
 		}
 	}
-	return nil, wait
+	if end == nil {
+		return nil, time.Hour
+	}
+	if end.due.After(now) {
+		return nil, end.due.Sub(now)
+	}
+	end.working = true
+	n.erasing = n.erasing || end.erases()
+	return end, 0
 }
 
-// done puts an end away, or back until it is due again.
-func (n *enders) done(o *openEnd, again time.Duration) {
+// did says how work at an end went.
+type did struct {
+	cascaded bool
+	finished bool
+	again    time.Duration // when it is due again, if it is not finished
+}
+
+// done puts an end away, or back until it is due again, and gives how many are open.
+func (n *enders) done(o *openEnd, d did) (open int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	o.working = false
-	if again == 0 {
+	if o.erases() {
+		n.erasing = false
+	}
+	o.working, o.cascaded, o.due = false, o.cascaded || d.cascaded, time.Now().Add(d.again)
+	if d.finished {
 		delete(n.open, o.key())
 	}
-	o.due = time.Now().Add(again)
 	n.poke()
+	return len(n.open)
 }
 
 // finishEnds works until ctx ends.
 func (r *Runner) finishEnds(ctx context.Context) {
+	defer r.metrics.Ends(0)
 	defer r.enders.clear()
 	places := make(chan struct{}, endingAtOnce)
 	var working sync.WaitGroup
@@ -134,33 +157,38 @@ func (r *Runner) finishEnds(ctx context.Context) {
 		}
 		working.Go(func() {
 			defer func() { <-places }()
-			again, err := r.finishEnd(ctx, o)
+			d, err := r.finishEnd(ctx, o)
 			if err != nil && ctx.Err() == nil {
 				r.logger.Error().Err(err).Str("tenant", o.Tenant).Str("thread", o.Thread).
 					Msg("the end of a thread could not be finished; it is tried again")
-				again = endAgain
+				d.again = endAgain
 			}
 			if ctx.Err() == nil {
-				r.enders.done(o, again)
+				r.metrics.Ends(r.enders.done(o, d))
 			}
 		})
 	}
 }
 
-// finishEnd does what is left of an end, or says when to try again.
-func (r *Runner) finishEnd(ctx context.Context, o *openEnd) (again time.Duration, err error) {
-	if !o.cascaded {
+// finishEnd does the next part of an end.
+func (r *Runner) finishEnd(ctx context.Context, o *openEnd) (did, error) {
+	switch {
+	case !o.cascaded:
 		if err := r.cascade(ctx, o.ending); err != nil {
-			return 0, err
+			return did{}, err
 		}
-		o.cascaded = true
-	}
-	if o.Purge {
+		if o.Purge {
+			return did{cascaded: true}, nil
+		}
+	case o.Purge:
 		if again, err := r.erase(ctx, o); err != nil || again > 0 {
-			return again, err
+			return did{again: again}, err
 		}
 	}
-	return 0, r.forgetEnd(ctx, o.ending)
+	if err := r.forgetEnd(ctx, o.ending); err != nil {
+		return did{cascaded: true}, err
+	}
+	return did{finished: true}, nil
 }
 
 // forgetEnd takes the note away: the end is finished.

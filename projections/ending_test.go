@@ -74,7 +74,8 @@ func TestPurge(t *testing.T) {
 		t.Fatalf("the log has %d commits of the thread before the timeline has shown its end, want 5", n)
 	}
 	kill() // with the end unfinished
-	r, _ = h.run(Config{})
+	// It takes many turns.
+	r, _ = h.run(Config{EraseTurn: time.Millisecond})
 	h.await(r)
 	ctx, cancel := context.WithCancel(context.Background())
 	relayed := make(chan struct{})
@@ -123,7 +124,10 @@ type hesitant struct {
 	names chan []string
 }
 
-func (e *hesitant) Erase(_ context.Context, _ string, digests []string) (time.Duration, error) {
+func (e *hesitant) Erase(ctx context.Context, _ string, digests []string) (time.Duration, error) {
+	if _, bounded := ctx.Deadline(); bounded {
+		return 0, errors.New("it may take longer than a turn")
+	}
 	switch e.asked.Add(1) {
 	case 1:
 		return 0, errors.New("the store is away")
@@ -135,12 +139,16 @@ func (e *hesitant) Erase(_ context.Context, _ string, digests []string) (time.Du
 }
 
 // The commits of a purged thread stay until the contents that they name are
-// erased, however often that has to be asked for, and by whichever runner.
+// erased, however often that has to be asked for, and by whichever runner. Once they
+// are, nobody asks again.
 func TestPurgeWaitsForContents(t *testing.T) {
 	h := newHouse(t)
 	eraser := &hesitant{names: make(chan []string, 1)}
 	_, kill := h.start(New(h.newLog(), Config{Contents: eraser}, zerolog.Nop(), nil))
 	id := h.do("thread.create", "", `{}`).ThreadID
+	for n := range 6 {
+		h.react(id, n)
+	}
 	digest := strings.Repeat("ab", 32)
 	if _, err := h.dispatcher.Inside(t.Context(), acme, id, "w-1", "file.write", events.WriteFile{
 		Path: "/f", Stored: &events.FileContent{Digest: digest, Size: 1, MimeType: "text/plain"},
@@ -159,11 +167,11 @@ func TestPurgeWaitsForContents(t *testing.T) {
 	}()
 	h.do("thread.delete", id, `{"purge":true}`)
 	h.until(func() bool { return eraser.asked.Load() == 1 }, "the eraser was not asked")
-	if n := h.messages("skein.log." + acme + "." + id); n != 3 {
-		t.Fatalf("the log has %d commits of the thread, want 3", n)
+	if n := h.messages("skein.log." + acme + "." + id); n != 9 {
+		t.Fatalf("the log has %d commits of the thread, want 9", n)
 	}
 	kill() // the next one need not wait after the error
-	h.start(New(h.newLog(), Config{Contents: eraser}, zerolog.Nop(), nil))
+	h.start(New(h.newLog(), Config{Contents: eraser, EraseTurn: time.Millisecond}, zerolog.Nop(), nil))
 	select {
 	case got := <-eraser.names:
 		if len(got) != 1 || got[0] != digest {

@@ -14,9 +14,27 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
+// errTurnOver says that others come first for a while.
+var errTurnOver = errors.New("the turn is over")
+
+// turn does work that can be broken off and begun again, for so long as a turn takes.
+// Each turn of an end is longer than the one before, so that it gets on even where
+// beginning again takes long.
+func (r *Runner) turn(ctx context.Context, o *openEnd, work func(context.Context) error) error {
+	o.turns++
+	ctx, over := context.WithTimeoutCause(ctx, time.Duration(o.turns)*r.cfg.EraseTurn, errTurnOver)
+	defer over()
+	err := work(ctx)
+	if err != nil && errors.Is(context.Cause(ctx), errTurnOver) {
+		return errTurnOver
+	}
+	return err
+}
+
 // erase erases what streams and stores hold of a purged thread, once the timeline
-// has shown its tombstone, or says when to try again. The commits go last: they say
-// what else there is, so that it can be begun again at any moment.
+// has shown its tombstone, or says when to try again: when its turn is over, others
+// come first. The commits go last: they say what else there is, so that it can be
+// begun again at any moment.
 func (r *Runner) erase(ctx context.Context, o *openEnd) (again time.Duration, err error) {
 	e := o.ending
 	if shown, err := r.timelineShows(ctx, e); !shown || err != nil {
@@ -27,15 +45,15 @@ func (r *Runner) erase(ctx context.Context, o *openEnd) (again time.Duration, er
 	if err != nil {
 		return 0, err
 	}
-	err = errors.Join(
-		r.log.EraseTimeline(ctx, e.Tenant, e.Thread, h.tombstone),
-		r.log.EraseThread(ctx, e.Tenant, e.Thread, h.executions),
-		r.log.EraseCommands(ctx, e.Tenant, func(body []byte) bool { return asks(body, e.Thread) }),
-	)
-	if err != nil {
-		return 0, err
-	}
-	if r.cfg.Contents != nil && len(h.contents) > 0 {
+	err = r.turn(ctx, o, func(ctx context.Context) error {
+		return errors.Join(
+			r.log.EraseTimeline(ctx, e.Tenant, e.Thread, h.tombstone),
+			r.log.EraseThread(ctx, e.Tenant, e.Thread, h.executions),
+			r.log.EraseCommands(ctx, e.Tenant, func(body []byte) bool { return asks(body, e.Thread) }),
+		)
+	})
+	if err == nil && r.cfg.Contents != nil && len(h.contents) > 0 && !o.emptied {
+		// Not in turns: it may read all of the tenant's log before it erases anything.
 		again, err := r.cfg.Contents.Erase(ctx, e.Tenant, h.contents)
 		if err != nil {
 			return 0, fmt.Errorf("erasing the contents of %s/%s: %w", e.Tenant, e.Thread, err)
@@ -43,9 +61,21 @@ func (r *Runner) erase(ctx context.Context, o *openEnd) (again time.Duration, er
 		if again > 0 {
 			return again, nil
 		}
+		o.emptied = true
 	}
+	if err == nil {
+		err = r.turn(ctx, o, func(ctx context.Context) error { return r.eraseCommits(ctx, e, h.commits) })
+	}
+	if errors.Is(err, errTurnOver) {
+		return time.Nanosecond, nil
+	}
+	return 0, err
+}
+
+// eraseCommits erases a thread's archives, snapshot and commits.
+func (r *Runner) eraseCommits(ctx context.Context, e ending, commits []uint64) error {
 	// The oldest first: each names the one before it.
-	archives, err := r.log.Archives(ctx, e.Tenant, e.Thread, h.commits)
+	archives, err := r.log.Archives(ctx, e.Tenant, e.Thread, commits)
 	for _, name := range archives {
 		if err == nil {
 			err = r.log.DropArchive(ctx, name)
@@ -57,7 +87,7 @@ func (r *Runner) erase(ctx context.Context, o *openEnd) (again time.Duration, er
 	if err == nil {
 		r.logger.Info().Str("tenant", e.Tenant).Str("thread", e.Thread).Msg("what a deleted thread held was erased")
 	}
-	return 0, err
+	return err
 }
 
 // held is what a thread's commits say of what is kept elsewhere.

@@ -36,6 +36,7 @@ type Metrics struct {
 	projectionSeq *prometheus.GaugeVec
 	projectionLag *prometheus.GaugeVec
 	projectionAge *prometheus.GaugeVec
+	endsOpen      prometheus.Gauge
 }
 
 // New gives metrics in a registry of their own, with those of Go and the process.
@@ -69,12 +70,13 @@ func New() *Metrics {
 		projectionSeq: gauge("projection_seq", "The log's sequence that a projection shows.", "projection"),
 		projectionLag: gauge("projection_lag_commits", "Commits of the log that a projection does not show yet.", "projection"),
 		projectionAge: gauge("projection_lag_seconds", "How long ago the commit that a projection last showed was made.", "projection"),
+		endsOpen:      gauge("ends_open", "Deleted threads of which something is still to be deleted or erased.").With(nil),
 	}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.commands, m.commandTime, m.limited, m.merged, m.cacheThreads, m.cacheBytes,
 		m.appends, m.groupCommits, m.groupBytes, m.broken, m.relaySeq, m.relayLag, m.spans,
-		m.queries, m.queryTime, m.projectionRun, m.projectionDoc, m.projectionSeq, m.projectionLag, m.projectionAge,
+		m.queries, m.queryTime, m.projectionRun, m.projectionDoc, m.projectionSeq, m.projectionLag, m.projectionAge, m.endsOpen,
 	)
 	return m
 }
