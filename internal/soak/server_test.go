@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -121,4 +122,26 @@ func startServer(t *testing.T) *natsServer {
 func handles(pid int) (float64, bool) {
 	open, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(pid), "fd"))
 	return float64(len(open)), err == nil
+}
+
+// gauge reads one of Skein's metrics.
+func gauge(t *testing.T, skein, name string) float64 {
+	t.Helper()
+	answer, err := http.Get(skein + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	lines := bufio.NewScanner(answer.Body)
+	for lines.Scan() {
+		if text, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
+			value, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return value
+		}
+	}
+	t.Fatalf("%s/metrics tells no %s", skein, name)
+	return 0
 }

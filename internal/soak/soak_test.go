@@ -22,6 +22,8 @@ const (
 	perSecond = 24               // operations, of all of them
 	samples   = 40               // in the time that is observed
 	settling  = 0.3              // of the time, before that
+	purging   = 40               // one of so many visits purges its thread
+	filling   = 2 * time.Minute  // what takes longer begins with full caches
 )
 
 // SOAK, a duration, is how long it takes; see the Makefile.
@@ -46,7 +48,9 @@ func duration(t *testing.T) time.Duration {
 func TestSoak(t *testing.T) {
 	whole := duration(t)
 	nats := startServer(t)
-	server, err := serve.Start(t.Context(), serve.Config{NATS: nats.url, HTTPListen: "127.0.0.1:0", Register: script}, zerolog.Nop())
+	server, err := serve.Start(t.Context(), serve.Config{
+		NATS: nats.url, HTTPListen: "127.0.0.1:0", Register: script, ThreadCache: 8 << 20,
+	}, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,8 +61,11 @@ func TestSoak(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	if whole >= filling {
+		fill(t, nats.url)
+	}
 	load := begin(t, nats.url)
-	all := load.observe(t, whole, nats)
+	all := load.observe(t, whole, nats, server.Addresses().HTTP)
 	load.end(t)
 	if t.Failed() {
 		return // it ended early
@@ -96,9 +103,9 @@ func begin(t *testing.T, url string) *load {
 	for n := range visitors {
 		v := visitor{url: url, tenant: fmt.Sprintf("soak-%d", n%3), pace: pace.C, lag: l.lag}
 		l.under.Go(func() {
-			for coming.Err() == nil {
+			for i := n; coming.Err() == nil; i++ {
 				// A visit that has begun is ended in order.
-				if err := v.visit(context.Background(), func() { l.operations.Add(1) }); err != nil {
+				if err := v.visit(context.Background(), i%purging == 0, func() { l.operations.Add(1) }); err != nil {
 					l.fail(err)
 					return
 				}
@@ -142,16 +149,17 @@ func (l *load) end(t *testing.T) {
 }
 
 // observe measures until the time is over.
-func (l *load) observe(t *testing.T, whole time.Duration, server *natsServer) []*series {
+func (l *load) observe(t *testing.T, whole time.Duration, server *natsServer, skein string) []*series {
 	t.Helper()
 	memory := &series{name: "memory", unit: "MiB", allowed: 24, share: 0.2}
 	goroutines := &series{name: "goroutines", unit: "goroutines", allowed: 30, share: 0.1}
 	lag := &series{name: "lag", unit: "ms", allowed: 500, share: 1}
 	own := &series{name: "file handles", unit: "handles", allowed: 12, share: 0.1}
 	theirs := &series{name: "server handles", unit: "handles", allowed: 24, share: 0.1}
+	ends := &series{name: "purges", unit: "threads", allowed: 12}
 	// The newest block of each of some twenty streams grows up to 8 MB.
 	serverMemory := &series{name: "server memory", unit: "MiB", allowed: 200, share: 0.2}
-	all := []*series{memory, goroutines, lag, serverMemory}
+	all := []*series{memory, goroutines, lag, ends, serverMemory}
 	if _, told := handles(server.pid); told {
 		all = append(all, own, theirs)
 	}
@@ -173,6 +181,7 @@ func (l *load) observe(t *testing.T, whole time.Duration, server *natsServer) []
 		serverMemory.add(at, server.inUse(t))
 		goroutines.add(at, float64(runtime.NumGoroutine()))
 		lag.add(at, float64(worst.Milliseconds()))
+		ends.add(at, gauge(t, skein, "skein_ends_open"))
 		if n, told := handles(os.Getpid()); told {
 			own.add(at, n)
 		}

@@ -1,0 +1,48 @@
+package soak
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+// residents is how many threads fill what Skein keeps in memory: two commits each
+// are as many as it keeps, and their documents and states take more than it has
+// room for.
+const residents = 4096
+
+// fill makes the threads that stay. Skein's caches are full then, as they are
+// after a day, so that what grows is no cache.
+func fill(t *testing.T, url string) {
+	t.Helper()
+	c, err := client.Connect(url, client.Options{Tenant: "soak-residents", Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	text := strings.Repeat("something that was said. ", 160)
+	var next atomic.Int64
+	var working sync.WaitGroup
+	for range 64 {
+		working.Go(func() {
+			for next.Add(1) <= residents && !t.Failed() {
+				made, err := c.CreateThread(t.Context(), events.CreateThread{Title: "a resident"})
+				if err == nil {
+					_, err = c.AddMessage(t.Context(), made.ThreadID, events.AddMessage{Role: events.FromUser, Content: &text})
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	working.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+}
