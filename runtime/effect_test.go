@@ -79,25 +79,68 @@ func TestEffectsAreOnTime(t *testing.T) {
 	for i := range n {
 		p.schedule(one, "x", fmt.Sprintf(`,"delayMs":%d`, 500+i*13))
 	}
+	timers := startTimers(t)
 	begins := make([]begin, n)
 	for i := range begins {
 		begins[i] = next(t, begun)
 	}
 	slices.SortFunc(begins, func(a, b begin) int { return a.at.Compare(b.at) })
 	// The server's own scheduler looks four times a second: of any 40 in a row, half
-	// a second, one would be 200 ms late. The machine may be loaded, but not all the time.
-	best := time.Hour
+	// a second, one would be 200 ms late. The machine may be loaded, but not all the
+	// time; and where it is, plain timers are late too, of which some have a part in each.
+	best, over := time.Hour, time.Hour
 	for i := 0; i+40 <= n; i += 10 {
-		best = min(best, slices.MaxFunc(begins[i:i+40], func(a, b begin) int { return cmp.Compare(a.late, b.late) }).late)
+		some := begins[i : i+40]
+		late := slices.MaxFunc(some, func(a, b begin) int { return cmp.Compare(a.late, b.late) }).late
+		best = min(best, late)
+		over = min(over, late-5*timers.late(some[0].at, some[39].at.Add(late)))
 	}
 	slices.SortFunc(begins, func(a, b begin) int { return cmp.Compare(a.late, b.late) })
 	t.Logf("late: p50 %v, p99 %v, at most %v; at most %v of the best 40 in a row", begins[n/2].late, begins[n*99/100].late, begins[n-1].late, best)
 	if begins[0].late < 0 {
 		t.Errorf("one was begun %v before its time", -begins[0].late)
 	}
-	if best > 180*time.Millisecond {
-		t.Errorf("of any 40 in a row one was %v late", best)
+	if over > 180*time.Millisecond {
+		t.Errorf("of any 40 in a row one was %v late, or %v more than can be of the machine", best, over)
 	}
+}
+
+// timers is how late plain timers are, all the while.
+type timers struct {
+	mu   sync.Mutex
+	seen []timerLate
+}
+
+type timerLate struct {
+	at   time.Time
+	late time.Duration
+}
+
+func startTimers(t *testing.T) *timers {
+	m := &timers{}
+	const every = 5 * time.Millisecond
+	go func() {
+		for t.Context().Err() == nil {
+			begun := time.Now()
+			<-time.After(every)
+			m.mu.Lock()
+			m.seen = append(m.seen, timerLate{begun, time.Since(begun) - every})
+			m.mu.Unlock()
+		}
+	}()
+	return m
+}
+
+// late gives how late the latest was between two times.
+func (m *timers) late(from, to time.Time) (most time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, one := range m.seen {
+		if one.at.Add(one.late).After(from) && one.at.Before(to) {
+			most = max(most, one.late)
+		}
+	}
+	return most
 }
 
 // SA-77: without a delay it runs at once, and not at the next look of a scheduler.

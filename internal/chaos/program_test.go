@@ -221,4 +221,4 @@ func (p *process) stop() {
 }
 
 // patience is how long a test waits for what must come.
-const patience = 90 * time.Second
+const patience = 3 * time.Minute

@@ -133,9 +133,7 @@ func TestWholeSkeinKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	talks := all.some(turns)
-	quiet := startStore(t)
-	launch(t, workerMode, "undisturbed", t.TempDir(), quiet.url)
-	have(t, quiet.Client, talks)
+	quiet, denied := undisturbed(t, talks)
 
 	folder, address := t.TempDir(), freeAddress(t)
 	p := launch(t, wholeMode, "whole-0", folder, address)
@@ -144,7 +142,7 @@ func TestWholeSkeinKilled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var mu sync.Mutex // guards p
-	someone := &person{c: c, book: ledgerIn(folder), denied: map[string]bool{}, lives: func(pid int) bool {
+	someone := &person{c: c, book: ledgerIn(folder), denied: denied, lives: func(pid int) bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return p.cmd.Process.Pid == pid && p.alive()
