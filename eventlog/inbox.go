@@ -68,10 +68,10 @@ func (in *inbox) expect(depth int) (reply string, answers <-chan *nats.Msg, done
 	}
 }
 
-// ask sends a request and calls take with each answer until take says that it
-// was the last, or ctx ends.
-func (in *inbox) ask(ctx context.Context, subject string, body []byte, take func(*nats.Msg) (last bool, err error)) error {
-	reply, answers, done := in.expect(inboxDepth)
+// ask sends a request that has so many answers at most, and calls take with each
+// until take says that it was the last, or ctx ends.
+func (in *inbox) ask(ctx context.Context, subject string, body []byte, most int, take func(*nats.Msg) (last bool, err error)) error {
+	reply, answers, done := in.expect(most)
 	defer done()
 	if err := in.nc.PublishRequest(subject, reply, body); err != nil {
 		return err

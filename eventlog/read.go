@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -35,6 +36,16 @@ type getRequest struct {
 	MaxBytes int      `json:"max_bytes,omitzero"`
 }
 
+// most gives how many answers it can have, with the one that ends them.
+func (q getRequest) most() int {
+	for _, subject := range q.Multi {
+		if strings.ContainsAny(subject, "*>") {
+			return inboxDepth
+		}
+	}
+	return min(max(len(q.Multi), q.Batch, 1)+1, inboxDepth)
+}
+
 // ErrTooMany says that more keys match than one direct get can give (1,024).
 var ErrTooMany = errors.New("more than 1,024 keys match")
 
@@ -57,7 +68,7 @@ func (l *Log) directUpTo(ctx context.Context, stream string, q getRequest) (out 
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, l.readTimeout, fmt.Errorf("stream %s did not answer a read within %v", stream, l.readTimeout))
 	defer cancel()
-	err = l.inbox.ask(ctx, l.cfg.API+".DIRECT.GET."+stream, body, func(m *nats.Msg) (bool, error) {
+	err = l.inbox.ask(ctx, l.cfg.API+".DIRECT.GET."+stream, body, q.most(), func(m *nats.Msg) (bool, error) {
 		switch status := m.Header.Get("Status"); status {
 		case "":
 		case "204", "404":

@@ -90,8 +90,21 @@ func ValidTenant(s string) bool { return tenantPattern.MatchString(s) }
 // version, or thrd_ and 27 to 59 letters and digits (C-1, AM-5, AG-57).
 func ValidThreadID(s string) bool { return threadPattern.MatchString(s) }
 
-// ValidID reports whether s may be the id of a context, item, execution or step.
-func ValidID(s string) bool { return idPattern.MatchString(s) }
+// ValidID reports whether s may be the id of a context, item, execution or step. It
+// is asked for each chunk, and so does not ask the pattern of that name.
+func ValidID(s string) bool {
+	if s == "" || len(s) > 64 {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		word := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !word && (i == 0 || c != '_' && c != '-') {
+			return false
+		}
+	}
+	return true
+}
 
 // ValidKey reports whether s may be a thread's or a context's key.
 func ValidKey(s string) bool { return keyPattern.MatchString(s) }

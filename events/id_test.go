@@ -60,6 +60,23 @@ func TestTenantsAndIDs(t *testing.T) {
 	}
 }
 
+// An id is what the schemas' pattern of that name takes, which is told to others.
+func TestIDsAreAsTheirPattern(t *testing.T) {
+	for n := range 66 {
+		for c := range 256 {
+			for _, at := range []int{0, n / 2, n - 1} {
+				id := []byte(strings.Repeat("a", n))
+				if at >= 0 && at < n {
+					id[at] = byte(c)
+				}
+				if got, want := ValidID(string(id)), idPattern.Match(id); got != want {
+					t.Fatalf("%q: %v, and its pattern says %v", id, got, want)
+				}
+			}
+		}
+	}
+}
+
 // EK-17: a key is any text of a line.
 func TestKeys(t *testing.T) {
 	for s, want := range map[string]bool{
