@@ -70,7 +70,7 @@ func (l *Log) assets() []asset {
 		{derived: true, config: jetstream.StreamConfig{
 			Name: n.Stream(ChunkStream), Description: "Skein: what executions stream, for those who watch; transport only.",
 			Subjects: []string{n.Chunk("*", "*", "*")}, Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage,
-			Discard: jetstream.DiscardOld, Replicas: c.Replicas, MaxAge: c.ChunkAge, Compression: l.compression(),
+			Discard: jetstream.DiscardOld, Replicas: c.Replicas, MaxAge: c.ChunkAge,
 			AllowDirect: true, PersistMode: l.persist(), Duplicates: min(time.Second, c.ChunkAge),
 			RePublish: &jetstream.RePublish{
 				Source:      n.Chunk("*", "*", "*"),
@@ -104,10 +104,11 @@ func (l *Log) persist() jetstream.PersistModeType {
 	return jetstream.DefaultPersistMode
 }
 
-// compression gives the way in which the log and the chunks are compressed. Not at
-// all on a cluster: nats-server 2.15.2 can append to a block that it has
-// compressed, after it was killed and started again, and the next start finds a
-// copy that it cannot read (internal/faults met it; filestore.go, Truncate).
+// compression gives the way in which the log is compressed, which alone is kept for
+// long enough to be worth it. Not at all on a cluster: nats-server 2.15.2 can append
+// to a block that it has compressed, after it was killed and started again, and the
+// next start finds a copy that it cannot read (internal/faults met it; filestore.go,
+// Truncate).
 func (l *Log) compression() jetstream.StoreCompression {
 	if l.cfg.Replicas == 1 {
 		return jetstream.S2Compression

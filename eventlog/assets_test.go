@@ -130,7 +130,7 @@ func TestEnsureUpdatesAndKeepsTheOperatorsLimits(t *testing.T) {
 	l := bare(t, Config{TimelineAge: time.Hour})
 	for _, a := range l.assets() {
 		a.config.Description, a.config.MaxBytes, a.config.Duplicates = "old", 64<<20, time.Minute
-		a.config.AllowDirect = false
+		a.config.AllowDirect, a.config.Compression = false, jetstream.S2Compression
 		if a.config.MaxAge > 0 {
 			a.config.MaxAge = 2 * time.Hour
 		}
@@ -148,7 +148,8 @@ func TestEnsureUpdatesAndKeepsTheOperatorsLimits(t *testing.T) {
 	for _, a := range l.assets() {
 		got := made[a.config.Name].Config
 		if got.Description != a.config.Description || got.MaxAge != a.config.MaxAge || got.AllowDirect != a.config.AllowDirect ||
-			got.AllowAtomicPublish != a.config.AllowAtomicPublish || got.DenyDelete != a.config.DenyDelete || got.Duplicates != a.config.Duplicates {
+			got.AllowAtomicPublish != a.config.AllowAtomicPublish || got.DenyDelete != a.config.DenyDelete || got.Duplicates != a.config.Duplicates ||
+			(got.Compression == jetstream.S2Compression) != (a.config.Name == "SKEIN_LOG") {
 			t.Errorf("%s was not brought up to date: %+v", a.config.Name, got)
 		}
 		if got.MaxBytes != 64<<20 {

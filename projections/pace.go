@@ -20,13 +20,14 @@ const (
 // somebody wants it now.
 func (s *session) linger(ctx context.Context) bool { return s.pause(ctx, s.cfg.Linger) }
 
-// rest says that after a batch under load the next is not due for three times as
-// long as it took.
+// rest says that after a batch under load the next is not due for six times as
+// long as it took: what changes all the time, in a turn or a talk, is then mostly
+// written once.
 func (s *session) rest(b *batch) {
 	s.notBefore = time.Time{}
 	if b.count >= busy {
 		now := time.Now()
-		s.notBefore = now.Add(min(3*now.Sub(b.start), s.cfg.Rest))
+		s.notBefore = now.Add(min(6*now.Sub(b.start), s.cfg.Rest))
 	}
 }
 

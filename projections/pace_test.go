@@ -44,6 +44,11 @@ func TestRest(t *testing.T) {
 	if rests(batch{count: busy}, batch{oldest: now.Add(-2 * time.Second)}) {
 		t.Error("it rests though it is two seconds behind")
 	}
+	began := time.Now()
+	s.rest(&batch{count: busy, start: began.Add(-time.Minute)})
+	if rest := s.notBefore.Sub(began); rest < 6*time.Minute || rest > 7*time.Minute {
+		t.Errorf("after a batch of a minute it rests for %v", rest)
+	}
 }
 
 // While a batch is not due, what comes is folded, and a document that changes
