@@ -4,8 +4,8 @@ package bench
 
 import "time"
 
-// settle does nothing where a program cannot ask for it.
-func settle() {}
+// flush does nothing where a program cannot ask for it.
+func flush() {}
 
 // processor gives 0 where a program cannot ask for it.
 func processor() time.Duration { return 0 }

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// settle puts to disk what earlier cases left to be written, so that no case
-// pays for the one before it.
-func settle() { syscall.Sync() }
+// flush puts to disk what was left to be written.
+func flush() { syscall.Sync() }
 
 // processor gives the processor time that this process has used, its own and
 // the system's for it; 0 if that cannot be told.

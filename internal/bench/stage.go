@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	goruntime "runtime"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -55,4 +56,11 @@ func stage(ctx context.Context, o Options, register func(*runtime.Registry) erro
 	}
 	undo = append(undo, log.Close)
 	return &bench{o: o, dir: dir, url: server.Addresses().NATS, nc: nc, log: log}, strike, nil
+}
+
+// settle puts to disk what earlier cases left to be written, and collects their
+// garbage, as go test does before a benchmark: no case pays for the one before it.
+func settle() {
+	flush()
+	goruntime.GC()
 }
