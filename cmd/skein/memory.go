@@ -13,25 +13,25 @@ import (
 )
 
 // heapRoom is how far the heap may grow over what is in use, at most: what
-// server and Skein make in a second under load is about that. More room would
+// server and Skein make in two seconds under load is about that. More room would
 // save little collecting, and cost as much in memory that is touched for the
-// first time.
-const heapRoom = 1 << 30
+// first time (ADR 7).
+const heapRoom = 3 << 29
 
 // roomiest is how much the heap may grow over what is in use, in percent: little
 // is kept and much is made, and collecting at twice took a tenth of the processor.
 const roomiest = 400
 
 // fitMemory makes the process fit its memory: the heap has room, but not without
-// end, and all of it stays below nine tenths of what the control group allows.
-// GOGC and GOMEMLIMIT, if they are set, say otherwise. It gives the limit, which
-// is math.MaxInt64 where there is none.
+// end, and all of it stays below nine tenths of what the control group allows, or,
+// if that says nothing, of what the machine has. GOGC and GOMEMLIMIT, if they are
+// set, say otherwise. It gives the limit, which is math.MaxInt64 where there is none.
 func fitMemory() (limit int64) {
 	if os.Getenv("GOGC") == "" {
 		keepRoom(heapRoom)
 	}
-	limit, err := memlimit.Set()
-	if err != nil { // what the control group allows is not known
+	limit, err := memlimit.Set(memlimit.WithProvider(memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)))
+	if err != nil { // neither is known
 		return debug.SetMemoryLimit(-1)
 	}
 	return limit

@@ -2,11 +2,14 @@ package main
 
 import (
 	"math"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"testing"
 	"time"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
 // The heap has five times what is in use while that is little, and never less
@@ -16,7 +19,7 @@ func TestRoomOfTheHeap(t *testing.T) {
 		live uint64
 		want int
 	}{
-		{0, 400}, {1 << 20, 400}, {256 << 20, 400}, {512 << 20, 200}, {768 << 20, 133}, {1 << 30, 100}, {16 << 30, 100},
+		{0, 400}, {1 << 20, 400}, {256 << 20, 400}, {512 << 20, 300}, {768 << 20, 200}, {1 << 30, 150}, {16 << 30, 100},
 	} {
 		if got := roomPercent(c.live, heapRoom); got != c.want {
 			t.Errorf("%d MiB in use: %d percent, want %d", c.live>>20, got, c.want)
@@ -34,6 +37,26 @@ func TestThreadCache(t *testing.T) {
 		if got := threadCache(c.mib, c.limit); got != c.want {
 			t.Errorf("%d MiB asked for, of %d bytes: %d, want %d", c.mib, c.limit, got, c.want)
 		}
+	}
+}
+
+// Where no control group bounds the memory, the machine does.
+func TestMemoryHasALimit(t *testing.T) {
+	for _, name := range []string{"GOGC", "GOMEMLIMIT", "AUTOMEMLIMIT"} {
+		if os.Getenv(name) != "" {
+			t.Skip(name + " is set, and says otherwise")
+		}
+	}
+	t.Setenv("GOGC", "100") // the room is not what is tested here
+	old := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(old)
+	limit := fitMemory()
+	whole, err := memlimit.FromSystem()
+	if err != nil {
+		t.Skip(err)
+	}
+	if limit != debug.SetMemoryLimit(-1) || limit <= 0 || uint64(limit) > whole*9/10 {
+		t.Errorf("the limit is %d of %d bytes, and is told as %d", debug.SetMemoryLimit(-1), whole, limit)
 	}
 }
 
