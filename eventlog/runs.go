@@ -161,13 +161,29 @@ func (l *Log) KeptRuns(take func(*RunMessage)) (inbox string, stop func(), err e
 	return inbox, func() { _ = sub.Unsubscribe() }, nil
 }
 
-// HasRun reports whether an execution is in the queue, waiting or in hand.
-func (l *Log) HasRun(ctx context.Context, tenant, execution string) (bool, error) {
-	_, err := l.leader(ctx, l.cfg.Names.Stream(RunStream), getRequest{Last: l.cfg.Names.Run(tenant, execution)})
+// HasRun reports whether an execution is in the queue, waiting or in hand, if the
+// queue's floor is that; see RunFloor.
+func (l *Log) HasRun(ctx context.Context, tenant, execution string, floor uint64) (bool, error) {
+	m, err := l.leader(ctx, l.cfg.Names.Stream(RunStream), getRequest{Last: l.cfg.Names.Run(tenant, execution)})
 	if errors.Is(err, errNoMessage) {
 		return false, nil
 	}
-	return err == nil, err
+	return err == nil && m.Seq > floor, err
+}
+
+// RunFloor gives the sequence in the queue up to which all was acknowledged. A
+// message up to there comes to nobody: a server that was killed may have
+// forgotten that it took the message out, but not that it was acknowledged.
+func (l *Log) RunFloor(ctx context.Context) (uint64, error) {
+	name := l.cfg.Names.Stream(RunStream)
+	consumer, err := l.js.Consumer(ctx, name, runConsumer)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) { // no worker has been here yet
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("the queue of runs, stream %s: %w", name, err)
+	}
+	return consumer.CachedInfo().AckFloor.Stream, nil
 }
 
 // RunQueue is a worker's end of the queue. It is for one goroutine.

@@ -62,7 +62,7 @@ func (w *world) ready(worker *Worker) {
 func (w *world) unqueued(execution string) {
 	w.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		there, err := w.log.HasRun(w.t.Context(), tenant, execution)
+		there, err := w.log.HasRun(w.t.Context(), tenant, execution, 0)
 		if err != nil || time.Now().After(deadline) {
 			w.t.Fatalf("the message of run %s is still there: %v", execution, err)
 		}

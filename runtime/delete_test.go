@@ -38,7 +38,7 @@ func TestDeleteEndsTheRun(t *testing.T) {
 	await(t, stopped, "the reactor was not told to stop")
 	for there := true; there; {
 		var err error
-		if there, err = w.log.HasRun(t.Context(), tenant, execution); err != nil {
+		if there, err = w.log.HasRun(t.Context(), tenant, execution, 0); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Millisecond)
