@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -23,6 +24,10 @@ func hashName(name string) uint64 {
 	_, _ = h.Write([]byte(name))
 	return h.Sum64()
 }
+
+// sweepWait is how long a sweep waits for the next message before it asks whether
+// there is one.
+const sweepWait = time.Second
 
 // sweep gives the subject of every message of a stream, without its body, until
 // what was there when it began has been given. Of an auditor's log, who may make
@@ -58,11 +63,28 @@ func sweep(ctx context.Context, log *eventlog.Log, name string, from jetstream.O
 		return fmt.Errorf("listing a stream: %w", err)
 	}
 	defer msgs.Stop()
-	for ; left > 0; left-- {
-		m, err := msgs.Next(jetstream.NextContext(ctx))
+	for over := false; left > 0; left-- {
+		waiting, enough := context.WithTimeout(ctx, sweepWait)
+		m, err := msgs.Next(jetstream.NextContext(waiting))
+		enough()
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			// What was to come may have been replaced meanwhile, and then does not
+			// come. What came before this answer was on its way: it is waited for again.
+			if over {
+				return nil
+			}
+			info, err := consumer.Info(ctx)
+			if err != nil {
+				return fmt.Errorf("listing a stream: %w", err)
+			}
+			over = info.NumPending == 0
+			left++
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("listing a stream: %w", errors.Join(err, context.Cause(ctx)))
 		}
+		over = false
 		meta, err := m.Metadata()
 		if err != nil {
 			return err
