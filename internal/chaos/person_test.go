@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/skein-threads/skein/client"
@@ -24,6 +25,15 @@ type person struct {
 	mu      sync.Mutex
 	granted int
 	denied  map[string]bool // by execution and call
+}
+
+// answersAll lets the person answer every approval, in the background until ctx ends.
+func (p *person) answersAll(ctx context.Context, t *testing.T, others *sync.WaitGroup) {
+	others.Go(func() {
+		if err := p.answer(ctx, client.Start()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // answer answers approvals until ctx ends.

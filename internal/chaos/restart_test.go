@@ -155,11 +155,7 @@ func TestWholeSkeinKilled(t *testing.T) {
 	var others sync.WaitGroup
 	defer others.Wait()
 	defer cancel()
-	others.Go(func() {
-		if err := someone.answer(ctx, client.Start()); err != nil {
-			t.Error(err)
-		}
-	})
+	someone.answersAll(ctx, t, &others)
 	killed := 0
 	others.Go(func() {
 		for left := 100; killed < kills; left-- {

@@ -159,11 +159,7 @@ func TestWorkersKilled(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	others.Go(func() {
-		if err := p.answer(ctx, client.Start()); err != nil {
-			t.Error(err)
-		}
-	})
+	p.answersAll(ctx, t, &others)
 	have(t, wild.Client, talks)
 	cancel()
 	others.Wait()
@@ -187,11 +183,7 @@ func undisturbed(t *testing.T, talks []talk) (*store, map[string]bool) {
 	var answering sync.WaitGroup
 	defer answering.Wait()
 	defer cancel()
-	answering.Go(func() {
-		if err := p.answer(ctx, client.Start()); err != nil {
-			t.Error(err)
-		}
-	})
+	p.answersAll(ctx, t, &answering)
 	have(t, s.Client, talks)
 	return s, p.denied
 }
