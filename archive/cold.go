@@ -38,56 +38,34 @@ func (a *Archiver) Cold(ctx context.Context, tenant string, o Options, pass func
 	return nil
 }
 
-// Bounds of a list.
-const (
-	listMost  = 100_000
-	listPause = 10 * time.Second // then it is asked whether there are more
-)
+// listMost bounds a list.
+const listMost = 100_000
 
 // list gives the threads of a tenant whose last commit was stored before a time, in
 // the order of those. They are listed before anything is done with them, since that
 // changes what the list is made of.
 func (a *Archiver) list(ctx context.Context, tenant string, until time.Time, pass func(string, uint64) bool) ([]string, error) {
 	names := a.log.Config().Names
-	consumer, err := a.log.JetStream().OrderedConsumer(ctx, names.Stream(eventlog.LogStream), jetstream.OrderedConsumerConfig{
-		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, FilterSubjects: []string{names.Log(tenant, "*")}, HeadersOnly: true,
-	})
-	if err != nil || consumer.CachedInfo().NumPending == 0 {
-		return nil, err
-	}
-	msgs, err := consumer.Messages(append(eventlog.Beat(), jetstream.PullMaxMessages(512))...)
-	if err != nil {
-		return nil, err
-	}
-	defer msgs.Stop()
 	var due []string
-	for len(due) < listMost {
-		m, err := next(ctx, msgs)
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-			return due, nil // what was listed was erased since
-		}
+	for m, err := range a.log.List(ctx, names.Stream(eventlog.LogStream), jetstream.OrderedConsumerConfig{
+		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, FilterSubjects: []string{names.Log(tenant, "*")}, HeadersOnly: true,
+	}) {
 		if err != nil {
-			return nil, errors.Join(err, context.Cause(ctx))
+			return nil, err
 		}
 		meta, err := m.Metadata()
 		if err != nil {
 			return nil, err
 		}
-		if meta.Timestamp.After(until) {
-			break // and so are all that follow
+		if meta.Timestamp.After(until) { // and so are all that follow
+			break
 		}
 		if _, id, ok := names.ParseLog(m.Subject()); ok && events.ValidThreadID(id) && (pass == nil || !pass(id, meta.Sequence.Stream)) {
 			due = append(due, id)
 		}
-		if meta.NumPending == 0 {
+		if len(due) == listMost {
 			break
 		}
 	}
 	return due, nil
-}
-
-func next(ctx context.Context, msgs jetstream.MessagesContext) (jetstream.Msg, error) {
-	ctx, cancel := context.WithTimeout(ctx, listPause)
-	defer cancel()
-	return msgs.Next(jetstream.NextContext(ctx))
 }

@@ -3,7 +3,6 @@ package audit
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -160,29 +159,13 @@ func size(m jetstream.Msg) int64 {
 
 // walk gives the messages of a stream, up to those that are there when it begins.
 func (s *sizing) walk(name string, filters []string, headers bool, take func(jetstream.Msg) error) error {
-	c, err := s.log.JetStream().OrderedConsumer(s.ctx, name, jetstream.OrderedConsumerConfig{FilterSubjects: filters, HeadersOnly: headers})
-	if err != nil {
-		return fmt.Errorf("stream %s: %w", name, err)
-	}
-	left := c.CachedInfo().NumPending
-	if left == 0 {
-		return nil
-	}
-	msgs, err := c.Messages(jetstream.PullMaxMessages(2048))
-	if err != nil {
-		return fmt.Errorf("stream %s: %w", name, err)
-	}
-	defer msgs.Stop()
-	for ; left > 0; left-- {
-		m, err := msgs.Next(jetstream.NextContext(s.ctx))
+	from := jetstream.OrderedConsumerConfig{FilterSubjects: filters, HeadersOnly: headers}
+	for m, err := range s.log.List(s.ctx, name, from) {
+		if err == nil {
+			err = take(m)
+		}
 		if err != nil {
-			return fmt.Errorf("stream %s: %w", name, errors.Join(err, context.Cause(s.ctx)))
-		}
-		if err := take(m); err != nil {
 			return err
-		}
-		if meta, err := m.Metadata(); err == nil && meta.NumPending == 0 {
-			return nil // what is removed meanwhile is not waited for
 		}
 	}
 	return nil

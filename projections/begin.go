@@ -10,7 +10,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -159,22 +158,8 @@ func (s *session) readNewer(ctx context.Context, sh *shelf) error {
 	if sh.newer > end {
 		return nil
 	}
-	consumer, err := sh.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: sh.newer,
-	})
-	if err != nil {
-		return fmt.Errorf("reading the bucket of %s: %w", sh.Name, err)
-	}
-	if consumer.CachedInfo().NumPending == 0 {
-		return s.nothingFrom(ctx, sh, sh.newer)
-	}
-	msgs, err := consumer.Messages(eventlog.Beat()...)
-	if err != nil {
-		return fmt.Errorf("reading the bucket of %s: %w", sh.Name, err)
-	}
-	defer msgs.Stop()
-	for {
-		m, err := msgs.Next(jetstream.NextContext(ctx))
+	from, at := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: sh.newer}, sh.newer
+	for m, err := range s.log.List(ctx, "KV_"+s.log.Config().Names.Bucket(sh.Bucket), from) {
 		if err != nil {
 			return fmt.Errorf("reading the bucket of %s: %w", sh.Name, err)
 		}
@@ -189,13 +174,11 @@ func (s *session) readNewer(ctx context.Context, sh *shelf) error {
 			}
 			sh.seen = max(sh.seen, seq)
 		}
-		if meta.Sequence.Stream >= end {
+		if at = meta.Sequence.Stream + 1; at > end {
 			return nil
 		}
-		if meta.NumPending == 0 {
-			return s.nothingFrom(ctx, sh, meta.Sequence.Stream+1)
-		}
 	}
+	return s.nothingFrom(ctx, sh, at)
 }
 
 // nothingFrom makes sure that a bucket holds nothing from a message on, where a

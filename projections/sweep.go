@@ -3,9 +3,7 @@ package projections
 import (
 	"context"
 	"errors"
-	"fmt"
 	"hash/fnv"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -25,13 +23,8 @@ func hashName(name string) uint64 {
 	return h.Sum64()
 }
 
-// sweepWait is how long a sweep waits for the next message before it asks whether
-// there is one.
-const sweepWait = time.Second
-
-// sweep gives the subject of every message of a stream, without its body, until
-// what was there when it began has been given. Of an auditor's log, who may make
-// no consumer, it reads the bodies as well, and gives every message also where
+// sweep gives the subject of every message of a stream, see [eventlog.Log.List].
+// Of an auditor's log, who may make no consumer, it gives every message also where
 // the last of each subject was asked for.
 func sweep(ctx context.Context, log *eventlog.Log, name string, from jetstream.OrderedConsumerConfig, take func(eventlog.Message) error) error {
 	if log.ReadOnly() {
@@ -45,55 +38,17 @@ func sweep(ctx context.Context, log *eventlog.Log, name string, from jetstream.O
 		}
 		return nil
 	}
-	stream, err := log.JetStream().Stream(ctx, name)
-	if err != nil {
-		return fmt.Errorf("the stream %s: %w", name, err)
-	}
 	from.HeadersOnly = true
-	consumer, err := stream.OrderedConsumer(ctx, from)
-	if err != nil {
-		return fmt.Errorf("listing a stream: %w", err)
-	}
-	left := consumer.CachedInfo().NumPending
-	if left == 0 {
-		return nil
-	}
-	msgs, err := consumer.Messages(append(eventlog.Beat(), jetstream.PullMaxMessages(4096))...)
-	if err != nil {
-		return fmt.Errorf("listing a stream: %w", err)
-	}
-	defer msgs.Stop()
-	for over := false; left > 0; left-- {
-		waiting, enough := context.WithTimeout(ctx, sweepWait)
-		m, err := msgs.Next(jetstream.NextContext(waiting))
-		enough()
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-			// What was to come may have been replaced meanwhile, and then does not
-			// come. What came before this answer was on its way: it is waited for again.
-			if over {
-				return nil
-			}
-			info, err := consumer.Info(ctx)
-			if err != nil {
-				return fmt.Errorf("listing a stream: %w", err)
-			}
-			over = info.NumPending == 0
-			left++
-			continue
-		}
+	for m, err := range log.List(ctx, name, from) {
 		if err != nil {
-			return fmt.Errorf("listing a stream: %w", errors.Join(err, context.Cause(ctx)))
+			return err
 		}
-		over = false
 		meta, err := m.Metadata()
 		if err != nil {
 			return err
 		}
 		if err := take(eventlog.Message{Subject: m.Subject(), Seq: meta.Sequence.Stream, Header: m.Headers()}); err != nil {
 			return err
-		}
-		if meta.NumPending == 0 {
-			return nil
 		}
 	}
 	return nil

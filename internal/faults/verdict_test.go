@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -167,9 +168,11 @@ func (w *world) agrees() {
 	w.copiesAgree()
 }
 
-// skein runs the program.
+// skein runs the program. One that does not end in time prints where it waits.
 func (w *world) skein(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, w.bin.Skein, append(args, "--server", w.URL())...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) }
+	cmd.WaitDelay = 10 * time.Second
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

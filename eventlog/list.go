@@ -1,0 +1,92 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Bounds of a list.
+const (
+	listRequest = 4096 // messages are asked of the server at once
+
+	// listQuiet is how long a list waits for its next message before it asks
+	// whether there is one. It is longer than the client needs to notice that
+	// nobody answers it, see [Beat]: the client counts that anew for each message
+	// that is waited for.
+	listQuiet = 3 * time.Second
+)
+
+// List gives the messages of a stream as a consumer gives them: those that were
+// there when it began, or as many that came in place of them, in the order of
+// their sequences. It ends also when what was to come has been removed meanwhile.
+//
+// A consumer that was lost is replaced by one that goes on after the last message.
+// That gives every message, also where only the last one of each subject was asked
+// for: a subject may come more than once.
+func (l *Log) List(ctx context.Context, stream string, from jetstream.OrderedConsumerConfig) iter.Seq2[jetstream.Msg, error] {
+	return func(yield func(jetstream.Msg, error) bool) {
+		err := l.list(ctx, stream, from, func(m jetstream.Msg) bool { return yield(m, nil) })
+		if err != nil {
+			yield(nil, fmt.Errorf("listing the stream %s: %w", stream, errors.Join(err, context.Cause(ctx))))
+		}
+	}
+}
+
+func (l *Log) list(ctx context.Context, stream string, from jetstream.OrderedConsumerConfig, take func(jetstream.Msg) bool) error {
+	consumer, err := l.js.OrderedConsumer(ctx, stream, from)
+	if err != nil {
+		return err
+	}
+	info := consumer.CachedInfo()
+	of, left := info.Name, info.NumPending
+	if left == 0 {
+		return nil
+	}
+	msgs, err := consumer.Messages(append(Beat(), jetstream.PullMaxMessages(listRequest))...)
+	if err != nil {
+		return err
+	}
+	defer msgs.Stop()
+	for over := false; left > 0; {
+		m, err := nextIn(ctx, msgs, listQuiet)
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			if over {
+				return nil
+			}
+			info, err := consumer.Info(ctx)
+			if err != nil {
+				return err
+			}
+			over = info.NumPending == 0 // what was on its way then is waited for once more
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return err
+		}
+		if meta.Consumer != of { // it has a count of its own
+			of, left = meta.Consumer, meta.NumPending+1
+		}
+		if !take(m) || meta.NumPending == 0 {
+			return nil
+		}
+		over = false
+		left--
+	}
+	return nil
+}
+
+// nextIn waits for a message, for so long.
+func nextIn(ctx context.Context, msgs jetstream.MessagesContext, most time.Duration) (jetstream.Msg, error) {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	return msgs.Next(jetstream.NextContext(ctx))
+}

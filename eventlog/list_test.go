@@ -1,0 +1,182 @@
+package eventlog
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+)
+
+// pulls is how a consumer is asked for messages.
+const pulls = "$JS.API.CONSUMER.MSG.NEXT.*.*"
+
+// startDeaf runs a server that, while it is deaf, does not hear that messages
+// are asked of a consumer, as one that does not know yet that it leads it. Each
+// such request comes to a channel.
+func startDeaf(t *testing.T) (l *Log, deaf func(bool), unheard <-chan *nats.Msg) {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go s.Start()
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	if !s.ReadyForConnections(patience) {
+		t.Fatal("the server does not start")
+	}
+	nc, err := nats.Connect(s.ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	lost := make(chan *nats.Msg, 64)
+	if _, err := nc.ChanSubscribe("lost", lost); err != nil {
+		t.Fatal(err)
+	}
+	if l, err = Open(nc, Config{}, zerolog.Nop(), nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	return l, func(on bool) {
+		if !on {
+			s.GlobalAccount().RemoveMapping(pulls)
+		} else if err := s.GlobalAccount().AddMapping(pulls, "lost"); err != nil {
+			t.Fatal(err)
+		}
+	}, lost
+}
+
+// fill makes a stream with a message for each of the subjects, in their order.
+func fill(t *testing.T, l *Log, subjects ...string) jetstream.Stream {
+	t.Helper()
+	stream, err := l.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s.>"}, Storage: jetstream.MemoryStorage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, subject := range subjects {
+		if _, err := l.js.PublishAsync(subject, []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	within(t, "everything stored", l.js.PublishAsyncComplete())
+	return stream
+}
+
+func numbered(prefix string, n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = fmt.Sprint(prefix, i)
+	}
+	return out
+}
+
+// listed gives the subjects of a list when it has ended.
+func listed(ctx context.Context, l *Log, from jetstream.OrderedConsumerConfig) <-chan []string {
+	done := make(chan []string, 1)
+	go func() {
+		var got []string
+		for m, err := range l.List(ctx, "S", from) {
+			if err != nil {
+				got = append(got, err.Error())
+				break
+			}
+			got = append(got, m.Subject())
+		}
+		done <- got
+	}()
+	return done
+}
+
+// A list whose first request was lost asks again: nobody would ever answer it.
+func TestListAsksAgain(t *testing.T) {
+	t.Parallel()
+	l, deaf, unheard := startDeaf(t)
+	want := numbered("s.", 100)
+	fill(t, l, want...)
+	deaf(true)
+	done := listed(t.Context(), l, jetstream.OrderedConsumerConfig{})
+	within(t, "the request", unheard)
+	deaf(false)
+	if got := within(t, "the end of the list", done); !slices.Equal(got, want) {
+		t.Errorf("listed %d of %d: %.200q", len(got), len(want), got)
+	}
+}
+
+// A list ends though all that was to come has been removed.
+func TestListOfWhatWasRemoved(t *testing.T) {
+	t.Parallel()
+	l, deaf, unheard := startDeaf(t)
+	stream := fill(t, l, numbered("s.", 100)...)
+	deaf(true)
+	done := listed(t.Context(), l, jetstream.OrderedConsumerConfig{})
+	within(t, "the request", unheard)
+	if err := stream.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	deaf(false)
+	if got := within(t, "the end of the list", done); len(got) != 0 {
+		t.Errorf("listed %.200q", got)
+	}
+}
+
+// A list of the last message of each subject whose consumer is lost goes on with
+// one that gives every message. They are more than were counted at first, and the
+// last of them is listed all the same.
+func TestListGoesOnWithAnotherConsumer(t *testing.T) {
+	t.Parallel()
+	l, _, _ := startDeaf(t)
+	var subjects []string
+	subjects = append(subjects, numbered("s.early.", listRequest+100)...)
+	subjects = append(subjects, slices.Repeat([]string{"s.often"}, 3000)...)
+	subjects = append(subjects, numbered("s.late.", 50)...)
+	stream := fill(t, l, subjects...)
+	got := map[string]bool{}
+	for m, err := range l.List(t.Context(), "S", jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[m.Subject()] = true
+		if len(got) > 1 {
+			continue
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := stream.DeleteConsumer(t.Context(), meta.Consumer); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := listRequest + 100 + 1 + 50; len(got) != want {
+		t.Errorf("listed %d subjects of %d", len(got), want)
+	}
+}
+
+// A list that its reader leaves, or whose context ends, ends.
+func TestListIsLeft(t *testing.T) {
+	t.Parallel()
+	l, deaf, unheard := startDeaf(t)
+	fill(t, l, numbered("s.", 100)...)
+	for m, err := range l.List(t.Context(), "S", jetstream.OrderedConsumerConfig{}) {
+		if err != nil || m.Subject() != "s.0" {
+			t.Errorf("%v, %v", m, err)
+		}
+		break
+	}
+	deaf(true)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := listed(ctx, l, jetstream.OrderedConsumerConfig{})
+	within(t, "the request", unheard)
+	cancel(fmt.Errorf("enough"))
+	if got := within(t, "the end of the list", done); len(got) != 1 || !slices.Equal(got, []string{"listing the stream S: context canceled\nenough"}) {
+		t.Errorf("listed %.200q", got)
+	}
+}
