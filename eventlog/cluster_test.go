@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -296,5 +297,38 @@ func TestMoreCopies(t *testing.T) {
 	}
 	if commits := history(t, more); len(commits) != 10 || n != 20 {
 		t.Errorf("%d commits, %d events on the timeline", len(commits), n)
+	}
+}
+
+// A fence of a cluster waits where nobody hears it, as after an election.
+func TestAReplicatedFenceIsHeard(t *testing.T) {
+	n, l := startNodes(t, 3)
+	must(t, l.EnsureBucket(t.Context(), docs))
+	for _, many := range []int{1, 10} {
+		f := beside(t, l)
+		for i := range many {
+			must(t, put(t, f, fmt.Sprint(i)))
+		}
+		subject := "$KV." + docs + ".*"
+		for _, s := range n.servers {
+			must(t, s.GlobalAccount().AddMapping(subject, "nobody"))
+		}
+		if _, err := l.nc.RequestWithContext(t.Context(), "$KV."+docs+".x", nil); !errors.Is(err, nats.ErrNoResponders) {
+			t.Fatalf("somebody hears it: %v", err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- f.Flush(t.Context()) }()
+		select {
+		case err := <-done:
+			t.Fatalf("%d messages: it does not wait: %v", many, err)
+		case <-time.After(200 * time.Millisecond):
+		}
+		for _, s := range n.servers {
+			s.GlobalAccount().RemoveMapping(subject)
+		}
+		must(t, within(t, "the end of the flush", done))
+	}
+	if got := written(t, l); got != "0 1 2 3 4 5 6 7 8 9" {
+		t.Errorf("written was %s", got)
 	}
 }

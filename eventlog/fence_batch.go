@@ -53,19 +53,22 @@ func (f *Fence) flushBatch(ctx context.Context) error {
 	return err
 }
 
-func (f *Fence) sendBatch(ctx context.Context, msgs []*nats.Msg) (err error) {
+// sendBatch sends messages, again while nobody is there to hear them: a server
+// learns a little later than its stream's leader who that is.
+func (f *Fence) sendBatch(ctx context.Context, msgs []*nats.Msg) error {
 	first := f.last - uint64(len(msgs))
 	msgs[0].Header[headerExpectedSeq] = []string{strconv.FormatUint(first, 10)}
 	var ack pubAck
-	if len(msgs) == 1 {
-		f.sent = *msgs[0]
-		ack, err = f.request(ctx)
-	} else {
-		var timed timedAck
-		timed, err = f.log.publishBatch(msgs)
+	err := heard(ctx, func() (err error) {
+		if len(msgs) == 1 {
+			f.sent = *msgs[0]
+			ack, err = f.request(ctx)
+			return err
+		}
+		timed, err := f.log.publishBatch(msgs)
 		ack = timed.pubAck
-		err = f.judge(ack, err)
-	}
+		return f.judge(ack, err)
+	})
 	switch {
 	case err != nil:
 		return err
