@@ -129,7 +129,7 @@ func (h *house) fillAll(id, text string) {
 	if err := h.dispatch.Look(h.ctx, "acme", id, func(s *thread.State) { run = s.Active() }); err != nil {
 		h.t.Fatal(err)
 	}
-	if err := h.log.QueueRun("acme", id, run, text); err != nil {
+	if err := h.log.QueueRun("acme", id, 1, run, text); err != nil {
 		h.t.Fatal(err)
 	}
 	w, err := h.log.Chunks(eventlog.ChunkRun{Tenant: "acme", Thread: id, Execution: run, Token: 1, Version: 1})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,7 +35,9 @@ type RunMessage struct {
 	Again                     bool   // it was delivered before
 	Keeper                    string // the inbox of the worker that has begun it; "" if none had
 
-	wire Wire
+	version int64 // of the thread, that asked for it; known of one that is put into the queue
+	wire    Wire
+
 	mu   sync.Mutex // guards what follows
 	acks []string   // where each delivery is acknowledged; none before the queue has delivered it
 	told string     // what became of it; "" while it is in hand
@@ -108,7 +111,8 @@ func (r *RunMessage) tell(what string, acks ...string) error {
 }
 
 // Headers of a queued run: its thread, its agent, and the inbox of who has begun
-// it; and of one that is handed to that inbox, where it is acknowledged.
+// it, beside the thread's version that asked for it; and of one that is handed to
+// that inbox, where it is acknowledged.
 const (
 	headerThread = "Skein-Thread"
 	headerAgent  = "Skein-Agent"
@@ -116,27 +120,27 @@ const (
 	headerAck    = "Skein-Ack"
 )
 
-// QueueRun puts an execution into the queue. It does not wait: what is lost is
-// found by whoever compares the queue with the log; see HasRun.
-func (l *Log) QueueRun(tenant, thread, execution, agent string) error {
-	return l.wire.PublishMsg(&nats.Msg{
-		Subject: l.cfg.Names.Run(tenant, execution), Header: nats.Header{headerThread: {thread}, headerAgent: {agent}},
-	})
+// QueueRun puts an execution into the queue, which a thread's version asked to be
+// run. It does not wait: what is lost is found by whoever compares the queue with
+// the log; see HasRun.
+func (l *Log) QueueRun(tenant, thread string, version int64, execution, agent string) error {
+	return l.Queue(l.BegunRun(tenant, thread, version, execution, agent, ""))
 }
 
 // BegunRun gives the message of a run that this process begins by itself,
 // before the queue has it. It is put there with Queue.
-func (l *Log) BegunRun(tenant, thread, execution, agent, keeper string) *RunMessage {
-	return &RunMessage{Tenant: tenant, Thread: thread, Execution: execution, Agent: agent, Keeper: keeper, wire: l.wire}
+func (l *Log) BegunRun(tenant, thread string, version int64, execution, agent, keeper string) *RunMessage {
+	return &RunMessage{Tenant: tenant, Thread: thread, version: version, Execution: execution, Agent: agent, Keeper: keeper, wire: l.wire}
 }
 
 // Queue puts the execution into the queue, as QueueRun does, and says there who
 // has begun it.
 func (l *Log) Queue(r *RunMessage) error {
-	return l.wire.PublishMsg(&nats.Msg{
-		Subject: l.cfg.Names.Run(r.Tenant, r.Execution),
-		Header:  nats.Header{headerThread: {r.Thread}, headerAgent: {r.Agent}, headerKeeper: {r.Keeper}},
-	})
+	header := nats.Header{headerThread: {r.Thread}, headerAgent: {r.Agent}, events.HeaderVersion: {strconv.FormatInt(r.version, 10)}}
+	if r.Keeper != "" {
+		header[headerKeeper] = []string{r.Keeper}
+	}
+	return l.wire.PublishMsg(&nats.Msg{Subject: l.cfg.Names.Run(r.Tenant, r.Execution), Header: header})
 }
 
 // HandOver gives a message to the worker that has begun its run. If that is no
@@ -161,29 +165,20 @@ func (l *Log) KeptRuns(take func(*RunMessage)) (inbox string, stop func(), err e
 	return inbox, func() { _ = sub.Unsubscribe() }, nil
 }
 
-// HasRun reports whether an execution is in the queue, waiting or in hand, if the
-// queue's floor is that; see RunFloor.
-func (l *Log) HasRun(ctx context.Context, tenant, execution string, floor uint64) (bool, error) {
+// HasRun reports whether an execution is in the queue, waiting or in hand, as a
+// thread's version asked for it, or a later one. A message of an earlier one does
+// not count: it was acknowledged, and is there again because the server was killed
+// before it knew for sure that it had taken it out. It may come to nobody.
+func (l *Log) HasRun(ctx context.Context, tenant, execution string, version int64) (bool, error) {
 	m, err := l.leader(ctx, l.cfg.Names.Stream(RunStream), getRequest{Last: l.cfg.Names.Run(tenant, execution)})
 	if errors.Is(err, errNoMessage) {
 		return false, nil
 	}
-	return err == nil && m.Seq > floor, err
-}
-
-// RunFloor gives the sequence in the queue up to which all was acknowledged. A
-// message up to there comes to nobody: a server that was killed may have
-// forgotten that it took the message out, but not that it was acknowledged.
-func (l *Log) RunFloor(ctx context.Context) (uint64, error) {
-	name := l.cfg.Names.Stream(RunStream)
-	consumer, err := l.js.Consumer(ctx, name, runConsumer)
-	if errors.Is(err, jetstream.ErrConsumerNotFound) { // no worker has been here yet
-		return 0, nil
-	}
 	if err != nil {
-		return 0, fmt.Errorf("the queue of runs, stream %s: %w", name, err)
+		return false, err
 	}
-	return consumer.CachedInfo().AckFloor.Stream, nil
+	of, err := strconv.ParseInt(m.Header.Get(events.HeaderVersion), 10, 64)
+	return err == nil && of >= version, nil
 }
 
 // RunQueue is a worker's end of the queue. It is for one goroutine.

@@ -34,7 +34,7 @@ func (w *Worker) begin(e *events.Event, name string) *commands.Joined {
 		w.leave()
 		return nil
 	}
-	job := w.log.BegunRun(e.Tenant, e.ThreadID, e.Subject, name, taking.inbox)
+	job := w.log.BegunRun(e.Tenant, e.ThreadID, e.Version, e.Subject, name, taking.inbox)
 	t := &turn{w: w, job: job, agent: agent}
 	return &commands.Joined{
 		Command: t.command(job.Execution+":"+w.newID(), "claim", t.claims(agent)), Look: t.see,

@@ -61,12 +61,24 @@ func (w *world) ready(worker *Worker) {
 // unqueued waits until the queue has no message of a run.
 func (w *world) unqueued(execution string) {
 	w.t.Helper()
+	w.awaitQueue(execution, 0, false)
+}
+
+// queued waits until the queue has a message of a run that a version asked for, or
+// a later one.
+func (w *world) queued(execution string, version int64) {
+	w.t.Helper()
+	w.awaitQueue(execution, version, true)
+}
+
+func (w *world) awaitQueue(execution string, version int64, want bool) {
+	w.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		there, err := w.log.HasRun(w.t.Context(), tenant, execution, 0)
+		there, err := w.log.HasRun(w.t.Context(), tenant, execution, version)
 		if err != nil || time.Now().After(deadline) {
-			w.t.Fatalf("the message of run %s is still there: %v", execution, err)
+			w.t.Fatalf("a message of run %s since version %d is there: %t: %v", execution, version, there, err)
 		}
-		if !there {
+		if there == want {
 			return
 		}
 	}

@@ -30,16 +30,12 @@ func (w *Worker) Sweep(ctx context.Context, busy Busy, every time.Duration) erro
 	suspects := map[string]int64{} // executions that had no message, and their last claims
 	for {
 		found := map[string]int64{}
-		floor, err := w.log.RunFloor(ctx)
-		if err != nil && ctx.Err() == nil {
-			w.logger.Warn().Err(err).Msg("the queue of runs does not say how far it has got") // with 0, what is there counts
-		}
 		for ref, err := range busy(ctx) {
 			if err != nil {
 				w.logger.Warn().Err(err).Msg("the busy threads could not be listed")
 				break
 			}
-			if err := w.sweep(ctx, ref, floor, suspects, found); err != nil && ctx.Err() == nil {
+			if err := w.sweep(ctx, ref, suspects, found); err != nil && ctx.Err() == nil {
 				w.logger.Warn().Err(err).Str("tenant", ref.Tenant).Str("thread", ref.Thread).Msg("a busy thread could not be swept")
 			}
 		}
@@ -53,7 +49,7 @@ func (w *Worker) Sweep(ctx context.Context, busy Busy, every time.Duration) erro
 
 // sweep looks after the run of one thread. A run is queued only when it was seen
 // without a message twice, with no claim between: its message may be on its way.
-func (w *Worker) sweep(ctx context.Context, ref ThreadRef, floor uint64, suspects, found map[string]int64) error {
+func (w *Worker) sweep(ctx context.Context, ref ThreadRef, suspects, found map[string]int64) error {
 	var run thread.Run
 	active := false
 	if err := w.commands.Look(ctx, ref.Tenant, ref.Thread, func(s *thread.State) {
@@ -71,7 +67,7 @@ func (w *Worker) sweep(ctx context.Context, ref ThreadRef, floor uint64, suspect
 		}
 		return nil
 	}
-	there, err := w.log.HasRun(ctx, ref.Tenant, run.ExecutionID, floor)
+	there, err := w.log.HasRun(ctx, ref.Tenant, run.ExecutionID, run.Wanted)
 	if err != nil || there {
 		return err
 	}
@@ -81,7 +77,7 @@ func (w *Worker) sweep(ctx context.Context, ref ThreadRef, floor uint64, suspect
 		return nil
 	}
 	w.logger.Warn().Str("tenant", ref.Tenant).Str("execution", run.ExecutionID).Msg("a run had no message in the queue; it is queued anew")
-	return w.log.QueueRun(ref.Tenant, ref.Thread, run.ExecutionID, run.Agent)
+	return w.log.QueueRun(ref.Tenant, ref.Thread, run.Wanted, run.ExecutionID, run.Agent)
 }
 
 // sweepCall resumes a call whose run has ended.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -17,7 +19,7 @@ func TestSweepBusyThread(t *testing.T) {
 	w := newWorld(t)
 	w.agent("a", script(says("fine")))
 	id, execution := w.begin("a", "hello")
-	stream, err := w.log.JetStream().Stream(t.Context(), w.log.Config().Names.Stream("RUNS"))
+	stream, err := w.log.JetStream().Stream(t.Context(), w.log.Config().Names.Stream(eventlog.RunStream))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,4 +45,59 @@ func TestSweepBusyThread(t *testing.T) {
 	w.finished(id, execution)
 	cancel()
 	<-swept
+}
+
+// A run that waited is queued anew if the message that woke it is lost, also where
+// the message that it had before it waited is there again: a server that was killed
+// may forget that it took that out of the queue, and then it comes to nobody.
+func TestSweepARunThatWaited(t *testing.T) {
+	w := newWorld(t)
+	w.agent("a", script(says("x", call("c1", "pay", `{}`)), says("fine")), tool{ToolSpec{Name: "pay", Manual: true}, func(context.Context, *ToolInput) (ToolResult, error) {
+		return Done(nil), nil
+	}})
+	worker, stop := w.worker(Config{})
+	id, execution := w.begin("a", "hello")
+	var first int64
+	w.until(id, func(e *events.Event) bool {
+		if e.Type == events.RunRequestedType {
+			first = e.Version
+		}
+		return e.Type == events.RunParkedType
+	})
+	w.unqueued(execution)
+	stop()
+	w.must("approval.grant", id, events.GrantApproval{CallID: "c1"})
+	var wanted int64
+	w.look(id, func(s *thread.State) {
+		run, _ := s.Run(execution)
+		wanted = run.Wanted
+	})
+	if wanted <= first {
+		t.Fatalf("it is wanted since version %d, and was at %d", wanted, first)
+	}
+	w.queued(execution, wanted)
+	stream, err := w.log.JetStream().Stream(t.Context(), w.log.Config().Names.Stream(eventlog.RunStream))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.log.QueueRun(tenant, id, first, execution, "a"); err != nil {
+		t.Fatal(err)
+	}
+	w.queued(execution, first)
+	ctx, cancel := context.WithCancel(t.Context())
+	swept := make(chan struct{})
+	go func() {
+		defer close(swept)
+		_ = worker.Sweep(ctx, func(context.Context) iter.Seq2[ThreadRef, error] {
+			return func(yield func(ThreadRef, error) bool) { yield(ThreadRef{tenant, id}, nil) }
+		}, 10*time.Millisecond)
+	}()
+	w.queued(execution, wanted)
+	cancel()
+	<-swept
+	w.work(Config{})
+	w.finished(id, execution)
 }

@@ -101,7 +101,7 @@ func Queue(log *eventlog.Log, logger zerolog.Logger) func(*events.Commit) {
 		for i := range c.Events {
 			e := &c.Events[i]
 			if d, ok := e.Data.(events.RunRequested); ok && !begunWith(c, i) {
-				if err := log.QueueRun(c.Tenant, c.Thread, e.Subject, d.AgentID); err != nil {
+				if err := log.QueueRun(c.Tenant, c.Thread, e.Version, e.Subject, d.AgentID); err != nil {
 					logger.Warn().Err(err).Str("execution", e.Subject).Msg("a run could not be queued; the sweeper will")
 				}
 			}

@@ -50,10 +50,10 @@ func evolveRun(s *State, e *events.Event) {
 			return
 		}
 		if x.Run == nil {
-			x.Run = &runState{Agent: d.AgentID, Begun: e.Time, First: d.Calls, Parent: d.Parent, Once: d.Once}
+			x.Run = &runState{Agent: d.AgentID, Begun: e.Time, Wanted: e.Version, First: d.Calls, Parent: d.Parent, Once: d.Once}
 			s.head.Active = e.Subject
 		} else {
-			x = x.with(func(r *runState) { r.Parked = false })
+			x = x.with(func(r *runState) { r.Wanted, r.Parked = e.Version, false })
 		}
 		s.setExecution(e.Subject, x)
 	case events.RunClaimed:

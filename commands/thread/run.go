@@ -14,6 +14,7 @@ import (
 type runState struct {
 	Agent   string         `json:"a,omitzero"`
 	Begun   events.Time    `json:"b"`
+	Wanted  int64          `json:"j,omitzero"` // the thread's version that last asked for it
 	Token   int64          `json:"t,omitzero"` // of the last claim
 	Worker  string         `json:"w,omitzero"`
 	Parked  bool           `json:"p,omitzero"` // it waits, and no worker holds it
@@ -122,6 +123,7 @@ type Run struct {
 	Status                 events.ExecutionStatus
 	Agent                  string
 	Begun                  events.Time // when it was asked for
+	Wanted                 int64       // the thread's version that last asked for it
 	Token                  int64       // of the last claim
 	Parked                 bool
 	Stop, Abort            bool
@@ -153,7 +155,7 @@ func (s *State) Run(executionID string) (Run, bool) {
 	}
 	r := Run{
 		ExecutionID: executionID, ContextID: x.Context, TriggerItemID: x.Trigger, ReactionItemID: x.Reaction, Status: x.Status,
-		Agent: x.Run.Agent, Begun: x.Run.Begun, Token: x.Run.Token, Parked: x.Run.Parked, Stop: x.Run.Stop, Abort: x.Run.Abort,
+		Agent: x.Run.Agent, Begun: x.Run.Begun, Wanted: x.Run.Wanted, Token: x.Run.Token, Parked: x.Run.Parked, Stop: x.Run.Stop, Abort: x.Run.Abort,
 		StepID: x.Run.Step, Iteration: x.Steps, Side: x.Run.Side, Reacted: x.Run.Reacted, Parent: x.Run.Parent, StoppedBy: x.Run.By,
 		Steps: x.Run.Asked, SideASteps: x.Run.SideA, SideBSteps: x.Run.SideB, NextItem: s.NextItem,
 	}

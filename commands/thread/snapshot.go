@@ -8,7 +8,7 @@ import (
 
 // snapshotVersion is the form of an encoded state. One of another version is
 // not read: it is derived, and is made anew from the log.
-const snapshotVersion = 2
+const snapshotVersion = 3
 
 type snapshot struct {
 	Form       int                       `json:"form"`
