@@ -256,6 +256,7 @@ func TestVerifyClean(t *testing.T) {
 
 // Whatever is done to the log behind Skein's back is found and placed.
 func TestVerifyTamperedLog(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name   string
 		change func(list []*nats.Msg) []*nats.Msg
@@ -331,6 +332,7 @@ func TestVerifyForged(t *testing.T) {
 // A timeline that is not the log's events in order is found, and mended by a
 // replay.
 func TestVerifyTimeline(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name   string
 		change func(list []*nats.Msg) []*nats.Msg

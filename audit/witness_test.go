@@ -20,6 +20,7 @@ func (h *house) witness(file string, o ReadOptions) []Finding {
 // cut off, that a thread is gone whole, or that a history was written anew with
 // right chains.
 func TestWitness(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(h *house)
 		want   string // of the finding about threadTwo; empty: all is right

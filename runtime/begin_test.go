@@ -151,6 +151,7 @@ func TestARunBeginsOnceOnAThreadThatMoved(t *testing.T) {
 // A run that one process has begun is not run by another, which is given its
 // message, however long it takes. When the process is no longer there, it is. EK-124.
 func TestARunIsHandedToWhoHasBegunIt(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	came, free := make(chan string, 100), make(chan struct{})
 	var held atomic.Bool

@@ -268,6 +268,7 @@ func TestCancelAgainstFiring(t *testing.T) {
 
 // Two workers, and every timer put twice: each effect runs once.
 func TestTwoWorkersOneRun(t *testing.T) {
+	t.Parallel()
 	p := newPlant(t)
 	const n = 100
 	told := make(chan *EffectInput, 4*n)
@@ -317,6 +318,7 @@ func (p *plant) quiet() {
 // SA-86: what is pending survives a restart of the server and of all processes;
 // what was missed meanwhile runs then, once.
 func TestEffectsSurviveARestart(t *testing.T) {
+	t.Parallel()
 	p := newPlant(t)
 	one := p.process(nil, EffectConfig{})
 	missed := p.schedule(one, "x", `,"delayMs":1200`)
@@ -421,6 +423,7 @@ func (e Effects) names() Effects {
 // A worker that died is replaced; one that was only cut off, and comes to its end
 // later, ends nothing any more.
 func TestAWorkerIsReplaced(t *testing.T) {
+	t.Parallel()
 	p := newPlant(t)
 	entered, leave := make(chan *EffectInput, 1), make(chan struct{})
 	first := p.process(Effects{"x": EffectFunc(func(_ context.Context, in *EffectInput) error {
@@ -450,6 +453,7 @@ func TestAWorkerIsReplaced(t *testing.T) {
 
 // An effect that runs longer than a worker may be silent is not given to another.
 func TestALongEffectIsKeptAlive(t *testing.T) {
+	t.Parallel()
 	p := newPlant(t)
 	told := make(chan *EffectInput, 8)
 	effects := Effects{"x": EffectFunc(func(_ context.Context, in *EffectInput) error {
@@ -568,6 +572,7 @@ func TestTimersAreDropped(t *testing.T) {
 // A repeated effect runs by its plan; what was missed while nobody ran it runs
 // once; a cancel ends it.
 func TestRepeatedEffectsRun(t *testing.T) {
+	t.Parallel()
 	p := newPlant(t)
 	dead := p.process(nil, EffectConfig{})
 	id := p.schedule(dead, "x", `,"everyMs":1000`)

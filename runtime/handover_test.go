@@ -36,6 +36,7 @@ func follow(t *testing.T, w *world) iter.Seq2[*events.Commit, error] {
 // A worker that dies in a reactor is replaced, and the next one goes on with the
 // same step. EK-124.
 func TestWorkerIsReplacedInAStep(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var steps []string
 	var first atomic.Bool

@@ -13,6 +13,7 @@ import (
 // reactor is told to return, and the run's message is no longer kept alive, so
 // that it is handed over again if its next worker dies too. EK-124.
 func TestLostRunIsLetGo(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	const agent = "a"
 	came, told := make(chan *StepInput, 10), make(chan struct{}, 10)
