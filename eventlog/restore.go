@@ -93,19 +93,19 @@ func (l *Log) restoreStream(ctx context.Context, s StreamBackup, dir string, rep
 			if err := l.piece(ctx, begun.Deliver, nil); err != nil { // the end; it is answered when the stream is there
 				return err
 			}
-			return l.readable(ctx, s.Name, string(config["allow_direct"]) == "true")
+			if string(config["allow_direct"]) != "true" {
+				return nil
+			}
+			return l.readable(ctx, s.Name)
 		case err != nil:
 			return err
 		}
 	}
 }
 
-// readable waits until a stream that is there is also read from here: on a cluster
+// readable waits until a stream is also read from here by direct gets: on a cluster
 // the server of this connection may not know yet who answers.
-func (l *Log) readable(ctx context.Context, stream string, direct bool) error {
-	if !direct {
-		return nil
-	}
+func (l *Log) readable(ctx context.Context, stream string) error {
 	return heard(ctx, func() error {
 		_, err := l.direct(ctx, stream, getRequest{Seq: 1})
 		return err
