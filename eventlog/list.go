@@ -31,9 +31,13 @@ const (
 func (l *Log) List(ctx context.Context, stream string, from jetstream.OrderedConsumerConfig) iter.Seq2[jetstream.Msg, error] {
 	return func(yield func(jetstream.Msg, error) bool) {
 		err := l.list(ctx, stream, from, func(m jetstream.Msg) bool { return yield(m, nil) })
-		if err != nil {
-			yield(nil, fmt.Errorf("listing the stream %s: %w", stream, errors.Join(err, context.Cause(ctx))))
+		if err == nil {
+			return
 		}
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		yield(nil, fmt.Errorf("listing the stream %s: %w", stream, err))
 	}
 }
 
@@ -52,6 +56,7 @@ func (l *Log) list(ctx context.Context, stream string, from jetstream.OrderedCon
 		return err
 	}
 	defer msgs.Stop()
+	defer context.AfterFunc(ctx, msgs.Stop)() // Next does not look at ctx while it makes another consumer
 	for over := false; left > 0; {
 		m, err := nextIn(ctx, msgs, listQuiet)
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {

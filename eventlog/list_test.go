@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -12,13 +13,16 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// pulls is how a consumer is asked for messages.
-const pulls = "$JS.API.CONSUMER.MSG.NEXT.*.*"
+// What a server can be deaf to: that messages are asked of a consumer, and that one
+// is to be made.
+const (
+	pulls = "$JS.API.CONSUMER.MSG.NEXT.*.*"
+	makes = "$JS.API.CONSUMER.CREATE.*.*"
+)
 
-// startDeaf runs a server that, while it is deaf, does not hear that messages
-// are asked of a consumer, as one that does not know yet that it leads it. Each
-// such request comes to a channel.
-func startDeaf(t *testing.T) (l *Log, deaf func(bool), unheard <-chan *nats.Msg) {
+// startDeaf runs a server that, while it is deaf to requests, does not hear them,
+// as one that does not know yet that it leads a consumer. They come to a channel.
+func startDeaf(t *testing.T) (l *Log, deaf func(to string, on bool), unheard <-chan *nats.Msg) {
 	t.Helper()
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
 	if err != nil {
@@ -45,10 +49,10 @@ func startDeaf(t *testing.T) (l *Log, deaf func(bool), unheard <-chan *nats.Msg)
 		t.Fatal(err)
 	}
 	t.Cleanup(l.Close)
-	return l, func(on bool) {
+	return l, func(to string, on bool) {
 		if !on {
-			s.GlobalAccount().RemoveMapping(pulls)
-		} else if err := s.GlobalAccount().AddMapping(pulls, "lost"); err != nil {
+			s.GlobalAccount().RemoveMapping(to)
+		} else if err := s.GlobalAccount().AddMapping(to, "lost"); err != nil {
 			t.Fatal(err)
 		}
 	}, lost
@@ -101,10 +105,10 @@ func TestListAsksAgain(t *testing.T) {
 	l, deaf, unheard := startDeaf(t)
 	want := numbered("s.", 100)
 	fill(t, l, want...)
-	deaf(true)
+	deaf(pulls, true)
 	done := listed(t.Context(), l, jetstream.OrderedConsumerConfig{})
 	within(t, "the request", unheard)
-	deaf(false)
+	deaf(pulls, false)
 	if got := within(t, "the end of the list", done); !slices.Equal(got, want) {
 		t.Errorf("listed %d of %d: %.200q", len(got), len(want), got)
 	}
@@ -115,13 +119,13 @@ func TestListOfWhatWasRemoved(t *testing.T) {
 	t.Parallel()
 	l, deaf, unheard := startDeaf(t)
 	stream := fill(t, l, numbered("s.", 100)...)
-	deaf(true)
+	deaf(pulls, true)
 	done := listed(t.Context(), l, jetstream.OrderedConsumerConfig{})
 	within(t, "the request", unheard)
 	if err := stream.Purge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	deaf(false)
+	deaf(pulls, false)
 	if got := within(t, "the end of the list", done); len(got) != 0 {
 		t.Errorf("listed %.200q", got)
 	}
@@ -160,23 +164,26 @@ func TestListGoesOnWithAnotherConsumer(t *testing.T) {
 	}
 }
 
-// A list that its reader leaves, or whose context ends, ends.
+// A list that its reader leaves ends, and so does one whose context ends, also
+// while it waits for another consumer.
 func TestListIsLeft(t *testing.T) {
 	t.Parallel()
 	l, deaf, unheard := startDeaf(t)
 	fill(t, l, numbered("s.", 100)...)
-	for m, err := range l.List(t.Context(), "S", jetstream.OrderedConsumerConfig{}) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	for m, err := range l.List(ctx, "S", jetstream.OrderedConsumerConfig{}) {
 		if err != nil || m.Subject() != "s.0" {
 			t.Errorf("%v, %v", m, err)
 		}
 		break
 	}
-	deaf(true)
-	ctx, cancel := context.WithCancelCause(t.Context())
+	deaf(pulls, true)
 	done := listed(ctx, l, jetstream.OrderedConsumerConfig{})
 	within(t, "the request", unheard)
-	cancel(fmt.Errorf("enough"))
-	if got := within(t, "the end of the list", done); len(got) != 1 || !slices.Equal(got, []string{"listing the stream S: context canceled\nenough"}) {
+	deaf(makes, true)
+	within(t, "the request for another consumer", unheard)
+	cancel(errors.New("enough"))
+	if got := within(t, "the end of the list", done); len(got) != 1 || got[0] != "listing the stream S: enough" {
 		t.Errorf("listed %.200q", got)
 	}
 }
