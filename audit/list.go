@@ -187,24 +187,18 @@ func firstSince(ctx context.Context, log *eventlog.Log, at time.Time, end uint64
 	if log.ReadOnly() {
 		return searchSince(ctx, log, at, end)
 	}
-	consumer, err := log.JetStream().OrderedConsumer(ctx, log.Config().Names.Stream(eventlog.LogStream), jetstream.OrderedConsumerConfig{
-		DeliverPolicy: jetstream.DeliverByStartTimePolicy, OptStartTime: &at, HeadersOnly: true,
-	})
-	if err != nil {
-		return 0, fmt.Errorf("finding the commits since %v: %w", at, err)
+	from := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartTimePolicy, OptStartTime: &at, HeadersOnly: true}
+	for m, err := range log.List(ctx, log.Config().Names.Stream(eventlog.LogStream), from) {
+		if err != nil {
+			return 0, fmt.Errorf("finding the commits since %v: %w", at, err)
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return 0, err
+		}
+		return min(meta.Sequence.Stream, end+1), nil
 	}
-	if consumer.CachedInfo().NumPending == 0 {
-		return end + 1, nil
-	}
-	m, err := consumer.Next(jetstream.FetchMaxWait(listWait))
-	if err != nil {
-		return 0, fmt.Errorf("finding the commits since %v: %w", at, err)
-	}
-	meta, err := m.Metadata()
-	if err != nil {
-		return 0, err
-	}
-	return min(meta.Sequence.Stream, end+1), nil
+	return end + 1, nil
 }
 
 // searchSince does what firstSince does by direct gets, or gives a sequence before
