@@ -136,33 +136,6 @@ func TestCallsAfterAHandover(t *testing.T) {
 	}
 }
 
-// A run whose queue message is lost is found and queued anew.
-func TestSweepRuns(t *testing.T) {
-	w := newWorld(t)
-	w.agent("a", script(says("fine")))
-	id, execution := w.begin("a", "hello")
-	stream, err := w.log.JetStream().Stream(t.Context(), w.log.Config().Names.Stream("RUNS"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stream.Purge(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	worker := w.work(Config{})
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	swept := make(chan struct{})
-	go func() {
-		defer close(swept)
-		_ = worker.Sweep(ctx, func(context.Context) iter.Seq2[ThreadRef, error] {
-			return func(yield func(ThreadRef, error) bool) { yield(ThreadRef{tenant, id}, nil) }
-		}, 10*time.Millisecond)
-	}()
-	w.finished(id, execution)
-	cancel()
-	<-swept
-}
-
 // A tool that wants it waits for an approval, held by no worker, and is made
 // with the arguments that the approval gave.
 func TestApproval(t *testing.T) {

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"iter"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,38 +14,60 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
+// loseQueue loses what the queue of runs holds.
+func (w *world) loseQueue() {
+	w.t.Helper()
+	stream, err := w.log.JetStream().Stream(w.t.Context(), w.log.Config().Names.Stream(eventlog.RunStream))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := stream.Purge(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// sweeps lets a worker sweep one thread until stop, and calls before each time.
+func (w *world) sweeps(worker *Worker, id string, before func()) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var sweeping sync.WaitGroup
+	sweeping.Go(func() {
+		_ = worker.Sweep(ctx, func(context.Context) iter.Seq2[ThreadRef, error] {
+			return func(yield func(ThreadRef, error) bool) {
+				before()
+				yield(ThreadRef{tenant, id}, nil)
+			}
+		}, 10*time.Millisecond)
+	})
+	return func() { cancel(); sweeping.Wait() }
+}
+
+// A run whose queue message is lost is found and queued anew.
+func TestSweepRuns(t *testing.T) {
+	w := newWorld(t)
+	w.agent("a", script(says("fine")))
+	id, execution := w.begin("a", "hello")
+	w.loseQueue()
+	defer w.sweeps(w.work(Config{}), id, func() {})()
+	w.finished(id, execution)
+}
+
 // A run whose queue message is lost is found also on a thread that changes all
 // the while.
 func TestSweepBusyThread(t *testing.T) {
 	w := newWorld(t)
 	w.agent("a", script(says("fine")))
 	id, execution := w.begin("a", "hello")
-	stream, err := w.log.JetStream().Stream(t.Context(), w.log.Config().Names.Stream(eventlog.RunStream))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stream.Purge(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	w.loseQueue()
 	worker := w.work(Config{})
-	ctx, cancel := context.WithCancel(t.Context())
-	swept := make(chan struct{})
-	go func() {
-		defer close(swept)
-		_ = worker.Sweep(ctx, func(context.Context) iter.Seq2[ThreadRef, error] {
-			return func(yield func(ThreadRef, error) bool) {
-				if _, err := w.ask("item.create", id, events.CreateItem{Item: events.NewItem{
-					Type: events.Message, Role: events.System, Content: jsontext.Value(`[{"type":"input_text","text":"a note"}]`),
-				}}); err != nil {
-					t.Error(err)
-				}
-				yield(ThreadRef{tenant, id}, nil)
-			}
-		}, 10*time.Millisecond)
-	}()
+	stop := w.sweeps(worker, id, func() {
+		if _, err := w.ask("item.create", id, events.CreateItem{Item: events.NewItem{
+			Type: events.Message, Role: events.System, Content: jsontext.Value(`[{"type":"input_text","text":"a note"}]`),
+		}}); err != nil {
+			t.Error(err)
+		}
+	})
+	defer stop()
 	w.finished(id, execution)
-	cancel()
-	<-swept
 }
 
 // A run that waited is queued anew if the message that woke it is lost, also where
@@ -76,28 +99,14 @@ func TestSweepARunThatWaited(t *testing.T) {
 		t.Fatalf("it is wanted since version %d, and was at %d", wanted, first)
 	}
 	w.queued(execution, wanted)
-	stream, err := w.log.JetStream().Stream(t.Context(), w.log.Config().Names.Stream(eventlog.RunStream))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stream.Purge(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	w.loseQueue()
 	if err := w.log.QueueRun(tenant, id, first, execution, "a"); err != nil {
 		t.Fatal(err)
 	}
 	w.queued(execution, first)
-	ctx, cancel := context.WithCancel(t.Context())
-	swept := make(chan struct{})
-	go func() {
-		defer close(swept)
-		_ = worker.Sweep(ctx, func(context.Context) iter.Seq2[ThreadRef, error] {
-			return func(yield func(ThreadRef, error) bool) { yield(ThreadRef{tenant, id}, nil) }
-		}, 10*time.Millisecond)
-	}()
+	stop = w.sweeps(worker, id, func() {})
 	w.queued(execution, wanted)
-	cancel()
-	<-swept
+	stop()
 	w.work(Config{})
 	w.finished(id, execution)
 }
