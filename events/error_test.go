@@ -49,7 +49,7 @@ func TestErrorsSurviveTheWire(t *testing.T) {
 		"not there":  {Conflict(3, 0), `{"error":{"code":"version_conflict","message":"the thread is at version 0, not 3","details":{"currentVersion":0}}}`},
 		"large":      {TooLarge("the part", 9, 5), `{"error":{"code":"payload_too_large","message":"the part has 9 bytes; at most 5 are allowed","details":{"limit":5,"size":9}}}`},
 		"bare":       {Errorf(QueueFull, "full"), `{"error":{"code":"queue_full","message":"full"}}`},
-		"transition": {AsError(ThreadMachine().Check("T-1", ThreadOpen, ThreadClosed)), `{"error":{"code":"illegal_transition","message":"thread T-1 is open and cannot become closed; allowed: streaming","details":{"entity":"thread","id":"T-1","from":"open","to":"closed","allowed":["streaming"]}}}`},
+		"transition": {AsError(ThreadMachine().Check("T-1", ThreadOpen, ThreadClosed)), `{"error":{"code":"illegal_transition","message":"thread T-1 is open and cannot become closed; allowed: streaming; a thread on which nothing runs is put away with thread.update and archived true, or removed with thread.delete; only a run closes its thread","details":{"entity":"thread","id":"T-1","from":"open","to":"closed","allowed":["streaming"]}}}`},
 		"final":      {AsError(ItemMachine().Check("i", ItemCompleted, ItemStored)), `{"error":{"code":"illegal_transition","message":"item i is completed, which is final, and cannot become stored","details":{"entity":"item","id":"i","from":"completed","to":"stored","allowed":[]}}}`},
 	} {
 		body := EncodeError(c.err)

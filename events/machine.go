@@ -55,6 +55,14 @@ type Machine[S ~string] struct {
 	Entity      string
 	States      []S
 	Transitions []Transition[S]
+	Advice      []Advice[S] // for moves that people ask for and that are refused
+}
+
+// Advice says what to do instead of a move that is refused.
+type Advice[S ~string] struct {
+	Transition[S]
+
+	Instead string
 }
 
 // ThreadMachine gives the machine of EK 5.1 (EK-81..EK-86).
@@ -69,8 +77,16 @@ func ThreadMachine() Machine[ThreadStatus] {
 			{ThreadStreaming, ThreadFailed},
 			{ThreadFailed, ThreadOpen},
 		},
+		Advice: []Advice[ThreadStatus]{
+			{Transition[ThreadStatus]{ThreadOpen, ThreadClosed}, idleClose},
+			{Transition[ThreadStatus]{ThreadFailed, ThreadClosed}, idleClose},
+		},
 	}
 }
+
+// idleClose is for who would close a thread on which nothing runs.
+const idleClose = "a thread on which nothing runs is put away with thread.update and archived true, or removed with thread.delete; " +
+	"only a run closes its thread"
 
 // ContextMachine gives the machine of EK 5.2 (EK-87..EK-91).
 func ContextMachine() Machine[ContextStatus] {
@@ -163,7 +179,13 @@ func (m Machine[S]) Check(id string, from, to S) error {
 	for _, s := range m.Allowed(from) {
 		allowed = append(allowed, string(s))
 	}
-	return &TransitionError{Entity: m.Entity, ID: id, From: string(from), To: string(to), Allowed: allowed}
+	e := &TransitionError{Entity: m.Entity, ID: id, From: string(from), To: string(to), Allowed: allowed}
+	for _, a := range m.Advice {
+		if a.From == from && a.To == to {
+			e.Instead = a.Instead
+		}
+	}
+	return e
 }
 
 // Mermaid draws the machine as a Mermaid state diagram, for the documentation.
@@ -189,9 +211,18 @@ type TransitionError struct {
 	Entity, ID string
 	From, To   string
 	Allowed    []string
+	Instead    string // what to do instead, if there is advice
 }
 
 func (e *TransitionError) Error() string {
+	text := e.refusal()
+	if e.Instead != "" {
+		text += "; " + e.Instead
+	}
+	return text
+}
+
+func (e *TransitionError) refusal() string {
 	if len(e.Allowed) == 0 {
 		return fmt.Sprintf("%s %s is %s, which is final, and cannot become %s", e.Entity, e.ID, e.From, e.To)
 	}

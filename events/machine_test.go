@@ -128,9 +128,9 @@ func TestFinalStates(t *testing.T) {
 
 func TestTransitionErrorText(t *testing.T) {
 	for want, err := range map[string]error{
-		"thread T-1 is open and cannot become closed; allowed: streaming":                    ThreadMachine().Check("T-1", ThreadOpen, ThreadClosed),
-		"thread T-1 is streaming and cannot become streaming; allowed: open, closed, failed": ThreadMachine().Check("T-1", ThreadStreaming, ThreadStreaming),
-		"item itm_1 is completed, which is final, and cannot become stored":                  ItemMachine().Check("itm_1", ItemCompleted, ItemStored),
+		"thread T-1 is open and cannot become closed; allowed: streaming; a thread on which nothing runs is put away with thread.update and archived true, or removed with thread.delete; only a run closes its thread": ThreadMachine().Check("T-1", ThreadOpen, ThreadClosed),
+		"thread T-1 is streaming and cannot become streaming; allowed: open, closed, failed":                                                                                                                            ThreadMachine().Check("T-1", ThreadStreaming, ThreadStreaming),
+		"item itm_1 is completed, which is final, and cannot become stored":                                                                                                                                             ItemMachine().Check("itm_1", ItemCompleted, ItemStored),
 	} {
 		if err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)

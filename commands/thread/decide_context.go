@@ -57,6 +57,19 @@ func (m *maker) contextOf(id string) (string, contextState, error) {
 	return id, c, nil
 }
 
+// writable gives the context that was named, or the default one, and refuses one
+// that is closed: what it holds is final.
+func (m *maker) writable(id string) (string, contextState, error) {
+	id, c, err := m.contextOf(id)
+	if err != nil || c.Status != events.ContextClosed {
+		return id, c, err
+	}
+	e := events.Errorf(events.IllegalTransition,
+		"context %s is closed, which is final, and takes no more writes; name another contextId, or create one with context.create: the key is free", id)
+	e.Details = &events.ErrorDetails{Entity: "context", ID: id, From: string(c.Status), Allowed: []string{}}
+	return "", c, e
+}
+
 func (m *maker) setContextStatus(d events.SetContextStatus) error {
 	id, c, err := m.contextOf(d.ContextID)
 	if err != nil {
@@ -70,7 +83,7 @@ func (m *maker) setContextStatus(d events.SetContextStatus) error {
 }
 
 func (m *maker) setContext(d events.SetContext) error {
-	id, c, err := m.contextOf(d.ContextID)
+	id, c, err := m.writable(d.ContextID)
 	if err != nil {
 		return err
 	}

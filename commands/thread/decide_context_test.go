@@ -124,3 +124,46 @@ func sameJSON(t *testing.T, a, b []byte) bool {
 	}
 	return reflect.DeepEqual(x, y)
 }
+
+// A closed context refuses whatever would write into it, and says what to do
+// instead; its key is free for the next context (AG-90).
+func TestClosedContext_RefusesWritesAndFreesItsKey(t *testing.T) {
+	k := begun(t)
+	k.do(events.CreateContext{ID: "ctx_a", Key: "a", Content: raw(`{"n":1}`)})
+	k.do(userSays("itm_a", "ctx_a"))
+	k.do(events.SetContextStatus{ContextID: "ctx_a", To: events.ContextClosed})
+	version := k.state.Version
+	hi := "hi"
+	for name, d := range map[string]any{
+		"set":       events.SetContext{ContextID: "ctx_a", Content: raw(`1`)},
+		"patch":     events.SetContext{ContextID: "ctx_a", Patch: raw(`{"n":2}`)},
+		"item":      userSays("itm_b", "ctx_a"),
+		"execution": events.CreateExecution{TriggerItemID: "itm_a"},
+		"react":     events.ReactThread{ContextID: "ctx_a", Text: &hi, AgentID: "helper"},
+	} {
+		refusal := k.refuse(d)
+		wantRefusal(t, refusal, events.IllegalTransition, events.ErrorDetails{Entity: "context", ID: "ctx_a", From: "closed", Allowed: []string{}})
+		if text := events.AsError(refusal).Message; !strings.Contains(text, "context.create") {
+			t.Errorf("%s: the refusal does not say what to do instead: %s", name, text)
+		}
+	}
+	if k.state.Version != version {
+		t.Fatal("a closed context was written")
+	}
+	made := k.do(events.ResolveContext{Key: "a"})
+	if id := made[0].Subject; id == "ctx_a" || made[0].Type != events.ContextCreatedType {
+		t.Fatalf("the key of a closed context leads to %s", id)
+	}
+	wantRefusal(t, k.refuse(events.CreateContext{Key: "a"}), events.AlreadyExists, events.ErrorDetails{Entity: "context key", ID: "a"})
+	// Within one commit too: what an earlier part closed is closed for the next.
+	k.do(events.SetContextStatus{ContextID: made[0].Subject, To: events.ContextClosed}, events.CreateContext{ID: "ctx_c", Key: "a"})
+	if id, _ := k.state.contextByKey("a"); id != "ctx_c" {
+		t.Fatalf("the key leads to %q", id)
+	}
+}
+
+func userSays(id, context string) events.CreateItem {
+	return events.CreateItem{ContextID: context, Item: events.NewItem{
+		ID: id, Type: events.Message, Role: events.User, Content: raw(`[{"type":"input_text","text":"hi"}]`),
+	}}
+}

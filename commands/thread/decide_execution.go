@@ -13,7 +13,7 @@ func (m *maker) createExecution(d events.CreateExecution) error {
 	if ctx == "" {
 		ctx = trigger.Context
 	}
-	if ctx, _, err = m.contextOf(ctx); err != nil {
+	if ctx, _, err = m.writable(ctx); err != nil {
 		return err
 	}
 	id := m.id(d.ID, events.ExecutionPrefix)

@@ -5,6 +5,15 @@ import (
 )
 
 func (m *maker) createItem(d events.CreateItem) error {
+	if _, _, err := m.writable(d.ContextID); err != nil {
+		return err
+	}
+	return m.addItem(d)
+}
+
+// addItem adds an item to a context also when it is closed: a run that began
+// before comes to its end.
+func (m *maker) addItem(d events.CreateItem) error {
 	ctx, _, err := m.contextOf(d.ContextID)
 	if err != nil {
 		return err

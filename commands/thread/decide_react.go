@@ -85,7 +85,7 @@ func (m *maker) push(item events.NewItem, d events.ReactThread, first bool) erro
 	if waiting >= events.MaxQueuedMessages {
 		return events.Errorf(events.QueueFull, "%d messages wait for the agent already; try again when it has answered", waiting)
 	}
-	if _, _, err := m.contextOf(d.ContextID); err != nil {
+	if _, _, err := m.writable(d.ContextID); err != nil {
 		return err
 	}
 	item.ID = m.id(item.ID, events.ItemPrefix)
@@ -104,6 +104,9 @@ func (m *maker) push(item events.NewItem, d events.ReactThread, first bool) erro
 // steer gives the run under way an item that its next step sees.
 func (m *maker) steer(item events.NewItem) error {
 	x, _ := m.state.execution(m.state.head.Active)
+	if _, _, err := m.writable(x.Context); err != nil {
+		return err
+	}
 	return m.putItem(item, x.Context, m.state.head.Active)
 }
 
@@ -122,7 +125,7 @@ type begin struct {
 // start begins an execution: context, trigger, execution, in the order of EK 7.
 // A failed thread is opened first (C-25).
 func (m *maker) start(b begin) error {
-	ctx, c, err := m.contextOf(b.context)
+	ctx, c, err := m.writable(b.context)
 	if err != nil {
 		return err
 	}

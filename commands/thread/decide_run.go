@@ -178,7 +178,7 @@ func (m *maker) putItem(item events.NewItem, ctx, execution string) error {
 	was := m.correlation
 	m.correlation = execution
 	defer func() { m.correlation = was }()
-	return m.createItem(events.CreateItem{ContextID: ctx, Item: item})
+	return m.addItem(events.CreateItem{ContextID: ctx, Item: item})
 }
 
 func (m *maker) reactStep(d ReactStep) error {

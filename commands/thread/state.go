@@ -171,12 +171,15 @@ func (s *State) context(id string) (contextState, bool) {
 	return contextState{}, false
 }
 
-// contextByKey finds a context by its key. Keys are unique in a thread, so the
-// order of the maps does not show.
+// contextByKey finds the context that has a key. One that is closed has none any
+// more. Keys are unique among the others, so the order of the maps does not show.
 func (s *State) contextByKey(key string) (string, bool) {
-	for ; s != nil; s = s.parent {
-		for id, v := range s.contexts {
-			if v.Key == key {
+	for l := s; l != nil; l = l.parent {
+		for id, v := range l.contexts {
+			if v.Key != key {
+				continue
+			}
+			if now, _ := s.context(id); now.Status != events.ContextClosed {
 				return id, true
 			}
 		}

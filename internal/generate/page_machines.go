@@ -13,6 +13,8 @@ func machinesPage() ([]byte, error) {
 the states that are allowed. Each move is an event, %s.`, "`illegal_transition`", "`{entity}.status.changed`")
 	machine(p, events.ThreadMachine())
 	machine(p, events.ContextMachine())
+	p.line(`A closed context takes no more writes (%s): no item, no content, no execution. A run that works in it when it is closed comes to its end. Its key is free
+for the next context of the thread.`, "`illegal_transition`")
 	machine(p, events.ExecutionMachine())
 	machine(p, events.StepMachine())
 	machine(p, events.ItemMachine())
@@ -39,4 +41,7 @@ func machine[S ~string](p *page, m events.Machine[S]) {
 		rows = append(rows, []string{fmt.Sprintf("`%s`", from), what, note})
 	}
 	p.table([]string{"from", "to", ""}, rows)
+	for _, a := range m.Advice {
+		p.line("`%s` cannot become `%s`: %s.", a.From, a.To, a.Instead)
+	}
 }
