@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -91,8 +92,9 @@ type Dispatcher struct {
 	logger  zerolog.Logger
 	metrics Metrics
 	cache   *cache
-	places  chan struct{}     // one for each command under way
-	snaps   chan struct{}     // one snapshot is written at a time
+	places  chan struct{} // one for each command under way
+	snaps   chan struct{} // one snapshot is written at a time
+	closed  sync.Once
 	turns   [64]chan struct{} // each for some keys: one thread is made for a key at a time
 }
 

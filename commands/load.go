@@ -161,8 +161,8 @@ func (d *Dispatcher) snapshot(e *entry) {
 
 // Close waits until no snapshot is being written, for at most as long as the
 // server may take to answer, and lets none be written any more. Commands may still
-// be done.
-func (d *Dispatcher) Close() { d.snaps <- struct{}{} }
+// be done. It may be called any number of times.
+func (d *Dispatcher) Close() { d.closed.Do(func() { d.snaps <- struct{}{} }) }
 
 // archived reports whether a commit is the record of an archive, with which a
 // snapshot is kept.

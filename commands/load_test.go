@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -194,4 +195,16 @@ func turnOf(n string) string {
 		{"command":"step.status","data":{"stepId":"stp_#","to":"completed"}},{"command":"item.status","data":{"itemId":"itm_a#","to":"completed"}},
 		{"command":"execution.status","data":{"executionId":"exe_#","to":"completed"}},
 		{"command":"thread.status","data":{"to":"open"}},{"command":"context.status","data":{"to":"open"}}`, "#", n)
+}
+
+// A dispatcher that is closed again says nothing, and what wants to write a
+// snapshot afterwards is not held up.
+func TestClose_Twice(t *testing.T) {
+	w := newWorld(t, Config{SnapshotEvery: 1})
+	var under sync.WaitGroup
+	for range 3 {
+		under.Go(w.d.Close)
+	}
+	under.Wait()
+	must(t, w.d, "thread.create", `{}`)
 }

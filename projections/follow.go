@@ -265,12 +265,21 @@ func (d *directories) loaded() {
 
 // await waits until the directories show a sequence. The error is ctx's.
 func (d *directories) await(ctx context.Context, seq uint64) error {
+	if err := d.loadedBefore(ctx); err != nil {
+		return err
+	}
+	return d.progress.Wait(ctx, seq)
+}
+
+// loadedBefore waits until all was read that was there at first. The error is
+// ctx's.
+func (d *directories) loadedBefore(ctx context.Context) error {
 	d.mu.RLock()
 	ready := d.ready
 	d.mu.RUnlock()
 	select {
 	case <-ready:
-		return d.progress.Wait(ctx, seq)
+		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

@@ -60,12 +60,10 @@ func NewQueries(log *eventlog.Log, validator *schema.Validator, cfg QueryConfig,
 // In lists the threads of all tenants that are in a state, as tenant and id, in
 // no order. It waits until the list of threads has been read.
 func (q *Queries) In(ctx context.Context, status events.ThreadStatus) ([][2]string, error) {
-	select {
-	case <-q.directory.ready:
-		return q.directory.in(status), nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := q.directory.loadedBefore(ctx); err != nil {
+		return nil, err
 	}
+	return q.directory.in(status), nil
 }
 
 // Names lists the queries that are answered.

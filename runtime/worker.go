@@ -201,11 +201,30 @@ func (w *Worker) runOne(taking *taking, t *turn) {
 	ctx, job := taking.work, t.job
 	t.taking, t.scratch = taking.ctx, &sync.Map{}
 	t.logger = w.logger.With().Str("tenant", job.Tenant).Str("execution", job.Execution).Logger()
-	var alive *time.Timer
-	var mu sync.Mutex
+	rest := every(eventlog.RunWait/3, func() bool { return w.holds(ctx, t) }, func() { // the worker that holds it keeps it alive
+		if err := job.Working(); err != nil {
+			t.logger.Warn().Err(err).Msg("a run could not be kept alive in the queue")
+		}
+	})
+	err := t.do(ctx)
+	rest()
+	defer w.forget(job, func() bool { return job.Delivered() || !job.Settled() }) // not settled: lost to another worker
+	if err = w.finish(ctx, t, err); err != nil {
+		t.logger.Warn().Err(err).Msg("the queue of runs was not told; the run comes again")
+	}
+}
+
+// every calls do again and again while holds reports true, until stop is called.
+// When stop has returned, do does not run and is not called again; it does not
+// wait for holds.
+func every(interval time.Duration, holds func() bool, do func()) (stop func()) {
+	var mu sync.Mutex // guards what follows, and do
+	var timer *time.Timer
 	over := false
-	alive = time.AfterFunc(eventlog.RunWait/3, func() {
-		if !w.holds(ctx, t) { // whoever has it keeps it alive
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(interval, func() {
+		if !holds() {
 			return
 		}
 		mu.Lock()
@@ -213,19 +232,14 @@ func (w *Worker) runOne(taking *taking, t *turn) {
 		if over {
 			return
 		}
-		if err := job.Working(); err != nil {
-			t.logger.Warn().Err(err).Msg("a run could not be kept alive in the queue")
-		}
-		alive.Reset(eventlog.RunWait / 3)
+		do()
+		timer.Reset(interval)
 	})
-	err := t.do(ctx)
-	mu.Lock()
-	over = true
-	alive.Stop()
-	mu.Unlock()
-	defer w.forget(job, func() bool { return job.Delivered() || !job.Settled() }) // not settled: lost to another worker
-	if err = w.finish(ctx, t, err); err != nil {
-		t.logger.Warn().Err(err).Msg("the queue of runs was not told; the run comes again")
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+		timer.Stop()
 	}
 }
 

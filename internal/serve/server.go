@@ -38,6 +38,7 @@ type Server struct {
 	http   *http.Server
 	addr   net.Addr // of the HTTP server
 
+	dispatcher        *commands.Dispatcher
 	commands, queries *commands.Service
 	files             *files.Service
 	reading           reading
@@ -144,6 +145,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 		}
 		return nil
 	}}, s.logger, s.metrics)
+	s.dispatcher = dispatcher
 	s.files, err = files.Serve(fileLog, store, dispatcher, queries, files.ServiceConfig{Version: s.cfg.Version}, s.logger)
 	if err != nil {
 		return err

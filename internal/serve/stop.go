@@ -38,6 +38,9 @@ func (s *Server) stop(ctx context.Context) error {
 	}
 	errs = append(errs, within(ctx, "what runs in the background", s.running.Wait))
 	s.work.close()
+	if s.dispatcher != nil {
+		errs = append(errs, within(ctx, "a snapshot", s.dispatcher.Close))
+	}
 	errs = append(errs, within(ctx, "writes to the log", func() {
 		for _, l := range s.logs {
 			l.Close()
