@@ -32,6 +32,7 @@ type Row struct {
 	schema string // of its data as it is now
 	new    func() any
 	decode func(jsontext.Value) (any, error)
+	holds  func(Rules, *Event) error
 	olds   []Upcast
 }
 
@@ -55,7 +56,7 @@ func (r Row) Schema() string { return r.schema }
 // Upcasts lists how older versions are read.
 func (r Row) Upcasts() []Upcast { return r.olds }
 
-func row[T any](t Type, version int, doc string, olds ...Upcast) Row {
+func row[T any](t Type, version int, rule func(Rules, *Event, T) error, doc string, olds ...Upcast) Row {
 	return Row{
 		Type: t, Version: version, Doc: doc, olds: olds, schema: schemaName(t, version),
 		new: func() any { return *new(T) },
@@ -63,6 +64,13 @@ func row[T any](t Type, version int, doc string, olds ...Upcast) Row {
 			var v T
 			err := json.Unmarshal(raw, &v)
 			return v, err
+		},
+		holds: func(r Rules, e *Event) error {
+			d, ok := e.Data.(T)
+			if !ok {
+				return fmt.Errorf("its data is a %T", e.Data)
+			}
+			return rule(r, e, d)
 		},
 	}
 }

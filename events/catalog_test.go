@@ -101,9 +101,9 @@ func pastTense(word string) bool { return strings.HasSuffix(word, "ed") || word 
 
 func TestCatalogRefusesContradictions(t *testing.T) {
 	for name, list := range map[string][]Row{
-		"declared twice":     {row[FileDeleted]("a.deleted", 1, "A."), row[FileDeleted]("a.deleted", 1, "A.")},
-		"an upcast too few":  {row[FileDeleted]("a.deleted", 2, "A.")},
-		"an upcast too many": {row[FileDeleted]("a.deleted", 1, "A.", Upcast{From: 1})},
+		"declared twice":     {row[FileDeleted]("a.deleted", 1, Rules.FileDeleted, "A."), row[FileDeleted]("a.deleted", 1, Rules.FileDeleted, "A.")},
+		"an upcast too few":  {row[FileDeleted]("a.deleted", 2, Rules.FileDeleted, "A.")},
+		"an upcast too many": {row[FileDeleted]("a.deleted", 1, Rules.FileDeleted, "A.", Upcast{From: 1})},
 	} {
 		func() {
 			defer func() {

@@ -226,5 +226,5 @@ func DeltaData(kind string, d Delta) (jsontext.Value, error) {
 }
 
 func chunkEvents() []Row {
-	return []Row{transient(row[ChunkEmitted](ChunkEmittedType, 1, "A piece of an execution's stream; never in the log."))}
+	return []Row{transient(row[ChunkEmitted](ChunkEmittedType, 1, Rules.ChunkEmitted, "A piece of an execution's stream; never in the log."))}
 }

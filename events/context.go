@@ -46,10 +46,10 @@ type StateClosed struct {
 
 func contextEvents() []Row {
 	return []Row{
-		row[ContextCreated](ContextCreatedType, 1, "A context was made on a thread."),
-		row[ContextResolved](ContextResolvedType, 1, "A context was found, or made, for what follows."),
-		row[ContextStatusChanged](ContextStatusChangedType, 1, "The context's machine moved."),
-		row[StateChanged](StateChangedType, 1, "A context's content changed."),
-		row[StateClosed](StateClosedType, 1, "One life of a key-value state is over."),
+		row[ContextCreated](ContextCreatedType, 1, Rules.ContextCreated, "A context was made on a thread."),
+		row[ContextResolved](ContextResolvedType, 1, Rules.ContextResolved, "A context was found, or made, for what follows."),
+		row[ContextStatusChanged](ContextStatusChangedType, 1, Rules.ContextStatusChanged, "The context's machine moved."),
+		row[StateChanged](StateChangedType, 1, Rules.StateChanged, "A context's content changed."),
+		row[StateClosed](StateClosedType, 1, Rules.StateClosed, "One life of a key-value state is over."),
 	}
 }

@@ -28,7 +28,7 @@ type ExecutionStatusChanged struct {
 
 func executionEvents() []Row {
 	return []Row{
-		row[ExecutionCreated](ExecutionCreatedType, 1, "An execution began."),
-		row[ExecutionStatusChanged](ExecutionStatusChangedType, 1, "The execution's machine moved."),
+		row[ExecutionCreated](ExecutionCreatedType, 1, Rules.ExecutionCreated, "An execution began."),
+		row[ExecutionStatusChanged](ExecutionStatusChangedType, 1, Rules.ExecutionStatusChanged, "The execution's machine moved."),
 	}
 }

@@ -77,8 +77,8 @@ func PlaceParts(content jsontext.Value, parts []PlacedPart) jsontext.Value {
 
 func historyEvents() []Row {
 	return []Row{
-		row[MessageEdited](MessageEditedType, 1, "An item's content, metadata or visibility was changed."),
-		row[MessageDeleted](MessageDeletedType, 1, "An item was hidden from every view."),
-		row[HistoryTruncated](HistoryTruncatedType, 1, "The items from one place on were hidden."),
+		row[MessageEdited](MessageEditedType, 1, Rules.MessageEdited, "An item's content, metadata or visibility was changed."),
+		row[MessageDeleted](MessageDeletedType, 1, Rules.MessageDeleted, "An item was hidden from every view."),
+		row[HistoryTruncated](HistoryTruncatedType, 1, Rules.HistoryTruncated, "The items from one place on were hidden."),
 	}
 }

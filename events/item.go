@@ -34,7 +34,7 @@ type ItemStatusChanged struct {
 
 func itemEvents() []Row {
 	return []Row{
-		row[ItemCreated](ItemCreatedType, 1, "An item was added to a context."),
-		row[ItemStatusChanged](ItemStatusChangedType, 1, "The item's machine moved."),
+		row[ItemCreated](ItemCreatedType, 1, Rules.ItemCreated, "An item was added to a context."),
+		row[ItemStatusChanged](ItemStatusChangedType, 1, Rules.ItemStatusChanged, "The item's machine moved."),
 	}
 }

@@ -29,7 +29,7 @@ type PartUpdated struct {
 
 func partEvents() []Row {
 	return []Row{
-		row[PartCreated](PartCreatedType, 1, "A step gave a piece of its output."),
-		row[PartUpdated](PartUpdatedType, 1, "A part was replaced."),
+		row[PartCreated](PartCreatedType, 1, Rules.PartCreated, "A step gave a piece of its output."),
+		row[PartUpdated](PartUpdatedType, 1, Rules.PartUpdated, "A part was replaced."),
 	}
 }

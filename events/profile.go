@@ -58,8 +58,8 @@ type SkillActivated struct {
 
 func profileEvents() []Row {
 	return []Row{
-		row[ProfileChanged](ProfileChangedType, 1, "The thread's title, flags, user, metadata or workspace changed."),
-		row[AgentAssigned](AgentAssignedType, 1, "Another agent took the thread over."),
-		row[SkillActivated](SkillActivatedType, 1, "A skill was loaded."),
+		row[ProfileChanged](ProfileChangedType, 1, Rules.ProfileChanged, "The thread's title, flags, user, metadata or workspace changed."),
+		row[AgentAssigned](AgentAssignedType, 1, Rules.AgentAssigned, "Another agent took the thread over."),
+		row[SkillActivated](SkillActivatedType, 1, Rules.SkillActivated, "A skill was loaded."),
 	}
 }

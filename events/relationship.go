@@ -74,21 +74,21 @@ type KeyReleased struct {
 
 func relationshipEvents() []Row {
 	return []Row{
-		row[RelationshipAdded](RelationshipAddedType, 1, "The thread was tied to another."),
-		row[RelationshipRemoved](RelationshipRemovedType, 1, "The thread was untied from another."),
+		row[RelationshipAdded](RelationshipAddedType, 1, Rules.RelationshipAdded, "The thread was tied to another."),
+		row[RelationshipRemoved](RelationshipRemovedType, 1, Rules.RelationshipRemoved, "The thread was untied from another."),
 	}
 }
 
 func queueEvents() []Row {
 	return []Row{
-		row[QueuePushed](QueuePushedType, 1, "A message waits until the agent is free."),
-		row[QueueDrained](QueueDrainedType, 1, "Waiting messages were taken."),
+		row[QueuePushed](QueuePushedType, 1, Rules.QueuePushed, "A message waits until the agent is free."),
+		row[QueueDrained](QueueDrainedType, 1, Rules.QueueDrained, "Waiting messages were taken."),
 	}
 }
 
 func keyEvents() []Row {
 	return []Row{
-		row[KeyClaimed](KeyClaimedType, 1, "A thread holds a key."),
-		row[KeyReleased](KeyReleasedType, 1, "A key is free again."),
+		row[KeyClaimed](KeyClaimedType, 1, Rules.KeyClaimed, "A thread holds a key."),
+		row[KeyReleased](KeyReleasedType, 1, Rules.KeyReleased, "A key is free again."),
 	}
 }

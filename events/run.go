@@ -226,34 +226,34 @@ func (u Usage) Add(v Usage) Usage {
 
 func effectEvents() []Row {
 	return []Row{
-		row[EffectScheduled](EffectScheduledType, 1, "Work is to be done later, outside the conversation."),
-		row[EffectCancelled](EffectCancelledType, 1, "The effect will not run."),
-		row[EffectStarted](EffectStartedType, 1, "An attempt at the effect began."),
-		row[EffectCompleted](EffectCompletedType, 1, "The effect was done."),
-		row[EffectFailed](EffectFailedType, 1, "An attempt at the effect failed."),
+		row[EffectScheduled](EffectScheduledType, 1, Rules.EffectScheduled, "Work is to be done later, outside the conversation."),
+		row[EffectCancelled](EffectCancelledType, 1, Rules.EffectCancelled, "The effect will not run."),
+		row[EffectStarted](EffectStartedType, 1, Rules.EffectStarted, "An attempt at the effect began."),
+		row[EffectCompleted](EffectCompletedType, 1, Rules.EffectCompleted, "The effect was done."),
+		row[EffectFailed](EffectFailedType, 1, Rules.EffectFailed, "An attempt at the effect failed."),
 	}
 }
 
 func approvalEvents() []Row {
 	return []Row{
-		row[ApprovalRequested](ApprovalRequestedType, 1, "A call of a tool waits for a person."),
-		row[ApprovalGranted](ApprovalGrantedType, 1, "The call may be made."),
-		row[ApprovalDenied](ApprovalDeniedType, 1, "The call may not be made."),
+		row[ApprovalRequested](ApprovalRequestedType, 1, Rules.ApprovalRequested, "A call of a tool waits for a person."),
+		row[ApprovalGranted](ApprovalGrantedType, 1, Rules.ApprovalGranted, "The call may be made."),
+		row[ApprovalDenied](ApprovalDeniedType, 1, Rules.ApprovalDenied, "The call may not be made."),
 	}
 }
 
 func runEvents() []Row {
 	return []Row{
-		row[RunRequested](RunRequestedType, 1, "An execution is to be run by a worker."),
-		row[RunStopped](RunStoppedType, 1, "An execution is to stop."),
-		row[RunClaimed](RunClaimedType, 1, "A worker runs the execution."),
-		row[RunParked](RunParkedType, 1, "An execution waits for somebody, held by no worker."),
-		row[RunSuspended](RunSuspendedType, 1, "Calls of an execution wait for something that completes them."),
-		row[RunResumed](RunResumedType, 1, "What calls of an execution waited for has come about."),
-		row[RunTurned](RunTurnedType, 1, "A side of a dual_ai agent was given the next turn."),
+		row[RunRequested](RunRequestedType, 1, Rules.RunRequested, "An execution is to be run by a worker."),
+		row[RunStopped](RunStoppedType, 1, Rules.RunStopped, "An execution is to stop."),
+		row[RunClaimed](RunClaimedType, 1, Rules.RunClaimed, "A worker runs the execution."),
+		row[RunParked](RunParkedType, 1, Rules.RunParked, "An execution waits for somebody, held by no worker."),
+		row[RunSuspended](RunSuspendedType, 1, Rules.RunSuspended, "Calls of an execution wait for something that completes them."),
+		row[RunResumed](RunResumedType, 1, Rules.RunResumed, "What calls of an execution waited for has come about."),
+		row[RunTurned](RunTurnedType, 1, Rules.RunTurned, "A side of a dual_ai agent was given the next turn."),
 	}
 }
 
 func traceEvents() []Row {
-	return []Row{row[TraceRecorded](TraceRecordedType, 1, "A log line, a model's usage or a span was recorded.")}
+	return []Row{row[TraceRecorded](TraceRecordedType, 1, Rules.TraceRecorded, "A log line, a model's usage or a span was recorded.")}
 }

@@ -35,8 +35,8 @@ type StepStatusChanged struct {
 
 func stepEvents() []Row {
 	return []Row{
-		row[StepCreated](StepCreatedType, 1, "A step of an execution began."),
-		row[StepStatusChanged](StepStatusChangedType, 2, "The step's machine moved, and what came of it.",
+		row[StepCreated](StepCreatedType, 1, Rules.StepCreated, "A step of an execution began."),
+		row[StepStatusChanged](StepStatusChangedType, 2, Rules.StepStatusChanged, "The step's machine moved, and what came of it.",
 			Upcast{From: 1, Doc: "error was renamed errorText, the name that EK 4.6 has.", Make: stepErrorText}),
 	}
 }

@@ -59,15 +59,15 @@ type LifecycleDeleted struct {
 
 func tenantEvents() []Row {
 	return []Row{
-		row[DefinitionChanged](DefinitionChangedType, 1, "A model, prompt, agent or tool of the tenant was defined anew or removed."),
-		row[CommandRejected](CommandRejectedType, 1, "A submitted command was refused."),
+		row[DefinitionChanged](DefinitionChangedType, 1, Rules.DefinitionChanged, "A model, prompt, agent or tool of the tenant was defined anew or removed."),
+		row[CommandRejected](CommandRejectedType, 1, Rules.CommandRejected, "A submitted command was refused."),
 	}
 }
 
 func lifecycleEvents() []Row {
 	return []Row{
-		row[LifecycleDestroyed](LifecycleDestroyedType, 1, "A thread's key-value state was cleared."),
-		row[LifecycleArchived](LifecycleArchivedType, 1, "A thread's commits so far were archived; this is their record."),
-		row[LifecycleDeleted](LifecycleDeletedType, 1, "A thread was deleted; this is its tombstone."),
+		row[LifecycleDestroyed](LifecycleDestroyedType, 1, Rules.LifecycleDestroyed, "A thread's key-value state was cleared."),
+		row[LifecycleArchived](LifecycleArchivedType, 1, Rules.LifecycleArchived, "A thread's commits so far were archived; this is their record."),
+		row[LifecycleDeleted](LifecycleDeletedType, 1, Rules.LifecycleDeleted, "A thread was deleted; this is its tombstone."),
 	}
 }

@@ -45,9 +45,9 @@ type ThreadFinished struct {
 
 func threadEvents() []Row {
 	return []Row{
-		row[ThreadCreated](ThreadCreatedType, 1, "A thread began."),
-		row[ThreadResolved](ThreadResolvedType, 1, "A thread was found by its key, or made for it."),
-		row[ThreadStatusChanged](ThreadStatusChangedType, 1, "The thread's machine moved."),
-		row[ThreadFinished](ThreadFinishedType, 1, "A react on the thread is over."),
+		row[ThreadCreated](ThreadCreatedType, 1, Rules.ThreadCreated, "A thread began."),
+		row[ThreadResolved](ThreadResolvedType, 1, Rules.ThreadResolved, "A thread was found by its key, or made for it."),
+		row[ThreadStatusChanged](ThreadStatusChangedType, 1, Rules.ThreadStatusChanged, "The thread's machine moved."),
+		row[ThreadFinished](ThreadFinishedType, 1, Rules.ThreadFinished, "A react on the thread is over."),
 	}
 }

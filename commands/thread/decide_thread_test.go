@@ -106,7 +106,7 @@ func TestDeleteThread(t *testing.T) {
 // A refusal is recorded on the thread that was named, if it is there, and on
 // the tenant otherwise.
 func TestRejectCommand(t *testing.T) {
-	rejected := events.CommandRejected{Command: "thread.status", Code: events.IllegalTransition, Message: "no"}
+	rejected := events.CommandRejected{Command: "thread.status", ThreadID: threadID, Code: events.IllegalTransition, Message: "no"}
 	k := begun(t)
 	want(t, k.do(rejected), fact{events.CommandRejectedType, threadID, "", rejected})
 	wantRefusal(t, newStory(t).refuse(rejected), events.NotFound, events.ErrorDetails{Entity: "thread", ID: threadID})

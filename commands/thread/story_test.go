@@ -32,7 +32,8 @@ type story struct {
 	thread  string
 	state   *State
 	replica *State
-	told    int // commands
+	ledger  Ledger // holds each stored event against its precondition
+	told    int    // commands
 	seq     uint64
 	now     events.Time
 }
@@ -137,11 +138,17 @@ func (k *story) store(draft *Draft) *events.Commit {
 	}
 	k.seq++
 	commit.Seq = k.seq
+	if err := Holds(k.state, draft.Events()); err != nil {
+		k.t.Fatalf("what was decided could not follow: %v", err)
+	}
 	draft.Apply(commit)
 	read, err := events.DecodeCommit(commit.Tenant, commit.Thread, commit.Seq, commit.Version, commit.Chain, commit.Body)
 	if err != nil {
 		k.t.Fatal(err)
 	}
+	k.ledger.Commit(read, func(e *events.Event, err error) {
+		k.t.Fatalf("what was stored could not follow: %s, version %d: %v", e.Type, e.Version, err)
+	})
 	Apply(k.replica, read)
 	if mine, stored := encoded(k.t, k.state), encoded(k.t, k.replica); !bytes.Equal(mine, stored) {
 		k.t.Fatalf("the state that decided differs from the stored one\n%s\n%s", mine, stored)

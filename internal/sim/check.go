@@ -52,7 +52,7 @@ func (r *Run) check() error {
 func (c *checker) read() error {
 	names := events.DefaultNames()
 	chains, versions := map[string]string{}, map[string]int64{}
-	order := events.NewTimelineChecker()
+	order, ledgers := events.NewTimelineChecker(), map[string]*thread.Ledger{}
 	for _, m := range c.server.streams["SKEIN_LOG"].held {
 		t, id, ok := names.ParseLog(m.subject)
 		version, err := strconv.ParseInt(m.header.Get(events.HeaderVersion), 10, 64)
@@ -75,6 +75,16 @@ func (c *checker) read() error {
 			if err := order.Check(e); err != nil {
 				return err
 			}
+		}
+		if ledgers[id] == nil {
+			ledgers[id] = &thread.Ledger{}
+		}
+		var broken error
+		ledgers[id].Commit(commit, func(e *events.Event, err error) {
+			broken = fmt.Errorf("commit %d of %s: %s could not follow: %w", m.seq, id, e.Type, err)
+		})
+		if broken != nil {
+			return broken
 		}
 		chains[id] = commit.Chain
 		c.commits, c.steps = append(c.commits, commit), append(c.steps, m.step)

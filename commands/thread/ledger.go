@@ -1,0 +1,176 @@
+package thread
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Ledger holds commits of one aggregate, in the log's order, against the
+// preconditions of their events: each event must be one that could follow those
+// before it. It is pure. The zero value has seen nothing.
+//
+// It keeps the aggregate's state, and little that no decision asks for.
+type Ledger struct {
+	state  *State
+	holder string          // of a key, on the key's aggregate
+	ties   map[tie]bool    // relationships that were added and not removed
+	skills map[string]bool // that were loaded
+}
+
+// NewLedger returns one that goes on from a state, which it leaves as it is.
+func NewLedger(s *State) *Ledger { return &Ledger{state: s.layer()} }
+
+// State returns the state after the commits. Do not change it.
+func (l *Ledger) State() *State {
+	if l.state == nil {
+		l.state = &State{}
+	}
+	return l.state
+}
+
+// Commit takes the next commit, and tells of each event that could not follow.
+// It goes on from what the event says, as every other reader does.
+func (l *Ledger) Commit(c *events.Commit, fault func(*events.Event, error)) {
+	l.State()
+	done := map[string]bool{}
+	n := 0 // of the event in its command
+	var before *events.Event
+	for i := range c.Events {
+		e := &c.Events[i]
+		if before == nil || before.CommandID != e.CommandID {
+			before, n = nil, 0
+			if _, did := l.state.Receipt(e.CommandID); did || done[e.CommandID] {
+				fault(e, fmt.Errorf("command %.80q was done before", e.CommandID))
+			}
+			done[e.CommandID] = true
+		}
+		if err := firstFault(envelope(e, before, n), rules{l, before}.check(e)); err != nil {
+			fault(e, err)
+		}
+		l.evolve(e)
+		before = e
+		n++
+	}
+	last := &c.Events[len(c.Events)-1]
+	if err := l.whole(c); err != nil {
+		fault(last, err)
+	}
+	l.state.stored(c)
+}
+
+// Holds checks what a decision made of a state: nil if every event of it could
+// follow. The state is left as it is.
+func Holds(s *State, made []events.Event) error {
+	l := NewLedger(s)
+	var before *events.Event
+	n := 0
+	for i := range made {
+		e := &made[i]
+		if before == nil || before.CommandID != e.CommandID {
+			before, n = nil, 0
+		}
+		if err := firstFault(envelope(e, before, n), rules{l, before}.check(e)); err != nil {
+			return fmt.Errorf("event %s, version %d: %w", e.Type, e.Version, err)
+		}
+		l.evolve(e)
+		before = e
+		n++
+	}
+	if len(made) == 0 {
+		return nil
+	}
+	return l.whole(&events.Commit{Events: made})
+}
+
+// envelope checks what an event says of the command that made it, as its n-th
+// event after before.
+func envelope(e, before *events.Event, n int) error {
+	if e.CommandID == "" {
+		return errors.New("it names no command")
+	}
+	if id := events.EventID(e.Tenant, e.ThreadID, e.CommandID, n); e.ID != id {
+		return fmt.Errorf("its id is not that of event %d of its command, %s", n, id)
+	}
+	if before == nil {
+		return nil
+	}
+	return firstFault(
+		unless(e.Time == before.Time, "its time is not that of its command"),
+		unless(e.Actor == before.Actor && e.Causation == before.Causation && e.TraceParent == before.TraceParent, "its actor, cause or trace is not that of its command"),
+		unless(e.CommandIndex >= before.CommandIndex && (e.CommandIndex == 0) == (before.CommandIndex == 0), "its place in the command's list is %d after %d", e.CommandIndex, before.CommandIndex),
+	)
+}
+
+// evolve lets the ledger see an event.
+func (l *Ledger) evolve(e *events.Event) {
+	switch d := e.Data.(type) {
+	case events.KeyClaimed:
+		if !events.IsThread(e.ThreadID) {
+			l.holder = d.ThreadID
+		}
+	case events.KeyReleased:
+		l.holder = ""
+	case events.RelationshipAdded:
+		if l.ties == nil {
+			l.ties = map[tie]bool{}
+		}
+		l.ties[tie{d.ThreadID, d.Type, d.Role}] = true
+	case events.RelationshipRemoved:
+		delete(l.ties, tie{d.ThreadID, d.Type, d.Role})
+	case events.SkillActivated:
+		if l.skills == nil {
+			l.skills = map[string]bool{}
+		}
+		l.skills[d.Name] = true
+	}
+	Evolve(l.state, e)
+}
+
+// whole checks what a commit must have done by its end.
+func (l *Ledger) whole(c *events.Commit) error {
+	created, claimed, released := false, false, false
+	for i := range c.Events {
+		switch d := c.Events[i].Data.(type) {
+		case events.ThreadCreated:
+			created = true
+		case events.KeyClaimed:
+			claimed = true
+		case events.KeyReleased:
+			released = events.IsThread(c.Events[i].ThreadID)
+		case events.DefinitionChanged:
+			if err := l.defined(d); err != nil {
+				return err
+			}
+		}
+	}
+	return firstFault(
+		unless(!created || l.state.Deleted || l.state.Default != "", "a thread is created with its default context"),
+		unless(!created || l.state.Key == "" || claimed, "a thread claims its key when it is created"),
+		unless(!released || l.state.Deleted, "a thread releases its key only when it is deleted"),
+	)
+}
+
+// defined checks that what a definition refers to is there, and that nothing
+// refers to one that was removed.
+func (l *Ledger) defined(d events.DefinitionChanged) error {
+	ref := events.DefinitionRef{Kind: d.Kind, Name: d.Name}.ID()
+	all := l.state.allDefinitions()
+	for _, needs := range all[ref].Refs {
+		if !all[needs].there() {
+			return fmt.Errorf("%.80q refers to %.80q, which is not defined", ref, needs)
+		}
+	}
+	if all[ref].there() {
+		return nil
+	}
+	for user, def := range all {
+		for _, needs := range def.Refs {
+			if def.there() && needs == ref {
+				return fmt.Errorf("%.80q was removed, and is still referred to by %.80q", ref, user)
+			}
+		}
+	}
+	return nil
+}

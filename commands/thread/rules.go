@@ -1,0 +1,150 @@
+package thread
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// rules holds the preconditions of the catalog's events: whether an event may
+// follow on the state of its aggregate. Each is a pure function of the two, and
+// what decisions emit satisfies them. Production does not evaluate them: tests
+// and the audit do.
+type rules struct {
+	*Ledger
+	before *events.Event // the event before it, of the same command; nil if it is the first
+}
+
+var _ events.Rules = rules{}
+
+// Kinds of aggregates.
+const (
+	ofThread = iota
+	ofKey
+	ofTenant
+)
+
+func kindOfAggregate(id string) int {
+	switch {
+	case events.IsThread(id):
+		return ofThread
+	case id == events.TenantAggregate:
+		return ofTenant
+	}
+	return ofKey
+}
+
+// place checks that the event may stand on its aggregate at all.
+func (r rules) place(e *events.Event) error {
+	kind := kindOfAggregate(e.ThreadID)
+	switch e.Type {
+	case events.DefinitionChangedType:
+		if kind != ofTenant {
+			return errors.New("a definition changes on the tenant's own aggregate only")
+		}
+	case events.CommandRejectedType:
+		if kind == ofKey {
+			return errors.New("a refusal stands on its thread, or on the tenant's own aggregate")
+		}
+	case events.KeyClaimedType, events.KeyReleasedType:
+		if kind == ofTenant {
+			return errors.New("a key changes on its thread and on its own aggregate only")
+		}
+	default:
+		if kind != ofThread {
+			return fmt.Errorf("%s stands on threads only", e.Type)
+		}
+	}
+	if kind != ofThread || e.Type == events.ThreadCreatedType {
+		return nil
+	}
+	if !r.state.Exists() {
+		return errors.New("the thread does not exist")
+	}
+	return nil
+}
+
+// check checks one event.
+func (r rules) check(e *events.Event) error {
+	if _, unknown := e.Data.(events.Unknown); unknown {
+		return nil
+	}
+	if err := r.place(e); err != nil {
+		return err
+	}
+	return e.Holds(r)
+}
+
+// about checks what an event says that it is about, and which execution or effect
+// it belongs to.
+func about(e *events.Event, subject, correlation string) error {
+	switch {
+	case e.Subject != subject:
+		return fmt.Errorf("it is about %.80q, and not about %.80q", subject, e.Subject)
+	case e.Correlation != correlation:
+		return fmt.Errorf("it belongs to %.80q, and not to %.80q", correlation, e.Correlation)
+	}
+	return nil
+}
+
+// ofAggregate checks an event about the aggregate itself, and of no execution.
+func ofAggregate(e *events.Event) error { return about(e, e.ThreadID, "") }
+
+// firstFault returns the first fault.
+func firstFault(faults ...error) error {
+	for _, err := range faults {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unless returns a fault if something that must be is not.
+func unless(right bool, format string, args ...any) error {
+	if right {
+		return nil
+	}
+	return fmt.Errorf(format, args...)
+}
+
+// exists checks that an entity of the thread is there.
+func exists(there bool, entity, id string) error {
+	return unless(there, "%s %.80q is not in the thread", entity, id)
+}
+
+// isNew checks that an id is not taken.
+func isNew(taken bool, entity, id string) error {
+	return unless(id != "" && !taken, "%s %.80q exists already, or has no id", entity, id)
+}
+
+func (r rules) needContext(id string) error {
+	_, ok := r.state.context(id)
+	return exists(ok, "context", id)
+}
+
+func (r rules) needItem(id string) error {
+	i, ok := r.state.item(id)
+	return exists(ok && !i.Deleted, "item", id)
+}
+
+// needExecution allows no execution, too.
+func (r rules) needExecution(id string) error {
+	_, ok := r.state.execution(id)
+	return exists(ok || id == "", "execution", id)
+}
+
+// run returns an execution that the runtime runs and that has not ended.
+func (r rules) run(id string) (executionState, error) {
+	x, ok := r.state.execution(id)
+	switch {
+	case !ok:
+		return x, exists(false, "execution", id)
+	case x.Run == nil:
+		return x, fmt.Errorf("execution %.80q is not run by the runtime", id)
+	case x.Status != events.Executing:
+		return x, fmt.Errorf("execution %.80q is %s", id, x.Status)
+	}
+	return x, nil
+}

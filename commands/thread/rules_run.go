@@ -1,0 +1,166 @@
+package thread
+
+import (
+	"slices"
+
+	"github.com/skein-threads/skein/events"
+)
+
+func (r rules) RunRequested(e *events.Event, d events.RunRequested) error {
+	x, ok := r.state.execution(e.Subject)
+	if err := firstFault(
+		about(e, e.Subject, e.Subject), exists(ok, "execution", e.Subject),
+		unless(x.Status == events.Executing, "execution %.80q is %s", e.Subject, x.Status),
+		unless(d.AgentID != "", "it names no agent"),
+	); err != nil {
+		return err
+	}
+	if x.Run != nil {
+		return firstFault(
+			unless(x.Run.Parked, "execution %.80q does not wait", e.Subject),
+			unless(d.AgentID == x.Run.Agent && len(d.Calls) == 0 && d.Parent == nil && !d.Once, "it asks for another run than the one that waits"),
+		)
+	}
+	begun := false
+	if r.before != nil {
+		created, is := r.before.Data.(events.ExecutionCreated)
+		begun = is && created.ID == e.Subject
+	}
+	faults := []error{
+		unless(begun, "the runtime takes up an execution when it is created, and not later"),
+		unless(r.state.head.Active == "", "execution %.80q is under way", r.state.head.Active),
+		unless(r.state.Status == events.ThreadStreaming, "the thread is %s", r.state.Status),
+	}
+	for _, c := range d.Calls {
+		faults = append(faults, unless(c.ItemID == x.Trigger, "call %.80q is asked for by item %.80q, and not by %.80q", c.CallID, x.Trigger, c.ItemID))
+	}
+	return firstFault(faults...)
+}
+
+func (r rules) RunClaimed(e *events.Event, d events.RunClaimed) error {
+	x, err := r.run(e.Subject)
+	if err != nil {
+		return err
+	}
+	return firstFault(about(e, e.Subject, e.Subject), unless(d.Token == x.Run.Token+1, "its token is %d, and the last claim's is %d", d.Token, x.Run.Token))
+}
+
+func (r rules) RunParked(e *events.Event, d events.RunParked) error {
+	x, err := r.run(e.Subject)
+	if err != nil {
+		return err
+	}
+	var waits []string
+	for _, c := range x.Run.Calls {
+		if c.Is == callWaits {
+			waits = append(waits, c.ID)
+		}
+	}
+	return firstFault(
+		about(e, e.Subject, e.Subject),
+		unless(d.Token == x.Run.Token, "its token is %d, and the last claim's is %d", d.Token, x.Run.Token),
+		unless(len(waits) > 0 && slices.Equal(waits, d.Calls), "the calls that wait are %.200q, and not %.200q", waits, d.Calls),
+		unless(x.Run.left(callOpen, callGranted, callDenied) == 0, "calls are left that do not wait"),
+	)
+}
+
+func (r rules) RunSuspended(e *events.Event, d events.RunSuspended) error {
+	return r.calls(e, d.Calls, func(c *callState) bool { return c.Is != callDone }, "has ended")
+}
+
+func (r rules) RunResumed(e *events.Event, d events.RunResumed) error {
+	return r.calls(e, d.Calls, func(c *callState) bool { return c.Is == callWaits }, "does not wait")
+}
+
+// calls checks calls of the open step of a run.
+func (r rules) calls(e *events.Event, calls []string, right func(*callState) bool, wrong string) error {
+	x, err := r.run(e.Subject)
+	if err != nil {
+		return err
+	}
+	faults := []error{about(e, e.Subject, e.Subject), unless(len(calls) > 0, "it names no call")}
+	for _, id := range calls {
+		c := x.Run.call(id)
+		faults = append(faults, unless(c != nil && right(c), "call %.80q is none of the open step, or %s", id, wrong))
+	}
+	return firstFault(faults...)
+}
+
+func (r rules) RunStopped(e *events.Event, _ events.RunStopped) error {
+	_, err := r.run(e.Subject)
+	return firstFault(err, about(e, e.Subject, e.Subject))
+}
+
+func (r rules) RunTurned(e *events.Event, _ events.RunTurned) error {
+	x, err := r.run(e.Subject)
+	if err != nil {
+		return err
+	}
+	return firstFault(about(e, e.Subject, e.Subject), unless(x.Run.Side != "", "only an agent of the type dual_ai has sides"))
+}
+
+func (r rules) ApprovalRequested(e *events.Event, d events.ApprovalRequested) error {
+	x, err := r.run(e.Correlation)
+	if err != nil {
+		return err
+	}
+	c := x.Run.call(d.CallID)
+	return firstFault(
+		about(e, d.CallID, e.Correlation),
+		unless(c != nil && c.Is != callDone && c.Is != callWaits, "call %.80q is none of the open step, or is over, or waits already", d.CallID),
+		unless(c == nil || c.Name == d.Name, "the call is one of another tool than %.80q", d.Name),
+		unless(d.StepID == "" || d.StepID == x.Run.Step, "the open step is %.80q, and not %.80q", x.Run.Step, d.StepID),
+	)
+}
+
+func (r rules) ApprovalGranted(e *events.Event, d events.ApprovalGranted) error {
+	return r.approval(e, d.CallID)
+}
+
+func (r rules) ApprovalDenied(e *events.Event, d events.ApprovalDenied) error {
+	return r.approval(e, d.CallID)
+}
+
+// approval checks the answer to a request for an approval.
+func (r rules) approval(e *events.Event, call string) error {
+	x, err := r.run(e.Correlation)
+	if err != nil {
+		return err
+	}
+	c := x.Run.call(call)
+	return firstFault(about(e, call, r.state.head.Active), unless(c != nil && c.Is == callWaits, "call %.80q does not wait", call))
+}
+
+func (r rules) QueuePushed(e *events.Event, d events.QueuePushed) error {
+	waiting, taken := 0, false
+	for _, q := range r.state.Queue {
+		taken = taken || q.ID == d.ID
+		if !q.Tool {
+			waiting++
+		}
+	}
+	tool := isCall(d.Item)
+	_, err := (&queued{Item: d.Item}).item()
+	faults := []error{
+		about(e, d.ID, ""), unless(d.ID != "", "it has no id"), err,
+		unless(tool || !taken, "%.80q waits already", d.ID),
+		unless(tool || waiting < events.MaxQueuedMessages, "%d messages wait already", waiting),
+		unless(tool || d.MessageID == r.state.Messages, "its number is %d, and the next one is %d", d.MessageID, r.state.Messages),
+	}
+	if d.ContextID != "" {
+		faults = append(faults, r.needContext(d.ContextID))
+	}
+	return firstFault(faults...)
+}
+
+func (r rules) QueueDrained(e *events.Event, d events.QueueDrained) error {
+	faults := []error{
+		r.needExecution(e.Correlation), unless(len(d.IDs) > 0, "it takes nothing"),
+		unless(len(d.IDs) == 0 || e.Subject == d.IDs[0], "it is about %.80q", e.Subject),
+	}
+	for _, id := range d.IDs {
+		waits := slices.ContainsFunc(r.state.Queue, func(q queued) bool { return q.ID == id })
+		faults = append(faults, unless(waits, "%.80q does not wait", id))
+	}
+	return firstFault(faults...)
+}
