@@ -2,36 +2,41 @@ package files
 
 import (
 	"bytes"
-	"regexp"
+	"errors"
 	"regexp/syntax"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/pattern"
 )
 
 // finder finds the lines that match a pattern.
 type finder struct {
-	line    *regexp.Regexp // on one line, without its end
-	needles []needle       // of which a line that matches holds one; or
-	text    *regexp.Regexp // on many lines at once; nil if the pattern needs each by itself
+	line    *pattern.Pattern // on one line, without its end
+	needles []needle         // of which a line that matches holds one; or
+	text    *pattern.Pattern // on many lines at once; nil if the pattern needs each by itself
 }
 
-// newFinder reads a pattern. The error is an invalid_request.
-func newFinder(pattern string) (*finder, error) {
-	line, err := regexp.Compile(pattern)
-	if err != nil {
-		return nil, events.Invalid("/pattern", "%.80q is not a regular expression (RE2): %w", pattern, err)
+// newFinder reads an expression. The error is an invalid_request.
+func newFinder(expression string) (*finder, error) {
+	line, err := pattern.Compile(expression, GrepPattern)
+	var large *pattern.SizeError
+	switch {
+	case errors.As(err, &large):
+		return nil, events.Invalid("/pattern", "%.80q is too large: %w", expression, err)
+	case err != nil:
+		return nil, events.Invalid("/pattern", "%.80q is not a regular expression (RE2): %w", expression, err)
 	}
 	f := &finder{line: line}
 	// The same with ^ and $ at the ends of lines.
-	parsed, err := syntax.Parse(pattern, syntax.Perl&^syntax.OneLine)
+	parsed, err := syntax.Parse(expression, syntax.Perl&^syntax.OneLine)
 	if err != nil { // line by line will do
 		return f, nil
 	}
 	if f.needles = needlesOf(parsed); f.needles == nil && !endsMatter(parsed) {
-		f.text, _ = regexp.Compile(parsed.String())
+		f.text, _ = pattern.Compile(parsed.String(), GrepPattern)
 	}
 	return f, nil
 }
@@ -47,13 +52,14 @@ func endsMatter(p *syntax.Regexp) bool {
 }
 
 // lines calls found with each line of the text that matches, and where it
-// begins, until it returns false.
-func (f *finder) lines(text []byte, found func(at int, line []byte) bool) {
+// begins, until it returns false. It reports whether it has looked at all that it
+// was to look at: false if spend stopped it.
+func (f *finder) lines(text []byte, spend pattern.Spend, found func(at int, line []byte) bool) bool {
 	hay := haystack{needles: f.needles}
 	for at := 0; at < len(text); {
-		begin := f.candidate(text, at, &hay)
-		if begin == len(text) {
-			return
+		begin, ok := f.candidate(text, at, &hay, spend)
+		if !ok || begin == len(text) {
+			return ok
 		}
 		begin = bytes.LastIndexByte(text[:begin], '\n') + 1
 		end := bytes.IndexByte(text[begin:], '\n')
@@ -64,31 +70,52 @@ func (f *finder) lines(text []byte, found func(at int, line []byte) bool) {
 		}
 		line := bytes.TrimSuffix(text[begin:end], []byte{'\r'})
 		// What was found may reach over the end of the line.
-		if f.line.Match(line) && !found(begin, line) {
-			return
+		matched, ok := f.line.Match(line, spend)
+		if !ok {
+			return false
+		}
+		if matched && !found(begin, line) {
+			return true
 		}
 		at = end + 1
 	}
+	return true
 }
 
-// candidate gives a place in the first line from at on that may match, which is
+// linesAtOnce is how many bytes are searched for a candidate at a time, to the end
+// of the line in which they end. A match may reach that far, and all of it is
+// read again for the next line.
+const linesAtOnce = 16 << 10
+
+// candidate returns a place in the first line from at on that may match, which is
 // at itself if every line must be tried; len(text) if there is none.
-func (f *finder) candidate(text []byte, at int, hay *haystack) int {
+func (f *finder) candidate(text []byte, at int, hay *haystack, spend pattern.Spend) (place int, ok bool) {
 	switch {
 	case len(f.needles) > 0:
-		return hay.find(text, at)
-	case f.text != nil:
-		if where := f.text.FindIndex(text[at:]); where != nil {
-			return at + where[0]
-		}
-		return len(text)
+		return hay.find(text, at), true
+	case f.text == nil:
+		return at, true
 	}
-	return at
+	for at < len(text) {
+		end := min(at+linesAtOnce, len(text))
+		if next := bytes.IndexByte(text[end:], '\n'); next >= 0 {
+			end += next + 1
+		} else {
+			end = len(text)
+		}
+		where, ok := f.text.Find(text[at:end], spend)
+		if !ok || where >= 0 {
+			return at + where, ok
+		}
+		at = end
+	}
+	return len(text), true
 }
 
 // scan is the search of one file.
 type scan struct {
 	find    *finder
+	spend   pattern.Spend
 	limit   int
 	matches []events.GrepMatch
 	cut     bool // not all of it was searched, or shown
@@ -128,7 +155,7 @@ func (s *scan) end() { s.search(s.rest) }
 
 func (s *scan) search(text []byte) {
 	counted := 0
-	s.find.lines(text, func(at int, line []byte) bool {
+	all := s.find.lines(text, s.spend, func(at int, line []byte) bool {
 		ends := bytes.Count(text[counted:at], []byte{'\n'})
 		counted = at
 		s.line += int64(ends)
@@ -139,6 +166,7 @@ func (s *scan) search(text []byte) {
 		s.cut = len(s.matches) > s.limit
 		return !s.cut
 	})
+	s.cut = s.cut || !all
 	ends := bytes.Count(text[counted:], []byte{'\n'})
 	s.line += int64(ends)
 	if bytes.HasSuffix(text, []byte{'\n'}) {

@@ -10,6 +10,9 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
+// freely lets a search do what it wants to.
+func freely(int) bool { return true }
+
 // plainly searches as simply as can be.
 func plainly(text []byte, pattern string) []events.GrepMatch {
 	re := regexp.MustCompile(pattern)
@@ -48,7 +51,7 @@ func TestSearchIsAsPlainOne(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := scan{find: find, limit: 1000, line: 1}
+		s := scan{find: find, spend: freely, limit: 1000, line: 1}
 		for rest := []byte(text.String()); len(rest) > 0; {
 			n := 1 + r.IntN(len(rest))
 			s.add(rest[:n])
@@ -74,7 +77,7 @@ func TestLongLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := scan{find: find, limit: 10, line: 1}
+	s := scan{find: find, spend: freely, limit: 10, line: 1}
 	hay := bytes.Repeat([]byte("x"), events.FilePieceBytes)
 	s.add([]byte("first\n"))
 	for range 9 {
@@ -102,7 +105,7 @@ func BenchmarkGrep(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
-				s := scan{find: find, limit: 1000, line: 1}
+				s := scan{find: find, spend: freely, limit: 1000, line: 1}
 				for rest := text; len(rest) > 0; {
 					n := min(len(rest), events.FilePieceBytes)
 					s.add(rest[:n])

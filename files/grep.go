@@ -3,19 +3,23 @@ package files
 import (
 	"bytes"
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/pattern"
 )
 
 // Bounds of one search.
 const (
-	GrepBytes = 2 << 30         // searched; then the answer says that it is cut short
-	GrepTime  = 6 * time.Second // the same
-	LineBytes = 1000            // shown of a line
-	LongLine  = 1 << 20         // a longer line is searched in parts of this size
-	answerMax = 2 << 20         // of all lines together
+	GrepPattern = 10_000          // instructions of the compiled pattern; a larger one is refused
+	GrepBytes   = 2 << 30         // searched; then the answer says that it is cut short
+	GrepSteps   = 1 << 38         // instructions times bytes of the lines on which they are tried; the same
+	GrepTime    = 6 * time.Second // the same
+	LineBytes   = 1000            // shown of a line
+	LongLine    = 1 << 20         // a longer line is searched in parts of this size
+	answerMax   = 2 << 20         // of all lines together
 
 	binaryLook  = 8000 // bytes in which a NUL makes a file binary
 	filesAtOnce = 4
@@ -24,7 +28,8 @@ const (
 // Grep searches files for a pattern (RE2), line by line: in the order of the
 // files, lines counted from 1, without their ends, cut to LineBytes. A file with a
 // NUL among its first bytes is binary and left out. Bytes that are not UTF-8 are
-// shown as U+FFFD. (SA-120)
+// shown as U+FFFD. It returns when all of its work has ended, so that what it uses
+// is counted for as long as it uses it.
 func (v *Viewer) Grep(ctx context.Context, tenant string, list []events.FileRecord, pattern string, limit int) (*events.GrepList, error) {
 	find, err := newFinder(pattern)
 	if err != nil {
@@ -49,6 +54,7 @@ type search struct {
 	find   *finder
 	limit  int
 	bytes  atomic.Int64
+	steps  atomic.Int64
 }
 
 // searched is what came of one file.
@@ -61,6 +67,8 @@ type searched struct {
 
 // run searches several files at a time, and takes what they gave in order.
 func (g *search) run(ctx context.Context, list []events.FileRecord) (*events.GrepList, error) {
+	var working sync.WaitGroup
+	defer working.Wait() // soon: all of them look at the context
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	out := &events.GrepList{Results: []events.GrepResult{}}
@@ -69,19 +77,19 @@ func (g *search) run(ctx context.Context, list []events.FileRecord) (*events.Gre
 		results[i] = make(chan searched, 1)
 	}
 	places := make(chan struct{}, filesAtOnce)
-	go func() {
+	working.Go(func() {
 		for i := range list {
 			select {
 			case places <- struct{}{}:
 			case <-ctx.Done():
 				return
 			}
-			go func() {
+			working.Go(func() {
 				defer func() { <-places }()
 				results[i] <- g.file(ctx, list[i].Digest)
-			}()
+			})
 		}
-	}()
+	})
 	lines, room := 0, answerMax
 	for i := range list {
 		var got searched
@@ -125,7 +133,7 @@ func (g *search) run(ctx context.Context, list []events.FileRecord) (*events.Gre
 
 // file searches one file.
 func (g *search) file(ctx context.Context, digest string) searched {
-	s := scan{find: g.find, limit: g.limit, line: 1}
+	s := scan{find: g.find, spend: g.spending(ctx), limit: g.limit, line: 1}
 	first := true
 	for piece, err := range g.viewer.store.All(ctx, g.tenant, digest) {
 		switch {
@@ -143,4 +151,18 @@ func (g *search) file(ctx context.Context, digest string) searched {
 	}
 	s.end()
 	return searched{matches: s.matches, cut: s.cut}
+}
+
+// spending returns what the search of one file asks for its work: not so often
+// that it would cost much, and as often as it can be stopped.
+func (g *search) spending(ctx context.Context) pattern.Spend {
+	pending := 0
+	return func(steps int) bool {
+		if pending += steps; pending < pattern.Window {
+			return true
+		}
+		total := g.steps.Add(int64(pending))
+		pending = 0
+		return total <= GrepSteps && ctx.Err() == nil
+	}
 }

@@ -15,6 +15,7 @@ type needle struct {
 const (
 	needleBytes  = 2 // of the shortest that is worth looking for
 	needlesAtOne = 8
+	foldBytes    = 16 // of a needle in either case, which is compared at each place
 )
 
 // needlesOf gives texts of which every match of the pattern holds at least one,
@@ -82,7 +83,7 @@ func literal(p *syntax.Regexp) []needle {
 	if len(best) < needleBytes {
 		return nil
 	}
-	return []needle{{text: strings.ToLower(best), fold: true}}
+	return []needle{{text: strings.ToLower(best[:min(len(best), foldBytes)]), fold: true}}
 }
 
 // in gives where the needle first lies in a text, -1 if it does not.

@@ -43,8 +43,12 @@ func parseParameters(raw jsontext.Value) (*Parameters, *events.Error) {
 	if plainText(member(raw, "type")) != "object" {
 		return nil, in("type", refuse("must be object: a tool's arguments are one"))
 	}
-	if _, err := exactNumbers(raw); err != nil {
-		return nil, err
+	tree, refusal := exactNumbers(raw)
+	if refusal != nil {
+		return nil, refusal
+	}
+	if _, err := BoundPatterns(tree); err != nil {
+		return nil, refuse("uses %v", err)
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.Draft = jsonschema.Draft2020

@@ -11,6 +11,9 @@ const (
 	// maxInPlace bounds how many schemas in a row may look at the same value:
 	// the library calls itself for each.
 	maxInPlace = 64
+	// maxSteps bounds what patterns may cost in one check: instructions tried on
+	// bytes.
+	maxSteps = 1 << 27
 	// maxWork bounds what one check may cost, in schemas applied and members
 	// looked at. A schema of a few lines can ask for more than a lifetime.
 	maxWork = 50_000
@@ -21,19 +24,25 @@ const (
 func deepest(root *jsonschema.Schema) int {
 	rows := map[*jsonschema.Schema]int{}
 	longest := 0
-	reached := map[*jsonschema.Schema]bool{root: true}
-	for next := []*jsonschema.Schema{root}; len(next) > 0; {
-		s := next[len(next)-1]
-		next = next[:len(next)-1]
+	for _, s := range reached(root) {
 		longest = max(longest, row(s, rows))
-		for _, below := range append(inPlace(s), inside(s)...) {
-			if below != nil && !reached[below] {
-				reached[below] = true
-				next = append(next, below)
+	}
+	return longest
+}
+
+// reached lists a schema and all that it leads to.
+func reached(root *jsonschema.Schema) []*jsonschema.Schema {
+	known := map[*jsonschema.Schema]bool{root: true}
+	all := []*jsonschema.Schema{root}
+	for at := 0; at < len(all); at++ {
+		for _, below := range append(inPlace(all[at]), inside(all[at])...) {
+			if below != nil && !known[below] {
+				known[below] = true
+				all = append(all, below)
 			}
 		}
 	}
-	return longest
+	return all
 }
 
 // row gives how many schemas look at a value that s looks at.
@@ -85,7 +94,11 @@ func inside(s *jsonschema.Schema) []*jsonschema.Schema {
 
 // work counts what a check costs, as an extension that the library asks for
 // each schema it applies, after what lies below it.
-type work struct{ left int }
+type work struct {
+	left  int
+	steps int // of patterns that may still be made
+	names int // instructions of the largest patternProperties
+}
 
 // Compile gives each schema what it costs: itself and the schemas in it.
 func (w *work) Compile(_ jsonschema.CompilerContext, schema map[string]any) (jsonschema.ExtSchema, error) {

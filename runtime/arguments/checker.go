@@ -10,7 +10,9 @@ import (
 
 const (
 	maxCached      = 512     // schemas
-	maxCachedBytes = 8 << 20 // of their text
+	maxCachedBytes = 8 << 20 // of their text, and of their patterns as they are compiled
+
+	instructionBytes = 100 // about, of a compiled pattern
 )
 
 // Checker holds calls to the schemas of their tools, and keeps the schemas that
@@ -60,7 +62,11 @@ func (c *Checker) compiled(schema jsontext.Value) (*Schema, error) {
 		return Compile(schema) // which refuses it, and it is not kept
 	}
 	e := c.find(schema)
-	e.once.Do(func() { e.schema, e.err = Compile(schema) })
+	e.once.Do(func() {
+		if e.schema, e.err = Compile(schema); e.err == nil {
+			c.grow(e, e.schema.patterns*instructionBytes)
+		}
+	})
 	return e.schema, e.err
 }
 
@@ -76,10 +82,28 @@ func (c *Checker) find(schema jsontext.Value) *entry {
 	e := &entry{key: key, bytes: len(schema)}
 	c.known[key] = c.recent.PushFront(e)
 	c.bytes += e.bytes
+	c.evict()
+	return e
+}
+
+// grow counts what an entry turned out to need, if it is still kept.
+func (c *Checker) grow(e *entry, bytes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, ok := c.known[e.key]; !ok || known.Value.(*entry) != e {
+		return
+	}
+	e.bytes += bytes
+	c.bytes += bytes
+	c.evict()
+}
+
+// evict drops the entries that were not used for longest, until the rest fits; the
+// caller holds the lock.
+func (c *Checker) evict() {
 	for c.recent.Len() > maxCached || c.bytes > maxCachedBytes {
 		old := c.recent.Remove(c.recent.Back()).(*entry)
 		delete(c.known, old.key)
 		c.bytes -= old.bytes
 	}
-	return e
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"sync"
 
@@ -14,6 +13,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/pattern"
+	"github.com/skein-threads/skein/schema"
 )
 
 // Limits of what a schema and the arguments of a call may be, in bytes.
@@ -30,6 +31,8 @@ type Schema struct {
 	mu    sync.Mutex // a check counts its work in what the schema shares
 	rules *jsonschema.Schema
 	work  *work
+
+	patterns int // instructions of all of them
 }
 
 // Check holds the arguments of a call to the schema; no bytes are {}. A nil
@@ -54,7 +57,10 @@ func (s *Schema) Check(arguments jsontext.Value) (err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.work.left = maxWork
+	s.work.left, s.work.steps = maxWork, maxSteps
+	if s.work.names*nameBytes(value) > maxSteps {
+		return wrong("they cannot be checked: %s", caught(tooMuch{}))
+	}
 	defer func() {
 		if r := recover(); r != nil {
 			err = wrong("they cannot be checked: %s", caught(r))
@@ -83,6 +89,10 @@ func Compile(raw jsontext.Value) (_ *Schema, err error) {
 	if err := mend(root); err != nil {
 		return nil, events.Invalid("", "the parameters use %w", err)
 	}
+	instructions, err := schema.BoundPatterns(root)
+	if err != nil {
+		return nil, events.Invalid("", "the parameters use %w", err)
+	}
 	text, err := stdjson.Marshal(root)
 	if err != nil {
 		return nil, events.Invalid("", "the parameters are no JSON Schema: %w", err)
@@ -94,7 +104,8 @@ func Compile(raw jsontext.Value) (_ *Schema, err error) {
 	}()
 	c := jsonschema.NewCompiler()
 	c.LoadURL = func(string) (io.ReadCloser, error) { return nil, errRemote }
-	s := &Schema{work: &work{}}
+	c.Formats["regex"] = isPattern
+	s := &Schema{work: &work{}, patterns: instructions}
 	c.RegisterExtension("work", nil, s.work)
 	if err := c.AddResource(nowhere, bytes.NewReader(text)); err != nil {
 		return nil, events.Invalid("", "the parameters are no JSON Schema")
@@ -104,6 +115,9 @@ func Compile(raw jsontext.Value) (_ *Schema, err error) {
 	}
 	if deepest(s.rules) > maxInPlace {
 		return nil, events.Invalid("", "the parameters apply more than %d schemas to one value, or go round in a circle", maxInPlace)
+	}
+	if err := s.work.bound(s.rules); err != nil {
+		return nil, events.Invalid("", "the parameters use %w", err)
 	}
 	return s, nil
 }
@@ -174,8 +188,21 @@ func mend(tree any) error {
 	return nil
 }
 
-func compiles(pattern string) bool {
-	_, err := regexp.Compile(pattern)
+// compiles reports whether Go knows a pattern, however large it is.
+func compiles(expression string) bool {
+	_, err := pattern.Size(expression)
+	var large *pattern.SizeError
+	return err == nil || errors.As(err, &large)
+}
+
+// isPattern is the format regex: an expression that comes as an argument, and is
+// not compiled for that.
+func isPattern(value any) bool {
+	text, ok := value.(string)
+	if !ok {
+		return true
+	}
+	_, err := pattern.Size(text)
 	return err == nil
 }
 
