@@ -15,7 +15,14 @@ import (
 // if more than 1,024 match.
 func (l *Log) Keys(ctx context.Context, bucket string, keys ...string) ([]Message, error) {
 	docs, _, err := l.keys(ctx, bucket, keys)
-	return docs, err
+	return withoutMarkers(docs), err
+}
+
+// KeysAndMarkers does the same, and also returns the markers of documents that were
+// deleted.
+func (l *Log) KeysAndMarkers(ctx context.Context, bucket string, keys ...string) ([]Message, error) {
+	all, _, err := l.keys(ctx, bucket, keys)
+	return all, err
 }
 
 // KeysAt does the same, from a copy of the bucket that has got to a sequence of
@@ -28,7 +35,7 @@ func (l *Log) KeysAt(ctx context.Context, bucket string, least uint64, keys ...s
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		docs, upTo, err := l.keys(ctx, bucket, keys)
 		if err != nil || upTo >= least {
-			return docs, err
+			return withoutMarkers(docs), err
 		}
 		select {
 		case <-time.After(pause):
@@ -38,7 +45,8 @@ func (l *Log) KeysAt(ctx context.Context, bucket string, least uint64, keys ...s
 	}
 }
 
-// keys reads documents, and gives how far every copy had got that it read from.
+// keys reads documents and markers, and returns how far every copy had got that it
+// read from.
 func (l *Log) keys(ctx context.Context, bucket string, keys []string) (docs []Message, upTo uint64, err error) {
 	bucket = l.cfg.Names.Bucket(bucket)
 	prefix := keyPrefix(bucket)
@@ -57,7 +65,7 @@ func (l *Log) keys(ctx context.Context, bucket string, keys []string) (docs []Me
 		}
 		all = append(all, got...)
 		if len(got) == 0 || got[len(got)-1].Pending == 0 {
-			return documents(latest(all), prefix), upTo, nil
+			return named(latest(all), prefix), upTo, nil
 		}
 		q.Seq = got[len(got)-1].Seq + 1
 	}
@@ -157,9 +165,17 @@ func keyPrefix(bucket string) string { return "$KV." + bucket + "." }
 
 // documents names messages of a bucket by their keys, and leaves the markers of
 // deletions out.
-func documents(got []Message, prefix string) []Message {
+func documents(got []Message, prefix string) []Message { return withoutMarkers(named(got, prefix)) }
+
+// named names messages of a bucket by their keys.
+func named(got []Message, prefix string) []Message {
 	for i := range got {
 		got[i].Subject = strings.TrimPrefix(got[i].Subject, prefix)
 	}
+	return got
+}
+
+// withoutMarkers leaves the markers of deletions out.
+func withoutMarkers(got []Message) []Message {
 	return slices.DeleteFunc(got, func(m Message) bool { return m.Header.Get("KV-Operation") != "" })
 }

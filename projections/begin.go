@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
@@ -197,8 +196,7 @@ func (s *session) nothingFrom(ctx context.Context, sh *shelf, from uint64) error
 // shownSeq gives the sequence in the log that a message of a bucket shows, and
 // whether it is a marker of a removed document.
 func shownSeq(header nats.Header, data []byte) (seq uint64, removed bool) {
-	if header.Get(headerOperation) != "" {
-		seq, _ = strconv.ParseUint(header.Get(headerSeq), 10, 64)
+	if seq, removed := markerSeq(header); removed {
 		return seq, true
 	}
 	var doc struct {

@@ -146,6 +146,12 @@ func (r *Runner) endOf(ctx context.Context, tenant, thread string) (*ending, err
 	return nil, nil
 }
 
+// endsThread reports whether a commit is a thread's end.
+func endsThread(c *events.Commit) bool {
+	_, ok := c.Events[len(c.Events)-1].Data.(events.LifecycleDeleted)
+	return ok
+}
+
 // deleteWith submits the command that deletes a thread because another ended. It
 // returns when that is stored.
 func (r *Runner) deleteWith(ctx context.Context, e ending, thread string) error {

@@ -108,6 +108,18 @@ type update struct {
 	seq        uint64
 }
 
+// has reports whether a thread is listed.
+func (d *directories) has(tenant, id string) bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	t := d.tenants[tenant]
+	if t == nil {
+		return false
+	}
+	_, ok := t.byID[packID(id)]
+	return ok
+}
+
 // in lists the threads of all tenants that are in a state.
 func (d *directories) in(status events.ThreadStatus) [][2]string {
 	want := statusNumber(status)

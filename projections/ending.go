@@ -89,7 +89,7 @@ func (s *session) resumeEnds(ctx context.Context) error {
 	return nil
 }
 
-// endThread removes what is left of a thread beside its tombstone. It may be
+// endThread removes what is left of a thread besides its tombstone. It may be
 // done again at any time.
 func (s *session) endThread(ctx context.Context, e ending) error {
 	name := documents.ThreadName(e.Tenant, e.Thread)
@@ -100,9 +100,7 @@ func (s *session) endThread(ctx context.Context, e ending) error {
 			continue // a thread has none
 		}
 		asked++
-		go func() {
-			results <- sh.stream.Purge(ctx, jetstream.WithPurgeSubject(s.subjectOf(sh.Bucket, name+".>")))
-		}()
+		go func() { results <- s.removeDocuments(ctx, sh, name, e.Seq) }()
 	}
 	var errs []error
 	for range asked {
@@ -116,4 +114,28 @@ func (s *session) endThread(ctx context.Context, e ending) error {
 	}
 	s.enders.add(e)
 	return nil
+}
+
+// removeDocuments removes what a bucket holds of a thread. A purge alone may be
+// undone when the server is killed and recovers the stream from its files: a marker
+// under each key comes first, which is a message as any other and replaces the
+// document, also after a recovery.
+func (s *session) removeDocuments(ctx context.Context, sh *shelf, name string, seq uint64) error {
+	pattern := s.subjectOf(sh.Bucket, name+".>")
+	info, err := sh.stream.Info(ctx, jetstream.WithSubjectFilter(pattern))
+	if err != nil {
+		return err
+	}
+	if len(info.State.Subjects) == 0 {
+		return nil
+	}
+	for subject := range info.State.Subjects {
+		if err := sh.fence.Send(ctx, subject, marker(seq), nil); err != nil {
+			return err
+		}
+	}
+	if err := sh.fence.Flush(ctx); err != nil {
+		return err
+	}
+	return sh.stream.Purge(ctx, jetstream.WithPurgeSubject(pattern))
 }

@@ -47,15 +47,17 @@ func New(log *eventlog.Log, cfg Config, logger zerolog.Logger, metrics Metrics) 
 // Progress gives how far this runner has got.
 func (r *Runner) Progress() *Progress { return r.cfg.Progress }
 
-// Ensure makes the buckets of the read models, or brings them up to date. It
-// returns an *eventlog.AssetError if one is there that is something else.
+// Ensure makes the buckets of the read models, or brings them up to date, and
+// removes what a server that was killed has brought back into them of threads that
+// have ended. It returns an *eventlog.AssetError if a bucket is there that is
+// something else.
 func (r *Runner) Ensure(ctx context.Context) error {
 	for _, p := range r.models.List() {
 		if err := r.log.EnsureBucket(ctx, p.Bucket); err != nil {
 			return err
 		}
 	}
-	return nil
+	return r.sweepEnded(ctx)
 }
 
 // errReconnected says that the server may have been another one, or may have
@@ -75,8 +77,17 @@ func (r *Runner) Run(ctx context.Context) error {
 	r.running.Go(func() { r.finishEnds(beside) })
 	changed, stop := r.log.Connects()
 	defer stop()
+	restarted := false // the server may have been
 	for ctx.Err() == nil {
-		err := r.session(ctx, beside, changed)
+		var err error
+		if restarted {
+			err = r.sweepEnded(ctx)
+		}
+		if err == nil {
+			restarted = false
+			err = r.session(ctx, beside, changed)
+		}
+		restarted = restarted || errors.Is(err, errReconnected)
 		pause := 250 * time.Millisecond
 		switch {
 		case ctx.Err() != nil:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/skein-threads/skein/eventlog"
@@ -56,7 +57,7 @@ func (l *live) get(ctx context.Context, places ...documents.Place) ([]found, err
 			}
 		}
 	}
-	return out, nil
+	return out, l.living(ctx, out)
 }
 
 func (l *live) find(ctx context.Context, k documents.Kind, pattern string) ([]found, error) {
@@ -80,11 +81,56 @@ func (l *live) find(ctx context.Context, k documents.Kind, pattern string) ([]fo
 		}
 		out = append(out, f)
 	}
-	return out, nil
+	if err := l.living(ctx, out); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(out, func(f found) bool { return f.doc == nil }), nil
+}
+
+// living takes away what is of a thread that has ended. A bucket holds none of it,
+// unless a server that was killed has brought it back since.
+func (l *live) living(ctx context.Context, got []found) error {
+	var last string
+	var lives bool
+	for i := range got {
+		f := &got[i]
+		if f.doc == nil || f.place.Kind == documents.Threads || f.place.Kind == documents.Definitions {
+			continue
+		}
+		if f.place.Thread != last {
+			var err error
+			if lives, err = l.q.lives(ctx, f.place.Thread); err != nil {
+				return err
+			}
+			last = f.place.Thread
+		}
+		if !lives {
+			*f = found{place: f.place}
+		}
+	}
+	return nil
+}
+
+// lives reports whether a thread is there and has not ended. The log is asked about
+// one that the directory does not list: it may be behind.
+func (q *Queries) lives(ctx context.Context, name string) (bool, error) {
+	tenant, thread, _ := cutName(name)
+	if q.directory.has(tenant, thread) {
+		return true, nil
+	}
+	last, err := q.log.Last(ctx, tenant, thread)
+	var broken *events.BrokenError
+	switch {
+	case errors.As(err, &broken):
+		return true, nil // an end can be read
+	case err != nil:
+		return false, fmt.Errorf("reading the end of %s/%s: %w", tenant, thread, err)
+	}
+	return last != nil && !endsThread(last), nil
 }
 
 // readAll reads every document that matches, page by page. One that is written
-// anew meanwhile is met again further on, and counts as it was met last.
+// again meanwhile is met again further on, and counts as it was met last.
 func readAll(ctx context.Context, log *eventlog.Log, bucket, pattern string) ([]eventlog.Message, error) {
 	const page = 1000
 	last := map[string]int{}
