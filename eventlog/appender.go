@@ -72,31 +72,80 @@ func (l *Log) Append(ctx context.Context, writes ...Write) error {
 
 var errClosing = errors.New("the log is being closed")
 
-// appendLoop writes what waits, one write at a time.
+// lateAfter is how long the append loop waits for the writes that it has sent. What
+// is late then, such as one whose acknowledgement was lost, holds up only its own
+// aggregates.
+const lateAfter = 250 * time.Millisecond
+
+// appendLoop writes what waits, one group after the other.
 func (l *Log) appendLoop() {
 	defer close(l.stopped)
+	late := time.NewTimer(lateAfter)
+	defer late.Stop()
 	var held []*unit // taken from the queue, but not to go with the last write
 	var pace pace
 	for {
 		var first *unit
-		if len(held) > 0 {
-			first, held = held[0], held[1:]
-		} else {
-			select {
-			case first = <-l.queue:
-			case <-l.stopping:
-				select {
-				case first = <-l.queue:
-				default:
-					return
-				}
-			}
+		if first, held = l.nextUnit(held); first == nil {
+			return
 		}
 		var group []*unit
 		group, held = l.gather(first, held, pace)
 		begun := time.Now()
-		l.write(group)
+		late.Reset(lateAfter)
+		l.send(group, late.C)
 		pace = pace.after(group, time.Since(begun))
+	}
+}
+
+// nextUnit waits for a unit whose aggregates are free, and returns it and what is
+// still held. Nil: the log is closed and nothing is under way any more.
+func (l *Log) nextUnit(held []*unit) (*unit, []*unit) {
+	for {
+		held = l.settle(held)
+		if len(held) > 0 {
+			return held[0], held[1:]
+		}
+		select {
+		case u := <-l.queue:
+			held = append(held, u)
+			continue
+		case u := <-l.late:
+			held = l.free(u, held)
+			continue
+		case <-l.stopping:
+		}
+		select {
+		case u := <-l.queue:
+			held = append(held, u)
+		default:
+			if len(l.busy) == 0 {
+				return nil, nil
+			}
+			held = l.free(<-l.late, held)
+		}
+	}
+}
+
+// send writes a group. It returns when all of it is answered, or when late says so:
+// the aggregates of what is not answered by then are busy until it is.
+func (l *Log) send(group []*unit, late <-chan time.Time) {
+	if !l.connected() {
+		for _, u := range group {
+			u.answer(&UnavailableError{Cause: nats.ErrDisconnected})
+		}
+		return
+	}
+	go l.write(group)
+	for i, u := range group {
+		select {
+		case <-u.over:
+		case <-late:
+			for _, u := range group[i:] {
+				l.leave(u)
+			}
+			return
+		}
 	}
 }
 
@@ -149,6 +198,11 @@ func (l *Log) gather(first *unit, held []*unit, p pace) (group, rest []*unit) {
 		group = append(group, u)
 		return true
 	}
+	receive := func(u *unit) {
+		if !l.park(u) && !take(u) {
+			rest = append(rest, u)
+		}
+	}
 	take(first)
 	for _, u := range held {
 		if !take(u) {
@@ -159,9 +213,7 @@ func (l *Log) gather(first *unit, held []*unit, p pace) (group, rest []*unit) {
 	for messages < batchMessages && bytes < batchBytes && len(rest) < batchMessages {
 		select {
 		case u := <-l.queue:
-			if !take(u) {
-				rest = append(rest, u)
-			}
+			receive(u)
 			continue
 		default:
 		}
@@ -173,9 +225,7 @@ func (l *Log) gather(first *unit, held []*unit, p pace) (group, rest []*unit) {
 		}
 		select {
 		case u := <-l.queue:
-			if !take(u) {
-				rest = append(rest, u)
-			}
+			receive(u)
 		case <-company:
 			return group, rest
 		case <-l.stopping:
@@ -187,12 +237,6 @@ func (l *Log) gather(first *unit, held []*unit, p pace) (group, rest []*unit) {
 
 // write stores a group and answers each of its units.
 func (l *Log) write(group []*unit) {
-	if !l.connected() {
-		for _, u := range group {
-			u.done <- &UnavailableError{Cause: nats.ErrDisconnected}
-		}
-		return
-	}
 	var msgs []*nats.Msg
 	bytes := 0
 	for _, u := range group {
@@ -219,7 +263,7 @@ func (l *Log) write(group []*unit) {
 	}
 	l.cfg.Recent.acknowledged(group...)
 	for _, u := range group {
-		u.done <- nil
+		u.answer(nil)
 	}
 }
 
@@ -256,10 +300,10 @@ func (l *Log) writeEach(group []*unit, tried bool) {
 			several = append(several, u)
 			continue
 		}
-		under.Go(func() { u.done <- l.writeUnit(u, tried, deadline) })
+		under.Go(func() { u.answer(l.writeUnit(u, tried, deadline)) })
 	}
 	for _, u := range several {
-		u.done <- l.writeUnit(u, tried, deadline)
+		u.answer(l.writeUnit(u, tried, deadline))
 	}
 	under.Wait()
 }

@@ -29,7 +29,10 @@ type Log struct {
 	archives    archiveIndex
 
 	queue    chan *unit
-	away     time.Time // since when the appender has missed the connection
+	away     time.Time       // since when the appender has missed the connection
+	busy     map[string]bool // the subjects of writes that are late; the append loop's, as parked is
+	parked   []*unit         // wait for one of them
+	late     chan *unit      // of those, what is answered
 	stopping chan struct{}
 	stopped  chan struct{}
 	stopOnce sync.Once

@@ -29,11 +29,18 @@ type unit struct {
 	writes []Write
 	msgs   []*nats.Msg
 	bytes  int
-	done   chan error // of capacity 1
+	done   chan error    // of capacity 1
+	over   chan struct{} // closed when it is answered
+}
+
+// answer says how a unit ended.
+func (u *unit) answer(err error) {
+	u.done <- err
+	close(u.over)
 }
 
 func (l *Log) newUnit(writes []Write) (*unit, error) {
-	u := &unit{writes: writes, done: make(chan error, 1)}
+	u := &unit{writes: writes, done: make(chan error, 1), over: make(chan struct{})}
 	for _, w := range writes {
 		c := w.Commit
 		if size, limit := int64(len(c.Body)), l.maxBytes(); size > limit {
