@@ -22,6 +22,7 @@ type ended struct {
 	started time.Time
 	again   int    // attempts after the first
 	agent   string // takes the thread over
+	unfit   bool   // its result was too large to be recorded
 }
 
 // call makes the calls of the open step that may be made, all at once, and
@@ -257,56 +258,4 @@ func bounded(r ToolResult) ToolResult {
 		return Failed("the tool gave what is no JSON")
 	}
 	return r
-}
-
-// record merges what calls came to into their parts (EK-190).
-func (t *turn) record(ctx context.Context, side *Side, batch []ended) error {
-	called := make([]string, len(t.run.Calls))
-	for i, c := range t.run.Calls {
-		called[i] = c.Name
-	}
-	d := thread.EndCalls{
-		ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID, Seen: t.run.NextItem,
-		After: t.after(side, called, nil),
-	}
-	for _, e := range batch {
-		r := thread.CallResult{CallID: e.call.CallID, Output: e.result.Result, IsError: e.result.Status != Success}
-		state := "output-available"
-		if r.IsError {
-			state, r.Output = "output-error", text(e.result.Error)
-		}
-		if e.asked == nil {
-			e.asked = t.arguments(e.call)
-		}
-		fields := []any{"type", toolPart + e.call.Name, "toolCallId", e.call.CallID, "state", state, "input", e.asked, "output", r.Output}
-		if r.IsError {
-			fields = append(fields, "errorText", e.result.Error)
-		}
-		r.Part = object(fields...)
-		d.Results = append(d.Results, r)
-		about := []any{"callId", e.call.CallID, "status", e.result.Status}
-		if e.again > 0 {
-			about = append(about, "attempts", e.again+1)
-		}
-		d.Records = append(d.Records, events.TraceRecorded{
-			Kind: "span", SpanID: spanID(t.run.StepID, e.call.CallID), ParentID: t.run.StepID, Name: ToolSpan + clip(e.call.Name),
-			StartedAt: events.TimeOf(e.started).String(), Data: object(about...),
-		})
-		if e.agent != "" {
-			d.Agent = e.agent
-		}
-	}
-	d.Records = t.live.records(d.Records...)
-	if _, err := t.commit(ctx, "call", d); err != nil {
-		return err
-	}
-	if d.Agent == "" {
-		return nil
-	}
-	agent, err := t.w.agent(ctx, t.job.Tenant, d.Agent)
-	if err != nil {
-		return t.fail(ctx, events.AsError(err).Message, nil)
-	}
-	t.agent = agent
-	return nil
 }

@@ -94,6 +94,9 @@ func (t *turn) react(ctx context.Context) error {
 	t.fresh = true // nothing of these calls was made
 	d.Records = t.live.records(d.Records...)
 	_, err = t.commit(ctx, "react", d)
+	if errors.Is(err, &events.Error{Code: events.PayloadTooLarge}) { // it would be again
+		return t.fail(ctx, fmt.Sprintf("the answer of reactor %s cannot be recorded: %s", side.Reactor, events.AsError(err).Message), nil)
+	}
 	return err
 }
 

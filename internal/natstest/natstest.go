@@ -28,6 +28,11 @@ func StoreDir(dir string) Option {
 	return func(o *embedded.Options) { o.StoreDir = dir }
 }
 
+// MaxPayload bounds the messages that the server takes.
+func MaxPayload(bytes int32) Option {
+	return func(o *embedded.Options) { o.MaxPayload = bytes }
+}
+
 // Start runs a server until the test and its cleanups registered later end. It
 // fails the test if the server does not start.
 func Start(t testing.TB, opts ...Option) *embedded.Server {

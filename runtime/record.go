@@ -1,0 +1,106 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/events"
+)
+
+// recordBytes is how large a commit of results may become by intent. One that
+// exceeds what the log takes all the same is split.
+const recordBytes = events.MaxCommitBytes / 2
+
+// bytes is about what a call takes of a commit: its result stands in the part, in
+// the reaction item and in an item of its own, and its arguments in the first two.
+func (e ended) bytes() int {
+	return 3*(len(e.result.Result)+len(e.result.Error)) + 2*len(e.asked) + 2048
+}
+
+// record records what calls came to, in as few commits as take it (EK-190). What
+// no commit takes is recorded as a failure that says so: the call was made.
+func (t *turn) record(ctx context.Context, side *Side, batch []ended) error {
+	for i := range batch {
+		if batch[i].asked == nil {
+			batch[i].asked = t.arguments(batch[i].call)
+		}
+	}
+	spans := t.live.records()
+	for most := recordBytes; len(batch) > 0; {
+		n, bytes := 1, batch[0].bytes()
+		for n < len(batch) && bytes+batch[n].bytes() <= most {
+			bytes += batch[n].bytes()
+			n++
+		}
+		err := t.recordSome(ctx, side, batch[:n], spans)
+		switch {
+		case err == nil:
+			batch, spans = batch[n:], nil
+		case !errors.Is(err, &events.Error{Code: events.PayloadTooLarge}):
+			return err
+		case n > 1:
+			most = bytes / 2
+		case len(spans) > 0: // they are told apart, and lost if that is too much too
+			_, _ = t.commit(ctx, "record", thread.RecordRun{ExecutionID: t.job.Execution, Token: t.run.Token, Records: spans})
+			spans = nil
+		case batch[0].unfit:
+			return t.fail(ctx, fmt.Sprintf("the result of call %s cannot be recorded: %s", clip(batch[0].call.CallID), events.AsError(err).Message), nil)
+		default:
+			e := &batch[0]
+			e.result, e.unfit = Failed(fmt.Sprintf("the call was made, and its result of %d bytes cannot be recorded: %s; larger content belongs in files",
+				len(e.result.Result)+len(e.result.Error), events.AsError(err).Message)), true
+		}
+	}
+	return nil
+}
+
+// recordSome merges what calls came to into their parts, in one commit.
+func (t *turn) recordSome(ctx context.Context, side *Side, batch []ended, spans []events.TraceRecorded) error {
+	called := make([]string, len(t.run.Calls))
+	for i, c := range t.run.Calls {
+		called[i] = c.Name
+	}
+	d := thread.EndCalls{
+		ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID, Seen: t.run.NextItem,
+		After: t.after(side, called, nil),
+	}
+	for _, e := range batch {
+		r := thread.CallResult{CallID: e.call.CallID, Output: e.result.Result, IsError: e.result.Status != Success}
+		state := "output-available"
+		if r.IsError {
+			state, r.Output = "output-error", text(e.result.Error)
+		}
+		fields := []any{"type", toolPart + e.call.Name, "toolCallId", e.call.CallID, "state", state, "input", e.asked, "output", r.Output}
+		if r.IsError {
+			fields = append(fields, "errorText", e.result.Error)
+		}
+		r.Part = object(fields...)
+		d.Results = append(d.Results, r)
+		about := []any{"callId", e.call.CallID, "status", e.result.Status}
+		if e.again > 0 {
+			about = append(about, "attempts", e.again+1)
+		}
+		d.Records = append(d.Records, events.TraceRecorded{
+			Kind: "span", SpanID: spanID(t.run.StepID, e.call.CallID), ParentID: t.run.StepID, Name: ToolSpan + clip(e.call.Name),
+			StartedAt: events.TimeOf(e.started).String(), Data: object(about...),
+		})
+		if e.agent != "" {
+			d.Agent = e.agent
+		}
+	}
+	d.Records = append(d.Records, spans...)
+	if _, err := t.commit(ctx, "call", d); err != nil {
+		return err
+	}
+	if d.Agent == "" {
+		return nil
+	}
+	agent, err := t.w.agent(ctx, t.job.Tenant, d.Agent)
+	if err != nil {
+		return t.fail(ctx, events.AsError(err).Message, nil)
+	}
+	t.agent = agent
+	return nil
+}
