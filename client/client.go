@@ -79,10 +79,10 @@ func Connect(url string, o Options) (*Client, error) {
 	denied := newDenials()
 	nc, err := nats.Connect(url, append(opts, nats.ErrorHandler(denied.told))...)
 	if errors.Is(err, nats.ErrAuthorization) {
-		return nil, events.Errorf(events.Unauthorized, "the server %s refuses these credentials: %w", url, err)
+		return nil, events.Errorf(events.Unauthorized, "the server %s refuses these credentials: %w", connect.WithoutCredentials(url), err)
 	}
 	if err != nil {
-		return nil, events.Errorf(events.Unavailable, "no connection to %s: %w", url, err)
+		return nil, events.Errorf(events.Unavailable, "%w", connect.Failed(url, err))
 	}
 	c, err := New(nc, o)
 	if err != nil {

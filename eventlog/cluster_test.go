@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -12,73 +11,24 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // nodes are three servers of one cluster, in this process.
 type nodes struct {
-	t       *testing.T
-	options [3]server.Options
-	servers [3]*server.Server
+	*natstest.Cluster
+	t *testing.T
 }
 
-// startNodes starts a cluster and gives a log on it with so many copies of all.
+// startNodes starts a cluster and returns a log on it with so many copies of all.
 func startNodes(t *testing.T, copies int) (*nodes, *Log) {
 	t.Helper()
-	n := &nodes{t: t}
-	var ports [3]int
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		must(t, err)
-		ports[i] = l.Addr().(*net.TCPAddr).Port
-		must(t, l.Close())
-	}
-	for i := range n.options {
-		n.options[i] = server.Options{
-			ServerName: fmt.Sprint("n", i+1), Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
-			MaxPayload: 4 << 20, Cluster: server.ClusterOpts{Name: "skein", Host: "127.0.0.1", Port: ports[i], NoAdvertise: true},
-			Routes: server.RoutesFromStr(fmt.Sprintf("nats://127.0.0.1:%d,nats://127.0.0.1:%d", ports[(i+1)%3], ports[(i+2)%3])),
-		}
-		n.start(i)
-	}
-	t.Cleanup(func() {
-		for i := range n.servers {
-			n.stop(i)
-		}
-	})
-	eventually(t, "the cluster has a leader that has heard of all", func() bool {
-		for _, s := range n.servers {
-			if len(s.JetStreamClusterPeers()) == len(n.servers) {
-				return true
-			}
-		}
-		return false
-	})
-	var urls []string
-	for _, s := range n.servers {
-		urls = append(urls, s.ClientURL())
-	}
-	nc, err := nats.Connect(strings.Join(urls, ","), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	n := &nodes{natstest.StartCluster(t), t}
+	nc, err := nats.Connect(n.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
 	must(t, err)
 	t.Cleanup(nc.Close)
 	return n, openLog(t, nc, Config{Replicas: copies}, nil)
-}
-
-func (n *nodes) start(i int) {
-	n.t.Helper()
-	o := n.options[i]
-	s, err := server.NewServer(&o)
-	must(n.t, err)
-	n.servers[i] = s
-	s.Start()
-	if !s.ReadyForConnections(patience) {
-		n.t.Fatal("a server of the cluster is not ready")
-	}
-	n.options[i].Port = s.Addr().(*net.TCPAddr).Port // the same when it comes back
-}
-
-func (n *nodes) stop(i int) {
-	n.servers[i].Shutdown()
-	n.servers[i].WaitForShutdown()
 }
 
 // follower gives a server that does not lead a stream, while another does.
@@ -88,7 +38,7 @@ func (n *nodes) follower(stream string) int {
 	eventually(n.t, "a server that follows "+stream, func() bool {
 		follower = -1
 		led := false
-		for i, s := range n.servers {
+		for i, s := range n.Servers {
 			if s.JetStreamIsStreamLeader(server.DEFAULT_GLOBAL_ACCOUNT, stream) {
 				led = true
 			} else if s.JetStreamIsStreamCurrent(server.DEFAULT_GLOBAL_ACCOUNT, stream) {
@@ -103,7 +53,7 @@ func (n *nodes) follower(stream string) int {
 // copies gives what each server has of a stream.
 func (n *nodes) copies(stream string) [3]string {
 	var out [3]string
-	for i, s := range n.servers {
+	for i, s := range n.Servers {
 		account, err := s.LookupAccount(server.DEFAULT_GLOBAL_ACCOUNT)
 		must(n.t, err)
 		// The server gives a stream's state to its leader only; its health page gives all.
@@ -135,18 +85,18 @@ func TestACopyThatWasAwayHasAll(t *testing.T) {
 	must(t, f.Flush(t.Context()))
 	stream := "KV_" + docs
 	away := n.follower(stream)
-	n.stop(away)
+	n.Stop(away)
 	eventually(t, "a connection to another server", func() bool {
-		return l.nc.IsConnected() && l.nc.ConnectedServerName() != n.options[away].ServerName
+		return l.nc.IsConnected() && l.nc.ConnectedServerName() != n.Name(away)
 	})
 	big := make([]byte, 512<<10)
 	for i := range 40 {
 		must(t, f.Put(t.Context(), docs, fmt.Sprint("big", i%3), big))
 	}
 	must(t, f.Flush(t.Context()))
-	n.start(away)
+	n.Start(away)
 	eventually(t, "the copy has caught up", func() bool {
-		return n.servers[away].JetStreamIsStreamCurrent(server.DEFAULT_GLOBAL_ACCOUNT, stream)
+		return n.Servers[away].JetStreamIsStreamCurrent(server.DEFAULT_GLOBAL_ACCOUNT, stream)
 	})
 	for i := range 100 {
 		must(t, put(t, f, fmt.Sprint("after", i)))
@@ -202,7 +152,7 @@ func TestAReplicatedFence(t *testing.T) {
 // nothing yet, beside the server's own answer; the first to come counts.
 func (n *nodes) lagging(stream string) {
 	n.t.Helper()
-	nc, err := nats.Connect(n.servers[0].ClientURL())
+	nc, err := nats.Connect(n.Servers[0].ClientURL())
 	must(n.t, err)
 	n.t.Cleanup(nc.Close)
 	asked := 0
@@ -310,7 +260,7 @@ func TestAReplicatedFenceIsHeard(t *testing.T) {
 			must(t, put(t, f, fmt.Sprint(i)))
 		}
 		subject := "$KV." + docs + ".*"
-		for _, s := range n.servers {
+		for _, s := range n.Servers {
 			must(t, s.GlobalAccount().AddMapping(subject, "nobody"))
 		}
 		if _, err := l.nc.RequestWithContext(t.Context(), "$KV."+docs+".x", nil); !errors.Is(err, nats.ErrNoResponders) {
@@ -323,7 +273,7 @@ func TestAReplicatedFenceIsHeard(t *testing.T) {
 			t.Fatalf("%d messages: it does not wait: %v", many, err)
 		case <-time.After(200 * time.Millisecond):
 		}
-		for _, s := range n.servers {
+		for _, s := range n.Servers {
 			s.GlobalAccount().RemoveMapping(subject)
 		}
 		must(t, within(t, "the end of the flush", done))

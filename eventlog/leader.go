@@ -60,6 +60,17 @@ func (l *Log) leader(ctx context.Context, name string, q getRequest) (Message, e
 	return Message{Subject: m.Subject, Seq: m.Seq, Header: header, Data: m.Data}, nil
 }
 
+// Reachable asks the log's leader for its newest message, and returns an error if
+// it does not answer before ctx ends. A cluster that lost its quorum has no
+// leader, though each of its servers may go on answering direct gets.
+func (l *Log) Reachable(ctx context.Context) error {
+	_, err := l.leader(ctx, l.cfg.Names.Stream(LogStream), getRequest{Last: ">"})
+	if errors.Is(err, errNoMessage) {
+		return nil
+	}
+	return err
+}
+
 // After gives the first commit of an aggregate after a sequence, as the log's
 // leader has it: what was acknowledged before is never missed, where a direct
 // get may lag. Nil if there is none.

@@ -45,9 +45,8 @@ type Metrics interface {
 	Appended(commits int, bytes int, batch bool, seconds float64)
 	// Broken is told of a commit that cannot be read, by who met it.
 	Broken(reader string, seq uint64)
-	// Relayed is told how far the timeline has got and how many seconds ago
-	// that commit was made.
-	Relayed(seq uint64, lagSeconds float64)
+	// Relayed is told of each commit that was put on the timeline.
+	Relayed(seq uint64)
 }
 
 // NoMetrics tells nobody.
@@ -60,7 +59,7 @@ func (NoMetrics) Appended(int, int, bool, float64) {}
 func (NoMetrics) Broken(string, uint64) {}
 
 // Relayed implements Metrics.
-func (NoMetrics) Relayed(uint64, float64) {}
+func (NoMetrics) Relayed(uint64) {}
 
 // Open gives the log on a connection and starts its appender. It makes no
 // stream; see Ensure. Close the log before the connection.

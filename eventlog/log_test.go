@@ -197,7 +197,7 @@ func (m *told) Broken(_ string, seq uint64) {
 	m.broken[seq]++
 }
 
-func (m *told) Relayed(seq uint64, _ float64) {
+func (m *told) Relayed(seq uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.relayed = seq

@@ -129,7 +129,7 @@ func (l *Log) relayFrom(ctx context.Context, fence *Fence, at position, end uint
 		if err != nil {
 			return err
 		}
-		l.metrics.Relayed(e.Seq, time.Since(e.Time).Seconds())
+		l.metrics.Relayed(e.Seq)
 		if done {
 			return nil
 		}

@@ -19,7 +19,6 @@ type batch struct {
 	bytes   int              // of how many bytes
 	folded  int              // bytes that are folded
 	count   int              // entries of all parts
-	waiting int              // commits that were ready after it
 	end     uint64           // the last sequence, whatever stood there
 	endTime time.Time        // when the log stored it
 	oldest  time.Time        // when the log stored the first
@@ -66,7 +65,7 @@ func (s *session) gather(ctx context.Context, tail *eventlog.Tail) (*batch, erro
 		more := tail.Waiting() > 0 && !s.full(b)
 		switch {
 		case wanted, s.full(b), s.due(b) && (!more || time.Since(begun) >= s.cfg.BatchTime):
-			b.waiting, b.start = tail.Waiting(), time.Now()
+			b.start = time.Now()
 			return b, ctx.Err()
 		case more:
 		default:

@@ -73,9 +73,6 @@ type Eraser interface {
 
 // Metrics is told what the read side does. Each method must return at once.
 type Metrics interface {
-	// Progress is told how far a read model has got, and how many commits and
-	// seconds that is behind the log, as far as it is known.
-	Progress(projection string, seq, lagCommits uint64, lagSeconds float64)
 	// Broken is told of a commit, or an event in it, that was left out.
 	Broken(seq uint64)
 	// Batch is told of a batch that was stored: how many commits it had, how
@@ -91,9 +88,6 @@ type Metrics interface {
 
 // NoMetrics tells nobody.
 type NoMetrics struct{}
-
-// Progress implements Metrics.
-func (NoMetrics) Progress(string, uint64, uint64, float64) {}
 
 // Broken implements Metrics.
 func (NoMetrics) Broken(uint64) {}

@@ -155,7 +155,7 @@ func (r *Runner) session(ctx, beside context.Context, changed <-chan nats.Status
 			}
 			s.rest(batch)
 		}
-		if err := s.tick(ctx, tail); err != nil {
+		if err := s.tick(ctx); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -64,10 +63,6 @@ func (s *session) store(ctx context.Context, b *batch) error {
 	s.cache.trim()
 	s.cfg.Progress.raise(s.progress())
 	s.metrics.Batch(b.count, written, time.Since(b.start).Seconds())
-	lag := s.cfg.Now().Sub(b.endTime).Seconds()
-	for _, sh := range s.shelves {
-		s.metrics.Progress(sh.Name, sh.position, uint64(b.waiting), lag)
-	}
 	return nil
 }
 
@@ -178,7 +173,7 @@ func (s *session) lasts() []uint64 {
 }
 
 // tick moves the checkpoints of buckets on that were not touched for a while.
-func (s *session) tick(ctx context.Context, tail *eventlog.Tail) error {
+func (s *session) tick(ctx context.Context) error {
 	now := s.cfg.Now()
 	if now.Before(s.nextTick) {
 		return nil
@@ -204,17 +199,6 @@ func (s *session) tick(ctx context.Context, tail *eventlog.Tail) error {
 	s.cfg.Progress.raise(s.progress())
 	if s.stale != 0 {
 		s.renew(s.beside, s.stale)
-	}
-	end, err := s.log.LastSeq(ctx)
-	if err != nil {
-		return err
-	}
-	lag := float64(0)
-	if end > s.at && tail.Waiting() > 0 && !s.atTime.IsZero() {
-		lag = now.Sub(s.atTime).Seconds()
-	}
-	for _, sh := range s.shelves {
-		s.metrics.Progress(sh.Name, sh.position, end-min(end, sh.position), lag)
 	}
 	return nil
 }

@@ -52,15 +52,25 @@ func (a *app) root() *cobra.Command {
 			return nil
 		},
 	}
+	root.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return unknownCommand(cmd, args)
+	}
+	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	root.SetFlagErrorFunc(unknownFlag)
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.AddCommand(
 		a.serveCommand(), a.demoCommand(), a.importCommand(), a.threadCommand(), a.itemCommand(), a.messageCommand(), a.filesCommand(),
 		a.runCommand(), a.approvalCommand(), a.applyCommand(), a.definitionCommand(),
+		a.rawCommand(), a.rawQuery(), a.effectCommand(), a.healthCommand(),
 		a.tailCommand(), a.replayCommand(), a.auditCommand(), a.backupCommand(), a.restoreCommand(), a.accessCommand(),
 		a.sizeCommand(), a.archiveCommand(), a.benchCommand(), a.versionCommand(),
 	)
+	addExamples(root)
 	return root
 }
 
@@ -86,16 +96,7 @@ func (a *app) fromEnvironment(cmd *cobra.Command) error {
 
 // group makes a command that only has others below it.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	g := &cobra.Command{
-		Use: use, Short: short, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			var names []string
-			for _, c := range cmd.Commands() {
-				names = append(names, c.Name())
-			}
-			return wrongUsage("%s needs one of: %s", cmd.CommandPath(), strings.Join(names, ", "))
-		},
-	}
+	g := &cobra.Command{Use: use, Short: short, Args: unknownCommand, RunE: unknownCommand}
 	g.AddCommand(commands...)
 	return g
 }

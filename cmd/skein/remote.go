@@ -31,6 +31,7 @@ func (r *remote) flags(cmd *cobra.Command) {
 	f.StringVar(&r.server, "server", "nats://127.0.0.1:4222", "URL of the NATS server")
 	f.StringVar(&r.Creds, "creds", "", "file of NATS credentials, or of an NKey")
 	f.StringVar(&r.CA, "tls-ca", "", "file of the certificate authority that signed the server's certificate")
+	f.StringVar(&r.Inbox, "inbox-prefix", "", "prefix of inboxes, where the server allows this user no others; taken from --creds if it is there")
 	f.StringVar(&r.tenant, "tenant", "", "tenant whose threads they are (required)")
 	f.BoolVar(&r.json, "json", false, "print JSON: one document, or one a line for lists and streams")
 	f.DurationVar(&r.timeout, "timeout", 10*time.Second, "how long one request may take, repeats included")
@@ -69,7 +70,7 @@ func (r *remote) openLog() (log *eventlog.Log, closeLog func(), err error) {
 	}
 	nc, err := nats.Connect(r.server, opts...)
 	if err != nil {
-		return nil, nil, events.Errorf(events.Unavailable, "no connection to %s: %w", r.server, err)
+		return nil, nil, events.Errorf(events.Unavailable, "%w", connect.Failed(r.server, err))
 	}
 	if log, err = eventlog.Open(nc, cfg, zerolog.Nop(), nil); err != nil {
 		nc.Close()
@@ -90,7 +91,7 @@ func (r *remote) connect() (*client.Client, error) {
 		return nil, wrongUsage("--timeout: %v; give a positive duration such as 10s", r.timeout)
 	}
 	return client.Connect(r.server, client.Options{
-		Tenant: r.tenant, Creds: r.Creds, CA: r.CA, Name: "skein-cli", Actor: "cli", Timeout: r.timeout,
+		Tenant: r.tenant, Creds: r.Creds, CA: r.CA, Inbox: r.Inbox, Name: "skein-cli", Actor: "cli", Timeout: r.timeout,
 	})
 }
 

@@ -48,6 +48,7 @@ func (a *app) serveCommand() *cobra.Command {
 	f.StringVar(&o.Store, "store", serve.DefaultStore, "folder of the embedded nats-server")
 	f.StringVar(&o.NATSListen, "nats-listen", "127.0.0.1:4222", "address of the embedded nats-server; port 0 takes a free one")
 	f.StringVar(&o.HTTPListen, "http-listen", serve.DefaultHTTPListen, "address of health and metrics; port 0 takes a free one")
+	f.StringVar(&o.OpsListen, "ops-listen", "", "address at which health and metrics are served as well, off loopback too: anybody who reaches it can read them")
 	f.StringVar(&o.NATS, "nats", "", "URL of a NATS server to use instead of the embedded one")
 	f.StringVar(&o.Creds, "creds", "", "file of NATS credentials, or of an NKey, for --nats")
 	f.StringVar(&o.CA, "tls-ca", "", "file of the certificate authority of --nats")
@@ -107,6 +108,7 @@ type readyLine struct {
 	Ready bool   `json:"ready"`
 	NATS  string `json:"nats"`
 	HTTP  string `json:"http"`
+	Ops   string `json:"ops,omitzero"`
 }
 
 func (a *app) serve(ctx context.Context, o *serveOptions) error {
@@ -125,9 +127,13 @@ func (a *app) serve(ctx context.Context, o *serveOptions) error {
 	}
 	at := s.Addresses()
 	if o.json {
-		err = a.printJSON(readyLine{true, at.NATS, at.HTTP})
+		err = a.printJSON(readyLine{true, at.NATS, at.HTTP, at.Ops})
 	} else {
-		_, err = fmt.Fprintf(a.out, "skein is ready: nats %s, http %s\n", at.NATS, at.HTTP)
+		ops := ""
+		if at.Ops != "" {
+			ops = ", ops " + at.Ops
+		}
+		_, err = fmt.Fprintf(a.out, "skein is ready: nats %s, http %s%s\n", at.NATS, at.HTTP, ops)
 	}
 	if err == nil {
 		reloads(ctx, s, logger)

@@ -13,7 +13,7 @@ import (
 
 func (a *app) threadCommand() *cobra.Command {
 	return group("thread", "Make, show and change threads",
-		a.threadCreate(), a.threadGet(), a.threadList(), a.threadReact(), a.threadStatus(), a.threadDelete())
+		a.threadCreate(), a.threadGet(), a.threadList(), a.threadReact(), a.threadUpdate(), a.threadStatus(), a.threadDelete())
 }
 
 func (a *app) threadCreate() *cobra.Command {

@@ -24,8 +24,8 @@ type Metrics struct {
 	groupCommits prometheus.Histogram
 	groupBytes   prometheus.Histogram
 	broken       *prometheus.CounterVec
-	relaySeq     prometheus.Gauge
-	relayLag     prometheus.Gauge
+	relayed      prometheus.Counter
+	leases       *prometheus.GaugeVec
 
 	spans *prometheus.CounterVec
 
@@ -33,9 +33,6 @@ type Metrics struct {
 	queryTime     *prometheus.HistogramVec
 	projectionRun *prometheus.HistogramVec
 	projectionDoc prometheus.Counter
-	projectionSeq *prometheus.GaugeVec
-	projectionLag *prometheus.GaugeVec
-	projectionAge *prometheus.GaugeVec
 	endsOpen      prometheus.Gauge
 }
 
@@ -58,8 +55,8 @@ func New() *Metrics {
 		groupCommits: histogram("append_commits", "Commits in one write.", counts).With(nil).(prometheus.Histogram),
 		groupBytes:   histogram("append_bytes", "Bytes in one write.", bytes).With(nil).(prometheus.Histogram),
 		broken:       counter("broken_commits_total", "Commits of the log that could not be read, by who met them.", "reader"),
-		relaySeq:     gauge("timeline_seq", "The log's sequence that the timeline shows.").With(nil),
-		relayLag:     gauge("timeline_lag_seconds", "How long ago the commit that was last put on the timeline was made.").With(nil),
+		relayed:      counter("timeline_commits_total", "Commits that this process put on the timeline.").With(nil),
+		leases:       gauge("lease_held", "1 while this process does the work of which there is to be one, else 0.", "lease"),
 
 		spans: counter("telemetry_spans_total", "Spans of runs for the OTLP endpoint, by what became of them: exported or dropped.", "result"),
 
@@ -67,16 +64,13 @@ func New() *Metrics {
 		queryTime:     histogram("query_seconds", "From a query's arrival to its answer.", fast, "query"),
 		projectionRun: histogram("projection_batch_seconds", "From the first read of a batch of commits to its last document.", fast),
 		projectionDoc: counter("projection_documents_total", "Documents that projections wrote.").With(nil),
-		projectionSeq: gauge("projection_seq", "The log's sequence that a projection shows.", "projection"),
-		projectionLag: gauge("projection_lag_commits", "Commits of the log that a projection does not show yet.", "projection"),
-		projectionAge: gauge("projection_lag_seconds", "How long ago the commit that a projection last showed was made.", "projection"),
 		endsOpen:      gauge("ends_open", "Deleted threads of which something is still to be deleted or erased.").With(nil),
 	}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.commands, m.commandTime, m.limited, m.merged, m.cacheThreads, m.cacheBytes,
-		m.appends, m.groupCommits, m.groupBytes, m.broken, m.relaySeq, m.relayLag, m.spans,
-		m.queries, m.queryTime, m.projectionRun, m.projectionDoc, m.projectionSeq, m.projectionLag, m.projectionAge, m.endsOpen,
+		m.appends, m.groupCommits, m.groupBytes, m.broken, m.relayed, m.leases, m.spans,
+		m.queries, m.queryTime, m.projectionRun, m.projectionDoc, m.endsOpen,
 	)
 	return m
 }
@@ -133,9 +127,15 @@ func (m *Metrics) Appended(commits, bytes int, batch bool, seconds float64) {
 func (m *Metrics) Broken(reader string, _ uint64) { m.broken.WithLabelValues(reader).Inc() }
 
 // Relayed implements eventlog.Metrics.
-func (m *Metrics) Relayed(seq uint64, lagSeconds float64) {
-	m.relaySeq.Set(float64(seq))
-	m.relayLag.Set(lagSeconds)
+func (m *Metrics) Relayed(uint64) { m.relayed.Inc() }
+
+// Lease notes whether this process holds a lease.
+func (m *Metrics) Lease(name string, held bool) {
+	value := 0.0
+	if held {
+		value = 1
+	}
+	m.leases.WithLabelValues(name).Set(value)
 }
 
 // Spans implements telemetry.Metrics.

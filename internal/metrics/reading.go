@@ -7,13 +7,6 @@ type ReadModels struct{ m *Metrics }
 // ReadModels gives the metrics to the read side.
 func (m *Metrics) ReadModels() ReadModels { return ReadModels{m} }
 
-// Progress implements projections.Metrics.
-func (r ReadModels) Progress(projection string, seq, lagCommits uint64, lagSeconds float64) {
-	r.m.projectionSeq.WithLabelValues(projection).Set(float64(seq))
-	r.m.projectionLag.WithLabelValues(projection).Set(float64(lagCommits))
-	r.m.projectionAge.WithLabelValues(projection).Set(lagSeconds)
-}
-
 // Broken implements projections.Metrics.
 func (r ReadModels) Broken(uint64) { r.m.broken.WithLabelValues("projections").Inc() }
 

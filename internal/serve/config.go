@@ -29,6 +29,7 @@ type Config struct {
 	Store       string       // --store: folder of the embedded server; default ./skein-data
 	NATSListen  string       // --nats-listen: where the embedded server listens; default 127.0.0.1:4222
 	HTTPListen  string       // --http-listen: where health and metrics are served; default 127.0.0.1:8420
+	OpsListen   string       // --ops-listen: where health and metrics are served as well, on any address; default nowhere
 	NATS        string       // --nats: URL of a server to use instead of the embedded one; default none
 	Creds       string       // --creds: file of credentials for it; default none
 	CA          string       // --tls-ca: file of the authorities to trust when connecting to it; default the system's
@@ -108,7 +109,12 @@ func (c Config) Validate() error {
 	var errs []error
 	errs = append(errs, c.log().Validate(), c.telemetry().Validate())
 	if err := loopback(c.HTTPListen); err != nil {
-		errs = append(errs, fmt.Errorf("--http-listen: %w", err))
+		errs = append(errs, fmt.Errorf("--http-listen: %w; --ops-listen serves health and metrics on any address", err))
+	}
+	if c.OpsListen != "" {
+		if _, _, err := net.SplitHostPort(c.OpsListen); err != nil {
+			errs = append(errs, fmt.Errorf("--ops-listen: %q is not a host and a port: %w", c.OpsListen, err))
+		}
 	}
 	if c.NATS == "" {
 		if o, err := c.embedded(); err != nil {

@@ -1,9 +1,7 @@
 package serve
 
 import (
-	"context"
 	"net/http"
-	"time"
 
 	"github.com/go-json-experiment/json"
 )
@@ -15,21 +13,23 @@ func (s *Server) handler() http.Handler {
 		answer(w, http.StatusOK, health{OK: true})
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
-		defer cancel()
-		if err := s.Ready(ctx); err != nil {
-			answer(w, http.StatusServiceUnavailable, health{Reason: err.Error()})
-			return
+		h, status := health{OK: true, Checks: s.Checks(r.Context())}, http.StatusOK
+		for _, c := range h.Checks {
+			if !c.OK {
+				h.OK, h.Reason, status = false, c.Name+": "+c.Reason, http.StatusServiceUnavailable
+				break
+			}
 		}
-		answer(w, http.StatusOK, health{OK: true})
+		answer(w, status, h)
 	})
 	mux.Handle("GET /metrics", s.metrics.Handler())
 	return mux
 }
 
 type health struct {
-	OK     bool   `json:"ok"`
-	Reason string `json:"reason,omitzero"`
+	OK     bool    `json:"ok"`
+	Reason string  `json:"reason,omitzero"` // of the first check that failed
+	Checks []Check `json:"checks,omitempty"`
 }
 
 func answer(w http.ResponseWriter, status int, h health) {

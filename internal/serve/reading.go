@@ -34,6 +34,7 @@ func (s *Server) startReading(ctx, background context.Context, validator *schema
 		}
 	})
 	s.reading = reading{readLog, progress}
+	s.metrics.WatchLags(s.lags)
 	s.queries, err = commands.Serve(readLog.Conn(), s.cfg.Names, commands.Endpoint{
 		Name: "skein-queries", Description: "Queries of threads", Kind: "query", Version: s.cfg.Version,
 		Requests: queries.Names(), InFlight: queriesInFlight,

@@ -17,6 +17,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/files"
+	"github.com/skein-threads/skein/internal/connect"
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/metrics"
 	"github.com/skein-threads/skein/runtime"
@@ -35,8 +36,8 @@ type Server struct {
 	logs   []*eventlog.Log
 	recent *eventlog.Recent
 	floors *eventlog.Floors
-	http   *http.Server
-	addr   net.Addr // of the HTTP server
+	http   []*http.Server
+	at     Addresses // of HTTP, once it listens
 
 	dispatcher        *commands.Dispatcher
 	commands, queries *commands.Service
@@ -52,8 +53,11 @@ type Server struct {
 	stopErr  error
 }
 
-// Addresses are the URLs at which a server can be reached.
-type Addresses struct{ NATS, HTTP string }
+// Addresses are the URLs at which a server can be reached, without credentials.
+type Addresses struct {
+	NATS, HTTP string
+	Ops        string // where health and metrics are served as well; empty if nowhere
+}
 
 // Start starts everything and returns when commands and queries are taken. ctx
 // bounds the start only; see Stop.
@@ -74,23 +78,45 @@ func Start(ctx context.Context, cfg Config, logger zerolog.Logger) (*Server, err
 func (s *Server) start(ctx context.Context) error {
 	var background context.Context
 	background, s.background = context.WithCancel(context.Background())
-	// The port first: that it is taken is found before the store is opened.
-	listener, err := net.Listen("tcp", s.cfg.HTTPListen)
-	if err != nil {
-		return fmt.Errorf("--http-listen: %w", err)
+	// The ports first: that one is taken is found before the store is opened.
+	listeners, err := s.listen()
+	if err == nil {
+		err = s.assemble(ctx, background)
 	}
-	if err := s.assemble(ctx, background); err != nil {
-		_ = listener.Close() // nobody used it
+	if err != nil {
+		for _, l := range listeners {
+			_ = l.Close() // nobody used it
+		}
 		return err
 	}
-	s.addr = listener.Addr()
-	s.http = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second}
-	s.running.Go(func() {
-		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			s.logger.Error().Err(err).Msg("the HTTP server ended")
-		}
-	})
+	for _, l := range listeners {
+		server := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second}
+		s.http = append(s.http, server)
+		s.running.Go(func() {
+			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				s.logger.Error().Err(err).Msg("the HTTP server ended")
+			}
+		})
+	}
 	return nil
+}
+
+// listen takes the ports of HTTP. With an error it returns those that it took.
+func (s *Server) listen() ([]net.Listener, error) {
+	first, err := net.Listen("tcp", s.cfg.HTTPListen)
+	if err != nil {
+		return nil, fmt.Errorf("--http-listen: %w", err)
+	}
+	s.at.HTTP = "http://" + first.Addr().String()
+	if s.cfg.OpsListen == "" {
+		return []net.Listener{first}, nil
+	}
+	second, err := net.Listen("tcp", s.cfg.OpsListen)
+	if err != nil {
+		return []net.Listener{first}, fmt.Errorf("--ops-listen: %w", err)
+	}
+	s.at.Ops = "http://" + second.Addr().String()
+	return []net.Listener{first, second}, nil
 }
 
 // assemble starts everything but the HTTP server.
@@ -176,7 +202,15 @@ func (s *Server) assemble(ctx, background context.Context) error {
 
 // hold runs work of which there is to be one, while this process has its lease.
 func (s *Server) hold(ctx context.Context, log *eventlog.Log, lease string, work func(context.Context) error) {
-	s.running.Go(func() { log.Hold(ctx, lease, work) })
+	s.metrics.Lease(lease, false)
+	s.running.Go(func() {
+		log.Hold(ctx, lease, func(holding context.Context) error {
+			s.metrics.Lease(lease, true)
+			defer s.metrics.Lease(lease, false)
+			s.logger.Info().Str("lease", lease).Msg("this process has taken over")
+			return work(holding)
+		})
+	})
 }
 
 // embed starts the embedded server, unless another one is to be used.
@@ -212,7 +246,7 @@ func (s *Server) open(purpose string) (*eventlog.Log, error) {
 		nc, err = nats.Connect(s.url, opts...)
 	}
 	if err != nil {
-		return nil, events.Errorf(events.Unavailable, "no connection to %s: %w", s.url, err)
+		return nil, events.Errorf(events.Unavailable, "%w", connect.Failed(s.url, err))
 	}
 	s.conns = append(s.conns, nc)
 	cfg := s.cfg.log()
@@ -234,24 +268,11 @@ func (s *Server) Reload() error {
 	return s.nats.Reload()
 }
 
-// Addresses gives the URLs. They do not change while the server runs.
+// Addresses returns the URLs. They do not change while the server runs.
 func (s *Server) Addresses() Addresses {
-	return Addresses{NATS: s.url, HTTP: "http://" + s.addr.String()}
-}
-
-// Ready says why the server cannot work now, or nothing.
-func (s *Server) Ready(ctx context.Context) error {
-	select {
-	case <-s.stopping:
-		return errors.New("it is being stopped")
-	default:
-	}
-	for _, nc := range s.conns {
-		if !nc.IsConnected() {
-			return fmt.Errorf("the connection %s to NATS is %s", nc.Opts.Name, nc.Status())
-		}
-	}
-	return s.reading.ready(ctx)
+	at := s.at
+	at.NATS = connect.WithoutCredentials(s.url)
+	return at
 }
 
 func namesOf[T any](rows []T, name func(T) string) []string {

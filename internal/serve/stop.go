@@ -33,8 +33,8 @@ func (s *Server) stop(ctx context.Context) error {
 		errs = append(errs, s.queries.Stop(ctx))
 	}
 	s.background()
-	if s.http != nil {
-		errs = append(errs, s.http.Shutdown(ctx))
+	for _, server := range s.http {
+		errs = append(errs, server.Shutdown(ctx))
 	}
 	errs = append(errs, within(ctx, "what runs in the background", s.running.Wait))
 	s.work.close()

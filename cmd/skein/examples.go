@@ -1,0 +1,116 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// addExamples gives each command below root the examples of its help, and takes
+// their indentation from cobra's template.
+func addExamples(root *cobra.Command) {
+	byPath := map[string][]string{}
+	for line := range strings.Lines(examples) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		call := line[strings.LastIndex(line, "| ")+1:] // what is piped into it comes before
+		cmd, _, err := root.Find(strings.Fields(strings.TrimPrefix(strings.TrimSpace(call), "skein ")))
+		if err == nil {
+			byPath[cmd.CommandPath()] = append(byPath[cmd.CommandPath()], "  "+line)
+		}
+	}
+	var add func(*cobra.Command)
+	add = func(cmd *cobra.Command) {
+		cmd.Example = strings.Join(byPath[cmd.CommandPath()], "\n")
+		for _, c := range cmd.Commands() {
+			add(c)
+		}
+	}
+	add(root)
+}
+
+// examples are complete calls, one a line. They leave out --server and --tenant,
+// which SKEIN_SERVER and SKEIN_TENANT hold.
+const examples = `
+skein serve --dev
+skein serve --store /var/lib/skein --access /etc/skein --ops-listen 0.0.0.0:8421
+skein serve --nats nats://n1:4222,nats://n2:4222,nats://n3:4222 --replicas 3 --creds skein.creds
+skein demo
+skein import conversations.jsonl
+skein health --tenant acme
+skein health --http http://127.0.0.1:8420
+skein version --json
+
+skein thread create --key order:42 --title 'Order 42' --agent support
+skein thread get key:order:42
+skein thread get key:order:42 --at 12
+skein thread list --status open --limit 20
+skein thread react key:order:42 'Where is my parcel?' --follow
+skein thread update key:order:42 --title 'Order 42, delayed' --archived=false
+skein thread status key:order:42 open
+skein thread delete key:order:42 --purge
+skein item add key:order:42 'Where is my parcel?'
+echo 'a long text' | skein item add key:order:42 -
+skein item add key:order:42 --type action_result --content '{"callId":"c1","output":"done"}'
+skein item get key:order:42 itm_0190c0de00007000a000000000000001
+skein item list key:order:42 --order desc --limit 10
+skein message add key:order:42 'Where is my parcel?'
+skein message list key:order:42 --limit 20
+skein message edit key:order:42 itm_0190c0de00007000a000000000000001 'Where are my parcels?'
+skein message rm key:order:42 itm_0190c0de00007000a000000000000001
+
+skein run stop key:order:42 --reason 'asked by the customer'
+skein run cancel key:order:42
+skein run turn key:debate a
+skein approval grant key:order:42 call_1 --comment 'checked with the bank'
+skein approval deny key:order:42 call_1 --comment 'over the limit'
+skein effect list key:order:42
+skein effect cancel key:order:42 0190c0de-0000-7000-a000-000000000001
+
+skein apply -f agents.yaml --dry-run
+skein apply -f agents.yaml --prune
+skein definition list --kind agent
+skein definition get agent support --version 2
+skein definition pack support
+
+skein files put key:order:42 invoice.pdf /invoices/42.pdf
+skein files cat key:order:42 /notes.md
+skein files get key:order:42 /invoices/42.pdf
+skein files ls key:order:42 /invoices
+skein files stat key:order:42 /invoices/42.pdf
+skein files mkdir key:order:42 /invoices
+skein files rm key:order:42 /notes.md
+skein files grep key:order:42 'total: [0-9]+' --glob '**/*.md'
+skein files find key:order:42 '**/*.pdf'
+skein files du key:order:42
+skein files gc --delete
+
+skein tail key:order:42 --from start
+skein tail --type 'execution.*' --json
+skein cmd thread.update '{"title":"Order 42"}' --thread key:order:42
+echo '{"title":"Order 43"}' | skein cmd thread.create -
+skein query thread.get '{"threadId":"key:order:42"}'
+
+skein replay --verify
+skein replay threads items
+skein audit verify
+skein audit verify key:order:42 --log-only
+skein audit trail key:order:42 --actor support
+skein audit diff key:order:42 --from 12 --to 20
+skein audit export --all-tenants -o acme.jsonl --sign auditor.nk
+skein audit import acme.jsonl --all-tenants
+skein size --limit 10
+skein archive --idle 90d --dry-run
+skein backup /backups/2026-02-20
+skein restore /backups/2026-02-20
+
+skein access init --host skein.example.com
+skein access user --tenant acme --name shop --role publisher --expires 720h
+skein access list
+skein access revoke --tenant acme --name shop
+
+skein bench append --clients 1,64 --seconds 2 --json
+skein bench react --at 16
+skein bench memory --threads 1000,10000
+`

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+// check is one thing that health asked, and how that went.
+type check struct {
+	Name   string  `json:"name"`
+	OK     bool    `json:"ok"`
+	Ms     float64 `json:"ms"`
+	Reason string  `json:"reason,omitzero"`
+}
+
+// healthReport is what health prints as JSON.
+type healthReport struct {
+	OK     bool    `json:"ok"`
+	Checks []check `json:"checks"`
+}
+
+func (a *app) healthCommand() *cobra.Command {
+	r := &remote{}
+	var ops string
+	cmd := &cobra.Command{
+		Use: "health", Short: "Ask whether Skein works: connection, commands, queries, and the process itself", Args: cobra.NoArgs,
+		Long: "Ask whether Skein works, and exit 1 if it does not. With --tenant it asks over NATS, as a client of that\n" +
+			"tenant: a command that changes nothing, and a query. With --http it asks the process's /readyz.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if r.tenant == "" && ops == "" {
+				return wrongUsage("give --tenant to ask over NATS, --http to ask the process, or both")
+			}
+			report := healthReport{OK: true}
+			ask := func(name string, do func(context.Context) error) {
+				ctx, cancel := context.WithTimeout(cmd.Context(), r.timeout)
+				defer cancel()
+				begun := time.Now()
+				err := do(ctx)
+				c := check{Name: name, OK: err == nil, Ms: float64(time.Since(begun).Microseconds()) / 1000}
+				if err != nil {
+					c.Reason, report.OK = err.Error(), false
+				}
+				report.Checks = append(report.Checks, c)
+			}
+			if r.tenant != "" {
+				if err := healthOverNATS(r, ask); err != nil {
+					return err
+				}
+			}
+			if ops != "" {
+				ask("process", func(ctx context.Context) error { return readyOverHTTP(ctx, ops) })
+			}
+			return a.printHealth(r, report)
+		},
+	}
+	r.flags(cmd)
+	cmd.Flags().StringVar(&ops, "http", "", "URL of the process's HTTP address, such as http://127.0.0.1:8420")
+	return cmd
+}
+
+// healthOverNATS asks as a client of the tenant does.
+func healthOverNATS(r *remote, ask func(string, func(context.Context) error)) error {
+	if err := r.needTenant(); err != nil {
+		return err
+	}
+	var c *client.Client
+	ask("connection", func(context.Context) (err error) {
+		c, err = r.connect()
+		return err
+	})
+	if c == nil {
+		return nil
+	}
+	defer c.Close()
+	ask("commands", func(ctx context.Context) error {
+		// No thread has this id, and to know that the log's leader is asked.
+		none, title := "T-"+uuid.Must(uuid.NewV7()).String(), "health"
+		_, err := c.UpdateThread(ctx, none, events.UpdateThread{Title: &title})
+		var refusal *events.Error
+		if errors.As(err, &refusal) && (refusal.Code == events.NotFound || refusal.Code == events.Forbidden) {
+			return nil // forbidden: these credentials may only read
+		}
+		return err
+	})
+	ask("queries", func(ctx context.Context) error {
+		one := events.Int(1)
+		_, err := c.ListThreads(ctx, events.ListThreads{Limit: &one})
+		return err
+	})
+	return nil
+}
+
+// readyOverHTTP asks a process whether it is ready.
+func readyOverHTTP(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode == http.StatusOK {
+		return nil
+	}
+	var h struct{ Reason string }
+	if json.UnmarshalRead(answer.Body, &h, json.MatchCaseInsensitiveNames(true)) != nil || h.Reason == "" {
+		return fmt.Errorf("%s/readyz answered %s", url, answer.Status)
+	}
+	return errors.New(h.Reason)
+}
+
+func (a *app) printHealth(r *remote, report healthReport) error {
+	if r.json {
+		if err := a.printJSON(report); err != nil {
+			return err
+		}
+	} else {
+		t := a.table("CHECK", "RESULT", "MS", "REASON")
+		for _, c := range report.Checks {
+			result := "ok"
+			if !c.OK {
+				result = "failed"
+			}
+			t.row(c.Name, result, fmt.Sprintf("%.1f", c.Ms), orDash(brief(c.Reason, 200)))
+		}
+		if err := t.flush(); err != nil {
+			return err
+		}
+	}
+	for _, c := range report.Checks {
+		if !c.OK {
+			return &failedError{"unhealthy", c.Name + ": " + c.Reason}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// leaves returns the commands that do something.
+func leaves(root *cobra.Command) []*cobra.Command {
+	var out []*cobra.Command
+	for _, c := range root.Commands() {
+		switch {
+		case c.Hidden || c.Name() == "completion" || c.Name() == "help":
+		case c.HasSubCommands():
+			out = append(out, leaves(c)...)
+		default:
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// Every command shows examples in its help, and each of them is a call that the
+// command line takes: the flags are there, their values parse, and so do the
+// arguments.
+func TestHelp_ExamplesParse(t *testing.T) {
+	for _, c := range leaves((&app{}).root()) {
+		if c.Example == "" {
+			t.Errorf("%s has no example", c.CommandPath())
+		}
+	}
+	lines := 0
+	for line := range strings.Lines(examples) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		lines++
+		call := line[strings.LastIndex(line, "| ")+1:]
+		// The shell splits it as a reader's does.
+		out, err := exec.Command("sh", "-c", `skein() { for a in "$@"; do printf '%s\n' "$a"; done; }; `+call).Output()
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		args := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+		cmd, rest, err := (&app{}).root().Find(args)
+		if err != nil || cmd.HasSubCommands() {
+			t.Errorf("%s: no such command (%v)", line, err)
+			continue
+		}
+		if err := cmd.ParseFlags(rest); err != nil {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		if err := cmd.ValidateArgs(cmd.Flags().Args()); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	shown := 0
+	for _, c := range leaves((&app{}).root()) {
+		shown += len(strings.Split(c.Example, "\n"))
+	}
+	if shown != lines {
+		t.Errorf("%d examples are shown of %d", shown, lines)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	known := []string{"create", "get", "list", "react", "update", "status", "delete"}
+	for typed, want := range map[string]string{
+		"creat": "create", "crate": "create", "lits": "list", "lst": "list", "upd": "update", "DELETE": "delete", "gte": "get", "g": "",
+		"reacts": "react", "nonsense": "", "": "",
+	} {
+		if got := nearest(typed, known); got != want {
+			t.Errorf("%q is taken for %q, not %q", typed, got, want)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+// rawCommand sends any command of the contract, so that a script can do what has
+// no command of its own here.
+func (a *app) rawCommand() *cobra.Command {
+	var r client.Request
+	var version int64
+	var data jsontext.Value
+	cmd := remoteCommand("cmd NOUN.VERB [JSON]", "Send any command and print its reply as JSON", cobra.RangeArgs(1, 2),
+		func(ctx context.Context, _ *remote, c *client.Client, args []string) error {
+			r.Data = data
+			if version >= 0 {
+				r.ExpectedVersion = &version
+			}
+			reply, err := c.Do(ctx, args[0], r)
+			if err != nil {
+				return err
+			}
+			return a.printJSON(reply)
+		})
+	cmd.Long = "Send any command and print its reply as JSON. JSON is what the command takes, {} if absent;\n" +
+		"- reads it from standard input. docs/commands.md lists the commands."
+	known := names(events.Commands(), func(c events.Command) string { return c.Name })
+	cmd.PreRunE = func(_ *cobra.Command, args []string) (err error) {
+		if err = knownName("command", args[0], known); err == nil {
+			data, err = a.rawData(args[1:])
+		}
+		return err
+	}
+	cmd.ValidArgs = known
+	f := cmd.Flags()
+	f.StringVar(&r.ThreadID, "thread", "", "the thread: an id, or key: and its key")
+	f.StringVar(&r.CommandID, "command-id", "", "makes a repeat safe: the same id within 24 hours returns the first reply again")
+	f.StringVar(&r.Actor, "actor", "", "who asks, for the audit")
+	f.Int64Var(&version, "expected-version", -1, "the version that the thread must have; 0: it must not exist")
+	return cmd
+}
+
+// rawQuery asks any query of the contract.
+func (a *app) rawQuery() *cobra.Command {
+	var data jsontext.Value
+	cmd := remoteCommand("query NOUN.VERB [JSON]", "Ask any query and print its answer as JSON", cobra.RangeArgs(1, 2),
+		func(ctx context.Context, _ *remote, c *client.Client, args []string) error {
+			answer, err := c.Query(ctx, args[0], data)
+			if err != nil {
+				return err
+			}
+			return a.printJSON(jsontext.Value(answer))
+		})
+	cmd.Long = "Ask any query and print its answer as JSON. JSON is what the query takes, {} if absent;\n" +
+		"- reads it from standard input. docs/queries.md lists the queries.\n\n" +
+		"A query shows what the read models show; minSeq or minVersion in JSON says how new it must be."
+	known := names(events.Queries(), func(q events.Query) string { return q.Name })
+	cmd.PreRunE = func(_ *cobra.Command, args []string) (err error) {
+		if err = knownName("query", args[0], known); err == nil {
+			data, err = a.rawData(args[1:])
+		}
+		return err
+	}
+	cmd.ValidArgs = known
+	return cmd
+}
+
+// rawData reads the JSON object of a raw request.
+func (a *app) rawData(args []string) (jsontext.Value, error) {
+	if len(args) == 0 {
+		return jsontext.Value("{}"), nil
+	}
+	text := args[0]
+	if text == "-" {
+		raw, err := io.ReadAll(io.LimitReader(a.in, events.MaxPayload+1))
+		if err != nil {
+			return nil, err
+		}
+		text = string(raw)
+	}
+	data := jsontext.Value(text)
+	if !data.IsValid() || data.Kind() != '{' {
+		return nil, wrongUsage("JSON: %.40q is not a JSON object", strings.TrimSpace(text))
+	}
+	return data, nil
+}
+
+func names[T any](rows []T, name func(T) string) []string {
+	out := make([]string, 0, len(rows))
+	for _, row := range rows {
+		out = append(out, name(row))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// knownName refuses a name that is not in the contract of this build.
+func knownName(kind, name string, known []string) error {
+	if slices.Contains(known, name) {
+		return nil
+	}
+	if near := nearest(name, known); near != "" {
+		return wrongUsage("unknown %s %.80q; did you mean %s?", kind, name, near)
+	}
+	return wrongUsage("unknown %s %.80q; docs list them, and so does shell completion", kind, name)
+}

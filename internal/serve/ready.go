@@ -1,0 +1,104 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// checkTimeout bounds each check of readiness, so that a cluster without a
+// quorum, which never answers, is reported in time.
+const checkTimeout = 1500 * time.Millisecond
+
+// Check is the state of one part that Skein needs in order to work.
+type Check struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Reason string `json:"reason,omitzero"`
+}
+
+// NotReadyError names the parts that do not work now.
+type NotReadyError struct{ Failed []Check }
+
+func (e *NotReadyError) Error() string {
+	text := "not ready"
+	for i, c := range e.Failed {
+		separator := "; "
+		if i == 0 {
+			separator = ": "
+		}
+		text += separator + c.Name + ": " + c.Reason
+	}
+	return text
+}
+
+// Ready returns a *NotReadyError if the server cannot work now.
+func (s *Server) Ready(ctx context.Context) error {
+	var failed []Check
+	for _, c := range s.Checks(ctx) {
+		if !c.OK {
+			failed = append(failed, c)
+		}
+	}
+	if len(failed) > 0 {
+		return &NotReadyError{failed}
+	}
+	return nil
+}
+
+// Checks asks every part that Skein needs whether it works, each within a bound
+// of its own, and returns them in a fixed order.
+func (s *Server) Checks(ctx context.Context) []Check {
+	parts := []struct {
+		name  string
+		check func(context.Context) error
+	}{
+		{"process", s.processReady},
+		{"connections", s.connectionsReady},
+		{"log", s.logReady},
+		{"read models", s.reading.ready},
+	}
+	out := make([]Check, len(parts))
+	var asked sync.WaitGroup
+	for i, part := range parts {
+		asked.Go(func() {
+			one, cancel := context.WithTimeout(ctx, checkTimeout)
+			defer cancel()
+			out[i] = Check{Name: part.name, OK: true}
+			if err := part.check(one); err != nil {
+				out[i].OK, out[i].Reason = false, err.Error()
+			}
+		})
+	}
+	asked.Wait()
+	return out
+}
+
+func (s *Server) processReady(context.Context) error {
+	select {
+	case <-s.stopping:
+		return errors.New("it is being stopped")
+	default:
+		return nil
+	}
+}
+
+func (s *Server) connectionsReady(context.Context) error {
+	for _, nc := range s.conns {
+		if !nc.IsConnected() {
+			return fmt.Errorf("the connection %s to NATS is %s", nc.Opts.Name, nc.Status())
+		}
+	}
+	return nil
+}
+
+// logReady asks the leader of the log, because any other server of a cluster goes
+// on answering direct gets after the quorum is lost.
+func (s *Server) logReady(ctx context.Context) error {
+	if err := s.reading.log.Reachable(ctx); err != nil {
+		return fmt.Errorf("its leader does not answer, so that nothing can be stored: %w", err)
+	}
+	return nil
+}

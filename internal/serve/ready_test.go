@@ -1,0 +1,137 @@
+package serve_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
+	"github.com/skein-threads/skein/internal/serve"
+)
+
+// A Skein whose cluster has lost its quorum is not ready, and says that it is the
+// log which fails; with the quorum back it is ready again.
+func TestReady_ClusterWithoutQuorum(t *testing.T) {
+	servers := natstest.StartCluster(t)
+	s := run(t, serve.Config{NATS: servers.URL(), Replicas: 3, HTTPListen: "127.0.0.1:0"})
+	c, err := client.Connect(servers.URL(), client.Options{Tenant: "acme", Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.CreateThread(t.Context(), events.CreateThread{}); err != nil {
+		t.Fatal(err)
+	}
+	readyWithin(t, s)
+
+	servers.Stop(1)
+	servers.Stop(2)
+	// Before the server that is left knows that it leads nothing any more, it may
+	// answer as the leader.
+	var failed *serve.NotReadyError
+	for begin := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+		asked := time.Now()
+		err := s.Ready(t.Context())
+		if took := time.Since(asked); took > 10*time.Second {
+			t.Fatalf("the answer took %v", took)
+		}
+		if errors.As(err, &failed) && names(failed)["log"] {
+			break
+		}
+		if time.Since(begin) > 2*time.Minute {
+			t.Fatalf("two of three servers are dead, and Ready says: %v", err)
+		}
+	}
+	servers.Start(1)
+	servers.Start(2)
+	readyWithin(t, s)
+	if _, err := c.CreateThread(t.Context(), events.CreateThread{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func names(e *serve.NotReadyError) map[string]bool {
+	out := map[string]bool{}
+	for _, c := range e.Failed {
+		out[c.Name] = true
+	}
+	return out
+}
+
+func readyWithin(t *testing.T, s *serve.Server) {
+	t.Helper()
+	for begin := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		err := s.Ready(t.Context())
+		if err == nil {
+			return
+		}
+		if time.Since(begin) > 2*time.Minute {
+			t.Fatalf("not ready: %v", err)
+		}
+	}
+}
+
+// Each of two processes shows how far the timeline and the read models are, though
+// only one does the work; and exactly one holds each lease.
+func TestMetrics_LagsInEveryProcess(t *testing.T) {
+	url := natstest.Start(t).URL()
+	cfg := serve.Config{NATS: url, HTTPListen: "127.0.0.1:0"}
+	both := []*serve.Server{run(t, cfg), run(t, cfg)}
+	c, err := client.Connect(url, client.Options{Tenant: "acme", Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	made, err := c.CreateThread(t.Context(), events.CreateThread{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seq := events.Int(made.Seq)
+	if _, err := c.GetThread(t.Context(), events.GetThread{ThreadID: made.ThreadID, Fresh: events.Fresh{MinSeq: &seq}}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		fmt.Sprintf("skein_log_seq %d\n", made.Seq), fmt.Sprintf("skein_timeline_seq %d\n", made.Seq), "skein_timeline_lag_commits 0\n",
+		fmt.Sprintf("skein_projection_seq{projection=\"threads\"} %d\n", made.Seq), "skein_projection_lag_commits{projection=\"parts\"} 0\n",
+	}
+	for begin := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		missing, held := "", map[string]int{}
+		for _, s := range both {
+			text := scrape(t, s.Addresses().HTTP)
+			for _, line := range want {
+				if !strings.Contains(text, line) {
+					missing = line
+				}
+			}
+			for _, lease := range []string{"timeline", "projections"} {
+				held[lease] += strings.Count(text, fmt.Sprintf("skein_lease_held{lease=%q} 1\n", lease))
+			}
+		}
+		if missing == "" && held["timeline"] == 1 && held["projections"] == 1 {
+			break
+		}
+		if time.Since(begin) > time.Minute {
+			t.Fatalf("no %q; leases %v", missing, held)
+		}
+	}
+}
+
+func scrape(t *testing.T, at string) string {
+	t.Helper()
+	r, err := http.Get(at + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
