@@ -42,7 +42,7 @@ type ModelDefinition struct {
 	Description     string         `json:"description,omitzero" schema:"maxLength=4096" doc:"What it is for."`
 	Reactor         string         `json:"reactor,omitzero" schema:"pattern=name" doc:"The reactor that speaks to it; openai if absent."`
 	Model           string         `json:"model" schema:"required,minLength=1,maxLength=256" doc:"The provider's own name of it."`
-	ContextTokens   *Int           `json:"contextTokens,omitzero" schema:"minimum=1" doc:"How many tokens it takes in all."`
+	ContextTokens   *Int           `json:"contextTokens,omitzero" schema:"minimum=1" doc:"How many tokens it takes in all; handed to the reactor."`
 	MaxOutputTokens *Int           `json:"maxOutputTokens,omitzero" schema:"minimum=1" doc:"How many tokens one answer may have."`
 	Temperature     *float64       `json:"temperature,omitzero" schema:"minimum=0,maximum=2" doc:"How freely it answers."`
 	Params          jsontext.Value `json:"params,omitzero" schema:"object" doc:"What else the reactor hands to the provider. No secrets."`
@@ -61,10 +61,11 @@ func (d ModelDefinition) WithDefaults() ModelDefinition {
 
 // PromptDefinition is a text for a model (SA-56).
 type PromptDefinition struct {
-	Name        string   `json:"name" schema:"required,pattern=name" doc:"The name, by which agents refer to it."`
-	Description string   `json:"description,omitzero" schema:"maxLength=4096" doc:"What it is for."`
-	Text        string   `json:"text" schema:"required,minLength=1" doc:"The text."`
-	Variables   []string `json:"variables,omitempty" schema:"maxItems=256,items=variable" doc:"The names that are filled in, where the text says {{name}}."`
+	Name        string         `json:"name" schema:"required,pattern=name" doc:"The name, by which agents refer to it."`
+	Description string         `json:"description,omitzero" schema:"maxLength=4096" doc:"What it is for."`
+	Text        string         `json:"text" schema:"required,minLength=1" doc:"The text."`
+	Variables   []string       `json:"variables,omitempty" schema:"maxItems=256,items=variable" doc:"The names that are filled in, where the text says {{name}}: from the content of the run's context, else the thread's metadata, else its env, else defaults. Without any, the text is taken as it is."`
+	Defaults    jsontext.Value `json:"defaults,omitzero" schema:"object" doc:"Texts for variables that the thread says nothing of. A run that finds neither fails."`
 }
 
 // DefinitionRow declares one kind of definition, as Row does an event.

@@ -1,5 +1,7 @@
 package events
 
+import "slices"
+
 // AgentType says how an agent works in a thread (SA-9).
 type AgentType string
 
@@ -30,8 +32,9 @@ type AgentDefinition struct {
 	Limits      *AgentLimits  `json:"limits,omitzero" doc:"When a run is ended."`
 	Retries     *Retries      `json:"retries,omitzero" doc:"What is done when the reactor fails."`
 	History     *AgentHistory `json:"history,omitzero" doc:"What of the thread the model is shown."`
-	Hooks       []string      `json:"hooks,omitempty" schema:"maxItems=64,items=name" doc:"The hooks that are called before and after what it does."`
-	Skills      []string      `json:"skills,omitempty" schema:"maxItems=256,items=name" doc:"The skills that it may activate."`
+	Loop        *AgentLoop    `json:"loop,omitzero" doc:"When a step is followed by another; of type ai_human."`
+	Hooks       []string      `json:"hooks,omitempty" schema:"maxItems=64,items=name" doc:"The hooks that are called around what it does, in this order: names that the process which runs it has registered."`
+	Skills      []string      `json:"skills,omitempty" schema:"maxItems=256,items=name" doc:"The skills that it may activate. This version has none, and refuses any."`
 }
 
 // AgentSide is one side of an agent of type dual_ai.
@@ -51,6 +54,59 @@ type AgentLimits struct {
 	WallClockMs *Int `json:"wallClockMs,omitzero" schema:"minimum=1" doc:"Milliseconds from its beginning, waiting for people not counted."`
 	Tokens      *Int `json:"tokens,omitzero" schema:"minimum=1" doc:"Tokens that the model took and gave."`
 	ToolTimeMs  *Int `json:"toolTimeMs,omitzero" schema:"minimum=1" doc:"Milliseconds in tools, one after another."`
+}
+
+// Continuation says when a step of a run is followed by another.
+type Continuation string
+
+// When a step is followed by another.
+const (
+	ContinueAfterCalls Continuation = "calls"  // if it called a tool
+	ContinueAlways     Continuation = "always" // until a tool of stopAfter was called, or a limit is reached
+	ContinueNever      Continuation = "never"  // the run has one step, and the calls of that
+)
+
+// Enum lists them.
+func (Continuation) Enum() []string {
+	return []string{string(ContinueAfterCalls), string(ContinueAlways), string(ContinueNever)}
+}
+
+// AgentLoop is the loop policy of an agent. What the run's execution says goes
+// before it: a run that was told to stop ends, one that was steered goes on, and
+// limits hold.
+type AgentLoop struct {
+	Continue  Continuation `json:"continue,omitzero" doc:"calls: after a step that called a tool. always: after every step, until a tool of stopAfter was called; that is needed then. never: after none. calls if absent."`
+	StopAfter []string     `json:"stopAfter,omitempty" schema:"maxItems=256,items=tool" doc:"Tools of the agent: a step that called one of them is the last."`
+}
+
+// Check holds what no single field says.
+func (l AgentLoop) Check() error {
+	if l.Continue == ContinueAlways && len(l.StopAfter) == 0 {
+		return Invalid("/stopAfter", "a loop that goes on after every step needs a tool that ends it")
+	}
+	return nil
+}
+
+// Constraint says the same as Check in JSON Schema.
+func (AgentLoop) Constraint() string {
+	return `{"anyOf":[{"properties":{"continue":{"enum":["","calls","never",null]}}},` +
+		`{"required":["stopAfter"],"properties":{"continue":{"const":"always"},"stopAfter":{"type":"array","minItems":1}}}]}`
+}
+
+// Goes reports whether a step that called those tools is followed by another.
+func (l AgentLoop) Goes(calls []string) bool {
+	for _, name := range calls {
+		if slices.Contains(l.StopAfter, name) {
+			return false
+		}
+	}
+	switch l.Continue {
+	case ContinueAlways:
+		return true
+	case ContinueNever:
+		return false
+	}
+	return len(calls) > 0
 }
 
 // AgentHistory bounds what the model is shown.

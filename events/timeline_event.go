@@ -3,6 +3,7 @@ package events
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // content checks what the event says, and notes it.
@@ -12,8 +13,13 @@ func (c *TimelineChecker) content(t *timeline, e *Event) error {
 	}
 	switch d := e.Data.(type) {
 	case Unknown:
-		if _, ok := rows[e.Type]; ok {
+		_, ok := rows[e.Type]
+		entity, _, _ := strings.Cut(string(e.Type), ".")
+		switch {
+		case ok:
 			return fmt.Errorf("it cannot be checked: %s (%s)", d.Reason, clip(d.Schema))
+		case isCore(entity):
+			return fmt.Errorf("there is no such event of the entity %s; an extension has an entity of its own", entity)
 		}
 	case ThreadCreated:
 		if d.ID != e.ThreadID {
@@ -62,6 +68,16 @@ func (c *TimelineChecker) content(t *timeline, e *Event) error {
 		return t.items.need("item", e.Subject)
 	}
 	return nil
+}
+
+// isCore reports whether an entity is one of those whose list of events is
+// closed. Any other may have events that this version does not know.
+func isCore(entity string) bool {
+	switch entity {
+	case "thread", "context", "item", "execution", "step", "part", "chunk":
+		return true
+	}
+	return false
 }
 
 // first gives the first fault. All its arguments have been checked by then.

@@ -172,6 +172,9 @@ func TestTimelineFaults(t *testing.T) {
 		"no such context":          {sample{ContextResolvedType, "ctx_9", ContextResolved{}}, `context "ctx_9"`},
 		"over while it runs":       {sample{ThreadFinishedType, thread, ThreadFinished{ExecutionID: execID, Status: Executing}}, "is executing"},
 		"over without a run":       {sample{ThreadFinishedType, thread, ThreadFinished{ExecutionID: "exe_9", Status: ExecutionFailed}}, `execution "exe_9"`},
+		"an item's unknown event":  {sample{"item.renamed", ghost, Unknown{Reason: "unknown event type"}}, "no such event of the entity item"},
+		"a thread's unknown event": {sample{"thread.paused", thread, Unknown{Reason: "unknown event type"}}, "no such event of the entity thread"},
+		"a chunk's unknown event":  {sample{"chunk.lost", ghost, Unknown{Reason: "unknown event type"}}, "no such event of the entity chunk"},
 		"a later version":          {sample{ItemCreatedType, ghost, Unknown{Reason: "unknown version"}}, "cannot be checked"},
 	} {
 		err := ValidateTimeline(append(made(), c.event).events())

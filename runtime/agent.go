@@ -22,6 +22,8 @@ type Agent struct {
 	// says goes before it: a run that was told to stop ends, one that was steered
 	// goes on, and limits hold.
 	Continue func(Outcome) bool
+	// Hooks are its own, called within those of the process.
+	Hooks []Hooks
 	// Refs are the definitions that it was made of, with their versions.
 	Refs []events.DefinitionVersion
 }
@@ -46,7 +48,7 @@ type Side struct {
 	Label          string
 	Reactor        string // the name of a reactor
 	Model          Model
-	Instructions   string
+	Prompt         events.PromptDefinition // filled in anew for each step
 	Tools          []Tool
 	StopOnResponse bool // the run ends when it answers without calls
 	MaxSteps       int64
@@ -63,7 +65,7 @@ type Limits struct {
 // Retries say how often a reactor or an idempotent tool is tried.
 type Retries struct {
 	Attempts int           // default 3
-	Backoff  time.Duration // before the second; doubles each time; default 250 ms
+	Backoff  time.Duration // before the second; doubles each time; default 250 ms; below 0: none
 }
 
 func (a *Agent) withDefaults() *Agent {

@@ -29,6 +29,7 @@ type ended struct {
 // records what comes of each as soon as the log is free (EK-116).
 func (t *turn) call(ctx context.Context) error {
 	side := t.agent.side(t.run.Side)
+	t.announceCalls()
 	var open []thread.Call
 	hold := thread.HoldCalls{ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID}
 	done := make(chan ended, len(t.run.Calls))
@@ -37,13 +38,13 @@ func (t *turn) call(ctx context.Context) error {
 		case c.Done || c.Waits:
 			continue
 		case c.Denied:
-			done <- ended{call: c, result: Failed(denial(t.talk.denied[c.CallID])), started: time.Now()}
+			done <- t.came(t.run.StepID, ended{call: c, result: Failed(denial(t.talk.denied[c.CallID])), started: time.Now()})
 			open = append(open, c)
 			continue
 		}
 		tool, err := t.tool(ctx, side, c.Name)
 		if err != nil {
-			done <- ended{call: c, result: Failed(events.AsError(err).Message), started: time.Now()}
+			done <- t.came(t.run.StepID, ended{call: c, result: Failed(events.AsError(err).Message), started: time.Now()})
 			open = append(open, c)
 			continue
 		}
@@ -72,7 +73,7 @@ func (t *turn) call(ctx context.Context) error {
 		t.w.crew.do(func() {
 			e := t.make(c, tool, in)
 			e.asked = asked
-			done <- e
+			done <- t.came(in.StepID, e)
 		})
 	}
 	if len(hold.Approve) > 0 || len(hold.Wait) > 0 {
@@ -165,12 +166,9 @@ func (t *turn) make(c thread.Call, tool Tool, in *ToolInput) (e ended) {
 	if limit == 0 {
 		limit = t.agent.Limits.ToolTime
 	}
-	attempts := 1
+	attempts, most := 1, t.attempts(spec)
 	if spec.Idempotent || spec.ReadOnly {
-		attempts = 1 + spec.Retries
-		if spec.Retries == 0 {
-			attempts = t.agent.Retries.Attempts
-		}
+		attempts = most
 	}
 	for attempt := 1; ; attempt++ {
 		in.Attempt, e.again = attempt, attempt-1
@@ -180,20 +178,15 @@ func (t *turn) make(c thread.Call, tool Tool, in *ToolInput) (e ended) {
 			break
 		}
 		var retry *RetryError
-		if t.ctx.Err() != nil || !errors.As(err, &retry) || attempt >= retry.attempts(attempts, t.agent.Retries.Attempts) {
+		if t.ctx.Err() != nil || !errors.As(err, &retry) || attempt >= retry.attempts(attempts, most) {
 			e.result = Failed(t.why(err))
 			break
 		}
 		t.logger.Warn().Str("tool", spec.Name).Str("call", c.CallID).Int("attempt", attempt).Msg("a tool's call came to nothing; it is made again")
-		pause(t.ctx, max(retry.After, t.agent.Retries.Backoff<<(attempt-1)))
+		pause(t.ctx, max(retry.After, backoff(spec.Backoff, t.agent.Retries.Backoff, attempt)))
 	}
 	t.afterTool(in, &e.result)
 	e.result = bounded(e.result)
-	if e.result.Status == Success {
-		t.emit(in.StepID, Chunk{Type: ChunkToolOutput, Data: object("toolCallId", c.CallID, "output", e.result.Result)})
-	} else {
-		t.emit(in.StepID, Chunk{Type: ChunkToolError, Data: object("toolCallId", c.CallID, "errorText", e.result.Error)})
-	}
 	return e
 }
 

@@ -18,6 +18,8 @@ type conversation struct {
 	items    []*said // in the log's order
 	byID     map[string]*said
 	contexts map[string]jsontext.Value
+	metadata jsontext.Value       // of the thread
+	env      jsontext.Value       // of the thread
 	sides    map[string][]segment // of answers that are not there yet
 	bytes    int
 
@@ -65,6 +67,15 @@ func (c *conversation) apply(commit *events.Commit) bool {
 
 func (c *conversation) evolve(e *events.Event) {
 	switch d := e.Data.(type) {
+	case events.ThreadCreated:
+		c.metadata, c.env = d.Metadata, d.Env
+	case events.ProfileChanged:
+		if d.Metadata != nil {
+			c.metadata = d.Metadata
+		}
+		if d.Env != nil {
+			c.env = d.Env
+		}
 	case events.ContextCreated:
 		c.contexts[d.ID] = d.Content
 	case events.StateChanged:

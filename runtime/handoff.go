@@ -33,7 +33,7 @@ func (t *turn) callAgent(ctx context.Context, c thread.Call, tool AgentTool, don
 	if err != nil {
 		return false, err
 	}
-	done <- e
+	done <- t.came(t.run.StepID, e)
 	return false, nil
 }
 

@@ -50,70 +50,112 @@ func (t *turn) guard(hook func() error) error {
 	}
 }
 
-func (t *turn) beforeRun() error {
-	hook := t.w.cfg.Hooks.BeforeRun
-	if hook == nil {
-		return nil
+// hooks returns those of the process and then those of the agent, in the order
+// in which its definition names them.
+func (t *turn) hooks() []Hooks {
+	return append([]Hooks{t.w.cfg.Hooks}, t.agent.Hooks...)
+}
+
+// inward calls a hook of each, the process's first, until one returns an error.
+func (t *turn) inward(call func(Hooks) error) error {
+	for _, h := range t.hooks() {
+		if err := call(h); err != nil {
+			return err
+		}
 	}
-	st := t.state()
-	return t.guard(func() error { return hook(t.ctx, st) })
+	return nil
+}
+
+// outward calls a hook of each, the process's last, until one returns an error.
+func (t *turn) outward(call func(Hooks) error) error {
+	list := t.hooks()
+	for i := range list {
+		if err := call(list[len(list)-1-i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *turn) beforeRun() error {
+	return t.inward(func(h Hooks) error {
+		if h.BeforeRun == nil {
+			return nil
+		}
+		st := t.state()
+		return t.guard(func() error { return h.BeforeRun(t.ctx, st) })
+	})
 }
 
 func (t *turn) afterRun(errorText string) {
-	hook := t.w.cfg.Hooks.AfterRun
-	if hook == nil || t.ctx == nil {
+	if t.ctx == nil {
 		return
 	}
-	st := t.state()
-	if err := t.guard(func() error { hook(t.ctx, st, errorText); return nil }); err != nil {
-		t.logger.Warn().Err(err).Msg("the hook after a run came to nothing")
-	}
+	_ = t.outward(func(h Hooks) error {
+		if h.AfterRun == nil {
+			return nil
+		}
+		st := t.state()
+		if err := t.guard(func() error { h.AfterRun(t.ctx, st, errorText); return nil }); err != nil {
+			t.logger.Warn().Err(err).Msg("the hook after a run came to nothing")
+		}
+		return nil // the others are called all the same
+	})
 }
 
 func (t *turn) beforeStep(in *StepInput) error {
-	hook := t.w.cfg.Hooks.BeforeStep
-	if hook == nil {
-		return nil
-	}
-	st := t.state()
-	return t.guard(func() error { return hook(t.ctx, st, in) })
+	return t.inward(func(h Hooks) error {
+		if h.BeforeStep == nil {
+			return nil
+		}
+		st := t.state()
+		return t.guard(func() error { return h.BeforeStep(t.ctx, st, in) })
+	})
 }
 
 func (t *turn) afterStep(in *StepInput, out *Reaction) error {
-	hook := t.w.cfg.Hooks.AfterStep
-	if hook == nil {
-		return nil
-	}
-	st := t.state()
-	return t.guard(func() error { return hook(t.ctx, st, in, out) })
+	return t.outward(func(h Hooks) error {
+		if h.AfterStep == nil {
+			return nil
+		}
+		st := t.state()
+		return t.guard(func() error { return h.AfterStep(t.ctx, st, in, out) })
+	})
 }
 
-// beforeTool gives the result that stands for a call, if a hook gave one.
+// beforeTool gives the result that stands for a call, if a hook gave one; the
+// hooks after it are not called then.
 func (t *turn) beforeTool(in *ToolInput) *ToolResult {
-	hook := t.w.cfg.Hooks.BeforeTool
-	if hook == nil {
-		return nil
+	for _, h := range t.hooks() {
+		if h.BeforeTool == nil {
+			continue
+		}
+		var instead *ToolResult
+		err := t.guard(func() (err error) {
+			instead, err = h.BeforeTool(t.ctx, in.State, in)
+			return err
+		})
+		if err != nil {
+			failed := Failed(clip(err.Error()))
+			return &failed
+		}
+		if instead != nil {
+			return instead
+		}
 	}
-	var instead *ToolResult
-	err := t.guard(func() (err error) {
-		instead, err = hook(t.ctx, in.State, in)
-		return err
-	})
-	if err != nil {
-		failed := Failed(clip(err.Error()))
-		return &failed
-	}
-	return instead
+	return nil
 }
 
 func (t *turn) afterTool(in *ToolInput, out *ToolResult) {
-	hook := t.w.cfg.Hooks.AfterTool
-	if hook == nil {
-		return
-	}
-	changed := *out
-	if err := t.guard(func() error { return hook(t.ctx, in.State, in, &changed) }); err != nil {
-		changed = Failed(clip(err.Error()))
-	}
-	*out = changed
+	_ = t.outward(func(h Hooks) error {
+		if h.AfterTool == nil {
+			return nil
+		}
+		changed := *out
+		if err := t.guard(func() error { return h.AfterTool(t.ctx, in.State, in, &changed) }); err != nil {
+			changed = Failed(clip(err.Error()))
+		}
+		*out = changed
+		return nil
+	})
 }

@@ -37,7 +37,10 @@ func (t *turn) react(ctx context.Context) error {
 	if err != nil {
 		return t.fail(ctx, events.AsError(err).Message, nil)
 	}
-	in := t.input(side)
+	in, err := t.input(side)
+	if err != nil {
+		return t.fail(ctx, events.AsError(err).Message, nil)
+	}
 	seen := t.run.NextItem
 	t.substate("reacting")
 	var got *Reaction
@@ -61,7 +64,7 @@ func (t *turn) react(ctx context.Context) error {
 			return err
 		}
 		t.substate("retrying")
-		pause(t.ctx, max(retry.After, t.agent.Retries.Backoff<<(attempt-1)))
+		pause(t.ctx, max(retry.After, backoff(0, t.agent.Retries.Backoff, attempt)))
 	}
 	parts, calls, err := reaction(got)
 	if err != nil {
@@ -93,6 +96,10 @@ func (t *turn) react(ctx context.Context) error {
 	}
 	t.fresh = true // nothing of these calls was made
 	d.Records = t.live.records(d.Records...)
+	step := t.run.StepID
+	for _, c := range calls { // a call that waits for an approval is shown, too
+		t.announce(step, c.CallID, c.Name, c.Arguments)
+	}
 	_, err = t.commit(ctx, "react", d)
 	if errors.Is(err, &events.Error{Code: events.PayloadTooLarge}) { // it would be again
 		return t.fail(ctx, fmt.Sprintf("the answer of reactor %s cannot be recorded: %s", side.Reactor, events.AsError(err).Message), nil)
@@ -100,17 +107,49 @@ func (t *turn) react(ctx context.Context) error {
 	return err
 }
 
-// input gives what the reactor of the open step is told.
-func (t *turn) input(side *Side) *StepInput {
+// attempts returns how often a call of a tool is tried in all, if it may be made
+// again.
+func (t *turn) attempts(spec ToolSpec) int {
+	if spec.Retries == 0 {
+		return t.agent.Retries.Attempts
+	}
+	return 1 + max(spec.Retries, 0)
+}
+
+// longestBackoff bounds the pause between two attempts.
+const longestBackoff = time.Hour
+
+// backoff returns the pause after an attempt, from 1: own if it is given, and
+// usual if not, doubled with every attempt. Below 0: there is none.
+func backoff(own, usual time.Duration, attempt int) time.Duration {
+	pause := max(usual, 0)
+	if own != 0 {
+		pause = max(own, 0)
+	}
+	for range attempt - 1 {
+		if pause = 2 * pause; pause > longestBackoff {
+			return longestBackoff
+		}
+	}
+	return pause
+}
+
+// input gives what the reactor of the open step is told. The error says what the
+// prompt lacks.
+func (t *turn) input(side *Side) (*StepInput, error) {
+	instructions, err := side.Prompt.Fill(t.talk.contexts[t.run.ContextID], t.talk.metadata, t.talk.env)
+	if err != nil {
+		return nil, err
+	}
 	in := &StepInput{
 		Tenant: t.job.Tenant, ThreadID: t.job.Thread, ContextID: t.run.ContextID, ExecutionID: t.job.Execution, StepID: t.run.StepID,
 		ItemID: t.run.ReactionItemID, Iteration: t.run.Iteration, Side: string(t.run.Side), Agent: t.agent.Name, Model: side.Model,
-		Instructions: side.Instructions, Context: t.talk.contexts[t.run.ContextID], Items: t.talk.shown(t.run.ContextID, t.run.Side, t.agent.MaxItems),
+		SideLabel: side.Label, Instructions: instructions, Context: t.talk.contexts[t.run.ContextID], Items: t.talk.shown(t.run.ContextID, t.run.Side, t.agent.MaxItems),
 	}
 	for _, tool := range side.Tools {
 		in.Tools = append(in.Tools, tool.Spec())
 	}
-	return in
+	return in, nil
 }
 
 // ask calls the reactor. A panic of it is an error.
@@ -316,4 +355,7 @@ type stepStream struct {
 }
 
 // Chunk implements Stream.
-func (s stepStream) Chunk(c Chunk) { s.t.emit(s.step, c) }
+func (s stepStream) Chunk(c Chunk) {
+	s.t.announced.streamed(c)
+	s.t.emit(s.step, c)
+}

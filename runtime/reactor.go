@@ -42,9 +42,11 @@ type StepInput struct {
 	Attempt   int    `json:"attempt"`       // of this step, from 1
 	Side      string `json:"side,omitzero"` // a or b, of a dual_ai agent
 
+	SideLabel string `json:"sideLabel,omitzero"` // what the agent calls that side
+
 	Agent        string     `json:"agent"`
 	Model        Model      `json:"model,omitzero"`
-	Instructions string     `json:"instructions,omitzero"` // the agent's prompt
+	Instructions string     `json:"instructions,omitzero"` // the agent's prompt, its variables filled in
 	Tools        []ToolSpec `json:"tools,omitempty"`
 	// Context is the content of the EK context: any JSON, or nothing.
 	Context jsontext.Value `json:"context,omitzero"`
@@ -57,8 +59,9 @@ type StepInput struct {
 
 // Model says which model is to be asked, and how.
 type Model struct {
-	Name            string         `json:"name"`  // of its definition
-	Model           string         `json:"model"` // as its provider calls it
+	Name            string         `json:"name"`                   // of its definition
+	Model           string         `json:"model"`                  // as its provider calls it
+	ContextTokens   int64          `json:"contextTokens,omitzero"` // how many it takes in all
 	MaxOutputTokens int64          `json:"maxOutputTokens,omitzero"`
 	Temperature     *float64       `json:"temperature,omitzero"`
 	Params          jsontext.Value `json:"params,omitzero"` // an object, given to the provider as it is

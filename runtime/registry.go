@@ -10,12 +10,13 @@ import (
 	"github.com/skein-threads/skein/runtime/arguments"
 )
 
-// Registry holds the reactors and tools of this process, by name. Safe for
+// Registry holds the reactors, tools and hooks of this process, by name. Safe for
 // concurrent use; what was added stays.
 type Registry struct {
 	schemas  *arguments.Checker
 	reactors shelf[Reactor]
 	tools    shelf[Tool]
+	hooks    shelf[Hooks]
 }
 
 // NewRegistry gives an empty registry. Schemas of tools are compiled by schemas,
@@ -28,6 +29,7 @@ func NewRegistry(schemas *arguments.Checker) *Registry {
 		schemas:  schemas,
 		reactors: shelf[Reactor]{kind: "reactor", named: map[string]Reactor{}},
 		tools:    shelf[Tool]{kind: "tool", named: map[string]Tool{}},
+		hooks:    shelf[Hooks]{kind: "hook", named: map[string]Hooks{}},
 	}
 }
 
@@ -54,14 +56,29 @@ func (r *Registry) AddTool(tool Tool) error {
 	if err := checkName("tool", spec.Name); err != nil {
 		return err
 	}
-	if spec.Timeout < 0 || spec.Retries < 0 {
-		return events.Invalid("", "the tool %s has a timeout or retries below 0", spec.Name)
+	if spec.Timeout < 0 || spec.Retries < -1 || spec.Backoff < -1 {
+		return events.Invalid("", "the tool %s has a timeout below 0, or retries or a backoff below -1", spec.Name)
 	}
 	if err := r.schemas.CheckSchema(spec.Parameters); err != nil {
 		return events.Invalid("/parameters", "the tool %s: %w", spec.Name, err)
 	}
 	return r.tools.add(spec.Name, tool)
 }
+
+// AddHooks adds hooks under a name, for the agents whose definitions name them.
+// Errors as AddReactor.
+func (r *Registry) AddHooks(name string, hooks Hooks) error {
+	if err := checkName("hook", name); err != nil {
+		return err
+	}
+	if reflect.ValueOf(hooks).IsZero() {
+		return events.Invalid("", "the hook %s has no function", name)
+	}
+	return r.hooks.add(name, hooks)
+}
+
+// Hooks returns the hooks of that name, or not_found.
+func (r *Registry) Hooks(name string) (Hooks, error) { return r.hooks.find(name) }
 
 // Reactor gives the reactor of that name, or not_found.
 func (r *Registry) Reactor(name string) (Reactor, error) { return r.reactors.find(name) }

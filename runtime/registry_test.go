@@ -62,7 +62,7 @@ func TestRegistry(t *testing.T) {
 		"a long name":      {r.AddTool(&named{Name: strings.Repeat("x", 65)}), events.InvalidRequest},
 		"a bad schema":     {r.AddTool(&named{Name: "x", Parameters: jsontext.Value(`{"type":1}`)}), events.InvalidRequest},
 		"a remote schema":  {r.AddTool(&named{Name: "x", Parameters: jsontext.Value(`{"$ref":"http://a/b"}`)}), events.InvalidRequest},
-		"retries below 0":  {r.AddTool(&named{Name: "x", Retries: -1}), events.InvalidRequest},
+		"retries below 0":  {r.AddTool(&named{Name: "x", Retries: -2}), events.InvalidRequest},
 		"timeout below 0":  {r.AddTool(&named{Name: "x", Timeout: -1}), events.InvalidRequest},
 		"an unknown tool":  {second(r.Tool("x")), events.NotFound},
 		"unknown reactor":  {second(r.Reactor("x")), events.NotFound},

@@ -17,24 +17,25 @@ import (
 
 // turn is one claim of one execution.
 type turn struct {
-	w       *Worker
-	taking  context.Context // ends when the worker takes no more
-	job     *eventlog.RunMessage
-	claimed *events.Commit // the claim, if it is made; agent is known then
-	logger  zerolog.Logger
-	agent   *Agent
-	run     thread.Run
-	talk    *conversation
-	chunks  *eventlog.ChunkWriter
-	scratch *sync.Map
-	live    live
-	commits int
-	failure string // why the run failed
-	finish  string // why the last reaction ended, if it said so
-	fresh   bool   // the open step was begun by this claim
-	token   int64  // of this claim, once it is watched
-	ctx     context.Context
-	abort   context.CancelCauseFunc
+	w         *Worker
+	taking    context.Context // ends when the worker takes no more
+	job       *eventlog.RunMessage
+	claimed   *events.Commit // the claim, if it is made; agent is known then
+	logger    zerolog.Logger
+	agent     *Agent
+	run       thread.Run
+	talk      *conversation
+	chunks    *eventlog.ChunkWriter
+	scratch   *sync.Map
+	live      live
+	announced announced
+	commits   int
+	failure   string // why the run failed
+	finish    string // why the last reaction ended, if it said so
+	fresh     bool   // the open step was begun by this claim
+	token     int64  // of this claim, once it is watched
+	ctx       context.Context
+	abort     context.CancelCauseFunc
 }
 
 // errAborted is why a turn's context ends when its run is cancelled.
@@ -75,6 +76,7 @@ func (t *turn) do(ctx context.Context) error {
 	t.ctx, t.abort = context.WithCancelCause(limited)
 	defer t.abort(nil)
 	defer t.w.watch(t)()
+	defer t.ping()()
 	if t.run.Status == events.Executing {
 		if err := t.beforeRun(); err != nil {
 			if err := t.fail(ctx, t.why(err), nil); err != nil {

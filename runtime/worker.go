@@ -21,6 +21,7 @@ type Config struct {
 	Places       int           // executions at once; default 256
 	Drain        time.Duration // for what is under way when the worker stops; default 5 s
 	HistoryBytes int           // of conversations kept in memory; default 64 MiB
+	Ping         time.Duration // between two signs of life in a run's stream; default 15 s
 	Reactors     Reactors
 	Agents       Agents
 	Arguments    Arguments
@@ -46,6 +47,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.HistoryBytes == 0 {
 		c.HistoryBytes = 64 << 20
+	}
+	if c.Ping == 0 {
+		c.Ping = 15 * time.Second
 	}
 	if c.State == nil {
 		c.State = func(string, string, *Execution) ThreadState { return nil }

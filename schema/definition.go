@@ -2,6 +2,7 @@ package schema
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -77,11 +78,20 @@ func further(value any) *events.Error {
 	case events.ModelDefinition:
 		return in("params", noSecret(d.Params))
 	case events.PromptDefinition:
-		return in("variables", noneTwice(d.Variables))
+		return furtherPrompt(d)
 	case events.ToolDefinition:
 		return furtherTool(d)
 	case events.AgentDefinition:
 		err := furtherLists(d.Tools, d.Hooks, d.Skills)
+		if err == nil && len(d.Skills) > 0 {
+			return in("skills", refuse("are not there yet: an agent that names one would run without it; leave them out"))
+		}
+		if err == nil && d.Loop != nil {
+			if d.Type == events.DualAI {
+				return in("loop", refuse("is only of an agent of type ai_human; the sides of one of type dual_ai end it with stopOnResponse and maxSteps"))
+			}
+			err = in("loop", in("stopAfter", furtherStops(d)))
+		}
 		for _, side := range []struct {
 			name string
 			*events.AgentSide
@@ -102,6 +112,49 @@ func furtherLists(tools, hooks, skills []string) *events.Error {
 	}{{"tools", tools}, {"hooks", hooks}, {"skills", skills}} {
 		if err := in(list.name, noneTwice(list.names)); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// furtherStops holds that an agent's loop ends with tools that it has.
+func furtherStops(d events.AgentDefinition) *events.Error {
+	for i, name := range d.Loop.StopAfter {
+		if !slices.Contains(d.Tools, name) {
+			return in(strconv.Itoa(i), refuse("%s is no tool of the agent; name one of tools", name))
+		}
+	}
+	return noneTwice(d.Loop.StopAfter)
+}
+
+// furtherPrompt holds that every variable stands in the text, and that all that
+// stands there as one is.
+func furtherPrompt(d events.PromptDefinition) *events.Error {
+	if err := in("variables", noneTwice(d.Variables)); err != nil {
+		return err
+	}
+	placeholders := events.Placeholders(d.Text)
+	for i, name := range d.Variables {
+		if !slices.Contains(placeholders, name) {
+			return in("variables", in(strconv.Itoa(i), refuse("%s does not stand in the text; write {{%s}} there, or leave it out", name, name)))
+		}
+	}
+	for _, name := range placeholders {
+		if len(d.Variables) > 0 && !slices.Contains(d.Variables, name) {
+			return in("text", refuse("has {{%s}}, which is none of its variables; add it to them", clip(name)))
+		}
+	}
+	if d.Defaults == nil {
+		return nil
+	}
+	s := scanner{raw: d.Defaults}
+	for s.enter(); s.more('}'); {
+		name := string(s.said(nil))
+		if !slices.Contains(d.Variables, name) {
+			return in("defaults", in(clip(name), refuse("is none of the variables")))
+		}
+		if value := s.value(); len(value) == 0 || value[0] != '"' {
+			return in("defaults", in(name, refuse("must be a text")))
 		}
 	}
 	return nil

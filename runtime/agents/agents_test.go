@@ -72,7 +72,7 @@ func start(t *testing.T, change func(*serve.Config)) *house {
 }
 
 func say(in *runtime.StepInput) ([]transcript.Step, error) {
-	told := in.Agent + "/" + in.Model.Model + "/" + in.Instructions + "/" + in.Side
+	told := in.Agent + "/" + in.Model.Model + "/" + in.Instructions + "/" + in.Side + in.SideLabel
 	if len(in.Tools) == 0 {
 		return []transcript.Step{transcript.Text(told), transcript.Text("over")}, nil
 	}
@@ -102,17 +102,23 @@ func (h *house) ask(agent string) (*events.Execution, string) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	reply, err := h.c.React(ctx, made.ThreadID, events.ReactThread{Text: new("hello"), AgentID: agent})
+	return h.react(ctx, made.ThreadID, agent)
+}
+
+// react asks an agent on a thread, and returns the execution and the answer.
+func (h *house) react(ctx context.Context, thread, agent string) (*events.Execution, string) {
+	h.t.Helper()
+	reply, err := h.c.React(ctx, thread, events.ReactThread{Text: new("hello"), AgentID: agent})
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	seq := events.Int(reply.Seq)
-	x, err := h.c.WaitRun(ctx, events.GetExecution{ThreadID: made.ThreadID, ExecutionID: reply.Result.ExecutionID, Fresh: events.Fresh{MinSeq: &seq}})
+	x, err := h.c.WaitRun(ctx, events.GetExecution{ThreadID: thread, ExecutionID: reply.Result.ExecutionID, Fresh: events.Fresh{MinSeq: &seq}})
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	seq = events.Int(x.Seq)
-	item, err := h.c.GetItem(ctx, events.GetItem{ThreadID: made.ThreadID, ItemID: x.ReactionItemID, Fresh: events.Fresh{MinSeq: &seq}})
+	item, err := h.c.GetItem(ctx, events.GetItem{ThreadID: thread, ItemID: x.ReactionItemID, Fresh: events.Fresh{MinSeq: &seq}})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -96,6 +96,13 @@ func (d *Directory) Agent(ctx context.Context, tenant, name string) (*runtime.Ag
 	a := &runtime.Agent{Name: name, Type: string(def.Type)}
 	a.Refs = append(a.Refs, events.DefinitionVersion{Kind: events.AgentKind, Name: name, Version: version})
 	bounds(a, def)
+	if a.Hooks, err = d.hooks(def.Hooks); err != nil {
+		return nil, err
+	}
+	if def.Loop != nil {
+		loop := *def.Loop
+		a.Continue = func(o runtime.Outcome) bool { return loop.Goes(o.Calls) }
+	}
 	if def.Type == events.DualAI {
 		if a.A, err = d.side(ctx, tenant, a, *def.SideA); err != nil {
 			return nil, err
@@ -105,6 +112,19 @@ func (d *Directory) Agent(ctx context.Context, tenant, name string) (*runtime.Ag
 	}
 	a.A, err = d.side(ctx, tenant, a, events.AgentSide{Reactor: def.Reactor, Model: def.Model, Prompt: def.Prompt, Tools: def.Tools})
 	return a, err
+}
+
+// hooks returns the hooks that an agent's definition names.
+func (d *Directory) hooks(names []string) ([]runtime.Hooks, error) {
+	var list []runtime.Hooks
+	for _, name := range names {
+		h, err := d.cfg.Registry.Hooks(name)
+		if err != nil {
+			return nil, events.Errorf(events.NotFound, "no process here has the hook %s; add it with Registry.AddHooks, or take it from the agent's hooks", name)
+		}
+		list = append(list, h)
+	}
+	return list, nil
 }
 
 // bounds takes over what an agent's definition bounds.
@@ -125,11 +145,23 @@ func bounds(a *runtime.Agent, def events.AgentDefinition) {
 		}
 	}
 	if r := def.Retries; r != nil {
-		a.Retries.Attempts, a.Retries.Backoff = int(r.Attempts), ms(r.BackoffMs)
+		a.Retries.Attempts, a.Retries.Backoff = int(r.Attempts), backoff(r)
 	}
 	if h := def.History; h != nil && h.MaxItems != nil {
 		a.MaxItems = int(*h.MaxItems)
 	}
+}
+
+// backoff returns what a definition says of the pause before the second attempt;
+// -1 if there is to be none, and 0 if it does not say.
+func backoff(r *events.Retries) time.Duration {
+	switch {
+	case r.BackoffMs == nil:
+		return 0
+	case *r.BackoffMs == 0:
+		return -1
+	}
+	return time.Duration(*r.BackoffMs) * time.Millisecond
 }
 
 // side makes one side of an agent, and notes the definitions that it uses.
@@ -146,6 +178,9 @@ func (d *Directory) side(ctx context.Context, tenant string, a *runtime.Agent, d
 		a.Refs = append(a.Refs, events.DefinitionVersion{Kind: events.ModelKind, Name: def.Model, Version: version})
 		m = m.WithDefaults()
 		s.Model = runtime.Model{Name: m.Name, Model: m.Model, Temperature: m.Temperature, Params: m.Params}
+		if m.ContextTokens != nil {
+			s.Model.ContextTokens = int64(*m.ContextTokens)
+		}
 		if m.MaxOutputTokens != nil {
 			s.Model.MaxOutputTokens = int64(*m.MaxOutputTokens)
 		}
@@ -159,7 +194,7 @@ func (d *Directory) side(ctx context.Context, tenant string, a *runtime.Agent, d
 			return s, err
 		}
 		a.Refs = append(a.Refs, events.DefinitionVersion{Kind: events.PromptKind, Name: def.Prompt, Version: version})
-		s.Instructions = p.Text
+		s.Prompt = p
 	}
 	for _, name := range def.Tools {
 		t, version, err := d.tool(ctx, tenant, name)

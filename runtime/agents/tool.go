@@ -49,7 +49,10 @@ func specOf(def events.ToolDefinition) runtime.ToolSpec {
 		s.Timeout = time.Duration(*def.TimeoutMs) * time.Millisecond
 	}
 	if def.Retries != nil {
-		s.Retries = int(def.Retries.Attempts) - 1
+		if s.Retries = int(def.Retries.Attempts) - 1; s.Retries == 0 {
+			s.Retries = -1
+		}
+		s.Backoff = backoff(def.Retries)
 	}
 	return s
 }
@@ -69,6 +72,9 @@ func over(spec runtime.ToolSpec, t runtime.Tool) runtime.ToolSpec {
 	}
 	if spec.Retries == 0 {
 		spec.Retries = own.Retries
+	}
+	if spec.Backoff == 0 {
+		spec.Backoff = own.Backoff
 	}
 	spec.Manual = spec.Manual || own.Manual
 	spec.Idempotent, spec.ReadOnly = spec.Idempotent || own.Idempotent, spec.ReadOnly || own.ReadOnly

@@ -1,0 +1,75 @@
+package events
+
+import (
+	"regexp"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// MaxVariableBytes bounds what a thread may put into a prompt for one variable.
+const MaxVariableBytes = 16 << 10
+
+// placeholder is where a prompt's text has a variable.
+var placeholder = regexp.MustCompile(`\{\{ ?([A-Za-z_][A-Za-z0-9_]*) ?\}\}`)
+
+// Placeholders lists the names that stand as {{name}} in a prompt's text, each
+// once.
+func Placeholders(text string) []string {
+	var names []string
+	for _, m := range placeholder.FindAllStringSubmatch(text, -1) {
+		if !slices.Contains(names, m[1]) {
+			names = append(names, m[1])
+		}
+	}
+	return names
+}
+
+// Fill returns the prompt's text with every variable replaced by its value: what
+// the first of the sources says that says anything, or the variable's default. A
+// source is a JSON object, or anything else, which says nothing. A text is put in
+// as it is, null is nothing, and any other value is put in as JSON. What is put in
+// is not looked at again, so that a value cannot name a variable.
+//
+// The error names the variable that has no value, or one that is too large.
+func (d PromptDefinition) Fill(sources ...jsontext.Value) (string, error) {
+	if len(d.Variables) == 0 {
+		return d.Text, nil
+	}
+	objects := make([]map[string]jsontext.Value, 0, len(sources)+1)
+	for _, raw := range append(slices.Clip(sources), d.Defaults) {
+		var object map[string]jsontext.Value
+		if raw.Kind() == '{' && json.Unmarshal(raw, &object) == nil {
+			objects = append(objects, object)
+		}
+	}
+	values := map[string]string{}
+	for _, name := range d.Variables {
+		value, ok := variable(objects, name)
+		switch {
+		case !ok:
+			return "", Errorf(InvalidRequest, "the prompt %s has no value for %s: put it into the content of the context (context.set), "+
+				"or into the thread's metadata or env (thread.update), or give the prompt a default", d.Name, name)
+		case len(value) > MaxVariableBytes:
+			return "", TooLarge("the value of "+name+" for the prompt "+d.Name, int64(len(value)), MaxVariableBytes)
+		}
+		values[name] = value
+	}
+	return placeholder.ReplaceAllStringFunc(d.Text, func(at string) string {
+		if value, ok := values[placeholder.FindStringSubmatch(at)[1]]; ok {
+			return value
+		}
+		return at
+	}), nil
+}
+
+// variable returns the first value of a name, as a text.
+func variable(objects []map[string]jsontext.Value, name string) (string, bool) {
+	for _, object := range objects {
+		if raw, ok := object[name]; ok && raw.Kind() != 'n' {
+			return asText(raw), true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,150 @@
+package agents_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/runtime"
+)
+
+// with starts a server with more in its registry.
+func with(t *testing.T, add func(*runtime.Registry) error) *house {
+	return start(t, func(c *serve.Config) {
+		usual := c.Register
+		c.Register = func(r *runtime.Registry) error {
+			if err := usual(r); err != nil {
+				return err
+			}
+			return add(r)
+		}
+	})
+}
+
+// on makes a thread, asks an agent in it, and returns the execution and the
+// answer.
+func (h *house) on(made events.CreateThread, agent string) (*events.Execution, string) {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute)
+	defer cancel()
+	reply, err := h.c.CreateThread(ctx, made)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return h.react(ctx, reply.ThreadID, agent)
+}
+
+// What a prompt's variables stand for is what the context, the thread or the
+// definition says; a run that finds nothing fails and says what is missing.
+func TestPromptVariables(t *testing.T) {
+	h := start(t, nil)
+	h.apply("prompt", `{"name":"p","text":"Help {{customer}} in {{tone}}.","variables":["customer","tone"],"defaults":{"tone":"English"}}`,
+		"agent", `{"name":"a","type":"ai_human","reactor":"say","prompt":"p"}`,
+		"agent", `{"name":"d","type":"dual_ai","sideA":{"reactor":"say","prompt":"p","label":"Ann"},"sideB":{"reactor":"say","label":"Ben","stopOnResponse":true}}`)
+	for name, c := range map[string]struct {
+		made  events.CreateThread
+		agent string
+		want  string
+	}{
+		"env":      {events.CreateThread{Env: jsontext.Value(`{"customer":"Zoe"}`)}, "a", "Help Zoe in English."},
+		"metadata": {events.CreateThread{Env: jsontext.Value(`{"customer":"Zoe"}`), Metadata: jsontext.Value(`{"customer":"Max","tone":"German"}`)}, "a", "Help Max in German."},
+		"context":  {events.CreateThread{Metadata: jsontext.Value(`{"customer":"Max"}`), Context: jsontext.Value(`{"customer":{"id":7}}`)}, "a", `Help {\"id\":7} in English.`},
+		"a side":   {events.CreateThread{Env: jsontext.Value(`{"customer":"Zoe"}`)}, "d", "Help Zoe in English./aAnn"},
+	} {
+		if x, answer := h.on(c.made, c.agent); x.Status != events.ExecutionCompleted || !strings.Contains(answer, c.want) {
+			t.Errorf("%s: %s %s: %s", name, x.Status, x.ErrorText, answer)
+		}
+	}
+	x, _ := h.on(events.CreateThread{}, "a")
+	if x.Status != events.ExecutionFailed || !strings.Contains(x.ErrorText, "the prompt p has no value for customer") {
+		t.Errorf("%s: %s", x.Status, x.ErrorText)
+	}
+}
+
+// What a thread says now is what the prompt is filled with, also in a thread
+// whose conversation a worker keeps in memory.
+func TestPromptVariablesChange(t *testing.T) {
+	h := start(t, nil)
+	h.apply("prompt", `{"name":"p","text":"Help {{customer}}.","variables":["customer"]}`, "agent", `{"name":"a","type":"ai_human","reactor":"say","prompt":"p"}`)
+	made, err := h.c.CreateThread(t.Context(), events.CreateThread{Env: jsontext.Value(`{"customer":"Zoe"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, answer := h.react(t.Context(), made.ThreadID, "a"); !strings.Contains(answer, "Help Zoe.") {
+		t.Error(answer)
+	}
+	if _, err := h.c.UpdateThread(t.Context(), made.ThreadID, events.UpdateThread{Env: jsontext.Value(`{"customer":"Max"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, answer := h.react(t.Context(), made.ThreadID, "a"); !strings.Contains(answer, "Help Max.") {
+		t.Error(answer)
+	}
+}
+
+// The loop of an agent's definition says when a run goes on: EK-121.
+func TestLoopOfDefinition(t *testing.T) {
+	h := with(t, func(r *runtime.Registry) error {
+		err := r.AddReactor("steps", runtime.ReactorFunc(func(_ context.Context, in *runtime.StepInput, _ runtime.Stream) (*runtime.Reaction, error) {
+			out := &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []jsontext.Value{jsontext.Value(`{"type":"output_text","text":"step"}`)}}}
+			for _, name := range map[int64][]string{0: {"double"}, 2: {"double", "submit"}}[in.Iteration] {
+				out.ToolCalls = append(out.ToolCalls, runtime.ToolCall{CallID: in.StepID + name, Name: name, Arguments: jsontext.Value(`{"n":1}`)})
+			}
+			return out, nil
+		}))
+		if err != nil {
+			return err
+		}
+		submit, err := runtime.DefineTool(runtime.ToolSpec{Name: "submit"}, func(context.Context, *runtime.ToolInput, struct{}) (bool, error) { return true, nil })
+		if err != nil {
+			return err
+		}
+		return r.AddTool(submit)
+	})
+	h.apply("tool", `{"name":"double","description":"Doubles.","type":"go"}`, "tool", `{"name":"submit","description":"Submits.","type":"go"}`)
+	for loop, want := range map[string]int64{
+		`{}`: 2, `{"continue":"calls"}`: 2, `{"continue":"never"}`: 1, `{"stopAfter":["double"]}`: 1, `{"continue":"always","stopAfter":["submit"]}`: 3,
+	} {
+		h.apply("agent", `{"name":"a","type":"ai_human","reactor":"steps","tools":["double","submit"],"loop":`+loop+`}`)
+		x, answer := h.ask("a")
+		if steps := int64(strings.Count(answer, `"step"`)); x.Status != events.ExecutionCompleted || steps != want || strings.Contains(answer, `"state":"input`) {
+			t.Errorf("%s: %s %s after %d steps, not %d: %s", loop, x.Status, x.ErrorText, steps, want, answer)
+		}
+	}
+}
+
+// The hooks that an agent names are called around its runs, within those of the
+// process; one that nobody has registered fails the run.
+func TestHooksOfDefinition(t *testing.T) {
+	var calls atomic.Int64
+	h := with(t, func(r *runtime.Registry) error {
+		mark := func(with string) runtime.Hooks {
+			return runtime.Hooks{AfterStep: func(_ context.Context, _ runtime.ThreadState, _ *runtime.StepInput, out *runtime.Reaction) error {
+				calls.Add(1)
+				out.AssistantEvent.Content[0] = jsontext.Value(strings.Replace(string(out.AssistantEvent.Content[0]), "over", "over"+with, 1))
+				return nil
+			}}
+		}
+		if err := r.AddHooks("inner", mark("-inner")); err != nil {
+			return err
+		}
+		return r.AddHooks("outer", mark("-outer"))
+	})
+	h.apply("tool", `{"name":"double","description":"Doubles.","type":"go"}`,
+		"agent", `{"name":"a","type":"ai_human","reactor":"say","tools":["double"],"hooks":["outer","inner"]}`,
+		"agent", `{"name":"none","type":"ai_human","reactor":"say"}`, "agent", `{"name":"lost","type":"ai_human","reactor":"say","hooks":["gone"]}`)
+	if x, answer := h.ask("a"); x.Status != events.ExecutionCompleted || !strings.Contains(answer, "over-outer-inner") || calls.Load() != 4 {
+		t.Errorf("%s, %d calls: %s", x.Status, calls.Load(), answer)
+	}
+	if h.ask("none"); calls.Load() != 4 {
+		t.Errorf("the hooks of another agent were called")
+	}
+	if x, _ := h.ask("lost"); x.Status != events.ExecutionFailed || !strings.Contains(x.ErrorText, "no process here has the hook gone") {
+		t.Errorf("%s: %s", x.Status, x.ErrorText)
+	}
+}
