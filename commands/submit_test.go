@@ -165,7 +165,7 @@ func (lostAck) DoubleAck(context.Context) error { return nil }
 func (w *world) fetch(n int) []jetstream.Msg {
 	w.t.Helper()
 	consumer, err := w.log.JetStream().CreateOrUpdateConsumer(w.t.Context(), "SKEIN_COMMANDS", jetstream.ConsumerConfig{
-		Durable: submitConsumer, AckPolicy: jetstream.AckExplicitPolicy, AckWait: submitWait, MaxAckPending: 1024, MaxDeliver: -1,
+		Durable: "skein-submit", AckPolicy: jetstream.AckExplicitPolicy, AckWait: submitWait, MaxAckPending: 1024, MaxDeliver: -1,
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -1,0 +1,189 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/events"
+)
+
+// submitted does one command until it is done or refused. Up to the sequence
+// seen it may have been done or refused before.
+func (d *Dispatcher) submitted(ctx context.Context, m jetstream.Msg, seen uint64) {
+	_, tenant, name, ok := d.log.Config().Names.ParseRequest(m.Subject())
+	if !ok || !events.ValidTenant(tenant) {
+		d.logger.Error().Msg("a submitted command without a valid tenant was dropped")
+		_ = m.Term()
+		return
+	}
+	meta, err := m.Metadata()
+	if err != nil {
+		d.logger.Error().Err(err).Msg("a submitted command without metadata")
+		return
+	}
+	id := "submit-" + strconv.FormatUint(meta.Sequence.Stream, 10)
+	again := meta.Sequence.Stream <= seen || meta.NumDelivered > 1
+	for attempt := 0; ctx.Err() == nil; attempt++ {
+		err := d.submit(ctx, tenant, name, id, m, again)
+		if err == nil {
+			d.takeOff(ctx, m)
+			return
+		}
+		d.logger.Warn().Err(err).Str("tenant", tenant).Str("command", label(name)).Msg("a submitted command could not be done now; it waits")
+		_ = m.InProgress()
+		wait(ctx, min(50*time.Millisecond<<min(attempt, 7), 5*time.Second))
+	}
+}
+
+// submit does a command or records its refusal. After an error it is to be
+// tried again.
+func (d *Dispatcher) submit(ctx context.Context, tenant, name, id string, m jetstream.Msg, again bool) error {
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
+	defer cancel()
+	if again {
+		if was, err := d.wasRejected(ctx, tenant, id, m.Data()); was || err != nil {
+			return err
+		}
+	}
+	c, err := d.admit(tenant, name, withID(m.Data(), id), Meta{TraceParent: m.Headers().Get("traceparent")})
+	if err == nil {
+		_, err = d.run(ctx, name, c)
+	}
+	result := "ok"
+	if err != nil {
+		refusal := events.AsError(err)
+		// What the thread refuses by its state, such as a full queue, is refused here
+		// too: nobody knows when that ends, and other commands wait behind it.
+		if refusal.Code == events.Unavailable || refusal.Code == events.ProjectionBehind {
+			return err
+		}
+		if err := d.reject(ctx, tenant, name, id, m.Data(), refusal); err != nil {
+			return err
+		}
+		result = "rejected"
+	}
+	d.metrics.Done(label(name), result, time.Since(start).Seconds())
+	return nil
+}
+
+// takeOff takes a command that is done off the list, also when the worker is
+// being stopped.
+func (d *Dispatcher) takeOff(ctx context.Context, m jetstream.Msg) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	if err := m.DoubleAck(ctx); err != nil {
+		d.logger.Warn().Err(err).Msg("a submitted command was done, but could not be taken off the list; it will be recognised")
+	}
+}
+
+// withID gives a request a command id that is the same at every delivery, if
+// it has none.
+func withID(body []byte, id string) []byte {
+	var req map[string]jsontext.Value
+	if json.Unmarshal(body, &req) != nil || req == nil {
+		return body
+	}
+	if has := req["commandId"]; len(has) > 0 && has.Kind() != 'n' && string(has) != `""` {
+		return body
+	}
+	req["commandId"] = jsontext.Value(strconv.Quote(id))
+	out, err := json.Marshal(req)
+	if err != nil {
+		return body
+	}
+	return out
+}
+
+// wasRejected reports whether the refusal of a command was recorded before.
+func (d *Dispatcher) wasRejected(ctx context.Context, tenant, id string, body []byte) (bool, error) {
+	var req struct {
+		ThreadID jsontext.Value `json:"threadId"`
+	}
+	_ = json.Unmarshal(body, &req)
+	aggregates := []string{events.TenantAggregate}
+	if id := text(req.ThreadID); events.ValidThreadID(id) {
+		aggregates = append(aggregates, id)
+	}
+	for _, aggregate := range aggregates {
+		reply, err := d.queue(ctx, &thread.Command{ID: rejectionOf(id), Tenant: tenant, ThreadID: aggregate})
+		if reply != nil || err != nil {
+			return reply != nil, err
+		}
+	}
+	return false, nil
+}
+
+// rejectionOf names the command that records the refusal of another.
+func rejectionOf(id string) string { return id + ".rejected" }
+
+// reject records a refusal: on the thread that the command named, or, if that
+// is not there, on the tenant.
+func (d *Dispatcher) reject(ctx context.Context, tenant, name, id string, body []byte, e *events.Error) error {
+	var req struct {
+		CommandID jsontext.Value `json:"commandId"`
+		ThreadID  jsontext.Value `json:"threadId"`
+		Actor     jsontext.Value `json:"actor"`
+	}
+	_ = json.Unmarshal(body, &req)
+	rejected := events.CommandRejected{
+		Command: clip(name, 128), CommandID: clip(text(req.CommandID), 128), ThreadID: clip(text(req.ThreadID), 512),
+		Code: e.Code, Message: clip(e.Message, 4096),
+	}
+	if e.Details != nil {
+		rejected.Details, _ = json.Marshal(e.Details)
+	}
+	c := &thread.Command{
+		ID: rejectionOf(id), Tenant: tenant, ThreadID: events.TenantAggregate, Time: events.TimeOf(d.cfg.Now()),
+		Actor: clip(text(req.Actor), 256), Parts: []thread.Part{{Name: "command.rejected", Data: rejected}},
+	}
+	if events.ValidThreadID(rejected.ThreadID) {
+		onThread := *c
+		onThread.ThreadID = rejected.ThreadID
+		_, err := d.queue(ctx, &onThread)
+		if err == nil || !errors.Is(err, &events.Error{Code: events.NotFound}) {
+			return err
+		}
+	}
+	_, err := d.queue(ctx, c)
+	return err
+}
+
+// text gives a JSON string's text, or nothing.
+func text(v jsontext.Value) string {
+	var s string
+	if v.Kind() == '"' {
+		_ = json.Unmarshal(v, &s)
+	}
+	return s
+}
+
+// clip shortens a text, and makes it one: subjects may hold any bytes, events
+// may not.
+func clip(s string, most int) string {
+	if s = strings.ToValidUTF8(s, "\uFFFD"); len(s) <= most {
+		return s
+	}
+	for most > 0 && s[most]&0xc0 == 0x80 { // not amid a letter
+		most--
+	}
+	return s[:most]
+}
+
+// wait waits, and reports whether ctx still stands.
+func wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
