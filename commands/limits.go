@@ -34,6 +34,7 @@ func (l Limits) Validate() error {
 const (
 	limitRate     = "rate"
 	limitInFlight = "inflight"
+	limitReply    = "reply" // where no answer may be sent
 )
 
 // knownTenants is how many tenants are remembered before those that have nothing

@@ -166,6 +166,10 @@ func (s *Service) end() {
 // come one after another. What is over a limit is refused before it is looked at,
 // and so costs little.
 func (s *Service) take(r micro.Request) {
+	if !s.names.Answerable(r.Reply()) {
+		s.limited(limitReply)
+		return // and nothing is answered: that is what would do the harm
+	}
 	tenant := ""
 	if _, t, _, ok := s.names.ParseRequest(r.Subject()); ok && events.ValidTenant(t) {
 		tenant = t

@@ -1,9 +1,12 @@
 package eventlog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,8 +20,8 @@ import (
 
 // Bounds of a tenant's consumers.
 const (
-	ConsumerWait   = 30 * time.Second // until an event of which nothing was heard is handed out again
-	tenantConsumer = 64               // consumers of one tenant
+	ConsumerWait    = 30 * time.Second // until an event of which nothing was heard is handed out again
+	tenantConsumers = 64               // consumers of one tenant
 )
 
 // ErrNoConsumer says that there is no such consumer.
@@ -42,24 +45,50 @@ func (l *Log) PutConsumer(ctx context.Context, tenant, name string, subjects []s
 	if onlyNew {
 		cfg.DeliverPolicy = jetstream.DeliverNewPolicy
 	}
-	_, err = stream.Consumer(ctx, cfg.Durable)
-	if errors.Is(err, jetstream.ErrConsumerNotFound) {
-		count := 0
-		names := stream.ConsumerNames(ctx)
-		for other := range names.Name() {
-			if strings.HasPrefix(other, consumerName(tenant, "")) {
-				count++
-			}
-		}
-		if err := names.Err(); err != nil {
-			return err
-		}
-		if count >= tenantConsumer {
-			return events.Errorf(events.QueueFull, "the tenant has %d consumers, and may have no more; delete one", count)
+	if _, err = stream.Consumer(ctx, cfg.Durable); err == nil {
+		_, err = stream.UpdateConsumer(ctx, cfg)
+		return err
+	}
+	if !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return err
+	}
+	if others, err := l.consumersOf(ctx, stream, tenant); err != nil || len(others) >= tenantConsumers {
+		return cmp.Or(err, tooManyConsumers())
+	}
+	if _, err = stream.CreateOrUpdateConsumer(ctx, cfg); err != nil {
+		return err
+	}
+	// Others may have been made at the same time, through any process: of too many
+	// the latest go, and all that look agree on which those are.
+	list, err := l.consumersOf(ctx, stream, tenant)
+	if err != nil || len(list) <= tenantConsumers {
+		return err
+	}
+	slices.SortFunc(list, func(a, b *jetstream.ConsumerInfo) int {
+		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Name, b.Name))
+	})
+	for _, late := range list[tenantConsumers:] {
+		if late.Name == cfg.Durable {
+			return cmp.Or(l.DropConsumer(ctx, tenant, name), tooManyConsumers())
 		}
 	}
-	_, err = stream.CreateOrUpdateConsumer(ctx, cfg)
-	return err
+	return nil
+}
+
+// consumersOf lists a tenant's consumers.
+func (l *Log) consumersOf(ctx context.Context, stream jetstream.Stream, tenant string) ([]*jetstream.ConsumerInfo, error) {
+	var list []*jetstream.ConsumerInfo
+	all := stream.ListConsumers(ctx)
+	for info := range all.Info() {
+		if strings.HasPrefix(info.Name, consumerName(tenant, "")) {
+			list = append(list, info)
+		}
+	}
+	return list, all.Err()
+}
+
+func tooManyConsumers() error {
+	return events.Errorf(events.QueueFull, "the tenant has %d consumers, and may have no more; delete one", tenantConsumers)
 }
 
 // DropConsumer deletes a tenant's consumer. It is no error if there is none.
@@ -155,17 +184,13 @@ func (l *Log) Settle(ctx context.Context, tenant, name, token string, as events.
 	}
 }
 
-// ofConsumer tells whether a subject acknowledges a message of a consumer:
-// $JS.ACK.{stream}.{consumer}.{5 numbers}, or with domain and account before the
-// stream.
+// acknowledges is how the server names the acknowledgement of a message:
+// $JS.ACK.{stream}.{consumer}.{5 numbers}, or with domain and hash of the account
+// before the stream.
+var acknowledges = regexp.MustCompile(`^\$JS\.ACK\.(?:[A-Za-z0-9_-]{1,64}\.[A-Za-z0-9]{1,16}\.)?([^.\s*>]+)\.([^.\s*>]+)(?:\.[0-9]{1,20}){5}$`)
+
+// ofConsumer reports whether a subject acknowledges a message of a consumer.
 func ofConsumer(token, stream, consumer string) bool {
-	parts := strings.Split(token, ".")
-	if len(parts) < 9 || parts[0] != "$JS" || parts[1] != "ACK" || strings.ContainsAny(token, "*> \t\r\n") {
-		return false
-	}
-	at := 2
-	if len(parts) > 9 {
-		at = 4
-	}
-	return parts[at] == stream && parts[at+1] == consumer
+	parts := acknowledges.FindStringSubmatch(token)
+	return parts != nil && parts[1] == stream && parts[2] == consumer
 }

@@ -181,6 +181,14 @@ func (n Names) File(tenant, request string) string {
 // Upload gives the subject that takes the pieces of an upload.
 func (n Names) Upload(tenant, id string) string { return n.Prefix + ".upload." + tenant + "." + id }
 
+// Answerable reports whether a request that names this reply subject may be
+// answered there. An answer must never be taken for an event, a request or an
+// acknowledgement: nothing of Skein's, and nothing of the server's, is answered
+// to, whoever asks. Empty, for a request that wants no answer, is in order.
+func (n Names) Answerable(reply string) bool {
+	return !strings.HasPrefix(reply, "$") && !strings.HasPrefix(reply, n.Prefix+".") && reply != n.Prefix
+}
+
 // ParseRequest takes the subject of a command, a stored command or a query
 // apart. The tenant is as it came: validate it.
 func (n Names) ParseRequest(subject string) (kind, tenant, name string, ok bool) {

@@ -91,3 +91,17 @@ func TestSubjectsOfReactorsAndTools(t *testing.T) {
 		}
 	}
 }
+
+// An answer goes to inboxes, and never where it would be an event, a request or an
+// acknowledgement.
+func TestNames_Answerable(t *testing.T) {
+	for reply, want := range map[string]bool{
+		"": true, "_INBOX.app.x": true, "_R_.AbC.x": true, "my.own.inbox": true, "skeins.x": true,
+		"skein.timeline.acme.T-1.item.created": false, "skein.log.acme.T-1": false, "skein": false,
+		"$JS.ACK.SKEIN_RUNS.c.1.1.1.1.1": false, "$KV.thread_threads.x": false, "$SYS.REQ.SERVER.PING": false,
+	} {
+		if got := DefaultNames().Answerable(reply); got != want {
+			t.Errorf("%q: %v", reply, got)
+		}
+	}
+}

@@ -93,6 +93,9 @@ func (s *Service) begin(ctx context.Context, tenant string, body []byte, meta co
 // take takes a message: a piece with its number, the end, an abort, or a sign
 // that more will come.
 func (u *upload) take(m *nats.Msg) {
+	if !u.service.log.Config().Names.Answerable(m.Reply) {
+		m.Reply = "" // the piece is taken; it is not answered where that would do harm
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	st := step{msg: m}

@@ -23,7 +23,7 @@ func (s *Server) handler() http.Handler {
 		answer(w, status, h)
 	})
 	mux.Handle("GET /metrics", s.metrics.Handler())
-	return mux
+	return ownHost(mux)
 }
 
 type health struct {

@@ -1,0 +1,86 @@
+package eventlog
+
+import (
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// A token of a delivery is the acknowledgement of that consumer, as the server
+// writes it, and nothing that only looks like it.
+func TestSettle_TokenIsParsedStrictly(t *testing.T) {
+	l := start(t)
+	if err := l.PutConsumer(t.Context(), tenant, "c", []string{"skein.timeline.acme.>"}, false); err != nil {
+		t.Fatal(err)
+	}
+	const end = ".1.2.3.1700000000000000000.4"
+	for token, good := range map[string]bool{
+		"$JS.ACK.SKEIN_TIMELINE.acme=c" + end:                                true,
+		"$JS.ACK.skein.AbC12345.SKEIN_TIMELINE.acme=c" + end:                 true,
+		"$JS.ACK._.AbC12345.SKEIN_TIMELINE.acme=c" + end:                     true,
+		"$JS.ACK.SKEIN_TIMELINE.acme=c.1.1.1.1":                              false,
+		"$JS.ACK.SKEIN_TIMELINE.acme=c.a.b.c.d.e":                            false,
+		"$JS.ACK.SKEIN_TIMELINE.acme=c.1.-2.3.4.5":                           false,
+		"$JS.ACK.SKEIN_TIMELINE.acme=c" + end + ".5":                         false,
+		"$JS.ACK.SKEIN_RUNS.skein-runs.SKEIN_TIMELINE.acme=c.1.1.1.1":        false,
+		"$JS.ACK.SKEIN_RUNS.skein-runs.SKEIN_TIMELINE.acme=c" + end + ".6.7": false,
+		"$JS.ACK.SKEIN_TIMELINE.globex=c" + end:                              false,
+		"$JS.ACK.SKEIN_TIMELINE.acme=d" + end:                                false,
+		"$JS.ACK.SKEIN_TIMELINE.acme=c" + end + "\n":                         false,
+		"$JS.ACK.SKEIN_TIMELINE.acme=c.1.2.3.4.>":                            false,
+		"": false,
+	} {
+		err := l.Settle(t.Context(), tenant, "c", token, events.SettledBusy)
+		if refused := errors.Is(err, &events.Error{Code: events.InvalidRequest}); refused == good {
+			t.Errorf("%q: %v", token, err)
+		}
+	}
+}
+
+// However many consumers a tenant makes at the same time, through several
+// processes, it has as many as it may have, and is told of each whether it is there.
+func TestPutConsumer_LimitHoldsWhenRaced(t *testing.T) {
+	a := start(t)
+	logs := []*Log{a, sibling(t, a)}
+	var mu sync.Mutex
+	made := map[string]bool{}
+	var racing sync.WaitGroup
+	for i := range 2 * tenantConsumers {
+		racing.Go(func() {
+			name := "c" + strconv.Itoa(i)
+			err := logs[i%2].PutConsumer(t.Context(), tenant, name, []string{"skein.timeline.acme.>"}, true)
+			if err != nil && !errors.Is(err, &events.Error{Code: events.QueueFull}) {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			made[name] = err == nil
+		})
+	}
+	racing.Wait()
+	stream, err := a.js.Stream(t.Context(), "SKEIN_TIMELINE")
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := 0
+	for name, ok := range made {
+		_, err := stream.Consumer(t.Context(), consumerName(tenant, name))
+		if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+			t.Fatal(err)
+		}
+		if err == nil {
+			there++
+		}
+		if ok != (err == nil) {
+			t.Errorf("%s was made: %v; it is there: %v", name, ok, err == nil)
+		}
+	}
+	if there != tenantConsumers {
+		t.Errorf("the tenant has %d consumers, want %d", there, tenantConsumers)
+	}
+}
