@@ -44,6 +44,23 @@ func (d *Dispatcher) Look(ctx context.Context, tenant, id string, look func(*thr
 	return err
 }
 
+// Queued returns what waits for a thread's agent, as the log has it now. The error
+// is a not_found if there is no such thread.
+func (d *Dispatcher) Queued(ctx context.Context, tenant, id string) (*events.QueueList, error) {
+	list := &events.QueueList{ThreadID: id}
+	there := false
+	err := d.Look(ctx, tenant, id, func(s *thread.State) {
+		there, list.Queued, list.Active, list.Seq = s.Exists(), s.Queued(), s.Active(), s.Seq
+	})
+	if err == nil && !there {
+		err = events.Missing("thread", id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
 // Inside does a command of one part as Run does, and gives the events that are
 // the command's own.
 func (d *Dispatcher) Inside(ctx context.Context, tenant, threadID, commandID, name string, data any) ([]events.Event, error) {

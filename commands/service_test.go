@@ -83,7 +83,16 @@ func TestCommandsOverNATS(t *testing.T) {
 	do("agent.assign", on(id, `{"agentId":"triage"}`), nil, events.AgentAssignedType)
 	do("thread.react", on(id, `{"text":"hello","executionId":"exe_b"}`), nil, events.ContextResolvedType, events.ItemCreatedType,
 		events.ThreadStatusChangedType, events.ContextStatusChangedType, events.ExecutionCreatedType, events.RunRequestedType)
-	do("tool.queue", on(id, `{"name":"find","callId":"call_1"}`), is(events.Result{Queued: "call_1"}), events.QueuePushedType)
+	do("tool.queue", on(id, `{"name":"find","callId":"call_1"}`), is(events.Result{Queued: "call_1", QueuedID: "call_1"}), events.QueuePushedType)
+	do("thread.react", on(id, `{"text":"and?","executionId":"exe_c","reactionItemId":"itm_c"}`), nil, events.QueuePushedType)
+	queue, err := w.d.Queued(t.Context(), tenant, id)
+	if err != nil || len(queue.Queued) != 2 {
+		t.Fatalf("%+v, %v", queue, err)
+	}
+	waiting := queue.Queued[1]
+	do("queue.edit", on(id, `{"queuedId":"`+waiting.ID+`","item":{"type":"message","role":"user","content":[]}}`), nil, events.QueueEditedType)
+	do("queue.move", on(id, `{"queuedId":"`+waiting.ID+`","before":"call_1"}`), nil, events.QueueMovedType)
+	do("queue.remove", on(id, `{"queuedId":"`+waiting.ID+`"}`), nil, events.QueueRemovedType)
 	for _, name := range []string{"run.turn", "approval.grant", "approval.deny"} { // they need a worker's run
 		seen[name] = true
 	}

@@ -1,6 +1,10 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // Fresh says how new an answer must be. The query waits, at most 5 s, until its
 // read model has got so far, and else answers projection_behind.
@@ -240,7 +244,7 @@ func Queries() []Query {
 		query[NextOfConsumer]("consumer.next", "The next event of a consumer, one at a time, in the order of the log."),
 		query[SettleConsumer]("consumer.settle", "Say what became of an event that was handed out."),
 		query[DeleteConsumer]("consumer.delete", "Delete a consumer."),
-	}, fileQueries()...)
+	}, slices.Concat(queueQueries(), fileQueries())...)
 }
 
 var queriesByName = func() map[string]Query {

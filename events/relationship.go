@@ -1,13 +1,9 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // The events of what ties threads, and of messages that wait.
 const (
 	RelationshipAddedType   Type = "relationship.added"
 	RelationshipRemovedType Type = "relationship.removed"
-	QueuePushedType         Type = "queue.pushed"
-	QueueDrainedType        Type = "queue.drained"
 	KeyClaimedType          Type = "key.claimed"
 	KeyReleasedType         Type = "key.released"
 )
@@ -41,24 +37,6 @@ type RelationshipRemoved struct {
 	Role     RelationshipRole `json:"role" schema:"required" doc:"The role of the thread that held the record."`
 }
 
-// QueuePushed says that a message waits until the agent is free.
-//
-// A call of a tool waits in the same way: its item is an action_execute.
-type QueuePushed struct {
-	ID        string         `json:"id" schema:"required,maxLength=128" doc:"The waiting message's id."`
-	Item      jsontext.Value `json:"item" schema:"required,object" doc:"The item that it becomes."`
-	ContextID string         `json:"contextId,omitzero" schema:"pattern=id" doc:"The context it is meant for."`
-	AgentID   string         `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that is to answer it."`
-	MessageID int64          `json:"messageId,omitzero" schema:"minimum=0" doc:"The message's number in the thread (AM-83)."`
-	First     bool           `json:"first,omitzero" doc:"It goes before those that wait."`
-	Once      bool           `json:"once,omitzero" doc:"Of a call of a tool: it gets a run of its own that ends with it."`
-}
-
-// QueueDrained says that waiting messages were taken.
-type QueueDrained struct {
-	IDs []string `json:"ids" schema:"required" doc:"The waiting messages that were taken, in order."`
-}
-
 // KeyClaimed says that a thread holds a key. It stands on the thread and on
 // the key's own aggregate, in one atomic batch, and so the key is unique.
 type KeyClaimed struct {
@@ -76,13 +54,6 @@ func relationshipEvents() []Row {
 	return []Row{
 		row[RelationshipAdded](RelationshipAddedType, 1, Rules.RelationshipAdded, "The thread was tied to another."),
 		row[RelationshipRemoved](RelationshipRemovedType, 1, Rules.RelationshipRemoved, "The thread was untied from another."),
-	}
-}
-
-func queueEvents() []Row {
-	return []Row{
-		row[QueuePushed](QueuePushedType, 1, Rules.QueuePushed, "A message waits until the agent is free."),
-		row[QueueDrained](QueueDrainedType, 1, Rules.QueueDrained, "Waiting messages were taken."),
 	}
 }
 

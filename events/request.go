@@ -38,11 +38,12 @@ type EventRef struct {
 type Result struct {
 	ContextID      string      `json:"contextId,omitzero" doc:"The context that was made or found."`
 	ItemID         string      `json:"itemId,omitzero" doc:"The item that was made."`
-	ExecutionID    string      `json:"executionId,omitzero" doc:"The execution that was made."`
+	ExecutionID    string      `json:"executionId,omitzero" doc:"The execution that was made; of a message that waits, or steers a run, the one that will answer it."`
 	ReactionItemID string      `json:"reactionItemId,omitzero" doc:"The id allotted to its reaction item."`
 	StepID         string      `json:"stepId,omitzero" doc:"The step that was made."`
 	Key            string      `json:"key,omitzero" doc:"The part that was put."`
-	Queued         string      `json:"queued,omitzero" doc:"The id under which a message or a call of a tool waits."`
+	Queued         string      `json:"queued,omitzero" doc:"The same as queuedId, which is its name from version 1.1 of the contract on."`
+	QueuedID       string      `json:"queuedId,omitzero" doc:"The id under which a message or a call of a tool waits."`
 	EffectID       string      `json:"effectId,omitzero" doc:"The effect that was scheduled."`
 	Cancelled      bool        `json:"cancelled,omitzero" doc:"An effect was cancelled; absent: there was none to cancel."`
 	File           *FileRecord `json:"file,omitzero" doc:"The file that was written, or the directory that was made."`
@@ -111,7 +112,7 @@ func ReplyOf(c *Commit, commandID string) *Reply {
 }
 
 func (r *Result) empty() bool {
-	return r.ContextID == "" && r.ItemID == "" && r.ExecutionID == "" && r.StepID == "" && r.Key == "" && r.Queued == "" &&
+	return r.ContextID == "" && r.ItemID == "" && r.ExecutionID == "" && r.StepID == "" && r.Key == "" && r.QueuedID == "" &&
 		r.EffectID == "" && !r.Cancelled && len(r.Definitions) == 0 && r.File == nil
 }
 
@@ -125,8 +126,13 @@ func (r *Result) add(c *Commit, e *Event) {
 		if d.CallOf == nil || r.ItemID == "" { // a message is named before its calls
 			r.ItemID = d.ID
 		}
+		if d.ReactionItemID != "" { // it steers a run, which answers it
+			r.ExecutionID, r.ReactionItemID = e.Correlation, d.ReactionItemID
+		}
 	case ExecutionCreated:
-		r.ExecutionID, r.ReactionItemID = d.ID, d.ReactionItemID
+		if r.ExecutionID == "" { // else it is what waited longer than the command's own
+			r.ExecutionID, r.ReactionItemID = d.ID, d.ReactionItemID
+		}
 	case StepCreated:
 		r.StepID = d.ID
 	case PartCreated:
@@ -134,7 +140,14 @@ func (r *Result) add(c *Commit, e *Event) {
 	case PartUpdated:
 		r.Key = d.Key
 	case QueuePushed:
-		r.Queued = d.ID
+		r.Queued, r.QueuedID = d.ID, d.ID
+		if d.ExecutionID != "" {
+			r.ExecutionID, r.ReactionItemID = d.ExecutionID, d.ReactionItemID
+		}
+	case QueueDrained:
+		if r.ExecutionID != "" && slices.Contains(d.IDs, r.QueuedID) { // it was a message, and waits no more
+			r.Queued, r.QueuedID = "", ""
+		}
 	case EffectScheduled:
 		r.EffectID = d.ID
 	case EffectCancelled:
@@ -190,7 +203,7 @@ func strict[T any](raw jsontext.Value) (any, error) {
 
 // Commands lists every command, in a fixed order.
 func Commands() []Command {
-	return slices.Concat(threadCommands(), contextCommands(), itemCommands(), messageCommands(), executionCommands(), runCommands(),
+	return slices.Concat(threadCommands(), contextCommands(), itemCommands(), messageCommands(), executionCommands(), runCommands(), queueCommands(),
 		traceCommands(), effectCommands(), fileCommands(), definitionCommands())
 }
 

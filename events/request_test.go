@@ -45,8 +45,8 @@ func TestResults(t *testing.T) {
 		switch s.of {
 		case ContextCreatedType, ContextResolvedType:
 			want = &Result{ContextID: ctxID}
-		case ItemCreatedType:
-			want = &Result{ItemID: itemID}
+		case ItemCreatedType: // a message that steers a run
+			want = &Result{ItemID: itemID, ExecutionID: execID, ReactionItemID: replyID}
 		case ExecutionCreatedType:
 			want = &Result{ExecutionID: execID, ReactionItemID: replyID}
 		case StepCreatedType:
@@ -54,7 +54,7 @@ func TestResults(t *testing.T) {
 		case PartCreatedType, PartUpdatedType:
 			want = &Result{Key: s.subject}
 		case QueuePushedType:
-			want = &Result{Queued: "q-1"}
+			want = &Result{Queued: "q-1", QueuedID: "q-1", ExecutionID: execID, ReactionItemID: replyID}
 		case EffectScheduledType:
 			want = &Result{EffectID: effectID}
 		case EffectCancelledType:

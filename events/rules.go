@@ -33,6 +33,9 @@ type Rules interface {
 	RelationshipRemoved(e *Event, d RelationshipRemoved) error
 	QueuePushed(e *Event, d QueuePushed) error
 	QueueDrained(e *Event, d QueueDrained) error
+	QueueRemoved(e *Event, d QueueRemoved) error
+	QueueEdited(e *Event, d QueueEdited) error
+	QueueMoved(e *Event, d QueueMoved) error
 	KeyClaimed(e *Event, d KeyClaimed) error
 	KeyReleased(e *Event, d KeyReleased) error
 	EffectScheduled(e *Event, d EffectScheduled) error

@@ -55,7 +55,7 @@ func samples() []sample {
 		{ItemCreatedType, itemID, ItemCreated{
 			ID: itemID, ContextID: ctxID, Index: 3, Type: Message, Role: User, Status: ItemStored, Channel: Web,
 			Content: raw(`[{"type":"input_text","text":"Where is my order?"}]`), CreatedAt: iso,
-			ParentItemID: replyID, Depth: 1, Silent: true, Metadata: raw(`{"k":"v"}`), CallOf: to(Int(2)),
+			ParentItemID: replyID, Depth: 1, Silent: true, Metadata: raw(`{"k":"v"}`), CallOf: to(Int(2)), ReactionItemID: replyID,
 		}},
 		{ItemStatusChangedType, itemID, ItemStatusChanged{From: ItemStored, To: ItemPending}},
 		{ExecutionCreatedType, execID, ExecutionCreated{
@@ -98,8 +98,12 @@ func samples() []sample {
 		{RelationshipRemovedType, thread, RelationshipRemoved{ThreadID: otherID, Type: "mention", Role: "child"}},
 		{QueuePushedType, thread, QueuePushed{
 			ID: "q-1", Item: raw(`{"type":"message"}`), ContextID: ctxID, AgentID: "billing", MessageID: 4, First: true, Once: true,
+			ExecutionID: execID, ReactionItemID: replyID,
 		}},
 		{QueueDrainedType, thread, QueueDrained{IDs: []string{"q-1", "q-2"}}},
+		{QueueRemovedType, thread, QueueRemoved{ID: "q-1", ExecutionID: execID}},
+		{QueueEditedType, thread, QueueEdited{ID: "q-1", Item: raw(`{"type":"message"}`)}},
+		{QueueMovedType, thread, QueueMoved{ID: "q-1", Before: "q-2"}},
 		{KeyClaimedType, thread, KeyClaimed{Key: "support/42", ThreadID: thread}},
 		{KeyReleasedType, thread, KeyReleased{Key: "support/42", ThreadID: thread}},
 		{FileWrittenType, thread, FileWritten{

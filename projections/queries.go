@@ -19,6 +19,7 @@ type QueryConfig struct {
 	Progress *Progress              // the runner's, if it may run in this process; default one of their own
 	Reactor  func(name string) bool // whether this process has a reactor of that name; default it has none
 	Contents Contents               // looks into files; default: nobody does
+	Queue    Queue                  // says what waits for agents; default: what no log says, nothing
 }
 
 func (c QueryConfig) withDefaults() QueryConfig {
@@ -31,8 +32,17 @@ func (c QueryConfig) withDefaults() QueryConfig {
 	if c.Reactor == nil {
 		c.Reactor = func(string) bool { return false }
 	}
+	if c.Queue == nil {
+		c.Queue = func(_ context.Context, _, thread string) (*events.QueueList, error) {
+			return nil, events.Missing("thread", thread)
+		}
+	}
 	return c
 }
+
+// Queue returns what waits for a thread's agent, as the log has it now. The error
+// is a not_found if there is no such thread.
+type Queue func(ctx context.Context, tenant, thread string) (*events.QueueList, error)
 
 // Queries answers queries. It is safe for concurrent use.
 type Queries struct {
@@ -164,6 +174,8 @@ func (q *Queries) handle(ctx context.Context, tenant, name string, body []byte) 
 		return a.settleConsumer(d)
 	case events.DeleteConsumer:
 		return a.deleteConsumer(d)
+	case events.ListQueue:
+		return a.listQueue(d)
 	case events.StatFile:
 		return a.statFile(d)
 	case events.ListFiles:

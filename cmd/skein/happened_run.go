@@ -39,6 +39,15 @@ func happenedInRun(e *events.Event) string {
 		return brief(d.ID, textWidth)
 	case events.QueueDrained:
 		return brief(strings.Join(d.IDs, ", "), textWidth)
+	case events.QueueRemoved:
+		return brief(d.ID, textWidth)
+	case events.QueueEdited:
+		return brief(d.ID, textWidth)
+	case events.QueueMoved:
+		if d.Before == "" {
+			return brief(d.ID+" to the end", textWidth)
+		}
+		return brief(d.ID+" before "+d.Before, textWidth)
 	case events.TraceRecorded:
 		return brief(strings.TrimSpace(string(d.Kind)+" "+d.Name+" "+d.Level+" "+d.Text), textWidth)
 	}

@@ -108,6 +108,12 @@ func (m *maker) decideRun(p Part) error {
 		return m.queueTool(d)
 	case events.AssignAgent:
 		return m.assignAgent(d)
+	case events.RemoveQueued:
+		return m.removeQueued(d)
+	case events.EditQueued:
+		return m.editQueued(d)
+	case events.MoveQueued:
+		return m.moveQueued(d)
 	case ReactFor:
 		return m.reactFor(d.ReactThread, &d.Parent)
 	case ClaimRun:

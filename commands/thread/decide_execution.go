@@ -17,8 +17,8 @@ func (m *maker) createExecution(d events.CreateExecution) error {
 		return err
 	}
 	id := m.id(d.ID, events.ExecutionPrefix)
-	if _, taken := m.state.execution(id); taken {
-		return events.Taken("execution", id)
+	if err := m.executionIsNew(id); err != nil {
+		return err
 	}
 	reaction := m.id(d.ReactionItemID, events.ItemPrefix)
 	m.emit(events.ExecutionCreatedType, id, id, events.ExecutionCreated{

@@ -27,7 +27,7 @@ func (m *maker) addItem(d events.CreateItem) error {
 	created := events.ItemCreated{
 		ID: id, ContextID: ctx, Index: m.state.NextItem, Type: in.Type, Role: in.Role, Status: in.Status,
 		Channel: in.Channel, Content: in.Content, CreatedAt: in.CreatedAt, ParentItemID: in.ParentItemID,
-		Silent: in.Silent, Metadata: in.Metadata,
+		Silent: in.Silent, Metadata: in.Metadata, ReactionItemID: m.steers,
 	}
 	if in.Status == "" {
 		created.Status = events.ItemMachine().Initial()
@@ -71,12 +71,15 @@ func (m *maker) itemIsNew(item events.NewItem) error {
 	if _, taken := m.state.item(item.ID); taken {
 		return events.Taken("item", item.ID)
 	}
+	if x, ok := m.state.execution(m.state.head.Active); ok && x.Reaction == item.ID && m.correlation != m.state.head.Active {
+		return events.Taken("item", item.ID) // the run under way will write it
+	}
 	for _, q := range m.state.Queue {
 		waiting, err := q.item()
 		if err != nil {
 			return err
 		}
-		if waiting.ID == item.ID {
+		if waiting.ID == item.ID || q.Reaction == item.ID {
 			return events.Taken("item", item.ID)
 		}
 	}

@@ -1,101 +1,139 @@
 package thread
 
 import (
-	"strings"
+	"errors"
+	"slices"
 	"testing"
 
 	"github.com/skein-threads/skein/events"
 )
 
-// What waits for the agent never keeps the run before it from ending, whatever
-// happened to the thread meanwhile: it is held against the thread when it comes,
-// and what changed since is left out of it.
-func TestWaitingMessageHoldsNoRun(t *testing.T) {
-	waiting := func(id string) events.NewItem {
-		return events.NewItem{ID: id, Type: events.Message, Role: events.User, Content: raw(`[{"type":"input_text","text":"and?"}]`)}
+// busyThread is a thread with a run under way and messages that wait.
+func busyThread(t *testing.T, waiting ...events.ReactThread) (*work, []string) {
+	t.Helper()
+	k := newStory(t)
+	k.do(events.CreateThread{AgentID: "triage"})
+	w := k.reacting("")
+	var ids []string
+	for _, d := range waiting {
+		ids = append(ids, w.do(d)[0].Data.(events.QueuePushed).ID)
 	}
-	busy := func(t *testing.T) *work {
+	return w, ids
+}
+
+func queuedTexts(s *State) (ids []string) {
+	for _, q := range s.Queued() {
+		ids = append(ids, q.ID)
+	}
+	return ids
+}
+
+func TestReact_QueuedKeepsItsIDs(t *testing.T) {
+	w, _ := busyThread(t, events.ReactThread{Text: to("a"), ExecutionID: "exe_a", ReactionItemID: "itm_a"}, events.ReactThread{Text: to("b")})
+	second := w.state.Queued()[1]
+	if second.ExecutionID == "" || second.ReactionItemID == "" {
+		t.Fatalf("a message without ids of its caller waits as %+v", second)
+	}
+	for _, taken := range []any{
+		events.ReactThread{Text: to("c"), ExecutionID: "exe_a"},
+		events.ReactThread{Text: to("c"), ReactionItemID: "itm_a"},
+		events.ReactThread{Text: to("c"), ReactionItemID: w.run().ReactionItemID},
+		events.CreateItem{Item: events.NewItem{ID: "itm_a", Type: events.Message, Role: events.User, Content: raw(`[]`)}},
+		events.CreateItem{Item: events.NewItem{ID: w.run().ReactionItemID, Type: events.Message, Role: events.User, Content: raw(`[]`)}},
+		events.CreateExecution{ID: second.ExecutionID, TriggerItemID: w.run().TriggerItemID},
+	} {
+		if _, err := w.try(w.command(taken)); !errors.Is(err, &events.Error{Code: events.AlreadyExists}) {
+			t.Errorf("%+v was answered with %v", taken, err)
+		}
+	}
+	for _, want := range []events.Queued{w.state.Queued()[0], second} {
+		made := w.do(w.reaction())
+		i := slices.IndexFunc(made, func(e events.Event) bool { return e.Type == events.ExecutionCreatedType })
+		if i < 0 {
+			t.Fatal(kinds(made))
+		}
+		if d := made[i].Data.(events.ExecutionCreated); d.ID != want.ExecutionID || d.ReactionItemID != want.ReactionItemID {
+			t.Errorf("execution %s with the reaction %s began, not %+v", d.ID, d.ReactionItemID, want)
+		}
+		w.execution, w.token = w.state.Active(), 0
+		w.claim()
+	}
+}
+
+func TestReact_SteeringNamesItsRun(t *testing.T) {
+	w, _ := busyThread(t)
+	run := w.run()
+	made := w.do(events.ReactThread{Text: to("in Oslo"), Policy: events.Steer})
+	reply := events.ReplyOf(&events.Commit{Tenant: "acme", Thread: made[0].ThreadID, Events: made}, made[0].CommandID)
+	if r := reply.Result; r == nil || r.ExecutionID != run.ExecutionID || r.ReactionItemID != run.ReactionItemID || r.QueuedID != "" {
+		t.Errorf("%+v", reply.Result)
+	}
+}
+
+// A message that interrupts a run which nobody holds begins in the same commit,
+// and its answer names its own run although a call of a tool that waits goes first.
+func TestReact_InterruptingNamesItsOwnRun(t *testing.T) {
+	for _, tool := range []bool{false, true} {
 		k := newStory(t)
 		k.do(events.CreateThread{AgentID: "triage"})
-		k.do(message("itm_old", "long ago"))
-		return k.reacting("")
-	}
-	ends := func(t *testing.T, w *work) []events.Event {
-		t.Helper()
-		made := w.do(w.reaction())
-		if !strings.Contains(kinds(made), "thread.finished") {
-			t.Error(kinds(made))
+		w := k.waiting()
+		if tool {
+			w.do(events.QueueTool{Name: "find", Once: true})
 		}
-		return made
+		made := w.do(events.ReactThread{Text: to("now"), Policy: events.Interrupt, ExecutionID: "exe_now"})
+		r := events.ReplyOf(&events.Commit{Tenant: "acme", Thread: made[0].ThreadID, Events: made}, made[0].CommandID).Result
+		if r == nil || r.ExecutionID != "exe_now" || r.ReactionItemID == "" || (r.QueuedID != "") != tool {
+			t.Errorf("with a tool that waits %v: %+v", tool, r)
+		}
 	}
-	starts := func(t *testing.T, w *work) events.ItemCreated {
-		t.Helper()
-		for _, e := range ends(t, w) {
-			if d, ok := e.Data.(events.ItemCreated); ok && d.Role == events.User {
-				return d
+}
+
+func TestQueue_RemoveEditMove(t *testing.T) {
+	w, ids := busyThread(t, events.ReactThread{Text: to("a")}, events.ReactThread{Text: to("b")}, events.ReactThread{Text: to("c")})
+	bytes := w.state.Bytes()
+	wantKinds(t, w.do(events.MoveQueued{QueuedID: ids[2], Before: ids[0]}), "queue.moved")
+	wantKinds(t, w.do(events.MoveQueued{QueuedID: ids[0]}), "queue.moved")
+	if got := queuedTexts(w.state); !slices.Equal(got, []string{ids[2], ids[1], ids[0]}) {
+		t.Fatalf("in the order %v, of %v", got, ids)
+	}
+	was := w.state.Queued()[0]
+	message := events.NewItem{Type: events.Message, Role: events.User, Content: raw(`[{"type":"input_text","text":"better"}]`)}
+	wantKinds(t, w.do(events.EditQueued{QueuedID: ids[2], Item: message}), "queue.edited")
+	wantKinds(t, w.do(events.RemoveQueued{QueuedID: ids[1]}), "queue.removed")
+	if w.state.Bytes() == bytes {
+		t.Error("the state counts what was taken out of it")
+	}
+	w.do(events.QueueTool{CallID: "call_q", Name: "find"})
+	foreign := message
+	foreign.ID = "itm_other"
+	for _, no := range []struct {
+		data any
+		code events.Code
+	}{
+		{events.RemoveQueued{QueuedID: ids[1]}, events.NotFound},
+		{events.EditQueued{QueuedID: "queued-none", Item: message}, events.NotFound},
+		{events.MoveQueued{QueuedID: ids[0], Before: ids[1]}, events.NotFound},
+		{events.MoveQueued{QueuedID: ids[0], Before: ids[0]}, events.InvalidRequest},
+		{events.EditQueued{QueuedID: ids[0], Item: foreign}, events.InvalidRequest},
+		{events.EditQueued{QueuedID: "call_q", Item: message}, events.InvalidRequest},
+		{events.EditQueued{QueuedID: ids[0], Item: events.NewItem{Type: events.ActionExecute}}, events.InvalidRequest},
+	} {
+		if _, err := w.try(w.command(no.data)); events.AsError(err).Code != no.code {
+			t.Errorf("%+v was answered with %v, not %s", no.data, err, no.code)
+		}
+	}
+	w.do(events.RemoveQueued{QueuedID: "call_q"})
+	made := w.do(w.reaction())
+	for _, e := range made {
+		switch d := e.Data.(type) {
+		case events.ExecutionCreated:
+			if d.ID != was.ExecutionID {
+				t.Errorf("execution %s began, not %s", d.ID, was.ExecutionID)
+			}
+		case events.ItemCreated:
+			if d.Role == events.User && string(d.Content) != string(message.Content) {
+				t.Errorf("it answers %s", d.Content)
 			}
 		}
-		t.Fatal("what waited was not started")
-		return events.ItemCreated{}
 	}
-	t.Run("an id that waits is taken", func(t *testing.T) {
-		w := busy(t)
-		item := waiting("itm_new")
-		w.do(events.ReactThread{Item: &item})
-		if e := w.refuse(events.ReactThread{Item: &item}); e.Code != events.AlreadyExists {
-			t.Error(e)
-		}
-		if e := w.refuse(message("itm_new", "again")); e.Code != events.AlreadyExists {
-			t.Error(e)
-		}
-		if d := starts(t, w); d.ID != "itm_new" {
-			t.Errorf("it became %s", d.ID)
-		}
-	})
-	t.Run("a parent that is not there", func(t *testing.T) {
-		w := busy(t)
-		item := waiting("")
-		item.ParentItemID = "itm_none"
-		if e := w.refuse(events.ReactThread{Item: &item}); e.Code != events.NotFound {
-			t.Error(e)
-		}
-		ends(t, w)
-	})
-	t.Run("a parent that is deleted meanwhile", func(t *testing.T) {
-		w := busy(t)
-		item := waiting("")
-		item.ParentItemID = "itm_old"
-		w.do(events.ReactThread{Item: &item})
-		w.do(events.DeleteMessage{ItemID: "itm_old"})
-		if d := starts(t, w); d.ParentItemID != "" {
-			t.Errorf("its parent is %s", d.ParentItemID)
-		}
-	})
-	t.Run("a time that is none", func(t *testing.T) {
-		w := busy(t)
-		item := waiting("")
-		item.CreatedAt = "2026-02-30T00:00:00.000Z"
-		if e := w.refuse(events.ReactThread{Item: &item}); e.Code != events.InvalidRequest {
-			t.Error(e)
-		}
-		ends(t, w)
-	})
-	t.Run("no context is open", func(t *testing.T) {
-		w := busy(t)
-		w.do(events.ReactThread{Text: to("and?")})
-		w.do(events.SetContextStatus{To: events.ContextClosed})
-		if made := ends(t, w); strings.Contains(kinds(made), "queue.drained") || w.state.Status != events.ThreadOpen {
-			t.Errorf("%s; the thread is %s", kinds(made), w.state.Status)
-		}
-	})
-	t.Run("its answer is deleted", func(t *testing.T) {
-		w := busy(t)
-		w.do(w.reaction("call_1"))
-		w.do(w.results("call_1"))
-		x, _ := w.state.execution(w.execution)
-		w.do(events.DeleteMessage{ItemID: x.Reaction})
-		w.do(w.reaction("call_2"))
-		w.do(w.results("call_2"))
-		ends(t, w)
-	})
 }

@@ -88,6 +88,10 @@ func (m *maker) push(item events.NewItem, d events.ReactThread, first bool) erro
 	if _, _, err := m.writable(d.ContextID); err != nil {
 		return err
 	}
+	execution, reaction, err := m.idsOf(d.ExecutionID, d.ReactionItemID)
+	if err != nil {
+		return err
+	}
 	item.ID = m.id(item.ID, events.ItemPrefix)
 	raw, err := json.Marshal(item, json.Deterministic(true))
 	if err != nil {
@@ -97,6 +101,7 @@ func (m *maker) push(item events.NewItem, d events.ReactThread, first bool) erro
 	id := "queued-" + events.EventID(m.command.Tenant, m.command.ThreadID, m.command.ID, -m.ids) // AM-81
 	m.emit(events.QueuePushedType, id, "", events.QueuePushed{
 		ID: id, Item: raw, ContextID: d.ContextID, AgentID: d.AgentID, MessageID: m.state.Messages, First: first,
+		ExecutionID: execution, ReactionItemID: reaction,
 	})
 	return nil
 }
@@ -107,7 +112,20 @@ func (m *maker) steer(item events.NewItem) error {
 	if _, _, err := m.writable(x.Context); err != nil {
 		return err
 	}
+	m.steers = x.Reaction
+	defer func() { m.steers = "" }()
 	return m.putItem(item, x.Context, m.state.head.Active)
+}
+
+// idsOf gives the ids of a run to come and of its answer: those that the caller
+// brought, if nothing has them, or else derived ones.
+func (m *maker) idsOf(givenExecution, givenReaction string) (execution, reaction string, err error) {
+	execution = m.id(givenExecution, events.ExecutionPrefix)
+	if err := m.executionIsNew(execution); err != nil {
+		return "", "", err
+	}
+	reaction = m.id(givenReaction, events.ItemPrefix)
+	return execution, reaction, m.itemIsNew(events.NewItem{ID: reaction})
 }
 
 // begin says how an execution is to begin.
@@ -132,12 +150,8 @@ func (m *maker) start(b begin) error {
 	m.emit(events.ContextResolvedType, ctx, "", events.ContextResolved{})
 	trigger := m.id(b.item.ID, events.ItemPrefix)
 	b.item.ID = trigger
-	execution := m.id(b.execution, events.ExecutionPrefix)
-	if _, taken := m.state.execution(execution); taken {
-		return events.Taken("execution", execution)
-	}
-	reaction := m.id(b.reaction, events.ItemPrefix)
-	if err := m.itemIsNew(events.NewItem{ID: reaction}); err != nil {
+	execution, reaction, err := m.idsOf(b.execution, b.reaction)
+	if err != nil {
 		return err
 	}
 	if err := m.putItem(b.item, ctx, ""); err != nil {
@@ -221,7 +235,10 @@ func (m *maker) startWaiting(q queued, context string) error {
 	if _, err := m.itemOf(item.ParentItemID); err != nil { // it was deleted meanwhile
 		item.ParentItemID = ""
 	}
-	b := begin{item: item, context: context, agent: q.Agent}
+	b := begin{item: item, context: context, agent: q.Agent, execution: q.Execution, reaction: q.Reaction}
+	if b.reaction != "" && m.itemIsNew(events.NewItem{ID: b.reaction}) != nil { // the same of its answer's
+		b.reaction = ""
+	}
 	if b.agent == "" {
 		b.agent = m.state.Agent
 	}

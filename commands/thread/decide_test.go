@@ -43,6 +43,9 @@ func minimal() map[string]any {
 		"approval.deny":    events.DenyApproval{CallID: "call_1"},
 		"tool.queue":       events.QueueTool{Name: "find"},
 		"agent.assign":     events.AssignAgent{AgentID: "billing"},
+		"queue.remove":     events.RemoveQueued{QueuedID: "call_1"},
+		"queue.edit":       events.EditQueued{QueuedID: "queued-1", Item: events.NewItem{Type: events.Message, Role: events.User, Content: raw(`[]`)}},
+		"queue.move":       events.MoveQueued{QueuedID: "call_1"},
 		"effect.schedule":  events.ScheduleEffect{Name: "remind"},
 		"effect.cancel":    events.CancelEffect{EffectID: effectID},
 		"definition.apply": events.ApplyDefinitions{Definitions: []events.NewDefinition{model("m", "x")}},
@@ -73,6 +76,13 @@ func TestEveryCommandIsDecided(t *testing.T) {
 			switch row.Name {
 			case "run.stop", "run.cancel":
 				k.do(events.ReactThread{Text: to("hello")})
+			case "queue.remove", "queue.move":
+				k.do(events.ReactThread{Text: to("hello")})
+				k.do(events.QueueTool{CallID: "call_1", Name: "find"})
+			case "queue.edit":
+				k.do(events.ReactThread{Text: to("hello")})
+				waiting := k.do(events.ReactThread{Text: to("and?")})[0].Subject
+				data = events.EditQueued{QueuedID: waiting, Item: data.(events.EditQueued).Item}
 			case "run.turn", "approval.grant", "approval.deny":
 				k.waiting()
 			}

@@ -160,6 +160,7 @@ type maker struct {
 	ending  bool // the thread is deleted: nothing else begins
 
 	correlation string // of the items that are added
+	steers      string // the item with which a run answers them
 	made        []events.Event
 }
 

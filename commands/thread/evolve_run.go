@@ -15,7 +15,10 @@ import (
 func evolveRun(s *State, e *events.Event) {
 	switch d := e.Data.(type) {
 	case events.QueuePushed:
-		q := queued{ID: d.ID, Item: content(d.Item), Context: d.ContextID, Agent: d.AgentID, Tool: isCall(d.Item), Once: d.Once}
+		q := queued{
+			ID: d.ID, Item: content(d.Item), Context: d.ContextID, Agent: d.AgentID, Tool: isCall(d.Item), Once: d.Once,
+			Execution: d.ExecutionID, Reaction: d.ReactionItemID, Message: d.MessageID,
+		}
 		if d.First {
 			s.Queue = append([]queued{q}, s.Queue...)
 		} else {
@@ -23,16 +26,14 @@ func evolveRun(s *State, e *events.Event) {
 		}
 		s.Messages = max(s.Messages, d.MessageID+1)
 		s.bytes += q.size()
+	case events.QueueRemoved:
+		s.dequeue(d.ID)
+	case events.QueueEdited:
+		s.requeue(d.ID, d.Item)
+	case events.QueueMoved:
+		s.moveQueued(d.ID, d.Before)
 	case events.QueueDrained:
-		kept := make([]queued, 0, len(s.Queue))
-		for _, q := range s.Queue {
-			if slices.Contains(d.IDs, q.ID) {
-				s.bytes -= q.size()
-				continue
-			}
-			kept = append(kept, q)
-		}
-		s.Queue = kept
+		s.dequeue(d.IDs...)
 		s.run(e.Correlation, func(r *runState) { r.Drained = true })
 	case events.AgentAssigned:
 		s.Agent = d.AgentID

@@ -76,6 +76,10 @@ func (r rules) ItemCreated(e *events.Event, d events.ItemCreated) error {
 		parent, _ = r.state.item(d.ParentItemID)
 		faults = append(faults, r.needItem(d.ParentItemID))
 	}
+	if d.ReactionItemID != "" { // it steers a run
+		x, _ := r.state.execution(e.Correlation)
+		faults = append(faults, unless(x.Run != nil && x.Reaction == d.ReactionItemID, "execution %.80q answers with item %.80q, and not with %.80q", e.Correlation, x.Reaction, d.ReactionItemID))
+	}
 	part := d.Type == events.ActionExecute && parent.Assistant && parent.Context == d.ContextID && int64(parent.Depth) == d.Depth
 	return firstFault(append(faults,
 		unless(part == (d.CallOf != nil), "it is part of a message, or not, against what its parent says"),

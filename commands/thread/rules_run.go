@@ -130,37 +130,3 @@ func (r rules) approval(e *events.Event, call string) error {
 	c := x.Run.call(call)
 	return firstFault(about(e, call, r.state.head.Active), unless(c != nil && c.Is == callWaits, "call %.80q does not wait", call))
 }
-
-func (r rules) QueuePushed(e *events.Event, d events.QueuePushed) error {
-	waiting, taken := 0, false
-	for _, q := range r.state.Queue {
-		taken = taken || q.ID == d.ID
-		if !q.Tool {
-			waiting++
-		}
-	}
-	tool := isCall(d.Item)
-	_, err := (&queued{Item: d.Item}).item()
-	faults := []error{
-		about(e, d.ID, ""), unless(d.ID != "", "it has no id"), err,
-		unless(tool || !taken, "%.80q waits already", d.ID),
-		unless(tool || waiting < events.MaxQueuedMessages, "%d messages wait already", waiting),
-		unless(tool || d.MessageID == r.state.Messages, "its number is %d, and the next one is %d", d.MessageID, r.state.Messages),
-	}
-	if d.ContextID != "" {
-		faults = append(faults, r.needContext(d.ContextID))
-	}
-	return firstFault(faults...)
-}
-
-func (r rules) QueueDrained(e *events.Event, d events.QueueDrained) error {
-	faults := []error{
-		r.needExecution(e.Correlation), unless(len(d.IDs) > 0, "it takes nothing"),
-		unless(len(d.IDs) == 0 || e.Subject == d.IDs[0], "it is about %.80q", e.Subject),
-	}
-	for _, id := range d.IDs {
-		waits := slices.ContainsFunc(r.state.Queue, func(q queued) bool { return q.ID == id })
-		faults = append(faults, unless(waits, "%.80q does not wait", id))
-	}
-	return firstFault(faults...)
-}

@@ -46,6 +46,11 @@ func TestHolds_RefusesWhatCouldNotFollow(t *testing.T) {
 		"a second default context":      {events.ContextCreatedType, "ctx_9", "", events.ContextCreated{ID: "ctx_9", Status: "open", Default: true, Content: raw("null")}, "no other"},
 		"a definition on a thread":      {events.DefinitionChangedType, "agent/a", "", events.DefinitionChanged{Kind: "agent", Name: "a", Version: 1}, "tenant's own"},
 		"a chunk":                       {events.ChunkEmittedType, "exe_1", "exe_1", events.ChunkEmitted{ExecutionID: "exe_1", Attempt: 1, Type: "finish"}, "never in the log"},
+		"a steering of no run":          {events.ItemCreatedType, "itm_9", "", events.ItemCreated{ID: "itm_9", ContextID: k.state.Default, Index: k.state.NextItem, Type: "message", Status: "stored", ReactionItemID: "itm_8"}, "answers with"},
+		"a queued id that is taken":     {events.QueuePushedType, "q-9", "", events.QueuePushed{ID: "q-9", Item: raw(`{"type":"message"}`), MessageID: k.state.Messages, ExecutionID: "exe_1", ReactionItemID: "itm_9"}, "exists already"},
+		"a removal of nothing":          {events.QueueRemovedType, "q-9", "", events.QueueRemoved{ID: "q-9"}, "does not wait"},
+		"an edit of nothing":            {events.QueueEditedType, "q-9", "", events.QueueEdited{ID: "q-9", Item: raw(`{"type":"message"}`)}, "does not wait"},
+		"a move of nothing":             {events.QueueMovedType, "q-9", "", events.QueueMoved{ID: "q-9"}, "does not wait"},
 		"an end that keeps what runs":   {events.LifecycleDeletedType, threadID, "", events.LifecycleDeleted{}, "under way"},
 	} {
 		if err := held(k, f); err == nil || !strings.Contains(err.Error(), f.says) {

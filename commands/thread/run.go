@@ -70,6 +70,10 @@ type queued struct {
 	Agent   string         `json:"a,omitzero"`
 	Tool    bool           `json:"t,omitzero"`
 	Once    bool           `json:"o,omitzero"` // of a call: it gets a run of its own
+
+	Execution string `json:"e,omitzero"` // of a message: the ids that its run will have
+	Reaction  string `json:"r,omitzero"`
+	Message   int64  `json:"n,omitzero"` // its number in the thread
 }
 
 // joins reports whether it is a call that the run under way makes.

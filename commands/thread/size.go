@@ -59,4 +59,6 @@ func (d definitionState) size() int64 {
 	return n
 }
 
-func (q queued) size() int64 { return int64(unsafe.Sizeof(q)) + int64(len(q.Item)) }
+func (q queued) size() int64 {
+	return int64(unsafe.Sizeof(q)) + int64(len(q.Item)) + textSize(q.Execution) + textSize(q.Reaction)
+}

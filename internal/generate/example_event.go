@@ -41,6 +41,9 @@ func eventExamples() []any {
 		events.RelationshipRemoved{ThreadID: child, Type: "fork", Role: "parent"},
 		events.QueuePushed{ID: "q-1", Item: raw(`{"type":"message","role":"user","content":[{"type":"input_text","text":"And the invoice?"}]}`)},
 		events.QueueDrained{IDs: []string{"q-1"}},
+		events.QueueRemoved{ID: "q-1", ExecutionID: execution},
+		events.QueueEdited{ID: "q-1", Item: raw(`{"type":"message","role":"user","content":[{"type":"input_text","text":"And the receipt?"}]}`)},
+		events.QueueMoved{ID: "q-2", Before: "q-1"},
 		events.KeyClaimed{Key: "support/42", ThreadID: thread},
 		events.KeyReleased{Key: "support/42", ThreadID: thread},
 

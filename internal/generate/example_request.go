@@ -40,6 +40,9 @@ func commandExamples() []any {
 		events.GrantApproval{CallID: "call_7", Comment: "go ahead"},
 		events.DenyApproval{CallID: "call_7", Comment: "too expensive"},
 		events.QueueTool{Name: "find_order", Arguments: raw(`{"id":42}`)},
+		events.RemoveQueued{QueuedID: "q-1"},
+		events.EditQueued{QueuedID: "q-1", Item: events.NewItem{Type: events.Message, Role: events.User, Content: part("And the receipt?")}},
+		events.MoveQueued{QueuedID: "q-2", Before: "q-1"},
 		events.AssignAgent{AgentID: "billing", Reason: "a question about an invoice"},
 		events.ScheduleEffect{Name: "remind", Args: raw(`{"about":"order 42"}`), DelayMs: to(events.Int(1800000))},
 		events.CancelEffect{EffectID: effect, Reason: "answered"},
@@ -86,6 +89,7 @@ func queryExamples() []any {
 		events.NextOfConsumer{Name: "mailer", WaitMs: to(events.Int(5000))},
 		events.SettleConsumer{Name: "mailer", Token: "$JS.ACK.SKEIN_TIMELINE.acme=mailer.1.1204.1.1771588800000000000.0", As: events.SettledDone},
 		events.DeleteConsumer{Name: "mailer"},
+		events.ListQueue{ThreadID: thread},
 		events.StatFile{ThreadID: thread, Path: "/invoices/42.pdf"},
 		events.ListFiles{ThreadID: thread, Path: "/invoices"},
 		events.CountFiles{ThreadID: thread},
@@ -109,7 +113,8 @@ func answers() map[string]any {
 		"history.get": events.HistoryEnd{}, "history.list": events.HistoryList{}, "chunk.list": events.ChunkList{},
 		"consumer.create": events.ConsumerRef{}, "consumer.next": events.Delivery{},
 		"consumer.settle": events.ConsumerRef{}, "consumer.delete": events.ConsumerRef{},
-		"file.stat": events.FileRecord{}, "file.list": events.FileList{}, "file.stats": events.FileStats{},
+		"queue.list": events.QueueList{},
+		"file.stat":  events.FileRecord{}, "file.list": events.FileList{}, "file.stats": events.FileStats{},
 		"file.find": events.FindList{}, "file.grep": events.GrepList{}, "file.thumbnail": events.Thumbnail{},
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // startReading starts the read models and the queries.
-func (s *Server) startReading(ctx, background context.Context, validator *schema.Validator, store *files.Store) (*projections.Queries, error) {
+func (s *Server) startReading(ctx, background context.Context, validator *schema.Validator, store *files.Store, dispatcher *commands.Dispatcher) (*projections.Queries, error) {
 	progress := projections.NewProgress()
 	foldLog, err := s.open("projections")
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *Server) startReading(ctx, background context.Context, validator *schema
 	if err != nil {
 		return nil, err
 	}
-	queries := projections.NewQueries(readLog, validator, projections.QueryConfig{Progress: progress, Contents: files.NewViewer(store), Reactor: s.hasReactor}, s.logger, s.metrics.ReadModels())
+	queries := projections.NewQueries(readLog, validator, projections.QueryConfig{Progress: progress, Contents: files.NewViewer(store), Reactor: s.hasReactor, Queue: dispatcher.Queued}, s.logger, s.metrics.ReadModels())
 	s.running.Go(func() {
 		if err := queries.Run(background); err != nil && background.Err() == nil {
 			s.logger.Error().Err(err).Msg("the queries do not know any more how far the read models are")

@@ -147,10 +147,6 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err != nil {
 		return err
 	}
-	queries, err := s.startReading(ctx, background, validator, store)
-	if err != nil {
-		return err
-	}
 	effects, err := s.startEffects(background)
 	if err != nil {
 		return err
@@ -172,6 +168,10 @@ func (s *Server) assemble(ctx, background context.Context) error {
 		return nil
 	}}, s.logger, s.metrics)
 	s.dispatcher = dispatcher
+	queries, err := s.startReading(ctx, background, validator, store, dispatcher)
+	if err != nil {
+		return err
+	}
 	s.files, err = files.Serve(fileLog, store, dispatcher, queries, files.ServiceConfig{Version: s.cfg.Version}, s.logger)
 	if err != nil {
 		return err

@@ -42,7 +42,9 @@ func stepEnds() []events.Type { return []events.Type{events.StepStatusChangedTyp
 
 // queueLife is what only the thread's own document shows.
 func queueLife() []events.Type {
-	return []events.Type{events.QueuePushedType, events.QueueDrainedType}
+	return []events.Type{
+		events.QueuePushedType, events.QueueDrainedType, events.QueueRemovedType, events.QueueEditedType, events.QueueMovedType,
+	}
 }
 
 // runLife is what only the execution's document shows.

@@ -22,6 +22,7 @@ func threads() Projection {
 			on(events.QueueDrainedType, own, func(_ *change, doc *T, d events.QueueDrained) {
 				doc.Queued = max(0, doc.Queued-int64(len(d.IDs)))
 			}),
+			on(events.QueueRemovedType, own, func(_ *change, doc *T, _ events.QueueRemoved) { doc.Queued = max(0, doc.Queued-1) }),
 			on(events.AgentAssignedType, own, func(_ *change, doc *T, d events.AgentAssigned) { doc.AgentID = d.AgentID }),
 			on(events.KeyClaimedType, own, func(_ *change, doc *T, d events.KeyClaimed) { doc.Key = &d.Key }),
 			on(events.KeyReleasedType, own, func(_ *change, doc *T, _ events.KeyReleased) { doc.Key = nil }),

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"text/tabwriter"
+
+	"github.com/go-json-experiment/json"
+	"github.com/spf13/cobra"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+func (a *app) queueCommand() *cobra.Command {
+	return group("queue", "Show and change what waits for a thread's agent", a.queueList(), a.queueRemove(), a.queueEdit(), a.queueMove())
+}
+
+func (a *app) queueList() *cobra.Command {
+	cmd := remoteCommand("list THREAD", "List what waits for a thread's agent, the next one first", cobra.ExactArgs(1),
+		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+			list, err := c.ListQueue(ctx, events.ListQueue{ThreadID: args[0]})
+			if err != nil {
+				return err
+			}
+			t := table{tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)}
+			for i := range list.Queued {
+				q := &list.Queued[i]
+				if r.json {
+					if err := a.printJSON(q); err != nil {
+						return err
+					}
+					continue
+				}
+				var item events.NewItem
+				if err := json.Unmarshal(q.Item, &item); err != nil {
+					return err
+				}
+				t.row(q.ID, orDash(q.ExecutionID), brief(said(item.Type, item.Content), textWidth))
+			}
+			return t.flush()
+		})
+	cmd.Example = "  skein queue list key:order-42\n  skein queue list key:order-42 --json"
+	return cmd
+}
+
+func (a *app) queueRemove() *cobra.Command {
+	cmd := remoteCommand("rm THREAD QUEUED", "Take a message, or a call of a tool, out of the queue", cobra.ExactArgs(2),
+		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+			reply, err := c.RemoveQueued(ctx, args[0], events.RemoveQueued{QueuedID: args[1]})
+			return a.printReply(r, reply, err)
+		})
+	cmd.Example = "  skein queue rm key:order-42 queued-5f0c..."
+	return cmd
+}
+
+func (a *app) queueEdit() *cobra.Command {
+	cmd := remoteCommand("edit THREAD QUEUED TEXT", "Replace a user's message that waits; it keeps its place", cobra.ExactArgs(3),
+		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+			content, err := json.Marshal([]map[string]string{{"type": "input_text", "text": args[2]}})
+			if err != nil {
+				return err
+			}
+			reply, err := c.EditQueued(ctx, args[0], events.EditQueued{
+				QueuedID: args[1], Item: events.NewItem{Type: events.Message, Role: events.User, Content: content},
+			})
+			return a.printReply(r, reply, err)
+		})
+	cmd.Example = "  skein queue edit key:order-42 queued-5f0c... 'And the receipt, please.'"
+	return cmd
+}
+
+func (a *app) queueMove() *cobra.Command {
+	var d events.MoveQueued
+	cmd := remoteCommand("move THREAD QUEUED", "Give what waits another place in the queue", cobra.ExactArgs(2),
+		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+			d.QueuedID = args[1]
+			reply, err := c.MoveQueued(ctx, args[0], d)
+			return a.printReply(r, reply, err)
+		})
+	cmd.Flags().StringVar(&d.Before, "before", "", "the queued id that it goes before; absent: it goes last")
+	cmd.Example = "  skein queue move key:order-42 queued-5f0c... --before queued-77aa..."
+	return cmd
+}

@@ -1,0 +1,139 @@
+package thread
+
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// waiting finds what waits under an id.
+func (m *maker) waiting(id string) (queued, error) {
+	i := m.state.placeInQueue(id)
+	if i < 0 {
+		return queued{}, events.Missing("queued message", id)
+	}
+	return m.state.Queue[i], nil
+}
+
+func (m *maker) removeQueued(d events.RemoveQueued) error {
+	q, err := m.waiting(d.QueuedID)
+	if err != nil {
+		return err
+	}
+	m.emit(events.QueueRemovedType, q.ID, "", events.QueueRemoved{ID: q.ID, ExecutionID: q.Execution})
+	return nil
+}
+
+// editQueued replaces a waiting message, which keeps its item's id.
+func (m *maker) editQueued(d events.EditQueued) error {
+	q, err := m.waiting(d.QueuedID)
+	if err != nil {
+		return err
+	}
+	if q.Tool || d.Item.Type == events.ActionExecute {
+		return events.Invalid("/item/type", "only a message can be replaced; remove the call %s and queue another one", q.ID)
+	}
+	was, err := q.item()
+	if err != nil {
+		return err
+	}
+	if d.Item.ID != "" && d.Item.ID != was.ID {
+		return events.Invalid("/item/id", "the message keeps the id of its item, %s; leave it out", was.ID)
+	}
+	d.Item.ID = ""
+	if _, err := m.checkItem(d.Item); err != nil {
+		return err
+	}
+	d.Item.ID = was.ID
+	raw, err := json.Marshal(d.Item, json.Deterministic(true))
+	if err != nil {
+		return events.Invalid("/item", "%w", err)
+	}
+	m.emit(events.QueueEditedType, q.ID, "", events.QueueEdited{ID: q.ID, Item: raw})
+	return nil
+}
+
+func (m *maker) moveQueued(d events.MoveQueued) error {
+	q, err := m.waiting(d.QueuedID)
+	if err != nil {
+		return err
+	}
+	if d.Before == d.QueuedID {
+		return events.Invalid("/before", "%s cannot go before itself", d.Before)
+	}
+	if d.Before != "" {
+		if _, err := m.waiting(d.Before); err != nil {
+			return err
+		}
+	}
+	m.emit(events.QueueMovedType, q.ID, "", events.QueueMoved{ID: q.ID, Before: d.Before})
+	return nil
+}
+
+// executionIsNew holds the id of a new execution against those that are there,
+// and those that what waits will have.
+func (m *maker) executionIsNew(id string) error {
+	_, taken := m.state.execution(id)
+	if taken || slices.ContainsFunc(m.state.Queue, func(q queued) bool { return q.Execution == id }) {
+		return events.Taken("execution", id)
+	}
+	return nil
+}
+
+// placeInQueue returns the place of what waits under an id, or -1.
+func (s *State) placeInQueue(id string) int {
+	return slices.IndexFunc(s.Queue, func(q queued) bool { return q.ID == id })
+}
+
+// dequeue takes what waits under the ids out of the queue.
+func (s *State) dequeue(ids ...string) {
+	kept := make([]queued, 0, len(s.Queue))
+	for _, q := range s.Queue {
+		if slices.Contains(ids, q.ID) {
+			s.bytes -= q.size()
+			continue
+		}
+		kept = append(kept, q)
+	}
+	s.Queue = kept
+}
+
+// requeue replaces the item of what waits under an id.
+func (s *State) requeue(id string, item []byte) {
+	i := s.placeInQueue(id)
+	if i < 0 {
+		return
+	}
+	s.Queue = slices.Clone(s.Queue)
+	s.bytes -= s.Queue[i].size()
+	s.Queue[i].Item = content(item)
+	s.bytes += s.Queue[i].size()
+}
+
+// moveQueued puts what waits under an id before another, or to the end.
+func (s *State) moveQueued(id, before string) {
+	i := s.placeInQueue(id)
+	if i < 0 {
+		return
+	}
+	moved := s.Queue[i]
+	s.Queue = slices.Delete(slices.Clone(s.Queue), i, i+1)
+	to := s.placeInQueue(before)
+	if to < 0 {
+		to = len(s.Queue)
+	}
+	s.Queue = slices.Insert(s.Queue, to, moved)
+}
+
+// Queued returns what waits for the thread's agent, in its order.
+func (s *State) Queued() []events.Queued {
+	list := make([]events.Queued, len(s.Queue))
+	for i, q := range s.Queue {
+		list[i] = events.Queued{
+			ID: q.ID, Item: q.Item, ExecutionID: q.Execution, ReactionItemID: q.Reaction, MessageID: q.Message, ContextID: q.Context, AgentID: q.Agent,
+		}
+	}
+	return list
+}

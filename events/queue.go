@@ -1,0 +1,119 @@
+package events
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// The events of what waits until the agent is free.
+const (
+	QueuePushedType  Type = "queue.pushed"
+	QueueDrainedType Type = "queue.drained"
+	QueueRemovedType Type = "queue.removed"
+	QueueEditedType  Type = "queue.edited"
+	QueueMovedType   Type = "queue.moved"
+)
+
+// QueuePushed says that a message waits until the agent is free.
+//
+// A call of a tool waits in the same way: its item is an action_execute.
+type QueuePushed struct {
+	ID        string         `json:"id" schema:"required,maxLength=128" doc:"The waiting message's id."`
+	Item      jsontext.Value `json:"item" schema:"required,object" doc:"The item that it becomes."`
+	ContextID string         `json:"contextId,omitzero" schema:"pattern=id" doc:"The context it is meant for."`
+	AgentID   string         `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that is to answer it."`
+	MessageID int64          `json:"messageId,omitzero" schema:"minimum=0" doc:"The message's number in the thread (AM-83)."`
+	First     bool           `json:"first,omitzero" doc:"It goes before those that wait."`
+	Once      bool           `json:"once,omitzero" doc:"Of a call of a tool: it gets a run of its own that ends with it."`
+
+	ExecutionID    string `json:"executionId,omitzero" schema:"pattern=id" doc:"Of a message: the id of the execution that will answer it."`
+	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"Of a message: the id of the item that will answer it."`
+}
+
+// QueueDrained says that waiting messages were taken.
+type QueueDrained struct {
+	IDs []string `json:"ids" schema:"required" doc:"The waiting messages that were taken, in order."`
+}
+
+// QueueRemoved says that what waited under the id will not be taken.
+type QueueRemoved struct {
+	ID          string `json:"id" schema:"required,maxLength=128" doc:"The id under which it waited."`
+	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"Of a message: the execution that there will not be."`
+}
+
+// QueueEdited says that a waiting message was replaced. It keeps its place, its
+// item's id and its execution's.
+type QueueEdited struct {
+	ID   string         `json:"id" schema:"required,maxLength=128" doc:"The id under which it waits."`
+	Item jsontext.Value `json:"item" schema:"required,object" doc:"The item that it becomes now."`
+}
+
+// QueueMoved says that what waits under the id has another place in the queue.
+type QueueMoved struct {
+	ID     string `json:"id" schema:"required,maxLength=128" doc:"The id under which it waits."`
+	Before string `json:"before,omitzero" schema:"maxLength=128" doc:"What it goes before; absent: it is the last now."`
+}
+
+func queueEvents() []Row {
+	return []Row{
+		row[QueuePushed](QueuePushedType, 1, Rules.QueuePushed, "A message waits until the agent is free."),
+		row[QueueDrained](QueueDrainedType, 1, Rules.QueueDrained, "Waiting messages were taken."),
+		row[QueueRemoved](QueueRemovedType, 1, Rules.QueueRemoved, "What waited will not be taken."),
+		row[QueueEdited](QueueEditedType, 1, Rules.QueueEdited, "A waiting message was replaced."),
+		row[QueueMoved](QueueMovedType, 1, Rules.QueueMoved, "What waits has another place in the queue."),
+	}
+}
+
+// The commands' data.
+type (
+	// RemoveQueued takes a message, or a call of a tool, out of the queue.
+	RemoveQueued struct {
+		QueuedID string `json:"queuedId" schema:"required,maxLength=128" doc:"The id under which it waits."`
+	}
+	// EditQueued replaces a message that waits. It keeps its place in the queue and
+	// the ids of its item and its execution.
+	EditQueued struct {
+		QueuedID string  `json:"queuedId" schema:"required,maxLength=128" doc:"The id under which it waits."`
+		Item     NewItem `json:"item" schema:"required" doc:"What it becomes: a message. It keeps the id of its item; another one is refused."`
+	}
+	// MoveQueued gives what waits another place in the queue.
+	MoveQueued struct {
+		QueuedID string `json:"queuedId" schema:"required,maxLength=128" doc:"The id under which it waits."`
+		Before   string `json:"before,omitzero" schema:"maxLength=128" doc:"The queuedId that it goes before; absent: it goes last."`
+	}
+)
+
+func queueCommands() []Command {
+	return []Command{
+		command[RemoveQueued]("queue.remove", "Takes a message, or a call of a tool, out of what waits for the agent.", QueueRemovedType),
+		command[EditQueued]("queue.edit", "Replaces a message that waits for the agent.", QueueEditedType),
+		command[MoveQueued]("queue.move", "Gives what waits for the agent another place in the queue.", QueueMovedType),
+	}
+}
+
+// ListQueue asks what waits for a thread's agent, in the order in which it will
+// be taken, but for calls of tools, which go first.
+type ListQueue struct {
+	ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
+	Fresh
+}
+
+// QueueList is what waits for a thread's agent.
+type QueueList struct {
+	ThreadID string   `json:"threadId" schema:"required,pattern=thread" doc:"The thread."`
+	Queued   []Queued `json:"queued" schema:"required" doc:"What waits, the next one first."`
+	Active   string   `json:"active,omitzero" schema:"pattern=id" doc:"The execution under way."`
+	Seq      uint64   `json:"seq" schema:"required" doc:"The sequence in the log of the thread's last commit that it shows."`
+}
+
+// Queued is a message, or a call of a tool, that waits for the agent.
+type Queued struct {
+	ID             string         `json:"id" schema:"required,maxLength=128" doc:"The id under which it waits: queuedId."`
+	Item           jsontext.Value `json:"item" schema:"required,object" doc:"The item that it becomes."`
+	ExecutionID    string         `json:"executionId,omitzero" schema:"pattern=id" doc:"Of a message: the execution that will answer it; absent if it was queued before executions were allotted to what waits."`
+	ReactionItemID string         `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"Of a message: the item that will answer it."`
+	MessageID      int64          `json:"messageId,omitzero" schema:"minimum=0" doc:"Of a message: its number in the thread."`
+	ContextID      string         `json:"contextId,omitzero" schema:"pattern=id" doc:"The context it is meant for; absent: the default one."`
+	AgentID        string         `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that is to answer it; absent: the thread's own."`
+}
+
+func queueQueries() []Query {
+	return []Query{query[ListQueue]("queue.list", "What waits for a thread's agent.")}
+}
