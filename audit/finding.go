@@ -15,6 +15,10 @@ const (
 	KindUnknown    Kind = "unknown"    // an event of a type or version that this program does not know
 	KindTransition Kind = "transition" // a move that a state machine forbids
 	KindLink       Kind = "link"       // an event names what is not there
+	KindCondition  Kind = "condition"  // an event could not follow what came before it
+	KindLayout     Kind = "layout"     // a commit is not written as Skein writes it
+	KindHeader     Kind = "header"     // a commit's headers are not those that Skein writes
+	KindTime       Kind = "time"       // an event says that it happened after the log stored it
 	KindTimeline   Kind = "timeline"   // the timeline differs from the log
 	KindDocument   Kind = "document"   // a read model differs from the log
 	KindWitness    Kind = "witness"    // the log no longer holds what a file of an export shows; see Witness

@@ -1,10 +1,12 @@
 package audit
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 
+	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/schema"
@@ -30,6 +32,11 @@ type judge struct {
 	gone    func(c *events.Commit) bool // its thread was purged, and nothing stands before it any more
 
 	at      aggregate
+	ledger  *thread.Ledger
+	unsure  bool // something before is missing, so what may follow is not known
+	ties    []tied
+	ahead   bool // the time of an event lies after the log stored it
+	buf     []byte
 	chain   string // of the commit before
 	version int64  // after the commit before; -1 if it cannot be read
 	erased  int64  // versions that a purge has taken
@@ -47,7 +54,7 @@ func newJudge(validator *schema.Validator, find func(Finding)) *judge {
 // begin takes up another aggregate, and forgets the one before.
 func (j *judge) begin(a aggregate) {
 	j.checker.Forget(j.at.tenant, j.at.id)
-	*j = judge{schema: j.schema, checker: j.checker, find: j.find, gone: j.gone, at: a}
+	*j = judge{schema: j.schema, checker: j.checker, find: j.find, gone: j.gone, at: a, ledger: &thread.Ledger{}, buf: j.buf}
 }
 
 // place begins a finding at a commit.
@@ -59,7 +66,7 @@ func (j *judge) place(kind Kind, seq uint64, detail string) Finding {
 // says of itself.
 func (j *judge) broken(seq uint64, chain string, err error) {
 	j.find(j.place(KindBroken, seq, err.Error()))
-	j.chain, j.version = chain, -1
+	j.chain, j.version, j.unsure = chain, -1, true
 }
 
 // commit takes the next commit.
@@ -76,10 +83,54 @@ func (j *judge) commit(c *events.Commit) {
 	default:
 		j.link(c)
 	}
+	faults := j.conditions(c)
+	j.layout(c)
 	for i := range c.Events {
-		j.event(c, &c.Events[i])
+		j.event(c, &c.Events[i], faults[&c.Events[i]])
 	}
 	j.chain, j.version = c.Chain, c.Version
+}
+
+// conditions holds a commit against the preconditions of its events, and returns
+// what it found. Where something before the commit is missing, they are not known,
+// and what is missing is told instead.
+func (j *judge) conditions(c *events.Commit) map[*events.Event]error {
+	if j.unsure = j.unsure || j.erased > 0 || c.First() != j.version; j.unsure {
+		return nil
+	}
+	var faults map[*events.Event]error
+	j.ledger.Commit(c, func(e *events.Event, err error) {
+		if faults == nil {
+			faults = map[*events.Event]error{}
+		}
+		if faults[e] == nil {
+			faults[e] = err
+		}
+	})
+	return faults
+}
+
+// layout checks that a commit is written as Skein writes it. What stands in it
+// beside its events would be read by nobody.
+func (j *judge) layout(c *events.Commit) {
+	size := len("[]") + len(c.Events) - 1
+	for i := range c.Events {
+		e := &c.Events[i]
+		size += len(e.Raw())
+		if row, ok := events.Lookup(e.Type); ok && row.Schema() != e.Schema() {
+			continue // of an older version, in that version's layout
+		}
+		var err error
+		if j.buf, err = e.Append(j.buf[:0]); err == nil && bytes.Equal(j.buf, e.Raw()) {
+			continue
+		}
+		place := j.place(KindLayout, c.Seq, "it is not written as Skein writes it: it holds fields that are not read, or in another order or form")
+		place.Event = e.ID
+		j.find(place)
+	}
+	if size != len(c.Body) {
+		j.find(j.place(KindLayout, c.Seq, "it is not written as Skein writes it: something stands between its events"))
+	}
 }
 
 // unread takes a record whose archive cannot be read. It can be linked to its
@@ -87,7 +138,7 @@ func (j *judge) commit(c *events.Commit) {
 func (j *judge) unread(c *events.Commit) {
 	d, ok := eventlog.Record(c)
 	j.checker.Unread(j.at.tenant, j.at.id, c.First())
-	j.erased = max(j.erased, c.First())
+	j.erased, j.unsure = max(j.erased, c.First()), true
 	if ok && events.Chain(d.Chain, c.Body) == c.Chain {
 		j.chain, j.version = d.Chain, c.First()
 		return
@@ -117,8 +168,14 @@ func (j *judge) link(c *events.Commit) {
 }
 
 // event checks an event by itself, and against what came before it.
-func (j *judge) event(c *events.Commit, e *events.Event) {
+func (j *judge) event(c *events.Commit, e *events.Event, fault error) {
 	j.events++
+	found := j.find
+	defer func() { j.find = found }()
+	j.find = func(f Finding) { // one fault is told once
+		fault = nil
+		found(f)
+	}
 	place := j.place("", c.Seq, "")
 	place.Event = e.ID
 	if u, ok := e.Data.(events.Unknown); ok {
@@ -146,7 +203,36 @@ func (j *judge) event(c *events.Commit, e *events.Event) {
 		}
 	case events.KeyReleased:
 		j.key, j.holder = "", ""
+	case events.RelationshipAdded:
+		j.tie(c, e, d.ThreadID, "it is tied to")
+	case events.RunRequested:
+		if d.Parent != nil {
+			j.tie(c, e, d.Parent.ThreadID, "it runs for a call of")
+		}
 	}
+	if fault != nil {
+		place.Kind, place.Detail = KindCondition, fault.Error()
+		j.find(place)
+	}
+}
+
+// tied is another thread that an event names.
+type tied struct {
+	place  Finding
+	thread string
+}
+
+// mostTies bounds how many other threads of one thread are looked for.
+const mostTies = 10_000
+
+// tie notes a thread that must be there.
+func (j *judge) tie(c *events.Commit, e *events.Event, thread, how string) {
+	if len(j.ties) >= mostTies {
+		return
+	}
+	place := j.place(KindLink, c.Seq, fmt.Sprintf("%s thread %.80s, which is not in the log", how, thread))
+	place.Event = e.ID
+	j.ties = append(j.ties, tied{place, thread})
 }
 
 // kindOf sorts what the checker found.

@@ -11,46 +11,54 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// suspect is a key and a thread that did not know of one another when they were
-// read. They may have been read from a replica that was behind: the end of the
-// check asks again.
+// suspect is something that an aggregate says of another one, and that the other
+// one did not show when it was read. It may have been read from a replica that was
+// behind: the end of the check asks again.
 type suspect struct {
-	at      aggregate // who says that the thread holds the key
-	seq     uint64
-	key     string
-	thread  string
+	place   Finding
 	confirm func(ctx context.Context) (bool, error)
-	detail  string
 }
 
 // mostSuspects bounds how many are kept to be asked again; further ones are told
 // at once.
 const mostSuspects = 1000
 
-// suspect checks that the thread at hand holds the key that it claims, or that
-// the key at hand is held by a thread that is there.
+// suspect checks that other threads that are named are there, that the thread at
+// hand holds the key that it claims, or that the key at hand is held by a thread
+// that claimed it.
 func (v *verifier) suspect(ctx context.Context) error {
 	j := v.judge
+	for _, t := range j.ties {
+		if err := v.ask(ctx, suspect{place: t.place, confirm: func(ctx context.Context) (bool, error) { return v.there(ctx, t.place.Tenant, t.thread) }}); err != nil {
+			return err
+		}
+	}
 	if j.key == "" {
 		return nil
 	}
-	s := suspect{at: j.at, seq: j.keySeq, key: j.key, thread: j.holder}
+	key, holder := j.key, j.holder
+	s := suspect{place: j.place(KindLink, j.keySeq, "")}
 	if events.IsThread(j.at.id) {
-		s.confirm = func(ctx context.Context) (bool, error) { return v.holds(ctx, s.at.tenant, s.key, s.thread) }
-		s.detail = fmt.Sprintf("it says that it holds the key %.80q, and the key's own record does not say so", s.key)
+		s.confirm = func(ctx context.Context) (bool, error) { return v.holds(ctx, s.place.Tenant, key, holder) }
+		s.place.Detail = fmt.Sprintf("it says that it holds the key %.80q, and the key's own record does not say so", key)
 	} else {
-		s.confirm = func(ctx context.Context) (bool, error) { return v.there(ctx, s.at.tenant, s.thread) }
-		s.detail = fmt.Sprintf("the key %.80q is held by thread %.80s, which is not in the log", s.key, s.thread)
+		s.confirm = func(ctx context.Context) (bool, error) { return v.claimed(ctx, s.place.Tenant, key, holder) }
+		s.place.Detail = fmt.Sprintf("the key %.80q is held by thread %.80s, which is not in the log or does not say so", key, holder)
 	}
+	return v.ask(ctx, s)
+}
+
+// ask asks whether a suspect is right, and notes it if not, to be asked again.
+func (v *verifier) ask(ctx context.Context, s suspect) error {
 	right, err := s.confirm(ctx)
 	switch {
 	case err != nil:
-		return fmt.Errorf("the key of %s/%s: %w", s.at.tenant, s.at.id, err)
+		return fmt.Errorf("what %s/%s names: %w", s.place.Tenant, s.place.Thread, err)
 	case right:
 	case len(v.suspects) < mostSuspects:
 		v.suspects = append(v.suspects, s)
 	default:
-		v.find(Finding{Kind: KindLink, Tenant: s.at.tenant, Thread: s.at.id, Seq: s.seq, Detail: s.detail})
+		v.find(s.place)
 	}
 	return nil
 }
@@ -60,10 +68,10 @@ func (v *verifier) claims(ctx context.Context) error {
 	for _, s := range v.suspects {
 		right, err := s.confirm(ctx)
 		if err != nil {
-			return fmt.Errorf("the key of %s/%s: %w", s.at.tenant, s.at.id, err)
+			return fmt.Errorf("what %s/%s names: %w", s.place.Tenant, s.place.Thread, err)
 		}
 		if !right {
-			v.find(Finding{Kind: KindLink, Tenant: s.at.tenant, Thread: s.at.id, Seq: s.seq, Detail: s.detail})
+			v.find(s.place)
 		}
 	}
 	v.suspects = nil
@@ -83,6 +91,42 @@ func (v *verifier) holds(ctx context.Context, tenant, key, thread string) (bool,
 	}
 	d, ok := last.Events[len(last.Events)-1].Data.(events.KeyClaimed)
 	return ok && d.Key == key && d.ThreadID == thread || last.Seq > v.last, nil
+}
+
+// claimed reports whether a thread holds a key that is its own: it claimed it when
+// it was created, and was not deleted since. A key that was released or claimed
+// again since the check began is right.
+func (v *verifier) claimed(ctx context.Context, tenant, key, thread string) (bool, error) {
+	if !events.ValidThreadID(thread) {
+		return false, nil
+	}
+	now, err := v.log.Last(ctx, tenant, events.KeyAggregate(key))
+	var broken *events.BrokenError
+	switch {
+	case errors.As(err, &broken) || err == nil && now != nil && now.Seq > v.last:
+		return true, nil
+	case err != nil:
+		return false, err
+	}
+	last, err := v.log.Last(ctx, tenant, thread)
+	switch {
+	case errors.As(err, &broken):
+		return true, nil
+	case err != nil || last == nil || last.Events[len(last.Events)-1].Type == events.LifecycleDeletedType:
+		return false, err
+	}
+	for m, err := range v.log.Raw(ctx, v.log.Config().Names.Log(tenant, thread), 1) {
+		var archive *eventlog.ArchiveError
+		if errors.As(err, &archive) {
+			return true, nil // it is told where the thread is checked
+		}
+		if err != nil {
+			return false, err
+		}
+		first, err := v.log.Decode(m)
+		return err != nil || first.First() > 0 || keyOf(first) == key, nil
+	}
+	return false, nil
 }
 
 // there reports whether the log has a thread.

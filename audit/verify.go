@@ -165,8 +165,8 @@ func (v *verifier) aggregate(ctx context.Context, a aggregate, done, of int64) (
 		if err != nil {
 			return there, fmt.Errorf("reading %s/%s: %w", a.tenant, a.id, err)
 		}
-		there = true
 		if m.Seq > v.last {
+			there = true
 			break // later, or after the check began
 		}
 		before := v.judge.events
@@ -174,10 +174,14 @@ func (v *verifier) aggregate(ctx context.Context, a aggregate, done, of int64) (
 			v.judge.broken(m.Seq, m.Header.Get(events.HeaderChain), err)
 		} else {
 			v.judge.commit(commit)
+			if err := v.message(ctx, m, commit, !there); err != nil {
+				return true, err
+			}
 			for _, check := range v.options.Checks {
 				check.Commit(commit)
 			}
 		}
+		there = true
 		if m.Archived {
 			v.archived++
 		}
