@@ -30,6 +30,11 @@ func parseShown(m eventlog.Message) (shown, error) {
 // began. Events of purged threads may be on either, or on none; those of archived
 // threads are on neither, or on the timeline still.
 func (v *verifier) timelines(ctx context.Context) error {
+	keeps, err := v.retention(ctx)
+	if err != nil {
+		return err
+	}
+	v.keeps = keeps
 	end, err := v.timelineEnd(ctx)
 	if err != nil {
 		return err
@@ -38,7 +43,11 @@ func (v *verifier) timelines(ctx context.Context) error {
 	if err != nil || kept == 0 {
 		return err
 	}
-	from, to := max(kept, v.first), min(end, v.last)
+	since, err := keeps.since(ctx, v.log, end)
+	if err != nil {
+		return err
+	}
+	from, to := max(min(kept, since), v.first), min(end, v.last)
 	if len(v.options.Threads) == 0 {
 		return v.timeline(ctx, aggregate{anyTenant(v.options.Tenant), "*"}, kept, end, from, to)
 	}
@@ -53,6 +62,12 @@ func (v *verifier) timelines(ctx context.Context) error {
 // timelineEnd gives the last commit that the timeline shows, whole or in part.
 // What was forged at its end is passed over here, and told by who reads it.
 func (v *verifier) timelineEnd(ctx context.Context) (uint64, error) {
+	if cut, err := v.keeps.endsWithin(ctx); cut || err != nil {
+		if err != nil {
+			return 0, err
+		}
+		return v.cutOff(ctx, v.keeps)
+	}
 	end, err := v.log.TimelineSeq(ctx)
 	var forged *eventlog.AssetError
 	if errors.As(err, &forged) {
@@ -195,7 +210,7 @@ func (w *walk) compare(open []shown) error {
 		return w.unknown(open)
 	}
 	if commit, err := w.v.log.Decode(*w.at); err == nil {
-		found := w.v.compare(commit, open, seq == w.kept, seq == w.end)
+		found := w.v.compare(commit, open, seq == w.kept && !w.v.keeps.due(*w.at), seq == w.end)
 		if len(found) > 0 && !tombstone(commit) {
 			purged, err := w.taken(commit)
 			if err != nil {
@@ -291,7 +306,7 @@ func (w *walk) missing() error {
 		}
 		w.begun = true
 	}
-	if commit.Seq < w.kept {
+	if commit.Seq < w.kept && !w.v.keeps.due(*w.at) {
 		return w.step()
 	}
 	purged, err := w.taken(commit)

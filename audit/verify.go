@@ -87,7 +87,8 @@ type verifier struct {
 	begun       jetstream.StreamState // of the log when the check began
 	first, last uint64                // of the range
 	summary     Summary
-	erased      int64     // versions that purged threads have lost
+	erased      int64 // versions that purged threads have lost
+	keeps       retention
 	archived    int64     // commits that lie in archives
 	suspects    []suspect // keys and threads that did not know of one another
 }
