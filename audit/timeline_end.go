@@ -110,7 +110,7 @@ func (v *verifier) cutOff(ctx context.Context, r retention) (shownTo uint64, err
 	f := Finding{Kind: KindTimeline, Detail: fmt.Sprintf(
 		"the timeline's messages %d to %d are missing, and what they showed is not older than what it keeps; rebuild it with: skein replay timeline", last+1, r.state.LastSeq)}
 	names := v.log.Config().Names
-	for m, err := range v.log.Stored(ctx, names.Log("*", "*"), max(shownTo, 1)) {
+	for m, err := range v.log.Stored(ctx, names.Log(anyTenant(v.options.Tenant), "*"), max(shownTo, 1)) {
 		if err != nil {
 			return 0, fmt.Errorf("reading the log: %w", err)
 		}
