@@ -112,6 +112,7 @@ func (l AgentLoop) Goes(calls []string) bool {
 // AgentHistory bounds what the model is shown.
 type AgentHistory struct {
 	MaxItems *Int `json:"maxItems,omitzero" schema:"minimum=1" doc:"The newest so many items; all if absent."`
+	MaxBytes *Int `json:"maxBytes,omitzero" schema:"minimum=1024" doc:"So many bytes of items as JSON; all if absent. A note stands for the oldest large results of calls first."`
 }
 
 // Check holds what no single field says.

@@ -146,6 +146,9 @@ func (t *turn) input(side *Side) (*StepInput, error) {
 		ItemID: t.run.ReactionItemID, Iteration: t.run.Iteration, Side: string(t.run.Side), Agent: t.agent.Name, Model: side.Model,
 		SideLabel: side.Label, Instructions: instructions, Context: t.talk.contexts[t.run.ContextID], Items: t.talk.shown(t.run.ContextID, t.run.Side, t.agent.MaxItems),
 	}
+	if t.agent.MaxBytes > 0 {
+		in.Items, in.Omitted = Fit(in.Items, t.agent.MaxBytes)
+	}
 	for _, tool := range side.Tools {
 		in.Tools = append(in.Tools, tool.Spec())
 	}

@@ -55,6 +55,8 @@ type StepInput struct {
 	// with its output once it has one; the items of kind action_execute and
 	// action_result of these calls are not listed again.
 	Items []events.Item `json:"items"`
+	// Omitted says what is left out of Items, or replaced by a note; nil: nothing.
+	Omitted *Omitted `json:"omitted,omitzero"`
 }
 
 // Model says which model is to be asked, and how.

@@ -147,8 +147,13 @@ func bounds(a *runtime.Agent, def events.AgentDefinition) {
 	if r := def.Retries; r != nil {
 		a.Retries.Attempts, a.Retries.Backoff = int(r.Attempts), backoff(r)
 	}
-	if h := def.History; h != nil && h.MaxItems != nil {
-		a.MaxItems = int(*h.MaxItems)
+	if h := def.History; h != nil {
+		if h.MaxItems != nil {
+			a.MaxItems = int(*h.MaxItems)
+		}
+		if h.MaxBytes != nil {
+			a.MaxBytes = int(*h.MaxBytes)
+		}
 	}
 }
 

@@ -35,6 +35,15 @@ type caller struct {
 	settings
 }
 
+// written gives a request as JSON.
+func (c *caller) written(request any) ([]byte, error) {
+	body, err := json.Marshal(request, json.Deterministic(true))
+	if err != nil {
+		return nil, fmt.Errorf("the request on %s cannot be written: %w", c.subject, err)
+	}
+	return body, nil
+}
+
 // protocol says how a call is to be answered.
 func (c *caller) protocol() protocol {
 	return protocol{
@@ -50,12 +59,9 @@ func (c *caller) limit() int64 {
 	return int64(c.maxBytes)
 }
 
-// call makes a request, passes chunks on, and gives the body of the result.
-func (c *caller) call(ctx context.Context, p protocol, request any, chunk func(runtime.Chunk)) (result []byte, err error) {
-	body, err := json.Marshal(request, json.Deterministic(true))
-	if err != nil {
-		return nil, fmt.Errorf("the request on %s cannot be written: %w", c.subject, err)
-	}
+// call makes a request, passes chunks on, and gives the body of the result. whole
+// is what the body stands for, if that exceeds a message.
+func (c *caller) call(ctx context.Context, p protocol, body []byte, whole *parcel, chunk func(runtime.Chunk)) (result []byte, err error) {
 	if most := c.nc.MaxPayload(); most > 0 && int64(len(body)) > most {
 		return nil, events.TooLarge("the request on "+c.subject, int64(len(body)), most)
 	}
@@ -116,6 +122,10 @@ func (c *caller) call(ctx context.Context, p protocol, request any, chunk func(r
 		}
 		switch m.Kind {
 		case kindHeartbeat:
+		case kindPiece:
+			if err := whole.give(c.nc, m.Piece); err != nil {
+				return nil, c.wrong("%w", err)
+			}
 		case kindChunk:
 			if m.Type == "" || len(m.Type) > 128 {
 				return nil, c.wrong("has a chunk without a type of 1 to 128 letters")

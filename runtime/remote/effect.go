@@ -53,10 +53,14 @@ func Effect(nc *nats.Conn, names events.Names, name string, opts ...Option) (run
 
 func (e *effect) Run(ctx context.Context, in *runtime.EffectInput) error {
 	p := e.protocol()
-	_, err := e.call(ctx, p, &effectRequest{
+	request, err := e.written(&effectRequest{
 		Tenant: in.Tenant, ThreadID: in.ThreadID, EffectID: in.EffectID, FlowID: in.FlowID, Name: in.Name, Args: in.Args,
 		Key: in.Key, Firing: in.Firing, Attempt: in.Attempt, ScheduledAt: events.TimeOf(in.ScheduledAt).String(), Protocol: p,
-	}, nil)
+	})
+	if err != nil {
+		return err
+	}
+	_, err = e.call(ctx, p, request, nil, nil)
 	return err
 }
 

@@ -14,8 +14,9 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// version is the protocol's. A process may look at it; fields are only added.
-const version = 1
+// version is the protocol's. A process may look at it; fields are only added:
+// version 2 has pieces, and a process that knows version 1 gets what fits.
+const version = 2
 
 // protocol says how a request is to be answered.
 type protocol struct {
@@ -24,6 +25,8 @@ type protocol struct {
 	HeartbeatMs int64  `json:"heartbeatMs"` // how often to give a sign of life
 	DeadMs      int64  `json:"deadMs"`      // after which silence the process is given up
 	MaxBytes    int64  `json:"maxBytes"`    // of one message of the answer
+
+	Pieces *pieces `json:"pieces,omitzero"` // of the whole request, if this message is not it
 }
 
 // reactorRequest is a request on skein.reactor.{name}.
@@ -52,6 +55,7 @@ const (
 	kindChunk     = "chunk"
 	kindResult    = "result"
 	kindError     = "error"
+	kindPiece     = "piece" // asks for a piece of the request
 )
 
 // message is one of an answer, but for the fields of a result.
@@ -60,6 +64,8 @@ type message struct {
 
 	Type string         `json:"type,omitzero"` // of a chunk
 	Data jsontext.Value `json:"data,omitzero"`
+
+	Piece int `json:"piece,omitzero"` // which piece is asked for
 
 	Message string `json:"message,omitzero"` // of an error
 	Retry   bool   `json:"retry,omitzero"`

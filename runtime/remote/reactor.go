@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"math"
 
 	"github.com/nats-io/nats.go"
 
@@ -33,7 +34,11 @@ func (r *reactor) React(ctx context.Context, in *runtime.StepInput, out runtime.
 	if out != nil {
 		chunk = out.Chunk
 	}
-	body, err := r.call(ctx, p, &reactorRequest{*in, p}, chunk)
+	request, whole, shown, err := r.request(in, p)
+	if err != nil {
+		return nil, err
+	}
+	body, err := r.call(ctx, p, request, whole, chunk)
 	if err != nil {
 		return nil, err
 	}
@@ -41,5 +46,51 @@ func (r *reactor) React(ctx context.Context, in *runtime.StepInput, out runtime.
 	if err != nil {
 		return nil, r.wrong("is of no use: %w", err)
 	}
+	if shown != nil && !whole.whole() && reaction.MessagesForModel == nil {
+		reaction.MessagesForModel = shown
+	}
 	return reaction, nil
+}
+
+// request gives the message that a process is sent. Where the whole exceeds what
+// the server takes, the message is what fits, and the whole can be had in pieces;
+// shown then says what the message has.
+func (r *reactor) request(in *runtime.StepInput, p protocol) (body []byte, whole *parcel, shown *runtime.Shown, err error) {
+	most := r.nc.MaxPayload()
+	body, err = r.written(&reactorRequest{*in, p})
+	if err != nil || most <= 0 || int64(len(body)) <= most {
+		return body, nil, nil, err
+	}
+	if most := streamOf * most; int64(len(body)) > most {
+		if body, _, err = r.fitted(in, p, most); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	if whole, err = newParcel(r.names, body, most); err != nil {
+		return nil, nil, nil, err
+	}
+	p.Pieces = &whole.head
+	body, items, err := r.fitted(in, p, most)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	shown = &runtime.Shown{Items: make([]string, len(items))}
+	for i := range items {
+		shown.Items[i] = items[i].ID
+	}
+	return body, whole, shown, nil
+}
+
+// fitted gives a request whose items are made to fit into so many bytes.
+func (r *reactor) fitted(in *runtime.StepInput, p protocol, most int64) ([]byte, []events.Item, error) {
+	less := *in
+	less.Items, less.Omitted = nil, &runtime.Omitted{Outputs: math.MaxInt32, Items: math.MaxInt32, Bytes: math.MaxInt64}
+	around, err := r.written(&reactorRequest{less, p})
+	if err != nil {
+		return nil, nil, err
+	}
+	less.Items, less.Omitted = runtime.Fit(in.Items, int(most)-len(around))
+	less.Omitted = less.Omitted.And(in.Omitted)
+	body, err := r.written(&reactorRequest{less, p})
+	return body, less.Items, err
 }

@@ -56,6 +56,16 @@ func ServeReactor(nc *nats.Conn, names events.Names, name string, r runtime.Reac
 		if err := json.Unmarshal(body, &in); err != nil {
 			return nil, fmt.Errorf("the request %w", shape(err))
 		}
+		if in.Protocol.Pieces != nil {
+			whole, err := gather(ctx, nc, names, in.Protocol.Pieces, send)
+			if err != nil {
+				return nil, err
+			}
+			in = reactorRequest{}
+			if err := json.Unmarshal(whole, &in); err != nil {
+				return nil, fmt.Errorf("the whole request %w", shape(err))
+			}
+		}
 		reaction, err := r.React(ctx, &in.StepInput, stream{send})
 		if err == nil && reaction == nil {
 			err = errors.New("the reactor gave neither a reaction nor an error")
@@ -158,7 +168,7 @@ func (s *Service) answer(m *nats.Msg) {
 	}
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	defer cancel(nil)
-	if subject := head.Protocol.Cancel; s.mayCancel(subject) {
+	if subject := head.Protocol.Cancel; isCancel(s.names, subject) {
 		sub, err := s.nc.Subscribe(subject, func(*nats.Msg) { cancel(errCancelled) })
 		if err == nil {
 			defer func() { _ = sub.Unsubscribe() }() // the connection may be gone
@@ -186,9 +196,10 @@ func (s *Service) answer(m *nats.Msg) {
 	s.last(m.Subject, send(out))
 }
 
-// mayCancel tells whether a subject is one on which calls are cancelled.
-func (s *Service) mayCancel(subject string) bool {
-	token, ok := strings.CutPrefix(subject, s.names.Cancel(""))
+// isCancel reports whether a subject is one on which a worker speaks to the process
+// that it asked.
+func isCancel(names events.Names, subject string) bool {
+	token, ok := strings.CutPrefix(subject, names.Cancel(""))
 	return ok && token != "" && !strings.ContainsAny(token, ".*> \t\r\n")
 }
 

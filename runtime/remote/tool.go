@@ -35,10 +35,14 @@ func (t *tool) Spec() runtime.ToolSpec { return t.spec }
 // Call asks a process. Chunks of a tool are taken for signs of life.
 func (t *tool) Call(ctx context.Context, in *runtime.ToolInput) (runtime.ToolResult, error) {
 	p := t.protocol()
-	body, err := t.call(ctx, p, &toolRequest{
+	request, err := t.written(&toolRequest{
 		Tenant: in.Tenant, ThreadID: in.ThreadID, ExecutionID: in.ExecutionID, StepID: in.StepID,
 		CallID: in.CallID, Name: in.Name, Key: in.Key, Attempt: in.Attempt, Arguments: in.Arguments, Protocol: p,
-	}, nil)
+	})
+	if err != nil {
+		return runtime.ToolResult{}, err
+	}
+	body, err := t.call(ctx, p, request, nil, nil)
 	if err != nil {
 		return runtime.ToolResult{}, err
 	}

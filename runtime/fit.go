@@ -1,0 +1,178 @@
+package runtime
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Omitted says what of a conversation a reactor is not told, because the whole is
+// larger than history.maxBytes, or than what a request takes.
+type Omitted struct {
+	Outputs int   `json:"outputs,omitzero"` // results of calls, and other parts, that a note stands for
+	Items   int   `json:"items,omitzero"`   // the oldest items
+	Bytes   int64 `json:"bytes"`            // of both
+}
+
+// And adds what was left out before; either may be nil.
+func (o *Omitted) And(before *Omitted) *Omitted {
+	switch {
+	case o == nil:
+		return before
+	case before == nil:
+		return o
+	}
+	return &Omitted{Outputs: o.Outputs + before.Outputs, Items: o.Items + before.Items, Bytes: o.Bytes + before.Bytes}
+}
+
+// omitBytes is how large a value is at least for which a note may stand.
+const omitBytes = 1 << 10
+
+// Fit returns items that have at most so many bytes as JSON. The results of calls go
+// first, the oldest before the others, then other large parts: a note stands for
+// each. Then the oldest items go, but never the last. What cannot be made to fit
+// is returned as small as it gets. The items themselves are not changed.
+func Fit(items []events.Item, most int) ([]events.Item, *Omitted) {
+	f := fitting{items: items, sizes: make([]int, len(items)), most: most}
+	for i := range items {
+		f.sizes[i] = jsonSize(items[i])
+		f.total += f.sizes[i] + 1
+	}
+	if f.total <= most {
+		return items, nil
+	}
+	f.items = append([]events.Item(nil), items...)
+	f.shrink(omitOutput)
+	f.shrink(omitPart)
+	first := 0
+	for f.total > most && first < len(f.items)-1 {
+		f.total -= f.sizes[first] + 1
+		f.omitted.Items++
+		f.omitted.Bytes += int64(f.sizes[first])
+		first++
+	}
+	return f.items[first:], &f.omitted
+}
+
+type fitting struct {
+	items   []events.Item
+	sizes   []int
+	total   int
+	most    int
+	omitted Omitted
+}
+
+// shrink puts notes for the values that omit finds, the oldest first, until the
+// items fit.
+func (f *fitting) shrink(omit func(raw jsontext.Value, note func(int) string) (jsontext.Value, bool)) {
+	for i := range f.items {
+		if f.total <= f.most {
+			return
+		}
+		item := &f.items[i]
+		if len(item.Content) < omitBytes {
+			continue
+		}
+		note := func(bytes int) string {
+			return fmt.Sprintf("left out: %d bytes, because the conversation is larger than a request takes; the whole stands in item %s of thread %s (query item.get)",
+				bytes, item.ID, item.ThreadID)
+		}
+		var parts []jsontext.Value
+		if item.Type != events.Message {
+			parts = []jsontext.Value{item.Content}
+		} else if json.Unmarshal(item.Content, &parts) != nil {
+			continue
+		}
+		before, changed := f.total, 0
+		for p, raw := range parts {
+			if f.total <= f.most {
+				break
+			}
+			if less, ok := omit(raw, note); ok && len(less) < len(raw) {
+				f.total -= len(raw) - len(less)
+				parts[p] = less
+				changed++
+			}
+		}
+		if changed == 0 {
+			continue
+		}
+		if item.Type != events.Message {
+			item.Content = parts[0]
+		} else if raw, err := json.Marshal(parts); err == nil {
+			item.Content = raw
+		}
+		size := jsonSize(*item)
+		f.total = before - f.sizes[i] + size // exactly
+		f.omitted.Outputs += changed
+		f.omitted.Bytes += int64(f.sizes[i] - size)
+		f.sizes[i] = size
+	}
+}
+
+// omitOutput puts a note for the result of a call, in its part or its item.
+func omitOutput(raw jsontext.Value, note func(int) string) (jsontext.Value, bool) {
+	if len(raw) < omitBytes {
+		return nil, false
+	}
+	var fields map[string]jsontext.Value
+	if json.Unmarshal(raw, &fields) != nil || len(fields["output"]) < omitBytes {
+		return nil, false
+	}
+	if _, called := fields["callId"]; !called && !strings.HasPrefix(textOf(fields["type"]), toolPart) {
+		return nil, false
+	}
+	fields["output"] = text(note(len(fields["output"])))
+	if len(fields["errorText"]) >= omitBytes { // it says the same
+		fields["errorText"] = fields["output"]
+	}
+	return marshalled(fields)
+}
+
+// omitPart puts a note for the large values of a part.
+func omitPart(raw jsontext.Value, note func(int) string) (jsontext.Value, bool) {
+	if len(raw) < omitBytes {
+		return nil, false
+	}
+	var fields map[string]jsontext.Value
+	if json.Unmarshal(raw, &fields) != nil {
+		return nil, false
+	}
+	for name, value := range fields {
+		if len(value) < omitBytes {
+			continue
+		}
+		instead := text(note(len(value)))
+		if name == "input" || name == "arguments" { // they are objects
+			instead = object("omitted", note(len(value)))
+		}
+		fields[name] = instead
+	}
+	return marshalled(fields)
+}
+
+func textOf(raw jsontext.Value) string {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+func marshalled(fields map[string]jsontext.Value) (jsontext.Value, bool) {
+	raw, err := json.Marshal(fields, json.Deterministic(true))
+	return raw, err == nil
+}
+
+// jsonSize is how many bytes an item has as JSON.
+func jsonSize(i events.Item) int {
+	raw, err := json.Marshal(i, json.Deterministic(true))
+	if err != nil { // its values came as JSON
+		return len(i.Content) + len(i.Metadata)
+	}
+	return len(raw)
+}
