@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -145,6 +146,32 @@ func TestRetriesKeepTheCommandID(t *testing.T) {
 	}
 	if len(bodies) != 3 || bodies[0] != bodies[1] || bodies[1] != bodies[2] {
 		t.Errorf("the requests were %q", bodies)
+	}
+}
+
+// What a client asks ends when it waits no longer: it says so.
+func TestQuery_SaysHowLongItWaits(t *testing.T) {
+	nc, err := nats.Connect(start(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	c, err := client.New(nc, client.Options{Tenant: "acme", Names: events.Names{Prefix: "odd"}, Timeout: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := make(chan string, 1)
+	if _, err = nc.Subscribe("odd.query.acme.>", func(m *nats.Msg) {
+		said <- m.Header.Get(events.HeaderWait)
+		_ = m.Respond([]byte(`{}`))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Thread(t.Context(), "T-01900000-0000-7000-8000-000000000000"); err != nil {
+		t.Fatal(err)
+	}
+	if ms, err := strconv.Atoi(<-said); err != nil || ms < 1 || ms > 2000 {
+		t.Errorf("it says that it waits %d ms: %v", ms, err)
 	}
 }
 

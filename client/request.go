@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -66,7 +67,12 @@ func (c *Client) attempt(ctx context.Context, subject string, body []byte) ([]by
 	defer cancel()
 	one, watched := c.denied.watch(one, subject)
 	defer watched()
-	reply, err := c.nc.RequestMsgWithContext(one, &nats.Msg{Subject: subject, Data: body})
+	m := nats.NewMsg(subject)
+	m.Data = body
+	if end, ok := one.Deadline(); ok { // so that nobody works on what nobody waits for
+		m.Header.Set(events.HeaderWait, strconv.FormatInt(max(1, time.Until(end).Milliseconds()), 10))
+	}
+	reply, err := c.nc.RequestMsgWithContext(one, m)
 	if errors.Is(context.Cause(one), errDenied) {
 		err = nats.ErrPermissionViolation
 	}

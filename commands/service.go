@@ -39,10 +39,11 @@ type Endpoint struct {
 	Kind        string // the second token of the subjects: cmd, query or file
 	Pattern     string // the tokens after it; default: all there are
 	Version     string
-	Requests    []string // the names that it knows, for the service's information
-	InFlight    int      // requests under way at once; more are refused as unavailable
-	Tenants     Limits   // of each tenant; the zero value limits none
-	Metrics     Limited  // told of what a tenant's limits refused; nil: nobody is
+	Requests    []string      // the names that it knows, for the service's information
+	InFlight    int           // requests under way at once; more are refused as unavailable
+	Time        time.Duration // that a request may take; 0: any
+	Tenants     Limits        // of each tenant; the zero value limits none
+	Metrics     Limited       // told of what a tenant's limits refused; nil: nobody is
 }
 
 // Limited is told of requests that a tenant's limits refused: by service, and by
@@ -61,8 +62,9 @@ type Service struct {
 	service micro.Service
 	places  chan struct{}
 	tenants *tenants
-	limited func(limit string)
-	waiting chan work // to a goroutine that has nothing to do
+	refused func(limit string)
+	most    time.Duration // that a request may take; 0: any
+	waiting chan work     // to a goroutine that has nothing to do
 	ctx     context.Context
 	cancel  context.CancelFunc
 
@@ -80,10 +82,10 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Service{
 		nc: nc, names: names, handler: handler, logger: logger, places: make(chan struct{}, e.InFlight),
-		waiting: make(chan work), ctx: ctx, cancel: cancel, finished: make(chan struct{}), tenants: newTenants(e.Tenants), limited: func(string) {},
+		waiting: make(chan work), ctx: ctx, cancel: cancel, finished: make(chan struct{}), tenants: newTenants(e.Tenants), refused: func(string) {}, most: e.Time,
 	}
 	if e.Metrics != nil {
-		s.limited = func(limit string) { e.Metrics.Limited(e.Kind, limit) }
+		s.refused = func(limit string) { e.Metrics.Limited(e.Kind, limit) }
 	}
 	metadata := map[string]string{"subjects": names.Prefix + "." + e.Kind + ".{tenant}.{noun}.{verb}"}
 	for i, name := range e.Requests {
@@ -177,11 +179,11 @@ func (s *Service) take(r micro.Request) {
 	leave, limit := s.tenants.enter(tenant, time.Now())
 	switch limit {
 	case limitRate:
-		s.limited(limit)
+		s.refused(limit)
 		s.refuse(r, events.Errorf(events.QueueFull, "the tenant sends more than %g requests a second; slow down", s.tenants.limits.Rate))
 		return
 	case limitInFlight:
-		s.limited(limit)
+		s.refused(limit)
 		s.refuse(r, events.Errorf(events.Unavailable, "%d requests of the tenant are under way; try again", s.tenants.limits.InFlight))
 		return
 	}
@@ -251,7 +253,12 @@ func (s *Service) answer(r micro.Request) {
 	if !ok {
 		err = events.Errorf(events.InvalidRequest, "the subject is %s.{cmd or query}.{tenant}.{noun}.{verb}", s.names.Prefix)
 	} else {
-		out, err = s.handler(s.ctx, tenant, name, r.Data(), Meta{TraceParent: r.Headers().Get("traceparent"), Reply: r.Reply()})
+		ctx, cancel, limit := s.limited(r.Headers().Get(events.HeaderWait))
+		defer cancel()
+		out, err = s.handler(ctx, tenant, name, r.Data(), Meta{TraceParent: r.Headers().Get("traceparent"), Reply: r.Reply()})
+		if err != nil && limit > 0 && ctx.Err() != nil && s.ctx.Err() == nil {
+			err = s.late(limit, err)
+		}
 	}
 	if err != nil {
 		e := events.AsError(err)

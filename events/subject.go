@@ -13,6 +13,8 @@ const (
 	HeaderSeq     = "Skein-Seq"     // timeline: the commit's sequence in the log
 	HeaderType    = "Content-Type"
 
+	HeaderWait = "Skein-Wait-Ms" // query, file: for how many milliseconds the sender waits for the answer
+
 	HeaderErrorCode = "Nats-Service-Error-Code" // reply: the refusal's number
 	HeaderError     = "Nats-Service-Error"      // reply: the refusal's code
 

@@ -68,7 +68,7 @@ func Serve(log *eventlog.Log, store *Store, writes *commands.Dispatcher, queries
 	var err error
 	s.service, err = commands.Serve(log.Conn(), log.Config().Names, commands.Endpoint{
 		Name: "skein-files", Description: "Contents of files", Kind: "file", Pattern: "*.content.*", Version: s.cfg.Version,
-		Requests: []string{"content.get", "content.put"}, InFlight: 256,
+		Requests: []string{"content.get", "content.put"}, InFlight: 256, Time: commands.RequestTime,
 	}, s.handle, logger)
 	if err != nil {
 		s.cancel()

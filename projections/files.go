@@ -26,7 +26,8 @@ const (
 	grepUsual  = 1000
 	thumbUsual = 256
 
-	globParts = 8 // each of them multiplies the work
+	globParts = 8    // each of them multiplies the work
+	globWays  = 1000 // of the alternatives in braces, one for each brace
 )
 
 // statFile gives the record at a path.
@@ -152,6 +153,9 @@ func (a *asking) findFiles(d events.FindFiles) (*events.FindList, error) {
 	most, room := limit(d.Limit, findUsual), a.answerBytes()
 	directories := strings.HasSuffix(d.Pattern, "/")
 	for i := range list {
+		if err := a.ctx.Err(); err != nil {
+			return nil, err
+		}
 		if list[i].IsDirectory != directories || !match(list[i].Path) {
 			continue
 		}
@@ -173,10 +177,35 @@ func globOf(glob, field string) (func(string) bool, error) {
 	if strings.Count(glob, "{") > globParts || strings.Count(glob, "**") > globParts {
 		return nil, events.Invalid(field, "a glob has at most %d braces and %d times **", globParts, globParts)
 	}
+	if waysOf(glob) > globWays {
+		return nil, events.Invalid(field, "the alternatives in the braces of a glob go together in at most %d ways; give several globs", globWays)
+	}
 	if !doublestar.ValidatePattern(glob) {
 		return nil, events.Invalid(field, "%.80q is not a glob: a bracket or a brace is not closed, or a backslash is at its end", glob)
 	}
 	return func(p string) bool { return doublestar.MatchUnvalidated(glob, p[1:]) }, nil
+}
+
+// waysOf counts in how many ways the alternatives in the braces of a glob go
+// together, or a few more: the matcher may try them all. It counts to a little
+// over globWays.
+func waysOf(glob string) int {
+	ways := 1
+	var open []int // alternatives of each brace that is not closed
+	for i := 0; i < len(glob); i++ {
+		switch c := glob[i]; {
+		case c == '\\':
+			i++
+		case c == '{':
+			open = append(open, 1)
+		case c == ',' && len(open) > 0:
+			open[len(open)-1]++
+		case c == '}' && len(open) > 0:
+			ways = min(ways*open[len(open)-1], globWays+1)
+			open = open[:len(open)-1]
+		}
+	}
+	return ways
 }
 
 // grepFiles searches the content of files.
@@ -192,7 +221,10 @@ func (a *asking) grepFiles(d events.GrepFiles) (*events.GrepList, error) {
 	if err != nil {
 		return nil, err
 	}
-	list = slices.DeleteFunc(list, func(f events.FileRecord) bool { return !f.HasContent() || !match(f.Path) })
+	list = slices.DeleteFunc(list, func(f events.FileRecord) bool { return a.ctx.Err() != nil || !f.HasContent() || !match(f.Path) })
+	if err := a.ctx.Err(); err != nil {
+		return nil, err
+	}
 	return a.cfg.Contents.Grep(a.ctx, a.tenant, list, d.Pattern, limit(d.Limit, grepUsual))
 }
 

@@ -94,7 +94,9 @@ func (q *Queries) Handle(ctx context.Context, tenant, name string, body []byte, 
 	if err != nil {
 		e := events.AsError(err)
 		if e.Code == events.Unavailable {
-			q.logger.Warn().Err(err).Str("query", name).Msg("a query could not be answered")
+			if ctx.Err() == nil { // else it was given up
+				q.logger.Warn().Err(err).Str("query", name).Msg("a query could not be answered")
+			}
 			e = unavailable(e)
 		}
 		result, out, err = string(e.Code), nil, e

@@ -99,7 +99,8 @@ func messages() (object, error) {
 		if err != nil {
 			return nil, err
 		}
-		add(queryMessage(q.Name), q.Name, q.Doc, plain, payload(schemaFile("queries/"+q.Name)), shown(example))
+		add(queryMessage(q.Name), q.Name, q.Doc, plain, payload(schemaFile("queries/"+q.Name)), shown(example),
+			entry{"headers", component("schemas", "queryHeaders")})
 		answer, err := answerOf(q)
 		if err != nil {
 			return nil, err
@@ -171,6 +172,12 @@ func schemas() object {
 					{"details", object{{"type", "object"}, {"description", "More of it, by the code: the path of an invalid_request, the currentVersion of a version_conflict, entity, from, to and allowed of an illegal_transition."}}},
 				}},
 			}}}},
+		}},
+		{"queryHeaders", object{
+			{"type", "object"},
+			{"properties", object{
+				{events.HeaderWait, object{{"type", "string"}, {"description", "For how many milliseconds the sender waits for the answer; then it is given up. 30,000 at most, and if absent."}}},
+			}},
 		}},
 		{"errorHeaders", object{
 			{"type", "object"},

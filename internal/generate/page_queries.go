@@ -18,6 +18,8 @@ func queriesPage() ([]byte, error) {
 as %s or %s ask for, and else answers %s: never stale data in silence. The schemas are in
 [schema/files/queries](../schema/files/queries), those of the documents in [schema/files/resources](../schema/files/resources).`,
 		"`skein.query.{tenant}.{noun}.{verb}`", "`minSeq`", "`minVersion`", "`projection_behind`")
+	p.line(`A query has 30 s, and then is given up as %s. A sender that waits for less says so in the header %s, in milliseconds:
+nobody works on what nobody waits for. The Go client and the command line say it.`, "`unavailable`", "`"+events.HeaderWait+"`")
 	p.line(nothing, schema.MaxDepth)
 	p.line("## All of them")
 	var rows [][]string

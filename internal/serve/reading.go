@@ -37,7 +37,7 @@ func (s *Server) startReading(ctx, background context.Context, validator *schema
 	s.metrics.WatchLags(s.lags)
 	s.queries, err = commands.Serve(readLog.Conn(), s.cfg.Names, commands.Endpoint{
 		Name: "skein-queries", Description: "Queries of threads", Kind: "query", Version: s.cfg.Version,
-		Requests: queries.Names(), InFlight: queriesInFlight,
+		Requests: queries.Names(), InFlight: queriesInFlight, Time: commands.RequestTime,
 		Tenants: s.cfg.Tenant.limits(), Metrics: s.metrics,
 	}, queries.Handle, s.logger)
 	return queries, err

@@ -1,0 +1,76 @@
+package commands
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// waitServer serves a handler that works until its context ends, and tells how
+// long it may work when it begins, and when it has ended.
+func waitServer(t *testing.T, w *world, most time.Duration) (began chan time.Duration, ended chan struct{}) {
+	t.Helper()
+	began, ended = make(chan time.Duration, 8), make(chan struct{}, 8)
+	s, err := Serve(w.nc, w.log.Config().Names, Endpoint{Name: "slow", Kind: "query", Version: "0.0.0", InFlight: 8, Time: most},
+		func(ctx context.Context, _, _ string, _ []byte, _ Meta) (any, error) {
+			end, _ := ctx.Deadline()
+			began <- time.Until(end)
+			<-ctx.Done()
+			ended <- struct{}{}
+			return nil, ctx.Err()
+		}, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel() // what hangs is given up
+		_ = s.Stop(ctx)
+	})
+	return began, ended
+}
+
+// A request for which nobody sets a limit ends by the service's.
+func TestService_RequestHasADeadline(t *testing.T) {
+	w := newWorld(t, Config{})
+	_, ended := waitServer(t, w, 50*time.Millisecond)
+	m, err := w.nc.Request("skein.query.acme.thread.get", []byte(`{}`), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := events.DecodeError(m.Data); e == nil || e.Code != events.Unavailable || !strings.Contains(e.Message, "within 50ms") {
+		t.Errorf("%s", m.Data)
+	}
+	<-ended
+}
+
+// A request ends when its sender waits no longer, as it says in a header. What the
+// header says beyond the service's limit, or that is no number, changes nothing.
+func TestService_RequestEndsWithItsSender(t *testing.T) {
+	w := newWorld(t, Config{})
+	began, ended := waitServer(t, w, time.Hour)
+	send := func(wait string) time.Duration {
+		m := nats.NewMsg("skein.query.acme.thread.get")
+		m.Reply = w.nc.NewInbox()
+		m.Header.Set(events.HeaderWait, wait)
+		if err := w.nc.PublishMsg(m); err != nil {
+			t.Fatal(err)
+		}
+		return <-began
+	}
+	if left := send("20"); left > 20*time.Millisecond {
+		t.Errorf("it may work for %s", left)
+	}
+	<-ended
+	for _, wait := range []string{"", "-1", "0", "soon", "99999999999999999999", "7200000"} {
+		if left := send(wait); left < 50*time.Minute {
+			t.Errorf("with %q it may work for %s", wait, left)
+		}
+	}
+}
