@@ -30,6 +30,8 @@ type Config struct {
 	// is asked again if that command is decided anew. Default none.
 	Joins    func(made []events.Event) *Joined
 	Contents Contents // where the content of files is kept; default: none is taken
+	// Definitions are the tenants'; default: none is known.
+	Definitions Definitions
 }
 
 // DefaultCacheBytes is about 130,000 turns: once the threads that are in use do
@@ -57,6 +59,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Definitions == nil {
+		c.Definitions = noDefinitions{}
 	}
 	return c
 }

@@ -189,7 +189,7 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 			r.draft = thread.NewDraft(e.state)
 			continue
 		}
-		made, err := r.draft.Do(j.command)
+		made, err := d.decide(j, r.draft)
 		if err == nil && solo(j.command) {
 			if r.key, err = d.keyWrite(j.ctx, made); err != nil {
 				r.draft = thread.NewDraft(e.state) // it stood alone in it

@@ -6,7 +6,8 @@ import "github.com/go-json-experiment/json/jsontext"
 type CreateContext struct {
 	ID      string         `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller brings one."`
 	Key     string         `json:"key,omitzero" schema:"pattern=key" doc:"Its name, unique in the thread."`
-	Content jsontext.Value `json:"content,omitzero" doc:"Its first content: any JSON."`
+	Type    string         `json:"type,omitzero" schema:"pattern=name" doc:"A definition of kind context, to which its content is held."`
+	Content jsontext.Value `json:"content,omitzero" doc:"Its first content: any JSON, or what its type takes."`
 }
 
 // ResolveContext finds the context of a key, or makes it; without a key, the

@@ -13,7 +13,7 @@ type ReactThread struct {
 	Item           *NewItem `json:"item,omitzero" doc:"The trigger: what is to be answered."`
 	Text           *string  `json:"text,omitzero" schema:"maxLength=524288" doc:"Short for an item: what the user says."`
 	AgentID        string   `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent; the thread's own if absent."`
-	Policy         Policy   `json:"policy,omitzero" doc:"What becomes of it while a run is on; the thread's own policy if absent."`
+	Policy         Policy   `json:"policy,omitzero" doc:"What becomes of it while a run is on; if absent, the thread's own policy, or else that of the agent that works."`
 	ExecutionID    string   `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution's id, if the caller brings one."`
 	ReactionItemID string   `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"The id of the item that answers; allotted if absent."`
 }

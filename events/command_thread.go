@@ -12,6 +12,7 @@ type CreateThread struct {
 	Metadata     jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 	Env          jsontext.Value `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
 	Context      jsontext.Value `json:"context,omitzero" doc:"The first content of the default context: any JSON."`
+	ContextType  string         `json:"contextType,omitzero" schema:"pattern=name" doc:"A definition of kind context, to which the content of the default context is held."`
 	MainThreadID string         `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for."`
 }
 
@@ -24,6 +25,7 @@ type ResolveThread struct {
 	Metadata     jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields, if it is made."`
 	Env          jsontext.Value `json:"env,omitzero" schema:"object" doc:"What is known of the workspace, if it is made."`
 	Context      jsontext.Value `json:"context,omitzero" doc:"The first content of the default context, if it is made: any JSON."`
+	ContextType  string         `json:"contextType,omitzero" schema:"pattern=name" doc:"A definition of kind context, to which the content of the default context is held, if it is made."`
 	MainThreadID string         `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for, if it is made."`
 }
 
@@ -39,13 +41,13 @@ type UpdateThread struct {
 	Title           *string        `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
 	Archived        *bool          `json:"archived,omitzero" doc:"Hidden from the main list."`
 	Draft           *string        `json:"draft,omitzero" schema:"maxLength=65536" doc:"An unsent message."`
-	AutoSubmitDraft *bool          `json:"autoSubmitDraft,omitzero" doc:"The draft is to send itself."`
-	AgentMode       *string        `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The agent's mode."`
-	MaxTokens       *Int           `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on output tokens."`
+	AutoSubmitDraft *bool          `json:"autoSubmitDraft,omitzero" doc:"The draft is to send itself; kept for applications, Skein does not act on it."`
+	AgentMode       *string        `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The agent's mode; handed to the reactor."`
+	MaxTokens       *Int           `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on the output tokens of one step, if the model's own is not lower."`
 	UserID          *string        `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to."`
 	Metadata        jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields, all of them."`
 	Env             jsontext.Value `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
-	Policy          *Policy        `json:"policy,omitzero" doc:"What becomes of a message that comes while a run is on; enqueue, if never set."`
+	Policy          *Policy        `json:"policy,omitzero" doc:"What becomes of a message that comes while a run is on; if never set, what the definition of the agent that works says, or else enqueue."`
 }
 
 // DeleteThread deletes a thread for good.

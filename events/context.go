@@ -17,6 +17,7 @@ type ContextCreated struct {
 	Key     *string        `json:"key" schema:"required,nullable,pattern=key" doc:"Its name in the thread."`
 	Status  ContextStatus  `json:"status" schema:"required" doc:"Its first state."`
 	Default bool           `json:"default,omitzero" doc:"It is the thread's default context."`
+	Type    string         `json:"type,omitzero" schema:"pattern=name" doc:"The definition that its content is held to."`
 	Content jsontext.Value `json:"content" schema:"required" doc:"The state itself: any JSON, or null."`
 }
 

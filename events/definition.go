@@ -20,11 +20,13 @@ const (
 	AgentKind  DefinitionKind = "agent"
 	ToolKind   DefinitionKind = "tool"
 	PolicyKind DefinitionKind = "policy"
+	// ContextKind defines a type of contexts.
+	ContextKind DefinitionKind = "context"
 )
 
 // Enum lists the kinds.
 func (DefinitionKind) Enum() []string {
-	return []string{string(ModelKind), string(PromptKind), string(AgentKind), string(ToolKind), string(PolicyKind)}
+	return []string{string(ModelKind), string(PromptKind), string(AgentKind), string(ToolKind), string(PolicyKind), string(ContextKind)}
 }
 
 // Limits of a tenant's definitions.
@@ -96,6 +98,7 @@ func DefinitionRows() []DefinitionRow {
 		definition[ToolDefinition](ToolKind, "What a model may call, and who does it."),
 		definition[AgentDefinition](AgentKind, "Who answers in a thread: a model, a prompt, tools, and their limits."),
 		definition[PolicyDefinition](PolicyKind, "What becomes of a tenant's threads by itself."),
+		definition[ContextDefinition](ContextKind, "What the content of a type of contexts must be."),
 	}
 }
 
@@ -201,6 +204,8 @@ func DefinitionName(definition any) string {
 	case AgentDefinition:
 		return d.Name
 	case PolicyDefinition:
+		return d.Name
+	case ContextDefinition:
 		return d.Name
 	}
 	return ""

@@ -69,9 +69,9 @@ type Thread struct {
 	Title           string         `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
 	Archived        bool           `json:"archived,omitzero" doc:"Hidden from the main list."`
 	Draft           string         `json:"draft,omitzero" schema:"maxLength=65536" doc:"An unsent message."`
-	AutoSubmitDraft bool           `json:"autoSubmitDraft,omitzero" doc:"The draft is to send itself."`
-	AgentMode       string         `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The agent's mode."`
-	MaxTokens       *Int           `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on output tokens."`
+	AutoSubmitDraft bool           `json:"autoSubmitDraft,omitzero" doc:"The draft is to send itself; kept for applications, Skein does not act on it."`
+	AgentMode       string         `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The agent's mode; handed to the reactor."`
+	MaxTokens       *Int           `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on the output tokens of one step, if the model's own is not lower."`
 	Metadata        jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 	Env             jsontext.Value `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
 	MainThreadID    string         `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for."`
@@ -115,6 +115,7 @@ type Context struct {
 	Key       *string        `json:"key" schema:"required,nullable,pattern=key" doc:"Its name in the thread."`
 	ThreadID  string         `json:"threadId" schema:"required,pattern=thread" doc:"The one thread it belongs to."`
 	Status    ContextStatus  `json:"status" schema:"required" doc:"The state of the context's machine."`
+	Type      string         `json:"type,omitzero" schema:"pattern=name" doc:"The definition that its content is held to."`
 	Content   jsontext.Value `json:"content" schema:"required" doc:"The state itself: any JSON, or null."`
 	CreatedAt string         `json:"createdAt" schema:"required,pattern=time" doc:"When it was made."`
 	UpdatedAt string         `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`

@@ -47,7 +47,7 @@ func samples() []sample {
 		{ThreadResolvedType, thread, ThreadResolved{Key: "support/42", Created: true}},
 		{ThreadStatusChangedType, thread, ThreadStatusChanged{From: ThreadOpen, To: ThreadStreaming, Reason: "react"}},
 		{ThreadFinishedType, thread, ThreadFinished{ExecutionID: execID, Status: ExecutionCompleted, Reason: "done"}},
-		{ContextCreatedType, ctxID, ContextCreated{ID: ctxID, Key: to("main"), Status: ContextOpen, Default: true, Content: raw(`{"a":[1,2,{"b":null}]}`)}},
+		{ContextCreatedType, ctxID, ContextCreated{ID: ctxID, Type: "order", Key: to("main"), Status: ContextOpen, Default: true, Content: raw(`{"a":[1,2,{"b":null}]}`)}},
 		{ContextResolvedType, ctxID, ContextResolved{Key: to("main"), Created: true}},
 		{ContextStatusChangedType, ctxID, ContextStatusChanged{From: ContextOpen, To: ContextStreaming}},
 		{StateChangedType, ctxID, StateChanged{Patch: raw(`{"a":null}`)}},

@@ -20,6 +20,8 @@ type conversation struct {
 	contexts map[string]jsontext.Value
 	metadata jsontext.Value       // of the thread
 	env      jsontext.Value       // of the thread
+	mode     string               // of the thread's agent
+	tokens   int64                // the most that a step may write; 0: as the model says
 	sides    map[string][]segment // of answers that are not there yet
 	bytes    int
 
@@ -75,6 +77,12 @@ func (c *conversation) evolve(e *events.Event) {
 		}
 		if d.Env != nil {
 			c.env = d.Env
+		}
+		if d.AgentMode != nil {
+			c.mode = *d.AgentMode
+		}
+		if d.MaxTokens != nil {
+			c.tokens = int64(*d.MaxTokens)
 		}
 	case events.ContextCreated:
 		c.contexts[d.ID] = d.Content

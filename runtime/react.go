@@ -144,7 +144,10 @@ func (t *turn) input(side *Side) (*StepInput, error) {
 	in := &StepInput{
 		Tenant: t.job.Tenant, ThreadID: t.job.Thread, ContextID: t.run.ContextID, ExecutionID: t.job.Execution, StepID: t.run.StepID,
 		ItemID: t.run.ReactionItemID, Iteration: t.run.Iteration, Side: string(t.run.Side), Agent: t.agent.Name, Model: side.Model,
-		SideLabel: side.Label, Instructions: instructions, Context: t.talk.contexts[t.run.ContextID], Items: t.talk.shown(t.run.ContextID, t.run.Side, t.agent.MaxItems),
+		SideLabel: side.Label, AgentMode: t.talk.mode, Instructions: instructions, Context: t.talk.contexts[t.run.ContextID], Items: t.talk.shown(t.run.ContextID, t.run.Side, t.agent.MaxItems),
+	}
+	if most := t.talk.tokens; most > 0 && (in.Model.MaxOutputTokens == 0 || most < in.Model.MaxOutputTokens) {
+		in.Model.MaxOutputTokens = most
 	}
 	if t.agent.MaxBytes > 0 {
 		in.Items, in.Omitted = Fit(in.Items, t.agent.MaxBytes)

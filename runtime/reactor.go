@@ -45,6 +45,7 @@ type StepInput struct {
 	SideLabel string `json:"sideLabel,omitzero"` // what the agent calls that side
 
 	Agent        string     `json:"agent"`
+	AgentMode    string     `json:"agentMode,omitzero"` // of the thread
 	Model        Model      `json:"model,omitzero"`
 	Instructions string     `json:"instructions,omitzero"` // the agent's prompt, its variables filled in
 	Tools        []ToolSpec `json:"tools,omitempty"`

@@ -81,6 +81,9 @@ func further(value any) *events.Error {
 		return furtherPrompt(d)
 	case events.ToolDefinition:
 		return furtherTool(d)
+	case events.ContextDefinition:
+		_, err := parseParameters(d.Schema)
+		return in("schema", err)
 	case events.AgentDefinition:
 		err := furtherLists(d.Tools, d.Hooks, d.Skills)
 		if err == nil && len(d.Skills) > 0 {

@@ -16,12 +16,31 @@ func (m *maker) createContext(d events.CreateContext) error {
 	if _, taken := m.state.context(id); taken {
 		return events.Taken("context", id)
 	}
-	m.emitContext(id, d.Key, d.Content)
+	if err := m.checkType(d.Type, "/content", d.Content); err != nil {
+		return err
+	}
+	m.emitContext(id, d.Key, d.Type, d.Content)
 	return nil
 }
 
-func (m *maker) emitContext(id, key string, content jsontext.Value) {
-	created := events.ContextCreated{ID: id, Status: events.ContextMachine().Initial(), Content: orNull(content)}
+// checkType holds the content of a context to its type, at a place of the
+// command; without a type it may be anything.
+func (m *maker) checkType(name, path string, content jsontext.Value) error {
+	if name == "" {
+		return nil
+	}
+	check := m.command.Types[name]
+	if check == nil {
+		return events.Invalid("", "there is no definition of the context %s; apply one, which has its JSON Schema", name)
+	}
+	if err := check(orNull(content)); err != nil {
+		return events.Invalid(path, "the content does not fit the context %s: %w", name, err)
+	}
+	return nil
+}
+
+func (m *maker) emitContext(id, key, name string, content jsontext.Value) {
+	created := events.ContextCreated{ID: id, Status: events.ContextMachine().Initial(), Type: name, Content: orNull(content)}
 	if key != "" {
 		created.Key = &key
 	}
@@ -36,7 +55,7 @@ func (m *maker) resolveContext(d events.ResolveContext) error {
 		var found bool
 		if id, found = m.state.contextByKey(d.Key); !found {
 			id, created = m.id("", events.ContextPrefix), true
-			m.emitContext(id, d.Key, nil)
+			m.emitContext(id, d.Key, "", nil)
 		}
 	}
 	resolved.Created = created
@@ -95,6 +114,13 @@ func (m *maker) setContext(d events.SetContext) error {
 	}
 	if len(after) > events.MaxStateBytes {
 		return events.TooLarge("the context's content", int64(len(after)), events.MaxStateBytes)
+	}
+	path := "/content"
+	if d.Patch != nil {
+		path = "/patch"
+	}
+	if err := m.checkType(c.Type, path, after); err != nil {
+		return err
 	}
 	m.emit(events.StateChangedType, id, "", events.StateChanged{Content: d.Content, Patch: d.Patch})
 	return nil

@@ -41,6 +41,9 @@ func (m *maker) reactFor(d events.ReactThread, parent *events.Parent) error {
 	if policy == "" {
 		policy = m.state.Policy
 	}
+	if policy == "" {
+		policy = m.command.Policy
+	}
 	switch policy {
 	case events.Reject:
 		return events.ThreadMachine().Check(m.command.ThreadID, m.state.Status, events.ThreadStreaming)

@@ -16,10 +16,13 @@ func (m *maker) createThread(d events.CreateThread) error {
 	if d.Key != "" {
 		created.Key = &d.Key
 	}
+	if err := m.checkType(d.ContextType, "/context", d.Context); err != nil {
+		return err
+	}
 	m.emit(events.ThreadCreatedType, id, "", created)
 	ctx := m.id("", events.ContextPrefix)
 	m.emit(events.ContextCreatedType, ctx, "", events.ContextCreated{
-		ID: ctx, Status: events.ContextMachine().Initial(), Default: true, Content: orNull(d.Context),
+		ID: ctx, Status: events.ContextMachine().Initial(), Default: true, Type: d.ContextType, Content: orNull(d.Context),
 	})
 	if d.Key != "" {
 		m.emit(events.KeyClaimedType, id, "", events.KeyClaimed{Key: d.Key, ThreadID: id})

@@ -21,6 +21,8 @@ type Command struct {
 	Cause    string // the id of the event that caused it
 	Batch    bool   // it is a thread.commit, so that an error names its part at fault
 	Parts    []Part // what is to be done: one, or those of a thread.commit
+
+	Known // what the tenant defines, as far as the command needs it
 }
 
 // Part is one thing to be done: a command's name and its data, of the type

@@ -29,7 +29,7 @@ func Evolve(s *State, e *events.Event) *State {
 	case events.KeyReleased:
 		s.Key = ""
 	case events.ContextCreated:
-		c := contextState{Status: d.Status, Content: content(d.Content)}
+		c := contextState{Status: d.Status, Type: d.Type, Content: content(d.Content)}
 		if d.Key != nil {
 			c.Key = *d.Key
 		}

@@ -33,7 +33,7 @@ func room[V any](entries int) int64 {
 // textSize is what a text takes that stands for itself.
 func textSize(s string) int64 { return int64(len(s)+15) &^ 15 }
 
-func (c contextState) size() int64 { return textSize(c.Key) + int64(len(c.Content)) }
+func (c contextState) size() int64 { return textSize(c.Key) + textSize(c.Type) + int64(len(c.Content)) }
 
 func (i itemState) size() int64 { return 48 * int64(len(i.Calls)) }
 

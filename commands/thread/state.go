@@ -52,6 +52,7 @@ type contextState struct {
 	Key     string               `json:"k,omitzero"`
 	Status  events.ContextStatus `json:"s"`
 	Content []byte               `json:"c,omitzero"` // JSON; nil is null
+	Type    string               `json:"t,omitzero"` // the definition that the content is held to
 }
 
 type itemState struct {

@@ -78,7 +78,7 @@ func (s *Server) hasReactor(name string) bool {
 }
 
 // startRunning starts the workers of executions and of effects.
-func (s *Server) startRunning(background context.Context, dispatcher *commands.Dispatcher, queries *projections.Queries) error {
+func (s *Server) startRunning(background context.Context, dispatcher *commands.Dispatcher, queries *projections.Queries, definitions *projections.Definitions) error {
 	if s.cfg.Workers < 0 {
 		return nil
 	}
@@ -86,12 +86,6 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 	if err != nil {
 		return err
 	}
-	definitions := projections.NewDefinitions(log, projections.DefinitionsConfig{Defined: s.work.definedBy, Shown: s.reading.progress.Seq}, s.logger)
-	s.running.Go(func() {
-		if err := definitions.Run(background); err != nil && background.Err() == nil {
-			s.logger.Error().Err(err).Msg("changes of definitions are not told any more; they are read again every now and then")
-		}
-	})
 	// What runs asks on a connection of its own.
 	stateLog, err := s.open("states")
 	if err != nil {

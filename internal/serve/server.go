@@ -147,12 +147,16 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err != nil {
 		return err
 	}
+	definitions, err := s.startDefinitions(background)
+	if err != nil {
+		return err
+	}
 	effects, err := s.startEffects(background)
 	if err != nil {
 		return err
 	}
 	queue := runtime.Queue(writeLog, s.logger)
-	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{CacheBytes: s.cfg.ThreadCache, Contents: store, Stored: func(c *events.Commit) {
+	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{CacheBytes: s.cfg.ThreadCache, Contents: store, Definitions: definitions, Stored: func(c *events.Commit) {
 		if c.Thread == events.TenantAggregate {
 			s.work.defined.Store(c.Tenant, c.Seq)
 		}
@@ -176,7 +180,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.startRunning(background, dispatcher, queries); err != nil {
+	if err := s.startRunning(background, dispatcher, queries, definitions.list); err != nil {
 		return err
 	}
 	if err := s.startTelemetry(ctx, background); err != nil {

@@ -16,7 +16,7 @@ func contexts() Projection {
 		reactions: []reaction{
 			makes(events.ContextCreatedType, subject, func(c *change, d events.ContextCreated) *T {
 				return &T{
-					ID: d.ID, Key: d.Key, ThreadID: c.commit.Thread, Status: d.Status, Content: orNull(d.Content), CreatedAt: c.time(),
+					ID: d.ID, Key: d.Key, ThreadID: c.commit.Thread, Status: d.Status, Type: d.Type, Content: orNull(d.Content), CreatedAt: c.time(),
 				}
 			}),
 			on(events.ContextStatusChangedType, subject, func(c *change, doc *T, d events.ContextStatusChanged) {

@@ -148,3 +148,97 @@ func TestHooksOfDefinition(t *testing.T) {
 		t.Errorf("%s: %s", x.Status, x.ErrorText)
 	}
 }
+
+// What comes while an agent works is treated as the agent's definition says, if
+// neither the message nor the thread says otherwise.
+func TestPolicyOfDefinition(t *testing.T) {
+	entered, release := make(chan string, 100), make(chan struct{})
+	h := with(t, func(r *runtime.Registry) error {
+		return r.AddReactor("slow", runtime.ReactorFunc(func(ctx context.Context, in *runtime.StepInput, _ runtime.Stream) (*runtime.Reaction, error) {
+			entered <- in.ThreadID
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+			return &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []jsontext.Value{jsontext.Value(`{"type":"output_text","text":"done"}`)}}}, nil
+		}))
+	})
+	// busy returns a thread whose agent works.
+	busy := func(agent string) string {
+		t.Helper()
+		made, err := h.c.CreateThread(t.Context(), events.CreateThread{AgentID: agent})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.c.React(t.Context(), made.ThreadID, events.ReactThread{Text: new("one")}); err != nil {
+			t.Fatal(err)
+		}
+		for id := <-entered; id != made.ThreadID; id = <-entered { // of a thread before, whose next turn began
+		}
+		return made.ThreadID
+	}
+	types := func(r *events.Reply) (list string) {
+		for _, e := range r.Events {
+			list += " " + string(e.Type)
+		}
+		return list
+	}
+	for policy, want := range map[string]string{"": "queue.pushed", "enqueue": "queue.pushed", "interrupt": "run.stopped", "steer": "item.created"} {
+		def := `{"name":"a","type":"ai_human","reactor":"slow"}`
+		if policy != "" {
+			def = strings.Replace(def, "}", `,"policy":"`+policy+`"}`, 1)
+		}
+		h.apply("agent", def)
+		reply, err := h.c.React(t.Context(), busy("a"), events.ReactThread{Text: new("two")})
+		if err != nil || !strings.Contains(types(reply), want) {
+			t.Errorf("%q: %v, %v", policy, reply, err)
+		}
+	}
+	h.apply("agent", `{"name":"a","type":"ai_human","reactor":"slow","policy":"reject"}`)
+	id := busy("a")
+	if _, err := h.c.React(t.Context(), id, events.ReactThread{Text: new("two")}); events.AsError(err).Code != events.IllegalTransition {
+		t.Errorf("rejected: %v", err)
+	}
+	if reply, err := h.c.React(t.Context(), id, events.ReactThread{Text: new("two"), Policy: events.Enqueue}); err != nil || !strings.Contains(types(reply), "queue.pushed") {
+		t.Errorf("what the message says: %v", err)
+	}
+	if _, err := h.c.UpdateThread(t.Context(), id, events.UpdateThread{Policy: new(events.Steer)}); err != nil {
+		t.Fatal(err)
+	}
+	if reply, err := h.c.React(t.Context(), id, events.ReactThread{Text: new("three")}); err != nil || !strings.Contains(types(reply), "item.created") {
+		t.Errorf("what the thread says: %v", err)
+	}
+	close(release)
+}
+
+// A thread's own cap on output tokens and its mode reach the reactor, also as
+// they are changed.
+func TestThreadTellsReactor(t *testing.T) {
+	told := make(chan runtime.StepInput, 10)
+	h := with(t, func(r *runtime.Registry) error {
+		return r.AddReactor("hear", runtime.ReactorFunc(func(_ context.Context, in *runtime.StepInput, _ runtime.Stream) (*runtime.Reaction, error) {
+			told <- *in
+			return &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []jsontext.Value{jsontext.Value(`{"type":"output_text","text":"yes"}`)}}}, nil
+		}))
+	})
+	h.apply("model", `{"name":"m","model":"big","reactor":"hear","maxOutputTokens":100,"contextTokens":5000}`, "agent", `{"name":"a","type":"ai_human","model":"m"}`)
+	made, err := h.c.CreateThread(t.Context(), events.CreateThread{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		most int64
+		mode string
+		want int64
+	}{{0, "", 100}, {50, "rush", 50}, {500, "free", 100}} {
+		if c.most > 0 {
+			if _, err := h.c.UpdateThread(t.Context(), made.ThreadID, events.UpdateThread{MaxTokens: new(events.Int(c.most)), AgentMode: &c.mode}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.react(t.Context(), made.ThreadID, "a")
+		if in := <-told; in.Model.MaxOutputTokens != c.want || in.AgentMode != c.mode || in.Model.ContextTokens != 5000 {
+			t.Errorf("with %+v: %+v, %q", c, in.Model, in.AgentMode)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package commands
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/events"
+)
+
+// Definitions tells decisions what a tenant defines.
+type Definitions interface {
+	// Policy returns what an agent's definition says of what comes while it works;
+	// empty if it says nothing, or if nothing defines the agent.
+	Policy(ctx context.Context, tenant, agent string) (events.Policy, error)
+	// ContextType returns what holds a content to a type of contexts. The error is
+	// a not_found if there is no such type.
+	ContextType(ctx context.Context, tenant, name string) (func(jsontext.Value) error, error)
+}
+
+// noDefinitions are those of a process that knows of none.
+type noDefinitions struct{}
+
+func (noDefinitions) Policy(context.Context, string, string) (events.Policy, error) { return "", nil }
+
+func (noDefinitions) ContextType(_ context.Context, _, name string) (func(jsontext.Value) error, error) {
+	return nil, events.Missing("definition of the context", name)
+}
+
+// decide decides a job on a draft, with what it must know of the tenant's
+// definitions.
+func (d *Dispatcher) decide(j *job, draft *thread.Draft) ([]events.Event, error) {
+	need := draft.Needs(j.command)
+	j.command.Known = thread.Known{}
+	if need.Agent != "" {
+		policy, err := d.cfg.Definitions.Policy(j.ctx, j.command.Tenant, need.Agent)
+		if err != nil {
+			return nil, err
+		}
+		j.command.Policy = policy
+	}
+	for _, name := range need.Types {
+		check, err := d.cfg.Definitions.ContextType(j.ctx, j.command.Tenant, name)
+		switch {
+		case errors.Is(err, &events.Error{Code: events.NotFound}): // the decision says so
+			continue
+		case err != nil:
+			return nil, err
+		}
+		if j.command.Types == nil {
+			j.command.Types = map[string]func(jsontext.Value) error{}
+		}
+		j.command.Types[name] = check
+	}
+	return draft.Do(j.command)
+}

@@ -1,0 +1,65 @@
+package thread
+
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Known is what a decision is told of the tenant's definitions, which are not
+// part of the thread: what Needs asks for.
+type Known struct {
+	Policy events.Policy                         // of the agent that works; empty: it says none
+	Types  map[string]func(jsontext.Value) error // what holds a content to a type of contexts, by name; nil: there is no such type
+}
+
+// Need is what a decision must know of the tenant's definitions.
+type Need struct {
+	Agent string   // whose policy counts; empty: nobody's
+	Types []string // of contexts
+}
+
+// Needs returns what the command must know for it to be decided on the draft.
+func (d *Draft) Needs(c *Command) Need {
+	var need Need
+	s := d.layer
+	for _, p := range c.Parts {
+		switch d := p.Data.(type) {
+		case events.ReactThread:
+			if d.Policy == "" && s.Policy == "" && s.Status == events.ThreadStreaming {
+				need.Agent = s.working()
+			}
+		case events.CreateThread:
+			need.of(d.ContextType)
+		case events.ResolveThread:
+			need.of(d.ContextType)
+		case events.CreateContext:
+			need.of(d.Type)
+		case events.SetContext:
+			id := d.ContextID
+			if id == "" {
+				id = s.Default
+			}
+			if context, ok := s.context(id); ok {
+				need.of(context.Type)
+			}
+		}
+	}
+	return need
+}
+
+func (n *Need) of(name string) {
+	if name != "" && !slices.Contains(n.Types, name) {
+		n.Types = append(n.Types, name)
+	}
+}
+
+// working returns the agent that works in the thread, or is in charge of it.
+func (s *State) working() string {
+	if x, ok := s.execution(s.head.Active); ok && x.Run != nil && x.Run.Agent != "" {
+		return x.Run.Agent
+	}
+	return s.Agent
+}
