@@ -23,6 +23,7 @@ const (
 	KindDocument   Kind = "document"   // a read model differs from the log
 	KindWitness    Kind = "witness"    // the log no longer holds what a file of an export shows; see Witness
 	KindContent    Kind = "content"    // content that the log names is missing or damaged
+	KindSnapshot   Kind = "snapshot"   // a snapshot of a state is not what the log folds to
 	KindArchive    Kind = "archive"    // an archive is missing or damaged, or its record says what is not so
 )
 

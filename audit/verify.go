@@ -72,7 +72,7 @@ func Verify(ctx context.Context, log *eventlog.Log, validator *schema.Validator,
 		return v.summary, err
 	}
 	v.summary.LastSeq = v.last
-	for _, stage := range []func(context.Context) error{v.logs, v.claims, v.sequence, v.derived} {
+	for _, stage := range []func(context.Context) error{v.listSnapshots, v.logs, v.strangeSnapshots, v.claims, v.sequence, v.derived} {
 		if err := stage(ctx); err != nil {
 			return v.summary, err
 		}
@@ -89,6 +89,7 @@ type verifier struct {
 	summary     Summary
 	erased      int64 // versions that purged threads have lost
 	keeps       retention
+	snapshots   snapshots
 	archived    int64     // commits that lie in archives
 	suspects    []suspect // keys and threads that did not know of one another
 }
@@ -154,6 +155,9 @@ const tellEvery = 1000
 // reports whether there is any at all.
 func (v *verifier) aggregate(ctx context.Context, a aggregate, done, of int64) (there bool, err error) {
 	v.judge.begin(a)
+	if err := v.beginSnapshot(ctx, a); err != nil {
+		return false, err
+	}
 	counted := 0 // in the range
 	for m, err := range v.log.Raw(ctx, v.log.Config().Names.Log(a.tenant, a.id), 1) {
 		var bad *eventlog.ArchiveError
@@ -175,6 +179,7 @@ func (v *verifier) aggregate(ctx context.Context, a aggregate, done, of int64) (
 			v.judge.broken(m.Seq, m.Header.Get(events.HeaderChain), err)
 		} else {
 			v.judge.commit(commit)
+			v.compareSnapshot(a, m.Seq)
 			if err := v.message(ctx, m, commit, !there); err != nil {
 				return true, err
 			}
@@ -201,6 +206,9 @@ func (v *verifier) aggregate(ctx context.Context, a aggregate, done, of int64) (
 		v.summary.Others++
 	}
 	v.erased += v.judge.erased
+	if err := v.endSnapshot(ctx, a); err != nil {
+		return there, err
+	}
 	if err := v.beside(ctx, a); err != nil {
 		return there, err
 	}

@@ -51,7 +51,7 @@ func (d *Dispatcher) fromSnapshot(ctx context.Context, e *entry) *thread.State {
 		if state, err = thread.DecodeState(raw); err == nil {
 			var commit *events.Commit
 			commit, err = d.log.Commit(ctx, e.tenant, e.id, state.Seq)
-			if commit != nil && commit.Chain == state.Chain {
+			if commit != nil && commit.Chain == state.Chain && commit.Version == state.Version {
 				return state
 			}
 			if err == nil {

@@ -3,9 +3,14 @@ package eventlog
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"iter"
+	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/klauspost/compress/s2"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -66,6 +71,81 @@ func (l *Log) Snapshot(ctx context.Context, tenant, thread string) ([]byte, erro
 	}
 	return state, nil
 }
+
+// Snapshots returns the aggregates of which a snapshot is kept.
+func (l *Log) Snapshots(ctx context.Context) iter.Seq2[SnapshotOf, error] {
+	return func(yield func(SnapshotOf, error) bool) {
+		bucket := l.cfg.Names.Bucket(SnapshotBucket)
+		entries := "$O." + bucket + ".M."
+		for m, err := range l.stream(ctx, "OBJ_"+bucket, entries+"*", 1) {
+			if err != nil {
+				yield(SnapshotOf{}, fmt.Errorf("the store of snapshots: %w", err))
+				return
+			}
+			if e, there := entryOf(m.Data); len(m.Data) > 0 && !there && e.Deleted {
+				continue
+			}
+			name, _ := base64.URLEncoding.DecodeString(strings.TrimPrefix(m.Subject, entries))
+			tenant, aggregate, _ := strings.Cut(string(name), "/")
+			if !yield(SnapshotOf{Tenant: tenant, Aggregate: aggregate}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// ReadSnapshot reads a snapshot as Snapshot does, without a consumer and without
+// waiting. Nil if there is none, or if pieces of it are missing: it is about to be
+// replaced or dropped, or was when its writer died.
+func (l *Log) ReadSnapshot(ctx context.Context, of SnapshotOf) ([]byte, error) {
+	bucket := l.cfg.Names.Bucket(SnapshotBucket)
+	name := snapshotName(of.Tenant, of.Aggregate)
+	failed := func(cause error) error {
+		return fmt.Errorf("a snapshot of %s that cannot be read: %w", name, cause)
+	}
+	got, err := l.direct(ctx, "OBJ_"+bucket, getRequest{Multi: []string{"$O." + bucket + ".M." + base64.URLEncoding.EncodeToString([]byte(name))}})
+	if err != nil || len(got) == 0 {
+		return nil, err
+	}
+	var entry struct {
+		archiveEntry
+		Digest string `json:"digest"`
+	}
+	switch err := json.Unmarshal(got[0].Data, &entry); {
+	case err != nil:
+		return nil, failed(err)
+	case entry.Deleted:
+		return nil, nil
+	case entry.NUID == "" || entry.Name != name:
+		return nil, failed(errors.New("its entry is another object's"))
+	}
+	var packed []byte
+	pieces := 0
+	for m, err := range l.stream(ctx, "OBJ_"+bucket, "$O."+bucket+".C."+entry.NUID, 1) {
+		if err != nil {
+			return nil, err
+		}
+		packed = append(packed, m.Data...)
+		if pieces++; int64(len(packed)) > entry.Size {
+			break
+		}
+	}
+	sum := sha256.Sum256(packed)
+	switch digest := "SHA-256=" + base64.URLEncoding.EncodeToString(sum[:]); {
+	case pieces < entry.Chunks:
+		return nil, nil
+	case digest != entry.Digest:
+		return nil, failed(fmt.Errorf("its digest is %s, and its entry says %.80q", digest, entry.Digest))
+	}
+	state, err := s2.Decode(nil, packed)
+	if err != nil {
+		return nil, failed(err)
+	}
+	return state, nil
+}
+
+// SnapshotOf names an aggregate of which a snapshot is kept.
+type SnapshotOf struct{ Tenant, Aggregate string }
 
 // DropSnapshot forgets the state of a thread.
 func (l *Log) DropSnapshot(ctx context.Context, tenant, thread string) error {

@@ -1,17 +1,35 @@
 package thread
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // snapshotVersion is the form of an encoded state. One of another version is
 // not read: it is derived, and is made anew from the log.
-const snapshotVersion = 3
+const snapshotVersion = 4
+
+// sealed is an encoded state with its digest. The state names the version, the
+// sequence and the chain of the commit up to which it was folded, and so the
+// digest binds what was folded to that commit.
+type sealed struct {
+	Form   int            `json:"form"`
+	Digest string         `json:"digest"` // SHA-256 of the state, in hex
+	State  jsontext.Value `json:"state"`
+}
+
+// FormError says that a snapshot was written by another version of Skein.
+type FormError struct{ Form int }
+
+func (e *FormError) Error() string {
+	return fmt.Sprintf("a snapshot of form %d; this version reads %d", e.Form, snapshotVersion)
+}
 
 type snapshot struct {
-	Form       int                       `json:"form"`
 	Head       head                      `json:"head"`
 	Contexts   map[string]contextState   `json:"contexts,omitempty"`
 	Items      map[string]itemState      `json:"items,omitempty"`
@@ -27,21 +45,38 @@ type snapshot struct {
 
 // Encode writes the state as JSON, the same bytes for the same state.
 func (s *State) Encode() ([]byte, error) {
-	return json.Marshal(snapshot{
-		Form: snapshotVersion, Head: s.head, Contexts: s.contexts, Items: s.items,
+	state, err := json.Marshal(snapshot{
+		Head: s.head, Contexts: s.contexts, Items: s.items,
 		Executions: s.executions, Steps: s.steps, Files: s.files, Effects: s.effects, Definitions: s.definitions, Receipts: s.receipts,
 	}, json.Deterministic(true))
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(sealed{Form: snapshotVersion, Digest: sealOf(state), State: state})
+}
+
+func sealOf(state []byte) string {
+	sum := sha256.Sum256(state)
+	return hex.EncodeToString(sum[:])
 }
 
 // DecodeState reads what Encode wrote. The error says that the bytes are
-// broken or of another form; the state can then be made from the log.
+// broken, changed since, or of another form (a *FormError); the state can then be
+// made from the log.
 func DecodeState(b []byte) (*State, error) {
-	var in snapshot
-	if err := json.Unmarshal(b, &in); err != nil {
+	var whole sealed
+	if err := json.Unmarshal(b, &whole); err != nil {
 		return nil, fmt.Errorf("a snapshot that cannot be read: %w", err)
 	}
-	if in.Form != snapshotVersion {
-		return nil, fmt.Errorf("a snapshot of form %d; this version reads %d", in.Form, snapshotVersion)
+	if whole.Form != snapshotVersion {
+		return nil, &FormError{Form: whole.Form}
+	}
+	if whole.Digest != sealOf(whole.State) {
+		return nil, fmt.Errorf("a snapshot that was changed: its digest is %.80q", whole.Digest)
+	}
+	var in snapshot
+	if err := json.Unmarshal(whole.State, &in); err != nil {
+		return nil, fmt.Errorf("a snapshot that cannot be read: %w", err)
 	}
 	s := &State{head: in.Head}
 	for _, q := range s.Queue {
