@@ -35,12 +35,11 @@ func (v *Viewer) Grep(ctx context.Context, tenant string, list []events.FileReco
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case v.greps <- struct{}{}:
-		defer func() { <-v.greps }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	leave, err := place(ctx, v.searches, tenant)
+	if err != nil {
+		return nil, err
 	}
+	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, GrepTime)
 	defer cancel()
 	g := search{viewer: v, tenant: tenant, find: find, limit: limit}

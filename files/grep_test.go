@@ -30,7 +30,7 @@ func hardFiles(t *testing.T, w *world, n int) (*files.Viewer, []events.FileRecor
 		}
 		list = append(list, *file)
 	}
-	return files.NewViewer(w.store), list
+	return files.NewViewer(w.store, nil, nil), list
 }
 
 func TestGrep_RefusesALargePattern(t *testing.T) {

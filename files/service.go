@@ -15,22 +15,36 @@ import (
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/projections"
 )
 
 // ServiceConfig bounds a service. The zero value of a field means its default.
 type ServiceConfig struct {
 	Version string        // of the NATS service; default 0.0.0
-	Uploads int           // under way at once; default 64
+	Uploads *share.Pool   // places for those that are under way; default DefaultUploads
 	Idle    time.Duration // until an upload of which nothing comes is dropped; default 30 s
+	Longest time.Duration // that an upload may take from its beginning to its end; default DefaultUploadTime
+	Tenants commands.Limits
+	Metrics commands.Limited // told of what a tenant's limits refused; nil: nobody is
 }
+
+// How many uploads may be under way at the same time in a process, and how long one
+// may take, unless it is told otherwise.
+const (
+	DefaultUploads    = 64
+	DefaultUploadTime = 2 * time.Hour
+)
 
 func (c ServiceConfig) withDefaults() ServiceConfig {
 	if c.Version == "" {
 		c.Version = "0.0.0"
 	}
-	if c.Uploads == 0 {
-		c.Uploads = 64
+	if c.Uploads == nil {
+		c.Uploads = share.New("uploads", share.Limit{Total: DefaultUploads}, nil)
+	}
+	if c.Longest == 0 {
+		c.Longest = DefaultUploadTime
 	}
 	if c.Idle == 0 {
 		c.Idle = 30 * time.Second
@@ -48,7 +62,6 @@ type Service struct {
 	cfg     ServiceConfig
 	logger  zerolog.Logger
 	service *commands.Service
-	places  chan struct{} // one for each upload
 	running sync.WaitGroup
 	ctx     context.Context // ends when the service stops
 	cancel  context.CancelFunc
@@ -63,12 +76,12 @@ func Serve(log *eventlog.Log, store *Store, writes *commands.Dispatcher, queries
 		log: log, store: store, writes: writes, queries: queries, cfg: cfg.withDefaults(), logger: logger,
 		opened: map[string]time.Time{},
 	}
-	s.places = make(chan struct{}, s.cfg.Uploads)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	var err error
 	s.service, err = commands.Serve(log.Conn(), log.Config().Names, commands.Endpoint{
 		Name: "skein-files", Description: "Contents of files", Kind: "file", Pattern: "*.content.*", Version: s.cfg.Version,
 		Requests: []string{"content.get", "content.put"}, InFlight: 256, Time: commands.RequestTime,
+		Tenants: s.cfg.Tenants, Metrics: s.cfg.Metrics,
 	}, s.handle, logger)
 	if err != nil {
 		s.cancel()

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/image/draw"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/share"
 )
 
 // Bounds of an image of which a thumbnail is made, looked at before it is
@@ -25,14 +26,28 @@ const (
 
 // Viewer looks into contents for queries. It implements projections.Contents.
 type Viewer struct {
-	store *Store
-	turn  chan struct{} // one image is decoded at a time
-	greps chan struct{} // a few searches at a time
+	store    *Store
+	images   *share.Pool // that are decoded at the same time
+	searches *share.Pool
 }
 
-// NewViewer makes a viewer on a store.
-func NewViewer(s *Store) *Viewer {
-	return &Viewer{store: s, turn: make(chan struct{}, 1), greps: make(chan struct{}, 4)}
+// How many images are decoded, and searches run, at the same time in a process,
+// unless it is told otherwise.
+const (
+	DefaultImages   = 1
+	DefaultSearches = 4
+)
+
+// NewViewer makes a viewer on a store, which decodes as many images, and runs as
+// many searches, at a time as there are places; nil: as many as by default.
+func NewViewer(s *Store, images, searches *share.Pool) *Viewer {
+	if images == nil {
+		images = share.New("images", share.Limit{Total: DefaultImages}, nil)
+	}
+	if searches == nil {
+		searches = share.New("searches", share.Limit{Total: DefaultSearches}, nil)
+	}
+	return &Viewer{store: s, images: images, searches: searches}
 }
 
 // Thumbnail gives a small picture of a PNG, JPEG, GIF or WebP: of the first frame
@@ -44,12 +59,11 @@ func (v *Viewer) Thumbnail(ctx context.Context, tenant string, file *events.File
 	if file.Size > MaxImageBytes {
 		return nil, missing
 	}
-	select {
-	case v.turn <- struct{}{}:
-		defer func() { <-v.turn }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	leave, err := place(ctx, v.images, tenant)
+	if err != nil {
+		return nil, err
 	}
+	defer leave()
 	var raw bytes.Buffer
 	for piece, err := range v.store.All(ctx, tenant, file.Digest) {
 		if err != nil {
@@ -66,6 +80,15 @@ func (v *Viewer) Thumbnail(ctx context.Context, tenant string, file *events.File
 		return nil, missing
 	}
 	return small, nil
+}
+
+// place takes a place for a tenant, and waits for it.
+func place(ctx context.Context, pool *share.Pool, tenant string) (leave func(), err error) {
+	leave, err = pool.Wait(ctx, tenant)
+	if full := (*share.FullError)(nil); errors.As(err, &full) {
+		return nil, events.Errorf(events.Unavailable, "%s", full)
+	}
+	return leave, err
 }
 
 // errImage says why an image is not decoded.

@@ -63,10 +63,9 @@ func (s *Service) begin(ctx context.Context, tenant string, body []byte, meta co
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case s.places <- struct{}{}:
-	default:
-		return nil, events.Errorf(events.Unavailable, "too many uploads are under way; try again")
+	leave, err := s.cfg.Uploads.Try(tenant)
+	if err != nil {
+		return nil, events.Errorf(events.Unavailable, "%w", err)
 	}
 	u := &upload{service: s, write: write, w: s.store.newWriter(tenant), steps: make(chan step, stepsAhead)}
 	subject := s.log.Config().Names.Upload(tenant, strings.ReplaceAll(uuid.NewString(), "-", ""))
@@ -78,10 +77,10 @@ func (s *Service) begin(ctx context.Context, tenant string, body []byte, meta co
 		err = s.log.Conn().FlushTimeout(ackTimeout) // its first piece finds the subscription
 	}
 	if err != nil {
-		<-s.places
+		leave()
 		return nil, fmt.Errorf("an upload could not be begun: %w", err)
 	}
-	u.release = sync.OnceFunc(func() { <-s.places })
+	u.release = leave
 	s.running.Go(func() {
 		defer u.release()
 		u.run()
@@ -142,6 +141,8 @@ func (u *upload) run() {
 	ctx := u.service.ctx
 	idle := time.NewTimer(u.service.cfg.Idle)
 	defer idle.Stop()
+	longest := time.NewTimer(u.service.cfg.Longest)
+	defer longest.Stop()
 	for {
 		select {
 		case st := <-u.steps:
@@ -162,6 +163,10 @@ func (u *upload) run() {
 		case <-idle.C:
 			u.drop()
 			u.service.logger.Debug().Str("tenant", u.w.tenant).Int64("bytes", u.w.size).Msg("an upload of which nothing came was dropped")
+			return
+		case <-longest.C:
+			u.drop()
+			u.service.logger.Debug().Str("tenant", u.w.tenant).Int64("bytes", u.w.size).Msg("an upload that took too long was dropped")
 			return
 		case <-ctx.Done():
 			u.drop()

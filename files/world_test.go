@@ -20,6 +20,7 @@ import (
 	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/natstest"
+	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/schema"
 )
@@ -32,11 +33,14 @@ type world struct {
 	store   *files.Store
 	writes  *commands.Dispatcher
 	service *files.Service
+
+	images, searches *share.Pool
 }
 
 func newWorld(t testing.TB, cfg files.ServiceConfig) *world {
 	t.Helper()
 	w := &world{t: t, server: natstest.Start(t)}
+	w.images, w.searches = share.New("images", share.Limit{Total: 1}, nil), share.New("searches", share.Limit{Total: 4}, nil)
 	log, err := eventlog.Open(natstest.Connect(t, w.server), eventlog.Config{}, zerolog.Nop(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +58,7 @@ func newWorld(t testing.TB, cfg files.ServiceConfig) *world {
 		t.Fatal(err)
 	}
 	w.writes = commands.NewDispatcher(log, validator, commands.Config{Contents: w.store}, zerolog.Nop(), nil)
-	queries := projections.NewQueries(log, validator, projections.QueryConfig{Wait: time.Minute, Contents: files.NewViewer(w.store)}, zerolog.Nop(), nil)
+	queries := projections.NewQueries(log, validator, projections.QueryConfig{Wait: time.Minute, Contents: files.NewViewer(w.store, w.images, w.searches)}, zerolog.Nop(), nil)
 	if w.service, err = files.Serve(log, w.store, w.writes, queries, cfg, zerolog.Nop()); err != nil {
 		t.Fatal(err)
 	}

@@ -29,17 +29,24 @@ func (w *Worker) begin(e *events.Event, name string) *commands.Joined {
 	if taking == nil {
 		return nil
 	}
+	leave, err := w.shares.Try(e.Tenant)
+	if err != nil { // it waits in the queue
+		w.leave()
+		return nil
+	}
 	agent, err := w.agent(asksNobody(), e.Tenant, name)
 	if err != nil {
+		leave()
 		w.leave()
 		return nil
 	}
 	job := w.log.BegunRun(e.Tenant, e.ThreadID, e.Version, e.Subject, name, taking.inbox)
-	t := &turn{w: w, job: job, agent: agent}
+	t := &turn{w: w, job: job, agent: agent, leave: leave}
 	return &commands.Joined{
 		Command: t.command(job.Execution+":"+w.newID(), "claim", t.claims(agent)), Look: t.see,
 		Done: func(c *events.Commit, err error) {
 			if err != nil { // if it was stored all the same, the sweeper finds it
+				leave()
 				w.leave()
 				return
 			}

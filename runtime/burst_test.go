@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/internal/share"
 )
 
 // A worker takes no run that it has no place for: one that lay with it would
@@ -29,7 +30,7 @@ func TestNoRunWaitsWithABusyWorker(t *testing.T) {
 			next(t, came)
 		}
 	}
-	w.work(Config{Places: places})
+	w.work(Config{Places: places, Shares: share.New("runs", share.Limit{Total: places, Tenant: -1}, nil)}) // all are of one tenant
 	threads := map[string]string{}
 	for range runs {
 		id, execution := w.begin("a", "hello")

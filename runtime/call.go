@@ -166,6 +166,7 @@ func (t *turn) make(c thread.Call, tool Tool, in *ToolInput) (e ended) {
 	if limit == 0 {
 		limit = t.agent.Limits.ToolTime
 	}
+	limit = min(limit, t.w.cfg.MostToolTime)
 	attempts, most := 1, t.attempts(spec)
 	if spec.Idempotent || spec.ReadOnly {
 		attempts = most

@@ -13,6 +13,7 @@ import (
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/share"
 )
 
 // EffectConfig bounds a worker. The zero value of a field means its default.
@@ -23,12 +24,30 @@ type EffectConfig struct {
 	// AckWait is how long an effect whose worker died waits for another one;
 	// default 8 s, at least 5 s. The worker that started last decides for all.
 	AckWait time.Duration
-	State   State // of threads, for effects; default none
+	State   State       // of threads, for effects; default none
+	Shares  *share.Pool // of what runs at once, by tenant; default a fair share for each
+	// Rate is how many effects of a tenant are begun a second, in the long run; ten
+	// seconds' worth may be begun at once. More wait. Default DefaultEffectRate;
+	// negative: no limit.
+	Rate float64
 }
+
+// How many effects run at the same time in a process, and how many of a tenant are
+// begun a second, unless it is told otherwise.
+const (
+	DefaultEffects    = 64
+	DefaultEffectRate = 20
+)
 
 func (c EffectConfig) withDefaults() EffectConfig {
 	if c.Concurrency <= 0 {
-		c.Concurrency = 64
+		c.Concurrency = DefaultEffects
+	}
+	if c.Shares == nil {
+		c.Shares = share.New("effects", share.Limit{Total: c.Concurrency}, nil)
+	}
+	if c.Rate == 0 {
+		c.Rate = DefaultEffectRate
 	}
 	if c.Timeout <= 0 {
 		c.Timeout = 5 * time.Minute
@@ -54,6 +73,8 @@ type EffectWorker struct {
 
 	hands chan struct{} // one for each effect in hand
 	slots chan struct{} // one for each that runs
+	rates *share.Rates  // of beginnings, by tenant
+	late  parked        // effects that were put off because their tenant has its share
 
 	mu   sync.Mutex // guards what follows
 	runs map[uint64]string
@@ -66,6 +87,8 @@ func NewEffectWorker(log *eventlog.Log, dispatcher *commands.Dispatcher, find fu
 	return &EffectWorker{
 		log: log, dispatcher: dispatcher, find: find, cfg: cfg, logger: logger,
 		hands: make(chan struct{}, max(effectsInHand, cfg.Concurrency)), slots: make(chan struct{}, cfg.Concurrency), runs: map[uint64]string{},
+		rates: share.NewRates(max(cfg.Rate, 0), int(10*cfg.Rate)),
+		late:  parked{each: time.Duration(float64(time.Second) / max(cfg.Rate, 1)), longest: 5 * time.Minute},
 	}
 }
 
@@ -167,6 +190,19 @@ func (w *EffectWorker) handle(ctx, running context.Context, m jetstream.Msg) {
 		_ = m.Nak()
 		return
 	}
+	waiting, enough := context.WithTimeout(ctx, patience)
+	leave, err := w.cfg.Shares.Wait(waiting, tenant)
+	enough()
+	if err != nil {
+		w.putOff(m, tenant, thread, id)
+		return
+	}
+	defer leave()
+	if !w.rates.Take(tenant, time.Now()) {
+		w.cfg.Shares.Refused(share.Rate)
+		w.putOff(m, tenant, thread, id)
+		return
+	}
 	select {
 	case w.slots <- struct{}{}:
 	default:
@@ -192,6 +228,20 @@ func (w *EffectWorker) handle(ctx, running context.Context, m jetstream.Msg) {
 	defer w.end(meta.Sequence.Stream)
 	r := &effectRun{EffectWorker: w, m: m, seq: meta.Sequence.Stream, tenant: tenant, thread: thread, id: id, due: due}
 	r.run(running)
+}
+
+// putOff sets the timer of an effect again that is due, since its tenant has its
+// share. It keeps its time, and is late.
+func (w *EffectWorker) putOff(m jetstream.Msg, tenant, thread, id string) {
+	ctx, cancel := context.WithTimeout(context.Background(), timerTimeout)
+	defer cancel()
+	at := time.Now().Add(eventlog.TimerLead + w.late.pause(tenant))
+	err := w.log.PutTimer(ctx, eventlog.Timer{Tenant: tenant, Thread: thread, ID: id, At: at, Data: m.Data()})
+	if err != nil { // the message is still there
+		_ = m.NakWithDelay(time.Second)
+		return
+	}
+	_ = m.Ack() // if that is lost it comes twice, and begins once
 }
 
 // begin notes that a message is being worked on, and reports whether it was not.

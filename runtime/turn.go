@@ -20,6 +20,7 @@ type turn struct {
 	w         *Worker
 	taking    context.Context // ends when the worker takes no more
 	job       *eventlog.RunMessage
+	leave     func()         // gives back its tenant's share
 	claimed   *events.Commit // the claim, if it is made; agent is known then
 	logger    zerolog.Logger
 	agent     *Agent

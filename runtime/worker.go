@@ -13,12 +13,15 @@ import (
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/share"
 )
 
 // Config says how a worker works. The zero value of a field means its default.
 type Config struct {
 	Name         string        // of the worker, in the log; default a random one
 	Places       int           // executions at once; default 256
+	Shares       *share.Pool   // of the places, by tenant; default a fair share for each
+	MostToolTime time.Duration // that a call of a tool may take, whatever its definition says; default DefaultMostToolTime
 	Drain        time.Duration // for what is under way when the worker stops; default 5 s
 	HistoryBytes int           // of conversations kept in memory; default 64 MiB
 	Ping         time.Duration // between two signs of life in a run's stream; default 15 s
@@ -28,6 +31,10 @@ type Config struct {
 	Hooks        Hooks
 	State        State // of threads, for tools and hooks; default none
 }
+
+// DefaultMostToolTime is how long a call of a tool may take, unless a worker is
+// told otherwise.
+const DefaultMostToolTime = time.Hour
 
 // Arguments checks the arguments of calls against the schemas of tools.
 type Arguments interface {
@@ -41,6 +48,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Places == 0 {
 		c.Places = 256
+	}
+	if c.Shares == nil {
+		c.Shares = share.New("runs", share.Limit{Total: c.Places}, nil)
+	}
+	if c.MostToolTime == 0 {
+		c.MostToolTime = DefaultMostToolTime
 	}
 	if c.Drain == 0 {
 		c.Drain = 5 * time.Second
@@ -69,6 +82,8 @@ type Worker struct {
 	history   *history
 	crew      crew
 	places    chan struct{} // one for each execution at work
+	shares    *share.Pool   // of the places
+	parked    parked        // runs that were given back because their tenant has its share
 	logger    zerolog.Logger
 
 	mu      sync.Mutex                      // guards what follows
@@ -92,7 +107,8 @@ func New(log *eventlog.Log, dispatcher *commands.Dispatcher, cfg Config, logger 
 	return &Worker{
 		name: cfg.Name, cfg: cfg, log: log, commands: dispatcher, reactors: cfg.Reactors, agents: cfg.Agents,
 		arguments: cfg.Arguments, history: newHistory(log, cfg.HistoryBytes), crew: crew(make(chan func())),
-		places: make(chan struct{}, cfg.Places),
+		places: make(chan struct{}, cfg.Places), shares: cfg.Shares,
+		parked: parked{each: 5 * time.Millisecond, longest: 10 * time.Second},
 		logger: logger.With().Str("worker", cfg.Name).Logger(), turns: map[string]*turn{}, begun: map[string]*eventlog.RunMessage{},
 	}
 }
@@ -192,8 +208,14 @@ func (w *Worker) take(t *taking) {
 			<-w.places
 			continue
 		}
+		leave, err := w.shares.Try(job.Tenant)
+		if err != nil {
+			<-w.places
+			w.park(job)
+			continue
+		}
 		w.running.Add(1)
-		w.crew.do(func() { w.runOne(t, &turn{w: w, job: job}) })
+		w.crew.do(func() { w.runOne(t, &turn{w: w, job: job, leave: leave}) })
 	}
 }
 
@@ -201,7 +223,10 @@ func (w *Worker) take(t *taking) {
 // place.
 func (w *Worker) runOne(taking *taking, t *turn) {
 	defer w.running.Done()
-	defer func() { <-w.places }()
+	defer func() {
+		t.leave()
+		<-w.places
+	}()
 	ctx, job := taking.work, t.job
 	t.taking, t.scratch = taking.ctx, &sync.Map{}
 	t.logger = w.logger.With().Str("tenant", job.Tenant).Str("execution", job.Execution).Logger()

@@ -29,6 +29,10 @@ type Metrics struct {
 
 	spans *prometheus.CounterVec
 
+	placesTaken   *prometheus.GaugeVec
+	placesWaiting *prometheus.GaugeVec
+	placesRefused *prometheus.CounterVec
+
 	queries       *prometheus.CounterVec
 	queryTime     *prometheus.HistogramVec
 	projectionRun *prometheus.HistogramVec
@@ -60,6 +64,10 @@ func New() *Metrics {
 
 		spans: counter("telemetry_spans_total", "Spans of runs for the OTLP endpoint, by what became of them: exported or dropped.", "result"),
 
+		placesTaken:   gauge("places_taken", "Places for runs, effects, uploads, searches and images that are taken.", "kind"),
+		placesWaiting: gauge("places_waiting", "Requests that wait for a place.", "kind"),
+		placesRefused: counter("places_refused_total", "Times that a tenant got no place at once, by kind and why: share, total, waiting or rate.", "kind", "reason"),
+
 		queries:       counter("queries_total", "Queries, by name and how they ended.", "query", "result"),
 		queryTime:     histogram("query_seconds", "From a query's arrival to its answer.", fast, "query"),
 		projectionRun: histogram("projection_batch_seconds", "From the first read of a batch of commits to its last document.", fast),
@@ -70,6 +78,7 @@ func New() *Metrics {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.commands, m.commandTime, m.limited, m.merged, m.cacheThreads, m.cacheBytes,
 		m.appends, m.groupCommits, m.groupBytes, m.broken, m.relayed, m.leases, m.spans,
+		m.placesTaken, m.placesWaiting, m.placesRefused,
 		m.queries, m.queryTime, m.projectionRun, m.projectionDoc, m.endsOpen,
 	)
 	return m

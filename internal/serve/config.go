@@ -3,6 +3,7 @@ package serve
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"path/filepath"
 	"regexp"
@@ -21,37 +22,43 @@ import (
 // DefaultHTTPListen is where health and metrics are served.
 const DefaultHTTPListen = "127.0.0.1:8420"
 
+// DefaultWorkers is how many runs a process works at.
+const DefaultWorkers = 256
+
 // DefaultStore is the folder of the embedded server.
 const DefaultStore = "./skein-data"
 
 // Config says what to run. The zero value of a field means its default.
 type Config struct {
-	Store       string       // --store: folder of the embedded server; default ./skein-data
-	NATSListen  string       // --nats-listen: where the embedded server listens; default 127.0.0.1:4222
-	HTTPListen  string       // --http-listen: where health and metrics are served; default 127.0.0.1:8420
-	OpsListen   string       // --ops-listen: where health and metrics are served as well, on any address; default nowhere
-	NATS        string       // --nats: URL of a server to use instead of the embedded one; default none
-	Creds       string       // --creds: file of credentials for it; default none
-	CA          string       // --tls-ca: file of the authorities to trust when connecting to it; default the system's
-	Access      string       // --access: folder of accounts and TLS for the embedded server; default none, and loopback only
-	Tenant      Limits       // what one tenant may have of this process
-	Replicas    int          // --replicas: copies of every stream, on such a server; default 1
-	Names       events.Names // of subjects, streams and buckets; default prefix skein
-	Version     string       // of the services, as `nats micro` shows it; default 0.0.0
-	Worker      string       // the name under which runs are claimed; default a random one
-	ThreadCache int64        // --thread-cache: bytes of the states of threads that are kept in memory; default commands.DefaultCacheBytes
-	Workers     int          // --workers: how many runs this process works at; default 256; none if below 0
+	Store       string         // --store: folder of the embedded server; default ./skein-data
+	NATSListen  string         // --nats-listen: where the embedded server listens; default 127.0.0.1:4222
+	HTTPListen  string         // --http-listen: where health and metrics are served; default 127.0.0.1:8420
+	OpsListen   string         // --ops-listen: where health and metrics are served as well, on any address; default nowhere
+	NATS        string         // --nats: URL of a server to use instead of the embedded one; default none
+	Creds       string         // --creds: file of credentials for it; default none
+	CA          string         // --tls-ca: file of the authorities to trust when connecting to it; default the system's
+	Access      string         // --access: folder of accounts and TLS for the embedded server; default none, and loopback only
+	Tenant      Limits         // what one tenant may have of this process
+	Replicas    int            // --replicas: copies of every stream, on such a server; default 1
+	Names       events.Names   // of subjects, streams and buckets; default prefix skein
+	Version     string         // of the services, as `nats micro` shows it; default 0.0.0
+	Worker      string         // the name under which runs are claimed; default a random one
+	Places      map[string]int // --places: how many uploads, searches, images and effects at the same time; default DefaultPlaces
+	ThreadCache int64          // --thread-cache: bytes of the states of threads that are kept in memory; default commands.DefaultCacheBytes
+	Workers     int            // --workers: how many runs this process works at; default 256; none if below 0
 	// Register adds reactors and tools of this process. Effects and Hooks are its own, too.
-	Register     func(*runtime.Registry) error
-	Effects      runtime.Effects
-	Hooks        runtime.Hooks
-	Env          map[string]any // what tools that are not portable, hooks and effects find as env in their runtime context
-	MCPPrograms  bool           // --mcp-programs: definitions may start programs as MCP servers
-	MCPVariables []string       // --mcp-variable: variables of the environment that definitions may hand to MCP servers
-	OTLPEndpoint string         // --otlp-endpoint: URL of an OpenTelemetry collector; default what OTEL_EXPORTER_OTLP_ENDPOINT says
-	OTelContent  bool           // --otel-content: traces bear messages, arguments and results
-	ArchiveEvery time.Duration  // how often policies of retention are applied; default 1 h
-	Volatile     bool           // the embedded server does not wait for the disk: for demos and tests
+	Register      func(*runtime.Registry) error
+	Effects       runtime.Effects
+	Hooks         runtime.Hooks
+	Env           map[string]any // what tools that are not portable, hooks and effects find as env in their runtime context
+	MCPPrograms   bool           // --mcp-programs: definitions may start programs as MCP servers
+	MCPVariables  []string       // --mcp-variable: variables of the environment that definitions may hand to MCP servers
+	MaxToolTime   time.Duration  // --max-tool-time: that a call of a tool may take, whatever its definition says; default 1 h
+	MaxUploadTime time.Duration  // --max-upload-time: from the beginning of an upload to its end; default 2 h
+	OTLPEndpoint  string         // --otlp-endpoint: URL of an OpenTelemetry collector; default what OTEL_EXPORTER_OTLP_ENDPOINT says
+	OTelContent   bool           // --otel-content: traces bear messages, arguments and results
+	ArchiveEvery  time.Duration  // how often policies of retention are applied; default 1 h
+	Volatile      bool           // the embedded server does not wait for the disk: for demos and tests
 }
 
 // Limits of one tenant, in each process. They hold for commands and for queries,
@@ -59,6 +66,10 @@ type Config struct {
 type Limits struct {
 	Rate     float64 // --tenant-rate: requests a second; default 50,000; negative: no limit
 	InFlight int     // --tenant-inflight: requests under way at once; default 2,048; negative: no limit
+	// Places is --tenant-places: places of a kind (runs, uploads, searches, images,
+	// effects) that it may hold; absent or 0: its fair share; negative: all that are free.
+	Places     map[string]int
+	EffectRate float64 // --tenant-effect-rate: effects begun a second; default 20; negative: no limit
 }
 
 // Defaults of Limits.
@@ -91,6 +102,12 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.Replicas == 0 {
 		c.Replicas = 1
+	}
+	places := DefaultPlaces()
+	maps.Copy(places, c.Places)
+	c.Places = places
+	if c.Workers == 0 {
+		c.Workers = DefaultWorkers
 	}
 	if c.Names.Prefix == "" {
 		c.Names = events.DefaultNames()
@@ -126,6 +143,7 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf("--replicas: the embedded server is one node and keeps one copy, not %d; give --nats", c.Replicas))
 		}
 	}
+	errs = append(errs, c.checkPlaces()...)
 	if c.ThreadCache < 0 {
 		errs = append(errs, fmt.Errorf("--thread-cache: %d bytes; it cannot be less than 0", c.ThreadCache))
 	}

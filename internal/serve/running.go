@@ -105,7 +105,7 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 	taking, s.work.stop = context.WithCancel(background)
 	worker := runtime.New(log, dispatcher, runtime.Config{
 		Name: s.cfg.Worker, Places: s.cfg.Workers, Reactors: directory, Agents: directory, Arguments: s.work.schemas, Hooks: s.cfg.Hooks,
-		State: threads.state,
+		State: threads.state, Shares: s.places(placesRuns, s.cfg.Workers), MostToolTime: s.cfg.MaxToolTime,
 	}, s.logger)
 	s.work.worker.Store(worker)
 	s.work.workers.Go(func() {
@@ -116,7 +116,9 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 	s.hold(background, log, runtime.RunLease, func(ctx context.Context) error {
 		return worker.Sweep(ctx, busy(queries), runtime.SweepEvery)
 	})
-	effects := runtime.NewEffectWorker(log, dispatcher, s.effect(log.Conn()), runtime.EffectConfig{Drain: 5 * time.Second, State: threads.state}, s.logger)
+	effects := runtime.NewEffectWorker(log, dispatcher, s.effect(log.Conn()), runtime.EffectConfig{
+		Drain: 5 * time.Second, State: threads.state, Concurrency: s.cfg.Places[placesEffects], Shares: s.places(placesEffects, 0), Rate: s.cfg.Tenant.EffectRate,
+	}, s.logger)
 	s.work.workers.Go(func() { effects.Run(taking) })
 	return nil
 }

@@ -90,7 +90,11 @@ func (s *Server) start(ctx context.Context) error {
 		return err
 	}
 	for _, l := range listeners {
-		server := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second}
+		handler := s.handler()
+		if tcp, ok := l.Addr().(*net.TCPAddr); ok && tcp.IP.IsLoopback() { // elsewhere it has names that are not known here
+			handler = ownHost(handler)
+		}
+		server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
 		s.http = append(s.http, server)
 		s.running.Go(func() {
 			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -176,7 +180,9 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.files, err = files.Serve(fileLog, store, dispatcher, queries, files.ServiceConfig{Version: s.cfg.Version}, s.logger)
+	s.files, err = files.Serve(fileLog, store, dispatcher, queries, files.ServiceConfig{
+		Version: s.cfg.Version, Uploads: s.places(placesUploads, 0), Longest: s.cfg.MaxUploadTime, Tenants: s.cfg.Tenant.limits(), Metrics: s.metrics,
+	}, s.logger)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,10 @@
+package metrics
+
+// Places implements share.Metrics.
+func (m *Metrics) Places(kind string, taken, waiting int) {
+	m.placesTaken.WithLabelValues(kind).Set(float64(taken))
+	m.placesWaiting.WithLabelValues(kind).Set(float64(waiting))
+}
+
+// PlaceRefused implements share.Metrics.
+func (m *Metrics) PlaceRefused(kind, why string) { m.placesRefused.WithLabelValues(kind, why).Inc() }

@@ -1,0 +1,180 @@
+package share
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// takeAll takes places for a tenant until it gets no more.
+func takeAll(t *testing.T, p *Pool, tenant string) []func() {
+	t.Helper()
+	var list []func()
+	for {
+		leave, err := p.Try(tenant)
+		if err != nil {
+			if full := (*FullError)(nil); !errors.As(err, &full) {
+				t.Fatal(err)
+			}
+			return list
+		}
+		list = append(list, leave)
+	}
+}
+
+// Whatever a tenant takes, the next one finds places, and tenants that all take
+// what they can get get nearly the same.
+func TestPool_ShareOfEachTenant(t *testing.T) {
+	for _, c := range []struct {
+		limit Limit
+		want  []int // by tenant, in the order in which they take all they can
+	}{
+		{Limit{Total: 256}, []int{129, 64, 32, 16}},
+		{Limit{Total: 64}, []int{33, 16, 8}},
+		{Limit{Total: 4}, []int{3, 1, 0}},
+		{Limit{Total: 2}, []int{2, 0}},
+		{Limit{Total: 1}, []int{1, 0}},
+		{Limit{Total: 64, Tenant: 10}, []int{10, 10, 10}},
+		{Limit{Total: 8, Tenant: -1}, []int{8, 0}},
+	} {
+		p := New("x", c.limit, nil)
+		for i, want := range c.want {
+			if got := len(takeAll(t, p, strconv.Itoa(i))); got != want {
+				t.Errorf("%+v: tenant %d gets %d places, want %d", c.limit, i, got, want)
+			}
+		}
+	}
+}
+
+// Of those that wait the tenant with the fewest places is next, and one that gave
+// up takes none.
+func TestPool_FewestIsNext(t *testing.T) {
+	p := New("x", Limit{Total: 4}, nil)
+	hog := takeAll(t, p, "hog")
+	other := takeAll(t, p, "other")
+	type got struct {
+		who   string
+		leave func()
+	}
+	given := make(chan got, 8)
+	waitFor := func(ctx context.Context, who string) {
+		before := p.waiters()
+		go func() {
+			leave, err := p.Wait(ctx, who)
+			if err == nil {
+				given <- got{who, leave}
+			}
+		}()
+		for p.waiters() == before {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	gone, giveUp := context.WithCancel(t.Context())
+	waitFor(gone, "late")
+	waitFor(t.Context(), "hog")
+	waitFor(t.Context(), "other")
+	waitFor(t.Context(), "third")
+	giveUp()
+	for p.waiters() == 4 {
+		time.Sleep(time.Millisecond)
+	}
+	hog[0]()
+	hog[0]() // does nothing
+	if g := <-given; g.who != "third" {
+		t.Errorf("%s is next, want third", g.who)
+	}
+	other[0]()
+	if g := <-given; g.who != "other" {
+		t.Errorf("%s is next, want other", g.who)
+	}
+}
+
+func (p *Pool) waiters() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.waiting)
+}
+
+// A tenant cannot fill the line of those that wait.
+func TestPool_WaitingIsBounded(t *testing.T) {
+	p := New("x", Limit{Total: 1}, nil)
+	takeAll(t, p, "a")
+	ctx, cancel := context.WithCancel(t.Context())
+	var waiting sync.WaitGroup
+	for range mostWaiting {
+		waiting.Go(func() { _, _ = p.Wait(ctx, "a") })
+	}
+	for p.waiters() < mostWaiting {
+		time.Sleep(time.Millisecond)
+	}
+	var full *FullError
+	if _, err := p.Wait(t.Context(), "a"); !errors.As(err, &full) || full.Why != Waiting {
+		t.Errorf("%v", err)
+	}
+	cancel()
+	waiting.Wait()
+}
+
+// Whatever happens at the same time, no more places are taken than there are, and
+// in the end all are free.
+func TestPool_NeverMoreThanThereAre(t *testing.T) {
+	p := New("x", Limit{Total: 5}, nil)
+	var mu sync.Mutex
+	now, most := 0, 0
+	var working sync.WaitGroup
+	for i := range 40 {
+		working.Go(func() {
+			for range 200 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(300))*time.Microsecond)
+				leave, err := p.Wait(ctx, strconv.Itoa(i%7))
+				if err == nil {
+					mu.Lock()
+					now++
+					most = max(most, now)
+					mu.Unlock()
+					mu.Lock()
+					now--
+					mu.Unlock()
+					leave()
+				}
+				cancel()
+			}
+		})
+	}
+	working.Wait()
+	if most > 5 || p.taken != 0 || len(p.held) != 0 || len(p.waiting) != 0 || len(p.waits) != 0 {
+		t.Errorf("at most %d at once; left: %d, %v, %d, %v", most, p.taken, p.held, len(p.waiting), p.waits)
+	}
+}
+
+// Each tenant has its own rate, in the long run, with a burst before it.
+func TestRates_OfEachTenant(t *testing.T) {
+	r, now := NewRates(10, 20), time.Unix(1000, 0)
+	count := func(tenant string) (n int) {
+		for r.Take(tenant, now) {
+			n++
+		}
+		return n
+	}
+	if a, b := count("a"), count("b"); a != 20 || b != 20 {
+		t.Errorf("at once: %d and %d, want 20", a, b)
+	}
+	now = now.Add(500 * time.Millisecond)
+	if a := count("a"); a != 5 {
+		t.Errorf("after half a second: %d, want 5", a)
+	}
+	if !NewRates(0, 0).Take("a", now) {
+		t.Error("no limit limits")
+	}
+	for i := range 3 * knownTenants {
+		now = now.Add(time.Second)
+		r.Take(strconv.Itoa(i), now)
+	}
+	if len(r.known) > 2*knownTenants {
+		t.Errorf("%d tenants are remembered", len(r.known))
+	}
+}
