@@ -47,6 +47,9 @@ type Metrics interface {
 	Broken(reader string, seq uint64)
 	// Relayed is told of each commit that was put on the timeline.
 	Relayed(seq uint64)
+	// Healed is told how many messages that Skein did not write were removed from
+	// the timeline.
+	Healed(messages int)
 }
 
 // NoMetrics tells nobody.
@@ -60,6 +63,9 @@ func (NoMetrics) Broken(string, uint64) {}
 
 // Relayed implements Metrics.
 func (NoMetrics) Relayed(uint64) {}
+
+// Healed implements Metrics.
+func (NoMetrics) Healed(int) {}
 
 // Open gives the log on a connection and starts its appender. It makes no
 // stream; see Ensure. Close the log before the connection.

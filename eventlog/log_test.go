@@ -177,6 +177,7 @@ type told struct {
 	writes  []int      // commits; negative if they were one atomic batch
 	broken  map[uint64]int
 	relayed uint64
+	healed  int
 }
 
 func (m *told) Appended(commits int, _ int, batch bool, _ float64) {
@@ -195,6 +196,12 @@ func (m *told) Broken(_ string, seq uint64) {
 		m.broken = map[uint64]int{}
 	}
 	m.broken[seq]++
+}
+
+func (m *told) Healed(messages int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.healed += messages
 }
 
 func (m *told) Relayed(seq uint64) {

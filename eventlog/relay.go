@@ -75,7 +75,7 @@ func (l *Log) relay(ctx context.Context, end uint64) error {
 	if err != nil {
 		return err
 	}
-	at, err := l.timelinePosition(ctx, fence.Last())
+	at, err := l.heal(ctx)
 	if err != nil {
 		return err
 	}
@@ -169,28 +169,31 @@ func (l *Log) relayCommit(ctx context.Context, fence *Fence, header nats.Header,
 	return nil
 }
 
-// timelinePosition reads how far the timeline has got, from its last message.
-// If that has expired, whatever is older is expired too: the relay goes on with
-// the commits that are younger than what the timeline keeps.
-func (l *Log) timelinePosition(ctx context.Context, last uint64) (position, error) {
-	if last > 0 {
-		m, err := l.leader(ctx, l.cfg.Names.Stream(TimelineStream), getRequest{Seq: last}) // a copy that lags would say that it has expired
-		switch {
-		case err == nil:
-			return parsePosition(m.Header)
-		case !errors.Is(err, errNoMessage):
-			return position{}, err
-		}
+// timelinePosition reads how far the timeline has got, from the last message that
+// it has: one that was deleted behind it is relayed again. If there is none, all
+// has expired: the relay goes on with the commits that are younger than what the
+// timeline keeps.
+func (l *Log) timelinePosition(ctx context.Context) (position, error) {
+	m, err := l.leader(ctx, l.cfg.Names.Stream(TimelineStream), getRequest{Last: l.anyEvent()}) // a copy that lags would say less
+	switch {
+	case err == nil:
+		return parsePosition(m.Header)
+	case !errors.Is(err, errNoMessage):
+		return position{}, err
 	}
 	return l.positionAt(ctx, time.Now().Add(-l.cfg.TimelineAge))
 }
+
+// anyEvent returns the subject of all events. It is not ">": asked for the last
+// message of that, the server looks at the last sequence only, which may be deleted.
+func (l *Log) anyEvent() string { return l.cfg.Names.Timeline("*", "*", ">") }
 
 func parsePosition(h nats.Header) (position, error) {
 	seq, err := strconv.ParseUint(h.Get(events.HeaderSeq), 10, 64)
 	version, verr := strconv.ParseInt(h.Get(events.HeaderVersion), 10, 64)
 	if err != nil || verr != nil {
 		return position{}, &AssetError{
-			Name: TimelineStream, Problem: "its last message was not written by Skein", Hint: "rebuild it with: skein replay timeline",
+			Name: TimelineStream, Problem: "its last message was not written by Skein", Hint: "the relay of a running skein serve removes it",
 		}
 	}
 	return position{seq, version}, nil
@@ -288,11 +291,7 @@ func (p position) header() nats.Header {
 // TimelineSeq gives the sequence in the log of the last commit that the
 // timeline shows, whole or in part.
 func (l *Log) TimelineSeq(ctx context.Context) (uint64, error) {
-	last, err := l.streamLast(ctx, l.cfg.Names.Stream(TimelineStream))
-	if err != nil {
-		return 0, err
-	}
-	at, err := l.timelinePosition(ctx, last)
+	at, err := l.timelinePosition(ctx)
 	return at.seq, err
 }
 

@@ -81,11 +81,7 @@ func exact(t *testing.T, l *Log, after uint64) {
 func reaches(t *testing.T, l *Log, a *author) {
 	t.Helper()
 	eventually(t, "the timeline", func() bool {
-		last, err := l.streamLast(t.Context(), l.cfg.Names.Stream(TimelineStream))
-		if err != nil {
-			return false
-		}
-		at, err := l.timelinePosition(t.Context(), last)
+		at, err := l.timelinePosition(t.Context())
 		return err == nil && at == position{a.seq, a.version}
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go/jetstream"
@@ -129,7 +131,7 @@ func (s *session) removeDocuments(ctx context.Context, sh *shelf, name string, s
 	if len(info.State.Subjects) == 0 {
 		return nil
 	}
-	for subject := range info.State.Subjects {
+	for _, subject := range slices.Sorted(maps.Keys(info.State.Subjects)) {
 		if err := sh.fence.Send(ctx, subject, marker(seq), nil); err != nil {
 			return err
 		}

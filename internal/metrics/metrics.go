@@ -25,6 +25,7 @@ type Metrics struct {
 	groupBytes   prometheus.Histogram
 	broken       *prometheus.CounterVec
 	relayed      prometheus.Counter
+	healed       prometheus.Counter
 	leases       *prometheus.GaugeVec
 
 	spans *prometheus.CounterVec
@@ -60,6 +61,7 @@ func New() *Metrics {
 		groupBytes:   histogram("append_bytes", "Bytes in one write.", bytes).With(nil).(prometheus.Histogram),
 		broken:       counter("broken_commits_total", "Commits of the log that could not be read, by who met them.", "reader"),
 		relayed:      counter("timeline_commits_total", "Commits that this process put on the timeline.").With(nil),
+		healed:       counter("timeline_healed_total", "Messages on the timeline that Skein did not write and that were removed.").With(nil),
 		leases:       gauge("lease_held", "1 while this process does the work of which there is to be one, else 0.", "lease"),
 
 		spans: counter("telemetry_spans_total", "Spans of runs for the OTLP endpoint, by what became of them: exported or dropped.", "result"),
@@ -77,7 +79,7 @@ func New() *Metrics {
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.commands, m.commandTime, m.limited, m.merged, m.cacheThreads, m.cacheBytes,
-		m.appends, m.groupCommits, m.groupBytes, m.broken, m.relayed, m.leases, m.spans,
+		m.appends, m.groupCommits, m.groupBytes, m.broken, m.relayed, m.healed, m.leases, m.spans,
 		m.placesTaken, m.placesWaiting, m.placesRefused,
 		m.queries, m.queryTime, m.projectionRun, m.projectionDoc, m.endsOpen,
 	)
@@ -146,6 +148,9 @@ func (m *Metrics) Lease(name string, held bool) {
 	}
 	m.leases.WithLabelValues(name).Set(value)
 }
+
+// Healed implements eventlog.Metrics.
+func (m *Metrics) Healed(messages int) { m.healed.Add(float64(messages)) }
 
 // Spans implements telemetry.Metrics.
 func (m *Metrics) Spans(result string, n int) { m.spans.WithLabelValues(result).Add(float64(n)) }

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"time"
@@ -125,6 +126,47 @@ type aStream struct {
 }
 
 func (s *aStream) CachedInfo() *jetstream.StreamInfo { return s.info }
+
+// Info tells what is known of the stream at this moment, and how many messages it has
+// under each subject that matches a filter.
+func (s *aStream) Info(ctx context.Context, opts ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
+	filter, err := subjectFilter(opts)
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.jet.do(ctx, "info "+s.name+" "+filter, func(srv *Server) any {
+		known := srv.info(s.name)
+		info, ok := known.(*jetstream.StreamInfo)
+		if !ok || filter == "" {
+			return known
+		}
+		info.State.Subjects = map[string]uint64{}
+		for _, m := range srv.streams[s.name].held {
+			if m.gone == 0 && matches(m.subject, filter) {
+				info.State.Subjects[m.subject]++
+			}
+		}
+		return info
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.(*jetstream.StreamInfo), nil
+}
+
+// subjectFilter returns what the options of a request ask for. The type of the request
+// is the client's own.
+func subjectFilter(opts []jetstream.StreamInfoOpt) (string, error) {
+	filter := ""
+	for _, o := range opts {
+		request := reflect.New(reflect.TypeOf(o).In(0).Elem())
+		if err, ok := reflect.ValueOf(o).Call([]reflect.Value{request})[0].Interface().(error); ok {
+			return "", err
+		}
+		filter = request.Elem().FieldByName("SubjectFilter").String()
+	}
+	return filter, nil
+}
 
 func (s *aStream) Purge(ctx context.Context, opts ...jetstream.StreamPurgeOpt) error {
 	var q jetstream.StreamPurgeRequest

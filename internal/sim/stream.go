@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -104,6 +105,14 @@ func (m *stored) there(end uint64) bool { return m.seq <= end && (m.gone == 0 ||
 
 // lastOf gives the last message of a subject, nil if there is none.
 func (s *stream) lastOf(subject string, end uint64) *stored {
+	if strings.ContainsAny(subject, "*>") {
+		for _, m := range slices.Backward(s.held) {
+			if m.there(end) && matches(m.subject, subject) {
+				return m
+			}
+		}
+		return nil
+	}
 	seqs := s.bySubj[subject]
 	for i := len(seqs) - 1; i >= 0; i-- {
 		if m := s.held[seqs[i]-1]; m.there(end) {
