@@ -109,6 +109,7 @@ type (
 	ListParts struct {
 		ThreadID string `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"The thread; finds the parts faster."`
 		StepID   string `json:"stepId" schema:"required,pattern=id" doc:"The step."`
+		Idx      *Int   `json:"idx,omitzero" schema:"minimum=0" doc:"Only the part at that place; for parts that one answer cannot hold together."`
 		At       *At    `json:"at,omitzero" doc:"As they were then; needs threadId."`
 		Fresh
 	}

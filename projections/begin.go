@@ -21,7 +21,7 @@ func (r *Runner) begin(ctx, beside context.Context) (*session, error) {
 	r.enders.begin(s.kin)
 	// The fences first: what another writer does after this is noticed.
 	for i, p := range r.models.List() {
-		sh := &shelf{Projection: p, prefix: r.subjectOf(p.Bucket, "")}
+		sh := &shelf{Projection: p, prefix: r.subjectOf(p.Bucket, ""), pieces: map[string]bool{}}
 		s.shelves[i] = sh
 		var err error
 		if sh.fence, err = r.log.BucketFence(ctx, p.Bucket); err != nil {

@@ -2,6 +2,7 @@ package projections
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/skein-threads/skein/events"
@@ -60,7 +61,29 @@ func (a *asking) getItem(d events.GetItem) (*events.Item, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}
-	return one[events.Item](a, "item", documents.Items, d.ThreadID, d.ItemID)
+	item, err := one[events.Item](a, "item", documents.Items, d.ThreadID, d.ItemID)
+	if err != nil {
+		return nil, err
+	}
+	return a.answerable(item)
+}
+
+// answerable gives an item as one answer can hold it: notes stand for what is too
+// large, and say where the whole is.
+func (a *asking) answerable(item *events.Item) (*events.Item, error) {
+	most := a.answerBytes()
+	if len(item.Content)+len(item.Metadata) < most/2 {
+		return item, nil
+	}
+	fitted, _ := events.FitItems([]events.Item{*item}, most)
+	raw, err := documents.Encode(&fitted[0])
+	if err != nil {
+		return nil, fmt.Errorf("encoding item %s: %w", item.ID, err)
+	}
+	if len(raw) > most {
+		return nil, events.TooLarge("the answer", int64(len(raw)), int64(most))
+	}
+	return &fitted[0], nil
 }
 
 func (a *asking) getExecution(d events.GetExecution) (*events.Execution, error) {

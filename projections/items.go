@@ -100,7 +100,11 @@ func (a *asking) readItems(list *events.ItemList, picked []pick) (cut int64, err
 			if room -= f.bytes + 1; room < 0 && len(list.Items) > 0 {
 				return part[i].index, nil
 			}
-			list.Items = append(list.Items, *f.doc.(*events.Item))
+			item, err := a.answerable(f.doc.(*events.Item))
+			if err != nil {
+				return -1, err
+			}
+			list.Items = append(list.Items, *item)
 		}
 	}
 	return -1, nil

@@ -3,6 +3,7 @@ package projections
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
@@ -53,7 +54,7 @@ func (a *asking) listSteps(d events.ListSteps) (*events.StepList, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}
-	list, err := under[events.Step](a, documents.Steps, d.ThreadID, d.ExecutionID)
+	list, err := under[events.Step](a, documents.Steps, d.ThreadID, d.ExecutionID, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func (a *asking) listParts(d events.ListParts) (*events.PartList, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
 	}
-	list, err := under[events.Part](a, documents.Parts, d.ThreadID, d.StepID)
+	list, err := under[events.Part](a, documents.Parts, d.ThreadID, d.StepID, d.Idx)
 	if err != nil {
 		return nil, err
 	}
@@ -99,8 +100,13 @@ func (a *asking) orAny(ref string) string {
 
 // under gives the documents under one that has an id, in the thread that was
 // named, or in the one that has it: of several the one that changed last.
-func under[T any](a *asking, k documents.Kind, ref, id string) ([]T, error) {
-	got, err := a.source.find(a.ctx, k, a.orAny(ref)+"."+id+".*")
+// With a place, only the one that has it.
+func under[T any](a *asking, k documents.Kind, ref, id string, place *events.Int) ([]T, error) {
+	which := "*"
+	if place != nil {
+		which = strconv.FormatInt(int64(*place), 10)
+	}
+	got, err := a.source.find(a.ctx, k, a.orAny(ref)+"."+id+"."+which)
 	if err != nil {
 		return nil, err
 	}
@@ -129,9 +135,16 @@ func values[T any](a *asking, got []found) ([]T, error) {
 		bytes += f.bytes
 	}
 	if most := a.answerBytes(); bytes > most {
-		return nil, events.TooLarge("the answer", int64(bytes), int64(most))
+		return nil, a.tooMuch(bytes, most)
 	}
 	return list, nil
+}
+
+// tooMuch says that documents are more than one answer holds.
+func (a *asking) tooMuch(bytes, most int) error {
+	e := events.TooLarge("the answer", int64(bytes), int64(most))
+	e.Message += "; ask for one at a time (parts: idx)"
+	return e
 }
 
 // answerBytes is how large the documents of one answer may be together.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -78,7 +79,10 @@ func (s *session) read(ctx context.Context, sh *shelf, nodes []*node) error {
 			if n == nil {
 				continue
 			}
-			doc, seq, err := sh.Decode(m.Data)
+			doc, seq, err := s.decode(ctx, sh, n.slot.Place, m)
+			if err != nil && ctx.Err() != nil {
+				return err
+			}
 			if err != nil {
 				s.logger.Error().Err(err).Str("bucket", sh.Bucket).Str("key", m.Subject).
 					Msg("a document cannot be read and is left out; run skein replay")
@@ -89,6 +93,23 @@ func (s *session) read(ctx context.Context, sh *shelf, nodes []*node) error {
 		}
 	}
 	return nil
+}
+
+// decode reads a document of a bucket, whose pieces are read too if it has some.
+func (s *session) decode(ctx context.Context, sh *shelf, p documents.Place, m eventlog.Message) (any, uint64, error) {
+	raw, err := whole(ctx, p, m, func(ctx context.Context, keys ...string) ([]eventlog.Message, error) {
+		got, err := s.log.KeysAt(ctx, sh.Bucket, sh.fence.Sent(), append(keys, checkpointKey)...)
+		for _, piece := range got {
+			if piece.Subject != checkpointKey {
+				sh.pieces[piece.Subject] = true
+			}
+		}
+		return got, err
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	return sh.Decode(raw)
 }
 
 // findEnded finds the threads of these commits that have ended since, while

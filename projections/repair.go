@@ -23,8 +23,17 @@ type correction struct {
 	key      string
 	expected uint64 // the sequence of the key's last message in the bucket; 0: there is none
 	doc      []byte // nil: there is to be no document
+	large    *stub  // doc is this stub, whose pieces come first; nil: it is the document
 	seq      uint64 // in the log, for the marker
 	thread   threadName
+	piece    bool // it is a piece of a large document
+}
+
+func (c correction) size() int {
+	if c.large != nil {
+		return c.large.Bytes
+	}
+	return len(c.doc)
 }
 
 // repairer writes corrections in bursts. Each burst fences the runner off once;
@@ -49,7 +58,7 @@ func (w *repairer) add(ctx context.Context, c correction) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.waiting = append(w.waiting, c)
-	w.bytes += len(c.doc)
+	w.bytes += c.size()
 	if len(w.waiting) < burstWrites && w.bytes < burstBytes {
 		return nil
 	}
@@ -109,7 +118,7 @@ func (w *repairer) again(ctx context.Context, name threadName) error {
 			}
 		}
 		w.waiting = append(w.waiting, c)
-		w.bytes += len(c.doc)
+		w.bytes += c.size()
 	}
 	return nil
 }
@@ -149,8 +158,21 @@ func (w *repairer) write(ctx context.Context) (map[threadName]bool, error) {
 			lost[c.thread] = true
 		}
 		m := &nats.Msg{Subject: w.subjectOf(c.bucket, c.key), Data: c.doc, Header: nats.Header{}}
-		if c.doc == nil {
+		switch {
+		case c.doc == nil:
 			m.Header = marker(c.seq)
+		case c.large != nil:
+			m.Header = c.large.header()
+			for _, piece := range c.large.pieces {
+				key := documents.PieceKey(c.thread.String(), piece.digest)
+				ack, err := w.log.JetStream().PublishMsgAsync(&nats.Msg{
+					Subject: w.subjectOf(c.bucket, key), Data: piece.data, Header: nats.Header{jetstream.MsgIDHeader: {nuid.Next()}},
+				})
+				if err != nil {
+					return nil, fmt.Errorf("repairing %s %s: %w", c.bucket, key, err)
+				}
+				all = append(all, sent{correction{bucket: c.bucket, key: key, piece: true}, ack})
+			}
 		}
 		m.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(c.expected, 10)}
 		// The id is what the runner's fence looks at: without one it would not see
@@ -166,7 +188,9 @@ func (w *repairer) write(ctx context.Context) (map[threadName]bool, error) {
 	for _, s := range all {
 		select {
 		case <-s.ack.Ok():
-			repaired++
+			if !s.piece {
+				repaired++
+			}
 		case err := <-s.ack.Err():
 			if !isConflict(err) {
 				return nil, fmt.Errorf("repairing %s %s: %w", s.bucket, s.key, err)

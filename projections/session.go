@@ -16,8 +16,9 @@ type shelf struct {
 	documents.Projection
 	fence  *eventlog.Fence
 	stream jetstream.Stream
-	prefix string       // of the subjects of its keys
-	buffer bytes.Buffer // of the document that was sent last
+	prefix string          // of the subjects of its keys
+	buffer bytes.Buffer    // of the document that was sent last
+	pieces map[string]bool // of large documents, by key, that are there
 
 	position uint64 // in the log: what its checkpoint said; commits up to it are not folded again
 	begun    uint64 // what that was when the session began

@@ -51,7 +51,7 @@ func (l *live) get(ctx context.Context, places ...documents.Place) ([]found, err
 		}
 		for _, m := range got {
 			if i, ok := at[m.Subject]; ok {
-				if err := l.read(&out[i], m); err != nil {
+				if err := l.read(ctx, &out[i], m); err != nil {
 					return nil, err
 				}
 			}
@@ -76,7 +76,7 @@ func (l *live) find(ctx context.Context, k documents.Kind, pattern string) ([]fo
 			continue
 		}
 		f := found{place: p}
-		if err := l.read(&f, m); err != nil {
+		if err := l.read(ctx, &f, m); err != nil {
 			return nil, err
 		}
 		out = append(out, f)
@@ -155,9 +155,23 @@ func readAll(ctx context.Context, log *eventlog.Log, bucket, pattern string) ([]
 	}
 }
 
-func (l *live) read(f *found, m eventlog.Message) (err error) {
-	f.doc, f.seq, err = l.q.models.Of(f.place.Kind).Decode(m.Data)
-	f.bytes = len(m.Data)
+// read reads a document. One that is too large for its read model, or whose pieces
+// a copy does not show yet, is behind: it is never answered with less in silence.
+func (l *live) read(ctx context.Context, f *found, m eventlog.Message) error {
+	model := l.q.models.Of(f.place.Kind)
+	raw, err := whole(ctx, f.place, m, func(ctx context.Context, keys ...string) ([]eventlog.Message, error) {
+		return l.q.log.Keys(ctx, model.Bucket, keys...)
+	})
+	var unstored *UnstoredError
+	var missing *missingPieceError
+	if errors.As(err, &unstored) || errors.As(err, &missing) {
+		return l.q.behind("%s %s cannot be shown: %w", model.Name, f.place.Key(), err)
+	}
+	if err != nil {
+		return err
+	}
+	f.doc, f.seq, err = model.Decode(raw)
+	f.bytes = len(raw)
 	return err
 }
 

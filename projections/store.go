@@ -99,14 +99,43 @@ func (s *session) write(ctx context.Context, n *node) error {
 	}
 	raw := sh.buffer.Bytes()
 	s.cache.size(n, len(raw))
-	if int64(len(raw)) > s.log.MaxPayload()-1024 {
-		// Better one document is missed than all stop.
-		s.logger.Error().Str("bucket", sh.Bucket).Str("key", n.slot.Place.Key()).Int("bytes", len(raw)).Msg("a document is too large and is not stored")
-		s.metrics.Broken(n.slot.Seq)
-		return nil
+	if large := stubOf(sh.Kind, n.slot.Seq, raw, s.log.MaxPayload()); large != nil {
+		return s.writeLarge(ctx, sh, n, large)
 	}
 	return sh.fence.Send(ctx, subject, nil, raw)
 }
+
+// writeLarge writes a document in pieces, and after them the stub that names them.
+// Pieces that this session has written or read are there.
+func (s *session) writeLarge(ctx context.Context, sh *shelf, n *node, large *stub) error {
+	p := n.slot.Place
+	if large.Unstored { // it shows that it is not shown, and all else goes on
+		s.logger.Error().Str("bucket", sh.Bucket).Str("key", p.Key()).Int("bytes", large.Bytes).Msg("a document is too large and is not shown; its events are in the log")
+		sh.broken, sh.brokenSeq = sh.broken+1, n.slot.Seq
+		s.metrics.Broken(n.slot.Seq)
+	}
+	if len(sh.pieces) > knownPieces {
+		clear(sh.pieces)
+	}
+	for _, piece := range large.pieces {
+		key := documents.PieceKey(p.Thread, piece.digest)
+		if sh.pieces[key] {
+			continue
+		}
+		if err := sh.fence.Send(ctx, sh.prefix+key, nil, piece.data); err != nil {
+			return err
+		}
+		sh.pieces[key] = true
+	}
+	raw, err := large.encode()
+	if err != nil {
+		return fmt.Errorf("encoding the stub of %s: %w", p.Key(), err)
+	}
+	return sh.fence.Send(ctx, p.Under(sh.prefix), large.header(), raw)
+}
+
+// knownPieces bounds how many pieces a session knows to be there.
+const knownPieces = 100_000
 
 // marker gives the headers of a removed document.
 func marker(seq uint64) nats.Header {

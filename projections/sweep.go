@@ -95,6 +95,9 @@ func (b *rebuilding) strangers(ctx context.Context, known map[uint64]struct{}) e
 				return nil
 			}
 			place, ok := documents.ParsePlace(p.Kind, key)
+			if thread, piece := documents.ParsePiece(key); piece {
+				place.Thread, ok = thread, true
+			}
 			if ok {
 				if _, ok := known[hashName(place.Thread)]; ok {
 					return nil
@@ -113,6 +116,9 @@ func (b *rebuilding) strangers(ctx context.Context, known map[uint64]struct{}) e
 // listed.
 func (b *rebuilding) stranger(ctx context.Context, p documents.Projection, key string, m eventlog.Message) error {
 	place, ok := documents.ParsePlace(p.Kind, key)
+	if thread, piece := documents.ParsePiece(key); piece {
+		place.Thread, ok = thread, true
+	}
 	if ok {
 		tenant, thread, _ := cutName(place.Thread)
 		if !b.scope.has(threadName{tenant, thread}) {

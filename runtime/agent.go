@@ -17,7 +17,7 @@ type Agent struct {
 	Retries Retries
 	// MaxItems is how many of the last items a reactor is shown; 0: all.
 	MaxItems int
-	// MaxBytes is how many bytes of items a reactor is shown, see Fit; 0: all.
+	// MaxBytes is how many bytes of items a reactor is shown, see events.FitItems; 0: all.
 	MaxBytes int
 	// Continue is the loop policy (EK-121): whether another step follows one that
 	// has come to this. Default: if the step made calls. What the execution's state

@@ -150,7 +150,7 @@ func (t *turn) input(side *Side) (*StepInput, error) {
 		in.Model.MaxOutputTokens = most
 	}
 	if t.agent.MaxBytes > 0 {
-		in.Items, in.Omitted = Fit(in.Items, t.agent.MaxBytes)
+		in.Items, in.Omitted = events.FitItems(in.Items, t.agent.MaxBytes)
 	}
 	for _, tool := range side.Tools {
 		in.Tools = append(in.Tools, tool.Spec())

@@ -57,7 +57,7 @@ type StepInput struct {
 	// action_result of these calls are not listed again.
 	Items []events.Item `json:"items"`
 	// Omitted says what is left out of Items, or replaced by a note; nil: nothing.
-	Omitted *Omitted `json:"omitted,omitzero"`
+	Omitted *events.Omitted `json:"omitted,omitzero"`
 }
 
 // Model says which model is to be asked, and how.

@@ -78,10 +78,27 @@ func ParsePlace(k Kind, key string) (Place, bool) {
 		return Place{Kind: k, Thread: ThreadName(tenant, events.TenantAggregate), ID: rest}, known
 	}
 	thread, id, more := strings.Cut(rest, ".")
+	if strings.HasPrefix(id, pieceMark[1:]) { // a piece of a document, and none itself
+		return Place{}, false
+	}
 	if thread == "" || more == (k == Threads) {
 		return Place{}, false
 	}
 	return Place{Kind: k, Thread: key[:len(tenant)+1+len(thread)], ID: id}, true
+}
+
+// pieceMark stands in place of an id in the key of a piece of a large document: no id
+// has it.
+const pieceMark = "./."
+
+// PieceKey gives the key of a piece of a large document, in the bucket of the
+// document.
+func PieceKey(thread, digest string) string { return thread + pieceMark + digest }
+
+// ParsePiece reads the key of a piece.
+func ParsePiece(key string) (thread string, ok bool) {
+	thread, digest, ok := strings.Cut(key, pieceMark)
+	return thread, ok && digest != "" && strings.Contains(thread, ".")
 }
 
 // validID reports whether an id from the log may stand in a key: tokens of

@@ -84,12 +84,12 @@ func (r *reactor) request(in *runtime.StepInput, p protocol) (body []byte, whole
 // fitted gives a request whose items are made to fit into so many bytes.
 func (r *reactor) fitted(in *runtime.StepInput, p protocol, most int64) ([]byte, []events.Item, error) {
 	less := *in
-	less.Items, less.Omitted = nil, &runtime.Omitted{Outputs: math.MaxInt32, Items: math.MaxInt32, Bytes: math.MaxInt64}
+	less.Items, less.Omitted = nil, &events.Omitted{Outputs: math.MaxInt32, Items: math.MaxInt32, Bytes: math.MaxInt64}
 	around, err := r.written(&reactorRequest{less, p})
 	if err != nil {
 		return nil, nil, err
 	}
-	less.Items, less.Omitted = runtime.Fit(in.Items, int(most)-len(around))
+	less.Items, less.Omitted = events.FitItems(in.Items, int(most)-len(around))
 	less.Omitted = less.Omitted.And(in.Omitted)
 	body, err := r.written(&reactorRequest{less, p})
 	return body, less.Items, err

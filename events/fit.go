@@ -1,4 +1,4 @@
-package runtime
+package events
 
 import (
 	"fmt"
@@ -6,8 +6,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/skein-threads/skein/events"
 )
 
 // Omitted says what of a conversation a reactor is not told, because the whole is
@@ -32,11 +30,11 @@ func (o *Omitted) And(before *Omitted) *Omitted {
 // omitBytes is how large a value is at least for which a note may stand.
 const omitBytes = 1 << 10
 
-// Fit returns items that have at most so many bytes as JSON. The results of calls go
+// FitItems returns items that have at most so many bytes as JSON. The results of calls go
 // first, the oldest before the others, then other large parts: a note stands for
 // each. Then the oldest items go, but never the last. What cannot be made to fit
 // is returned as small as it gets. The items themselves are not changed.
-func Fit(items []events.Item, most int) ([]events.Item, *Omitted) {
+func FitItems(items []Item, most int) ([]Item, *Omitted) {
 	f := fitting{items: items, sizes: make([]int, len(items)), most: most}
 	for i := range items {
 		f.sizes[i] = jsonSize(items[i])
@@ -45,7 +43,7 @@ func Fit(items []events.Item, most int) ([]events.Item, *Omitted) {
 	if f.total <= most {
 		return items, nil
 	}
-	f.items = append([]events.Item(nil), items...)
+	f.items = append([]Item(nil), items...)
 	f.shrink(omitOutput)
 	f.shrink(omitPart)
 	first := 0
@@ -59,7 +57,7 @@ func Fit(items []events.Item, most int) ([]events.Item, *Omitted) {
 }
 
 type fitting struct {
-	items   []events.Item
+	items   []Item
 	sizes   []int
 	total   int
 	most    int
@@ -78,11 +76,11 @@ func (f *fitting) shrink(omit func(raw jsontext.Value, note func(int) string) (j
 			continue
 		}
 		note := func(bytes int) string {
-			return fmt.Sprintf("left out: %d bytes, because the conversation is larger than a request takes; the whole stands in item %s of thread %s (query item.get)",
+			return fmt.Sprintf("left out: %d bytes, because the whole is larger than a message takes; it stands in item %s of thread %s: query item.get, part.list with idx, or event.list",
 				bytes, item.ID, item.ThreadID)
 		}
 		var parts []jsontext.Value
-		if item.Type != events.Message {
+		if item.Type != Message {
 			parts = []jsontext.Value{item.Content}
 		} else if json.Unmarshal(item.Content, &parts) != nil {
 			continue
@@ -101,7 +99,7 @@ func (f *fitting) shrink(omit func(raw jsontext.Value, note func(int) string) (j
 		if changed == 0 {
 			continue
 		}
-		if item.Type != events.Message {
+		if item.Type != Message {
 			item.Content = parts[0]
 		} else if raw, err := json.Marshal(parts); err == nil {
 			item.Content = raw
@@ -123,10 +121,10 @@ func omitOutput(raw jsontext.Value, note func(int) string) (jsontext.Value, bool
 	if json.Unmarshal(raw, &fields) != nil || len(fields["output"]) < omitBytes {
 		return nil, false
 	}
-	if _, called := fields["callId"]; !called && !strings.HasPrefix(textOf(fields["type"]), toolPart) {
+	if _, called := fields["callId"]; !called && !strings.HasPrefix(stringOf(fields["type"]), toolPartPrefix) {
 		return nil, false
 	}
-	fields["output"] = text(note(len(fields["output"])))
+	fields["output"] = quoted(note(len(fields["output"])))
 	if len(fields["errorText"]) >= omitBytes { // it says the same
 		fields["errorText"] = fields["output"]
 	}
@@ -146,16 +144,16 @@ func omitPart(raw jsontext.Value, note func(int) string) (jsontext.Value, bool) 
 		if len(value) < omitBytes {
 			continue
 		}
-		instead := text(note(len(value)))
+		instead := quoted(note(len(value)))
 		if name == "input" || name == "arguments" { // they are objects
-			instead = object("omitted", note(len(value)))
+			instead = jsontext.Value(`{"omitted":` + string(quoted(note(len(value)))) + "}")
 		}
 		fields[name] = instead
 	}
 	return marshalled(fields)
 }
 
-func textOf(raw jsontext.Value) string {
+func stringOf(raw jsontext.Value) string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
 		return ""
@@ -169,10 +167,21 @@ func marshalled(fields map[string]jsontext.Value) (jsontext.Value, bool) {
 }
 
 // jsonSize is how many bytes an item has as JSON.
-func jsonSize(i events.Item) int {
+func jsonSize(i Item) int {
 	raw, err := json.Marshal(i, json.Deterministic(true))
 	if err != nil { // its values came as JSON
 		return len(i.Content) + len(i.Metadata)
 	}
 	return len(raw)
+}
+
+// toolPartPrefix begins the type of a part that is a call of a tool (EK-49).
+const toolPartPrefix = "tool-"
+
+func quoted(s string) jsontext.Value {
+	b, err := jsontext.AppendQuote(nil, s)
+	if err != nil { // broken UTF-8
+		b, _ = jsontext.AppendQuote(nil, strings.ToValidUTF8(s, "\uFFFD"))
+	}
+	return b
 }

@@ -1,4 +1,4 @@
-package runtime
+package events
 
 import (
 	"fmt"
@@ -8,40 +8,38 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/skein-threads/skein/events"
 )
 
-func said1(id, role, content string) events.Item {
-	return events.Item{ID: id, ThreadID: "T-1", Type: events.Message, Role: events.Role(role), Content: jsontext.Value(content)}
+func spoken(id, role, content string) Item {
+	return Item{ID: id, ThreadID: "T-1", Type: Message, Role: Role(role), Content: jsontext.Value(content)}
 }
 
 // What is left of a conversation fits, whatever it holds, and the newest is there.
 func TestFit_AnyConversation(t *testing.T) {
-	kinds := []func(n, size int) events.Item{
-		func(n, size int) events.Item {
-			return said1(fmt.Sprint("itm_", n), "user", `[{"type":"input_text","text":"`+strings.Repeat("q", size)+`"}]`)
+	kinds := []func(n, size int) Item{
+		func(n, size int) Item {
+			return spoken(fmt.Sprint("itm_", n), "user", `[{"type":"input_text","text":"`+strings.Repeat("q", size)+`"}]`)
 		},
-		func(n, size int) events.Item {
-			return said1(fmt.Sprint("itm_", n), "assistant", `[{"type":"tool-a","toolCallId":"c","input":{"x":"`+strings.Repeat("i", size/2)+`"},"output":{"y":"`+strings.Repeat("o", size)+`"}},{"type":"output_text","text":"done"}]`)
+		func(n, size int) Item {
+			return spoken(fmt.Sprint("itm_", n), "assistant", `[{"type":"tool-a","toolCallId":"c","input":{"x":"`+strings.Repeat("i", size/2)+`"},"output":{"y":"`+strings.Repeat("o", size)+`"}},{"type":"output_text","text":"done"}]`)
 		},
-		func(n, size int) events.Item {
-			return events.Item{ID: fmt.Sprint("itm_", n), Type: events.ActionResult, Content: jsontext.Value(`{"callId":"c","output":"` + strings.Repeat("r", size) + `"}`)}
+		func(n, size int) Item {
+			return Item{ID: fmt.Sprint("itm_", n), Type: ActionResult, Content: jsontext.Value(`{"callId":"c","output":"` + strings.Repeat("r", size) + `"}`)}
 		},
-		func(n, size int) events.Item {
-			return said1(fmt.Sprint("itm_", n), "assistant", `[{"type":"acme.own","value":[`+strings.Repeat("1,", size/2)+`1]}]`)
+		func(n, size int) Item {
+			return spoken(fmt.Sprint("itm_", n), "assistant", `[{"type":"acme.own","value":[`+strings.Repeat("1,", size/2)+`1]}]`)
 		},
-		func(n, _ int) events.Item { return said1(fmt.Sprint("itm_", n), "user", `[]`) },
+		func(n, _ int) Item { return spoken(fmt.Sprint("itm_", n), "user", `[]`) },
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for round := range 200 {
-		var items []events.Item
+		var items []Item
 		for n := range 1 + rng.IntN(30) {
 			items = append(items, kinds[rng.IntN(len(kinds))](n, rng.IntN(20_000)))
 		}
 		before := slices.Clone(items)
 		most := 4096 + rng.IntN(100_000)
-		got, omitted := Fit(items, most)
+		got, omitted := FitItems(items, most)
 		total := 0
 		for _, i := range got {
 			total += jsonSize(i) + 1
@@ -68,11 +66,11 @@ func TestFit_AnyConversation(t *testing.T) {
 
 // Results go before what people and models said, and the oldest first.
 func TestFit_OldestResultsFirst(t *testing.T) {
-	result := func(id string) events.Item {
-		return said1(id, "assistant", `[{"type":"tool-a","toolCallId":"c","input":{},"output":"`+strings.Repeat("o", 10_000)+`"}]`)
+	result := func(id string) Item {
+		return spoken(id, "assistant", `[{"type":"tool-a","toolCallId":"c","input":{},"output":"`+strings.Repeat("o", 10_000)+`"}]`)
 	}
-	question := said1("itm_q", "user", `[{"type":"input_text","text":"`+strings.Repeat("q", 5_000)+`"}]`)
-	got, omitted := Fit([]events.Item{question, result("itm_1"), result("itm_2")}, 17_000)
+	question := spoken("itm_q", "user", `[{"type":"input_text","text":"`+strings.Repeat("q", 5_000)+`"}]`)
+	got, omitted := FitItems([]Item{question, result("itm_1"), result("itm_2")}, 17_000)
 	if len(got) != 3 || omitted == nil || omitted.Outputs != 1 || omitted.Items != 0 || omitted.Bytes < 9_000 {
 		t.Fatalf("%d items, %+v", len(got), omitted)
 	}
