@@ -182,11 +182,19 @@ func (s *sizing) documents() error {
 		isFile := p.Kind == documents.Files
 		err := s.walk("KV_"+bucket, s.filters(prefix, suffix), !isFile, func(m jetstream.Msg) error {
 			place, ok := documents.ParsePlace(p.Kind, strings.TrimPrefix(m.Subject(), prefix))
-			if !ok || m.Headers().Get("KV-Operation") != "" {
+			name, piece := documents.ParsePiece(strings.TrimPrefix(m.Subject(), prefix))
+			if !ok && !piece || m.Headers().Get("KV-Operation") != "" {
 				return nil
 			}
-			tenant, thread, _ := strings.Cut(place.Thread, ".")
+			if !piece {
+				name = place.Thread
+			}
+			tenant, thread, _ := strings.Cut(name, ".")
 			for _, z := range s.of(tenant, thread) {
+				if piece {
+					z.Documents.Bytes += size(m) // its document is counted
+					continue
+				}
 				z.Documents.add(size(m))
 				if p.Kind == documents.Threads {
 					z.Threads++

@@ -89,3 +89,19 @@ func Shown(ctx context.Context, log *eventlog.Log) (uint64, error) {
 	}
 	return c.Progress, nil
 }
+
+// Broken returns how many commits cannot be read and how many times a document was
+// too large to be shown, at most of any read model, and the last commit concerned.
+// They say so themselves.
+func Broken(ctx context.Context, log *eventlog.Log) (count int64, seq uint64, err error) {
+	for _, p := range documents.NewModels().List() {
+		c, _, err := readCheckpoint(ctx, log, p)
+		if err != nil {
+			return 0, 0, err
+		}
+		if c != nil && c.Broken > 0 {
+			count, seq = max(count, c.Broken), max(seq, c.BrokenSeq)
+		}
+	}
+	return count, seq, nil
+}

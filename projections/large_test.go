@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
+	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog"
@@ -190,6 +191,33 @@ func TestLargeDocument_UnstoredAndOld(t *testing.T) {
 	if report, err := r.Rebuild(t.Context(), nil, true); err != nil || report.Found != 1 {
 		t.Errorf("a verification finds %+v, %v", report.Differences, err)
 	}
+}
+
+// What the runner cannot show it writes down as such, and goes on with all else.
+func TestLargeDocument_TooLargeIsTold(t *testing.T) {
+	h := newHouse(t)
+	r := New(h.newLog(), Config{}, zerolog.Nop(), nil)
+	s, err := r.begin(t.Context(), t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := h.do("thread.create", "", `{}`).ThreadID
+	n := s.cache.node(documents.Place{Kind: documents.Items, Thread: documents.ThreadName(acme, in), ID: "itm_1"})
+	n.slot.Seq = 1
+	n.slot.Doc = &events.Item{ID: "itm_1", Content: jsontext.Value(`"` + strings.Repeat("x", largestDocument) + `"`), Stamp: events.Stamp{Seq: 1}}
+	s.dirty = append(s.dirty, n)
+	if err := s.store(t.Context(), &batch{end: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if count, seq, err := Broken(t.Context(), h.log); count != 1 || seq != 1 || err != nil {
+		t.Errorf("%d are told of, at %d, %v", count, seq, err)
+	}
+	other := h.do("thread.create", "", `{}`).ThreadID
+	running, _ := h.run(Config{})
+	h.await(running)
+	a := h.asker(QueryConfig{})
+	a.refused(events.ProjectionBehind, "item.get", `{"threadId":"`+in+`","itemId":"itm_1"}`)
+	ask[events.Thread](a, "thread.get", `{"threadId":"`+other+`"}`)
 }
 
 // A thread that is deleted takes the pieces of its documents with it.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/skein-threads/skein/projections"
 )
 
 // checkTimeout bounds each check of readiness, so that a cluster without a
@@ -17,6 +19,7 @@ type Check struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Reason string `json:"reason,omitzero"`
+	Note   string `json:"note,omitzero"` // what works and deserves a look
 }
 
 // NotReadyError names the parts that do not work now.
@@ -54,11 +57,12 @@ func (s *Server) Checks(ctx context.Context) []Check {
 	parts := []struct {
 		name  string
 		check func(context.Context) error
+		note  func(context.Context) string
 	}{
-		{"process", s.processReady},
-		{"connections", s.connectionsReady},
-		{"log", s.logReady},
-		{"read models", s.reading.ready},
+		{"process", s.processReady, nil},
+		{"connections", s.connectionsReady, nil},
+		{"log", s.logReady, nil},
+		{"read models", s.reading.ready, s.notShown},
 	}
 	out := make([]Check, len(parts))
 	var asked sync.WaitGroup
@@ -69,11 +73,23 @@ func (s *Server) Checks(ctx context.Context) []Check {
 			out[i] = Check{Name: part.name, OK: true}
 			if err := part.check(one); err != nil {
 				out[i].OK, out[i].Reason = false, err.Error()
+			} else if part.note != nil {
+				out[i].Note = part.note(one)
 			}
 		})
 	}
 	asked.Wait()
 	return out
+}
+
+// notShown says what the read models leave out. It makes nobody unready: reads of it
+// say so, and one tenant must not stop the others.
+func (s *Server) notShown(ctx context.Context) string {
+	count, seq, err := projections.Broken(ctx, s.reading.log)
+	if err != nil || count == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d commits or documents cannot be shown, the last of commit %d; skein replay --verify names the documents", count, seq)
 }
 
 func (s *Server) processReady(context.Context) error {
