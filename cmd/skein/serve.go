@@ -12,7 +12,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/skein-threads/skein/internal/egress"
 	"github.com/skein-threads/skein/internal/serve"
 )
 
@@ -44,7 +46,7 @@ func (a *app) serveCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.dev, "dev", false, "for work at a desk: logs for people, with details")
+	f.BoolVar(&o.dev, "dev", false, "for work at a desk: logs for people, with details, and MCP servers on this machine's own addresses")
 	f.StringVar(&o.Store, "store", serve.DefaultStore, "folder of the embedded nats-server")
 	f.StringVar(&o.NATSListen, "nats-listen", "127.0.0.1:4222", "address of the embedded nats-server; port 0 takes a free one")
 	f.StringVar(&o.HTTPListen, "http-listen", serve.DefaultHTTPListen, "address of health and metrics; port 0 takes a free one")
@@ -64,7 +66,9 @@ func (a *app) serveCommand() *cobra.Command {
 	f.DurationVar(&o.MaxToolTime, "max-tool-time", serve.DefaultMaxToolTime, "the most that a call of a tool may take, whatever its definition says")
 	f.DurationVar(&o.MaxUploadTime, "max-upload-time", serve.DefaultMaxUploadTime, "the most that an upload may take")
 	f.BoolVar(&o.MCPPrograms, "mcp-programs", false, "let definitions of tenants start programs here, as MCP servers")
-	f.StringSliceVar(&o.MCPVariables, "mcp-variable", nil, "a variable of the environment that definitions may hand to MCP servers; may be repeated")
+	f.StringSliceVar(&o.MCPVariables, "mcp-variable", nil, "TENANT:NAME=TARGET: a variable of the environment that the tenant's definitions may hand to the MCP server whose URL begins so, or whose command it is; may be repeated")
+	f.StringSliceVar(&o.EgressAllow, "egress-allow", nil, "an address, a CIDR or a host (mcp.internal, *.internal, each with :PORT or any) that may be connected to where a tenant's definition names it, besides public ones; may be repeated")
+	f.StringSliceVar(&o.ModelParams, "model-param", nil, "what the params of a tenant's model may set besides how it answers: store, service_tier, tools, tools.web_search, include, or another name; may be repeated")
 	f.StringVar(&o.OTLPEndpoint, "otlp-endpoint", "", "URL of an OpenTelemetry collector for traces of runs; else what OTEL_EXPORTER_OTLP_ENDPOINT says, if anything")
 	f.BoolVar(&o.OTelContent, "otel-content", false, "let traces bear messages, arguments and results, cut to 4 KiB each")
 	f.StringVar(&o.file, "config", "", "JSON file of an object whose names are flags; flags and variables go first")
@@ -91,6 +95,20 @@ func (a *app) fromFile(cmd *cobra.Command, name string) error {
 		flag := cmd.Flags().Lookup(key)
 		if flag == nil || key == "config" || key == "help" {
 			return wrongUsage("--config: %s: there is no flag --%s", name, key)
+		}
+		if value.Kind() == '[' && !flag.Changed {
+			var list []string
+			if err := json.Unmarshal(value, &list); err != nil {
+				return wrongUsage("--config: %s: %s: a list holds texts: %v", name, key, err)
+			}
+			many, ok := flag.Value.(pflag.SliceValue)
+			if !ok {
+				return wrongUsage("--config: %s: %s takes one value, not a list", name, key)
+			}
+			if err := many.Replace(list); err != nil {
+				return wrongUsage("--config: %s: %s: %v", name, key, err)
+			}
+			continue
 		}
 		text := string(value)
 		if value.Kind() == '"' {
@@ -122,6 +140,9 @@ func (a *app) serve(ctx context.Context, o *serveOptions) error {
 		return err
 	}
 	o.Version = thisBuild().Version
+	if o.dev {
+		o.EgressAllow = append(o.EgressAllow, egress.Loopback()...)
+	}
 	o.ThreadCache = threadCache(o.cacheMiB, fitMemory())
 	if err := o.Validate(); err != nil {
 		return wrongUsage("%v", err)

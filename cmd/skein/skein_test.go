@@ -306,6 +306,27 @@ func TestConfigFile(t *testing.T) {
 	}
 }
 
+// What tenants may name is refused where it cannot be read, also in a list of the
+// file and in a variable.
+func TestServe_RefusesWhatItCannotAllow(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "skein.json")
+	for _, c := range []struct{ text, variable, want string }{
+		{`{"egress-allow":["10.0.0.0/8","10.0.0.0/99"]}`, "", `"10.0.0.0/99"`},
+		{`{"mcp-variable":["SHOP_TOKEN"]}`, "", "TENANT:NAME=TARGET"},
+		{`{"model-param":["model"]}`, "", "--model-param"},
+		{`{"store":["a"]}`, "", "takes one value"},
+		{`{"egress-allow":[1]}`, "", "a list holds texts"},
+		{`{}`, "SKEIN_EGRESS_ALLOW=10.0.0.0/8,http://x", `"http://x"`},
+	} {
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if o := run(t, append(environment(), c.variable), "", "serve", "--config", file, "--http-listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0"); o.code != 2 || !strings.Contains(o.err, c.want) {
+			t.Errorf("%s %s: %+v", c.text, c.variable, o)
+		}
+	}
+}
+
 func TestVersionAndCompletion(t *testing.T) {
 	var v struct{ Version, Commit, Go, NATSServer string }
 	decode(t, run(t, nil, "", "version", "--json").out, &v)

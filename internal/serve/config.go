@@ -14,8 +14,11 @@ import (
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/access"
 	"github.com/skein-threads/skein/internal/connect"
+	"github.com/skein-threads/skein/internal/egress"
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/agents"
+	"github.com/skein-threads/skein/runtime/openai"
 	"github.com/skein-threads/skein/runtime/telemetry"
 )
 
@@ -52,7 +55,9 @@ type Config struct {
 	Hooks         runtime.Hooks
 	Env           map[string]any // what tools that are not portable, hooks and effects find as env in their runtime context
 	MCPPrograms   bool           // --mcp-programs: definitions may start programs as MCP servers
-	MCPVariables  []string       // --mcp-variable: variables of the environment that definitions may hand to MCP servers
+	MCPVariables  []string       // --mcp-variable: TENANT:NAME=TARGET, variables of the environment that definitions may hand to MCP servers
+	EgressAllow   []string       // --egress-allow: addresses, CIDRs and hosts to connect to where a tenant names them, besides public ones
+	ModelParams   []string       // --model-param: what definitions of models may ask of the provider besides how it answers
 	MaxToolTime   time.Duration  // --max-tool-time: that a call of a tool may take, whatever its definition says; default 1 h
 	MaxUploadTime time.Duration  // --max-upload-time: from the beginning of an upload to its end; default 2 h
 	OTLPEndpoint  string         // --otlp-endpoint: URL of an OpenTelemetry collector; default what OTEL_EXPORTER_OTLP_ENDPOINT says
@@ -146,6 +151,15 @@ func (c Config) Validate() error {
 	errs = append(errs, c.checkPlaces()...)
 	if c.ThreadCache < 0 {
 		errs = append(errs, fmt.Errorf("--thread-cache: %d bytes; it cannot be less than 0", c.ThreadCache))
+	}
+	if err := (openai.Config{BaseURL: openai.DefaultBaseURL, Params: c.ModelParams}).Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	if _, err := egress.Parse(c.EgressAllow); err != nil {
+		errs = append(errs, fmt.Errorf("--egress-allow: %w", err))
+	}
+	if _, err := agents.ParseVariables(c.MCPVariables); err != nil {
+		errs = append(errs, fmt.Errorf("--mcp-variable: %w", err))
 	}
 	if c.NATS != "" && c.Access != "" {
 		errs = append(errs, errors.New("--access is for the embedded server; start the one of --nats with nats.conf in that folder, and give its creds/skein.creds as --creds"))

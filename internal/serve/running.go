@@ -15,6 +15,7 @@ import (
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/egress"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/agents"
@@ -58,7 +59,7 @@ func (s *Server) register() error {
 	if s.cfg.Workers < 0 { // they are for those who run them
 		return nil
 	}
-	reactor, err := endpoint(os.Getenv)
+	reactor, err := endpoint(os.Getenv, s.cfg.ModelParams)
 	if err != nil {
 		return err
 	}
@@ -95,10 +96,19 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 		nc: stateLog.Conn(), names: s.cfg.Names, env: s.cfg.Env, clients: map[string]*client.Client{},
 		warn: func(text string) { s.logger.Warn().Msg(text) },
 	}
+	variables, err := agents.ParseVariables(s.cfg.MCPVariables)
+	if err != nil {
+		return err
+	}
+	allowed, err := egress.Parse(s.cfg.EgressAllow)
+	if err != nil {
+		return err
+	}
 	directory := agents.New(agents.Config{
 		Definitions: definitions, Registry: s.work.registry, Conn: log.Conn(), Names: s.cfg.Names,
 		CatchUp:  func(ctx context.Context, tenant string, all bool) error { return s.defined(ctx, log, tenant, all) },
-		Programs: s.cfg.MCPPrograms, Variables: s.cfg.MCPVariables, Lookup: os.LookupEnv,
+		Programs: s.cfg.MCPPrograms, Variables: variables, Lookup: os.LookupEnv,
+		Egress: allowed, Logger: s.logger,
 	})
 	s.work.directory = directory
 	var taking context.Context
@@ -137,8 +147,9 @@ func (s *Server) effect(nc *nats.Conn) func(name string) (runtime.Effect, bool) 
 
 // endpoint gives the reactor over the OpenAI-compatible endpoint that the
 // environment names.
-func endpoint(getenv func(string) string) (runtime.Reactor, error) {
+func endpoint(getenv func(string) string, params []string) (runtime.Reactor, error) {
 	c := openai.FromEnv(getenv)
+	c.Params = params
 	if c.BaseURL == "" && c.APIKey == "" {
 		return runtime.ReactorFunc(func(context.Context, *runtime.StepInput, runtime.Stream) (*runtime.Reaction, error) {
 			return nil, errors.New("no endpoint for models is configured: start skein serve with OPENAI_API_KEY, or OPENAI_BASE_URL")

@@ -224,12 +224,41 @@ func TestWhatDefinitionsMayNot(t *testing.T) {
 	if len(auth) > 0 {
 		t.Errorf("the server was asked: %v", auth)
 	}
-	h = start(t, func(c *serve.Config) { c.MCPVariables = []string{"SHOP_TOKEN"} })
-	define(h, `{"url":"`+shop.URL+`","tokenEnv":"SHOP_TOKEN"}`)
+	inside := strings.TrimPrefix(shop.URL, "http://")
+	h = start(t, func(c *serve.Config) {
+		c.MCPVariables = []string{"acme:SHOP_TOKEN=" + shop.URL + "/mcp"}
+	})
+	define(h, `{"url":"`+shop.URL+`/mcp","tokenEnv":"SHOP_TOKEN"}`)
+	if x, _ := h.ask("a"); x.Status != events.ExecutionFailed || !strings.Contains(x.ErrorText, "--egress-allow") {
+		t.Errorf("%s: %s", x.Status, x.ErrorText)
+	}
+	h = start(t, func(c *serve.Config) {
+		c.MCPVariables = []string{"acme:SHOP_TOKEN=" + shop.URL + "/mcp"}
+		c.EgressAllow = []string{inside}
+	})
+	define(h, `{"url":"`+shop.URL+`/other","tokenEnv":"SHOP_TOKEN"}`)
+	if x, _ := h.ask("a"); x.Status != events.ExecutionFailed || !strings.Contains(x.ErrorText, "--mcp-variable") {
+		t.Errorf("%s: %s", x.Status, x.ErrorText)
+	}
+	if len(auth) > 0 {
+		t.Errorf("the server was asked: %v", auth)
+	}
+	define(h, `{"url":"`+shop.URL+`/mcp","tokenEnv":"SHOP_TOKEN"}`)
 	if x, answer := h.ask("a"); x.Status != events.ExecutionCompleted || !strings.Contains(answer, "5 euros") {
 		t.Errorf("%s %s: %s", x.Status, x.ErrorText, answer)
 	}
 	if len(auth) == 0 || auth[0] != "Bearer topsecret" {
 		t.Errorf("the server was asked with %q", auth)
+	}
+	asked := len(auth)
+	other, err := client.Connect(h.url, client.Options{Tenant: "globex"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	h.c = other // what is known of the server for one tenant is not for another
+	define(h, `{"url":"`+shop.URL+`/mcp","tokenEnv":"SHOP_TOKEN"}`)
+	if x, _ := h.ask("a"); x.Status != events.ExecutionFailed || !strings.Contains(x.ErrorText, "--mcp-variable") || len(auth) != asked {
+		t.Errorf("%s: %s; the server was asked %d times", x.Status, x.ErrorText, len(auth)-asked)
 	}
 }

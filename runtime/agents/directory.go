@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/egress"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/mcp"
@@ -26,8 +28,10 @@ type Config struct {
 	// one that nothing defines.
 	CatchUp   func(ctx context.Context, tenant string, all bool) error
 	Programs  bool                             // definitions may start programs, as MCP servers
-	Variables []string                         // of the environment, that definitions may hand to MCP servers
+	Variables []Variable                       // of the environment, that definitions may hand to MCP servers
 	Lookup    func(name string) (string, bool) // of a variable; default none is set
+	Egress    egress.Policy                    // where MCP servers on HTTP may be; default: on public addresses
+	Logger    zerolog.Logger                   // takes what callers are not told of such servers
 }
 
 // Directory finds agents, tools and reactors. Safe for concurrent use.
@@ -35,8 +39,8 @@ type Directory struct {
 	cfg Config
 
 	mu      sync.Mutex
-	servers map[string]*mcp.Manager // of MCP servers, by what defines them
-	offered map[string]offered      // their tools, by server and tool
+	servers map[string]*mcp.Manager // of MCP servers, by tenant and by what defines them
+	offered map[string]offered      // their tools, by tenant, server and tool
 }
 
 // New makes a directory. Close it when done.

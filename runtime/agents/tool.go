@@ -3,6 +3,8 @@ package agents
 import (
 	"context"
 	"errors"
+	"net/url"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -29,7 +31,7 @@ func (d *Directory) tool(ctx context.Context, tenant, name string) (runtime.Tool
 		t, err := remote.Tool(d.cfg.Conn, d.cfg.Names, spec)
 		return t, version, err
 	case events.MCPTool:
-		t, err := d.mcpTool(ctx, def)
+		t, err := d.mcpTool(ctx, tenant, def)
 		return specified{t, over(spec, t)}, version, err
 	default:
 		t, err := d.cfg.Registry.Tool(name)
@@ -120,24 +122,26 @@ const offerAge = time.Minute
 // server is the name under which each server is known to its manager.
 const server = "mcp"
 
-// mcpTool finds a tool at the MCP server that its definition names.
-func (d *Directory) mcpTool(ctx context.Context, def events.ToolDefinition) (runtime.Tool, error) {
-	key, err := json.Marshal(def.Server, json.Deterministic(true))
+// mcpTool finds a tool at the MCP server that its definition names. Tenants share
+// nothing of it: what one may hand to a server, another may not.
+func (d *Directory) mcpTool(ctx context.Context, tenant string, def events.ToolDefinition) (runtime.Tool, error) {
+	raw, err := json.Marshal(def.Server, json.Deterministic(true))
 	if err != nil {
 		return nil, events.Invalid("/server", "%w", err)
 	}
+	key := tenant + "\x00" + string(raw)
 	name := def.Server.Tool
 	if name == "" {
 		name = def.Name
 	}
-	at := string(key) + "\x00" + name
+	at := key + "\x00" + name
 	d.mu.Lock()
 	known, ok := d.offered[at]
 	d.mu.Unlock()
 	if ok && time.Now().Before(known.until) {
 		return known.tool, nil
 	}
-	m, err := d.manager(string(key), def)
+	m, err := d.manager(tenant, key, def)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +160,7 @@ func (d *Directory) mcpTool(ctx context.Context, def events.ToolDefinition) (run
 
 // manager gives the sessions with an MCP server, which is started when it is
 // first used.
-func (d *Directory) manager(key string, def events.ToolDefinition) (*mcp.Manager, error) {
+func (d *Directory) manager(tenant, key string, def events.ToolDefinition) (*mcp.Manager, error) {
 	s := mcp.Server{Name: server, Command: def.Server.Command, Args: def.Server.Args, Env: def.Server.Env, URL: def.Server.URL}
 	if def.TimeoutMs != nil {
 		s.TimeoutMs = int64(*def.TimeoutMs)
@@ -168,16 +172,19 @@ func (d *Directory) manager(key string, def events.ToolDefinition) (*mcp.Manager
 		s.Headers = map[string]string{"Authorization": def.Server.TokenEnv}
 	}
 	for _, name := range append([]string{def.Server.TokenEnv}, s.Env...) {
-		if name != "" && !d.allowed(name) {
-			return nil, events.Errorf(events.Forbidden, "the tool %s names the variable %s, which this server does not give away (--mcp-variable)", def.Name, name)
+		if name != "" && !d.allowed(tenant, name, def.Server) {
+			return nil, events.Errorf(events.Forbidden, "the tool %s names the variable %s, which this server does not give to that server for this tenant (--mcp-variable)", def.Name, name)
 		}
+	}
+	if u, err := url.Parse(def.Server.URL); err != nil || d.cfg.Egress.CheckURL(u) != nil {
+		return nil, events.Errorf(events.Forbidden, "the tool %s names an address that this server does not connect to (--egress-allow)", def.Name)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if m, ok := d.servers[key]; ok {
 		return m, nil
 	}
-	m, err := mcp.New(mcp.Options{Variable: func(name string) (string, bool) {
+	m, err := mcp.New(mcp.Options{Egress: d.cfg.Egress, Logger: d.cfg.Logger.With().Str("tenant", tenant).Logger(), Variable: func(name string) (string, bool) {
 		value, ok := d.cfg.Lookup(name)
 		if ok && name == def.Server.TokenEnv {
 			value = "Bearer " + value
@@ -191,11 +198,9 @@ func (d *Directory) manager(key string, def events.ToolDefinition) (*mcp.Manager
 	return m, nil
 }
 
-func (d *Directory) allowed(name string) bool {
-	for _, v := range d.cfg.Variables {
-		if v == name {
-			return true
-		}
-	}
-	return false
+// allowed reports whether a tenant's definition may hand a variable to a server.
+func (d *Directory) allowed(tenant, name string, to *events.ToolServer) bool {
+	return slices.ContainsFunc(d.cfg.Variables, func(v Variable) bool {
+		return v.Name == name && (v.Tenant == tenant || v.Tenant == "*") && v.goesTo(to)
+	})
 }

@@ -102,6 +102,9 @@ func (s *session) why(ctx, inner context.Context, e *exchange, err error) *failu
 	switch {
 	case ctx.Err() != nil:
 		return &failure{text: context.Cause(ctx).Error(), made: made, passes: true}
+	case errors.As(cause, &long) && s.process == nil:
+		s.note(long.Error())
+		return &failure{text: noAnswer, made: true}
 	case errors.As(cause, &long):
 		return &failure{text: long.Error(), made: true}
 	case said != nil:
@@ -133,8 +136,24 @@ func (s *session) broke() bool {
 	}
 }
 
-// webFailure says what is known of a request over HTTP that got no answer.
+// noAnswer is all that is said of a server on HTTP that gives no answer of the
+// protocol. Its URL is a tenant's: what it is, and what it says, must not be found
+// out with the help of this process.
+const noAnswer = "it cannot be reached, or does not answer as an MCP server does; the operator's log says more"
+
+// webFailure tells the operator what is known of a request over HTTP that got no
+// answer, and the caller whether it was made and may be made again.
 func (s *session) webFailure(e *exchange) *failure {
+	f := s.webDetail(e)
+	if !f.fresh { // it is made again
+		s.note(f.text)
+	}
+	f.text = noAnswer
+	return f
+}
+
+// webDetail says what is known of a request over HTTP that got no answer.
+func (s *session) webDetail(e *exchange) *failure {
 	sent, code, after, err := e.seen()
 	switch {
 	case err != nil && !sent:

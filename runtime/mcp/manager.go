@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -29,9 +30,10 @@ type Manager struct {
 // link is what is known of one server.
 type link struct {
 	def       Server
-	session   *session // nil: none
-	attempt   *attempt // to start one; nil: none
-	failures  int      // since it last answered
+	way       *http.Transport // to a server on HTTP
+	session   *session        // nil: none
+	attempt   *attempt        // to start one; nil: none
+	failures  int             // since it last answered
 	notBefore time.Time
 }
 
@@ -55,7 +57,7 @@ func New(options Options, servers ...Server) (*Manager, error) {
 		if _, ok := m.links[def.Name]; ok {
 			return nil, events.Taken("MCP server", def.Name)
 		}
-		m.links[def.Name] = &link{def: def}
+		m.links[def.Name] = &link{def: def, way: m.options.Egress.Transport()}
 	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m, nil
@@ -80,6 +82,9 @@ func (m *Manager) Close() {
 	m.mu.Unlock()
 	m.cancel()
 	m.running.Wait()
+	for _, l := range m.links {
+		l.way.CloseIdleConnections()
+	}
 }
 
 // signal wakes who waits for a change; the caller holds the lock.

@@ -5,7 +5,10 @@ import (
 	"os"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/egress"
 )
 
 // Options bound what a Manager may use. The zero value has the defaults.
@@ -16,6 +19,12 @@ type Options struct {
 	Backoff     time.Duration // after the first failure, doubled with each, up to 30 s; default 500 ms
 	MaxAnswer   int           // bytes of one message of a server; default 4 MiB
 
+	// Egress says where a server on HTTP may be; default: nowhere but on public
+	// addresses.
+	Egress egress.Policy
+	// Logger takes what a server on HTTP answered where it is of no use, which its
+	// caller is not told; default: nobody does.
+	Logger zerolog.Logger
 	// Variable looks up a variable; default os.LookupEnv.
 	Variable func(name string) (value string, ok bool)
 	// Stderr takes what the program of a server writes to stderr, which may hold

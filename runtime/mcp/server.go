@@ -46,6 +46,16 @@ func (Approval) Enum() []string {
 	return []string{string(ApproveNever), string(ApproveDestructive), string(ApproveChanges), string(ApproveAlways)}
 }
 
+// host gives where a server on HTTP is, for the operator; the rest of its URL may
+// hold a secret.
+func (s Server) host() string {
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
 const defaultTimeout = time.Minute
 
 func (s Server) timeout() time.Duration {

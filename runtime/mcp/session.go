@@ -24,6 +24,8 @@ type session struct {
 	ctx  context.Context // ends with the session
 	over context.CancelCauseFunc
 
+	note func(detail string) // takes what callers are not told
+
 	// guarded by the manager's lock
 	users  int
 	used   time.Time // when a user last left
@@ -41,6 +43,9 @@ func connect(ctx context.Context, l *link, o Options) (*session, error) {
 		return nil, err
 	}
 	s := &session{link: l, secrets: secrets}
+	s.note = func(detail string) {
+		o.Logger.Warn().Str("server", l.def.Name).Str("host", l.def.host()).Str("detail", s.safe(detail)).Msg("an MCP server could not be used")
+	}
 	var transport mcp.Transport
 	if l.def.URL != "" {
 		transport = s.web(o)
@@ -72,6 +77,9 @@ func (s *session) startFailure(ctx context.Context, e *exchange, err error) stri
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx).Error()
+	case said != nil && s.process == nil:
+		s.note("it refused the greeting: " + said.Message)
+		return noAnswer
 	case said != nil:
 		return "it refused the greeting: " + s.safe(said.Message)
 	case s.process != nil:
@@ -99,7 +107,7 @@ func (s *session) web(o Options) mcp.Transport {
 	for name, variable := range s.link.def.Headers {
 		headers.Set(name, s.secrets[variable])
 	}
-	way := &web{base: http.DefaultTransport, headers: headers, most: o.MaxAnswer}
+	way := &web{base: s.link.way, headers: headers, most: o.MaxAnswer}
 	return &mcp.StreamableClientTransport{Endpoint: s.link.def.URL, HTTPClient: way.client(), DisableStandaloneSSE: true, MaxEventSize: -1}
 }
 

@@ -17,12 +17,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/egress"
 	"github.com/skein-threads/skein/runtime"
 )
 
 // manage makes a manager that ends with the test.
 func manage(t *testing.T, o Options, servers ...Server) *Manager {
 	t.Helper()
+	var err error
+	if o.Egress, err = egress.Parse(egress.Loopback()); err != nil {
+		t.Fatal(err)
+	}
 	m, err := New(o, servers...)
 	if err != nil {
 		t.Fatal(err)

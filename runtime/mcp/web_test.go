@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/runtime"
 )
@@ -125,7 +126,27 @@ func TestAServerThatForgets(t *testing.T) {
 	}
 }
 
-// SA-66: what HTTP says of a call, and whether it may be made again.
+// logged is an operator's log.
+type logged struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logged) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *logged) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.text.Reset()
+	return l.text.String()
+}
+
+// SA-66: what HTTP says of a call is for the operator alone; and whether it may be
+// made again.
 func TestFailuresOverHTTP(t *testing.T) {
 	cut := func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := w.(http.Hijacker).Hijack()
@@ -184,7 +205,8 @@ func TestFailuresOverHTTP(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, nil)
-			m := reach(t, s, Options{MaxAnswer: 1 << 20})
+			var told logged
+			m := reach(t, s, Options{MaxAnswer: 1 << 20, Logger: zerolog.New(&told)})
 			plain, idempotent := offered(t, m, "files", "key"), offered(t, m, "files", "echo")
 			for _, one := range []struct {
 				tool  runtime.Tool
@@ -208,8 +230,11 @@ func TestFailuresOverHTTP(t *testing.T) {
 					one.end = not
 				}
 				_, err := call(t, one.tool, `{}`)
-				if err == nil || !strings.HasPrefix(err.Error(), "the MCP server files: "+c.want) || !strings.HasSuffix(err.Error(), one.end) || strings.Contains(err.Error(), "topsecret") {
+				if err == nil || err.Error() != "the MCP server files: "+noAnswer+one.end {
 					t.Fatalf("%v", err)
+				}
+				if text := told.take(); !strings.Contains(text, c.want) || strings.Contains(text, "topsecret") {
+					t.Errorf("the operator is told %q, not %q", text, c.want)
 				}
 				var retry *runtime.RetryError
 				if errors.As(err, &retry) != one.again {
@@ -300,17 +325,24 @@ func (c *closing) Close() error {
 
 func TestServersThatCannotBeReached(t *testing.T) {
 	s := serve(t, nil)
-	m := reach(t, s, Options{Variable: variables("FILES_TOKEN=Bearer wrongsecret456")})
+	var told logged
+	m := reach(t, s, Options{Variable: variables("FILES_TOKEN=Bearer wrongsecret456"), Logger: zerolog.New(&told)})
 	_, err := m.Tools(t.Context(), "files")
-	if err == nil || !strings.Contains(err.Error(), "it said HTTP 401 Unauthorized; look at the variables that its headers name") || strings.Contains(err.Error(), "secret") {
+	if err == nil || !strings.HasSuffix(err.Error(), noAnswer) {
 		t.Error(err)
 	}
-	m = manage(t, Options{}, Server{Name: "files", URL: s.URL + "/?key=topsecret123", TimeoutMs: 5000})
+	if text := told.take(); !strings.Contains(text, "it said HTTP 401 Unauthorized; look at the variables that its headers name") || strings.Contains(text, "secret") {
+		t.Error(text)
+	}
+	m = manage(t, Options{Logger: zerolog.New(&told)}, Server{Name: "files", URL: s.URL + "/?key=topsecret123", TimeoutMs: 5000})
 	s.CloseClientConnections()
 	s.Close()
 	one := &tool{m, m.links["files"], "echo", runtime.ToolSpec{Timeout: time.Minute}}
-	if !fails(t, one, "it cannot be reached: dial tcp") {
+	if !fails(t, one, noAnswer) {
 		t.Error("a call that was not made is not made again")
+	}
+	if text := told.take(); !strings.Contains(text, "it cannot be reached: dial tcp") || strings.Contains(text, "topsecret") {
+		t.Error(text)
 	}
 
 	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -321,6 +353,33 @@ func TestServersThatCannotBeReached(t *testing.T) {
 	m = manage(t, Options{Start: 500 * time.Millisecond}, Server{Name: "files", URL: hanging.URL})
 	if _, err := m.Tools(t.Context(), "files"); err == nil || !strings.Contains(err.Error(), "it did not greet within 500ms") {
 		t.Error(err)
+	}
+}
+
+// A server that is where nothing may be connected to is not, and its author does
+// not learn what is there.
+func TestServersThatAreInside(t *testing.T) {
+	reached := false
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		reached = true
+		http.Error(w, "SSH-2.0-OpenSSH_9.6", http.StatusTeapot)
+	}))
+	defer s.Close()
+	var told logged
+	m, err := New(Options{Logger: zerolog.New(&told)}, Server{Name: "files", URL: s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if _, err := m.Tools(t.Context(), "files"); err == nil || !strings.HasSuffix(err.Error(), noAnswer) || reached {
+		t.Errorf("reached: %v, %v", reached, err)
+	}
+	if text := told.take(); !strings.Contains(text, "--egress-allow") {
+		t.Error(text)
+	}
+	m = manage(t, Options{Logger: zerolog.New(&told)}, Server{Name: "files", URL: s.URL})
+	if _, err := m.Tools(t.Context(), "files"); err == nil || !strings.HasSuffix(err.Error(), noAnswer) || !reached {
+		t.Errorf("reached: %v, %v", reached, err)
 	}
 }
 

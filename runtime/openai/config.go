@@ -32,6 +32,10 @@ type Config struct {
 	// RawReasoning sends the text of reasoning back to the model, as open models
 	// want it; OpenAI refuses it.
 	RawReasoning bool
+	// Params are what the params of a model may set besides how it answers: store,
+	// service_tier, tools (any hosted tool), tools.web_search (hosted tools of that
+	// type), include (anything). They are a tenant's, and go out with APIKey.
+	Params []string
 	// HTTPClient makes the requests; default one that follows no redirects.
 	HTTPClient *http.Client
 }
@@ -103,5 +107,5 @@ func (c Config) Validate() error {
 	if c.MaxBytes < 0 {
 		add("the bound of an answer is not negative")
 	}
-	return errors.Join(found...)
+	return errors.Join(append(found, checkAllowed(c.Params))...)
 }

@@ -145,13 +145,52 @@ func TestParams(t *testing.T) {
 	}
 	in = input()
 	in.Model.MaxOutputTokens = 5
-	in.Model.Params = jsontext.Value(`{"max_output_tokens":7,"store":true,"reasoning":{"effort":"low"}}`)
+	in.Model.Params = jsontext.Value(`{"max_output_tokens":7,"reasoning":{"effort":"low"},"include":["reasoning.encrypted_content"]}`)
 	if _, err := r.React(t.Context(), in, nil); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"max_output_tokens": "7", "store": "true", "reasoning": `{"effort":"low"}`, "stream": "true"} {
+	for name, want := range map[string]string{"max_output_tokens": "7", "store": "false", "reasoning": `{"effort":"low"}`, "stream": "true"} {
 		if got := string(field(t, e.body(t, 0), name)); got != want {
 			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// A model's params go out with the operator's key: they may say how it answers,
+// and reach nothing else of what the key may do, unless the operator allows it.
+func TestParams_ReachNothingOfTheOperators(t *testing.T) {
+	e := serve(t, func(w *stream, _ *http.Request) { w.completed() })
+	ask := func(params string, allowed ...string) error {
+		r := e.reactor(t, func(c *openai.Config) { c.Params = allowed })
+		in := input()
+		in.Model.Params = jsontext.Value(params)
+		_, err := r.React(t.Context(), in, nil)
+		return err
+	}
+	search := `{"tools":[{"type":"file_search","vector_store_ids":["vs_other"]}]}`
+	for params, want := range map[string]string{
+		`{"store":true}`: "--model-param store", `{"service_tier":"priority"}`: "--model-param service_tier", search: "--model-param tools.file_search",
+		`{"tools":[{"type":"mcp","server_url":"http://10.0.0.1"}]}`: "--model-param tools.mcp", `{"tools":[{"type":"function","name":"f"}]}`: "tools.function",
+		`{"include":["file_search_call.results"]}`: "--model-param include", `{"include":"all"}`: "include is of the wrong kind", `{"metadata":{}}`: "--model-param metadata",
+		`{"mcp_servers":[]}`: "--model-param mcp_servers", `{"extra_headers":{}}`: "--model-param extra_headers",
+	} {
+		if err := ask(params); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", params, err)
+		}
+	}
+	if e.count() != 0 {
+		t.Errorf("%d requests were sent", e.count())
+	}
+	for params, allowed := range map[string]string{
+		`{"store":true}`: "store", search: "tools.file_search", `{"tools":[{"type":"web_search"}]}`: "tools", `{"include":["file_search_call.results"]}`: "include",
+	} {
+		if err := ask(params, allowed); err != nil {
+			t.Errorf("%s with %s: %v", params, allowed, err)
+		}
+	}
+	for _, name := range []string{"", "model", "tools.", "tools.function", "tools.A b"} {
+		if _, err := openai.New(openai.Config{Params: []string{name}}); err == nil {
+			t.Errorf("%q was allowed", name)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/openai"
 )
 
 // A whole step: EK-102 (called once, one request), EK-103 (parts), EK-104 (calls),
@@ -47,7 +48,7 @@ func TestStep(t *testing.T) {
 		{Name: "look"},
 	}
 	w := &watch{}
-	got, err := e.reactor(t).React(t.Context(), in, w)
+	got, err := e.reactor(t, func(c *openai.Config) { c.Params = []string{"tools.web_search"} }).React(t.Context(), in, w)
 	if err != nil {
 		t.Fatal(err)
 	}

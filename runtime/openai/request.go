@@ -61,7 +61,7 @@ func (r *Reactor) request(in *runtime.StepInput) (*request, error) {
 		}
 		f.Tools = append(f.Tools, raw)
 	}
-	if err := f.add(in.Model.Params); err != nil {
+	if err := f.add(r.config, in.Model.Params); err != nil {
 		return nil, fmt.Errorf("the params of the model %.64q: %w", in.Model.Name, err)
 	}
 	s := newScript(r.config.RawReasoning)
@@ -83,17 +83,15 @@ func (r *Reactor) request(in *runtime.StepInput) (*request, error) {
 
 // add puts the params of the model's definition into the request: they win over
 // the limits and store, add to the tools, and must not touch what a step is.
-func (f *fields) add(params jsontext.Value) error {
+func (f *fields) add(c Config, params jsontext.Value) error {
 	if params == nil {
 		return nil
 	}
 	if params.Kind() != '{' || json.Unmarshal(params, &f.Params) != nil {
 		return errors.New("they are not a JSON object")
 	}
-	for _, name := range []string{"model", "input", "instructions", "stream", "background", "previous_response_id", "conversation", "prompt"} {
-		if _, ok := f.Params[name]; ok {
-			return fmt.Errorf("%s is not theirs to set", name)
-		}
+	if err := c.permit(f.Params); err != nil {
+		return err
 	}
 	take := func(name string, into any) error {
 		raw, ok := f.Params[name]

@@ -1,0 +1,80 @@
+package agents
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Variable is a variable of the environment that definitions may hand to one MCP
+// server, or to those below one URL.
+type Variable struct {
+	Tenant string // whose definitions; *: everybody's
+	Name   string
+	Target string // how the URL begins, or the command as the definition has it
+}
+
+// ParseVariables reads TENANT:NAME=TARGET, as in
+// acme:SHOP_TOKEN=https://shop.example/mcp. The error names every one that cannot
+// be read.
+func ParseVariables(list []string) ([]Variable, error) {
+	var out []Variable
+	var errs []error
+	for _, text := range list {
+		v, err := parseVariable(text)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%.128q %w; write TENANT:NAME=TARGET, where TARGET begins the server's URL or is its command, as in acme:SHOP_TOKEN=https://shop.example/mcp", text, err))
+			continue
+		}
+		out = append(out, v)
+	}
+	return out, errors.Join(errs...)
+}
+
+func parseVariable(text string) (Variable, error) {
+	binding, target, found := strings.Cut(text, "=")
+	tenant, name, named := strings.Cut(binding, ":")
+	v := Variable{tenant, name, target}
+	switch {
+	case !found || target == "":
+		return v, errors.New("does not say where the variable may go")
+	case !named || tenant != "*" && !events.ValidTenant(tenant):
+		return v, errors.New("does not say whose definitions may name the variable")
+	case !events.Pattern(events.PatternVariable).MatchString(name):
+		return v, errors.New("does not name a variable")
+	}
+	if u, err := url.Parse(target); err == nil && (u.Scheme == "http" || u.Scheme == "https") {
+		if u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || !plainPath(u) {
+			return v, errors.New("has a URL that is not a scheme, a host and a plain path")
+		}
+	}
+	return v, nil
+}
+
+// goesTo reports whether the variable may be handed to a server.
+func (v Variable) goesTo(s *events.ToolServer) bool {
+	if s.Command != "" {
+		return v.Target == s.Command
+	}
+	to, err := url.Parse(s.URL)
+	allowed, err2 := url.Parse(v.Target)
+	if err != nil || err2 != nil || to.Scheme != allowed.Scheme || !strings.EqualFold(to.Host, allowed.Host) || to.User != nil || !plainPath(to) {
+		return false
+	}
+	prefix := strings.TrimSuffix(allowed.Path, "/")
+	return to.Path == prefix || strings.HasPrefix(to.Path, prefix+"/")
+}
+
+// plainPath reports whether a URL's path is what it looks like: nothing in it goes
+// up, and nothing is written so that servers may read it in several ways.
+func plainPath(u *url.URL) bool {
+	if u.RawPath != "" || strings.ContainsAny(u.Path, "\\%;") {
+		return false
+	}
+	clean := path.Clean("/" + u.Path)
+	return u.Path == "" || u.Path == clean || u.Path == clean+"/"
+}
