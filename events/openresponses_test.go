@@ -2,6 +2,9 @@ package events
 
 import (
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,7 +14,14 @@ import (
 
 // asItem gives what a thread holds of an item that item.create took.
 func asItem(n NewItem) *Item {
-	return &Item{ID: n.ID, Type: n.Type, Role: n.Role, Status: n.Status, Content: n.Content, ThreadID: "T-1", ContextID: "ctx_1", Index: 7}
+	i := &Item{
+		ID: n.ID, Type: n.Type, Role: n.Role, Status: n.Status, Channel: n.Channel, Content: n.Content, ParentItemID: n.ParentItemID,
+		Silent: n.Silent, Metadata: n.Metadata, ThreadID: "T-1", ContextID: "ctx_1", Index: 7,
+	}
+	if n.Depth != nil {
+		i.Depth = int64(*n.Depth)
+	}
+	return i
 }
 
 func sameJSON(t *testing.T, got, want jsontext.Value) {
@@ -20,6 +30,42 @@ func sameJSON(t *testing.T, got, want jsontext.Value) {
 	if err := errors.Join(g.Canonicalize(), w.Canonicalize()); err != nil || string(g) != string(w) {
 		t.Errorf("got  %s\nwant %s (%v)", got, want, err)
 	}
+}
+
+// readOne reads one item of Open Responses.
+func readOne(raw string) (NewItem, error) {
+	var o OpenItem
+	if err := json.Unmarshal([]byte(raw), &o); err != nil {
+		return NewItem{}, Invalid("", "not an item: %w", err)
+	}
+	list, err := ReadOpenResponses([]OpenItem{o})
+	if err != nil {
+		return NewItem{}, err
+	}
+	return list[0], nil
+}
+
+func writtenAs(t *testing.T, f OpenForm, i *Item) []OpenItem {
+	t.Helper()
+	list, err := f.Write(i)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// over is what a reader gets: the items as JSON, read again.
+func over(t *testing.T, list []OpenItem) []OpenItem {
+	t.Helper()
+	raw, err := json.Marshal(list, json.Deterministic(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []OpenItem
+	if err := json.Unmarshal(raw, &got); err != nil {
+		t.Fatal(err)
+	}
+	return got
 }
 
 // Each kind of item goes out to Open Responses and comes back without a loss,
@@ -33,6 +79,8 @@ func TestOpenResponsesRoundTrip(t *testing.T) {
 			`{"type":"message","role":"assistant","status":"pending","content":[{"type":"output_text","text":"a"},{"type":"codex-event","output":{"n":1.50}}]}`},
 		{"reasoning stays a part", `{"type":"message","id":"itm_3","role":"assistant","status":"completed","content":[{"type":"reasoning","summary":[]}]}`,
 			`{"type":"message","role":"assistant","status":"completed","content":[{"type":"reasoning","summary":[]}]}`},
+		{"images, files, refusals and annotations", `{"type":"message","id":"itm_3","role":"assistant","content":[{"type":"input_image","image_url":"https://x/y","detail":"low"},{"type":"input_file","file_data":"data:,"},{"type":"refusal","refusal":"no"},{"type":"output_text","text":"a","annotations":[{"type":"url_citation","url":"x"}],"logprobs":[]}]}`,
+			`{"type":"message","role":"assistant","content":[{"type":"input_image","image_url":"https://x/y","detail":"low"},{"type":"input_file","file_data":"data:,"},{"type":"refusal","refusal":"no"},{"type":"output_text","text":"a","annotations":[{"type":"url_citation","url":"x"}],"logprobs":[]}]}`},
 		{"call", `{"type":"function_call","id":"itm_4","call_id":"c1","name":"find","arguments":"{\"q\":[1,2]}","status":"completed"}`,
 			`{"type":"action_execute","status":"completed","content":{"callId":"c1","name":"find","arguments":{"q":[1,2]}}}`},
 		{"call with text that is not quite JSON", `{"type":"function_call","id":"itm_5","call_id":"c1","name":"find","arguments":"{ \"q\": 1 }"}`,
@@ -49,7 +97,7 @@ func TestOpenResponsesRoundTrip(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			item, err := FromOpenResponses(jsontext.Value(tt.open))
+			item, err := readOne(tt.open)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,16 +105,13 @@ func TestOpenResponsesRoundTrip(t *testing.T) {
 			if err := json.Unmarshal([]byte(tt.item), &want); err != nil {
 				t.Fatal(err)
 			}
-			if item.Type != want.Type || item.Role != want.Role || item.Status != want.Status {
+			if item.Type != want.Type || item.Role != want.Role || item.Status != want.Status || item.Metadata != nil {
 				t.Errorf("got %+v, want %+v", item, want)
 			}
 			sameJSON(t, item.Content, want.Content)
-			back, err := ToOpenResponses(asItem(item))
-			if err != nil {
-				t.Fatal(err)
-			}
+			back := valueOf(writtenAs(t, OpenForm{}, asItem(item))[0])
 			sameJSON(t, back, jsontext.Value(tt.open))
-			for _, own := range []string{"threadId", "contextId", "index", "T-1", "ctx_1"} {
+			for _, own := range []string{"threadId", "contextId", "index", "T-1", "ctx_1", "skein"} {
 				if strings.Contains(string(back), own) {
 					t.Errorf("%s goes out: %s", own, back)
 				}
@@ -76,17 +121,20 @@ func TestOpenResponsesRoundTrip(t *testing.T) {
 }
 
 // Reasoning items that come in become parts of a message (EK-172); a text alone
-// is a message's content; an item without a type is a message.
-func TestFromOpenResponsesNormalises(t *testing.T) {
+// is a message's content; an item without a type is a message; one that a thread
+// has no kind for is kept whole in a part.
+func TestReadOpenResponsesNormalises(t *testing.T) {
 	tests := []struct{ name, open, content string }{
 		{"reasoning item", `{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"thinking"}],"encrypted_content":"x"}`,
-			`[{"type":"reasoning","summary":[{"type":"summary_text","text":"thinking"}],"encrypted_content":"x"}]`},
+			`[{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"thinking"}],"encrypted_content":"x"}]`},
 		{"text of a user", `{"role":"user","content":"hi"}`, `[{"type":"input_text","text":"hi"}]`},
 		{"text of an assistant", `{"role":"assistant","content":"hi"}`, `[{"type":"output_text","text":"hi"}]`},
+		{"another kind", `{"type":"web_search_call","id":"ws_1","status":"completed","action":{"q":"x"}}`,
+			`[{"type":"open.web_search_call","item":{"type":"web_search_call","id":"ws_1","status":"completed","action":{"q":"x"}}}]`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			item, err := FromOpenResponses(jsontext.Value(tt.open))
+			item, err := readOne(tt.open)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,13 +146,200 @@ func TestFromOpenResponsesNormalises(t *testing.T) {
 	}
 }
 
-// What a thread has no place for is refused, and so is what is no item (EK-9).
-func TestFromOpenResponsesRefuses(t *testing.T) {
-	for _, raw := range []string{`{"type":"web_search_call","id":"x"}`, `{"type":"message"}`,
+// What a thread has no field for comes back from Open Responses as it went in,
+// until the item is changed.
+func TestOpenResponsesKeepsWhatThreadsHaveNoFieldFor(t *testing.T) {
+	for _, open := range []string{
+		`{"type":"message","id":"msg 1","role":"assistant","status":"incomplete","phase":"final","content":[{"type":"output_text","text":"a"}]}`,
+		`{"role":"user","content":"hi"}`,
+		`{"type":"function_call","id":"fc_1","call_id":"c1","name":"f","arguments":"{}","status":"incomplete","namespace":"n"}`,
+		`{"type":"function_call","call_id":"c1","name":"f"}`,
+		`{"type":"function_call_output","call_id":"c1","output":[{"type":"input_image","image_url":"https://x/y"}]}`,
+		`{"type":"function_call_output","call_id":"c1","output":"x","status":"in_progress"}`,
+		`{"type":"reasoning","id":"rs_1","summary":[],"content":[{"type":"reasoning_text","text":"t"}],"status":"in_progress"}`,
+		`{"type":"mcp_call","id":"mcp_1","arguments":"{ }","output":null,"error":{"code":1}}`,
+		`{"type":"acme:thing","content":{"a":1.0}}`,
+		`{"type":"item_reference","id":"itm_1","more":true}`,
+	} {
+		item, err := readOne(open)
+		if err != nil {
+			t.Errorf("%s: %v", open, err)
+			continue
+		}
+		for _, f := range []OpenForm{{Split: true}, {Split: true, Exact: true}} {
+			list := writtenAs(t, f, asItem(item))
+			if len(list) != 1 {
+				t.Errorf("%s: %d items", open, len(list))
+				continue
+			}
+			list[0].Origin = nil
+			sameJSON(t, valueOf(list[0]), jsontext.Value(open))
+		}
+	}
+	item, err := readOne(`{"type":"function_call","id":"fc_1","call_id":"c1","name":"f","arguments":"{}","namespace":"n"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	item.Content = raw(`{"callId":"c1","name":"g","arguments":{}}`)
+	sameJSON(t, valueOf(writtenAs(t, OpenForm{}, asItem(item))[0]), raw(`{"type":"function_call","id":"fc_1","call_id":"c1","name":"g","arguments":"{}"}`))
+}
+
+// What is no item is refused (EK-9), and the item at fault is named.
+func TestReadOpenResponsesRefuses(t *testing.T) {
+	for _, raw := range []string{`{"type":"message"}`, `{"type":"message","role":"user","content":{}}`,
 		`{"type":"function_call","name":"x","arguments":"{}"}`, `{"type":"function_call_output","call_id":"c"}`, `{"type":"item_reference"}`, `[]`, `{`, `"hi"`} {
-		item, err := FromOpenResponses(jsontext.Value(raw))
+		item, err := readOne(raw)
 		if err == nil || AsError(err).Code != InvalidRequest {
 			t.Errorf("%s gives %+v, %v", raw, item, err)
 		}
 	}
+	_, err := ReadOpenResponses([]OpenItem{{Role: User, Content: raw(`"hi"`)}, {Type: "item_reference"}})
+	if e := AsError(err); err == nil || e.Details == nil || !strings.HasPrefix(e.Details.Path, "/1/") {
+		t.Errorf("the second: %v", err)
+	}
+}
+
+// Split for a model's endpoint, a message's reasoning and calls stand alone, in
+// their place, and what such a reader has no place for is left out.
+func TestOpenResponsesSplit(t *testing.T) {
+	i := &Item{ID: "itm_1", Type: Message, Role: Assistant, Status: ItemCompleted, Content: raw(`[{"type":"output_text","text":"a","x":1,"annotations":[]},
+		{"type":"acme.mood"},{"type":"reasoning","id":"rs_1","summary":[]},{"type":"tool-f","toolCallId":"c1","state":"output-error","input":{"a":1},"errorText":"broke"},
+		{"type":"tool-f","toolCallId":"c2","input":"{"},{"type":"text","text":"b"},{"type":"open.web_search_call","item":{"type":"web_search_call","id":"ws_1"}}]`)}
+	got, err := json.Marshal(writtenAs(t, OpenForm{Split: true}, i))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameJSON(t, got, raw(`[{"type":"message","id":"itm_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"a","annotations":[]}]},
+		{"type":"reasoning","id":"rs_1","summary":[]},{"type":"function_call","call_id":"c1","name":"f","arguments":"{\"a\":1}"},
+		{"type":"function_call_output","call_id":"c1","output":"Error: broke"},{"type":"function_call","call_id":"c2","name":"f","arguments":"{"},
+		{"type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"b"}]},{"type":"web_search_call","id":"ws_1"}]`))
+}
+
+// value makes any JSON.
+func value(rnd *rand.Rand, depth int) string {
+	switch n := rnd.IntN(9); {
+	case n == 0 && depth > 0:
+		return `{"a":` + value(rnd, depth-1) + `,"type":` + value(rnd, depth-1) + `}`
+	case n == 1 && depth > 0:
+		return `[` + value(rnd, depth-1) + `, ` + value(rnd, depth-1) + `]`
+	default:
+		return []string{`null`, `true`, `1.50`, `""`, `"{\"a\":1}"`, `"[1,2]"`, `"{ }"`, `"é\u2028"`, `{}`, `[]`, `{ "x" : 1 }`, `-0`, `12345678901234567890`, `"Error: x"`}[rnd.IntN(14)]
+	}
+}
+
+// randomItem makes an item of a thread: of every kind, with parts of every kind,
+// many of them odd.
+func randomItem(rnd *rand.Rand, n int) NewItem {
+	i := NewItem{ID: fmt.Sprintf("itm_%d", n), Status: []ItemStatus{"", ItemStored, ItemPending, ItemCompleted}[rnd.IntN(4)], Silent: rnd.IntN(4) == 0}
+	if rnd.IntN(3) == 0 {
+		i.Channel, i.ParentItemID = Web, "itm_0"
+		i.Depth = to(Int(1 + rnd.IntN(3)))
+	}
+	if rnd.IntN(3) == 0 {
+		i.Metadata = raw(`{"own":` + value(rnd, 2) + `}`)
+	}
+	switch rnd.IntN(6) {
+	case 0:
+		i.Type, i.Content = ActionExecute, raw(`{"callId":"c","name":"f","arguments":`+value(rnd, 2)+`}`)
+	case 1:
+		i.Type, i.Content = ActionResult, raw(`{"callId":"c","output":`+value(rnd, 2)+[]string{``, `,"isError":true`, `,"isError":false`, `,"name":"f"`}[rnd.IntN(4)]+`}`)
+	case 2:
+		i.Type, i.Content = ItemReference, raw(`{"itemId":"itm_9"}`)
+	default:
+		i.Type, i.Role = Message, []Role{User, Assistant, System, Developer}[rnd.IntN(4)]
+		var parts []string
+		for range rnd.IntN(6) {
+			more := []string{``, `,"x":` + value(rnd, 2), `,"id":` + value(rnd, 1), `,"status":` + value(rnd, 1), `,"skein:item":` + value(rnd, 1)}[rnd.IntN(5)]
+			parts = append(parts, []string{
+				`{"type":"input_text","text":"a"` + more + `}`, `{"type":"output_text","text":"","annotations":` + value(rnd, 2) + `}`, `{"type":"refusal","refusal":"no"` + more + `}`,
+				`{"type":"input_image","image_url":` + value(rnd, 1) + more + `}`, `{"type":"input_file","file_id":` + value(rnd, 1) + `}`,
+				`{"type":"reasoning","summary":` + value(rnd, 2) + more + `}`, `{"type":"reasoning"` + more + `,"encrypted_content":` + value(rnd, 1) + `}`,
+				`{"type":"tool-f","toolCallId":"c","input":` + value(rnd, 2) + more + `}`, `{"type":"tool-","toolCallId":"c"` + more + `}`,
+				`{"type":"tool-f","toolCallId":"c","state":"output-available","input":` + value(rnd, 2) + `,"output":` + value(rnd, 2) + more + `}`,
+				`{"type":"tool-g","toolCallId":` + value(rnd, 1) + `,"errorText":` + value(rnd, 1) + more + `}`, `{"type":"acme.mood"` + more + `}`,
+				`{"type":"open.web_search_call","item":` + value(rnd, 2) + more + `}`, `{"type":"open.x_call","item":{"type":"x_call"` + more + `}}`,
+				`{"type":"message","content":[]` + more + `}`, `{"type":"item_reference"` + more + `}`,
+			}[rnd.IntN(16)])
+		}
+		i.Content = raw("[" + strings.Join(parts, ",") + "]")
+	}
+	return i
+}
+
+// A thread goes to Open Responses and back, whatever it holds, in both forms that
+// lose nothing: EK-170.
+func TestOpenResponsesExactOfRandomThreads(t *testing.T) {
+	made := map[ItemType]int{}
+	for seed := range uint64(3000) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		f := OpenForm{Exact: true, Split: rnd.IntN(2) == 0}
+		var items []NewItem
+		var list []OpenItem
+		for n := range 1 + rnd.IntN(5) {
+			item := randomItem(rnd, n)
+			if item.Check() != nil {
+				t.Fatalf("seed %d: %s is no item", seed, item.Content)
+			}
+			made[item.Type]++
+			items = append(items, item)
+			list = append(list, writtenAs(t, f, asItem(item))...)
+		}
+		got, err := ReadOpenResponses(over(t, list))
+		if err != nil || len(got) != len(items) {
+			t.Fatalf("seed %d: %d of %d items: %v", seed, len(got), len(items), err)
+		}
+		for n := range items {
+			want, have := items[n], got[n]
+			same := sameValue(have.Content, want.Content) && (want.Metadata == nil) == (have.Metadata == nil) && (want.Metadata == nil || sameValue(have.Metadata, want.Metadata)) &&
+				(want.Depth == nil) == (have.Depth == nil) && (want.Depth == nil || *want.Depth == *have.Depth)
+			want.Content, have.Content, want.Metadata, have.Metadata, want.Depth, have.Depth = nil, nil, nil, nil, nil, nil
+			a, _ := json.Marshal(want)
+			b, _ := json.Marshal(have)
+			if !same || string(a) != string(b) {
+				t.Fatalf("seed %d, %+v:\n%s %s\n%s %s", seed, f, a, items[n].Content, b, got[n].Content)
+			}
+		}
+	}
+	if len(made) != 4 || slices.Min([]int{made[Message], made[ActionExecute], made[ActionResult], made[ItemReference]}) < 100 {
+		t.Errorf("too few of a kind: %v", made)
+	}
+}
+
+// Any JSON object that is taken as an item of Open Responses comes out as it
+// came in, and what is written loses nothing.
+func FuzzOpenResponses(f *testing.F) {
+	for _, seed := range []string{
+		`{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}`, `{"role":"user","content":"hi","phase":1}`,
+		`{"type":"function_call","call_id":"c","name":"f","arguments":"{ }"}`, `{"type":"function_call_output","call_id":"c","output":[1]}`,
+		`{"type":"reasoning","summary":[],"id":"x"}`, `{"type":"x","a":{}}`, `{"type":"item_reference","id":"itm_1"}`,
+		`{"type":"message","id":"itm_1","skein:item":{"id":"itm_1","item":{"type":"message","role":"user"}},"content":[]}`,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var in OpenItem
+		if json.Unmarshal([]byte(text), &in) != nil {
+			return
+		}
+		list, err := ReadOpenResponses([]OpenItem{in})
+		if err != nil {
+			return
+		}
+		item := asItem(list[0])
+		if in.Origin == nil {
+			back := writtenAs(t, OpenForm{Split: true, Exact: true}, item)
+			for i := range back {
+				back[i].Origin = nil
+			}
+			if len(back) != 1 || !sameValue(valueOf(back[0]), valueOf(in)) {
+				t.Errorf("%s\ncomes back as %v", text, back)
+			}
+		}
+		for _, form := range []OpenForm{{Exact: true}, {Exact: true, Split: true}} {
+			again, err := ReadOpenResponses(over(t, writtenAs(t, form, item)))
+			if err != nil || len(again) != 1 || !sameValue(again[0].Content, list[0].Content) {
+				t.Errorf("%s\nbecomes %+v\nand then %+v: %v", text, list, again, err)
+			}
+		}
+	})
 }

@@ -181,7 +181,7 @@ func (s *State) grow(execution, item string, whole jsontext.Value, parts []event
 }
 
 // ToolPart begins the type of a part that is a call of a tool (EK-49).
-const ToolPart = "tool-"
+const ToolPart = events.ToolPart
 
 // openCall gives the id of the call that a part is, if it has no result yet.
 func openCall(part jsontext.Value) string {

@@ -39,17 +39,14 @@ func newAnswer(in *runtime.StepInput, out runtime.Stream) *answer {
 
 // note notes the ids of the calls of an item.
 func (a *answer) note(i *events.Item) {
-	var parts []threadPart
-	var c events.Call
-	switch {
-	case i.Type == events.Message && json.Unmarshal(i.Content, &parts) == nil:
-		for _, p := range parts {
-			if strings.HasPrefix(p.Type, toolPart) {
-				a.taken[text(p.ToolCallID)] = true
-			}
+	list, err := events.OpenForm{Split: true}.Write(i)
+	if err != nil {
+		return
+	}
+	for _, o := range list {
+		if o.Type == "function_call" {
+			a.taken[o.CallID] = true
 		}
-	case i.Type == events.ActionExecute && json.Unmarshal(i.Content, &c) == nil:
-		a.taken[c.CallID] = true
 	}
 }
 
@@ -162,17 +159,11 @@ func (a *answer) reaction() (*runtime.Reaction, error) {
 	return out, nil
 }
 
-type (
-	extensionPart struct {
-		Type string         `json:"type"`
-		Item jsontext.Value `json:"item"`
-	}
-	callPart struct {
-		Type       string         `json:"type"`
-		ToolCallID string         `json:"toolCallId"`
-		Input      jsontext.Value `json:"input"`
-	}
-)
+type callPart struct {
+	Type       string         `json:"type"`
+	ToolCallID string         `json:"toolCallId"`
+	Input      jsontext.Value `json:"input"`
+}
 
 func (a *answer) part(out *runtime.Reaction, part any) {
 	if raw, err := json.Marshal(part, json.Deterministic(true)); err == nil { // of valid JSON: cannot fail
@@ -180,60 +171,55 @@ func (a *answer) part(out *runtime.Reaction, part any) {
 	}
 }
 
-// outputItem is an item of an answer.
-type outputItem struct {
-	Type      string                      `json:"type"`
-	Status    string                      `json:"status"`
-	Content   []map[string]jsontext.Value `json:"content"`
-	CallID    string                      `json:"call_id"`
-	Name      string                      `json:"name"`
-	Arguments string                      `json:"arguments"`
-}
-
 // item adds an item of the answer to the reaction.
 func (a *answer) item(out *runtime.Reaction, index int64, raw jsontext.Value) error {
 	nonsense := &failure{text: "the model's answer cannot be read: item " + strconv.FormatInt(index, 10) + " is not of its type", retry: true}
-	var kind struct {
-		Type string `json:"type"`
-	}
-	if json.Unmarshal(raw, &kind) != nil || kind.Type == "" {
+	var o events.OpenItem
+	if json.Unmarshal(raw, &o) != nil || o.Type == "" {
 		return nonsense
 	}
-	switch kind.Type {
-	case "message":
-		var m outputItem
-		if json.Unmarshal(raw, &m) != nil {
+	o.Origin = nil // which is not an endpoint's to say
+	switch o.Type {
+	case "message", "reasoning":
+		if k := o.Content.Kind(); o.Type == "message" && k != '[' && k != 'n' && k != 0 {
 			return nonsense
 		}
-		for _, part := range m.Content {
-			drop(part, "annotations", "logprobs")
-			a.part(out, part)
-		}
-	case "reasoning":
-		var fields map[string]jsontext.Value
-		if json.Unmarshal(raw, &fields) != nil {
-			return nonsense
-		}
-		delete(fields, "status")
-		drop(fields, "summary", "content", "encrypted_content")
-		if fields["summary"] != nil || fields["content"] != nil || fields["encrypted_content"] != nil {
-			a.part(out, fields)
+		for _, raw := range events.OpenParts(o) {
+			var fields map[string]jsontext.Value
+			if json.Unmarshal(raw, &fields) != nil {
+				return nonsense
+			}
+			if o.Type == "message" {
+				drop(fields, "annotations", "logprobs")
+				a.part(out, fields)
+				continue
+			}
+			delete(fields, "status")
+			drop(fields, "summary", "content", "encrypted_content")
+			if fields["summary"] != nil || fields["content"] != nil || fields["encrypted_content"] != nil {
+				a.part(out, fields)
+			}
 		}
 	case "function_call":
-		var c outputItem
-		if json.Unmarshal(raw, &c) != nil || c.Name == "" {
+		if o.Name == "" {
 			return nonsense
 		}
-		input := arguments(c.Arguments)
-		if a.finish != "" && (c.Status == "incomplete" || input.Kind() != '{') {
+		said := ""
+		if o.Arguments != nil {
+			said = *o.Arguments
+		}
+		input := arguments(said)
+		if a.finish != "" && (o.Status == "incomplete" || input.Kind() != '{') {
 			break // it was cut off
 		}
-		c.Name = c.Name[:min(len(c.Name), maxName)]
-		id := a.callID(index, c.CallID)
-		a.part(out, callPart{toolPart + c.Name, id, input})
-		out.ToolCalls = append(out.ToolCalls, runtime.ToolCall{CallID: id, Name: c.Name, Arguments: input})
+		name := o.Name[:min(len(o.Name), maxName)]
+		id := a.callID(index, o.CallID)
+		a.part(out, callPart{events.ToolPart + name, id, input})
+		out.ToolCalls = append(out.ToolCalls, runtime.ToolCall{CallID: id, Name: name, Arguments: input})
 	default:
-		a.part(out, extensionPart{"openai." + kind.Type, raw})
+		for _, part := range events.OpenParts(o) {
+			a.part(out, part)
+		}
 	}
 	return nil
 }

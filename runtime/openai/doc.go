@@ -31,7 +31,7 @@
 // as a part tool-NAME and a call; its id is replaced if it is empty or was used
 // before, as some endpoints do. Arguments that are no JSON object are handed on as
 // a JSON string, so that the call fails and the model is told. Output of any other
-// kind is kept in an extension part openai.KIND (EK-107, EK-108).
+// kind is kept in an extension part open.KIND, as package events has it.
 //
 // # How it ends
 //

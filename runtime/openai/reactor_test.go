@@ -126,7 +126,7 @@ func TestOtherOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, want := written(t, got.AssistantEvent.Content), `[{"type":"openai.web_search_call","item":`+search+`},{"refusal":"No.","type":"refusal"}]`; s != want {
+	if s, want := written(t, got.AssistantEvent.Content), `[{"item":`+search+`,"type":"open.web_search_call"},{"refusal":"No.","type":"refusal"}]`; s != want {
 		t.Errorf("%s\nnot\n%s", s, want)
 	}
 	if len(got.ToolCalls) != 0 || strings.Join(w.chunks, "") != `text-delta {"id":"msg_1","delta":"No."}` {

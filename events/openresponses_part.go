@@ -1,0 +1,88 @@
+package events
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// The types of parts that only Open Responses has a shape for.
+const (
+	InputImage = "input_image"
+	InputFile  = "input_file"
+)
+
+// openPartFields is a part of a message in Open Responses, with the fields that it has
+// there and no other.
+type openPartFields struct {
+	Type        string         `json:"type"`
+	Text        *string        `json:"text,omitzero"`
+	Refusal     *string        `json:"refusal,omitzero"`
+	ImageURL    string         `json:"image_url,omitzero"`
+	Detail      jsontext.Value `json:"detail,omitzero"`
+	FileID      jsontext.Value `json:"file_id,omitzero"`
+	FileURL     jsontext.Value `json:"file_url,omitzero"`
+	FileData    jsontext.Value `json:"file_data,omitzero"`
+	Filename    jsontext.Value `json:"filename,omitzero"`
+	Annotations jsontext.Value `json:"annotations,omitzero"`
+	Logprobs    jsontext.Value `json:"logprobs,omitzero"`
+}
+
+// plainPart returns a part as any reader of Open Responses has it: what an
+// assistant says is output, all else is input. It reports whether there is such a
+// part.
+func plainPart(raw jsontext.Value, role Role) (jsontext.Value, bool) {
+	var p struct {
+		Type        string         `json:"type"`
+		Text        jsontext.Value `json:"text"`
+		Refusal     jsontext.Value `json:"refusal"`
+		ImageURL    jsontext.Value `json:"image_url"`
+		Detail      jsontext.Value `json:"detail"`
+		FileID      jsontext.Value `json:"file_id"`
+		FileURL     jsontext.Value `json:"file_url"`
+		FileData    jsontext.Value `json:"file_data"`
+		Filename    jsontext.Value `json:"filename"`
+		Annotations jsontext.Value `json:"annotations"`
+		Logprobs    jsontext.Value `json:"logprobs"`
+	}
+	if json.Unmarshal(raw, &p) != nil {
+		return nil, false
+	}
+	var out openPartFields
+	switch p.Type {
+	case InputText, OutputText, "text":
+		said := saidIn(p.Text)
+		out = openPartFields{Type: InputText, Text: &said}
+		if role == Assistant {
+			out.Type, out.Annotations, out.Logprobs = OutputText, some(p.Annotations), some(p.Logprobs)
+		}
+	case Refusal:
+		said := saidIn(p.Refusal)
+		out = openPartFields{Type: InputText, Text: &said}
+		if role == Assistant {
+			out = openPartFields{Type: Refusal, Refusal: &said}
+		}
+	case InputImage, "image_url": // the second is of the chat format
+		var wrapped struct {
+			URL string `json:"url"`
+		}
+		url := saidIn(p.ImageURL)
+		if p.ImageURL.Kind() == '{' && json.Unmarshal(p.ImageURL, &wrapped) == nil {
+			url = wrapped.URL
+		}
+		out = openPartFields{Type: InputImage, ImageURL: url, FileID: some(p.FileID), Detail: some(p.Detail)}
+	case InputFile:
+		out = openPartFields{Type: InputFile, FileID: some(p.FileID), FileURL: some(p.FileURL), FileData: some(p.FileData), Filename: some(p.Filename)}
+	default:
+		return nil, false
+	}
+	made, err := json.Marshal(out)
+	return made, err == nil
+}
+
+// some returns a value that is there and not null.
+func some(v jsontext.Value) jsontext.Value {
+	if k := v.Kind(); k == 0 || k == 'n' {
+		return nil
+	}
+	return v
+}
