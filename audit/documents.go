@@ -8,15 +8,32 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/projections/documents"
 )
 
 // documents checks that every document of every read model is what the log says.
 func (v *verifier) documents(ctx context.Context) error {
 	v.progress(StageDocuments, 0, 0)
 	runner := projections.New(v.log, projections.Config{}, zerolog.Nop(), nil)
-	report, err := runner.Verify(ctx, projections.Scope{Tenant: v.options.Tenant, Threads: v.options.Threads})
+	var names []string
+	for _, model := range documents.NewModels().List() {
+		there, err := v.hasStream(ctx, "KV_"+v.bucket(model.Bucket))
+		switch {
+		case err != nil:
+			return fmt.Errorf("the bucket of %s: %w", model.Name, err)
+		case there:
+			names = append(names, model.Name)
+		default:
+			v.find(Finding{Kind: KindDocument, Bucket: v.bucket(model.Bucket), Key: "*", Detail: fmt.Sprintf(
+				"%s: the bucket is not there; Skein makes it when it starts, and skein replay %s fills it", model.Name, model.Name)})
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	report, err := runner.Verify(ctx, projections.Scope{Tenant: v.options.Tenant, Threads: v.options.Threads}, names...)
 	if err != nil {
-		return fmt.Errorf("the read models: %w", err)
+		return v.damaged(ctx, fmt.Errorf("the read models: %w", err), Finding{Kind: KindDocument})
 	}
 	v.summary.Documents += int(report.Documents)
 	for _, d := range report.Differences {

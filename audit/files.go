@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/files"
@@ -18,7 +20,7 @@ import (
 type Contents struct {
 	Read int64 // how many contents were read
 
-	store *files.Store
+	store *files.Store      // nil: there is none
 	named map[string]*named // of the thread at hand, by digest
 	gone  bool              // the thread was deleted: the collector may have taken them
 	whole map[string]bool   // tenant/digest of those that are there and right
@@ -35,7 +37,7 @@ type named struct {
 // NewContents makes the check on the store of a log.
 func NewContents(ctx context.Context, log *eventlog.Log) (*Contents, error) {
 	store, err := files.Open(ctx, log)
-	if err != nil {
+	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, err
 	}
 	return &Contents{store: store, named: map[string]*named{}, whole: map[string]bool{}}, nil
@@ -104,6 +106,9 @@ func (c *Contents) End(ctx context.Context, tenant, _ string) ([]Finding, error)
 // read reads a content whole, and says what is wrong with it.
 func (c *Contents) read(ctx context.Context, tenant string, n *named) (detail string, err error) {
 	c.Read++
+	if c.store == nil {
+		return fmt.Sprintf("the content %s is not there, nor is the store of contents", n.digest), nil
+	}
 	size := int64(0)
 	for piece, err := range c.store.All(ctx, tenant, n.digest) {
 		var missing *files.NotStoredError
@@ -111,8 +116,10 @@ func (c *Contents) read(ctx context.Context, tenant string, n *named) (detail st
 		switch {
 		case errors.As(err, &missing), errors.As(err, &damaged):
 			return err.Error(), nil
-		case err != nil:
+		case err != nil && unanswered(ctx, err):
 			return "", fmt.Errorf("reading contents: %w", err)
+		case err != nil:
+			return fmt.Sprintf("the content %s cannot be read: %v", n.digest, err), nil
 		}
 		size += int64(len(piece))
 	}

@@ -53,7 +53,7 @@ func (v *verifier) ask(ctx context.Context, s suspect) error {
 	right, err := s.confirm(ctx)
 	switch {
 	case err != nil:
-		return fmt.Errorf("what %s/%s names: %w", s.place.Tenant, s.place.Thread, err)
+		return v.damaged(ctx, fmt.Errorf("what %s/%s names: %w", s.place.Tenant, s.place.Thread, err), s.place)
 	case right:
 	case len(v.suspects) < mostSuspects:
 		v.suspects = append(v.suspects, s)
@@ -68,7 +68,10 @@ func (v *verifier) claims(ctx context.Context) error {
 	for _, s := range v.suspects {
 		right, err := s.confirm(ctx)
 		if err != nil {
-			return fmt.Errorf("what %s/%s names: %w", s.place.Tenant, s.place.Thread, err)
+			if err := v.damaged(ctx, fmt.Errorf("what %s/%s names: %w", s.place.Tenant, s.place.Thread, err), s.place); err != nil {
+				return err
+			}
+			continue
 		}
 		if !right {
 			v.find(s.place)

@@ -168,7 +168,12 @@ func (v *verifier) aggregate(ctx context.Context, a aggregate, done, of int64) (
 			continue
 		}
 		if err != nil {
-			return there, fmt.Errorf("reading %s/%s: %w", a.tenant, a.id, err)
+			err = fmt.Errorf("reading %s/%s: %w", a.tenant, a.id, err)
+			if err := v.damaged(ctx, err, v.judge.place(KindBroken, 0, "")); err != nil {
+				return there, err
+			}
+			there, v.judge.unsure = true, true
+			break
 		}
 		if m.Seq > v.last {
 			there = true
@@ -236,11 +241,11 @@ func (v *verifier) archive(ctx context.Context, bad *eventlog.ArchiveError) erro
 func (v *verifier) beside(ctx context.Context, a aggregate) error {
 	for _, check := range v.options.Checks {
 		found, err := check.End(ctx, a.tenant, a.id)
-		if err != nil {
-			return fmt.Errorf("what lies beside %s/%s: %w", a.tenant, a.id, err)
-		}
 		for _, f := range found {
 			v.find(f)
+		}
+		if err != nil {
+			return fmt.Errorf("what lies beside %s/%s: %w", a.tenant, a.id, err)
 		}
 	}
 	return v.suspect(ctx)

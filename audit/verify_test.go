@@ -31,6 +31,8 @@ type house struct {
 	dispatch  *commands.Dispatcher
 	runner    *projections.Runner
 	stopRelay func()
+
+	stopRunner func()
 }
 
 func newHouse(t *testing.T) *house {
@@ -53,7 +55,7 @@ func newHouse(t *testing.T) *house {
 	if err := h.runner.Ensure(h.ctx); err != nil {
 		t.Fatal(err)
 	}
-	h.background(h.runner.Run)
+	h.stopRunner = h.background(h.runner.Run)
 	h.stopRelay = h.background(h.log.Relay)
 	return h
 }

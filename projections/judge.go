@@ -115,10 +115,15 @@ func (b *rebuilding) try(ctx context.Context, name threadName) (*trial, error) {
 	}
 	for c, err := range b.log.Thread(ctx, name.tenant, name.thread, 1) {
 		var broken *events.BrokenError
+		var archive *eventlog.ArchiveError
 		switch {
 		case errors.As(err, &broken):
 			t.memory.Broken++
 			continue
+		case errors.As(err, &archive): // what the documents are to show is not known
+			t.memory.Broken++
+			clear(t.docs)
+			return t, nil
 		case err != nil:
 			return nil, err
 		}

@@ -92,11 +92,11 @@ type Scope struct {
 
 func (s Scope) has(n threadName) bool { return s.Tenant == "" || n.tenant == s.Tenant }
 
-// Verify compares the documents of some threads with the log, and changes
-// nothing.
-func (r *Runner) Verify(ctx context.Context, scope Scope) (Report, error) {
+// Verify compares the documents of some threads with the log, those of the read
+// models with these names or of all, and changes nothing.
+func (r *Runner) Verify(ctx context.Context, scope Scope, names ...string) (Report, error) {
 	b := &rebuilding{Runner: r, scope: scope}
-	if err := b.choose(nil); err != nil {
+	if err := b.choose(names); err != nil {
 		return Report{}, err
 	}
 	return b.run(ctx)
