@@ -140,6 +140,12 @@ func (n Names) ParseRun(subject string) (tenant, execution string, ok bool) {
 	return tenant, execution, ok && ValidTenant(tenant) && ValidID(execution)
 }
 
+// Usage returns the subject on which the tokens are counted that a tenant uses on a
+// day: skein.usage.{tenant}.{day}.
+func (n Names) Usage(tenant, day string) string {
+	return n.Prefix + ".usage." + tenant + "." + day
+}
+
 // Query gives the subject of a query: skein.query.{tenant}.{noun}.{verb}.
 func (n Names) Query(tenant, query string) string {
 	return n.Prefix + ".query." + tenant + "." + query

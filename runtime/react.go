@@ -48,7 +48,11 @@ func (t *turn) react(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
 		in.Attempt = attempt
 		if err = t.beforeStep(in); err == nil {
-			if got, err = t.ask(reactor, in); err == nil {
+			if err = t.afford(); err == nil {
+				got, err = t.ask(reactor, in)
+				t.spend(in, got)
+			}
+			if err == nil {
 				err = t.afterStep(in, got)
 			}
 		}

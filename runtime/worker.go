@@ -29,7 +29,8 @@ type Config struct {
 	Agents       Agents
 	Arguments    Arguments
 	Hooks        Hooks
-	State        State // of threads, for tools and hooks; default none
+	Budget       Budget // of what models use; default none
+	State        State  // of threads, for tools and hooks; default none
 }
 
 // DefaultMostToolTime is how long a call of a tool may take, unless a worker is

@@ -68,6 +68,7 @@ func (a *app) serveCommand() *cobra.Command {
 	f.BoolVar(&o.MCPPrograms, "mcp-programs", false, "let definitions of tenants start programs here, as MCP servers")
 	f.StringSliceVar(&o.MCPVariables, "mcp-variable", nil, "TENANT:NAME=TARGET: a variable of the environment that the tenant's definitions may hand to the MCP server whose URL begins so, or whose command it is; may be repeated")
 	f.StringSliceVar(&o.EgressAllow, "egress-allow", nil, "an address, a CIDR or a host (mcp.internal, *.internal, each with :PORT or any) that may be connected to where a tenant's definition names it, besides public ones; may be repeated")
+	f.StringSliceVar(&o.TokensPerDay, "tokens-per-day", nil, "tokens that the models of a tenant may use on a day (UTC): NUMBER for every tenant, TENANT=NUMBER for one; 0 is any number; may be repeated")
 	f.StringSliceVar(&o.ModelParams, "model-param", nil, "what the params of a tenant's model may set besides how it answers: store, service_tier, tools, tools.web_search, include, or another name; may be repeated")
 	f.StringVar(&o.OTLPEndpoint, "otlp-endpoint", "", "URL of an OpenTelemetry collector for traces of runs; else what OTEL_EXPORTER_OTLP_ENDPOINT says, if anything")
 	f.BoolVar(&o.OTelContent, "otel-content", false, "let traces bear messages, arguments and results, cut to 4 KiB each")

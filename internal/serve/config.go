@@ -18,6 +18,7 @@ import (
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/agents"
+	"github.com/skein-threads/skein/runtime/budget"
 	"github.com/skein-threads/skein/runtime/openai"
 	"github.com/skein-threads/skein/runtime/telemetry"
 )
@@ -58,6 +59,7 @@ type Config struct {
 	MCPVariables  []string       // --mcp-variable: TENANT:NAME=TARGET, variables of the environment that definitions may hand to MCP servers
 	EgressAllow   []string       // --egress-allow: addresses, CIDRs and hosts to connect to where a tenant names them, besides public ones
 	ModelParams   []string       // --model-param: what definitions of models may ask of the provider besides how it answers
+	TokensPerDay  []string       // --tokens-per-day: NUMBER or TENANT=NUMBER, tokens that the models of a tenant may use on a day; default any number
 	MaxToolTime   time.Duration  // --max-tool-time: that a call of a tool may take, whatever its definition says; default 1 h
 	MaxUploadTime time.Duration  // --max-upload-time: from the beginning of an upload to its end; default 2 h
 	OTLPEndpoint  string         // --otlp-endpoint: URL of an OpenTelemetry collector; default what OTEL_EXPORTER_OTLP_ENDPOINT says
@@ -154,6 +156,9 @@ func (c Config) Validate() error {
 	}
 	if err := (openai.Config{BaseURL: openai.DefaultBaseURL, Params: c.ModelParams}).Validate(); err != nil {
 		errs = append(errs, err)
+	}
+	if _, err := budget.Parse(c.TokensPerDay); err != nil {
+		errs = append(errs, fmt.Errorf("--tokens-per-day: %w", err))
 	}
 	if _, err := egress.Parse(c.EgressAllow); err != nil {
 		errs = append(errs, fmt.Errorf("--egress-allow: %w", err))

@@ -33,6 +33,7 @@ type running struct {
 	registry  *runtime.Registry
 	directory *agents.Directory
 	worker    atomic.Pointer[runtime.Worker]
+	budget    runtime.Budget     // of tokens; nil: none
 	defined   sync.Map           // by tenant: the sequence of the last definition through this process
 	workers   sync.WaitGroup     // of executions and effects
 	stop      context.CancelFunc // of what they take
@@ -115,7 +116,7 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 	taking, s.work.stop = context.WithCancel(background)
 	worker := runtime.New(log, dispatcher, runtime.Config{
 		Name: s.cfg.Worker, Places: s.cfg.Workers, Reactors: directory, Agents: directory, Arguments: s.work.schemas, Hooks: s.cfg.Hooks,
-		State: threads.state, Shares: s.places(placesRuns, s.cfg.Workers), MostToolTime: s.cfg.MaxToolTime,
+		State: threads.state, Budget: s.work.budget, Shares: s.places(placesRuns, s.cfg.Workers), MostToolTime: s.cfg.MaxToolTime,
 	}, s.logger)
 	s.work.worker.Store(worker)
 	s.work.workers.Go(func() {

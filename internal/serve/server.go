@@ -186,6 +186,9 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.work.budget, err = s.budget(ctx, writeLog); err != nil {
+		return err
+	}
 	if err := s.startRunning(background, dispatcher, queries, definitions.list); err != nil {
 		return err
 	}
@@ -206,7 +209,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 		Name: "skein-commands", Description: "Commands on threads", Kind: "cmd", Version: s.cfg.Version,
 		Requests: namesOf(events.Commands(), func(c events.Command) string { return c.Name }), InFlight: 8192,
 		Tenants: s.cfg.Tenant.limits(), Metrics: s.metrics,
-	}, dispatcher.Handle, s.logger)
+	}, affordable(s.work.budget, dispatcher.Handle), s.logger)
 	return err
 }
 

@@ -2,6 +2,7 @@ package agents_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -260,5 +261,54 @@ func TestWhatDefinitionsMayNot(t *testing.T) {
 	define(h, `{"url":"`+shop.URL+`/mcp","tokenEnv":"SHOP_TOKEN"}`)
 	if x, _ := h.ask("a"); x.Status != events.ExecutionFailed || !strings.Contains(x.ErrorText, "--mcp-variable") || len(auth) != asked {
 		t.Errorf("%s: %s; the server was asked %d times", x.Status, x.ErrorText, len(auth)-asked)
+	}
+}
+
+// A tenant that has used its tokens of the day is refused, and a run that uses the
+// last of them asks no model again; another tenant goes on.
+func TestTokensPerDay(t *testing.T) {
+	h := start(t, func(c *serve.Config) {
+		c.TokensPerDay = []string{"1000000", "acme=50", "globex=100"}
+		register := c.Register
+		c.Register = func(r *runtime.Registry) error {
+			return errors.Join(register(r), r.AddReactor("eater", runtime.ReactorFunc(func(ctx context.Context, in *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
+				got := &runtime.Reaction{Usage: &runtime.Usage{InputTokens: 40, OutputTokens: 20}, AssistantEvent: runtime.Assistant{Content: []jsontext.Value{jsontext.Value(`{"type":"output_text","text":"fed"}`)}}}
+				if in.Iteration == 0 {
+					got.ToolCalls = []runtime.ToolCall{{CallID: "c1", Name: "double", Arguments: jsontext.Value(`{"n":1}`)}}
+				}
+				return got, nil
+			})))
+		}
+	})
+	define := func() {
+		h.apply("tool", `{"name":"double","description":"Doubles a number.","type":"go","readOnly":true}`, "agent", `{"name":"a","type":"ai_human","reactor":"eater","tools":["double"]}`)
+	}
+	refused := func() error {
+		made, err := h.c.CreateThread(t.Context(), events.CreateThread{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = h.c.React(t.Context(), made.ThreadID, events.ReactThread{Text: new("hello"), AgentID: "a"})
+		return err
+	}
+	define()
+	if x, _ := h.ask("a"); x.Status != events.ExecutionFailed || !strings.Contains(x.ErrorText, "has used 60 of its 50 tokens of today") {
+		t.Errorf("%s: %s", x.Status, x.ErrorText)
+	}
+	if err := refused(); !errors.Is(err, &events.Error{Code: events.QueueFull}) || !strings.Contains(err.Error(), "midnight UTC") {
+		t.Errorf("%v", err)
+	}
+	other, err := client.Connect(h.url, client.Options{Tenant: "globex"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	h.c = other
+	define()
+	if x, answer := h.ask("a"); x.Status != events.ExecutionCompleted || !strings.Contains(answer, "fed") {
+		t.Errorf("%s %s: %s", x.Status, x.ErrorText, answer)
+	}
+	if err := refused(); !errors.Is(err, &events.Error{Code: events.QueueFull}) {
+		t.Errorf("%v", err)
 	}
 }

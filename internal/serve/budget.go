@@ -1,0 +1,44 @@
+package serve
+
+import (
+	"context"
+	"time"
+
+	"github.com/skein-threads/skein/commands"
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/budget"
+)
+
+// budget returns the token budgets of tenants, nil if there are none.
+func (s *Server) budget(ctx context.Context, log *eventlog.Log) (runtime.Budget, error) {
+	limits, err := budget.Parse(s.cfg.TokensPerDay)
+	if err != nil || limits.None() {
+		return nil, err
+	}
+	b, err := budget.Open(ctx, log, limits, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// askingModels are the commands that have models asked. The budget is looked at
+// again before each call of a model, whichever way its run came about.
+func askingModels(name string) bool { return name == "thread.react" || name == "run.retry" }
+
+// affordable refuses commands that have models asked for a tenant that has used up
+// its tokens of the day.
+func affordable(tokens runtime.Budget, next commands.Handler) commands.Handler {
+	if tokens == nil {
+		return next
+	}
+	return func(ctx context.Context, tenant, name string, body []byte, meta commands.Meta) (any, error) {
+		if askingModels(name) {
+			if err := tokens.Check(ctx, tenant); err != nil {
+				return nil, err
+			}
+		}
+		return next(ctx, tenant, name, body, meta)
+	}
+}

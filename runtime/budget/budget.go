@@ -1,0 +1,167 @@
+// Package budget counts the tokens that tenants' models use, by day, and says who
+// has none left.
+//
+// The counts lie in a stream of their own, SKEIN_USAGE, with a subject for each
+// tenant and day (UTC), which the server adds up. They outlive every process, and
+// all processes see the same. What was counted under an id is not counted again
+// under it for two minutes, so that a worker may repeat what it got no answer for.
+//
+// What is under way when the last token is used goes on: a tenant may exceed its
+// budget by what its runs that are at work ask for at that moment. Usage is what
+// reactors say it is; one that says nothing counts nothing.
+package budget
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+)
+
+// Limits are how many tokens a tenant may use on one day.
+type Limits struct {
+	All     int64            // every tenant that is not named; 0: any number
+	Tenants map[string]int64 // 0: any number
+}
+
+// Parse reads limits: a number for every tenant, and TENANT=NUMBER for one. The
+// error names every entry that cannot be read.
+func Parse(list []string) (Limits, error) {
+	l := Limits{Tenants: map[string]int64{}}
+	var errs []error
+	for _, entry := range list {
+		tenant, text, named := strings.Cut(entry, "=")
+		if !named {
+			text = entry
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		switch {
+		case err != nil || n < 0:
+			errs = append(errs, fmt.Errorf("%.128q is not a number of tokens, or TENANT=NUMBER; 0 is any number", entry))
+		case !named:
+			l.All = n
+		case !events.ValidTenant(tenant):
+			errs = append(errs, fmt.Errorf("%.128q does not name a tenant", entry))
+		default:
+			l.Tenants[tenant] = n
+		}
+	}
+	return l, errors.Join(errs...)
+}
+
+// None reports whether there are no limits, so that nothing has to be counted.
+func (l Limits) None() bool {
+	for _, n := range l.Tenants {
+		if n > 0 {
+			return false
+		}
+	}
+	return l.All == 0
+}
+
+// of returns a tenant's limit, 0 if it has none.
+func (l Limits) of(tenant string) int64 {
+	if n, ok := l.Tenants[tenant]; ok {
+		return n
+	}
+	return l.All
+}
+
+// Budget counts and compares. It is safe for concurrent use.
+type Budget struct {
+	js     jetstream.JetStream
+	stream jetstream.Stream
+	names  events.Names
+	limits Limits
+	now    func() time.Time
+}
+
+// Stream is the stream of the counts, without its prefix.
+const Stream = "USAGE"
+
+// kept is how long counts are kept, for those who want to look at them.
+const kept = 40 * 24 * time.Hour
+
+// Open makes the stream of the counts, if it is not there. Now is time.Now, or
+// what stands for it.
+func Open(ctx context.Context, log *eventlog.Log, limits Limits, now func() time.Time) (*Budget, error) {
+	names := log.Config().Names
+	stream, err := log.JetStream().CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: names.Stream(Stream), Description: "Skein: tokens that tenants have used, by day (UTC); the server adds them up.",
+		Subjects: []string{names.Usage("*", "*")}, Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Discard: jetstream.DiscardOld,
+		Replicas: log.Config().Replicas, MaxAge: kept, MaxMsgsPerSubject: 1, AllowDirect: true, AllowMsgCounter: true, Duplicates: 2 * time.Minute,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the stream %s of token budgets: %w", names.Stream(Stream), err)
+	}
+	return &Budget{js: log.JetStream(), stream: stream, names: names, limits: limits, now: now}, nil
+}
+
+func (b *Budget) subject(tenant string) string {
+	return b.names.Usage(tenant, b.now().UTC().Format(time.DateOnly))
+}
+
+// count is the body of a count, as the server writes it.
+type count struct {
+	Val string `json:"val"`
+}
+
+// Used returns how many tokens a tenant has used today.
+func (b *Budget) Used(ctx context.Context, tenant string) (int64, error) {
+	// The leader is asked: another copy may not have what was just added.
+	m, err := b.stream.GetLastMsgForSubject(ctx, b.subject(tenant))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("the token budget of the tenant %s: %w", tenant, err)
+	}
+	var c count
+	if err := json.Unmarshal(m.Data, &c); err != nil {
+		return 0, fmt.Errorf("the token budget of the tenant %s: a count that cannot be read: %w", tenant, err)
+	}
+	n, err := strconv.ParseInt(c.Val, 10, 64)
+	if err != nil { // beyond what a number holds: more than any limit
+		return math.MaxInt64, nil
+	}
+	return n, nil
+}
+
+// Check says that a tenant has used its tokens of today: a queue_full.
+func (b *Budget) Check(ctx context.Context, tenant string) error {
+	limit := b.limits.of(tenant)
+	if limit == 0 {
+		return nil
+	}
+	used, err := b.Used(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	if used >= limit {
+		return events.Errorf(events.QueueFull, "the tenant has used %d of its %d tokens of today; it gets new ones at midnight UTC", used, limit)
+	}
+	return nil
+}
+
+// Spend counts tokens. What is counted under an id is counted once.
+func (b *Budget) Spend(ctx context.Context, tenant, id string, tokens int64) error {
+	if tokens <= 0 {
+		return nil
+	}
+	m := nats.NewMsg(b.subject(tenant))
+	m.Header.Set("Nats-Incr", "+"+strconv.FormatInt(tokens, 10))
+	if _, err := b.js.PublishMsg(ctx, m, jetstream.WithMsgID(tenant+" "+id)); err != nil {
+		return fmt.Errorf("counting %d tokens of the tenant %s: %w", tokens, tenant, err)
+	}
+	return nil
+}

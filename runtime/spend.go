@@ -1,0 +1,60 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Budget bounds what the models of a tenant may use. Package budget implements it.
+type Budget interface {
+	// Check says that the tenant has nothing left: a queue_full.
+	Check(ctx context.Context, tenant string) error
+	// Spend counts what a call of a model used, once for each id.
+	Spend(ctx context.Context, tenant, id string, tokens int64) error
+}
+
+const (
+	spendTries = 4
+	spendTime  = 2 * time.Second // of each
+	mostTokens = 1 << 40         // of one call: a reactor may say what it likes
+)
+
+// afford says why no model may be asked now.
+func (t *turn) afford() error {
+	if t.w.cfg.Budget == nil {
+		return nil
+	}
+	err := t.w.cfg.Budget.Check(t.ctx, t.job.Tenant)
+	if err == nil || errors.Is(err, &events.Error{Code: events.QueueFull}) {
+		return err
+	}
+	t.logger.Warn().Err(err).Msg("a token budget could not be looked at")
+	return &RetryError{NotMade: true, Err: errors.New("the tenant's token budget cannot be looked at now")}
+}
+
+// spend counts what a call of a model used: also one whose answer comes to nothing
+// afterwards, since it was paid for.
+func (t *turn) spend(in *StepInput, got *Reaction) {
+	if t.w.cfg.Budget == nil || got == nil || got.Usage == nil {
+		return
+	}
+	used := got.Usage.TotalTokens
+	if used == 0 {
+		used = max(got.Usage.InputTokens, 0) + max(got.Usage.OutputTokens, 0)
+	}
+	id := fmt.Sprintf("%s:%s:%d:%d", t.job.Execution, in.StepID, t.run.Token, in.Attempt)
+	var err error
+	for range spendTries {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), spendTime)
+		err = t.w.cfg.Budget.Spend(ctx, t.job.Tenant, id, min(max(used, 0), mostTokens))
+		cancel()
+		if err == nil {
+			return
+		}
+	}
+	t.logger.Error().Err(err).Int64("tokens", used).Msg("tokens could not be counted; the tenant's budget does not show them")
+}
