@@ -64,6 +64,14 @@ type Options struct {
 	// would seem to be lost. Default the server's own, $G.
 	Account string
 
+	// Prepare is called when the store is locked, before the server touches it: an
+	// error of it is Start's, and nothing is started. Default none.
+	Prepare func() error
+
+	// Ended is called when the server has ended after a start, while the store is
+	// still locked. Default none.
+	Ended func()
+
 	// Logger takes the server's log; the zero Logger drops it. The server's
 	// notices are logged at debug, its debug lines at trace.
 	Logger zerolog.Logger

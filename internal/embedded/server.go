@@ -44,6 +44,12 @@ func Start(o Options) (*Server, error) {
 		lock.release()
 		return nil, err
 	}
+	if o.Prepare != nil {
+		if err := o.Prepare(); err != nil {
+			lock.release()
+			return nil, err
+		}
+	}
 	log := newServerLog(o.Logger)
 	if !o.SyncAlways {
 		log.Warnf("sync is off: what was acknowledged since the last sync is lost with the power")
@@ -128,6 +134,9 @@ func (s *Server) Shutdown() {
 	s.shutdown.Do(func() {
 		s.nats.Shutdown()
 		s.nats.WaitForShutdown()
+		if s.options.Ended != nil {
+			s.options.Ended()
+		}
 		s.lock.release()
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/skein-threads/skein/internal/connect"
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/metrics"
+	"github.com/skein-threads/skein/internal/store"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/schema"
 )
@@ -31,6 +32,7 @@ type Server struct {
 	metrics *metrics.Metrics
 
 	nats   *embedded.Server // nil if another server is used
+	store  *store.Opened    // of the embedded server
 	url    string
 	conns  []*nats.Conn
 	logs   []*eventlog.Log
@@ -125,16 +127,20 @@ func (s *Server) listen() ([]net.Listener, error) {
 
 // assemble starts everything but the HTTP server.
 func (s *Server) assemble(ctx, background context.Context) error {
-	if err := s.embed(); err != nil {
+	if err := s.embed(ctx); err != nil {
 		return err
 	}
 	writeLog, err := s.open("commands")
 	if err != nil {
 		return err
 	}
+	if err := s.confirmStore(ctx, writeLog); err != nil {
+		return err
+	}
 	if err := writeLog.Ensure(ctx); err != nil {
 		return err
 	}
+	s.markStore(background, writeLog)
 	validator, err := schema.New()
 	if err != nil {
 		return err
@@ -227,7 +233,7 @@ func (s *Server) hold(ctx context.Context, log *eventlog.Log, lease string, work
 }
 
 // embed starts the embedded server, unless another one is to be used.
-func (s *Server) embed() error {
+func (s *Server) embed(ctx context.Context) error {
 	if s.cfg.NATS != "" {
 		s.url = s.cfg.NATS
 		return nil
@@ -237,6 +243,7 @@ func (s *Server) embed() error {
 		return err
 	}
 	o.Logger = s.logger
+	o.Prepare, o.Ended = func() error { return s.openStore(ctx, o.StoreDir) }, s.closeStore
 	server, err := embedded.Start(o)
 	if err != nil {
 		return err

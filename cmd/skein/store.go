@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/internal/embedded"
+	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/internal/store"
+)
+
+func (a *app) storeCommand() *cobra.Command {
+	return group("store", "Check and repair the store of an embedded server", a.storeCheckCommand())
+}
+
+// offline is what a command needs that works on the files of a store.
+type offline struct {
+	dir  string
+	json bool
+}
+
+func (o *offline) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.dir, "store", serve.DefaultStore, "folder of the embedded nats-server")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON document")
+}
+
+// lock takes the store, as serve does: one process at a time has it.
+func (o *offline) lock() (release func(), err error) {
+	if _, err := os.Stat(o.dir); err != nil {
+		return nil, wrongUsage("--store: %v", err)
+	}
+	return embedded.LockFolder(o.dir)
+}
+
+func (a *app) storeCheckCommand() *cobra.Command {
+	o := &offline{}
+	cmd := &cobra.Command{
+		Use: "check", Short: "Read every block of a store that is not in use", Args: cobra.NoArgs,
+		Long: "Read every block of every stream of a store, and compare where each stream ends with what Skein has\n" +
+			"noted. No Skein may use the store meanwhile; nothing is changed. What cannot be read is named with its\n" +
+			"file, its place, and the sequences that may be lost. The exit code is 3 if there is any.",
+		Example: "  skein store check --store /var/lib/skein\n" +
+			"  skein store check --store /var/lib/skein --json",
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.storeCheck(cmd.Context(), o) },
+	}
+	o.flags(cmd)
+	return cmd
+}
+
+func (a *app) storeCheck(ctx context.Context, o *offline) error {
+	release, err := o.lock()
+	if err != nil {
+		return err
+	}
+	defer release()
+	bar := a.progress()
+	r, err := store.Check(ctx, store.Config{Dir: o.dir, Derived: eventlog.Config{}.Derived, Progress: func(done, total int64) {
+		bar.bar(done, total, "%d of %d MiB", done>>20, total>>20)
+	}})
+	bar.clear()
+	if err != nil {
+		return err
+	}
+	if err := a.printCheck(o, r); err != nil {
+		return err
+	}
+	if n := len(r.Damages); n > 0 {
+		return &foundError{fmt.Sprintf("%s in the store %s; mend it with: skein store repair --store %s", count(n, "damage"), o.dir, o.dir)}
+	}
+	return nil
+}
+
+// count writes a number of things.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+func (a *app) printCheck(o *offline, r *store.Report) error {
+	if o.json {
+		return a.printJSON(r)
+	}
+	for _, s := range r.Streams {
+		derived := ""
+		if s.Derived {
+			derived = ", derived"
+		}
+		if s.Skipped != "" {
+			derived += ", not read: " + s.Skipped
+		}
+		if _, err := fmt.Fprintf(a.out, "%s: %s of %s, sequences %d to %d, %d bytes%s\n",
+			s.Name, count(s.Messages, "message"), count(s.Blocks, "block"), s.First, s.Last, s.Bytes, derived); err != nil {
+			return err
+		}
+	}
+	for _, d := range r.Damages {
+		if _, err := fmt.Fprintf(a.out, "damaged: %s\n", d); err != nil {
+			return err
+		}
+	}
+	return nil
+}

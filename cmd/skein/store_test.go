@@ -1,0 +1,280 @@
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+// kill ends the server as a crash does.
+func (s *server) kill() {
+	s.t.Helper()
+	if err := s.cmd.Process.Kill(); err != nil {
+		s.t.Fatal(err)
+	}
+	_ = s.cmd.Wait() // says that it was killed
+}
+
+// fill writes threads with items of 100 KiB, and returns how many items there are.
+// Two blocks of the log and more are full then.
+func (s *server) fill(items int) int {
+	s.t.Helper()
+	c, err := client.Connect(s.NATS, client.Options{Tenant: "acme", Actor: "test"})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer c.Close()
+	random := rand.New(rand.NewPCG(1, 2))
+	text := make([]byte, 100<<10)
+	for i := range items {
+		made, err := c.CreateThread(s.t.Context(), events.CreateThread{})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for j := range text {
+			text[j] = "abcdefghijklmnopqrstuvwxyz ABCDEF"[random.IntN(33)]
+		}
+		if _, err := c.CreateItem(s.t.Context(), made.ThreadID, events.CreateItem{Item: events.NewItem{
+			Type: events.Message, Role: events.User, Content: jsontext.Value(fmt.Sprintf(`[{"type":"input_text","text":"%d %s"}]`, i, text)),
+		}}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return items
+}
+
+// logBlocks lists the blocks of the log of a store, oldest first.
+func logBlocks(t *testing.T, store string) []string {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(store, "jetstream", "*", "streams", "SKEIN_LOG", "msgs", "*.blk"))
+	if err != nil || len(list) == 0 {
+		t.Fatalf("%v, %v", list, err)
+	}
+	slices.SortFunc(list, func(a, b string) int {
+		if len(a) != len(b) {
+			return len(a) - len(b)
+		}
+		return strings.Compare(a, b)
+	})
+	return list
+}
+
+// copyTree copies a store.
+func copyTree(t *testing.T, from string) string {
+	t.Helper()
+	to := t.TempDir()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+func flip(t *testing.T, name string, at float64) {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[int(at*float64(len(b)-1))] ^= 4
+	if err := os.WriteFile(name, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A store that was not closed cleanly, and of which something that has no other
+// source cannot be read, is refused: nothing is started, and no file is changed.
+func TestStore_DamageIsRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes 60 MB")
+	}
+	original := t.TempDir()
+	s := start(t, original)
+	file := filepath.Join(t.TempDir(), "content")
+	if err := os.WriteFile(file, bytes.Repeat([]byte("content of a file "), 9000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var made reply
+	decode(t, s.ok("thread", "create", "--json"), &made)
+	s.ok("files", "put", made.ThreadID, file, "/a.txt")
+	s.fill(200)
+	s.ok("thread", "list", "--json") // what is derived is there
+	s.kill()
+	if n := len(logBlocks(t, original)); n < 3 {
+		t.Fatalf("%d blocks", n)
+	}
+	object := func(t *testing.T, store string) string {
+		list, err := filepath.Glob(filepath.Join(store, "jetstream", "*", "streams", "OBJ_thread_files", "msgs", "*.blk"))
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%v, %v", list, err)
+		}
+		return list[0]
+	}
+	for _, c := range []struct {
+		name   string
+		damage func(t *testing.T, store string)
+		want   string
+	}{
+		{"first sealed block, beginning", func(t *testing.T, store string) { flip(t, logBlocks(t, store)[0], 0.001) }, "1.blk"},
+		{"first sealed block, middle", func(t *testing.T, store string) { flip(t, logBlocks(t, store)[0], 0.5) }, "1.blk"},
+		{"second sealed block, last byte", func(t *testing.T, store string) { flip(t, logBlocks(t, store)[1], 1) }, "2.blk"},
+		{"head of a sealed block", func(t *testing.T, store string) { flip(t, logBlocks(t, store)[1], 0) }, "2.blk"},
+		{"last block, beginning", func(t *testing.T, store string) { flip(t, logBlocks(t, store)[2], 0.01) }, "3.blk"},
+		{"truncated", func(t *testing.T, store string) {
+			if err := os.Truncate(logBlocks(t, store)[1], 1000); err != nil {
+				t.Fatal(err)
+			}
+		}, "2.blk"},
+		{"empty", func(t *testing.T, store string) {
+			if err := os.Truncate(logBlocks(t, store)[0], 0); err != nil {
+				t.Fatal(err)
+			}
+		}, "1.blk"},
+		{"not readable", func(t *testing.T, store string) {
+			name := logBlocks(t, store)[1]
+			if err := os.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Mkdir(name, 0o700); err != nil { // root may read whatever mode a file has
+				t.Fatal(err)
+			}
+		}, "2.blk"},
+		{"the end is gone", func(t *testing.T, store string) {
+			blocks := logBlocks(t, store)
+			if err := os.Remove(blocks[len(blocks)-1]); err != nil {
+				t.Fatal(err)
+			}
+		}, "had got to"},
+		{"the end and the index are gone", func(t *testing.T, store string) {
+			blocks := logBlocks(t, store)
+			for _, name := range []string{blocks[len(blocks)-1], filepath.Join(filepath.Dir(blocks[0]), "index.db")} {
+				if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
+					t.Fatal(err)
+				}
+			}
+		}, "had got to"},
+		{"the log is gone", func(t *testing.T, store string) {
+			if err := os.RemoveAll(filepath.Dir(filepath.Dir(logBlocks(t, store)[0]))); err != nil {
+				t.Fatal(err)
+			}
+		}, "the stream is not there"},
+		{"contents of files", func(t *testing.T, store string) { flip(t, object(t, store), 0.3) }, "OBJ_thread_files"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			store := copyTree(t, original)
+			c.damage(t, store)
+			before := tree(t, store)
+			o := run(t, []string{"SKEIN_NATS_LISTEN=127.0.0.1:0", "SKEIN_HTTP_LISTEN=127.0.0.1:0"}, "", "serve", "--store", store)
+			if o.code != 1 || o.out != "" || !strings.Contains(o.err, c.want) || !strings.Contains(o.err, "skein store repair --store "+store) {
+				t.Errorf("exit %d, %q, %s", o.code, o.out, o.err)
+			}
+			if after := tree(t, store); !slices.Equal(before, after) {
+				t.Errorf("the store was changed")
+			}
+		})
+	}
+}
+
+// tree lists names and sizes of a store's files.
+func tree(t *testing.T, dir string) []string {
+	t.Helper()
+	var out []string
+	err := filepath.WalkDir(filepath.Join(dir, "jetstream"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			out = append(out, fmt.Sprint(path, info.Size(), info.ModTime().UnixNano()))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// A store that was killed under load is not refused, twenty times in a row, and
+// nothing that was acknowledged is missing then.
+func TestStore_KilledUnderLoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts twenty servers")
+	}
+	store := t.TempDir()
+	var acknowledged atomic.Int64
+	random := rand.New(rand.NewPCG(3, 4))
+	for round := range 20 {
+		s := start(t, store)
+		var load sync.WaitGroup
+		ctx, cancel := context.WithCancel(t.Context())
+		for worker := range 6 {
+			load.Go(func() { s.load(ctx, worker, &acknowledged) })
+		}
+		before := acknowledged.Load()
+		for acknowledged.Load() < before+40+random.Int64N(200) {
+			time.Sleep(time.Millisecond)
+		}
+		s.kill()
+		cancel()
+		load.Wait()
+		if t.Failed() {
+			t.Fatalf("round %d", round)
+		}
+	}
+	start(t, store).stop()
+	o := run(t, nil, "", "store", "check", "--store", store)
+	if o.code != 0 {
+		t.Errorf("exit %d: %s%s", o.code, o.out, o.err)
+	}
+}
+
+// load writes until the server is gone: threads and items, files, submitted
+// commands, and purges.
+func (s *server) load(ctx context.Context, worker int, acknowledged *atomic.Int64) {
+	c, err := client.Connect(s.NATS, client.Options{Tenant: "acme", Actor: "test"})
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	text := strings.Repeat(fmt.Sprintf("worker %d ", worker), 4<<10)
+	for i := 0; ctx.Err() == nil; i++ {
+		made, err := c.CreateThread(ctx, events.CreateThread{})
+		if err != nil {
+			return
+		}
+		_, err = c.CreateItem(ctx, made.ThreadID, events.CreateItem{Item: events.NewItem{
+			Type: events.Message, Role: events.User, Content: jsontext.Value(fmt.Sprintf(`[{"type":"input_text","text":"%d %s"}]`, i, text)),
+		}})
+		switch {
+		case err != nil:
+			return
+		case i%5 == 1:
+			_, err = c.DeleteThread(ctx, made.ThreadID, events.DeleteThread{Purge: true})
+		case i%5 == 2:
+			_, err = c.Submit(ctx, "thread.create", client.Request{Data: events.CreateThread{}})
+		case i%5 == 3:
+			_, err = c.Files(made.ThreadID).WriteFile(ctx, "/a.txt", []byte(fmt.Sprint(worker, i, text)), "text/plain", client.WriteFileOptions{})
+		}
+		if err != nil {
+			return
+		}
+		acknowledged.Add(1)
+	}
+}

@@ -1,0 +1,46 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Derived reports whether a stream can be made again from others: with those of the
+// log, the submitted commands, the archive and the contents of files lost, nothing
+// brings back what they held.
+func (c Config) Derived(stream string) bool {
+	n := c.WithDefaults().Names
+	return slices.Contains([]string{
+		n.Stream(TimelineStream), n.Stream(ChunkStream), n.Stream(RunStream), n.Stream(TimerStream), "OBJ_" + n.Bucket(SnapshotBucket),
+	}, stream) || strings.HasPrefix(stream, "KV_"+n.Bucket("thread_"))
+}
+
+// Reached returns the last sequence of each stream that is not derived, from its
+// leader.
+func (l *Log) Reached(ctx context.Context) (map[string]uint64, error) {
+	out := map[string]uint64{}
+	for _, name := range l.kept() {
+		last, ok, err := l.Ends(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			out[name] = last
+		}
+	}
+	return out, nil
+}
+
+// Ends returns the last sequence of a stream, from its leader. ok is false if there
+// is no such stream.
+func (l *Log) Ends(ctx context.Context, stream string) (last uint64, ok bool, err error) {
+	last, err = l.streamLast(ctx, stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return 0, false, nil
+	}
+	return last, err == nil, err
+}

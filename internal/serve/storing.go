@@ -1,0 +1,92 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/internal/store"
+)
+
+// markEvery is how often it is noted how far the streams have got.
+const markEvery = 2 * time.Second
+
+// openStore makes sure that the embedded server will find everything.
+func (s *Server) openStore(ctx context.Context, dir string) error {
+	said := time.Now()
+	opened, err := store.Open(ctx, store.Config{Dir: dir, Derived: s.cfg.log().Derived, Progress: func(done, total int64) {
+		if now := time.Now(); now.Sub(said) >= 2*time.Second {
+			said = now
+			s.logger.Info().Int64("read_mib", done>>20).Int64("of_mib", total>>20).Msg("the store was not closed cleanly; reading every block of it")
+		}
+	}})
+	s.store = opened
+	return err
+}
+
+// closeStore notes that the embedded server has ended.
+func (s *Server) closeStore() {
+	if err := s.store.Closed(); err != nil {
+		s.logger.Warn().Err(err).Msg("the store could not be marked as closed; the next start reads every block of it")
+	}
+}
+
+// confirmStore compares what the embedded server has with what the store held.
+func (s *Server) confirmStore(ctx context.Context, log *eventlog.Log) error {
+	if s.store == nil {
+		return nil
+	}
+	err := s.store.Confirm(s.account(), func(stream string) (uint64, bool, error) { return log.Ends(ctx, stream) })
+	if err != nil {
+		return err
+	}
+	if r, crashed := s.store.Recovery(); crashed {
+		s.logger.Info().Int("streams", r.Streams).Int("blocks", r.Blocks).Int("messages", r.Messages).Int64("bytes", r.Bytes).Dur("took", r.Took).
+			Msg("the store was not closed cleanly: every block of it was read, and nothing is missing")
+	}
+	return nil
+}
+
+// markStore notes, every now and then and at the end, how far the streams have got.
+func (s *Server) markStore(background context.Context, log *eventlog.Log) {
+	if s.store == nil {
+		return
+	}
+	mark := func(ctx context.Context) error {
+		reached, err := log.Reached(ctx)
+		if err == nil {
+			err = s.store.Reached(s.account(), reached)
+		}
+		if err != nil {
+			return fmt.Errorf("noting how far the streams have got: %w", err)
+		}
+		return nil
+	}
+	s.running.Go(func() {
+		tick := time.NewTicker(markEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				if err := mark(background); err != nil && background.Err() == nil {
+					s.logger.Warn().Err(err).Msg("the mark of the store was not written; it is tried again")
+				}
+			case <-background.Done():
+				last, cancel := context.WithTimeout(context.WithoutCancel(background), time.Second)
+				defer cancel()
+				_ = mark(last) // the one before is right too, and says less
+				return
+			}
+		}
+	})
+}
+
+// account is the one that holds the streams of the embedded server.
+func (s *Server) account() string {
+	o, err := s.cfg.embedded()
+	if err != nil { // it was validated
+		return ""
+	}
+	return o.WithDefaults().Account
+}

@@ -1,0 +1,110 @@
+package store
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const (
+	markName   = "skein.mark"
+	markFormat = 1
+)
+
+// mark is what a store has had, kept outside the streams that it speaks of.
+type mark struct {
+	Format  int               `json:"format"`
+	Streams map[string]uint64 `json:"streams"`         // by account/name: the last sequence that was stored
+	Files   map[string]stamp  `json:"files,omitempty"` // by path: after a clean stop, the files of streams that are not derived
+}
+
+// stamp tells whether a file was changed.
+type stamp struct {
+	Size     int64 `json:"size"`
+	Modified int64 `json:"modified"` // nanoseconds since 1970
+}
+
+// readMark reads a store's mark. Without one, or with one that a crash has left
+// incomplete, it returns an empty one.
+func readMark(dir string) (mark, error) {
+	m := mark{Format: markFormat, Streams: map[string]uint64{}}
+	raw, err := os.ReadFile(filepath.Join(dir, markName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, nil
+	}
+	if err != nil {
+		return m, err
+	}
+	body, sum, _ := bytes.Cut(raw, []byte("\n"))
+	if strings.TrimSpace(string(sum)) != digest(body) {
+		return m, nil
+	}
+	got := mark{}
+	if err := json.Unmarshal(body, &got); err != nil || got.Format != markFormat {
+		return m, fmt.Errorf("%s was written by another version of Skein (format %d, not %d): %w", filepath.Join(dir, markName), got.Format, markFormat, err)
+	}
+	if got.Streams == nil {
+		got.Streams = map[string]uint64{}
+	}
+	return got, nil
+}
+
+// write replaces the mark. It waits for the disk only if it is told to.
+func (m mark) write(dir string, sync bool) error {
+	body, err := json.Marshal(m, json.Deterministic(true), jsontext.Multiline(false))
+	if err != nil {
+		return err
+	}
+	body = append(append(body, '\n'), digest(body)+"\n"...)
+	name := filepath.Join(dir, markName)
+	f, err := os.OpenFile(name+".tmp", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o640)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(body)
+	if err == nil && sync {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(name+".tmp", name)
+}
+
+func digest(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])
+}
+
+// stamps lists the files of the streams that are not derived.
+func stamps(dir string, list []place) (map[string]stamp, error) {
+	out := map[string]stamp{}
+	for _, p := range list {
+		for _, sub := range []string{p.dir, p.messages()} {
+			entries, err := os.ReadDir(sub)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+			for _, e := range entries {
+				if e.IsDir() && sub == p.dir {
+					continue
+				}
+				info, err := e.Info()
+				if err != nil {
+					return nil, err
+				}
+				out[under(dir, filepath.Join(sub, e.Name()))] = stamp{info.Size(), info.ModTime().UnixNano()}
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,190 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Opened is a store that a server may use now. It is safe for concurrent use.
+type Opened struct {
+	cfg    Config
+	report *Report
+	took   time.Duration
+	guard  bool
+
+	mu        sync.Mutex // guards what follows
+	mark      mark
+	confirmed bool // the server has everything
+}
+
+// Open makes sure that a server can read all of a store that is not derived, before
+// it starts. The caller holds the store's lock. The error is a *DamagedError if
+// something cannot be read or is missing; then nothing was changed.
+func Open(ctx context.Context, cfg Config) (*Opened, error) {
+	begin := time.Now()
+	m, err := readMark(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	list, err := cfg.truth()
+	if err != nil {
+		return nil, err
+	}
+	quick := m.Files != nil && closed(cfg.Dir, m, list)
+	r, err := cfg.check(ctx, m, quick)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Err(); err != nil {
+		return nil, err
+	}
+	o := &Opened{cfg: cfg, report: r, mark: m}
+	if !quick && len(list) > 0 {
+		if err := makeGuard(cfg.Dir, list); err != nil {
+			return nil, fmt.Errorf("linking the files of the store to %s: %w", guardDir, err)
+		}
+		o.guard = true
+	}
+	for _, s := range r.Streams {
+		if s.Skipped == "" {
+			o.mark.Streams[s.Account+"/"+s.Name] = max(o.mark.Streams[s.Account+"/"+s.Name], s.Last)
+		}
+	}
+	o.mark.Files = nil // it is in use from now on
+	o.took = time.Since(begin)
+	return o, o.mark.write(cfg.Dir, true)
+}
+
+// closed reports whether no file of the streams has changed since a clean stop, and
+// the server will believe their indexes, so that it reads no block but the last ones.
+func closed(dir string, m mark, list []place) bool {
+	now, err := stamps(dir, list)
+	if err != nil || !maps.Equal(m.Files, now) {
+		return false
+	}
+	for _, p := range list {
+		index, ok := now[under(dir, filepath.Join(p.messages(), indexFile))]
+		if _, whole := indexLast(p); !ok || !whole {
+			return false
+		}
+		files, err := blockFiles(p)
+		if err != nil {
+			return false
+		}
+		for _, f := range files {
+			if now[under(dir, f.path)].Modified > index.Modified {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// truth lists the streams that are not derived.
+func (c Config) truth() ([]place, error) {
+	list, err := places(c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []place
+	for _, p := range list {
+		if !c.Derived(p.stream) {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// Recovery says what a start after an unclean stop has found.
+type Recovery struct {
+	Streams, Blocks, Messages int
+	Bytes                     int64
+	Took                      time.Duration // of reading every block
+}
+
+// Recovery returns what was read, and whether the store had not been closed cleanly.
+func (o *Opened) Recovery() (Recovery, bool) {
+	r := Recovery{Streams: len(o.report.Streams), Took: o.took}
+	for _, s := range o.report.Streams {
+		r.Blocks += s.Blocks
+		r.Messages += s.Messages
+		r.Bytes += s.Bytes
+	}
+	return r, !o.report.Quick && r.Messages > 0
+}
+
+// RemovedError says that the server has less than was found before it started. The
+// files are still in the guard.
+type RemovedError struct {
+	Dir, Stream string
+	Found, Has  uint64 // last sequences
+}
+
+func (e *RemovedError) Error() string {
+	return fmt.Sprintf("nats-server has stream %s up to sequence %d, and %d was in the store before it started; links to all files are in %s of %s: "+
+		"stop, keep them, and mend the store with skein store repair --store %s", e.Stream, e.Has, e.Found, guardDir, e.Dir, e.Dir)
+}
+
+// Confirm compares what the server has with what was found, for the streams of an
+// account, and gives up the guard. last returns a stream's last sequence, and
+// whether the server has the stream. The error is a *RemovedError, or last's.
+func (o *Opened) Confirm(account string, last func(stream string) (uint64, bool, error)) error {
+	for _, s := range o.report.Streams {
+		if s.Account != account || s.Skipped != "" || s.Messages == 0 {
+			continue
+		}
+		has, _, err := last(s.Name)
+		if err != nil {
+			return err
+		}
+		if has < s.Last {
+			return &RemovedError{Dir: o.cfg.Dir, Stream: s.Name, Found: s.Last, Has: has}
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.confirmed = true
+	if !o.guard {
+		return nil
+	}
+	o.guard = false
+	return removeGuard(o.cfg.Dir)
+}
+
+// Reached notes how far streams of an account have got: by name, the last sequence.
+func (o *Opened) Reached(account string, last map[string]uint64) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	before := maps.Clone(o.mark.Streams)
+	for name, seq := range last {
+		id := account + "/" + name
+		o.mark.Streams[id] = max(o.mark.Streams[id], seq)
+	}
+	if maps.Equal(before, o.mark.Streams) {
+		return nil
+	}
+	return o.mark.write(o.cfg.Dir, false)
+}
+
+// Closed notes that the server has ended, and has written everything: the next
+// start need not read all of it. The caller still holds the store's lock. Without a
+// [Opened.Confirm] before, it does nothing.
+func (o *Opened) Closed() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.confirmed {
+		return nil
+	}
+	list, err := o.cfg.truth()
+	if err != nil {
+		return err
+	}
+	if o.mark.Files, err = stamps(o.cfg.Dir, list); err != nil {
+		return err
+	}
+	return o.mark.write(o.cfg.Dir, true)
+}
