@@ -1,12 +1,16 @@
 package eventlog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/events"
 )
 
 // Derived reports whether a stream can be made again from others: with those of the
@@ -43,4 +47,26 @@ func (l *Log) Ends(ctx context.Context, stream string) (last uint64, ok bool, er
 		return 0, false, nil
 	}
 	return last, err == nil, err
+}
+
+// Purges reports whether a commit's body erases what its aggregate had before.
+func Purges(body []byte) bool {
+	if !bytes.Contains(body, []byte(events.LifecycleDeletedType)) {
+		return false
+	}
+	var batch []struct {
+		Type events.Type `json:"type"`
+		Data struct {
+			Purge bool `json:"purge"`
+		} `json:"data"`
+	}
+	if json.Unmarshal(body, &batch) != nil {
+		return false
+	}
+	for _, e := range batch {
+		if e.Type == events.LifecycleDeletedType && e.Data.Purge {
+			return true
+		}
+	}
+	return false
 }

@@ -8,13 +8,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/internal/store"
 )
 
 func (a *app) storeCommand() *cobra.Command {
-	return group("store", "Check and repair the store of an embedded server", a.storeCheckCommand())
+	return group("store", "Check and repair the store of an embedded server", a.storeCheckCommand(), a.storeRepairCommand())
 }
 
 // offline is what a command needs that works on the files of a store.
@@ -58,7 +59,7 @@ func (a *app) storeCheck(ctx context.Context, o *offline) error {
 	}
 	defer release()
 	bar := a.progress()
-	r, err := store.Check(ctx, store.Config{Dir: o.dir, Derived: eventlog.Config{}.Derived, Progress: func(done, total int64) {
+	r, err := store.Check(ctx, store.Config{Dir: o.dir, Log: events.DefaultNames().Stream(eventlog.LogStream), Derived: eventlog.Config{}.Derived, Progress: func(done, total int64) {
 		bar.bar(done, total, "%d of %d MiB", done>>20, total>>20)
 	}})
 	bar.clear()

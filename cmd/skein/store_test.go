@@ -112,7 +112,9 @@ func TestStore_DamageIsRefused(t *testing.T) {
 	decode(t, s.ok("thread", "create", "--json"), &made)
 	s.ok("files", "put", made.ThreadID, file, "/a.txt")
 	s.fill(200)
-	s.ok("thread", "list", "--json") // what is derived is there
+	threads := s.ok("thread", "list", "--limit", "500", "--json") // what is derived is there
+	backup := filepath.Join(t.TempDir(), "backup")
+	s.ok("backup", backup)
 	s.kill()
 	if n := len(logBlocks(t, original)); n < 3 {
 		t.Fatalf("%d blocks", n)
@@ -128,22 +130,23 @@ func TestStore_DamageIsRefused(t *testing.T) {
 		name   string
 		damage func(t *testing.T, store string)
 		want   string
+		repair bool
 	}{
-		{"first sealed block, beginning", func(t *testing.T, store string) { flip(t, logBlocks(t, store)[0], 0.001) }, "1.blk"},
-		{"first sealed block, middle", func(t *testing.T, store string) { flip(t, logBlocks(t, store)[0], 0.5) }, "1.blk"},
-		{"second sealed block, last byte", func(t *testing.T, store string) { flip(t, logBlocks(t, store)[1], 1) }, "2.blk"},
-		{"head of a sealed block", func(t *testing.T, store string) { flip(t, logBlocks(t, store)[1], 0) }, "2.blk"},
-		{"last block, beginning", func(t *testing.T, store string) { flip(t, logBlocks(t, store)[2], 0.01) }, "3.blk"},
+		{"first sealed block, beginning", func(t *testing.T, store string) { flip(t, logBlocks(t, store)[0], 0.001) }, "1.blk", false},
+		{"first sealed block, middle", func(t *testing.T, store string) { flip(t, logBlocks(t, store)[0], 0.5) }, "1.blk", true},
+		{"second sealed block, last byte", func(t *testing.T, store string) { flip(t, logBlocks(t, store)[1], 1) }, "2.blk", false},
+		{"head of a sealed block", func(t *testing.T, store string) { flip(t, logBlocks(t, store)[1], 0) }, "2.blk", false},
+		{"last block, beginning", func(t *testing.T, store string) { flip(t, logBlocks(t, store)[2], 0.01) }, "3.blk", true},
 		{"truncated", func(t *testing.T, store string) {
 			if err := os.Truncate(logBlocks(t, store)[1], 1000); err != nil {
 				t.Fatal(err)
 			}
-		}, "2.blk"},
+		}, "2.blk", false},
 		{"empty", func(t *testing.T, store string) {
 			if err := os.Truncate(logBlocks(t, store)[0], 0); err != nil {
 				t.Fatal(err)
 			}
-		}, "1.blk"},
+		}, "1.blk", false},
 		{"not readable", func(t *testing.T, store string) {
 			name := logBlocks(t, store)[1]
 			if err := os.Remove(name); err != nil {
@@ -152,13 +155,13 @@ func TestStore_DamageIsRefused(t *testing.T) {
 			if err := os.Mkdir(name, 0o700); err != nil { // root may read whatever mode a file has
 				t.Fatal(err)
 			}
-		}, "2.blk"},
+		}, "2.blk", true},
 		{"the end is gone", func(t *testing.T, store string) {
 			blocks := logBlocks(t, store)
 			if err := os.Remove(blocks[len(blocks)-1]); err != nil {
 				t.Fatal(err)
 			}
-		}, "had got to"},
+		}, "had got to", false},
 		{"the end and the index are gone", func(t *testing.T, store string) {
 			blocks := logBlocks(t, store)
 			for _, name := range []string{blocks[len(blocks)-1], filepath.Join(filepath.Dir(blocks[0]), "index.db")} {
@@ -166,13 +169,13 @@ func TestStore_DamageIsRefused(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-		}, "had got to"},
+		}, "had got to", true},
 		{"the log is gone", func(t *testing.T, store string) {
 			if err := os.RemoveAll(filepath.Dir(filepath.Dir(logBlocks(t, store)[0]))); err != nil {
 				t.Fatal(err)
 			}
-		}, "the stream is not there"},
-		{"contents of files", func(t *testing.T, store string) { flip(t, object(t, store), 0.3) }, "OBJ_thread_files"},
+		}, "the stream is not there", true},
+		{"contents of files", func(t *testing.T, store string) { flip(t, object(t, store), 0.3) }, "OBJ_thread_files", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			store := copyTree(t, original)
@@ -184,6 +187,9 @@ func TestStore_DamageIsRefused(t *testing.T) {
 			}
 			if after := tree(t, store); !slices.Equal(before, after) {
 				t.Errorf("the store was changed")
+			}
+			if c.repair {
+				repaired(t, store, backup, threads)
 			}
 		})
 	}
@@ -207,6 +213,45 @@ func tree(t *testing.T, dir string) []string {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// repaired repairs a store with the help of a backup, and wants everything to be
+// there again, and then without it, which must be accepted.
+func repaired(t *testing.T, store, backup, threads string) {
+	t.Helper()
+	if o := run(t, nil, "", "store", "check", "--store", store); o.code != 3 || !strings.Contains(o.out, "damaged: ") {
+		t.Errorf("check: exit %d: %s%s", o.code, o.out, o.err)
+	}
+	alone := copyTree(t, store)
+	if o := run(t, nil, "", "store", "repair", "--store", store, "--from", backup); o.code != 0 || !strings.Contains(o.out, "what was replaced is in ") {
+		t.Fatalf("repair: exit %d: %s%s", o.code, o.out, o.err)
+	}
+	if o := run(t, nil, "", "store", "check", "--store", store); o.code != 0 {
+		t.Errorf("check after the repair: exit %d: %s%s", o.code, o.out, o.err)
+	}
+	s := start(t, store)
+	if got := s.ok("thread", "list", "--limit", "500", "--json"); got != threads {
+		t.Error("after the repair, the threads are not those that there were")
+	}
+	s.ok("thread", "create")
+	s.ok("audit", "verify", "--all-tenants")
+	s.ok("replay", "--verify")
+	s.stop()
+
+	o := run(t, nil, "", "store", "repair", "--store", alone)
+	if o.code == 1 && strings.Contains(o.err, "nowhere to be found") {
+		o = run(t, nil, "", "store", "repair", "--store", alone, "--accept-loss")
+	}
+	if o.code != 0 {
+		t.Fatalf("repair without a backup: exit %d: %s%s", o.code, o.out, o.err)
+	}
+	s = start(t, alone)
+	s.ok("thread", "create")
+	s.ok("thread", "list") // what is derived has got there
+	s.stop()
+	if o := run(t, nil, "", "store", "check", "--store", alone); o.code != 0 {
+		t.Errorf("check after the repair without a backup: exit %d: %s%s", o.code, o.out, o.err)
+	}
 }
 
 // A store that was killed under load is not refused, twenty times in a row, and

@@ -53,9 +53,23 @@ func (r Record) Body() (headers, data []byte) {
 	return rest[:n], rest[n:]
 }
 
-// Same reports whether two records say the same, wherever they are stored.
-func (r Record) Same(other Record) bool {
-	return len(r.Raw) == len(other.Raw) && bytes.Equal(r.Raw[:len(r.Raw)-hashSize], other.Raw[:len(other.Raw)-hashSize])
+// NewMessage returns a message that is stored nowhere yet; see [Reader.Move].
+func NewMessage(seq uint64, at int64, subject string, headers, data []byte) Record {
+	le := binary.LittleEndian
+	length := uint32(headSize + len(subject) + len(data) + hashSize)
+	if len(headers) > 0 {
+		length = (length + 4 + uint32(len(headers))) | headersBit
+	}
+	b := le.AppendUint32(nil, length)
+	b = le.AppendUint64(b, seq)
+	b = le.AppendUint64(b, uint64(at))
+	b = le.AppendUint16(b, uint16(len(subject)))
+	b = append(b, subject...)
+	if len(headers) > 0 {
+		b = append(le.AppendUint32(b, uint32(len(headers))), headers...)
+	}
+	b = append(append(b, data...), make([]byte, hashSize)...)
+	return Record{Kind: Message, Seq: seq, Time: at, Subject: subject, Raw: b, headers: len(headers) > 0}
 }
 
 // Reader reads one block: N.blk of a stream. It is used by one goroutine at a time.

@@ -15,7 +15,7 @@ const markEvery = 2 * time.Second
 // openStore makes sure that the embedded server will find everything.
 func (s *Server) openStore(ctx context.Context, dir string) error {
 	said := time.Now()
-	opened, err := store.Open(ctx, store.Config{Dir: dir, Derived: s.cfg.log().Derived, Progress: func(done, total int64) {
+	opened, err := store.Open(ctx, store.Config{Dir: dir, Log: s.cfg.Names.Stream(eventlog.LogStream), Derived: s.cfg.log().Derived, Progress: func(done, total int64) {
 		if now := time.Now(); now.Sub(said) >= 2*time.Second {
 			said = now
 			s.logger.Info().Int64("read_mib", done>>20).Int64("of_mib", total>>20).Msg("the store was not closed cleanly; reading every block of it")

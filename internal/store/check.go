@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -20,6 +21,7 @@ import (
 // Config says which store it is, and what in it is derived.
 type Config struct {
 	Dir      string
+	Log      string                   // the stream that everything else is derived from
 	Derived  func(stream string) bool // whether a stream can be made again from the log
 	Progress func(done, total int64)  // told of the bytes that were read; may be nil
 	all      bool                     // look at derived streams too
@@ -56,21 +58,46 @@ func (c Config) check(ctx context.Context, m mark, quick bool) (*Report, error) 
 	if err := w.run(); err != nil {
 		return nil, err
 	}
+	proven := uint64(0)
 	for _, s := range found {
+		proven = max(proven, s.proof())
+	}
+	for _, s := range found {
+		if s.stream == c.Log {
+			s.known = max(s.known, proven)
+		}
 		s.judge(c.Dir, m, quick)
 		r.Streams = append(r.Streams, s.report())
 		r.Damages = append(r.Damages, s.damages...)
 	}
-	for id, last := range m.Streams {
-		p := placeOf(c.Dir, id)
-		if !slices.ContainsFunc(list, func(have place) bool { return have.id() == id }) && !c.Derived(p.stream) {
-			r.Damages = append(r.Damages, Damage{
-				Account: p.account, Stream: p.stream, File: under(c.Dir, p.dir), To: last,
-				Cause: fmt.Sprintf("the stream is not there, and it ended at %d", last),
-			})
+	r.Damages = append(r.Damages, c.gone(list, m, proven)...)
+	return r, nil
+}
+
+// gone names the streams that the mark knows, or that derived ones prove, and that
+// are not there.
+func (c Config) gone(list []place, m mark, proven uint64) []Damage {
+	known := maps.Clone(m.Streams)
+	for _, p := range list {
+		if log := p.account + "/" + c.Log; proven > 0 && c.Derived(p.stream) {
+			known[log] = max(known[log], proven)
 		}
 	}
-	return r, nil
+	for _, p := range list {
+		delete(known, p.id())
+	}
+	var out []Damage
+	for _, id := range slices.Sorted(maps.Keys(known)) {
+		p := placeOf(c.Dir, id)
+		if c.Derived(p.stream) {
+			continue
+		}
+		out = append(out, Damage{
+			Account: p.account, Stream: p.stream, File: under(c.Dir, p.dir), To: known[id], tail: true,
+			Cause: fmt.Sprintf("the stream is not there, and it had got to %d", known[id]),
+		})
+	}
+	return out
 }
 
 // stream is one stream that is being checked.
@@ -89,7 +116,8 @@ type stream struct {
 // blockRead is what was found of a block.
 type blockRead struct {
 	blocks.Summary
-	err error
+	err   error
+	proof uint64 // of a derived stream: the last sequence of the log that it speaks of
 }
 
 // begin looks at the small files and plans which blocks are read.
@@ -122,7 +150,7 @@ func (s *stream) begin(dir string, quick bool, w *work) {
 			}
 		default:
 			s.read[i] = &blockRead{}
-			w.add(s.stream, f, s.read[i])
+			w.add(task{s.stream, s.derived, f, s.read[i]})
 		}
 	}
 }
@@ -178,11 +206,11 @@ func (s *stream) judge(dir string, m mark, quick bool) {
 	if known, have := max(s.known, s.index), s.last(); known > have && len(open) == 0 {
 		s.damages = append(s.damages, Damage{
 			Account: s.account, Stream: s.stream, File: under(dir, s.messages()), From: have + 1, To: known, Derived: s.derived,
-			Cause: fmt.Sprintf("the stream ends at %d, and it had got to %d", have, known),
+			tail: true, Cause: fmt.Sprintf("the stream ends at %d, and it had got to %d", have, known),
 		})
 	} else if known > have {
 		for _, d := range open {
-			s.damages[d].To = known
+			s.damages[d].To, s.damages[d].tail = known, true
 		}
 	}
 }
@@ -208,6 +236,17 @@ func (s *stream) last() uint64 {
 		}
 	}
 	return last
+}
+
+// proof returns the last sequence of the log that a derived stream speaks of.
+func (s *stream) proof() uint64 {
+	proof := uint64(0)
+	for _, b := range s.read {
+		if b != nil {
+			proof = max(proof, b.proof)
+		}
+	}
+	return proof
 }
 
 func (s *stream) report() Stream {
@@ -269,14 +308,15 @@ type work struct {
 }
 
 type task struct {
-	stream string
-	file   blockFile
-	into   *blockRead
+	stream  string
+	derived bool
+	file    blockFile
+	into    *blockRead
 }
 
-func (w *work) add(stream string, f blockFile, into *blockRead) {
-	w.todo = append(w.todo, task{stream, f, into})
-	w.total += f.size
+func (w *work) add(t task) {
+	w.todo = append(w.todo, t)
+	w.total += t.file.size
 }
 
 func (w *work) run() error {
@@ -312,6 +352,10 @@ func (t task) read() {
 	case err != nil:
 		t.into.err = err
 	default:
-		t.into.Summary = blocks.NewReader(t.stream, t.file.index).Scan(raw, nil)
+		var visit func(blocks.Record)
+		if t.derived {
+			visit = func(r blocks.Record) { t.into.proof = max(t.into.proof, speaksOf(r)) }
+		}
+		t.into.Summary = blocks.NewReader(t.stream, t.file.index).Scan(raw, visit)
 	}
 }

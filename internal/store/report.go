@@ -39,6 +39,8 @@ type Damage struct {
 	To      uint64 `json:"to,omitzero"`     // the last one; 0: it is not known
 	Cause   string `json:"cause"`
 	Derived bool   `json:"derived,omitzero"` // it can be made again from the log
+
+	tail bool // To is what is known; there may have been more
 }
 
 // Range names the sequences that may be lost.
