@@ -57,3 +57,33 @@ func TestBackupAndRestore(t *testing.T) {
 	again.ok("audit", "verify", "--all-tenants")
 	again.ok("replay", "--verify")
 }
+
+// A backup restored into a folder is the store that a Skein serves then; a folder in
+// which there is something is left alone.
+func TestRestore_IntoAStore(t *testing.T) {
+	s := start(t, t.TempDir())
+	for range 3 {
+		s.ok("thread", "create")
+	}
+	before := s.ok("thread", "list", "--json")
+	dir := filepath.Join(t.TempDir(), "backup")
+	s.ok("backup", dir)
+	s.stop()
+
+	store := filepath.Join(t.TempDir(), "store")
+	if o := run(t, nil, "", "restore", dir, "--store", store); o.code != 0 || !strings.Contains(o.out, "3 threads") {
+		t.Fatalf("restored: %d %s %s", o.code, o.out, o.err)
+	}
+	if o := run(t, nil, "", "restore", dir, "--store", store); o.code != 1 || !strings.Contains(o.err, "empty") {
+		t.Errorf("over a store: %d %s", o.code, o.err)
+	}
+	if o := run(t, nil, "", "restore", dir, "--store", store, "--replicas", "3"); o.code != 2 {
+		t.Errorf("with replicas: %d %s", o.code, o.err)
+	}
+	s = start(t, store)
+	if after := s.ok("thread", "list", "--json"); after != before {
+		t.Errorf("before %s\nafter %s", before, after)
+	}
+	s.ok("audit", "verify", "--all-tenants")
+	s.stop()
+}

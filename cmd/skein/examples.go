@@ -104,6 +104,10 @@ skein size --limit 10
 skein archive --idle 90d --dry-run
 skein backup /backups/2026-02-20
 skein restore /backups/2026-02-20
+skein restore /backups/2026-02-20 --store /var/lib/skein
+skein store check --store /var/lib/skein --json
+skein store repair --store /var/lib/skein --from /backups/2026-02-20
+skein store repair --store /var/lib/skein --accept-loss
 
 skein access init --host skein.example.com
 skein access user --tenant acme --name shop --role publisher --expires 720h

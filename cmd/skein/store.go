@@ -44,8 +44,6 @@ func (a *app) storeCheckCommand() *cobra.Command {
 		Long: "Read every block of every stream of a store, and compare where each stream ends with what Skein has\n" +
 			"noted. No Skein may use the store meanwhile; nothing is changed. What cannot be read is named with its\n" +
 			"file, its place, and the sequences that may be lost. The exit code is 3 if there is any.",
-		Example: "  skein store check --store /var/lib/skein\n" +
-			"  skein store check --store /var/lib/skein --json",
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.storeCheck(cmd.Context(), o) },
 	}
 	o.flags(cmd)

@@ -30,9 +30,6 @@ func (a *app) storeRepairCommand() *cobra.Command {
 			"Where something is nowhere to be found, nothing is changed, unless --accept-loss says to go on without\n" +
 			"it. Then the sequences that are lost are not used again, and everything derived is made again by the\n" +
 			"next skein serve, so that no read model shows what the log does not have.",
-		Example: "  skein store repair --store /var/lib/skein\n" +
-			"  skein store repair --store /var/lib/skein --from /backup/monday --from /mnt/old-copy\n" +
-			"  skein store repair --store /var/lib/skein --accept-loss",
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.storeRepair(cmd.Context(), o) },
 	}
 	o.flags(cmd)
