@@ -108,6 +108,7 @@ skein restore /backups/2026-02-20 --store /var/lib/skein
 skein store check --store /var/lib/skein --json
 skein store repair --store /var/lib/skein --from /backups/2026-02-20
 skein store repair --store /var/lib/skein --accept-loss
+skein store repair --server nats://n1:4222 --accept-loss
 
 skein access init --host skein.example.com
 skein access user --tenant acme --name shop --role publisher --expires 720h

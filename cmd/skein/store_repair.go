@@ -15,6 +15,7 @@ import (
 // repairing are the flags of store repair.
 type repairing struct {
 	offline
+	server     remote
 	from       []string
 	acceptLoss bool
 }
@@ -29,10 +30,23 @@ func (a *app) storeRepairCommand() *cobra.Command {
 			"store, and nothing is thrown away.\n\n" +
 			"Where something is nowhere to be found, nothing is changed, unless --accept-loss says to go on without\n" +
 			"it. Then the sequences that are lost are not used again, and everything derived is made again by the\n" +
-			"next skein serve, so that no read model shows what the log does not have.",
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.storeRepair(cmd.Context(), o) },
+			"next skein serve, so that no read model shows what the log does not have.\n\n" +
+			"With --server and --accept-loss it is the derived streams of a server that are removed, while no Skein\n" +
+			"runs: for a log on a cluster that has lost its end.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("server") {
+				return a.storeRepair(cmd.Context(), o)
+			}
+			if cmd.Flags().Changed("store") || len(o.from) > 0 || !o.acceptLoss {
+				return wrongUsage("--server: the streams of a server cannot be mended from here; give --accept-loss, and neither --store nor --from")
+			}
+			return a.dropDerived(cmd.Context(), o)
+		},
 	}
-	o.flags(cmd)
+	o.offline.flags(cmd)
+	cmd.Flags().StringVar(&o.server.server, "server", "", "URL of a NATS server, for --accept-loss where skein serve has --nats")
+	cmd.Flags().StringVar(&o.server.Creds, "creds", "", "file of NATS credentials, or of an NKey, for --server")
+	cmd.Flags().StringVar(&o.server.CA, "tls-ca", "", "file of the certificate authority that signed the server's certificate")
 	cmd.Flags().StringArrayVar(&o.from, "from", nil, "a backup, or another store, to take from what is lost; may be repeated")
 	cmd.Flags().BoolVar(&o.acceptLoss, "accept-loss", false, "go on without what is nowhere to be found")
 	return cmd
@@ -59,6 +73,29 @@ func (a *app) storeRepair(ctx context.Context, o *repairing) error {
 		return a.printJSON(done)
 	}
 	return a.printRepair(done)
+}
+
+// dropDerived has everything derived made again on a server.
+func (a *app) dropDerived(ctx context.Context, o *repairing) error {
+	log, closeLog, err := o.server.openLog()
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	names, err := log.DropDerived(ctx)
+	if err != nil {
+		return err
+	}
+	done := &store.Repaired{Dir: o.server.server, Streams: []store.RepairedStream{}, Rebuild: names}
+	if o.json {
+		return a.printJSON(done)
+	}
+	for _, name := range names {
+		if _, err := fmt.Fprintf(a.out, "%s: removed; the next skein serve makes it again from the log\n", name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (a *app) printRepair(done *store.Repaired) error {

@@ -137,6 +137,9 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err := s.confirmStore(ctx, writeLog); err != nil {
 		return err
 	}
+	if err := writeLog.Whole(ctx); err != nil {
+		return err
+	}
 	if err := writeLog.Ensure(ctx); err != nil {
 		return err
 	}
