@@ -25,6 +25,12 @@ func (c *Client) CancelRun(ctx context.Context, thread string, d events.CancelRu
 	return c.on(ctx, "run.cancel", thread, d, opts)
 }
 
+// RetryRun takes a failed run up again: another execution, which the result names,
+// answers the same item and sees what the failed one had come to.
+func (c *Client) RetryRun(ctx context.Context, thread string, d events.RetryRun, opts ...Option) (*events.Reply, error) {
+	return c.on(ctx, "run.retry", thread, d, opts)
+}
+
 // TurnRun gives the next turn of a dual_ai agent to a side.
 func (c *Client) TurnRun(ctx context.Context, thread string, d events.TurnRun, opts ...Option) (*events.Reply, error) {
 	return c.on(ctx, "run.turn", thread, d, opts)

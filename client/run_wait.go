@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 
 	"github.com/skein-threads/skein/events"
@@ -12,6 +13,9 @@ import (
 type Waiting struct {
 	Queued bool // its message waits for the agent
 	Ahead  int  // then: how many runs come before it, with the one under way
+
+	Workers   []events.WaitFor           // reactors and tools that no process serves now
+	Approvals []events.ApprovalRequested // calls that wait for a person
 }
 
 // WaitRun waits until an execution has ended, and returns it: also one that has
@@ -24,8 +28,9 @@ func (c *Client) WaitRun(ctx context.Context, q events.GetExecution) (*events.Ex
 	return c.WatchRun(ctx, q, func(Waiting) {})
 }
 
-// WatchRun waits as WaitRun does, and tells what the run waits for meanwhile,
-// whenever that changes. The zero Waiting says that it waits for nothing any more.
+// WatchRun waits as WaitRun does, and tells what the run waits for meanwhile: when it
+// is found, and whenever that changes. The zero Waiting says that it waits for
+// nothing. It tells one thing at a time.
 func (c *Client) WatchRun(ctx context.Context, q events.GetExecution, tell func(Waiting)) (*events.Execution, error) {
 	w := &runWatch{client: c, query: q, tell: tell}
 	for attempt := 0; ; attempt++ {
@@ -42,6 +47,7 @@ type runWatch struct {
 	query  events.GetExecution
 	tell   func(Waiting)
 	told   Waiting
+	spoke  bool
 }
 
 // runNews are the events that say how a run goes on.
@@ -49,6 +55,8 @@ func runNews() []string {
 	var names []string
 	for _, t := range []events.Type{
 		events.ThreadFinishedType, events.ExecutionCreatedType, events.LifecycleDeletedType,
+		events.RunAwaitedType, events.RunClaimedType,
+		events.ApprovalRequestedType, events.ApprovalGrantedType, events.ApprovalDeniedType,
 		events.QueuePushedType, events.QueueDrainedType, events.QueueRemovedType, events.QueueMovedType,
 	} {
 		names = append(names, string(t))
@@ -64,6 +72,7 @@ func (w *runWatch) wait(ctx context.Context) (*events.Execution, error) {
 	o := SubscribeOptions{Types: runNews()}
 	if x != nil { // what ends it was committed after what the document shows
 		o.Thread, o.From = x.ThreadID, Seq(x.Seq+1)
+		w.change(func(now *Waiting) { now.Workers = x.WaitingFor })
 	} else {
 		o.Thread, o.From = queue.ThreadID, Seq(queue.Seq+1)
 	}
@@ -130,10 +139,29 @@ func (w *runWatch) queued(list *events.QueueList) bool {
 
 // say tells what the run waits for, if that is something else than before.
 func (w *runWatch) say(now Waiting) {
-	if now != w.told {
-		w.told = now
+	if !w.spoke || !reflect.DeepEqual(now, w.told) {
+		w.told, w.spoke = now, true
 		w.tell(now)
 	}
+}
+
+// change tells of a change of what the run waits for.
+func (w *runWatch) change(how func(*Waiting)) {
+	now := Waiting{Workers: slices.Clone(w.told.Workers), Approvals: slices.Clone(w.told.Approvals)}
+	if how(&now); len(now.Workers) == 0 {
+		now.Workers = nil
+	}
+	if len(now.Approvals) == 0 {
+		now.Approvals = nil
+	}
+	w.say(now)
+}
+
+// answered notes that a call waits for a person no more.
+func (w *runWatch) answered(call string) {
+	w.change(func(now *Waiting) {
+		now.Approvals = slices.DeleteFunc(now.Approvals, func(a events.ApprovalRequested) bool { return a.CallID == call })
+	})
 }
 
 // news takes an event of the thread, and reports whether the execution is over.
@@ -147,6 +175,22 @@ func (w *runWatch) news(ctx context.Context, thread string, e *Event) (over bool
 		if d.ID == w.query.ExecutionID {
 			w.say(Waiting{})
 		}
+	case events.RunAwaited:
+		if e.Subject == w.query.ExecutionID {
+			w.change(func(now *Waiting) { now.Workers = d.For })
+		}
+	case events.RunClaimed:
+		if e.Subject == w.query.ExecutionID {
+			w.change(func(now *Waiting) { now.Workers = nil })
+		}
+	case events.ApprovalRequested:
+		if e.Correlation == w.query.ExecutionID {
+			w.change(func(now *Waiting) { now.Approvals = append(now.Approvals, d) })
+		}
+	case events.ApprovalGranted:
+		w.answered(d.CallID)
+	case events.ApprovalDenied:
+		w.answered(d.CallID)
 	case events.QueueRemoved:
 		if d.ExecutionID == w.query.ExecutionID {
 			return false, events.Errorf(events.NotFound, "execution %s will not be: its message was taken out of the queue", d.ExecutionID)

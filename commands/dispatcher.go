@@ -32,6 +32,9 @@ type Config struct {
 	Contents Contents // where the content of files is kept; default: none is taken
 	// Definitions are the tenants'; default: none is known.
 	Definitions Definitions
+	// Agents returns a not_found for an agent that nobody has defined or ever served,
+	// which is not asked to answer; default every name is an agent's.
+	Agents func(ctx context.Context, tenant, name string) error
 }
 
 // DefaultCacheBytes is about 130,000 turns: once the threads that are in use do
@@ -174,6 +177,9 @@ func newCommandID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // run finds the command's thread and does it there.
 func (d *Dispatcher) run(ctx context.Context, name string, c *thread.Command) (*events.Reply, error) {
+	if err := d.knowAgents(ctx, c); err != nil {
+		return nil, err
+	}
 	if err := d.keepContents(ctx, c); err != nil {
 		return nil, err
 	}

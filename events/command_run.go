@@ -97,6 +97,7 @@ func runCommands() []Command {
 			slices.Concat(starts, []Type{QueuePushedType, RunStoppedType})...),
 		command[StopRun]("run.stop", "Ends a run after what it does.", slices.Concat([]Type{RunStoppedType}, ends)...),
 		command[CancelRun]("run.cancel", "Ends a run amid what it does.", slices.Concat([]Type{RunStoppedType}, ends)...),
+		command[RetryRun]("run.retry", "Takes a failed run up again: another execution answers the same item, and goes on from what the failed one had come to.", starts...),
 		command[TurnRun]("run.turn", "Gives the next turn of a dual_ai agent to a side.", RunTurnedType),
 		command[GrantApproval]("approval.grant", "Lets a call of a tool be made that waits for it.", ApprovalGrantedType, RunRequestedType),
 		command[DenyApproval]("approval.deny", "Refuses a call of a tool that waits.", ApprovalDeniedType, RunRequestedType),

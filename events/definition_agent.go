@@ -50,10 +50,11 @@ type AgentSide struct {
 
 // AgentLimits bounds a run. What is absent sets no bound, but for iterations.
 type AgentLimits struct {
-	Iterations  *Int `json:"iterations,omitzero" schema:"minimum=1,maximum=10000" doc:"Steps; 20 if absent."`
-	WallClockMs *Int `json:"wallClockMs,omitzero" schema:"minimum=1" doc:"Milliseconds from its beginning, waiting for people not counted."`
-	Tokens      *Int `json:"tokens,omitzero" schema:"minimum=1" doc:"Tokens that the model took and gave."`
-	ToolTimeMs  *Int `json:"toolTimeMs,omitzero" schema:"minimum=1" doc:"Milliseconds in tools, one after another."`
+	Iterations   *Int `json:"iterations,omitzero" schema:"minimum=1,maximum=10000" doc:"Steps; 20 if absent."`
+	WallClockMs  *Int `json:"wallClockMs,omitzero" schema:"minimum=1" doc:"Milliseconds from its beginning, waiting for people not counted."`
+	Tokens       *Int `json:"tokens,omitzero" schema:"minimum=1" doc:"Tokens that the model took and gave."`
+	WorkerWaitMs *Int `json:"workerWaitMs,omitzero" schema:"minimum=0,maximum=86400000" doc:"Milliseconds that a run waits for a process that serves its reactor or a tool, when none does; 600000 if absent, 0: not at all."`
+	ToolTimeMs   *Int `json:"toolTimeMs,omitzero" schema:"minimum=1" doc:"Milliseconds in tools, one after another."`
 }
 
 // Continuation says when a step of a run is followed by another.

@@ -165,6 +165,8 @@ type Execution struct {
 	Token          int64               `json:"token,omitzero" schema:"minimum=0" doc:"How often it was claimed."`
 	Definitions    []DefinitionVersion `json:"definitions,omitempty" doc:"The definitions that it uses."`
 	Waiting        []string            `json:"waiting,omitempty" doc:"The calls of tools that it waits for; no worker holds it meanwhile."`
+	WaitingFor     []WaitFor           `json:"waitingFor,omitempty" doc:"What it waits for because no process serves it now."`
+	RetryOf        string              `json:"retryOf,omitzero" schema:"pattern=id" doc:"The failed execution that it takes up again."`
 	Parent         *Parent             `json:"parent,omitzero" doc:"The call that waits for it, on another thread."`
 	Stopped        bool                `json:"stopped,omitzero" doc:"It was told to stop."`
 	StoppedBy      Side                `json:"stoppedBy,omitzero" doc:"Which side of a dual_ai agent stopped it."`

@@ -129,7 +129,8 @@ type (
 		Fresh
 	}
 	// GetAgent asks whether there is an agent of that name: one that the tenant
-	// defines, or a reactor that the server has itself.
+	// defines, a reactor that the server has itself, or one that a process serves, or
+	// has ever served, on NATS.
 	GetAgent struct {
 		Name string `json:"name" schema:"required,pattern=name" doc:"Its name."`
 		Fresh
@@ -234,7 +235,7 @@ func Queries() []Query {
 		query[ListParts]("part.list", "A step's parts."),
 		query[GetDefinition]("definition.get", "A definition of the tenant, now or as it was."),
 		query[ListDefinitions]("definition.list", "The tenant's definitions, by kind and name."),
-		query[GetAgent]("agent.get", "Whether there is an agent of that name: defined, or a reactor of the server's own."),
+		query[GetAgent]("agent.get", "Whether there is an agent of that name: defined, a reactor of the server's own, or one that a process serves or has served."),
 		query[ListLogs]("log.list", "A thread's log lines, newest first."),
 		query[ListEvents]("event.list", "A thread's events themselves."),
 		query[ListEffects]("effect.list", "A thread's pending effects."),

@@ -52,6 +52,7 @@ type Rules interface {
 	RunParked(e *Event, d RunParked) error
 	RunSuspended(e *Event, d RunSuspended) error
 	RunResumed(e *Event, d RunResumed) error
+	RunAwaited(e *Event, d RunAwaited) error
 	RunTurned(e *Event, d RunTurned) error
 	TraceRecorded(e *Event, d TraceRecorded) error
 	StepCreated(e *Event, d StepCreated) error

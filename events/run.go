@@ -92,6 +92,7 @@ type RunRequested struct {
 	Calls   []ToolCall `json:"calls,omitempty" doc:"Calls of tools to make before a reactor is asked."`
 	Parent  *Parent    `json:"parent,omitzero" doc:"The call that waits for it, on another thread."`
 	Once    bool       `json:"once,omitzero" doc:"It ends with those calls: no reactor is asked after them."`
+	RetryOf string     `json:"retryOf,omitzero" schema:"pattern=id" doc:"The failed execution that it takes up again."`
 }
 
 // ToolCall is a call of a tool, as a reactor or a caller asks for it.
@@ -250,6 +251,7 @@ func runEvents() []Row {
 		row[RunParked](RunParkedType, 1, Rules.RunParked, "An execution waits for somebody, held by no worker."),
 		row[RunSuspended](RunSuspendedType, 1, Rules.RunSuspended, "Calls of an execution wait for something that completes them."),
 		row[RunResumed](RunResumedType, 1, Rules.RunResumed, "What calls of an execution waited for has come about."),
+		row[RunAwaited](RunAwaitedType, 1, Rules.RunAwaited, "A run waits for a process that serves its reactor or a tool, or no longer does."),
 		row[RunTurned](RunTurnedType, 1, Rules.RunTurned, "A side of a dual_ai agent was given the next turn."),
 	}
 }

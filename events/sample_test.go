@@ -120,7 +120,7 @@ func samples() []sample {
 		{ApprovalRequestedType, execID, ApprovalRequested{CallID: "tc_1", StepID: stepID, Name: "pay", Arguments: raw(`{"eur":5}`)}},
 		{ApprovalGrantedType, execID, ApprovalGranted{CallID: "tc_1", Arguments: raw(`{"eur":4}`), Comment: "less"}},
 		{ApprovalDeniedType, execID, ApprovalDenied{CallID: "tc_1", Comment: "no"}},
-		{RunRequestedType, execID, RunRequested{
+		{RunRequestedType, execID, RunRequested{RetryOf: "exe_failed",
 			AgentID: "triage", Calls: []ToolCall{{CallID: "tc_1", Name: "pay", Arguments: raw(`{"eur":5}`), ItemID: itemID}},
 			Parent: &Parent{ThreadID: otherID, ExecutionID: execID, CallID: "tc_0"}, Once: true,
 		}},
@@ -131,6 +131,7 @@ func samples() []sample {
 		{RunParkedType, execID, RunParked{Token: 2, Calls: []string{"tc_1"}}},
 		{RunSuspendedType, execID, RunSuspended{Calls: []string{"tc_1"}}},
 		{RunResumedType, execID, RunResumed{Calls: []string{"tc_1"}}},
+		{RunAwaitedType, execID, RunAwaited{For: []WaitFor{{Kind: ToolWorker, Name: "refund", CallID: "call_1"}}, Until: iso}},
 		{RunTurnedType, execID, RunTurned{Side: SideB}},
 		{TraceRecordedType, execID, TraceRecorded{
 			Kind: "span", ExecutionID: execID, SpanID: "spn_1", ParentID: stepID, Name: "model", Level: "info", Text: "called",

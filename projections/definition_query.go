@@ -56,7 +56,10 @@ func (a *asking) getAgent(d events.GetAgent) (*events.Agent, error) {
 	case a.cfg.Reactor(d.Name):
 		return &events.Agent{Name: d.Name, Type: events.AIHuman}, nil
 	}
-	return nil, events.Missing("agent", d.Name)
+	if err := a.cfg.Agents(a.ctx, a.tenant, d.Name); err != nil {
+		return nil, err
+	}
+	return &events.Agent{Name: d.Name, Type: events.AIHuman}, nil
 }
 
 func orMissing(doc *events.Definition, ref events.DefinitionRef, err error) (*events.Definition, error) {

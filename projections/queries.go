@@ -18,8 +18,11 @@ type QueryConfig struct {
 	Wait     time.Duration          // for what minSeq or minVersion names; default 5 s
 	Progress *Progress              // the runner's, if it may run in this process; default one of their own
 	Reactor  func(name string) bool // whether this process has a reactor of that name; default it has none
-	Contents Contents               // looks into files; default: nobody does
-	Queue    Queue                  // says what waits for agents; default: what no log says, nothing
+	// Agents returns a not_found if no process serves an agent of that name that nobody
+	// has defined, and none ever has; default it knows none.
+	Agents   func(ctx context.Context, tenant, name string) error
+	Contents Contents // looks into files; default: nobody does
+	Queue    Queue    // says what waits for agents; default: what no log says, nothing
 }
 
 func (c QueryConfig) withDefaults() QueryConfig {
@@ -31,6 +34,9 @@ func (c QueryConfig) withDefaults() QueryConfig {
 	}
 	if c.Reactor == nil {
 		c.Reactor = func(string) bool { return false }
+	}
+	if c.Agents == nil {
+		c.Agents = func(_ context.Context, _, name string) error { return events.Missing("agent", name) }
 	}
 	if c.Queue == nil {
 		c.Queue = func(_ context.Context, _, thread string) (*events.QueueList, error) {

@@ -62,6 +62,7 @@ type Limits struct {
 	WallClock  time.Duration // from a claim to the end, waiting not counted; default 1 hour
 	Tokens     int64         // of all calls of models; default none
 	ToolTime   time.Duration // of one call of a tool; default 5 minutes
+	WorkerWait time.Duration // for a process that serves the reactor or a tool, when none does; default 10 minutes, negative: none
 }
 
 // Retries say how often a reactor or an idempotent tool is tried.
@@ -80,6 +81,9 @@ func (a *Agent) withDefaults() *Agent {
 	}
 	if out.Limits.WallClock == 0 {
 		out.Limits.WallClock = time.Hour
+	}
+	if out.Limits.WorkerWait == 0 {
+		out.Limits.WorkerWait = events.DefaultWorkerWaitMs * time.Millisecond
 	}
 	if out.Limits.ToolTime == 0 {
 		out.Limits.ToolTime = 5 * time.Minute

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -33,6 +34,8 @@ func (t *turn) call(ctx context.Context) error {
 	var open []thread.Call
 	hold := thread.HoldCalls{ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID}
 	done := make(chan ended, len(t.run.Calls))
+	t.lacking = make(chan lack, len(t.run.Calls)) // each call says so once
+	var lacks []events.WaitFor
 	for _, c := range t.run.Calls {
 		switch {
 		case c.Done || c.Waits:
@@ -85,7 +88,17 @@ func (t *turn) call(ctx context.Context) error {
 		}
 	}
 	for left := len(open); left > 0; {
-		batch := []ended{<-done}
+		var batch []ended
+		select {
+		case l := <-t.lacking:
+			lacks = append(lacks, l.WaitFor)
+			if err := t.awaitWorkers(ctx, lacks, l.most); err != nil {
+				return err
+			}
+			continue
+		case e := <-done:
+			batch = append(batch, e)
+		}
 		for more := true; more && len(batch) < left; {
 			select {
 			case e := <-done:
@@ -95,6 +108,9 @@ func (t *turn) call(ctx context.Context) error {
 			}
 		}
 		left -= len(batch)
+		lacks = slices.DeleteFunc(lacks, func(w events.WaitFor) bool {
+			return slices.ContainsFunc(batch, func(e ended) bool { return e.call.CallID == w.CallID })
+		})
 		if err := t.record(ctx, side, batch); err != nil {
 			return err
 		}
@@ -171,6 +187,7 @@ func (t *turn) make(c thread.Call, tool Tool, in *ToolInput) (e ended) {
 	if spec.Idempotent || spec.ReadOnly {
 		attempts = most
 	}
+	away := t.lackOf(c, spec)
 	for attempt := 1; ; attempt++ {
 		in.Attempt, e.again = attempt, attempt-1
 		got, err := t.attempt(tool, in, limit)
@@ -179,6 +196,14 @@ func (t *turn) make(c thread.Call, tool Tool, in *ToolInput) (e ended) {
 			break
 		}
 		var retry *RetryError
+		if errors.As(err, &retry) && retry.Absent {
+			if t.awaitTool(&away) {
+				attempt-- // nobody was asked
+				continue
+			}
+			e.result = Failed(t.why(away.gaveUp(err)))
+			break
+		}
 		if t.ctx.Err() != nil || !errors.As(err, &retry) || attempt >= retry.attempts(attempts, most) {
 			e.result = Failed(t.why(err))
 			break

@@ -45,6 +45,7 @@ func (t *turn) react(ctx context.Context) error {
 	t.substate("reacting")
 	var got *Reaction
 	start := time.Now()
+	away := lack{WaitFor: events.WaitFor{Kind: events.ReactorWorker, Name: side.Reactor}, most: t.agent.Limits.WorkerWait}
 	for attempt := 1; ; attempt++ {
 		in.Attempt = attempt
 		if err = t.beforeStep(in); err == nil {
@@ -60,6 +61,17 @@ func (t *turn) react(ctx context.Context) error {
 			break
 		}
 		var retry *RetryError
+		if errors.As(err, &retry) && retry.Absent {
+			served, wrong := t.awaitReactor(ctx, &away)
+			if wrong != nil {
+				return wrong
+			}
+			if served {
+				attempt-- // nobody was asked
+				continue
+			}
+			return t.fail(ctx, t.why(away.gaveUp(err)), nil)
+		}
 		if t.ctx.Err() != nil || !errors.As(err, &retry) || attempt >= t.agent.Retries.Attempts {
 			return t.fail(ctx, t.why(err), nil)
 		}

@@ -140,7 +140,10 @@ type RetryError struct {
 	// NotMade says that the call was surely not made: it is safe to make it again
 	// whatever it does.
 	NotMade bool
-	Err     error
+	// Absent says that it was not made because no process serves it now: it is made
+	// when one does, for as long as the definition waits.
+	Absent bool
+	Err    error
 }
 
 // attempts gives how many attempts a call may have: so many if it can be made

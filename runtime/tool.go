@@ -31,6 +31,7 @@ type ToolSpec struct {
 	Idempotent  bool           `json:"idempotent,omitzero"`  // a call with the same key may be made again
 	ReadOnly    bool           `json:"readOnly,omitzero"`    // it changes nothing, and so is idempotent
 	Timeout     time.Duration  `json:"-"`                    // of one attempt; default: the agent's tool time
+	WorkerWait  time.Duration  `json:"-"`                    // for a process that serves it, when none does; default: the agent's, negative: none
 	Retries     int            `json:"-"`                    // more attempts after a *RetryError; default: the agent's; -1: none
 	Backoff     time.Duration  `json:"-"`                    // before the second attempt; doubles each time; default: the agent's; -1: none
 	NotPortable bool           `json:"notPortable,omitzero"` // it uses the runtime context (SA-151)

@@ -31,10 +31,11 @@ type turn struct {
 	live      live
 	announced announced
 	commits   int
-	failure   string // why the run failed
-	finish    string // why the last reaction ended, if it said so
-	fresh     bool   // the open step was begun by this claim
-	token     int64  // of this claim, once it is watched
+	failure   string    // why the run failed
+	finish    string    // why the last reaction ended, if it said so
+	lacking   chan lack // tools that no process serves, as calls of the open step meet them; nil: nobody records it
+	fresh     bool      // the open step was begun by this claim
+	token     int64     // of this claim, once it is watched
 	ctx       context.Context
 	abort     context.CancelCauseFunc
 }
@@ -158,7 +159,7 @@ func (t *turn) commit(ctx context.Context, what string, data any) (*events.Commi
 		id = t.job.Execution + ":" + t.w.newID()
 	}
 	commit, err := t.w.commands.Run(ctx, t.command(id, what, data), t.see)
-	if err != nil {
+	if err != nil || commit == nil {
 		return nil, err
 	}
 	if t.talk != nil {

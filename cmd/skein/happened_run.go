@@ -25,6 +25,15 @@ func happenedInRun(e *events.Event) string {
 			return brief("aborted "+d.Reason, textWidth)
 		}
 		return brief(d.Reason, textWidth)
+	case events.RunAwaited:
+		var names []string
+		for _, w := range d.For {
+			names = append(names, w.Name)
+		}
+		if len(names) == 0 {
+			return "for nothing any more"
+		}
+		return brief("for a worker of "+strings.Join(names, ", "), textWidth)
 	case events.RunTurned:
 		return "side " + string(d.Side)
 	case events.ApprovalRequested:

@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"github.com/skein-threads/skein/client"
@@ -25,26 +29,84 @@ func (a *app) threadReact() *cobra.Command {
 				}
 			}
 			reply, err := c.React(ctx, args[0], d)
-			if err != nil || !follow && !wait || reply.Result.ExecutionID == "" {
+			if err != nil || !follow && !wait {
 				return a.printReply(r, reply, err)
 			}
-			if follow {
-				if err := a.follow(ctx, r, c, reply); err != nil {
-					return err
-				}
-			}
-			return a.outcome(ctx, r, c, reply, follow)
+			return a.await(ctx, r, c, reply, follow)
 		})
 	f := cmd.Flags()
 	f.StringVar(&d.AgentID, "agent", "", "the agent; the thread's own if absent")
 	f.StringVar(&policy, "policy", "", "while a run is on: reject, enqueue, interrupt or steer; the thread's own policy if absent")
-	f.BoolVar(&follow, "follow", false, "show what the agent writes while it writes it, to the end")
+	f.BoolVar(&follow, "follow", false, "show what the agent writes while it writes it, and the answer at the end")
 	f.BoolVar(&wait, "wait", false, "wait for the end, and show the answer")
 	return cmd
 }
 
-// follow shows the chunks of a run to its end.
-func (a *app) follow(ctx context.Context, r *remote, c *client.Client, reply *events.Reply) error {
+// await shows what a run waits for, what it streams if that is wanted, and in the
+// end always its answer, whatever it streamed.
+func (a *app) await(ctx context.Context, r *remote, c *client.Client, reply *events.Reply, follow bool) error {
+	seq := events.Int(reply.Seq)
+	q := events.GetExecution{ThreadID: reply.ThreadID, ExecutionID: reply.Result.ExecutionID, Fresh: events.Fresh{MinSeq: &seq}}
+	begun, begin := make(chan struct{}), sync.Once{}
+	var x *events.Execution
+	var err error
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		defer begin.Do(func() { close(begun) })
+		var lines []string
+		x, err = c.WatchRun(ctx, q, func(w client.Waiting) {
+			if !w.Queued {
+				begin.Do(func() { close(begun) })
+			}
+			was := lines
+			for _, line := range waitLines(reply.ThreadID, w) {
+				if lines = append(lines, line); !contains(was, line) {
+					_, _ = fmt.Fprintln(a.err, line)
+				}
+			}
+			lines = lines[len(was):]
+		})
+	})
+	shown := ""
+	if follow {
+		<-begun
+		shown = a.follow(ctx, r, c, reply)
+	}
+	if watch.Wait(); err != nil {
+		return err
+	}
+	return a.outcome(ctx, r, c, x, shown)
+}
+
+func contains(list []string, line string) bool {
+	for _, one := range list {
+		if one == line {
+			return true
+		}
+	}
+	return false
+}
+
+// waitLines says what a run waits for.
+func waitLines(thread string, w client.Waiting) []string {
+	var lines []string
+	if w.Queued {
+		lines = append(lines, fmt.Sprintf("queued, %d ahead", w.Ahead))
+	}
+	for _, one := range w.Workers {
+		lines = append(lines, "waiting for a worker of "+brief(one.Name, textWidth))
+	}
+	for _, one := range w.Approvals {
+		line := "waiting for approval of " + brief(one.Name+" "+string(one.Arguments), textWidth)
+		lines = append(lines, line+": skein approval grant "+thread+" "+brief(one.CallID, textWidth))
+	}
+	return lines
+}
+
+// follow shows the chunks of a run to its end, and returns the text that they made.
+// What cannot be shown is said, and no failure: the answer comes all the same.
+func (a *app) follow(ctx context.Context, r *remote, c *client.Client, reply *events.Reply) string {
+	var text strings.Builder
 	open := false // a line of text has begun
 	line := func(format string, args ...any) {
 		if open {
@@ -54,12 +116,20 @@ func (a *app) follow(ctx context.Context, r *remote, c *client.Client, reply *ev
 		_, _ = fmt.Fprintf(a.out, format+"\n", args...)
 	}
 	for chunk, err := range c.Chunks(ctx, reply.ThreadID, reply.Result.ExecutionID) {
-		if err != nil {
-			return err
+		var gap *client.ChunkGapError
+		switch {
+		case errors.As(err, &gap):
+			a.hint("%v", err)
+			continue
+		case err != nil:
+			if ctx.Err() == nil {
+				a.hint("what the agent streams cannot be shown: %v", err)
+			}
+			return text.String()
 		}
 		if r.json {
 			if err := a.printJSON(chunk); err != nil {
-				return err
+				return text.String()
 			}
 			continue
 		}
@@ -72,8 +142,9 @@ func (a *app) follow(ctx context.Context, r *remote, c *client.Client, reply *ev
 		_ = json.Unmarshal(chunk.Data, &data) // another kind of chunk shows nothing
 		switch chunk.Type {
 		case events.ChunkTextDelta:
+			text.WriteString(data.Delta)
 			_, _ = fmt.Fprint(a.out, printable(data.Delta, true))
-			open = true
+			open = open || data.Delta != ""
 		case events.ChunkToolInput:
 			line("  → %s", brief(data.ToolName, textWidth))
 		case events.ChunkToolOutput:
@@ -85,33 +156,56 @@ func (a *app) follow(ctx context.Context, r *remote, c *client.Client, reply *ev
 	if open {
 		_, _ = fmt.Fprintln(a.out)
 	}
-	return nil
+	return text.String()
 }
 
-// outcome waits for the end of a run and says how it ended; the answer too, if
-// it was not shown yet.
-func (a *app) outcome(ctx context.Context, r *remote, c *client.Client, reply *events.Reply, shown bool) error {
-	seq := events.Int(reply.Seq)
-	x, err := c.WaitRun(ctx, events.GetExecution{
-		ThreadID: reply.ThreadID, ExecutionID: reply.Result.ExecutionID, Fresh: events.Fresh{MinSeq: &seq},
-	})
-	if err != nil {
+// outcome says how a run ended, and its answer, unless just that was shown already.
+func (a *app) outcome(ctx context.Context, r *remote, c *client.Client, x *events.Execution, shown string) error {
+	seq := events.Int(x.Seq)
+	answer, err := c.GetItem(ctx, events.GetItem{ThreadID: x.ThreadID, ItemID: x.ReactionItemID, Fresh: events.Fresh{MinSeq: &seq}})
+	if err != nil && !errors.Is(err, &events.Error{Code: events.NotFound}) { // somebody may have deleted it
 		return err
 	}
-	if r.json && !shown {
-		return a.printJSON(x)
-	}
-	if !r.json && !shown && x.Status != events.ExecutionFailed {
-		answer, err := c.GetItem(ctx, events.GetItem{ThreadID: x.ThreadID, ItemID: x.ReactionItemID})
-		if err != nil {
+	if r.json {
+		if err := a.printJSON(struct {
+			*events.Execution
+			Answer *events.Item `json:"answer,omitzero"`
+		}{x, answer}); err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintln(a.out, printable(said(answer.Type, answer.Content), true)); err != nil {
-			return err
+	} else if answer != nil && x.Status != events.ExecutionFailed {
+		text := written(answer.Content)
+		if text == "" {
+			text = said(answer.Type, answer.Content)
+		}
+		if squeezed(text) != squeezed(shown) {
+			if _, err := fmt.Fprintln(a.out, printable(text, true)); err != nil {
+				return err
+			}
 		}
 	}
 	if x.Status == events.ExecutionFailed {
-		return events.Errorf(events.Unavailable, "the run failed: %s", x.ErrorText)
+		return events.Errorf(events.Unavailable, "the run failed: %s; go on with skein run retry %s", x.ErrorText, x.ThreadID)
 	}
 	return nil
 }
+
+// written returns the text of an answer alone.
+func written(content jsontext.Value) string {
+	var parts []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	_ = json.Unmarshal(content, &parts) // a stored item's content was checked
+	var out []string
+	for _, p := range parts {
+		if p.Type == events.OutputText && p.Text != "" {
+			out = append(out, p.Text)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// squeezed returns a text without its white space, in which what is streamed and what
+// is stored may differ.
+func squeezed(text string) string { return strings.Join(strings.Fields(text), "") }

@@ -10,7 +10,7 @@ import (
 )
 
 func (a *app) runCommand() *cobra.Command {
-	return group("run", "Stop and steer what agents do", a.runStop(), a.runCancel(), a.runTurn())
+	return group("run", "Stop and steer what agents do", a.runStop(), a.runCancel(), a.runRetry(), a.runTurn())
 }
 
 func (a *app) runStop() *cobra.Command {
@@ -34,6 +34,25 @@ func (a *app) runCancel() *cobra.Command {
 		})
 	cmd.Flags().StringVar(&d.ExecutionID, "execution", "", "the execution; the one under way if absent")
 	cmd.Flags().StringVar(&d.Reason, "reason", "", "why")
+	return cmd
+}
+
+func (a *app) runRetry() *cobra.Command {
+	var d events.RetryRun
+	var follow, wait bool
+	cmd := remoteCommand("retry THREAD", "Take the failed run of a thread up again, from what it had come to", cobra.ExactArgs(1),
+		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+			reply, err := c.RetryRun(ctx, args[0], d)
+			if err != nil || !follow && !wait {
+				return a.printReply(r, reply, err)
+			}
+			return a.await(ctx, r, c, reply, follow)
+		})
+	f := cmd.Flags()
+	f.StringVar(&d.ExecutionID, "execution", "", "the failed execution; the thread's last one if absent")
+	f.BoolVar(&follow, "follow", false, "show what the agent writes while it writes it, and the answer at the end")
+	f.BoolVar(&wait, "wait", false, "wait for the end, and show the answer")
+	cmd.Example = "  skein run retry key:order-42 --follow"
 	return cmd
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -22,6 +23,11 @@ func (a *app) threadCreate() *cobra.Command {
 	var metadata, env, state jsonFlag
 	cmd := remoteCommand("create", "Make a thread", cobra.NoArgs, func(ctx context.Context, r *remote, c *client.Client, _ []string) error {
 		d.Metadata, d.Env, d.Context = metadata.value(), env.value(), state.value()
+		if d.AgentID != "" { // a mistyped name is found now, and not by the first message
+			if _, err := c.GetAgent(ctx, events.GetAgent{Name: d.AgentID}); errors.Is(err, &events.Error{Code: events.NotFound}) {
+				return err
+			}
+		}
 		reply, err := c.CreateThread(ctx, d, client.ThreadID(id), client.CommandID(commandID))
 		return a.printReply(r, reply, err)
 	})

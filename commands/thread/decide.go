@@ -98,6 +98,8 @@ func (m *maker) decideRun(p Part) error {
 		return m.stopRun(d)
 	case events.CancelRun:
 		return m.cancelRun(d)
+	case events.RetryRun:
+		return m.retryRun(d)
 	case events.TurnRun:
 		return m.turnRun(d)
 	case events.GrantApproval:
@@ -128,6 +130,8 @@ func (m *maker) decideRun(p Part) error {
 		return m.resumeCalls(d)
 	case FailRun:
 		return m.failRun(d)
+	case AwaitWorkers:
+		return m.awaitWorkers(d)
 	case RecordRun:
 		return m.recordRun(d)
 	}

@@ -140,7 +140,8 @@ type begin struct {
 	reaction  string
 	calls     []events.ToolCall
 	parent    *events.Parent
-	once      bool // it ends with the calls
+	once      bool   // it ends with the calls
+	retryOf   string // the failed execution that it takes up again, whose trigger is the item
 }
 
 // start begins an execution: context, trigger, execution, in the order of EK 7.
@@ -157,8 +158,10 @@ func (m *maker) start(b begin) error {
 	if err != nil {
 		return err
 	}
-	if err := m.putItem(b.item, ctx, ""); err != nil {
-		return err
+	if b.retryOf == "" {
+		if err := m.putItem(b.item, ctx, ""); err != nil {
+			return err
+		}
 	}
 	if m.state.Status == events.ThreadFailed {
 		if err := m.moveThread(events.ThreadOpen, ""); err != nil {
@@ -179,7 +182,7 @@ func (m *maker) start(b begin) error {
 	for i := range b.calls {
 		b.calls[i].ItemID = trigger
 	}
-	m.emit(events.RunRequestedType, execution, execution, events.RunRequested{AgentID: b.agent, Calls: b.calls, Parent: b.parent, Once: b.once})
+	m.emit(events.RunRequestedType, execution, execution, events.RunRequested{AgentID: b.agent, Calls: b.calls, Parent: b.parent, Once: b.once, RetryOf: b.retryOf})
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
@@ -189,6 +190,7 @@ func (m *maker) reactStep(d ReactStep) error {
 	if x.Run.Step != d.StepID || x.Run.Reacted {
 		return events.Invalid("/stepId", "step %s is not waiting for its reactor", d.StepID)
 	}
+	m.served(d.ExecutionID, func(w events.WaitFor) bool { return w.Kind == events.ReactorWorker })
 	if err := m.putParts(d.ExecutionID, d.StepID, d.Parts, d.Types); err != nil {
 		return err
 	}
@@ -229,6 +231,9 @@ func (m *maker) endCalls(d EndCalls) error {
 	if x.Run.Step != d.StepID {
 		return events.Invalid("/stepId", "step %s is not open", d.StepID)
 	}
+	m.served(d.ExecutionID, func(w events.WaitFor) bool {
+		return slices.ContainsFunc(d.Results, func(r CallResult) bool { return r.CallID == w.CallID })
+	})
 	var placed []events.PlacedPart
 	for _, r := range d.Results {
 		c := x.Run.call(r.CallID)

@@ -43,6 +43,7 @@ func minimal() map[string]any {
 		"approval.deny":    events.DenyApproval{CallID: "call_1"},
 		"tool.queue":       events.QueueTool{Name: "find"},
 		"agent.assign":     events.AssignAgent{AgentID: "billing"},
+		"run.retry":        events.RetryRun{},
 		"queue.remove":     events.RemoveQueued{QueuedID: "call_1"},
 		"queue.edit":       events.EditQueued{QueuedID: "queued-1", Item: events.NewItem{Type: events.Message, Role: events.User, Content: raw(`[]`)}},
 		"queue.move":       events.MoveQueued{QueuedID: "call_1"},
@@ -76,6 +77,9 @@ func TestEveryCommandIsDecided(t *testing.T) {
 			switch row.Name {
 			case "run.stop", "run.cancel":
 				k.do(events.ReactThread{Text: to("hello")})
+			case "run.retry":
+				w := k.reacting("triage")
+				k.do(FailRun{ExecutionID: w.execution, Token: w.token, ErrorText: "the model is away"})
 			case "queue.remove", "queue.move":
 				k.do(events.ReactThread{Text: to("hello")})
 				k.do(events.QueueTool{CallID: "call_1", Name: "find"})

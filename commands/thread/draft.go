@@ -127,14 +127,14 @@ func decideOn(s *State, c *Command) ([]events.Event, error) {
 			m.index = i + 1
 		}
 		if err := m.decide(part); err != nil {
-			return nil, blame(err, c, i)
+			return nil, Blame(err, c, i)
 		}
 	}
 	return m.made, nil
 }
 
-// blame says what in the request was refused, and which part of a thread.commit.
-func blame(err error, c *Command, part int) error {
+// Blame says what in the request was refused, and which part of a thread.commit.
+func Blame(err error, c *Command, part int) error {
 	if !c.Batch {
 		return schema.Under("/data", err)
 	}

@@ -58,7 +58,9 @@ func evolveRun(s *State, e *events.Event) {
 		}
 		s.setExecution(e.Subject, x)
 	case events.RunClaimed:
-		s.run(e.Subject, func(r *runState) { r.Token, r.Worker, r.Parked, r.Free = d.Token, d.Worker, false, false })
+		s.run(e.Subject, func(r *runState) { r.Token, r.Worker, r.Parked, r.Free, r.Lacks = d.Token, d.Worker, false, false, nil })
+	case events.RunAwaited:
+		s.run(e.Subject, func(r *runState) { r.Lacks = d.For })
 	case events.RunParked:
 		s.run(e.Subject, func(r *runState) { r.Parked, r.Free = true, true })
 	case events.RunSuspended:
@@ -131,7 +133,10 @@ func evolveRun(s *State, e *events.Event) {
 		})
 	case events.ExecutionStatusChanged:
 		if e.Subject == s.head.Active && d.To != events.Executing {
-			s.head.Active = ""
+			s.head.Active, s.head.Failed = "", ""
+			if d.To == events.ExecutionFailed {
+				s.head.Failed = e.Subject
+			}
 		}
 	}
 }

@@ -28,13 +28,25 @@ func (r rules) RunRequested(e *events.Event, d events.RunRequested) error {
 	}
 	faults := []error{
 		unless(begun, "the runtime takes up an execution when it is created, and not later"),
-		unless(r.state.head.Active == "", "execution %.80q is under way", r.state.head.Active),
+		unless(r.state.head.Active == "", "execution %.80q is under way", r.state.head.Active), r.retries(x, d.RetryOf),
 		unless(r.state.Status == events.ThreadStreaming, "the thread is %s", r.state.Status),
 	}
 	for _, c := range d.Calls {
 		faults = append(faults, unless(c.ItemID == x.Trigger, "call %.80q is asked for by item %.80q, and not by %.80q", c.CallID, x.Trigger, c.ItemID))
 	}
 	return firstFault(faults...)
+}
+
+// retries checks the failed execution that another one takes up again.
+func (r rules) retries(x executionState, failed string) error {
+	if failed == "" {
+		return nil
+	}
+	was, ok := r.state.execution(failed)
+	return firstFault(
+		exists(ok, "execution", failed), unless(was.Status == events.ExecutionFailed, "execution %.80q is %s", failed, was.Status),
+		unless(was.Trigger == x.Trigger, "execution %.80q answers item %.80q", failed, was.Trigger),
+	)
 }
 
 func (r rules) RunClaimed(e *events.Event, d events.RunClaimed) error {
@@ -89,6 +101,24 @@ func (r rules) calls(e *events.Event, calls []string, right func(*callState) boo
 func (r rules) RunStopped(e *events.Event, _ events.RunStopped) error {
 	_, err := r.run(e.Subject)
 	return firstFault(err, about(e, e.Subject, e.Subject))
+}
+
+func (r rules) RunAwaited(e *events.Event, d events.RunAwaited) error {
+	x, err := r.run(e.Subject)
+	if err != nil {
+		return err
+	}
+	faults := []error{about(e, e.Subject, e.Subject), unless(!slices.Equal(d.For, x.Run.Lacks), "it waits for that already")}
+	for _, w := range d.For {
+		c := x.Run.call(w.CallID)
+		switch w.Kind {
+		case events.ReactorWorker:
+			faults = append(faults, unless(x.Run.Step != "" && !x.Run.Reacted, "no step waits for the reactor %.80q", w.Name))
+		default:
+			faults = append(faults, unless(c != nil && c.Is != callDone && c.Name == w.Name, "call %.80q of the tool %.80q is none of the open step, or is over", w.CallID, w.Name))
+		}
+	}
+	return firstFault(faults...)
 }
 
 func (r rules) RunTurned(e *events.Event, _ events.RunTurned) error {

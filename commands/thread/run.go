@@ -12,32 +12,33 @@ import (
 // runState is what an execution has beside what EK gives it, if the runtime
 // runs it. It is a value that is never changed in place: see executionState.with.
 type runState struct {
-	Agent   string         `json:"a,omitzero"`
-	Begun   events.Time    `json:"b"`
-	Wanted  int64          `json:"j,omitzero"` // the thread's version that last asked for it
-	Token   int64          `json:"t,omitzero"` // of the last claim
-	Worker  string         `json:"w,omitzero"`
-	Parked  bool           `json:"p,omitzero"` // it waits, and no worker holds it
-	Free    bool           `json:"z,omitzero"` // it waited, and was not claimed since
-	Stop    bool           `json:"s,omitzero"`
-	Abort   bool           `json:"x,omitzero"`
-	Reason  string         `json:"e,omitzero"`  // of the stop
-	By      events.Side    `json:"y,omitzero"`  // who stopped it
-	SideA   int64          `json:"m,omitzero"`  // steps of side a
-	SideB   int64          `json:"n,omitzero"`  // steps of side b
-	Step    string         `json:"o,omitzero"`  // the open step
-	Side    events.Side    `json:"d,omitzero"`  // of the open step, or the last
-	Turn    events.Side    `json:"u,omitzero"`  // given the next turn
-	Place   int64          `json:"l,omitzero"`  // how many parts the reaction item has
-	Base    int64          `json:"k,omitzero"`  // how many it had when the open step began
-	Reacted bool           `json:"r,omitzero"`  // the open step's reactor has answered
-	Steered int64          `json:"i,omitzero"`  // the place after the last item that a caller steered with
-	Parent  *events.Parent `json:"h,omitzero"`  // the call that waits for it
-	First   []ToolCall     `json:"f,omitempty"` // to be made by the first step, before a reactor is asked
-	Once    bool           `json:"1,omitzero"`  // it ends with those calls
-	Drained bool           `json:"q,omitzero"`  // calls that waited are about to become a step
-	Asked   int64          `json:"v,omitzero"`  // steps whose reactor was asked
-	Calls   []callState    `json:"c,omitempty"` // of the open step
+	Agent   string           `json:"a,omitzero"`
+	Begun   events.Time      `json:"b"`
+	Wanted  int64            `json:"j,omitzero"` // the thread's version that last asked for it
+	Token   int64            `json:"t,omitzero"` // of the last claim
+	Worker  string           `json:"w,omitzero"`
+	Parked  bool             `json:"p,omitzero"` // it waits, and no worker holds it
+	Free    bool             `json:"z,omitzero"` // it waited, and was not claimed since
+	Stop    bool             `json:"s,omitzero"`
+	Abort   bool             `json:"x,omitzero"`
+	Reason  string           `json:"e,omitzero"`  // of the stop
+	By      events.Side      `json:"y,omitzero"`  // who stopped it
+	SideA   int64            `json:"m,omitzero"`  // steps of side a
+	SideB   int64            `json:"n,omitzero"`  // steps of side b
+	Step    string           `json:"o,omitzero"`  // the open step
+	Side    events.Side      `json:"d,omitzero"`  // of the open step, or the last
+	Turn    events.Side      `json:"u,omitzero"`  // given the next turn
+	Place   int64            `json:"l,omitzero"`  // how many parts the reaction item has
+	Base    int64            `json:"k,omitzero"`  // how many it had when the open step began
+	Reacted bool             `json:"r,omitzero"`  // the open step's reactor has answered
+	Steered int64            `json:"i,omitzero"`  // the place after the last item that a caller steered with
+	Parent  *events.Parent   `json:"h,omitzero"`  // the call that waits for it
+	First   []ToolCall       `json:"f,omitempty"` // to be made by the first step, before a reactor is asked
+	Once    bool             `json:"1,omitzero"`  // it ends with those calls
+	Drained bool             `json:"q,omitzero"`  // calls that waited are about to become a step
+	Asked   int64            `json:"v,omitzero"`  // steps whose reactor was asked
+	Calls   []callState      `json:"c,omitempty"` // of the open step
+	Lacks   []events.WaitFor `json:"g,omitempty"` // that no process serves
 }
 
 // ToolCall is a call of a tool.

@@ -40,7 +40,7 @@ func (i itemState) size() int64 { return 48 * int64(len(i.Calls)) }
 func (x executionState) size() int64 {
 	n := textSize(x.Trigger) + textSize(x.Reaction)
 	if x.Run != nil {
-		n += int64(unsafe.Sizeof(*x.Run)) + 100*int64(len(x.Run.Calls)+len(x.Run.First))
+		n += int64(unsafe.Sizeof(*x.Run)) + 100*int64(len(x.Run.Calls)+len(x.Run.First)+len(x.Run.Lacks))
 	}
 	return n
 }

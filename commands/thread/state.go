@@ -42,6 +42,7 @@ type head struct {
 	User     string              `json:"user,omitzero"`  // whom it belongs to
 	Policy   events.Policy       `json:"policy,omitzero"`
 	Active   string              `json:"active,omitzero"`   // the execution under way, if the runtime runs it
+	Failed   string              `json:"failed,omitzero"`   // the last execution, if the runtime ran it and it failed
 	Messages int64               `json:"messages,omitzero"` // the number that the next message takes
 	Queue    []queued            `json:"queue,omitempty"`   // never changed in place
 	Effects  int                 `json:"effects,omitzero"`  // how many are pending

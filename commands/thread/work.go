@@ -78,6 +78,14 @@ type ResumeCalls struct {
 	CallIDs     []string
 }
 
+// AwaitWorkers says that a run waits for what no process serves.
+type AwaitWorkers struct {
+	ExecutionID string
+	Token       int64
+	For         []events.WaitFor // all that it waits for
+	Until       string
+}
+
 // RecordRun records something of a run.
 type RecordRun struct {
 	ExecutionID string

@@ -96,7 +96,6 @@ func TestBadReactors(t *testing.T) {
 		}
 	}
 	cases := []bad{
-		{"absent", func(*testing.T, *nats.Conn, string) {}, "no process answers there"},
 		{"hangs", answering(func(*nats.Msg) {}), "no sign of life"},
 		{"dies", answering(func(m *nats.Msg) { beats(m, 2); chunks(m, 1) }), "no sign of life"},
 		{"fails", serving(func(context.Context, *runtime.StepInput, runtime.Stream) (*runtime.Reaction, error) {
@@ -187,7 +186,6 @@ func TestBadTools(t *testing.T) {
 		}()
 	}
 	cases := []bad{
-		{"missing", func(*testing.T, *nats.Conn, string) {}, "no process answers there"},
 		{"hanging", answering(func(*nats.Msg) {}), "no sign of life"},
 		{"killed", killed, "no sign of life"},
 		{"failing", raw(`{"kind":"error","message":"out of stock"}`), "out of stock"},

@@ -64,6 +64,7 @@ func eventExamples() []any {
 		events.RunParked{Token: 1, Calls: []string{"call_7"}},
 		events.RunSuspended{Calls: []string{"call_7"}},
 		events.RunResumed{Calls: []string{"call_7"}},
+		events.RunAwaited{For: []events.WaitFor{{Kind: events.ReactorWorker, Name: "shout"}}, Until: moment},
 		events.RunTurned{Side: events.SideB},
 		events.RunStopped{Abort: true, Reason: "asked to"},
 		events.RunClaimed{

@@ -36,6 +36,7 @@ func commandExamples() []any {
 		events.ReactThread{Text: to("Where is my order?")},
 		events.StopRun{Reason: "the user has what they need"},
 		events.CancelRun{ExecutionID: execution},
+		events.RetryRun{},
 		events.TurnRun{Side: events.SideB},
 		events.GrantApproval{CallID: "call_7", Comment: "go ahead"},
 		events.DenyApproval{CallID: "call_7", Comment: "too expensive"},

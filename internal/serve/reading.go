@@ -27,7 +27,7 @@ func (s *Server) startReading(ctx, background context.Context, validator *schema
 	if err != nil {
 		return nil, err
 	}
-	queries := projections.NewQueries(readLog, validator, projections.QueryConfig{Progress: progress, Contents: files.NewViewer(store, s.places(placesImages, 0), s.places(placesSearches, 0)), Reactor: s.hasReactor, Queue: dispatcher.Queued}, s.logger, s.metrics.ReadModels())
+	queries := projections.NewQueries(readLog, validator, projections.QueryConfig{Progress: progress, Contents: files.NewViewer(store, s.places(placesImages, 0), s.places(placesSearches, 0)), Reactor: s.hasReactor, Agents: s.knowsAgent, Queue: dispatcher.Queued}, s.logger, s.metrics.ReadModels())
 	s.running.Go(func() {
 		if err := queries.Run(background); err != nil && background.Err() == nil {
 			s.logger.Error().Err(err).Msg("the queries do not know any more how far the read models are")

@@ -31,7 +31,7 @@ const OpenAIReactor = "openai"
 type running struct {
 	schemas   *arguments.Checker
 	registry  *runtime.Registry
-	directory *agents.Directory
+	directory atomic.Pointer[agents.Directory]
 	worker    atomic.Pointer[runtime.Worker]
 	budget    runtime.Budget     // of tokens; nil: none
 	defined   sync.Map           // by tenant: the sequence of the last definition through this process
@@ -48,8 +48,8 @@ func (r *running) drain() {
 }
 
 func (r *running) close() {
-	if r.directory != nil {
-		r.directory.Close()
+	if d := r.directory.Load(); d != nil {
+		d.Close()
 	}
 }
 
@@ -105,13 +105,18 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 	if err != nil {
 		return err
 	}
+	presence, err := agents.NewPresence(background, log)
+	if err != nil {
+		return err
+	}
 	directory := agents.New(agents.Config{
+		Presence:    presence,
 		Definitions: definitions, Registry: s.work.registry, Conn: log.Conn(), Names: s.cfg.Names,
 		CatchUp:  func(ctx context.Context, tenant string, all bool) error { return s.defined(ctx, log, tenant, all) },
 		Programs: s.cfg.MCPPrograms, Variables: variables, Lookup: os.LookupEnv,
 		Egress: allowed, Logger: s.logger,
 	})
-	s.work.directory = directory
+	s.work.directory.Store(directory)
 	var taking context.Context
 	taking, s.work.stop = context.WithCancel(background)
 	worker := runtime.New(log, dispatcher, runtime.Config{
@@ -131,6 +136,15 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 		Drain: 5 * time.Second, State: threads.state, Concurrency: s.cfg.Places[placesEffects], Shares: s.places(placesEffects, 0), Rate: s.cfg.Tenant.EffectRate,
 	}, s.logger)
 	s.work.workers.Go(func() { effects.Run(taking) })
+	return nil
+}
+
+// knowsAgent returns a not_found if there is no such agent, as far as this process
+// can tell: one that runs none does not know.
+func (s *Server) knowsAgent(ctx context.Context, tenant, name string) error {
+	if d := s.work.directory.Load(); d != nil {
+		return d.Knows(ctx, tenant, name)
+	}
 	return nil
 }
 

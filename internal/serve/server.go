@@ -169,7 +169,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 		return err
 	}
 	queue := runtime.Queue(writeLog, s.logger)
-	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{CacheBytes: s.cfg.ThreadCache, Contents: store, Definitions: definitions, Stored: func(c *events.Commit) {
+	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{CacheBytes: s.cfg.ThreadCache, Agents: s.knowsAgent, Contents: store, Definitions: definitions, Stored: func(c *events.Commit) {
 		if c.Thread == events.TenantAggregate {
 			s.work.defined.Store(c.Tenant, c.Seq)
 		}

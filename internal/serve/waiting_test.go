@@ -3,17 +3,22 @@ package serve_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/remote"
+	"github.com/skein-threads/skein/runtime/transcript"
 )
 
 // desk is a server with a reactor that answers when it is let, and a client.
@@ -177,5 +182,201 @@ func TestQueue_WaitedForByExecutionID(t *testing.T) {
 	}
 	if _, err := d.c.WaitRun(d.ctx, events.GetExecution{ThreadID: thread, ExecutionID: "exe_never"}); !errors.Is(err, &events.Error{Code: events.NotFound}) {
 		t.Errorf("an execution that never was: %v", err)
+	}
+}
+
+// shout serves a reactor until it is stopped.
+func (d *desk) shout(name string) (stop func()) {
+	d.t.Helper()
+	nc := must(nats.Connect(d.url))(d.t)
+	d.t.Cleanup(nc.Close)
+	r := must(remote.ServeReactor(nc, events.DefaultNames(), name, transcript.Fixed(transcript.Text("HELLO"))))(d.t)
+	if err := nc.Flush(); err != nil {
+		d.t.Fatal(err)
+	}
+	return func() { _ = r.Close(d.ctx) }
+}
+
+func (d *desk) apply(pairs ...string) {
+	d.t.Helper()
+	a := events.ApplyDefinitions{}
+	for i := 0; i < len(pairs); i += 2 {
+		a.Definitions = append(a.Definitions, events.NewDefinition{Kind: events.DefinitionKind(pairs[i]), Definition: jsontext.Value(pairs[i+1])})
+	}
+	must(d.c.ApplyDefinitions(d.ctx, a))(d.t)
+}
+
+func waitsForWorker(name string) func(client.Waiting) bool {
+	return func(w client.Waiting) bool { return len(w.Workers) == 1 && w.Workers[0].Name == name }
+}
+
+// C-48: a reactor that a definition names and nobody serves is waited for, and the
+// thread says so; so is one that was served once, without any definition.
+func TestReact_AbsentReactorIsWaitedFor(t *testing.T) {
+	d := newDesk(t)
+	d.apply("agent", `{"name":"loud","type":"ai_human","reactor":"shout"}`)
+	first := d.react(d.thread("loud"), events.ReactThread{Text: new("hello")})
+	told, ended := d.watch(first)
+	d.until(told, waitsForWorker("shout"))
+	now := must(d.c.UpToDate(d.ctx))(t)
+	if x := must(now.GetExecution(d.ctx, events.GetExecution{ExecutionID: first.Result.ExecutionID}))(t); len(x.WaitingFor) != 1 || x.WaitingFor[0].Kind != events.ReactorWorker {
+		t.Errorf("%+v", x)
+	}
+	stop := d.shout("shout")
+	if x, err := ended(); err != nil || x.Status != events.ExecutionCompleted || len(x.WaitingFor) != 0 {
+		t.Fatalf("%+v, %v", x, err)
+	}
+	second := d.react(d.thread(""), events.ReactThread{Text: new("hello"), AgentID: "shout"})
+	if x, err := d.c.WaitRun(d.ctx, events.GetExecution{ThreadID: second.ThreadID, ExecutionID: second.Result.ExecutionID, Fresh: events.Fresh{MinSeq: seqOf(second)}}); err != nil || x.Status != events.ExecutionCompleted {
+		t.Fatalf("%+v, %v", x, err)
+	}
+	stop()
+	third := d.react(d.thread(""), events.ReactThread{Text: new("hello"), AgentID: "shout"})
+	told, ended = d.watch(third)
+	d.until(told, waitsForWorker("shout"))
+	must(d.c.StopRun(d.ctx, third.ThreadID, events.StopRun{}))(t)
+	if x, err := ended(); err != nil || !x.Stopped || x.Status != events.ExecutionCompleted {
+		t.Errorf("a run that waits and is stopped: %+v, %v", x, err)
+	}
+}
+
+func seqOf(r *events.Reply) *events.Int {
+	seq := events.Int(r.Seq)
+	return &seq
+}
+
+// An agent that nobody has defined or ever served is refused at once, and asking for
+// it reaches no process.
+func TestReact_UnknownAgentIsNotFound(t *testing.T) {
+	d := newDesk(t)
+	gone := &events.Error{Code: events.NotFound}
+	plain, own := d.thread(""), d.thread("nobody")
+	nc := must(nats.Connect(d.url))(t)
+	defer nc.Close()
+	heard := make(chan *nats.Msg, 10)
+	other := must(nc.ChanSubscribe("skein.reactor.probed", heard))(t)
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := d.c.GetAgent(d.ctx, events.GetAgent{Name: "probed"}); err != nil || a.Name != "probed" {
+		t.Errorf("a reactor that is served: %+v, %v", a, err)
+	}
+	if err := other.Drain(); err != nil || len(heard) > 0 {
+		t.Errorf("the process was sent %d messages: %v", len(heard), err)
+	}
+	for name, err := range map[string]error{
+		"named":      second(d.c.React(d.ctx, plain, events.ReactThread{Text: new("x"), AgentID: "nobody"})),
+		"its own":    second(d.c.React(d.ctx, own, events.ReactThread{Text: new("x")})),
+		"no reactor": second(d.c.React(d.ctx, plain, events.ReactThread{Text: new("x"), AgentID: "a.b/c"})),
+		"asked for":  second(d.c.GetAgent(d.ctx, events.GetAgent{Name: "nobody"})),
+	} {
+		if !errors.Is(err, gone) || !strings.Contains(err.Error(), "nobody") && name != "no reactor" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := d.c.React(d.ctx, plain, events.ReactThread{Text: new("x")}); events.AsError(err).Code != events.InvalidRequest {
+		t.Errorf("a thread without an agent: %v", err)
+	}
+	list := must(must(d.c.UpToDate(d.ctx))(t).ListItems(d.ctx, events.ListItems{ThreadID: plain}))(t)
+	if len(list.Items) > 0 {
+		t.Errorf("%d items were stored", len(list.Items))
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// A tool that nobody serves is waited for, also one that must not be made twice; a
+// definition may say that it is not.
+func TestCall_AbsentToolIsWaitedFor(t *testing.T) {
+	step := transcript.Text("I look.", runtime.ToolCall{CallID: "c1", Name: "refund", Arguments: jsontext.Value(`{}`)})
+	d := newDesk(t, func(c *serve.Config) {
+		own := c.Register
+		c.Register = func(r *runtime.Registry) error {
+			return errors.Join(own(r), r.AddReactor("clerk", transcript.Fixed(step, transcript.Text("done"))))
+		}
+	})
+	d.apply("tool", `{"name":"refund","description":"Refunds.","type":"nats"}`, "agent", `{"name":"desk","type":"ai_human","reactor":"clerk","tools":["refund"]}`)
+	reply := d.react(d.thread("desk"), events.ReactThread{Text: new("hello")})
+	told, ended := d.watch(reply)
+	d.until(told, waitsForWorker("refund"))
+	nc := must(nats.Connect(d.url))(t)
+	defer nc.Close()
+	var calls atomic.Int32
+	tool := must(runtime.DefineTool(runtime.ToolSpec{Name: "refund", Description: "Refunds."},
+		func(context.Context, *runtime.ToolInput, struct{}) (string, error) {
+			calls.Add(1)
+			return "refunded", nil
+		}))(t)
+	must(remote.ServeTool(nc, events.DefaultNames(), tool))(t)
+	if x, err := ended(); err != nil || x.Status != events.ExecutionCompleted || calls.Load() != 1 {
+		t.Errorf("%+v, %v after %d calls", x, err, calls.Load())
+	}
+
+	d.apply("tool", `{"name":"never","description":"Nobody.","type":"nats","workerWaitMs":0}`,
+		"agent", `{"name":"hasty","type":"ai_human","reactor":"absent","limits":{"workerWaitMs":0}}`,
+		"agent", `{"name":"brief","type":"ai_human","reactor":"absent","limits":{"workerWaitMs":300}}`)
+	for agent, says := range map[string]string{"hasty": "no process answers", "brief": "no process served the reactor absent for"} {
+		reply := d.react(d.thread(agent), events.ReactThread{Text: new("hello")})
+		x, err := d.c.WaitRun(d.ctx, events.GetExecution{ThreadID: reply.ThreadID, ExecutionID: reply.Result.ExecutionID, Fresh: events.Fresh{MinSeq: seqOf(reply)}})
+		if err != nil || x.Status != events.ExecutionFailed || !strings.Contains(x.ErrorText, says) {
+			t.Errorf("%s: %+v, %v", agent, x, err)
+		}
+	}
+}
+
+// run.retry goes on from what the failed run had come to.
+func TestRetry_ContinuesFromTheLastGoodBoundary(t *testing.T) {
+	var mu sync.Mutex
+	asked := 0
+	d := newDesk(t, func(c *serve.Config) {
+		own := c.Register
+		c.Register = func(r *runtime.Registry) error {
+			double := must(runtime.DefineTool(runtime.ToolSpec{Name: "count", Description: "Counts."},
+				func(context.Context, *runtime.ToolInput, struct{}) (int, error) { return 42, nil }))(t)
+			return errors.Join(own(r), r.AddTool(double), r.AddReactor("weak", runtime.ReactorFunc(func(_ context.Context, in *runtime.StepInput, _ runtime.Stream) (*runtime.Reaction, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				asked++
+				out := &runtime.Reaction{}
+				switch asked {
+				case 1:
+					out.AssistantEvent.Content = []jsontext.Value{jsontext.Value(`{"type":"output_text","text":"I count."}`)}
+					out.ToolCalls = []runtime.ToolCall{{CallID: "c1", Name: "count"}}
+					return out, nil
+				case 2:
+					return nil, errors.New("the model is away")
+				}
+				said := ""
+				for _, i := range in.Items {
+					said += string(i.Content)
+				}
+				if !strings.Contains(said, "how many?") || !strings.Contains(said, "42") || strings.Count(said, "how many?") != 1 {
+					return nil, errors.New("it does not see what was done: " + said)
+				}
+				out.AssistantEvent.Content = []jsontext.Value{jsontext.Value(`{"type":"output_text","text":"42"}`)}
+				return out, nil
+			})))
+		}
+	})
+	d.apply("tool", `{"name":"count","description":"Counts.","type":"go","readOnly":true}`, "agent", `{"name":"a","type":"ai_human","reactor":"weak","tools":["count"]}`)
+	thread := d.thread("a")
+	if _, err := d.c.RetryRun(d.ctx, thread, events.RetryRun{}); !errors.Is(err, &events.Error{Code: events.NotFound}) {
+		t.Errorf("nothing has failed: %v", err)
+	}
+	wait := func(r *events.Reply) *events.Execution {
+		return must(d.c.WaitRun(d.ctx, events.GetExecution{ThreadID: thread, ExecutionID: r.Result.ExecutionID, Fresh: events.Fresh{MinSeq: seqOf(r)}}))(t)
+	}
+	first := d.react(thread, events.ReactThread{Text: new("how many?")})
+	failed := wait(first)
+	if failed.Status != events.ExecutionFailed {
+		t.Fatalf("%+v", failed)
+	}
+	again := must(d.c.RetryRun(d.ctx, thread, events.RetryRun{}))(t)
+	x := wait(again)
+	if x.Status != events.ExecutionCompleted || x.RetryOf != failed.ID || x.TriggerItemID != failed.TriggerItemID || x.ID == failed.ID {
+		t.Errorf("%+v", x)
+	}
+	if _, err := d.c.RetryRun(d.ctx, thread, events.RetryRun{ExecutionID: failed.ID}); events.AsError(err).Code != events.InvalidRequest {
+		t.Errorf("a failed run that was retried: %v", err)
 	}
 }

@@ -17,7 +17,7 @@ func executions() Projection {
 				}
 			}),
 			on(events.ExecutionStatusChangedType, subject, func(c *change, doc *T, d events.ExecutionStatusChanged) {
-				doc.Status, doc.ErrorText, doc.UpdatedAt = d.To, d.ErrorText, c.time()
+				doc.Status, doc.ErrorText, doc.UpdatedAt, doc.WaitingFor = d.To, d.ErrorText, c.time(), nil
 			}),
 			on(events.ThreadFinishedType, func(_ *change, d events.ThreadFinished) (string, bool) { return d.ExecutionID, true },
 				func(c *change, doc *T, _ events.ThreadFinished) { doc.Finished, doc.UpdatedAt = true, c.time() }),
@@ -33,10 +33,14 @@ func executions() Projection {
 				}),
 			on(events.RunRequestedType, subject, func(_ *change, doc *T, d events.RunRequested) {
 				doc.AgentID, doc.Waiting, doc.Parent = d.AgentID, nil, d.Parent
+				if d.RetryOf != "" {
+					doc.RetryOf = d.RetryOf
+				}
 			}),
 			on(events.RunClaimedType, subject, func(_ *change, doc *T, d events.RunClaimed) {
-				doc.Worker, doc.Token, doc.Definitions, doc.Waiting = d.Worker, d.Token, d.Definitions, nil
+				doc.Worker, doc.Token, doc.Definitions, doc.Waiting, doc.WaitingFor = d.Worker, d.Token, d.Definitions, nil, nil
 			}),
+			on(events.RunAwaitedType, subject, func(_ *change, doc *T, d events.RunAwaited) { doc.WaitingFor = d.For }),
 			on(events.RunParkedType, subject, func(_ *change, doc *T, d events.RunParked) { doc.Waiting = d.Calls }),
 			on(events.RunStoppedType, subject, func(_ *change, doc *T, d events.RunStopped) {
 				doc.Stopped = true

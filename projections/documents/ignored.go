@@ -50,7 +50,7 @@ func queueLife() []events.Type {
 // runLife is what only the execution's document shows.
 func runLife() []events.Type {
 	return []events.Type{
-		events.RunRequestedType, events.RunStoppedType, events.RunClaimedType, events.RunParkedType,
+		events.RunRequestedType, events.RunStoppedType, events.RunClaimedType, events.RunParkedType, events.RunAwaitedType,
 	}
 }
 

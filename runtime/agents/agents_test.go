@@ -185,8 +185,12 @@ func TestAgentWithoutDefinition(t *testing.T) {
 	if x, answer := h.ask("far"); x.Status != events.ExecutionCompleted || !strings.Contains(answer, "far///") {
 		t.Errorf("%s: %s", x.Status, answer)
 	}
-	if x, _ := h.ask("nobody"); x.Status != events.ExecutionFailed || !strings.Contains(x.ErrorText, "nobody") {
-		t.Errorf("%s: %s", x.Status, x.ErrorText)
+	made, err := h.c.CreateThread(t.Context(), events.CreateThread{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.c.React(t.Context(), made.ThreadID, events.ReactThread{Text: new("hello"), AgentID: "nobody"}); !errors.Is(err, &events.Error{Code: events.NotFound}) {
+		t.Errorf("an agent that nobody has defined or served: %v", err)
 	}
 	if x, _ := h.ask("openai"); x.Status != events.ExecutionFailed || x.ErrorText == "" {
 		t.Errorf("%s: %s", x.Status, x.ErrorText)

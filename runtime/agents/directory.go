@@ -27,6 +27,7 @@ type Config struct {
 	// this process, or, if all is asked for, through any: before a name is taken for
 	// one that nothing defines.
 	CatchUp   func(ctx context.Context, tenant string, all bool) error
+	Presence  *Presence                        // of reactors on NATS; default every name is taken for one
 	Programs  bool                             // definitions may start programs, as MCP servers
 	Variables []Variable                       // of the environment, that definitions may hand to MCP servers
 	Lookup    func(name string) (string, bool) // of a variable; default none is set
@@ -92,6 +93,11 @@ func (d *Directory) Agent(ctx context.Context, tenant, name string) (*runtime.Ag
 	}
 	switch {
 	case missing(err):
+		if missing(own) {
+			if err := d.served(ctx, name); err != nil {
+				return nil, err
+			}
+		}
 		return &runtime.Agent{Name: name, A: runtime.Side{Reactor: name}}, nil
 	case err != nil:
 		return nil, err
@@ -131,6 +137,46 @@ func (d *Directory) hooks(names []string) ([]runtime.Hooks, error) {
 	return list, nil
 }
 
+// served returns a not_found if no process serves a reactor of that name, and none
+// ever has.
+func (d *Directory) served(ctx context.Context, name string) error {
+	if d.cfg.Presence == nil {
+		return nil
+	}
+	seen, err := d.cfg.Presence.Seen(ctx, name)
+	switch {
+	case err != nil:
+		return events.Errorf(events.Unavailable, "agent %.100s: %w", name, err)
+	case !seen:
+		e := events.Missing("agent", name)
+		e.Message += "; nobody has defined it, and no process serves a reactor of that name"
+		return e
+	}
+	return nil
+}
+
+// Knows returns a not_found if there is no agent of that name: the tenant has not
+// defined it, this process has no such reactor, and no process has ever served one.
+func (d *Directory) Knows(ctx context.Context, tenant, name string) error {
+	if _, err := d.cfg.Registry.Reactor(name); err == nil {
+		return nil
+	}
+	if d.cfg.Presence != nil && d.cfg.Presence.remembers(name) {
+		return nil
+	}
+	for _, all := range []bool{false, true} {
+		if d.cfg.CatchUp != nil {
+			if err := d.cfg.CatchUp(ctx, tenant, all); err != nil {
+				return err
+			}
+		}
+		if _, err := d.cfg.Definitions.Get(ctx, tenant, events.AgentKind, name); !missing(err) {
+			return err
+		}
+	}
+	return d.served(ctx, name)
+}
+
 // bounds takes over what an agent's definition bounds.
 func bounds(a *runtime.Agent, def events.AgentDefinition) {
 	ms := func(v *events.Int) time.Duration {
@@ -141,6 +187,7 @@ func bounds(a *runtime.Agent, def events.AgentDefinition) {
 	}
 	if l := def.Limits; l != nil {
 		a.Limits.WallClock, a.Limits.ToolTime = ms(l.WallClockMs), ms(l.ToolTimeMs)
+		a.Limits.WorkerWait = workerWait(l.WorkerWaitMs)
 		if l.Iterations != nil {
 			a.Limits.Iterations = int64(*l.Iterations)
 		}
@@ -236,3 +283,15 @@ func (d *Directory) Tool(ctx context.Context, tenant, name string) (runtime.Tool
 }
 
 func missing(err error) bool { return errors.Is(err, &events.Error{Code: events.NotFound}) }
+
+// workerWait returns how long a run waits for a process: 0 where the definition does
+// not say, negative where it says not at all.
+func workerWait(ms *events.Int) time.Duration {
+	switch {
+	case ms == nil:
+		return 0
+	case *ms == 0:
+		return -1
+	}
+	return time.Duration(*ms) * time.Millisecond
+}

@@ -47,6 +47,7 @@ func specOf(def events.ToolDefinition) runtime.ToolSpec {
 		Name: def.Name, Description: def.Description, Parameters: def.Parameters, Manual: !*def.Auto, Idempotent: *def.Idempotent,
 		ReadOnly: *def.ReadOnly, NotPortable: !*def.Portable,
 	}
+	s.WorkerWait = workerWait(def.WorkerWaitMs)
 	if def.TimeoutMs != nil {
 		s.Timeout = time.Duration(*def.TimeoutMs) * time.Millisecond
 	}

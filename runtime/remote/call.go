@@ -110,7 +110,7 @@ func (c *caller) call(ctx context.Context, p protocol, body []byte, whole *parce
 		}
 		if len(msg.Data) == 0 && msg.Header.Get("Status") == "503" {
 			last = true
-			return nil, c.notMade("no process answers there")
+			return nil, &runtime.RetryError{NotMade: true, Absent: true, Err: errors.New(c.subject + ": no process answers there")}
 		}
 		timer.Reset(c.dead)
 		if total += len(msg.Data); int64(len(msg.Data)) > c.limit() || int64(total) > streamOf*c.limit() {

@@ -1,0 +1,66 @@
+package thread
+
+import (
+	"slices"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// retryRun takes a failed run up again. Its machine has no way back, so another
+// execution answers the same item: it is shown all that the failed one has
+// recorded, and goes on from there.
+func (m *maker) retryRun(d events.RetryRun) error {
+	id := d.ExecutionID
+	if id == "" {
+		if id = m.state.head.Failed; id == "" {
+			return events.Errorf(events.NotFound, "the thread's last run has not failed; there is nothing to retry")
+		}
+	}
+	x, ok := m.state.execution(id)
+	switch {
+	case !ok || x.Run == nil:
+		return events.Missing("run of execution", id)
+	case x.Status != events.ExecutionFailed:
+		return events.Invalid("/executionId", "execution %s is %s; only a failed one is retried", id, x.Status)
+	case m.state.head.Failed != id:
+		return events.Invalid("/executionId", "execution %s is not the thread's last one; send another message instead", id)
+	case x.Run.Parent != nil:
+		return events.Invalid("/executionId", "execution %s works for a call on thread %s, which has been told that it failed; retry that one", id, x.Run.Parent.ThreadID)
+	}
+	if _, err := m.itemOf(x.Trigger); err != nil {
+		return err
+	}
+	ctx, open := m.openContext(x.Context)
+	if !open {
+		return events.ContextMachine().Check(x.Context, events.ContextClosed, events.ContextStreaming)
+	}
+	return m.start(begin{
+		item: events.NewItem{ID: x.Trigger}, context: ctx, agent: x.Run.Agent, calls: slices.Clone(x.Run.First), once: x.Run.Once, retryOf: id,
+	})
+}
+
+// awaitWorkers records what a run waits for because no process serves it.
+func (m *maker) awaitWorkers(d AwaitWorkers) error {
+	x, err := m.claimed(d.ExecutionID, d.Token)
+	if err != nil {
+		return err
+	}
+	if slices.Equal(x.Run.Lacks, d.For) {
+		return nil
+	}
+	m.emit(events.RunAwaitedType, d.ExecutionID, d.ExecutionID, events.RunAwaited{For: d.For, Until: d.Until})
+	return nil
+}
+
+// served records that a run waits no more for those of its workers.
+func (m *maker) served(execution string, which func(events.WaitFor) bool) {
+	x, _ := m.state.execution(execution)
+	left := slices.DeleteFunc(slices.Clone(x.Run.Lacks), which)
+	if len(left) == len(x.Run.Lacks) {
+		return
+	}
+	if left == nil {
+		left = []events.WaitFor{}
+	}
+	m.emit(events.RunAwaitedType, execution, execution, events.RunAwaited{For: left})
+}

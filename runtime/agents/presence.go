@@ -1,0 +1,135 @@
+package agents
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+)
+
+// Bucket holds the names of the reactors that processes have served, without its
+// prefix.
+const Bucket = "thread_workers"
+
+// Presence knows which reactors processes serve on NATS, or have ever served. It is
+// safe for concurrent use.
+type Presence struct {
+	nc    *nats.Conn
+	names events.Names
+	kv    jetstream.KeyValue
+
+	mu   sync.Mutex // guards what follows
+	seen map[string]struct{}
+}
+
+// maxSeen bounds the names that are kept in memory. What is forgotten is read again.
+const maxSeen = 10_000
+
+// NewPresence makes the bucket of names if it is not there.
+func NewPresence(ctx context.Context, log *eventlog.Log) (*Presence, error) {
+	if err := log.EnsureBucket(ctx, Bucket); err != nil {
+		return nil, err
+	}
+	names := log.Config().Names
+	kv, err := log.JetStream().KeyValue(ctx, names.Bucket(Bucket))
+	if err != nil {
+		return nil, fmt.Errorf("the bucket of reactors: %w", err)
+	}
+	return &Presence{nc: log.Conn(), names: names, kv: kv, seen: map[string]struct{}{}}, nil
+}
+
+// remembers reports whether the reactor is known to have been served, without asking
+// anybody.
+func (p *Presence) remembers(name string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, ok := p.seen[name]
+	return ok
+}
+
+func (p *Presence) remember(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.seen) >= maxSeen {
+		clear(p.seen)
+	}
+	p.seen[name] = struct{}{}
+}
+
+// Seen reports whether a process serves the reactor now, or one ever has. A name that
+// is not the name of a reactor was never served.
+func (p *Presence) Seen(ctx context.Context, name string) (bool, error) {
+	if p.remembers(name) {
+		return true, nil
+	}
+	subject, err := p.names.Reactor(name)
+	if err != nil {
+		return false, nil //nolint:nilerr // nothing can be served under it
+	}
+	key := "reactor." + name
+	switch _, err := p.kv.Get(ctx, key); {
+	case err == nil:
+		p.remember(name)
+		return true, nil
+	case !errors.Is(err, jetstream.ErrKeyNotFound):
+		return false, fmt.Errorf("the bucket of reactors: %w", err)
+	}
+	served, err := p.served(ctx, subject)
+	if err != nil || !served {
+		return false, err
+	}
+	if _, err := p.kv.Put(ctx, key, nil); err != nil {
+		return false, fmt.Errorf("the bucket of reactors: %w", err)
+	}
+	p.remember(name)
+	return true, nil
+}
+
+// traceWait is how long the server may take to say where a message would go.
+const traceWait = 2 * time.Second
+
+// served reports whether anybody subscribes to a subject, without sending them
+// anything: the server traces a message and does not deliver it.
+func (p *Presence) served(ctx context.Context, subject string) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, traceWait)
+	defer cancel()
+	inbox := p.nc.NewInbox()
+	sub, err := p.nc.SubscribeSync(inbox)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = sub.Unsubscribe() }() // the connection may be gone, and it with it
+	m := nats.NewMsg(subject)
+	m.Header.Set("Nats-Trace-Dest", inbox)
+	m.Header.Set("Nats-Trace-Only", "true")
+	if err := p.nc.PublishMsg(m); err != nil {
+		return false, err
+	}
+	answer, err := sub.NextMsgWithContext(ctx)
+	if err != nil {
+		return false, fmt.Errorf("asking the NATS server who serves %s: %w", subject, err)
+	}
+	var trace struct {
+		Events []struct {
+			Type string `json:"type"`
+		} `json:"events"`
+	}
+	if err := json.Unmarshal(bytes.TrimSpace(answer.Data), &trace); err != nil {
+		return false, fmt.Errorf("asking the NATS server who serves %s: %w", subject, err)
+	}
+	for _, e := range trace.Events {
+		if e.Type == "eg" { // it would leave for somebody
+			return true, nil
+		}
+	}
+	return false, nil
+}
