@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"iter"
 	"slices"
 	"strings"
@@ -39,85 +40,147 @@ func validAggregate(id string) bool {
 const (
 	listBatch = 512
 	listPause = 2 * time.Second // then it is asked whether there are more
-	listWait  = 10 * time.Second
+	listWait  = time.Minute     // for a server that says that there are more
 	listAgain = 50 * time.Millisecond
 	listKept  = time.Hour
 )
 
-// list gives every aggregate of a tenant (of all tenants: "*") that is in the log
-// now, each once, in the order of their last commits. The names are not held in
-// memory; the server keeps the list. An auditor's log, on which no list can be
-// made, is read whole first, and then the names are held.
+// list yields every aggregate of a tenant (of all tenants: "*") that is in the log,
+// each once. It holds eight bytes of each in memory, and no names; the server keeps
+// the list. An auditor's log, on which no list can be made, is read whole first, and
+// then the names are held.
+//
+// An aggregate never leaves the log: what is erased of it leaves a tombstone. While
+// the list goes on, the commit may be erased under which an aggregate stands in it,
+// and the list passes it over. So it is made a second time: an aggregate that was
+// passed over stands under its tombstone by then, which is never erased. Those that
+// the first list had are left out of the second.
 func list(ctx context.Context, log *eventlog.Log, tenant string) iter.Seq2[listed, error] {
 	return func(yield func(listed, error) bool) {
 		if log.ReadOnly() {
 			listRead(ctx, log, tenant, yield)
 			return
 		}
-		names := log.Config().Names
-		stream := names.Stream(eventlog.LogStream)
-		consumer, err := log.JetStream().CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
-			DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, FilterSubject: names.Log(tenant, "*"), HeadersOnly: true,
-			AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: listKept,
-		})
-		if err != nil {
-			yield(listed{}, fmt.Errorf("listing the log's threads: %w", err))
-			return
-		}
-		name := consumer.CachedInfo().Name
-		defer func() { // whether or not ctx has ended
-			ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), listWait)
-			defer cancel()
-			_ = log.JetStream().DeleteConsumer(ending, stream, name) // the server forgets it by itself
-		}()
-		given, heard := uint64(0), time.Now()
-		for left := consumer.CachedInfo().NumPending; left > 0; {
-			batch, err := consumer.Fetch(int(min(left, listBatch)), jetstream.FetchMaxWait(listPause))
+		seen := map[uint64]struct{}{}
+		seed := maphash.MakeSeed()
+		for range 2 {
+			more := true
+			err := listOnce(ctx, log, tenant, func(one listed) bool {
+				hash := maphash.Comparable(seed, one.aggregate)
+				if _, again := seen[hash]; again {
+					return true
+				}
+				seen[hash] = struct{}{}
+				more = yield(one, nil)
+				return more
+			})
 			if err != nil {
 				yield(listed{}, fmt.Errorf("listing the log's threads: %w", err))
 				return
 			}
-			got := 0
-			for m := range batch.Messages() {
-				meta, err := m.Metadata()
-				got++
-				if given++; err != nil || meta.Sequence.Consumer != given {
-					yield(listed{}, fmt.Errorf("the list of the log's threads was interrupted after %d; begin again", given-1))
-					return
-				}
-				left = meta.NumPending
-				if tenant, id, ok := names.ParseLog(m.Subject()); ok && !yield(listed{aggregate{tenant, id}, meta.Sequence.Stream, int64(left)}, nil) {
-					return
-				}
-			}
-			if ctx.Err() != nil {
-				yield(listed{}, context.Cause(ctx))
-				return
-			}
-			if got > 0 {
-				heard = time.Now()
-				continue
-			}
-			// On a cluster the server of this connection learns a little later of a consumer.
-			if errors.Is(batch.Error(), nats.ErrNoResponders) && time.Since(heard) < listWait {
-				select {
-				case <-time.After(listAgain):
-				case <-ctx.Done():
-				}
-				continue
-			}
-			// What was listed may have been erased since.
-			info, err := consumer.Info(ctx)
-			if err != nil {
-				yield(listed{}, fmt.Errorf("listing the log's threads: %w", err))
-				return
-			}
-			if left = info.NumPending; left > 0 && batch.Error() != nil {
-				yield(listed{}, fmt.Errorf("listing the log's threads: %w", batch.Error()))
+			if !more {
 				return
 			}
 		}
 	}
+}
+
+// listOnce gives the aggregates that the log has now to take, in the order of their
+// last commits, until take returns false. One that is written to meanwhile may come
+// again.
+func listOnce(ctx context.Context, log *eventlog.Log, tenant string, take func(listed) bool) error {
+	names := log.Config().Names
+	stream := names.Stream(eventlog.LogStream)
+	consumer, err := log.Scans().CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
+		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, FilterSubject: names.Log(tenant, "*"), HeadersOnly: true,
+		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: listKept,
+	})
+	if err != nil {
+		return err
+	}
+	name := consumer.CachedInfo().Name
+	defer func() { // whether or not ctx has ended
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), listWait)
+		defer cancel()
+		_ = log.JetStream().DeleteConsumer(ending, stream, name) // the server forgets it by itself
+	}()
+	if consumer.CachedInfo().NumPending == 0 {
+		return nil
+	}
+	end, err := lastOf(ctx, log, names.Log(tenant, "*")) // after the list was made: it has nothing behind this
+	if err != nil {
+		return err
+	}
+	given, heard, silent := uint64(0), time.Now(), 0
+	for at := uint64(0); at < end; {
+		// What the server counts as left says nothing of the end: it takes off that
+		// what is erased, also if it is not in the list.
+		batch, err := consumer.Fetch(listBatch, jetstream.FetchMaxWait(listPause))
+		if err != nil {
+			return err
+		}
+		got := 0
+		for m := range batch.Messages() {
+			meta, err := m.Metadata()
+			got++
+			if given++; err != nil || meta.Sequence.Consumer != given {
+				return fmt.Errorf("the list was interrupted after %d; begin again", given-1)
+			}
+			at = meta.Sequence.Stream
+			if tenant, id, ok := names.ParseLog(m.Subject()); ok && !take(listed{aggregate{tenant, id}, at, int64(meta.NumPending)}) {
+				return nil
+			}
+			if at >= end {
+				return nil
+			}
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if got > 0 {
+			heard, silent = time.Now(), 0
+			continue
+		}
+		// On a cluster the server of this connection learns a little later of a consumer.
+		if errors.Is(batch.Error(), nats.ErrNoResponders) && time.Since(heard) < listWait {
+			select {
+			case <-time.After(listAgain):
+			case <-ctx.Done():
+			}
+			continue
+		}
+		// What stood at the end of the list may have been erased since: a server that
+		// has nothing more, and says so twice, is at the end.
+		info, err := consumer.Info(ctx)
+		switch silent++; {
+		case err != nil:
+			return err
+		case info.NumPending == 0 && silent >= 2:
+			return nil
+		case time.Since(heard) > listWait:
+			return errors.Join(fmt.Errorf("the server says that %d more follow, and gave none within %v", info.NumPending, listWait), batch.Error())
+		}
+	}
+	return nil
+}
+
+// lastOf returns the sequence of the log's last commit under a subject, 0 if there is
+// none.
+func lastOf(ctx context.Context, log *eventlog.Log, subject string) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, listWait)
+	defer cancel()
+	stream, err := log.JetStream().Stream(ctx, log.Config().Names.Stream(eventlog.LogStream))
+	if err != nil {
+		return 0, err
+	}
+	m, err := stream.GetLastMsgForSubject(ctx, subject)
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	}
+	return m.Sequence, nil
 }
 
 // listRead does what list does, and reads every commit for it.

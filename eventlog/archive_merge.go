@@ -98,7 +98,7 @@ func (l *Log) merged(ctx context.Context, tenant string, from uint64) iter.Seq2[
 		defer g.close()
 		for {
 			stream, subject := l.cfg.Names.Stream(LogStream), l.cfg.Names.Log(tenant, "*")
-			batch, err := l.direct(ctx, stream, getRequest{Seq: g.from, Next: subject, Batch: threadBatch, MaxBytes: threadBytes})
+			batch, err := l.direct(ctx, stream, getRequest{Seq: g.from, Next: l.filter(stream, subject), Batch: threadBatch, MaxBytes: threadBytes})
 			more := len(batch) > 0 && batch[len(batch)-1].Pending > 0
 			if err == nil && !more {
 				end := g.from

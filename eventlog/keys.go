@@ -133,7 +133,7 @@ func (l *Log) Range(ctx context.Context, bucket, pattern string, from uint64, li
 	bucket = l.cfg.Names.Bucket(bucket)
 	prefix := keyPrefix(bucket)
 	var docs []Message
-	for q := (getRequest{Seq: max(from, 1), Next: prefix + pattern, MaxBytes: threadBytes}); len(docs) < limit; {
+	for q := (getRequest{Seq: max(from, 1), Next: l.filter("KV_"+bucket, prefix+pattern), MaxBytes: threadBytes}); len(docs) < limit; {
 		q.Batch = min(max(limit-len(docs), 2), threadBatch)
 		got, err := l.direct(ctx, "KV_"+bucket, q)
 		if err != nil {

@@ -10,6 +10,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// scanTimeout bounds one request of a scan. The server may have to count all
+// subjects of a stream before it answers: that it has not answered yet says nothing.
+const scanTimeout = 5 * time.Minute
+
+// Scans returns the connection's JetStream for requests that take the longer the
+// more is stored, such as a list of all subjects.
+func (l *Log) Scans() jetstream.JetStream { return l.scans }
+
 // Bounds of a list.
 const (
 	listRequest = 4096 // messages are asked of the server at once
@@ -42,7 +50,7 @@ func (l *Log) List(ctx context.Context, stream string, from jetstream.OrderedCon
 }
 
 func (l *Log) list(ctx context.Context, stream string, from jetstream.OrderedConsumerConfig, take func(jetstream.Msg) bool) error {
-	consumer, err := l.js.OrderedConsumer(ctx, stream, from)
+	consumer, err := l.scans.OrderedConsumer(ctx, stream, from)
 	if err != nil {
 		return err
 	}
@@ -51,13 +59,22 @@ func (l *Log) list(ctx context.Context, stream string, from jetstream.OrderedCon
 	if left == 0 {
 		return nil
 	}
+	// A list of the last messages of subjects ends with the sequence that was the
+	// stream's last when it was made: the server takes off its count what is removed
+	// meanwhile, also if it is not in the list.
+	end := uint64(0)
+	if from.DeliverPolicy == jetstream.DeliverLastPerSubjectPolicy {
+		if end, err = l.streamLast(ctx, stream); err != nil {
+			return err
+		}
+	}
 	msgs, err := consumer.Messages(append(Beat(), jetstream.PullMaxMessages(listRequest))...)
 	if err != nil {
 		return err
 	}
 	defer msgs.Stop()
 	defer context.AfterFunc(ctx, msgs.Stop)() // Next does not look at ctx while it makes another consumer
-	for over := false; left > 0; {
+	for over := false; left > 0 || end > 0; {
 		m, err := nextIn(ctx, msgs, listQuiet)
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 			if over {
@@ -80,11 +97,14 @@ func (l *Log) list(ctx context.Context, stream string, from jetstream.OrderedCon
 		if meta.Consumer != of { // it has a count of its own
 			of, left = meta.Consumer, meta.NumPending+1
 		}
-		if !take(m) || meta.NumPending == 0 {
+		switch more := take(m); {
+		case !more, end == 0 && meta.NumPending == 0, end > 0 && meta.Sequence.Stream >= end:
 			return nil
 		}
 		over = false
-		left--
+		if end == 0 {
+			left--
+		}
 	}
 	return nil
 }

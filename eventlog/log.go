@@ -17,6 +17,7 @@ type Log struct {
 	nc      *nats.Conn // nil if the log was opened on a wire
 	wire    Wire
 	js      jetstream.JetStream
+	scans   jetstream.JetStream // the same, for requests that take the longer the more is stored
 	cfg     Config
 	logger  zerolog.Logger
 	metrics Metrics
@@ -79,11 +80,15 @@ func Open(nc *nats.Conn, cfg Config, logger zerolog.Logger, metrics Metrics) (*L
 	if err != nil {
 		return nil, fmt.Errorf("JetStream on this connection: %w", err)
 	}
+	scans, err := jetstream.NewWithAPIPrefix(nc, cfg.API, jetstream.WithDefaultTimeout(scanTimeout))
+	if err != nil {
+		return nil, fmt.Errorf("JetStream on this connection: %w", err)
+	}
 	l, err := OpenOn(nc, js, cfg, logger, metrics)
 	if err != nil {
 		return nil, err
 	}
-	l.nc = nc
+	l.nc, l.scans = nc, scans
 	return l, nil
 }
 

@@ -144,7 +144,7 @@ func (l *Log) Last(ctx context.Context, tenant, aggregate string) (*events.Commi
 // threadBatch bounds one read of a thread, so that a long thread is never held
 // in memory whole.
 const (
-	threadBatch = 512
+	threadBatch = 1000
 	threadBytes = 4 << 20
 )
 
@@ -186,6 +186,18 @@ func (l *Log) Stored(ctx context.Context, subject string, from uint64) iter.Seq2
 	return l.stream(ctx, l.cfg.Names.Stream(LogStream), subject, from)
 }
 
+// filter returns what the server is asked for where a subject is wanted: ">", if
+// every message of the stream has that subject. With each batch of a read the server
+// counts what else matches, and goes through all subjects for it unless the filter is
+// ">": then it adds up what it knows of its blocks.
+func (l *Log) filter(stream, subject string) string {
+	bucket, isBucket := strings.CutPrefix(stream, "KV_")
+	if subject == l.cfg.Names.Log("*", "*") || subject == l.anyEvent() || isBucket && subject == keyPrefix(bucket)+">" {
+		return ">"
+	}
+	return subject
+}
+
 // Messages reads all that a stream has, in order, up to its present end.
 func (l *Log) Messages(ctx context.Context, stream string) iter.Seq2[Message, error] {
 	return l.stream(ctx, stream, ">", 1)
@@ -206,7 +218,7 @@ func (l *Log) stream(ctx context.Context, name, subject string, from uint64) ite
 	return func(yield func(Message, error) bool) {
 		for {
 			got, err := l.direct(ctx, name, getRequest{
-				Seq: max(from, 1), Next: subject, Batch: threadBatch, MaxBytes: threadBytes,
+				Seq: max(from, 1), Next: l.filter(name, subject), Batch: threadBatch, MaxBytes: threadBytes,
 			})
 			if err != nil {
 				yield(Message{}, err)

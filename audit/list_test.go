@@ -1,0 +1,98 @@
+package audit
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// rawThreads publishes messages of the log that no list looks into: some for each of
+// the threads from one number to another. It returns the last sequence.
+func (h *house) rawThreads(from, to, commits int) uint64 {
+	h.t.Helper()
+	js := h.log.JetStream()
+	for n := from; n < to; n++ {
+		for range commits {
+			if _, err := js.PublishAsync(rawThread(n), []byte("commit")); err != nil {
+				h.t.Fatal(err)
+			}
+		}
+	}
+	<-js.PublishAsyncComplete()
+	last, err := h.log.LastSeq(h.ctx)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return last
+}
+
+func rawThread(n int) string { return fmt.Sprintf("skein.log.acme.T-0190a000-0000-7000-8000-%012d", n) }
+
+// No thread is passed over while others, or itself, are erased: neither one that
+// stands where it stood, nor one that stands under its tombstone since.
+func TestList_NoThreadIsSkippedWhileOthersAreErased(t *testing.T) {
+	h := newHouse(t)
+	const threads, long = 1600, 900
+	first := h.rawThreads(0, threads/2, 1)
+	h.rawThreads(threads/2, threads/2+1, long) // of a long thread only the last is in the list
+	h.rawThreads(threads/2+1, threads, 1)
+	stream, err := h.log.JetStream().Stream(h.ctx, "SKEIN_LOG")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for a, err := range list(h.ctx, h.log, "*") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen[a.id]++; len(seen) > 1 || seen[a.id] > 1 {
+			continue
+		}
+		for n := range 5 { // the commits go under which they are in the list, as those of purged threads
+			subject := rawThread(threads - 1 - n)
+			tombstone, err := h.log.JetStream().Publish(h.ctx, subject, []byte("tombstone"))
+			if err == nil {
+				err = stream.Purge(h.ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(tombstone.Sequence))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for n := range uint64(long - 1) { // and commits that are not in the list, and come after where it stands
+			if err := stream.DeleteMsg(h.ctx, first+1+n); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for n := range threads {
+		id := rawThread(n)[len("skein.log.acme."):]
+		if seen[id] != 1 {
+			t.Fatalf("%s was listed %d times, and %d threads of %d in all", id, seen[id], len(seen), threads)
+		}
+	}
+}
+
+// A list of one tenant ends with what it has, whatever other tenants write.
+func TestList_OfATenant(t *testing.T) {
+	h := newHouse(t)
+	h.rawThreads(0, 20, 2)
+	if _, err := h.log.JetStream().Publish(h.ctx, "skein.log.globex.T-0190a000-0000-7000-8000-000000000001", []byte("commit")); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for a, err := range list(h.ctx, h.log, "acme") {
+		if err != nil || a.tenant != "acme" || !events.IsThread(a.id) {
+			t.Fatal(a, err)
+		}
+		n++
+	}
+	for range list(h.ctx, h.log, "nobody") {
+		t.Error("a tenant without threads has one")
+	}
+	if n != 20 {
+		t.Errorf("%d threads were listed", n)
+	}
+}
