@@ -66,6 +66,7 @@ type exporter struct {
 	out      *lineWriter
 	manifest Manifest
 	done, of int64 // threads
+	stage    stage
 }
 
 // everything writes what is no thread first: who reads the file then knows the
@@ -81,7 +82,7 @@ func (x *exporter) everything() error {
 			if events.IsThread(a.id) != threads {
 				continue
 			}
-			if _, err := x.aggregate(a.aggregate); err != nil {
+			if _, err := x.aggregate(a.aggregate, a.last); err != nil {
 				return err
 			}
 			if threads {
@@ -114,7 +115,7 @@ func (x *exporter) named() error {
 			continue
 		}
 		written[claim] = true
-		if _, err := x.aggregate(aggregate{x.options.Tenant, claim}); err != nil {
+		if _, err := x.aggregate(aggregate{x.options.Tenant, claim}, 0); err != nil {
 			return err
 		}
 	}
@@ -123,7 +124,7 @@ func (x *exporter) named() error {
 			continue
 		}
 		written[id] = true
-		there, err := x.aggregate(aggregate{x.options.Tenant, id})
+		there, err := x.aggregate(aggregate{x.options.Tenant, id}, 0)
 		if err != nil {
 			return err
 		}
@@ -160,11 +161,55 @@ func keyOf(c *events.Commit) string {
 }
 
 // aggregate writes the commits of one subject, and reports whether there are any.
-func (x *exporter) aggregate(a aggregate) (bool, error) {
-	var end FileEnd
-	for m, err := range x.log.Raw(x.ctx, x.log.Config().Names.Log(a.tenant, a.id), 1) {
-		if err != nil {
+// last is the sequence of its last commit, as far as that is known. The commits are
+// written when it is known that they are all: of a thread that is being erased, some
+// may be gone already. One that was purged after the export began is left out, and of
+// one that was purged before there is the tombstone.
+func (x *exporter) aggregate(a aggregate, last uint64) (bool, error) {
+	defer x.stage.clear()
+	end, whole, err := x.read(a, 1)
+	if err != nil {
+		return false, err
+	}
+	if !whole || end.Seq != last {
+		newest, err := x.log.Last(x.ctx, a.tenant, a.id)
+		var broken *events.BrokenError
+		switch {
+		case err != nil && !errors.As(err, &broken):
 			return false, fmt.Errorf("reading %s/%s: %w", a.tenant, a.id, err)
+		case err != nil || newest == nil || !tombstone(newest): // nothing is erased before there is one
+		case newest.Seq > x.to:
+			return false, nil
+		default:
+			x.stage.clear()
+			if end, _, err = x.read(a, newest.Seq); err != nil {
+				return false, err
+			}
+		}
+	}
+	if end.Commits == 0 {
+		return false, nil
+	}
+	if err := x.stage.writeTo(x.out); err != nil {
+		return false, err
+	}
+	x.manifest.Commits += end.Commits
+	x.manifest.LastSeq = max(x.manifest.LastSeq, end.Seq)
+	if events.IsThread(a.id) {
+		x.manifest.Threads++
+	} else {
+		x.manifest.Others++
+	}
+	return true, x.out.line(end)
+}
+
+// read reads the commits of one subject from a sequence on to the stage, and reports
+// whether their chain is whole from its beginning.
+func (x *exporter) read(a aggregate, from uint64) (end FileEnd, whole bool, err error) {
+	whole = true
+	for m, err := range x.log.Raw(x.ctx, x.log.Config().Names.Log(a.tenant, a.id), from) {
+		if err != nil {
+			return end, false, fmt.Errorf("reading %s/%s: %w", a.tenant, a.id, err)
 		}
 		if m.Seq > x.to {
 			break
@@ -173,31 +218,23 @@ func (x *exporter) aggregate(a aggregate) (bool, error) {
 			Seq: m.Seq, Subject: m.Subject, Type: m.Header.Get(events.HeaderType),
 			Version: m.Header.Get(events.HeaderVersion), Chain: m.Header.Get(events.HeaderChain),
 		}
+		whole = whole && line.Chain == events.Chain(end.Chain, m.Data)
 		if utf8.Valid(m.Data) {
 			line.Body = string(m.Data)
 		} else {
 			line.Base64 = m.Data
 		}
 		if !x.options.Chains {
-			if err := x.out.line(line); err != nil {
-				return false, err
+			if err := x.stage.line(line); err != nil {
+				return end, false, err
 			}
 		}
 		end = FileEnd{End: m.Subject, Commits: end.Commits + 1, Version: line.Version, Seq: m.Seq, Chain: line.Chain}
-		if x.manifest.Commits++; x.manifest.Commits%tellEvery == 0 {
+		if (x.manifest.Commits+end.Commits)%tellEvery == 0 {
 			x.progress()
 		}
 	}
-	if end.Commits == 0 {
-		return false, nil
-	}
-	x.manifest.LastSeq = max(x.manifest.LastSeq, end.Seq)
-	if events.IsThread(a.id) {
-		x.manifest.Threads++
-	} else {
-		x.manifest.Others++
-	}
-	return true, x.out.line(end)
+	return end, whole, nil
 }
 
 func (x *exporter) progress() {

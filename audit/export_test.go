@@ -345,3 +345,53 @@ func TestSignerRefuses(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// onFirst calls a function before the first write.
+type onFirst struct {
+	bytes.Buffer
+	do func()
+}
+
+func (w *onFirst) Write(b []byte) (int, error) {
+	if w.do != nil {
+		w.do()
+		w.do = nil
+	}
+	return w.Buffer.Write(b)
+}
+
+// An export has all of a thread or nothing of it, also if the thread is purged, and
+// half erased, while the export is made.
+func TestExport_NoHalfOfAThreadThatIsBeingErased(t *testing.T) {
+	h := newHouse(t)
+	h.fill(threadOne)
+	h.fill(threadTwo)
+	h.stopRelay() // nothing is erased before the timeline has shown the tombstone
+	var first []uint64
+	for c, err := range h.log.Thread(h.ctx, "acme", threadTwo, 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		first = append(first, c.Seq)
+	}
+	var out onFirst
+	out.do = func() { // the export has begun: where it ends is fixed
+		h.do("thread.delete", `{"threadId":"`+threadTwo+`","data":{"purge":true}}`)
+		if err := h.log.EraseCommits(h.ctx, "acme", threadTwo, first[len(first)/2]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Export(h.ctx, h.log, &out, ExportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), `"subject":"skein.log.acme.`+threadTwo) || !strings.Contains(out.String(), `"subject":"skein.log.acme.`+threadOne) {
+		t.Error("the file has some of the thread that was purged, or nothing of the other")
+	}
+	if _, err := ReadFile(strings.NewReader(out.String()), h.validator, ReadOptions{}); err != nil {
+		t.Error(err)
+	}
+	// One that was purged before it began is there as its tombstone.
+	if got := h.export(ExportOptions{Tenant: "acme", Threads: []string{threadTwo}}); strings.Count(got, `{"seq":`) != 1 || !strings.Contains(got, "lifecycle.deleted") {
+		t.Errorf("of a purged thread the file has %s", got)
+	}
+}

@@ -117,4 +117,15 @@ func (w *lineWriter) line(v any) error {
 	return nil
 }
 
+// copy writes lines that are made already.
+func (w *lineWriter) copy(from io.Reader, lines int64) error {
+	n, err := io.Copy(io.MultiWriter(w.sum, w.to), from)
+	w.lines += lines
+	w.bytes += n
+	if err != nil {
+		return fmt.Errorf("writing the file: %w", err)
+	}
+	return nil
+}
+
 func (w *lineWriter) digest() string { return hex.EncodeToString(w.sum.Sum(nil)) }

@@ -144,7 +144,7 @@ func (l *Log) Last(ctx context.Context, tenant, aggregate string) (*events.Commi
 // threadBatch bounds one read of a thread, so that a long thread is never held
 // in memory whole.
 const (
-	threadBatch = 1000
+	threadBatch = 512
 	threadBytes = 4 << 20
 )
 

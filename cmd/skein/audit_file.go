@@ -29,7 +29,7 @@ func (a *app) auditExport() *cobra.Command {
 		Long: "Write commits as JSON Lines, with subjects, sequences and chains, and the exact bytes of each: of some threads,\n" +
 			"of the tenant, or of all tenants. The last line is a manifest with the digest of the lines before it, signed with\n" +
 			"an NKey if --sign names the file of a seed. --chains writes only where each thread stands, which is small and is all\n" +
-			"that skein audit verify --against needs.",
+			"that skein audit verify --against needs. Contents of files are not in the file: skein backup copies them.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := x.oneOrAll(x.everyone, args); err != nil {
 				return err
@@ -89,6 +89,9 @@ func (a *app) export(ctx context.Context, x *exporting, refs []string) (err erro
 		return a.printJSON(manifest)
 	}
 	a.hint("%d threads, %d commits, %d bytes, SHA-256 %s", manifest.Threads, manifest.Commits, manifest.Bytes, manifest.Digest)
+	if !x.options.Chains {
+		a.hint("contents of files are not in it; skein backup copies them")
+	}
 	if x.options.Signer != nil {
 		a.hint("signed by %s", x.options.Signer.Public())
 	}

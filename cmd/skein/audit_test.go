@@ -95,6 +95,9 @@ func TestAuditExportAndImport(t *testing.T) {
 	to.ok("thread", "status", "key:orders/7", "streaming")
 	from.ok("thread", "status", "key:orders/7", "streaming", "--reason", "otherwise")
 	one := run(t, from.env, "", "audit", "export", "key:orders/7")
+	if !strings.Contains(one.err, "contents of files are not in it") {
+		t.Errorf("an export does not say what it lacks: %s", one.err)
+	}
 	if one.code != 0 || strings.Contains(one.out, "another") {
 		t.Errorf("%+v", one)
 	}

@@ -1,0 +1,83 @@
+package audit
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The program that docs/audit.md prints checks an export: it takes what is right, a
+// purged thread's tombstone too, and refuses what was changed.
+func TestVerifierOfThePage(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no python3")
+	}
+	page, err := os.ReadFile("../docs/audit.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```python\n")
+	program, _, ok := strings.Cut(rest, "```\n")
+	if !ok {
+		t.Fatal("docs/audit.md prints no program")
+	}
+	dir := t.TempDir()
+	script := filepath.Join(dir, "verify.py")
+	if err := os.WriteFile(script, []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check := func(file string) (string, error) {
+		path := filepath.Join(dir, "export")
+		if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.CommandContext(t.Context(), python, script, path).CombinedOutput()
+		return string(out), err
+	}
+
+	h := newHouse(t)
+	h.fill(threadOne)
+	h.fill(threadTwo)
+	h.do("thread.delete", `{"threadId":"`+threadTwo+`","data":{"purge":true}}`)
+	key := signer(t)
+	good := h.export(ExportOptions{Signer: key})
+	for name, file := range map[string]string{
+		"signed": good, "not signed": h.export(ExportOptions{}), "chains": h.export(ExportOptions{Chains: true, Signer: key}),
+	} {
+		if out, err := check(file); err != nil || !strings.HasPrefix(out, "right: 2 threads") {
+			t.Errorf("%s: %v: %s", name, err, out)
+		}
+	}
+
+	lines := strings.SplitAfter(good, "\n")
+	at := -1
+	for i, line := range lines {
+		if strings.HasPrefix(line, `{"seq":`) && strings.Contains(line, threadOne) {
+			at = i
+			break
+		}
+	}
+	again := *key // a manifest that fits, of another signer
+	other := signer(t)
+	forged := strings.Replace(h.export(ExportOptions{Signer: other}), other.Public(), again.Public(), 1)
+	bad := map[string]string{
+		"an altered body":     strings.Replace(good, "T-0190a000", "T-0190a001", 1),
+		"a commit is missing": strings.Join(append(append([]string{}, lines[:at]...), lines[at+1:]...), ""),
+		"cut off":             strings.Join(lines[:len(lines)/2], ""),
+		"continued":           good + lines[at],
+		"swapped":             strings.Join(append(append(append([]string{}, lines[:at]...), lines[at+1], lines[at]), lines[at+2:]...), ""),
+	}
+	if _, err := exec.LookPath("openssl"); err == nil {
+		bad["another's signature"] = forged
+	} else {
+		t.Log("there is no openssl: signatures are not checked")
+	}
+	for name, file := range bad {
+		if out, err := check(file); err == nil {
+			t.Errorf("%s: %s", name, out)
+		}
+	}
+}
