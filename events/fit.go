@@ -56,6 +56,14 @@ func FitItems(items []Item, most int) ([]Item, *Omitted) {
 	return f.items[first:], &f.omitted
 }
 
+// ItemsBytes is how many bytes items have as FitItems counts them.
+func ItemsBytes(items []Item) (n int) {
+	for i := range items {
+		n += jsonSize(items[i]) + 1
+	}
+	return n
+}
+
 type fitting struct {
 	items   []Item
 	sizes   []int

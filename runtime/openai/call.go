@@ -94,7 +94,14 @@ type failure struct {
 	text  string
 	retry bool
 	after time.Duration
+	long  bool // the conversation is too long for the model
 }
+
+// tooLong is the code with which an endpoint says that.
+const tooLong = "context_length_exceeded"
+
+// tooLongError says that a conversation is too long for its model.
+type tooLongError struct{ error }
 
 func (f *failure) Error() string { return f.text }
 
@@ -115,6 +122,7 @@ func (c *call) status(res *http.Response) error {
 		text:  text,
 		retry: res.StatusCode == http.StatusRequestTimeout || res.StatusCode == http.StatusTooManyRequests || res.StatusCode >= 500,
 		after: retryAfter(res.Header, time.Now()),
+		long:  res.StatusCode == http.StatusRequestEntityTooLarge || bytes.Contains(body, []byte(`"`+tooLong+`"`)),
 	}
 }
 
@@ -148,7 +156,10 @@ func (c *call) told(err error) error {
 		f = &failure{text: err.Error()}
 	}
 	out := errors.New(c.clean(f.text))
-	if f.retry {
+	switch {
+	case f.long:
+		return &tooLongError{out}
+	case f.retry:
 		return &runtime.RetryError{After: f.after, Err: out}
 	}
 	return out

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/openai"
 )
@@ -276,5 +277,52 @@ func TestOnlyWhatIsGiven(t *testing.T) {
 	}
 	if got := e.asked[0].key; got != "" {
 		t.Errorf("a key was sent: %q", got)
+	}
+}
+
+// A conversation that is too long for the model is halved until the model takes it,
+// the oldest results first, however the endpoint says so; one that cannot become
+// shorter fails with what the endpoint said.
+func TestReact_ConversationTooLongForTheModel(t *testing.T) {
+	result := `{"type":"tool-look","toolCallId":"c%d","input":{},"state":"output-available","output":"` + strings.Repeat("o", 4000) + `"}`
+	items := []events.Item{message("itm_0", events.User, `{"type":"input_text","text":"look"}`)}
+	for i := range 10 {
+		items = append(items, message(fmt.Sprintf("itm_%d", i+1), events.Assistant, fmt.Sprintf(result, i)))
+	}
+	items = append(items, message("itm_last", events.User, `{"type":"input_text","text":"and?"}`))
+	for name, refuse := range map[string]func(*stream){
+		"400": func(w *stream) {
+			w.w.WriteHeader(400)
+			_, _ = w.w.Write([]byte(`{"error":{"code":"context_length_exceeded","message":"too many tokens"}}`))
+		},
+		"413": func(w *stream) { w.w.WriteHeader(413) },
+		"an event": func(w *stream) {
+			w.event("response.failed", `"response":{"status":"failed","error":{"code":"context_length_exceeded","message":"too many tokens"},"output":[]}`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := serve(t, nil)
+			takes := 12_000
+			e.answer = func(w *stream, _ *http.Request) {
+				if n := e.count(); len(e.body(t, n-1)) > takes {
+					refuse(w)
+					return
+				}
+				w.completed(says("fine"))
+			}
+			got, err := e.reactor(t).React(t.Context(), input(items...), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body := string(e.body(t, e.count()-1))
+			if e.count() != 3 || !strings.Contains(body, "and?") || !strings.Contains(body, "left out: 4002 bytes") || len(got.MessagesForModel.Items) == 0 {
+				t.Errorf("it was asked %d times, at last with %.500s", e.count(), body)
+			}
+			takes = 0
+			before := e.count()
+			if _, err := e.reactor(t).React(t.Context(), input(items...), nil); err == nil || e.count() > before+6 {
+				t.Errorf("it was asked %d times more: %v", e.count()-before, err)
+			}
+		})
 	}
 }

@@ -3,12 +3,14 @@ package openai
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/responses"
 
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
 )
 
@@ -37,9 +39,31 @@ func New(c Config) (*Reactor, error) {
 	return &Reactor{config: c, service: responses.NewResponseService(opts...)}, nil
 }
 
-// React asks the endpoint once. See the package for what is sent, what comes
-// back, and which errors may pass.
+// shrinks is how often a conversation that is too long for its model is halved.
+const shrinks = 5
+
+// React asks the endpoint once, and again with half of the conversation while that
+// is too long for the model: no thread is too long to be answered. See the package
+// for what is sent, what comes back, and which errors may pass.
 func (r *Reactor) React(ctx context.Context, in *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
+	for halved := 0; ; halved++ {
+		reaction, err := r.ask(ctx, in, out)
+		var long *tooLongError
+		if !errors.As(err, &long) || halved == shrinks {
+			return reaction, err
+		}
+		items, omitted := events.FitItems(in.Items, events.ItemsBytes(in.Items)/2)
+		if omitted == nil || omitted.Bytes == 0 {
+			return nil, err
+		}
+		less := *in
+		less.Items, less.Omitted = items, omitted.And(in.Omitted)
+		in = &less
+	}
+}
+
+// ask asks the endpoint once.
+func (r *Reactor) ask(ctx context.Context, in *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
 	req, err := r.request(in)
 	if err != nil {
 		return nil, err

@@ -93,7 +93,7 @@ func eventFailure(raw []byte) *failure {
 	if code == "error" { // the type of the event
 		code = ""
 	}
-	f := &failure{text: "the model failed"}
+	f := &failure{text: "the model failed", long: code == tooLong}
 	switch code {
 	case "", "server_error", "internal_error", "internal_server_error", "api_error", "overloaded_error", "service_unavailable",
 		"rate_limit_exceeded", "rate_limit_error", "timeout", "vector_store_timeout":
