@@ -276,6 +276,12 @@ func (s *Service) answer(r micro.Request) {
 			return
 		}
 	}
+	if most := s.nc.MaxPayload(); most > 0 && int64(len(body)) > most { // it would never come
+		e := events.TooLarge("the answer", int64(len(body)), most)
+		s.refuse(r, e)
+		s.log(e, tenant, name, start)
+		return
+	}
 	if err := r.Respond(body); err != nil {
 		s.logger.Warn().Err(err).Str("request", name).Msg("a reply could not be sent")
 	}

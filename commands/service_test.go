@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
+	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
@@ -299,5 +300,21 @@ func TestTooManyRequests(t *testing.T) {
 	}
 	if list := w.commits(id); list[len(list)-1].Version != 2+done || done == 0 || done == 200 {
 		t.Errorf("%d of 200 were done, and the log is at version %d", done, list[len(list)-1].Version)
+	}
+}
+
+// An answer that no message holds is refused at once, and not awaited in vain.
+func TestService_AnswerLargerThanAMessage(t *testing.T) {
+	s := natstest.Start(t, natstest.MaxPayload(64<<10))
+	nc := natstest.Connect(t, s)
+	service, err := Serve(nc, events.DefaultNames(), Endpoint{Name: "large", Description: "Large.", Kind: "query", Version: "1.0.0", InFlight: 10},
+		func(context.Context, string, string, []byte, Meta) (any, error) { return Bytes(make([]byte, 100<<10)), nil }, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = service.Stop(context.Background()) })
+	m := request(t, nc, "skein.query.acme.item.get", []byte(`{}`))
+	if e := events.DecodeError(m.Data); e == nil || e.Code != events.PayloadTooLarge || e.Details.Size != 100<<10 {
+		t.Errorf("%.200s", m.Data)
 	}
 }

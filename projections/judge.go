@@ -30,6 +30,8 @@ type trial struct {
 	memory *documents.Memory
 	upTo   [documents.Kinds]uint64 // the sequence that each live read model shows for sure
 	passed documents.Mask          // read models whose sure sequence the fold has passed
+
+	orphans []correction // pieces that no document names, and that are to go
 }
 
 // thread judges one thread, and repairs it.
@@ -76,7 +78,7 @@ func (b *rebuilding) correct(ctx context.Context, t *trial) error {
 
 // corrections gives the writes that make the thread's documents right.
 func (t *trial) corrections() ([]correction, error) {
-	var list []correction
+	list := t.orphans
 	for p, j := range t.docs {
 		if j.verdict == "" && !t.renews(p, j) {
 			continue
@@ -154,7 +156,7 @@ func (t *trial) read(ctx context.Context, p documents.Projection) error {
 	if err != nil {
 		return fmt.Errorf("reading documents of %s: %w", p.Name, err)
 	}
-	pieces := map[string]eventlog.Message{}
+	pieces, named := map[string]eventlog.Message{}, map[string]bool{}
 	for i := range got {
 		if _, ok := documents.ParsePiece(got[i].Subject); ok {
 			pieces[got[i].Subject] = got[i]
@@ -170,6 +172,7 @@ func (t *trial) read(ctx context.Context, p documents.Projection) error {
 			for _, k := range keys {
 				if m, ok := pieces[k]; ok {
 					some = append(some, m)
+					named[k] = true
 				}
 			}
 			return some, nil
@@ -179,6 +182,11 @@ func (t *trial) read(ctx context.Context, p documents.Projection) error {
 		}
 		seq, _ := shownSeq(got[i].Header, got[i].Data)
 		t.docs[place] = &judged{live: &got[i], liveSeq: seq}
+	}
+	for key, m := range pieces {
+		if !named[key] && m.Seq <= t.anew[p.Kind] { // of a document that has changed since
+			t.orphans = append(t.orphans, correction{bucket: p.Bucket, key: key, kind: p.Kind, expected: m.Seq, thread: t.name, piece: true})
+		}
 	}
 	return nil
 }

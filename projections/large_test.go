@@ -233,6 +233,29 @@ func TestLargeDocument_GoesWithItsThread(t *testing.T) {
 	}
 }
 
+// What a document no longer holds is gone when everything was written anew, and
+// what it holds is there.
+func TestLargeDocument_RewriteRemovesOldPieces(t *testing.T) {
+	h := newHouse(t)
+	r, _ := h.run(Config{})
+	a := h.asker(QueryConfig{})
+	in, id, _ := h.largeItem()
+	other, kept, _ := h.largeItem()
+	h.do("message.edit", in, fmt.Sprintf(`{"itemId":%q,"content":[{"type":"output_text","text":"short"}]}`, id))
+	h.await(r)
+	if report, err := r.Rewrite(t.Context(), nil); err != nil || report.Found != 0 {
+		t.Fatalf("%+v, %v", report.Differences, err)
+	}
+	for key := range h.live(h.models.Of(documents.Items)) {
+		if thread, ok := documents.ParsePiece(key); ok && thread == documents.ThreadName(acme, in) {
+			t.Errorf("%s is still there", key)
+		}
+	}
+	if got := a.whole(other, kept); len(got.Content) < 20*(250<<10) {
+		t.Errorf("%d bytes are left of another item", len(got.Content))
+	}
+}
+
 // Whatever a document holds, its stub and pieces make the same bytes again.
 func TestStub_JoinsToTheDocument(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
