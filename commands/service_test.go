@@ -308,7 +308,9 @@ func TestService_AnswerLargerThanAMessage(t *testing.T) {
 	s := natstest.Start(t, natstest.MaxPayload(64<<10))
 	nc := natstest.Connect(t, s)
 	service, err := Serve(nc, events.DefaultNames(), Endpoint{Name: "large", Description: "Large.", Kind: "query", Version: "1.0.0", InFlight: 10},
-		func(context.Context, string, string, []byte, Meta) (any, error) { return Bytes(make([]byte, 100<<10)), nil }, zerolog.Nop())
+		func(context.Context, string, string, []byte, Meta) (any, error) {
+			return Bytes(make([]byte, 100<<10)), nil
+		}, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}

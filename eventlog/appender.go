@@ -75,7 +75,7 @@ var errClosing = errors.New("the log is being closed")
 // lateAfter is how long the append loop waits for the writes that it has sent. What
 // is late then, such as one whose acknowledgement was lost, holds up only its own
 // aggregates.
-const lateAfter = 250 * time.Millisecond
+const lateAfter = time.Second
 
 // appendLoop writes what waits, one group after the other.
 func (l *Log) appendLoop() {
