@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/skein-threads/skein/events"
@@ -89,4 +90,40 @@ func (a *asking) reached(ctx context.Context, least int64, progress uint64) (boo
 		return false, 0, a.cfg.Progress.Wait(ctx, end)
 	}
 	return true, 0, nil // everything is shown, and there is no such thread
+}
+
+// confirmed makes sure of a not_found where the query says how new the answer must
+// be: it stands only if the log has no such thread either. Read models that claim
+// more than they show, or more than the log has, are behind.
+func (a *asking) confirmed(err error) error {
+	var e *events.Error
+	if err == nil || !a.fresh || a.thread == "" || !errors.As(err, &e) || e.Code != events.NotFound {
+		return err
+	}
+	end, failed := a.log.LastSeq(a.ctx)
+	if failed != nil {
+		return failed
+	}
+	if shown := a.cfg.Progress.Seq(); shown > end {
+		return a.behind("the read models show the log up to %d, and it ends at %d: they are of a log that has lost its end; see docs/store.md", shown, end)
+	}
+	got, failed := (&live{a.Queries}).get(a.ctx, a.place(documents.Threads, ""))
+	if failed != nil {
+		return failed
+	}
+	if got[0].doc != nil {
+		return err // the thread is shown, and what is not in it is not there
+	}
+	last, failed := a.log.Newest(a.ctx, a.tenant, a.thread)
+	if failed != nil {
+		return failed
+	}
+	if last == nil || len(last.Events) == 0 {
+		return err
+	}
+	switch last.Events[len(last.Events)-1].Data.(type) {
+	case events.LifecycleDeleted, events.KeyClaimed, events.KeyReleased, events.DefinitionChanged, events.CommandRejected:
+		return err // it was deleted, or is no thread
+	}
+	return a.behind("the read models do not show the thread, and the log has it at version %d", last.Version)
 }

@@ -113,3 +113,39 @@ func TestAtEveryVersion(t *testing.T) {
 		t.Fatalf("only %d versions were seen", len(moments))
 	}
 }
+
+// A query that says how new its answer must be is never answered with not_found by
+// read models that claim more than they show, or more than the log has. What the log
+// does not have, or has deleted, is not found.
+func TestFresh_NotFoundIsConfirmedByTheLog(t *testing.T) {
+	h := newHouse(t)
+	claimed := NewProgress()
+	a := h.asker(QueryConfig{Wait: 50 * time.Millisecond, Progress: claimed})
+	made := h.do("thread.create", "", `{}`)
+	gone := h.do("thread.create", "", `{}`)
+	deleted := h.do("thread.delete", gone.ThreadID, `{}`)
+	code := func(thread, fresh string) events.Code {
+		t.Helper()
+		_, err := a.q.Handle(t.Context(), acme, "thread.get", []byte(`{"threadId":"`+thread+`",`+fresh+`}`), commands.Meta{})
+		return events.AsError(err).Code
+	}
+	claimed.raise(deleted.Seq) // and no document is there
+	const unknown = "T-01900000-0000-7000-8000-000000000000"
+	for _, c := range []struct {
+		name, thread, fresh string
+		want                events.Code
+	}{
+		{"a thread that the log has", made.ThreadID, seqOf(made), events.ProjectionBehind},
+		{"its version", made.ThreadID, `"minVersion":1`, events.ProjectionBehind},
+		{"a deleted thread", gone.ThreadID, seqOf(deleted), events.NotFound},
+		{"no thread", unknown, seqOf(made), events.NotFound},
+	} {
+		if got := code(c.thread, c.fresh); got != c.want {
+			t.Errorf("%s: %s, not %s", c.name, got, c.want)
+		}
+	}
+	claimed.raise(deleted.Seq + 100)
+	if got := code(unknown, seqOf(made)); got != events.ProjectionBehind {
+		t.Errorf("read models that show more than the log has: %s", got)
+	}
+}

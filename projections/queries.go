@@ -131,6 +131,12 @@ func (q *Queries) handle(ctx context.Context, tenant, name string, body []byte) 
 		return nil, err
 	}
 	a := &asking{Queries: q, ctx: ctx, tenant: tenant}
+	out, err := a.answer(name, data)
+	return out, a.confirmed(err)
+}
+
+// answer answers a query that was read.
+func (a *asking) answer(name string, data any) (any, error) {
 	switch d := data.(type) {
 	case events.GetThread:
 		return a.getThread(d)
@@ -206,6 +212,7 @@ type asking struct {
 	ctx    context.Context //nolint:containedctx // it lives as long as the query
 	tenant string
 	thread string // its id, once it is known
+	fresh  bool   // minSeq or minVersion was given
 	source source
 }
 
@@ -223,7 +230,7 @@ func (a *asking) about(ref string, at *events.At, fresh events.Fresh) error {
 	if err := a.awaitSeq(fresh.MinSeq, at != nil); err != nil {
 		return err
 	}
-	a.source = &live{a.Queries}
+	a.source, a.fresh = &live{a.Queries}, at == nil && (fresh.MinSeq != nil || fresh.MinVersion != nil)
 	if ref == "" {
 		return nil
 	}
