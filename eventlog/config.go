@@ -11,16 +11,21 @@ import (
 // Config says how the log's streams are to be made. The zero value of a field
 // means its default.
 type Config struct {
-	Names        events.Names  // default: prefix skein
-	API          string        // prefix of JetStream's API; default $JS.API; another one where an account sees it under a domain
-	Replicas     int           // copies of every stream; default 1
-	TimelineAge  time.Duration // how long the timeline keeps an event; default 7 days
-	ChunkAge     time.Duration // how long a chunk of an execution's stream is kept; default 1 hour
-	CommandAge   time.Duration // how long a submitted command may wait; default 7 days
-	AckTimeout   time.Duration // how long an append waits for its acknowledgement before it is looked up; default 5 s
-	Recent       *Recent       // shared by the logs of one process; default none
-	Floors       *Floors       // shared by the logs of one process; default the log's own
-	QueueCommits int           // how many commits may wait for the appender; default 8192
+	Names       events.Names  // default: prefix skein
+	API         string        // prefix of JetStream's API; default $JS.API; another one where an account sees it under a domain
+	Replicas    int           // copies of every stream; default 1
+	TimelineAge time.Duration // how long the timeline keeps an event; default 7 days
+	ChunkAge    time.Duration // how long a chunk of an execution's stream is kept; default 1 hour
+	CommandAge  time.Duration // how long a submitted command may wait; default 7 days
+	AckTimeout  time.Duration // how long an append waits for its acknowledgement before it is looked up; default 5 s
+	Recent      *Recent       // shared by the logs of one process; default none
+	Floors      *Floors       // shared by the logs of one process; default the log's own
+	// Damage says why messages of a range of sequences cannot be read, if that is
+	// known. It is asked when a read was not answered or found nothing. Default: it is
+	// never known.
+	Damage func(stream string, from, to uint64) error
+
+	QueueCommits int // how many commits may wait for the appender; default 8192
 }
 
 // ownAPI is the prefix of JetStream's API in the account that has the streams.
@@ -51,6 +56,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.Floors == nil {
 		c.Floors = &Floors{}
+	}
+	if c.Damage == nil {
+		c.Damage = func(string, uint64, uint64) error { return nil }
 	}
 	if c.QueueCommits == 0 {
 		c.QueueCommits = 8192

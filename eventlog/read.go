@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -66,7 +67,8 @@ func (l *Log) directUpTo(ctx context.Context, stream string, q getRequest) (out 
 	if err != nil {
 		return nil, 0, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, l.readTimeout, fmt.Errorf("stream %s did not answer a read within %v", stream, l.readTimeout))
+	asked := ctx
+	ctx, cancel := context.WithTimeoutCause(asked, l.readTimeout, fmt.Errorf("stream %s did not answer a read within %v", stream, l.readTimeout))
 	defer cancel()
 	err = l.inbox.ask(ctx, l.cfg.API+".DIRECT.GET."+stream, body, q.most(), func(m *nats.Msg) (bool, error) {
 		switch status := m.Header.Get("Status"); status {
@@ -85,8 +87,26 @@ func (l *Log) directUpTo(ctx context.Context, stream string, q getRequest) (out 
 		out = append(out, got)
 		return err == nil && q.Batch <= 1 && len(q.Multi) == 0, err
 	})
+	if err != nil && len(out) == 0 && ctx.Err() != nil && asked.Err() == nil { // it was not answered
+		if cause := l.cfg.Damage(stream, q.Seq, math.MaxUint64); cause != nil {
+			err = &UnreadableError{Stream: stream, Seq: q.Seq, Cause: cause}
+		}
+	}
 	return out, upTo, err
 }
+
+// UnreadableError says that the server cannot read what it has stored.
+type UnreadableError struct {
+	Stream string
+	Seq    uint64 // from which on was read
+	Cause  error
+}
+
+func (e *UnreadableError) Error() string {
+	return fmt.Sprintf("reading stream %s from sequence %d on: %v", e.Stream, e.Seq, e.Cause)
+}
+
+func (e *UnreadableError) Unwrap() error { return e.Cause }
 
 func message(m *nats.Msg) (Message, error) {
 	seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
@@ -119,7 +139,13 @@ func (l *Log) Get(ctx context.Context, seq uint64) (*events.Commit, error) {
 		return nil, err
 	}
 	if len(got) == 0 || got[0].Seq != seq {
-		return l.ofLeader(ctx, getRequest{Seq: seq})
+		c, err := l.ofLeader(ctx, getRequest{Seq: seq})
+		if c == nil && err == nil { // the server says so too of what it cannot read
+			if cause := l.cfg.Damage(l.cfg.Names.Stream(LogStream), seq, seq); cause != nil {
+				return nil, &UnreadableError{Stream: l.cfg.Names.Stream(LogStream), Seq: seq, Cause: cause}
+			}
+		}
+		return c, err
 	}
 	return l.decode(got[0].Subject, got[0].Seq, got[0].Header, got[0].Data)
 }

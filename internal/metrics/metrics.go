@@ -24,6 +24,7 @@ type Metrics struct {
 	groupCommits prometheus.Histogram
 	groupBytes   prometheus.Histogram
 	broken       *prometheus.CounterVec
+	damaged      prometheus.Gauge
 	relayed      prometheus.Counter
 	healed       prometheus.Counter
 	leases       *prometheus.GaugeVec
@@ -59,6 +60,7 @@ func New() *Metrics {
 		appends:      histogram("append_seconds", "From a write to its acknowledgement.", fast, "kind"),
 		groupCommits: histogram("append_commits", "Commits in one write.", counts).With(nil).(prometheus.Histogram),
 		groupBytes:   histogram("append_bytes", "Bytes in one write.", bytes).With(nil).(prometheus.Histogram),
+		damaged:      gauge("store_damages", "Places in the store of the embedded server that cannot be read.").With(nil),
 		broken:       counter("broken_commits_total", "Commits of the log that could not be read, by who met them.", "reader"),
 		relayed:      counter("timeline_commits_total", "Commits that this process put on the timeline.").With(nil),
 		healed:       counter("timeline_healed_total", "Messages on the timeline that Skein did not write and that were removed.").With(nil),
@@ -79,7 +81,7 @@ func New() *Metrics {
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.commands, m.commandTime, m.limited, m.merged, m.cacheThreads, m.cacheBytes,
-		m.appends, m.groupCommits, m.groupBytes, m.broken, m.relayed, m.healed, m.leases, m.spans,
+		m.appends, m.groupCommits, m.groupBytes, m.broken, m.damaged, m.relayed, m.healed, m.leases, m.spans,
 		m.placesTaken, m.placesWaiting, m.placesRefused,
 		m.queries, m.queryTime, m.projectionRun, m.projectionDoc, m.endsOpen,
 	)
@@ -136,6 +138,9 @@ func (m *Metrics) Appended(commits, bytes int, batch bool, seconds float64) {
 
 // Broken implements eventlog.Metrics.
 func (m *Metrics) Broken(reader string, _ uint64) { m.broken.WithLabelValues(reader).Inc() }
+
+// Damaged says how many places of the store cannot be read.
+func (m *Metrics) Damaged(places int) { m.damaged.Set(float64(places)) }
 
 // Relayed implements eventlog.Metrics.
 func (m *Metrics) Relayed(uint64) { m.relayed.Inc() }

@@ -33,6 +33,7 @@ type Server struct {
 
 	nats   *embedded.Server // nil if another server is used
 	store  *store.Opened    // of the embedded server
+	watch  watch
 	url    string
 	conns  []*nats.Conn
 	logs   []*eventlog.Log
@@ -67,7 +68,7 @@ func Start(ctx context.Context, cfg Config, logger zerolog.Logger) (*Server, err
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg.WithDefaults(), logger: logger, metrics: metrics.New(), recent: &eventlog.Recent{}, floors: &eventlog.Floors{}, stopping: make(chan struct{})}
+	s := &Server{cfg: cfg.WithDefaults(), logger: logger, metrics: metrics.New(), recent: &eventlog.Recent{}, floors: &eventlog.Floors{}, stopping: make(chan struct{}), watch: watch{asked: make(chan struct{}, 1)}}
 	if err := s.start(ctx); err != nil {
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
@@ -144,6 +145,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 		return err
 	}
 	s.markStore(background, writeLog)
+	s.watchStore(background)
 	validator, err := schema.New()
 	if err != nil {
 		return err
@@ -274,6 +276,9 @@ func (s *Server) open(purpose string) (*eventlog.Log, error) {
 	s.conns = append(s.conns, nc)
 	cfg := s.cfg.log()
 	cfg.Recent, cfg.Floors = s.recent, s.floors
+	if s.store != nil {
+		cfg.Damage = s.watch.damage
+	}
 	log, err := eventlog.Open(nc, cfg, s.logger, s.metrics)
 	if err != nil {
 		return nil, err

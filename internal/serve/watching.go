@@ -1,0 +1,105 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/skein-threads/skein/internal/store"
+)
+
+// How often the sealed blocks of the store are read again: every so often, and, when
+// a read was not answered, at once, but not more often than that.
+const (
+	scanEvery = time.Hour
+	scanPause = 15 * time.Second
+)
+
+// watch knows what of the store of the embedded server cannot be read.
+type watch struct {
+	asked chan struct{} // of capacity 1: somebody could not read
+
+	mu      sync.Mutex // guards what follows
+	damages []store.Damage
+}
+
+// damage says why messages of a range cannot be read, as far as that is known, and
+// has the store read if it is not. It is an eventlog.Config's.
+func (w *watch) damage(stream string, from, to uint64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, d := range w.damages {
+		if d.Stream == stream && d.From <= to && (d.To == 0 || d.To >= from) {
+			return errors.New(d.String())
+		}
+	}
+	select {
+	case w.asked <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// readable says what of the store cannot be read, or nothing.
+func (w *watch) readable(context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.damages) == 0 {
+		return nil
+	}
+	more := ""
+	if n := len(w.damages) - 1; n > 0 {
+		more = fmt.Sprintf(", and %d more", n)
+	}
+	return fmt.Errorf("the store is damaged: %s%s; stop Skein, and mend it with skein store repair", w.damages[0], more)
+}
+
+// watchStore reads the sealed blocks again, now and then, until background ends.
+func (s *Server) watchStore(background context.Context) {
+	if s.store == nil {
+		return
+	}
+	s.running.Go(func() {
+		tick := time.NewTicker(scanEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-s.watch.asked:
+			case <-background.Done():
+				return
+			}
+			s.scanStore(background)
+			select {
+			case <-time.After(scanPause):
+			case <-background.Done():
+				return
+			}
+		}
+	})
+}
+
+// scanStore reads the sealed blocks once.
+func (s *Server) scanStore(ctx context.Context) {
+	found, err := s.store.Scan(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.logger.Warn().Err(err).Msg("the blocks of the store could not be read again")
+		}
+		return
+	}
+	s.watch.mu.Lock()
+	before := s.watch.damages
+	s.watch.damages = found
+	s.watch.mu.Unlock()
+	s.metrics.Damaged(len(found))
+	for _, d := range found {
+		if !slices.Contains(before, d) {
+			s.logger.Error().Str("stream", d.Stream).Str("file", d.File).Uint64("from", d.From).Uint64("to", d.To).
+				Msg("the store is damaged: " + d.String() + "; stop Skein, and mend it with skein store repair")
+		}
+	}
+}
