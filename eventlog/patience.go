@@ -59,6 +59,10 @@ func young(err error) bool {
 // passes reports whether the cluster may do later what it has refused now.
 func passes(err error) bool {
 	var api *jetstream.APIError
+	var refused *brokerError
+	if errors.As(err, &refused) { // by the leader of a stream, see Log.leader
+		return refused.Code == 503
+	}
 	if !errors.As(err, &api) {
 		return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, nats.ErrNoResponders)
 	}
