@@ -1,6 +1,11 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // ToolType says who does a tool's work.
 type ToolType string
@@ -20,7 +25,7 @@ func (ToolType) Enum() []string {
 
 // ToolDefinition says what a model may call, and who does it (SA-67).
 type ToolDefinition struct {
-	Name         string         `json:"name" schema:"required,pattern=tool" doc:"The name, as the model calls it."`
+	Name         string         `json:"name" schema:"required,pattern=tool" doc:"The name, as the model calls it; of a whole server, what the names of its tools begin with, before __."`
 	Description  string         `json:"description" schema:"required,minLength=1,maxLength=16384" doc:"What it does and when to use it, for the model."`
 	Type         ToolType       `json:"type" schema:"required" doc:"Who does it: a function of the process, a process on NATS, an MCP server, or another agent."`
 	Parameters   jsontext.Value `json:"parameters,omitzero" schema:"object" doc:"The JSON Schema (2020-12) of its arguments, an object; none if absent, or what the MCP server says."`
@@ -33,6 +38,7 @@ type ToolDefinition struct {
 	Retries      *Retries       `json:"retries,omitzero" doc:"How often a call is tried whose failure may pass: one of a tool that is idempotent or readOnly, or one that was surely not made. As the agent says if absent."`
 	Server       *ToolServer    `json:"server,omitzero" doc:"The MCP server; of type mcp."`
 	Agent        string         `json:"agent,omitzero" schema:"pattern=name" doc:"The agent; of type agent."`
+	OwnThread    *bool          `json:"ownThread,omitzero" doc:"Of type agent: it answers in a thread of its own, and the call's result is its answer; false if absent: it takes the thread over. One of type dual_ai always has a thread of its own."`
 }
 
 // Retries says how often something is tried, and how long is waited between.
@@ -49,6 +55,8 @@ type ToolServer struct {
 	URL      string   `json:"url,omitzero" schema:"maxLength=2048" doc:"The address of a server that is spoken to over HTTP."`
 	TokenEnv string   `json:"tokenEnv,omitzero" schema:"pattern=variable" doc:"The name of the environment variable with the bearer token for the address."`
 	Tool     string   `json:"tool,omitzero" schema:"maxLength=256" doc:"The tool's name at the server, if it has another there."`
+	Include  []string `json:"include,omitempty" schema:"maxItems=256" doc:"Makes the definition one of a whole server: all of its tools that are called so there, where * stands for any text."`
+	Exclude  []string `json:"exclude,omitempty" schema:"maxItems=256" doc:"Which of them not, in the same way."`
 }
 
 // Check holds what no single field says.
@@ -76,6 +84,41 @@ func (ToolDefinition) Constraint() string {
 		`{"properties":{"type":{"enum":["go","nats"]},` + noServer + `,` + noAgent + `}},` +
 		`{"required":["server"],"properties":{"type":{"const":"mcp"},"server":{"type":"object"},` + noAgent + `}},` +
 		`{"required":["agent"],"properties":{"type":{"const":"agent"},"agent":{"type":"string","minLength":1},` + noServer + `}}]}`
+}
+
+// MaxToolPrefix is how long the name of a whole server may be, with which those of
+// its tools begin.
+const MaxToolPrefix = 24
+
+// Whole reports whether the definition is of all tools of the server that it
+// includes, and not of one.
+func (s ToolServer) Whole() bool { return len(s.Include) > 0 }
+
+// Takes reports whether a tool that a whole server calls so is one of those that
+// the definition is of.
+func (s ToolServer) Takes(name string) bool {
+	fits := func(pattern string) bool { return fitsStars(pattern, name) }
+	return slices.ContainsFunc(s.Include, fits) && !slices.ContainsFunc(s.Exclude, fits)
+}
+
+// fitsStars reports whether a text is like a pattern, in which * is any text.
+func fitsStars(pattern, text string) bool {
+	first, rest, stars := strings.Cut(pattern, "*")
+	text, ok := strings.CutPrefix(text, first)
+	if !ok || !stars {
+		return ok && text == ""
+	}
+	for {
+		middle, more, stars := strings.Cut(rest, "*")
+		if !stars {
+			return strings.HasSuffix(text, middle)
+		}
+		at := strings.Index(text, middle)
+		if at < 0 {
+			return false
+		}
+		text, rest = text[at+len(middle):], more
+	}
 }
 
 // Check holds what no single field says.

@@ -132,10 +132,13 @@ type Reactors interface {
 }
 
 // AgentTool is a tool that is another agent. Calling it is for the runtime: an
-// ai_human agent takes the thread over (SA-5), a dual_ai agent runs in a thread
-// of its own (SA-7).
+// ai_human agent takes the thread over (SA-5), unless it is to run apart; a dual_ai
+// agent runs in a thread of its own (SA-7).
 type AgentTool interface {
 	Tool
 	// AgentName gives the agent.
 	AgentName() string
+	// Apart reports whether an ai_human agent runs in a thread of its own, too, and
+	// its answer is the call's result.
+	Apart() bool
 }

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -12,18 +13,25 @@ import (
 )
 
 // callAgent makes a call of a tool that is an agent. An ai_human agent takes the
-// thread over with the call's result (SA-5); a dual_ai agent runs in a thread of
-// its own, for which the call waits (SA-7).
+// thread over with the call's result (SA-5), unless it is to run apart; that, and a
+// dual_ai agent, runs in a thread of its own, for which the call waits (SA-7).
 func (t *turn) callAgent(ctx context.Context, c thread.Call, tool AgentTool, done chan<- ended) (waits bool, err error) {
 	e := ended{call: c, tool: tool.Spec().Name, started: time.Now()}
 	agent, err := t.w.agent(ctx, t.job.Tenant, tool.AgentName())
 	switch {
 	case err != nil:
 		e.result = Failed(events.AsError(err).Message)
-	case agent.Type == HumanAgent:
+	case agent.Type == HumanAgent && !tool.Apart():
 		e.agent, e.result = agent.Name, Done(object("agent", agent.Name))
 	default:
 		child := t.child(c)
+		if deep, err := t.tooDeep(ctx); err != nil || deep {
+			e.result = Failed("agents call each other more than " + strconv.Itoa(maxNested) + " deep, each in a thread of its own")
+			if err != nil {
+				return false, err
+			}
+			break
+		}
 		if c.Granted {
 			e.result, err = t.w.outcome(ctx, child)
 			break
@@ -66,6 +74,27 @@ func (t *turn) beginChild(ctx context.Context, c thread.Call, agent *Agent, chil
 		},
 	}, nil)
 	return err
+}
+
+// tooDeep reports whether the run was itself asked for by runs in other threads, in
+// a row of maxNested.
+func (t *turn) tooDeep(ctx context.Context) (bool, error) {
+	above := t.run.Parent
+	for range maxNested {
+		if above == nil {
+			return false, nil
+		}
+		at := *above
+		above = nil
+		if err := t.w.commands.Look(ctx, t.job.Tenant, at.ThreadID, func(s *thread.State) {
+			if r, ok := s.Run(at.ExecutionID); ok {
+				above = r.Parent
+			}
+		}); err != nil {
+			return false, err
+		}
+	}
+	return above != nil, nil
 }
 
 // prompt gives what an agent is asked: the argument that is named so, or all.

@@ -16,6 +16,7 @@ type agentTool struct {
 }
 
 func (a agentTool) AgentName() string { return a.agent }
+func (a agentTool) Apart() bool       { return false }
 
 // Handoffs of several hops stay in one thread with all that was said: SA-4,
 // SA-5, SA-6, SA-8.

@@ -169,8 +169,14 @@ func furtherTool(d events.ToolDefinition) *events.Error {
 			return in("parameters", err)
 		}
 	}
+	if d.OwnThread != nil && d.Type != events.AgentTool {
+		return in("ownThread", refuse("only a tool of type agent has ownThread"))
+	}
 	if d.Server == nil {
 		return nil
+	}
+	if err := wholeServer(d); err != nil {
+		return err
 	}
 	if err := in("server", in("env", noneTwice(d.Server.Env))); err != nil {
 		return err
@@ -184,6 +190,32 @@ func furtherTool(d events.ToolDefinition) *events.Error {
 		return in("server", in("url", refuse("must be an http or https address")))
 	case u.User != nil:
 		return in("server", in("url", refuse("holds a user or a password; a definition holds no secret: name the variable with the token in tokenEnv")))
+	}
+	return nil
+}
+
+// wholeServer holds what a definition of all tools of a server says.
+func wholeServer(d events.ToolDefinition) *events.Error {
+	s := d.Server
+	switch {
+	case !s.Whole() && len(s.Exclude) > 0:
+		return in("server", in("exclude", refuse("excludes tools of a whole server, which has include; [\"*\"] is all of them")))
+	case !s.Whole():
+		return nil
+	case s.Tool != "":
+		return in("server", in("tool", refuse("names one tool, and include is of a whole server; give one of them")))
+	case d.Parameters != nil:
+		return in("parameters", refuse("a whole server's tools have their own"))
+	case len(d.Name) > events.MaxToolPrefix || strings.Contains(d.Name, "__") || strings.HasSuffix(d.Name, "_"):
+		return in("name", refuse("begins the names of a whole server's tools: at most %d letters, digits, - and single _, the last not a _", events.MaxToolPrefix))
+	}
+	for _, list := range []struct {
+		name     string
+		patterns []string
+	}{{"include", s.Include}, {"exclude", s.Exclude}} {
+		if err := in("server", in(list.name, noneTwice(list.patterns))); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/egress"
 	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/remote"
@@ -314,5 +315,109 @@ func TestTokensPerDay(t *testing.T) {
 	}
 	if err := refused(); !errors.Is(err, &events.Error{Code: events.QueueFull}) {
 		t.Errorf("%v", err)
+	}
+}
+
+// A tool that is an ai_human agent may answer in a thread of its own, and its
+// answer is the call's result; agents that call themselves so come to an end.
+func TestAgentInAThreadOfItsOwn(t *testing.T) {
+	h := start(t, nil)
+	h.apply("agent", `{"name":"clerk","type":"ai_human","reactor":"say"}`,
+		"tool", `{"name":"ask_clerk","description":"Asks the clerk.","type":"agent","agent":"clerk","ownThread":true}`,
+		"agent", `{"name":"boss","type":"ai_human","reactor":"say","tools":["ask_clerk"]}`)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	made, err := h.c.CreateThread(ctx, events.CreateThread{AgentID: "boss"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, answer := h.react(ctx, made.ThreadID, "boss")
+	if x.Status != events.ExecutionCompleted || !strings.Contains(answer, `"text":"clerk///"`) {
+		t.Fatalf("%s %s: %s", x.Status, x.ErrorText, answer)
+	}
+	fresh, err := h.c.UpToDate(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	main, err := fresh.GetThread(ctx, events.GetThread{ThreadID: made.ThreadID})
+	if err != nil || main.AgentID != "boss" {
+		t.Errorf("the thread is of %q: %v", main.AgentID, err)
+	}
+	all, err := fresh.ListThreads(ctx, events.ListThreads{})
+	if err != nil || len(all.Threads) != 2 {
+		t.Fatalf("%+v %v", all, err)
+	}
+	for _, one := range all.Threads {
+		if one.ID != made.ThreadID && one.MainThreadID != made.ThreadID {
+			t.Errorf("%+v", one)
+		}
+	}
+	h.apply("tool", `{"name":"again","description":"Asks itself.","type":"agent","agent":"echo","ownThread":true}`, "agent", `{"name":"echo","type":"ai_human","reactor":"say","tools":["again"]}`)
+	if x, answer := h.ask("echo"); x.Status != events.ExecutionCompleted || !strings.Contains(answer, "again") {
+		t.Errorf("%s %s: %s", x.Status, x.ErrorText, answer)
+	}
+	if fresh, err = h.c.UpToDate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if all, err = fresh.ListThreads(ctx, events.ListThreads{}); err != nil || len(all.Threads) > 12 || len(all.Threads) < 5 {
+		t.Errorf("%d threads: %v", len(all.Threads), err)
+	}
+}
+
+// One definition brings the tools of a whole MCP server, with its name before
+// theirs.
+func TestWholeServer(t *testing.T) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
+	for _, name := range []string{"price", "stock", "refund"} {
+		mcp.AddTool(server, &mcp.Tool{Name: name, Description: "Does it."}, func(context.Context, *mcp.CallToolRequest, struct {
+			N int64 `json:"n"`
+		}) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "the " + name}}}, nil, nil
+		})
+	}
+	shop := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	defer shop.Close()
+	var told []string
+	h := start(t, func(c *serve.Config) {
+		c.EgressAllow = egress.Loopback()
+		register := c.Register
+		c.Register = func(r *runtime.Registry) error {
+			return errors.Join(register(r), r.AddReactor("look", runtime.ReactorFunc(func(_ context.Context, in *runtime.StepInput, _ runtime.Stream) (*runtime.Reaction, error) {
+				told = nil
+				for _, t := range in.Tools {
+					told = append(told, t.Name)
+				}
+				got := &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []jsontext.Value{jsontext.Value(`{"type":"output_text","text":"done"}`)}}}
+				if in.Iteration == 0 && len(told) > 0 {
+					got.ToolCalls = []runtime.ToolCall{{CallID: "c1", Name: told[0], Arguments: jsontext.Value(`{"n":1}`)}}
+				}
+				return got, nil
+			})))
+		}
+	})
+	define := func(server string) {
+		h.apply("tool", `{"name":"shop","description":"The shop.","type":"mcp","server":{"url":"`+shop.URL+`",`+server+`}}`, "agent", `{"name":"a","type":"ai_human","reactor":"look","tools":["shop"]}`)
+	}
+	for server, want := range map[string]string{
+		`"include":["*"]`: "shop__price shop__refund shop__stock", `"include":["*"],"exclude":["re*"]`: "shop__price shop__stock", `"include":["s*k","refund"]`: "shop__refund shop__stock",
+	} {
+		define(server)
+		x, answer := h.ask("a")
+		if got := strings.Join(told, " "); x.Status != events.ExecutionCompleted || got != want || !strings.Contains(answer, "the "+strings.TrimPrefix(told[0], "shop__")) {
+			t.Errorf("%s: %q, %s %s: %s", server, got, x.Status, x.ErrorText, answer)
+		}
+	}
+	define(`"include":["gone"]`)
+	if x, _ := h.ask("a"); x.Status != events.ExecutionFailed || !strings.Contains(x.ErrorText, "gone") {
+		t.Errorf("%s: %s", x.Status, x.ErrorText)
+	}
+	for _, wrong := range []string{
+		`{"name":"shop","description":"x","type":"mcp","server":{"url":"https://x.example","exclude":["a"]}}`, `{"name":"shop","description":"x","type":"mcp","server":{"url":"https://x.example","include":["*"],"tool":"a"}}`,
+		`{"name":"a__b","description":"x","type":"mcp","server":{"url":"https://x.example","include":["*"]}}`, `{"name":"shop","description":"x","type":"mcp","parameters":{"type":"object"},"server":{"url":"https://x.example","include":["*"]}}`,
+		`{"name":"shop","description":"x","type":"nats","ownThread":true}`,
+	} {
+		if _, err := h.c.ApplyDefinitions(t.Context(), events.ApplyDefinitions{Definitions: []events.NewDefinition{{Kind: events.ToolKind, Definition: jsontext.Value(wrong)}}}); !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
+			t.Errorf("%s: %v", wrong, err)
+		}
 	}
 }

@@ -40,8 +40,9 @@ type Directory struct {
 	cfg Config
 
 	mu      sync.Mutex
-	servers map[string]*mcp.Manager // of MCP servers, by tenant and by what defines them
-	offered map[string]offered      // their tools, by tenant, server and tool
+	servers map[string]*mcp.Manager  // of MCP servers, by tenant and by what defines them
+	offered map[string]offered       // their tools, by tenant, server and tool
+	whole   map[*mcp.Manager]listing // the tools of whole servers
 }
 
 // New makes a directory. Close it when done.
@@ -49,7 +50,7 @@ func New(cfg Config) *Directory {
 	if cfg.Lookup == nil {
 		cfg.Lookup = func(string) (string, bool) { return "", false }
 	}
-	return &Directory{cfg: cfg, servers: map[string]*mcp.Manager{}, offered: map[string]offered{}}
+	return &Directory{cfg: cfg, servers: map[string]*mcp.Manager{}, offered: map[string]offered{}, whole: map[*mcp.Manager]listing{}}
 }
 
 // Close ends the sessions with MCP servers.
@@ -253,14 +254,14 @@ func (d *Directory) side(ctx context.Context, tenant string, a *runtime.Agent, d
 		s.Prompt = p
 	}
 	for _, name := range def.Tools {
-		t, version, err := d.tool(ctx, tenant, name)
+		list, version, err := d.tools(ctx, tenant, name)
 		if err != nil {
 			return s, err
 		}
 		a.Refs = append(a.Refs, events.DefinitionVersion{Kind: events.ToolKind, Name: name, Version: version})
-		s.Tools = append(s.Tools, t)
+		s.Tools = append(s.Tools, list...)
 	}
-	return s, nil
+	return s, oneName(s.Tools)
 }
 
 // Tool gives a tool that callers may queue: one that the tenant defines, one of
@@ -275,6 +276,9 @@ func (d *Directory) Tool(ctx context.Context, tenant, name string) (runtime.Tool
 	}
 	if !missing(own) {
 		return t, own
+	}
+	if t, err := d.toolOfServer(ctx, tenant, name); !missing(err) {
+		return t, err
 	}
 	if _, err := d.cfg.Definitions.Get(ctx, tenant, events.AgentKind, name); err == nil {
 		return agentTool{spec: runtime.ToolSpec{Name: name}, agent: name}, nil

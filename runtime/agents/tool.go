@@ -26,11 +26,14 @@ func (d *Directory) tool(ctx context.Context, tenant, name string) (runtime.Tool
 	spec := specOf(def)
 	switch def.Type {
 	case events.AgentTool:
-		return agentTool{spec: spec, agent: def.Agent}, version, nil
+		return agentTool{spec: spec, agent: def.Agent, apart: def.OwnThread != nil && *def.OwnThread}, version, nil
 	case events.NATSTool:
 		t, err := remote.Tool(d.cfg.Conn, d.cfg.Names, spec)
 		return t, version, err
 	case events.MCPTool:
+		if def.Server.Whole() {
+			return nil, 0, events.Errorf(events.NotFound, "%s is a whole MCP server and no tool; its tools are called %[1]s__ and their names", name)
+		}
 		t, err := d.mcpTool(ctx, tenant, def)
 		return specified{t, over(spec, t)}, version, err
 	default:
@@ -98,7 +101,11 @@ func (s specified) Spec() runtime.ToolSpec { return s.spec }
 type agentTool struct {
 	spec  runtime.ToolSpec
 	agent string
+	apart bool // in a thread of its own
 }
+
+// Apart implements runtime.AgentTool.
+func (a agentTool) Apart() bool { return a.apart }
 
 // Spec implements runtime.Tool.
 func (a agentTool) Spec() runtime.ToolSpec { return a.spec }
@@ -142,7 +149,7 @@ func (d *Directory) mcpTool(ctx context.Context, tenant string, def events.ToolD
 	if ok && time.Now().Before(known.until) {
 		return known.tool, nil
 	}
-	m, err := d.manager(tenant, key, def)
+	m, err := d.manager(tenant, key, server, def)
 	if err != nil {
 		return nil, err
 	}
@@ -161,8 +168,8 @@ func (d *Directory) mcpTool(ctx context.Context, tenant string, def events.ToolD
 
 // manager gives the sessions with an MCP server, which is started when it is
 // first used.
-func (d *Directory) manager(tenant, key string, def events.ToolDefinition) (*mcp.Manager, error) {
-	s := mcp.Server{Name: server, Command: def.Server.Command, Args: def.Server.Args, Env: def.Server.Env, URL: def.Server.URL}
+func (d *Directory) manager(tenant, key, name string, def events.ToolDefinition) (*mcp.Manager, error) {
+	s := mcp.Server{Name: name, Command: def.Server.Command, Args: def.Server.Args, Env: def.Server.Env, URL: def.Server.URL}
 	if def.TimeoutMs != nil {
 		s.TimeoutMs = int64(*def.TimeoutMs)
 	}

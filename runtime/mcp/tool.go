@@ -80,6 +80,15 @@ func (m *Manager) Tool(ctx context.Context, server, name string) (runtime.Tool, 
 	return nil, events.Missing("tool of the MCP server", name)
 }
 
+// OwnName returns how its server calls a tool that a Listing has.
+func OwnName(t runtime.Tool) string {
+	own, ok := t.(*tool)
+	if !ok {
+		return ""
+	}
+	return own.name
+}
+
 // list asks for all pages.
 func list(ctx context.Context, client *mcp.ClientSession) ([]*mcp.Tool, error) {
 	var out []*mcp.Tool

@@ -239,6 +239,7 @@ func (t tool) Call(_ context.Context, in *runtime.ToolInput) (runtime.ToolResult
 type agentTool struct{ tool }
 
 func (a agentTool) AgentName() string { return a.agent }
+func (a agentTool) Apart() bool       { return false }
 
 func gives(name, result string) tool {
 	return tool{spec: runtime.ToolSpec{Name: name}, call: func(*runtime.ToolInput) (runtime.ToolResult, error) {
