@@ -12,10 +12,10 @@ import (
 // Chunk is a piece of what an execution streams (EK 8.1).
 type Chunk struct {
 	events.ChunkEmitted
-	Time time.Time // when it was emitted
+	Time time.Time `json:"time"` // when it was emitted
 	// Derived says that the run's end was taken from its execution: the chunk
 	// that ends it was never written, or has expired.
-	Derived bool
+	Derived bool `json:"derived,omitzero"`
 }
 
 // ChunkGapError says that chunks of a run are not kept any more: they are older

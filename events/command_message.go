@@ -121,6 +121,11 @@ func MessageText(assistant bool, text *string) jsontext.Value {
 	return jsontext.Value(`[{"type":"` + kind + `","text":` + string(QuoteText(*text)) + `}]`)
 }
 
+// UserText returns the item by which a user says a text.
+func UserText(text string) NewItem {
+	return NewItem{Type: Message, Role: User, Content: MessageText(false, &text)}
+}
+
 // within says in which field of a command an error was found.
 func within(path string, err error) error {
 	e := *AsError(err)

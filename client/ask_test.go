@@ -1,0 +1,121 @@
+package client_test
+
+import (
+	"context"
+	stdjson "encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/transcript"
+)
+
+// asked starts a server with an agent that calls a tool before it answers, and
+// fails where it is asked to.
+func asked(t *testing.T) *client.Client {
+	t.Helper()
+	s, err := serve.Start(t.Context(), serve.Config{
+		Store: t.TempDir(), NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Volatile: true,
+		Register: func(r *runtime.Registry) error {
+			double, err := runtime.DefineTool(runtime.ToolSpec{Name: "double", Description: "Doubles."}, func(_ context.Context, _ *runtime.ToolInput, a struct {
+				N int64 `json:"n"`
+			}) (int64, error) {
+				return 2 * a.N, nil
+			})
+			return errors.Join(err, r.AddTool(double), r.AddReactor("clerk", transcript.Chosen(func(in *runtime.StepInput) ([]transcript.Step, error) {
+				if strings.Contains(string(in.Items[len(in.Items)-1].Content), "fail") {
+					return nil, errors.New("the clerk is out")
+				}
+				return []transcript.Step{transcript.Text("I look.", runtime.ToolCall{CallID: "c-" + in.ExecutionID, Name: "double", Arguments: jsontext.Value(`{"n":21}`)}), transcript.Text("It is 42.")}, nil
+			})))
+		},
+	}, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := s.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	c, err := client.Connect(s.Addresses().NATS, client.Options{Tenant: "acme"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	_, err = c.ApplyDefinitions(t.Context(), events.ApplyDefinitions{Definitions: []events.NewDefinition{
+		{Kind: events.ToolKind, Definition: jsontext.Value(`{"name":"double","description":"Doubles a number.","type":"go"}`)},
+		{Kind: events.AgentKind, Definition: jsontext.Value(`{"name":"desk","type":"ai_human","reactor":"clerk","tools":["double"]}`)},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestAsk_ReturnsTextAndItems(t *testing.T) {
+	c := asked(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := c.CreateThread(ctx, events.CreateThread{Key: "desk/1", AgentID: "desk"}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // what was said before is not part of the second answer
+		a, err := c.Ask(ctx, "key:desk/1", `Twice "21"?`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kinds []string
+		for _, item := range a.Items {
+			kinds = append(kinds, string(item.Type))
+		}
+		if a.Text != "I look.\n\nIt is 42." || a.Execution.Status != events.ExecutionCompleted || strings.Join(kinds, " ") != "message action_execute action_result" {
+			t.Errorf("%q, %v", a.Text, kinds)
+		}
+	}
+	var failed *client.RunFailedError
+	if _, err := c.Ask(ctx, "key:desk/1", "fail"); !errors.As(err, &failed) || !strings.Contains(failed.Text, "the clerk is out") {
+		t.Errorf("%v", err)
+	}
+	if _, err := c.Ask(ctx, "key:nowhere", "hello"); !errors.Is(err, &events.Error{Code: events.NotFound}) {
+		t.Errorf("%v", err)
+	}
+}
+
+// JSON of the standard library goes wherever a value is written as JSON.
+func TestRawMessage_IsTakenAsItIs(t *testing.T) {
+	c := asked(t)
+	raw := stdjson.RawMessage(`{"title":"Orders","metadata":{"n":1.50}}`)
+	reply, err := c.Do(t.Context(), "thread.create", client.Request{Data: raw})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made, err := c.WithMinSeq(reply.Seq).GetThread(t.Context(), events.GetThread{ThreadID: reply.ThreadID}); err != nil || made.Title != "Orders" || string(made.Metadata) != `{"n":1.50}` {
+		t.Errorf("%+v %v", made, err)
+	}
+	if got, err := client.Arguments(stdjson.RawMessage(`{"n": 21}`)); err != nil || string(got) != `{"n":21}` {
+		t.Errorf("%s %v", got, err)
+	}
+	if _, err := c.Query(t.Context(), "thread.list", stdjson.RawMessage(`{"limit":1}`)); err != nil {
+		t.Error(err)
+	}
+}
+
+// Chunks are written as everything else is: names in camelCase.
+func TestChunk_IsWrittenInCamelCase(t *testing.T) {
+	raw, err := json.Marshal(client.Chunk{ChunkEmitted: events.ChunkEmitted{ExecutionID: "exe_1", Attempt: 1, Type: "finish"}, Time: time.Unix(0, 0).UTC(), Derived: true})
+	if want := `{"executionId":"exe_1","index":0,"attempt":1,"type":"finish","time":"1970-01-01T00:00:00Z","derived":true}`; err != nil || string(raw) != want {
+		t.Errorf("%s %v, not %s", raw, err, want)
+	}
+}
