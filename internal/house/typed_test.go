@@ -29,6 +29,12 @@ type typedPackage struct {
 // is for the compiler to say.
 func typedPackages(t *testing.T) []typedPackage {
 	t.Helper()
+	return typedPackagesOf(t, func(dir string) bool { return room(dir) != "internal" })
+}
+
+// typedPackagesOf checks the types of the packages that are wanted.
+func typedPackagesOf(t *testing.T, wanted func(dir string) bool) []typedPackage {
+	t.Helper()
 	exports, listed := listExports(t, "./...")
 	parsed := map[string]sourceFile{}
 	for _, f := range tree(t) {
@@ -37,7 +43,7 @@ func typedPackages(t *testing.T) []typedPackage {
 	var packages []typedPackage
 	for _, p := range listed {
 		dir, local := localImport(p.ImportPath)
-		if !local || room(dir) == "internal" {
+		if !local || !wanted(dir) {
 			continue
 		}
 		var files []sourceFile
