@@ -110,6 +110,7 @@ func shownElsewhere() map[string]string {
 		"tool/server/tool": "TestServerOfDefinition", "tool/server/url": "TestWhatDefinitionsMayNot", "tool/server/tokenEnv": "TestWhatDefinitionsMayNot",
 		"agent/type": "TestSidesOfDefinitions", "agent/policy": "TestPolicyOfDefinition", "agent/hooks": "TestHooksOfDefinition", "agent/skills": "TestDefinitionRefusals",
 		"agent/loop/continue": "TestLoopOfDefinition", "agent/loop/stopAfter": "TestLoopOfDefinition",
+		"tool/workerWaitMs": "TestCall_AbsentToolIsWaitedFor", "agent/limits/workerWaitMs": "TestCall_AbsentToolIsWaitedFor",
 		"policy/name": "TestPolicies", "policy/archiveAfterDays": "TestPolicies",
 		"context/name": "TestTypedContexts", "context/schema": "TestTypedContexts",
 	}
