@@ -51,10 +51,12 @@ func fillLog(t *testing.T, url string, from, to int) {
 }
 
 func fillThread(ctx context.Context, log *eventlog.Log, id string) error {
+	command, place, now := "fill-0", 0, events.TimeOf(time.Now()) // of the commit that is made
 	event := func(version int64, typ events.Type, subject string, data any) events.Event {
+		place++
 		return events.Event{
-			ID: events.EventID("acme", id, "fill", int(version)), Type: typ, Time: events.TimeOf(time.Now()), Subject: subject,
-			Tenant: "acme", ThreadID: id, Version: version, CommandID: "fill", Data: data,
+			ID: events.EventID("acme", id, command, place-1), Type: typ, Time: now, Subject: subject,
+			Tenant: "acme", ThreadID: id, Version: version, CommandID: command, Data: data,
 		}
 	}
 	list := []events.Event{
@@ -77,6 +79,7 @@ func fillThread(ctx context.Context, log *eventlog.Log, id string) error {
 			return err
 		}
 		chain, seq, list = c.Chain, c.Seq, nil
+		command, place, now = fmt.Sprintf("fill-%d", i+1), 0, now+1000
 	}
 	return nil
 }
