@@ -1,11 +1,14 @@
 // Package audit lets anyone check what Skein says of itself.
 //
 // [Verify] reads the log thread by thread and checks each commit's chain,
-// version, envelope, data, state machine moves and links; that keys and threads
-// know of one another; that nothing is missing from the log's sequence that no
-// tombstone explains; that the timeline is the log's events, each once and in
-// order; and that every document of every read model is what the log says. What
-// lies beside the log, such as the contents of files, joins as a [Check].
+// version, envelope, bytes, headers, state machine moves and links, and that each
+// event satisfies its precondition; that keys and threads know of one another;
+// that nothing is missing from the log's sequence that no tombstone explains; that
+// snapshots are what the log folds to; that the timeline is the log's events, each
+// once and in order, as far back as it keeps them; and that every document of
+// every read model is what the log says. What lies outside the log, such as the
+// contents of files, joins as a [Check]. What is damaged is a finding, and the
+// check goes on.
 //
 // [Trail] tells who did what to a thread, when and why. [Diff] tells what changed
 // between two points of it. [Export] writes commits to a file as they are stored,
@@ -24,7 +27,8 @@
 //   - Memory does not grow with the log. What it holds is one batch of messages
 //     (4 MB), and of the one thread at hand the ids and states of its entities
 //     (Verify) or its documents (Trail, Diff, the check of read models). The check of
-//     read models also keeps eight bytes of every thread.
+//     read models also keeps eight bytes of every thread, and that of snapshots the
+//     names of the threads that have one.
 //   - A file is whole and right, or nothing of it is written: Import reads it
 //     twice, and the first time checks its digest, its signature, each chain, and
 //     each event.

@@ -191,7 +191,7 @@ func (j *judge) event(c *events.Commit, e *events.Event, fault error) {
 	}
 	switch d := e.Data.(type) {
 	case events.LifecycleArchived:
-		if d.Chain != j.chain {
+		if d.Chain != j.chain && j.erased == 0 { // else what it names is erased
 			place.Kind, place.Detail = KindArchive, "the record names another chain than that of the commit before it"
 			j.find(place)
 		}

@@ -222,14 +222,16 @@ func (v *verifier) aggregate(ctx context.Context, a aggregate, done, of int64) (
 }
 
 // archive tells of an archive that cannot be read, and takes the record after it by
-// what it says of itself. Of a thread that was purged it may be gone.
+// what it says of itself. Of a thread that was purged it may be gone, whole or in
+// part.
 func (v *verifier) archive(ctx context.Context, bad *eventlog.ArchiveError) error {
 	last, err := v.log.Last(ctx, bad.Tenant, bad.Thread)
 	var broken *events.BrokenError
 	if err != nil && !errors.As(err, &broken) {
 		return fmt.Errorf("reading %s/%s: %w", bad.Tenant, bad.Thread, err)
 	}
-	if bad.Missing && err == nil && last != nil && tombstone(last) {
+	if err == nil && last != nil && tombstone(last) { // it is erased, or about to be
+		v.judge.unsure = true
 		return nil
 	}
 	v.find(Finding{Kind: KindArchive, Tenant: bad.Tenant, Thread: bad.Thread, Detail: bad.Error()})
