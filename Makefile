@@ -40,6 +40,10 @@ test-faults: ## Break a cluster of processes for about 6 minutes (FAULTS=4 round
 	SKEIN_FAULTS=$(FAULTS) $(GO) test -count=1 -timeout 15m -v ./internal/faults
 
 .PHONY: lint
+.PHONY: test-audit
+test-audit: ## Verify a store alongside archiving, purges and imports for some minutes (AUDIT_ROUNDS=200 threads a writer)
+	AUDIT_ROUNDS=$(or $(AUDIT_ROUNDS),200) go test -count=1 -timeout 30m -run 'TestVerify_Alongside' ./audit
+
 lint: ## Check format, vet and staticcheck
 	@echo 'gofmt -l .'
 	@unformatted="$$(gofmt -l .)"; \

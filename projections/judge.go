@@ -37,6 +37,9 @@ type trial struct {
 // thread judges one thread, and repairs it.
 func (b *rebuilding) thread(ctx context.Context, name threadName) error {
 	t, err := b.try(ctx, name)
+	if err == nil && !b.repair && t.has(Extra) {
+		t, err = b.tryEnding(ctx, t)
+	}
 	if err != nil {
 		return err
 	}
@@ -60,6 +63,40 @@ func (b *rebuilding) thread(ctx context.Context, name threadName) error {
 		return nil
 	}
 	return b.correct(ctx, t)
+}
+
+// has reports whether some document has a verdict.
+func (t *trial) has(verdict string) bool {
+	for _, j := range t.docs {
+		if j.verdict == verdict {
+			return true
+		}
+	}
+	return false
+}
+
+// tryEnding judges a thread again that has documents which it should not have. The
+// runner removes those of an ended thread after its checkpoint: while there is a
+// note of the end, they are about to go, and by now they may be gone.
+func (b *rebuilding) tryEnding(ctx context.Context, t *trial) (*trial, error) {
+	note := ending{Tenant: t.name.tenant, Thread: t.name.thread}.key()
+	_, pending, err := b.log.Key(ctx, b.models.Of(documents.Threads).Bucket, note)
+	if err != nil {
+		return nil, fmt.Errorf("the note of the end of %s: %w", t.name, err)
+	}
+	if !pending {
+		return b.try(ctx, t.name)
+	}
+	last, err := b.log.Last(ctx, t.name.tenant, t.name.thread)
+	if err != nil || last == nil || last.Events[len(last.Events)-1].Type != events.LifecycleDeletedType {
+		return t, err
+	}
+	for _, j := range t.docs {
+		if j.verdict == Extra {
+			j.verdict = ""
+		}
+	}
+	return t, nil
 }
 
 // correct hands over what makes the thread's documents right.
