@@ -29,6 +29,7 @@ type Config struct {
 	// is about to be stored with these events; nil: none. It must return at once, and
 	// is asked again if that command is decided anew. Default none.
 	Joins    func(made []events.Event) *Joined
+	Floods   *Floods  // told of submitted commands, which the server has taken or refused; nil: nobody is
 	Contents Contents // where the content of files is kept; default: none is taken
 	// Definitions are the tenants'; default: none is known.
 	Definitions Definitions

@@ -65,9 +65,10 @@ func newTenants(l Limits) *tenants {
 	return &tenants{limits: l, known: map[string]*share{}, next: knownTenants}
 }
 
-// enter lets a tenant's request in, or names the limit that refuses it. Call
-// leave when it is answered.
-func (t *tenants) enter(name string, now time.Time) (leave func(), limit string) {
+// enter lets a tenant's request in, or names the limit that refuses it, where there
+// are so many places for all tenants' requests. A tenant has no more of them than are
+// free. Call leave when it is answered.
+func (t *tenants) enter(name string, now time.Time, free int) (leave func(), limit string) {
 	if t.limits.Rate == 0 && t.limits.InFlight == 0 {
 		return func() {}, ""
 	}
@@ -80,7 +81,7 @@ func (t *tenants) enter(name string, now time.Time) (leave func(), limit string)
 		t.known[name] = one
 	}
 	// Under way first: what is refused for that has not used up the rate.
-	if t.limits.InFlight > 0 && one.running >= t.limits.InFlight {
+	if t.limits.InFlight > 0 && (one.running >= t.limits.InFlight || one.running > free) {
 		return nil, limitInFlight
 	}
 	if t.limits.Rate > 0 {

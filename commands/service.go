@@ -43,7 +43,14 @@ type Endpoint struct {
 	InFlight    int           // requests under way at once; more are refused as unavailable
 	Time        time.Duration // that a request may take; 0: any
 	Tenants     Limits        // of each tenant; the zero value limits none
-	Metrics     Limited       // told of what a tenant's limits refused; nil: nobody is
+	Fair        Fair          // of each tenant, while others are active
+	Activity    *Activity     // of all services of the process; default this one's own
+	Floods      *Floods       // told of what is over a limit; nil: nobody is
+	// Answers and Refusals are connections on which answers go out, and refusals of what
+	// is over a limit; default that on which requests come. Each of a flood's requests
+	// and refusals takes the lock of its connection, which then is slow for others.
+	Answers, Refusals *nats.Conn
+	Metrics           Limited // told of what a tenant's limits refused; nil: nobody is
 }
 
 // Limited is told of requests that a tenant's limits refused: by service, and by
@@ -55,18 +62,23 @@ type Limited interface{ Limited(service, limit string) }
 // that several processes share the work and `nats micro` lists, describes and
 // counts it.
 type Service struct {
-	nc      *nats.Conn
-	names   events.Names
-	handler Handler
-	logger  zerolog.Logger
-	service micro.Service
-	places  chan struct{}
-	tenants *tenants
-	refused func(limit string)
-	most    time.Duration // that a request may take; 0: any
-	waiting chan work     // to a goroutine that has nothing to do
-	ctx     context.Context
-	cancel  context.CancelFunc
+	nc       *nats.Conn
+	names    events.Names
+	handler  Handler
+	logger   zerolog.Logger
+	service  micro.Service
+	places   chan struct{}
+	tenants  *tenants
+	lanes    *lanes
+	out      *nats.Conn
+	floods   *Floods
+	over     chan overLimit          // to be refused
+	refusals map[string]readyRefusal // by limit
+	refused  func(limit string)
+	most     time.Duration // that a request may take; 0: any
+	waiting  chan work     // to a goroutine that has nothing to do
+	ctx      context.Context
+	cancel   context.CancelFunc
 
 	mu       sync.Mutex // guards what follows
 	running  int
@@ -82,8 +94,15 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Service{
 		nc: nc, names: names, handler: handler, logger: logger, places: make(chan struct{}, e.InFlight),
-		waiting: make(chan work), ctx: ctx, cancel: cancel, finished: make(chan struct{}), tenants: newTenants(e.Tenants), refused: func(string) {}, most: e.Time,
+		waiting: make(chan work), over: make(chan overLimit, refusalsAhead), ctx: ctx, cancel: cancel, finished: make(chan struct{}), tenants: newTenants(e.Tenants), refused: func(string) {}, most: e.Time,
 	}
+	s.refusals = map[string]readyRefusal{
+		limitRate:     encoded(events.Errorf(events.QueueFull, "the tenant sends more than %g requests a second; slow down", e.Tenants.Rate)),
+		limitInFlight: encoded(events.Errorf(events.Unavailable, "the tenant has %d requests under way, or its share of all; try again", e.Tenants.InFlight)),
+	}
+	s.out, s.floods = cmp.Or(e.Answers, nc), e.Floods
+	go s.refuseOver(cmp.Or(e.Refusals, nc))
+	s.lanes = newLanes(e.Fair, e.Activity, s.hand)
 	if e.Metrics != nil {
 		s.refused = func(limit string) { e.Metrics.Limited(e.Kind, limit) }
 	}
@@ -95,7 +114,8 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 		Name: e.Name, Version: e.Version, Description: e.Description, Metadata: metadata, QueueGroup: names.Prefix,
 	})
 	if err == nil {
-		err = service.AddEndpoint(e.Kind, micro.HandlerFunc(s.take), micro.WithEndpointSubject(names.Prefix+"."+e.Kind+"."+cmp.Or(e.Pattern, ">")))
+		err = service.AddEndpoint(e.Kind, micro.HandlerFunc(s.take), micro.WithEndpointSubject(names.Prefix+"."+e.Kind+"."+cmp.Or(e.Pattern, ">")),
+			micro.WithEndpointPendingLimits(pendingRequests, pendingBytes))
 	}
 	if err == nil {
 		err = nc.Flush() // from here on, no request is lost
@@ -107,6 +127,13 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 	s.service = service
 	return s, nil
 }
+
+// How many requests may wait in this process to be looked at, which takes a
+// microsecond each. More are dropped.
+const (
+	pendingRequests = 65536
+	pendingBytes    = 64 << 20
+)
 
 // settle is how long Stop gives the client to hand over the requests that had
 // come; it does not say when it has.
@@ -142,6 +169,7 @@ func (s *Service) flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	_ = s.nc.FlushWithContext(ctx)
+	_ = s.out.FlushWithContext(ctx)
 }
 
 // begin reports whether a request may still begin.
@@ -169,22 +197,22 @@ func (s *Service) end() {
 // and so costs little.
 func (s *Service) take(r micro.Request) {
 	if !s.names.Answerable(r.Reply()) {
-		s.limited(limitReply)
+		s.refused(limitReply)
 		return // and nothing is answered: that is what would do the harm
 	}
 	tenant := ""
 	if _, t, _, ok := s.names.ParseRequest(r.Subject()); ok && events.ValidTenant(t) {
 		tenant = t
 	}
-	leave, limit := s.tenants.enter(tenant, time.Now())
-	switch limit {
-	case limitRate:
+	now := time.Now()
+	leave, limit := s.tenants.enter(tenant, now, cap(s.places)-len(s.places))
+	if limit != "" {
 		s.refused(limit)
-		s.refuse(r, events.Errorf(events.QueueFull, "the tenant sends more than %g requests a second; slow down", s.tenants.limits.Rate))
-		return
-	case limitInFlight:
-		s.refused(limit)
-		s.refuse(r, events.Errorf(events.Unavailable, "%d requests of the tenant are under way; try again", s.tenants.limits.InFlight))
+		s.floods.over(tenant, now)
+		select {
+		case s.over <- overLimit{r.Reply(), limit}:
+		default: // more than can be answered
+		}
 		return
 	}
 	select {
@@ -200,18 +228,23 @@ func (s *Service) take(r micro.Request) {
 		s.refuse(r, events.Errorf(events.Unavailable, "the service is stopping; try again"))
 		return
 	}
-	next := work{r, leave}
+	s.lanes.add(work{r, tenant, leave}, now)
+}
+
+// hand gives a request to a goroutine.
+func (s *Service) hand(w work) {
 	select {
-	case s.waiting <- next:
+	case s.waiting <- w:
 	default:
-		go s.work(next)
+		go s.work(w)
 	}
 }
 
 // work is a request, and what gives its tenant's place back.
 type work struct {
 	micro.Request
-	leave func()
+	tenant string
+	leave  func()
 }
 
 // idle is how long a goroutine waits for the next request. A new one would have
@@ -240,6 +273,7 @@ func (s *Service) done(w work) {
 	defer func() {
 		<-s.places
 		w.leave()
+		s.lanes.ended(w.tenant)
 		s.end()
 	}()
 	s.answer(w.Request)
@@ -282,7 +316,7 @@ func (s *Service) answer(r micro.Request) {
 		s.log(e, tenant, name, start)
 		return
 	}
-	if err := r.Respond(body); err != nil {
+	if err := s.respond(r, nil, body); err != nil {
 		s.logger.Warn().Err(err).Str("request", name).Msg("a reply could not be sent")
 	}
 	s.logger.Debug().Str("tenant", tenant).Str("request", name).Dur("took", time.Since(start)).Msg("done")
@@ -290,10 +324,55 @@ func (s *Service) answer(r micro.Request) {
 
 // refuse answers with an error. It does not use the request's own Error, which
 // may only be called before the handler returns.
-func (s *Service) refuse(r micro.Request, e *events.Error) {
-	headers := micro.Headers{events.HeaderErrorCode: {strconv.Itoa(e.Code.Status())}, events.HeaderError: {string(e.Code)}}
-	if err := r.Respond(events.EncodeError(e), micro.WithHeaders(headers)); err != nil {
+func (s *Service) refuse(r micro.Request, e *events.Error) { s.send(r, encoded(e)) }
+
+// readyRefusal is an error as it is sent.
+type readyRefusal struct {
+	headers micro.Headers
+	body    []byte
+}
+
+func encoded(e *events.Error) readyRefusal {
+	return readyRefusal{micro.Headers{events.HeaderErrorCode: {strconv.Itoa(e.Code.Status())}, events.HeaderError: {string(e.Code)}}, events.EncodeError(e)}
+}
+
+func (s *Service) send(r micro.Request, e readyRefusal) {
+	if err := s.respond(r, nats.Header(e.headers), e.body); err != nil {
 		s.logger.Warn().Err(err).Msg("a refusal could not be sent")
+	}
+}
+
+// respond sends an answer, if one is wanted.
+func (s *Service) respond(r micro.Request, headers nats.Header, body []byte) error {
+	if r.Reply() == "" {
+		return nil
+	}
+	return s.out.PublishMsg(&nats.Msg{Subject: r.Reply(), Header: headers, Data: body})
+}
+
+// overLimit is a request that a limit of its tenant refused.
+type overLimit struct{ reply, limit string }
+
+// refusalsAhead is how many refusals may wait to be sent. Of a flood that brings
+// more some are not answered.
+const refusalsAhead = 4096
+
+// refuseOver answers what is over a limit, until the service has ended. The answers
+// are ready-made: a flood may bring very many.
+func (s *Service) refuseOver(out *nats.Conn) {
+	for {
+		select {
+		case o := <-s.over:
+			if o.reply == "" {
+				continue
+			}
+			e := s.refusals[o.limit]
+			if err := out.PublishMsg(&nats.Msg{Subject: o.reply, Header: nats.Header(e.headers), Data: e.body}); err != nil {
+				s.logger.Debug().Err(err).Msg("a refusal could not be sent")
+			}
+		case <-s.ctx.Done():
+			return
+		}
 	}
 }
 

@@ -100,9 +100,13 @@ func (s *submitting) stop() {
 // those that it was not told of.
 func (s *submitting) watch() error {
 	n := s.d.log.Config().Names
+	published := 0
 	hints, err := s.d.log.Conn().Subscribe(n.Submit("*", "*.*"), func(m *nats.Msg) {
 		if _, tenant, _, ok := n.ParseRequest(m.Subject); ok && events.ValidTenant(tenant) {
 			s.wake(tenant)
+			if published++; published%3 == 0 { // many of them may be in order: the server has taken them
+				s.d.cfg.Floods.over(tenant, time.Now())
+			}
 		}
 	})
 	if err != nil {

@@ -22,6 +22,10 @@ const (
 	TimerStream    = "TIMERS"
 )
 
+// SubmittedAtMost is how many submitted commands of one name may wait for one
+// tenant. The server refuses more, and whoever publishes them is told.
+const SubmittedAtMost = 10_000
+
 // Buckets that are not read models.
 const (
 	LeaseBucket    = "thread_leases"    // who runs what, see Lease
@@ -81,6 +85,8 @@ func (l *Log) assets() []asset {
 			Name: n.Stream(CommandStream), Description: "Skein: submitted commands that wait to be done.",
 			Subjects: []string{n.Submit("*", "*.*")}, Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage,
 			Discard: jetstream.DiscardNew, Replicas: c.Replicas, MaxAge: c.CommandAge,
+			// Of one command of one tenant; more are refused when they are published.
+			MaxMsgsPerSubject: SubmittedAtMost, DiscardNewPerSubject: true,
 			// As short as the server allows: the ids of messages are one space for all
 			// tenants, and a command's own id says that it is the same.
 			AllowDirect: true, Duplicates: 100 * time.Millisecond,
@@ -236,7 +242,7 @@ func losesData(have, want jetstream.StreamConfig, a asset) string {
 		return "it is sealed"
 	case have.NoAck:
 		return "it acknowledges nothing"
-	case have.MaxMsgsPerSubject != unlimited(want.MaxMsgsPerSubject):
+	case have.MaxMsgsPerSubject != unlimited(want.MaxMsgsPerSubject) && !(want.DiscardNewPerSubject && (have.DiscardNewPerSubject || have.MaxMsgsPerSubject < 0)):
 		return fmt.Sprintf("it keeps %d messages a subject, not %d", have.MaxMsgsPerSubject, unlimited(want.MaxMsgsPerSubject))
 	case a.derived:
 		return ""
@@ -265,6 +271,7 @@ func same(have, want jetstream.StreamConfig) bool {
 		have.Discard == want.Discard && have.AllowDirect == want.AllowDirect && have.AllowAtomicPublish == want.AllowAtomicPublish &&
 		(have.DenyDelete || !want.DenyDelete) && have.AllowRollup == want.AllowRollup && have.Duplicates == want.Duplicates &&
 		have.Compression == want.Compression && have.AllowMsgSchedules == want.AllowMsgSchedules &&
+		(!want.DiscardNewPerSubject || have.DiscardNewPerSubject && have.MaxMsgsPerSubject == want.MaxMsgsPerSubject) &&
 		slices.Equal(have.Subjects, want.Subjects) && sameRePublish(have.RePublish, want.RePublish)
 }
 
@@ -282,6 +289,9 @@ func merged(have, want jetstream.StreamConfig) jetstream.StreamConfig {
 	out.AllowRollup, out.Duplicates, out.Compression = want.AllowRollup, want.Duplicates, want.Compression
 	out.AllowMsgSchedules = want.AllowMsgSchedules
 	out.Subjects, out.RePublish = want.Subjects, want.RePublish
+	if want.DiscardNewPerSubject { // else it is as losesData wants it
+		out.DiscardNewPerSubject, out.MaxMsgsPerSubject = true, want.MaxMsgsPerSubject
+	}
 	return out
 }
 

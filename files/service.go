@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/commands"
@@ -21,12 +23,17 @@ import (
 
 // ServiceConfig bounds a service. The zero value of a field means its default.
 type ServiceConfig struct {
-	Version string        // of the NATS service; default 0.0.0
-	Uploads *share.Pool   // places for those that are under way; default DefaultUploads
-	Idle    time.Duration // until an upload of which nothing comes is dropped; default 30 s
-	Longest time.Duration // that an upload may take from its beginning to its end; default DefaultUploadTime
-	Tenants commands.Limits
-	Metrics commands.Limited // told of what a tenant's limits refused; nil: nobody is
+	Version           string           // of the NATS service; default 0.0.0
+	Uploads           *share.Pool      // places for those that are under way; default DefaultUploads
+	Idle              time.Duration    // until an upload of which nothing comes is dropped; default 30 s
+	Longest           time.Duration    // that an upload may take from its beginning to its end; default DefaultUploadTime
+	Floods            *commands.Floods // told of what is over a limit; nil: nobody is
+	Answers, Refusals *nats.Conn       // see commands.Endpoint
+	Conn              *nats.Conn       // on which requests come; default the log's
+	Tenants           commands.Limits
+	Fair              commands.Fair      // of each tenant, while others are active
+	Activity          *commands.Activity // of all services of the process; default this one's own
+	Metrics           commands.Limited   // told of what a tenant's limits refused; nil: nobody is
 }
 
 // How many uploads may be under way at the same time in a process, and how long one
@@ -78,10 +85,10 @@ func Serve(log *eventlog.Log, store *Store, writes *commands.Dispatcher, queries
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	var err error
-	s.service, err = commands.Serve(log.Conn(), log.Config().Names, commands.Endpoint{
+	s.service, err = commands.Serve(cmp.Or(s.cfg.Conn, log.Conn()), log.Config().Names, commands.Endpoint{
 		Name: "skein-files", Description: "Contents of files", Kind: "file", Pattern: "*.content.*", Version: s.cfg.Version,
 		Requests: []string{"content.get", "content.put"}, InFlight: 256, Time: commands.RequestTime,
-		Tenants: s.cfg.Tenants, Metrics: s.cfg.Metrics,
+		Tenants: s.cfg.Tenants, Metrics: s.cfg.Metrics, Fair: s.cfg.Fair, Activity: s.cfg.Activity, Answers: s.cfg.Answers, Refusals: s.cfg.Refusals, Floods: s.cfg.Floods,
 	}, s.handle, logger)
 	if err != nil {
 		s.cancel()

@@ -10,7 +10,7 @@ import (
 )
 
 func (a *app) benchCommand() *cobra.Command {
-	return group("bench", "Measure this machine", a.benchAppend(), a.benchReact(), a.benchMemory(), a.benchLoad(), a.benchSkein())
+	return group("bench", "Measure this machine", a.benchAppend(), a.benchReact(), a.benchMemory(), a.benchNeighbour(), a.benchLoad(), a.benchSkein())
 }
 
 // benchLoad is the process of the clients of a measurement: they must not share
@@ -84,6 +84,36 @@ func (a *app) benchAppend() *cobra.Command {
 	f.BoolVar(&o.Skein, "skein-only", false, "measure Skein alone, without what it is compared with")
 	f.StringVar(&o.Dir, "dir", "", "folder in which the store is made; default the system's temporary folder")
 	f.StringVar(&o.Profile, "profile", "", "file for a processor profile of server and Skein with 256 clients")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (a *app) benchNeighbour() *cobra.Command {
+	var o bench.NeighbourOptions
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "neighbour", Short: "Measure one tenant alongside a hostile one", Args: cobra.NoArgs,
+		Long: "Measure the commands of one tenant: alone, and alongside another tenant that floods Skein with queries, commands and\n" +
+			"submitted commands from raw connections, as fast as they take it. Each has an account of its own. The store is a\n" +
+			"temporary folder; the flood, the clients, and server with Skein are three processes, which share the processor.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Seconds <= 0 || o.Conns < 1 {
+				return wrongUsage("--seconds and --connections take positive numbers")
+			}
+			o.LoadArgs = []string{"bench", "load"}
+			o.Log = func(line string) { a.hint("%s", line) }
+			fitMemory()
+			result, err := bench.Neighbour(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			return a.printBench(result, asJSON)
+		},
+	}
+	f := cmd.Flags()
+	f.Float64Var(&o.Seconds, "seconds", 6, "how long a case takes")
+	f.IntVar(&o.Conns, "connections", 4, "connections of the flood")
+	f.StringVar(&o.Dir, "dir", "", "folder in which the store is made; default the system's temporary folder")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

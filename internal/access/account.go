@@ -22,6 +22,16 @@ const (
 
 func tenantAccount(tenant string) string { return "tenant " + tenant }
 
+// What a tenant may have of the server.
+const (
+	tenantConnections   = 256
+	tenantSubscriptions = 10_000 // of all its connections together
+)
+
+// answerWithin is how long the server remembers where an answer belongs. It
+// remembers that of every request; the longest takes half of this.
+const answerWithin = time.Minute
+
 // accountOf gives the account that a user belongs to.
 func accountOf(u User) string {
 	switch u.Roles[0] {
@@ -61,6 +71,7 @@ func claims(n events.Names, name, tenant string, keys map[string]string) *jwt.Ac
 		for _, subject := range []string{n.Command("*", ">"), n.Query("*", ">"), n.Submit("*", ">"), n.File("*", ">"), n.Upload("*", ">")} {
 			e := service(subject)
 			e.ResponseType = jwt.ResponseTypeSingleton
+			e.ResponseThreshold = answerWithin
 			c.Exports.Add(e)
 		}
 		for _, subject := range auditSubjects() {
@@ -78,6 +89,7 @@ func claims(n events.Names, name, tenant string, keys map[string]string) *jwt.Ac
 			c.Imports.Add(i)
 		}
 	default:
+		c.Limits.Conn, c.Limits.Subs = tenantConnections, tenantSubscriptions
 		for _, subject := range []string{n.Command(tenant, ">"), n.Query(tenant, ">"), n.Submit(tenant, ">"), n.File(tenant, ">"), n.Upload(tenant, ">")} {
 			c.Imports.Add(from(skeinAccount, subject, jwt.Service))
 		}

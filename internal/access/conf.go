@@ -68,6 +68,10 @@ listen: %s
 # The largest message, and so the largest commit.
 max_payload: 4MB
 
+# Whoever does not read its answers must not hold up Skein, which sends the answers
+# of all. A reader that lags is sent no more until it has caught up.
+no_fast_producer_stall: true
+
 # Nearly every message of Skein's has a subject of its own.
 disable_sublist_cache: true
 

@@ -57,6 +57,9 @@ func Open(dir string) (*Folder, error) {
 	return f, f.load()
 }
 
+// TenantAccount returns the public key of a tenant's account, empty if it has none.
+func (f *Folder) TenantAccount(tenant string) string { return f.state.Accounts[tenantAccount(tenant)] }
+
 func (f *Folder) load() error {
 	raw, err := os.ReadFile(f.path(stateFile))
 	if err == nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/connect"
 )
 
 // Load says what the process of the clients is to do.
@@ -26,6 +27,12 @@ type Load struct {
 	Plain   bool     `json:"plain,omitzero"`   // one plain publish after another, to the stream PLAIN
 	React   bool     `json:"react,omitzero"`   // turns of an agent, each on the next thread
 	Commits int      `json:"commits,omitzero"` // so many on each thread, instead of a time
+
+	Creds    string `json:"creds,omitzero"` // file of credentials, if the server wants any
+	Inbox    string `json:"inbox,omitzero"` // prefix of inboxes, with them
+	Tenant   string `json:"tenant,omitzero"`
+	Commands bool   `json:"commands,omitzero"` // one thread.create after another, of Tenant
+	Flood    *Flood `json:"flood,omitzero"`    // instead of all that, until it is interrupted
 }
 
 // Loaded is what the clients saw.
@@ -36,6 +43,8 @@ type Loaded struct {
 	Processor  int64   `json:"processor,omitzero"` // nanoseconds that the clients used of it
 	Refused    int     `json:"refused"`
 	Error      string  `json:"error,omitzero"` // the first refusal
+	Sent       int64   `json:"sent,omitzero"`  // of a flood: messages that were written
+	Ended      int64   `json:"ended,omitzero"` // of a flood: connections that the server ended
 }
 
 // RunLoad is the process of the clients: it reads a Load and writes a Loaded,
@@ -97,11 +106,21 @@ func (l Load) start(ctx context.Context, args []string) (*Loaded, error) {
 }
 
 func (l Load) run(ctx context.Context) (*Loaded, error) {
-	nc, err := nats.Connect(l.URL)
+	if l.Flood != nil {
+		return l.flood(ctx), nil
+	}
+	opts, err := connect.Options{Creds: l.Creds, Inbox: l.Inbox}.NATS("skein-bench")
+	if err != nil {
+		return nil, err
+	}
+	nc, err := nats.Connect(l.URL, opts...)
 	if err != nil {
 		return nil, err
 	}
 	defer nc.Close()
+	if l.Commands {
+		return l.commands(ctx, nc), nil
+	}
 	if l.Plain {
 		return l.plain(nc)
 	}

@@ -3,6 +3,7 @@
 package bench
 
 import (
+	"runtime"
 	"syscall"
 	"time"
 )
@@ -18,4 +19,16 @@ func processor() time.Duration {
 		return 0
 	}
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
+}
+
+// peak returns the most memory that this process has taken, 0 if it is not known.
+func peak() int64 {
+	var use syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &use) != nil {
+		return 0
+	}
+	if runtime.GOOS == "darwin" {
+		return use.Maxrss
+	}
+	return use.Maxrss << 10
 }

@@ -17,7 +17,7 @@ func TestConfOfTheCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !o.JetStream || !o.SyncAlways || o.MaxPayload != DefaultMaxPayload || !o.NoSublistCache || o.Host != "127.0.0.1" || o.Cluster.Host != "127.0.0.1" {
+		if !o.JetStream || !o.SyncAlways || o.MaxPayload != DefaultMaxPayload || !o.NoSublistCache || !o.NoFastProducerStall || o.Host != "127.0.0.1" || o.Cluster.Host != "127.0.0.1" {
 			t.Errorf("%s: JetStream %v, sync always %v, max payload %d, host %s and %s", name, o.JetStream, o.SyncAlways, o.MaxPayload, o.Host, o.Cluster.Host)
 		}
 		if o.ServerName != name || o.Cluster.Name != "skein" || o.Port != 4221+i || o.Cluster.Port != 6221+i || o.HTTPPort != 8221+i || o.StoreDir != "./skein-cluster/"+name {

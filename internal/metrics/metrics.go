@@ -34,6 +34,7 @@ type Metrics struct {
 	placesTaken   *prometheus.GaugeVec
 	placesWaiting *prometheus.GaugeVec
 	placesRefused *prometheus.CounterVec
+	suspensions   prometheus.Counter
 
 	queries       *prometheus.CounterVec
 	queryTime     *prometheus.HistogramVec
@@ -72,6 +73,8 @@ func New() *Metrics {
 		placesWaiting: gauge("places_waiting", "Requests that wait for a place.", "kind"),
 		placesRefused: counter("places_refused_total", "Times that a tenant got no place at once, by kind and why: share, total, waiting or rate.", "kind", "reason"),
 
+		suspensions: counter("suspensions_total", "Times that the loudest users of a tenant that floods were kept from the server for a while.").With(nil),
+
 		queries:       counter("queries_total", "Queries, by name and how they ended.", "query", "result"),
 		queryTime:     histogram("query_seconds", "From a query's arrival to its answer.", fast, "query"),
 		projectionRun: histogram("projection_batch_seconds", "From the first read of a batch of commits to its last document.", fast),
@@ -82,7 +85,7 @@ func New() *Metrics {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.commands, m.commandTime, m.limited, m.merged, m.cacheThreads, m.cacheBytes,
 		m.appends, m.groupCommits, m.groupBytes, m.broken, m.damaged, m.relayed, m.healed, m.leases, m.spans,
-		m.placesTaken, m.placesWaiting, m.placesRefused,
+		m.placesTaken, m.placesWaiting, m.placesRefused, m.suspensions,
 		m.queries, m.queryTime, m.projectionRun, m.projectionDoc, m.endsOpen,
 	)
 	return m

@@ -8,3 +8,6 @@ func (m *Metrics) Places(kind string, taken, waiting int) {
 
 // PlaceRefused implements share.Metrics.
 func (m *Metrics) PlaceRefused(kind, why string) { m.placesRefused.WithLabelValues(kind, why).Inc() }
+
+// Suspended counts a tenant that floods and was suspended.
+func (m *Metrics) Suspended() { m.suspensions.Inc() }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"path/filepath"
 	"regexp"
+	goruntime "runtime"
 	"time"
 
 	"github.com/skein-threads/skein/commands"
@@ -75,8 +76,14 @@ type Limits struct {
 	InFlight int     // --tenant-inflight: requests under way at once; default 2,048; negative: no limit
 	// Places is --tenant-places: places of a kind (runs, uploads, searches, images,
 	// effects) that it may hold; absent or 0: its fair share; negative: all that are free.
-	Places     map[string]int
-	EffectRate float64 // --tenant-effect-rate: effects begun a second; default 20; negative: no limit
+	Places map[string]int
+	// FairRate is --tenant-fair-rate: requests begun a second while other tenants are
+	// active; default 1,000 for each processor; negative: no limit. FairRunning is
+	// --tenant-fair-running: commands that are worked on at the same time then, and 16
+	// times as many queries; default 4 for each processor; negative: no limit.
+	FairRate    float64
+	FairRunning int
+	EffectRate  float64 // --tenant-effect-rate: effects begun a second; default 20; negative: no limit
 }
 
 // Defaults of Limits.
@@ -89,6 +96,22 @@ const (
 func (l Limits) limits() commands.Limits {
 	return commands.Limits{Rate: max(l.Rate, 0), InFlight: max(l.InFlight, 0)}
 }
+
+// fair gives what a tenant may have while others are active, as the services know
+// it: times as many running as of commands.
+func (l Limits) fair(times int) commands.Fair {
+	return commands.Fair{Rate: max(l.FairRate, 0), Running: times * max(l.FairRunning, 0)}
+}
+
+// queriesToCommands is how many more queries than commands may be worked on: most
+// of them wait for something.
+const queriesToCommands = 16
+
+// DefaultFairRate and DefaultFairRunning are for the processors of this process.
+func DefaultFairRate() float64 { return 1000 * float64(goruntime.GOMAXPROCS(0)) }
+
+// DefaultFairRunning is as DefaultFairRate.
+func DefaultFairRunning() int { return 4 * goruntime.GOMAXPROCS(0) }
 
 // WithDefaults gives the configuration with every default filled in.
 func (c Config) WithDefaults() Config {
@@ -106,6 +129,12 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.Tenant.InFlight == 0 {
 		c.Tenant.InFlight = DefaultTenantInFlight
+	}
+	if c.Tenant.FairRate == 0 {
+		c.Tenant.FairRate = DefaultFairRate()
+	}
+	if c.Tenant.FairRunning == 0 {
+		c.Tenant.FairRunning = DefaultFairRunning()
 	}
 	if c.Replicas == 0 {
 		c.Replicas = 1

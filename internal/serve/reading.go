@@ -35,10 +35,14 @@ func (s *Server) startReading(ctx, background context.Context, validator *schema
 	})
 	s.reading = reading{readLog, progress}
 	s.metrics.WatchLags(s.lags)
-	s.queries, err = commands.Serve(readLog.Conn(), s.cfg.Names, commands.Endpoint{
+	requests, err := s.connect("queries-in")
+	if err != nil {
+		return nil, err
+	}
+	s.queries, err = commands.Serve(requests, s.cfg.Names, commands.Endpoint{
 		Name: "skein-queries", Description: "Queries of threads", Kind: "query", Version: s.cfg.Version,
 		Requests: queries.Names(), InFlight: queriesInFlight, Time: commands.RequestTime,
-		Tenants: s.cfg.Tenant.limits(), Metrics: s.metrics,
+		Tenants: s.cfg.Tenant.limits(), Metrics: s.metrics, Fair: s.cfg.Tenant.fair(queriesToCommands), Activity: s.activity, Answers: s.answers, Refusals: s.refusals, Floods: s.floods,
 	}, queries.Handle, s.logger)
 	return queries, err
 }

@@ -31,16 +31,21 @@ type Server struct {
 	logger  zerolog.Logger
 	metrics *metrics.Metrics
 
-	nats   *embedded.Server // nil if another server is used
-	store  *store.Opened    // of the embedded server
-	watch  watch
-	url    string
-	conns  []*nats.Conn
-	logs   []*eventlog.Log
-	recent *eventlog.Recent
-	floors *eventlog.Floors
-	http   []*http.Server
-	at     Addresses // of HTTP, once it listens
+	nats     *embedded.Server // nil if another server is used
+	store    *store.Opened    // of the embedded server
+	watch    watch
+	url      string
+	conns    []*nats.Conn
+	logs     []*eventlog.Log
+	recent   *eventlog.Recent
+	floors   *eventlog.Floors
+	http     []*http.Server
+	at       Addresses // of HTTP, once it listens
+	activity *commands.Activity
+
+	answers, refusals *nats.Conn // on which requests are answered
+	floods            *commands.Floods
+	suspended         suspensions
 
 	dispatcher        *commands.Dispatcher
 	commands, queries *commands.Service
@@ -68,7 +73,7 @@ func Start(ctx context.Context, cfg Config, logger zerolog.Logger) (*Server, err
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg.WithDefaults(), logger: logger, metrics: metrics.New(), recent: &eventlog.Recent{}, floors: &eventlog.Floors{}, stopping: make(chan struct{}), watch: watch{asked: make(chan struct{}, 1)}}
+	s := &Server{cfg: cfg.WithDefaults(), logger: logger, metrics: metrics.New(), recent: &eventlog.Recent{}, activity: &commands.Activity{}, floors: &eventlog.Floors{}, stopping: make(chan struct{}), watch: watch{asked: make(chan struct{}, 1)}}
 	if err := s.start(ctx); err != nil {
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
@@ -128,6 +133,7 @@ func (s *Server) listen() ([]net.Listener, error) {
 
 // assemble starts everything but the HTTP server.
 func (s *Server) assemble(ctx, background context.Context) error {
+	s.floods = commands.NewFloods(s.flooded)
 	if err := s.embed(ctx); err != nil {
 		return err
 	}
@@ -146,6 +152,12 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	}
 	s.markStore(background, writeLog)
 	s.watchStore(background)
+	if s.answers, err = s.connect("answers"); err != nil {
+		return err
+	}
+	if s.refusals, err = s.connect("refusals"); err != nil {
+		return err
+	}
 	validator, err := schema.New()
 	if err != nil {
 		return err
@@ -171,7 +183,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 		return err
 	}
 	queue := runtime.Queue(writeLog, s.logger)
-	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{CacheBytes: s.cfg.ThreadCache, Agents: s.knowsAgent, Contents: store, Definitions: definitions, Stored: func(c *events.Commit) {
+	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{Floods: s.floods, CacheBytes: s.cfg.ThreadCache, Contents: store, Definitions: definitions, Stored: func(c *events.Commit) {
 		if c.Thread == events.TenantAggregate {
 			s.work.defined.Store(c.Tenant, c.Seq)
 		}
@@ -191,8 +203,13 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err != nil {
 		return err
 	}
+	uploads, err := s.connect("files-in")
+	if err != nil {
+		return err
+	}
 	s.files, err = files.Serve(fileLog, store, dispatcher, queries, files.ServiceConfig{
 		Version: s.cfg.Version, Uploads: s.places(placesUploads, 0), Longest: s.cfg.MaxUploadTime, Tenants: s.cfg.Tenant.limits(), Metrics: s.metrics,
+		Conn: uploads, Answers: s.answers, Refusals: s.refusals, Floods: s.floods, Fair: s.cfg.Tenant.fair(1), Activity: s.activity,
 	}, s.logger)
 	if err != nil {
 		return err
@@ -216,10 +233,14 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	}
 	s.hold(background, relayLog, eventlog.TimelineLease, relayLog.Relay)
 	s.hold(background, writeLog, commands.SubmitLease, dispatcher.Submitted)
-	s.commands, err = commands.Serve(writeLog.Conn(), s.cfg.Names, commands.Endpoint{
+	requests, err := s.connect("commands-in")
+	if err != nil {
+		return err
+	}
+	s.commands, err = commands.Serve(requests, s.cfg.Names, commands.Endpoint{
 		Name: "skein-commands", Description: "Commands on threads", Kind: "cmd", Version: s.cfg.Version,
 		Requests: namesOf(events.Commands(), func(c events.Command) string { return c.Name }), InFlight: 8192,
-		Tenants: s.cfg.Tenant.limits(), Metrics: s.metrics,
+		Tenants: s.cfg.Tenant.limits(), Metrics: s.metrics, Fair: s.cfg.Tenant.fair(1), Activity: s.activity, Answers: s.answers, Refusals: s.refusals, Floods: s.floods,
 	}, affordable(s.work.budget, dispatcher.Handle), s.logger)
 	return err
 }
@@ -257,8 +278,9 @@ func (s *Server) embed(ctx context.Context) error {
 	return nil
 }
 
-// open opens the log on a connection of its own.
-func (s *Server) open(purpose string) (*eventlog.Log, error) {
+// connect makes a connection. Requests of tenants come on connections of their own:
+// one that is flooded, and ended by the server, holds up nothing but requests.
+func (s *Server) connect(purpose string) (*nats.Conn, error) {
 	name := "skein-" + purpose
 	opts, err := s.cfg.connection().NATS(name)
 	if err != nil {
@@ -274,6 +296,15 @@ func (s *Server) open(purpose string) (*eventlog.Log, error) {
 		return nil, events.Errorf(events.Unavailable, "%w", connect.Failed(s.url, err))
 	}
 	s.conns = append(s.conns, nc)
+	return nc, nil
+}
+
+// open opens the log on a connection of its own.
+func (s *Server) open(purpose string) (*eventlog.Log, error) {
+	nc, err := s.connect(purpose)
+	if err != nil {
+		return nil, err
+	}
 	cfg := s.cfg.log()
 	cfg.Recent, cfg.Floors = s.recent, s.floors
 	if s.store != nil {

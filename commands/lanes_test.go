@@ -1,0 +1,200 @@
+package commands
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
+)
+
+// While another tenant is active, a tenant has so many requests worked on at the
+// same time and no more; alone it has all. What waits is answered in the end.
+func TestService_FairWhileOthersAreActive(t *testing.T) {
+	nc := natstest.Connect(t, natstest.Start(t))
+	var mu sync.Mutex
+	running, most := 0, 0
+	hold := make(chan struct{}, 1000)
+	s, err := Serve(nc, events.DefaultNames(), Endpoint{
+		Name: "skein-test", Description: "A test.", Kind: "cmd", Version: "1.0.0", InFlight: 100, Fair: Fair{Running: 3},
+	}, func(_ context.Context, tenant, _ string, _ []byte, _ Meta) (any, error) {
+		if tenant != "hog" {
+			return struct{}{}, nil
+		}
+		mu.Lock()
+		running++
+		most = max(most, running)
+		mu.Unlock()
+		<-hold
+		mu.Lock()
+		running--
+		mu.Unlock()
+		return struct{}{}, nil
+	}, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}()
+	now := func() (int, int) {
+		mu.Lock()
+		defer mu.Unlock()
+		return running, most
+	}
+	quiet := func() {
+		t.Helper()
+		if m, err := nc.Request("skein.cmd.quiet.thread.create", nil, time.Minute); err != nil || m.Header.Get(events.HeaderErrorCode) != "" {
+			t.Fatalf("the quiet tenant: %v %v", err, m)
+		}
+	}
+	inbox := nc.NewInbox()
+	answers, err := nc.SubscribeSync(inbox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet()
+	const asked = 20
+	for range asked {
+		if err := nc.PublishRequest("skein.cmd.hog.thread.create", inbox, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range asked {
+		quiet()
+		hold <- struct{}{}
+		if m, err := answers.NextMsg(time.Minute); err != nil || m.Header.Get(events.HeaderErrorCode) != "" {
+			t.Fatalf("%v %v", err, m)
+		}
+	}
+	if _, most := now(); most != 3 {
+		t.Errorf("%d at the same time, want 3", most)
+	}
+	for range asked { // alone, once the other has been away for a while
+		if err := nc.PublishRequest("skein.cmd.hog.thread.create", inbox, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deadline := time.Now().Add(time.Minute)
+	for n, _ := now(); n < asked && time.Now().Before(deadline); n, _ = now() {
+		hold <- struct{}{} // the end of one lets others begin
+		if err := nc.PublishRequest("skein.cmd.hog.thread.create", inbox, nil); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if n, _ := now(); n < asked {
+		t.Errorf("alone, %d run at the same time, want %d", n, asked)
+	}
+	close(hold)
+}
+
+// While another tenant is active, requests begin at the tenant's rate, in their
+// order, and none is lost.
+func TestService_FairRate(t *testing.T) {
+	var begun []string
+	var mu sync.Mutex
+	var l *lanes
+	done := make(chan struct{}, 1000)
+	l = newLanes(Fair{Rate: 100}, nil, func(w work) {
+		mu.Lock()
+		begun = append(begun, w.tenant)
+		mu.Unlock()
+		go func() {
+			l.ended(w.tenant)
+			done <- struct{}{}
+		}()
+	})
+	start := time.Now()
+	l.add(work{tenant: "quiet"}, start)
+	const asked = 40
+	for range asked {
+		l.add(work{tenant: "hog"}, time.Now())
+	}
+	for range asked + 1 {
+		select {
+		case <-done:
+		case <-time.After(time.Minute):
+			t.Fatal("some were never begun")
+		}
+	}
+	if took := time.Since(start); took < 250*time.Millisecond { // ten at once, then one every 10 ms
+		t.Errorf("%d began within %v", asked, took)
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		l.mu.Lock()
+		left := len(l.tenant)
+		l.mu.Unlock()
+		if left == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d lanes are left", left)
+		}
+	}
+}
+
+// A reader that does not read its refusals, and a flood that brings more than can
+// be answered, hold up no answer to another tenant.
+func TestService_FloodOfRefusalsHoldsUpNobody(t *testing.T) {
+	server := natstest.Start(t)
+	nc, answers, refusals := natstest.Connect(t, server), natstest.Connect(t, server), natstest.Connect(t, server)
+	var over atomic.Int64
+	s, err := Serve(nc, events.DefaultNames(), Endpoint{
+		Name: "skein-test", Description: "A test.", Kind: "cmd", Version: "1.0.0", InFlight: 1000, Tenants: Limits{Rate: 10, Burst: 10},
+		Metrics: limitedFunc(func() { over.Add(1) }), Answers: answers, Refusals: refusals,
+	}, func(context.Context, string, string, []byte, Meta) (any, error) { return struct{}{}, nil }, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}()
+	flood, err := nats.Connect(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer flood.Close()
+	quiet := natstest.Connect(t, server)
+	if _, err := flood.SubscribeSync("flooded.>"); err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var flooding sync.WaitGroup
+	flooding.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				_ = flood.PublishRequest("skein.cmd.hog.thread.create", "flooded.x", nil)
+			}
+		}
+	})
+	for over.Load() < 10_000 {
+		time.Sleep(time.Millisecond)
+	}
+	for range 5 {
+		m, err := quiet.Request("skein.cmd.quiet.thread.create", nil, time.Minute)
+		if err != nil || m.Header.Get(events.HeaderErrorCode) != "" {
+			t.Errorf("the quiet tenant: %v %v", err, m)
+		}
+	}
+	close(stop)
+	flooding.Wait()
+}
+
+// limitedFunc is told of refusals.
+type limitedFunc func()
+
+func (f limitedFunc) Limited(string, string) { f() }

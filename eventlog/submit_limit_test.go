@@ -1,0 +1,39 @@
+package eventlog
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// A tenant's submitted commands that wait are bounded: the server refuses more, and
+// takes those of other tenants. A stream of before the bound gets it on start.
+func TestSubmitted_BacklogOfATenantIsBounded(t *testing.T) {
+	l := start(t)
+	stream, err := l.js.Stream(t.Context(), "SKEIN_COMMANDS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := stream.CachedInfo().Config
+	cfg.MaxMsgsPerSubject, cfg.DiscardNewPerSubject = -1, false
+	if _, err := l.js.UpdateStream(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range SubmittedAtMost {
+		if _, err := l.js.PublishAsync("skein.submit.hog.thread.create", []byte(`{}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-l.js.PublishAsyncComplete()
+	_, err = l.js.Publish(t.Context(), "skein.submit.hog.thread.create", []byte(`{}`))
+	if refused := (*jetstream.APIError)(nil); !errors.As(err, &refused) {
+		t.Errorf("one more: %v", err)
+	}
+	if _, err := l.js.Publish(t.Context(), "skein.submit.acme.thread.create", []byte(`{}`)); err != nil {
+		t.Errorf("one of another tenant: %v", err)
+	}
+}

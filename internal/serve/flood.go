@@ -1,0 +1,78 @@
+package serve
+
+import (
+	"sync"
+	"time"
+
+	"github.com/skein-threads/skein/internal/access"
+)
+
+// How long the users of a tenant that floods are kept from the server: twice as long
+// each time, until they have been quiet for a while.
+const (
+	firstSuspension = 5 * time.Second
+	lastSuspension  = 5 * time.Minute
+	forgiveAfter    = 10 * time.Minute
+)
+
+// suspensions remembers the tenants that have flooded.
+type suspensions struct {
+	mu  sync.Mutex // guards what follows
+	was map[string]suspension
+}
+
+type suspension struct {
+	end  time.Time
+	took time.Duration
+}
+
+// next returns for how long a tenant is to be suspended now, 0 if it is.
+func (s *suspensions) next(tenant string, now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, one := range s.was {
+		if now.Sub(one.end) > forgiveAfter {
+			delete(s.was, name)
+		}
+	}
+	one, ok := s.was[tenant]
+	switch {
+	case now.Before(one.end):
+		return 0
+	case ok:
+		one.took = min(2*one.took, lastSuspension)
+	default:
+		one.took = firstSuspension
+	}
+	one.end = now.Add(one.took)
+	if s.was == nil {
+		s.was = map[string]suspension{}
+	}
+	s.was[tenant] = one
+	return one.took
+}
+
+// flooded keeps the loudest users of a tenant from the embedded server for a while:
+// what they send costs the server more than it costs to refuse it here. Where the
+// server has no accounts, or is another process, that is not for Skein to do.
+func (s *Server) flooded(tenant string) {
+	if s.nats == nil || s.cfg.Access == "" {
+		return
+	}
+	folder, err := access.Open(s.cfg.Access)
+	if err != nil {
+		s.logger.Warn().Err(err).Msg("a tenant floods, and its account could not be found")
+		return
+	}
+	d := s.suspended.next(tenant, time.Now())
+	if d == 0 {
+		return
+	}
+	users, err := s.nats.Suspend(folder.TenantAccount(tenant), d)
+	if err != nil {
+		s.logger.Warn().Err(err).Str("tenant", tenant).Msg("a tenant floods, and could not be suspended")
+		return
+	}
+	s.metrics.Suspended()
+	s.logger.Warn().Str("tenant", tenant).Int("users", users).Dur("for", d).Msg("a tenant floods: its loudest users are kept from the server for a while")
+}
