@@ -166,6 +166,7 @@ func (t *turn) asked(c thread.Call, arguments jsontext.Value) *ToolInput {
 func (t *turn) make(c thread.Call, tool Tool, in *ToolInput) (e ended) {
 	spec := tool.Spec()
 	e = ended{call: c, tool: spec.Name, started: time.Now()}
+	defer func() { t.w.cfg.Metrics.Tool(e.result.Status == Failure, time.Since(e.started), e.again+1) }()
 	if instead := t.beforeTool(in); instead != nil {
 		e.result = bounded(*instead)
 		return e

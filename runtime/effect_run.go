@@ -97,7 +97,9 @@ func (r *effectRun) attempt(ctx context.Context, s events.EffectStarted) {
 		Tenant: r.tenant, ThreadID: r.thread, EffectID: r.id, FlowID: r.id, Name: r.due.Name, Args: r.due.Args,
 		Key: r.id + "." + strconv.FormatInt(s.Firing, 10), Firing: s.Firing, Attempt: s.Attempt, ScheduledAt: r.due.At.Go(),
 	}
+	late := time.Since(in.ScheduledAt)
 	err := r.call(ctx, in)
+	r.cfg.Metrics.Effect(err != nil, late)
 	if err != nil && ctx.Err() != nil {
 		_ = r.m.Nak() // the worker ends: another one takes over
 		return

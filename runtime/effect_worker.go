@@ -29,7 +29,8 @@ type EffectConfig struct {
 	// Rate is how many effects of a tenant are begun a second, in the long run; ten
 	// seconds' worth may be begun at once. More wait. Default DefaultEffectRate;
 	// negative: no limit.
-	Rate float64
+	Rate    float64
+	Metrics Metrics // default none
 }
 
 // How many effects run at the same time in a process, and how many of a tenant are
@@ -40,6 +41,9 @@ const (
 )
 
 func (c EffectConfig) withDefaults() EffectConfig {
+	if c.Metrics == nil {
+		c.Metrics = NoMetrics{}
+	}
 	if c.Concurrency <= 0 {
 		c.Concurrency = DefaultEffects
 	}

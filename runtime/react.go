@@ -176,6 +176,8 @@ func (t *turn) input(side *Side) (*StepInput, error) {
 
 // ask calls the reactor. A panic of it is an error.
 func (t *turn) ask(r Reactor, in *StepInput) (got *Reaction, err error) {
+	begun := time.Now()
+	defer func() { t.w.cfg.Metrics.Reactor(err != nil, time.Since(begun)) }()
 	defer func() {
 		if p := recover(); p != nil {
 			t.logger.Error().Str("step", in.StepID).Bytes("stack", debug.Stack()).Msg("a reactor panicked")

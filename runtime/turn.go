@@ -107,6 +107,24 @@ func (t *turn) do(ctx context.Context) error {
 	return nil
 }
 
+// result says what became of the execution, for the metrics; nothing if another
+// worker had ended it before.
+func (t *turn) result(err error) string {
+	switch {
+	case err == nil && t.chunks == nil:
+		return ""
+	case lost(err):
+		return RunLost
+	case err != nil:
+		return RunAgain
+	case t.run.Status == events.ExecutionFailed:
+		return RunFailed
+	case t.run.Status == events.Executing:
+		return RunWaits
+	}
+	return RunCompleted
+}
+
 // claim takes the execution, finds its agent, and reads what has been said.
 func (t *turn) claim(ctx context.Context) error {
 	name := t.job.Agent // of when it was queued; only a handoff since is another
@@ -133,6 +151,9 @@ func (t *turn) claim(ctx context.Context) error {
 		if e.Type == events.StepCreatedType && e.Subject == t.run.StepID {
 			t.fresh = true
 		}
+	}
+	if t.run.Token > 1 && !t.run.Stop {
+		t.logger.Info().Str("thread", t.job.Thread).Int64("claim", t.run.Token).Msg("a run goes on here: it waited, or another worker had it")
 	}
 	t.talk = t.w.history.take(t.job.Tenant, t.job.Thread)
 	if err := t.reach(ctx, commit); err != nil {
@@ -205,6 +226,7 @@ func (t *turn) reach(ctx context.Context, commit *events.Commit) error {
 
 // fail ends the run.
 func (t *turn) fail(ctx context.Context, text string, parts []part) error {
+	t.logger.Info().Str("thread", t.job.Thread).Str("agent", t.agent.Name).Msg("a run failed; its execution says why")
 	t.failure = text
 	d := thread.FailRun{ExecutionID: t.job.Execution, Token: t.run.Token, ErrorText: text}
 	for _, p := range parts {

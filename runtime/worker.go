@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -29,8 +30,9 @@ type Config struct {
 	Agents       Agents
 	Arguments    Arguments
 	Hooks        Hooks
-	Budget       Budget // of what models use; default none
-	State        State  // of threads, for tools and hooks; default none
+	Budget       Budget  // of what models use; default none
+	State        State   // of threads, for tools and hooks; default none
+	Metrics      Metrics // default none
 }
 
 // DefaultMostToolTime is how long a call of a tool may take, unless a worker is
@@ -65,6 +67,9 @@ func (c Config) withDefaults() Config {
 	if c.Ping == 0 {
 		c.Ping = 15 * time.Second
 	}
+	if c.Metrics == nil {
+		c.Metrics = NoMetrics{}
+	}
 	if c.State == nil {
 		c.State = func(string, string, *Execution) ThreadState { return nil }
 	}
@@ -82,9 +87,10 @@ type Worker struct {
 	arguments Arguments
 	history   *history
 	crew      crew
-	places    chan struct{} // one for each execution at work
+	places    chan struct{} // one for each execution at work, and one for the next of the queue
 	shares    *share.Pool   // of the places
 	parked    parked        // runs that were given back because their tenant has its share
+	active    atomic.Int64  // executions at work
 	logger    zerolog.Logger
 
 	mu      sync.Mutex                      // guards what follows
@@ -228,6 +234,8 @@ func (w *Worker) runOne(taking *taking, t *turn) {
 		t.leave()
 		<-w.places
 	}()
+	w.active.Add(1)
+	defer w.active.Add(-1)
 	ctx, job := taking.work, t.job
 	t.taking, t.scratch = taking.ctx, &sync.Map{}
 	t.logger = w.logger.With().Str("tenant", job.Tenant).Str("execution", job.Execution).Logger()
@@ -273,8 +281,14 @@ func every(interval time.Duration, holds func() bool, do func()) (stop func()) {
 	}
 }
 
+// Active returns how many executions the worker works at, and how many it may.
+func (w *Worker) Active() (active, places int) { return int(w.active.Load()), cap(w.places) }
+
 // finish tells the queue what became of a run.
 func (w *Worker) finish(ctx context.Context, t *turn, err error) error {
+	if result := t.result(err); result != "" {
+		w.cfg.Metrics.Run(result, time.Since(t.run.Begun.Go()))
+	}
 	refused := events.AsError(err)
 	switch {
 	case err == nil:

@@ -6,14 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/chat"
+	"github.com/skein-threads/skein/internal/chat/chattest"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/transcript"
 )
@@ -21,36 +19,19 @@ import (
 const (
 	tenant    = "acme"
 	agent     = "talker" // the agent that says what was once said
-	dataFile  = "../../../shared/data/airline-conversations.jsonl"
-	samples   = "../../cmd/skein/samples/*.jsonl"
-	mostTurns = 8 // of one thread, so that enough threads go on at a time
+	mostTurns = 8        // of one thread, so that enough threads go on at a time
 )
 
 // talks are conversations that were once had, to be had again: thread n says
 // what conversation n says.
 type talks struct {
 	scripts []*transcript.Conversation
-	real    bool // or the demo's own
 }
 
-// readTalks reads the real conversations where they are, and otherwise those
-// that the demo brings.
+// readTalks makes conversations of our own, the same ones each time.
 func readTalks() (*talks, error) {
-	raw, err := os.ReadFile(dataFile)
-	t := &talks{real: err == nil}
-	if errors.Is(err, fs.ErrNotExist) {
-		var files []string
-		if files, err = filepath.Glob(samples); err == nil && len(files) == 0 {
-			err = fmt.Errorf("no conversations in %s", samples)
-		}
-		for _, name := range files {
-			one, readErr := os.ReadFile(name)
-			raw, err = append(raw, one...), errors.Join(err, readErr)
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
+	raw, _ := chattest.Conversations(3, 60)
+	t := &talks{}
 	for rec := range chat.Read(bytes.NewReader(raw)) {
 		if rec.Err != nil {
 			return nil, rec.Err

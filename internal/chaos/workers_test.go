@@ -125,9 +125,6 @@ func TestWorkersKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !all.real {
-		t.Log("the real conversations are not there; the demo's own are had instead")
-	}
 	talks := all.some(turns)
 
 	start := time.Now()

@@ -28,22 +28,19 @@ type Lags struct {
 // that the answer is of that moment in every process, whichever of them does the
 // work. It is called once.
 func (m *Metrics) WatchLags(ask func(context.Context) (Lags, error)) {
-	desc := func(name, help string, labels ...string) *prometheus.Desc {
-		return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", name), help, labels, nil)
-	}
-	m.registry.MustRegister(&lagCollector{
+	m.catalog.registry.MustRegister(&lagCollector{
 		ask:   ask,
-		known: desc("lag_known", "1 if this scrape could find out how far the timeline and the read models are, else 0."),
-		log:   desc("log_seq", "The sequence of the log's last commit."),
+		known: m.catalog.scraped("lag_known", "1 if this scrape could find out how far the timeline and the read models are, else 0."),
+		log:   m.catalog.scraped("log_seq", "The sequence of the log's last commit."),
 		timeline: lagDescs{
-			desc("timeline_seq", "The log's sequence that the timeline shows."),
-			desc("timeline_lag_commits", "Commits of the log that the timeline does not show yet."),
-			desc("timeline_lag_seconds", "How long ago the first commit was stored that the timeline does not show yet; 0 if it shows all."),
+			m.catalog.scraped("timeline_seq", "The log's sequence that the timeline shows."),
+			m.catalog.scraped("timeline_lag_commits", "Commits of the log that the timeline does not show yet."),
+			m.catalog.scraped("timeline_lag_seconds", "How long ago the first commit was stored that the timeline does not show yet; 0 if it shows all."),
 		},
 		projection: lagDescs{
-			desc("projection_seq", "The log's sequence that a projection shows.", "projection"),
-			desc("projection_lag_commits", "Commits of the log that a projection does not show yet.", "projection"),
-			desc("projection_lag_seconds", "How long ago the first commit was stored that a projection does not show yet; 0 if it shows all.", "projection"),
+			m.catalog.scraped("projection_seq", "The log's sequence that a projection shows.", "projection"),
+			m.catalog.scraped("projection_lag_commits", "Commits of the log that a projection does not show yet.", "projection"),
+			m.catalog.scraped("projection_lag_seconds", "How long ago the first commit was stored that a projection does not show yet; 0 if it shows all.", "projection"),
 		},
 	})
 }

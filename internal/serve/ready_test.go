@@ -1,6 +1,7 @@
 package serve_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/runtime"
 )
 
 // A Skein whose cluster has lost its quorum is not ready, and says that it is the
@@ -134,4 +136,37 @@ func scrape(t *testing.T, at string) string {
 		t.Fatal(err)
 	}
 	return string(body)
+}
+
+// What becomes of runs is counted and timed: one that ends well, with a call, one
+// that fails, and one that waits for an approval.
+func TestMetrics_Runs(t *testing.T) {
+	s := newStage(t)
+	s.on("inner", func(context.Context, *runtime.ToolInput) (any, error) { return 1, nil })
+	s.define(events.AgentDefinition{Name: "failing", Type: events.AIHuman, Reactor: "broken"})
+	s.play(s.thread("script"), []one{probe("inner")})
+	if x := s.end(s.begin(s.thread("failing"))); x.Status != events.ExecutionFailed {
+		t.Fatalf("%+v", x)
+	}
+	s.begin(s.thread("script"), []one{{"manual", map[string]any{"act": "inner"}}})
+	want := []string{
+		`skein_runs_total{result="completed"} 1`, `skein_runs_total{result="failed"} 1`, `skein_runs_total{result="waits"} 1`,
+		`skein_run_seconds_count{result="completed"} 1`, `skein_reactor_seconds_count{result="failed"} 1`, `skein_reactor_seconds_count{result="ok"} 3`,
+		`skein_tool_seconds_count{result="ok"} 1`, `skein_tool_retries_total 0`, `skein_runs_active 0`, `skein_runs_places 256`, `skein_runs_queued 0`,
+		`skein_runs_taken 0`, `skein_effects_due 0`, `skein_build_info{`,
+	}
+	for begin := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		missing, text := "", scrape(t, s.server.Addresses().HTTP)
+		for _, line := range want {
+			if !strings.Contains(text, line) {
+				missing = line
+			}
+		}
+		if missing == "" {
+			break
+		}
+		if time.Since(begin) > time.Minute {
+			t.Fatalf("no %q in\n%s", missing, text)
+		}
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/egress"
+	"github.com/skein-threads/skein/internal/metrics"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/agents"
@@ -121,9 +122,10 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 	taking, s.work.stop = context.WithCancel(background)
 	worker := runtime.New(log, dispatcher, runtime.Config{
 		Name: s.cfg.Worker, Places: s.cfg.Workers, Reactors: directory, Agents: directory, Arguments: s.work.schemas, Hooks: s.cfg.Hooks,
-		State: threads.state, Budget: s.work.budget, Shares: s.places(placesRuns, s.cfg.Workers), MostToolTime: s.cfg.MaxToolTime,
+		State: threads.state, Metrics: s.metrics.Runs(), Budget: s.work.budget, Shares: s.places(placesRuns, s.cfg.Workers), MostToolTime: s.cfg.MaxToolTime,
 	}, s.logger)
 	s.work.worker.Store(worker)
+	s.metrics.WatchWork(func() (metrics.Work, error) { return work(worker, log) })
 	s.work.workers.Go(func() {
 		if err := worker.Run(taking); err != nil && background.Err() == nil {
 			s.logger.Error().Err(err).Msg("no runs are taken any more")
@@ -134,6 +136,7 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 	})
 	effects := runtime.NewEffectWorker(log, dispatcher, s.effect(log.Conn()), runtime.EffectConfig{
 		Drain: 5 * time.Second, State: threads.state, Concurrency: s.cfg.Places[placesEffects], Shares: s.places(placesEffects, 0), Rate: s.cfg.Tenant.EffectRate,
+		Metrics: s.metrics.Runs(),
 	}, s.logger)
 	s.work.workers.Go(func() { effects.Run(taking) })
 	return nil
@@ -146,6 +149,20 @@ func (s *Server) knowsAgent(ctx context.Context, tenant, name string) error {
 		return d.Knows(ctx, tenant, name)
 	}
 	return nil
+}
+
+// work asks what the workers have to do.
+func work(worker *runtime.Worker, log *eventlog.Log) (w metrics.Work, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
+	defer cancel()
+	w.Active, w.Places = worker.Active()
+	runs, err := log.RunsDepth(ctx)
+	if err != nil {
+		return w, err
+	}
+	due, err := log.DueDepth(ctx)
+	w.Queued, w.Taken, w.Due = runs.Waiting, runs.Taken, due.Waiting+due.Taken
+	return w, err
 }
 
 // effect finds effects: of this process, or else of whoever answers for them on

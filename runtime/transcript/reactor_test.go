@@ -1,9 +1,9 @@
 package transcript_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/chat"
+	"github.com/skein-threads/skein/internal/chat/chattest"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/transcript"
 )
@@ -159,17 +160,14 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-// Real conversations: every call has its own id and, in turn, its tool.
-func TestRealConversations(t *testing.T) {
-	f, err := os.Open("../../../shared/data/airline-conversations.jsonl")
-	if err != nil {
-		t.Skip("the sample conversations are not there")
-	}
-	defer func() { _ = f.Close() }()
+// Many conversations: every call has its own id and, in turn, its tool, and none
+// is left out.
+func TestFromConversation_EveryCall(t *testing.T) {
+	raw, want := chattest.Conversations(2, 100)
 	turns, calls := 0, 0
-	for rec := range chat.Read(f) {
+	for rec := range chat.Read(bytes.NewReader(raw)) {
 		if rec.Err != nil {
-			continue
+			t.Fatal(rec.Err)
 		}
 		c, seen := transcript.FromConversation(rec.Conversation), map[string]bool{}
 		turns += len(c.Said())
@@ -184,7 +182,7 @@ func TestRealConversations(t *testing.T) {
 			}
 		}
 	}
-	if turns == 0 || calls == 0 {
-		t.Errorf("%d turns, %d calls", turns, calls)
+	if turns != want.Turns || calls != want.Calls {
+		t.Errorf("%d turns with %d calls, not %d with %d", turns, calls, want.Turns, want.Calls)
 	}
 }

@@ -1,0 +1,37 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Depth is how much a work queue holds.
+type Depth struct {
+	Waiting uint64 // messages that nobody has
+	Taken   uint64 // messages that a receiver has and has not acknowledged
+}
+
+// RunsDepth returns what the queue of runs holds.
+func (l *Log) RunsDepth(ctx context.Context) (Depth, error) {
+	return l.depth(ctx, RunStream, runConsumer)
+}
+
+// DueDepth returns what is due.
+func (l *Log) DueDepth(ctx context.Context) (Depth, error) {
+	return l.depth(ctx, TimerStream, dueConsumer)
+}
+
+func (l *Log) depth(ctx context.Context, stream, consumer string) (Depth, error) {
+	c, err := l.js.Consumer(ctx, l.cfg.Names.Stream(stream), consumer)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) { // nobody has ever received here
+		return Depth{}, nil
+	}
+	if err != nil {
+		return Depth{}, fmt.Errorf("consumer %s of stream %s: %w", consumer, stream, err)
+	}
+	info := c.CachedInfo()
+	return Depth{info.NumPending, uint64(max(info.NumAckPending, 0))}, nil
+}

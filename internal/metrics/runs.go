@@ -1,0 +1,117 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// runs measures what the workers of this process do.
+type runs struct {
+	ended       *prometheus.CounterVec
+	endTime     *prometheus.HistogramVec
+	reactorTime *prometheus.HistogramVec
+	toolTime    *prometheus.HistogramVec
+	toolRetries prometheus.Counter
+	effects     *prometheus.CounterVec
+	effectLate  prometheus.Histogram
+}
+
+func newRuns(c *catalog) runs {
+	slow := prometheus.ExponentialBuckets(0.001, 2, 20) // 1 ms to 9 min
+	return runs{
+		ended:       c.counter("runs_total", "Executions that a worker of this process let go, by what became of them: completed, failed, waits, lost or again.", "result"),
+		endTime:     c.histogram("run_seconds", "From the request for a run to its end.", slow, "result"),
+		reactorTime: c.histogram("reactor_seconds", "From the call of a reactor to its answer.", slow, "result"),
+		toolTime:    c.histogram("tool_seconds", "From the call of a tool to its result, with all attempts.", slow, "result"),
+		toolRetries: c.counter("tool_retries_total", "Attempts at calls of tools after the first.").With(nil),
+		effects:     c.counter("effects_total", "Attempts at effects, by how they ended.", "result"),
+		effectLate:  single(c.histogram("effect_late_seconds", "From the time at which an effect was due to the start of its attempt.", slow)),
+	}
+}
+
+// Runs is the same metrics as the workers know them.
+type Runs struct{ m *Metrics }
+
+// Runs returns the metrics for the workers.
+func (m *Metrics) Runs() Runs { return Runs{m} }
+
+// Run implements runtime.Metrics.
+func (r Runs) Run(result string, asked time.Duration) {
+	r.m.runs.ended.WithLabelValues(result).Inc()
+	if result == "completed" || result == "failed" {
+		r.m.runs.endTime.WithLabelValues(result).Observe(max(asked, 0).Seconds())
+	}
+}
+
+// Reactor implements runtime.Metrics.
+func (r Runs) Reactor(failed bool, took time.Duration) {
+	r.m.runs.reactorTime.WithLabelValues(outcome(failed)).Observe(took.Seconds())
+}
+
+// Tool implements runtime.Metrics.
+func (r Runs) Tool(failed bool, took time.Duration, attempts int) {
+	r.m.runs.toolTime.WithLabelValues(outcome(failed)).Observe(took.Seconds())
+	r.m.runs.toolRetries.Add(float64(max(attempts-1, 0)))
+}
+
+// Effect implements runtime.Metrics.
+func (r Runs) Effect(failed bool, late time.Duration) {
+	r.m.runs.effects.WithLabelValues(outcome(failed)).Inc()
+	r.m.runs.effectLate.Observe(max(late, 0).Seconds())
+}
+
+func outcome(failed bool) string {
+	if failed {
+		return "failed"
+	}
+	return "ok"
+}
+
+// Work is what the workers have to do at the moment of a scrape.
+type Work struct {
+	Active, Places int    // executions that this process works at, and how many it may
+	Queued, Taken  uint64 // executions that wait for a worker, and that one has, of all processes
+	Due            uint64 // effects that are due and have not ended, of all processes
+}
+
+// WatchWork has each scrape ask what the workers have to do. It is called once.
+func (m *Metrics) WatchWork(ask func() (Work, error)) {
+	m.catalog.registry.MustRegister(&workCollector{
+		ask:    ask,
+		active: m.catalog.scraped("runs_active", "Executions that this process works at."),
+		places: m.catalog.scraped("runs_places", "Executions that this process may work at."),
+		queued: m.catalog.scraped("runs_queued", "Executions that wait for a worker, of all processes."),
+		taken:  m.catalog.scraped("runs_taken", "Executions that a worker has, of all processes."),
+		due:    m.catalog.scraped("effects_due", "Effects that are due and have not ended, of all processes."),
+	})
+}
+
+// workCollector implements prometheus.Collector.
+type workCollector struct {
+	ask                                func() (Work, error)
+	active, places, queued, taken, due *prometheus.Desc
+}
+
+// Describe implements prometheus.Collector.
+func (c *workCollector) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{c.active, c.places, c.queued, c.taken, c.due} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *workCollector) Collect(out chan<- prometheus.Metric) {
+	w, err := c.ask()
+	gauge := func(d *prometheus.Desc, value float64) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value)
+	}
+	gauge(c.active, float64(w.Active))
+	gauge(c.places, float64(w.Places))
+	if err != nil { // better no value than an old one
+		return
+	}
+	gauge(c.queued, float64(w.Queued))
+	gauge(c.taken, float64(w.Taken))
+	gauge(c.due, float64(w.Due))
+}
