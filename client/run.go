@@ -46,6 +46,12 @@ func (c *Client) DenyApproval(ctx context.Context, thread string, d events.DenyA
 	return c.on(ctx, "approval.deny", thread, d, opts)
 }
 
+// ResolveApproval answers a request for an approval: with a grant, a refusal, or the
+// result of the call.
+func (c *Client) ResolveApproval(ctx context.Context, thread string, d events.ResolveApproval, opts ...Option) (*events.Reply, error) {
+	return c.on(ctx, "approval.resolve", thread, d, opts)
+}
+
 // QueueTool queues a call of a tool, for the run under way or for one of its own.
 func (c *Client) QueueTool(ctx context.Context, thread string, d events.QueueTool, opts ...Option) (*events.Reply, error) {
 	return c.on(ctx, "tool.queue", thread, d, opts)

@@ -56,7 +56,7 @@ func runNews() []string {
 	for _, t := range []events.Type{
 		events.ThreadFinishedType, events.ExecutionCreatedType, events.LifecycleDeletedType,
 		events.RunAwaitedType, events.RunClaimedType,
-		events.ApprovalRequestedType, events.ApprovalGrantedType, events.ApprovalDeniedType,
+		events.ApprovalRequestedType, events.ApprovalGrantedType, events.ApprovalDeniedType, events.ApprovalResolvedType,
 		events.QueuePushedType, events.QueueDrainedType, events.QueueRemovedType, events.QueueMovedType,
 	} {
 		names = append(names, string(t))
@@ -188,6 +188,8 @@ func (w *runWatch) news(ctx context.Context, thread string, e *Event) (over bool
 			w.change(func(now *Waiting) { now.Approvals = append(now.Approvals, d) })
 		}
 	case events.ApprovalGranted:
+		w.answered(d.CallID)
+	case events.ApprovalResolved:
 		w.answered(d.CallID)
 	case events.ApprovalDenied:
 		w.answered(d.CallID)

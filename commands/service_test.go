@@ -94,7 +94,7 @@ func TestCommandsOverNATS(t *testing.T) {
 	do("queue.edit", on(id, `{"queuedId":"`+waiting.ID+`","item":{"type":"message","role":"user","content":[]}}`), nil, events.QueueEditedType)
 	do("queue.move", on(id, `{"queuedId":"`+waiting.ID+`","before":"call_1"}`), nil, events.QueueMovedType)
 	do("queue.remove", on(id, `{"queuedId":"`+waiting.ID+`"}`), nil, events.QueueRemovedType)
-	for _, name := range []string{"run.turn", "run.retry", "approval.grant", "approval.deny"} { // they need a worker's run
+	for _, name := range []string{"run.turn", "run.retry", "approval.resolve", "approval.grant", "approval.deny"} { // they need a worker's run
 		seen[name] = true
 	}
 	do("run.stop", on(id, `{}`), nil, events.RunStoppedType, events.ItemCreatedType, events.ItemStatusChangedType,

@@ -40,12 +40,14 @@ type StopRun struct {
 	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution; the one under way if absent."`
 	By          Side   `json:"by,omitzero" doc:"Which side of a dual_ai agent stops it."`
 	Reason      string `json:"reason,omitzero" schema:"maxLength=1024" doc:"Why."`
+	Now         bool   `json:"now,omitzero" doc:"What it does is not waited for: a model is interrupted, and what it wrote so far is the answer. Calls of tools that were begun are still waited for."`
 }
 
 // CancelRun ends a run amid what it does (SA-149, C-26).
 type CancelRun struct {
 	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution; the one under way if absent."`
 	Reason      string `json:"reason,omitzero" schema:"maxLength=1024" doc:"Why."`
+	Discard     bool   `json:"discard,omitzero" doc:"What was streamed of the step under way is not kept; it is, marked as interrupted, if absent."`
 }
 
 // TurnRun gives the next turn of a dual_ai agent to a side (SA-147).
@@ -100,6 +102,8 @@ func runCommands() []Command {
 		command[RetryRun]("run.retry", "Takes a failed run up again: another execution answers the same item, and goes on from what the failed one had come to.", starts...),
 		command[TurnRun]("run.turn", "Gives the next turn of a dual_ai agent to a side.", RunTurnedType),
 		command[GrantApproval]("approval.grant", "Lets a call of a tool be made that waits for it.", ApprovalGrantedType, RunRequestedType),
+		command[ResolveApproval]("approval.resolve", "Answers a request for an approval: with a grant, a refusal, or the result of the call, which is then not made.",
+			ApprovalGrantedType, ApprovalDeniedType, ApprovalResolvedType, RunRequestedType),
 		command[DenyApproval]("approval.deny", "Refuses a call of a tool that waits.", ApprovalDeniedType, RunRequestedType),
 		command[QueueTool]("tool.queue", "Queues a call of a tool, for the run under way or for one of its own.",
 			slices.Concat(starts, []Type{QueuePushedType, QueueDrainedType})...),

@@ -46,6 +46,7 @@ type Rules interface {
 	ApprovalRequested(e *Event, d ApprovalRequested) error
 	ApprovalGranted(e *Event, d ApprovalGranted) error
 	ApprovalDenied(e *Event, d ApprovalDenied) error
+	ApprovalResolved(e *Event, d ApprovalResolved) error
 	RunRequested(e *Event, d RunRequested) error
 	RunStopped(e *Event, d RunStopped) error
 	RunClaimed(e *Event, d RunClaimed) error

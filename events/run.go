@@ -12,6 +12,7 @@ const (
 	ApprovalRequestedType Type = "approval.requested"
 	ApprovalGrantedType   Type = "approval.granted"
 	ApprovalDeniedType    Type = "approval.denied"
+	ApprovalResolvedType  Type = "approval.resolved"
 	RunRequestedType      Type = "run.requested"
 	RunStoppedType        Type = "run.stopped"
 	RunClaimedType        Type = "run.claimed"
@@ -70,6 +71,7 @@ type ApprovalRequested struct {
 	StepID    string         `json:"stepId,omitzero" schema:"pattern=id" doc:"The step that asked for it."`
 	Name      string         `json:"name" schema:"required,maxLength=256" doc:"The tool."`
 	Arguments jsontext.Value `json:"arguments,omitzero" doc:"What it would be called with."`
+	Reason    ApprovalReason `json:"reason,omitzero" doc:"Why a person is asked; absent in what was recorded before there were reasons."`
 }
 
 // ApprovalGranted says that the call may be made.
@@ -83,6 +85,13 @@ type ApprovalGranted struct {
 type ApprovalDenied struct {
 	CallID  string `json:"callId" schema:"required,maxLength=256" doc:"The call."`
 	Comment string `json:"comment,omitzero" schema:"maxLength=65536" doc:"What was said."`
+}
+
+// ApprovalResolved says that a person supplied the result of the call, which is not
+// made.
+type ApprovalResolved struct {
+	CallID string         `json:"callId" schema:"required,maxLength=256" doc:"The call."`
+	Result jsontext.Value `json:"result" schema:"required" doc:"What it came to: any JSON."`
 }
 
 // RunRequested says that an execution is to be run by a worker: a new one, or
@@ -105,9 +114,11 @@ type ToolCall struct {
 
 // RunStopped says that an execution is to stop, after or amid what it does.
 type RunStopped struct {
-	Abort  bool   `json:"abort,omitzero" doc:"Amid what it does, and not after."`
-	By     Side   `json:"by,omitzero" doc:"Which side of a dual_ai agent stopped it."`
-	Reason string `json:"reason,omitzero" schema:"maxLength=1024" doc:"Why."`
+	Abort   bool   `json:"abort,omitzero" doc:"Amid what it does, and not after."`
+	Now     bool   `json:"now,omitzero" doc:"What it does is not waited for: a model is interrupted, and what it wrote so far is the answer."`
+	Discard bool   `json:"discard,omitzero" doc:"What was streamed of the step under way is not kept."`
+	By      Side   `json:"by,omitzero" doc:"Which side of a dual_ai agent stopped it."`
+	Reason  string `json:"reason,omitzero" schema:"maxLength=1024" doc:"Why."`
 }
 
 // RunClaimed says that a worker runs the execution, with a fencing token that
@@ -239,6 +250,7 @@ func approvalEvents() []Row {
 	return []Row{
 		row[ApprovalRequested](ApprovalRequestedType, 1, Rules.ApprovalRequested, "A call of a tool waits for a person."),
 		row[ApprovalGranted](ApprovalGrantedType, 1, Rules.ApprovalGranted, "The call may be made."),
+		row[ApprovalResolved](ApprovalResolvedType, 1, Rules.ApprovalResolved, "A person supplied the result of the call."),
 		row[ApprovalDenied](ApprovalDeniedType, 1, Rules.ApprovalDenied, "The call may not be made."),
 	}
 }

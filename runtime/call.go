@@ -40,6 +40,10 @@ func (t *turn) call(ctx context.Context) error {
 		switch {
 		case c.Done || c.Waits:
 			continue
+		case c.Solved:
+			done <- t.came(t.run.StepID, ended{call: c, result: bounded(Done(t.talk.solved[c.CallID])), started: time.Now()})
+			open = append(open, c)
+			continue
 		case c.Denied:
 			done <- t.came(t.run.StepID, ended{call: c, result: Failed(denial(t.talk.denied[c.CallID])), started: time.Now()})
 			open = append(open, c)
@@ -66,7 +70,11 @@ func (t *turn) call(ctx context.Context) error {
 		spec := tool.Spec()
 		unmade := c.Fresh || t.fresh && !c.Granted // no claim before can have made it
 		if spec.Manual && !c.Granted || !unmade && !spec.Idempotent && !spec.ReadOnly {
-			hold.Approve = append(hold.Approve, t.question(c))
+			reason := events.ApprovalManual
+			if !unmade && !spec.Idempotent && !spec.ReadOnly {
+				reason = events.ApprovalMayHaveRun
+			}
+			hold.Approve = append(hold.Approve, t.question(c, reason))
 			continue
 		}
 		open = append(open, c)
@@ -128,8 +136,8 @@ func denial(comment string) string {
 
 // question asks whether a call may be made: the tool wants that, or it may have
 // been made already by a worker that died.
-func (t *turn) question(c thread.Call) events.ApprovalRequested {
-	return events.ApprovalRequested{CallID: c.CallID, StepID: t.run.StepID, Name: c.Name, Arguments: t.arguments(c)}
+func (t *turn) question(c thread.Call, reason events.ApprovalReason) events.ApprovalRequested {
+	return events.ApprovalRequested{CallID: c.CallID, StepID: t.run.StepID, Name: c.Name, Arguments: t.arguments(c), Reason: reason}
 }
 
 // tool finds the tool of a call: one of the agent's, or one that may be queued.

@@ -29,6 +29,7 @@ type conversation struct {
 	usage   events.Usage
 	granted map[string]events.ApprovalGranted // by call
 	denied  map[string]string                 // comments by call
+	solved  map[string]jsontext.Value         // results that persons supplied, by call
 }
 
 // said is an item, and the calls that its parts are.
@@ -168,6 +169,11 @@ func (c *conversation) evolve(e *events.Event) {
 		if c.denied != nil {
 			c.denied[d.CallID] = d.Comment
 		}
+	case events.ApprovalResolved:
+		if c.solved == nil {
+			c.solved = map[string]jsontext.Value{}
+		}
+		c.solved[d.CallID] = d.Result
 	}
 }
 

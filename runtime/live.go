@@ -10,10 +10,12 @@ import (
 // live is what others than the goroutine of a turn see of it: tools and hooks,
 // which may work on while it goes on.
 type live struct {
-	mu     sync.Mutex // guards what follows; held for moments
-	run    thread.Run
-	thread known
-	spans  []events.TraceRecorded // that the next commit records
+	mu      sync.Mutex // guards what follows; held for moments
+	run     thread.Run
+	thread  known
+	now     bool                   // it is to stop without waiting for a model
+	discard bool                   // what was streamed is not kept
+	spans   []events.TraceRecorded // that the next commit records
 
 	talking sync.Mutex    // guards talk, while it changes and while it is read by others
 	talk    *conversation // nil when the turn is over
@@ -37,6 +39,7 @@ func (l *live) stop(d events.RunStopped) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.run.Stop, l.run.StoppedBy = true, d.By
+	l.discard, l.now = l.discard || d.Discard, l.now || d.Now
 }
 
 // talks shows a conversation; nil that there is none to be shown any more.

@@ -48,6 +48,7 @@ func (t *turn) react(ctx context.Context) error {
 	away := lack{WaitFor: events.WaitFor{Kind: events.ReactorWorker, Name: side.Reactor}, most: t.agent.Limits.WorkerWait}
 	for attempt := 1; ; attempt++ {
 		in.Attempt = attempt
+		t.draft.reset()
 		if err = t.beforeStep(in); err == nil {
 			if err = t.afford(); err == nil {
 				got, err = t.ask(reactor, in)
@@ -72,8 +73,8 @@ func (t *turn) react(ctx context.Context) error {
 			}
 			return t.fail(ctx, t.why(away.gaveUp(err)), nil)
 		}
-		if t.ctx.Err() != nil || !errors.As(err, &retry) || attempt >= t.agent.Retries.Attempts {
-			return t.fail(ctx, t.why(err), nil)
+		if t.stopsNow() || t.ctx.Err() != nil || !errors.As(err, &retry) || attempt >= t.agent.Retries.Attempts {
+			return t.interrupted(ctx, err)
 		}
 		why := fmt.Sprintf("reactor %s, attempt %d: %s", side.Reactor, attempt, clip(err.Error()))
 		if err := t.note(ctx, "warn", why, object("attempt", attempt)); err != nil {
@@ -188,6 +189,8 @@ func (t *turn) ask(r Reactor, in *StepInput) (got *Reaction, err error) {
 		got *Reaction
 		err error
 	}
+	ctx, over := t.cuttable()
+	defer over()
 	done := make(chan answer, 1)
 	t.w.crew.do(func() {
 		var a answer
@@ -198,7 +201,7 @@ func (t *turn) ask(r Reactor, in *StepInput) (got *Reaction, err error) {
 			}
 			done <- a
 		}()
-		a.got, a.err = r.React(t.ctx, in, stepStream{t, in.StepID})
+		a.got, a.err = r.React(ctx, in, stepStream{t, in.StepID})
 	})
 	select {
 	case a := <-done:
@@ -206,7 +209,7 @@ func (t *turn) ask(r Reactor, in *StepInput) (got *Reaction, err error) {
 			return nil, errors.New("the reactor gave nothing")
 		}
 		return a.got, a.err
-	case <-t.ctx.Done():
+	case <-ctx.Done():
 	}
 	select { // it was told to return: one that does not is left behind
 	case a := <-done:
@@ -380,6 +383,8 @@ type stepStream struct {
 
 // Chunk implements Stream.
 func (s stepStream) Chunk(c Chunk) {
+	s.t.draft.add(c)
+
 	s.t.announced.streamed(c)
 	s.t.emit(s.step, c)
 }

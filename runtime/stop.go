@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/nats-io/nats.go"
@@ -38,8 +39,11 @@ func (w *Worker) stopped(execution string, d events.RunStopped) {
 		return
 	}
 	t.live.stop(d)
-	if d.Abort {
+	switch {
+	case d.Abort:
 		t.abort(errAborted)
+	case d.Now:
+		t.interrupt()
 	}
 }
 
@@ -80,4 +84,41 @@ func (w *Worker) watch(t *turn) (done func()) {
 			delete(w.turns, t.job.Execution)
 		}
 	}
+}
+
+// interrupt ends the call of a reactor, and no call of a tool: that may be half done.
+func (t *turn) interrupt() {
+	t.asking.Lock()
+	defer t.asking.Unlock()
+	if t.cut != nil {
+		t.cut()
+	}
+}
+
+// cuttable returns a context for the call of a reactor, which interrupt ends; done
+// says that the call is over.
+func (t *turn) cuttable() (ctx context.Context, done func()) {
+	ctx, cancel := context.WithCancelCause(t.ctx)
+	t.asking.Lock()
+	defer t.asking.Unlock()
+	t.cut = func() { cancel(errInterrupted) }
+	if t.stopsNow() {
+		t.cut()
+	}
+	return ctx, func() {
+		t.asking.Lock()
+		defer t.asking.Unlock()
+		t.cut = nil
+		cancel(nil)
+	}
+}
+
+// errInterrupted is why the call of a reactor ends when its run is to stop now.
+var errInterrupted = errors.New("interrupted")
+
+// stopsNow reports whether the run was told to stop without waiting.
+func (t *turn) stopsNow() bool {
+	t.live.mu.Lock()
+	defer t.live.mu.Unlock()
+	return t.live.now
 }

@@ -31,11 +31,14 @@ type turn struct {
 	live      live
 	announced announced
 	commits   int
-	failure   string    // why the run failed
-	finish    string    // why the last reaction ended, if it said so
-	lacking   chan lack // tools that no process serves, as calls of the open step meet them; nil: nobody records it
-	fresh     bool      // the open step was begun by this claim
-	token     int64     // of this claim, once it is watched
+	failure   string     // why the run failed
+	finish    string     // why the last reaction ended, if it said so
+	asking    sync.Mutex // guards cut
+	cut       func()     // ends the call of the reactor; nil: none is under way
+	draft     draft      // of the open step
+	lacking   chan lack  // tools that no process serves, as calls of the open step meet them; nil: nobody records it
+	fresh     bool       // the open step was begun by this claim
+	token     int64      // of this claim, once it is watched
 	ctx       context.Context
 	abort     context.CancelCauseFunc
 }

@@ -40,6 +40,8 @@ func happenedInRun(e *events.Event) string {
 		return brief(d.CallID+" of "+d.Name+" "+string(d.Arguments), textWidth)
 	case events.ApprovalGranted:
 		return brief(d.CallID+" "+d.Comment, textWidth)
+	case events.ApprovalResolved:
+		return brief(d.CallID+" "+string(d.Result), textWidth)
 	case events.ApprovalDenied:
 		return brief(d.CallID+" "+d.Comment, textWidth)
 	case events.AgentAssigned:

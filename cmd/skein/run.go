@@ -22,6 +22,8 @@ func (a *app) runStop() *cobra.Command {
 		})
 	cmd.Flags().StringVar(&d.ExecutionID, "execution", "", "the execution; the one under way if absent")
 	cmd.Flags().StringVar(&d.Reason, "reason", "", "why")
+	cmd.Flags().BoolVar(&d.Now, "now", false, "interrupt the model; what it wrote so far is the answer")
+	cmd.Example = "  skein run stop key:order-42\n  skein run stop key:order-42 --now"
 	return cmd
 }
 
@@ -34,6 +36,8 @@ func (a *app) runCancel() *cobra.Command {
 		})
 	cmd.Flags().StringVar(&d.ExecutionID, "execution", "", "the execution; the one under way if absent")
 	cmd.Flags().StringVar(&d.Reason, "reason", "", "why")
+	cmd.Flags().BoolVar(&d.Discard, "discard", false, "do not keep what was streamed of the step under way")
+	cmd.Example = "  skein run cancel key:order-42 --reason 'wrong order'"
 	return cmd
 }
 
@@ -69,7 +73,7 @@ func (a *app) runTurn() *cobra.Command {
 }
 
 func (a *app) approvalCommand() *cobra.Command {
-	return group("approval", "Decide calls of tools that wait for a person", a.approvalGrant(), a.approvalDeny())
+	return group("approval", "Decide calls of tools that wait for a person", a.approvalGrant(), a.approvalDeny(), a.approvalResolve())
 }
 
 func (a *app) approvalGrant() *cobra.Command {
@@ -95,5 +99,27 @@ func (a *app) approvalDeny() *cobra.Command {
 			return a.printReply(r, reply, err)
 		})
 	cmd.Flags().StringVar(&d.Comment, "comment", "", "what the model is told")
+	return cmd
+}
+
+func (a *app) approvalResolve() *cobra.Command {
+	d := events.ResolveApproval{}
+	var arguments, result jsonFlag
+	cmd := remoteCommand("resolve THREAD CALL", "Answer for a call of a tool: let it be made, refuse it, or say what it came to", cobra.ExactArgs(2),
+		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+			d.CallID, d.Arguments, d.Result = args[1], arguments.value(), result.value()
+			if err := d.Check(); err != nil {
+				return wrongUsage("give exactly one of --grant, --deny and --result; --arguments goes with --grant")
+			}
+			reply, err := c.ResolveApproval(ctx, args[0], d)
+			return a.printReply(r, reply, err)
+		})
+	f := cmd.Flags()
+	f.BoolVar(&d.Grant, "grant", false, "let it be made")
+	f.Var(&arguments, "arguments", "with --grant: arguments that replace those asked for: a JSON object")
+	f.BoolVar(&d.Deny, "deny", false, "refuse it; the model is told")
+	f.StringVar(&d.Reason, "reason", "", "with --grant or --deny: why")
+	f.Var(&result, "result", "what it came to: any JSON; it is not made")
+	cmd.Example = `  skein approval resolve key:order-42 call_7 --result '{"refunded":true}'`
 	return cmd
 }

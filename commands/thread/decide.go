@@ -104,6 +104,8 @@ func (m *maker) decideRun(p Part) error {
 		return m.turnRun(d)
 	case events.GrantApproval:
 		return m.grantApproval(d)
+	case events.ResolveApproval:
+		return m.resolveApproval(d)
 	case events.DenyApproval:
 		return m.denyApproval(d)
 	case events.QueueTool:

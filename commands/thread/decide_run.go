@@ -209,7 +209,7 @@ func (m *maker) reactStep(d ReactStep) error {
 	for _, c := range d.Calls {
 		for _, id := range d.Approve {
 			if id == c.CallID {
-				hold.Approve = append(hold.Approve, events.ApprovalRequested{CallID: id, StepID: d.StepID, Name: c.Name, Arguments: c.Arguments})
+				hold.Approve = append(hold.Approve, events.ApprovalRequested{CallID: id, StepID: d.StepID, Name: c.Name, Arguments: c.Arguments, Reason: events.ApprovalManual})
 			}
 		}
 	}
@@ -294,7 +294,7 @@ func (m *maker) holdCalls(d HoldCalls) error {
 // park gives a run up if all that is left of its step waits for somebody.
 func (m *maker) park(execution string) error {
 	x, _ := m.state.execution(execution)
-	if x.Run.left(callOpen, callGranted, callDenied) > 0 || x.Run.left(callWaits) == 0 {
+	if x.Run.left(callOpen, callGranted, callDenied, callSolved) > 0 || x.Run.left(callWaits) == 0 {
 		return nil
 	}
 	var waits []string

@@ -24,7 +24,7 @@ func (m *maker) stopRun(d events.StopRun) error {
 	if err != nil {
 		return err
 	}
-	return m.stop(id, events.RunStopped{By: d.By, Reason: d.Reason})
+	return m.stop(id, events.RunStopped{By: d.By, Reason: d.Reason, Now: d.Now})
 }
 
 func (m *maker) cancelRun(d events.CancelRun) error {
@@ -32,7 +32,7 @@ func (m *maker) cancelRun(d events.CancelRun) error {
 	if err != nil {
 		return err
 	}
-	return m.stop(id, events.RunStopped{Abort: true, Reason: d.Reason})
+	return m.stop(id, events.RunStopped{Abort: true, Reason: d.Reason, Discard: d.Discard})
 }
 
 // stop tells a run to stop. One that no worker holds ends at once.
@@ -85,6 +85,22 @@ func (m *maker) denyApproval(d events.DenyApproval) error {
 		return err
 	}
 	m.emit(events.ApprovalDeniedType, d.CallID, id, events.ApprovalDenied(d))
+	return m.unpark(id)
+}
+
+// resolveApproval answers a request in one of three ways.
+func (m *maker) resolveApproval(d events.ResolveApproval) error {
+	switch {
+	case d.Grant:
+		return m.grantApproval(events.GrantApproval{CallID: d.CallID, Arguments: d.Arguments, Comment: d.Reason})
+	case d.Deny:
+		return m.denyApproval(events.DenyApproval{CallID: d.CallID, Comment: d.Reason})
+	}
+	id, err := m.approval(d.CallID)
+	if err != nil {
+		return err
+	}
+	m.emit(events.ApprovalResolvedType, d.CallID, id, events.ApprovalResolved{CallID: d.CallID, Result: d.Result})
 	return m.unpark(id)
 }
 

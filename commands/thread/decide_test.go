@@ -40,6 +40,7 @@ func minimal() map[string]any {
 		"run.cancel":       events.CancelRun{},
 		"run.turn":         events.TurnRun{Side: events.SideB},
 		"approval.grant":   events.GrantApproval{CallID: "call_1"},
+		"approval.resolve": events.ResolveApproval{CallID: "call_1", Result: raw(`{"ok":true}`)},
 		"approval.deny":    events.DenyApproval{CallID: "call_1"},
 		"tool.queue":       events.QueueTool{Name: "find"},
 		"agent.assign":     events.AssignAgent{AgentID: "billing"},
@@ -87,7 +88,7 @@ func TestEveryCommandIsDecided(t *testing.T) {
 				k.do(events.ReactThread{Text: to("hello")})
 				waiting := k.do(events.ReactThread{Text: to("and?")})[0].Subject
 				data = events.EditQueued{QueuedID: waiting, Item: data.(events.EditQueued).Item}
-			case "run.turn", "approval.grant", "approval.deny":
+			case "run.turn", "approval.grant", "approval.deny", "approval.resolve":
 				k.waiting()
 			}
 			if row.Tenant {

@@ -86,6 +86,8 @@ func evolveRun(s *State, e *events.Event) {
 				}
 			}
 		})
+	case events.ApprovalResolved:
+		s.phase(e.Correlation, d.CallID, callSolved)
 	case events.ApprovalDenied:
 		s.phase(e.Correlation, d.CallID, callDenied)
 	case events.ItemCreated:

@@ -72,7 +72,7 @@ func (r rules) RunParked(e *events.Event, d events.RunParked) error {
 		about(e, e.Subject, e.Subject),
 		unless(d.Token == x.Run.Token, "its token is %d, and the last claim's is %d", d.Token, x.Run.Token),
 		unless(len(waits) > 0 && slices.Equal(waits, d.Calls), "the calls that wait are %.200q, and not %.200q", waits, d.Calls),
-		unless(x.Run.left(callOpen, callGranted, callDenied) == 0, "calls are left that do not wait"),
+		unless(x.Run.left(callOpen, callGranted, callDenied, callSolved) == 0, "calls are left that do not wait"),
 	)
 }
 
@@ -149,6 +149,10 @@ func (r rules) ApprovalGranted(e *events.Event, d events.ApprovalGranted) error 
 
 func (r rules) ApprovalDenied(e *events.Event, d events.ApprovalDenied) error {
 	return r.approval(e, d.CallID)
+}
+
+func (r rules) ApprovalResolved(e *events.Event, d events.ApprovalResolved) error {
+	return firstFault(unless(d.Result != nil, "it has no result"), r.approval(e, d.CallID))
 }
 
 // approval checks the answer to a request for an approval.

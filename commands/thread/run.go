@@ -60,6 +60,7 @@ const (
 	callWaits   callPhase = "waits" // for an approval, or for another thread
 	callGranted callPhase = "granted"
 	callDenied  callPhase = "denied"
+	callSolved  callPhase = "solved" // a person supplied its result
 	callDone    callPhase = "done"
 )
 
@@ -148,6 +149,7 @@ type Run struct {
 type Call struct {
 	CallID, Name           string
 	Waits, Granted, Denied bool
+	Solved                 bool // a person supplied its result
 	Fresh                  bool // it was granted for this claim: none before it can have made it
 	Done                   bool
 }
@@ -169,7 +171,7 @@ func (s *State) Run(executionID string) (Run, bool) {
 	}
 	for _, c := range x.Run.Calls {
 		r.Calls = append(r.Calls, Call{
-			CallID: c.ID, Name: c.Name, Waits: c.Is == callWaits, Granted: c.Is == callGranted, Denied: c.Is == callDenied,
+			CallID: c.ID, Name: c.Name, Waits: c.Is == callWaits, Granted: c.Is == callGranted, Denied: c.Is == callDenied, Solved: c.Is == callSolved,
 			Fresh: c.Is == callGranted && c.For == x.Run.Token, Done: c.Is == callDone,
 		})
 	}

@@ -59,6 +59,7 @@ func eventExamples() []any {
 		events.EffectFailed{Firing: 1, Attempt: 1, ErrorText: "the mail server did not answer", Next: "2026-02-20T12:00:01.000Z"},
 		events.ApprovalRequested{CallID: "tc_1", StepID: step, Name: "refund", Arguments: raw(`{"order":42}`)},
 		events.ApprovalGranted{CallID: "tc_1", Comment: "fine"},
+		events.ApprovalResolved{CallID: "tc_1", Result: raw(`{"refunded":true}`)},
 		events.ApprovalDenied{CallID: "tc_1", Comment: "too much"},
 		events.RunRequested{AgentID: "triage"},
 		events.RunParked{Token: 1, Calls: []string{"call_7"}},

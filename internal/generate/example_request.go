@@ -39,6 +39,7 @@ func commandExamples() []any {
 		events.RetryRun{},
 		events.TurnRun{Side: events.SideB},
 		events.GrantApproval{CallID: "call_7", Comment: "go ahead"},
+		events.ResolveApproval{CallID: "call_7", Result: raw(`{"refunded":true}`)},
 		events.DenyApproval{CallID: "call_7", Comment: "too expensive"},
 		events.QueueTool{Name: "find_order", Arguments: raw(`{"id":42}`)},
 		events.RemoveQueued{QueuedID: "q-1"},

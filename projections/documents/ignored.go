@@ -76,7 +76,7 @@ func beside() []events.Type {
 		events.RelationshipAddedType, events.RelationshipRemovedType,
 		events.KeyClaimedType, events.KeyReleasedType,
 		events.EffectScheduledType, events.EffectCancelledType, events.EffectStartedType, events.EffectCompletedType,
-		events.EffectFailedType, events.ApprovalRequestedType, events.ApprovalGrantedType, events.ApprovalDeniedType,
+		events.EffectFailedType, events.ApprovalRequestedType, events.ApprovalGrantedType, events.ApprovalDeniedType, events.ApprovalResolvedType,
 		events.CommandRejectedType, events.LifecycleDestroyedType, events.LifecycleArchivedType,
 	}
 }

@@ -1,0 +1,57 @@
+package events
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// ApprovalReason says why a person is asked about a call.
+type ApprovalReason string
+
+// The reasons.
+const (
+	ApprovalManual     ApprovalReason = "manual"       // its tool asks for it at each call
+	ApprovalMayHaveRun ApprovalReason = "may_have_run" // a worker that is gone may have made the call
+)
+
+// Enum lists the reasons.
+func (ApprovalReason) Enum() []string {
+	return []string{string(ApprovalManual), string(ApprovalMayHaveRun)}
+}
+
+// ResolveApproval answers a request for an approval: with a grant, a refusal, or the
+// call's result.
+type ResolveApproval struct {
+	CallID    string         `json:"callId" schema:"required,maxLength=256" doc:"The call."`
+	Grant     bool           `json:"grant,omitzero" doc:"It may be made."`
+	Arguments jsontext.Value `json:"arguments,omitzero" schema:"object" doc:"With grant: arguments that replace those asked for."`
+	Deny      bool           `json:"deny,omitzero" doc:"It may not be made; the model is told."`
+	Reason    string         `json:"reason,omitzero" schema:"maxLength=65536" doc:"With grant or deny: why; with deny the model is told."`
+	Result    jsontext.Value `json:"result,omitzero" doc:"What the call came to: any JSON. It is not made."`
+}
+
+// Check holds what no single field says.
+func (d ResolveApproval) Check() error {
+	answers := 0
+	for _, given := range []bool{d.Grant, d.Deny, d.Result != nil} {
+		if given {
+			answers++
+		}
+	}
+	switch {
+	case answers != 1:
+		return Invalid("", "exactly one of grant, deny and result is needed")
+	case d.Arguments != nil && !d.Grant:
+		return Invalid("/arguments", "only a grant has arguments")
+	case d.Reason != "" && d.Result != nil:
+		return Invalid("/reason", "a result has no reason")
+	}
+	return nil
+}
+
+// Constraint says the same as Check in JSON Schema.
+func (ResolveApproval) Constraint() string {
+	const no = `{"enum":[false,null]}`
+	const none = `{"enum":["",null]}`
+	return `{"anyOf":[` +
+		`{"required":["grant"],"properties":{"grant":{"const":true},"deny":` + no + `},"not":{"required":["result"]}},` +
+		`{"required":["deny"],"properties":{"deny":{"const":true},"grant":` + no + `,"arguments":{"type":"null"}},"not":{"required":["result"]}},` +
+		`{"required":["result"],"properties":{"grant":` + no + `,"deny":` + no + `,"reason":` + none + `,"arguments":{"type":"null"}}}]}`
+}
