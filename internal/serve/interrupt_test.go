@@ -21,7 +21,7 @@ func writing(c *serve.Config) {
 	c.Register = func(r *runtime.Registry) error {
 		return errors.Join(own(r), r.AddReactor("writer", runtime.ReactorFunc(func(ctx context.Context, _ *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
 			for _, delta := range []string{"Once upon ", "a time"} {
-				out.Chunk(runtime.Chunk{Type: runtime.ChunkTextDelta, Data: jsontext.Value(`{"delta":"` + delta + `"}`)})
+				out.Chunk(runtime.Chunk{Type: runtime.ChunkTextDelta, Data: jsontext.Value(`{"id":"itm_1","delta":"` + delta + `"}`)})
 			}
 			<-ctx.Done()
 			return nil, ctx.Err()
