@@ -134,6 +134,11 @@ func TestCallsAfterAHandover(t *testing.T) {
 	if status, text, _ := endOf(t, all); status != events.ExecutionCompleted {
 		t.Errorf("it ended %s (%s)", status, text)
 	}
+	for _, e := range all {
+		if d, ok := e.Data.(events.ApprovalRequested); ok && d.Reason != events.ApprovalMayHaveRun {
+			t.Errorf("%s was asked about because %q", d.CallID, d.Reason)
+		}
+	}
 }
 
 // A tool that wants it waits for an approval, held by no worker, and is made

@@ -98,9 +98,13 @@ func (r rules) calls(e *events.Event, calls []string, right func(*callState) boo
 	return firstFault(faults...)
 }
 
-func (r rules) RunStopped(e *events.Event, _ events.RunStopped) error {
+func (r rules) RunStopped(e *events.Event, d events.RunStopped) error {
 	_, err := r.run(e.Subject)
-	return firstFault(err, about(e, e.Subject, e.Subject))
+	return firstFault(
+		err, about(e, e.Subject, e.Subject),
+		unless(d.Abort || !d.Discard, "only a run that is cancelled discards what it streamed"),
+		unless(!d.Abort || !d.Now, "a run that is cancelled is not stopped, too"),
+	)
 }
 
 func (r rules) RunAwaited(e *events.Event, d events.RunAwaited) error {

@@ -133,6 +133,8 @@ func (r *run) happened(e *events.Event) {
 		r.note(r.at(""), e, "skein.approval.granted", call(d.CallID), text("skein.actor", e.Actor))
 	case events.ApprovalDenied:
 		r.note(r.at(""), e, "skein.approval.denied", call(d.CallID), text("skein.actor", e.Actor))
+	case events.ApprovalResolved:
+		r.note(r.at(""), e, "skein.approval.resolved", call(d.CallID), text("skein.actor", e.Actor))
 	case events.RunSuspended:
 		r.note(r.at(""), e, "skein.run.suspended", calls(d.Calls))
 	case events.RunResumed:
