@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -87,9 +88,7 @@ func (l *Log) assets() []asset {
 			Discard: jetstream.DiscardNew, Replicas: c.Replicas, MaxAge: c.CommandAge,
 			// Of one command of one tenant; more are refused when they are published.
 			MaxMsgsPerSubject: SubmittedAtMost, DiscardNewPerSubject: true,
-			// As short as the server allows: the ids of messages are one space for all
-			// tenants, and a command's own id says that it is the same.
-			AllowDirect: true, Duplicates: 100 * time.Millisecond,
+			AllowDirect: true, Duplicates: 0, Sources: l.noDuplicates(),
 		}},
 		{derived: true, config: jetstream.StreamConfig{
 			Name: n.Stream(RunStream), Description: "Skein: executions that wait for a worker, or have one; derived from the log.",
@@ -99,6 +98,17 @@ func (l *Log) assets() []asset {
 		}},
 		l.timers(),
 	}
+}
+
+// noDuplicates makes the server store every message of a stream, whatever its
+// Nats-Msg-Id: the ids are one space for all tenants, so that one tenant could have
+// another's commands taken for duplicates, and a command's own id says that it is the
+// same. The server has no option for that: 0 is the default window, except for a
+// stream with sources, where it is none (stream.go, checkStreamCfg, storeMsgIdLocked).
+// So the stream has a source of which nothing ever comes: a key that no lease has.
+func (l *Log) noDuplicates() []*jetstream.StreamSource {
+	bucket := l.cfg.Names.Bucket(LeaseBucket)
+	return []*jetstream.StreamSource{{Name: "KV_" + bucket, FilterSubject: "$KV." + bucket + "._none"}}
 }
 
 // persist gives the way in which derived streams are stored: without waiting
@@ -234,7 +244,7 @@ func losesData(have, want jetstream.StreamConfig, a asset) string {
 		return fmt.Sprintf("its retention is %v, not %v", have.Retention, want.Retention)
 	case have.Storage != want.Storage:
 		return "it is kept in memory"
-	case have.Mirror != nil || len(have.Sources) > 0:
+	case have.Mirror != nil || len(have.Sources) > 0 && !sameSources(have.Sources, want.Sources):
 		return "it is a mirror or has sources"
 	case have.SubjectTransform != nil:
 		return "it changes the subjects of messages"
@@ -272,7 +282,11 @@ func same(have, want jetstream.StreamConfig) bool {
 		(have.DenyDelete || !want.DenyDelete) && have.AllowRollup == want.AllowRollup && have.Duplicates == want.Duplicates &&
 		have.Compression == want.Compression && have.AllowMsgSchedules == want.AllowMsgSchedules &&
 		(!want.DiscardNewPerSubject || have.DiscardNewPerSubject && have.MaxMsgsPerSubject == want.MaxMsgsPerSubject) &&
-		slices.Equal(have.Subjects, want.Subjects) && sameRePublish(have.RePublish, want.RePublish)
+		slices.Equal(have.Subjects, want.Subjects) && sameRePublish(have.RePublish, want.RePublish) && sameSources(have.Sources, want.Sources)
+}
+
+func sameSources(have, want []*jetstream.StreamSource) bool {
+	return slices.EqualFunc(have, want, func(a, b *jetstream.StreamSource) bool { return reflect.DeepEqual(a, b) })
 }
 
 func sameRePublish(have, want *jetstream.RePublish) bool {
@@ -288,7 +302,7 @@ func merged(have, want jetstream.StreamConfig) jetstream.StreamConfig {
 	out.DenyDelete = have.DenyDelete || want.DenyDelete // the server never takes it back
 	out.AllowRollup, out.Duplicates, out.Compression = want.AllowRollup, want.Duplicates, want.Compression
 	out.AllowMsgSchedules = want.AllowMsgSchedules
-	out.Subjects, out.RePublish = want.Subjects, want.RePublish
+	out.Subjects, out.RePublish, out.Sources = want.Subjects, want.RePublish, want.Sources
 	if want.DiscardNewPerSubject { // else it is as losesData wants it
 		out.DiscardNewPerSubject, out.MaxMsgsPerSubject = true, want.MaxMsgsPerSubject
 	}

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
@@ -169,7 +168,7 @@ func (r *Runner) deleteWith(ctx context.Context, e ending, thread string) error 
 		return err
 	}
 	subject := r.log.Config().Names.Submit(e.Tenant, "thread.delete")
-	if _, err := r.log.JetStream().Publish(ctx, subject, body, jetstream.WithMsgID(id+"."+thread)); err != nil {
+	if _, err := r.log.JetStream().Publish(ctx, subject, body); err != nil {
 		return fmt.Errorf("deleting %s/%s, which works for %s: %w", e.Tenant, thread, e.Thread, err)
 	}
 	return nil

@@ -1,0 +1,65 @@
+package eventlog
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/internal/natstest"
+)
+
+// A message id that one tenant has used swallows no submitted command of another
+// one, nor of the same: each is stored. So it is after a restart of the server, and
+// on a stream of before, which is brought up to date on start.
+func TestSubmitted_MessageIDsSwallowNothing(t *testing.T) {
+	dir := t.TempDir()
+	server := natstest.Start(t, natstest.StoreDir(dir))
+	l := openLog(t, natstest.Connect(t, server), Config{}, nil)
+	stored := uint64(0)
+	submit := func(when string) {
+		t.Helper()
+		for _, tenant := range []string{"hog", "acme", "acme"} {
+			ack, err := l.js.Publish(t.Context(), "skein.submit."+tenant+".thread.create", []byte(`{}`), jetstream.WithMsgID("1"))
+			if err != nil || ack.Duplicate {
+				t.Fatalf("%s, of %s: %+v %v", when, tenant, ack, err)
+			}
+			stored++
+		}
+		s, err := l.js.Stream(t.Context(), "SKEIN_COMMANDS")
+		if err != nil || s.CachedInfo().State.Msgs != stored {
+			t.Fatalf("%s, %d are stored: %+v %v", when, stored, s, err)
+		}
+	}
+	submit("on a new stream")
+	before := streams(t, l)["SKEIN_COMMANDS"].Config
+	before.Sources, before.Duplicates = nil, time.Hour
+	if _, err := l.js.UpdateStream(t.Context(), before); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.js.Publish(t.Context(), "skein.submit.hog.thread.create", []byte(`{}`), jetstream.WithMsgID("1")); err != nil {
+		t.Fatal(err)
+	}
+	stored++
+	if err := l.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	submit("on a stream of before")
+	server.Shutdown()
+	l = openLog(t, natstest.Connect(t, natstest.Start(t, natstest.StoreDir(dir))), Config{}, nil)
+	submit("after a restart")
+}
+
+// On a cluster the servers look for duplicates at another place.
+func TestCluster_MessageIDsSwallowNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a cluster")
+	}
+	_, l := startNodes(t, 3)
+	for _, tenant := range []string{"hog", "acme"} {
+		ack, err := l.js.Publish(t.Context(), "skein.submit."+tenant+".thread.create", []byte(`{}`), jetstream.WithMsgID("1"))
+		if err != nil || ack.Duplicate {
+			t.Fatalf("of %s: %+v %v", tenant, ack, err)
+		}
+	}
+}
