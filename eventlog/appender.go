@@ -130,9 +130,13 @@ func (l *Log) nextUnit(held []*unit) (*unit, []*unit) {
 // send writes a group. It returns when all of it is answered, or when late says so:
 // the aggregates of what is not answered by then are busy until it is.
 func (l *Log) send(group []*unit, late <-chan time.Time) {
-	if !l.connected() {
+	refused := l.cfg.Outage.Err()
+	if refused == nil && !l.connected() {
+		refused = nats.ErrDisconnected
+	}
+	if refused != nil {
 		for _, u := range group {
-			u.answer(&UnavailableError{Cause: nats.ErrDisconnected})
+			u.answer(&UnavailableError{Cause: refused})
 		}
 		return
 	}

@@ -20,6 +20,7 @@ type Config struct {
 	AckTimeout  time.Duration // how long an append waits for its acknowledgement before it is looked up; default 5 s
 	Recent      *Recent       // shared by the logs of one process; default none
 	Floors      *Floors       // shared by the logs of one process; default the log's own
+	Outage      *Outage       // shared by the logs of one process; default one that never begins
 	// Damage says why messages of a range of sequences cannot be read, if that is
 	// known. It is asked when a read was not answered or found nothing. Default: it is
 	// never known.
@@ -56,6 +57,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.Floors == nil {
 		c.Floors = &Floors{}
+	}
+	if c.Outage == nil {
+		c.Outage = NewOutage()
 	}
 	if c.Damage == nil {
 		c.Damage = func(string, uint64, uint64) error { return nil }

@@ -89,6 +89,12 @@ func (l *Log) writeUnit(u *unit, tried bool, deadline time.Time) error {
 	var cause error
 	ask := tried
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {
+		// A server that could not write may show what it could not write.
+		if out := l.cfg.Outage.Err(); out != nil && tried {
+			return &UnknownError{Cause: out}
+		} else if out != nil {
+			return &UnavailableError{Cause: out}
+		}
 		if ask {
 			done, err := l.lookUp(u)
 			var moved *ConflictError

@@ -1,8 +1,11 @@
 package embedded
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
+	"syscall"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/rs/zerolog"
@@ -12,7 +15,8 @@ import (
 // message: nats-server expects its logger to end the process there and goes on
 // half started if it does not, so Start has to know.
 type serverLog struct {
-	logger zerolog.Logger
+	logger      zerolog.Logger
+	writeFailed func(error) // nil if nobody is told
 
 	mu    sync.Mutex // guards fatal
 	fatal string
@@ -20,8 +24,8 @@ type serverLog struct {
 
 var _ server.Logger = (*serverLog)(nil)
 
-func newServerLog(logger zerolog.Logger) *serverLog {
-	return &serverLog{logger: logger.With().Str("component", "nats-server").Logger()}
+func newServerLog(logger zerolog.Logger, writeFailed func(error)) *serverLog {
+	return &serverLog{logger: logger.With().Str("component", "nats-server").Logger(), writeFailed: writeFailed}
 }
 
 // verbose tells whether the server's debug lines go anywhere.
@@ -33,8 +37,26 @@ func (l *serverLog) Noticef(format string, v ...any) { l.logger.Debug().Msgf(for
 // Warnf logs at warn.
 func (l *serverLog) Warnf(format string, v ...any) { l.logger.Warn().Msgf(format, v...) }
 
-// Errorf logs at error.
-func (l *serverLog) Errorf(format string, v ...any) { l.logger.Error().Msgf(format, v...) }
+// Errorf logs at error. The server says in no other way that it cannot write: it
+// answers no write then, and none after it.
+func (l *serverLog) Errorf(format string, v ...any) {
+	l.logger.Error().Msgf(format, v...)
+	for _, value := range v {
+		if err, ok := value.(error); ok && l.writeFailed != nil && unwritable(err) {
+			l.writeFailed(err)
+		}
+	}
+}
+
+// unwritable reports whether an error of the system's says that a store takes no
+// writes.
+func unwritable(err error) bool {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EROFS) {
+		return true
+	}
+	var path *fs.PathError
+	return errors.Is(err, syscall.EIO) && errors.As(err, &path) && (path.Op == "write" || path.Op == "sync")
+}
 
 // Debugf logs at trace.
 func (l *serverLog) Debugf(format string, v ...any) { l.logger.Trace().Msgf(format, v...) }

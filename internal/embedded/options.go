@@ -72,6 +72,12 @@ type Options struct {
 	// still locked. Default none.
 	Ended func()
 
+	// WriteFailed is told that the server could not write to the store, such as on a
+	// full disk. It takes no write to that stream until it is started again. It is
+	// called by goroutines of the server's that hold its locks, and so must return at
+	// once and not ask the server. Default nobody is told.
+	WriteFailed func(error)
+
 	// Logger takes the server's log; the zero Logger drops it. The server's
 	// notices are logged at debug, its debug lines at trace.
 	Logger zerolog.Logger

@@ -50,7 +50,7 @@ func Start(o Options) (*Server, error) {
 			return nil, err
 		}
 	}
-	log := newServerLog(o.Logger)
+	log := newServerLog(o.Logger, o.WriteFailed)
 	if !o.SyncAlways {
 		log.Warnf("sync is off: what was acknowledged since the last sync is lost with the power")
 	}

@@ -62,7 +62,7 @@ func (s *Server) Checks(ctx context.Context) []Check {
 		{"process", s.processReady, nil},
 		{"connections", s.connectionsReady, nil},
 		{"log", s.logReady, nil},
-		{"store", s.watch.readable, nil},
+		{"store", s.storeReady, nil},
 		{"read models", s.reading.ready, s.notShown},
 	}
 	out := make([]Check, len(parts))

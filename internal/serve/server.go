@@ -39,6 +39,7 @@ type Server struct {
 	logs     []*eventlog.Log
 	recent   *eventlog.Recent
 	floors   *eventlog.Floors
+	outage   *eventlog.Outage
 	http     []*http.Server
 	at       Addresses // of HTTP, once it listens
 	activity *commands.Activity
@@ -73,7 +74,7 @@ func Start(ctx context.Context, cfg Config, logger zerolog.Logger) (*Server, err
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg.WithDefaults(), logger: logger, metrics: metrics.New(), recent: &eventlog.Recent{}, activity: &commands.Activity{}, floors: &eventlog.Floors{}, stopping: make(chan struct{}), watch: watch{asked: make(chan struct{}, 1)}}
+	s := &Server{cfg: cfg.WithDefaults(), logger: logger, metrics: metrics.New(), recent: &eventlog.Recent{}, activity: &commands.Activity{}, floors: &eventlog.Floors{}, outage: eventlog.NewOutage(), stopping: make(chan struct{}), watch: watch{asked: make(chan struct{}, 1)}}
 	if err := s.start(ctx); err != nil {
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
@@ -269,6 +270,7 @@ func (s *Server) embed(ctx context.Context) error {
 		return err
 	}
 	o.Logger = s.logger
+	o.WriteFailed = func(err error) { s.unwritable(o.StoreDir, err) }
 	o.Prepare, o.Ended = func() error { return s.openStore(ctx, o.StoreDir) }, s.closeStore
 	server, err := embedded.Start(o)
 	if err != nil {
@@ -306,7 +308,7 @@ func (s *Server) open(purpose string) (*eventlog.Log, error) {
 		return nil, err
 	}
 	cfg := s.cfg.log()
-	cfg.Recent, cfg.Floors = s.recent, s.floors
+	cfg.Recent, cfg.Floors, cfg.Outage = s.recent, s.floors, s.outage
 	if s.store != nil {
 		cfg.Damage = s.watch.damage
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Stop stops everything, gracefully until ctx ends and then at once. It may be
@@ -17,24 +18,60 @@ func (s *Server) Stop(ctx context.Context) error {
 	return s.stopErr
 }
 
+// outageGrace is what requests may take when nothing can be written any more.
+const outageGrace = 2 * time.Second
+
+// stop stops part after part. Where the store cannot be written, what waits for a
+// write never ends well: it has a moment, and then its connection is closed. That
+// is no failure of the stop, since what was acknowledged is stored.
 func (s *Server) stop(ctx context.Context) error {
+	graceful, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-s.outage.Begun():
+		case <-graceful.Done():
+			return
+		}
+		select {
+		case <-time.After(outageGrace):
+			cancel()
+		case <-graceful.Done():
+		}
+	}()
+	err := s.stopParts(ctx, graceful)
+	if err != nil && s.outage.Err() != nil {
+		s.logger.Warn().Err(err).Msg("the store cannot be written, so not everything was finished")
+		return nil
+	}
+	return err
+}
+
+// stopParts finishes requests until graceful ends, and everything else until ctx
+// ends.
+func (s *Server) stopParts(ctx, graceful context.Context) error {
 	var errs []error
 	// Runs first: their tools ask for commands and queries.
-	errs = append(errs, within(ctx, "what runs", s.work.drain))
+	errs = append(errs, within(graceful, "what runs", s.work.drain))
 	// Uploads end in commands, so they come next.
 	if s.files != nil {
-		errs = append(errs, s.files.Stop(ctx))
+		errs = append(errs, s.files.Stop(graceful))
 	}
 	// Then commands: queries answer for as long as something is written.
 	if s.commands != nil {
-		errs = append(errs, s.commands.Stop(ctx))
+		errs = append(errs, s.commands.Stop(graceful))
 	}
 	if s.queries != nil {
-		errs = append(errs, s.queries.Stop(ctx))
+		errs = append(errs, s.queries.Stop(graceful))
 	}
 	s.background()
 	for _, server := range s.http {
-		errs = append(errs, server.Shutdown(ctx))
+		errs = append(errs, server.Shutdown(graceful))
+	}
+	if s.outage.Err() != nil {
+		for _, nc := range s.conns {
+			nc.Close() // what waits for a write ends by it
+		}
 	}
 	errs = append(errs, within(ctx, "what runs in the background", s.running.Wait))
 	s.work.close()

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -25,8 +26,26 @@ func (s *Server) openStore(ctx context.Context, dir string) error {
 	return err
 }
 
+// unwritable notes that the embedded server could not write. What it has not written
+// it does not take again, so nothing is stored until it is started again.
+func (s *Server) unwritable(dir string, cause error) {
+	out := fmt.Errorf("the store %s cannot be written, and nothing is stored until there is room and Skein was started again: %w", dir, cause)
+	if s.outage.Begin(out) {
+		s.logger.Error().Err(cause).Str("store", dir).
+			Msg("the store cannot be written: commands are refused, queries go on; make room on its disk and start Skein again")
+	}
+}
+
+// storeReady says why the store of the embedded server cannot be written or read.
+func (s *Server) storeReady(ctx context.Context) error {
+	return errors.Join(s.outage.Err(), s.watch.readable(ctx))
+}
+
 // closeStore notes that the embedded server has ended.
 func (s *Server) closeStore() {
+	if s.outage.Err() != nil {
+		return // what is in its files is for the next start to see
+	}
 	if err := s.store.Closed(); err != nil {
 		s.logger.Warn().Err(err).Msg("the store could not be marked as closed; the next start reads every block of it")
 	}
@@ -55,6 +74,9 @@ func (s *Server) markStore(background context.Context, log *eventlog.Log) {
 	}
 	mark := func(ctx context.Context) error {
 		reached, err := log.Reached(ctx)
+		if s.outage.Err() != nil {
+			return nil // the server may speak of what it could not write
+		}
 		if err == nil {
 			err = s.store.Reached(s.account(), reached)
 		}

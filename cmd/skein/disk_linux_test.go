@@ -1,0 +1,112 @@
+package main_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// On a full disk commands are refused, and not left without an answer; what is stored
+// can be read; health names the store; and the server stops as ever. With room again
+// everything that was acknowledged is there.
+func TestServe_FullDisk(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root mounts a small file system")
+	}
+	disk := t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=48m"); err != nil {
+		t.Skipf("no small file system: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	store, filler := filepath.Join(disk, "store"), filepath.Join(disk, "filler")
+	s := start(t, store)
+	stored := map[string]bool{}
+	create := func() outcome {
+		o := run(t, s.env, "", "thread", "create", "--json")
+		if o.code == 0 {
+			var made struct{ ThreadID string }
+			decode(t, o.out, &made)
+			stored[made.ThreadID] = true
+		}
+		return o
+	}
+	if o := create(); o.code != 0 {
+		t.Fatal(o.err)
+	}
+	s.ok("thread", "list")
+	fillDisk(t, filler)
+	refused := outcome{}
+	for range 1000 { // the last page of a block may have room for some
+		if refused = create(); refused.code != 0 {
+			break
+		}
+	}
+	if !strings.Contains(refused.err, "unavailable: ") || strings.Contains(refused.err, "no answer") {
+		t.Fatalf("on a full disk: exit %d, %s", refused.code, refused.err)
+	}
+	for id := range stored {
+		s.ok("thread", "get", id)
+		break
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if code, text := readyz(t, ctx, s.HTTP); code != http.StatusServiceUnavailable || !strings.Contains(text, "no space left on device") || !strings.Contains(text, store) {
+		t.Errorf("readyz of a full disk: %d %s", code, text)
+	}
+	s.stop()
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	s = start(t, store)
+	for id := range stored {
+		s.ok("thread", "get", id)
+	}
+	if o := create(); o.code != 0 {
+		t.Errorf("with room again: %s", o.err)
+	}
+	s.stop()
+}
+
+// fillDisk writes a file until there is no room.
+func fillDisk(t *testing.T, name string) {
+	t.Helper()
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for block := make([]byte, 64<<10); len(block) > 0; {
+		if _, err := f.Write(block); err != nil {
+			block = block[:len(block)/2]
+		}
+	}
+}
+
+func readyz(t *testing.T, ctx context.Context, url string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || !json.Valid(text) {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return answer.StatusCode, string(text)
+}
