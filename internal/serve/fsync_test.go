@@ -1,0 +1,41 @@
+package serve_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/internal/natstest"
+	"github.com/skein-threads/skein/internal/serve"
+)
+
+// A server that acknowledges before its disk has a message is named, with the
+// cure, and nothing stays behind of the measurement.
+func TestStart_WarnsOfAServerWithoutFsync(t *testing.T) {
+	server := natstest.Start(t) // which syncs every two minutes
+	var log bytes.Buffer
+	s, err := serve.Start(t.Context(), serve.Config{NATS: server.URL(), HTTPListen: "127.0.0.1:0", Workers: -1}, zerolog.New(zerolog.SyncWriter(&log)).Level(zerolog.WarnLevel))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop(t, s)
+	if !strings.Contains(log.String(), "sync_interval: always") {
+		t.Errorf("no warning in %q", log.String())
+	}
+	js, err := jetstream.New(natstest.Connect(t, server))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := js.StreamNames(t.Context())
+	for name := range names.Name() {
+		if strings.Contains(name, "PROBE") {
+			t.Errorf("the stream %s is still there", name)
+		}
+	}
+	if names.Err() != nil {
+		t.Error(names.Err())
+	}
+}
