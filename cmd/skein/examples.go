@@ -62,9 +62,14 @@ skein message rm key:order:42 itm_0190c0de00007000a000000000000001
 
 skein run stop key:order:42 --reason 'asked by the customer'
 skein run cancel key:order:42
+skein run retry key:order:42
 skein run turn key:debate a
 skein approval grant key:order:42 call_1 --comment 'checked with the bank'
 skein approval deny key:order:42 call_1 --comment 'over the limit'
+skein queue list key:order:42
+skein queue rm key:order:42 0190c0de-0000-7000-a000-000000000001
+skein queue edit key:order:42 0190c0de-0000-7000-a000-000000000001 'Where are my parcels?'
+skein queue move key:order:42 0190c0de-0000-7000-a000-000000000002 --before 0190c0de-0000-7000-a000-000000000001
 skein effect list key:order:42
 skein effect cancel key:order:42 0190c0de-0000-7000-a000-000000000001
 
@@ -117,5 +122,6 @@ skein access revoke --tenant acme --name shop
 
 skein bench append --clients 1,64 --seconds 2 --json
 skein bench react --at 16
+skein bench neighbour --seconds 6 --json
 skein bench memory --threads 1000,10000
 `

@@ -112,9 +112,12 @@ func TestStore_DamageIsRefused(t *testing.T) {
 	decode(t, s.ok("thread", "create", "--json"), &made)
 	s.ok("files", "put", made.ThreadID, file, "/a.txt")
 	s.fill(200)
+	var last struct{ Seq uint64 }
+	decode(t, s.ok("thread", "create", "--json"), &last)
 	threads := s.ok("thread", "list", "--limit", "500", "--json") // what is derived is there
 	backup := filepath.Join(t.TempDir(), "backup")
 	s.ok("backup", backup)
+	marked(t, original, last.Seq)
 	s.kill()
 	if n := len(logBlocks(t, original)); n < 3 {
 		t.Fatalf("%d blocks", n)
@@ -192,6 +195,27 @@ func TestStore_DamageIsRefused(t *testing.T) {
 				repaired(t, store, backup, threads)
 			}
 		})
+	}
+}
+
+// marked waits until the store's mark shows the log up to a sequence.
+func marked(t *testing.T, store string, seq uint64) {
+	t.Helper()
+	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		raw, err := os.ReadFile(filepath.Join(store, "skein.mark"))
+		line, _, _ := strings.Cut(string(raw), "\n")
+		var mark struct{ Streams map[string]uint64 }
+		if err == nil && line != "" {
+			decode(t, line, &mark)
+			for name, at := range mark.Streams {
+				if strings.HasSuffix(name, "/SKEIN_LOG") && at >= seq {
+					return
+				}
+			}
+		}
+		if time.Since(begin) > time.Minute {
+			t.Fatalf("the mark does not show the log up to %d: %v, %v", seq, mark, err)
+		}
 	}
 }
 

@@ -14,14 +14,12 @@ import (
 )
 
 // startDefinitions begins to follow what tenants define.
-func (s *Server) startDefinitions(background context.Context) (*defined, error) {
+func (s *Server) startDefinitions(background context.Context, progress *projections.Progress) (*defined, error) {
 	log, err := s.open("definitions")
 	if err != nil {
 		return nil, err
 	}
-	// The read models start later than this, and before the first command.
-	shown := func() uint64 { return s.reading.progress.Seq() }
-	list := projections.NewDefinitions(log, projections.DefinitionsConfig{Defined: s.work.definedBy, Shown: shown}, s.logger)
+	list := projections.NewDefinitions(log, projections.DefinitionsConfig{Defined: s.work.definedBy, Shown: progress.Seq}, s.logger)
 	s.running.Go(func() {
 		if err := list.Run(background); err != nil && background.Err() == nil {
 			s.logger.Error().Err(err).Msg("changes of definitions are not told any more; they are read again every now and then")

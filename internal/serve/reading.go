@@ -11,17 +11,20 @@ import (
 	"github.com/skein-threads/skein/schema"
 )
 
-// startReading starts the read models and the queries.
-func (s *Server) startReading(ctx, background context.Context, validator *schema.Validator, store *files.Store, dispatcher *commands.Dispatcher) (*projections.Queries, error) {
-	progress := projections.NewProgress()
-	foldLog, err := s.open("projections")
+// ensureReadModels makes the buckets of the read models, which others follow from
+// the start, and returns what fills them.
+func (s *Server) ensureReadModels(ctx context.Context, store *files.Store) (*projections.Runner, *eventlog.Log, error) {
+	log, err := s.open("projections")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	runner := projections.New(foldLog, projections.Config{Progress: progress, Contents: files.NewEraser(store, foldLog, nil)}, s.logger, s.metrics.ReadModels())
-	if err := runner.Ensure(ctx); err != nil {
-		return nil, err
-	}
+	runner := projections.New(log, projections.Config{Progress: projections.NewProgress(), Contents: files.NewEraser(store, log, nil)}, s.logger, s.metrics.ReadModels())
+	return runner, log, runner.Ensure(ctx)
+}
+
+// startReading starts the read models and the queries.
+func (s *Server) startReading(background context.Context, validator *schema.Validator, store *files.Store, dispatcher *commands.Dispatcher, runner *projections.Runner, foldLog *eventlog.Log) (*projections.Queries, error) {
+	progress := runner.Progress()
 	s.hold(background, foldLog, projections.RunnerLease, runner.Run)
 	readLog, err := s.open("queries")
 	if err != nil {

@@ -178,7 +178,11 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err != nil {
 		return err
 	}
-	definitions, err := s.startDefinitions(background)
+	runner, foldLog, err := s.ensureReadModels(ctx, store)
+	if err != nil {
+		return err
+	}
+	definitions, err := s.startDefinitions(background, runner.Progress())
 	if err != nil {
 		return err
 	}
@@ -203,7 +207,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 		return nil
 	}}, s.logger, s.metrics)
 	s.dispatcher = dispatcher
-	queries, err := s.startReading(ctx, background, validator, store, dispatcher)
+	queries, err := s.startReading(background, validator, store, dispatcher, runner, foldLog)
 	if err != nil {
 		return err
 	}

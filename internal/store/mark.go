@@ -49,8 +49,11 @@ func readMark(dir string) (mark, error) {
 		return m, nil
 	}
 	got := mark{}
-	if err := json.Unmarshal(body, &got); err != nil || got.Format != markFormat {
-		return m, fmt.Errorf("%s was written by another version of Skein (format %d, not %d): %w", filepath.Join(dir, markName), got.Format, markFormat, err)
+	if err := json.Unmarshal(body, &got); err != nil {
+		return m, fmt.Errorf("%s was written by another version of Skein: %w", filepath.Join(dir, markName), err)
+	}
+	if got.Format != markFormat {
+		return m, fmt.Errorf("%s was written by another version of Skein: format %d, not %d", filepath.Join(dir, markName), got.Format, markFormat)
 	}
 	if got.Streams == nil {
 		got.Streams = map[string]uint64{}
