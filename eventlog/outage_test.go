@@ -14,7 +14,8 @@ import (
 // When the store takes no writes, an append is refused at once, and one that was not
 // answered before is not looked up: the server may show what it could not write.
 func TestAppend_RefusedInOutage(t *testing.T) {
-	p := newProxy(t, natstest.Start(t).URL())
+	server := natstest.Start(t)
+	p := newProxy(t, server.URL())
 	out := NewOutage()
 	l := openLog(t, p.connect(t), Config{Outage: out, AckTimeout: impatient}, nil)
 	if err := l.Ensure(t.Context()); err != nil {
@@ -35,7 +36,8 @@ func TestAppend_RefusedInOutage(t *testing.T) {
 	if err := l.Append(t.Context(), newAuthor(2).next(t, 1)); !errors.As(err, &refused) || !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("a later append: %v", err)
 	}
-	if last, err := l.LastSeq(t.Context()); err != nil || last > 1 {
+	direct := openLog(t, natstest.Connect(t, server), Config{}, nil)
+	if last, err := direct.LastSeq(t.Context()); err != nil || last > 1 {
 		t.Errorf("the log ends at %d: %v", last, err)
 	}
 }
