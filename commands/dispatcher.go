@@ -29,8 +29,10 @@ type Config struct {
 	// is about to be stored with these events; nil: none. It must return at once, and
 	// is asked again if that command is decided anew. Default none.
 	Joins    func(made []events.Event) *Joined
-	Floods   *Floods  // told of submitted commands, which the server has taken or refused; nil: nobody is
-	Contents Contents // where the content of files is kept; default: none is taken
+	Floods   *Floods   // told of submitted commands, which the server has taken or refused; nil: nobody is
+	Fair     Fair      // of each tenant's submitted commands, while others are active
+	Activity *Activity // of all that the process does for tenants; default this dispatcher's own
+	Contents Contents  // where the content of files is kept; default: none is taken
 	// Definitions are the tenants'; default: none is known.
 	Definitions Definitions
 	// Agents returns a not_found for an agent that nobody has defined or ever served,
@@ -63,6 +65,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Activity == nil {
+		c.Activity = &Activity{}
 	}
 	if c.Definitions == nil {
 		c.Definitions = noDefinitions{}

@@ -13,6 +13,15 @@ type Fair struct {
 	Rate    float64 // requests begun a second
 }
 
+// running returns how many requests of a tenant may be worked on at the same time
+// while others are active: of one that floods a fourth. 0 is any number.
+func (f Fair) running(flooding bool) int {
+	if flooding && f.Running > 0 {
+		return max(1, f.Running/4)
+	}
+	return f.Running
+}
+
 // Activity knows whether several tenants use a process. Services share one. It is
 // safe for concurrent use.
 type Activity struct {
@@ -47,7 +56,9 @@ func (a *Activity) shared(tenant string, now time.Time) bool {
 type lanes struct {
 	fair     Fair
 	activity *Activity
+	floods   *Floods    // knows the tenants that flood; nil: none does
 	begin    func(work) // must return at once
+	drop     func(work) // refuses a request that waits; must return at once
 
 	mu     sync.Mutex // guards what follows
 	tenant map[string]*lane
@@ -62,11 +73,11 @@ type lane struct {
 	timer   bool      // it is looked at again when there is a token
 }
 
-func newLanes(f Fair, a *Activity, begin func(work)) *lanes {
+func newLanes(f Fair, a *Activity, floods *Floods, begin, drop func(work)) *lanes {
 	if a == nil {
 		a = &Activity{}
 	}
-	return &lanes{fair: f, activity: a, begin: begin, tenant: map[string]*lane{}}
+	return &lanes{fair: f, activity: a, floods: floods, begin: begin, drop: drop, tenant: map[string]*lane{}}
 }
 
 // add begins a request when it is its turn.
@@ -79,10 +90,18 @@ func (l *lanes) add(w work, now time.Time) {
 		l.tenant[w.tenant] = one
 	}
 	one.waiting = append(one.waiting, w)
-	next := l.next(w.tenant, one, shared, now)
+	next, over := l.next(w.tenant, one, shared, now)
 	l.mu.Unlock()
+	l.release(next, over)
+}
+
+// release begins requests, and refuses others.
+func (l *lanes) release(next, over []work) {
 	for _, w := range next {
 		l.begin(w)
+	}
+	for _, w := range over {
+		l.drop(w)
 	}
 }
 
@@ -95,27 +114,28 @@ func (l *lanes) look(tenant string, change func(*lane)) {
 	l.mu.Lock()
 	one := l.tenant[tenant]
 	change(one)
-	var next []work
+	var next, over []work
 	if len(one.waiting) > 0 {
-		next = l.next(tenant, one, l.activity.shared(tenant, now), now)
+		next, over = l.next(tenant, one, l.activity.shared(tenant, now), now)
 	}
 	if one.running == 0 && len(one.waiting) == 0 && !one.timer {
 		delete(l.tenant, tenant)
 	}
 	l.mu.Unlock()
-	for _, w := range next {
-		l.begin(w)
-	}
+	l.release(next, over)
 }
 
-// next takes out of a lane what may begin now.
-func (l *lanes) next(tenant string, one *lane, shared bool, now time.Time) []work {
+// next takes out of a lane what may begin now, and what is to be refused: of a
+// tenant that floods while others are active, as many may wait as are worked on.
+func (l *lanes) next(tenant string, one *lane, shared bool, now time.Time) (next, over []work) {
+	flooding := shared && l.floods.flooding(tenant, now)
+	running := l.fair.running(flooding)
 	if d := now.Sub(one.at); d > 0 {
 		one.tokens, one.at = min(l.burst(), one.tokens+d.Seconds()*l.fair.Rate), now
 	}
 	n := 0
 	for n < len(one.waiting) {
-		if shared && l.fair.Running > 0 && one.running >= l.fair.Running {
+		if shared && running > 0 && one.running >= running {
 			break
 		}
 		if shared && l.fair.Rate > 0 && one.tokens < 1 {
@@ -131,11 +151,14 @@ func (l *lanes) next(tenant string, one *lane, shared bool, now time.Time) []wor
 		one.running++
 		n++
 	}
-	next := one.waiting[:n:n]
-	if one.waiting = one.waiting[n:]; len(one.waiting) == 0 {
+	next, one.waiting = one.waiting[:n:n], one.waiting[n:]
+	if flooding && running > 0 && len(one.waiting) > running {
+		over, one.waiting = one.waiting[running:], one.waiting[:running:running]
+	}
+	if len(one.waiting) == 0 {
 		one.waiting = nil
 	}
-	return next
+	return next, over
 }
 
 // burst is how many requests of a tenant may begin at once: a tenth of a second's

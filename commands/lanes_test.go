@@ -104,7 +104,7 @@ func TestService_FairRate(t *testing.T) {
 	var mu sync.Mutex
 	var l *lanes
 	done := make(chan struct{}, 1000)
-	l = newLanes(Fair{Rate: 100}, nil, func(w work) {
+	l = newLanes(Fair{Rate: 100}, nil, nil, func(w work) {
 		mu.Lock()
 		begun = append(begun, w.tenant)
 		mu.Unlock()
@@ -112,7 +112,7 @@ func TestService_FairRate(t *testing.T) {
 			l.ended(w.tenant)
 			done <- struct{}{}
 		}()
-	})
+	}, func(w work) { t.Errorf("a request of %s was dropped", w.tenant) })
 	start := time.Now()
 	l.add(work{tenant: "quiet"}, start)
 	const asked = 40
@@ -140,6 +140,90 @@ func TestService_FairRate(t *testing.T) {
 			t.Fatalf("%d lanes are left", left)
 		}
 	}
+}
+
+// Of a tenant that floods while another is active, a fourth is worked on at the same
+// time, as many wait, and what had come before is refused; so it is no longer once it
+// has been calm. Alone it has all.
+func TestLanes_FloodingTenantWaitsForLittle(t *testing.T) {
+	floods := NewFloods(func(string) {})
+	begun, dropped := map[string]int{}, map[string]int{}
+	l := newLanes(Fair{Running: 8}, nil, floods, func(w work) { begun[w.tenant]++ }, func(w work) { dropped[w.tenant]++ })
+	now := time.Now()
+	add := func(tenant string, n int) {
+		for range n {
+			l.add(work{tenant: tenant}, now)
+		}
+	}
+	flood := func() {
+		for range floodOf {
+			floods.over("hog", now)
+		}
+	}
+	want := func(when string, tenant string, wantBegun, wantDropped int) {
+		t.Helper()
+		if begun[tenant] != wantBegun || dropped[tenant] != wantDropped {
+			t.Errorf("%s: of %s %d began and %d were dropped, want %d and %d", when, tenant, begun[tenant], dropped[tenant], wantBegun, wantDropped)
+		}
+	}
+	add("quiet", 1)
+	add("hog", 100)
+	want("before the flood", "hog", 8, 0)
+	flood()
+	add("quiet", 20)
+	add("hog", 1)
+	want("flooding", "hog", 8, 101-8-2)
+	want("flooding", "quiet", 8, 0)
+	for range 8 {
+		l.ended("hog")
+	}
+	want("flooding, and those before it have ended", "hog", 8+2, 101-8-2)
+	now = now.Add(floodCalm)
+	add("quiet", 1)
+	add("hog", 100)
+	want("calm again", "hog", 8+2+6, 101-8-2)
+	flood()
+	now = now.Add(activeFor)
+	add("hog", 1)
+	want("flooding alone", "hog", 201+1-(101-8-2), 101-8-2)
+}
+
+// Submitted commands of a tenant have its share of turns, and of one that floods a
+// fourth of that; alone it has all.
+func TestTurns_ShareOfTheTenant(t *testing.T) {
+	floods := NewFloods(func(string) {})
+	activity := &Activity{}
+	d := &Dispatcher{cfg: Config{Fair: Fair{Running: 8}, Activity: activity, Floods: floods}}
+	want := func(when string, most int) {
+		t.Helper()
+		if got := d.submittedShare("hog"); got != most {
+			t.Errorf("%s: %d at the same time, want %d", when, got, most)
+		}
+	}
+	want("alone", 0)
+	activity.shared("quiet", time.Now())
+	want("with another tenant", 8)
+	for range floodOf {
+		floods.over("hog", time.Now())
+	}
+	activity.shared("quiet", time.Now())
+	want("flooding", 2)
+	limit := 2
+	turns := newTurns(func() int { return limit })
+	turns.take()
+	turns.take()
+	third := make(chan struct{})
+	go func() {
+		turns.take()
+		close(third)
+	}()
+	select {
+	case <-third:
+		t.Error("three turns were taken, want two")
+	case <-time.After(20 * time.Millisecond):
+	}
+	turns.give()
+	<-third
 }
 
 // A reader that does not read its refusals, and a flood that brings more than can

@@ -102,7 +102,7 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 	}
 	s.out, s.floods = cmp.Or(e.Answers, nc), e.Floods
 	go s.refuseOver(cmp.Or(e.Refusals, nc))
-	s.lanes = newLanes(e.Fair, e.Activity, s.hand)
+	s.lanes = newLanes(e.Fair, e.Activity, e.Floods, s.hand, s.drop)
 	if e.Metrics != nil {
 		s.refused = func(limit string) { e.Metrics.Limited(e.Kind, limit) }
 	}
@@ -207,12 +207,7 @@ func (s *Service) take(r micro.Request) {
 	now := time.Now()
 	leave, limit := s.tenants.enter(tenant, now, cap(s.places)-len(s.places))
 	if limit != "" {
-		s.refused(limit)
-		s.floods.over(tenant, now)
-		select {
-		case s.over <- overLimit{r.Reply(), limit}:
-		default: // more than can be answered
-		}
+		s.exceed(r, tenant, limit)
 		return
 	}
 	select {
@@ -229,6 +224,24 @@ func (s *Service) take(r micro.Request) {
 		return
 	}
 	s.lanes.add(work{r, tenant, leave}, now)
+}
+
+// exceed refuses what is over a limit of its tenant.
+func (s *Service) exceed(r micro.Request, tenant, limit string) {
+	s.refused(limit)
+	s.floods.over(tenant, time.Now())
+	select {
+	case s.over <- overLimit{r.Reply(), limit}:
+	default: // more than can be answered
+	}
+}
+
+// drop refuses a request that was let in and has not begun.
+func (s *Service) drop(w work) {
+	<-s.places
+	w.leave()
+	s.exceed(w.Request, w.tenant, limitInFlight)
+	s.end()
 }
 
 // hand gives a request to a goroutine.

@@ -210,13 +210,14 @@ func (s *submitting) read(tenant string) error {
 		return err
 	}
 	defer msgs.Stop()
+	turns := newTurns(func() int { return s.d.submittedShare(tenant) })
 	lanes := make([]chan jetstream.Msg, submitLanes)
 	var working sync.WaitGroup
 	for i := range lanes {
 		lanes[i] = make(chan jetstream.Msg, submitInHand/submitLanes)
 		working.Go(func() {
 			for m := range lanes[i] {
-				s.d.submitted(s.ctx, m, s.seen)
+				s.d.submitted(s.ctx, m, s.seen, turns)
 			}
 		})
 	}

@@ -16,8 +16,9 @@ import (
 )
 
 // submitted does one command until it is done or refused. Up to the sequence
-// seen it may have been done or refused before.
-func (d *Dispatcher) submitted(ctx context.Context, m jetstream.Msg, seen uint64) {
+// seen it may have been done or refused before. While it is done it has one of the
+// tenant's turns.
+func (d *Dispatcher) submitted(ctx context.Context, m jetstream.Msg, seen uint64, tenants *turns) {
 	_, tenant, name, ok := d.log.Config().Names.ParseRequest(m.Subject())
 	if !ok || !events.ValidTenant(tenant) {
 		d.logger.Error().Msg("a submitted command without a valid tenant was dropped")
@@ -32,7 +33,9 @@ func (d *Dispatcher) submitted(ctx context.Context, m jetstream.Msg, seen uint64
 	id := "submit-" + strconv.FormatUint(meta.Sequence.Stream, 10)
 	again := meta.Sequence.Stream <= seen || meta.NumDelivered > 1
 	for attempt := 0; ctx.Err() == nil; attempt++ {
+		tenants.take()
 		err := d.submit(ctx, tenant, name, id, m, again)
+		tenants.give()
 		if err == nil {
 			d.takeOff(ctx, m)
 			return

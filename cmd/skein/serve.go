@@ -58,7 +58,7 @@ func (a *app) serveCommand() *cobra.Command {
 	f.Float64Var(&o.Tenant.Rate, "tenant-rate", serve.DefaultTenantRate, "requests a second that one tenant may send; negative: no limit")
 	f.IntVar(&o.Tenant.InFlight, "tenant-inflight", serve.DefaultTenantInFlight, "requests that one tenant may have under way; negative: no limit")
 	f.Float64Var(&o.Tenant.FairRate, "tenant-fair-rate", serve.DefaultFairRate(), "requests a second of one tenant that are begun while other tenants are active; more wait; negative: no limit")
-	f.IntVar(&o.Tenant.FairRunning, "tenant-fair-running", serve.DefaultFairRunning(), "commands of one tenant that are worked on at the same time while other tenants are active, and 16 times as many queries; negative: no limit")
+	f.IntVar(&o.Tenant.FairRunning, "tenant-fair-running", serve.DefaultFairRunning(), "commands of one tenant that are worked on at the same time while other tenants are active, as many submitted ones, and 16 times as many queries; negative: no limit")
 	f.StringToIntVar(&o.Tenant.Places, "tenant-places", nil, "places that one tenant may hold, such as runs=64,uploads=8; kinds are runs, effects, uploads, searches and images; negative: all that are free (default its fair share)")
 	f.Float64Var(&o.Tenant.EffectRate, "tenant-effect-rate", serve.DefaultTenantEffectRate, "effects that are begun a second for one tenant; more wait; negative: no limit")
 	f.StringToIntVar(&o.Places, "places", serve.DefaultPlaces(), "how many effects, uploads, searches and images this process works at; those not named keep their default")

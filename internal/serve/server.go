@@ -191,7 +191,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 		return err
 	}
 	queue := runtime.Queue(writeLog, s.logger)
-	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{Floods: s.floods, CacheBytes: s.cfg.ThreadCache, Contents: store, Definitions: definitions, Stored: func(c *events.Commit) {
+	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{Floods: s.floods, Fair: s.cfg.Tenant.fair(1), Activity: s.activity, CacheBytes: s.cfg.ThreadCache, Contents: store, Definitions: definitions, Stored: func(c *events.Commit) {
 		if c.Thread == events.TenantAggregate {
 			s.work.defined.Store(c.Tenant, c.Seq)
 		}
