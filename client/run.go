@@ -46,6 +46,18 @@ func (c *Client) DenyApproval(ctx context.Context, thread string, d events.DenyA
 	return c.on(ctx, "approval.deny", thread, d, opts)
 }
 
+// ListRuns asks for the tenant's runs, and what each waits for.
+func (c *Client) ListRuns(ctx context.Context, q events.ListRuns) (*events.RunList, error) {
+	c.fresh(&q.Fresh)
+	return ask[events.RunList](ctx, c, "run.list", q)
+}
+
+// ListApprovals asks for the tenant's requests for approvals.
+func (c *Client) ListApprovals(ctx context.Context, q events.ListApprovals) (*events.ApprovalList, error) {
+	c.fresh(&q.Fresh)
+	return ask[events.ApprovalList](ctx, c, "approval.list", q)
+}
+
 // ResolveApproval answers a request for an approval: with a grant, a refusal, or the
 // result of the call.
 func (c *Client) ResolveApproval(ctx context.Context, thread string, d events.ResolveApproval, opts ...Option) (*events.Reply, error) {

@@ -166,6 +166,7 @@ type Execution struct {
 	Definitions    []DefinitionVersion `json:"definitions,omitempty" doc:"The definitions that it uses."`
 	Waiting        []string            `json:"waiting,omitempty" doc:"The calls of tools that it waits for; no worker holds it meanwhile."`
 	WaitingFor     []WaitFor           `json:"waitingFor,omitempty" doc:"What it waits for because no process serves it now."`
+	Approvals      []CallApproval      `json:"approvals,omitempty" doc:"The approvals that were asked for."`
 	RetryOf        string              `json:"retryOf,omitzero" schema:"pattern=id" doc:"The failed execution that it takes up again."`
 	Parent         *Parent             `json:"parent,omitzero" doc:"The call that waits for it, on another thread."`
 	Stopped        bool                `json:"stopped,omitzero" doc:"It was told to stop."`

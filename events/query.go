@@ -246,7 +246,7 @@ func Queries() []Query {
 		query[NextOfConsumer]("consumer.next", "The next event of a consumer, one at a time, in the order of the log."),
 		query[SettleConsumer]("consumer.settle", "Say what became of an event that was handed out."),
 		query[DeleteConsumer]("consumer.delete", "Delete a consumer."),
-	}, slices.Concat(queueQueries(), fileQueries())...)
+	}, slices.Concat(runQueries(), queueQueries(), fileQueries())...)
 }
 
 var queriesByName = func() map[string]Query {

@@ -188,6 +188,10 @@ func (a *asking) answer(name string, data any) (any, error) {
 		return a.settleConsumer(d)
 	case events.DeleteConsumer:
 		return a.deleteConsumer(d)
+	case events.ListRuns:
+		return a.listRuns(d)
+	case events.ListApprovals:
+		return a.listApprovals(d)
 	case events.ListQueue:
 		return a.listQueue(d)
 	case events.StatFile:

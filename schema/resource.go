@@ -44,6 +44,8 @@ func Resources() []Resource {
 		resource[events.Agent]("agent", "What is known of an agent."),
 		resource[events.EventList]("event_list", "A part of a thread's history."),
 		resource[events.ScheduledEffect]("effect", "An effect that has not ended."),
+		resource[events.RunList]("run_list", "A page of a tenant's runs."),
+		resource[events.ApprovalList]("approval_list", "A page of a tenant's requests for approvals."),
 		resource[events.QueueList]("queue_list", "What waits for a thread's agent."),
 		resource[events.EffectList]("effect_list", "A thread's pending effects."),
 		resource[events.HistoryEnd]("history_end", "The end of the log."),

@@ -60,12 +60,20 @@ skein message list key:order:42 --limit 20
 skein message edit key:order:42 itm_0190c0de00007000a000000000000001 'Where are my parcels?'
 skein message rm key:order:42 itm_0190c0de00007000a000000000000001
 
+skein run list --status executing
+skein run list --agent support --json
 skein run stop key:order:42 --reason 'asked by the customer'
+skein run stop key:order:42 --now
 skein run cancel key:order:42
-skein run retry key:order:42
+skein run cancel key:order:42 --discard
+skein run retry key:order:42 --follow
 skein run turn key:debate a
+skein approval list
+skein approval list --status denied --agent support
 skein approval grant key:order:42 call_1 --comment 'checked with the bank'
 skein approval deny key:order:42 call_1 --comment 'over the limit'
+skein approval resolve key:order:42 call_1 --result '{"refunded":true}'
+skein approval resolve key:order:42 call_1 --grant --arguments '{"eur":4}'
 skein queue list key:order:42
 skein queue rm key:order:42 0190c0de-0000-7000-a000-000000000001
 skein queue edit key:order:42 0190c0de-0000-7000-a000-000000000001 'Where are my parcels?'

@@ -28,7 +28,7 @@ func printPages[T any](a *app, r *remote, limit int, t table, row func(*T), curs
 			row(&got[i])
 		}
 		shown += len(got)
-		if cursor = more; cursor == "" || len(got) == 0 {
+		if cursor = more; cursor == "" {
 			break
 		}
 	}

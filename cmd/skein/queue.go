@@ -39,7 +39,6 @@ func (a *app) queueList() *cobra.Command {
 			}
 			return t.flush()
 		})
-	cmd.Example = "  skein queue list key:order-42\n  skein queue list key:order-42 --json"
 	return cmd
 }
 
@@ -49,7 +48,6 @@ func (a *app) queueRemove() *cobra.Command {
 			reply, err := c.RemoveQueued(ctx, args[0], events.RemoveQueued{QueuedID: args[1]})
 			return a.printReply(r, reply, err)
 		})
-	cmd.Example = "  skein queue rm key:order-42 queued-5f0c..."
 	return cmd
 }
 
@@ -65,7 +63,6 @@ func (a *app) queueEdit() *cobra.Command {
 			})
 			return a.printReply(r, reply, err)
 		})
-	cmd.Example = "  skein queue edit key:order-42 queued-5f0c... 'And the receipt, please.'"
 	return cmd
 }
 
@@ -78,6 +75,5 @@ func (a *app) queueMove() *cobra.Command {
 			return a.printReply(r, reply, err)
 		})
 	cmd.Flags().StringVar(&d.Before, "before", "", "the queued id that it goes before; absent: it goes last")
-	cmd.Example = "  skein queue move key:order-42 queued-5f0c... --before queued-77aa..."
 	return cmd
 }

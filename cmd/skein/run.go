@@ -10,7 +10,7 @@ import (
 )
 
 func (a *app) runCommand() *cobra.Command {
-	return group("run", "Stop and steer what agents do", a.runStop(), a.runCancel(), a.runRetry(), a.runTurn())
+	return group("run", "Stop and steer what agents do", a.runList(), a.runStop(), a.runCancel(), a.runRetry(), a.runTurn())
 }
 
 func (a *app) runStop() *cobra.Command {
@@ -23,7 +23,6 @@ func (a *app) runStop() *cobra.Command {
 	cmd.Flags().StringVar(&d.ExecutionID, "execution", "", "the execution; the one under way if absent")
 	cmd.Flags().StringVar(&d.Reason, "reason", "", "why")
 	cmd.Flags().BoolVar(&d.Now, "now", false, "interrupt the model; what it wrote so far is the answer")
-	cmd.Example = "  skein run stop key:order-42\n  skein run stop key:order-42 --now"
 	return cmd
 }
 
@@ -37,7 +36,6 @@ func (a *app) runCancel() *cobra.Command {
 	cmd.Flags().StringVar(&d.ExecutionID, "execution", "", "the execution; the one under way if absent")
 	cmd.Flags().StringVar(&d.Reason, "reason", "", "why")
 	cmd.Flags().BoolVar(&d.Discard, "discard", false, "do not keep what was streamed of the step under way")
-	cmd.Example = "  skein run cancel key:order-42 --reason 'wrong order'"
 	return cmd
 }
 
@@ -56,7 +54,6 @@ func (a *app) runRetry() *cobra.Command {
 	f.StringVar(&d.ExecutionID, "execution", "", "the failed execution; the thread's last one if absent")
 	f.BoolVar(&follow, "follow", false, "show what the agent writes while it writes it, and the answer at the end")
 	f.BoolVar(&wait, "wait", false, "wait for the end, and show the answer")
-	cmd.Example = "  skein run retry key:order-42 --follow"
 	return cmd
 }
 
@@ -73,7 +70,7 @@ func (a *app) runTurn() *cobra.Command {
 }
 
 func (a *app) approvalCommand() *cobra.Command {
-	return group("approval", "Decide calls of tools that wait for a person", a.approvalGrant(), a.approvalDeny(), a.approvalResolve())
+	return group("approval", "Decide calls of tools that wait for a person", a.approvalList(), a.approvalGrant(), a.approvalDeny(), a.approvalResolve())
 }
 
 func (a *app) approvalGrant() *cobra.Command {
@@ -120,6 +117,5 @@ func (a *app) approvalResolve() *cobra.Command {
 	f.BoolVar(&d.Deny, "deny", false, "refuse it; the model is told")
 	f.StringVar(&d.Reason, "reason", "", "with --grant or --deny: why")
 	f.Var(&result, "result", "what it came to: any JSON; it is not made")
-	cmd.Example = `  skein approval resolve key:order-42 call_7 --result '{"refunded":true}'`
 	return cmd
 }

@@ -43,7 +43,7 @@ func contexts() Projection {
 		},
 		ignored: types(threadLife(), []events.Type{
 			events.ContextResolvedType, events.StateClosedType, events.ItemStatusChangedType, events.MessageEditedType,
-		}, executionLife(), executionEnds(), stepLife(), partLife(), traces(), beside(), fileLife(), ofTenant(), queueLife(), runLife(), runPauses(), nowhere()),
+		}, executionLife(), executionEnds(), stepLife(), partLife(), traces(), beside(), approvals(), fileLife(), ofTenant(), queueLife(), runLife(), runPauses(), nowhere()),
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 func effects() Projection {
 	type T = events.ScheduledEffect
 	ignored := types(threadLife(), contextLife(), itemLife(), itemEnds(), executionLife(), executionEnds(), stepLife(), partLife(),
-		traces(), beside(), fileLife(), ofTenant(), queueLife(), runLife(), runPauses(), nowhere())
+		traces(), beside(), approvals(), fileLife(), ofTenant(), queueLife(), runLife(), runPauses(), nowhere())
 	for _, t := range effectLife() {
 		delete(ignored, t)
 	}

@@ -6,7 +6,7 @@ import "github.com/skein-threads/skein/events"
 func executions() Projection {
 	type T = events.Execution
 	return Projection{
-		Kind: Executions, Name: "executions", Version: 2, Bucket: "thread_executions",
+		Kind: Executions, Name: "executions", Version: 3, Bucket: "thread_executions",
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: []reaction{
@@ -18,6 +18,9 @@ func executions() Projection {
 			}),
 			on(events.ExecutionStatusChangedType, subject, func(c *change, doc *T, d events.ExecutionStatusChanged) {
 				doc.Status, doc.ErrorText, doc.UpdatedAt, doc.WaitingFor = d.To, d.ErrorText, c.time(), nil
+				for i := range doc.Approvals { // nobody can answer any more
+					answered(c, &doc.Approvals[i], events.ApprovalWithdrawn)
+				}
 			}),
 			on(events.ThreadFinishedType, func(_ *change, d events.ThreadFinished) (string, bool) { return d.ExecutionID, true },
 				func(c *change, doc *T, _ events.ThreadFinished) { doc.Finished, doc.UpdatedAt = true, c.time() }),
@@ -42,6 +45,14 @@ func executions() Projection {
 			}),
 			on(events.RunAwaitedType, subject, func(_ *change, doc *T, d events.RunAwaited) { doc.WaitingFor = d.For }),
 			on(events.RunParkedType, subject, func(_ *change, doc *T, d events.RunParked) { doc.Waiting = d.Calls }),
+			on(events.ApprovalRequestedType, ofRun, func(c *change, doc *T, d events.ApprovalRequested) {
+				doc.Approvals = append(doc.Approvals, events.CallApproval{
+					CallID: d.CallID, StepID: d.StepID, Name: d.Name, Arguments: d.Arguments, Reason: d.Reason, Status: events.ApprovalWaiting, RequestedAt: c.time(),
+				})
+			}),
+			on(events.ApprovalGrantedType, ofRun, func(c *change, doc *T, d events.ApprovalGranted) { answer(c, doc, d.CallID, events.ApprovalGrant) }),
+			on(events.ApprovalDeniedType, ofRun, func(c *change, doc *T, d events.ApprovalDenied) { answer(c, doc, d.CallID, events.ApprovalDenial) }),
+			on(events.ApprovalResolvedType, ofRun, func(c *change, doc *T, d events.ApprovalResolved) { answer(c, doc, d.CallID, events.ApprovalResult) }),
 			on(events.RunStoppedType, subject, func(_ *change, doc *T, d events.RunStopped) {
 				doc.Stopped = true
 				if d.By != "" {
@@ -51,5 +62,28 @@ func executions() Projection {
 			together(events.LifecycleDeletedType),
 		},
 		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), stepEnds(), partLife(), traces(), beside(), fileLife(), ofTenant(), queueLife(), runPauses(), nowhere()),
+	}
+}
+
+// ofRun names the execution that an event belongs to.
+func ofRun[E any](c *change, _ E) (string, bool) { return c.event.Correlation, true }
+
+// answer notes the answer to the request about a call that waits.
+func answer(c *change, doc *events.Execution, call string, as events.ApprovalStatus) {
+	for i := range doc.Approvals {
+		if doc.Approvals[i].CallID == call {
+			answered(c, &doc.Approvals[i], as)
+		}
+	}
+}
+
+// answered notes what became of a request that waits.
+func answered(c *change, one *events.CallApproval, as events.ApprovalStatus) {
+	if one.Status != events.ApprovalWaiting {
+		return
+	}
+	one.Status, one.AnsweredAt, one.Arguments = as, c.time(), nil
+	if as != events.ApprovalWithdrawn {
+		one.AnsweredBy = c.event.Actor
 	}
 }

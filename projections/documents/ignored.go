@@ -76,9 +76,13 @@ func beside() []events.Type {
 		events.RelationshipAddedType, events.RelationshipRemovedType,
 		events.KeyClaimedType, events.KeyReleasedType,
 		events.EffectScheduledType, events.EffectCancelledType, events.EffectStartedType, events.EffectCompletedType,
-		events.EffectFailedType, events.ApprovalRequestedType, events.ApprovalGrantedType, events.ApprovalDeniedType, events.ApprovalResolvedType,
-		events.CommandRejectedType, events.LifecycleDestroyedType, events.LifecycleArchivedType,
+		events.EffectFailedType, events.CommandRejectedType, events.LifecycleDestroyedType, events.LifecycleArchivedType,
 	}
+}
+
+// approvals are what an execution shows of the persons who are asked about calls.
+func approvals() []events.Type {
+	return []events.Type{events.ApprovalRequestedType, events.ApprovalGrantedType, events.ApprovalDeniedType, events.ApprovalResolvedType}
 }
 
 // ofTenant are events of the tenant and of no thread.

@@ -111,6 +111,6 @@ func index() Projection {
 			together(events.LifecycleDeletedType),
 		},
 		ignored: types(threadLife(), contextLife(), []events.Type{events.ItemStatusChangedType},
-			executionLife(), executionEnds(), stepLife(), partLife(), traces(), beside(), fileLife(), ofTenant(), queueLife(), runLife(), runPauses(), nowhere()),
+			executionLife(), executionEnds(), stepLife(), partLife(), traces(), beside(), approvals(), fileLife(), ofTenant(), queueLife(), runLife(), runPauses(), nowhere()),
 	}
 }

@@ -40,7 +40,7 @@ func items() Projection {
 			together(events.LifecycleDeletedType),
 		},
 		ignored: types(threadLife(), contextLife(), []events.Type{events.ExecutionCreatedType, events.StepCreatedType},
-			executionEnds(), partLife(), traces(), beside(), fileLife(), ofTenant(), queueLife(), runLife(), runPauses(), nowhere()),
+			executionEnds(), partLife(), traces(), beside(), approvals(), fileLife(), ofTenant(), queueLife(), runLife(), runPauses(), nowhere()),
 	}
 }
 
