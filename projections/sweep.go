@@ -55,8 +55,20 @@ func sweep(ctx context.Context, log *eventlog.Log, name string, from jetstream.O
 }
 
 // listThreads hands every thread of the log to the workers, and every tenant's own
-// aggregate, and notes it.
+// aggregate, each once, and notes it. While it lists, the commit may be erased under
+// which a thread stands in the list. So the list is made twice: a thread that the
+// first one passed over stands under its tombstone by then, which is never erased.
 func (b *rebuilding) listThreads(ctx context.Context, known map[uint64]struct{}, work chan<- threadName) error {
+	for range 2 {
+		if err := b.listOnce(ctx, known, work); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listOnce hands on the threads of one list that are not known yet.
+func (b *rebuilding) listOnce(ctx context.Context, known map[uint64]struct{}, work chan<- threadName) error {
 	names := b.log.Config().Names
 	last := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy}
 	return sweep(ctx, b.log, names.Stream(eventlog.LogStream), last, func(m eventlog.Message) error {
