@@ -250,14 +250,3 @@ func TestRelayPassesWhatIsBroken(t *testing.T) {
 		t.Errorf("the timeline holds %d events", len(got))
 	}
 }
-
-func TestRelayRefusesAForeignTimeline(t *testing.T) {
-	t.Parallel()
-	l := start(t)
-	if _, err := l.js.PublishMsg(t.Context(), &nats.Msg{Subject: l.cfg.Names.Timeline(tenant, "T-1", "item.created")}); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.relay(t.Context(), 0); err == nil || IsFenced(err) {
-		t.Errorf("got %v", err)
-	}
-}
