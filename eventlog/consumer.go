@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -52,27 +53,35 @@ func (l *Log) PutConsumer(ctx context.Context, tenant, name string, subjects []s
 	if !errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return err
 	}
+	// One at a time, in all processes: a list may leave out what is being made.
+	leave, err := l.lockTenant(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	if others, err := l.consumersOf(ctx, stream, tenant); err != nil || len(others) >= tenantConsumers {
 		return cmp.Or(err, tooManyConsumers())
 	}
-	if _, err = stream.CreateOrUpdateConsumer(ctx, cfg); err != nil {
-		return err
+	_, err = stream.CreateOrUpdateConsumer(ctx, cfg)
+	return err
+}
+
+// lockTenant waits until this call alone, of all processes, changes the tenant's
+// consumers. A process that dies in between holds it for as long as a lease lasts.
+func (l *Log) lockTenant(ctx context.Context, tenant string) (leave func(), err error) {
+	kv, err := l.js.KeyValue(ctx, l.cfg.Names.Bucket(LeaseBucket))
+	if err != nil {
+		return nil, fmt.Errorf("the bucket of leases: %w", err)
 	}
-	// Others may have been made at the same time, through any process: of too many
-	// the latest go, and all that look agree on which those are.
-	list, err := l.consumersOf(ctx, stream, tenant)
-	if err != nil || len(list) <= tenantConsumers {
-		return err
-	}
-	slices.SortFunc(list, func(a, b *jetstream.ConsumerInfo) int {
-		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Name, b.Name))
-	})
-	for _, late := range list[tenantConsumers:] {
-		if late.Name == cfg.Durable {
-			return cmp.Or(l.DropConsumer(ctx, tenant, name), tooManyConsumers())
+	held := &lease{kv: kv, name: "consumers." + tenant, owner: nuid.Next(), ttl: l.leaseTTL}
+	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
+		if held.take(ctx) == nil {
+			return func() { held.release(ctx) }, nil
+		}
+		if !sleep(ctx, wait/2+rand.N(wait)) {
+			return nil, events.Errorf(events.Unavailable, "others change the consumers of the tenant; try again: %w", ctx.Err())
 		}
 	}
-	return nil
 }
 
 // consumersOf lists a tenant's consumers.
