@@ -30,7 +30,6 @@ type plot struct {
 	*house
 	n    int
 	list []planted
-	acks []func() error
 }
 
 func newPlot(t *testing.T) *plot { return &plot{house: newHouse(t)} }
