@@ -159,11 +159,11 @@ func (a *app) verify(ctx context.Context, v *verification, refs []string) error 
 	if v.json {
 		err = a.printJSON(sum)
 	} else {
-		_, err = fmt.Fprintf(a.out, "%d threads, %d commits, %d events, %d events of the timeline, %d documents, %d contents: %d findings\n",
-			sum.Threads, sum.Commits, sum.Events, sum.Timeline, sum.Documents, sum.Contents, sum.Findings)
+		_, err = fmt.Fprintf(a.out, "%s, %s, %s, %s of the timeline, %s, %s: %s\n", count(sum.Threads, "thread"), count(sum.Commits, "commit"),
+			count(sum.Events, "event"), count(sum.Timeline, "event"), count(sum.Documents, "document"), count(sum.Contents, "content"), count(sum.Findings, "finding"))
 	}
 	if err == nil && sum.Findings > 0 {
-		err = &foundError{fmt.Sprintf("the log or what is derived from it has %d faults", sum.Findings)}
+		err = &foundError{fmt.Sprintf("the log or what is derived from it has %s", count(sum.Findings, "fault"))}
 	}
 	return err
 }

@@ -88,7 +88,7 @@ func (a *app) export(ctx context.Context, x *exporting, refs []string) (err erro
 	case x.json && x.file != "":
 		return a.printJSON(manifest)
 	}
-	a.hint("%d threads, %d commits, %d bytes, SHA-256 %s", manifest.Threads, manifest.Commits, manifest.Bytes, manifest.Digest)
+	a.hint("%s, %s, %s, SHA-256 %s", count(manifest.Threads, "thread"), count(manifest.Commits, "commit"), count(manifest.Bytes, "byte"), manifest.Digest)
 	if !x.options.Chains {
 		a.hint("contents of files are not in it; skein backup copies them")
 	}
@@ -225,8 +225,8 @@ func (a *app) importAudit(ctx context.Context, r *remote, o audit.ImportOptions,
 	if r.json {
 		err = a.printJSON(sum)
 	} else {
-		_, err = fmt.Fprintf(a.out, "%d new, %d continued, %d there already, %d that differ; %d commits written\n",
-			sum.Imported, sum.Continued, sum.Unchanged, sum.Different, sum.Commits)
+		_, err = fmt.Fprintf(a.out, "%d new, %d continued, %d there already, %d that differ; %s written\n",
+			sum.Imported, sum.Continued, sum.Unchanged, sum.Different, count(sum.Commits, "commit"))
 	}
 	if err == nil && sum.Different > 0 {
 		err = &foundError{fmt.Sprintf("%d threads of the file are others here, and were left alone", sum.Different)}

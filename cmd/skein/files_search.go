@@ -87,7 +87,7 @@ func (a *app) filesUsage() *cobra.Command {
 		if r.json {
 			return a.printJSON(stats)
 		}
-		_, err = fmt.Fprintf(a.out, "%d files, %d directories, %d bytes\n", stats.FileCount, stats.DirectoryCount, stats.TotalSize)
+		_, err = fmt.Fprintf(a.out, "%s, %s, %s\n", count(stats.FileCount, "file"), count(stats.DirectoryCount, "directory"), count(stats.TotalSize, "byte"))
 		return err
 	})
 }

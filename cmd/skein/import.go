@@ -121,7 +121,7 @@ func (a *app) printSummary(asJSON bool, s transcript.Summary) error {
 		return err
 	}
 	if s.Unchanged > 0 {
-		_, err := fmt.Fprintf(a.out, "%d conversations were there already\n", s.Unchanged)
+		_, err := fmt.Fprintf(a.out, "there already: %s\n", count(s.Unchanged, "conversation"))
 		return err
 	}
 	return nil

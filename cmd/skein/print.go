@@ -101,6 +101,17 @@ func changed(updated, created string) string {
 	return updated
 }
 
+// count returns a number with its noun, which ends in s if there is not one of it.
+func count[N int | int64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if stem, ok := strings.CutSuffix(noun, "y"); ok {
+		noun = stem + "ie"
+	}
+	return fmt.Sprint(n, " ", noun, "s")
+}
+
 // local gives a document's time as the reader's clock shows it.
 func local(iso string) string {
 	t, err := events.ParseTime(iso)

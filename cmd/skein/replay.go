@@ -126,8 +126,8 @@ func (a *app) printReport(r *remote, report projections.Report) error {
 	if left := report.Found - int64(len(report.Differences)); left > 0 {
 		a.hint("… and %d more", left)
 	}
-	_, err := fmt.Fprintf(a.out, "%d threads, %d documents compared, %d differ, %d repaired\n",
-		report.Threads, report.Documents, report.Found, report.Repaired)
+	_, err := fmt.Fprintf(a.out, "%s, %s compared, %d differ, %d repaired\n",
+		count(report.Threads, "thread"), count(report.Documents, "document"), report.Found, report.Repaired)
 	if report.Broken > 0 {
 		a.hint("%d commits cannot be read; run skein audit verify", report.Broken)
 	}

@@ -73,14 +73,6 @@ func (a *app) storeCheck(ctx context.Context, o *offline) error {
 	return nil
 }
 
-// count writes a number of things.
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
 func (a *app) printCheck(o *offline, r *store.Report) error {
 	if o.json {
 		return a.printJSON(r)
