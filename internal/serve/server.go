@@ -191,21 +191,26 @@ func (s *Server) assemble(ctx, background context.Context) error {
 		return err
 	}
 	queue := runtime.Queue(writeLog, s.logger)
-	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{Floods: s.floods, Fair: s.cfg.Tenant.fair(1), Activity: s.activity, CacheBytes: s.cfg.ThreadCache, Contents: store, Definitions: definitions, Stored: func(c *events.Commit) {
-		if c.Thread == events.TenantAggregate {
-			s.work.defined.Store(c.Tenant, c.Seq)
-		}
-		if worker := s.work.worker.Load(); worker != nil {
-			worker.Stored(c)
-		}
-		queue(c)
-		effects.Committed(c)
-	}, Joins: func(made []events.Event) *commands.Joined {
-		if worker := s.work.worker.Load(); worker != nil {
-			return worker.Begin(made)
-		}
-		return nil
-	}}, s.logger, s.metrics)
+	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{
+		Floods: s.floods, Fair: s.cfg.Tenant.fair(1), Activity: s.activity,
+		CacheBytes: s.cfg.ThreadCache, Contents: store, Definitions: definitions, Agents: s.knowsAgent,
+		Stored: func(c *events.Commit) {
+			if c.Thread == events.TenantAggregate {
+				s.work.defined.Store(c.Tenant, c.Seq)
+			}
+			if worker := s.work.worker.Load(); worker != nil {
+				worker.Stored(c)
+			}
+			queue(c)
+			effects.Committed(c)
+		},
+		Joins: func(made []events.Event) *commands.Joined {
+			if worker := s.work.worker.Load(); worker != nil {
+				return worker.Begin(made)
+			}
+			return nil
+		},
+	}, s.logger, s.metrics)
 	s.dispatcher = dispatcher
 	queries, err := s.startReading(background, validator, store, dispatcher, runner, foldLog)
 	if err != nil {
