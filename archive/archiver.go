@@ -174,23 +174,9 @@ func (a *Archiver) archive(ctx context.Context, r *Result, last *events.Commit, 
 	if err := a.awaitDocuments(ctx, last.Seq); err != nil {
 		return err
 	}
-	d, err := a.log.PutArchive(ctx, last.Tenant, last.Thread, h.record)
-	if err == nil {
-		err = a.told(ctx, last, Written)
-	}
-	if err == nil {
-		err = a.log.CheckArchive(ctx, last.Tenant, last.Thread, d)
-	}
-	if err == nil {
-		err = a.told(ctx, last, Checked)
-	}
-	if err != nil {
-		return err
-	}
-	record, err := a.append(ctx, last, h, d)
-	var moved *eventlog.ConflictError
+	record, d, moved, err := a.write(ctx, last, h)
 	switch {
-	case errors.As(err, &moved):
+	case moved:
 		r.Outcome, r.Commits, r.Bytes = Moved, 0, 0
 		return a.abandon(ctx, last, d)
 	case err != nil:
@@ -207,6 +193,27 @@ func (a *Archiver) archive(ctx context.Context, r *Result, last *events.Commit, 
 		return err
 	}
 	return a.clean(ctx, last, h.seqs)
+}
+
+// write stores an archive, reads it back and records it. moved: the thread has gone on
+// meanwhile, and there is no record.
+func (a *Archiver) write(ctx context.Context, last *events.Commit, h *history) (record *events.Commit, d events.LifecycleArchived, moved bool, err error) {
+	if d, err = a.log.PutArchive(ctx, last.Tenant, last.Thread, h.record); err != nil {
+		return nil, d, false, err
+	}
+	if err := a.told(ctx, last, Written); err != nil {
+		return nil, d, false, err
+	}
+	if err := a.log.CheckArchive(ctx, last.Tenant, last.Thread, d); err != nil {
+		// Another archiver that lost to a writer drops the object, whoever wrote it.
+		return nil, d, a.movedOn(ctx, last, err), err
+	}
+	if err := a.told(ctx, last, Checked); err != nil {
+		return nil, d, false, err
+	}
+	record, err = a.append(ctx, last, h, d)
+	var conflict *eventlog.ConflictError
+	return record, d, errors.As(err, &conflict), err
 }
 
 // history is a thread as it is about to be archived.

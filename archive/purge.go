@@ -69,6 +69,17 @@ func (a *Archiver) abandon(ctx context.Context, last *events.Commit, d events.Li
 	return a.log.DropArchive(ctx, d.Object)
 }
 
+// movedOn reports whether an archive cannot be read because the thread has gone on:
+// its object was dropped then, and nothing is damaged.
+func (a *Archiver) movedOn(ctx context.Context, last *events.Commit, err error) bool {
+	var bad *eventlog.ArchiveError
+	if !errors.As(err, &bad) {
+		return false
+	}
+	next, err := a.log.After(ctx, last.Tenant, last.Thread, last.Seq)
+	return err == nil && next != nil
+}
+
 // clean drops the objects of earlier archives that were broken off before their
 // record: those that end with a commit before the last.
 func (a *Archiver) clean(ctx context.Context, last *events.Commit, seqs []uint64) error {
