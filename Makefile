@@ -17,7 +17,7 @@ RACE = $(if $(filter 0,$(SKEIN_RACE)),,$(shell command -v "$$($(GO) env CC)" >/d
 
 # What the detector leaves out, because it measures memory, time or repeatability,
 # or is ten times as slow under it.
-UNRACED := ^(TestPageOfALongThread|TestManyThreads|TestDirectoryIsSmall|TestLongThread|TestMemoryDoesNotGrowWithAFile|TestSeeds|TestASeedRepeats|TestSkeinDoesNotGrowWithThreads|TestPurgedContentIsNowhereOnDisk|TestPurgedArchivesAreNowhereOnDisk)$$
+UNRACED := ^(TestPageOfALongThread|TestManyThreads|TestDirectoryIsSmall|TestLongThread|TestMemoryDoesNotGrowWithAFile|TestSeeds|TestASeedRepeats|TestSkeinDoesNotGrowWithThreads|TestPurgedContentIsNowhereOnDisk|TestPurgedArchivesAreNowhereOnDisk|TestStart_WarnsOfAServerWithoutFsync)$$
 
 .PHONY: help
 help: ## Show this list

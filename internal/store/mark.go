@@ -58,7 +58,50 @@ func readMark(dir string) (mark, error) {
 	if got.Streams == nil {
 		got.Streams = map[string]uint64{}
 	}
-	return got, nil
+	return got.followRename(dir)
+}
+
+// followRename returns the mark for a store whose streams an operator gave to another
+// account, by renaming the folder of the one that had them: it is gone, and the one
+// folder there is has no stream in the mark.
+func (m mark) followRename(dir string) (mark, error) {
+	list, err := places(dir)
+	if err != nil {
+		return m, err
+	}
+	from, to := "", ""
+	for id := range m.Streams {
+		account, _, _ := strings.Cut(id, "/")
+		if from != "" && account != from {
+			return m, nil
+		}
+		from = account
+	}
+	for _, p := range list {
+		if to != "" && p.account != to {
+			return m, nil
+		}
+		to = p.account
+	}
+	if from == "" || to == "" || from == to {
+		return m, nil
+	}
+	streams := map[string]uint64{}
+	for id, seq := range m.Streams {
+		streams[to+strings.TrimPrefix(id, from)] = seq
+	}
+	var files map[string]stamp
+	before, after := filepath.Join(jetStreamDir, from)+"/", filepath.Join(jetStreamDir, to)+"/"
+	for name, s := range m.Files {
+		if files == nil {
+			files = map[string]stamp{}
+		}
+		if rest, ok := strings.CutPrefix(name, before); ok {
+			name = after + rest
+		}
+		files[name] = s
+	}
+	return mark{m.Format, streams, files}, nil
 }
 
 // write replaces the mark. It waits for the disk only if it is told to.

@@ -74,8 +74,12 @@ func (d *Directory) Reactor(name string) (runtime.Reactor, error) {
 	return remote.Reactor(d.cfg.Conn, d.cfg.Names, name)
 }
 
-// Agent gives an agent of a tenant with all that its definition names.
+// Agent returns an agent of a tenant with all that its definition names. A run that
+// only makes calls has none, and its name is empty.
 func (d *Directory) Agent(ctx context.Context, tenant, name string) (*runtime.Agent, error) {
+	if name == "" {
+		return &runtime.Agent{}, nil
+	}
 	if d.cfg.CatchUp != nil {
 		if err := d.cfg.CatchUp(ctx, tenant, false); err != nil {
 			return nil, err
