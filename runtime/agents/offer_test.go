@@ -108,6 +108,7 @@ func shownElsewhere() map[string]string {
 		"policy/description": "TestDescriptions", "context/description": "TestDescriptions",
 		"tool/server/command": "TestServerOfDefinition", "tool/server/args": "TestServerOfDefinition", "tool/server/env": "TestServerOfDefinition",
 		"tool/server/tool": "TestServerOfDefinition", "tool/server/url": "TestWhatDefinitionsMayNot", "tool/server/tokenEnv": "TestWhatDefinitionsMayNot",
+		"tool/server/include": "TestWholeServer", "tool/server/exclude": "TestWholeServer", "tool/ownThread": "TestAgentInAThreadOfItsOwn",
 		"agent/type": "TestSidesOfDefinitions", "agent/policy": "TestPolicyOfDefinition", "agent/hooks": "TestHooksOfDefinition", "agent/skills": "TestDefinitionRefusals",
 		"agent/loop/continue": "TestLoopOfDefinition", "agent/loop/stopAfter": "TestLoopOfDefinition",
 		"tool/workerWaitMs": "TestCall_AbsentToolIsWaitedFor", "agent/limits/workerWaitMs": "TestCall_AbsentToolIsWaitedFor",
