@@ -184,7 +184,7 @@ func TestAuditFindsAForgery(t *testing.T) {
 	if o.code != 3 || (f != finding{"broken", made.ThreadID, 2}) || !strings.Contains(o.err, "skein: found: ") {
 		t.Errorf("%+v", o)
 	}
-	if o := run(t, s.env, "", "audit", "verify", "--to", "1"); o.code != 0 || !strings.Contains(o.out, "1 commits, 2 events") {
+	if o := run(t, s.env, "", "audit", "verify", "--to", "1"); o.code != 0 || !strings.Contains(o.out, "1 commit, 2 events") {
 		t.Errorf("%+v", o)
 	}
 	if text := s.ok("audit", "trail", made.ThreadID); !bytes.Contains([]byte(text), []byte("commit 2 cannot be read")) {
