@@ -11,6 +11,7 @@ FAULTS ?= 4
 # Pinned by internal/tools/go.mod, so that they build from the module cache.
 STATICCHECK ?= $(GO) tool -modfile=internal/tools/go.mod staticcheck
 GOVULNCHECK ?= $(GO) tool -modfile=internal/tools/go.mod govulncheck
+GREMLINS ?= $(GO) tool -modfile=internal/tools/gremlins.mod gremlins
 
 # The race detector needs a C compiler; SKEIN_RACE=0 leaves it out.
 RACE = $(if $(filter 0,$(SKEIN_RACE)),,$(shell command -v "$$($(GO) env CC)" >/dev/null && echo -race))
@@ -93,6 +94,23 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s)
 		echo "$$package $$target"; \
 		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x "$$package"; \
 	done <<< "$$targets"
+
+.PHONY: mutate
+mutate: mutate-pure ## Make mistakes in the code, one at a time, and count those that the tests notice (about an hour)
+
+PKG ?= events schema commands/thread projections/documents
+WORKERS ?= 1
+
+# A mutant is killed by the tests of its own package, in their short form. One that does not
+# end is stopped after the time of five runs, or 4 GB.
+.PHONY: mutate-pure
+mutate-pure: ## The same in the packages that need no server (PKG='schema events': only these)
+	@ulimit -v 4194304 2>/dev/null || true; \
+	for package in $(PKG); do \
+		echo "$$package"; \
+		GOFLAGS='-count=1 -p=$(WORKERS) -short' $(GREMLINS) unleash --workers $(WORKERS) --timeout-coefficient 5 -S lct "./$$package" | \
+			sed -n -e '/^ *\(LIVED\|NOT COVERED\|TIMED OUT\) /p' -e '/^Killed:/p' -e 's/^Test efficacy:/Killed of covered:/p' -e 's/^Mutator coverage:/Covered of all:/p'; \
+	done
 
 VULNDB ?= https://vuln.go.dev
 

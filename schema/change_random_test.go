@@ -19,7 +19,7 @@ func TestNoMinorChangeRefusesWhatWasTaken(t *testing.T) {
 	v := newValidator(t)
 	levels := map[Level]int{}
 	broken := 0 // major changes that a document shows to be major
-	for seed := range uint64(300) {
+	for seed := range max(100, rounds(300)) {
 		g := newInventor(seed, 0.05)
 		c := pick(g, events.Commands())
 		path, sh := commandPath(c.Name), v.commands[c.Name].shape

@@ -12,13 +12,21 @@ import (
 
 func TestDoorAgreesWithTheSchemas(t *testing.T) {
 	v := newValidator(t)
-	for seed := range uint64(3000) {
+	for seed := range rounds(3000) {
 		for _, wrong := range []float64{0, 0.02, 0.2} {
 			inventCommand(t, v, seed, wrong)
 			inventQuery(t, v, seed, wrong)
 			inventRequest(t, v, seed, wrong)
 		}
 	}
+}
+
+// rounds returns n, and a tenth of it in the short form of the tests.
+func rounds(n uint64) uint64 {
+	if testing.Short() {
+		return n / 10
+	}
+	return n
 }
 
 func newInventor(seed uint64, wrong float64) inventor {
