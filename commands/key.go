@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"hash/fnv"
+	"slices"
+	"time"
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog"
@@ -108,6 +110,9 @@ func (d *Dispatcher) byKey(ctx context.Context, c *thread.Command, key string, d
 		if err != nil {
 			return nil, err
 		}
+		if reply, err := d.byFormer(ctx, c, key, held); reply != nil || err != nil {
+			return reply, err
+		}
 		reply, err := do(held)
 		gone := errors.Is(err, &events.Error{Code: events.AlreadyExists}) || errors.Is(err, &events.Error{Code: events.NotFound})
 		if !gone {
@@ -122,6 +127,54 @@ func (d *Dispatcher) byKey(ctx context.Context, c *thread.Command, key string, d
 		}
 		held = now
 	}
+}
+
+const (
+	// formerAge is how long ago a thread may have lost a key for a command to be looked
+	// for there: as long as threads remember commands, and an hour for clocks that differ.
+	formerAge = 25 * time.Hour
+	// formerHolders is how many threads that lost a key are asked, the last ones first.
+	formerHolders = 64
+)
+
+// byFormer returns the first answer of a command that names its thread by a key, if
+// a thread did it that held the key before; nil if none did.
+func (d *Dispatcher) byFormer(ctx context.Context, c *thread.Command, key string, held claim) (*events.Reply, error) {
+	former, err := d.former(ctx, c.Tenant, key, held)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range former {
+		ask := &job{ctx: ctx, command: &thread.Command{ID: c.ID, Tenant: c.Tenant, ThreadID: id}, done: make(chan answer, 1)}
+		did, err := d.wait(ask)
+		if err != nil {
+			return nil, err
+		}
+		if did != nil {
+			return d.again(ask, did.Seq)
+		}
+	}
+	return nil, nil
+}
+
+// former returns the threads that held a key before, the last one first.
+func (d *Dispatcher) former(ctx context.Context, tenant, key string, held claim) ([]string, error) {
+	if held.version < 2 { // nobody has lost it
+		return nil, nil
+	}
+	var ids []string
+	for commit, err := range d.log.Since(ctx, tenant, events.KeyAggregate(key), d.cfg.Now().Add(-formerAge)) {
+		if err != nil {
+			return nil, err
+		}
+		for i := range commit.Events {
+			if lost, ok := commit.Events[i].Data.(events.KeyReleased); ok {
+				ids = append(ids, lost.ThreadID)
+			}
+		}
+	}
+	slices.Reverse(ids)
+	return ids[:min(len(ids), formerHolders)], nil
 }
 
 // resolveAs does it with the key held so. Those of this process that would make
@@ -141,6 +194,9 @@ func (d *Dispatcher) resolveAs(ctx context.Context, c *thread.Command, key, fres
 		var err error
 		if held, err = d.claimNow(ctx, c.Tenant, key); err != nil {
 			return nil, err
+		}
+		if reply, err := d.byFormer(ctx, c, key, held); reply != nil || err != nil {
+			return reply, err
 		}
 	}
 	c.ThreadID = held.holder

@@ -182,3 +182,39 @@ func together(t *testing.T, n int, do func(i int) (*events.Reply, *events.Error)
 	all.Wait()
 	return out
 }
+
+// A command that names its thread by a key is done once, though the key has gone to
+// another thread before its repeat came, on whichever process.
+func TestRepeat_ByKeyThatHasMoved(t *testing.T) {
+	w := newWorld(t, Config{})
+	other := w.another(Config{})
+	const (
+		resolve = `{"commandId":"c-resolve","data":{"key":"k"}}`
+		create  = `{"commandId":"c-item","threadId":"key:k","data":{"item":{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]}}}`
+		remove  = `{"commandId":"c-delete","threadId":"key:k","data":{}}`
+	)
+	all := []struct{ name, body string }{{"thread.resolve", resolve}, {"item.create", create}, {"thread.delete", remove}}
+	var first []*events.Reply
+	for _, c := range all {
+		first = append(first, must(t, w.d, c.name, c.body))
+	}
+	again := func(of string) {
+		t.Helper()
+		for i, c := range all {
+			for _, d := range []*Dispatcher{w.d, other} {
+				if got := must(t, d, c.name, c.body); got.ThreadID != first[i].ThreadID || got.Seq != first[i].Seq || len(got.Events) != len(first[i].Events) {
+					t.Errorf("%s: a repeat of %s was answered with %+v, and before with %+v", of, c.name, got, first[i])
+				}
+			}
+		}
+	}
+	again("a key that nobody has")
+	next := must(t, w.d, "thread.resolve", `{"data":{"key":"k"}}`)
+	again("a key that another thread has")
+	must(t, w.d, "thread.delete", on(next.ThreadID, `{}`))
+	must(t, other, "thread.create", `{"data":{"key":"k"}}`)
+	again("a key that a third thread has")
+	if n := len(w.commits(events.KeyAggregate("k"))); n != 5 {
+		t.Errorf("the key has %d commits, want 5", n)
+	}
+}

@@ -271,6 +271,15 @@ func (d *Dispatcher) keyWrite(ctx context.Context, made []events.Event) (*eventl
 	if e.Type == events.KeyClaimedType && held.holder != "" {
 		return nil, events.Taken("thread key", key)
 	}
+	if _, resolves := made[len(made)-1].Data.(events.ThreadResolved); resolves {
+		// Since it was last looked at, the key may have been taken for this very
+		// command, and freed.
+		if did, err := d.byFormer(ctx, &thread.Command{ID: e.CommandID, Tenant: e.Tenant}, key, held); err != nil {
+			return nil, err
+		} else if did != nil {
+			return nil, events.Taken("thread key", key)
+		}
+	}
 	w, err := held.write(e)
 	return &w, err
 }
@@ -310,8 +319,10 @@ func (d *Dispatcher) store(e *entry, r drafted) error {
 // known says, by a reply, that the log shows a command as done; by none, that it
 // does not.
 func (d *Dispatcher) known(j *job, e *entry) (*events.Reply, error) {
-	if err := d.freshen(j.ctx, e); err != nil {
-		return nil, err
+	if !e.state.Deleted || j.look != nil { // a deleted thread does nothing more
+		if err := d.freshen(j.ctx, e); err != nil {
+			return nil, err
+		}
 	}
 	if j.look != nil {
 		j.look(e.state)

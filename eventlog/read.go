@@ -29,12 +29,13 @@ type Message struct {
 
 // getRequest is the body of a direct get.
 type getRequest struct {
-	Seq      uint64   `json:"seq,omitzero"`
-	Next     string   `json:"next_by_subj,omitzero"`
-	Last     string   `json:"last_by_subj,omitzero"`
-	Multi    []string `json:"multi_last,omitempty"`
-	Batch    int      `json:"batch,omitzero"`
-	MaxBytes int      `json:"max_bytes,omitzero"`
+	Seq      uint64     `json:"seq,omitzero"`
+	Next     string     `json:"next_by_subj,omitzero"`
+	Last     string     `json:"last_by_subj,omitzero"`
+	Multi    []string   `json:"multi_last,omitempty"`
+	Start    *time.Time `json:"start_time,omitempty"` // in place of Seq
+	Batch    int        `json:"batch,omitzero"`
+	MaxBytes int        `json:"max_bytes,omitzero"`
 }
 
 // most gives how many answers it can have, with the one that ends them.
@@ -186,6 +187,25 @@ func (l *Log) Thread(ctx context.Context, tenant, aggregate string, from uint64)
 					return
 				}
 			} else if !yield(nil, err) {
+				return
+			}
+		}
+	}
+}
+
+// Since reads the commits of an aggregate that were stored at a time or later, as
+// Thread does.
+func (l *Log) Since(ctx context.Context, tenant, aggregate string, at time.Time) iter.Seq2[*events.Commit, error] {
+	return func(yield func(*events.Commit, error) bool) {
+		first, err := l.ofLeader(ctx, getRequest{Next: l.cfg.Names.Log(tenant, aggregate), Start: &at})
+		if err != nil {
+			yield(nil, err)
+		}
+		if err != nil || first == nil {
+			return
+		}
+		for c, err := range l.Thread(ctx, tenant, aggregate, first.Seq) {
+			if !yield(c, err) {
 				return
 			}
 		}

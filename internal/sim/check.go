@@ -203,14 +203,10 @@ func (c *checker) replay() error {
 	return nil
 }
 
-// once checks that a command was not done before. One that names its thread by a
-// key may be done again after the key has gone to another thread.
+// once checks that a command was not done before, on any thread.
 func (c *checker) once(id string, s *thread.State, g group) error {
 	_, did := s.Receipt(id)
-	for _, before := range c.done[id] {
-		did = did || before.commit.Thread == g.commit.Thread || len(c.byID[id]) > 0 && c.ref(c.byID[id][0]) != ""
-	}
-	if did {
+	if did || len(c.done[id]) > 0 {
 		return fmt.Errorf("command %s was done twice, again in commit %d", id, g.commit.Seq)
 	}
 	return nil
@@ -257,11 +253,6 @@ func (c *checker) checkAnswers() error {
 				return fmt.Errorf("command %s was acknowledged, and is not in the log", id)
 			}
 			g := c.done[id][0]
-			for _, other := range c.done[id][1:] {
-				if other.commit.Seq == a.reply.Seq {
-					g = other
-				}
-			}
 			switch {
 			case a.reply.Seq != g.commit.Seq || a.reply.ThreadID != g.commit.Thread || a.reply.Version != g.events[len(g.events)-1].Version:
 				return fmt.Errorf("command %s is in commit %d of %s, and was answered with %+v", id, g.commit.Seq, g.commit.Thread, a.reply)

@@ -63,7 +63,8 @@
 //   - an acknowledged command is in the log once, where and with the events that
 //     the answer said, not before it was asked for nor after it was answered; a
 //     refused one is not there; of an unknown one a repeat with the same
-//     commandId gives the same answer, whichever process is asked;
+//     commandId gives the same answer, whichever process is asked, also of one that
+//     names its thread by a key which has gone to another thread since;
 //   - each thread's versions are consecutive, its chain holds, its events are in
 //     an order that the state machines allow;
 //   - deciding each command anew on the state before it gives the same events:
@@ -74,11 +75,6 @@
 //   - the timeline has each event once, in order; every document is the fold of
 //     the log, and there is no other;
 //   - all of it ends within a bounded number of steps.
-//
-// One limit is known and allowed for: a command that names its thread by a key
-// (thread.resolve, or "key:...") is repeated safely while the key stays with its
-// thread. Repeated after that thread was deleted, it is done on the key's next
-// one.
 //
 // # Determinism
 //

@@ -63,12 +63,13 @@ func (s *Server) Publish(m *nats.Msg) (answer *nats.Msg, ok bool) {
 
 // getRequest is the body of a read, by the leader or direct.
 type getRequest struct {
-	Seq      uint64   `json:"seq"`
-	Last     string   `json:"last_by_subj"`
-	Next     string   `json:"next_by_subj"`
-	Multi    []string `json:"multi_last"`
-	Batch    int      `json:"batch"`
-	MaxBytes int      `json:"max_bytes"`
+	Seq      uint64    `json:"seq"`
+	Last     string    `json:"last_by_subj"`
+	Next     string    `json:"next_by_subj"`
+	Start    time.Time `json:"start_time"`
+	Multi    []string  `json:"multi_last"`
+	Batch    int       `json:"batch"`
+	MaxBytes int       `json:"max_bytes"`
 }
 
 // Ask answers a request of JetStream's API: several messages to a direct get of
@@ -101,13 +102,26 @@ func (s *Server) Ask(subject string, body []byte) (answers []*nats.Msg, ok bool)
 func (s *stream) get(q getRequest, end uint64) *stored {
 	switch {
 	case q.Next != "":
-		return s.next(q.Next, q.Seq, end)
+		return s.next(q.Next, s.since(q), end)
 	case q.Last != "":
 		return s.lastOf(q.Last, end)
 	case q.Seq > 0 && q.Seq <= end && s.held[q.Seq-1].there(end):
 		return s.held[q.Seq-1]
 	}
 	return nil
+}
+
+// since returns the sequence at which a read begins.
+func (s *stream) since(q getRequest) uint64 {
+	if q.Start.IsZero() {
+		return q.Seq
+	}
+	for _, m := range s.held {
+		if m.gone == 0 && !m.at.Before(q.Start) {
+			return m.seq
+		}
+	}
+	return s.last() + 1
 }
 
 // leaderAnswer is what the leader says of a message.
@@ -163,7 +177,7 @@ func (s *stream) direct(q getRequest, end uint64) []*nats.Msg {
 		return []*nats.Msg{s.found(m)}
 	}
 	var all []*stored
-	for seq := max(q.Seq, 1); ; {
+	for seq := max(s.since(q), 1); ; {
 		m := s.next(q.Next, seq, end)
 		if m == nil {
 			break
