@@ -33,6 +33,9 @@ func (noDefinitions) ContextType(_ context.Context, _, name string) (func(jsonte
 // definitions.
 func (d *Dispatcher) decide(j *job, draft *thread.Draft) ([]events.Event, error) {
 	need := draft.Needs(j.command)
+	if err := d.knowAgents(j, need.Asked); err != nil {
+		return nil, err
+	}
 	j.command.Known = thread.Known{}
 	if need.Agent != "" {
 		policy, err := d.cfg.Definitions.Policy(j.ctx, j.command.Tenant, need.Agent)
@@ -55,4 +58,19 @@ func (d *Dispatcher) decide(j *job, draft *thread.Draft) ([]events.Event, error)
 		j.command.Types[name] = check
 	}
 	return draft.Do(j.command)
+}
+
+// knowAgents refuses a request that asks an agent to answer which nobody has defined
+// or ever served. Whether that can be found out now or not, what else goes wrong is
+// for the run to say.
+func (d *Dispatcher) knowAgents(j *job, asked []thread.Asked) error {
+	if d.cfg.Agents == nil || j.inside {
+		return nil
+	}
+	for _, a := range asked {
+		if err := d.cfg.Agents(j.ctx, j.command.Tenant, a.Name); errors.Is(err, &events.Error{Code: events.NotFound}) {
+			return thread.Blame(err, j.command, a.Part)
+		}
+	}
+	return nil
 }

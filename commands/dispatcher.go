@@ -183,9 +183,6 @@ func newCommandID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // run finds the command's thread and does it there.
 func (d *Dispatcher) run(ctx context.Context, name string, c *thread.Command) (*events.Reply, error) {
-	if err := d.knowAgents(ctx, c); err != nil {
-		return nil, err
-	}
 	if err := d.keepContents(ctx, c); err != nil {
 		return nil, err
 	}

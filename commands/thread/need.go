@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -19,15 +20,28 @@ type Known struct {
 type Need struct {
 	Agent string   // whose policy counts; empty: nobody's
 	Types []string // of contexts
+	Asked []Asked  // agents that are to answer
+}
+
+// Asked is an agent that a part of a command asks to answer.
+type Asked struct {
+	Name string
+	Part int
 }
 
 // Needs returns what the command must know for it to be decided on the draft.
 func (d *Draft) Needs(c *Command) Need {
 	var need Need
 	s := d.layer
-	for _, p := range c.Parts {
+	own := s.AgentID() // or assigned by the parts before
+	for i, p := range c.Parts {
 		switch d := p.Data.(type) {
+		case events.AssignAgent:
+			own = d.AgentID
 		case events.ReactThread:
+			if name := cmp.Or(d.AgentID, own); name != "" { // else the decision says that it needs one
+				need.Asked = append(need.Asked, Asked{name, i})
+			}
 			if d.Policy == "" && s.Policy == "" && s.Status == events.ThreadStreaming {
 				need.Agent = s.working()
 			}
