@@ -26,15 +26,15 @@ func (w *world) asked(id string) map[string]string {
 		query string
 		data  any
 	}{
-		"thread then":      {"thread.get", events.GetThread{ThreadID: id, At: &events.At{Version: to(events.Int(5))}}},
+		"thread then":      {"thread.get", events.GetThread{ThreadID: id, At: &events.At{Version: to(int64(5))}}},
 		"items":            {"item.list", events.ListItems{ThreadID: id}},
-		"items then":       {"item.list", events.ListItems{ThreadID: id, At: &events.At{Version: to(events.Int(12))}}},
+		"items then":       {"item.list", events.ListItems{ThreadID: id, At: &events.At{Version: to(int64(12))}}},
 		"executions":       {"execution.list", events.ListExecutions{ThreadID: id}},
 		"contexts":         {"context.list", events.ListContexts{ThreadID: id}},
-		"first events":     {"event.list", events.ListEvents{ThreadID: id, Limit: to(events.Int(7))}},
-		"some events":      {"event.list", events.ListEvents{ThreadID: id, FromVersion: to(events.Int(9)), Limit: to(events.Int(5))}},
+		"first events":     {"event.list", events.ListEvents{ThreadID: id, Limit: to(int64(7))}},
+		"some events":      {"event.list", events.ListEvents{ThreadID: id, FromVersion: to(int64(9)), Limit: to(int64(5))}},
 		"events of a type": {"event.list", events.ListEvents{ThreadID: id, Types: []string{"item.*"}}},
-		"history":          {"history.list", events.ListHistory{ThreadID: id, Limit: to(events.Int(6))}},
+		"history":          {"history.list", events.ListHistory{ThreadID: id, Limit: to(int64(6))}},
 	} {
 		raw, err := w.c.Query(w.ctx, q.query, q.data)
 		if err != nil {
@@ -110,7 +110,7 @@ func TestArchivedThreadReadsAsBefore(t *testing.T) {
 	now := w.history("", client.Start())
 	same(t, "history of the tenant", now[:len(now)-2], all)
 	from := before[len(before)-1].seq
-	same(t, "history of the tenant from there", w.history("", client.Seq(from)), slices.DeleteFunc(slices.Clone(now), func(line string) bool { return seqOf(line) < from }))
+	same(t, "history of the tenant from there", w.history("", client.Seq(int64(from))), slices.DeleteFunc(slices.Clone(now), func(line string) bool { return seqOf(line) < from }))
 	mine := slices.DeleteFunc(slices.Clone(now), func(line string) bool { return !strings.Contains(line, `"threadid":"`+one+`"`) })
 	same(t, "history of the thread", w.history(one, client.Start()), mine)
 	w.clean()

@@ -123,7 +123,7 @@ func (a *Archiver) Thread(ctx context.Context, tenant, id string, o Options) (Re
 	switch {
 	case end.Type == events.LifecycleDeletedType:
 		r.Outcome = Ended
-	case recorded && record.LastSeq < last.Seq:
+	case recorded && uint64(record.LastSeq) < last.Seq:
 		r.Outcome, err = a.takeUp(ctx, last, o)
 		if isMissing(err) { // imported with its record: all is in the log, or the reading says what is not
 			err = a.archive(ctx, &r, last, o)
@@ -242,7 +242,7 @@ func (a *Archiver) read(ctx context.Context, last *events.Commit, o Options) (*h
 		if events.Chain(h.state.Chain, c.Body) != c.Chain || c.First() != h.state.Version {
 			return nil, fmt.Errorf("commit %d does not follow the one before it; run skein audit verify", m.Seq)
 		}
-		if d, ok := eventlog.Record(c); ok && d.LastSeq < m.Seq && !m.Archived && len(h.seqs) > 0 && !o.DryRun {
+		if d, ok := eventlog.Record(c); ok && uint64(d.LastSeq) < m.Seq && !m.Archived && len(h.seqs) > 0 && !o.DryRun {
 			err := a.finish(ctx, c)
 			if err == nil {
 				return a.read(ctx, last, o)
@@ -257,7 +257,7 @@ func (a *Archiver) read(ctx context.Context, last *events.Commit, o Options) (*h
 			continue
 		}
 		if len(h.seqs) == 0 {
-			h.record.FirstSeq = m.Seq
+			h.record.FirstSeq = int64(m.Seq)
 		}
 		h.seqs = append(h.seqs, m.Seq)
 		h.record.Commits++
@@ -266,7 +266,7 @@ func (a *Archiver) read(ctx context.Context, last *events.Commit, o Options) (*h
 	if h.state.Chain != last.Chain {
 		return nil, events.Errorf(events.Unavailable, "the log's copies do not agree yet; try again")
 	}
-	h.record.LastSeq, h.record.Chain = last.Seq, last.Chain
+	h.record.LastSeq, h.record.Chain = int64(last.Seq), last.Chain
 	return h, nil
 }
 
@@ -292,7 +292,7 @@ func (a *Archiver) awaitDocuments(ctx context.Context, seq uint64) error {
 // append writes the record, on condition that nothing was written since.
 func (a *Archiver) append(ctx context.Context, last *events.Commit, h *history, d events.LifecycleArchived) (*events.Commit, error) {
 	made, err := thread.Decide(h.state, &thread.Command{
-		ID: "archive-" + strconv.FormatUint(d.LastSeq, 10), Tenant: last.Tenant, ThreadID: last.Thread, Time: events.TimeOf(a.cfg.Now()), Actor: Actor,
+		ID: "archive-" + strconv.FormatUint(uint64(d.LastSeq), 10), Tenant: last.Tenant, ThreadID: last.Thread, Time: events.TimeOf(a.cfg.Now()), Actor: Actor,
 		Parts: []thread.Part{{Name: "thread.archive", Data: thread.ArchiveThread{Record: d}}},
 	})
 	if err != nil {
@@ -302,5 +302,5 @@ func (a *Archiver) append(ctx context.Context, last *events.Commit, h *history, 
 	if err != nil {
 		return nil, err
 	}
-	return record, a.log.Append(ctx, eventlog.Write{Commit: record, Expected: d.LastSeq})
+	return record, a.log.Append(ctx, eventlog.Write{Commit: record, Expected: uint64(d.LastSeq)})
 }

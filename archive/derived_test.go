@@ -167,7 +167,7 @@ func TestAuditOfArchives(t *testing.T) {
 	forged := events.Event{
 		ID: "forged", Type: events.LifecycleArchivedType, Time: events.TimeOf(time.Now()), Subject: threadID(4), Tenant: "acme", ThreadID: threadID(4),
 		Version: last.version + 1, Data: events.LifecycleArchived{
-			Object: "acme/" + threadID(4) + "/" + fmt.Sprint(last.seq), Digest: strings.Repeat("a", 64), Commits: 1, Bytes: 1, FirstSeq: 1, LastSeq: last.seq, Chain: strings.Repeat("b", 64),
+			Object: "acme/" + threadID(4) + "/" + fmt.Sprint(last.seq), Digest: strings.Repeat("a", 64), Commits: 1, Bytes: 1, FirstSeq: 1, LastSeq: int64(last.seq), Chain: strings.Repeat("b", 64),
 		},
 	}
 	commit, err := events.NewCommit(last.chain, []events.Event{forged})
@@ -205,7 +205,7 @@ func TestAuditOfArchives(t *testing.T) {
 		if _, err := w.dispatcher().Do(w.ctx, "acme", "thread.update", []byte(`{"threadId":"`+threadID(n)+`","data":{"title":"x"}}`), commands.Meta{}); err == nil {
 			t.Errorf("a command on thread %d was done without its history", n)
 		}
-		if _, err := impatient.GetThread(w.ctx, events.GetThread{ThreadID: threadID(n), At: &events.At{Version: to(events.Int(5))}}); err == nil {
+		if _, err := impatient.GetThread(w.ctx, events.GetThread{ThreadID: threadID(n), At: &events.At{Version: to(int64(5))}}); err == nil {
 			t.Errorf("thread %d is shown as it was without its history", n)
 		}
 	}

@@ -88,7 +88,7 @@ func TestVerify_AlongsideArchivesPurgesAndImports(t *testing.T) {
 			t.Fatalf("the verification number %d: %v, %+v", during, found, summary)
 		}
 	}
-	h.settle(h.end())
+	h.settle(int64(h.end()))
 	if found, summary := h.verify(Options{}); len(found) > 0 || summary.Threads < 3*rounds(t) {
 		t.Errorf("afterwards: %v, %+v", found, summary)
 	}

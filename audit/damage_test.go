@@ -122,7 +122,7 @@ func TestTampering_Objects(t *testing.T) {
 			switch store {
 			case "contents":
 				text := "content " + damage
-				last = p.do("file.write", fmt.Sprintf(`{"threadId":%q,"data":{"path":"/f","content":%q}}`, id, base64.StdEncoding.EncodeToString([]byte(text)))).Seq
+				last = uint64(p.do("file.write", fmt.Sprintf(`{"threadId":%q,"data":{"path":"/f","content":%q}}`, id, base64.StdEncoding.EncodeToString([]byte(text)))).Seq)
 				one.bucket, one.name = "thread_files", "acme/"+sha256Hex([]byte(text))
 			case "archive":
 				p.settle(p.do("thread.update", fmt.Sprintf(`{"threadId":%q,"data":{"title":"x"}}`, id)).Seq)
@@ -144,7 +144,7 @@ func TestTampering_Objects(t *testing.T) {
 					}
 				}
 			case "snapshots":
-				last = p.do("thread.update", fmt.Sprintf(`{"threadId":%q,"data":{"title":"x"}}`, id)).Seq
+				last = uint64(p.do("thread.update", fmt.Sprintf(`{"threadId":%q,"data":{"title":"x"}}`, id)).Seq)
 				raw, err := p.stateOf(id, last).Encode()
 				if err != nil {
 					t.Fatal(err)
@@ -157,7 +157,7 @@ func TestTampering_Objects(t *testing.T) {
 			list = append(list, one)
 		}
 	}
-	p.settle(last)
+	p.settle(int64(last))
 	if found, _ := p.verify(Options{}); len(found) != 0 {
 		t.Fatalf("before: %v", found)
 	}
@@ -183,7 +183,7 @@ func TestTampering_BucketsGone(t *testing.T) {
 	if r, err := archive.New(p.log, archive.Config{}, zerolog.Nop()).Thread(p.ctx, "acme", cold, archive.Options{}); err != nil || r.Outcome != archive.Archived {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	p.settle(p.end())
+	p.settle(int64(p.end()))
 	p.stopRelay()
 	p.stopRunner()
 	id := p.next()

@@ -89,7 +89,7 @@ func TestPurgedArchivesAreNowhereOnDisk(t *testing.T) {
 	if findings, summary := h.verify(Options{}); len(findings) > 0 {
 		t.Errorf("the audit says %v, %+v", findings, summary)
 	}
-	if list := h.stored("acme", one); len(list) != 1 || list[0] != end.Seq {
+	if list := h.stored("acme", one); len(list) != 1 || int64(list[0]) != end.Seq {
 		t.Errorf("the tombstone is not what is left: %v", list)
 	}
 }

@@ -228,7 +228,7 @@ func TestPurgedContentIsNowhereOnDisk(t *testing.T) {
 	if findings, summary := h.verify(Options{}); len(findings) > 0 || summary.Contents != 2 {
 		t.Errorf("the audit says %v, %+v", findings, summary)
 	}
-	if left, err := h.log.Last(h.ctx, "acme", one); err != nil || left.Seq != end.Seq {
+	if left, err := h.log.Last(h.ctx, "acme", one); err != nil || int64(left.Seq) != end.Seq {
 		t.Errorf("the tombstone is not what is left: %+v, %v", left, err)
 	}
 }

@@ -99,7 +99,7 @@ func TestExportImport(t *testing.T) {
 	if err != nil || len(differ) > 0 || sum.Imported != 3 || sum.Commits != 11 || sum.Key != key.Public() {
 		t.Fatalf("%+v, %v, %v", sum, differ, err)
 	}
-	to.settle(to.end())
+	to.settle(int64(to.end()))
 	if found, _ := to.verify(Options{}); len(found) != 0 {
 		t.Errorf("after the import: %v", found)
 	}
@@ -163,7 +163,7 @@ func TestImportKeysAndPurges(t *testing.T) {
 	to.await("the purge", func() bool { return len(to.chains(threadTwo)) == 1 })
 
 	sum, differ, err := to.importFile(file, ReadOptions{Tenant: "acme"})
-	if err != nil || sum.Different != 3 || sum.Commits != 0 || to.end() != last.Seq {
+	if err != nil || sum.Different != 3 || sum.Commits != 0 || int64(to.end()) != last.Seq {
 		t.Fatalf("%+v, %+v, %v", sum, differ, err)
 	}
 	for _, d := range differ {
@@ -176,7 +176,7 @@ func TestImportKeysAndPurges(t *testing.T) {
 	if sum, _, err := third.importFile(to.export(ExportOptions{Tenant: "acme"}), ReadOptions{}); err != nil || sum.Imported != 3 {
 		t.Fatal(sum, err)
 	}
-	third.settle(third.end())
+	third.settle(int64(third.end()))
 	if found, _ := third.verify(Options{}); len(found) != 0 {
 		t.Error(found)
 	}
@@ -194,7 +194,7 @@ func TestExportOfOneThread(t *testing.T) {
 	if sum, _, err := to.importFile(file, ReadOptions{Tenant: "acme"}); err != nil || sum.Imported != 2 {
 		t.Fatal(sum, err)
 	}
-	to.settle(to.end())
+	to.settle(int64(to.end()))
 	if found, _ := to.verify(Options{}); len(found) != 0 {
 		t.Error(found)
 	}
@@ -332,7 +332,7 @@ func TestImportBrokenOff(t *testing.T) {
 	if err != nil || sum.Commits != 18-written || sum.Continued+sum.Imported != 1 {
 		t.Errorf("%+v after %d, %v", sum, written, err)
 	}
-	to.settle(to.end())
+	to.settle(int64(to.end()))
 	if found, _ := to.verify(Options{}); len(found) != 0 {
 		t.Error(found)
 	}

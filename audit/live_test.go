@@ -52,7 +52,7 @@ func TestVerifyWhileWritesGoOn(t *testing.T) {
 			t.Fatalf("the verification number %d: %v, %+v", during, found, summary)
 		}
 	}
-	h.settle(h.end())
+	h.settle(int64(h.end()))
 	if found, summary := h.verify(Options{}); len(found) > 0 || summary.Threads < 10 {
 		t.Errorf("afterwards: %v, %+v", found, summary)
 	}

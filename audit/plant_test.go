@@ -95,7 +95,7 @@ func whole(t testing.TB, id string) *tale {
 		events.CreateContext{ID: "ctx_a", Key: "a", Content: raw(`{"n":1}`)},
 		events.CreateExecution{ID: "exe_1", TriggerItemID: "itm_u1", ReactionItemID: "itm_r1"},
 		events.CreateStep{ID: "stp_1", ExecutionID: "exe_1"},
-		events.PutPart{StepID: "stp_1", Idx: to(events.Int(0)), Type: "output_text", Part: raw(`{"type":"output_text","text":"hi"}`)},
+		events.PutPart{StepID: "stp_1", Idx: to(int64(0)), Type: "output_text", Part: raw(`{"type":"output_text","text":"hi"}`)},
 		events.SetStepStatus{StepID: "stp_1", To: events.StepCompleted},
 		events.SetExecutionStatus{ExecutionID: "exe_1", To: events.ExecutionCompleted},
 		events.FinishThread{ExecutionID: "exe_1"},

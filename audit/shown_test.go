@@ -51,7 +51,7 @@ func TestTampering_Timeline(t *testing.T) {
 	}
 	alone := p.next()
 	seq = max(seq, p.write(whole(t, alone).messages(), 17))
-	p.settle(seq)
+	p.settle(int64(seq))
 	p.stopRelay()
 	p.rewrite("SKEIN_TIMELINE", func(list []*nats.Msg) (out []*nats.Msg) {
 		for len(list) > 0 {
@@ -92,7 +92,7 @@ func TestTampering_Documents(t *testing.T) {
 		ids = append(ids, id)
 		last = p.write(whole(t, id).messages(), 17)
 	}
-	p.settle(last)
+	p.settle(int64(last))
 	p.stopRunner()
 	want := map[string]bool{}
 	for _, model := range documents.NewModels().List() {

@@ -222,7 +222,7 @@ func TestGapsAreNamed(t *testing.T) {
 	found, _ := h.verify(Options{LogOnly: true})
 	wantKinds(t, found, KindSequence)
 	wantOne(t, found, KindSequence, "", first+3)
-	if last != first+3+9 || !strings.Contains(found[0].Detail, "18 messages are missing") {
+	if last != int64(first)+3+9 || !strings.Contains(found[0].Detail, "18 messages are missing") {
 		t.Errorf("%v", found)
 	}
 }

@@ -285,7 +285,7 @@ func (w *walk) taken(c *events.Commit) (bool, error) {
 			return false, fmt.Errorf("reading the log: %w", err)
 		}
 		if next, err := w.v.log.Decode(m); err == nil {
-			if d, ok := eventlog.Record(next); ok && d.LastSeq >= c.Seq {
+			if d, ok := eventlog.Record(next); ok && uint64(d.LastSeq) >= c.Seq {
 				return true, nil
 			}
 		}

@@ -112,12 +112,12 @@ func (h *house) fill(id string) {
 }
 
 // settle waits until timeline and read models show the log up to a sequence.
-func (h *house) settle(seq uint64) {
+func (h *house) settle(seq int64) {
 	h.t.Helper()
 	deadline := time.Now().Add(time.Minute)
 	for {
 		got, err := h.log.TimelineSeq(h.ctx)
-		if err == nil && got >= seq && h.runner.Progress().Seq() >= seq {
+		if err == nil && int64(got) >= seq && int64(h.runner.Progress().Seq()) >= seq {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -215,7 +215,7 @@ func (h *house) forge(id string, t events.Type, subject string, data any) {
 	if err := h.log.Append(h.ctx, eventlog.Write{Commit: commit, Expected: last.Seq}); err != nil {
 		h.t.Fatal(err)
 	}
-	h.settle(commit.Seq)
+	h.settle(int64(commit.Seq))
 }
 
 func wantKinds(t *testing.T, found []Finding, kinds ...Kind) {
@@ -247,7 +247,7 @@ func TestVerifyClean(t *testing.T) {
 		t.Errorf("findings on a log that nobody touched: %v", found)
 	}
 	// Two threads and a key; 10 events, 3, 1 of resolve, and the key's own.
-	if summary.Threads != 2 || summary.Others != 1 || summary.Events != 15 || summary.Timeline != 15 || summary.LastSeq != reply.Seq || summary.Documents == 0 {
+	if summary.Threads != 2 || summary.Others != 1 || summary.Events != 15 || summary.Timeline != 15 || int64(summary.LastSeq) != reply.Seq || summary.Documents == 0 {
 		t.Errorf("summary %+v", summary)
 	}
 	found, summary = h.verify(Options{Tenant: "acme", Threads: []string{threadOne}})

@@ -27,8 +27,7 @@ func (c *Client) Ask(ctx context.Context, thread, text string, opts ...Option) (
 	if err != nil {
 		return nil, err
 	}
-	seq := events.Int(reply.Seq)
-	x, err := c.WaitRun(ctx, events.GetExecution{ThreadID: reply.ThreadID, ExecutionID: reply.Result.ExecutionID, Fresh: events.Fresh{MinSeq: &seq}})
+	x, err := c.WaitRun(ctx, events.GetExecution{ThreadID: reply.ThreadID, ExecutionID: reply.Result.ExecutionID, Fresh: events.Fresh{MinSeq: &reply.Seq}})
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ const chunkPage = 256
 // fill gives what the stream has after the last chunk that was given. It tries
 // again while the stream cannot be read, or does not show the sequence upTo
 // yet: a reader of it may lag behind what comes live.
-func (r *chunkReader) fill(ctx context.Context, upTo uint64) error {
+func (r *chunkReader) fill(ctx context.Context, upTo int64) error {
 	deadline := time.Now().Add(r.client.opts.Timeout)
 	for attempt := 0; ; {
 		page, err := r.page(ctx)
@@ -46,14 +46,12 @@ func (r *chunkReader) fill(ctx context.Context, upTo uint64) error {
 // page asks for the chunks after the last one that was seen. Where that is not
 // known, it is found by the number.
 func (r *chunkReader) page(ctx context.Context) (*events.ChunkList, error) {
-	limit := events.Int(chunkPage)
+	limit := int64(chunkPage)
 	q := events.ListChunks{ThreadID: r.thread, ExecutionID: r.execution, Limit: &limit}
 	if r.seq > 0 {
-		from := events.Int(r.seq + 1)
-		q.FromSeq = &from
+		q.FromSeq = new(r.seq + 1)
 	} else if r.next > 0 {
-		index := events.Int(r.next)
-		q.FromIndex = &index
+		q.FromIndex = new(r.next)
 	}
 	return r.client.ListChunks(ctx, q)
 }

@@ -26,10 +26,10 @@ type chunkReader struct {
 	status  chan nats.Status
 	dropped int
 
-	next    int64  // the number of the next chunk
-	attempt int64  // the claim of the last one
-	seq     uint64 // its sequence in the stream; 0 if that is not known
-	given   bool   // a chunk of the run was there
+	next    int64 // the number of the next chunk
+	attempt int64 // the claim of the last one
+	seq     int64 // its sequence in the stream; 0 if that is not known
+	given   bool  // a chunk of the run was there
 
 	answers  chan answer
 	asking   bool
@@ -214,7 +214,7 @@ func (r *chunkReader) isNew(d *events.ChunkEmitted) bool {
 }
 
 // give hands a chunk on, after word of those that are missing before it.
-func (r *chunkReader) give(e *events.Event, d *events.ChunkEmitted, seq uint64) error {
+func (r *chunkReader) give(e *events.Event, d *events.ChunkEmitted, seq int64) error {
 	if d.Index > r.next {
 		if !r.yield(Chunk{}, &ChunkGapError{ExecutionID: r.execution, From: r.next, To: d.Index - 1}) {
 			return errRead

@@ -61,7 +61,7 @@ type Client struct {
 	nc     *nats.Conn
 	denied *denials // of the connection, if it was made here
 	opts   Options
-	minSeq uint64
+	minSeq int64
 	owned  bool // the connection was made here
 }
 
@@ -124,7 +124,7 @@ func (c *Client) UpToDate(ctx context.Context) (*Client, error) {
 // WithMinSeq gives a client whose queries wait until their read model shows the
 // commit with that sequence, such as the Seq of a reply: so that one reads what
 // one wrote. It shares the connection; do not close it.
-func (c *Client) WithMinSeq(seq uint64) *Client {
+func (c *Client) WithMinSeq(seq int64) *Client {
 	w := *c
 	w.minSeq, w.owned = max(seq, c.minSeq), false
 	return &w

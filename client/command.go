@@ -54,16 +54,12 @@ func (c *Client) Do(ctx context.Context, name string, r Request) (*events.Reply,
 
 // command writes the body of a command, and gives the command's id.
 func (c *Client) command(r Request) (body []byte, id string, err error) {
-	req := events.Request{CommandID: r.CommandID, ThreadID: r.ThreadID, Actor: r.Actor}
+	req := events.Request{CommandID: r.CommandID, ThreadID: r.ThreadID, ExpectedVersion: r.ExpectedVersion, Actor: r.Actor}
 	if req.CommandID == "" {
 		req.CommandID = uuid.Must(uuid.NewV7()).String()
 	}
 	if req.Actor == "" {
 		req.Actor = c.opts.Actor
-	}
-	if r.ExpectedVersion != nil {
-		v := events.Int(*r.ExpectedVersion)
-		req.ExpectedVersion = &v
 	}
 	if r.Data != nil {
 		if req.Data, err = encode(r.Data); err != nil {

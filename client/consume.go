@@ -49,7 +49,7 @@ func (c *Client) Consume(ctx context.Context, durable string, f Filter, handler 
 	if _, err := ask[events.ConsumerRef](ctx, c, "consumer.create", create); err != nil {
 		return err
 	}
-	wait := events.Int(consumerWait.Milliseconds())
+	wait := consumerWait.Milliseconds()
 	for attempt := 0; ; {
 		d, err := ask[events.Delivery](ctx, c, "consumer.next", events.NextOfConsumer{Name: durable, WaitMs: &wait})
 		switch {

@@ -28,7 +28,7 @@ func (c *Client) Definition(ctx context.Context, kind events.DefinitionKind, nam
 // DefinitionNames gives the names of the definitions of a kind, in order.
 func (c *Client) DefinitionNames(ctx context.Context, kind events.DefinitionKind) ([]string, error) {
 	names := []string{}
-	most := events.Int(1000)
+	most := int64(1000)
 	for q := (events.ListDefinitions{Kind: kind, Bare: true, Limit: &most}); ; {
 		page, err := c.ListDefinitions(ctx, q)
 		if err != nil {

@@ -64,7 +64,7 @@ func TestDefinitions(t *testing.T) {
 	if agents, err := c.WithMinSeq(removed.Seq).GetAgentNames(ctx); err != nil || !slices.Equal(agents, []string{}) {
 		t.Errorf("%v, %v", agents, err)
 	}
-	version := events.Int(1)
+	version := int64(1)
 	if was, err := c.GetDefinition(ctx, events.GetDefinition{Kind: events.AgentKind, Name: "support", Version: &version}); err != nil || was.Version != 1 {
 		t.Errorf("%+v, %v", was, err)
 	}

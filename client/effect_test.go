@@ -33,19 +33,19 @@ func TestEffects(t *testing.T) {
 		return list
 	}
 	pending("")
-	delay := events.Int(30 * 60 * 1000)
+	delay := int64(30 * 60 * 1000)
 	reply, err := c.ScheduleEffect(t.Context(), thread, events.ScheduleEffect{Name: "remind", Args: jsontext.Value(`{"n":1}`), DelayMs: &delay})
 	if err != nil || uuid.Validate(reply.Result.EffectID) != nil {
 		t.Fatalf("%+v, %v", reply, err)
 	}
 	id := reply.Result.EffectID
-	every := events.Int(2 * delay)
+	every := 2 * delay
 	reply, err = c.ScheduleEffect(t.Context(), thread, events.ScheduleEffect{Name: "tidy", EveryMs: &every})
 	if err != nil {
 		t.Fatal(err)
 	}
 	tidy := reply.Result.EffectID
-	if e := pending("", id, tidy)[0]; e.Name != "remind" || string(e.Args) != `{"n":1}` || e.ScheduledAt != e.CreatedAt+int64(delay)*1000 {
+	if e := pending("", id, tidy)[0]; e.Name != "remind" || string(e.Args) != `{"n":1}` || e.ScheduledAt != e.CreatedAt+delay*1000 {
 		t.Errorf("%+v", e)
 	}
 	pending("tidy", tidy)

@@ -63,8 +63,7 @@ func Example() {
 	fmt.Println(thread.Title, thread.Status, thread.Version, thread.Items)
 
 	// As it was before.
-	version := events.Int(made.Version)
-	before, err := now.GetThread(ctx, events.GetThread{ThreadID: made.ThreadID, At: &events.At{Version: &version}})
+	before, err := now.GetThread(ctx, events.GetThread{ThreadID: made.ThreadID, At: &events.At{Version: &made.Version}})
 	check(err)
 	fmt.Println("before:", before.Version, before.Items)
 	// Output:

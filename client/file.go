@@ -16,14 +16,14 @@ import (
 type Files struct {
 	c      *Client
 	thread string
-	seen   *atomic.Uint64 // the sequence of the last own write
-	floor  func() uint64  // the commit that reads show at least, where somebody knows; see Known
+	seen   *atomic.Int64 // the sequence of the last own write
+	floor  func() int64  // the commit that reads show at least, where somebody knows; see Known
 }
 
 // Files gives the file system of a thread, named by its id or by key: and its
 // key. Nothing is asked of the server.
 func (c *Client) Files(thread string) *Files {
-	return &Files{c: c, thread: thread, seen: &atomic.Uint64{}}
+	return &Files{c: c, thread: thread, seen: &atomic.Int64{}}
 }
 
 // WriteFileOptions says more of a file that is written (SA-107). The zero value
@@ -55,20 +55,17 @@ func (f *Files) WriteFileFrom(ctx context.Context, path string, from io.Reader, 
 // record's storage is the location.
 func (f *Files) WriteExternalFile(ctx context.Context, path, location string, size int64, mimeType string, o WriteFileOptions) (*events.FileRecord, error) {
 	w := write(path, mimeType, o)
-	n := events.Int(size)
-	w.External, w.Size = location, &n
+	w.External, w.Size = location, &size
 	return f.do(ctx, "file.write", w, o)
 }
 
 func write(path, mimeType string, o WriteFileOptions) events.WriteFile {
 	w := events.WriteFile{Path: path, MimeType: mimeType, Metadata: o.Metadata, ExpectedDigest: o.ExpectedDigest}
 	if o.Width > 0 {
-		n := events.Int(o.Width)
-		w.Width = &n
+		w.Width = &o.Width
 	}
 	if o.Height > 0 {
-		n := events.Int(o.Height)
-		w.Height = &n
+		w.Height = &o.Height
 	}
 	return w
 }
@@ -105,8 +102,7 @@ func (f *Files) fresh() (fresh events.Fresh) {
 	}
 	f.c.WithMinSeq(seen).fresh(&fresh)
 	if seen == 0 {
-		one := events.Int(1)
-		fresh.MinVersion = &one
+		fresh.MinVersion = new(int64(1))
 	}
 	return fresh
 }
@@ -116,8 +112,7 @@ func at(version int64) *events.At {
 	if version == 0 {
 		return nil
 	}
-	v := events.Int(version)
-	return &events.At{Version: &v}
+	return &events.At{Version: &version}
 }
 
 // absent turns the refusal that says that a file is not there into nothing.

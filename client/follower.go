@@ -27,7 +27,7 @@ type follower struct {
 	status  chan nats.Status
 	dropped int // by this client, as its reader was slow
 
-	seq      uint64           // of the last commit that was given, whole or in part
+	seq      int64            // of the last commit that was given, whole or in part
 	version  int64            // in that commit, of the last event that was given
 	versions map[string]int64 // the last versions seen, by aggregate; what is not in it is not known
 }
@@ -201,7 +201,7 @@ func (f *follower) transient(m *nats.Msg, t events.Type) error {
 }
 
 // isNew reports whether an event comes after the last one that was given.
-func (f *follower) isNew(seq uint64, version int64) bool {
+func (f *follower) isNew(seq int64, version int64) bool {
 	return seq > f.seq || seq == f.seq && version > f.version
 }
 
@@ -222,7 +222,7 @@ func (f *follower) give(e Event) error {
 }
 
 // passed notes that everything up to a commit has been given.
-func (f *follower) passed(seq uint64) {
+func (f *follower) passed(seq int64) {
 	if seq >= f.seq {
 		f.seq, f.version = seq, whole
 	}
@@ -231,7 +231,7 @@ func (f *follower) passed(seq uint64) {
 // read reads the log from where the follower stands to its end, which is at
 // least the commit with the sequence upTo: a reader of the log may lag behind
 // the timeline for a moment.
-func (f *follower) read(ctx context.Context, upTo uint64) error {
+func (f *follower) read(ctx context.Context, upTo int64) error {
 	for attempt := 0; ; attempt++ {
 		err := f.readLog(ctx)
 		if ctx.Err() != nil || errors.Is(err, errGone) {
@@ -253,7 +253,7 @@ func (f *follower) read(ctx context.Context, upTo uint64) error {
 	}
 }
 
-func parseSeq(s string) (uint64, bool) {
-	seq, err := strconv.ParseUint(s, 10, 64)
-	return seq, err == nil
+func parseSeq(s string) (int64, bool) {
+	seq, err := strconv.ParseInt(s, 10, 64)
+	return seq, err == nil && seq >= 0
 }

@@ -10,7 +10,7 @@ import (
 const logPage = 1000
 
 // HistoryEnd asks for the sequence of the log's last commit, of any tenant.
-func (c *Client) HistoryEnd(ctx context.Context) (uint64, error) {
+func (c *Client) HistoryEnd(ctx context.Context) (int64, error) {
 	end, err := ask[events.HistoryEnd](ctx, c, "history.get", events.GetHistory{})
 	if err != nil {
 		return 0, err
@@ -32,12 +32,11 @@ func (c *Client) ListChunks(ctx context.Context, q events.ListChunks) (*events.C
 // the log has then.
 func (f *follower) readLog(ctx context.Context) error {
 	for {
-		from, limit := events.Int(f.seq+1), events.Int(logPage)
+		from, limit := f.seq+1, int64(logPage)
 		q := events.ListHistory{ThreadID: f.o.Thread, FromSeq: &from, Limit: &limit}
 		if f.version != whole && f.seq > 0 { // the commit was not given whole
-			after := events.Int(f.version)
 			from--
-			q.AfterVersion = &after
+			q.AfterVersion = new(f.version)
 		}
 		page, err := f.client.ListHistory(ctx, q)
 		if err != nil {
@@ -65,7 +64,7 @@ func (f *follower) stored(entry events.HistoryEntry) error {
 	}
 	var err error
 	if entry.Broken {
-		err = &events.BrokenError{Tenant: f.client.opts.Tenant, Thread: entry.ThreadID, Seq: entry.Seq, Cause: errBroken}
+		err = &events.BrokenError{Tenant: f.client.opts.Tenant, Thread: entry.ThreadID, Seq: uint64(entry.Seq), Cause: errBroken}
 	} else {
 		var e events.Event
 		if e, err = events.DecodeEvent(entry.Event); err == nil {
@@ -74,7 +73,7 @@ func (f *follower) stored(entry events.HistoryEntry) error {
 			}
 			return f.give(Event{Event: e, Seq: entry.Seq})
 		}
-		err = &events.BrokenError{Tenant: f.client.opts.Tenant, Seq: entry.Seq, Cause: err}
+		err = &events.BrokenError{Tenant: f.client.opts.Tenant, Seq: uint64(entry.Seq), Cause: err}
 	}
 	f.passed(entry.Seq)
 	delete(f.versions, entry.ThreadID)

@@ -32,8 +32,7 @@ func ask[T any](ctx context.Context, c *Client, name string, data any) (*T, erro
 // fresh sets how new the answer must be, where the query does not say it.
 func (c *Client) fresh(f *events.Fresh) {
 	if c.minSeq > 0 && f.MinSeq == nil {
-		seq := events.Int(c.minSeq)
-		f.MinSeq = &seq
+		f.MinSeq = new(c.minSeq)
 	}
 }
 

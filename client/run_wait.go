@@ -93,8 +93,7 @@ func (w *runWatch) wait(ctx context.Context) (*events.Execution, error) {
 		if !over {
 			continue
 		}
-		seq := events.Int(e.Seq)
-		return w.client.GetExecution(ctx, events.GetExecution{ThreadID: o.Thread, ExecutionID: w.query.ExecutionID, Fresh: events.Fresh{MinSeq: &seq}})
+		return w.client.GetExecution(ctx, events.GetExecution{ThreadID: o.Thread, ExecutionID: w.query.ExecutionID, Fresh: events.Fresh{MinSeq: &e.Seq}})
 	}
 }
 
@@ -111,8 +110,8 @@ func (w *runWatch) look(ctx context.Context) (*events.Execution, *events.QueueLi
 	if w.queued(queue) {
 		return nil, queue, nil
 	}
-	again, seq := w.query, events.Int(queue.Seq) // it may have begun meanwhile
-	again.MinSeq, again.MinVersion = &seq, nil
+	again := w.query // it may have begun meanwhile
+	again.MinSeq, again.MinVersion = &queue.Seq, nil
 	x, err = w.client.GetExecution(ctx, again)
 	return x, nil, err
 }

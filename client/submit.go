@@ -13,7 +13,7 @@ import (
 
 // stored is the stream's answer to a submitted command.
 type stored struct {
-	Seq   uint64 `json:"seq"`
+	Seq   int64 `json:"seq"`
 	Error *struct {
 		Code        int    `json:"code"`
 		Description string `json:"description"`
@@ -25,7 +25,7 @@ type stored struct {
 // order of its thread, also if it was stored twice: its id says that it is the
 // same. A refusal is not told here: it appears on the timeline as
 // command.rejected.
-func (c *Client) Submit(ctx context.Context, name string, r Request) (uint64, error) {
+func (c *Client) Submit(ctx context.Context, name string, r Request) (int64, error) {
 	body, id, err := c.command(r)
 	if err != nil {
 		return 0, err
@@ -47,7 +47,7 @@ func (c *Client) Submit(ctx context.Context, name string, r Request) (uint64, er
 	}
 }
 
-func (c *Client) submitOnce(ctx context.Context, subject string, body []byte) (uint64, error) {
+func (c *Client) submitOnce(ctx context.Context, subject string, body []byte) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	ctx, watched := c.denied.watch(ctx, subject)

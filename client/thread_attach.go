@@ -7,7 +7,7 @@ type Known struct {
 	CreatedAt int64         // in microseconds since the epoch
 	UserID    *string       // nil if it belongs to none
 	AgentID   func() string // the agent in charge at the moment
-	Seq       func() uint64 // what is read shows at least this commit; it may grow
+	Seq       func() int64  // what is read shows at least this commit; it may grow
 }
 
 // Attach gives a thread's state to whoever knows the thread already. It asks

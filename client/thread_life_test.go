@@ -32,7 +32,7 @@ func lifeRequirements() []requirement {
 			st := s.thread()
 			s.run(st, "one", events.ExecutionCompleted)
 			endpoint := func(w http.ResponseWriter, r *http.Request, st portable) {
-				list, err := st.GetMessages(r.Context(), events.GetMessagesOptions{Limit: ptr(events.Int(10))})
+				list, err := st.GetMessages(r.Context(), events.GetMessagesOptions{Limit: ptr(int64(10))})
 				if err != nil || st.Execution() != nil {
 					w.WriteHeader(http.StatusInternalServerError)
 					return
@@ -67,9 +67,9 @@ func lifeRequirements() []requirement {
 			st := s.thread()
 			_, err := s.c.Thread(s.Context(), "T-01900000-0000-7000-8000-000000000000")
 			s.refused(err, events.NotFound)
-			_, err = st.GetMessages(s.Context(), events.GetMessagesOptions{Limit: ptr(events.Int(-1))})
+			_, err = st.GetMessages(s.Context(), events.GetMessagesOptions{Limit: ptr(int64(-1))})
 			s.refused(err, events.InvalidRequest)
-			_, err = st.GetMessages(s.Context(), events.GetMessagesOptions{Offset: ptr(events.Int(-1))})
+			_, err = st.GetMessages(s.Context(), events.GetMessagesOptions{Offset: ptr(int64(-1))})
 			s.refused(err, events.InvalidRequest)
 			_, err = st.GetMessages(s.Context(), events.GetMessagesOptions{Order: "sideways"})
 			s.refused(err, events.InvalidRequest)

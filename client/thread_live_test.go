@@ -79,7 +79,7 @@ func said(lines []events.Log) string {
 }
 
 func liveRequirements() []requirement {
-	n := func(i int) *events.Int { return ptr(events.Int(i)) }
+	n := func(i int) *int64 { return ptr(int64(i)) }
 	return []requirement{
 		{"SA-53", func(s *suite) { // C-35
 			st := s.thread()

@@ -104,7 +104,7 @@ func messageRequirements() []requirement {
 		{"SA-30", func(s *suite) {
 			st := s.thread()
 			parent := s.say(st, "a")
-			child := s.inject(st, events.AddMessage{Role: events.FromUser, ParentID: parent.ID, Depth: ptr(events.Int(1))})
+			child := s.inject(st, events.AddMessage{Role: events.FromUser, ParentID: parent.ID, Depth: ptr(int64(1))})
 			s.same("parent_id", s.fields(child)["parent_id"], parent.ID)
 			s.same("parent_id", s.fields(parent)["parent_id"], nil)
 			_, err := st.InjectMessage(s.Context(), events.AddMessage{Role: events.FromUser, ParentID: "itm_nobody"})
@@ -112,7 +112,7 @@ func messageRequirements() []requirement {
 		}},
 		{"SA-31", func(s *suite) {
 			field(user, "depth", 0.0)(s)
-			field(events.AddMessage{Role: events.FromUser, Depth: ptr(events.Int(3))}, "depth", 3.0)(s)
+			field(events.AddMessage{Role: events.FromUser, Depth: ptr(int64(3))}, "depth", 3.0)(s)
 		}},
 		{"SA-32", func(s *suite) {
 			field(user, "silent", false)(s)
@@ -172,7 +172,7 @@ func (s *suite) ten() *client.ThreadState {
 	for i := range 10 {
 		m := events.AddMessage{Role: events.FromUser, Content: ptr(fmt.Sprintf("m%d", i)), Silent: i == 3}
 		if i == 5 || i == 6 {
-			m.Depth = ptr(events.Int(i - 4))
+			m.Depth = ptr(int64(i - 4))
 		}
 		s.inject(st, m)
 	}
@@ -190,7 +190,7 @@ func lists(o events.GetMessagesOptions, want string, total int64, more bool) fun
 }
 
 func viewRequirements() []requirement {
-	n := func(i int) *events.Int { return ptr(events.Int(i)) }
+	n := func(i int) *int64 { return ptr(int64(i)) }
 	return []requirement{
 		{"SA-38", lists(events.GetMessagesOptions{Limit: n(2)}, "m9 m8", 9, true)},
 		{"SA-39", func(s *suite) {
@@ -221,7 +221,7 @@ func viewRequirements() []requirement {
 				s.do(s.c.Commit(s.Context(), st.ThreadID(), list))
 			}
 			s.say(st, "last")
-			for limit, want := range map[*events.Int]int{nil: 2301, n(0): 0, n(7): 7, n(1500): 1500, n(9999): 2301} {
+			for limit, want := range map[*int64]int{nil: 2301, n(0): 0, n(7): 7, n(1500): 1500, n(9999): 2301} {
 				got := s.messages(st, events.GetMessagesOptions{Limit: limit})
 				if len(got.Messages) != want || got.Total != 2301 || got.HasMore != (want < 2301) {
 					s.Errorf("limit %v gives %d of %d, more %v", limit, len(got.Messages), got.Total, got.HasMore)

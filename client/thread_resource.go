@@ -57,7 +57,7 @@ func (t *ThreadState) ScheduleEffect(ctx context.Context, name string, args any,
 	if err != nil {
 		return "", err
 	}
-	after := events.Int(delay.Milliseconds())
+	after := delay.Milliseconds()
 	reply, err := t.client.ScheduleEffect(ctx, t.id, events.ScheduleEffect{Name: name, Args: raw, DelayMs: &after})
 	if err != nil {
 		return "", err

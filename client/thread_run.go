@@ -153,12 +153,12 @@ type runEnd struct {
 	execution string
 	status    events.ExecutionStatus
 	text      string
-	seq       uint64
+	seq       int64
 }
 
 // watchRun reads the thread's events from a commit on, until the run has ended
 // that is names.
-func (c *Client) watchRun(ctx context.Context, thread string, from uint64, is func(*Event) (execution string)) (end runEnd, err error) {
+func (c *Client) watchRun(ctx context.Context, thread string, from int64, is func(*Event) (execution string)) (end runEnd, err error) {
 	timeline, err := c.Timeline(ctx, SubscribeOptions{Thread: thread, From: Seq(from), Types: []string{
 		string(events.ItemCreatedType), string(events.ExecutionCreatedType), string(events.RunRequestedType),
 		string(events.ExecutionStatusChangedType), string(events.ThreadFinishedType), string(events.LifecycleDeletedType),

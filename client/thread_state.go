@@ -24,12 +24,12 @@ type ThreadState struct {
 	created int64
 	scratch sync.Map
 	charge  func() string // the agent in charge, where somebody knows; see Known
-	floor   func() uint64 // the commit that reads show at least, where somebody knows
+	floor   func() int64  // the commit that reads show at least, where somebody knows
 
 	mu      sync.Mutex // guards what follows
 	agent   string
 	user    *string
-	seq     uint64 // of the newest commit that this handle made
+	seq     int64  // of the newest commit that this handle made
 	emitter string // names this handle to those who listen; made when it is needed
 	sent    int64  // how many live events
 }
@@ -119,7 +119,7 @@ func (t *ThreadState) reader() *Client {
 }
 
 // wrote notes a commit of this handle's.
-func (t *ThreadState) wrote(seq uint64) {
+func (t *ThreadState) wrote(seq int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.seq = max(t.seq, seq)
@@ -142,12 +142,12 @@ func (t *ThreadState) GetMessages(ctx context.Context, o events.GetMessagesOptio
 			all.Messages = append(all.Messages, page.Messages...)
 			all.HasMore, all.NextCursor = page.HasMore, page.NextCursor
 		}
-		if all.NextCursor == "" || o.Limit != nil && int64(len(all.Messages)) >= int64(*o.Limit) {
+		if all.NextCursor == "" || o.Limit != nil && int64(len(all.Messages)) >= *o.Limit {
 			return all, nil
 		}
 		q.Cursor, q.Offset = all.NextCursor, nil // new messages do not shift it
 		if o.Limit != nil {
-			left := *o.Limit - events.Int(len(all.Messages))
+			left := *o.Limit - int64(len(all.Messages))
 			q.Limit = &left
 		}
 	}
@@ -228,16 +228,16 @@ func (t *ThreadState) DeleteMessage(ctx context.Context, id string) (bool, error
 // that match if they set no limit (SA-53, SA-54).
 func (t *ThreadState) GetLogs(ctx context.Context, o events.GetLogsOptions) ([]events.Log, error) {
 	lines, c := []events.Log{}, t.reader()
-	offset := events.Int(0)
+	offset := int64(0)
 	if o.Offset != nil {
 		offset = *o.Offset
 	}
 	for {
 		q := events.ListLogs{ThreadID: t.id, GetLogsOptions: o}
-		from := offset + events.Int(len(lines))
+		from := offset + int64(len(lines))
 		q.Offset = &from
 		if o.Limit != nil {
-			left := *o.Limit - events.Int(len(lines))
+			left := *o.Limit - int64(len(lines))
 			q.Limit = &left
 		}
 		page, err := c.ListLogs(ctx, q)
@@ -245,7 +245,7 @@ func (t *ThreadState) GetLogs(ctx context.Context, o events.GetLogsOptions) ([]e
 			return nil, err
 		}
 		lines = append(lines, page.Logs...)
-		if !page.HasMore || len(page.Logs) == 0 || o.Limit != nil && events.Int(len(lines)) >= *o.Limit {
+		if !page.HasMore || len(page.Logs) == 0 || o.Limit != nil && int64(len(lines)) >= *o.Limit {
 			return lines, nil
 		}
 	}

@@ -15,13 +15,13 @@ import (
 // Event is an event and the sequence in the log of its commit.
 type Event struct {
 	events.Event
-	Seq uint64
+	Seq int64
 }
 
 // Position is where a subscription begins.
 type Position struct {
 	now bool
-	seq uint64
+	seq int64
 }
 
 // Start begins with the first event that the log has. It is the zero Position.
@@ -31,7 +31,7 @@ func Start() Position { return Position{seq: 1} }
 func Now() Position { return Position{now: true} }
 
 // Seq begins with the commit that has that sequence in the log.
-func Seq(seq uint64) Position { return Position{seq: max(seq, 1)} }
+func Seq(seq int64) Position { return Position{seq: max(seq, 1)} }
 
 // SubscribeOptions says what a timeline shows.
 type SubscribeOptions struct {
@@ -168,4 +168,4 @@ func (p pattern) check() error {
 }
 
 // header reads the log's sequence of a message of the timeline.
-func header(m *nats.Msg) (uint64, bool) { return parseSeq(m.Header.Get(events.HeaderSeq)) }
+func header(m *nats.Msg) (int64, bool) { return parseSeq(m.Header.Get(events.HeaderSeq)) }

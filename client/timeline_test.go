@@ -23,7 +23,7 @@ import (
 type follow struct {
 	t    testing.TB
 	last map[string]int64
-	seq  uint64
+	seq  int64
 }
 
 func (f *follow) take(e client.Event) {

@@ -73,7 +73,7 @@ func TestJoinedCommands(t *testing.T) {
 			if stored {
 				looked++
 			}
-			if i >= len(c.ends) || (c.ends[i] != nil) != stored || stored && c.ends[i].Seq != reply.Seq {
+			if i >= len(c.ends) || (c.ends[i] != nil) != stored || stored && int64(c.ends[i].Seq) != reply.Seq {
 				t.Errorf("%s: it ended %+v", what, c.ends)
 			}
 		}

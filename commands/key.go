@@ -151,7 +151,7 @@ func (d *Dispatcher) byFormer(ctx context.Context, c *thread.Command, key string
 			return nil, err
 		}
 		if did != nil {
-			return d.again(ask, did.Seq)
+			return d.again(ask, uint64(did.Seq))
 		}
 	}
 	return nil, nil

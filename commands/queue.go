@@ -232,7 +232,7 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 			if j.look != nil {
 				j.look(e.state)
 			}
-			j.answer(events.ReplyWithout(e.id, e.state.Version, e.state.Seq, made), nil)
+			j.answer(events.ReplyWithout(e.id, e.state.Version, int64(e.state.Seq), made), nil)
 			continue
 		}
 		ids[j.command.ID] = true
@@ -329,7 +329,7 @@ func (d *Dispatcher) known(j *job, e *entry) (*events.Reply, error) {
 		return nil, nil
 	}
 	if seq, done := e.state.Receipt(j.command.ID); done {
-		return &events.Reply{ThreadID: e.id, Seq: seq}, nil
+		return &events.Reply{ThreadID: e.id, Seq: int64(seq)}, nil
 	}
 	return nil, nil
 }

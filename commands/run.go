@@ -50,7 +50,7 @@ func (d *Dispatcher) Queued(ctx context.Context, tenant, id string) (*events.Que
 	list := &events.QueueList{ThreadID: id}
 	there := false
 	err := d.Look(ctx, tenant, id, func(s *thread.State) {
-		there, list.Queued, list.Active, list.Seq = s.Exists(), s.Queued(), s.Active(), s.Seq
+		there, list.Queued, list.Active, list.Seq = s.Exists(), s.Queued(), s.Active(), int64(s.Seq)
 	})
 	if err == nil && !there {
 		err = events.Missing("thread", id)

@@ -33,7 +33,7 @@ func TestCommandsOverNATS(t *testing.T) {
 		if slices.Contains(types, events.KeyReleasedType) {
 			last-- // the key's own commit follows
 		}
-		if r.ThreadID != id || r.Version != version+int64(len(types)) || r.Seq != last || len(r.Events) != len(types) {
+		if r.ThreadID != id || r.Version != version+int64(len(types)) || r.Seq != int64(last) || len(r.Events) != len(types) {
 			t.Fatalf("%s answered %+v, at version %d", name, r, version)
 		}
 		for i, e := range r.Events {

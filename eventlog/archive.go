@@ -82,7 +82,7 @@ func (l *Log) record(m Message) (*events.Commit, events.LifecycleArchived) {
 		return nil, events.LifecycleArchived{}
 	}
 	d, ok := Record(c)
-	if !ok || d.LastSeq >= m.Seq { // of another log, from where it was imported
+	if !ok || uint64(d.LastSeq) >= m.Seq { // of another log, from where it was imported
 		return nil, d
 	}
 	return c, d

@@ -32,11 +32,11 @@ func (l *Log) PutArchive(ctx context.Context, tenant, thread string, d events.Li
 	sum := sha256.New()
 	write := func(w io.Writer) error {
 		b := archiveHead(tenant, thread)
-		for m, err := range l.Stored(ctx, l.cfg.Names.Log(tenant, thread), d.FirstSeq) {
+		for m, err := range l.Stored(ctx, l.cfg.Names.Log(tenant, thread), uint64(d.FirstSeq)) {
 			if err != nil {
 				return err
 			}
-			if m.Seq > d.LastSeq {
+			if m.Seq > uint64(d.LastSeq) {
 				break
 			}
 			if b, err = appendFrame(b, m); err != nil {
@@ -52,7 +52,7 @@ func (l *Log) PutArchive(ctx context.Context, tenant, thread string, d events.Li
 	if err := write(sum); err != nil {
 		return d, fmt.Errorf("reading %s/%s: %w", tenant, thread, err)
 	}
-	d.Object, d.Digest = archiveObject(tenant, thread, d.LastSeq), hex.EncodeToString(sum.Sum(nil))
+	d.Object, d.Digest = archiveObject(tenant, thread, uint64(d.LastSeq)), hex.EncodeToString(sum.Sum(nil))
 	if err := l.CheckArchive(ctx, tenant, thread, d); err == nil {
 		return d, nil
 	}
@@ -67,7 +67,7 @@ func (l *Log) PutArchive(ctx context.Context, tenant, thread string, d events.Li
 		to.CloseWithError(errors.Join(err, packed.Close()))
 	}()
 	meta := jetstream.ObjectMeta{
-		Name: d.Object, Metadata: map[string]string{archiveFirst: strconv.FormatUint(d.FirstSeq, 10)},
+		Name: d.Object, Metadata: map[string]string{archiveFirst: strconv.FormatUint(uint64(d.FirstSeq), 10)},
 		Opts: &jetstream.ObjectMetaOptions{ChunkSize: archivePiece},
 	}
 	_, err = store.Put(ctx, meta, &fullReader{from})
@@ -122,7 +122,7 @@ func (l *Log) archive(ctx context.Context, tenant, thread string, d events.Lifec
 		bad := func(cause error) {
 			yield(Message{}, &ArchiveError{Tenant: tenant, Thread: thread, Object: d.Object, Cause: cause})
 		}
-		if d.Object != archiveObject(tenant, thread, d.LastSeq) {
+		if d.Object != archiveObject(tenant, thread, uint64(d.LastSeq)) {
 			bad(errors.New("the record names an object that is not its own"))
 			return
 		}
@@ -144,7 +144,7 @@ func (l *Log) archive(ctx context.Context, tenant, thread string, d events.Lifec
 		switch got := hex.EncodeToString(sum.Sum(nil)); {
 		case got != d.Digest:
 			bad(fmt.Errorf("its digest is %s, and the record says %.80q", got, d.Digest))
-		case n != d.Commits || first != d.FirstSeq || last.Seq != d.LastSeq || last.Header.Get(events.HeaderChain) != d.Chain:
+		case n != d.Commits || first != uint64(d.FirstSeq) || last.Seq != uint64(d.LastSeq) || last.Header.Get(events.HeaderChain) != d.Chain:
 			bad(fmt.Errorf("it holds %d commits from %d to %d, and the record says otherwise", n, first, last.Seq))
 		}
 	}

@@ -38,7 +38,7 @@ func (l *Log) CanPurge(ctx context.Context) error {
 // The log's go backwards from the record, so that whatever is missing stands right
 // before it, at every moment and after every crash.
 func (l *Log) PurgeArchived(ctx context.Context, record *events.Commit) error {
-	if d, ok := Record(record); !ok || d.LastSeq >= record.Seq {
+	if d, ok := Record(record); !ok || uint64(d.LastSeq) >= record.Seq {
 		return fmt.Errorf("commit %d is no record of an archive here", record.Seq)
 	}
 	if err := l.purgeShown(ctx, record); err != nil {

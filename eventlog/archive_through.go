@@ -43,7 +43,7 @@ type throughReader struct {
 
 // give gives a message, and before a record what is missing there.
 func (t *throughReader) give(m Message) bool {
-	if c, d := t.log.record(m); c != nil && d.LastSeq > t.last && t.version != strconv.FormatInt(c.First(), 10) && !t.fill(c, d) {
+	if c, d := t.log.record(m); c != nil && uint64(d.LastSeq) > t.last && t.version != strconv.FormatInt(c.First(), 10) && !t.fill(c, d) {
 		return false
 	}
 	if m.Seq <= t.last {

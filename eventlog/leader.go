@@ -76,7 +76,7 @@ func (l *Log) Reachable(ctx context.Context) error {
 // get may lag. Nil if there is none.
 func (l *Log) After(ctx context.Context, tenant, aggregate string, seq uint64) (*events.Commit, error) {
 	c, err := l.ofLeader(ctx, getRequest{Seq: seq + 1, Next: l.cfg.Names.Log(tenant, aggregate)})
-	if d, ok := Record(c); !ok || d.LastSeq <= seq || d.LastSeq >= c.Seq {
+	if d, ok := Record(c); !ok || uint64(d.LastSeq) <= seq || uint64(d.LastSeq) >= c.Seq {
 		return c, err
 	}
 	for c, err := range l.Thread(ctx, tenant, aggregate, seq+1) { // others are archived before it

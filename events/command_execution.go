@@ -22,7 +22,7 @@ type SetExecutionStatus struct {
 type CreateStep struct {
 	ID          string `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller brings one."`
 	ExecutionID string `json:"executionId" schema:"required,pattern=id" doc:"The execution."`
-	Iteration   *Int   `json:"iteration,omitzero" schema:"minimum=0" doc:"Its place in the execution; the next one if absent."`
+	Iteration   *int64 `json:"iteration,omitzero" schema:"minimum=0" doc:"Its place in the execution; the next one if absent."`
 	EventID     string `json:"eventId,omitzero" schema:"pattern=id" doc:"The id of the item that the step writes; the reaction item's if absent."`
 }
 
@@ -41,7 +41,7 @@ type SetStepStatus struct {
 type PutPart struct {
 	StepID      string         `json:"stepId" schema:"required,pattern=id" doc:"The step."`
 	ExecutionID string         `json:"executionId,omitzero" schema:"pattern=id" doc:"The step's execution; checked if given."`
-	Idx         *Int           `json:"idx" schema:"required,minimum=0,maximum=99999" doc:"The part's place in the step, from 0."`
+	Idx         *int64         `json:"idx" schema:"required,minimum=0,maximum=99999" doc:"The part's place in the step, from 0."`
 	Key         string         `json:"key,omitzero" schema:"pattern=partKey" doc:"stepId:idx; checked if given."`
 	Type        string         `json:"type,omitzero" schema:"maxLength=128" doc:"What kind of part it is."`
 	Part        jsontext.Value `json:"part,omitzero" doc:"The part itself: any JSON, kept as it came."`

@@ -19,7 +19,7 @@ type NewItem struct {
 	Content      jsontext.Value `json:"content,omitzero" doc:"A message's list of parts; {callId, name, arguments}; {callId, output, isError?, name?}; {itemId}."`
 	CreatedAt    string         `json:"createdAt,omitzero" schema:"pattern=time" doc:"When it was made, where that is not now."`
 	ParentItemID string         `json:"parentItemId,omitzero" schema:"pattern=id" doc:"The item it was made for."`
-	Depth        *Int           `json:"depth,omitzero" schema:"minimum=0,maximum=1000" doc:"Its nesting; 0 is the conversation itself."`
+	Depth        *int64         `json:"depth,omitzero" schema:"minimum=0,maximum=1000" doc:"Its nesting; 0 is the conversation itself."`
 	Silent       bool           `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
 	Metadata     jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 }

@@ -16,7 +16,7 @@ type AddMessage struct {
 	ToolCalls  string         `json:"toolCalls,omitzero" doc:"Of an assistant: the calls, as JSON text: [{id, type: function, function: {name, arguments}}]."`
 	ToolCallID string         `json:"toolCallId,omitzero" schema:"maxLength=256" doc:"Of a result, which needs it: the call that it answers."`
 	ParentID   string         `json:"parentId,omitzero" schema:"pattern=id" doc:"The item that it is made for."`
-	Depth      *Int           `json:"depth,omitzero" schema:"minimum=0,maximum=1000" doc:"Its nesting; 0 is the conversation itself."`
+	Depth      *int64         `json:"depth,omitzero" schema:"minimum=0,maximum=1000" doc:"Its nesting; 0 is the conversation itself."`
 	Silent     bool           `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
 	Metadata   jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 	Status     MessageStatus  `json:"status,omitzero" doc:"How far it is."`

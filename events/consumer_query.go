@@ -15,13 +15,13 @@ type (
 	// NextOfConsumer asks for the next event, and waits for one.
 	NextOfConsumer struct {
 		Name   string `json:"name" schema:"required,pattern=tenant" doc:"The consumer's name."`
-		WaitMs *Int   `json:"waitMs,omitzero" schema:"minimum=0,maximum=10000" doc:"How long to wait for one, in milliseconds; 5000 if absent."`
+		WaitMs *int64 `json:"waitMs,omitzero" schema:"minimum=0,maximum=10000" doc:"How long to wait for one, in milliseconds; 5000 if absent."`
 	}
 	// Delivery is an event that a consumer has handed out. It is handed out again,
 	// to whoever asks, if nothing was heard of it for 30 s.
 	Delivery struct {
 		Event jsontext.Value `json:"event,omitzero" doc:"The event: a CloudEvent. Absent if none came."`
-		Seq   uint64         `json:"seq,omitzero" schema:"minimum=1" doc:"The sequence in the log of the event's commit."`
+		Seq   int64          `json:"seq,omitzero" schema:"minimum=1" doc:"The sequence in the log of the event's commit."`
 		Token string         `json:"token,omitzero" doc:"Names the delivery, for consumer.settle."`
 	}
 	// SettleConsumer says what became of an event.

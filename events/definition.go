@@ -44,8 +44,8 @@ type ModelDefinition struct {
 	Description     string         `json:"description,omitzero" schema:"maxLength=4096" doc:"What it is for."`
 	Reactor         string         `json:"reactor,omitzero" schema:"pattern=name" doc:"The reactor that speaks to it; openai if absent."`
 	Model           string         `json:"model" schema:"required,minLength=1,maxLength=256" doc:"The provider's own name of it."`
-	ContextTokens   *Int           `json:"contextTokens,omitzero" schema:"minimum=1" doc:"How many tokens it takes in all; handed to the reactor."`
-	MaxOutputTokens *Int           `json:"maxOutputTokens,omitzero" schema:"minimum=1" doc:"How many tokens one answer may have."`
+	ContextTokens   *int64         `json:"contextTokens,omitzero" schema:"minimum=1" doc:"How many tokens it takes in all; handed to the reactor."`
+	MaxOutputTokens *int64         `json:"maxOutputTokens,omitzero" schema:"minimum=1" doc:"How many tokens one answer may have."`
 	Temperature     *float64       `json:"temperature,omitzero" schema:"minimum=0,maximum=2" doc:"How freely it answers."`
 	Params          jsontext.Value `json:"params,omitzero" schema:"object" doc:"What else the reactor hands to the provider. No secrets."`
 }

@@ -45,16 +45,16 @@ type AgentSide struct {
 	Prompt         string   `json:"prompt,omitzero" schema:"pattern=name" doc:"The prompt."`
 	Tools          []string `json:"tools,omitempty" schema:"maxItems=256,items=tool" doc:"The tools that the model may call."`
 	StopOnResponse *bool    `json:"stopOnResponse,omitzero" doc:"The run ends when this side answers without calling a tool; false if absent."`
-	MaxSteps       *Int     `json:"maxSteps,omitzero" schema:"minimum=1" doc:"How many steps this side may have."`
+	MaxSteps       *int64   `json:"maxSteps,omitzero" schema:"minimum=1" doc:"How many steps this side may have."`
 }
 
 // AgentLimits bounds a run. What is absent sets no bound, but for iterations.
 type AgentLimits struct {
-	Iterations   *Int `json:"iterations,omitzero" schema:"minimum=1,maximum=10000" doc:"Steps; 20 if absent."`
-	WallClockMs  *Int `json:"wallClockMs,omitzero" schema:"minimum=1" doc:"Milliseconds from its beginning, waiting for people not counted."`
-	Tokens       *Int `json:"tokens,omitzero" schema:"minimum=1" doc:"Tokens that the model took and gave."`
-	WorkerWaitMs *Int `json:"workerWaitMs,omitzero" schema:"minimum=0,maximum=86400000" doc:"Milliseconds that a run waits for a process that serves its reactor or a tool, when none does; 600000 if absent, 0: not at all."`
-	ToolTimeMs   *Int `json:"toolTimeMs,omitzero" schema:"minimum=1" doc:"Milliseconds in tools, one after another."`
+	Iterations   *int64 `json:"iterations,omitzero" schema:"minimum=1,maximum=10000" doc:"Steps; 20 if absent."`
+	WallClockMs  *int64 `json:"wallClockMs,omitzero" schema:"minimum=1" doc:"Milliseconds from its beginning, waiting for people not counted."`
+	Tokens       *int64 `json:"tokens,omitzero" schema:"minimum=1" doc:"Tokens that the model took and gave."`
+	WorkerWaitMs *int64 `json:"workerWaitMs,omitzero" schema:"minimum=0,maximum=86400000" doc:"Milliseconds that a run waits for a process that serves its reactor or a tool, when none does; 600000 if absent, 0: not at all."`
+	ToolTimeMs   *int64 `json:"toolTimeMs,omitzero" schema:"minimum=1" doc:"Milliseconds in tools, one after another."`
 }
 
 // Continuation says when a step of a run is followed by another.
@@ -112,8 +112,8 @@ func (l AgentLoop) Goes(calls []string) bool {
 
 // AgentHistory bounds what the model is shown.
 type AgentHistory struct {
-	MaxItems *Int `json:"maxItems,omitzero" schema:"minimum=1" doc:"The newest so many items; all if absent."`
-	MaxBytes *Int `json:"maxBytes,omitzero" schema:"minimum=1024" doc:"So many bytes of items as JSON; all if absent. A note stands for the oldest large results of calls first."`
+	MaxItems *int64 `json:"maxItems,omitzero" schema:"minimum=1" doc:"The newest so many items; all if absent."`
+	MaxBytes *int64 `json:"maxBytes,omitzero" schema:"minimum=1024" doc:"So many bytes of items as JSON; all if absent. A note stands for the oldest large results of calls first."`
 }
 
 // Check holds what no single field says.

@@ -9,7 +9,7 @@ const RetentionPolicy = "retention"
 type PolicyDefinition struct {
 	Name             string `json:"name" schema:"required,pattern=name" doc:"Which policy: retention."`
 	Description      string `json:"description,omitzero" schema:"maxLength=4096" doc:"Why it is so."`
-	ArchiveAfterDays *Int   `json:"archiveAfterDays,omitzero" schema:"minimum=1,maximum=36500" doc:"Threads to which nothing was written for so many days are archived; absent: none are."`
+	ArchiveAfterDays *int64 `json:"archiveAfterDays,omitzero" schema:"minimum=1,maximum=36500" doc:"Threads to which nothing was written for so many days are archived; absent: none are."`
 }
 
 // Check holds what no single field says.

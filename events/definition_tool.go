@@ -33,8 +33,8 @@ type ToolDefinition struct {
 	Idempotent   *bool          `json:"idempotent,omitzero" doc:"A call that may have been made may be made again; false if absent."`
 	ReadOnly     *bool          `json:"readOnly,omitzero" doc:"It changes nothing; false if absent."`
 	Portable     *bool          `json:"portable,omitzero" doc:"It can be packed and shared: it uses nothing of the process that it runs in; true if absent."`
-	TimeoutMs    *Int           `json:"timeoutMs,omitzero" schema:"minimum=1" doc:"How long one call may take."`
-	WorkerWaitMs *Int           `json:"workerWaitMs,omitzero" schema:"minimum=0,maximum=86400000" doc:"Milliseconds that a call waits for a process that serves the tool, when none does; what the agent's limits say if absent, 0: not at all."`
+	TimeoutMs    *int64         `json:"timeoutMs,omitzero" schema:"minimum=1" doc:"How long one call may take."`
+	WorkerWaitMs *int64         `json:"workerWaitMs,omitzero" schema:"minimum=0,maximum=86400000" doc:"Milliseconds that a call waits for a process that serves the tool, when none does; what the agent's limits say if absent, 0: not at all."`
 	Retries      *Retries       `json:"retries,omitzero" doc:"How often a call is tried whose failure may pass: one of a tool that is idempotent or readOnly, or one that was surely not made. As the agent says if absent."`
 	Server       *ToolServer    `json:"server,omitzero" doc:"The MCP server; of type mcp."`
 	Agent        string         `json:"agent,omitzero" schema:"pattern=name" doc:"The agent; of type agent."`
@@ -43,8 +43,8 @@ type ToolDefinition struct {
 
 // Retries says how often something is tried, and how long is waited between.
 type Retries struct {
-	Attempts  Int  `json:"attempts" schema:"required,minimum=1,maximum=100" doc:"How often it is tried in all."`
-	BackoffMs *Int `json:"backoffMs,omitzero" schema:"minimum=0,maximum=3600000" doc:"The wait before the second try, 250 if absent; it doubles from try to try, up to an hour."`
+	Attempts  int64  `json:"attempts" schema:"required,minimum=1,maximum=100" doc:"How often it is tried in all."`
+	BackoffMs *int64 `json:"backoffMs,omitzero" schema:"minimum=0,maximum=3600000" doc:"The wait before the second try, 250 if absent; it doubles from try to try, up to an hour."`
 }
 
 // ToolServer is an MCP server: a program that is started, or an address.

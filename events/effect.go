@@ -26,12 +26,12 @@ type ScheduleEffect struct {
 	ID        string         `json:"id,omitzero" schema:"pattern=uuid" doc:"The effect's id, if the caller brings one: a UUID."`
 	Name      string         `json:"name" schema:"required,pattern=name" doc:"Which effect: a name that a worker knows."`
 	Args      jsontext.Value `json:"args,omitzero" schema:"object" doc:"What it is given."`
-	DelayMs   *Int           `json:"delayMs,omitzero" schema:"minimum=0,maximum=316224000000" doc:"After so many milliseconds; 0 is at once."`
+	DelayMs   *int64         `json:"delayMs,omitzero" schema:"minimum=0,maximum=316224000000" doc:"After so many milliseconds; 0 is at once."`
 	At        string         `json:"at,omitzero" schema:"pattern=time" doc:"At this time; one that has passed is at once."`
-	EveryMs   *Int           `json:"everyMs,omitzero" schema:"minimum=1000,maximum=316224000000" doc:"Again and again after so many milliseconds, the first time after as many."`
+	EveryMs   *int64         `json:"everyMs,omitzero" schema:"minimum=1000,maximum=316224000000" doc:"Again and again after so many milliseconds, the first time after as many."`
 	Cron      string         `json:"cron,omitzero" schema:"maxLength=256" doc:"Again and again by a cron expression of five fields, or @hourly and the like, in UTC."`
-	Retries   *Int           `json:"retries,omitzero" schema:"minimum=0,maximum=100" doc:"How many more attempts a firing has after one that failed; 3 if absent."`
-	BackoffMs *Int           `json:"backoffMs,omitzero" schema:"minimum=0,maximum=3600000" doc:"The pause before the second attempt, doubled for each one after it, up to an hour; 1000 if absent."`
+	Retries   *int64         `json:"retries,omitzero" schema:"minimum=0,maximum=100" doc:"How many more attempts a firing has after one that failed; 3 if absent."`
+	BackoffMs *int64         `json:"backoffMs,omitzero" schema:"minimum=0,maximum=3600000" doc:"The pause before the second attempt, doubled for each one after it, up to an hour; 1000 if absent."`
 }
 
 // Check holds what no single field says.

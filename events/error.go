@@ -75,7 +75,7 @@ type ErrorDetails struct {
 	Limit          int64    `json:"limit,omitzero"`   // payload_too_large, in bytes
 	Size           int64    `json:"size,omitzero"`
 	Command        *int     `json:"command,omitzero"` // the place in thread.commit's list of the command at fault
-	Seq            uint64   `json:"seq,omitzero"`     // projection_behind: how far it has got
+	Seq            int64    `json:"seq,omitzero"`     // projection_behind: how far it has got
 	Outcome        string   `json:"outcome,omitzero"` // "unknown": ask again with the same commandId
 }
 

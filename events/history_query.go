@@ -7,24 +7,24 @@ import "github.com/go-json-experiment/json/jsontext"
 type (
 	// GetHistory asks where the log ends.
 	GetHistory struct {
-		MinSeq *Int `json:"minSeq,omitzero" schema:"minimum=0" doc:"The sequence that the log must have got to."`
+		MinSeq *int64 `json:"minSeq,omitzero" schema:"minimum=0" doc:"The sequence that the log must have got to."`
 	}
 	// HistoryEnd is the end of the log.
 	HistoryEnd struct {
-		LastSeq uint64 `json:"lastSeq" schema:"required,minimum=0" doc:"The sequence of the log's last commit, of any tenant; 0 if it has none."`
+		LastSeq int64 `json:"lastSeq" schema:"required,minimum=0" doc:"The sequence of the log's last commit, of any tenant; 0 if it has none."`
 	}
 	// ListHistory asks for the tenant's events in the order of the log.
 	ListHistory struct {
 		ThreadID     string `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"Only those of this thread."`
-		FromSeq      *Int   `json:"fromSeq,omitzero" schema:"minimum=1" doc:"The sequence of the first commit that is shown; 1 if absent."`
-		AfterVersion *Int   `json:"afterVersion,omitzero" schema:"minimum=0" doc:"Of the commit fromSeq, only events after this version of their thread."`
-		Limit        *Int   `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 500 if absent."`
-		MinSeq       *Int   `json:"minSeq,omitzero" schema:"minimum=0" doc:"The sequence that the log must have got to."`
+		FromSeq      *int64 `json:"fromSeq,omitzero" schema:"minimum=1" doc:"The sequence of the first commit that is shown; 1 if absent."`
+		AfterVersion *int64 `json:"afterVersion,omitzero" schema:"minimum=0" doc:"Of the commit fromSeq, only events after this version of their thread."`
+		Limit        *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 500 if absent."`
+		MinSeq       *int64 `json:"minSeq,omitzero" schema:"minimum=0" doc:"The sequence that the log must have got to."`
 	}
 	// HistoryEntry is an event and its place in the log, or a commit that cannot be
 	// read.
 	HistoryEntry struct {
-		Seq      uint64         `json:"seq" schema:"required,minimum=1" doc:"The sequence in the log of the event's commit."`
+		Seq      int64          `json:"seq" schema:"required,minimum=1" doc:"The sequence in the log of the event's commit."`
 		Event    jsontext.Value `json:"event,omitzero" doc:"The event: a CloudEvent as it is in the log. Absent if broken."`
 		ThreadID string         `json:"threadId,omitzero" doc:"With broken: the thread whose commit it is."`
 		Broken   bool           `json:"broken,omitzero" doc:"Whether there is a commit that cannot be read, instead of an event."`
@@ -33,26 +33,26 @@ type (
 	// afterVersion of what follows, if more does.
 	HistoryList struct {
 		Entries     []HistoryEntry `json:"entries" schema:"required" doc:"The events, in the order of the log."`
-		NextSeq     uint64         `json:"nextSeq,omitzero" schema:"minimum=1" doc:"The fromSeq of what follows, if more does."`
+		NextSeq     int64          `json:"nextSeq,omitzero" schema:"minimum=1" doc:"The fromSeq of what follows, if more does."`
 		NextVersion int64          `json:"nextVersion,omitzero" schema:"minimum=1" doc:"Its afterVersion, if a commit is not shown whole."`
 	}
 	// ListChunks asks for the stored chunks of an execution, in their order.
 	ListChunks struct {
 		ThreadID    string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 		ExecutionID string `json:"executionId" schema:"required,pattern=id" doc:"The execution."`
-		FromIndex   *Int   `json:"fromIndex,omitzero" schema:"minimum=0" doc:"The first number that is wanted; some before it may be shown."`
-		FromSeq     *Int   `json:"fromSeq,omitzero" schema:"minimum=1" doc:"Only chunks from this sequence of the stream on."`
-		Limit       *Int   `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 256 if absent."`
-		MinSeq      *Int   `json:"minSeq,omitzero" schema:"minimum=0" doc:"The sequence that the log must have got to."`
+		FromIndex   *int64 `json:"fromIndex,omitzero" schema:"minimum=0" doc:"The first number that is wanted; some before it may be shown."`
+		FromSeq     *int64 `json:"fromSeq,omitzero" schema:"minimum=1" doc:"Only chunks from this sequence of the stream on."`
+		Limit       *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 256 if absent."`
+		MinSeq      *int64 `json:"minSeq,omitzero" schema:"minimum=0" doc:"The sequence that the log must have got to."`
 	}
 	// StoredChunk is a chunk and its place in the stream of chunks.
 	StoredChunk struct {
-		Seq   uint64         `json:"seq" schema:"required,minimum=1" doc:"The sequence in the stream of chunks."`
+		Seq   int64          `json:"seq" schema:"required,minimum=1" doc:"The sequence in the stream of chunks."`
 		Event jsontext.Value `json:"event" schema:"required" doc:"The CloudEvent chunk.emitted."`
 	}
 	// ChunkList is a part of the chunks of an execution.
 	ChunkList struct {
 		Chunks  []StoredChunk `json:"chunks" schema:"required" doc:"The chunks."`
-		NextSeq uint64        `json:"nextSeq,omitzero" schema:"minimum=1" doc:"The fromSeq of what follows, if more does."`
+		NextSeq int64         `json:"nextSeq,omitzero" schema:"minimum=1" doc:"The fromSeq of what follows, if more does."`
 	}
 )

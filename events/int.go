@@ -1,7 +1,6 @@
 package events
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -11,41 +10,18 @@ import (
 // maxInt bounds whole numbers to what every JSON reader keeps exactly.
 const maxInt = 1<<53 - 1
 
-// Int is a whole number of a request. It reads what JSON Schema calls an
-// integer (also 1.0 and 1e2), up to 2^53-1 either way, and nothing else.
-type Int int64
-
-// MarshalJSONTo writes the number.
-func (n Int) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return enc.WriteToken(jsontext.Int(int64(n)))
-}
-
-// UnmarshalJSONFrom reads the number, or says that it is none.
-func (n *Int) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	raw, err := dec.ReadValue()
-	if err != nil {
-		return err
-	}
-	v, ok := ParseInt(raw)
-	if !ok {
-		return fmt.Errorf("%s is not a whole number up to 2^53-1", clip(raw))
-	}
-	*n = v
-	return nil
-}
-
-// ParseInt reads a JSON number as Int does. raw is one JSON value; false means
-// that it is no number, or not one that Int takes.
-func ParseInt(raw jsontext.Value) (Int, bool) {
+// ParseInt reads what JSON Schema calls an integer (also 1.0 and 1e2), up to
+// 2^53-1 either way. raw is one JSON value; false means that it is anything else.
+func ParseInt(raw jsontext.Value) (int64, bool) {
 	if raw.Kind() != '0' {
 		return 0, false
 	}
-	var n Int
+	var n int64
 	plain := len(raw) <= 15
 	for i, c := range raw {
 		switch {
 		case c >= '0' && c <= '9':
-			n = n*10 + Int(c-'0')
+			n = n*10 + int64(c-'0')
 		case i == 0 && c == '-':
 		default:
 			plain = false
@@ -63,7 +39,7 @@ func ParseInt(raw jsontext.Value) (Int, bool) {
 // parseDecimal reads a number with a fraction, an exponent or many digits. It
 // works on the digits as they stand: a big number would cost 1e1000000 its
 // price.
-func parseDecimal(raw []byte) (Int, bool) {
+func parseDecimal(raw []byte) (int64, bool) {
 	negative := raw[0] == '-'
 	text, exponent, _ := strings.Cut(strings.ToLower(strings.TrimPrefix(string(raw), "-")), "e")
 	whole, fraction, _ := strings.Cut(text, ".")
@@ -90,7 +66,7 @@ func parseDecimal(raw []byte) (Int, bool) {
 	if negative {
 		n = -n
 	}
-	return Int(n), true
+	return n, true
 }
 
 // clip shortens what is quoted in an error. It leaves no half a letter: an error

@@ -23,7 +23,7 @@ type ItemCreated struct {
 	Depth        int64          `json:"depth,omitzero" schema:"minimum=0" doc:"Its nesting; 0 is the conversation itself."`
 	Silent       bool           `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
 	Metadata     jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
-	CallOf       *Int           `json:"callOf,omitzero" schema:"minimum=0" doc:"Of a call that is part of a message: that message's place."`
+	CallOf       *int64         `json:"callOf,omitzero" schema:"minimum=0" doc:"Of a call that is part of a message: that message's place."`
 
 	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"Of a message that steers a run: the item with which that run answers."`
 }

@@ -94,8 +94,8 @@ func traceCommands() []Command {
 // GetLogsOptions says which log lines to show (SA-54). The zero value means all,
 // newest first.
 type GetLogsOptions struct {
-	Limit  *Int     `json:"limit,omitzero" schema:"minimum=0" doc:"At most so many; no cap if absent."`
-	Offset *Int     `json:"offset,omitzero" schema:"minimum=0" doc:"How many to pass over; 0 if absent."`
+	Limit  *int64   `json:"limit,omitzero" schema:"minimum=0" doc:"At most so many; no cap if absent."`
+	Offset *int64   `json:"offset,omitzero" schema:"minimum=0" doc:"How many to pass over; 0 if absent."`
 	Order  Order    `json:"order,omitzero" doc:"desc (newest first), the default, or asc."`
 	Level  LogLevel `json:"level,omitzero" doc:"Only lines of this level."`
 	FlowID string   `json:"flowId,omitzero" schema:"pattern=id" doc:"Only lines of this execution."`

@@ -24,13 +24,13 @@ func stored(t *testing.T, m AddMessage) (*Item, []*Item) {
 	if err := item.Check(); err != nil {
 		t.Fatalf("%s: %v", item.Content, err)
 	}
-	doc := func(n NewItem, of *Int) *Item {
+	doc := func(n NewItem, of *int64) *Item {
 		i := &Item{
 			ID: "itm_1", Type: n.Type, Role: n.Role, Status: n.Status, Content: n.Content, CreatedAt: start.ISO(), CreatedAtMicros: int64(start),
 			ParentItemID: n.ParentItemID, Silent: n.Silent, Metadata: n.Metadata, CallOf: of, Failed: m.Status == MessageFailed,
 		}
 		if n.Depth != nil {
-			i.Depth = int64(*n.Depth)
+			i.Depth = *n.Depth
 		}
 		return i
 	}
@@ -39,7 +39,7 @@ func stored(t *testing.T, m AddMessage) (*Item, []*Item) {
 		if err := c.Check(); err != nil {
 			t.Fatalf("%s: %v", c.Content, err)
 		}
-		list = append(list, doc(c, to(Int(0))))
+		list = append(list, doc(c, to(int64(0))))
 	}
 	return doc(item, nil), list
 }
@@ -49,7 +49,7 @@ func stored(t *testing.T, m AddMessage) (*Item, []*Item) {
 func TestMessageGolden(t *testing.T) {
 	for name, m := range map[string]AddMessage{
 		"assistant": {
-			Role: FromAssistant, Content: to("One moment."), ParentID: "itm_0", Depth: to(Int(1)), Silent: true, Metadata: raw(`{"edited":true}`),
+			Role: FromAssistant, Content: to("One moment."), ParentID: "itm_0", Depth: to(int64(1)), Silent: true, Metadata: raw(`{"edited":true}`),
 			ToolCalls: `[{"id":"call_1","type":"function","function":{"name":"find","arguments":"{\"order\":42}"}}]`, Status: MessagePending,
 		},
 		"tool": {Role: FromTool, Content: to("shipped"), Name: "find", ToolCallID: "call_1", ToolStatus: ToolError, Status: MessageFailed},
@@ -163,7 +163,7 @@ func TestItemsAsMessages(t *testing.T) {
 		}
 	}
 	for name, i := range map[string]Item{
-		"a reference": {Type: ItemReference, Content: raw(`{"itemId":"x"}`)}, "part of a message": {Type: ActionExecute, CallOf: to(Int(3)), Content: call},
+		"a reference": {Type: ItemReference, Content: raw(`{"itemId":"x"}`)}, "part of a message": {Type: ActionExecute, CallOf: to(int64(3)), Content: call},
 	} {
 		if m := MessageOf(&i, nil, 0); m != nil {
 			t.Errorf("%s shows as %+v", name, m)

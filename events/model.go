@@ -50,8 +50,8 @@ func (Channel) Enum() []string { return []string{string(Web), string(WhatsApp), 
 // Stamp says which state of the log a document shows: the thread's version and
 // the sequence in the log of the commit that last changed the document.
 type Stamp struct {
-	Version int64  `json:"version" schema:"required,minimum=1" doc:"The thread's version after the change that made this document."`
-	Seq     uint64 `json:"seq" schema:"required,minimum=1" doc:"The sequence in the log of that change's commit."`
+	Version int64 `json:"version" schema:"required,minimum=1" doc:"The thread's version after the change that made this document."`
+	Seq     int64 `json:"seq" schema:"required,minimum=1" doc:"The sequence in the log of that change's commit."`
 }
 
 // Thread is the document of a thread (EK 4.1), with what other sources add to
@@ -71,7 +71,7 @@ type Thread struct {
 	Draft           string         `json:"draft,omitzero" schema:"maxLength=65536" doc:"An unsent message."`
 	AutoSubmitDraft bool           `json:"autoSubmitDraft,omitzero" doc:"The draft is to send itself; kept for applications, Skein does not act on it."`
 	AgentMode       string         `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The agent's mode; handed to the reactor."`
-	MaxTokens       *Int           `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on the output tokens of one step, if the model's own is not lower."`
+	MaxTokens       *int64         `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on the output tokens of one step, if the model's own is not lower."`
 	Metadata        jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 	Env             jsontext.Value `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
 	MainThreadID    string         `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for."`
@@ -82,7 +82,7 @@ type Thread struct {
 	NextItem        int64          `json:"nextItem,omitzero" schema:"minimum=0" doc:"The place that the next item will take."`
 	CreatedAtMicros int64          `json:"createdAtMicros,omitzero" schema:"minimum=0" doc:"createdAt in microseconds since the epoch."`
 	MessageBlocks   [][]int64      `json:"messageBlocks,omitempty" doc:"Skein's own: how many messages its items are, for pages; not in answers."`
-	ListedSeq       uint64         `json:"listedSeq,omitzero" doc:"Skein's own: its place in lists, if an archive came after it; not in answers."`
+	ListedSeq       int64          `json:"listedSeq,omitzero" schema:"minimum=0" doc:"Skein's own: its place in lists, if an archive came after it; not in answers."`
 	Stamp
 }
 
@@ -143,7 +143,7 @@ type Item struct {
 	Metadata     jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 	Edited       bool           `json:"edited,omitzero" doc:"Its content was changed after it was made."`
 	Failed       bool           `json:"failed,omitzero" doc:"Its execution or a step of it failed, or its writer says so."`
-	CallOf       *Int           `json:"callOf,omitzero" schema:"minimum=0" doc:"Of a call that is part of a message: that message's place."`
+	CallOf       *int64         `json:"callOf,omitzero" schema:"minimum=0" doc:"Of a call that is part of a message: that message's place."`
 
 	CreatedAtMicros int64 `json:"createdAtMicros,omitzero" schema:"minimum=0" doc:"createdAt in microseconds since the epoch."`
 	Stamp
@@ -269,11 +269,11 @@ type Definition struct {
 	Digest     string         `json:"digest" schema:"required,maxLength=64" doc:"The hex SHA-256 of the definition as it stands here."`
 	Definition jsontext.Value `json:"definition,omitzero" schema:"object" doc:"The definition, as in schema/files/definitions; left out of a list that asks for no more than names."`
 	UpdatedAt  string         `json:"updatedAt" schema:"required,pattern=time" doc:"When it was defined so."`
-	Seq        uint64         `json:"seq" schema:"required,minimum=1" doc:"The sequence in the log of that commit."`
+	Seq        int64          `json:"seq" schema:"required,minimum=1" doc:"The sequence in the log of that commit."`
 }
 
 // Document gives the document that the event makes, nil if it removes one.
-func (d DefinitionChanged) Document(at Time, seq uint64) *Definition {
+func (d DefinitionChanged) Document(at Time, seq int64) *Definition {
 	if d.Definition == nil {
 		return nil
 	}

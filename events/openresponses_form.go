@@ -171,8 +171,7 @@ func withOrigin(i *Item, list []OpenItem) []OpenItem {
 		Silent: i.Silent, Metadata: i.Metadata,
 	}
 	if i.Depth != 0 {
-		depth := Int(i.Depth)
-		whole.Depth = &depth
+		whole.Depth = &i.Depth
 	}
 	if len(list) == 0 { // a message without parts
 		list = []OpenItem{{Type: string(Message), ID: i.ID, Role: i.Role, Content: jsontext.Value("[]")}}

@@ -19,7 +19,7 @@ func asItem(n NewItem) *Item {
 		Silent: n.Silent, Metadata: n.Metadata, ThreadID: "T-1", ContextID: "ctx_1", Index: 7,
 	}
 	if n.Depth != nil {
-		i.Depth = int64(*n.Depth)
+		i.Depth = *n.Depth
 	}
 	return i
 }
@@ -233,7 +233,7 @@ func randomItem(rnd *rand.Rand, n int) NewItem {
 	i := NewItem{ID: fmt.Sprintf("itm_%d", n), Status: []ItemStatus{"", ItemStored, ItemPending, ItemCompleted}[rnd.IntN(4)], Silent: rnd.IntN(4) == 0}
 	if rnd.IntN(3) == 0 {
 		i.Channel, i.ParentItemID = Web, "itm_0"
-		i.Depth = to(Int(1 + rnd.IntN(3)))
+		i.Depth = to(int64(1 + rnd.IntN(3)))
 	}
 	if rnd.IntN(3) == 0 {
 		i.Metadata = raw(`{"own":` + value(rnd, 2) + `}`)

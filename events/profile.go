@@ -17,7 +17,7 @@ type ProfileChanged struct {
 	Draft           *string        `json:"draft,omitzero" schema:"maxLength=65536" doc:"An unsent message."`
 	AutoSubmitDraft *bool          `json:"autoSubmitDraft,omitzero" doc:"The draft is to send itself; kept for applications, Skein does not act on it."`
 	AgentMode       *string        `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The agent's mode; handed to the reactor."`
-	MaxTokens       *Int           `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on the output tokens of one step, if the model's own is not lower."`
+	MaxTokens       *int64         `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on the output tokens of one step, if the model's own is not lower."`
 	UserID          *string        `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to."`
 	Metadata        jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields, all of them."`
 	Env             jsontext.Value `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`

@@ -9,13 +9,13 @@ import (
 // Fresh says how new an answer must be. The query waits, at most 5 s, until its
 // read model has got so far, and else answers projection_behind.
 type Fresh struct {
-	MinSeq     *Int `json:"minSeq,omitzero" schema:"minimum=0" doc:"The sequence in the log that the answer must show."`
-	MinVersion *Int `json:"minVersion,omitzero" schema:"minimum=0" doc:"The version of the thread that the answer must show."`
+	MinSeq     *int64 `json:"minSeq,omitzero" schema:"minimum=0" doc:"The sequence in the log that the answer must show."`
+	MinVersion *int64 `json:"minVersion,omitzero" schema:"minimum=0" doc:"The version of the thread that the answer must show."`
 }
 
 // At is a point in a thread's life: a version or a time, exactly one of them.
 type At struct {
-	Version *Int   `json:"version,omitzero" schema:"minimum=1" doc:"The thread's version."`
+	Version *int64 `json:"version,omitzero" schema:"minimum=1" doc:"The thread's version."`
 	Time    string `json:"time,omitzero" schema:"pattern=time" doc:"A time; what happened up to it is shown."`
 }
 
@@ -48,7 +48,7 @@ type (
 		UserID       string       `json:"userId,omitzero" schema:"maxLength=256" doc:"Only those of this user."`
 		KeyPrefix    string       `json:"keyPrefix,omitzero" schema:"pattern=key" doc:"Only those whose key begins so."`
 		UpdatedAfter string       `json:"updatedAfter,omitzero" schema:"pattern=time" doc:"Only those that changed after this time."`
-		Limit        *Int         `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 50 if absent."`
+		Limit        *int64       `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 50 if absent."`
 		Cursor       string       `json:"cursor,omitzero" schema:"maxLength=256" doc:"nextCursor of the page before."`
 		Fresh
 	}
@@ -78,7 +78,7 @@ type (
 		ContextID string   `json:"contextId,omitzero" schema:"pattern=id" doc:"Only those of this context."`
 		Type      ItemType `json:"type,omitzero" doc:"Only those of this kind."`
 		Order     Order    `json:"order,omitzero" doc:"asc (oldest first), the default, or desc."`
-		Limit     *Int     `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 100 if absent."`
+		Limit     *int64   `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 100 if absent."`
 		Cursor    string   `json:"cursor,omitzero" schema:"maxLength=256" doc:"nextCursor of the page before."`
 		At        *At      `json:"at,omitzero" doc:"As they were then."`
 		Fresh
@@ -109,7 +109,7 @@ type (
 	ListParts struct {
 		ThreadID string `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"The thread; finds the parts faster."`
 		StepID   string `json:"stepId" schema:"required,pattern=id" doc:"The step."`
-		Idx      *Int   `json:"idx,omitzero" schema:"minimum=0" doc:"Only the part at that place; for parts that one answer cannot hold together."`
+		Idx      *int64 `json:"idx,omitzero" schema:"minimum=0" doc:"Only the part at that place; for parts that one answer cannot hold together."`
 		At       *At    `json:"at,omitzero" doc:"As they were then; needs threadId."`
 		Fresh
 	}
@@ -117,14 +117,14 @@ type (
 	GetDefinition struct {
 		Kind    DefinitionKind `json:"kind" schema:"required" doc:"What it defines."`
 		Name    string         `json:"name" schema:"required,pattern=name" doc:"Its name."`
-		Version *Int           `json:"version,omitzero" schema:"minimum=1" doc:"As it was with that version of its own; as it is now if absent."`
+		Version *int64         `json:"version,omitzero" schema:"minimum=1" doc:"As it was with that version of its own; as it is now if absent."`
 		Fresh
 	}
 	// ListDefinitions asks for the tenant's definitions, by kind and name.
 	ListDefinitions struct {
 		Kind   DefinitionKind `json:"kind,omitzero" doc:"Only those of this kind."`
 		Bare   bool           `json:"bare,omitzero" doc:"Leave out the definitions themselves."`
-		Limit  *Int           `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 100 if absent."`
+		Limit  *int64         `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 100 if absent."`
 		Cursor string         `json:"cursor,omitzero" schema:"maxLength=512" doc:"nextCursor of the page before."`
 		Fresh
 	}
@@ -138,9 +138,9 @@ type (
 	// ListEvents asks for a thread's events themselves, from the log.
 	ListEvents struct {
 		ThreadID    string   `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
-		FromVersion *Int     `json:"fromVersion,omitzero" schema:"minimum=1" doc:"The first version that is shown; 1 if absent."`
+		FromVersion *int64   `json:"fromVersion,omitzero" schema:"minimum=1" doc:"The first version that is shown; 1 if absent."`
 		Types       []string `json:"types,omitzero" schema:"maxItems=64" doc:"Only events of these types; item.* takes all of an entity."`
-		Limit       *Int     `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 100 if absent."`
+		Limit       *int64   `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 100 if absent."`
 		Fresh
 	}
 )

@@ -26,7 +26,7 @@ type (
 	FindFiles struct {
 		ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 		Pattern  string `json:"pattern" schema:"required,maxLength=4096" doc:"A glob from the root: * and ? within a name, ** over directories, [a-z], {a,b}."`
-		Limit    *Int   `json:"limit,omitzero" schema:"minimum=1,maximum=10000" doc:"At most so many; 10,000 if absent."`
+		Limit    *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=10000" doc:"At most so many; 10,000 if absent."`
 		At       *At    `json:"at,omitzero" doc:"As they were then."`
 		Fresh
 	}
@@ -35,7 +35,7 @@ type (
 		ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 		Pattern  string `json:"pattern" schema:"required,maxLength=4096" doc:"A regular expression (RE2)."`
 		Glob     string `json:"glob,omitzero" schema:"maxLength=4096" doc:"Only files whose path matches this glob."`
-		Limit    *Int   `json:"limit,omitzero" schema:"minimum=1,maximum=10000" doc:"At most so many lines; 1,000 if absent."`
+		Limit    *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=10000" doc:"At most so many lines; 1,000 if absent."`
 		At       *At    `json:"at,omitzero" doc:"As they were then."`
 		Fresh
 	}
@@ -43,7 +43,7 @@ type (
 	GetThumbnail struct {
 		ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 		Path     string `json:"path" schema:"required,maxLength=4096" doc:"The image: PNG, JPEG, GIF or WebP."`
-		Size     *Int   `json:"size,omitzero" schema:"minimum=1,maximum=1024" doc:"Its longer side in pixels; 256 if absent."`
+		Size     *int64 `json:"size,omitzero" schema:"minimum=1,maximum=1024" doc:"Its longer side in pixels; 256 if absent."`
 		At       *At    `json:"at,omitzero" doc:"As it was then."`
 		Fresh
 	}

@@ -100,7 +100,7 @@ type QueueList struct {
 	ThreadID string   `json:"threadId" schema:"required,pattern=thread" doc:"The thread."`
 	Queued   []Queued `json:"queued" schema:"required" doc:"What waits, the next one first."`
 	Active   string   `json:"active,omitzero" schema:"pattern=id" doc:"The execution under way."`
-	Seq      uint64   `json:"seq" schema:"required" doc:"The sequence in the log of the thread's last commit that it shows."`
+	Seq      int64    `json:"seq" schema:"required,minimum=0" doc:"The sequence in the log of the thread's last commit that it shows."`
 }
 
 // Queued is a message, or a call of a tool, that waits for the agent.

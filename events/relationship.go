@@ -25,7 +25,7 @@ type RelationshipAdded struct {
 	ThreadID     string           `json:"threadId" schema:"required,pattern=thread" doc:"The other thread."`
 	Type         RelationshipKind `json:"type" schema:"required" doc:"How they are tied."`
 	Role         RelationshipRole `json:"role" schema:"required" doc:"The role of the thread that holds this record."`
-	MessageIndex *Int             `json:"messageIndex,omitzero" schema:"minimum=0" doc:"Where it was made."`
+	MessageIndex *int64           `json:"messageIndex,omitzero" schema:"minimum=0" doc:"Where it was made."`
 	ItemID       string           `json:"itemId,omitzero" schema:"pattern=id" doc:"The item at that place."`
 	Comment      string           `json:"comment,omitzero" schema:"maxLength=65536" doc:"What it is for."`
 }

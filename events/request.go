@@ -11,7 +11,7 @@ import (
 type Request struct {
 	CommandID       string         `json:"commandId,omitzero" schema:"pattern=commandId" doc:"Makes a repeat safe: the same id within 24 hours gives the first answer again."`
 	ThreadID        string         `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"The thread, or key: and its key."`
-	ExpectedVersion *Int           `json:"expectedVersion,omitzero" schema:"minimum=0" doc:"The version that the thread must have; 0: it must not be there."`
+	ExpectedVersion *int64         `json:"expectedVersion,omitzero" schema:"minimum=0" doc:"The version that the thread must have; 0: it must not be there."`
 	Actor           string         `json:"actor,omitzero" schema:"maxLength=256" doc:"Who asks, for the audit."`
 	Data            jsontext.Value `json:"data,omitzero" schema:"object" doc:"What the command takes."`
 }
@@ -21,7 +21,7 @@ type Request struct {
 type Reply struct {
 	ThreadID string     `json:"threadId,omitzero" schema:"pattern=thread" doc:"The thread; absent if the command was the tenant's own."`
 	Version  int64      `json:"version" schema:"required,minimum=0" doc:"The thread's, or the tenant's, version after the command."`
-	Seq      uint64     `json:"seq" schema:"required,minimum=0" doc:"The sequence in the log of the command's commit; of the one that it found, if it had nothing to do."`
+	Seq      int64      `json:"seq" schema:"required,minimum=0" doc:"The sequence in the log of the command's commit; of the one that it found, if it had nothing to do."`
 	Events   []EventRef `json:"events" schema:"required" doc:"What happened, in order."`
 	Result   *Result    `json:"result,omitzero" doc:"What was made."`
 }
@@ -55,7 +55,7 @@ type Result struct {
 // ReplyWithout gives the answer to a command that wrote nothing: because there
 // was nothing to do, or because it was only to tell what it would do. The version
 // and the sequence are those that it found.
-func ReplyWithout(aggregate string, version int64, seq uint64, would []Event) *Reply {
+func ReplyWithout(aggregate string, version int64, seq int64, would []Event) *Reply {
 	r := &Reply{ThreadID: threadOf(aggregate), Version: version, Seq: seq, Events: []EventRef{}}
 	var own Result
 	for i := range would {
@@ -84,7 +84,7 @@ func ReplyOf(c *Commit, commandID string) *Reply {
 			count, last = count+1, max(last, e.CommandIndex)
 		}
 	}
-	r := &Reply{ThreadID: threadOf(c.Thread), Seq: c.Seq, Events: make([]EventRef, 0, count)}
+	r := &Reply{ThreadID: threadOf(c.Thread), Seq: int64(c.Seq), Events: make([]EventRef, 0, count)}
 	results := make([]Result, 0, last) // of the commands of a thread.commit
 	for i := range c.Events {
 		e := &c.Events[i]
@@ -164,7 +164,7 @@ func (r *Result) add(c *Commit, e *Event) {
 // file notes a record with the version of its own event: a commit may hold what
 // others wrote at the same path.
 func (r *Result) file(c *Commit, e *Event, made FileRecord) {
-	made.Stamp = Stamp{Version: e.Version, Seq: c.Seq}
+	made.Stamp = Stamp{Version: e.Version, Seq: int64(c.Seq)}
 	r.File = &made
 }
 

@@ -42,9 +42,9 @@ type EffectCancelled struct {
 
 // EffectStarted says that an attempt at the effect began.
 type EffectStarted struct {
-	Firing  int64  `json:"firing,omitzero" schema:"minimum=1" doc:"Which firing of a repeated effect, from 1."`
-	Attempt int64  `json:"attempt" schema:"required,minimum=1" doc:"Which attempt at the firing, from 1."`
-	Claim   uint64 `json:"claim,omitzero" doc:"The message of the timers' stream that the worker holds, by its sequence."`
+	Firing  int64 `json:"firing,omitzero" schema:"minimum=1" doc:"Which firing of a repeated effect, from 1."`
+	Attempt int64 `json:"attempt" schema:"required,minimum=1" doc:"Which attempt at the firing, from 1."`
+	Claim   int64 `json:"claim,omitzero" schema:"minimum=0" doc:"The message of the timers' stream that the worker holds, by its sequence."`
 }
 
 // EffectCompleted says that the effect was done.

@@ -84,7 +84,7 @@ type Run struct {
 type ListRuns struct {
 	Status  ExecutionStatus `json:"status,omitzero" doc:"Only those in this state."`
 	AgentID string          `json:"agentId,omitzero" schema:"pattern=name" doc:"Only those of this agent."`
-	Limit   *Int            `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 50 if absent. A page may have fewer, or none, and still a nextCursor."`
+	Limit   *int64          `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 50 if absent. A page may have fewer, or none, and still a nextCursor."`
 	Cursor  string          `json:"cursor,omitzero" schema:"maxLength=256" doc:"nextCursor of the page before."`
 	Fresh
 }
@@ -94,7 +94,7 @@ type ListRuns struct {
 type ListApprovals struct {
 	Status  ApprovalStatus `json:"status,omitzero" doc:"Only those in this state; those that wait if absent."`
 	AgentID string         `json:"agentId,omitzero" schema:"pattern=name" doc:"Only those of this agent."`
-	Limit   *Int           `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 50 if absent. A page may have fewer, or none, and still a nextCursor."`
+	Limit   *int64         `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 50 if absent. A page may have fewer, or none, and still a nextCursor."`
 	Cursor  string         `json:"cursor,omitzero" schema:"maxLength=256" doc:"nextCursor of the page before."`
 	Fresh
 }

@@ -55,7 +55,7 @@ func samples() []sample {
 		{ItemCreatedType, itemID, ItemCreated{
 			ID: itemID, ContextID: ctxID, Index: 3, Type: Message, Role: User, Status: ItemStored, Channel: Web,
 			Content: raw(`[{"type":"input_text","text":"Where is my order?"}]`), CreatedAt: iso,
-			ParentItemID: replyID, Depth: 1, Silent: true, Metadata: raw(`{"k":"v"}`), CallOf: to(Int(2)), ReactionItemID: replyID,
+			ParentItemID: replyID, Depth: 1, Silent: true, Metadata: raw(`{"k":"v"}`), CallOf: to(int64(2)), ReactionItemID: replyID,
 		}},
 		{ItemStatusChangedType, itemID, ItemStatusChanged{From: ItemStored, To: ItemPending}},
 		{ExecutionCreatedType, execID, ExecutionCreated{
@@ -88,12 +88,12 @@ func samples() []sample {
 		{HistoryTruncatedType, thread, HistoryTruncated{FromIndex: 2}},
 		{ProfileChangedType, thread, ProfileChanged{
 			Title: to("Orders"), Archived: to(true), Draft: to("Dear"), AutoSubmitDraft: to(false), AgentMode: to("smart"),
-			MaxTokens: to(Int(4096)), UserID: to("u-2"), Metadata: raw(`{}`), Env: raw(`{"os":"linux"}`), Policy: to(Steer),
+			MaxTokens: to(int64(4096)), UserID: to("u-2"), Metadata: raw(`{}`), Env: raw(`{"os":"linux"}`), Policy: to(Steer),
 		}},
 		{AgentAssignedType, thread, AgentAssigned{AgentID: "billing", From: "triage", Reason: "an invoice"}},
 		{SkillActivatedType, thread, SkillActivated{Name: "pdf", Arguments: raw(`{"page":1}`)}},
 		{RelationshipAddedType, thread, RelationshipAdded{
-			ThreadID: otherID, Type: "fork", Role: "parent", MessageIndex: to(Int(0)), ItemID: itemID, Comment: "another way",
+			ThreadID: otherID, Type: "fork", Role: "parent", MessageIndex: to(int64(0)), ItemID: itemID, Comment: "another way",
 		}},
 		{RelationshipRemovedType, thread, RelationshipRemoved{ThreadID: otherID, Type: "mention", Role: "child"}},
 		{QueuePushedType, thread, QueuePushed{

@@ -47,8 +47,8 @@ type LifecycleArchived struct {
 	Digest   string `json:"digest" schema:"required,minLength=64,maxLength=64" doc:"The hex SHA-256 of what the object holds, before it is compressed."`
 	Commits  int64  `json:"commits" schema:"required,minimum=1" doc:"How many commits it holds."`
 	Bytes    int64  `json:"bytes" schema:"required,minimum=1" doc:"The bytes of their bodies."`
-	FirstSeq uint64 `json:"firstSeq" schema:"required,minimum=1" doc:"The sequence in the log that the first of them had."`
-	LastSeq  uint64 `json:"lastSeq" schema:"required,minimum=1" doc:"That of the last."`
+	FirstSeq int64  `json:"firstSeq" schema:"required,minimum=1" doc:"The sequence in the log that the first of them had."`
+	LastSeq  int64  `json:"lastSeq" schema:"required,minimum=1" doc:"That of the last."`
 	Chain    string `json:"chain" schema:"required,minLength=64,maxLength=64" doc:"The chain of the last."`
 }
 

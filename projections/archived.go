@@ -27,11 +27,11 @@ func (s *session) foldArchived(ctx context.Context, b *batch, record *events.Com
 		first = min(first, sh.begun)
 	}
 	name := documents.ThreadName(record.Tenant, record.Thread)
-	if _, ended := s.ended[name]; ended || record.Seq > s.end || d.LastSeq <= first || d.LastSeq >= record.Seq {
+	if _, ended := s.ended[name]; ended || record.Seq > s.end || uint64(d.LastSeq) <= first || uint64(d.LastSeq) >= record.Seq {
 		return nil
 	}
 	n := s.cache.node(documents.Place{Kind: documents.Threads, Thread: name})
-	if doc, ok := n.slot.Doc.(*events.Thread); ok && s.shelves[documents.Threads].begun < d.LastSeq {
+	if doc, ok := n.slot.Doc.(*events.Thread); ok && s.shelves[documents.Threads].begun < uint64(d.LastSeq) {
 		if doc.Version == record.First() {
 			return nil
 		}

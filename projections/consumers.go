@@ -63,7 +63,7 @@ func (a *asking) nextOfConsumer(d events.NextOfConsumer) (*events.Delivery, erro
 	case got == nil:
 		return &events.Delivery{}, nil
 	}
-	return &events.Delivery{Event: got.Data, Seq: got.Seq, Token: got.Token}, nil
+	return &events.Delivery{Event: got.Data, Seq: int64(got.Seq), Token: got.Token}, nil
 }
 
 // settleConsumer notes what became of an event.

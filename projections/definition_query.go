@@ -28,10 +28,10 @@ func (a *asking) getDefinition(d events.GetDefinition) (*events.Definition, erro
 	}
 	ref := events.DefinitionRef{Kind: d.Kind, Name: d.Name}
 	doc, err := a.definitions().one(a.ctx, a.tenant, ref)
-	if err != nil || d.Version == nil || doc != nil && doc.Version == int64(*d.Version) {
+	if err != nil || d.Version == nil || doc != nil && doc.Version == *d.Version {
 		return orMissing(doc, ref, err)
 	}
-	if doc, err = a.definitions().at(a.ctx, a.tenant, ref, int64(*d.Version)); doc == nil && err == nil {
+	if doc, err = a.definitions().at(a.ctx, a.tenant, ref, *d.Version); doc == nil && err == nil {
 		return nil, events.Missing(string(d.Kind)+" version", fmt.Sprintf("%s at version %d", d.Name, *d.Version))
 	}
 	return doc, err

@@ -68,7 +68,7 @@ func (s definitionSource) at(ctx context.Context, tenant string, ref events.Defi
 		for i := range c.Events {
 			d, ok := c.Events[i].Data.(events.DefinitionChanged)
 			if ok && d.Kind == ref.Kind && d.Name == ref.Name && d.Version == version {
-				return d.Document(c.Events[i].Time, c.Seq), nil
+				return d.Document(c.Events[i].Time, int64(c.Seq)), nil
 			}
 		}
 	}

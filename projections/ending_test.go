@@ -89,7 +89,7 @@ func TestPurge(t *testing.T) {
 	}()
 	h.until(func() bool { return h.messages("skein.log."+acme+"."+id) == 1 }, "the events were not erased")
 	last, err := h.log.Last(t.Context(), acme, id)
-	if err != nil || last.Seq != end.Seq {
+	if err != nil || int64(last.Seq) != end.Seq {
 		t.Fatalf("the tombstone is not what is left: %+v, %v", last, err)
 	}
 	h.until(func() bool {

@@ -117,7 +117,7 @@ func (r *Runner) holds(ctx context.Context, e ending) (held, error) {
 		}
 		h.commits = append(h.commits, c.Seq)
 		if d, ok := eventlog.Record(c); ok {
-			h.commits = append(h.commits, d.LastSeq)
+			h.commits = append(h.commits, uint64(d.LastSeq))
 		}
 		if c.Seq == e.Seq {
 			h.tombstone = c

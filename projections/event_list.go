@@ -29,7 +29,7 @@ func (a *asking) listEvents(d events.ListEvents) (*events.EventList, error) {
 	}
 	from := int64(1)
 	if d.FromVersion != nil {
-		from = int64(*d.FromVersion)
+		from = *d.FromVersion
 	}
 	start, err := a.seqOf(from)
 	if err != nil {

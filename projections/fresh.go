@@ -12,13 +12,13 @@ import (
 // behind says that the read models have not got as far as a query asks.
 func (q *Queries) behind(format string, args ...any) *events.Error {
 	e := events.Errorf(events.ProjectionBehind, format, args...)
-	e.Details = &events.ErrorDetails{Seq: q.cfg.Progress.Seq()}
+	e.Details = &events.ErrorDetails{Seq: int64(q.cfg.Progress.Seq())}
 	return e
 }
 
 // awaitSeq waits until the read models show a sequence of the log, or, if the
 // answer comes from the log itself, until the log has it.
-func (a *asking) awaitSeq(least *events.Int, fromLog bool) error {
+func (a *asking) awaitSeq(least *int64, fromLog bool) error {
 	if least == nil || a.cfg.Progress.Seq() >= uint64(*least) {
 		return nil
 	}
@@ -36,7 +36,7 @@ func (a *asking) awaitSeq(least *events.Int, fromLog bool) error {
 }
 
 // awaitVersion waits until the read models show a version of the thread.
-func (a *asking) awaitVersion(least *events.Int) error {
+func (a *asking) awaitVersion(least *int64) error {
 	if least == nil || *least == 0 {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (a *asking) awaitVersion(least *events.Int) error {
 	at := int64(0)
 	for {
 		seq, change := a.cfg.Progress.now()
-		done, version, err := a.reached(ctx, int64(*least), seq)
+		done, version, err := a.reached(ctx, *least, seq)
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (a *asking) reached(ctx context.Context, least int64, progress uint64) (boo
 			return false, doc.Version, nil
 		}
 		// The other buckets are written at the same time: all of them must be there.
-		return a.cfg.Progress.Wait(ctx, doc.Seq) == nil, doc.Version, nil
+		return a.cfg.Progress.Wait(ctx, uint64(doc.Seq)) == nil, doc.Version, nil
 	}
 	end, err := a.log.LastSeq(ctx)
 	if err != nil {

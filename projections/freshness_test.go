@@ -129,7 +129,7 @@ func TestFresh_NotFoundIsConfirmedByTheLog(t *testing.T) {
 		_, err := a.q.Handle(t.Context(), acme, "thread.get", []byte(`{"threadId":"`+thread+`",`+fresh+`}`), commands.Meta{})
 		return events.AsError(err).Code
 	}
-	claimed.raise(deleted.Seq) // and no document is there
+	claimed.raise(uint64(deleted.Seq)) // and no document is there
 	const unknown = "T-01900000-0000-7000-8000-000000000000"
 	for _, c := range []struct {
 		name, thread, fresh string
@@ -144,7 +144,7 @@ func TestFresh_NotFoundIsConfirmedByTheLog(t *testing.T) {
 			t.Errorf("%s: %s, not %s", c.name, got, c.want)
 		}
 	}
-	claimed.raise(deleted.Seq + 100)
+	claimed.raise(uint64(deleted.Seq + 100))
 	if got := code(unknown, seqOf(made)); got != events.ProjectionBehind {
 		t.Errorf("read models that show more than the log has: %s", got)
 	}

@@ -21,7 +21,7 @@ func (a *asking) getHistory(d events.GetHistory) (*events.HistoryEnd, error) {
 		return nil, err
 	}
 	last, err := a.log.LastSeq(a.ctx)
-	return &events.HistoryEnd{LastSeq: last}, err
+	return &events.HistoryEnd{LastSeq: int64(last)}, err
 }
 
 // listHistory gives the tenant's events as they are in the log, also those of
@@ -42,7 +42,7 @@ func (a *asking) listHistory(d events.ListHistory) (*events.HistoryList, error) 
 		from = uint64(*d.FromSeq)
 	}
 	if d.AfterVersion != nil {
-		after = int64(*d.AfterVersion)
+		after = *d.AfterVersion
 	}
 	list := &events.HistoryList{Entries: []events.HistoryEntry{}}
 	most, room := limit(d.Limit, logUsual), a.answerBytes()
@@ -56,7 +56,7 @@ func (a *asking) listHistory(d events.ListHistory) (*events.HistoryList, error) 
 		entries := a.entries(m, after)
 		for i, e := range entries {
 			if room -= len(e.Event) + 256; len(list.Entries) == most || room < 0 && len(list.Entries) > 0 {
-				list.NextSeq = m.Seq
+				list.NextSeq = int64(m.Seq)
 				if i > 0 {
 					list.NextVersion = versionIn(entries[i-1])
 				} else if m.Seq == from {
@@ -75,7 +75,7 @@ func (a *asking) listHistory(d events.ListHistory) (*events.HistoryList, error) 
 func (a *asking) entries(m eventlog.Message, after int64) []events.HistoryEntry {
 	commit, err := a.log.Decode(m)
 	if err != nil {
-		e := events.HistoryEntry{Seq: m.Seq, Broken: true}
+		e := events.HistoryEntry{Seq: int64(m.Seq), Broken: true}
 		var broken *events.BrokenError
 		if errors.As(err, &broken) {
 			e.ThreadID = broken.Thread
@@ -85,7 +85,7 @@ func (a *asking) entries(m eventlog.Message, after int64) []events.HistoryEntry 
 	out := make([]events.HistoryEntry, 0, len(commit.Events))
 	for i := range commit.Events {
 		if e := &commit.Events[i]; e.Version > after {
-			out = append(out, events.HistoryEntry{Seq: m.Seq, Event: e.Raw()})
+			out = append(out, events.HistoryEntry{Seq: int64(m.Seq), Event: e.Raw()})
 		}
 	}
 	return out
@@ -115,7 +115,7 @@ func (a *asking) listChunks(d events.ListChunks) (*events.ChunkList, error) {
 	}
 	most, room := limit(d.Limit, chunksUsual), a.answerBytes()
 	if d.FromIndex != nil && int(*d.FromIndex) > most {
-		seq, err := a.log.ChunkSeq(a.ctx, a.tenant, a.thread, d.ExecutionID, int64(*d.FromIndex))
+		seq, err := a.log.ChunkSeq(a.ctx, a.tenant, a.thread, d.ExecutionID, *d.FromIndex)
 		if err != nil {
 			return nil, err
 		}
@@ -130,10 +130,10 @@ func (a *asking) listChunks(d events.ListChunks) (*events.ChunkList, error) {
 			continue
 		}
 		if room -= len(m.Data) + 64; len(list.Chunks) == most || room < 0 && len(list.Chunks) > 0 {
-			list.NextSeq = m.Seq
+			list.NextSeq = int64(m.Seq)
 			return list, nil
 		}
-		list.Chunks = append(list.Chunks, events.StoredChunk{Seq: m.Seq, Event: m.Data})
+		list.Chunks = append(list.Chunks, events.StoredChunk{Seq: int64(m.Seq), Event: m.Data})
 	}
 	return list, nil
 }

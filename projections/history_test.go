@@ -37,10 +37,10 @@ func logOf(a *asker, body string, limit int) (types []string, broken int) {
 		if page.NextSeq == 0 {
 			return types, broken
 		}
-		if page.NextSeq < seq || page.NextSeq == seq && page.NextVersion <= version {
+		if page.NextSeq < int64(seq) || page.NextSeq == int64(seq) && page.NextVersion <= version {
 			a.Fatalf("the page after %d, %d begins at %d, %d", seq, version, page.NextSeq, page.NextVersion)
 		}
-		seq, version = page.NextSeq, page.NextVersion
+		seq, version = uint64(page.NextSeq), page.NextVersion
 	}
 }
 
@@ -74,7 +74,7 @@ func TestLogByPages(t *testing.T) {
 		t.Errorf("of one thread: %v", got)
 	}
 	end := ask[events.HistoryEnd](a, "history.get", `{}`)
-	if last, err := h.log.LastSeq(t.Context()); err != nil || end.LastSeq != last || last == 0 {
+	if last, err := h.log.LastSeq(t.Context()); err != nil || end.LastSeq != int64(last) || last == 0 {
 		t.Errorf("the log ends at %d, not %d: %v", end.LastSeq, last, err)
 	}
 	a.refused(events.NotFound, "history.list", `{"threadId":"key:nobody"}`)
@@ -111,7 +111,7 @@ func TestChunksByNumber(t *testing.T) {
 				first = last
 			}
 		}
-		return first, last, page.NextSeq
+		return first, last, uint64(page.NextSeq)
 	}
 	if first, last, next := numbers(""); first != 0 || last != chunks-1 || next != 0 {
 		t.Errorf("all of them: %d to %d, then %d", first, last, next)

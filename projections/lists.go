@@ -101,10 +101,10 @@ func (a *asking) orAny(ref string) string {
 // under gives the documents under one that has an id, in the thread that was
 // named, or in the one that has it: of several the one that changed last.
 // With a place, only the one that has it.
-func under[T any](a *asking, k documents.Kind, ref, id string, place *events.Int) ([]T, error) {
+func under[T any](a *asking, k documents.Kind, ref, id string, place *int64) ([]T, error) {
 	which := "*"
 	if place != nil {
-		which = strconv.FormatInt(int64(*place), 10)
+		which = strconv.FormatInt(*place, 10)
 	}
 	got, err := a.source.find(a.ctx, k, a.orAny(ref)+"."+id+"."+which)
 	if err != nil {
@@ -151,7 +151,7 @@ func (a *asking) tooMuch(bytes, most int) error {
 func (q *Queries) answerBytes() int { return int(q.log.Conn().MaxPayload()) - 64<<10 }
 
 // limit gives how many a page may have.
-func limit(asked *events.Int, usual int) int {
+func limit(asked *int64, usual int) int {
 	if asked == nil {
 		return usual
 	}

@@ -64,7 +64,7 @@ func (a *asking) listMessages(d events.ListMessages) (*events.MessageList, error
 	}
 	filter := documents.MessageFilter{Silent: d.IncludeSilent, MaxDepth: -1, Context: d.ContextID, Default: thread.ContextID}
 	if d.MaxDepth != nil {
-		filter.MaxDepth = int64(*d.MaxDepth)
+		filter.MaxDepth = *d.MaxDepth
 	}
 	w := walk{
 		asking: a, version: thread.Version, desc: d.Order != "asc", end: thread.NextItem, match: filter.Match,
@@ -85,7 +85,7 @@ func (a *asking) listMessages(d events.ListMessages) (*events.MessageList, error
 		}
 		w.next = int64(at)
 	case d.Offset != nil:
-		w.begin(counts, int64(*d.Offset))
+		w.begin(counts, *d.Offset)
 	default:
 		w.begin(counts, 0)
 	}
@@ -120,7 +120,7 @@ func (a *asking) threadOfIndex(ref string) (*events.Thread, error) {
 	}
 	if _, ok := a.source.(*live); ok {
 		// What the thread's document counts must be in the other buckets too.
-		if seq := events.Int(thread.Seq); a.cfg.Progress.Seq() < thread.Seq {
+		if seq := thread.Seq; a.cfg.Progress.Seq() < uint64(thread.Seq) {
 			if err := a.awaitSeq(&seq, false); err != nil {
 				return nil, err
 			}

@@ -18,7 +18,7 @@ func TestAReaderIsNotKeptWaiting(t *testing.T) {
 	for range 3 {
 		reply := h.do("thread.create", "", `{}`)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		if err := r.Progress().Wait(ctx, reply.Seq); err != nil {
+		if err := r.Progress().Wait(ctx, uint64(reply.Seq)); err != nil {
 			t.Fatalf("the reader waited with the runner: %v", err)
 		}
 		cancel()
@@ -59,7 +59,7 @@ func TestWhatComesDuringARest(t *testing.T) {
 	const items = 2 * busy
 	last := uint64(0)
 	for range items {
-		last = h.do("item.create", id, `{"item":{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]}}`).Seq
+		last = uint64(h.do("item.create", id, `{"item":{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]}}`).Seq)
 	}
 	whole := documents.Place{Kind: documents.Threads, Thread: documents.ThreadName(acme, id)}
 	var s *session

@@ -148,7 +148,7 @@ func TestRebuildFindsAndRepairs(t *testing.T) {
 // neverOlder reads documents of a thread again and again: none may go back to an
 // older sequence.
 func (h *house) neverOlder(ctx context.Context, thread string) {
-	last := map[string]uint64{}
+	last := map[string]int64{}
 	for ctx.Err() == nil {
 		for _, p := range h.models.List() {
 			pattern := acme + "." + thread

@@ -214,7 +214,7 @@ func TestLease(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := shared.Wait(ctx, r.Seq); err != nil {
+		if err := shared.Wait(ctx, uint64(r.Seq)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -224,7 +224,7 @@ func matches(key, pattern string) bool {
 func (a *asking) lookBack(ref string, at events.At) (*past, error) {
 	until := documents.Until{}
 	if at.Version != nil {
-		until.Version = int64(*at.Version)
+		until.Version = *at.Version
 	} else {
 		t, err := events.ParseTime(at.Time)
 		if err != nil {

@@ -77,7 +77,7 @@ func triple(b *bool) string {
 }
 
 // awaitDirectory waits until the directory is there and shows a sequence.
-func (a *asking) awaitDirectory(least *events.Int) error {
+func (a *asking) awaitDirectory(least *int64) error {
 	ctx, cancel := context.WithTimeout(a.ctx, a.cfg.Wait)
 	defer cancel()
 	seq := uint64(0)
@@ -86,7 +86,7 @@ func (a *asking) awaitDirectory(least *events.Int) error {
 	}
 	if a.directory.await(ctx, seq) != nil {
 		e := a.behind("the list of threads shows the log up to %d, not yet %d", a.directory.progress.Seq(), seq)
-		e.Details.Seq = a.directory.progress.Seq()
+		e.Details.Seq = int64(a.directory.progress.Seq())
 		return e
 	}
 	return nil

@@ -57,7 +57,7 @@ func TestThreadListFilters(t *testing.T) {
 	} {
 		var want []string
 		all := ask[events.ThreadList](a, "thread.list", fmt.Sprintf(`{"limit":1000,"minSeq":%d}`, end)).Threads
-		if len(all) != 12 || !slices.IsSortedFunc(all, func(a, b events.Thread) int { return int(int64(b.Seq) - int64(a.Seq)) }) {
+		if len(all) != 12 || !slices.IsSortedFunc(all, func(a, b events.Thread) int { return int(b.Seq - a.Seq) }) {
 			t.Fatalf("%d threads, or not newest change first", len(all))
 		}
 		for _, one := range all {
@@ -201,7 +201,7 @@ func threadDoc(n int) *events.Thread {
 	key := fmt.Sprintf("customer/%06d", n)
 	return &events.Thread{
 		ID: fmt.Sprintf("T-00000000-0000-7000-8000-%012d", n), Key: &key, Status: events.ThreadOpen, CreatedAt: "2026-02-20T10:00:00.000Z",
-		AgentID: fmt.Sprintf("agent-%d", n%3), UserID: fmt.Sprintf("user-%d", n%1000), Stamp: events.Stamp{Version: 3, Seq: uint64(n + 1)},
+		AgentID: fmt.Sprintf("agent-%d", n%3), UserID: fmt.Sprintf("user-%d", n%1000), Stamp: events.Stamp{Version: 3, Seq: int64(uint64(n + 1))},
 	}
 }
 

@@ -83,7 +83,7 @@ func (c *conversation) evolve(e *events.Event) {
 			c.mode = *d.AgentMode
 		}
 		if d.MaxTokens != nil {
-			c.tokens = int64(*d.MaxTokens)
+			c.tokens = *d.MaxTokens
 		}
 	case events.ContextCreated:
 		c.contexts[d.ID] = d.Content

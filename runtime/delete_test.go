@@ -44,7 +44,7 @@ func TestDeleteEndsTheRun(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	last, err := w.log.Last(t.Context(), tenant, id)
-	if err != nil || last.Seq != end.Seq {
+	if err != nil || int64(last.Seq) != end.Seq {
 		t.Errorf("something came after the tombstone: %+v, %v", last, err)
 	}
 	if _, err := w.ask("thread.react", id, events.ReactThread{Text: new("again")}); events.AsError(err).Code != events.NotFound {

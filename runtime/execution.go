@@ -43,7 +43,7 @@ type spot struct {
 type known struct {
 	agent, user string
 	created     int64
-	seq         uint64
+	seq         int64
 }
 
 // execution hands out the run to a tool's call, or to a hook.
@@ -91,7 +91,7 @@ func (x *Execution) UserID() *string {
 func (x *Execution) CreatedAt() int64 { return x.known().created }
 
 // Seq gives the last commit of the run, as far as it has got: what reads must show.
-func (x *Execution) Seq() uint64 { return x.known().seq }
+func (x *Execution) Seq() int64 { return x.known().seq }
 
 func (x *Execution) known() known {
 	if x.turn == nil {

@@ -30,7 +30,7 @@ func (l *live) see(execution string) func(*thread.State) {
 			l.run = r
 		}
 		l.thread.agent, l.thread.user, l.thread.created = s.AgentID(), s.UserID(), int64(s.CreatedAt())
-		l.thread.seq = max(l.thread.seq, s.Seq)
+		l.thread.seq = max(l.thread.seq, int64(s.Seq))
 	}
 }
 

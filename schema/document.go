@@ -102,8 +102,8 @@ func (w *writer) value(o *object, r *rule, null, empty bool) {
 		o.put("maximum", min(valueOr(r.maximum, maxInt), maxInt))
 	case wide:
 		o.put("type", orNull("integer", null))
-		if r.minimum != nil || r.unsigned {
-			o.put("minimum", valueOr(r.minimum, 0))
+		if r.minimum != nil {
+			o.put("minimum", *r.minimum)
 		}
 		if r.maximum != nil {
 			o.put("maximum", *r.maximum)
@@ -141,7 +141,7 @@ func (w *writer) value(o *object, r *rule, null, empty bool) {
 	}
 }
 
-// maxInt bounds what events.Int takes.
+// maxInt bounds what events.ParseInt takes.
 const maxInt = 1<<53 - 1
 
 func (w *writer) text(o *object, r *rule, null, empty bool) {

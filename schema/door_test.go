@@ -148,14 +148,14 @@ func TestDoorTakesNothingForAbsent(t *testing.T) {
 		}
 	}
 	got, err := v.DecodeQuery("thread.get", []byte(`{"threadId":"key:a","at":{"version":null,"time":"2026-02-20T10:00:00Z"},"minSeq":null,"minVersion":3}`))
-	three := events.Int(3)
+	three := int64(3)
 	want := events.GetThread{ThreadID: "key:a", At: &events.At{Time: "2026-02-20T10:00:00Z"}, Fresh: events.Fresh{MinVersion: &three}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v (%v)", got, err)
 	}
 }
 
-func number100() *events.Int { n := events.Int(100); return &n }
+func number100() *int64 { n := int64(100); return &n }
 
 func TestDoorDepth(t *testing.T) {
 	v := newValidator(t)

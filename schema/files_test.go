@@ -110,7 +110,7 @@ func TestTagsThatCannotBeKept(t *testing.T) {
 			A string `json:"a" schema:"minLength=-1"`
 		}{},
 		"length of a number": struct {
-			A events.Int `json:"a" schema:"maxLength=1"`
+			A int64 `json:"a" schema:"maxLength=1"`
 		}{},
 		"bound of a text": struct {
 			A string `json:"a" schema:"minimum=1"`

@@ -89,7 +89,7 @@ func parseNext(dec *jsontext.Decoder, convert func(jsontext.Value) (stdjson.Numb
 // one that our schemas, which bound numbers by small whole ones, cannot tell from it.
 func number(raw jsontext.Value) stdjson.Number {
 	if n, ok := events.ParseInt(raw); ok {
-		return stdjson.Number(strconv.FormatInt(int64(n), 10))
+		return stdjson.Number(strconv.FormatInt(n, 10))
 	}
 	plain := len(raw) <= 40 && !strings.ContainsAny(string(raw), "eE")
 	f, _ := strconv.ParseFloat(string(raw), 64)

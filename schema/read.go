@@ -112,15 +112,15 @@ func (r *rule) value(s *scanner, target reflect.Value) *events.Error {
 		default:
 			return refuse("%s", r.words())
 		}
-	case whole:
+	case whole, wide: // a wide one has bounds of its own, see closed
 		n, ok := events.ParseInt(s.value())
 		if !ok && r.maximum == nil {
 			return refuse("%s; 2^53-1 is the limit", r.words())
 		}
-		if !ok || r.minimum != nil && int64(n) < *r.minimum || r.maximum != nil && int64(n) > *r.maximum {
+		if !ok || r.minimum != nil && n < *r.minimum || r.maximum != nil && n > *r.maximum {
 			return refuse("%s", r.words())
 		}
-		target.SetInt(int64(n))
+		target.SetInt(n)
 	case real:
 		number := s.kind() == '-' || s.kind() >= '0' && s.kind() <= '9'
 		n, err := strconv.ParseFloat(string(s.value()), 64)
@@ -137,7 +137,6 @@ func (r *rule) value(s *scanner, target reflect.Value) *events.Error {
 		return r.shape.read(s, target)
 	case list:
 		return r.list(s, target)
-	case wide: // refused by closed: nothing that comes in has one
 	}
 	return nil
 }

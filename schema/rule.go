@@ -13,8 +13,8 @@ type kind uint8
 const (
 	text     kind = iota + 1 // string, or a named string
 	flag                     // bool
-	whole                    // events.Int
-	wide                     // int64 and uint64: of what Skein writes itself
+	whole                    // *int64, up to 2^53-1 either way
+	wide                     // int64, as far as its tag says
 	real                     // float64
 	anything                 // jsontext.Value
 	record                   // a struct
@@ -25,7 +25,6 @@ const (
 type rule struct {
 	kind     kind
 	pointer  bool // the Go value is a pointer: "" and false are values
-	unsigned bool
 	required bool
 	nullable bool // required, and may be null
 	object   bool // of any JSON: an object only

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/skein-threads/skein/events"
 )
 
 // shape is a struct type as the JSON Schemas and the reader see it.
@@ -102,19 +100,16 @@ func (all shapes) collect(s *shape, t reflect.Type, path []int) error {
 
 // rule says what a Go type takes, before its tag narrows it.
 func (all shapes) rule(t reflect.Type) (rule, error) {
-	switch t {
-	case reflect.TypeFor[jsontext.Value]():
+	if t == reflect.TypeFor[jsontext.Value]() {
 		return rule{kind: anything}, nil
-	case reflect.TypeFor[events.Int]():
-		return rule{kind: whole}, nil
 	}
 	switch t.Kind() {
 	case reflect.String:
 		return rule{kind: text, enum: enumOf(t)}, nil
 	case reflect.Bool:
 		return rule{kind: flag}, nil
-	case reflect.Int64, reflect.Uint64:
-		return rule{kind: wide, unsigned: t.Kind() == reflect.Uint64}, nil
+	case reflect.Int64:
+		return rule{kind: wide}, nil
 	case reflect.Float64:
 		return rule{kind: real}, nil
 	case reflect.Pointer:
@@ -123,6 +118,9 @@ func (all shapes) rule(t reflect.Type) (rule, error) {
 			return rule{}, fmt.Errorf("a pointer to %s is not known here", t.Elem())
 		}
 		r.pointer = true
+		if r.kind == wide { // it is optional, or of a request: what JSON readers keep exactly
+			r.kind = whole
+		}
 		return r, err
 	case reflect.Struct:
 		s, err := all.of(t)

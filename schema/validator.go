@@ -104,8 +104,8 @@ func (sh *shape) closed(seen map[*shape]bool) error {
 		for r.kind == list {
 			r = r.items
 		}
-		if r.kind == wide {
-			return fmt.Errorf("%s.%s: callers send events.Int", sh.name, sh.fields[i].name)
+		if r.kind == wide && (r.minimum == nil || *r.minimum < -maxInt || r.maximum == nil || *r.maximum > maxInt) {
+			return fmt.Errorf("%s.%s: a number that callers send is a *int64, or has a minimum and a maximum within 2^53-1", sh.name, sh.fields[i].name)
 		}
 		if r.kind == record {
 			if err := r.shape.closed(seen); err != nil {

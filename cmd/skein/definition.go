@@ -31,7 +31,7 @@ func (a *app) definitionList() *cobra.Command {
 		row := func(d *events.Definition) {
 			t.row(string(d.Kind), d.Name, strconv.FormatInt(d.Version, 10), local(d.UpdatedAt), brief(d.Digest, 13))
 		}
-		return printPages(a, r, limit, t, row, cursor, func(n events.Int, at string) ([]events.Definition, string, error) {
+		return printPages(a, r, limit, t, row, cursor, func(n int64, at string) ([]events.Definition, string, error) {
 			q.Limit, q.Cursor = &n, at
 			got, err := c.ListDefinitions(ctx, q)
 			if err != nil {
@@ -58,8 +58,7 @@ func (a *app) definitionGet() *cobra.Command {
 		case version < 0:
 			return wrongUsage("--version: the first version is 1")
 		case version > 0:
-			v := events.Int(version)
-			q.Version = &v
+			q.Version = &version
 		}
 		d, err := c.GetDefinition(ctx, q)
 		if err != nil {

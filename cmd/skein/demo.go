@@ -200,8 +200,7 @@ func (a *app) demoTimeTravel(ctx context.Context, c *client.Client, list *events
 		return nil
 	}
 	now := &list.Threads[0]
-	version := events.Int(max(1, now.Version/3))
-	then, err := c.GetThread(ctx, events.GetThread{ThreadID: now.ID, At: &events.At{Version: &version}})
+	then, err := c.GetThread(ctx, events.GetThread{ThreadID: now.ID, At: &events.At{Version: new(max(1, now.Version/3))}})
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func (a *app) effectList() *cobra.Command {
 				return err
 			}
 			t := a.table("EFFECT", "NAME", "DUE", "REPEATS", "ATTEMPT", "LAST ERROR")
-			return printPages(a, r, 0, t, t.effect, "", func(events.Int, string) ([]events.ScheduledEffect, string, error) {
+			return printPages(a, r, 0, t, t.effect, "", func(int64, string) ([]events.ScheduledEffect, string, error) {
 				return list.Effects, "", nil
 			})
 		})

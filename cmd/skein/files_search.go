@@ -20,7 +20,7 @@ func (a *app) filesGrep() *cobra.Command {
 		func(ctx context.Context, r *remote, f *client.Files, args []string) error {
 			q := events.GrepFiles{Pattern: args[0], Glob: glob}
 			if limit > 0 {
-				n := events.Int(limit)
+				n := int64(limit)
 				q.Limit = &n
 			}
 			list, err := f.Grep(ctx, q)

@@ -93,7 +93,7 @@ func healthOverNATS(r *remote, ask func(string, func(context.Context) error)) er
 		return err
 	})
 	ask("queries", func(ctx context.Context) error {
-		one := events.Int(1)
+		one := int64(1)
 		_, err := c.ListThreads(ctx, events.ListThreads{Limit: &one})
 		return err
 	})

@@ -154,7 +154,7 @@ func (a *app) itemList() *cobra.Command {
 // listItems prints pages of items up to a limit.
 func (a *app) listItems(ctx context.Context, r *remote, c *client.Client, q events.ListItems, limit int) error {
 	t := a.table("INDEX", "ITEM", "WHO", "STATUS", "WHAT")
-	return printPages(a, r, limit, t, t.item, q.Cursor, func(n events.Int, cursor string) ([]events.Item, string, error) {
+	return printPages(a, r, limit, t, t.item, q.Cursor, func(n int64, cursor string) ([]events.Item, string, error) {
 		q.Limit, q.Cursor = &n, cursor
 		got, err := c.ListItems(ctx, q)
 		if err != nil {

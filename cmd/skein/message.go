@@ -27,10 +27,10 @@ func (a *app) messageList() *cobra.Command {
 		if offset < 0 {
 			return wrongUsage("--offset: %d; give a number from 0 on", offset)
 		}
-		if n := events.Int(offset); n > 0 {
+		if n := int64(offset); n > 0 {
 			q.Offset = &n
 		}
-		if n := events.Int(depth); n >= 0 {
+		if n := int64(depth); n >= 0 {
 			q.MaxDepth = &n
 		}
 		var err error
@@ -56,7 +56,7 @@ func (a *app) messageList() *cobra.Command {
 // listMessages prints pages of messages up to a limit.
 func (a *app) listMessages(ctx context.Context, r *remote, c *client.Client, q events.ListMessages, limit int) error {
 	t := a.table("MESSAGE", "AT", "ROLE", "STATUS", "WHAT")
-	return printPages(a, r, limit, t, t.message, q.Cursor, func(n events.Int, cursor string) ([]events.ThreadMessage, string, error) {
+	return printPages(a, r, limit, t, t.message, q.Cursor, func(n int64, cursor string) ([]events.ThreadMessage, string, error) {
 		if q.Limit, q.Cursor = &n, cursor; cursor != "" {
 			q.Offset = nil
 		}
@@ -110,7 +110,7 @@ func (a *app) messageAdd() *cobra.Command {
 			if err := choices(choiceOf{"--role", role, d.Role.Enum()}, choiceOf{"--status", status, d.Status.Enum()}, choiceOf{"--tool-status", ended, d.ToolStatus.Enum()}); err != nil {
 				return err
 			}
-			if n := events.Int(depth); n != 0 {
+			if n := int64(depth); n != 0 {
 				d.Depth = &n
 			}
 			if len(args) == 2 {

@@ -1,18 +1,16 @@
 package main
 
-import "github.com/skein-threads/skein/events"
-
 // printPages asks for pages until a limit (0: all) or the end, and prints what
 // they hold: one line of JSON each, or the rows of a table. If more is there it
 // says how to go on.
-func printPages[T any](a *app, r *remote, limit int, t table, row func(*T), cursor string, next func(n events.Int, cursor string) ([]T, string, error)) error {
+func printPages[T any](a *app, r *remote, limit int, t table, row func(*T), cursor string, next func(n int64, cursor string) ([]T, string, error)) error {
 	if limit < 0 {
 		return wrongUsage("--limit: %d; give a positive number, or 0 for all", limit)
 	}
 	for shown := 0; limit == 0 || shown < limit; {
-		want := events.Int(page)
+		want := int64(page)
 		if limit > 0 {
-			want = events.Int(min(page, limit-shown))
+			want = int64(min(page, limit-shown))
 		}
 		got, more, err := next(want, cursor)
 		if err != nil {

@@ -45,8 +45,7 @@ func (a *app) threadReact() *cobra.Command {
 // await shows what a run waits for, what it streams if that is wanted, and in the
 // end always its answer, whatever it streamed.
 func (a *app) await(ctx context.Context, r *remote, c *client.Client, reply *events.Reply, follow bool) error {
-	seq := events.Int(reply.Seq)
-	q := events.GetExecution{ThreadID: reply.ThreadID, ExecutionID: reply.Result.ExecutionID, Fresh: events.Fresh{MinSeq: &seq}}
+	q := events.GetExecution{ThreadID: reply.ThreadID, ExecutionID: reply.Result.ExecutionID, Fresh: events.Fresh{MinSeq: &reply.Seq}}
 	begun, begin := make(chan struct{}), sync.Once{}
 	var x *events.Execution
 	var err error
@@ -161,8 +160,7 @@ func (a *app) follow(ctx context.Context, r *remote, c *client.Client, reply *ev
 
 // outcome says how a run ended, and its answer, unless just that was shown already.
 func (a *app) outcome(ctx context.Context, r *remote, c *client.Client, x *events.Execution, shown string) error {
-	seq := events.Int(x.Seq)
-	answer, err := c.GetItem(ctx, events.GetItem{ThreadID: x.ThreadID, ItemID: x.ReactionItemID, Fresh: events.Fresh{MinSeq: &seq}})
+	answer, err := c.GetItem(ctx, events.GetItem{ThreadID: x.ThreadID, ItemID: x.ReactionItemID, Fresh: events.Fresh{MinSeq: &x.Seq}})
 	if err != nil && !errors.Is(err, &events.Error{Code: events.NotFound}) { // somebody may have deleted it
 		return err
 	}

@@ -25,7 +25,7 @@ func (a *app) runList() *cobra.Command {
 			row := func(x *events.Run) {
 				t.row(x.ThreadID, x.ExecutionID, x.AgentID, string(x.Status), strconv.FormatInt(x.StepCount, 10), x.CreatedAt, orDash(waitsFor(x.WaitingFor)))
 			}
-			return printPages(a, r, limit, t, row, q.Cursor, func(n events.Int, cursor string) ([]events.Run, string, error) {
+			return printPages(a, r, limit, t, row, q.Cursor, func(n int64, cursor string) ([]events.Run, string, error) {
 				q.Limit, q.Cursor = &n, cursor
 				got, err := c.ListRuns(ctx, q)
 				if err != nil {
@@ -72,7 +72,7 @@ func (a *app) approvalList() *cobra.Command {
 			row := func(x *events.Approval) {
 				t.row(x.ThreadID, x.CallID, x.AgentID, string(x.Status), orDash(string(x.Reason)), x.RequestedAt, brief(x.Name+" "+string(x.Arguments), textWidth))
 			}
-			return printPages(a, r, limit, t, row, q.Cursor, func(n events.Int, cursor string) ([]events.Approval, string, error) {
+			return printPages(a, r, limit, t, row, q.Cursor, func(n int64, cursor string) ([]events.Approval, string, error) {
 				q.Limit, q.Cursor = &n, cursor
 				got, err := c.ListApprovals(ctx, q)
 				if err != nil {

@@ -55,8 +55,8 @@ func parseFrom(text string, follow bool) (client.Position, error) {
 	case "now":
 		return client.Now(), nil
 	}
-	seq, err := strconv.ParseUint(text, 10, 64)
-	if err != nil || seq == 0 {
+	seq, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || seq < 1 {
 		return client.Position{}, wrongUsage("--from: %q; give start, now, or a sequence of the log", text)
 	}
 	return client.Seq(seq), nil

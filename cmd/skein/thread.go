@@ -73,8 +73,7 @@ func parseAt(text string) (*events.At, error) {
 		if n < 1 {
 			return nil, wrongUsage("--at: the first version is 1")
 		}
-		v := events.Int(n)
-		return &events.At{Version: &v}, nil
+		return &events.At{Version: &n}, nil
 	}
 	if _, err := events.ParseTime(text); err != nil {
 		return nil, wrongUsage("--at: %v", err)
@@ -120,7 +119,7 @@ const page = 1000
 // listThreads prints pages of threads up to a limit.
 func (a *app) listThreads(ctx context.Context, r *remote, c *client.Client, q events.ListThreads, limit int) error {
 	t := a.table("THREAD", "KEY", "STATUS", "VERSION", "ITEMS", "CHANGED", "TITLE")
-	return printPages(a, r, limit, t, t.thread, q.Cursor, func(n events.Int, cursor string) ([]events.Thread, string, error) {
+	return printPages(a, r, limit, t, t.thread, q.Cursor, func(n int64, cursor string) ([]events.Thread, string, error) {
 		q.Limit, q.Cursor = &n, cursor
 		got, err := c.ListThreads(ctx, q)
 		if err != nil {

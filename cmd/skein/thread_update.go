@@ -25,7 +25,7 @@ func (a *app) threadUpdate() *cobra.Command {
 		d = events.UpdateThread{
 			Title: ifGiven(given("title"), title), Draft: ifGiven(given("draft"), draft), AgentMode: ifGiven(given("mode"), mode),
 			UserID: ifGiven(given("user"), user), Archived: ifGiven(given("archived"), archived),
-			AutoSubmitDraft: ifGiven(given("auto-submit-draft"), autoSubmit), MaxTokens: ifGiven(given("max-tokens"), events.Int(maxTokens)),
+			AutoSubmitDraft: ifGiven(given("auto-submit-draft"), autoSubmit), MaxTokens: ifGiven(given("max-tokens"), maxTokens),
 			Policy: ifGiven(given("policy"), events.Policy(policy)), Metadata: metadata.value(), Env: env.value(),
 		}
 		if d.Policy != nil {

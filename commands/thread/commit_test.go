@@ -9,7 +9,7 @@ import (
 
 // turn is what a react of one step does, as the parts of a thread.commit.
 func turn() []any {
-	idx := to(events.Int(0))
+	idx := to(int64(0))
 	return []any{
 		message("itm_u", "Where is my order?"),
 		events.SetThreadStatus{To: events.ThreadStreaming},

@@ -83,17 +83,17 @@ func (m *maker) scheduleEffect(d events.ScheduleEffect) error {
 	}
 	s := events.EffectScheduled{ID: id, Name: d.Name, Args: d.Args, Cron: d.Cron, Retries: events.EffectRetries, BackoffMs: events.EffectBackoffMs}
 	if d.Retries != nil {
-		s.Retries = int64(*d.Retries)
+		s.Retries = *d.Retries
 	}
 	if d.BackoffMs != nil {
-		s.BackoffMs = int64(*d.BackoffMs)
+		s.BackoffMs = *d.BackoffMs
 	}
 	at := m.at // SA-77: no delay is at once
 	switch {
 	case d.DelayMs != nil:
 		at += events.Time(*d.DelayMs) * 1000
 	case d.EveryMs != nil:
-		s.EveryMs = int64(*d.EveryMs)
+		s.EveryMs = *d.EveryMs
 		at += events.Time(*d.EveryMs) * 1000
 	case d.At != "":
 		asked, err := events.ParseTime(d.At)
@@ -150,7 +150,7 @@ func (m *maker) startEffect(d StartEffect) error {
 	default:
 		e.Attempt++
 	}
-	m.emitEffect(events.EffectStartedType, d.ID, events.EffectStarted{Firing: e.Firing, Attempt: e.Attempt, Claim: d.Claim})
+	m.emitEffect(events.EffectStartedType, d.ID, events.EffectStarted{Firing: e.Firing, Attempt: e.Attempt, Claim: int64(d.Claim)})
 	return nil
 }
 

@@ -43,7 +43,7 @@ func stands(t *testing.T, err error, want EffectStanding) *EffectError {
 // under which id, and as a flow of its own.
 func TestScheduleEffect(t *testing.T) {
 	k := begun(t)
-	made := k.do(events.ScheduleEffect{Name: "remind", Args: raw(`{"about":"order 42"}`), DelayMs: to(events.Int(30 * 60 * 1000))})
+	made := k.do(events.ScheduleEffect{Name: "remind", Args: raw(`{"about":"order 42"}`), DelayMs: to(int64(30 * 60 * 1000))})
 	id := made[0].Subject
 	if u, err := uuid.Parse(id); err != nil || u.String() != id {
 		t.Errorf("the id %q is no UUID", id)
@@ -60,14 +60,14 @@ func TestScheduleEffect(t *testing.T) {
 		want func(now events.Time) events.Time
 	}{
 		{events.ScheduleEffect{}, func(now events.Time) events.Time { return now }},
-		{events.ScheduleEffect{DelayMs: to(events.Int(0))}, func(now events.Time) events.Time { return now }},
+		{events.ScheduleEffect{DelayMs: to(int64(0))}, func(now events.Time) events.Time { return now }},
 		{events.ScheduleEffect{At: sixth.String()}, func(now events.Time) events.Time { return now }},
 		{events.ScheduleEffect{At: (dawn + 9*day).String()}, func(events.Time) events.Time { return dawn + 9*day }},
-		{events.ScheduleEffect{EveryMs: to(events.Int(1500))}, func(now events.Time) events.Time { return now + 1_500_000 }},
+		{events.ScheduleEffect{EveryMs: to(int64(1500))}, func(now events.Time) events.Time { return now + 1_500_000 }},
 		{events.ScheduleEffect{Cron: "0 6 * * *"}, func(events.Time) events.Time { return sixth + day }},
 		{events.ScheduleEffect{Cron: "@hourly"}, func(events.Time) events.Time { return dawn + 3600*1e6 }},
 	} {
-		c.d.Name, c.d.Retries, c.d.BackoffMs = "x", to(events.Int(0)), to(events.Int(7))
+		c.d.Name, c.d.Retries, c.d.BackoffMs = "x", to(int64(0)), to(int64(7))
 		made := k.do(c.d)
 		d := made[0].Data.(events.EffectScheduled)
 		if d.ScheduledAt != c.want(made[0].Time).String() || d.Retries != 0 || d.BackoffMs != 7 {
@@ -97,7 +97,7 @@ func TestEffectLimit(t *testing.T) {
 	for k.state.Effects < events.MaxEffects-1 {
 		batch := make([]any, min(100, events.MaxEffects-1-k.state.Effects))
 		for i := range batch {
-			batch[i] = events.ScheduleEffect{Name: "x", DelayMs: to(events.Int(1000))}
+			batch[i] = events.ScheduleEffect{Name: "x", DelayMs: to(int64(1000))}
 		}
 		k.do(batch...)
 	}
@@ -150,7 +150,7 @@ func TestCancelEffect(t *testing.T) {
 	k.do(CompleteEffect{ID: effectID, Firing: 1, Attempt: 1})
 	nothing("when it had run,")
 
-	k.do(events.ScheduleEffect{ID: effectID, Name: "x", EveryMs: to(events.Int(1000))})
+	k.do(events.ScheduleEffect{ID: effectID, Name: "x", EveryMs: to(int64(1000))})
 	k.now += 1e6
 	k.mustStart(t, 1, 1)
 	want(t, k.do(cancel), cancelled) // it runs, and is not to run again
@@ -177,7 +177,7 @@ func (k *story) mustStart(t *testing.T, firing, attempt int64) events.Event {
 func TestStartEffect(t *testing.T) {
 	k := begun(t)
 	due := k.now + 1000 + 60e6
-	k.do(events.ScheduleEffect{ID: effectID, Name: "x", DelayMs: to(events.Int(60_000)), Retries: to(events.Int(2))})
+	k.do(events.ScheduleEffect{ID: effectID, Name: "x", DelayMs: to(int64(60_000)), Retries: to(int64(2))})
 	first := StartEffect{Firing: 1, Attempt: 1}
 	_, err := k.start(due-1, first)
 	if e := stands(t, err, EffectEarly); e.At != due {
@@ -221,7 +221,7 @@ func TestStartEffect(t *testing.T) {
 // attempt is final.
 func TestEffectRetries(t *testing.T) {
 	k := begun(t)
-	k.do(events.ScheduleEffect{ID: effectID, Name: "x", Retries: to(events.Int(13))})
+	k.do(events.ScheduleEffect{ID: effectID, Name: "x", Retries: to(int64(13))})
 	for attempt := int64(1); attempt <= 14; attempt++ {
 		e, _ := k.state.effect(effectID)
 		k.now = max(k.now, e.At)
@@ -247,7 +247,7 @@ func TestEffectRetries(t *testing.T) {
 // missed runs once.
 func TestRepeatedEffects(t *testing.T) {
 	k := begun(t)
-	began := k.do(events.ScheduleEffect{ID: effectID, Name: "x", EveryMs: to(events.Int(10_000)), Retries: to(events.Int(1))})[0].Time
+	began := k.do(events.ScheduleEffect{ID: effectID, Name: "x", EveryMs: to(int64(10_000)), Retries: to(int64(1))})[0].Time
 	for _, c := range []struct{ ends, next events.Time }{
 		{13e6, 20e6}, {20e6 + 5, 30e6}, {95e6, 100e6}, {110e6, 120e6},
 	} {

@@ -65,7 +65,7 @@ func (m *maker) createStep(d events.CreateStep) error {
 		ID: id, ExecutionID: d.ExecutionID, Iteration: x.Steps, EventID: d.EventID, Status: events.StepMachine().Initial(),
 	}
 	if d.Iteration != nil {
-		created.Iteration = int64(*d.Iteration)
+		created.Iteration = *d.Iteration
 	}
 	if d.EventID == "" {
 		created.EventID = x.Reaction
@@ -103,7 +103,7 @@ func (m *maker) setStepStatus(d events.SetStepStatus) error {
 }
 
 func (m *maker) putPart(d events.PutPart) error {
-	idx := int64(*d.Idx)
+	idx := *d.Idx
 	key := events.PartKey(d.StepID, idx)
 	if d.Key != "" && d.Key != key {
 		return events.Invalid("/key", "a part's key is its step and place: %s, not %s", key, d.Key)

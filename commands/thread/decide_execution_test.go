@@ -48,7 +48,7 @@ func TestCreateStep(t *testing.T) {
 	}
 	step(events.CreateStep{ID: "stp_2", ExecutionID: "exe_1"}, 1, "itm_reply")
 	step(events.CreateStep{ID: "stp_3", ExecutionID: "exe_1", EventID: "itm_e"}, 2, "itm_e")
-	step(events.CreateStep{ID: "stp_4", ExecutionID: "exe_1", Iteration: to(events.Int(7))}, 7, "itm_reply")
+	step(events.CreateStep{ID: "stp_4", ExecutionID: "exe_1", Iteration: to(int64(7))}, 7, "itm_reply")
 	step(events.CreateStep{ID: "stp_5", ExecutionID: "exe_1"}, 8, "itm_reply")
 	made := k.do(events.CreateStep{ExecutionID: "exe_1"})
 	if id := events.DeriveID(events.StepPrefix, k.now, tenant, threadID, made[0].CommandID, 1); made[0].Subject != id {
@@ -77,11 +77,11 @@ func TestPutPart(t *testing.T) {
 	part := raw(`{"type":"codex-event","state":"output-available","output":{"threadId":"t1","turnId":"turn1"}}`)
 	for _, idx := range []int64{3, 1, 99999, 2} {
 		key := events.PartKey("stp_1", idx)
-		put := events.PutPart{StepID: "stp_1", ExecutionID: "exe_1", Idx: to(events.Int(idx)), Key: key, Type: "codex-event", Part: part}
+		put := events.PutPart{StepID: "stp_1", ExecutionID: "exe_1", Idx: to(idx), Key: key, Type: "codex-event", Part: part}
 		want(t, k.do(put), fact{events.PartCreatedType, key, "exe_1", events.PartCreated{Key: key, StepID: "stp_1", Idx: idx, Type: "codex-event", Part: part}})
 		want(t, k.do(put), fact{events.PartUpdatedType, key, "exe_1", events.PartUpdated{Key: key, StepID: "stp_1", Idx: idx, Type: "codex-event", Part: part}})
 	}
 	for _, key := range []string{"stp_1:1", "stp_2:0", "0:stp_1"} {
-		wantRefusal(t, k.refuse(events.PutPart{StepID: "stp_1", Idx: to(events.Int(0)), Key: key}), events.InvalidRequest, events.ErrorDetails{Path: "/data/key"})
+		wantRefusal(t, k.refuse(events.PutPart{StepID: "stp_1", Idx: to(int64(0)), Key: key}), events.InvalidRequest, events.ErrorDetails{Path: "/data/key"})
 	}
 }

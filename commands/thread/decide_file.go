@@ -25,7 +25,7 @@ func (m *maker) writeFile(d events.WriteFile) error {
 		written.Since = int64(was.Since)
 	}
 	if stored := d.Stored; stored != nil {
-		if d.Size != nil && int64(*d.Size) != stored.Size {
+		if d.Size != nil && *d.Size != stored.Size {
 			return events.Invalid("/size", "the content has %d bytes, not %d", stored.Size, *d.Size)
 		}
 		written.Digest, written.Size, written.Width, written.Height = stored.Digest, stored.Size, stored.Width, stored.Height
@@ -57,11 +57,11 @@ func (m *maker) writeFile(d events.WriteFile) error {
 	return nil
 }
 
-func number(n *events.Int) int64 {
+func number(n *int64) int64 {
 	if n == nil {
 		return 0
 	}
-	return int64(*n)
+	return *n
 }
 
 func (m *maker) deleteFile(d events.DeleteFile) error {

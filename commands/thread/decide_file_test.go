@@ -131,13 +131,13 @@ func TestExpectedDigest(t *testing.T) {
 // SA-130: an external file is a record: no content, no digest.
 func TestExternalFileIsARecord(t *testing.T) {
 	k := begun(t)
-	made := k.do(events.WriteFile{Path: "/v.mp4", External: "s3://bucket/v.mp4", Size: to(events.Int(7)), MimeType: "video/mp4"})
+	made := k.do(events.WriteFile{Path: "/v.mp4", External: "s3://bucket/v.mp4", Size: to(int64(7)), MimeType: "video/mp4"})
 	d := made[0].Data.(events.FileWritten)
 	if d.External != "s3://bucket/v.mp4" || d.Digest != "" || d.Size != 7 {
 		t.Errorf("%+v", d)
 	}
 	w := stored("/f", "12345")
-	w.Size = to(events.Int(7))
+	w.Size = to(int64(7))
 	wantRefusal(t, k.refuse(w), events.InvalidRequest, events.ErrorDetails{Path: "/data/size"})
 }
 

@@ -33,10 +33,10 @@ func (m *maker) addItem(d events.CreateItem) error {
 		created.Status = events.ItemMachine().Initial()
 	}
 	if in.Depth != nil {
-		created.Depth = int64(*in.Depth)
+		created.Depth = *in.Depth
 	}
 	if in.Type == events.ActionExecute && parent.Assistant && parent.Context == ctx && int64(parent.Depth) == created.Depth {
-		place := events.Int(parent.Index) // the call is part of that message (C-9)
+		place := parent.Index // the call is part of that message (C-9)
 		created.CallOf = &place
 	}
 	m.emit(events.ItemCreatedType, id, m.correlation, created)

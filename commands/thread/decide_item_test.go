@@ -14,7 +14,7 @@ func TestCreateItem(t *testing.T) {
 	main := k.state.ContextID()
 	full := events.NewItem{
 		ID: "itm_a", Type: events.Message, Role: events.Assistant, Status: events.ItemPending, Channel: events.Web, Content: raw(`[]`),
-		CreatedAt: "2026-02-20T12:00:00.000Z", ParentItemID: "itm_user", Depth: to(events.Int(2)), Silent: true, Metadata: raw(`{"k":1}`),
+		CreatedAt: "2026-02-20T12:00:00.000Z", ParentItemID: "itm_user", Depth: to(int64(2)), Silent: true, Metadata: raw(`{"k":1}`),
 	}
 	want(t, k.do(events.CreateItem{ContextID: "ctx_a", Item: full}), fact{events.ItemCreatedType, "itm_a", "", events.ItemCreated{
 		ID: "itm_a", ContextID: "ctx_a", Index: 1, Type: events.Message, Role: events.Assistant, Status: events.ItemPending, Channel: events.Web,

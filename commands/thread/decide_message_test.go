@@ -14,10 +14,10 @@ func TestAddMessage(t *testing.T) {
 	k := begun(t)
 	main, place := k.state.ContextID(), k.state.NextItem
 	made := k.do(events.AddMessage{
-		ID: "itm_m", Role: events.FromAssistant, Content: to("hm"), ToolCalls: twoCalls, Depth: to(events.Int(2)), Silent: true,
+		ID: "itm_m", Role: events.FromAssistant, Content: to("hm"), ToolCalls: twoCalls, Depth: to(int64(2)), Silent: true,
 		Metadata: raw(`{"a":1}`), ParentID: "itm_user", Status: events.MessageFailed,
 	})
-	of := events.Int(place)
+	of := place
 	call := func(n int, content string) fact {
 		return fact{events.ItemCreatedType, made[n].Subject, "", events.ItemCreated{
 			ID: made[n].Subject, ContextID: main, Index: place + int64(n), Type: events.ActionExecute, Status: events.ItemCompleted,

@@ -106,7 +106,7 @@ func callPart(c events.ToolCall) (jsontext.Value, error) {
 // putParts adds parts to a step, and to the reaction item (EK-114, EK-115).
 func (m *maker) putParts(execution, step string, parts []jsontext.Value, types []string) error {
 	for i, part := range parts {
-		n := events.Int(i)
+		n := int64(i)
 		if err := m.putPart(events.PutPart{StepID: step, ExecutionID: execution, Idx: &n, Type: types[i], Part: part}); err != nil {
 			return err
 		}
@@ -240,7 +240,7 @@ func (m *maker) endCalls(d EndCalls) error {
 		if c == nil || c.Is == callDone {
 			return events.Invalid("/results", "call %s has a result, or is none of the step's", r.CallID)
 		}
-		n := events.Int(c.Idx)
+		n := c.Idx
 		if err := m.putPart(events.PutPart{
 			StepID: d.StepID, ExecutionID: d.ExecutionID, Idx: &n, Type: ToolPart + c.Name, Part: r.Part,
 		}); err != nil {

@@ -10,7 +10,7 @@ import (
 
 // minimal gives the least that each command takes on the thread of begun.
 func minimal() map[string]any {
-	idx := to(events.Int(1))
+	idx := to(int64(1))
 	return map[string]any{
 		"thread.create":    events.CreateThread{},
 		"thread.resolve":   events.ResolveThread{Key: "k"},

@@ -62,7 +62,7 @@ func TestUpdateThread(t *testing.T) {
 	k := begun(t)
 	all := events.UpdateThread{
 		Title: to(""), Archived: to(true), Draft: to("Dear"), AutoSubmitDraft: to(false), AgentMode: to("smart"),
-		MaxTokens: to(events.Int(7)), UserID: to("u"), Metadata: raw(`{}`), Env: raw(`{}`),
+		MaxTokens: to(int64(7)), UserID: to("u"), Metadata: raw(`{}`), Env: raw(`{}`),
 	}
 	want(t, k.do(all), fact{events.ProfileChangedType, threadID, "", events.ProfileChanged(all)})
 	for _, one := range []events.UpdateThread{

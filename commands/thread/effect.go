@@ -73,7 +73,7 @@ func (s *State) evolveEffect(e *events.Event) {
 		}
 		v.Ending = true
 	case events.EffectStarted:
-		v.Attempt, v.Claim = d.Attempt, d.Claim
+		v.Attempt, v.Claim = d.Attempt, uint64(d.Claim)
 	case events.EffectCompleted:
 		v.next(d.Next, true)
 	case events.EffectFailed:

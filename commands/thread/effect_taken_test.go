@@ -10,7 +10,7 @@ import (
 // that doubles up to five minutes, and counts only when a day has passed.
 func TestEffectThatNobodyTakes(t *testing.T) {
 	k := begun(t)
-	k.do(events.ScheduleEffect{ID: effectID, Name: "remind", Retries: to(events.Int(0)), BackoffMs: to(events.Int(10))})
+	k.do(events.ScheduleEffect{ID: effectID, Name: "remind", Retries: to(int64(0)), BackoffMs: to(int64(10))})
 	due := k.now
 	began := due
 	for i, pause := range []int64{1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000, 256000, 300000, 300000} {

@@ -77,11 +77,11 @@ func anyCommand(roll dice, s *State) any {
 	case 18:
 		return events.SetExecutionStatus{ExecutionID: entity(roll, s.executions), To: pick(roll, events.ExecutionMachine().States...)}
 	case 19:
-		return events.CreateStep{ExecutionID: entity(roll, s.executions), Iteration: chance(roll, 4, to(events.Int(roll(5))))}
+		return events.CreateStep{ExecutionID: entity(roll, s.executions), Iteration: chance(roll, 4, to(int64(roll(5))))}
 	case 20:
 		return events.SetStepStatus{StepID: entity(roll, s.steps), To: pick(roll, events.StepMachine().States...), ExecutionID: chance(roll, 8, entity(roll, s.executions))}
 	case 21, 22:
-		return events.ScheduleEffect{Name: "remind", EveryMs: chance(roll, 3, to(events.Int(1000))), Retries: to(events.Int(roll(3)))}
+		return events.ScheduleEffect{Name: "remind", EveryMs: chance(roll, 3, to(int64(1000))), Retries: to(int64(roll(3)))}
 	case 23:
 		return events.CancelEffect{EffectID: entity(roll, s.effects)}
 	case 24:
@@ -96,7 +96,7 @@ func anyCommand(roll dice, s *State) any {
 		}
 		return FailEffect{ID: id, Firing: e.Firing, Attempt: e.Attempt, ErrorText: "it failed"}
 	default:
-		return events.PutPart{StepID: entity(roll, s.steps), Idx: to(events.Int(roll(6))), Part: json}
+		return events.PutPart{StepID: entity(roll, s.steps), Idx: to(int64(roll(6))), Part: json}
 	}
 }
 

@@ -21,7 +21,7 @@ func TestOtherThreadsAreNotFound(t *testing.T) {
 	in.ContextID = "ctx_o"
 	of := message("", "x")
 	of.Item.ParentItemID = "itm_o"
-	idx := to(events.Int(0))
+	idx := to(int64(0))
 	for _, c := range []struct {
 		data   any
 		entity string
@@ -57,7 +57,7 @@ func TestStepOfAnotherExecution(t *testing.T) {
 	k.do(events.CreateExecution{ID: "exe_2", TriggerItemID: "itm_user"})
 	for _, data := range []any{
 		events.SetStepStatus{StepID: "stp_1", ExecutionID: "exe_2", To: events.StepCompleted},
-		events.PutPart{StepID: "stp_1", ExecutionID: "exe_2", Idx: to(events.Int(1))},
+		events.PutPart{StepID: "stp_1", ExecutionID: "exe_2", Idx: to(int64(1))},
 	} {
 		wantRefusal(t, k.refuse(data), events.NotFound, events.ErrorDetails{Entity: "step", ID: "stp_1"})
 	}

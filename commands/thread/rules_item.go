@@ -83,7 +83,7 @@ func (r rules) ItemCreated(e *events.Event, d events.ItemCreated) error {
 	part := d.Type == events.ActionExecute && parent.Assistant && parent.Context == d.ContextID && int64(parent.Depth) == d.Depth
 	return firstFault(append(faults,
 		unless(part == (d.CallOf != nil), "it is part of a message, or not, against what its parent says"),
-		unless(d.CallOf == nil || int64(*d.CallOf) == parent.Index, "its message stands at %d", parent.Index),
+		unless(d.CallOf == nil || *d.CallOf == parent.Index, "its message stands at %d", parent.Index),
 	)...)
 }
 

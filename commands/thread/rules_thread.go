@@ -81,7 +81,7 @@ func (r rules) RelationshipAdded(e *events.Event, d events.RelationshipAdded) er
 		faults = append(faults, r.needItem(d.ItemID))
 	}
 	if d.MessageIndex != nil {
-		faults = append(faults, unless(int64(*d.MessageIndex) < r.state.NextItem, "the thread has no item at %d", *d.MessageIndex))
+		faults = append(faults, unless(*d.MessageIndex < r.state.NextItem, "the thread has no item at %d", *d.MessageIndex))
 	}
 	return firstFault(faults...)
 }

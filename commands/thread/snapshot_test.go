@@ -13,7 +13,7 @@ import (
 func TestSnapshot(t *testing.T) {
 	k := begun(t)
 	k.do(events.CreateContext{ID: "ctx_a", Key: "a", Content: raw(`{"ü":[1.50,"\u0000"]}`)})
-	k.do(events.PutPart{StepID: "stp_1", Idx: to(events.Int(7))})
+	k.do(events.PutPart{StepID: "stp_1", Idx: to(int64(7))})
 	k.do(message("itm_gone", "x"))
 	k.do(events.DeleteMessage{ItemID: "itm_gone"})
 	bytesOf := encoded(t, k.state)
@@ -31,7 +31,7 @@ func TestSnapshot(t *testing.T) {
 	k.do(turn()...)
 	wantRefusal(t, k.refuse(events.CreateContext{Key: "a"}), events.AlreadyExists, events.ErrorDetails{Entity: "context key", ID: "a"})
 	wantRefusal(t, k.refuse(events.DeleteMessage{ItemID: "itm_gone"}), events.NotFound, events.ErrorDetails{Entity: "item", ID: "itm_gone"})
-	made := k.do(events.PutPart{StepID: "stp_1", Idx: to(events.Int(7))})
+	made := k.do(events.PutPart{StepID: "stp_1", Idx: to(int64(7))})
 	if made[0].Type != events.PartUpdatedType {
 		t.Errorf("a part that was there is made again: %s", made[0].Type)
 	}

@@ -50,7 +50,7 @@ func begun(t testing.TB) *story {
 	k.do(message("itm_user", "Where is my order?"))
 	k.do(events.CreateExecution{ID: "exe_1", TriggerItemID: "itm_user", ReactionItemID: "itm_reply"})
 	k.do(events.CreateStep{ID: "stp_1", ExecutionID: "exe_1"})
-	k.do(events.PutPart{StepID: "stp_1", Idx: to(events.Int(0)), Part: raw(`{"n":0}`)})
+	k.do(events.PutPart{StepID: "stp_1", Idx: to(int64(0)), Part: raw(`{"n":0}`)})
 	return k
 }
 

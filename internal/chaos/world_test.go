@@ -111,7 +111,7 @@ func (k talk) have(ctx context.Context, c *client.Client) error {
 		if err != nil {
 			return fmt.Errorf("thread %d, turn %d: %w", k.n, turn, err)
 		}
-		seq := events.Int(reply.Seq)
+		seq := reply.Seq
 		x, err := c.WaitRun(ctx, events.GetExecution{ThreadID: k.thread, ExecutionID: executionID(k.n, turn), Fresh: events.Fresh{MinSeq: &seq}})
 		if err != nil {
 			return fmt.Errorf("thread %d, turn %d: %w; %s", k.n, turn, err, k.told(c))

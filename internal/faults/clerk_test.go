@@ -26,7 +26,7 @@ type clerk struct {
 	threads []string
 	keys    []string
 	made    int // commands
-	seq     uint64
+	seq     int64
 	last    *write // the last one that was done
 }
 

@@ -37,7 +37,7 @@ func eventExamples() []any {
 		events.ProfileChanged{Title: to("Order 42"), Archived: to(true)},
 		events.AgentAssigned{AgentID: "billing", From: "triage", Reason: "an invoice"},
 		events.SkillActivated{Name: "refunds"},
-		events.RelationshipAdded{ThreadID: child, Type: "fork", Role: "parent", MessageIndex: to(events.Int(3)), ItemID: answer},
+		events.RelationshipAdded{ThreadID: child, Type: "fork", Role: "parent", MessageIndex: to(int64(3)), ItemID: answer},
 		events.RelationshipRemoved{ThreadID: child, Type: "fork", Role: "parent"},
 		events.QueuePushed{ID: "q-1", Item: raw(`{"type":"message","role":"user","content":[{"type":"input_text","text":"And the invoice?"}]}`)},
 		events.QueueDrained{IDs: []string{"q-1"}},

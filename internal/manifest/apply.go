@@ -80,7 +80,7 @@ func others(ctx context.Context, c *client.Client, entries []Entry) ([]events.De
 		ours[entries[i].Ref().ID()] = true
 	}
 	var refs []events.DefinitionRef
-	most := events.Int(1000)
+	most := int64(1000)
 	for q := (events.ListDefinitions{Bare: true, Limit: &most}); ; {
 		page, err := c.ListDefinitions(ctx, q)
 		if err != nil {

@@ -21,7 +21,7 @@ import (
 )
 
 // settle waits until the read models and the timeline show a commit.
-func (g *guarded) settle(c *client.Client, seq uint64) {
+func (g *guarded) settle(c *client.Client, seq int64) {
 	g.t.Helper()
 	if _, err := c.WithMinSeq(seq).ListThreads(g.t.Context(), events.ListThreads{}); err != nil {
 		g.t.Fatal(err)
@@ -32,7 +32,7 @@ func (g *guarded) settle(c *client.Client, seq uint64) {
 		if err != nil {
 			g.t.Fatal(err)
 		}
-		if at >= seq {
+		if int64(at) >= seq {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -347,7 +347,7 @@ func TestWhatAnAuditorMay(t *testing.T) {
 			t.Fatal(err)
 		}
 		g.settle(c, item.Seq)
-		last = item.Seq
+		last = uint64(item.Seq)
 	}
 	validator, err := schema.New()
 	if err != nil {

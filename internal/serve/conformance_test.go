@@ -98,7 +98,7 @@ const (
 func canonicalTurn(t *testing.T, c *client.Client) (threadID string) {
 	t.Helper()
 	ctx := t.Context()
-	zero, no := events.Int(0), false
+	zero, no := int64(0), false
 	created := must(c.CreateThread(ctx, events.CreateThread{}))(t)
 	id := created.ThreadID
 	do := func(r *events.Reply, err error) {
@@ -114,7 +114,7 @@ func canonicalTurn(t *testing.T, c *client.Client) (threadID string) {
 	do(c.SetContextStatus(ctx, id, events.SetContextStatus{To: events.ContextStreaming}))
 	do(c.CreateExecution(ctx, id, events.CreateExecution{ID: "exe_1", TriggerItemID: "itm_u1", ReactionItemID: "itm_a1"}))
 	do(c.CreateStep(ctx, id, events.CreateStep{ID: "stp_1", ExecutionID: "exe_1"}))
-	one := events.Int(1)
+	one := int64(1)
 	do(c.PutPart(ctx, id, events.PutPart{StepID: "stp_1", Idx: &zero, Type: "output_text", Part: jsontext.Value(`{"type":"output_text","text":"I will build the plan in phases."}`)}))
 	do(c.PutPart(ctx, id, events.PutPart{StepID: "stp_1", Idx: &one, Type: "tool-plan_writer", Part: jsontext.Value(toolAsked)}))
 	do(c.CreateItem(ctx, id, events.CreateItem{Item: events.NewItem{
@@ -188,7 +188,7 @@ func checkTurn(t *testing.T, c *client.Client, id string) {
 	for _, raw := range list.Events {
 		pending = must(events.DecodeEvent(raw))(t)
 	}
-	version := events.Int(pending.Version)
+	version := pending.Version
 	then := must(c.GetItem(ctx, events.GetItem{ThreadID: id, ItemID: "itm_a1", At: &events.At{Version: &version}}))(t)
 	if then.Status != events.ItemPending {
 		t.Errorf("reaction was %s", then.Status)

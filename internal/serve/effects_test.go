@@ -141,7 +141,7 @@ func TestPendingEffectsInATool(t *testing.T) {
 func TestEffectOfAnotherProcess(t *testing.T) {
 	s := newStage(t)
 	st := s.thread("script")
-	none := events.Int(0)
+	none := int64(0)
 	reply := must(s.ScheduleEffect(t.Context(), st.ThreadID(), events.ScheduleEffect{Name: "remote", Retries: &none}))(t)
 	s.until(st, string(events.EffectFailedType), 1)
 	list := must(s.latest().ListEvents(t.Context(), events.ListEvents{ThreadID: st.ThreadID(), Types: []string{string(events.EffectFailedType)}}))(t)

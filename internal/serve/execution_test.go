@@ -199,7 +199,7 @@ func TestDualExecutionState(t *testing.T) {
 	s = newStage(t, withReactor("speaker", func(ctx context.Context, in *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
 		return s.speaker(sides).React(ctx, in, out)
 	}))
-	two := events.Int(2)
+	two := int64(2)
 	s.debate("debate", events.AgentSide{}, events.AgentSide{MaxSteps: &two})
 	s.debate("forced", events.AgentSide{}, events.AgentSide{MaxSteps: &two})
 	s.debate("stopping", events.AgentSide{}, events.AgentSide{})

@@ -281,7 +281,7 @@ func TestGrepFiles(t *testing.T) {
 		if all.Truncated || all.Files != 3 || len(all.Results[1].Matches[0].Content) > 1000 {
 			t.Errorf("%+v", all)
 		}
-		two := events.Int(2)
+		two := int64(2)
 		some := must(f.Grep(ctx, events.GrepFiles{Pattern: "error", Limit: &two}))(t)
 		if !some.Truncated || show(some) != "/log/one.txt:2:an error here|/log/one.txt:4:error: again" {
 			t.Errorf("%+v", some)

@@ -57,7 +57,7 @@ func TestInterrupt_KeepsWhatWasStreamed(t *testing.T) {
 				t.Fatal(err)
 			}
 			x := must(d.c.WaitRun(d.ctx, events.GetExecution{ThreadID: thread, ExecutionID: reply.Result.ExecutionID, Fresh: events.Fresh{MinSeq: seqOf(reply)}}))(t)
-			seq := events.Int(x.Seq)
+			seq := x.Seq
 			item := must(d.c.GetItem(d.ctx, events.GetItem{ThreadID: thread, ItemID: x.ReactionItemID, Fresh: events.Fresh{MinSeq: &seq}}))(t)
 			kept := strings.Contains(string(item.Content), `"Once upon a time"`) && strings.Contains(string(item.Content), `"interrupted":true`)
 			if x.Status != c.status || kept != c.kept || !c.kept && strings.Contains(string(item.Content), "Once") {
@@ -101,7 +101,7 @@ func TestApproval_ResolvedWithAResult(t *testing.T) {
 	if err != nil || x.Status != events.ExecutionCompleted || calls != 0 {
 		t.Fatalf("%+v, %v, after %d calls", x, err, calls)
 	}
-	seq := events.Int(x.Seq)
+	seq := x.Seq
 	list := must(d.c.ListItems(d.ctx, events.ListItems{ThreadID: reply.ThreadID, Type: events.ActionResult, Fresh: events.Fresh{MinSeq: &seq}}))(t)
 	if len(list.Items) != 1 || !strings.Contains(string(list.Items[0].Content), "by hand") {
 		t.Errorf("%+v", list)

@@ -94,7 +94,7 @@ func TestMetrics_LagsInEveryProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seq := events.Int(made.Seq)
+	seq := made.Seq
 	if _, err := c.GetThread(t.Context(), events.GetThread{ThreadID: made.ThreadID, Fresh: events.Fresh{MinSeq: &seq}}); err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func TestRunList_WaitingFor(t *testing.T) {
 
 	// Pages of one: each of the four once.
 	var got []string
-	q := events.ListApprovals{Limit: new(events.Int(1))}
+	q := events.ListApprovals{Limit: new(int64(1))}
 	for {
 		page := must(d.c.ListApprovals(d.ctx, q))(t)
 		for _, one := range page.Approvals {
@@ -85,7 +85,7 @@ func TestRunList_WaitingFor(t *testing.T) {
 	}
 
 	// Other fields are another list, and what is no cursor is refused.
-	page := must(d.c.ListApprovals(d.ctx, events.ListApprovals{Limit: new(events.Int(1))}))(t)
+	page := must(d.c.ListApprovals(d.ctx, events.ListApprovals{Limit: new(int64(1))}))(t)
 	for _, cursor := range []string{page.NextCursor, "x", page.NextCursor + "9999999999999", ".0"} {
 		if _, err := d.c.ListApprovals(d.ctx, events.ListApprovals{AgentID: "desk", Cursor: cursor}); events.AsError(err).Code != events.InvalidRequest {
 			t.Errorf("%q: %v", cursor, err)
@@ -141,15 +141,15 @@ func (d *desk) waits(reply *events.Reply, kind events.RunWaitKind) events.RunWai
 }
 
 // versions tells of each event of a run's thread, by its sequence.
-func (d *desk) versions(reply *events.Reply) func(func(events.Int) bool) {
-	return func(yield func(events.Int) bool) {
+func (d *desk) versions(reply *events.Reply) func(func(int64) bool) {
+	return func(yield func(int64) bool) {
 		line := must(d.c.Timeline(d.ctx, client.SubscribeOptions{Thread: reply.ThreadID}))(d.t)
 		defer line.Close()
 		for e, err := range line.All(d.ctx) {
 			if err != nil {
 				d.t.Fatal(err)
 			}
-			if !yield(events.Int(e.Seq)) {
+			if !yield(e.Seq) {
 				return
 			}
 		}

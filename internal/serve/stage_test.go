@@ -138,7 +138,7 @@ func (s *stage) begin(st *client.ThreadState, steps ...[]one) *events.Reply {
 // end waits until a run has ended.
 func (s *stage) end(reply *events.Reply) *events.Execution {
 	s.t.Helper()
-	seq := events.Int(reply.Seq)
+	seq := reply.Seq
 	return must(s.WaitRun(s.t.Context(), events.GetExecution{
 		ThreadID: reply.ThreadID, ExecutionID: reply.Result.ExecutionID, Fresh: events.Fresh{MinSeq: &seq},
 	}))(s.t)

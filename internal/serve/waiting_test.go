@@ -90,7 +90,7 @@ func (d *desk) react(thread string, what events.ReactThread) *events.Reply {
 func (d *desk) watch(reply *events.Reply) (told chan client.Waiting, ended func() (*events.Execution, error)) {
 	d.t.Helper()
 	told = make(chan client.Waiting, 100)
-	seq := events.Int(reply.Seq)
+	seq := reply.Seq
 	var x *events.Execution
 	var err error
 	var done sync.WaitGroup
@@ -173,7 +173,7 @@ func TestQueue_WaitedForByExecutionID(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		seq := events.Int(x.Seq)
+		seq := x.Seq
 		item := must(d.c.GetItem(d.ctx, events.GetItem{ThreadID: thread, ItemID: x.TriggerItemID, Fresh: events.Fresh{MinSeq: &seq}}))(t)
 		if x.ID != run.reply.Result.ExecutionID || x.ReactionItemID != run.reply.Result.ReactionItemID ||
 			string(item.Content) != `[{"type":"input_text","text":"`+run.asked+`"}]` {
@@ -240,8 +240,8 @@ func TestReact_AbsentReactorIsWaitedFor(t *testing.T) {
 	}
 }
 
-func seqOf(r *events.Reply) *events.Int {
-	seq := events.Int(r.Seq)
+func seqOf(r *events.Reply) *int64 {
+	seq := r.Seq
 	return &seq
 }
 

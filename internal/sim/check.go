@@ -131,7 +131,7 @@ func (c *checker) command(a *attempt, threadID string, at events.Time) (*thread.
 	}
 	cmd := &thread.Command{ID: a.id, Tenant: tenant, ThreadID: threadID, Time: at}
 	if req.ExpectedVersion != nil {
-		v := int64(*req.ExpectedVersion)
+		v := *req.ExpectedVersion
 		cmd.Expected = &v
 	}
 	v, err := c.Validator.DecodeTrusted(a.name, req.Data)
@@ -254,7 +254,7 @@ func (c *checker) checkAnswers() error {
 			}
 			g := c.done[id][0]
 			switch {
-			case a.reply.Seq != g.commit.Seq || a.reply.ThreadID != g.commit.Thread || a.reply.Version != g.events[len(g.events)-1].Version:
+			case uint64(a.reply.Seq) != g.commit.Seq || a.reply.ThreadID != g.commit.Thread || a.reply.Version != g.events[len(g.events)-1].Version:
 				return fmt.Errorf("command %s is in commit %d of %s, and was answered with %+v", id, g.commit.Seq, g.commit.Thread, a.reply)
 			case g.step > a.end:
 				return fmt.Errorf("command %s was acknowledged at step %d, before it was stored at %d", id, a.end, g.step)

@@ -36,7 +36,7 @@ type Summary struct {
 	Items         int     `json:"items"`
 	ToolCalls     int     `json:"toolCalls"`
 	Events        int     `json:"events"`
-	Seq           uint64  `json:"seq"` // the log's sequence of the newest commit; 0 if nothing was added
+	Seq           int64   `json:"seq"` // the log's sequence of the newest commit; 0 if nothing was added
 	Seconds       float64 `json:"seconds"`
 }
 

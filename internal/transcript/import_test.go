@@ -141,7 +141,7 @@ func TestTurnInTheOrderOfEK7(t *testing.T) {
 		!strings.Contains(string(first.ToolCalls), `"plan_writer"`) {
 		t.Errorf("%+v %+v", first, last)
 	}
-	thread, err := c.WithMinSeq(lastSeq(t, c)).GetThread(t.Context(), events.GetThread{ThreadID: "key:import:1"})
+	thread, err := c.WithMinSeq(int64(lastSeq(t, c))).GetThread(t.Context(), events.GetThread{ThreadID: "key:import:1"})
 	if err != nil || thread.Status != events.ThreadOpen { // EK-191
 		t.Errorf("%+v, %v", thread, err)
 	}
@@ -156,7 +156,7 @@ func lastSeq(t testing.TB, c *client.Client) uint64 {
 	defer line.Close()
 	var seq uint64
 	for e := range line.All(t.Context()) {
-		seq = e.Seq
+		seq = uint64(e.Seq)
 	}
 	return seq
 }

@@ -23,8 +23,8 @@ func nothing() known {
 // learn reads a thread's events. A thread that was deleted is not_found.
 func learn(ctx context.Context, c *client.Client, thread string) (known, error) {
 	k := nothing()
-	from := events.Int(1)
-	limit := events.Int(1000)
+	from := int64(1)
+	limit := int64(1000)
 	for {
 		page, err := c.ListEvents(ctx, events.ListEvents{ThreadID: thread, FromVersion: &from, Limit: &limit})
 		if err != nil {
@@ -43,7 +43,7 @@ func learn(ctx context.Context, c *client.Client, thread string) (known, error) 
 		if page.NextVersion == 0 {
 			return k, nil
 		}
-		from = events.Int(page.NextVersion)
+		from = page.NextVersion
 	}
 }
 

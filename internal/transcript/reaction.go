@@ -31,7 +31,7 @@ func (r *reaction) step(s *step, iteration int, more bool) {
 	}
 	id, m := r.stepID(s), s.answer
 	r.at = m.Index
-	number := events.Int(iteration)
+	number := int64(iteration)
 	r.add("step.create", events.CreateStep{ID: id, ExecutionID: r.execution, Iteration: &number})
 	for i, part := range m.Content {
 		r.put(id, i, part)
@@ -78,7 +78,7 @@ func (r *reaction) step(s *step, iteration int, more bool) {
 }
 
 func (r *reaction) put(step string, idx int, part jsontext.Value) {
-	n := events.Int(idx)
+	n := int64(idx)
 	r.add("part.put", events.PutPart{StepID: step, ExecutionID: r.execution, Idx: &n, Type: partType(part), Part: part})
 }
 

@@ -65,7 +65,7 @@ func (m *Models) Apply(c *events.Commit, store Store, active Mask, changed []*Sl
 	for _, s := range ch.changed {
 		s.Seq, s.during, s.made = c.Seq, false, false
 		if s.Doc != nil {
-			m.list[s.Place.Kind].mark(s.Doc, events.Stamp{Version: c.Version, Seq: c.Seq})
+			m.list[s.Place.Kind].mark(s.Doc, events.Stamp{Version: c.Version, Seq: int64(c.Seq)})
 		}
 	}
 	out.Changed, out.Missed, out.Err = ch.changed, ch.missed, ch.err

@@ -9,7 +9,7 @@ func definitions() Projection {
 	return Projection{
 		Kind: Definitions, Name: "definitions", Version: 1, Bucket: "thread_definitions",
 		new: func() any { return new(T) },
-		seq: func(doc any) *uint64 { return &doc.(*T).Seq },
+		seq: func(doc any) *int64 { return &doc.(*T).Seq },
 		reactions: []reaction{{
 			on: events.DefinitionChangedType, ends: true,
 			id: typed(func(c *change, d events.DefinitionChanged) (string, bool) {
@@ -22,7 +22,7 @@ func definitions() Projection {
 				if !ok {
 					return doc
 				}
-				if made := d.Document(c.event.Time, c.commit.Seq); made != nil {
+				if made := d.Document(c.event.Time, int64(c.commit.Seq)); made != nil {
 					return made
 				}
 				return nil

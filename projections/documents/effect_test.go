@@ -13,8 +13,8 @@ func TestEffects(t *testing.T) {
 	h := newHistory(t, 1)
 	h.do(events.CreateThread{})
 	const id, other = "0195e5d0-3c1a-4b2e-9f44-1d2e3f405168", "0195e5d0-3c1a-4b2e-9f44-1d2e3f405169"
-	h.do(events.ScheduleEffect{ID: id, Name: "remind", Args: raw(`{"n":1}`), DelayMs: to(events.Int(0)), Retries: to(events.Int(1)), BackoffMs: to(events.Int(100))})
-	h.do(events.ScheduleEffect{ID: other, Name: "tidy", EveryMs: to(events.Int(1000))})
+	h.do(events.ScheduleEffect{ID: id, Name: "remind", Args: raw(`{"n":1}`), DelayMs: to(int64(0)), Retries: to(int64(1)), BackoffMs: to(int64(100))})
+	h.do(events.ScheduleEffect{ID: other, Name: "tidy", EveryMs: to(int64(1000))})
 	get := func(of string) *events.ScheduledEffect {
 		doc, _ := fold(t, h, Until{}).Get(Place{Kind: Effects, Thread: ThreadName(tenant, h.id), ID: of}).(*events.ScheduledEffect)
 		return doc

@@ -69,7 +69,7 @@ func TestThread(t *testing.T) {
 	shows(t, h, map[Place]string{{}: `{` + created + `,"status":"open","agentId":"triage","userId":"u","title":"T","metadata":{"a":1},"env":{"tree":"main"},"createdAtMicros":1771581601123456,"version":3,"seq":3}`})
 
 	h.do(events.SetThreadStatus{To: events.ThreadStreaming})
-	h.do(events.UpdateThread{Title: to(""), Archived: to(true), Draft: to("d"), AutoSubmitDraft: to(true), AgentMode: to("m"), MaxTokens: to(events.Int(9)), UserID: to(""), Metadata: raw(`{"b":2}`)})
+	h.do(events.UpdateThread{Title: to(""), Archived: to(true), Draft: to("d"), AutoSubmitDraft: to(true), AgentMode: to("m"), MaxTokens: to(int64(9)), UserID: to(""), Metadata: raw(`{"b":2}`)})
 	h.add(events.Event{Type: events.AgentAssignedType, Data: events.AgentAssigned{AgentID: "billing"}})
 	h.add(events.Event{Type: events.KeyReleasedType, Data: events.KeyReleased{Key: "support/42", ThreadID: h.id}})
 	shows(t, h, map[Place]string{{}: `{` + strings.Replace(created, `"support/42"`, "null", 1) + `,"status":"streaming","updatedAt":` + at + `5.123Z","agentId":"billing","archived":true,
@@ -142,7 +142,7 @@ func TestItem(t *testing.T) {
 	ctx := h.state.Default
 	h.do(events.CreateItem{Item: events.NewItem{
 		ID: "i1", Type: events.Message, Role: events.User, Channel: events.Web, Content: raw(`[{"type":"input_text","text":"hi"}]`),
-		CreatedAt: "2020-01-01T00:00:00Z", Metadata: raw(`{"a":1,"b":2}`), Depth: to(events.Int(1)), Silent: true,
+		CreatedAt: "2020-01-01T00:00:00Z", Metadata: raw(`{"a":1,"b":2}`), Depth: to(int64(1)), Silent: true,
 	}})
 	h.do(events.CreateItem{Item: events.NewItem{ID: "i2", Type: events.ActionResult, ParentItemID: "i1", Content: raw(`{"callId":"c","output":[1]}`)}})
 	h.do(events.SetItemStatus{ItemID: "i2", To: events.ItemCompleted})
@@ -172,9 +172,9 @@ func TestExecution(t *testing.T) {
 	h.do(message("i1", "x"))
 	h.do(events.CreateExecution{ID: "e", TriggerItemID: "i1", ReactionItemID: "r", WorkflowRunID: "w"})
 	h.do(events.CreateStep{ID: "s", ExecutionID: "e"})
-	h.do(events.PutPart{StepID: "s", Idx: to(events.Int(0)), Type: "output_text", Part: raw(`{"a": 1}`)})
-	h.do(events.PutPart{StepID: "s", Idx: to(events.Int(1))})
-	h.do(events.PutPart{StepID: "s", Idx: to(events.Int(0)), Part: raw(`2`)})
+	h.do(events.PutPart{StepID: "s", Idx: to(int64(0)), Type: "output_text", Part: raw(`{"a": 1}`)})
+	h.do(events.PutPart{StepID: "s", Idx: to(int64(1))})
+	h.do(events.PutPart{StepID: "s", Idx: to(int64(0)), Part: raw(`2`)})
 	h.do(events.SetStepStatus{StepID: "s", To: events.StepFailed, ToolCalls: raw(`[1]`), ToolExecutionResults: raw(`[2]`), ContinueLoop: to(false), ErrorText: "no"})
 	h.do(events.SetExecutionStatus{ExecutionID: "e", To: events.ExecutionFailed, ErrorText: "no"}, events.FinishThread{ExecutionID: "e"})
 	shows(t, h, map[Place]string{

@@ -94,7 +94,7 @@ func turn(n int) []any {
 		events.SetThreadStatus{To: events.ThreadStreaming},
 		events.CreateExecution{ID: exe, TriggerItemID: item, ReactionItemID: rea},
 		events.CreateStep{ID: stp, ExecutionID: exe},
-		events.PutPart{StepID: stp, Idx: to(events.Int(0)), Type: "output_text", Part: raw(`{"type":"output_text","text":"It is on its way."}`)},
+		events.PutPart{StepID: stp, Idx: to(int64(0)), Type: "output_text", Part: raw(`{"type":"output_text","text":"It is on its way."}`)},
 		message(rea, "It is on its way, and will be with you tomorrow before noon."),
 		events.SetStepStatus{StepID: stp, To: events.StepCompleted, ContinueLoop: to(false)},
 		events.SetItemStatus{ItemID: item, To: events.ItemCompleted},

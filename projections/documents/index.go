@@ -93,9 +93,9 @@ func index() Projection {
 				if d.CallOf == nil || *d.CallOf < 0 {
 					return "", false
 				}
-				return PageID(int64(*d.CallOf) / PageSize), true
+				return PageID(*d.CallOf / PageSize), true
 			}, func(_ *change, doc *T, d events.ItemCreated) {
-				if e := doc.Find(int64(*d.CallOf)); e != nil && e.ID == d.ParentItemID {
+				if e := doc.Find(*d.CallOf); e != nil && e.ID == d.ParentItemID {
 					e.Calls = append(e.Calls, d.Index)
 				}
 			}),

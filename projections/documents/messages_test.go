@@ -45,7 +45,7 @@ func TestCallsOfAMessage(t *testing.T) {
 	h.do(events.CreateContext{ID: "other"})
 	h.do(events.AddMessage{ID: "a", Role: events.FromAssistant, ToolCalls: `[{"id":"1","function":{"name":"n","arguments":""}}]`})
 	h.do(message("u", "x"))
-	call := func(id, parent, context string, depth events.Int) {
+	call := func(id, parent, context string, depth int64) {
 		h.do(events.CreateItem{ContextID: context, Item: events.NewItem{
 			ID: id, Type: events.ActionExecute, ParentItemID: parent, Depth: &depth, Content: raw(`{"callId":"c","name":"n","arguments":""}`),
 		}})

@@ -20,7 +20,7 @@ type Projection struct {
 	always    bool // each event of a thread changes the document
 	new       func() any
 	stamp     func(any) *events.Stamp
-	seq       func(any) *uint64 // instead of stamp, where the document has a version of its own
+	seq       func(any) *int64 // instead of stamp, where the document has a version of its own
 }
 
 // mark lets a document show a state of the log.
@@ -35,9 +35,9 @@ func (p Projection) mark(doc any, at events.Stamp) {
 // shows gives the sequence that a document shows.
 func (p Projection) shows(doc any) uint64 {
 	if p.seq != nil {
-		return *p.seq(doc)
+		return uint64(*p.seq(doc))
 	}
-	return p.stamp(doc).Seq
+	return uint64(p.stamp(doc).Seq)
 }
 
 // Reacts reports whether an event changes documents of the read model.

@@ -38,13 +38,13 @@ func random(t testing.TB, seed uint64, n int) *history {
 			case 7:
 				d = events.CreateStep{ID: fmt.Sprintf("s%d", k), ExecutionID: exe}
 			case 8:
-				d = events.PutPart{StepID: step, Idx: to(events.Int(rnd.IntN(3))), Part: raw(fmt.Sprint(k))}
+				d = events.PutPart{StepID: step, Idx: to(int64(rnd.IntN(3))), Part: raw(fmt.Sprint(k))}
 			case 9:
 				d = events.SetStepStatus{StepID: step, To: events.StepCompleted}
 			case 10:
 				d = events.SetContext{Patch: raw(fmt.Sprintf(`{"k%d":%d}`, rnd.IntN(4), k))}
 			case 13:
-				d = events.ScheduleEffect{ID: anEffect(k), Name: "remind", EveryMs: to(events.Int(1000)), Retries: to(events.Int(1))}
+				d = events.ScheduleEffect{ID: anEffect(k), Name: "remind", EveryMs: to(int64(1000)), Retries: to(int64(1))}
 			case 14:
 				d = events.CancelEffect{EffectID: anEffect(rnd.IntN(k + 1))}
 			case 15:
@@ -66,7 +66,7 @@ func random(t testing.TB, seed uint64, n int) *history {
 				d = events.UpdateMessage{MessageID: item, MessageUpdates: events.MessageUpdates{Silent: to(rnd.IntN(2) == 0)}}
 			case 17:
 				d = events.AddMessage{
-					ID: fmt.Sprintf("m%d", k), Role: events.FromAssistant, Depth: to(events.Int(rnd.IntN(12))), Silent: rnd.IntN(3) == 0,
+					ID: fmt.Sprintf("m%d", k), Role: events.FromAssistant, Depth: to(int64(rnd.IntN(12))), Silent: rnd.IntN(3) == 0,
 					ToolCalls: `[{"id":"a","function":{"name":"n","arguments":""}},{"id":"b","function":{"name":"n","arguments":""}}]`,
 				}
 			case 18:

@@ -114,12 +114,12 @@ func (h *house) react(ctx context.Context, thread, agent string) (*events.Execut
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	seq := events.Int(reply.Seq)
+	seq := reply.Seq
 	x, err := h.c.WaitRun(ctx, events.GetExecution{ThreadID: thread, ExecutionID: reply.Result.ExecutionID, Fresh: events.Fresh{MinSeq: &seq}})
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	seq = events.Int(x.Seq)
+	seq = x.Seq
 	item, err := h.c.GetItem(ctx, events.GetItem{ThreadID: thread, ItemID: x.ReactionItemID, Fresh: events.Fresh{MinSeq: &seq}})
 	if err != nil {
 		h.t.Fatal(err)

@@ -68,7 +68,7 @@ func TestTypedContexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("of what is gone", set(events.SetContext{Content: jsontext.Value(`{"eur":6}`)}), "there is no definition of the context")
-	seq := events.Int(removed.Seq)
+	seq := removed.Seq
 	got, err := h.c.GetContext(ctx, events.GetContext{ThreadID: made.ThreadID, ContextID: id, Fresh: events.Fresh{MinSeq: &seq}})
 	if err != nil || got.Type != "order" || string(got.Content) != `{"eur":5}` {
 		t.Errorf("%+v, %v", got, err)

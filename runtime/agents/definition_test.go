@@ -232,7 +232,7 @@ func TestThreadTellsReactor(t *testing.T) {
 		want int64
 	}{{0, "", 100}, {50, "rush", 50}, {500, "free", 100}} {
 		if c.most > 0 {
-			if _, err := h.c.UpdateThread(t.Context(), made.ThreadID, events.UpdateThread{MaxTokens: new(events.Int(c.most)), AgentMode: &c.mode}); err != nil {
+			if _, err := h.c.UpdateThread(t.Context(), made.ThreadID, events.UpdateThread{MaxTokens: new(c.most), AgentMode: &c.mode}); err != nil {
 				t.Fatal(err)
 			}
 		}

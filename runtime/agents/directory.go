@@ -184,7 +184,7 @@ func (d *Directory) Knows(ctx context.Context, tenant, name string) error {
 
 // bounds takes over what an agent's definition bounds.
 func bounds(a *runtime.Agent, def events.AgentDefinition) {
-	ms := func(v *events.Int) time.Duration {
+	ms := func(v *int64) time.Duration {
 		if v == nil {
 			return 0
 		}
@@ -194,10 +194,10 @@ func bounds(a *runtime.Agent, def events.AgentDefinition) {
 		a.Limits.WallClock, a.Limits.ToolTime = ms(l.WallClockMs), ms(l.ToolTimeMs)
 		a.Limits.WorkerWait = workerWait(l.WorkerWaitMs)
 		if l.Iterations != nil {
-			a.Limits.Iterations = int64(*l.Iterations)
+			a.Limits.Iterations = *l.Iterations
 		}
 		if l.Tokens != nil {
-			a.Limits.Tokens = int64(*l.Tokens)
+			a.Limits.Tokens = *l.Tokens
 		}
 	}
 	if r := def.Retries; r != nil {
@@ -229,7 +229,7 @@ func backoff(r *events.Retries) time.Duration {
 func (d *Directory) side(ctx context.Context, tenant string, a *runtime.Agent, def events.AgentSide) (runtime.Side, error) {
 	s := runtime.Side{Label: def.Label, Reactor: def.Reactor, StopOnResponse: def.StopOnResponse != nil && *def.StopOnResponse}
 	if def.MaxSteps != nil {
-		s.MaxSteps = int64(*def.MaxSteps)
+		s.MaxSteps = *def.MaxSteps
 	}
 	if def.Model != "" {
 		m, version, err := projections.Load[events.ModelDefinition](ctx, d.cfg.Definitions, tenant, events.ModelKind, def.Model)
@@ -240,10 +240,10 @@ func (d *Directory) side(ctx context.Context, tenant string, a *runtime.Agent, d
 		m = m.WithDefaults()
 		s.Model = runtime.Model{Name: m.Name, Model: m.Model, Temperature: m.Temperature, Params: m.Params}
 		if m.ContextTokens != nil {
-			s.Model.ContextTokens = int64(*m.ContextTokens)
+			s.Model.ContextTokens = *m.ContextTokens
 		}
 		if m.MaxOutputTokens != nil {
-			s.Model.MaxOutputTokens = int64(*m.MaxOutputTokens)
+			s.Model.MaxOutputTokens = *m.MaxOutputTokens
 		}
 		if s.Reactor == "" {
 			s.Reactor = m.Reactor
@@ -294,7 +294,7 @@ func missing(err error) bool { return errors.Is(err, &events.Error{Code: events.
 
 // workerWait returns how long a run waits for a process: 0 where the definition does
 // not say, negative where it says not at all.
-func workerWait(ms *events.Int) time.Duration {
+func workerWait(ms *int64) time.Duration {
 	switch {
 	case ms == nil:
 		return 0

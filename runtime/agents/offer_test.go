@@ -286,7 +286,7 @@ func TestDescriptions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		seq := events.Int(reply.Seq)
+		seq := reply.Seq
 		got, err := h.c.GetDefinition(t.Context(), events.GetDefinition{Kind: events.DefinitionKind(kind), Name: name, Fresh: events.Fresh{MinSeq: &seq}})
 		if err != nil || !strings.Contains(string(got.Definition), `"description":"for `+kind+`"`) {
 			t.Errorf("%s: %v, %v", kind, got, err)

@@ -171,7 +171,7 @@ func (d *Directory) mcpTool(ctx context.Context, tenant string, def events.ToolD
 func (d *Directory) manager(tenant, key, name string, def events.ToolDefinition) (*mcp.Manager, error) {
 	s := mcp.Server{Name: name, Command: def.Server.Command, Args: def.Server.Args, Env: def.Server.Env, URL: def.Server.URL}
 	if def.TimeoutMs != nil {
-		s.TimeoutMs = int64(*def.TimeoutMs)
+		s.TimeoutMs = *def.TimeoutMs
 	}
 	if s.Command != "" && !d.cfg.Programs {
 		return nil, events.Errorf(events.Forbidden, "the tool %s starts a program, which this server does not allow (--mcp-programs)", def.Name)
