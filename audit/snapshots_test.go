@@ -39,7 +39,7 @@ func (h *house) forgedSnapshot(id string, old, with string) []byte {
 		h.t.Fatalf("%s is not in %s", old, state)
 	}
 	digest := sha256Hex([]byte(changed))
-	out := []byte(`{"form":4,"digest":"` + digest + `","state":` + changed + `}`)
+	out := []byte(`{"form":5,"digest":"` + digest + `","state":` + changed + `}`)
 	if _, err := thread.DecodeState(out); err != nil {
 		h.t.Fatal(err)
 	}

@@ -294,12 +294,12 @@ func (m *maker) holdCalls(d HoldCalls) error {
 // park gives a run up if all that is left of its step waits for somebody.
 func (m *maker) park(execution string) error {
 	x, _ := m.state.execution(execution)
-	if x.Run.left(callOpen, callGranted, callDenied, callSolved) > 0 || x.Run.left(callWaits) == 0 {
+	if x.Run.left(callOpen, callGranted, callDenied, callSolved) > 0 || x.Run.left(callWaits, callThread) == 0 {
 		return nil
 	}
 	var waits []string
 	for _, c := range x.Run.Calls {
-		if c.Is == callWaits {
+		if c.waits() {
 			waits = append(waits, c.ID)
 		}
 	}
@@ -339,7 +339,7 @@ func (m *maker) resumeCalls(d ResumeCalls) error {
 		return err
 	}
 	for _, call := range d.CallIDs {
-		if c := x.Run.call(call); c == nil || c.Is != callWaits {
+		if c := x.Run.call(call); c == nil || c.Is != callThread {
 			return events.Missing("waiting call", call)
 		}
 	}

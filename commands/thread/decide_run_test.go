@@ -310,6 +310,33 @@ func TestApproval(t *testing.T) {
 	}
 }
 
+// A call that waits for another agent, on a thread of its own, is completed by that
+// agent: nobody can grant, deny or resolve it, and a call that waits for a person is
+// not resumed by a thread.
+func TestApproval_CallWaitsForThread(t *testing.T) {
+	k := newStory(t)
+	k.do(events.CreateThread{AgentID: "triage"})
+	w := k.reacting("")
+	d := w.reaction("call_1", "call_2")
+	d.Approve = []string{"call_2"}
+	k.do(d)
+	k.do(HoldCalls{ExecutionID: w.execution, Token: w.token, StepID: w.run().StepID, Wait: []string{"call_1"}})
+	for name, answer := range map[string]any{
+		"grant": events.GrantApproval{CallID: "call_1"}, "deny": events.DenyApproval{CallID: "call_1"},
+		"resolve": events.ResolveApproval{CallID: "call_1", Result: raw(`1`)}, "resolve with a grant": events.ResolveApproval{CallID: "call_1", Grant: true},
+	} {
+		_, err := k.try(k.command(answer))
+		if e := events.AsError(err); e.Code != events.InvalidRequest || e.Details == nil || e.Details.Path != "/data/callId" || !strings.Contains(e.Message, "another agent") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := k.try(k.command(ResumeCalls{ExecutionID: w.execution, CallIDs: []string{"call_2"}})); events.AsError(err).Code != events.NotFound {
+		t.Errorf("a thread resumed a call that waits for a person: %v", err)
+	}
+	wantKinds(t, k.do(events.ResolveApproval{CallID: "call_2", Result: raw(`1`)}), "approval.resolved run.requested")
+	wantKinds(t, k.do(ResumeCalls{ExecutionID: w.execution, CallIDs: []string{"call_1"}}), "run.resumed")
+}
+
 // Calls that callers queue join the run under way, and start one at rest:
 // SA-62, SA-63, SA-64.
 func TestQueueTool(t *testing.T) {

@@ -63,8 +63,12 @@ func (m *maker) turnRun(d events.TurnRun) error {
 func (m *maker) approval(call string) (string, error) {
 	id := m.state.head.Active
 	if x, ok := m.state.execution(id); ok && x.Run != nil {
-		if c := x.Run.call(call); c != nil && c.Is == callWaits {
+		switch c := x.Run.call(call); {
+		case c == nil:
+		case c.Is == callWaits:
 			return id, nil
+		case c.Is == callThread:
+			return "", events.Invalid("/callId", "call %.100s waits for another agent, on a thread of its own, and for nobody's approval; to end it, stop or cancel the run of that thread", call)
 		}
 	}
 	return "", events.Missing("waiting call", call)

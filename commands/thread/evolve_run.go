@@ -65,7 +65,7 @@ func evolveRun(s *State, e *events.Event) {
 		s.run(e.Subject, func(r *runState) { r.Parked, r.Free = true, true })
 	case events.RunSuspended:
 		for _, id := range d.Calls {
-			s.phase(e.Subject, id, callWaits)
+			s.phase(e.Subject, id, callThread)
 		}
 	case events.RunResumed:
 		for _, id := range d.Calls {

@@ -64,7 +64,7 @@ func (r rules) RunParked(e *events.Event, d events.RunParked) error {
 	}
 	var waits []string
 	for _, c := range x.Run.Calls {
-		if c.Is == callWaits {
+		if c.waits() {
 			waits = append(waits, c.ID)
 		}
 	}
@@ -81,7 +81,7 @@ func (r rules) RunSuspended(e *events.Event, d events.RunSuspended) error {
 }
 
 func (r rules) RunResumed(e *events.Event, d events.RunResumed) error {
-	return r.calls(e, d.Calls, func(c *callState) bool { return c.Is == callWaits }, "does not wait")
+	return r.calls(e, d.Calls, func(c *callState) bool { return c.Is == callThread }, "does not wait for another thread")
 }
 
 // calls checks calls of the open step of a run.
@@ -141,7 +141,7 @@ func (r rules) ApprovalRequested(e *events.Event, d events.ApprovalRequested) er
 	c := x.Run.call(d.CallID)
 	return firstFault(
 		about(e, d.CallID, e.Correlation),
-		unless(c != nil && c.Is != callDone && c.Is != callWaits, "call %.80q is none of the open step, or is over, or waits already", d.CallID),
+		unless(c != nil && c.Is != callDone && !c.waits(), "call %.80q is none of the open step, or is over, or waits already", d.CallID),
 		unless(c == nil || c.Name == d.Name, "the call is one of another tool than %.80q", d.Name),
 		unless(d.StepID == "" || d.StepID == x.Run.Step, "the open step is %.80q, and not %.80q", x.Run.Step, d.StepID),
 	)
@@ -166,5 +166,5 @@ func (r rules) approval(e *events.Event, call string) error {
 		return err
 	}
 	c := x.Run.call(call)
-	return firstFault(about(e, call, r.state.head.Active), unless(c != nil && c.Is == callWaits, "call %.80q does not wait", call))
+	return firstFault(about(e, call, r.state.head.Active), unless(c != nil && c.Is == callWaits, "call %.80q does not wait for a person", call))
 }

@@ -57,7 +57,8 @@ type callPhase string
 
 const (
 	callOpen    callPhase = ""
-	callWaits   callPhase = "waits" // for an approval, or for another thread
+	callWaits   callPhase = "waits"  // for a person
+	callThread  callPhase = "thread" // for a run of another agent, on a thread of its own
 	callGranted callPhase = "granted"
 	callDenied  callPhase = "denied"
 	callSolved  callPhase = "solved" // a person supplied its result
@@ -109,6 +110,10 @@ func (r *runState) call(id string) *callState {
 	}
 	return nil
 }
+
+// waits reports whether somebody else completes the call: a person, or an agent on
+// another thread.
+func (c *callState) waits() bool { return c.Is == callWaits || c.Is == callThread }
 
 // left counts the calls of the open step that are in one of the phases.
 func (r *runState) left(phases ...callPhase) int {
@@ -171,7 +176,7 @@ func (s *State) Run(executionID string) (Run, bool) {
 	}
 	for _, c := range x.Run.Calls {
 		r.Calls = append(r.Calls, Call{
-			CallID: c.ID, Name: c.Name, Waits: c.Is == callWaits, Granted: c.Is == callGranted, Denied: c.Is == callDenied, Solved: c.Is == callSolved,
+			CallID: c.ID, Name: c.Name, Waits: c.waits(), Granted: c.Is == callGranted, Denied: c.Is == callDenied, Solved: c.Is == callSolved,
 			Fresh: c.Is == callGranted && c.For == x.Run.Token, Done: c.Is == callDone,
 		})
 	}

@@ -11,7 +11,7 @@ import (
 
 // snapshotVersion is the form of an encoded state. One of another version is
 // not read: it is derived, and is made anew from the log.
-const snapshotVersion = 4
+const snapshotVersion = 5
 
 // sealed is an encoded state with its digest. The state names the version, the
 // sequence and the chain of the commit up to which it was folded, and so the
