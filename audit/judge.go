@@ -116,12 +116,12 @@ func (j *judge) layout(c *events.Commit) {
 	size := len("[]") + len(c.Events) - 1
 	for i := range c.Events {
 		e := &c.Events[i]
-		size += len(e.Raw())
+		size += len(e.Stored())
 		if row, ok := events.Lookup(e.Type); ok && row.Schema() != e.Schema() {
 			continue // of an older version, in that version's layout
 		}
 		var err error
-		if j.buf, err = e.Append(j.buf[:0]); err == nil && bytes.Equal(j.buf, e.Raw()) {
+		if j.buf, err = e.AppendStored(j.buf[:0]); err == nil && bytes.Equal(j.buf, e.Stored()) {
 			continue
 		}
 		place := j.place(KindLayout, c.Seq, "it is not written as Skein writes it: it holds fields that are not read, or in another order or form")

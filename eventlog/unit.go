@@ -43,7 +43,7 @@ func (l *Log) newUnit(writes []Write) (*unit, error) {
 	u := &unit{writes: writes, done: make(chan error, 1), over: make(chan struct{})}
 	for _, w := range writes {
 		c := w.Commit
-		if size, limit := int64(len(c.Body)), l.maxBytes(); size > limit {
+		if size, limit := int64(c.Largest()), l.maxBytes(); size > limit {
 			return nil, &TooLargeError{Size: size, Limit: limit}
 		}
 		u.bytes += len(c.Body)

@@ -42,7 +42,7 @@ func NewCommit(prev string, events []Event) (*Commit, error) {
 			body = append(body, ',')
 		}
 		var err error
-		if body, err = events[i].Append(body); err != nil {
+		if body, err = events[i].AppendStored(body); err != nil {
 			return nil, err
 		}
 		ends[i] = len(body)
@@ -60,6 +60,9 @@ func NewCommit(prev string, events []Event) (*Commit, error) {
 		Chain: Chain(prev, body), Events: events, Body: body,
 	}
 	if err := c.check(); err != nil {
+		return nil, err
+	}
+	if err := c.keep(); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -105,10 +108,12 @@ func DecodeCommit(tenant, thread string, seq uint64, version int64, chain string
 }
 
 func (c *Commit) decode() error {
-	if c.scan() {
-		return nil
+	if !c.scan() {
+		if err := c.decodeAny(); err != nil {
+			return err
+		}
 	}
-	return c.decodeAny()
+	return c.resolve()
 }
 
 // decodeAny reads a batch in any layout that JSON allows. It has the last word.

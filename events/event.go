@@ -30,10 +30,12 @@ type Event struct {
 	Data         any    // one of the catalog's structs, by value, or Unknown
 
 	schema string // of the data as it was read
-	raw    []byte // the bytes that it was read from
+	raw    []byte // the bytes that it was read from, whole
+	stored []byte // those of its commit's body, where they differ
 }
 
-// Raw gives the bytes that the event was decoded from, nil if it was not.
+// Raw gives the bytes that the event was decoded from, nil if it was not. An event
+// that names parts of its commit is whole there: it is as the timeline has it.
 func (e *Event) Raw() []byte { return e.raw }
 
 // Schema gives what the attribute dataschema holds: of the version that was

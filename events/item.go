@@ -25,6 +25,7 @@ type ItemCreated struct {
 	Metadata     jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 	CallOf       *int64         `json:"callOf,omitzero" schema:"minimum=0" doc:"Of a call that is part of a message: that message's place."`
 
+	OutputOf       string `json:"outputOf,omitzero" schema:"pattern=partKey" doc:"Of a large result: the part of a step that holds its output, in the same commit."`
 	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"Of a message that steers a run: the item with which that run answers."`
 }
 

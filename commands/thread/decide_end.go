@@ -100,10 +100,10 @@ func (m *maker) finish(execution string, to events.ExecutionStatus, text string)
 		if err != nil {
 			return events.Invalid("/errorText", "%w", err)
 		}
-		if err := m.addToReaction(execution, []jsontext.Value{note}); err != nil {
+		if err := m.addToReaction(execution, []jsontext.Value{note}, whole); err != nil {
 			return err
 		}
-	} else if err := m.addToReaction(execution, nil); err != nil {
+	} else if err := m.addToReaction(execution, nil, whole); err != nil {
 		return err
 	}
 	x, _ := m.state.execution(execution)
@@ -132,3 +132,6 @@ func (m *maker) finish(execution string, to events.ExecutionStatus, text string)
 	}
 	return m.next()
 }
+
+// whole refers to no part of a step.
+func whole(int) string { return "" }

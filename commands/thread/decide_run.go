@@ -111,11 +111,12 @@ func (m *maker) putParts(execution, step string, parts []jsontext.Value, types [
 			return err
 		}
 	}
-	return m.addToReaction(execution, parts)
+	return m.addToReaction(execution, parts, func(i int) string { return events.PartRef(step, int64(i), parts[i]) })
 }
 
-// addToReaction adds parts to the reaction item, which is made with the first.
-func (m *maker) addToReaction(execution string, parts []jsontext.Value) error {
+// addToReaction adds parts to the reaction item, which is made with the first. ref
+// gives the part of a step that one of them is, if the commit is to hold it once.
+func (m *maker) addToReaction(execution string, parts []jsontext.Value, ref func(int) string) error {
 	x, _ := m.state.execution(execution)
 	if _, made := m.state.item(x.Reaction); made {
 		if len(parts) == 0 {
@@ -123,7 +124,7 @@ func (m *maker) addToReaction(execution string, parts []jsontext.Value) error {
 		}
 		placed := make([]events.PlacedPart, len(parts))
 		for i, part := range parts {
-			placed[i] = events.PlacedPart{Place: x.Run.Place + int64(i), Part: part}
+			placed[i] = events.PlacedPart{Place: x.Run.Place + int64(i), Part: part, Key: ref(i)}
 		}
 		m.emit(events.MessageEditedType, x.Reaction, execution, events.MessageEdited{Parts: placed})
 		return nil
@@ -246,15 +247,18 @@ func (m *maker) endCalls(d EndCalls) error {
 		}); err != nil {
 			return err
 		}
-		placed = append(placed, events.PlacedPart{Place: x.Run.Base + c.Idx, Part: r.Part})
+		placed = append(placed, events.PlacedPart{Place: x.Run.Base + c.Idx, Part: r.Part, Key: events.PartRef(d.StepID, c.Idx, r.Part)})
 		raw, err := json.Marshal(events.CallResult{CallID: r.CallID, Output: r.Output, IsError: r.IsError, Name: c.Name}, json.Deterministic(true))
 		if err != nil {
 			return events.Invalid("/results", "%w", err)
 		}
-		if err := m.putItem(events.NewItem{
+		m.outputOf = events.OutputRef(d.StepID, c.Idx, r.Part, raw)
+		err = m.putItem(events.NewItem{
 			ID: m.derive(x, d.StepID+":result", int(c.Idx)), Type: events.ActionResult, Status: events.ItemCompleted,
 			ParentItemID: m.answer(x), Content: raw,
-		}, x.Context, d.ExecutionID); err != nil {
+		}, x.Context, d.ExecutionID)
+		m.outputOf = ""
+		if err != nil {
 			return err
 		}
 	}

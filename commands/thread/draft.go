@@ -162,6 +162,7 @@ type maker struct {
 	ending  bool // the thread is deleted: nothing else begins
 
 	correlation string // of the items that are added
+	outputOf    string // the part that holds the output of the result that is added
 	steers      string // the item with which a run answers them
 	made        []events.Event
 }

@@ -80,6 +80,8 @@ func (r rules) ItemCreated(e *events.Event, d events.ItemCreated) error {
 		x, _ := r.state.execution(e.Correlation)
 		faults = append(faults, unless(x.Run != nil && x.Reaction == d.ReactionItemID, "execution %.80q answers with item %.80q, and not with %.80q", e.Correlation, x.Reaction, d.ReactionItemID))
 	}
+	x, _ := r.state.execution(e.Correlation)
+	faults = append(faults, unless(d.OutputOf == "" || d.Type == events.ActionResult && x.Run != nil, "only the result of a run's call has its output in a part"))
 	part := d.Type == events.ActionExecute && parent.Assistant && parent.Context == d.ContextID && int64(parent.Depth) == d.Depth
 	return firstFault(append(faults,
 		unless(part == (d.CallOf != nil), "it is part of a message, or not, against what its parent says"),

@@ -1,0 +1,261 @@
+package events
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// What a tool gives stands in three events of one commit: in the part of the call,
+// in the item of its result, and in the message that shows the part. Where it is
+// large, the commit's body holds it once, in the part; the other two name the
+// part, and what they say is put in when the commit is read. Only the body of a
+// commit is so: what was read, the timeline and every answer hold events whole.
+
+// ShareBytes is how large a part, or an output, is of which a commit holds one copy.
+const ShareBytes = 1 << 10
+
+// PartRef returns the key under which an event may name a part that its commit
+// holds; "" if the part is so small that the event holds it too.
+func PartRef(step string, idx int64, part jsontext.Value) string {
+	if len(part) < ShareBytes {
+		return ""
+	}
+	return PartKey(step, idx)
+}
+
+// OutputRef returns the key under which the item of a result may name the part
+// that holds its output; "" if it is to hold the output itself.
+func OutputRef(step string, idx int64, part, content jsontext.Value) string {
+	if len(content) < ShareBytes {
+		return ""
+	}
+	if short, err := withoutOutput(content); err != nil {
+		return ""
+	} else if whole, err := withOutput(short, part); err != nil || !bytes.Equal(whole, content) {
+		return ""
+	}
+	return PartKey(step, idx)
+}
+
+// withoutOutput returns the content of a result without its output.
+func withoutOutput(content jsontext.Value) (jsontext.Value, error) {
+	var r sharedResult
+	if err := json.Unmarshal(content, &r); err != nil {
+		return nil, err
+	}
+	r.Output = nil
+	return json.Marshal(r, json.Deterministic(true))
+}
+
+// withOutput returns the content of a result with the output that a part holds.
+func withOutput(content, part jsontext.Value) (jsontext.Value, error) {
+	var r sharedResult
+	if err := json.Unmarshal(content, &r, json.RejectUnknownMembers(true)); err != nil {
+		return nil, err
+	}
+	var p struct {
+		Output jsontext.Value `json:"output"`
+	}
+	if err := json.Unmarshal(part, &p); err != nil {
+		return nil, err
+	}
+	if r.Output != nil || p.Output == nil {
+		return nil, fmt.Errorf("an output is to stand in the part, and nowhere else")
+	}
+	return json.Marshal(CallResult{CallID: r.CallID, Output: p.Output, IsError: r.IsError, Name: r.Name}, json.Deterministic(true))
+}
+
+// sharedResult is a CallResult that may lack its output.
+type sharedResult struct {
+	CallID  string         `json:"callId"`
+	Output  jsontext.Value `json:"output,omitzero"`
+	IsError bool           `json:"isError,omitzero"`
+	Name    string         `json:"name,omitzero"`
+}
+
+// shares reports whether an event names parts of its commit.
+func (e *Event) shares() bool {
+	switch d := e.Data.(type) {
+	case ItemCreated:
+		return d.OutputOf != "" && d.Type == ActionResult
+	case MessageEdited:
+		for i := range d.Parts {
+			if d.Parts[i].Key != "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Stored returns the bytes of the event in the body of its commit, nil if it was not
+// read from one. They differ from Raw where it names parts of the commit.
+func (e *Event) Stored() []byte {
+	if e.stored != nil {
+		return e.stored
+	}
+	return e.raw
+}
+
+// AppendStored writes the event to b as it stands in the body of its commit.
+func (e *Event) AppendStored(b []byte) ([]byte, error) {
+	if !e.shares() {
+		return e.Append(b)
+	}
+	short := *e
+	switch d := e.Data.(type) {
+	case ItemCreated:
+		content, err := withoutOutput(d.Content)
+		if err != nil {
+			return b, fmt.Errorf("event %s: its content: %w", e.Type, err)
+		}
+		d.Content = content
+		short.Data = d
+	case MessageEdited:
+		stored := storedEdit{MessageEdited: d, Parts: make([]storedPart, len(d.Parts))}
+		for i, p := range d.Parts {
+			stored.Parts[i] = storedPart(p)
+			if p.Key != "" {
+				stored.Parts[i].Part = nil
+			}
+		}
+		short.Data = stored
+	}
+	return short.Append(b)
+}
+
+// Largest returns the size of the largest message that the commit needs: of its body,
+// or of an event of it on the timeline, where it is whole.
+func (c *Commit) Largest() int {
+	size := len(c.Body)
+	for i := range c.Events {
+		if e := &c.Events[i]; e.stored != nil {
+			size = max(size, len(e.raw))
+		}
+	}
+	return size
+}
+
+// storedEdit and storedPart are a MessageEdited as the body of a commit has it.
+type (
+	storedEdit struct {
+		MessageEdited
+		Parts []storedPart `json:"parts,omitempty"`
+	}
+	storedPart struct {
+		Place int64          `json:"place"`
+		Part  jsontext.Value `json:"part,omitzero"`
+		Key   string         `json:"key,omitzero"`
+	}
+)
+
+// maxShared bounds what the events of one commit may come to when they are whole.
+const maxShared = 4 * MaxCommitBytes
+
+// resolve makes events whole that name parts of the commit. The error says which
+// event names a part that the commit does not hold before it, or says itself what
+// it says to be there.
+func (c *Commit) resolve() error {
+	size := 0
+	for i := range c.Events {
+		e := &c.Events[i]
+		if !e.shares() {
+			continue
+		}
+		if err := c.whole(i); err != nil {
+			return fmt.Errorf("event %s %s: %w", e.Type, clip(e.ID), err)
+		}
+		stored := e.raw
+		raw, err := e.Append(nil)
+		if err != nil {
+			return err
+		}
+		if size += len(raw); size > maxShared {
+			return fmt.Errorf("event %s %s: the events of the commit come to more than %d bytes", e.Type, clip(e.ID), maxShared)
+		}
+		e.raw, e.stored = raw, stored
+	}
+	return nil
+}
+
+// keep does for a commit that is made what resolve does for one that is read: the
+// events are whole, and what is read of the body is to be the same.
+func (c *Commit) keep() error {
+	for i := range c.Events {
+		e := &c.Events[i]
+		if !e.shares() {
+			continue
+		}
+		whole := e.Data
+		short, err := DecodeEvent(e.raw)
+		if err != nil {
+			return err
+		}
+		e.Data = short.Data
+		if err := c.whole(i); err != nil {
+			return fmt.Errorf("event %s: %w", e.Type, err)
+		}
+		stored := e.raw
+		if e.raw, err = e.Append(nil); err != nil {
+			return err
+		}
+		e.stored, e.Data = stored, whole
+		if said, err := e.Append(nil); err != nil || !bytes.Equal(said, e.raw) {
+			return fmt.Errorf("event %s: it names a part of the commit that is another", e.Type)
+		}
+	}
+	return nil
+}
+
+// whole makes one event whole.
+func (c *Commit) whole(i int) error {
+	e := &c.Events[i]
+	switch d := e.Data.(type) {
+	case ItemCreated:
+		part, err := c.part(i, d.OutputOf)
+		if err != nil {
+			return err
+		}
+		if d.Content, err = withOutput(d.Content, part); err != nil {
+			return fmt.Errorf("its output: %w", err)
+		}
+		e.Data = d
+	case MessageEdited:
+		parts := make([]PlacedPart, len(d.Parts))
+		for n, p := range d.Parts {
+			if parts[n] = p; p.Key == "" {
+				continue
+			}
+			if p.Part != nil {
+				return fmt.Errorf("it holds part %s, and names it too", clip(p.Key))
+			}
+			var err error
+			if parts[n].Part, err = c.part(i, p.Key); err != nil {
+				return err
+			}
+		}
+		d.Parts = parts
+		e.Data = d
+	}
+	return nil
+}
+
+// part finds what a part is where an event of the commit names it.
+func (c *Commit) part(before int, key string) (jsontext.Value, error) {
+	for i := before - 1; i >= 0; i-- {
+		switch d := c.Events[i].Data.(type) {
+		case PartUpdated:
+			if d.Key == key {
+				return d.Part, nil
+			}
+		case PartCreated:
+			if d.Key == key {
+				return d.Part, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("part %s is not in the commit before it", clip(key))
+}
