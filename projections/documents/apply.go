@@ -98,15 +98,11 @@ func (c *change) react(b bound) {
 	was := s.Doc
 	c.slot = s
 	s.Doc = b.fold(c, s.Doc)
-	switch {
-	case s.Doc == nil && was == nil && (!b.ends || b.kind != Definitions):
+	if s.Doc == nil && was == nil && b.kind != Definitions {
 		c.missed = append(c.missed, s)
 		return
-	case s.Doc == nil:
-		c.mark(s)
-		return
 	}
-	if was == nil {
+	if s.Doc != nil && was == nil {
 		s.made, s.at = true, int64(c.event.Time)
 	}
 	c.mark(s)
@@ -144,10 +140,9 @@ func (c *change) touchThread() {
 		return
 	}
 	c.slot = s
-	switch {
-	case c.event.Type == events.LifecycleArchivedType: // it stays where it was in lists
+	if c.event.Type == events.LifecycleArchivedType { // it stays where it was in lists
 		doc.ListedSeq = cmp.Or(doc.ListedSeq, doc.Seq)
-	default:
+	} else {
 		doc.ListedSeq = 0
 		if c.later() {
 			doc.UpdatedAt = c.time()

@@ -11,7 +11,7 @@ func definitions() Projection {
 		new: func() any { return new(T) },
 		seq: func(doc any) *int64 { return &doc.(*T).Seq },
 		reactions: []reaction{{
-			on: events.DefinitionChangedType, ends: true,
+			on: events.DefinitionChangedType,
 			id: typed(func(c *change, d events.DefinitionChanged) (string, bool) {
 				key := events.DefinitionRef{Kind: d.Kind, Name: d.Name}.Key()
 				_, known := events.ParseDefinitionKey(key)

@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"cmp"
 	"fmt"
 	"testing"
 
@@ -51,7 +52,7 @@ func (h *history) add(list ...events.Event) *events.Commit {
 	for i := range list {
 		e := &list[i]
 		e.ID = events.EventID(tenant, h.id, fmt.Sprintf("c-%d", h.n), i)
-		e.Tenant, e.ThreadID, e.Time, e.Version = tenant, h.id, h.now, h.state.Version+int64(i)+1
+		e.Tenant, e.ThreadID, e.Time, e.Version = tenant, h.id, cmp.Or(e.Time, h.now), h.state.Version+int64(i)+1
 		if e.Subject == "" {
 			e.Subject = h.id
 		}

@@ -85,11 +85,11 @@ func (m *Models) Fold(commits iter.Seq2[*events.Commit, error], until Until) (*M
 	s := m.NewMemory()
 	for c, err := range commits {
 		var broken *events.BrokenError
-		switch {
-		case errors.As(err, &broken):
+		if errors.As(err, &broken) {
 			s.Broken++
 			continue
-		case err != nil:
+		}
+		if err != nil {
 			return nil, err
 		}
 		part := until.cut(c)

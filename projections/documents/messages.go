@@ -63,13 +63,12 @@ func (f MessageFilter) Count(block []int64) (n int64, exact bool) {
 	exact = true
 	for class, count := range block {
 		depth, foreign, silent := int64(class/4), class&2 != 0, class&1 != 0
-		switch {
-		case count == 0, silent && !f.Silent, f.MaxDepth >= 0 && depth > f.MaxDepth, f.Context != "" && foreign == (f.Context == f.Default):
-		case f.MaxDepth >= 0 && depth == deep, f.Context != "" && foreign:
+		if count == 0 || silent && !f.Silent || f.MaxDepth >= 0 && depth > f.MaxDepth || f.Context != "" && foreign == (f.Context == f.Default) {
+			continue
+		}
+		n += count
+		if f.MaxDepth >= 0 && depth == deep || f.Context != "" && foreign {
 			exact = false // it holds several depths, or several contexts
-			n += count
-		default:
-			n += count
 		}
 	}
 	return n, exact

@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/skein-threads/skein/events"
@@ -79,6 +80,8 @@ func TestPlaces(t *testing.T) {
 	}
 	for id, want := range map[string]bool{
 		"itm_1": true, "exe-1.stp": true, "": false, "a..b": false, ".a": false, "a.": false, "a b": false, "a>": false, "*": false, "ä": false,
+		"azAZ09_-=": true, "`": false, "{": false, "@": false, "[": false, "/": false, ":": false, "a.b.c": true,
+		strings.Repeat("a", 256): true, strings.Repeat("a", 257): false,
 	} {
 		if validID(id) != want {
 			t.Errorf("validID(%q) is %v", id, !want)

@@ -58,10 +58,10 @@ func (p Place) Key() string { return p.Under("") }
 
 // Under gives the key behind a prefix.
 func (p Place) Under(prefix string) string {
-	switch {
-	case p.ID == "":
+	if p.ID == "" {
 		return prefix + p.Thread
-	case p.Kind == Definitions:
+	}
+	if p.Kind == Definitions {
 		return prefix + strings.TrimSuffix(p.Thread, events.TenantAggregate) + p.ID
 	}
 	return prefix + p.Thread + "." + p.ID
@@ -112,15 +112,17 @@ func validID(id string) bool {
 	last := byte('.')
 	for i := range len(id) {
 		c := id[i]
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-', c == '=':
-		case c == '.' && last != '.':
-		default:
+		if !ofToken(c) && (c != '.' || last == '.') {
 			return false
 		}
 		last = c
 	}
 	return last != '.'
+}
+
+// ofToken reports whether a byte may stand in a token of a key.
+func ofToken(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '='
 }
 
 // Slot holds the document of a place, or knows that there is none.

@@ -66,7 +66,6 @@ func (p Projection) Decode(raw []byte) (doc any, seq uint64, err error) {
 type reaction struct {
 	on    events.Type
 	makes bool // the event makes the document: nothing can be there before it
-	ends  bool // the event may remove the document
 	// id gives the document's place within the thread; false: none is changed.
 	id func(*change) (string, bool)
 	// fold gives the document after the event. doc is nil if there is none; the
@@ -139,7 +138,7 @@ func puts[T, E any](t events.Type, id func(*change, E) (string, bool), fold func
 
 // removes declares an event that takes a document away.
 func removes[E any](t events.Type, id func(*change, E) (string, bool)) reaction {
-	return reaction{on: t, ends: true, id: typed(id), fold: func(*change, any) any { return nil }}
+	return reaction{on: t, id: typed(id), fold: func(*change, any) any { return nil }}
 }
 
 // together declares an event that changes several read models at once: items
