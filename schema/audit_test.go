@@ -32,8 +32,10 @@ func TestEvent(t *testing.T) {
 		"null for absent":       {`"errorText":"no"`, `"errorText":null`, "/data/errorText"},
 		"a text that is long":   {`"errorText":"no"`, `"errorText":"` + strings.Repeat("é", 65537) + `"`, "/data/errorText"},
 		"an older one, wrong":   {`:2","tenant":"acme","threadid":"T-0195e5d0-3c1a-7b2e-9f44-1d2e3f405162","threadversion":3,"commandid":"c1","data":{"executionId":"exe_1","from":"running"`, `:1","tenant":"acme","threadid":"T-0195e5d0-3c1a-7b2e-9f44-1d2e3f405162","threadversion":3,"commandid":"c1","data":{"executionId":"","from":"running"`, "/data/executionId"},
-		"content type":          {`"application/json"`, `"text/plain"`, "/datacontenttype"},
-		"an empty attribute":    {`"commandid":"c1"`, `"commandid":""`, "/commandid"},
+		"an older one, renamed and wrong": {`changed:2","tenant":"acme","threadid":"T-0195e5d0-3c1a-7b2e-9f44-1d2e3f405162","threadversion":3,"commandid":"c1","data":{"executionId":"exe_1","from":"running","to":"failed","errorText":"no"`,
+			`changed:1","tenant":"acme","threadid":"T-0195e5d0-3c1a-7b2e-9f44-1d2e3f405162","threadversion":3,"commandid":"c1","data":{"executionId":"exe_1","from":"running","to":"failed","error":"` + strings.Repeat("e", 65537) + `"`, "/data/errorText"},
+		"content type":       {`"application/json"`, `"text/plain"`, "/datacontenttype"},
+		"an empty attribute": {`"commandid":"c1"`, `"commandid":""`, "/commandid"},
 	} {
 		raw := strings.Replace(written, c.old, c.new, 1)
 		if c.old != "" && raw == written {

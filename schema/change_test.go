@@ -25,6 +25,10 @@ func TestCompare(t *testing.T) {
 		"title":                  {p(`{}`), p(`{"title":"y"}`), Patch, Patch, "/properties/a/title: other words"},
 		"comment":                {`{"$comment":"x"}`, `{}`, Patch, Patch, "/$comment: other words"},
 		"words of a constraint":  {`{"allOf":[{"title":"x"}]}`, `{"allOf":[{}]}`, Patch, Patch, "/allOf: other words"},
+		"words of a choice":      {`{"oneOf":[{"title":"x"}]}`, `{"oneOf":[{}]}`, Patch, Patch, "/oneOf: other words"},
+		"words of no choice":     {`{"not":{"anyOf":[{"title":"x"}]}}`, `{"not":{"anyOf":[{}]}}`, Patch, Patch, "/not: other words"},
+		"open in words":          {`{}`, `{"additionalProperties":true}`, Patch, Patch, ""},
+		"open without words":     {`{"additionalProperties":true}`, `{}`, Patch, Patch, ""},
 		"words at a reference":   {`{"items":{"$ref":"#/$defs/A","title":"x"},"$defs":{"A":{}}}`, `{"items":{"$ref":"#/$defs/A"},"$defs":{"A":{}}}`, Patch, Patch, "/items/title: other words"},
 		"order of an enum":       {p(`{"enum":["x","y"]}`), p(`{"enum":["y","x"]}`), Patch, Patch, ": the order of a list, or the name of a definition"},
 		"order of required":      {`{"required":["x","y"]}`, `{"required":["y","x"]}`, Patch, Patch, ""},
@@ -72,6 +76,10 @@ func TestCompare(t *testing.T) {
 		"smaller maxLength":       {p(`{"maxLength":9}`), p(`{"maxLength":8}`), Major, Major, "/properties/a/maxLength: was 9, now 8"},
 		"a maximum at all":        {p(`{}`), p(`{"maximum":8}`), Major, Major, "/properties/a/maximum: was none, now 8"},
 		"larger minItems":         {p(`{"minItems":1}`), p(`{"minItems":2}`), Major, Major, "/properties/a/minItems: was 1, now 2"},
+		"minus zero":              {p(`{"minimum":0,"maximum":0}`), p(`{"minimum":-0,"maximum":-0}`), Major, Major, "/properties/a/maximum: was 0, now -0"},
+		"a long pattern":          {p(`{"pattern":"` + strings.Repeat("a", 78) + `"}`), p(`{"pattern":"` + strings.Repeat("a", 79) + `"}`), Major, Major, `/properties/a/pattern: was "` + strings.Repeat("a", 78) + `", now another`},
+		"no properties":           {`{"properties":{}}`, `{"properties":3}`, Major, Major, "/properties: changed"},
+		"properties at last":      {`{"properties":3}`, `{"properties":{}}`, Major, Major, "/properties: changed"},
 		"bounds that are broken":  {p(`{"maximum":1.5}`), p(`{"maximum":2.5}`), Major, Major, "/properties/a/maximum: was 1.5, now 2.5"},
 		"other pattern":           {p(`{"pattern":"^a$"}`), p(`{"pattern":"^a*$"}`), Major, Major, "/properties/a/pattern: was \"^a$\", now \"^a*$\""},
 		"other const":             {p(`{"const":"1.0"}`), p(`{"const":"1.1"}`), Major, Major, "/properties/a/const: changed"},
@@ -104,6 +112,20 @@ func TestCompare(t *testing.T) {
 				t.Errorf("%s, side %d: %q, not %q", name, side, reasons, c.reason)
 			}
 		}
+	}
+}
+
+// As deep as a request may be, changes are told apart; deeper ones are major.
+func TestCompare_Depth(t *testing.T) {
+	deep := func(n int, leaf string) []byte {
+		return []byte(strings.Repeat(`{"items":`, n) + leaf + strings.Repeat(`}`, n))
+	}
+	one, two := `{"maxLength":1}`, `{"maxLength":2}`
+	if level, why := Compare(Asked, deep(MaxDepth-1, one), deep(MaxDepth-1, two)); level != Minor || len(why) != 1 {
+		t.Errorf("%s: %q", level, why)
+	}
+	if level, why := Compare(Asked, deep(MaxDepth, one), deep(MaxDepth, two)); level != Major || len(why) != 1 || !strings.Contains(why[0], "too deep to compare") {
+		t.Errorf("%s: %q", level, why)
 	}
 }
 

@@ -156,9 +156,10 @@ func furtherPrompt(d events.PromptDefinition) *events.Error {
 		if !slices.Contains(d.Variables, name) {
 			return in("defaults", in(clip(name), refuse("is none of the variables")))
 		}
-		if value := s.value(); len(value) == 0 || value[0] != '"' {
+		if s.kind() != '"' {
 			return in("defaults", in(name, refuse("must be a text")))
 		}
+		s.value()
 	}
 	return nil
 }

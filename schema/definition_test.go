@@ -29,6 +29,9 @@ func TestDefinitionRefusals(t *testing.T) {
 	server := func(s string) string {
 		return `{"name":"find","description":"Finds.","type":"mcp","server":` + s + `}`
 	}
+	whole := func(name string) string {
+		return `{"name":"` + name + `","description":"Finds.","type":"mcp","server":{"command":"x","include":["*"]}}`
+	}
 	agent := func(more string) string { return `{"name":"a","type":"ai_human","model":"m"` + more + `}` }
 	dual := func(more string) string { return `{"name":"a","type":"dual_ai"` + more + `}` }
 	for _, c := range []struct {
@@ -88,6 +91,17 @@ func TestDefinitionRefusals(t *testing.T) {
 		{"tool", server(`{"url":"http://x","args":["a"]}`), "/definition/server/args", "only a command has args"},
 		{"tool", server(`{"url":"http://x","env":["A"]}`), "/definition/server/env", "only a command has env"},
 		{"tool", server(`{"url":"http://x","tokenEnv":"A=b"}`), "/definition/server/tokenEnv", "must be the name of a variable"},
+		{"tool", tool(`,"ownThread":true`), "/definition/ownThread", "only a tool of type agent has ownThread"},
+		{"tool", server(`{"command":"x","exclude":["a"]}`), "/definition/server/exclude", "excludes tools of a whole server, which has include"},
+		{"tool", server(`{"command":"x","include":["*"],"tool":"a"}`), "/definition/server/tool", "names one tool, and include is of a whole server"},
+		{"tool", server(`{"command":"x","include":["*"]},"parameters":{"type":"object"}`), "/definition/parameters", "a whole server's tools have their own"},
+		{"tool", server(`{"command":"x","include":["a","b*","a"]}`), "/definition/server/include/2", "a stands twice"},
+		{"tool", server(`{"command":"x","include":["*"],"exclude":["a","a"]}`), "/definition/server/exclude/1", "a stands twice"},
+		{"tool", whole("a_"), "/definition/name", "begins the names of a whole server's tools: at most 24 letters"},
+		{"tool", whole("a__b"), "/definition/name", "begins the names of a whole server's tools"},
+		{"tool", whole(strings.Repeat("a", 25)), "/definition/name", "begins the names of a whole server's tools"},
+		{"tool", server(`{"url":"https://"}`), "/definition/server/url", "must be an http or https address"},
+		{"tool", server(`{"url":"https://a b"}`), "/definition/server/url", "must be an http or https address"},
 		{"tool", server(`{"url":"ftp://x"}`), "/definition/server/url", "must be an http or https address"},
 		{"tool", server(`{"url":"https://me:secret@x"}`), "/definition/server/url", "holds a user or a password"},
 		{"agent", `{"name":"a"}`, "/definition/type", "is missing; it must be one of ai_human, dual_ai"},
@@ -133,10 +147,23 @@ func TestDefinitionRefusals(t *testing.T) {
 // order, the spaces, and what stands for nothing; numbers and texts survive.
 func TestDefinitionCanonical(t *testing.T) {
 	v := newValidator(t)
+	prefix := strings.Repeat("a", events.MaxToolPrefix)
 	for want, list := range map[string][]events.NewDefinition{
 		`{"model":"gpt","name":"m","params":{"a":[1.50,12345678901234567890,1e3],"b":"é\u0000"},"temperature":0.1}`: {
 			{Kind: "model", Definition: jsontext.Value(`{"name":"m","model":"gpt","temperature":0.10,"params":{"b":"\u00e9\u0000","a":[1.50,12345678901234567890,1e3]}}`)},
 			{Kind: "model", Name: "m", Definition: jsontext.Value(` { "temperature":1e-1, "params":{"a":[1.50, 12345678901234567890,1e3],"b":"é\u0000"},"model":"gpt","description":null,"reactor":""} `)},
+		},
+		`{"defaults":{"m":"","n":"you"},"name":"p","text":"{{n}} {{m}}","variables":["n","m"]}`: {
+			{Kind: "prompt", Name: "p", Definition: jsontext.Value(`{"text":"{{n}} {{m}}","variables":["n","m"],"defaults" : {"n" : "you", "m":""}}`)},
+		},
+		`{"agent":"b","description":"Asks.","name":"ask","ownThread":true,"type":"agent"}`: {
+			{Kind: "tool", Definition: jsontext.Value(`{"name":"ask","description":"Asks.","type":"agent","agent":"b","ownThread":true}`)},
+		},
+		`{"description":"All.","name":"` + prefix + `","server":{"exclude":["b"],"include":["a*","b"],"url":"http://x"},"type":"mcp"}`: {
+			{Kind: "tool", Name: prefix, Definition: jsontext.Value(`{"description":"All.","type":"mcp","server":{"url":"http://x","include":["a*","b"],"exclude":["b"]}}`)},
+		},
+		`{"name":"p","text":"` + strings.Repeat("a", events.MaxDefinitionBytes-len(`{"name":"p","text":""}`)) + `"}`: {
+			{Kind: "prompt", Definition: jsontext.Value(`{"name":"p","text":"` + strings.Repeat("a", events.MaxDefinitionBytes-len(`{"name":"p","text":""}`)) + `"}`)},
 		},
 		`{"name":"p","text":"x"}`: {
 			{Kind: "prompt", Name: "p", Definition: jsontext.Value(`{"text":"x","variables":[]}`)},
@@ -152,6 +179,17 @@ func TestDefinitionCanonical(t *testing.T) {
 			if err != nil || string(again.Definition) != want {
 				t.Errorf("again: %s (%v)", again.Definition, err)
 			}
+		}
+	}
+}
+
+// An object that is given a name is JSON still, whatever else is in it.
+func TestWithName(t *testing.T) {
+	for object, want := range map[string]string{
+		`{}`: `{"name":"n"}`, " {\n} ": `{"name":"n"}`, `{"a":{}}`: `{"name":"n","a":{}}`, ` { "a":1 } `: `{"name":"n","a":1 }`,
+	} {
+		if got := withName(jsontext.Value(object), "n"); string(got) != want || !got.IsValid() {
+			t.Errorf("%s with a name is %s, not %s", object, got, want)
 		}
 	}
 }
@@ -179,7 +217,7 @@ func TestDefinitionsAgreeWithTheSchemas(t *testing.T) {
 
 // SA-67: a schema validates the arguments of a tool, numbers of any size too.
 func TestParameters(t *testing.T) {
-	p, err := ParseParameters(jsontext.Value(`{"type":"object","properties":{"order":{"type":"integer","minimum":1},"note":{"$ref":"#/$defs/note"}},"required":["order"],
+	p, err := ParseParameters(jsontext.Value(`{"type":"object","properties":{"ein é/~%":{"type":"string"},"order":{"type":"integer","minimum":1},"note":{"$ref":"#/$defs/note"}},"required":["order"],
 		"additionalProperties":false,"$defs":{"note":{"type":"string","maxLength":3}}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -194,6 +232,7 @@ func TestParameters(t *testing.T) {
 		`{"order":1,"note":"abcd"}`: {"/note", "length must be <= 3"},
 		`{"order":1e999999999}`:     {"/order", "too many digits"},
 		`{"order":1,"more":1}`:      {"", "additionalProperties"},
+		`{"order":1,"ein é/~%":1}`:  {"/ein é~1~0%", "expected string"},
 		`[]`:                        {"", "expected object"},
 		`{"order":`:                 {"/order", "not JSON"},
 	} {
