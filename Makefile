@@ -108,7 +108,7 @@ mutate-pure: ## The same in the packages that need no server (PKG='schema events
 	@ulimit -v 4194304 2>/dev/null || true; \
 	for package in $(PKG); do \
 		echo "$$package"; \
-		GOFLAGS='-count=1 -p=$(WORKERS) -short' $(GREMLINS) unleash --workers $(WORKERS) --timeout-coefficient 5 -S lct "./$$package" | \
+		GOFLAGS='-count=1 -p=$(WORKERS) -short -vet=off' $(GREMLINS) unleash --workers $(WORKERS) --timeout-coefficient 5 -S lct "./$$package" | \
 			sed -n -e '/^ *\(LIVED\|NOT COVERED\|TIMED OUT\) /p' -e '/^Killed:/p' -e 's/^Test efficacy:/Killed of covered:/p' -e 's/^Mutator coverage:/Covered of all:/p'; \
 	done
 
