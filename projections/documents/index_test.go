@@ -109,6 +109,43 @@ func TestCountMessage(t *testing.T) {
 	check(`[[],[]]`)
 }
 
+// TestMessageFilter_Count: a block is counted exactly, unless a class of it holds messages
+// of several depths or contexts and only some of them match.
+func TestMessageFilter_Count(t *testing.T) {
+	doc := &events.Thread{}
+	for _, m := range []struct {
+		depth           int64
+		foreign, silent bool
+		count           int64
+	}{
+		{0, false, false, 1}, {0, false, true, 10}, {0, true, false, 100}, {3, false, false, 1000}, {8, false, false, 10_000}, {20, false, true, 100_000},
+	} {
+		countMessage(doc, 0, messageClass(m.depth, m.foreign, m.silent), m.count)
+	}
+	for _, c := range []struct {
+		filter MessageFilter
+		want   int64
+		exact  bool
+	}{
+		{MessageFilter{MaxDepth: -1, Silent: true}, 111_111, true},
+		{MessageFilter{MaxDepth: -1}, 11_101, true},
+		{MessageFilter{MaxDepth: 0}, 101, true},
+		{MessageFilter{MaxDepth: 0, Silent: true}, 111, true},
+		{MessageFilter{MaxDepth: 2}, 101, true},
+		{MessageFilter{MaxDepth: 3}, 1101, true},
+		{MessageFilter{MaxDepth: 7, Silent: true}, 1111, true},
+		{MessageFilter{MaxDepth: 8}, 11_101, false},
+		{MessageFilter{MaxDepth: 9, Silent: true}, 111_111, false},
+		{MessageFilter{MaxDepth: -1, Context: "c", Default: "c"}, 11_001, true},
+		{MessageFilter{MaxDepth: -1, Context: "other", Default: "c"}, 100, false},
+		{MessageFilter{MaxDepth: 0, Context: "c", Default: "c", Silent: true}, 11, true},
+	} {
+		if n, exact := c.filter.Count(doc.MessageBlocks[0]); n != c.want || exact != c.exact {
+			t.Errorf("%+v: %d, exact %v, want %d, %v", c.filter, n, exact, c.want, c.exact)
+		}
+	}
+}
+
 // TestNeeds names what single commits have to see, and what of it they make.
 func TestNeeds(t *testing.T) {
 	m := NewModels()

@@ -67,7 +67,7 @@ func (f MessageFilter) Count(block []int64) (n int64, exact bool) {
 			continue
 		}
 		n += count
-		if f.MaxDepth >= 0 && depth == deep || f.Context != "" && foreign {
+		if depth == deep && f.MaxDepth >= deep || f.Context != "" && foreign {
 			exact = false // it holds several depths, or several contexts
 		}
 	}
