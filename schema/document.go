@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
@@ -23,7 +24,7 @@ type object struct{ b []byte }
 func (o *object) put(name string, value any) {
 	raw, err := json.Marshal(value, json.Deterministic(true))
 	if err != nil { // texts, numbers, lists of them and JSON that was made here
-		panic("schema: " + name + ": " + err.Error())
+		panic(fmt.Sprintf("schema: %s: %v", name, err))
 	}
 	if len(o.b) > 0 {
 		o.b = append(o.b, ',')
@@ -146,7 +147,7 @@ const maxInt = 1<<53 - 1
 
 func (w *writer) text(o *object, r *rule, null, empty bool) {
 	if r.enum != nil {
-		values := make([]any, 0, len(r.enum)+2)
+		values := []any{}
 		for _, s := range r.enum {
 			values = append(values, s)
 		}

@@ -106,7 +106,7 @@ func commitDocument(sh *shape) jsontext.Value {
 
 func file(path string, document jsontext.Value) File {
 	if err := document.Indent(jsontext.WithIndent("  ")); err != nil { // it was made here
-		panic("schema: " + path + ": " + err.Error())
+		panic(fmt.Sprintf("schema: %s: %v", path, err))
 	}
 	return File{Path: path, Body: append(document, '\n')}
 }
