@@ -230,11 +230,16 @@ func TestParameters(t *testing.T) {
 		`{"order":0}`:               {"/order", "must be >= 1"},
 		`{"order":1.5}`:             {"/order", "expected integer"},
 		`{"order":1,"note":"abcd"}`: {"/note", "length must be <= 3"},
-		`{"order":1e999999999}`:     {"/order", "too many digits"},
-		`{"order":1,"more":1}`:      {"", "additionalProperties"},
-		`{"order":1,"ein é/~%":1}`:  {"/ein é~1~0%", "expected string"},
-		`[]`:                        {"", "expected object"},
-		`{"order":`:                 {"/order", "not JSON"},
+		`{"order":` + strings.Repeat("9", 400) + `}`: {"", ""},
+		`{"order":` + strings.Repeat("9", 401) + `}`: {"/order", "too many digits"},
+		`{"order":1e400}`:          {"", ""},
+		`{"order":1E+401}`:         {"/order", "too many digits"},
+		`{"order":1e-401}`:         {"/order", "too many digits"},
+		`{"order":1e999999999}`:    {"/order", "too many digits"},
+		`{"order":1,"more":1}`:     {"", "additionalProperties"},
+		`{"order":1,"ein é/~%":1}`: {"/ein é~1~0%", "expected string"},
+		`[]`:                       {"", "expected object"},
+		`{"order":`:                {"/order", "not JSON"},
 	} {
 		if err := p.Check(jsontext.Value(raw)); want[1] == "" && err != nil {
 			t.Errorf("%s: %v", raw, err)

@@ -17,7 +17,7 @@ type described struct {
 	Object jsontext.Value   `json:"object,omitzero" schema:"object" doc:"An object."`
 	Names  []string         `json:"names,omitempty" schema:"items=name,maxItems=3" doc:"Names."`
 	Notes  []string         `json:"notes,omitempty" doc:"Notes."`
-	Number *events.Int      `json:"number" schema:"required,nullable,minimum=1" doc:"A number."`
+	Number *int64           `json:"number" schema:"required,nullable,minimum=1" doc:"A number."`
 	Inner  *describedInner  `json:"inner,omitzero" doc:"What lies in it."`
 	Inners []describedInner `json:"inners,omitempty" schema:"minItems=1" doc:"And more."`
 }

@@ -106,14 +106,14 @@ func TestApply_Archive(t *testing.T) {
 	h := newHistory(t, 32)
 	h.do(events.CreateThread{})
 	h.do(message("i", "x"))
-	was := h.seq
-	for i, want := range []uint64{was, was, 0, 0} {
+	was := int64(h.seq)
+	for i, want := range []int64{was, was, 0, 0} {
 		if i < 2 {
 			h.add(events.Event{Type: events.LifecycleArchivedType, Data: events.LifecycleArchived{}})
 		} else {
 			h.do(message("m"+PageID(int64(i)), "x"))
 		}
-		if doc := fold(t, h, Until{}).Get(Place{Thread: ThreadName(tenant, h.id)}).(*events.Thread); doc.ListedSeq != want || doc.Seq != h.seq {
+		if doc := fold(t, h, Until{}).Get(Place{Thread: ThreadName(tenant, h.id)}).(*events.Thread); doc.ListedSeq != want || doc.Seq != int64(h.seq) {
 			t.Errorf("%d: listed at %d, want %d; shows %d of %d", i, doc.ListedSeq, want, doc.Seq, h.seq)
 		}
 	}
@@ -133,7 +133,7 @@ func TestDefinitions(t *testing.T) {
 		for _, slot := range s.All(AllKinds) {
 			doc := slot.Doc.(*events.Definition)
 			got[slot.Place.Key()] = doc.Version
-			if slot.Seq != doc.Seq || doc.Digest != events.DefinitionDigest(doc.Definition) || doc.UpdatedAt != "2026-02-20T10:00:00.123Z" {
+			if int64(slot.Seq) != doc.Seq || doc.Digest != events.DefinitionDigest(doc.Definition) || doc.UpdatedAt != "2026-02-20T10:00:00.123Z" {
 				t.Errorf("%+v", doc)
 			}
 		}

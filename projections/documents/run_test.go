@@ -162,7 +162,7 @@ func TestTimes(t *testing.T) {
 func TestEffect_NotMadeDoesNotCount(t *testing.T) {
 	h := newHistory(t, 25)
 	h.do(events.CreateThread{})
-	h.do(events.ScheduleEffect{ID: anEffect(1), Name: "remind", DelayMs: to(events.Int(0)), Retries: to(events.Int(2))})
+	h.do(events.ScheduleEffect{ID: anEffect(1), Name: "remind", DelayMs: to(int64(0)), Retries: to(int64(2))})
 	effect := func(typ events.Type, d any) { h.add(events.Event{Type: typ, Subject: anEffect(1), Data: d}) }
 	next := (h.now + 60_000_000).ISO()
 	for _, step := range []struct {
