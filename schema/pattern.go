@@ -26,6 +26,12 @@ func matcher(name string) func(string) bool {
 		return isName
 	case events.PatternUUID:
 		return isUUID
+	case events.PatternTenant:
+		return isID // of the same letters
+	case events.PatternPartKey:
+		return isPartKey
+	case events.PatternTime:
+		return isTime
 	}
 	if pattern := events.Pattern(name); pattern != nil {
 		return pattern.MatchString
@@ -112,6 +118,47 @@ func isUUID(s string) bool {
 		}
 	}
 	return true
+}
+
+// isPartKey reports whether s is an id, a colon and a number of up to nine digits.
+func isPartKey(s string) bool {
+	step, idx, ok := strings.Cut(s, ":")
+	return ok && isID(step) && (idx == "0" || digits(idx) && len(idx) <= 9 && idx[0] != '0')
+}
+
+// digits reports whether s is digits, and at least one.
+func digits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// isTime reports whether s has the form of a UTC time: 2026-02-20T10:00:00Z, before
+// the Z a point and one to nine digits, or none.
+func isTime(s string) bool {
+	const form = "0000-00-00T00:00:00"
+	if len(s) <= len(form) || s[len(s)-1] != 'Z' {
+		return false
+	}
+	for i := range len(form) {
+		if form[i] == '0' && (s[i] < '0' || s[i] > '9') || form[i] != '0' && s[i] != form[i] {
+			return false
+		}
+	}
+	fraction := s[len(form) : len(s)-1]
+	return fraction == "" || fraction[0] == '.' && len(fraction) <= 10 && digits(fraction[1:])
+}
+
+// isSource reports whether s has the form of an event's source:
+// /{tenant}/threads/{thread}.
+func isSource(s string) bool {
+	rest, ok := strings.CutPrefix(s, "/")
+	tenant, rest, slash := strings.Cut(rest, "/")
+	thread, named := strings.CutPrefix(rest, "threads/")
+	return ok && slash && named && tenant != "" && thread != "" && !strings.Contains(thread, "/")
 }
 
 func isThreadRef(s string) bool {

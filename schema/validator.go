@@ -18,6 +18,7 @@ type Validator struct {
 	commands    map[string]form
 	queries     map[string]form
 	definitions map[events.DefinitionKind]form
+	written     map[events.Type]*shape
 	schemas     map[string]func() (*jsonschema.Schema, error) // by path, compiled on first use
 }
 
@@ -54,6 +55,9 @@ func New() (*Validator, error) {
 		if v.definitions[r.Kind], err = all.form(r.New()); err != nil {
 			return nil, fmt.Errorf("%s: %w", r.Kind, err)
 		}
+	}
+	if v.written, err = all.written(); err != nil {
+		return nil, err
 	}
 	paths := []string{envelopePath, commitPath}
 	for _, r := range events.DefinitionRows() {
