@@ -25,8 +25,9 @@
 //     when they began.
 //   - Each finding names where it is: thread and sequence, or bucket and key.
 //   - Memory does not grow with the log. What it holds is one batch of messages
-//     (4 MB), and of the one thread at hand the ids and states of its entities
-//     (Verify) or its documents (Trail, Diff, the check of read models). The check of
+//     (4 MB), and of the thread at hand the ids and states of its entities
+//     (Verify, which checks up to eight threads at a time and holds so much of each) or
+//     its documents (Trail, Diff, the check of read models). The check of
 //     read models also keeps eight bytes of every thread, and that of snapshots the
 //     names of the threads that have one.
 //   - A file is whole and right, or nothing of it is written: Import reads it

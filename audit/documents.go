@@ -13,7 +13,7 @@ import (
 
 // documents checks that every document of every read model is what the log says.
 func (v *verifier) documents(ctx context.Context) error {
-	v.progress(StageDocuments, 0, 0)
+	v.progress(StageDocuments, 0, 0, 0)
 	runner := projections.New(v.log, projections.Config{}, zerolog.Nop(), nil)
 	var names []string
 	for _, model := range documents.NewModels().List() {

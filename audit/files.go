@@ -1,11 +1,12 @@
 package audit
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -18,12 +19,19 @@ import (
 // size that the log says and the bytes that their digest says. It keeps the
 // digests of those that it has read, for threads share them.
 type Contents struct {
-	Read int64 // how many contents were read
+	store *files.Store // nil: there is none
 
-	store *files.Store      // nil: there is none
-	named map[string]*named // of the thread at hand, by digest
-	gone  bool              // the thread was deleted: the collector may have taken them
-	whole map[string]bool   // tenant/digest of those that are there and right
+	mu    sync.Mutex      // guards what follows
+	read  int64           // contents that were read
+	whole map[string]bool // tenant/digest of those that are there and right
+}
+
+// threadContents are those of one thread.
+type threadContents struct {
+	all    *Contents
+	tenant string
+	named  map[string]*named // by digest
+	gone   bool              // the thread was deleted: the collector may have taken them
 }
 
 // named is content that a thread names, and where it does so first.
@@ -40,11 +48,23 @@ func NewContents(ctx context.Context, log *eventlog.Log) (*Contents, error) {
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, err
 	}
-	return &Contents{store: store, named: map[string]*named{}, whole: map[string]bool{}}, nil
+	return &Contents{store: store, whole: map[string]bool{}}, nil
 }
 
-// Commit implements Check.
-func (c *Contents) Commit(commit *events.Commit) {
+// Read returns how many contents were read.
+func (c *Contents) Read() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.read
+}
+
+// Thread implements Check.
+func (c *Contents) Thread(tenant, _ string) ThreadCheck {
+	return &threadContents{all: c, tenant: tenant, named: map[string]*named{}}
+}
+
+// Commit implements ThreadCheck.
+func (c *threadContents) Commit(commit *events.Commit) {
 	for i := range commit.Events {
 		e := &commit.Events[i]
 		switch d := e.Data.(type) {
@@ -58,7 +78,7 @@ func (c *Contents) Commit(commit *events.Commit) {
 	}
 }
 
-func (c *Contents) note(d events.FileWritten, place Finding) {
+func (c *threadContents) note(d events.FileWritten, place Finding) {
 	n := c.named[d.Digest]
 	if n == nil {
 		n = &named{digest: d.Digest, size: d.Size, first: place}
@@ -70,42 +90,49 @@ func (c *Contents) note(d events.FileWritten, place Finding) {
 	}
 }
 
-// End implements Check.
-func (c *Contents) End(ctx context.Context, tenant, _ string) ([]Finding, error) {
-	list := make([]*named, 0, len(c.named))
-	for _, n := range c.named {
-		list = append(list, n)
-	}
-	gone := c.gone
-	c.gone = false
-	clear(c.named)
-	if gone {
+// End implements ThreadCheck.
+func (c *threadContents) End(ctx context.Context) ([]Finding, error) {
+	if c.gone {
 		return nil, nil
 	}
-	slices.SortFunc(list, func(a, b *named) int { return cmp.Compare(a.digest, b.digest) })
 	var found []Finding
-	for _, n := range list {
+	for _, digest := range slices.Sorted(maps.Keys(c.named)) {
+		n := c.named[digest]
 		found = append(found, n.wrong...)
-		if c.whole[tenant+"/"+n.digest] {
-			continue
-		}
-		detail, err := c.read(ctx, tenant, n)
-		switch {
-		case err != nil:
+		detail, err := c.all.check(ctx, c.tenant, n)
+		if err != nil {
 			return found, err
-		case detail != "":
+		}
+		if detail != "" {
 			n.first.Detail = detail
 			found = append(found, n.first)
-		default:
-			c.whole[tenant+"/"+n.digest] = true
 		}
 	}
 	return found, nil
 }
 
-// read reads a content whole, and says what is wrong with it.
-func (c *Contents) read(ctx context.Context, tenant string, n *named) (detail string, err error) {
-	c.Read++
+// check reads a content, unless it was read and right before, and says what is wrong
+// with it.
+func (c *Contents) check(ctx context.Context, tenant string, n *named) (detail string, err error) {
+	key := tenant + "/" + n.digest
+	c.mu.Lock()
+	whole := c.whole[key]
+	c.mu.Unlock()
+	if whole {
+		return "", nil
+	}
+	detail, err = c.content(ctx, tenant, n)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.read++
+	if err == nil && detail == "" {
+		c.whole[key] = true
+	}
+	return detail, err
+}
+
+// content reads a content whole, and says what is wrong with it.
+func (c *Contents) content(ctx context.Context, tenant string, n *named) (detail string, err error) {
 	if c.store == nil {
 		return fmt.Sprintf("the content %s is not there, nor is the store of contents", n.digest), nil
 	}

@@ -13,15 +13,20 @@ import (
 )
 
 // Check is a check of something that lies beside the log and that the log speaks
-// of, such as the contents of files. It is told of a thread's commits in order,
-// and asked at the thread's end; then comes the next thread. One goroutine uses
-// it.
+// of, such as the contents of files.
 type Check interface {
-	// Commit takes notice of the next commit of a thread that can be read.
+	// Thread begins the check of a thread, or of another aggregate. Several
+	// goroutines call it: threads are checked several at a time.
+	Thread(tenant, thread string) ThreadCheck
+}
+
+// ThreadCheck is a check of one thread. One goroutine uses it.
+type ThreadCheck interface {
+	// Commit takes notice of the next commit of the thread that can be read.
 	Commit(c *events.Commit)
-	// End says what is wrong with the thread, whose last commit was taken, and
-	// forgets it. An error means that the check could not be done.
-	End(ctx context.Context, tenant, thread string) ([]Finding, error)
+	// End says what is wrong with the thread, whose last commit was taken. An error
+	// means that the check could not be done.
+	End(ctx context.Context) ([]Finding, error)
 }
 
 // judge checks the commits of one aggregate after the other. It needs no server.

@@ -54,13 +54,19 @@ func (v *verifier) ask(ctx context.Context, s suspect) error {
 	switch {
 	case err != nil:
 		return v.damaged(ctx, fmt.Errorf("what %s/%s names: %w", s.place.Tenant, s.place.Thread, err), s.place)
-	case right:
-	case len(v.suspects) < mostSuspects:
-		v.suspects = append(v.suspects, s)
-	default:
-		v.find(s.place)
+	case !right:
+		v.suspicious(s)
 	}
 	return nil
+}
+
+// suspicious notes a suspect that is to be asked again.
+func (v *verifier) suspicious(s suspect) {
+	if len(v.suspects) < mostSuspects {
+		v.suspects = append(v.suspects, s)
+	} else {
+		v.find(s.place)
+	}
 }
 
 // claims asks again about those that did not know of one another.

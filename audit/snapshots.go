@@ -55,14 +55,17 @@ func (v *verifier) snapshotPlace(a aggregate, detail string) Finding {
 	}
 }
 
+// take reports whether there is a snapshot of an aggregate, which is come to now.
+func (s *snapshots) take(a aggregate) bool {
+	there := s.kept[a]
+	delete(s.kept, a)
+	return there
+}
+
 // beginSnapshot reads the snapshot of the aggregate that is next.
 func (v *verifier) beginSnapshot(ctx context.Context, a aggregate) error {
 	s := &v.snapshots
 	s.raw, s.seq = nil, 0
-	if !s.kept[a] {
-		return nil
-	}
-	delete(s.kept, a)
 	raw, state, err := v.readSnapshot(ctx, a)
 	if err != nil && unanswered(ctx, err) {
 		return fmt.Errorf("the snapshot of %s/%s: %w", a.tenant, a.id, err)

@@ -306,7 +306,7 @@ func TestChecksJoin(t *testing.T) {
 	h := newHouse(t)
 	h.fill(threadOne)
 	h.fill(threadTwo)
-	counting := &counter{}
+	counting := counting{}
 	found, _ := h.verify(Options{LogOnly: true, Checks: []Check{counting}})
 	if len(found) != 2 || found[0].Kind != KindContent || found[0].Detail != "9 commits" || found[0].Thread == found[1].Thread {
 		t.Errorf("%v", found)
@@ -317,15 +317,22 @@ func TestChecksJoin(t *testing.T) {
 	}
 }
 
+// counting counts the commits of each thread.
+type counting struct{ err error }
+
+func (c counting) Thread(tenant, thread string) ThreadCheck {
+	return &counter{counting: c, found: Finding{Kind: KindContent, Tenant: tenant, Thread: thread}}
+}
+
 type counter struct {
+	counting
+	found   Finding
 	commits int
-	err     error
 }
 
 func (c *counter) Commit(*events.Commit) { c.commits++ }
 
-func (c *counter) End(_ context.Context, tenant, thread string) ([]Finding, error) {
-	f := Finding{Kind: KindContent, Tenant: tenant, Thread: thread, Detail: strconv.Itoa(c.commits) + " commits"}
-	c.commits = 0
-	return []Finding{f}, c.err
+func (c *counter) End(context.Context) ([]Finding, error) {
+	c.found.Detail = strconv.Itoa(c.commits) + " commits"
+	return []Finding{c.found}, c.err
 }

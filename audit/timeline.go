@@ -111,7 +111,7 @@ func (v *verifier) timeline(ctx context.Context, a aggregate, kept, end, from, t
 	if err := w.step(); err != nil {
 		return err
 	}
-	v.progress(StageTimeline, 0, int64(to-from))
+	v.progress(StageTimeline, 0, int64(to-from), 0)
 	var open []shown // of one commit
 	for m, err := range v.log.TimelineMessages(ctx, a.tenant, a.id) {
 		if err != nil {
@@ -152,7 +152,7 @@ func (v *verifier) timeline(ctx context.Context, a aggregate, kept, end, from, t
 		}
 		open = append(open, at)
 		if v.summary.Timeline++; v.summary.Timeline%tellEvery == 0 {
-			v.progress(StageTimeline, int64(at.seq-from), int64(to-from))
+			v.progress(StageTimeline, int64(at.seq-from), int64(to-from), 0)
 		}
 	}
 	if len(open) > 0 {

@@ -99,46 +99,52 @@ func (v *verifier) find(f Finding) {
 	if !v.options.Range.whole() && f.Seq != 0 && (f.Seq < v.first || f.Seq > v.last) {
 		return
 	}
+	v.tell(f)
+}
+
+func (v *verifier) tell(f Finding) {
 	v.summary.Findings++
 	if v.options.Finding != nil {
 		v.options.Finding(f)
 	}
 }
 
-func (v *verifier) progress(stage string, done, of int64) {
+// progress tells how far the check has got; more is what is not counted yet.
+func (v *verifier) progress(stage string, done, of int64, more int) {
 	if v.options.Progress != nil {
-		v.options.Progress(Progress{Stage: stage, Done: done, Of: of, Commits: v.summary.Commits})
+		v.options.Progress(Progress{Stage: stage, Done: done, Of: of, Commits: v.summary.Commits + more})
 	}
 }
 
 // logs checks the log itself, thread by thread.
 func (v *verifier) logs(ctx context.Context) error {
-	for i, id := range v.options.Threads {
-		a := aggregate{v.options.Tenant, id}
-		there, err := v.aggregate(ctx, a, int64(i), int64(len(v.options.Threads)))
-		if err != nil {
-			return err
-		}
-		if !there {
-			return events.Missing("thread", id)
-		}
-	}
-	if len(v.options.Threads) > 0 {
-		return nil
-	}
 	done := int64(0)
-	for a, err := range list(ctx, v.log, anyTenant(v.options.Tenant)) {
-		if err != nil {
-			return err
-		}
-		if a.last >= v.first {
-			if _, err := v.aggregate(ctx, a.aggregate, done, done+a.left+1); err != nil {
-				return err
+	next := func(one listed, named bool) *work {
+		w := &work{listed: one, done: done, named: named, snapshot: v.snapshots.take(one.aggregate)}
+		done++
+		return w
+	}
+	return v.each(ctx, func(yield func(*work) bool) error {
+		for i, id := range v.options.Threads {
+			if !yield(next(listed{aggregate: aggregate{v.options.Tenant, id}, left: int64(len(v.options.Threads) - i - 1)}, true)) {
+				return nil
 			}
 		}
-		done++
-	}
-	return nil
+		if len(v.options.Threads) > 0 {
+			return nil
+		}
+		for a, err := range list(ctx, v.log, anyTenant(v.options.Tenant)) {
+			if err != nil {
+				return err
+			}
+			if a.last < v.first {
+				done++
+			} else if !yield(next(a, false)) {
+				return nil
+			}
+		}
+		return nil
+	})
 }
 
 func anyTenant(tenant string) string {
@@ -153,10 +159,16 @@ const tellEvery = 1000
 
 // aggregate checks the commits of one subject up to the end of the range, and
 // reports whether there is any at all.
-func (v *verifier) aggregate(ctx context.Context, a aggregate, done, of int64) (there bool, err error) {
+func (v *verifier) aggregate(ctx context.Context, a aggregate, snapshot bool) (there bool, err error) {
 	v.judge.begin(a)
-	if err := v.beginSnapshot(ctx, a); err != nil {
-		return false, err
+	if snapshot {
+		if err := v.beginSnapshot(ctx, a); err != nil {
+			return false, err
+		}
+	}
+	checks := make([]ThreadCheck, len(v.options.Checks))
+	for i, check := range v.options.Checks {
+		checks[i] = check.Thread(a.tenant, a.id)
 	}
 	counted := 0 // in the range
 	for m, err := range v.log.Raw(ctx, v.log.Config().Names.Log(a.tenant, a.id), 1) {
@@ -188,7 +200,7 @@ func (v *verifier) aggregate(ctx context.Context, a aggregate, done, of int64) (
 			if err := v.message(ctx, m, commit, !there); err != nil {
 				return true, err
 			}
-			for _, check := range v.options.Checks {
+			for _, check := range checks {
 				check.Commit(commit)
 			}
 		}
@@ -201,8 +213,8 @@ func (v *verifier) aggregate(ctx context.Context, a aggregate, done, of int64) (
 			v.summary.Commits++
 			v.summary.Events += v.judge.events - before
 		}
-		if v.summary.Commits%tellEvery == 0 {
-			v.progress(StageLog, done, of)
+		if counted > 0 && counted%tellEvery == 0 {
+			v.progress(StageLog, 0, 0, 0)
 		}
 	}
 	if counted > 0 && events.IsThread(a.id) {
@@ -214,11 +226,7 @@ func (v *verifier) aggregate(ctx context.Context, a aggregate, done, of int64) (
 	if err := v.endSnapshot(ctx, a); err != nil {
 		return there, err
 	}
-	if err := v.beside(ctx, a); err != nil {
-		return there, err
-	}
-	v.progress(StageLog, done+1, of)
-	return there, nil
+	return there, v.beside(ctx, a, checks)
 }
 
 // archive tells of an archive that cannot be read, and takes the record after it by
@@ -240,9 +248,9 @@ func (v *verifier) archive(ctx context.Context, bad *eventlog.ArchiveError) erro
 }
 
 // beside asks the checks of what lies beside the log.
-func (v *verifier) beside(ctx context.Context, a aggregate) error {
-	for _, check := range v.options.Checks {
-		found, err := check.End(ctx, a.tenant, a.id)
+func (v *verifier) beside(ctx context.Context, a aggregate, checks []ThreadCheck) error {
+	for _, check := range checks {
+		found, err := check.End(ctx)
 		for _, f := range found {
 			v.find(f)
 		}

@@ -143,7 +143,7 @@ func (h *house) verify(o Options) ([]Finding, Summary) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	summary.Contents = int(contents.Read)
+	summary.Contents = int(contents.Read())
 	if summary.Findings != len(found) {
 		h.t.Errorf("the summary counts %d findings, %d were told", summary.Findings, len(found))
 	}

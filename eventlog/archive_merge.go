@@ -96,9 +96,9 @@ func (l *Log) merged(ctx context.Context, tenant string, from uint64) iter.Seq2[
 	return func(yield func(Message, error) bool) {
 		g := &merging{log: l, ctx: ctx, tenant: tenant, from: max(from, 1), known: map[archived]bool{}, yield: yield}
 		defer g.close()
-		for {
-			stream, subject := l.cfg.Names.Stream(LogStream), l.cfg.Names.Log(tenant, "*")
-			batch, err := l.direct(ctx, stream, getRequest{Seq: g.from, Next: l.filter(stream, subject), Batch: threadBatch, MaxBytes: threadBytes})
+		stream, subject := l.cfg.Names.Stream(LogStream), l.cfg.Names.Log(tenant, "*")
+		for s := l.scan(stream, subject); ; {
+			batch, err := s.batch(ctx, g.from)
 			more := len(batch) > 0 && batch[len(batch)-1].Pending > 0
 			if err == nil && !more {
 				end := g.from

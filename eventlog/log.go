@@ -25,6 +25,7 @@ type Log struct {
 
 	leaseTTL    time.Duration // tests shorten it
 	readTimeout time.Duration // of a direct get; tests lengthen it
+	scanWorth   uint64        // see scan.widen; tests lower it
 	ownPace     ownPace       // of its tails; tests change it
 	copies      atomic.Int32  // of every stream; 0: not known yet
 	archives    archiveIndex

@@ -232,18 +232,6 @@ func (l *Log) Stored(ctx context.Context, subject string, from uint64) iter.Seq2
 	return l.stream(ctx, l.cfg.Names.Stream(LogStream), subject, from)
 }
 
-// filter returns what the server is asked for where a subject is wanted: ">", if
-// every message of the stream has that subject. With each batch of a read the server
-// counts what else matches, and goes through all subjects for it unless the filter is
-// ">": then it adds up what it knows of its blocks.
-func (l *Log) filter(stream, subject string) string {
-	bucket, isBucket := strings.CutPrefix(stream, "KV_")
-	if subject == l.cfg.Names.Log("*", "*") || subject == l.anyEvent() || isBucket && subject == keyPrefix(bucket)+">" {
-		return ">"
-	}
-	return subject
-}
-
 // Messages reads all that a stream has, in order, up to its present end.
 func (l *Log) Messages(ctx context.Context, stream string) iter.Seq2[Message, error] {
 	return l.stream(ctx, stream, ">", 1)
@@ -262,10 +250,8 @@ func (l *Log) Decode(m Message) (*events.Commit, error) {
 // its present end.
 func (l *Log) stream(ctx context.Context, name, subject string, from uint64) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
-		for {
-			got, err := l.direct(ctx, name, getRequest{
-				Seq: max(from, 1), Next: l.filter(name, subject), Batch: threadBatch, MaxBytes: threadBytes,
-			})
+		for s := l.scan(name, subject); ; {
+			got, err := s.batch(ctx, from)
 			if err != nil {
 				yield(Message{}, err)
 				return

@@ -44,7 +44,7 @@ func OpenOn(wire Wire, js jetstream.JetStream, cfg Config, logger zerolog.Logger
 	}
 	l := &Log{
 		wire: wire, js: js, scans: js, cfg: cfg, logger: logger, metrics: metrics, inbox: in,
-		leaseTTL: leaseTTL, readTimeout: directTimeout, ownPace: defaultOwnPace(),
+		leaseTTL: leaseTTL, readTimeout: directTimeout, scanWorth: scanWorth, ownPace: defaultOwnPace(),
 		queue: make(chan *unit, cfg.QueueCommits), busy: map[string]bool{}, late: make(chan *unit), stopping: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	go l.appendLoop()

@@ -148,7 +148,7 @@ func (a *app) verify(ctx context.Context, v *verification, refs []string) error 
 		v.options.Checks = []audit.Check{contents}
 	}
 	sum, err := audit.Verify(ctx, log, validator, v.options)
-	sum.Contents = int(contents.Read)
+	sum.Contents = int(contents.Read())
 	if err == nil && v.against != "" {
 		err = a.witness(ctx, v, log, validator, bar, &sum)
 	}
