@@ -96,7 +96,7 @@ func (r *rule) holds(s *scanner) bool {
 		return kind == 't' || kind == 'f'
 	case whole, wide:
 		n, ok := events.ParseInt(s.value())
-		return ok && (r.minimum == nil || int64(n) >= *r.minimum) && (r.maximum == nil || int64(n) <= *r.maximum) && (!r.unsigned || n >= 0)
+		return ok && (r.minimum == nil || int64(n) >= *r.minimum) && (r.maximum == nil || int64(n) <= *r.maximum)
 	case real:
 		raw := s.value()
 		n, err := strconv.ParseFloat(string(raw), 64)
