@@ -40,6 +40,10 @@ test: lint ## Check format, vet, staticcheck, then run every test under the race
 test-faults: ## Break a cluster of processes for about 6 minutes (FAULTS=4 rounds a test; ended after 15 minutes), and hold the log to what clients were told
 	SKEIN_FAULTS=$(FAULTS) $(GO) test -count=1 -timeout 15m -v ./internal/faults
 
+.PHONY: mutate-hand
+mutate-hand: ## Make deliberate mistakes in the packages that need a server, one at a time (MUTANTS=REGEXP; MUTATE_JOBS=1), and see that a test notices each
+	$(GO) run ./internal/mutate -only '$(MUTANTS)' -jobs $(or $(MUTATE_JOBS),1)
+
 .PHONY: lint
 .PHONY: test-audit
 test-audit: ## Verify a store alongside archiving, purges and imports for some minutes (AUDIT_ROUNDS=200 threads a writer)

@@ -1,9 +1,6 @@
 package client_test
 
 import (
-	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"reflect"
 	"strings"
 	"time"
@@ -12,6 +9,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runtime"
 )
 
 func lifeRequirements() []requirement {
@@ -28,20 +26,22 @@ func lifeRequirements() []requirement {
 			s.run(st, "one", events.ExecutionCompleted)
 			s.same("the messages", texts(s.messages(st, events.GetMessagesOptions{Order: "asc"})), "ask one answer one")
 		}},
-		{"SA-170", func(s *suite) { // SA-164: an endpoint's summary of a thread at rest
+		{"SA-170", func(s *suite) { // at rest, whoever comes later finds all of it, and nothing that runs
 			st := s.thread()
 			s.run(st, "one", events.ExecutionCompleted)
-			endpoint := func(w http.ResponseWriter, r *http.Request, st portable) {
-				list, err := st.GetMessages(r.Context(), events.GetMessagesOptions{Limit: ptr(int64(10))})
-				if err != nil || st.Execution() != nil {
-					w.WriteHeader(http.StatusInternalServerError)
-					return
-				}
-				_ = json.NewEncoder(w).Encode(map[string]any{"threadId": st.ThreadID(), "messageCount": list.Total})
+			now, err := connect(s, s.url).UpToDate(s.Context())
+			if err != nil {
+				s.Fatal(err)
 			}
-			w := httptest.NewRecorder()
-			endpoint(w, httptest.NewRequest(http.MethodGet, "/", nil), st)
-			s.same("the summary", strings.TrimSpace(w.Body.String()), `{"messageCount":2,"threadId":"`+st.ThreadID()+`"}`)
+			late, err := now.Thread(s.Context(), st.ThreadID())
+			if err != nil {
+				s.Fatal(err)
+			}
+			list := s.messages(late, events.GetMessagesOptions{Limit: ptr(int64(1))})
+			if late.Execution() != nil || len(list.Messages) != 1 || *list.Messages[0].Content != "answer one" || list.Total != 2 || !list.HasMore {
+				s.Errorf("the execution is %v, the messages %+v", late.Execution(), list)
+			}
+			s.same("the agent", late.AgentID(), st.AgentID())
 		}},
 		{"SA-171", func(s *suite) {
 			st := s.thread()
@@ -111,7 +111,7 @@ func lifeRequirements() []requirement {
 // plain checks that no type of the interface comes from a package of that name.
 func (s *suite) plain(names ...string) {
 	s.Helper()
-	face := reflect.TypeFor[portable]()
+	face := reflect.TypeFor[runtime.ThreadState]()
 	for i := range face.NumMethod() {
 		m := face.Method(i).Type
 		for n := range m.NumIn() + m.NumOut() {

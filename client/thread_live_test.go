@@ -180,12 +180,6 @@ func liveRequirements() []requirement {
 				s.Errorf("js is %v", values["js"])
 			}
 		}},
-		{"SA-151", func(s *suite) { // a tool that uses it has to ask for it by another interface, and so shows that it is not portable
-			var st portable = s.thread()
-			if _, ok := st.(client.NotPortable); !ok {
-				s.Error("it cannot be asked for")
-			}
-		}},
 		{"SA-152", func(s *suite) { // names to values of any type: the usual shapes are the runtime's to fill
 			var values map[string]any = s.thread().RuntimeContext()
 			if _, ok := values["process"]; ok {
@@ -204,17 +198,6 @@ func liveRequirements() []requirement {
 		}},
 		{"SA-154", func(s *suite) { s.noEnv() }}, // bindings come with an execution, and there is none
 		{"SA-155", func(s *suite) { s.noEnv() }}, // at rest: threadInstance, and env undefined
-		{"SA-156", func(s *suite) { // the example tool does without what is not there
-			tool := func(st any) map[string]string {
-				if raw, ok := st.(client.NotPortable); ok {
-					if env, ok := raw.RuntimeContext()["env"].(map[string]any); ok && env["MY_DATABASE"] != nil {
-						return map[string]string{"status": "success"}
-					}
-				}
-				return map[string]string{"status": "error", "error": "Database not available"}
-			}
-			s.same("the result", tool(s.thread()), map[string]string{"status": "error", "error": "Database not available"})
-		}},
 	}
 }
 

@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,13 +15,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/runtime"
 )
 
 // TestThreadState is the conformance suite of ThreadState: one test for each
@@ -227,20 +225,6 @@ func identityRequirements() []requirement {
 				s.Errorf("%+v, %v", m, err)
 			}
 		}},
-		{"SA-11", func(s *suite) { // where it is passed: first for tools, last for endpoints
-			st := s.thread()
-			tool := func(ctx context.Context, st portable, args jsontext.Value) (string, error) {
-				_, err := st.InjectMessage(ctx, events.AddMessage{Role: events.FromSystem, Metadata: args})
-				return st.ThreadID(), err
-			}
-			endpoint := func(w http.ResponseWriter, _ *http.Request, st portable) { _, _ = w.Write([]byte(st.ThreadID())) }
-			id, err := tool(s.Context(), st, jsontext.Value(`{"a":1}`))
-			w := httptest.NewRecorder()
-			endpoint(w, httptest.NewRequest(http.MethodGet, "/", nil), st)
-			if err != nil || id != st.ThreadID() || w.Body.String() != id {
-				s.Errorf("%q, %q, %v", id, w.Body, err)
-			}
-		}},
 		{"SA-12", func(s *suite) {
 			a, b := s.thread(), s.thread()
 			if a.ThreadID() == b.ThreadID() || !events.ValidThreadID(a.ThreadID()) {
@@ -310,8 +294,8 @@ func identityRequirements() []requirement {
 		}},
 		{"SA-18", func(s *suite) { // C-39: off the interface, behind a type assertion
 			var st portable = s.thread()
-			if _, ok := reflect.TypeFor[portable]().MethodByName("RuntimeContext"); ok {
-				s.Error("it is in the portable interface")
+			if _, ok := reflect.TypeFor[runtime.ThreadState]().MethodByName("RuntimeContext"); ok {
+				s.Error("it is in the interface that tools are given")
 			}
 			if raw, ok := st.(client.NotPortable); !ok || raw.RuntimeContext() == nil {
 				s.Error("it cannot be asked for")

@@ -60,8 +60,8 @@ func lookUp(t *testing.T, db *database) runtime.Tool {
 	return tool
 }
 
-// SA-156: what a tool needs and does not find is a result that says so.
-func TestMissingBinding(t *testing.T) {
+// A ToolResult that the function of a tool returns is the tool's, as it is.
+func TestResultIsTakenAsItIs(t *testing.T) {
 	in := &runtime.ToolInput{Arguments: jsontext.Value(`{"key":"a"}`)}
 	result, err := lookUp(t, nil).Call(t.Context(), in)
 	if said, _ := json.Marshal(result); err != nil || string(said) != `{"status":"error","error":"Database not available"}` {

@@ -12,10 +12,8 @@ import (
 	"image/gif"
 	"image/jpeg"
 	"image/png"
-	"io"
+	"iter"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -415,34 +413,49 @@ func TestStreamIsCancelled(t *testing.T) {
 	})
 }
 
-// SA-136: a stream as an HTTP response.
-func TestStreamAsResponse(t *testing.T) {
-	onBoth(t, func(t *testing.T, _ *world, f *client.Files) {
-		data := noise(2<<20+11, 9)
+// A stream can be passed on as it comes, such as to an HTTP response: whether there is
+// anything to pass on is known before its first byte; what its receiver has not
+// taken is not asked for, but for a few pieces ahead; and nothing more is when the
+// receiver has gone.
+func TestStreamIsReadAsItIsTaken(t *testing.T) {
+	onBoth(t, func(t *testing.T, w *world, f *client.Files) {
+		const pieces = 40
+		data := noise(pieces*events.FilePieceBytes, 9)
 		must(f.WriteFile(t.Context(), "/video", data, "video/mp4", client.WriteFileOptions{}))(t)
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			stream, err := f.ReadFileStream(r.Context(), r.URL.Path)
-			if err != nil || stream == nil {
-				w.WriteHeader(http.StatusNotFound)
-				_, _ = io.WriteString(w, "Not Found")
-				return
+		if none := must(f.ReadFileStream(t.Context(), "/none"))(t); none != nil {
+			t.Error("there is a stream of a file that is not there")
+		}
+		nc := w.plain()
+		asked := must(nc.SubscribeSync("skein.file.acme.content.get"))(t)
+		must(0, nc.Flush())(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		next, stop := iter.Pull2(must(f.ReadFileStream(ctx, "/video"))(t))
+		defer stop()
+		chunk, err, ok := next()
+		if !ok || err != nil || !bytes.Equal(chunk.Data, data[:len(chunk.Data)]) {
+			t.Fatalf("%v, %v", ok, err)
+		}
+		must(0, nc.Flush())(t) // what the stream has asked for has come
+		count := func() int {
+			n, _, err := asked.Pending()
+			return must(n, err)(t)
+		}
+		if n := count(); n < 1 || n > pieces/2 {
+			t.Errorf("of %d pieces %d were asked for when one was taken", pieces, n)
+		}
+		cancel()
+		for {
+			if _, err, ok = next(); !ok || err != nil {
+				break
 			}
-			w.Header().Set("Content-Type", "application/octet-stream")
-			for chunk, err := range stream {
-				if err != nil {
-					panic(http.ErrAbortHandler)
-				}
-				_, _ = w.Write(chunk.Data)
-			}
-		}))
-		defer server.Close()
-		for path, want := range map[string]string{"/video": string(data), "/none": "Not Found"} {
-			answer := must(http.Get(server.URL + path))(t)
-			body := must(io.ReadAll(answer.Body))(t)
-			_ = answer.Body.Close()
-			if string(body) != want || (answer.StatusCode == http.StatusNotFound) != (path == "/none") {
-				t.Errorf("%s: %d, %d bytes", path, answer.StatusCode, len(body))
-			}
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("it ended with %v", err)
+		}
+		must(0, nc.Flush())(t)
+		if n := count(); n > pieces/2 {
+			t.Errorf("%d pieces were asked for, when nobody wanted them", n)
 		}
 	})
 }

@@ -74,11 +74,25 @@ func newStage(t *testing.T, more ...func(*serve.Config)) *stage {
 	return s
 }
 
-// on says what an act does.
+// on says what an act does. What it checks would show nothing if nobody did it, so
+// that fails the test.
 func (s *stage) on(name string, do act) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.acts[name] = do
+	begun := false
+	s.acts[name] = func(ctx context.Context, in *runtime.ToolInput) (any, error) {
+		s.mu.Lock()
+		begun = true
+		s.mu.Unlock()
+		return do(ctx, in)
+	}
+	s.t.Cleanup(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !begun {
+			s.t.Errorf("nobody did the act %s, so what it checks is not shown", name)
+		}
+	})
 }
 
 // times gives how often script was asked.

@@ -3,6 +3,7 @@ package serve_test
 import (
 	"context"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,7 +46,7 @@ func TestOneInterface(t *testing.T) {
 	}
 }
 
-// SA-10, SA-11, SA-12, SA-13, SA-14, SA-15, SA-17, SA-19, SA-21: what a tool is
+// SA-10, SA-12, SA-13, SA-14, SA-15, SA-17, SA-19, SA-21: what a tool is
 // given is the thread that callers outside have, with the same answers, and with an
 // execution, which they have not. What it reads is what the run has written.
 func TestStateInATool(t *testing.T) {
@@ -90,6 +91,64 @@ func TestStateInATool(t *testing.T) {
 	s.play(outside, []one{probe("look")})
 	if len(done.all()) != 1 {
 		t.Error("the tool did not run")
+	}
+}
+
+// SA-11: whoever works on a thread is given its state: a tool and an effect with what
+// they are told, and each hook before the rest.
+func TestStateIsGivenToAllWhoWorkOnAThread(t *testing.T) {
+	given, over, effect := &got[string]{}, make(chan struct{}), make(chan struct{})
+	note := func(who string, st runtime.ThreadState) {
+		if st == nil {
+			who += " nothing"
+		} else {
+			who += " " + st.ThreadID()
+		}
+		given.add(who)
+	}
+	s := newStage(t, func(c *serve.Config) {
+		c.Hooks = runtime.Hooks{
+			BeforeRun: func(_ context.Context, st runtime.ThreadState) error { note("before a run", st); return nil },
+			BeforeStep: func(_ context.Context, st runtime.ThreadState, _ *runtime.StepInput) error {
+				note("before a step", st)
+				return nil
+			},
+			AfterStep: func(_ context.Context, st runtime.ThreadState, _ *runtime.StepInput, _ *runtime.Reaction) error {
+				note("after a step", st)
+				return nil
+			},
+			BeforeTool: func(_ context.Context, st runtime.ThreadState, _ *runtime.ToolInput) (*runtime.ToolResult, error) {
+				note("before a tool", st)
+				return nil, nil
+			},
+			AfterTool: func(_ context.Context, st runtime.ThreadState, _ *runtime.ToolInput, _ *runtime.ToolResult) error {
+				note("after a tool", st)
+				return nil
+			},
+			AfterRun: func(_ context.Context, st runtime.ThreadState, _ string) { note("after a run", st); close(over) },
+		}
+		c.Effects = runtime.Effects{"remind": runtime.EffectFunc(func(_ context.Context, in *runtime.EffectInput) error {
+			note("an effect", in.State)
+			close(effect)
+			return nil
+		})}
+	})
+	st := s.thread("script")
+	s.on("look", func(ctx context.Context, in *runtime.ToolInput) (any, error) {
+		note("a tool", in.State)
+		return in.State.ScheduleEffect(ctx, "remind", nil, 0)
+	})
+	s.play(st, []one{probe("look")})
+	<-over
+	<-effect
+	list := given.all()
+	slices.Sort(list)
+	var want []string
+	for _, who := range []string{"a tool", "after a run", "after a step", "after a tool", "an effect", "before a run", "before a step", "before a tool"} {
+		want = append(want, who+" "+st.ThreadID())
+	}
+	if list = slices.Compact(list); !slices.Equal(list, want) {
+		t.Errorf("given:\n%s\nnot\n%s", strings.Join(list, "\n"), strings.Join(want, "\n"))
 	}
 }
 
@@ -260,11 +319,20 @@ func TestRuntimeContextIsForToolsThatSaySo(t *testing.T) {
 			t.Errorf("threadInstance is %T", values["threadInstance"])
 		}
 		seen.add(values["env"].(map[string]any)["DATABASE"])
-		return nil, nil
+		return "done", nil
 	})
 	s.play(st, []one{{"open", map[string]any{"act": "env"}}}, []one{probe("env")})
 	if got := seen.all(); len(got) != 2 || got[0] != "orders" || got[1] != nil {
 		t.Errorf("the tools found %v", got)
+	}
+	var said []string // what a tool does without, it says, and the model is shown that
+	for _, m := range must(s.fresh(st).GetMessages(t.Context(), asc()))(t).Messages {
+		if m.Role == events.FromTool {
+			said = append(said, string(*m.ToolStatus)+" "+*m.Content)
+		}
+	}
+	if got := strings.Join(said, "|"); got != "success done|error Database not available" {
+		t.Errorf("the results are %s", got)
 	}
 	if env, ok := st.RuntimeContext()["env"]; ok {
 		t.Errorf("a caller outside finds env %v", env)
