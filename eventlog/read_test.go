@@ -97,10 +97,14 @@ func TestThreadOverMoreThanOneRead(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
+	told := 0
 	for _, err := range l.Thread(ctx, tenant, many.thread, 0) {
-		if !errors.Is(err, context.Canceled) {
+		if told++; !errors.Is(err, context.Canceled) {
 			t.Errorf("with a cancelled context: %v", err)
 		}
+	}
+	if told != 1 {
+		t.Errorf("a cancelled context is told %d times, and not once", told)
 	}
 }
 

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +106,68 @@ func TestStreamShowsEveryCall(t *testing.T) {
 	}
 	if _, list := w.streamOf(t, "streams"); about(list, "c1") != shown {
 		t.Errorf("of a reactor that streams:\n%s", about(list, "c1"))
+	}
+}
+
+// The stream of a run says in which context it works, and how it stands: that the
+// reactor is asked, and asked again, and that it waits. What the reactor streams
+// comes between, under its step.
+func TestStreamShowsHowTheRunStands(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tries := 0
+	a := w.agent("a", ReactorFunc(func(_ context.Context, in *StepInput, out Stream) (*Reaction, error) {
+		if tries++; tries == 1 {
+			return nil, &RetryError{Err: errors.New("not now")}
+		}
+		out.Chunk(Chunk{Type: ChunkTextDelta, Data: object("id", "t", "delta", "one moment")})
+		if in.Iteration == 0 {
+			return says("one moment", call("c1", "f", `{}`)), nil
+		}
+		return says("one moment"), nil
+	}), tool{ToolSpec{Name: "f", Manual: true}, func(context.Context, *ToolInput) (ToolResult, error) { return Done(jsontext.Value(`1`)), nil }})
+	a.Retries.Backoff = time.Millisecond
+	w.work(Config{})
+	sub := w.listen(t)
+	id, _ := w.begin("a", "hello")
+	contextID := ""
+	for _, e := range w.until(id, func(e *events.Event) bool { return e.Type == events.RunParkedType }) {
+		if d, ok := e.Data.(events.ContextCreated); ok {
+			contextID = d.ID
+		}
+	}
+	list := w.chunks(t, sub, func(c events.ChunkEmitted) bool { return strings.Contains(string(c.Data), "waiting") })
+	w.must("approval.grant", id, events.GrantApproval{CallID: "c1"})
+	list = append(list, w.chunks(t, sub, func(c events.ChunkEmitted) bool { return c.Type == events.ChunkFinish })...)
+	var got []string
+	steps := map[string]bool{}
+	for _, c := range list {
+		data := c.Data.Clone()
+		_ = data.Canonicalize() // it is JSON: it was decoded
+		got = append(got, c.Type+" "+string(data))
+		if c.StepID != "" {
+			steps[c.StepID] = true
+		} else if c.Type != events.ChunkContextID && c.Type != events.ChunkFinish {
+			t.Errorf("%s is of no step", c.Type)
+		}
+	}
+	want := []string{
+		`data-context-id {"contextId":"` + contextID + `"}`,
+		`data-context-substate {"substate":"reacting"}`,
+		`data-context-substate {"substate":"retrying"}`,
+		`text-delta {"delta":"one moment","id":"t"}`,
+		`tool-input-available {"input":{},"toolCallId":"c1","toolName":"f"}`,
+		`data-context-substate {"substate":"waiting"}`,
+		`tool-output-available {"output":1,"toolCallId":"c1"}`,
+		`data-context-substate {"substate":"reacting"}`,
+		`text-delta {"delta":"one moment","id":"t"}`,
+		`finish {"finishReason":"stop"}`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the stream is\n%s\nnot\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if len(steps) != 2 {
+		t.Errorf("the chunks are of %d steps, and not of two", len(steps))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/share"
 )
 
 // reactAt asks an agent through the process of a worker.
@@ -131,7 +132,7 @@ func TestARunBeginsWithItsCommit(t *testing.T) {
 func TestARunBeginsOnceOnAThreadThatMoved(t *testing.T) {
 	w := newWorld(t)
 	w.agent("a", script(says("fine")))
-	worker := w.work(Config{})
+	worker := w.work(Config{Shares: share.New("runs", share.Limit{Total: 256, Tenant: 1}, nil)}) // one that were kept would be the tenant's last
 	w.ready(worker)
 	id := w.thread("a")
 	for _, text := range []string{"one", "two", "three"} {

@@ -86,10 +86,14 @@ func TestCanonicalTurn(t *testing.T) {
 		{"type":"tool-plan_writer","toolCallId":"tc_1","state":"output-available","output":{"ok":true}}]}`)
 	holds("execution", documents.Executions, "exe_1", `{"status":"completed","finished":true,"stepCount":1}`)
 	holds("thread", documents.Threads, "", `{"status":"open"}`)
+	var contexts []events.ContextStatus
 	for _, slot := range shown.All(documents.AllKinds) {
-		if c, ok := slot.Doc.(*events.Context); ok && c.Status != events.ContextOpen {
-			t.Errorf("the context is %s", c.Status)
+		if c, ok := slot.Doc.(*events.Context); ok {
+			contexts = append(contexts, c.Status)
 		}
+	}
+	if len(contexts) != 1 || contexts[0] != events.ContextOpen {
+		t.Errorf("the contexts are %v, and not one that is open", contexts)
 	}
 }
 

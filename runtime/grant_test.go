@@ -34,12 +34,18 @@ func TestGrantedCallAfterAHandover(t *testing.T) {
 	var before int64
 	w.look(id, func(s *thread.State) { before = s.Version })
 	w.work(Config{})
+	asked := 0
 	for _, e := range w.until(id, func(e *events.Event) bool {
 		return e.Version > before && (e.Type == events.RunParkedType || e.Type == events.ThreadFinishedType)
 	}) {
-		if d, ok := e.Data.(events.ApprovalRequested); ok && e.Version > before && (d.CallID != "c1" || string(d.Arguments) != `{"eur":4}`) {
-			t.Errorf("call %s was asked about, with %s", d.CallID, d.Arguments)
+		if d, ok := e.Data.(events.ApprovalRequested); ok && e.Version > before {
+			if asked++; d.CallID != "c1" || string(d.Arguments) != `{"eur":4}` {
+				t.Errorf("call %s was asked about, with %s", d.CallID, d.Arguments)
+			}
 		}
+	}
+	if asked != 1 {
+		t.Errorf("%d calls were asked about again, and not one", asked)
 	}
 	if len(paid) != 0 || len(looked) != 1 {
 		t.Fatalf("calls were made: %v, %v", paid, looked)

@@ -80,7 +80,7 @@ func (t *turn) beginChild(ctx context.Context, c thread.Call, agent *Agent, chil
 // a row of maxNested.
 func (t *turn) tooDeep(ctx context.Context) (bool, error) {
 	above := t.run.Parent
-	for range maxNested {
+	for range maxNested - 1 {
 		if above == nil {
 			return false, nil
 		}

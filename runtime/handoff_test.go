@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -65,6 +66,63 @@ func TestHandoff(t *testing.T) {
 	}
 	if len(seen) != 2 || seen[1] <= seen[0] {
 		t.Errorf("the agents saw %v items", seen)
+	}
+}
+
+// apartTool is an agent that runs in a thread of its own.
+type apartTool struct{ agentTool }
+
+func (apartTool) Apart() bool { return true }
+
+// Agents that call each other, each in a thread of its own, are stopped where they
+// are too deep: that call fails, which its agent is told, and all runs end.
+func TestAgentsThatCallEachOther_AreBounded(t *testing.T) {
+	w := newWorld(t)
+	asked := make(chan string, 100)
+	w.agent("again", ReactorFunc(func(_ context.Context, in *StepInput, _ Stream) (*Reaction, error) {
+		if in.Iteration == 0 {
+			asked <- in.ThreadID
+			return says("deeper", call("c1", "again", `{}`)), nil
+		}
+		last := string(in.Items[len(in.Items)-1].Content)
+		if strings.Contains(last, "agents call each other more than") {
+			return says("too deep"), nil
+		}
+		if !strings.Contains(last, "too deep") { // what the one below it answered
+			t.Errorf("the call came to %s", last)
+		}
+		return says("too deep below"), nil
+	}), apartTool{agentTool{tool{spec: ToolSpec{Name: "again"}}, "again"}})
+	w.work(Config{})
+	all := w.finished(w.begin("again", "hello"))
+	if status, text, _ := endOf(t, all); status != events.ExecutionCompleted {
+		t.Errorf("it ended %s (%s)", status, text)
+	}
+	if n := len(asked); n != maxNested+1 {
+		t.Errorf("%d agents were asked, and not %d", n, maxNested+1)
+	}
+}
+
+// A call whose run in another thread failed has failed, and says why.
+func TestAgentInItsOwnThread_Fails(t *testing.T) {
+	w := newWorld(t)
+	var told string
+	w.agent("broken", ReactorFunc(func(context.Context, *StepInput, Stream) (*Reaction, error) {
+		return nil, errors.New("the model is away")
+	}))
+	w.agent("a", ReactorFunc(func(_ context.Context, in *StepInput, _ Stream) (*Reaction, error) {
+		if in.Iteration == 0 {
+			return says("x", call("c1", "broken", `{}`)), nil
+		}
+		told = string(in.Items[len(in.Items)-1].Content)
+		return says("y"), nil
+	}), apartTool{agentTool{tool{spec: ToolSpec{Name: "broken"}}, "broken"}})
+	w.work(Config{})
+	if status, text, _ := endOf(t, w.finished(w.begin("a", "hello"))); status != events.ExecutionCompleted {
+		t.Errorf("it ended %s (%s)", status, text)
+	}
+	if !strings.Contains(told, `"state":"output-error"`) || !strings.Contains(told, "the model is away") {
+		t.Errorf("the call came to %s", told)
 	}
 }
 

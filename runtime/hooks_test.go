@@ -116,6 +116,52 @@ func closed(c <-chan struct{}) bool {
 
 func (s *hooked) ThreadID() string { return s.id }
 
+// A hook that fails before or after a call makes that call fail, which the reactor
+// is told, and no more: before it, the call is not made.
+func TestHooksThatFail_OfACall(t *testing.T) {
+	before := func(err func() error) Hooks {
+		return Hooks{BeforeTool: func(context.Context, ThreadState, *ToolInput) (*ToolResult, error) { return nil, err() }}
+	}
+	after := func(err func() error) Hooks {
+		return Hooks{AfterTool: func(context.Context, ThreadState, *ToolInput, *ToolResult) error { return err() }}
+	}
+	fails := func() error { return errors.New("not this one") }
+	panics := func() error { panic("secret") }
+	for name, c := range map[string]struct {
+		hooks Hooks
+		made  int
+		text  string
+	}{
+		"before":          {before(fails), 0, "not this one"},
+		"before, a panic": {before(panics), 0, "a hook panicked"},
+		"after":           {after(fails), 1, "not this one"},
+		"after, a panic":  {after(panics), 1, "a hook panicked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			made := 0
+			w.agent("a", script(says("x", call("c1", "f", `{}`)), says("y")), tool{ToolSpec{Name: "f"}, func(context.Context, *ToolInput) (ToolResult, error) {
+				made++
+				return Done(text("done")), nil
+			}})
+			w.work(Config{Hooks: c.hooks})
+			all := w.finished(w.begin("a", "hello"))
+			if status, text, _ := endOf(t, all); status != events.ExecutionCompleted {
+				t.Errorf("the run ended %s (%s)", status, text)
+			}
+			var results []string
+			for _, e := range all {
+				if d, ok := e.Data.(events.ItemCreated); ok && d.Type == events.ActionResult {
+					results = append(results, string(d.Content))
+				}
+			}
+			if made != c.made || len(results) != 1 || !strings.Contains(results[0], `"isError":true`) || !strings.Contains(results[0], `"`+c.text+`"`) {
+				t.Errorf("it was made %d times, and came to %s", made, results)
+			}
+		})
+	}
+}
+
 // A hook that fails or panics ends what it intercepts, and no more.
 func TestHooksThatFail(t *testing.T) {
 	for name, c := range map[string]struct {

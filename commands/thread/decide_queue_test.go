@@ -124,16 +124,18 @@ func TestQueue_RemoveEditMove(t *testing.T) {
 	}
 	w.do(events.RemoveQueued{QueuedID: "call_q"})
 	made := w.do(w.reaction())
+	began, answers := "", ""
 	for _, e := range made {
 		switch d := e.Data.(type) {
 		case events.ExecutionCreated:
-			if d.ID != was.ExecutionID {
-				t.Errorf("execution %s began, not %s", d.ID, was.ExecutionID)
-			}
+			began += d.ID
 		case events.ItemCreated:
-			if d.Role == events.User && string(d.Content) != string(message.Content) {
-				t.Errorf("it answers %s", d.Content)
+			if d.Role == events.User {
+				answers += string(d.Content)
 			}
 		}
+	}
+	if began != was.ExecutionID || answers != string(message.Content) {
+		t.Errorf("execution %q began, not %s, and answers %q", began, was.ExecutionID, answers)
 	}
 }

@@ -195,10 +195,14 @@ func TestRolesOfATenant(t *testing.T) {
 	if _, err := pub.Timeline(ctx, client.SubscribeOptions{}); !errors.Is(err, forbidden) {
 		t.Errorf("a publisher listens to the timeline: %v", err)
 	}
+	told := 0
 	for _, err := range pub.Chunks(ctx, made.ThreadID, "exe_1") {
-		if !errors.Is(err, forbidden) {
+		if told++; !errors.Is(err, forbidden) {
 			t.Errorf("a publisher reads chunks: %v", err)
 		}
+	}
+	if told != 1 {
+		t.Errorf("a publisher that reads chunks is told %d times that it may not", told)
 	}
 	if d := time.Since(began); d > 30*time.Second {
 		t.Errorf("it took %v to be told", d)

@@ -1,0 +1,62 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// A reactor is told what the thread shows: messages as they were edited, none that
+// was deleted, the context with its patches, of the items as many of the last as its
+// agent is shown; and another worker, which has to read all of it from the log, tells
+// the same.
+func TestReactor_IsToldWhatTheThreadShows(t *testing.T) {
+	w := newWorld(t)
+	told := make(chan string, 10)
+	a := w.agent("a", ReactorFunc(func(_ context.Context, in *StepInput, _ Stream) (*Reaction, error) {
+		var texts []string
+		for _, i := range in.Items {
+			texts = append(texts, string(i.Content))
+		}
+		state := in.Context.Clone()
+		_ = state.Canonicalize() // it is JSON
+		told <- string(state) + " " + strings.Join(texts, " ")
+		return says("fine"), nil
+	}))
+	a.MaxItems = 3
+	id := w.thread("a")
+	part := func(text string) jsontext.Value {
+		return jsontext.Value(`[{"type":"input_text","text":"` + text + `"}]`)
+	}
+	say := func(name string) {
+		w.must("item.create", id, events.CreateItem{Item: events.NewItem{ID: "itm_" + name, Type: events.Message, Role: events.User, Content: part(name)}})
+	}
+	for _, name := range []string{"one", "two", "three", "four"} {
+		say(name)
+	}
+	w.must("message.edit", id, events.EditMessage{ItemID: "itm_two", Content: part("two, mended")})
+	w.must("message.delete", id, events.DeleteMessage{ItemID: "itm_three"})
+	w.must("context.set", id, events.SetContext{Content: jsontext.Value(`{"eur":1,"of":"shop"}`)})
+	w.must("context.set", id, events.SetContext{Patch: jsontext.Value(`{"eur":2,"of":null}`)})
+	for n := range 2 {
+		_, stop := w.worker(Config{})
+		question := fmt.Sprint("question ", n)
+		execution := w.must("thread.react", id, events.ReactThread{Text: &question}).Result.ExecutionID
+		w.finished(id, execution)
+		want := `{"eur":2} ` + string(part("two, mended")) + " " + string(part("four")) + " " + string(part(question))
+		if n == 1 {
+			want = `{"eur":2} ` + string(part("question 0")) + ` [{"type":"output_text","text":"fine"}] ` + string(part(question))
+		}
+		if got := <-told; got != want {
+			t.Errorf("worker %d was told\n%s\nnot\n%s", n, got, want)
+		}
+		stop()
+		say(fmt.Sprint("deleted", n)) // between the workers, and gone before the next
+		w.must("message.delete", id, events.DeleteMessage{ItemID: fmt.Sprint("itm_deleted", n)})
+	}
+}
