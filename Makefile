@@ -34,7 +34,8 @@ test: lint ## Check format, vet, staticcheck, then run every test under the race
 		echo "$(GO) test -timeout 30m -run '$(UNRACED)' ./audit ./commands ./projections ./internal/bench ./internal/serve ./internal/sim"; \
 		$(GO) test -timeout 30m -run '$(UNRACED)' ./audit ./commands ./projections ./internal/bench ./internal/serve ./internal/sim; \
 	fi
-	$(strip $(GO) test -timeout 30m $(RACE)) ./...
+	@echo "$(strip $(GO) test -timeout 30m $(RACE)) ./..."
+	@$(GO) run ./internal/gotest $(if $(RACE),-ran '$(UNRACED)') -- -timeout 30m $(RACE) ./...
 
 .PHONY: test-faults
 test-faults: ## Break a cluster of processes for about 6 minutes (FAULTS=4 rounds a test; ended after 15 minutes), and hold the log to what clients were told

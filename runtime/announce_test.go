@@ -37,10 +37,12 @@ func (w *world) listen(t *testing.T) *nats.Subscription {
 // chunks returns what is streamed until the last one.
 func (w *world) chunks(t *testing.T, sub *nats.Subscription, last func(events.ChunkEmitted) bool) (list []events.ChunkEmitted) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	for {
-		m, err := sub.NextMsgWithContext(t.Context())
+		m, err := sub.NextMsgWithContext(ctx)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("after %+v: %v", list, err)
 		}
 		e, err := events.DecodeEvent(m.Data)
 		if err != nil {
