@@ -238,13 +238,14 @@ func (c *change) anyOf(at jsontext.Pointer, before, after any) {
 // set compares lists whose order says nothing.
 func (c *change) set(at jsontext.Pointer, key string, before, after any) {
 	one, two := elements(before), elements(after)
-	switch {
-	case reflect.DeepEqual(before, after):
+	if reflect.DeepEqual(before, after) {
 		return
-	case key != "required" && before != nil && after == nil:
+	}
+	if key != "required" && before != nil && after == nil {
 		c.wider(at, "no more")
 		return
-	case one == nil && (before != nil || key != "required"), two == nil && after != nil:
+	}
+	if one == nil && (before != nil || key != "required") || two == nil && after != nil {
 		c.add(Major, at, "was %s, now %s", short(before), short(after))
 		return
 	}

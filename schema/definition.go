@@ -25,12 +25,12 @@ func (v *Validator) Definition(d events.NewDefinition) (events.NewDefinition, er
 	if err := checkSyntax(d.Definition); err != nil {
 		return d, said(in("definition", err))
 	}
-	switch name := member(d.Definition, "name"); {
-	case d.Name == "" || d.Definition.Kind() != '{':
-	case name == nil:
-		d.Definition = withName(d.Definition, d.Name)
-	case plainText(name) != d.Name:
-		return d, said(in("name", refuse("the definition has another name in itself; give one of them")))
+	if d.Name != "" && d.Definition.Kind() == '{' {
+		if name := member(d.Definition, "name"); name == nil {
+			d.Definition = withName(d.Definition, d.Name)
+		} else if plainText(name) != d.Name {
+			return d, said(in("name", refuse("the definition has another name in itself; give one of them")))
+		}
 	}
 	value, err := f.read(d.Definition)
 	if err != nil {
@@ -186,10 +186,10 @@ func furtherTool(d events.ToolDefinition) *events.Error {
 		return nil
 	}
 	u, err := url.Parse(d.Server.URL)
-	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return in("server", in("url", refuse("must be an http or https address")))
-	case u.User != nil:
+	}
+	if u.User != nil {
 		return in("server", in("url", refuse("holds a user or a password; a definition holds no secret: name the variable with the token in tokenEnv")))
 	}
 	return nil
@@ -198,16 +198,19 @@ func furtherTool(d events.ToolDefinition) *events.Error {
 // wholeServer holds what a definition of all tools of a server says.
 func wholeServer(d events.ToolDefinition) *events.Error {
 	s := d.Server
-	switch {
-	case !s.Whole() && len(s.Exclude) > 0:
-		return in("server", in("exclude", refuse("excludes tools of a whole server, which has include; [\"*\"] is all of them")))
-	case !s.Whole():
+	if !s.Whole() {
+		if len(s.Exclude) > 0 {
+			return in("server", in("exclude", refuse("excludes tools of a whole server, which has include; [\"*\"] is all of them")))
+		}
 		return nil
-	case s.Tool != "":
+	}
+	if s.Tool != "" {
 		return in("server", in("tool", refuse("names one tool, and include is of a whole server; give one of them")))
-	case d.Parameters != nil:
+	}
+	if d.Parameters != nil {
 		return in("parameters", refuse("a whole server's tools have their own"))
-	case len(d.Name) > events.MaxToolPrefix || strings.Contains(d.Name, "__") || strings.HasSuffix(d.Name, "_"):
+	}
+	if len(d.Name) > events.MaxToolPrefix || strings.Contains(d.Name, "__") || strings.HasSuffix(d.Name, "_") {
 		return in("name", refuse("begins the names of a whole server's tools: at most %d letters, digits, - and single _, the last not a _", events.MaxToolPrefix))
 	}
 	for _, list := range []struct {

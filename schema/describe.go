@@ -51,12 +51,11 @@ func (sh *shape) describe(prefix string, around []*shape) []Description {
 // typeWords says in few words what a value is; patterns by their name.
 func (r *rule) typeWords() string {
 	words := strings.TrimPrefix(r.words(), "must be ")
-	switch {
-	case r.pattern != "" && r.enum == nil:
+	if r.pattern != "" && r.enum == nil {
 		words = "text, " + r.pattern
-	case r.kind == anything && !r.object:
+	} else if r.kind == anything && !r.object {
 		words = "any JSON"
-	case r.kind == list:
+	} else if r.kind == list {
 		words = strings.Replace(words, "a list", "list", 1) + ", each " + r.items.typeWords()
 	}
 	for _, article := range []string{"a ", "an "} {

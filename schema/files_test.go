@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"reflect"
 	"slices"
@@ -115,9 +116,22 @@ func TestTagsThatCannotBeKept(t *testing.T) {
 		"bound of a text": struct {
 			A string `json:"a" schema:"minimum=1"`
 		}{},
+		"least length of a number": struct {
+			A float64 `json:"a" schema:"minLength=1"`
+		}{},
+		"pattern of a flag": struct {
+			A bool `json:"a" schema:"pattern=id"`
+		}{},
+		"upper bound of a list": struct {
+			A []string `json:"a" schema:"maximum=1"`
+		}{},
 		"items of a text": struct {
 			A string `json:"a" schema:"minItems=1"`
 		}{},
+		"most items of a text": struct {
+			A string `json:"a" schema:"maxItems=1"`
+		}{},
+		"65 fields": reflect.Zero(structOf(65)).Interface(),
 		"object of a text": struct {
 			A string `json:"a" schema:"object"`
 		}{},
@@ -167,6 +181,102 @@ func TestTagsThatCannotBeKept(t *testing.T) {
 	} {
 		if _, err := (shapes{}).form(value); err == nil {
 			t.Errorf("%s: taken as what callers send", name)
+		}
+	}
+}
+
+// structOf gives a struct type with n fields.
+func structOf(n int) reflect.Type {
+	var fields []reflect.StructField
+	for i := range n {
+		name := fmt.Sprintf("A%d", i)
+		fields = append(fields, reflect.StructField{Name: name, Type: reflect.TypeFor[string](), Tag: reflect.StructTag(fmt.Sprintf(`json:"%s" schema:"required"`, name))})
+	}
+	return reflect.StructOf(fields)
+}
+
+// What tags say is kept where the type can keep it.
+func TestTagsThatAreKept(t *testing.T) {
+	type Base struct {
+		B string `json:"b"`
+	}
+	type Named struct {
+		C string `json:"c"`
+	}
+	for name, c := range map[string]struct {
+		value any
+		want  string // the names of its fields
+	}{
+		"bounds of a number": {struct {
+			A float64 `json:"a" schema:"minimum=1,maximum=2"`
+		}{}, "a"},
+		"lengths of a text": {struct {
+			A string `json:"a" schema:"minLength=0,maxLength=2"`
+		}{}, "a"},
+		"lengths of a list": {struct {
+			A []string `json:"a" schema:"minItems=0,maxItems=2"`
+		}{}, "a"},
+		"an object": {struct {
+			A jsontext.Value `json:"a" schema:"object"`
+		}{}, "a"},
+		"nullable": {struct {
+			A *string `json:"a" schema:"required,nullable"`
+		}{}, "a"},
+		"a field that is hidden": {struct {
+			A, b string `json:"-"`
+			C    string `json:"c"`
+		}{}, "c"},
+		"one that is embedded": {struct {
+			Base
+			Named `json:"n"`
+			D     string `json:"d"`
+		}{}, "b, n, d"},
+		"64 fields": {reflect.Zero(structOf(64)).Interface(), ""},
+	} {
+		sh, err := shapes{}.of(reflect.TypeOf(c.value))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if c.want != "" && sh.names() != c.want {
+			t.Errorf("%s: %s, not %s", name, sh.names(), c.want)
+		} else if c.want == "" && sh.required != 1<<64-1 {
+			t.Errorf("%s: %x are required", name, sh.required)
+		}
+	}
+}
+
+// The words of each rule, as refusals and the documentation have them.
+func TestWords(t *testing.T) {
+	n := func(i int) *int { return &i }
+	m := func(i int64) *int64 { return &i }
+	for want, r := range map[string]rule{
+		"must be one of a, b":                     {kind: text, enum: []string{"a", "b"}},
+		"must be a UUID":                          {kind: text, pattern: events.PatternUUID},
+		"must be a text":                          {kind: text},
+		"must be a text of 2 to 3 characters":     {kind: text, minLength: n(2), maxLength: n(3)},
+		"must be a text of at most 3 characters":  {kind: text, maxLength: n(3)},
+		"must be a text of at least 1 character":  {kind: text, minLength: n(1)},
+		"must be a text of at least 2 characters": {kind: text, minLength: n(2)},
+		"must be a list of at least 1 element":    {kind: list, minItems: n(1)},
+		"must be a list of 0 to 9 elements":       {kind: list, minItems: n(0), maxItems: n(9)},
+		"must be a number":                        {kind: real},
+		"must be a number, at most 2":             {kind: real, maximum: m(2)},
+		"must be a number, at least -1":           {kind: real, minimum: m(-1)},
+		"must be a whole number from 1 to 2":      {kind: whole, minimum: m(1), maximum: m(2)},
+		"must be a whole number":                  {kind: wide},
+		"may be any JSON":                         {kind: anything},
+		"must be an object":                       {kind: anything, object: true},
+		"must be true or false":                   {kind: flag},
+	} {
+		if got := r.words(); got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+	if got := wanted("other"); got != "must match the pattern other" {
+		t.Error(got)
+	}
+	for _, name := range patternNames() {
+		if got := wanted(name); !strings.HasPrefix(got, "must be ") {
+			t.Errorf("%s: %s", name, got)
 		}
 	}
 }

@@ -93,16 +93,17 @@ func number(raw jsontext.Value) stdjson.Number {
 	}
 	plain := len(raw) <= 40 && !strings.ContainsAny(string(raw), "eE")
 	f, _ := strconv.ParseFloat(string(raw), 64)
-	switch {
-	case plain:
+	if plain {
 		return stdjson.Number(raw)
-	case f == math.Trunc(f) && math.Abs(f) < maxInt: // and not whole: ParseInt would have taken it
-		return "0.5"
-	case math.Abs(f) < maxInt:
-		return stdjson.Number(strconv.FormatFloat(f, 'f', -1, 64))
-	case f < 0:
-		return "-1e99"
-	default:
-		return "1e99"
 	}
+	if math.Abs(f) < maxInt {
+		if f == math.Trunc(f) { // and not whole: ParseInt would have taken it
+			return "0.5"
+		}
+		return stdjson.Number(strconv.FormatFloat(f, 'f', -1, 64))
+	}
+	if f < 0 {
+		return "-1e99"
+	}
+	return "1e99"
 }

@@ -174,7 +174,7 @@ func isKey(s string) bool {
 			return false
 		}
 	}
-	return s != "" && (len(s) <= 256 || utf8.RuneCountInString(s) <= 256)
+	return s != "" && utf8.RuneCountInString(s) <= 256
 }
 
 // expression gives a pattern as a regular expression, for the JSON Schemas.

@@ -72,14 +72,15 @@ func (sh *shape) names() string {
 // read takes a field's value and reports whether it is there: null and an empty
 // text may stand for nothing.
 func (f *field) read(s *scanner, v reflect.Value, index []int) (present bool, _ *events.Error) {
-	switch kind := s.kind(); {
-	case kind == 'n' && (f.kind != anything || f.object):
+	kind := s.kind()
+	if kind == 'n' && (f.kind != anything || f.object) {
 		s.value()
 		if f.required && !f.nullable {
 			return false, refuse("is null; it %s", f.words())
 		}
 		return true, nil
-	case kind == '"' && f.kind == text && f.optionalText() && s.at+1 < len(s.raw) && s.raw[s.at+1] == '"':
+	}
+	if kind == '"' && f.kind == text && f.optionalText() && s.at+1 < len(s.raw) && s.raw[s.at+1] == '"' {
 		s.value()
 		return false, nil
 	}
@@ -166,9 +167,8 @@ func (r *rule) text(s *scanner, target reflect.Value) *events.Error {
 	return nil
 }
 
-// tooLong counts only what could be too long: a letter has at least a byte.
 func tooLong(s string, most *int) bool {
-	return most != nil && len(s) > *most && utf8.RuneCountInString(s) > *most
+	return most != nil && utf8.RuneCountInString(s) > *most
 }
 
 func tooShort(s string, least *int) bool {

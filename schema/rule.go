@@ -90,12 +90,12 @@ func (r *rule) tag(tag string) error {
 // fits refuses a tag that its field's type cannot keep: a rule that is never
 // looked at would be worse than none.
 func (r *rule) fits() error {
-	switch {
-	case (r.pattern != "" || r.minLength != nil || r.maxLength != nil) && r.kind != text,
-		(r.minimum != nil || r.maximum != nil) && r.kind != whole && r.kind != wide && r.kind != real,
-		(r.minItems != nil || r.maxItems != nil) && r.kind != list,
-		r.object && r.kind != anything,
-		r.nullable && !(r.pointer && r.required):
+	ofText := r.pattern != "" || r.minLength != nil || r.maxLength != nil
+	ofNumber := r.minimum != nil || r.maximum != nil
+	ofList := r.minItems != nil || r.maxItems != nil
+	number := r.kind == whole || r.kind == wide || r.kind == real
+	if ofText && r.kind != text || ofNumber && !number || ofList && r.kind != list ||
+		r.object && r.kind != anything || r.nullable && !(r.pointer && r.required) {
 		return fmt.Errorf("the rule does not fit the type")
 	}
 	return nil

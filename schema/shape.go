@@ -73,17 +73,19 @@ func (all shapes) collect(s *shape, t reflect.Type, path []int) error {
 		f := t.Field(i)
 		index := append(path[:len(path):len(path)], i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
+		if f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct {
 			if err := all.collect(s, f.Type, index); err != nil {
 				return err
 			}
 			continue
-		case !f.IsExported() || name == "-":
+		}
+		if !f.IsExported() || name == "-" {
 			continue
-		case name == "":
+		}
+		if name == "" {
 			return fmt.Errorf("%s.%s has no name in JSON", t, f.Name)
-		case s.find([]byte(name), 0) >= 0:
+		}
+		if s.find([]byte(name), 0) >= 0 {
 			return fmt.Errorf("%s has two fields %s", t, name)
 		}
 		r, err := all.rule(f.Type)

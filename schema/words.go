@@ -7,10 +7,10 @@ import (
 
 // words says in plain words what a value must be.
 func (r *rule) words() string {
-	switch {
-	case r.enum != nil:
+	if r.enum != nil {
 		return "must be one of " + strings.Join(r.enum, ", ")
-	case r.pattern != "":
+	}
+	if r.pattern != "" {
 		return wanted(r.pattern)
 	}
 	switch r.kind {
@@ -37,26 +37,29 @@ func (r *rule) words() string {
 
 // span says how many of something there may be.
 func span(least, most *int, what string) string {
-	switch {
-	case least != nil && most != nil:
+	if least != nil && most != nil {
 		return fmt.Sprintf(" of %d to %d %ss", *least, *most, what)
-	case most != nil:
-		return fmt.Sprintf(" of at most %d %ss", *most, what)
-	case least != nil && *least == 1:
-		return fmt.Sprintf(" of at least 1 %s", what)
-	case least != nil:
-		return fmt.Sprintf(" of at least %d %ss", *least, what)
 	}
-	return ""
+	if most != nil {
+		return fmt.Sprintf(" of at most %d %ss", *most, what)
+	}
+	if least == nil {
+		return ""
+	}
+	if *least == 1 {
+		return fmt.Sprintf(" of at least 1 %s", what)
+	}
+	return fmt.Sprintf(" of at least %d %ss", *least, what)
 }
 
 func between(least, most *int64) string {
-	switch {
-	case least != nil && most != nil:
+	if least != nil && most != nil {
 		return fmt.Sprintf(" from %d to %d", *least, *most)
-	case least != nil:
+	}
+	if least != nil {
 		return fmt.Sprintf(", at least %d", *least)
-	case most != nil:
+	}
+	if most != nil {
 		return fmt.Sprintf(", at most %d", *most)
 	}
 	return ""
