@@ -165,6 +165,8 @@ func TestDefinitionCanonical(t *testing.T) {
 		`{"name":"p","text":"` + strings.Repeat("a", events.MaxDefinitionBytes-len(`{"name":"p","text":""}`)) + `"}`: {
 			{Kind: "prompt", Definition: jsontext.Value(`{"name":"p","text":"` + strings.Repeat("a", events.MaxDefinitionBytes-len(`{"name":"p","text":""}`)) + `"}`)},
 		},
+		`{"model":"gpt","name":"m","temperature":2}`: {{Kind: "model", Name: "m", Definition: jsontext.Value(`{"model":"gpt","temperature":20e-1}`)}},
+		`{"model":"gpt","name":"m","temperature":0}`: {{Kind: "model", Name: "m", Definition: jsontext.Value(`{"model":"gpt","temperature":-0.0e9}`)}},
 		`{"name":"p","text":"x"}`: {
 			{Kind: "prompt", Name: "p", Definition: jsontext.Value(`{"text":"x","variables":[]}`)},
 			{Kind: "prompt", Name: "p", Definition: jsontext.Value(`{"name":"p","text":"x"}`)},

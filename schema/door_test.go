@@ -157,6 +157,23 @@ func TestDoorTakesNothingForAbsent(t *testing.T) {
 
 func number100() *int64 { n := int64(100); return &n }
 
+// What is no JSON is refused or read as nonsense, wherever it ends.
+func TestDecodeTrusted_CutShort(t *testing.T) {
+	v := newValidator(t)
+	for command, raw := range map[string]string{
+		"thread.create": `{"key":"","title":"a\u00e9","metadata":{"a":[1]},"userId":null,"mainThreadId":""}`,
+		"thread.commit": `{"commands":[{"command":"item.status","data":{"itemId":"i","to":"pending"}},{"command":"thread.close","data":null}]}`,
+		"item.create":   `{"item":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}],"depth":1e0,"silent":true},"contextId":"c"}`,
+	} {
+		if _, err := v.DecodeTrusted(command, jsontext.Value(raw)); err != nil {
+			t.Errorf("%s: %v", raw, err)
+		}
+		for n := range raw {
+			_, _ = v.DecodeTrusted(command, jsontext.Value(raw[:n]))
+		}
+	}
+}
+
 func TestDoorDepth(t *testing.T) {
 	v := newValidator(t)
 	nest := func(levels int) []byte {

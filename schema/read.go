@@ -123,12 +123,11 @@ func (r *rule) value(s *scanner, target reflect.Value) *events.Error {
 		}
 		target.SetInt(n)
 	case real:
-		number := s.kind() == '-' || s.kind() >= '0' && s.kind() <= '9'
 		n, err := strconv.ParseFloat(string(s.value()), 64)
-		if !number || err != nil || r.minimum != nil && n < float64(*r.minimum) || r.maximum != nil && n > float64(*r.maximum) {
+		if err != nil || r.minimum != nil && n < float64(*r.minimum) || r.maximum != nil && n > float64(*r.maximum) {
 			return refuse("%s", r.words())
 		}
-		target.SetFloat(n)
+		target.SetFloat(n + 0) // -0 is 0
 	case anything:
 		if r.object && s.kind() != '{' {
 			return refuse("%s", r.words())
