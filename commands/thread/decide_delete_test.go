@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,4 +52,33 @@ func TestDeleteEndsForeignExecutions(t *testing.T) {
 		}},
 		fact{events.LifecycleDeletedType, threadID, "", events.LifecycleDeleted{}},
 	)
+}
+
+// All that is under way ends with its thread, whoever runs it, in a fixed order.
+func TestDelete_EndsAllThatIsUnderWay(t *testing.T) {
+	w := atWork(t)
+	for _, id := range []string{"exe_c", "exe_b", "exe_d"} {
+		w.do(events.CreateExecution{ID: id, TriggerItemID: w.trigger("exe_a"), ReactionItemID: "itm_" + id})
+		for _, step := range []string{"2", "1"} {
+			w.do(events.CreateStep{ID: "stp_" + id + step, ExecutionID: id})
+		}
+	}
+	w.do(events.SetStepStatus{StepID: "stp_exe_c1", To: events.StepCompleted})
+	w.do(events.SetExecutionStatus{ExecutionID: "exe_d", To: events.ExecutionCompleted})
+	var ended []string
+	for _, e := range w.do(events.DeleteThread{}) {
+		switch d := e.Data.(type) {
+		case events.StepStatusChanged:
+			ended = append(ended, e.Subject+" "+string(d.To)+" "+d.ErrorText)
+		case events.ExecutionStatusChanged:
+			ended = append(ended, e.Subject+" "+string(d.To)+" "+d.ErrorText)
+		}
+	}
+	step := ended[0]
+	want := []string{
+		step, "exe_a failed aborted", "stp_exe_b1 failed aborted", "stp_exe_b2 failed aborted", "exe_b failed aborted", "stp_exe_c2 failed aborted", "exe_c failed aborted",
+	}
+	if !slices.Equal(ended, want) || !strings.HasSuffix(step, " failed aborted") {
+		t.Errorf("it ended %q, want %q", ended, want)
+	}
 }

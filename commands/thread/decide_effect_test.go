@@ -63,6 +63,7 @@ func TestScheduleEffect(t *testing.T) {
 		{events.ScheduleEffect{DelayMs: to(int64(0))}, func(now events.Time) events.Time { return now }},
 		{events.ScheduleEffect{At: sixth.String()}, func(now events.Time) events.Time { return now }},
 		{events.ScheduleEffect{At: (dawn + 9*day).String()}, func(events.Time) events.Time { return dawn + 9*day }},
+		{events.ScheduleEffect{At: (k.now + 5*1000 + events.MaxEffectDelayMs*1000).String()}, func(now events.Time) events.Time { return now + events.MaxEffectDelayMs*1000 }},
 		{events.ScheduleEffect{EveryMs: to(int64(1500))}, func(now events.Time) events.Time { return now + 1_500_000 }},
 		{events.ScheduleEffect{Cron: "0 6 * * *"}, func(events.Time) events.Time { return sixth + day }},
 		{events.ScheduleEffect{Cron: "@hourly"}, func(events.Time) events.Time { return dawn + 3600*1e6 }},

@@ -85,3 +85,81 @@ func TestPutPart(t *testing.T) {
 		wantRefusal(t, k.refuse(events.PutPart{StepID: "stp_1", Idx: to(int64(0)), Key: key}), events.InvalidRequest, events.ErrorDetails{Path: "/data/key"})
 	}
 }
+
+// The item of an execution shows that it failed, from its first failed step on, and
+// no more when it completes after all; each change is said once.
+func TestExecution_ShowsInItsItem(t *testing.T) {
+	shows := func(made []events.Event) string {
+		switch d := made[0].Data.(type) {
+		case events.StepStatusChanged:
+			return d.ReactionItemID
+		case events.ExecutionStatusChanged:
+			return d.ReactionItemID
+		}
+		return "?"
+	}
+	step := func(k *story, id string, to events.StepStatus) string {
+		return shows(k.do(events.SetStepStatus{StepID: id, To: to}))
+	}
+	for _, c := range []struct {
+		to          events.ExecutionStatus
+		says, item  string
+		failed      bool
+		failedSteps bool
+	}{
+		{events.ExecutionCompleted, "itm_reply", "itm_reply", false, true},
+		{events.ExecutionFailed, "", "itm_reply", true, true},
+		{events.ExecutionCompleted, "", "itm_reply", false, false},
+		{events.ExecutionFailed, "itm_reply", "itm_reply", true, false},
+		{events.ExecutionFailed, "", "itm_other", false, false}, // its item is not there
+	} {
+		k := begun(t)
+		k.do(message(c.item, "x"))
+		k.do(events.CreateStep{ID: "stp_2", ExecutionID: "exe_1"})
+		k.do(events.CreateStep{ID: "stp_3", ExecutionID: "exe_1"})
+		if c.failedSteps {
+			if first, second := step(k, "stp_1", events.StepFailed), step(k, "stp_2", events.StepFailed); first != "itm_reply" || second != "" {
+				t.Errorf("failed steps say %q and %q", first, second)
+			}
+		}
+		if got := step(k, "stp_3", events.StepCompleted); got != "" {
+			t.Errorf("a step that did not fail says %q", got)
+		}
+		if got := shows(k.do(events.SetExecutionStatus{ExecutionID: "exe_1", To: c.to})); got != c.says {
+			t.Errorf("%+v: it says %q", c, got)
+		}
+		if i, _ := k.state.item(c.item); i.Failed != c.failed {
+			t.Errorf("%+v: the item shows failed %v", c, i.Failed)
+		}
+	}
+	k := begun(t) // what has ended does not show otherwise, whatever its steps come to
+	k.do(message("itm_reply", "x"))
+	k.do(events.SetExecutionStatus{ExecutionID: "exe_1", To: events.ExecutionCompleted})
+	if got := step(k, "stp_1", events.StepFailed); got != "" {
+		t.Errorf("a step of an execution that is over says %q", got)
+	}
+	k = begun(t)
+	k.do(message("itm_reply", "x"))
+	k.do(events.DeleteMessage{ItemID: "itm_reply"})
+	if got := step(k, "stp_1", events.StepFailed); got != "" {
+		t.Errorf("a step whose item is gone says %q", got)
+	}
+}
+
+// What somebody outside does next to a run of the runtime does not touch it.
+func TestRun_NextToForeignExecutions(t *testing.T) {
+	w := atWork(t)
+	w.do(events.CreateExecution{ID: "exe_b", TriggerItemID: w.trigger("exe_a"), ReactionItemID: "itm_b"})
+	w.do(events.CreateStep{ID: "stp_b", ExecutionID: "exe_b"})
+	w.do(events.SetStepStatus{StepID: "stp_b", To: events.StepFailed})
+	step := w.run().StepID
+	w.do(events.SetExecutionStatus{ExecutionID: "exe_b", To: events.ExecutionFailed})
+	if w.state.Active() != "exe_a" || step == "" || w.state.head.Failed != "" {
+		t.Errorf("%q is under way at step %q, and %q has failed", w.state.Active(), step, w.state.head.Failed)
+	}
+	w.do(events.CreateStep{ID: "stp_a", ExecutionID: "exe_a"}) // a step of the run itself, which is the open one from now on
+	w.do(events.SetStepStatus{StepID: step, To: events.StepCompleted})
+	if got := w.run().StepID; got != "stp_a" {
+		t.Errorf("the open step is %q", got)
+	}
+}

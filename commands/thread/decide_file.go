@@ -122,7 +122,7 @@ func (m *maker) removeDirectory(d events.RemoveDirectory) error {
 // makeParents makes the directories on the way to a path that are not there.
 func (m *maker) makeParents(path string) error {
 	var missing []string
-	for dir, _ := events.SplitPath(path); dir != events.FileRoot && dir != ""; dir, _ = events.SplitPath(dir) {
+	for dir, _ := events.SplitPath(path); dir != events.FileRoot; dir, _ = events.SplitPath(dir) {
 		was, there := m.state.file(dir)
 		if there && !was.Dir {
 			return occupied("file", dir, "is a file, and no directory on the way to "+path)

@@ -83,6 +83,14 @@ func TestDirectoriesAndFilesAreApart(t *testing.T) {
 	wantRefusal(t, k.refuse(events.RemoveDirectory{Path: "/"}), events.InvalidRequest, events.ErrorDetails{Path: "/data/path"})
 	wantRefusal(t, k.refuse(events.WriteFile{Path: "/y"}), events.InvalidRequest, events.ErrorDetails{Path: "/data/content"})
 	wantRefusal(t, k.refuse(stored("/d/../f", "x")), events.InvalidRequest, events.ErrorDetails{Path: "/data/path"})
+	k.do(stored("/g", "x"))
+	if root, _ := k.state.file("/"); root.Held != 2 {
+		t.Errorf("the root holds %d entries", root.Held)
+	}
+	k.do(events.DeleteFile{Path: "/g"})
+	if root, _ := k.state.file("/"); root.Held != 1 {
+		t.Errorf("the root holds %d entries", root.Held)
+	}
 	k.do(events.DeleteFile{Path: "/d/f"})
 	if got := typesOf(k.do(events.RemoveDirectory{Path: "/d"})); got != "directory.removed" {
 		t.Errorf("made %s", got)
@@ -137,6 +145,8 @@ func TestExternalFileIsARecord(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	w := stored("/f", "12345")
+	w.Size = to(int64(5))
+	k.do(w)
 	w.Size = to(int64(7))
 	wantRefusal(t, k.refuse(w), events.InvalidRequest, events.ErrorDetails{Path: "/data/size"})
 }
@@ -165,5 +175,58 @@ func TestFilesSurviveEncoding(t *testing.T) {
 	k.do(events.DeleteThread{})
 	if len(k.state.files) != 0 || k.state.NumFiles != 0 {
 		t.Error("a deleted thread has files")
+	}
+}
+
+// What a file is said to be stands in its event: as the caller says, or else as the
+// content shows, or else as bytes.
+func TestWriteFile_Event(t *testing.T) {
+	k := begun(t)
+	content := &events.FileContent{Digest: digestOf("x"), Size: 1, MimeType: "image/png", Width: 3, Height: 4}
+	for _, c := range []struct {
+		write events.WriteFile
+		want  events.FileWritten
+	}{
+		{events.WriteFile{Path: "/a", Stored: content},
+			events.FileWritten{Path: "/a", Digest: content.Digest, Size: 1, MimeType: "image/png", Width: 3, Height: 4}},
+		{events.WriteFile{Path: "/b", Stored: content, MimeType: "image/x", Width: to(int64(5)), Height: to(int64(6)), Metadata: raw(`{"a":1}`)},
+			events.FileWritten{Path: "/b", Digest: content.Digest, Size: 1, MimeType: "image/x", Width: 5, Height: 6, Metadata: raw(`{"a":1}`)}},
+		{events.WriteFile{Path: "/c", Stored: &events.FileContent{Digest: content.Digest, Size: 1}},
+			events.FileWritten{Path: "/c", Digest: content.Digest, Size: 1, MimeType: "application/octet-stream"}},
+		{events.WriteFile{Path: "/d", External: "s3://x", MimeType: "video/mp4", Width: to(int64(5)), Height: to(int64(6)), Size: to(int64(7))},
+			events.FileWritten{Path: "/d", External: "s3://x", MimeType: "video/mp4", Width: 5, Height: 6, Size: 7}},
+		{events.WriteFile{Path: "/e", External: "s3://x"},
+			events.FileWritten{Path: "/e", External: "s3://x", MimeType: "application/octet-stream"}},
+	} {
+		want(t, k.do(c.write), fact{events.FileWrittenType, threadID, "", c.want})
+	}
+}
+
+// A thread has at most so many files and directories; writing over one takes no
+// more, and the last that is allowed is.
+func TestFileLimit(t *testing.T) {
+	k := begun(t)
+	k.do(stored("/d/f", "x"))
+	for _, c := range []struct {
+		free  int64
+		data  any
+		full  bool
+		found int
+	}{
+		{1, stored("/g", "x"), false, 1},
+		{0, stored("/g", "x"), true, 0},
+		{0, stored("/d/f", "y"), false, 1},
+		{1, stored("/h/g", "x"), true, 0}, // the directory takes the place
+		{2, stored("/h/g", "x"), false, 2},
+		{0, events.CreateDirectory{Path: "/h"}, true, 0},
+		{1, events.CreateDirectory{Path: "/h"}, false, 1},
+		{1, events.CreateDirectory{Path: "/h/i"}, true, 0},
+	} {
+		s := mustDecode(t, encoded(t, k.state))
+		s.NumFiles = maxFiles - c.free
+		made, err := Decide(s, k.command(c.data))
+		if full := err != nil && events.AsError(err).Code == events.PayloadTooLarge; full != c.full || len(made) != c.found {
+			t.Errorf("%+v with room for %d: %d events, %v", c.data, c.free, len(made), err)
+		}
 	}
 }

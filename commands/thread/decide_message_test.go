@@ -95,3 +95,93 @@ func TestRecordTrace(t *testing.T) {
 	line.ExecutionID = "exe_b"
 	wantRefusal(t, k.refuse(line), events.NotFound, events.ErrorDetails{Entity: "execution", ID: "exe_b"})
 }
+
+// A change of a message is told by its own event, and a move by its own; a move
+// alone makes no edit.
+func TestUpdateMessage_EditsAndMoves(t *testing.T) {
+	move := fact{events.ItemStatusChangedType, "itm_t", "", events.ItemStatusChanged{From: events.ItemStored, To: events.ItemPending}}
+	const status = events.MessagePending
+	for name, c := range map[string]struct {
+		do   events.MessageUpdates
+		edit *events.MessageEdited
+	}{
+		"nothing else": {events.MessageUpdates{Status: status}, nil},
+		"its text":     {events.MessageUpdates{Status: status, Content: to("y")}, &events.MessageEdited{Output: raw(`"y"`)}},
+		"its metadata": {events.MessageUpdates{Status: status, Metadata: raw(`{"a":1}`)}, &events.MessageEdited{Metadata: raw(`{"a":1}`)}},
+		"its silence":  {events.MessageUpdates{Status: status, Silent: to(true)}, &events.MessageEdited{Silent: to(true), WasSilent: to(false)}},
+		"its outcome":  {events.MessageUpdates{Status: status, ToolStatus: events.ToolSuccess}, &events.MessageEdited{IsError: to(false)}},
+	} {
+		k := begun(t)
+		k.do(events.AddMessage{ID: "itm_t", Role: events.FromTool, ToolCallID: "c1", Content: to("x")})
+		expected := []fact{move}
+		if c.edit != nil {
+			c.edit.Index = k.state.NextItem - 1
+			expected = []fact{{events.MessageEditedType, "itm_t", "", *c.edit}, move}
+		}
+		t.Run(name, func(t *testing.T) {
+			want(t, k.do(events.UpdateMessage{MessageID: "itm_t", MessageUpdates: c.do}), expected...)
+		})
+	}
+	k := begun(t)
+	k.do(events.AddMessage{ID: "itm_f", Role: events.FromUser, Content: to("x"), Status: events.MessageFailed})
+	if made := k.refuse(events.UpdateMessage{MessageID: "itm_f", MessageUpdates: events.MessageUpdates{Status: status}}); made.Code != events.IllegalTransition {
+		t.Errorf("what has failed became pending: %v", made)
+	}
+}
+
+// The text of a message is changed as its kind has it; a call that stands alone has
+// none, and only a result has an outcome.
+func TestUpdateMessage_Kinds(t *testing.T) {
+	k := begun(t)
+	k.do(events.AddMessage{ID: "itm_a", Role: events.FromAssistant, Content: to("x")})
+	k.do(events.CreateItem{Item: events.NewItem{ID: "itm_c", Type: events.ActionExecute, Content: raw(`{"callId":"c","name":"n","arguments":{}}`)}})
+	update := func(id string, d events.MessageUpdates) events.UpdateMessage {
+		return events.UpdateMessage{MessageID: id, MessageUpdates: d}
+	}
+	for id, content := range map[string]string{"itm_user": `[{"type":"input_text","text":"y"}]`, "itm_a": `[{"type":"output_text","text":"y"}]`} {
+		i, _ := k.state.item(id)
+		want(t, k.do(update(id, events.MessageUpdates{Content: to("y")})), fact{events.MessageEditedType, id, "", events.MessageEdited{Index: i.Index, Content: raw(content)}})
+	}
+	wantRefusal(t, k.refuse(update("itm_c", events.MessageUpdates{Content: to("y")})), events.InvalidRequest, events.ErrorDetails{Path: "/data/content"})
+	wantRefusal(t, k.refuse(update("itm_c", events.MessageUpdates{ToolStatus: events.ToolError})), events.InvalidRequest, events.ErrorDetails{Path: "/data/toolStatus"})
+	wantRefusal(t, k.refuse(update("itm_9", events.MessageUpdates{Content: to("y")})), events.NotFound, events.ErrorDetails{Entity: "message", ID: "itm_9"})
+}
+
+// The calls of a message are hidden and shown with it, but for those that are so
+// already or were deleted; an edit that says nothing of it leaves them alone.
+func TestUpdateMessage_SilencesItsCalls(t *testing.T) {
+	k := begun(t)
+	three := twoCalls[:len(twoCalls)-1] + `,{"id":"c3","function":{"name":"find","arguments":"y"}}]`
+	made := k.do(events.AddMessage{ID: "itm_m", Role: events.FromAssistant, ToolCalls: three})
+	first, second, third := made[1], made[2], made[3]
+	k.do(events.EditMessage{ItemID: first.Subject, Silent: to(true)})
+	k.do(events.DeleteMessage{ItemID: second.Subject})
+	silent := func(yes *bool) []events.Event {
+		return k.do(events.UpdateMessage{MessageID: "itm_m", MessageUpdates: events.MessageUpdates{Silent: yes, Metadata: raw(`{"a":1}`)}})
+	}
+	edited := func(e events.Event, is bool) fact {
+		return fact{events.MessageEditedType, e.Subject, "", events.MessageEdited{Index: e.Data.(events.ItemCreated).Index, Silent: &is, WasSilent: to(!is)}}
+	}
+	want(t, silent(to(true))[1:], edited(third, true))
+	want(t, silent(to(false))[1:], edited(first, false), edited(third, false))
+	if made := silent(nil); len(made) != 1 {
+		t.Errorf("it made %s", kinds(made))
+	}
+}
+
+// A message goes with its own calls, which are no messages of their own, and not with
+// what only answers it.
+func TestMessage_CallsAndAnswers(t *testing.T) {
+	k := begun(t)
+	made := k.do(events.AddMessage{ID: "itm_m", Role: events.FromAssistant, ToolCalls: twoCalls})
+	call := made[1].Subject
+	wantRefusal(t, k.refuse(events.UpdateMessage{MessageID: call, MessageUpdates: events.MessageUpdates{Silent: to(true)}}),
+		events.NotFound, events.ErrorDetails{Entity: "message", ID: call})
+	answer := message("itm_answer", "x")
+	answer.Item.ParentItemID = "itm_m"
+	k.do(answer)
+	if gone := k.do(events.DeleteMessage{ItemID: "itm_m"}); len(gone) != 3 {
+		t.Errorf("it made %s", kinds(gone))
+	}
+	k.do(events.UpdateMessage{MessageID: "itm_answer", MessageUpdates: events.MessageUpdates{Silent: to(true)}})
+}

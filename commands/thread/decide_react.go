@@ -27,6 +27,9 @@ func (m *maker) reactFor(d events.ReactThread, parent *events.Parent) error {
 	if _, err := m.checkItem(item); err != nil {
 		return err
 	}
+	if item.ID != "" && item.ID == d.ReactionItemID { // the answer is an item of its own
+		return events.Taken("item", item.ID)
+	}
 	agent := d.AgentID
 	if agent == "" {
 		agent = m.state.Agent
@@ -242,7 +245,7 @@ func (m *maker) startWaiting(q queued, context string) error {
 		item.ParentItemID = ""
 	}
 	b := begin{item: item, context: context, agent: q.Agent, execution: q.Execution, reaction: q.Reaction}
-	if b.reaction != "" && m.itemIsNew(events.NewItem{ID: b.reaction}) != nil { // the same of its answer's
+	if m.itemIsNew(events.NewItem{ID: b.reaction}) != nil { // the same of its answer's
 		b.reaction = ""
 	}
 	if b.agent == "" {

@@ -59,8 +59,5 @@ func (m *maker) served(execution string, which func(events.WaitFor) bool) {
 	if len(left) == len(x.Run.Lacks) {
 		return
 	}
-	if left == nil {
-		left = []events.WaitFor{}
-	}
 	m.emit(events.RunAwaitedType, execution, execution, events.RunAwaited{For: left})
 }

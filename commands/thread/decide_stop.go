@@ -62,7 +62,7 @@ func (m *maker) turnRun(d events.TurnRun) error {
 // approval finds the run and the call that wait for an approval.
 func (m *maker) approval(call string) (string, error) {
 	id := m.state.head.Active
-	if x, ok := m.state.execution(id); ok && x.Run != nil {
+	if x, _ := m.state.execution(id); x.Run != nil {
 		switch c := x.Run.call(call); {
 		case c == nil:
 		case c.Is == callWaits:

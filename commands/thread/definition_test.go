@@ -133,6 +133,8 @@ func TestApplyDefinitionsRefusals(t *testing.T) {
 		{events.ApplyDefinitions{Remove: remove("prompt/p", "tool/t")}, "/data/remove/1", "tool/t is still referred to by agent/a"},
 		{events.ApplyDefinitions{Definitions: []events.NewDefinition{agent("b", "m")}, Remove: remove("model/m")}, "/data/definitions/0/definition/model", "refers to the model m"},
 		{many, "/data", "this changes 201 definitions; at most 200"},
+		{events.ApplyDefinitions{Definitions: []events.NewDefinition{agent("0", "m", "t"), agent("z", "m", "t")}, Remove: remove("tool/t")},
+			"/data/definitions/0/definition/tools/0", "agent 0 refers to the tool t"},
 	} {
 		e := k.refuse(c.do)
 		if e.Code != events.InvalidRequest || e.Details.Path != c.path || !strings.Contains(e.Message, c.message) {
@@ -207,5 +209,61 @@ func TestApplyDefinitionsProperty(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A removal that is refused names the first, by name, of those that refer to it.
+func TestApplyDefinitions_NamesTheFirstUser(t *testing.T) {
+	k := newTenant(t)
+	k.do(apply(model("m", "x"), tool("t"), agent("c", "m", "t"), agent("a", "m", "t"), agent("b", "m", "t")))
+	for range 10 { // whatever the order of a map
+		if e := k.refuse(events.ApplyDefinitions{Remove: remove("tool/t")}); !strings.Contains(e.Message, "still referred to by agent/a;") {
+			t.Fatal(e)
+		}
+	}
+}
+
+// A tenant has at most so many definitions at a time, and so many names ever; the
+// last ones that are allowed are.
+func TestApplyDefinitions_Limits(t *testing.T) {
+	full := func(there, gone int) *State {
+		s := &State{}
+		for i := range there + gone {
+			d := definitionState{Version: 1}
+			if i < there {
+				d.Digest = "x"
+			}
+			s.setDefinition(fmt.Sprint("tool/t", i), d)
+		}
+		return s
+	}
+	for _, c := range []struct {
+		there, gone int
+		refused     string
+	}{
+		{events.MaxDefinitions - 1, 0, ""},
+		{events.MaxDefinitions, 0, "there would be 10001 definitions"},
+		{events.MaxDefinitions - 1, events.MaxDefinitionNames - events.MaxDefinitions, ""},
+		{events.MaxDefinitions - 1, events.MaxDefinitionNames - events.MaxDefinitions + 1, "there would have been 100001 names"},
+	} {
+		made, err := Decide(full(c.there, c.gone), newTenant(t).command(apply(tool("one-more"))))
+		if (err == nil) != (c.refused == "") || err != nil && !strings.Contains(err.Error(), c.refused) || err == nil && len(made) != 1 {
+			t.Errorf("with %d definitions and %d names of others: %d events, %v", c.there, c.gone, len(made), err)
+		}
+	}
+}
+
+// A definition of a foreign log, which has no digest, is there all the same, and is
+// what it is: applied again it does not change.
+func TestDefinitionWithoutDigest(t *testing.T) {
+	s, def := &State{}, tool("t")
+	k := newTenant(t)
+	e := k.after(events.DefinitionChangedType, "tool/t", "", events.DefinitionChanged{Kind: def.Kind, Name: "t", Version: 1, Definition: def.Definition})
+	Evolve(s, &e)
+	if made, err := Decide(s, k.command(apply(def))); err != nil || len(made) != 0 {
+		t.Errorf("%d events, %v", len(made), err)
+	}
+	if got := s.definition("tool/t"); !got.there() || got.Digest != events.DefinitionDigest(def.Definition) {
+		t.Errorf("it is %+v", got)
 	}
 }

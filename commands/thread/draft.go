@@ -1,7 +1,6 @@
 package thread
 
 import (
-	"errors"
 	"strconv"
 
 	"github.com/skein-threads/skein/events"
@@ -145,9 +144,6 @@ func Blame(err error, c *Command, part int) error {
 	}
 	details.Command = &part
 	e.Details = &details
-	if e.Cause == nil {
-		e.Cause = errors.Unwrap(err)
-	}
 	return &e
 }
 

@@ -75,3 +75,27 @@ func TestContentIsCopied(t *testing.T) {
 		t.Errorf("the content is %s", c.Content)
 	}
 }
+
+// What a command is about is read off its first part; one without parts is about
+// nothing.
+func TestCommandIsAbout(t *testing.T) {
+	for name, c := range map[string]struct {
+		parts                []any
+		creates, tenant, dry bool
+	}{
+		"nothing":          {nil, false, false, false},
+		"a new thread":     {[]any{events.CreateThread{}, events.UpdateThread{}}, true, false, false},
+		"a resolved one":   {[]any{events.ResolveThread{}}, true, false, false},
+		"a change":         {[]any{events.UpdateThread{}, events.CreateThread{}}, false, false, false},
+		"definitions":      {[]any{events.ApplyDefinitions{}}, false, true, false},
+		"definitions, dry": {[]any{events.ApplyDefinitions{DryRun: true}}, false, true, true},
+	} {
+		var cmd Command
+		for _, data := range c.parts {
+			cmd.Parts = append(cmd.Parts, Part{Data: data})
+		}
+		if cmd.Creates() != c.creates || cmd.OfTenant() != c.tenant || cmd.Dry() != c.dry {
+			t.Errorf("%s: creates %v, of the tenant %v, dry %v", name, cmd.Creates(), cmd.OfTenant(), cmd.Dry())
+		}
+	}
+}

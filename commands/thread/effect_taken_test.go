@@ -30,7 +30,7 @@ func TestEffectThatNobodyTakes(t *testing.T) {
 	if _, err := k.start(due, StartEffect{Firing: 1, Attempt: 2, Claim: 99}); err == nil {
 		t.Error("an attempt was used up")
 	}
-	if _, err := k.start(began+day, StartEffect{Firing: 1, Attempt: 1, Claim: 100}); err != nil {
+	if _, err := k.start(began+day-1000, StartEffect{Firing: 1, Attempt: 1, Claim: 100}); err != nil {
 		t.Fatal(err)
 	}
 	d := k.do(FailEffect{ID: effectID, Firing: 1, Attempt: 1, ErrorText: "nobody is there", NotMade: true})[0].Data.(events.EffectFailed)

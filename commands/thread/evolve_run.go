@@ -155,7 +155,7 @@ func (r *runState) asked(side events.Side) {
 
 // run changes the run of an execution, if the runtime runs it.
 func (s *State) run(id string, change func(*runState)) {
-	if x, ok := s.execution(id); ok && x.Run != nil {
+	if x, _ := s.execution(id); x.Run != nil {
 		s.setExecution(id, x.with(change))
 	}
 }
@@ -170,16 +170,14 @@ func (s *State) phase(execution, call string, to callPhase) {
 
 // grow notes how many parts the reaction item of a run has.
 func (s *State) grow(execution, item string, whole jsontext.Value, parts []events.PlacedPart) {
-	x, ok := s.execution(execution)
-	if !ok || x.Run == nil || x.Reaction != item {
+	x, _ := s.execution(execution)
+	if x.Run == nil || x.Reaction != item {
 		return
 	}
 	s.setExecution(execution, x.with(func(r *runState) {
-		if whole != nil {
-			var list []jsontext.Value
-			if json.Unmarshal(whole, &list) == nil {
-				r.Place = int64(len(list))
-			}
+		var list []jsontext.Value
+		if json.Unmarshal(whole, &list) == nil { // an edit of parts has no whole content
+			r.Place = int64(len(list))
 		}
 		for _, p := range parts {
 			r.Place = max(r.Place, p.Place+1)

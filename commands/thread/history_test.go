@@ -130,7 +130,7 @@ func history(t testing.TB, roll dice, commands int) (done, refused int) {
 			}
 		}
 		d := NewDraft(k.state)
-		before := encoded(t, k.state)
+		before := k.bytes()
 		for range 1 + roll(3) { // commands that share a commit
 			var data []any
 			for range 1 + chance(roll, 4, 1+roll(3)) { // parts of a thread.commit

@@ -72,7 +72,7 @@ func (n *Need) of(name string) {
 
 // working returns the agent that works in the thread, or is in charge of it.
 func (s *State) working() string {
-	if x, ok := s.execution(s.head.Active); ok && x.Run != nil && x.Run.Agent != "" {
+	if x, _ := s.execution(s.head.Active); x.Run != nil && x.Run.Agent != "" {
 		return x.Run.Agent
 	}
 	return s.Agent

@@ -139,3 +139,14 @@ func TestBytes(t *testing.T) {
 		t.Errorf("the stored state counts as %d bytes, the one that decided as %d", read, mine)
 	}
 }
+
+// Receipts are counted with what each takes, and with the ids that they hold.
+func TestBytes_Receipts(t *testing.T) {
+	var r receipts
+	for i := range 100 {
+		r.add(strings.Repeat("x", 8)+strconv.Itoa(100+i), uint64(i), dawn)
+	}
+	if got := r.bytes(); got != 100*(104+11) {
+		t.Errorf("100 receipts take %d bytes", got)
+	}
+}

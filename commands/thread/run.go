@@ -161,8 +161,8 @@ type Call struct {
 
 // Run gives an execution that the runtime runs.
 func (s *State) Run(executionID string) (Run, bool) {
-	x, ok := s.execution(executionID)
-	if !ok || x.Run == nil || !s.Exists() {
+	x, _ := s.execution(executionID)
+	if x.Run == nil || !s.Exists() {
 		return Run{}, false
 	}
 	r := Run{

@@ -16,14 +16,16 @@ func TestBytesAreMemory(t *testing.T) {
 		k.do(events.CreateThread{})
 		for i := range c.turns {
 			id := fmt.Sprintf("%s_%04d_of_many_that_are_as_long", "turn", i)
-			k.do(message("itm_u"+id, "x"))
-			k.do(events.CreateExecution{ID: "exe_" + id, TriggerItemID: "itm_u" + id, ReactionItemID: "itm_a" + id})
-			k.do(events.CreateStep{ID: "stp_" + id, ExecutionID: "exe_" + id})
-			k.do(message("itm_x"+id, "x"))
-			k.do(message("itm_r"+id, "x"))
-			k.do(message("itm_a"+id, "x"))
-			k.do(events.SetStepStatus{StepID: "stp_" + id, To: events.StepCompleted})
-			k.do(events.SetExecutionStatus{ExecutionID: "exe_" + id, To: events.ExecutionCompleted})
+			k.do(
+				message("itm_u"+id, "x"),
+				events.CreateExecution{ID: "exe_" + id, TriggerItemID: "itm_u" + id, ReactionItemID: "itm_a" + id},
+				events.CreateStep{ID: "stp_" + id, ExecutionID: "exe_" + id},
+			)
+			k.do(message("itm_x"+id, "x"), message("itm_r"+id, "x"), message("itm_a"+id, "x"))
+			k.do(
+				events.SetStepStatus{StepID: "stp_" + id, To: events.StepCompleted},
+				events.SetExecutionStatus{ExecutionID: "exe_" + id, To: events.ExecutionCompleted},
+			)
 		}
 		raw := encoded(t, k.state)
 		states := make([]*State, c.states)

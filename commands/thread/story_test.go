@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"reflect"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,6 +37,7 @@ type story struct {
 	told    int    // commands
 	seq     uint64
 	now     events.Time
+	encoded []byte // the state as it was stored last
 }
 
 func newStory(t testing.TB) *story {
@@ -69,18 +71,25 @@ func nameOf(t testing.TB, data any) string {
 	case StartEffect, CompleteEffect, FailEffect:
 		return "effect.inside"
 	}
-	for _, c := range events.Commands() {
-		if reflect.TypeOf(c.New()) == reflect.TypeOf(data) {
-			return c.Name
-		}
+	if name, ok := commandNames()[reflect.TypeOf(data)]; ok {
+		return name
 	}
 	switch data.(type) {
-	case ClaimRun, ReactStep, EndCalls, HoldCalls, ResumeCalls, FailRun, RecordRun:
+	case ClaimRun, ReactStep, EndCalls, HoldCalls, ResumeCalls, FailRun, RecordRun, AwaitWorkers, ReactFor, ArchiveThread:
 		return "run.work"
 	}
 	t.Fatalf("no command takes %T", data)
 	return ""
 }
+
+// commandNames are the commands of the catalog by the type of their data.
+var commandNames = sync.OnceValue(func() map[reflect.Type]string {
+	names := map[reflect.Type]string{}
+	for _, c := range events.Commands() {
+		names[reflect.TypeOf(c.New())] = c.Name
+	}
+	return names
+})
 
 // command makes the next command of the story.
 func (k *story) command(data ...any) *Command {
@@ -111,7 +120,7 @@ func (k *story) do(data ...any) []events.Event {
 // changed nothing.
 func (k *story) try(c *Command) ([]events.Event, error) {
 	k.t.Helper()
-	before := encoded(k.t, k.state)
+	before := k.bytes()
 	draft := NewDraft(k.state)
 	made, err := draft.Do(c)
 	if after := encoded(k.t, k.state); !bytes.Equal(before, after) {
@@ -150,10 +159,20 @@ func (k *story) store(draft *Draft) *events.Commit {
 		k.t.Fatalf("what was stored could not follow: %s, version %d: %v", e.Type, e.Version, err)
 	})
 	Apply(k.replica, read)
-	if mine, stored := encoded(k.t, k.state), encoded(k.t, k.replica); !bytes.Equal(mine, stored) {
-		k.t.Fatalf("the state that decided differs from the stored one\n%s\n%s", mine, stored)
+	k.encoded = encoded(k.t, k.state)
+	if stored := encoded(k.t, k.replica); !bytes.Equal(k.encoded, stored) {
+		k.t.Fatalf("the state that decided differs from the stored one\n%s\n%s", k.encoded, stored)
 	}
 	return commit
+}
+
+// bytes gives the state as it was when the story last stored something.
+func (k *story) bytes() []byte {
+	k.t.Helper()
+	if k.encoded == nil {
+		k.encoded = encoded(k.t, k.state)
+	}
+	return k.encoded
 }
 
 // refuse does a command that must be refused, and gives the refusal.

@@ -1,0 +1,115 @@
+package thread
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// What a command must know of the tenant's definitions is asked for, each once,
+// and nothing more.
+func TestNeeds(t *testing.T) {
+	k := newStory(t)
+	for _, data := range []any{events.CreateThread{AgentID: "triage", ContextType: "cart"}, events.CreateContext{ID: "ctx_t", Type: "profile"}} {
+		c := k.command(data)
+		fits := func(jsontext.Value) error { return nil }
+		c.Types = map[string]func(jsontext.Value) error{"cart": fits, "profile": fits}
+		if _, err := k.try(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	react := events.ReactThread{Text: to("hello")}
+	type row struct {
+		name string
+		data []any
+		want Need
+	}
+	check := func(list []row) {
+		t.Helper()
+		for _, c := range list {
+			if got := NewDraft(k.state).Needs(k.command(c.data...)); !reflect.DeepEqual(got, c.want) {
+				t.Errorf("%s needs %+v, want %+v", c.name, got, c.want)
+			}
+		}
+	}
+	types := func(names ...string) Need { return Need{Types: names} }
+	asks := func(name string) Need { return Need{Asked: []Asked{{Name: name}}} }
+	check([]row{
+		{"a thread with a type", []any{events.CreateThread{ContextType: "cart"}}, types("cart")},
+		{"a thread without", []any{events.CreateThread{}}, Need{}},
+		{"a resolved thread", []any{events.ResolveThread{Key: "k", ContextType: "cart"}}, types("cart")},
+		{"a context", []any{events.CreateContext{Type: "profile"}}, types("profile")},
+		{"the content of a context", []any{events.SetContext{ContextID: "ctx_t", Content: raw(`1`)}}, types("profile")},
+		{"that of the default one", []any{events.SetContext{Content: raw(`1`)}}, types("cart")},
+		{"that of none", []any{events.SetContext{ContextID: "ctx_9", Content: raw(`1`)}}, Need{}},
+		{"each type once", []any{events.CreateContext{Type: "cart"}, events.SetContext{Content: raw(`1`)}, events.CreateContext{Type: "profile"}}, types("cart", "profile")},
+		{"a message at rest", []any{react}, asks("triage")},
+		{"a message for an agent", []any{events.ReactThread{Text: to("x"), AgentID: "billing"}}, asks("billing")},
+		{"one after the thread was handed over", []any{react, events.AssignAgent{AgentID: "sales"}, react}, Need{Asked: []Asked{{"triage", 0}, {"sales", 2}}}},
+		{"something else", []any{events.UpdateThread{Title: to("x")}}, Need{}},
+	})
+	w := k.reacting("billing")
+	check([]row{
+		{"a message while an agent works", []any{react}, Need{Agent: "billing", Asked: asks("triage").Asked}},
+		{"one that says its policy", []any{events.ReactThread{Text: to("x"), Policy: events.Steer}}, asks("triage")},
+	})
+	w.do(events.UpdateThread{Policy: to(events.Reject)})
+	check([]row{{"one to a thread with a policy", []any{react}, asks("triage")}})
+
+	k = newStory(t)
+	k.do(events.CreateThread{AgentID: "triage"})
+	k.do(events.SetThreadStatus{To: events.ThreadStreaming})
+	check([]row{{"a message while somebody outside works", []any{react}, Need{Agent: "triage", Asked: asks("triage").Asked}}})
+}
+
+// typed makes a command that knows one type of contexts, which takes numbers.
+func (k *story) typed(data any) *Command {
+	c := k.command(data)
+	c.Types = map[string]func(jsontext.Value) error{"count": func(v jsontext.Value) error {
+		if v.Kind() != '0' {
+			return errors.New("it is no number")
+		}
+		return nil
+	}}
+	return c
+}
+
+// The content of a context fits its type, from its first content on; the place at
+// fault is named, and without the type nothing is written.
+func TestTypedContext(t *testing.T) {
+	k := newStory(t)
+	try := func(data any, code events.Code, path string) {
+		t.Helper()
+		if code == "" {
+			if _, err := k.try(k.typed(data)); err != nil {
+				t.Errorf("%+v: %v", data, err)
+			}
+			return
+		}
+		_, err := k.try(k.typed(data))
+		if err == nil {
+			t.Fatalf("%+v was done", data)
+		}
+		wantRefusal(t, events.AsError(err), code, events.ErrorDetails{Path: path})
+	}
+	const bad = events.InvalidRequest
+	try(events.CreateThread{ContextType: "count", Context: raw(`"x"`)}, bad, "/data/context")
+	try(events.CreateThread{ContextType: "count"}, bad, "/data/context") // nothing is null, which is no number
+	try(events.CreateThread{ContextType: "other", Context: raw(`1`)}, bad, "/data")
+	try(events.CreateThread{ContextType: "count", Context: raw(`1`)}, "", "")
+	try(events.SetContext{Content: raw(`"x"`)}, bad, "/data/content")
+	try(events.SetContext{Patch: raw(`{"a":1}`)}, bad, "/data/patch")
+	try(events.SetContext{Content: raw(`2`)}, "", "")
+	try(events.CreateContext{ID: "ctx_a", Type: "count", Content: raw(`[]`)}, bad, "/data/content")
+	try(events.CreateContext{ID: "ctx_a", Type: "other", Content: raw(`3`)}, bad, "/data")
+	try(events.CreateContext{ID: "ctx_a", Type: "count", Content: raw(`3`)}, "", "")
+	try(events.SetContext{ContextID: "ctx_a", Content: raw(`null`)}, bad, "/data/content")
+	try(events.CreateContext{ID: "ctx_b", Content: raw(`"anything"`)}, "", "")
+	if c, _ := k.state.context("ctx_a"); c.Type != "count" || string(c.Content) != "3" {
+		t.Errorf("the context is %+v", c)
+	}
+}
