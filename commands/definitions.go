@@ -36,7 +36,7 @@ func (d *Dispatcher) decide(j *job, draft *thread.Draft) ([]events.Event, error)
 	if err := d.knowAgents(j, need.Asked); err != nil {
 		return nil, err
 	}
-	j.command.Known = thread.Known{}
+	j.command.Known = thread.Known{Fits: d.cfg.Answers}
 	if need.Agent != "" {
 		policy, err := d.cfg.Definitions.Policy(j.ctx, j.command.Tenant, need.Agent)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
@@ -38,6 +39,9 @@ type Config struct {
 	// Agents returns a not_found for an agent that nobody has defined or ever served,
 	// which is not asked to answer; default every name is an agent's.
 	Agents func(ctx context.Context, tenant, name string) error
+	// Answers holds a person's answer to the JSON Schema of the question; default
+	// none is taken that has one.
+	Answers func(schema, answer jsontext.Value) error
 }
 
 // DefaultCacheBytes is about 130,000 turns: once the threads that are in use do

@@ -9,11 +9,12 @@ type ApprovalReason string
 const (
 	ApprovalManual     ApprovalReason = "manual"       // its tool asks for it at each call
 	ApprovalMayHaveRun ApprovalReason = "may_have_run" // a worker that is gone may have made the call
+	ApprovalQuestion   ApprovalReason = "question"     // the call is a question to a person, whose answer is its result
 )
 
 // Enum lists the reasons.
 func (ApprovalReason) Enum() []string {
-	return []string{string(ApprovalManual), string(ApprovalMayHaveRun)}
+	return []string{string(ApprovalManual), string(ApprovalMayHaveRun), string(ApprovalQuestion)}
 }
 
 // ResolveApproval answers a request for an approval: with a grant, a refusal, or the
@@ -24,7 +25,7 @@ type ResolveApproval struct {
 	Arguments jsontext.Value `json:"arguments,omitzero" schema:"object" doc:"With grant: arguments that replace those asked for."`
 	Deny      bool           `json:"deny,omitzero" doc:"It may not be made; the model is told."`
 	Reason    string         `json:"reason,omitzero" schema:"maxLength=65536" doc:"With grant or deny: why; with deny the model is told."`
-	Result    jsontext.Value `json:"result,omitzero" doc:"What the call came to: any JSON. It is not made."`
+	Result    jsontext.Value `json:"result,omitzero" doc:"What the call came to: any JSON, or, of a question, the answer, which fits its schema. The call is not made."`
 }
 
 // Check holds what no single field says.

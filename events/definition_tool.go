@@ -12,22 +12,23 @@ type ToolType string
 
 // Who does a tool's work.
 const (
-	GoTool    ToolType = "go"    // a function of the process that runs the agent
-	NATSTool  ToolType = "nats"  // a process that answers on skein.tool.{name}
-	MCPTool   ToolType = "mcp"   // a server of the Model Context Protocol
-	AgentTool ToolType = "agent" // another agent
+	GoTool     ToolType = "go"     // a function of the process that runs the agent
+	NATSTool   ToolType = "nats"   // a process that answers on skein.tool.{name}
+	MCPTool    ToolType = "mcp"    // a server of the Model Context Protocol
+	AgentTool  ToolType = "agent"  // another agent
+	PersonTool ToolType = "person" // a person, who is asked
 )
 
 // Enum lists them.
 func (ToolType) Enum() []string {
-	return []string{string(GoTool), string(NATSTool), string(MCPTool), string(AgentTool)}
+	return []string{string(GoTool), string(NATSTool), string(MCPTool), string(AgentTool), string(PersonTool)}
 }
 
 // ToolDefinition says what a model may call, and who does it (SA-67).
 type ToolDefinition struct {
 	Name         string         `json:"name" schema:"required,pattern=tool" doc:"The name, as the model calls it; of a whole server, what the names of its tools begin with, before __."`
 	Description  string         `json:"description" schema:"required,minLength=1,maxLength=16384" doc:"What it does and when to use it, for the model."`
-	Type         ToolType       `json:"type" schema:"required" doc:"Who does it: a function of the process, a process on NATS, an MCP server, or another agent."`
+	Type         ToolType       `json:"type" schema:"required" doc:"Who does it: a function of the process, a process on NATS, an MCP server, another agent, or a person who answers with approval.resolve."`
 	Parameters   jsontext.Value `json:"parameters,omitzero" schema:"object" doc:"The JSON Schema (2020-12) of its arguments, an object; none if absent, or what the MCP server says."`
 	Auto         *bool          `json:"auto,omitzero" doc:"A call is made at once; true if absent. If false, it waits for an approval."`
 	Idempotent   *bool          `json:"idempotent,omitzero" doc:"A call that may have been made may be made again; false if absent."`
@@ -39,6 +40,8 @@ type ToolDefinition struct {
 	Server       *ToolServer    `json:"server,omitzero" doc:"The MCP server; of type mcp."`
 	Agent        string         `json:"agent,omitzero" schema:"pattern=name" doc:"The agent; of type agent."`
 	OwnThread    *bool          `json:"ownThread,omitzero" doc:"Of type agent: it answers in a thread of its own, and the call's result is its answer; false if absent: it takes the thread over. One of type dual_ai always has a thread of its own."`
+	Question     string         `json:"question,omitzero" schema:"maxLength=16384" doc:"Of type person: what is asked, with {{name}} for the argument of that name; what the model asks if absent."`
+	Answer       jsontext.Value `json:"answer,omitzero" schema:"object" doc:"Of type person: the JSON Schema (2020-12) of the answer; any JSON if absent. At most 16 KiB."`
 }
 
 // Retries says how often something is tried, and how long is waited between.
@@ -83,7 +86,8 @@ func (ToolDefinition) Constraint() string {
 	return `{"anyOf":[` +
 		`{"properties":{"type":{"enum":["go","nats"]},` + noServer + `,` + noAgent + `}},` +
 		`{"required":["server"],"properties":{"type":{"const":"mcp"},"server":{"type":"object"},` + noAgent + `}},` +
-		`{"required":["agent"],"properties":{"type":{"const":"agent"},"agent":{"type":"string","minLength":1},` + noServer + `}}]}`
+		`{"required":["agent"],"properties":{"type":{"const":"agent"},"agent":{"type":"string","minLength":1},` + noServer + `}},` +
+		`{"properties":{"type":{"const":"person"},` + noServer + `,` + noAgent + `}}]}`
 }
 
 // MaxToolPrefix is how long the name of a whole server may be, with which those of
@@ -150,6 +154,9 @@ func (ToolServer) Constraint() string {
 func (d ToolDefinition) WithDefaults() ToolDefinition {
 	d.Auto, d.Portable = orElse(d.Auto, true), orElse(d.Portable, true)
 	d.Idempotent, d.ReadOnly = orElse(d.Idempotent, false), orElse(d.ReadOnly, false)
+	if d.Type == PersonTool && d.Question == "" {
+		d.Parameters = jsontext.Value(personParameters)
+	}
 	return d
 }
 

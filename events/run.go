@@ -72,6 +72,8 @@ type ApprovalRequested struct {
 	Name      string         `json:"name" schema:"required,maxLength=256" doc:"The tool."`
 	Arguments jsontext.Value `json:"arguments,omitzero" doc:"What it would be called with."`
 	Reason    ApprovalReason `json:"reason,omitzero" doc:"Why a person is asked; absent in what was recorded before there were reasons."`
+	Question  string         `json:"question,omitzero" doc:"Of a question: what is asked."`
+	Answer    jsontext.Value `json:"answer,omitzero" schema:"object" doc:"Of a question: the JSON Schema of the answer; any JSON if absent."`
 }
 
 // ApprovalGranted says that the call may be made.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/skein-threads/skein/events"
 )
 
@@ -129,6 +131,15 @@ type Agents interface {
 type Reactors interface {
 	// Reactor gives the reactor of that name. The error is a not_found.
 	Reactor(name string) (Reactor, error)
+}
+
+// PersonTool is a tool that asks a person. Calling it is for the runtime: the run
+// waits, held by no worker, and the answer is the call's result.
+type PersonTool interface {
+	Tool
+	// Ask returns what is asked by a call with these arguments, and the JSON Schema
+	// of the answer; nil: any JSON.
+	Ask(arguments jsontext.Value) (question string, answer jsontext.Value)
 }
 
 // AgentTool is a tool that is another agent. Calling it is for the runtime: an

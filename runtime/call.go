@@ -67,6 +67,15 @@ func (t *turn) call(ctx context.Context) error {
 			}
 			continue
 		}
+		if person, ok := tool.(PersonTool); ok {
+			if asks, result := t.askPerson(c, person); result == nil {
+				hold.Approve = append(hold.Approve, asks)
+			} else {
+				done <- t.came(t.run.StepID, ended{call: c, result: *result, started: time.Now()})
+				open = append(open, c)
+			}
+			continue
+		}
 		spec := tool.Spec()
 		unmade := c.Fresh || t.fresh && !c.Granted // no claim before can have made it
 		if spec.Manual && !c.Granted || !unmade && !spec.Idempotent && !spec.ReadOnly {
@@ -140,6 +149,32 @@ func (t *turn) question(c thread.Call, reason events.ApprovalReason) events.Appr
 	return events.ApprovalRequested{CallID: c.CallID, StepID: t.run.StepID, Name: c.Name, Arguments: t.arguments(c), Reason: reason}
 }
 
+// askPerson asks a person, as a call of a tool does that is a person. A call whose
+// arguments do not fit asks nobody: the result says why.
+func (t *turn) askPerson(c thread.Call, tool PersonTool) (asks events.ApprovalRequested, failed *ToolResult) {
+	in := t.asked(c, t.arguments(c))
+	if wrong := t.unfit(tool.Spec(), in); wrong != nil {
+		return asks, wrong
+	}
+	asks = t.question(c, events.ApprovalQuestion)
+	asks.Question, asks.Answer = tool.Ask(in.Arguments)
+	return asks, nil
+}
+
+// unfit returns the result of a call whose arguments its tool does not take; nil if
+// it takes them.
+func (t *turn) unfit(spec ToolSpec, in *ToolInput) *ToolResult {
+	result := Failed("the arguments are no JSON object; give one")
+	if in.Arguments.Kind() == '{' {
+		err := t.w.arguments.Check(spec.Parameters, in.Arguments)
+		if err == nil {
+			return nil
+		}
+		result = Failed(clip(err.Error()))
+	}
+	return &result
+}
+
 // tool finds the tool of a call: one of the agent's, or one that may be queued.
 func (t *turn) tool(ctx context.Context, side *Side, name string) (Tool, error) {
 	if tool := side.tool(name); tool != nil {
@@ -179,12 +214,8 @@ func (t *turn) make(c thread.Call, tool Tool, in *ToolInput) (e ended) {
 		e.result = bounded(*instead)
 		return e
 	}
-	if in.Arguments.Kind() != '{' {
-		e.result = Failed("the arguments are no JSON object; give one")
-		return e
-	}
-	if err := t.w.arguments.Check(spec.Parameters, in.Arguments); err != nil {
-		e.result = Failed(clip(err.Error()))
+	if wrong := t.unfit(spec, in); wrong != nil {
+		e.result = *wrong
 		return e
 	}
 	limit := spec.Timeout

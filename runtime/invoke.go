@@ -66,7 +66,11 @@ func (x *Execution) invoke(ctx context.Context, call, name string, args jsontext
 		}
 	}
 	spec := tool.Spec()
-	switch _, agent := tool.(AgentTool); {
+	_, agent := tool.(AgentTool)
+	_, person := tool.(PersonTool)
+	switch {
+	case person:
+		return Failed("the tool " + clip(name) + " asks a person, for whom nobody can wait here; queue it")
 	case agent:
 		return Failed("an agent cannot be invoked within a run; queue it, and it takes the thread over")
 	case spec.Manual:

@@ -173,6 +173,8 @@ func (c *change) keyword(at jsontext.Pointer, key string, o, n map[string]any) {
 		c.schema(in, orAny(before), orAny(after))
 	case "anyOf":
 		c.anyOf(in, before, after)
+	case "allOf":
+		c.allOf(in, before, after)
 	case "enum", "required", "type":
 		c.set(in, key, before, after)
 	case "additionalProperties":
@@ -232,6 +234,18 @@ func (c *change) anyOf(at jsontext.Pointer, before, after any) {
 	}
 	if len(two) > len(one) {
 		c.wider(at, "may be something else too")
+	}
+}
+
+// allOf compares condition by condition: what each of them takes, all of them take.
+func (c *change) allOf(at jsontext.Pointer, before, after any) {
+	one, two := elements(before), elements(after)
+	if one == nil || len(two) != len(one) || reflect.DeepEqual(bare("allOf", before, nil), bare("allOf", after, nil)) {
+		c.opaque(at, "allOf", before, after)
+		return
+	}
+	for i := range one {
+		c.schema(at.AppendToken(strconv.Itoa(i)), one[i], two[i])
 	}
 }
 

@@ -170,6 +170,18 @@ func furtherTool(d events.ToolDefinition) *events.Error {
 			return in("parameters", err)
 		}
 	}
+	if err := d.CheckPerson(); err != nil {
+		return events.AsError(err)
+	}
+	if d.Answer != nil {
+		whole, err := events.AnswerSchema(d.Answer)
+		if err != nil {
+			return in("answer", events.AsError(err))
+		}
+		if _, err := parseParameters(whole); err != nil {
+			return in("answer", err)
+		}
+	}
 	if d.OwnThread != nil && d.Type != events.AgentTool {
 		return in("ownThread", refuse("only a tool of type agent has ownThread"))
 	}

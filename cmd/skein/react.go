@@ -96,6 +96,10 @@ func waitLines(thread string, w client.Waiting) []string {
 		lines = append(lines, "waiting for a worker of "+brief(one.Name, textWidth))
 	}
 	for _, one := range w.Approvals {
+		if one.Reason == events.ApprovalQuestion {
+			lines = append(lines, "waiting for a person: "+brief(one.Question, textWidth)+": skein approval resolve "+thread+" "+brief(one.CallID, textWidth)+" --result JSON")
+			continue
+		}
 		line := "waiting for approval of " + brief(one.Name+" "+string(one.Arguments), textWidth)
 		lines = append(lines, line+": skein approval grant "+thread+" "+brief(one.CallID, textWidth))
 	}

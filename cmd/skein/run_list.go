@@ -58,6 +58,14 @@ func waitsFor(list []events.RunWait) string {
 	return strings.Join(all, ", ")
 }
 
+// asked tells what a person is asked: the question, or whether a call may be made.
+func asked(x *events.Approval) string {
+	if x.Question != "" {
+		return x.Name + ": " + x.Question
+	}
+	return x.Name + " " + string(x.Arguments)
+}
+
 func (a *app) approvalList() *cobra.Command {
 	var q events.ListApprovals
 	var status string
@@ -70,7 +78,7 @@ func (a *app) approvalList() *cobra.Command {
 			}
 			t := a.table("THREAD", "CALL", "AGENT", "STATUS", "REASON", "ASKED", "TOOL")
 			row := func(x *events.Approval) {
-				t.row(x.ThreadID, x.CallID, x.AgentID, string(x.Status), orDash(string(x.Reason)), x.RequestedAt, brief(x.Name+" "+string(x.Arguments), textWidth))
+				t.row(x.ThreadID, x.CallID, x.AgentID, string(x.Status), orDash(string(x.Reason)), x.RequestedAt, brief(asked(x), textWidth))
 			}
 			return printPages(a, r, limit, t, row, q.Cursor, func(n int64, cursor string) ([]events.Approval, string, error) {
 				q.Limit, q.Cursor = &n, cursor

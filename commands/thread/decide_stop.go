@@ -1,6 +1,10 @@
 package thread
 
-import "github.com/skein-threads/skein/events"
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
 
 // underWay gives the run that was named, or the one under way.
 func (m *maker) underWay(execution string) (string, executionState, error) {
@@ -60,31 +64,34 @@ func (m *maker) turnRun(d events.TurnRun) error {
 }
 
 // approval finds the run and the call that wait for an approval.
-func (m *maker) approval(call string) (string, error) {
+func (m *maker) approval(call string) (string, *callState, error) {
 	id := m.state.head.Active
 	if x, _ := m.state.execution(id); x.Run != nil {
 		switch c := x.Run.call(call); {
 		case c == nil:
 		case c.Is == callWaits:
-			return id, nil
+			return id, c, nil
 		case c.Is == callThread:
-			return "", events.Invalid("/callId", "call %.100s waits for another agent, on a thread of its own, and for nobody's approval; to end it, stop or cancel the run of that thread", call)
+			return "", nil, events.Invalid("/callId", "call %.100s waits for another agent, on a thread of its own, and for nobody's approval; to end it, stop or cancel the run of that thread", call)
 		}
 	}
-	return "", events.Missing("waiting call", call)
+	return "", nil, events.Missing("waiting call", call)
 }
 
 func (m *maker) grantApproval(d events.GrantApproval) error {
-	id, err := m.approval(d.CallID)
+	id, c, err := m.approval(d.CallID)
 	if err != nil {
 		return err
+	}
+	if c.Asks {
+		return events.Invalid("/callId", "call %.100s is a question, and not a call that could be made; answer it with approval.resolve and a result, or deny it", d.CallID)
 	}
 	m.emit(events.ApprovalGrantedType, d.CallID, id, events.ApprovalGranted(d))
 	return m.unpark(id)
 }
 
 func (m *maker) denyApproval(d events.DenyApproval) error {
-	id, err := m.approval(d.CallID)
+	id, _, err := m.approval(d.CallID)
 	if err != nil {
 		return err
 	}
@@ -100,12 +107,29 @@ func (m *maker) resolveApproval(d events.ResolveApproval) error {
 	case d.Deny:
 		return m.denyApproval(events.DenyApproval{CallID: d.CallID, Comment: d.Reason})
 	}
-	id, err := m.approval(d.CallID)
+	id, c, err := m.approval(d.CallID)
 	if err != nil {
+		return err
+	}
+	if err := m.checkAnswer(c, d.Result); err != nil {
 		return err
 	}
 	m.emit(events.ApprovalResolvedType, d.CallID, id, events.ApprovalResolved{CallID: d.CallID, Result: d.Result})
 	return m.unpark(id)
+}
+
+// checkAnswer holds the answer to a question to the question's schema.
+func (m *maker) checkAnswer(c *callState, answer jsontext.Value) error {
+	if c.Fits == "" {
+		return nil
+	}
+	if m.command.Fits == nil {
+		return events.Errorf(events.Unavailable, "this process cannot hold the answer to call %.100s to its schema", c.ID)
+	}
+	if err := m.command.Fits(jsontext.Value(c.Fits), answer); err != nil {
+		return events.Invalid("/result", "the answer to call %.100s does not fit: %w", c.ID, err)
+	}
+	return nil
 }
 
 // unpark lets a parked run go on.

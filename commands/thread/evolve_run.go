@@ -76,7 +76,11 @@ func evolveRun(s *State, e *events.Event) {
 	case events.RunTurned:
 		s.run(e.Subject, func(r *runState) { r.Turn = d.Side })
 	case events.ApprovalRequested:
-		s.phase(e.Correlation, d.CallID, callWaits)
+		s.run(e.Correlation, func(r *runState) {
+			if c := r.call(d.CallID); c != nil {
+				c.Is, c.Asks, c.Fits = callWaits, d.Reason == events.ApprovalQuestion, string(d.Answer)
+			}
+		})
 	case events.ApprovalGranted:
 		s.run(e.Correlation, func(r *runState) {
 			if c := r.call(d.CallID); c != nil {

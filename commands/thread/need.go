@@ -14,6 +14,8 @@ import (
 type Known struct {
 	Policy events.Policy                         // of the agent that works; empty: it says none
 	Types  map[string]func(jsontext.Value) error // what holds a content to a type of contexts, by name; nil: there is no such type
+	// Fits holds an answer to the JSON Schema of its question; nil: nobody can.
+	Fits func(schema, answer jsontext.Value) error
 }
 
 // Need is what a decision must know of the tenant's definitions.

@@ -50,6 +50,8 @@ type callState struct {
 	Name string    `json:"n"`
 	Idx  int64     `json:"x"` // its part in the step
 	Is   callPhase `json:"s,omitzero"`
+	Asks bool      `json:"q,omitzero"` // it is a question: only an answer is its result
+	Fits string    `json:"a,omitzero"` // the JSON Schema of that answer
 	For  int64     `json:"f,omitzero"` // the claim for which it was granted: a later one may find it made
 }
 

@@ -41,6 +41,9 @@ func (x executionState) size() int64 {
 	n := textSize(x.Trigger) + textSize(x.Reaction)
 	if x.Run != nil {
 		n += int64(unsafe.Sizeof(*x.Run)) + 100*int64(len(x.Run.Calls)+len(x.Run.First)+len(x.Run.Lacks))
+		for _, c := range x.Run.Calls {
+			n += int64(len(c.Fits))
+		}
 	}
 	return n
 }

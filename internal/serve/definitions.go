@@ -64,15 +64,29 @@ func (d *defined) ContextType(ctx context.Context, tenant, name string) (func(js
 		if content.Kind() != '{' {
 			return errors.New("it is no object")
 		}
-		err := d.s.work.schemas.Check(def.Schema, content)
-		var wrong *arguments.Error
-		if errors.As(err, &wrong) { // whose words are about calls
-			problems := make([]string, len(wrong.Problems))
-			for i, p := range wrong.Problems {
-				problems[i] = p.String()
-			}
-			return errors.New(strings.Join(problems, "; "))
-		}
-		return err
+		return problems(d.s.work.schemas.Check(def.Schema, content), func(path string) string { return path })
 	}, nil
+}
+
+// problems says what does not fit, where, without the words for calls.
+func problems(err error, at func(path string) string) error {
+	var wrong *arguments.Error
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	list := make([]string, len(wrong.Problems))
+	for i, p := range wrong.Problems {
+		p.Path = at(p.Path)
+		list[i] = p.String()
+	}
+	return errors.New(strings.Join(list, "; "))
+}
+
+// answerFits holds a person's answer to the JSON Schema of the question.
+func (s *Server) answerFits(schema, answer jsontext.Value) error {
+	whole, err := events.AnswerSchema(schema)
+	if err != nil {
+		return err
+	}
+	return problems(s.work.schemas.Check(whole, events.AnswerArguments(answer)), events.AnswerPath)
 }

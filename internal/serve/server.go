@@ -193,7 +193,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	queue := runtime.Queue(writeLog, s.logger)
 	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{
 		Floods: s.floods, Fair: s.cfg.Tenant.fair(1), Activity: s.activity,
-		CacheBytes: s.cfg.ThreadCache, Contents: store, Definitions: definitions, Agents: s.knowsAgent,
+		CacheBytes: s.cfg.ThreadCache, Contents: store, Definitions: definitions, Agents: s.knowsAgent, Answers: s.answerFits,
 		Stored: func(c *events.Commit) {
 			if c.Thread == events.TenantAggregate {
 				s.work.defined.Store(c.Tenant, c.Seq)

@@ -29,6 +29,7 @@ type desk struct {
 	ctx    context.Context //nolint:containedctx // of the test
 	answer chan string     // what the reactor "slow" answers next
 	asked  chan *runtime.StepInput
+	stop   func() // the server, before the test ends
 }
 
 func newDesk(t *testing.T, change ...func(*serve.Config)) *desk {
@@ -57,13 +58,14 @@ func newDesk(t *testing.T, change ...func(*serve.Config)) *desk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	d.stop = sync.OnceFunc(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := s.Stop(ctx); err != nil {
 			t.Error(err)
 		}
 	})
+	t.Cleanup(d.stop)
 	d.url = s.Addresses().NATS
 	if d.c, err = client.Connect(d.url, client.Options{Tenant: "acme", Timeout: time.Minute}); err != nil {
 		t.Fatal(err)

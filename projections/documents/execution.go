@@ -6,7 +6,7 @@ import "github.com/skein-threads/skein/events"
 func executions() Projection {
 	type T = events.Execution
 	return Projection{
-		Kind: Executions, Name: "executions", Version: 3, Bucket: "thread_executions",
+		Kind: Executions, Name: "executions", Version: 4, Bucket: "thread_executions",
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: []reaction{
@@ -47,7 +47,7 @@ func executions() Projection {
 			on(events.RunParkedType, subject, func(_ *change, doc *T, d events.RunParked) { doc.Waiting = d.Calls }),
 			on(events.ApprovalRequestedType, ofRun, func(c *change, doc *T, d events.ApprovalRequested) {
 				doc.Approvals = append(doc.Approvals, events.CallApproval{
-					CallID: d.CallID, StepID: d.StepID, Name: d.Name, Arguments: d.Arguments, Reason: d.Reason, Status: events.ApprovalWaiting, RequestedAt: c.time(),
+					CallID: d.CallID, StepID: d.StepID, Name: d.Name, Arguments: d.Arguments, Reason: d.Reason, Question: d.Question, Answer: d.Answer, Status: events.ApprovalWaiting, RequestedAt: c.time(),
 				})
 			}),
 			on(events.ApprovalGrantedType, ofRun, func(c *change, doc *T, d events.ApprovalGranted) { answer(c, doc, d.CallID, events.ApprovalGrant) }),
@@ -82,7 +82,7 @@ func answered(c *change, one *events.CallApproval, as events.ApprovalStatus) {
 	if one.Status != events.ApprovalWaiting {
 		return
 	}
-	one.Status, one.AnsweredAt, one.Arguments = as, c.time(), nil
+	one.Status, one.AnsweredAt, one.Arguments, one.Answer = as, c.time(), nil, nil
 	if as != events.ApprovalWithdrawn {
 		one.AnsweredBy = c.event.Actor
 	}

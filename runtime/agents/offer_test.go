@@ -111,6 +111,7 @@ func shownElsewhere() map[string]string {
 		"tool/server/include": "TestWholeServer", "tool/server/exclude": "TestWholeServer", "tool/ownThread": "TestAgentInAThreadOfItsOwn",
 		"agent/type": "TestSidesOfDefinitions", "agent/policy": "TestPolicyOfDefinition", "agent/hooks": "TestHooksOfDefinition", "agent/skills": "TestDefinitionRefusals",
 		"agent/loop/continue": "TestLoopOfDefinition", "agent/loop/stopAfter": "TestLoopOfDefinition",
+		"tool/question": "TestPerson_AnswerIsTheResult", "tool/answer": "TestPerson_AnswerIsTheResult",
 		"tool/workerWaitMs": "TestCall_AbsentToolIsWaitedFor", "agent/limits/workerWaitMs": "TestCall_AbsentToolIsWaitedFor",
 		"policy/name": "TestPolicies", "policy/archiveAfterDays": "TestPolicies",
 		"context/name": "TestTypedContexts", "context/schema": "TestTypedContexts",

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections"
@@ -27,6 +28,8 @@ func (d *Directory) tool(ctx context.Context, tenant, name string) (runtime.Tool
 	switch def.Type {
 	case events.AgentTool:
 		return agentTool{spec: spec, agent: def.Agent, apart: def.OwnThread != nil && *def.OwnThread}, version, nil
+	case events.PersonTool:
+		return personTool{spec: spec, def: def}, version, nil
 	case events.NATSTool:
 		t, err := remote.Tool(d.cfg.Conn, d.cfg.Names, spec)
 		return t, version, err
@@ -96,6 +99,25 @@ type specified struct {
 
 // Spec gives what the definition says.
 func (s specified) Spec() runtime.ToolSpec { return s.spec }
+
+// personTool is a tool that asks a person.
+type personTool struct {
+	spec runtime.ToolSpec
+	def  events.ToolDefinition
+}
+
+// Spec implements runtime.Tool.
+func (p personTool) Spec() runtime.ToolSpec { return p.spec }
+
+// Ask implements runtime.PersonTool.
+func (p personTool) Ask(arguments jsontext.Value) (question string, answer jsontext.Value) {
+	return p.def.Ask(arguments), p.def.Answer
+}
+
+// Call is not for anybody: the runtime asks by itself.
+func (p personTool) Call(context.Context, *runtime.ToolInput) (runtime.ToolResult, error) {
+	return runtime.ToolResult{}, errors.New("a person is no tool that could be called so")
+}
 
 // agentTool is a tool that is another agent.
 type agentTool struct {

@@ -1,0 +1,117 @@
+package events
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// MaxAnswerSchema bounds the JSON Schema of a person's answer: every question
+// carries it.
+const MaxAnswerSchema = 16 << 10
+
+// maxQuestion bounds what a person is asked.
+const maxQuestion = 16 << 10
+
+// personField is the argument with the question of a tool that has none of its own.
+const personField = "question"
+
+// personParameters are those of a tool of type person that has no question of its own.
+const personParameters = `{"type":"object","properties":{"question":{"type":"string","minLength":1,"description":"What the person is asked."}},"required":["question"],"additionalProperties":false}`
+
+// CheckPerson holds that a tool that asks a person has nothing that would do nothing,
+// and that no other has what such a tool has. The path of the error is in the
+// definition.
+func (d ToolDefinition) CheckPerson() error {
+	if d.Type != PersonTool {
+		switch {
+		case d.Question != "":
+			return Invalid("/question", "only a tool of type person has a question")
+		case d.Answer != nil:
+			return Invalid("/answer", "only a tool of type person has an answer")
+		}
+		return nil
+	}
+	for _, field := range []struct {
+		name string
+		set  bool
+	}{
+		{"auto", d.Auto != nil}, {"idempotent", d.Idempotent != nil}, {"readOnly", d.ReadOnly != nil}, {"timeoutMs", d.TimeoutMs != nil},
+		{"workerWaitMs", d.WorkerWaitMs != nil}, {"retries", d.Retries != nil},
+	} {
+		if field.set {
+			return Invalid("/"+field.name, "a tool of type person has no %s: the run waits until somebody answers", field.name)
+		}
+	}
+	switch {
+	case len(d.Answer) > MaxAnswerSchema:
+		return TooLarge("the JSON Schema of the answer", int64(len(d.Answer)), MaxAnswerSchema)
+	case d.Question == "" && d.Parameters != nil:
+		return Invalid("/parameters", "a tool of type person that has no question takes one argument, question; give the tool a question, in which {{name}} stands for an argument")
+	}
+	return nil
+}
+
+// Ask returns what a person is asked by a call with these arguments: the tool's
+// question with every {{name}} replaced by the argument of that name, or, if the
+// tool has none, what the model asks. What has no value stays as it is.
+func (d ToolDefinition) Ask(arguments jsontext.Value) string {
+	text := d.Question
+	if text == "" {
+		text = "{{" + personField + "}}"
+	}
+	filled, err := PromptDefinition{Name: d.Name, Text: text, Variables: said(text, arguments)}.Fill(arguments)
+	if err != nil { // a value that is too large
+		filled = text
+	}
+	if len(filled) > maxQuestion {
+		filled = strings.ToValidUTF8(filled[:maxQuestion], "") + "..."
+	}
+	return filled
+}
+
+// said lists the placeholders of a text for which the arguments have a value.
+func said(text string, arguments jsontext.Value) []string {
+	var object map[string]jsontext.Value
+	if arguments.Kind() != '{' || json.Unmarshal(arguments, &object) != nil {
+		return nil
+	}
+	var names []string
+	for _, name := range Placeholders(text) {
+		if _, ok := variable([]map[string]jsontext.Value{object}, name); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Answers are held to a schema as an argument of this name is, which takes any JSON.
+const answerField = "answer"
+
+// AnswerSchema returns the JSON Schema of an object whose one field, answer, fits the
+// schema of an answer: what is checked takes objects alone.
+func AnswerSchema(answer jsontext.Value) (jsontext.Value, error) {
+	var fields map[string]jsontext.Value
+	if err := json.Unmarshal(answer, &fields); err != nil {
+		return nil, Invalid("", "a JSON Schema is an object: %w", err)
+	}
+	if _, ok := fields["$id"]; ok {
+		return nil, Invalid("/$id", "the JSON Schema of an answer has no name of its own; leave it out")
+	}
+	delete(fields, "$schema")
+	fields["$id"] = jsontext.Value(`"urn:skein:answer"`) // so that "#" is the answer's own schema
+	own, err := json.Marshal(fields, json.Deterministic(true))
+	if err != nil {
+		return nil, err
+	}
+	return jsontext.Value(`{"type":"object","required":["` + answerField + `"],"properties":{"` + answerField + `":` + string(own) + `}}`), nil
+}
+
+// AnswerArguments returns the object that AnswerSchema is of.
+func AnswerArguments(answer jsontext.Value) jsontext.Value {
+	return jsontext.Value(`{"` + answerField + `":` + string(answer) + `}`)
+}
+
+// AnswerPath returns where in the answer something is that is somewhere in that object.
+func AnswerPath(path string) string { return strings.TrimPrefix(path, "/"+answerField) }
