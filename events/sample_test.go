@@ -117,7 +117,7 @@ func samples() []sample {
 		{EffectStartedType, effectID, EffectStarted{Firing: 1, Attempt: 1, Claim: 7}},
 		{EffectCompletedType, effectID, EffectCompleted{Firing: 1, Attempt: 1, Result: raw(`"sent"`), Next: iso}},
 		{EffectFailedType, effectID, EffectFailed{Firing: 1, Attempt: 3, ErrorText: "no route", NotMade: true, Final: true, Next: iso}},
-		{ApprovalRequestedType, execID, ApprovalRequested{Reason: ApprovalManual, CallID: "tc_1", StepID: stepID, Name: "pay", Arguments: raw(`{"eur":5}`)}},
+		{ApprovalRequestedType, execID, ApprovalRequested{Reason: ApprovalQuestion, CallID: "tc_1", StepID: stepID, Name: "pay", Arguments: raw(`{"eur":5}`), Question: "How much?", Answer: raw(`{"type":"object"}`)}},
 		{ApprovalGrantedType, execID, ApprovalGranted{CallID: "tc_1", Arguments: raw(`{"eur":4}`), Comment: "less"}},
 		{ApprovalResolvedType, "call_1", ApprovalResolved{CallID: "call_1", Result: raw(`{"ok":true}`)}},
 		{ApprovalDeniedType, execID, ApprovalDenied{CallID: "tc_1", Comment: "no"}},
