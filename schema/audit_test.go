@@ -64,6 +64,18 @@ func mismatched(t *testing.T, name string, err error, path string) {
 	}
 }
 
+// A mismatch names its place, or the whole document.
+func TestMismatchError(t *testing.T) {
+	for want, e := range map[string]MismatchError{
+		"/data/to does not fit a.json: no":           {Schema: "a.json", Path: "/data/to", Reason: "no"},
+		"the whole document does not fit a.json: no": {Schema: "a.json", Reason: "no"},
+	} {
+		if got := e.Error(); got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+}
+
 // A new event, which was never read, is held to the schemas too.
 func TestEventBeforeItIsWritten(t *testing.T) {
 	v := newValidator(t)

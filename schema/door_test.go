@@ -124,6 +124,20 @@ func TestRefusalsStayShort(t *testing.T) {
 	}
 }
 
+// A name of 128 bytes comes back whole, and a longer one up to there.
+func TestRefusals_ClipNames(t *testing.T) {
+	v := newValidator(t)
+	for _, n := range []int{1, 127, 128, 129, 1000} {
+		name := strings.Repeat("a", n)
+		_, err := v.DecodeRequest([]byte(`{"` + name + `":1}`))
+		want := "/" + name
+		if n > 128 {
+			want = "/" + name[:128] + "..."
+		}
+		refused(t, err, name, want, "there is no such field; known are commandId, threadId, expectedVersion, actor, data")
+	}
+}
+
 // What stands for nothing: null, and "" where the Go field is no pointer.
 func TestDoorTakesNothingForAbsent(t *testing.T) {
 	v := newValidator(t)

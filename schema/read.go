@@ -184,9 +184,7 @@ func (r *rule) list(s *scanner, target reflect.Value) *events.Error {
 		if r.maxItems != nil && n == *r.maxItems {
 			return refuse("%s", r.words())
 		}
-		if n == target.Cap() {
-			target.Grow(n)
-		}
+		target.Grow(1)
 		target.SetLen(n + 1)
 		if s.kind() == 'n' && (r.items.kind != anything || r.items.object) {
 			return at(n, refuse("is null; it %s", r.items.words()))
