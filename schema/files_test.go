@@ -167,9 +167,26 @@ func TestTagsThatCannotBeKept(t *testing.T) {
 			t.Errorf("%s: taken", name)
 		}
 	}
+	if _, err := (shapes{}).form(struct {
+		A int64 `json:"a" schema:"required,minimum=-9007199254740991,maximum=9007199254740991"`
+	}{}); err != nil {
+		t.Errorf("an int64 within 2^53-1: %v", err)
+	}
 	for name, value := range map[string]any{
 		"int64": struct {
 			A int64 `json:"a"`
+		}{},
+		"int64 without a maximum": struct {
+			A int64 `json:"a" schema:"required,minimum=0"`
+		}{},
+		"int64 without a minimum": struct {
+			A int64 `json:"a" schema:"required,maximum=9"`
+		}{},
+		"int64 too low": struct {
+			A int64 `json:"a" schema:"required,minimum=-9007199254740992,maximum=9"`
+		}{},
+		"int64 too high": struct {
+			A int64 `json:"a" schema:"required,minimum=0,maximum=9007199254740992"`
 		}{},
 		"int64 inside": struct {
 			A []struct {

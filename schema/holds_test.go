@@ -2,9 +2,13 @@ package schema
 
 import (
 	"math/rand/v2"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -112,6 +116,87 @@ func BenchmarkDoorAuditSchemas(b *testing.B) {
 	for b.Loop() {
 		if err := v.event(&e); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// The source of an event by hand is what the envelope's expression takes.
+func TestIsSource(t *testing.T) {
+	expression := regexp.MustCompile(`^/[^/]+/threads/[^/]+$`)
+	for _, tenant := range []string{"", "/", "a", "/a", "//", "/a/b", "a/", "/threads"} {
+		for _, threads := range []string{"", "/", "/threads", "/threads/", "threads/", "/thread/", "/threads/threads/"} {
+			for _, thread := range []string{"", "T-1", "/T-1", "T-1/", "T/1"} {
+				if s := tenant + threads + thread; isSource(s) != expression.MatchString(s) {
+					t.Errorf("%q is a source: %v", s, isSource(s))
+				}
+			}
+		}
+	}
+}
+
+// What is plainly right, and what is left to the schemas, at each bound of each kind.
+func TestShape_Holds(t *testing.T) {
+	type inner struct {
+		A string `json:"a" schema:"required"`
+	}
+	type every struct {
+		Text   string          `json:"text,omitzero" schema:"minLength=2,maxLength=4"`
+		Long   string          `json:"long,omitzero" schema:"minLength=2"`
+		Short  string          `json:"short,omitzero" schema:"maxLength=2"`
+		Free   string          `json:"free,omitzero"`
+		Enum   events.ItemType `json:"enum,omitzero"`
+		ID     string          `json:"id,omitzero" schema:"pattern=id"`
+		Flag   bool            `json:"flag,omitzero"`
+		Whole  *int64          `json:"whole,omitzero" schema:"minimum=1,maximum=9"`
+		Wide   int64           `json:"wide,omitzero" schema:"minimum=0"`
+		Most   int64           `json:"most,omitzero" schema:"maximum=3"`
+		Real   float64         `json:"real,omitzero" schema:"minimum=-1,maximum=2"`
+		Any    jsontext.Value  `json:"any,omitzero"`
+		Object jsontext.Value  `json:"object,omitzero" schema:"object"`
+		List   []string        `json:"list,omitzero" schema:"minItems=1,maxItems=3"`
+		Inner  *inner          `json:"inner,omitzero"`
+		Null   *string         `json:"null,omitzero" schema:"required,nullable"`
+	}
+	sh, err := shapes{}.of(reflect.TypeFor[every]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for member, c := range map[string]struct{ plain, not []string }{
+		"text":   {[]string{`"ab"`, `"abcd"`, `"éééé"`, `"\u0061b"`}, []string{`"a"`, `"abcde"`, `""`, `null`, `1`, `"ééééé"`}},
+		"long":   {[]string{`"ab"`}, []string{`"a"`}},
+		"short":  {[]string{`"ab"`, `""`}, []string{`"abc"`}},
+		"free":   {[]string{`""`, `"abc"`}, []string{`null`, `{}`}},
+		"enum":   {[]string{`"message"`}, []string{`"massage"`, `""`, `null`}},
+		"id":     {[]string{`"a-1"`}, []string{`"a 1"`, `""`}},
+		"flag":   {[]string{`true`, `false`}, []string{`"true"`, `0`, `null`}},
+		"whole":  {[]string{`1`, `9`, `9.0`, `0.1e1`}, []string{`0`, `10`, `1.5`, `"1"`, `null`}},
+		"wide":   {[]string{`0`, `9007199254740991`}, []string{`-1`, `0.5`}},
+		"most":   {[]string{`3`, `-3`}, []string{`4`}},
+		"real":   {[]string{`-1`, `2`, `0`, `9e-1`, `0.1234567890123`, `1.999`}, []string{`-1.5`, `2.5`, `0.12345678901234`, `"1"`, `null`, `true`}},
+		"any":    {[]string{`null`, `[]`, `"a"`, `{}`}, nil},
+		"object": {[]string{`{}`, `{"a":[1]}`}, []string{`null`, `[]`, `"a"`}},
+		"list":   {[]string{`["a"]`, `["a","b","c"]`}, []string{`[]`, `["a","b","c","d"]`, `["a",1]`, `[1,"a"]`, `[null]`, `{}`, `null`}},
+		"inner":  {[]string{`{"a":""}`, `{"b":1,"a":"x"}`}, []string{`{}`, `{"a":1}`, `[]`, `null`}},
+		"other":  {[]string{`1`, `{"text":1}`, `[[]]`}, nil},
+	} {
+		for want, values := range map[bool][]string{true: c.plain, false: c.not} {
+			for _, value := range values {
+				for _, raw := range []string{
+					`{"null":null,"` + member + `":` + value + `}`, `{"` + member + `":` + value + ` , "null" : "x" }`,
+				} {
+					if got := sh.holds(&scanner{raw: []byte(raw)}); got != want {
+						t.Errorf("%s is plainly right: %v", raw, got)
+					}
+				}
+				if raw := `{"` + member + `":` + value + `}`; sh.holds(&scanner{raw: []byte(raw)}) {
+					t.Errorf("%s is plainly right, and a member is missing", raw)
+				}
+			}
+		}
+	}
+	for _, raw := range []string{`[]`, `null`, `"null"`, ``} {
+		if sh.holds(&scanner{raw: []byte(raw)}) {
+			t.Errorf("%s is plainly an object", raw)
 		}
 	}
 }
