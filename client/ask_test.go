@@ -26,10 +26,12 @@ func asked(t *testing.T) *client.Client {
 	s, err := serve.Start(t.Context(), serve.Config{
 		Store: t.TempDir(), NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Volatile: true,
 		Register: func(r *runtime.Registry) error {
-			double, err := runtime.DefineTool(runtime.ToolSpec{Name: "double", Description: "Doubles."}, func(_ context.Context, _ *runtime.ToolInput, a struct {
+			double, err := runtime.DefineTool(runtime.ToolSpec{Name: "double", Description: "Doubles."}, func(ctx context.Context, in *runtime.ToolInput, a struct {
 				N int64 `json:"n"`
 			}) (int64, error) {
-				return 2 * a.N, nil
+				meanwhile := "somebody else says this amid the run"
+				_, err := in.State.InjectMessage(ctx, events.AddMessage{Role: events.FromSystem, Content: &meanwhile})
+				return 2 * a.N, err
 			})
 			return errors.Join(err, r.AddTool(double), r.AddReactor("clerk", transcript.Chosen(func(in *runtime.StepInput) ([]transcript.Step, error) {
 				if strings.Contains(string(in.Items[len(in.Items)-1].Content), "fail") {

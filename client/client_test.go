@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
@@ -146,6 +147,43 @@ func TestRetriesKeepTheCommandID(t *testing.T) {
 	}
 	if len(bodies) != 3 || bodies[0] != bodies[1] || bodies[1] != bodies[2] {
 		t.Errorf("the requests were %q", bodies)
+	}
+}
+
+// A command that may have been done, and of which no later try tells more, is told as
+// such, with the id under which it can be repeated.
+func TestUnknownOutcomeIsTold(t *testing.T) {
+	nc, err := nats.Connect(start(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	c, err := client.New(nc, client.Options{Tenant: "acme", Names: events.Names{Prefix: "odd"}, Timeout: 500 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tries atomic.Int64
+	var id atomic.Value
+	// Another prefix stands in for a service that loses sight of what it wrote.
+	if _, err := nc.Subscribe("odd.cmd.acme.>", func(m *nats.Msg) {
+		var body events.Request
+		_ = json.Unmarshal(m.Data, &body)
+		id.Store(body.CommandID)
+		e := events.Errorf(events.Unavailable, "not now")
+		if tries.Add(1) == 1 {
+			e.Details = &events.ErrorDetails{Outcome: "unknown"}
+		}
+		refusal := nats.NewMsg(m.Reply)
+		refusal.Header.Set(events.HeaderErrorCode, "503")
+		refusal.Data = events.EncodeError(e)
+		_ = m.RespondMsg(refusal)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.CreateThread(t.Context(), events.CreateThread{})
+	var refusal *events.Error
+	if !errors.As(err, &refusal) || refusal.Code != events.Unavailable || refusal.Details == nil || refusal.Details.Outcome != "unknown" || refusal.Details.ID != id.Load() || tries.Load() < 2 {
+		t.Errorf("after %d tries with the id %v: %+v", tries.Load(), id.Load(), err)
 	}
 }
 

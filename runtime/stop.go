@@ -20,7 +20,7 @@ func (w *Worker) listen() (stop func(), err error) {
 			return // the log holds it, and so does the next commit of the run
 		}
 		if d, ok := e.Data.(events.RunStopped); ok {
-			w.stopped(e.Subject, d)
+			w.stopped(e.Subject, e.Version, d)
 		}
 	})
 	if err != nil {
@@ -29,15 +29,36 @@ func (w *Worker) listen() (stop func(), err error) {
 	return func() { _ = sub.Unsubscribe() }, nil // the connection ends it too
 }
 
+// stop is a stop of a run, and the thread's version that says so.
+type stop struct {
+	version int64
+	events.RunStopped
+}
+
+// maxStops bounds the stops that are kept of runs that nobody works at here. One that
+// is forgotten is found with the run's next commit.
+const maxStops = 1024
+
 // stopped ends the work of a run that was cancelled. One that is to stop after
-// what it does finds that in its next commit.
-func (w *Worker) stopped(execution string, d events.RunStopped) {
+// what it does finds that in its next commit. A run that this worker has just claimed
+// may not be watched yet: its stop is kept until it is.
+func (w *Worker) stopped(execution string, version int64, d events.RunStopped) {
 	w.mu.Lock()
 	t := w.turns[execution]
-	w.mu.Unlock()
-	if t == nil {
-		return
+	if t == nil && (d.Abort || d.Now) {
+		if len(w.stops) >= maxStops {
+			clear(w.stops)
+		}
+		w.stops[execution] = stop{version, d}
 	}
+	w.mu.Unlock()
+	if t != nil {
+		t.stop(d)
+	}
+}
+
+// stop ends what a turn does, if it is not to end it by itself.
+func (t *turn) stop(d events.RunStopped) {
 	t.live.stop(d)
 	switch {
 	case d.Abort:
@@ -73,9 +94,11 @@ func (w *Worker) watch(t *turn) (done func()) {
 	w.mu.Lock()
 	w.turns[t.job.Execution] = t
 	t.token = t.run.Token
+	before, told := w.stops[t.job.Execution]
+	delete(w.stops, t.job.Execution)
 	w.mu.Unlock()
-	if t.run.Abort { // before it was watched
-		t.abort(errAborted)
+	if told && before.version > t.since {
+		t.stop(before.RunStopped)
 	}
 	return func() {
 		w.mu.Lock()

@@ -39,6 +39,7 @@ type turn struct {
 	lacking   chan lack  // tools that no process serves, as calls of the open step meet them; nil: nobody records it
 	fresh     bool       // the open step was begun by this claim
 	token     int64      // of this claim, once it is watched
+	since     int64      // the thread's version with this claim
 	ctx       context.Context
 	abort     context.CancelCauseFunc
 }
@@ -150,6 +151,7 @@ func (t *turn) claim(ctx context.Context) error {
 			t.agent = agent
 		}
 	}
+	t.since = commit.Version
 	for _, e := range commit.Events {
 		if e.Type == events.StepCreatedType && e.Subject == t.run.StepID {
 			t.fresh = true

@@ -95,6 +95,7 @@ type Worker struct {
 
 	mu      sync.Mutex                      // guards what follows
 	turns   map[string]*turn                // by execution
+	stops   map[string]stop                 // by execution: of runs that have no turn here
 	taking  *taking                         // nil: the worker does not run
 	begun   map[string]*eventlog.RunMessage // by execution: of runs begun by this process, until the queue has delivered them
 	running sync.WaitGroup
@@ -116,7 +117,7 @@ func New(log *eventlog.Log, dispatcher *commands.Dispatcher, cfg Config, logger 
 		arguments: cfg.Arguments, history: newHistory(log, cfg.HistoryBytes), crew: crew(make(chan func())),
 		places: make(chan struct{}, cfg.Places), shares: cfg.Shares,
 		parked: parked{each: 5 * time.Millisecond, longest: 10 * time.Second},
-		logger: logger.With().Str("worker", cfg.Name).Logger(), turns: map[string]*turn{}, begun: map[string]*eventlog.RunMessage{},
+		logger: logger.With().Str("worker", cfg.Name).Logger(), turns: map[string]*turn{}, stops: map[string]stop{}, begun: map[string]*eventlog.RunMessage{},
 	}
 }
 
