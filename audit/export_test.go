@@ -395,3 +395,37 @@ func TestExport_NoHalfOfAThreadThatIsBeingErased(t *testing.T) {
 		t.Errorf("of a purged thread the file has %s", got)
 	}
 }
+
+// swapped is a file that is another one when it is read again.
+type swapped struct {
+	io.ReadSeeker
+	then string
+	read bool
+}
+
+func (s *swapped) Read(into []byte) (int, error) {
+	s.read = true
+	return s.ReadSeeker.Read(into)
+}
+
+func (s *swapped) Seek(offset int64, whence int) (int64, error) {
+	if s.read {
+		s.ReadSeeker = strings.NewReader(s.then)
+	}
+	return s.ReadSeeker.Seek(offset, whence)
+}
+
+// A file that is changed between its check and its import is told, also where each of
+// the two is right.
+func TestImport_FileChangedMeanwhile(t *testing.T) {
+	from, to := newHouse(t), newHouse(t)
+	from.fill(threadOne)
+	checked := from.export(ExportOptions{Tenant: "acme"})
+	from.fill(threadTwo)
+	later := from.export(ExportOptions{Tenant: "acme"})
+	_, err := Import(t.Context(), to.log, to.validator, &swapped{ReadSeeker: strings.NewReader(checked), then: later}, ImportOptions{})
+	var refused *FileError
+	if !errors.As(err, &refused) || !strings.Contains(refused.Problem, "changed while it was imported") {
+		t.Errorf("%v", err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/files"
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // collect collects as it will be after two hours.
@@ -132,5 +133,27 @@ func TestCollectBesideWriters(t *testing.T) {
 	}
 	if got, err := w.content("acme", digest(data)); err != nil || len(got) != len(data) {
 		t.Errorf("stored anew: %d bytes, %v", len(got), err)
+	}
+}
+
+// What a commit that cannot be read may name stays: it is not known whether it does.
+func TestCollect_KeepsWhatABrokenCommitMayName(t *testing.T) {
+	w := newWorld(t, files.ServiceConfig{})
+	named, unnamed := noise(1000, 1), noise(1001, 2)
+	for _, data := range [][]byte{named, unnamed} {
+		if _, err := w.store.Keep(t.Context(), "acme", data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	broken := `[{"type":"file.written","data":{"path":"/f","digest":"` + digest(named) + `"`
+	nc := natstest.Connect(t, w.server)
+	if _, err := nc.Request("skein.log.acme.T-0195e5d0-3c1a-7b2e-9f44-1d2e3f405162", []byte(broken), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if sum, seen := w.collect(2*time.Hour, true); sum.Taken != 1 || !seen["acme/"+digest(unnamed)] {
+		t.Errorf("%+v %v", sum, seen)
+	}
+	if got, err := w.content("acme", digest(named)); err != nil || string(got) != string(named) {
+		t.Errorf("%d bytes, %v", len(got), err)
 	}
 }
