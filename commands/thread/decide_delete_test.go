@@ -82,3 +82,18 @@ func TestDelete_EndsAllThatIsUnderWay(t *testing.T) {
 		t.Errorf("it ended %q, want %q", ended, want)
 	}
 }
+
+// A run is gone with its thread, as soon as the draft has taken the command.
+func TestDelete_RunsOfADraft(t *testing.T) {
+	w := atWork(t)
+	d := NewDraft(w.state)
+	if _, err := d.Do(w.command(events.DeleteThread{})); err != nil {
+		t.Fatal(err)
+	}
+	if r, ok := d.State().Run("exe_a"); ok {
+		t.Errorf("the run is still there: %+v", r)
+	}
+	if _, ok := w.state.Run("exe_a"); !ok {
+		t.Error("a draft took the run away")
+	}
+}

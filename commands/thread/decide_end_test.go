@@ -125,6 +125,28 @@ func TestRunGoesOn_PlacesOfParts(t *testing.T) {
 	}}})
 }
 
+// Each step adds its parts to the run's item after those of the steps before it,
+// whatever else was said meanwhile.
+func TestRunGoesOn_StepAfterStep(t *testing.T) {
+	w := atWork(t)
+	place := int64(0)
+	for range 3 {
+		d := w.reaction()
+		d.Continue = true
+		d.Parts, d.Types = append(d.Parts, text("and"), text("so")), append(d.Types, "output_text", "output_text")
+		for _, e := range w.do(d) {
+			if edit, ok := e.Data.(events.MessageEdited); ok && edit.Parts[0].Place != place {
+				t.Errorf("the parts go to the place %d, not %d", edit.Parts[0].Place, place)
+			}
+		}
+		place += 3
+		w.do(events.ReactThread{Text: to("in Oslo"), Policy: events.Steer})
+		if x, _ := w.state.execution("exe_a"); x.Run.Place != place {
+			t.Errorf("the item has %d parts, not %d", x.Run.Place, place)
+		}
+	}
+}
+
 // Calls of a run whose item was deleted stand alone, and results without a result
 // edit nothing.
 func TestRunGoesOn_WithoutItsItem(t *testing.T) {

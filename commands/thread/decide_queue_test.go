@@ -97,6 +97,9 @@ func TestQueue_RemoveEditMove(t *testing.T) {
 		t.Fatalf("in the order %v, of %v", got, ids)
 	}
 	wantKinds(t, w.do(events.MoveQueued{QueuedID: ids[2]}), "queue.moved") // the first goes last
+	if got := queuedTexts(w.state); !slices.Equal(got, []string{ids[1], ids[0], ids[2]}) {
+		t.Fatalf("in the order %v, of %v", got, ids)
+	}
 	wantKinds(t, w.do(events.MoveQueued{QueuedID: ids[2], Before: ids[1]}), "queue.moved")
 	if got := queuedTexts(w.state); !slices.Equal(got, []string{ids[2], ids[1], ids[0]}) {
 		t.Fatalf("in the order %v, of %v", got, ids)

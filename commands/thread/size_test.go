@@ -3,7 +3,9 @@ package thread
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -53,4 +55,77 @@ func heap() int64 {
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+// A map has room for eight entries, then for the next power of two of which seven
+// eighths suffice, and above a thousand for half as many again.
+func TestRoom(t *testing.T) {
+	if got := room[itemState](0); got != 0 {
+		t.Errorf("no entries take %d bytes", got)
+	}
+	slot := int64(unsafe.Sizeof("")+unsafe.Sizeof(itemState{})) + 1
+	places := int64(8)
+	for n := 1; n <= 2000; n++ {
+		if n > 8 && int64(n) > places*7/8 {
+			places = max(16, places*2)
+		}
+		want := 48 + slot*places
+		if n > 896 {
+			want = 48 + slot*int64(n)*3/2
+		}
+		if got := room[itemState](n); got != want {
+			t.Fatalf("%d entries take %d bytes, want %d", n, got, want)
+		}
+	}
+	for text, size := range map[string]int64{"": 0, "x": 16, strings.Repeat("x", 16): 16, strings.Repeat("x", 17): 32} {
+		if got := textSize(text); got != size {
+			t.Errorf("a text of %d bytes takes %d", len(text), got)
+		}
+	}
+}
+
+// Each entry takes what it leads to: its texts in steps of 16 bytes, its content as
+// it is, and its lists.
+func TestSizes(t *testing.T) {
+	run, item, q := int64(unsafe.Sizeof(runState{})), raw(`{"a":1}`), int64(unsafe.Sizeof(queued{}))
+	for name, c := range map[string]struct{ got, want int64 }{
+		"a context":            {contextState{Key: "k", Type: strings.Repeat("t", 17), Content: item}.size(), 16 + 32 + 7},
+		"an item":              {itemState{Calls: []string{"a", "b"}}.size(), 2 * 48},
+		"an execution":         {executionState{Trigger: "t", Reaction: strings.Repeat("r", 17)}.size(), 16 + 32},
+		"a run":                {executionState{Run: &runState{}}.size(), run},
+		"a run with its lists": {executionState{Run: &runState{Calls: make([]callState, 1), First: make([]ToolCall, 2), Lacks: make([]events.WaitFor, 4)}}.size(), run + 700},
+		"a step":               {stepState{Parts: partSet{More: []int64{3, 5}}}.size(), 16},
+		"a file":               {fileState{Digest: make([]byte, 32)}.size(), 32},
+		"an effect":            {effectState{Cron: "@hourly"}.size(), 16},
+		"a definition":         {definitionState{Digest: "d", Refs: []string{"a", strings.Repeat("b", 17)}}.size(), 16 + (16 + 16) + (32 + 16)},
+		"what waits":           {queued{Item: item, Execution: "e", Reaction: strings.Repeat("r", 17)}.size(), q + 7 + 16 + 32},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s takes %d bytes, want %d", name, c.got, c.want)
+		}
+	}
+}
+
+// What a state takes is the sum of what it takes of each kind.
+func TestBytes_AddUp(t *testing.T) {
+	empty := (&State{}).Bytes()
+	kinds := []func(*State){
+		func(s *State) { s.setContext("c", contextState{Key: "k"}) }, func(s *State) { s.setItem("i", itemState{}) },
+		func(s *State) { s.setExecution("e", executionState{}) }, func(s *State) { s.setStep("s", stepState{}) },
+		func(s *State) { s.setFile("/f", fileState{}) }, func(s *State) { s.setEffect("x", effectState{}) },
+		func(s *State) { s.setDefinition("tool/t", definitionState{}) }, func(s *State) { s.receipts.add("cmd", 1, dawn) },
+	}
+	all, sum := &State{}, empty
+	for i, set := range kinds {
+		var one State
+		set(&one)
+		set(all)
+		if one.Bytes() <= empty {
+			t.Errorf("kind %d takes nothing", i)
+		}
+		sum += one.Bytes() - empty
+	}
+	if got := all.Bytes(); got != sum {
+		t.Errorf("together they take %d bytes, want %d", got, sum)
+	}
 }

@@ -2,7 +2,6 @@ package thread
 
 import (
 	"slices"
-	"sort"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -102,8 +101,8 @@ func (p partSet) has(idx int64) bool {
 	if idx < p.N {
 		return true
 	}
-	i := sort.Search(len(p.More), func(i int) bool { return p.More[i] >= idx })
-	return i < len(p.More) && p.More[i] == idx
+	_, has := slices.BinarySearch(p.More, idx)
+	return has
 }
 
 func (p partSet) with(idx int64) partSet {
@@ -111,10 +110,8 @@ func (p partSet) with(idx int64) partSet {
 	case p.has(idx):
 		return p
 	case idx > p.N:
-		i := sort.Search(len(p.More), func(i int) bool { return p.More[i] >= idx })
-		more := make([]int64, 0, len(p.More)+1)
-		more = append(append(more, p.More[:i]...), idx)
-		return partSet{N: p.N, More: append(more, p.More[i:]...)}
+		i, _ := slices.BinarySearch(p.More, idx)
+		return partSet{N: p.N, More: slices.Insert(slices.Clip(p.More), i, idx)}
 	}
 	p.N++
 	for len(p.More) > 0 && p.More[0] == p.N {
