@@ -76,6 +76,7 @@ type Thread struct {
 	Env             jsontext.Value `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
 	MainThreadID    string         `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for."`
 	Policy          Policy         `json:"policy,omitzero" doc:"What becomes of a message that comes while a run is on; enqueue if absent."`
+	Run             *ThreadRun     `json:"run,omitzero" doc:"The run under way; absent if there is none."`
 	Queued          int64          `json:"queued,omitzero" schema:"minimum=0" doc:"How many messages wait for the agent."`
 	Items           int64          `json:"items,omitzero" schema:"minimum=0" doc:"How many items it has, deleted ones not counted."`
 	ItemTypes       ItemCounts     `json:"itemTypes,omitzero" doc:"The same by kind."`

@@ -34,6 +34,7 @@ type directory struct {
 	free    []uint32
 	order   []change // by sequence; one that its thread has left behind is dead
 	dead    int
+	runs    map[uint32]*events.ThreadRun // under way, by the place of their thread in members
 }
 
 // listed is what a directory knows of a thread.
@@ -158,14 +159,20 @@ func (d *directories) apply(list []update) {
 func (d *directories) put(tenant string, doc *brief) {
 	t := d.tenants[tenant]
 	if t == nil {
-		t = &directory{byID: map[string]uint32{}}
+		t = &directory{byID: map[string]uint32{}, runs: map[uint32]*events.ThreadRun{}}
 		d.tenants[strings.Clone(tenant)] = t
 	}
 	m := listed{
 		key: strings.Clone(doc.key()), seq: cmp.Or(doc.ListedSeq, doc.Seq), changed: doc.changed(), status: statusNumber(doc.Status), archived: doc.Archived,
 		agent: d.names.number(doc.AgentID), user: d.names.number(doc.UserID),
 	}
-	t.put(packID(doc.ID), m)
+	id := packID(doc.ID)
+	t.put(id, m)
+	if at := t.byID[id]; doc.Run != nil {
+		t.runs[at] = doc.Run
+	} else {
+		delete(t.runs, at)
+	}
 }
 
 func (t *directory) put(id string, m listed) {
@@ -213,6 +220,7 @@ func (d *directories) remove(tenant, id string) {
 	packed := packID(id)
 	if at, ok := t.byID[packed]; ok {
 		delete(t.byID, packed)
+		delete(t.runs, at)
 		t.members[at] = listed{}
 		t.free = append(t.free, at)
 		t.dead++
@@ -236,14 +244,16 @@ type wish struct {
 	agent     string
 	user      string
 	keyPrefix string
-	after     events.Time // in whole milliseconds, as documents have it; 0: any
-	before    uint64      // only what changed before this sequence
+	after     events.Time                  // in whole milliseconds, as documents have it; 0: any
+	runs      func(*events.ThreadRun) bool // only those with a run under way of which this holds; nil: all
+	before    uint64                       // only what changed before this sequence
 }
 
 // pickedThread is a thread that a list shows.
 type pickedThread struct {
 	id  string
 	seq uint64
+	run string // the execution under way; empty if there is none
 }
 
 // scanned is how many threads are looked at under one lock.
@@ -283,8 +293,41 @@ func (d *directories) pickSome(picked []pickedThread, tenant string, w *wish, mo
 		case w.agent != "" && m.agent != agent, w.user != "" && m.user != user:
 		case w.after != 0 && m.changed <= w.after, !strings.HasPrefix(m.key, w.keyPrefix):
 		default:
-			picked = append(picked, pickedThread{unpackID(m.id), m.seq})
+			run := t.runs[t.order[i].member]
+			if w.runs != nil && (run == nil || !w.runs(run)) {
+				continue
+			}
+			p := pickedThread{id: unpackID(m.id), seq: m.seq}
+			if run != nil {
+				p.run = run.ExecutionID
+			}
+			picked = append(picked, p)
 		}
 	}
 	return picked, first > 0
+}
+
+// waiting counts the runs of all tenants that wait, by what they wait for. One that
+// waits for several kinds counts for each.
+func (d *directories) waiting() map[events.RunWaitKind]int {
+	counts := map[events.RunWaitKind]int{}
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	for _, t := range d.tenants {
+		for _, run := range t.runs {
+			for i, w := range run.WaitingFor {
+				if !slices.ContainsFunc(run.WaitingFor[:i], func(before events.RunWait) bool { return before.Kind == w.Kind }) {
+					counts[w.Kind]++
+				}
+			}
+		}
+	}
+	return counts
+}
+
+// waitsFor reports whether a run waits for something of a kind.
+func waitsFor(kind events.RunWaitKind) func(*events.ThreadRun) bool {
+	return func(r *events.ThreadRun) bool {
+		return slices.ContainsFunc(r.WaitingFor, func(w events.RunWait) bool { return w.Kind == kind })
+	}
 }

@@ -29,6 +29,7 @@ type brief struct {
 	Archived  bool                `json:"archived"`
 	Seq       uint64              `json:"seq"`
 	ListedSeq uint64              `json:"listedSeq"`
+	Run       *events.ThreadRun   `json:"run"`
 }
 
 func (b *brief) key() string {

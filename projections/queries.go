@@ -82,6 +82,14 @@ func (q *Queries) In(ctx context.Context, status events.ThreadStatus) ([][2]stri
 	return q.directory.in(status), nil
 }
 
+// Waiting counts the runs of all tenants that wait, by what they wait for.
+func (q *Queries) Waiting(ctx context.Context) (map[events.RunWaitKind]int, error) {
+	if err := q.directory.loadedBefore(ctx); err != nil {
+		return nil, err
+	}
+	return q.directory.waiting(), nil
+}
+
 // Names lists the queries that are answered.
 func (q *Queries) Names() []string {
 	var names []string

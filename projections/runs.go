@@ -31,7 +31,7 @@ type runWalk struct {
 func (a *asking) listRuns(d events.ListRuns) (*events.RunList, error) {
 	w := runWalk{
 		fresh: d.Fresh, cursor: d.Cursor, query: mark("run.list", a.tenant, string(d.Status), d.AgentID),
-		wish: running(d.Status == events.Executing), agent: d.AgentID, most: limit(d.Limit, runsUsual),
+		wish: wish{status: -1, runs: underWay(d.Status == events.Executing, func(*events.ThreadRun) bool { return true })}, agent: d.AgentID, most: limit(d.Limit, runsUsual),
 	}
 	list, next, err := walkRuns(a, w, func(x *events.Execution) []events.Run {
 		if d.Status != "" && x.Status != d.Status {
@@ -46,7 +46,7 @@ func (a *asking) listApprovals(d events.ListApprovals) (*events.ApprovalList, er
 	status := cmp.Or(d.Status, events.ApprovalWaiting)
 	w := runWalk{
 		fresh: d.Fresh, cursor: d.Cursor, query: mark("approval.list", a.tenant, string(status), d.AgentID),
-		wish: running(status == events.ApprovalWaiting), agent: d.AgentID, most: limit(d.Limit, runsUsual),
+		wish: wish{status: -1, runs: underWay(status == events.ApprovalWaiting, waitsFor(events.RunWaitsApproval))}, agent: d.AgentID, most: limit(d.Limit, runsUsual),
 	}
 	list, next, err := walkRuns(a, w, func(x *events.Execution) []events.Approval {
 		var of []events.Approval
@@ -60,13 +60,12 @@ func (a *asking) listApprovals(d events.ListApprovals) (*events.ApprovalList, er
 	return &events.ApprovalList{Approvals: list, NextCursor: next}, err
 }
 
-// running wishes for threads on which something runs, or for all.
-func running(only bool) wish {
-	w := wish{status: -1}
+// underWay wishes for threads whose run under way is one of those, or for all.
+func underWay(only bool, which func(*events.ThreadRun) bool) func(*events.ThreadRun) bool {
 	if only {
-		w.status = int(statusNumber(events.ThreadStreaming))
+		return which
 	}
-	return w
+	return nil
 }
 
 // runOf gives a run of its document.
@@ -127,7 +126,11 @@ func walkRuns[T any](a *asking, w runWalk, of func(*events.Execution) []T) (list
 			skip = 0
 		}
 		a.thread = p.id
-		got, err := a.source.find(a.ctx, documents.Executions, a.name()+".*")
+		which := "*"
+		if w.wish.runs != nil { // no other is under way, or waits
+			which = p.run
+		}
+		got, err := a.source.find(a.ctx, documents.Executions, a.name()+"."+which)
 		if err != nil {
 			return list, "", err
 		}

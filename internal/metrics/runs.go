@@ -70,9 +70,10 @@ func outcome(failed bool) string {
 
 // Work is what the workers have to do at the moment of a scrape.
 type Work struct {
-	Active, Places int    // executions that this process works at, and how many it may
-	Queued, Taken  uint64 // executions that wait for a worker, and that one has, of all processes
-	Due            uint64 // effects that are due and have not ended, of all processes
+	Active, Places int            // executions that this process works at, and how many it may
+	Queued, Taken  uint64         // executions that wait for a worker, and that one has, of all processes
+	Waiting        map[string]int // executions of all processes that wait for something, by what it is
+	Due            uint64         // effects that are due and have not ended, of all processes
 }
 
 // WatchWork has each scrape ask what the workers have to do. It is called once.
@@ -83,19 +84,20 @@ func (m *Metrics) WatchWork(ask func() (Work, error)) {
 		places: m.catalog.scraped("runs_places", "Executions that this process may work at."),
 		queued: m.catalog.scraped("runs_queued", "Executions that wait for a worker, of all processes."),
 		taken:  m.catalog.scraped("runs_taken", "Executions that a worker has, of all processes."),
+		waits:  m.catalog.scraped("runs_waiting", "Executions of all processes that wait, by what for: approval, worker or thread; one that waits for several counts for each.", "reason"),
 		due:    m.catalog.scraped("effects_due", "Effects that are due and have not ended, of all processes."),
 	})
 }
 
 // workCollector implements prometheus.Collector.
 type workCollector struct {
-	ask                                func() (Work, error)
-	active, places, queued, taken, due *prometheus.Desc
+	ask                                       func() (Work, error)
+	active, places, queued, taken, waits, due *prometheus.Desc
 }
 
 // Describe implements prometheus.Collector.
 func (c *workCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.active, c.places, c.queued, c.taken, c.due} {
+	for _, d := range []*prometheus.Desc{c.active, c.places, c.queued, c.taken, c.waits, c.due} {
 		out <- d
 	}
 }
@@ -114,4 +116,7 @@ func (c *workCollector) Collect(out chan<- prometheus.Metric) {
 	gauge(c.queued, float64(w.Queued))
 	gauge(c.taken, float64(w.Taken))
 	gauge(c.due, float64(w.Due))
+	for reason, n := range w.Waiting {
+		out <- prometheus.MustNewConstMetric(c.waits, prometheus.GaugeValue, float64(n), reason)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -58,6 +59,18 @@ func TestRunList_WaitingFor(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 
+	// A scrape counts them by what they wait for.
+	shows := func(want ...string) {
+		t.Helper()
+		text := scrape(t, d.http)
+		for _, line := range want {
+			if !strings.Contains(text, "\n"+line+"\n") {
+				t.Errorf("the metrics do not show %s", line)
+			}
+		}
+	}
+	shows(`skein_runs_waiting{reason="approval"} 2`, `skein_runs_waiting{reason="worker"} 1`, `skein_runs_waiting{reason="thread"} 0`)
+
 	// Pages of one: each of the four once.
 	var got []string
 	q := events.ListApprovals{Limit: new(int64(1))}
@@ -103,6 +116,7 @@ func TestRunList_WaitingFor(t *testing.T) {
 	if w := d.waits(first, events.RunWaitsThread); w.CallID != "c3" {
 		t.Errorf("%+v", w)
 	}
+	shows(`skein_runs_waiting{reason="approval"} 1`, `skein_runs_waiting{reason="worker"} 1`, `skein_runs_waiting{reason="thread"} 1`)
 	stopped := must(d.c.CancelRun(d.ctx, second.ThreadID, events.CancelRun{}))(t)
 	for status, want := range map[events.ApprovalStatus]string{
 		events.ApprovalWaiting: "", events.ApprovalResult: first.ThreadID + " c1,", events.ApprovalDenial: first.ThreadID + " c2,", events.ApprovalGrant: "",
@@ -118,6 +132,10 @@ func TestRunList_WaitingFor(t *testing.T) {
 		if is != want {
 			t.Errorf("%s: %q, not %q", status, is, want)
 		}
+	}
+	shows(`skein_runs_waiting{reason="approval"} 0`)
+	if doc := must(d.c.WithMinSeq(stopped.Seq).GetThread(d.ctx, events.GetThread{ThreadID: second.ThreadID}))(t); doc.Run != nil {
+		t.Errorf("a thread whose run was cancelled shows %+v", doc.Run)
 	}
 	failed := must(d.c.ListRuns(d.ctx, events.ListRuns{Status: events.ExecutionFailed}))(t)
 	if len(failed.Runs) != 1 || failed.Runs[0].ExecutionID != second.Result.ExecutionID || len(failed.Runs[0].WaitingFor) != 0 {

@@ -125,7 +125,7 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 		State: threads.state, Metrics: s.metrics.Runs(), Budget: s.work.budget, Shares: s.places(placesRuns, s.cfg.Workers), MostToolTime: s.cfg.MaxToolTime,
 	}, s.logger)
 	s.work.worker.Store(worker)
-	s.metrics.WatchWork(func() (metrics.Work, error) { return work(worker, log) })
+	s.metrics.WatchWork(func() (metrics.Work, error) { return work(worker, log, queries) })
 	s.work.workers.Go(func() {
 		if err := worker.Run(taking); err != nil && background.Err() == nil {
 			s.logger.Error().Err(err).Msg("no runs are taken any more")
@@ -152,7 +152,7 @@ func (s *Server) knowsAgent(ctx context.Context, tenant, name string) error {
 }
 
 // work asks what the workers have to do.
-func work(worker *runtime.Worker, log *eventlog.Log) (w metrics.Work, err error) {
+func work(worker *runtime.Worker, log *eventlog.Log, queries *projections.Queries) (w metrics.Work, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
 	defer cancel()
 	w.Active, w.Places = worker.Active()
@@ -162,7 +162,15 @@ func work(worker *runtime.Worker, log *eventlog.Log) (w metrics.Work, err error)
 	}
 	due, err := log.DueDepth(ctx)
 	w.Queued, w.Taken, w.Due = runs.Waiting, runs.Taken, due.Waiting+due.Taken
-	return w, err
+	waiting, err := queries.Waiting(ctx)
+	if err != nil {
+		return w, err
+	}
+	w.Waiting = map[string]int{}
+	for _, reason := range events.RunWaitKind("").Enum() { // none is 0, and not absent
+		w.Waiting[reason] = waiting[events.RunWaitKind(reason)]
+	}
+	return w, nil
 }
 
 // effect finds effects: of this process, or else of whoever answers for them on

@@ -26,6 +26,7 @@ type desk struct {
 	t      *testing.T
 	c      *client.Client
 	url    string
+	http   string
 	ctx    context.Context //nolint:containedctx // of the test
 	answer chan string     // what the reactor "slow" answers next
 	asked  chan *runtime.StepInput
@@ -66,7 +67,7 @@ func newDesk(t *testing.T, change ...func(*serve.Config)) *desk {
 		}
 	})
 	t.Cleanup(d.stop)
-	d.url = s.Addresses().NATS
+	d.url, d.http = s.Addresses().NATS, s.Addresses().HTTP
 	if d.c, err = client.Connect(d.url, client.Options{Tenant: "acme", Timeout: time.Minute}); err != nil {
 		t.Fatal(err)
 	}

@@ -6,10 +6,10 @@ import "github.com/skein-threads/skein/events"
 func threads() Projection {
 	type T = events.Thread
 	return Projection{
-		Kind: Threads, Name: "threads", Version: 3, Bucket: "thread_threads", always: true,
+		Kind: Threads, Name: "threads", Version: 4, Bucket: "thread_threads", always: true,
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
-		reactions: []reaction{
+		reactions: append(ofThreadRun(),
 			makes(events.ThreadCreatedType, own, func(c *change, d events.ThreadCreated) *T {
 				return &T{
 					ID: c.commit.Thread, Key: d.Key, Status: d.Status, CreatedAt: c.time(), AgentID: d.AgentID, UserID: d.UserID,
@@ -41,7 +41,7 @@ func threads() Projection {
 			}),
 			together(events.MessageDeletedType),
 			together(events.HistoryTruncatedType),
-		},
+		),
 		ignored: types(ofTenant(), nowhere()),
 	}
 }
