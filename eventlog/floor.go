@@ -68,7 +68,7 @@ func (l *Log) BucketHas(ctx context.Context, bucket string, from uint64) (bool, 
 // at, 0 if it does not say.
 func (l *Log) fresh(ctx context.Context, stream string, read func() (uint64, error)) error {
 	asked := false
-	for pause, deadline := time.Millisecond, time.Now().Add(directTimeout); ; pause = min(2*pause, 100*time.Millisecond) {
+	for pause, deadline := time.Millisecond, time.Now().Add(max(l.cfg.Patience, directTimeout)); ; pause = min(2*pause, 100*time.Millisecond) {
 		stands, err := read()
 		floor := l.cfg.Floors.of(stream)
 		switch {

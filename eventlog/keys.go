@@ -28,9 +28,10 @@ func (l *Log) KeysAndMarkers(ctx context.Context, bucket string, keys ...string)
 // KeysAt does the same, from a copy of the bucket that has got to a sequence of
 // the bucket's own, for whoever must see what was written up to there: any other
 // copy may lag. One of the keys must have a document, or no copy can tell how far
-// it has got. It waits for such a copy, as long as for a direct get.
+// it has got. It waits for such a copy, for 5 s or as [Config.Patience] says.
 func (l *Log) KeysAt(ctx context.Context, bucket string, least uint64, keys ...string) ([]Message, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, directTimeout, fmt.Errorf("no copy of bucket %s showed its message %d within %v", bucket, least, directTimeout))
+	limit := max(l.cfg.Patience, directTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no copy of bucket %s showed its message %d within %v", bucket, least, limit))
 	defer cancel()
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		docs, upTo, err := l.keys(ctx, bucket, keys)

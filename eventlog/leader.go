@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
@@ -15,8 +16,18 @@ var errNoMessage = errors.New("no such message")
 
 // leader asks the leader of a stream for one message.
 // Unlike a direct get, the answer is never older than what was acknowledged
-// before. errNoMessage if there is none.
-func (l *Log) leader(ctx context.Context, name string, q getRequest) (Message, error) {
+// before. errNoMessage if there is none. It asks again as [Config.Patience] says.
+func (l *Log) leader(ctx context.Context, name string, q getRequest) (m Message, err error) {
+	err = again(ctx, l.cfg.Patience, min(time.Second, l.readTimeout), func() error {
+		m, err = l.leaderOnce(ctx, name, q)
+		return err
+	}, func(err error) bool {
+		return l.cfg.Patience > 0 && (passes(err) || errors.Is(err, nats.ErrDisconnected))
+	})
+	return m, err
+}
+
+func (l *Log) leaderOnce(ctx context.Context, name string, q getRequest) (Message, error) {
 	request, err := json.Marshal(q)
 	if err != nil {
 		return Message{}, err

@@ -77,7 +77,7 @@ func Open(nc *nats.Conn, cfg Config, logger zerolog.Logger, metrics Metrics) (*L
 		return nil, err
 	}
 	// A publish whose acknowledgement is lost ends only by this.
-	js, err := jetstream.NewWithAPIPrefix(nc, cfg.API, jetstream.WithPublishAsyncTimeout(cfg.AckTimeout))
+	js, err := jetstream.NewWithAPIPrefix(nc, cfg.API, jetstream.WithPublishAsyncTimeout(cfg.AckTimeout), jetstream.WithDefaultTimeout(max(cfg.Patience, directTimeout)))
 	if err != nil {
 		return nil, fmt.Errorf("JetStream on this connection: %w", err)
 	}

@@ -3,6 +3,8 @@ package eventlog
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -73,4 +75,76 @@ func passes(err error) bool {
 		return true
 	}
 	return api.Code == 503
+}
+
+// SilentError says that a read of a stream was not answered.
+type SilentError struct {
+	Stream string
+	Seq    uint64        // from which on was read
+	Waited time.Duration // for an answer
+	Others bool          // meanwhile the stream's leader answered what else it was asked
+}
+
+func (e *SilentError) Error() string {
+	text := fmt.Sprintf("stream %s did not answer a read from sequence %d on within %v", e.Stream, e.Seq, e.Waited)
+	if e.Others {
+		text += ", and answers others: a block of it may be unreadable, which skein store check names on the server's machine"
+	}
+	return text
+}
+
+// Unwrap returns that nobody answered, unless the stream's leader answers others.
+func (e *SilentError) Unwrap() error {
+	if e.Others {
+		return nil
+	}
+	return nats.ErrTimeout
+}
+
+// silentTries is how often a read is not answered before it is given up although the
+// stream's leader answers others: each waits twice as long as the one before.
+const silentTries = 3
+
+// untilAnswered makes a read of a stream, again while it is not answered, as
+// [Config.Patience] says: a server may be held up by a disk, by other work, or have to
+// count first. What is damaged is known sooner, if it is known at all, or by the
+// stream's leader, which answers others.
+func (l *Log) untilAnswered(ctx context.Context, stream string, seq uint64, read func(within time.Duration) error) error {
+	others := 0 // tries that were not answered while others were
+	for began, within := time.Now(), l.readTimeout; ; within = min(2*within, max(l.cfg.Patience-time.Since(began), l.readTimeout)) {
+		err := read(within)
+		var silent *SilentError
+		nobody := errors.Is(err, nats.ErrNoResponders)
+		if ctx.Err() != nil || !nobody && !errors.As(err, &silent) {
+			return err
+		}
+		if cause := l.cfg.Damage(stream, seq, math.MaxUint64); cause != nil {
+			return &UnreadableError{Stream: stream, Seq: seq, Cause: cause}
+		}
+		if l.cfg.Patience == 0 {
+			return err
+		}
+		switch alive, gone := l.answers(ctx, stream); {
+		case gone:
+			return fmt.Errorf("stream %s: %w", stream, jetstream.ErrStreamNotFound)
+		case alive && !nobody:
+			others++
+		}
+		waited := time.Since(began)
+		if silent != nil {
+			silent.Waited, silent.Others = waited.Round(time.Millisecond), others >= silentTries
+		}
+		if others >= silentTries || waited >= l.cfg.Patience || !sleep(ctx, min(time.Second, l.readTimeout)) {
+			return err
+		}
+	}
+}
+
+// answers asks the leader of a stream for its state, which auditors may do too, and
+// reports whether it answers, or says that there is no such stream.
+func (l *Log) answers(ctx context.Context, stream string) (alive, gone bool) {
+	ctx, cancel := context.WithTimeout(ctx, l.readTimeout)
+	defer cancel()
+	_, err := l.js.Stream(ctx, stream)
+	return err == nil, errors.Is(err, jetstream.ErrStreamNotFound)
 }

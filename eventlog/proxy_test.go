@@ -18,6 +18,7 @@ type proxy struct {
 	deaf     atomic.Bool  // what the client says is lost
 	mute     atomic.Bool  // what the server says is lost
 	lost     atomic.Int64 // bytes
+	held     sync.RWMutex // locked: what the server says waits, as of one that is held up
 
 	mu     sync.Mutex // guards what follows
 	target string
@@ -91,17 +92,19 @@ func (p *proxy) accept() {
 		}
 		p.open = append(p.open, client, server)
 		p.mu.Unlock()
-		go p.carry(server, client, &p.deaf)
-		go p.carry(client, server, &p.mute)
+		go p.carry(server, client, &p.deaf, &sync.RWMutex{})
+		go p.carry(client, server, &p.mute, &p.held)
 	}
 }
 
-func (p *proxy) carry(to, from net.Conn, lose *atomic.Bool) {
+func (p *proxy) carry(to, from net.Conn, lose *atomic.Bool, held *sync.RWMutex) {
 	defer to.Close()
 	defer from.Close()
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buf)
+		held.RLock() // for a moment
+		held.RUnlock()
 		if lose.Load() {
 			p.lost.Add(int64(n))
 		} else if n > 0 {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -62,14 +61,22 @@ func (l *Log) direct(ctx context.Context, stream string, q getRequest) ([]Messag
 }
 
 // directUpTo does the same, and gives how far the copy of the stream had got that
-// answered, if it was asked for the last messages of subjects and has some.
+// answered, if it was asked for the last messages of subjects and has some. It asks
+// again as [Config.Patience] says.
 func (l *Log) directUpTo(ctx context.Context, stream string, q getRequest) (out []Message, upTo uint64, err error) {
 	body, err := json.Marshal(q)
 	if err != nil {
 		return nil, 0, err
 	}
-	asked := ctx
-	ctx, cancel := context.WithTimeoutCause(asked, l.readTimeout, fmt.Errorf("stream %s did not answer a read within %v", stream, l.readTimeout))
+	err = l.untilAnswered(ctx, stream, q.Seq, func(within time.Duration) (err error) {
+		out, upTo, err = l.directOnce(ctx, stream, q, body, within)
+		return err
+	})
+	return out, upTo, err
+}
+
+func (l *Log) directOnce(ctx context.Context, stream string, q getRequest, body []byte, within time.Duration) (out []Message, upTo uint64, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, within, &SilentError{Stream: stream, Seq: q.Seq, Waited: within})
 	defer cancel()
 	err = l.inbox.ask(ctx, l.cfg.API+".DIRECT.GET."+stream, body, q.most(), func(m *nats.Msg) (bool, error) {
 		switch status := m.Header.Get("Status"); status {
@@ -88,11 +95,6 @@ func (l *Log) directUpTo(ctx context.Context, stream string, q getRequest) (out 
 		out = append(out, got)
 		return err == nil && q.Batch <= 1 && len(q.Multi) == 0, err
 	})
-	if err != nil && len(out) == 0 && ctx.Err() != nil && asked.Err() == nil { // it was not answered
-		if cause := l.cfg.Damage(stream, q.Seq, math.MaxUint64); cause != nil {
-			err = &UnreadableError{Stream: stream, Seq: q.Seq, Cause: cause}
-		}
-	}
 	return out, upTo, err
 }
 

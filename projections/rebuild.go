@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -104,6 +105,9 @@ func (r *Runner) Verify(ctx context.Context, scope Scope, names ...string) (Repo
 
 // run judges, and repairs if that is wanted.
 func (b *rebuilding) run(ctx context.Context) (Report, error) {
+	if err := b.begun(ctx); err != nil {
+		return Report{}, err
+	}
 	if err := b.position(ctx, true); err != nil {
 		return Report{}, err
 	}
@@ -168,6 +172,38 @@ func (b *rebuilding) choose(names []string) error {
 		}
 	}
 	return nil
+}
+
+// begun waits until a runner has begun with every read model that is to be judged, if
+// one is about to: before it says how far it has got, which it does first of all, what
+// is not stored yet cannot be told from what is missing. On a log that no runner
+// follows it waits in vain, for so long as a lease and a checkpoint take.
+func (b *rebuilding) begun(ctx context.Context) error {
+	end, err := b.log.LastSeq(ctx)
+	if err != nil || end == 0 || b.repair {
+		return err
+	}
+	for deadline := time.Now().Add(3 * b.cfg.CheckpointEvery); ; {
+		missing := false
+		for _, p := range b.models.List() {
+			if !b.kinds.Has(p.Kind) || missing {
+				continue
+			}
+			c, _, err := readCheckpoint(ctx, b.log, p)
+			if err != nil {
+				return err
+			}
+			missing = c == nil
+		}
+		if !missing || time.Now().After(deadline) {
+			return nil
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // position reads how far the live read models are for sure. At first, one that is

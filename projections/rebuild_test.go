@@ -172,3 +172,53 @@ func (h *house) neverOlder(ctx context.Context, thread string) {
 		}
 	}
 }
+
+// On a store that was only just made, a read model that no runner has begun with is
+// waited for: what it does not show yet is not missing. One that nobody fills is
+// judged as it is.
+func TestVerify_OfAYoungStoreTellsNoDifferences(t *testing.T) {
+	h := newHouse(t)
+	ensured, stop := h.run(Config{}) // makes the buckets
+	h.await(ensured)
+	stop()
+	for _, p := range h.models.List() {
+		stream, err := h.log.JetStream().Stream(t.Context(), "KV_"+p.Bucket)
+		if err == nil {
+			err = stream.Purge(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	id := h.do("thread.create", "", `{}`).ThreadID
+	h.react(id, 1)
+	verify := func(every time.Duration) Report {
+		report, err := New(h.newLog(), Config{CheckpointEvery: every}, zerolog.Nop(), nil).Verify(t.Context(), Scope{})
+		if err != nil {
+			t.Error(err)
+		}
+		return report
+	}
+	if report := verify(time.Millisecond); report.Found == 0 || report.Differences[0].Kind != Missing {
+		t.Errorf("nobody fills them: %+v", report)
+	}
+	asked, err := h.newLog().Conn().SubscribeSync("$JS.API.STREAM.MSG.GET.KV_" + h.models.Of(documents.Threads).Bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan Report, 1)
+	go func() { done <- verify(time.Hour) }()
+	for range 3 { // it has looked, and looks again
+		if _, err := asked.NextMsg(time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, _ := h.run(Config{})
+	if report := <-done; report.Found != 0 || report.Threads != 1 {
+		t.Errorf("a runner was about to begin: %+v", report)
+	}
+	h.await(r)
+	if report := verify(time.Hour); report.Found != 0 || report.Documents == 0 {
+		t.Errorf("a runner has done its work: %+v", report)
+	}
+}

@@ -31,7 +31,7 @@ func (a *app) archiveCommand() *cobra.Command {
 			return a.archive(cmd.Context(), r, o, args)
 		},
 	}
-	r.flags(cmd)
+	r.logFlags(cmd)
 	cmd.Flags().Var(&idle, "idle", "how long nothing was written to a thread: days, as 90d, or 36h")
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only say what would be archived")
 	return cmd

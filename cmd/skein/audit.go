@@ -46,7 +46,7 @@ func (a *app) auditVerify() *cobra.Command {
 			return a.verify(cmd.Context(), v, args)
 		},
 	}
-	v.flags(cmd)
+	v.logFlags(cmd)
 	v.domainFlag(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&v.everyone, "all-tenants", false, "check all tenants, and that no commit is missing from the log as a whole")

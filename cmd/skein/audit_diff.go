@@ -35,7 +35,7 @@ func (a *app) auditDiff() *cobra.Command {
 			return a.diff(cmd.Context(), r, args[0], first, last)
 		},
 	}
-	r.flags(cmd)
+	r.logFlags(cmd)
 	r.domainFlag(cmd)
 	cmd.Flags().StringVar(&from, "from", "", "a version such as 12, 0 for before the thread was made, or a time such as 2026-02-20T10:00:00Z (required)")
 	cmd.Flags().StringVar(&to, "to", "", "a version or a time; now if absent")

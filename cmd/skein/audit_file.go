@@ -40,7 +40,7 @@ func (a *app) auditExport() *cobra.Command {
 			return a.export(cmd.Context(), x, args)
 		},
 	}
-	x.flags(cmd)
+	x.logFlags(cmd)
 	x.domainFlag(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&x.everyone, "all-tenants", false, "all tenants")
@@ -149,7 +149,7 @@ func (a *app) auditImport() *cobra.Command {
 			return a.importAudit(cmd.Context(), r, o, args[0])
 		},
 	}
-	r.flags(cmd)
+	r.logFlags(cmd)
 	cmd.Flags().BoolVar(&everyone, "all-tenants", false, "the file may be of any tenant, or of all")
 	cmd.Flags().StringVar(&key, "key", "", "the public NKey that must have signed the file")
 	return cmd

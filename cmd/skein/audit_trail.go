@@ -33,7 +33,7 @@ func (a *app) auditTrail() *cobra.Command {
 			return a.trail(cmd.Context(), r, args[0], o)
 		},
 	}
-	r.flags(cmd)
+	r.logFlags(cmd)
 	r.domainFlag(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.Actor, "actor", "", "only what this actor did")

@@ -23,7 +23,7 @@ func (a *app) backupCommand() *cobra.Command {
 			"JetStream's own snapshots with their digests, of all tenants. Skein may be at work meanwhile.",
 		RunE: func(cmd *cobra.Command, args []string) error { return a.backup(cmd.Context(), r, args[0]) },
 	}
-	r.flags(cmd)
+	r.logFlags(cmd)
 	return cmd
 }
 
@@ -53,7 +53,7 @@ func (a *app) restoreCommand() *cobra.Command {
 			return a.restoreStore(cmd.Context(), r, args[0], into, folder)
 		},
 	}
-	r.flags(cmd)
+	r.logFlags(cmd)
 	cmd.Flags().StringVar(&into, "store", "", "empty folder to make a store of, instead of restoring into a server")
 	cmd.Flags().StringVar(&folder, "access", "", "folder of accounts and TLS that skein serve will be given, for --store")
 	cmd.Flags().IntVar(&replicas, "replicas", 0, "copies of every stream: 1, 3 or 5 (default as many as there were)")

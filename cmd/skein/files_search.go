@@ -108,7 +108,7 @@ func (a *app) filesCollect() *cobra.Command {
 			return a.collect(cmd.Context(), r, o)
 		},
 	}
-	r.flags(cmd)
+	r.logFlags(cmd)
 	cmd.Flags().BoolVar(&o.Delete, "delete", false, "take what is found")
 	cmd.Flags().DurationVar(&o.Grace, "grace", time.Hour, "leave alone what was written in so long")
 	return cmd

@@ -37,6 +37,18 @@ func (r *remote) flags(cmd *cobra.Command) {
 	f.DurationVar(&r.timeout, "timeout", 10*time.Second, "how long one request may take, repeats included")
 }
 
+// logTimeout is how long a read of the log that the server does not answer is asked
+// again, unless --timeout says otherwise.
+const logTimeout = 2 * time.Minute
+
+// logFlags adds the flags to a command that reads the log itself.
+func (r *remote) logFlags(cmd *cobra.Command) {
+	r.flags(cmd)
+	f := cmd.Flags().Lookup("timeout")
+	r.timeout, f.DefValue = logTimeout, logTimeout.String()
+	f.Usage = "how long a read that the server does not answer is asked again before it is given up"
+}
+
 // domainFlag adds the flag for what an auditor may do: read the log from another
 // account.
 func (r *remote) domainFlag(cmd *cobra.Command) {
@@ -57,7 +69,10 @@ func (r *remote) needTenant() error {
 
 // openLog gives the log itself, for what no service does, and what closes it.
 func (r *remote) openLog() (log *eventlog.Log, closeLog func(), err error) {
-	var cfg eventlog.Config
+	if r.timeout <= 0 {
+		return nil, nil, wrongUsage("--timeout: %v; give a positive duration such as 2m", r.timeout)
+	}
+	cfg := eventlog.Config{Patience: r.timeout}
 	if r.domain != "" {
 		if !events.ValidTenant(r.domain) { // the same letters: one token of a subject
 			return nil, nil, wrongUsage("--js-domain: %.80q is no domain", r.domain)

@@ -36,7 +36,7 @@ func (a *app) replayCommand() *cobra.Command {
 			return a.replay(cmd.Context(), r, args, verify, rewrite)
 		},
 	}
-	r.flags(cmd)
+	r.logFlags(cmd)
 	cmd.Flags().BoolVar(&verify, "verify", false, "only compare, and name what differs")
 	cmd.Flags().BoolVar(&rewrite, "rewrite", false, "also write anew what does not differ")
 	return cmd

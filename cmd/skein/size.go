@@ -30,7 +30,7 @@ func (a *app) sizeCommand() *cobra.Command {
 			return a.size(cmd.Context(), r, audit.SizeOptions{Tenant: r.tenant, Threads: args}, limit)
 		},
 	}
-	r.flags(cmd)
+	r.logFlags(cmd)
 	cmd.Flags().IntVar(&limit, "limit", 50, "how many lines before the sum; 0 for all")
 	return cmd
 }

@@ -21,7 +21,7 @@ type repairing struct {
 }
 
 func (a *app) storeRepairCommand() *cobra.Command {
-	o := &repairing{}
+	o := &repairing{server: remote{timeout: logTimeout}}
 	cmd := &cobra.Command{
 		Use: "repair", Short: "Mend a damaged store that is not in use", Args: cobra.NoArgs,
 		Long: "Mend the streams that skein store check finds damaged. Every record that can be read keeps its\n" +
