@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/files"
 )
 
 // ExportOptions says what to export.
@@ -20,28 +22,39 @@ type ExportOptions struct {
 	Tenant   string   // only this tenant; all if empty
 	Threads  []string // only these threads of the tenant, and the claims of their keys; all if empty
 	Chains   bool     // only where each thread stands, for Witness
+	Contents bool     // the contents of files too
 	Program  string   // what the file says wrote it
 	Signer   *Signer  // nil: it is not signed
 	Progress func(Progress)
+	Absent   func(tenant, digest string, why error) // told of each content that cannot be read; may be nil
 }
 
 // Export writes the commits of the log, as they are stored, as JSON Lines: a
 // FileHeader; for each key's claim and tenant's own, and then for each thread,
 // its commits and a FileEnd; and a FileLast. It holds one batch of commits in
-// memory. What is written to the log after it began is left out.
+// memory. What is written to the log after it began is left out. A content that
+// cannot be read is named in the file, and left out.
 func Export(ctx context.Context, log *eventlog.Log, w io.Writer, o ExportOptions) (Manifest, error) {
 	if err := (Options{Tenant: o.Tenant, Threads: o.Threads}).validate(); err != nil {
 		return Manifest{}, err
+	}
+	if o.Chains && o.Contents {
+		return Manifest{}, events.Invalid("/contents", "a file of chains has no contents")
 	}
 	stream, err := log.JetStream().Stream(ctx, log.Config().Names.Stream(eventlog.LogStream))
 	if err != nil {
 		return Manifest{}, fmt.Errorf("the log: %w", err)
 	}
 	state := stream.CachedInfo().State
-	x := &exporter{ctx: ctx, log: log, options: o, to: state.LastSeq, out: newLineWriter(w)}
+	x := &exporter{ctx: ctx, log: log, options: o, to: state.LastSeq, out: newLineWriter(w), has: map[[sha256.Size]byte]struct{}{}}
+	if o.Contents {
+		if x.store, err = openContents(ctx, log); err != nil {
+			return Manifest{}, err
+		}
+	}
 	err = x.out.line(FileHeader{
 		File: fileName, Format: FileFormat, Program: o.Program, Created: events.TimeOf(time.Now()).String(), Prefix: log.Config().Names.Prefix,
-		Tenant: o.Tenant, Threads: o.Threads, From: state.FirstSeq, To: state.LastSeq, Chains: o.Chains,
+		Tenant: o.Tenant, Threads: o.Threads, From: state.FirstSeq, To: state.LastSeq, Chains: o.Chains, Contents: o.Contents,
 	})
 	if err != nil {
 		return x.manifest, err
@@ -67,6 +80,10 @@ type exporter struct {
 	manifest Manifest
 	done, of int64 // threads
 	stage    stage
+
+	store  *files.Store
+	naming naming                         // what the thread at hand names
+	has    map[[sha256.Size]byte]struct{} // contents that are in the file, or were to be
 }
 
 // everything writes what is no thread first: who reads the file then knows the
@@ -190,6 +207,9 @@ func (x *exporter) aggregate(a aggregate, last uint64) (bool, error) {
 	if end.Commits == 0 {
 		return false, nil
 	}
+	if err := x.contents(a.tenant); err != nil {
+		return false, err
+	}
 	if err := x.stage.writeTo(x.out); err != nil {
 		return false, err
 	}
@@ -206,7 +226,7 @@ func (x *exporter) aggregate(a aggregate, last uint64) (bool, error) {
 // read reads the commits of one subject from a sequence on to the stage, and reports
 // whether their chain is whole from its beginning.
 func (x *exporter) read(a aggregate, from uint64) (end FileEnd, whole bool, err error) {
-	whole = true
+	whole, x.naming = true, naming{}
 	for m, err := range x.log.Raw(x.ctx, x.log.Config().Names.Log(a.tenant, a.id), from) {
 		if err != nil {
 			return end, false, fmt.Errorf("reading %s/%s: %w", a.tenant, a.id, err)
@@ -223,6 +243,11 @@ func (x *exporter) read(a aggregate, from uint64) (end FileEnd, whole bool, err 
 			line.Body = string(m.Data)
 		} else {
 			line.Base64 = m.Data
+		}
+		if x.options.Contents {
+			if c, err := x.log.Decode(m); err == nil {
+				x.naming.commit(c)
+			}
 		}
 		if !x.options.Chains {
 			if err := x.stage.line(line); err != nil {

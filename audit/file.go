@@ -30,6 +30,8 @@ type FileHeader struct {
 	From    uint64   `json:"from"`            // the log's first sequence when it was written
 	To      uint64   `json:"to"`              // and its last: what came later is not in the file
 	Chains  bool     `json:"chains,omitzero"` // it holds the ends of threads, and no commits
+
+	Contents bool `json:"contents,omitzero"` // it holds the contents of files
 }
 
 // FileCommit is the line of a commit: the message of the log as it is stored.
@@ -60,7 +62,11 @@ type Manifest struct {
 	Commits int64  `json:"commits"`
 	Bytes   int64  `json:"bytes"`   // of the lines before it, their ends included
 	LastSeq uint64 `json:"lastSeq"` // the greatest of a commit
-	Digest  string `json:"digest"`  // hex of the SHA-256 of the lines before it, their ends included
+
+	Contents int64 `json:"contents,omitzero"` // of files
+	Absent   int64 `json:"absent,omitzero"`   // contents that could not be read when it was written
+
+	Digest string `json:"digest"` // hex of the SHA-256 of the lines before it, their ends included
 }
 
 // FileLast is the last line: the manifest, and who vouches for it.

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/files"
@@ -44,8 +42,8 @@ type named struct {
 
 // NewContents makes the check on the store of a log.
 func NewContents(ctx context.Context, log *eventlog.Log) (*Contents, error) {
-	store, err := files.Open(ctx, log)
-	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+	store, err := openContents(ctx, log)
+	if err != nil {
 		return nil, err
 	}
 	return &Contents{store: store, whole: map[string]bool{}}, nil
@@ -124,7 +122,9 @@ func (c *Contents) check(ctx context.Context, tenant string, n *named) (detail s
 	detail, err = c.content(ctx, tenant, n)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.read++
+	if !c.whole[key] { // another thread may have read it meanwhile
+		c.read++
+	}
 	if err == nil && detail == "" {
 		c.whole[key] = true
 	}

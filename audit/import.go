@@ -11,6 +11,7 @@ import (
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/schema"
 )
 
@@ -41,6 +42,8 @@ type ImportSummary struct {
 	Unchanged int64  `json:"unchanged"` // there already, as far as the file goes
 	Different int64  `json:"different"` // left alone
 	Commits   int64  `json:"commits"`   // written
+	Contents  int64  `json:"contents"`  // of files, written
+	Absent    int64  `json:"absent"`    // contents that the file says it does not have
 	Key       string `json:"key,omitzero"`
 }
 
@@ -72,6 +75,11 @@ func Import(ctx context.Context, log *eventlog.Log, validator *schema.Validator,
 	defer cancel(nil)
 	i := &importer{ctx: ctx, cancel: cancel, log: log, options: o, places: make(chan struct{}, importThreads), taken: map[aggregate]bool{}}
 	i.summary.Key = report.Key
+	if report.Header.Contents {
+		if i.store, err = openContents(ctx, log); err != nil {
+			return i.summary, err
+		}
+	}
 	again, err := readFile(file, validator, o.ReadOptions, StageWrite, i)
 	i.close()
 	i.working.Wait()
@@ -101,6 +109,10 @@ type importer struct {
 	places  chan struct{}
 	lines   chan fileLine // of the open thread
 	threads bool          // the threads have begun
+
+	store  *files.Store
+	coming *files.Incoming // a content
+	skips  bool            // the content at hand is there
 
 	mu      sync.Mutex         // guards what follows
 	taken   map[aggregate]bool // claims of keys that differ
@@ -196,11 +208,11 @@ func (i *importer) thread(a aggregate, lines <-chan fileLine) error {
 		var moved *eventlog.ConflictError
 		switch {
 		case errors.As(err, &moved):
-			i.count(written, nil)
+			i.wrote(written, nil)
 			i.differs(a, c.n, moved.Last, "somebody else wrote to it meanwhile; run the import again")
 			return nil
 		case err != nil:
-			i.count(written, nil)
+			i.wrote(written, nil)
 			return fmt.Errorf("writing line %d: %w; what was written is right, and running the import again goes on from there", c.n, err)
 		}
 		last = c.Seq
@@ -208,22 +220,28 @@ func (i *importer) thread(a aggregate, lines <-chan fileLine) error {
 	}
 	switch {
 	case written == 0:
-		i.count(0, &i.summary.Unchanged)
+		i.wrote(0, &i.summary.Unchanged)
 	case same == 0:
-		i.count(written, &i.summary.Imported)
+		i.wrote(written, &i.summary.Imported)
 	default:
-		i.count(written, &i.summary.Continued)
+		i.wrote(written, &i.summary.Continued)
 	}
 	return nil
 }
 
-func (i *importer) count(written int64, outcome *int64) {
+func (i *importer) wrote(written int64, outcome *int64) {
+	i.count(func(s *ImportSummary) {
+		s.Commits += written
+		if outcome != nil {
+			*outcome++
+		}
+	})
+}
+
+func (i *importer) count(add func(*ImportSummary)) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.summary.Commits += written
-	if outcome != nil {
-		*outcome++
-	}
+	add(&i.summary)
 }
 
 // why says how the log's message differs from the file's.

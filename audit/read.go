@@ -50,6 +50,7 @@ func ReadFile(r io.Reader, validator *schema.Validator, o ReadOptions) (FileRepo
 type fileVisitor interface {
 	commit(line int64, a aggregate, c *events.Commit) error
 	end(line int64, a aggregate, e FileEnd) error
+	content(line int64, c FileContent) error
 }
 
 // nobody takes no notice.
@@ -57,6 +58,7 @@ type nobody struct{}
 
 func (nobody) commit(int64, aggregate, *events.Commit) error { return nil }
 func (nobody) end(int64, aggregate, FileEnd) error           { return nil }
+func (nobody) content(int64, FileContent) error              { return nil }
 
 func readFile(r io.Reader, validator *schema.Validator, o ReadOptions, stage string, to fileVisitor) (FileReport, error) {
 	f := &fileReader{from: bufio.NewReaderSize(r, 64<<10), sum: sha256.New(), options: o, stage: stage, to: to}
@@ -83,13 +85,14 @@ type fileReader struct {
 	judge   *judge
 	found   string // what the judge found first
 
-	n       int64 // the line at hand
-	names   events.Names
-	open    FileEnd // what the open thread comes to
-	at      aggregate
-	threads bool     // a thread was there: what is none comes before
-	counted Manifest // what the lines so far come to
-	report  FileReport
+	n        int64 // the line at hand
+	names    events.Names
+	open     FileEnd // what the open thread comes to
+	at       aggregate
+	threads  bool     // a thread was there: what is none comes before
+	counted  Manifest // what the lines so far come to
+	bringing incoming
+	report   FileReport
 }
 
 func (f *fileReader) refuse(format string, args ...any) error {
@@ -139,6 +142,10 @@ func (f *fileReader) line() error {
 	switch {
 	case f.n == 1:
 		return f.header(line)
+	case bytes.HasPrefix(line, []byte(`{"content":`)):
+		return f.content(line)
+	case f.contentOpen():
+		return f.refuse("the end of the content %s is missing", f.bringing.at.Content)
 	case bytes.HasPrefix(line, []byte(`{"seq":`)):
 		return f.commit(line)
 	case bytes.HasPrefix(line, []byte(`{"end":`)):
@@ -229,6 +236,7 @@ func (f *fileReader) commit(line []byte) error {
 	if f.judge.commit(c); f.found != "" {
 		return f.refuse("commit %d of %s/%s: %s", m.Seq, f.at.tenant, f.at.id, f.found)
 	}
+	f.bringing.naming.commit(c)
 	f.open.Commits++
 	f.open.Seq, f.open.Version, f.open.Chain = m.Seq, m.Version, m.Chain
 	return f.to.commit(f.n, f.at, c)
@@ -257,6 +265,9 @@ func (f *fileReader) end(line []byte) error {
 		f.counted.Others++
 	}
 	f.open = FileEnd{}
+	if err := f.named(); err != nil {
+		return err
+	}
 	return f.to.end(f.n, f.at, e)
 }
 
@@ -274,6 +285,10 @@ func (f *fileReader) last(line []byte) error {
 	switch {
 	case f.open.Commits > 0:
 		return f.refuse("the end of %s is missing", f.open.End)
+	case f.contentOpen():
+		return f.refuse("the end of the content %s is missing", f.bringing.at.Content)
+	case len(f.bringing.given) > 0:
+		return f.refuse("there is a content that no thread names")
 	case m.Digest != f.counted.Digest:
 		return f.refuse("the digest of the lines before it is %s, and the manifest says %.80q: the file was altered", f.counted.Digest, m.Digest)
 	case m != f.counted:

@@ -42,10 +42,12 @@ func TestVerifierOfThePage(t *testing.T) {
 	h.fill(threadOne)
 	h.fill(threadTwo)
 	h.do("thread.delete", `{"threadId":"`+threadTwo+`","data":{"purge":true}}`)
+	h.do("file.write", `{"threadId":"`+threadOne+`","data":{"path":"/hello","content":"aGVsbG8="}}`)
 	key := signer(t)
+	contents := h.export(ExportOptions{Contents: true, Signer: key})
 	good := h.export(ExportOptions{Signer: key})
 	for name, file := range map[string]string{
-		"signed": good, "not signed": h.export(ExportOptions{}), "chains": h.export(ExportOptions{Chains: true, Signer: key}),
+		"signed": good, "not signed": h.export(ExportOptions{}), "chains": h.export(ExportOptions{Chains: true, Signer: key}), "with contents": contents,
 	} {
 		if out, err := check(file); err != nil || !strings.HasPrefix(out, "right: 2 threads") {
 			t.Errorf("%s: %v: %s", name, err, out)
@@ -66,6 +68,7 @@ func TestVerifierOfThePage(t *testing.T) {
 	bad := map[string]string{
 		"an altered body":     strings.Replace(good, "T-0190a000", "T-0190a001", 1),
 		"a commit is missing": strings.Join(append(append([]string{}, lines[:at]...), lines[at+1:]...), ""),
+		"an altered content":  strings.Replace(contents, `"piece":"aGVsbG8="`, `"piece":"aGVsbG9="`, 1),
 		"cut off":             strings.Join(lines[:len(lines)/2], ""),
 		"continued":           good + lines[at],
 		"swapped":             strings.Join(append(append(append([]string{}, lines[:at]...), lines[at+1], lines[at]), lines[at+2:]...), ""),

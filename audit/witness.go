@@ -45,6 +45,7 @@ type witness struct {
 }
 
 func (w *witness) commit(int64, aggregate, *events.Commit) error { return nil }
+func (w *witness) content(int64, FileContent) error              { return nil }
 
 // end looks for the last commit of a thread.
 func (w *witness) end(_ int64, a aggregate, e FileEnd) error {

@@ -103,15 +103,13 @@ func (p *proxy) carry(to, from net.Conn, lose *atomic.Bool, held *sync.RWMutex) 
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buf)
-		held.RLock() // for a moment
-		held.RUnlock()
+		held.RLock()
 		if lose.Load() {
 			p.lost.Add(int64(n))
-		} else if n > 0 {
-			if _, err := to.Write(buf[:n]); err != nil {
-				return
-			}
+		} else if n > 0 && err == nil {
+			_, err = to.Write(buf[:n])
 		}
+		held.RUnlock()
 		if err != nil {
 			return
 		}

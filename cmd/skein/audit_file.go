@@ -29,13 +29,17 @@ func (a *app) auditExport() *cobra.Command {
 		Long: "Write commits as JSON Lines, with subjects, sequences and chains, and the exact bytes of each: of some threads,\n" +
 			"of the tenant, or of all tenants. The last line is a manifest with the digest of the lines before it, signed with\n" +
 			"an NKey if --sign names the file of a seed. --chains writes only where each thread stands, which is small and is all\n" +
-			"that skein audit verify --against needs. Contents of files are not in the file: skein backup copies them.",
+			"that skein audit verify --against needs. --contents writes the contents of files too; without it they are not in\n" +
+			"the file, and skein backup copies them.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := x.oneOrAll(x.everyone, args); err != nil {
 				return err
 			}
 			if !x.everyone {
 				x.options.Tenant = x.tenant
+			}
+			if x.options.Chains && x.options.Contents {
+				return wrongUsage("--chains is where threads stand, and nothing else: leave --contents out")
 			}
 			return a.export(cmd.Context(), x, args)
 		},
@@ -45,6 +49,7 @@ func (a *app) auditExport() *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&x.everyone, "all-tenants", false, "all tenants")
 	f.BoolVar(&x.options.Chains, "chains", false, "only where each thread stands, and no commits")
+	f.BoolVar(&x.options.Contents, "contents", false, "the contents of files too")
 	f.StringVar(&x.sign, "sign", "", "sign the manifest with the NKey seed in this file")
 	f.StringVarP(&x.file, "output", "o", "", "write this file, which must not be there; standard output if absent")
 	return cmd
@@ -80,22 +85,37 @@ func (a *app) export(ctx context.Context, x *exporting, refs []string) (err erro
 	bar := a.progress()
 	x.options.Progress = bar.audit
 	x.options.Program = thisBuild().Version
+	x.options.Absent = func(tenant, digest string, why error) {
+		bar.clear()
+		a.hint("the content %s of tenant %s is left out: %v", digest, tenant, why)
+	}
 	manifest, err := audit.Export(ctx, log, out, x.options)
 	bar.clear()
 	switch {
 	case err != nil:
 		return err
 	case x.json && x.file != "":
-		return a.printJSON(manifest)
+		return errors.Join(a.printJSON(manifest), absent(manifest.Absent))
 	}
 	a.hint("%s, %s, %s, SHA-256 %s", count(manifest.Threads, "thread"), count(manifest.Commits, "commit"), count(manifest.Bytes, "byte"), manifest.Digest)
-	if !x.options.Chains {
-		a.hint("contents of files are not in it; skein backup copies them")
+	switch {
+	case x.options.Contents:
+		a.hint("%s of files", count(manifest.Contents, "content"))
+	case !x.options.Chains:
+		a.hint("contents of files are not in it; --contents writes them too, and skein backup copies them")
 	}
 	if x.options.Signer != nil {
 		a.hint("signed by %s", x.options.Signer.Public())
 	}
-	return nil
+	return absent(manifest.Absent)
+}
+
+// absent says that contents are not in a file that should be.
+func absent(n int64) error {
+	if n == 0 {
+		return nil
+	}
+	return &foundError{fmt.Sprintf("%s of files could not be read: the file names them and has all else", count(n, "content"))}
 }
 
 // createExport gives where to write, and what ends it: the file gets its name
@@ -227,6 +247,9 @@ func (a *app) importAudit(ctx context.Context, r *remote, o audit.ImportOptions,
 	} else {
 		_, err = fmt.Fprintf(a.out, "%d new, %d continued, %d there already, %d that differ; %s written\n",
 			sum.Imported, sum.Continued, sum.Unchanged, sum.Different, count(sum.Commits, "commit"))
+		if sum.Contents+sum.Absent > 0 {
+			a.hint("%s of files written; the file lacks %d", count(sum.Contents, "content"), sum.Absent)
+		}
 	}
 	if err == nil && sum.Different > 0 {
 		err = &foundError{fmt.Sprintf("%d threads of the file are others here, and were left alone", sum.Different)}
