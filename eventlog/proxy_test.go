@@ -106,8 +106,10 @@ func (p *proxy) carry(to, from net.Conn, lose *atomic.Bool, held *sync.RWMutex) 
 		held.RLock()
 		if lose.Load() {
 			p.lost.Add(int64(n))
-		} else if n > 0 && err == nil {
-			_, err = to.Write(buf[:n])
+		} else if n > 0 {
+			if _, failed := to.Write(buf[:n]); failed != nil {
+				err = failed
+			}
 		}
 		held.RUnlock()
 		if err != nil {
