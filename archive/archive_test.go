@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/archive"
 	"github.com/skein-threads/skein/client"
@@ -56,7 +55,7 @@ func (w *world) asked(id string) map[string]string {
 
 func to[T any](v T) *T { return &v }
 
-func raw(s string) jsontext.Value { return jsontext.Value(s) }
+func raw(s string) events.JSON { return events.JSON(s) }
 
 // An archived thread is read as it was before: its commits with their sequences and
 // chains, by queries now and then, by history of the thread and of the tenant from any

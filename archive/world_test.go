@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
@@ -142,7 +141,7 @@ func (w *world) fill(id string, turns int) *events.Reply {
 
 func (w *world) do(command, id, data string) *events.Reply {
 	w.t.Helper()
-	reply, err := w.c.Do(w.ctx, command, client.Request{ThreadID: id, Data: jsontext.Value(data)})
+	reply, err := w.c.Do(w.ctx, command, client.Request{ThreadID: id, Data: events.JSON(data)})
 	if err != nil {
 		w.t.Fatalf("%s: %v", command, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -22,19 +23,19 @@ const (
 
 // Change is a document of a thread that is another than before.
 type Change struct {
-	Model  string         `json:"model"`            // the read model: threads, items, ...
-	ID     string         `json:"id,omitzero"`      // within the thread; absent for the thread's own document
-	What   string         `json:"what"`             // added, removed or changed
-	Fields []Field        `json:"fields,omitempty"` // of one that changed
-	Before jsontext.Value `json:"before,omitzero"`  // of one that was removed
-	After  jsontext.Value `json:"after,omitzero"`   // of one that was added
+	Model  string      `json:"model"`            // the read model: threads, items, ...
+	ID     string      `json:"id,omitzero"`      // within the thread; absent for the thread's own document
+	What   string      `json:"what"`             // added, removed or changed
+	Fields []Field     `json:"fields,omitempty"` // of one that changed
+	Before events.JSON `json:"before,omitzero"`  // of one that was removed
+	After  events.JSON `json:"after,omitzero"`   // of one that was added
 }
 
 // Field is a place in a document, and what stood and stands there.
 type Field struct {
-	Path   string         `json:"path"`            // a JSON pointer
-	Before jsontext.Value `json:"before,omitzero"` // absent: nothing was there
-	After  jsontext.Value `json:"after,omitzero"`  // absent: nothing is there
+	Path   string      `json:"path"`            // a JSON pointer
+	Before events.JSON `json:"before,omitzero"` // absent: nothing was there
+	After  events.JSON `json:"after,omitzero"`  // absent: nothing is there
 }
 
 // Compare gives the documents that differ between two states of a thread, by read
@@ -79,8 +80,8 @@ func shownModels() documents.Mask {
 }
 
 // encoded gives the documents of a state.
-func encoded(m *documents.Memory) (map[documents.Place]jsontext.Value, error) {
-	out := map[documents.Place]jsontext.Value{}
+func encoded(m *documents.Memory) (map[documents.Place]events.JSON, error) {
+	out := map[documents.Place]events.JSON{}
 	for _, slot := range m.All(shownModels()) {
 		raw, err := documents.Encode(slot.Doc)
 		if err != nil {
@@ -96,7 +97,7 @@ func stamps(name string) bool { return name == "version" || name == "seq" }
 
 // changeOf compares two states of one document; nil: there is none. Members that
 // leave says to leave out are not compared.
-func changeOf(models *documents.Models, p documents.Place, before, after jsontext.Value, leave func(string) bool) (Change, bool) {
+func changeOf(models *documents.Models, p documents.Place, before, after events.JSON, leave func(string) bool) (Change, bool) {
 	c := Change{Model: models.Of(p.Kind).Name, ID: p.ID, What: Changed}
 	switch {
 	case before == nil && after == nil:
@@ -114,13 +115,13 @@ func changeOf(models *documents.Models, p documents.Place, before, after jsontex
 
 // fields adds where two values differ: member by member of objects, place by
 // place of lists. Leave is asked of the outermost members only.
-func fields(out []Field, path string, before, after jsontext.Value, leave func(string) bool) []Field {
+func fields(out []Field, path string, before, after events.JSON, leave func(string) bool) []Field {
 	if bytes.Equal(before, after) {
 		return out
 	}
 	switch {
-	case before.Kind() == '{' && after.Kind() == '{':
-		var was, is map[string]jsontext.Value
+	case jsontext.Value(before).Kind() == '{' && jsontext.Value(after).Kind() == '{':
+		var was, is map[string]events.JSON
 		if json.Unmarshal(before, &was) != nil || json.Unmarshal(after, &is) != nil {
 			break
 		}
@@ -132,8 +133,8 @@ func fields(out []Field, path string, before, after jsontext.Value, leave func(s
 			}
 		}
 		return out
-	case before.Kind() == '[' && after.Kind() == '[':
-		var was, is []jsontext.Value
+	case jsontext.Value(before).Kind() == '[' && jsontext.Value(after).Kind() == '[':
+		var was, is []events.JSON
 		if json.Unmarshal(before, &was) != nil || json.Unmarshal(after, &is) != nil {
 			break
 		}
@@ -146,7 +147,7 @@ func fields(out []Field, path string, before, after jsontext.Value, leave func(s
 }
 
 // at gives a value of a list, nil beyond its end.
-func at(list []jsontext.Value, i int) jsontext.Value {
+func at(list []events.JSON, i int) events.JSON {
 	if i < len(list) {
 		return list[i]
 	}
@@ -159,9 +160,9 @@ func pointerToken(name string) string {
 }
 
 // without gives an object without the outermost members that leave names.
-func without(object jsontext.Value, leave func(string) bool) (jsontext.Value, error) {
+func without(object events.JSON, leave func(string) bool) (events.JSON, error) {
 	in := jsontext.NewDecoder(bytes.NewReader(object))
-	out := jsontext.Value{'{'}
+	out := events.JSON{'{'}
 	if _, err := in.ReadToken(); err != nil {
 		return nil, err
 	}

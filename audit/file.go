@@ -8,7 +8,8 @@ import (
 	"io"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
 )
 
 // FileFormat is the version of the format of exported files. A file of another
@@ -71,9 +72,9 @@ type Manifest struct {
 
 // FileLast is the last line: the manifest, and who vouches for it.
 type FileLast struct {
-	Manifest  jsontext.Value `json:"manifest"`           // the signature is of these very bytes
-	Key       string         `json:"key,omitzero"`       // the public NKey
-	Signature string         `json:"signature,omitzero"` // base64
+	Manifest  events.JSON `json:"manifest"`           // the signature is of these very bytes
+	Key       string      `json:"key,omitzero"`       // the public NKey
+	Signature string      `json:"signature,omitzero"` // base64
 }
 
 // ReadOptions says what a file must be.

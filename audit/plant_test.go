@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -77,7 +76,7 @@ func (k *tale) tell(list ...any) *tale {
 	return k
 }
 
-func raw(text string) jsontext.Value { return jsontext.Value(text) }
+func raw(text string) events.JSON { return events.JSON(text) }
 
 func to[T any](v T) *T { return &v }
 
@@ -120,13 +119,13 @@ func running(t testing.TB, id string) *tale {
 		thread.ClaimRun{ExecutionID: "exe_1", Worker: "w-1"},
 	)
 	run, _ := k.state.Run("exe_1")
-	call := func(id, name string) (events.ToolCall, jsontext.Value) {
+	call := func(id, name string) (events.ToolCall, events.JSON) {
 		return events.ToolCall{CallID: id, Name: name, Arguments: raw(`{}`)}, raw(`{"type":"tool-` + name + `","toolCallId":"` + id + `"}`)
 	}
 	refund, part1 := call("call_1", "refund")
 	find, part2 := call("call_2", "find")
 	k.tell(thread.ReactStep{
-		ExecutionID: "exe_1", Token: 1, StepID: run.StepID, Parts: []jsontext.Value{part1, part2}, Types: []string{"tool-refund", "tool-find"},
+		ExecutionID: "exe_1", Token: 1, StepID: run.StepID, Parts: []events.JSON{part1, part2}, Types: []string{"tool-refund", "tool-find"},
 		Calls: []events.ToolCall{refund, find}, Approve: []string{"call_1"},
 	})
 	return k.tell(events.ReactThread{Text: to("and then?")}, thread.EndCalls{ // the message waits

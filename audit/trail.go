@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
@@ -26,22 +24,22 @@ type TrailOptions struct {
 
 // Entry is one step of a trail: an event, and what it changed.
 type Entry struct {
-	Seq         uint64         `json:"seq"`
-	Version     int64          `json:"version"`
-	Time        string         `json:"time"`
-	Event       string         `json:"event,omitzero"` // its id
-	Type        events.Type    `json:"type,omitzero"`
-	Subject     string         `json:"subject,omitzero"`
-	Actor       string         `json:"actor,omitzero"`
-	Command     *TrailCommand  `json:"command,omitzero"`
-	Cause       *TrailCause    `json:"cause,omitzero"`
-	Execution   string         `json:"execution,omitzero"` // the correlation
-	TraceParent string         `json:"traceparent,omitzero"`
-	Move        *Move          `json:"move,omitzero"`
-	Changes     []Change       `json:"changes,omitempty"`
-	Broken      string         `json:"broken,omitzero"` // why the commit cannot be read; then all but Seq is absent
-	Data        jsontext.Value `json:"data,omitzero"`   // the event's own content
-	Happened    *events.Event  `json:"-"`               // the event itself
+	Seq         uint64        `json:"seq"`
+	Version     int64         `json:"version"`
+	Time        string        `json:"time"`
+	Event       string        `json:"event,omitzero"` // its id
+	Type        events.Type   `json:"type,omitzero"`
+	Subject     string        `json:"subject,omitzero"`
+	Actor       string        `json:"actor,omitzero"`
+	Command     *TrailCommand `json:"command,omitzero"`
+	Cause       *TrailCause   `json:"cause,omitzero"`
+	Execution   string        `json:"execution,omitzero"` // the correlation
+	TraceParent string        `json:"traceparent,omitzero"`
+	Move        *Move         `json:"move,omitzero"`
+	Changes     []Change      `json:"changes,omitempty"`
+	Broken      string        `json:"broken,omitzero"` // why the commit cannot be read; then all but Seq is absent
+	Data        events.JSON   `json:"data,omitzero"`   // the event's own content
+	Happened    *events.Event `json:"-"`               // the event itself
 }
 
 // TrailCommand is the command that made an event. The log keeps its id; its name
@@ -77,7 +75,7 @@ func Trail(ctx context.Context, log *eventlog.Log, tenant, thread string, o Trai
 	if err := checkThread(tenant, thread); err != nil {
 		return err
 	}
-	t := &trail{options: o, tell: tell, models: documents.NewModels(), shown: map[documents.Place]jsontext.Value{}, known: map[string]TrailCause{}}
+	t := &trail{options: o, tell: tell, models: documents.NewModels(), shown: map[documents.Place]events.JSON{}, known: map[string]TrailCause{}}
 	t.memory = t.models.NewMemory()
 	there := false
 	for c, err := range log.Thread(ctx, tenant, thread, 1) {
@@ -104,8 +102,8 @@ type trail struct {
 	tell    func(Entry) error
 	models  *documents.Models
 	memory  *documents.Memory
-	shown   map[documents.Place]jsontext.Value // as they were after the event before
-	known   map[string]TrailCause              // events, by id
+	shown   map[documents.Place]events.JSON // as they were after the event before
+	known   map[string]TrailCause           // events, by id
 	changed []*documents.Slot
 }
 
@@ -164,7 +162,7 @@ func (t *trail) fold(c *events.Commit, i int) ([]Change, error) {
 		if !told(p.Kind) {
 			continue
 		}
-		var after jsontext.Value
+		var after events.JSON
 		if slot.Doc != nil {
 			raw, err := documents.Encode(slot.Doc)
 			if err != nil {

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -29,9 +28,9 @@ func moveOf(e *events.Event) *Move {
 }
 
 // dataOf gives an event's own content as it is stored.
-func dataOf(e *events.Event) jsontext.Value {
+func dataOf(e *events.Event) events.JSON {
 	var envelope struct {
-		Data jsontext.Value `json:"data"`
+		Data events.JSON `json:"data"`
 	}
 	if json.Unmarshal(e.Raw(), &envelope) != nil {
 		return nil // it was decoded: cannot be

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/client"
@@ -37,7 +36,7 @@ func asked(t *testing.T) *client.Client {
 				if strings.Contains(string(in.Items[len(in.Items)-1].Content), "fail") {
 					return nil, errors.New("the clerk is out")
 				}
-				return []transcript.Step{transcript.Text("I look.", runtime.ToolCall{CallID: "c-" + in.ExecutionID, Name: "double", Arguments: jsontext.Value(`{"n":21}`)}), transcript.Text("It is 42.")}, nil
+				return []transcript.Step{transcript.Text("I look.", runtime.ToolCall{CallID: "c-" + in.ExecutionID, Name: "double", Arguments: events.JSON(`{"n":21}`)}), transcript.Text("It is 42.")}, nil
 			})))
 		},
 	}, zerolog.Nop())
@@ -57,8 +56,8 @@ func asked(t *testing.T) *client.Client {
 	}
 	t.Cleanup(c.Close)
 	_, err = c.ApplyDefinitions(t.Context(), events.ApplyDefinitions{Definitions: []events.NewDefinition{
-		{Kind: events.ToolKind, Definition: jsontext.Value(`{"name":"double","description":"Doubles a number.","type":"go"}`)},
-		{Kind: events.AgentKind, Definition: jsontext.Value(`{"name":"desk","type":"ai_human","reactor":"clerk","tools":["double"]}`)},
+		{Kind: events.ToolKind, Definition: events.JSON(`{"name":"double","description":"Doubles a number.","type":"go"}`)},
+		{Kind: events.AgentKind, Definition: events.JSON(`{"name":"desk","type":"ai_human","reactor":"clerk","tools":["double"]}`)},
 	}})
 	if err != nil {
 		t.Fatal(err)

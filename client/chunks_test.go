@@ -1,6 +1,8 @@
 package client_test
 
 import (
+	"github.com/go-json-experiment/json/jsontext"
+
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
@@ -390,9 +391,9 @@ func TestChunksAlwaysEnd(t *testing.T) {
 	}
 }
 
-func canonical(t testing.TB, data jsontext.Value) string {
+func canonical(t testing.TB, data events.JSON) string {
 	t.Helper()
-	if err := data.Canonicalize(); err != nil {
+	if err := (*jsontext.Value)(&data).Canonicalize(); err != nil {
 		t.Error(err)
 	}
 	return string(data)
@@ -471,7 +472,7 @@ func TestReaderOverATakeoverOfChunks(t *testing.T) {
 	halted := make(chan struct{})
 	go func() {
 		defer close(halted)
-		for old.Emit(ctx, "", events.ChunkThreadPing, jsontext.Value(`{"at":"now"}`)) == nil {
+		for old.Emit(ctx, "", events.ChunkThreadPing, events.JSON(`{"at":"now"}`)) == nil {
 		}
 	}()
 	<-there

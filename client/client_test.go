@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
@@ -59,7 +58,7 @@ func newThread(t testing.TB, c *client.Client) string {
 
 func message(text string) events.CreateItem {
 	return events.CreateItem{Item: events.NewItem{
-		Type: events.Message, Role: events.User, Content: jsontext.Value(`[{"type":"input_text","text":"` + text + `"}]`),
+		Type: events.Message, Role: events.User, Content: events.JSON(`[{"type":"input_text","text":"` + text + `"}]`),
 	}}
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"github.com/skein-threads/skein/events"
@@ -34,7 +33,7 @@ func TestEffects(t *testing.T) {
 	}
 	pending("")
 	delay := int64(30 * 60 * 1000)
-	reply, err := c.ScheduleEffect(t.Context(), thread, events.ScheduleEffect{Name: "remind", Args: jsontext.Value(`{"n":1}`), DelayMs: &delay})
+	reply, err := c.ScheduleEffect(t.Context(), thread, events.ScheduleEffect{Name: "remind", Args: events.JSON(`{"n":1}`), DelayMs: &delay})
 	if err != nil || uuid.Validate(reply.Result.EffectID) != nil {
 		t.Fatalf("%+v, %v", reply, err)
 	}

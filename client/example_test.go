@@ -2,12 +2,12 @@ package client_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/client"
@@ -41,7 +41,7 @@ func check(err error) {
 
 func text(role events.Role, kind, said string) events.CreateItem {
 	return events.CreateItem{Item: events.NewItem{
-		Type: events.Message, Role: role, Content: jsontext.Value(fmt.Sprintf(`[{"type":%q,"text":%q}]`, kind, said)),
+		Type: events.Message, Role: role, Content: json.RawMessage(fmt.Sprintf(`[{"type":%q,"text":%q}]`, kind, said)),
 	}}
 }
 
@@ -167,4 +167,31 @@ func ExampleClient_Submit() {
 	fmt.Println(e.Type, e.Data.(events.CommandRejected).Code)
 	// Output:
 	// command.rejected illegal_transition
+}
+
+// A json.RawMessage, and what json.Marshal returns, stand in a request as they are, and
+// what an answer holds goes into the next request: nothing is converted.
+func Example_json() {
+	c, end := example()
+	defer end()
+	ctx := context.Background()
+
+	order, err := json.Marshal(map[string]int{"order": 7})
+	check(err)
+	made, err := c.CreateThread(ctx, events.CreateThread{Metadata: json.RawMessage(`{"shop":"tea"}`), Context: order})
+	check(err)
+	reply, err := c.SetContext(ctx, made.ThreadID, events.SetContext{Patch: json.RawMessage(`{"paid":true}`)}, client.ExpectVersion(made.Version))
+	check(err)
+
+	thread, err := c.GetThread(ctx, events.GetThread{ThreadID: made.ThreadID, Fresh: events.Fresh{MinSeq: &reply.Seq}})
+	check(err)
+	var metadata struct {
+		Shop string `json:"shop"`
+	}
+	check(json.Unmarshal(thread.Metadata, &metadata))
+	then, err := c.GetContext(ctx, events.GetContext{ThreadID: made.ThreadID, Fresh: events.Fresh{MinVersion: &reply.Version}})
+	check(err)
+	fmt.Println(metadata.Shop, string(then.Content))
+	// Output:
+	// tea {"order":7,"paid":true}
 }

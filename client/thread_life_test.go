@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
@@ -15,7 +13,7 @@ import (
 func lifeRequirements() []requirement {
 	return []requirement{
 		{"SA-168", func(s *suite) {
-			st := s.threadWith(events.CreateThread{Metadata: jsontext.Value(`{"plan":"gold"}`)})
+			st := s.threadWith(events.CreateThread{Metadata: events.JSON(`{"plan":"gold"}`)})
 			doc, err := s.c.GetThread(s.Context(), events.GetThread{ThreadID: st.ThreadID()})
 			if err != nil || string(doc.Metadata) != `{"plan":"gold"}` || doc.MessageBlocks != nil {
 				s.Errorf("%+v, %v", doc, err)
@@ -141,7 +139,7 @@ func (s *suite) run(st *client.ThreadState, name string, ends events.ExecutionSt
 	s.do(s.c.SetThreadStatus(ctx, id, events.SetThreadStatus{To: events.ThreadStreaming}))
 	x := s.do(s.c.CreateExecution(ctx, id, events.CreateExecution{TriggerItemID: ask.ID})).Result
 	defer func() { // the handle reads what it wrote, and this was written beside it
-		if m, err := st.UpdateMessage(ctx, x.ReactionItemID, events.MessageUpdates{Metadata: jsontext.Value(`{"done":true}`)}); err != nil {
+		if m, err := st.UpdateMessage(ctx, x.ReactionItemID, events.MessageUpdates{Metadata: events.JSON(`{"done":true}`)}); err != nil {
 			s.Errorf("%+v, %v", m, err)
 		}
 	}()

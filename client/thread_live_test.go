@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -96,9 +95,9 @@ func liveRequirements() []requirement {
 			step := s.do(s.c.CreateStep(s.Context(), st.ThreadID(), events.CreateStep{ExecutionID: exe})).Result.StepID
 			before := time.Now().UnixMicro()
 			s.record(st, events.RecordTrace{Text: "a"})
-			s.record(st, events.RecordTrace{Text: "b", Level: events.LogError, ExecutionID: exe, SpanID: step, Data: jsontext.Value(`{"ms":3}`)})
+			s.record(st, events.RecordTrace{Text: "b", Level: events.LogError, ExecutionID: exe, SpanID: step, Data: events.JSON(`{"ms":3}`)})
 			s.record(st, events.RecordTrace{Text: "c", Level: events.LogWarn, ExecutionID: exe})
-			s.do(s.c.RecordTrace(s.Context(), st.ThreadID(), events.RecordTrace{Kind: events.TraceUsage, ExecutionID: exe, Data: jsontext.Value(`{}`)}))
+			s.do(s.c.RecordTrace(s.Context(), st.ThreadID(), events.RecordTrace{Kind: events.TraceUsage, ExecutionID: exe, Data: events.JSON(`{}`)}))
 			for want, o := range map[string]events.GetLogsOptions{
 				"c b a": {}, "c": {Limit: n(1)}, "a": {Offset: n(2)}, "a b": {Order: "asc", Limit: n(2)}, "b": {Level: events.LogError}, "c b": {FlowID: exe}, "": {Limit: n(0)},
 			} {
@@ -149,7 +148,7 @@ func liveRequirements() []requirement {
 		{"SA-89", func(s *suite) {
 			st := s.thread()
 			live := s.listen(s.c, st.ThreadID())
-			for _, bad := range []any{make(chan int), func() {}, map[string]any{"f": func() {}}, jsontext.Value(`{`)} {
+			for _, bad := range []any{make(chan int), func() {}, map[string]any{"f": func() {}}, events.JSON(`{`)} {
 				s.refused(st.Emit(s.Context(), "bad", bad), events.InvalidRequest)
 			}
 			s.refused(st.Emit(s.Context(), "big", strings.Repeat("x", 5<<20)), events.PayloadTooLarge)

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
@@ -75,7 +73,7 @@ func messageRequirements() []requirement {
 			s.refused(err, events.InvalidRequest)
 			for role, kind := range map[events.Role]string{events.Developer: "developer", events.System: "info"} {
 				made := s.do(s.c.CreateItem(s.Context(), st.ThreadID(), events.CreateItem{Item: events.NewItem{
-					Type: events.Message, Role: role, Content: jsontext.Value(`[]`), Metadata: jsontext.Value(`{"skein.kind":"` + kind + `"}`),
+					Type: events.Message, Role: role, Content: events.JSON(`[]`), Metadata: events.JSON(`{"skein.kind":"` + kind + `"}`),
 				}}))
 				got, err := s.c.WithMinSeq(made.Seq).GetMessage(s.Context(), events.GetMessage{ThreadID: st.ThreadID(), MessageID: made.Result.ItemID})
 				if err != nil || got.Role != events.FromSystem {
@@ -120,7 +118,7 @@ func messageRequirements() []requirement {
 		}},
 		{"SA-33", func(s *suite) {
 			field(user, "metadata", map[string]any{})(s)
-			field(events.AddMessage{Role: events.FromUser, Metadata: jsontext.Value(`{"a":{"b":[1]}}`)}, "metadata", map[string]any{"a": map[string]any{"b": []any{1.0}}})(s)
+			field(events.AddMessage{Role: events.FromUser, Metadata: events.JSON(`{"a":{"b":[1]}}`)}, "metadata", map[string]any{"a": map[string]any{"b": []any{1.0}}})(s)
 		}},
 		{"SA-34", func(s *suite) { // C-10
 			field(user, "status", nil)(s)
@@ -267,14 +265,14 @@ func viewRequirements() []requirement {
 		}},
 		{"SA-46", func(s *suite) {
 			st := s.thread()
-			got := s.inject(st, events.AddMessage{Role: events.FromUser, Content: ptr("Additional context"), Silent: true, Metadata: jsontext.Value(`{"source":"tool"}`)})
+			got := s.inject(st, events.AddMessage{Role: events.FromUser, Content: ptr("Additional context"), Silent: true, Metadata: events.JSON(`{"source":"tool"}`)})
 			if got.ID == "" || got.Role != events.FromUser || *got.Content != "Additional context" || !got.Silent || string(got.Metadata) != `{"source":"tool"}` {
 				s.Errorf("%+v", got)
 			}
 			for _, bad := range []events.AddMessage{ // what would be lost is refused
 				{Role: events.FromUser, Name: "x"}, {Role: events.FromUser, ToolCalls: oneCall}, {Role: events.FromTool}, {Role: events.FromUser, ToolCallID: "c"},
 				{Role: events.FromUser, ToolStatus: events.ToolError}, {Role: events.FromAssistant, ToolCalls: `{}`}, {Role: events.FromAssistant, ToolCalls: `[{"id":"a"}]`},
-				{Role: events.FromAssistant, ToolCalls: `[{"id":"a","extra":1,"function":{"name":"n","arguments":""}}]`}, {Role: events.FromUser, Metadata: jsontext.Value(`[]`)},
+				{Role: events.FromAssistant, ToolCalls: `[{"id":"a","extra":1,"function":{"name":"n","arguments":""}}]`}, {Role: events.FromUser, Metadata: events.JSON(`[]`)},
 			} {
 				_, err := st.InjectMessage(s.Context(), bad)
 				s.refused(err, events.InvalidRequest)
@@ -289,7 +287,7 @@ func viewRequirements() []requirement {
 		}},
 		{"SA-48", func(s *suite) {
 			st := s.thread()
-			s.inject(st, events.AddMessage{Role: events.FromUser, Metadata: jsontext.Value(`{"n":12345678901234567890,"s":"ü"}`)})
+			s.inject(st, events.AddMessage{Role: events.FromUser, Metadata: events.JSON(`{"n":12345678901234567890,"s":"ü"}`)})
 			s.same("the metadata", string(s.messages(st, events.GetMessagesOptions{}).Messages[0].Metadata), `{"n":12345678901234567890,"s":"ü"}`)
 		}},
 		{"SA-49", func(s *suite) { updates(s) }},
@@ -350,8 +348,8 @@ func updates(s *suite) {
 		}
 		return m
 	}
-	m := s.inject(st, events.AddMessage{Role: events.FromAssistant, Content: ptr("a"), ToolCalls: oneCall, Metadata: jsontext.Value(`{"a":1,"b":{"c":1}}`)})
-	got := update(m.ID, events.MessageUpdates{Content: ptr("Updated content"), Metadata: jsontext.Value(`{"b":{"d":2},"edited":true}`)})
+	m := s.inject(st, events.AddMessage{Role: events.FromAssistant, Content: ptr("a"), ToolCalls: oneCall, Metadata: events.JSON(`{"a":1,"b":{"c":1}}`)})
+	got := update(m.ID, events.MessageUpdates{Content: ptr("Updated content"), Metadata: events.JSON(`{"b":{"d":2},"edited":true}`)})
 	s.same("content", *got.Content, "Updated content")
 	s.same("metadata, merged at the top", string(got.Metadata), `{"a":1,"b":{"d":2},"edited":true}`)
 	s.same("the calls", *got.ToolCalls, oneCall)
@@ -372,7 +370,7 @@ func updates(s *suite) {
 		s.Errorf("%+v", got)
 	}
 	s.same("tool_status", *update(r.ID, events.MessageUpdates{ToolStatus: events.ToolSuccess}).ToolStatus, events.ToolSuccess)
-	for _, bad := range []events.MessageUpdates{{}, {ToolStatus: events.ToolError}, {Metadata: jsontext.Value(`1`)}} {
+	for _, bad := range []events.MessageUpdates{{}, {ToolStatus: events.ToolError}, {Metadata: events.JSON(`1`)}} {
 		_, err := st.UpdateMessage(s.Context(), m.ID, bad)
 		s.refused(err, events.InvalidRequest)
 	}

@@ -1,11 +1,12 @@
 package client
 
 import (
+	"github.com/go-json-experiment/json/jsontext"
+
 	"context"
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -91,10 +92,10 @@ func (t *ThreadState) RemoveScheduledEffect(ctx context.Context, id string) (boo
 
 // Arguments writes the arguments of a tool as a JSON object: a map, a struct, or
 // JSON; nil is none. The error is an invalid_request.
-func Arguments(args any) (jsontext.Value, error) { return object("arguments", args) }
+func Arguments(args any) (events.JSON, error) { return object("arguments", args) }
 
 // object writes arguments as a JSON object.
-func object(what string, args any) (jsontext.Value, error) {
+func object(what string, args any) (events.JSON, error) {
 	if args == nil {
 		return nil, nil
 	}
@@ -102,7 +103,7 @@ func object(what string, args any) (jsontext.Value, error) {
 	if err != nil {
 		return nil, events.Invalid("/"+what, "the %s cannot be written as JSON: %w", what, err)
 	}
-	switch v := jsontext.Value(raw); v.Kind() {
+	switch v := events.JSON(raw); jsontext.Value(v).Kind() {
 	case '{':
 		return v, nil
 	case 'n':

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"github.com/skein-threads/skein/events"
@@ -122,7 +121,7 @@ func (t *ThreadState) RunAgent(ctx context.Context, name string) error {
 	}
 	// What a run answers is an item (EK-110): one that says nothing, and that nobody sees.
 	item := events.NewItem{
-		ID: newID(events.ItemPrefix), Type: events.Message, Role: events.System, Silent: true, Content: jsontext.Value(`[]`),
+		ID: newID(events.ItemPrefix), Type: events.Message, Role: events.System, Silent: true, Content: events.JSON(`[]`),
 	}
 	reply, err := t.client.React(ctx, thread, events.ReactThread{Item: &item, AgentID: name, Policy: events.Enqueue})
 	if err != nil {

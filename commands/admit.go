@@ -3,7 +3,6 @@ package commands
 import (
 	"strconv"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"github.com/skein-threads/skein/commands/thread"
@@ -60,7 +59,7 @@ func (d *Dispatcher) admit(tenant, name string, body []byte, meta Meta) (*thread
 }
 
 // parts decodes what is to be done: one command, or those of a thread.commit.
-func (d *Dispatcher) parts(c *thread.Command, row events.Command, data jsontext.Value) error {
+func (d *Dispatcher) parts(c *thread.Command, row events.Command, data events.JSON) error {
 	if len(data) > events.MaxEventBytes && row.Name != "thread.commit" && row.Name != "definition.apply" {
 		return events.TooLarge("the command's data", int64(len(data)), events.MaxEventBytes)
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
 )
@@ -17,7 +15,7 @@ type Definitions interface {
 	Policy(ctx context.Context, tenant, agent string) (events.Policy, error)
 	// ContextType returns what holds a content to a type of contexts. The error is
 	// a not_found if there is no such type.
-	ContextType(ctx context.Context, tenant, name string) (func(jsontext.Value) error, error)
+	ContextType(ctx context.Context, tenant, name string) (func(events.JSON) error, error)
 }
 
 // noDefinitions are those of a process that knows of none.
@@ -25,7 +23,7 @@ type noDefinitions struct{}
 
 func (noDefinitions) Policy(context.Context, string, string) (events.Policy, error) { return "", nil }
 
-func (noDefinitions) ContextType(_ context.Context, _, name string) (func(jsontext.Value) error, error) {
+func (noDefinitions) ContextType(_ context.Context, _, name string) (func(events.JSON) error, error) {
 	return nil, events.Missing("definition of the context", name)
 }
 
@@ -53,7 +51,7 @@ func (d *Dispatcher) decide(j *job, draft *thread.Draft) ([]events.Event, error)
 			return nil, err
 		}
 		if j.command.Types == nil {
-			j.command.Types = map[string]func(jsontext.Value) error{}
+			j.command.Types = map[string]func(events.JSON) error{}
 		}
 		j.command.Types[name] = check
 	}

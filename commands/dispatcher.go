@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
@@ -41,7 +40,7 @@ type Config struct {
 	Agents func(ctx context.Context, tenant, name string) error
 	// Answers holds a person's answer to the JSON Schema of the question; default
 	// none is taken that has one.
-	Answers func(schema, answer jsontext.Value) error
+	Answers func(schema, answer events.JSON) error
 }
 
 // DefaultCacheBytes is about 130,000 turns: once the threads that are in use do

@@ -5,15 +5,13 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
 )
 
 // companion joins each new item with a context, and notes how that ended.
 type companion struct {
-	content jsontext.Value
+	content events.JSON
 	id      string // of the context; none is named if empty
 
 	mu     sync.Mutex
@@ -47,7 +45,7 @@ func (c *companion) joins(made []events.Event) *Joined {
 // command is done without it; if the command is decided anew, so is what goes with
 // it.
 func TestJoinedCommands(t *testing.T) {
-	c := &companion{content: jsontext.Value(`{"a":1}`)}
+	c := &companion{content: events.JSON(`{"a":1}`)}
 	w := newWorld(t, Config{Joins: c.joins})
 	id := create(t, w.d)
 	last := func() string {
@@ -86,7 +84,7 @@ func TestJoinedCommands(t *testing.T) {
 	step("on a thread that moved", "item.created context.created", false, true)
 	c.id = must(t, w.d, "context.create", on(id, `{}`)).Result.ContextID // is taken
 	step("refused", "item.created", false)
-	c.id, c.content = "", jsontext.Value(`"`+strings.Repeat("x", events.MaxCommitBytes-600)+`"`)
+	c.id, c.content = "", events.JSON(`"`+strings.Repeat("x", events.MaxCommitBytes-600)+`"`)
 	step("too large together", "item.created", false)
 	c.content = nil
 	step("and again", "item.created context.created", true)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
@@ -263,10 +262,10 @@ func nextWithin(ctx context.Context, msgs jetstream.MessagesContext, most time.D
 // name none have no order.
 func (d *Dispatcher) lane(m jetstream.Msg) int {
 	type keyed struct {
-		Key jsontext.Value `json:"key"`
+		Key events.JSON `json:"key"`
 	}
 	var body struct {
-		ThreadID jsontext.Value `json:"threadId"`
+		ThreadID events.JSON `json:"threadId"`
 		Data     struct {
 			keyed
 			Commands []struct {

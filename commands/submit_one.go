@@ -1,6 +1,8 @@
 package commands
 
 import (
+	"github.com/go-json-experiment/json/jsontext"
+
 	"context"
 	"errors"
 	"strconv"
@@ -8,7 +10,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/commands/thread"
@@ -91,14 +92,14 @@ func (d *Dispatcher) takeOff(ctx context.Context, m jetstream.Msg) {
 // withID gives a request a command id that is the same at every delivery, if
 // it has none.
 func withID(body []byte, id string) []byte {
-	var req map[string]jsontext.Value
+	var req map[string]events.JSON
 	if json.Unmarshal(body, &req) != nil || req == nil {
 		return body
 	}
-	if has := req["commandId"]; len(has) > 0 && has.Kind() != 'n' && string(has) != `""` {
+	if has := req["commandId"]; len(has) > 0 && jsontext.Value(has).Kind() != 'n' && string(has) != `""` {
 		return body
 	}
-	req["commandId"] = jsontext.Value(strconv.Quote(id))
+	req["commandId"] = events.JSON(strconv.Quote(id))
 	out, err := json.Marshal(req)
 	if err != nil {
 		return body
@@ -109,7 +110,7 @@ func withID(body []byte, id string) []byte {
 // wasRejected reports whether the refusal of a command was recorded before.
 func (d *Dispatcher) wasRejected(ctx context.Context, tenant, id string, body []byte) (bool, error) {
 	var req struct {
-		ThreadID jsontext.Value `json:"threadId"`
+		ThreadID events.JSON `json:"threadId"`
 	}
 	_ = json.Unmarshal(body, &req)
 	aggregates := []string{events.TenantAggregate}
@@ -132,9 +133,9 @@ func rejectionOf(id string) string { return id + ".rejected" }
 // is not there, on the tenant.
 func (d *Dispatcher) reject(ctx context.Context, tenant, name, id string, body []byte, e *events.Error) error {
 	var req struct {
-		CommandID jsontext.Value `json:"commandId"`
-		ThreadID  jsontext.Value `json:"threadId"`
-		Actor     jsontext.Value `json:"actor"`
+		CommandID events.JSON `json:"commandId"`
+		ThreadID  events.JSON `json:"threadId"`
+		Actor     events.JSON `json:"actor"`
 	}
 	_ = json.Unmarshal(body, &req)
 	rejected := events.CommandRejected{
@@ -161,9 +162,9 @@ func (d *Dispatcher) reject(ctx context.Context, tenant, name, id string, body [
 }
 
 // text gives a JSON string's text, or nothing.
-func text(v jsontext.Value) string {
+func text(v events.JSON) string {
 	var s string
-	if v.Kind() == '"' {
+	if jsontext.Value(v).Kind() == '"' {
 		_ = json.Unmarshal(v, &s)
 	}
 	return s

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/events"
@@ -32,7 +31,7 @@ func BenchmarkChunks(b *testing.B) {
 				all.Go(func() {
 					for n := 0; n < b.N/writers+1; n++ {
 						// Another text each time: no two become one.
-						if err := w.Emit(b.Context(), "stp_1", events.ChunkTextDelta, jsontext.Value(fmt.Sprintf(`{"id":"t%d","delta":"twenty bytes of text"}`, n))); err != nil {
+						if err := w.Emit(b.Context(), "stp_1", events.ChunkTextDelta, events.JSON(fmt.Sprintf(`{"id":"t%d","delta":"twenty bytes of text"}`, n))); err != nil {
 							b.Error(err)
 							return
 						}
@@ -82,7 +81,7 @@ func BenchmarkChunkLatency(b *testing.B) {
 				must(b, err)
 				all.Go(func() {
 					for n := range each {
-						if err := w.Emit(b.Context(), "stp_1", events.ChunkTextDelta, jsontext.Value(fmt.Sprintf(`{"id":"t%d","delta":"twenty bytes of text"}`, n))); err != nil {
+						if err := w.Emit(b.Context(), "stp_1", events.ChunkTextDelta, events.JSON(fmt.Sprintf(`{"id":"t%d","delta":"twenty bytes of text"}`, n))); err != nil {
 							b.Error(err)
 						}
 						time.Sleep(20 * time.Millisecond)

@@ -5,8 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 )
 
@@ -26,7 +24,7 @@ type chunk struct {
 	at    time.Time // when it was emitted, or the first part of it
 	step  string
 	kind  string
-	data  jsontext.Value // nil if it is a delta
+	data  events.JSON // nil if it is a delta
 	delta *growing
 	size  int
 }
@@ -38,7 +36,7 @@ type growing struct {
 }
 
 // body gives the chunk's data.
-func (c *chunk) body() (jsontext.Value, error) {
+func (c *chunk) body() (events.JSON, error) {
 	if c.delta == nil {
 		return c.data, nil
 	}

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/events"
@@ -32,7 +31,7 @@ func chunksOf(t testing.TB, l *Log, r ChunkRun) *ChunkWriter {
 	return w
 }
 
-func delta(id, text string) jsontext.Value {
+func delta(id, text string) events.JSON {
 	data, _ := events.DeltaData(events.ChunkTextDelta, events.Delta{Key: id, Text: text})
 	return data
 }
@@ -84,7 +83,7 @@ func TestChunksAreNumberedAndRepublished(t *testing.T) {
 	sub, err := l.nc.SubscribeSync(l.cfg.Names.Timeline(tenant, r.Thread, "chunk.emitted"))
 	must(t, err)
 	w := chunksOf(t, l, r)
-	must(t, w.Emit(t.Context(), "", events.ChunkContextID, jsontext.Value(`{"contextId":"ctx_1"}`)))
+	must(t, w.Emit(t.Context(), "", events.ChunkContextID, events.JSON(`{"contextId":"ctx_1"}`)))
 	for i := range 10 {
 		emit(t, w, fmt.Sprint("t", i), fmt.Sprint(i)) // each a text of its own: none is merged
 	}
@@ -126,7 +125,7 @@ func TestChunksUnderLoad(t *testing.T) {
 					return
 				}
 				if n%1000 == 999 { // what is no delta stays what it is
-					if err := w.Emit(t.Context(), "stp_1", events.ChunkToolError, jsontext.Value(`{"toolCallId":"c","errorText":"x"}`)); err != nil {
+					if err := w.Emit(t.Context(), "stp_1", events.ChunkToolError, events.JSON(`{"toolCallId":"c","errorText":"x"}`)); err != nil {
 						t.Error(err)
 						return
 					}
@@ -171,7 +170,7 @@ func TestTakeoverOfChunks(t *testing.T) {
 		halted := make(chan error, 1)
 		go func() {
 			for {
-				if err := old.Emit(t.Context(), "stp_1", events.ChunkThreadPing, jsontext.Value(`{"at":"now"}`)); err != nil {
+				if err := old.Emit(t.Context(), "stp_1", events.ChunkThreadPing, events.JSON(`{"at":"now"}`)); err != nil {
 					halted <- err
 					return
 				}
@@ -291,11 +290,11 @@ func TestBadChunksAreRefused(t *testing.T) {
 		"type": {"", "a.b", "1"}, "finish": {"", "finish", `{"finishReason":"stop"}`}, "step": {"stp.1", "data-x", "1"},
 		"data": {"", "data-x", "{"}, "fields": {"", "text-delta", `{"id":"1"}`},
 	} {
-		if err := w.Emit(t.Context(), bad.step, bad.kind, jsontext.Value(bad.data)); !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
+		if err := w.Emit(t.Context(), bad.step, bad.kind, events.JSON(bad.data)); !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	large := jsontext.Value(`"` + strings.Repeat("x", events.MaxEventBytes) + `"`)
+	large := events.JSON(`"` + strings.Repeat("x", events.MaxEventBytes) + `"`)
 	if err := w.Emit(t.Context(), "", "data-x", large); !errors.Is(err, &events.Error{Code: events.PayloadTooLarge}) {
 		t.Errorf("a large chunk: %v", err)
 	}
@@ -315,7 +314,7 @@ func TestChunksWaitForTheServer(t *testing.T) {
 	l := openLog(t, p.connect(t), Config{AckTimeout: 2 * time.Second}, nil) // half a megabyte takes its time
 	p.mute.Store(true)
 	w := chunksOf(t, l, chunkRun(1, 1))
-	part := jsontext.Value(`"` + strings.Repeat("x", 500<<10) + `"`)
+	part := events.JSON(`"` + strings.Repeat("x", 500<<10) + `"`)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	n := 0
@@ -365,7 +364,7 @@ func TestChunksAreGivenUp(t *testing.T) {
 	}
 	w = chunksOf(t, direct, chunkRun(3, 1))
 	direct.nc.Close()
-	_ = w.Emit(t.Context(), "", "data-x", jsontext.Value("1"))
+	_ = w.Emit(t.Context(), "", "data-x", events.JSON("1"))
 	if err := w.Close(t.Context()); !errors.Is(err, nats.ErrConnectionClosed) {
 		t.Errorf("the connection is closed: %v", err)
 	}
@@ -421,7 +420,7 @@ func TestTheTimelineTakesUnknownEntities(t *testing.T) {
 	for i, name := range []events.Type{"novelty.arrived", "plain"} {
 		c, err := events.NewCommit(a.chain, []events.Event{{
 			ID: fmt.Sprint("e", i), Type: name, Subject: a.thread, Time: 1, Tenant: tenant, ThreadID: a.thread,
-			Version: a.version + 1, CommandID: "c", Data: events.Unknown{Schema: "urn:x", Raw: jsontext.Value("{}")},
+			Version: a.version + 1, CommandID: "c", Data: events.Unknown{Schema: "urn:x", Raw: events.JSON("{}")},
 		}})
 		must(t, err)
 		must(t, l.Append(t.Context(), Write{Commit: c, Expected: a.seq}))

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/events"
@@ -103,7 +102,7 @@ func (l *Log) Chunks(run ChunkRun) (*ChunkWriter, error) {
 // The error is an invalid_request or payload_too_large for a chunk that cannot
 // be one (nothing is written, and others can follow), ErrChunksEnded, a
 // *FencedError if a newer claim writes, or the context's.
-func (w *ChunkWriter) Emit(ctx context.Context, stepID, kind string, data jsontext.Value) error {
+func (w *ChunkWriter) Emit(ctx context.Context, stepID, kind string, data events.JSON) error {
 	if kind == events.ChunkFinish {
 		return events.Invalid("/type", "a run is finished when it is over, and not by a chunk of its reactor")
 	}
@@ -117,7 +116,7 @@ func (w *ChunkWriter) Emit(ctx context.Context, stepID, kind string, data jsonte
 	if limit := w.maxBytes(); int64(len(data)) > limit {
 		return events.TooLarge("the chunk's data", int64(len(data)), limit)
 	}
-	c := chunk{at: time.Now(), step: stepID, kind: kind, data: append(jsontext.Value(nil), data...), size: len(data)}
+	c := chunk{at: time.Now(), step: stepID, kind: kind, data: append(events.JSON(nil), data...), size: len(data)}
 	if delta != nil {
 		c.data, c.delta = nil, &growing{key: delta.Key, text: []byte(delta.Text)}
 	}

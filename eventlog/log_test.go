@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
@@ -94,7 +93,7 @@ func newAuthor(n int) *author {
 func (a *author) draft(t testing.TB, n, size int) *events.Commit {
 	t.Helper()
 	command := fmt.Sprintf("c-%s-%d", a.session, a.version)
-	pad := jsontext.Value(`"` + strings.Repeat("x", size) + `"`)
+	pad := events.JSON(`"` + strings.Repeat("x", size) + `"`)
 	list := make([]events.Event, n)
 	for i := range list {
 		list[i] = events.Event{

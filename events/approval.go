@@ -1,7 +1,5 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // ApprovalReason says why a person is asked about a call.
 type ApprovalReason string
 
@@ -20,12 +18,12 @@ func (ApprovalReason) Enum() []string {
 // ResolveApproval answers a request for an approval: with a grant, a refusal, or the
 // call's result.
 type ResolveApproval struct {
-	CallID    string         `json:"callId" schema:"required,maxLength=256" doc:"The call."`
-	Grant     bool           `json:"grant,omitzero" doc:"It may be made."`
-	Arguments jsontext.Value `json:"arguments,omitzero" schema:"object" doc:"With grant: arguments that replace those asked for."`
-	Deny      bool           `json:"deny,omitzero" doc:"It may not be made; the model is told."`
-	Reason    string         `json:"reason,omitzero" schema:"maxLength=65536" doc:"With grant or deny: why; with deny the model is told."`
-	Result    jsontext.Value `json:"result,omitzero" doc:"What the call came to: any JSON, or, of a question, the answer, which fits its schema. The call is not made."`
+	CallID    string `json:"callId" schema:"required,maxLength=256" doc:"The call."`
+	Grant     bool   `json:"grant,omitzero" doc:"It may be made."`
+	Arguments JSON   `json:"arguments,omitzero" schema:"object" doc:"With grant: arguments that replace those asked for."`
+	Deny      bool   `json:"deny,omitzero" doc:"It may not be made; the model is told."`
+	Reason    string `json:"reason,omitzero" schema:"maxLength=65536" doc:"With grant or deny: why; with deny the model is told."`
+	Result    JSON   `json:"result,omitzero" doc:"What the call came to: any JSON, or, of a question, the answer, which fits its schema. The call is not made."`
 }
 
 // Check holds what no single field says.

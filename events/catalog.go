@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Type is the name of an event on the wire: entity.what-happened, in the past
@@ -31,7 +30,7 @@ type Row struct {
 
 	schema string // of its data as it is now
 	new    func() any
-	decode func(jsontext.Value) (any, error)
+	decode func(JSON) (any, error)
 	holds  func(Rules, *Event) error
 	olds   []Upcast
 }
@@ -40,7 +39,7 @@ type Row struct {
 type Upcast struct {
 	From int
 	Doc  string
-	Make func(jsontext.Value) (jsontext.Value, error)
+	Make func(JSON) (JSON, error)
 }
 
 // New gives a zero value of the event's Go type.
@@ -60,7 +59,7 @@ func row[T any](t Type, version int, rule func(Rules, *Event, T) error, doc stri
 	return Row{
 		Type: t, Version: version, Doc: doc, olds: olds, schema: schemaName(t, version),
 		new: func() any { return *new(T) },
-		decode: func(raw jsontext.Value) (any, error) {
+		decode: func(raw JSON) (any, error) {
 			var v T
 			err := json.Unmarshal(raw, &v)
 			return v, err
@@ -125,14 +124,14 @@ func Lookup(t Type) (Row, bool) {
 // name or by version. Its bytes are kept (EK-173).
 type Unknown struct {
 	Schema string
-	Raw    jsontext.Value
+	Raw    JSON
 	Reason string
 }
 
 // decodeData reads an event's data by its schema's name, upcasting an older
 // version. What it does not know becomes Unknown; an error means that a known
 // event's data is broken.
-func decodeData(t Type, schema string, raw jsontext.Value) (any, error) {
+func decodeData(t Type, schema string, raw JSON) (any, error) {
 	r, ok := rows[t]
 	if !ok {
 		return Unknown{Schema: schema, Raw: raw, Reason: "unknown event type"}, nil

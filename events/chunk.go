@@ -17,12 +17,12 @@ const ChunkEmittedType Type = "chunk.emitted"
 // it never enters the log (C-43), and is gone an hour later. Its event has no
 // place in the thread: its version is that of the thread when the worker began.
 type ChunkEmitted struct {
-	ExecutionID string         `json:"executionId" schema:"required,pattern=id" doc:"The execution that streams."`
-	Index       int64          `json:"index" schema:"required,minimum=0" doc:"Its place in the execution's stream, from 0."`
-	StepID      string         `json:"stepId,omitzero" schema:"pattern=id" doc:"The step that gave it."`
-	Attempt     int64          `json:"attempt" schema:"required,minimum=1" doc:"The claim of the worker that gave it, from 1."`
-	Type        string         `json:"type" schema:"required,maxLength=128" doc:"What kind of chunk it is (EK 8.1)."`
-	Data        jsontext.Value `json:"data,omitzero" doc:"The chunk itself."`
+	ExecutionID string `json:"executionId" schema:"required,pattern=id" doc:"The execution that streams."`
+	Index       int64  `json:"index" schema:"required,minimum=0" doc:"Its place in the execution's stream, from 0."`
+	StepID      string `json:"stepId,omitzero" schema:"pattern=id" doc:"The step that gave it."`
+	Attempt     int64  `json:"attempt" schema:"required,minimum=1" doc:"The claim of the worker that gave it, from 1."`
+	Type        string `json:"type" schema:"required,maxLength=128" doc:"What kind of chunk it is (EK 8.1)."`
+	Data        JSON   `json:"data,omitzero" doc:"The chunk itself."`
 }
 
 // Kinds of chunks: EK 8.1 (EK-126..EK-131), and the deltas of what a reactor
@@ -138,14 +138,14 @@ type Delta struct {
 // between, at most 128 bytes, and its data has the fields of its kind, or, of a
 // kind that Skein does not know, is any JSON or absent. If it is a delta, it
 // gives that too. The error is an invalid_request or payload_too_large.
-func CheckChunk(kind string, data jsontext.Value) (*Delta, error) {
+func CheckChunk(kind string, data JSON) (*Delta, error) {
 	at := slices.IndexFunc(chunkKinds, func(k ChunkKind) bool { return k.Type == kind })
 	switch {
 	case at < 0 && (len(kind) > 128 || !chunkTypePattern.MatchString(kind)):
 		return nil, Invalid("/type", "%q is no type of a chunk: words with dashes between, such as text-delta", clip(kind))
 	case len(data) > MaxEventBytes:
 		return nil, TooLarge("the chunk's data", int64(len(data)), MaxEventBytes)
-	case at < 0 && data != nil && !data.IsValid():
+	case at < 0 && data != nil && !jsontext.Value(data).IsValid():
 		return nil, Invalid("/data", "the data of a chunk is JSON")
 	case at < 0:
 		return nil, nil
@@ -217,7 +217,7 @@ func (d *chunkData) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // DeltaData gives the data of a delta of that kind.
-func DeltaData(kind string, d Delta) (jsontext.Value, error) {
+func DeltaData(kind string, d Delta) (JSON, error) {
 	at := slices.IndexFunc(chunkKinds, func(k ChunkKind) bool { return k.Type == kind && k.Text != "" })
 	if at < 0 {
 		return nil, fmt.Errorf("%s is no delta", kind)

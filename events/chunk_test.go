@@ -5,8 +5,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Each kind of chunk takes the data that its row declares, and nothing less
@@ -35,7 +33,7 @@ func TestKindsOfChunks(t *testing.T) {
 			continue
 		}
 		delete(full, k.Type)
-		delta, err := CheckChunk(k.Type, jsontext.Value(data))
+		delta, err := CheckChunk(k.Type, JSON(data))
 		if err != nil || (delta != nil) != (k.Text != "") {
 			t.Errorf("%s: %v, %v", k.Type, delta, err)
 		}
@@ -44,22 +42,22 @@ func TestKindsOfChunks(t *testing.T) {
 				continue
 			}
 			for _, bad := range []string{strings.Replace(data, `"`+f.Name+`"`, `"other"`, 1), "", "null", "[]", "{"} {
-				if _, err := CheckChunk(k.Type, jsontext.Value(bad)); !errors.Is(err, &Error{Code: InvalidRequest}) {
+				if _, err := CheckChunk(k.Type, JSON(bad)); !errors.Is(err, &Error{Code: InvalidRequest}) {
 					t.Errorf("%s with %s: %v", k.Type, bad, err)
 				}
 			}
 		}
-		if _, err := CheckChunk(k.Type, jsontext.Value(`{"extra":1,`+data[1:])); err != nil {
+		if _, err := CheckChunk(k.Type, JSON(`{"extra":1,`+data[1:])); err != nil {
 			t.Errorf("%s with a field more: %v", k.Type, err)
 		}
 	}
 	for kind := range full {
 		t.Errorf("%s is not a kind", kind)
 	}
-	if _, err := CheckChunk(ChunkTextDelta, jsontext.Value(`{"id":1,"delta":"x"}`)); err == nil {
+	if _, err := CheckChunk(ChunkTextDelta, JSON(`{"id":1,"delta":"x"}`)); err == nil {
 		t.Error("an id that is a number was taken")
 	}
-	if d, err := CheckChunk(ChunkTextDelta, jsontext.Value(`{"id":"1","delta":"x","more":1}`)); d != nil || err != nil {
+	if d, err := CheckChunk(ChunkTextDelta, JSON(`{"id":"1","delta":"x","more":1}`)); d != nil || err != nil {
 		t.Errorf("a delta that says more than its text: %v, %v", d, err)
 	}
 }
@@ -74,11 +72,11 @@ func TestOtherKindsOfChunks(t *testing.T) {
 		}
 	}
 	for data, ok := range map[string]bool{`1`: true, `{"a":[]}`: true, `{`: false, `{} {}`: false, "\"\xff\"": false} {
-		if _, err := CheckChunk("data-weather", jsontext.Value(data)); (err == nil) != ok {
+		if _, err := CheckChunk("data-weather", JSON(data)); (err == nil) != ok {
 			t.Errorf("%q: %v", data, err)
 		}
 	}
-	huge := jsontext.Value(`"` + strings.Repeat("x", MaxEventBytes) + `"`)
+	huge := JSON(`"` + strings.Repeat("x", MaxEventBytes) + `"`)
 	if _, err := CheckChunk("data-weather", huge); !errors.Is(err, &Error{Code: PayloadTooLarge}) {
 		t.Errorf("a chunk of %d bytes: %v", len(huge), err)
 	}

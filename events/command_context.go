@@ -1,13 +1,11 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // CreateContext makes another context on a thread.
 type CreateContext struct {
-	ID      string         `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller brings one."`
-	Key     string         `json:"key,omitzero" schema:"pattern=key" doc:"Its name, unique in the thread."`
-	Type    string         `json:"type,omitzero" schema:"pattern=name" doc:"A definition of kind context, to which its content is held."`
-	Content jsontext.Value `json:"content,omitzero" doc:"Its first content: any JSON, or what its type takes."`
+	ID      string `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller brings one."`
+	Key     string `json:"key,omitzero" schema:"pattern=key" doc:"Its name, unique in the thread."`
+	Type    string `json:"type,omitzero" schema:"pattern=name" doc:"A definition of kind context, to which its content is held."`
+	Content JSON   `json:"content,omitzero" doc:"Its first content: any JSON, or what its type takes."`
 }
 
 // ResolveContext finds the context of a key, or makes it; without a key, the
@@ -24,9 +22,9 @@ type SetContextStatus struct {
 
 // SetContext replaces or patches a context's content: exactly one of the two.
 type SetContext struct {
-	ContextID string         `json:"contextId,omitzero" schema:"pattern=id" doc:"The context; the default one if absent."`
-	Content   jsontext.Value `json:"content,omitzero" doc:"The whole new content: any JSON."`
-	Patch     jsontext.Value `json:"patch,omitzero" doc:"A JSON Merge Patch (RFC 7396) of it."`
+	ContextID string `json:"contextId,omitzero" schema:"pattern=id" doc:"The context; the default one if absent."`
+	Content   JSON   `json:"content,omitzero" doc:"The whole new content: any JSON."`
+	Patch     JSON   `json:"patch,omitzero" doc:"A JSON Merge Patch (RFC 7396) of it."`
 }
 
 // Check holds what no single field says.

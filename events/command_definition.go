@@ -1,7 +1,5 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // ApplyDefinitions makes a tenant's definitions what they are to be: all of it
 // in one commit, or nothing. What already is so is left alone.
 type ApplyDefinitions struct {
@@ -14,7 +12,7 @@ type ApplyDefinitions struct {
 type NewDefinition struct {
 	Kind       DefinitionKind `json:"kind" schema:"required" doc:"What it defines."`
 	Name       string         `json:"name,omitzero" schema:"pattern=name" doc:"Its name; absent, or the name that the definition has."`
-	Definition jsontext.Value `json:"definition" schema:"required,object" doc:"The definition, as in schema/files/definitions."`
+	Definition JSON           `json:"definition" schema:"required,object" doc:"The definition, as in schema/files/definitions."`
 }
 
 // Ref names what it defines.

@@ -1,7 +1,5 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // CreateExecution begins an execution (EK-112).
 type CreateExecution struct {
 	ID             string `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller brings one."`
@@ -28,23 +26,23 @@ type CreateStep struct {
 
 // SetStepStatus moves a step's machine and records what came of it (EK-117).
 type SetStepStatus struct {
-	StepID               string         `json:"stepId" schema:"required,pattern=id" doc:"The step."`
-	ExecutionID          string         `json:"executionId,omitzero" schema:"pattern=id" doc:"The step's execution; checked if given."`
-	To                   StepStatus     `json:"to" schema:"required" doc:"The state to move to."`
-	ToolCalls            jsontext.Value `json:"toolCalls,omitzero" doc:"The calls that the reactor asked for."`
-	ToolExecutionResults jsontext.Value `json:"toolExecutionResults,omitzero" doc:"What the tools answered."`
-	ContinueLoop         *bool          `json:"continueLoop,omitzero" doc:"Whether another step follows."`
-	ErrorText            string         `json:"errorText,omitzero" schema:"maxLength=65536" doc:"Why it failed."`
+	StepID               string     `json:"stepId" schema:"required,pattern=id" doc:"The step."`
+	ExecutionID          string     `json:"executionId,omitzero" schema:"pattern=id" doc:"The step's execution; checked if given."`
+	To                   StepStatus `json:"to" schema:"required" doc:"The state to move to."`
+	ToolCalls            JSON       `json:"toolCalls,omitzero" doc:"The calls that the reactor asked for."`
+	ToolExecutionResults JSON       `json:"toolExecutionResults,omitzero" doc:"What the tools answered."`
+	ContinueLoop         *bool      `json:"continueLoop,omitzero" doc:"Whether another step follows."`
+	ErrorText            string     `json:"errorText,omitzero" schema:"maxLength=65536" doc:"Why it failed."`
 }
 
 // PutPart creates or replaces a part of a step (EK-73, EK-114).
 type PutPart struct {
-	StepID      string         `json:"stepId" schema:"required,pattern=id" doc:"The step."`
-	ExecutionID string         `json:"executionId,omitzero" schema:"pattern=id" doc:"The step's execution; checked if given."`
-	Idx         *int64         `json:"idx" schema:"required,minimum=0,maximum=99999" doc:"The part's place in the step, from 0."`
-	Key         string         `json:"key,omitzero" schema:"pattern=partKey" doc:"stepId:idx; checked if given."`
-	Type        string         `json:"type,omitzero" schema:"maxLength=128" doc:"What kind of part it is."`
-	Part        jsontext.Value `json:"part,omitzero" doc:"The part itself: any JSON, kept as it came."`
+	StepID      string `json:"stepId" schema:"required,pattern=id" doc:"The step."`
+	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The step's execution; checked if given."`
+	Idx         *int64 `json:"idx" schema:"required,minimum=0,maximum=99999" doc:"The part's place in the step, from 0."`
+	Key         string `json:"key,omitzero" schema:"pattern=partKey" doc:"stepId:idx; checked if given."`
+	Type        string `json:"type,omitzero" schema:"maxLength=128" doc:"What kind of part it is."`
+	Part        JSON   `json:"part,omitzero" doc:"The part itself: any JSON, kept as it came."`
 }
 
 func executionCommands() []Command {

@@ -1,20 +1,18 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // WriteFile puts content at a path, in place of what the path held. Directories
 // on the way are made. The content is one of: content, an upload (which brings
 // this command with it), or external, a place outside.
 type WriteFile struct {
-	Path           string         `json:"path" schema:"required,maxLength=4096" doc:"The path, from the thread's root."`
-	Content        *string        `json:"content,omitzero" schema:"maxLength=349528" doc:"The content in base64, up to 256 KiB of it; more goes by an upload."`
-	External       string         `json:"external,omitzero" schema:"maxLength=4096" doc:"Where the content lies, if Skein is not to keep it: a URL, or a key of S3 or R2."`
-	Size           *int64         `json:"size,omitzero" schema:"minimum=0" doc:"Bytes, of an external file; else it must be the content's."`
-	MimeType       string         `json:"mimeType,omitzero" schema:"maxLength=256" doc:"What it holds; if absent, what its first bytes say."`
-	Width          *int64         `json:"width,omitzero" schema:"minimum=0" doc:"Pixels, of an image; if absent, what the image says."`
-	Height         *int64         `json:"height,omitzero" schema:"minimum=0" doc:"Pixels, of an image; if absent, what the image says."`
-	Metadata       jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
-	ExpectedDigest *string        `json:"expectedDigest,omitzero" schema:"maxLength=64" doc:"The digest of the content that the path must hold; empty: it must hold nothing."`
+	Path           string  `json:"path" schema:"required,maxLength=4096" doc:"The path, from the thread's root."`
+	Content        *string `json:"content,omitzero" schema:"maxLength=349528" doc:"The content in base64, up to 256 KiB of it; more goes by an upload."`
+	External       string  `json:"external,omitzero" schema:"maxLength=4096" doc:"Where the content lies, if Skein is not to keep it: a URL, or a key of S3 or R2."`
+	Size           *int64  `json:"size,omitzero" schema:"minimum=0" doc:"Bytes, of an external file; else it must be the content's."`
+	MimeType       string  `json:"mimeType,omitzero" schema:"maxLength=256" doc:"What it holds; if absent, what its first bytes say."`
+	Width          *int64  `json:"width,omitzero" schema:"minimum=0" doc:"Pixels, of an image; if absent, what the image says."`
+	Height         *int64  `json:"height,omitzero" schema:"minimum=0" doc:"Pixels, of an image; if absent, what the image says."`
+	Metadata       JSON    `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
+	ExpectedDigest *string `json:"expectedDigest,omitzero" schema:"maxLength=64" doc:"The digest of the content that the path must hold; empty: it must hold nothing."`
 
 	// Stored is the content, when it is in the store. It never comes from outside:
 	// a digest is no permission to read what it names.

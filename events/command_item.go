@@ -1,7 +1,5 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // CreateItem adds an item to a context of a thread.
 type CreateItem struct {
 	ContextID string  `json:"contextId,omitzero" schema:"pattern=id" doc:"The context; the default one if absent."`
@@ -11,17 +9,17 @@ type CreateItem struct {
 // NewItem is an item as a caller gives it. What its content must be depends on
 // its type; see Check.
 type NewItem struct {
-	ID           string         `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller brings one."`
-	Type         ItemType       `json:"type" schema:"required" doc:"What kind of item it is."`
-	Role         Role           `json:"role,omitzero" doc:"Who speaks; a message needs it, others have none."`
-	Status       ItemStatus     `json:"status,omitzero" doc:"Its first state; stored if absent."`
-	Channel      Channel        `json:"channel,omitzero" doc:"By which way it came."`
-	Content      jsontext.Value `json:"content,omitzero" doc:"A message's list of parts; {callId, name, arguments}; {callId, output, isError?, name?}; {itemId}."`
-	CreatedAt    string         `json:"createdAt,omitzero" schema:"pattern=time" doc:"When it was made, where that is not now."`
-	ParentItemID string         `json:"parentItemId,omitzero" schema:"pattern=id" doc:"The item it was made for."`
-	Depth        *int64         `json:"depth,omitzero" schema:"minimum=0,maximum=1000" doc:"Its nesting; 0 is the conversation itself."`
-	Silent       bool           `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
-	Metadata     jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
+	ID           string     `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller brings one."`
+	Type         ItemType   `json:"type" schema:"required" doc:"What kind of item it is."`
+	Role         Role       `json:"role,omitzero" doc:"Who speaks; a message needs it, others have none."`
+	Status       ItemStatus `json:"status,omitzero" doc:"Its first state; stored if absent."`
+	Channel      Channel    `json:"channel,omitzero" doc:"By which way it came."`
+	Content      JSON       `json:"content,omitzero" doc:"A message's list of parts; {callId, name, arguments}; {callId, output, isError?, name?}; {itemId}."`
+	CreatedAt    string     `json:"createdAt,omitzero" schema:"pattern=time" doc:"When it was made, where that is not now."`
+	ParentItemID string     `json:"parentItemId,omitzero" schema:"pattern=id" doc:"The item it was made for."`
+	Depth        *int64     `json:"depth,omitzero" schema:"minimum=0,maximum=1000" doc:"Its nesting; 0 is the conversation itself."`
+	Silent       bool       `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
+	Metadata     JSON       `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 }
 
 // Check holds what no single field says: a message has a role and a list of
@@ -73,10 +71,10 @@ type SetItemStatus struct {
 
 // EditMessage changes what an item shows: at least one field.
 type EditMessage struct {
-	ItemID   string         `json:"itemId" schema:"required,pattern=id" doc:"The item."`
-	Content  jsontext.Value `json:"content,omitzero" doc:"The whole new content."`
-	Metadata jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"Fields to set in the metadata; those not named stay."`
-	Silent   *bool          `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
+	ItemID   string `json:"itemId" schema:"required,pattern=id" doc:"The item."`
+	Content  JSON   `json:"content,omitzero" doc:"The whole new content."`
+	Metadata JSON   `json:"metadata,omitzero" schema:"object" doc:"Fields to set in the metadata; those not named stay."`
+	Silent   *bool  `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
 }
 
 // DeleteMessage hides an item from every view.

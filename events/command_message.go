@@ -2,34 +2,33 @@ package events
 
 import (
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // AddMessage adds a message in the words of Standard Agents (SA-46): one item,
 // and one more for each of its calls.
 type AddMessage struct {
-	ID         string         `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller brings one."`
-	ContextID  string         `json:"contextId,omitzero" schema:"pattern=id" doc:"The context; the default one if absent."`
-	Role       MessageRole    `json:"role" schema:"required" doc:"Who speaks."`
-	Content    *string        `json:"content,omitzero" doc:"The text; none if absent."`
-	Name       string         `json:"name,omitzero" schema:"maxLength=256" doc:"Of a result: the tool's name."`
-	ToolCalls  string         `json:"toolCalls,omitzero" doc:"Of an assistant: the calls, as JSON text: [{id, type: function, function: {name, arguments}}]."`
-	ToolCallID string         `json:"toolCallId,omitzero" schema:"maxLength=256" doc:"Of a result, which needs it: the call that it answers."`
-	ParentID   string         `json:"parentId,omitzero" schema:"pattern=id" doc:"The item that it is made for."`
-	Depth      *int64         `json:"depth,omitzero" schema:"minimum=0,maximum=1000" doc:"Its nesting; 0 is the conversation itself."`
-	Silent     bool           `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
-	Metadata   jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
-	Status     MessageStatus  `json:"status,omitzero" doc:"How far it is."`
-	ToolStatus ToolStatus     `json:"toolStatus,omitzero" doc:"Of a result: success, if absent, or error."`
+	ID         string        `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller brings one."`
+	ContextID  string        `json:"contextId,omitzero" schema:"pattern=id" doc:"The context; the default one if absent."`
+	Role       MessageRole   `json:"role" schema:"required" doc:"Who speaks."`
+	Content    *string       `json:"content,omitzero" doc:"The text; none if absent."`
+	Name       string        `json:"name,omitzero" schema:"maxLength=256" doc:"Of a result: the tool's name."`
+	ToolCalls  string        `json:"toolCalls,omitzero" doc:"Of an assistant: the calls, as JSON text: [{id, type: function, function: {name, arguments}}]."`
+	ToolCallID string        `json:"toolCallId,omitzero" schema:"maxLength=256" doc:"Of a result, which needs it: the call that it answers."`
+	ParentID   string        `json:"parentId,omitzero" schema:"pattern=id" doc:"The item that it is made for."`
+	Depth      *int64        `json:"depth,omitzero" schema:"minimum=0,maximum=1000" doc:"Its nesting; 0 is the conversation itself."`
+	Silent     bool          `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
+	Metadata   JSON          `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
+	Status     MessageStatus `json:"status,omitzero" doc:"How far it is."`
+	ToolStatus ToolStatus    `json:"toolStatus,omitzero" doc:"Of a result: success, if absent, or error."`
 }
 
 // MessageUpdates says what to change of a message (SA-49): at least one field.
 type MessageUpdates struct {
-	Content    *string        `json:"content,omitzero" doc:"The whole new text."`
-	Metadata   jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"Fields to set in the metadata; those not named stay."`
-	Silent     *bool          `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
-	Status     MessageStatus  `json:"status,omitzero" doc:"How far it is. What is completed does not become pending again."`
-	ToolStatus ToolStatus     `json:"toolStatus,omitzero" doc:"Of a result: success or error."`
+	Content    *string       `json:"content,omitzero" doc:"The whole new text."`
+	Metadata   JSON          `json:"metadata,omitzero" schema:"object" doc:"Fields to set in the metadata; those not named stay."`
+	Silent     *bool         `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
+	Status     MessageStatus `json:"status,omitzero" doc:"How far it is. What is completed does not become pending again."`
+	ToolStatus ToolStatus    `json:"toolStatus,omitzero" doc:"Of a result: success or error."`
 }
 
 // UpdateMessage changes a message in the words of Standard Agents.
@@ -49,7 +48,7 @@ func (m AddMessage) Items() (item NewItem, calls []NewItem, err error) {
 		ID: m.ID, Type: Message, ParentItemID: m.ParentID, Depth: m.Depth, Silent: m.Silent, Metadata: m.Metadata, Status: m.Status.Item(),
 	}
 	if m.Role == FromTool {
-		r := CallResult{CallID: m.ToolCallID, Output: jsontext.Value("null"), IsError: m.ToolStatus == ToolError, Name: m.Name}
+		r := CallResult{CallID: m.ToolCallID, Output: JSON("null"), IsError: m.ToolStatus == ToolError, Name: m.Name}
 		if m.Content != nil {
 			r.Output = QuoteText(*m.Content)
 		}
@@ -110,15 +109,15 @@ func (s MessageStatus) Item() ItemStatus {
 }
 
 // MessageText gives a text as the parts of a message; none has no part.
-func MessageText(assistant bool, text *string) jsontext.Value {
+func MessageText(assistant bool, text *string) JSON {
 	if text == nil {
-		return jsontext.Value("[]")
+		return JSON("[]")
 	}
 	kind := InputText
 	if assistant {
 		kind = OutputText
 	}
-	return jsontext.Value(`[{"type":"` + kind + `","text":` + string(QuoteText(*text)) + `}]`)
+	return JSON(`[{"type":"` + kind + `","text":` + string(QuoteText(*text)) + `}]`)
 }
 
 // UserText returns the item by which a user says a text.

@@ -2,8 +2,6 @@ package events
 
 import (
 	"slices"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // ReactThread asks an agent to answer an item, or a text: exactly one of the two
@@ -58,9 +56,9 @@ type TurnRun struct {
 
 // GrantApproval lets a call of a tool be made that waits for it.
 type GrantApproval struct {
-	CallID    string         `json:"callId" schema:"required,maxLength=256" doc:"The call."`
-	Arguments jsontext.Value `json:"arguments,omitzero" schema:"object" doc:"Arguments that replace those asked for."`
-	Comment   string         `json:"comment,omitzero" schema:"maxLength=65536" doc:"What is to be recorded."`
+	CallID    string `json:"callId" schema:"required,maxLength=256" doc:"The call."`
+	Arguments JSON   `json:"arguments,omitzero" schema:"object" doc:"Arguments that replace those asked for."`
+	Comment   string `json:"comment,omitzero" schema:"maxLength=65536" doc:"What is to be recorded."`
 }
 
 // DenyApproval refuses a call of a tool that waits. The model is told.
@@ -72,11 +70,11 @@ type DenyApproval struct {
 // QueueTool queues a call of a tool: for the run under way, or else for a run
 // of its own (SA-62..SA-64). A tool that is an agent takes the thread over (SA-6).
 type QueueTool struct {
-	Name      string         `json:"name" schema:"required,pattern=name" doc:"The tool."`
-	Arguments jsontext.Value `json:"arguments,omitzero" schema:"object" doc:"What it is called with."`
-	CallID    string         `json:"callId,omitzero" schema:"pattern=id" doc:"The call's id, if the caller brings one."`
-	AgentID   string         `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that goes on from there; the thread's own if absent."`
-	Once      bool           `json:"once,omitzero" doc:"Nobody goes on from there: the call has a run of its own that ends with it, after the one under way."`
+	Name      string `json:"name" schema:"required,pattern=name" doc:"The tool."`
+	Arguments JSON   `json:"arguments,omitzero" schema:"object" doc:"What it is called with."`
+	CallID    string `json:"callId,omitzero" schema:"pattern=id" doc:"The call's id, if the caller brings one."`
+	AgentID   string `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that goes on from there; the thread's own if absent."`
+	Once      bool   `json:"once,omitzero" doc:"Nobody goes on from there: the call has a run of its own that ends with it, after the one under way."`
 }
 
 // AssignAgent hands the thread over to another agent (SA-4).

@@ -1,32 +1,30 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // CreateThread asks for a new thread (thread.create), or for the thread of a
 // key, made if absent (thread.resolve, where the key is required).
 type CreateThread struct {
-	Key          string         `json:"key,omitzero" schema:"pattern=key" doc:"The public name, unique in the tenant."`
-	AgentID      string         `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent in charge."`
-	UserID       string         `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to."`
-	Title        string         `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
-	Metadata     jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
-	Env          jsontext.Value `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
-	Context      jsontext.Value `json:"context,omitzero" doc:"The first content of the default context: any JSON."`
-	ContextType  string         `json:"contextType,omitzero" schema:"pattern=name" doc:"A definition of kind context, to which the content of the default context is held."`
-	MainThreadID string         `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for."`
+	Key          string `json:"key,omitzero" schema:"pattern=key" doc:"The public name, unique in the tenant."`
+	AgentID      string `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent in charge."`
+	UserID       string `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to."`
+	Title        string `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
+	Metadata     JSON   `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
+	Env          JSON   `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
+	Context      JSON   `json:"context,omitzero" doc:"The first content of the default context: any JSON."`
+	ContextType  string `json:"contextType,omitzero" schema:"pattern=name" doc:"A definition of kind context, to which the content of the default context is held."`
+	MainThreadID string `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for."`
 }
 
 // ResolveThread asks for the thread of a key, made if absent.
 type ResolveThread struct {
-	Key          string         `json:"key" schema:"required,pattern=key" doc:"The public name, unique in the tenant."`
-	AgentID      string         `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent in charge, if it is made."`
-	UserID       string         `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to, if it is made."`
-	Title        string         `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists, if it is made."`
-	Metadata     jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields, if it is made."`
-	Env          jsontext.Value `json:"env,omitzero" schema:"object" doc:"What is known of the workspace, if it is made."`
-	Context      jsontext.Value `json:"context,omitzero" doc:"The first content of the default context, if it is made: any JSON."`
-	ContextType  string         `json:"contextType,omitzero" schema:"pattern=name" doc:"A definition of kind context, to which the content of the default context is held, if it is made."`
-	MainThreadID string         `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for, if it is made."`
+	Key          string `json:"key" schema:"required,pattern=key" doc:"The public name, unique in the tenant."`
+	AgentID      string `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent in charge, if it is made."`
+	UserID       string `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to, if it is made."`
+	Title        string `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists, if it is made."`
+	Metadata     JSON   `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields, if it is made."`
+	Env          JSON   `json:"env,omitzero" schema:"object" doc:"What is known of the workspace, if it is made."`
+	Context      JSON   `json:"context,omitzero" doc:"The first content of the default context, if it is made: any JSON."`
+	ContextType  string `json:"contextType,omitzero" schema:"pattern=name" doc:"A definition of kind context, to which the content of the default context is held, if it is made."`
+	MainThreadID string `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for, if it is made."`
 }
 
 // SetThreadStatus moves the thread's machine (EK 5.1).
@@ -38,16 +36,16 @@ type SetThreadStatus struct {
 // UpdateThread changes what describes a thread: at least one field. An empty
 // text clears it.
 type UpdateThread struct {
-	Title           *string        `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
-	Archived        *bool          `json:"archived,omitzero" doc:"Hidden from the main list."`
-	Draft           *string        `json:"draft,omitzero" schema:"maxLength=65536" doc:"An unsent message."`
-	AutoSubmitDraft *bool          `json:"autoSubmitDraft,omitzero" doc:"The draft is to send itself; kept for applications, Skein does not act on it."`
-	AgentMode       *string        `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The agent's mode; handed to the reactor."`
-	MaxTokens       *int64         `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on the output tokens of one step, if the model's own is not lower."`
-	UserID          *string        `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to."`
-	Metadata        jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields, all of them."`
-	Env             jsontext.Value `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
-	Policy          *Policy        `json:"policy,omitzero" doc:"What becomes of a message that comes while a run is on; if never set, what the definition of the agent that works says, or else enqueue."`
+	Title           *string `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
+	Archived        *bool   `json:"archived,omitzero" doc:"Hidden from the main list."`
+	Draft           *string `json:"draft,omitzero" schema:"maxLength=65536" doc:"An unsent message."`
+	AutoSubmitDraft *bool   `json:"autoSubmitDraft,omitzero" doc:"The draft is to send itself; kept for applications, Skein does not act on it."`
+	AgentMode       *string `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The agent's mode; handed to the reactor."`
+	MaxTokens       *int64  `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on the output tokens of one step, if the model's own is not lower."`
+	UserID          *string `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to."`
+	Metadata        JSON    `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields, all of them."`
+	Env             JSON    `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
+	Policy          *Policy `json:"policy,omitzero" doc:"What becomes of a message that comes while a run is on; if never set, what the definition of the agent that works says, or else enqueue."`
 }
 
 // DeleteThread deletes a thread for good.
@@ -62,8 +60,8 @@ type CommitThread struct {
 
 // SubCommand is one command of a thread.commit.
 type SubCommand struct {
-	Command string         `json:"command" schema:"required,pattern=name" doc:"The command, noun.verb."`
-	Data    jsontext.Value `json:"data,omitzero" schema:"object" doc:"What it takes."`
+	Command string `json:"command" schema:"required,pattern=name" doc:"The command, noun.verb."`
+	Data    JSON   `json:"data,omitzero" schema:"object" doc:"What it takes."`
 }
 
 // FinishThread records that a react is over, once for each execution.

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Commit is all events of one command on one aggregate: one message of the
@@ -179,8 +178,8 @@ func (c *Commit) check() error {
 }
 
 // splitBatch gives the elements of a JSON array in any layout.
-func splitBatch(body []byte) ([]jsontext.Value, error) {
-	var raws []jsontext.Value
+func splitBatch(body []byte) ([]JSON, error) {
+	var raws []JSON
 	if err := json.Unmarshal(body, &raws); err != nil {
 		return nil, fmt.Errorf("%w batch: %w", errEnvelope, err)
 	}

@@ -1,7 +1,5 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // Queries of durable consumers: readers of the tenant's timeline whose place is
 // remembered, by one name for all processes that share the work.
 type (
@@ -20,9 +18,9 @@ type (
 	// Delivery is an event that a consumer has handed out. It is handed out again,
 	// to whoever asks, if nothing was heard of it for 30 s.
 	Delivery struct {
-		Event jsontext.Value `json:"event,omitzero" doc:"The event: a CloudEvent. Absent if none came."`
-		Seq   int64          `json:"seq,omitzero" schema:"minimum=1" doc:"The sequence in the log of the event's commit."`
-		Token string         `json:"token,omitzero" doc:"Names the delivery, for consumer.settle."`
+		Event JSON   `json:"event,omitzero" doc:"The event: a CloudEvent. Absent if none came."`
+		Seq   int64  `json:"seq,omitzero" schema:"minimum=1" doc:"The sequence in the log of the event's commit."`
+		Token string `json:"token,omitzero" doc:"Names the delivery, for consumer.settle."`
 	}
 	// SettleConsumer says what became of an event.
 	SettleConsumer struct {

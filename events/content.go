@@ -28,8 +28,8 @@ const partsSchema = `{"type":"array","items":{"type":"object","properties":{"typ
 
 // checkParts says whether raw is a message's content: a list of objects with a
 // type; text and refusals have their text.
-func checkParts(raw jsontext.Value) error {
-	if raw.Kind() != '[' {
+func checkParts(raw JSON) error {
+	if jsontext.Value(raw).Kind() != '[' {
 		return Invalid("/content", "a message's content is a list of parts")
 	}
 	var invalid *Error
@@ -109,18 +109,18 @@ func checkPart(dec *jsontext.Decoder) error {
 // The contents of items that are not messages (EK-38).
 type (
 	actionExecute struct {
-		CallID    jsontext.Value `json:"callId"`
-		Name      jsontext.Value `json:"name"`
-		Arguments jsontext.Value `json:"arguments"`
+		CallID    JSON `json:"callId"`
+		Name      JSON `json:"name"`
+		Arguments JSON `json:"arguments"`
 	}
 	actionResult struct {
-		CallID  jsontext.Value `json:"callId"`
-		Output  jsontext.Value `json:"output"`
-		IsError jsontext.Value `json:"isError"`
-		Name    jsontext.Value `json:"name"`
+		CallID  JSON `json:"callId"`
+		Output  JSON `json:"output"`
+		IsError JSON `json:"isError"`
+		Name    JSON `json:"name"`
 	}
 	itemReference struct {
-		ItemID jsontext.Value `json:"itemId"`
+		ItemID JSON `json:"itemId"`
 	}
 )
 
@@ -145,7 +145,7 @@ func (c actionResult) check() error {
 	if c.Output == nil {
 		return Invalid("/content/output", "a result has an output")
 	}
-	if k := c.IsError.Kind(); c.IsError != nil && k != 't' && k != 'f' {
+	if k := jsontext.Value(c.IsError).Kind(); c.IsError != nil && k != 't' && k != 'f' {
 		return Invalid("/content/isError", "isError is true or false")
 	}
 	if c.Name != nil {
@@ -159,8 +159,8 @@ func (c actionResult) check() error {
 func (c itemReference) check() error { return checkText("/content/itemId", c.ItemID) }
 
 // checkFields reads a content strictly and checks its fields.
-func checkFields[T interface{ check() error }](raw jsontext.Value) error {
-	if raw.Kind() != '{' {
+func checkFields[T interface{ check() error }](raw JSON) error {
+	if jsontext.Value(raw).Kind() != '{' {
 		return Invalid("/content", "the content is an object")
 	}
 	var v T
@@ -175,16 +175,16 @@ func checkFields[T interface{ check() error }](raw jsontext.Value) error {
 	return v.check()
 }
 
-func checkText(path string, raw jsontext.Value) error {
+func checkText(path string, raw JSON) error {
 	var s string
-	if raw.Kind() != '"' || json.Unmarshal(raw, &s) != nil || s == "" || utf8.RuneCountInString(s) > 256 {
+	if jsontext.Value(raw).Kind() != '"' || json.Unmarshal(raw, &s) != nil || s == "" || utf8.RuneCountInString(s) > 256 {
 		return Invalid(path, "a text of 1 to 256 letters is needed")
 	}
 	return nil
 }
 
 // CheckContent says whether raw may be the content of an item of that kind.
-func CheckContent(t ItemType, raw jsontext.Value) error {
+func CheckContent(t ItemType, raw JSON) error {
 	item := NewItem{Type: t, Content: raw}
 	if t == Message {
 		item.Role = User

@@ -1,7 +1,5 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // The events of a context (EK-133..EK-135), and of its content.
 const (
 	ContextCreatedType       Type = "context.created"
@@ -13,12 +11,12 @@ const (
 
 // ContextCreated says that a context was made on a thread.
 type ContextCreated struct {
-	ID      string         `json:"id" schema:"required,pattern=id" doc:"The context's id."`
-	Key     *string        `json:"key" schema:"required,nullable,pattern=key" doc:"Its name in the thread."`
-	Status  ContextStatus  `json:"status" schema:"required" doc:"Its first state."`
-	Default bool           `json:"default,omitzero" doc:"It is the thread's default context."`
-	Type    string         `json:"type,omitzero" schema:"pattern=name" doc:"The definition that its content is held to."`
-	Content jsontext.Value `json:"content" schema:"required" doc:"The state itself: any JSON, or null."`
+	ID      string        `json:"id" schema:"required,pattern=id" doc:"The context's id."`
+	Key     *string       `json:"key" schema:"required,nullable,pattern=key" doc:"Its name in the thread."`
+	Status  ContextStatus `json:"status" schema:"required" doc:"Its first state."`
+	Default bool          `json:"default,omitzero" doc:"It is the thread's default context."`
+	Type    string        `json:"type,omitzero" schema:"pattern=name" doc:"The definition that its content is held to."`
+	Content JSON          `json:"content" schema:"required" doc:"The state itself: any JSON, or null."`
 }
 
 // ContextResolved says that a context was found, or made, for what follows (EK-110).
@@ -36,8 +34,8 @@ type ContextStatusChanged struct {
 // StateChanged says that a context's content changed: to Content, or by Patch
 // (a JSON Merge Patch, RFC 7396). Exactly one of the two is there.
 type StateChanged struct {
-	Content jsontext.Value `json:"content,omitzero" doc:"The whole new content."`
-	Patch   jsontext.Value `json:"patch,omitzero" doc:"What changed, as a JSON Merge Patch."`
+	Content JSON `json:"content,omitzero" doc:"The whole new content."`
+	Patch   JSON `json:"patch,omitzero" doc:"What changed, as a JSON Merge Patch."`
 }
 
 // StateClosed says that one life of a key-value state is over (C-4).

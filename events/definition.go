@@ -40,14 +40,14 @@ const (
 // ModelDefinition says how a model is spoken to (SA-55). Keys and addresses of
 // providers are the reactor's own business, and never stand here.
 type ModelDefinition struct {
-	Name            string         `json:"name" schema:"required,pattern=name" doc:"The name, by which agents refer to it."`
-	Description     string         `json:"description,omitzero" schema:"maxLength=4096" doc:"What it is for."`
-	Reactor         string         `json:"reactor,omitzero" schema:"pattern=name" doc:"The reactor that speaks to it; openai if absent."`
-	Model           string         `json:"model" schema:"required,minLength=1,maxLength=256" doc:"The provider's own name of it."`
-	ContextTokens   *int64         `json:"contextTokens,omitzero" schema:"minimum=1" doc:"How many tokens it takes in all; handed to the reactor."`
-	MaxOutputTokens *int64         `json:"maxOutputTokens,omitzero" schema:"minimum=1" doc:"How many tokens one answer may have."`
-	Temperature     *float64       `json:"temperature,omitzero" schema:"minimum=0,maximum=2" doc:"How freely it answers."`
-	Params          jsontext.Value `json:"params,omitzero" schema:"object" doc:"What else the reactor hands to the provider. No secrets."`
+	Name            string   `json:"name" schema:"required,pattern=name" doc:"The name, by which agents refer to it."`
+	Description     string   `json:"description,omitzero" schema:"maxLength=4096" doc:"What it is for."`
+	Reactor         string   `json:"reactor,omitzero" schema:"pattern=name" doc:"The reactor that speaks to it; openai if absent."`
+	Model           string   `json:"model" schema:"required,minLength=1,maxLength=256" doc:"The provider's own name of it."`
+	ContextTokens   *int64   `json:"contextTokens,omitzero" schema:"minimum=1" doc:"How many tokens it takes in all; handed to the reactor."`
+	MaxOutputTokens *int64   `json:"maxOutputTokens,omitzero" schema:"minimum=1" doc:"How many tokens one answer may have."`
+	Temperature     *float64 `json:"temperature,omitzero" schema:"minimum=0,maximum=2" doc:"How freely it answers."`
+	Params          JSON     `json:"params,omitzero" schema:"object" doc:"What else the reactor hands to the provider. No secrets."`
 }
 
 // DefaultReactor speaks to a model whose definition names no reactor.
@@ -63,11 +63,11 @@ func (d ModelDefinition) WithDefaults() ModelDefinition {
 
 // PromptDefinition is a text for a model (SA-56).
 type PromptDefinition struct {
-	Name        string         `json:"name" schema:"required,pattern=name" doc:"The name, by which agents refer to it."`
-	Description string         `json:"description,omitzero" schema:"maxLength=4096" doc:"What it is for."`
-	Text        string         `json:"text" schema:"required,minLength=1" doc:"The text."`
-	Variables   []string       `json:"variables,omitempty" schema:"maxItems=256,items=variable" doc:"The names that are filled in, where the text says {{name}}: from the content of the run's context, else the thread's metadata, else its env, else defaults. Without any, the text is taken as it is."`
-	Defaults    jsontext.Value `json:"defaults,omitzero" schema:"object" doc:"Texts for variables that the thread says nothing of. A run that finds neither fails."`
+	Name        string   `json:"name" schema:"required,pattern=name" doc:"The name, by which agents refer to it."`
+	Description string   `json:"description,omitzero" schema:"maxLength=4096" doc:"What it is for."`
+	Text        string   `json:"text" schema:"required,minLength=1" doc:"The text."`
+	Variables   []string `json:"variables,omitempty" schema:"maxItems=256,items=variable" doc:"The names that are filled in, where the text says {{name}}: from the content of the run's context, else the thread's metadata, else its env, else defaults. Without any, the text is taken as it is."`
+	Defaults    JSON     `json:"defaults,omitzero" schema:"object" doc:"Texts for variables that the thread says nothing of. A run that finds neither fails."`
 }
 
 // DefinitionRow declares one kind of definition, as Row does an event.
@@ -76,14 +76,14 @@ type DefinitionRow struct {
 	Doc  string
 
 	new    func() any
-	decode func(jsontext.Value) (any, error)
+	decode func(JSON) (any, error)
 }
 
 // New gives a zero value of the definition's Go type.
 func (r DefinitionRow) New() any { return r.new() }
 
 func definition[T any](kind DefinitionKind, doc string) DefinitionRow {
-	return DefinitionRow{Kind: kind, Doc: doc, new: func() any { return *new(T) }, decode: func(raw jsontext.Value) (any, error) {
+	return DefinitionRow{Kind: kind, Doc: doc, new: func() any { return *new(T) }, decode: func(raw JSON) (any, error) {
 		var v T
 		err := json.Unmarshal(raw, &v)
 		return v, err
@@ -105,7 +105,7 @@ func DefinitionRows() []DefinitionRow {
 // DecodeDefinition reads a stored definition into its Go type, such as
 // ModelDefinition, by value. Fields that are not known are passed over: a newer
 // version may have written it.
-func DecodeDefinition(kind DefinitionKind, raw jsontext.Value) (any, error) {
+func DecodeDefinition(kind DefinitionKind, raw JSON) (any, error) {
 	for _, r := range DefinitionRows() {
 		if r.Kind == kind {
 			return r.decode(raw)
@@ -117,18 +117,18 @@ func DecodeDefinition(kind DefinitionKind, raw jsontext.Value) (any, error) {
 // EncodeDefinition writes a definition in its canonical form: without spaces,
 // names in order, what is absent left out, texts in one spelling, numbers as
 // they came. Two definitions that say the same have the same bytes.
-func EncodeDefinition(definition any) (jsontext.Value, error) {
+func EncodeDefinition(definition any) (JSON, error) {
 	raw, err := json.Marshal(definition, json.Deterministic(true))
 	if err != nil {
 		return nil, err
 	}
-	v := jsontext.Value(raw)
-	err = v.Format(jsontext.ReorderRawObjects(true))
+	v := JSON(raw)
+	err = (*jsontext.Value)(&v).Format(jsontext.ReorderRawObjects(true))
 	return v, err
 }
 
 // DefinitionDigest gives the hex SHA-256 of a definition in its canonical form.
-func DefinitionDigest(canonical jsontext.Value) string {
+func DefinitionDigest(canonical JSON) string {
 	sum := sha256.Sum256(canonical)
 	return hex.EncodeToString(sum[:])
 }

@@ -56,7 +56,7 @@ func (d ToolDefinition) CheckPerson() error {
 // Ask returns what a person is asked by a call with these arguments: the tool's
 // question with every {{name}} replaced by the argument of that name, or, if the
 // tool has none, what the model asks. What has no value stays as it is.
-func (d ToolDefinition) Ask(arguments jsontext.Value) string {
+func (d ToolDefinition) Ask(arguments JSON) string {
 	text := d.Question
 	if text == "" {
 		text = "{{" + personField + "}}"
@@ -72,14 +72,14 @@ func (d ToolDefinition) Ask(arguments jsontext.Value) string {
 }
 
 // said lists the placeholders of a text for which the arguments have a value.
-func said(text string, arguments jsontext.Value) []string {
-	var object map[string]jsontext.Value
-	if arguments.Kind() != '{' || json.Unmarshal(arguments, &object) != nil {
+func said(text string, arguments JSON) []string {
+	var object map[string]JSON
+	if jsontext.Value(arguments).Kind() != '{' || json.Unmarshal(arguments, &object) != nil {
 		return nil
 	}
 	var names []string
 	for _, name := range Placeholders(text) {
-		if _, ok := variable([]map[string]jsontext.Value{object}, name); ok {
+		if _, ok := variable([]map[string]JSON{object}, name); ok {
 			names = append(names, name)
 		}
 	}
@@ -91,8 +91,8 @@ const answerField = "answer"
 
 // AnswerSchema returns the JSON Schema of an object whose one field, answer, fits the
 // schema of an answer: what is checked takes objects alone.
-func AnswerSchema(answer jsontext.Value) (jsontext.Value, error) {
-	var fields map[string]jsontext.Value
+func AnswerSchema(answer JSON) (JSON, error) {
+	var fields map[string]JSON
 	if err := json.Unmarshal(answer, &fields); err != nil {
 		return nil, Invalid("", "a JSON Schema is an object: %w", err)
 	}
@@ -100,17 +100,17 @@ func AnswerSchema(answer jsontext.Value) (jsontext.Value, error) {
 		return nil, Invalid("/$id", "the JSON Schema of an answer has no name of its own; leave it out")
 	}
 	delete(fields, "$schema")
-	fields["$id"] = jsontext.Value(`"urn:skein:answer"`) // so that "#" is the answer's own schema
+	fields["$id"] = JSON(`"urn:skein:answer"`) // so that "#" is the answer's own schema
 	own, err := json.Marshal(fields, json.Deterministic(true))
 	if err != nil {
 		return nil, err
 	}
-	return jsontext.Value(`{"type":"object","required":["` + answerField + `"],"properties":{"` + answerField + `":` + string(own) + `}}`), nil
+	return JSON(`{"type":"object","required":["` + answerField + `"],"properties":{"` + answerField + `":` + string(own) + `}}`), nil
 }
 
 // AnswerArguments returns the object that AnswerSchema is of.
-func AnswerArguments(answer jsontext.Value) jsontext.Value {
-	return jsontext.Value(`{"` + answerField + `":` + string(answer) + `}`)
+func AnswerArguments(answer JSON) JSON {
+	return JSON(`{"` + answerField + `":` + string(answer) + `}`)
 }
 
 // AnswerPath returns where in the answer something is that is somewhere in that object.

@@ -4,14 +4,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 func definedAs(name string, version, previous int64, definition string) DefinitionChanged {
 	d := DefinitionChanged{Kind: AgentKind, Name: name, Version: version, Previous: previous}
 	if definition != "" {
-		d.Definition = jsontext.Value(definition)
+		d.Definition = JSON(definition)
 		d.Digest = DefinitionDigest(d.Definition)
 	}
 	return d
@@ -42,7 +40,7 @@ func TestTimelineOfDefinitions(t *testing.T) {
 		t.Error(err)
 	}
 	altered := definedAs("a", 2, 1, `{"a":2}`)
-	altered.Definition = jsontext.Value(`{"a":3}`)
+	altered.Definition = JSON(`{"a":3}`)
 	for want, list := range map[string][]DefinitionChanged{
 		"at version 2 after 0":             {definedAs("a", 2, 0, `{}`)},
 		"at version 1 after 1":             {good[0], definedAs("a", 1, 1, `{}`)},

@@ -3,8 +3,6 @@ package events
 import (
 	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // ToolType says who does a tool's work.
@@ -26,22 +24,22 @@ func (ToolType) Enum() []string {
 
 // ToolDefinition says what a model may call, and who does it (SA-67).
 type ToolDefinition struct {
-	Name         string         `json:"name" schema:"required,pattern=tool" doc:"The name, as the model calls it; of a whole server, what the names of its tools begin with, before __."`
-	Description  string         `json:"description" schema:"required,minLength=1,maxLength=16384" doc:"What it does and when to use it, for the model."`
-	Type         ToolType       `json:"type" schema:"required" doc:"Who does it: a function of the process, a process on NATS, an MCP server, another agent, or a person who answers with approval.resolve."`
-	Parameters   jsontext.Value `json:"parameters,omitzero" schema:"object" doc:"The JSON Schema (2020-12) of its arguments, an object; none if absent, or what the MCP server says."`
-	Auto         *bool          `json:"auto,omitzero" doc:"A call is made at once; true if absent. If false, it waits for an approval."`
-	Idempotent   *bool          `json:"idempotent,omitzero" doc:"A call that may have been made may be made again; false if absent."`
-	ReadOnly     *bool          `json:"readOnly,omitzero" doc:"It changes nothing; false if absent."`
-	Portable     *bool          `json:"portable,omitzero" doc:"It can be packed and shared: it uses nothing of the process that it runs in; true if absent."`
-	TimeoutMs    *int64         `json:"timeoutMs,omitzero" schema:"minimum=1" doc:"How long one call may take."`
-	WorkerWaitMs *int64         `json:"workerWaitMs,omitzero" schema:"minimum=0,maximum=86400000" doc:"Milliseconds that a call waits for a process that serves the tool, when none does; what the agent's limits say if absent, 0: not at all."`
-	Retries      *Retries       `json:"retries,omitzero" doc:"How often a call is tried whose failure may pass: one of a tool that is idempotent or readOnly, or one that was surely not made. As the agent says if absent."`
-	Server       *ToolServer    `json:"server,omitzero" doc:"The MCP server; of type mcp."`
-	Agent        string         `json:"agent,omitzero" schema:"pattern=name" doc:"The agent; of type agent."`
-	OwnThread    *bool          `json:"ownThread,omitzero" doc:"Of type agent: it answers in a thread of its own, and the call's result is its answer; false if absent: it takes the thread over. One of type dual_ai always has a thread of its own."`
-	Question     string         `json:"question,omitzero" schema:"maxLength=16384" doc:"Of type person: what is asked, with {{name}} for the argument of that name; what the model asks if absent."`
-	Answer       jsontext.Value `json:"answer,omitzero" schema:"object" doc:"Of type person: the JSON Schema (2020-12) of the answer; any JSON if absent. At most 16 KiB."`
+	Name         string      `json:"name" schema:"required,pattern=tool" doc:"The name, as the model calls it; of a whole server, what the names of its tools begin with, before __."`
+	Description  string      `json:"description" schema:"required,minLength=1,maxLength=16384" doc:"What it does and when to use it, for the model."`
+	Type         ToolType    `json:"type" schema:"required" doc:"Who does it: a function of the process, a process on NATS, an MCP server, another agent, or a person who answers with approval.resolve."`
+	Parameters   JSON        `json:"parameters,omitzero" schema:"object" doc:"The JSON Schema (2020-12) of its arguments, an object; none if absent, or what the MCP server says."`
+	Auto         *bool       `json:"auto,omitzero" doc:"A call is made at once; true if absent. If false, it waits for an approval."`
+	Idempotent   *bool       `json:"idempotent,omitzero" doc:"A call that may have been made may be made again; false if absent."`
+	ReadOnly     *bool       `json:"readOnly,omitzero" doc:"It changes nothing; false if absent."`
+	Portable     *bool       `json:"portable,omitzero" doc:"It can be packed and shared: it uses nothing of the process that it runs in; true if absent."`
+	TimeoutMs    *int64      `json:"timeoutMs,omitzero" schema:"minimum=1" doc:"How long one call may take."`
+	WorkerWaitMs *int64      `json:"workerWaitMs,omitzero" schema:"minimum=0,maximum=86400000" doc:"Milliseconds that a call waits for a process that serves the tool, when none does; what the agent's limits say if absent, 0: not at all."`
+	Retries      *Retries    `json:"retries,omitzero" doc:"How often a call is tried whose failure may pass: one of a tool that is idempotent or readOnly, or one that was surely not made. As the agent says if absent."`
+	Server       *ToolServer `json:"server,omitzero" doc:"The MCP server; of type mcp."`
+	Agent        string      `json:"agent,omitzero" schema:"pattern=name" doc:"The agent; of type agent."`
+	OwnThread    *bool       `json:"ownThread,omitzero" doc:"Of type agent: it answers in a thread of its own, and the call's result is its answer; false if absent: it takes the thread over. One of type dual_ai always has a thread of its own."`
+	Question     string      `json:"question,omitzero" schema:"maxLength=16384" doc:"Of type person: what is asked, with {{name}} for the argument of that name; what the model asks if absent."`
+	Answer       JSON        `json:"answer,omitzero" schema:"object" doc:"Of type person: the JSON Schema (2020-12) of the answer; any JSON if absent. At most 16 KiB."`
 }
 
 // Retries says how often something is tried, and how long is waited between.
@@ -155,7 +153,7 @@ func (d ToolDefinition) WithDefaults() ToolDefinition {
 	d.Auto, d.Portable = orElse(d.Auto, true), orElse(d.Portable, true)
 	d.Idempotent, d.ReadOnly = orElse(d.Idempotent, false), orElse(d.ReadOnly, false)
 	if d.Type == PersonTool && d.Question == "" {
-		d.Parameters = jsontext.Value(personParameters)
+		d.Parameters = JSON(personParameters)
 	}
 	return d
 }

@@ -2,7 +2,6 @@ package events
 
 import (
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Edit changes an item as the event says. Every view of items does it so.
@@ -46,12 +45,12 @@ func (i *Item) editResult(d MessageEdited) {
 
 // mergeShallow sets the fields of an object that another one names. What is no
 // object is replaced.
-func mergeShallow(into, from jsontext.Value) jsontext.Value {
-	fields := map[string]jsontext.Value{}
+func mergeShallow(into, from JSON) JSON {
+	fields := map[string]JSON{}
 	if into != nil && json.Unmarshal(into, &fields) != nil {
 		return from
 	}
-	var more map[string]jsontext.Value
+	var more map[string]JSON
 	if json.Unmarshal(from, &more) != nil {
 		return into
 	}

@@ -2,8 +2,6 @@ package events
 
 import (
 	"strconv"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Limits of effects.
@@ -23,15 +21,15 @@ const (
 // (SA-70, SA-74). Of delayMs, at, everyMs and cron at most one is given; none is
 // a delay of 0, which is at once.
 type ScheduleEffect struct {
-	ID        string         `json:"id,omitzero" schema:"pattern=uuid" doc:"The effect's id, if the caller brings one: a UUID."`
-	Name      string         `json:"name" schema:"required,pattern=name" doc:"Which effect: a name that a worker knows."`
-	Args      jsontext.Value `json:"args,omitzero" schema:"object" doc:"What it is given."`
-	DelayMs   *int64         `json:"delayMs,omitzero" schema:"minimum=0,maximum=316224000000" doc:"After so many milliseconds; 0 is at once."`
-	At        string         `json:"at,omitzero" schema:"pattern=time" doc:"At this time; one that has passed is at once."`
-	EveryMs   *int64         `json:"everyMs,omitzero" schema:"minimum=1000,maximum=316224000000" doc:"Again and again after so many milliseconds, the first time after as many."`
-	Cron      string         `json:"cron,omitzero" schema:"maxLength=256" doc:"Again and again by a cron expression of five fields, or @hourly and the like, in UTC."`
-	Retries   *int64         `json:"retries,omitzero" schema:"minimum=0,maximum=100" doc:"How many more attempts a firing has after one that failed; 3 if absent."`
-	BackoffMs *int64         `json:"backoffMs,omitzero" schema:"minimum=0,maximum=3600000" doc:"The pause before the second attempt, doubled for each one after it, up to an hour; 1000 if absent."`
+	ID        string `json:"id,omitzero" schema:"pattern=uuid" doc:"The effect's id, if the caller brings one: a UUID."`
+	Name      string `json:"name" schema:"required,pattern=name" doc:"Which effect: a name that a worker knows."`
+	Args      JSON   `json:"args,omitzero" schema:"object" doc:"What it is given."`
+	DelayMs   *int64 `json:"delayMs,omitzero" schema:"minimum=0,maximum=316224000000" doc:"After so many milliseconds; 0 is at once."`
+	At        string `json:"at,omitzero" schema:"pattern=time" doc:"At this time; one that has passed is at once."`
+	EveryMs   *int64 `json:"everyMs,omitzero" schema:"minimum=1000,maximum=316224000000" doc:"Again and again after so many milliseconds, the first time after as many."`
+	Cron      string `json:"cron,omitzero" schema:"maxLength=256" doc:"Again and again by a cron expression of five fields, or @hourly and the like, in UTC."`
+	Retries   *int64 `json:"retries,omitzero" schema:"minimum=0,maximum=100" doc:"How many more attempts a firing has after one that failed; 3 if absent."`
+	BackoffMs *int64 `json:"backoffMs,omitzero" schema:"minimum=0,maximum=3600000" doc:"The pause before the second attempt, doubled for each one after it, up to an hour; 1000 if absent."`
 }
 
 // Check holds what no single field says.
@@ -84,20 +82,20 @@ func DeriveEffectID(at Time, tenant, thread, commandID string, n int) string {
 // ScheduledEffect is an effect that has not ended (SA-79..SA-83). Times are
 // microseconds since the Unix epoch, UTC, as Standard Agents has them.
 type ScheduledEffect struct {
-	ID          string         `json:"id" schema:"required" doc:"The effect's id, a UUID."`
-	ThreadID    string         `json:"threadId" schema:"required" doc:"Its thread."`
-	Name        string         `json:"name" schema:"required" doc:"Which effect."`
-	Args        jsontext.Value `json:"args" schema:"required,object" doc:"What it is given; an empty object if nothing."`
-	ScheduledAt int64          `json:"scheduledAt" schema:"required" doc:"When it is to run, or run again, in microseconds."`
-	CreatedAt   int64          `json:"createdAt" schema:"required" doc:"When it was scheduled, in microseconds."`
-	EveryMs     int64          `json:"everyMs,omitzero" doc:"It is repeated after so many milliseconds."`
-	Cron        string         `json:"cron,omitzero" doc:"It is repeated by this cron expression, in UTC."`
-	Retries     int64          `json:"retries" schema:"required" doc:"How many more attempts a firing has after its first."`
-	Firing      int64          `json:"firing" schema:"required" doc:"Which firing it waits for, from 1."`
-	Attempt     int64          `json:"attempt" schema:"required" doc:"How many attempts at that firing there were."`
-	ErrorText   string         `json:"errorText,omitzero" doc:"Why the last attempt failed."`
-	Running     bool           `json:"running,omitzero" doc:"A worker runs it."`
-	Ending      bool           `json:"ending,omitzero" doc:"It was cancelled while it ran, and does not run again."`
+	ID          string `json:"id" schema:"required" doc:"The effect's id, a UUID."`
+	ThreadID    string `json:"threadId" schema:"required" doc:"Its thread."`
+	Name        string `json:"name" schema:"required" doc:"Which effect."`
+	Args        JSON   `json:"args" schema:"required,object" doc:"What it is given; an empty object if nothing."`
+	ScheduledAt int64  `json:"scheduledAt" schema:"required" doc:"When it is to run, or run again, in microseconds."`
+	CreatedAt   int64  `json:"createdAt" schema:"required" doc:"When it was scheduled, in microseconds."`
+	EveryMs     int64  `json:"everyMs,omitzero" doc:"It is repeated after so many milliseconds."`
+	Cron        string `json:"cron,omitzero" doc:"It is repeated by this cron expression, in UTC."`
+	Retries     int64  `json:"retries" schema:"required" doc:"How many more attempts a firing has after its first."`
+	Firing      int64  `json:"firing" schema:"required" doc:"Which firing it waits for, from 1."`
+	Attempt     int64  `json:"attempt" schema:"required" doc:"How many attempts at that firing there were."`
+	ErrorText   string `json:"errorText,omitzero" doc:"Why the last attempt failed."`
+	Running     bool   `json:"running,omitzero" doc:"A worker runs it."`
+	Ending      bool   `json:"ending,omitzero" doc:"It was cancelled while it ran, and does not run again."`
 	Stamp
 }
 

@@ -121,7 +121,7 @@ func (e *Event) writeData(out *sink) error {
 	switch {
 	case ok && u.Raw == nil:
 		return nil
-	case ok && !u.Raw.IsValid():
+	case ok && !jsontext.Value(u.Raw).IsValid():
 		return errors.New("its data is not JSON")
 	}
 	out.b = append(out.b, dataName...)
@@ -171,24 +171,24 @@ func plain[S ~string](s S) bool {
 
 // wireEvent is the envelope as JSON has it.
 type wireEvent struct {
-	SpecVersion     string         `json:"specversion"`
-	ID              string         `json:"id"`
-	Source          string         `json:"source"`
-	Type            Type           `json:"type"`
-	Time            string         `json:"time"`
-	Subject         string         `json:"subject"`
-	DataContentType string         `json:"datacontenttype"`
-	DataSchema      string         `json:"dataschema"`
-	Tenant          string         `json:"tenant"`
-	ThreadID        string         `json:"threadid"`
-	ThreadVersion   int64          `json:"threadversion"`
-	CommandID       string         `json:"commandid"`
-	CommandIndex    int            `json:"commandindex"`
-	CorrelationID   string         `json:"correlationid"`
-	CausationID     string         `json:"causationid"`
-	Actor           string         `json:"actor"`
-	TraceParent     string         `json:"traceparent"`
-	Data            jsontext.Value `json:"data"`
+	SpecVersion     string `json:"specversion"`
+	ID              string `json:"id"`
+	Source          string `json:"source"`
+	Type            Type   `json:"type"`
+	Time            string `json:"time"`
+	Subject         string `json:"subject"`
+	DataContentType string `json:"datacontenttype"`
+	DataSchema      string `json:"dataschema"`
+	Tenant          string `json:"tenant"`
+	ThreadID        string `json:"threadid"`
+	ThreadVersion   int64  `json:"threadversion"`
+	CommandID       string `json:"commandid"`
+	CommandIndex    int    `json:"commandindex"`
+	CorrelationID   string `json:"correlationid"`
+	CausationID     string `json:"causationid"`
+	Actor           string `json:"actor"`
+	TraceParent     string `json:"traceparent"`
+	Data            JSON   `json:"data"`
 }
 
 // errEnvelope is what a broken envelope is, whatever is wrong with it.

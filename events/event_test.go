@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -247,7 +248,7 @@ func TestAppendRefusesWhatCannotBeWritten(t *testing.T) {
 func indent(t testing.TB, b []byte) []byte {
 	t.Helper()
 	v := raw(string(b))
-	if err := v.Indent(); err != nil {
+	if err := (*jsontext.Value)(&v).Indent(); err != nil {
 		t.Fatal(err)
 	}
 	return v

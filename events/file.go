@@ -1,7 +1,5 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // The events of a thread's files.
 const (
 	FileWrittenType      Type = "file.written"
@@ -13,15 +11,15 @@ const (
 // FileWritten says that a path holds new content, which lies in the object
 // store under its digest.
 type FileWritten struct {
-	Path     string         `json:"path" schema:"required,maxLength=4096" doc:"The path in the thread, from its root."`
-	MimeType string         `json:"mimeType" schema:"required,maxLength=256" doc:"What it holds."`
-	Size     int64          `json:"size" schema:"required,minimum=0" doc:"Bytes."`
-	Digest   string         `json:"digest,omitzero" schema:"maxLength=128" doc:"SHA-256 of the content, in hex; absent for an external file."`
-	External string         `json:"external,omitzero" schema:"maxLength=4096" doc:"Where an external file lies."`
-	Width    int64          `json:"width,omitzero" schema:"minimum=0" doc:"Pixels, of an image."`
-	Height   int64          `json:"height,omitzero" schema:"minimum=0" doc:"Pixels, of an image."`
-	Metadata jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
-	Since    int64          `json:"createdAt,omitzero" schema:"minimum=0" doc:"When the file that it writes over was made, in microseconds; absent if the path held none."`
+	Path     string `json:"path" schema:"required,maxLength=4096" doc:"The path in the thread, from its root."`
+	MimeType string `json:"mimeType" schema:"required,maxLength=256" doc:"What it holds."`
+	Size     int64  `json:"size" schema:"required,minimum=0" doc:"Bytes."`
+	Digest   string `json:"digest,omitzero" schema:"maxLength=128" doc:"SHA-256 of the content, in hex; absent for an external file."`
+	External string `json:"external,omitzero" schema:"maxLength=4096" doc:"Where an external file lies."`
+	Width    int64  `json:"width,omitzero" schema:"minimum=0" doc:"Pixels, of an image."`
+	Height   int64  `json:"height,omitzero" schema:"minimum=0" doc:"Pixels, of an image."`
+	Metadata JSON   `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
+	Since    int64  `json:"createdAt,omitzero" schema:"minimum=0" doc:"When the file that it writes over was made, in microseconds; absent if the path held none."`
 }
 
 // FileDeleted says that a path holds nothing any more.

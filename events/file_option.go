@@ -1,13 +1,11 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // WriteFileOptions says more of a file that is written (SA-107). The zero value
 // says nothing.
 type WriteFileOptions struct {
-	Width, Height  int64          // pixels; else what an image says of itself
-	Metadata       jsontext.Value // an object
-	ExpectedDigest *string        // the content that the path must hold, else version_conflict; empty: it must hold nothing
-	CommandID      string         // makes a repeat safe; default a new one
-	Actor          string         // default that of the client
+	Width, Height  int64   // pixels; else what an image says of itself
+	Metadata       JSON    // an object
+	ExpectedDigest *string // the content that the path must hold, else version_conflict; empty: it must hold nothing
+	CommandID      string  // makes a repeat safe; default a new one
+	Actor          string  // default that of the client
 }

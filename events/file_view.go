@@ -1,7 +1,5 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // Shapes and bounds of file contents.
 const (
 	FileChunkBytes  = 128 << 10 // of a FileChunk (SA-131)
@@ -16,20 +14,20 @@ const (
 // directory and an external file have none. An external file's storage is where
 // it lies.
 type FileRecord struct {
-	Path        string         `json:"path" schema:"required,maxLength=4096" doc:"The path, from the thread's root, which is /."`
-	Name        string         `json:"name" schema:"required,maxLength=255" doc:"The last name of the path; the root's is empty."`
-	MimeType    string         `json:"mimeType" schema:"required,maxLength=256" doc:"What it holds; inode/directory of a directory."`
-	Storage     string         `json:"storage" schema:"required,maxLength=4096" doc:"Where the content lies: sha256: and its digest, the location of an external file, or directory."`
-	Size        int64          `json:"size" schema:"required,minimum=0" doc:"Bytes."`
-	IsDirectory bool           `json:"isDirectory" schema:"required" doc:"It is a directory."`
-	Metadata    jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
-	Width       int64          `json:"width,omitzero" schema:"minimum=0" doc:"Pixels, of an image."`
-	Height      int64          `json:"height,omitzero" schema:"minimum=0" doc:"Pixels, of an image."`
-	CreatedAt   int64          `json:"createdAt,omitzero" schema:"minimum=0" doc:"When it was made, in microseconds since 1970."`
-	UpdatedAt   int64          `json:"updatedAt,omitzero" schema:"minimum=0" doc:"When it was last written, in microseconds since 1970."`
-	ThreadID    string         `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
-	Digest      string         `json:"digest,omitzero" schema:"maxLength=64" doc:"SHA-256 of the content, in hex."`
-	External    bool           `json:"external,omitzero" doc:"Its content lies elsewhere: see storage."`
+	Path        string `json:"path" schema:"required,maxLength=4096" doc:"The path, from the thread's root, which is /."`
+	Name        string `json:"name" schema:"required,maxLength=255" doc:"The last name of the path; the root's is empty."`
+	MimeType    string `json:"mimeType" schema:"required,maxLength=256" doc:"What it holds; inode/directory of a directory."`
+	Storage     string `json:"storage" schema:"required,maxLength=4096" doc:"Where the content lies: sha256: and its digest, the location of an external file, or directory."`
+	Size        int64  `json:"size" schema:"required,minimum=0" doc:"Bytes."`
+	IsDirectory bool   `json:"isDirectory" schema:"required" doc:"It is a directory."`
+	Metadata    JSON   `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
+	Width       int64  `json:"width,omitzero" schema:"minimum=0" doc:"Pixels, of an image."`
+	Height      int64  `json:"height,omitzero" schema:"minimum=0" doc:"Pixels, of an image."`
+	CreatedAt   int64  `json:"createdAt,omitzero" schema:"minimum=0" doc:"When it was made, in microseconds since 1970."`
+	UpdatedAt   int64  `json:"updatedAt,omitzero" schema:"minimum=0" doc:"When it was last written, in microseconds since 1970."`
+	ThreadID    string `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
+	Digest      string `json:"digest,omitzero" schema:"maxLength=64" doc:"SHA-256 of the content, in hex."`
+	External    bool   `json:"external,omitzero" doc:"Its content lies elsewhere: see storage."`
 	Stamp
 }
 

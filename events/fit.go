@@ -74,7 +74,7 @@ type fitting struct {
 
 // shrink puts notes for the values that omit finds, the oldest first, until the
 // items fit.
-func (f *fitting) shrink(omit func(raw jsontext.Value, note func(int) string) (jsontext.Value, bool)) {
+func (f *fitting) shrink(omit func(raw JSON, note func(int) string) (JSON, bool)) {
 	for i := range f.items {
 		if f.total <= f.most {
 			return
@@ -87,9 +87,9 @@ func (f *fitting) shrink(omit func(raw jsontext.Value, note func(int) string) (j
 			return fmt.Sprintf("left out: %d bytes, because the whole is larger than a message takes; it stands in item %s of thread %s: query item.get, part.list with idx, or event.list",
 				bytes, item.ID, item.ThreadID)
 		}
-		var parts []jsontext.Value
+		var parts []JSON
 		if item.Type != Message {
-			parts = []jsontext.Value{item.Content}
+			parts = []JSON{item.Content}
 		} else if json.Unmarshal(item.Content, &parts) != nil {
 			continue
 		}
@@ -121,11 +121,11 @@ func (f *fitting) shrink(omit func(raw jsontext.Value, note func(int) string) (j
 }
 
 // omitOutput puts a note for the result of a call, in its part or its item.
-func omitOutput(raw jsontext.Value, note func(int) string) (jsontext.Value, bool) {
+func omitOutput(raw JSON, note func(int) string) (JSON, bool) {
 	if len(raw) < omitBytes {
 		return nil, false
 	}
-	var fields map[string]jsontext.Value
+	var fields map[string]JSON
 	if json.Unmarshal(raw, &fields) != nil || len(fields["output"]) < omitBytes {
 		return nil, false
 	}
@@ -140,11 +140,11 @@ func omitOutput(raw jsontext.Value, note func(int) string) (jsontext.Value, bool
 }
 
 // omitPart puts a note for the large values of a part.
-func omitPart(raw jsontext.Value, note func(int) string) (jsontext.Value, bool) {
+func omitPart(raw JSON, note func(int) string) (JSON, bool) {
 	if len(raw) < omitBytes {
 		return nil, false
 	}
-	var fields map[string]jsontext.Value
+	var fields map[string]JSON
 	if json.Unmarshal(raw, &fields) != nil {
 		return nil, false
 	}
@@ -154,14 +154,14 @@ func omitPart(raw jsontext.Value, note func(int) string) (jsontext.Value, bool) 
 		}
 		instead := quoted(note(len(value)))
 		if name == "input" || name == "arguments" { // they are objects
-			instead = jsontext.Value(`{"omitted":` + string(quoted(note(len(value)))) + "}")
+			instead = JSON(`{"omitted":` + string(quoted(note(len(value)))) + "}")
 		}
 		fields[name] = instead
 	}
 	return marshalled(fields)
 }
 
-func stringOf(raw jsontext.Value) string {
+func stringOf(raw JSON) string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
 		return ""
@@ -169,7 +169,7 @@ func stringOf(raw jsontext.Value) string {
 	return s
 }
 
-func marshalled(fields map[string]jsontext.Value) (jsontext.Value, bool) {
+func marshalled(fields map[string]JSON) (JSON, bool) {
 	raw, err := json.Marshal(fields, json.Deterministic(true))
 	return raw, err == nil
 }
@@ -186,7 +186,7 @@ func jsonSize(i Item) int {
 // toolPartPrefix begins the type of a part that is a call of a tool (EK-49).
 const toolPartPrefix = "tool-"
 
-func quoted(s string) jsontext.Value {
+func quoted(s string) JSON {
 	b, err := jsontext.AppendQuote(nil, s)
 	if err != nil { // broken UTF-8
 		b, _ = jsontext.AppendQuote(nil, strings.ToValidUTF8(s, "\uFFFD"))

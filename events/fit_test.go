@@ -11,7 +11,7 @@ import (
 )
 
 func spoken(id, role, content string) Item {
-	return Item{ID: id, ThreadID: "T-1", Type: Message, Role: Role(role), Content: jsontext.Value(content)}
+	return Item{ID: id, ThreadID: "T-1", Type: Message, Role: Role(role), Content: JSON(content)}
 }
 
 // What is left of a conversation fits, whatever it holds, and the newest is there.
@@ -24,7 +24,7 @@ func TestFit_AnyConversation(t *testing.T) {
 			return spoken(fmt.Sprint("itm_", n), "assistant", `[{"type":"tool-a","toolCallId":"c","input":{"x":"`+strings.Repeat("i", size/2)+`"},"output":{"y":"`+strings.Repeat("o", size)+`"}},{"type":"output_text","text":"done"}]`)
 		},
 		func(n, size int) Item {
-			return Item{ID: fmt.Sprint("itm_", n), Type: ActionResult, Content: jsontext.Value(`{"callId":"c","output":"` + strings.Repeat("r", size) + `"}`)}
+			return Item{ID: fmt.Sprint("itm_", n), Type: ActionResult, Content: JSON(`{"callId":"c","output":"` + strings.Repeat("r", size) + `"}`)}
 		},
 		func(n, size int) Item {
 			return spoken(fmt.Sprint("itm_", n), "assistant", `[{"type":"acme.own","value":[`+strings.Repeat("1,", size/2)+`1]}]`)
@@ -43,7 +43,7 @@ func TestFit_AnyConversation(t *testing.T) {
 		total := 0
 		for _, i := range got {
 			total += jsonSize(i) + 1
-			if !i.Content.IsValid() {
+			if !jsontext.Value(i.Content).IsValid() {
 				t.Fatalf("round %d: item %s is no JSON: %.200s", round, i.ID, i.Content)
 			}
 		}

@@ -145,7 +145,7 @@ func FuzzInt(f *testing.F) {
 		if !jsontext.Value(s).IsValid() {
 			return
 		}
-		n, read := ParseInt(jsontext.Value(strings.TrimSpace(s)))
+		n, read := ParseInt(JSON(strings.TrimSpace(s)))
 		if want, ok := exact(s); ok != read && want != nil || ok && want.Int64() != n {
 			t.Fatalf("%q is read as %d, %v; want %v, %v", s, n, read, want, ok)
 		}
@@ -158,9 +158,9 @@ func FuzzInt(f *testing.F) {
 // exact gives a number of modest length by arithmetic, and whether
 // ParseInt takes it; nil if it is too long to compute or no number.
 func exact(s string) (*big.Int, bool) {
-	raw := jsontext.Value(strings.TrimSpace(s))
+	raw := JSON(strings.TrimSpace(s))
 	_, exponent, _ := strings.Cut(strings.ToLower(string(raw)), "e")
-	if raw.Kind() != '0' || !jsontext.Value(s).IsValid() || len(raw) > 100 || len(exponent) > 4 {
+	if jsontext.Value(raw).Kind() != '0' || !jsontext.Value(s).IsValid() || len(raw) > 100 || len(exponent) > 4 {
 		return nil, false
 	}
 	r, ok := new(big.Rat).SetString(string(raw))

@@ -2,7 +2,6 @@ package events
 
 import (
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // The events that change what views of items show (C-7).
@@ -15,24 +14,24 @@ const (
 // MessageEdited says that an item's content, metadata or visibility was
 // changed. Its status is left alone, and so are the parts of its step.
 type MessageEdited struct {
-	Content  jsontext.Value `json:"content,omitzero" doc:"The whole new content."`
-	Parts    []PlacedPart   `json:"parts,omitempty" doc:"Parts that are put into the content, in order; the others stay."`
-	Metadata jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"Fields to set in the metadata; those not named stay."`
-	Silent   *bool          `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
+	Content  JSON         `json:"content,omitzero" doc:"The whole new content."`
+	Parts    []PlacedPart `json:"parts,omitempty" doc:"Parts that are put into the content, in order; the others stay."`
+	Metadata JSON         `json:"metadata,omitzero" schema:"object" doc:"Fields to set in the metadata; those not named stay."`
+	Silent   *bool        `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
 
-	Index     int64          `json:"index,omitzero" schema:"minimum=0" doc:"Its place in the thread."`
-	WasSilent *bool          `json:"wasSilent,omitzero" doc:"Where silent is set: what it was before."`
-	Output    jsontext.Value `json:"output,omitzero" doc:"Of a result: the new output; the rest of its content stays."`
-	IsError   *bool          `json:"isError,omitzero" doc:"Of a result: the tool failed, or did not."`
-	Failed    *bool          `json:"failed,omitzero" doc:"The message is to show as failed, or not."`
+	Index     int64 `json:"index,omitzero" schema:"minimum=0" doc:"Its place in the thread."`
+	WasSilent *bool `json:"wasSilent,omitzero" doc:"Where silent is set: what it was before."`
+	Output    JSON  `json:"output,omitzero" doc:"Of a result: the new output; the rest of its content stays."`
+	IsError   *bool `json:"isError,omitzero" doc:"Of a result: the tool failed, or did not."`
+	Failed    *bool `json:"failed,omitzero" doc:"The message is to show as failed, or not."`
 }
 
 // PlacedPart is a part of a message and its place in the content. A place that
 // is the content's length adds it.
 type PlacedPart struct {
-	Place int64          `json:"place" schema:"required,minimum=0" doc:"Its place in the content, from 0."`
-	Part  jsontext.Value `json:"part" schema:"required" doc:"The part."`
-	Key   string         `json:"key,omitzero" schema:"pattern=partKey" doc:"Of a large part: the part of a step that it is, which the same commit holds."`
+	Place int64  `json:"place" schema:"required,minimum=0" doc:"Its place in the content, from 0."`
+	Part  JSON   `json:"part" schema:"required" doc:"The part."`
+	Key   string `json:"key,omitzero" schema:"pattern=partKey" doc:"Of a large part: the part of a step that it is, which the same commit holds."`
 }
 
 // MessageDeleted says that an item is hidden from every view.
@@ -50,8 +49,8 @@ type HistoryTruncated struct {
 // PlaceParts gives a message's content with parts put into it. A place past its
 // end adds the part at the end, and content that is no list is taken as none,
 // so that no stored event is without effect.
-func PlaceParts(content jsontext.Value, parts []PlacedPart) jsontext.Value {
-	var list []jsontext.Value
+func PlaceParts(content JSON, parts []PlacedPart) JSON {
+	var list []JSON
 	if len(content) > 0 && json.Unmarshal(content, &list) != nil {
 		list = nil
 	}

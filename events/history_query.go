@@ -1,7 +1,5 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // Queries of what is stored, in the order in which it is stored. They let a
 // tenant read its part of streams that all tenants share.
 type (
@@ -24,10 +22,10 @@ type (
 	// HistoryEntry is an event and its place in the log, or a commit that cannot be
 	// read.
 	HistoryEntry struct {
-		Seq      int64          `json:"seq" schema:"required,minimum=1" doc:"The sequence in the log of the event's commit."`
-		Event    jsontext.Value `json:"event,omitzero" doc:"The event: a CloudEvent as it is in the log. Absent if broken."`
-		ThreadID string         `json:"threadId,omitzero" doc:"With broken: the thread whose commit it is."`
-		Broken   bool           `json:"broken,omitzero" doc:"Whether there is a commit that cannot be read, instead of an event."`
+		Seq      int64  `json:"seq" schema:"required,minimum=1" doc:"The sequence in the log of the event's commit."`
+		Event    JSON   `json:"event,omitzero" doc:"The event: a CloudEvent as it is in the log. Absent if broken."`
+		ThreadID string `json:"threadId,omitzero" doc:"With broken: the thread whose commit it is."`
+		Broken   bool   `json:"broken,omitzero" doc:"Whether there is a commit that cannot be read, instead of an event."`
 	}
 	// HistoryList is a part of the log. NextSeq and NextVersion are the fromSeq and
 	// afterVersion of what follows, if more does.
@@ -47,8 +45,8 @@ type (
 	}
 	// StoredChunk is a chunk and its place in the stream of chunks.
 	StoredChunk struct {
-		Seq   int64          `json:"seq" schema:"required,minimum=1" doc:"The sequence in the stream of chunks."`
-		Event jsontext.Value `json:"event" schema:"required" doc:"The CloudEvent chunk.emitted."`
+		Seq   int64 `json:"seq" schema:"required,minimum=1" doc:"The sequence in the stream of chunks."`
+		Event JSON  `json:"event" schema:"required" doc:"The CloudEvent chunk.emitted."`
 	}
 	// ChunkList is a part of the chunks of an execution.
 	ChunkList struct {

@@ -12,8 +12,8 @@ const maxInt = 1<<53 - 1
 
 // ParseInt reads what JSON Schema calls an integer (also 1.0 and 1e2), up to
 // 2^53-1 either way. raw is one JSON value; false means that it is anything else.
-func ParseInt(raw jsontext.Value) (int64, bool) {
-	if raw.Kind() != '0' {
+func ParseInt(raw JSON) (int64, bool) {
+	if jsontext.Value(raw).Kind() != '0' {
 		return 0, false
 	}
 	var n int64

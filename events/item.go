@@ -1,7 +1,5 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // The events of an item (EK-141, EK-142).
 const (
 	ItemCreatedType       Type = "item.created"
@@ -10,20 +8,20 @@ const (
 
 // ItemCreated says that an item was added to a context of the thread.
 type ItemCreated struct {
-	ID           string         `json:"id" schema:"required,pattern=id" doc:"The item's id."`
-	ContextID    string         `json:"contextId" schema:"required,pattern=id" doc:"The context it belongs to."`
-	Index        int64          `json:"index" schema:"required,minimum=0" doc:"Its place in the thread, from 0; never reused."`
-	Type         ItemType       `json:"type" schema:"required" doc:"What kind of item it is."`
-	Role         Role           `json:"role,omitzero" doc:"Who speaks; of a message."`
-	Status       ItemStatus     `json:"status" schema:"required" doc:"Its first state."`
-	Channel      Channel        `json:"channel,omitzero" doc:"By which way it came."`
-	Content      jsontext.Value `json:"content,omitzero" doc:"A message's list of parts; the content of another kind."`
-	CreatedAt    string         `json:"createdAt,omitzero" schema:"pattern=time" doc:"When it was made, where that is not when it was recorded."`
-	ParentItemID string         `json:"parentItemId,omitzero" schema:"pattern=id" doc:"The item it was made for."`
-	Depth        int64          `json:"depth,omitzero" schema:"minimum=0" doc:"Its nesting; 0 is the conversation itself."`
-	Silent       bool           `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
-	Metadata     jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
-	CallOf       *int64         `json:"callOf,omitzero" schema:"minimum=0" doc:"Of a call that is part of a message: that message's place."`
+	ID           string     `json:"id" schema:"required,pattern=id" doc:"The item's id."`
+	ContextID    string     `json:"contextId" schema:"required,pattern=id" doc:"The context it belongs to."`
+	Index        int64      `json:"index" schema:"required,minimum=0" doc:"Its place in the thread, from 0; never reused."`
+	Type         ItemType   `json:"type" schema:"required" doc:"What kind of item it is."`
+	Role         Role       `json:"role,omitzero" doc:"Who speaks; of a message."`
+	Status       ItemStatus `json:"status" schema:"required" doc:"Its first state."`
+	Channel      Channel    `json:"channel,omitzero" doc:"By which way it came."`
+	Content      JSON       `json:"content,omitzero" doc:"A message's list of parts; the content of another kind."`
+	CreatedAt    string     `json:"createdAt,omitzero" schema:"pattern=time" doc:"When it was made, where that is not when it was recorded."`
+	ParentItemID string     `json:"parentItemId,omitzero" schema:"pattern=id" doc:"The item it was made for."`
+	Depth        int64      `json:"depth,omitzero" schema:"minimum=0" doc:"Its nesting; 0 is the conversation itself."`
+	Silent       bool       `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
+	Metadata     JSON       `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
+	CallOf       *int64     `json:"callOf,omitzero" schema:"minimum=0" doc:"Of a call that is part of a message: that message's place."`
 
 	OutputOf       string `json:"outputOf,omitzero" schema:"pattern=partKey" doc:"Of a large result: the part of a step that holds its output, in the same commit."`
 	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"Of a message that steers a run: the item with which that run answers."`

@@ -3,19 +3,17 @@ package events
 import (
 	"regexp"
 	"unicode/utf8"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // LiveEvent is what emit sends to connected clients (SA-87). It is no event of
 // the log: nobody keeps it, and who does not listen has missed it.
 type LiveEvent struct {
-	Event    string         `json:"event"`
-	Data     jsontext.Value `json:"data"` // any JSON
-	ThreadID string         `json:"threadId"`
-	Time     string         `json:"time"`    // when it was sent, UTC with six fraction digits
-	Emitter  string         `json:"emitter"` // who sent it: one handle of one process
-	N        int64          `json:"n"`       // its place among what that emitter sent, from 1
+	Event    string `json:"event"`
+	Data     JSON   `json:"data"` // any JSON
+	ThreadID string `json:"threadId"`
+	Time     string `json:"time"`    // when it was sent, UTC with six fraction digits
+	Emitter  string `json:"emitter"` // who sent it: one handle of one process
+	N        int64  `json:"n"`       // its place among what that emitter sent, from 1
 }
 
 // liveNameMax is how long the name of a live event may be, in letters.

@@ -1,7 +1,5 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // LogLevel says how grave a log line is.
 type LogLevel string
 
@@ -21,13 +19,13 @@ func (LogLevel) Enum() []string {
 // Log is a log line of a thread: a trace event of the kind log, as Standard
 // Agents has it (SA-53, SA-54).
 type Log struct {
-	ID        string         `json:"id" schema:"required" doc:"The event's id."`
-	Level     LogLevel       `json:"level" schema:"required" doc:"How grave it is; info if it was not said."`
-	Message   string         `json:"message" schema:"required" doc:"The line."`
-	Data      jsontext.Value `json:"data" schema:"required" doc:"What else was recorded: any JSON, or null."`
-	FlowID    *string        `json:"flowId" schema:"required,nullable" doc:"The execution that it is part of."`
-	Step      *string        `json:"step" schema:"required,nullable" doc:"The step, or other span, that it is part of."`
-	CreatedAt int64          `json:"createdAt" schema:"required,minimum=0" doc:"When, in microseconds since the epoch."`
+	ID        string   `json:"id" schema:"required" doc:"The event's id."`
+	Level     LogLevel `json:"level" schema:"required" doc:"How grave it is; info if it was not said."`
+	Message   string   `json:"message" schema:"required" doc:"The line."`
+	Data      JSON     `json:"data" schema:"required" doc:"What else was recorded: any JSON, or null."`
+	FlowID    *string  `json:"flowId" schema:"required,nullable" doc:"The execution that it is part of."`
+	Step      *string  `json:"step" schema:"required,nullable" doc:"The step, or other span, that it is part of."`
+	CreatedAt int64    `json:"createdAt" schema:"required,minimum=0" doc:"When, in microseconds since the epoch."`
 }
 
 // LogOf gives a trace event as a log line, nil if it is none.
@@ -43,7 +41,7 @@ func LogOf(t *TraceEvent) *Log {
 		l.Level = LogInfo
 	}
 	if len(l.Data) == 0 {
-		l.Data = jsontext.Value("null")
+		l.Data = JSON("null")
 	}
 	return l
 }
@@ -51,15 +49,15 @@ func LogOf(t *TraceEvent) *Log {
 // RecordTrace records something of a run, or of the thread itself: a log line,
 // what a model used, a span. It is not part of the conversation.
 type RecordTrace struct {
-	Kind        TraceKind      `json:"kind" schema:"required" doc:"What is recorded."`
-	ExecutionID string         `json:"executionId,omitzero" schema:"pattern=id" doc:"The run that it is part of; a span needs it."`
-	SpanID      string         `json:"spanId,omitzero" schema:"pattern=id" doc:"The span that it is part of, or is; a span needs it."`
-	ParentID    string         `json:"parentId,omitzero" schema:"pattern=id" doc:"The span around it."`
-	Name        string         `json:"name,omitzero" schema:"maxLength=256" doc:"What was done."`
-	Level       LogLevel       `json:"level,omitzero" doc:"Of a log line; info if absent."`
-	Text        string         `json:"text,omitzero" schema:"maxLength=65536" doc:"The log line, which needs it."`
-	StartedAt   string         `json:"startedAt,omitzero" schema:"pattern=time" doc:"When a span began; it ends now."`
-	Data        jsontext.Value `json:"data,omitzero" doc:"What else is recorded: any JSON."`
+	Kind        TraceKind `json:"kind" schema:"required" doc:"What is recorded."`
+	ExecutionID string    `json:"executionId,omitzero" schema:"pattern=id" doc:"The run that it is part of; a span needs it."`
+	SpanID      string    `json:"spanId,omitzero" schema:"pattern=id" doc:"The span that it is part of, or is; a span needs it."`
+	ParentID    string    `json:"parentId,omitzero" schema:"pattern=id" doc:"The span around it."`
+	Name        string    `json:"name,omitzero" schema:"maxLength=256" doc:"What was done."`
+	Level       LogLevel  `json:"level,omitzero" doc:"Of a log line; info if absent."`
+	Text        string    `json:"text,omitzero" schema:"maxLength=65536" doc:"The log line, which needs it."`
+	StartedAt   string    `json:"startedAt,omitzero" schema:"pattern=time" doc:"When a span began; it ends now."`
+	Data        JSON      `json:"data,omitzero" doc:"What else is recorded: any JSON."`
 }
 
 // Check holds what no single field says.

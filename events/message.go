@@ -64,7 +64,7 @@ type ThreadMessage struct {
 	ParentID   *string        `json:"parent_id" schema:"required,nullable" doc:"The item that it was made for."`
 	Depth      int64          `json:"depth" schema:"required,minimum=0" doc:"Its nesting; 0 is the conversation itself."`
 	Silent     bool           `json:"silent" schema:"required" doc:"Hidden from people, shown to the model."`
-	Metadata   jsontext.Value `json:"metadata" schema:"required,object" doc:"The caller's own fields; {} if there are none."`
+	Metadata   JSON           `json:"metadata" schema:"required,object" doc:"The caller's own fields; {} if there are none."`
 	Status     *MessageStatus `json:"status" schema:"required,nullable" doc:"How far it is; null if nobody said."`
 	ToolStatus *ToolStatus    `json:"tool_status" schema:"required,nullable" doc:"Of a result: success or error."`
 }
@@ -91,14 +91,14 @@ func MessageOf(i *Item, calls []*Item, elided int) *ThreadMessage {
 		Metadata: i.Metadata, Status: i.messageStatus(),
 	}
 	if len(m.Metadata) == 0 {
-		m.Metadata = jsontext.Value("{}")
+		m.Metadata = JSON("{}")
 	}
 	switch i.Type {
 	case ActionResult:
 		var r CallResult
 		_ = json.Unmarshal(i.Content, &r) // it was checked when it came in
 		m.Role, m.ToolCallID, m.Name = FromTool, textOrNil(r.CallID), textOrNil(r.Name)
-		if r.Output.Kind() != 'n' && len(r.Output) > 0 {
+		if jsontext.Value(r.Output).Kind() != 'n' && len(r.Output) > 0 {
 			text := asText(r.Output)
 			m.Content = &text
 		}
@@ -152,7 +152,7 @@ func (i *Item) micros() int64 {
 
 // textOf joins the texts and refusals of a list of parts, with a new line
 // between two. Other parts are the item's own. Nil if there is no text.
-func textOf(content jsontext.Value) *string {
+func textOf(content JSON) *string {
 	var parts []struct {
 		Type    string `json:"type"`
 		Text    string `json:"text"`

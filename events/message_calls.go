@@ -70,10 +70,10 @@ func ParseToolCalls(text string) ([]Call, error) {
 }
 
 // QuoteText writes a text that came from JSON as JSON again.
-func QuoteText(s string) jsontext.Value {
+func QuoteText(s string) JSON {
 	b, err := jsontext.AppendQuote(nil, s)
 	if err != nil { // such a text is valid UTF-8
-		return jsontext.Value(`""`)
+		return JSON(`""`)
 	}
 	return b
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // stored gives the items that a message becomes, as documents.
@@ -134,7 +133,7 @@ func TestMessagesComeBack(t *testing.T) {
 
 // C-8, C-9: items that a message did not make.
 func TestItemsAsMessages(t *testing.T) {
-	call := jsontext.Value(`{"callId":"c","name":"n","arguments":{"a":1}}`)
+	call := JSON(`{"callId":"c","name":"n","arguments":{"a":1}}`)
 	for name, c := range map[string]struct {
 		item Item
 		want string // content, tool_calls, role

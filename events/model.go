@@ -1,7 +1,5 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // ItemType is one of the four kinds of items (EK-31). Any other is refused.
 type ItemType string
 
@@ -63,27 +61,27 @@ type Thread struct {
 	CreatedAt string       `json:"createdAt" schema:"required,pattern=time" doc:"When it was made."`
 	UpdatedAt string       `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
 
-	ContextID       string         `json:"contextId,omitzero" schema:"pattern=id" doc:"The default context."`
-	AgentID         string         `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent in charge."`
-	UserID          string         `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to."`
-	Title           string         `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
-	Archived        bool           `json:"archived,omitzero" doc:"Hidden from the main list."`
-	Draft           string         `json:"draft,omitzero" schema:"maxLength=65536" doc:"An unsent message."`
-	AutoSubmitDraft bool           `json:"autoSubmitDraft,omitzero" doc:"The draft is to send itself; kept for applications, Skein does not act on it."`
-	AgentMode       string         `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The agent's mode; handed to the reactor."`
-	MaxTokens       *int64         `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on the output tokens of one step, if the model's own is not lower."`
-	Metadata        jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
-	Env             jsontext.Value `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
-	MainThreadID    string         `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for."`
-	Policy          Policy         `json:"policy,omitzero" doc:"What becomes of a message that comes while a run is on; enqueue if absent."`
-	Run             *ThreadRun     `json:"run,omitzero" doc:"The run under way; absent if there is none."`
-	Queued          int64          `json:"queued,omitzero" schema:"minimum=0" doc:"How many messages wait for the agent."`
-	Items           int64          `json:"items,omitzero" schema:"minimum=0" doc:"How many items it has, deleted ones not counted."`
-	ItemTypes       ItemCounts     `json:"itemTypes,omitzero" doc:"The same by kind."`
-	NextItem        int64          `json:"nextItem,omitzero" schema:"minimum=0" doc:"The place that the next item will take."`
-	CreatedAtMicros int64          `json:"createdAtMicros,omitzero" schema:"minimum=0" doc:"createdAt in microseconds since the epoch."`
-	MessageBlocks   [][]int64      `json:"messageBlocks,omitempty" doc:"Skein's own: how many messages its items are, for pages; not in answers."`
-	ListedSeq       int64          `json:"listedSeq,omitzero" schema:"minimum=0" doc:"Skein's own: its place in lists, if an archive came after it; not in answers."`
+	ContextID       string     `json:"contextId,omitzero" schema:"pattern=id" doc:"The default context."`
+	AgentID         string     `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent in charge."`
+	UserID          string     `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to."`
+	Title           string     `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
+	Archived        bool       `json:"archived,omitzero" doc:"Hidden from the main list."`
+	Draft           string     `json:"draft,omitzero" schema:"maxLength=65536" doc:"An unsent message."`
+	AutoSubmitDraft bool       `json:"autoSubmitDraft,omitzero" doc:"The draft is to send itself; kept for applications, Skein does not act on it."`
+	AgentMode       string     `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The agent's mode; handed to the reactor."`
+	MaxTokens       *int64     `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on the output tokens of one step, if the model's own is not lower."`
+	Metadata        JSON       `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
+	Env             JSON       `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
+	MainThreadID    string     `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for."`
+	Policy          Policy     `json:"policy,omitzero" doc:"What becomes of a message that comes while a run is on; enqueue if absent."`
+	Run             *ThreadRun `json:"run,omitzero" doc:"The run under way; absent if there is none."`
+	Queued          int64      `json:"queued,omitzero" schema:"minimum=0" doc:"How many messages wait for the agent."`
+	Items           int64      `json:"items,omitzero" schema:"minimum=0" doc:"How many items it has, deleted ones not counted."`
+	ItemTypes       ItemCounts `json:"itemTypes,omitzero" doc:"The same by kind."`
+	NextItem        int64      `json:"nextItem,omitzero" schema:"minimum=0" doc:"The place that the next item will take."`
+	CreatedAtMicros int64      `json:"createdAtMicros,omitzero" schema:"minimum=0" doc:"createdAt in microseconds since the epoch."`
+	MessageBlocks   [][]int64  `json:"messageBlocks,omitempty" doc:"Skein's own: how many messages its items are, for pages; not in answers."`
+	ListedSeq       int64      `json:"listedSeq,omitzero" schema:"minimum=0" doc:"Skein's own: its place in lists, if an archive came after it; not in answers."`
 	Stamp
 }
 
@@ -112,39 +110,39 @@ func (c *ItemCounts) Of(t ItemType) *int64 {
 // Context is the document of a context (EK 4.2): typed state that hangs on one
 // thread. Content is any JSON, or null.
 type Context struct {
-	ID        string         `json:"id" schema:"required,pattern=id" doc:"The id."`
-	Key       *string        `json:"key" schema:"required,nullable,pattern=key" doc:"Its name in the thread."`
-	ThreadID  string         `json:"threadId" schema:"required,pattern=thread" doc:"The one thread it belongs to."`
-	Status    ContextStatus  `json:"status" schema:"required" doc:"The state of the context's machine."`
-	Type      string         `json:"type,omitzero" schema:"pattern=name" doc:"The definition that its content is held to."`
-	Content   jsontext.Value `json:"content" schema:"required" doc:"The state itself: any JSON, or null."`
-	CreatedAt string         `json:"createdAt" schema:"required,pattern=time" doc:"When it was made."`
-	UpdatedAt string         `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
-	ItemTypes ItemCounts     `json:"itemTypes,omitzero" doc:"How many items it has, by kind, deleted ones not counted."`
+	ID        string        `json:"id" schema:"required,pattern=id" doc:"The id."`
+	Key       *string       `json:"key" schema:"required,nullable,pattern=key" doc:"Its name in the thread."`
+	ThreadID  string        `json:"threadId" schema:"required,pattern=thread" doc:"The one thread it belongs to."`
+	Status    ContextStatus `json:"status" schema:"required" doc:"The state of the context's machine."`
+	Type      string        `json:"type,omitzero" schema:"pattern=name" doc:"The definition that its content is held to."`
+	Content   JSON          `json:"content" schema:"required" doc:"The state itself: any JSON, or null."`
+	CreatedAt string        `json:"createdAt" schema:"required,pattern=time" doc:"When it was made."`
+	UpdatedAt string        `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
+	ItemTypes ItemCounts    `json:"itemTypes,omitzero" doc:"How many items it has, by kind, deleted ones not counted."`
 	Stamp
 }
 
 // Item is the document of an item (EK 4.3), with the links of EK-161.
 type Item struct {
-	ID        string         `json:"id" schema:"required,pattern=id" doc:"The id."`
-	ThreadID  string         `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
-	ContextID string         `json:"contextId" schema:"required,pattern=id" doc:"The context it belongs to."`
-	Type      ItemType       `json:"type" schema:"required" doc:"What kind of item it is."`
-	Role      Role           `json:"role,omitzero" doc:"Who speaks; of a message."`
-	Status    ItemStatus     `json:"status,omitzero" doc:"The state of the item's machine."`
-	Channel   Channel        `json:"channel,omitzero" doc:"By which way it came."`
-	Content   jsontext.Value `json:"content,omitzero" doc:"A message's list of parts; the content of another kind."`
-	CreatedAt string         `json:"createdAt" schema:"required,pattern=time" doc:"When it was made."`
-	UpdatedAt string         `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
+	ID        string     `json:"id" schema:"required,pattern=id" doc:"The id."`
+	ThreadID  string     `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
+	ContextID string     `json:"contextId" schema:"required,pattern=id" doc:"The context it belongs to."`
+	Type      ItemType   `json:"type" schema:"required" doc:"What kind of item it is."`
+	Role      Role       `json:"role,omitzero" doc:"Who speaks; of a message."`
+	Status    ItemStatus `json:"status,omitzero" doc:"The state of the item's machine."`
+	Channel   Channel    `json:"channel,omitzero" doc:"By which way it came."`
+	Content   JSON       `json:"content,omitzero" doc:"A message's list of parts; the content of another kind."`
+	CreatedAt string     `json:"createdAt" schema:"required,pattern=time" doc:"When it was made."`
+	UpdatedAt string     `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
 
-	Index        int64          `json:"index" schema:"required,minimum=0" doc:"Its place in the thread, from 0; never reused."`
-	ParentItemID string         `json:"parentItemId,omitzero" schema:"pattern=id" doc:"The item it was made for."`
-	Depth        int64          `json:"depth,omitzero" schema:"minimum=0" doc:"Its nesting; 0 is the conversation itself."`
-	Silent       bool           `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
-	Metadata     jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
-	Edited       bool           `json:"edited,omitzero" doc:"Its content was changed after it was made."`
-	Failed       bool           `json:"failed,omitzero" doc:"Its execution or a step of it failed, or its writer says so."`
-	CallOf       *int64         `json:"callOf,omitzero" schema:"minimum=0" doc:"Of a call that is part of a message: that message's place."`
+	Index        int64  `json:"index" schema:"required,minimum=0" doc:"Its place in the thread, from 0; never reused."`
+	ParentItemID string `json:"parentItemId,omitzero" schema:"pattern=id" doc:"The item it was made for."`
+	Depth        int64  `json:"depth,omitzero" schema:"minimum=0" doc:"Its nesting; 0 is the conversation itself."`
+	Silent       bool   `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
+	Metadata     JSON   `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
+	Edited       bool   `json:"edited,omitzero" doc:"Its content was changed after it was made."`
+	Failed       bool   `json:"failed,omitzero" doc:"Its execution or a step of it failed, or its writer says so."`
+	CallOf       *int64 `json:"callOf,omitzero" schema:"minimum=0" doc:"Of a call that is part of a message: that message's place."`
 
 	CreatedAtMicros int64 `json:"createdAtMicros,omitzero" schema:"minimum=0" doc:"createdAt in microseconds since the epoch."`
 	Stamp
@@ -182,32 +180,32 @@ type Execution struct {
 
 // Step is the document of a step (EK 4.6).
 type Step struct {
-	ID                   string         `json:"id" schema:"required,pattern=id" doc:"The id."`
-	ThreadID             string         `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
-	ExecutionID          string         `json:"executionId" schema:"required,pattern=id" doc:"The execution it belongs to."`
-	Iteration            int64          `json:"iteration" schema:"required,minimum=0" doc:"Its place in the execution, from 0."`
-	Status               StepStatus     `json:"status" schema:"required" doc:"The state of the step's machine."`
-	EventID              string         `json:"eventId" schema:"required,pattern=id" doc:"The id of the item that the step writes."`
-	Side                 Side           `json:"side,omitzero" doc:"Whose turn it is, of a dual_ai agent."`
-	ToolCalls            jsontext.Value `json:"toolCalls,omitzero" doc:"The calls that the reactor asked for."`
-	ToolExecutionResults jsontext.Value `json:"toolExecutionResults,omitzero" doc:"What the tools answered."`
-	ContinueLoop         *bool          `json:"continueLoop,omitzero" doc:"Whether another step follows."`
-	ErrorText            string         `json:"errorText,omitzero" doc:"Why it failed."`
-	CreatedAt            string         `json:"createdAt" schema:"required,pattern=time" doc:"When it was made."`
-	UpdatedAt            string         `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
+	ID                   string     `json:"id" schema:"required,pattern=id" doc:"The id."`
+	ThreadID             string     `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
+	ExecutionID          string     `json:"executionId" schema:"required,pattern=id" doc:"The execution it belongs to."`
+	Iteration            int64      `json:"iteration" schema:"required,minimum=0" doc:"Its place in the execution, from 0."`
+	Status               StepStatus `json:"status" schema:"required" doc:"The state of the step's machine."`
+	EventID              string     `json:"eventId" schema:"required,pattern=id" doc:"The id of the item that the step writes."`
+	Side                 Side       `json:"side,omitzero" doc:"Whose turn it is, of a dual_ai agent."`
+	ToolCalls            JSON       `json:"toolCalls,omitzero" doc:"The calls that the reactor asked for."`
+	ToolExecutionResults JSON       `json:"toolExecutionResults,omitzero" doc:"What the tools answered."`
+	ContinueLoop         *bool      `json:"continueLoop,omitzero" doc:"Whether another step follows."`
+	ErrorText            string     `json:"errorText,omitzero" doc:"Why it failed."`
+	CreatedAt            string     `json:"createdAt" schema:"required,pattern=time" doc:"When it was made."`
+	UpdatedAt            string     `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
 	Stamp
 }
 
 // Part is the document of a part (EK 4.7): one piece of a step's output, and
 // the normalised source of truth of it (EK-79).
 type Part struct {
-	Key       string         `json:"key" schema:"required,pattern=partKey" doc:"stepId:idx."`
-	ThreadID  string         `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
-	StepID    string         `json:"stepId" schema:"required,pattern=id" doc:"The step it belongs to."`
-	Idx       int64          `json:"idx" schema:"required,minimum=0" doc:"Its place in the step, from 0."`
-	Type      string         `json:"type,omitzero" schema:"maxLength=128" doc:"What kind of part it is."`
-	Part      jsontext.Value `json:"part,omitzero" doc:"The part itself, any JSON, kept as it came."`
-	UpdatedAt string         `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
+	Key       string `json:"key" schema:"required,pattern=partKey" doc:"stepId:idx."`
+	ThreadID  string `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
+	StepID    string `json:"stepId" schema:"required,pattern=id" doc:"The step it belongs to."`
+	Idx       int64  `json:"idx" schema:"required,minimum=0" doc:"Its place in the step, from 0."`
+	Type      string `json:"type,omitzero" schema:"maxLength=128" doc:"What kind of part it is."`
+	Part      JSON   `json:"part,omitzero" doc:"The part itself, any JSON, kept as it came."`
+	UpdatedAt string `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
 	Stamp
 }
 
@@ -228,36 +226,36 @@ type TraceRun struct {
 // TraceSpan is the document of a span: one for each step, and each that is
 // recorded of a reactor's or a tool's call (EK-159).
 type TraceSpan struct {
-	ID        string         `json:"id" schema:"required,pattern=id" doc:"The step's id, or the recorded span's."`
-	RunID     string         `json:"runId" schema:"required,pattern=id" doc:"The run that it is part of."`
-	ThreadID  string         `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
-	ParentID  string         `json:"parentId,omitzero" schema:"pattern=id" doc:"The span around it."`
-	Name      string         `json:"name" schema:"required" doc:"What was done."`
-	Status    string         `json:"status,omitzero" doc:"How it stands or ended."`
-	StartedAt string         `json:"startedAt" schema:"required,pattern=time" doc:"When it began."`
-	EndedAt   string         `json:"endedAt,omitzero" schema:"pattern=time" doc:"When it ended; absent while it runs."`
-	Micros    int64          `json:"micros,omitzero" schema:"minimum=0" doc:"How long it took, in microseconds; absent while it runs."`
-	Usage     *Usage         `json:"usage,omitzero" doc:"What a call of a model used."`
-	Shown     *Shown         `json:"shown,omitzero" doc:"What a model was shown."`
-	Data      jsontext.Value `json:"data,omitzero" doc:"What else was recorded."`
+	ID        string `json:"id" schema:"required,pattern=id" doc:"The step's id, or the recorded span's."`
+	RunID     string `json:"runId" schema:"required,pattern=id" doc:"The run that it is part of."`
+	ThreadID  string `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
+	ParentID  string `json:"parentId,omitzero" schema:"pattern=id" doc:"The span around it."`
+	Name      string `json:"name" schema:"required" doc:"What was done."`
+	Status    string `json:"status,omitzero" doc:"How it stands or ended."`
+	StartedAt string `json:"startedAt" schema:"required,pattern=time" doc:"When it began."`
+	EndedAt   string `json:"endedAt,omitzero" schema:"pattern=time" doc:"When it ended; absent while it runs."`
+	Micros    int64  `json:"micros,omitzero" schema:"minimum=0" doc:"How long it took, in microseconds; absent while it runs."`
+	Usage     *Usage `json:"usage,omitzero" doc:"What a call of a model used."`
+	Shown     *Shown `json:"shown,omitzero" doc:"What a model was shown."`
+	Data      JSON   `json:"data,omitzero" doc:"What else was recorded."`
 	Stamp
 }
 
 // TraceEvent is the document of one thing recorded of a run: a log line, a use
 // of a model (EK-157).
 type TraceEvent struct {
-	ID       string         `json:"id" schema:"required" doc:"The event's id."`
-	ThreadID string         `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
-	RunID    string         `json:"runId,omitzero" schema:"pattern=id" doc:"The run that it is part of."`
-	SpanID   string         `json:"spanId,omitzero" schema:"pattern=id" doc:"The span that it is part of."`
-	Kind     string         `json:"kind" schema:"required" doc:"log, usage or span."`
-	Level    string         `json:"level,omitzero" doc:"The level of a log line."`
-	Text     string         `json:"text,omitzero" doc:"A log line's text."`
-	Usage    *Usage         `json:"usage,omitzero" doc:"What a call of a model used."`
-	Data     jsontext.Value `json:"data,omitzero" doc:"What else was recorded."`
-	At       string         `json:"at" schema:"required,pattern=time" doc:"When."`
-	AtMicros int64          `json:"atMicros,omitzero" schema:"minimum=0" doc:"The same in microseconds since the epoch."`
-	Place    int64          `json:"place,omitzero" schema:"minimum=0" doc:"The thread's version with it, which orders what one commit records."`
+	ID       string `json:"id" schema:"required" doc:"The event's id."`
+	ThreadID string `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
+	RunID    string `json:"runId,omitzero" schema:"pattern=id" doc:"The run that it is part of."`
+	SpanID   string `json:"spanId,omitzero" schema:"pattern=id" doc:"The span that it is part of."`
+	Kind     string `json:"kind" schema:"required" doc:"log, usage or span."`
+	Level    string `json:"level,omitzero" doc:"The level of a log line."`
+	Text     string `json:"text,omitzero" doc:"A log line's text."`
+	Usage    *Usage `json:"usage,omitzero" doc:"What a call of a model used."`
+	Data     JSON   `json:"data,omitzero" doc:"What else was recorded."`
+	At       string `json:"at" schema:"required,pattern=time" doc:"When."`
+	AtMicros int64  `json:"atMicros,omitzero" schema:"minimum=0" doc:"The same in microseconds since the epoch."`
+	Place    int64  `json:"place,omitzero" schema:"minimum=0" doc:"The thread's version with it, which orders what one commit records."`
 	Stamp
 }
 
@@ -268,7 +266,7 @@ type Definition struct {
 	Name       string         `json:"name" schema:"required,pattern=name" doc:"Its name."`
 	Version    int64          `json:"version" schema:"required,minimum=1" doc:"Its own version: 1, 2, 3 and so on for each kind and name."`
 	Digest     string         `json:"digest" schema:"required,maxLength=64" doc:"The hex SHA-256 of the definition as it stands here."`
-	Definition jsontext.Value `json:"definition,omitzero" schema:"object" doc:"The definition, as in schema/files/definitions; left out of a list that asks for no more than names."`
+	Definition JSON           `json:"definition,omitzero" schema:"object" doc:"The definition, as in schema/files/definitions; left out of a list that asks for no more than names."`
 	UpdatedAt  string         `json:"updatedAt" schema:"required,pattern=time" doc:"When it was defined so."`
 	Seq        int64          `json:"seq" schema:"required,minimum=1" doc:"The sequence in the log of that commit."`
 }

@@ -9,17 +9,17 @@ import (
 
 // Call is the content of an action_execute.
 type Call struct {
-	CallID    string         `json:"callId"`
-	Name      string         `json:"name"`
-	Arguments jsontext.Value `json:"arguments"`
+	CallID    string `json:"callId"`
+	Name      string `json:"name"`
+	Arguments JSON   `json:"arguments"`
 }
 
 // CallResult is the content of an action_result.
 type CallResult struct {
-	CallID  string         `json:"callId"`
-	Output  jsontext.Value `json:"output"`
-	IsError bool           `json:"isError,omitzero"`
-	Name    string         `json:"name,omitzero"` // of the tool
+	CallID  string `json:"callId"`
+	Output  JSON   `json:"output"`
+	IsError bool   `json:"isError,omitzero"`
+	Name    string `json:"name,omitzero"` // of the tool
 }
 
 // Reference is the content of an item_reference.
@@ -168,7 +168,7 @@ func keep(item NewItem, from OpenItem) NewItem {
 	if err == nil && len(back) == 1 && sameValue(valueOf(back[0]), valueOf(from)) {
 		return item
 	}
-	if item.Type == Message && from.Content.Kind() == '[' {
+	if item.Type == Message && jsontext.Value(from.Content).Kind() == '[' {
 		from.Content = nil
 	}
 	if metadata, err := json.Marshal(map[string]OpenItem{openMetadata: from}, json.Deterministic(true)); err == nil {
@@ -178,7 +178,7 @@ func keep(item NewItem, from OpenItem) NewItem {
 }
 
 // valueOf returns an item as JSON.
-func valueOf(o OpenItem) jsontext.Value {
+func valueOf(o OpenItem) JSON {
 	raw, err := json.Marshal(o, json.Deterministic(true))
 	if err != nil { // it was decoded from JSON, or made of it
 		return nil
@@ -211,7 +211,7 @@ func readOpen(in OpenItem) (NewItem, error) {
 		if output == nil {
 			return NewItem{}, Invalid("/output", "a function_call_output has an output")
 		}
-		if output.Kind() == '"' {
+		if jsontext.Value(output).Kind() == '"' {
 			output = fromText(saidIn(output))
 		}
 		content = CallResult{CallID: in.CallID, Output: output, IsError: in.Status == openIncomplete}
@@ -231,11 +231,11 @@ func readOpen(in OpenItem) (NewItem, error) {
 // OpenParts returns what an item of Open Responses is as parts of a message: the
 // parts of a message as they came, a reasoning as a part, a call as a part of type
 // tool-NAME, and an item of any other kind as a part of type open.TYPE.
-func OpenParts(o OpenItem) []jsontext.Value { return partsOf([]OpenItem{o}) }
+func OpenParts(o OpenItem) []JSON { return partsOf([]OpenItem{o}) }
 
 // partsOf returns the parts of a message that was written as these items.
-func partsOf(list []OpenItem) []jsontext.Value {
-	parts := []jsontext.Value{}
+func partsOf(list []OpenItem) []JSON {
+	parts := []JSON{}
 	for n := 0; n < len(list); n++ {
 		o := list[n]
 		answered := o.Type == functionCall && n+1 < len(list) && list[n+1].Type == functionCallOutput && list[n+1].CallID == o.CallID
@@ -245,7 +245,7 @@ func partsOf(list []OpenItem) []jsontext.Value {
 		case origin != nil && origin.Part != nil:
 			parts = append(parts, origin.Part)
 		case o.Type == string(Message):
-			var own []jsontext.Value
+			var own []JSON
 			if json.Unmarshal(o.Content, &own) == nil {
 				parts = append(parts, own...)
 			}
@@ -273,21 +273,21 @@ func partsOf(list []OpenItem) []jsontext.Value {
 
 // messageContent gives a message's list of parts: Open Responses allows a text
 // alone.
-func messageContent(role Role, raw jsontext.Value) jsontext.Value {
-	if raw.Kind() != '"' {
+func messageContent(role Role, raw JSON) JSON {
+	if jsontext.Value(raw).Kind() != '"' {
 		return raw
 	}
 	kind := InputText
 	if role == Assistant {
 		kind = OutputText
 	}
-	return jsontext.Value(`[{"type":"` + kind + `","text":` + string(raw) + `}]`)
+	return JSON(`[{"type":"` + kind + `","text":` + string(raw) + `}]`)
 }
 
 // asText gives a JSON value as the text that Open Responses wants: a text as it
 // is, anything else as JSON.
-func asText(v jsontext.Value) string {
-	if v.Kind() == '"' {
+func asText(v JSON) string {
+	if jsontext.Value(v).Kind() == '"' {
 		return saidIn(v)
 	}
 	return string(v)
@@ -295,12 +295,12 @@ func asText(v jsontext.Value) string {
 
 // fromText gives the JSON value that asText makes that text of: the value, if
 // the text is JSON just as it would be written, and else the text itself.
-func fromText(text string) jsontext.Value {
+func fromText(text string) JSON {
 	v := jsontext.Value(text)
 	if k := v.Kind(); (k == '{' || k == '[') && v.IsValid() {
 		compact := v.Clone()
 		if compact.Compact() == nil && string(compact) == text {
-			return v
+			return JSON(v)
 		}
 	}
 	return quote(text)

@@ -24,27 +24,27 @@ type OpenForm struct {
 
 // OpenItem is an item of Open Responses, of any kind.
 type OpenItem struct {
-	Type             string         `json:"type,omitzero"`
-	ID               string         `json:"id,omitzero"`
-	Role             Role           `json:"role,omitzero"`
-	Status           string         `json:"status,omitzero"`
-	Content          jsontext.Value `json:"content,omitzero"`
-	CallID           string         `json:"call_id,omitzero"`
-	Name             string         `json:"name,omitzero"`
-	Arguments        *string        `json:"arguments,omitzero"`
-	Output           jsontext.Value `json:"output,omitzero"`
-	Summary          jsontext.Value `json:"summary,omitzero"`
-	EncryptedContent jsontext.Value `json:"encrypted_content,omitzero"`
-	Origin           *OpenOrigin    `json:"skein:item,omitzero"`
+	Type             string      `json:"type,omitzero"`
+	ID               string      `json:"id,omitzero"`
+	Role             Role        `json:"role,omitzero"`
+	Status           string      `json:"status,omitzero"`
+	Content          JSON        `json:"content,omitzero"`
+	CallID           string      `json:"call_id,omitzero"`
+	Name             string      `json:"name,omitzero"`
+	Arguments        *string     `json:"arguments,omitzero"`
+	Output           JSON        `json:"output,omitzero"`
+	Summary          JSON        `json:"summary,omitzero"`
+	EncryptedContent JSON        `json:"encrypted_content,omitzero"`
+	Origin           *OpenOrigin `json:"skein:item,omitzero"`
 
-	Rest map[string]jsontext.Value `json:",embed"` // what else it has
+	Rest map[string]JSON `json:",embed"` // what else it has
 }
 
 // OpenOrigin says what an item of Open Responses was in its thread.
 type OpenOrigin struct {
-	ID   string         `json:"id"`            // of the thread's item
-	Item *NewItem       `json:"item,omitzero"` // of the first that is made of it: what Open Responses has no field for
-	Part jsontext.Value `json:"part,omitzero"` // the part itself, where the item does not say all of it
+	ID   string   `json:"id"`            // of the thread's item
+	Item *NewItem `json:"item,omitzero"` // of the first that is made of it: what Open Responses has no field for
+	Part JSON     `json:"part,omitzero"` // the part itself, where the item does not say all of it
 }
 
 // The kinds of items that Open Responses has other names for.
@@ -96,7 +96,7 @@ func (f OpenForm) Write(i *Item) ([]OpenItem, error) {
 func (f OpenForm) again(kept OpenItem, list []OpenItem) []OpenItem {
 	message := kept.Type == "" || kept.Type == string(Message)
 	switch {
-	case f.Exact, !message, kept.Content.Kind() == '"':
+	case f.Exact, !message, jsontext.Value(kept.Content).Kind() == '"':
 	case len(list) == 1 && list[0].Type == string(Message):
 		kept.Content = list[0].Content
 	default: // it has parts that a reader must see as items
@@ -107,12 +107,12 @@ func (f OpenForm) again(kept OpenItem, list []OpenItem) []OpenItem {
 
 // split writes a message: its parts up to a call or a reasoning are one message.
 func (f OpenForm) split(i *Item) []OpenItem {
-	var parts []jsontext.Value
+	var parts []JSON
 	if json.Unmarshal(i.Content, &parts) != nil {
 		return nil
 	}
 	var list []OpenItem
-	var now []jsontext.Value
+	var now []JSON
 	flush := func() {
 		if len(now) == 0 {
 			return
@@ -148,7 +148,7 @@ func (f OpenForm) split(i *Item) []OpenItem {
 
 // exactPart returns what a part was written as, with the part itself where that
 // would be read as another one.
-func exactPart(id string, raw jsontext.Value, made []OpenItem) []OpenItem {
+func exactPart(id string, raw JSON, made []OpenItem) []OpenItem {
 	if len(made) == 0 {
 		return nil
 	}
@@ -174,7 +174,7 @@ func withOrigin(i *Item, list []OpenItem) []OpenItem {
 		whole.Depth = &i.Depth
 	}
 	if len(list) == 0 { // a message without parts
-		list = []OpenItem{{Type: string(Message), ID: i.ID, Role: i.Role, Content: jsontext.Value("[]")}}
+		list = []OpenItem{{Type: string(Message), ID: i.ID, Role: i.Role, Content: JSON("[]")}}
 	}
 	for n := range list {
 		if list[n].Origin == nil {
@@ -192,24 +192,24 @@ func withOrigin(i *Item, list []OpenItem) []OpenItem {
 
 // sameValue reports whether two values are the same JSON, byte for byte but for
 // spaces and the order of members.
-func sameValue(a, b jsontext.Value) bool {
-	a, b = a.Clone(), b.Clone()
+func sameValue(a, b JSON) bool {
+	a, b = bytes.Clone(a), bytes.Clone(b)
 	same := jsontext.ReorderRawObjects(true)
-	return a.Format(same) == nil && b.Format(same) == nil && bytes.Equal(a, b)
+	return (*jsontext.Value)(&a).Format(same) == nil && (*jsontext.Value)(&b).Format(same) == nil && bytes.Equal(a, b)
 }
 
 // openPart returns what a part of a message is as items of their own: reasoning,
 // a call and its result, or an item of Open Responses as it came. None: it is a
 // part there, too, or nothing.
-func openPart(raw jsontext.Value) []OpenItem {
+func openPart(raw JSON) []OpenItem {
 	var p struct {
-		Type       string         `json:"type"`
-		ToolCallID jsontext.Value `json:"toolCallId"`
-		Input      jsontext.Value `json:"input"`
-		Output     jsontext.Value `json:"output"`
-		ErrorText  jsontext.Value `json:"errorText"`
-		Item       jsontext.Value `json:"item"`
-		Elided     bool           `json:"elided"`
+		Type       string `json:"type"`
+		ToolCallID JSON   `json:"toolCallId"`
+		Input      JSON   `json:"input"`
+		Output     JSON   `json:"output"`
+		ErrorText  JSON   `json:"errorText"`
+		Item       JSON   `json:"item"`
+		Elided     bool   `json:"elided"`
 	}
 	if json.Unmarshal(raw, &p) != nil {
 		return nil
@@ -237,7 +237,7 @@ func openPart(raw jsontext.Value) []OpenItem {
 		return []OpenItem{call, {Type: functionCallOutput, CallID: call.CallID, Output: quote(output)}}
 	case p.Type == Reasoning && json.Unmarshal(raw, &one) == nil && one.Origin == nil:
 		return []OpenItem{one}
-	case strings.HasPrefix(p.Type, OpenExtension) && p.Item.Kind() == '{' && json.Unmarshal(p.Item, &one) == nil && one.Origin == nil:
+	case strings.HasPrefix(p.Type, OpenExtension) && jsontext.Value(p.Item).Kind() == '{' && json.Unmarshal(p.Item, &one) == nil && one.Origin == nil:
 		if one.Type == strings.TrimPrefix(p.Type, OpenExtension) {
 			return []OpenItem{one}
 		}
@@ -246,18 +246,18 @@ func openPart(raw jsontext.Value) []OpenItem {
 }
 
 // saidIn returns a text, empty if the value is none.
-func saidIn(v jsontext.Value) (s string) {
-	if v.Kind() != '"' || json.Unmarshal(v, &s) != nil {
+func saidIn(v JSON) (s string) {
+	if jsontext.Value(v).Kind() != '"' || json.Unmarshal(v, &s) != nil {
 		return ""
 	}
 	return s
 }
 
 // quote returns a text as JSON.
-func quote(s string) jsontext.Value {
+func quote(s string) JSON {
 	v, err := jsontext.AppendQuote(nil, s)
 	if err != nil { // it is no valid UTF-8, and was decoded from JSON
-		return jsontext.Value(`""`)
+		return JSON(`""`)
 	}
 	return v
 }

@@ -14,35 +14,35 @@ const (
 // openPartFields is a part of a message in Open Responses, with the fields that it has
 // there and no other.
 type openPartFields struct {
-	Type        string         `json:"type"`
-	Text        *string        `json:"text,omitzero"`
-	Refusal     *string        `json:"refusal,omitzero"`
-	ImageURL    string         `json:"image_url,omitzero"`
-	Detail      jsontext.Value `json:"detail,omitzero"`
-	FileID      jsontext.Value `json:"file_id,omitzero"`
-	FileURL     jsontext.Value `json:"file_url,omitzero"`
-	FileData    jsontext.Value `json:"file_data,omitzero"`
-	Filename    jsontext.Value `json:"filename,omitzero"`
-	Annotations jsontext.Value `json:"annotations,omitzero"`
-	Logprobs    jsontext.Value `json:"logprobs,omitzero"`
+	Type        string  `json:"type"`
+	Text        *string `json:"text,omitzero"`
+	Refusal     *string `json:"refusal,omitzero"`
+	ImageURL    string  `json:"image_url,omitzero"`
+	Detail      JSON    `json:"detail,omitzero"`
+	FileID      JSON    `json:"file_id,omitzero"`
+	FileURL     JSON    `json:"file_url,omitzero"`
+	FileData    JSON    `json:"file_data,omitzero"`
+	Filename    JSON    `json:"filename,omitzero"`
+	Annotations JSON    `json:"annotations,omitzero"`
+	Logprobs    JSON    `json:"logprobs,omitzero"`
 }
 
 // plainPart returns a part as any reader of Open Responses has it: what an
 // assistant says is output, all else is input. It reports whether there is such a
 // part.
-func plainPart(raw jsontext.Value, role Role) (jsontext.Value, bool) {
+func plainPart(raw JSON, role Role) (JSON, bool) {
 	var p struct {
-		Type        string         `json:"type"`
-		Text        jsontext.Value `json:"text"`
-		Refusal     jsontext.Value `json:"refusal"`
-		ImageURL    jsontext.Value `json:"image_url"`
-		Detail      jsontext.Value `json:"detail"`
-		FileID      jsontext.Value `json:"file_id"`
-		FileURL     jsontext.Value `json:"file_url"`
-		FileData    jsontext.Value `json:"file_data"`
-		Filename    jsontext.Value `json:"filename"`
-		Annotations jsontext.Value `json:"annotations"`
-		Logprobs    jsontext.Value `json:"logprobs"`
+		Type        string `json:"type"`
+		Text        JSON   `json:"text"`
+		Refusal     JSON   `json:"refusal"`
+		ImageURL    JSON   `json:"image_url"`
+		Detail      JSON   `json:"detail"`
+		FileID      JSON   `json:"file_id"`
+		FileURL     JSON   `json:"file_url"`
+		FileData    JSON   `json:"file_data"`
+		Filename    JSON   `json:"filename"`
+		Annotations JSON   `json:"annotations"`
+		Logprobs    JSON   `json:"logprobs"`
 	}
 	if json.Unmarshal(raw, &p) != nil {
 		return nil, false
@@ -66,7 +66,7 @@ func plainPart(raw jsontext.Value, role Role) (jsontext.Value, bool) {
 			URL string `json:"url"`
 		}
 		url := saidIn(p.ImageURL)
-		if p.ImageURL.Kind() == '{' && json.Unmarshal(p.ImageURL, &wrapped) == nil {
+		if jsontext.Value(p.ImageURL).Kind() == '{' && json.Unmarshal(p.ImageURL, &wrapped) == nil {
 			url = wrapped.URL
 		}
 		out = openPartFields{Type: InputImage, ImageURL: url, FileID: some(p.FileID), Detail: some(p.Detail)}
@@ -80,8 +80,8 @@ func plainPart(raw jsontext.Value, role Role) (jsontext.Value, bool) {
 }
 
 // some returns a value that is there and not null.
-func some(v jsontext.Value) jsontext.Value {
-	if k := v.Kind(); k == 0 || k == 'n' {
+func some(v JSON) JSON {
+	if k := jsontext.Value(v).Kind(); k == 0 || k == 'n' {
 		return nil
 	}
 	return v

@@ -24,9 +24,9 @@ func asItem(n NewItem) *Item {
 	return i
 }
 
-func sameJSON(t *testing.T, got, want jsontext.Value) {
+func sameJSON(t *testing.T, got, want JSON) {
 	t.Helper()
-	g, w := got.Clone(), want.Clone()
+	g, w := jsontext.Value(got).Clone(), jsontext.Value(want).Clone()
 	if err := errors.Join(g.Canonicalize(), w.Canonicalize()); err != nil || string(g) != string(w) {
 		t.Errorf("got  %s\nwant %s (%v)", got, want, err)
 	}
@@ -110,7 +110,7 @@ func TestOpenResponsesRoundTrip(t *testing.T) {
 			}
 			sameJSON(t, item.Content, want.Content)
 			back := valueOf(writtenAs(t, OpenForm{}, asItem(item))[0])
-			sameJSON(t, back, jsontext.Value(tt.open))
+			sameJSON(t, back, JSON(tt.open))
 			for _, own := range []string{"threadId", "contextId", "index", "T-1", "ctx_1", "skein"} {
 				if strings.Contains(string(back), own) {
 					t.Errorf("%s goes out: %s", own, back)
@@ -141,7 +141,7 @@ func TestReadOpenResponsesNormalises(t *testing.T) {
 			if item.Type != Message {
 				t.Errorf("type %s", item.Type)
 			}
-			sameJSON(t, item.Content, jsontext.Value(tt.content))
+			sameJSON(t, item.Content, JSON(tt.content))
 		})
 	}
 }
@@ -173,7 +173,7 @@ func TestOpenResponsesKeepsWhatThreadsHaveNoFieldFor(t *testing.T) {
 				continue
 			}
 			list[0].Origin = nil
-			sameJSON(t, valueOf(list[0]), jsontext.Value(open))
+			sameJSON(t, valueOf(list[0]), JSON(open))
 		}
 	}
 	item, err := readOne(`{"type":"function_call","id":"fc_1","call_id":"c1","name":"f","arguments":"{}","namespace":"n"}`)

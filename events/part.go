@@ -1,7 +1,5 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // The events of a part (EK-145, EK-146).
 const (
 	PartCreatedType Type = "part.created"
@@ -10,21 +8,21 @@ const (
 
 // PartCreated says that a step gave a piece of its output.
 type PartCreated struct {
-	Key    string         `json:"key" schema:"required,pattern=partKey" doc:"stepId:idx."`
-	StepID string         `json:"stepId" schema:"required,pattern=id" doc:"The step it belongs to."`
-	Idx    int64          `json:"idx" schema:"required,minimum=0" doc:"Its place in the step, from 0."`
-	Type   string         `json:"type,omitzero" schema:"maxLength=128" doc:"What kind of part it is."`
-	Part   jsontext.Value `json:"part,omitzero" doc:"The part itself, any JSON, kept as it came."`
+	Key    string `json:"key" schema:"required,pattern=partKey" doc:"stepId:idx."`
+	StepID string `json:"stepId" schema:"required,pattern=id" doc:"The step it belongs to."`
+	Idx    int64  `json:"idx" schema:"required,minimum=0" doc:"Its place in the step, from 0."`
+	Type   string `json:"type,omitzero" schema:"maxLength=128" doc:"What kind of part it is."`
+	Part   JSON   `json:"part,omitzero" doc:"The part itself, any JSON, kept as it came."`
 }
 
 // PartUpdated says that a part was replaced: its fields are those of the part
 // as it is now.
 type PartUpdated struct {
-	Key    string         `json:"key" schema:"required,pattern=partKey" doc:"stepId:idx."`
-	StepID string         `json:"stepId" schema:"required,pattern=id" doc:"The step it belongs to."`
-	Idx    int64          `json:"idx" schema:"required,minimum=0" doc:"Its place in the step, from 0."`
-	Type   string         `json:"type,omitzero" schema:"maxLength=128" doc:"What kind of part it is."`
-	Part   jsontext.Value `json:"part,omitzero" doc:"The part itself, any JSON, kept as it came."`
+	Key    string `json:"key" schema:"required,pattern=partKey" doc:"stepId:idx."`
+	StepID string `json:"stepId" schema:"required,pattern=id" doc:"The step it belongs to."`
+	Idx    int64  `json:"idx" schema:"required,minimum=0" doc:"Its place in the step, from 0."`
+	Type   string `json:"type,omitzero" schema:"maxLength=128" doc:"What kind of part it is."`
+	Part   JSON   `json:"part,omitzero" doc:"The part itself, any JSON, kept as it came."`
 }
 
 func partEvents() []Row {

@@ -23,11 +23,11 @@ func MergePatch(doc, patch []byte) ([]byte, error) {
 }
 
 // member is one name and value of an object, both as they were written.
-type member struct{ name, value jsontext.Value }
+type member struct{ name, value JSON }
 
-func mergeValue(b []byte, doc, patch jsontext.Value) ([]byte, error) {
-	if patch.Kind() != '{' { // it replaces the document
-		if !patch.IsValid() {
+func mergeValue(b []byte, doc, patch JSON) ([]byte, error) {
+	if jsontext.Value(patch).Kind() != '{' { // it replaces the document
+		if !jsontext.Value(patch).IsValid() {
 			return nil, errNotJSON
 		}
 		return append(b, bytes.TrimSpace(patch)...), nil
@@ -37,15 +37,15 @@ func mergeValue(b []byte, doc, patch jsontext.Value) ([]byte, error) {
 		return nil, err
 	}
 	var have []member
-	if doc.Kind() == '{' {
+	if jsontext.Value(doc).Kind() == '{' {
 		if have, err = members(doc); err != nil {
 			return nil, err
 		}
 	}
 	b = append(b, '{')
 	first := true
-	put := func(name, old, change jsontext.Value) error {
-		if change.Kind() == 'n' {
+	put := func(name, old, change JSON) error {
+		if jsontext.Value(change).Kind() == 'n' {
 			return nil // removed, or never there
 		}
 		if !first {
@@ -62,7 +62,7 @@ func mergeValue(b []byte, doc, patch jsontext.Value) ([]byte, error) {
 		return err
 	}
 	for _, m := range have {
-		var change jsontext.Value
+		var change JSON
 		if i := slices.IndexFunc(changes, m.same); i >= 0 {
 			change = changes[i].value
 		}
@@ -97,7 +97,7 @@ func (m member) same(o member) bool {
 var errNotJSON = errors.New("not a JSON value")
 
 // members takes an object apart, in its order.
-func members(object jsontext.Value) ([]member, error) {
+func members(object JSON) ([]member, error) {
 	dec := jsontext.NewDecoder(bytes.NewReader(object))
 	if _, err := dec.ReadToken(); err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func members(object jsontext.Value) ([]member, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, member{name, value.Clone()})
+		out = append(out, member{JSON(name), bytes.Clone(value)})
 	}
 	_, err := dec.ReadToken()
 	return out, err

@@ -1,7 +1,5 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // The events of what describes a thread.
 const (
 	ProfileChangedType Type = "profile.changed"
@@ -12,16 +10,16 @@ const (
 // ProfileChanged sets the fields that it holds and leaves the others. An empty
 // text clears a field.
 type ProfileChanged struct {
-	Title           *string        `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
-	Archived        *bool          `json:"archived,omitzero" doc:"Hidden from the main list."`
-	Draft           *string        `json:"draft,omitzero" schema:"maxLength=65536" doc:"An unsent message."`
-	AutoSubmitDraft *bool          `json:"autoSubmitDraft,omitzero" doc:"The draft is to send itself; kept for applications, Skein does not act on it."`
-	AgentMode       *string        `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The agent's mode; handed to the reactor."`
-	MaxTokens       *int64         `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on the output tokens of one step, if the model's own is not lower."`
-	UserID          *string        `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to."`
-	Metadata        jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields, all of them."`
-	Env             jsontext.Value `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
-	Policy          *Policy        `json:"policy,omitzero" doc:"What becomes of a message that comes while a run is on."`
+	Title           *string `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
+	Archived        *bool   `json:"archived,omitzero" doc:"Hidden from the main list."`
+	Draft           *string `json:"draft,omitzero" schema:"maxLength=65536" doc:"An unsent message."`
+	AutoSubmitDraft *bool   `json:"autoSubmitDraft,omitzero" doc:"The draft is to send itself; kept for applications, Skein does not act on it."`
+	AgentMode       *string `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The agent's mode; handed to the reactor."`
+	MaxTokens       *int64  `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on the output tokens of one step, if the model's own is not lower."`
+	UserID          *string `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to."`
+	Metadata        JSON    `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields, all of them."`
+	Env             JSON    `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
+	Policy          *Policy `json:"policy,omitzero" doc:"What becomes of a message that comes while a run is on."`
 }
 
 // Policy says what becomes of a message that comes while a run is on.
@@ -52,8 +50,8 @@ type AgentAssigned struct {
 
 // SkillActivated says that a skill was loaded, once for each name.
 type SkillActivated struct {
-	Name      string         `json:"name" schema:"required,pattern=name" doc:"The skill."`
-	Arguments jsontext.Value `json:"arguments,omitzero" schema:"object" doc:"What it was loaded with."`
+	Name      string `json:"name" schema:"required,pattern=name" doc:"The skill."`
+	Arguments JSON   `json:"arguments,omitzero" schema:"object" doc:"What it was loaded with."`
 }
 
 func profileEvents() []Row {

@@ -33,14 +33,14 @@ func Placeholders(text string) []string {
 // is not looked at again, so that a value cannot name a variable.
 //
 // The error names the variable that has no value, or one that is too large.
-func (d PromptDefinition) Fill(sources ...jsontext.Value) (string, error) {
+func (d PromptDefinition) Fill(sources ...JSON) (string, error) {
 	if len(d.Variables) == 0 {
 		return d.Text, nil
 	}
-	objects := make([]map[string]jsontext.Value, 0, len(sources)+1)
+	objects := make([]map[string]JSON, 0, len(sources)+1)
 	for _, raw := range append(slices.Clip(sources), d.Defaults) {
-		var object map[string]jsontext.Value
-		if raw.Kind() == '{' && json.Unmarshal(raw, &object) == nil {
+		var object map[string]JSON
+		if jsontext.Value(raw).Kind() == '{' && json.Unmarshal(raw, &object) == nil {
 			objects = append(objects, object)
 		}
 	}
@@ -65,9 +65,9 @@ func (d PromptDefinition) Fill(sources ...jsontext.Value) (string, error) {
 }
 
 // variable returns the first value of a name, as a text.
-func variable(objects []map[string]jsontext.Value, name string) (string, bool) {
+func variable(objects []map[string]JSON, name string) (string, bool) {
 	for _, object := range objects {
-		if raw, ok := object[name]; ok && raw.Kind() != 'n' {
+		if raw, ok := object[name]; ok && jsontext.Value(raw).Kind() != 'n' {
 			return asText(raw), true
 		}
 	}

@@ -3,8 +3,6 @@ package events
 import (
 	"strings"
 	"testing"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // A prompt's variables are filled in from the first source that knows them, and
@@ -24,7 +22,7 @@ func TestFill(t *testing.T) {
 		"nobody has it":               {[]string{`{"a":"1"}`}, "", "the prompt p has no value for b"},
 		"too large":                   {[]string{`{"b":"` + strings.Repeat("x", MaxVariableBytes+1) + `"}`}, "", "the value of b"},
 	} {
-		var sources []jsontext.Value
+		var sources []JSON
 		for _, s := range c.sources {
 			sources = append(sources, raw(s))
 		}

@@ -2,8 +2,6 @@ package events
 
 import (
 	"slices"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Fresh says how new an answer must be. The query waits, at most 5 s, until its
@@ -194,8 +192,8 @@ type (
 	// EventList is a part of a thread's history: CloudEvents as they are in
 	// the log. NextVersion is the fromVersion of what follows, if more does.
 	EventList struct {
-		Events      []jsontext.Value `json:"events" schema:"required" doc:"The events: CloudEvents as they are in the log."`
-		NextVersion int64            `json:"nextVersion,omitzero" schema:"minimum=1" doc:"The fromVersion of what follows, if more does."`
+		Events      []JSON `json:"events" schema:"required" doc:"The events: CloudEvents as they are in the log."`
+		NextVersion int64  `json:"nextVersion,omitzero" schema:"minimum=1" doc:"The fromVersion of what follows, if more does."`
 	}
 )
 
@@ -205,14 +203,14 @@ type Query struct {
 	Doc  string
 
 	new    func() any
-	decode func(jsontext.Value) (any, error)
+	decode func(JSON) (any, error)
 }
 
 // New gives a zero value of what the query takes.
 func (q Query) New() any { return q.new() }
 
 // Decode reads what the query takes, by type and strictly.
-func (q Query) Decode(raw jsontext.Value) (any, error) { return q.decode(raw) }
+func (q Query) Decode(raw JSON) (any, error) { return q.decode(raw) }
 
 func query[T any](name, doc string) Query {
 	return Query{Name: name, Doc: doc, new: func() any { return *new(T) }, decode: strict[T]}

@@ -1,7 +1,5 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // The events of what waits until the agent is free.
 const (
 	QueuePushedType  Type = "queue.pushed"
@@ -15,13 +13,13 @@ const (
 //
 // A call of a tool waits in the same way: its item is an action_execute.
 type QueuePushed struct {
-	ID        string         `json:"id" schema:"required,maxLength=128" doc:"The waiting message's id."`
-	Item      jsontext.Value `json:"item" schema:"required,object" doc:"The item that it becomes."`
-	ContextID string         `json:"contextId,omitzero" schema:"pattern=id" doc:"The context it is meant for."`
-	AgentID   string         `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that is to answer it."`
-	MessageID int64          `json:"messageId,omitzero" schema:"minimum=0" doc:"The message's number in the thread (AM-83)."`
-	First     bool           `json:"first,omitzero" doc:"It goes before those that wait."`
-	Once      bool           `json:"once,omitzero" doc:"Of a call of a tool: it gets a run of its own that ends with it."`
+	ID        string `json:"id" schema:"required,maxLength=128" doc:"The waiting message's id."`
+	Item      JSON   `json:"item" schema:"required,object" doc:"The item that it becomes."`
+	ContextID string `json:"contextId,omitzero" schema:"pattern=id" doc:"The context it is meant for."`
+	AgentID   string `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that is to answer it."`
+	MessageID int64  `json:"messageId,omitzero" schema:"minimum=0" doc:"The message's number in the thread (AM-83)."`
+	First     bool   `json:"first,omitzero" doc:"It goes before those that wait."`
+	Once      bool   `json:"once,omitzero" doc:"Of a call of a tool: it gets a run of its own that ends with it."`
 
 	ExecutionID    string `json:"executionId,omitzero" schema:"pattern=id" doc:"Of a message: the id of the execution that will answer it."`
 	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"Of a message: the id of the item that will answer it."`
@@ -41,8 +39,8 @@ type QueueRemoved struct {
 // QueueEdited says that a waiting message was replaced. It keeps its place, its
 // item's id and its execution's.
 type QueueEdited struct {
-	ID   string         `json:"id" schema:"required,maxLength=128" doc:"The id under which it waits."`
-	Item jsontext.Value `json:"item" schema:"required,object" doc:"The item that it becomes now."`
+	ID   string `json:"id" schema:"required,maxLength=128" doc:"The id under which it waits."`
+	Item JSON   `json:"item" schema:"required,object" doc:"The item that it becomes now."`
 }
 
 // QueueMoved says that what waits under the id has another place in the queue.
@@ -105,13 +103,13 @@ type QueueList struct {
 
 // Queued is a message, or a call of a tool, that waits for the agent.
 type Queued struct {
-	ID             string         `json:"id" schema:"required,maxLength=128" doc:"The id under which it waits: queuedId."`
-	Item           jsontext.Value `json:"item" schema:"required,object" doc:"The item that it becomes."`
-	ExecutionID    string         `json:"executionId,omitzero" schema:"pattern=id" doc:"Of a message: the execution that will answer it; absent if it was queued before executions were allotted to what waits."`
-	ReactionItemID string         `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"Of a message: the item that will answer it."`
-	MessageID      int64          `json:"messageId,omitzero" schema:"minimum=0" doc:"Of a message: its number in the thread."`
-	ContextID      string         `json:"contextId,omitzero" schema:"pattern=id" doc:"The context it is meant for; absent: the default one."`
-	AgentID        string         `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that is to answer it; absent: the thread's own."`
+	ID             string `json:"id" schema:"required,maxLength=128" doc:"The id under which it waits: queuedId."`
+	Item           JSON   `json:"item" schema:"required,object" doc:"The item that it becomes."`
+	ExecutionID    string `json:"executionId,omitzero" schema:"pattern=id" doc:"Of a message: the execution that will answer it; absent if it was queued before executions were allotted to what waits."`
+	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"Of a message: the item that will answer it."`
+	MessageID      int64  `json:"messageId,omitzero" schema:"minimum=0" doc:"Of a message: its number in the thread."`
+	ContextID      string `json:"contextId,omitzero" schema:"pattern=id" doc:"The context it is meant for; absent: the default one."`
+	AgentID        string `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that is to answer it; absent: the thread's own."`
 }
 
 func queueQueries() []Query {

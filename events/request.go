@@ -4,16 +4,15 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Request is the body of a command: skein.cmd.{tenant}.{noun}.{verb}.
 type Request struct {
-	CommandID       string         `json:"commandId,omitzero" schema:"pattern=commandId" doc:"Makes a repeat safe: the same id within 24 hours gives the first answer again."`
-	ThreadID        string         `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"The thread, or key: and its key."`
-	ExpectedVersion *int64         `json:"expectedVersion,omitzero" schema:"minimum=0" doc:"The version that the thread must have; 0: it must not be there."`
-	Actor           string         `json:"actor,omitzero" schema:"maxLength=256" doc:"Who asks, for the audit."`
-	Data            jsontext.Value `json:"data,omitzero" schema:"object" doc:"What the command takes."`
+	CommandID       string `json:"commandId,omitzero" schema:"pattern=commandId" doc:"Makes a repeat safe: the same id within 24 hours gives the first answer again."`
+	ThreadID        string `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"The thread, or key: and its key."`
+	ExpectedVersion *int64 `json:"expectedVersion,omitzero" schema:"minimum=0" doc:"The version that the thread must have; 0: it must not be there."`
+	Actor           string `json:"actor,omitzero" schema:"maxLength=256" doc:"Who asks, for the audit."`
+	Data            JSON   `json:"data,omitzero" schema:"object" doc:"What the command takes."`
 }
 
 // Reply is the body of the answer to a command that was done. It means:
@@ -179,7 +178,7 @@ type Command struct {
 	Tenant  bool // it is of the tenant and not of a thread: it takes no threadId
 
 	new    func() any
-	decode func(jsontext.Value) (any, error)
+	decode func(JSON) (any, error)
 }
 
 // New gives a zero value of what the command takes.
@@ -187,7 +186,7 @@ func (c Command) New() any { return c.new() }
 
 // Decode reads what the command takes, by type and strictly: an unknown field
 // is an error. It does not check what the schema says beyond types.
-func (c Command) Decode(raw jsontext.Value) (any, error) { return c.decode(raw) }
+func (c Command) Decode(raw JSON) (any, error) { return c.decode(raw) }
 
 func command[T any](name, doc string, made ...Type) Command {
 	return Command{Name: name, Doc: doc, Events: made, new: func() any { return *new(T) }, decode: strict[T]}
@@ -195,7 +194,7 @@ func command[T any](name, doc string, made ...Type) Command {
 
 // strict reads a value by type and refuses unknown fields, repeated names and
 // broken UTF-8.
-func strict[T any](raw jsontext.Value) (any, error) {
+func strict[T any](raw JSON) (any, error) {
 	var v T
 	err := json.Unmarshal(raw, &v, json.RejectUnknownMembers(true))
 	return v, err

@@ -1,7 +1,5 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // The events of what runs beside and under an execution.
 const (
 	EffectScheduledType   Type = "effect.scheduled"
@@ -25,14 +23,14 @@ const (
 
 // EffectScheduled says that work is to be done later, outside the conversation.
 type EffectScheduled struct {
-	ID          string         `json:"id" schema:"required,maxLength=64" doc:"The effect's id, a UUID."`
-	Name        string         `json:"name" schema:"required,pattern=name" doc:"Which effect."`
-	Args        jsontext.Value `json:"args,omitzero" schema:"object" doc:"What it is given."`
-	ScheduledAt string         `json:"scheduledAt" schema:"required,pattern=time" doc:"When it is to run, for the first time if it is repeated."`
-	EveryMs     int64          `json:"everyMs,omitzero" schema:"minimum=1" doc:"It is repeated after so many milliseconds, counted from scheduledAt."`
-	Cron        string         `json:"cron,omitzero" schema:"maxLength=256" doc:"It is repeated by this cron expression, in UTC."`
-	Retries     int64          `json:"retries,omitzero" schema:"minimum=0" doc:"How many more attempts a firing has after its first."`
-	BackoffMs   int64          `json:"backoffMs,omitzero" schema:"minimum=0" doc:"The pause before the second attempt; it doubles for each one after that."`
+	ID          string `json:"id" schema:"required,maxLength=64" doc:"The effect's id, a UUID."`
+	Name        string `json:"name" schema:"required,pattern=name" doc:"Which effect."`
+	Args        JSON   `json:"args,omitzero" schema:"object" doc:"What it is given."`
+	ScheduledAt string `json:"scheduledAt" schema:"required,pattern=time" doc:"When it is to run, for the first time if it is repeated."`
+	EveryMs     int64  `json:"everyMs,omitzero" schema:"minimum=1" doc:"It is repeated after so many milliseconds, counted from scheduledAt."`
+	Cron        string `json:"cron,omitzero" schema:"maxLength=256" doc:"It is repeated by this cron expression, in UTC."`
+	Retries     int64  `json:"retries,omitzero" schema:"minimum=0" doc:"How many more attempts a firing has after its first."`
+	BackoffMs   int64  `json:"backoffMs,omitzero" schema:"minimum=0" doc:"The pause before the second attempt; it doubles for each one after that."`
 }
 
 // EffectCancelled says that the effect will not run.
@@ -49,10 +47,10 @@ type EffectStarted struct {
 
 // EffectCompleted says that the effect was done.
 type EffectCompleted struct {
-	Firing  int64          `json:"firing,omitzero" schema:"minimum=1" doc:"Which firing, from 1."`
-	Attempt int64          `json:"attempt,omitzero" schema:"minimum=1" doc:"Which attempt at it, from 1."`
-	Result  jsontext.Value `json:"result,omitzero" doc:"What it gave."`
-	Next    string         `json:"next,omitzero" schema:"pattern=time" doc:"When a repeated effect runs next."`
+	Firing  int64  `json:"firing,omitzero" schema:"minimum=1" doc:"Which firing, from 1."`
+	Attempt int64  `json:"attempt,omitzero" schema:"minimum=1" doc:"Which attempt at it, from 1."`
+	Result  JSON   `json:"result,omitzero" doc:"What it gave."`
+	Next    string `json:"next,omitzero" schema:"pattern=time" doc:"When a repeated effect runs next."`
 }
 
 // EffectFailed says that an attempt at the effect failed.
@@ -70,17 +68,17 @@ type ApprovalRequested struct {
 	CallID    string         `json:"callId" schema:"required,maxLength=256" doc:"The call that waits."`
 	StepID    string         `json:"stepId,omitzero" schema:"pattern=id" doc:"The step that asked for it."`
 	Name      string         `json:"name" schema:"required,maxLength=256" doc:"The tool."`
-	Arguments jsontext.Value `json:"arguments,omitzero" doc:"What it would be called with."`
+	Arguments JSON           `json:"arguments,omitzero" doc:"What it would be called with."`
 	Reason    ApprovalReason `json:"reason,omitzero" doc:"Why a person is asked; absent in what was recorded before there were reasons."`
 	Question  string         `json:"question,omitzero" doc:"Of a question: what is asked."`
-	Answer    jsontext.Value `json:"answer,omitzero" schema:"object" doc:"Of a question: the JSON Schema of the answer; any JSON if absent."`
+	Answer    JSON           `json:"answer,omitzero" schema:"object" doc:"Of a question: the JSON Schema of the answer; any JSON if absent."`
 }
 
 // ApprovalGranted says that the call may be made.
 type ApprovalGranted struct {
-	CallID    string         `json:"callId" schema:"required,maxLength=256" doc:"The call."`
-	Arguments jsontext.Value `json:"arguments,omitzero" doc:"Arguments that replace those asked for."`
-	Comment   string         `json:"comment,omitzero" schema:"maxLength=65536" doc:"What was said."`
+	CallID    string `json:"callId" schema:"required,maxLength=256" doc:"The call."`
+	Arguments JSON   `json:"arguments,omitzero" doc:"Arguments that replace those asked for."`
+	Comment   string `json:"comment,omitzero" schema:"maxLength=65536" doc:"What was said."`
 }
 
 // ApprovalDenied says that the call may not be made.
@@ -92,8 +90,8 @@ type ApprovalDenied struct {
 // ApprovalResolved says that a person supplied the result of the call, which is not
 // made.
 type ApprovalResolved struct {
-	CallID string         `json:"callId" schema:"required,maxLength=256" doc:"The call."`
-	Result jsontext.Value `json:"result" schema:"required" doc:"What it came to: any JSON."`
+	CallID string `json:"callId" schema:"required,maxLength=256" doc:"The call."`
+	Result JSON   `json:"result" schema:"required" doc:"What it came to: any JSON."`
 }
 
 // RunRequested says that an execution is to be run by a worker: a new one, or
@@ -108,10 +106,10 @@ type RunRequested struct {
 
 // ToolCall is a call of a tool, as a reactor or a caller asks for it.
 type ToolCall struct {
-	CallID    string         `json:"callId" schema:"required,maxLength=256" doc:"Its id, unique in its step."`
-	Name      string         `json:"name" schema:"required,maxLength=256" doc:"The tool."`
-	Arguments jsontext.Value `json:"arguments,omitzero" doc:"What it is called with: an object."`
-	ItemID    string         `json:"itemId,omitzero" schema:"pattern=id" doc:"The item that asks for it, if it is there already."`
+	CallID    string `json:"callId" schema:"required,maxLength=256" doc:"Its id, unique in its step."`
+	Name      string `json:"name" schema:"required,maxLength=256" doc:"The tool."`
+	Arguments JSON   `json:"arguments,omitzero" doc:"What it is called with: an object."`
+	ItemID    string `json:"itemId,omitzero" schema:"pattern=id" doc:"The item that asks for it, if it is there already."`
 }
 
 // RunStopped says that an execution is to stop, after or amid what it does.
@@ -194,17 +192,17 @@ func (TraceKind) Enum() []string {
 // TraceRecorded is one thing recorded of a run: a log line, what a model used,
 // a span.
 type TraceRecorded struct {
-	Kind        TraceKind      `json:"kind" schema:"required" doc:"What was recorded."`
-	ExecutionID string         `json:"executionId,omitzero" schema:"pattern=id" doc:"The run that it is part of."`
-	SpanID      string         `json:"spanId,omitzero" schema:"pattern=id" doc:"The span that it is part of, or is."`
-	ParentID    string         `json:"parentId,omitzero" schema:"pattern=id" doc:"The span around it."`
-	Name        string         `json:"name,omitzero" schema:"maxLength=256" doc:"What was done."`
-	Level       string         `json:"level,omitzero" schema:"maxLength=32" doc:"The level of a log line."`
-	Text        string         `json:"text,omitzero" schema:"maxLength=65536" doc:"A log line's text."`
-	StartedAt   string         `json:"startedAt,omitzero" schema:"pattern=time" doc:"When a span began."`
-	Usage       *Usage         `json:"usage,omitzero" doc:"What a call of a model used (EK-106)."`
-	Shown       *Shown         `json:"shown,omitzero" doc:"What a model was shown (EK-105)."`
-	Data        jsontext.Value `json:"data,omitzero" doc:"What else was recorded."`
+	Kind        TraceKind `json:"kind" schema:"required" doc:"What was recorded."`
+	ExecutionID string    `json:"executionId,omitzero" schema:"pattern=id" doc:"The run that it is part of."`
+	SpanID      string    `json:"spanId,omitzero" schema:"pattern=id" doc:"The span that it is part of, or is."`
+	ParentID    string    `json:"parentId,omitzero" schema:"pattern=id" doc:"The span around it."`
+	Name        string    `json:"name,omitzero" schema:"maxLength=256" doc:"What was done."`
+	Level       string    `json:"level,omitzero" schema:"maxLength=32" doc:"The level of a log line."`
+	Text        string    `json:"text,omitzero" schema:"maxLength=65536" doc:"A log line's text."`
+	StartedAt   string    `json:"startedAt,omitzero" schema:"pattern=time" doc:"When a span began."`
+	Usage       *Usage    `json:"usage,omitzero" doc:"What a call of a model used (EK-106)."`
+	Shown       *Shown    `json:"shown,omitzero" doc:"What a model was shown (EK-105)."`
+	Data        JSON      `json:"data,omitzero" doc:"What else was recorded."`
 }
 
 // Shown names what a model was shown, and copies none of it: items in order,

@@ -1,7 +1,5 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // ApprovalStatus is the state of a request for an approval.
 type ApprovalStatus string
 
@@ -24,10 +22,10 @@ type CallApproval struct {
 	CallID      string         `json:"callId" schema:"required,maxLength=256" doc:"The call."`
 	StepID      string         `json:"stepId,omitzero" schema:"pattern=id" doc:"The step that asked for it."`
 	Name        string         `json:"name" schema:"required,maxLength=256" doc:"The tool."`
-	Arguments   jsontext.Value `json:"arguments,omitzero" doc:"What it would be called with; of a request that waits."`
+	Arguments   JSON           `json:"arguments,omitzero" doc:"What it would be called with; of a request that waits."`
 	Reason      ApprovalReason `json:"reason,omitzero" doc:"Why a person is asked."`
 	Question    string         `json:"question,omitzero" doc:"Of a question: what is asked."`
-	Answer      jsontext.Value `json:"answer,omitzero" schema:"object" doc:"Of a question that waits: the JSON Schema of the answer; any JSON if absent."`
+	Answer      JSON           `json:"answer,omitzero" schema:"object" doc:"Of a question that waits: the JSON Schema of the answer; any JSON if absent."`
 	Status      ApprovalStatus `json:"status" schema:"required" doc:"Whether it waits, or how it was answered."`
 	RequestedAt string         `json:"requestedAt" schema:"required,pattern=time" doc:"When it was asked for."`
 	AnsweredAt  string         `json:"answeredAt,omitzero" schema:"pattern=time" doc:"When it was answered, or withdrawn."`

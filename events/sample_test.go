@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // What the tests are about: a tenant, a thread, and one filled example of every
@@ -26,7 +24,7 @@ const (
 
 var start = TimeOf(time.Date(2026, 2, 20, 12, 0, 0, 123456789, time.UTC))
 
-func raw(s string) jsontext.Value { return jsontext.Value(s) }
+func raw(s string) JSON { return JSON(s) }
 
 func to[T any](v T) *T { return &v }
 
@@ -173,7 +171,7 @@ func stream(list ...sample) []Event {
 
 // turn is the canonical turn of EK 14 as twelve events: about 6 KB.
 func turn() []Event {
-	text := func(kind, s string) jsontext.Value { return raw(`[{"type":"` + kind + `","text":"` + s + `"}]`) }
+	text := func(kind, s string) JSON { return raw(`[{"type":"` + kind + `","text":"` + s + `"}]`) }
 	return stream(
 		sample{ThreadCreatedType, thread, ThreadCreated{ID: thread, Key: to("k"), Status: ThreadOpen, AgentID: "triage"}},
 		sample{ContextCreatedType, ctxID, ContextCreated{ID: ctxID, Status: ContextOpen, Default: true, Content: raw("null")}},

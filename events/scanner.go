@@ -83,14 +83,14 @@ func (s *scanner) advance(e *Event) {
 
 // setData decodes the data, which so far is only known to have its brackets
 // and quotes in order.
-func (e *Event) setData(row *Row, name, schema []byte, data jsontext.Value) bool {
+func (e *Event) setData(row *Row, name, schema []byte, data JSON) bool {
 	var err error
 	if row != nil && string(schema) == row.schema {
 		e.Type, e.schema = row.Type, row.schema
 		e.Data, err = row.decode(data)
 		return err == nil
 	}
-	if !data.IsValid() {
+	if !jsontext.Value(data).IsValid() {
 		return false
 	}
 	e.Type, e.schema = Type(name), string(schema)

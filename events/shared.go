@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // What a tool gives stands in three events of one commit: in the part of the call,
@@ -19,7 +18,7 @@ const ShareBytes = 1 << 10
 
 // PartRef returns the key under which an event may name a part that its commit
 // holds; "" if the part is so small that the event holds it too.
-func PartRef(step string, idx int64, part jsontext.Value) string {
+func PartRef(step string, idx int64, part JSON) string {
 	if len(part) < ShareBytes {
 		return ""
 	}
@@ -28,7 +27,7 @@ func PartRef(step string, idx int64, part jsontext.Value) string {
 
 // OutputRef returns the key under which the item of a result may name the part
 // that holds its output; "" if it is to hold the output itself.
-func OutputRef(step string, idx int64, part, content jsontext.Value) string {
+func OutputRef(step string, idx int64, part, content JSON) string {
 	if len(content) < ShareBytes {
 		return ""
 	}
@@ -41,7 +40,7 @@ func OutputRef(step string, idx int64, part, content jsontext.Value) string {
 }
 
 // withoutOutput returns the content of a result without its output.
-func withoutOutput(content jsontext.Value) (jsontext.Value, error) {
+func withoutOutput(content JSON) (JSON, error) {
 	var r sharedResult
 	if err := json.Unmarshal(content, &r); err != nil {
 		return nil, err
@@ -51,13 +50,13 @@ func withoutOutput(content jsontext.Value) (jsontext.Value, error) {
 }
 
 // withOutput returns the content of a result with the output that a part holds.
-func withOutput(content, part jsontext.Value) (jsontext.Value, error) {
+func withOutput(content, part JSON) (JSON, error) {
 	var r sharedResult
 	if err := json.Unmarshal(content, &r, json.RejectUnknownMembers(true)); err != nil {
 		return nil, err
 	}
 	var p struct {
-		Output jsontext.Value `json:"output"`
+		Output JSON `json:"output"`
 	}
 	if err := json.Unmarshal(part, &p); err != nil {
 		return nil, err
@@ -70,10 +69,10 @@ func withOutput(content, part jsontext.Value) (jsontext.Value, error) {
 
 // sharedResult is a CallResult that may lack its output.
 type sharedResult struct {
-	CallID  string         `json:"callId"`
-	Output  jsontext.Value `json:"output,omitzero"`
-	IsError bool           `json:"isError,omitzero"`
-	Name    string         `json:"name,omitzero"`
+	CallID  string `json:"callId"`
+	Output  JSON   `json:"output,omitzero"`
+	IsError bool   `json:"isError,omitzero"`
+	Name    string `json:"name,omitzero"`
 }
 
 // shares reports whether an event names parts of its commit.
@@ -146,9 +145,9 @@ type (
 		Parts []storedPart `json:"parts,omitempty"`
 	}
 	storedPart struct {
-		Place int64          `json:"place"`
-		Part  jsontext.Value `json:"part,omitzero"`
-		Key   string         `json:"key,omitzero"`
+		Place int64  `json:"place"`
+		Part  JSON   `json:"part,omitzero"`
+		Key   string `json:"key,omitzero"`
 	}
 )
 
@@ -244,7 +243,7 @@ func (c *Commit) whole(i int) error {
 }
 
 // part finds what a part is where an event of the commit names it.
-func (c *Commit) part(before int, key string) (jsontext.Value, error) {
+func (c *Commit) part(before int, key string) (JSON, error) {
 	for i := before - 1; i >= 0; i-- {
 		switch d := c.Events[i].Data.(type) {
 		case PartUpdated:

@@ -6,13 +6,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // called is the events of one call's end: its part, the item of its result, and the
 // message that shows the part.
-func called(output jsontext.Value) []Event {
+func called(output JSON) []Event {
 	part := raw(`{"type":"tool-find","toolCallId":"c1","state":"output-available","input":{"n":1},"output":` + string(output) + `}`)
 	content := raw(`{"callId":"c1","output":` + string(output) + `,"name":"find"}`)
 	list := []any{
@@ -42,7 +40,7 @@ func sharedCommit(t *testing.T, list []Event) *Commit {
 // A commit holds a large output once, and whoever reads it finds the events whole:
 // the data, and the bytes that the timeline has.
 func TestCommit_HoldsAnOutputOnce(t *testing.T) {
-	for name, output := range map[string]jsontext.Value{
+	for name, output := range map[string]JSON{
 		"large": raw(`"` + strings.Repeat("x", 5000) + `"`), "with escapes": raw(`{"a":"` + strings.Repeat(`\u00e4\n\/<>`, 500) + `"}`), "small": raw(`{"ok":true}`),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,7 +2,6 @@ package events
 
 import (
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // The events of a step (EK-143, EK-144).
@@ -23,14 +22,14 @@ type StepCreated struct {
 
 // StepStatusChanged says that the step's machine moved, and what came of it.
 type StepStatusChanged struct {
-	ExecutionID          string         `json:"executionId" schema:"required,pattern=id" doc:"The execution it belongs to."`
-	From                 StepStatus     `json:"from" schema:"required" doc:"The state before."`
-	To                   StepStatus     `json:"to" schema:"required" doc:"The state after."`
-	ToolCalls            jsontext.Value `json:"toolCalls,omitzero" doc:"The calls that the reactor asked for."`
-	ToolExecutionResults jsontext.Value `json:"toolExecutionResults,omitzero" doc:"What the tools answered."`
-	ContinueLoop         *bool          `json:"continueLoop,omitzero" doc:"Whether another step follows."`
-	ErrorText            string         `json:"errorText,omitzero" schema:"maxLength=65536" doc:"Why it failed."`
-	ReactionItemID       string         `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"The execution's item, where this changes how it shows."`
+	ExecutionID          string     `json:"executionId" schema:"required,pattern=id" doc:"The execution it belongs to."`
+	From                 StepStatus `json:"from" schema:"required" doc:"The state before."`
+	To                   StepStatus `json:"to" schema:"required" doc:"The state after."`
+	ToolCalls            JSON       `json:"toolCalls,omitzero" doc:"The calls that the reactor asked for."`
+	ToolExecutionResults JSON       `json:"toolExecutionResults,omitzero" doc:"What the tools answered."`
+	ContinueLoop         *bool      `json:"continueLoop,omitzero" doc:"Whether another step follows."`
+	ErrorText            string     `json:"errorText,omitzero" schema:"maxLength=65536" doc:"Why it failed."`
+	ReactionItemID       string     `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"The execution's item, where this changes how it shows."`
 }
 
 func stepEvents() []Row {
@@ -42,7 +41,7 @@ func stepEvents() []Row {
 }
 
 // stepErrorText renames the field error of version 1.
-func stepErrorText(raw jsontext.Value) (jsontext.Value, error) {
+func stepErrorText(raw JSON) (JSON, error) {
 	var old struct {
 		StepStatusChanged
 		Error string `json:"error,omitzero"`

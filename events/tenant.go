@@ -1,7 +1,5 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // The events of a tenant, of refused commands, and of ends.
 const (
 	DefinitionChangedType  Type = "definition.changed"
@@ -20,18 +18,18 @@ type DefinitionChanged struct {
 	Version    int64          `json:"version" schema:"required,minimum=1" doc:"The definition's version: 1, 2, 3 and so on for each kind and name."`
 	Previous   int64          `json:"previous,omitzero" schema:"minimum=1" doc:"The version that it replaces; absent if it was not defined."`
 	Digest     string         `json:"digest,omitzero" schema:"maxLength=64" doc:"The hex SHA-256 of the definition as it stands here; absent when it was removed."`
-	Definition jsontext.Value `json:"definition,omitzero" schema:"object" doc:"The definition, in its canonical form; absent when it was removed."`
+	Definition JSON           `json:"definition,omitzero" schema:"object" doc:"The definition, in its canonical form; absent when it was removed."`
 }
 
 // CommandRejected says that a submitted command was refused, with the error
 // that a request would have got. Nothing else was written.
 type CommandRejected struct {
-	Command   string         `json:"command" schema:"required,maxLength=128" doc:"The command, noun.verb."`
-	CommandID string         `json:"commandId,omitzero" schema:"maxLength=128" doc:"The id that it came with."`
-	ThreadID  string         `json:"threadId,omitzero" schema:"maxLength=512" doc:"The thread that it named."`
-	Code      Code           `json:"code" schema:"required" doc:"The kind of the refusal."`
-	Message   string         `json:"message" schema:"required,maxLength=65536" doc:"What was wrong."`
-	Details   jsontext.Value `json:"details,omitzero" schema:"object" doc:"More of it, by the kind."`
+	Command   string `json:"command" schema:"required,maxLength=128" doc:"The command, noun.verb."`
+	CommandID string `json:"commandId,omitzero" schema:"maxLength=128" doc:"The id that it came with."`
+	ThreadID  string `json:"threadId,omitzero" schema:"maxLength=512" doc:"The thread that it named."`
+	Code      Code   `json:"code" schema:"required" doc:"The kind of the refusal."`
+	Message   string `json:"message" schema:"required,maxLength=65536" doc:"What was wrong."`
+	Details   JSON   `json:"details,omitzero" schema:"object" doc:"More of it, by the kind."`
 }
 
 // LifecycleDestroyed says that a thread's key-value state was cleared.

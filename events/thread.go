@@ -1,7 +1,5 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // The events of a thread (EK-136..EK-138, EK-148).
 const (
 	ThreadCreatedType       Type = "thread.created"
@@ -12,15 +10,15 @@ const (
 
 // ThreadCreated is the first event of a thread.
 type ThreadCreated struct {
-	ID           string         `json:"id" schema:"required,pattern=thread" doc:"The thread's id."`
-	Key          *string        `json:"key" schema:"required,nullable,pattern=key" doc:"Its public name, unique in the tenant."`
-	Status       ThreadStatus   `json:"status" schema:"required" doc:"Its first state."`
-	AgentID      string         `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent in charge."`
-	UserID       string         `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to."`
-	Title        string         `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
-	Metadata     jsontext.Value `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
-	Env          jsontext.Value `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
-	MainThreadID string         `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for."`
+	ID           string       `json:"id" schema:"required,pattern=thread" doc:"The thread's id."`
+	Key          *string      `json:"key" schema:"required,nullable,pattern=key" doc:"Its public name, unique in the tenant."`
+	Status       ThreadStatus `json:"status" schema:"required" doc:"Its first state."`
+	AgentID      string       `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent in charge."`
+	UserID       string       `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to."`
+	Title        string       `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
+	Metadata     JSON         `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
+	Env          JSON         `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
+	MainThreadID string       `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for."`
 }
 
 // ThreadResolved says that a thread was found by its key, or made for it.

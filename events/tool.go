@@ -1,11 +1,9 @@
 package events
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // ToolResult is what came of a call of a tool (SA-66): a failure of the work is
 // a result too.
 type ToolResult struct {
-	Status ToolStatus     `json:"status" schema:"required" doc:"success or error."`
-	Result jsontext.Value `json:"result,omitzero" doc:"Of a success: any JSON."`
-	Error  string         `json:"error,omitzero" doc:"Of an error: what happened."`
+	Status ToolStatus `json:"status" schema:"required" doc:"success or error."`
+	Result JSON       `json:"result,omitzero" doc:"Of a success: any JSON."`
+	Error  string     `json:"error,omitzero" doc:"Of an error: what happened."`
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
@@ -84,8 +83,8 @@ func try(t *testing.T, dir string, env, reactorCommand, toolCommand []string) {
 	}
 	said := func(parts string) *runtime.StepInput {
 		return &runtime.StepInput{ItemID: "itm_2", Items: []events.Item{
-			{ID: "itm_1", Type: events.Message, Role: events.User, Content: jsontext.Value(parts)},
-			{ID: "itm_2", Type: events.Message, Role: events.Assistant, Content: jsontext.Value(`[]`)},
+			{ID: "itm_1", Type: events.Message, Role: events.User, Content: events.JSON(parts)},
+			{ID: "itm_2", Type: events.Message, Role: events.Assistant, Content: events.JSON(`[]`)},
 		}}
 	}
 	for range 3 { // a process answers more than once
@@ -114,9 +113,9 @@ func try(t *testing.T, dir string, env, reactorCommand, toolCommand []string) {
 		t.Fatal(err)
 	}
 	for arguments, want := range map[string]runtime.ToolResult{
-		`{"a":40,"b":2}`: runtime.Done(jsontext.Value("42")), `{"a":40}`: runtime.Failed("a and b are numbers"),
+		`{"a":40,"b":2}`: runtime.Done(events.JSON("42")), `{"a":40}`: runtime.Failed("a and b are numbers"),
 	} {
-		got, err := tool.Call(ctx, &runtime.ToolInput{Name: "add", Arguments: jsontext.Value(arguments)})
+		got, err := tool.Call(ctx, &runtime.ToolInput{Name: "add", Arguments: events.JSON(arguments)})
 		if err != nil || got.Status != want.Status || string(got.Result) != string(want.Result) || got.Error != want.Error {
 			t.Errorf("%s: %+v, %v", arguments, got, err)
 		}
@@ -160,7 +159,7 @@ func run(t *testing.T, dir string, env, command []string) {
 	}
 }
 
-func unmarshal(raw jsontext.Value, into any) error {
+func unmarshal(raw events.JSON, into any) error {
 	return json.Unmarshal(raw, into, json.MatchCaseInsensitiveNames(true))
 }
 

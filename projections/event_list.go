@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog"
@@ -35,7 +34,7 @@ func (a *asking) listEvents(d events.ListEvents) (*events.EventList, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := &events.EventList{Events: []jsontext.Value{}}
+	list := &events.EventList{Events: []events.JSON{}}
 	most, room, any := limit(d.Limit, eventsUsual), a.answerBytes(), start > 1
 	for m, err := range a.log.Raw(a.ctx, a.log.Config().Names.Log(a.tenant, a.thread), start) {
 		if err != nil {

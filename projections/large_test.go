@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
@@ -35,7 +34,7 @@ func (h *house) largeItem() (id, item string, version int64) {
 		}
 		version = h.boundary(id, thread.ReactStep{
 			ExecutionID: made.ExecutionID, Token: run.Token, StepID: run.StepID, Types: []string{"acme.seen"}, After: thread.After{Continue: true},
-			Parts: []jsontext.Value{jsontext.Value(fmt.Sprintf(`{"type":"acme.seen","value":"%d%s"}`, i, strings.Repeat("o", 250<<10)))},
+			Parts: []events.JSON{events.JSON(fmt.Sprintf(`{"type":"acme.seen","value":"%d%s"}`, i, strings.Repeat("o", 250<<10)))},
 		})
 	}
 	return id, made.ReactionItemID, version
@@ -161,7 +160,7 @@ func TestLargeDocument_UnstoredAndOld(t *testing.T) {
 		}
 	}
 	item := *a.whole(in, id)
-	var parts []jsontext.Value
+	var parts []events.JSON
 	if err := json.Unmarshal(item.Content, &parts); err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +203,7 @@ func TestLargeDocument_TooLargeIsTold(t *testing.T) {
 	in := h.do("thread.create", "", `{}`).ThreadID
 	n := s.cache.node(documents.Place{Kind: documents.Items, Thread: documents.ThreadName(acme, in), ID: "itm_1"})
 	n.slot.Seq = 1
-	n.slot.Doc = &events.Item{ID: "itm_1", Content: jsontext.Value(`"` + strings.Repeat("x", largestDocument) + `"`), Stamp: events.Stamp{Seq: 1}}
+	n.slot.Doc = &events.Item{ID: "itm_1", Content: events.JSON(`"` + strings.Repeat("x", largestDocument) + `"`), Stamp: events.Stamp{Seq: 1}}
 	s.dirty = append(s.dirty, n)
 	if err := s.store(t.Context(), &batch{end: 1}); err != nil {
 		t.Fatal(err)

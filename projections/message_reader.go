@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
@@ -181,7 +180,7 @@ func (r *messageReader) readCalls(places []documents.Place) (callList, error) {
 func withoutArguments(i *events.Item) *events.Item {
 	var c events.Call
 	_ = json.Unmarshal(i.Content, &c) // it was checked when it came in
-	c.Arguments = jsontext.Value(`""`)
+	c.Arguments = events.JSON(`""`)
 	short := *i
 	if raw, err := json.Marshal(c, json.Deterministic(true)); err == nil {
 		short.Content = raw

@@ -75,8 +75,8 @@ func flatten(body []byte) (flat []byte, inData map[string]bool, err error) {
 // member is a field of an object as it stands in the JSON.
 type member struct {
 	name   string
-	quoted jsontext.Value
-	value  jsontext.Value
+	quoted events.JSON
+	value  events.JSON
 }
 
 func (m member) append(out []byte) []byte {
@@ -104,7 +104,7 @@ func members(raw []byte, path string) ([]member, error) {
 		if err != nil {
 			return nil, events.Invalid(path, "this is not JSON: %w", err)
 		}
-		m := member{quoted: quoted.Clone()}
+		m := member{quoted: bytes.Clone(quoted)}
 		if name, err := jsontext.AppendUnquote(nil, m.quoted); err == nil {
 			m.name = string(name)
 		}
@@ -112,7 +112,7 @@ func members(raw []byte, path string) ([]member, error) {
 		if err != nil {
 			return nil, events.Invalid(path, "this is not JSON: %w", err)
 		}
-		m.value = value.Clone()
+		m.value = bytes.Clone(value)
 		list = append(list, m)
 	}
 	if _, err := dec.ReadToken(); err != nil {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 )
 
@@ -139,7 +137,7 @@ type PersonTool interface {
 	Tool
 	// Ask returns what is asked by a call with these arguments, and the JSON Schema
 	// of the answer; nil: any JSON.
-	Ask(arguments jsontext.Value) (question string, answer jsontext.Value)
+	Ask(arguments events.JSON) (question string, answer events.JSON)
 }
 
 // AgentTool is a tool that is another agent. Calling it is for the runtime: an

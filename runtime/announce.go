@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -47,12 +46,12 @@ func (a *announced) streamed(c Chunk) {
 
 // announce streams the input of a call that nobody has streamed yet: the
 // reactor may not stream, and a caller may have queued the call.
-func (t *turn) announce(step, call, tool string, input jsontext.Value) {
+func (t *turn) announce(step, call, tool string, input events.JSON) {
 	if !t.announced.note(call) {
 		return
 	}
 	if input == nil {
-		input = jsontext.Value("{}")
+		input = events.JSON("{}")
 	}
 	t.emit(step, Chunk{Type: ChunkToolInput, Data: object("toolCallId", call, "toolName", tool, "input", input)})
 }

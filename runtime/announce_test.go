@@ -61,7 +61,7 @@ func about(list []events.ChunkEmitted, call string) string {
 	var out []string
 	for _, c := range list {
 		if strings.Contains(string(c.Data), `"toolCallId":"`+call+`"`) {
-			data := c.Data.Clone()
+			data := jsontext.Value(c.Data).Clone()
 			_ = data.Canonicalize() // it is JSON: it was decoded
 			out = append(out, c.Type+" "+string(data))
 		}
@@ -75,18 +75,18 @@ func about(list []events.ChunkEmitted, call string) string {
 func TestStreamShowsEveryCall(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	fine := tool{ToolSpec{Name: "f"}, func(context.Context, *ToolInput) (ToolResult, error) { return Done(jsontext.Value(`{"ok":true}`)), nil }}
+	fine := tool{ToolSpec{Name: "f"}, func(context.Context, *ToolInput) (ToolResult, error) { return Done(events.JSON(`{"ok":true}`)), nil }}
 	w.agent("silent", script(says("one", call("c1", "f", `{"n":1}`), call("c2", "absent", `{}`), call("c3", "f", `[]`), call("c4", "f", `{"instead":1}`)), says("two")), fine)
 	w.agent("streams", ReactorFunc(func(_ context.Context, in *StepInput, out Stream) (*Reaction, error) {
 		if in.Iteration > 0 {
 			return says("two"), nil
 		}
-		out.Chunk(Chunk{Type: ChunkToolInput, Data: object("toolCallId", "c1", "toolName", "f", "input", jsontext.Value(`{"n":1}`))})
+		out.Chunk(Chunk{Type: ChunkToolInput, Data: object("toolCallId", "c1", "toolName", "f", "input", events.JSON(`{"n":1}`))})
 		return says("one", call("c1", "f", `{"n":1}`)), nil
 	}), fine)
 	w.work(Config{Hooks: Hooks{BeforeTool: func(_ context.Context, _ ThreadState, in *ToolInput) (*ToolResult, error) {
 		if strings.Contains(string(in.Arguments), "instead") {
-			return &ToolResult{Status: Success, Result: jsontext.Value(`"kept"`)}, nil
+			return &ToolResult{Status: Success, Result: events.JSON(`"kept"`)}, nil
 		}
 		return nil, nil
 	}}})
@@ -127,7 +127,7 @@ func TestStreamShowsHowTheRunStands(t *testing.T) {
 			return says("one moment", call("c1", "f", `{}`)), nil
 		}
 		return says("one moment"), nil
-	}), tool{ToolSpec{Name: "f", Manual: true}, func(context.Context, *ToolInput) (ToolResult, error) { return Done(jsontext.Value(`1`)), nil }})
+	}), tool{ToolSpec{Name: "f", Manual: true}, func(context.Context, *ToolInput) (ToolResult, error) { return Done(events.JSON(`1`)), nil }})
 	a.Retries.Backoff = time.Millisecond
 	w.work(Config{})
 	sub := w.listen(t)
@@ -144,7 +144,7 @@ func TestStreamShowsHowTheRunStands(t *testing.T) {
 	var got []string
 	steps := map[string]bool{}
 	for _, c := range list {
-		data := c.Data.Clone()
+		data := jsontext.Value(c.Data).Clone()
 		_ = data.Canonicalize() // it is JSON: it was decoded
 		got = append(got, c.Type+" "+string(data))
 		if c.StepID != "" {
@@ -178,7 +178,7 @@ func TestStreamShowsHowTheRunStands(t *testing.T) {
 func TestStreamShowsDeniedAndQueuedCalls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	fine := func(context.Context, *ToolInput) (ToolResult, error) { return Done(jsontext.Value(`1`)), nil }
+	fine := func(context.Context, *ToolInput) (ToolResult, error) { return Done(events.JSON(`1`)), nil }
 	w.agent("a", script(says("one", call("c1", "f", `{"n":1}`)), says("two")), tool{ToolSpec{Name: "f", Manual: true}, fine}, tool{ToolSpec{Name: "g"}, fine})
 	w.work(Config{})
 	sub := w.listen(t)
@@ -190,7 +190,7 @@ func TestStreamShowsDeniedAndQueuedCalls(t *testing.T) {
 		`tool-output-error {"errorText":"the call was denied: no","toolCallId":"c1"}`; got != want {
 		t.Errorf("denied:\n%s\nnot\n%s", got, want)
 	}
-	w.must("tool.queue", id, events.QueueTool{Name: "g", CallID: "c2", Arguments: jsontext.Value(`{"m":2}`)})
+	w.must("tool.queue", id, events.QueueTool{Name: "g", CallID: "c2", Arguments: events.JSON(`{"m":2}`)})
 	if got, want := about(w.chunks(t, sub, over), "c2"), `tool-input-available {"input":{"m":2},"toolCallId":"c2","toolName":"g"}`+"\n"+
 		`tool-output-available {"output":1,"toolCallId":"c2"}`; got != want {
 		t.Errorf("queued:\n%s\nnot\n%s", got, want)

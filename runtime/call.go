@@ -17,7 +17,7 @@ import (
 // ended is a call that has come to something.
 type ended struct {
 	call    thread.Call
-	asked   jsontext.Value // its arguments; nil: not looked up
+	asked   events.JSON // its arguments; nil: not looked up
 	result  ToolResult
 	tool    string // what ran
 	started time.Time
@@ -165,7 +165,7 @@ func (t *turn) askPerson(c thread.Call, tool PersonTool) (asks events.ApprovalRe
 // it takes them.
 func (t *turn) unfit(spec ToolSpec, in *ToolInput) *ToolResult {
 	result := Failed("the arguments are no JSON object; give one")
-	if in.Arguments.Kind() == '{' {
+	if jsontext.Value(in.Arguments).Kind() == '{' {
 		err := t.w.arguments.Check(spec.Parameters, in.Arguments)
 		if err == nil {
 			return nil
@@ -185,7 +185,7 @@ func (t *turn) tool(ctx context.Context, side *Side, name string) (Tool, error) 
 
 // arguments gives what a call is made with: an approval may have replaced what
 // the reactor asked for.
-func (t *turn) arguments(c thread.Call) jsontext.Value {
+func (t *turn) arguments(c thread.Call) events.JSON {
 	if g, ok := t.talk.granted[c.CallID]; ok && g.Arguments != nil {
 		return g.Arguments
 	}
@@ -194,13 +194,13 @@ func (t *turn) arguments(c thread.Call) jsontext.Value {
 }
 
 // asked gives what a call with these arguments tells its tool.
-func (t *turn) asked(c thread.Call, arguments jsontext.Value) *ToolInput {
+func (t *turn) asked(c thread.Call, arguments events.JSON) *ToolInput {
 	in := &ToolInput{
 		Tenant: t.job.Tenant, ThreadID: t.job.Thread, ExecutionID: t.job.Execution, StepID: t.run.StepID, CallID: c.CallID, Name: c.Name,
 		Key: t.job.Execution + ":" + t.run.StepID + ":" + c.CallID, Arguments: arguments,
 	}
 	if in.Arguments == nil {
-		in.Arguments = jsontext.Value("{}")
+		in.Arguments = events.JSON("{}")
 	}
 	return in
 }
@@ -312,8 +312,8 @@ func bounded(r ToolResult) ToolResult {
 	case len(r.Result) > maxResultBytes:
 		return Failed(fmt.Sprintf("the tool gave %d bytes; at most %d are taken: larger content belongs in files", len(r.Result), maxResultBytes))
 	case r.Result == nil:
-		r.Result = jsontext.Value("null")
-	case !r.Result.IsValid():
+		r.Result = events.JSON("null")
+	case !jsontext.Value(r.Result).IsValid():
 		return Failed("the tool gave what is no JSON")
 	}
 	return r

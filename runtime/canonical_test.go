@@ -1,13 +1,14 @@
 package runtime
 
 import (
+	"github.com/go-json-experiment/json/jsontext"
+
 	"context"
 	"maps"
 	"testing"
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
@@ -18,12 +19,12 @@ import (
 func TestCanonicalTurn(t *testing.T) {
 	w := newWorld(t)
 	plan := tool{ToolSpec{Name: "plan_writer"}, func(context.Context, *ToolInput) (ToolResult, error) {
-		return Done(jsontext.Value(`{"ok":true}`)), nil
+		return Done(events.JSON(`{"ok":true}`)), nil
 	}}
 	a := w.agent("planner", script(&Reaction{
-		AssistantEvent: Assistant{Content: []jsontext.Value{
-			jsontext.Value(`{"type":"output_text","text":"I will build the plan in phases."}`),
-			jsontext.Value(`{"type":"tool-plan_writer","toolCallId":"tc_1","input":{"scope":"full"}}`),
+		AssistantEvent: Assistant{Content: []events.JSON{
+			events.JSON(`{"type":"output_text","text":"I will build the plan in phases."}`),
+			events.JSON(`{"type":"tool-plan_writer","toolCallId":"tc_1","input":{"scope":"full"}}`),
 		}},
 		ToolCalls: []ToolCall{call("tc_1", "plan_writer", `{"scope":"full"}`)},
 	}), plan)
@@ -33,7 +34,7 @@ func TestCanonicalTurn(t *testing.T) {
 	created := time.Date(2026, 2, 20, 12, 0, 0, 0, time.UTC)
 	w.must("thread.react", id, events.ReactThread{ExecutionID: "exe_1", ReactionItemID: "itm_a1", Item: &events.NewItem{
 		ID: "itm_u1", Type: events.Message, Role: events.User, CreatedAt: events.TimeOf(created).ISO(),
-		Content: jsontext.Value(`[{"type":"input_text","text":"Create a project plan."}]`),
+		Content: events.JSON(`[{"type":"input_text","text":"Create a project plan."}]`),
 	}})
 	w.finished(id, "exe_1")
 
@@ -46,7 +47,7 @@ func TestCanonicalTurn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var is, should map[string]jsontext.Value
+		var is, should map[string]events.JSON
 		if json.Unmarshal(raw, &is) != nil || json.Unmarshal([]byte(want), &should) != nil {
 			t.Fatalf("%s: %s", when, raw)
 		}
@@ -99,10 +100,10 @@ func TestCanonicalTurn(t *testing.T) {
 
 // within reports whether a value holds all that another one says: objects may
 // have more fields (C-42), all else is the same.
-func within(is, should jsontext.Value) bool {
-	switch should.Kind() {
+func within(is, should events.JSON) bool {
+	switch jsontext.Value(should).Kind() {
 	case '{':
-		var a, b map[string]jsontext.Value
+		var a, b map[string]events.JSON
 		if json.Unmarshal(is, &a) != nil || json.Unmarshal(should, &b) != nil {
 			return false
 		}
@@ -113,7 +114,7 @@ func within(is, should jsontext.Value) bool {
 		}
 		return true
 	case '[':
-		var a, b []jsontext.Value
+		var a, b []events.JSON
 		if json.Unmarshal(is, &a) != nil || json.Unmarshal(should, &b) != nil || len(a) != len(b) {
 			return false
 		}

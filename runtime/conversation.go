@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -17,9 +16,9 @@ type conversation struct {
 	seq      uint64
 	items    []*said // in the log's order
 	byID     map[string]*said
-	contexts map[string]jsontext.Value
-	metadata jsontext.Value       // of the thread
-	env      jsontext.Value       // of the thread
+	contexts map[string]events.JSON
+	metadata events.JSON          // of the thread
+	env      events.JSON          // of the thread
 	mode     string               // of the thread's agent
 	tokens   int64                // the most that a step may write; 0: as the model says
 	sides    map[string][]segment // of answers that are not there yet
@@ -29,7 +28,7 @@ type conversation struct {
 	usage   events.Usage
 	granted map[string]events.ApprovalGranted // by call
 	denied  map[string]string                 // comments by call
-	solved  map[string]jsontext.Value         // results that persons supplied, by call
+	solved  map[string]events.JSON            // results that persons supplied, by call
 }
 
 // said is an item, and the calls that its parts are.
@@ -49,7 +48,7 @@ type segment struct {
 }
 
 func newConversation() *conversation {
-	return &conversation{byID: map[string]*said{}, contexts: map[string]jsontext.Value{}, sides: map[string][]segment{}}
+	return &conversation{byID: map[string]*said{}, contexts: map[string]events.JSON{}, sides: map[string][]segment{}}
 }
 
 // apply takes a commit over. It reports whether it followed on what is known; if
@@ -171,7 +170,7 @@ func (c *conversation) evolve(e *events.Event) {
 		}
 	case events.ApprovalResolved:
 		if c.solved == nil {
-			c.solved = map[string]jsontext.Value{}
+			c.solved = map[string]events.JSON{}
 		}
 		c.solved[d.CallID] = d.Result
 	}
@@ -182,10 +181,10 @@ const toolPart = "tool-"
 
 // partOf is what the runtime reads of a part.
 type partOf struct {
-	Type   string         `json:"type"`
-	CallID string         `json:"toolCallId"`
-	State  string         `json:"state"`
-	Input  jsontext.Value `json:"input"`
+	Type   string      `json:"type"`
+	CallID string      `json:"toolCallId"`
+	State  string      `json:"state"`
+	Input  events.JSON `json:"input"`
 }
 
 // callsOf lists the calls that the parts of an agent's message are, and counts
@@ -255,7 +254,7 @@ func (c *conversation) shown(context string, side events.Side, most int) []event
 
 // split gives an answer of a dual_ai agent as one of its sides sees it.
 func (s *said) split(side events.Side) []events.Item {
-	var parts []jsontext.Value
+	var parts []events.JSON
 	if json.Unmarshal(s.Content, &parts) != nil {
 		return []events.Item{s.Item}
 	}
@@ -287,8 +286,8 @@ func (s *said) split(side events.Side) []events.Item {
 }
 
 // heard gives what the other side hears of parts: their texts.
-func heard(parts []jsontext.Value) []jsontext.Value {
-	var out []jsontext.Value
+func heard(parts []events.JSON) []events.JSON {
+	var out []events.JSON
 	for _, raw := range parts {
 		var p struct {
 			Type string `json:"type"`
@@ -302,12 +301,12 @@ func heard(parts []jsontext.Value) []jsontext.Value {
 }
 
 // call gives the part of the reaction item that a call is.
-func (c *conversation) call(item, call string) (jsontext.Value, partOf, bool) {
+func (c *conversation) call(item, call string) (events.JSON, partOf, bool) {
 	s := c.byID[item]
 	if s == nil {
 		return nil, partOf{}, false
 	}
-	var parts []jsontext.Value
+	var parts []events.JSON
 	if json.Unmarshal(s.Content, &parts) != nil {
 		return nil, partOf{}, false
 	}

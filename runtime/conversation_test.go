@@ -23,15 +23,15 @@ func TestReactor_IsToldWhatTheThreadShows(t *testing.T) {
 		for _, i := range in.Items {
 			texts = append(texts, string(i.Content))
 		}
-		state := in.Context.Clone()
+		state := jsontext.Value(in.Context).Clone()
 		_ = state.Canonicalize() // it is JSON
 		told <- string(state) + " " + strings.Join(texts, " ")
 		return says("fine"), nil
 	}))
 	a.MaxItems = 3
 	id := w.thread("a")
-	part := func(text string) jsontext.Value {
-		return jsontext.Value(`[{"type":"input_text","text":"` + text + `"}]`)
+	part := func(text string) events.JSON {
+		return events.JSON(`[{"type":"input_text","text":"` + text + `"}]`)
 	}
 	say := func(name string) {
 		w.must("item.create", id, events.CreateItem{Item: events.NewItem{ID: "itm_" + name, Type: events.Message, Role: events.User, Content: part(name)}})
@@ -41,8 +41,8 @@ func TestReactor_IsToldWhatTheThreadShows(t *testing.T) {
 	}
 	w.must("message.edit", id, events.EditMessage{ItemID: "itm_two", Content: part("two, mended")})
 	w.must("message.delete", id, events.DeleteMessage{ItemID: "itm_three"})
-	w.must("context.set", id, events.SetContext{Content: jsontext.Value(`{"eur":1,"of":"shop"}`)})
-	w.must("context.set", id, events.SetContext{Patch: jsontext.Value(`{"eur":2,"of":null}`)})
+	w.must("context.set", id, events.SetContext{Content: events.JSON(`{"eur":1,"of":"shop"}`)})
+	w.must("context.set", id, events.SetContext{Patch: events.JSON(`{"eur":2,"of":null}`)})
 	for n := range 2 {
 		_, stop := w.worker(Config{})
 		question := fmt.Sprint("question ", n)

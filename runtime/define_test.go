@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
@@ -29,9 +28,9 @@ func ExampleDefineTool() {
 		return
 	}
 	fmt.Println(string(weather.Spec().Parameters))
-	result, _ := weather.Call(context.Background(), &runtime.ToolInput{Arguments: jsontext.Value(`{"city":"Lima"}`)})
+	result, _ := weather.Call(context.Background(), &runtime.ToolInput{Arguments: events.JSON(`{"city":"Lima"}`)})
 	fmt.Println(result.Status, string(result.Result))
-	result, _ = weather.Call(context.Background(), &runtime.ToolInput{Arguments: jsontext.Value(`{"town":"Lima"}`)})
+	result, _ = weather.Call(context.Background(), &runtime.ToolInput{Arguments: events.JSON(`{"town":"Lima"}`)})
 	fmt.Println(result.Status, result.Error)
 	// Output:
 	// {"type":"object","properties":{"city":{"type":"string","description":"Name of a city."},"days":{"type":"integer","description":"How many days, 1 if absent."}},"required":["city"],"additionalProperties":false}
@@ -62,7 +61,7 @@ func lookUp(t *testing.T, db *database) runtime.Tool {
 
 // A ToolResult that the function of a tool returns is the tool's, as it is.
 func TestResultIsTakenAsItIs(t *testing.T) {
-	in := &runtime.ToolInput{Arguments: jsontext.Value(`{"key":"a"}`)}
+	in := &runtime.ToolInput{Arguments: events.JSON(`{"key":"a"}`)}
 	result, err := lookUp(t, nil).Call(t.Context(), in)
 	if said, _ := json.Marshal(result); err != nil || string(said) != `{"status":"error","error":"Database not available"}` {
 		t.Errorf("%s %v", said, err)
@@ -115,12 +114,12 @@ func TestResultsAreWrittenAsJSON(t *testing.T) {
 	}{
 		"a string is a JSON string": {define(t, func(any) (string, error) { return `{"rows":2}`, nil }), `{"status":"success","result":"{\"rows\":2}"}`},
 		"an object":                 {define(t, func(any) (map[string]int, error) { return map[string]int{"b": 2, "a": 1}, nil }), `{"status":"success","result":{"a":1,"b":2}}`},
-		"raw JSON":                  {define(t, func(any) (jsontext.Value, error) { return jsontext.Value(`[1]`), nil }), `{"status":"success","result":[1]}`},
+		"raw JSON":                  {define(t, func(any) (events.JSON, error) { return events.JSON(`[1]`), nil }), `{"status":"success","result":[1]}`},
 		"nothing":                   {define(t, func(any) (any, error) { return nil, nil }), `{"status":"success","result":null}`},
 		"a failure":                 {define(t, func(any) (any, error) { return nil, errors.New("no such row") }), `{"status":"error","error":"no such row"}`},
 		"a result of its own":       {define(t, func(any) (runtime.ToolResult, error) { return runtime.Failed("closed"), nil }), `{"status":"error","error":"closed"}`},
 		"not JSON":                  {define(t, func(any) (any, error) { return func() {}, nil }), `{"status":"error","error":"what the tool any gave cannot be written as JSON"}`},
-		"broken JSON":               {define(t, func(any) (jsontext.Value, error) { return jsontext.Value(`{`), nil }), `{"status":"error","error":"what the tool any gave cannot be written as JSON"}`},
+		"broken JSON":               {define(t, func(any) (events.JSON, error) { return events.JSON(`{`), nil }), `{"status":"error","error":"what the tool any gave cannot be written as JSON"}`},
 	} {
 		result, err := c.tool.Call(t.Context(), in)
 		if err != nil {
@@ -178,11 +177,11 @@ func TestArgumentsAreHeldToTheSchema(t *testing.T) {
 		`{"count":1e30}`:        "the arguments do not fit: /count: does not fit into int64",
 		`{"count":2,"extra":1}`: "the arguments do not fit: does not know 'extra'",
 	} {
-		if result, err := tool.Call(t.Context(), &runtime.ToolInput{Arguments: jsontext.Value(given)}); err != nil || result.Status != runtime.Failure || result.Error != want {
+		if result, err := tool.Call(t.Context(), &runtime.ToolInput{Arguments: events.JSON(given)}); err != nil || result.Status != runtime.Failure || result.Error != want {
 			t.Errorf("%s: %+v %v", given, result, err)
 		}
 	}
-	result, err := tool.Call(t.Context(), &runtime.ToolInput{Key: "k", Arguments: jsontext.Value(`{"count":2}`)})
+	result, err := tool.Call(t.Context(), &runtime.ToolInput{Key: "k", Arguments: events.JSON(`{"count":2}`)})
 	if err != nil || string(result.Result) != `"k2"` || calls != 1 {
 		t.Errorf("%+v %v after %d calls", result, err, calls)
 	}
@@ -199,7 +198,7 @@ func TestDefinitionsThatAreRefused(t *testing.T) {
 			return runtime.DefineTool(runtime.ToolSpec{Name: "a"}, func(context.Context, *runtime.ToolInput, int) (any, error) { return nil, nil })
 		},
 		"must take an object": func() (runtime.Tool, error) {
-			return runtime.DefineTool(runtime.ToolSpec{Name: "a", Parameters: jsontext.Value(`{"type":"array"}`)}, nothing)
+			return runtime.DefineTool(runtime.ToolSpec{Name: "a", Parameters: events.JSON(`{"type":"array"}`)}, nothing)
 		},
 	} {
 		_, err := define()
@@ -208,12 +207,12 @@ func TestDefinitionsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
-	given, err := runtime.DefineTool(runtime.ToolSpec{Name: "a", Parameters: jsontext.Value(`{"required":["x"]}`)},
+	given, err := runtime.DefineTool(runtime.ToolSpec{Name: "a", Parameters: events.JSON(`{"required":["x"]}`)},
 		func(_ context.Context, _ *runtime.ToolInput, args map[string]int) (int, error) { return args["x"], nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if result, err := given.Call(t.Context(), &runtime.ToolInput{Arguments: jsontext.Value(`{"x":4}`)}); err != nil || string(result.Result) != "4" {
+	if result, err := given.Call(t.Context(), &runtime.ToolInput{Arguments: events.JSON(`{"x":4}`)}); err != nil || string(result.Result) != "4" {
 		t.Errorf("%+v %v", result, err)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 )
 
@@ -46,7 +44,7 @@ type EffectInput struct {
 	// It is not that of the execution that scheduled it (SA-22, C-38).
 	FlowID string
 	Name   string
-	Args   jsontext.Value // an object
+	Args   events.JSON // an object
 	// Key is the same for every attempt at this firing, and no other's: what the
 	// effect does for it once it need not do again.
 	Key         string
@@ -58,9 +56,9 @@ type EffectInput struct {
 
 // dueEffect is what a timer of an effect holds: enough to begin it.
 type dueEffect struct {
-	Name    string         `json:"name"`
-	Args    jsontext.Value `json:"args"`
-	At      events.Time    `json:"at"` // in microseconds
-	Firing  int64          `json:"firing"`
-	Attempt int64          `json:"attempt"` // that is to be made
+	Name    string      `json:"name"`
+	Args    events.JSON `json:"args"`
+	At      events.Time `json:"at"` // in microseconds
+	Firing  int64       `json:"firing"`
+	Attempt int64       `json:"attempt"` // that is to be made
 }

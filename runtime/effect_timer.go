@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog"
@@ -107,7 +106,7 @@ func (t *EffectTimers) do(ctx context.Context, work func(context.Context) error)
 // putEffect sets the timer of an effect.
 func putEffect(ctx context.Context, log *eventlog.Log, tenant, thread, id string, due dueEffect) error {
 	if due.Args == nil {
-		due.Args = jsontext.Value("{}")
+		due.Args = events.JSON("{}")
 	}
 	body, err := json.Marshal(due)
 	if err != nil {

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
 )
@@ -35,7 +33,7 @@ func endOf(t *testing.T, all []events.Event) (status events.ExecutionStatus, tex
 // says what happened, and leaves a thread that can be used: C-41, C-42, EK-117.
 func TestReactorsThatFail(t *testing.T) {
 	part := func(raw string) *Reaction {
-		return &Reaction{AssistantEvent: Assistant{Content: []jsontext.Value{jsontext.Value(raw)}}}
+		return &Reaction{AssistantEvent: Assistant{Content: []events.JSON{events.JSON(raw)}}}
 	}
 	gives := func(r *Reaction) Reactor {
 		return ReactorFunc(func(context.Context, *StepInput, Stream) (*Reaction, error) { return r, nil })
@@ -57,7 +55,7 @@ func TestReactorsThatFail(t *testing.T) {
 		"a call of no tool":    {gives(says("x", call("c", "a b", `{}`))), "cannot be a tool"},
 		"broken arguments":     {gives(says("x", call("c", "find", `{`))), "no JSON"},
 		"a call twice":         {gives(says("x", call("c", "find", `{}`), call("c", "find", `{}`))), "twice"},
-		"2000 parts":           {gives(&Reaction{AssistantEvent: Assistant{Content: make([]jsontext.Value, 2000)}}), "2000 parts"},
+		"2000 parts":           {gives(&Reaction{AssistantEvent: Assistant{Content: make([]events.JSON, 2000)}}), "2000 parts"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -81,7 +79,7 @@ func TestReactorsThatFail(t *testing.T) {
 // A part of a type that nobody knows is kept as it came: EK-107, EK-108.
 func TestUnknownPart(t *testing.T) {
 	w := newWorld(t)
-	w.agent("a", script(&Reaction{AssistantEvent: Assistant{Content: []jsontext.Value{jsontext.Value(`{"type":"acme.chart","points":[1,2]}`)}}}))
+	w.agent("a", script(&Reaction{AssistantEvent: Assistant{Content: []events.JSON{events.JSON(`{"type":"acme.chart","points":[1,2]}`)}}}))
 	w.work(Config{})
 	id, execution := w.begin("a", "hello")
 	var parts []string
@@ -138,11 +136,11 @@ func TestToolsThatFail(t *testing.T) {
 		"an error":  {tool{ToolSpec{Name: "find"}, made(ToolResult{}, errors.New("no database"))}, "no database"},
 		"a failure": {tool{ToolSpec{Name: "find"}, made(Failed("not there"), nil)}, "not there"},
 		"a panic":   {tool{ToolSpec{Name: "find"}, func(context.Context, *ToolInput) (ToolResult, error) { panic("secret") }}, "the tool panicked"},
-		"50 MB":     {tool{ToolSpec{Name: "find"}, made(Done(jsontext.Value(`"`+strings.Repeat("x", 50<<20)+`"`)), nil)}, "at most"},
-		"no JSON":   {tool{ToolSpec{Name: "find"}, made(Done(jsontext.Value(`{`)), nil)}, "no JSON"},
+		"50 MB":     {tool{ToolSpec{Name: "find"}, made(Done(events.JSON(`"`+strings.Repeat("x", 50<<20)+`"`)), nil)}, "at most"},
+		"no JSON":   {tool{ToolSpec{Name: "find"}, made(Done(events.JSON(`{`)), nil)}, "no JSON"},
 		"no status": {tool{ToolSpec{Name: "find"}, made(ToolResult{}, nil)}, "the status"},
 		"unknown":   {tool{ToolSpec{Name: "other"}, made(Done(nil), nil)}, "tool not found: find"},
-		"bad input": {tool{ToolSpec{Name: "find", Parameters: jsontext.Value(`"refuse"`)}, made(Done(nil), nil)}, "/n: it is refused"},
+		"bad input": {tool{ToolSpec{Name: "find", Parameters: events.JSON(`"refuse"`)}, made(Done(nil), nil)}, "/n: it is refused"},
 		"a list":    {tool{ToolSpec{Name: "find"}, made(Done(nil), nil)}, "no JSON object"},
 		"it hangs": {tool{ToolSpec{Name: "find", Timeout: 20 * time.Millisecond}, func(ctx context.Context, _ *ToolInput) (ToolResult, error) {
 			<-ctx.Done()

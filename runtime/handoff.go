@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
@@ -98,7 +97,7 @@ func (t *turn) tooDeep(ctx context.Context) (bool, error) {
 }
 
 // prompt gives what an agent is asked: the argument that is named so, or all.
-func prompt(arguments jsontext.Value) string {
+func prompt(arguments events.JSON) string {
 	var a struct {
 		Prompt  string `json:"prompt"`
 		Message string `json:"message"`

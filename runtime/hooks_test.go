@@ -7,8 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 )
 
@@ -31,7 +29,7 @@ func TestHooks(t *testing.T) {
 		if st.x.FlowID() != in.ExecutionID || closed(st.x.AbortSignal()) || len(st.x.MessageHistory()) == 0 {
 			t.Errorf("the execution is %+v", st.x)
 		}
-		return Done(jsontext.Value("1")), nil
+		return Done(events.JSON("1")), nil
 	}}
 	w.agent("a", script(says("x", call("c1", "find", `{}`)), says("y", call("c2", "find", `{"n":2}`), call("c3", "skip", `{}`)), says("z")), find,
 		tool{ToolSpec{Name: "skip"}, func(context.Context, *ToolInput) (ToolResult, error) {
@@ -58,7 +56,7 @@ func TestHooks(t *testing.T) {
 			},
 			BeforeTool: func(_ context.Context, _ ThreadState, in *ToolInput) (*ToolResult, error) {
 				if in.CallID == "c1" {
-					in.Arguments = jsontext.Value(`{"changed":1}`)
+					in.Arguments = events.JSON(`{"changed":1}`)
 				}
 				if in.Name == "skip" {
 					got := Done(text("instead"))

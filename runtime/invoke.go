@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
 )
@@ -24,13 +22,13 @@ const maxNested = 8
 // for an approval, an agent (both need the run, so queue them), and calls nested too
 // deep. The error is that of ctx if it ended, or an invalid_request if there is no
 // run: an effect has none.
-func (x *Execution) Invoke(ctx context.Context, name string, args jsontext.Value) (ToolResult, error) {
+func (x *Execution) Invoke(ctx context.Context, name string, args events.JSON) (ToolResult, error) {
 	t := x.turn
 	if t == nil {
 		return ToolResult{}, events.Invalid("", "there is no run in which the tool %.100s could be called", name)
 	}
 	if args == nil {
-		args = jsontext.Value("{}")
+		args = events.JSON("{}")
 	}
 	started := time.Now()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -56,7 +54,7 @@ func (x *Execution) Invoke(ctx context.Context, name string, args jsontext.Value
 	return result, nil
 }
 
-func (x *Execution) invoke(ctx context.Context, call, name string, args jsontext.Value) ToolResult {
+func (x *Execution) invoke(ctx context.Context, call, name string, args events.JSON) ToolResult {
 	t := x.turn
 	tool := x.spot.side.tool(name)
 	if tool == nil {

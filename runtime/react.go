@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"github.com/go-json-experiment/json/jsontext"
+
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
@@ -18,7 +19,7 @@ import (
 
 // part is one part of a step's output.
 type part struct {
-	raw  jsontext.Value
+	raw  events.JSON
 	kind string
 }
 
@@ -282,7 +283,7 @@ func (t *turn) steps() int64 {
 }
 
 // note records a log line of the run.
-func (t *turn) note(ctx context.Context, level, text string, data jsontext.Value) error {
+func (t *turn) note(ctx context.Context, level, text string, data events.JSON) error {
 	_, err := t.commit(ctx, "record", thread.RecordRun{
 		ExecutionID: t.job.Execution, Token: t.run.Token,
 		Records: []events.TraceRecorded{{Kind: "log", SpanID: t.run.StepID, Level: level, Text: text, Data: data}},
@@ -314,7 +315,7 @@ func reaction(r *Reaction) ([]part, []events.ToolCall, error) {
 		}
 		listed[c.CallID] = true
 		if c.Arguments == nil {
-			c.Arguments = jsontext.Value("{}")
+			c.Arguments = events.JSON("{}")
 		}
 		c.ItemID = ""
 		calls = append(calls, c)
@@ -322,7 +323,7 @@ func reaction(r *Reaction) ([]part, []events.ToolCall, error) {
 	size := 0
 	there := map[string]bool{}
 	for i, raw := range content {
-		if !raw.IsValid() || raw.Kind() != '{' || !utf8.Valid(raw) {
+		if !jsontext.Value(raw).IsValid() || jsontext.Value(raw).Kind() != '{' || !utf8.Valid(raw) {
 			return nil, nil, fmt.Errorf("part %d of its answer is no JSON object", i)
 		}
 		var p partOf
@@ -336,7 +337,7 @@ func reaction(r *Reaction) ([]part, []events.ToolCall, error) {
 					return nil, nil, err
 				}
 				if c.Arguments == nil {
-					c.Arguments = jsontext.Value("{}")
+					c.Arguments = events.JSON("{}")
 				}
 				listed[c.CallID] = true
 				calls = append(calls, c)
@@ -369,7 +370,7 @@ func checkCall(c events.ToolCall) error {
 		return fmt.Errorf("its answer has a call whose id is %q", clip(c.CallID))
 	case !events.Pattern(events.PatternName).MatchString(c.Name) || len(c.Name) > 100:
 		return fmt.Errorf("its answer calls %q, which cannot be a tool", clip(c.Name))
-	case c.Arguments != nil && !c.Arguments.IsValid(): // other JSON than an object is the call's own failure
+	case c.Arguments != nil && !jsontext.Value(c.Arguments).IsValid(): // other JSON than an object is the call's own failure
 		return fmt.Errorf("the arguments of its call %s are no JSON", clip(c.CallID))
 	}
 	return nil

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 )
 
@@ -50,7 +48,7 @@ type StepInput struct {
 	Instructions string     `json:"instructions,omitzero"` // the agent's prompt, its variables filled in
 	Tools        []ToolSpec `json:"tools,omitempty"`
 	// Context is the content of the EK context: any JSON, or nothing.
-	Context jsontext.Value `json:"context,omitzero"`
+	Context events.JSON `json:"context,omitzero"`
 	// Items is what has been said in the context, oldest first, the reaction
 	// item so far as the last message. A part of it of type tool-NAME is a call,
 	// with its output once it has one; the items of kind action_execute and
@@ -62,12 +60,12 @@ type StepInput struct {
 
 // Model says which model is to be asked, and how.
 type Model struct {
-	Name            string         `json:"name"`                   // of its definition
-	Model           string         `json:"model"`                  // as its provider calls it
-	ContextTokens   int64          `json:"contextTokens,omitzero"` // how many it takes in all
-	MaxOutputTokens int64          `json:"maxOutputTokens,omitzero"`
-	Temperature     *float64       `json:"temperature,omitzero"`
-	Params          jsontext.Value `json:"params,omitzero"` // an object, given to the provider as it is
+	Name            string      `json:"name"`                   // of its definition
+	Model           string      `json:"model"`                  // as its provider calls it
+	ContextTokens   int64       `json:"contextTokens,omitzero"` // how many it takes in all
+	MaxOutputTokens int64       `json:"maxOutputTokens,omitzero"`
+	Temperature     *float64    `json:"temperature,omitzero"`
+	Params          events.JSON `json:"params,omitzero"` // an object, given to the provider as it is
 }
 
 // Reaction is what a reactor gives for a step (EK-103..EK-106). Parts are kept
@@ -92,8 +90,8 @@ type Reaction struct {
 
 // Assistant is the item of a reaction.
 type Assistant struct {
-	ID      string           `json:"id,omitzero"`
-	Content []jsontext.Value `json:"content"` // parts, each an object with a type
+	ID      string        `json:"id,omitzero"`
+	Content []events.JSON `json:"content"` // parts, each an object with a type
 }
 
 // ToolCall is a call of a tool. Its ItemID is for the runtime to fill in.
@@ -114,8 +112,8 @@ type Stream interface {
 
 // Chunk is one piece of a stream (EK 8.1).
 type Chunk struct {
-	Type string         `json:"type"` // see the constants
-	Data jsontext.Value `json:"data,omitzero"`
+	Type string      `json:"type"` // see the constants
+	Data events.JSON `json:"data,omitzero"`
 }
 
 // Kinds of chunks that a reactor writes, and those of EK 8.1; events.ChunkKinds

@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
 )
@@ -21,7 +19,7 @@ type named runtime.ToolSpec
 
 func (n *named) Spec() runtime.ToolSpec { return runtime.ToolSpec(*n) }
 func (n *named) Call(context.Context, *runtime.ToolInput) (runtime.ToolResult, error) {
-	return runtime.Done(jsontext.Value(`1`)), nil
+	return runtime.Done(events.JSON(`1`)), nil
 }
 
 func echo(context.Context, *runtime.StepInput, runtime.Stream) (*runtime.Reaction, error) {
@@ -60,8 +58,8 @@ func TestRegistry(t *testing.T) {
 		"a subject":        {r.AddReactor("a.b", runtime.ReactorFunc(echo)), events.InvalidRequest},
 		"a wildcard":       {r.AddReactor(">", runtime.ReactorFunc(echo)), events.InvalidRequest},
 		"a long name":      {r.AddTool(&named{Name: strings.Repeat("x", 65)}), events.InvalidRequest},
-		"a bad schema":     {r.AddTool(&named{Name: "x", Parameters: jsontext.Value(`{"type":1}`)}), events.InvalidRequest},
-		"a remote schema":  {r.AddTool(&named{Name: "x", Parameters: jsontext.Value(`{"$ref":"http://a/b"}`)}), events.InvalidRequest},
+		"a bad schema":     {r.AddTool(&named{Name: "x", Parameters: events.JSON(`{"type":1}`)}), events.InvalidRequest},
+		"a remote schema":  {r.AddTool(&named{Name: "x", Parameters: events.JSON(`{"$ref":"http://a/b"}`)}), events.InvalidRequest},
 		"retries below 0":  {r.AddTool(&named{Name: "x", Retries: -2}), events.InvalidRequest},
 		"timeout below 0":  {r.AddTool(&named{Name: "x", Timeout: -1}), events.InvalidRequest},
 		"an unknown tool":  {second(r.Tool("x")), events.NotFound},

@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
 )
@@ -25,7 +23,7 @@ func largeCalls(t *testing.T, w *world, calls, size int) (made int64, all []even
 		count.Add(1)
 		together.Done()
 		together.Wait()
-		return Done(jsontext.Value(`"` + strings.Repeat("x", size) + `"`)), nil
+		return Done(events.JSON(`"` + strings.Repeat("x", size) + `"`)), nil
 	}}
 	asked := make([]ToolCall, calls)
 	for i := range asked {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -35,7 +34,7 @@ func TestCallsThatWereNotMade(t *testing.T) {
 						fail.Err = errors.New("nobody is there")
 						return ToolResult{}, &fail
 					}
-					return Done(jsontext.Value(`1`)), nil
+					return Done(events.JSON(`1`)), nil
 				}})
 			w.work(Config{})
 			id, execution := w.begin("a", "hello")

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
@@ -61,7 +59,7 @@ func TestSweepBusyThread(t *testing.T) {
 	worker := w.work(Config{})
 	stop := w.sweeps(worker, id, func() {
 		if _, err := w.ask("item.create", id, events.CreateItem{Item: events.NewItem{
-			Type: events.Message, Role: events.System, Content: jsontext.Value(`[{"type":"input_text","text":"a note"}]`),
+			Type: events.Message, Role: events.System, Content: events.JSON(`[{"type":"input_text","text":"a note"}]`),
 		}}); err != nil {
 			t.Error(err)
 		}

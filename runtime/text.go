@@ -33,7 +33,7 @@ func clip(s string) string {
 }
 
 // text gives a text as JSON.
-func text(s string) jsontext.Value {
+func text(s string) events.JSON {
 	b, err := jsontext.AppendQuote(nil, s)
 	if err != nil { // broken UTF-8
 		b, _ = jsontext.AppendQuote(nil, strconv.QuoteToASCII(s))
@@ -43,14 +43,14 @@ func text(s string) jsontext.Value {
 
 // object makes a JSON object of names and values, in their order. A value that
 // is nothing is left out.
-func object(fields ...any) jsontext.Value {
+func object(fields ...any) events.JSON {
 	out := []byte{'{'}
 	for i := 0; i+1 < len(fields); i += 2 {
-		var value jsontext.Value
+		var value events.JSON
 		switch v := fields[i+1].(type) {
 		case string:
 			value = text(v)
-		case jsontext.Value:
+		case events.JSON:
 			value = v
 		default:
 			b, err := json.Marshal(v)
@@ -95,7 +95,7 @@ func lost(err error) bool {
 
 // reacted notes why a reaction ended, and gives what else is recorded of it: the
 // model that was asked for (its answer may name another), and that.
-func (t *turn) reacted(model string, r *Reaction) jsontext.Value {
+func (t *turn) reacted(model string, r *Reaction) events.JSON {
 	t.finish = ""
 	var fields []any
 	if model != "" {

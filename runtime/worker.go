@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nuid"
 	"github.com/rs/zerolog"
 
@@ -42,7 +41,7 @@ const DefaultMostToolTime = time.Hour
 // Arguments checks the arguments of calls against the schemas of tools.
 type Arguments interface {
 	// Check says in one line what of the arguments the schema refuses.
-	Check(schema, arguments jsontext.Value) error
+	Check(schema, arguments events.JSON) error
 }
 
 func (c Config) withDefaults() Config {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
@@ -71,7 +70,7 @@ func (m agentMap) Tool(_ context.Context, _, name string) (Tool, error) {
 
 type anyArguments struct{}
 
-func (anyArguments) Check(schema, arguments jsontext.Value) error {
+func (anyArguments) Check(schema, arguments events.JSON) error {
 	if strings.Contains(string(schema), "refuse") {
 		return errors.New("/n: it is refused")
 	}
@@ -268,7 +267,7 @@ func kinds(list []events.Event) string {
 // says is a reaction of one text, and calls.
 func says(s string, calls ...ToolCall) *Reaction {
 	return &Reaction{
-		AssistantEvent: Assistant{Content: []jsontext.Value{object("type", events.OutputText, "text", s)}}, ToolCalls: calls,
+		AssistantEvent: Assistant{Content: []events.JSON{object("type", events.OutputText, "text", s)}}, ToolCalls: calls,
 	}
 }
 
@@ -293,5 +292,5 @@ func (t tool) Spec() ToolSpec { return t.spec }
 func (t tool) Call(ctx context.Context, in *ToolInput) (ToolResult, error) { return t.call(ctx, in) }
 
 func call(id, name, arguments string) ToolCall {
-	return ToolCall{CallID: id, Name: name, Arguments: jsontext.Value(arguments)}
+	return ToolCall{CallID: id, Name: name, Arguments: events.JSON(arguments)}
 }

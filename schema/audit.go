@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/skein-threads/skein/events"
@@ -156,7 +155,7 @@ func unescape(location string) string {
 }
 
 // member gives the bytes of one member of a JSON object, nil if it is not there.
-func member(raw []byte, name string) jsontext.Value {
+func member(raw []byte, name string) events.JSON {
 	s := scanner{raw: raw}
 	if s.kind() != '{' {
 		return nil

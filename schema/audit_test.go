@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 )
 
@@ -81,14 +79,14 @@ func TestEventBeforeItIsWritten(t *testing.T) {
 	v := newValidator(t)
 	e := events.Event{
 		ID: "1", Type: events.PartCreatedType, Tenant: "acme", ThreadID: "T-0195e5d0-3c1a-7b2e-9f44-1d2e3f405162", Version: 1, Subject: "stp_1:0",
-		Data: events.PartCreated{Key: "stp_1:0", StepID: "stp_1", Part: jsontext.Value(codexPart)},
+		Data: events.PartCreated{Key: "stp_1:0", StepID: "stp_1", Part: events.JSON(codexPart)},
 	}
 	mismatched(t, "right", v.Event(&e), "-")
 	e.Data = events.PartCreated{Key: "stp_1:0", StepID: "stp 1"}
 	mismatched(t, "wrong", v.Event(&e), "/data/stepId")
 	e.Version = 0
 	mismatched(t, "no version", v.Event(&e), "/threadversion")
-	e.Data = events.PartCreated{Part: jsontext.Value("{")}
+	e.Data = events.PartCreated{Part: events.JSON("{")}
 	mismatched(t, "no JSON", v.Event(&e), "")
 }
 

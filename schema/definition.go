@@ -25,7 +25,7 @@ func (v *Validator) Definition(d events.NewDefinition) (events.NewDefinition, er
 	if err := checkSyntax(d.Definition); err != nil {
 		return d, said(in("definition", err))
 	}
-	if d.Name != "" && d.Definition.Kind() == '{' {
+	if d.Name != "" && jsontext.Value(d.Definition).Kind() == '{' {
 		if name := member(d.Definition, "name"); name == nil {
 			d.Definition = withName(d.Definition, d.Name)
 		} else if plainText(name) != d.Name {
@@ -64,12 +64,12 @@ func (v *Validator) Definitions(apply events.ApplyDefinitions) (events.ApplyDefi
 }
 
 // withName gives an object that has no name one.
-func withName(object jsontext.Value, name string) jsontext.Value {
+func withName(object events.JSON, name string) events.JSON {
 	rest := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(string(object)), "{"))
 	if rest != "}" {
 		rest = "," + rest
 	}
-	return jsontext.Value(`{"name":` + strconv.Quote(name) + rest) // a name is plain
+	return events.JSON(`{"name":` + strconv.Quote(name) + rest) // a name is plain
 }
 
 // further holds what the JSON Schemas of the definitions do not say.
@@ -248,7 +248,7 @@ func noneTwice(names []string) *events.Error {
 }
 
 // noSecret refuses what is called as secrets are.
-func noSecret(params jsontext.Value) *events.Error {
+func noSecret(params events.JSON) *events.Error {
 	if params == nil {
 		return nil
 	}

@@ -128,17 +128,17 @@ func TestDefinitionRefusals(t *testing.T) {
 		{"agent", dual(`,"sideA":{"model":"m"},"sideB":{"model":"m"},"tools":["t"]`), "/definition/tools", "each side has its own tools"},
 		{"agent", dual(`,"sideA":{"model":"m"},"sideB":{"model":"m","tools":["t","t"]}`), "/definition/sideB/tools/1", "t stands twice"},
 	} {
-		_, err := v.Definition(events.NewDefinition{Kind: c.kind, Definition: jsontext.Value(c.raw)})
+		_, err := v.Definition(events.NewDefinition{Kind: c.kind, Definition: events.JSON(c.raw)})
 		refusedAt(t, err, c.raw, c.path, c.message)
 	}
-	_, err := v.Definition(events.NewDefinition{Kind: "prompt", Name: "q", Definition: jsontext.Value(`{"name":"p","text":"x"}`)})
+	_, err := v.Definition(events.NewDefinition{Kind: "prompt", Name: "q", Definition: events.JSON(`{"name":"p","text":"x"}`)})
 	refusedAt(t, err, "two names", "/name", "the definition has another name in itself")
-	_, err = v.Definition(events.NewDefinition{Kind: "prompt", Definition: jsontext.Value(`{"name":"p","text":"` + strings.Repeat("a", events.MaxDefinitionBytes) + `"}`)})
+	_, err = v.Definition(events.NewDefinition{Kind: "prompt", Definition: events.JSON(`{"name":"p","text":"` + strings.Repeat("a", events.MaxDefinitionBytes) + `"}`)})
 	if e := events.AsError(err); e.Code != events.PayloadTooLarge || !strings.Contains(e.Message, "prompt p") {
 		t.Errorf("a large one: %v", err)
 	}
 	_, err = v.Definitions(events.ApplyDefinitions{Definitions: []events.NewDefinition{
-		{Kind: "prompt", Definition: jsontext.Value(`{"name":"p","text":"x"}`)}, {Kind: "prompt", Definition: jsontext.Value(`{"name":"q","text":1}`)},
+		{Kind: "prompt", Definition: events.JSON(`{"name":"p","text":"x"}`)}, {Kind: "prompt", Definition: events.JSON(`{"name":"q","text":1}`)},
 	}})
 	refusedAt(t, err, "the second", "/definitions/1/definition/text", "must be a text")
 }
@@ -150,26 +150,26 @@ func TestDefinitionCanonical(t *testing.T) {
 	prefix := strings.Repeat("a", events.MaxToolPrefix)
 	for want, list := range map[string][]events.NewDefinition{
 		`{"model":"gpt","name":"m","params":{"a":[1.50,12345678901234567890,1e3],"b":"é\u0000"},"temperature":0.1}`: {
-			{Kind: "model", Definition: jsontext.Value(`{"name":"m","model":"gpt","temperature":0.10,"params":{"b":"\u00e9\u0000","a":[1.50,12345678901234567890,1e3]}}`)},
-			{Kind: "model", Name: "m", Definition: jsontext.Value(` { "temperature":1e-1, "params":{"a":[1.50, 12345678901234567890,1e3],"b":"é\u0000"},"model":"gpt","description":null,"reactor":""} `)},
+			{Kind: "model", Definition: events.JSON(`{"name":"m","model":"gpt","temperature":0.10,"params":{"b":"\u00e9\u0000","a":[1.50,12345678901234567890,1e3]}}`)},
+			{Kind: "model", Name: "m", Definition: events.JSON(` { "temperature":1e-1, "params":{"a":[1.50, 12345678901234567890,1e3],"b":"é\u0000"},"model":"gpt","description":null,"reactor":""} `)},
 		},
 		`{"defaults":{"m":"","n":"you"},"name":"p","text":"{{n}} {{m}}","variables":["n","m"]}`: {
-			{Kind: "prompt", Name: "p", Definition: jsontext.Value(`{"text":"{{n}} {{m}}","variables":["n","m"],"defaults" : {"n" : "you", "m":""}}`)},
+			{Kind: "prompt", Name: "p", Definition: events.JSON(`{"text":"{{n}} {{m}}","variables":["n","m"],"defaults" : {"n" : "you", "m":""}}`)},
 		},
 		`{"agent":"b","description":"Asks.","name":"ask","ownThread":true,"type":"agent"}`: {
-			{Kind: "tool", Definition: jsontext.Value(`{"name":"ask","description":"Asks.","type":"agent","agent":"b","ownThread":true}`)},
+			{Kind: "tool", Definition: events.JSON(`{"name":"ask","description":"Asks.","type":"agent","agent":"b","ownThread":true}`)},
 		},
 		`{"description":"All.","name":"` + prefix + `","server":{"exclude":["b"],"include":["a*","b"],"url":"http://x"},"type":"mcp"}`: {
-			{Kind: "tool", Name: prefix, Definition: jsontext.Value(`{"description":"All.","type":"mcp","server":{"url":"http://x","include":["a*","b"],"exclude":["b"]}}`)},
+			{Kind: "tool", Name: prefix, Definition: events.JSON(`{"description":"All.","type":"mcp","server":{"url":"http://x","include":["a*","b"],"exclude":["b"]}}`)},
 		},
 		`{"name":"p","text":"` + strings.Repeat("a", events.MaxDefinitionBytes-len(`{"name":"p","text":""}`)) + `"}`: {
-			{Kind: "prompt", Definition: jsontext.Value(`{"name":"p","text":"` + strings.Repeat("a", events.MaxDefinitionBytes-len(`{"name":"p","text":""}`)) + `"}`)},
+			{Kind: "prompt", Definition: events.JSON(`{"name":"p","text":"` + strings.Repeat("a", events.MaxDefinitionBytes-len(`{"name":"p","text":""}`)) + `"}`)},
 		},
-		`{"model":"gpt","name":"m","temperature":2}`: {{Kind: "model", Name: "m", Definition: jsontext.Value(`{"model":"gpt","temperature":20e-1}`)}},
-		`{"model":"gpt","name":"m","temperature":0}`: {{Kind: "model", Name: "m", Definition: jsontext.Value(`{"model":"gpt","temperature":-0.0e9}`)}},
+		`{"model":"gpt","name":"m","temperature":2}`: {{Kind: "model", Name: "m", Definition: events.JSON(`{"model":"gpt","temperature":20e-1}`)}},
+		`{"model":"gpt","name":"m","temperature":0}`: {{Kind: "model", Name: "m", Definition: events.JSON(`{"model":"gpt","temperature":-0.0e9}`)}},
 		`{"name":"p","text":"x"}`: {
-			{Kind: "prompt", Name: "p", Definition: jsontext.Value(`{"text":"x","variables":[]}`)},
-			{Kind: "prompt", Name: "p", Definition: jsontext.Value(`{"name":"p","text":"x"}`)},
+			{Kind: "prompt", Name: "p", Definition: events.JSON(`{"text":"x","variables":[]}`)},
+			{Kind: "prompt", Name: "p", Definition: events.JSON(`{"name":"p","text":"x"}`)},
 		},
 	} {
 		for _, d := range list {
@@ -190,7 +190,7 @@ func TestWithName(t *testing.T) {
 	for object, want := range map[string]string{
 		`{}`: `{"name":"n"}`, " {\n} ": `{"name":"n"}`, `{"a":{}}`: `{"name":"n","a":{}}`, ` { "a":1 } `: `{"name":"n","a":1 }`,
 	} {
-		if got := withName(jsontext.Value(object), "n"); string(got) != want || !got.IsValid() {
+		if got := withName(events.JSON(object), "n"); string(got) != want || !jsontext.Value(got).IsValid() {
 			t.Errorf("%s with a name is %s, not %s", object, got, want)
 		}
 	}
@@ -219,7 +219,7 @@ func TestDefinitionsAgreeWithTheSchemas(t *testing.T) {
 
 // SA-67: a schema validates the arguments of a tool, numbers of any size too.
 func TestParameters(t *testing.T) {
-	p, err := ParseParameters(jsontext.Value(`{"type":"object","properties":{"ein é/~%":{"type":"string"},"order":{"type":"integer","minimum":1},"note":{"$ref":"#/$defs/note"}},"required":["order"],
+	p, err := ParseParameters(events.JSON(`{"type":"object","properties":{"ein é/~%":{"type":"string"},"order":{"type":"integer","minimum":1},"note":{"$ref":"#/$defs/note"}},"required":["order"],
 		"additionalProperties":false,"$defs":{"note":{"type":"string","maxLength":3}}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +243,7 @@ func TestParameters(t *testing.T) {
 		`[]`:                       {"", "expected object"},
 		`{"order":`:                {"/order", "not JSON"},
 	} {
-		if err := p.Check(jsontext.Value(raw)); want[1] == "" && err != nil {
+		if err := p.Check(events.JSON(raw)); want[1] == "" && err != nil {
 			t.Errorf("%s: %v", raw, err)
 		} else if want[1] != "" {
 			refusedAt(t, err, raw, want[0], want[1])

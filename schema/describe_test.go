@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 )
 
@@ -13,8 +11,8 @@ import (
 type described struct {
 	ID     string           `json:"id" schema:"required,pattern=id" doc:"The id."`
 	Status events.ItemType  `json:"status,omitzero" doc:"Its type."`
-	Any    jsontext.Value   `json:"any,omitzero" doc:"What it says."`
-	Object jsontext.Value   `json:"object,omitzero" schema:"object" doc:"An object."`
+	Any    events.JSON      `json:"any,omitzero" doc:"What it says."`
+	Object events.JSON      `json:"object,omitzero" schema:"object" doc:"An object."`
 	Names  []string         `json:"names,omitempty" schema:"items=name,maxItems=3" doc:"Names."`
 	Notes  []string         `json:"notes,omitempty" doc:"Notes."`
 	Number *int64           `json:"number" schema:"required,nullable,minimum=1" doc:"A number."`

@@ -5,7 +5,8 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
 )
 
 // dialect is the JSON Schema that the documents are written in.
@@ -34,10 +35,10 @@ func (o *object) put(name string, value any) {
 	o.b = append(o.b, raw...)
 }
 
-func (o *object) raw() jsontext.Value { return jsontext.Value("{" + string(o.b) + "}") }
+func (o *object) raw() events.JSON { return events.JSON("{" + string(o.b) + "}") }
 
 // document gives the whole JSON Schema of a shape.
-func document(id, doc string, sh *shape, open bool) jsontext.Value {
+func document(id, doc string, sh *shape, open bool) events.JSON {
 	w := &writer{open: open}
 	var o object
 	o.put("$schema", dialect)
@@ -74,12 +75,12 @@ func (w *writer) body(o *object, sh *shape) {
 		o.put("required", required)
 	}
 	if sh.constraint != "" {
-		o.put("allOf", []jsontext.Value{jsontext.Value(sh.constraint)})
+		o.put("allOf", []events.JSON{events.JSON(sh.constraint)})
 	}
 }
 
 // field writes a member: its value, and what may stand for nothing.
-func (w *writer) field(f *field) jsontext.Value {
+func (w *writer) field(f *field) events.JSON {
 	var o object
 	if f.doc != "" {
 		o.put("description", f.doc)
@@ -124,7 +125,7 @@ func (w *writer) value(o *object, r *rule, null, empty bool) {
 	case record:
 		ref := w.ref(r.shape)
 		if null {
-			o.put("anyOf", []jsontext.Value{jsontext.Value(`{"$ref":"` + ref + `"}`), jsontext.Value(`{"type":"null"}`)})
+			o.put("anyOf", []events.JSON{events.JSON(`{"$ref":"` + ref + `"}`), events.JSON(`{"type":"null"}`)})
 		} else {
 			o.put("$ref", ref)
 		}
@@ -163,7 +164,7 @@ func (w *writer) text(o *object, r *rule, null, empty bool) {
 	if empty && (r.pattern != "" || r.minLength != nil) {
 		var full object
 		w.text(&full, r, false, false)
-		o.put("anyOf", []jsontext.Value{full.raw(), jsontext.Value(`{"enum":["",null]}`)})
+		o.put("anyOf", []events.JSON{full.raw(), events.JSON(`{"enum":["",null]}`)})
 		return
 	}
 	o.put("type", orNull("string", null))

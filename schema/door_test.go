@@ -7,8 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 )
 
@@ -148,13 +146,13 @@ func TestDoorTakesNothingForAbsent(t *testing.T) {
 		{"thread.create", ``, events.CreateThread{}},
 		{"thread.create", ` { } `, events.CreateThread{}},
 		{"thread.create", `{"key":null,"title":"","metadata":null,"mainThreadId":""}`, events.CreateThread{}},
-		{"thread.create", `{"context":null}`, events.CreateThread{Context: jsontext.Value("null")}},
-		{"context.set", `{"content":null}`, events.SetContext{Content: jsontext.Value("null")}},
+		{"thread.create", `{"context":null}`, events.CreateThread{Context: events.JSON("null")}},
+		{"context.set", `{"content":null}`, events.SetContext{Content: events.JSON("null")}},
 		{"thread.update", `{"title":"","draft":null,"archived":false}`, events.UpdateThread{Title: new(string), Archived: new(bool)}},
 		{"item.status", `{"itemId":"\u0061\u002d1","to":"pending"}`, events.SetItemStatus{ItemID: "a-1", To: events.ItemPending}},
-		{"part.put", `{"stepId":"s","idx":1e2,"key":"","part":[ 1.50, 1e2 ]}`, events.PutPart{StepID: "s", Idx: number100(), Part: jsontext.Value(`[ 1.50, 1e2 ]`)}},
+		{"part.put", `{"stepId":"s","idx":1e2,"key":"","part":[ 1.50, 1e2 ]}`, events.PutPart{StepID: "s", Idx: number100(), Part: events.JSON(`[ 1.50, 1e2 ]`)}},
 		{"item.create", `{"item":{"type":"action_result","role":"","status":null,"content":{"callId":"c","output":null}}}`,
-			events.CreateItem{Item: events.NewItem{Type: events.ActionResult, Content: jsontext.Value(`{"callId":"c","output":null}`)}}},
+			events.CreateItem{Item: events.NewItem{Type: events.ActionResult, Content: events.JSON(`{"callId":"c","output":null}`)}}},
 	} {
 		got, err := v.DecodeCommand(c.command, []byte(c.raw))
 		if err != nil || !reflect.DeepEqual(got, c.want) {
@@ -179,11 +177,11 @@ func TestDecodeTrusted_CutShort(t *testing.T) {
 		"thread.commit": `{"commands":[{"command":"item.status","data":{"itemId":"i","to":"pending"}},{"command":"thread.close","data":null}]}`,
 		"item.create":   `{"item":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}],"depth":1e0,"silent":true},"contextId":"c"}`,
 	} {
-		if _, err := v.DecodeTrusted(command, jsontext.Value(raw)); err != nil {
+		if _, err := v.DecodeTrusted(command, events.JSON(raw)); err != nil {
 			t.Errorf("%s: %v", raw, err)
 		}
 		for n := range raw {
-			_, _ = v.DecodeTrusted(command, jsontext.Value(raw[:n]))
+			_, _ = v.DecodeTrusted(command, events.JSON(raw[:n]))
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 // takeItem sends an item through the door and gives it back as JSON.
 func takeItem(t *testing.T, v *Validator, item string) (events.NewItem, string) {
 	t.Helper()
-	got, err := v.DecodeCommand("item.create", jsontext.Value(`{"item":`+item+`}`))
+	got, err := v.DecodeCommand("item.create", events.JSON(`{"item":`+item+`}`))
 	if err != nil {
 		t.Fatalf("%s: %v", item, err)
 	}
@@ -31,7 +31,7 @@ func takeItem(t *testing.T, v *Validator, item string) (events.NewItem, string) 
 
 func refuseItem(t *testing.T, v *Validator, item string) {
 	t.Helper()
-	if _, err := v.DecodeCommand("item.create", jsontext.Value(`{"item":`+item+`}`)); err == nil {
+	if _, err := v.DecodeCommand("item.create", events.JSON(`{"item":`+item+`}`)); err == nil {
 		t.Errorf("taken: %s", item)
 	}
 }
@@ -39,8 +39,8 @@ func refuseItem(t *testing.T, v *Validator, item string) {
 // same fails if two documents do not say the same.
 func same(t *testing.T, got, want string) {
 	t.Helper()
-	a, b := jsontext.Value(got), jsontext.Value(want)
-	if a.Canonicalize() != nil || b.Canonicalize() != nil || string(a) != string(b) {
+	a, b := events.JSON(got), events.JSON(want)
+	if (*jsontext.Value)(&a).Canonicalize() != nil || (*jsontext.Value)(&b).Canonicalize() != nil || string(a) != string(b) {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 }
@@ -101,7 +101,7 @@ func TestFixtureCanonicalTurn(t *testing.T) {
 	keepDocument(t, v, "item", stored(trigger, links), &events.Item{})
 
 	keepDocument(t, v, "execution", stored(begun, where), &events.Execution{})
-	got, err := v.DecodeCommand("execution.create", jsontext.Value(`{"id":"exe_1","triggerItemId":"itm_u1","reactionItemId":"itm_a1"}`))
+	got, err := v.DecodeCommand("execution.create", events.JSON(`{"id":"exe_1","triggerItemId":"itm_u1","reactionItemId":"itm_a1"}`))
 	if want := (events.CreateExecution{ID: "exe_1", TriggerItemID: "itm_u1", ReactionItemID: "itm_a1"}); err != nil || got != want {
 		t.Errorf("%+v (%v)", got, err)
 	}
@@ -110,7 +110,7 @@ func TestFixtureCanonicalTurn(t *testing.T) {
 	same(t, again, pending)
 	keepDocument(t, v, "item", stored(stored(pending, created), links), &events.Item{})
 
-	got, err = v.DecodeCommand("message.edit", jsontext.Value(`{"itemId":"itm_a1","content":`+merged+`}`))
+	got, err = v.DecodeCommand("message.edit", events.JSON(`{"itemId":"itm_a1","content":`+merged+`}`))
 	if err != nil || string(got.(events.EditMessage).Content) != merged {
 		t.Errorf("%+v (%v)", got, err)
 	}
@@ -128,7 +128,7 @@ const codexPart = `{"type":"codex-event","state":"output-available","output":{"t
 // it had, as a part and inside a message (EK-80).
 func TestFixtureExtensionPart(t *testing.T) {
 	v := newValidator(t)
-	got, err := v.DecodeCommand("part.put", jsontext.Value(`{"stepId":"stp_1","idx":0,"type":"codex-event","part":`+codexPart+`}`))
+	got, err := v.DecodeCommand("part.put", events.JSON(`{"stepId":"stp_1","idx":0,"type":"codex-event","part":`+codexPart+`}`))
 	if err != nil || string(got.(events.PutPart).Part) != codexPart {
 		t.Errorf("%+v (%v)", got, err)
 	}

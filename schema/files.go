@@ -92,7 +92,7 @@ func Files() ([]File, error) {
 
 // commitDocument holds the envelope's schema and does not refer to it: each file
 // can be read alone.
-func commitDocument(sh *shape) jsontext.Value {
+func commitDocument(sh *shape) events.JSON {
 	var event, o object
 	(&writer{open: true}).body(&event, sh)
 	o.put("$schema", dialect)
@@ -104,8 +104,8 @@ func commitDocument(sh *shape) jsontext.Value {
 	return o.raw()
 }
 
-func file(path string, document jsontext.Value) File {
-	if err := document.Indent(jsontext.WithIndent("  ")); err != nil { // it was made here
+func file(path string, document events.JSON) File {
+	if err := (*jsontext.Value)(&document).Indent(jsontext.WithIndent("  ")); err != nil { // it was made here
 		panic(fmt.Sprintf("schema: %s: %v", path, err))
 	}
 	return File{Path: path, Body: append(document, '\n')}

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -156,7 +155,7 @@ func TestTagsThatCannotBeKept(t *testing.T) {
 			A map[string]string `json:"a"`
 		}{},
 		"pointer to any": struct {
-			A *jsontext.Value `json:"a"`
+			A *events.JSON `json:"a"`
 		}{},
 		"list of pointers": struct {
 			A []*string `json:"a"`
@@ -234,7 +233,7 @@ func TestTagsThatAreKept(t *testing.T) {
 			A []string `json:"a" schema:"minItems=0,maxItems=2"`
 		}{}, "a"},
 		"an object": {struct {
-			A jsontext.Value `json:"a" schema:"object"`
+			A events.JSON `json:"a" schema:"object"`
 		}{}, "a"},
 		"nullable": {struct {
 			A *string `json:"a" schema:"required,nullable"`

@@ -16,11 +16,11 @@ import (
 // parse reads JSON as the schema library wants it: numbers as text, so that none
 // loses a digit.
 func parse(raw []byte) (any, error) {
-	return parseBy(raw, func(n jsontext.Value) (stdjson.Number, *events.Error) { return number(n), nil })
+	return parseBy(raw, func(n events.JSON) (stdjson.Number, *events.Error) { return number(n), nil })
 }
 
 // parseBy is parse with numbers made by convert. What it refuses gets its path.
-func parseBy(raw []byte, convert func(jsontext.Value) (stdjson.Number, *events.Error)) (any, error) {
+func parseBy(raw []byte, convert func(events.JSON) (stdjson.Number, *events.Error)) (any, error) {
 	dec := jsontext.NewDecoder(strings.NewReader(string(raw)))
 	v, err := parseNext(dec, convert)
 	if err != nil {
@@ -32,14 +32,14 @@ func parseBy(raw []byte, convert func(jsontext.Value) (stdjson.Number, *events.E
 	return v, nil
 }
 
-func parseNext(dec *jsontext.Decoder, convert func(jsontext.Value) (stdjson.Number, *events.Error)) (any, error) {
+func parseNext(dec *jsontext.Decoder, convert func(events.JSON) (stdjson.Number, *events.Error)) (any, error) {
 	kind := dec.PeekKind()
 	if kind == '0' {
 		raw, err := dec.ReadValue()
 		if err != nil {
 			return nil, err
 		}
-		n, refusal := convert(raw)
+		n, refusal := convert(events.JSON(raw))
 		if refusal != nil {
 			refusal.Details.Path = string(dec.StackPointer())
 			return nil, refusal
@@ -87,7 +87,7 @@ func parseNext(dec *jsontext.Decoder, convert func(jsontext.Value) (stdjson.Numb
 // number gives a number to the schema library, which turns it into a fraction of
 // whole numbers. One that would be too much for it (1e999999999) is replaced by
 // one that our schemas, which bound numbers by small whole ones, cannot tell from it.
-func number(raw jsontext.Value) stdjson.Number {
+func number(raw events.JSON) stdjson.Number {
 	if n, ok := events.ParseInt(raw); ok {
 		return stdjson.Number(strconv.FormatInt(n, 10))
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/skein-threads/skein/events"
 )
 
 // TestNumber: a number goes to the schema library as it is written, if that is short; a
@@ -30,7 +30,7 @@ func TestNumber(t *testing.T) {
 		"1e-999999999":          "0.5",
 		"9007199254740991.5e0":  "1e99",
 	} {
-		if got := number(jsontext.Value(raw)); string(got) != want {
+		if got := number(events.JSON(raw)); string(got) != want {
 			t.Errorf("%s is %s, not %s", raw, got, want)
 		}
 	}

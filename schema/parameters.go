@@ -25,7 +25,7 @@ const parametersID = "urn:skein:parameters"
 // ParseParameters reads the JSON Schema (2020-12) of a tool's arguments, which
 // are an object. It fetches nothing: a schema that refers to another document is
 // refused. The error is an invalid_request with a path in raw.
-func ParseParameters(raw jsontext.Value) (*Parameters, error) {
+func ParseParameters(raw events.JSON) (*Parameters, error) {
 	if err := checkSyntax(raw); err != nil {
 		return nil, said(err)
 	}
@@ -33,8 +33,8 @@ func ParseParameters(raw jsontext.Value) (*Parameters, error) {
 	return p, said(err)
 }
 
-func parseParameters(raw jsontext.Value) (*Parameters, *events.Error) {
-	if raw.Kind() != '{' {
+func parseParameters(raw events.JSON) (*Parameters, *events.Error) {
+	if jsontext.Value(raw).Kind() != '{' {
 		return nil, refuse("must be an object")
 	}
 	if d := member(raw, "$schema"); d != nil && plainText(d) != dialect {
@@ -87,7 +87,7 @@ func (e *foreignError) Error() string {
 
 // Check holds the arguments of a call to the schema. The error is an
 // invalid_request with a path in the arguments.
-func (p *Parameters) Check(arguments jsontext.Value) error {
+func (p *Parameters) Check(arguments events.JSON) error {
 	if err := checkSyntax(arguments); err != nil {
 		return said(err)
 	}
@@ -115,8 +115,8 @@ const numberBytes = 400
 
 // exactNumbers reads JSON for the schema library, and refuses a number that is
 // too much for it.
-func exactNumbers(raw jsontext.Value) (any, *events.Error) {
-	v, err := parseBy(raw, func(n jsontext.Value) (stdjson.Number, *events.Error) {
+func exactNumbers(raw events.JSON) (any, *events.Error) {
+	v, err := parseBy(raw, func(n events.JSON) (stdjson.Number, *events.Error) {
 		digits, exponent, _ := strings.Cut(strings.ToLower(string(n)), "e")
 		power, err := strconv.Atoi(strings.TrimLeft(exponent, "+-"))
 		if exponent == "" {
@@ -134,8 +134,8 @@ func exactNumbers(raw jsontext.Value) (any, *events.Error) {
 }
 
 // plainText gives a JSON string's text, and nothing of any other value.
-func plainText(v jsontext.Value) string {
-	if v.Kind() != '"' {
+func plainText(v events.JSON) string {
+	if jsontext.Value(v).Kind() != '"' {
 		return ""
 	}
 	text, _ := jsontext.AppendUnquote(nil, v)

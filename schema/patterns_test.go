@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 )
 
@@ -21,7 +19,7 @@ func TestDefinition_RefusesLargePatterns(t *testing.T) {
 		fmt.Fprintf(&pattern, "%c.{999}|", rune(0x100+i))
 	}
 	apply := func(pattern string) error {
-		_, err := v.Definition(events.NewDefinition{Kind: events.ToolKind, Name: "t", Definition: jsontext.Value(
+		_, err := v.Definition(events.NewDefinition{Kind: events.ToolKind, Name: "t", Definition: events.JSON(
 			`{"type":"nats","description":"d","parameters":{"type":"object","properties":{"x":{"type":"string","pattern":"` + pattern + `"}}}}`)})
 		return err
 	}

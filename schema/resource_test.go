@@ -4,7 +4,8 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
 )
 
 // ekResource is what EK 4 says of a document: each field with a value that it
@@ -70,7 +71,7 @@ func ekResources() []ekResource {
 func TestResourceFields(t *testing.T) {
 	v := newValidator(t)
 	for _, r := range ekResources() {
-		takes := func(document map[string]jsontext.Value, want bool, why string) {
+		takes := func(document map[string]events.JSON, want bool, why string) {
 			t.Helper()
 			b, err := json.Marshal(document, json.Deterministic(true))
 			if err != nil {
@@ -80,20 +81,20 @@ func TestResourceFields(t *testing.T) {
 				t.Errorf("%s %s: %v", r.name, why, err)
 			}
 		}
-		with := func(name, value string, optional bool) map[string]jsontext.Value {
-			document := map[string]jsontext.Value{}
+		with := func(name, value string, optional bool) map[string]events.JSON {
+			document := map[string]events.JSON{}
 			parts := []map[string]string{r.required, r.nullable, r.more}
 			if optional {
 				parts = append(parts, r.optional)
 			}
 			for _, part := range parts {
 				for k, v := range part {
-					document[k] = jsontext.Value(v)
+					document[k] = events.JSON(v)
 				}
 			}
 			delete(document, name)
 			if value != "" {
-				document[name] = jsontext.Value(value)
+				document[name] = events.JSON(value)
 			}
 			return document
 		}
@@ -139,14 +140,14 @@ func TestResourceStates(t *testing.T) {
 		if len(own) == 0 {
 			continue
 		}
-		document := map[string]jsontext.Value{}
+		document := map[string]events.JSON{}
 		for _, part := range []map[string]string{r.required, r.nullable, r.more} {
 			for k, v := range part {
-				document[k] = jsontext.Value(v)
+				document[k] = events.JSON(v)
 			}
 		}
 		for s := range every {
-			document["status"] = jsontext.Value(quote(s))
+			document["status"] = events.JSON(quote(s))
 			b, err := json.Marshal(document)
 			if err != nil {
 				t.Fatal(err)

@@ -16,7 +16,7 @@ const (
 	whole                    // *int64, up to 2^53-1 either way
 	wide                     // int64, as far as its tag says
 	real                     // float64
-	anything                 // jsontext.Value
+	anything                 // events.JSON
 	record                   // a struct
 	list                     // a slice
 )

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/skein-threads/skein/events"
 )
 
 // shape is a struct type as the JSON Schemas and the reader see it.
@@ -102,7 +102,7 @@ func (all shapes) collect(s *shape, t reflect.Type, path []int) error {
 
 // rule says what a Go type takes, before its tag narrows it.
 func (all shapes) rule(t reflect.Type) (rule, error) {
-	if t == reflect.TypeFor[jsontext.Value]() {
+	if t == reflect.TypeFor[events.JSON]() {
 		return rule{kind: anything}, nil
 	}
 	switch t.Kind() {

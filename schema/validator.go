@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"sync"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/skein-threads/skein/events"
@@ -134,7 +133,7 @@ func (v *Validator) DecodeRequest(raw []byte) (events.Request, error) {
 // DecodeCommand reads what a command takes and gives a value of its Go type. No
 // bytes are {}. Any JSON in it is bytes of raw, not a copy. A path in the error
 // is of raw; Under puts it into what is around.
-func (v *Validator) DecodeCommand(name string, raw jsontext.Value) (any, error) {
+func (v *Validator) DecodeCommand(name string, raw events.JSON) (any, error) {
 	if len(raw) > 0 {
 		if err := checkSyntax(raw); err != nil {
 			return nil, said(err)
@@ -147,7 +146,7 @@ func (v *Validator) DecodeCommand(name string, raw jsontext.Value) (any, error) 
 // DecodeRequest took, or out of a thread.commit in it: it does not check again
 // that it is JSON, which is most of the work. What it gives for other bytes is
 // nonsense, or an error.
-func (v *Validator) DecodeTrusted(name string, raw jsontext.Value) (any, error) {
+func (v *Validator) DecodeTrusted(name string, raw events.JSON) (any, error) {
 	f, ok := v.commands[name]
 	if !ok {
 		return nil, events.Invalid("", "there is no command %.80q", name)

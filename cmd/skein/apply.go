@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"github.com/skein-threads/skein/client"
@@ -135,7 +134,7 @@ func (a *app) printOutcomes(r *remote, outcomes []manifest.Outcome, dry bool) er
 }
 
 // side gives one side of a change.
-func side(v jsontext.Value) string {
+func side(v events.JSON) string {
 	if v == nil {
 		return "(nothing)"
 	}

@@ -127,14 +127,14 @@ func fieldText(f audit.Field) string {
 		return "+ " + brief(plain(f.After), textWidth)
 	case f.After == nil:
 		return "- " + brief(plain(f.Before), textWidth)
-	case f.Before.Kind() == '"' && f.After.Kind() == '"' && len(f.Before)+len(f.After) > textWidth/2:
+	case jsontext.Value(f.Before).Kind() == '"' && jsontext.Value(f.After).Kind() == '"' && len(f.Before)+len(f.After) > textWidth/2:
 		return edited(f.Before, f.After)
 	}
 	return brief(plain(f.Before), textWidth) + " → " + brief(plain(f.After), textWidth)
 }
 
 // edited shows an edit of a text: …around [-out-]{+in+} around…
-func edited(before, after jsontext.Value) string {
+func edited(before, after events.JSON) string {
 	const around = 16
 	was, is := []rune(plain(before)), []rune(plain(after))
 	head := 0

@@ -67,7 +67,7 @@ func (a *app) definitionGet() *cobra.Command {
 		if r.json {
 			return a.printJSON(d)
 		}
-		body := d.Definition.Clone()
+		body := jsontext.Value(d.Definition).Clone()
 		if err := body.Indent(jsontext.WithIndent("  ")); err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (a *app) definitionPack() *cobra.Command {
 		}
 		for _, v := range values {
 			if r.json {
-				if err := v.Compact(); err != nil {
+				if err := (*jsontext.Value)(&v).Compact(); err != nil {
 					return err
 				}
 			}

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"github.com/skein-threads/skein/client"
@@ -37,7 +36,7 @@ func (a *app) filesPut() *cobra.Command {
 	var size int64
 	cmd := onFiles("put THREAD [FILE] PATH", "Write a file: from FILE, from standard input if it is -, or the record of an --external one", cobra.RangeArgs(2, 3),
 		func(ctx context.Context, r *remote, f *client.Files, args []string) error {
-			o.Metadata = jsontext.Value(metadata.value())
+			o.Metadata = metadata.value()
 			to := args[len(args)-1]
 			if external != "" {
 				if len(args) != 1 {

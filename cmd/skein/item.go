@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"github.com/skein-threads/skein/client"
@@ -84,7 +83,7 @@ func (a *app) fillItem(item *events.NewItem, text []string) error {
 	if err != nil {
 		return wrongUsage("TEXT: %v", err)
 	}
-	item.Content = jsontext.Value(raw)
+	item.Content = events.JSON(raw)
 	return nil
 }
 

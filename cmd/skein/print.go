@@ -139,18 +139,18 @@ func who(t events.ItemType, role events.Role) string {
 }
 
 // said gives what an item says, as text.
-func said(t events.ItemType, content jsontext.Value) string {
+func said(t events.ItemType, content events.JSON) string {
 	switch t {
 	case events.ActionExecute:
 		var c struct {
-			Name      string         `json:"name"`
-			Arguments jsontext.Value `json:"arguments"`
+			Name      string      `json:"name"`
+			Arguments events.JSON `json:"arguments"`
 		}
 		_ = json.Unmarshal(content, &c) // a stored item's content was checked
 		return c.Name + "(" + plain(c.Arguments) + ")"
 	case events.ActionResult:
 		var c struct {
-			Output jsontext.Value `json:"output"`
+			Output events.JSON `json:"output"`
 		}
 		_ = json.Unmarshal(content, &c)
 		return plain(c.Output)
@@ -179,9 +179,9 @@ func said(t events.ItemType, content jsontext.Value) string {
 }
 
 // plain gives a JSON string's text, and other JSON as it is.
-func plain(v jsontext.Value) string {
+func plain(v events.JSON) string {
 	var s string
-	if v.Kind() == '"' && json.Unmarshal(v, &s) == nil {
+	if jsontext.Value(v).Kind() == '"' && json.Unmarshal(v, &s) == nil {
 		return s
 	}
 	return string(v)

@@ -18,7 +18,7 @@ import (
 func (a *app) rawCommand() *cobra.Command {
 	var r client.Request
 	var version int64
-	var data jsontext.Value
+	var data events.JSON
 	cmd := remoteCommand("cmd NOUN.VERB [JSON]", "Send any command and print its reply as JSON", cobra.RangeArgs(1, 2),
 		func(ctx context.Context, _ *remote, c *client.Client, args []string) error {
 			r.Data = data
@@ -51,14 +51,14 @@ func (a *app) rawCommand() *cobra.Command {
 
 // rawQuery asks any query of the contract.
 func (a *app) rawQuery() *cobra.Command {
-	var data jsontext.Value
+	var data events.JSON
 	cmd := remoteCommand("query NOUN.VERB [JSON]", "Ask any query and print its answer as JSON", cobra.RangeArgs(1, 2),
 		func(ctx context.Context, _ *remote, c *client.Client, args []string) error {
 			answer, err := c.Query(ctx, args[0], data)
 			if err != nil {
 				return err
 			}
-			return a.printJSON(jsontext.Value(answer))
+			return a.printJSON(events.JSON(answer))
 		})
 	cmd.Long = "Ask any query and print its answer as JSON. JSON is what the query takes, {} if absent;\n" +
 		"- reads it from standard input. docs/queries.md lists the queries.\n\n" +
@@ -75,9 +75,9 @@ func (a *app) rawQuery() *cobra.Command {
 }
 
 // rawData reads the JSON object of a raw request.
-func (a *app) rawData(args []string) (jsontext.Value, error) {
+func (a *app) rawData(args []string) (events.JSON, error) {
 	if len(args) == 0 {
-		return jsontext.Value("{}"), nil
+		return events.JSON("{}"), nil
 	}
 	text := args[0]
 	if text == "-" {
@@ -87,8 +87,8 @@ func (a *app) rawData(args []string) (jsontext.Value, error) {
 		}
 		text = string(raw)
 	}
-	data := jsontext.Value(text)
-	if !data.IsValid() || data.Kind() != '{' {
+	data := events.JSON(text)
+	if !jsontext.Value(data).IsValid() || jsontext.Value(data).Kind() != '{' {
 		return nil, wrongUsage("JSON: %.40q is not a JSON object", strings.TrimSpace(text))
 	}
 	return data, nil

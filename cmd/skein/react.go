@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"github.com/skein-threads/skein/client"
@@ -193,7 +192,7 @@ func (a *app) outcome(ctx context.Context, r *remote, c *client.Client, x *event
 }
 
 // written returns the text of an answer alone.
-func written(content jsontext.Value) string {
+func written(content events.JSON) string {
 	var parts []struct {
 		Type string `json:"type"`
 		Text string `json:"text"`

@@ -140,7 +140,7 @@ func reading(use, short string, args cobra.PositionalArgs, run func(context.Cont
 }
 
 // jsonFlag is a flag that holds JSON.
-type jsonFlag jsontext.Value
+type jsonFlag events.JSON
 
 // String gives the flag's text.
 func (j *jsonFlag) String() string { return string(*j) }
@@ -150,8 +150,8 @@ func (j *jsonFlag) Type() string { return "JSON" }
 
 // Set reads the flag.
 func (j *jsonFlag) Set(text string) error {
-	v := jsontext.Value(text)
-	if !v.IsValid() {
+	v := events.JSON(text)
+	if !jsontext.Value(v).IsValid() {
 		return wrongUsage("%.40q is not JSON", text)
 	}
 	*j = jsonFlag(v)
@@ -159,7 +159,7 @@ func (j *jsonFlag) Set(text string) error {
 }
 
 // value gives the JSON, nil if the flag was not given.
-func (j jsonFlag) value() jsontext.Value { return jsontext.Value(j) }
+func (j jsonFlag) value() events.JSON { return events.JSON(j) }
 
 // choice refuses what is not one of the allowed values.
 func choice(flag, value string, allowed []string) error {

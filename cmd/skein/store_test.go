@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 )
@@ -50,7 +48,7 @@ func (s *server) fill(items int) int {
 			text[j] = "abcdefghijklmnopqrstuvwxyz ABCDEF"[random.IntN(33)]
 		}
 		if _, err := c.CreateItem(s.t.Context(), made.ThreadID, events.CreateItem{Item: events.NewItem{
-			Type: events.Message, Role: events.User, Content: jsontext.Value(fmt.Sprintf(`[{"type":"input_text","text":"%d %s"}]`, i, text)),
+			Type: events.Message, Role: events.User, Content: events.JSON(fmt.Sprintf(`[{"type":"input_text","text":"%d %s"}]`, i, text)),
 		}}); err != nil {
 			s.t.Fatal(err)
 		}
@@ -329,7 +327,7 @@ func (s *server) load(ctx context.Context, worker int, acknowledged *atomic.Int6
 			return
 		}
 		_, err = c.CreateItem(ctx, made.ThreadID, events.CreateItem{Item: events.NewItem{
-			Type: events.Message, Role: events.User, Content: jsontext.Value(fmt.Sprintf(`[{"type":"input_text","text":"%d %s"}]`, i, text)),
+			Type: events.Message, Role: events.User, Content: events.JSON(fmt.Sprintf(`[{"type":"input_text","text":"%d %s"}]`, i, text)),
 		}})
 		switch {
 		case err != nil:

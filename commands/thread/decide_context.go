@@ -1,8 +1,6 @@
 package thread
 
 import (
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 )
 
@@ -25,7 +23,7 @@ func (m *maker) createContext(d events.CreateContext) error {
 
 // checkType holds the content of a context to its type, at a place of the
 // command; without a type it may be anything.
-func (m *maker) checkType(name, path string, content jsontext.Value) error {
+func (m *maker) checkType(name, path string, content events.JSON) error {
 	if name == "" {
 		return nil
 	}
@@ -39,7 +37,7 @@ func (m *maker) checkType(name, path string, content jsontext.Value) error {
 	return nil
 }
 
-func (m *maker) emitContext(id, key, name string, content jsontext.Value) {
+func (m *maker) emitContext(id, key, name string, content events.JSON) {
 	created := events.ContextCreated{ID: id, Status: events.ContextMachine().Initial(), Type: name, Content: orNull(content)}
 	if key != "" {
 		created.Key = &key
@@ -126,9 +124,9 @@ func (m *maker) setContext(d events.SetContext) error {
 	return nil
 }
 
-func orNull(v jsontext.Value) jsontext.Value {
+func orNull(v events.JSON) events.JSON {
 	if v == nil {
-		return jsontext.Value("null")
+		return events.JSON("null")
 	}
 	return v
 }

@@ -2,7 +2,6 @@ package thread
 
 import (
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -100,7 +99,7 @@ func (m *maker) finish(execution string, to events.ExecutionStatus, text string)
 		if err != nil {
 			return events.Invalid("/errorText", "%w", err)
 		}
-		if err := m.addToReaction(execution, []jsontext.Value{note}, whole); err != nil {
+		if err := m.addToReaction(execution, []events.JSON{note}, whole); err != nil {
 			return err
 		}
 	} else if err := m.addToReaction(execution, nil, whole); err != nil {

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 )
 
@@ -191,7 +189,7 @@ func TestRunEnds_Failed(t *testing.T) {
 
 // What a step gave before it failed is kept, once: not if it had reacted.
 func TestFailRun_KeepsWhatItGave(t *testing.T) {
-	fail := FailRun{ExecutionID: "exe_a", Token: 1, ErrorText: "no", Parts: []jsontext.Value{text("so far")}, Types: []string{"output_text"}}
+	fail := FailRun{ExecutionID: "exe_a", Token: 1, ErrorText: "no", Parts: []events.JSON{text("so far")}, Types: []string{"output_text"}}
 	w := atWork(t)
 	wantKinds(t, w.do(fail), `part.created item.created step.status.changed message.edited item.status.changed execution.status.changed
 		thread.finished context.status.changed thread.status.changed`)

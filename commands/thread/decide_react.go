@@ -2,7 +2,6 @@ package thread
 
 import (
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -76,7 +75,7 @@ func trigger(d events.ReactThread) (events.NewItem, error) {
 		return events.NewItem{}, events.Invalid("/text", "%w", err)
 	}
 	return events.NewItem{
-		Type: events.Message, Role: events.User, Content: jsontext.Value(`[{"type":"input_text","text":` + string(text) + `}]`),
+		Type: events.Message, Role: events.User, Content: events.JSON(`[{"type":"input_text","text":` + string(text) + `}]`),
 	}, nil
 }
 
@@ -274,7 +273,7 @@ func callFrom(item events.NewItem) (events.ToolCall, error) {
 func (m *maker) queueTool(d events.QueueTool) error {
 	id := m.id(d.CallID, "call_")
 	if d.Arguments == nil {
-		d.Arguments = jsontext.Value("{}")
+		d.Arguments = events.JSON("{}")
 	}
 	raw, err := json.Marshal(events.ToolCall{CallID: id, Name: d.Name, Arguments: d.Arguments}, json.Deterministic(true))
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -76,7 +75,7 @@ func (m *maker) beginStep(execution string, side events.Side) error {
 	if len(calls) == 0 {
 		return nil
 	}
-	parts, types := make([]jsontext.Value, len(calls)), make([]string, len(calls))
+	parts, types := make([]events.JSON, len(calls)), make([]string, len(calls))
 	for i, c := range calls {
 		var err error
 		if parts[i], err = callPart(c); err != nil {
@@ -91,11 +90,11 @@ func (m *maker) beginStep(execution string, side events.Side) error {
 }
 
 // callPart gives the part that a call is before it has a result (EK-189).
-func callPart(c events.ToolCall) (jsontext.Value, error) {
+func callPart(c events.ToolCall) (events.JSON, error) {
 	part, err := json.Marshal(struct {
-		Type  string         `json:"type"`
-		ID    string         `json:"toolCallId"`
-		Input jsontext.Value `json:"input,omitzero"`
+		Type  string      `json:"type"`
+		ID    string      `json:"toolCallId"`
+		Input events.JSON `json:"input,omitzero"`
 	}{ToolPart + c.Name, c.CallID, c.Arguments}, json.Deterministic(true))
 	if err != nil {
 		return nil, events.Invalid("/calls", "%w", err)
@@ -104,7 +103,7 @@ func callPart(c events.ToolCall) (jsontext.Value, error) {
 }
 
 // putParts adds parts to a step, and to the reaction item (EK-114, EK-115).
-func (m *maker) putParts(execution, step string, parts []jsontext.Value, types []string) error {
+func (m *maker) putParts(execution, step string, parts []events.JSON, types []string) error {
 	for i, part := range parts {
 		n := int64(i)
 		if err := m.putPart(events.PutPart{StepID: step, ExecutionID: execution, Idx: &n, Type: types[i], Part: part}); err != nil {
@@ -116,7 +115,7 @@ func (m *maker) putParts(execution, step string, parts []jsontext.Value, types [
 
 // addToReaction adds parts to the reaction item, which is made with the first. ref
 // gives the part of a step that one of them is, if the commit is to hold it once.
-func (m *maker) addToReaction(execution string, parts []jsontext.Value, ref func(int) string) error {
+func (m *maker) addToReaction(execution string, parts []events.JSON, ref func(int) string) error {
 	x, _ := m.state.execution(execution)
 	if _, made := m.state.item(x.Reaction); made {
 		if len(parts) == 0 {

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 )
 
@@ -46,12 +44,12 @@ func (w *work) run() Run {
 	return r
 }
 
-func text(s string) jsontext.Value { return raw(`{"type":"output_text","text":"` + s + `"}`) }
+func text(s string) events.JSON { return raw(`{"type":"output_text","text":"` + s + `"}`) }
 
 // reaction makes what a reactor gave: a text, and calls.
 func (w *work) reaction(calls ...string) ReactStep {
 	d := ReactStep{
-		ExecutionID: w.execution, Token: w.token, StepID: w.run().StepID, Parts: []jsontext.Value{text("so")}, Types: []string{"output_text"},
+		ExecutionID: w.execution, Token: w.token, StepID: w.run().StepID, Parts: []events.JSON{text("so")}, Types: []string{"output_text"},
 		Seen: w.run().NextItem, After: After{Continue: len(calls) > 0},
 	}
 	for _, id := range calls {

@@ -1,8 +1,6 @@
 package thread
 
 import (
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 )
 
@@ -119,14 +117,14 @@ func (m *maker) resolveApproval(d events.ResolveApproval) error {
 }
 
 // checkAnswer holds the answer to a question to the question's schema.
-func (m *maker) checkAnswer(c *callState, answer jsontext.Value) error {
+func (m *maker) checkAnswer(c *callState, answer events.JSON) error {
 	if c.Fits == "" {
 		return nil
 	}
 	if m.command.Fits == nil {
 		return events.Errorf(events.Unavailable, "this process cannot hold the answer to call %.100s to its schema", c.ID)
 	}
-	if err := m.command.Fits(jsontext.Value(c.Fits), answer); err != nil {
+	if err := m.command.Fits(events.JSON(c.Fits), answer); err != nil {
 		return events.Invalid("/result", "the answer to call %.100s does not fit: %w", c.ID, err)
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -173,13 +172,13 @@ func (s *State) phase(execution, call string, to callPhase) {
 }
 
 // grow notes how many parts the reaction item of a run has.
-func (s *State) grow(execution, item string, whole jsontext.Value, parts []events.PlacedPart) {
+func (s *State) grow(execution, item string, whole events.JSON, parts []events.PlacedPart) {
 	x, _ := s.execution(execution)
 	if x.Run == nil || x.Reaction != item {
 		return
 	}
 	s.setExecution(execution, x.with(func(r *runState) {
-		var list []jsontext.Value
+		var list []events.JSON
 		if json.Unmarshal(whole, &list) == nil { // an edit of parts has no whole content
 			r.Place = int64(len(list))
 		}
@@ -193,7 +192,7 @@ func (s *State) grow(execution, item string, whole jsontext.Value, parts []event
 const ToolPart = events.ToolPart
 
 // openCall gives the id of the call that a part is, if it has no result yet.
-func openCall(part jsontext.Value) string {
+func openCall(part events.JSON) string {
 	var p struct {
 		ID    string `json:"toolCallId"`
 		State string `json:"state"`

@@ -4,18 +4,16 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 )
 
 // Known is what a decision is told of the tenant's definitions, which are not
 // part of the thread: what Needs asks for.
 type Known struct {
-	Policy events.Policy                         // of the agent that works; empty: it says none
-	Types  map[string]func(jsontext.Value) error // what holds a content to a type of contexts, by name; nil: there is no such type
+	Policy events.Policy                      // of the agent that works; empty: it says none
+	Types  map[string]func(events.JSON) error // what holds a content to a type of contexts, by name; nil: there is no such type
 	// Fits holds an answer to the JSON Schema of its question; nil: nobody can.
-	Fits func(schema, answer jsontext.Value) error
+	Fits func(schema, answer events.JSON) error
 }
 
 // Need is what a decision must know of the tenant's definitions.

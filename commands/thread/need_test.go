@@ -16,8 +16,8 @@ func TestNeeds(t *testing.T) {
 	k := newStory(t)
 	for _, data := range []any{events.CreateThread{AgentID: "triage", ContextType: "cart"}, events.CreateContext{ID: "ctx_t", Type: "profile"}} {
 		c := k.command(data)
-		fits := func(jsontext.Value) error { return nil }
-		c.Types = map[string]func(jsontext.Value) error{"cart": fits, "profile": fits}
+		fits := func(events.JSON) error { return nil }
+		c.Types = map[string]func(events.JSON) error{"cart": fits, "profile": fits}
 		if _, err := k.try(c); err != nil {
 			t.Fatal(err)
 		}
@@ -69,8 +69,8 @@ func TestNeeds(t *testing.T) {
 // typed makes a command that knows one type of contexts, which takes numbers.
 func (k *story) typed(data any) *Command {
 	c := k.command(data)
-	c.Types = map[string]func(jsontext.Value) error{"count": func(v jsontext.Value) error {
-		if v.Kind() != '0' {
+	c.Types = map[string]func(events.JSON) error{"count": func(v events.JSON) error {
+		if jsontext.Value(v).Kind() != '0' {
 			return errors.New("it is no number")
 		}
 		return nil

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -69,12 +68,12 @@ const (
 
 // queued is a message, or a call of a tool, that waits for the agent.
 type queued struct {
-	ID      string         `json:"i"`
-	Item    jsontext.Value `json:"m"`
-	Context string         `json:"c,omitzero"`
-	Agent   string         `json:"a,omitzero"`
-	Tool    bool           `json:"t,omitzero"`
-	Once    bool           `json:"o,omitzero"` // of a call: it gets a run of its own
+	ID      string      `json:"i"`
+	Item    events.JSON `json:"m"`
+	Context string      `json:"c,omitzero"`
+	Agent   string      `json:"a,omitzero"`
+	Tool    bool        `json:"t,omitzero"`
+	Once    bool        `json:"o,omitzero"` // of a call: it gets a run of its own
 
 	Execution string `json:"e,omitzero"` // of a message: the ids that its run will have
 	Reaction  string `json:"r,omitzero"`

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 )
 
@@ -22,7 +20,7 @@ const (
 // dawn is when every story begins.
 var dawn = events.TimeOf(time.Date(2026, 2, 20, 12, 0, 0, 0, time.UTC))
 
-func raw(s string) jsontext.Value { return jsontext.Value(s) }
+func raw(s string) events.JSON { return events.JSON(s) }
 
 func to[T any](v T) *T { return &v }
 

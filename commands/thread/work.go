@@ -1,8 +1,6 @@
 package thread
 
 import (
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 )
 
@@ -21,8 +19,8 @@ type ReactStep struct {
 	ExecutionID string
 	Token       int64
 	StepID      string
-	Parts       []jsontext.Value // in order; those of type tool-NAME are calls
-	Types       []string         // of the parts
+	Parts       []events.JSON // in order; those of type tool-NAME are calls
+	Types       []string      // of the parts
 	Calls       []events.ToolCall
 	Approve     []string               // callIds that wait for an approval
 	Records     []events.TraceRecorded // what is to be recorded of it
@@ -46,8 +44,8 @@ type EndCalls struct {
 // CallResult is what came of a call.
 type CallResult struct {
 	CallID  string
-	Part    jsontext.Value // the call's part with its result merged in
-	Output  jsontext.Value // of the action_result item
+	Part    events.JSON // the call's part with its result merged in
+	Output  events.JSON // of the action_result item
 	IsError bool
 }
 
@@ -66,7 +64,7 @@ type FailRun struct {
 	ExecutionID string
 	Token       int64
 	ErrorText   string
-	Parts       []jsontext.Value // that the step gave before it failed
+	Parts       []events.JSON // that the step gave before it failed
 	Types       []string
 	Records     []events.TraceRecorded
 }

@@ -8,8 +8,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/transcript"
@@ -57,7 +55,7 @@ const benchAgent = "bench"
 // script is the turn that is measured: three steps, the first two with a call.
 func script(r *runtime.Registry) error {
 	call := func(n int) runtime.ToolCall {
-		return runtime.ToolCall{CallID: fmt.Sprintf("call_%d", n), Name: "lookup", Arguments: jsontext.Value(`{"order":42,"of":"ada"}`)}
+		return runtime.ToolCall{CallID: fmt.Sprintf("call_%d", n), Name: "lookup", Arguments: events.JSON(`{"order":42,"of":"ada"}`)}
 	}
 	err := r.AddReactor(benchAgent, transcript.Fixed(
 		transcript.Text("I will look the order up in the shop first, one moment please.", call(1)),

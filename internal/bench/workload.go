@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"github.com/skein-threads/skein/commands/thread"
@@ -84,7 +83,7 @@ func readyMade() (*events.Commit, error) {
 	c := &thread.Command{ID: uuid.Must(uuid.NewV7()).String(), Tenant: tenant, ThreadID: threadID, Time: 1763600000000000, Batch: true}
 	for _, sub := range subs {
 		row, _ := events.LookupCommand(sub.Command)
-		data, err := row.Decode(jsontext.Value(sub.Data))
+		data, err := row.Decode(sub.Data)
 		if err != nil {
 			return nil, err
 		}

@@ -165,7 +165,7 @@ func itemsOf(ctx context.Context, c *client.Client, thread string, denied map[st
 
 // undenied gives content in its one canonical form, without what came of calls
 // that were denied.
-func undenied(content jsontext.Value, denied map[string]bool) (string, error) {
+func undenied(content events.JSON, denied map[string]bool) (string, error) {
 	var v any
 	if err := json.Unmarshal(content, &v); err != nil {
 		return "", err

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/transcript"
 )
@@ -25,7 +25,7 @@ const (
 func addGated(r *runtime.Registry, book ledger, ask func(ctx context.Context, what string) error) error {
 	script := func(first string) []transcript.Step {
 		return []transcript.Step{
-			transcript.Text("First this.", runtime.ToolCall{CallID: "c1", Name: first, Arguments: jsontext.Value(`{"eur":5}`)}),
+			transcript.Text("First this.", runtime.ToolCall{CallID: "c1", Name: first, Arguments: events.JSON(`{"eur":5}`)}),
 			transcript.Text("That is all."),
 		}
 	}
@@ -38,7 +38,7 @@ func addGated(r *runtime.Registry, book ledger, ask func(ctx context.Context, wh
 			if err == nil {
 				err = book.did(in.Key)
 			}
-			return runtime.Done(jsontext.Value(`"done"`)), err
+			return runtime.Done(events.JSON(`"done"`)), err
 		}}
 	}
 	err := errors.Join(

@@ -55,7 +55,7 @@ func TestMessagesAtTheEndOfARun(t *testing.T) {
 				b.ring(in.ThreadID)
 				text, err := jsontext.AppendQuote(nil, "You said: "+transcript.Trigger(in))
 				return &runtime.Reaction{AssistantEvent: runtime.Assistant{
-					Content: []jsontext.Value{jsontext.Value(`{"type":"output_text","text":` + string(text) + `}`)},
+					Content: []events.JSON{events.JSON(`{"type":"output_text","text":` + string(text) + `}`)},
 				}}, err
 			}))
 		}})
@@ -90,7 +90,7 @@ func race(t *testing.T, c *client.Client, b *bell, at int) {
 	send := func(n int) {
 		id, text := fmt.Sprintf("itm_%s_%d", thread[2:], n), fmt.Sprintf("message %d", n)
 		reply, err := c.React(ctx, thread, events.ReactThread{Policy: events.Enqueue, Item: &events.NewItem{
-			ID: id, Type: events.Message, Role: events.User, Content: jsontext.Value(`[{"type":"input_text","text":"` + text + `"}]`),
+			ID: id, Type: events.Message, Role: events.User, Content: events.JSON(`[{"type":"input_text","text":"` + text + `"}]`),
 		}})
 		mu.Lock()
 		defer mu.Unlock()

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/events"
@@ -118,7 +117,7 @@ func TestBadReactors(t *testing.T) {
 	startServe(t, serve.Config{NATS: s.url, HTTPListen: "127.0.0.1:0", Register: func(r *runtime.Registry) error {
 		err := r.AddReactor("fine", transcript.Fixed(transcript.Text("fine")))
 		err = errors.Join(err, r.AddReactor("whale", runtime.ReactorFunc(func(context.Context, *runtime.StepInput, runtime.Stream) (*runtime.Reaction, error) {
-			return &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []jsontext.Value{jsontext.Value(`{"type":"output_text","text":` + quoted(50*megabyte) + `}`)}}}, nil
+			return &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []events.JSON{events.JSON(`{"type":"output_text","text":` + quoted(50*megabyte) + `}`)}}}, nil
 		})))
 		for _, c := range cases {
 			one, newErr := remote.Reactor(nc, events.DefaultNames(), c.name, c.timing())
@@ -199,7 +198,7 @@ func TestBadTools(t *testing.T) {
 		for _, c := range cases {
 			tool, newErr := remote.Tool(nc, events.DefaultNames(), runtime.ToolSpec{Name: c.name}, c.timing())
 			err = errors.Join(err, newErr, r.AddTool(tool), r.AddReactor("with-"+c.name, transcript.Fixed(
-				transcript.Text("I look.", runtime.ToolCall{CallID: "c1", Name: c.name, Arguments: jsontext.Value(`{}`)}), transcript.Text("I saw."),
+				transcript.Text("I look.", runtime.ToolCall{CallID: "c1", Name: c.name, Arguments: events.JSON(`{}`)}), transcript.Text("I saw."),
 			)))
 		}
 		return err

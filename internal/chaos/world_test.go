@@ -94,7 +94,7 @@ func (k talk) ask(ctx context.Context, c *client.Client, turn int) (*events.Repl
 	if err != nil {
 		return nil, err
 	}
-	said := jsontext.Value(`[{"type":"input_text","text":` + string(quoted) + `}]`)
+	said := events.JSON(`[{"type":"input_text","text":` + string(quoted) + `}]`)
 	return c.React(ctx, k.thread, events.ReactThread{
 		AgentID: agent, ExecutionID: executionID(k.n, turn), ReactionItemID: reactionID(k.n, turn),
 		Item: &events.NewItem{ID: triggerID(k.n, turn), Type: events.Message, Role: events.User, Content: said},

@@ -21,14 +21,14 @@ const errorText = "Error:"
 // of parts. Texts become parts of the type text; an assistant that says nothing
 // has no part.
 func (w *wireMessage) parts(m *Message, text string) error {
-	switch w.Content.Kind() {
+	switch jsontext.Value(w.Content).Kind() {
 	case 0, 'n':
 	case '"':
 		if m.Role != events.Assistant || string(w.Content) != `""` {
 			m.Content = append(m.Content, textPart(text, w.Content))
 		}
 	case '[':
-		var list []jsontext.Value
+		var list []events.JSON
 		if err := json.Unmarshal(w.Content, &list); err != nil {
 			return oneLine(err)
 		}
@@ -61,33 +61,33 @@ func (w *wireMessage) parts(m *Message, text string) error {
 
 // convert gives a part its name in EK 4.4. A part of another type is kept as it
 // came (EK-173).
-func convert(raw jsontext.Value, text string) (jsontext.Value, error) {
-	if raw.Kind() != '{' {
+func convert(raw events.JSON, text string) (events.JSON, error) {
+	if jsontext.Value(raw).Kind() != '{' {
 		return nil, errors.New("a part is an object")
 	}
-	var fields map[string]jsontext.Value
+	var fields map[string]events.JSON
 	if err := json.Unmarshal(raw, &fields); err != nil {
 		return nil, oneLine(err)
 	}
 	if string(fields["type"]) != `"text"` {
 		return raw, nil
 	}
-	fields["type"] = jsontext.Value(`"` + text + `"`)
+	fields["type"] = events.JSON(`"` + text + `"`)
 	return json.Marshal(fields, json.Deterministic(true))
 }
 
 // result fills the output of a tool's message: a text stays a text.
 func (w *wireMessage) result(m *Message) error {
-	switch w.Content.Kind() {
+	switch jsontext.Value(w.Content).Kind() {
 	case 0, 'n':
-		m.Output = jsontext.Value("null")
+		m.Output = events.JSON("null")
 	case '"', '[':
 		m.Output = w.Content
 	default:
 		return errors.New("its content is a text, null, or a list of parts")
 	}
 	var text string
-	if w.Content.Kind() == '"' {
+	if jsontext.Value(w.Content).Kind() == '"' {
 		_ = json.Unmarshal(w.Content, &text) // it was read before
 	}
 	m.IsError = w.IsError || strings.HasPrefix(text, errorText)
@@ -99,6 +99,6 @@ type refusal struct {
 	Refusal string `json:"refusal"`
 }
 
-func textPart(partType string, text jsontext.Value) jsontext.Value {
-	return jsontext.Value(`{"type":"` + partType + `","text":` + string(text) + `}`)
+func textPart(partType string, text events.JSON) events.JSON {
+	return events.JSON(`{"type":"` + partType + `","text":` + string(text) + `}`)
 }

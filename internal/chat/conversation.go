@@ -22,21 +22,21 @@ type Conversation struct {
 type Message struct {
 	Index   int // in the conversation, from 0
 	Role    events.Role
-	Result  bool             // a tool's answer; it has no role
-	Name    string           // of who speaks, if the message says it
-	Content []jsontext.Value // parts, as EK 4.4 has them
-	Calls   []Call           // of an assistant
+	Result  bool          // a tool's answer; it has no role
+	Name    string        // of who speaks, if the message says it
+	Content []events.JSON // parts, as EK 4.4 has them
+	Calls   []Call        // of an assistant
 
-	CallID  string         // of a result
-	Output  jsontext.Value // of a result
-	IsError bool           // of a result
+	CallID  string      // of a result
+	Output  events.JSON // of a result
+	IsError bool        // of a result
 }
 
 // Call is one call of a tool.
 type Call struct {
 	ID        string
 	Name      string
-	Arguments jsontext.Value // JSON; text that is not JSON is a JSON string
+	Arguments events.JSON // JSON; text that is not JSON is a JSON string
 }
 
 // Limits of one conversation. What is larger was not meant to be imported.
@@ -51,31 +51,31 @@ const KeyPrefix = "import:"
 
 // wire is a conversation as JSON has it.
 type wire struct {
-	ID       jsontext.Value  `json:"id"`
+	ID       events.JSON     `json:"id"`
 	Messages *[]*wireMessage `json:"messages"`
 }
 
 type wireMessage struct {
-	Role         string         `json:"role"`
-	Content      jsontext.Value `json:"content"`
-	Name         string         `json:"name"`
-	Refusal      *string        `json:"refusal"`
-	ToolCalls    []wireCall     `json:"tool_calls"`
-	ToolCallID   string         `json:"tool_call_id"`
-	IsError      bool           `json:"is_error"`
-	FunctionCall jsontext.Value `json:"function_call"`
+	Role         string      `json:"role"`
+	Content      events.JSON `json:"content"`
+	Name         string      `json:"name"`
+	Refusal      *string     `json:"refusal"`
+	ToolCalls    []wireCall  `json:"tool_calls"`
+	ToolCallID   string      `json:"tool_call_id"`
+	IsError      bool        `json:"is_error"`
+	FunctionCall events.JSON `json:"function_call"`
 }
 
 type wireCall struct {
 	ID       string `json:"id"`
 	Type     string `json:"type"`
 	Function *struct {
-		Name      string         `json:"name"`
-		Arguments jsontext.Value `json:"arguments"`
+		Name      string      `json:"name"`
+		Arguments events.JSON `json:"arguments"`
 	} `json:"function"`
 	Custom *struct {
-		Name  string         `json:"name"`
-		Input jsontext.Value `json:"input"`
+		Name  string      `json:"name"`
+		Input events.JSON `json:"input"`
 	} `json:"custom"`
 }
 
@@ -143,7 +143,7 @@ func kind(k jsontext.Kind) string {
 // id gives the conversation's id: a text, or a number's digits.
 func (w *wire) id() (string, error) {
 	var id string
-	switch w.ID.Kind() {
+	switch jsontext.Value(w.ID).Kind() {
 	case '"':
 		if err := json.Unmarshal(w.ID, &id); err != nil {
 			return "", oneLine(err)
@@ -162,7 +162,7 @@ func (w *wire) id() (string, error) {
 
 // read checks a message and fills m.
 func (w *wireMessage) read(m *Message, open map[string]bool) error {
-	if w.FunctionCall.Kind() == '{' {
+	if jsontext.Value(w.FunctionCall).Kind() == '{' {
 		return errors.New("function_call is of an old format; give tool_calls")
 	}
 	if w.Role != "assistant" && len(w.ToolCalls) > 0 {
@@ -202,7 +202,7 @@ func (w *wireMessage) read(m *Message, open map[string]bool) error {
 
 func (w *wireCall) read() (Call, error) {
 	c := Call{ID: w.ID}
-	var arguments jsontext.Value
+	var arguments events.JSON
 	switch {
 	case w.Function != nil:
 		c.Name, arguments = w.Function.Name, w.Function.Arguments
@@ -219,12 +219,12 @@ func (w *wireCall) read() (Call, error) {
 	}
 	c.Arguments = arguments
 	if arguments == nil {
-		c.Arguments = jsontext.Value(`""`)
+		c.Arguments = events.JSON(`""`)
 	}
 	var text string
-	if arguments.Kind() == '"' && json.Unmarshal(arguments, &text) == nil {
-		if inner := jsontext.Value(text); inner.IsValid() {
-			_ = inner.Compact() // valid: cannot fail
+	if jsontext.Value(arguments).Kind() == '"' && json.Unmarshal(arguments, &text) == nil {
+		if inner := events.JSON(text); jsontext.Value(inner).IsValid() {
+			_ = (*jsontext.Value)(&inner).Compact() // valid: cannot fail
 			c.Arguments = inner
 		}
 	}

@@ -3,8 +3,7 @@ package chat_test
 import (
 	"io"
 
-	"github.com/go-json-experiment/json/jsontext"
-
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/chat"
 )
 
@@ -26,8 +25,8 @@ func (r *repeated) Read(p []byte) (int, error) {
 func readers(list ...io.Reader) io.Reader { return io.MultiReader(list...) }
 
 // contentOf gives a message's content as an item has it.
-func contentOf(m chat.Message) jsontext.Value {
-	out := jsontext.Value{'['}
+func contentOf(m chat.Message) events.JSON {
+	out := events.JSON{'['}
 	for i, p := range m.Content {
 		if i > 0 {
 			out = append(out, ',')

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -19,7 +18,7 @@ func TestArchiveOnACluster(t *testing.T) {
 	rounds := long(t)
 	w := begin(t, nil)
 	w.during(func(ctx context.Context) { sleep(ctx, 3*time.Second) })
-	before := map[string][]jsontext.Value{}
+	before := map[string][]events.JSON{}
 	for _, c := range w.commits() {
 		before[c.Thread] = nil
 	}
@@ -65,7 +64,7 @@ func TestArchiveOnACluster(t *testing.T) {
 	}
 	for id, had := range before {
 		has := w.events(id)
-		if len(has) < len(had) || !slices.EqualFunc(had, has[:len(had)], func(a, b jsontext.Value) bool { return string(a) == string(b) }) {
+		if len(has) < len(had) || !slices.EqualFunc(had, has[:len(had)], func(a, b events.JSON) bool { return string(a) == string(b) }) {
 			t.Errorf("%s had %d events, and now it has %d others", id, len(had), len(has))
 		}
 	}
@@ -83,7 +82,7 @@ func TestArchiveOnACluster(t *testing.T) {
 }
 
 // events gives what a thread tells of its history.
-func (w *world) events(id string) (all []jsontext.Value) {
+func (w *world) events(id string) (all []events.JSON) {
 	w.t.Helper()
 	c := &clerk{history: newHistory(""), nc: w.nc}
 	ctx := w.soon()
@@ -97,8 +96,8 @@ func (w *world) events(id string) (all []jsontext.Value) {
 			continue
 		}
 		var page struct {
-			Events []jsontext.Value `json:"events"`
-			Next   int64            `json:"nextVersion"`
+			Events []events.JSON `json:"events"`
+			Next   int64         `json:"nextVersion"`
 		}
 		if err := json.Unmarshal(raw, &page); err != nil {
 			w.t.Fatal(fmt.Errorf("the events of %s: %w", id, err))

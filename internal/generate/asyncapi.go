@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -132,7 +131,7 @@ func shown(example any) entry {
 	if err != nil { // a value of this program
 		panic("generate: " + err.Error())
 	}
-	return entry{"examples", list(object{{"payload", jsontext.Value(b)}})}
+	return entry{"examples", list(object{{"payload", events.JSON(b)}})}
 }
 
 func traits() object {

@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/schema"
 )
 
@@ -24,8 +24,8 @@ const contractPath = "docs/contract.json"
 
 // contract is every JSON Schema without its words, under a version.
 type contract struct {
-	Version string                    `json:"version"`
-	Schemas map[string]jsontext.Value `json:"schemas"` // by the path below schema/files
+	Version string                 `json:"version"`
+	Schemas map[string]events.JSON `json:"schemas"` // by the path below schema/files
 }
 
 // version is a semantic version.
@@ -84,7 +84,7 @@ func recorded(root string) (contract, version, error) {
 
 // current reads the contract as schema/files say it now.
 func current(root string) (contract, error) {
-	c := contract{Schemas: map[string]jsontext.Value{}}
+	c := contract{Schemas: map[string]events.JSON{}}
 	tree := os.DirFS(filepath.Join(root, "schema", "files"))
 	err := fs.WalkDir(tree, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".json") {
@@ -108,7 +108,7 @@ func changes(before, after contract) (schema.Level, []string) {
 	var reasons []string
 	all := maps.Clone(before.Schemas)
 	if all == nil {
-		all = map[string]jsontext.Value{}
+		all = map[string]events.JSON{}
 	}
 	maps.Copy(all, after.Schemas)
 	for _, path := range slices.Sorted(maps.Keys(all)) {

@@ -25,7 +25,7 @@ const (
 	moment    = "2026-02-20T12:00:00.000Z"
 )
 
-func raw(s string) jsontext.Value { return jsontext.Value(s) }
+func raw(s string) events.JSON { return events.JSON(s) }
 
 func to[T any](v T) *T { return &v }
 
@@ -60,7 +60,7 @@ func indented(v any) (string, error) {
 	return string(b), err
 }
 
-func part(text string) jsontext.Value {
+func part(text string) events.JSON {
 	return raw(`[{"type":"input_text","text":"` + text + `"}]`)
 }
 

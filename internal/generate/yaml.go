@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
 )
 
 // object is a YAML mapping whose order is kept.
@@ -61,7 +63,7 @@ func writeValue(b *bytes.Buffer, value any, indent int) {
 			}
 			writeValue(b, item, indent+2)
 		}
-	case jsontext.Value: // JSON is YAML
+	case events.JSON: // JSON is YAML
 		b.WriteString(" " + string(v) + "\n")
 	case string:
 		b.WriteString(" " + scalar(v) + "\n")

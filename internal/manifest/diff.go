@@ -8,26 +8,28 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
 )
 
 // Change is a member of a definition that differs. What is not there is nil.
 type Change struct {
-	Path string         `json:"path"` // a JSON pointer
-	From jsontext.Value `json:"from,omitzero"`
-	To   jsontext.Value `json:"to,omitzero"`
+	Path string      `json:"path"` // a JSON pointer
+	From events.JSON `json:"from,omitzero"`
+	To   events.JSON `json:"to,omitzero"`
 }
 
 // Diff lists what differs between two JSON values, member by member, in order.
 // Lists are compared place by place.
-func Diff(from, to jsontext.Value) []Change {
+func Diff(from, to events.JSON) []Change {
 	var list []Change
 	diff("", from, to, &list)
 	return list
 }
 
-func diff(at jsontext.Pointer, from, to jsontext.Value, list *[]Change) {
+func diff(at jsontext.Pointer, from, to events.JSON, list *[]Change) {
 	a, b := members(from), members(to)
-	if a == nil || b == nil || from.Kind() != to.Kind() {
+	if a == nil || b == nil || jsontext.Value(from).Kind() != jsontext.Value(to).Kind() {
 		if string(from) != string(to) {
 			*list = append(*list, Change{string(at), from, to})
 		}
@@ -36,7 +38,7 @@ func diff(at jsontext.Pointer, from, to jsontext.Value, list *[]Change) {
 	names := maps.Clone(a)
 	maps.Copy(names, b)
 	order := slices.SortedFunc(maps.Keys(names), func(x, y string) int {
-		if from.Kind() == '[' && len(x) != len(y) { // places: 9 before 10
+		if jsontext.Value(from).Kind() == '[' && len(x) != len(y) { // places: 9 before 10
 			return len(x) - len(y)
 		}
 		return strings.Compare(x, y)
@@ -48,17 +50,17 @@ func diff(at jsontext.Pointer, from, to jsontext.Value, list *[]Change) {
 
 // members gives what an object or a list holds, by name or place; nil if the
 // value is neither.
-func members(v jsontext.Value) map[string]jsontext.Value {
-	switch v.Kind() {
+func members(v events.JSON) map[string]events.JSON {
+	switch jsontext.Value(v).Kind() {
 	case '{':
-		out := map[string]jsontext.Value{}
+		out := map[string]events.JSON{}
 		if json.Unmarshal(v, &out) == nil {
 			return out
 		}
 	case '[':
-		var items []jsontext.Value
+		var items []events.JSON
 		if json.Unmarshal(v, &items) == nil {
-			out := map[string]jsontext.Value{}
+			out := map[string]events.JSON{}
 			for i, item := range items {
 				out[strconv.Itoa(i)] = item
 			}

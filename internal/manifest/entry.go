@@ -25,7 +25,7 @@ type Entry struct {
 
 // document is a value of a file, as JSON, with the lines of its members.
 type document struct {
-	json  jsontext.Value
+	json  events.JSON
 	lines map[string]int
 }
 
@@ -65,8 +65,8 @@ func documents(name string, raw []byte) ([]document, error) {
 // entry makes a definition of what stands in a file.
 func entry(file string, d document) (Entry, error) {
 	e := Entry{file: file, lines: d.lines}
-	var members map[string]jsontext.Value
-	if d.json.Kind() != '{' || json.Unmarshal(d.json, &members) != nil {
+	var members map[string]events.JSON
+	if jsontext.Value(d.json).Kind() != '{' || json.Unmarshal(d.json, &members) != nil {
 		return e, wrong(file, d.lines[""], "a definition is an object with a kind")
 	}
 	var kind string

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/schema"
@@ -169,7 +168,7 @@ func TestDiff(t *testing.T) {
 		{`{"a":1,"b":[1,{"c":"x"}]}`, `{"b":[1,{"c":"y"},3],"d":{"e":null}}`, `[{"path":"/a","from":1},{"path":"/b/1/c","from":"x","to":"y"},{"path":"/b/2","to":3},{"path":"/d","to":{"e":null}}]`},
 		{`{"a/b":{}}`, `{"a/b":[]}`, `[{"path":"/a~1b","from":{},"to":[]}]`},
 	} {
-		got := Diff(jsontext.Value(c.from), jsontext.Value(c.to))
+		got := Diff(events.JSON(c.from), events.JSON(c.to))
 		b, err := json.Marshal(got, json.FormatNilSliceAsNull(false))
 		if err != nil || string(b) != c.want {
 			t.Errorf("%s\nwant %s (%v)", b, c.want, err)

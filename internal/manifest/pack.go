@@ -12,7 +12,7 @@ import (
 // Pack gives agents with all that they name, as values of a file that Read takes:
 // what is named stands before what names it. The error is an invalid_request if a
 // tool among them is not portable (SA-151), and not_found if something is not there.
-func Pack(ctx context.Context, c *client.Client, agents []string) ([]jsontext.Value, error) {
+func Pack(ctx context.Context, c *client.Client, agents []string) ([]events.JSON, error) {
 	p := &packing{ctx: ctx, client: c, packed: map[string]bool{}}
 	for _, name := range agents {
 		if err := p.add(events.DefinitionRef{Kind: events.AgentKind, Name: name}); err != nil {
@@ -26,7 +26,7 @@ type packing struct {
 	ctx    context.Context //nolint:containedctx // it lives as long as the call
 	client *client.Client
 	packed map[string]bool
-	out    []jsontext.Value
+	out    []events.JSON
 }
 
 // add packs a definition, after what it names.
@@ -51,8 +51,8 @@ func (p *packing) add(ref events.DefinitionRef) error {
 			return err
 		}
 	}
-	value := append(jsontext.Value(`{"kind":"`+string(d.Kind)+`",`), d.Definition[1:]...)
-	if err := value.Indent(jsontext.WithIndent("  ")); err != nil {
+	value := append(events.JSON(`{"kind":"`+string(d.Kind)+`",`), d.Definition[1:]...)
+	if err := (*jsontext.Value)(&value).Indent(jsontext.WithIndent("  ")); err != nil {
 		return err
 	}
 	p.out = append(p.out, value)

@@ -175,7 +175,7 @@ func (y *yamlReader) text(n *yaml.Node) error {
 
 // number writes a number as it is written, if JSON writes it so too.
 func (y *yamlReader) number(n *yaml.Node) error {
-	if v := jsontext.Value(n.Value); v.Kind() == '0' && v.IsValid() {
+	if v := events.JSON(n.Value); jsontext.Value(v).Kind() == '0' && jsontext.Value(v).IsValid() {
 		y.out = append(y.out, n.Value...)
 		return nil
 	}

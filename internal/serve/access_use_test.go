@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
@@ -56,7 +55,7 @@ func (g *guarded) log(name, api string) *eventlog.Log {
 
 func saying(text string) events.CreateItem {
 	return events.CreateItem{Item: events.NewItem{
-		Type: events.Message, Role: events.User, Content: jsontext.Value(`[{"type":"input_text","text":"` + text + `"}]`),
+		Type: events.Message, Role: events.User, Content: events.JSON(`[{"type":"input_text","text":"` + text + `"}]`),
 	}}
 }
 
@@ -135,7 +134,7 @@ func TestWhatAnApplicationMay(t *testing.T) {
 	}
 	say := func(kind, data string) {
 		t.Helper()
-		if err := w.Emit(ctx, "", kind, jsontext.Value(data)); err != nil {
+		if err := w.Emit(ctx, "", kind, events.JSON(data)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -108,20 +108,20 @@ func canonicalTurn(t *testing.T, c *client.Client) (threadID string) {
 		}
 	}
 	do(c.CreateItem(ctx, id, events.CreateItem{Item: events.NewItem{
-		ID: "itm_u1", Type: events.Message, Role: events.User, CreatedAt: "2026-02-20T12:00:00.000Z", Content: jsontext.Value(user),
+		ID: "itm_u1", Type: events.Message, Role: events.User, CreatedAt: "2026-02-20T12:00:00.000Z", Content: events.JSON(user),
 	}}))
 	do(c.SetThreadStatus(ctx, id, events.SetThreadStatus{To: events.ThreadStreaming}))
 	do(c.SetContextStatus(ctx, id, events.SetContextStatus{To: events.ContextStreaming}))
 	do(c.CreateExecution(ctx, id, events.CreateExecution{ID: "exe_1", TriggerItemID: "itm_u1", ReactionItemID: "itm_a1"}))
 	do(c.CreateStep(ctx, id, events.CreateStep{ID: "stp_1", ExecutionID: "exe_1"}))
 	one := int64(1)
-	do(c.PutPart(ctx, id, events.PutPart{StepID: "stp_1", Idx: &zero, Type: "output_text", Part: jsontext.Value(`{"type":"output_text","text":"I will build the plan in phases."}`)}))
-	do(c.PutPart(ctx, id, events.PutPart{StepID: "stp_1", Idx: &one, Type: "tool-plan_writer", Part: jsontext.Value(toolAsked)}))
+	do(c.PutPart(ctx, id, events.PutPart{StepID: "stp_1", Idx: &zero, Type: "output_text", Part: events.JSON(`{"type":"output_text","text":"I will build the plan in phases."}`)}))
+	do(c.PutPart(ctx, id, events.PutPart{StepID: "stp_1", Idx: &one, Type: "tool-plan_writer", Part: events.JSON(toolAsked)}))
 	do(c.CreateItem(ctx, id, events.CreateItem{Item: events.NewItem{
-		ID: "itm_a1", Type: events.Message, Role: events.Assistant, Status: events.ItemPending, Content: jsontext.Value(asked),
+		ID: "itm_a1", Type: events.Message, Role: events.Assistant, Status: events.ItemPending, Content: events.JSON(asked),
 	}}))
-	do(c.PutPart(ctx, id, events.PutPart{StepID: "stp_1", Idx: &one, Type: "tool-plan_writer", Part: jsontext.Value(toolDone)}))
-	do(c.EditMessage(ctx, id, events.EditMessage{ItemID: "itm_a1", Content: jsontext.Value(answered)}))
+	do(c.PutPart(ctx, id, events.PutPart{StepID: "stp_1", Idx: &one, Type: "tool-plan_writer", Part: events.JSON(toolDone)}))
+	do(c.EditMessage(ctx, id, events.EditMessage{ItemID: "itm_a1", Content: events.JSON(answered)}))
 	do(c.SetStepStatus(ctx, id, events.SetStepStatus{StepID: "stp_1", To: events.StepCompleted, ContinueLoop: &no}))
 	do(c.SetItemStatus(ctx, id, events.SetItemStatus{ItemID: "itm_a1", To: events.ItemCompleted}))
 	do(c.SetExecutionStatus(ctx, id, events.SetExecutionStatus{ExecutionID: "exe_1", To: events.ExecutionCompleted}))
@@ -131,9 +131,9 @@ func canonicalTurn(t *testing.T, c *client.Client) (threadID string) {
 	return id
 }
 
-func wantJSON(t *testing.T, got jsontext.Value, want string) {
+func wantJSON(t *testing.T, got events.JSON, want string) {
 	t.Helper()
-	g, w := got.Clone(), jsontext.Value(want).Clone()
+	g, w := jsontext.Value(got).Clone(), jsontext.Value(want)
 	if err := errors.Join(g.Canonicalize(), w.Canonicalize()); err != nil || string(g) != string(w) {
 		t.Errorf("got  %s\nwant %s (%v)", got, want, err)
 	}
@@ -210,7 +210,7 @@ func checkTurn(t *testing.T, c *client.Client, id string) {
 func TestPartsAreTheTruth(t *testing.T) {
 	w := startWorld(t, store(t), "acme")
 	id := canonicalTurn(t, w.Client)
-	if _, err := w.EditMessage(t.Context(), id, events.EditMessage{ItemID: "itm_a1", Content: jsontext.Value(`[]`)}); err != nil {
+	if _, err := w.EditMessage(t.Context(), id, events.EditMessage{ItemID: "itm_a1", Content: events.JSON(`[]`)}); err != nil {
 		t.Fatal(err)
 	}
 	parts := must(w.latest().ListParts(t.Context(), events.ListParts{ThreadID: id, StepID: "stp_1"}))(t).Parts
@@ -269,7 +269,7 @@ func TestTenantsAndInstallationsAreApart(t *testing.T) {
 	}
 	_, err := other.GetThread(t.Context(), events.GetThread{ThreadID: id})
 	notThere("another tenant's query", err)
-	_, err = other.CreateItem(t.Context(), id, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: jsontext.Value(user)}})
+	_, err = other.CreateItem(t.Context(), id, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: events.JSON(user)}})
 	notThere("another tenant's command", err)
 	_, err = other.GetItem(t.Context(), events.GetItem{ItemID: "itm_u1"})
 	notThere("another tenant's item by its id alone", err)

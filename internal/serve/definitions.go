@@ -1,11 +1,11 @@
 package serve
 
 import (
+	"github.com/go-json-experiment/json/jsontext"
+
 	"context"
 	"errors"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
@@ -52,7 +52,7 @@ func (d *defined) Policy(ctx context.Context, tenant, agent string) (events.Poli
 
 // ContextType implements commands.Definitions. What is written is held to what
 // the log says now, whoever has defined it.
-func (d *defined) ContextType(ctx context.Context, tenant, name string) (func(jsontext.Value) error, error) {
+func (d *defined) ContextType(ctx context.Context, tenant, name string) (func(events.JSON) error, error) {
 	if err := d.s.defined(ctx, d.log, tenant, true); err != nil {
 		return nil, err
 	}
@@ -60,8 +60,8 @@ func (d *defined) ContextType(ctx context.Context, tenant, name string) (func(js
 	if err != nil {
 		return nil, err
 	}
-	return func(content jsontext.Value) error {
-		if content.Kind() != '{' {
+	return func(content events.JSON) error {
+		if jsontext.Value(content).Kind() != '{' {
 			return errors.New("it is no object")
 		}
 		return problems(d.s.work.schemas.Check(def.Schema, content), func(path string) string { return path })
@@ -83,7 +83,7 @@ func problems(err error, at func(path string) string) error {
 }
 
 // answerFits holds a person's answer to the JSON Schema of the question.
-func (s *Server) answerFits(schema, answer jsontext.Value) error {
+func (s *Server) answerFits(schema, answer events.JSON) error {
 	whole, err := events.AnswerSchema(schema)
 	if err != nil {
 		return err

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
 )
@@ -181,12 +179,12 @@ func (s *stage) speaker(sides *got[string]) runtime.Reactor {
 		sides.add(in.Side)
 		turns := sides.all()
 		if n := len(turns); n > 1 && turns[n-2] == in.Side {
-			text := jsontext.Value(`{"type":"output_text","text":"from ` + in.Side + `"}`)
-			return &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []jsontext.Value{text}}}, nil
+			text := events.JSON(`{"type":"output_text","text":"from ` + in.Side + `"}`)
+			return &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []events.JSON{text}}}, nil
 		}
 		return &runtime.Reaction{
-			AssistantEvent: runtime.Assistant{Content: []jsontext.Value{}},
-			ToolCalls:      []runtime.ToolCall{{CallID: in.StepID, Name: "probe", Arguments: jsontext.Value(`{"act":"` + in.Agent + `"}`)}},
+			AssistantEvent: runtime.Assistant{Content: []events.JSON{}},
+			ToolCalls:      []runtime.ToolCall{{CallID: in.StepID, Name: "probe", Arguments: events.JSON(`{"act":"` + in.Agent + `"}`)}},
 		}, nil
 	})
 }

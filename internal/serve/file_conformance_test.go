@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -78,7 +77,7 @@ func TestFileRecord(t *testing.T) {
 		ctx := t.Context()
 		before := time.Now().UnixMicro()
 		made := must(f.WriteFile(ctx, "data/photo.bin", []byte("hello"), "application/x-thing", client.WriteFileOptions{
-			Width: 1920, Height: 1080, Metadata: jsontext.Value(`{"alt":"a photo","n":[1]}`),
+			Width: 1920, Height: 1080, Metadata: events.JSON(`{"alt":"a photo","n":[1]}`),
 		}))(t)
 		after := time.Now().UnixMicro()
 		asked := must(f.StatFile(ctx, "/data/photo.bin"))(t)
@@ -96,7 +95,7 @@ func TestFileRecord(t *testing.T) {
 		if made.CreatedAt != made.UpdatedAt || made.CreatedAt < before-int64(time.Minute/time.Microsecond) || made.CreatedAt > after+int64(time.Minute/time.Microsecond) {
 			t.Errorf("made at %d us, between %d and %d", made.CreatedAt, before, after)
 		}
-		var fields map[string]jsontext.Value
+		var fields map[string]events.JSON
 		if err := json.Unmarshal(a, &fields); err != nil {
 			t.Fatal(err)
 		}

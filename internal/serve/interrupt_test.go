@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/serve"
@@ -21,7 +19,7 @@ func writing(c *serve.Config) {
 	c.Register = func(r *runtime.Registry) error {
 		return errors.Join(own(r), r.AddReactor("writer", runtime.ReactorFunc(func(ctx context.Context, _ *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
 			for _, delta := range []string{"Once upon ", "a time"} {
-				out.Chunk(runtime.Chunk{Type: runtime.ChunkTextDelta, Data: jsontext.Value(`{"id":"itm_1","delta":"` + delta + `"}`)})
+				out.Chunk(runtime.Chunk{Type: runtime.ChunkTextDelta, Data: events.JSON(`{"id":"itm_1","delta":"` + delta + `"}`)})
 			}
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -77,7 +75,7 @@ func TestApproval_ResolvedWithAResult(t *testing.T) {
 			tool := must(runtime.DefineTool(runtime.ToolSpec{Name: "refund", Description: "Refunds.", Manual: true},
 				func(context.Context, *runtime.ToolInput, struct{}) (string, error) { calls++; return "refunded", nil }))(t)
 			return errors.Join(own(r), r.AddTool(tool), r.AddReactor("clerk", transcript.Fixed(
-				transcript.Text("I look.", runtime.ToolCall{CallID: "c1", Name: "refund", Arguments: jsontext.Value(`{}`)}), transcript.Text("done"),
+				transcript.Text("I look.", runtime.ToolCall{CallID: "c1", Name: "refund", Arguments: events.JSON(`{}`)}), transcript.Text("done"),
 			)))
 		}
 	})
@@ -89,14 +87,14 @@ func TestApproval_ResolvedWithAResult(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	for _, bad := range []events.ResolveApproval{
-		{CallID: "c1"}, {CallID: "c1", Grant: true, Deny: true}, {CallID: "c1", Deny: true, Result: jsontext.Value(`1`)},
-		{CallID: "c1", Deny: true, Arguments: jsontext.Value(`{}`)},
+		{CallID: "c1"}, {CallID: "c1", Grant: true, Deny: true}, {CallID: "c1", Deny: true, Result: events.JSON(`1`)},
+		{CallID: "c1", Deny: true, Arguments: events.JSON(`{}`)},
 	} {
 		if err := second(d.c.ResolveApproval(d.ctx, reply.ThreadID, bad)); events.AsError(err).Code != events.InvalidRequest {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
-	must(d.c.ResolveApproval(d.ctx, reply.ThreadID, events.ResolveApproval{CallID: "c1", Result: jsontext.Value(`{"done":"by hand"}`)}))(t)
+	must(d.c.ResolveApproval(d.ctx, reply.ThreadID, events.ResolveApproval{CallID: "c1", Result: events.JSON(`{"done":"by hand"}`)}))(t)
 	x, err := ended()
 	if err != nil || x.Status != events.ExecutionCompleted || calls != 0 {
 		t.Fatalf("%+v, %v, after %d calls", x, err, calls)

@@ -28,12 +28,12 @@ func asker(dir string) func(*serve.Config) {
 				if in.Iteration == 0 {
 					said := string(in.Items[0].Content)
 					name, arguments, _ := strings.Cut(said[strings.Index(said, `"text":"`)+8:len(said)-3], " ")
-					out.ToolCalls = []runtime.ToolCall{{CallID: "c1", Name: name, Arguments: jsontext.Value(strings.ReplaceAll(arguments, `\"`, `"`))}}
+					out.ToolCalls = []runtime.ToolCall{{CallID: "c1", Name: name, Arguments: events.JSON(strings.ReplaceAll(arguments, `\"`, `"`))}}
 				} else {
 					text = "It came to " + last
 				}
 				quoted, err := jsontext.AppendQuote(nil, text)
-				out.AssistantEvent.Content = []jsontext.Value{jsontext.Value(`{"type":"output_text","text":` + string(quoted) + `}`)}
+				out.AssistantEvent.Content = []events.JSON{events.JSON(`{"type":"output_text","text":` + string(quoted) + `}`)}
 				return out, err
 			})))
 		}
@@ -71,8 +71,8 @@ func TestPerson_AnswerIsTheResult(t *testing.T) {
 		path   string
 		says   string
 	}{
-		"an answer that does not fit": {events.ResolveApproval{CallID: "c1", Result: jsontext.Value(`{"eur":0}`)}, "/data/result", "/eur: "},
-		"an answer of another kind":   {events.ResolveApproval{CallID: "c1", Result: jsontext.Value(`5`)}, "/data/result", "object"},
+		"an answer that does not fit": {events.ResolveApproval{CallID: "c1", Result: events.JSON(`{"eur":0}`)}, "/data/result", "/eur: "},
+		"an answer of another kind":   {events.ResolveApproval{CallID: "c1", Result: events.JSON(`5`)}, "/data/result", "object"},
 		"a grant":                     {events.ResolveApproval{CallID: "c1", Grant: true}, "/data/callId", "is a question"},
 	} {
 		_, err := d.c.ResolveApproval(d.ctx, reply.ThreadID, wrong.answer)
@@ -80,7 +80,7 @@ func TestPerson_AnswerIsTheResult(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	must(d.c.ResolveApproval(d.ctx, reply.ThreadID, events.ResolveApproval{CallID: "c1", Result: jsontext.Value(`{"eur":5}`)}))(t)
+	must(d.c.ResolveApproval(d.ctx, reply.ThreadID, events.ResolveApproval{CallID: "c1", Result: events.JSON(`{"eur":5}`)}))(t)
 	if text := d.said(reply); !strings.Contains(text, `{"eur":5}`) && !strings.Contains(text, `\"eur\":5`) {
 		t.Errorf("the model was shown: %s", text)
 	}
@@ -89,7 +89,7 @@ func TestPerson_AnswerIsTheResult(t *testing.T) {
 	// JSON; a refusal is an error that the model is shown; arguments that do not fit
 	// ask nobody.
 	for text, answer := range map[string]events.ResolveApproval{
-		`ask {"question":"Which colour?"}`: {CallID: "c1", Result: jsontext.Value(`"blue"`)},
+		`ask {"question":"Which colour?"}`: {CallID: "c1", Result: events.JSON(`"blue"`)},
 		`ask {"question":"Which size?"}`:   {CallID: "c1", Deny: true, Reason: "blue is no size"},
 		`ask {"size":1}`:                   {},
 	} {
@@ -110,7 +110,7 @@ func TestPerson_AnswerIsTheResult(t *testing.T) {
 		`{"name":"a","description":"x","type":"person","answer":{"type":"nothing"}}`, `{"name":"a","description":"x","type":"person","answer":{"$ref":"https://x.example"}}`,
 		`{"name":"a","description":"x","type":"person","parameters":{"type":"object"}}`, `{"name":"a","description":"x","type":"go","answer":{}}`,
 	} {
-		if _, err := d.c.ApplyDefinitions(d.ctx, events.ApplyDefinitions{Definitions: []events.NewDefinition{{Kind: events.ToolKind, Definition: jsontext.Value(wrong)}}}); !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
+		if _, err := d.c.ApplyDefinitions(d.ctx, events.ApplyDefinitions{Definitions: []events.NewDefinition{{Kind: events.ToolKind, Definition: events.JSON(wrong)}}}); !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
 			t.Errorf("%s: %v", wrong, err)
 		}
 	}

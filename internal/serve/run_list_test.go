@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/serve"
@@ -26,12 +24,12 @@ func asking(t *testing.T) func(*serve.Config) {
 				func(context.Context, *runtime.ToolInput, struct{}) (string, error) { return "refunded", nil }))(t)
 			return errors.Join(own(r), r.AddTool(tool), r.AddReactor("clerk", runtime.ReactorFunc(func(_ context.Context, in *runtime.StepInput, _ runtime.Stream) (*runtime.Reaction, error) {
 				out := &runtime.Reaction{}
-				out.AssistantEvent.Content = []jsontext.Value{jsontext.Value(`{"type":"output_text","text":"I look."}`)}
+				out.AssistantEvent.Content = []events.JSON{events.JSON(`{"type":"output_text","text":"I look."}`)}
 				switch in.Iteration {
 				case 0:
-					out.ToolCalls = []runtime.ToolCall{{CallID: "c1", Name: "refund", Arguments: jsontext.Value(`{}`)}, {CallID: "c2", Name: "refund", Arguments: jsontext.Value(`{}`)}}
+					out.ToolCalls = []runtime.ToolCall{{CallID: "c1", Name: "refund", Arguments: events.JSON(`{}`)}, {CallID: "c2", Name: "refund", Arguments: events.JSON(`{}`)}}
 				case 1:
-					out.ToolCalls = []runtime.ToolCall{{CallID: "c3", Name: "panel", Arguments: jsontext.Value(`{}`)}}
+					out.ToolCalls = []runtime.ToolCall{{CallID: "c3", Name: "panel", Arguments: events.JSON(`{}`)}}
 				}
 				return out, nil
 			})))
@@ -111,7 +109,7 @@ func TestRunList_WaitingFor(t *testing.T) {
 	}
 
 	// Answered ones are not listed as waiting, and the run goes on to the other agent.
-	must(d.c.ResolveApproval(d.ctx, first.ThreadID, events.ResolveApproval{CallID: "c1", Result: jsontext.Value(`1`)}))(t)
+	must(d.c.ResolveApproval(d.ctx, first.ThreadID, events.ResolveApproval{CallID: "c1", Result: events.JSON(`1`)}))(t)
 	must(d.c.ResolveApproval(d.ctx, first.ThreadID, events.ResolveApproval{CallID: "c2", Deny: true}))(t)
 	if w := d.waits(first, events.RunWaitsThread); w.CallID != "c3" {
 		t.Errorf("%+v", w)

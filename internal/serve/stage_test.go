@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
@@ -117,9 +116,9 @@ func (s *stage) script(_ context.Context, in *runtime.StepInput, _ runtime.Strea
 			steps = list
 		}
 	}
-	out := &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []jsontext.Value{}}}
+	out := &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []events.JSON{}}}
 	if in.Iteration >= int64(len(steps)) {
-		out.AssistantEvent.Content = append(out.AssistantEvent.Content, jsontext.Value(`{"type":"output_text","text":"done by `+in.Agent+in.Side+`"}`))
+		out.AssistantEvent.Content = append(out.AssistantEvent.Content, events.JSON(`{"type":"output_text","text":"done by `+in.Agent+in.Side+`"}`))
 		return out, nil
 	}
 	for n, c := range steps[in.Iteration] {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
@@ -28,7 +27,7 @@ import (
 // it says what it used.
 func tracedRuns(t testing.TB) func(*runtime.Registry) error {
 	call := func(id, name string) runtime.ToolCall {
-		return runtime.ToolCall{CallID: id, Name: name, Arguments: jsontext.Value(`{}`)}
+		return runtime.ToolCall{CallID: id, Name: name, Arguments: events.JSON(`{}`)}
 	}
 	first := transcript.Text("looking", call("c1", "find"), call("c2", "weigh"))
 	first.Usage = &runtime.Usage{Provider: "openai", Model: "small-1", InputTokens: 100, OutputTokens: 20}
@@ -56,16 +55,16 @@ type doneTool string
 func (d doneTool) Spec() runtime.ToolSpec { return runtime.ToolSpec{Name: string(d)} }
 
 func (doneTool) Call(context.Context, *runtime.ToolInput) (runtime.ToolResult, error) {
-	return runtime.Done(jsontext.Value(`true`)), nil
+	return runtime.Done(events.JSON(`true`)), nil
 }
 
 // react makes a thread whose agent has had one turn.
 func (w *world) react() (id, execution string) {
 	w.t.Helper()
 	applied := must(w.ApplyDefinitions(w.t.Context(), events.ApplyDefinitions{Definitions: []events.NewDefinition{
-		{Kind: events.ToolKind, Definition: jsontext.Value(`{"name":"find","description":"finds","type":"go"}`)},
-		{Kind: events.ToolKind, Definition: jsontext.Value(`{"name":"weigh","description":"weighs","type":"go"}`)},
-		{Kind: events.AgentKind, Definition: jsontext.Value(`{"name":"orders","type":"ai_human","reactor":"script","tools":["find","weigh"],"retries":{"attempts":3,"backoffMs":1}}`)},
+		{Kind: events.ToolKind, Definition: events.JSON(`{"name":"find","description":"finds","type":"go"}`)},
+		{Kind: events.ToolKind, Definition: events.JSON(`{"name":"weigh","description":"weighs","type":"go"}`)},
+		{Kind: events.AgentKind, Definition: events.JSON(`{"name":"orders","type":"ai_human","reactor":"script","tools":["find","weigh"],"retries":{"attempts":3,"backoffMs":1}}`)},
 	}}))(w.t)
 	// Workers read definitions from their read model.
 	must(w.WithMinSeq(applied.Seq).GetDefinition(w.t.Context(), events.GetDefinition{Kind: events.AgentKind, Name: "orders"}))(w.t)

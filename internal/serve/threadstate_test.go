@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
@@ -277,7 +276,7 @@ func TestScratch(t *testing.T) {
 	s.on("put", func(ctx context.Context, in *runtime.ToolInput) (any, error) {
 		in.State.Scratch().Store("user", user{"Alice"})
 		in.State.Scratch().Store("large", make([]byte, 10<<20))
-		_, err := in.State.InjectMessage(ctx, events.AddMessage{Role: events.FromSystem, Silent: true, Metadata: jsontext.Value(`{"user":"Alice"}`)})
+		_, err := in.State.InjectMessage(ctx, events.AddMessage{Role: events.FromSystem, Silent: true, Metadata: events.JSON(`{"user":"Alice"}`)})
 		return nil, err
 	})
 	s.on("get", func(_ context.Context, in *runtime.ToolInput) (any, error) {

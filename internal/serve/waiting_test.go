@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
@@ -44,7 +43,7 @@ func newDesk(t *testing.T, change ...func(*serve.Config)) *desk {
 				select {
 				case text := <-d.answer:
 					out := &runtime.Reaction{}
-					out.AssistantEvent.Content = []jsontext.Value{jsontext.Value(`{"type":"output_text","text":"` + text + `"}`)}
+					out.AssistantEvent.Content = []events.JSON{events.JSON(`{"type":"output_text","text":"` + text + `"}`)}
 					return out, nil
 				case <-ctx.Done():
 					return nil, ctx.Err()
@@ -148,7 +147,7 @@ func TestQueue_WaitedForByExecutionID(t *testing.T) {
 	d.until(toldSecond, func(w client.Waiting) bool { return w.Ahead == 2 })
 	d.until(toldThird, func(w client.Waiting) bool { return w.Ahead == 1 })
 	must(d.c.EditQueued(d.ctx, thread, events.EditQueued{QueuedID: second.Result.QueuedID, Item: events.NewItem{
-		Type: events.Message, Role: events.User, Content: jsontext.Value(`[{"type":"input_text","text":"deux"}]`),
+		Type: events.Message, Role: events.User, Content: events.JSON(`[{"type":"input_text","text":"deux"}]`),
 	}}))(t)
 	must(d.c.RemoveQueued(d.ctx, thread, events.RemoveQueued{QueuedID: fourth.Result.QueuedID}))(t)
 	if x, err := fourthEnded(); !errors.Is(err, &events.Error{Code: events.NotFound}) {
@@ -204,7 +203,7 @@ func (d *desk) apply(pairs ...string) {
 	d.t.Helper()
 	a := events.ApplyDefinitions{}
 	for i := 0; i < len(pairs); i += 2 {
-		a.Definitions = append(a.Definitions, events.NewDefinition{Kind: events.DefinitionKind(pairs[i]), Definition: jsontext.Value(pairs[i+1])})
+		a.Definitions = append(a.Definitions, events.NewDefinition{Kind: events.DefinitionKind(pairs[i]), Definition: events.JSON(pairs[i+1])})
 	}
 	must(d.c.ApplyDefinitions(d.ctx, a))(d.t)
 }
@@ -291,7 +290,7 @@ func second[T any](_ T, err error) error { return err }
 // A tool that nobody serves is waited for, also one that must not be made twice; a
 // definition may say that it is not.
 func TestCall_AbsentToolIsWaitedFor(t *testing.T) {
-	step := transcript.Text("I look.", runtime.ToolCall{CallID: "c1", Name: "refund", Arguments: jsontext.Value(`{}`)})
+	step := transcript.Text("I look.", runtime.ToolCall{CallID: "c1", Name: "refund", Arguments: events.JSON(`{}`)})
 	d := newDesk(t, func(c *serve.Config) {
 		own := c.Register
 		c.Register = func(r *runtime.Registry) error {
@@ -343,7 +342,7 @@ func TestRetry_ContinuesFromTheLastGoodBoundary(t *testing.T) {
 				out := &runtime.Reaction{}
 				switch asked {
 				case 1:
-					out.AssistantEvent.Content = []jsontext.Value{jsontext.Value(`{"type":"output_text","text":"I count."}`)}
+					out.AssistantEvent.Content = []events.JSON{events.JSON(`{"type":"output_text","text":"I count."}`)}
 					out.ToolCalls = []runtime.ToolCall{{CallID: "c1", Name: "count"}}
 					return out, nil
 				case 2:
@@ -356,7 +355,7 @@ func TestRetry_ContinuesFromTheLastGoodBoundary(t *testing.T) {
 				if !strings.Contains(said, "how many?") || !strings.Contains(said, "42") || strings.Count(said, "how many?") != 1 {
 					return nil, errors.New("it does not see what was done: " + said)
 				}
-				out.AssistantEvent.Content = []jsontext.Value{jsontext.Value(`{"type":"output_text","text":"42"}`)}
+				out.AssistantEvent.Content = []events.JSON{events.JSON(`{"type":"output_text","text":"42"}`)}
 				return out, nil
 			})))
 		}

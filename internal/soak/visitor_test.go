@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
@@ -20,7 +18,7 @@ const agent = "soaked"
 
 // script is the agent: a call, and an answer.
 func script(r *runtime.Registry) error {
-	call := runtime.ToolCall{CallID: "call_1", Name: "lookup", Arguments: jsontext.Value(`{"order":42}`)}
+	call := runtime.ToolCall{CallID: "call_1", Name: "lookup", Arguments: events.JSON(`{"order":42}`)}
 	err := r.AddReactor(agent, transcript.Fixed(
 		transcript.Text("I will look the order up, one moment please.", call),
 		transcript.Text("Your order 42 was shipped this morning."),

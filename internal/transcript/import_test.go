@@ -1,6 +1,8 @@
 package transcript_test
 
 import (
+	"github.com/go-json-experiment/json/jsontext"
+
 	"bytes"
 	"context"
 	"fmt"
@@ -13,7 +15,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/client"
@@ -374,15 +375,15 @@ func told(c *chat.Conversation) []string {
 }
 
 // canonical gives JSON in one spelling: escapes of letters may differ.
-func canonical(v jsontext.Value) string {
+func canonical(v events.JSON) string {
 	v = slices.Clone(v)
-	_ = v.Canonicalize()
+	_ = (*jsontext.Value)(&v).Canonicalize()
 	return string(v)
 }
 
 // retold gives the same of a thread's items, as they are in the end.
 func retold(list []events.Event) []string {
-	contents := map[string]jsontext.Value{}
+	contents := map[string]events.JSON{}
 	items := map[string]events.ItemCreated{}
 	for _, e := range list {
 		switch d := e.Data.(type) {
@@ -396,7 +397,7 @@ func retold(list []events.Event) []string {
 	for id, item := range items {
 		switch item.Type {
 		case events.Message:
-			var parts []jsontext.Value
+			var parts []events.JSON
 			_ = json.Unmarshal(contents[id], &parts)
 			for _, p := range parts {
 				if !strings.Contains(string(p), `"type":"tool-`) { // a call has items of its own
@@ -405,16 +406,16 @@ func retold(list []events.Event) []string {
 			}
 		case events.ActionExecute:
 			var d struct {
-				CallID    string         `json:"callId"`
-				Name      string         `json:"name"`
-				Arguments jsontext.Value `json:"arguments"`
+				CallID    string      `json:"callId"`
+				Name      string      `json:"name"`
+				Arguments events.JSON `json:"arguments"`
 			}
 			_ = json.Unmarshal(contents[id], &d)
 			out = append(out, "call "+d.CallID+" "+d.Name+" "+string(d.Arguments))
 		case events.ActionResult:
 			var d struct {
-				CallID string         `json:"callId"`
-				Output jsontext.Value `json:"output"`
+				CallID string      `json:"callId"`
+				Output events.JSON `json:"output"`
 			}
 			_ = json.Unmarshal(contents[id], &d)
 			out = append(out, "result "+d.CallID+" "+canonical(d.Output))

@@ -4,8 +4,6 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/chat"
 )
@@ -119,7 +117,7 @@ func (p *planner) react(t *turn, from int) {
 	if !r.made { // nobody answered: the execution is closed all the same
 		p.item(events.NewItem{
 			ID: r.item, Type: events.Message, Role: events.Assistant, Status: events.ItemPending,
-			Content: jsontext.Value("[]"), Silent: true,
+			Content: events.JSON("[]"), Silent: true,
 		})
 	}
 	p.add("item.status", events.SetItemStatus{ItemID: r.item, To: events.ItemCompleted})

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/chat"
@@ -22,7 +21,7 @@ type reaction struct {
 
 // piece is a part of the reaction: as its step has it, and without what could be
 // large.
-type piece struct{ full, short jsontext.Value }
+type piece struct{ full, short events.JSON }
 
 // step plans one assistant message (EK-113..EK-118).
 func (r *reaction) step(s *step, iteration int, more bool) {
@@ -54,7 +53,7 @@ func (r *reaction) step(s *step, iteration int, more bool) {
 		r.callItem(m, i, r.item)
 	}
 	outcome := events.SetStepStatus{StepID: id, To: events.StepCompleted, ContinueLoop: &more}
-	var asked, answered []jsontext.Value
+	var asked, answered []events.JSON
 	for _, c := range m.Calls {
 		asked = append(asked, object("callId", c.ID, "name", c.Name, "arguments", c.Arguments))
 	}
@@ -77,7 +76,7 @@ func (r *reaction) step(s *step, iteration int, more bool) {
 	r.add("step.status", outcome)
 }
 
-func (r *reaction) put(step string, idx int, part jsontext.Value) {
+func (r *reaction) put(step string, idx int, part events.JSON) {
 	n := int64(idx)
 	r.add("part.put", events.PutPart{StepID: step, ExecutionID: r.execution, Idx: &n, Type: partType(part), Part: part})
 }
@@ -88,12 +87,12 @@ const reactionBytes = events.MaxEventBytes - 4096
 
 // content gives the reaction's parts so far. If they are too large, the oldest
 // calls are shown without their inputs and outputs.
-func (r *reaction) content() jsontext.Value {
+func (r *reaction) content() events.JSON {
 	size := 2
 	for _, p := range r.parts {
 		size += len(p.full) + 1
 	}
-	shown := make([]jsontext.Value, len(r.parts))
+	shown := make([]events.JSON, len(r.parts))
 	for i, p := range r.parts {
 		shown[i] = p.full
 		if size > reactionBytes {
@@ -108,7 +107,7 @@ func (r *reaction) content() jsontext.Value {
 }
 
 // partType gives the type that a part states.
-func partType(part jsontext.Value) string {
+func partType(part events.JSON) string {
 	var p struct {
 		Type string `json:"type"`
 	}

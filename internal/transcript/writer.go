@@ -4,11 +4,13 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
 )
 
 // list writes a JSON array.
-func list(values []jsontext.Value) jsontext.Value {
-	out := jsontext.Value{'['}
+func list(values []events.JSON) events.JSON {
+	out := events.JSON{'['}
 	for i, v := range values {
 		if i > 0 {
 			out = append(out, ',')
@@ -20,16 +22,16 @@ func list(values []jsontext.Value) jsontext.Value {
 
 // object writes a JSON object of names and values, in that order. A value is a
 // text, a bool, or JSON; JSON that is nil is left out with its name.
-func object(pairs ...any) jsontext.Value {
-	out := jsontext.Value{'{'}
+func object(pairs ...any) events.JSON {
+	out := events.JSON{'{'}
 	for i := 0; i+1 < len(pairs); i += 2 {
-		var value jsontext.Value
+		var value events.JSON
 		switch v := pairs[i+1].(type) {
 		case string:
 			value = quote(v)
 		case bool:
-			value = jsontext.Value(strconv.FormatBool(v))
-		case jsontext.Value:
+			value = events.JSON(strconv.FormatBool(v))
+		case events.JSON:
 			if v == nil {
 				continue
 			}
@@ -44,10 +46,10 @@ func object(pairs ...any) jsontext.Value {
 }
 
 // quote writes a JSON string.
-func quote(s string) jsontext.Value {
+func quote(s string) events.JSON {
 	b, err := jsontext.AppendQuote(nil, s)
 	if err != nil { // what was read is valid UTF-8
-		return jsontext.Value(`""`)
+		return events.JSON(`""`)
 	}
 	return b
 }

@@ -1,8 +1,6 @@
 package documents
 
 import (
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 )
 
@@ -47,9 +45,9 @@ func contexts() Projection {
 	}
 }
 
-func orNull(v []byte) jsontext.Value {
+func orNull(v []byte) events.JSON {
 	if len(v) == 0 {
-		return jsontext.Value("null")
+		return events.JSON("null")
 	}
 	return v
 }

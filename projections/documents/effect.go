@@ -1,8 +1,6 @@
 package documents
 
 import (
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 )
 
@@ -23,7 +21,7 @@ func effects() Projection {
 			makes(events.EffectScheduledType, subject, func(c *change, d events.EffectScheduled) *T {
 				args := d.Args
 				if args == nil {
-					args = jsontext.Value("{}")
+					args = events.JSON("{}")
 				}
 				return &T{
 					ID: d.ID, ThreadID: c.commit.Thread, Name: d.Name, Args: args,

@@ -97,12 +97,12 @@ func (e *Entry) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		*e = read
 		return nil
 	}
-	return e.decode(raw)
+	return e.decode(events.JSON(raw))
 }
 
 // decode reads the entry field by field.
-func (e *Entry) decode(raw jsontext.Value) error {
-	var fields []jsontext.Value
+func (e *Entry) decode(raw events.JSON) error {
+	var fields []events.JSON
 	if err := json.Unmarshal(raw, &fields); err != nil {
 		return err
 	}

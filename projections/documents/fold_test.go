@@ -1,13 +1,14 @@
 package documents
 
 import (
+	"github.com/go-json-experiment/json/jsontext"
+
 	"reflect"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -38,8 +39,8 @@ func shows(t *testing.T, h *history, want map[Place]string) {
 }
 
 func sameJSON(a, b string) bool {
-	x, y := jsontext.Value(a), jsontext.Value(b)
-	return x.Canonicalize() == nil && y.Canonicalize() == nil && string(x) == string(y)
+	x, y := events.JSON(a), events.JSON(b)
+	return (*jsontext.Value)(&x).Canonicalize() == nil && (*jsontext.Value)(&y).Canonicalize() == nil && string(x) == string(y)
 }
 
 func fold(t testing.TB, h *history, until Until) *Memory {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
 )
@@ -76,7 +74,7 @@ func (h *history) store(list []events.Event) *events.Commit {
 	return c
 }
 
-func raw(s string) jsontext.Value { return jsontext.Value(s) }
+func raw(s string) events.JSON { return events.JSON(s) }
 
 func to[T any](v T) *T { return &v }
 

@@ -270,7 +270,7 @@ func TestEntry_ReadByteByByte(t *testing.T) {
 					continue
 				}
 				var want Entry
-				err := want.decode(jsontext.Value(other))
+				err := want.decode(events.JSON(other))
 				if len(want.Calls) == 0 {
 					want.Calls = nil
 				}

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
@@ -79,7 +78,7 @@ func say(in *runtime.StepInput) ([]transcript.Step, error) {
 		return []transcript.Step{transcript.Text(told), transcript.Text("over")}, nil
 	}
 	return []transcript.Step{
-		transcript.Text(told, runtime.ToolCall{CallID: "c1", Name: in.Tools[0].Name, Arguments: jsontext.Value(`{"n":21}`)}), transcript.Text("over"),
+		transcript.Text(told, runtime.ToolCall{CallID: "c1", Name: in.Tools[0].Name, Arguments: events.JSON(`{"n":21}`)}), transcript.Text("over"),
 	}, nil
 }
 
@@ -88,7 +87,7 @@ func (h *house) apply(pairs ...string) {
 	h.t.Helper()
 	d := events.ApplyDefinitions{}
 	for i := 0; i < len(pairs); i += 2 {
-		d.Definitions = append(d.Definitions, events.NewDefinition{Kind: events.DefinitionKind(pairs[i]), Definition: jsontext.Value(pairs[i+1])})
+		d.Definitions = append(d.Definitions, events.NewDefinition{Kind: events.DefinitionKind(pairs[i]), Definition: events.JSON(pairs[i+1])})
 	}
 	if _, err := h.c.ApplyDefinitions(h.t.Context(), d); err != nil {
 		h.t.Fatal(err)
@@ -277,9 +276,9 @@ func TestTokensPerDay(t *testing.T) {
 		register := c.Register
 		c.Register = func(r *runtime.Registry) error {
 			return errors.Join(register(r), r.AddReactor("eater", runtime.ReactorFunc(func(ctx context.Context, in *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
-				got := &runtime.Reaction{Usage: &runtime.Usage{InputTokens: 40, OutputTokens: 20}, AssistantEvent: runtime.Assistant{Content: []jsontext.Value{jsontext.Value(`{"type":"output_text","text":"fed"}`)}}}
+				got := &runtime.Reaction{Usage: &runtime.Usage{InputTokens: 40, OutputTokens: 20}, AssistantEvent: runtime.Assistant{Content: []events.JSON{events.JSON(`{"type":"output_text","text":"fed"}`)}}}
 				if in.Iteration == 0 {
-					got.ToolCalls = []runtime.ToolCall{{CallID: "c1", Name: "double", Arguments: jsontext.Value(`{"n":1}`)}}
+					got.ToolCalls = []runtime.ToolCall{{CallID: "c1", Name: "double", Arguments: events.JSON(`{"n":1}`)}}
 				}
 				return got, nil
 			})))
@@ -387,9 +386,9 @@ func TestWholeServer(t *testing.T) {
 				for _, t := range in.Tools {
 					told = append(told, t.Name)
 				}
-				got := &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []jsontext.Value{jsontext.Value(`{"type":"output_text","text":"done"}`)}}}
+				got := &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []events.JSON{events.JSON(`{"type":"output_text","text":"done"}`)}}}
 				if in.Iteration == 0 && len(told) > 0 {
-					got.ToolCalls = []runtime.ToolCall{{CallID: "c1", Name: told[0], Arguments: jsontext.Value(`{"n":1}`)}}
+					got.ToolCalls = []runtime.ToolCall{{CallID: "c1", Name: told[0], Arguments: events.JSON(`{"n":1}`)}}
 				}
 				return got, nil
 			})))
@@ -416,7 +415,7 @@ func TestWholeServer(t *testing.T) {
 		`{"name":"a__b","description":"x","type":"mcp","server":{"url":"https://x.example","include":["*"]}}`, `{"name":"shop","description":"x","type":"mcp","parameters":{"type":"object"},"server":{"url":"https://x.example","include":["*"]}}`,
 		`{"name":"shop","description":"x","type":"nats","ownThread":true}`,
 	} {
-		if _, err := h.c.ApplyDefinitions(t.Context(), events.ApplyDefinitions{Definitions: []events.NewDefinition{{Kind: events.ToolKind, Definition: jsontext.Value(wrong)}}}); !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
+		if _, err := h.c.ApplyDefinitions(t.Context(), events.ApplyDefinitions{Definitions: []events.NewDefinition{{Kind: events.ToolKind, Definition: events.JSON(wrong)}}}); !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
 			t.Errorf("%s: %v", wrong, err)
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 )
 
@@ -32,7 +30,7 @@ func TestTypedContexts(t *testing.T) {
 	create := func(content string) (*events.Reply, error) {
 		d := events.CreateContext{Type: "order"}
 		if content != "" {
-			d.Content = jsontext.Value(content)
+			d.Content = events.JSON(content)
 		}
 		return h.c.CreateContext(ctx, made.ThreadID, d)
 	}
@@ -53,27 +51,27 @@ func TestTypedContexts(t *testing.T) {
 		_, err := h.c.SetContext(ctx, made.ThreadID, d)
 		return err
 	}
-	refused("set", set(events.SetContext{Content: jsontext.Value(`{"eur":"x"}`)}), "/data/content", "/eur")
-	refused("patched", set(events.SetContext{Patch: jsontext.Value(`{"eur":null}`)}), "/data/patch", "eur")
-	if err := set(events.SetContext{Patch: jsontext.Value(`{"note":"a"}`)}); err != nil {
+	refused("set", set(events.SetContext{Content: events.JSON(`{"eur":"x"}`)}), "/data/content", "/eur")
+	refused("patched", set(events.SetContext{Patch: events.JSON(`{"eur":null}`)}), "/data/patch", "eur")
+	if err := set(events.SetContext{Patch: events.JSON(`{"note":"a"}`)}); err != nil {
 		t.Error(err)
 	}
 	h.apply("context", `{"name":"order","schema":{"type":"object","properties":{"eur":{"type":"integer","minimum":5}},"required":["eur"]}}`)
-	refused("of yesterday", set(events.SetContext{Patch: jsontext.Value(`{"note":"b"}`)}), "/eur")
-	if err := set(events.SetContext{Content: jsontext.Value(`{"eur":5}`)}); err != nil {
+	refused("of yesterday", set(events.SetContext{Patch: events.JSON(`{"note":"b"}`)}), "/eur")
+	if err := set(events.SetContext{Content: events.JSON(`{"eur":5}`)}); err != nil {
 		t.Error(err)
 	}
 	removed, err := h.c.ApplyDefinitions(ctx, events.ApplyDefinitions{Remove: []events.DefinitionRef{{Kind: events.ContextKind, Name: "order"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused("of what is gone", set(events.SetContext{Content: jsontext.Value(`{"eur":6}`)}), "there is no definition of the context")
+	refused("of what is gone", set(events.SetContext{Content: events.JSON(`{"eur":6}`)}), "there is no definition of the context")
 	seq := removed.Seq
 	got, err := h.c.GetContext(ctx, events.GetContext{ThreadID: made.ThreadID, ContextID: id, Fresh: events.Fresh{MinSeq: &seq}})
 	if err != nil || got.Type != "order" || string(got.Content) != `{"eur":5}` {
 		t.Errorf("%+v, %v", got, err)
 	}
-	_, err = h.c.CreateThread(ctx, events.CreateThread{ContextType: "order", Context: jsontext.Value(`{"eur":5}`)})
+	_, err = h.c.CreateThread(ctx, events.CreateThread{ContextType: "order", Context: events.JSON(`{"eur":5}`)})
 	refused("a thread of what is gone", err, "there is no definition of the context")
 }
 
@@ -82,9 +80,9 @@ func TestTypedContextsInACommit(t *testing.T) {
 	h := start(t, nil)
 	h.apply("context", `{"name":"order","schema":{"type":"object","required":["eur"]}}`)
 	sub := func(command, data string) events.SubCommand {
-		return events.SubCommand{Command: command, Data: jsontext.Value(data)}
+		return events.SubCommand{Command: command, Data: events.JSON(data)}
 	}
-	made, err := h.c.CreateThread(t.Context(), events.CreateThread{ContextType: "order", Context: jsontext.Value(`{"eur":5}`)})
+	made, err := h.c.CreateThread(t.Context(), events.CreateThread{ContextType: "order", Context: events.JSON(`{"eur":5}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +92,7 @@ func TestTypedContextsInACommit(t *testing.T) {
 	if e := events.AsError(err); err == nil || e.Code != events.InvalidRequest || !strings.Contains(e.Message, "/data/commands/1/data/content") {
 		t.Errorf("%v", err)
 	}
-	if _, err := h.c.SetContext(t.Context(), made.ThreadID, events.SetContext{Content: jsontext.Value(`{}`)}); events.AsError(err).Code != events.InvalidRequest {
+	if _, err := h.c.SetContext(t.Context(), made.ThreadID, events.SetContext{Content: events.JSON(`{}`)}); events.AsError(err).Code != events.InvalidRequest {
 		t.Errorf("the default context: %v", err)
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/serve"
 	"github.com/skein-threads/skein/runtime"
@@ -52,10 +50,10 @@ func TestPromptVariables(t *testing.T) {
 		agent string
 		want  string
 	}{
-		"env":      {events.CreateThread{Env: jsontext.Value(`{"customer":"Zoe"}`)}, "a", "Help Zoe in English."},
-		"metadata": {events.CreateThread{Env: jsontext.Value(`{"customer":"Zoe"}`), Metadata: jsontext.Value(`{"customer":"Max","tone":"German"}`)}, "a", "Help Max in German."},
-		"context":  {events.CreateThread{Metadata: jsontext.Value(`{"customer":"Max"}`), Context: jsontext.Value(`{"customer":{"id":7}}`)}, "a", `Help {\"id\":7} in English.`},
-		"a side":   {events.CreateThread{Env: jsontext.Value(`{"customer":"Zoe"}`)}, "d", "Help Zoe in English./aAnn"},
+		"env":      {events.CreateThread{Env: events.JSON(`{"customer":"Zoe"}`)}, "a", "Help Zoe in English."},
+		"metadata": {events.CreateThread{Env: events.JSON(`{"customer":"Zoe"}`), Metadata: events.JSON(`{"customer":"Max","tone":"German"}`)}, "a", "Help Max in German."},
+		"context":  {events.CreateThread{Metadata: events.JSON(`{"customer":"Max"}`), Context: events.JSON(`{"customer":{"id":7}}`)}, "a", `Help {\"id\":7} in English.`},
+		"a side":   {events.CreateThread{Env: events.JSON(`{"customer":"Zoe"}`)}, "d", "Help Zoe in English./aAnn"},
 	} {
 		if x, answer := h.on(c.made, c.agent); x.Status != events.ExecutionCompleted || !strings.Contains(answer, c.want) {
 			t.Errorf("%s: %s %s: %s", name, x.Status, x.ErrorText, answer)
@@ -72,14 +70,14 @@ func TestPromptVariables(t *testing.T) {
 func TestPromptVariablesChange(t *testing.T) {
 	h := start(t, nil)
 	h.apply("prompt", `{"name":"p","text":"Help {{customer}}.","variables":["customer"]}`, "agent", `{"name":"a","type":"ai_human","reactor":"say","prompt":"p"}`)
-	made, err := h.c.CreateThread(t.Context(), events.CreateThread{Env: jsontext.Value(`{"customer":"Zoe"}`)})
+	made, err := h.c.CreateThread(t.Context(), events.CreateThread{Env: events.JSON(`{"customer":"Zoe"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, answer := h.react(t.Context(), made.ThreadID, "a"); !strings.Contains(answer, "Help Zoe.") {
 		t.Error(answer)
 	}
-	if _, err := h.c.UpdateThread(t.Context(), made.ThreadID, events.UpdateThread{Env: jsontext.Value(`{"customer":"Max"}`)}); err != nil {
+	if _, err := h.c.UpdateThread(t.Context(), made.ThreadID, events.UpdateThread{Env: events.JSON(`{"customer":"Max"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	if _, answer := h.react(t.Context(), made.ThreadID, "a"); !strings.Contains(answer, "Help Max.") {
@@ -91,9 +89,9 @@ func TestPromptVariablesChange(t *testing.T) {
 func TestLoopOfDefinition(t *testing.T) {
 	h := with(t, func(r *runtime.Registry) error {
 		err := r.AddReactor("steps", runtime.ReactorFunc(func(_ context.Context, in *runtime.StepInput, _ runtime.Stream) (*runtime.Reaction, error) {
-			out := &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []jsontext.Value{jsontext.Value(`{"type":"output_text","text":"step"}`)}}}
+			out := &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []events.JSON{events.JSON(`{"type":"output_text","text":"step"}`)}}}
 			for _, name := range map[int64][]string{0: {"double"}, 2: {"double", "submit"}}[in.Iteration] {
-				out.ToolCalls = append(out.ToolCalls, runtime.ToolCall{CallID: in.StepID + name, Name: name, Arguments: jsontext.Value(`{"n":1}`)})
+				out.ToolCalls = append(out.ToolCalls, runtime.ToolCall{CallID: in.StepID + name, Name: name, Arguments: events.JSON(`{"n":1}`)})
 			}
 			return out, nil
 		}))
@@ -126,7 +124,7 @@ func TestHooksOfDefinition(t *testing.T) {
 		mark := func(with string) runtime.Hooks {
 			return runtime.Hooks{AfterStep: func(_ context.Context, _ runtime.ThreadState, _ *runtime.StepInput, out *runtime.Reaction) error {
 				calls.Add(1)
-				out.AssistantEvent.Content[0] = jsontext.Value(strings.Replace(string(out.AssistantEvent.Content[0]), "over", "over"+with, 1))
+				out.AssistantEvent.Content[0] = events.JSON(strings.Replace(string(out.AssistantEvent.Content[0]), "over", "over"+with, 1))
 				return nil
 			}}
 		}
@@ -160,7 +158,7 @@ func TestPolicyOfDefinition(t *testing.T) {
 			case <-release:
 			case <-ctx.Done():
 			}
-			return &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []jsontext.Value{jsontext.Value(`{"type":"output_text","text":"done"}`)}}}, nil
+			return &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []events.JSON{events.JSON(`{"type":"output_text","text":"done"}`)}}}, nil
 		}))
 	})
 	// busy returns a thread whose agent works.
@@ -218,7 +216,7 @@ func TestThreadTellsReactor(t *testing.T) {
 	h := with(t, func(r *runtime.Registry) error {
 		return r.AddReactor("hear", runtime.ReactorFunc(func(_ context.Context, in *runtime.StepInput, _ runtime.Stream) (*runtime.Reaction, error) {
 			told <- *in
-			return &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []jsontext.Value{jsontext.Value(`{"type":"output_text","text":"yes"}`)}}}, nil
+			return &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []events.JSON{events.JSON(`{"type":"output_text","text":"yes"}`)}}}, nil
 		}))
 	})
 	h.apply("model", `{"name":"m","model":"big","reactor":"hear","maxOutputTokens":100,"contextTokens":5000}`, "agent", `{"name":"a","type":"ai_human","model":"m"}`)

@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/skein-threads/skein/events"
@@ -217,9 +216,9 @@ func hearing(name string) runtime.Reactor {
 		if err != nil {
 			return nil, err
 		}
-		out := &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []jsontext.Value{part}}, Usage: &runtime.Usage{TotalTokens: 10}}
+		out := &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []events.JSON{part}}, Usage: &runtime.Usage{TotalTokens: 10}}
 		if in.Iteration == 0 && len(in.Tools) > 0 && !in.Tools[0].Manual {
-			out.ToolCalls = []runtime.ToolCall{{CallID: "c1", Name: in.Tools[0].Name, Arguments: jsontext.Value(`{}`)}}
+			out.ToolCalls = []runtime.ToolCall{{CallID: "c1", Name: in.Tools[0].Name, Arguments: events.JSON(`{}`)}}
 		}
 		return out, nil
 	})
@@ -282,7 +281,7 @@ func TestDescriptions(t *testing.T) {
 			name = "retention"
 		}
 		reply, err := h.c.ApplyDefinitions(t.Context(), events.ApplyDefinitions{Definitions: []events.NewDefinition{
-			{Kind: events.DefinitionKind(kind), Definition: jsontext.Value(def + `,"description":"for ` + kind + `"}`)},
+			{Kind: events.DefinitionKind(kind), Definition: events.JSON(def + `,"description":"for ` + kind + `"}`)},
 		}})
 		if err != nil {
 			t.Fatal(err)

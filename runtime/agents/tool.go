@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections"
@@ -110,7 +109,7 @@ type personTool struct {
 func (p personTool) Spec() runtime.ToolSpec { return p.spec }
 
 // Ask implements runtime.PersonTool.
-func (p personTool) Ask(arguments jsontext.Value) (question string, answer jsontext.Value) {
+func (p personTool) Ask(arguments events.JSON) (question string, answer events.JSON) {
 	return p.def.Ask(arguments), p.def.Answer
 }
 

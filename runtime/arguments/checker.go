@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 	"sync"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/skein-threads/skein/events"
 )
 
 const (
@@ -38,14 +38,14 @@ func New() *Checker { return &Checker{known: map[[sha256.Size]byte]*list.Element
 
 // CheckSchema says whether calls can be held to a schema. No bytes are a schema
 // that takes any object. The error is an *events.Error, as that of Compile.
-func (c *Checker) CheckSchema(schema jsontext.Value) error {
+func (c *Checker) CheckSchema(schema events.JSON) error {
 	_, err := c.compiled(schema)
 	return err
 }
 
 // Check holds a call's arguments to a schema. The error is an *Error, as that of
 // Schema.Check, or that of CheckSchema.
-func (c *Checker) Check(schema, arguments jsontext.Value) error {
+func (c *Checker) Check(schema, arguments events.JSON) error {
 	s, err := c.compiled(schema)
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (c *Checker) Check(schema, arguments jsontext.Value) error {
 }
 
 // compiled gives the schema compiled; nil takes any object.
-func (c *Checker) compiled(schema jsontext.Value) (*Schema, error) {
+func (c *Checker) compiled(schema events.JSON) (*Schema, error) {
 	if len(schema) == 0 {
 		return nil, nil
 	}
@@ -71,7 +71,7 @@ func (c *Checker) compiled(schema jsontext.Value) (*Schema, error) {
 }
 
 // find gives the entry of a schema, or makes room for one.
-func (c *Checker) find(schema jsontext.Value) *entry {
+func (c *Checker) find(schema events.JSON) *entry {
 	key := sha256.Sum256(schema)
 	c.mu.Lock()
 	defer c.mu.Unlock()

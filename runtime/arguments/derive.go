@@ -11,6 +11,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/skein-threads/skein/events"
 )
 
 // Of derives the JSON Schema of a struct of arguments:
@@ -21,8 +23,8 @@ import (
 //     or each text of a list, may be.
 //
 // Structs, lists, maps with text keys, any, time.Time, []byte (base64) and
-// jsontext.Value may be in it. The error names the field that cannot be kept.
-func Of(t reflect.Type) (jsontext.Value, error) {
+// json.RawMessage or jsontext.Value may be in it. The error names the field that cannot be kept.
+func Of(t reflect.Type) (events.JSON, error) {
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%v is not a struct; give Parameters, or take a struct", t)
 	}
@@ -40,7 +42,8 @@ func Of(t reflect.Type) (jsontext.Value, error) {
 // ownForms are the types whose JSON is not what their Go kind says.
 func ownForms() map[reflect.Type]*jsonschema.Schema {
 	return map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[jsontext.Value](): {},
+		reflect.TypeFor[events.JSON]():    {},
+		reflect.TypeFor[jsontext.Value](): {}, // the same type, where Go is built with the second version of encoding/json
 		reflect.TypeFor[[]byte]():         {Type: "string", ContentEncoding: "base64"},
 		reflect.TypeFor[time.Time]():      {Type: "string", Format: "date-time"},
 	}
@@ -180,9 +183,9 @@ func ownForm(t reflect.Type) string {
 }
 
 // Read reads arguments into a Go value, strictly. The error is an *Error.
-func Read(arguments jsontext.Value, into any) error {
+func Read(arguments events.JSON, into any) error {
 	if len(arguments) == 0 {
-		arguments = jsontext.Value("{}")
+		arguments = events.JSON("{}")
 	}
 	err := json.Unmarshal(arguments, into, json.RejectUnknownMembers(true))
 	var misfit *json.SemanticError

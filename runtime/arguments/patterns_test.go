@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/skein-threads/skein/events"
 )
 
 func TestCompile_RefusesLargePatterns(t *testing.T) {
@@ -26,7 +26,7 @@ func TestCompile_RefusesLargePatterns(t *testing.T) {
 		"in a def":  `{"$defs":{"x":{"pattern":"` + alternatives.String() + `"}},"properties":{"x":{"$ref":"#/$defs/x"}}}`,
 		"elsewhere": `{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"x":{"pattern":"` + alternatives.String() + `"}}}`,
 	} {
-		if _, err := Compile(jsontext.Value(schema)); err == nil || !strings.Contains(err.Error(), "too large") || len(err.Error()) > 600 {
+		if _, err := Compile(events.JSON(schema)); err == nil || !strings.Contains(err.Error(), "too large") || len(err.Error()) > 600 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -42,17 +42,17 @@ func TestCheck_BoundsTheWorkOfPatterns(t *testing.T) {
 		"of a name":  {`{"patternProperties":{"` + pattern + `":{}}}`, `{"` + long + `":1}`},
 		"of names":   {`{"properties":{"x":{"items":{"patternProperties":{"` + pattern + `":{}}}}}}`, `{"x":[` + strings.Repeat(`{"`+strings.Repeat("x", 90)+`":1},`, 9_000) + `{}]}`},
 	} {
-		s, err := Compile(jsontext.Value(c.schema))
+		s, err := Compile(events.JSON(c.schema))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
 		start := time.Now()
-		if err := s.Check(jsontext.Value(c.arguments)); err == nil || !strings.Contains(err.Error(), "too much work") {
+		if err := s.Check(events.JSON(c.arguments)); err == nil || !strings.Contains(err.Error(), "too much work") {
 			t.Errorf("%s: %v", name, err)
 		}
 		t.Logf("%s: %v", name, time.Since(start))
-		if err := s.Check(jsontext.Value(`{}`)); err != nil {
+		if err := s.Check(events.JSON(`{}`)); err != nil {
 			t.Errorf("%s, afterwards: %v", name, err)
 		}
 	}
@@ -63,7 +63,7 @@ func TestChecker_CountsCompiledPatterns(t *testing.T) {
 	c := New()
 	for i := range 100 {
 		schema := fmt.Sprintf(`{"properties":{"x":{"pattern":"^.{900}%d$"},"y":{"pattern":"^.{900}$"},"z":{"pattern":"^.{900}$"}}}`, i)
-		if err := c.CheckSchema(jsontext.Value(schema)); err != nil {
+		if err := c.CheckSchema(events.JSON(schema)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -74,28 +74,28 @@ func TestChecker_CountsCompiledPatterns(t *testing.T) {
 
 // A long text may be held to an ordinary pattern, and says what is wrong as ever.
 func TestCheck_OrdinaryPatternsOfLongTexts(t *testing.T) {
-	s, err := Compile(jsontext.Value(`{"properties":{"x":{"pattern":"^[A-Za-z0-9+/]+={0,2}$"},"id":{"pattern":"^[a-z]{1,64}\"?'?$"}}}`))
+	s, err := Compile(events.JSON(`{"properties":{"x":{"pattern":"^[A-Za-z0-9+/]+={0,2}$"},"id":{"pattern":"^[a-z]{1,64}\"?'?$"}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	long := strings.Repeat("x", MaxArguments-100)
-	if err := s.Check(jsontext.Value(`{"x":"` + long + `=","id":"order"}`)); err != nil {
+	if err := s.Check(events.JSON(`{"x":"` + long + `=","id":"order"}`)); err != nil {
 		t.Error(err)
 	}
 	const want = `the arguments do not fit: /id: does not match pattern '^[a-z]{1,64}"?\'?$'; /x: does not match pattern '^[A-Za-z0-9+/]+={0,2}$'`
-	if err := s.Check(jsontext.Value(`{"x":"` + long + `-","id":"7"}`)); err == nil || err.Error() != want {
+	if err := s.Check(events.JSON(`{"x":"` + long + `-","id":"7"}`)); err == nil || err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}
 }
 
 // An expression that comes as an argument is not compiled to see that it is one.
 func TestCheck_FormatRegexIsBounded(t *testing.T) {
-	s, err := Compile(jsontext.Value(`{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"x":{"format":"regex"}}}`))
+	s, err := Compile(events.JSON(`{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"x":{"format":"regex"}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for text, ok := range map[string]bool{"^a+$": true, "(": false, strings.Repeat(`\\pL`, 50_000): false} {
-		if err := s.Check(jsontext.Value(`{"x":"` + text + `"}`)); (err == nil) != ok {
+		if err := s.Check(events.JSON(`{"x":"` + text + `"}`)); (err == nil) != ok {
 			t.Errorf("%.20q: %v", text, err)
 		}
 	}

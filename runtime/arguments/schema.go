@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/skein-threads/skein/events"
@@ -38,9 +37,9 @@ type Schema struct {
 // Check holds the arguments of a call to the schema; no bytes are {}. A nil
 // Schema takes any object. The error is an *Error, the same for the same
 // arguments.
-func (s *Schema) Check(arguments jsontext.Value) (err error) {
+func (s *Schema) Check(arguments events.JSON) (err error) {
 	if len(arguments) == 0 {
-		arguments = jsontext.Value("{}")
+		arguments = events.JSON("{}")
 	}
 	if len(arguments) > MaxArguments {
 		return wrong("they have %d bytes, and %d are allowed", len(arguments), MaxArguments)
@@ -71,7 +70,7 @@ func (s *Schema) Check(arguments jsontext.Value) (err error) {
 
 // Compile reads a JSON Schema of arguments. The error is an *events.Error that
 // says what is wrong with it: invalid_request, or payload_too_large.
-func Compile(raw jsontext.Value) (_ *Schema, err error) {
+func Compile(raw events.JSON) (_ *Schema, err error) {
 	if len(raw) > MaxSchema {
 		return nil, events.TooLarge("the schema of a tool's parameters", int64(len(raw)), MaxSchema)
 	}

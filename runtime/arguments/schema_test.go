@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 )
 
@@ -26,7 +24,7 @@ const forecast = `{
 
 // SA-67: the text says where and why in one line, and all that is wrong at once.
 func TestCheckSaysWhatToMend(t *testing.T) {
-	s, err := Compile(jsontext.Value(forecast))
+	s, err := Compile(events.JSON(forecast))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +47,7 @@ func TestCheckSaysWhatToMend(t *testing.T) {
 		{`"` + strings.Repeat("x", MaxArguments) + `"`, "they have 1048578 bytes, and 1048576 are allowed"},
 	} {
 		for range 20 { // the library goes through maps
-			err := s.Check(jsontext.Value(c.arguments))
+			err := s.Check(events.JSON(c.arguments))
 			if c.want == "" {
 				if err != nil {
 					t.Errorf("%.80s: %v", c.arguments, err)
@@ -70,23 +68,23 @@ func TestErrorsAreBounded(t *testing.T) {
 		wants = append(wants, fmt.Sprintf(`"p%03d":{"type":"string","pattern":"^%s$"}`, i, strings.Repeat("a", 400)))
 		gives = append(gives, fmt.Sprintf(`"p%03d":"line\nbreak"`, i))
 	}
-	s, err := Compile(jsontext.Value(`{"properties":{` + strings.Join(wants, ",") + `}}`))
+	s, err := Compile(events.JSON(`{"properties":{` + strings.Join(wants, ",") + `}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := s.Check(jsontext.Value("{" + strings.Join(gives, ",") + "}")).Error()
+	text := s.Check(events.JSON("{" + strings.Join(gives, ",") + "}")).Error()
 	if len(text) > 2000 || strings.ContainsAny(text, "\n\r") || !strings.HasSuffix(text, "; and 195 more") || !strings.Contains(text, "/p000: ") {
 		t.Errorf("%d bytes: %s", len(text), text)
 	}
 }
 
 func TestPathsAreJSONPointers(t *testing.T) {
-	s, err := Compile(jsontext.Value(`{"additionalProperties":{"type":"string"}}`))
+	s, err := Compile(events.JSON(`{"additionalProperties":{"type":"string"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var wrong *Error
-	if !errors.As(s.Check(jsontext.Value(`{"a b/c~d%":1}`)), &wrong) || wrong.Problems[0].Path != "/a b~1c~0d%" {
+	if !errors.As(s.Check(events.JSON(`{"a b/c~d%":1}`)), &wrong) || wrong.Problems[0].Path != "/a b~1c~0d%" {
 		t.Errorf("%+v", wrong)
 	}
 }
@@ -114,7 +112,7 @@ func TestSchemasThatAreRefused(t *testing.T) {
 		{strings.Repeat(`{"properties":{"a":`, 60) + `{}` + strings.Repeat(`}}`, 60), "more than 64 deep"},
 		{`{"description":"` + strings.Repeat("x", MaxSchema) + `"}`, "at most 262144 are allowed"},
 	} {
-		_, err := Compile(jsontext.Value(c.schema))
+		_, err := Compile(events.JSON(c.schema))
 		var refused *events.Error
 		if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 1000 {
 			t.Errorf("%.80s:\n got %v\nwant %s", c.schema, err, c.want)
@@ -124,7 +122,7 @@ func TestSchemasThatAreRefused(t *testing.T) {
 
 // A server written for another language must not lose its tool for a pattern.
 func TestPatternsThatGoDoesNotKnow(t *testing.T) {
-	s, err := Compile(jsontext.Value(`{
+	s, err := Compile(events.JSON(`{
 		"$schema": "http://json-schema.org/draft-07/schema#",
 		"properties": {"mail": {"type":"string", "pattern":"^(?!\\.).+@.+$"}, "pattern": {"type":"string", "pattern":"^a+$"}},
 		"patternProperties": {"(?=x)": {"type":"number"}, "^n_": {"type":"number"}}
@@ -132,25 +130,25 @@ func TestPatternsThatGoDoesNotKnow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Check(jsontext.Value(`{"mail":".x","pattern":"aa","n_1":1}`)); err != nil {
+	if err := s.Check(events.JSON(`{"mail":".x","pattern":"aa","n_1":1}`)); err != nil {
 		t.Error(err)
 	}
 	for _, bad := range []string{`{"pattern":"b"}`, `{"n_1":"one"}`, `{"mail":1}`} {
-		if s.Check(jsontext.Value(bad)) == nil {
+		if s.Check(events.JSON(bad)) == nil {
 			t.Errorf("%s was taken", bad)
 		}
 	}
 }
 
 func TestAValueMayHoldItsOwnKind(t *testing.T) {
-	s, err := Compile(jsontext.Value(`{"$defs":{"node":{"type":"object","properties":{"kids":{"type":"array","items":{"$ref":"#/$defs/node"}}}}},"allOf":[{"$ref":"#/$defs/node"}]}`))
+	s, err := Compile(events.JSON(`{"$defs":{"node":{"type":"object","properties":{"kids":{"type":"array","items":{"$ref":"#/$defs/node"}}}}},"allOf":[{"$ref":"#/$defs/node"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Check(jsontext.Value(`{"kids":[{"kids":[]},{"kids":[{}]}]}`)); err != nil {
+	if err := s.Check(events.JSON(`{"kids":[{"kids":[]},{"kids":[{}]}]}`)); err != nil {
 		t.Error(err)
 	}
-	if err := s.Check(jsontext.Value(`{"kids":[{"kids":[{"kids":1}]}]}`)); err == nil || !strings.Contains(err.Error(), "/kids/0/kids/0/kids: expected array") {
+	if err := s.Check(events.JSON(`{"kids":[{"kids":[{"kids":1}]}]}`)); err == nil || !strings.Contains(err.Error(), "/kids/0/kids/0/kids: expected array") {
 		t.Error(err)
 	}
 }
@@ -168,17 +166,17 @@ func TestWorkIsBounded(t *testing.T) {
 		"inside":   {inside, strings.Repeat(`{"x":`, 60) + `{}` + strings.Repeat(`}`, 60)},
 		"wide":     {`{"properties":{"x":{"allOf":[` + strings.Repeat(`{"items":{"type":"string"}},`, 500) + `{}]}}}`, `{"x":[` + strings.Repeat(`1,`, 20_000) + `1]}`},
 	} {
-		s, err := Compile(jsontext.Value(c.schema))
+		s, err := Compile(events.JSON(c.schema))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
 		start := time.Now()
-		if err := s.Check(jsontext.Value(c.arguments)); err == nil || !strings.Contains(err.Error(), "too much work") {
+		if err := s.Check(events.JSON(c.arguments)); err == nil || !strings.Contains(err.Error(), "too much work") {
 			t.Errorf("%s: %v", name, err)
 		}
 		t.Logf("%s: %v", name, time.Since(start))
-		if err := s.Check(jsontext.Value(`{}`)); name != "inside" && err != nil {
+		if err := s.Check(events.JSON(`{}`)); name != "inside" && err != nil {
 			t.Errorf("%s, afterwards: %v", name, err)
 		}
 	}
@@ -191,10 +189,10 @@ func TestCheckerKeepsABoundedNumberOfSchemas(t *testing.T) {
 		all.Go(func() {
 			for i := range 2 * maxCached {
 				schema := fmt.Sprintf(`{"properties":{"n":{"const":%d}}}`, i)
-				if err := c.Check(jsontext.Value(schema), jsontext.Value(fmt.Sprintf(`{"n":%d}`, i))); err != nil {
+				if err := c.Check(events.JSON(schema), events.JSON(fmt.Sprintf(`{"n":%d}`, i))); err != nil {
 					t.Error(g, err)
 				}
-				if err := c.Check(jsontext.Value(schema), jsontext.Value(`{"n":-1}`)); err == nil {
+				if err := c.Check(events.JSON(schema), events.JSON(`{"n":-1}`)); err == nil {
 					t.Error(g, "a wrong call was taken")
 				}
 			}
@@ -213,13 +211,13 @@ func TestCheckerKeepsABoundedNumberOfSchemas(t *testing.T) {
 	if c.bytes > maxCachedBytes {
 		t.Errorf("%d bytes are kept", c.bytes)
 	}
-	same := jsontext.Value(`{"properties":{}}`)
+	same := events.JSON(`{"properties":{}}`)
 	one, _ := c.compiled(same)
 	two, _ := c.compiled(same)
 	if one != two {
 		t.Error("the same text was compiled twice")
 	}
-	if err := c.Check(nil, jsontext.Value(`{"anything":1}`)); err != nil {
+	if err := c.Check(nil, events.JSON(`{"anything":1}`)); err != nil {
 		t.Error(err)
 	}
 }
@@ -232,11 +230,11 @@ func FuzzCheck(f *testing.F) {
 	f.Add(`{"dependencies":{"a":["b"]},"if":{"not":{}},"else":false,"$schema":"http://json-schema.org/draft-04/schema#"}`, `{"a":1}`)
 	f.Add(`{"uniqueItems":true,"contains":{},"$id":"x","$anchor":"y","unevaluatedProperties":{"multipleOf":0.1}}`, `{"a":1e-300}`)
 	f.Fuzz(func(t *testing.T, schema, arguments string) {
-		s, err := Compile(jsontext.Value(schema))
+		s, err := Compile(events.JSON(schema))
 		if err != nil {
 			return
 		}
-		one, two := s.Check(jsontext.Value(arguments)), s.Check(jsontext.Value(arguments))
+		one, two := s.Check(events.JSON(arguments)), s.Check(events.JSON(arguments))
 		if (one == nil) != (two == nil) || one != nil && (one.Error() != two.Error() || strings.ContainsAny(one.Error(), "\n\r")) {
 			t.Errorf("%v\n%v", one, two)
 		}

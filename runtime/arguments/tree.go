@@ -10,12 +10,13 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/schema"
 )
 
 // readTree reads JSON as the schema library wants it, numbers as text, and
 // refuses what would cost it too much.
-func readTree(raw jsontext.Value) (any, error) {
+func readTree(raw events.JSON) (any, error) {
 	dec := jsontext.NewDecoder(strings.NewReader(string(raw)))
 	tree, err := readNext(dec)
 	if err != nil {
@@ -34,7 +35,7 @@ func readNext(dec *jsontext.Decoder) (any, error) {
 		if err != nil {
 			return nil, notJSON(err)
 		}
-		return number(raw, dec)
+		return number(events.JSON(raw), dec)
 	}
 	token, err := dec.ReadToken()
 	if err != nil {
@@ -93,7 +94,7 @@ func notJSON(err error) error {
 
 // number gives a number without an exponent and with few digits: the library
 // turns it into a fraction of whole numbers, and 1e999999999 into a full memory.
-func number(raw jsontext.Value, dec *jsontext.Decoder) (any, error) {
+func number(raw events.JSON, dec *jsontext.Decoder) (any, error) {
 	if len(raw) <= 60 && !strings.ContainsAny(string(raw), "eE") {
 		return stdjson.Number(raw), nil
 	}

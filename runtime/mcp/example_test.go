@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/go-json-experiment/json/jsontext"
-
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/mcp"
 )
@@ -40,7 +39,7 @@ func ExampleManager_Tools() {
 		fmt.Println(err)
 		return
 	}
-	result, err := echo.Call(context.Background(), &runtime.ToolInput{Key: "k", Arguments: jsontext.Value(`{"a":1}`)})
+	result, err := echo.Call(context.Background(), &runtime.ToolInput{Key: "k", Arguments: events.JSON(`{"a":1}`)})
 	fmt.Println(result.Status, string(result.Result), err)
 	fmt.Println(files.Left[0].Name, "is left out:", files.Left[0].Reason)
 	// Output:

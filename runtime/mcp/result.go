@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
 )
 
@@ -52,8 +53,8 @@ func (t *tool) result(a *mcp.CallToolResult) runtime.ToolResult {
 	}
 	raw, err := stdjson.Marshal(out)
 	if err == nil { // the bytes as they are anywhere else: <b> and not \u003cb\u003e
-		value := jsontext.Value(raw)
-		err = value.Format(jsontext.PreserveRawStrings(false))
+		value := events.JSON(raw)
+		err = (*jsontext.Value)(&value).Format(jsontext.PreserveRawStrings(false))
 		raw = value
 	}
 	if err != nil {

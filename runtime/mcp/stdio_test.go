@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/egress"
 	"github.com/skein-threads/skein/runtime"
@@ -54,7 +52,7 @@ func offered(t *testing.T, m *Manager, server, name string) runtime.Tool {
 
 func call(t *testing.T, one runtime.Tool, arguments string) (runtime.ToolResult, error) {
 	t.Helper()
-	return one.Call(t.Context(), &runtime.ToolInput{Key: "exe_1/call_1", Arguments: jsontext.Value(arguments)})
+	return one.Call(t.Context(), &runtime.ToolInput{Key: "exe_1/call_1", Arguments: events.JSON(arguments)})
 }
 
 // fails makes a call that must fail with a text, and says whether it may be made
@@ -341,7 +339,7 @@ func TestAProgramThatDoesNotRead(t *testing.T) {
 	defer all.Wait()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	_, err := key.Call(ctx, &runtime.ToolInput{Arguments: jsontext.Value(`{"a":"` + strings.Repeat("x", 1<<20) + `"}`)})
+	_, err := key.Call(ctx, &runtime.ToolInput{Arguments: events.JSON(`{"a":"` + strings.Repeat("x", 1<<20) + `"}`)})
 	if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "no answer within 1s") {
 		t.Error(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/skein-threads/skein/events"
@@ -192,11 +191,11 @@ func (t *tool) Call(ctx context.Context, in *runtime.ToolInput) (runtime.ToolRes
 	defer cancel()
 	given := in.Arguments
 	if len(given) == 0 {
-		given = jsontext.Value("{}")
+		given = events.JSON("{}")
 	}
 	answer, f := request(limited, t.manager, t.link, func(ctx context.Context, client *mcp.ClientSession) (*mcp.CallToolResult, error) {
 		return client.CallTool(ctx, &mcp.CallToolParams{
-			Meta: mcp.Meta{KeyName: in.Key}, Name: t.name, Arguments: stdjson.RawMessage(given),
+			Meta: mcp.Meta{KeyName: in.Key}, Name: t.name, Arguments: given,
 		})
 	})
 	switch {

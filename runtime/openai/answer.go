@@ -19,9 +19,9 @@ import (
 type answer struct {
 	in    *runtime.StepInput
 	out   runtime.Stream
-	taken map[string]bool          // ids of calls that the thread has
-	calls map[int64]string         // ids of this answer's calls, by their place
-	done  map[int64]jsontext.Value // items that are whole, by their place
+	taken map[string]bool       // ids of calls that the thread has
+	calls map[int64]string      // ids of this answer's calls, by their place
+	done  map[int64]events.JSON // items that are whole, by their place
 
 	ended    bool
 	err      error
@@ -30,7 +30,7 @@ type answer struct {
 }
 
 func newAnswer(in *runtime.StepInput, out runtime.Stream) *answer {
-	a := &answer{in: in, out: out, taken: map[string]bool{}, calls: map[int64]string{}, done: map[int64]jsontext.Value{}}
+	a := &answer{in: in, out: out, taken: map[string]bool{}, calls: map[int64]string{}, done: map[int64]events.JSON{}}
 	for i := range in.Items {
 		a.note(&in.Items[i])
 	}
@@ -67,7 +67,7 @@ func (a *answer) take(e responses.ResponseStreamEventUnion) {
 	case "response.function_call_arguments.delta":
 		a.chunk(runtime.ChunkToolInputDelta, toolInputDelta{a.callID(e.OutputIndex, ""), e.Delta})
 	case "response.output_item.done":
-		a.done[e.OutputIndex] = jsontext.Value(e.Item.RawJSON())
+		a.done[e.OutputIndex] = events.JSON(e.Item.RawJSON())
 		if e.Item.Type == "function_call" && e.Item.Status != "incomplete" {
 			a.chunk(runtime.ChunkToolInput, toolInput{a.callID(e.OutputIndex, e.Item.CallID), e.Item.Name, arguments(e.Item.Arguments.OfString)})
 		}
@@ -103,9 +103,9 @@ type (
 		Delta string `json:"delta"`
 	}
 	toolInput struct {
-		ToolCallID string         `json:"toolCallId"`
-		ToolName   string         `json:"toolName"`
-		Input      jsontext.Value `json:"input,omitzero"`
+		ToolCallID string      `json:"toolCallId"`
+		ToolName   string      `json:"toolName"`
+		Input      events.JSON `json:"input,omitzero"`
 	}
 	toolInputDelta struct {
 		ToolCallID     string `json:"toolCallId"`
@@ -143,9 +143,9 @@ func (a *answer) reaction() (*runtime.Reaction, error) {
 		clear(a.done)
 	}
 	for i, item := range a.response.Output {
-		a.done[int64(i)] = jsontext.Value(item.RawJSON())
+		a.done[int64(i)] = events.JSON(item.RawJSON())
 	}
-	out := &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []jsontext.Value{}}}
+	out := &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []events.JSON{}}}
 	for _, index := range slices.Sorted(maps.Keys(a.done)) {
 		if err := a.item(out, index, a.done[index]); err != nil {
 			return nil, err
@@ -160,9 +160,9 @@ func (a *answer) reaction() (*runtime.Reaction, error) {
 }
 
 type callPart struct {
-	Type       string         `json:"type"`
-	ToolCallID string         `json:"toolCallId"`
-	Input      jsontext.Value `json:"input"`
+	Type       string      `json:"type"`
+	ToolCallID string      `json:"toolCallId"`
+	Input      events.JSON `json:"input"`
 }
 
 func (a *answer) part(out *runtime.Reaction, part any) {
@@ -172,7 +172,7 @@ func (a *answer) part(out *runtime.Reaction, part any) {
 }
 
 // item adds an item of the answer to the reaction.
-func (a *answer) item(out *runtime.Reaction, index int64, raw jsontext.Value) error {
+func (a *answer) item(out *runtime.Reaction, index int64, raw events.JSON) error {
 	nonsense := &failure{text: "the model's answer cannot be read: item " + strconv.FormatInt(index, 10) + " is not of its type", retry: true}
 	var o events.OpenItem
 	if json.Unmarshal(raw, &o) != nil || o.Type == "" {
@@ -181,11 +181,11 @@ func (a *answer) item(out *runtime.Reaction, index int64, raw jsontext.Value) er
 	o.Origin = nil // which is not an endpoint's to say
 	switch o.Type {
 	case "message", "reasoning":
-		if k := o.Content.Kind(); o.Type == "message" && k != '[' && k != 'n' && k != 0 {
+		if k := jsontext.Value(o.Content).Kind(); o.Type == "message" && k != '[' && k != 'n' && k != 0 {
 			return nonsense
 		}
 		for _, raw := range events.OpenParts(o) {
-			var fields map[string]jsontext.Value
+			var fields map[string]events.JSON
 			if json.Unmarshal(raw, &fields) != nil {
 				return nonsense
 			}
@@ -209,7 +209,7 @@ func (a *answer) item(out *runtime.Reaction, index int64, raw jsontext.Value) er
 			said = *o.Arguments
 		}
 		input := arguments(said)
-		if a.finish != "" && (o.Status == "incomplete" || input.Kind() != '{') {
+		if a.finish != "" && (o.Status == "incomplete" || jsontext.Value(input).Kind() != '{') {
 			break // it was cut off
 		}
 		name := o.Name[:min(len(o.Name), maxName)]
@@ -225,9 +225,9 @@ func (a *answer) item(out *runtime.Reaction, index int64, raw jsontext.Value) er
 }
 
 // drop takes out fields that hold nothing.
-func drop(fields map[string]jsontext.Value, names ...string) {
+func drop(fields map[string]events.JSON, names ...string) {
 	for _, name := range names {
-		if v := fields[name]; v.Kind() == 'n' || string(v) == "[]" || string(v) == `""` {
+		if v := fields[name]; jsontext.Value(v).Kind() == 'n' || string(v) == "[]" || string(v) == `""` {
 			delete(fields, name)
 		}
 	}
@@ -235,17 +235,17 @@ func drop(fields map[string]jsontext.Value, names ...string) {
 
 // arguments gives the arguments of a call: an object, or what the model wrote
 // as a JSON string, which no tool takes.
-func arguments(said string) jsontext.Value {
+func arguments(said string) events.JSON {
 	if strings.TrimSpace(said) == "" {
-		return jsontext.Value("{}")
+		return events.JSON("{}")
 	}
-	v := jsontext.Value(said)
-	if v.Kind() == '{' && v.Compact() == nil {
+	v := events.JSON(said)
+	if jsontext.Value(v).Kind() == '{' && (*jsontext.Value)(&v).Compact() == nil {
 		return v
 	}
 	quoted, err := jsontext.AppendQuote(nil, strings.ToValidUTF8(said, "\uFFFD"))
 	if err != nil { // it is valid UTF-8 now
-		return jsontext.Value(`""`)
+		return events.JSON(`""`)
 	}
 	return quoted
 }

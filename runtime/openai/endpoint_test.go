@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
@@ -30,7 +29,7 @@ type endpoint struct {
 
 type asked struct {
 	path, method, key string
-	body              jsontext.Value
+	body              events.JSON
 }
 
 func serve(t *testing.T, answer func(w *stream, r *http.Request)) *endpoint {
@@ -51,7 +50,7 @@ func serve(t *testing.T, answer func(w *stream, r *http.Request)) *endpoint {
 }
 
 // body gives the request that came as the nth.
-func (e *endpoint) body(t *testing.T, n int) jsontext.Value {
+func (e *endpoint) body(t *testing.T, n int) events.JSON {
 	t.Helper()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -145,17 +144,17 @@ func input(items ...events.Item) *runtime.StepInput {
 }
 
 func message(id string, role events.Role, parts ...string) events.Item {
-	return events.Item{ID: id, Type: events.Message, Role: role, Content: jsontext.Value("[" + strings.Join(parts, ",") + "]")}
+	return events.Item{ID: id, Type: events.Message, Role: role, Content: events.JSON("[" + strings.Join(parts, ",") + "]")}
 }
 
 func item(id string, kind events.ItemType, content string) events.Item {
-	return events.Item{ID: id, Type: kind, Content: jsontext.Value(content)}
+	return events.Item{ID: id, Type: kind, Content: events.JSON(content)}
 }
 
 // field gives a field of a JSON object.
-func field(t *testing.T, raw jsontext.Value, name string) jsontext.Value {
+func field(t *testing.T, raw events.JSON, name string) events.JSON {
 	t.Helper()
-	var all map[string]jsontext.Value
+	var all map[string]events.JSON
 	if err := json.Unmarshal(raw, &all); err != nil {
 		t.Fatalf("%v: %s", err, raw)
 	}

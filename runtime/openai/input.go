@@ -33,11 +33,11 @@ type inputItem struct {
 
 // reasoningItem is one whose content is not of a message's parts.
 type reasoningItem struct {
-	Type             string           `json:"type"`
-	ID               string           `json:"id,omitzero"`
-	Summary          []jsontext.Value `json:"summary"`
-	Content          jsontext.Value   `json:"content,omitzero"`
-	EncryptedContent string           `json:"encrypted_content,omitzero"`
+	Type             string        `json:"type"`
+	ID               string        `json:"id,omitzero"`
+	Summary          []events.JSON `json:"summary"`
+	Content          events.JSON   `json:"content,omitzero"`
+	EncryptedContent string        `json:"encrypted_content,omitzero"`
 }
 
 // script writes the input of a request, item by item.
@@ -95,7 +95,7 @@ func (s *script) item(i *events.Item) {
 
 // message shows those parts of a message that an endpoint takes: no empty texts,
 // no images or files of an assistant, and nothing that only answers have.
-func (s *script) message(role events.Role, content jsontext.Value) {
+func (s *script) message(role events.Role, content events.JSON) {
 	var parts []inputPart
 	if json.Unmarshal(content, &parts) != nil {
 		return
@@ -124,28 +124,28 @@ func (s *script) message(role events.Role, content jsontext.Value) {
 
 // inputPart is a part of a message in a request.
 type inputPart struct {
-	Type     string         `json:"type"`
-	Text     *string        `json:"text,omitzero"`
-	Refusal  string         `json:"refusal,omitzero"`
-	ImageURL string         `json:"image_url,omitzero"`
-	Detail   jsontext.Value `json:"detail,omitzero"`
-	FileID   jsontext.Value `json:"file_id,omitzero"`
-	FileURL  jsontext.Value `json:"file_url,omitzero"`
-	FileData jsontext.Value `json:"file_data,omitzero"`
-	Filename jsontext.Value `json:"filename,omitzero"`
+	Type     string      `json:"type"`
+	Text     *string     `json:"text,omitzero"`
+	Refusal  string      `json:"refusal,omitzero"`
+	ImageURL string      `json:"image_url,omitzero"`
+	Detail   events.JSON `json:"detail,omitzero"`
+	FileID   events.JSON `json:"file_id,omitzero"`
+	FileURL  events.JSON `json:"file_url,omitzero"`
+	FileData events.JSON `json:"file_data,omitzero"`
+	Filename events.JSON `json:"filename,omitzero"`
 }
 
 // reasoning gives reasoning back to the model, if it can go back.
 func (s *script) reasoning(o events.OpenItem) (reasoningItem, bool) {
-	out := reasoningItem{Type: "reasoning", ID: o.ID, Summary: []jsontext.Value{}, EncryptedContent: text(o.EncryptedContent)}
+	out := reasoningItem{Type: "reasoning", ID: o.ID, Summary: []events.JSON{}, EncryptedContent: text(o.EncryptedContent)}
 	if json.Unmarshal(o.Summary, &out.Summary) != nil || out.Summary == nil {
-		out.Summary = []jsontext.Value{}
+		out.Summary = []events.JSON{}
 	}
-	if s.raw && o.Content.Kind() == '[' && string(o.Content) != "[]" {
+	if s.raw && jsontext.Value(o.Content).Kind() == '[' && string(o.Content) != "[]" {
 		out.Content = o.Content
 	} else if said := text(o.Rest["text"]); s.raw && said != "" {
 		quoted, _ := jsontext.AppendQuote(nil, said) // it was JSON before
-		out.Content = jsontext.Value(`[{"type":"reasoning_text","text":` + string(quoted) + `}]`)
+		out.Content = events.JSON(`[{"type":"reasoning_text","text":` + string(quoted) + `}]`)
 	}
 	return out, out.EncryptedContent != "" || out.Content != nil
 }
@@ -181,8 +181,8 @@ func wireName(name string) string {
 }
 
 // asText gives a JSON value as a text: a text as it is, anything else as JSON.
-func asText(v jsontext.Value) string {
-	if v.Kind() == '"' {
+func asText(v events.JSON) string {
+	if jsontext.Value(v).Kind() == '"' {
 		return text(v)
 	}
 	return string(v)

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/openai"
@@ -111,7 +109,7 @@ func TestThereAndBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := input(events.Item{ID: "itm_2", Type: events.Message, Role: events.Assistant, Content: jsontext.Value(written(t, first.AssistantEvent.Content))})
+	in := input(events.Item{ID: "itm_2", Type: events.Message, Role: events.Assistant, Content: events.JSON(written(t, first.AssistantEvent.Content))})
 	if _, err := r.React(t.Context(), in, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +128,7 @@ func TestParams(t *testing.T) {
 		`[]`: "not a JSON object", `{"input":[]}`: "input is not theirs", `{"stream":false}`: "stream is not theirs", `{"tools":{}}`: "tools is of the wrong kind",
 	} {
 		in := input()
-		in.Model.Params = jsontext.Value(params)
+		in.Model.Params = events.JSON(params)
 		if _, err := r.React(t.Context(), in, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", params, err)
 		}
@@ -145,7 +143,7 @@ func TestParams(t *testing.T) {
 	}
 	in = input()
 	in.Model.MaxOutputTokens = 5
-	in.Model.Params = jsontext.Value(`{"max_output_tokens":7,"reasoning":{"effort":"low"},"include":["reasoning.encrypted_content"]}`)
+	in.Model.Params = events.JSON(`{"max_output_tokens":7,"reasoning":{"effort":"low"},"include":["reasoning.encrypted_content"]}`)
 	if _, err := r.React(t.Context(), in, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +161,7 @@ func TestParams_ReachNothingOfTheOperators(t *testing.T) {
 	ask := func(params string, allowed ...string) error {
 		r := e.reactor(t, func(c *openai.Config) { c.Params = allowed })
 		in := input()
-		in.Model.Params = jsontext.Value(params)
+		in.Model.Params = events.JSON(params)
 		_, err := r.React(t.Context(), in, nil)
 		return err
 	}

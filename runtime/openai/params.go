@@ -8,7 +8,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
 )
 
 // usualParams are what the params of a model may set without being allowed to: how
@@ -50,7 +51,7 @@ func checkAllowed(names []string) error {
 
 // permit says why the params of a model may not be used: they are a tenant's, and
 // go out with the operator's key.
-func (c Config) permit(params map[string]jsontext.Value) error {
+func (c Config) permit(params map[string]events.JSON) error {
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		switch {
 		case slices.Contains(ownParams(), name):
@@ -72,7 +73,7 @@ func (c Config) permit(params map[string]jsontext.Value) error {
 }
 
 // permitTools looks at hosted tools, of which only some types are allowed.
-func (c Config) permitTools(raw jsontext.Value) error {
+func (c Config) permitTools(raw events.JSON) error {
 	var list []struct {
 		Type string `json:"type"`
 	}
@@ -87,7 +88,7 @@ func (c Config) permitTools(raw jsontext.Value) error {
 	return nil
 }
 
-func permitIncludes(raw jsontext.Value) error {
+func permitIncludes(raw events.JSON) error {
 	var list []string
 	if json.Unmarshal(raw, &list) != nil {
 		return errors.New("include is of the wrong kind")

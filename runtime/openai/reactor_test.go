@@ -8,8 +8,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/openai"
@@ -42,9 +40,9 @@ func TestStep(t *testing.T) {
 	in := input()
 	in.Instructions = "Be brief."
 	in.Model.MaxOutputTokens = 99
-	in.Model.Params = jsontext.Value(`{"include":["reasoning.encrypted_content"],"tools":[{"type":"web_search"}]}`)
+	in.Model.Params = events.JSON(`{"include":["reasoning.encrypted_content"],"tools":[{"type":"web_search"}]}`)
 	in.Tools = []runtime.ToolSpec{
-		{Name: "plan_writer", Description: "Writes.", Parameters: jsontext.Value(`{"type":"object","properties":{"n":{"type":"integer"}}}`)},
+		{Name: "plan_writer", Description: "Writes.", Parameters: events.JSON(`{"type":"object","properties":{"n":{"type":"integer"}}}`)},
 		{Name: "look"},
 	}
 	w := &watch{}

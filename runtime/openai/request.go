@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
 )
 
@@ -20,25 +21,25 @@ type request struct {
 
 // fields are a request's own; the model's params stand beside them.
 type fields struct {
-	Model           string           `json:"model"`
-	Instructions    string           `json:"instructions,omitzero"`
-	Input           jsontext.Value   `json:"input"`
-	Tools           []jsontext.Value `json:"tools,omitempty"`
-	MaxOutputTokens int64            `json:"max_output_tokens,omitzero"`
-	Temperature     *float64         `json:"temperature,omitzero"`
-	Store           bool             `json:"store"`
+	Model           string        `json:"model"`
+	Instructions    string        `json:"instructions,omitzero"`
+	Input           events.JSON   `json:"input"`
+	Tools           []events.JSON `json:"tools,omitempty"`
+	MaxOutputTokens int64         `json:"max_output_tokens,omitzero"`
+	Temperature     *float64      `json:"temperature,omitzero"`
+	Store           bool          `json:"store"`
 
-	Params map[string]jsontext.Value `json:",embed"`
+	Params map[string]events.JSON `json:",embed"`
 }
 
 // functionTool is a tool as the protocol has it. Its schema is not "strict":
 // that would forbid optional arguments.
 type functionTool struct {
-	Type        string         `json:"type"`
-	Name        string         `json:"name"`
-	Description string         `json:"description,omitzero"`
-	Parameters  jsontext.Value `json:"parameters"`
-	Strict      bool           `json:"strict"`
+	Type        string      `json:"type"`
+	Name        string      `json:"name"`
+	Description string      `json:"description,omitzero"`
+	Parameters  events.JSON `json:"parameters"`
+	Strict      bool        `json:"strict"`
 }
 
 // request writes the request of a step. The same step gives the same bytes.
@@ -53,7 +54,7 @@ func (r *Reactor) request(in *runtime.StepInput) (*request, error) {
 	for _, t := range in.Tools {
 		parameters := t.Parameters
 		if parameters == nil {
-			parameters = jsontext.Value(`{"type":"object","properties":{}}`)
+			parameters = events.JSON(`{"type":"object","properties":{}}`)
 		}
 		raw, err := json.Marshal(functionTool{"function", t.Name, t.Description, parameters, false})
 		if err != nil {
@@ -83,11 +84,11 @@ func (r *Reactor) request(in *runtime.StepInput) (*request, error) {
 
 // add puts the params of the model's definition into the request: they win over
 // the limits and store, add to the tools, and must not touch what a step is.
-func (f *fields) add(c Config, params jsontext.Value) error {
+func (f *fields) add(c Config, params events.JSON) error {
 	if params == nil {
 		return nil
 	}
-	if params.Kind() != '{' || json.Unmarshal(params, &f.Params) != nil {
+	if jsontext.Value(params).Kind() != '{' || json.Unmarshal(params, &f.Params) != nil {
 		return errors.New("they are not a JSON object")
 	}
 	if err := c.permit(f.Params); err != nil {
@@ -104,7 +105,7 @@ func (f *fields) add(c Config, params jsontext.Value) error {
 		}
 		return nil
 	}
-	var tools []jsontext.Value
+	var tools []events.JSON
 	err := errors.Join(take("tools", &tools), take("max_output_tokens", &f.MaxOutputTokens), take("temperature", &f.Temperature), take("store", &f.Store))
 	f.Tools = append(f.Tools, tools...)
 	return err

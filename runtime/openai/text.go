@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
 )
 
 // What looks like a secret in a text.
@@ -41,10 +43,10 @@ func (c *call) clean(s string) string {
 
 // problem is how endpoints word an error.
 type problem struct {
-	Code    jsontext.Value `json:"code"`
-	Type    jsontext.Value `json:"type"`
-	Message jsontext.Value `json:"message"`
-	Error   jsontext.Value `json:"error"`
+	Code    events.JSON `json:"code"`
+	Type    events.JSON `json:"type"`
+	Message events.JSON `json:"message"`
+	Error   events.JSON `json:"error"`
 }
 
 // problemText gives what a body says of an error, or the body itself.
@@ -66,7 +68,7 @@ func readProblem(body []byte) (code, message string) {
 	if json.Unmarshal(body, &p, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
 		return "", ""
 	}
-	switch p.Error.Kind() {
+	switch jsontext.Value(p.Error).Kind() {
 	case '{':
 		return readProblem(p.Error)
 	case '"':
@@ -79,9 +81,9 @@ func readProblem(body []byte) (code, message string) {
 }
 
 // text gives a JSON string's text; of anything else, nothing.
-func text(v jsontext.Value) string {
+func text(v events.JSON) string {
 	var s string
-	if v.Kind() != '"' || json.Unmarshal(v, &s, jsontext.AllowInvalidUTF8(true)) != nil {
+	if jsontext.Value(v).Kind() != '"' || json.Unmarshal(v, &s, jsontext.AllowInvalidUTF8(true)) != nil {
 		return ""
 	}
 	return s

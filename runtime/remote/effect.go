@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/events"
@@ -14,17 +13,17 @@ import (
 
 // effectRequest is a request on skein.effect.{name}.
 type effectRequest struct {
-	Tenant      string         `json:"tenant"`
-	ThreadID    string         `json:"threadId"`
-	EffectID    string         `json:"effectId"`
-	FlowID      string         `json:"flowId"`
-	Name        string         `json:"name"`
-	Args        jsontext.Value `json:"args"`
-	Key         string         `json:"key"`
-	Firing      int64          `json:"firing"`
-	Attempt     int64          `json:"attempt"`
-	ScheduledAt string         `json:"scheduledAt"` // with microseconds, in UTC
-	Protocol    protocol       `json:"protocol"`
+	Tenant      string      `json:"tenant"`
+	ThreadID    string      `json:"threadId"`
+	EffectID    string      `json:"effectId"`
+	FlowID      string      `json:"flowId"`
+	Name        string      `json:"name"`
+	Args        events.JSON `json:"args"`
+	Key         string      `json:"key"`
+	Firing      int64       `json:"firing"`
+	Attempt     int64       `json:"attempt"`
+	ScheduledAt string      `json:"scheduledAt"` // with microseconds, in UTC
+	Protocol    protocol    `json:"protocol"`
 }
 
 // effectResult says that an effect was done.

@@ -7,8 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/remote"
 )
@@ -22,7 +21,7 @@ func TestEffect(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := &runtime.EffectInput{
-		Tenant: "acme", ThreadID: "T-1", EffectID: "e", FlowID: "e", Name: "remind", Args: jsontext.Value(`{"n":1}`), Key: "e.2",
+		Tenant: "acme", ThreadID: "T-1", EffectID: "e", FlowID: "e", Name: "remind", Args: events.JSON(`{"n":1}`), Key: "e.2",
 		Firing: 2, Attempt: 3, ScheduledAt: time.Date(2026, 2, 20, 12, 0, 0, 123456000, time.UTC),
 	}
 	err = e.Run(patient(t), in)

@@ -1,6 +1,8 @@
 package remote_test
 
 import (
+	"github.com/go-json-experiment/json/jsontext"
+
 	"context"
 	"fmt"
 	"os"
@@ -8,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/events"
@@ -25,7 +26,7 @@ func shout(ctx context.Context, in *runtime.StepInput, out runtime.Stream) (*run
 	if err != nil {
 		return nil, err
 	}
-	return &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []jsontext.Value{part}}}, nil
+	return &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []events.JSON{part}}}, nil
 }
 
 type adder struct{}
@@ -33,7 +34,7 @@ type adder struct{}
 func (adder) Spec() runtime.ToolSpec {
 	return runtime.ToolSpec{
 		Name: "add", Description: "Adds two numbers.", ReadOnly: true,
-		Parameters: jsontext.Value(`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"]}`),
+		Parameters: events.JSON(`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"]}`),
 	}
 }
 
@@ -76,18 +77,18 @@ func Example() {
 	done := make(chan error)
 	go func() { done <- serveBoth(ctx, nc) }()
 
-	in := &runtime.StepInput{Items: []events.Item{{Type: events.Message, Role: events.User, Content: jsontext.Value(`[{"type":"input_text","text":"hey you"}]`)}}}
+	in := &runtime.StepInput{Items: []events.Item{{Type: events.Message, Role: events.User, Content: events.JSON(`[{"type":"input_text","text":"hey you"}]`)}}}
 	for { // until it listens
 		reactor, _ := remote.Reactor(nc, events.DefaultNames(), "shout") // the name is good
 		if reaction, err := reactor.React(ctx, in, nil); err == nil {
-			fmt.Println(string(reaction.AssistantEvent.Content[0].Kind()), len(reaction.AssistantEvent.Content))
+			fmt.Println(string(jsontext.Value(reaction.AssistantEvent.Content[0]).Kind()), len(reaction.AssistantEvent.Content))
 			fmt.Println(strings.Contains(string(reaction.AssistantEvent.Content[0]), `"HEY YOU!"`))
 			break
 		}
 	}
 	for {
 		tool, _ := remote.Tool(nc, events.DefaultNames(), adder{}.Spec()) // the name is good
-		if result, err := tool.Call(ctx, &runtime.ToolInput{Arguments: jsontext.Value(`{"a":40,"b":2}`)}); err == nil {
+		if result, err := tool.Call(ctx, &runtime.ToolInput{Arguments: events.JSON(`{"a":40,"b":2}`)}); err == nil {
 			fmt.Println(result.Status, string(result.Result))
 			break
 		}
@@ -110,10 +111,10 @@ func Example_openAI() {
 
 // A reactor and a tool are functions and can be called as such.
 func Example_inProcess() {
-	in := &runtime.StepInput{Items: []events.Item{{Type: events.Message, Role: events.User, Content: jsontext.Value(`[{"type":"input_text","text":"hey"}]`)}}}
+	in := &runtime.StepInput{Items: []events.Item{{Type: events.Message, Role: events.User, Content: events.JSON(`[{"type":"input_text","text":"hey"}]`)}}}
 	reaction, err := runtime.ReactorFunc(shout).React(context.Background(), in, nil)
 	fmt.Println(strings.Contains(string(reaction.AssistantEvent.Content[0]), `"HEY!"`), err)
-	result, err := adder{}.Call(context.Background(), &runtime.ToolInput{Arguments: jsontext.Value(`{"a":1,"b":"x"}`)})
+	result, err := adder{}.Call(context.Background(), &runtime.ToolInput{Arguments: events.JSON(`{"a":1,"b":"x"}`)})
 	fmt.Println(result.Error, err)
 	// Output:
 	// true <nil>

@@ -1,6 +1,8 @@
 package remote
 
 import (
+	"github.com/go-json-experiment/json/jsontext"
+
 	"errors"
 	"fmt"
 	"strings"
@@ -8,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
@@ -37,16 +38,16 @@ type reactorRequest struct {
 
 // toolRequest is a request on skein.tool.{name}.
 type toolRequest struct {
-	Tenant      string         `json:"tenant"`
-	ThreadID    string         `json:"threadId"`
-	ExecutionID string         `json:"executionId"`
-	StepID      string         `json:"stepId"`
-	CallID      string         `json:"callId"`
-	Name        string         `json:"name"`
-	Key         string         `json:"key"`
-	Attempt     int            `json:"attempt"`
-	Arguments   jsontext.Value `json:"arguments,omitzero"`
-	Protocol    protocol       `json:"protocol"`
+	Tenant      string      `json:"tenant"`
+	ThreadID    string      `json:"threadId"`
+	ExecutionID string      `json:"executionId"`
+	StepID      string      `json:"stepId"`
+	CallID      string      `json:"callId"`
+	Name        string      `json:"name"`
+	Key         string      `json:"key"`
+	Attempt     int         `json:"attempt"`
+	Arguments   events.JSON `json:"arguments,omitzero"`
+	Protocol    protocol    `json:"protocol"`
 }
 
 // Kinds of messages of an answer.
@@ -62,8 +63,8 @@ const (
 type message struct {
 	Kind string `json:"kind"`
 
-	Type string         `json:"type,omitzero"` // of a chunk
-	Data jsontext.Value `json:"data,omitzero"`
+	Type string      `json:"type,omitzero"` // of a chunk
+	Data events.JSON `json:"data,omitzero"`
 
 	Piece int `json:"piece,omitzero"` // which piece is asked for
 
@@ -88,8 +89,8 @@ type (
 func readReaction(body []byte) (*runtime.Reaction, error) {
 	var r struct {
 		AssistantEvent *struct {
-			ID      string            `json:"id"`
-			Content *[]jsontext.Value `json:"content"`
+			ID      string         `json:"id"`
+			Content *[]events.JSON `json:"content"`
 		} `json:"assistantEvent"`
 		ToolCalls        []runtime.ToolCall `json:"toolCalls"`
 		MessagesForModel *runtime.Shown     `json:"messagesForModel"`
@@ -120,7 +121,7 @@ func readReaction(body []byte) (*runtime.Reaction, error) {
 	for i := range out.ToolCalls {
 		c := &out.ToolCalls[i]
 		if c.Arguments == nil {
-			c.Arguments = jsontext.Value("{}")
+			c.Arguments = events.JSON("{}")
 		}
 		switch n := utf8.RuneCountInString(c.CallID); {
 		case n < 1 || n > 256:
@@ -129,7 +130,7 @@ func readReaction(body []byte) (*runtime.Reaction, error) {
 			return nil, fmt.Errorf("two of its toolCalls have the callId %q", clip(c.CallID))
 		case c.Name == "":
 			return nil, fmt.Errorf("toolCalls/%d has no name", i)
-		case c.Arguments.Kind() != '{':
+		case jsontext.Value(c.Arguments).Kind() != '{':
 			return nil, fmt.Errorf("the arguments of toolCalls/%d are not an object", i)
 		}
 		seen[c.CallID] = true

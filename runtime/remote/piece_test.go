@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/events"
@@ -27,9 +26,9 @@ func long(results int) *runtime.StepInput {
 	return &runtime.StepInput{
 		Tenant: "acme", ThreadID: "T-1", StepID: "stp_1", ItemID: "itm_3",
 		Items: []events.Item{
-			{ID: "itm_1", ThreadID: "T-1", Type: events.Message, Role: events.User, Content: jsontext.Value(`[{"type":"input_text","text":"look"}]`)},
-			{ID: "itm_2", ThreadID: "T-1", Type: events.Message, Role: events.Assistant, Content: jsontext.Value("[" + strings.Join(parts, ",") + "]")},
-			{ID: "itm_3", ThreadID: "T-1", Type: events.Message, Role: events.User, Content: jsontext.Value(`[{"type":"input_text","text":"and?"}]`)},
+			{ID: "itm_1", ThreadID: "T-1", Type: events.Message, Role: events.User, Content: events.JSON(`[{"type":"input_text","text":"look"}]`)},
+			{ID: "itm_2", ThreadID: "T-1", Type: events.Message, Role: events.Assistant, Content: events.JSON("[" + strings.Join(parts, ",") + "]")},
+			{ID: "itm_3", ThreadID: "T-1", Type: events.Message, Role: events.User, Content: events.JSON(`[{"type":"input_text","text":"and?"}]`)},
 		},
 	}
 }
@@ -110,7 +109,7 @@ func TestReactor_LongConversationWithoutPieces(t *testing.T) {
 		var parts []struct {
 			CallID string `json:"toolCallId"`
 			Output string `json:"output"`
-			Input  jsontext.Value
+			Input  events.JSON
 		}
 		if err := json.Unmarshal(in.Items[1].Content, &parts); err != nil {
 			t.Fatal(err)

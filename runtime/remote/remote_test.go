@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/remote"
@@ -22,15 +20,15 @@ func TestReactor(t *testing.T) {
 	warm := 0.5
 	in := &runtime.StepInput{
 		Tenant: "acme", ThreadID: "T-1", ContextID: "ctx_1", ExecutionID: "exe_1", StepID: "stp_1", ItemID: "itm_2", Iteration: 3, Attempt: 2, Side: "a",
-		Agent: "helper", Model: runtime.Model{Name: "m", Model: "m-1", MaxOutputTokens: 9, Temperature: &warm, Params: jsontext.Value(`{"x":1}`)},
-		Instructions: "Be brief.", Tools: []runtime.ToolSpec{{Name: "double", Parameters: jsontext.Value(`{"type":"object"}`), Idempotent: true}},
-		Context: jsontext.Value(`{"k":[1]}`),
-		Items:   []events.Item{{ID: "itm_1", Type: events.Message, Role: events.User, Content: jsontext.Value(`[{"type":"input_text","text":"hello"}]`)}},
+		Agent: "helper", Model: runtime.Model{Name: "m", Model: "m-1", MaxOutputTokens: 9, Temperature: &warm, Params: events.JSON(`{"x":1}`)},
+		Instructions: "Be brief.", Tools: []runtime.ToolSpec{{Name: "double", Parameters: events.JSON(`{"type":"object"}`), Idempotent: true}},
+		Context: events.JSON(`{"k":[1]}`),
+		Items:   []events.Item{{ID: "itm_1", Type: events.Message, Role: events.User, Content: events.JSON(`[{"type":"input_text","text":"hello"}]`)}},
 	}
 	want := &runtime.Reaction{
-		AssistantEvent: runtime.Assistant{ID: "itm_2", Content: []jsontext.Value{
-			jsontext.Value(`{"type":"output_text","text":"hi","mine":{"a":1e400}}`), jsontext.Value(`{"type":"acme.mood","mood":"good"}`)}},
-		ToolCalls:        []runtime.ToolCall{{CallID: "c1", Name: "double", Arguments: jsontext.Value(`{"n":2}`)}},
+		AssistantEvent: runtime.Assistant{ID: "itm_2", Content: []events.JSON{
+			events.JSON(`{"type":"output_text","text":"hi","mine":{"a":1e400}}`), events.JSON(`{"type":"acme.mood","mood":"good"}`)}},
+		ToolCalls:        []runtime.ToolCall{{CallID: "c1", Name: "double", Arguments: events.JSON(`{"n":2}`)}},
 		MessagesForModel: &runtime.Shown{Items: []string{"itm_1"}, Digest: "ab"},
 		Usage:            &runtime.Usage{Provider: "p", Model: "m-1", InputTokens: 1, CachedTokens: 2, OutputTokens: 3, ReasoningTokens: 4, TotalTokens: 5, LatencyMs: 6},
 	}
@@ -38,7 +36,7 @@ func TestReactor(t *testing.T) {
 	w.serve(t, "planner", func(_ context.Context, in *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
 		told <- in
 		for _, text := range []string{`{"delta":"h"}`, `{"delta":"i"}`} {
-			out.Chunk(runtime.Chunk{Type: runtime.ChunkTextDelta, Data: jsontext.Value(text)})
+			out.Chunk(runtime.Chunk{Type: runtime.ChunkTextDelta, Data: events.JSON(text)})
 		}
 		return want, nil
 	})
@@ -74,7 +72,7 @@ func TestTool(t *testing.T) {
 	if !tool.Spec().Idempotent {
 		t.Error("the specification is another")
 	}
-	in := &runtime.ToolInput{Tenant: "acme", ThreadID: "T-1", ExecutionID: "exe_1", StepID: "stp_1", CallID: "c1", Name: "double", Key: "k", Attempt: 2, Arguments: jsontext.Value(`{"n":21}`)}
+	in := &runtime.ToolInput{Tenant: "acme", ThreadID: "T-1", ExecutionID: "exe_1", StepID: "stp_1", CallID: "c1", Name: "double", Key: "k", Attempt: 2, Arguments: events.JSON(`{"n":21}`)}
 	result, err := tool.Call(patient(t), in)
 	if err != nil || result.Status != runtime.Success || string(result.Result) != "42" {
 		t.Errorf("%+v, %v", result, err)
@@ -82,7 +80,7 @@ func TestTool(t *testing.T) {
 	if have := <-got; !reflect.DeepEqual(have, in) {
 		t.Errorf("told %+v\nnot  %+v", have, in)
 	}
-	in.Arguments = jsontext.Value(`{"n":"x"}`)
+	in.Arguments = events.JSON(`{"n":"x"}`)
 	if result, err = tool.Call(patient(t), in); err != nil || result.Status != runtime.Failure || result.Error != "n is a number" {
 		t.Errorf("%+v, %v", result, err)
 	}
@@ -321,7 +319,7 @@ func TestBounds(t *testing.T) {
 	ended := make(chan error, 1)
 	w.serve(t, "endless", func(ctx context.Context, _ *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
 		for ctx.Err() == nil {
-			out.Chunk(runtime.Chunk{Type: "t", Data: jsontext.Value(`"` + big + `"`)})
+			out.Chunk(runtime.Chunk{Type: "t", Data: events.JSON(`"` + big + `"`)})
 			_ = w.process.Flush()
 		}
 		ended <- context.Cause(ctx)

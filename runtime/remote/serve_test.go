@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/remote"
 )
@@ -38,7 +38,7 @@ func TestServedFailures(t *testing.T) {
 		"none":  {func() (*runtime.Reaction, error) { return nil, nil }, false, "neither a reaction nor an error"},
 		"large": {func() (*runtime.Reaction, error) { return says(strings.Repeat("x", 5<<20)), nil }, false, "the answer has"},
 		"no JSON": {func() (*runtime.Reaction, error) {
-			return &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []jsontext.Value{jsontext.Value("{")}}}, nil
+			return &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []events.JSON{events.JSON("{")}}}, nil
 		}, false, "cannot be written as JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {

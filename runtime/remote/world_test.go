@@ -108,7 +108,7 @@ func (d double) Call(_ context.Context, in *runtime.ToolInput) (runtime.ToolResu
 
 func says(text string) *runtime.Reaction {
 	quoted, _ := jsontext.AppendQuote(nil, text)
-	return &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []jsontext.Value{jsontext.Value(`{"type":"output_text","text":` + string(quoted) + `}`)}}}
+	return &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []events.JSON{events.JSON(`{"type":"output_text","text":` + string(quoted) + `}`)}}}
 }
 
 func retries(err error) (*runtime.RetryError, bool) {

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -37,16 +36,16 @@ type piece struct {
 const toolPart = "tool-"
 
 // said takes over a part of a step.
-func (r *run) said(step, kind string, raw jsontext.Value) {
+func (r *run) said(step, kind string, raw events.JSON) {
 	s := r.byID[step]
 	if !r.content || s == nil {
 		return
 	}
 	var part struct {
-		Text   string         `json:"text"`
-		CallID string         `json:"toolCallId"`
-		Input  jsontext.Value `json:"input"`
-		Output jsontext.Value `json:"output"`
+		Text   string      `json:"text"`
+		CallID string      `json:"toolCallId"`
+		Input  events.JSON `json:"input"`
+		Output events.JSON `json:"output"`
 	}
 	if json.Unmarshal(raw, &part) != nil {
 		return

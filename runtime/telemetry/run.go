@@ -1,6 +1,8 @@
 package telemetry
 
 import (
+	"github.com/go-json-experiment/json/jsontext"
+
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -162,7 +164,7 @@ func (r *run) recorded(e *events.Event, d events.TraceRecorded) {
 		Attempt  int64             `json:"attempt"`
 		Attempts int64             `json:"attempts"`
 	}
-	if d.Data.Kind() == '{' && json.Unmarshal(d.Data, &data) != nil {
+	if jsontext.Value(d.Data).Kind() == '{' && json.Unmarshal(d.Data, &data) != nil {
 		data.CallID, data.Status, data.Model, data.Attempt, data.Attempts = "", "", "", 0, 0 // somebody else's
 	}
 	if d.Kind == events.TraceLog {

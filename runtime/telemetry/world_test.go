@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/commands"
@@ -243,10 +242,10 @@ func (a agentTool) Apart() bool       { return false }
 
 func gives(name, result string) tool {
 	return tool{spec: runtime.ToolSpec{Name: name}, call: func(*runtime.ToolInput) (runtime.ToolResult, error) {
-		return runtime.Done(jsontext.Value(result)), nil
+		return runtime.Done(events.JSON(result)), nil
 	}}
 }
 
 func call(id, name string) runtime.ToolCall {
-	return runtime.ToolCall{CallID: id, Name: name, Arguments: jsontext.Value(`{"secret":"argument"}`)}
+	return runtime.ToolCall{CallID: id, Name: name, Arguments: events.JSON(`{"secret":"argument"}`)}
 }

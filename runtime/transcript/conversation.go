@@ -1,12 +1,13 @@
 package transcript
 
 import (
+	"github.com/go-json-experiment/json/jsontext"
+
 	"context"
 	"fmt"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/chat"
@@ -115,7 +116,7 @@ func (r recorded) Call(_ context.Context, in *runtime.ToolInput) (runtime.ToolRe
 	return result, nil
 }
 
-func textOf(parts []jsontext.Value) string {
+func textOf(parts []events.JSON) string {
 	var text string
 	for _, raw := range parts {
 		var p textPart
@@ -127,9 +128,9 @@ func textOf(parts []jsontext.Value) string {
 }
 
 // plain gives the text of a JSON value: a string's own, of anything else the JSON.
-func plain(v jsontext.Value) string {
+func plain(v events.JSON) string {
 	var s string
-	if v.Kind() == '"' && json.Unmarshal(v, &s) == nil {
+	if jsontext.Value(v).Kind() == '"' && json.Unmarshal(v, &s) == nil {
 		return s
 	}
 	return string(v)

@@ -13,7 +13,7 @@ import (
 
 // Step is what a script answers to one step.
 type Step struct {
-	Parts []jsontext.Value // each an object with a type
+	Parts []events.JSON // each an object with a type
 	Calls []runtime.ToolCall
 	Usage *runtime.Usage
 	Err   error // instead of all that
@@ -25,7 +25,7 @@ func Text(text string, calls ...runtime.ToolCall) Step {
 	if err != nil {
 		return Step{Err: fmt.Errorf("the script's text is not UTF-8: %w", err)}
 	}
-	return Step{Parts: []jsontext.Value{jsontext.Value(`{"type":"output_text","text":` + string(quoted) + `}`)}, Calls: calls}
+	return Step{Parts: []events.JSON{events.JSON(`{"type":"output_text","text":` + string(quoted) + `}`)}, Calls: calls}
 }
 
 // Fixed makes a reactor that answers every execution by the same steps, the
@@ -55,7 +55,7 @@ func Chosen(choose func(in *runtime.StepInput) ([]Step, error)) runtime.Reactor 
 		}
 		content := s.Parts
 		if content == nil {
-			content = []jsontext.Value{}
+			content = []events.JSON{}
 		}
 		return &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: content}, ToolCalls: s.Calls, Usage: s.Usage}, nil
 	})
@@ -95,9 +95,9 @@ type (
 		Delta string `json:"delta"`
 	}
 	toolInput struct {
-		ToolCallID string         `json:"toolCallId"`
-		ToolName   string         `json:"toolName"`
-		Input      jsontext.Value `json:"input,omitzero"`
+		ToolCallID string      `json:"toolCallId"`
+		ToolName   string      `json:"toolName"`
+		Input      events.JSON `json:"input,omitzero"`
 	}
 )
 

@@ -24,12 +24,12 @@ type chunks []runtime.Chunk
 func (c *chunks) Chunk(chunk runtime.Chunk) { *c = append(*c, chunk) }
 
 func call(id, name, arguments string) runtime.ToolCall {
-	return runtime.ToolCall{CallID: id, Name: name, Arguments: jsontext.Value(arguments)}
+	return runtime.ToolCall{CallID: id, Name: name, Arguments: events.JSON(arguments)}
 }
 
 func user(text string) events.Item {
 	quoted, _ := jsontext.AppendQuote(nil, text)
-	return events.Item{Type: events.Message, Role: events.User, Content: jsontext.Value(`[{"type":"input_text","text":` + string(quoted) + `}]`)}
+	return events.Item{Type: events.Message, Role: events.User, Content: events.JSON(`[{"type":"input_text","text":` + string(quoted) + `}]`)}
 }
 
 // EK-102, EK-103, EK-104: one answer a step, by its iteration, and always the same, also in
