@@ -14,6 +14,15 @@ func TestSubjects(t *testing.T) {
 		n.Command(tenant, "thread.create"):                "skein.cmd.acme.thread.create",
 		n.Submit(tenant, "thread.create"):                 "skein.submit.acme.thread.create",
 		n.Query(tenant, "item.list"):                      "skein.query.acme.item.list",
+		n.Chunk(tenant, thread, "exe_1"):                  "skein.chunk.acme." + thread + ".exe_1",
+		n.Run(tenant, "exe_1"):                            "skein.run.acme.exe_1",
+		n.Usage(tenant, "2026-02-20"):                     "skein.usage.acme.2026-02-20",
+		n.File(tenant, "content.get"):                     "skein.file.acme.content.get",
+		n.Upload(tenant, "u1"):                            "skein.upload.acme.u1",
+		n.Timer(tenant, thread, "t1"):                     "skein.timer.acme." + thread + ".t1",
+		n.Due(tenant, thread, "t1"):                       "skein.due.acme." + thread + ".t1",
+		n.AllLive(tenant, "*"):                            "skein.live.acme.*.*",
+		n.Cancel("call_1"):                                "skein.cancel.call_1",
 		n.Stream("LOG"):                                   "SKEIN_LOG",
 		n.Bucket("thread_items"):                          "thread_items",
 		Names{"staging"}.Stream("LOG"):                    "STAGING_LOG",
@@ -102,6 +111,47 @@ func TestNames_Answerable(t *testing.T) {
 	} {
 		if got := DefaultNames().Answerable(reply); got != want {
 			t.Errorf("%q: %v", reply, got)
+		}
+	}
+}
+
+// The subjects of timers and of runs are taken apart as they were made, and others
+// are none.
+func TestSubjects_OfTimersAndRuns(t *testing.T) {
+	n := DefaultNames()
+	for _, subject := range []string{n.Timer(tenant, thread, "t1"), n.Due(tenant, thread, "t1")} {
+		if gotTenant, gotThread, id, ok := n.ParseTimer(subject); !ok || gotTenant != tenant || gotThread != thread || id != "t1" {
+			t.Errorf("%s: %q, %q, %q, %v", subject, gotTenant, gotThread, id, ok)
+		}
+	}
+	for _, bad := range []string{"", "skein.timer.acme.x", "skein.timer.acme.x.y.z", "other.timer.acme.x.y", "skein.log.acme.x.y", "skein.timer..x.y", "skein.due.acme.x."} {
+		if _, _, _, ok := n.ParseTimer(bad); ok {
+			t.Errorf("%q is the subject of a timer", bad)
+		}
+	}
+	if gotTenant, execution, ok := n.ParseRun(n.Run(tenant, "exe_1")); !ok || gotTenant != tenant || execution != "exe_1" {
+		t.Errorf("%q, %q, %v", gotTenant, execution, ok)
+	}
+	for _, bad := range []string{"", "skein.run.acme", "skein.run.acme.", "skein.run..exe_1", "skein.run.acme.exe.1", "skein.run.a*.exe_1", "other.run.acme.exe_1"} {
+		if _, _, ok := n.ParseRun(bad); ok {
+			t.Errorf("%q is the subject of a run", bad)
+		}
+	}
+}
+
+// The name of a worker has 1 to 64 letters of its own alphabet, up to its edges.
+func TestSubjects_OfWorkers(t *testing.T) {
+	n := DefaultNames()
+	for kind, of := range map[string]func(string) (string, error){"reactor": n.Reactor, "tool": n.Tool, "effect": n.Effect} {
+		for _, name := range []string{"a", "azAZ09_-", strings.Repeat("x", 64)} {
+			if got, err := of(name); err != nil || got != "skein."+kind+"."+name {
+				t.Errorf("the %s %s answers on %q, %v", kind, name, got, err)
+			}
+		}
+		for _, bad := range []string{"", strings.Repeat("x", 65), "a.b", "a*", "a>", "a b", "`", "{", "@", "[", "/", ":", "é"} {
+			if got, err := of(bad); err == nil || AsError(err).Details.Path != "/name" {
+				t.Errorf("the %s %q answers on %q, %v", kind, bad, got, err)
+			}
 		}
 	}
 }
