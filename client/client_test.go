@@ -295,6 +295,21 @@ func TestConsume(t *testing.T) {
 	if got := consume(1); got[len(got)-1] != 6 {
 		t.Errorf("after a restart: versions %v", got)
 	}
+	// What a process could not do, and then ended, comes to the next one.
+	seen := func(does error) (versions []int64) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_ = c.Consume(ctx, "another", client.Filter{Types: []string{"item.*"}}, func(_ context.Context, e client.Event) error {
+			if versions = append(versions, e.Version); does == nil || len(versions) == 2 {
+				cancel()
+			}
+			return does
+		})
+		return versions
+	}
+	if failed, again := seen(errors.New("not here")), seen(nil); len(failed) != 2 || failed[0] != 3 || failed[1] != 3 || len(again) != 1 || again[0] != 3 {
+		t.Errorf("a process that could not do it saw %v, and the next one %v", failed, again)
+	}
 }
 
 func next(t testing.TB, line *client.Timeline) client.Event {

@@ -303,6 +303,47 @@ func TestTooManyRequests(t *testing.T) {
 	}
 }
 
+// What is refused because all places are taken holds nothing: its tenant has all that
+// it may have when there are places again.
+func TestService_RefusedRequestsHoldNothing(t *testing.T) {
+	nc := natstest.Connect(t, natstest.Start(t))
+	entered, release := make(chan struct{}, 10), make(chan struct{})
+	service, err := Serve(nc, events.DefaultNames(), Endpoint{
+		Name: "small", Description: "Small.", Kind: "query", Version: "1.0.0", InFlight: 1, Tenants: Limits{InFlight: 2},
+	}, func(_ context.Context, tenant, _ string, _ []byte, _ Meta) (any, error) {
+		if tenant == "acme" {
+			entered <- struct{}{}
+			<-release
+		}
+		return struct{}{}, nil
+	}, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = service.Stop(context.Background()) })
+	inbox := nc.NewInbox()
+	if _, err := nc.SubscribeSync(inbox); err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.PublishRequest("skein.query.acme.item.get", inbox, []byte(`{}`)); err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	for range 5 {
+		if e := events.DecodeError(request(t, nc, "skein.query.globex.item.get", []byte(`{}`)).Data); e == nil || e.Code != events.Unavailable {
+			t.Errorf("there is no place, and it was answered with %+v", e)
+		}
+	}
+	close(release)
+	var last *events.Error
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if last = events.DecodeError(request(t, nc, "skein.query.globex.item.get", []byte(`{}`)).Data); last == nil {
+			return
+		}
+	}
+	t.Errorf("there is a place again, and it is refused: %v", last)
+}
+
 // An answer that no message holds is refused at once, and not awaited in vain.
 func TestService_AnswerLargerThanAMessage(t *testing.T) {
 	s := natstest.Start(t, natstest.MaxPayload(64<<10))
