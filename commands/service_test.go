@@ -309,7 +309,7 @@ func TestService_RefusedRequestsHoldNothing(t *testing.T) {
 	nc := natstest.Connect(t, natstest.Start(t))
 	entered, release := make(chan struct{}, 10), make(chan struct{})
 	service, err := Serve(nc, events.DefaultNames(), Endpoint{
-		Name: "small", Description: "Small.", Kind: "query", Version: "1.0.0", InFlight: 1, Tenants: Limits{InFlight: 2},
+		Name: "small", Description: "Small.", Kind: "query", Version: "1.0.0", InFlight: 1, Tenants: Limits{InFlight: 1},
 	}, func(_ context.Context, tenant, _ string, _ []byte, _ Meta) (any, error) {
 		if tenant == "acme" {
 			entered <- struct{}{}
