@@ -196,3 +196,34 @@ func TestSameContentAtOnce(t *testing.T) {
 	}
 	w.until("only one is left", func() bool { return w.held() == 6 }) // five pieces and their entry
 }
+
+// However many writers of one content come at the same moment, one of them names it,
+// and nothing of the others stays.
+func TestSameContentAtOnce_OneNamesIt(t *testing.T) {
+	w := newWorld(t, files.ServiceConfig{})
+	const contents, writers = 30, 8
+	for n := range contents {
+		data := noise(1000+n, 7)
+		begin := make(chan struct{})
+		errs := make(chan error)
+		for range writers {
+			go func() {
+				<-begin
+				_, err := w.store.Later(0).Keep(t.Context(), "acme", data)
+				errs <- err
+			}()
+		}
+		close(begin)
+		for range writers {
+			if err := <-errs; err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := w.content("acme", digest(data)); err != nil || string(got) != string(data) {
+			t.Errorf("%d bytes, %v", len(got), err)
+		}
+	}
+	if n := w.held(); n != 2*contents { // a piece and its entry
+		t.Errorf("%d messages are left of %d contents, and not two of each", n, contents)
+	}
+}
