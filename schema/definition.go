@@ -179,6 +179,7 @@ func furtherTool(d events.ToolDefinition) *events.Error {
 			return in("answer", events.AsError(err))
 		}
 		if _, err := parseParameters(whole); err != nil {
+			err.Details.Path = events.AnswerPath(strings.TrimPrefix(err.Details.Path, "/properties"))
 			return in("answer", err)
 		}
 	}

@@ -32,6 +32,7 @@ func TestDefinitionRefusals(t *testing.T) {
 	whole := func(name string) string {
 		return `{"name":"` + name + `","description":"Finds.","type":"mcp","server":{"command":"x","include":["*"]}}`
 	}
+	person := func(more string) string { return `{"name":"ask","description":"Asks.","type":"person"` + more + `}` }
 	agent := func(more string) string { return `{"name":"a","type":"ai_human","model":"m"` + more + `}` }
 	dual := func(more string) string { return `{"name":"a","type":"dual_ai"` + more + `}` }
 	for _, c := range []struct {
@@ -104,6 +105,12 @@ func TestDefinitionRefusals(t *testing.T) {
 		{"tool", server(`{"url":"https://a b"}`), "/definition/server/url", "must be an http or https address"},
 		{"tool", server(`{"url":"ftp://x"}`), "/definition/server/url", "must be an http or https address"},
 		{"tool", server(`{"url":"https://me:secret@x"}`), "/definition/server/url", "holds a user or a password"},
+		{"tool", person(`,"answer":true`), "/definition/answer", "must be an object"},
+		{"tool", person(`,"answer":{"$id":"urn:a"}`), "/definition/answer/$id", "has no name of its own"},
+		{"tool", person(`,"answer":{"type":"strin"}`), "/definition/answer/type", "is no JSON Schema"},
+		{"tool", person(`,"answer":{"properties":{"a":{"required":"a"}}}`), "/definition/answer/properties/a/required", "is no JSON Schema"},
+		{"tool", person(`,"answer":{"$ref":"https://example.org/a.json"}`), "/definition/answer", "refers to https://example.org/a.json"},
+		{"tool", person(`,"timeoutMs":1000`), "/definition/timeoutMs", "a tool of type person has no timeoutMs"},
 		{"agent", `{"name":"a"}`, "/definition/type", "is missing; it must be one of ai_human, dual_ai"},
 		{"agent", `{"name":"a","type":"human"}`, "/definition/type", "must be one of ai_human, dual_ai"},
 		{"agent", `{"name":"a","type":"ai_human"}`, "/definition/model", "an agent needs a model or a reactor"},
@@ -155,6 +162,9 @@ func TestDefinitionCanonical(t *testing.T) {
 		},
 		`{"defaults":{"m":"","n":"you"},"name":"p","text":"{{n}} {{m}}","variables":["n","m"]}`: {
 			{Kind: "prompt", Name: "p", Definition: events.JSON(`{"text":"{{n}} {{m}}","variables":["n","m"],"defaults" : {"n" : "you", "m":""}}`)},
+		},
+		`{"answer":{"$defs":{"a":{"type":"string"}},"$ref":"#/$defs/a"},"description":"Asks.","name":"ask","type":"person"}`: {
+			{Kind: "tool", Definition: jsontext.Value(`{"name":"ask","description":"Asks.","type":"person","answer":{"$ref":"#/$defs/a","$defs":{"a":{"type":"string"}}}}`)},
 		},
 		`{"agent":"b","description":"Asks.","name":"ask","ownThread":true,"type":"agent"}`: {
 			{Kind: "tool", Definition: events.JSON(`{"name":"ask","description":"Asks.","type":"agent","agent":"b","ownThread":true}`)},
