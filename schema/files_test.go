@@ -187,6 +187,12 @@ func TestTagsThatCannotBeKept(t *testing.T) {
 		"int64 too high": struct {
 			A int64 `json:"a" schema:"required,minimum=0,maximum=9007199254740992"`
 		}{},
+		"int64 after a struct": struct {
+			A struct {
+				B string `json:"b"`
+			} `json:"a"`
+			C int64 `json:"c"`
+		}{},
 		"int64 inside": struct {
 			A []struct {
 				B uint64 `json:"b"`

@@ -145,7 +145,7 @@ func (s *shape) find(name []byte, hint int) int {
 			return i
 		}
 	}
-	for i := 0; i < hint && i < len(s.fields); i++ {
+	for i := range min(hint, len(s.fields)) {
 		if s.fields[i].name == string(name) {
 			return i
 		}
