@@ -101,7 +101,7 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s)
 	done <<< "$$targets"
 
 .PHONY: mutate
-mutate: mutate-pure ## Make mistakes in the code, one at a time, and count those that the tests notice (about an hour)
+mutate: mutate-pure mutate-hand ## Make mistakes in the code, one at a time, and count those that the tests notice (some hours)
 
 PKG ?= events schema commands/thread projections/documents
 WORKERS ?= 1

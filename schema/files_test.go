@@ -309,6 +309,27 @@ type loose struct {
 
 func (loose) Check() error { return nil }
 
+// A number has the bounds of what JSON readers keep exactly, unless its tag has closer ones.
+func TestSchemaOfNumbers(t *testing.T) {
+	for tag, want := range map[string]string{
+		"": `"minimum":-9007199254740991,"maximum":9007199254740991`, "minimum=1": `"minimum":1,"maximum":9007199254740991`,
+		"maximum=1":                 `"minimum":-9007199254740991,"maximum":1`,
+		"minimum=-9007199254740993": `"minimum":-9007199254740991,"maximum":9007199254740991`,
+		"maximum=9007199254740993":  `"minimum":-9007199254740991,"maximum":9007199254740991`,
+		"minimum=-2,maximum=7":      `"minimum":-2,"maximum":7`,
+	} {
+		sh, err := shapes{}.of(reflect.StructOf([]reflect.StructField{{
+			Name: "N", Type: reflect.TypeFor[*int64](), Tag: reflect.StructTag(`json:"n" schema:"` + tag + `"`),
+		}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(document("urn:x", "d", sh, true)); !strings.Contains(got, want) {
+			t.Errorf("%s: %s, not %s", tag, got, want)
+		}
+	}
+}
+
 // A document says nothing of a shape twice and stands alone.
 func TestSchemaOfAStructThatHoldsItself(t *testing.T) {
 	sh, err := shapes{}.of(reflect.TypeFor[events.Result]())

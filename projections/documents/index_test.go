@@ -146,6 +146,19 @@ func TestMessageFilter_Count(t *testing.T) {
 	}
 }
 
+// A block is counted exactly if it holds no message that is as deep as its classes go.
+func TestMessageFilter_CountOfDeepMessages(t *testing.T) {
+	for depth, exact := range map[int64]bool{0: true, 7: true, 8: false, 30: false} {
+		doc := &events.Thread{}
+		countMessage(doc, 0, messageClass(depth, false, false), 5)
+		for _, most := range []int64{8, 9, 1000} {
+			if n, got := (MessageFilter{MaxDepth: most}).Count(doc.MessageBlocks[0]); n != 5 || got != exact {
+				t.Errorf("of depth %d, up to %d: %d, exact %v", depth, most, n, got)
+			}
+		}
+	}
+}
+
 // TestNeeds names what single commits have to see, and what of it they make.
 func TestNeeds(t *testing.T) {
 	m := NewModels()
