@@ -102,7 +102,7 @@ func number(raw events.JSON) stdjson.Number {
 		}
 		return stdjson.Number(strconv.FormatFloat(f, 'f', -1, 64))
 	}
-	if f < 0 {
+	if math.Signbit(f) {
 		return "-1e99"
 	}
 	return "1e99"

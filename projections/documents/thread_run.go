@@ -11,10 +11,12 @@ func ofThreadRun() []reaction {
 	type T = events.Thread
 	return []reaction{
 		on(events.RunRequestedType, own, func(c *change, doc *T, _ events.RunRequested) {
-			if doc.Run == nil || doc.Run.ExecutionID != c.event.Subject {
-				doc.Run = &events.ThreadRun{ExecutionID: c.event.Subject}
+			r := events.ThreadRun{ExecutionID: c.event.Subject}
+			if doc.Run != nil && doc.Run.ExecutionID == c.event.Subject {
+				r = *doc.Run
 			}
-			doc.Run.Parked = false
+			r.Parked = false
+			doc.Run = &r
 		}),
 		onRun(events.RunClaimedType, func(_ *change, r *events.ThreadRun, _ events.RunClaimed) {
 			r.Parked, r.Until = false, ""
