@@ -35,22 +35,35 @@ const DefaultStore = "./skein-data"
 
 // Config says what to run. The zero value of a field means its default.
 type Config struct {
-	Store       string         // --store: folder of the embedded server; default ./skein-data
-	NATSListen  string         // --nats-listen: where the embedded server listens; default 127.0.0.1:4222
-	HTTPListen  string         // --http-listen: where health and metrics are served; default 127.0.0.1:8420
-	OpsListen   string         // --ops-listen: where health and metrics are served as well, on any address; default nowhere
-	NATS        string         // --nats: URL of a server to use instead of the embedded one; default none
-	Creds       string         // --creds: file of credentials for it; default none
-	CA          string         // --tls-ca: file of the authorities to trust when connecting to it; default the system's
-	Access      string         // --access: folder of accounts and TLS for the embedded server; default none, and loopback only
-	Tenant      Limits         // what one tenant may have of this process
-	Replicas    int            // --replicas: copies of every stream, on such a server; default 1
-	Names       events.Names   // of subjects, streams and buckets; default prefix skein
-	Version     string         // of the services, as `nats micro` shows it; default 0.0.0
-	Worker      string         // the name under which runs are claimed; default a random one
-	Places      map[string]int // --places: how many uploads, searches, images and effects at the same time; default DefaultPlaces
-	ThreadCache int64          // --thread-cache: bytes of the states of threads that are kept in memory; default commands.DefaultCacheBytes
-	Workers     int            // --workers: how many runs this process works at; default 256; none if below 0
+	Store      string // --store: folder of the embedded server; default ./skein-data
+	NATSListen string // --nats-listen: where the embedded server listens; default 127.0.0.1:4222
+	HTTPListen string // --http-listen: where health and metrics are served; default 127.0.0.1:8420
+	OpsListen  string // --ops-listen: where health and metrics are served as well, on any address; default nowhere
+	NATS       string // --nats: URL of a server to use instead of the embedded one; default none
+	Creds      string // --creds: file of credentials for it; default none
+	CA         string // --tls-ca: file of the authorities to trust when connecting to it; default the system's
+	Access     string // --access: folder of accounts and TLS for the embedded server; default none, and loopback only
+	// What one tenant may have of this process. Rate and work hold for commands and
+	// for queries, each by itself.
+	TenantRate     float64 // --tenant-rate: requests a second; default 50,000; negative: no limit
+	TenantInFlight int     // --tenant-inflight: requests under way at once; default 2,048; negative: no limit
+	// TenantPlaces is --tenant-places: places of a kind (runs, uploads, searches, images,
+	// effects) that it may hold; absent or 0: its fair share; negative: all that are free.
+	TenantPlaces map[string]int
+	// TenantFairRate is --tenant-fair-rate: requests begun a second while other tenants
+	// are active; default 1,000 for each processor; negative: no limit. TenantFairRunning
+	// is --tenant-fair-running: commands that are worked on at the same time then, and 16
+	// times as many queries; default 4 for each processor; negative: no limit.
+	TenantFairRate    float64
+	TenantFairRunning int
+	TenantEffectRate  float64        // --tenant-effect-rate: effects begun a second; default 20; negative: no limit
+	Replicas          int            // --replicas: copies of every stream, on such a server; default 1
+	Names             events.Names   // of subjects, streams and buckets; default prefix skein
+	Version           string         // of the services, as `nats micro` shows it; default 0.0.0
+	Worker            string         // the name under which runs are claimed; default a random one
+	Places            map[string]int // --places: how many uploads, searches, images and effects at the same time; default DefaultPlaces
+	ThreadCache       int64          // --thread-cache: bytes of the states of threads that are kept in memory; default commands.DefaultCacheBytes
+	Workers           int            // --workers: how many runs this process works at; default 256; none if below 0
 	// Register adds reactors and tools of this process. Effects and Hooks are its own, too.
 	Register      func(*runtime.Registry) error
 	Effects       runtime.Effects
@@ -69,38 +82,21 @@ type Config struct {
 	Volatile      bool           // the embedded server does not wait for the disk: for demos and tests
 }
 
-// Limits of one tenant, in each process. They hold for commands and for queries,
-// each by itself.
-type Limits struct {
-	Rate     float64 // --tenant-rate: requests a second; default 50,000; negative: no limit
-	InFlight int     // --tenant-inflight: requests under way at once; default 2,048; negative: no limit
-	// Places is --tenant-places: places of a kind (runs, uploads, searches, images,
-	// effects) that it may hold; absent or 0: its fair share; negative: all that are free.
-	Places map[string]int
-	// FairRate is --tenant-fair-rate: requests begun a second while other tenants are
-	// active; default 1,000 for each processor; negative: no limit. FairRunning is
-	// --tenant-fair-running: commands that are worked on at the same time then, and 16
-	// times as many queries; default 4 for each processor; negative: no limit.
-	FairRate    float64
-	FairRunning int
-	EffectRate  float64 // --tenant-effect-rate: effects begun a second; default 20; negative: no limit
-}
-
-// Defaults of Limits.
+// Defaults of what one tenant may have.
 const (
 	DefaultTenantRate     = 50000
 	DefaultTenantInFlight = 2048
 )
 
-// limits gives the limits as the services know them.
-func (l Limits) limits() commands.Limits {
-	return commands.Limits{Rate: max(l.Rate, 0), InFlight: max(l.InFlight, 0)}
+// limits returns the limits of a tenant as the services know them.
+func (c Config) limits() commands.Limits {
+	return commands.Limits{Rate: max(c.TenantRate, 0), InFlight: max(c.TenantInFlight, 0)}
 }
 
-// fair gives what a tenant may have while others are active, as the services know
+// fair returns what a tenant may have while others are active, as the services know
 // it: times as many running as of commands.
-func (l Limits) fair(times int) commands.Fair {
-	return commands.Fair{Rate: max(l.FairRate, 0), Running: times * max(l.FairRunning, 0)}
+func (c Config) fair(times int) commands.Fair {
+	return commands.Fair{Rate: max(c.TenantFairRate, 0), Running: times * max(c.TenantFairRunning, 0)}
 }
 
 // queriesToCommands is how many more queries than commands may be worked on: most
@@ -124,17 +120,17 @@ func (c Config) WithDefaults() Config {
 	if c.HTTPListen == "" {
 		c.HTTPListen = DefaultHTTPListen
 	}
-	if c.Tenant.Rate == 0 {
-		c.Tenant.Rate = DefaultTenantRate
+	if c.TenantRate == 0 {
+		c.TenantRate = DefaultTenantRate
 	}
-	if c.Tenant.InFlight == 0 {
-		c.Tenant.InFlight = DefaultTenantInFlight
+	if c.TenantInFlight == 0 {
+		c.TenantInFlight = DefaultTenantInFlight
 	}
-	if c.Tenant.FairRate == 0 {
-		c.Tenant.FairRate = DefaultFairRate()
+	if c.TenantFairRate == 0 {
+		c.TenantFairRate = DefaultFairRate()
 	}
-	if c.Tenant.FairRunning == 0 {
-		c.Tenant.FairRunning = DefaultFairRunning()
+	if c.TenantFairRunning == 0 {
+		c.TenantFairRunning = DefaultFairRunning()
 	}
 	if c.Replicas == 0 {
 		c.Replicas = 1

@@ -39,7 +39,7 @@ func (s *Server) places(kind string, total int) *share.Pool {
 	if total == 0 {
 		total = s.cfg.Places[kind]
 	}
-	return share.New(kind, share.Limit{Total: total, Tenant: s.cfg.Tenant.Places[kind]}, s.metrics)
+	return share.New(kind, share.Limit{Total: total, Tenant: s.cfg.TenantPlaces[kind]}, s.metrics)
 }
 
 // checkPlaces says everything that is wrong with the numbers of places.
@@ -54,7 +54,7 @@ func (c Config) checkPlaces() []error {
 			errs = append(errs, fmt.Errorf("--places: %s=%d; give at least 1", kind, n))
 		}
 	}
-	for kind := range c.Tenant.Places {
+	for kind := range c.TenantPlaces {
 		if kind != placesRuns && !slices.Contains(kinds, kind) {
 			errs = append(errs, fmt.Errorf("--tenant-places: there are none for %.40q; give some of runs, %s", kind, strings.Join(kinds, ", ")))
 		}

@@ -45,7 +45,7 @@ func (s *Server) startReading(background context.Context, validator *schema.Vali
 	s.queries, err = commands.Serve(requests, s.cfg.Names, commands.Endpoint{
 		Name: "skein-queries", Description: "Queries of threads", Kind: "query", Version: s.cfg.Version,
 		Requests: queries.Names(), InFlight: queriesInFlight, Time: commands.RequestTime,
-		Tenants: s.cfg.Tenant.limits(), Metrics: s.metrics, Fair: s.cfg.Tenant.fair(queriesToCommands), Activity: s.activity, Answers: s.answers, Refusals: s.refusals, Floods: s.floods,
+		Tenants: s.cfg.limits(), Metrics: s.metrics, Fair: s.cfg.fair(queriesToCommands), Activity: s.activity, Answers: s.answers, Refusals: s.refusals, Floods: s.floods,
 	}, queries.Handle, s.logger)
 	return queries, err
 }

@@ -135,7 +135,7 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 		return worker.Sweep(ctx, busy(queries), runtime.SweepEvery)
 	})
 	effects := runtime.NewEffectWorker(log, dispatcher, s.effect(log.Conn()), runtime.EffectConfig{
-		Drain: 5 * time.Second, State: threads.state, Concurrency: s.cfg.Places[placesEffects], Shares: s.places(placesEffects, 0), Rate: s.cfg.Tenant.EffectRate,
+		Drain: 5 * time.Second, State: threads.state, Concurrency: s.cfg.Places[placesEffects], Shares: s.places(placesEffects, 0), Rate: s.cfg.TenantEffectRate,
 		Metrics: s.metrics.Runs(),
 	}, s.logger)
 	s.work.workers.Go(func() { effects.Run(taking) })

@@ -192,8 +192,14 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	}
 	queue := runtime.Queue(writeLog, s.logger)
 	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{
-		Floods: s.floods, Fair: s.cfg.Tenant.fair(1), Activity: s.activity,
-		CacheBytes: s.cfg.ThreadCache, Contents: store, Definitions: definitions, Agents: s.knowsAgent, Answers: s.answerFits,
+		Floods:      s.floods,
+		Fair:        s.cfg.fair(1),
+		Activity:    s.activity,
+		CacheBytes:  s.cfg.ThreadCache,
+		Contents:    store,
+		Definitions: definitions,
+		Agents:      s.knowsAgent,
+		Answers:     s.answerFits,
 		Stored: func(c *events.Commit) {
 			if c.Thread == events.TenantAggregate {
 				s.work.defined.Store(c.Tenant, c.Seq)
@@ -221,8 +227,8 @@ func (s *Server) assemble(ctx, background context.Context) error {
 		return err
 	}
 	s.files, err = files.Serve(fileLog, store, dispatcher, queries, files.ServiceConfig{
-		Version: s.cfg.Version, Uploads: s.places(placesUploads, 0), Longest: s.cfg.MaxUploadTime, Tenants: s.cfg.Tenant.limits(), Metrics: s.metrics,
-		Conn: uploads, Answers: s.answers, Refusals: s.refusals, Floods: s.floods, Fair: s.cfg.Tenant.fair(1), Activity: s.activity,
+		Version: s.cfg.Version, Uploads: s.places(placesUploads, 0), Longest: s.cfg.MaxUploadTime, Tenants: s.cfg.limits(), Metrics: s.metrics,
+		Conn: uploads, Answers: s.answers, Refusals: s.refusals, Floods: s.floods, Fair: s.cfg.fair(1), Activity: s.activity,
 	}, s.logger)
 	if err != nil {
 		return err
@@ -253,7 +259,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	s.commands, err = commands.Serve(requests, s.cfg.Names, commands.Endpoint{
 		Name: "skein-commands", Description: "Commands on threads", Kind: "cmd", Version: s.cfg.Version,
 		Requests: namesOf(events.Commands(), func(c events.Command) string { return c.Name }), InFlight: 8192,
-		Tenants: s.cfg.Tenant.limits(), Metrics: s.metrics, Fair: s.cfg.Tenant.fair(1), Activity: s.activity, Answers: s.answers, Refusals: s.refusals, Floods: s.floods,
+		Tenants: s.cfg.limits(), Metrics: s.metrics, Fair: s.cfg.fair(1), Activity: s.activity, Answers: s.answers, Refusals: s.refusals, Floods: s.floods,
 	}, affordable(s.work.budget, dispatcher.Handle), s.logger)
 	return err
 }
