@@ -231,9 +231,28 @@ func (l *Log) ensureOnce(ctx context.Context, a asset) error {
 	if same(have, want) {
 		return nil
 	}
+	if want.Duplicates == 0 && have.Duplicates > shortestWindow {
+		// The server throws away the ids that are past the window, and takes the new
+		// window only then (stream.go, updateWithAdvisory): with one update they may stay
+		// for as long as the old one. With two, all are past the window at the second.
+		first := merged(have, want)
+		first.Duplicates = shortestWindow
+		if _, err := l.js.UpdateStream(ctx, first); err != nil {
+			return assetFailed(want.Name, err)
+		}
+		select {
+		case <-time.After(shortestWindow):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 	_, err = l.js.UpdateStream(ctx, merged(have, want))
 	return assetFailed(want.Name, err)
 }
+
+// shortestWindow is the shortest in which the server looks for duplicates, besides
+// none.
+const shortestWindow = 100 * time.Millisecond
 
 // losesData says why an existing stream must not be used, or nothing.
 func losesData(have, want jetstream.StreamConfig, a asset) string {
