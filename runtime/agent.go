@@ -23,7 +23,7 @@ type Agent struct {
 	// has come to this. Default: if the step made calls. What the execution's state
 	// says goes before it: a run that was told to stop ends, one that was steered
 	// goes on, and limits hold.
-	Continue func(Outcome) bool
+	Continue Loop
 	// Hooks are its own, called within those of the process.
 	Hooks []Hooks
 	// Refs are the definitions that it was made of, with their versions.

@@ -164,7 +164,7 @@ func (r *effectRun) again(ctx context.Context, next string, over bool, attempt i
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timerTimeout)
 	defer cancel()
-	if err := putEffect(ctx, r.log, r.tenant, r.thread, r.id, due); err != nil {
+	if err := putEffect(ctx, r.log, r.cfg.Now, r.tenant, r.thread, r.id, due); err != nil {
 		r.logger.Warn().Err(err).Str("tenant", r.tenant).Str("effect", r.id).Msg("the timer of an effect was not put; the sweep does it")
 	}
 }

@@ -283,7 +283,7 @@ func TestTwoWorkersOneRun(t *testing.T) {
 		for range 2 { // as if it had fired by itself already, twice
 			soon := due
 			soon.At = events.TimeOf(time.Now())
-			if err := putEffect(t.Context(), p.log, acme, p.thread, id, soon); err != nil {
+			if err := putEffect(t.Context(), p.log, time.Now, acme, p.thread, id, soon); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -28,6 +28,7 @@ const EffectLease = "effects"
 // on the thread refuses what is not to be run.
 type EffectTimers struct {
 	log    *eventlog.Log
+	now    func() time.Time
 	logger zerolog.Logger
 	queue  chan func(context.Context) error
 }
@@ -41,9 +42,13 @@ const (
 	sweepPage    = 500
 )
 
-// NewEffectTimers makes the timers on a log, whose streams are there.
-func NewEffectTimers(log *eventlog.Log, logger zerolog.Logger) *EffectTimers {
-	return &EffectTimers{log: log, logger: logger, queue: make(chan func(context.Context) error, timerQueue)}
+// NewEffectTimers returns the timers on a log, whose streams exist. now is the clock
+// by which effects are due; nil: time.Now.
+func NewEffectTimers(log *eventlog.Log, now func() time.Time, logger zerolog.Logger) *EffectTimers {
+	if now == nil {
+		now = time.Now
+	}
+	return &EffectTimers{log: log, now: now, logger: logger, queue: make(chan func(context.Context) error, timerQueue)}
 }
 
 // Committed takes notice of a commit; see commands.Config. It returns at once. A
@@ -54,7 +59,7 @@ func (t *EffectTimers) Committed(c *events.Commit) {
 		switch d := e.Data.(type) {
 		case events.EffectScheduled:
 			due := dueEffect{Name: d.Name, Args: d.Args, At: micros(d.ScheduledAt), Firing: 1, Attempt: 1}
-			t.later(func(ctx context.Context) error { return putEffect(ctx, t.log, c.Tenant, c.Thread, d.ID, due) })
+			t.later(func(ctx context.Context) error { return putEffect(ctx, t.log, t.now, c.Tenant, c.Thread, d.ID, due) })
 		case events.EffectCancelled:
 			t.later(func(ctx context.Context) error { return t.log.DropTimers(ctx, c.Tenant, c.Thread, e.Subject) })
 		case events.LifecycleDeleted:
@@ -103,8 +108,8 @@ func (t *EffectTimers) do(ctx context.Context, work func(context.Context) error)
 	}
 }
 
-// putEffect sets the timer of an effect.
-func putEffect(ctx context.Context, log *eventlog.Log, tenant, thread, id string, due dueEffect) error {
+// putEffect sets the timer of an effect, which is due by that clock.
+func putEffect(ctx context.Context, log *eventlog.Log, now func() time.Time, tenant, thread, id string, due dueEffect) error {
 	if due.Args == nil {
 		due.Args = events.JSON("{}")
 	}
@@ -112,7 +117,8 @@ func putEffect(ctx context.Context, log *eventlog.Log, tenant, thread, id string
 	if err != nil {
 		return fmt.Errorf("the timer of an effect: %w", err)
 	}
-	return log.PutTimer(ctx, eventlog.Timer{Tenant: tenant, Thread: thread, ID: id, At: due.At.Go(), Data: body})
+	at := time.Now().Add(due.At.Go().Sub(now())) // the server has a clock of its own
+	return log.PutTimer(ctx, eventlog.Timer{Tenant: tenant, Thread: thread, ID: id, At: at, Data: body})
 }
 
 // Sweeping sweeps at once and then now and again, until ctx ends. Run it under
@@ -132,7 +138,7 @@ func (t *EffectTimers) Sweeping(ctx context.Context) error {
 	}
 }
 
-// Sweep puts the timers that are lost, and gives how many. What was committed
+// Sweep puts the timers that are lost, and returns how many. What was committed
 // since it began is left to the next one.
 func (t *EffectTimers) Sweep(ctx context.Context) (int, error) {
 	end, err := t.log.LastSeq(ctx)
@@ -143,6 +149,25 @@ func (t *EffectTimers) Sweep(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	return t.putPending(ctx, func(key string, seq uint64, _ *events.ScheduledEffect) bool {
+		_, has := have[key]
+		return !has && seq <= end
+	})
+}
+
+// Fire puts what is due by the clock, whether it has a timer or not, and returns how
+// much that is. It is for a clock that was moved: timers run by the server's.
+func (t *EffectTimers) Fire(ctx context.Context) (int, error) {
+	now := events.TimeOf(t.now())
+	return t.putPending(ctx, func(_ string, _ uint64, e *events.ScheduledEffect) bool {
+		return events.Time(e.ScheduledAt) <= now
+	})
+}
+
+// putPending puts the timers of the pending effects that are to have one, and
+// returns how many. An effect is named as by eventlog.Log.Timers, and has the
+// sequence of the commit that last changed it.
+func (t *EffectTimers) putPending(ctx context.Context, wanted func(key string, seq uint64, e *events.ScheduledEffect) bool) (int, error) {
 	model := documents.NewModels().Of(documents.Effects)
 	put := 0
 	for from := uint64(1); ; {
@@ -153,17 +178,20 @@ func (t *EffectTimers) Sweep(ctx context.Context) (int, error) {
 		for _, m := range page {
 			from = m.Seq + 1
 			place, ok := documents.ParsePlace(documents.Effects, m.Subject)
-			if _, has := have[m.Subject]; !ok || has {
+			if !ok {
 				continue
 			}
 			doc, seq, err := model.Decode(m.Data)
-			if err != nil || seq > end {
-				continue // the runner knows of the one; the other is new
+			if err != nil {
+				continue // the runner knows of it
 			}
 			e := doc.(*events.ScheduledEffect)
+			if !wanted(m.Subject, seq, e) {
+				continue
+			}
 			tenant, _, _ := strings.Cut(place.Thread, ".")
 			due := dueEffect{Name: e.Name, Args: e.Args, At: events.Time(e.ScheduledAt), Firing: e.Firing, Attempt: e.Attempt + 1}
-			if err := putEffect(ctx, t.log, tenant, e.ThreadID, e.ID, due); err != nil {
+			if err := putEffect(ctx, t.log, t.now, tenant, e.ThreadID, e.ID, due); err != nil {
 				return put, err
 			}
 			put++

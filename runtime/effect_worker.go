@@ -30,7 +30,8 @@ type EffectConfig struct {
 	// seconds' worth may be begun at once. More wait. Default DefaultEffectRate;
 	// negative: no limit.
 	Rate    float64
-	Metrics Metrics // default none
+	Metrics Metrics          // default none
+	Now     func() time.Time // the clock by which effects are due; default time.Now
 }
 
 // How many effects run at the same time in a process, and how many of a tenant are
@@ -43,6 +44,9 @@ const (
 func (c EffectConfig) withDefaults() EffectConfig {
 	if c.Metrics == nil {
 		c.Metrics = NoMetrics{}
+	}
+	if c.Now == nil {
+		c.Now = time.Now
 	}
 	if c.Concurrency <= 0 {
 		c.Concurrency = DefaultEffects
@@ -187,7 +191,7 @@ func (w *EffectWorker) handle(ctx, running context.Context, m jetstream.Msg) {
 		w.logger.Error().Err(err).Msg("what was due has no metadata")
 		return
 	}
-	if tie := time.Until(due.At.Go()); tie > longestTie {
+	if tie := due.At.Go().Sub(w.cfg.Now()); tie > longestTie {
 		_ = m.NakWithDelay(tie - eventlog.TimerLead) // the server's clock is ahead of this one
 		return
 	} else if tie > 0 && !sleep(ctx, tie) {

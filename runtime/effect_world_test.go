@@ -96,7 +96,7 @@ type process struct {
 func (p *plant) process(effects Effects, cfg EffectConfig) *process {
 	p.Helper()
 	log := p.open()
-	one := &process{timers: NewEffectTimers(log, zerolog.Nop()), wires: p.open()}
+	one := &process{timers: NewEffectTimers(log, nil, zerolog.Nop()), wires: p.open()}
 	one.d = commands.NewDispatcher(log, p.validator, commands.Config{Stored: one.timers.Committed}, zerolog.Nop(), nil)
 	if cfg.AckWait == 0 {
 		cfg.AckWait = 5 * time.Second

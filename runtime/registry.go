@@ -10,14 +10,20 @@ import (
 	"github.com/skein-threads/skein/runtime/arguments"
 )
 
-// Registry holds the reactors, tools and hooks of this process, by name. Safe for
-// concurrent use; what was added stays.
+// Registry holds the reactors, tools, effects, hooks and loop policies of this
+// process, by name. It is safe for concurrent use; what was added stays.
 type Registry struct {
 	schemas  *arguments.Checker
 	reactors shelf[Reactor]
 	tools    shelf[Tool]
+	effects  shelf[Effect]
 	hooks    shelf[Hooks]
+	loops    shelf[Loop]
 }
+
+// Loop is a loop policy: it reports whether another step follows one that has come
+// to this. See Agent.Continue.
+type Loop func(Outcome) bool
 
 // NewRegistry gives an empty registry. Schemas of tools are compiled by schemas,
 // which the callers of the tools may share; nil makes one of its own.
@@ -29,7 +35,9 @@ func NewRegistry(schemas *arguments.Checker) *Registry {
 		schemas:  schemas,
 		reactors: shelf[Reactor]{kind: "reactor", named: map[string]Reactor{}},
 		tools:    shelf[Tool]{kind: "tool", named: map[string]Tool{}},
+		effects:  shelf[Effect]{kind: "effect", named: map[string]Effect{}},
 		hooks:    shelf[Hooks]{kind: "hook", named: map[string]Hooks{}},
+		loops:    shelf[Loop]{kind: "loop policy", named: map[string]Loop{}},
 	}
 }
 
@@ -76,6 +84,35 @@ func (r *Registry) AddHooks(name string, hooks Hooks) error {
 	}
 	return r.hooks.add(name, hooks)
 }
+
+// AddEffect adds an effect under a name. Errors as AddReactor.
+func (r *Registry) AddEffect(name string, effect Effect) error {
+	if err := checkName("effect", name); err != nil {
+		return err
+	}
+	if isNil(effect) {
+		return events.Invalid("", "the effect %s is nil", name)
+	}
+	return r.effects.add(name, effect)
+}
+
+// AddLoop adds the loop policy of the agents of that name, of every tenant. It goes
+// before what their definitions say. Errors as AddReactor.
+func (r *Registry) AddLoop(agent string, loop Loop) error {
+	if err := checkName("agent", agent); err != nil {
+		return err
+	}
+	if loop == nil {
+		return events.Invalid("", "the loop policy of the agent %s is nil", agent)
+	}
+	return r.loops.add(agent, loop)
+}
+
+// Effect returns the effect of that name, or not_found.
+func (r *Registry) Effect(name string) (Effect, error) { return r.effects.find(name) }
+
+// Loop returns the loop policy of an agent, or not_found.
+func (r *Registry) Loop(agent string) (Loop, error) { return r.loops.find(agent) }
 
 // Hooks returns the hooks of that name, or not_found.
 func (r *Registry) Hooks(name string) (Hooks, error) { return r.hooks.find(name) }

@@ -64,10 +64,10 @@ type Config struct {
 	Places            map[string]int // --places: how many uploads, searches, images and effects at the same time; default DefaultPlaces
 	ThreadCache       int64          // --thread-cache: bytes of the states of threads that are kept in memory; default commands.DefaultCacheBytes
 	Workers           int            // --workers: how many runs this process works at; default 256; none if below 0
-	// Register adds reactors and tools of this process. Effects and Hooks are its own, too.
+	// Register adds what this process has of its own, before runs are worked on. More
+	// may be added later; see Server.Registry.
 	Register      func(*runtime.Registry) error
-	Effects       runtime.Effects
-	Hooks         runtime.Hooks
+	Hooks         runtime.Hooks  // of every run
 	Env           map[string]any // what tools that are not portable, hooks and effects find as env in their runtime context
 	MCPPrograms   bool           // --mcp-programs: definitions may start programs as MCP servers
 	MCPVariables  []string       // --mcp-variable: TENANT:NAME=TARGET, variables of the environment that definitions may hand to MCP servers

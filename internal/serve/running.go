@@ -177,7 +177,7 @@ func work(worker *runtime.Worker, log *eventlog.Log, queries *projections.Querie
 // NATS.
 func (s *Server) effect(nc *nats.Conn) func(name string) (runtime.Effect, bool) {
 	return func(name string) (runtime.Effect, bool) {
-		if e, ok := s.cfg.Effects.Effect(name); ok {
+		if e, err := s.work.registry.Effect(name); err == nil {
 			return e, true
 		}
 		e, err := remote.Effect(nc, s.cfg.Names, name)

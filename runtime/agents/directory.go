@@ -80,6 +80,18 @@ func (d *Directory) Agent(ctx context.Context, tenant, name string) (*runtime.Ag
 	if name == "" {
 		return &runtime.Agent{}, nil
 	}
+	a, err := d.agent(ctx, tenant, name)
+	if err != nil {
+		return a, err
+	}
+	if loop, err := d.cfg.Registry.Loop(name); err == nil {
+		a.Continue = loop
+	}
+	return a, nil
+}
+
+// agent returns an agent as it is defined, or served.
+func (d *Directory) agent(ctx context.Context, tenant, name string) (*runtime.Agent, error) {
 	if d.cfg.CatchUp != nil {
 		if err := d.cfg.CatchUp(ctx, tenant, false); err != nil {
 			return nil, err
