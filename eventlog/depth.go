@@ -24,6 +24,15 @@ func (l *Log) DueDepth(ctx context.Context) (Depth, error) {
 	return l.depth(ctx, TimerStream, dueConsumer)
 }
 
+// SubmittedDepth returns how many submitted commands are not done.
+func (l *Log) SubmittedDepth(ctx context.Context) (uint64, error) {
+	stream, err := l.js.Stream(ctx, l.cfg.Names.Stream(CommandStream))
+	if err != nil {
+		return 0, fmt.Errorf("the submitted commands: %w", err)
+	}
+	return stream.CachedInfo().State.Msgs, nil
+}
+
 func (l *Log) depth(ctx context.Context, stream, consumer string) (Depth, error) {
 	c, err := l.js.Consumer(ctx, l.cfg.Names.Stream(stream), consumer)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) { // nobody has ever received here

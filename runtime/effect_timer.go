@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -31,6 +32,7 @@ type EffectTimers struct {
 	now    func() time.Time
 	logger zerolog.Logger
 	queue  chan func(context.Context) error
+	open   atomic.Int64 // what is queued, or being done
 }
 
 // How timers are put.
@@ -69,9 +71,11 @@ func (t *EffectTimers) Committed(c *events.Commit) {
 }
 
 func (t *EffectTimers) later(work func(context.Context) error) {
+	t.open.Add(1)
 	select {
 	case t.queue <- work:
 	default:
+		t.open.Add(-1)
 		t.logger.Warn().Msg("too many timers wait to be put; the sweep puts those that are lost")
 	}
 }
@@ -101,6 +105,7 @@ func (t *EffectTimers) Run(ctx context.Context) {
 }
 
 func (t *EffectTimers) do(ctx context.Context, work func(context.Context) error) {
+	defer t.open.Add(-1)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timerTimeout)
 	defer cancel()
 	if err := work(ctx); err != nil {
@@ -162,6 +167,19 @@ func (t *EffectTimers) Fire(ctx context.Context) (int, error) {
 	return t.putPending(ctx, func(_ string, _ uint64, e *events.ScheduledEffect) bool {
 		return events.Time(e.ScheduledAt) <= now
 	})
+}
+
+// Due reports whether an effect is due by the clock, or a timer is being put.
+func (t *EffectTimers) Due(ctx context.Context) (bool, error) {
+	if t.open.Load() > 0 {
+		return true, nil
+	}
+	now, due := events.TimeOf(t.now()), false
+	_, err := t.putPending(ctx, func(_ string, _ uint64, e *events.ScheduledEffect) bool {
+		due = due || events.Time(e.ScheduledAt) <= now
+		return false
+	})
+	return due, err
 }
 
 // putPending puts the timers of the pending effects that are to have one, and

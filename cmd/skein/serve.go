@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/skein-threads/skein"
 	"github.com/skein-threads/skein/internal/egress"
 	"github.com/skein-threads/skein/internal/serve"
 )
@@ -24,7 +25,7 @@ const stopWithin = 9 * time.Second
 
 // serveOptions are the flags of serve.
 type serveOptions struct {
-	serve.Config
+	skein.Options
 	file, level, format string
 	dev, json           bool
 	cacheMiB            int
@@ -48,8 +49,8 @@ func (a *app) serveCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&o.dev, "dev", false, "for work at a desk: logs for people, with details, and MCP servers on this machine's own addresses")
 	f.StringVar(&o.Store, "store", serve.DefaultStore, "folder of the embedded nats-server")
-	f.StringVar(&o.NATSListen, "nats-listen", "127.0.0.1:4222", "address of the embedded nats-server; port 0 takes a free one")
-	f.StringVar(&o.HTTPListen, "http-listen", serve.DefaultHTTPListen, "address of health and metrics; port 0 takes a free one")
+	f.StringVar(&o.NATSListen, "nats-listen", "127.0.0.1:4222", "address of the embedded nats-server; port 0 takes a free one, none listens nowhere")
+	f.StringVar(&o.HTTPListen, "http-listen", serve.DefaultHTTPListen, "address of health and metrics; port 0 takes a free one, none listens nowhere")
 	f.StringVar(&o.OpsListen, "ops-listen", "", "address at which health and metrics are served as well, off loopback too: anybody who reaches it can read them")
 	f.StringVar(&o.NATS, "nats", "", "URL of a NATS server to use instead of the embedded one")
 	f.StringVar(&o.Creds, "creds", "", "file of NATS credentials, or of an NKey, for --nats")
@@ -150,7 +151,8 @@ func (a *app) serve(ctx context.Context, o *serveOptions) error {
 	if err := o.Validate(); err != nil {
 		return wrongUsage("%v", err)
 	}
-	s, err := serve.Start(ctx, o.Config, logger)
+	o.Logger = logger
+	s, err := skein.Start(ctx, o.Options)
 	if err != nil {
 		return err
 	}
@@ -178,7 +180,7 @@ func (a *app) serve(ctx context.Context, o *serveOptions) error {
 
 // reloads reads the folder of access again whenever that is asked for, until ctx
 // ends.
-func reloads(ctx context.Context, s *serve.Server, logger zerolog.Logger) {
+func reloads(ctx context.Context, s *skein.Server, logger zerolog.Logger) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)

@@ -12,6 +12,9 @@ import (
 )
 
 const (
+	// NoListen is the Options.Listen of a server that opens no port: this process
+	// alone reaches it, by Server.ConnectInProcess.
+	NoListen = "none"
 	// DefaultListen is nats-server's own port, on loopback.
 	DefaultListen = "127.0.0.1:4222"
 	// DefaultMaxPayload is the largest message, and so the largest commit.
@@ -32,7 +35,7 @@ type Options struct {
 	StoreDir string
 
 	// Listen is host:port, the host a loopback address or localhost; port 0
-	// takes a free port, see Server.URL. Default DefaultListen.
+	// takes a free port, see Server.URL; or NoListen. Default DefaultListen.
 	Listen string
 
 	// MaxPayload is the largest message in bytes. Default DefaultMaxPayload.
@@ -133,6 +136,9 @@ func (o Options) Validate() error {
 
 // hostPort splits Listen.
 func (o Options) hostPort() (string, int, error) {
+	if o.Listen == NoListen {
+		return server.DEFAULT_HOST, 0, nil
+	}
 	host, portText, err := net.SplitHostPort(o.Listen)
 	if err != nil {
 		return "", 0, &ListenAddressError{Address: o.Listen, Err: err}
@@ -163,6 +169,9 @@ func (o Options) serverOptions() (*server.Options, error) {
 	out, err := o.fromConf()
 	if err != nil {
 		return nil, err
+	}
+	if o.Listen == NoListen {
+		host, out.DontListen = "127.0.0.1", true
 	}
 	if !loopback(host) && (!authorizes(out) || out.TLSConfig == nil) {
 		return nil, &NotLoopbackError{Address: o.Listen}

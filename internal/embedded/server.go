@@ -33,8 +33,10 @@ func Start(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := probePort(options.Host, max(options.Port, 0)); err != nil {
-		return nil, err
+	if !options.DontListen {
+		if err := probePort(options.Host, max(options.Port, 0)); err != nil {
+			return nil, err
+		}
 	}
 	lock, err := lockStore(o.StoreDir)
 	if err != nil {
@@ -64,7 +66,9 @@ func Start(o Options) (*Server, error) {
 	if err := s.run(o, log); err != nil {
 		return nil, err
 	}
-	s.url = ns.ClientURL()
+	if !options.DontListen {
+		s.url = ns.ClientURL()
+	}
 	return s, nil
 }
 
@@ -95,7 +99,7 @@ func (s *Server) run(o Options, log *serverLog) error {
 	return nil
 }
 
-// URL is where clients connect, such as nats://127.0.0.1:4222.
+// URL is where clients connect, such as nats://127.0.0.1:4222; empty with NoListen.
 func (s *Server) URL() string { return s.url }
 
 // Connect connects over TCP, as another process would. The connection does not

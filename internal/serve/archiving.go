@@ -12,6 +12,6 @@ func (s *Server) startArchiving(background context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.hold(background, log, archive.Lease, archive.New(log, archive.Config{Every: s.cfg.ArchiveEvery}, s.logger).Run)
+	s.hold(background, log, archive.Lease, archive.New(log, archive.Config{Every: s.cfg.ArchiveEvery, Now: s.cfg.Now}, s.logger).Run)
 	return nil
 }

@@ -27,6 +27,9 @@ import (
 // DefaultHTTPListen is where health and metrics are served.
 const DefaultHTTPListen = "127.0.0.1:8420"
 
+// NoListen is the address of what listens nowhere.
+const NoListen = embedded.NoListen
+
 // DefaultWorkers is how many runs a process works at.
 const DefaultWorkers = 256
 
@@ -36,8 +39,8 @@ const DefaultStore = "./skein-data"
 // Config says what to run. The zero value of a field means its default.
 type Config struct {
 	Store      string // --store: folder of the embedded server; default ./skein-data
-	NATSListen string // --nats-listen: where the embedded server listens; default 127.0.0.1:4222
-	HTTPListen string // --http-listen: where health and metrics are served; default 127.0.0.1:8420
+	NATSListen string // --nats-listen: where the embedded server listens, or none; default 127.0.0.1:4222
+	HTTPListen string // --http-listen: where health and metrics are served, or none; default 127.0.0.1:8420
 	OpsListen  string // --ops-listen: where health and metrics are served as well, on any address; default nowhere
 	NATS       string // --nats: URL of a server to use instead of the embedded one; default none
 	Creds      string // --creds: file of credentials for it; default none
@@ -80,6 +83,9 @@ type Config struct {
 	OTelContent   bool           // --otel-content: traces bear messages, arguments and results
 	ArchiveEvery  time.Duration  // how often policies of retention are applied; default 1 h
 	Volatile      bool           // the embedded server does not wait for the disk: for demos and tests
+	// Now is the clock of threads, effects and retention; default time.Now. One that is
+	// moved is followed by Server.FireDue.
+	Now func() time.Time
 }
 
 // Defaults of what one tenant may have.
@@ -141,6 +147,9 @@ func (c Config) WithDefaults() Config {
 	if c.Workers == 0 {
 		c.Workers = DefaultWorkers
 	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
 	if c.Names.Prefix == "" {
 		c.Names = events.DefaultNames()
 	}
@@ -157,7 +166,7 @@ func (c Config) Validate() error {
 	c = c.WithDefaults()
 	var errs []error
 	errs = append(errs, c.log().Validate(), c.telemetry().Validate())
-	if err := loopback(c.HTTPListen); err != nil {
+	if err := loopback(c.HTTPListen); err != nil && c.HTTPListen != NoListen {
 		errs = append(errs, fmt.Errorf("--http-listen: %w; --ops-listen serves health and metrics on any address", err))
 	}
 	if c.OpsListen != "" {

@@ -14,7 +14,7 @@ func (s *Server) startEffects(background context.Context) (*runtime.EffectTimers
 	if err != nil {
 		return nil, err
 	}
-	timers := runtime.NewEffectTimers(log, s.logger)
+	timers := runtime.NewEffectTimers(log, s.cfg.Now, s.logger)
 	s.running.Go(func() { timers.Run(background) })
 	s.hold(background, log, runtime.EffectLease, timers.Sweeping)
 	return timers, nil

@@ -74,6 +74,10 @@ func (s *Server) register() error {
 	return s.cfg.Register(s.work.registry)
 }
 
+// Registry returns what this process offers to runs. What is added is found from then
+// on.
+func (s *Server) Registry() *runtime.Registry { return s.work.registry }
+
 // hasReactor tells whether this process has a reactor of that name.
 func (s *Server) hasReactor(name string) bool {
 	_, err := s.work.registry.Reactor(name)
@@ -136,7 +140,7 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 	})
 	effects := runtime.NewEffectWorker(log, dispatcher, s.effect(log.Conn()), runtime.EffectConfig{
 		Drain: 5 * time.Second, State: threads.state, Concurrency: s.cfg.Places[placesEffects], Shares: s.places(placesEffects, 0), Rate: s.cfg.TenantEffectRate,
-		Metrics: s.metrics.Runs(),
+		Metrics: s.metrics.Runs(), Now: s.cfg.Now,
 	}, s.logger)
 	s.work.workers.Go(func() { effects.Run(taking) })
 	return nil

@@ -44,6 +44,7 @@ type Server struct {
 	at       Addresses // of HTTP, once it listens
 	activity *commands.Activity
 
+	clients           *nats.Conn // of clients in this process
 	answers, refusals *nats.Conn // on which requests are answered
 	floods            *commands.Floods
 	suspended         suspensions
@@ -53,6 +54,7 @@ type Server struct {
 	files             *files.Service
 	reading           reading
 	work              running
+	timers            *runtime.EffectTimers
 
 	background context.CancelFunc
 	running    sync.WaitGroup
@@ -99,7 +101,7 @@ func (s *Server) start(ctx context.Context) error {
 		return err
 	}
 	for _, l := range listeners {
-		handler := s.handler()
+		handler := s.Handler()
 		if tcp, ok := l.Addr().(*net.TCPAddr); ok && tcp.IP.IsLoopback() { // elsewhere it has names that are not known here
 			handler = ownHost(handler)
 		}
@@ -116,20 +118,28 @@ func (s *Server) start(ctx context.Context) error {
 
 // listen takes the ports of HTTP. With an error it returns those that it took.
 func (s *Server) listen() ([]net.Listener, error) {
+	if s.cfg.HTTPListen == NoListen {
+		return s.listenOps(nil)
+	}
 	first, err := net.Listen("tcp", s.cfg.HTTPListen)
 	if err != nil {
 		return nil, fmt.Errorf("--http-listen: %w", err)
 	}
 	s.at.HTTP = "http://" + first.Addr().String()
+	return s.listenOps([]net.Listener{first})
+}
+
+// listenOps takes the port of --ops-listen, if there is to be one, after others.
+func (s *Server) listenOps(taken []net.Listener) ([]net.Listener, error) {
 	if s.cfg.OpsListen == "" {
-		return []net.Listener{first}, nil
+		return taken, nil
 	}
-	second, err := net.Listen("tcp", s.cfg.OpsListen)
+	ops, err := net.Listen("tcp", s.cfg.OpsListen)
 	if err != nil {
-		return []net.Listener{first}, fmt.Errorf("--ops-listen: %w", err)
+		return taken, fmt.Errorf("--ops-listen: %w", err)
 	}
-	s.at.Ops = "http://" + second.Addr().String()
-	return []net.Listener{first, second}, nil
+	s.at.Ops = "http://" + ops.Addr().String()
+	return append(taken, ops), nil
 }
 
 // assemble starts everything but the HTTP server.
@@ -156,6 +166,9 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	}
 	s.markStore(background, writeLog)
 	s.watchStore(background)
+	if s.clients, err = s.connect("clients"); err != nil {
+		return err
+	}
 	if s.answers, err = s.connect("answers"); err != nil {
 		return err
 	}
@@ -186,16 +199,18 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err != nil {
 		return err
 	}
-	effects, err := s.startEffects(background)
+	timers, err := s.startEffects(background)
 	if err != nil {
 		return err
 	}
+	s.timers = timers
 	queue := runtime.Queue(writeLog, s.logger)
 	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{
 		Floods:      s.floods,
 		Fair:        s.cfg.fair(1),
 		Activity:    s.activity,
 		CacheBytes:  s.cfg.ThreadCache,
+		Now:         s.cfg.Now,
 		Contents:    store,
 		Definitions: definitions,
 		Agents:      s.knowsAgent,
@@ -208,7 +223,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 				worker.Stored(c)
 			}
 			queue(c)
-			effects.Committed(c)
+			timers.Committed(c)
 		},
 		Joins: func(made []events.Event) *commands.Joined {
 			if worker := s.work.worker.Load(); worker != nil {

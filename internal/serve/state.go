@@ -114,3 +114,9 @@ func (o *openState) RuntimeContext() map[string]any {
 	values["env"] = o.states.env
 	return values
 }
+
+// Client returns a client of a tenant on a connection of the server's, which is closed
+// when the server is stopped.
+func (s *Server) Client(tenant string) (*client.Client, error) {
+	return client.New(s.clients, client.Options{Tenant: tenant, Names: s.cfg.Names})
+}

@@ -1,0 +1,82 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// idlePoll is how often a server that is not idle is looked at again.
+const idlePoll = 5 * time.Millisecond
+
+// errBusy is why a server is not idle.
+var errBusy = errors.New("not idle")
+
+// WaitIdle blocks until nothing is left to do: everything that was submitted is
+// decided, no run is queued or worked at, no effect is due, and the read models and
+// the timeline show the whole log. What waits for a person, a later time or another
+// process is left to do for nobody here. The error is ctx's, with what was still
+// busy.
+func (s *Server) WaitIdle(ctx context.Context) error {
+	for {
+		err := s.idle(ctx)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, errBusy) && ctx.Err() == nil {
+			return err
+		}
+		select {
+		case <-time.After(idlePoll):
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+	}
+}
+
+// idle returns an errBusy that says what is left to do.
+func (s *Server) idle(ctx context.Context) error {
+	log := s.reading.log
+	end, err := log.LastSeq(ctx)
+	if err != nil {
+		return err
+	}
+	if submitted, err := log.SubmittedDepth(ctx); err != nil || submitted > 0 {
+		return errors.Join(err, fmt.Errorf("%w: %d submitted commands wait", errBusy, submitted))
+	}
+	if err := s.reading.progress.Wait(ctx, end); err != nil {
+		return fmt.Errorf("%w: the read models show %d of %d: %w", errBusy, s.reading.progress.Seq(), end, err)
+	}
+	if shown, err := log.TimelineSeq(ctx); err != nil || shown < end {
+		return errors.Join(err, fmt.Errorf("%w: the timeline shows %d of %d", errBusy, shown, end))
+	}
+	if s.cfg.Workers > 0 {
+		if runs, err := log.RunsDepth(ctx); err != nil || runs.Waiting+runs.Taken > 0 {
+			return errors.Join(err, fmt.Errorf("%w: %d runs wait and %d are worked at", errBusy, runs.Waiting, runs.Taken))
+		}
+		if due, err := log.DueDepth(ctx); err != nil || due.Waiting+due.Taken > 0 {
+			return errors.Join(err, fmt.Errorf("%w: %d effects are due and %d run", errBusy, due.Waiting, due.Taken))
+		}
+		if due, err := s.timers.Due(ctx); err != nil || due {
+			return errors.Join(err, fmt.Errorf("%w: an effect is due", errBusy))
+		}
+	}
+	if now, err := log.LastSeq(ctx); err != nil || now != end {
+		return errors.Join(err, fmt.Errorf("%w: something was committed meanwhile", errBusy))
+	}
+	return nil
+}
+
+// FireDue runs the effects that are due by Config.Now, and returns how many there
+// are. A clock that keeps time needs no call: the server's timers fire.
+func (s *Server) FireDue(ctx context.Context) (int, error) {
+	end, err := s.reading.log.LastSeq(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if err := s.reading.progress.Wait(ctx, end); err != nil { // pending effects are read there
+		return 0, err
+	}
+	return s.timers.Fire(ctx)
+}

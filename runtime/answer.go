@@ -1,0 +1,39 @@
+package runtime
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Answer returns a reaction that says a text and makes no calls.
+func Answer(said string) *Reaction {
+	return &Reaction{AssistantEvent: Assistant{Content: []jsontext.Value{object("type", "output_text", "text", said)}}}
+}
+
+// LastText returns the text of the last message of a role in Items, such as
+// events.User: its text parts, joined. It is empty if there is none.
+func (in *StepInput) LastText(role events.Role) string {
+	for i := len(in.Items) - 1; i >= 0; i-- {
+		if in.Items[i].Type != events.Message || in.Items[i].Role != role {
+			continue
+		}
+		var parts []struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		}
+		_ = json.Unmarshal(in.Items[i].Content, &parts) // content that is no list of parts has no text
+		var said strings.Builder
+		for _, p := range parts {
+			switch p.Type {
+			case "input_text", "output_text", "text":
+				said.WriteString(p.Text)
+			}
+		}
+		return said.String()
+	}
+	return ""
+}

@@ -1,0 +1,197 @@
+package skein_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/skeintest"
+)
+
+// Every option reaches the server: changing it changes what the server is started
+// with.
+func TestOptions_EachReachesTheServer(t *testing.T) {
+	elsewhere := []string{"Logger", "Setup"} // of Start itself
+	typ := reflect.TypeFor[skein.Options]()
+	for i := range typ.NumField() {
+		field := typ.Field(i)
+		if strings.Contains(" "+strings.Join(elsewhere, " ")+" ", " "+field.Name+" ") {
+			continue
+		}
+		var o skein.Options
+		fill(t, reflect.ValueOf(&o).Elem().Field(i))
+		got := reflect.ValueOf(skein.ConfigOf(o)).FieldByName(field.Name)
+		if !got.IsValid() || got.IsZero() {
+			t.Errorf("Options.%s does not reach the server's configuration", field.Name)
+		}
+	}
+	// Nothing that the server can be told is missing here.
+	for i := range reflect.TypeFor[serve.Config]().NumField() {
+		name := reflect.TypeFor[serve.Config]().Field(i).Name
+		if _, ok := typ.FieldByName(name); !ok && name != "Register" { // which Start itself uses
+			t.Errorf("the server's %s is no option", name)
+		}
+	}
+}
+
+// fill makes a value that is not zero.
+func fill(t *testing.T, v reflect.Value) {
+	t.Helper()
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Int, reflect.Int64:
+		v.SetInt(7)
+	case reflect.Float64:
+		v.SetFloat(7)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+	case reflect.Func:
+		v.Set(reflect.MakeFunc(v.Type(), func([]reflect.Value) []reflect.Value { return nil }))
+	case reflect.Struct:
+		fill(t, v.Field(0))
+	default:
+		t.Fatalf("no value of %s", v.Type())
+	}
+}
+
+// What a program registers works in runs: reactors by Setup and later, a tool, hooks
+// by name, a loop policy, an effect.
+func TestServer_WhatIsRegisteredWorks(t *testing.T) {
+	type order struct {
+		Number string `json:"number"`
+	}
+	reactor := func(_ context.Context, in *skein.StepInput, _ skein.Stream) (*skein.Reaction, error) {
+		if in.Iteration > 0 {
+			return skein.Answer("it is on its way"), nil
+		}
+		r := skein.Answer("let me look")
+		r.ToolCalls = []skein.ToolCall{{CallID: "c1", Name: "find_order", Arguments: []byte(`{"number":"42"}`)}}
+		return r, nil
+	}
+	s := skeintest.Start(t, func(o *skein.Options) {
+		o.Setup = func(s *skein.Server) error { return s.Reactor("clerk", reactor) }
+	})
+	found, hooked, paid := make(chan string, 9), make(chan string, 9), make(chan string, 9)
+	s.Must(s.Tool(skein.NewThreadTool("find_order", func(_ context.Context, in *skein.ToolInput, o order) (string, error) {
+		found <- in.ThreadID + " " + o.Number
+		return "sent yesterday", nil
+	}, skein.Description("Finds an order."), skein.ReadOnly())))
+	s.Must(s.Hook("log", skein.Hooks{AfterTool: func(_ context.Context, _ skein.ThreadState, in *skein.ToolInput, out *skein.ToolResult) error {
+		hooked <- in.Name + " " + string(out.Result)
+		return nil
+	}}))
+	s.Must(s.Continue("hasty", func(skein.Outcome) bool { return false }))
+	s.Must(s.Effect("pay", func(_ context.Context, in *skein.EffectInput) error { paid <- in.ThreadID; return nil }))
+
+	c := s.Client("acme")
+	var apply events.ApplyDefinitions
+	for _, d := range []struct {
+		kind events.DefinitionKind
+		text string
+	}{
+		{events.ToolKind, `{"name":"find_order","description":"Finds an order.","type":"go"}`},
+		{events.AgentKind, `{"name":"patient","type":"ai_human","reactor":"clerk","tools":["find_order"],"hooks":["log"]}`},
+		{events.AgentKind, `{"name":"hasty","type":"ai_human","reactor":"clerk","tools":["find_order"]}`},
+	} {
+		apply.Definitions = append(apply.Definitions, events.NewDefinition{Kind: d.kind, Definition: []byte(d.text)})
+	}
+	if _, err := c.ApplyDefinitions(t.Context(), apply); err != nil {
+		t.Fatal(err)
+	}
+	steps := map[string]int64{"patient": 2, "hasty": 1}
+	for agent, want := range steps {
+		made, err := c.CreateThread(t.Context(), events.CreateThread{AgentID: agent})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := c.Ask(t.Context(), made.ThreadID, "where is order 42?")
+		if err != nil || answer.Execution.StepCount != want {
+			t.Errorf("%s: %+v, %v; want %d steps", agent, answer, err, want)
+		}
+		if got := <-found; got != made.ThreadID+" 42" {
+			t.Errorf("%s: the tool was called with %s", agent, got)
+		}
+		if _, err := c.ScheduleEffect(t.Context(), made.ThreadID, events.ScheduleEffect{Name: "pay"}); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-paid; got != made.ThreadID {
+			t.Errorf("%s: the effect was told of %s", agent, got)
+		}
+	}
+	if got := <-hooked; got != `find_order "sent yesterday"` || len(hooked) > 0 {
+		t.Errorf("the hook saw %s, and %d more", got, len(hooked))
+	}
+}
+
+// A definition that is wrong is refused where it is registered, with what is wrong.
+func TestServer_RefusesWhatCannotWork(t *testing.T) {
+	s := skeintest.Start(t)
+	type odd struct{ C chan int }
+	for name, err := range map[string]error{
+		"a tool of what is no JSON": s.Tool(skein.NewTool("odd", func(context.Context, odd) (string, error) { return "", nil })),
+		"a name with a dot":         s.Reactor("a.b", func(context.Context, *skein.StepInput, skein.Stream) (*skein.Reaction, error) { return nil, nil }),
+		"a nil reactor":             s.Reactor("a", nil),
+		"a nil effect":              s.Effect("a", nil),
+		"hooks without a function":  s.Hook("a", skein.Hooks{}),
+		"a nil loop policy":         s.Continue("a", nil),
+		"no tenant's name":          func() error { _, err := s.Server.Client("a.b"); return err }(),
+	} {
+		if events.AsError(err) == nil || events.AsError(err).Code != events.InvalidRequest {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The handler is the one of the port.
+func TestServer_Handler(t *testing.T) {
+	s := skeintest.Start(t)
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"ok":true`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// What was acknowledged is there after a restart.
+func TestStart_Again(t *testing.T) {
+	o := skein.Options{Store: t.TempDir(), NATSListen: skein.None, HTTPListen: skein.None, Logger: zerolog.Nop()}
+	var id string
+	for i := range 2 {
+		s, err := skein.Start(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := s.Client("acme")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			reply, err := c.CreateThread(t.Context(), events.CreateThread{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			id = reply.ThreadID
+		} else if _, err := c.GetThread(t.Context(), events.GetThread{ThreadID: id}); err != nil {
+			t.Error(err)
+		}
+		stop, cancel := context.WithTimeout(context.Background(), time.Minute)
+		if err := s.Stop(stop); err != nil {
+			t.Error(err)
+		}
+		cancel()
+	}
+}

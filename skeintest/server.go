@@ -1,0 +1,118 @@
+package skeintest
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein"
+	"github.com/skein-threads/skein/client"
+)
+
+// Server is a Skein of one test. Its methods fail the test where they cannot do what
+// they say, so they are for the test's own goroutine.
+type Server struct {
+	*skein.Server
+	Clock *Clock
+	t     testing.TB
+}
+
+// Start starts a Skein that ends with the test. Each option may change what it is
+// started with; the store, and the clock unless Now is set, are the test's own.
+func Start(t testing.TB, options ...func(*skein.Options)) *Server {
+	t.Helper()
+	clock := &Clock{}
+	o := skein.Options{
+		Store: t.TempDir(), NATSListen: skein.None, HTTPListen: skein.None, Volatile: true,
+		Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel), Now: clock.Now,
+	}
+	for _, set := range options {
+		set(&o)
+	}
+	started, err := skein.Start(t.Context(), o)
+	if err != nil {
+		t.Fatalf("starting Skein: %v", err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := started.Stop(ctx); err != nil {
+			t.Errorf("stopping Skein: %v", err)
+		}
+	})
+	return &Server{Server: started, Clock: clock, t: t}
+}
+
+// Must fails the test if err is not nil.
+func (s *Server) Must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Client returns a client of a tenant.
+func (s *Server) Client(tenant string) *client.Client {
+	s.t.Helper()
+	c, err := s.Server.Client(tenant)
+	s.Must(err)
+	return c
+}
+
+// Advance moves the clock forward and begins the effects that are due then. Their
+// ends are waited for with WaitIdle.
+func (s *Server) Advance(d time.Duration) {
+	s.t.Helper()
+	s.Clock.Advance(d)
+	ctx, cancel := s.patience()
+	defer cancel()
+	_, err := s.FireDue(ctx)
+	s.Must(err)
+}
+
+// WaitIdle blocks until nothing is left to do; see skein.Server.WaitIdle.
+func (s *Server) WaitIdle() {
+	s.t.Helper()
+	ctx, cancel := s.patience()
+	defer cancel()
+	s.Must(s.Server.WaitIdle(ctx))
+}
+
+// patience bounds a wait by the test's own deadline, a little before it.
+func (s *Server) patience() (context.Context, context.CancelFunc) {
+	ctx := s.t.Context()
+	if t, ok := s.t.(*testing.T); ok {
+		if end, ok := t.Deadline(); ok {
+			return context.WithDeadline(ctx, end.Add(-time.Second))
+		}
+	}
+	return context.WithTimeout(ctx, 5*time.Minute)
+}
+
+// Clock is a clock that is ahead of the machine's by what it was advanced. The zero
+// value shows the machine's time. It is safe for concurrent use.
+type Clock struct {
+	mu    sync.Mutex
+	ahead time.Duration
+}
+
+// Now returns the time that the clock shows.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Add(c.ahead)
+}
+
+// Advance moves the clock forward; time does not go back, so a negative duration
+// panics.
+func (c *Clock) Advance(d time.Duration) {
+	if d < 0 {
+		panic("skeintest: a clock cannot go back; its threads have times already")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ahead += d
+}

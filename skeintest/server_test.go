@@ -1,0 +1,121 @@
+package skeintest_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/skein-threads/skein"
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/skeintest"
+)
+
+func thread(t *testing.T, c *client.Client, agent string) string {
+	t.Helper()
+	reply, err := c.CreateThread(t.Context(), events.CreateThread{AgentID: agent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply.ThreadID
+}
+
+// An effect a year ahead runs when the clock is advanced by a year, once, and a
+// repeated one as its plan says.
+func TestAdvance_BeginsEffectsThatAreDue(t *testing.T) {
+	s := skeintest.Start(t)
+	var once, daily atomic.Int64
+	s.Must(s.Effect("once", func(context.Context, *skein.EffectInput) error { once.Add(1); return nil }))
+	s.Must(s.Effect("daily", func(context.Context, *skein.EffectInput) error { daily.Add(1); return nil }))
+	c := s.Client("acme")
+	id := thread(t, c, "")
+	year, day := int64(365*24*3600*1000), int64(24*3600*1000)
+	for _, e := range []events.ScheduleEffect{{Name: "once", DelayMs: &year}, {Name: "daily", EveryMs: &day}} {
+		if _, err := c.ScheduleEffect(t.Context(), id, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.WaitIdle()
+	if once.Load() != 0 || daily.Load() != 0 {
+		t.Fatalf("before their time, %d and %d ran", once.Load(), daily.Load())
+	}
+	for range 3 {
+		s.Advance(24 * time.Hour)
+		s.WaitIdle()
+	}
+	if once.Load() != 0 || daily.Load() != 3 {
+		t.Errorf("after three days, %d and %d ran, want 0 and 3", once.Load(), daily.Load())
+	}
+	s.Advance(365 * 24 * time.Hour)
+	s.WaitIdle()
+	if once.Load() != 1 || daily.Load() != 4 {
+		t.Errorf("after a year, %d and %d ran, want 1 and 4: what was missed runs once", once.Load(), daily.Load())
+	}
+	got, err := c.ScheduledEffects(t.Context(), id, "")
+	if err != nil || len(got) != 1 || got[0].Name != "daily" {
+		t.Errorf("pending: %v %v", got, err)
+	}
+}
+
+// The clock is that of threads too.
+func TestAdvance_MovesTheTimeOfEvents(t *testing.T) {
+	s := skeintest.Start(t)
+	c := s.Client("acme")
+	s.Advance(1000 * time.Hour)
+	reply, err := c.CreateThread(t.Context(), events.CreateThread{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.WithMinSeq(reply.Seq).GetThread(t.Context(), events.GetThread{ThreadID: reply.ThreadID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := events.ParseTime(got.CreatedAt)
+	if err != nil || made.Go().Before(time.Now().Add(999*time.Hour)) {
+		t.Errorf("made at %s (%v)", got.CreatedAt, err)
+	}
+}
+
+// What is idle shows everything: no run is queued, and its answer is in the read
+// models without waiting.
+func TestWaitIdle_RunsHaveEnded(t *testing.T) {
+	s := skeintest.Start(t)
+	s.Must(s.Reactor("shout", func(ctx context.Context, in *skein.StepInput, _ skein.Stream) (*skein.Reaction, error) {
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		return skein.Answer(strings.ToUpper(in.LastText(events.User))), nil
+	}))
+	c := s.Client("acme")
+	hi := events.UserText("hi")
+	var ids []string
+	for range 5 {
+		id := thread(t, c, "shout")
+		if _, err := c.React(t.Context(), id, events.ReactThread{Item: &hi}); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	s.WaitIdle()
+	for _, id := range ids {
+		list, err := c.ListMessages(t.Context(), events.ListMessages{ThreadID: id})
+		if err != nil || len(list.Messages) != 2 {
+			t.Errorf("thread %s: %+v %v", id, list, err)
+		}
+	}
+}
+
+// Nothing listens unless it is asked for.
+func TestStart_ListensNowhere(t *testing.T) {
+	if at := skeintest.Start(t).Addresses(); at != (skein.Addresses{}) {
+		t.Errorf("%+v", at)
+	}
+	at := skeintest.Start(t, func(o *skein.Options) { o.NATSListen, o.HTTPListen = "127.0.0.1:0", "127.0.0.1:0" }).Addresses()
+	if !strings.HasPrefix(at.NATS, "nats://127.0.0.1:") || !strings.HasPrefix(at.HTTP, "http://127.0.0.1:") {
+		t.Errorf("%+v", at)
+	}
+}
