@@ -25,7 +25,7 @@ func TestEffectOfATool(t *testing.T) {
 	seen, over := &got[facts]{}, make(chan struct{})
 	s := newStage(t, func(c *serve.Config) {
 		c.Env = map[string]any{"MAIL": "smtp"}
-		c.Effects = runtime.Effects{"remind": runtime.EffectFunc(func(ctx context.Context, in *runtime.EffectInput) error {
+		addEffect(c, "remind", runtime.EffectFunc(func(ctx context.Context, in *runtime.EffectInput) error {
 			defer close(over)
 			ran <- in
 			st := in.State
@@ -50,7 +50,7 @@ func TestEffectOfATool(t *testing.T) {
 				t.Errorf("a tool gave %+v", result)
 			}
 			return errors.Join(err, bad)
-		})}
+		}))
 	})
 	st := s.thread("script")
 	id := make(chan string, 1)

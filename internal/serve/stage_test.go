@@ -73,6 +73,12 @@ func newStage(t *testing.T, more ...func(*serve.Config)) *stage {
 	return s
 }
 
+// addEffect lets a process have an effect.
+func addEffect(c *serve.Config, name string, effect runtime.Effect) {
+	others := c.Register
+	c.Register = func(r *runtime.Registry) error { return errors.Join(others(r), r.AddEffect(name, effect)) }
+}
+
 // on says what an act does. What it checks would show nothing if nobody did it, so
 // that fails the test.
 func (s *stage) on(name string, do act) {

@@ -126,11 +126,11 @@ func TestStateIsGivenToAllWhoWorkOnAThread(t *testing.T) {
 			},
 			AfterRun: func(_ context.Context, st runtime.ThreadState, _ string) { note("after a run", st); close(over) },
 		}
-		c.Effects = runtime.Effects{"remind": runtime.EffectFunc(func(_ context.Context, in *runtime.EffectInput) error {
+		addEffect(c, "remind", runtime.EffectFunc(func(_ context.Context, in *runtime.EffectInput) error {
 			note("an effect", in.State)
 			close(effect)
 			return nil
-		})}
+		}))
 	})
 	st := s.thread("script")
 	s.on("look", func(ctx context.Context, in *runtime.ToolInput) (any, error) {
