@@ -20,6 +20,9 @@ func (h *house) rawThreads(from, to, commits int) uint64 {
 				h.t.Fatal(err)
 			}
 		}
+		if n%500 == 499 { // more outstanding ones would stall on a slow machine
+			<-js.PublishAsyncComplete()
+		}
 	}
 	<-js.PublishAsyncComplete()
 	last, err := h.log.LastSeq(h.ctx)

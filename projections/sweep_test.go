@@ -19,6 +19,9 @@ func TestListThreads_PurgedMeanwhile(t *testing.T) {
 		if _, err := js.PublishAsync("skein.log.acme."+id(n), []byte("commit")); err != nil {
 			t.Fatal(err)
 		}
+		if n%1000 == 999 { // more outstanding ones would stall on a slow machine
+			<-js.PublishAsyncComplete()
+		}
 	}
 	<-js.PublishAsyncComplete()
 	stream, err := js.Stream(t.Context(), "SKEIN_LOG")

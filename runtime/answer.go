@@ -4,14 +4,13 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
 )
 
 // Answer returns a reaction that says a text and makes no calls.
 func Answer(said string) *Reaction {
-	return &Reaction{AssistantEvent: Assistant{Content: []jsontext.Value{object("type", "output_text", "text", said)}}}
+	return &Reaction{AssistantEvent: Assistant{Content: []events.JSON{object("type", "output_text", "text", said)}}}
 }
 
 // LastText returns the text of the last message of a role in Items, such as

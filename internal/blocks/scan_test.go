@@ -39,6 +39,9 @@ func written(t *testing.T, messages int) [][]byte {
 		if _, err := js.PublishMsgAsync(m); err != nil {
 			t.Fatal(err)
 		}
+		if i%1000 == 999 { // more outstanding ones would stall on a slow machine
+			<-js.PublishAsyncComplete()
+		}
 	}
 	<-js.PublishAsyncComplete()
 	for _, seq := range []uint64{3, 4} {
