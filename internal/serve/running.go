@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/commands"
@@ -61,7 +62,7 @@ func (s *Server) register() error {
 	if s.cfg.Workers < 0 { // they are for those who run them
 		return nil
 	}
-	reactor, err := endpoint(os.Getenv, s.cfg.ModelParams)
+	reactor, err := endpoint(os.Getenv, s.cfg.ModelParams, s.logger)
 	if err != nil {
 		return err
 	}
@@ -191,9 +192,9 @@ func (s *Server) effect(nc *nats.Conn) func(name string) (runtime.Effect, bool) 
 
 // endpoint gives the reactor over the OpenAI-compatible endpoint that the
 // environment names.
-func endpoint(getenv func(string) string, params []string) (runtime.Reactor, error) {
+func endpoint(getenv func(string) string, params []string, logger zerolog.Logger) (runtime.Reactor, error) {
 	c := openai.FromEnv(getenv)
-	c.Params = params
+	c.Params, c.Logger = params, logger
 	if c.BaseURL == "" && c.APIKey == "" {
 		return runtime.ReactorFunc(func(context.Context, *runtime.StepInput, runtime.Stream) (*runtime.Reaction, error) {
 			return nil, errors.New("no endpoint for models is configured: start skein serve with OPENAI_API_KEY, or OPENAI_BASE_URL")

@@ -191,11 +191,20 @@ func (c *call) broken(err error) error {
 	case err == nil:
 		text = "the model's answer broke off: its stream ended without response.completed"
 	case errors.As(err, &location): // its own text has the URL
-		text = "no connection to the model's endpoint: " + c.clean(location.Err.Error())
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &syntax):
-		text = "the model's answer broke off: " + c.clean(err.Error())
+		c.log(location.Err)
+		text = "no connection to the model's endpoint; the operator's log says why"
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		text = "the model's answer broke off: unexpected EOF"
+	case errors.As(err, &syntax): // of the connection: its text has addresses
+		c.log(err)
+		text = "the model's answer broke off; the operator's log says why"
 	default:
 		text = "the model's answer cannot be read: " + c.clean(err.Error())
 	}
 	return &runtime.RetryError{Err: errors.New(text)}
+}
+
+// log tells the operator what happened to a connection: it names addresses.
+func (c *call) log(err error) {
+	c.config.Logger.Warn().Str("detail", c.clean(err.Error())).Msg("a model's endpoint could not be used")
 }

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/rs/zerolog"
 )
 
 // Config says which endpoint is asked, and how. The zero value of a field means
@@ -38,6 +40,9 @@ type Config struct {
 	Params []string
 	// HTTPClient makes the requests; default one that follows no redirects.
 	HTTPClient *http.Client
+	// Logger takes why a connection could not be made or broke, which names addresses:
+	// it is for the operator, and the error of a run is read by tenants.
+	Logger zerolog.Logger
 }
 
 // DefaultBaseURL is OpenAI's own.

@@ -1,13 +1,17 @@
 package openai_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
@@ -195,15 +199,46 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// No connection may pass, and its error names no URL.
-func TestNoConnection(t *testing.T) {
-	e := serve(t, func(*stream, *http.Request) {})
-	r := e.reactor(t)
-	e.Close()
-	_, err := r.React(t.Context(), input(), nil)
-	var retry *runtime.RetryError
-	if !errors.As(err, &retry) || !strings.Contains(err.Error(), "no connection") || strings.Contains(err.Error(), "/v1") {
-		t.Errorf("%#v", err)
+// A connection that cannot be made, or that breaks, may be tried again. Where the
+// endpoint is stands in the operator's log alone: the error is read by tenants.
+func TestReact_ConnectionFailureNamesNoAddress(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer func(*stream, *http.Request)
+		closed bool
+		want   string
+	}{
+		"nothing listens": {func(*stream, *http.Request) {}, true, "no connection"},
+		"broken off": {func(s *stream, _ *http.Request) {
+			s.event("response.created", `"response":{}`)
+			conn, _, err := http.NewResponseController(s.w).Hijack()
+			if err == nil {
+				err = errors.Join(conn.(*net.TCPConn).SetLinger(0), conn.Close()) // a reset, not an end
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}, false, "broke off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := serve(t, c.answer)
+			var told bytes.Buffer
+			r := e.reactor(t, func(c *openai.Config) { c.Logger = zerolog.New(&told) })
+			address := strings.TrimPrefix(e.URL, "http://")
+			if c.closed {
+				e.Close()
+			}
+			_, err := r.React(t.Context(), input(), nil)
+			var retry *runtime.RetryError
+			if !errors.As(err, &retry) || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("%#v", err)
+			}
+			if text := err.Error(); strings.Contains(text, "127.0.0.1") || strings.Contains(text, "/v1") || strings.Contains(text, "tcp") {
+				t.Errorf("the tenant reads %q", text)
+			}
+			if c.closed && !strings.Contains(told.String(), address) || told.Len() == 0 {
+				t.Errorf("the operator's log has %q; want %s in it", told.String(), address)
+			}
+		})
 	}
 }
 
