@@ -19,9 +19,6 @@ type Ledger struct {
 	skills map[string]bool // that were loaded
 }
 
-// NewLedger returns one that goes on from a state, which it leaves as it is.
-func NewLedger(s *State) *Ledger { return &Ledger{state: s.layer()} }
-
 // State returns the state after the commits. Do not change it.
 func (l *Ledger) State() *State {
 	if l.state == nil {
@@ -58,30 +55,6 @@ func (l *Ledger) Commit(c *events.Commit, fault func(*events.Event, error)) {
 		fault(last, err)
 	}
 	l.state.stored(c)
-}
-
-// Holds checks what a decision made of a state: nil if every event of it could
-// follow. The state is left as it is.
-func Holds(s *State, made []events.Event) error {
-	l := NewLedger(s)
-	var before *events.Event
-	n := 0
-	for i := range made {
-		e := &made[i]
-		if before == nil || before.CommandID != e.CommandID {
-			before, n = nil, 0
-		}
-		if err := firstFault(envelope(e, before, n), rules{l, before}.check(e)); err != nil {
-			return fmt.Errorf("event %s, version %d: %w", e.Type, e.Version, err)
-		}
-		l.evolve(e)
-		before = e
-		n++
-	}
-	if len(made) == 0 {
-		return nil
-	}
-	return l.whole(&events.Commit{Events: made})
 }
 
 // envelope checks what an event says of the command that made it, as its n-th

@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -95,10 +96,10 @@ func TestLedger_SkillsAndRelationships(t *testing.T) {
 
 // Whoever goes on from a ledger's state leaves it as it is; a new one knows what
 // the state knows.
-func TestNewLedger_LeavesItsStateAlone(t *testing.T) {
+func TestLedger_LeavesTheStateItGoesOnFrom(t *testing.T) {
 	k := begun(t)
 	before := encoded(t, k.state)
-	l := NewLedger(k.state)
+	l := newLedger(k.state)
 	e := k.after(events.ProfileChangedType, threadID, "", events.ProfileChanged{Policy: to(events.Steer)})
 	c, err := events.NewCommit(k.state.Chain, []events.Event{e})
 	if err != nil {
@@ -176,4 +177,31 @@ func TestLedger_OutsideTheThreadsLife(t *testing.T) {
 	k.do(events.CreateThread{})
 	k.do(events.DeleteThread{})
 	wantFaults(t, k.takes(profile), "does not exist")
+}
+
+// newLedger returns one that goes on from a state, which it leaves as it is.
+func newLedger(s *State) *Ledger { return &Ledger{state: s.layer()} }
+
+// holds checks what a decision made of a state: nil if every event of it could
+// follow. The state is left as it is.
+func holds(s *State, made []events.Event) error {
+	l := newLedger(s)
+	var before *events.Event
+	n := 0
+	for i := range made {
+		e := &made[i]
+		if before == nil || before.CommandID != e.CommandID {
+			before, n = nil, 0
+		}
+		if err := firstFault(envelope(e, before, n), rules{l, before}.check(e)); err != nil {
+			return fmt.Errorf("event %s, version %d: %w", e.Type, e.Version, err)
+		}
+		l.evolve(e)
+		before = e
+		n++
+	}
+	if len(made) == 0 {
+		return nil
+	}
+	return l.whole(&events.Commit{Events: made})
 }

@@ -95,11 +95,11 @@ func TestHolds_Effects(t *testing.T) {
 	s := mustDecode(t, encoded(t, k.state))
 	s.Effects = events.MaxEffects - 1
 	free := events.EffectScheduled{ID: "one-more", Name: "x", ScheduledAt: (k.now + 1000).String()}
-	if err := Holds(s, []events.Event{k.after(events.EffectScheduledType, free.ID, free.ID, free)}); err != nil {
+	if err := holds(s, []events.Event{k.after(events.EffectScheduledType, free.ID, free.ID, free)}); err != nil {
 		t.Error(err)
 	}
 	s.Effects++
-	if err := Holds(s, []events.Event{k.after(events.EffectScheduledType, free.ID, free.ID, free)}); err == nil || !contains(err, "1000 effects") {
+	if err := holds(s, []events.Event{k.after(events.EffectScheduledType, free.ID, free.ID, free)}); err == nil || !contains(err, "1000 effects") {
 		t.Errorf("one too many: %v", err)
 	}
 }

@@ -67,7 +67,7 @@ func TestHolds_ContextThatWasResolved(t *testing.T) {
 	} {
 		list := append([]events.Event{}, made...)
 		f.change(&list[1])
-		if err := Holds(k.state, list); err == nil || !strings.Contains(err.Error(), f.says) {
+		if err := holds(k.state, list); err == nil || !strings.Contains(err.Error(), f.says) {
 			t.Errorf("a resolution of %s: %v", f.name, err)
 		}
 	}
@@ -79,7 +79,7 @@ func TestHolds_ContextThatWasResolved(t *testing.T) {
 	resolved := made[1]
 	resolved.ID, resolved.Version = events.EventID(tenant, threadID, resolved.CommandID, 2), 3
 	resolved.Type, resolved.Data = events.ContextResolvedType, events.ContextResolved{Key: to(""), Created: true}
-	if err := Holds(whole.state, append(made, resolved)); err == nil || !strings.Contains(err.Error(), "it was there") {
+	if err := holds(whole.state, append(made, resolved)); err == nil || !strings.Contains(err.Error(), "it was there") {
 		t.Errorf("the default context is made with the thread, and not resolved: %v", err)
 	}
 }
@@ -105,7 +105,7 @@ func TestHolds_Items(t *testing.T) {
 	result := plain
 	result.Type, result.Role, result.OutputOf = events.ActionResult, "", events.PartKey("stp_1", 0)
 	for of, e := range map[string]events.Event{"none": k.after(events.ItemCreatedType, "itm_9", "", result), "somebody outside": k.after(events.ItemCreatedType, "itm_9", "exe_1", result)} {
-		if err := Holds(k.state, []events.Event{e}); err == nil || !strings.Contains(err.Error(), "only the result of a run's call") {
+		if err := holds(k.state, []events.Event{e}); err == nil || !strings.Contains(err.Error(), "only the result of a run's call") {
 			t.Errorf("the output of a call of %s: %v", of, err)
 		}
 	}
@@ -237,7 +237,7 @@ func TestHolds_Executions(t *testing.T) {
 	holdsBut(t, k, k.after(events.SkillActivatedType, threadID, "exe_1", events.SkillActivated{Name: "refunds"}),
 		anotherSubject("it is about"), anotherCorrelation("not in the thread"))
 	finished := k.after(events.ThreadFinishedType, threadID, "exe_1", events.ThreadFinished{ExecutionID: "exe_1", Status: events.Executing})
-	if err := Holds(k.state, []events.Event{finished}); err == nil || !strings.Contains(err.Error(), "not over") {
+	if err := holds(k.state, []events.Event{finished}); err == nil || !strings.Contains(err.Error(), "not over") {
 		t.Errorf("an end of what executes: %v", err)
 	}
 	k.do(events.SetExecutionStatus{ExecutionID: "exe_1", To: events.ExecutionFailed})
@@ -249,7 +249,7 @@ func TestHolds_Executions(t *testing.T) {
 		the("another end", "not over", func(d *events.ThreadFinished) { d.Status = events.ExecutionCompleted }))
 	k.do(events.FinishThread{ExecutionID: "exe_1"})
 	finished = k.after(events.ThreadFinishedType, threadID, "exe_1", events.ThreadFinished{ExecutionID: "exe_1", Status: events.ExecutionFailed})
-	if err := Holds(k.state, []events.Event{finished}); err == nil || !strings.Contains(err.Error(), "finished twice") {
+	if err := holds(k.state, []events.Event{finished}); err == nil || !strings.Contains(err.Error(), "finished twice") {
 		t.Errorf("an end of what is finished: %v", err)
 	}
 }

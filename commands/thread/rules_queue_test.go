@@ -72,7 +72,7 @@ func TestHolds_Queues(t *testing.T) {
 	holdsBut(t, k, k.after(events.QueuePushedType, "q-9", "", push))
 	k.do(events.ReactThread{Text: to("x")})
 	push.MessageID = k.state.Messages
-	if err := Holds(k.state, []events.Event{k.after(events.QueuePushedType, "q-9", "", push)}); err == nil || !contains(err, "5 messages wait already") {
+	if err := holds(k.state, []events.Event{k.after(events.QueuePushedType, "q-9", "", push)}); err == nil || !contains(err, "5 messages wait already") {
 		t.Errorf("one too many: %v", err)
 	}
 }

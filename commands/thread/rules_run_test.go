@@ -114,15 +114,15 @@ func TestHolds_Runs(t *testing.T) {
 	holdsBut(t, k, k.after(events.ItemCreatedType, "itm_o", "exe_a", out),
 		the("another kind", "only the result of a run's call", func(d *events.ItemCreated) { d.Type = events.ActionExecute }))
 	turn := run(events.RunTurnedType, events.RunTurned{Side: events.SideA})
-	if err := Holds(k.state, []events.Event{turn}); err == nil || !contains(err, "dual_ai") {
+	if err := holds(k.state, []events.Event{turn}); err == nil || !contains(err, "dual_ai") {
 		t.Errorf("a turn of an agent without sides: %v", err)
 	}
 	early := run(events.RunParkedType, events.RunParked{Token: 1, Calls: []string{"call_1", "call_4"}})
-	if err := Holds(k.state, []events.Event{early}); err == nil || !contains(err, "calls are left") {
+	if err := holds(k.state, []events.Event{early}); err == nil || !contains(err, "calls are left") {
 		t.Errorf("parked with an open call: %v", err)
 	}
 	soon := run(events.RunRequestedType, events.RunRequested{AgentID: "triage"})
-	if err := Holds(k.state, []events.Event{soon}); err == nil || !contains(err, "does not wait") {
+	if err := holds(k.state, []events.Event{soon}); err == nil || !contains(err, "does not wait") {
 		t.Errorf("asked for while it does not wait: %v", err)
 	}
 }
@@ -135,7 +135,7 @@ func TestHolds_AwaitedReactor(t *testing.T) {
 	k := newStory(t)
 	k.do(events.CreateThread{AgentID: "triage"})
 	k.do(events.ReactThread{Text: to("hello"), ExecutionID: "exe_a"})
-	if err := Holds(k.state, []events.Event{k.after(events.RunAwaitedType, "exe_a", "exe_a", reactor)}); err == nil || !contains(err, "no step waits") {
+	if err := holds(k.state, []events.Event{k.after(events.RunAwaitedType, "exe_a", "exe_a", reactor)}); err == nil || !contains(err, "no step waits") {
 		t.Errorf("awaited without a step: %v", err)
 	}
 }
@@ -169,7 +169,7 @@ func TestHolds_ParkedRuns(t *testing.T) {
 // A run without calls that wait is not parked.
 func TestHolds_ParkedWithoutCalls(t *testing.T) {
 	w := atWork(t)
-	if err := Holds(w.state, []events.Event{w.after(events.RunParkedType, "exe_a", "exe_a", events.RunParked{Token: 1})}); err == nil || !contains(err, "the calls that wait are") {
+	if err := holds(w.state, []events.Event{w.after(events.RunParkedType, "exe_a", "exe_a", events.RunParked{Token: 1})}); err == nil || !contains(err, "the calls that wait are") {
 		t.Errorf("parked for nothing: %v", err)
 	}
 }
@@ -189,13 +189,13 @@ func TestHolds_BegunRuns(t *testing.T) {
 	last := len(made) - 1
 	check := func(list []events.Event, forgeries ...forgery) {
 		t.Helper()
-		if err := Holds(k.state, list); err != nil {
+		if err := holds(k.state, list); err != nil {
 			t.Error(err)
 		}
 		for _, f := range forgeries {
 			forged := append([]events.Event{}, list...)
 			f.change(&forged[len(forged)-1])
-			if err := Holds(k.state, forged); err == nil || !contains(err, f.says) {
+			if err := holds(k.state, forged); err == nil || !contains(err, f.says) {
 				t.Errorf("a run with %s: %v", f.name, err)
 			}
 		}
@@ -223,7 +223,7 @@ func TestHolds_BegunRuns(t *testing.T) {
 		e.Data = events.RunRequested{AgentID: "triage"}
 		return append(list, e)
 	}
-	if err := Holds(k.state, outside("exe_o")); err == nil || !contains(err, "the thread is open") {
+	if err := holds(k.state, outside("exe_o")); err == nil || !contains(err, "the thread is open") {
 		t.Errorf("a run of a thread that does not stream: %v", err)
 	}
 	k.do(events.SetThreadStatus{To: events.ThreadStreaming})
@@ -232,20 +232,20 @@ func TestHolds_BegunRuns(t *testing.T) {
 	late := outside("exe_p")
 	k.do(events.CreateExecution{ID: "exe_p", TriggerItemID: "itm_u"})
 	late[1].ID, late[1].CommandID, late[1].Version = events.EventID(tenant, threadID, "forged", 0), "forged", k.state.Version+1
-	if err := Holds(k.state, late[1:]); err == nil || !contains(err, "when it is created") {
+	if err := holds(k.state, late[1:]); err == nil || !contains(err, "when it is created") {
 		t.Errorf("a run of what was created before: %v", err)
 	}
 	other := outside("exe_q")
 	other[0].ID = events.EventID(tenant, threadID, other[0].CommandID, 0)
 	forgedOther := other[1]
 	forgedOther.Subject, forgedOther.Correlation = "exe_p", "exe_p"
-	if err := Holds(k.state, []events.Event{other[0], forgedOther}); err == nil || !contains(err, "when it is created") {
+	if err := holds(k.state, []events.Event{other[0], forgedOther}); err == nil || !contains(err, "when it is created") {
 		t.Errorf("a run of another than was created: %v", err)
 	}
 	w := atWork(t) // there is one under way
 	k = w.story
 	k.do(message("itm_u", "x"))
-	if err := Holds(k.state, outside("exe_o")); err == nil || !contains(err, "is under way") {
+	if err := holds(k.state, outside("exe_o")); err == nil || !contains(err, "is under way") {
 		t.Errorf("a second run: %v", err)
 	}
 }

@@ -23,7 +23,7 @@ func held(k *story, f forged) error {
 		ID: events.EventID(tenant, k.thread, "forged", 0), Type: f.typ, Time: k.now + 1000, Subject: f.subject, Correlation: f.correlation,
 		Tenant: tenant, ThreadID: k.thread, Version: k.state.Version + 1, CommandID: "forged", Data: f.data,
 	}
-	return Holds(k.state, []events.Event{e})
+	return holds(k.state, []events.Event{e})
 }
 
 // What no decision would have made is refused by the event's precondition, and
@@ -77,10 +77,10 @@ func TestHolds_Envelope(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := Holds(k.state, made); err != nil {
+		if err := holds(k.state, made); err != nil {
 			t.Fatal(err)
 		}
-		if change(made); Holds(k.state, made) == nil {
+		if change(made); holds(k.state, made) == nil {
 			t.Errorf("%s was let pass", name)
 		}
 	}

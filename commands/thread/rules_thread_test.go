@@ -45,13 +45,13 @@ func anotherCorrelation(says string) forgery {
 func holdsBut(t *testing.T, k *story, legal events.Event, list ...forgery) {
 	t.Helper()
 	before := encoded(t, k.state)
-	if err := Holds(k.state, []events.Event{legal}); err != nil {
+	if err := holds(k.state, []events.Event{legal}); err != nil {
 		t.Errorf("%s: %v", legal.Type, err)
 	}
 	for _, f := range list {
 		e := legal
 		f.change(&e)
-		if err := Holds(k.state, []events.Event{e}); err == nil || !strings.Contains(err.Error(), f.says) {
+		if err := holds(k.state, []events.Event{e}); err == nil || !strings.Contains(err.Error(), f.says) {
 			t.Errorf("%s with %s: %v, want %q", legal.Type, f.name, err, f.says)
 		}
 	}
@@ -65,7 +65,7 @@ func TestHolds_Threads(t *testing.T) {
 	created := k.after(events.ThreadCreatedType, threadID, "", events.ThreadCreated{ID: threadID, Status: events.ThreadOpen})
 	ctx := k.after(events.ContextCreatedType, "ctx_d", "", events.ContextCreated{ID: "ctx_d", Status: events.ContextOpen, Default: true, Content: raw("null")})
 	ctx.ID, ctx.Version = events.EventID(tenant, threadID, "forged", 1), 2
-	if err := Holds(k.state, []events.Event{created, ctx}); err != nil {
+	if err := holds(k.state, []events.Event{created, ctx}); err != nil {
 		t.Error(err)
 	}
 	for _, f := range []forgery{
@@ -80,17 +80,17 @@ func TestHolds_Threads(t *testing.T) {
 	} {
 		e := created
 		f.change(&e)
-		if err := Holds(k.state, []events.Event{e, ctx}); err == nil || !strings.Contains(err.Error(), f.says) {
+		if err := holds(k.state, []events.Event{e, ctx}); err == nil || !strings.Contains(err.Error(), f.says) {
 			t.Errorf("a creation with %s: %v", f.name, err)
 		}
 	}
-	if err := Holds(k.state, []events.Event{created}); err == nil || !strings.Contains(err.Error(), "default context") {
+	if err := holds(k.state, []events.Event{created}); err == nil || !strings.Contains(err.Error(), "default context") {
 		t.Errorf("a creation without a context: %v", err)
 	}
 
 	k.do(events.CreateThread{Key: "k", AgentID: "triage"})
 	again := k.after(events.ThreadCreatedType, threadID, "", events.ThreadCreated{ID: threadID, Status: events.ThreadOpen})
-	if err := Holds(k.state, []events.Event{again}); err == nil || !strings.Contains(err.Error(), "created before") {
+	if err := holds(k.state, []events.Event{again}); err == nil || !strings.Contains(err.Error(), "created before") {
 		t.Errorf("a second creation: %v", err)
 	}
 	holdsBut(t, k, k.after(events.ThreadResolvedType, threadID, "", events.ThreadResolved{Key: "k"}),
@@ -110,7 +110,7 @@ func TestHolds_Threads(t *testing.T) {
 		"archived": {Archived: to(true)}, "draft": {Draft: to("")}, "autoSubmitDraft": {AutoSubmitDraft: to(true)}, "agentMode": {AgentMode: to("")},
 		"maxTokens": {MaxTokens: to(int64(1))}, "userId": {UserID: to("u")}, "metadata": {Metadata: raw(`{}`)}, "env": {Env: raw(`{}`)}, "policy": {Policy: to(events.Steer)},
 	} {
-		if err := Holds(k.state, []events.Event{k.after(events.ProfileChangedType, threadID, "", one)}); err != nil {
+		if err := holds(k.state, []events.Event{k.after(events.ProfileChangedType, threadID, "", one)}); err != nil {
 			t.Errorf("a change of %s: %v", name, err)
 		}
 	}
@@ -131,7 +131,7 @@ func TestHolds_Threads(t *testing.T) {
 	release := k.after(events.KeyReleasedType, threadID, "", events.KeyReleased{Key: "k", ThreadID: threadID})
 	end := k.after(events.LifecycleDeletedType, threadID, "", events.LifecycleDeleted{})
 	end.ID, end.Version = events.EventID(tenant, threadID, "forged", 1), end.Version+1
-	if err := Holds(k.state, []events.Event{release, end}); err != nil {
+	if err := holds(k.state, []events.Event{release, end}); err != nil {
 		t.Error(err)
 	}
 	for _, f := range []forgery{
@@ -141,25 +141,25 @@ func TestHolds_Threads(t *testing.T) {
 	} {
 		e := release
 		f.change(&e)
-		if err := Holds(k.state, []events.Event{e, end}); err == nil || !strings.Contains(err.Error(), f.says) {
+		if err := holds(k.state, []events.Event{e, end}); err == nil || !strings.Contains(err.Error(), f.says) {
 			t.Errorf("a release with %s: %v", f.name, err)
 		}
 	}
-	if err := Holds(k.state, []events.Event{release}); err == nil || !strings.Contains(err.Error(), "only when it is deleted") {
+	if err := holds(k.state, []events.Event{release}); err == nil || !strings.Contains(err.Error(), "only when it is deleted") {
 		t.Errorf("a release of a thread that lives: %v", err)
 	}
 	end.ID, end.Version = release.ID, release.Version
-	if err := Holds(k.state, []events.Event{end}); err == nil || !strings.Contains(err.Error(), "was not released") {
+	if err := holds(k.state, []events.Event{end}); err == nil || !strings.Contains(err.Error(), "was not released") {
 		t.Errorf("an end that keeps the key: %v", err)
 	}
 	late := k.after(events.KeyClaimedType, threadID, "", events.KeyClaimed{Key: "k", ThreadID: threadID})
-	if err := Holds(k.state, []events.Event{late}); err == nil || !strings.Contains(err.Error(), "when it is created") {
+	if err := holds(k.state, []events.Event{late}); err == nil || !strings.Contains(err.Error(), "when it is created") {
 		t.Errorf("a late claim: %v", err)
 	}
 	plain := newStory(t)
 	plain.do(events.CreateThread{})
 	none := plain.after(events.KeyReleasedType, threadID, "", events.KeyReleased{ThreadID: threadID})
-	if err := Holds(plain.state, []events.Event{none}); err == nil || !strings.Contains(err.Error(), "does not hold") {
+	if err := holds(plain.state, []events.Event{none}); err == nil || !strings.Contains(err.Error(), "does not hold") {
 		t.Errorf("a release of no key: %v", err)
 	}
 }
@@ -178,7 +178,7 @@ func TestHolds_KeyOfANewThread(t *testing.T) {
 	} {
 		list := append([]events.Event{}, made...)
 		f.change(&list[2])
-		if err := Holds(k.state, list); err == nil || !strings.Contains(err.Error(), f.says) {
+		if err := holds(k.state, list); err == nil || !strings.Contains(err.Error(), f.says) {
 			t.Errorf("a claim with %s: %v", f.name, err)
 		}
 	}
@@ -262,22 +262,22 @@ func TestHolds_Tenants(t *testing.T) {
 		the("a digest of nothing", "has a digest", func(d *events.DefinitionChanged) { d.Digest = strings.Repeat("a", 64) }))
 	k.do(apply(agent("a", "m", "t")))
 	gone := k.after(events.DefinitionChangedType, "tool/t", "", events.DefinitionChanged{Kind: was.Kind, Name: "t", Version: 2, Previous: 1})
-	if err := Holds(k.state, []events.Event{gone}); err == nil || !strings.Contains(err.Error(), `still referred to by "agent/a"`) {
+	if err := holds(k.state, []events.Event{gone}); err == nil || !strings.Contains(err.Error(), `still referred to by "agent/a"`) {
 		t.Errorf("a removal of what is referred to: %v", err)
 	}
 	lost := agent("b", "m", "u")
 	refers := k.after(events.DefinitionChangedType, "agent/b", "", events.DefinitionChanged{
 		Kind: lost.Kind, Name: "b", Version: 1, Digest: events.DefinitionDigest(lost.Definition), Definition: lost.Definition,
 	})
-	if err := Holds(k.state, []events.Event{refers}); err == nil || !strings.Contains(err.Error(), `refers to "tool/u", which is not defined`) {
+	if err := holds(k.state, []events.Event{refers}); err == nil || !strings.Contains(err.Error(), `refers to "tool/u", which is not defined`) {
 		t.Errorf("a definition that refers to nothing: %v", err)
 	}
 	claimed := k.after(events.KeyClaimedType, events.TenantAggregate, "", events.KeyClaimed{Key: "k", ThreadID: threadID})
-	if err := Holds(k.state, []events.Event{claimed}); err == nil || !strings.Contains(err.Error(), "on its own aggregate only") {
+	if err := holds(k.state, []events.Event{claimed}); err == nil || !strings.Contains(err.Error(), "on its own aggregate only") {
 		t.Errorf("a key of the tenant: %v", err)
 	}
 	rejected := k.after(events.CommandRejectedType, events.TenantAggregate, "", events.CommandRejected{Command: "x", Code: events.NotFound, ThreadID: otherID})
-	if err := Holds(k.state, []events.Event{rejected}); err != nil {
+	if err := holds(k.state, []events.Event{rejected}); err != nil {
 		t.Errorf("a refusal on the tenant: %v", err)
 	}
 }

@@ -145,7 +145,7 @@ func (k *story) store(draft *Draft) *events.Commit {
 	}
 	k.seq++
 	commit.Seq = k.seq
-	if err := Holds(k.state, draft.Events()); err != nil {
+	if err := holds(k.state, draft.Events()); err != nil {
 		k.t.Fatalf("what was decided could not follow: %v", err)
 	}
 	draft.Apply(commit)
