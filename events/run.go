@@ -146,7 +146,7 @@ type RunSuspended struct {
 // it meanwhile. run.requested says that it goes on.
 type RunParked struct {
 	Token int64    `json:"token" schema:"required,minimum=1" doc:"The claim that gave it up."`
-	Calls []string `json:"calls" schema:"required" doc:"The calls that it waits for."`
+	Calls []string `json:"calls" schema:"required" doc:"The calls that it waits for; none if it waits for a process that serves its reactor."`
 }
 
 // RunResumed says that what calls waited for has come about.

@@ -331,3 +331,27 @@ func waitsFor(kind events.RunWaitKind) func(*events.ThreadRun) bool {
 		return slices.ContainsFunc(r.WaitingFor, func(w events.RunWait) bool { return w.Kind == kind })
 	}
 }
+
+// parked lists the runs that wait for a reactor, held by no worker.
+func (d *directories) parked() []ParkedRun {
+	var out []ParkedRun
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	for tenant, t := range d.tenants {
+		for at, run := range t.runs {
+			if !run.Parked {
+				continue
+			}
+			p := ParkedRun{Tenant: tenant, Thread: unpackID(t.members[at].id), Execution: run.ExecutionID}
+			for _, w := range run.WaitingFor {
+				if w.Kind == events.RunWaitsWorker && w.Worker == events.ReactorWorker {
+					p.Reactors = append(p.Reactors, w.Name)
+				}
+			}
+			if p.Until, _ = events.ParseTime(run.Until); len(p.Reactors) > 0 { // without a time it is woken by the reactor alone
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}

@@ -90,6 +90,21 @@ func (q *Queries) Waiting(ctx context.Context) (map[events.RunWaitKind]int, erro
 	return q.directory.waiting(), nil
 }
 
+// ParkedRun is a run that was given up because no process serves what it needs.
+type ParkedRun struct {
+	Tenant, Thread, Execution string
+	Reactors                  []string    // that it waits for
+	Until                     events.Time // how long it waits at most; 0: nobody said
+}
+
+// Parked lists the runs of all tenants that wait for a reactor, held by no worker.
+func (q *Queries) Parked(ctx context.Context) ([]ParkedRun, error) {
+	if err := q.directory.loadedBefore(ctx); err != nil {
+		return nil, err
+	}
+	return q.directory.parked(), nil
+}
+
 // Names lists the queries that are answered.
 func (q *Queries) Names() []string {
 	var names []string

@@ -22,6 +22,7 @@ type lack struct {
 	events.WaitFor
 	most  time.Duration // how long it is waited for; negative: not at all
 	since time.Time     // zero: it was not met yet
+	met   time.Time     // by this claim; zero: it was not
 	pause time.Duration
 }
 
@@ -52,9 +53,16 @@ func (l *lack) gaveUp(err error) error {
 // on the thread. It returns false when the run is to wait no longer: its time is
 // over, or it was told to stop.
 func (t *turn) awaitReactor(ctx context.Context, l *lack) (again bool, err error) {
-	if l.since.IsZero() && l.most > 0 {
-		if err := t.awaitWorkers(ctx, []events.WaitFor{l.WaitFor}, l.most); err != nil {
-			return false, err
+	if l.met.IsZero() {
+		l.met = time.Now()
+		left := l.most
+		if !l.since.IsZero() {
+			left -= time.Since(l.since)
+		}
+		if left > 0 {
+			if err := t.awaitWorkers(ctx, []events.WaitFor{l.WaitFor}, left); err != nil {
+				return false, err
+			}
 		}
 	}
 	again = l.look(t.ctx)
@@ -62,6 +70,12 @@ func (t *turn) awaitReactor(ctx context.Context, l *lack) (again bool, err error
 		return false, errStopping
 	}
 	return again && !t.stopping(), nil
+}
+
+// parks reports whether the run is to give up its place while it waits for its
+// reactor, as it has waited with it for long enough.
+func (t *turn) parks(l *lack) bool {
+	return t.w.cfg.ParkAfter > 0 && !l.met.IsZero() && time.Since(l.met) >= t.w.cfg.ParkAfter
 }
 
 // awaitWorkers records all that the run waits for.

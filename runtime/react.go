@@ -47,6 +47,9 @@ func (t *turn) react(ctx context.Context) error {
 	var got *Reaction
 	start := time.Now()
 	away := lack{WaitFor: events.WaitFor{Kind: events.ReactorWorker, Name: side.Reactor}, most: t.agent.Limits.WorkerWait}
+	if t.run.Away != 0 { // a claim before has waited, too
+		away.since = t.run.Away.Go()
+	}
 	for attempt := 1; ; attempt++ {
 		in.Attempt = attempt
 		t.draft.reset()
@@ -67,6 +70,10 @@ func (t *turn) react(ctx context.Context) error {
 			served, wrong := t.awaitReactor(ctx, &away)
 			if wrong != nil {
 				return wrong
+			}
+			if served && t.parks(&away) {
+				_, err := t.commit(ctx, "park", thread.ParkRun{ExecutionID: t.job.Execution, Token: t.run.Token})
+				return err
 			}
 			if served {
 				attempt-- // nobody was asked

@@ -27,6 +27,7 @@ type Config struct {
 	Ping         time.Duration // between two signs of life in a run's stream; default 15 s
 	Reactors     Reactors
 	Agents       Agents
+	ParkAfter    time.Duration // that a run whose reactor no process serves keeps its place; then it waits without one, until Wake, which must run. Default: it keeps it
 	Arguments    Arguments
 	Hooks        Hooks
 	Budget       Budget  // of what models use; default none

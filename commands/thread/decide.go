@@ -134,6 +134,10 @@ func (m *maker) decideRun(p Part) error {
 		return m.failRun(d)
 	case AwaitWorkers:
 		return m.awaitWorkers(d)
+	case ParkRun:
+		return m.parkRun(d)
+	case WakeRun:
+		return m.wakeRun(d)
 	case RecordRun:
 		return m.recordRun(d)
 	}

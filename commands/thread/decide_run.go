@@ -350,6 +350,31 @@ func (m *maker) resumeCalls(d ResumeCalls) error {
 	return m.unpark(id)
 }
 
+func (m *maker) parkRun(d ParkRun) error {
+	x, err := m.claimed(d.ExecutionID, d.Token)
+	switch {
+	case err != nil:
+		return err
+	case x.Run.Stop:
+		return m.finishStopped(d.ExecutionID)
+	case !x.Run.lacksReactor():
+		return events.Invalid("/executionId", "execution %s does not wait for its reactor", d.ExecutionID)
+	}
+	m.emit(events.RunParkedType, d.ExecutionID, d.ExecutionID, events.RunParked{Token: x.Run.Token, Calls: []string{}})
+	return nil
+}
+
+func (m *maker) wakeRun(d WakeRun) error {
+	id, x, err := m.underWay(d.ExecutionID)
+	if err != nil {
+		return err
+	}
+	if !x.Run.Parked || !x.Run.lacksReactor() {
+		return events.Missing("parked run of execution", d.ExecutionID)
+	}
+	return m.unpark(id)
+}
+
 func (m *maker) recordRun(d RecordRun) error {
 	if _, err := m.claimed(d.ExecutionID, d.Token); err != nil {
 		return err

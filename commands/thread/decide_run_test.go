@@ -415,3 +415,36 @@ func TestCallOnce(t *testing.T) {
 		t.Error("nobody goes on from the call of a reactor")
 	}
 }
+
+// A run whose reactor nobody serves is parked without a call that waits, and is woken
+// once; one that waits for nothing is neither.
+func TestPark_ReactorNotServed(t *testing.T) {
+	k := newStory(t)
+	k.do(events.CreateThread{AgentID: "triage"})
+	w := k.reacting("")
+	park, wake := ParkRun{ExecutionID: w.execution, Token: w.token}, WakeRun{ExecutionID: w.execution}
+	if _, err := k.try(k.command(park)); events.AsError(err).Code != events.InvalidRequest {
+		t.Errorf("a run that waits for nothing was parked: %v", err)
+	}
+	k.do(AwaitWorkers{ExecutionID: w.execution, Token: w.token, For: []events.WaitFor{{Kind: events.ReactorWorker, Name: "triage"}}})
+	since := w.run().Away
+	if _, err := k.try(k.command(wake)); since == 0 || events.AsError(err).Code != events.NotFound {
+		t.Errorf("a run that a worker holds was woken: %v; away since %d", err, since)
+	}
+	wantKinds(t, k.do(park), "run.parked")
+	wantKinds(t, k.do(wake), "run.requested")
+	if _, err := k.try(k.command(wake)); events.AsError(err).Code != events.NotFound {
+		t.Errorf("it was woken twice: %v", err)
+	}
+	wantKinds(t, w.claim(), "run.claimed")
+	if w.run().Away != since {
+		t.Errorf("the next claim finds it away since %d, and not %d", w.run().Away, since)
+	}
+	park.Token = w.token
+	k.do(AwaitWorkers{ExecutionID: w.execution, Token: w.token, For: []events.WaitFor{{Kind: events.ReactorWorker, Name: "triage"}}})
+	k.do(park)
+	wantKinds(t, k.do(events.CancelRun{})[:1], "run.stopped")
+	if r := w.run(); r.Status == events.Executing {
+		t.Error("a parked run that was cancelled goes on")
+	}
+}

@@ -59,7 +59,11 @@ func evolveRun(s *State, e *events.Event) {
 	case events.RunClaimed:
 		s.run(e.Subject, func(r *runState) { r.Token, r.Worker, r.Parked, r.Free, r.Lacks = d.Token, d.Worker, false, false, nil })
 	case events.RunAwaited:
-		s.run(e.Subject, func(r *runState) { r.Lacks = d.For })
+		s.run(e.Subject, func(r *runState) {
+			if r.Lacks = d.For; r.Away == 0 && r.lacksReactor() {
+				r.Away = e.Time
+			}
+		})
 	case events.RunParked:
 		s.run(e.Subject, func(r *runState) { r.Parked, r.Free = true, true })
 	case events.RunSuspended:
@@ -108,6 +112,7 @@ func evolveRun(s *State, e *events.Event) {
 			if len(r.First) == 0 && !r.Drained { // else calls that waited are the step, and no reactor is asked (C-13)
 				r.asked(d.Side)
 			}
+			r.Away = 0
 			r.Step, r.Side, r.Turn, r.Base, r.Reacted, r.Calls, r.First, r.Drained = d.ID, d.Side, "", r.Place, false, nil, nil, false
 		})
 	case events.PartCreated:
@@ -115,7 +120,7 @@ func evolveRun(s *State, e *events.Event) {
 			if r.Step != d.StepID {
 				return
 			}
-			r.Reacted = true
+			r.Reacted, r.Away = true, 0
 			if name, ok := strings.CutPrefix(d.Type, ToolPart); ok {
 				if id := openCall(d.Part); id != "" {
 					r.Calls = append(r.Calls, callState{ID: id, Name: name, Idx: d.Idx})

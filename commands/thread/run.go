@@ -38,6 +38,7 @@ type runState struct {
 	Asked   int64            `json:"v,omitzero"`  // steps whose reactor was asked
 	Calls   []callState      `json:"c,omitempty"` // of the open step
 	Lacks   []events.WaitFor `json:"g,omitempty"` // that no process serves
+	Away    events.Time      `json:"2,omitzero"`  // since when the open step's reactor is not served; 0: it is, for all that is known
 }
 
 // ToolCall is a call of a tool.
@@ -145,8 +146,9 @@ type Run struct {
 	StepID                 string // the open step, if there is one
 	Iteration              int64  // of the open step; of the next one if none is open
 	Side                   events.Side
-	Reacted                bool   // the open step's reactor has answered
-	Calls                  []Call // of the open step
+	Reacted                bool        // the open step's reactor has answered
+	Calls                  []Call      // of the open step
+	Away                   events.Time // since when the open step's reactor is not served; 0: it was not met so
 	Parent                 *events.Parent
 	NextItem               int64 // the place that the thread's next item takes
 }
@@ -170,7 +172,7 @@ func (s *State) Run(executionID string) (Run, bool) {
 		ExecutionID: executionID, ContextID: x.Context, TriggerItemID: x.Trigger, ReactionItemID: x.Reaction, Status: x.Status,
 		Agent: x.Run.Agent, Begun: x.Run.Begun, Wanted: x.Run.Wanted, Token: x.Run.Token, Parked: x.Run.Parked, Stop: x.Run.Stop, Abort: x.Run.Abort,
 		StepID: x.Run.Step, Iteration: x.Steps, Side: x.Run.Side, Reacted: x.Run.Reacted, Parent: x.Run.Parent, StoppedBy: x.Run.By,
-		Steps: x.Run.Asked, SideASteps: x.Run.SideA, SideBSteps: x.Run.SideB, NextItem: s.NextItem,
+		Steps: x.Run.Asked, SideASteps: x.Run.SideA, SideBSteps: x.Run.SideB, NextItem: s.NextItem, Away: x.Run.Away,
 	}
 	if r.StepID != "" {
 		r.Iteration--
@@ -210,4 +212,10 @@ func (e *LostRunError) Error() string {
 		return "execution " + e.ExecutionID + " has ended"
 	}
 	return "execution " + e.ExecutionID + " was taken over by another worker"
+}
+
+// lacksReactor reports whether the open step waits for its reactor, which no process
+// serves.
+func (r *runState) lacksReactor() bool {
+	return r.Step != "" && !r.Reacted && slices.ContainsFunc(r.Lacks, func(w events.WaitFor) bool { return w.Kind == events.ReactorWorker })
 }

@@ -73,7 +73,7 @@ func nameOf(t testing.TB, data any) string {
 		return name
 	}
 	switch data.(type) {
-	case ClaimRun, ReactStep, EndCalls, HoldCalls, ResumeCalls, FailRun, RecordRun, AwaitWorkers, ReactFor, ArchiveThread:
+	case ClaimRun, ReactStep, EndCalls, HoldCalls, ResumeCalls, FailRun, RecordRun, AwaitWorkers, ParkRun, WakeRun, ReactFor, ArchiveThread:
 		return "run.work"
 	}
 	t.Fatalf("no command takes %T", data)

@@ -84,6 +84,17 @@ type AwaitWorkers struct {
 	Until       string
 }
 
+// ParkRun gives up a run whose reactor no process serves: no worker holds it until
+// WakeRun says that it may go on.
+type ParkRun struct {
+	ExecutionID string
+	Token       int64
+}
+
+// WakeRun lets a run go on that was parked because no process served its reactor:
+// one does now, or it has waited for long enough.
+type WakeRun struct{ ExecutionID string }
+
 // RecordRun records something of a run.
 type RecordRun struct {
 	ExecutionID string

@@ -127,7 +127,7 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 	taking, s.work.stop = context.WithCancel(background)
 	worker := runtime.New(log, dispatcher, runtime.Config{
 		Name: s.cfg.Worker, Places: s.cfg.Workers, Reactors: directory, Agents: directory, Arguments: s.work.schemas, Hooks: s.cfg.Hooks,
-		State: threads.state, Metrics: s.metrics.Runs(), Budget: s.work.budget, Shares: s.places(placesRuns, s.cfg.Workers), MostToolTime: s.cfg.MaxToolTime,
+		State: threads.state, Metrics: s.metrics.Runs(), Budget: s.work.budget, Shares: s.places(placesRuns, s.cfg.Workers), MostToolTime: s.cfg.MaxToolTime, ParkAfter: runtime.ParkAfter,
 	}, s.logger)
 	s.work.worker.Store(worker)
 	s.metrics.WatchWork(func() (metrics.Work, error) { return work(worker, log, queries) })
@@ -137,6 +137,11 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 		}
 	})
 	s.hold(background, log, runtime.RunLease, func(ctx context.Context) error {
+		ctx, stop := context.WithCancel(ctx)
+		var waking sync.WaitGroup
+		defer waking.Wait()
+		defer stop()
+		waking.Go(func() { worker.Wake(ctx, queries.Parked, presence.Served, runtime.WakeEvery) })
 		return worker.Sweep(ctx, busy(queries), runtime.SweepEvery)
 	})
 	effects := runtime.NewEffectWorker(log, dispatcher, s.effect(log.Conn()), runtime.EffectConfig{
@@ -166,6 +171,9 @@ func work(worker *runtime.Worker, log *eventlog.Log, queries *projections.Querie
 		return w, err
 	}
 	due, err := log.DueDepth(ctx)
+	if err != nil {
+		return w, err
+	}
 	w.Queued, w.Taken, w.Due = runs.Waiting, runs.Taken, due.Waiting+due.Taken
 	waiting, err := queries.Waiting(ctx)
 	if err != nil {

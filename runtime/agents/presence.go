@@ -94,6 +94,15 @@ func (p *Presence) Seen(ctx context.Context, name string) (bool, error) {
 	return true, nil
 }
 
+// Served reports whether a process serves the reactor now.
+func (p *Presence) Served(ctx context.Context, name string) (bool, error) {
+	subject, err := p.names.Reactor(name)
+	if err != nil {
+		return false, nil //nolint:nilerr // nothing can be served under it
+	}
+	return p.served(ctx, subject)
+}
+
 // traceWait is how long the server may take to say where a message would go.
 const traceWait = 2 * time.Second
 
