@@ -164,7 +164,7 @@ func TestDefinitionCanonical(t *testing.T) {
 			{Kind: "prompt", Name: "p", Definition: events.JSON(`{"text":"{{n}} {{m}}","variables":["n","m"],"defaults" : {"n" : "you", "m":""}}`)},
 		},
 		`{"answer":{"$defs":{"a":{"type":"string"}},"$ref":"#/$defs/a"},"description":"Asks.","name":"ask","type":"person"}`: {
-			{Kind: "tool", Definition: jsontext.Value(`{"name":"ask","description":"Asks.","type":"person","answer":{"$ref":"#/$defs/a","$defs":{"a":{"type":"string"}}}}`)},
+			{Kind: "tool", Definition: events.JSON(`{"name":"ask","description":"Asks.","type":"person","answer":{"$ref":"#/$defs/a","$defs":{"a":{"type":"string"}}}}`)},
 		},
 		`{"agent":"b","description":"Asks.","name":"ask","ownThread":true,"type":"agent"}`: {
 			{Kind: "tool", Definition: events.JSON(`{"name":"ask","description":"Asks.","type":"agent","agent":"b","ownThread":true}`)},
