@@ -55,7 +55,10 @@ func TestReactorsThatFail(t *testing.T) {
 		"a call of no tool":    {gives(says("x", call("c", "a b", `{}`))), "cannot be a tool"},
 		"broken arguments":     {gives(says("x", call("c", "find", `{`))), "no JSON"},
 		"a call twice":         {gives(says("x", call("c", "find", `{}`), call("c", "find", `{}`))), "twice"},
-		"2000 parts":           {gives(&Reaction{AssistantEvent: Assistant{Content: make([]events.JSON, 2000)}}), "2000 parts"},
+		"a call twice among its parts": {gives(&Reaction{AssistantEvent: Assistant{Content: []events.JSON{
+			events.JSON(`{"type":"tool-find","toolCallId":"c","input":{}}`), events.JSON(`{"type":"tool-find","toolCallId":"c","input":{}}`),
+		}}}), "twice"},
+		"2000 parts": {gives(&Reaction{AssistantEvent: Assistant{Content: make([]events.JSON, 2000)}}), "2000 parts"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
