@@ -47,8 +47,9 @@ mutate-hand: ## Make deliberate mistakes in the packages that need a server, one
 
 .PHONY: lint
 .PHONY: test-audit
-test-audit: ## Verify a store alongside archiving, purges and imports for some minutes (AUDIT_ROUNDS=200 threads a writer)
+test-audit: ## Verify a store alongside archiving, purges and imports, and after each of 20 kills under load (AUDIT_ROUNDS=200 threads a writer, AUDIT_KILLS=20)
 	AUDIT_ROUNDS=$(or $(AUDIT_ROUNDS),200) go test -count=1 -timeout 30m -run 'TestVerify_Alongside' ./audit
+	AUDIT_KILLS=$(or $(AUDIT_KILLS),20) go test -count=1 -timeout 30m -v -run 'TestAudit_NoFalseAlarmAfterKills' ./cmd/skein
 
 lint: ## Check format, vet and staticcheck
 	@echo 'gofmt -l .'

@@ -64,7 +64,24 @@ func TestServe_FullDisk(t *testing.T) {
 	if code, text := readyz(t, ctx, s.HTTP); code != http.StatusServiceUnavailable || !strings.Contains(text, "no space left on device") || !strings.Contains(text, store) {
 		t.Errorf("readyz of a full disk: %d %s", code, text)
 	}
+	// Room alone does not help: nats-server takes nothing until it is started again,
+	// and health says so.
+	if err := os.Truncate(filler, 0); err != nil {
+		t.Fatal(err)
+	}
+	if o := create(); o.code == 0 || !strings.Contains(o.err, "unavailable: ") {
+		t.Errorf("with room, and not started again: exit %d, %s", o.code, o.err)
+	}
+	if code, text := readyz(t, ctx, s.HTTP); code != http.StatusServiceUnavailable || !strings.Contains(text, "until there is room and Skein was started again") {
+		t.Errorf("readyz with room, and not started again: %d %s", code, text)
+	}
 	s.stop()
+	// It does not start on a full disk, and says what to do.
+	fillDisk(t, filler)
+	if o := run(t, nil, "", "serve", "--store", store, "--nats-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"); o.code == 0 ||
+		!strings.Contains(o.err, "the disk of the store "+store+" has no room") || !strings.Contains(o.err, "16 MiB are needed") || !strings.Contains(o.err, "nothing is lost") {
+		t.Errorf("on a full disk serve ended with %d: %s", o.code, o.err)
+	}
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}

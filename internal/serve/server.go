@@ -305,9 +305,12 @@ func (s *Server) embed(ctx context.Context) error {
 	o.Logger = s.logger
 	o.WriteFailed = func(err error) { s.unwritable(o.StoreDir, err) }
 	o.Prepare, o.Ended = func() error { return s.openStore(ctx, o.StoreDir) }, s.closeStore
+	if err := store.Room(o.StoreDir); err != nil {
+		return err
+	}
 	server, err := embedded.Start(o)
 	if err != nil {
-		return err
+		return store.Roomless(o.StoreDir, err)
 	}
 	s.nats, s.url = server, server.URL()
 	return nil
