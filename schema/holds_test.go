@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/skein-threads/skein/events"
 )
 
@@ -151,8 +149,8 @@ func TestShape_Holds(t *testing.T) {
 		Wide   int64           `json:"wide,omitzero" schema:"minimum=0"`
 		Most   int64           `json:"most,omitzero" schema:"maximum=3"`
 		Real   float64         `json:"real,omitzero" schema:"minimum=-1,maximum=2"`
-		Any    jsontext.Value  `json:"any,omitzero"`
-		Object jsontext.Value  `json:"object,omitzero" schema:"object"`
+		Any    events.JSON     `json:"any,omitzero"`
+		Object events.JSON     `json:"object,omitzero" schema:"object"`
 		List   []string        `json:"list,omitzero" schema:"minItems=1,maxItems=3"`
 		Inner  *inner          `json:"inner,omitzero"`
 		Null   *string         `json:"null,omitzero" schema:"required,nullable"`
