@@ -75,9 +75,14 @@ func (l *Log) relay(ctx context.Context, end uint64) error {
 	if err != nil {
 		return err
 	}
-	at, err := l.heal(ctx)
+	at, shown, err := l.heal(ctx)
 	if err != nil {
 		return err
+	}
+	if shown > fence.Last() {
+		// Another relay wrote in between. Were that lost with the power, the fence would
+		// hold, and what the position counts as shown would never be.
+		return errOtherRelay
 	}
 	return l.relayFrom(ctx, fence, at, end)
 }
@@ -181,8 +186,17 @@ func (l *Log) timelinePosition(ctx context.Context) (position, error) {
 	case !errors.Is(err, errNoMessage):
 		return position{}, err
 	}
+	return l.emptyPosition(ctx)
+}
+
+// emptyPosition returns where a timeline without messages stands: at what is too old
+// for it.
+func (l *Log) emptyPosition(ctx context.Context) (position, error) {
 	return l.positionAt(ctx, time.Now().Add(-l.cfg.TimelineAge))
 }
+
+// errOtherRelay is why a relay begins again.
+var errOtherRelay = errors.New("another relay wrote to the timeline while this one began")
 
 // anyEvent returns the subject of all events. It is not ">": asked for the last
 // message of that, the server looks at the last sequence only, which may be deleted.

@@ -11,23 +11,24 @@ import (
 )
 
 // heal removes what others have put at the timeline's end, and returns how far the
-// relay had got. The timeline is derived: what Skein did not write says nothing of
+// relay had got, and the sequence on the timeline that says so; 0 if there is no
+// message. The timeline is derived: what Skein did not write says nothing of
 // the log, and the fence lets the relay write nothing behind it.
 //
 // A message that looks like the relay's own and shows a commit behind the log's end
 // stays: it may be all that is left of commits that the log has lost.
-func (l *Log) heal(ctx context.Context) (position, error) {
+func (l *Log) heal(ctx context.Context) (at position, shown uint64, err error) {
 	name := l.cfg.Names.Stream(TimelineStream)
 	removed, first, subject := 0, uint64(0), ""
 	for {
 		m, err := l.leader(ctx, name, getRequest{Last: l.anyEvent()})
 		if err != nil && !errors.Is(err, errNoMessage) {
-			return position{}, err
+			return position{}, 0, err
 		}
 		own := true
 		if err == nil {
 			if own, err = l.relayed(ctx, m); err != nil {
-				return position{}, err
+				return position{}, 0, err
 			}
 		}
 		if own {
@@ -36,14 +37,19 @@ func (l *Log) heal(ctx context.Context) (position, error) {
 					Msg("messages on the timeline that Skein did not write were removed; find out who may publish there")
 				l.metrics.Healed(removed)
 			}
-			return l.timelinePosition(ctx)
+			if m.Seq > 0 {
+				at, err = parsePosition(m.Header)
+			} else {
+				at, err = l.emptyPosition(ctx)
+			}
+			return at, m.Seq, err
 		}
 		stream, err := l.js.Stream(ctx, name)
 		if err == nil {
 			err = stream.DeleteMsg(ctx, m.Seq)
 		}
 		if err != nil {
-			return position{}, fmt.Errorf("removing message %d of the timeline, which Skein did not write: %w", m.Seq, err)
+			return position{}, 0, fmt.Errorf("removing message %d of the timeline, which Skein did not write: %w", m.Seq, err)
 		}
 		removed, first, subject = removed+1, m.Seq, m.Subject
 	}
