@@ -33,7 +33,7 @@ type Options struct {
 	NATS, Creds, CA string
 	Replicas        int
 	// Access is a folder of accounts and TLS for the embedded server, as `skein access
-	// init` makes it. Default none: whoever reaches the port may do everything.
+	// init` makes it. Default none: anybody who reaches the port may do everything.
 	Access string
 	Names  events.Names   // of subjects, streams and buckets; default the prefix skein
 	Logger zerolog.Logger // default none: see zerolog.Nop

@@ -191,13 +191,16 @@ func (d *Dispatcher) resolveAs(ctx context.Context, c *thread.Command, key, fres
 		case <-ctx.Done():
 			return nil, events.Errorf(events.Unavailable, "too many ask for the key; nothing was written")
 		}
-		var err error
-		if held, err = d.claimNow(ctx, c.Tenant, key); err != nil {
+		now, err := d.claimNow(ctx, c.Tenant, key)
+		if err != nil {
 			return nil, err
 		}
-		if reply, err := d.byFormer(ctx, c, key, held); reply != nil || err != nil {
-			return reply, err
+		if now != held { // the caller has looked at the holders before
+			if reply, err := d.byFormer(ctx, c, key, now); reply != nil || err != nil {
+				return reply, err
+			}
 		}
+		held = now
 	}
 	c.ThreadID = held.holder
 	if held.holder == "" {

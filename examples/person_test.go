@@ -18,27 +18,8 @@ func TestPerson_AgentAsks(t *testing.T) {
 	if !strings.Contains(read(t, "../docs/agents.md"), "```yaml\n"+tool+"```\n") {
 		t.Error("docs/agents.md does not show the tool of examples/person/desk.yaml as it is")
 	}
-	binary := filepath.Join(t.TempDir(), "skein")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../cmd/skein").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	program, env, dir := agentCommand(t, "person/clerk.py", read(t, "person/clerk.py"))
-	url := serveReadme(t, binary)
-	env = append(env, "NATS_URL="+url, "SKEIN_SERVER="+url, "SKEIN_TENANT=acme")
-	agent := exec.CommandContext(t.Context(), program[0], program[1:]...)
-	agent.Dir, agent.Env = dir, env
-	var errs bytes.Buffer
-	agent.Stderr = &errs
-	if err := agent.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = agent.Process.Kill()
-		_ = agent.Wait()
-		if t.Failed() {
-			t.Log(errs.String())
-		}
-	})
+	binary := buildSkein(t)
+	env := serveAgent(t, binary, "person/clerk.py", read(t, "person/clerk.py"))
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	skein := func(args ...string) string {

@@ -30,30 +30,10 @@ func TestREADME_AgentsAnswer(t *testing.T) {
 	if !strings.Contains(text, "\n"+command+"\n") {
 		t.Fatalf("README.md does not show %s", command)
 	}
-	dir := t.TempDir()
-	binary := filepath.Join(dir, "skein")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../cmd/skein").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	binary := buildSkein(t)
 	for name, block := range blocks {
 		t.Run(name, func(t *testing.T) {
-			program, env, cleanWay := agentCommand(t, name, block)
-			url := serveReadme(t, binary)
-			env = append(env, "NATS_URL="+url, "SKEIN_SERVER="+url, "SKEIN_TENANT=acme")
-			agent := exec.CommandContext(t.Context(), program[0], program[1:]...)
-			agent.Dir, agent.Env = cleanWay, env
-			var errs bytes.Buffer
-			agent.Stderr = &errs
-			if err := agent.Start(); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				_ = agent.Process.Kill()
-				_ = agent.Wait()
-				if t.Failed() {
-					t.Log(errs.String())
-				}
-			})
+			env := serveAgent(t, binary, name, block)
 			skein := func(args ...string) (out, said string, err error) {
 				c := exec.CommandContext(t.Context(), binary, args...)
 				c.Env = env
@@ -80,6 +60,40 @@ func TestREADME_AgentsAnswer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// buildSkein builds the binary.
+func buildSkein(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "skein")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../cmd/skein").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return binary
+}
+
+// serveAgent runs skein serve and an agent on it until the test ends, and returns the
+// environment in which skein's commands reach them.
+func serveAgent(t *testing.T, binary, name, block string) []string {
+	t.Helper()
+	program, env, dir := agentCommand(t, name, block)
+	url := serveReadme(t, binary)
+	env = append(env, "NATS_URL="+url, "SKEIN_SERVER="+url, "SKEIN_TENANT=acme")
+	agent := exec.CommandContext(t.Context(), program[0], program[1:]...)
+	agent.Dir, agent.Env = dir, env
+	var errs bytes.Buffer
+	agent.Stderr = &errs
+	if err := agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = agent.Process.Kill()
+		_ = agent.Wait()
+		if t.Failed() {
+			t.Log(errs.String())
+		}
+	})
+	return env
 }
 
 // agentCommand returns how an agent is run: its program, its environment and its
