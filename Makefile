@@ -45,12 +45,12 @@ test-faults: ## Break a cluster of processes for about 6 minutes (FAULTS=4 round
 mutate-hand: ## Make deliberate mistakes in the packages that need a server, one at a time (MUTANTS=REGEXP; MUTATE_JOBS=1), and see that a test notices each
 	$(GO) run ./internal/mutate -only '$(MUTANTS)' -jobs $(or $(MUTATE_JOBS),1)
 
-.PHONY: lint
 .PHONY: test-audit
 test-audit: ## Verify a store alongside archiving, purges and imports, and after each of 20 kills under load (AUDIT_ROUNDS=200 threads a writer, AUDIT_KILLS=20)
 	AUDIT_ROUNDS=$(or $(AUDIT_ROUNDS),200) go test -count=1 -timeout 30m -run 'TestVerify_Alongside' ./audit
 	AUDIT_KILLS=$(or $(AUDIT_KILLS),20) go test -count=1 -timeout 30m -v -run 'TestAudit_NoFalseAlarmAfterKills' ./cmd/skein
 
+.PHONY: lint
 lint: ## Check format, vet and staticcheck
 	@echo 'gofmt -l .'
 	@unformatted="$$(gofmt -l .)"; \
