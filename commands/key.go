@@ -157,21 +157,37 @@ func (d *Dispatcher) byFormer(ctx context.Context, c *thread.Command, key string
 	return nil, nil
 }
 
-// former returns the threads that held a key before, the last one first.
+// former returns the threads that held a key before it stood as held says, the last
+// one first.
 func (d *Dispatcher) former(ctx context.Context, tenant, key string, held claim) ([]string, error) {
 	if held.version < 2 { // nobody has lost it
 		return nil, nil
 	}
 	var ids []string
-	for commit, err := range d.log.Since(ctx, tenant, events.KeyAggregate(key), d.cfg.Now().Add(-formerAge)) {
-		if err != nil {
-			return nil, err
-		}
+	seen := uint64(0)
+	take := func(commit *events.Commit) {
+		seen = commit.Seq
 		for i := range commit.Events {
 			if lost, ok := commit.Events[i].Data.(events.KeyReleased); ok {
 				ids = append(ids, lost.ThreadID)
 			}
 		}
+	}
+	for commit, err := range d.log.Since(ctx, tenant, events.KeyAggregate(key), d.cfg.Now().Add(-formerAge)) {
+		if err != nil {
+			return nil, err
+		}
+		take(commit)
+	}
+	for seen > 0 && seen < held.seq { // the copy that was read lags
+		commit, err := d.log.After(ctx, tenant, events.KeyAggregate(key), seen)
+		if err != nil {
+			return nil, err
+		}
+		if commit == nil {
+			break
+		}
+		take(commit)
 	}
 	slices.Reverse(ids)
 	return ids[:min(len(ids), formerHolders)], nil
@@ -206,5 +222,5 @@ func (d *Dispatcher) resolveAs(ctx context.Context, c *thread.Command, key, fres
 	if held.holder == "" {
 		c.ThreadID = fresh
 	}
-	return d.queue(ctx, c)
+	return d.wait(&job{ctx: ctx, command: c, key: &held, done: make(chan answer, 1)})
 }

@@ -15,6 +15,7 @@ type job struct {
 	ctx     context.Context
 	command *thread.Command
 	look    func(*thread.State) // sees the state after it; may be nil
+	key     *claim              // how its caller found the key that it may claim; nil: it did not look
 	done    chan answer         // of capacity 1
 	commit  *events.Commit      // that did it, once it is answered
 	inside  bool                // nobody wants its reply
@@ -191,7 +192,7 @@ func (d *Dispatcher) draft(e *entry, jobs []*job) drafted {
 		}
 		made, err := d.decide(j, r.draft)
 		if err == nil && solo(j.command) {
-			if r.key, err = d.keyWrite(j.ctx, made); err != nil {
+			if r.key, err = d.keyWrite(j, made); err != nil {
 				r.draft = thread.NewDraft(e.state) // it stood alone in it
 			}
 		}
@@ -257,28 +258,24 @@ func solo(c *thread.Command) bool {
 }
 
 // keyWrite makes the write of the key that a command's events touch, nil if
-// they touch none.
-func (d *Dispatcher) keyWrite(ctx context.Context, made []events.Event) (*eventlog.Write, error) {
+// they touch none. It waits for no other thread: that one may wait for this one.
+func (d *Dispatcher) keyWrite(j *job, made []events.Event) (*eventlog.Write, error) {
 	e, ok := keyEvent(made)
 	if !ok {
 		return nil, nil
 	}
 	key := keyOf(e.Data)
-	held, err := d.claimNow(ctx, e.Tenant, key)
+	held, err := d.claimNow(j.ctx, e.Tenant, key)
 	if err != nil {
 		return nil, err
 	}
 	if e.Type == events.KeyClaimedType && held.holder != "" {
 		return nil, events.Taken("thread key", key)
 	}
-	if _, resolves := made[len(made)-1].Data.(events.ThreadResolved); resolves {
-		// Since it was last looked at, the key may have been taken for this very
-		// command, and freed.
-		if did, err := d.byFormer(ctx, &thread.Command{ID: e.CommandID, Tenant: e.Tenant}, key, held); err != nil {
-			return nil, err
-		} else if did != nil {
-			return nil, events.Taken("thread key", key)
-		}
+	if j.key != nil && held != *j.key {
+		// The key may have been taken for this very command since, and freed: the
+		// caller looks again.
+		return nil, events.Taken("thread key", key)
 	}
 	w, err := held.write(e)
 	return &w, err

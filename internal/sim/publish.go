@@ -24,7 +24,7 @@ func (f *future) Err() <-chan error            { return f.err }
 // options cannot be looked into.
 func (j *jet) PublishMsgAsync(m *nats.Msg, opts ...jetstream.PublishOpt) (jetstream.PubAckFuture, error) {
 	if len(opts) > 0 {
-		return nil, errors.New("sim: options of a publish are not simulated; write headers")
+		return nil, errOptions
 	}
 	f := &future{ok: make(chan *jetstream.PubAck, 1), err: make(chan error, 1)}
 	frame := j.conn.publishing(copied(m))
@@ -40,18 +40,43 @@ func (j *jet) PublishMsgAsync(m *nats.Msg, opts ...jetstream.PublishOpt) (jetstr
 			f.err <- jetstream.ErrAsyncPublishTimeout
 			return
 		}
-		var ack struct {
-			Seq   uint64              `json:"seq"`
-			Error *jetstream.APIError `json:"error"`
-		}
-		switch err := json.Unmarshal(a.(*nats.Msg).Data, &ack); {
-		case err != nil:
+		if ack, err := ackOf(a.(*nats.Msg)); err != nil {
 			f.err <- err
-		case ack.Error != nil:
-			f.err <- ack.Error
-		default:
-			f.ok <- &jetstream.PubAck{Sequence: ack.Seq}
+		} else {
+			f.ok <- ack
 		}
 	})
 	return f, nil
+}
+
+// PublishMsg publishes a message whose conditions are in its headers, and waits for
+// the acknowledgement.
+func (j *jet) PublishMsg(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+	if len(opts) > 0 {
+		return nil, errOptions
+	}
+	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
+	defer cancel()
+	answer, err := j.conn.RequestMsgWithContext(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	return ackOf(answer)
+}
+
+var errOptions = errors.New("sim: options of a publish are not simulated; write headers")
+
+// ackOf reads the stream's answer to a publish.
+func ackOf(m *nats.Msg) (*jetstream.PubAck, error) {
+	var ack struct {
+		Seq   uint64              `json:"seq"`
+		Error *jetstream.APIError `json:"error"`
+	}
+	if err := json.Unmarshal(m.Data, &ack); err != nil {
+		return nil, err
+	}
+	if ack.Error != nil {
+		return nil, ack.Error
+	}
+	return &jetstream.PubAck{Sequence: ack.Seq}, nil
 }

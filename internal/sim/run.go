@@ -176,7 +176,7 @@ func (r *Run) Do() error {
 		}
 	}); err != nil {
 		// Its goroutines cannot be left behind: this says why before that does.
-		panic(fmt.Sprintf("seed %d: %v", r.seed, err))
+		panic(fmt.Sprintf("seed %d: %v (GOTRACEBACK=all shows what they wait for)", r.seed, err))
 	}
 	if stuck != nil {
 		return stuck

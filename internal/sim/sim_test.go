@@ -21,6 +21,7 @@ import (
 const (
 	seedVariable  = "SKEIN_SIM_SEED"  // a seed to be run alone, telling all that happens in it
 	firstVariable = "SKEIN_SIM_FIRST" // the seed to begin with, so that others than the usual ones are met; default 1
+	seedsVariable = "SKEIN_SIM_SEEDS" // how many to run; default 8000, 2000 under the race detector, 1000 with -short
 )
 
 // One goroutine at a time: what several could do at once would be chosen by the
@@ -56,11 +57,8 @@ func do(t *testing.T, s *Shared, seed uint64, prepare func(*Run)) (r *Run, err e
 // what must hold.
 func TestSeeds(t *testing.T) {
 	s := shared(t)
-	if given := os.Getenv(seedVariable); given != "" {
-		seed, err := strconv.ParseUint(given, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+	if os.Getenv(seedVariable) != "" {
+		seed := setting(t, seedVariable, 0)
 		var text interface{ String() string }
 		r, err := do(t, s, seed, func(r *Run) { text = r.Trace() })
 		t.Logf("%+v\n%s", r.shape, text)
@@ -72,31 +70,44 @@ func TestSeeds(t *testing.T) {
 		}
 		return
 	}
-	length := 30 * time.Second
+	usual := uint64(8000)
 	switch {
 	case testing.Short():
-		length = 3 * time.Second
+		usual = 1000
 	case raced: // a race is found in few seeds; the run without the detector looks at many
-		length = 10 * time.Second
+		usual = 2000
 	}
-	first := uint64(1)
-	if given := os.Getenv(firstVariable); given != "" {
-		var err error
-		if first, err = strconv.ParseUint(given, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	begun, seeds, steps, commits, failed := time.Now(), uint64(0), int64(0), uint64(0), 0
-	for time.Since(begun) < length && failed < 5 {
-		seed := first + seeds
+	first, count := setting(t, firstVariable, 1), setting(t, seedsVariable, usual)
+	begun, steps, commits, failed := time.Now(), int64(0), uint64(0), 0
+	run := func(seed uint64) {
 		r, err := do(t, s, seed, nil)
-		seeds, steps, commits = seeds+1, steps+r.Steps(), commits+r.server.streams["SKEIN_LOG"].last()
+		steps, commits = steps+r.Steps(), commits+r.server.streams["SKEIN_LOG"].last()
 		if err != nil {
 			failed++
 			t.Errorf("%s=%d repeats this: %v\n%+v", seedVariable, seed, err, r.shape)
 		}
 	}
-	t.Logf("%d seeds from %d, %d steps, %d commits, in %v", seeds, first, steps, commits, time.Since(begun).Round(time.Millisecond))
+	for _, seed := range []uint64{9642, 17193, 26292, 31913} { // each found a mistake once
+		run(seed)
+	}
+	for seed := first; seed < first+count && failed < 5; seed++ {
+		run(seed)
+	}
+	t.Logf("%d seeds from %d, %d steps, %d commits, in %v", count, first, steps, commits, time.Since(begun).Round(time.Millisecond))
+}
+
+// setting reads a number from the environment.
+func setting(t *testing.T, variable string, usual uint64) uint64 {
+	t.Helper()
+	given := os.Getenv(variable)
+	if given == "" {
+		return usual
+	}
+	n, err := strconv.ParseUint(given, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", variable, err)
+	}
+	return n
 }
 
 // A seed does the same every time, so that a failure can be looked at.
