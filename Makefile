@@ -47,8 +47,8 @@ mutate-hand: ## Make deliberate mistakes in the packages that need a server, one
 
 .PHONY: test-audit
 test-audit: ## Verify a store alongside archiving, purges and imports, and after each of 20 kills under load (AUDIT_ROUNDS=200 threads a writer, AUDIT_KILLS=20)
-	AUDIT_ROUNDS=$(or $(AUDIT_ROUNDS),200) go test -count=1 -timeout 30m -run 'TestVerify_Alongside' ./audit
-	AUDIT_KILLS=$(or $(AUDIT_KILLS),20) go test -count=1 -timeout 30m -v -run 'TestAudit_NoFalseAlarmAfterKills' ./cmd/skein
+	AUDIT_ROUNDS=$(or $(AUDIT_ROUNDS),200) $(GO) test -count=1 -timeout 30m -run 'TestVerify_Alongside' ./audit
+	AUDIT_KILLS=$(or $(AUDIT_KILLS),20) $(GO) test -count=1 -timeout 30m -v -run 'TestAudit_NoFalseAlarmAfterKills' ./cmd/skein
 
 .PHONY: lint
 lint: ## Check format, vet and staticcheck

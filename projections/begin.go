@@ -31,29 +31,35 @@ func (r *Runner) begin(ctx, beside context.Context) (*session, error) {
 			return nil, fmt.Errorf("the bucket of %s: %w", p.Name, err)
 		}
 	}
-	had := [documents.Kinds]*Checkpoint{}
-	most := uint64(0)
+	had, err := readCheckpoints(ctx, r.log, r.models)
+	if err != nil {
+		return nil, err
+	}
+	most, epoch := uint64(0), uint64(0)
 	for i, sh := range s.shelves {
-		c, at, err := readCheckpoint(ctx, r.log, sh.Projection)
-		if err != nil {
-			return nil, err
+		c := had[i]
+		if c.at > sh.fence.Last() {
+			// Were this lost with the power, the fence would hold, and what the checkpoint
+			// counts as shown would never be.
+			return nil, errOtherRunner
 		}
-		had[i], sh.newer = c, at+1
-		if c != nil {
-			most = max(most, c.Seq)
+		if sh.checkpoint, sh.newer = c.at, c.at+1; c.Checkpoint != nil {
+			most, epoch = max(most, c.Seq), max(epoch, c.Epoch)
 		}
 	}
-	var err error
 	if s.end, err = r.log.LastSeq(ctx); err != nil {
 		return nil, err
 	}
 	if most > s.end {
 		return nil, &AheadError{Checkpoint: most, Log: s.end}
 	}
-	settled := s.settled(had[documents.Threads])
+	whole := had.whole()
+	if s.epoch = epoch; !whole {
+		s.epoch++
+	}
 	for i, sh := range s.shelves {
-		s.place(sh, had[i], most)
-		if t := had[documents.Threads]; settled && had[i] != nil && had[i].Seq < t.Progress {
+		s.place(sh, had[i].Checkpoint, most)
+		if t := had[documents.Threads]; whole && had[i].Seq < t.Progress { // it had nothing to write since
 			sh.position, sh.broken, sh.brokenSeq, sh.newer = t.Progress, t.Broken, t.BrokenSeq, t.Ends[i]+1
 		}
 		sh.begun = sh.position
@@ -71,28 +77,16 @@ func (r *Runner) begin(ctx, beside context.Context) (*session, error) {
 	return s, s.resumeEnds(ctx)
 }
 
-// settled reports whether every bucket is as far as the checkpoint of threads
-// says, and nothing before that is newer: then those whose own checkpoint lags go
-// on from there.
-func (s *session) settled(c *Checkpoint) bool {
-	if c == nil || len(c.Ends) != len(s.shelves) {
-		return false
-	}
-	for i, sh := range s.shelves {
-		if sh.fence.Last() < c.Ends[i] {
-			return false
-		}
-	}
-	return true
-}
+// errOtherRunner is why a runner begins again.
+var errOtherRunner = errors.New("another runner wrote to a bucket while this one began")
 
-// tell writes checkpoints where there is none, and that of threads if readers
-// would take it for more than is there by now.
-func (s *session) tell(ctx context.Context, had [documents.Kinds]*Checkpoint) error {
+// tell writes checkpoints where there is none of this epoch, before any document of
+// it, and that of threads if readers would take it for more than is there by now.
+func (s *session) tell(ctx context.Context, had *checkpoints) error {
 	which := documents.Mask(0)
 	for i, c := range had {
 		k := documents.Kind(i)
-		if c == nil || k == documents.Threads && c.Progress != s.progress() {
+		if c.Checkpoint == nil || c.Epoch != s.epoch || k == documents.Threads && c.Progress != s.progress() {
 			which = which.With(k)
 		}
 	}

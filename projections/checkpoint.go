@@ -50,12 +50,56 @@ type Checkpoint struct {
 	// batch may be there whose commits are being folded again. 0: there is none.
 	Newer uint64 `json:"newer,omitzero"`
 
+	// Epoch counts how often a runner began where something had been lost. What the
+	// checkpoint of threads says of a bucket counts while both are of one epoch: if the
+	// server loses the newest checkpoint of threads, an older one is there again, and
+	// the bucket may hold other messages by then in place of those that it tells of.
+	Epoch uint64 `json:"epoch,omitzero"`
+
 	// Progress stands in the checkpoint of threads: the sequence up to which all
 	// read models are stored. 0 while one of them is being made anew from nothing.
 	Progress uint64 `json:"progress,omitzero"`
-	// Ends stands there too: the last message of each bucket, by kind, when that
-	// was so. A bucket that ends before it has lost something since.
+	// Ends stands there too: where in its bucket, by kind, the checkpoint of each stood
+	// when that was so, and for threads the message before this one. What Progress
+	// counts stands before that.
 	Ends []uint64 `json:"ends,omitempty"`
+}
+
+// kept is a checkpoint and where in its bucket it stands.
+type kept struct {
+	*Checkpoint
+	at uint64
+}
+
+// checkpoints are those of all buckets.
+type checkpoints [documents.Kinds]kept
+
+// readCheckpoints reads those of all buckets.
+func readCheckpoints(ctx context.Context, log *eventlog.Log, models *documents.Models) (*checkpoints, error) {
+	var all checkpoints
+	for i, p := range models.List() {
+		var err error
+		if all[i].Checkpoint, all[i].at, err = readCheckpoint(ctx, log, p); err != nil {
+			return nil, err
+		}
+	}
+	return &all, nil
+}
+
+// whole reports whether the buckets hold all that the checkpoint of threads tells of.
+// After a crash of the server one of them may not. That it ends where it did, or
+// further on, says nothing: what was lost may have made room for other messages.
+func (all *checkpoints) whole() bool {
+	threads := all[documents.Threads]
+	if threads.Checkpoint == nil || threads.Epoch == 0 || len(threads.Ends) != documents.Kinds {
+		return false
+	}
+	for i, c := range all {
+		if c.Checkpoint == nil || c.Epoch != threads.Epoch || c.at < threads.Ends[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // readCheckpoint reads a bucket's checkpoint and its place in the bucket's
@@ -94,12 +138,12 @@ func Shown(ctx context.Context, log *eventlog.Log) (uint64, error) {
 // too large to be shown, at most of any read model, and the last commit concerned.
 // They say so themselves.
 func Broken(ctx context.Context, log *eventlog.Log) (count int64, seq uint64, err error) {
-	for _, p := range documents.NewModels().List() {
-		c, _, err := readCheckpoint(ctx, log, p)
-		if err != nil {
-			return 0, 0, err
-		}
-		if c != nil && c.Broken > 0 {
+	all, err := readCheckpoints(ctx, log, documents.NewModels())
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, c := range all {
+		if c.Checkpoint != nil && c.Broken > 0 {
 			count, seq = max(count, c.Broken), max(seq, c.BrokenSeq)
 		}
 	}

@@ -35,9 +35,9 @@
 // Buckets are stored without waiting for the disk, so a crash of the server may
 // take the newest writes of a bucket back. Documents and checkpoint of a bucket
 // share one stream and its order: what is left of it is a state that it had. If
-// every bucket still ends where the checkpoint of threads says, all go on from
-// there; if not, each goes on from its own checkpoint, and each document that
-// already shows a commit leaves it alone. A bucket that has lost its checkpoint
+// every bucket still has the checkpoint that the one of threads tells of, or a newer
+// one, all go on from there; if not, each goes on from its own checkpoint, in a new
+// epoch, and each document that already shows a commit leaves it alone. A bucket that has lost its checkpoint
 // too is filled by a rebuild beside the runner, the index before it, and until
 // then readers are told that nothing is shown for sure.
 //

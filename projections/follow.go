@@ -82,16 +82,13 @@ func (q *Queries) follow(ctx context.Context, changed <-chan nats.Status) error 
 	if err != nil {
 		return fmt.Errorf("the bucket of %s: %w", p.Name, err)
 	}
-	at, seq, err := readCheckpoint(ctx, q.log, p)
+	all, err := readCheckpoints(ctx, q.log, q.models)
 	if err != nil {
 		return err
 	}
-	whole, err := q.whole(ctx, at)
-	if err != nil {
-		return err
-	}
-	if whole {
-		seq = 0
+	believed := all[documents.Threads].at + 1 // checkpoints of threads from here on
+	if all[documents.Threads].Checkpoint == nil || all.whole() {
+		believed = 0
 	} else {
 		q.cfg.Progress.set(0) // until a runner has looked at it
 	}
@@ -99,7 +96,7 @@ func (q *Queries) follow(ctx context.Context, changed <-chan nats.Status) error 
 	var both sync.WaitGroup
 	defer both.Wait()
 	defer cancel(nil)
-	both.Go(func() { cancel(q.followProgress(ctx, stream, seq)) })
+	both.Go(func() { cancel(q.followProgress(ctx, stream, believed)) })
 	both.Go(func() { cancel(q.followThreads(ctx, stream)) })
 	select {
 	case <-changed:
@@ -114,33 +111,15 @@ func (q *Queries) prefix() string {
 	return "$KV." + q.log.Config().Names.Bucket(q.models.Of(documents.Threads).Bucket) + "."
 }
 
-// whole reports whether every bucket is as far as the checkpoint of threads says.
-// After a crash of the server one of them may not be.
-func (q *Queries) whole(ctx context.Context, at *Checkpoint) (bool, error) {
-	if at == nil || len(at.Ends) != documents.Kinds {
-		return at == nil, nil
-	}
-	for _, p := range q.models.List() {
-		stream, err := q.log.JetStream().Stream(ctx, "KV_"+q.log.Config().Names.Bucket(p.Bucket))
-		if err != nil {
-			return false, fmt.Errorf("the bucket of %s: %w", p.Name, err)
-		}
-		if stream.CachedInfo().State.LastSeq < at.Ends[p.Kind] {
-			return false, nil
-		}
-	}
-	return true, nil
-}
-
 // followProgress follows the checkpoint of threads, which tells how far all read
-// models are. One that is no later than after in its bucket is not believed.
-func (q *Queries) followProgress(ctx context.Context, stream jetstream.Stream, after uint64) error {
+// models are. It is believed from a message of its bucket on.
+func (q *Queries) followProgress(ctx context.Context, stream jetstream.Stream, from uint64) error {
 	return each(ctx, stream, jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{q.prefix() + checkpointKey}, DeliverPolicy: jetstream.DeliverLastPolicy,
 	}, nil, func(m jetstream.Msg, _ bool) {
 		var c Checkpoint
 		meta, err := m.Metadata()
-		if err == nil && meta.Sequence.Stream > after && json.Unmarshal(m.Data(), &c) == nil && q.shows(ctx, &c) == nil {
+		if err == nil && meta.Sequence.Stream >= from && json.Unmarshal(m.Data(), &c) == nil && q.shows(ctx, &c) == nil {
 			q.cfg.Progress.set(c.Progress)
 		}
 	})

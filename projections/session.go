@@ -27,6 +27,8 @@ type shelf struct {
 	stored   uint64 // what the checkpoint in the bucket says now
 	version  int    // of the fold that made its documents
 
+	checkpoint uint64 // where in the bucket its checkpoint stands
+
 	broken    int64
 	brokenSeq uint64
 	touched   bool // the batch wrote to it
@@ -38,6 +40,7 @@ type session struct {
 	beside  context.Context // for work that goes on beside the loop
 	shelves [documents.Kinds]*shelf
 	cache   *cache
+	epoch   uint64 // of the checkpoints
 
 	tombs      map[documents.Place]uint64 // documents that were removed after the checkpoint, and at which sequence
 	ended      map[string]uint64          // threads that are known to have ended while catching up, and where

@@ -153,6 +153,7 @@ func (s *session) storeCheckpoints(ctx context.Context, which documents.Mask) er
 		}
 		c := Checkpoint{
 			Projection: sh.Name, Version: sh.version, Seq: sh.position, Broken: sh.broken, BrokenSeq: sh.brokenSeq,
+			Epoch: s.epoch,
 		}
 		if !s.atTime.IsZero() {
 			c.At = events.TimeOf(s.atTime).ISO()
@@ -162,7 +163,7 @@ func (s *session) storeCheckpoints(ctx context.Context, which documents.Mask) er
 		}
 		if sh.Kind == documents.Threads {
 			c.Progress = s.progress()
-			c.Ends = s.lasts()
+			c.Ends = s.standing()
 		}
 		asked++
 		go func() { results <- sh.fence.FinalPut(ctx, sh.Bucket, checkpointKey, c.encode()) }()
@@ -176,7 +177,7 @@ func (s *session) storeCheckpoints(ctx context.Context, which documents.Mask) er
 	}
 	for _, sh := range s.shelves {
 		if which.Has(sh.Kind) {
-			sh.stored = sh.position
+			sh.stored, sh.checkpoint = sh.position, sh.fence.Last()
 			if sh.version == sh.Projection.Version {
 				s.forgetRenewed(sh.Kind)
 			}
@@ -185,9 +186,9 @@ func (s *session) storeCheckpoints(ctx context.Context, which documents.Mask) er
 	return nil
 }
 
-// lasts gives where the buckets end, nil while one of them shows more than its
-// checkpoint or less than all.
-func (s *session) lasts() []uint64 {
+// standing gives where the checkpoints of the buckets stand, nil while one of the
+// buckets shows more than its checkpoint or less than all.
+func (s *session) standing() []uint64 {
 	if s.incomplete != 0 {
 		return nil
 	}
@@ -196,8 +197,9 @@ func (s *session) lasts() []uint64 {
 		if sh.seen > sh.position || sh.position != s.shelves[0].position {
 			return nil
 		}
-		ends[i] = sh.fence.Last()
+		ends[i] = sh.checkpoint
 	}
+	ends[documents.Threads] = s.shelves[documents.Threads].fence.Last()
 	return ends
 }
 
