@@ -202,18 +202,14 @@ type Query struct {
 	Name string
 	Doc  string
 
-	new    func() any
-	decode func(JSON) (any, error)
+	new func() any
 }
 
 // New gives a zero value of what the query takes.
 func (q Query) New() any { return q.new() }
 
-// Decode reads what the query takes, by type and strictly.
-func (q Query) Decode(raw JSON) (any, error) { return q.decode(raw) }
-
 func query[T any](name, doc string) Query {
-	return Query{Name: name, Doc: doc, new: func() any { return *new(T) }, decode: strict[T]}
+	return Query{Name: name, Doc: doc, new: func() any { return *new(T) }}
 }
 
 // Queries lists every query, in a fixed order.

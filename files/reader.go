@@ -14,9 +14,6 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Pieces gives in how many pieces content of that size comes.
-func Pieces(size int64) int64 { return (size + events.FilePieceBytes - 1) / events.FilePieceBytes }
-
 // Piece gives one piece of a tenant's content, from 0. Each but the last has
 // events.FilePieceBytes. The error may be a *NotStoredError or a *DamagedError.
 func (s *Store) Piece(ctx context.Context, tenant, digest string, n int64) ([]byte, error) {

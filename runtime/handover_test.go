@@ -126,6 +126,11 @@ func TestCallsAfterAHandover(t *testing.T) {
 	if len(keys["done"]) != 0 || len(keys["safe"]) != 1 || len(keys["pay"]) != 0 {
 		t.Fatalf("calls were made: %v", keys)
 	}
+	// The key is of the call, not of the worker: what a provider was told before the
+	// worker died names the same.
+	if want := execution + ":" + run.StepID + ":c2"; keys["safe"][0] != want {
+		t.Errorf("the call was repeated with the key %s, want %s", keys["safe"][0], want)
+	}
 	w.must("approval.grant", id, events.GrantApproval{CallID: "c3"})
 	all := w.finished(id, execution)
 	if len(keys["done"]) != 0 || len(keys["safe"]) != 1 || len(keys["pay"]) != 1 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nuid"
@@ -90,7 +89,6 @@ type Worker struct {
 	places    chan struct{} // one for each execution at work, and one for the next of the queue
 	shares    *share.Pool   // of the places
 	parked    parked        // runs that were given back because their tenant has its share
-	active    atomic.Int64  // executions at work
 	logger    zerolog.Logger
 
 	mu      sync.Mutex                      // guards what follows
@@ -235,8 +233,6 @@ func (w *Worker) runOne(taking *taking, t *turn) {
 		t.leave()
 		<-w.places
 	}()
-	w.active.Add(1)
-	defer w.active.Add(-1)
 	ctx, job := taking.work, t.job
 	t.taking, t.scratch = taking.ctx, &sync.Map{}
 	t.logger = w.logger.With().Str("tenant", job.Tenant).Str("execution", job.Execution).Logger()
@@ -282,8 +278,8 @@ func every(interval time.Duration, holds func() bool, do func()) (stop func()) {
 	}
 }
 
-// Active returns how many executions the worker works at, and how many it may.
-func (w *Worker) Active() (active, places int) { return int(w.active.Load()), cap(w.places) }
+// Places returns how many executions the worker may work at.
+func (w *Worker) Places() int { return cap(w.places) }
 
 // finish tells the queue what became of a run.
 func (w *Worker) finish(ctx context.Context, t *turn, err error) error {

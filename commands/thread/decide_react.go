@@ -1,6 +1,8 @@
 package thread
 
 import (
+	"errors"
+
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/events"
@@ -48,7 +50,7 @@ func (m *maker) reactFor(d events.ReactThread, parent *events.Parent) error {
 	}
 	switch policy {
 	case events.Reject:
-		return events.ThreadMachine().Check(m.command.ThreadID, m.state.Status, events.ThreadStreaming)
+		return m.underWayAlready()
 	case events.Interrupt:
 		if err := m.push(item, d, true); err != nil {
 			return err
@@ -60,6 +62,17 @@ func (m *maker) reactFor(d events.ReactThread, parent *events.Parent) error {
 		}
 	}
 	return m.push(item, d, false)
+}
+
+// underWayAlready refuses a message because its policy is to be refused while a run is
+// under way.
+func (m *maker) underWayAlready() error {
+	err := events.ThreadMachine().Check(m.command.ThreadID, m.state.Status, events.ThreadStreaming)
+	var transition *events.TransitionError
+	if errors.As(err, &transition) {
+		transition.Instead = "a run is under way, and the policy is reject: wait for its end, or send the message with the policy enqueue, steer or interrupt"
+	}
+	return err
 }
 
 // trigger gives the item that is to be answered.

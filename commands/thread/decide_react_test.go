@@ -103,6 +103,9 @@ func TestReact_PolicyInOrder(t *testing.T) {
 			wantRefusal(t, events.AsError(err), events.IllegalTransition, events.ErrorDetails{
 				Entity: "thread", ID: threadID, From: "streaming", To: "streaming", Allowed: []string{"open", "closed", "failed"},
 			})
+			if !strings.Contains(err.Error(), "a run is under way, and the policy is reject: wait for its end") {
+				t.Errorf("%+v: it does not say what to do: %v", c, err)
+			}
 		}
 	}
 }

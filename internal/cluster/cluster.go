@@ -143,9 +143,6 @@ func (c *Cluster) Folder() string { return filepath.Join(c.cfg.Dir, "skein-clust
 // Store gives the folder of a server's streams, as its configuration names it.
 func (c *Cluster) Store(i int) string { return filepath.Join(c.Folder(), c.Servers[i].Name) }
 
-// Place gives where a server runs.
-func (c *Cluster) Place(i int) Place { return c.cfg.Places[i] }
-
 // Start starts all servers and waits until they are ready.
 func (c *Cluster) Start(ctx context.Context) error {
 	for _, s := range c.Servers {

@@ -70,17 +70,16 @@ func outcome(failed bool) string {
 
 // Work is what the workers have to do at the moment of a scrape.
 type Work struct {
-	Active, Places int            // executions that this process works at, and how many it may
-	Queued, Taken  uint64         // executions that wait for a worker, and that one has, of all processes
-	Waiting        map[string]int // executions of all processes that wait for something, by what it is
-	Due            uint64         // effects that are due and have not ended, of all processes
+	Places        int            // executions that this process may work at
+	Queued, Taken uint64         // executions that wait for a worker, and that one has, of all processes
+	Waiting       map[string]int // executions of all processes that wait for something, by what it is
+	Due           uint64         // effects that are due and have not ended, of all processes
 }
 
 // WatchWork has each scrape ask what the workers have to do. It is called once.
 func (m *Metrics) WatchWork(ask func() (Work, error)) {
 	m.catalog.registry.MustRegister(&workCollector{
 		ask:    ask,
-		active: m.catalog.scraped("runs_active", "Executions that this process works at."),
 		places: m.catalog.scraped("runs_places", "Executions that this process may work at."),
 		queued: m.catalog.scraped("runs_queued", "Executions that wait for a worker, of all processes."),
 		taken:  m.catalog.scraped("runs_taken", "Executions that a worker has, of all processes."),
@@ -91,13 +90,13 @@ func (m *Metrics) WatchWork(ask func() (Work, error)) {
 
 // workCollector implements prometheus.Collector.
 type workCollector struct {
-	ask                                       func() (Work, error)
-	active, places, queued, taken, waits, due *prometheus.Desc
+	ask                               func() (Work, error)
+	places, queued, taken, waits, due *prometheus.Desc
 }
 
 // Describe implements prometheus.Collector.
 func (c *workCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.active, c.places, c.queued, c.taken, c.waits, c.due} {
+	for _, d := range []*prometheus.Desc{c.places, c.queued, c.taken, c.waits, c.due} {
 		out <- d
 	}
 }
@@ -108,7 +107,6 @@ func (c *workCollector) Collect(out chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value)
 	}
-	gauge(c.active, float64(w.Active))
 	gauge(c.places, float64(w.Places))
 	if err != nil { // better no value than an old one
 		return

@@ -283,6 +283,15 @@ func TestGrepFiles(t *testing.T) {
 		if !some.Truncated || show(some) != "/log/one.txt:2:an error here|/log/one.txt:4:error: again" {
 			t.Errorf("%+v", some)
 		}
+		for limit, want := range []string{1: "/log/one.txt:2:an error here", 3: "/log/one.txt:2:an error here|/log/one.txt:4:error: again|/three.md:2:xxxxxxxxxxxxxxxxxxxx"} {
+			if want == "" {
+				continue
+			}
+			got := must(f.Grep(ctx, events.GrepFiles{Pattern: "error", Limit: new(int64(limit))}))(t)
+			if !got.Truncated || show(got) != want {
+				t.Errorf("limit %d: %+v", limit, got)
+			}
+		}
 		if got := show(must(f.Grep(ctx, events.GrepFiles{Pattern: "error", Glob: "*.md"}))(t)); !strings.HasPrefix(got, "/three.md:2:") {
 			t.Error(got)
 		}

@@ -65,6 +65,43 @@ func TestInterrupt_KeepsWhatWasStreamed(t *testing.T) {
 	}
 }
 
+// What an attempt streamed that failed is not part of what is kept of the next one.
+func TestInterrupt_KeepsTheLastAttemptOnly(t *testing.T) {
+	attempts := 0
+	d := newDesk(t, func(c *serve.Config) {
+		own := c.Register
+		c.Register = func(r *runtime.Registry) error {
+			return errors.Join(own(r), r.AddReactor("writer", runtime.ReactorFunc(func(ctx context.Context, _ *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
+				attempts++
+				if attempts == 1 {
+					out.Chunk(runtime.Chunk{Type: runtime.ChunkTextDelta, Data: events.JSON(`{"id":"itm_1","delta":"It was a dark "}`)})
+					return nil, &runtime.RetryError{Err: errors.New("overloaded")}
+				}
+				out.Chunk(runtime.Chunk{Type: runtime.ChunkTextDelta, Data: events.JSON(`{"id":"itm_1","delta":"Once upon a time"}`)})
+				<-ctx.Done()
+				return nil, ctx.Err()
+			})))
+		}
+	})
+	thread := d.thread("writer")
+	reply := d.react(thread, events.ReactThread{Text: new("tell me a story")})
+	for chunk, err := range d.c.Chunks(d.ctx, thread, reply.Result.ExecutionID) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if chunk.Type == events.ChunkTextDelta && strings.Contains(string(chunk.Data), "a time") {
+			break
+		}
+	}
+	must(d.c.CancelRun(d.ctx, thread, events.CancelRun{}))(t)
+	x := must(d.c.WaitRun(d.ctx, events.GetExecution{ThreadID: thread, ExecutionID: reply.Result.ExecutionID, Fresh: events.Fresh{MinSeq: seqOf(reply)}}))(t)
+	seq := x.Seq
+	item := must(d.c.GetItem(d.ctx, events.GetItem{ThreadID: thread, ItemID: x.ReactionItemID, Fresh: events.Fresh{MinSeq: &seq}}))(t)
+	if got := string(item.Content); !strings.Contains(got, `"Once upon a time"`) || strings.Contains(got, "dark") {
+		t.Errorf("it kept %s", got)
+	}
+}
+
 // C-50: a request says why it is asked, and a person may answer it with a result: the
 // tool is not called.
 func TestApproval_ResolvedWithAResult(t *testing.T) {

@@ -152,7 +152,7 @@ func TestMetrics_Runs(t *testing.T) {
 	want := []string{
 		`skein_runs_total{result="completed"} 1`, `skein_runs_total{result="failed"} 1`, `skein_runs_total{result="waits"} 1`,
 		`skein_run_seconds_count{result="completed"} 1`, `skein_reactor_seconds_count{result="failed"} 1`, `skein_reactor_seconds_count{result="ok"} 3`,
-		`skein_tool_seconds_count{result="ok"} 1`, `skein_tool_retries_total 0`, `skein_runs_active 0`, `skein_runs_places 256`, `skein_runs_queued 0`,
+		`skein_tool_seconds_count{result="ok"} 1`, `skein_tool_retries_total 0`, `skein_runs_places 256`, `skein_runs_queued 0`,
 		`skein_runs_taken 0`, `skein_effects_due 0`, `skein_build_info{`,
 	}
 	for begin := time.Now(); ; time.Sleep(50 * time.Millisecond) {

@@ -165,7 +165,7 @@ func (s *Server) knowsAgent(ctx context.Context, tenant, name string) error {
 func work(worker *runtime.Worker, log *eventlog.Log, queries *projections.Queries) (w metrics.Work, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
 	defer cancel()
-	w.Active, w.Places = worker.Active()
+	w.Places = worker.Places()
 	runs, err := log.RunsDepth(ctx)
 	if err != nil {
 		return w, err
