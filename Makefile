@@ -13,12 +13,8 @@ STATICCHECK ?= $(GO) tool -modfile=internal/tools/go.mod staticcheck
 GOVULNCHECK ?= $(GO) tool -modfile=internal/tools/go.mod govulncheck
 GREMLINS ?= $(GO) tool -modfile=internal/tools/gremlins.mod gremlins
 
-# The race detector needs a C compiler; SKEIN_RACE=0 leaves it out.
-RACE = $(if $(filter 0,$(SKEIN_RACE)),,$(shell command -v "$$($(GO) env CC)" >/dev/null && echo -race))
-
-# What the detector leaves out, because it measures memory, time or repeatability,
-# or is ten times as slow under it.
-UNRACED := ^(TestPageOfALongThread|TestManyThreads|TestDirectoryIsSmall|TestLongThread|TestMemoryDoesNotGrowWithAFile|TestSeeds|TestASeedRepeats|TestSkeinDoesNotGrowWithThreads|TestPurgedContentIsNowhereOnDisk|TestPurgedArchivesAreNowhereOnDisk|TestStart_WarnsOfAServerWithoutFsync)$$
+# Lint vets the whole tree, and nobody debugs the programs of the tests.
+TESTFLAGS := -vet=off -ldflags=-w
 
 .PHONY: help
 help: ## Show this list
@@ -29,13 +25,16 @@ build: ## Build bin/skein
 	$(GO) build -o bin/skein ./cmd/skein
 
 .PHONY: test
-test: lint ## Check format, vet, staticcheck, then run every test under the race detector (SKEIN_RACE=0: without)
-	@if [ -n '$(RACE)' ]; then \
-		echo "$(GO) test -timeout 30m -run '$(UNRACED)' ./audit ./commands ./projections ./internal/bench ./internal/serve ./internal/sim"; \
-		$(GO) test -timeout 30m -run '$(UNRACED)' ./audit ./commands ./projections ./internal/bench ./internal/serve ./internal/sim; \
-	fi
-	@echo "$(strip $(GO) test -timeout 30m $(RACE)) ./..."
-	@$(GO) run ./internal/gotest $(if $(RACE),-ran '$(UNRACED)') -- -timeout 30m $(RACE) ./...
+test: lint ## Check format, vet, staticcheck, then run every test but those that .ci/long lists
+	$(GO) run ./internal/gotest -target test -without .ci/long -- $(TESTFLAGS) -timeout 15m ./...
+
+.PHONY: test-long
+test-long: ## Run the tests that .ci/long lists: chaos, faults, kills, soak, simulation, memory
+	SKEIN_FAULTS=$(or $(SKEIN_FAULTS),1) $(GO) run ./internal/gotest -target test-long -only .ci/long -- $(TESTFLAGS) -timeout 30m
+
+.PHONY: test-race
+test-race: ## Run every test under the race detector, but for those that measure memory, time or repeatability (needs a C compiler)
+	$(GO) run ./internal/gotest -target test-race -- $(TESTFLAGS) -race -timeout 30m ./...
 
 .PHONY: test-faults
 test-faults: ## Break a cluster of processes for about 6 minutes (FAULTS=4 rounds a test; ended after 15 minutes), and hold the log to what clients were told

@@ -127,9 +127,9 @@ func TestSnapshotsOfDeletedThreads(t *testing.T) {
 }
 
 // A long thread is loaded from its snapshot in a small part of a second.
-func TestLongThread(t *testing.T) {
+func TestLongThread_LoadsFromASnapshot(t *testing.T) {
 	if testing.Short() || raceDetector {
-		t.Skip("it writes 100,000 events, and measures times")
+		t.Skip("it writes 100,000 events, and measures times: make test-long runs it")
 	}
 	w := newWorld(t, Config{SnapshotEvery: 20_000})
 	id := create(t, w.d)

@@ -88,7 +88,7 @@ func longThreads(t testing.TB) (a *asker, queries map[string][2]string) {
 // messages as on one of 1,000, to a half more, and as much memory (SA-40, SA-45).
 func TestPageOfALongThread(t *testing.T) {
 	if testing.Short() || raceDetector {
-		t.Skip("it writes 101,000 messages, and measures times")
+		t.Skip("it writes 101,000 messages, and measures times: make test-long runs it")
 	}
 	a, queries := longThreads(t)
 	for name, q := range queries {

@@ -128,7 +128,7 @@ func TestPagingWhileThreadsChange(t *testing.T) {
 // what the directory costs.
 func TestManyThreads(t *testing.T) {
 	if testing.Short() || raceDetector {
-		t.Skip("it makes 100,000 threads, and measures times")
+		t.Skip("it makes 100,000 threads, and measures times: make test-long runs it")
 	}
 	h := newHouse(t)
 	h.run(Config{})
@@ -151,7 +151,7 @@ func TestManyThreads(t *testing.T) {
 // letters included.
 func TestDirectoryIsSmall(t *testing.T) {
 	if raceDetector {
-		t.Skip("it measures memory")
+		t.Skip("it measures memory: make test runs it")
 	}
 	n := directoryBytes(100_000)
 	t.Logf("a directory takes %d bytes a thread", n)

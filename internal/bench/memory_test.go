@@ -52,7 +52,7 @@ func TestMemory(t *testing.T) {
 // later by its place in lists, as `skein bench memory` shows.
 func TestSkeinDoesNotGrowWithThreads(t *testing.T) {
 	if testing.Short() || raceDetector {
-		t.Skip("it makes many threads, and measures memory")
+		t.Skip("it makes many threads, and measures memory: make test-long runs it")
 	}
 	r, err := Memory(t.Context(), MemoryOptions{
 		Threads: []int{8000, 24_000}, ThreadCache: 4 << 20, Idle: 250 * time.Millisecond, Dir: t.TempDir(),

@@ -32,7 +32,7 @@
 // # How to run them
 //
 // `make test-faults` takes about 5 minutes, and is ended after 15; a short one is
-// part of `make test`.
+// part of `make test-race`, and one round of each test of `make test-long`.
 // What happens is drawn from a seed, which a failure prints: SKEIN_SEED repeats
 // the same commands and faults in the same order (not the same moments: it is a
 // real machine). SKEIN_FAULTS=N runs N rounds of faults. The folder of the

@@ -18,18 +18,18 @@ func long(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("SKEIN_FAULTS")
 	if text == "" {
-		t.Skip("run by make test-faults: SKEIN_FAULTS says how many rounds")
+		t.Skip("SKEIN_FAULTS says how many rounds it takes: make test-long runs it")
 	}
 	rounds, err := strconv.Atoi(text)
 	must(t, err)
 	return rounds
 }
 
-// A short one, for make test: disks are slow and clocks wrong, and then the leader
+// A short one, for make test-race: disks are slow and clocks wrong, and then the leader
 // of the log dies, a Skein dies, streams change their leaders, a server hangs.
 func TestFaults(t *testing.T) {
 	if testing.Short() || os.Getenv("SKEIN_FAULTS") != "" {
-		t.Skip("it takes a minute, and TestManyFaults does more")
+		t.Skip("it takes a minute, and TestManyFaults does more: make test-race runs it")
 	}
 	w := begin(t, nil)
 	if w.machines() {
@@ -68,7 +68,7 @@ func TestAilments(t *testing.T) {
 }
 
 // Servers are cut off from each other, and from their clients.
-func TestCutOff(t *testing.T) {
+func TestServersCutOff(t *testing.T) {
 	rounds := long(t)
 	net, places := ownNetwork(t)
 	w := begin(t, func(w *world) [cluster.Servers]cluster.Place {

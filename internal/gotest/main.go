@@ -2,10 +2,11 @@
 // the tests that were skipped, with their reasons: what nobody sees is not shown to
 // work.
 //
-//	go run ./internal/gotest [-ran REGEXP] -- [ARGUMENTS of go test]
+//	go run ./internal/gotest [-target NAME] [-only FILE | -without FILE] -- [ARGUMENTS of go test]
 //
-// The tests whose names match -ran are not listed: they were run before, in another
-// way. It exits as go test does.
+// FILE lists tests, one a line, as "FOLDER NAME": -only runs these, -without all others.
+// A test whose reason says that `make NAME runs it` is not listed, and fails in that
+// target: it would run nowhere. It exits as go test does.
 package main
 
 import (
@@ -24,22 +25,68 @@ import (
 )
 
 func main() {
-	ran := flag.String("ran", "^$", "tests whose name matches this `REGEXP` were run before, and are not listed")
+	target := flag.String("target", "", "the `NAME` of the make target that runs the tests")
+	only := flag.String("only", "", "run the tests that this `FILE` lists")
+	without := flag.String("without", "", "run the tests that this `FILE` does not list")
 	flag.Parse()
-	pattern, err := regexp.Compile(*ran)
+	arguments, err := choose(*only, *without, flag.Args())
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "gotest: -ran:", err)
+		fmt.Fprintln(os.Stderr, "gotest:", err)
 		os.Exit(2)
 	}
-	code, err := run(os.Stdout, os.Stderr, pattern, ".", flag.Args())
+	code, err := run(os.Stdout, os.Stderr, *target, ".", arguments)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "gotest:", err)
 	}
 	os.Exit(code)
 }
 
+// choose adds to the arguments of go test which tests it runs.
+func choose(only, without string, arguments []string) ([]string, error) {
+	if only != "" && without != "" {
+		return nil, errors.New("-only and -without exclude each other: give one of them")
+	}
+	file := only + without
+	if file == "" {
+		return arguments, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("the list of tests: %w", err)
+	}
+	folders, names, err := parseList(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	pattern := "^(" + strings.Join(names, "|") + ")$"
+	if only == "" {
+		return append([]string{"-skip", pattern}, arguments...), nil
+	}
+	return append(append([]string{"-run", pattern}, arguments...), folders...), nil
+}
+
+// parseList reads a list of tests: lines of a folder and a test's name. What follows
+// a # is a comment.
+func parseList(text string) (folders, names []string, err error) {
+	for n, row := range strings.Split(text, "\n") {
+		row, _, _ = strings.Cut(row, "#")
+		switch fields := strings.Fields(row); len(fields) {
+		case 0:
+		case 2:
+			folders, names = append(folders, "./"+fields[0]), append(names, regexp.QuoteMeta(fields[1]))
+		default:
+			return nil, nil, fmt.Errorf("line %d is %q: write a folder and the name of a test", n+1, row)
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil, errors.New("it lists no test")
+	}
+	slices.Sort(folders)
+	return slices.Compact(folders), names, nil
+}
+
 // run runs go test in a folder. An interrupt reaches it by itself.
-func run(out, errs io.Writer, ran *regexp.Regexp, dir string, arguments []string) (code int, err error) {
+func run(out, errs io.Writer, target, dir string, arguments []string) (code int, err error) {
 	command := exec.Command("go", append([]string{"test", "-json"}, arguments...)...)
 	command.Dir, command.Stderr = dir, errs
 	from, err := command.StdoutPipe()
@@ -49,16 +96,19 @@ func run(out, errs io.Writer, ran *regexp.Regexp, dir string, arguments []string
 	if err := command.Start(); err != nil {
 		return 2, err
 	}
-	r := &reader{out: out, ran: ran, packages: map[string]*report{}}
+	r := &reader{out: out, target: target, packages: map[string]*report{}}
 	readErr := r.read(from)
 	err = command.Wait()
-	r.end(err != nil)
+	r.end(err != nil || len(r.lost) > 0)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		return max(exit.ExitCode(), 1), readErr
 	}
 	if err = errors.Join(err, readErr); err != nil {
 		return 2, err
+	}
+	if len(r.lost) > 0 {
+		return 1, fmt.Errorf("%d tests say that make %s runs them, and it skipped them", len(r.lost), target)
 	}
 	return 0, nil
 }
@@ -70,11 +120,13 @@ type event struct {
 
 // reader turns the events of go test into what it prints without them.
 type reader struct {
-	out      io.Writer
-	ran      *regexp.Regexp
-	packages map[string]*report
-	skipped  []string
-	held     string // the last line of a package, which may be the last of all
+	out       io.Writer
+	target    string
+	packages  map[string]*report
+	skipped   []string
+	elsewhere int      // how many of the skipped tests another target runs
+	lost      []string // those that this target should run
+	held      string   // the last line of a package, which may be the last of all
 }
 
 // report is what is known of a package that is under test.
@@ -144,18 +196,26 @@ func (p *report) add(e event) {
 	}
 }
 
+// runsIt finds in the reason of a skip the target that runs the test.
+var runsIt = regexp.MustCompile(`make (test[a-z-]*) runs it`)
+
 // skip notes a test that was skipped, with what it says.
 func (r *reader) skip(e event, p *report) {
-	if r.ran.MatchString(e.Test) {
-		return
-	}
 	var why []string
 	for _, l := range p.output[e.Test] {
 		if text := strings.TrimSpace(l.text); text != "" && !strings.HasPrefix(text, "=== ") && !strings.HasPrefix(text, "--- ") {
 			why = append(why, text)
 		}
 	}
-	r.skipped = append(r.skipped, fmt.Sprintf("skipped\t%s %s: %s\n", e.Package, e.Test, strings.Join(why, " ")))
+	line := fmt.Sprintf("skipped\t%s %s: %s\n", e.Package, e.Test, strings.Join(why, " "))
+	switch of := runsIt.FindStringSubmatch(line); {
+	case of == nil:
+		r.skipped = append(r.skipped, line)
+	case of[1] == r.target:
+		r.skipped, r.lost = append(r.skipped, line), append(r.lost, e.Test)
+	default:
+		r.elsewhere++
+	}
 }
 
 // packageOver prints what go test prints of a package: its result and, if it
@@ -199,6 +259,9 @@ func (r *reader) end(failed bool) {
 	}
 	if len(r.skipped) > 0 {
 		fmt.Fprintf(r.out, "skipped\t%d tests, for the reasons above\n", len(r.skipped))
+	}
+	if r.elsewhere > 0 {
+		fmt.Fprintf(r.out, "skipped\t%d tests that other targets run\n", r.elsewhere)
 	}
 	fmt.Fprint(r.out, held)
 	if failed {

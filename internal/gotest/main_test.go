@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -34,7 +35,7 @@ import (
 
 func TestPasses(t *testing.T) { fmt.Println("noise"); t.Log("noise") }
 
-func TestMeasures(t *testing.T) { t.Skip("it measures times") }
+func TestMeasures(t *testing.T) { t.Skip("it measures times: make test-long runs it") }
 
 func TestParts(t *testing.T) {
 	t.Run("one", func(t *testing.T) { t.Skipf("there is no %s", "node") })
@@ -54,16 +55,49 @@ func TestPasses(t *testing.T) { t.Log("noise") }
 func TestRun_ListsWhatIsSkipped(t *testing.T) {
 	root := module(t, map[string]string{"a/a_test.go": passing, "b/b.go": "package b\n"})
 	var out, errs bytes.Buffer
-	code, err := run(&out, &errs, regexp.MustCompile("^TestMeasures$"), root, []string{"./..."})
+	code, err := run(&out, &errs, "test", root, []string{"./..."})
 	// What is first of the two packages is not said, and one of them is the last line.
 	want := regexp.MustCompile(`^(ok|\?) .*\n` +
-		`skipped\town/a TestParts/one: a_test.go:13: there is no node\nskipped\t1 tests, for the reasons above\n(ok|\?) .*\n$`)
+		`skipped\town/a TestParts/one: a_test.go:13: there is no node\nskipped\t1 tests, for the reasons above\nskipped\t1 tests that other targets run\n(ok|\?) .*\n$`)
 	if code != 0 || err != nil || !want.Match(out.Bytes()) || !bytes.Contains(out.Bytes(), []byte("ok  \town/a\t")) || !bytes.Contains(out.Bytes(), []byte("?   \town/b\t[no test files]\n")) {
 		t.Errorf("code %d, %v:\n%s%s", code, err, &out, &errs)
 	}
-	out.Reset()
-	if _, err := run(&out, &errs, regexp.MustCompile("^$"), root, []string{"./a"}); err != nil || !regexp.MustCompile(`own/a TestMeasures: a_test.go:10: it measures times\n`).Match(out.Bytes()) {
-		t.Errorf("%v:\n%s", err, &out)
+}
+
+// A test that every target leaves to another one would run nowhere.
+func TestRun_FailsWhereATestIsSkippedInItsOwnTarget(t *testing.T) {
+	root := module(t, map[string]string{"a/a_test.go": passing})
+	var out, errs bytes.Buffer
+	code, err := run(&out, &errs, "test-long", root, []string{"./a"})
+	if code != 1 || err == nil || !bytes.Contains(out.Bytes(), []byte("own/a TestMeasures: a_test.go:10: it measures times")) || !bytes.HasSuffix(out.Bytes(), []byte("\nFAIL\n")) {
+		t.Errorf("code %d, %v:\n%s%s", code, err, &out, &errs)
+	}
+}
+
+func TestChoose(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "long")
+	if err := os.WriteFile(file, []byte("# takes long\nb TestB # a minute\n\na TestA\nb TestC\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ only, without, want string }{
+		"all":     {"", "", "-v"},
+		"only":    {file, "", "-run ^(TestB|TestA|TestC)$ -v ./a ./b"},
+		"without": {"", file, "-skip ^(TestB|TestA|TestC)$ -v"},
+	} {
+		got, err := choose(c.only, c.without, []string{"-v"})
+		if err != nil || strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	for _, c := range [][2]string{{file, file}, {file + ".gone", ""}} {
+		if got, err := choose(c[0], c[1], nil); err == nil {
+			t.Errorf("%q: %q", c, got)
+		}
+	}
+	for _, text := range []string{"", "# none\n", "TestA\n", "a TestA TestB\n"} {
+		if folders, names, err := parseList(text); err == nil {
+			t.Errorf("%q: %q %q", text, folders, names)
+		}
 	}
 }
 
@@ -81,7 +115,7 @@ func TestRun_ShowsWhatFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
-			code, err := run(&out, &errs, regexp.MustCompile("^$"), module(t, c.files), []string{"./..."})
+			code, err := run(&out, &errs, "test", module(t, c.files), []string{"./..."})
 			all := errs.String() + out.String()
 			if code == 0 || err != nil || !regexp.MustCompile(c.want).MatchString(all) {
 				t.Errorf("code %d, %v:\n%s", code, err, all)

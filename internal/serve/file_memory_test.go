@@ -98,7 +98,7 @@ func TestMemoryDoesNotGrowWithAFile(t *testing.T) {
 	})
 	t.Run("embedded", func(t *testing.T) {
 		if raced {
-			t.Skip("a file that is larger than the bound takes long under the race detector")
+			t.Skip("a file that is larger than the bound takes long under the race detector: make test-long runs it")
 		}
 		cfg := store(t)
 		cfg.Volatile = true // the disk's speed is not what is tested

@@ -16,7 +16,7 @@ import (
 // cure, and nothing stays behind of the measurement.
 func TestStart_WarnsOfAServerWithoutFsync(t *testing.T) {
 	if raced {
-		t.Skip("it measures times: make test runs it without the race detector")
+		t.Skip("it measures times: make test runs it")
 	}
 	server := natstest.Start(t) // which syncs every two minutes
 	warned := false

@@ -10,5 +10,5 @@
 // two minutes or more begins with the threads of others, which fill Skein's caches.
 //
 // `make soak` takes ten minutes; SOAK=30s make soak takes half of one, and so does
-// nearly the run within `make test`, which -short leaves out.
+// nearly the run within `make test-long`, which -short leaves out.
 package soak

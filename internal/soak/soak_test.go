@@ -17,7 +17,7 @@ import (
 
 // How the soak goes.
 const (
-	shortest  = 25 * time.Second // what make test gives
+	shortest  = 25 * time.Second // what make test-long runs
 	visitors  = 6                // at once
 	perSecond = 24               // operations, of all of them
 	samples   = 40               // in the time that is observed
