@@ -26,7 +26,7 @@ func (w *world) documents() (list []string) {
 	w.t.Helper()
 	for _, p := range documents.NewModels().List() {
 		for from := uint64(1); ; {
-			got, err := w.log.Range(w.ctx, p.Bucket, ">", from, 500)
+			got, err := w.log.Bucket(p.Bucket).Range(w.ctx, ">", from, 500)
 			if err != nil {
 				w.t.Fatal(err)
 			}

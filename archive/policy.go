@@ -30,7 +30,7 @@ func Policies(ctx context.Context, log *eventlog.Log) ([]Policy, error) {
 	const page = 500
 	var out []Policy
 	for from := uint64(1); ; {
-		got, err := log.Range(ctx, model.Bucket, "*."+ref.Key(), from, page)
+		got, err := log.Bucket(model.Bucket).Range(ctx, "*."+ref.Key(), from, page)
 		if err != nil {
 			return nil, fmt.Errorf("reading the policies: %w", err)
 		}

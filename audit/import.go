@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/schema"
@@ -245,7 +246,7 @@ func (i *importer) count(add func(*ImportSummary)) {
 }
 
 // why says how the log's message differs from the file's.
-func (i *importer) why(m eventlog.Message, same int64) string {
+func (i *importer) why(m streams.Message, same int64) string {
 	if c, err := i.log.Decode(m); err == nil && same == 0 && tombstone(c) {
 		return "it was purged here"
 	}

@@ -57,7 +57,7 @@ const (
 // the first list had are left out of the second.
 func list(ctx context.Context, log *eventlog.Log, tenant string) iter.Seq2[listed, error] {
 	return func(yield func(listed, error) bool) {
-		if log.ReadOnly() {
+		if log.Streams().ReadOnly() {
 			listRead(ctx, log, tenant, yield)
 			return
 		}
@@ -91,7 +91,7 @@ func list(ctx context.Context, log *eventlog.Log, tenant string) iter.Seq2[liste
 func listOnce(ctx context.Context, log *eventlog.Log, tenant string, take func(listed) bool) error {
 	names := log.Config().Names
 	stream := names.Stream(eventlog.LogStream)
-	consumer, err := log.Scans().CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
+	consumer, err := log.Streams().Scans().CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
 		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, FilterSubject: names.Log(tenant, "*"), HeadersOnly: true,
 		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: listKept,
 	})
@@ -247,11 +247,11 @@ func (r Range) sequences(ctx context.Context, log *eventlog.Log, end uint64) (fi
 // firstSince gives the sequence of the first commit that was stored at a time or
 // later, end+1 if there is none up to end.
 func firstSince(ctx context.Context, log *eventlog.Log, at time.Time, end uint64) (uint64, error) {
-	if log.ReadOnly() {
+	if log.Streams().ReadOnly() {
 		return searchSince(ctx, log, at, end)
 	}
 	from := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartTimePolicy, OptStartTime: &at, HeadersOnly: true}
-	for m, err := range log.List(ctx, log.Config().Names.Stream(eventlog.LogStream), from) {
+	for m, err := range log.Streams().List(ctx, log.Config().Names.Stream(eventlog.LogStream), from) {
 		if err != nil {
 			return 0, fmt.Errorf("finding the commits since %v: %w", at, err)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -37,7 +37,7 @@ func knownHeader(name string) bool {
 const clockAhead = 24 * time.Hour
 
 // message checks what a message of the log says beside the events of its commit.
-func (v *verifier) message(ctx context.Context, m eventlog.Message, c *events.Commit, first bool) error {
+func (v *verifier) message(ctx context.Context, m streams.Message, c *events.Commit, first bool) error {
 	for _, name := range slices.Sorted(maps.Keys(m.Header)) {
 		switch values := m.Header[name]; {
 		case !knownHeader(name):
@@ -61,7 +61,7 @@ func (v *verifier) message(ctx context.Context, m eventlog.Message, c *events.Co
 
 // ahead tells of the first event of a thread whose time lies after the log stored
 // it. Those after it go on from there, whenever they came.
-func (v *verifier) ahead(m eventlog.Message, c *events.Commit) {
+func (v *verifier) ahead(m streams.Message, c *events.Commit) {
 	stored, err := time.Parse(time.RFC3339Nano, m.Header.Get(nats.JSTimeStamp))
 	if err != nil {
 		return
@@ -81,7 +81,7 @@ func (v *verifier) ahead(m eventlog.Message, c *events.Commit) {
 // erasedBefore checks a tombstone with nothing before it: the commit on condition
 // of which it was written must be erased. One that was imported was written on
 // condition that there was none.
-func (v *verifier) erasedBefore(ctx context.Context, m eventlog.Message) error {
+func (v *verifier) erasedBefore(ctx context.Context, m streams.Message) error {
 	before, err := strconv.ParseUint(m.Header.Get(expectedHeader), 10, 64)
 	switch {
 	case err != nil || before >= m.Seq:

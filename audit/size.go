@@ -160,7 +160,7 @@ func size(m jetstream.Msg) int64 {
 // walk gives the messages of a stream, up to those that are there when it begins.
 func (s *sizing) walk(name string, filters []string, headers bool, take func(jetstream.Msg) error) error {
 	from := jetstream.OrderedConsumerConfig{FilterSubjects: filters, HeadersOnly: headers}
-	for m, err := range s.log.List(s.ctx, name, from) {
+	for m, err := range s.log.Streams().List(s.ctx, name, from) {
 		if err == nil {
 			err = take(m)
 		}

@@ -9,17 +9,18 @@ import (
 	"strconv"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
 // shown is a message of the timeline, and the place in the log that it names.
 type shown struct {
-	eventlog.Message
+	streams.Message
 	seq     uint64
 	version int64
 }
 
-func parseShown(m eventlog.Message) (shown, error) {
+func parseShown(m streams.Message) (shown, error) {
 	seq, err := strconv.ParseUint(m.Header.Get(events.HeaderSeq), 10, 64)
 	version, verr := strconv.ParseInt(m.Header.Get(events.HeaderVersion), 10, 64)
 	return shown{Message: m, seq: seq, version: version}, errors.Join(err, verr)
@@ -69,7 +70,7 @@ func (v *verifier) timelineEnd(ctx context.Context) (uint64, error) {
 		return v.cutOff(ctx, v.keeps)
 	}
 	end, err := v.log.TimelineSeq(ctx)
-	var forged *eventlog.AssetError
+	var forged *streams.AssetError
 	if errors.As(err, &forged) {
 		end, err = 0, nil
 		for m, readErr := range v.log.TimelineMessages(ctx, "*", "*") {
@@ -177,8 +178,8 @@ type walk struct {
 	kept uint64 // the commit with which the timeline begins: the beginning of it may have expired
 	end  uint64 // the commit with which it ended: it may not be all there yet
 	to   uint64
-	next func() (eventlog.Message, error, bool)
-	at   *eventlog.Message // not yet compared; nil at the end
+	next func() (streams.Message, error, bool)
+	at   *streams.Message // not yet compared; nil at the end
 
 	begun bool // a commit of the timeline was compared, or one was found missing
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
 )
 
 // retention is what the timeline must still show.
@@ -53,7 +54,7 @@ func (r retention) since(ctx context.Context, log *eventlog.Log, end uint64) (ui
 }
 
 // due reports whether the timeline must show a message of the log, at this moment.
-func (r retention) due(m eventlog.Message) bool {
+func (r retention) due(m streams.Message) bool {
 	stored, err := time.Parse(time.RFC3339Nano, m.Header.Get(nats.JSTimeStamp))
 	if err != nil {
 		return false

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -112,7 +113,7 @@ func (s *submitting) watch() error {
 		return err
 	}
 	defer func() { _ = hints.Unsubscribe() }() // fails only if the connection has gone
-	connects, done := s.d.log.Connects()
+	connects, done := s.d.log.Streams().Connects()
 	defer done()
 	recheck := time.NewTicker(submitRecheck)
 	defer recheck.Stop()
@@ -204,7 +205,7 @@ func (s *submitting) read(tenant string) error {
 	if err != nil {
 		return err
 	}
-	msgs, err := consumer.Messages(append(eventlog.Beat(), jetstream.PullMaxMessages(submitInHand/4))...)
+	msgs, err := consumer.Messages(append(streams.Beat(), jetstream.PullMaxMessages(submitInHand/4))...)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/events"
@@ -186,7 +185,7 @@ func TestOnlyTheGuiltyFails(t *testing.T) {
 
 func TestAnAggregateIsOnlyOnceInABatch(t *testing.T) {
 	t.Parallel()
-	l := &Log{queue: make(chan *unit, 100), cfg: Config{}.WithDefaults(), wire: &nats.Conn{}}
+	l := &Log{queue: make(chan *unit, 100), cfg: Config{}.WithDefaults(), conn: start(t).conn}
 	a, b, c := newAuthor(1), newAuthor(2), newAuthor(3)
 	first := unitOf(t, l, a.next(t, 1))
 	for _, u := range []*unit{
@@ -220,7 +219,7 @@ func TestAnAggregateIsOnlyOnceInABatch(t *testing.T) {
 
 func TestABatchHasLimits(t *testing.T) {
 	t.Parallel()
-	l := &Log{queue: make(chan *unit, 2000), cfg: Config{}.WithDefaults(), wire: &nats.Conn{}}
+	l := &Log{queue: make(chan *unit, 2000), cfg: Config{}.WithDefaults(), conn: start(t).conn}
 	for i := range 2 * batchMessages {
 		l.queue <- unitOf(t, l, newAuthor(i).next(t, 1))
 	}
@@ -274,7 +273,7 @@ func TestAppendTooLarge(t *testing.T) {
 func TestAppendGivesUpWaitingForAPlace(t *testing.T) {
 	t.Parallel()
 	l := start(t)
-	full := &Log{queue: make(chan *unit), stopping: make(chan struct{}), stopped: make(chan struct{}), wire: &nats.Conn{}, cfg: l.cfg}
+	full := &Log{queue: make(chan *unit), stopping: make(chan struct{}), stopped: make(chan struct{}), conn: start(t).conn, cfg: l.cfg}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("the caller went away")
 	time.AfterFunc(20*time.Millisecond, func() { cancel(cause) })

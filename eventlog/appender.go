@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -251,15 +252,15 @@ func (l *Log) write(group []*unit) {
 		l.writeEach(group, false)
 		return
 	}
-	ack, err := l.publishBatch(msgs)
-	outcome := classify(err, ack.Error)
-	if outcome != stored {
+	ack, err := l.conn.PublishBatch(msgs)
+	outcome := streams.Classify(err, ack.Error)
+	if outcome != streams.Stored {
 		// Each on its own, so that only the guilty fails. What was stored all
 		// the same is found by its chain.
-		l.writeEach(group, outcome == unknown)
+		l.writeEach(group, outcome == streams.Unknown)
 		return
 	}
-	l.metrics.Appended(len(msgs), bytes, true, ack.seconds)
+	l.metrics.Appended(len(msgs), bytes, true, ack.Seconds)
 	last := ack.Seq - uint64(len(msgs))
 	for _, u := range group {
 		last += uint64(len(u.msgs))
@@ -275,7 +276,7 @@ func (l *Log) write(group []*unit) {
 // it does not: what is sent before would be stored whenever it comes back, long
 // after it was given up.
 func (l *Log) connected() bool {
-	for !l.wire.IsConnected() {
+	for !l.conn.Wire().IsConnected() {
 		if l.away.IsZero() {
 			l.away = time.Now()
 		}
@@ -284,7 +285,7 @@ func (l *Log) connected() bool {
 			return false
 		case <-time.After(5 * time.Millisecond):
 		}
-		if l.wire.IsClosed() || time.Since(l.away) > l.cfg.AckTimeout {
+		if l.conn.Wire().IsClosed() || time.Since(l.away) > l.cfg.AckTimeout {
 			return false
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -73,7 +74,7 @@ func Record(c *events.Commit) (events.LifecycleArchived, bool) {
 }
 
 // record gives the record that a message of the log is, nil if it is none.
-func (l *Log) record(m Message) (*events.Commit, events.LifecycleArchived) {
+func (l *Log) record(m streams.Message) (*events.Commit, events.LifecycleArchived) {
 	if len(m.Data) > recordBytes || !bytes.Contains(m.Data, []byte(recordMark)) {
 		return nil, events.LifecycleArchived{}
 	}
@@ -112,14 +113,14 @@ func (l *Log) archiveSubject(name string) string {
 
 // archiveEntry reads the entry of an object, nil if there is none.
 func (l *Log) archiveEntry(ctx context.Context, name string) (*archiveEntry, error) {
-	several, err := l.replicated(ctx)
+	several, err := l.conn.Replicated(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var data []byte
 	if several {
-		m, err := l.leader(ctx, l.archiveStream(), getRequest{Last: l.archiveSubject(name)})
-		if errors.Is(err, errNoMessage) {
+		m, err := l.conn.Leader(ctx, l.archiveStream(), streams.GetRequest{Last: l.archiveSubject(name)})
+		if errors.Is(err, streams.ErrNoMessage) {
 			return nil, nil
 		}
 		if err != nil {
@@ -127,7 +128,7 @@ func (l *Log) archiveEntry(ctx context.Context, name string) (*archiveEntry, err
 		}
 		data = m.Data
 	} else {
-		got, err := l.direct(ctx, l.archiveStream(), getRequest{Multi: []string{l.archiveSubject(name)}})
+		got, err := l.conn.Direct(ctx, l.archiveStream(), streams.GetRequest{Multi: []string{l.archiveSubject(name)}})
 		if err != nil {
 			return nil, l.noArchive(ctx, err)
 		}
@@ -154,7 +155,7 @@ func (l *Log) noArchive(ctx context.Context, err error) error {
 	if !errors.Is(err, nats.ErrNoResponders) {
 		return err
 	}
-	if _, lookErr := l.js.Stream(ctx, l.archiveStream()); errors.Is(lookErr, jetstream.ErrStreamNotFound) {
+	if _, lookErr := l.conn.JetStream().Stream(ctx, l.archiveStream()); errors.Is(lookErr, jetstream.ErrStreamNotFound) {
 		return nil
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -37,7 +38,7 @@ func archiveHead(tenant, thread string) []byte {
 }
 
 // appendFrame adds a commit as the log gave it.
-func appendFrame(b []byte, m Message) ([]byte, error) {
+func appendFrame(b []byte, m streams.Message) ([]byte, error) {
 	at, err := time.Parse(time.RFC3339Nano, m.Header.Get(nats.JSTimeStamp))
 	if err != nil {
 		return b, fmt.Errorf("message %d of the log does not say when it was stored: %w", m.Seq, err)
@@ -68,8 +69,8 @@ func readHead(r *bufio.Reader, tenant, thread string) error {
 }
 
 // readFrame reads the next commit. io.EOF if there is none.
-func readFrame(r *bufio.Reader, subject string) (Message, error) {
-	m := Message{Subject: subject, Archived: true}
+func readFrame(r *bufio.Reader, subject string) (streams.Message, error) {
+	m := streams.Message{Subject: subject, Archived: true}
 	var err error
 	if m.Seq, err = binary.ReadUvarint(r); err != nil {
 		return m, err // io.EOF only if nothing was read

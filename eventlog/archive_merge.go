@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -37,7 +38,7 @@ func (l *Log) archivedSince(ctx context.Context, tenant string, from, seen uint6
 	x := &l.archives
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for m, err := range l.stream(ctx, l.archiveStream(), l.archiveSubject("*"), x.upTo+1) {
+	for m, err := range l.conn.Messages(ctx, l.archiveStream(), l.archiveSubject("*"), x.upTo+1) {
 		if err != nil {
 			if err = l.noArchive(ctx, err); err != nil {
 				return nil, 0, err
@@ -59,7 +60,7 @@ func (l *Log) archivedSince(ctx context.Context, tenant string, from, seen uint6
 }
 
 // note takes notice of an entry of the store.
-func (x *archiveIndex) note(m Message) {
+func (x *archiveIndex) note(m streams.Message) {
 	x.upTo = m.Seq
 	var e archiveEntry
 	if json.Unmarshal(m.Data, &e) != nil {
@@ -92,20 +93,20 @@ func (l *Log) HasArchives(ctx context.Context) (bool, error) {
 //
 // What is archived meanwhile is not missed: its object is there before it goes from
 // the log, and the objects are looked for after the log was read.
-func (l *Log) merged(ctx context.Context, tenant string, from uint64) iter.Seq2[Message, error] {
-	return func(yield func(Message, error) bool) {
+func (l *Log) merged(ctx context.Context, tenant string, from uint64) iter.Seq2[streams.Message, error] {
+	return func(yield func(streams.Message, error) bool) {
 		g := &merging{log: l, ctx: ctx, tenant: tenant, from: max(from, 1), known: map[archived]bool{}, yield: yield}
 		defer g.close()
 		stream, subject := l.cfg.Names.Stream(LogStream), l.cfg.Names.Log(tenant, "*")
-		for s := l.scan(stream, subject); ; {
-			batch, err := s.batch(ctx, g.from)
+		for s := l.conn.Scan(stream, subject); ; {
+			batch, err := s.Batch(ctx, g.from)
 			more := len(batch) > 0 && batch[len(batch)-1].Pending > 0
 			if err == nil && !more {
 				end := g.from
 				if len(batch) > 0 {
 					end = batch[len(batch)-1].Seq + 1
 				}
-				more, err = l.more(ctx, stream, subject, end)
+				more, err = l.conn.More(ctx, stream, subject, end)
 			}
 			upTo := uint64(math.MaxUint64)
 			if more && len(batch) > 0 {
@@ -115,7 +116,7 @@ func (l *Log) merged(ctx context.Context, tenant string, from uint64) iter.Seq2[
 				err = g.look()
 			}
 			if err != nil {
-				yield(Message{}, err)
+				yield(streams.Message{}, err)
 				return
 			}
 			if more && len(batch) == 0 {
@@ -138,14 +139,14 @@ type merging struct {
 	known  map[archived]bool
 	closed []*archived // by first; not opened yet
 	open   []*openArchive
-	yield  func(Message, error) bool
+	yield  func(streams.Message, error) bool
 }
 
 // openArchive is an object that is being read.
 type openArchive struct {
 	*archived
-	head Message // comes next
-	next func() (Message, error, bool)
+	head streams.Message // comes next
+	next func() (streams.Message, error, bool)
 	stop func()
 }
 
@@ -174,7 +175,7 @@ func (g *merging) look() error {
 
 // give gives a batch of the log and what is archived up to a sequence, in order,
 // each once: between the record and the purge a commit is in both.
-func (g *merging) give(batch []Message, upTo uint64) bool {
+func (g *merging) give(batch []streams.Message, upTo uint64) bool {
 	for {
 		at := uint64(math.MaxUint64)
 		if len(batch) > 0 {
@@ -194,7 +195,7 @@ func (g *merging) give(batch []Message, upTo uint64) bool {
 		if at > upTo || at == math.MaxUint64 {
 			return true
 		}
-		var m Message
+		var m streams.Message
 		if len(batch) > 0 && batch[0].Seq == at {
 			m, batch = batch[0], batch[1:]
 		} else {
@@ -244,7 +245,7 @@ func (g *merging) advance() bool {
 		}
 		return false
 	})
-	return failed == nil || g.yield(Message{}, failed)
+	return failed == nil || g.yield(streams.Message{}, failed)
 }
 
 // gone reports whether an object may be missing: it was given up before its record,

@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/s2"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -56,7 +57,7 @@ func (l *Log) PutArchive(ctx context.Context, tenant, thread string, d events.Li
 	if err := l.CheckArchive(ctx, tenant, thread, d); err == nil {
 		return d, nil
 	}
-	store, err := l.js.ObjectStore(ctx, l.cfg.Names.Bucket(ArchiveBucket))
+	store, err := l.conn.JetStream().ObjectStore(ctx, l.cfg.Names.Bucket(ArchiveBucket))
 	if err != nil {
 		return d, fmt.Errorf("the store of archives: %w", err)
 	}
@@ -117,20 +118,20 @@ func (l *Log) CheckArchive(ctx context.Context, tenant, thread string, d events.
 
 // archive gives the commits of a record's object, in order. If it is not what the
 // record says, an *ArchiveError comes last.
-func (l *Log) archive(ctx context.Context, tenant, thread string, d events.LifecycleArchived) iter.Seq2[Message, error] {
-	return func(yield func(Message, error) bool) {
+func (l *Log) archive(ctx context.Context, tenant, thread string, d events.LifecycleArchived) iter.Seq2[streams.Message, error] {
+	return func(yield func(streams.Message, error) bool) {
 		bad := func(cause error) {
-			yield(Message{}, &ArchiveError{Tenant: tenant, Thread: thread, Object: d.Object, Cause: cause})
+			yield(streams.Message{}, &ArchiveError{Tenant: tenant, Thread: thread, Object: d.Object, Cause: cause})
 		}
 		if d.Object != archiveObject(tenant, thread, uint64(d.LastSeq)) {
 			bad(errors.New("the record names an object that is not its own"))
 			return
 		}
 		sum := sha256.New()
-		n, first, last := int64(0), uint64(0), Message{}
+		n, first, last := int64(0), uint64(0), streams.Message{}
 		for m, err := range l.frames(ctx, tenant, thread, d.Object, sum) {
 			if err != nil {
-				yield(Message{}, err)
+				yield(streams.Message{}, err)
 				return
 			}
 			if n++; n == 1 {
@@ -154,13 +155,13 @@ func (l *Log) archive(ctx context.Context, tenant, thread string, d events.Lifec
 // sum. An *ArchiveError says that there is no such object, or that it is damaged;
 // another error that it could not be asked for. One that was written anew meanwhile,
 // with the same commits, is read on.
-func (l *Log) frames(ctx context.Context, tenant, thread, object string, sum hash.Hash) iter.Seq2[Message, error] {
-	return func(yield func(Message, error) bool) {
+func (l *Log) frames(ctx context.Context, tenant, thread, object string, sum hash.Hash) iter.Seq2[streams.Message, error] {
+	return func(yield func(streams.Message, error) bool) {
 		o := &objectReader{log: l, ctx: ctx, tenant: tenant, thread: thread, object: object, sum: sum}
 		for {
 			again, err := o.read(yield)
 			if err != nil {
-				yield(Message{}, err)
+				yield(streams.Message{}, err)
 			}
 			if !again {
 				return
@@ -180,7 +181,7 @@ type objectReader struct {
 }
 
 // read reads the object as it is now. again says that it is another one by now.
-func (o *objectReader) read(yield func(Message, error) bool) (again bool, err error) {
+func (o *objectReader) read(yield func(streams.Message, error) bool) (again bool, err error) {
 	failed := &ArchiveError{Tenant: o.tenant, Thread: o.thread, Object: o.object}
 	entry, err := o.log.archiveEntry(o.ctx, o.object)
 	if err != nil {
@@ -197,7 +198,7 @@ func (o *objectReader) read(yield func(Message, error) bool) (again bool, err er
 	r := bufio.NewReader(io.TeeReader(packed, o.sum))
 	subject, last := o.log.cfg.Names.Log(o.tenant, o.thread), uint64(0)
 	for err = readHead(r, o.tenant, o.thread); err == nil; {
-		var m Message
+		var m streams.Message
 		if m, err = readFrame(r, subject); err == nil && m.Seq <= last {
 			err = fmt.Errorf("commit %d comes after %d", m.Seq, last)
 		}
@@ -255,13 +256,13 @@ func (r *archiveReader) Read(b []byte) (int, error) {
 // fetch asks for the next pieces.
 func (r *archiveReader) fetch() error {
 	stream := r.log.archiveStream()
-	got, err := r.log.direct(r.ctx, stream, getRequest{Seq: r.next, Next: r.subject, Batch: archiveAhead})
+	got, err := r.log.conn.Direct(r.ctx, stream, streams.GetRequest{Seq: r.next, Next: r.subject, Batch: archiveAhead})
 	if err != nil {
 		r.err = err
 		return err
 	}
 	if len(got) == 0 {
-		more, err := r.log.more(r.ctx, stream, r.subject, r.next)
+		more, err := r.log.conn.More(r.ctx, stream, r.subject, r.next)
 		switch {
 		case err != nil:
 			r.err = err

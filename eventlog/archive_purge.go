@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -20,12 +21,12 @@ var ErrNotShown = errors.New("the timeline does not show it yet")
 // log that an older Skein has made denies that, and the server never takes it back.
 func (l *Log) CanPurge(ctx context.Context) error {
 	name := l.cfg.Names.Stream(LogStream)
-	s, err := l.js.Stream(ctx, name)
+	s, err := l.conn.JetStream().Stream(ctx, name)
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", name, err)
 	}
 	if s.CachedInfo().Config.DenyDelete {
-		return &AssetError{Name: name, Problem: "it denies the deletion of single messages", Hint: "export the log, and import it into a new one, to archive threads"}
+		return &streams.AssetError{Name: name, Problem: "it denies the deletion of single messages", Hint: "export the log, and import it into a new one, to archive threads"}
 	}
 	return nil
 }
@@ -45,7 +46,7 @@ func (l *Log) PurgeArchived(ctx context.Context, record *events.Commit) error {
 		return err
 	}
 	name, subject := l.cfg.Names.Stream(LogStream), l.cfg.Names.Log(record.Tenant, record.Thread)
-	s, err := l.js.Stream(ctx, name)
+	s, err := l.conn.JetStream().Stream(ctx, name)
 	if err != nil {
 		return fmt.Errorf("purging stream %s: %w", name, err)
 	}
@@ -60,7 +61,7 @@ func (l *Log) PurgeArchived(ctx context.Context, record *events.Commit) error {
 		before = append(before, m.Seq)
 	}
 	for _, seq := range slices.Backward(before) {
-		if err := eraseOne(ctx, s, seq); err != nil {
+		if err := streams.EraseOne(ctx, s, seq); err != nil {
 			return fmt.Errorf("erasing message %d of stream %s: %w", seq, name, err)
 		}
 	}
@@ -100,7 +101,7 @@ func (l *Log) purgeShown(ctx context.Context, record *events.Commit) error {
 	if own == 0 {
 		return nil // it has expired, and so has what came before it
 	}
-	return l.Erase(ctx, name, n.Timeline(record.Tenant, record.Thread, ">"), own)
+	return l.conn.Erase(ctx, name, n.Timeline(record.Tenant, record.Thread, ">"), own)
 }
 
 // AwaitShown waits until the timeline shows a commit. The error is ErrNotShown if
@@ -113,7 +114,7 @@ func (l *Log) AwaitShown(ctx context.Context, seq uint64, patience time.Duration
 			return err
 		case time.Now().After(deadline):
 			return ErrNotShown
-		case !sleep(ctx, pause):
+		case !streams.Sleep(ctx, pause):
 			return context.Cause(ctx)
 		}
 	}
@@ -126,11 +127,11 @@ func (l *Log) Archives(ctx context.Context, tenant, thread string, last []uint64
 	for len(last) > 0 {
 		part := last[:min(len(last), 512)]
 		last = last[len(part):]
-		q := getRequest{Multi: make([]string, len(part))}
+		q := streams.GetRequest{Multi: make([]string, len(part))}
 		for i, seq := range part {
 			q.Multi[i] = l.archiveSubject(archiveObject(tenant, thread, seq))
 		}
-		got, _, err := l.multi(ctx, l.archiveStream(), q)
+		got, _, err := l.conn.Latest(ctx, l.archiveStream(), q)
 		if err != nil {
 			return nil, l.noArchive(ctx, err)
 		}
@@ -149,7 +150,7 @@ func (l *Log) Archives(ctx context.Context, tenant, thread string, last []uint64
 // DropArchive removes an object of archived commits, and has the server overwrite
 // it. It is no error if there is none.
 func (l *Log) DropArchive(ctx context.Context, name string) error {
-	store, err := l.js.ObjectStore(ctx, l.cfg.Names.Bucket(ArchiveBucket))
+	store, err := l.conn.JetStream().ObjectStore(ctx, l.cfg.Names.Bucket(ArchiveBucket))
 	if err == nil {
 		err = l.erasePieces(ctx, store, ArchiveBucket, name)
 	}

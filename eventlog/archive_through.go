@@ -6,22 +6,23 @@ import (
 	"iter"
 	"strconv"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
 // through reads the messages of one aggregate from a sequence on, from its
 // archives and from the log, in order. An *ArchiveError stands in the place of
 // commits that cannot be read, and what follows is still given.
-func (l *Log) through(ctx context.Context, tenant, aggregate string, from uint64) iter.Seq2[Message, error] {
+func (l *Log) through(ctx context.Context, tenant, aggregate string, from uint64) iter.Seq2[streams.Message, error] {
 	subject := l.cfg.Names.Log(tenant, aggregate)
 	if !events.IsThread(aggregate) {
 		return l.Stored(ctx, subject, from)
 	}
-	return func(yield func(Message, error) bool) {
+	return func(yield func(streams.Message, error) bool) {
 		t := &throughReader{log: l, ctx: ctx, tenant: tenant, thread: aggregate, last: max(from, 1) - 1, yield: yield}
 		for m, err := range l.Stored(ctx, subject, from) {
 			if err != nil {
-				yield(Message{}, err)
+				yield(streams.Message{}, err)
 				return
 			}
 			if !t.give(m) {
@@ -38,11 +39,11 @@ type throughReader struct {
 	tenant, thread string
 	last           uint64 // given, or before what is asked for
 	version        string // of the thread after what was given last; empty: nothing was
-	yield          func(Message, error) bool
+	yield          func(streams.Message, error) bool
 }
 
 // give gives a message, and before a record what is missing there.
-func (t *throughReader) give(m Message) bool {
+func (t *throughReader) give(m streams.Message) bool {
 	if c, d := t.log.record(m); c != nil && uint64(d.LastSeq) > t.last && t.version != strconv.FormatInt(c.First(), 10) && !t.fill(c, d) {
 		return false
 	}
@@ -71,7 +72,7 @@ func (t *throughReader) fill(c *events.Commit, d events.LifecycleArchived) bool 
 				return true
 			}
 		}
-		if !t.yield(Message{}, err) || bad == nil {
+		if !t.yield(streams.Message{}, err) || bad == nil {
 			return false
 		}
 	}

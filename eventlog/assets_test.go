@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
 )
@@ -29,9 +30,9 @@ func bare(t *testing.T, cfg Config) *Log {
 }
 
 // streams gives the configuration of every stream and when it was made.
-func streams(t *testing.T, l *Log) map[string]jetstream.StreamInfo {
+func streamsOf(t *testing.T, l *Log) map[string]jetstream.StreamInfo {
 	t.Helper()
-	list := l.js.ListStreams(t.Context())
+	list := l.conn.JetStream().ListStreams(t.Context())
 	all := map[string]jetstream.StreamInfo{}
 	for info := range list.Info() {
 		all[info.Config.Name] = jetstream.StreamInfo{Config: info.Config, Created: info.Created}
@@ -48,17 +49,17 @@ func streams(t *testing.T, l *Log) map[string]jetstream.StreamInfo {
 // on each, which it announces in the same order, shows that nothing is to come.
 func announced(t *testing.T, l *Log) func(names []string) []string {
 	t.Helper()
-	sub, err := l.nc.SubscribeSync("$JS.EVENT.ADVISORY.*.>")
+	sub, err := l.conn.NATS().SubscribeSync("$JS.EVENT.ADVISORY.*.>")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.nc.Flush(); err != nil {
+	if err := l.conn.NATS().Flush(); err != nil {
 		t.Fatal(err)
 	}
 	return func(names []string) []string {
 		t.Helper()
 		for _, name := range names {
-			if _, err := l.js.CreateConsumer(t.Context(), name, jetstream.ConsumerConfig{}); err != nil {
+			if _, err := l.conn.JetStream().CreateConsumer(t.Context(), name, jetstream.ConsumerConfig{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -86,7 +87,7 @@ func TestEnsureOnAnEmptyServer(t *testing.T) {
 	if err := l.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	made := streams(t, l)
+	made := streamsOf(t, l)
 	for _, name := range []string{"SKEIN_LOG", "SKEIN_TIMELINE", "SKEIN_CHUNKS", "SKEIN_COMMANDS", "KV_thread_leases", "OBJ_thread_snapshots"} {
 		if _, ok := made[name]; !ok {
 			t.Errorf("%s was not made", name)
@@ -107,13 +108,13 @@ func TestEnsureOnAnEmptyServer(t *testing.T) {
 	if err := l.EnsureBucket(t.Context(), "thread_items"); err != nil {
 		t.Fatal(err)
 	}
-	made = streams(t, l)
+	made = streamsOf(t, l)
 	for range 2 {
 		if err := errors.Join(l.Ensure(t.Context()), l.EnsureBucket(t.Context(), "thread_items")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if again := streams(t, l); !reflect.DeepEqual(made, again) {
+	if again := streamsOf(t, l); !reflect.DeepEqual(made, again) {
 		t.Errorf("the second time changed %+v to %+v", made, again)
 	}
 	names := slices.Sorted(maps.Keys(made))
@@ -129,31 +130,31 @@ func TestEnsureOnAnEmptyServer(t *testing.T) {
 func TestEnsureUpdatesAndKeepsTheOperatorsLimits(t *testing.T) {
 	l := bare(t, Config{TimelineAge: time.Hour})
 	for _, a := range l.assets() {
-		a.config.Description, a.config.MaxBytes, a.config.Duplicates = "old", 64<<20, time.Minute
-		a.config.AllowDirect, a.config.Compression = false, jetstream.S2Compression
-		if a.config.MaxAge > 0 {
-			a.config.MaxAge = 2 * time.Hour
+		a.Config.Description, a.Config.MaxBytes, a.Config.Duplicates = "old", 64<<20, time.Minute
+		a.Config.AllowDirect, a.Config.Compression = false, jetstream.S2Compression
+		if a.Config.MaxAge > 0 {
+			a.Config.MaxAge = 2 * time.Hour
 		}
-		if a.config.Name == "SKEIN_LOG" {
-			a.config.AllowAtomicPublish = false
+		if a.Config.Name == "SKEIN_LOG" {
+			a.Config.AllowAtomicPublish = false
 		}
-		if _, err := l.js.CreateStream(t.Context(), a.config); err != nil {
+		if _, err := l.conn.JetStream().CreateStream(t.Context(), a.Config); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := l.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	made := streams(t, l)
+	made := streamsOf(t, l)
 	for _, a := range l.assets() {
-		got := made[a.config.Name].Config
-		if got.Description != a.config.Description || got.MaxAge != a.config.MaxAge || got.AllowDirect != a.config.AllowDirect ||
-			got.AllowAtomicPublish != a.config.AllowAtomicPublish || got.DenyDelete != a.config.DenyDelete || got.Duplicates != a.config.Duplicates ||
-			(got.Compression == jetstream.S2Compression) != (a.config.Name == "SKEIN_LOG") {
-			t.Errorf("%s was not brought up to date: %+v", a.config.Name, got)
+		got := made[a.Config.Name].Config
+		if got.Description != a.Config.Description || got.MaxAge != a.Config.MaxAge || got.AllowDirect != a.Config.AllowDirect ||
+			got.AllowAtomicPublish != a.Config.AllowAtomicPublish || got.DenyDelete != a.Config.DenyDelete || got.Duplicates != a.Config.Duplicates ||
+			(got.Compression == jetstream.S2Compression) != (a.Config.Name == "SKEIN_LOG") {
+			t.Errorf("%s was not brought up to date: %+v", a.Config.Name, got)
 		}
 		if got.MaxBytes != 64<<20 {
-			t.Errorf("%s: the operator's limit is now %d", a.config.Name, got.MaxBytes)
+			t.Errorf("%s: the operator's limit is now %d", a.Config.Name, got.MaxBytes)
 		}
 	}
 }
@@ -197,30 +198,30 @@ func TestEnsureRefusesWhatWouldLoseData(t *testing.T) {
 			l := bare(t, Config{})
 			var there jetstream.StreamConfig
 			for _, a := range l.assets() {
-				if a.config.Name == l.cfg.Names.Stream(test.stream) {
-					there = a.config
+				if a.Config.Name == l.cfg.Names.Stream(test.stream) {
+					there = a.Config
 				}
 			}
 			test.spoil(&there)
-			if _, err := l.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"other"}}); err != nil {
+			if _, err := l.conn.JetStream().CreateStream(t.Context(), jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"other"}}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.js.CreateStream(t.Context(), there); err != nil {
+			if _, err := l.conn.JetStream().CreateStream(t.Context(), there); err != nil {
 				t.Fatal(err)
 			}
 			if name == "sealed" {
 				there.Sealed = true
-				if _, err := l.js.UpdateStream(t.Context(), there); err != nil {
+				if _, err := l.conn.JetStream().UpdateStream(t.Context(), there); err != nil {
 					t.Fatal(err)
 				}
 			}
-			before := streams(t, l)[there.Name]
+			before := streamsOf(t, l)[there.Name]
 			err := l.Ensure(t.Context())
-			var refused *AssetError
+			var refused *streams.AssetError
 			if !errors.As(err, &refused) || refused.Name != there.Name || refused.Problem == "" || refused.Hint == "" {
 				t.Errorf("it was not refused: %v", err)
 			}
-			if after := streams(t, l)[there.Name]; !reflect.DeepEqual(before, after) {
+			if after := streamsOf(t, l)[there.Name]; !reflect.DeepEqual(before, after) {
 				t.Errorf("it was changed from %+v to %+v", before, after)
 			}
 		})
@@ -229,18 +230,18 @@ func TestEnsureRefusesWhatWouldLoseData(t *testing.T) {
 
 func TestADerivedStreamOfAnotherPersistModeIsMadeAnew(t *testing.T) {
 	l := bare(t, Config{})
-	was := l.assets()[1].config
+	was := l.assets()[1].Config
 	was.PersistMode, was.MaxBytes = jetstream.DefaultPersistMode, 64<<20
-	if _, err := l.js.CreateStream(t.Context(), was); err != nil {
+	if _, err := l.conn.JetStream().CreateStream(t.Context(), was); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.js.Publish(t.Context(), l.cfg.Names.Timeline(tenant, "T-1", "item.created"), nil); err != nil {
+	if _, err := l.conn.JetStream().Publish(t.Context(), l.cfg.Names.Timeline(tenant, "T-1", "item.created"), nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	stream, err := l.js.Stream(t.Context(), was.Name)
+	stream, err := l.conn.JetStream().Stream(t.Context(), was.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +253,7 @@ func TestADerivedStreamOfAnotherPersistModeIsMadeAnew(t *testing.T) {
 
 func TestPrefixesAreApart(t *testing.T) {
 	l := bare(t, Config{})
-	other := openLog(t, l.nc, Config{Names: events.Names{Prefix: "other"}}, nil)
+	other := openLog(t, l.conn.NATS(), Config{Names: events.Names{Prefix: "other"}}, nil)
 	if err := l.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +284,7 @@ func TestABucketIsAKeyValueBucketForAnyClient(t *testing.T) {
 			t.Fatal(put)
 		}
 	}
-	kv, err := l.js.KeyValue(t.Context(), bucket)
+	kv, err := l.conn.JetStream().KeyValue(t.Context(), bucket)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,32 +310,12 @@ func TestABucketIsAKeyValueBucketForAnyClient(t *testing.T) {
 	}
 }
 
-// A single copy has its place on a cluster too, which may be as young as this
-// process; what a server alone says is said at once.
-func TestAStreamWaitsForAYoungCluster(t *testing.T) {
-	for _, test := range []struct {
-		replicas int
-		err      error
-		again    bool
-	}{
-		{1, &jetstream.APIError{Code: 400, ErrorCode: codeNoPeers}, true},
-		{1, &jetstream.APIError{Code: 503, ErrorCode: codeNotLeader}, true},
-		{1, &jetstream.APIError{Code: 503, ErrorCode: codeNoJetStream}, false},
-		{1, context.DeadlineExceeded, false},
-		{3, &jetstream.APIError{Code: 400, ErrorCode: codeNoPeers}, true},
-		{3, context.DeadlineExceeded, true},
-		{3, &jetstream.APIError{Code: 400, ErrorCode: codeNoJetStream}, false},
-	} {
-		l := &Log{cfg: Config{Replicas: test.replicas}}
-		tries := 0
-		err := l.patiently(t.Context(), func(context.Context) error {
-			if tries++; tries > 1 {
-				return nil
-			}
-			return test.err
-		})
-		if again := tries > 1; again != test.again || again != (err == nil) {
-			t.Errorf("%d copies, %v: tried %d times, %v", test.replicas, test.err, tries, err)
-		}
+// reshape changes the log's stream.
+func reshape(t *testing.T, l *Log, change func(*jetstream.StreamConfig)) {
+	t.Helper()
+	cfg := streamsOf(t, l)[l.cfg.Names.Stream(LogStream)].Config
+	change(&cfg)
+	if _, err := l.conn.JetStream().UpdateStream(t.Context(), cfg); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/skein-threads/skein/eventlog/streams"
 )
 
 // Backup is a copy of what is not derived, in a folder: the log, the submitted
@@ -66,7 +67,7 @@ func (l *Log) Backup(ctx context.Context, dir string, progress func(stream strin
 	b := &Backup{Format: backupFormat, Made: time.Now().UTC()}
 	for _, name := range l.kept() {
 		// On a cluster nobody answers for a stream that is not there.
-		_, err := l.js.Stream(ctx, name)
+		_, err := l.conn.JetStream().Stream(ctx, name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) && name != l.cfg.Names.Stream(LogStream) {
 			continue // nobody has needed it yet
 		}
@@ -89,16 +90,16 @@ func (l *Log) Backup(ctx context.Context, dir string, progress func(stream strin
 // copyStream writes JetStream's snapshot of a stream into a file.
 func (l *Log) copyStream(ctx context.Context, name, dir string, progress func(int64)) (StreamBackup, error) {
 	s := StreamBackup{Name: name, File: name + ".snapshot"}
-	inbox := l.nc.NewInbox()
-	pieces, err := l.nc.SubscribeSync(inbox)
+	inbox := l.conn.NATS().NewInbox()
+	pieces, err := l.conn.NATS().SubscribeSync(inbox)
 	if err != nil {
 		return s, err
 	}
 	defer func() { _ = pieces.Unsubscribe() }()
 	var begun struct {
-		Error  *brokerError   `json:"error"`
-		Config jsontext.Value `json:"config"`
-		State  jsontext.Value `json:"state"`
+		Error  *streams.Refusal `json:"error"`
+		Config jsontext.Value   `json:"config"`
+		State  jsontext.Value   `json:"state"`
 	}
 	err = l.api(ctx, "STREAM.SNAPSHOT."+name, struct {
 		Deliver     string `json:"deliver_subject"`
@@ -163,7 +164,7 @@ func (l *Log) api(ctx context.Context, what string, request, answer any) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, backupWait)
 	defer cancel()
-	m, err := l.nc.RequestWithContext(ctx, l.cfg.API+"."+what, body)
+	m, err := l.conn.NATS().RequestWithContext(ctx, l.cfg.API+"."+what, body)
 	if err != nil {
 		return err
 	}

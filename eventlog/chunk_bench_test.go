@@ -54,7 +54,7 @@ func BenchmarkChunkLatency(b *testing.B) {
 	for _, writers := range []int{1, 16, 64} {
 		b.Run(fmt.Sprint(writers), func(b *testing.B) {
 			l := start(b, natstest.SyncAlways())
-			nc := sibling(b, l).nc
+			nc := sibling(b, l).conn.NATS()
 			var mu sync.Mutex
 			var took []time.Duration
 			got := make(chan struct{}, b.N+writers)

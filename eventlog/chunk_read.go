@@ -3,12 +3,14 @@ package eventlog
 import (
 	"context"
 	"iter"
+
+	"github.com/skein-threads/skein/eventlog/streams"
 )
 
 // ChunkMessages reads the stored chunks of an execution from a sequence of their
 // stream on, in order, up to its present end.
-func (l *Log) ChunkMessages(ctx context.Context, tenant, thread, execution string, from uint64) iter.Seq2[Message, error] {
-	return l.stream(ctx, l.cfg.Names.Stream(ChunkStream), l.cfg.Names.Chunk(tenant, thread, execution), from)
+func (l *Log) ChunkMessages(ctx context.Context, tenant, thread, execution string, from uint64) iter.Seq2[streams.Message, error] {
+	return l.conn.Messages(ctx, l.cfg.Names.Stream(ChunkStream), l.cfg.Names.Chunk(tenant, thread, execution), from)
 }
 
 // ChunkSeq gives a sequence from which on the chunks of an execution with that
@@ -17,7 +19,7 @@ func (l *Log) ChunkMessages(ctx context.Context, tenant, thread, execution strin
 // grow with sequences.
 func (l *Log) ChunkSeq(ctx context.Context, tenant, thread, execution string, index int64) (uint64, error) {
 	name, subject := l.cfg.Names.Stream(ChunkStream), l.cfg.Names.Chunk(tenant, thread, execution)
-	last, err := l.streamLast(ctx, name)
+	last, err := l.conn.LastSeq(ctx, name)
 	if err != nil {
 		return 0, err
 	}
@@ -25,7 +27,7 @@ func (l *Log) ChunkSeq(ctx context.Context, tenant, thread, execution string, in
 	low, high, before := uint64(1), last+1, uint64(1)
 	for low < high {
 		middle := low + (high-low)/2
-		got, err := l.direct(ctx, name, getRequest{Seq: middle, Next: subject})
+		got, err := l.conn.Direct(ctx, name, streams.GetRequest{Seq: middle, Next: subject})
 		if err != nil {
 			return 0, err
 		}

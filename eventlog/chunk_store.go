@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -38,9 +39,9 @@ func (w *ChunkWriter) store(ctx context.Context, c *chunk) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case w.log.nc.IsClosed():
+		case w.log.conn.NATS().IsClosed():
 			return &UnavailableError{Cause: nats.ErrConnectionClosed}
-		case !w.log.nc.IsConnected(): // what is asked or sent would wait for it
+		case !w.log.conn.NATS().IsConnected(): // what is asked or sent would wait for it
 			w.looked = false
 			if err := again(); err != nil {
 				return err
@@ -69,15 +70,15 @@ func (w *ChunkWriter) store(ctx context.Context, c *chunk) error {
 			number = w.next
 		}
 		ack, err := w.publish(ctx, body)
-		switch outcome := classify(err, ack.Error); {
+		switch outcome := streams.Classify(err, ack.Error); {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case outcome == stored:
+		case outcome == streams.Stored:
 			w.isStored(ack.Seq)
 			return nil
-		case outcome == conflict, outcome == underway:
+		case outcome == streams.Conflict, outcome == streams.InFlight:
 			w.looked, tried = false, true
-		case outcome == tooLarge:
+		case outcome == streams.TooLarge:
 			// Emit has asked the server's limit; it was lowered since.
 			w.log.logger.Warn().Str("execution", w.run.Execution).Int("bytes", len(body)).Msg("a chunk is larger than the server takes, and is left out")
 			return nil
@@ -94,8 +95,8 @@ func (w *ChunkWriter) store(ctx context.Context, c *chunk) error {
 // on. It reports whether that is the chunk with this body, which was tried.
 func (w *ChunkWriter) look(ctx context.Context, body []byte, tried bool) (stored bool, err error) {
 	stream := w.log.cfg.Names.Stream(ChunkStream)
-	last, err := w.log.leader(ctx, stream, getRequest{Last: w.subj}) // a copy that lags would be refused again and again
-	if err != nil && !errors.Is(err, errNoMessage) {
+	last, err := w.log.conn.Leader(ctx, stream, streams.GetRequest{Last: w.subj}) // a copy that lags would be refused again and again
+	if err != nil && !errors.Is(err, streams.ErrNoMessage) {
 		return false, err
 	}
 	if err != nil {
@@ -166,16 +167,16 @@ func decodeChunk(raw []byte) (events.ChunkEmitted, error) {
 
 // publish sends a chunk and gives its acknowledgement. When the connection was
 // lost meanwhile it does not wait for what will not come.
-func (w *ChunkWriter) publish(ctx context.Context, body []byte) (ack pubAck, err error) {
+func (w *ChunkWriter) publish(ctx context.Context, body []byte) (ack streams.Ack, err error) {
 	for len(w.back) > 0 { // what is past
 		<-w.back
 	}
 	if w.answers == nil {
-		w.reply, w.answers, w.deaf = w.log.inbox.expect(1)
+		w.reply, w.answers, w.deaf = w.log.conn.Expect(1)
 	}
-	err = w.log.nc.PublishMsg(&nats.Msg{
+	err = w.log.conn.NATS().PublishMsg(&nats.Msg{
 		Subject: w.subj, Reply: w.reply, Data: body,
-		Header: nats.Header{events.HeaderType: {events.EventContentType}, headerExpected: {strconv.FormatUint(w.expected, 10)}},
+		Header: nats.Header{events.HeaderType: {events.EventContentType}, streams.HeaderExpected: {strconv.FormatUint(w.expected, 10)}},
 	})
 	if err != nil {
 		return ack, err

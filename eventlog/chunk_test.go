@@ -11,7 +11,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // chunkRun is a run on a thread of its own.
@@ -46,7 +48,7 @@ func emit(t testing.TB, w *ChunkWriter, id, text string) {
 func storedChunks(t testing.TB, l *Log, r ChunkRun, first int64) []events.ChunkEmitted {
 	t.Helper()
 	var all []events.ChunkEmitted
-	for m, err := range l.stream(t.Context(), l.cfg.Names.Stream(ChunkStream), l.cfg.Names.Chunk(r.Tenant, r.Thread, r.Execution), 1) {
+	for m, err := range l.conn.Messages(t.Context(), l.cfg.Names.Stream(ChunkStream), l.cfg.Names.Chunk(r.Tenant, r.Thread, r.Execution), 1) {
 		must(t, err)
 		c, err := decodeChunk(m.Data)
 		must(t, err)
@@ -80,7 +82,7 @@ func TestChunksAreNumberedAndRepublished(t *testing.T) {
 	t.Parallel()
 	l := start(t)
 	r := chunkRun(1, 1)
-	sub, err := l.nc.SubscribeSync(l.cfg.Names.Timeline(tenant, r.Thread, "chunk.emitted"))
+	sub, err := l.conn.NATS().SubscribeSync(l.cfg.Names.Timeline(tenant, r.Thread, "chunk.emitted"))
 	must(t, err)
 	w := chunksOf(t, l, r)
 	must(t, w.Emit(t.Context(), "", events.ChunkContextID, events.JSON(`{"contextId":"ctx_1"}`)))
@@ -200,20 +202,20 @@ func TestTakeoverOfChunks(t *testing.T) {
 func TestChunksOverACutConnection(t *testing.T) {
 	t.Parallel()
 	direct := start(t)
-	p := newProxy(t, direct.nc.ConnectedUrl())
-	nc := p.connect(t)
+	p := natstest.NewProxy(t, direct.conn.NATS().ConnectedUrl())
+	nc := p.Connect(t)
 	l := openLog(t, nc, Config{}, nil)
 	w := chunksOf(t, l, chunkRun(1, 1))
 	var want strings.Builder
 	for n := range 600 {
 		switch n % 60 {
 		case 20:
-			p.cut()
+			p.Cut()
 		case 40: // what is said and answered is lost first
-			p.mute.Store(n%120 == 40)
-			p.deaf.Store(n%120 == 100)
+			p.Mute.Store(n%120 == 40)
+			p.Deaf.Store(n%120 == 100)
 		case 45:
-			p.cut()
+			p.Cut()
 		}
 		emit(t, w, fmt.Sprint("t", n), fmt.Sprint(n, " ")) // none is merged
 		fmt.Fprint(&want, n, " ")
@@ -221,7 +223,7 @@ func TestChunksOverACutConnection(t *testing.T) {
 			time.Sleep(time.Millisecond) // so that cuts hit all stages of the writing
 		}
 	}
-	p.cut()
+	p.Cut()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	must(t, w.Finish(ctx, events.Finish{Reason: events.FinishStop}))
@@ -236,11 +238,11 @@ func TestChunksOverACutConnection(t *testing.T) {
 // silent for too long goes on where it was.
 func TestChunksAfterExpiry(t *testing.T) {
 	t.Parallel()
-	nc := start(t).nc
+	nc := start(t).conn.NATS()
 	l := openLog(t, nc, Config{ChunkAge: time.Second}, nil)
 	gone := func() {
 		eventually(t, "the chunks to expire", func() bool {
-			got, err := l.direct(t.Context(), "SKEIN_CHUNKS", getRequest{Seq: 1, Next: "skein.chunk.>"})
+			got, err := l.conn.Direct(t.Context(), "SKEIN_CHUNKS", streams.GetRequest{Seq: 1, Next: "skein.chunk.>"})
 			return err == nil && len(got) == 0
 		})
 	}
@@ -310,9 +312,9 @@ func TestBadChunksAreRefused(t *testing.T) {
 func TestChunksWaitForTheServer(t *testing.T) {
 	// Not beside the tests of leases, which go by the clock.
 	direct := start(t)
-	p := newProxy(t, direct.nc.ConnectedUrl())
-	l := openLog(t, p.connect(t), Config{AckTimeout: 2 * time.Second}, nil) // half a megabyte takes its time
-	p.mute.Store(true)
+	p := natstest.NewProxy(t, direct.conn.NATS().ConnectedUrl())
+	l := openLog(t, p.Connect(t), Config{AckTimeout: 2 * time.Second}, nil) // half a megabyte takes its time
+	p.Mute.Store(true)
 	w := chunksOf(t, l, chunkRun(1, 1))
 	part := events.JSON(`"` + strings.Repeat("x", 500<<10) + `"`)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -331,7 +333,7 @@ func TestChunksWaitForTheServer(t *testing.T) {
 	if n < 10 || n > 20 {
 		t.Errorf("%d chunks of half a megabyte waited", n)
 	}
-	p.cut()
+	p.Cut()
 	must(t, w.Emit(ctx, "", "data-x", part))
 	must(t, w.Finish(ctx, events.Finish{Reason: events.FinishStop}))
 	if got := storedChunks(t, direct, chunkRun(1, 1), 0); len(got) != n+2 {
@@ -344,10 +346,10 @@ func TestChunksWaitForTheServer(t *testing.T) {
 func TestChunksAreGivenUp(t *testing.T) {
 	t.Parallel()
 	direct := start(t)
-	p := newProxy(t, direct.nc.ConnectedUrl())
-	nc := p.connect(t)
+	p := natstest.NewProxy(t, direct.conn.NATS().ConnectedUrl())
+	nc := p.Connect(t)
 	l := openLog(t, nc, Config{AckTimeout: impatient}, nil)
-	p.deaf.Store(true)
+	p.Deaf.Store(true)
 	w := chunksOf(t, l, chunkRun(1, 1))
 	emit(t, w, "t", "a")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -363,7 +365,7 @@ func TestChunksAreGivenUp(t *testing.T) {
 		t.Errorf("the log is closed: %v", err)
 	}
 	w = chunksOf(t, direct, chunkRun(3, 1))
-	direct.nc.Close()
+	direct.conn.NATS().Close()
 	_ = w.Emit(t.Context(), "", "data-x", events.JSON("1"))
 	if err := w.Close(t.Context()); !errors.Is(err, nats.ErrConnectionClosed) {
 		t.Errorf("the connection is closed: %v", err)
@@ -375,14 +377,14 @@ func TestChunksAreGivenUp(t *testing.T) {
 func TestATimelineThatTookEverything(t *testing.T) {
 	t.Parallel()
 	l := bare(t, Config{})
-	was := l.assets()[1].config
+	was := l.assets()[1].Config
 	was.Subjects = []string{l.cfg.Names.Timeline("*", "*", ">")}
-	_, err := l.js.CreateStream(t.Context(), was)
+	_, err := l.conn.JetStream().CreateStream(t.Context(), was)
 	must(t, err)
-	_, err = l.js.Publish(t.Context(), l.cfg.Names.Timeline(tenant, "T-1", "item.created"), nil)
+	_, err = l.conn.JetStream().Publish(t.Context(), l.cfg.Names.Timeline(tenant, "T-1", "item.created"), nil)
 	must(t, err)
 	must(t, l.Ensure(t.Context()))
-	now := streams(t, l)["SKEIN_TIMELINE"].Config.Subjects
+	now := streamsOf(t, l)["SKEIN_TIMELINE"].Config.Subjects
 	for _, s := range now {
 		if strings.Contains(s, "chunk") || strings.HasSuffix(s, "*.*.>") {
 			t.Errorf("the timeline takes %s", s)
@@ -395,18 +397,18 @@ func TestATimelineThatTookEverything(t *testing.T) {
 		t.Errorf("the timeline holds %d messages", len(got))
 	}
 
-	stream, err := l.js.Stream(t.Context(), "SKEIN_TIMELINE")
+	stream, err := l.conn.JetStream().Stream(t.Context(), "SKEIN_TIMELINE")
 	must(t, err)
 	must(t, l.widen(t.Context(), stream.CachedInfo().Config, l.cfg.Names.Timeline("*", "*", "novelty.>")))
 	must(t, l.Ensure(t.Context()))
-	if got := streams(t, l)["SKEIN_TIMELINE"].Config.Subjects; len(got) != len(now)+1 {
+	if got := streamsOf(t, l)["SKEIN_TIMELINE"].Config.Subjects; len(got) != len(now)+1 {
 		t.Errorf("after a newer Skein: %v", got)
 	}
-	config := streams(t, l)["SKEIN_TIMELINE"].Config
+	config := streamsOf(t, l)["SKEIN_TIMELINE"].Config
 	config.Subjects = append(config.Subjects, "orders.>")
-	_, err = l.js.UpdateStream(t.Context(), config)
+	_, err = l.conn.JetStream().UpdateStream(t.Context(), config)
 	must(t, err)
-	var refused *AssetError
+	var refused *streams.AssetError
 	if err := l.Ensure(t.Context()); !errors.As(err, &refused) {
 		t.Errorf("a timeline with orders in it: %v", err)
 	}

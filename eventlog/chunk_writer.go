@@ -84,7 +84,7 @@ func (l *Log) Chunks(run ChunkRun) (*ChunkWriter, error) {
 	ctx, stop := context.WithCancelCause(context.Background())
 	w := &ChunkWriter{
 		log: l, run: run, subj: l.cfg.Names.Chunk(run.Tenant, run.Thread, run.Execution),
-		stop: stop, stopped: make(chan struct{}), back: l.nc.StatusChanged(nats.CONNECTED),
+		stop: stop, stopped: make(chan struct{}), back: l.conn.NATS().StatusChanged(nats.CONNECTED),
 	}
 	// The first claim finds nothing there, and need not ask. If it does, because
 	// it was made by a clock gone wrong, its first chunk is refused, and it asks.
@@ -127,7 +127,7 @@ func (w *ChunkWriter) Emit(ctx context.Context, stepID, kind string, data events
 // or less if this server takes less.
 func (w *ChunkWriter) maxBytes() int64 {
 	const envelope = 4 << 10
-	if limit := w.log.nc.MaxPayload(); limit > envelope {
+	if limit := w.log.conn.NATS().MaxPayload(); limit > envelope {
 		return min(limit-envelope, events.MaxEventBytes)
 	}
 	return events.MaxEventBytes
@@ -199,7 +199,7 @@ func (w *ChunkWriter) why(err error) error {
 // is closed.
 func (w *ChunkWriter) write(ctx context.Context) {
 	defer close(w.stopped)
-	defer w.log.nc.RemoveStatusListener(w.back)
+	defer w.log.conn.NATS().RemoveStatusListener(w.back)
 	defer w.unheard()
 	defer w.stop(nil)
 	ctx, cancel := context.WithCancelCause(ctx)

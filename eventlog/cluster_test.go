@@ -87,7 +87,7 @@ func TestACopyThatWasAwayHasAll(t *testing.T) {
 	away := n.follower(stream)
 	n.Stop(away)
 	eventually(t, "a connection to another server", func() bool {
-		return l.nc.IsConnected() && l.nc.ConnectedServerName() != n.Name(away)
+		return l.conn.NATS().IsConnected() && l.conn.NATS().ConnectedServerName() != n.Name(away)
 	})
 	big := make([]byte, 512<<10)
 	for i := range 40 {
@@ -195,10 +195,10 @@ func TestReadsOnAClusterAreNotOld(t *testing.T) {
 		}
 		key := fmt.Sprint("k", i)
 		must(t, fence.FinalPut(ctx, docs, key, []byte(key)))
-		other.Shows(docs, fence.Last())
-		found, err := other.Keys(ctx, docs, key)
+		other.Bucket(docs).Shows(fence.Last())
+		found, err := other.Bucket(docs).Get(ctx, key)
 		must(t, err)
-		all, err := other.Range(ctx, docs, ">", 1, 1000)
+		all, err := other.Bucket(docs).Range(ctx, ">", 1, 1000)
 		must(t, err)
 		if commits != 1 || len(found) != 1 || len(all) != i+1 {
 			t.Fatalf("%d commits, %d documents, %d of %d documents", commits, len(found), len(all), i+1)
@@ -208,7 +208,7 @@ func TestReadsOnAClusterAreNotOld(t *testing.T) {
 		}
 		cancel()
 	}
-	if found, err := other.Keys(t.Context(), docs, "none", "none.*"); err != nil || len(found) != 0 {
+	if found, err := other.Bucket(docs).Get(t.Context(), "none", "none.*"); err != nil || len(found) != 0 {
 		t.Errorf("what is not there: %v, %v", found, err)
 	}
 }
@@ -229,9 +229,9 @@ func TestMoreCopies(t *testing.T) {
 	must(t, l.relay(t.Context(), 5))
 	cfg := l.cfg
 	cfg.Replicas = 3
-	more := openLog(t, l.nc, cfg, nil)
+	more := openLog(t, l.conn.NATS(), cfg, nil)
 	for name, derived := range map[string]bool{LogStream: false, TimelineStream: true, CommandStream: false, RunStream: true} {
-		stream, err := more.js.Stream(t.Context(), more.cfg.Names.Stream(name))
+		stream, err := more.conn.JetStream().Stream(t.Context(), more.cfg.Names.Stream(name))
 		must(t, err)
 		got := stream.CachedInfo().Config
 		if got.Replicas != 3 || got.Compression != jetstream.NoCompression || got.PersistMode == jetstream.AsyncPersistMode || derived && stream.CachedInfo().State.Msgs > 0 {
@@ -263,7 +263,7 @@ func TestAReplicatedFenceIsHeard(t *testing.T) {
 		for _, s := range n.Servers {
 			must(t, s.GlobalAccount().AddMapping(subject, "nobody"))
 		}
-		if _, err := l.nc.RequestWithContext(t.Context(), "$KV."+docs+".x", nil); !errors.Is(err, nats.ErrNoResponders) {
+		if _, err := l.conn.NATS().RequestWithContext(t.Context(), "$KV."+docs+".x", nil); !errors.Is(err, nats.ErrNoResponders) {
 			t.Fatalf("somebody hears it: %v", err)
 		}
 		done := make(chan error, 1)

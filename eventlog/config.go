@@ -5,22 +5,23 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
 // Config says how the log's streams are to be made. The zero value of a field
 // means its default.
 type Config struct {
-	Names       events.Names  // default: prefix skein
-	API         string        // prefix of JetStream's API; default $JS.API; another one where an account sees it under a domain
-	Replicas    int           // copies of every stream; default 1
-	TimelineAge time.Duration // how long the timeline keeps an event; default 7 days
-	ChunkAge    time.Duration // how long a chunk of an execution's stream is kept; default 1 hour
-	CommandAge  time.Duration // how long a submitted command may wait; default 7 days
-	AckTimeout  time.Duration // how long an append waits for its acknowledgement before it is looked up; default 5 s
-	Recent      *Recent       // shared by the logs of one process; default none
-	Floors      *Floors       // shared by the logs of one process; default the log's own
-	Outage      *Outage       // shared by the logs of one process; default one that never begins
+	Names       events.Names    // default: prefix skein
+	API         string          // prefix of JetStream's API; default $JS.API; another one where an account sees it under a domain
+	Replicas    int             // copies of every stream; default 1
+	TimelineAge time.Duration   // how long the timeline keeps an event; default 7 days
+	ChunkAge    time.Duration   // how long a chunk of an execution's stream is kept; default 1 hour
+	CommandAge  time.Duration   // how long a submitted command may wait; default 7 days
+	AckTimeout  time.Duration   // how long an append waits for its acknowledgement before it is looked up; default 5 s
+	Recent      *Recent         // shared by the logs of one process; default none
+	Floors      *streams.Floors // shared by the logs of one process; default the log's own
+	Outage      *Outage         // shared by the logs of one process; default one that never begins
 	// Damage says why messages of a range of sequences cannot be read, if that is
 	// known. It is asked when a read was not answered or found nothing. Default: it is
 	// never known.
@@ -34,16 +35,13 @@ type Config struct {
 	QueueCommits int // how many commits may wait for the appender; default 8192
 }
 
-// ownAPI is the prefix of JetStream's API in the account that has the streams.
-const ownAPI = "$JS.API"
-
-// WithDefaults gives the configuration with every default filled in.
+// WithDefaults returns the configuration with every default filled in.
 func (c Config) WithDefaults() Config {
 	if c.Names.Prefix == "" {
 		c.Names = events.DefaultNames()
 	}
 	if c.API == "" {
-		c.API = ownAPI
+		c.API = streams.OwnAPI
 	}
 	if c.Replicas == 0 {
 		c.Replicas = 1
@@ -61,7 +59,7 @@ func (c Config) WithDefaults() Config {
 		c.AckTimeout = 5 * time.Second
 	}
 	if c.Floors == nil {
-		c.Floors = &Floors{}
+		c.Floors = &streams.Floors{}
 	}
 	if c.Outage == nil {
 		c.Outage = NewOutage()
@@ -73,6 +71,14 @@ func (c Config) WithDefaults() Config {
 		c.QueueCommits = 8192
 	}
 	return c
+}
+
+// streams returns what the connection to the streams is told.
+func (c Config) streams() streams.Config {
+	return streams.Config{
+		Names: c.Names, API: c.API, Replicas: c.Replicas, Sample: c.Names.Stream(LogStream), AckTimeout: c.AckTimeout,
+		Patience: c.Patience, Floors: c.Floors, Damage: c.Damage,
+	}
 }
 
 // Validate reports everything that is wrong with the configuration, at once.

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -35,7 +36,7 @@ func consumerName(tenant, name string) string { return tenant + "=" + name }
 // PutConsumer makes a tenant's consumer of the timeline, or changes what it
 // takes. It hands out one event at a time, so that they keep their order.
 func (l *Log) PutConsumer(ctx context.Context, tenant, name string, subjects []string, onlyNew bool) error {
-	stream, err := l.js.Stream(ctx, l.cfg.Names.Stream(TimelineStream))
+	stream, err := l.conn.JetStream().Stream(ctx, l.cfg.Names.Stream(TimelineStream))
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (l *Log) PutConsumer(ctx context.Context, tenant, name string, subjects []s
 // lockTenant waits until this call alone, of all processes, changes the tenant's
 // consumers. A process that dies in between holds it for as long as a lease lasts.
 func (l *Log) lockTenant(ctx context.Context, tenant string) (leave func(), err error) {
-	kv, err := l.js.KeyValue(ctx, l.cfg.Names.Bucket(LeaseBucket))
+	kv, err := l.conn.JetStream().KeyValue(ctx, l.cfg.Names.Bucket(LeaseBucket))
 	if err != nil {
 		return nil, fmt.Errorf("the bucket of leases: %w", err)
 	}
@@ -78,7 +79,7 @@ func (l *Log) lockTenant(ctx context.Context, tenant string) (leave func(), err 
 		if held.take(ctx) == nil {
 			return func() { held.release(ctx) }, nil
 		}
-		if !sleep(ctx, wait/2+rand.N(wait)) {
+		if !streams.Sleep(ctx, wait/2+rand.N(wait)) {
 			return nil, events.Errorf(events.Unavailable, "others change the consumers of the tenant; try again: %w", ctx.Err())
 		}
 	}
@@ -102,7 +103,7 @@ func tooManyConsumers() error {
 
 // DropConsumer deletes a tenant's consumer. It is no error if there is none.
 func (l *Log) DropConsumer(ctx context.Context, tenant, name string) error {
-	err := l.js.DeleteConsumer(ctx, l.cfg.Names.Stream(TimelineStream), consumerName(tenant, name))
+	err := l.conn.JetStream().DeleteConsumer(ctx, l.cfg.Names.Stream(TimelineStream), consumerName(tenant, name))
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return nil
 	}
@@ -127,7 +128,7 @@ func (l *Log) NextDelivery(ctx context.Context, tenant, name string, wait time.D
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, wait+directTimeout)
+	ctx, cancel := context.WithTimeout(ctx, wait+streams.ReadTimeout)
 	defer cancel()
 	subject := l.cfg.API + ".CONSUMER.MSG.NEXT." + l.cfg.Names.Stream(TimelineStream) + "." + consumerName(tenant, name)
 	var out *Delivery
@@ -136,7 +137,7 @@ func (l *Log) NextDelivery(ctx context.Context, tenant, name string, wait time.D
 		case "":
 			seq, err := strconv.ParseUint(m.Header.Get(events.HeaderSeq), 10, 64)
 			if err != nil { // not Skein's: it is never handed out again
-				return true, l.nc.Publish(m.Reply, []byte("+TERM"))
+				return true, l.conn.NATS().Publish(m.Reply, []byte("+TERM"))
 			}
 			out = &Delivery{Data: m.Data, Seq: seq, Token: m.Reply}
 			return true, nil
@@ -162,16 +163,16 @@ func (l *Log) NextDelivery(ctx context.Context, tenant, name string, wait time.D
 // that the shared inbox could not tell whose they are.
 func (l *Log) pull(ctx context.Context, subject string, body []byte, take func(*nats.Msg) (last bool, err error)) error {
 	answers := make(chan *nats.Msg, 4)
-	reply := l.nc.NewInbox()
-	sub, err := l.nc.ChanSubscribe(reply, answers)
+	reply := l.conn.NATS().NewInbox()
+	sub, err := l.conn.NATS().ChanSubscribe(reply, answers)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = sub.Unsubscribe() }() // fails only if the connection has gone
-	if err := l.nc.PublishRequest(subject, reply, body); err != nil {
+	if err := l.conn.NATS().PublishRequest(subject, reply, body); err != nil {
 		return err
 	}
-	return each(ctx, answers, take)
+	return streams.EachAnswer(ctx, answers, take)
 }
 
 // Settle says what became of a delivery. The error is an invalid_request if the
@@ -182,13 +183,13 @@ func (l *Log) Settle(ctx context.Context, tenant, name, token string, as events.
 	}
 	switch as {
 	case events.SettledBusy:
-		return l.nc.Publish(token, []byte("+WPI"))
+		return l.conn.NATS().Publish(token, []byte("+WPI"))
 	case events.SettledAgain:
-		return l.nc.Publish(token, []byte("-NAK"))
+		return l.conn.NATS().Publish(token, []byte("-NAK"))
 	default: // acknowledged, so that it is known to be over
-		ctx, cancel := context.WithTimeout(ctx, directTimeout)
+		ctx, cancel := context.WithTimeout(ctx, streams.ReadTimeout)
 		defer cancel()
-		_, err := l.nc.RequestWithContext(ctx, token, []byte("+ACK"))
+		_, err := l.conn.NATS().RequestWithContext(ctx, token, []byte("+ACK"))
 		return err
 	}
 }

@@ -63,7 +63,7 @@ func TestPutConsumer_LimitHoldsWhenRaced(t *testing.T) {
 		})
 	}
 	racing.Wait()
-	stream, err := a.js.Stream(t.Context(), "SKEIN_TIMELINE")
+	stream, err := a.conn.JetStream().Stream(t.Context(), "SKEIN_TIMELINE")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func (l *Log) DueDepth(ctx context.Context) (Depth, error) {
 
 // SubmittedDepth returns how many submitted commands are not done.
 func (l *Log) SubmittedDepth(ctx context.Context) (uint64, error) {
-	stream, err := l.js.Stream(ctx, l.cfg.Names.Stream(CommandStream))
+	stream, err := l.conn.JetStream().Stream(ctx, l.cfg.Names.Stream(CommandStream))
 	if err != nil {
 		return 0, fmt.Errorf("the submitted commands: %w", err)
 	}
@@ -34,7 +34,7 @@ func (l *Log) SubmittedDepth(ctx context.Context) (uint64, error) {
 }
 
 func (l *Log) depth(ctx context.Context, stream, consumer string) (Depth, error) {
-	c, err := l.js.Consumer(ctx, l.cfg.Names.Stream(stream), consumer)
+	c, err := l.conn.JetStream().Consumer(ctx, l.cfg.Names.Stream(stream), consumer)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) { // nobody has ever received here
 		return Depth{}, nil
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -48,15 +49,6 @@ func (l *Log) ofTimeline(subject string) bool {
 
 func allTimeline(n events.Names) string { return n.Timeline("*", "*", ">") }
 
-// takes reports whether a stream takes what it should and nothing that is not
-// its own.
-func takes(have, want []string, owns func(string) bool) bool {
-	if owns == nil {
-		return slices.Equal(have, want)
-	}
-	return len(have) > 0 && !slices.ContainsFunc(have, func(s string) bool { return !owns(s) })
-}
-
 // widened gives the subjects that the timeline is to take: the catalog's, and
 // those that a newer Skein has given it.
 func (l *Log) widened(have, want []string) []string {
@@ -80,12 +72,12 @@ func (l *Log) admit(ctx context.Context, c *events.Commit) error {
 			continue
 		}
 		name := l.cfg.Names.Stream(TimelineStream)
-		stream, err := l.js.Stream(ctx, name)
+		stream, err := l.conn.JetStream().Stream(ctx, name)
 		if err != nil {
-			return assetFailed(name, err)
+			return streams.AssetFailed(name, err)
 		}
 		if err := l.widen(ctx, stream.CachedInfo().Config, subject); err != nil {
-			return assetFailed(name, err)
+			return streams.AssetFailed(name, err)
 		}
 	}
 	return nil
@@ -97,6 +89,6 @@ func (l *Log) widen(ctx context.Context, config jetstream.StreamConfig, subject 
 	}
 	config.Subjects = append(config.Subjects, subject)
 	slices.Sort(config.Subjects)
-	_, err := l.js.UpdateStream(ctx, config)
+	_, err := l.conn.JetStream().UpdateStream(ctx, config)
 	return err
 }

@@ -43,7 +43,7 @@ func TestErase(t *testing.T) {
 	l := openLog(t, natstest.Connect(t, server), Config{}, nil)
 	put := func(subject, text string) uint64 {
 		t.Helper()
-		ack, err := l.js.Publish(t.Context(), subject, []byte(text))
+		ack, err := l.conn.JetStream().Publish(t.Context(), subject, []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,16 +93,16 @@ func TestErase(t *testing.T) {
 // is used as it is, and what is erased is out of reach, though still on the disk.
 func TestEraseOfAnOlderLog(t *testing.T) {
 	l := bare(t, Config{})
-	config := l.assets()[0].config
+	config := l.assets()[0].Config
 	config.DenyDelete = true
-	if _, err := l.js.CreateStream(t.Context(), config); err != nil {
+	if _, err := l.conn.JetStream().CreateStream(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Ensure(t.Context()); err != nil {
 		t.Fatalf("the log of an older Skein: %v", err)
 	}
 	for range 2 {
-		if _, err := l.js.Publish(t.Context(), "skein.log.acme.T-1", []byte("x")); err != nil {
+		if _, err := l.conn.JetStream().Publish(t.Context(), "skein.log.acme.T-1", []byte("x")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -127,7 +127,7 @@ func TestEraseThread(t *testing.T) {
 			{Subject: "skein.run.acme.exe_" + id}, {Subject: "skein.submit.acme.item.create"},
 		} {
 			m.Data = fmt.Appendf(nil, "%s-text-%d", id, i)
-			if _, err := l.js.PublishMsg(t.Context(), m); err != nil {
+			if _, err := l.conn.JetStream().PublishMsg(t.Context(), m); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -148,7 +148,7 @@ func TestEraseThread(t *testing.T) {
 		}
 	}
 	for _, stream := range []string{"SKEIN_CHUNKS", "SKEIN_TIMERS", "SKEIN_RUNS", "SKEIN_COMMANDS"} {
-		s, err := l.js.Stream(t.Context(), stream)
+		s, err := l.conn.JetStream().Stream(t.Context(), stream)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,15 +174,15 @@ func BenchmarkErase(b *testing.B) {
 		if i < b.N {
 			subject = "skein.log.acme.T-1"
 		}
-		if _, err := l.js.PublishAsync(subject, body); err != nil {
+		if _, err := l.conn.JetStream().PublishAsync(subject, body); err != nil {
 			b.Fatal(err)
 		}
 		if i%200 == 0 {
-			<-l.js.PublishAsyncComplete()
+			<-l.conn.JetStream().PublishAsyncComplete()
 		}
 	}
-	<-l.js.PublishAsyncComplete()
-	s, err := l.js.Stream(b.Context(), "SKEIN_LOG")
+	<-l.conn.JetStream().PublishAsyncComplete()
+	s, err := l.conn.JetStream().Stream(b.Context(), "SKEIN_LOG")
 	if err != nil {
 		b.Fatal(err)
 	}

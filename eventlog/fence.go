@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
+	"github.com/skein-threads/skein/eventlog/streams"
 )
 
 // Fence writes a derived stream as its only writer. Its first message is
@@ -65,7 +66,7 @@ const (
 
 // Fence begins to write a stream at its present end.
 func (l *Log) Fence(ctx context.Context, stream string) (*Fence, error) {
-	last, err := l.streamLast(ctx, stream)
+	last, err := l.conn.LastSeq(ctx, stream)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +74,7 @@ func (l *Log) Fence(ctx context.Context, stream string) (*Fence, error) {
 }
 
 func (l *Log) newFence(ctx context.Context, stream string, last uint64) (*Fence, error) {
-	several, err := l.replicated(ctx)
+	several, err := l.conn.Replicated(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +131,7 @@ func (f *Fence) send(ctx context.Context, subject string, header nats.Header, da
 	f.pending++
 	f.bytes += len(data)
 	if !wait {
-		return f.log.wire.PublishMsg(&f.sent)
+		return f.log.conn.Wire().PublishMsg(&f.sent)
 	}
 	return f.flush(ctx)
 }
@@ -146,14 +147,14 @@ func (f *Fence) next(subject string, header nats.Header, data []byte) {
 	maps.Copy(own, header)
 	if f.begun {
 		f.after = f.name
-		own[headerExpectedID] = f.after[:]
+		own[streams.HeaderExpectedID] = f.after[:]
 	} else {
-		own[headerExpectedSeq] = []string{strconv.FormatUint(f.last, 10)}
+		own[streams.HeaderExpectedSeq] = []string{strconv.FormatUint(f.last, 10)}
 	}
 	f.last++
 	var name [48]byte
 	f.name[0] = string(strconv.AppendUint(append(name[:0], f.id...), f.last, 36))
-	own[headerID] = f.name[:]
+	own[streams.HeaderID] = f.name[:]
 	f.sent = nats.Msg{Subject: subject, Header: own, Data: data}
 	f.begun = true
 }
@@ -168,7 +169,7 @@ func (f *Fence) seize(ctx context.Context, subject string, header nats.Header) e
 		return err
 	}
 	f.name[0], f.begun = f.id, true
-	f.sent.Header[headerID] = f.name[:]
+	f.sent.Header[streams.HeaderID] = f.name[:]
 	ack, err := f.request(ctx)
 	f.last = ack.Seq
 	return err
@@ -202,15 +203,15 @@ func (f *Fence) flush(ctx context.Context) error {
 // settled notes that all that was sent is stored.
 func (f *Fence) settled() {
 	f.pending, f.bytes = 0, 0
-	f.log.cfg.Floors.raise(f.stream, f.last)
+	f.log.cfg.Floors.Raise(f.stream, f.last)
 }
 
 // request sends the last message and gives its acknowledgement.
-func (f *Fence) request(ctx context.Context) (pubAck, error) {
+func (f *Fence) request(ctx context.Context) (streams.Ack, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.log.cfg.AckTimeout)
 	defer cancel()
-	var ack pubAck
-	reply, err := f.log.wire.RequestMsgWithContext(ctx, &f.sent)
+	var ack streams.Ack
+	reply, err := f.log.conn.Wire().RequestMsgWithContext(ctx, &f.sent)
 	if err == nil {
 		err = json.Unmarshal(reply.Data, &ack)
 	}
@@ -218,12 +219,12 @@ func (f *Fence) request(ctx context.Context) (pubAck, error) {
 }
 
 // judge says what an acknowledgement means.
-func (f *Fence) judge(ack pubAck, err error) error {
+func (f *Fence) judge(ack streams.Ack, err error) error {
 	if err == nil && ack.Error == nil {
 		return nil
 	}
-	switch classify(err, ack.Error) {
-	case conflict, underway:
+	switch streams.Classify(err, ack.Error) {
+	case streams.Conflict, streams.InFlight:
 		return &FencedError{Stream: f.stream, Cause: ack.Error}
 	}
 	if err == nil {

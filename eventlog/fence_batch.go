@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/nats-io/nats.go"
+	"github.com/skein-threads/skein/eventlog/streams"
 )
 
 // Limits of an atomic batch of a fence. The server takes 1,000 messages.
@@ -57,16 +58,16 @@ func (f *Fence) flushBatch(ctx context.Context) error {
 // learns a little later than its stream's leader who that is.
 func (f *Fence) sendBatch(ctx context.Context, msgs []*nats.Msg) error {
 	first := f.last - uint64(len(msgs))
-	msgs[0].Header[headerExpectedSeq] = []string{strconv.FormatUint(first, 10)}
-	var ack pubAck
-	err := heard(ctx, func() (err error) {
+	msgs[0].Header[streams.HeaderExpectedSeq] = []string{strconv.FormatUint(first, 10)}
+	var ack streams.Ack
+	err := streams.UntilResponders(ctx, func() (err error) {
 		if len(msgs) == 1 {
 			f.sent = *msgs[0]
 			ack, err = f.request(ctx)
 			return err
 		}
-		timed, err := f.log.publishBatch(msgs)
-		ack = timed.pubAck
+		timed, err := f.log.conn.PublishBatch(msgs)
+		ack = timed
 		return f.judge(ack, err)
 	})
 	switch {

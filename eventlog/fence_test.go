@@ -37,7 +37,7 @@ func put(t *testing.T, f *Fence, key string) error {
 // written gives the keys of the bucket's messages in order.
 func written(t *testing.T, l *Log) string {
 	t.Helper()
-	got, err := l.Range(t.Context(), docs, ">", 0, 1<<20)
+	got, err := l.Bucket(docs).Range(t.Context(), ">", 0, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestAFenceWithoutItsStream(t *testing.T) {
 	if _, err := l.Fence(t.Context(), "NOBODY"); err == nil {
 		t.Error("a fence on no stream")
 	}
-	must(t, put(t, f, "a"), l.js.DeleteStream(t.Context(), "KV_"+docs))
+	must(t, put(t, f, "a"), l.conn.JetStream().DeleteStream(t.Context(), "KV_"+docs))
 	if err := f.FinalPut(t.Context(), docs, "b", nil); !errors.Is(err, nats.ErrNoResponders) || IsFenced(err) {
 		t.Errorf("got %v", err)
 	}
@@ -142,7 +142,7 @@ func TestAFenceDoesNotKeepItsCallersHeader(t *testing.T) {
 	if len(header) != 1 {
 		t.Errorf("the caller's header is now %v", header)
 	}
-	got, err := l.Keys(t.Context(), docs, "a", "b")
+	got, err := l.Bucket(docs).Get(t.Context(), "a", "b")
 	if err != nil || len(got) != 2 || got[0].Header.Get("Kind") != "x" || got[1].Header.Get("Kind") != "x" {
 		t.Errorf("got %+v: %v", got, err)
 	}

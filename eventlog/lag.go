@@ -12,7 +12,7 @@ import (
 // StoredAt returns when the first commit at or after a sequence was stored; the
 // zero time if there is none.
 func (l *Log) StoredAt(ctx context.Context, seq uint64) (time.Time, error) {
-	stream, err := l.js.Stream(ctx, l.cfg.Names.Stream(LogStream))
+	stream, err := l.conn.JetStream().Stream(ctx, l.cfg.Names.Stream(LogStream))
 	if err != nil {
 		return time.Time{}, fmt.Errorf("the log: %w", err)
 	}

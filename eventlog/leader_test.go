@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/skein-threads/skein/eventlog/streams"
 )
 
 // What the leader is asked for is what a direct get would give, and what is not
@@ -33,7 +35,7 @@ func TestAskingTheLeader(t *testing.T) {
 	if c, err := l.Get(t.Context(), second.Seq+1); err != nil || c != nil {
 		t.Errorf("%+v, %v", c, err)
 	}
-	l.nc.Close()
+	l.conn.NATS().Close()
 	if _, err := l.After(t.Context(), tenant, second.Thread, 0); err == nil {
 		t.Error("a log that cannot be asked has nothing to say")
 	}
@@ -48,18 +50,18 @@ func TestKeysOfACopyThatIsFarEnough(t *testing.T) {
 	f, err := l.BucketFence(t.Context(), bucket)
 	must(t, err)
 	must(t, f.FinalPut(t.Context(), bucket, "a.b", []byte("1")))
-	if m, ok, err := l.Key(t.Context(), bucket, "a.b"); err != nil || !ok || string(m.Data) != "1" || m.Subject != "a.b" || m.Seq != 1 {
+	if m, ok, err := l.Bucket(bucket).Newest(t.Context(), "a.b"); err != nil || !ok || string(m.Data) != "1" || m.Subject != "a.b" || m.Seq != 1 {
 		t.Errorf("%+v, %v, %v", m, ok, err)
 	}
-	if m, ok, err := l.Key(t.Context(), bucket, "a.c"); err != nil || ok {
+	if m, ok, err := l.Bucket(bucket).Newest(t.Context(), "a.c"); err != nil || ok {
 		t.Errorf("%+v, %v", m, err)
 	}
-	if got, err := l.KeysAt(t.Context(), bucket, 1, "a.b", "a.c"); err != nil || len(got) != 1 {
+	if got, err := l.Bucket(bucket).GetAt(t.Context(), 1, "a.b", "a.c"); err != nil || len(got) != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	answered := make(chan []Message, 1)
+	answered := make(chan []streams.Message, 1)
 	go func() {
-		got, err := l.KeysAt(t.Context(), bucket, 3, "a.b", "a.c")
+		got, err := l.Bucket(bucket).GetAt(t.Context(), 3, "a.b", "a.c")
 		if err != nil {
 			t.Error(err)
 		}
@@ -71,23 +73,23 @@ func TestKeysOfACopyThatIsFarEnough(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	began := time.Now()
-	if got, err := l.KeysAt(t.Context(), bucket, 4, "a.b"); err == nil || errors.Is(err, ErrTooMany) || time.Since(began) < directTimeout/2 {
+	if got, err := l.Bucket(bucket).GetAt(t.Context(), 4, "a.b"); err == nil || errors.Is(err, streams.ErrTooMany) || time.Since(began) < streams.ReadTimeout/2 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	must(t, f.Delete(t.Context(), bucket, "a.b"))
 	must(t, f.Flush(t.Context()))
-	if m, ok, err := l.Key(t.Context(), bucket, "a.b"); err != nil || ok {
+	if m, ok, err := l.Bucket(bucket).Newest(t.Context(), "a.b"); err != nil || ok {
 		t.Errorf("%+v, %v", m, err)
 	}
-	if _, err := l.KeysAt(t.Context(), bucket, 0, "x.y"); err != nil {
+	if _, err := l.Bucket(bucket).GetAt(t.Context(), 0, "x.y"); err != nil {
 		t.Error(err)
 	}
 	// A message that somebody else has written, without a header.
-	if err := l.nc.Publish("$KV."+l.cfg.Names.Bucket(bucket)+".z", []byte("4")); err != nil {
+	if err := l.conn.NATS().Publish("$KV."+l.cfg.Names.Bucket(bucket)+".z", []byte("4")); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the foreign document", func() bool {
-		m, ok, err := l.Key(t.Context(), bucket, "z")
+		m, ok, err := l.Bucket(bucket).Newest(t.Context(), "z")
 		return err == nil && ok && string(m.Data) == "4"
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
+	"github.com/skein-threads/skein/eventlog/streams"
 )
 
 // leaseTTL is how long a lease outlives its holder. It is renewed three times
@@ -15,13 +16,13 @@ import (
 const leaseTTL = 6 * time.Second
 
 // leases gives the bucket of leases: they end by themselves.
-func (l *Log) leases() asset {
+func (l *Log) leases() streams.Asset {
 	a := l.bucket(LeaseBucket)
-	a.config.Description, a.config.MaxAge, a.config.PersistMode = "Skein: who runs what, now.", l.leaseTTL, jetstream.DefaultPersistMode
+	a.Config.Description, a.Config.MaxAge, a.Config.PersistMode = "Skein: who runs what, now.", l.leaseTTL, jetstream.DefaultPersistMode
 	// In memory: who held a lease when the server went down holds nothing when it
 	// is back, and whoever waits need not wait for that.
-	a.config.Storage = jetstream.MemoryStorage
-	a.config.AllowAtomicPublish = false // no fence writes it
+	a.Config.Storage = jetstream.MemoryStorage
+	a.Config.AllowAtomicPublish = false // no fence writes it
 	return a
 }
 
@@ -35,20 +36,20 @@ func (l *Log) Hold(ctx context.Context, name string, work func(context.Context) 
 		if err := l.holdOnce(ctx, name, owner, work); err != nil && ctx.Err() == nil {
 			l.logger.Warn().Err(err).Str("lease", name).Msg("work under a lease was interrupted; it begins again")
 		}
-		sleep(ctx, l.leaseTTL/6)
+		streams.Sleep(ctx, l.leaseTTL/6)
 	}
 }
 
 func (l *Log) holdOnce(ctx context.Context, name, owner string, work func(context.Context) error) error {
 	looking, cancel := context.WithTimeout(ctx, l.leaseTTL/3)
 	defer cancel()
-	kv, err := l.js.KeyValue(looking, l.cfg.Names.Bucket(LeaseBucket))
+	kv, err := l.conn.JetStream().KeyValue(looking, l.cfg.Names.Bucket(LeaseBucket))
 	if err != nil {
 		return fmt.Errorf("the bucket of leases: %w", err)
 	}
 	held := &lease{kv: kv, name: name, owner: owner, ttl: l.leaseTTL}
 	for held.take(ctx) != nil {
-		if !sleep(ctx, l.leaseTTL/6) {
+		if !streams.Sleep(ctx, l.leaseTTL/6) {
 			return nil
 		}
 	}
@@ -154,14 +155,4 @@ func (h *lease) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.ttl/6)
 	defer cancel()
 	_ = h.kv.Purge(ctx, h.name, jetstream.LastRevision(h.revision))
-}
-
-// sleep waits, and reports whether ctx still stands.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -19,7 +19,7 @@ const shortly = 4 * time.Second
 // holder is a process that wants the lease, with a connection of its own.
 type holder struct {
 	log   *Log
-	proxy *proxy
+	proxy *natstest.Proxy
 	begun chan context.Context // the context of each piece of work
 	end   chan error           // ends the work
 	quit  context.CancelFunc
@@ -29,8 +29,8 @@ type holder struct {
 // hold makes a process that wants the lease. at counts who works.
 func hold(t *testing.T, url string, at *atomic.Int64) *holder {
 	t.Helper()
-	p := newProxy(t, url)
-	l, err := Open(p.connect(t), Config{}, zerolog.Nop(), nil)
+	p := natstest.NewProxy(t, url)
+	l, err := Open(p.Connect(t), Config{}, zerolog.Nop(), nil)
 	must(t, err)
 	t.Cleanup(l.Close)
 	l.leaseTTL = shortly
@@ -133,15 +133,15 @@ func TestALeaseEndsWithItsHolder(t *testing.T) {
 	a := hold(t, s.URL(), &at)
 	_, working := next(t, a)
 	b := hold(t, s.URL(), &at)
-	a.proxy.deaf.Store(true) // it is as dead to the server, and does not know
-	a.proxy.mute.Store(true)
+	a.proxy.Deaf.Store(true) // it is as dead to the server, and does not know
+	a.proxy.Mute.Store(true)
 	within(t, "the work to be told", working.Done())
 	if cause := context.Cause(working); cause == nil || errors.Is(cause, context.Canceled) {
 		t.Errorf("the work was told %v", cause)
 	}
 	next(t, b)
-	a.proxy.cut() // it comes back, and waits
-	eventually(t, "the connection", a.log.nc.IsConnected)
+	a.proxy.Cut() // it comes back, and waits
+	eventually(t, "the connection", a.log.conn.NATS().IsConnected)
 	b.quit()
 	next(t, a)
 }
@@ -152,7 +152,7 @@ func TestALeaseThatSomebodyTookIsGivenUp(t *testing.T) {
 	var at atomic.Int64
 	a := hold(t, s.URL(), &at)
 	_, working := next(t, a)
-	kv, err := a.log.js.KeyValue(t.Context(), LeaseBucket)
+	kv, err := a.log.conn.JetStream().KeyValue(t.Context(), LeaseBucket)
 	must(t, err)
 	began := time.Now()
 	_, err = kv.PutString(t.Context(), "work", "somebody")
@@ -172,13 +172,13 @@ func TestALeaseThatTheServerKeeps(t *testing.T) {
 	var at atomic.Int64
 	a := hold(t, s.URL(), &at)
 	_, working := next(t, a)
-	stream, err := a.log.js.Stream(t.Context(), "KV_"+LeaseBucket)
+	stream, err := a.log.conn.JetStream().Stream(t.Context(), "KV_"+LeaseBucket)
 	must(t, err)
 	cfg := stream.CachedInfo().Config
 	cfg.MaxAge = time.Hour
-	_, err = a.log.js.UpdateStream(t.Context(), cfg)
+	_, err = a.log.conn.JetStream().UpdateStream(t.Context(), cfg)
 	must(t, err)
-	kv, err := a.log.js.KeyValue(t.Context(), LeaseBucket)
+	kv, err := a.log.conn.JetStream().KeyValue(t.Context(), LeaseBucket)
 	must(t, err)
 	dead := &lease{kv: kv, name: "work", owner: "dead", ttl: shortly}
 	entry, err := kv.Get(t.Context(), "work")
@@ -197,7 +197,7 @@ func TestALeaseThatTheServerKeeps(t *testing.T) {
 func TestALeaseThatWasRenewedUnknown(t *testing.T) {
 	t.Parallel()
 	l := start(t)
-	kv, err := l.js.KeyValue(t.Context(), LeaseBucket)
+	kv, err := l.conn.JetStream().KeyValue(t.Context(), LeaseBucket)
 	must(t, err)
 	mine := &lease{kv: kv, name: "work", owner: "me", ttl: time.Minute}
 	must(t, mine.take(t.Context()))

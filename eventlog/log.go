@@ -2,33 +2,25 @@ package eventlog
 
 import (
 	"context"
-	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
+	"github.com/skein-threads/skein/eventlog/streams"
 )
 
 // Log is the log on one connection. It is safe for concurrent use.
 type Log struct {
-	nc      *nats.Conn // nil if the log was opened on a wire
-	wire    Wire
-	js      jetstream.JetStream
-	scans   jetstream.JetStream // the same, for requests that take the longer the more is stored
+	conn    *streams.Conn
 	cfg     Config
 	logger  zerolog.Logger
 	metrics Metrics
-	inbox   *inbox
 
-	leaseTTL    time.Duration // tests shorten it
-	readTimeout time.Duration // of a direct get; tests lengthen it
-	scanWorth   uint64        // see scan.widen; tests lower it
-	ownPace     ownPace       // of its tails; tests change it
-	copies      atomic.Int32  // of every stream; 0: not known yet
-	archives    archiveIndex
+	leaseTTL time.Duration // tests shorten it
+	ownPace  ownPace       // of its tails; tests change it
+	archives archiveIndex
 
 	queue    chan *unit
 	away     time.Time       // since when the appender has missed the connection
@@ -69,28 +61,45 @@ func (NoMetrics) Relayed(uint64) {}
 // Healed implements Metrics.
 func (NoMetrics) Healed(int) {}
 
-// Open gives the log on a connection and starts its appender. It makes no
+// Open returns the log on a connection and starts its appender. It makes no
 // stream; see Ensure. Close the log before the connection.
 func Open(nc *nats.Conn, cfg Config, logger zerolog.Logger, metrics Metrics) (*Log, error) {
 	cfg = cfg.WithDefaults()
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	// A publish whose acknowledgement is lost ends only by this.
-	js, err := jetstream.NewWithAPIPrefix(nc, cfg.API, jetstream.WithPublishAsyncTimeout(cfg.AckTimeout), jetstream.WithDefaultTimeout(max(cfg.Patience, directTimeout)))
-	if err != nil {
-		return nil, fmt.Errorf("JetStream on this connection: %w", err)
-	}
-	scans, err := jetstream.NewWithAPIPrefix(nc, cfg.API, jetstream.WithDefaultTimeout(scanTimeout))
-	if err != nil {
-		return nil, fmt.Errorf("JetStream on this connection: %w", err)
-	}
-	l, err := OpenOn(nc, js, cfg, logger, metrics)
+	conn, err := streams.Open(nc, cfg.streams())
 	if err != nil {
 		return nil, err
 	}
-	l.nc, l.scans = nc, scans
-	return l, nil
+	return open(conn, cfg, logger, metrics), nil
+}
+
+// OpenOn returns the log on a wire and the JetStream that it leads to, as [Open]
+// does on a connection. Its Conn is nil: what needs a whole connection, such as
+// the service of commands, cannot use it.
+func OpenOn(wire streams.Wire, js jetstream.JetStream, cfg Config, logger zerolog.Logger, metrics Metrics) (*Log, error) {
+	cfg = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	conn, err := streams.OpenOn(wire, js, cfg.streams())
+	if err != nil {
+		return nil, err
+	}
+	return open(conn, cfg, logger, metrics), nil
+}
+
+func open(conn *streams.Conn, cfg Config, logger zerolog.Logger, metrics Metrics) *Log {
+	if metrics == nil {
+		metrics = NoMetrics{}
+	}
+	l := &Log{
+		conn: conn, cfg: cfg, logger: logger, metrics: metrics, leaseTTL: leaseTTL, ownPace: defaultOwnPace(),
+		queue: make(chan *unit, cfg.QueueCommits), busy: map[string]bool{}, late: make(chan *unit), stopping: make(chan struct{}), stopped: make(chan struct{}),
+	}
+	go l.appendLoop()
+	return l
 }
 
 // Close ends the appender: what was accepted is written first, what comes later
@@ -98,30 +107,28 @@ func Open(nc *nats.Conn, cfg Config, logger zerolog.Logger, metrics Metrics) (*L
 func (l *Log) Close() {
 	l.stopOnce.Do(func() { close(l.stopping) })
 	<-l.stopped
-	l.inbox.close()
+	l.conn.Close()
 }
 
-// Config gives the configuration, defaults filled in.
+// Config returns the configuration, defaults filled in.
 func (l *Log) Config() Config { return l.cfg }
 
-// JetStream gives the connection's JetStream.
-func (l *Log) JetStream() jetstream.JetStream { return l.js }
+// Streams returns what the packages below eventlog read and write streams with.
+func (l *Log) Streams() *streams.Conn { return l.conn }
 
-// Conn gives the connection.
-func (l *Log) Conn() *nats.Conn { return l.nc }
+// JetStream returns the connection's JetStream.
+func (l *Log) JetStream() jetstream.JetStream { return l.conn.JetStream() }
 
-// LastSeq gives the sequence of the log's last commit, 0 if it is empty.
+// Conn returns the connection, or nil if the log was opened on a wire.
+func (l *Log) Conn() *nats.Conn { return l.conn.NATS() }
+
+// Bucket returns the documents of a read model's bucket.
+func (l *Log) Bucket(name string) streams.Bucket { return l.conn.Bucket(name) }
+
+// MaxPayload returns the size of the largest message that the server accepts.
+func (l *Log) MaxPayload() int64 { return l.conn.Wire().MaxPayload() }
+
+// LastSeq returns the sequence of the log's last commit, 0 if it is empty.
 func (l *Log) LastSeq(ctx context.Context) (uint64, error) {
-	return l.streamLast(ctx, l.cfg.Names.Stream(LogStream))
-}
-
-// streamLast gives a stream's last sequence, from its leader.
-func (l *Log) streamLast(ctx context.Context, name string) (uint64, error) {
-	stream, err := l.js.Stream(ctx, name)
-	if err != nil {
-		return 0, fmt.Errorf("stream %s: %w", name, err)
-	}
-	last := stream.CachedInfo().State.LastSeq
-	l.cfg.Floors.raise(name, last)
-	return last, nil
+	return l.conn.LastSeq(ctx, l.cfg.Names.Stream(LogStream))
 }

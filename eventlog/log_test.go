@@ -46,7 +46,7 @@ func openLog(t testing.TB, nc *nats.Conn, cfg Config, metrics Metrics) *Log {
 // own, as another process would have it.
 func sibling(t testing.TB, l *Log) *Log {
 	t.Helper()
-	nc, err := nats.Connect(l.nc.ConnectedUrl())
+	nc, err := nats.Connect(l.conn.NATS().ConnectedUrl())
 	if err != nil {
 		t.Fatal(err)
 	}

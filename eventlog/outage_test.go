@@ -15,13 +15,13 @@ import (
 // answered before is not looked up: the server may show what it could not write.
 func TestAppend_RefusedInOutage(t *testing.T) {
 	server := natstest.Start(t)
-	p := newProxy(t, server.URL())
+	p := natstest.NewProxy(t, server.URL())
 	out := NewOutage()
-	l := openLog(t, p.connect(t), Config{Outage: out, AckTimeout: impatient}, nil)
+	l := openLog(t, p.Connect(t), Config{Outage: out, AckTimeout: impatient}, nil)
 	if err := l.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	p.mute.Store(true)
+	p.Mute.Store(true)
 	done := make(chan error, 1)
 	go func() { done <- l.Append(context.Background(), newAuthor(1).next(t, 1)) }()
 	if !out.Begin(syscall.ENOSPC) || out.Begin(nats.ErrTimeout) {
@@ -32,7 +32,7 @@ func TestAppend_RefusedInOutage(t *testing.T) {
 	if err := <-done; !errors.As(err, &unknown) && !errors.As(err, &refused) || !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("an append under way: %v", err)
 	}
-	p.cut()
+	p.Cut()
 	if err := l.Append(t.Context(), newAuthor(2).next(t, 1)); !errors.As(err, &refused) || !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("a later append: %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
@@ -83,17 +84,17 @@ func holds(t *testing.T, l *Log, seq uint64) func() bool {
 
 func TestTheAcknowledgementIsLost(t *testing.T) {
 	t.Parallel()
-	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), wire: &nats.Conn{}}) {
+	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), conn: start(t).conn}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			direct := start(t)
-			p := newProxy(t, direct.nc.ConnectedUrl())
-			l := openLog(t, p.connect(t), lossy(name), nil)
+			p := natstest.NewProxy(t, direct.conn.NATS().ConnectedUrl())
+			l := openLog(t, p.Connect(t), lossy(name), nil)
 			units := doubtful(t, l)[name]
-			p.mute.Store(true)
+			p.Mute.Store(true)
 			go l.write(units)
 			eventually(t, "the commits in the log", holds(t, direct, commits(units)))
-			p.cut()
+			p.Cut()
 			settled(t, direct, units)
 		})
 	}
@@ -101,21 +102,21 @@ func TestTheAcknowledgementIsLost(t *testing.T) {
 
 func TestTheMessageIsLost(t *testing.T) {
 	t.Parallel()
-	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), wire: &nats.Conn{}}) {
+	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), conn: start(t).conn}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			direct := start(t)
-			p := newProxy(t, direct.nc.ConnectedUrl())
-			l := openLog(t, p.connect(t), lossy(name), nil)
+			p := natstest.NewProxy(t, direct.conn.NATS().ConnectedUrl())
+			l := openLog(t, p.Connect(t), lossy(name), nil)
 			units := doubtful(t, l)[name]
-			p.deaf.Store(true)
+			p.Deaf.Store(true)
 			go l.write(units)
 			size := 0
 			for _, u := range units {
 				size += u.bytes
 			}
-			eventually(t, "all to be lost", func() bool { return p.lost.Load() > int64(size) })
-			p.cut()
+			eventually(t, "all to be lost", func() bool { return p.Lost.Load() > int64(size) })
+			p.Cut()
 			settled(t, direct, units)
 		})
 	}
@@ -123,22 +124,22 @@ func TestTheMessageIsLost(t *testing.T) {
 
 func TestTheServerIsStartedAnew(t *testing.T) {
 	t.Parallel()
-	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), wire: &nats.Conn{}}) {
+	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), conn: start(t).conn}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			s := natstest.Start(t, natstest.StoreDir(dir))
 			direct := openLog(t, natstest.Connect(t, s), Config{}, nil)
-			p := newProxy(t, s.URL())
-			l := openLog(t, p.connect(t), lossy(name), nil)
+			p := natstest.NewProxy(t, s.URL())
+			l := openLog(t, p.Connect(t), lossy(name), nil)
 			units := doubtful(t, l)[name]
-			p.mute.Store(true)
+			p.Mute.Store(true)
 			go l.write(units)
 			eventually(t, "the commits in the log", holds(t, direct, commits(units)))
 			s.Shutdown()
 			s = natstest.Start(t, natstest.StoreDir(dir))
-			p.lead(t, s.URL())
-			p.cut()
+			p.Lead(t, s.URL())
+			p.Cut()
 			settled(t, openLog(t, natstest.Connect(t, s), Config{}, nil), units)
 		})
 	}
@@ -148,23 +149,23 @@ func TestJetStreamIsAwayForAMoment(t *testing.T) {
 	t.Parallel()
 	direct := start(t)
 	empty := natstest.Start(t)
-	p := newProxy(t, direct.nc.ConnectedUrl())
-	l := openLog(t, p.connect(t), Config{AckTimeout: time.Second}, nil)
+	p := natstest.NewProxy(t, direct.conn.NATS().ConnectedUrl())
+	l := openLog(t, p.Connect(t), Config{AckTimeout: time.Second}, nil)
 	asked, err := natstest.Connect(t, empty).SubscribeSync("$JS.API.STREAM.MSG.GET.>")
 	if err != nil {
 		t.Fatal(err)
 	}
 	units := group(t, l, 0, 20)
-	p.mute.Store(true)
+	p.Mute.Store(true)
 	go l.write(units)
 	eventually(t, "the commits in the log", holds(t, direct, commits(units)))
-	p.lead(t, empty.URL()) // it has no log, and does not know
-	p.cut()
+	p.Lead(t, empty.URL()) // it has no log, and does not know
+	p.Cut()
 	if _, err := asked.NextMsg(patience); err != nil {
 		t.Fatal(err)
 	}
-	p.lead(t, direct.nc.ConnectedUrl())
-	p.cut()
+	p.Lead(t, direct.conn.NATS().ConnectedUrl())
+	p.Cut()
 	settled(t, direct, units)
 }
 
@@ -172,17 +173,17 @@ func TestNobodyKnowsAnyMore(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 20} {
 		direct := start(t)
-		p := newProxy(t, direct.nc.ConnectedUrl())
-		l := openLog(t, p.connect(t), Config{AckTimeout: impatient}, nil)
+		p := natstest.NewProxy(t, direct.conn.NATS().ConnectedUrl())
+		l := openLog(t, p.Connect(t), Config{AckTimeout: impatient}, nil)
 		units := group(t, l, 0, n)
-		p.mute.Store(true)
+		p.Mute.Store(true)
 		go l.write(units)
 		eventually(t, "the commits in the log", holds(t, direct, commits(units)))
 		if n == 1 {
-			l.nc.Close()
+			l.conn.NATS().Close()
 		} else {
-			p.lead(t, natstest.Start(t).URL())
-			p.cut()
+			p.Lead(t, natstest.Start(t).URL())
+			p.Cut()
 		}
 		for i, u := range units {
 			var unknown *UnknownError
@@ -196,11 +197,11 @@ func TestNobodyKnowsAnyMore(t *testing.T) {
 func TestALogThatIsNotThereIsNotAnEmptyOne(t *testing.T) {
 	t.Parallel()
 	l := bare(t, Config{})
-	if _, err := l.leader(t.Context(), l.cfg.Names.Stream(LogStream), getRequest{Seq: 1, Next: l.cfg.Names.Log(tenant, "T-1")}); err == nil || errors.Is(err, errNoMessage) {
+	if _, err := l.conn.Leader(t.Context(), l.cfg.Names.Stream(LogStream), streams.GetRequest{Seq: 1, Next: l.cfg.Names.Log(tenant, "T-1")}); err == nil || errors.Is(err, streams.ErrNoMessage) {
 		t.Errorf("got %v", err)
 	}
 	must(t, l.Ensure(t.Context()))
-	if _, err := l.leader(t.Context(), l.cfg.Names.Stream(LogStream), getRequest{Seq: 1, Next: l.cfg.Names.Log(tenant, "T-1")}); !errors.Is(err, errNoMessage) {
+	if _, err := l.conn.Leader(t.Context(), l.cfg.Names.Stream(LogStream), streams.GetRequest{Seq: 1, Next: l.cfg.Names.Log(tenant, "T-1")}); !errors.Is(err, streams.ErrNoMessage) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -208,7 +209,7 @@ func TestALogThatIsNotThereIsNotAnEmptyOne(t *testing.T) {
 func TestAClosedConnectionTakesNothing(t *testing.T) {
 	direct := start(t)
 	l := sibling(t, direct)
-	l.nc.Close()
+	l.conn.NATS().Close()
 	var refused *UnavailableError
 	if err := l.Append(t.Context(), newAuthor(1).next(t, 1)); !errors.As(err, &refused) {
 		t.Errorf("got %v", err)
@@ -222,11 +223,11 @@ func TestWhatIsRefusedWhileTheServerIsAwayIsNotStoredLater(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := natstest.Start(t, natstest.StoreDir(dir))
-	p := newProxy(t, s.URL())
-	l := openLog(t, p.connect(t), Config{AckTimeout: impatient}, nil)
+	p := natstest.NewProxy(t, s.URL())
+	l := openLog(t, p.Connect(t), Config{AckTimeout: impatient}, nil)
 	s.Shutdown()
-	p.cut()
-	eventually(t, "the connection to notice", func() bool { return !l.nc.IsConnected() })
+	p.Cut()
+	eventually(t, "the connection to notice", func() bool { return !l.conn.NATS().IsConnected() })
 	const writers = 600 // more than one group
 	answers := make(chan error, writers)
 	for i := range writers {
@@ -243,8 +244,8 @@ func TestWhatIsRefusedWhileTheServerIsAwayIsNotStoredLater(t *testing.T) {
 	if took := time.Since(began); took > 100*impatient { // and not one wait after another
 		t.Errorf("the answers took %v", took)
 	}
-	p.lead(t, natstest.Start(t, natstest.StoreDir(dir)).URL())
-	eventually(t, "the connection", l.nc.IsConnected)
+	p.Lead(t, natstest.Start(t, natstest.StoreDir(dir)).URL())
+	eventually(t, "the connection", l.conn.NATS().IsConnected)
 	late := newAuthor(writers)
 	late.write(t, l, 1, 1)
 	if n := len(history(t, l)); n != 1 {
@@ -290,8 +291,8 @@ func TestAppendsThroughABadConnection(t *testing.T) {
 	const writers, each, cuts = 24, 30, 10
 	t.Parallel()
 	direct := start(t)
-	p := newProxy(t, direct.nc.ConnectedUrl())
-	l := openLog(t, p.connect(t), Config{AckTimeout: impatient / 2}, nil)
+	p := natstest.NewProxy(t, direct.conn.NATS().ConnectedUrl())
+	l := openLog(t, p.Connect(t), Config{AckTimeout: impatient / 2}, nil)
 	var mu sync.Mutex // guards what follows
 	stored, refused := map[string]uint64{}, map[string]bool{}
 	var done, over atomic.Int64
@@ -331,14 +332,14 @@ func TestAppendsThroughABadConnection(t *testing.T) {
 		eventually(t, "some writes", func() bool { return done.Load() >= mark || over.Load() == writers })
 		switch rand.N(3) {
 		case 0:
-			p.mute.Store(true)
+			p.Mute.Store(true)
 		case 1:
-			p.deaf.Store(true)
+			p.Deaf.Store(true)
 		}
-		lost := p.lost.Load() + rand.Int64N(4000)
+		lost := p.Lost.Load() + rand.Int64N(4000)
 		deadline := time.Now().Add(50 * time.Millisecond)
-		eventually(t, "some bytes to be lost", func() bool { return p.lost.Load() > lost || time.Now().After(deadline) })
-		p.cut()
+		eventually(t, "some bytes to be lost", func() bool { return p.Lost.Load() > lost || time.Now().After(deadline) })
+		p.Cut()
 	}
 	all.Wait()
 	seen := map[string]bool{}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -35,7 +36,7 @@ func thread(t *testing.T, l *Log, id string, from uint64) (seqs []uint64, broken
 // sequence.
 func spoil(t *testing.T, l *Log, id string, header nats.Header, body string) uint64 {
 	t.Helper()
-	ack, err := l.request(&nats.Msg{Subject: l.cfg.Names.Log(tenant, id), Header: header, Data: []byte(body)})
+	ack, err := l.conn.Publish(&nats.Msg{Subject: l.cfg.Names.Log(tenant, id), Header: header, Data: []byte(body)})
 	if err != nil || ack.Error != nil {
 		t.Fatal(err, ack.Error)
 	}
@@ -66,7 +67,7 @@ func TestThreadOverMoreThanOneRead(t *testing.T) {
 	l := start(t)
 	many, large := newAuthor(1), newAuthor(2)
 	var want []uint64
-	for i := range 2*threadBatch + 10 {
+	for i := range 2*streams.BatchMessages + 10 {
 		many.write(t, l, 1, 1)
 		want = append(want, many.seq)
 		if i%250 == 0 { // eleven megabytes of commits in between
@@ -175,7 +176,7 @@ func TestReadsWithoutAStreamFailAtOnce(t *testing.T) {
 		}
 		best = min(best, time.Since(began))
 	}
-	if best > directTimeout/2 {
+	if best > streams.ReadTimeout/2 {
 		t.Errorf("it took %v", best)
 	}
 }
@@ -202,7 +203,7 @@ func bucket(t *testing.T, l *Log, name string, n, size int) *Fence {
 	return fence
 }
 
-func keysOf(docs []Message) []string {
+func keysOf(docs []streams.Message) []string {
 	keys := []string{}
 	for _, m := range docs {
 		keys = append(keys, m.Subject)
@@ -223,16 +224,16 @@ func TestKeys(t *testing.T) {
 		"[acme.T-1.2 acme.T-1.0]":                       {"acme.T-1.0", "acme.T-1.9", "acme.T-1.3", "acme.T-1.2"},
 		"[]":                                            {"acme.T-2.*", "other"},
 	} {
-		docs, err := l.Keys(t.Context(), name, keys...)
+		docs, err := l.Bucket(name).Get(t.Context(), keys...)
 		if got := fmt.Sprint(keysOf(docs)); err != nil || got != want {
 			t.Errorf("keys %v: %s, want %s: %v", keys, got, want, err)
 		}
 	}
-	docs, err := l.Keys(t.Context(), name, "acme.T-1.0")
+	docs, err := l.Bucket(name).Get(t.Context(), "acme.T-1.0")
 	if err != nil || len(docs) != 1 || string(docs[0].Data) != "new" || docs[0].Seq != fence.Last() {
 		t.Errorf("got %+v: %v", docs, err)
 	}
-	if docs, err := l.Keys(t.Context(), "thread_nothing", "a"); err == nil {
+	if docs, err := l.Bucket("thread_nothing").Get(t.Context(), "a"); err == nil {
 		t.Errorf("a bucket that is not there: %v", docs)
 	}
 }
@@ -241,15 +242,15 @@ func TestKeysByTheThousand(t *testing.T) {
 	t.Parallel()
 	l := start(t)
 	bucket(t, l, "full", 1024, 10)
-	if docs, err := l.Keys(t.Context(), "full", "acme.>"); err != nil || len(docs) != 1024 {
+	if docs, err := l.Bucket("full").Get(t.Context(), "acme.>"); err != nil || len(docs) != 1024 {
 		t.Errorf("%d documents: %v", len(docs), err)
 	}
 	bucket(t, l, "over", 1025, 10)
-	if docs, err := l.Keys(t.Context(), "over", "acme.>"); !errors.Is(err, ErrTooMany) || len(docs) != 0 {
+	if docs, err := l.Bucket("over").Get(t.Context(), "acme.>"); !errors.Is(err, streams.ErrTooMany) || len(docs) != 0 {
 		t.Errorf("%d documents: %v", len(docs), err)
 	}
 	bucket(t, l, "large", 30, 1<<20) // more than one read
-	docs, err := l.Keys(t.Context(), "large", "acme.>")
+	docs, err := l.Bucket("large").Get(t.Context(), "acme.>")
 	if err != nil || len(docs) != 30 {
 		t.Errorf("%d large documents: %v", len(docs), err)
 	}
@@ -270,7 +271,7 @@ func TestRange(t *testing.T) {
 	}
 	var got []string
 	for from := uint64(0); ; {
-		docs, err := l.Range(t.Context(), name, "acme.*.*", from, 3)
+		docs, err := l.Bucket(name).Range(t.Context(), "acme.*.*", from, 3)
 		if err != nil || len(docs) > 3 {
 			t.Fatalf("%d documents: %v", len(docs), err)
 		}
@@ -283,50 +284,14 @@ func TestRange(t *testing.T) {
 	if len(got) != 11 || got[5] != "acme.T-1.35" || got[10] != "acme.T-2.0" {
 		t.Errorf("got %v", got)
 	}
-	if docs, err := l.Range(t.Context(), name, "acme.>", 0, 1); err != nil || len(docs) != 1 {
+	if docs, err := l.Bucket(name).Range(t.Context(), "acme.>", 0, 1); err != nil || len(docs) != 1 {
 		t.Errorf("%d documents with a limit of one: %v", len(docs), err)
 	}
-	if docs, err := l.Range(t.Context(), name, "nobody.>", 0, 5); err != nil || len(docs) != 0 {
+	if docs, err := l.Bucket(name).Range(t.Context(), "nobody.>", 0, 5); err != nil || len(docs) != 0 {
 		t.Errorf("%d documents of nobody: %v", len(docs), err)
 	}
 	bucket(t, l, "many", 3000, 10)
-	if docs, err := l.Range(t.Context(), "many", "acme.>", 0, 2500); err != nil || len(docs) != 2500 {
+	if docs, err := l.Bucket("many").Range(t.Context(), "acme.>", 0, 2500); err != nil || len(docs) != 2500 {
 		t.Errorf("%d of 2500 documents: %v", len(docs), err)
-	}
-}
-
-func TestManyReadersAtOnce(t *testing.T) {
-	t.Parallel()
-	l := start(t)
-	a := newAuthor(1)
-	a.write(t, l, 300, 2)
-	l.readTimeout = patience // they are many, and one after another is answered
-	answers := make(chan error, 24)
-	for range cap(answers) {
-		go func() {
-			n := 0
-			for _, err := range l.Thread(context.Background(), tenant, a.thread, 0) {
-				if err != nil {
-					answers <- err
-					return
-				}
-				n++
-			}
-			if n != 300 {
-				answers <- fmt.Errorf("%d commits", n)
-				return
-			}
-			answers <- nil
-		}()
-	}
-	for range cap(answers) {
-		if err := within(t, "a reader", answers); err != nil {
-			t.Error(err)
-		}
-	}
-	l.inbox.mu.Lock()
-	defer l.inbox.mu.Unlock()
-	if n := len(l.inbox.open); n != 0 {
-		t.Errorf("%d questions are still open", n)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // emptied throws away what the timeline holds, as age does.
 func emptied(t *testing.T, l *Log) {
 	t.Helper()
-	stream, err := l.js.Stream(t.Context(), l.cfg.Names.Stream(TimelineStream))
+	stream, err := l.conn.JetStream().Stream(t.Context(), l.cfg.Names.Stream(TimelineStream))
 	must(t, err)
 	must(t, stream.Purge(t.Context()))
 }
@@ -83,7 +83,7 @@ func TestRebuildOfWhatWasErased(t *testing.T) {
 	a, b := newAuthor(1), newAuthor(2)
 	a.write(t, l, 5, 2)
 	b.write(t, l, 5, 2)
-	stream, err := l.js.Stream(t.Context(), l.cfg.Names.Stream(LogStream))
+	stream, err := l.conn.JetStream().Stream(t.Context(), l.cfg.Names.Stream(LogStream))
 	must(t, err)
 	must(t, stream.Purge(t.Context(), jetstream.WithPurgeSubject(l.cfg.Names.Log(tenant, b.thread))))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -105,7 +105,7 @@ func TestThePositionWhereTheYoungWasErased(t *testing.T) {
 	old.write(t, l, 3, 1)
 	young.write(t, l, 2, 1)
 	first := follow(t, followFrom(t, l, 3), 3, 1)[0].Time
-	stream, err := l.js.Stream(t.Context(), l.cfg.Names.Stream(LogStream))
+	stream, err := l.conn.JetStream().Stream(t.Context(), l.cfg.Names.Stream(LogStream))
 	must(t, err)
 	must(t, stream.Purge(t.Context(), jetstream.WithPurgeSubject(l.cfg.Names.Log(tenant, young.thread))))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/skein-threads/skein/events"
 )
 
@@ -91,7 +89,7 @@ func TestRecentIsBounded(t *testing.T) {
 // no longer; enough company ends the wait.
 func TestASmallWriteWaitsForCompany(t *testing.T) {
 	t.Parallel()
-	l := &Log{queue: make(chan *unit, 10), cfg: Config{}.WithDefaults(), wire: &nats.Conn{}}
+	l := &Log{queue: make(chan *unit, 10), cfg: Config{}.WithDefaults(), conn: start(t).conn}
 	wait := pace{enough: 3, wait: time.Hour}
 	first := unitOf(t, l, newAuthor(1).next(t, 1))
 	done := make(chan int)

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -33,7 +34,7 @@ type position struct {
 // server that lost its power may have lost the timeline's newest messages, and
 // a log where nothing happens would not let the fence notice.
 func (l *Log) Relay(ctx context.Context) error {
-	connects, stop := l.Connects()
+	connects, stop := l.conn.Connects()
 	defer stop()
 	for ctx.Err() == nil {
 		err := l.relayUntil(ctx, connects)
@@ -43,7 +44,7 @@ func (l *Log) Relay(ctx context.Context) error {
 		if !IsFenced(err) {
 			l.logger.Warn().Err(err).Msg("the timeline was interrupted; it goes on from where it stands")
 		}
-		sleep(ctx, 250*time.Millisecond)
+		streams.Sleep(ctx, 250*time.Millisecond)
 	}
 	return nil
 }
@@ -102,7 +103,7 @@ func (l *Log) relayFrom(ctx context.Context, fence *Fence, at position, end uint
 	}
 	defer tail.Stop()
 	if end > 0 && tail.nothing {
-		if more, err := l.more(ctx, l.cfg.Names.Stream(LogStream), ">", after+1); err != nil || !more {
+		if more, err := l.conn.More(ctx, l.cfg.Names.Stream(LogStream), ">", after+1); err != nil || !more {
 			return err
 		}
 	}
@@ -114,7 +115,7 @@ func (l *Log) relayFrom(ctx context.Context, fence *Fence, at position, end uint
 		}
 		done := end > 0 && (e.Seq >= end || e.last)
 		if done && e.Seq < end { // unless the copy lags that was read
-			more, err := l.more(ctx, l.cfg.Names.Stream(LogStream), ">", e.Seq+1)
+			more, err := l.conn.More(ctx, l.cfg.Names.Stream(LogStream), ">", e.Seq+1)
 			if err != nil {
 				return err
 			}
@@ -179,11 +180,11 @@ func (l *Log) relayCommit(ctx context.Context, fence *Fence, header nats.Header,
 // has expired: the relay goes on with the commits that are younger than what the
 // timeline keeps.
 func (l *Log) timelinePosition(ctx context.Context) (position, error) {
-	m, err := l.leader(ctx, l.cfg.Names.Stream(TimelineStream), getRequest{Last: l.anyEvent()}) // a copy that lags would say less
+	m, err := l.conn.Leader(ctx, l.cfg.Names.Stream(TimelineStream), streams.GetRequest{Last: l.anyEvent()}) // a copy that lags would say less
 	switch {
 	case err == nil:
 		return parsePosition(m.Header)
-	case !errors.Is(err, errNoMessage):
+	case !errors.Is(err, streams.ErrNoMessage):
 		return position{}, err
 	}
 	return l.emptyPosition(ctx)
@@ -206,7 +207,7 @@ func parsePosition(h nats.Header) (position, error) {
 	seq, err := strconv.ParseUint(h.Get(events.HeaderSeq), 10, 64)
 	version, verr := strconv.ParseInt(h.Get(events.HeaderVersion), 10, 64)
 	if err != nil || verr != nil {
-		return position{}, &AssetError{
+		return position{}, &streams.AssetError{
 			Name: TimelineStream, Problem: "its last message was not written by Skein", Hint: "the relay of a running skein serve removes it",
 		}
 	}
@@ -216,7 +217,7 @@ func parsePosition(h nats.Header) (position, error) {
 // positionAt gives the position before the first commit that was stored at a
 // time or later.
 func (l *Log) positionAt(ctx context.Context, at time.Time) (position, error) {
-	stream, err := l.js.Stream(ctx, l.cfg.Names.Stream(LogStream))
+	stream, err := l.conn.JetStream().Stream(ctx, l.cfg.Names.Stream(LogStream))
 	if err != nil {
 		return position{}, err
 	}
@@ -235,11 +236,11 @@ func (l *Log) positionAt(ctx context.Context, at time.Time) (position, error) {
 	}
 	defer tail.Stop()
 	if tail.nothing { // what was that young is erased
-		_, err := l.leader(ctx, l.cfg.Names.Stream(LogStream), getRequest{Seq: state.LastSeq})
+		_, err := l.conn.Leader(ctx, l.cfg.Names.Stream(LogStream), streams.GetRequest{Seq: state.LastSeq})
 		if err == nil { // it is not: a copy that lags has told
 			err = fmt.Errorf("a copy of the log lags behind commit %d", state.LastSeq)
 		}
-		if !errors.Is(err, errNoMessage) {
+		if !errors.Is(err, streams.ErrNoMessage) {
 			return position{}, err
 		}
 		return position{seq: state.LastSeq}, nil
@@ -262,7 +263,7 @@ func (l *Log) RebuildTimeline(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stream, err := l.js.Stream(ctx, name)
+	stream, err := l.conn.JetStream().Stream(ctx, name)
 	if err != nil {
 		return fmt.Errorf("the timeline: %w", err)
 	}
@@ -311,6 +312,6 @@ func (l *Log) TimelineSeq(ctx context.Context) (uint64, error) {
 
 // TimelineMessages reads what the timeline keeps of an aggregate, in order, up
 // to its present end. "*" stands for all tenants, or all aggregates.
-func (l *Log) TimelineMessages(ctx context.Context, tenant, aggregate string) iter.Seq2[Message, error] {
-	return l.stream(ctx, l.cfg.Names.Stream(TimelineStream), l.cfg.Names.Timeline(tenant, aggregate, ">"), 1)
+func (l *Log) TimelineMessages(ctx context.Context, tenant, aggregate string) iter.Seq2[streams.Message, error] {
+	return l.conn.Messages(ctx, l.cfg.Names.Stream(TimelineStream), l.cfg.Names.Timeline(tenant, aggregate, ">"), 1)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -21,8 +22,8 @@ func (l *Log) heal(ctx context.Context) (at position, shown uint64, err error) {
 	name := l.cfg.Names.Stream(TimelineStream)
 	removed, first, subject := 0, uint64(0), ""
 	for {
-		m, err := l.leader(ctx, name, getRequest{Last: l.anyEvent()})
-		if err != nil && !errors.Is(err, errNoMessage) {
+		m, err := l.conn.Leader(ctx, name, streams.GetRequest{Last: l.anyEvent()})
+		if err != nil && !errors.Is(err, streams.ErrNoMessage) {
 			return position{}, 0, err
 		}
 		own := true
@@ -44,7 +45,7 @@ func (l *Log) heal(ctx context.Context) (at position, shown uint64, err error) {
 			}
 			return at, m.Seq, err
 		}
-		stream, err := l.js.Stream(ctx, name)
+		stream, err := l.conn.JetStream().Stream(ctx, name)
 		if err == nil {
 			err = stream.DeleteMsg(ctx, m.Seq)
 		}
@@ -57,7 +58,7 @@ func (l *Log) heal(ctx context.Context) (at position, shown uint64, err error) {
 
 // relayed reports whether a message of the timeline is the relay's: whether it is an
 // event of the log, in the place that its headers say.
-func (l *Log) relayed(ctx context.Context, m Message) (bool, error) {
+func (l *Log) relayed(ctx context.Context, m streams.Message) (bool, error) {
 	at, err := parsePosition(m.Header)
 	if err != nil {
 		return false, nil //nolint:nilerr // the relay's messages have these headers
@@ -75,7 +76,7 @@ func (l *Log) relayed(ctx context.Context, m Message) (bool, error) {
 		return false, nil //nolint:nilerr // the relay puts events there
 	}
 	if at.seq > end {
-		return false, &AssetError{
+		return false, &streams.AssetError{
 			Name: TimelineStream, Problem: "it shows commit " + strconv.FormatUint(at.seq, 10) + ", and the log ends at " + strconv.FormatUint(end, 10),
 			Hint: "restore the log from a backup, or, if nothing is missing from it, rebuild the timeline with: skein replay timeline",
 		}
@@ -105,7 +106,7 @@ const lookBack = 256
 // timeline: somebody may have published an event of the log again.
 func (l *Log) follows(ctx context.Context, seq uint64, at position) (bool, error) {
 	from := seq - min(seq-1, lookBack)
-	before, err := l.direct(ctx, l.cfg.Names.Stream(TimelineStream), getRequest{Seq: from, Next: ">", Batch: lookBack + 1, MaxBytes: threadBytes})
+	before, err := l.conn.Direct(ctx, l.cfg.Names.Stream(TimelineStream), streams.GetRequest{Seq: from, Next: ">", Batch: lookBack + 1, MaxBytes: streams.BatchBytes})
 	if err != nil {
 		return false, err
 	}

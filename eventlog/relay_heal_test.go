@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
 )
@@ -31,7 +32,7 @@ func foreign(t *testing.T, l *Log) (n int) {
 		{Subject: l.cfg.Names.Timeline(tenant, c.Thread, "item.renamed"), Header: at("1", own), Data: c.Events[0].Raw()},
 		{Subject: subject, Header: at("1", own), Data: []byte(altered)},
 	} {
-		if _, err := l.js.PublishMsg(t.Context(), m); err != nil {
+		if _, err := l.conn.JetStream().PublishMsg(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
 		n++
@@ -78,7 +79,7 @@ func TestRelay_RepeatsOnlyWhatWasDeletedAtTheEnd(t *testing.T) {
 	stop := running(t, l)
 	reaches(t, l, a)
 	stop()
-	stream, err := l.js.Stream(t.Context(), l.cfg.Names.Stream(TimelineStream))
+	stream, err := l.conn.JetStream().Stream(t.Context(), l.cfg.Names.Stream(TimelineStream))
 	must(t, err)
 	last := stream.CachedInfo().State.LastSeq
 	must(t, stream.DeleteMsg(t.Context(), last), stream.DeleteMsg(t.Context(), last-1))
@@ -102,12 +103,12 @@ func TestRelay_KeepsWhatTheLogHasLost(t *testing.T) {
 	}
 	w := lost.next(t, 2)
 	e := &w.Commit.Events[0]
-	_, err := l.js.PublishMsg(t.Context(), &nats.Msg{
+	_, err := l.conn.JetStream().PublishMsg(t.Context(), &nats.Msg{
 		Subject: l.cfg.Names.Timeline(tenant, w.Commit.Thread, e.Type), Data: e.Raw(),
 		Header: nats.Header{events.HeaderSeq: {"9"}, events.HeaderVersion: {strconv.FormatInt(e.Version, 10)}},
 	})
 	must(t, err)
-	var asset *AssetError
+	var asset *streams.AssetError
 	if err := l.relay(t.Context(), 1); !errors.As(err, &asset) || !strings.Contains(err.Error(), "commit 9") {
 		t.Errorf("the relay says %v", err)
 	}

@@ -15,8 +15,8 @@ import (
 func TestRelayAfterTheServerLostTheNewest(t *testing.T) {
 	dir := t.TempDir()
 	s := natstest.Start(t, natstest.StoreDir(dir))
-	p := newProxy(t, s.URL())
-	l := openLog(t, p.connect(t), Config{}, nil)
+	p := natstest.NewProxy(t, s.URL())
+	l := openLog(t, p.Connect(t), Config{}, nil)
 	must(t, l.Ensure(t.Context()))
 	a := newAuthor(1)
 	a.write(t, l, 2, 3)
@@ -44,11 +44,11 @@ func TestRelayAfterTheServerLostTheNewest(t *testing.T) {
 		s.Shutdown()
 		between()
 		s = natstest.Start(t, natstest.StoreDir(dir))
-		p.lead(t, s.URL())
-		p.cut()
+		p.Lead(t, s.URL())
+		p.Cut()
 	}
 	restart(func() { must(t, os.CopyFS(older, os.DirFS(timeline))) })
-	eventually(t, "the connection", l.nc.IsConnected)
+	eventually(t, "the connection", l.conn.NATS().IsConnected)
 	a.write(t, l, 2, 3)
 	eventually(t, "the timeline to show all again", shows(4))
 	restart(func() {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
 )
@@ -32,11 +33,11 @@ func running(t *testing.T, l *Log) (stop func()) {
 }
 
 // timeline reads the whole timeline, in order.
-func timeline(t *testing.T, l *Log) []Message {
+func timeline(t *testing.T, l *Log) []streams.Message {
 	t.Helper()
-	var all []Message
+	var all []streams.Message
 	for from := uint64(1); ; from = all[len(all)-1].Seq + 1 {
-		got, err := l.direct(t.Context(), l.cfg.Names.Stream(TimelineStream), getRequest{Seq: from, Next: l.cfg.Names.Prefix + ".timeline.>", Batch: threadBatch})
+		got, err := l.conn.Direct(t.Context(), l.cfg.Names.Stream(TimelineStream), streams.GetRequest{Seq: from, Next: l.cfg.Names.Prefix + ".timeline.>", Batch: streams.BatchMessages})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +90,7 @@ func TestRelay(t *testing.T) {
 	t.Parallel()
 	m := &told{}
 	l := openLog(t, natstest.Connect(t, natstest.Start(t)), Config{}, m)
-	live, err := l.nc.SubscribeSync("skein.timeline.>")
+	live, err := l.conn.NATS().SubscribeSync("skein.timeline.>")
 	must(t, err)
 	other := newAuthor(2)
 	other.write(t, l, 1, 3)
@@ -111,7 +112,7 @@ func TestRelay(t *testing.T) {
 		return m.relayed == a.seq
 	})
 
-	c, err := l.js.CreateConsumer(t.Context(), l.cfg.Names.Stream(TimelineStream), jetstream.ConsumerConfig{
+	c, err := l.conn.JetStream().CreateConsumer(t.Context(), l.cfg.Names.Stream(TimelineStream), jetstream.ConsumerConfig{
 		Durable: "items", FilterSubject: "skein.timeline.acme.*.item.>",
 	})
 	must(t, err)
@@ -133,8 +134,8 @@ func TestRelayIsQuick(t *testing.T) {
 	a := newAuthor(1)
 	a.write(t, l, 1, 1)
 	reaches(t, l, a)
-	live, err := l.nc.SubscribeSync("skein.timeline.>")
-	must(t, err, l.nc.Flush())
+	live, err := l.conn.NATS().SubscribeSync("skein.timeline.>")
+	must(t, err, l.conn.NATS().Flush())
 	took := make([]time.Duration, 50)
 	for i := range took {
 		began := time.Now()
@@ -198,20 +199,20 @@ func TestRelayIsKilledAtRandom(t *testing.T) {
 func TestRelayIsCutOffAtRandom(t *testing.T) {
 	t.Parallel()
 	direct := start(t)
-	p := newProxy(t, direct.nc.ConnectedUrl())
-	l := openLog(t, p.connect(t), Config{AckTimeout: 200 * time.Millisecond}, nil)
+	p := natstest.NewProxy(t, direct.conn.NATS().ConnectedUrl())
+	l := openLog(t, p.Connect(t), Config{AckTimeout: 200 * time.Millisecond}, nil)
 	running(t, l)
 	a := newAuthor(1)
 	for range 8 {
 		a.write(t, direct, 40, 4)
 		switch rand.N(3) {
 		case 0:
-			p.mute.Store(true)
+			p.Mute.Store(true)
 		case 1:
-			p.deaf.Store(true)
+			p.Deaf.Store(true)
 		}
 		a.write(t, direct, 20, 4)
-		p.cut()
+		p.Cut()
 	}
 	reaches(t, direct, a)
 	exact(t, direct, 0)

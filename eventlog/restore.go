@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
+	"github.com/skein-threads/skein/eventlog/streams"
 )
 
 // Restore makes the streams of a backup on a server that has none of Skein's:
@@ -37,11 +38,11 @@ func (l *Log) Restore(ctx context.Context, dir string, replicas int, progress fu
 // empty refuses a server that has a stream of Skein's.
 func (l *Log) empty(ctx context.Context) error {
 	n := l.cfg.Names
-	names := l.js.StreamNames(ctx)
+	names := l.conn.JetStream().StreamNames(ctx)
 	for name := range names.Name() {
 		for _, ours := range []string{n.Stream(""), "KV_" + n.Bucket("thread_"), "OBJ_" + n.Bucket("thread_")} {
 			if strings.HasPrefix(name, ours) {
-				return &AssetError{Name: name, Problem: "it is there already", Hint: "restore into a server without Skein's streams, or remove them all first"}
+				return &streams.AssetError{Name: name, Problem: "it is there already", Hint: "restore into a server without Skein's streams, or remove them all first"}
 			}
 		}
 	}
@@ -63,10 +64,10 @@ func (l *Log) restoreStream(ctx context.Context, s StreamBackup, dir string, rep
 	}
 	defer f.Close()
 	var begun struct {
-		Error   *brokerError `json:"error"`
-		Deliver string       `json:"deliver_subject"`
+		Error   *streams.Refusal `json:"error"`
+		Deliver string           `json:"deliver_subject"`
 	}
-	err = heard(ctx, func() error {
+	err = streams.UntilResponders(ctx, func() error {
 		return l.api(ctx, "STREAM.RESTORE."+s.Name, struct {
 			Config map[string]jsontext.Value `json:"config"`
 			State  jsontext.Value            `json:"state"`
@@ -106,8 +107,8 @@ func (l *Log) restoreStream(ctx context.Context, s StreamBackup, dir string, rep
 // readable waits until a stream is also read from here by direct gets: on a cluster
 // the server of this connection may not know yet who answers.
 func (l *Log) readable(ctx context.Context, stream string) error {
-	return heard(ctx, func() error {
-		_, err := l.direct(ctx, stream, getRequest{Seq: 1})
+	return streams.UntilResponders(ctx, func() error {
+		_, err := l.conn.Direct(ctx, stream, streams.GetRequest{Seq: 1})
 		return err
 	})
 }
@@ -117,15 +118,15 @@ func (l *Log) piece(ctx context.Context, subject string, piece []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, backupWait)
 	defer cancel()
 	var m *nats.Msg
-	err := heard(ctx, func() (err error) {
-		m, err = l.nc.RequestWithContext(ctx, subject, piece)
+	err := streams.UntilResponders(ctx, func() (err error) {
+		m, err = l.conn.NATS().RequestWithContext(ctx, subject, piece)
 		return err
 	})
 	if err != nil || len(m.Data) == 0 {
 		return err
 	}
 	var answer struct {
-		Error *brokerError `json:"error"`
+		Error *streams.Refusal `json:"error"`
 	}
 	if err := json.Unmarshal(m.Data, &answer); err != nil {
 		return err

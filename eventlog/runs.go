@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -36,7 +37,7 @@ type RunMessage struct {
 	Keeper                    string // the inbox of the worker that has begun it; "" if none had
 
 	version int64 // of the thread, that asked for it; known of one that is put into the queue
-	wire    Wire
+	wire    streams.Wire
 
 	mu   sync.Mutex // guards what follows
 	acks []string   // where each delivery is acknowledged; none before the queue has delivered it
@@ -130,7 +131,7 @@ func (l *Log) QueueRun(tenant, thread string, version int64, execution, agent st
 // BegunRun gives the message of a run that this process begins by itself,
 // before the queue has it. It is put there with Queue.
 func (l *Log) BegunRun(tenant, thread string, version int64, execution, agent, keeper string) *RunMessage {
-	return &RunMessage{Tenant: tenant, Thread: thread, version: version, Execution: execution, Agent: agent, Keeper: keeper, wire: l.wire}
+	return &RunMessage{Tenant: tenant, Thread: thread, version: version, Execution: execution, Agent: agent, Keeper: keeper, wire: l.conn.Wire()}
 }
 
 // Queue puts the execution into the queue, as QueueRun does, and says there who
@@ -140,7 +141,7 @@ func (l *Log) Queue(r *RunMessage) error {
 	if r.Keeper != "" {
 		header[headerKeeper] = []string{r.Keeper}
 	}
-	return l.wire.PublishMsg(&nats.Msg{Subject: l.cfg.Names.Run(r.Tenant, r.Execution), Header: header})
+	return l.conn.Wire().PublishMsg(&nats.Msg{Subject: l.cfg.Names.Run(r.Tenant, r.Execution), Header: header})
 }
 
 // HandOver gives a message to the worker that has begun its run. If that is no
@@ -154,10 +155,10 @@ func (r *RunMessage) HandOver() error {
 // KeptRuns gives an inbox for the messages of runs that this process has begun
 // and another one was given, and calls take with each until stop.
 func (l *Log) KeptRuns(take func(*RunMessage)) (inbox string, stop func(), err error) {
-	inbox = l.wire.NewInbox()
-	sub, err := l.wire.Subscribe(inbox, func(m *nats.Msg) {
+	inbox = l.conn.Wire().NewInbox()
+	sub, err := l.conn.Wire().Subscribe(inbox, func(m *nats.Msg) {
 		tenant, execution, _ := strings.Cut(string(m.Data), ".")
-		take(&RunMessage{Tenant: tenant, Execution: execution, Keeper: inbox, wire: l.wire, acks: m.Header[headerAck]})
+		take(&RunMessage{Tenant: tenant, Execution: execution, Keeper: inbox, wire: l.conn.Wire(), acks: m.Header[headerAck]})
 	})
 	if err != nil {
 		return "", nil, fmt.Errorf("subscribing to the inbox of runs: %w", err)
@@ -170,8 +171,8 @@ func (l *Log) KeptRuns(take func(*RunMessage)) (inbox string, stop func(), err e
 // not count: it was acknowledged, and is there again because the server was killed
 // before it knew for sure that it had taken it out. It may come to nobody.
 func (l *Log) HasRun(ctx context.Context, tenant, execution string, version int64) (bool, error) {
-	m, err := l.leader(ctx, l.cfg.Names.Stream(RunStream), getRequest{Last: l.cfg.Names.Run(tenant, execution)})
-	if errors.Is(err, errNoMessage) {
+	m, err := l.conn.Leader(ctx, l.cfg.Names.Stream(RunStream), streams.GetRequest{Last: l.cfg.Names.Run(tenant, execution)})
+	if errors.Is(err, streams.ErrNoMessage) {
 		return false, nil
 	}
 	if err != nil {
@@ -203,7 +204,7 @@ const (
 // Runs opens the queue for a worker.
 func (l *Log) Runs(ctx context.Context) (*RunQueue, error) {
 	name := l.cfg.Names.Stream(RunStream)
-	consumer, err := l.js.CreateOrUpdateConsumer(ctx, name, jetstream.ConsumerConfig{
+	consumer, err := l.conn.JetStream().CreateOrUpdateConsumer(ctx, name, jetstream.ConsumerConfig{
 		Durable: runConsumer, AckPolicy: jetstream.AckExplicitPolicy, AckWait: RunWait, MaxAckPending: runsUnderWay, MaxDeliver: -1,
 	})
 	if err != nil {
@@ -271,7 +272,7 @@ func (q *RunQueue) Next(ctx context.Context, free int) (*RunMessage, error) {
 		}
 		r := &RunMessage{
 			Tenant: tenant, Thread: thread, Execution: execution, Agent: m.Headers().Get(headerAgent), Keeper: m.Headers().Get(headerKeeper),
-			wire: q.log.wire, acks: []string{m.Reply()},
+			wire: q.log.conn.Wire(), acks: []string{m.Reply()},
 		}
 		if meta, err := m.Metadata(); err == nil {
 			r.Again = meta.NumDelivered > 1

@@ -13,30 +13,17 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/klauspost/compress/s2"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/skein-threads/skein/eventlog/streams"
 )
 
 // snapshotChunk is the size of an object's pieces: fewer pieces, fewer fsyncs.
 const snapshotChunk = 1 << 20
 
-// ensureObjects makes an object store, or brings it up to date.
-func (l *Log) ensureObjects(ctx context.Context, bucket, description string) error {
-	name := l.cfg.Names.Bucket(bucket)
-	if store, err := l.js.ObjectStore(ctx, name); err == nil {
-		if status, err := store.Status(ctx); err == nil && status.Replicas() == l.cfg.Replicas {
-			return nil
-		}
-	}
-	_, err := l.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
-		Bucket: name, Description: description, Replicas: l.cfg.Replicas,
-	})
-	return assetFailed(name, err)
-}
-
 func snapshotName(tenant, thread string) string { return tenant + "/" + thread }
 
 // SaveSnapshot keeps the encoded state of a thread, in place of an older one.
 func (l *Log) SaveSnapshot(ctx context.Context, tenant, thread string, state []byte) error {
-	store, err := l.js.ObjectStore(ctx, l.cfg.Names.Bucket(SnapshotBucket))
+	store, err := l.conn.JetStream().ObjectStore(ctx, l.cfg.Names.Bucket(SnapshotBucket))
 	if err == nil {
 		err = l.erasePieces(ctx, store, SnapshotBucket, snapshotName(tenant, thread))
 	}
@@ -54,7 +41,7 @@ func (l *Log) SaveSnapshot(ctx context.Context, tenant, thread string, state []b
 // An error means that it cannot be read; the thread can still be made from its
 // log.
 func (l *Log) Snapshot(ctx context.Context, tenant, thread string) ([]byte, error) {
-	store, err := l.js.ObjectStore(ctx, l.cfg.Names.Bucket(SnapshotBucket))
+	store, err := l.conn.JetStream().ObjectStore(ctx, l.cfg.Names.Bucket(SnapshotBucket))
 	if err != nil {
 		return nil, fmt.Errorf("the store of snapshots: %w", err)
 	}
@@ -77,7 +64,7 @@ func (l *Log) Snapshots(ctx context.Context) iter.Seq2[SnapshotOf, error] {
 	return func(yield func(SnapshotOf, error) bool) {
 		bucket := l.cfg.Names.Bucket(SnapshotBucket)
 		entries := "$O." + bucket + ".M."
-		for m, err := range l.stream(ctx, "OBJ_"+bucket, entries+"*", 1) {
+		for m, err := range l.conn.Messages(ctx, "OBJ_"+bucket, entries+"*", 1) {
 			if err != nil {
 				yield(SnapshotOf{}, fmt.Errorf("the store of snapshots: %w", err))
 				return
@@ -103,7 +90,7 @@ func (l *Log) ReadSnapshot(ctx context.Context, of SnapshotOf) ([]byte, error) {
 	failed := func(cause error) error {
 		return fmt.Errorf("a snapshot of %s that cannot be read: %w", name, cause)
 	}
-	got, err := l.direct(ctx, "OBJ_"+bucket, getRequest{Multi: []string{"$O." + bucket + ".M." + base64.URLEncoding.EncodeToString([]byte(name))}})
+	got, err := l.conn.Direct(ctx, "OBJ_"+bucket, streams.GetRequest{Multi: []string{"$O." + bucket + ".M." + base64.URLEncoding.EncodeToString([]byte(name))}})
 	if err != nil || len(got) == 0 {
 		return nil, err
 	}
@@ -121,7 +108,7 @@ func (l *Log) ReadSnapshot(ctx context.Context, of SnapshotOf) ([]byte, error) {
 	}
 	var packed []byte
 	pieces := 0
-	for m, err := range l.stream(ctx, "OBJ_"+bucket, "$O."+bucket+".C."+entry.NUID, 1) {
+	for m, err := range l.conn.Messages(ctx, "OBJ_"+bucket, "$O."+bucket+".C."+entry.NUID, 1) {
 		if err != nil {
 			return nil, err
 		}
@@ -149,7 +136,7 @@ type SnapshotOf struct{ Tenant, Aggregate string }
 
 // DropSnapshot forgets the state of a thread.
 func (l *Log) DropSnapshot(ctx context.Context, tenant, thread string) error {
-	store, err := l.js.ObjectStore(ctx, l.cfg.Names.Bucket(SnapshotBucket))
+	store, err := l.conn.JetStream().ObjectStore(ctx, l.cfg.Names.Bucket(SnapshotBucket))
 	if err == nil {
 		err = l.erasePieces(ctx, store, SnapshotBucket, snapshotName(tenant, thread))
 	}
@@ -174,5 +161,5 @@ func (l *Log) erasePieces(ctx context.Context, store jetstream.ObjectStore, buck
 		return err
 	}
 	bucket = l.cfg.Names.Bucket(bucket)
-	return l.Erase(ctx, "OBJ_"+bucket, "$O."+bucket+".C."+info.NUID, 0)
+	return l.conn.Erase(ctx, "OBJ_"+bucket, "$O."+bucket+".C."+info.NUID, 0)
 }

@@ -36,7 +36,7 @@ func TestSnapshots(t *testing.T) {
 	if got, err := l.Snapshot(ctx, "other", "T-1"); string(got) != "another tenant's" || err != nil {
 		t.Errorf("another tenant's: %q, %v", got, err)
 	}
-	stream, err := l.js.Stream(ctx, "OBJ_"+SnapshotBucket)
+	stream, err := l.conn.JetStream().Stream(ctx, "OBJ_"+SnapshotBucket)
 	must(t, err)
 	if bytes := stream.CachedInfo().State.Bytes; bytes > 64<<10 {
 		t.Errorf("what was replaced still takes %d bytes", bytes)
@@ -46,7 +46,7 @@ func TestSnapshots(t *testing.T) {
 func TestASnapshotThatIsCorrupt(t *testing.T) {
 	t.Parallel()
 	l := start(t)
-	store, err := l.js.ObjectStore(t.Context(), SnapshotBucket)
+	store, err := l.conn.JetStream().ObjectStore(t.Context(), SnapshotBucket)
 	must(t, err)
 	_, err = store.PutBytes(t.Context(), snapshotName(tenant, "T-1"), []byte("this is not compressed"))
 	must(t, err)
@@ -58,7 +58,7 @@ func TestASnapshotThatIsCorrupt(t *testing.T) {
 	must(t, l.SaveSnapshot(t.Context(), tenant, "T-2", []byte("state")))
 	info, err := store.GetInfo(t.Context(), snapshotName(tenant, "T-2"))
 	must(t, err)
-	stream, err := l.js.Stream(t.Context(), "OBJ_"+SnapshotBucket)
+	stream, err := l.conn.JetStream().Stream(t.Context(), "OBJ_"+SnapshotBucket)
 	must(t, err)
 	pieces := "$O." + SnapshotBucket + ".C." + info.NUID
 	must(t, stream.Purge(t.Context(), jetstream.WithPurgeSubject(pieces)))
@@ -67,7 +67,7 @@ func TestASnapshotThatIsCorrupt(t *testing.T) {
 	if got, err := l.Snapshot(ctx, tenant, "T-2"); err == nil {
 		t.Errorf("got %q", got)
 	}
-	_, err = l.js.Publish(t.Context(), pieces, []byte("somebody else's"))
+	_, err = l.conn.JetStream().Publish(t.Context(), pieces, []byte("somebody else's"))
 	must(t, err)
 	if got, err := l.Snapshot(context.Background(), tenant, "T-2"); err == nil {
 		t.Errorf("got %q", got)

@@ -20,24 +20,24 @@ func TestSubmitted_MessageIDsSwallowNothing(t *testing.T) {
 	submit := func(when string) {
 		t.Helper()
 		for _, tenant := range []string{"hog", "acme", "acme"} {
-			ack, err := l.js.Publish(t.Context(), "skein.submit."+tenant+".thread.create", []byte(`{}`), jetstream.WithMsgID("1"))
+			ack, err := l.conn.JetStream().Publish(t.Context(), "skein.submit."+tenant+".thread.create", []byte(`{}`), jetstream.WithMsgID("1"))
 			if err != nil || ack.Duplicate {
 				t.Fatalf("%s, of %s: %+v %v", when, tenant, ack, err)
 			}
 			stored++
 		}
-		s, err := l.js.Stream(t.Context(), "SKEIN_COMMANDS")
+		s, err := l.conn.JetStream().Stream(t.Context(), "SKEIN_COMMANDS")
 		if err != nil || s.CachedInfo().State.Msgs != stored {
 			t.Fatalf("%s, %d are stored: %+v %v", when, stored, s, err)
 		}
 	}
 	submit("on a new stream")
-	before := streams(t, l)["SKEIN_COMMANDS"].Config
+	before := streamsOf(t, l)["SKEIN_COMMANDS"].Config
 	before.Sources, before.Duplicates = nil, time.Hour
-	if _, err := l.js.UpdateStream(t.Context(), before); err != nil {
+	if _, err := l.conn.JetStream().UpdateStream(t.Context(), before); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.js.Publish(t.Context(), "skein.submit.hog.thread.create", []byte(`{}`), jetstream.WithMsgID("1")); err != nil {
+	if _, err := l.conn.JetStream().Publish(t.Context(), "skein.submit.hog.thread.create", []byte(`{}`), jetstream.WithMsgID("1")); err != nil {
 		t.Fatal(err)
 	}
 	stored++
@@ -57,7 +57,7 @@ func TestCluster_MessageIDsSwallowNothing(t *testing.T) {
 	}
 	_, l := startNodes(t, 3)
 	for _, tenant := range []string{"hog", "acme"} {
-		ack, err := l.js.Publish(t.Context(), "skein.submit."+tenant+".thread.create", []byte(`{}`), jetstream.WithMsgID("1"))
+		ack, err := l.conn.JetStream().Publish(t.Context(), "skein.submit."+tenant+".thread.create", []byte(`{}`), jetstream.WithMsgID("1"))
 		if err != nil || ack.Duplicate {
 			t.Fatalf("of %s: %+v %v", tenant, ack, err)
 		}

@@ -11,13 +11,13 @@ import (
 // takes those of other tenants. A stream of before the bound gets it on start.
 func TestSubmitted_BacklogOfATenantIsBounded(t *testing.T) {
 	l := start(t)
-	stream, err := l.js.Stream(t.Context(), "SKEIN_COMMANDS")
+	stream, err := l.conn.JetStream().Stream(t.Context(), "SKEIN_COMMANDS")
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := stream.CachedInfo().Config
 	cfg.MaxMsgsPerSubject, cfg.DiscardNewPerSubject = -1, false
-	if _, err := l.js.UpdateStream(t.Context(), cfg); err != nil {
+	if _, err := l.conn.JetStream().UpdateStream(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Ensure(t.Context()); err != nil {
@@ -25,18 +25,18 @@ func TestSubmitted_BacklogOfATenantIsBounded(t *testing.T) {
 	}
 	for i := range SubmittedAtMost {
 		if i%1000 == 0 {
-			<-l.js.PublishAsyncComplete() // so few are outstanding that no slow server stalls them
+			<-l.conn.JetStream().PublishAsyncComplete() // so few are outstanding that no slow server stalls them
 		}
-		if _, err := l.js.PublishAsync("skein.submit.hog.thread.create", []byte(`{}`)); err != nil {
+		if _, err := l.conn.JetStream().PublishAsync("skein.submit.hog.thread.create", []byte(`{}`)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	<-l.js.PublishAsyncComplete()
-	_, err = l.js.Publish(t.Context(), "skein.submit.hog.thread.create", []byte(`{}`))
+	<-l.conn.JetStream().PublishAsyncComplete()
+	_, err = l.conn.JetStream().Publish(t.Context(), "skein.submit.hog.thread.create", []byte(`{}`))
 	if refused := (*jetstream.APIError)(nil); !errors.As(err, &refused) {
 		t.Errorf("one more: %v", err)
 	}
-	if _, err := l.js.Publish(t.Context(), "skein.submit.acme.thread.create", []byte(`{}`)); err != nil {
+	if _, err := l.conn.JetStream().Publish(t.Context(), "skein.submit.acme.thread.create", []byte(`{}`)); err != nil {
 		t.Errorf("one of another tenant: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -61,14 +62,6 @@ const (
 	tailPause   = 100 * time.Millisecond
 )
 
-// Beat gives the options of a reader that is to notice within two seconds that
-// nobody answers it any more: a server that was killed, or a consumer whose
-// leader was not yet elected when it was asked. The client's default is half a
-// minute.
-func Beat() []jetstream.PullMessagesOpt {
-	return []jetstream.PullMessagesOpt{jetstream.PullExpiry(10 * time.Second), jetstream.PullHeartbeat(time.Second)}
-}
-
 // Tail begins to follow the log at the commit after the sequence after. The
 // name says who reads, for log lines and metrics. Stop it when done.
 func (l *Log) Tail(ctx context.Context, name string, after uint64) (*Tail, error) {
@@ -100,12 +93,12 @@ func (l *Log) tail(ctx context.Context, name string, from jetstream.OrderedConsu
 
 // consume makes a consumer, and reports whether there was nothing for it.
 func (t *Tail) consume(ctx context.Context, from jetstream.OrderedConsumerConfig) (nothing bool, err error) {
-	c, err := t.log.js.OrderedConsumer(ctx, t.log.cfg.Names.Stream(LogStream), from)
+	c, err := t.log.conn.JetStream().OrderedConsumer(ctx, t.log.cfg.Names.Stream(LogStream), from)
 	if err != nil {
 		return false, fmt.Errorf("following the log: %w", err)
 	}
 	info := c.CachedInfo()
-	msgs, err := c.Messages(append(Beat(), jetstream.PullMaxMessages(tailRequest))...)
+	msgs, err := c.Messages(append(streams.Beat(), jetstream.PullMaxMessages(tailRequest))...)
 	if err != nil {
 		return false, fmt.Errorf("following the log: %w", err)
 	}
@@ -134,10 +127,10 @@ func (t *Tail) dismiss() {
 	t.mu.Lock()
 	t.msgs = nil
 	t.mu.Unlock()
-	if t.log.wire.IsConnected() { // else the server drops it in its own time
+	if t.log.conn.Wire().IsConnected() { // else the server drops it in its own time
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_ = t.log.js.DeleteConsumer(ctx, t.log.cfg.Names.Stream(LogStream), t.consumer)
+		_ = t.log.conn.JetStream().DeleteConsumer(ctx, t.log.cfg.Names.Stream(LogStream), t.consumer)
 	}
 }
 

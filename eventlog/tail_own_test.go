@@ -10,7 +10,7 @@ import (
 // consumers gives the names of the log's consumers.
 func consumers(t *testing.T, l *Log) []string {
 	t.Helper()
-	stream, err := l.js.Stream(t.Context(), l.cfg.Names.Stream(LogStream))
+	stream, err := l.conn.JetStream().Stream(t.Context(), l.cfg.Names.Stream(LogStream))
 	if err != nil {
 		t.Fatal(err)
 	}

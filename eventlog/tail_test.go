@@ -116,16 +116,16 @@ func TestTailAcrossARestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := natstest.Start(t, natstest.StoreDir(dir))
-	p := newProxy(t, s.URL())
-	l := openLog(t, p.connect(t), Config{}, nil)
+	p := natstest.NewProxy(t, s.URL())
+	l := openLog(t, p.Connect(t), Config{}, nil)
 	a := newAuthor(1)
 	a.write(t, l, 100, 1)
 	tail := followFrom(t, l, 0)
 	follow(t, tail, 0, 50)
 	s.Shutdown()
 	s = natstest.Start(t, natstest.StoreDir(dir))
-	p.lead(t, s.URL())
-	p.cut()
+	p.Lead(t, s.URL())
+	p.Cut()
 	eventually(t, "the log to take a commit", func() bool {
 		w := a.next(t, 1)
 		err := l.Append(t.Context(), w)
@@ -141,14 +141,14 @@ func TestTailAcrossARestart(t *testing.T) {
 func TestTailThroughABadConnection(t *testing.T) {
 	t.Parallel()
 	direct := start(t)
-	p := newProxy(t, direct.nc.ConnectedUrl())
-	l := openLog(t, p.connect(t), Config{}, nil)
+	p := natstest.NewProxy(t, direct.conn.NATS().ConnectedUrl())
+	l := openLog(t, p.Connect(t), Config{}, nil)
 	tail := followFrom(t, l, 0)
 	a := newAuthor(1)
 	for round := range 4 {
 		a.write(t, direct, 150, 1)
 		follow(t, tail, uint64(150*round), 20)
-		p.cut()
+		p.Cut()
 		follow(t, tail, uint64(150*round+20), 130)
 	}
 }
@@ -194,7 +194,7 @@ func TestStopWhileNobodyReads(t *testing.T) {
 	if _, err := tail.Next(t.Context()); err == nil {
 		t.Error("a stopped tail goes on")
 	}
-	stream, err := l.js.Stream(t.Context(), l.cfg.Names.Stream(LogStream))
+	stream, err := l.conn.JetStream().Stream(t.Context(), l.cfg.Names.Stream(LogStream))
 	if err != nil {
 		t.Fatal(err)
 	}

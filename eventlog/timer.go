@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/skein-threads/skein/eventlog/streams"
 )
 
 // Timers, on JetStream's message scheduler.
@@ -38,9 +39,9 @@ const (
 
 // timers gives the stream of timers and of what is due. Reads are answered by
 // its leader: see DueWaits.
-func (l *Log) timers() asset {
+func (l *Log) timers() streams.Asset {
 	n := l.cfg.Names
-	return asset{derived: true, config: jetstream.StreamConfig{
+	return streams.Asset{Derived: true, Config: jetstream.StreamConfig{
 		Name: n.Stream(TimerStream), Description: "Skein: timers, and what is due; derived from the log.",
 		Subjects: []string{n.Timer("*", "*", "*"), n.Due("*", "*", "*")}, Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage,
 		Discard: jetstream.DiscardOld, Replicas: l.cfg.Replicas, PersistMode: l.persist(), Duplicates: time.Second,
@@ -64,7 +65,7 @@ func (l *Log) PutTimer(ctx context.Context, t Timer) error {
 		m.Subject = l.cfg.Names.Timer(t.Tenant, t.Thread, t.ID)
 		m.Header = nats.Header{headerSchedule: {"@at " + early.UTC().Format(time.RFC3339Nano)}, headerSchTarget: {due}}
 	}
-	if _, err := l.js.PublishMsg(ctx, m); err != nil {
+	if _, err := l.conn.JetStream().PublishMsg(ctx, m); err != nil {
 		return fmt.Errorf("a timer: %w", err)
 	}
 	return nil
@@ -73,7 +74,7 @@ func (l *Log) PutTimer(ctx context.Context, t Timer) error {
 // DropTimers removes a timer that has not fired; with * as id all of the thread.
 // What is due already stays.
 func (l *Log) DropTimers(ctx context.Context, tenant, thread, id string) error {
-	stream, err := l.js.Stream(ctx, l.cfg.Names.Stream(TimerStream))
+	stream, err := l.conn.JetStream().Stream(ctx, l.cfg.Names.Stream(TimerStream))
 	if err == nil {
 		err = stream.Purge(ctx, jetstream.WithPurgeSubject(l.cfg.Names.Timer(tenant, thread, id)))
 	}
@@ -86,7 +87,7 @@ func (l *Log) DropTimers(ctx context.Context, tenant, thread, id string) error {
 // Timers gives the names, {tenant}.{thread}.{id}, of all that have a timer, or
 // are due and not acknowledged.
 func (l *Log) Timers(ctx context.Context) (map[string]struct{}, error) {
-	stream, err := l.js.Stream(ctx, l.cfg.Names.Stream(TimerStream))
+	stream, err := l.conn.JetStream().Stream(ctx, l.cfg.Names.Stream(TimerStream))
 	var info *jetstream.StreamInfo
 	if err == nil {
 		info, err = stream.Info(ctx, jetstream.WithSubjectFilter(">"))
@@ -106,7 +107,7 @@ func (l *Log) Timers(ctx context.Context) (map[string]struct{}, error) {
 // DueWaits reports whether what is due under that sequence and name is still to
 // be acknowledged, as the stream's leader knows it.
 func (l *Log) DueWaits(ctx context.Context, seq uint64, tenant, thread, id string) (bool, error) {
-	stream, err := l.js.Stream(ctx, l.cfg.Names.Stream(TimerStream))
+	stream, err := l.conn.JetStream().Stream(ctx, l.cfg.Names.Stream(TimerStream))
 	var m *jetstream.RawStreamMsg
 	if err == nil {
 		m, err = stream.GetMsg(ctx, seq)
@@ -123,7 +124,7 @@ func (l *Log) DueWaits(ctx context.Context, seq uint64, tenant, thread, id strin
 // Due gives what is due to whoever asks: the same consumer for all. What is not
 // acknowledged, nor said to be in progress, within wait is given to another.
 func (l *Log) Due(ctx context.Context, wait time.Duration) (jetstream.Consumer, error) {
-	c, err := l.js.CreateOrUpdateConsumer(ctx, l.cfg.Names.Stream(TimerStream), jetstream.ConsumerConfig{
+	c, err := l.conn.JetStream().CreateOrUpdateConsumer(ctx, l.cfg.Names.Stream(TimerStream), jetstream.ConsumerConfig{
 		Durable: dueConsumer, Description: "Skein: what is due.", FilterSubject: l.cfg.Names.Due("*", "*", "*"),
 		AckPolicy: jetstream.AckExplicitPolicy, AckWait: wait, MaxDeliver: -1, MaxAckPending: dueInHand,
 	})

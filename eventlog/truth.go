@@ -3,12 +3,10 @@ package eventlog
 import (
 	"bytes"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -28,7 +26,7 @@ func (c Config) Derived(stream string) bool {
 func (l *Log) Reached(ctx context.Context) (map[string]uint64, error) {
 	out := map[string]uint64{}
 	for _, name := range l.kept() {
-		last, ok, err := l.Ends(ctx, name)
+		last, ok, err := l.conn.Ends(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -37,16 +35,6 @@ func (l *Log) Reached(ctx context.Context) (map[string]uint64, error) {
 		}
 	}
 	return out, nil
-}
-
-// Ends returns the last sequence of a stream, from its leader. ok is false if there
-// is no such stream.
-func (l *Log) Ends(ctx context.Context, stream string) (last uint64, ok bool, err error) {
-	last, err = l.streamLast(ctx, stream)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return 0, false, nil
-	}
-	return last, err == nil, err
 }
 
 // Purges reports whether a commit's body erases what its aggregate had before.

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
@@ -21,7 +22,7 @@ type hasty struct {
 }
 
 func (h *hasty) RequestMsg(m *nats.Msg, timeout time.Duration) (*nats.Msg, error) {
-	if m.Header.Get(headerExpected) != "" && h.refuse.Add(-1) >= 0 {
+	if m.Header.Get(streams.HeaderExpected) != "" && h.refuse.Add(-1) >= 0 {
 		return &nats.Msg{Data: []byte(`{"error":{"code":400,"err_code":10164,"description":"wrong last sequence"},"stream":"SKEIN_LOG","seq":0}`)}, nil
 	}
 	return h.Conn.RequestMsg(m, timeout)

@@ -2,26 +2,13 @@ package eventlog
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nuid"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
-)
-
-// Headers of JetStream's.
-const (
-	headerExpected      = "Nats-Expected-Last-Subject-Sequence"
-	headerExpectedSeq   = "Nats-Expected-Last-Sequence"
-	headerExpectedID    = "Nats-Expected-Last-Msg-Id"
-	headerID            = "Nats-Msg-Id"
-	headerBatchID       = "Nats-Batch-Id"
-	headerBatchSequence = "Nats-Batch-Sequence"
-	headerBatchCommit   = "Nats-Batch-Commit"
 )
 
 // unit is what one Append asked for: all of it, or nothing.
@@ -50,10 +37,10 @@ func (l *Log) newUnit(writes []Write) (*unit, error) {
 		u.msgs = append(u.msgs, &nats.Msg{
 			Subject: l.cfg.Names.Log(c.Tenant, c.Thread), Data: c.Body,
 			Header: nats.Header{
-				events.HeaderType:    {events.BatchContentType},
-				events.HeaderChain:   {c.Chain},
-				events.HeaderVersion: {strconv.FormatInt(c.Version, 10)},
-				headerExpected:       {strconv.FormatUint(w.Expected, 10)},
+				events.HeaderType:      {events.BatchContentType},
+				events.HeaderChain:     {c.Chain},
+				events.HeaderVersion:   {strconv.FormatInt(c.Version, 10)},
+				streams.HeaderExpected: {strconv.FormatUint(w.Expected, 10)},
 			},
 		})
 	}
@@ -64,18 +51,10 @@ func (l *Log) newUnit(writes []Write) (*unit, error) {
 // is configured for Skein, or less if this one takes less.
 func (l *Log) maxBytes() int64 {
 	const headers = events.MaxPayload - events.MaxCommitBytes
-	if limit := l.wire.MaxPayload(); limit > 0 {
+	if limit := l.conn.Wire().MaxPayload(); limit > 0 {
 		return min(limit-headers, events.MaxCommitBytes)
 	}
 	return events.MaxCommitBytes
-}
-
-// pubAck is JetStream's answer to a publish. Of a batch, Seq is that of its
-// last message, and the others precede it without a gap.
-type pubAck struct {
-	Error *brokerError `json:"error"`
-	Seq   uint64       `json:"seq"`
-	Count int          `json:"count"`
 }
 
 // writeUnit stores one unit and says how it ended. While the outcome of a try
@@ -106,7 +85,7 @@ func (l *Log) writeUnit(u *unit, tried bool, deadline time.Time) error {
 			case err != nil:
 				cause = err
 			}
-			if time.Now().After(deadline) || l.wire.IsClosed() {
+			if time.Now().After(deadline) || l.conn.Wire().IsClosed() {
 				if !tried {
 					return &UnavailableError{Cause: cause}
 				}
@@ -121,25 +100,25 @@ func (l *Log) writeUnit(u *unit, tried bool, deadline time.Time) error {
 		if cause = err; err == nil && ack.Error != nil {
 			cause = ack.Error
 		}
-		switch classify(err, ack.Error) {
-		case stored:
-			l.metrics.Appended(len(u.msgs), u.bytes, len(u.msgs) > 1, ack.seconds)
+		switch streams.Classify(err, ack.Error) {
+		case streams.Stored:
+			l.metrics.Appended(len(u.msgs), u.bytes, len(u.msgs) > 1, ack.Seconds)
 			u.stored(ack.Seq)
 			l.cfg.Recent.acknowledged(u)
 			return nil
-		case unknown:
+		case streams.Unknown:
 			tried, ask = true, true
-		case underway:
+		case streams.InFlight:
 			ask = true
-		case conflict:
+		case streams.Conflict:
 			if !tried {
 				return l.movedOn(u)
 			}
-		case tooLarge, tooMany:
+		case streams.TooLarge, streams.TooMany:
 			if !tried {
 				return &TooLargeError{Size: int64(u.bytes), Limit: l.maxBytes()}
 			}
-		case unavailable:
+		case streams.Unavailable:
 			if !tried {
 				return &UnavailableError{Cause: cause}
 			}
@@ -168,49 +147,9 @@ func (u *unit) stored(seq uint64) {
 	}
 }
 
-// timedAck is an acknowledgement and how long it took.
-type timedAck struct {
-	pubAck
-	seconds float64
-}
-
-func (l *Log) publishUnit(u *unit) (timedAck, error) {
+func (l *Log) publishUnit(u *unit) (streams.Ack, error) {
 	if len(u.msgs) > 1 {
-		return l.publishBatch(u.msgs)
+		return l.conn.PublishBatch(u.msgs)
 	}
-	return l.request(u.msgs[0])
-}
-
-// publishBatch sends messages as one atomic batch. Only the last is answered.
-func (l *Log) publishBatch(msgs []*nats.Msg) (timedAck, error) {
-	id := nuid.Next()
-	for i, m := range msgs {
-		b := &nats.Msg{Subject: m.Subject, Data: m.Data, Header: make(nats.Header, len(m.Header)+3)}
-		for k, v := range m.Header {
-			b.Header[k] = v
-		}
-		b.Header[headerBatchID] = []string{id}
-		b.Header[headerBatchSequence] = []string{strconv.Itoa(i + 1)}
-		if i == len(msgs)-1 {
-			b.Header[headerBatchCommit] = []string{"1"}
-			return l.request(b)
-		}
-		if err := l.wire.PublishMsg(b); err != nil {
-			return timedAck{}, err
-		}
-	}
-	return timedAck{}, nil
-}
-
-func (l *Log) request(m *nats.Msg) (timedAck, error) {
-	start := time.Now()
-	reply, err := l.wire.RequestMsg(m, l.cfg.AckTimeout)
-	if err != nil {
-		return timedAck{}, err
-	}
-	ack := timedAck{seconds: time.Since(start).Seconds()}
-	if err := json.Unmarshal(reply.Data, &ack.pubAck); err != nil {
-		return ack, fmt.Errorf("an acknowledgement that cannot be read: %w", err)
-	}
-	return ack, nil
+	return l.conn.Publish(u.msgs[0])
 }

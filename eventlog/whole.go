@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/skein-threads/skein/eventlog/streams"
 )
 
 // BehindError says that the log ends before what was made from it, or is not there:
@@ -36,12 +37,12 @@ func (e *BehindError) Error() string {
 // last event of the timeline and the checkpoints of the read models. It is asked
 // before [Log.Ensure], so that no log is made next to what another one has left.
 func (l *Log) Whole(ctx context.Context) error {
-	return l.patiently(ctx, func(ctx context.Context) error {
+	return l.conn.Patiently(ctx, func(ctx context.Context) error {
 		proof, err := l.proof(ctx)
 		if err != nil || proof.By == "" {
 			return err
 		}
-		last, ok, err := l.Ends(ctx, proof.Stream) // after the proof: it only grows
+		last, ok, err := l.conn.Ends(ctx, proof.Stream) // after the proof: it only grows
 		if err != nil || ok && last >= proof.Proven {
 			return err
 		}
@@ -59,7 +60,7 @@ func (l *Log) proof(ctx context.Context) (*BehindError, error) {
 			out.By, out.Proven = by, seq
 		}
 	}
-	names := l.js.StreamNames(ctx)
+	names := l.conn.JetStream().StreamNames(ctx)
 	for name := range names.Name() {
 		if !l.cfg.Derived(name) {
 			continue
@@ -67,14 +68,14 @@ func (l *Log) proof(ctx context.Context) (*BehindError, error) {
 		bucket, isBucket := strings.CutPrefix(name, "KV_")
 		switch {
 		case name == l.cfg.Names.Stream(TimelineStream):
-			m, err := l.leader(ctx, name, getRequest{Last: l.anyEvent()})
+			m, err := l.conn.Leader(ctx, name, streams.GetRequest{Last: l.anyEvent()})
 			if at, wrong := parsePosition(m.Header); err == nil && wrong == nil {
 				say("the timeline", at.seq)
-			} else if err != nil && !errors.Is(err, errNoMessage) {
+			} else if err != nil && !errors.Is(err, streams.ErrNoMessage) {
 				return nil, err
 			}
 		case bucket == l.cfg.Names.Bucket(LeaseBucket):
-			last, ok, err := l.Ends(ctx, name)
+			last, ok, err := l.conn.Ends(ctx, name)
 			if err != nil {
 				return nil, err
 			}
@@ -82,13 +83,13 @@ func (l *Log) proof(ctx context.Context) (*BehindError, error) {
 				say("the bucket of leases", 0)
 			}
 		case isBucket:
-			m, err := l.leader(ctx, name, getRequest{Last: keyPrefix(bucket) + "_.checkpoint"})
+			m, err := l.conn.Leader(ctx, name, streams.GetRequest{Last: streams.KeyPrefix(bucket) + "_.checkpoint"})
 			var c struct {
 				Seq uint64 `json:"seq"`
 			}
 			if err == nil && json.Unmarshal(m.Data, &c) == nil && c.Seq > 0 {
 				say("the checkpoint of "+bucket, c.Seq)
-			} else if err != nil && !errors.Is(err, errNoMessage) {
+			} else if err != nil && !errors.Is(err, streams.ErrNoMessage) {
 				return nil, err
 			}
 		}
@@ -100,7 +101,7 @@ func (l *Log) proof(ctx context.Context) (*BehindError, error) {
 // the next Skein to start makes them again. It returns their names.
 func (l *Log) DropDerived(ctx context.Context) ([]string, error) {
 	var found []string
-	names := l.js.StreamNames(ctx)
+	names := l.conn.JetStream().StreamNames(ctx)
 	for name := range names.Name() {
 		if l.cfg.Derived(name) {
 			found = append(found, name)
@@ -110,7 +111,7 @@ func (l *Log) DropDerived(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	for _, name := range found {
-		if err := l.js.DeleteStream(ctx, name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		if err := l.conn.JetStream().DeleteStream(ctx, name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 			return nil, fmt.Errorf("removing the derived stream %s: %w", name, err)
 		}
 	}

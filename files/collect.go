@@ -234,7 +234,7 @@ func (c *collector) take(ctx context.Context, tenant, digest string, k kept) (bo
 	c.store.forget(tenant, digest)
 	pieces := c.store.pieceSubject(k.entry.NUID)
 	if c.eraser != nil {
-		err = c.eraser.Erase(ctx, "OBJ_"+c.store.bucket, pieces, 0)
+		err = c.eraser.Streams().Erase(ctx, "OBJ_"+c.store.bucket, pieces, 0)
 	} else {
 		err = c.store.stream.Purge(ctx, jetstream.WithPurgeSubject(pieces))
 	}

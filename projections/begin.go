@@ -152,7 +152,7 @@ func (s *session) readNewer(ctx context.Context, sh *shelf) error {
 		return nil
 	}
 	from, at := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: sh.newer}, sh.newer
-	for m, err := range s.log.List(ctx, "KV_"+s.log.Config().Names.Bucket(sh.Bucket), from) {
+	for m, err := range s.log.Streams().List(ctx, "KV_"+s.log.Config().Names.Bucket(sh.Bucket), from) {
 		if err != nil {
 			return fmt.Errorf("reading the bucket of %s: %w", sh.Name, err)
 		}
@@ -177,7 +177,7 @@ func (s *session) readNewer(ctx context.Context, sh *shelf) error {
 // nothingFrom makes sure that a bucket holds nothing from a message on, where a
 // consumer had no more: on a cluster its copy may lag.
 func (s *session) nothingFrom(ctx context.Context, sh *shelf, from uint64) error {
-	more, err := s.log.BucketHas(ctx, sh.Bucket, from)
+	more, err := s.log.Bucket(sh.Bucket).Has(ctx, from)
 	if err == nil && more {
 		err = errors.New("the copy that was read lags behind")
 	}

@@ -70,7 +70,7 @@ func (r *Runner) workers(ctx context.Context, e ending) ([]string, error) {
 	model := r.models.Of(documents.Threads)
 	for from := uint64(1); !k.loaded; {
 		const page = 500
-		got, err := r.log.Range(ctx, model.Bucket, ">", from, page)
+		got, err := r.log.Bucket(model.Bucket).Range(ctx, ">", from, page)
 		if err != nil {
 			return nil, fmt.Errorf("reading which threads work for others: %w", err)
 		}

@@ -105,7 +105,7 @@ func (all *checkpoints) whole() bool {
 // readCheckpoint reads a bucket's checkpoint and its place in the bucket's
 // stream. Nil if there is none, or none that can be read.
 func readCheckpoint(ctx context.Context, log *eventlog.Log, p documents.Projection) (*Checkpoint, uint64, error) {
-	m, ok, err := log.Key(ctx, p.Bucket, checkpointKey)
+	m, ok, err := log.Bucket(p.Bucket).Newest(ctx, checkpointKey)
 	if err != nil {
 		return nil, 0, fmt.Errorf("the checkpoint of %s: %w", p.Name, err)
 	}

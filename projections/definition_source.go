@@ -33,7 +33,7 @@ func (s definitionSource) some(ctx context.Context, tenant string, refs []events
 	for i, ref := range refs {
 		keys[i] = tenant + "." + ref.Key()
 	}
-	got, err := s.log.Keys(ctx, model.Bucket, keys...)
+	got, err := s.log.Bucket(model.Bucket).Get(ctx, keys...)
 	if err != nil {
 		return nil, fmt.Errorf("reading definitions: %w", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -64,8 +64,8 @@ func (s *session) endThreads(ctx context.Context) error {
 // resumeEnds finishes the ends that a runner before this one did not.
 func (s *session) resumeEnds(ctx context.Context) error {
 	sh := s.shelves[documents.Threads]
-	notes, err := s.log.KeysAt(ctx, sh.Bucket, sh.fence.Sent(), deletionPrefix+">", checkpointKey)
-	if errors.Is(err, eventlog.ErrTooMany) {
+	notes, err := s.log.Bucket(sh.Bucket).GetAt(ctx, sh.fence.Sent(), deletionPrefix+">", checkpointKey)
+	if errors.Is(err, streams.ErrTooMany) {
 		notes, err = readAll(ctx, s.log, sh.Bucket, deletionPrefix+">")
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -67,7 +68,7 @@ func (a *asking) listEvents(d events.ListEvents) (*events.EventList, error) {
 }
 
 // versionOf gives the thread's version after a commit, 0 if it does not say.
-func versionOf(m eventlog.Message) int64 {
+func versionOf(m streams.Message) int64 {
 	v, err := strconv.ParseInt(m.Header.Get(events.HeaderVersion), 10, 64)
 	if err != nil {
 		return 0

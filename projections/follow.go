@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -130,8 +130,8 @@ func (q *Queries) followProgress(ctx context.Context, stream jetstream.Stream, f
 func (q *Queries) shows(ctx context.Context, c *Checkpoint) error {
 	for _, p := range q.models.List() {
 		if len(c.Ends) == documents.Kinds {
-			q.log.Shows(p.Bucket, c.Ends[p.Kind])
-		} else if err := q.log.ShowsAll(ctx, p.Bucket); err != nil {
+			q.log.Bucket(p.Bucket).Shows(c.Ends[p.Kind])
+		} else if err := q.log.Bucket(p.Bucket).ShowsAll(ctx); err != nil {
 			return err
 		}
 	}
@@ -188,7 +188,7 @@ func each(ctx context.Context, stream jetstream.Stream, from jetstream.OrderedCo
 	if err != nil {
 		return fmt.Errorf("following a bucket: %w", err)
 	}
-	msgs, err := consumer.Messages(append(eventlog.Beat(), jetstream.PullMaxMessages(1024))...)
+	msgs, err := consumer.Messages(append(streams.Beat(), jetstream.PullMaxMessages(1024))...)
 	if err != nil {
 		return fmt.Errorf("following a bucket: %w", err)
 	}

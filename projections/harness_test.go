@@ -156,7 +156,7 @@ func (h *house) live(p documents.Projection) map[string]string {
 	h.Helper()
 	all := map[string]string{}
 	for from := uint64(1); ; {
-		got, err := h.log.Range(h.Context(), p.Bucket, ">", from, 1000)
+		got, err := h.log.Bucket(p.Bucket).Range(h.Context(), ">", from, 1000)
 		if err != nil {
 			h.Fatal(err)
 		}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -72,7 +72,7 @@ func (a *asking) listHistory(d events.ListHistory) (*events.HistoryList, error) 
 
 // entries takes a message of the log apart, and leaves out what is not after a
 // version.
-func (a *asking) entries(m eventlog.Message, after int64) []events.HistoryEntry {
+func (a *asking) entries(m streams.Message, after int64) []events.HistoryEntry {
 	commit, err := a.log.Decode(m)
 	if err != nil {
 		e := events.HistoryEntry{Seq: int64(m.Seq), Broken: true}

@@ -6,13 +6,14 @@ import (
 	"fmt"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
 // judged is a live document and what the log says of it.
 type judged struct {
-	live    *eventlog.Message // nil: there is none
+	live    *streams.Message // nil: there is none
 	liveSeq uint64
 	done    bool
 	verdict string // a kind of difference; empty: it is as it should be
@@ -80,7 +81,7 @@ func (t *trial) has(verdict string) bool {
 // note of the end, they are about to go, and by now they may be gone.
 func (b *rebuilding) tryEnding(ctx context.Context, t *trial) (*trial, error) {
 	note := ending{Tenant: t.name.tenant, Thread: t.name.thread}.key()
-	_, pending, err := b.log.Key(ctx, b.models.Of(documents.Threads).Bucket, note)
+	_, pending, err := b.log.Bucket(b.models.Of(documents.Threads).Bucket).Newest(ctx, note)
 	if err != nil {
 		return nil, fmt.Errorf("the note of the end of %s: %w", t.name, err)
 	}
@@ -186,14 +187,14 @@ func (t *trial) read(ctx context.Context, p documents.Projection) error {
 	case p.Kind != documents.Threads:
 		pattern += ".>"
 	}
-	got, err := t.log.Keys(ctx, p.Bucket, pattern)
-	if errors.Is(err, eventlog.ErrTooMany) {
+	got, err := t.log.Bucket(p.Bucket).Get(ctx, pattern)
+	if errors.Is(err, streams.ErrTooMany) {
 		got, err = readAll(ctx, t.log, p.Bucket, pattern)
 	}
 	if err != nil {
 		return fmt.Errorf("reading documents of %s: %w", p.Name, err)
 	}
-	pieces, named := map[string]eventlog.Message{}, map[string]bool{}
+	pieces, named := map[string]streams.Message{}, map[string]bool{}
 	for i := range got {
 		if _, ok := documents.ParsePiece(got[i].Subject); ok {
 			pieces[got[i].Subject] = got[i]
@@ -204,8 +205,8 @@ func (t *trial) read(ctx context.Context, p documents.Projection) error {
 		if !ok {
 			continue
 		}
-		raw, err := whole(ctx, place, got[i], func(_ context.Context, keys ...string) ([]eventlog.Message, error) {
-			var some []eventlog.Message
+		raw, err := whole(ctx, place, got[i], func(_ context.Context, keys ...string) ([]streams.Message, error) {
+			var some []streams.Message
 			for _, k := range keys {
 				if m, ok := pieces[k]; ok {
 					some = append(some, m)

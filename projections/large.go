@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -223,11 +223,11 @@ func (e *missingPieceError) Error() string {
 }
 
 // isStub reports whether a message of a bucket stands for a document in pieces.
-func isStub(m eventlog.Message) bool { return m.Header.Get(headerLarge) != "" }
+func isStub(m streams.Message) bool { return m.Header.Get(headerLarge) != "" }
 
 // whole gives a document's own bytes, for the place that a message has: those of
 // the message, or what its stub names, which read reads.
-func whole(ctx context.Context, p documents.Place, m eventlog.Message, read func(ctx context.Context, keys ...string) ([]eventlog.Message, error)) ([]byte, error) {
+func whole(ctx context.Context, p documents.Place, m streams.Message, read func(ctx context.Context, keys ...string) ([]streams.Message, error)) ([]byte, error) {
 	if !isStub(m) {
 		return m.Data, nil
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/commands/thread"
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -298,16 +298,16 @@ func TestStub_JoinsToTheDocument(t *testing.T) {
 		if err != nil || len(encoded) > most/2 {
 			t.Fatalf("round %d: the stub of %d bytes has %d, %v", round, len(raw), len(encoded), err)
 		}
-		pieces := map[string]eventlog.Message{}
+		pieces := map[string]streams.Message{}
 		for _, piece := range s.pieces {
 			if len(piece.data) > most/2 {
 				t.Fatalf("round %d: a piece has %d bytes", round, len(piece.data))
 			}
 			key := documents.PieceKey("acme.T-1", piece.digest)
-			pieces[key] = eventlog.Message{Subject: key, Data: piece.data}
+			pieces[key] = streams.Message{Subject: key, Data: piece.data}
 		}
-		got, err := whole(t.Context(), documents.Place{Kind: documents.Items, Thread: "acme.T-1", ID: "i"}, eventlog.Message{Header: s.header(), Data: encoded},
-			func(_ context.Context, keys ...string) (some []eventlog.Message, err error) {
+		got, err := whole(t.Context(), documents.Place{Kind: documents.Items, Thread: "acme.T-1", ID: "i"}, streams.Message{Header: s.header(), Data: encoded},
+			func(_ context.Context, keys ...string) (some []streams.Message, err error) {
 				for _, k := range keys {
 					some = append(some, pieces[k])
 				}

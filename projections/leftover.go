@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
 
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -29,7 +29,7 @@ const sweptTogether = 256
 func (r *Runner) sweepEnded(ctx context.Context) error {
 	threads := r.models.Of(documents.Threads).Bucket
 	ended := map[string]uint64{}
-	for m, err := range r.log.List(ctx, "KV_"+r.log.Config().Names.Bucket(threads), jetstream.OrderedConsumerConfig{HeadersOnly: true}) {
+	for m, err := range r.log.Streams().List(ctx, "KV_"+r.log.Config().Names.Bucket(threads), jetstream.OrderedConsumerConfig{HeadersOnly: true}) {
 		if err != nil {
 			return fmt.Errorf("listing the threads that have ended: %w", err)
 		}
@@ -101,13 +101,13 @@ func (r *Runner) sweepThreads(ctx context.Context, ended map[string]uint64) erro
 }
 
 // leftover reads what a bucket holds of ended threads, markers too.
-func (r *Runner) leftover(ctx context.Context, p documents.Projection, ended map[string]uint64) (map[string][]eventlog.Message, error) {
+func (r *Runner) leftover(ctx context.Context, p documents.Projection, ended map[string]uint64) (map[string][]streams.Message, error) {
 	patterns := make([]string, 0, len(ended))
 	for name := range ended {
 		patterns = append(patterns, name+".>")
 	}
-	got, err := r.log.KeysAndMarkers(ctx, p.Bucket, patterns...)
-	if errors.Is(err, eventlog.ErrTooMany) { // a page or more of each
+	got, err := r.log.Bucket(p.Bucket).GetWithMarkers(ctx, patterns...)
+	if errors.Is(err, streams.ErrTooMany) { // a page or more of each
 		got = nil
 		for _, pattern := range patterns {
 			several, err := readAll(ctx, r.log, p.Bucket, pattern)
@@ -119,7 +119,7 @@ func (r *Runner) leftover(ctx context.Context, p documents.Projection, ended map
 	} else if err != nil {
 		return nil, err
 	}
-	found := map[string][]eventlog.Message{}
+	found := map[string][]streams.Message{}
 	for _, m := range got {
 		if parts := strings.SplitN(m.Subject, ".", 3); len(parts) == 3 {
 			name := documents.ThreadName(parts[0], parts[1])
@@ -130,7 +130,7 @@ func (r *Runner) leftover(ctx context.Context, p documents.Projection, ended map
 }
 
 // removeLeftover puts a marker in place of each document, and then purges both.
-func (r *Runner) removeLeftover(ctx context.Context, p documents.Projection, found map[string][]eventlog.Message, ended map[string]uint64) error {
+func (r *Runner) removeLeftover(ctx context.Context, p documents.Projection, found map[string][]streams.Message, ended map[string]uint64) error {
 	if len(found) == 0 {
 		return nil
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -70,7 +70,7 @@ func (s *session) read(ctx context.Context, sh *shelf, nodes []*node) error {
 		}
 		// With the checkpoint, which is always there, the copy that answers tells how
 		// far it has got: one that lags would give a document that was written since.
-		got, err := s.log.KeysAt(ctx, sh.Bucket, sh.fence.Sent(), append(keys, checkpointKey)...)
+		got, err := s.log.Bucket(sh.Bucket).GetAt(ctx, sh.fence.Sent(), append(keys, checkpointKey)...)
 		if err != nil {
 			return fmt.Errorf("reading documents of %s: %w", sh.Name, err)
 		}
@@ -96,9 +96,9 @@ func (s *session) read(ctx context.Context, sh *shelf, nodes []*node) error {
 }
 
 // decode reads a document of a bucket, whose pieces are read too if it has some.
-func (s *session) decode(ctx context.Context, sh *shelf, p documents.Place, m eventlog.Message) (any, uint64, error) {
-	raw, err := whole(ctx, p, m, func(ctx context.Context, keys ...string) ([]eventlog.Message, error) {
-		got, err := s.log.KeysAt(ctx, sh.Bucket, sh.fence.Sent(), append(keys, checkpointKey)...)
+func (s *session) decode(ctx context.Context, sh *shelf, p documents.Place, m streams.Message) (any, uint64, error) {
+	raw, err := whole(ctx, p, m, func(ctx context.Context, keys ...string) ([]streams.Message, error) {
+		got, err := s.log.Bucket(sh.Bucket).GetAt(ctx, sh.fence.Sent(), append(keys, checkpointKey)...)
 		for _, piece := range got {
 			if piece.Subject != checkpointKey {
 				sh.pieces[piece.Subject] = true

@@ -65,7 +65,7 @@ func (a *asking) eachTrace(see func(*events.TraceEvent)) error {
 	model := a.models.Of(documents.TraceEvents)
 	const page = 500
 	for from := uint64(1); ; {
-		got, err := a.log.Range(a.ctx, model.Bucket, a.name()+".*", from, page)
+		got, err := a.log.Bucket(model.Bucket).Range(a.ctx, a.name()+".*", from, page)
 		if err != nil {
 			return fmt.Errorf("reading log lines: %w", err)
 		}

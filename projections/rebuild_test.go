@@ -155,7 +155,7 @@ func (h *house) neverOlder(ctx context.Context, thread string) {
 			if p.Kind != documents.Threads {
 				pattern += ".>"
 			}
-			got, err := h.log.Keys(h.Context(), p.Bucket, pattern)
+			got, err := h.log.Bucket(p.Bucket).Get(h.Context(), pattern)
 			if err != nil {
 				continue // too many by now
 			}

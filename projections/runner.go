@@ -49,7 +49,7 @@ func (r *Runner) Progress() *Progress { return r.cfg.Progress }
 
 // Ensure makes the buckets of the read models, or brings them up to date, and
 // removes what a server that was killed has brought back into them of threads that
-// have ended. It returns an *eventlog.AssetError if a bucket is there that is
+// have ended. It returns an *streams.AssetError if a bucket is there that is
 // something else.
 func (r *Runner) Ensure(ctx context.Context) error {
 	for _, p := range r.models.List() {
@@ -75,7 +75,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	defer r.running.Wait()
 	defer cancel()
 	r.running.Go(func() { r.finishEnds(beside) })
-	changed, stop := r.log.Connects()
+	changed, stop := r.log.Streams().Connects()
 	defer stop()
 	restarted := false // the server may have been
 	for ctx.Err() == nil {

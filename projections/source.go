@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -45,7 +46,7 @@ func (l *live) get(ctx context.Context, places ...documents.Place) ([]found, err
 	for len(keys) > 0 {
 		part := keys[:min(len(keys), keysAtOnce)]
 		keys = keys[len(part):]
-		got, err := l.q.log.Keys(ctx, l.q.models.Of(places[0].Kind).Bucket, part...)
+		got, err := l.q.log.Bucket(l.q.models.Of(places[0].Kind).Bucket).Get(ctx, part...)
 		if err != nil {
 			return nil, fmt.Errorf("reading documents: %w", err)
 		}
@@ -62,8 +63,8 @@ func (l *live) get(ctx context.Context, places ...documents.Place) ([]found, err
 
 func (l *live) find(ctx context.Context, k documents.Kind, pattern string) ([]found, error) {
 	bucket := l.q.models.Of(k).Bucket
-	got, err := l.q.log.Keys(ctx, bucket, pattern)
-	if errors.Is(err, eventlog.ErrTooMany) {
+	got, err := l.q.log.Bucket(bucket).Get(ctx, pattern)
+	if errors.Is(err, streams.ErrTooMany) {
 		got, err = readAll(ctx, l.q.log, bucket, pattern)
 	}
 	if err != nil {
@@ -131,12 +132,12 @@ func (q *Queries) lives(ctx context.Context, name string) (bool, error) {
 
 // readAll reads every document that matches, page by page. One that is written
 // again meanwhile is met again further on, and counts as it was met last.
-func readAll(ctx context.Context, log *eventlog.Log, bucket, pattern string) ([]eventlog.Message, error) {
+func readAll(ctx context.Context, log *eventlog.Log, bucket, pattern string) ([]streams.Message, error) {
 	const page = 1000
 	last := map[string]int{}
-	var all []eventlog.Message
+	var all []streams.Message
 	for from := uint64(1); ; {
-		got, err := log.Range(ctx, bucket, pattern, from, page)
+		got, err := log.Bucket(bucket).Range(ctx, pattern, from, page)
 		if err != nil {
 			return nil, err
 		}
@@ -157,10 +158,10 @@ func readAll(ctx context.Context, log *eventlog.Log, bucket, pattern string) ([]
 
 // read reads a document. One that is too large for its read model, or whose pieces
 // a copy does not show yet, is behind: it is never answered with less in silence.
-func (l *live) read(ctx context.Context, f *found, m eventlog.Message) error {
+func (l *live) read(ctx context.Context, f *found, m streams.Message) error {
 	model := l.q.models.Of(f.place.Kind)
-	raw, err := whole(ctx, f.place, m, func(ctx context.Context, keys ...string) ([]eventlog.Message, error) {
-		return l.q.log.Keys(ctx, model.Bucket, keys...)
+	raw, err := whole(ctx, f.place, m, func(ctx context.Context, keys ...string) ([]streams.Message, error) {
+		return l.q.log.Bucket(model.Bucket).Get(ctx, keys...)
 	})
 	var unstored *UnstoredError
 	var missing *missingPieceError

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -26,9 +27,9 @@ func hashName(name string) uint64 {
 // sweep gives the subject of every message of a stream, see [eventlog.Log.List].
 // Of an auditor's log, who may make no consumer, it gives every message also where
 // the last of each subject was asked for.
-func sweep(ctx context.Context, log *eventlog.Log, name string, from jetstream.OrderedConsumerConfig, take func(eventlog.Message) error) error {
-	if log.ReadOnly() {
-		for m, err := range log.Messages(ctx, name) {
+func sweep(ctx context.Context, log *eventlog.Log, name string, from jetstream.OrderedConsumerConfig, take func(streams.Message) error) error {
+	if log.Streams().ReadOnly() {
+		for m, err := range log.Streams().Messages(ctx, name, ">", 1) {
 			if err == nil {
 				err = take(m)
 			}
@@ -39,7 +40,7 @@ func sweep(ctx context.Context, log *eventlog.Log, name string, from jetstream.O
 		return nil
 	}
 	from.HeadersOnly = true
-	for m, err := range log.List(ctx, name, from) {
+	for m, err := range log.Streams().List(ctx, name, from) {
 		if err != nil {
 			return err
 		}
@@ -47,7 +48,7 @@ func sweep(ctx context.Context, log *eventlog.Log, name string, from jetstream.O
 		if err != nil {
 			return err
 		}
-		if err := take(eventlog.Message{Subject: m.Subject(), Seq: meta.Sequence.Stream, Header: m.Headers()}); err != nil {
+		if err := take(streams.Message{Subject: m.Subject(), Seq: meta.Sequence.Stream, Header: m.Headers()}); err != nil {
 			return err
 		}
 	}
@@ -71,7 +72,7 @@ func (b *rebuilding) listThreads(ctx context.Context, known map[uint64]struct{},
 func (b *rebuilding) listOnce(ctx context.Context, known map[uint64]struct{}, work chan<- threadName) error {
 	names := b.log.Config().Names
 	last := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy}
-	return sweep(ctx, b.log, names.Stream(eventlog.LogStream), last, func(m eventlog.Message) error {
+	return sweep(ctx, b.log, names.Stream(eventlog.LogStream), last, func(m streams.Message) error {
 		tenant, thread, ok := names.ParseLog(m.Subject)
 		if !ok || !documents.Folds(thread) {
 			return nil
@@ -101,7 +102,7 @@ func (b *rebuilding) strangers(ctx context.Context, known map[uint64]struct{}) e
 			continue
 		}
 		bucket := "KV_" + b.log.Config().Names.Bucket(p.Bucket)
-		err := sweep(ctx, b.log, bucket, jetstream.OrderedConsumerConfig{}, func(m eventlog.Message) error {
+		err := sweep(ctx, b.log, bucket, jetstream.OrderedConsumerConfig{}, func(m streams.Message) error {
 			key := b.keyOf(p.Bucket, m.Subject)
 			if key == checkpointKey || len(key) > len(deletionPrefix) && key[:len(deletionPrefix)] == deletionPrefix || m.Header.Get(headerOperation) != "" {
 				return nil
@@ -126,7 +127,7 @@ func (b *rebuilding) strangers(ctx context.Context, known map[uint64]struct{}) e
 
 // stranger judges a document of a thread that was not in the log when it was
 // listed.
-func (b *rebuilding) stranger(ctx context.Context, p documents.Projection, key string, m eventlog.Message) error {
+func (b *rebuilding) stranger(ctx context.Context, p documents.Projection, key string, m streams.Message) error {
 	place, ok := documents.ParsePlace(p.Kind, key)
 	if thread, piece := documents.ParsePiece(key); piece {
 		place.Thread, ok = thread, true

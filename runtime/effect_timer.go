@@ -189,7 +189,7 @@ func (t *EffectTimers) putPending(ctx context.Context, wanted func(key string, s
 	model := documents.NewModels().Of(documents.Effects)
 	put := 0
 	for from := uint64(1); ; {
-		page, err := t.log.Range(ctx, model.Bucket, ">", from, sweepPage)
+		page, err := t.log.Bucket(model.Bucket).Range(ctx, ">", from, sweepPage)
 		if err != nil {
 			return put, fmt.Errorf("reading pending effects: %w", err)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/internal/connect"
@@ -38,7 +39,7 @@ type Server struct {
 	conns    []*nats.Conn
 	logs     []*eventlog.Log
 	recent   *eventlog.Recent
-	floors   *eventlog.Floors
+	floors   *streams.Floors
 	outage   *eventlog.Outage
 	http     []*http.Server
 	at       Addresses // of HTTP, once it listens
@@ -76,7 +77,7 @@ func Start(ctx context.Context, cfg Config, logger zerolog.Logger) (*Server, err
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg.WithDefaults(), logger: logger, metrics: metrics.New(), recent: &eventlog.Recent{}, activity: &commands.Activity{}, floors: &eventlog.Floors{}, outage: eventlog.NewOutage(), stopping: make(chan struct{}), watch: watch{asked: make(chan struct{}, 1)}}
+	s := &Server{cfg: cfg.WithDefaults(), logger: logger, metrics: metrics.New(), recent: &eventlog.Recent{}, activity: &commands.Activity{}, floors: &streams.Floors{}, outage: eventlog.NewOutage(), stopping: make(chan struct{}), watch: watch{asked: make(chan struct{}, 1)}}
 	if err := s.start(ctx); err != nil {
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()

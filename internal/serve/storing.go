@@ -56,7 +56,7 @@ func (s *Server) confirmStore(ctx context.Context, log *eventlog.Log) error {
 	if s.store == nil {
 		return nil
 	}
-	err := s.store.Confirm(s.account(), func(stream string) (uint64, bool, error) { return log.Ends(ctx, stream) })
+	err := s.store.Confirm(s.account(), func(stream string) (uint64, bool, error) { return log.Streams().Ends(ctx, stream) })
 	if err != nil {
 		return err
 	}

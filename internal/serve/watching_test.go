@@ -13,8 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
-
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
 )
 
 // A flipped bit in a sealed block of a store in use is named by readiness, by a
@@ -71,8 +70,8 @@ func TestWatch_DamageWhileServing(t *testing.T) {
 	if err := s.watch.damage("SKEIN_LOG", 19, 19); err != nil {
 		t.Errorf("a message of the last block: %v", err)
 	}
-	var unreadable *eventlog.UnreadableError
-	if err := error(&eventlog.UnreadableError{Stream: "SKEIN_LOG", Seq: 1, Cause: s.watch.readable(t.Context())}); !errors.As(err, &unreadable) || !strings.Contains(err.Error(), "1.blk") {
+	var unreadable *streams.UnreadableError
+	if err := error(&streams.UnreadableError{Stream: "SKEIN_LOG", Seq: 1, Cause: s.watch.readable(t.Context())}); !errors.As(err, &unreadable) || !strings.Contains(err.Error(), "1.blk") {
 		t.Error(err)
 	}
 }

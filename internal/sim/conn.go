@@ -160,7 +160,7 @@ func copied(m *nats.Msg) *nats.Msg {
 	return c
 }
 
-// PublishMsg implements eventlog.Wire.
+// PublishMsg implements streams.Wire.
 func (c *Conn) PublishMsg(m *nats.Msg) error {
 	if msgs := c.whole(m); msgs != nil {
 		return c.send(c.publishing(msgs...))
@@ -168,7 +168,7 @@ func (c *Conn) PublishMsg(m *nats.Msg) error {
 	return nil
 }
 
-// RequestMsg implements eventlog.Wire.
+// RequestMsg implements streams.Wire.
 func (c *Conn) RequestMsg(m *nats.Msg, timeout time.Duration) (*nats.Msg, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
@@ -179,7 +179,7 @@ func (c *Conn) RequestMsg(m *nats.Msg, timeout time.Duration) (*nats.Msg, error)
 	return answer, err
 }
 
-// RequestMsgWithContext implements eventlog.Wire.
+// RequestMsgWithContext implements streams.Wire.
 func (c *Conn) RequestMsgWithContext(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 	msgs := c.whole(m)
 	if len(m.Data) > maxPayload {
@@ -192,7 +192,7 @@ func (c *Conn) RequestMsgWithContext(ctx context.Context, m *nats.Msg) (*nats.Ms
 	return a.(*nats.Msg), nil
 }
 
-// RequestWithContext implements eventlog.Wire.
+// RequestWithContext implements streams.Wire.
 func (c *Conn) RequestWithContext(ctx context.Context, subject string, data []byte) (*nats.Msg, error) {
 	a, err := c.call(ctx, &frame{label: subject + string(data), run: func(s *Server) any {
 		answers, ok := s.Ask(subject, data)
@@ -207,7 +207,7 @@ func (c *Conn) RequestWithContext(ctx context.Context, subject string, data []by
 	return a.(*nats.Msg), nil
 }
 
-// PublishRequest implements eventlog.Wire. The answers go to the inbox.
+// PublishRequest implements streams.Wire. The answers go to the inbox.
 func (c *Conn) PublishRequest(subject, reply string, data []byte) error {
 	return c.send(&frame{
 		label: subject + string(data),
@@ -228,33 +228,33 @@ func (c *Conn) PublishRequest(subject, reply string, data []byte) error {
 	})
 }
 
-// Subscribe implements eventlog.Wire, for the one inbox that the log has.
+// Subscribe implements streams.Wire, for the one inbox that the log has.
 func (c *Conn) Subscribe(_ string, deliver nats.MsgHandler) (*nats.Subscription, error) {
 	c.inbox = deliver
 	return &nats.Subscription{}, nil
 }
 
-// NewInbox implements eventlog.Wire.
+// NewInbox implements streams.Wire.
 func (c *Conn) NewInbox() string { return "_INBOX." + c.name }
 
-// IsConnected implements eventlog.Wire.
+// IsConnected implements streams.Wire.
 func (c *Conn) IsConnected() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return !c.away && !c.over
 }
 
-// IsClosed implements eventlog.Wire.
+// IsClosed implements streams.Wire.
 func (c *Conn) IsClosed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.over
 }
 
-// MaxPayload implements eventlog.Wire.
+// MaxPayload implements streams.Wire.
 func (c *Conn) MaxPayload() int64 { return maxPayload }
 
-// StatusChanged implements eventlog.Wire: of connections that are made anew.
+// StatusChanged implements streams.Wire: of connections that are made anew.
 func (c *Conn) StatusChanged(...nats.Status) chan nats.Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -263,7 +263,7 @@ func (c *Conn) StatusChanged(...nats.Status) chan nats.Status {
 	return told
 }
 
-// RemoveStatusListener implements eventlog.Wire.
+// RemoveStatusListener implements streams.Wire.
 func (c *Conn) RemoveStatusListener(listener chan nats.Status) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,7 +8,7 @@
 // the whole of commands below the NATS service (door, queue, draft, keys, cache,
 // snapshots), commands/thread; the runner of projections with its batches,
 // checkpoints and ends of threads, and projections/documents. They run on an
-// [eventlog.Wire] and the few methods of JetStream that they use.
+// [streams.Wire] and the few methods of JetStream that they use.
 //
 // Not real: nats-server ([Server]), the connection and nats.go ([Conn]), who
 // holds the lease of the relay and the runner (the run says who leads, and lets

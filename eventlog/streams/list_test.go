@@ -1,4 +1,4 @@
-package eventlog
+package streams_test
 
 import (
 	"context"
@@ -11,6 +11,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
+	"github.com/skein-threads/skein/internal/logtest"
 )
 
 // What a server can be deaf to: that messages are asked of a consumer, and that one
@@ -22,7 +25,7 @@ const (
 
 // startDeaf runs a server that, while it is deaf to requests, does not hear them,
 // as one that does not know yet that it leads a consumer. They come to a channel.
-func startDeaf(t *testing.T) (l *Log, deaf func(to string, on bool), unheard <-chan *nats.Msg) {
+func startDeaf(t *testing.T) (l *eventlog.Log, deaf func(to string, on bool), unheard <-chan *nats.Msg) {
 	t.Helper()
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
 	if err != nil {
@@ -33,7 +36,7 @@ func startDeaf(t *testing.T) (l *Log, deaf func(to string, on bool), unheard <-c
 		s.Shutdown()
 		s.WaitForShutdown()
 	})
-	if !s.ReadyForConnections(patience) {
+	if !s.ReadyForConnections(logtest.Patience) {
 		t.Fatal("the server does not start")
 	}
 	nc, err := nats.Connect(s.ClientURL())
@@ -45,7 +48,7 @@ func startDeaf(t *testing.T) (l *Log, deaf func(to string, on bool), unheard <-c
 	if _, err := nc.ChanSubscribe("lost", lost); err != nil {
 		t.Fatal(err)
 	}
-	if l, err = Open(nc, Config{}, zerolog.Nop(), nil); err != nil {
+	if l, err = eventlog.Open(nc, eventlog.Config{}, zerolog.Nop(), nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(l.Close)
@@ -59,18 +62,18 @@ func startDeaf(t *testing.T) (l *Log, deaf func(to string, on bool), unheard <-c
 }
 
 // fill makes a stream with a message for each of the subjects, in their order.
-func fill(t *testing.T, l *Log, subjects ...string) jetstream.Stream {
+func fill(t *testing.T, l *eventlog.Log, subjects ...string) jetstream.Stream {
 	t.Helper()
-	stream, err := l.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s.>"}, Storage: jetstream.MemoryStorage})
+	stream, err := l.JetStream().CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s.>"}, Storage: jetstream.MemoryStorage})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, subject := range subjects {
-		if _, err := l.js.PublishAsync(subject, []byte("x")); err != nil {
+		if _, err := l.JetStream().PublishAsync(subject, []byte("x")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	within(t, "everything stored", l.js.PublishAsyncComplete())
+	logtest.Within(t, "everything stored", l.JetStream().PublishAsyncComplete())
 	return stream
 }
 
@@ -83,11 +86,11 @@ func numbered(prefix string, n int) []string {
 }
 
 // listed gives the subjects of a list when it has ended.
-func listed(ctx context.Context, l *Log, from jetstream.OrderedConsumerConfig) <-chan []string {
+func listed(ctx context.Context, l *eventlog.Log, from jetstream.OrderedConsumerConfig) <-chan []string {
 	done := make(chan []string, 1)
 	go func() {
 		var got []string
-		for m, err := range l.List(ctx, "S", from) {
+		for m, err := range l.Streams().List(ctx, "S", from) {
 			if err != nil {
 				got = append(got, err.Error())
 				break
@@ -107,9 +110,9 @@ func TestListAsksAgain(t *testing.T) {
 	fill(t, l, want...)
 	deaf(pulls, true)
 	done := listed(t.Context(), l, jetstream.OrderedConsumerConfig{})
-	within(t, "the request", unheard)
+	logtest.Within(t, "the request", unheard)
 	deaf(pulls, false)
-	if got := within(t, "the end of the list", done); !slices.Equal(got, want) {
+	if got := logtest.Within(t, "the end of the list", done); !slices.Equal(got, want) {
 		t.Errorf("listed %d of %d: %.200q", len(got), len(want), got)
 	}
 }
@@ -121,12 +124,12 @@ func TestListOfWhatWasRemoved(t *testing.T) {
 	stream := fill(t, l, numbered("s.", 100)...)
 	deaf(pulls, true)
 	done := listed(t.Context(), l, jetstream.OrderedConsumerConfig{})
-	within(t, "the request", unheard)
+	logtest.Within(t, "the request", unheard)
 	if err := stream.Purge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	deaf(pulls, false)
-	if got := within(t, "the end of the list", done); len(got) != 0 {
+	if got := logtest.Within(t, "the end of the list", done); len(got) != 0 {
 		t.Errorf("listed %.200q", got)
 	}
 }
@@ -138,12 +141,12 @@ func TestListGoesOnWithAnotherConsumer(t *testing.T) {
 	t.Parallel()
 	l, _, _ := startDeaf(t)
 	var subjects []string
-	subjects = append(subjects, numbered("s.early.", listRequest+100)...)
+	subjects = append(subjects, numbered("s.early.", streams.ListRequest+100)...)
 	subjects = append(subjects, slices.Repeat([]string{"s.often"}, 3000)...)
 	subjects = append(subjects, numbered("s.late.", 50)...)
 	stream := fill(t, l, subjects...)
 	got := map[string]bool{}
-	for m, err := range l.List(t.Context(), "S", jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy}) {
+	for m, err := range l.Streams().List(t.Context(), "S", jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +162,7 @@ func TestListGoesOnWithAnotherConsumer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if want := listRequest + 100 + 1 + 50; len(got) != want {
+	if want := streams.ListRequest + 100 + 1 + 50; len(got) != want {
 		t.Errorf("listed %d subjects of %d", len(got), want)
 	}
 }
@@ -171,7 +174,7 @@ func TestListIsLeft(t *testing.T) {
 	l, deaf, unheard := startDeaf(t)
 	fill(t, l, numbered("s.", 100)...)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	for m, err := range l.List(ctx, "S", jetstream.OrderedConsumerConfig{}) {
+	for m, err := range l.Streams().List(ctx, "S", jetstream.OrderedConsumerConfig{}) {
 		if err != nil || m.Subject() != "s.0" {
 			t.Errorf("%v, %v", m, err)
 		}
@@ -179,11 +182,11 @@ func TestListIsLeft(t *testing.T) {
 	}
 	deaf(pulls, true)
 	done := listed(ctx, l, jetstream.OrderedConsumerConfig{})
-	within(t, "the request", unheard)
+	logtest.Within(t, "the request", unheard)
 	deaf(makes, true)
-	within(t, "the request for another consumer", unheard)
+	logtest.Within(t, "the request for another consumer", unheard)
 	cancel(errors.New("enough"))
-	if got := within(t, "the end of the list", done); len(got) != 1 || got[0] != "listing the stream S: enough" {
+	if got := logtest.Within(t, "the end of the list", done); len(got) != 1 || got[0] != "listing the stream S: enough" {
 		t.Errorf("listed %.200q", got)
 	}
 }

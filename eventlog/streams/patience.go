@@ -1,4 +1,4 @@
-package eventlog
+package streams
 
 import (
 	"context"
@@ -15,35 +15,45 @@ import (
 // ready: its servers may have been started with this process.
 const clusterStart = time.Minute
 
-// patiently does what makes a stream ready, on a cluster again while it says
-// that it cannot yet.
-func (l *Log) patiently(ctx context.Context, do func(context.Context) error) error {
-	return again(ctx, clusterStart, 250*time.Millisecond, func() error { return do(ctx) }, func(err error) bool {
-		return passes(err) && (l.cfg.Replicas != 1 || young(err))
+// Patiently does what makes a stream ready, on a cluster again while it says that it
+// cannot yet.
+func (c *Conn) Patiently(ctx context.Context, do func(context.Context) error) error {
+	return Retry(ctx, clusterStart, 250*time.Millisecond, func() error { return do(ctx) }, func(err error) bool {
+		return MayPass(err) && (c.cfg.Replicas != 1 || young(err))
 	})
 }
 
-// hearing is how long it may take until every server of a cluster knows who
-// listens to a subject.
-const hearing = 10 * time.Second
+// interest is how long it may take until every server of a cluster knows who
+// subscribes to a subject.
+const interest = 10 * time.Second
 
-// heard asks again while nobody is there to hear it.
-func heard(ctx context.Context, ask func() error) error {
-	return again(ctx, hearing, 50*time.Millisecond, ask, func(err error) bool { return errors.Is(err, nats.ErrNoResponders) })
+// UntilResponders retries a request while it has no responders.
+func UntilResponders(ctx context.Context, request func() error) error {
+	return Retry(ctx, interest, 50*time.Millisecond, request, func(err error) bool { return errors.Is(err, nats.ErrNoResponders) })
 }
 
-// again does something again, with a pause, while it fails in a way that may pass,
-// and for so long at most.
-func again(ctx context.Context, limit, rest time.Duration, do func() error, mayPass func(error) bool) error {
+// Retry repeats do, after a pause, while it fails in a way that may pass, and for at
+// most limit.
+func Retry(ctx context.Context, limit, pause time.Duration, do func() error, mayPass func(error) bool) error {
 	for deadline := time.Now().Add(limit); ; {
 		err := do()
-		if err == nil || !mayPass(err) || time.Now().After(deadline) || !sleep(ctx, rest) {
+		if err == nil || !mayPass(err) || time.Now().After(deadline) || !Sleep(ctx, pause) {
 			return err
 		}
 	}
 }
 
-// Codes of the cluster's, beside those of classify.
+// Sleep waits, and reports whether ctx has not ended.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Error codes of a cluster, besides those of Classify.
 const (
 	codeNoPeers       = 10005 // no server to place a stream on
 	codeNotLeader     = 10009 // this server does not lead (any more)
@@ -58,11 +68,11 @@ func young(err error) bool {
 	return errors.As(err, &api) && (api.ErrorCode == codeNoPeers || api.ErrorCode == codeNotLeader)
 }
 
-// passes reports whether the cluster may do later what it has refused now.
-func passes(err error) bool {
+// MayPass reports whether a cluster may do later what it refuses now.
+func MayPass(err error) bool {
 	var api *jetstream.APIError
-	var refused *brokerError
-	if errors.As(err, &refused) { // by the leader of a stream, see Log.leader
+	var refused *Refusal
+	if errors.As(err, &refused) { // by the leader of a stream, see Leader
 		return refused.Code == 503
 	}
 	if !errors.As(err, &api) {
@@ -105,26 +115,26 @@ func (e *SilentError) Unwrap() error {
 // stream's leader answers others: each waits twice as long as the one before.
 const silentTries = 3
 
-// untilAnswered makes a read of a stream, again while it is not answered, as
+// untilAnswered retries a read of a stream while it is not answered, as
 // [Config.Patience] says: a server may be held up by a disk, by other work, or have to
-// count first. What is damaged is known sooner, if it is known at all, or by the
-// stream's leader, which answers others.
-func (l *Log) untilAnswered(ctx context.Context, stream string, seq uint64, read func(within time.Duration) error) error {
+// count first. Damage is known sooner: from [Config.Damage], or because the stream's
+// leader answers other requests.
+func (c *Conn) untilAnswered(ctx context.Context, stream string, seq uint64, read func(within time.Duration) error) error {
 	others := 0 // tries that were not answered while others were
-	for began, within := time.Now(), l.readTimeout; ; within = min(2*within, max(l.cfg.Patience-time.Since(began), l.readTimeout)) {
+	for began, within := time.Now(), c.readTimeout; ; within = min(2*within, max(c.cfg.Patience-time.Since(began), c.readTimeout)) {
 		err := read(within)
 		var silent *SilentError
 		nobody := errors.Is(err, nats.ErrNoResponders)
 		if ctx.Err() != nil || !nobody && !errors.As(err, &silent) {
 			return err
 		}
-		if cause := l.cfg.Damage(stream, seq, math.MaxUint64); cause != nil {
+		if cause := c.cfg.Damage(stream, seq, math.MaxUint64); cause != nil {
 			return &UnreadableError{Stream: stream, Seq: seq, Cause: cause}
 		}
-		if l.cfg.Patience == 0 {
+		if c.cfg.Patience == 0 {
 			return err
 		}
-		switch alive, gone := l.answers(ctx, stream); {
+		switch alive, gone := c.answers(ctx, stream); {
 		case gone:
 			return fmt.Errorf("stream %s: %w", stream, jetstream.ErrStreamNotFound)
 		case alive && !nobody:
@@ -134,7 +144,7 @@ func (l *Log) untilAnswered(ctx context.Context, stream string, seq uint64, read
 		if silent != nil {
 			silent.Waited, silent.Others = waited.Round(time.Millisecond), others >= silentTries
 		}
-		if others >= silentTries || waited >= l.cfg.Patience || !sleep(ctx, min(time.Second, l.readTimeout)) {
+		if others >= silentTries || waited >= c.cfg.Patience || !Sleep(ctx, min(time.Second, c.readTimeout)) {
 			return err
 		}
 	}
@@ -142,9 +152,9 @@ func (l *Log) untilAnswered(ctx context.Context, stream string, seq uint64, read
 
 // answers asks the leader of a stream for its state, which auditors may do too, and
 // reports whether it answers, or says that there is no such stream.
-func (l *Log) answers(ctx context.Context, stream string) (alive, gone bool) {
-	ctx, cancel := context.WithTimeout(ctx, l.readTimeout)
+func (c *Conn) answers(ctx context.Context, stream string) (alive, gone bool) {
+	ctx, cancel := context.WithTimeout(ctx, c.readTimeout)
 	defer cancel()
-	_, err := l.js.Stream(ctx, stream)
+	_, err := c.js.Stream(ctx, stream)
 	return err == nil, errors.Is(err, jetstream.ErrStreamNotFound)
 }

@@ -1,4 +1,4 @@
-package eventlog
+package streams
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// inbox takes the answers of requests that have many, such as a direct get of
+// inbox receives the answers of requests that have many, such as a direct get of
 // several messages, through one subscription for all of them.
 type inbox struct {
 	nc     Wire
@@ -22,8 +22,8 @@ type inbox struct {
 	open map[string]chan *nats.Msg
 }
 
-// inboxDepth is how many answers of one request may wait to be taken. A direct
-// get never gives more.
+// inboxDepth is how many answers of one request may wait to be read. A direct
+// get never has more.
 const inboxDepth = 1100
 
 func newInbox(nc Wire) (*inbox, error) {
@@ -52,7 +52,7 @@ func (in *inbox) deliver(m *nats.Msg) {
 	}
 }
 
-// expect begins to take answers, of which depth may wait, and gives the subject to
+// expect begins to receive answers, of which depth may wait, and returns the subject to
 // which they are to be sent. Call done when no more are wanted.
 func (in *inbox) expect(depth int) (reply string, answers <-chan *nats.Msg, done func()) {
 	c := make(chan *nats.Msg, depth)
@@ -68,24 +68,30 @@ func (in *inbox) expect(depth int) (reply string, answers <-chan *nats.Msg, done
 	}
 }
 
-// ask sends a request that has so many answers at most, and calls take with each
-// until take says that it was the last, or ctx ends.
-func (in *inbox) ask(ctx context.Context, subject string, body []byte, most int, take func(*nats.Msg) (last bool, err error)) error {
+// Expect begins to receive answers to what the caller publishes with the reply
+// subject that it returns; depth of them may wait. Call done when no more are wanted.
+func (c *Conn) Expect(depth int) (reply string, answers <-chan *nats.Msg, done func()) {
+	return c.inbox.expect(depth)
+}
+
+// ask sends a request that has so many answers at most, and calls handle with each
+// until handle reports that it was the last, or ctx ends.
+func (in *inbox) ask(ctx context.Context, subject string, body []byte, most int, handle func(*nats.Msg) (last bool, err error)) error {
 	reply, answers, done := in.expect(most)
 	defer done()
 	if err := in.nc.PublishRequest(subject, reply, body); err != nil {
 		return err
 	}
-	return each(ctx, answers, take)
+	return EachAnswer(ctx, answers, handle)
 }
 
-// each calls take with each answer until take says that it was the last, or ctx
-// ends.
-func each(ctx context.Context, answers <-chan *nats.Msg, take func(*nats.Msg) (last bool, err error)) error {
+// EachAnswer calls handle with each answer until handle reports that it was the last, or
+// ctx ends.
+func EachAnswer(ctx context.Context, answers <-chan *nats.Msg, handle func(*nats.Msg) (last bool, err error)) error {
 	for {
 		select {
 		case m := <-answers:
-			if last, err := take(m); last || err != nil {
+			if last, err := handle(m); last || err != nil {
 				return err
 			}
 		case <-ctx.Done():

@@ -1,4 +1,4 @@
-package eventlog
+package natstest
 
 import (
 	"net"
@@ -11,38 +11,39 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// proxy stands between a connection and its server, and loses what it is told
-// to lose. Bytes that were lost leave a connection that is of no use: cut it.
-type proxy struct {
+// Proxy stands between a connection and its server, and drops what it is told
+// to drop. A connection that lost bytes is unusable: cut it.
+type Proxy struct {
 	listener net.Listener
-	deaf     atomic.Bool  // what the client says is lost
-	mute     atomic.Bool  // what the server says is lost
-	lost     atomic.Int64 // bytes
-	held     sync.RWMutex // locked: what the server says waits, as of one that is held up
+	Deaf     atomic.Bool  // drop what the client sends
+	Mute     atomic.Bool  // drop what the server sends
+	Lost     atomic.Int64 // bytes that were dropped
+	Held     sync.RWMutex // while it is locked, what the server sends waits
 
 	mu     sync.Mutex // guards what follows
 	target string
 	open   []net.Conn
 }
 
-func newProxy(t *testing.T, target string) *proxy {
+// NewProxy returns a proxy in front of a server, and closes it when the test ends.
+func NewProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{listener: listener}
-	p.lead(t, target)
+	p := &Proxy{listener: listener}
+	p.Lead(t, target)
 	t.Cleanup(func() {
 		_ = listener.Close()
-		p.cut()
+		p.Cut()
 	})
 	go p.accept()
 	return p
 }
 
-// connect connects through the proxy, and again whenever that is cut.
-func (p *proxy) connect(t *testing.T) *nats.Conn {
+// Connect connects through the proxy, and again whenever that is cut.
+func (p *Proxy) Connect(t testing.TB) *nats.Conn {
 	t.Helper()
 	nc, err := nats.Connect("nats://"+p.listener.Addr().String(),
 		nats.MaxReconnects(-1), nats.ReconnectWait(5*time.Millisecond), nats.ReconnectJitter(0, 0), nats.Timeout(time.Second))
@@ -53,8 +54,8 @@ func (p *proxy) connect(t *testing.T) *nats.Conn {
 	return nc
 }
 
-// lead sends later connections to another server.
-func (p *proxy) lead(t *testing.T, target string) {
+// Lead sends later connections to another server.
+func (p *Proxy) Lead(t testing.TB, target string) {
 	t.Helper()
 	u, err := url.Parse(target)
 	if err != nil {
@@ -65,10 +66,10 @@ func (p *proxy) lead(t *testing.T, target string) {
 	p.target = u.Host
 }
 
-// cut ends every connection. What is said on the next ones comes through.
-func (p *proxy) cut() {
-	p.deaf.Store(false)
-	p.mute.Store(false)
+// Cut closes every connection. The next ones lose nothing.
+func (p *Proxy) Cut() {
+	p.Deaf.Store(false)
+	p.Mute.Store(false)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range p.open {
@@ -77,7 +78,7 @@ func (p *proxy) cut() {
 	p.open = nil
 }
 
-func (p *proxy) accept() {
+func (p *Proxy) accept() {
 	for {
 		client, err := p.listener.Accept()
 		if err != nil {
@@ -92,12 +93,12 @@ func (p *proxy) accept() {
 		}
 		p.open = append(p.open, client, server)
 		p.mu.Unlock()
-		go p.carry(server, client, &p.deaf, &sync.RWMutex{})
-		go p.carry(client, server, &p.mute, &p.held)
+		go p.carry(server, client, &p.Deaf, &sync.RWMutex{})
+		go p.carry(client, server, &p.Mute, &p.Held)
 	}
 }
 
-func (p *proxy) carry(to, from net.Conn, lose *atomic.Bool, held *sync.RWMutex) {
+func (p *Proxy) carry(to, from net.Conn, lose *atomic.Bool, held *sync.RWMutex) {
 	defer to.Close()
 	defer from.Close()
 	buf := make([]byte, 64<<10)
@@ -105,7 +106,7 @@ func (p *proxy) carry(to, from net.Conn, lose *atomic.Bool, held *sync.RWMutex) 
 		n, err := from.Read(buf)
 		held.RLock()
 		if lose.Load() {
-			p.lost.Add(int64(n))
+			p.Lost.Add(int64(n))
 		} else if n > 0 {
 			if _, failed := to.Write(buf[:n]); failed != nil {
 				err = failed

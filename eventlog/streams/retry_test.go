@@ -1,17 +1,18 @@
-package eventlog
+package streams_test
 
 import (
 	"errors"
 	"testing"
 
 	"github.com/nats-io/nats.go"
+	"github.com/skein-threads/skein/eventlog/streams"
 )
 
 // On a cluster it takes a moment until every server knows who takes the pieces of
 // a restore: they are sent again until somebody is there. No other error is.
 func TestPiecesAreHeard(t *testing.T) {
 	asked := 0
-	if err := heard(t.Context(), func() error {
+	if err := streams.UntilResponders(t.Context(), func() error {
 		if asked++; asked < 4 {
 			return nats.ErrNoResponders
 		}
@@ -21,7 +22,7 @@ func TestPiecesAreHeard(t *testing.T) {
 	}
 	other := errors.New("no room")
 	asked = 0
-	if err := heard(t.Context(), func() error { asked++; return other }); !errors.Is(err, other) || asked != 1 {
+	if err := streams.UntilResponders(t.Context(), func() error { asked++; return other }); !errors.Is(err, other) || asked != 1 {
 		t.Errorf("asked %d times: %v", asked, err)
 	}
 }

@@ -1,4 +1,4 @@
-package eventlog
+package streams
 
 import (
 	"context"
@@ -16,7 +16,7 @@ const scanTimeout = 5 * time.Minute
 
 // Scans returns the connection's JetStream for requests that take the longer the
 // more is stored, such as a list of all subjects.
-func (l *Log) Scans() jetstream.JetStream { return l.scans }
+func (c *Conn) Scans() jetstream.JetStream { return c.scans }
 
 // Bounds of a list.
 const (
@@ -29,16 +29,16 @@ const (
 	listQuiet = 3 * time.Second
 )
 
-// List gives the messages of a stream as a consumer gives them: those that were
+// List returns the messages of a stream as a consumer delivers them: those that were
 // there when it began, or as many that came in place of them, in the order of
 // their sequences. It ends also when what was to come has been removed meanwhile.
 //
-// A consumer that was lost is replaced by one that goes on after the last message.
-// That gives every message, also where only the last one of each subject was asked
+// A consumer that was lost is replaced by one that resumes after the last message.
+// That one delivers every message, also where only the last one of each subject was asked
 // for: a subject may come more than once.
-func (l *Log) List(ctx context.Context, stream string, from jetstream.OrderedConsumerConfig) iter.Seq2[jetstream.Msg, error] {
+func (c *Conn) List(ctx context.Context, stream string, from jetstream.OrderedConsumerConfig) iter.Seq2[jetstream.Msg, error] {
 	return func(yield func(jetstream.Msg, error) bool) {
-		err := l.list(ctx, stream, from, func(m jetstream.Msg) bool { return yield(m, nil) })
+		err := c.list(ctx, stream, from, func(m jetstream.Msg) bool { return yield(m, nil) })
 		if err == nil {
 			return
 		}
@@ -49,8 +49,8 @@ func (l *Log) List(ctx context.Context, stream string, from jetstream.OrderedCon
 	}
 }
 
-func (l *Log) list(ctx context.Context, stream string, from jetstream.OrderedConsumerConfig, take func(jetstream.Msg) bool) error {
-	consumer, err := l.scans.OrderedConsumer(ctx, stream, from)
+func (c *Conn) list(ctx context.Context, stream string, from jetstream.OrderedConsumerConfig, take func(jetstream.Msg) bool) error {
+	consumer, err := c.scans.OrderedConsumer(ctx, stream, from)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (l *Log) list(ctx context.Context, stream string, from jetstream.OrderedCon
 	// meanwhile, also if it is not in the list.
 	end := uint64(0)
 	if from.DeliverPolicy == jetstream.DeliverLastPerSubjectPolicy {
-		if end, err = l.streamLast(ctx, stream); err != nil {
+		if end, err = c.LastSeq(ctx, stream); err != nil {
 			return err
 		}
 	}
@@ -114,4 +114,12 @@ func nextIn(ctx context.Context, msgs jetstream.MessagesContext, most time.Durat
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	return msgs.Next(jetstream.NextContext(ctx))
+}
+
+// Beat returns the options of a reader that is to notice within two seconds that
+// nobody answers it any more: a server that was killed, or a consumer whose
+// leader was not yet elected when it was asked. The client's default is half a
+// minute.
+func Beat() []jetstream.PullMessagesOpt {
+	return []jetstream.PullMessagesOpt{jetstream.PullExpiry(10 * time.Second), jetstream.PullHeartbeat(time.Second)}
 }

@@ -1,0 +1,119 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Config is what a [Conn] is told. Every field but Patience is required.
+type Config struct {
+	Names      events.Names
+	API        string        // prefix of JetStream's API
+	Replicas   int           // copies of every stream that is made
+	Sample     string        // the stream whose number of copies all streams have
+	AckTimeout time.Duration // how long a publish, or a request to a leader, may take
+	Patience   time.Duration // how long a read that is not answered is retried; 0: it is not
+	Floors     *Floors
+	Damage     func(stream string, from, to uint64) error // why messages cannot be read, if that is known
+}
+
+// OwnAPI is the prefix of JetStream's API in the account that has the streams.
+const OwnAPI = "$JS.API"
+
+// Conn reads and writes streams over one connection. It is safe for concurrent use.
+type Conn struct {
+	nc    *nats.Conn // nil if it was opened on a wire
+	wire  Wire
+	js    jetstream.JetStream
+	scans jetstream.JetStream // the same, for requests that take longer the more is stored
+	cfg   Config
+	inbox *inbox
+
+	readTimeout time.Duration // of a direct get
+	scanWorth   uint64        // see Scan.widen
+	copies      atomic.Int32  // of every stream; 0: not known yet
+}
+
+// Open returns a Conn on a connection. Close it before the connection.
+func Open(nc *nats.Conn, cfg Config) (*Conn, error) {
+	// A publish whose acknowledgement is lost ends only by this.
+	js, err := jetstream.NewWithAPIPrefix(nc, cfg.API, jetstream.WithPublishAsyncTimeout(cfg.AckTimeout), jetstream.WithDefaultTimeout(max(cfg.Patience, ReadTimeout)))
+	if err != nil {
+		return nil, fmt.Errorf("JetStream on this connection: %w", err)
+	}
+	scans, err := jetstream.NewWithAPIPrefix(nc, cfg.API, jetstream.WithDefaultTimeout(scanTimeout))
+	if err != nil {
+		return nil, fmt.Errorf("JetStream on this connection: %w", err)
+	}
+	c, err := OpenOn(nc, js, cfg)
+	if err != nil {
+		return nil, err
+	}
+	c.nc, c.scans = nc, scans
+	return c, nil
+}
+
+// OpenOn returns a Conn on a wire and the JetStream that it leads to. Its NATS
+// connection is nil.
+func OpenOn(wire Wire, js jetstream.JetStream, cfg Config) (*Conn, error) {
+	in, err := newInbox(wire)
+	if err != nil {
+		return nil, err
+	}
+	return &Conn{wire: wire, js: js, scans: js, cfg: cfg, inbox: in, readTimeout: ReadTimeout, scanWorth: scanWorth}, nil
+}
+
+// Close ends the subscription through which answers come.
+func (c *Conn) Close() { c.inbox.close() }
+
+// Config returns the configuration.
+func (c *Conn) Config() Config { return c.cfg }
+
+// NATS returns the connection, or nil if the Conn was opened on a wire.
+func (c *Conn) NATS() *nats.Conn { return c.nc }
+
+// Wire returns what messages are sent over.
+func (c *Conn) Wire() Wire { return c.wire }
+
+// JetStream returns the connection's JetStream.
+func (c *Conn) JetStream() jetstream.JetStream { return c.js }
+
+// ReadOnly reports whether the streams are seen through another account, as auditors
+// see them: they can be read by direct gets, and no consumer can be made.
+func (c *Conn) ReadOnly() bool { return c.cfg.API != OwnAPI }
+
+// LastSeq returns a stream's last sequence, from its leader.
+func (c *Conn) LastSeq(ctx context.Context, stream string) (uint64, error) {
+	s, err := c.js.Stream(ctx, stream)
+	if err != nil {
+		return 0, fmt.Errorf("stream %s: %w", stream, err)
+	}
+	last := s.CachedInfo().State.LastSeq
+	c.cfg.Floors.Raise(stream, last)
+	return last, nil
+}
+
+// Ends returns the last sequence of a stream, from its leader. ok is false if there
+// is no such stream.
+func (c *Conn) Ends(ctx context.Context, stream string) (last uint64, ok bool, err error) {
+	last, err = c.LastSeq(ctx, stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return 0, false, nil
+	}
+	return last, err == nil, err
+}
+
+// Connects returns a channel that receives a value whenever the connection has been
+// re-established, and a function that ends that.
+func (c *Conn) Connects() (connected chan nats.Status, stop func()) {
+	connected = c.wire.StatusChanged(nats.CONNECTED)
+	return connected, func() { c.wire.RemoveStatusListener(connected) }
+}

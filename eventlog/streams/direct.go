@@ -1,0 +1,155 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+)
+
+// Message is a message of a stream, as a direct get returns it.
+type Message struct {
+	Subject string
+	Seq     uint64
+	Header  nats.Header
+	Data    []byte
+	Pending uint64 // how many more match, of a range
+
+	Archived bool // it comes from an object of archived commits
+}
+
+// GetRequest says which messages of a stream are wanted: the body of a direct get, or
+// of a request to a leader.
+type GetRequest struct {
+	Seq      uint64     `json:"seq,omitzero"`
+	Next     string     `json:"next_by_subj,omitzero"`
+	Last     string     `json:"last_by_subj,omitzero"`
+	Multi    []string   `json:"multi_last,omitempty"`
+	Start    *time.Time `json:"start_time,omitempty"` // in place of Seq
+	Batch    int        `json:"batch,omitzero"`
+	MaxBytes int        `json:"max_bytes,omitzero"`
+}
+
+// most returns how many answers it can have, with the one that ends them.
+func (q GetRequest) most() int {
+	for _, subject := range q.Multi {
+		if strings.ContainsAny(subject, "*>") {
+			return inboxDepth
+		}
+	}
+	return min(max(len(q.Multi), q.Batch, 1)+1, inboxDepth)
+}
+
+// ErrTooMany says that more keys match than one direct get can return (1,024).
+var ErrTooMany = errors.New("more than 1,024 keys match")
+
+// ReadTimeout bounds one direct get: the server never answers some bad requests.
+const ReadTimeout = 5 * time.Second
+
+// Direct asks a stream for messages, in the order of their sequences. A replica that
+// lags may answer. It retries as [Config.Patience] says.
+func (c *Conn) Direct(ctx context.Context, stream string, q GetRequest) ([]Message, error) {
+	out, _, err := c.directUpTo(ctx, stream, q)
+	return out, err
+}
+
+// directUpTo does the same, and returns how far the replica that answered had got, if it
+// was asked for the last messages of subjects and has some.
+func (c *Conn) directUpTo(ctx context.Context, stream string, q GetRequest) (out []Message, upTo uint64, err error) {
+	body, err := json.Marshal(q)
+	if err != nil {
+		return nil, 0, err
+	}
+	err = c.untilAnswered(ctx, stream, q.Seq, func(within time.Duration) (err error) {
+		out, upTo, err = c.directOnce(ctx, stream, q, body, within)
+		return err
+	})
+	return out, upTo, err
+}
+
+func (c *Conn) directOnce(ctx context.Context, stream string, q GetRequest, body []byte, within time.Duration) (out []Message, upTo uint64, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, within, &SilentError{Stream: stream, Seq: q.Seq, Waited: within})
+	defer cancel()
+	err = c.inbox.ask(ctx, c.cfg.API+".DIRECT.GET."+stream, body, q.most(), func(m *nats.Msg) (bool, error) {
+		switch status := m.Header.Get("Status"); status {
+		case "":
+		case "204", "404":
+			upTo, _ = strconv.ParseUint(m.Header.Get("Nats-UpTo-Sequence"), 10, 64)
+			return true, nil
+		case "413":
+			return true, ErrTooMany
+		case "503":
+			return true, fmt.Errorf("stream %s: %w", stream, nats.ErrNoResponders)
+		default:
+			return true, fmt.Errorf("stream %s refused a read: %s %s", stream, status, m.Header.Get("Description"))
+		}
+		got, err := message(m)
+		out = append(out, got)
+		return err == nil && q.Batch <= 1 && len(q.Multi) == 0, err
+	})
+	return out, upTo, err
+}
+
+// UnreadableError says that the server cannot read what it has stored.
+type UnreadableError struct {
+	Stream string
+	Seq    uint64 // from which on was read
+	Cause  error
+}
+
+func (e *UnreadableError) Error() string {
+	return fmt.Sprintf("reading stream %s from sequence %d on: %v", e.Stream, e.Seq, e.Cause)
+}
+
+func (e *UnreadableError) Unwrap() error { return e.Cause }
+
+func message(m *nats.Msg) (Message, error) {
+	seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
+	if err != nil {
+		return Message{}, fmt.Errorf("an answer without a sequence: %w", err)
+	}
+	pending, _ := strconv.ParseUint(m.Header.Get("Nats-Num-Pending"), 10, 64)
+	return Message{Subject: m.Header.Get("Nats-Subject"), Seq: seq, Header: m.Header, Data: m.Data, Pending: pending}, nil
+}
+
+// Bounds of one read of a stream, so that it is never held in memory whole.
+const (
+	BatchMessages = 512
+	BatchBytes    = 4 << 20
+)
+
+// Messages reads the messages of a stream that match a subject, from a sequence on, in
+// order, up to its present end.
+func (c *Conn) Messages(ctx context.Context, name, subject string, from uint64) iter.Seq2[Message, error] {
+	return func(yield func(Message, error) bool) {
+		for s := c.Scan(name, subject); ; {
+			got, err := s.Batch(ctx, from)
+			if err != nil {
+				yield(Message{}, err)
+				return
+			}
+			for _, m := range got {
+				if !yield(m, nil) {
+					return
+				}
+				from = m.Seq + 1
+			}
+			if len(got) > 0 && got[len(got)-1].Pending > 0 {
+				continue
+			}
+			more, err := c.More(ctx, name, subject, from)
+			if err != nil {
+				yield(Message{}, err)
+			}
+			if err != nil || !more {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package streams
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
+)
+
+// Headers of JetStream's.
+const (
+	HeaderExpected    = "Nats-Expected-Last-Subject-Sequence"
+	HeaderExpectedSeq = "Nats-Expected-Last-Sequence"
+	HeaderExpectedID  = "Nats-Expected-Last-Msg-Id"
+	HeaderID          = "Nats-Msg-Id"
+
+	headerBatchID       = "Nats-Batch-Id"
+	headerBatchSequence = "Nats-Batch-Sequence"
+	headerBatchCommit   = "Nats-Batch-Commit"
+)
+
+// Ack is JetStream's answer to a publish. Of a batch, Seq is that of its last
+// message, and the others precede it without a gap.
+type Ack struct {
+	Error   *Refusal `json:"error"`
+	Seq     uint64   `json:"seq"`
+	Count   int      `json:"count"`
+	Seconds float64  `json:"-"` // until it came
+}
+
+// Publish sends a message and waits for its acknowledgement, for [Config.AckTimeout].
+func (c *Conn) Publish(m *nats.Msg) (Ack, error) {
+	start := time.Now()
+	reply, err := c.wire.RequestMsg(m, c.cfg.AckTimeout)
+	if err != nil {
+		return Ack{}, err
+	}
+	ack := Ack{Seconds: time.Since(start).Seconds()}
+	if err := json.Unmarshal(reply.Data, &ack); err != nil {
+		return ack, fmt.Errorf("an acknowledgement that cannot be read: %w", err)
+	}
+	return ack, nil
+}
+
+// PublishBatch sends messages as one atomic batch: all are stored, or none. Only the
+// last is acknowledged.
+func (c *Conn) PublishBatch(msgs []*nats.Msg) (Ack, error) {
+	id := nuid.Next()
+	for i, m := range msgs {
+		b := &nats.Msg{Subject: m.Subject, Data: m.Data, Header: make(nats.Header, len(m.Header)+3)}
+		for k, v := range m.Header {
+			b.Header[k] = v
+		}
+		b.Header[headerBatchID] = []string{id}
+		b.Header[headerBatchSequence] = []string{strconv.Itoa(i + 1)}
+		if i == len(msgs)-1 {
+			b.Header[headerBatchCommit] = []string{"1"}
+			return c.Publish(b)
+		}
+		if err := c.wire.PublishMsg(b); err != nil {
+			return Ack{}, err
+		}
+	}
+	return Ack{}, nil
+}

@@ -1,0 +1,70 @@
+package streams_test
+
+import (
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/logtest"
+)
+
+// The whole of a tenant is read without the server counting, with each batch, what
+// else of the tenant there is: that is quadratic.
+func TestStored_OfAWholeTenantIsNotCountedWithEachBatch(t *testing.T) {
+	t.Parallel()
+	l := logtest.Start(t)
+	l.Streams().SetScanWorth(1)
+	mine, other := logtest.NewAuthor(1), logtest.NewAuthor(2)
+	var want []uint64
+	for range streams.BatchMessages + 40 {
+		mine.Write(t, l, 1, 1)
+		want = append(want, mine.Seq)
+	}
+	foreign, err := events.NewCommit("", []events.Event{{
+		ID: "1", Type: events.ThreadCreatedType, Tenant: "other", ThreadID: other.Thread, Version: 1, Data: events.ThreadCreated{},
+	}})
+	logtest.Must(t, err)
+	logtest.Must(t, l.Append(t.Context(), eventlog.Write{Commit: foreign}))
+	mine.Write(t, l, 1, 1)
+	want = append(want, mine.Seq)
+	asked, err := l.Conn().SubscribeSync("$JS.API.DIRECT.GET." + l.Config().Names.Stream(eventlog.LogStream))
+	logtest.Must(t, err)
+	for name, read := range map[string]iter.Seq2[streams.Message, error]{
+		"stored": l.Stored(t.Context(), l.Config().Names.Log(logtest.Tenant, "*"), 1),
+		"raw":    l.Raw(t.Context(), l.Config().Names.Log(logtest.Tenant, "*"), 1),
+	} {
+		var got []uint64
+		for m, err := range read {
+			logtest.Must(t, err)
+			got = append(got, m.Seq)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %d commits of the logtest.Tenant, not %d", name, len(got), len(want))
+		}
+		for batch := range 2 {
+			m, err := asked.NextMsg(logtest.Patience)
+			logtest.Must(t, err)
+			var q streams.GetRequest
+			logtest.Must(t, json.Unmarshal(m.Data, &q))
+			if wide := q.Next == ">"; wide != (batch > 0) {
+				t.Errorf("%s: batch %d is asked for with %s", name, batch, q.Next)
+			}
+		}
+	}
+	for _, thread := range []string{mine.Thread, "T-none"} { // one thread is never widened
+		for _, err := range l.Stored(t.Context(), l.Config().Names.Log(logtest.Tenant, thread), 1) {
+			logtest.Must(t, err)
+		}
+		m, err := asked.NextMsg(logtest.Patience)
+		logtest.Must(t, err)
+		if strings.Contains(string(m.Data), `">"`) {
+			t.Errorf("of one thread all is read: %s", m.Data)
+		}
+	}
+}

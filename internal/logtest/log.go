@@ -1,0 +1,81 @@
+package logtest
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/internal/natstest"
+)
+
+// Patience is how long a test waits for what must happen.
+const Patience = time.Minute
+
+// Tenant owns the threads that an [Author] writes.
+const Tenant = "acme"
+
+// Start runs a server and returns a log on it with its streams made.
+func Start(t testing.TB, opts ...natstest.Option) *eventlog.Log {
+	t.Helper()
+	return Open(t, natstest.Connect(t, natstest.Start(t, opts...)), eventlog.Config{})
+}
+
+// Open returns a log with its streams made, and closes it when the test ends.
+func Open(t testing.TB, nc *nats.Conn, cfg eventlog.Config) *eventlog.Log {
+	t.Helper()
+	l, err := eventlog.Open(nc, cfg, zerolog.Nop(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	if err := l.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// Sibling returns a second log on the server of the first, on a connection of its own,
+// as another process would have it.
+func Sibling(t testing.TB, l *eventlog.Log) *eventlog.Log {
+	t.Helper()
+	nc, err := nats.Connect(l.Conn().ConnectedUrl())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return Open(t, nc, l.Config())
+}
+
+// Eventually waits until ok returns true.
+func Eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(Patience); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+// Within returns what a channel delivers, and fails the test if it delivers nothing.
+func Within[T any](t testing.TB, what string, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(Patience):
+		t.Fatalf("waited in vain: %s", what)
+		panic("unreachable")
+	}
+}
+
+// Must fails the test on an error.
+func Must(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
