@@ -51,7 +51,7 @@ func channels() object {
 			tenantParameter(), parameter("thread", "The thread."), parameter("execution", "The execution.")),
 			jetStream(n.Stream("CHUNKS"), "limits", "1 hour by default; republished"))},
 		{"log", append(channel(n.Log("{tenant}", "{thread}"), "The truth: one message a commit, for ever. Skein alone writes it.", log, tenantParameter(), aggregate),
-			jetStream(n.Stream("LOG"), "limits", "for ever; deletes denied"))},
+			jetStream(n.Stream("LOG"), "limits", "for ever, here or in the archive of cold threads; only a purge overwrites and deletes commits"))},
 	}
 }
 

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/schema"
 )
 
-// generated tells whoever opens a page where it comes from.
+// generated tells readers of a page where it comes from.
 const generated = "<!-- Written by internal/generate from the package events. Change it there, then run make generate. -->\n\n"
 
 // page is a Markdown page under construction.
@@ -22,8 +23,41 @@ func newPage(title string) *page {
 	return p
 }
 
-// line writes a line, or a paragraph, and an empty line after it.
-func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n\n", args...) }
+// columns is the width of prose.
+const columns = 100
+
+// line writes a heading, or paragraphs wrapped at columns, followed by an empty line.
+func (p *page) line(format string, args ...any) {
+	for paragraph := range strings.SplitSeq(fmt.Sprintf(format, args...), "\n\n") {
+		if strings.HasPrefix(paragraph, "#") || strings.HasPrefix(paragraph, "-") || strings.HasPrefix(paragraph, "<") {
+			p.WriteString(paragraph)
+		} else {
+			p.WriteString(wrapped(paragraph))
+		}
+		p.WriteString("\n\n")
+	}
+}
+
+// wrapped breaks a paragraph between words.
+func wrapped(paragraph string) string {
+	var out strings.Builder
+	column := 0
+	for i, word := range strings.Fields(paragraph) {
+		width := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case column+1+width > columns:
+			out.WriteByte('\n')
+			column = 0
+		default:
+			out.WriteByte(' ')
+			column++
+		}
+		out.WriteString(word)
+		column += width
+	}
+	return out.String()
+}
 
 // code writes a block of code.
 func (p *page) code(language, body string) {
@@ -52,9 +86,15 @@ func (p *page) fields(value any) error {
 	if err != nil {
 		return err
 	}
+	p.described(fields)
+	return nil
+}
+
+// described writes the table of described fields.
+func (p *page) described(fields []schema.Description) {
 	if len(fields) == 0 {
 		p.line("It has no fields.")
-		return nil
+		return
 	}
 	var rows [][]string
 	for _, f := range fields {
@@ -65,7 +105,6 @@ func (p *page) fields(value any) error {
 		rows = append(rows, []string{"`" + f.Name + "`", f.Type, required, f.Doc})
 	}
 	p.table([]string{"field", "type", "required", "meaning"}, rows)
-	return nil
 }
 
 // patterns explains the names of forms that the tables use.

@@ -8,11 +8,11 @@ import (
 	"github.com/skein-threads/skein/schema"
 )
 
-// nothing says what stands for nothing in what callers send.
-const nothing = `An optional field that is null is absent. An optional text that is "" is absent too; only where the field says
-that an empty text clears something is "" a value. A required field may not be null. Where any JSON is asked for, null is
-a value like any other. Unknown fields, names that stand twice, broken UTF-8 and more than %d levels of objects and lists
-are refused.`
+// nothing says which values count as absent in what callers send.
+const nothing = `An optional field that is null is absent. An optional text that is "" is absent too, unless the
+field says that an empty text clears something. A required field may not be null. Where any JSON is
+accepted, null is an ordinary value. Unknown fields, duplicate names, invalid UTF-8 and more than %d
+levels of objects and lists are refused.`
 
 func commandsPage() ([]byte, error) {
 	list, err := index(commandExamples())
@@ -20,10 +20,13 @@ func commandsPage() ([]byte, error) {
 		return nil, err
 	}
 	p := newPage("Commands")
-	p.line(`A command is a request on %s. The answer means: durable, and readable by anyone who reads with its %s. The same
-command published on %s is stored and done exactly once; one that is refused appears on the timeline as
-%s. The schemas are in [schema/files/commands](../schema/files/commands).`,
-		"`skein.cmd.{tenant}.{noun}.{verb}`", "`seq`", "`skein.submit.{tenant}.{noun}.{verb}`", "[`command.rejected`](events.md#commandrejected)")
+	p.line(`This page lists every command with its fields, its events and an example. A command is a request on
+%s:`, "`skein.cmd.{tenant}.{noun}.{verb}`")
+	p.code("sh", `bin/skein cmd thread.create '{"key":"hello"}'`)
+	p.line(`A reply means that the events are durable, and visible to a query with the reply's %s. Publish the
+same command on %s, and it is stored and executed exactly once; a
+refusal then appears on the timeline as %s.`, "`seq`", "`skein.submit.{tenant}.{noun}.{verb}`", "[`command.rejected`](events.md#commandrejected)")
+	p.line("JSON Schemas: [commands](../schema/files/commands).")
 	p.line(nothing, schema.MaxDepth)
 	p.line("## The request")
 	if err := p.fields(events.Request{}); err != nil {
@@ -34,7 +37,7 @@ command published on %s is stored and done exactly once; one that is refused app
 		return nil, err
 	}
 	p.line("## Errors")
-	p.line("A refusal has the header `%s` and the body `{\"error\": {\"code\", \"message\", \"details\"?}}`. The details of an\n`invalid_request` name the `path`, a JSON pointer, of what is wrong.", events.HeaderErrorCode)
+	p.line("A refusal has the header `%s` and the body\n`{\"error\": {\"code\", \"message\", \"details\"?}}`. The details of an `invalid_request` name the `path` of\nthe fault, a JSON pointer.", events.HeaderErrorCode)
 	p.table([]string{"code", "number", "the same request may succeed later"}, errorRows())
 	p.line("## All of them")
 	var rows [][]string
@@ -76,12 +79,12 @@ func commandSection(p *page, c events.Command, list examples) error {
 	facts := "It needs a `threadId`."
 	switch {
 	case c.Tenant:
-		facts = "It is of the tenant, and takes no `threadId`."
+		facts = "It belongs to the tenant, and takes no `threadId`."
 	case c.Creates:
 		facts = "It needs no `threadId`."
 	}
 	if c.Single {
-		facts += " It cannot stand in a `thread.commit`."
+		facts += " It cannot be part of a `thread.commit`."
 	}
 	p.line("%s", facts)
 	if len(c.Events) > 0 {

@@ -14,13 +14,15 @@ func eventsPage() ([]byte, error) {
 		return nil, err
 	}
 	p := newPage("Events")
-	p.line(`An event says what happened to a thread. It is a CloudEvent 1.0 in structured JSON. All events of one
-command on one thread are one message of the log, a CloudEvents JSON batch; on the timeline each is a message of its
-own. What an event itself says is its %s; the schema of that is named by %s, with its version.`, "`data`", "`dataschema`")
-	p.line(`The schemas are in [schema/files/events](../schema/files/events); the envelope is
-[event-envelope.json](../schema/files/event-envelope.json). Fields may be added: a reader skips those that it does not
-know. What is absent is left out, and never null. An event of an older version is upcast when it is read, and never
-rewritten.`)
+	p.line("This page lists every event with its fields and an example. To watch events:")
+	p.code("sh", "bin/skein tail --from start")
+	p.line(`An event says what happened to a thread. It is a CloudEvent 1.0 in structured JSON. All events of
+one command on one thread are one message of the log, a CloudEvents JSON batch; on the timeline each
+is a message of its own. %s is the content of the event, and %s names the schema and its
+version.`, "`data`", "`dataschema`")
+	p.line(`Fields may be added: a reader skips unknown ones. Absent fields are left out, never null. An event of
+an older version is upcast when it is read, and never rewritten.`)
+	p.line("JSON Schemas: [events](../schema/files/events),\n[envelope](../schema/files/event-envelope.json).")
 	if err := wholeEvent(p, list); err != nil {
 		return nil, err
 	}
@@ -68,9 +70,9 @@ func eventSection(p *page, r events.Row, list examples) error {
 	p.line("%s", r.Doc)
 	where := "It is in the log and on the timeline."
 	if r.Transient {
-		where = "It is transport: it is on the timeline's subject and never in the log."
+		where = "It is transport: on the timeline's subject, never in the log."
 	}
-	p.line("Version %d, entity `%s`, schema `%s` ([file](../schema/files/events/%s.json)). %s", r.Version, r.Entity(), r.Schema(), r.Type, where)
+	p.line("Version %d, entity `%s`, schema [`%s`](../schema/files/events/%s.json). %s", r.Version, r.Entity(), r.Schema(), r.Type, where)
 	var old []string
 	for _, up := range r.Upcasts() {
 		old = append(old, fmt.Sprintf("- from version %d: %s", up.From, up.Doc))

@@ -9,12 +9,14 @@ import (
 
 func machinesPage() ([]byte, error) {
 	p := newPage("State machines")
-	p.line(`Five entities have a state. What is not listed is refused with %s, staying in place included; the error names
-the states that are allowed. Each move is an event, %s.`, "`illegal_transition`", "`{entity}.status.changed`")
+	p.line(`Five entities have a state: this page lists the moves of each. Any other move, also to the present
+state, is refused with %s, and the error names the allowed states. Each move is an
+event, %s:`, "`illegal_transition`", "`{entity}.status.changed`")
+	p.code("sh", "bin/skein tail --from start --type 'execution.*'")
 	machine(p, events.ThreadMachine())
 	machine(p, events.ContextMachine())
-	p.line(`A closed context takes no more writes (%s): no item, no content, no execution. A run that works in it when it is closed comes to its end. Its key is free
-for the next context of the thread.`, "`illegal_transition`")
+	p.line(`A closed context accepts no item, no content and no execution (%s). A run that is in
+progress in it comes to its end. Its key is free for the next context of the thread.`, "`illegal_transition`")
 	machine(p, events.ExecutionMachine())
 	machine(p, events.StepMachine())
 	machine(p, events.ItemMachine())
@@ -32,7 +34,7 @@ func machine[S ~string](p *page, m events.Machine[S]) {
 		}
 		what := strings.Join(next, ", ")
 		if len(next) == 0 {
-			what = "nothing: it is final"
+			what = "none: it is final"
 		}
 		note := ""
 		if from == m.Initial() {

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/schema"
@@ -14,13 +16,22 @@ func queriesPage() ([]byte, error) {
 		return nil, err
 	}
 	p := newPage("Queries")
-	p.line(`A query is a request on %s; its body is what it takes. It waits, at most 5 s, until its read model has got as far
-as %s or %s ask for, and else answers %s: never stale data in silence. The schemas are in
-[schema/files/queries](../schema/files/queries), those of the documents in [schema/files/resources](../schema/files/resources).`,
-		"`skein.query.{tenant}.{noun}.{verb}`", "`minSeq`", "`minVersion`", "`projection_behind`")
-	p.line(`A query has 30 s, and then is given up as %s. A sender that waits for less says so in the header %s, in milliseconds:
-nobody works on what nobody waits for. The Go client and the command line say it.`, "`unavailable`", "`"+events.HeaderWait+"`")
+	p.line(`This page lists every query and the document that answers it. A query is a request on
+%s, and its body holds its fields:`, "`skein.query.{tenant}.{noun}.{verb}`")
+	p.code("sh", "bin/skein query thread.get '{\"threadId\":\"key:hello\"}'")
+	p.line(`A query has 30 s, and then fails as %s. A caller that waits for less says so in the header
+%s, in milliseconds, so that no work is done for a caller that is gone. The Go
+client and the CLI send it.`, "`unavailable`", "`"+events.HeaderWait+"`")
+	p.line("JSON Schemas: [queries](../schema/files/queries), [documents](../schema/files/resources).")
 	p.line(nothing, schema.MaxDepth)
+	p.line("## Which state a query reads")
+	p.line(`These fields mean the same in every query that has them. A query waits for its read model, at most
+5 s, and otherwise answers %s: it never returns older data than was asked for.`, "`projection_behind`")
+	shared, err := sharedFields()
+	if err != nil {
+		return nil, err
+	}
+	p.described(shared)
 	p.line("## All of them")
 	var rows [][]string
 	for _, q := range events.Queries() {
@@ -32,27 +43,79 @@ nobody works on what nobody waits for. The Go client and the command line say it
 	}
 	p.table([]string{"query", "meaning", "answer"}, rows)
 	for _, q := range events.Queries() {
-		if err := querySection(p, q, list); err != nil {
+		if err := querySection(p, q, list, shared); err != nil {
 			return nil, err
 		}
 	}
 	p.line("# Documents")
-	p.line("Times are UTC with three fraction digits. What is absent is left out, and never null. Fields may be added: a\nreader skips those that it does not know. Messages and log lines are as Standard Agents has them: times in\nmicroseconds, every field there, null where nothing is known (see [messages.md](messages.md)).")
+	p.line(`Times are UTC with three fraction digits. Absent fields are left out, never null. Fields may be added:
+a reader skips unknown ones. Messages and log lines follow Standard Agents: times in microseconds,
+every field present, null where nothing is known ([messages](messages.md)).`)
 	for _, r := range schema.Resources() {
 		if r.Name == "request" || r.Name == "reply" { // they are on the page of the commands
 			continue
 		}
 		p.line("## %s", r.Name)
 		p.line("%s", r.Doc)
-		if err := p.fields(r.New()); err != nil {
+		fields, err := documentFields(r)
+		if err != nil {
 			return nil, err
 		}
+		p.described(fields)
 	}
 	p.patterns()
 	return p.Bytes(), nil
 }
 
-// answerOf gives the document that a query answers.
+// sharedFields returns the fields that say which state a query reads.
+func sharedFields() ([]schema.Description, error) {
+	fields, err := schema.Describe(events.GetThread{})
+	return slices.DeleteFunc(fields, func(f schema.Description) bool {
+		return f.Name != "minSeq" && f.Name != "minVersion" && !strings.HasPrefix(f.Name, "at")
+	}), err
+}
+
+// documentFields returns the fields of a document. A field that holds documents
+// with a section of their own links there and omits their fields.
+func documentFields(r schema.Resource) ([]schema.Description, error) {
+	fields, err := schema.Describe(r.New())
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(r.New())) {
+		held := f.Type
+		for held.Kind() == reflect.Slice || held.Kind() == reflect.Pointer {
+			held = held.Elem()
+		}
+		section := sectionOf(held)
+		if section == "" || section == r.Name {
+			continue
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		fields = slices.DeleteFunc(fields, func(d schema.Description) bool {
+			return strings.HasPrefix(d.Name, name+".") || strings.HasPrefix(d.Name, name+"[].")
+		})
+		for i := range fields {
+			if d := &fields[i]; d.Name == name {
+				before, _ := strings.CutSuffix(d.Type, "object")
+				d.Type = fmt.Sprintf("%s[%s](#%s)", before, section, section)
+			}
+		}
+	}
+	return fields, nil
+}
+
+// sectionOf returns the name of the document of a Go type, or "" if it has none.
+func sectionOf(t reflect.Type) string {
+	for _, r := range schema.Resources() {
+		if reflect.TypeOf(r.New()) == t {
+			return r.Name
+		}
+	}
+	return ""
+}
+
+// answerOf returns the document that answers a query.
 func answerOf(q events.Query) (schema.Resource, error) {
 	answer, ok := answers()[q.Name]
 	if !ok {
@@ -66,16 +129,26 @@ func answerOf(q events.Query) (schema.Resource, error) {
 	return schema.Resource{}, fmt.Errorf("%T is no resource of package schema", answer)
 }
 
-func querySection(p *page, q events.Query, list examples) error {
+func querySection(p *page, q events.Query, list examples, shared []schema.Description) error {
 	p.line("## %s", q.Name)
 	answer, err := answerOf(q)
 	if err != nil {
 		return err
 	}
-	p.line("%s It answers [%s](#%s).", q.Doc, answer.Name, answer.Name)
-	if err := p.fields(q.New()); err != nil {
+	fields, err := schema.Describe(q.New())
+	if err != nil {
 		return err
 	}
+	also := ""
+	fields = slices.DeleteFunc(fields, func(f schema.Description) bool {
+		known := f.Name != "at" && slices.Contains(shared, f)
+		if known && f.Name == "minSeq" {
+			also = " It also takes [`minSeq` and `minVersion`](#which-state-a-query-reads)."
+		}
+		return known
+	})
+	p.line("%s The answer is [%s](#%s).%s", q.Doc, answer.Name, answer.Name, also)
+	p.described(fields)
 	example, err := list.like(q.New())
 	if err != nil {
 		return err

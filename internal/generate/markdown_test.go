@@ -1,0 +1,44 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/skein-threads/skein/schema"
+)
+
+// A document that another one holds is shown once, and linked.
+func TestDocumentFields_NestedDocumentIsLinked(t *testing.T) {
+	for _, r := range schema.Resources() {
+		if r.Name != "item_list" {
+			continue
+		}
+		fields, err := documentFields(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, f := range fields {
+			names = append(names, f.Name+": "+f.Type)
+		}
+		const want = "items: list, each [item](#item); total: whole number, at least 0; nextCursor: text"
+		if got := strings.Join(names, "; "); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		return
+	}
+	t.Fatal("no document item_list")
+}
+
+func TestPage_ProseIsWrapped(t *testing.T) {
+	p := &page{}
+	p.line("## A heading that is not wrapped, because %s", strings.Repeat("it must stay on its line ", 5))
+	p.line("%s\n\n- a list that stays as it is, %s", strings.Repeat("é ", 100), strings.Repeat("word ", 30))
+	lines := strings.Split(p.String(), "\n")
+	if len(lines[0]) < 100 || !strings.HasPrefix(lines[5], "- a list") || len(lines[5]) < 150 {
+		t.Errorf("a heading or a list was wrapped:\n%s", p)
+	}
+	if first := []rune(lines[2]); len(first) != 99 || strings.TrimSpace(lines[3]) != strings.TrimSpace(strings.Repeat("é ", 50)) {
+		t.Errorf("the paragraph is not wrapped at 100 columns:\n%s", p)
+	}
+}
