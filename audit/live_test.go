@@ -19,7 +19,7 @@ func TestVerifyWhileWritesGoOn(t *testing.T) {
 	var writers sync.WaitGroup
 	for w := range 4 {
 		writers.Go(func() {
-			for n := range 60 {
+			for n := range 24 {
 				id := fmt.Sprintf("T-0190a000-0000-7000-8%03d-%012d", w+1, n)
 				list := [][2]string{
 					{"thread.create", fmt.Sprintf(`{"threadId":%q,"data":{"key":"key %d %d"}}`, id, w, n)},

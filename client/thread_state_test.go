@@ -61,7 +61,7 @@ type suite struct {
 func startProcess(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "skein")
-	if out, err := exec.Command("go", "build", "-o", binary, "../cmd/skein").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", binary, "../cmd/skein").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	cmd := exec.Command(binary, "serve", "--json", "--store", t.TempDir(), "--nats-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--log-level", "warn")

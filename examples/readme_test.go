@@ -66,7 +66,7 @@ func TestREADME_AgentsAnswer(t *testing.T) {
 func buildSkein(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "skein")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../cmd/skein").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-w", "-o", binary, "../cmd/skein").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return binary

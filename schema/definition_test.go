@@ -210,7 +210,7 @@ func TestWithName(t *testing.T) {
 // schema can say.
 func TestDefinitionsAgreeWithTheSchemas(t *testing.T) {
 	v := newValidator(t)
-	for seed := range rounds(4000) {
+	for seed := range rounds(1500) {
 		for _, wrong := range []float64{0, 0.02, 0.2} {
 			g := newInventor(seed, wrong)
 			kind := pick(g, events.DefinitionRows()).Kind

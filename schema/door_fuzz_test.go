@@ -12,7 +12,7 @@ import (
 
 func TestDoorAgreesWithTheSchemas(t *testing.T) {
 	v := newValidator(t)
-	for seed := range rounds(3000) {
+	for seed := range rounds(1000) {
 		for _, wrong := range []float64{0, 0.02, 0.2} {
 			inventCommand(t, v, seed, wrong)
 			inventQuery(t, v, seed, wrong)

@@ -94,12 +94,11 @@ func flip(t *testing.T, name string, at float64) {
 	}
 }
 
-// A store that was not closed cleanly, and of which something that has no other
-// source cannot be read, is refused: nothing is started, and no file is changed.
-func TestStore_DamageIsRefused(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it writes 60 MB")
-	}
+// crashedStore is a store that was killed, with a backup and the list of its threads.
+type crashedStore struct{ dir, backup, threads string }
+
+func newCrashedStore(t *testing.T) crashedStore {
+	t.Helper()
 	original := t.TempDir()
 	s := start(t, original)
 	file := filepath.Join(t.TempDir(), "content")
@@ -120,6 +119,18 @@ func TestStore_DamageIsRefused(t *testing.T) {
 	if n := len(logBlocks(t, original)); n < 3 {
 		t.Fatalf("%d blocks", n)
 	}
+	return crashedStore{original, backup, threads}
+}
+
+// damage is something of a store that cannot be read.
+type damage struct {
+	name   string
+	damage func(t *testing.T, store string)
+	want   string
+	repair bool
+}
+
+func damages() []damage {
 	object := func(t *testing.T, store string) string {
 		list, err := filepath.Glob(filepath.Join(store, "jetstream", "*", "streams", "OBJ_thread_files", "msgs", "*.blk"))
 		if err != nil || len(list) != 1 {
@@ -127,12 +138,7 @@ func TestStore_DamageIsRefused(t *testing.T) {
 		}
 		return list[0]
 	}
-	for _, c := range []struct {
-		name   string
-		damage func(t *testing.T, store string)
-		want   string
-		repair bool
-	}{
+	return []damage{
 		{"first sealed block, beginning", func(t *testing.T, store string) { flip(t, logBlocks(t, store)[0], 0.001) }, "1.blk", false},
 		{"first sealed block, middle", func(t *testing.T, store string) { flip(t, logBlocks(t, store)[0], 0.5) }, "1.blk", true},
 		{"second sealed block, last byte", func(t *testing.T, store string) { flip(t, logBlocks(t, store)[1], 1) }, "2.blk", false},
@@ -177,9 +183,16 @@ func TestStore_DamageIsRefused(t *testing.T) {
 			}
 		}, "the stream is not there", true},
 		{"contents of files", func(t *testing.T, store string) { flip(t, object(t, store), 0.3) }, "OBJ_thread_files", true},
-	} {
+	}
+}
+
+// A store that was not closed cleanly, and of which something that has no other
+// source cannot be read, is refused: nothing is started, and no file is changed.
+func TestStore_DamageIsRefused(t *testing.T) {
+	original := newCrashedStore(t)
+	for _, c := range damages() {
 		t.Run(c.name, func(t *testing.T) {
-			store := copyTree(t, original)
+			store := copyTree(t, original.dir)
 			c.damage(t, store)
 			before := tree(t, store)
 			o := run(t, []string{"SKEIN_NATS_LISTEN=127.0.0.1:0", "SKEIN_HTTP_LISTEN=127.0.0.1:0"}, "", "serve", "--store", store)
@@ -189,10 +202,21 @@ func TestStore_DamageIsRefused(t *testing.T) {
 			if after := tree(t, store); !slices.Equal(before, after) {
 				t.Errorf("the store was changed")
 			}
-			if c.repair {
-				repaired(t, store, backup, threads)
-			}
 		})
+	}
+}
+
+// What was damaged is repaired from a backup, and without one as far as it goes.
+func TestStore_DamageIsRepaired(t *testing.T) {
+	original := newCrashedStore(t)
+	for _, c := range damages() {
+		if c.repair {
+			t.Run(c.name, func(t *testing.T) {
+				store := copyTree(t, original.dir)
+				c.damage(t, store)
+				repaired(t, store, original.backup, original.threads)
+			})
+		}
 	}
 }
 
