@@ -19,8 +19,7 @@ type judged struct {
 	verdict string // a kind of difference; empty: it is as it should be
 }
 
-// trial judges the documents of one thread. The live documents are read first
-// and the log after them, so the log has everything that they show. The log is
+// trial judges the documents of one thread by its log, which is read after them and
 // folded once: a document that bears the sequence s is compared when the fold
 // stands at s, or, if s is no newer than what its read model shows for sure, when
 // the fold stands there.
@@ -35,9 +34,9 @@ type trial struct {
 	orphans []correction // pieces that no document names, and that are to go
 }
 
-// thread judges one thread, and repairs it.
-func (b *rebuilding) thread(ctx context.Context, name threadName) error {
-	t, err := b.try(ctx, name)
+// thread judges one thread of a group, and repairs it.
+func (b *rebuilding) thread(ctx context.Context, name threadName, g *group) error {
+	t, err := b.try(ctx, name, g)
 	if err == nil && !b.repair && t.has(Extra) {
 		t, err = b.tryEnding(ctx, t)
 	}
@@ -86,7 +85,7 @@ func (b *rebuilding) tryEnding(ctx context.Context, t *trial) (*trial, error) {
 		return nil, fmt.Errorf("the note of the end of %s: %w", t.name, err)
 	}
 	if !pending {
-		return b.try(ctx, t.name)
+		return b.tryAlone(ctx, t.name)
 	}
 	last, err := b.log.Last(ctx, t.name.tenant, t.name.thread)
 	if err != nil || last == nil || last.Events[len(last.Events)-1].Type != events.LifecycleDeletedType {
@@ -143,14 +142,21 @@ func (t *trial) corrections() ([]correction, error) {
 	return list, nil
 }
 
-// try reads the live documents of a thread, folds its log, and judges.
-func (b *rebuilding) try(ctx context.Context, name threadName) (*trial, error) {
-	t := &trial{rebuilding: b, name: name, upTo: b.sure(), docs: map[documents.Place]*judged{}, memory: b.models.NewMemory()}
+// tryAlone reads the live documents of a thread, folds its log, and judges.
+func (b *rebuilding) tryAlone(ctx context.Context, name threadName) (*trial, error) {
+	g, err := b.readGroup(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return b.try(ctx, name, g)
+}
+
+// try folds the log of a thread of a group, and judges.
+func (b *rebuilding) try(ctx context.Context, name threadName, g *group) (*trial, error) {
+	t := &trial{rebuilding: b, name: name, upTo: g.upTo, docs: map[documents.Place]*judged{}, memory: b.models.NewMemory()}
 	for _, p := range b.models.List() {
 		if b.kinds.Has(p.Kind) {
-			if err := t.read(ctx, p); err != nil {
-				return nil, err
-			}
+			t.take(ctx, p, g.docs[name][p.Kind])
 		}
 	}
 	for c, err := range b.log.Thread(ctx, name.tenant, name.thread, 1) {
@@ -176,24 +182,8 @@ func (b *rebuilding) try(ctx context.Context, name threadName) (*trial, error) {
 	return t, nil
 }
 
-// read reads the live documents of one read model.
-func (t *trial) read(ctx context.Context, p documents.Projection) error {
-	pattern := t.name.String()
-	switch isThread := events.IsThread(t.name.thread); {
-	case isThread == (p.Kind == documents.Definitions):
-		return nil // it has none of them
-	case p.Kind == documents.Definitions:
-		pattern = t.name.tenant + ".>"
-	case p.Kind != documents.Threads:
-		pattern += ".>"
-	}
-	got, err := t.log.Bucket(p.Bucket).Get(ctx, pattern)
-	if errors.Is(err, streams.ErrTooMany) {
-		got, err = readAll(ctx, t.log, p.Bucket, pattern)
-	}
-	if err != nil {
-		return fmt.Errorf("reading documents of %s: %w", p.Name, err)
-	}
+// take takes in the live documents of one read model.
+func (t *trial) take(ctx context.Context, p documents.Projection, got []streams.Message) {
 	pieces, named := map[string]streams.Message{}, map[string]bool{}
 	for i := range got {
 		if _, ok := documents.ParsePiece(got[i].Subject); ok {
@@ -226,7 +216,6 @@ func (t *trial) read(ctx context.Context, p documents.Projection) error {
 			t.orphans = append(t.orphans, correction{bucket: p.Bucket, key: key, kind: p.Kind, expected: m.Seq, thread: t.name, piece: true})
 		}
 	}
-	return nil
 }
 
 // pass judges the read models whose sure sequence lies before what the fold

@@ -71,8 +71,8 @@ const rebuildWorkers = 4
 // Rebuild folds the log anew, beside the live documents of the named read models
 // (all if none is named), compares, and unless verifyOnly repairs what differs.
 // It works while the runner and the queries go on, and without a runner; it holds
-// one thread at a time in memory for each of its workers, and a few bytes of
-// every thread. What happens in the log meanwhile is the runner's work.
+// one thread at a time in memory for each of its workers, the documents of some, and a
+// few bytes of every thread. What happens in the log meanwhile is the runner's work.
 func (r *Runner) Rebuild(ctx context.Context, names []string, verifyOnly bool) (Report, error) {
 	return r.rebuild(ctx, names, &rebuilding{Runner: r, repair: !verifyOnly})
 }
@@ -119,8 +119,8 @@ func (b *rebuilding) run(ctx context.Context) (Report, error) {
 	var workers sync.WaitGroup
 	for range rebuildWorkers {
 		workers.Go(func() {
-			for name := range work {
-				if err := b.thread(ctx, name); err != nil {
+			for names := take(work); len(names) > 0; names = take(work) {
+				if err := b.threads(ctx, names); err != nil {
 					cancel(err)
 				}
 			}
@@ -147,6 +147,21 @@ func (b *rebuilding) run(ctx context.Context) (Report, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.report, err
+}
+
+// threads judges some threads, one after the other.
+func (b *rebuilding) threads(ctx context.Context, names []threadName) error {
+	g, err := b.readGroup(ctx, names...)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := b.thread(ctx, name, g); err != nil {
+			return err
+		}
+		delete(g.docs, name)
+	}
+	return nil
 }
 
 // choose finds the read models by their names.

@@ -103,7 +103,7 @@ func (w *repairer) burst(ctx context.Context) error {
 
 // again judges a thread whose documents have changed since they were judged.
 func (w *repairer) again(ctx context.Context, name threadName) error {
-	t, err := w.try(ctx, name)
+	t, err := w.tryAlone(ctx, name)
 	if err != nil {
 		return err
 	}
