@@ -189,6 +189,9 @@ func TestLongThread(t *testing.T) {
 				page.Entries = append(page.Entries, documents.Entry{Index: int64(i), ID: fmt.Sprintf("itm_%d", i), Type: events.Message, Made: int64(i + 3)})
 			}
 			put(documents.Place{Kind: documents.Index, Thread: name, ID: documents.PageID(page.Page)}, page)
+			if page.Page%1000 == 999 { // more outstanding ones would stall on a slow machine
+				<-h.log.JetStream().PublishAsyncComplete()
+			}
 		}
 		for i := n - 200; i < n; i++ {
 			put(documents.Place{Kind: documents.Items, Thread: name, ID: fmt.Sprintf("itm_%d", i)}, &events.Item{

@@ -68,9 +68,12 @@ func fill(t *testing.T, l *eventlog.Log, subjects ...string) jetstream.Stream {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, subject := range subjects {
+	for i, subject := range subjects {
 		if _, err := l.JetStream().PublishAsync(subject, []byte("x")); err != nil {
 			t.Fatal(err)
+		}
+		if i%1000 == 999 { // more outstanding ones would stall on a slow machine
+			<-l.JetStream().PublishAsyncComplete()
 		}
 	}
 	logtest.Within(t, "everything stored", l.JetStream().PublishAsyncComplete())
