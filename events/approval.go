@@ -19,11 +19,11 @@ func (ApprovalReason) Enum() []string {
 // call's result.
 type ResolveApproval struct {
 	CallID    string `json:"callId" schema:"required,maxLength=256" doc:"The call."`
-	Grant     bool   `json:"grant,omitzero" doc:"It may be made."`
+	Grant     bool   `json:"grant,omitzero" doc:"Grant the call."`
 	Arguments JSON   `json:"arguments,omitzero" schema:"object" doc:"With grant: arguments that replace those asked for."`
-	Deny      bool   `json:"deny,omitzero" doc:"It may not be made; the model is told."`
-	Reason    string `json:"reason,omitzero" schema:"maxLength=65536" doc:"With grant or deny: why; with deny the model is told."`
-	Result    JSON   `json:"result,omitzero" doc:"What the call came to: any JSON, or, of a question, the answer, which fits its schema. The call is not made."`
+	Deny      bool   `json:"deny,omitzero" doc:"Deny the call; the model is told."`
+	Reason    string `json:"reason,omitzero" schema:"maxLength=65536" doc:"With grant or deny: the reason; with deny the model is told."`
+	Result    JSON   `json:"result,omitzero" doc:"The result of the call: any JSON, or the answer to a question, which must fit its schema. The call is not made."`
 }
 
 // Check holds what no single field says.

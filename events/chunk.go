@@ -19,9 +19,9 @@ const ChunkEmittedType Type = "chunk.emitted"
 type ChunkEmitted struct {
 	ExecutionID string `json:"executionId" schema:"required,pattern=id" doc:"The execution that streams."`
 	Index       int64  `json:"index" schema:"required,minimum=0" doc:"Its place in the execution's stream, from 0."`
-	StepID      string `json:"stepId,omitzero" schema:"pattern=id" doc:"The step that gave it."`
-	Attempt     int64  `json:"attempt" schema:"required,minimum=1" doc:"The claim of the worker that gave it, from 1."`
-	Type        string `json:"type" schema:"required,maxLength=128" doc:"What kind of chunk it is (EK 8.1)."`
+	StepID      string `json:"stepId,omitzero" schema:"pattern=id" doc:"The step that sent it."`
+	Attempt     int64  `json:"attempt" schema:"required,minimum=1" doc:"The claim of the worker that sent it, from 1."`
+	Type        string `json:"type" schema:"required,maxLength=128" doc:"The kind of chunk."`
 	Data        JSON   `json:"data,omitzero" doc:"The chunk itself."`
 }
 
@@ -71,7 +71,7 @@ func ChunkKinds() []ChunkKind {
 		{Type: ChunkContextSubstate, Doc: "What the run does now.", Fields: []ChunkField{
 			{Name: "substate", Doc: "In a word."}, {Name: "stepId", Doc: "The step.", Optional: true},
 		}},
-		{Type: ChunkThreadPing, Doc: "The run lives.", Fields: []ChunkField{{Name: "at", Doc: "When it said so, in UTC."}}},
+		{Type: ChunkThreadPing, Doc: "The run is alive.", Fields: []ChunkField{{Name: "at", Doc: "When it said so, in UTC."}}},
 		{Type: ChunkTextDelta, Doc: "More of a text.", Fields: []ChunkField{id, {Name: "delta", Doc: "What is added."}}, Of: "id", Text: "delta"},
 		{Type: ChunkReasoningDelta, Doc: "More of a reasoning.", Fields: []ChunkField{id, {Name: "delta", Doc: "What is added."}}, Of: "id", Text: "delta"},
 		{Type: ChunkToolInputStart, Doc: "The model begins to write a call.", Fields: []ChunkField{call, tool}},
@@ -79,7 +79,7 @@ func ChunkKinds() []ChunkKind {
 			call, {Name: "inputTextDelta", Doc: "What is added."},
 		}, Of: "toolCallId", Text: "inputTextDelta"},
 		{Type: ChunkToolInput, Doc: "A call is complete.", Fields: []ChunkField{call, tool, {Name: "input", Doc: "The arguments.", Any: true}}},
-		{Type: ChunkToolOutput, Doc: "A call gave its result.", Fields: []ChunkField{call, {Name: "output", Doc: "The result.", Any: true}}},
+		{Type: ChunkToolOutput, Doc: "A call returned its result.", Fields: []ChunkField{call, {Name: "output", Doc: "The result.", Any: true}}},
 		{Type: ChunkToolError, Doc: "A call failed.", Fields: []ChunkField{call, {Name: "errorText", Doc: "What happened."}}},
 		{Type: ChunkFinish, Doc: "The run is over: the last chunk of every run.", Fields: []ChunkField{
 			{Name: "finishReason", Doc: "stop, error, length, content-filter, tool-calls or other."},

@@ -2,10 +2,10 @@ package events
 
 // CreateContext makes another context on a thread.
 type CreateContext struct {
-	ID      string `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller brings one."`
+	ID      string `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller chooses it."`
 	Key     string `json:"key,omitzero" schema:"pattern=key" doc:"Its name, unique in the thread."`
-	Type    string `json:"type,omitzero" schema:"pattern=name" doc:"A definition of kind context, to which its content is held."`
-	Content JSON   `json:"content,omitzero" doc:"Its first content: any JSON, or what its type takes."`
+	Type    string `json:"type,omitzero" schema:"pattern=name" doc:"The definition of kind context that its content must fit."`
+	Content JSON   `json:"content,omitzero" doc:"Its first content: any JSON that its type allows."`
 }
 
 // ResolveContext finds the context of a key, or makes it; without a key, the
@@ -42,9 +42,9 @@ func (SetContext) Constraint() string {
 
 func contextCommands() []Command {
 	return []Command{
-		command[CreateContext]("context.create", "Makes another context on a thread.", ContextCreatedType),
-		command[ResolveContext]("context.resolve", "Finds the context of a key, or makes it.", ContextResolvedType, ContextCreatedType),
-		command[SetContextStatus]("context.status", "Moves a context's machine.", ContextStatusChangedType),
+		command[CreateContext]("context.create", "Creates another context on a thread.", ContextCreatedType),
+		command[ResolveContext]("context.resolve", "Finds the context of a key, or creates it.", ContextResolvedType, ContextCreatedType),
+		command[SetContextStatus]("context.status", "Changes the state of a context.", ContextStatusChangedType),
 		command[SetContext]("context.set", "Replaces or patches a context's content.", StateChangedType),
 	}
 }

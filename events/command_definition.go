@@ -3,9 +3,9 @@ package events
 // ApplyDefinitions makes a tenant's definitions what they are to be: all of it
 // in one commit, or nothing. What already is so is left alone.
 type ApplyDefinitions struct {
-	Definitions []NewDefinition `json:"definitions,omitempty" schema:"maxItems=1000" doc:"What is to be there; at most 200 of them may differ from what is."`
-	Remove      []DefinitionRef `json:"remove,omitempty" schema:"maxItems=1000" doc:"What is not to be there."`
-	DryRun      bool            `json:"dryRun,omitzero" doc:"Only tell what would change."`
+	Definitions []NewDefinition `json:"definitions,omitempty" schema:"maxItems=1000" doc:"The definitions to add or change; at most 200 may differ from the present ones."`
+	Remove      []DefinitionRef `json:"remove,omitempty" schema:"maxItems=1000" doc:"The definitions to remove."`
+	DryRun      bool            `json:"dryRun,omitzero" doc:"Dry run: only report what would change."`
 }
 
 // NewDefinition is one definition of an apply.
@@ -19,7 +19,7 @@ type NewDefinition struct {
 func (d NewDefinition) Ref() DefinitionRef { return DefinitionRef{Kind: d.Kind, Name: d.Name} }
 
 func definitionCommands() []Command {
-	apply := command[ApplyDefinitions]("definition.apply", "Makes the tenant's definitions what they are to be.", DefinitionChangedType)
+	apply := command[ApplyDefinitions]("definition.apply", "Adds, changes and removes definitions of the tenant.", DefinitionChangedType)
 	apply.Single, apply.Tenant = true, true
 	return []Command{apply}
 }

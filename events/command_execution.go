@@ -2,7 +2,7 @@ package events
 
 // CreateExecution begins an execution (EK-112).
 type CreateExecution struct {
-	ID             string `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller brings one."`
+	ID             string `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller chooses it."`
 	ContextID      string `json:"contextId,omitzero" schema:"pattern=id" doc:"The context; the trigger item's if absent."`
 	TriggerItemID  string `json:"triggerItemId" schema:"required,pattern=id" doc:"The item that it answers, which must be there."`
 	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"The id of the item that it writes; allotted if absent."`
@@ -18,7 +18,7 @@ type SetExecutionStatus struct {
 
 // CreateStep begins a step of an execution (EK-113).
 type CreateStep struct {
-	ID          string `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller brings one."`
+	ID          string `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller chooses it."`
 	ExecutionID string `json:"executionId" schema:"required,pattern=id" doc:"The execution."`
 	Iteration   *int64 `json:"iteration,omitzero" schema:"minimum=0" doc:"Its place in the execution; the next one if absent."`
 	EventID     string `json:"eventId,omitzero" schema:"pattern=id" doc:"The id of the item that the step writes; the reaction item's if absent."`
@@ -27,7 +27,7 @@ type CreateStep struct {
 // SetStepStatus moves a step's machine and records what came of it (EK-117).
 type SetStepStatus struct {
 	StepID               string     `json:"stepId" schema:"required,pattern=id" doc:"The step."`
-	ExecutionID          string     `json:"executionId,omitzero" schema:"pattern=id" doc:"The step's execution; checked if given."`
+	ExecutionID          string     `json:"executionId,omitzero" schema:"pattern=id" doc:"The step's execution; checked if present."`
 	To                   StepStatus `json:"to" schema:"required" doc:"The state to move to."`
 	ToolCalls            JSON       `json:"toolCalls,omitzero" doc:"The calls that the reactor asked for."`
 	ToolExecutionResults JSON       `json:"toolExecutionResults,omitzero" doc:"What the tools answered."`
@@ -38,19 +38,19 @@ type SetStepStatus struct {
 // PutPart creates or replaces a part of a step (EK-73, EK-114).
 type PutPart struct {
 	StepID      string `json:"stepId" schema:"required,pattern=id" doc:"The step."`
-	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The step's execution; checked if given."`
+	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The step's execution; checked if present."`
 	Idx         *int64 `json:"idx" schema:"required,minimum=0,maximum=99999" doc:"The part's place in the step, from 0."`
-	Key         string `json:"key,omitzero" schema:"pattern=partKey" doc:"stepId:idx; checked if given."`
+	Key         string `json:"key,omitzero" schema:"pattern=partKey" doc:"stepId:idx; checked if present."`
 	Type        string `json:"type,omitzero" schema:"maxLength=128" doc:"What kind of part it is."`
-	Part        JSON   `json:"part,omitzero" doc:"The part itself: any JSON, kept as it came."`
+	Part        JSON   `json:"part,omitzero" doc:"The part itself: any JSON, stored unchanged."`
 }
 
 func executionCommands() []Command {
 	return []Command{
-		command[CreateExecution]("execution.create", "Begins an execution.", ExecutionCreatedType),
-		command[SetExecutionStatus]("execution.status", "Moves an execution's machine.", ExecutionStatusChangedType),
-		command[CreateStep]("step.create", "Begins a step of an execution.", StepCreatedType),
-		command[SetStepStatus]("step.status", "Moves a step's machine.", StepStatusChangedType),
+		command[CreateExecution]("execution.create", "Creates an execution.", ExecutionCreatedType),
+		command[SetExecutionStatus]("execution.status", "Changes the state of an execution.", ExecutionStatusChangedType),
+		command[CreateStep]("step.create", "Creates a step of an execution.", StepCreatedType),
+		command[SetStepStatus]("step.status", "Changes the state of a step.", StepStatusChangedType),
 		command[PutPart]("part.put", "Creates or replaces a part of a step.", PartCreatedType, PartUpdatedType),
 	}
 }

@@ -5,10 +5,10 @@ package events
 // this command with it), or external, a place outside.
 type WriteFile struct {
 	Path           string  `json:"path" schema:"required,maxLength=4096" doc:"The path, from the thread's root."`
-	Content        *string `json:"content,omitzero" schema:"maxLength=349528" doc:"The content in base64, up to 256 KiB of it; more goes by an upload."`
-	External       string  `json:"external,omitzero" schema:"maxLength=4096" doc:"Where the content lies, if Skein is not to keep it: a URL, or a key of S3 or R2."`
-	Size           *int64  `json:"size,omitzero" schema:"minimum=0" doc:"Bytes, of an external file; else it must be the content's."`
-	MimeType       string  `json:"mimeType,omitzero" schema:"maxLength=256" doc:"What it holds; if absent, what its first bytes say."`
+	Content        *string `json:"content,omitzero" schema:"maxLength=349528" doc:"The content in base64, up to 256 KiB; larger contents need an upload."`
+	External       string  `json:"external,omitzero" schema:"maxLength=4096" doc:"Where the content lies, if Skein does not store it: a URL, or a key of S3 or R2."`
+	Size           *int64  `json:"size,omitzero" schema:"minimum=0" doc:"Bytes of an external file; otherwise it must match the content."`
+	MimeType       string  `json:"mimeType,omitzero" schema:"maxLength=256" doc:"The media type; if absent, the first bytes decide."`
 	Width          *int64  `json:"width,omitzero" schema:"minimum=0" doc:"Pixels, of an image; if absent, what the image says."`
 	Height         *int64  `json:"height,omitzero" schema:"minimum=0" doc:"Pixels, of an image; if absent, what the image says."`
 	Metadata       JSON    `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
@@ -39,9 +39,9 @@ type RemoveDirectory struct {
 
 func fileCommands() []Command {
 	return []Command{
-		command[WriteFile]("file.write", "Puts content at a path; directories on the way are made.", FileWrittenType, DirectoryCreatedType),
-		command[DeleteFile]("file.delete", "Takes a file away. If there is none, nothing happens.", FileDeletedType),
-		command[CreateDirectory]("directory.create", "Makes a directory and those on the way. If it is there, nothing happens.", DirectoryCreatedType),
-		command[RemoveDirectory]("directory.remove", "Takes an empty directory away. If there is none, nothing happens.", DirectoryRemovedType),
+		command[WriteFile]("file.write", "Writes a file; missing parent directories are created.", FileWrittenType, DirectoryCreatedType),
+		command[DeleteFile]("file.delete", "Deletes a file. If there is none, nothing happens.", FileDeletedType),
+		command[CreateDirectory]("directory.create", "Creates a directory and its parents. If it exists, nothing happens.", DirectoryCreatedType),
+		command[RemoveDirectory]("directory.remove", "Removes an empty directory. If there is none, nothing happens.", DirectoryRemovedType),
 	}
 }

@@ -9,15 +9,15 @@ type CreateItem struct {
 // NewItem is an item as a caller gives it. What its content must be depends on
 // its type; see Check.
 type NewItem struct {
-	ID           string     `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller brings one."`
+	ID           string     `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller chooses it."`
 	Type         ItemType   `json:"type" schema:"required" doc:"What kind of item it is."`
 	Role         Role       `json:"role,omitzero" doc:"Who speaks; a message needs it, others have none."`
 	Status       ItemStatus `json:"status,omitzero" doc:"Its first state; stored if absent."`
-	Channel      Channel    `json:"channel,omitzero" doc:"By which way it came."`
+	Channel      Channel    `json:"channel,omitzero" doc:"The channel through which it came."`
 	Content      JSON       `json:"content,omitzero" doc:"A message's list of parts; {callId, name, arguments}; {callId, output, isError?, name?}; {itemId}."`
-	CreatedAt    string     `json:"createdAt,omitzero" schema:"pattern=time" doc:"When it was made, where that is not now."`
+	CreatedAt    string     `json:"createdAt,omitzero" schema:"pattern=time" doc:"The time of creation, if that is not now."`
 	ParentItemID string     `json:"parentItemId,omitzero" schema:"pattern=id" doc:"The item it was made for."`
-	Depth        *int64     `json:"depth,omitzero" schema:"minimum=0,maximum=1000" doc:"Its nesting; 0 is the conversation itself."`
+	Depth        *int64     `json:"depth,omitzero" schema:"minimum=0,maximum=1000" doc:"Its depth; 0 is the conversation itself."`
 	Silent       bool       `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
 	Metadata     JSON       `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 }
@@ -85,7 +85,7 @@ type DeleteMessage struct {
 func itemCommands() []Command {
 	return []Command{
 		command[CreateItem]("item.create", "Adds an item to a context.", ItemCreatedType),
-		command[SetItemStatus]("item.status", "Moves an item's machine.", ItemStatusChangedType),
+		command[SetItemStatus]("item.status", "Changes the state of an item.", ItemStatusChangedType),
 		command[EditMessage]("message.edit", "Changes what an item shows.", MessageEditedType),
 		command[DeleteMessage]("message.delete", "Hides an item from every view.", MessageDeletedType),
 	}

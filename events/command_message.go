@@ -7,18 +7,18 @@ import (
 // AddMessage adds a message in the words of Standard Agents (SA-46): one item,
 // and one more for each of its calls.
 type AddMessage struct {
-	ID         string        `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller brings one."`
+	ID         string        `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller chooses it."`
 	ContextID  string        `json:"contextId,omitzero" schema:"pattern=id" doc:"The context; the default one if absent."`
 	Role       MessageRole   `json:"role" schema:"required" doc:"Who speaks."`
-	Content    *string       `json:"content,omitzero" doc:"The text; none if absent."`
+	Content    *string       `json:"content,omitzero" doc:"The text; no text if absent."`
 	Name       string        `json:"name,omitzero" schema:"maxLength=256" doc:"Of a result: the tool's name."`
 	ToolCalls  string        `json:"toolCalls,omitzero" doc:"Of an assistant: the calls, as JSON text: [{id, type: function, function: {name, arguments}}]."`
 	ToolCallID string        `json:"toolCallId,omitzero" schema:"maxLength=256" doc:"Of a result, which needs it: the call that it answers."`
 	ParentID   string        `json:"parentId,omitzero" schema:"pattern=id" doc:"The item that it is made for."`
-	Depth      *int64        `json:"depth,omitzero" schema:"minimum=0,maximum=1000" doc:"Its nesting; 0 is the conversation itself."`
+	Depth      *int64        `json:"depth,omitzero" schema:"minimum=0,maximum=1000" doc:"Its depth; 0 is the conversation itself."`
 	Silent     bool          `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
 	Metadata   JSON          `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
-	Status     MessageStatus `json:"status,omitzero" doc:"How far it is."`
+	Status     MessageStatus `json:"status,omitzero" doc:"Its status."`
 	ToolStatus ToolStatus    `json:"toolStatus,omitzero" doc:"Of a result: success, if absent, or error."`
 }
 
@@ -27,7 +27,7 @@ type MessageUpdates struct {
 	Content    *string       `json:"content,omitzero" doc:"The whole new text."`
 	Metadata   JSON          `json:"metadata,omitzero" schema:"object" doc:"Fields to set in the metadata; those not named stay."`
 	Silent     *bool         `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
-	Status     MessageStatus `json:"status,omitzero" doc:"How far it is. What is completed does not become pending again."`
+	Status     MessageStatus `json:"status,omitzero" doc:"Its status. A completed message does not become pending again."`
 	ToolStatus ToolStatus    `json:"toolStatus,omitzero" doc:"Of a result: success or error."`
 }
 

@@ -11,8 +11,8 @@ type ReactThread struct {
 	Item           *NewItem `json:"item,omitzero" doc:"The trigger: what is to be answered."`
 	Text           *string  `json:"text,omitzero" schema:"maxLength=524288" doc:"Short for an item: what the user says."`
 	AgentID        string   `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent; the thread's own if absent."`
-	Policy         Policy   `json:"policy,omitzero" doc:"What becomes of it while a run is on; if absent, the thread's own policy, or else that of the agent that works."`
-	ExecutionID    string   `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution's id, if the caller brings one."`
+	Policy         Policy   `json:"policy,omitzero" doc:"What happens to it during a run; if absent, the thread's policy, or else that of the running agent."`
+	ExecutionID    string   `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution's id, if the caller chooses it."`
 	ReactionItemID string   `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"The id of the item that answers; allotted if absent."`
 }
 
@@ -35,22 +35,22 @@ func (ReactThread) Constraint() string {
 
 // StopRun ends a run after what it does (SA-148).
 type StopRun struct {
-	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution; the one under way if absent."`
+	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution; the current one if absent."`
 	By          Side   `json:"by,omitzero" doc:"Which side of a dual_ai agent stops it."`
-	Reason      string `json:"reason,omitzero" schema:"maxLength=1024" doc:"Why."`
-	Now         bool   `json:"now,omitzero" doc:"What it does is not waited for: a model is interrupted, and what it wrote so far is the answer. Calls of tools that were begun are still waited for."`
+	Reason      string `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
+	Now         bool   `json:"now,omitzero" doc:"Do not wait for the current work: the model is interrupted, and its text so far is the answer. Calls of tools that have begun are still waited for."`
 }
 
 // CancelRun ends a run amid what it does (SA-149, C-26).
 type CancelRun struct {
-	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution; the one under way if absent."`
-	Reason      string `json:"reason,omitzero" schema:"maxLength=1024" doc:"Why."`
-	Discard     bool   `json:"discard,omitzero" doc:"What was streamed of the step under way is not kept; it is, marked as interrupted, if absent."`
+	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution; the current one if absent."`
+	Reason      string `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
+	Discard     bool   `json:"discard,omitzero" doc:"Discard what was streamed of the current step; if absent, it is kept and marked as interrupted."`
 }
 
 // TurnRun gives the next turn of a dual_ai agent to a side (SA-147).
 type TurnRun struct {
-	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution; the one under way if absent."`
+	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution; the current one if absent."`
 	Side        Side   `json:"side" schema:"required" doc:"The side."`
 }
 
@@ -71,16 +71,16 @@ type DenyApproval struct {
 // of its own (SA-62..SA-64). A tool that is an agent takes the thread over (SA-6).
 type QueueTool struct {
 	Name      string `json:"name" schema:"required,pattern=name" doc:"The tool."`
-	Arguments JSON   `json:"arguments,omitzero" schema:"object" doc:"What it is called with."`
-	CallID    string `json:"callId,omitzero" schema:"pattern=id" doc:"The call's id, if the caller brings one."`
-	AgentID   string `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that goes on from there; the thread's own if absent."`
-	Once      bool   `json:"once,omitzero" doc:"Nobody goes on from there: the call has a run of its own that ends with it, after the one under way."`
+	Arguments JSON   `json:"arguments,omitzero" schema:"object" doc:"The arguments."`
+	CallID    string `json:"callId,omitzero" schema:"pattern=id" doc:"The call's id, if the caller chooses it."`
+	AgentID   string `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that continues from there; the thread's own if absent."`
+	Once      bool   `json:"once,omitzero" doc:"No agent continues from there: the call has a run of its own, after the current one, and that run ends with the call."`
 }
 
 // AssignAgent hands the thread over to another agent (SA-4).
 type AssignAgent struct {
 	AgentID string `json:"agentId" schema:"required,pattern=name" doc:"The agent in charge from now on."`
-	Reason  string `json:"reason,omitzero" schema:"maxLength=1024" doc:"Why."`
+	Reason  string `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
 }
 
 func runCommands() []Command {
@@ -93,17 +93,17 @@ func runCommands() []Command {
 		QueueDrainedType,
 	}, starts)
 	return []Command{
-		command[ReactThread]("thread.react", "Asks an agent to answer an item. The run goes on whether or not anybody waits for it.",
+		command[ReactThread]("thread.react", "Asks an agent to answer an item. The run continues whether or not the caller waits.",
 			slices.Concat(starts, []Type{QueuePushedType, RunStoppedType})...),
-		command[StopRun]("run.stop", "Ends a run after what it does.", slices.Concat([]Type{RunStoppedType}, ends)...),
-		command[CancelRun]("run.cancel", "Ends a run amid what it does.", slices.Concat([]Type{RunStoppedType}, ends)...),
-		command[RetryRun]("run.retry", "Takes a failed run up again: another execution answers the same item, and goes on from what the failed one had come to.", starts...),
-		command[TurnRun]("run.turn", "Gives the next turn of a dual_ai agent to a side.", RunTurnedType),
-		command[GrantApproval]("approval.grant", "Lets a call of a tool be made that waits for it.", ApprovalGrantedType, RunRequestedType),
+		command[StopRun]("run.stop", "Ends a run after its current work.", slices.Concat([]Type{RunStoppedType}, ends)...),
+		command[CancelRun]("run.cancel", "Interrupts a run.", slices.Concat([]Type{RunStoppedType}, ends)...),
+		command[RetryRun]("run.retry", "Retries a failed run: another execution answers the same item, and continues from what the failed one achieved.", starts...),
+		command[TurnRun]("run.turn", "Chooses the side of a dual_ai agent that has the next turn.", RunTurnedType),
+		command[GrantApproval]("approval.grant", "Grants a call of a tool that waits for approval.", ApprovalGrantedType, RunRequestedType),
 		command[ResolveApproval]("approval.resolve", "Answers a request for an approval: with a grant, a refusal, or the result of the call, which is then not made.",
 			ApprovalGrantedType, ApprovalDeniedType, ApprovalResolvedType, RunRequestedType),
 		command[DenyApproval]("approval.deny", "Refuses a call of a tool that waits.", ApprovalDeniedType, RunRequestedType),
-		command[QueueTool]("tool.queue", "Queues a call of a tool, for the run under way or for one of its own.",
+		command[QueueTool]("tool.queue", "Queues a call of a tool, for the current run or for one of its own.",
 			slices.Concat(starts, []Type{QueuePushedType, QueueDrainedType})...),
 		command[AssignAgent]("agent.assign", "Hands the thread over to another agent.", AgentAssignedType),
 	}

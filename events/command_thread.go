@@ -10,27 +10,27 @@ type CreateThread struct {
 	Metadata     JSON   `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 	Env          JSON   `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
 	Context      JSON   `json:"context,omitzero" doc:"The first content of the default context: any JSON."`
-	ContextType  string `json:"contextType,omitzero" schema:"pattern=name" doc:"A definition of kind context, to which the content of the default context is held."`
+	ContextType  string `json:"contextType,omitzero" schema:"pattern=name" doc:"The definition of kind context that the content of the default context must fit."`
 	MainThreadID string `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for."`
 }
 
 // ResolveThread asks for the thread of a key, made if absent.
 type ResolveThread struct {
 	Key          string `json:"key" schema:"required,pattern=key" doc:"The public name, unique in the tenant."`
-	AgentID      string `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent in charge, if it is made."`
-	UserID       string `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to, if it is made."`
-	Title        string `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists, if it is made."`
-	Metadata     JSON   `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields, if it is made."`
-	Env          JSON   `json:"env,omitzero" schema:"object" doc:"What is known of the workspace, if it is made."`
-	Context      JSON   `json:"context,omitzero" doc:"The first content of the default context, if it is made: any JSON."`
-	ContextType  string `json:"contextType,omitzero" schema:"pattern=name" doc:"A definition of kind context, to which the content of the default context is held, if it is made."`
-	MainThreadID string `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for, if it is made."`
+	AgentID      string `json:"agentId,omitzero" schema:"pattern=name" doc:"If the thread is created: the agent in charge."`
+	UserID       string `json:"userId,omitzero" schema:"maxLength=256" doc:"If the thread is created: the user it belongs to."`
+	Title        string `json:"title,omitzero" schema:"maxLength=1024" doc:"If the thread is created: a title for lists."`
+	Metadata     JSON   `json:"metadata,omitzero" schema:"object" doc:"If the thread is created: the caller's own fields."`
+	Env          JSON   `json:"env,omitzero" schema:"object" doc:"If the thread is created: what is known of the workspace."`
+	Context      JSON   `json:"context,omitzero" doc:"If the thread is created: the first content of the default context, any JSON."`
+	ContextType  string `json:"contextType,omitzero" schema:"pattern=name" doc:"If the thread is created: the definition of kind context that the content of the default context must fit."`
+	MainThreadID string `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"If the thread is created: the thread that it works for."`
 }
 
 // SetThreadStatus moves the thread's machine (EK 5.1).
 type SetThreadStatus struct {
 	To     ThreadStatus `json:"to" schema:"required" doc:"The state to move to."`
-	Reason string       `json:"reason,omitzero" schema:"maxLength=1024" doc:"Why."`
+	Reason string       `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
 }
 
 // UpdateThread changes what describes a thread: at least one field. An empty
@@ -39,13 +39,13 @@ type UpdateThread struct {
 	Title           *string `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
 	Archived        *bool   `json:"archived,omitzero" doc:"Hidden from the main list."`
 	Draft           *string `json:"draft,omitzero" schema:"maxLength=65536" doc:"An unsent message."`
-	AutoSubmitDraft *bool   `json:"autoSubmitDraft,omitzero" doc:"The draft is to send itself; kept for applications, Skein does not act on it."`
+	AutoSubmitDraft *bool   `json:"autoSubmitDraft,omitzero" doc:"The draft is to send itself. Skein stores this for applications, and does not act on it."`
 	AgentMode       *string `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The agent's mode; handed to the reactor."`
 	MaxTokens       *int64  `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on the output tokens of one step, if the model's own is not lower."`
 	UserID          *string `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to."`
 	Metadata        JSON    `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields, all of them."`
 	Env             JSON    `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
-	Policy          *Policy `json:"policy,omitzero" doc:"What becomes of a message that comes while a run is on; if never set, what the definition of the agent that works says, or else enqueue."`
+	Policy          *Policy `json:"policy,omitzero" doc:"What happens to a message that arrives during a run; if never set, the policy of the running agent's definition, or else enqueue."`
 }
 
 // DeleteThread deletes a thread for good.
@@ -67,25 +67,25 @@ type SubCommand struct {
 // FinishThread records that a react is over, once for each execution.
 type FinishThread struct {
 	ExecutionID string `json:"executionId" schema:"required,pattern=id" doc:"The execution, which must have ended."`
-	Reason      string `json:"reason,omitzero" schema:"maxLength=1024" doc:"Why."`
+	Reason      string `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
 }
 
 func threadCommands() []Command {
-	create := command[CreateThread]("thread.create", "Makes a thread with its default context.", ThreadCreatedType, ContextCreatedType, KeyClaimedType)
+	create := command[CreateThread]("thread.create", "Creates a thread with its default context.", ThreadCreatedType, ContextCreatedType, KeyClaimedType)
 	create.Creates = true
-	resolve := command[ResolveThread]("thread.resolve", "Finds the thread of a key, or makes it.", ThreadResolvedType, ThreadCreatedType, ContextCreatedType, KeyClaimedType)
+	resolve := command[ResolveThread]("thread.resolve", "Finds the thread of a key, or creates it.", ThreadResolvedType, ThreadCreatedType, ContextCreatedType, KeyClaimedType)
 	resolve.Creates, resolve.Single = true, true
 	remove := command[DeleteThread]("thread.delete", "Deletes a thread for good, and the threads that work for it. What runs is aborted first.",
 		LifecycleDeletedType, KeyReleasedType, RunStoppedType, StepStatusChangedType, ItemCreatedType, MessageEditedType, ItemStatusChangedType,
 		ExecutionStatusChangedType, ThreadFinishedType, ContextStatusChangedType, ThreadStatusChangedType)
 	remove.Single = true
-	commit := command[CommitThread]("thread.commit", "Does several commands in one atomic commit, or none.")
+	commit := command[CommitThread]("thread.commit", "Executes several commands in one atomic commit, or none.")
 	commit.Creates, commit.Single = true, true
 	return []Command{
 		create, resolve,
-		command[SetThreadStatus]("thread.status", "Moves the thread's machine.", ThreadStatusChangedType),
-		command[UpdateThread]("thread.update", "Changes what describes a thread.", ProfileChangedType),
-		command[FinishThread]("thread.finish", "Records that a react is over.", ThreadFinishedType),
+		command[SetThreadStatus]("thread.status", "Changes the state of a thread.", ThreadStatusChangedType),
+		command[UpdateThread]("thread.update", "Changes a thread's title, metadata, flags and the like.", ProfileChangedType),
+		command[FinishThread]("thread.finish", "Records that a run is over.", ThreadFinishedType),
 		remove, commit,
 	}
 }

@@ -8,12 +8,12 @@ type (
 		Name     string   `json:"name" schema:"required,pattern=tenant" doc:"The consumer's name, the tenant's own."`
 		ThreadID string   `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"Only events of this thread."`
 		Types    []string `json:"types,omitzero" schema:"maxItems=64" doc:"Only events of these types; item.* takes all of an entity."`
-		New      bool     `json:"new,omitzero" doc:"Begin with what comes after it was made, instead of all that the timeline still has. Cannot be changed later."`
+		New      bool     `json:"new,omitzero" doc:"Begin with events after the consumer's creation, instead of all that the timeline still has. Cannot be changed later."`
 	}
 	// NextOfConsumer asks for the next event, and waits for one.
 	NextOfConsumer struct {
 		Name   string `json:"name" schema:"required,pattern=tenant" doc:"The consumer's name."`
-		WaitMs *int64 `json:"waitMs,omitzero" schema:"minimum=0,maximum=10000" doc:"How long to wait for one, in milliseconds; 5000 if absent."`
+		WaitMs *int64 `json:"waitMs,omitzero" schema:"minimum=0,maximum=10000" doc:"How long to wait for an event, in milliseconds; 5000 if absent."`
 	}
 	// Delivery is an event that a consumer has handed out. It is handed out again,
 	// to whoever asks, if nothing was heard of it for 30 s.
@@ -26,7 +26,7 @@ type (
 	SettleConsumer struct {
 		Name  string     `json:"name" schema:"required,pattern=tenant" doc:"The consumer's name."`
 		Token string     `json:"token" schema:"required,maxLength=512" doc:"The delivery's token."`
-		As    Settlement `json:"as" schema:"required" doc:"done (do not hand it out again), busy (somebody still works on it) or again (hand it out again now)."`
+		As    Settlement `json:"as" schema:"required" doc:"done (acknowledge it), busy (work continues) or again (redeliver it now)."`
 	}
 	// DeleteConsumer deletes a consumer, and so its place.
 	DeleteConsumer struct {

@@ -15,14 +15,14 @@ type ContextCreated struct {
 	Key     *string       `json:"key" schema:"required,nullable,pattern=key" doc:"Its name in the thread."`
 	Status  ContextStatus `json:"status" schema:"required" doc:"Its first state."`
 	Default bool          `json:"default,omitzero" doc:"It is the thread's default context."`
-	Type    string        `json:"type,omitzero" schema:"pattern=name" doc:"The definition that its content is held to."`
+	Type    string        `json:"type,omitzero" schema:"pattern=name" doc:"The definition that its content must fit."`
 	Content JSON          `json:"content" schema:"required" doc:"The state itself: any JSON, or null."`
 }
 
 // ContextResolved says that a context was found, or made, for what follows (EK-110).
 type ContextResolved struct {
 	Key     *string `json:"key" schema:"required,nullable,pattern=key" doc:"The key that was asked for; null for the default context."`
-	Created bool    `json:"created" schema:"required" doc:"The context was made by this command."`
+	Created bool    `json:"created" schema:"required" doc:"This command created the context."`
 }
 
 // ContextStatusChanged says that the context's machine moved.
@@ -45,10 +45,10 @@ type StateClosed struct {
 
 func contextEvents() []Row {
 	return []Row{
-		row[ContextCreated](ContextCreatedType, 1, Rules.ContextCreated, "A context was made on a thread."),
-		row[ContextResolved](ContextResolvedType, 1, Rules.ContextResolved, "A context was found, or made, for what follows."),
-		row[ContextStatusChanged](ContextStatusChangedType, 1, Rules.ContextStatusChanged, "The context's machine moved."),
+		row[ContextCreated](ContextCreatedType, 1, Rules.ContextCreated, "A context was created on a thread."),
+		row[ContextResolved](ContextResolvedType, 1, Rules.ContextResolved, "A context was found, or created, for what follows."),
+		row[ContextStatusChanged](ContextStatusChangedType, 1, Rules.ContextStatusChanged, "The state of the context changed."),
 		row[StateChanged](StateChangedType, 1, Rules.StateChanged, "A context's content changed."),
-		row[StateClosed](StateClosedType, 1, Rules.StateClosed, "One life of a key-value state is over."),
+		row[StateClosed](StateClosedType, 1, Rules.StateClosed, "A key-value state ended."),
 	}
 }

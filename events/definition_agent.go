@@ -52,7 +52,7 @@ type AgentSide struct {
 type AgentLimits struct {
 	Iterations   *int64 `json:"iterations,omitzero" schema:"minimum=1,maximum=10000" doc:"Steps; 20 if absent."`
 	WallClockMs  *int64 `json:"wallClockMs,omitzero" schema:"minimum=1" doc:"Milliseconds from its beginning, waiting for people not counted."`
-	Tokens       *int64 `json:"tokens,omitzero" schema:"minimum=1" doc:"Tokens that the model took and gave."`
+	Tokens       *int64 `json:"tokens,omitzero" schema:"minimum=1" doc:"Input and output tokens of the model."`
 	WorkerWaitMs *int64 `json:"workerWaitMs,omitzero" schema:"minimum=0,maximum=86400000" doc:"Milliseconds that a run waits for a process that serves its reactor or a tool, when none does; 600000 if absent, 0: not at all."`
 	ToolTimeMs   *int64 `json:"toolTimeMs,omitzero" schema:"minimum=1" doc:"Milliseconds in tools, one after another."`
 }

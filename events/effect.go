@@ -21,13 +21,13 @@ const (
 // (SA-70, SA-74). Of delayMs, at, everyMs and cron at most one is given; none is
 // a delay of 0, which is at once.
 type ScheduleEffect struct {
-	ID        string `json:"id,omitzero" schema:"pattern=uuid" doc:"The effect's id, if the caller brings one: a UUID."`
-	Name      string `json:"name" schema:"required,pattern=name" doc:"Which effect: a name that a worker knows."`
-	Args      JSON   `json:"args,omitzero" schema:"object" doc:"What it is given."`
-	DelayMs   *int64 `json:"delayMs,omitzero" schema:"minimum=0,maximum=316224000000" doc:"After so many milliseconds; 0 is at once."`
-	At        string `json:"at,omitzero" schema:"pattern=time" doc:"At this time; one that has passed is at once."`
-	EveryMs   *int64 `json:"everyMs,omitzero" schema:"minimum=1000,maximum=316224000000" doc:"Again and again after so many milliseconds, the first time after as many."`
-	Cron      string `json:"cron,omitzero" schema:"maxLength=256" doc:"Again and again by a cron expression of five fields, or @hourly and the like, in UTC."`
+	ID        string `json:"id,omitzero" schema:"pattern=uuid" doc:"The effect's id, a UUID, if the caller chooses it."`
+	Name      string `json:"name" schema:"required,pattern=name" doc:"The effect's name, which a worker knows."`
+	Args      JSON   `json:"args,omitzero" schema:"object" doc:"The arguments."`
+	DelayMs   *int64 `json:"delayMs,omitzero" schema:"minimum=0,maximum=316224000000" doc:"After this many milliseconds; 0: at once."`
+	At        string `json:"at,omitzero" schema:"pattern=time" doc:"At this time; at once if it has passed."`
+	EveryMs   *int64 `json:"everyMs,omitzero" schema:"minimum=1000,maximum=316224000000" doc:"Repeatedly, after this many milliseconds each time."`
+	Cron      string `json:"cron,omitzero" schema:"maxLength=256" doc:"Repeatedly, by a cron expression of five fields, or @hourly and the like, in UTC."`
 	Retries   *int64 `json:"retries,omitzero" schema:"minimum=0,maximum=100" doc:"How many more attempts a firing has after one that failed; 3 if absent."`
 	BackoffMs *int64 `json:"backoffMs,omitzero" schema:"minimum=0,maximum=3600000" doc:"The pause before the second attempt, doubled for each one after it, up to an hour; 1000 if absent."`
 }
@@ -63,12 +63,12 @@ func (ScheduleEffect) Constraint() string {
 // no event and no cancelled.
 type CancelEffect struct {
 	EffectID string `json:"effectId" schema:"required,pattern=uuid" doc:"The effect."`
-	Reason   string `json:"reason,omitzero" schema:"maxLength=1024" doc:"Why."`
+	Reason   string `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
 }
 
 func effectCommands() []Command {
 	return []Command{
-		command[ScheduleEffect]("effect.schedule", "Has work done later, outside the conversation.", EffectScheduledType),
+		command[ScheduleEffect]("effect.schedule", "Schedules work for later, outside the conversation.", EffectScheduledType),
 		command[CancelEffect]("effect.cancel", "Cancels an effect that is pending; no event if there is none.", EffectCancelledType),
 	}
 }
@@ -84,17 +84,17 @@ func DeriveEffectID(at Time, tenant, thread, commandID string, n int) string {
 type ScheduledEffect struct {
 	ID          string `json:"id" schema:"required" doc:"The effect's id, a UUID."`
 	ThreadID    string `json:"threadId" schema:"required" doc:"Its thread."`
-	Name        string `json:"name" schema:"required" doc:"Which effect."`
-	Args        JSON   `json:"args" schema:"required,object" doc:"What it is given; an empty object if nothing."`
+	Name        string `json:"name" schema:"required" doc:"The effect's name."`
+	Args        JSON   `json:"args" schema:"required,object" doc:"The arguments; an empty object if there are none."`
 	ScheduledAt int64  `json:"scheduledAt" schema:"required" doc:"When it is to run, or run again, in microseconds."`
 	CreatedAt   int64  `json:"createdAt" schema:"required" doc:"When it was scheduled, in microseconds."`
 	EveryMs     int64  `json:"everyMs,omitzero" doc:"It is repeated after so many milliseconds."`
 	Cron        string `json:"cron,omitzero" doc:"It is repeated by this cron expression, in UTC."`
-	Retries     int64  `json:"retries" schema:"required" doc:"How many more attempts a firing has after its first."`
+	Retries     int64  `json:"retries" schema:"required" doc:"Attempts of a firing after its first."`
 	Firing      int64  `json:"firing" schema:"required" doc:"Which firing it waits for, from 1."`
 	Attempt     int64  `json:"attempt" schema:"required" doc:"How many attempts at that firing there were."`
 	ErrorText   string `json:"errorText,omitzero" doc:"Why the last attempt failed."`
-	Running     bool   `json:"running,omitzero" doc:"A worker runs it."`
+	Running     bool   `json:"running,omitzero" doc:"A worker is running it."`
 	Ending      bool   `json:"ending,omitzero" doc:"It was cancelled while it ran, and does not run again."`
 	Stamp
 }

@@ -28,7 +28,7 @@ type ExecutionStatusChanged struct {
 
 func executionEvents() []Row {
 	return []Row{
-		row[ExecutionCreated](ExecutionCreatedType, 1, Rules.ExecutionCreated, "An execution began."),
-		row[ExecutionStatusChanged](ExecutionStatusChangedType, 1, Rules.ExecutionStatusChanged, "The execution's machine moved."),
+		row[ExecutionCreated](ExecutionCreatedType, 1, Rules.ExecutionCreated, "An execution was created."),
+		row[ExecutionStatusChanged](ExecutionStatusChangedType, 1, Rules.ExecutionStatusChanged, "The state of the execution changed."),
 	}
 }

@@ -39,9 +39,9 @@ type DirectoryRemoved struct {
 
 func fileEvents() []Row {
 	return []Row{
-		row[FileWritten](FileWrittenType, 1, Rules.FileWritten, "A path holds new content."),
-		row[FileDeleted](FileDeletedType, 1, Rules.FileDeleted, "A path holds nothing any more."),
-		row[DirectoryCreated](DirectoryCreatedType, 1, Rules.DirectoryCreated, "A directory was made."),
-		row[DirectoryRemoved](DirectoryRemovedType, 1, Rules.DirectoryRemoved, "An empty directory was removed."),
+		row[FileWritten](FileWrittenType, 1, Rules.FileWritten, "A file was written."),
+		row[FileDeleted](FileDeletedType, 1, Rules.FileDeleted, "A file was deleted."),
+		row[DirectoryCreated](DirectoryCreatedType, 1, Rules.DirectoryCreated, "A directory was created."),
+		row[DirectoryRemoved](DirectoryRemovedType, 1, Rules.DirectoryRemoved, "A directory was removed."),
 	}
 }

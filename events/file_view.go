@@ -15,15 +15,15 @@ const (
 // it lies.
 type FileRecord struct {
 	Path        string `json:"path" schema:"required,maxLength=4096" doc:"The path, from the thread's root, which is /."`
-	Name        string `json:"name" schema:"required,maxLength=255" doc:"The last name of the path; the root's is empty."`
-	MimeType    string `json:"mimeType" schema:"required,maxLength=256" doc:"What it holds; inode/directory of a directory."`
+	Name        string `json:"name" schema:"required,maxLength=255" doc:"The last name of the path; empty for the root."`
+	MimeType    string `json:"mimeType" schema:"required,maxLength=256" doc:"The media type; inode/directory for a directory."`
 	Storage     string `json:"storage" schema:"required,maxLength=4096" doc:"Where the content lies: sha256: and its digest, the location of an external file, or directory."`
 	Size        int64  `json:"size" schema:"required,minimum=0" doc:"Bytes."`
 	IsDirectory bool   `json:"isDirectory" schema:"required" doc:"It is a directory."`
 	Metadata    JSON   `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 	Width       int64  `json:"width,omitzero" schema:"minimum=0" doc:"Pixels, of an image."`
 	Height      int64  `json:"height,omitzero" schema:"minimum=0" doc:"Pixels, of an image."`
-	CreatedAt   int64  `json:"createdAt,omitzero" schema:"minimum=0" doc:"When it was made, in microseconds since 1970."`
+	CreatedAt   int64  `json:"createdAt,omitzero" schema:"minimum=0" doc:"The time of creation, in microseconds since 1970."`
 	UpdatedAt   int64  `json:"updatedAt,omitzero" schema:"minimum=0" doc:"When it was last written, in microseconds since 1970."`
 	ThreadID    string `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
 	Digest      string `json:"digest,omitzero" schema:"maxLength=64" doc:"SHA-256 of the content, in hex."`
@@ -100,7 +100,7 @@ type (
 		Results   []GrepResult `json:"results" schema:"required" doc:"The files with matches, by path."`
 		Files     int64        `json:"files" schema:"required,minimum=0" doc:"How many files were searched."`
 		Bytes     int64        `json:"bytes" schema:"required,minimum=0" doc:"How many bytes were searched."`
-		Truncated bool         `json:"truncated,omitzero" doc:"There is more than is shown, or than was searched."`
+		Truncated bool         `json:"truncated,omitzero" doc:"There is more than is shown or was searched."`
 	}
 	// FileStats counts a thread's files (SA-111). Of external files the size
 	// that was told counts.
@@ -114,7 +114,7 @@ type (
 		MimeType string `json:"mimeType" schema:"required,maxLength=256" doc:"image/jpeg or image/png."`
 		Width    int64  `json:"width" schema:"required,minimum=1" doc:"Pixels."`
 		Height   int64  `json:"height" schema:"required,minimum=1" doc:"Pixels."`
-		Data     string `json:"data" schema:"required" doc:"The picture, in base64."`
+		Data     string `json:"data" schema:"required" doc:"The image, in base64."`
 	}
 )
 

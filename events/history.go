@@ -20,7 +20,7 @@ type MessageEdited struct {
 	Silent   *bool        `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
 
 	Index     int64 `json:"index,omitzero" schema:"minimum=0" doc:"Its place in the thread."`
-	WasSilent *bool `json:"wasSilent,omitzero" doc:"Where silent is set: what it was before."`
+	WasSilent *bool `json:"wasSilent,omitzero" doc:"If silent is set: its previous value."`
 	Output    JSON  `json:"output,omitzero" doc:"Of a result: the new output; the rest of its content stays."`
 	IsError   *bool `json:"isError,omitzero" doc:"Of a result: the tool failed, or did not."`
 	Failed    *bool `json:"failed,omitzero" doc:"The message is to show as failed, or not."`

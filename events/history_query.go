@@ -5,7 +5,7 @@ package events
 type (
 	// GetHistory asks where the log ends.
 	GetHistory struct {
-		MinSeq *int64 `json:"minSeq,omitzero" schema:"minimum=0" doc:"The sequence that the log must have got to."`
+		MinSeq *int64 `json:"minSeq,omitzero" schema:"minimum=0" doc:"The sequence that the log must have reached."`
 	}
 	// HistoryEnd is the end of the log.
 	HistoryEnd struct {
@@ -16,8 +16,8 @@ type (
 		ThreadID     string `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"Only those of this thread."`
 		FromSeq      *int64 `json:"fromSeq,omitzero" schema:"minimum=1" doc:"The sequence of the first commit that is shown; 1 if absent."`
 		AfterVersion *int64 `json:"afterVersion,omitzero" schema:"minimum=0" doc:"Of the commit fromSeq, only events after this version of their thread."`
-		Limit        *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 500 if absent."`
-		MinSeq       *int64 `json:"minSeq,omitzero" schema:"minimum=0" doc:"The sequence that the log must have got to."`
+		Limit        *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; 500 if absent."`
+		MinSeq       *int64 `json:"minSeq,omitzero" schema:"minimum=0" doc:"The sequence that the log must have reached."`
 	}
 	// HistoryEntry is an event and its place in the log, or a commit that cannot be
 	// read.
@@ -40,8 +40,8 @@ type (
 		ExecutionID string `json:"executionId" schema:"required,pattern=id" doc:"The execution."`
 		FromIndex   *int64 `json:"fromIndex,omitzero" schema:"minimum=0" doc:"The first number that is wanted; some before it may be shown."`
 		FromSeq     *int64 `json:"fromSeq,omitzero" schema:"minimum=1" doc:"Only chunks from this sequence of the stream on."`
-		Limit       *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 256 if absent."`
-		MinSeq      *int64 `json:"minSeq,omitzero" schema:"minimum=0" doc:"The sequence that the log must have got to."`
+		Limit       *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; 256 if absent."`
+		MinSeq      *int64 `json:"minSeq,omitzero" schema:"minimum=0" doc:"The sequence that the log must have reached."`
 	}
 	// StoredChunk is a chunk and its place in the stream of chunks.
 	StoredChunk struct {

@@ -14,11 +14,11 @@ type ItemCreated struct {
 	Type         ItemType   `json:"type" schema:"required" doc:"What kind of item it is."`
 	Role         Role       `json:"role,omitzero" doc:"Who speaks; of a message."`
 	Status       ItemStatus `json:"status" schema:"required" doc:"Its first state."`
-	Channel      Channel    `json:"channel,omitzero" doc:"By which way it came."`
+	Channel      Channel    `json:"channel,omitzero" doc:"The channel through which it came."`
 	Content      JSON       `json:"content,omitzero" doc:"A message's list of parts; the content of another kind."`
-	CreatedAt    string     `json:"createdAt,omitzero" schema:"pattern=time" doc:"When it was made, where that is not when it was recorded."`
+	CreatedAt    string     `json:"createdAt,omitzero" schema:"pattern=time" doc:"The time of creation, if that is not when it was recorded."`
 	ParentItemID string     `json:"parentItemId,omitzero" schema:"pattern=id" doc:"The item it was made for."`
-	Depth        int64      `json:"depth,omitzero" schema:"minimum=0" doc:"Its nesting; 0 is the conversation itself."`
+	Depth        int64      `json:"depth,omitzero" schema:"minimum=0" doc:"Its depth; 0 is the conversation itself."`
 	Silent       bool       `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
 	Metadata     JSON       `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 	CallOf       *int64     `json:"callOf,omitzero" schema:"minimum=0" doc:"Of a call that is part of a message: that message's place."`
@@ -36,6 +36,6 @@ type ItemStatusChanged struct {
 func itemEvents() []Row {
 	return []Row{
 		row[ItemCreated](ItemCreatedType, 1, Rules.ItemCreated, "An item was added to a context."),
-		row[ItemStatusChanged](ItemStatusChangedType, 1, Rules.ItemStatusChanged, "The item's machine moved."),
+		row[ItemStatusChanged](ItemStatusChangedType, 1, Rules.ItemStatusChanged, "The state of the item changed."),
 	}
 }

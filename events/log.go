@@ -20,7 +20,7 @@ func (LogLevel) Enum() []string {
 // Agents has it (SA-53, SA-54).
 type Log struct {
 	ID        string   `json:"id" schema:"required" doc:"The event's id."`
-	Level     LogLevel `json:"level" schema:"required" doc:"How grave it is; info if it was not said."`
+	Level     LogLevel `json:"level" schema:"required" doc:"The level; info if absent."`
 	Message   string   `json:"message" schema:"required" doc:"The line."`
 	Data      JSON     `json:"data" schema:"required" doc:"What else was recorded: any JSON, or null."`
 	FlowID    *string  `json:"flowId" schema:"required,nullable" doc:"The execution that it is part of."`
@@ -52,7 +52,7 @@ type RecordTrace struct {
 	Kind        TraceKind `json:"kind" schema:"required" doc:"What is recorded."`
 	ExecutionID string    `json:"executionId,omitzero" schema:"pattern=id" doc:"The run that it is part of; a span needs it."`
 	SpanID      string    `json:"spanId,omitzero" schema:"pattern=id" doc:"The span that it is part of, or is; a span needs it."`
-	ParentID    string    `json:"parentId,omitzero" schema:"pattern=id" doc:"The span around it."`
+	ParentID    string    `json:"parentId,omitzero" schema:"pattern=id" doc:"The parent span."`
 	Name        string    `json:"name,omitzero" schema:"maxLength=256" doc:"What was done."`
 	Level       LogLevel  `json:"level,omitzero" doc:"Of a log line; info if absent."`
 	Text        string    `json:"text,omitzero" schema:"maxLength=65536" doc:"The log line, which needs it."`
@@ -92,8 +92,8 @@ func traceCommands() []Command {
 // GetLogsOptions says which log lines to show (SA-54). The zero value means all,
 // newest first.
 type GetLogsOptions struct {
-	Limit  *int64   `json:"limit,omitzero" schema:"minimum=0" doc:"At most so many; no cap if absent."`
-	Offset *int64   `json:"offset,omitzero" schema:"minimum=0" doc:"How many to pass over; 0 if absent."`
+	Limit  *int64   `json:"limit,omitzero" schema:"minimum=0" doc:"The largest number to return; no limit if absent."`
+	Offset *int64   `json:"offset,omitzero" schema:"minimum=0" doc:"How many to skip; 0 if absent."`
 	Order  Order    `json:"order,omitzero" doc:"desc (newest first), the default, or asc."`
 	Level  LogLevel `json:"level,omitzero" doc:"Only lines of this level."`
 	FlowID string   `json:"flowId,omitzero" schema:"pattern=id" doc:"Only lines of this execution."`

@@ -58,7 +58,7 @@ type Thread struct {
 	ID        string       `json:"id" schema:"required,pattern=thread" doc:"The internal id."`
 	Key       *string      `json:"key" schema:"required,nullable,pattern=key" doc:"The stable public name, unique in the tenant."`
 	Status    ThreadStatus `json:"status" schema:"required" doc:"The state of the thread's machine."`
-	CreatedAt string       `json:"createdAt" schema:"required,pattern=time" doc:"When it was made."`
+	CreatedAt string       `json:"createdAt" schema:"required,pattern=time" doc:"The time of creation."`
 	UpdatedAt string       `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
 
 	ContextID       string     `json:"contextId,omitzero" schema:"pattern=id" doc:"The default context."`
@@ -67,21 +67,21 @@ type Thread struct {
 	Title           string     `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
 	Archived        bool       `json:"archived,omitzero" doc:"Hidden from the main list."`
 	Draft           string     `json:"draft,omitzero" schema:"maxLength=65536" doc:"An unsent message."`
-	AutoSubmitDraft bool       `json:"autoSubmitDraft,omitzero" doc:"The draft is to send itself; kept for applications, Skein does not act on it."`
+	AutoSubmitDraft bool       `json:"autoSubmitDraft,omitzero" doc:"The draft is to send itself. Skein stores this for applications, and does not act on it."`
 	AgentMode       string     `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The agent's mode; handed to the reactor."`
 	MaxTokens       *int64     `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on the output tokens of one step, if the model's own is not lower."`
 	Metadata        JSON       `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 	Env             JSON       `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
 	MainThreadID    string     `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for."`
-	Policy          Policy     `json:"policy,omitzero" doc:"What becomes of a message that comes while a run is on; enqueue if absent."`
-	Run             *ThreadRun `json:"run,omitzero" doc:"The run under way; absent if there is none."`
+	Policy          Policy     `json:"policy,omitzero" doc:"What happens to a message that arrives during a run; enqueue if absent."`
+	Run             *ThreadRun `json:"run,omitzero" doc:"The current run; absent if there is none."`
 	Queued          int64      `json:"queued,omitzero" schema:"minimum=0" doc:"How many messages wait for the agent."`
 	Items           int64      `json:"items,omitzero" schema:"minimum=0" doc:"How many items it has, deleted ones not counted."`
-	ItemTypes       ItemCounts `json:"itemTypes,omitzero" doc:"The same by kind."`
+	ItemTypes       ItemCounts `json:"itemTypes,omitzero" doc:"The number by kind."`
 	NextItem        int64      `json:"nextItem,omitzero" schema:"minimum=0" doc:"The place that the next item will take."`
 	CreatedAtMicros int64      `json:"createdAtMicros,omitzero" schema:"minimum=0" doc:"createdAt in microseconds since the epoch."`
-	MessageBlocks   [][]int64  `json:"messageBlocks,omitempty" doc:"Skein's own: how many messages its items are, for pages; not in answers."`
-	ListedSeq       int64      `json:"listedSeq,omitzero" schema:"minimum=0" doc:"Skein's own: its place in lists, if an archive came after it; not in answers."`
+	MessageBlocks   [][]int64  `json:"messageBlocks,omitempty" doc:"Internal: the number of its messages, for pages; not in answers."`
+	ListedSeq       int64      `json:"listedSeq,omitzero" schema:"minimum=0" doc:"Internal: its place in lists, if an archive came after it; not in answers."`
 	Stamp
 }
 
@@ -114,9 +114,9 @@ type Context struct {
 	Key       *string       `json:"key" schema:"required,nullable,pattern=key" doc:"Its name in the thread."`
 	ThreadID  string        `json:"threadId" schema:"required,pattern=thread" doc:"The one thread it belongs to."`
 	Status    ContextStatus `json:"status" schema:"required" doc:"The state of the context's machine."`
-	Type      string        `json:"type,omitzero" schema:"pattern=name" doc:"The definition that its content is held to."`
+	Type      string        `json:"type,omitzero" schema:"pattern=name" doc:"The definition that its content must fit."`
 	Content   JSON          `json:"content" schema:"required" doc:"The state itself: any JSON, or null."`
-	CreatedAt string        `json:"createdAt" schema:"required,pattern=time" doc:"When it was made."`
+	CreatedAt string        `json:"createdAt" schema:"required,pattern=time" doc:"The time of creation."`
 	UpdatedAt string        `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
 	ItemTypes ItemCounts    `json:"itemTypes,omitzero" doc:"How many items it has, by kind, deleted ones not counted."`
 	Stamp
@@ -130,14 +130,14 @@ type Item struct {
 	Type      ItemType   `json:"type" schema:"required" doc:"What kind of item it is."`
 	Role      Role       `json:"role,omitzero" doc:"Who speaks; of a message."`
 	Status    ItemStatus `json:"status,omitzero" doc:"The state of the item's machine."`
-	Channel   Channel    `json:"channel,omitzero" doc:"By which way it came."`
+	Channel   Channel    `json:"channel,omitzero" doc:"The channel through which it came."`
 	Content   JSON       `json:"content,omitzero" doc:"A message's list of parts; the content of another kind."`
-	CreatedAt string     `json:"createdAt" schema:"required,pattern=time" doc:"When it was made."`
+	CreatedAt string     `json:"createdAt" schema:"required,pattern=time" doc:"The time of creation."`
 	UpdatedAt string     `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
 
 	Index        int64  `json:"index" schema:"required,minimum=0" doc:"Its place in the thread, from 0; never reused."`
 	ParentItemID string `json:"parentItemId,omitzero" schema:"pattern=id" doc:"The item it was made for."`
-	Depth        int64  `json:"depth,omitzero" schema:"minimum=0" doc:"Its nesting; 0 is the conversation itself."`
+	Depth        int64  `json:"depth,omitzero" schema:"minimum=0" doc:"Its depth; 0 is the conversation itself."`
 	Silent       bool   `json:"silent,omitzero" doc:"Hidden from people, shown to the model."`
 	Metadata     JSON   `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 	Edited       bool   `json:"edited,omitzero" doc:"Its content was changed after it was made."`
@@ -163,7 +163,7 @@ type Execution struct {
 	Worker         string              `json:"worker,omitzero" doc:"Who runs it, or ran it last."`
 	Token          int64               `json:"token,omitzero" schema:"minimum=0" doc:"How often it was claimed."`
 	Definitions    []DefinitionVersion `json:"definitions,omitempty" doc:"The definitions that it uses."`
-	Waiting        []string            `json:"waiting,omitempty" doc:"The calls of tools that it waits for; no worker holds it meanwhile."`
+	Waiting        []string            `json:"waiting,omitempty" doc:"The calls of tools that it waits for, without a worker."`
 	WaitingFor     []WaitFor           `json:"waitingFor,omitempty" doc:"What it waits for because no process serves it now."`
 	Approvals      []CallApproval      `json:"approvals,omitempty" doc:"The approvals that were asked for."`
 	RetryOf        string              `json:"retryOf,omitzero" schema:"pattern=id" doc:"The failed execution that it takes up again."`
@@ -173,7 +173,7 @@ type Execution struct {
 	StepCount      int64               `json:"stepCount,omitzero" schema:"minimum=0" doc:"Its steps."`
 	SideASteps     int64               `json:"sideAStepCount,omitzero" schema:"minimum=0" doc:"Those of side a of a dual_ai agent."`
 	SideBSteps     int64               `json:"sideBStepCount,omitzero" schema:"minimum=0" doc:"Those of side b."`
-	CreatedAt      string              `json:"createdAt" schema:"required,pattern=time" doc:"When it was made."`
+	CreatedAt      string              `json:"createdAt" schema:"required,pattern=time" doc:"The time of creation."`
 	UpdatedAt      string              `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
 	Stamp
 }
@@ -186,12 +186,12 @@ type Step struct {
 	Iteration            int64      `json:"iteration" schema:"required,minimum=0" doc:"Its place in the execution, from 0."`
 	Status               StepStatus `json:"status" schema:"required" doc:"The state of the step's machine."`
 	EventID              string     `json:"eventId" schema:"required,pattern=id" doc:"The id of the item that the step writes."`
-	Side                 Side       `json:"side,omitzero" doc:"Whose turn it is, of a dual_ai agent."`
+	Side                 Side       `json:"side,omitzero" doc:"The side of a dual_ai agent that has the turn."`
 	ToolCalls            JSON       `json:"toolCalls,omitzero" doc:"The calls that the reactor asked for."`
 	ToolExecutionResults JSON       `json:"toolExecutionResults,omitzero" doc:"What the tools answered."`
 	ContinueLoop         *bool      `json:"continueLoop,omitzero" doc:"Whether another step follows."`
 	ErrorText            string     `json:"errorText,omitzero" doc:"Why it failed."`
-	CreatedAt            string     `json:"createdAt" schema:"required,pattern=time" doc:"When it was made."`
+	CreatedAt            string     `json:"createdAt" schema:"required,pattern=time" doc:"The time of creation."`
 	UpdatedAt            string     `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
 	Stamp
 }
@@ -204,7 +204,7 @@ type Part struct {
 	StepID    string `json:"stepId" schema:"required,pattern=id" doc:"The step it belongs to."`
 	Idx       int64  `json:"idx" schema:"required,minimum=0" doc:"Its place in the step, from 0."`
 	Type      string `json:"type,omitzero" schema:"maxLength=128" doc:"What kind of part it is."`
-	Part      JSON   `json:"part,omitzero" doc:"The part itself, any JSON, kept as it came."`
+	Part      JSON   `json:"part,omitzero" doc:"The part itself: any JSON, stored unchanged."`
 	UpdatedAt string `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
 	Stamp
 }
@@ -218,8 +218,8 @@ type TraceRun struct {
 	EndedAt   string          `json:"endedAt,omitzero" schema:"pattern=time" doc:"When it ended; absent while it runs."`
 	Micros    int64           `json:"micros,omitzero" schema:"minimum=0" doc:"How long it took, in microseconds; absent while it runs."`
 	Actor     string          `json:"actor,omitzero" doc:"Who asked for it."`
-	Trace     string          `json:"traceparent,omitzero" doc:"The W3C trace context that it was asked in."`
-	Usage     *Usage          `json:"usage,omitzero" doc:"What its calls of models used, in sum."`
+	Trace     string          `json:"traceparent,omitzero" doc:"The W3C trace context of the request."`
+	Usage     *Usage          `json:"usage,omitzero" doc:"The sum of what its calls of models used."`
 	Stamp
 }
 
@@ -229,9 +229,9 @@ type TraceSpan struct {
 	ID        string `json:"id" schema:"required,pattern=id" doc:"The step's id, or the recorded span's."`
 	RunID     string `json:"runId" schema:"required,pattern=id" doc:"The run that it is part of."`
 	ThreadID  string `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
-	ParentID  string `json:"parentId,omitzero" schema:"pattern=id" doc:"The span around it."`
+	ParentID  string `json:"parentId,omitzero" schema:"pattern=id" doc:"The parent span."`
 	Name      string `json:"name" schema:"required" doc:"What was done."`
-	Status    string `json:"status,omitzero" doc:"How it stands or ended."`
+	Status    string `json:"status,omitzero" doc:"Its status."`
 	StartedAt string `json:"startedAt" schema:"required,pattern=time" doc:"When it began."`
 	EndedAt   string `json:"endedAt,omitzero" schema:"pattern=time" doc:"When it ended; absent while it runs."`
 	Micros    int64  `json:"micros,omitzero" schema:"minimum=0" doc:"How long it took, in microseconds; absent while it runs."`
@@ -267,7 +267,7 @@ type Definition struct {
 	Version    int64          `json:"version" schema:"required,minimum=1" doc:"Its own version: 1, 2, 3 and so on for each kind and name."`
 	Digest     string         `json:"digest" schema:"required,maxLength=64" doc:"The hex SHA-256 of the definition as it stands here."`
 	Definition JSON           `json:"definition,omitzero" schema:"object" doc:"The definition, as in schema/files/definitions; left out of a list that asks for no more than names."`
-	UpdatedAt  string         `json:"updatedAt" schema:"required,pattern=time" doc:"When it was defined so."`
+	UpdatedAt  string         `json:"updatedAt" schema:"required,pattern=time" doc:"The time of this definition."`
 	Seq        int64          `json:"seq" schema:"required,minimum=1" doc:"The sequence in the log of that commit."`
 }
 

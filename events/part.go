@@ -12,7 +12,7 @@ type PartCreated struct {
 	StepID string `json:"stepId" schema:"required,pattern=id" doc:"The step it belongs to."`
 	Idx    int64  `json:"idx" schema:"required,minimum=0" doc:"Its place in the step, from 0."`
 	Type   string `json:"type,omitzero" schema:"maxLength=128" doc:"What kind of part it is."`
-	Part   JSON   `json:"part,omitzero" doc:"The part itself, any JSON, kept as it came."`
+	Part   JSON   `json:"part,omitzero" doc:"The part itself: any JSON, stored unchanged."`
 }
 
 // PartUpdated says that a part was replaced: its fields are those of the part
@@ -22,12 +22,12 @@ type PartUpdated struct {
 	StepID string `json:"stepId" schema:"required,pattern=id" doc:"The step it belongs to."`
 	Idx    int64  `json:"idx" schema:"required,minimum=0" doc:"Its place in the step, from 0."`
 	Type   string `json:"type,omitzero" schema:"maxLength=128" doc:"What kind of part it is."`
-	Part   JSON   `json:"part,omitzero" doc:"The part itself, any JSON, kept as it came."`
+	Part   JSON   `json:"part,omitzero" doc:"The part itself: any JSON, stored unchanged."`
 }
 
 func partEvents() []Row {
 	return []Row{
-		row[PartCreated](PartCreatedType, 1, Rules.PartCreated, "A step gave a piece of its output."),
+		row[PartCreated](PartCreatedType, 1, Rules.PartCreated, "A step produced a piece of its output."),
 		row[PartUpdated](PartUpdatedType, 1, Rules.PartUpdated, "A part was replaced."),
 	}
 }

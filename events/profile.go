@@ -13,13 +13,13 @@ type ProfileChanged struct {
 	Title           *string `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
 	Archived        *bool   `json:"archived,omitzero" doc:"Hidden from the main list."`
 	Draft           *string `json:"draft,omitzero" schema:"maxLength=65536" doc:"An unsent message."`
-	AutoSubmitDraft *bool   `json:"autoSubmitDraft,omitzero" doc:"The draft is to send itself; kept for applications, Skein does not act on it."`
+	AutoSubmitDraft *bool   `json:"autoSubmitDraft,omitzero" doc:"The draft is to send itself. Skein stores this for applications, and does not act on it."`
 	AgentMode       *string `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The agent's mode; handed to the reactor."`
 	MaxTokens       *int64  `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on the output tokens of one step, if the model's own is not lower."`
 	UserID          *string `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to."`
 	Metadata        JSON    `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields, all of them."`
 	Env             JSON    `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
-	Policy          *Policy `json:"policy,omitzero" doc:"What becomes of a message that comes while a run is on."`
+	Policy          *Policy `json:"policy,omitzero" doc:"What happens to a message that arrives during a run."`
 }
 
 // Policy says what becomes of a message that comes while a run is on.
@@ -45,13 +45,13 @@ func (Policy) Enum() []string {
 type AgentAssigned struct {
 	AgentID string `json:"agentId" schema:"required,pattern=name" doc:"The agent in charge from now on."`
 	From    string `json:"from,omitzero" schema:"pattern=name" doc:"The agent before."`
-	Reason  string `json:"reason,omitzero" schema:"maxLength=1024" doc:"Why."`
+	Reason  string `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
 }
 
 // SkillActivated says that a skill was loaded, once for each name.
 type SkillActivated struct {
 	Name      string `json:"name" schema:"required,pattern=name" doc:"The skill."`
-	Arguments JSON   `json:"arguments,omitzero" schema:"object" doc:"What it was loaded with."`
+	Arguments JSON   `json:"arguments,omitzero" schema:"object" doc:"The arguments."`
 }
 
 func profileEvents() []Row {

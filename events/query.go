@@ -14,7 +14,7 @@ type Fresh struct {
 // At is a point in a thread's life: a version or a time, exactly one of them.
 type At struct {
 	Version *int64 `json:"version,omitzero" schema:"minimum=1" doc:"The thread's version."`
-	Time    string `json:"time,omitzero" schema:"pattern=time" doc:"A time; what happened up to it is shown."`
+	Time    string `json:"time,omitzero" schema:"pattern=time" doc:"A time: the state at that moment."`
 }
 
 // Check holds what no single field says.
@@ -44,9 +44,9 @@ type (
 		Archived     *bool        `json:"archived,omitzero" doc:"Only those that are, or are not, archived."`
 		AgentID      string       `json:"agentId,omitzero" schema:"pattern=name" doc:"Only those of this agent."`
 		UserID       string       `json:"userId,omitzero" schema:"maxLength=256" doc:"Only those of this user."`
-		KeyPrefix    string       `json:"keyPrefix,omitzero" schema:"pattern=key" doc:"Only those whose key begins so."`
+		KeyPrefix    string       `json:"keyPrefix,omitzero" schema:"pattern=key" doc:"Only those whose key has this prefix."`
 		UpdatedAfter string       `json:"updatedAfter,omitzero" schema:"pattern=time" doc:"Only those that changed after this time."`
-		Limit        *int64       `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 50 if absent."`
+		Limit        *int64       `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; 50 if absent."`
 		Cursor       string       `json:"cursor,omitzero" schema:"maxLength=256" doc:"nextCursor of the page before."`
 		Fresh
 	}
@@ -76,7 +76,7 @@ type (
 		ContextID string   `json:"contextId,omitzero" schema:"pattern=id" doc:"Only those of this context."`
 		Type      ItemType `json:"type,omitzero" doc:"Only those of this kind."`
 		Order     Order    `json:"order,omitzero" doc:"asc (oldest first), the default, or desc."`
-		Limit     *int64   `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 100 if absent."`
+		Limit     *int64   `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; 100 if absent."`
 		Cursor    string   `json:"cursor,omitzero" schema:"maxLength=256" doc:"nextCursor of the page before."`
 		At        *At      `json:"at,omitzero" doc:"As they were then."`
 		Fresh
@@ -115,14 +115,14 @@ type (
 	GetDefinition struct {
 		Kind    DefinitionKind `json:"kind" schema:"required" doc:"What it defines."`
 		Name    string         `json:"name" schema:"required,pattern=name" doc:"Its name."`
-		Version *int64         `json:"version,omitzero" schema:"minimum=1" doc:"As it was with that version of its own; as it is now if absent."`
+		Version *int64         `json:"version,omitzero" schema:"minimum=1" doc:"The definition's version to show; the present one if absent."`
 		Fresh
 	}
 	// ListDefinitions asks for the tenant's definitions, by kind and name.
 	ListDefinitions struct {
 		Kind   DefinitionKind `json:"kind,omitzero" doc:"Only those of this kind."`
 		Bare   bool           `json:"bare,omitzero" doc:"Leave out the definitions themselves."`
-		Limit  *int64         `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 100 if absent."`
+		Limit  *int64         `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; 100 if absent."`
 		Cursor string         `json:"cursor,omitzero" schema:"maxLength=512" doc:"nextCursor of the page before."`
 		Fresh
 	}
@@ -138,7 +138,7 @@ type (
 		ThreadID    string   `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 		FromVersion *int64   `json:"fromVersion,omitzero" schema:"minimum=1" doc:"The first version that is shown; 1 if absent."`
 		Types       []string `json:"types,omitzero" schema:"maxItems=64" doc:"Only events of these types; item.* takes all of an entity."`
-		Limit       *int64   `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 100 if absent."`
+		Limit       *int64   `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; 100 if absent."`
 		Fresh
 	}
 )
@@ -186,7 +186,7 @@ type (
 	// Agent says what is known of an agent.
 	Agent struct {
 		Name    string    `json:"name" schema:"required,pattern=name" doc:"Its name."`
-		Type    AgentType `json:"type" schema:"required" doc:"How it works in a thread."`
+		Type    AgentType `json:"type" schema:"required" doc:"The agent's type."`
 		Version int64     `json:"version,omitzero" schema:"minimum=1" doc:"The version of its definition; absent: it is a reactor of the server's, which nobody has defined."`
 	}
 	// EventList is a part of a thread's history: CloudEvents as they are in
@@ -231,15 +231,15 @@ func Queries() []Query {
 		query[ListDefinitions]("definition.list", "The tenant's definitions, by kind and name."),
 		query[GetAgent]("agent.get", "Whether there is an agent of that name: defined, a reactor of the server's own, or one that a process serves or has served."),
 		query[ListLogs]("log.list", "A thread's log lines, newest first."),
-		query[ListEvents]("event.list", "A thread's events themselves."),
+		query[ListEvents]("event.list", "A thread's events."),
 		query[ListEffects]("effect.list", "A thread's pending effects."),
 		query[GetHistory]("history.get", "Where the log ends. It waits for no read model."),
 		query[ListHistory]("history.list", "The tenant's events, of all threads or of one, in the order of the log. It waits for no read model."),
 		query[ListChunks]("chunk.list", "The stored chunks of an execution."),
-		query[CreateConsumer]("consumer.create", "Make a durable consumer of the timeline, or change what it takes. It changes no thread."),
+		query[CreateConsumer]("consumer.create", "Creates a durable consumer of the timeline, or changes its filter. It changes no thread."),
 		query[NextOfConsumer]("consumer.next", "The next event of a consumer, one at a time, in the order of the log."),
-		query[SettleConsumer]("consumer.settle", "Say what became of an event that was handed out."),
-		query[DeleteConsumer]("consumer.delete", "Delete a consumer."),
+		query[SettleConsumer]("consumer.settle", "Settles a delivery: acknowledges it, extends it, or asks for another."),
+		query[DeleteConsumer]("consumer.delete", "Deletes a consumer."),
 	}, slices.Concat(runQueries(), queueQueries(), fileQueries())...)
 }
 

@@ -25,8 +25,8 @@ type (
 	// FindFiles asks for the paths that match a glob.
 	FindFiles struct {
 		ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
-		Pattern  string `json:"pattern" schema:"required,maxLength=4096" doc:"A glob from the root: * and ? within a name, ** over directories, [a-z], {a,b}."`
-		Limit    *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=10000" doc:"At most so many; 10,000 if absent."`
+		Pattern  string `json:"pattern" schema:"required,maxLength=4096" doc:"A glob from the root: * and ? within a name, ** across directories, [a-z], {a,b}."`
+		Limit    *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=10000" doc:"The largest number to return; 10,000 if absent."`
 		At       *At    `json:"at,omitzero" doc:"As they were then."`
 		Fresh
 	}
@@ -35,7 +35,7 @@ type (
 		ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 		Pattern  string `json:"pattern" schema:"required,maxLength=4096" doc:"A regular expression (RE2)."`
 		Glob     string `json:"glob,omitzero" schema:"maxLength=4096" doc:"Only files whose path matches this glob."`
-		Limit    *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=10000" doc:"At most so many lines; 1,000 if absent."`
+		Limit    *int64 `json:"limit,omitzero" schema:"minimum=1,maximum=10000" doc:"The largest number of lines; 1,000 if absent."`
 		At       *At    `json:"at,omitzero" doc:"As they were then."`
 		Fresh
 	}
@@ -56,6 +56,6 @@ func fileQueries() []Query {
 		query[CountFiles]("file.stats", "How many files a thread has, and their bytes."),
 		query[FindFiles]("file.find", "The paths that match a glob."),
 		query[GrepFiles]("file.grep", "The lines of a thread's files that match a pattern."),
-		query[GetThumbnail]("file.thumbnail", "A small picture of an image."),
+		query[GetThumbnail]("file.thumbnail", "A thumbnail of an image."),
 	}
 }

@@ -3,8 +3,8 @@ package events
 // GetMessagesOptions says which messages to show (SA-40..SA-44). The zero value
 // means all that are not silent, newest first.
 type GetMessagesOptions struct {
-	Limit         *int64 `json:"limit,omitzero" schema:"minimum=0" doc:"At most so many; no cap if absent."`
-	Offset        *int64 `json:"offset,omitzero" schema:"minimum=0" doc:"How many to pass over; 0 if absent."`
+	Limit         *int64 `json:"limit,omitzero" schema:"minimum=0" doc:"The largest number to return; no limit if absent."`
+	Offset        *int64 `json:"offset,omitzero" schema:"minimum=0" doc:"How many to skip; 0 if absent."`
 	Order         Order  `json:"order,omitzero" doc:"desc (newest first), the default, or asc."`
 	IncludeSilent bool   `json:"includeSilent,omitzero" doc:"Silent messages too."`
 	MaxDepth      *int64 `json:"maxDepth,omitzero" schema:"minimum=0" doc:"Only messages nested no deeper; no cap if absent."`

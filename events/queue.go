@@ -17,8 +17,8 @@ type QueuePushed struct {
 	Item      JSON   `json:"item" schema:"required,object" doc:"The item that it becomes."`
 	ContextID string `json:"contextId,omitzero" schema:"pattern=id" doc:"The context it is meant for."`
 	AgentID   string `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that is to answer it."`
-	MessageID int64  `json:"messageId,omitzero" schema:"minimum=0" doc:"The message's number in the thread (AM-83)."`
-	First     bool   `json:"first,omitzero" doc:"It goes before those that wait."`
+	MessageID int64  `json:"messageId,omitzero" schema:"minimum=0" doc:"The message's number in the thread."`
+	First     bool   `json:"first,omitzero" doc:"It precedes those that wait."`
 	Once      bool   `json:"once,omitzero" doc:"Of a call of a tool: it gets a run of its own that ends with it."`
 
 	ExecutionID    string `json:"executionId,omitzero" schema:"pattern=id" doc:"Of a message: the id of the execution that will answer it."`
@@ -27,13 +27,13 @@ type QueuePushed struct {
 
 // QueueDrained says that waiting messages were taken.
 type QueueDrained struct {
-	IDs []string `json:"ids" schema:"required" doc:"The waiting messages that were taken, in order."`
+	IDs []string `json:"ids" schema:"required" doc:"The messages that left the queue, in order."`
 }
 
 // QueueRemoved says that what waited under the id will not be taken.
 type QueueRemoved struct {
 	ID          string `json:"id" schema:"required,maxLength=128" doc:"The id under which it waited."`
-	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"Of a message: the execution that there will not be."`
+	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"Of a message: the execution that will not exist."`
 }
 
 // QueueEdited says that a waiting message was replaced. It keeps its place, its
@@ -46,16 +46,16 @@ type QueueEdited struct {
 // QueueMoved says that what waits under the id has another place in the queue.
 type QueueMoved struct {
 	ID     string `json:"id" schema:"required,maxLength=128" doc:"The id under which it waits."`
-	Before string `json:"before,omitzero" schema:"maxLength=128" doc:"What it goes before; absent: it is the last now."`
+	Before string `json:"before,omitzero" schema:"maxLength=128" doc:"The one that it precedes; absent: it is last."`
 }
 
 func queueEvents() []Row {
 	return []Row{
-		row[QueuePushed](QueuePushedType, 1, Rules.QueuePushed, "A message waits until the agent is free."),
-		row[QueueDrained](QueueDrainedType, 1, Rules.QueueDrained, "Waiting messages were taken."),
-		row[QueueRemoved](QueueRemovedType, 1, Rules.QueueRemoved, "What waited will not be taken."),
+		row[QueuePushed](QueuePushedType, 1, Rules.QueuePushed, "A message was queued until the agent is free."),
+		row[QueueDrained](QueueDrainedType, 1, Rules.QueueDrained, "Queued messages left the queue."),
+		row[QueueRemoved](QueueRemovedType, 1, Rules.QueueRemoved, "A queued entry was removed."),
 		row[QueueEdited](QueueEditedType, 1, Rules.QueueEdited, "A waiting message was replaced."),
-		row[QueueMoved](QueueMovedType, 1, Rules.QueueMoved, "What waits has another place in the queue."),
+		row[QueueMoved](QueueMovedType, 1, Rules.QueueMoved, "A queued entry was moved."),
 	}
 }
 
@@ -74,15 +74,15 @@ type (
 	// MoveQueued gives what waits another place in the queue.
 	MoveQueued struct {
 		QueuedID string `json:"queuedId" schema:"required,maxLength=128" doc:"The id under which it waits."`
-		Before   string `json:"before,omitzero" schema:"maxLength=128" doc:"The queuedId that it goes before; absent: it goes last."`
+		Before   string `json:"before,omitzero" schema:"maxLength=128" doc:"The queuedId that it precedes; absent: it goes last."`
 	}
 )
 
 func queueCommands() []Command {
 	return []Command{
-		command[RemoveQueued]("queue.remove", "Takes a message, or a call of a tool, out of what waits for the agent.", QueueRemovedType),
+		command[RemoveQueued]("queue.remove", "Removes a message, or a call of a tool, from the agent's queue.", QueueRemovedType),
 		command[EditQueued]("queue.edit", "Replaces a message that waits for the agent.", QueueEditedType),
-		command[MoveQueued]("queue.move", "Gives what waits for the agent another place in the queue.", QueueMovedType),
+		command[MoveQueued]("queue.move", "Moves what waits for the agent to another place in the queue.", QueueMovedType),
 	}
 }
 
@@ -97,7 +97,7 @@ type ListQueue struct {
 type QueueList struct {
 	ThreadID string   `json:"threadId" schema:"required,pattern=thread" doc:"The thread."`
 	Queued   []Queued `json:"queued" schema:"required" doc:"What waits, the next one first."`
-	Active   string   `json:"active,omitzero" schema:"pattern=id" doc:"The execution under way."`
+	Active   string   `json:"active,omitzero" schema:"pattern=id" doc:"The current execution."`
 	Seq      int64    `json:"seq" schema:"required,minimum=0" doc:"The sequence in the log of the thread's last commit that it shows."`
 }
 

@@ -23,7 +23,7 @@ func (RelationshipRole) Enum() []string { return []string{"parent", "child"} }
 // RelationshipAdded ties this thread to another; its twin stands on the other.
 type RelationshipAdded struct {
 	ThreadID     string           `json:"threadId" schema:"required,pattern=thread" doc:"The other thread."`
-	Type         RelationshipKind `json:"type" schema:"required" doc:"How they are tied."`
+	Type         RelationshipKind `json:"type" schema:"required" doc:"The kind of relation."`
 	Role         RelationshipRole `json:"role" schema:"required" doc:"The role of the thread that holds this record."`
 	MessageIndex *int64           `json:"messageIndex,omitzero" schema:"minimum=0" doc:"Where it was made."`
 	ItemID       string           `json:"itemId,omitzero" schema:"pattern=id" doc:"The item at that place."`
@@ -33,7 +33,7 @@ type RelationshipAdded struct {
 // RelationshipRemoved unties this thread from another.
 type RelationshipRemoved struct {
 	ThreadID string           `json:"threadId" schema:"required,pattern=thread" doc:"The other thread."`
-	Type     RelationshipKind `json:"type" schema:"required" doc:"How they were tied."`
+	Type     RelationshipKind `json:"type" schema:"required" doc:"The kind of relation."`
 	Role     RelationshipRole `json:"role" schema:"required" doc:"The role of the thread that held the record."`
 }
 
@@ -52,14 +52,14 @@ type KeyReleased struct {
 
 func relationshipEvents() []Row {
 	return []Row{
-		row[RelationshipAdded](RelationshipAddedType, 1, Rules.RelationshipAdded, "The thread was tied to another."),
-		row[RelationshipRemoved](RelationshipRemovedType, 1, Rules.RelationshipRemoved, "The thread was untied from another."),
+		row[RelationshipAdded](RelationshipAddedType, 1, Rules.RelationshipAdded, "The thread was related to another."),
+		row[RelationshipRemoved](RelationshipRemovedType, 1, Rules.RelationshipRemoved, "A relation of the thread to another was removed."),
 	}
 }
 
 func keyEvents() []Row {
 	return []Row{
-		row[KeyClaimed](KeyClaimedType, 1, Rules.KeyClaimed, "A thread holds a key."),
-		row[KeyReleased](KeyReleasedType, 1, Rules.KeyReleased, "A key is free again."),
+		row[KeyClaimed](KeyClaimedType, 1, Rules.KeyClaimed, "A thread claimed a key."),
+		row[KeyReleased](KeyReleasedType, 1, Rules.KeyReleased, "A key was released."),
 	}
 }

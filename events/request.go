@@ -8,21 +8,21 @@ import (
 
 // Request is the body of a command: skein.cmd.{tenant}.{noun}.{verb}.
 type Request struct {
-	CommandID       string `json:"commandId,omitzero" schema:"pattern=commandId" doc:"Makes a repeat safe: the same id within 24 hours gives the first answer again."`
-	ThreadID        string `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"The thread, or key: and its key."`
-	ExpectedVersion *int64 `json:"expectedVersion,omitzero" schema:"minimum=0" doc:"The version that the thread must have; 0: it must not be there."`
-	Actor           string `json:"actor,omitzero" schema:"maxLength=256" doc:"Who asks, for the audit."`
+	CommandID       string `json:"commandId,omitzero" schema:"pattern=commandId" doc:"Makes a repeat safe: the same id within 24 hours returns the first reply again."`
+	ThreadID        string `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"The thread's id, or key: and its key."`
+	ExpectedVersion *int64 `json:"expectedVersion,omitzero" schema:"minimum=0" doc:"The version that the thread must have; 0: it must not exist."`
+	Actor           string `json:"actor,omitzero" schema:"maxLength=256" doc:"The actor, for the audit."`
 	Data            JSON   `json:"data,omitzero" schema:"object" doc:"What the command takes."`
 }
 
 // Reply is the body of the answer to a command that was done. It means:
 // durable, and readable by anyone who reads with minSeq = Seq.
 type Reply struct {
-	ThreadID string     `json:"threadId,omitzero" schema:"pattern=thread" doc:"The thread; absent if the command was the tenant's own."`
+	ThreadID string     `json:"threadId,omitzero" schema:"pattern=thread" doc:"The thread; absent if the command belongs to the tenant."`
 	Version  int64      `json:"version" schema:"required,minimum=0" doc:"The thread's, or the tenant's, version after the command."`
-	Seq      int64      `json:"seq" schema:"required,minimum=0" doc:"The sequence in the log of the command's commit; of the one that it found, if it had nothing to do."`
+	Seq      int64      `json:"seq" schema:"required,minimum=0" doc:"The sequence in the log of the command's commit; if it changed nothing, of the commit that it found."`
 	Events   []EventRef `json:"events" schema:"required" doc:"What happened, in order."`
-	Result   *Result    `json:"result,omitzero" doc:"What was made."`
+	Result   *Result    `json:"result,omitzero" doc:"The ids and documents that the command created or found."`
 }
 
 // EventRef names an event of a reply.
@@ -35,17 +35,17 @@ type EventRef struct {
 // Result names what a command made. It is derived from the command's events,
 // so that a repeated command gives the same.
 type Result struct {
-	ContextID      string      `json:"contextId,omitzero" doc:"The context that was made or found."`
-	ItemID         string      `json:"itemId,omitzero" doc:"The item that was made."`
-	ExecutionID    string      `json:"executionId,omitzero" doc:"The execution that was made; of a message that waits, or steers a run, the one that will answer it."`
+	ContextID      string      `json:"contextId,omitzero" doc:"The context that was created or found."`
+	ItemID         string      `json:"itemId,omitzero" doc:"The item that was created."`
+	ExecutionID    string      `json:"executionId,omitzero" doc:"The execution that was created; of a message that waits or steers a run, the one that will answer it."`
 	ReactionItemID string      `json:"reactionItemId,omitzero" doc:"The id allotted to its reaction item."`
-	StepID         string      `json:"stepId,omitzero" doc:"The step that was made."`
+	StepID         string      `json:"stepId,omitzero" doc:"The step that was created."`
 	Key            string      `json:"key,omitzero" doc:"The part that was put."`
 	Queued         string      `json:"queued,omitzero" doc:"The same as queuedId, which is its name from version 1.1 of the contract on."`
 	QueuedID       string      `json:"queuedId,omitzero" doc:"The id under which a message or a call of a tool waits."`
 	EffectID       string      `json:"effectId,omitzero" doc:"The effect that was scheduled."`
-	Cancelled      bool        `json:"cancelled,omitzero" doc:"An effect was cancelled; absent: there was none to cancel."`
-	File           *FileRecord `json:"file,omitzero" doc:"The file that was written, or the directory that was made."`
+	Cancelled      bool        `json:"cancelled,omitzero" doc:"An effect was cancelled; absent if there was none."`
+	File           *FileRecord `json:"file,omitzero" doc:"The file that was written, or the directory that was created."`
 	Results        []Result    `json:"results,omitempty" doc:"Of thread.commit: the result of each of its commands."`
 
 	Definitions []DefinitionChange `json:"definitions,omitempty" doc:"Of definition.apply: what it changed, or, as a dry run, would change."`

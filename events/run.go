@@ -24,18 +24,18 @@ const (
 // EffectScheduled says that work is to be done later, outside the conversation.
 type EffectScheduled struct {
 	ID          string `json:"id" schema:"required,maxLength=64" doc:"The effect's id, a UUID."`
-	Name        string `json:"name" schema:"required,pattern=name" doc:"Which effect."`
-	Args        JSON   `json:"args,omitzero" schema:"object" doc:"What it is given."`
+	Name        string `json:"name" schema:"required,pattern=name" doc:"The effect's name."`
+	Args        JSON   `json:"args,omitzero" schema:"object" doc:"The arguments."`
 	ScheduledAt string `json:"scheduledAt" schema:"required,pattern=time" doc:"When it is to run, for the first time if it is repeated."`
 	EveryMs     int64  `json:"everyMs,omitzero" schema:"minimum=1" doc:"It is repeated after so many milliseconds, counted from scheduledAt."`
 	Cron        string `json:"cron,omitzero" schema:"maxLength=256" doc:"It is repeated by this cron expression, in UTC."`
-	Retries     int64  `json:"retries,omitzero" schema:"minimum=0" doc:"How many more attempts a firing has after its first."`
+	Retries     int64  `json:"retries,omitzero" schema:"minimum=0" doc:"Attempts of a firing after its first."`
 	BackoffMs   int64  `json:"backoffMs,omitzero" schema:"minimum=0" doc:"The pause before the second attempt; it doubles for each one after that."`
 }
 
 // EffectCancelled says that the effect will not run.
 type EffectCancelled struct {
-	Reason string `json:"reason,omitzero" schema:"maxLength=1024" doc:"Why."`
+	Reason string `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
 }
 
 // EffectStarted says that an attempt at the effect began.
@@ -49,7 +49,7 @@ type EffectStarted struct {
 type EffectCompleted struct {
 	Firing  int64  `json:"firing,omitzero" schema:"minimum=1" doc:"Which firing, from 1."`
 	Attempt int64  `json:"attempt,omitzero" schema:"minimum=1" doc:"Which attempt at it, from 1."`
-	Result  JSON   `json:"result,omitzero" doc:"What it gave."`
+	Result  JSON   `json:"result,omitzero" doc:"The result."`
 	Next    string `json:"next,omitzero" schema:"pattern=time" doc:"When a repeated effect runs next."`
 }
 
@@ -57,9 +57,9 @@ type EffectCompleted struct {
 type EffectFailed struct {
 	Firing    int64  `json:"firing,omitzero" schema:"minimum=1" doc:"Which firing, from 1."`
 	Attempt   int64  `json:"attempt" schema:"required,minimum=1" doc:"Which attempt at it, from 1."`
-	ErrorText string `json:"errorText" schema:"required,maxLength=65536" doc:"Why."`
-	NotMade   bool   `json:"notMade,omitzero" doc:"Nobody took it: the attempt is made again later, and does not count."`
-	Final     bool   `json:"final,omitzero" doc:"This firing is not tried again."`
+	ErrorText string `json:"errorText" schema:"required,maxLength=65536" doc:"The reason."`
+	NotMade   bool   `json:"notMade,omitzero" doc:"No process took it: the attempt is repeated later, and does not count."`
+	Final     bool   `json:"final,omitzero" doc:"This firing has no further attempt."`
 	Next      string `json:"next,omitzero" schema:"pattern=time" doc:"When it is tried again; after the last attempt, when a repeated effect runs next."`
 }
 
@@ -68,7 +68,7 @@ type ApprovalRequested struct {
 	CallID    string         `json:"callId" schema:"required,maxLength=256" doc:"The call that waits."`
 	StepID    string         `json:"stepId,omitzero" schema:"pattern=id" doc:"The step that asked for it."`
 	Name      string         `json:"name" schema:"required,maxLength=256" doc:"The tool."`
-	Arguments JSON           `json:"arguments,omitzero" doc:"What it would be called with."`
+	Arguments JSON           `json:"arguments,omitzero" doc:"The arguments of the call."`
 	Reason    ApprovalReason `json:"reason,omitzero" doc:"Why a person is asked; absent in what was recorded before there were reasons."`
 	Question  string         `json:"question,omitzero" doc:"Of a question: what is asked."`
 	Answer    JSON           `json:"answer,omitzero" schema:"object" doc:"Of a question: the JSON Schema of the answer; any JSON if absent."`
@@ -91,14 +91,14 @@ type ApprovalDenied struct {
 // made.
 type ApprovalResolved struct {
 	CallID string `json:"callId" schema:"required,maxLength=256" doc:"The call."`
-	Result JSON   `json:"result" schema:"required" doc:"What it came to: any JSON."`
+	Result JSON   `json:"result" schema:"required" doc:"The result: any JSON."`
 }
 
 // RunRequested says that an execution is to be run by a worker: a new one, or
 // one that waited and can go on.
 type RunRequested struct {
 	AgentID string     `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that is to run."`
-	Calls   []ToolCall `json:"calls,omitempty" doc:"Calls of tools to make before a reactor is asked."`
+	Calls   []ToolCall `json:"calls,omitempty" doc:"Calls of tools to make before the first step."`
 	Parent  *Parent    `json:"parent,omitzero" doc:"The call that waits for it, on another thread."`
 	Once    bool       `json:"once,omitzero" doc:"It ends with those calls: no reactor is asked after them."`
 	RetryOf string     `json:"retryOf,omitzero" schema:"pattern=id" doc:"The failed execution that it takes up again."`
@@ -108,17 +108,17 @@ type RunRequested struct {
 type ToolCall struct {
 	CallID    string `json:"callId" schema:"required,maxLength=256" doc:"Its id, unique in its step."`
 	Name      string `json:"name" schema:"required,maxLength=256" doc:"The tool."`
-	Arguments JSON   `json:"arguments,omitzero" doc:"What it is called with: an object."`
+	Arguments JSON   `json:"arguments,omitzero" doc:"The arguments: an object."`
 	ItemID    string `json:"itemId,omitzero" schema:"pattern=id" doc:"The item that asks for it, if it is there already."`
 }
 
 // RunStopped says that an execution is to stop, after or amid what it does.
 type RunStopped struct {
-	Abort   bool   `json:"abort,omitzero" doc:"Amid what it does, and not after."`
-	Now     bool   `json:"now,omitzero" doc:"What it does is not waited for: a model is interrupted, and what it wrote so far is the answer."`
-	Discard bool   `json:"discard,omitzero" doc:"What was streamed of the step under way is not kept."`
+	Abort   bool   `json:"abort,omitzero" doc:"Interrupt the current work instead of waiting for its end."`
+	Now     bool   `json:"now,omitzero" doc:"Do not wait for the current work: the model is interrupted, and its text so far is the answer."`
+	Discard bool   `json:"discard,omitzero" doc:"Discard what was streamed of the current step."`
 	By      Side   `json:"by,omitzero" doc:"Which side of a dual_ai agent stopped it."`
-	Reason  string `json:"reason,omitzero" schema:"maxLength=1024" doc:"Why."`
+	Reason  string `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
 }
 
 // RunClaimed says that a worker runs the execution, with a fencing token that
@@ -145,7 +145,7 @@ type RunSuspended struct {
 // RunParked says that an execution waits for somebody, and that no worker holds
 // it meanwhile. run.requested says that it goes on.
 type RunParked struct {
-	Token int64    `json:"token" schema:"required,minimum=1" doc:"The claim that gave it up."`
+	Token int64    `json:"token" schema:"required,minimum=1" doc:"The claim that released it."`
 	Calls []string `json:"calls" schema:"required" doc:"The calls that it waits for; none if it waits for a process that serves its reactor."`
 }
 
@@ -195,13 +195,13 @@ type TraceRecorded struct {
 	Kind        TraceKind `json:"kind" schema:"required" doc:"What was recorded."`
 	ExecutionID string    `json:"executionId,omitzero" schema:"pattern=id" doc:"The run that it is part of."`
 	SpanID      string    `json:"spanId,omitzero" schema:"pattern=id" doc:"The span that it is part of, or is."`
-	ParentID    string    `json:"parentId,omitzero" schema:"pattern=id" doc:"The span around it."`
+	ParentID    string    `json:"parentId,omitzero" schema:"pattern=id" doc:"The parent span."`
 	Name        string    `json:"name,omitzero" schema:"maxLength=256" doc:"What was done."`
 	Level       string    `json:"level,omitzero" schema:"maxLength=32" doc:"The level of a log line."`
 	Text        string    `json:"text,omitzero" schema:"maxLength=65536" doc:"A log line's text."`
 	StartedAt   string    `json:"startedAt,omitzero" schema:"pattern=time" doc:"When a span began."`
-	Usage       *Usage    `json:"usage,omitzero" doc:"What a call of a model used (EK-106)."`
-	Shown       *Shown    `json:"shown,omitzero" doc:"What a model was shown (EK-105)."`
+	Usage       *Usage    `json:"usage,omitzero" doc:"What a call of a model used."`
+	Shown       *Shown    `json:"shown,omitzero" doc:"What a model was shown."`
 	Data        JSON      `json:"data,omitzero" doc:"What else was recorded."`
 }
 
@@ -217,11 +217,11 @@ type Shown struct {
 type Usage struct {
 	Provider        string `json:"provider,omitzero" schema:"maxLength=128" doc:"Who served it."`
 	Model           string `json:"model,omitzero" schema:"maxLength=256" doc:"The model, as its provider calls it."`
-	InputTokens     int64  `json:"inputTokens,omitzero" schema:"minimum=0" doc:"Tokens that it was shown."`
-	CachedTokens    int64  `json:"cachedTokens,omitzero" schema:"minimum=0" doc:"Those of them that were cached."`
-	OutputTokens    int64  `json:"outputTokens,omitzero" schema:"minimum=0" doc:"Tokens that it wrote."`
-	ReasoningTokens int64  `json:"reasoningTokens,omitzero" schema:"minimum=0" doc:"Those of them that were reasoning."`
-	TotalTokens     int64  `json:"totalTokens,omitzero" schema:"minimum=0" doc:"Both."`
+	InputTokens     int64  `json:"inputTokens,omitzero" schema:"minimum=0" doc:"Input tokens."`
+	CachedTokens    int64  `json:"cachedTokens,omitzero" schema:"minimum=0" doc:"Input tokens that were cached."`
+	OutputTokens    int64  `json:"outputTokens,omitzero" schema:"minimum=0" doc:"Output tokens."`
+	ReasoningTokens int64  `json:"reasoningTokens,omitzero" schema:"minimum=0" doc:"Output tokens that were reasoning."`
+	TotalTokens     int64  `json:"totalTokens,omitzero" schema:"minimum=0" doc:"The sum of both."`
 	LatencyMs       int64  `json:"latencyMs,omitzero" schema:"minimum=0" doc:"How long it took, in milliseconds."`
 }
 
@@ -238,10 +238,10 @@ func (u Usage) Add(v Usage) Usage {
 
 func effectEvents() []Row {
 	return []Row{
-		row[EffectScheduled](EffectScheduledType, 1, Rules.EffectScheduled, "Work is to be done later, outside the conversation."),
-		row[EffectCancelled](EffectCancelledType, 1, Rules.EffectCancelled, "The effect will not run."),
+		row[EffectScheduled](EffectScheduledType, 1, Rules.EffectScheduled, "An effect was scheduled."),
+		row[EffectCancelled](EffectCancelledType, 1, Rules.EffectCancelled, "An effect was cancelled."),
 		row[EffectStarted](EffectStartedType, 1, Rules.EffectStarted, "An attempt at the effect began."),
-		row[EffectCompleted](EffectCompletedType, 1, Rules.EffectCompleted, "The effect was done."),
+		row[EffectCompleted](EffectCompletedType, 1, Rules.EffectCompleted, "An effect was completed."),
 		row[EffectFailed](EffectFailedType, 1, Rules.EffectFailed, "An attempt at the effect failed."),
 	}
 }
@@ -249,22 +249,22 @@ func effectEvents() []Row {
 func approvalEvents() []Row {
 	return []Row{
 		row[ApprovalRequested](ApprovalRequestedType, 1, Rules.ApprovalRequested, "A call of a tool waits for a person."),
-		row[ApprovalGranted](ApprovalGrantedType, 1, Rules.ApprovalGranted, "The call may be made."),
+		row[ApprovalGranted](ApprovalGrantedType, 1, Rules.ApprovalGranted, "A call was granted."),
 		row[ApprovalResolved](ApprovalResolvedType, 1, Rules.ApprovalResolved, "A person supplied the result of the call."),
-		row[ApprovalDenied](ApprovalDeniedType, 1, Rules.ApprovalDenied, "The call may not be made."),
+		row[ApprovalDenied](ApprovalDeniedType, 1, Rules.ApprovalDenied, "A call was denied."),
 	}
 }
 
 func runEvents() []Row {
 	return []Row{
-		row[RunRequested](RunRequestedType, 1, Rules.RunRequested, "An execution is to be run by a worker."),
+		row[RunRequested](RunRequestedType, 1, Rules.RunRequested, "A worker is to run an execution."),
 		row[RunStopped](RunStoppedType, 1, Rules.RunStopped, "An execution is to stop."),
-		row[RunClaimed](RunClaimedType, 1, Rules.RunClaimed, "A worker runs the execution."),
-		row[RunParked](RunParkedType, 1, Rules.RunParked, "An execution waits for somebody, held by no worker."),
-		row[RunSuspended](RunSuspendedType, 1, Rules.RunSuspended, "Calls of an execution wait for something that completes them."),
-		row[RunResumed](RunResumedType, 1, Rules.RunResumed, "What calls of an execution waited for has come about."),
+		row[RunClaimed](RunClaimedType, 1, Rules.RunClaimed, "A worker claimed the execution."),
+		row[RunParked](RunParkedType, 1, Rules.RunParked, "An execution waits, without a worker."),
+		row[RunSuspended](RunSuspendedType, 1, Rules.RunSuspended, "Calls of an execution wait for something from outside."),
+		row[RunResumed](RunResumedType, 1, Rules.RunResumed, "What the calls of an execution waited for has happened."),
 		row[RunAwaited](RunAwaitedType, 1, Rules.RunAwaited, "A run waits for a process that serves its reactor or a tool, or no longer does."),
-		row[RunTurned](RunTurnedType, 1, Rules.RunTurned, "A side of a dual_ai agent was given the next turn."),
+		row[RunTurned](RunTurnedType, 1, Rules.RunTurned, "A side of a dual_ai agent has the next turn."),
 	}
 }
 

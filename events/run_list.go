@@ -22,7 +22,7 @@ type CallApproval struct {
 	CallID      string         `json:"callId" schema:"required,maxLength=256" doc:"The call."`
 	StepID      string         `json:"stepId,omitzero" schema:"pattern=id" doc:"The step that asked for it."`
 	Name        string         `json:"name" schema:"required,maxLength=256" doc:"The tool."`
-	Arguments   JSON           `json:"arguments,omitzero" doc:"What it would be called with; of a request that waits."`
+	Arguments   JSON           `json:"arguments,omitzero" doc:"Of a request that waits: the arguments of the call."`
 	Reason      ApprovalReason `json:"reason,omitzero" doc:"Why a person is asked."`
 	Question    string         `json:"question,omitzero" doc:"Of a question: what is asked."`
 	Answer      JSON           `json:"answer,omitzero" schema:"object" doc:"Of a question that waits: the JSON Schema of the answer; any JSON if absent."`
@@ -75,7 +75,7 @@ type Run struct {
 	WaitingFor  []RunWait       `json:"waitingFor,omitempty" doc:"What it waits for now."`
 	Worker      string          `json:"worker,omitzero" doc:"Who runs it, or ran it last."`
 	StepCount   int64           `json:"stepCount,omitzero" schema:"minimum=0" doc:"Its steps."`
-	CreatedAt   string          `json:"createdAt" schema:"required,pattern=time" doc:"When it was made."`
+	CreatedAt   string          `json:"createdAt" schema:"required,pattern=time" doc:"The time of creation."`
 	UpdatedAt   string          `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
 }
 
@@ -84,7 +84,7 @@ type Run struct {
 type ListRuns struct {
 	Status  ExecutionStatus `json:"status,omitzero" doc:"Only those in this state."`
 	AgentID string          `json:"agentId,omitzero" schema:"pattern=name" doc:"Only those of this agent."`
-	Limit   *int64          `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 50 if absent. A page may have fewer, or none, and still a nextCursor."`
+	Limit   *int64          `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; 50 if absent. A page may have fewer, or none, and still a nextCursor."`
 	Cursor  string          `json:"cursor,omitzero" schema:"maxLength=256" doc:"nextCursor of the page before."`
 	Fresh
 }
@@ -94,7 +94,7 @@ type ListRuns struct {
 type ListApprovals struct {
 	Status  ApprovalStatus `json:"status,omitzero" doc:"Only those in this state; those that wait if absent."`
 	AgentID string         `json:"agentId,omitzero" schema:"pattern=name" doc:"Only those of this agent."`
-	Limit   *int64         `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"At most so many; 50 if absent. A page may have fewer, or none, and still a nextCursor."`
+	Limit   *int64         `json:"limit,omitzero" schema:"minimum=1,maximum=1000" doc:"The largest number to return; 50 if absent. A page may have fewer, or none, and still a nextCursor."`
 	Cursor  string         `json:"cursor,omitzero" schema:"maxLength=256" doc:"nextCursor of the page before."`
 	Fresh
 }

@@ -25,8 +25,8 @@ type WaitFor struct {
 // RunAwaited says for which reactor or tools an execution waits, because no process
 // serves them. It replaces what the one before it said.
 type RunAwaited struct {
-	For   []WaitFor `json:"for" schema:"required" doc:"All that it waits for now; empty: it waits for none any more."`
-	Until string    `json:"until,omitzero" schema:"pattern=time" doc:"How long it waits at most."`
+	For   []WaitFor `json:"for" schema:"required" doc:"Everything that it waits for now; empty: nothing any more."`
+	Until string    `json:"until,omitzero" schema:"pattern=time" doc:"When the wait ends."`
 }
 
 // DefaultWorkerWaitMs is how long a run waits for a process that serves its reactor

@@ -17,7 +17,7 @@ type StepCreated struct {
 	Iteration   int64      `json:"iteration" schema:"required,minimum=0" doc:"Its place in the execution, from 0."`
 	EventID     string     `json:"eventId" schema:"required,pattern=id" doc:"The id of the item that the step writes."`
 	Status      StepStatus `json:"status" schema:"required" doc:"Its first state."`
-	Side        Side       `json:"side,omitzero" doc:"Whose turn it is, of a dual_ai agent."`
+	Side        Side       `json:"side,omitzero" doc:"The side of a dual_ai agent that has the turn."`
 }
 
 // StepStatusChanged says that the step's machine moved, and what came of it.
@@ -34,9 +34,9 @@ type StepStatusChanged struct {
 
 func stepEvents() []Row {
 	return []Row{
-		row[StepCreated](StepCreatedType, 1, Rules.StepCreated, "A step of an execution began."),
-		row[StepStatusChanged](StepStatusChangedType, 2, Rules.StepStatusChanged, "The step's machine moved, and what came of it.",
-			Upcast{From: 1, Doc: "error was renamed errorText, the name that EK 4.6 has.", Make: stepErrorText}),
+		row[StepCreated](StepCreatedType, 1, Rules.StepCreated, "A step of an execution was created."),
+		row[StepStatusChanged](StepStatusChangedType, 2, Rules.StepStatusChanged, "The state of the step changed, with its outcome.",
+			Upcast{From: 1, Doc: "error was renamed errorText.", Make: stepErrorText}),
 	}
 }
 

@@ -46,7 +46,7 @@ type LifecycleArchived struct {
 	Commits  int64  `json:"commits" schema:"required,minimum=1" doc:"How many commits it holds."`
 	Bytes    int64  `json:"bytes" schema:"required,minimum=1" doc:"The bytes of their bodies."`
 	FirstSeq int64  `json:"firstSeq" schema:"required,minimum=1" doc:"The sequence in the log that the first of them had."`
-	LastSeq  int64  `json:"lastSeq" schema:"required,minimum=1" doc:"That of the last."`
+	LastSeq  int64  `json:"lastSeq" schema:"required,minimum=1" doc:"The sequence in the log of the last."`
 	Chain    string `json:"chain" schema:"required,minLength=64,maxLength=64" doc:"The chain of the last."`
 }
 
@@ -57,7 +57,7 @@ type LifecycleDeleted struct {
 
 func tenantEvents() []Row {
 	return []Row{
-		row[DefinitionChanged](DefinitionChangedType, 1, Rules.DefinitionChanged, "A model, prompt, agent or tool of the tenant was defined anew or removed."),
+		row[DefinitionChanged](DefinitionChangedType, 1, Rules.DefinitionChanged, "A definition of the tenant was added, changed or removed."),
 		row[CommandRejected](CommandRejectedType, 1, Rules.CommandRejected, "A submitted command was refused."),
 	}
 }

@@ -24,28 +24,28 @@ type ThreadCreated struct {
 // ThreadResolved says that a thread was found by its key, or made for it.
 type ThreadResolved struct {
 	Key     string `json:"key" schema:"required,pattern=key" doc:"The key that was asked for."`
-	Created bool   `json:"created" schema:"required" doc:"The thread was made by this command."`
+	Created bool   `json:"created" schema:"required" doc:"This command created the thread."`
 }
 
 // ThreadStatusChanged says that the thread's machine moved.
 type ThreadStatusChanged struct {
 	From   ThreadStatus `json:"from" schema:"required" doc:"The state before."`
 	To     ThreadStatus `json:"to" schema:"required" doc:"The state after."`
-	Reason string       `json:"reason,omitzero" schema:"maxLength=1024" doc:"Why."`
+	Reason string       `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
 }
 
 // ThreadFinished says that a react is over, once for each execution (C-43).
 type ThreadFinished struct {
 	ExecutionID string          `json:"executionId" schema:"required,pattern=id" doc:"The execution that ended."`
 	Status      ExecutionStatus `json:"status" schema:"required" doc:"How it ended."`
-	Reason      string          `json:"reason,omitzero" schema:"maxLength=1024" doc:"Why."`
+	Reason      string          `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
 }
 
 func threadEvents() []Row {
 	return []Row{
-		row[ThreadCreated](ThreadCreatedType, 1, Rules.ThreadCreated, "A thread began."),
-		row[ThreadResolved](ThreadResolvedType, 1, Rules.ThreadResolved, "A thread was found by its key, or made for it."),
-		row[ThreadStatusChanged](ThreadStatusChangedType, 1, Rules.ThreadStatusChanged, "The thread's machine moved."),
-		row[ThreadFinished](ThreadFinishedType, 1, Rules.ThreadFinished, "A react on the thread is over."),
+		row[ThreadCreated](ThreadCreatedType, 1, Rules.ThreadCreated, "A thread was created."),
+		row[ThreadResolved](ThreadResolvedType, 1, Rules.ThreadResolved, "A thread was found by its key, or created for it."),
+		row[ThreadStatusChanged](ThreadStatusChangedType, 1, Rules.ThreadStatusChanged, "The state of the thread changed."),
+		row[ThreadFinished](ThreadFinishedType, 1, Rules.ThreadFinished, "A run on the thread is over."),
 	}
 }

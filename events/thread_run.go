@@ -5,6 +5,6 @@ package events
 type ThreadRun struct {
 	ExecutionID string    `json:"executionId" schema:"required,pattern=id" doc:"The execution."`
 	WaitingFor  []RunWait `json:"waitingFor,omitempty" doc:"What it waits for now."`
-	Parked      bool      `json:"parked,omitzero" doc:"No worker holds it meanwhile."`
-	Until       string    `json:"until,omitzero" schema:"pattern=time" doc:"How long it waits for a worker at most."`
+	Parked      bool      `json:"parked,omitzero" doc:"It waits without a worker."`
+	Until       string    `json:"until,omitzero" schema:"pattern=time" doc:"When the wait for a worker ends."`
 }

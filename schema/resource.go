@@ -24,12 +24,12 @@ func Resources() []Resource {
 	request := resource[events.Request]("request", "The body of a command.")
 	request.Asked = true
 	return []Resource{
-		resource[events.Thread]("thread", "A thread (EK 4.1)."),
-		resource[events.Context]("context", "A context: typed state of a thread (EK 4.2)."),
-		resource[events.Item]("item", "An item of a thread (EK 4.3)."),
-		resource[events.Execution]("execution", "An execution: one react (EK 4.5)."),
-		resource[events.Step]("step", "A step: one call of the reactor and its tools (EK 4.6)."),
-		resource[events.Part]("part", "A part: one piece of a step's output (EK 4.7)."),
+		resource[events.Thread]("thread", "A thread."),
+		resource[events.Context]("context", "A context: typed state of a thread."),
+		resource[events.Item]("item", "An item of a thread."),
+		resource[events.Execution]("execution", "An execution: one run of an agent."),
+		resource[events.Step]("step", "A step: one call of the reactor and its tools."),
+		resource[events.Part]("part", "A part: one piece of a step's output."),
 		resource[events.TraceRun]("trace_run", "A run: what is traced of one execution."),
 		resource[events.TraceSpan]("trace_span", "A span: what is traced of one step or call."),
 		resource[events.TraceEvent]("trace_event", "One thing that was recorded of a run."),
@@ -62,7 +62,7 @@ func Resources() []Resource {
 		resource[events.FileStats]("file_stats", "Counts of a thread's files."),
 		resource[events.FindList]("find_list", "Paths that match a glob."),
 		resource[events.GrepList]("grep_list", "Lines that match a pattern."),
-		resource[events.Thumbnail]("thumbnail", "A small picture of an image."),
+		resource[events.Thumbnail]("thumbnail", "A thumbnail of an image."),
 		request,
 		resource[events.Reply]("reply", "The body of the answer to a command that was done."),
 	}
