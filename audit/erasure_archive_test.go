@@ -20,7 +20,7 @@ import (
 // another, and of one that was broken off (C-6, AM-86).
 func TestPurgedArchivesAreNowhereOnDisk(t *testing.T) {
 	if raceDetector {
-		t.Skip("the server writes blocks of 8 MB anew: make test runs it")
+		t.Skip("the server writes blocks of 8 MB anew: make test-long runs it")
 	}
 	t.Parallel()
 	h, dir := erasing(t)

@@ -150,7 +150,7 @@ func (h *house) fillAll(id, text string) {
 // the tombstone (C-6, AM-86).
 func TestPurgedContentIsNowhereOnDisk(t *testing.T) {
 	if raceDetector {
-		t.Skip("the server writes blocks of 8 MB anew: make test runs it")
+		t.Skip("the server writes blocks of 8 MB anew: make test-long runs it")
 	}
 	t.Parallel()
 	h, dir := erasing(t)

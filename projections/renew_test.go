@@ -128,11 +128,7 @@ func TestUnknownProjection(t *testing.T) {
 // them are written: the repair comes to an end, and so does the runner.
 func TestRepairUnderSteadyLoad(t *testing.T) {
 	h := newHouse(t)
-	threads := 200
-	if raceDetector {
-		threads = 50
-	}
-	ids := h.fill(threads, 4)
+	ids := h.fill(50, 4)
 	r, _ := h.run(Config{})
 	h.await(r)
 	for _, p := range h.models.List() {
