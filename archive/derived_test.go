@@ -16,6 +16,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/backup"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/projections/documents"
@@ -100,11 +101,11 @@ func TestNewRunnerFoldsArchives(t *testing.T) {
 	w.lives()
 	before := w.documents()
 	dir := t.TempDir() + "/backup"
-	b, err := w.log.Backup(w.ctx, dir, func(string, int64) {})
+	b, err := backup.Write(w.ctx, w.log, dir, func(string, int64) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(b.Streams, func(s eventlog.StreamBackup) bool { return s.Name == "OBJ_thread_archive" && s.Bytes > 1000 }) {
+	if !slices.ContainsFunc(b.Streams, func(s backup.Stream) bool { return s.Name == "OBJ_thread_archive" && s.Bytes > 1000 }) {
 		t.Errorf("the backup has no archives: %+v", b.Streams)
 	}
 	other := &world{t: t, ctx: t.Context()}

@@ -16,6 +16,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/backup"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/internal/serve"
@@ -62,7 +63,7 @@ func restored(t *testing.T, dir string) (url string, log *eventlog.Log) {
 		t.Fatal(err)
 	}
 	t.Cleanup(log.Close)
-	if _, err := log.Restore(t.Context(), dir, 0, func(string, int64) {}); err != nil {
+	if _, err := backup.Restore(t.Context(), log, dir, 0, func(string, int64) {}); err != nil {
 		t.Fatal(err)
 	}
 	return server.URL(), log

@@ -22,6 +22,8 @@ import (
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/chunks"
+	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/internal/natstest"
@@ -121,7 +123,7 @@ func (h *house) fillAll(id, text string) {
 	h.do("file.write", in(fmt.Sprintf(`{"path":"/f","content":%q}`, base64.StdEncoding.EncodeToString([]byte("file "+text)))))
 	h.do("file.write", in(fmt.Sprintf(`{"path":"/f","content":%q}`, base64.StdEncoding.EncodeToString([]byte("again "+text)))))
 	h.do("effect.schedule", in(fmt.Sprintf(`{"name":"remind","args":{"a":%q},"delayMs":3600000}`, text)))
-	if err := h.log.PutTimer(h.ctx, eventlog.Timer{Tenant: "acme", Thread: id, ID: "e1", At: time.Now().Add(time.Hour), Data: []byte(text)}); err != nil {
+	if err := queues.TimersOf(h.log).Put(h.ctx, queues.Timer{Tenant: "acme", Thread: id, ID: "e1", At: time.Now().Add(time.Hour), Data: []byte(text)}); err != nil {
 		h.t.Fatal(err)
 	}
 	h.do("thread.react", in(fmt.Sprintf(`{"text":%q,"agentId":"triage"}`, text)))
@@ -129,10 +131,10 @@ func (h *house) fillAll(id, text string) {
 	if err := h.dispatch.Look(h.ctx, "acme", id, func(s *thread.State) { run = s.Active() }); err != nil {
 		h.t.Fatal(err)
 	}
-	if err := h.log.QueueRun("acme", id, 1, run, text); err != nil {
+	if err := queues.RunsOf(h.log).Put("acme", id, 1, run, text); err != nil {
 		h.t.Fatal(err)
 	}
-	w, err := h.log.Chunks(eventlog.ChunkRun{Tenant: "acme", Thread: id, Execution: run, Token: 1, Version: 1})
+	w, err := chunks.NewWriter(h.log, chunks.Run{Tenant: "acme", Thread: id, Execution: run, Token: 1, Version: 1})
 	if err == nil {
 		err = w.Emit(h.ctx, "stp_1", "data-note", fmt.Appendf(nil, "{\"t\":%q}", text))
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/chunks"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/serve"
 )
@@ -76,9 +77,9 @@ func (r *run) end(to events.ExecutionStatus, why string) {
 	}
 }
 
-func (r *run) writer(token int64) *eventlog.ChunkWriter {
+func (r *run) writer(token int64) *chunks.Writer {
 	r.t.Helper()
-	w, err := r.log.Chunks(eventlog.ChunkRun{Tenant: "acme", Thread: r.thread, Execution: r.execution, Token: token, Version: 3, Since: time.Now()})
+	w, err := chunks.NewWriter(r.log, chunks.Run{Tenant: "acme", Thread: r.thread, Execution: r.execution, Token: token, Version: 3, Since: time.Now()})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func (r *run) writer(token int64) *eventlog.ChunkWriter {
 }
 
 // say emits texts, each a chunk of its own.
-func (r *run) say(w *eventlog.ChunkWriter, from, to int) {
+func (r *run) say(w *chunks.Writer, from, to int) {
 	r.t.Helper()
 	for i := from; i < to; i++ {
 		data, err := events.DeltaData(events.ChunkTextDelta, events.Delta{Key: fmt.Sprint("t", i), Text: fmt.Sprint(i)})
@@ -105,7 +106,7 @@ func (r *run) say(w *eventlog.ChunkWriter, from, to int) {
 	}
 }
 
-func (r *run) finish(w *eventlog.ChunkWriter) {
+func (r *run) finish(w *chunks.Writer) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
 	defer cancel()

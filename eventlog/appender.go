@@ -266,7 +266,6 @@ func (l *Log) write(group []*unit) {
 		last += uint64(len(u.msgs))
 		u.stored(last)
 	}
-	l.cfg.Recent.acknowledged(group...)
 	for _, u := range group {
 		u.answer(nil)
 	}

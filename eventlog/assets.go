@@ -153,3 +153,15 @@ func (l *Log) Ensure(ctx context.Context) error {
 func (l *Log) EnsureBucket(ctx context.Context, name string) error {
 	return l.conn.Ensure(ctx, l.bucket(name))
 }
+
+// timers returns the stream of timers and of what is due. Reads are answered by
+// its leader: see queues.Timers.Waits.
+func (l *Log) timers() streams.Asset {
+	n := l.cfg.Names
+	return streams.Asset{Derived: true, Config: jetstream.StreamConfig{
+		Name: n.Stream(TimerStream), Description: "Skein: timers, and what is due; derived from the log.",
+		Subjects: []string{n.Timer("*", "*", "*"), n.Due("*", "*", "*")}, Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage,
+		Discard: jetstream.DiscardOld, Replicas: l.cfg.Replicas, PersistMode: l.persist(), Duplicates: time.Second,
+		AllowMsgSchedules: true, AllowRollup: true,
+	}}
+}

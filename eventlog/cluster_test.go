@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
@@ -137,10 +138,10 @@ func TestAReplicatedFence(t *testing.T) {
 	}
 	must(t, young.Flush(t.Context()))
 	err := old.Flush(t.Context())
-	if !IsFenced(err) {
+	if !streams.IsFenced(err) {
 		t.Errorf("the one that was replaced: %v", err)
 	}
-	if err := put(t, old, "late"); !IsFenced(err) {
+	if err := put(t, old, "late"); !streams.IsFenced(err) {
 		t.Errorf("after that: %v", err)
 	}
 	if got := written(t, l); !strings.HasSuffix(got, " 1599 b0 b1 b2 b3 b4 b5") {

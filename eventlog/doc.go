@@ -16,9 +16,6 @@
 //     and every message it writes is conditional on the one before.
 //   - What is derived (timeline, read models) is written by a [Fence], so that a
 //     writer which was replaced cannot write any more.
-//   - The chunks of an execution are stored in order and numbered from 0, each
-//     number once, also over a lost connection and when a newer claim takes over
-//     ([ChunkWriter]). They are transport: kept for an hour, and never in the log.
 //   - What was erased ([Log.Erase]) is overwritten on the server's disk.
 //   - Commits that were archived are read as before, with their sequences and
 //     bytes, by [Log.Thread], [Log.Raw], [Log.Commit] and [Log.After].

@@ -2,16 +2,13 @@ package eventlog
 
 import (
 	"bytes"
-	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/internal/natstest"
@@ -112,48 +109,6 @@ func TestEraseOfAnOlderLog(t *testing.T) {
 	for m, err := range l.Raw(t.Context(), "skein.log.acme.T-1", 1) {
 		if err != nil || m.Seq != 2 {
 			t.Errorf("message %d is left: %v", m.Seq, err)
-		}
-	}
-}
-
-// What waits for a thread elsewhere goes with it: chunks, timers, what is due,
-// queued executions, submitted commands that name it; and what is another's stays.
-func TestEraseThread(t *testing.T) {
-	dir := t.TempDir()
-	l := openLog(t, natstest.Connect(t, natstest.Start(t, natstest.StoreDir(dir))), Config{}, nil)
-	for _, id := range []string{"T-1", "T-2"} {
-		for i, m := range []*nats.Msg{
-			{Subject: "skein.chunk.acme." + id + ".exe_1"}, {Subject: "skein.due.acme." + id + ".e1"},
-			{Subject: "skein.run.acme.exe_" + id}, {Subject: "skein.submit.acme.item.create"},
-		} {
-			m.Data = fmt.Appendf(nil, "%s-text-%d", id, i)
-			if _, err := l.conn.JetStream().PublishMsg(t.Context(), m); err != nil {
-				t.Fatal(err)
-			}
-		}
-		at := time.Now().Add(time.Hour)
-		if err := l.PutTimer(t.Context(), Timer{Tenant: "acme", Thread: id, ID: "e2", At: at, Data: []byte(id + "-text-4")}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := l.EraseThread(t.Context(), "acme", "T-1", []string{"exe_T-1"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.EraseCommands(t.Context(), "acme", func(b []byte) bool { return bytes.HasPrefix(b, []byte("T-1")) }); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 5 {
-		if onDisk(t, dir, fmt.Sprintf("T-1-text-%d", i)) || !onDisk(t, dir, fmt.Sprintf("T-2-text-%d", i)) {
-			t.Errorf("text %d: of the one it is there, or of the other it is not", i)
-		}
-	}
-	for _, stream := range []string{"SKEIN_CHUNKS", "SKEIN_TIMERS", "SKEIN_RUNS", "SKEIN_COMMANDS"} {
-		s, err := l.conn.JetStream().Stream(t.Context(), stream)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := s.CachedInfo().State.Msgs; n != map[bool]uint64{true: 2, false: 1}[stream == "SKEIN_TIMERS"] {
-			t.Errorf("%s has %d messages left", stream, n)
 		}
 	}
 }

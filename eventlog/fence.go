@@ -2,7 +2,6 @@ package eventlog
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -42,20 +41,6 @@ type Fence struct {
 	pending int         // sent since the last acknowledgement
 	bytes   int
 }
-
-// FencedError says that another writer has written the stream. What was sent
-// up to the sequence Last may be stored; read where the stream stands, and
-// begin again from there.
-type FencedError struct {
-	Stream string
-	Cause  error
-}
-
-func (e *FencedError) Error() string {
-	return fmt.Sprintf("stream %s has another writer: %v", e.Stream, e.Cause)
-}
-
-func (e *FencedError) Unwrap() error { return e.Cause }
 
 // Limits of what a fence sends before it waits: the server drops what is too
 // much, and the fence would notice only then.
@@ -194,7 +179,7 @@ func (f *Fence) flush(ctx context.Context) error {
 		return err
 	}
 	if ack.Seq != f.last {
-		return &FencedError{Stream: f.stream, Cause: fmt.Errorf("stored at %d, not %d", ack.Seq, f.last)}
+		return &streams.FencedError{Stream: f.stream, Cause: fmt.Errorf("stored at %d, not %d", ack.Seq, f.last)}
 	}
 	f.settled()
 	return nil
@@ -225,16 +210,10 @@ func (f *Fence) judge(ack streams.Ack, err error) error {
 	}
 	switch streams.Classify(err, ack.Error) {
 	case streams.Conflict, streams.InFlight:
-		return &FencedError{Stream: f.stream, Cause: ack.Error}
+		return &streams.FencedError{Stream: f.stream, Cause: ack.Error}
 	}
 	if err == nil {
 		err = ack.Error
 	}
 	return fmt.Errorf("stream %s: %w", f.stream, err)
-}
-
-// IsFenced reports whether err says that another writer has taken over.
-func IsFenced(err error) bool {
-	var f *FencedError
-	return errors.As(err, &f)
 }

@@ -74,7 +74,7 @@ func (f *Fence) sendBatch(ctx context.Context, msgs []*nats.Msg) error {
 	case err != nil:
 		return err
 	case ack.Seq != f.last:
-		return &FencedError{Stream: f.stream, Cause: fmt.Errorf("stored at %d, not %d", ack.Seq, f.last)}
+		return &streams.FencedError{Stream: f.stream, Cause: fmt.Errorf("stored at %d, not %d", ack.Seq, f.last)}
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go"
+	"github.com/skein-threads/skein/eventlog/streams"
 )
 
 const docs = "thread_docs"
@@ -83,14 +84,14 @@ func TestASecondWriterIsFenced(t *testing.T) {
 	late := beside(t, l)
 	must(t, put(t, old, "a3"), old.Flush(t.Context()))
 	err := put(t, late, "b1")
-	var f *FencedError
-	if !IsFenced(err) || !errors.As(err, &f) || f.Stream != "KV_"+docs {
+	var f *streams.FencedError
+	if !streams.IsFenced(err) || !errors.As(err, &f) || f.Stream != "KV_"+docs {
 		t.Errorf("the late one: %v", err)
 	}
 	taking := beside(t, l)
 	must(t, put(t, taking, "c1"))
 	must(t, put(t, old, "a4"), put(t, old, "a5"))
-	if err := old.Flush(t.Context()); !IsFenced(err) {
+	if err := old.Flush(t.Context()); !streams.IsFenced(err) {
 		t.Errorf("the one that was replaced: %v", err)
 	}
 	must(t, put(t, taking, "c2"), taking.Flush(t.Context()))
@@ -114,7 +115,7 @@ func TestWritersDoNotMix(t *testing.T) {
 		must(t, put(t, old, fmt.Sprint("a", i+1)), put(t, young, fmt.Sprint("b", i+1)))
 	}
 	must(t, young.Flush(t.Context()))
-	if err := old.Flush(t.Context()); !IsFenced(err) {
+	if err := old.Flush(t.Context()); !streams.IsFenced(err) {
 		t.Errorf("the one that was replaced: %v", err)
 	}
 	if got := written(t, l); got != "a0 b0 b1 b2 b3 b4 b5" {
@@ -129,7 +130,7 @@ func TestAFenceWithoutItsStream(t *testing.T) {
 		t.Error("a fence on no stream")
 	}
 	must(t, put(t, f, "a"), l.conn.JetStream().DeleteStream(t.Context(), "KV_"+docs))
-	if err := f.FinalPut(t.Context(), docs, "b", nil); !errors.Is(err, nats.ErrNoResponders) || IsFenced(err) {
+	if err := f.FinalPut(t.Context(), docs, "b", nil); !errors.Is(err, nats.ErrNoResponders) || streams.IsFenced(err) {
 		t.Errorf("got %v", err)
 	}
 }

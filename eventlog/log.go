@@ -19,7 +19,6 @@ type Log struct {
 	metrics Metrics
 
 	leaseTTL time.Duration // tests shorten it
-	ownPace  ownPace       // of its tails; tests change it
 	archives archiveIndex
 
 	queue    chan *unit
@@ -95,7 +94,7 @@ func open(conn *streams.Conn, cfg Config, logger zerolog.Logger, metrics Metrics
 		metrics = NoMetrics{}
 	}
 	l := &Log{
-		conn: conn, cfg: cfg, logger: logger, metrics: metrics, leaseTTL: leaseTTL, ownPace: defaultOwnPace(),
+		conn: conn, cfg: cfg, logger: logger, metrics: metrics, leaseTTL: leaseTTL,
 		queue: make(chan *unit, cfg.QueueCommits), busy: map[string]bool{}, late: make(chan *unit), stopping: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	go l.appendLoop()
@@ -115,6 +114,15 @@ func (l *Log) Config() Config { return l.cfg }
 
 // Streams returns what the packages below eventlog read and write streams with.
 func (l *Log) Streams() *streams.Conn { return l.conn }
+
+// Logger returns the logger of what stands on the log.
+func (l *Log) Logger() *zerolog.Logger { return &l.logger }
+
+// Metrics returns what is told of what happens.
+func (l *Log) Metrics() Metrics { return l.metrics }
+
+// Closing is closed when the log begins to close.
+func (l *Log) Closing() <-chan struct{} { return l.stopping }
 
 // JetStream returns the connection's JetStream.
 func (l *Log) JetStream() jetstream.JetStream { return l.conn.JetStream() }

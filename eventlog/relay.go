@@ -41,7 +41,7 @@ func (l *Log) Relay(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if !IsFenced(err) {
+		if !streams.IsFenced(err) {
 			l.logger.Warn().Err(err).Msg("the timeline was interrupted; it goes on from where it stands")
 		}
 		streams.Sleep(ctx, 250*time.Millisecond)
@@ -281,7 +281,7 @@ func (l *Log) RebuildTimeline(ctx context.Context) error {
 		return nil
 	}
 	err = l.relayFrom(ctx, fence, at, end)
-	for IsFenced(err) {
+	for streams.IsFenced(err) {
 		err = l.relay(ctx, end)
 	}
 	return err

@@ -21,11 +21,21 @@ func (c Config) Derived(stream string) bool {
 	}, stream) || strings.HasPrefix(stream, "KV_"+n.Bucket("thread_"))
 }
 
+// Kept lists the streams that are not derived, in the order in which a backup copies
+// them. A
+// command that is done while the backup is made is in its copy of the log; what a
+// commit refers to is stored before it, so it is in the copy of the contents, and of
+// the archives.
+func (c Config) Kept() []string {
+	n := c.WithDefaults().Names
+	return []string{n.Stream(CommandStream), n.Stream(LogStream), "OBJ_" + n.Bucket(ArchiveBucket), "OBJ_" + n.Bucket(FileBucket)}
+}
+
 // Reached returns the last sequence of each stream that is not derived, from its
 // leader.
 func (l *Log) Reached(ctx context.Context) (map[string]uint64, error) {
 	out := map[string]uint64{}
-	for _, name := range l.kept() {
+	for _, name := range l.cfg.Kept() {
 		last, ok, err := l.conn.Ends(ctx, name)
 		if err != nil {
 			return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/chunks"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -187,7 +188,7 @@ func TestPurgeWaitsForContents(t *testing.T) {
 // stream writes a chunk of a run on a thread.
 func (h *house) stream(thread string) {
 	h.Helper()
-	w, err := h.log.Chunks(eventlog.ChunkRun{Tenant: acme, Thread: thread, Execution: "exe_1", Token: 1, Version: 1})
+	w, err := chunks.NewWriter(h.log, chunks.Run{Tenant: acme, Thread: thread, Execution: "exe_1", Token: 1, Version: 1})
 	if err != nil {
 		h.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/chunks"
+	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -48,8 +50,10 @@ func (r *Runner) erase(ctx context.Context, o *openEnd) (again time.Duration, er
 	err = r.turn(ctx, o, func(ctx context.Context) error {
 		return errors.Join(
 			r.log.EraseTimeline(ctx, e.Tenant, e.Thread, h.tombstone),
-			r.log.EraseThread(ctx, e.Tenant, e.Thread, h.executions),
-			r.log.EraseCommands(ctx, e.Tenant, func(body []byte) bool { return asks(body, e.Thread) }),
+			chunks.Erase(ctx, r.log.Streams(), e.Tenant, e.Thread),
+			queues.TimersOf(r.log).Erase(ctx, e.Tenant, e.Thread),
+			queues.RunsOf(r.log).Erase(ctx, e.Tenant, h.executions),
+			queues.SubmittedOf(r.log).Erase(ctx, e.Tenant, func(body []byte) bool { return asks(body, e.Thread) }),
 		)
 	})
 	if err == nil && r.cfg.Contents != nil && len(h.contents) > 0 && !o.emptied {

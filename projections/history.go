@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/skein-threads/skein/eventlog/chunks"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
@@ -115,14 +116,14 @@ func (a *asking) listChunks(d events.ListChunks) (*events.ChunkList, error) {
 	}
 	most, room := limit(d.Limit, chunksUsual), a.answerBytes()
 	if d.FromIndex != nil && int(*d.FromIndex) > most {
-		seq, err := a.log.ChunkSeq(a.ctx, a.tenant, a.thread, d.ExecutionID, *d.FromIndex)
+		seq, err := chunks.Find(a.ctx, a.log.Streams(), a.tenant, a.thread, d.ExecutionID, *d.FromIndex)
 		if err != nil {
 			return nil, err
 		}
 		from = max(from, seq)
 	}
 	list := &events.ChunkList{Chunks: []events.StoredChunk{}}
-	for m, err := range a.log.ChunkMessages(a.ctx, a.tenant, a.thread, d.ExecutionID, from) {
+	for m, err := range chunks.Messages(a.ctx, a.log.Streams(), a.tenant, a.thread, d.ExecutionID, from) {
 		if err != nil {
 			return nil, err
 		}

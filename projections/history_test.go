@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/commands"
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/chunks"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -86,7 +86,7 @@ func TestLogByPages(t *testing.T) {
 func TestChunksByNumber(t *testing.T) {
 	h := newHouse(t)
 	thread := h.do("thread.create", "", `{}`).ThreadID
-	w, err := h.log.Chunks(eventlog.ChunkRun{Tenant: acme, Thread: thread, Execution: "exe_1", Token: 1, Version: 2})
+	w, err := chunks.NewWriter(h.log, chunks.Run{Tenant: acme, Thread: thread, Execution: "exe_1", Token: 1, Version: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

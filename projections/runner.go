@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -92,7 +93,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case eventlog.IsFenced(err):
+		case streams.IsFenced(err):
 			// Another runner, or a rebuild. Two that begin at the same moment would
 			// stop each other again and again.
 			pause = time.Duration(5+r.cfg.Jitter(40)) * time.Millisecond

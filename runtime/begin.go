@@ -5,7 +5,7 @@ import (
 
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/commands/thread"
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -13,7 +13,7 @@ import (
 // command asks for is claimed with that command's commit, if there is a place
 // for it and its agent is known without asking anybody. So nothing waits for the
 // queue. The run's message goes there all the same, for when this process dies;
-// whoever is given it hands it over, see [eventlog.RunMessage]. It needs Stored.
+// whoever is given it hands it over, see [queues.Run]. It needs Stored.
 func (w *Worker) Begin(made []events.Event) *commands.Joined {
 	for i := range made {
 		if d, ok := made[i].Data.(events.RunRequested); ok {
@@ -40,7 +40,7 @@ func (w *Worker) begin(e *events.Event, name string) *commands.Joined {
 		w.leave()
 		return nil
 	}
-	job := w.log.BegunRun(e.Tenant, e.ThreadID, e.Version, e.Subject, name, taking.inbox)
+	job := queues.RunsOf(w.log).Begin(e.Tenant, e.ThreadID, e.Version, e.Subject, name, taking.inbox)
 	t := &turn{w: w, job: job, agent: agent, leave: leave}
 	return &commands.Joined{
 		Command: t.command(job.Execution+":"+w.newID(), "claim", t.claims(agent)), Look: t.see,
@@ -103,27 +103,27 @@ const maxKept = 10_000
 
 // keep waits for the message of a run that this process has begun, and puts it
 // into the queue.
-func (w *Worker) keep(job *eventlog.RunMessage) {
+func (w *Worker) keep(job *queues.Run) {
 	w.mu.Lock()
 	if len(w.begun) >= maxKept {
 		clear(w.begun)
 	}
 	w.begun[job.Execution] = job
 	w.mu.Unlock()
-	if err := w.log.Queue(job); err != nil {
+	if err := queues.RunsOf(w.log).PutBegun(job); err != nil {
 		w.logger.Warn().Err(err).Str("execution", job.Execution).Msg("a run could not be queued; the sweeper will")
 	}
 }
 
 // keeps takes a message, if it is of a run that this process has begun.
-func (w *Worker) keeps(m *eventlog.RunMessage) bool {
+func (w *Worker) keeps(m *queues.Run) bool {
 	w.mu.Lock()
 	job := w.begun[m.Execution]
 	w.mu.Unlock()
 	if job == nil {
 		return false
 	}
-	if err := job.Takes(m); err != nil {
+	if err := job.Adopt(m); err != nil {
 		w.logger.Warn().Err(err).Str("execution", m.Execution).Msg("the queue of runs was not told; the run comes again")
 	}
 	w.forget(job, job.Settled)
@@ -131,7 +131,7 @@ func (w *Worker) keeps(m *eventlog.RunMessage) bool {
 }
 
 // forget waits for the message of a run no more, if that is so.
-func (w *Worker) forget(job *eventlog.RunMessage, so func() bool) {
+func (w *Worker) forget(job *queues.Run, so func() bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.begun[job.Execution] == job && so() {
@@ -141,7 +141,7 @@ func (w *Worker) forget(job *eventlog.RunMessage, so func() bool) {
 
 // handsOver gives a message to the worker that has begun its run by itself. If
 // it comes again, that worker has died.
-func (w *Worker) handsOver(m *eventlog.RunMessage, inbox string) bool {
+func (w *Worker) handsOver(m *queues.Run, inbox string) bool {
 	if m.Keeper == "" || m.Keeper == inbox || m.Again {
 		return false
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/commands"
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/share"
 )
@@ -75,7 +75,7 @@ func (w *world) queued(execution string, version int64) {
 func (w *world) awaitQueue(execution string, version int64, want bool) {
 	w.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		there, err := w.log.HasRun(w.t.Context(), tenant, execution, version)
+		there, err := queues.RunsOf(w.log).Has(w.t.Context(), tenant, execution, version)
 		if err != nil || time.Now().After(deadline) {
 			w.t.Fatalf("a message of run %s since version %d is there: %t: %v", execution, version, there, err)
 		}
@@ -183,7 +183,7 @@ func TestARunIsHandedToWhoHasBegunIt(t *testing.T) {
 	select {
 	case execution := <-came:
 		t.Errorf("%s was run by another worker too", execution)
-	case <-time.After(eventlog.RunWait + 2*time.Second): // it would have come again by then
+	case <-time.After(queues.RunWait + 2*time.Second): // it would have come again by then
 	}
 	close(free)
 	for execution, id := range threads {
@@ -204,7 +204,7 @@ func TestARunIsHandedToWhoHasBegunIt(t *testing.T) {
 	if n := claims(w.finished(id, execution), execution); n != 2 {
 		t.Errorf("it was claimed %d times", n)
 	}
-	if took := time.Since(begun); took > 2*eventlog.RunWait+5*time.Second {
+	if took := time.Since(begun); took > 2*queues.RunWait+5*time.Second {
 		t.Errorf("it was run again after %v", took)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -38,7 +39,7 @@ func TestDeleteEndsTheRun(t *testing.T) {
 	await(t, stopped, "the reactor was not told to stop")
 	for there := true; there; {
 		var err error
-		if there, err = w.log.HasRun(t.Context(), tenant, execution, 0); err != nil {
+		if there, err = queues.RunsOf(w.log).Has(t.Context(), tenant, execution, 0); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Millisecond)

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/share"
 )
@@ -102,7 +103,7 @@ func TestCancelledRightAfterItsClaim(t *testing.T) {
 	w.look(id, func(s *thread.State) { r, _ := s.Run(execution); wanted = r.Wanted })
 	w.loseQueue()
 	// It was queued for another agent, so the worker looks for its own when it has the claim.
-	if err := w.log.QueueRun(tenant, id, wanted, execution, "before"); err != nil {
+	if err := queues.RunsOf(w.log).Put(tenant, id, wanted, execution, "before"); err != nil {
 		t.Fatal(err)
 	}
 	agents := slowAgents{w.agents, make(chan struct{}, 10), make(chan struct{}), "a"}

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -87,7 +88,7 @@ func (r *effectRun) lost(ctx context.Context, claim uint64) (bool, error) {
 	if claim == r.seq {
 		return true, nil
 	}
-	waits, err := r.log.DueWaits(ctx, claim, r.tenant, r.thread, r.id)
+	waits, err := queues.TimersOf(r.log).Waits(ctx, claim, r.tenant, r.thread, r.id)
 	return !waits, err
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -308,7 +309,7 @@ func (p *plant) quiet() {
 	left := map[string]struct{}{}
 	p.until(func() bool {
 		var err error
-		if left, err = p.log.Timers(p.Context()); err != nil {
+		if left, err = queues.TimersOf(p.log).Names(p.Context()); err != nil {
 			p.Fatal(err)
 		}
 		return len(left) == 0
@@ -542,7 +543,10 @@ func TestSweep(t *testing.T) {
 	p.tells(had, "scheduled", "started 1.1", "failed 1.1 the worker that ran it was lost", "started 1.2", "completed")
 	p.tells(ahead, "scheduled", "started 1.1", "completed")
 	p.schedule(one, "x", `,"delayMs":60000`)
-	p.until(func() bool { have, err := p.log.Timers(t.Context()); return err == nil && len(have) == 1 }, func() string { return "the timer never came" })
+	p.until(func() bool {
+		have, err := queues.TimersOf(p.log).Names(t.Context())
+		return err == nil && len(have) == 1
+	}, func() string { return "the timer never came" })
 	p.pending("")
 	if n, err := one.timers.Sweep(t.Context()); n != 0 || err != nil {
 		t.Errorf("where nothing is lost %d timers were put, %v", n, err)
@@ -556,7 +560,10 @@ func TestTimersAreDropped(t *testing.T) {
 	one := p.process(nil, EffectConfig{})
 	timers := func(want int) {
 		t.Helper()
-		p.until(func() bool { have, err := p.log.Timers(t.Context()); return err == nil && len(have) == want },
+		p.until(func() bool {
+			have, err := queues.TimersOf(p.log).Names(t.Context())
+			return err == nil && len(have) == want
+		},
 			func() string { return fmt.Sprintf("there are never %d timers", want) })
 	}
 	id := p.schedule(one, "x", `,"delayMs":60000`)

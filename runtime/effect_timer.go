@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -63,9 +64,11 @@ func (t *EffectTimers) Committed(c *events.Commit) {
 			due := dueEffect{Name: d.Name, Args: d.Args, At: micros(d.ScheduledAt), Firing: 1, Attempt: 1}
 			t.later(func(ctx context.Context) error { return putEffect(ctx, t.log, t.now, c.Tenant, c.Thread, d.ID, due) })
 		case events.EffectCancelled:
-			t.later(func(ctx context.Context) error { return t.log.DropTimers(ctx, c.Tenant, c.Thread, e.Subject) })
+			t.later(func(ctx context.Context) error {
+				return queues.TimersOf(t.log).Drop(ctx, c.Tenant, c.Thread, e.Subject)
+			})
 		case events.LifecycleDeleted:
-			t.later(func(ctx context.Context) error { return t.log.DropTimers(ctx, c.Tenant, c.Thread, "*") })
+			t.later(func(ctx context.Context) error { return queues.TimersOf(t.log).Drop(ctx, c.Tenant, c.Thread, "*") })
 		}
 	}
 }
@@ -123,7 +126,7 @@ func putEffect(ctx context.Context, log *eventlog.Log, now func() time.Time, ten
 		return fmt.Errorf("the timer of an effect: %w", err)
 	}
 	at := time.Now().Add(due.At.Go().Sub(now())) // the server has a clock of its own
-	return log.PutTimer(ctx, eventlog.Timer{Tenant: tenant, Thread: thread, ID: id, At: at, Data: body})
+	return queues.TimersOf(log).Put(ctx, queues.Timer{Tenant: tenant, Thread: thread, ID: id, At: at, Data: body})
 }
 
 // Sweeping sweeps at once and then now and again, until ctx ends. Run it under
@@ -150,7 +153,7 @@ func (t *EffectTimers) Sweep(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	have, err := t.log.Timers(ctx)
+	have, err := queues.TimersOf(t.log).Names(ctx)
 	if err != nil {
 		return 0, err
 	}

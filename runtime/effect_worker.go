@@ -12,6 +12,7 @@ import (
 
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/share"
 )
@@ -143,7 +144,7 @@ func (w *EffectWorker) Run(ctx context.Context) {
 
 // take hands over what is due, until ctx ends or the server is gone.
 func (w *EffectWorker) take(ctx context.Context, handle func(jetstream.Msg)) error {
-	consumer, err := w.log.Due(ctx, w.cfg.AckWait)
+	consumer, err := queues.TimersOf(w.log).Due(ctx, w.cfg.AckWait)
 	if err != nil {
 		return err
 	}
@@ -179,7 +180,7 @@ func (w *EffectWorker) take(ctx context.Context, handle func(jetstream.Msg)) err
 
 // handle waits until an effect is due and a slot is free, and runs it.
 func (w *EffectWorker) handle(ctx, running context.Context, m jetstream.Msg) {
-	tenant, thread, id, ok := w.log.NameOfDue(m)
+	tenant, thread, id, ok := queues.TimersOf(w.log).NameOfDue(m)
 	var due dueEffect
 	if !ok || json.Unmarshal(m.Data(), &due) != nil || !events.ValidTenant(tenant) {
 		w.logger.Error().Msg("what was due is no effect and was dropped")
@@ -192,7 +193,7 @@ func (w *EffectWorker) handle(ctx, running context.Context, m jetstream.Msg) {
 		return
 	}
 	if tie := due.At.Go().Sub(w.cfg.Now()); tie > longestTie {
-		_ = m.NakWithDelay(tie - eventlog.TimerLead) // the server's clock is ahead of this one
+		_ = m.NakWithDelay(tie - queues.TimerLead) // the server's clock is ahead of this one
 		return
 	} else if tie > 0 && !sleep(ctx, tie) {
 		_ = m.Nak()
@@ -243,8 +244,8 @@ func (w *EffectWorker) handle(ctx, running context.Context, m jetstream.Msg) {
 func (w *EffectWorker) putOff(m jetstream.Msg, tenant, thread, id string) {
 	ctx, cancel := context.WithTimeout(context.Background(), timerTimeout)
 	defer cancel()
-	at := time.Now().Add(eventlog.TimerLead + w.late.pause(tenant))
-	err := w.log.PutTimer(ctx, eventlog.Timer{Tenant: tenant, Thread: thread, ID: id, At: at, Data: m.Data()})
+	at := time.Now().Add(queues.TimerLead + w.late.pause(tenant))
+	err := queues.TimersOf(w.log).Put(ctx, queues.Timer{Tenant: tenant, Thread: thread, ID: id, At: at, Data: m.Data()})
 	if err != nil { // the message is still there
 		_ = m.NakWithDelay(time.Second)
 		return

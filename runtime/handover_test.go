@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -52,7 +53,7 @@ func TestWorkerIsReplacedInAStep(t *testing.T) {
 	}))
 	log, d := w.process()
 	dead := New(log, d, Config{Reactors: w.reactors, Agents: w.agents, Arguments: anyArguments{}}, zerolog.Nop())
-	queue, err := log.Runs(t.Context())
+	queue, err := queues.RunsOf(log).Receive(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

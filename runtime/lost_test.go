@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -44,7 +44,7 @@ func TestLostRunIsLetGo(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("the run is not handed over")
 	}
-	if took := time.Since(begun); took > 6*eventlog.RunWait {
+	if took := time.Since(begun); took > 6*queues.RunWait {
 		t.Errorf("it was handed over after %v", took)
 	}
 	close(free)

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/queues"
 )
 
 // parked says for how long work is given back whose tenant has its share: the
@@ -41,7 +41,7 @@ func (p *parked) pause(tenant string) time.Duration {
 
 // park gives a run back until its tenant may have a place. It stays in the queue,
 // and other workers may have one for it.
-func (w *Worker) park(job *eventlog.RunMessage) {
+func (w *Worker) park(job *queues.Run) {
 	if err := job.Release(w.parked.pause(job.Tenant)); err != nil {
 		w.logger.Warn().Err(err).Str("execution", job.Execution).Msg("the queue of runs was not told; the run comes again")
 	}

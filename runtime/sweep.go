@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -67,7 +68,7 @@ func (w *Worker) sweep(ctx context.Context, ref ThreadRef, suspects, found map[s
 		}
 		return nil
 	}
-	there, err := w.log.HasRun(ctx, ref.Tenant, run.ExecutionID, run.Wanted)
+	there, err := queues.RunsOf(w.log).Has(ctx, ref.Tenant, run.ExecutionID, run.Wanted)
 	if err != nil || there {
 		return err
 	}
@@ -77,7 +78,7 @@ func (w *Worker) sweep(ctx context.Context, ref ThreadRef, suspects, found map[s
 		return nil
 	}
 	w.logger.Warn().Str("tenant", ref.Tenant).Str("execution", run.ExecutionID).Msg("a run had no message in the queue; it is queued anew")
-	return w.log.QueueRun(ref.Tenant, ref.Thread, run.Wanted, run.ExecutionID, run.Agent)
+	return queues.RunsOf(w.log).Put(ref.Tenant, ref.Thread, run.Wanted, run.ExecutionID, run.Agent)
 }
 
 // sweepCall resumes a call whose run has ended.

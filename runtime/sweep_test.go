@@ -9,6 +9,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -98,7 +99,7 @@ func TestSweepARunThatWaited(t *testing.T) {
 	}
 	w.queued(execution, wanted)
 	w.loseQueue()
-	if err := w.log.QueueRun(tenant, id, first, execution, "a"); err != nil {
+	if err := queues.RunsOf(w.log).Put(tenant, id, first, execution, "a"); err != nil {
 		t.Fatal(err)
 	}
 	w.queued(execution, first)

@@ -11,7 +11,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/commands/thread"
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/chunks"
+	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -19,14 +20,14 @@ import (
 type turn struct {
 	w         *Worker
 	taking    context.Context // ends when the worker takes no more
-	job       *eventlog.RunMessage
+	job       *queues.Run
 	leave     func()         // gives back its tenant's share
 	claimed   *events.Commit // the claim, if it is made; agent is known then
 	logger    zerolog.Logger
 	agent     *Agent
 	run       thread.Run
 	talk      *conversation
-	chunks    *eventlog.ChunkWriter
+	chunks    *chunks.Writer
 	scratch   *sync.Map
 	live      live
 	announced announced
@@ -266,7 +267,7 @@ func (t *turn) ended(ctx context.Context) error {
 
 // stream begins what the run streams.
 func (t *turn) stream(version int64) (err error) {
-	t.chunks, err = t.w.log.Chunks(eventlog.ChunkRun{
+	t.chunks, err = chunks.NewWriter(t.w.log, chunks.Run{
 		Tenant: t.job.Tenant, Thread: t.job.Thread, Execution: t.job.Execution, Token: t.run.Token, Version: version,
 		Since: t.run.Begun.Go(),
 	})

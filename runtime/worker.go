@@ -11,6 +11,7 @@ import (
 
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/share"
 )
@@ -91,11 +92,11 @@ type Worker struct {
 	parked    parked        // runs that were given back because their tenant has its share
 	logger    zerolog.Logger
 
-	mu      sync.Mutex                      // guards what follows
-	turns   map[string]*turn                // by execution
-	stops   map[string]stop                 // by execution: of runs that have no turn here
-	taking  *taking                         // nil: the worker does not run
-	begun   map[string]*eventlog.RunMessage // by execution: of runs begun by this process, until the queue has delivered them
+	mu      sync.Mutex             // guards what follows
+	turns   map[string]*turn       // by execution
+	stops   map[string]stop        // by execution: of runs that have no turn here
+	taking  *taking                // nil: the worker does not run
+	begun   map[string]*queues.Run // by execution: of runs begun by this process, until the queue has delivered them
 	running sync.WaitGroup
 }
 
@@ -104,7 +105,7 @@ type taking struct {
 	ctx   context.Context // ends when no more are taken
 	work  context.Context // ends when what is under way is to end
 	inbox string          // where the messages of runs go that it has begun by itself
-	queue *eventlog.RunQueue
+	queue *queues.Receiver
 }
 
 // New makes a worker on a log and the dispatcher that writes it.
@@ -115,7 +116,7 @@ func New(log *eventlog.Log, dispatcher *commands.Dispatcher, cfg Config, logger 
 		arguments: cfg.Arguments, history: newHistory(log, cfg.HistoryBytes), crew: crew(make(chan func())),
 		places: make(chan struct{}, cfg.Places), shares: cfg.Shares,
 		parked: parked{each: 5 * time.Millisecond, longest: 10 * time.Second},
-		logger: logger.With().Str("worker", cfg.Name).Logger(), turns: map[string]*turn{}, stops: map[string]stop{}, begun: map[string]*eventlog.RunMessage{},
+		logger: logger.With().Str("worker", cfg.Name).Logger(), turns: map[string]*turn{}, stops: map[string]stop{}, begun: map[string]*queues.Run{},
 	}
 }
 
@@ -127,7 +128,7 @@ func Queue(log *eventlog.Log, logger zerolog.Logger) func(*events.Commit) {
 		for i := range c.Events {
 			e := &c.Events[i]
 			if d, ok := e.Data.(events.RunRequested); ok && !begunWith(c, i) {
-				if err := log.QueueRun(c.Tenant, c.Thread, e.Version, e.Subject, d.AgentID); err != nil {
+				if err := queues.RunsOf(log).Put(c.Tenant, c.Thread, e.Version, e.Subject, d.AgentID); err != nil {
 					logger.Warn().Err(err).Str("execution", e.Subject).Msg("a run could not be queued; the sweeper will")
 				}
 			}
@@ -161,7 +162,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(w.cfg.Drain, cancel) })()
-	inbox, deaf, err := w.log.KeptRuns(func(m *eventlog.RunMessage) { w.keeps(m) })
+	inbox, deaf, err := queues.RunsOf(w.log).Handed(func(m *queues.Run) { w.keeps(m) })
 	if err != nil {
 		return err
 	}
@@ -169,7 +170,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer w.running.Wait()
 	defer w.takes(nil) // before the wait: nothing is begun any more
 	for ctx.Err() == nil {
-		queue, err := w.log.Runs(ctx)
+		queue, err := queues.RunsOf(w.log).Receive(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
 				w.logger.Warn().Err(err).Msg("the queue of runs could not be opened; it is tried again")
@@ -201,7 +202,7 @@ func (w *Worker) take(t *taking) {
 			switch {
 			case t.ctx.Err() != nil:
 				return
-			case errors.Is(err, eventlog.ErrQueueClosed):
+			case errors.Is(err, queues.ErrClosed):
 				w.logger.Warn().Msg("the queue of runs was closed; it is opened again")
 				pause(t.ctx, 100*time.Millisecond)
 				return
@@ -236,7 +237,7 @@ func (w *Worker) runOne(taking *taking, t *turn) {
 	ctx, job := taking.work, t.job
 	t.taking, t.scratch = taking.ctx, &sync.Map{}
 	t.logger = w.logger.With().Str("tenant", job.Tenant).Str("execution", job.Execution).Logger()
-	rest := every(eventlog.RunWait/3, func() bool { return w.holds(ctx, t) }, func() { // the worker that holds it keeps it alive
+	rest := every(queues.RunWait/3, func() bool { return w.holds(ctx, t) }, func() { // the worker that holds it keeps it alive
 		if err := job.Working(); err != nil {
 			t.logger.Warn().Err(err).Msg("a run could not be kept alive in the queue")
 		}

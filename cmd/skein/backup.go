@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/skein-threads/skein/audit"
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/backup"
 	"github.com/skein-threads/skein/internal/access"
 	"github.com/skein-threads/skein/internal/embedded"
 )
@@ -67,7 +67,7 @@ func (a *app) backup(ctx context.Context, r *remote, dir string) error {
 	}
 	defer closeLog()
 	bar := a.progress()
-	b, err := log.Backup(ctx, dir, func(stream string, bytes int64) { bar.show("%s: %d bytes", stream, bytes) })
+	b, err := backup.Write(ctx, log, dir, func(stream string, bytes int64) { bar.show("%s: %d bytes", stream, bytes) })
 	bar.clear()
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (a *app) restore(ctx context.Context, r *remote, dir string, replicas int) 
 	}
 	defer closeLog()
 	bar := a.progress()
-	b, err := log.Restore(ctx, dir, replicas, func(stream string, bytes int64) { bar.show("%s: %d bytes", stream, bytes) })
+	b, err := backup.Restore(ctx, log, dir, replicas, func(stream string, bytes int64) { bar.show("%s: %d bytes", stream, bytes) })
 	bar.clear()
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (a *app) restoreStore(ctx context.Context, r *remote, dir, into, folder str
 	return a.restore(ctx, r, dir, 1)
 }
 
-func (a *app) printBackup(asJSON bool, b *eventlog.Backup) error {
+func (a *app) printBackup(asJSON bool, b *backup.Manifest) error {
 	if asJSON {
 		return a.printJSON(b)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/skein-threads/skein/audit"
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/chunks"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/access"
 	"github.com/skein-threads/skein/schema"
@@ -126,7 +127,7 @@ func TestWhatAnApplicationMay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := g.log("root", "").Chunks(eventlog.ChunkRun{
+	w, err := chunks.NewWriter(g.log("root", ""), chunks.Run{
 		Tenant: "acme", Thread: made.ThreadID, Execution: execution.Result.ExecutionID, Token: 1, Version: 6,
 	})
 	if err != nil {

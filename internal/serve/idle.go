@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/skein-threads/skein/eventlog/queues"
 )
 
 // idlePoll is how often a server that is not idle is looked at again.
@@ -42,7 +44,7 @@ func (s *Server) idle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if submitted, err := log.SubmittedDepth(ctx); err != nil || submitted > 0 {
+	if submitted, err := queues.SubmittedOf(log).Depth(ctx); err != nil || submitted > 0 {
 		return errors.Join(err, fmt.Errorf("%w: %d submitted commands wait", errBusy, submitted))
 	}
 	if err := s.reading.progress.Wait(ctx, end); err != nil {
@@ -52,10 +54,10 @@ func (s *Server) idle(ctx context.Context) error {
 		return errors.Join(err, fmt.Errorf("%w: the timeline shows %d of %d", errBusy, shown, end))
 	}
 	if s.cfg.Workers > 0 {
-		if runs, err := log.RunsDepth(ctx); err != nil || runs.Waiting+runs.Taken > 0 {
+		if runs, err := queues.RunsOf(log).Depth(ctx); err != nil || runs.Waiting+runs.Taken > 0 {
 			return errors.Join(err, fmt.Errorf("%w: %d runs wait and %d are worked at", errBusy, runs.Waiting, runs.Taken))
 		}
-		if due, err := log.DueDepth(ctx); err != nil || due.Waiting+due.Taken > 0 {
+		if due, err := queues.TimersOf(log).Depth(ctx); err != nil || due.Waiting+due.Taken > 0 {
 			return errors.Join(err, fmt.Errorf("%w: %d effects are due and %d run", errBusy, due.Waiting, due.Taken))
 		}
 		if due, err := s.timers.Due(ctx); err != nil || due {

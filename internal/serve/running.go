@@ -15,6 +15,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/egress"
 	"github.com/skein-threads/skein/internal/metrics"
@@ -166,11 +167,11 @@ func work(worker *runtime.Worker, log *eventlog.Log, queries *projections.Querie
 	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
 	defer cancel()
 	w.Places = worker.Places()
-	runs, err := log.RunsDepth(ctx)
+	runs, err := queues.RunsOf(log).Depth(ctx)
 	if err != nil {
 		return w, err
 	}
-	due, err := log.DueDepth(ctx)
+	due, err := queues.TimersOf(log).Depth(ctx)
 	if err != nil {
 		return w, err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/klauspost/compress/s2"
 	"github.com/nats-io/nats-server/v2/server/archive"
 
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/backup"
 	"github.com/skein-threads/skein/internal/blocks"
 )
 
@@ -30,11 +30,11 @@ type source interface {
 // openSource finds out what a folder is.
 func openSource(dir string) (source, error) {
 	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); err == nil {
-		b, err := eventlog.ReadBackup(dir)
+		b, err := backup.Read(dir)
 		if err != nil {
 			return nil, err
 		}
-		return &backup{dir, b}, nil
+		return &backupFolder{dir, b}, nil
 	}
 	list, err := places(dir)
 	if err != nil {
@@ -46,15 +46,15 @@ func openSource(dir string) (source, error) {
 	return &otherStore{dir, list}, nil
 }
 
-// backup is what `skein backup` has written.
-type backup struct {
+// backupFolder is what `skein backup` has written.
+type backupFolder struct {
 	dir string
-	*eventlog.Backup
+	*backup.Manifest
 }
 
-func (b *backup) name() string { return b.dir }
+func (b *backupFolder) name() string { return b.dir }
 
-func (b *backup) stream(name string, record func(blocks.Record), meta func([]byte)) (uint64, error) {
+func (b *backupFolder) stream(name string, record func(blocks.Record), meta func([]byte)) (uint64, error) {
 	for _, s := range b.Streams {
 		if s.Name != name {
 			continue

@@ -1,4 +1,4 @@
-package eventlog
+package chunks_test
 
 import (
 	"fmt"
@@ -9,7 +9,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/eventlog/chunks"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/logtest"
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
@@ -20,11 +22,11 @@ import (
 func BenchmarkChunks(b *testing.B) {
 	for _, writers := range []int{1, 16, 64} {
 		b.Run(fmt.Sprint(writers), func(b *testing.B) {
-			l := start(b, natstest.SyncAlways())
+			l := logtest.Start(b, natstest.SyncAlways())
 			var all sync.WaitGroup
 			b.ResetTimer()
 			for i := range writers {
-				w, err := l.Chunks(chunkRun(i, 1))
+				w, err := chunks.NewWriter(l, chunkRun(i, 1))
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -53,12 +55,12 @@ func BenchmarkChunks(b *testing.B) {
 func BenchmarkChunkLatency(b *testing.B) {
 	for _, writers := range []int{1, 16, 64} {
 		b.Run(fmt.Sprint(writers), func(b *testing.B) {
-			l := start(b, natstest.SyncAlways())
-			nc := sibling(b, l).conn.NATS()
+			l := logtest.Start(b, natstest.SyncAlways())
+			nc := logtest.Sibling(b, l).Conn()
 			var mu sync.Mutex
 			var took []time.Duration
 			got := make(chan struct{}, b.N+writers)
-			_, err := nc.Subscribe(l.cfg.Names.Timeline(tenant, "*", events.ChunkEmittedType), func(m *nats.Msg) {
+			_, err := nc.Subscribe(l.Config().Names.Timeline(logtest.Tenant, "*", events.ChunkEmittedType), func(m *nats.Msg) {
 				now := time.Now()
 				e, err := events.DecodeEvent(m.Data)
 				if err != nil {
@@ -72,13 +74,13 @@ func BenchmarkChunkLatency(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			must(b, nc.Flush())
+			logtest.Must(b, nc.Flush())
 			each := b.N/writers + 1
 			var all sync.WaitGroup
 			b.ResetTimer()
 			for i := range writers {
-				w, err := l.Chunks(chunkRun(i, 1))
-				must(b, err)
+				w, err := chunks.NewWriter(l, chunkRun(i, 1))
+				logtest.Must(b, err)
 				all.Go(func() {
 					for n := range each {
 						if err := w.Emit(b.Context(), "stp_1", events.ChunkTextDelta, events.JSON(fmt.Sprintf(`{"id":"t%d","delta":"twenty bytes of text"}`, n))); err != nil {

@@ -1,4 +1,4 @@
-package eventlog
+package chunks
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
@@ -26,7 +27,7 @@ const (
 // over a lost connection, a lost acknowledgement, and a server that is away. The
 // error says that a newer claim writes, that the chunk can never be stored, or
 // that ctx ended.
-func (w *ChunkWriter) store(ctx context.Context, c *chunk) error {
+func (w *Writer) store(ctx context.Context, c *chunk) error {
 	var body []byte  // with the number of
 	var number int64 // this chunk
 	tried := false   // it may be stored
@@ -39,9 +40,9 @@ func (w *ChunkWriter) store(ctx context.Context, c *chunk) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case w.log.conn.NATS().IsClosed():
-			return &UnavailableError{Cause: nats.ErrConnectionClosed}
-		case !w.log.conn.NATS().IsConnected(): // what is asked or sent would wait for it
+		case w.conn.NATS().IsClosed():
+			return &eventlog.UnavailableError{Cause: nats.ErrConnectionClosed}
+		case !w.conn.NATS().IsConnected(): // what is asked or sent would wait for it
 			w.looked = false
 			if err := again(); err != nil {
 				return err
@@ -53,7 +54,7 @@ func (w *ChunkWriter) store(ctx context.Context, c *chunk) error {
 			switch {
 			case stored:
 				return nil
-			case IsFenced(err):
+			case streams.IsFenced(err):
 				return err
 			case err != nil:
 				if err := again(); err != nil {
@@ -80,7 +81,7 @@ func (w *ChunkWriter) store(ctx context.Context, c *chunk) error {
 			w.looked, tried = false, true
 		case outcome == streams.TooLarge:
 			// Emit has asked the server's limit; it was lowered since.
-			w.log.logger.Warn().Str("execution", w.run.Execution).Int("bytes", len(body)).Msg("a chunk is larger than the server takes, and is left out")
+			w.log.Logger().Warn().Str("execution", w.run.Execution).Int("bytes", len(body)).Msg("a chunk is larger than the server takes, and is left out")
 			return nil
 		default:
 			w.looked, tried = false, true
@@ -93,9 +94,9 @@ func (w *ChunkWriter) store(ctx context.Context, c *chunk) error {
 
 // look asks the stream for the execution's last chunk, and decides how to go
 // on. It reports whether that is the chunk with this body, which was tried.
-func (w *ChunkWriter) look(ctx context.Context, body []byte, tried bool) (stored bool, err error) {
-	stream := w.log.cfg.Names.Stream(ChunkStream)
-	last, err := w.log.conn.Leader(ctx, stream, streams.GetRequest{Last: w.subj}) // a copy that lags would be refused again and again
+func (w *Writer) look(ctx context.Context, body []byte, tried bool) (stored bool, err error) {
+	stream := w.log.Config().Names.Stream(eventlog.ChunkStream)
+	last, err := w.conn.Leader(ctx, stream, streams.GetRequest{Last: w.subj}) // a copy that lags would be refused again and again
 	if err != nil && !errors.Is(err, streams.ErrNoMessage) {
 		return false, err
 	}
@@ -111,12 +112,12 @@ func (w *ChunkWriter) look(ctx context.Context, body []byte, tried bool) (stored
 	case err != nil:
 		// Nobody but Skein writes here. What cannot be read has no number.
 		d = events.ChunkEmitted{Index: w.next - 1}
-		w.log.metrics.Broken("chunks", last.Seq)
+		w.log.Metrics().Broken("chunks", last.Seq)
 	case tried && bytes.Equal(last.Data, body):
 		w.isStored(last.Seq)
 		return true, nil
 	case d.Attempt > w.run.Token, d.Attempt == w.run.Token && w.begun && d.Index >= w.next:
-		return false, &FencedError{Stream: stream, Cause: fmt.Errorf("claim %d of execution %s writes chunk %d", d.Attempt, w.run.Execution, d.Index)}
+		return false, &streams.FencedError{Stream: stream, Cause: fmt.Errorf("claim %d of execution %s writes chunk %d", d.Attempt, w.run.Execution, d.Index)}
 	}
 	w.looked, w.expected = true, last.Seq
 	if !w.begun { // what an older claim gives after that does not count
@@ -126,19 +127,19 @@ func (w *ChunkWriter) look(ctx context.Context, body []byte, tried bool) (stored
 }
 
 // isStored notes that the chunk with the next number has that sequence.
-func (w *ChunkWriter) isStored(seq uint64) {
+func (w *Writer) isStored(seq uint64) {
 	w.looked, w.begun, w.expected = true, true, seq
 	w.next++
 }
 
 // young reports whether the run is so young that no chunk of it can have
 // expired. The clocks of two machines may differ.
-func (w *ChunkWriter) young() bool {
-	return w.run.Token == 1 || !w.run.Since.IsZero() && time.Since(w.run.Since) < w.log.cfg.ChunkAge/2
+func (w *Writer) young() bool {
+	return w.run.Token == 1 || !w.run.Since.IsZero() && time.Since(w.run.Since) < w.log.Config().ChunkAge/2
 }
 
 // event writes the chunk's event, with the next number.
-func (w *ChunkWriter) event(c *chunk) ([]byte, error) {
+func (w *Writer) event(c *chunk) ([]byte, error) {
 	data, err := c.body()
 	if err != nil {
 		return nil, err
@@ -153,28 +154,16 @@ func (w *ChunkWriter) event(c *chunk) ([]byte, error) {
 	return e.Append(make([]byte, 0, 768+len(data)))
 }
 
-func decodeChunk(raw []byte) (events.ChunkEmitted, error) {
-	e, err := events.DecodeEvent(raw)
-	if err != nil {
-		return events.ChunkEmitted{}, err
-	}
-	d, ok := e.Data.(events.ChunkEmitted)
-	if !ok {
-		return d, errors.New("it is no chunk")
-	}
-	return d, nil
-}
-
 // publish sends a chunk and gives its acknowledgement. When the connection was
 // lost meanwhile it does not wait for what will not come.
-func (w *ChunkWriter) publish(ctx context.Context, body []byte) (ack streams.Ack, err error) {
+func (w *Writer) publish(ctx context.Context, body []byte) (ack streams.Ack, err error) {
 	for len(w.back) > 0 { // what is past
 		<-w.back
 	}
 	if w.answers == nil {
-		w.reply, w.answers, w.deaf = w.log.conn.Expect(1)
+		w.reply, w.answers, w.release = w.conn.Expect(1)
 	}
-	err = w.log.conn.NATS().PublishMsg(&nats.Msg{
+	err = w.conn.NATS().PublishMsg(&nats.Msg{
 		Subject: w.subj, Reply: w.reply, Data: body,
 		Header: nats.Header{events.HeaderType: {events.EventContentType}, streams.HeaderExpected: {strconv.FormatUint(w.expected, 10)}},
 	})
@@ -182,9 +171,9 @@ func (w *ChunkWriter) publish(ctx context.Context, body []byte) (ack streams.Ack
 		return ack, err
 	}
 	if w.late == nil {
-		w.late = time.NewTimer(w.log.cfg.AckTimeout)
+		w.late = time.NewTimer(w.conn.Config().AckTimeout)
 	} else {
-		w.late.Reset(w.log.cfg.AckTimeout)
+		w.late.Reset(w.conn.Config().AckTimeout)
 	}
 	select {
 	case m := <-w.answers:
@@ -199,20 +188,20 @@ func (w *ChunkWriter) publish(ctx context.Context, body []byte) (ack streams.Ack
 	case <-ctx.Done():
 		err = nats.ErrTimeout
 	}
-	w.unheard() // an answer that comes late is not the next chunk's
+	w.dropAnswers() // an answer that comes late is not the next chunk's
 	return ack, err
 }
 
-// unheard waits for no acknowledgement any more.
-func (w *ChunkWriter) unheard() {
+// dropAnswers stops waiting for acknowledgements.
+func (w *Writer) dropAnswers() {
 	if w.answers != nil {
-		w.deaf()
-		w.reply, w.answers, w.deaf = "", nil, nil
+		w.release()
+		w.reply, w.answers, w.release = "", nil, nil
 	}
 }
 
 // pause waits before the next try, or until the connection is back.
-func (w *ChunkWriter) pause(ctx context.Context, d time.Duration) error {
+func (w *Writer) pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
 		return nil

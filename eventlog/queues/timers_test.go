@@ -1,4 +1,4 @@
-package eventlog
+package queues_test
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/skein-threads/skein/eventlog/queues"
+	"github.com/skein-threads/skein/internal/logtest"
 )
 
 // due takes the next thing that is due.
@@ -23,41 +25,38 @@ func due(t *testing.T, c jetstream.Consumer) jetstream.Msg {
 // A timer fires its lead before its time, once, with its data; what is due within
 // the lead is there at once. What is not acknowledged comes again.
 func TestTimersFire(t *testing.T) {
-	l := bare(t, Config{})
-	if err := l.Ensure(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	c, err := l.Due(t.Context(), 300*time.Millisecond)
+	l := logtest.Start(t)
+	c, err := queues.TimersOf(l).Due(t.Context(), 300*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	for id, in := range map[string]time.Duration{"soon": TimerLead / 2, "later": 2 * TimerLead, "past": -time.Hour} {
-		if err := l.PutTimer(t.Context(), Timer{Tenant: "acme", Thread: "T-1", ID: id, At: began.Add(in), Data: []byte("of " + id)}); err != nil {
+	for id, in := range map[string]time.Duration{"soon": queues.TimerLead / 2, "later": 2 * queues.TimerLead, "past": -time.Hour} {
+		if err := queues.TimersOf(l).Put(t.Context(), queues.Timer{Tenant: "acme", Thread: "T-1", ID: id, At: began.Add(in), Data: []byte("of " + id)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	names, err := l.Timers(t.Context())
+	names, err := queues.TimersOf(l).Names(t.Context())
 	if fmt.Sprint(names) != "map[acme.T-1.later:{} acme.T-1.past:{} acme.T-1.soon:{}]" || err != nil {
 		t.Errorf("timers %v, %v", names, err)
 	}
 	for _, want := range []map[string]bool{{"soon": true, "past": true}, {"soon": true, "past": true}, {"later": true}} {
 		m := due(t, c)
-		tenant, thread, id, ok := l.NameOfDue(m)
+		tenant, thread, id, ok := queues.TimersOf(l).NameOfDue(m)
 		if !ok || tenant != "acme" || thread != "T-1" || !want[id] || string(m.Data()) != "of "+id {
 			t.Errorf("due is %s: %s", m.Subject(), m.Data())
 		}
-		if took := time.Since(began); id == "later" && (took < TimerLead || took > 2*TimerLead+30*time.Second) {
+		if took := time.Since(began); id == "later" && (took < queues.TimerLead || took > 2*queues.TimerLead+30*time.Second) {
 			t.Errorf("it fired after %v", took)
 		}
 		meta, err := m.Metadata()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if waits, err := l.DueWaits(t.Context(), meta.Sequence.Stream, tenant, thread, id); !waits || err != nil {
+		if waits, err := queues.TimersOf(l).Waits(t.Context(), meta.Sequence.Stream, tenant, thread, id); !waits || err != nil {
 			t.Errorf("before it is acknowledged: %v, %v", waits, err)
 		}
-		if waits, err := l.DueWaits(t.Context(), meta.Sequence.Stream, tenant, thread, "another"); waits || err != nil {
+		if waits, err := queues.TimersOf(l).Waits(t.Context(), meta.Sequence.Stream, tenant, thread, "another"); waits || err != nil {
 			t.Errorf("under another name: %v, %v", waits, err)
 		}
 		if id == "later" { // nobody acknowledges it: it comes again
@@ -68,11 +67,11 @@ func TestTimersFire(t *testing.T) {
 		if err := m.DoubleAck(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if waits, err := l.DueWaits(t.Context(), meta.Sequence.Stream, tenant, thread, id); waits || err != nil {
+		if waits, err := queues.TimersOf(l).Waits(t.Context(), meta.Sequence.Stream, tenant, thread, id); waits || err != nil {
 			t.Errorf("after it was acknowledged: %v, %v", waits, err)
 		}
 	}
-	if names, err := l.Timers(t.Context()); len(names) != 0 || err != nil {
+	if names, err := queues.TimersOf(l).Names(t.Context()); len(names) != 0 || err != nil {
 		t.Errorf("left are %v, %v", names, err)
 	}
 }
@@ -80,34 +79,31 @@ func TestTimersFire(t *testing.T) {
 // A timer that is put again replaces the one before it; one that is dropped does
 // not fire.
 func TestTimersAreReplacedAndDropped(t *testing.T) {
-	l := bare(t, Config{})
-	if err := l.Ensure(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	l := logtest.Start(t)
 	put := func(thread, id, data string, in time.Duration) {
 		t.Helper()
-		if err := l.PutTimer(t.Context(), Timer{Tenant: "acme", Thread: thread, ID: id, At: time.Now().Add(in), Data: []byte(data)}); err != nil {
+		if err := queues.TimersOf(l).Put(t.Context(), queues.Timer{Tenant: "acme", Thread: thread, ID: id, At: time.Now().Add(in), Data: []byte(data)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	put("T-1", "a", "first", time.Hour)
-	put("T-1", "a", "second", TimerLead+300*time.Millisecond)
-	put("T-1", "b", "b", TimerLead+200*time.Millisecond)
-	put("T-2", "a", "a of 2", TimerLead+200*time.Millisecond)
-	put("T-2", "b", "b of 2", TimerLead+200*time.Millisecond)
-	if err := errors.Join(l.DropTimers(t.Context(), "acme", "T-1", "b"), l.DropTimers(t.Context(), "acme", "T-2", "*")); err != nil {
+	put("T-1", "a", "second", queues.TimerLead+300*time.Millisecond)
+	put("T-1", "b", "b", queues.TimerLead+200*time.Millisecond)
+	put("T-2", "a", "a of 2", queues.TimerLead+200*time.Millisecond)
+	put("T-2", "b", "b of 2", queues.TimerLead+200*time.Millisecond)
+	if err := errors.Join(queues.TimersOf(l).Drop(t.Context(), "acme", "T-1", "b"), queues.TimersOf(l).Drop(t.Context(), "acme", "T-2", "*")); err != nil {
 		t.Fatal(err)
 	}
-	c, err := l.Due(t.Context(), time.Minute)
+	c, err := queues.TimersOf(l).Due(t.Context(), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if m := due(t, c); string(m.Data()) != "second" {
 		t.Errorf("due is %s", m.Data())
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), logtest.Patience)
 	defer cancel()
-	if names, err := l.Timers(ctx); len(names) != 1 || err != nil {
+	if names, err := queues.TimersOf(l).Names(ctx); len(names) != 1 || err != nil {
 		t.Errorf("timers %v, %v", names, err)
 	}
 }

@@ -1,4 +1,4 @@
-package eventlog
+package chunks_test
 
 import (
 	"context"
@@ -11,20 +11,23 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/chunks"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/logtest"
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // chunkRun is a run on a thread of its own.
-func chunkRun(n int, token int64) ChunkRun {
-	return ChunkRun{Tenant: tenant, Thread: newAuthor(n).thread, Execution: fmt.Sprint("exe_", n), Token: token, Version: 7, Since: time.Now()}
+func chunkRun(n int, token int64) chunks.Run {
+	return chunks.Run{Tenant: logtest.Tenant, Thread: logtest.NewAuthor(n).Thread, Execution: fmt.Sprint("exe_", n), Token: token, Version: 7, Since: time.Now()}
 }
 
-func chunksOf(t testing.TB, l *Log, r ChunkRun) *ChunkWriter {
+func chunksOf(t testing.TB, l *eventlog.Log, r chunks.Run) *chunks.Writer {
 	t.Helper()
-	w, err := l.Chunks(r)
-	must(t, err)
+	w, err := chunks.NewWriter(l, r)
+	logtest.Must(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -38,20 +41,20 @@ func delta(id, text string) events.JSON {
 	return data
 }
 
-func emit(t testing.TB, w *ChunkWriter, id, text string) {
+func emit(t testing.TB, w *chunks.Writer, id, text string) {
 	t.Helper()
-	must(t, w.Emit(t.Context(), "stp_1", events.ChunkTextDelta, delta(id, text)))
+	logtest.Must(t, w.Emit(t.Context(), "stp_1", events.ChunkTextDelta, delta(id, text)))
 }
 
 // storedChunks reads the chunks of a run, and fails the test unless their
 // numbers go up by one from first, and claims never go back.
-func storedChunks(t testing.TB, l *Log, r ChunkRun, first int64) []events.ChunkEmitted {
+func storedChunks(t testing.TB, l *eventlog.Log, r chunks.Run, first int64) []events.ChunkEmitted {
 	t.Helper()
 	var all []events.ChunkEmitted
-	for m, err := range l.conn.Messages(t.Context(), l.cfg.Names.Stream(ChunkStream), l.cfg.Names.Chunk(r.Tenant, r.Thread, r.Execution), 1) {
-		must(t, err)
-		c, err := decodeChunk(m.Data)
-		must(t, err)
+	for m, err := range l.Streams().Messages(t.Context(), l.Config().Names.Stream(eventlog.ChunkStream), l.Config().Names.Chunk(r.Tenant, r.Thread, r.Execution), 1) {
+		logtest.Must(t, err)
+		c, err := chunks.Decode(m.Data)
+		logtest.Must(t, err)
 		if c.Index != first+int64(len(all)) || c.ExecutionID != r.Execution {
 			t.Fatalf("chunk %d of %s comes after %d", c.Index, c.ExecutionID, len(all))
 		}
@@ -80,33 +83,35 @@ func texts(t testing.TB, list []events.ChunkEmitted) string {
 // in the log.
 func TestChunksAreNumberedAndRepublished(t *testing.T) {
 	t.Parallel()
-	l := start(t)
+	l := logtest.Start(t)
 	r := chunkRun(1, 1)
-	sub, err := l.conn.NATS().SubscribeSync(l.cfg.Names.Timeline(tenant, r.Thread, "chunk.emitted"))
-	must(t, err)
+	sub, err := l.Conn().SubscribeSync(l.Config().Names.Timeline(logtest.Tenant, r.Thread, "chunk.emitted"))
+	logtest.Must(t, err)
 	w := chunksOf(t, l, r)
-	must(t, w.Emit(t.Context(), "", events.ChunkContextID, events.JSON(`{"contextId":"ctx_1"}`)))
+	logtest.Must(t, w.Emit(t.Context(), "", events.ChunkContextID, events.JSON(`{"contextId":"ctx_1"}`)))
 	for i := range 10 {
 		emit(t, w, fmt.Sprint("t", i), fmt.Sprint(i)) // each a text of its own: none is merged
 	}
-	must(t, w.Finish(t.Context(), events.Finish{Reason: events.FinishStop}))
+	logtest.Must(t, w.Finish(t.Context(), events.Finish{Reason: events.FinishStop}))
 	got := storedChunks(t, l, r, 0)
 	if len(got) != 12 || texts(t, got) != "0123456789" || got[0].Type != events.ChunkContextID || got[11].Type != events.ChunkFinish || string(got[11].Data) != `{"finishReason":"stop"}` {
 		t.Errorf("%+v", got)
 	}
 	for i := range got {
-		m, err := sub.NextMsg(patience)
-		must(t, err)
+		m, err := sub.NextMsg(logtest.Patience)
+		logtest.Must(t, err)
 		e, err := events.DecodeEvent(m.Data)
-		must(t, err)
+		logtest.Must(t, err)
 		if c := e.Data.(events.ChunkEmitted); c.Index != int64(i) || c.Attempt != 1 || e.Version != 7 || e.Subject != r.Execution || m.Header.Get(events.HeaderType) != events.EventContentType {
 			t.Errorf("on the timeline: %+v", e)
 		}
 	}
-	if n := len(timeline(t, l)); n != 0 {
+	stored, err := l.JetStream().Stream(t.Context(), l.Config().Names.Stream(eventlog.TimelineStream))
+	logtest.Must(t, err)
+	if n := stored.CachedInfo().State.Msgs; n != 0 {
 		t.Errorf("the timeline's stream holds %d chunks", n)
 	}
-	if err := w.Emit(t.Context(), "", events.ChunkTextDelta, delta("t", "late")); !errors.Is(err, ErrChunksEnded) {
+	if err := w.Emit(t.Context(), "", events.ChunkTextDelta, delta("t", "late")); !errors.Is(err, chunks.ErrEnded) {
 		t.Errorf("after the end: %v", err)
 	}
 }
@@ -115,7 +120,7 @@ func TestChunksAreNumberedAndRepublished(t *testing.T) {
 // order, and the numbers have no gap.
 func TestChunksUnderLoad(t *testing.T) {
 	// Not beside the tests of leases, which go by the clock.
-	l := start(t)
+	l := logtest.Start(t)
 	const runs, each = 4, 4000
 	var all sync.WaitGroup
 	for i := range runs {
@@ -164,8 +169,8 @@ func TestChunksUnderLoad(t *testing.T) {
 // claim's chunks end where the newer one's begin.
 func TestTakeoverOfChunks(t *testing.T) {
 	// Not beside the tests of leases, which go by the clock.
-	l := start(t)
-	other := sibling(t, l)
+	l := logtest.Start(t)
+	other := logtest.Sibling(t, l)
 	for round := range 10 {
 		old := chunksOf(t, l, chunkRun(round, 1))
 		emit(t, old, "t", "begin")
@@ -178,18 +183,18 @@ func TestTakeoverOfChunks(t *testing.T) {
 				}
 			}
 		}()
-		eventually(t, "the old claim to write", func() bool { return len(storedChunks(t, l, chunkRun(round, 1), 0)) > 10 })
+		logtest.Eventually(t, "the old claim to write", func() bool { return len(storedChunks(t, l, chunkRun(round, 1), 0)) > 10 })
 		w := chunksOf(t, other, chunkRun(round, 2))
 		for i := range 20 {
 			emit(t, w, fmt.Sprint("t", i), fmt.Sprint(i))
 		}
-		if err := within(t, "the old claim to be halted", halted); !IsFenced(err) {
+		if err := logtest.Within(t, "the old claim to be halted", halted); !streams.IsFenced(err) {
 			t.Fatalf("the old claim: %v", err)
 		}
-		if err := old.Close(t.Context()); !IsFenced(err) {
+		if err := old.Close(t.Context()); !streams.IsFenced(err) {
 			t.Errorf("the old claim ends with %v", err)
 		}
-		must(t, w.Finish(t.Context(), events.Finish{Reason: events.FinishStop}))
+		logtest.Must(t, w.Finish(t.Context(), events.Finish{Reason: events.FinishStop}))
 		got := storedChunks(t, l, chunkRun(round, 2), 0)
 		end := got[len(got)-1]
 		if own := got[len(got)-21:]; own[0].Attempt != 2 || got[len(got)-22].Attempt != 1 || texts(t, own) != "012345678910111213141516171819" || end.Type != events.ChunkFinish {
@@ -201,10 +206,10 @@ func TestTakeoverOfChunks(t *testing.T) {
 // A connection that is cut, at any moment, costs no chunk and repeats none.
 func TestChunksOverACutConnection(t *testing.T) {
 	t.Parallel()
-	direct := start(t)
-	p := natstest.NewProxy(t, direct.conn.NATS().ConnectedUrl())
+	direct := logtest.Start(t)
+	p := natstest.NewProxy(t, direct.Conn().ConnectedUrl())
 	nc := p.Connect(t)
-	l := openLog(t, nc, Config{}, nil)
+	l := logtest.Open(t, nc, eventlog.Config{})
 	w := chunksOf(t, l, chunkRun(1, 1))
 	var want strings.Builder
 	for n := range 600 {
@@ -224,9 +229,9 @@ func TestChunksOverACutConnection(t *testing.T) {
 		}
 	}
 	p.Cut()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), logtest.Patience)
 	defer cancel()
-	must(t, w.Finish(ctx, events.Finish{Reason: events.FinishStop}))
+	logtest.Must(t, w.Finish(ctx, events.Finish{Reason: events.FinishStop}))
 	got := storedChunks(t, direct, chunkRun(1, 1), 0)
 	if texts(t, got) != want.String() || len(got) != 601 {
 		t.Errorf("%d chunks", len(got))
@@ -238,21 +243,21 @@ func TestChunksOverACutConnection(t *testing.T) {
 // silent for too long goes on where it was.
 func TestChunksAfterExpiry(t *testing.T) {
 	t.Parallel()
-	nc := start(t).conn.NATS()
-	l := openLog(t, nc, Config{ChunkAge: time.Second}, nil)
+	nc := logtest.Start(t).Conn()
+	l := logtest.Open(t, nc, eventlog.Config{ChunkAge: time.Second})
 	gone := func() {
-		eventually(t, "the chunks to expire", func() bool {
-			got, err := l.conn.Direct(t.Context(), "SKEIN_CHUNKS", streams.GetRequest{Seq: 1, Next: "skein.chunk.>"})
+		logtest.Eventually(t, "the chunks to expire", func() bool {
+			got, err := l.Streams().Direct(t.Context(), "SKEIN_CHUNKS", streams.GetRequest{Seq: 1, Next: "skein.chunk.>"})
 			return err == nil && len(got) == 0
 		})
 	}
 	r := chunkRun(1, 1)
 	w := chunksOf(t, l, r)
 	emit(t, w, "t", "a")
-	eventually(t, "a chunk", func() bool { return len(storedChunks(t, l, r, 0)) == 1 })
+	logtest.Eventually(t, "a chunk", func() bool { return len(storedChunks(t, l, r, 0)) == 1 })
 	gone()
 	emit(t, w, "t", "b")
-	must(t, w.Close(t.Context()))
+	logtest.Must(t, w.Close(t.Context()))
 	if got := storedChunks(t, l, r, 1); len(got) != 1 || got[0].Index != 1 {
 		t.Errorf("the same writer goes on with %+v", got)
 	}
@@ -260,14 +265,14 @@ func TestChunksAfterExpiry(t *testing.T) {
 	r.Token, r.Since = 3, time.Now().Add(-time.Hour)
 	w = chunksOf(t, l, r)
 	emit(t, w, "t", "c")
-	must(t, w.Close(t.Context()))
-	if got := storedChunks(t, l, r, 2*claimNumbers); len(got) != 1 {
+	logtest.Must(t, w.Close(t.Context()))
+	if got := storedChunks(t, l, r, 2*chunks.ClaimNumbers); len(got) != 1 {
 		t.Errorf("a later claim goes on with %+v", got)
 	}
 	young := chunkRun(2, 2)
 	w = chunksOf(t, l, young)
 	emit(t, w, "t", "d")
-	must(t, w.Close(t.Context()))
+	logtest.Must(t, w.Close(t.Context()))
 	if got := storedChunks(t, l, young, 0); len(got) != 1 {
 		t.Errorf("a young run begins with %+v", got)
 	}
@@ -275,15 +280,15 @@ func TestChunksAfterExpiry(t *testing.T) {
 
 func TestBadChunksAreRefused(t *testing.T) {
 	t.Parallel()
-	l := start(t)
-	for name, spoil := range map[string]func(*ChunkRun){
-		"tenant": func(r *ChunkRun) { r.Tenant = "a.b" }, "thread": func(r *ChunkRun) { r.Thread = ">" },
-		"execution": func(r *ChunkRun) { r.Execution = "exe.*" }, "no execution": func(r *ChunkRun) { r.Execution = "" },
-		"token": func(r *ChunkRun) { r.Token = 0 }, "version": func(r *ChunkRun) { r.Version = 0 },
+	l := logtest.Start(t)
+	for name, spoil := range map[string]func(*chunks.Run){
+		"tenant": func(r *chunks.Run) { r.Tenant = "a.b" }, "thread": func(r *chunks.Run) { r.Thread = ">" },
+		"execution": func(r *chunks.Run) { r.Execution = "exe.*" }, "no execution": func(r *chunks.Run) { r.Execution = "" },
+		"token": func(r *chunks.Run) { r.Token = 0 }, "version": func(r *chunks.Run) { r.Version = 0 },
 	} {
 		r := chunkRun(1, 1)
 		spoil(&r)
-		if _, err := l.Chunks(r); !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
+		if _, err := chunks.NewWriter(l, r); !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -300,8 +305,8 @@ func TestBadChunksAreRefused(t *testing.T) {
 	if err := w.Emit(t.Context(), "", "data-x", large); !errors.Is(err, &events.Error{Code: events.PayloadTooLarge}) {
 		t.Errorf("a large chunk: %v", err)
 	}
-	must(t, w.Emit(t.Context(), "", "data-x", nil)) // no data at all is fine for a kind that is not known
-	must(t, w.Close(t.Context()))
+	logtest.Must(t, w.Emit(t.Context(), "", "data-x", nil)) // no data at all is fine for a kind that is not known
+	logtest.Must(t, w.Close(t.Context()))
 	if got := storedChunks(t, l, chunkRun(1, 1), 0); len(got) != 1 {
 		t.Errorf("%+v", got)
 	}
@@ -311,13 +316,13 @@ func TestBadChunksAreRefused(t *testing.T) {
 // more, whoever emits waits too, and can be called off.
 func TestChunksWaitForTheServer(t *testing.T) {
 	// Not beside the tests of leases, which go by the clock.
-	direct := start(t)
-	p := natstest.NewProxy(t, direct.conn.NATS().ConnectedUrl())
-	l := openLog(t, p.Connect(t), Config{AckTimeout: 2 * time.Second}, nil) // half a megabyte takes its time
+	direct := logtest.Start(t)
+	p := natstest.NewProxy(t, direct.Conn().ConnectedUrl())
+	l := logtest.Open(t, p.Connect(t), eventlog.Config{AckTimeout: 2 * time.Second}) // half a megabyte takes its time
 	p.Mute.Store(true)
 	w := chunksOf(t, l, chunkRun(1, 1))
 	part := events.JSON(`"` + strings.Repeat("x", 500<<10) + `"`)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), logtest.Patience)
 	defer cancel()
 	n := 0
 	for {
@@ -327,15 +332,15 @@ func TestChunksWaitForTheServer(t *testing.T) {
 		if errors.Is(err, context.DeadlineExceeded) {
 			break
 		}
-		must(t, err)
+		logtest.Must(t, err)
 		n++
 	}
 	if n < 10 || n > 20 {
 		t.Errorf("%d chunks of half a megabyte waited", n)
 	}
 	p.Cut()
-	must(t, w.Emit(ctx, "", "data-x", part))
-	must(t, w.Finish(ctx, events.Finish{Reason: events.FinishStop}))
+	logtest.Must(t, w.Emit(ctx, "", "data-x", part))
+	logtest.Must(t, w.Finish(ctx, events.Finish{Reason: events.FinishStop}))
 	if got := storedChunks(t, direct, chunkRun(1, 1), 0); len(got) != n+2 {
 		t.Errorf("%d chunks, not %d", len(got), n+2)
 	}
@@ -345,10 +350,10 @@ func TestChunksWaitForTheServer(t *testing.T) {
 // closed.
 func TestChunksAreGivenUp(t *testing.T) {
 	t.Parallel()
-	direct := start(t)
-	p := natstest.NewProxy(t, direct.conn.NATS().ConnectedUrl())
+	direct := logtest.Start(t)
+	p := natstest.NewProxy(t, direct.Conn().ConnectedUrl())
 	nc := p.Connect(t)
-	l := openLog(t, nc, Config{AckTimeout: impatient}, nil)
+	l := logtest.Open(t, nc, eventlog.Config{AckTimeout: 300 * time.Millisecond})
 	p.Deaf.Store(true)
 	w := chunksOf(t, l, chunkRun(1, 1))
 	emit(t, w, "t", "a")
@@ -360,77 +365,14 @@ func TestChunksAreGivenUp(t *testing.T) {
 	w = chunksOf(t, l, chunkRun(2, 1))
 	emit(t, w, "t", "a")
 	l.Close()
-	var gone *UnavailableError
+	var gone *eventlog.UnavailableError
 	if err := w.Close(t.Context()); !errors.As(err, &gone) {
 		t.Errorf("the log is closed: %v", err)
 	}
 	w = chunksOf(t, direct, chunkRun(3, 1))
-	direct.conn.NATS().Close()
+	direct.Conn().Close()
 	_ = w.Emit(t.Context(), "", "data-x", events.JSON("1"))
 	if err := w.Close(t.Context()); !errors.Is(err, nats.ErrConnectionClosed) {
 		t.Errorf("the connection is closed: %v", err)
 	}
-}
-
-// A timeline that took everything below its subject is brought up to date, keeps
-// what it holds, and then takes no chunks; what a newer Skein added stays.
-func TestATimelineThatTookEverything(t *testing.T) {
-	t.Parallel()
-	l := bare(t, Config{})
-	was := l.assets()[1].Config
-	was.Subjects = []string{l.cfg.Names.Timeline("*", "*", ">")}
-	_, err := l.conn.JetStream().CreateStream(t.Context(), was)
-	must(t, err)
-	_, err = l.conn.JetStream().Publish(t.Context(), l.cfg.Names.Timeline(tenant, "T-1", "item.created"), nil)
-	must(t, err)
-	must(t, l.Ensure(t.Context()))
-	now := streamsOf(t, l)["SKEIN_TIMELINE"].Config.Subjects
-	for _, s := range now {
-		if strings.Contains(s, "chunk") || strings.HasSuffix(s, "*.*.>") {
-			t.Errorf("the timeline takes %s", s)
-		}
-	}
-	w := chunksOf(t, l, chunkRun(1, 1))
-	emit(t, w, "t", "a")
-	must(t, w.Close(t.Context()))
-	if got := timeline(t, l); len(got) != 1 {
-		t.Errorf("the timeline holds %d messages", len(got))
-	}
-
-	stream, err := l.conn.JetStream().Stream(t.Context(), "SKEIN_TIMELINE")
-	must(t, err)
-	must(t, l.widen(t.Context(), stream.CachedInfo().Config, l.cfg.Names.Timeline("*", "*", "novelty.>")))
-	must(t, l.Ensure(t.Context()))
-	if got := streamsOf(t, l)["SKEIN_TIMELINE"].Config.Subjects; len(got) != len(now)+1 {
-		t.Errorf("after a newer Skein: %v", got)
-	}
-	config := streamsOf(t, l)["SKEIN_TIMELINE"].Config
-	config.Subjects = append(config.Subjects, "orders.>")
-	_, err = l.conn.JetStream().UpdateStream(t.Context(), config)
-	must(t, err)
-	var refused *streams.AssetError
-	if err := l.Ensure(t.Context()); !errors.As(err, &refused) {
-		t.Errorf("a timeline with orders in it: %v", err)
-	}
-}
-
-// Events of an entity that only a newer Skein knows are put on the timeline.
-func TestTheTimelineTakesUnknownEntities(t *testing.T) {
-	t.Parallel()
-	l := start(t)
-	a := newAuthor(1)
-	for i, name := range []events.Type{"novelty.arrived", "plain"} {
-		c, err := events.NewCommit(a.chain, []events.Event{{
-			ID: fmt.Sprint("e", i), Type: name, Subject: a.thread, Time: 1, Tenant: tenant, ThreadID: a.thread,
-			Version: a.version + 1, CommandID: "c", Data: events.Unknown{Schema: "urn:x", Raw: events.JSON("{}")},
-		}})
-		must(t, err)
-		must(t, l.Append(t.Context(), Write{Commit: c, Expected: a.seq}))
-		a.version, a.chain, a.seq = c.Version, c.Chain, c.Seq
-	}
-	a.write(t, l, 1, 2)
-	running(t, l)
-	reaches(t, l, a)
-	exact(t, l, 0)
-	must(t, l.Ensure(t.Context()))
 }

@@ -1,4 +1,4 @@
-package eventlog
+package backup
 
 import (
 	"context"
@@ -12,23 +12,25 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/streams"
 )
 
 // Restore makes the streams of a backup on a server that has none of Skein's:
 // what is derived there would be of another log. replicas says how many copies
 // are kept; 0: as many as there were. No Skein may run meanwhile; the next one to
-// start makes anew what is derived. progress is told of the bytes so far.
-func (l *Log) Restore(ctx context.Context, dir string, replicas int, progress func(stream string, bytes int64)) (*Backup, error) {
-	b, err := ReadBackup(dir)
+// start rebuilds what is derived. progress is told of the bytes so far.
+func Restore(ctx context.Context, log *eventlog.Log, dir string, replicas int, progress func(stream string, bytes int64)) (*Manifest, error) {
+	b, err := Read(dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.empty(ctx); err != nil {
+	conn := log.Streams()
+	if err := empty(ctx, conn); err != nil {
 		return nil, err
 	}
 	for _, s := range b.Streams {
-		if err := l.restoreStream(ctx, s, dir, replicas, func(n int64) { progress(s.Name, n) }); err != nil {
+		if err := restoreStream(ctx, conn, s, dir, replicas, func(n int64) { progress(s.Name, n) }); err != nil {
 			return nil, fmt.Errorf("restoring stream %s: %w", s.Name, err)
 		}
 	}
@@ -36,9 +38,9 @@ func (l *Log) Restore(ctx context.Context, dir string, replicas int, progress fu
 }
 
 // empty refuses a server that has a stream of Skein's.
-func (l *Log) empty(ctx context.Context) error {
-	n := l.cfg.Names
-	names := l.conn.JetStream().StreamNames(ctx)
+func empty(ctx context.Context, conn *streams.Conn) error {
+	n := conn.Config().Names
+	names := conn.JetStream().StreamNames(ctx)
 	for name := range names.Name() {
 		for _, ours := range []string{n.Stream(""), "KV_" + n.Bucket("thread_"), "OBJ_" + n.Bucket("thread_")} {
 			if strings.HasPrefix(name, ours) {
@@ -50,7 +52,7 @@ func (l *Log) empty(ctx context.Context) error {
 }
 
 // restoreStream sends a snapshot to JetStream.
-func (l *Log) restoreStream(ctx context.Context, s StreamBackup, dir string, replicas int, progress func(int64)) error {
+func restoreStream(ctx context.Context, conn *streams.Conn, s Stream, dir string, replicas int, progress func(int64)) error {
 	var config map[string]jsontext.Value
 	if err := json.Unmarshal(s.Config, &config); err != nil {
 		return err
@@ -68,7 +70,7 @@ func (l *Log) restoreStream(ctx context.Context, s StreamBackup, dir string, rep
 		Deliver string           `json:"deliver_subject"`
 	}
 	err = streams.UntilResponders(ctx, func() error {
-		return l.api(ctx, "STREAM.RESTORE."+s.Name, struct {
+		return request(ctx, conn, "STREAM.RESTORE."+s.Name, struct {
 			Config map[string]jsontext.Value `json:"config"`
 			State  jsontext.Value            `json:"state"`
 		}{config, s.State}, &begun)
@@ -83,7 +85,7 @@ func (l *Log) restoreStream(ctx context.Context, s StreamBackup, dir string, rep
 	for piece := make([]byte, 128<<10); ; {
 		n, err := io.ReadFull(f, piece)
 		if n > 0 {
-			if err := l.piece(ctx, begun.Deliver, piece[:n]); err != nil {
+			if err := sendPiece(ctx, conn, begun.Deliver, piece[:n]); err != nil {
 				return err
 			}
 			sent += int64(n)
@@ -91,35 +93,35 @@ func (l *Log) restoreStream(ctx context.Context, s StreamBackup, dir string, rep
 		}
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			if err := l.piece(ctx, begun.Deliver, nil); err != nil { // the end; it is answered when the stream is there
+			if err := sendPiece(ctx, conn, begun.Deliver, nil); err != nil { // the end; it is answered when the stream is there
 				return err
 			}
 			if string(config["allow_direct"]) != "true" {
 				return nil
 			}
-			return l.readable(ctx, s.Name)
+			return awaitReadable(ctx, conn, s.Name)
 		case err != nil:
 			return err
 		}
 	}
 }
 
-// readable waits until a stream is also read from here by direct gets: on a cluster
+// awaitReadable waits until a stream is also read from here by direct gets: on a cluster
 // the server of this connection may not know yet who answers.
-func (l *Log) readable(ctx context.Context, stream string) error {
+func awaitReadable(ctx context.Context, conn *streams.Conn, stream string) error {
 	return streams.UntilResponders(ctx, func() error {
-		_, err := l.conn.Direct(ctx, stream, streams.GetRequest{Seq: 1})
+		_, err := conn.Direct(ctx, stream, streams.GetRequest{Seq: 1})
 		return err
 	})
 }
 
-// piece sends a piece of a snapshot and waits until it is taken.
-func (l *Log) piece(ctx context.Context, subject string, piece []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, backupWait)
+// sendPiece sends a piece of a snapshot and waits until it is taken.
+func sendPiece(ctx context.Context, conn *streams.Conn, subject string, piece []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, pieceWait)
 	defer cancel()
 	var m *nats.Msg
 	err := streams.UntilResponders(ctx, func() (err error) {
-		m, err = l.conn.NATS().RequestWithContext(ctx, subject, piece)
+		m, err = conn.NATS().RequestWithContext(ctx, subject, piece)
 		return err
 	})
 	if err != nil || len(m.Data) == 0 {

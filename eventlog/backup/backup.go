@@ -1,4 +1,4 @@
-package eventlog
+package backup
 
 import (
 	"context"
@@ -16,22 +16,23 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/streams"
 )
 
-// Backup is a copy of what is not derived, in a folder: the log, the submitted
+// Manifest describes a backup: a copy of what is not derived, in a folder: the log, the submitted
 // commands that wait, archived commits, and the contents of files, each as JetStream's own
 // snapshot of the stream, and this in manifest.json. Sequences stay as they are, so that
 // whatever names one stays right. The manifest is written last: a folder without
 // one is no backup.
-type Backup struct {
-	Format  int            `json:"format"` // 1
-	Made    time.Time      `json:"made"`
-	Streams []StreamBackup `json:"streams"`
+type Manifest struct {
+	Format  int       `json:"format"` // 1
+	Made    time.Time `json:"made"`
+	Streams []Stream  `json:"streams"`
 }
 
-// StreamBackup is the copy of one stream.
-type StreamBackup struct {
+// Stream is the copy of one stream.
+type Stream struct {
 	Name   string         `json:"name"`
 	File   string         `json:"file"` // in the folder
 	Bytes  int64          `json:"bytes"`
@@ -41,39 +42,31 @@ type StreamBackup struct {
 }
 
 const (
-	backupFormat   = 1
-	backupManifest = "manifest.json"
-	backupWait     = 30 * time.Second // for the next piece
+	format       = 1
+	manifestFile = "manifest.json"
+	pieceWait    = 30 * time.Second // for the next piece
 )
 
-// kept lists the streams of a backup, in the order in which they are copied. A
-// command that is done while the backup is made is in its copy of the log; what a
-// commit refers to is stored before it, so it is in the copy of the contents, and of
-// the archives.
-func (l *Log) kept() []string {
-	n := l.cfg.Names
-	return []string{n.Stream(CommandStream), n.Stream(LogStream), "OBJ_" + n.Bucket(ArchiveBucket), "OBJ_" + n.Bucket(FileBucket)}
-}
-
-// Backup copies what is not derived into a folder, which must be empty or not
-// there. Skein may be at work meanwhile. progress is told of the bytes so far.
-func (l *Log) Backup(ctx context.Context, dir string, progress func(stream string, bytes int64)) (*Backup, error) {
+// Write copies what is not derived into a folder, which must be empty or not there.
+// Skein may run meanwhile. progress is told of the bytes so far.
+func Write(ctx context.Context, log *eventlog.Log, dir string, progress func(stream string, bytes int64)) (*Manifest, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	if there, err := os.ReadDir(dir); err != nil || len(there) > 0 {
 		return nil, errors.Join(err, fmt.Errorf("a backup is made in an empty folder; %s holds %d entries", dir, len(there)))
 	}
-	b := &Backup{Format: backupFormat, Made: time.Now().UTC()}
-	for _, name := range l.kept() {
+	b := &Manifest{Format: format, Made: time.Now().UTC()}
+	conn, names := log.Streams(), log.Config().Names
+	for _, name := range log.Config().Kept() {
 		// On a cluster nobody answers for a stream that is not there.
-		_, err := l.conn.JetStream().Stream(ctx, name)
-		if errors.Is(err, jetstream.ErrStreamNotFound) && name != l.cfg.Names.Stream(LogStream) {
-			continue // nobody has needed it yet
+		_, err := conn.JetStream().Stream(ctx, name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) && name != names.Stream(eventlog.LogStream) {
+			continue // nothing has needed it yet
 		}
-		var s StreamBackup
+		var s Stream
 		if err == nil {
-			s, err = l.copyStream(ctx, name, dir, func(n int64) { progress(name, n) })
+			s, err = copyStream(ctx, conn, name, dir, func(n int64) { progress(name, n) })
 		}
 		if err != nil {
 			return nil, fmt.Errorf("copying stream %s: %w", name, err)
@@ -84,14 +77,14 @@ func (l *Log) Backup(ctx context.Context, dir string, progress func(stream strin
 	if err != nil {
 		return nil, err
 	}
-	return b, os.WriteFile(filepath.Join(dir, backupManifest), append(raw, '\n'), 0o600)
+	return b, os.WriteFile(filepath.Join(dir, manifestFile), append(raw, '\n'), 0o600)
 }
 
 // copyStream writes JetStream's snapshot of a stream into a file.
-func (l *Log) copyStream(ctx context.Context, name, dir string, progress func(int64)) (StreamBackup, error) {
-	s := StreamBackup{Name: name, File: name + ".snapshot"}
-	inbox := l.conn.NATS().NewInbox()
-	pieces, err := l.conn.NATS().SubscribeSync(inbox)
+func copyStream(ctx context.Context, conn *streams.Conn, name, dir string, progress func(int64)) (Stream, error) {
+	s := Stream{Name: name, File: name + ".snapshot"}
+	inbox := conn.NATS().NewInbox()
+	pieces, err := conn.NATS().SubscribeSync(inbox)
 	if err != nil {
 		return s, err
 	}
@@ -101,7 +94,7 @@ func (l *Log) copyStream(ctx context.Context, name, dir string, progress func(in
 		Config jsontext.Value   `json:"config"`
 		State  jsontext.Value   `json:"state"`
 	}
-	err = l.api(ctx, "STREAM.SNAPSHOT."+name, struct {
+	err = request(ctx, conn, "STREAM.SNAPSHOT."+name, struct {
 		Deliver     string `json:"deliver_subject"`
 		NoConsumers bool   `json:"no_consumers"`
 		Check       bool   `json:"jsck"`
@@ -132,7 +125,7 @@ func (l *Log) copyStream(ctx context.Context, name, dir string, progress func(in
 // receive writes the pieces of a snapshot until the last, and acknowledges each.
 func receive(ctx context.Context, pieces *nats.Subscription, into io.Writer, progress func(int)) error {
 	for {
-		wait, cancel := context.WithTimeout(ctx, backupWait)
+		wait, cancel := context.WithTimeout(ctx, pieceWait)
 		m, err := pieces.NextMsgWithContext(wait)
 		cancel()
 		if err != nil {
@@ -156,35 +149,35 @@ func receive(ctx context.Context, pieces *nats.Subscription, into io.Writer, pro
 	}
 }
 
-// api asks JetStream.
-func (l *Log) api(ctx context.Context, what string, request, answer any) error {
-	body, err := json.Marshal(request)
+// request calls JetStream's API.
+func request(ctx context.Context, conn *streams.Conn, what string, question, answer any) error {
+	body, err := json.Marshal(question)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, backupWait)
+	ctx, cancel := context.WithTimeout(ctx, pieceWait)
 	defer cancel()
-	m, err := l.conn.NATS().RequestWithContext(ctx, l.cfg.API+"."+what, body)
+	m, err := conn.NATS().RequestWithContext(ctx, conn.Config().API+"."+what, body)
 	if err != nil {
 		return err
 	}
 	return json.Unmarshal(m.Data, answer)
 }
 
-// ReadBackup reads what a folder holds, and checks that every file is as it was
+// Read reads what a folder holds, and checks that every file is as it was
 // written.
-func ReadBackup(dir string) (*Backup, error) {
-	raw, err := os.ReadFile(filepath.Join(dir, backupManifest))
+func Read(dir string) (*Manifest, error) {
+	raw, err := os.ReadFile(filepath.Join(dir, manifestFile))
 	if err != nil {
 		return nil, fmt.Errorf("%s is no backup, or one that was broken off: %w", dir, err)
 	}
-	var b Backup
-	if err := json.Unmarshal(raw, &b); err != nil || b.Format != backupFormat {
-		return nil, fmt.Errorf("%s: this is no backup of format %d: %w", backupManifest, backupFormat, err)
+	var b Manifest
+	if err := json.Unmarshal(raw, &b); err != nil || b.Format != format {
+		return nil, fmt.Errorf("%s: this is no backup of format %d: %w", manifestFile, format, err)
 	}
 	for _, s := range b.Streams {
 		if filepath.Base(s.File) != s.File {
-			return nil, fmt.Errorf("%s names the file %q, which is elsewhere", backupManifest, s.File)
+			return nil, fmt.Errorf("%s names the file %q, which is elsewhere", manifestFile, s.File)
 		}
 		sum, err := digest(filepath.Join(dir, s.File))
 		if err != nil {

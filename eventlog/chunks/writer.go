@@ -1,4 +1,4 @@
-package eventlog
+package chunks
 
 import (
 	"context"
@@ -10,12 +10,14 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
-// ChunkRun says whose chunks are to be written. All fields but Since are
+// Run says whose chunks are to be written. All fields but Since are
 // required.
-type ChunkRun struct {
+type Run struct {
 	Tenant, Thread, Execution string
 
 	Token   int64     // of the worker's claim, from 1
@@ -24,7 +26,7 @@ type ChunkRun struct {
 }
 
 // Validate says what is wrong with it: an invalid_request.
-func (r ChunkRun) Validate() error {
+func (r Run) Validate() error {
 	switch {
 	case !events.ValidTenant(r.Tenant):
 		return events.Invalid("/tenant", "%q is no tenant", r.Tenant)
@@ -40,19 +42,20 @@ func (r ChunkRun) Validate() error {
 	return nil
 }
 
-// ChunkWriter writes the chunks of one execution for one claim (EK 8.1). It is
+// Writer writes the chunks of one execution for one claim. It is
 // safe for concurrent use. End it with Finish or Close.
 //
 // The chunks of an execution are numbered from 0, whoever writes them. A chunk
 // is stored only on the one before it, so that in what is stored no number is
 // missing, comes twice or stands out of order, and the chunks of an older claim
 // end where those of a newer one begin.
-type ChunkWriter struct {
-	log  *Log
-	run  ChunkRun
+type Writer struct {
+	log  *eventlog.Log
+	conn *streams.Conn
+	run  Run
 	subj string
 
-	queue   chunkQueue
+	queue   queue
 	stop    context.CancelCauseFunc // gives up what waits
 	stopped chan struct{}           // closed when nothing is written any more
 	back    chan nats.Status        // the connection is back
@@ -64,27 +67,27 @@ type ChunkWriter struct {
 	next     int64  // the number of the next chunk
 	reply    string // where acknowledgements go
 	answers  <-chan *nats.Msg
-	deaf     func()      // ends that
+	release  func()      // ends that
 	late     *time.Timer // when one is waited for no longer
 
 	mu  sync.Mutex // guards what follows
 	err error      // why it ended before its time
 }
 
-// ErrChunksEnded says that a writer of chunks was ended by who had it.
-var ErrChunksEnded = errors.New("the chunks of this claim have been ended")
+// ErrEnded says that a writer of chunks was ended by who had it.
+var ErrEnded = errors.New("the chunks of this claim have been ended")
 
-// Chunks begins to write the chunks of an execution for a claim. It goes on with
-// the number after the last that is stored; nothing is asked or written before
-// the first chunk.
-func (l *Log) Chunks(run ChunkRun) (*ChunkWriter, error) {
+// NewWriter begins to write the chunks of an execution for a claim. It continues with
+// the number after the last that is stored; nothing is read or written before the first
+// chunk.
+func NewWriter(log *eventlog.Log, run Run) (*Writer, error) {
 	if err := run.Validate(); err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
-	w := &ChunkWriter{
-		log: l, run: run, subj: l.cfg.Names.Chunk(run.Tenant, run.Thread, run.Execution),
-		stop: stop, stopped: make(chan struct{}), back: l.conn.NATS().StatusChanged(nats.CONNECTED),
+	w := &Writer{
+		log: log, conn: log.Streams(), run: run, subj: log.Config().Names.Chunk(run.Tenant, run.Thread, run.Execution),
+		stop: stop, stopped: make(chan struct{}), back: log.Conn().StatusChanged(nats.CONNECTED),
 	}
 	// The first claim finds nothing there, and need not ask. If it does, because
 	// it was made by a clock gone wrong, its first chunk is refused, and it asks.
@@ -100,9 +103,9 @@ func (l *Log) Chunks(run ChunkRun) (*ChunkWriter, error) {
 // away, does it wait for room until ctx ends.
 //
 // The error is an invalid_request or payload_too_large for a chunk that cannot
-// be one (nothing is written, and others can follow), ErrChunksEnded, a
-// *FencedError if a newer claim writes, or the context's.
-func (w *ChunkWriter) Emit(ctx context.Context, stepID, kind string, data events.JSON) error {
+// be one (nothing is written, and others can follow), ErrEnded, a
+// *streams.FencedError if a newer claim writes, or the context's.
+func (w *Writer) Emit(ctx context.Context, stepID, kind string, data events.JSON) error {
 	if kind == events.ChunkFinish {
 		return events.Invalid("/type", "a run is finished when it is over, and not by a chunk of its reactor")
 	}
@@ -125,15 +128,15 @@ func (w *ChunkWriter) Emit(ctx context.Context, stepID, kind string, data events
 
 // maxBytes gives the most that a chunk's data may have: what the contract says,
 // or less if this server takes less.
-func (w *ChunkWriter) maxBytes() int64 {
+func (w *Writer) maxBytes() int64 {
 	const envelope = 4 << 10
-	if limit := w.log.conn.NATS().MaxPayload(); limit > envelope {
+	if limit := w.conn.NATS().MaxPayload(); limit > envelope {
 		return min(limit-envelope, events.MaxEventBytes)
 	}
 	return events.MaxEventBytes
 }
 
-func (w *ChunkWriter) put(ctx context.Context, c chunk) error {
+func (w *Writer) put(ctx context.Context, c chunk) error {
 	for {
 		room, err := w.queue.put(c)
 		switch {
@@ -147,7 +150,7 @@ func (w *ChunkWriter) put(ctx context.Context, c chunk) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-w.stopped:
-			return w.why(ErrChunksEnded)
+			return w.why(ErrEnded)
 		}
 	}
 }
@@ -156,13 +159,13 @@ func (w *ChunkWriter) put(ctx context.Context, c chunk) error {
 // it are stored. Call it after the commit that ends the execution: who sees the
 // end may then read what has come of it. If ctx ends before, what is not stored
 // is given up: readers are told of the end all the same, from the execution.
-func (w *ChunkWriter) Finish(ctx context.Context, end events.Finish) error {
+func (w *Writer) Finish(ctx context.Context, end events.Finish) error {
 	data, err := json.Marshal(end, json.Deterministic(true))
 	if err != nil {
 		return err
 	}
 	if err := w.put(ctx, chunk{at: time.Now(), kind: events.ChunkFinish, data: data, size: len(data)}); err != nil {
-		w.stop(ErrChunksEnded)
+		w.stop(ErrEnded)
 		<-w.stopped
 		return err
 	}
@@ -172,7 +175,7 @@ func (w *ChunkWriter) Finish(ctx context.Context, end events.Finish) error {
 // Close ends the writer without ending the run, which waits or goes to another
 // worker, and waits until what was emitted is stored. If ctx ends before, the
 // rest is given up. It may be called twice.
-func (w *ChunkWriter) Close(ctx context.Context) error {
+func (w *Writer) Close(ctx context.Context) error {
 	w.queue.close()
 	select {
 	case <-w.stopped:
@@ -186,7 +189,7 @@ func (w *ChunkWriter) Close(ctx context.Context) error {
 }
 
 // why gives the reason for which a writer ended, if it is not the caller.
-func (w *ChunkWriter) why(err error) error {
+func (w *Writer) why(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err != nil {
@@ -197,23 +200,23 @@ func (w *ChunkWriter) why(err error) error {
 
 // write writes what is emitted until the writer is ended, is fenced, or the log
 // is closed.
-func (w *ChunkWriter) write(ctx context.Context) {
+func (w *Writer) write(ctx context.Context) {
 	defer close(w.stopped)
-	defer w.log.conn.NATS().RemoveStatusListener(w.back)
-	defer w.unheard()
+	defer w.conn.NATS().RemoveStatusListener(w.back)
+	defer w.dropAnswers()
 	defer w.stop(nil)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, w.queue.wake)()
 	go func() {
 		select {
-		case <-w.log.stopping:
-			cancel(&UnavailableError{Cause: errors.New("this process stops")})
+		case <-w.log.Closing():
+			cancel(&eventlog.UnavailableError{Cause: errors.New("this process stops")})
 		case <-ctx.Done():
 		}
 	}()
 	for {
-		c, ok := w.queue.take(ctx)
+		c, ok := w.queue.next(ctx)
 		if !ok {
 			break
 		}
@@ -222,13 +225,13 @@ func (w *ChunkWriter) write(ctx context.Context) {
 			break
 		}
 	}
-	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrChunksEnded) {
+	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrEnded) {
 		w.fail(context.Cause(ctx))
 	}
 	w.queue.drop()
 }
 
-func (w *ChunkWriter) fail(err error) {
+func (w *Writer) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err == nil {

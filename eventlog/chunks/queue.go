@@ -1,4 +1,4 @@
-package eventlog
+package chunks
 
 import (
 	"context"
@@ -15,7 +15,7 @@ const (
 	mergeFrom = 1
 	// mergedBytes is how long the text of a merged delta grows at most.
 	mergedBytes = 32 << 10
-	// MaxWaitingBytes is how much may wait; then who emits waits too.
+	// MaxWaitingBytes is how much may wait; then Emit waits too.
 	MaxWaitingBytes = 8 << 20
 )
 
@@ -35,7 +35,7 @@ type growing struct {
 	text []byte
 }
 
-// body gives the chunk's data.
+// body returns the chunk's data.
 func (c *chunk) body() (events.JSON, error) {
 	if c.delta == nil {
 		return c.data, nil
@@ -43,34 +43,34 @@ func (c *chunk) body() (events.JSON, error) {
 	return events.DeltaData(c.kind, events.Delta{Key: c.delta.key, Text: string(c.delta.text)})
 }
 
-// chunkQueue holds what waits to be written, in order.
-type chunkQueue struct {
+// queue holds what waits to be written, in order.
+type queue struct {
 	mu      sync.Mutex // guards what follows
 	waiting []chunk
 	bytes   int
 	closed  bool
 	room    chan struct{} // closed when something was taken; nil if nobody waits for that
 
-	more chan struct{} // of capacity 1: there may be something to take, or an end
+	more chan struct{} // of capacity 1: there may be something to write, or an end
 }
 
-func (q *chunkQueue) init() { q.more = make(chan struct{}, 1) }
+func (q *queue) init() { q.more = make(chan struct{}, 1) }
 
-// wake makes take look again.
-func (q *chunkQueue) wake() {
+// wake makes next look again.
+func (q *queue) wake() {
 	select {
 	case q.more <- struct{}{}:
 	default: // it will
 	}
 }
 
-// put adds a chunk. If there is no room for it, it gives a channel that is
+// put adds a chunk. If there is no room for it, it returns a channel that is
 // closed when there may be.
-func (q *chunkQueue) put(c chunk) (room <-chan struct{}, err error) {
+func (q *queue) put(c chunk) (room <-chan struct{}, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		return nil, ErrChunksEnded
+		return nil, ErrEnded
 	}
 	if q.bytes > 0 && q.bytes+c.size > MaxWaitingBytes {
 		if q.room == nil {
@@ -88,7 +88,7 @@ func (q *chunkQueue) put(c chunk) (room <-chan struct{}, err error) {
 
 // merge adds a delta to the last one that waits, if many wait and it continues
 // the same text: the order stays.
-func (q *chunkQueue) merge(c chunk) bool {
+func (q *queue) merge(c chunk) bool {
 	if c.delta == nil || len(q.waiting) < mergeFrom {
 		return false
 	}
@@ -102,9 +102,9 @@ func (q *chunkQueue) merge(c chunk) bool {
 	return true
 }
 
-// take waits for the next chunk. It gives none once the queue is closed and
+// next waits for the next chunk. It returns none once the queue is closed and
 // empty, or ctx has ended.
-func (q *chunkQueue) take(ctx context.Context) (chunk, bool) {
+func (q *queue) next(ctx context.Context) (chunk, bool) {
 	for {
 		q.mu.Lock()
 		switch {
@@ -130,7 +130,7 @@ func (q *chunkQueue) take(ctx context.Context) (chunk, bool) {
 	}
 }
 
-func (q *chunkQueue) roomMade() {
+func (q *queue) roomMade() {
 	if q.room != nil {
 		close(q.room)
 		q.room = nil
@@ -138,7 +138,7 @@ func (q *chunkQueue) roomMade() {
 }
 
 // close lets nothing more in.
-func (q *chunkQueue) close() {
+func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
@@ -146,7 +146,7 @@ func (q *chunkQueue) close() {
 }
 
 // drop closes the queue and forgets what waits.
-func (q *chunkQueue) drop() {
+func (q *queue) drop() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed, q.waiting, q.bytes = true, nil, 0

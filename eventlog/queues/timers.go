@@ -1,4 +1,4 @@
-package eventlog
+package queues
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/streams"
 )
 
@@ -37,17 +38,13 @@ const (
 	headerSchTarget = "Nats-Schedule-Target"
 )
 
-// timers gives the stream of timers and of what is due. Reads are answered by
-// its leader: see DueWaits.
-func (l *Log) timers() streams.Asset {
-	n := l.cfg.Names
-	return streams.Asset{Derived: true, Config: jetstream.StreamConfig{
-		Name: n.Stream(TimerStream), Description: "Skein: timers, and what is due; derived from the log.",
-		Subjects: []string{n.Timer("*", "*", "*"), n.Due("*", "*", "*")}, Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage,
-		Discard: jetstream.DiscardOld, Replicas: l.cfg.Replicas, PersistMode: l.persist(), Duplicates: time.Second,
-		AllowMsgSchedules: true, AllowRollup: true,
-	}}
-}
+// Timers sets timers, and hands out what is due.
+type Timers struct{ conn *streams.Conn }
+
+// TimersOf returns the timers of a log.
+func TimersOf(log *eventlog.Log) Timers { return Timers{log.Streams()} }
+
+func (q Timers) stream() string { return q.conn.Config().Names.Stream(eventlog.TimerStream) }
 
 // Timer is something that is to be done at a time.
 type Timer struct {
@@ -56,27 +53,27 @@ type Timer struct {
 	Data               []byte // for whoever receives it
 }
 
-// PutTimer sets a timer, in place of the one of the same name, and returns when
+// Put sets a timer, in place of the one of the same name, and returns when
 // the server has it.
-func (l *Log) PutTimer(ctx context.Context, t Timer) error {
-	due := l.cfg.Names.Due(t.Tenant, t.Thread, t.ID)
+func (q Timers) Put(ctx context.Context, t Timer) error {
+	due := q.conn.Config().Names.Due(t.Tenant, t.Thread, t.ID)
 	m := &nats.Msg{Subject: due, Data: t.Data}
 	if early := t.At.Add(-TimerLead); time.Until(early) > 0 {
-		m.Subject = l.cfg.Names.Timer(t.Tenant, t.Thread, t.ID)
+		m.Subject = q.conn.Config().Names.Timer(t.Tenant, t.Thread, t.ID)
 		m.Header = nats.Header{headerSchedule: {"@at " + early.UTC().Format(time.RFC3339Nano)}, headerSchTarget: {due}}
 	}
-	if _, err := l.conn.JetStream().PublishMsg(ctx, m); err != nil {
+	if _, err := q.conn.JetStream().PublishMsg(ctx, m); err != nil {
 		return fmt.Errorf("a timer: %w", err)
 	}
 	return nil
 }
 
-// DropTimers removes a timer that has not fired; with * as id all of the thread.
+// Drop removes a timer that has not fired; with * as id all of the thread.
 // What is due already stays.
-func (l *Log) DropTimers(ctx context.Context, tenant, thread, id string) error {
-	stream, err := l.conn.JetStream().Stream(ctx, l.cfg.Names.Stream(TimerStream))
+func (q Timers) Drop(ctx context.Context, tenant, thread, id string) error {
+	stream, err := q.conn.JetStream().Stream(ctx, q.stream())
 	if err == nil {
-		err = stream.Purge(ctx, jetstream.WithPurgeSubject(l.cfg.Names.Timer(tenant, thread, id)))
+		err = stream.Purge(ctx, jetstream.WithPurgeSubject(q.conn.Config().Names.Timer(tenant, thread, id)))
 	}
 	if err != nil {
 		return fmt.Errorf("dropping timers: %w", err)
@@ -84,10 +81,10 @@ func (l *Log) DropTimers(ctx context.Context, tenant, thread, id string) error {
 	return nil
 }
 
-// Timers gives the names, {tenant}.{thread}.{id}, of all that have a timer, or
+// Names returns the names, {tenant}.{thread}.{id}, of all that have a timer, or
 // are due and not acknowledged.
-func (l *Log) Timers(ctx context.Context) (map[string]struct{}, error) {
-	stream, err := l.conn.JetStream().Stream(ctx, l.cfg.Names.Stream(TimerStream))
+func (q Timers) Names(ctx context.Context) (map[string]struct{}, error) {
+	stream, err := q.conn.JetStream().Stream(ctx, q.stream())
 	var info *jetstream.StreamInfo
 	if err == nil {
 		info, err = stream.Info(ctx, jetstream.WithSubjectFilter(">"))
@@ -97,17 +94,17 @@ func (l *Log) Timers(ctx context.Context) (map[string]struct{}, error) {
 	}
 	names := make(map[string]struct{}, len(info.State.Subjects))
 	for subject := range info.State.Subjects {
-		if tenant, thread, id, ok := l.cfg.Names.ParseTimer(subject); ok {
+		if tenant, thread, id, ok := q.conn.Config().Names.ParseTimer(subject); ok {
 			names[tenant+"."+thread+"."+id] = struct{}{}
 		}
 	}
 	return names, nil
 }
 
-// DueWaits reports whether what is due under that sequence and name is still to
+// Waits reports whether what is due under that sequence and name is still to
 // be acknowledged, as the stream's leader knows it.
-func (l *Log) DueWaits(ctx context.Context, seq uint64, tenant, thread, id string) (bool, error) {
-	stream, err := l.conn.JetStream().Stream(ctx, l.cfg.Names.Stream(TimerStream))
+func (q Timers) Waits(ctx context.Context, seq uint64, tenant, thread, id string) (bool, error) {
+	stream, err := q.conn.JetStream().Stream(ctx, q.stream())
 	var m *jetstream.RawStreamMsg
 	if err == nil {
 		m, err = stream.GetMsg(ctx, seq)
@@ -118,14 +115,14 @@ func (l *Log) DueWaits(ctx context.Context, seq uint64, tenant, thread, id strin
 	case err != nil:
 		return false, fmt.Errorf("what is due: %w", err)
 	}
-	return m.Subject == l.cfg.Names.Due(tenant, thread, id), nil
+	return m.Subject == q.conn.Config().Names.Due(tenant, thread, id), nil
 }
 
-// Due gives what is due to whoever asks: the same consumer for all. What is not
-// acknowledged, nor said to be in progress, within wait is given to another.
-func (l *Log) Due(ctx context.Context, wait time.Duration) (jetstream.Consumer, error) {
-	c, err := l.conn.JetStream().CreateOrUpdateConsumer(ctx, l.cfg.Names.Stream(TimerStream), jetstream.ConsumerConfig{
-		Durable: dueConsumer, Description: "Skein: what is due.", FilterSubject: l.cfg.Names.Due("*", "*", "*"),
+// Due returns the consumer of what is due, one for all receivers. What is not
+// acknowledged, nor said to be in progress, within wait is redelivered.
+func (q Timers) Due(ctx context.Context, wait time.Duration) (jetstream.Consumer, error) {
+	c, err := q.conn.JetStream().CreateOrUpdateConsumer(ctx, q.stream(), jetstream.ConsumerConfig{
+		Durable: dueConsumer, Description: "Skein: what is due.", FilterSubject: q.conn.Config().Names.Due("*", "*", "*"),
 		AckPolicy: jetstream.AckExplicitPolicy, AckWait: wait, MaxDeliver: -1, MaxAckPending: dueInHand,
 	})
 	if err != nil {
@@ -134,10 +131,24 @@ func (l *Log) Due(ctx context.Context, wait time.Duration) (jetstream.Consumer, 
 	return c, nil
 }
 
-// NameOfDue takes the name of what is due apart.
-func (l *Log) NameOfDue(m jetstream.Msg) (tenant, thread, id string, ok bool) {
-	if !strings.HasPrefix(m.Subject(), l.cfg.Names.Prefix+".due.") {
+// NameOfDue parses the name of what is due.
+func (q Timers) NameOfDue(m jetstream.Msg) (tenant, thread, id string, ok bool) {
+	if !strings.HasPrefix(m.Subject(), q.conn.Config().Names.Prefix+".due.") {
 		return "", "", "", false
 	}
-	return l.cfg.Names.ParseTimer(m.Subject())
+	return q.conn.Config().Names.ParseTimer(m.Subject())
+}
+
+// Depth returns how much is due.
+func (q Timers) Depth(ctx context.Context) (Depth, error) {
+	return depth(ctx, q.conn, q.stream(), dueConsumer)
+}
+
+// Erase erases what is timed and what is due of a thread.
+func (q Timers) Erase(ctx context.Context, tenant, thread string) error {
+	n := q.conn.Config().Names
+	return errors.Join(
+		q.conn.Erase(ctx, q.stream(), n.Timer(tenant, thread, "*"), 0),
+		q.conn.Erase(ctx, q.stream(), n.Due(tenant, thread, "*"), 0),
+	)
 }

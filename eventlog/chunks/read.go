@@ -1,0 +1,68 @@
+package chunks
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
+	"github.com/skein-threads/skein/events"
+)
+
+// Messages reads the stored chunks of an execution from a sequence of their stream on,
+// in order, up to its present end.
+func Messages(ctx context.Context, conn *streams.Conn, tenant, thread, execution string, from uint64) iter.Seq2[streams.Message, error] {
+	n := conn.Config().Names
+	return conn.Messages(ctx, n.Stream(eventlog.ChunkStream), n.Chunk(tenant, thread, execution), from)
+}
+
+// Find returns a sequence from which on the chunks of an execution with that number and
+// later ones stand, as far as they are kept, after the one before them. It bisects the
+// stream instead of reading all that stands before: numbers grow with sequences.
+func Find(ctx context.Context, conn *streams.Conn, tenant, thread, execution string, index int64) (uint64, error) {
+	n := conn.Config().Names
+	name, subject := n.Stream(eventlog.ChunkStream), n.Chunk(tenant, thread, execution)
+	last, err := conn.LastSeq(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	// What is below low comes before the chunk; what is from high on does not.
+	low, high, before := uint64(1), last+1, uint64(1)
+	for low < high {
+		middle := low + (high-low)/2
+		got, err := conn.Direct(ctx, name, streams.GetRequest{Seq: middle, Next: subject})
+		if err != nil {
+			return 0, err
+		}
+		if len(got) == 0 {
+			high = middle
+			continue
+		}
+		if d, err := decodeChunk(got[0].Data); err == nil && d.Index >= index {
+			high = middle
+		} else {
+			low, before = got[0].Seq+1, got[0].Seq
+		}
+	}
+	return before, nil
+}
+
+// Erase erases what is stored of a thread's chunks.
+func Erase(ctx context.Context, conn *streams.Conn, tenant, thread string) error {
+	n := conn.Config().Names
+	return conn.Erase(ctx, n.Stream(eventlog.ChunkStream), n.Chunk(tenant, thread, "*"), 0)
+}
+
+// decodeChunk reads a message of the stream of chunks.
+func decodeChunk(raw []byte) (events.ChunkEmitted, error) {
+	e, err := events.DecodeEvent(raw)
+	if err != nil {
+		return events.ChunkEmitted{}, err
+	}
+	d, ok := e.Data.(events.ChunkEmitted)
+	if !ok {
+		return d, errors.New("it is no chunk")
+	}
+	return d, nil
+}

@@ -1,0 +1,113 @@
+package queues
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/skein-threads/skein/eventlog/streams"
+	"github.com/skein-threads/skein/events"
+)
+
+// Receiver is a worker's end of the queue. It is for one goroutine.
+type Receiver struct {
+	conn     *streams.Conn
+	consumer jetstream.Consumer
+	ctx      context.Context // ends when it is closed
+	cancel   context.CancelFunc
+	asked    jetstream.MessageBatch // what is on its way; nil if nothing is
+	since    time.Time              // when it was asked for
+	forget   context.CancelFunc     // ends asking
+	coming   atomic.Int64           // how many were asked for and have not come
+}
+
+// How runs are asked for.
+const (
+	runsAsked = 256             // at most, at a time
+	runsBeat  = time.Second     // how often the server says that it has not forgotten
+	runsWait  = 3 * time.Second // how long what was asked for is waited for: a worker that stands still is given runs for no longer
+)
+
+// ErrClosed says that the queue was closed, or is no longer there.
+var ErrClosed = errors.New("the queue of runs was closed")
+
+// Next gives the next run, to a worker that has so many places free: no more
+// than that are asked for, since a run that lies with a worker comes to another
+// one when RunWait has passed. A message that names none is dropped. The error
+// is ErrClosed when there will be no other, and may pass otherwise.
+func (q *Receiver) Next(ctx context.Context, free int) (*Run, error) {
+	for {
+		if q.asked == nil {
+			asking, forget := context.WithTimeout(q.ctx, runsWait)
+			q.since = time.Now()
+			n := min(max(free, 1), runsAsked)
+			asked, err := q.consumer.Fetch(n, jetstream.FetchContext(asking), jetstream.FetchHeartbeat(runsBeat))
+			if err != nil {
+				forget()
+				return nil, err
+			}
+			q.asked, q.forget = asked, forget
+			q.coming.Store(int64(n))
+		}
+		var m jetstream.Msg
+		select {
+		case m = <-q.asked.Messages():
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if m == nil {
+			err := q.asked.Error()
+			q.asked = nil
+			q.coming.Store(0)
+			q.forget()
+			switch {
+			case q.ctx.Err() != nil:
+				return nil, ErrClosed
+			case err == nil, errors.Is(err, context.DeadlineExceeded), errors.Is(err, jetstream.ErrNoHeartbeat): // the server was restarted
+				continue
+			case errors.Is(err, jetstream.ErrConsumerDeleted), errors.Is(err, jetstream.ErrConsumerNotFound),
+				errors.Is(err, nats.ErrNoResponders):
+				return nil, ErrClosed
+			}
+			return nil, err
+		}
+		q.coming.Add(-1)
+		if time.Since(q.since) > RunWait {
+			continue // this process stood still: another worker may have the run by now; if not, it comes again
+		}
+		tenant, execution, ok := q.conn.Config().Names.ParseRun(m.Subject())
+		thread := m.Headers().Get(headerThread)
+		if !ok || !events.ValidThreadID(thread) {
+			if err := m.Term(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		r := &Run{
+			Tenant: tenant, Thread: thread, Execution: execution, Agent: m.Headers().Get(headerAgent), Keeper: m.Headers().Get(headerKeeper),
+			wire: q.conn.Wire(), acks: []string{m.Reply()},
+		}
+		if meta, err := m.Metadata(); err == nil {
+			r.Again = meta.NumDelivered > 1
+		}
+		return r, nil
+	}
+}
+
+// Coming gives how many runs were asked for and have not come yet: each will want
+// a place. Any goroutine may ask.
+func (q *Receiver) Coming() int { return int(q.coming.Load()) }
+
+// Close gives back what was asked for and not taken.
+func (q *Receiver) Close() {
+	q.cancel()
+	if q.asked == nil {
+		return
+	}
+	for m := range q.asked.Messages() {
+		_ = m.Nak() // or it comes again when RunWait has passed
+	}
+}

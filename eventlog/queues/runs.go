@@ -1,0 +1,124 @@
+package queues
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/streams"
+	"github.com/skein-threads/skein/events"
+)
+
+// The queue of runs.
+const (
+	runConsumer = "skein-workers"
+	// RunWait is how long a run stays with a worker that says nothing of it.
+	RunWait = 5 * time.Second
+	// runsUnderWay bounds the runs that all workers have in hand.
+	runsUnderWay = 65536
+)
+
+// Runs is the queue of executions that wait for a worker, or have one.
+type Runs struct{ conn *streams.Conn }
+
+// RunsOf returns the queue of runs of a log.
+func RunsOf(log *eventlog.Log) Runs { return Runs{log.Streams()} }
+
+func (q Runs) stream() string { return q.conn.Config().Names.Stream(eventlog.RunStream) }
+
+// Headers of a queued run: its thread, its agent, and the inbox of the worker that has
+// begun it, besides the thread's version that asked for it; and of one that is handed to
+// that inbox, where it is acknowledged.
+const (
+	headerThread = "Skein-Thread"
+	headerAgent  = "Skein-Agent"
+	headerKeeper = "Skein-Keeper"
+	headerAck    = "Skein-Ack"
+)
+
+// Put adds an execution to the queue that a thread's version asked to be run. It does
+// not wait: what is lost is found by comparing the queue with the log; see Has.
+func (q Runs) Put(tenant, thread string, version int64, execution, agent string) error {
+	return q.PutBegun(q.Begin(tenant, thread, version, execution, agent, ""))
+}
+
+// Begin returns the message of a run that this process begins by itself, before the
+// queue has it. Add it with PutBegun.
+func (q Runs) Begin(tenant, thread string, version int64, execution, agent, keeper string) *Run {
+	return &Run{Tenant: tenant, Thread: thread, version: version, Execution: execution, Agent: agent, Keeper: keeper, wire: q.conn.Wire()}
+}
+
+// PutBegun adds the execution to the queue, as Put does, and says there which worker
+// has begun it.
+func (q Runs) PutBegun(r *Run) error {
+	header := nats.Header{headerThread: {r.Thread}, headerAgent: {r.Agent}, events.HeaderVersion: {strconv.FormatInt(r.version, 10)}}
+	if r.Keeper != "" {
+		header[headerKeeper] = []string{r.Keeper}
+	}
+	return q.conn.Wire().PublishMsg(&nats.Msg{Subject: q.conn.Config().Names.Run(r.Tenant, r.Execution), Header: header})
+}
+
+// Handed returns an inbox for the messages of runs that this process has begun and
+// the queue delivered to another worker, and calls receive with each until stop.
+func (q Runs) Handed(receive func(*Run)) (inbox string, stop func(), err error) {
+	inbox = q.conn.Wire().NewInbox()
+	sub, err := q.conn.Wire().Subscribe(inbox, func(m *nats.Msg) {
+		tenant, execution, _ := strings.Cut(string(m.Data), ".")
+		receive(&Run{Tenant: tenant, Execution: execution, Keeper: inbox, wire: q.conn.Wire(), acks: m.Header[headerAck]})
+	})
+	if err != nil {
+		return "", nil, fmt.Errorf("subscribing to the inbox of runs: %w", err)
+	}
+	return inbox, func() { _ = sub.Unsubscribe() }, nil
+}
+
+// Has reports whether an execution is in the queue, waiting or in hand, as a thread's
+// version asked for it, or a later one. A message of an earlier one does not count: it
+// was acknowledged, and is there again because the server was killed before the
+// acknowledgement was on its disk. It may never be delivered.
+func (q Runs) Has(ctx context.Context, tenant, execution string, version int64) (bool, error) {
+	m, err := q.conn.Leader(ctx, q.stream(), streams.GetRequest{Last: q.conn.Config().Names.Run(tenant, execution)})
+	if errors.Is(err, streams.ErrNoMessage) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	of, err := strconv.ParseInt(m.Header.Get(events.HeaderVersion), 10, 64)
+	return err == nil && of >= version, nil
+}
+
+// Receive opens the queue for a worker.
+func (q Runs) Receive(ctx context.Context) (*Receiver, error) {
+	name := q.stream()
+	consumer, err := q.conn.JetStream().CreateOrUpdateConsumer(ctx, name, jetstream.ConsumerConfig{
+		Durable: runConsumer, AckPolicy: jetstream.AckExplicitPolicy, AckWait: RunWait, MaxAckPending: runsUnderWay, MaxDeliver: -1,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the queue of runs, stream %s: %w", name, err)
+	}
+	r := &Receiver{conn: q.conn, consumer: consumer}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	return r, nil
+}
+
+// Depth returns what the queue holds.
+func (q Runs) Depth(ctx context.Context) (Depth, error) {
+	return depth(ctx, q.conn, q.stream(), runConsumer)
+}
+
+// Erase erases the messages of executions.
+func (q Runs) Erase(ctx context.Context, tenant string, executions []string) error {
+	var errs []error
+	for _, id := range executions {
+		errs = append(errs, q.conn.Erase(ctx, q.stream(), q.conn.Config().Names.Run(tenant, id), 0))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,49 @@
+package queues_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/skein-threads/skein/eventlog/queues"
+	"github.com/skein-threads/skein/internal/logtest"
+)
+
+// A run is in the queue if the message there is of the version that last asked for
+// it: one of an earlier version was acknowledged, and a server that was killed may
+// have it again.
+func TestHasRun(t *testing.T) {
+	t.Parallel()
+	l := logtest.Start(t)
+	thread := logtest.NewAuthor(1).Thread
+	has := func(version int64) bool {
+		t.Helper()
+		there, err := queues.RunsOf(l).Has(t.Context(), logtest.Tenant, "exe_1", version)
+		logtest.Must(t, err)
+		return there
+	}
+	if has(0) {
+		t.Error("it is there before it was queued")
+	}
+	logtest.Must(t, queues.RunsOf(l).Put(logtest.Tenant, thread, 4, "exe_1", "agent"))
+	logtest.Eventually(t, "it is there", func() bool { return has(4) })
+	if has(9) {
+		t.Error("what version 4 asked for counts for version 9")
+	}
+	logtest.Must(t, queues.RunsOf(l).Put(logtest.Tenant, thread, 9, "exe_1", "agent"))
+	logtest.Eventually(t, "it is there anew", func() bool { return has(9) })
+	if !has(4) {
+		t.Error("what version 9 asked for does not count for version 4")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), logtest.Patience)
+	defer cancel()
+	queue, err := queues.RunsOf(l).Receive(ctx)
+	logtest.Must(t, err)
+	defer queue.Close()
+	run, err := queue.Next(ctx, 1) // the newer message took the place of the older one
+	logtest.Must(t, err)
+	if !has(9) {
+		t.Error("in hand, it is not there")
+	}
+	logtest.Must(t, run.Done())
+	logtest.Eventually(t, "it is gone", func() bool { return !has(0) })
+}
