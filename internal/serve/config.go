@@ -238,8 +238,8 @@ func (c Config) telemetry() telemetry.Config {
 	return telemetry.Config{Endpoint: c.OTLPEndpoint, Content: c.OTelContent, Version: c.Version}
 }
 
-// NotLoopbackError says that an address can be reached from other machines.
-// There is no authentication yet, so that whoever reached it could read all.
+// NotLoopbackError says that HTTPListen can be reached from other machines. Nothing
+// authenticates those who read health and metrics there.
 type NotLoopbackError struct{ Address string }
 
 func (e *NotLoopbackError) Error() string {
