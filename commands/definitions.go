@@ -62,7 +62,7 @@ func (d *Dispatcher) decide(j *job, draft *thread.Draft) ([]events.Event, error)
 // or ever served. Whether that can be found out now or not, what else goes wrong is
 // for the run to say.
 func (d *Dispatcher) knowAgents(j *job, asked []thread.Asked) error {
-	if d.cfg.Agents == nil || j.inside {
+	if d.cfg.Agents == nil || j.kind != requested {
 		return nil
 	}
 	for _, a := range asked {

@@ -22,16 +22,17 @@ type Joined struct {
 var errParted = errors.New("what it was to go with is decided anew")
 
 // join lets a command of this process go with the one that was just taken.
-func (d *Dispatcher) join(r *drafted, j *job, made []events.Event) {
-	if d.cfg.Joins == nil || j.alone {
+func (r *drafted) join(j *job, made []events.Event) {
+	if r.joins == nil {
 		return
 	}
-	with := d.cfg.Joins(made)
+	with := r.joins(made)
 	if with == nil {
 		return
 	}
 	with.Command.Time = j.command.Time
-	k := &job{ctx: j.ctx, command: with.Command, look: with.Look, inside: true, joined: with}
+	k := commandJob(j.ctx, joining, with.Command)
+	k.look, k.joined = with.Look, with
 	if _, err := r.draft.Do(k.command); err != nil {
 		k.answer(nil, err)
 		return
@@ -39,11 +40,11 @@ func (d *Dispatcher) join(r *drafted, j *job, made []events.Event) {
 	r.taken = append(r.taken, k)
 }
 
-// part gives the jobs without those that were only to go with another.
+// part returns the jobs without those that were only to go with another.
 func part(jobs []*job) []*job {
 	own := make([]*job, 0, len(jobs))
 	for _, j := range jobs {
-		if j.joined == nil {
+		if j.kind != joining {
 			own = append(own, j)
 			continue
 		}

@@ -145,7 +145,7 @@ func (d *Dispatcher) byFormer(ctx context.Context, c *thread.Command, key string
 		return nil, err
 	}
 	for _, id := range former {
-		ask := &job{ctx: ctx, command: &thread.Command{ID: c.ID, Tenant: c.Tenant, ThreadID: id}, done: make(chan answer, 1)}
+		ask := askJob(ctx, c.Tenant, id, c.ID)
 		did, err := d.wait(ask)
 		if err != nil {
 			return nil, err
@@ -222,5 +222,31 @@ func (d *Dispatcher) resolveAs(ctx context.Context, c *thread.Command, key, fres
 	if held.holder == "" {
 		c.ThreadID = fresh
 	}
-	return d.wait(&job{ctx: ctx, command: c, key: &held, done: make(chan answer, 1)})
+	j := commandJob(ctx, requested, c)
+	j.key = &held
+	return d.wait(j)
+}
+
+// keyWrite makes the write of the key that a command's events touch, nil if
+// they touch none. It waits for no other thread: that one may wait for this one.
+func (d *Dispatcher) keyWrite(j *job, made []events.Event) (*eventlog.Write, error) {
+	e, ok := keyEvent(made)
+	if !ok {
+		return nil, nil
+	}
+	key := keyOf(e.Data)
+	held, err := d.claimNow(j.ctx, e.Tenant, key)
+	if err != nil {
+		return nil, err
+	}
+	if e.Type == events.KeyClaimedType && held.holder != "" {
+		return nil, events.Taken("thread key", key)
+	}
+	if j.key != nil && held != *j.key {
+		// The key may have been taken for this very command since, and freed: the
+		// caller looks again.
+		return nil, events.Taken("thread key", key)
+	}
+	w, err := held.write(e)
+	return &w, err
 }

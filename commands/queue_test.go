@@ -16,7 +16,9 @@ func jobsOf(t *testing.T, d *Dispatcher, requests ...[2]string) []*job {
 		if err != nil {
 			t.Fatal(err)
 		}
-		jobs = append(jobs, &job{ctx: t.Context(), command: c, done: make(chan answer, 8)})
+		j := commandJob(t.Context(), requested, c)
+		j.done = make(chan answer, 8) // so that a second answer is noticed
+		jobs = append(jobs, j)
 	}
 	return jobs
 }
@@ -108,7 +110,7 @@ func TestNoRefusalOnWhatIsNotStored(t *testing.T) {
 		if err := w.d.load(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
-		r := w.d.draft(e, jobs) // and it is never stored
+		r := w.d.draft(e, jobs, nil) // and it is never stored
 		w.d.cache.give(e)
 		n := len(jobs)
 		if len(r.taken) != 2 || r.taken[0] != jobs[n-3] || r.taken[1] != jobs[n-1] || len(r.rest) != 1 || r.rest[0] != jobs[n-2] {

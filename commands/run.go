@@ -23,7 +23,8 @@ func (d *Dispatcher) Run(ctx context.Context, c *thread.Command, look func(*thre
 	defer cancel()
 	start := time.Now()
 	c.Time = events.TimeOf(d.cfg.Now())
-	j := &job{ctx: ctx, command: c, look: look, done: make(chan answer, 1), inside: true}
+	j := commandJob(ctx, internal, c)
+	j.look = look
 	_, err := d.wait(j)
 	result := "ok"
 	if err != nil {
@@ -38,9 +39,7 @@ func (d *Dispatcher) Run(ctx context.Context, c *thread.Command, look func(*thre
 func (d *Dispatcher) Look(ctx context.Context, tenant, id string, look func(*thread.State)) error {
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
 	defer cancel()
-	_, err := d.wait(&job{
-		ctx: ctx, command: &thread.Command{Tenant: tenant, ThreadID: id}, look: look, done: make(chan answer, 1),
-	})
+	_, err := d.wait(lookJob(ctx, tenant, id, look))
 	return err
 }
 

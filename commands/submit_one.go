@@ -118,7 +118,7 @@ func (d *Dispatcher) wasRejected(ctx context.Context, tenant, id string, body []
 		aggregates = append(aggregates, id)
 	}
 	for _, aggregate := range aggregates {
-		reply, err := d.queue(ctx, &thread.Command{ID: rejectionOf(id), Tenant: tenant, ThreadID: aggregate})
+		reply, err := d.wait(askJob(ctx, tenant, aggregate, rejectionOf(id)))
 		if reply != nil || err != nil {
 			return reply != nil, err
 		}

@@ -1,0 +1,98 @@
+package commands
+
+import (
+	"context"
+
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/events"
+)
+
+// jobKind says what a job wants of its thread, and what its answer is.
+type jobKind int
+
+const (
+	requested jobKind = iota // a command that somebody sent; its answer is a reply
+	internal                 // a command of this process; its answer is job.commit
+	joining                  // an internal command that goes into the commit of the job before it, or nowhere
+	asking                   // whether a command was done; its answer is a reply with the sequence, or nil
+	looking                  // to see the state
+)
+
+// job waits for the goroutine of its thread.
+type job struct {
+	kind jobKind
+	ctx  context.Context
+	done chan answer // of capacity 1
+
+	tenant, thread string
+	id             string          // of the command
+	command        *thread.Command // that is to be done; nil if the job changes nothing
+	key            *claim          // of a command that may claim a key: how its caller found it; nil: it did not look
+	joined         *Joined         // of a joining one
+
+	look   func(*thread.State) // sees the state as it is then; may be nil
+	commit *events.Commit      // that did the command, once it is answered
+}
+
+type answer struct {
+	reply *events.Reply
+	err   error
+}
+
+// commandJob returns a job that does a command.
+func commandJob(ctx context.Context, kind jobKind, c *thread.Command) *job {
+	return &job{kind: kind, ctx: ctx, done: make(chan answer, 1), tenant: c.Tenant, thread: c.ThreadID, id: c.ID, command: c}
+}
+
+// askJob returns a job that asks whether a thread has done a command.
+func askJob(ctx context.Context, tenant, threadID, commandID string) *job {
+	return &job{kind: asking, ctx: ctx, done: make(chan answer, 1), tenant: tenant, thread: threadID, id: commandID}
+}
+
+// lookJob returns a job that shows the state of a thread.
+func lookJob(ctx context.Context, tenant, threadID string, look func(*thread.State)) *job {
+	return &job{kind: looking, ctx: ctx, done: make(chan answer, 1), tenant: tenant, thread: threadID, look: look}
+}
+
+// changes reports whether the job may change its thread.
+func (j *job) changes() bool { return j.command != nil }
+
+// alone reports whether the job can only be the first of its commit: it looks at what
+// is stored, may touch a key, or only tells what it would do.
+func (j *job) alone() bool { return !j.changes() || claims(j.command) || j.command.Dry() }
+
+// claims reports whether a command may claim or release a key, and so has its commit
+// for itself.
+func claims(c *thread.Command) bool {
+	switch c.Parts[0].Data.(type) {
+	case events.CreateThread, events.ResolveThread, events.DeleteThread:
+		return true
+	}
+	return false
+}
+
+// show lets the job see a state.
+func (j *job) show(s *thread.State) {
+	if j.look != nil {
+		j.look(s)
+	}
+}
+
+// answer ends the job.
+func (j *job) answer(reply *events.Reply, err error) {
+	if j.kind == joining {
+		j.joined.Done(j.commit, err)
+		return
+	}
+	j.done <- answer{reply, err}
+}
+
+// stored ends a job that a commit has done.
+func (j *job) stored(commit *events.Commit) {
+	j.commit = commit
+	if j.kind != requested {
+		j.answer(nil, nil)
+		return
+	}
+	j.answer(events.ReplyOf(commit, j.id), nil)
+}
