@@ -39,7 +39,7 @@ func (h *house) forgedSnapshot(id string, old, with string) []byte {
 		h.t.Fatalf("%s is not in %s", old, state)
 	}
 	digest := sha256Hex([]byte(changed))
-	out := []byte(`{"form":5,"digest":"` + digest + `","state":` + changed + `}`)
+	out := []byte(`{"form":6,"digest":"` + digest + `","state":` + changed + `}`)
 	if _, err := thread.DecodeState(out); err != nil {
 		h.t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestVerify_Snapshots(t *testing.T) {
 	save("20", "an item left out", func(id string) []byte { return h.forgedSnapshot(id, `"items":{"itm_u1"`, `"items":{"itm_xx"`) })
 	save("21", "another index", func(id string) []byte { return h.forgedSnapshot(id, `"nextItem":1`, `"nextItem":0`) })
 	save("22", "a receipt left out", func(id string) []byte {
-		return h.forgedSnapshot(id, `"receipts":{"list":[{"i":"`, `"receipts":{"list":[{"i":"x`)
+		return h.forgedSnapshot(id, `"receipts":{"list":[{"id":"`, `"receipts":{"list":[{"id":"x`)
 	})
 	save("23", "another commit", func(id string) []byte { return h.forgedSnapshot(id, `"seq":`, `"seq":1`) })
 	save("24", "another thread's", func(string) []byte { return right("T-0190a000-0000-7000-8000-000000000010", 0) })

@@ -1,6 +1,9 @@
 package commands
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"strconv"
 	"strings"
@@ -8,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/commands/thread"
@@ -84,7 +88,7 @@ func TestBadSnapshots(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, raw := range map[string]string{
-		"broken": string(mine[:len(mine)/2]), "no JSON": "x", "another form": strings.Replace(string(mine), `"form":5`, `"form":99`, 1),
+		"broken": string(mine[:len(mine)/2]), "no JSON": "x", "another form": strings.Replace(string(mine), `"form":6`, `"form":99`, 1),
 		"another thread's": string(foreign), "another chain": strings.Replace(string(mine), e.state.Chain, strings.Repeat("0", 64), 1),
 		"an item left out": strings.Replace(string(mine), `"items":{"`, `"items":{"x`, 1),
 		"beyond the log":   strings.Replace(string(mine), `"seq":`+strconv.FormatUint(e.state.Seq, 10), `"seq":4711`, 1),
@@ -105,6 +109,81 @@ func TestBadSnapshots(t *testing.T) {
 	if err := reader.load(t.Context(), fresh); err != nil || fresh.snapshot != e.state.Version {
 		t.Errorf("the right one was not taken: %v", err)
 	}
+}
+
+// A snapshot of form 5, whose names had one letter, is thrown away, and the thread is
+// folded from the log; the next snapshot replaces it.
+func TestLoad_SnapshotOfAnOlderForm(t *testing.T) {
+	w := newWorld(t, Config{})
+	reader := w.another(Config{SnapshotEvery: 1})
+	id := create(t, w.d)
+	must(t, w.d, "item.create", on(id, hello))
+	e := &entry{tenant: tenant, id: id}
+	if err := w.d.load(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	want, err := e.state.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.log.SaveSnapshot(t.Context(), tenant, id, olderForm(t, want)); err != nil {
+		t.Fatal(err)
+	}
+	fresh := &entry{tenant: tenant, id: id}
+	if err := reader.load(t.Context(), fresh); err != nil || fresh.snapshot != 0 {
+		t.Fatalf("it was used, at version %d (%v)", fresh.snapshot, err)
+	}
+	if got, err := fresh.state.Encode(); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("the state is %s, want %s (%v)", got, want, err)
+	}
+	must(t, reader, "item.create", on(id, hello))
+	w.until("a snapshot of this form", func() bool {
+		raw, err := w.log.Snapshot(t.Context(), tenant, id)
+		if err != nil { // it is being replaced
+			return false
+		}
+		state, err := thread.DecodeState(raw)
+		return err == nil && state.Version > e.state.Version
+	})
+}
+
+// olderForm writes a snapshot as form 5 had it.
+func olderForm(t *testing.T, snapshot []byte) []byte {
+	t.Helper()
+	var whole struct {
+		State map[string]any `json:"state"`
+	}
+	if err := json.Unmarshal(snapshot, &whole); err != nil {
+		t.Fatal(err)
+	}
+	rename := func(entry any, names map[string]string) {
+		fields := entry.(map[string]any)
+		for now, before := range names {
+			if v, has := fields[now]; has {
+				fields[before] = v
+				delete(fields, now)
+			}
+		}
+	}
+	items, contexts := whole.State["items"].(map[string]any), whole.State["contexts"].(map[string]any)
+	if len(items) == 0 || len(contexts) == 0 {
+		t.Fatalf("nothing to rename in %s", snapshot)
+	}
+	for _, item := range items {
+		rename(item, map[string]string{"context": "c", "type": "t", "status": "s", "index": "i"})
+	}
+	for _, c := range contexts {
+		rename(c, map[string]string{"key": "k", "status": "s", "content": "c", "type": "t"})
+	}
+	for _, receipt := range whole.State["receipts"].(map[string]any)["list"].([]any) {
+		rename(receipt, map[string]string{"id": "i", "seq": "q", "time": "t"})
+	}
+	state, err := json.Marshal(whole.State)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(state)
+	return []byte(`{"form":5,"digest":"` + hex.EncodeToString(sum[:]) + `","state":` + string(state) + `}`)
 }
 
 // What a deleted thread held is in no snapshot any more.

@@ -7,9 +7,9 @@ import (
 // definitionState is what decisions need to know of a definition: not the
 // definition itself, so that ten thousand of them stay small.
 type definitionState struct {
-	Version int64    `json:"v"`
-	Digest  string   `json:"d,omitzero"` // empty: it was removed
-	Refs    []string `json:"r,omitempty"`
+	Version int64    `json:"version"`
+	Digest  string   `json:"digest,omitzero"` // empty: it was removed
+	Refs    []string `json:"refs,omitempty"`
 }
 
 func (d definitionState) there() bool { return d.Digest != "" }

@@ -4,17 +4,17 @@ import "github.com/skein-threads/skein/events"
 
 // effectState is an effect that has not ended.
 type effectState struct {
-	At      events.Time `json:"a"`          // when the next attempt is due
-	Plan    events.Time `json:"p"`          // when this firing was due
-	Every   int64       `json:"e,omitzero"` // ms
-	Cron    string      `json:"c,omitzero"`
-	Retries int64       `json:"r,omitzero"`
-	Backoff int64       `json:"b,omitzero"` // ms
-	Firing  int64       `json:"f"`          // from 1
-	Attempt int64       `json:"n,omitzero"` // how many there were at this firing
-	PutOff  int64       `json:"w,omitzero"` // how often nobody took it, at this firing
-	Claim   uint64      `json:"q,omitzero"` // the message that its worker holds; 0: it does not run
-	Ending  bool        `json:"z,omitzero"` // it was cancelled while it ran
+	At      events.Time `json:"at"`   // when the next attempt is due
+	Plan    events.Time `json:"plan"` // when this firing was due
+	Every   int64       `json:"everyMs,omitzero"`
+	Cron    string      `json:"cron,omitzero"`
+	Retries int64       `json:"retries,omitzero"`
+	Backoff int64       `json:"backoffMs,omitzero"`
+	Firing  int64       `json:"firing"`           // from 1
+	Attempt int64       `json:"attempt,omitzero"` // how many there were at this firing
+	PutOff  int64       `json:"putOff,omitzero"`  // how often nobody took it, at this firing
+	Claim   uint64      `json:"claim,omitzero"`   // the message that its worker holds; 0: it does not run
+	Ending  bool        `json:"ending,omitzero"`  // it was cancelled while it ran
 
 	gone bool // in a draft's layer: it has ended
 }

@@ -13,7 +13,7 @@ func Evolve(s *State, e *events.Event) *State {
 	s.Version, s.Time = e.Version, e.Time
 	switch d := e.Data.(type) {
 	case events.ThreadCreated:
-		s.Created, s.Status, s.Agent, s.User, s.Born = true, d.Status, d.AgentID, d.UserID, e.Time
+		s.Created, s.Status, s.Agent, s.User, s.CreatedTime = true, d.Status, d.AgentID, d.UserID, e.Time
 		if d.Key != nil {
 			s.Key = *d.Key
 		}

@@ -13,10 +13,10 @@ const maxFiles = 100_000
 // fileState is a path of the thread's files. The root has one when it holds
 // something.
 type fileState struct {
-	Dir    bool        `json:"d,omitzero"`
-	Held   int64       `json:"n,omitzero"` // what a directory holds
-	Digest []byte      `json:"h,omitzero"` // of a file's content; none of an external one
-	Since  events.Time `json:"t,omitzero"` // when it was made
+	Dir    bool        `json:"dir,omitzero"`
+	Held   int64       `json:"held,omitzero"`   // what a directory holds
+	Digest []byte      `json:"digest,omitzero"` // of a file's content; none of an external one
+	Since  events.Time `json:"since,omitzero"`  // when it was made
 	gone   bool        // of a layer: it is taken away
 }
 

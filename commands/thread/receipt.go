@@ -14,9 +14,9 @@ type receipts struct {
 }
 
 type receipt struct {
-	ID   string      `json:"i"`
-	Seq  uint64      `json:"q"`
-	Time events.Time `json:"t"`
+	ID   string      `json:"id"`
+	Seq  uint64      `json:"seq"`
+	Time events.Time `json:"time"`
 }
 
 func (r *receipts) find(id string) (uint64, bool) {

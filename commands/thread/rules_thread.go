@@ -20,7 +20,7 @@ func (r rules) ThreadResolved(e *events.Event, d events.ThreadResolved) error {
 	return firstFault(
 		ofAggregate(e),
 		unless(d.Key == r.state.Key, "the thread's key is %.80q, and not %.80q", r.state.Key, d.Key),
-		unless(d.Created == (r.state.Born == e.Time), "it says created: %v, and the thread was created at %s", d.Created, r.state.Born),
+		unless(d.Created == (r.state.CreatedTime == e.Time), "it says created: %v, and the thread was created at %s", d.Created, r.state.CreatedTime),
 	)
 }
 

@@ -11,34 +11,34 @@ import (
 // runState is what an execution has beside what EK gives it, if the runtime
 // runs it. It is a value that is never changed in place: see executionState.with.
 type runState struct {
-	Agent   string           `json:"a,omitzero"`
-	Begun   events.Time      `json:"b"`
-	Wanted  int64            `json:"j,omitzero"` // the thread's version that last asked for it
-	Token   int64            `json:"t,omitzero"` // of the last claim
-	Worker  string           `json:"w,omitzero"`
-	Parked  bool             `json:"p,omitzero"` // it waits, and no worker holds it
-	Free    bool             `json:"z,omitzero"` // it waited, and was not claimed since
-	Stop    bool             `json:"s,omitzero"`
-	Abort   bool             `json:"x,omitzero"`
-	Reason  string           `json:"e,omitzero"`  // of the stop
-	By      events.Side      `json:"y,omitzero"`  // who stopped it
-	SideA   int64            `json:"m,omitzero"`  // steps of side a
-	SideB   int64            `json:"n,omitzero"`  // steps of side b
-	Step    string           `json:"o,omitzero"`  // the open step
-	Side    events.Side      `json:"d,omitzero"`  // of the open step, or the last
-	Turn    events.Side      `json:"u,omitzero"`  // given the next turn
-	Place   int64            `json:"l,omitzero"`  // how many parts the reaction item has
-	Base    int64            `json:"k,omitzero"`  // how many it had when the open step began
-	Reacted bool             `json:"r,omitzero"`  // the open step's reactor has answered
-	Steered int64            `json:"i,omitzero"`  // the place after the last item that a caller steered with
-	Parent  *events.Parent   `json:"h,omitzero"`  // the call that waits for it
-	First   []ToolCall       `json:"f,omitempty"` // to be made by the first step, before a reactor is asked
-	Once    bool             `json:"1,omitzero"`  // it ends with those calls
-	Drained bool             `json:"q,omitzero"`  // calls that waited are about to become a step
-	Asked   int64            `json:"v,omitzero"`  // steps whose reactor was asked
-	Calls   []callState      `json:"c,omitempty"` // of the open step
-	Lacks   []events.WaitFor `json:"g,omitempty"` // that no process serves
-	Away    events.Time      `json:"2,omitzero"`  // since when the open step's reactor is not served; 0: it is, for all that is known
+	Agent   string           `json:"agent,omitzero"`
+	Begun   events.Time      `json:"begunAt"`
+	Wanted  int64            `json:"wanted,omitzero"` // the thread's version that last asked for it
+	Token   int64            `json:"token,omitzero"`  // of the last claim
+	Worker  string           `json:"worker,omitzero"`
+	Parked  bool             `json:"parked,omitzero"` // it waits, and no worker holds it
+	Free    bool             `json:"free,omitzero"`   // it waited, and was not claimed since
+	Stop    bool             `json:"stop,omitzero"`
+	Abort   bool             `json:"abort,omitzero"`
+	Reason  string           `json:"reason,omitzero"`    // of the stop
+	By      events.Side      `json:"stoppedBy,omitzero"` // who stopped it
+	SideA   int64            `json:"sideA,omitzero"`     // steps of side a
+	SideB   int64            `json:"sideB,omitzero"`     // steps of side b
+	Step    string           `json:"step,omitzero"`      // the open step
+	Side    events.Side      `json:"side,omitzero"`      // of the open step, or the last
+	Turn    events.Side      `json:"turn,omitzero"`      // given the next turn
+	Place   int64            `json:"place,omitzero"`     // how many parts the reaction item has
+	Base    int64            `json:"base,omitzero"`      // how many it had when the open step began
+	Reacted bool             `json:"reacted,omitzero"`   // the open step's reactor has answered
+	Steered int64            `json:"steered,omitzero"`   // the place after the last item that a caller steered with
+	Parent  *events.Parent   `json:"parent,omitzero"`    // the call that waits for it
+	First   []ToolCall       `json:"first,omitempty"`    // to be made by the first step, before a reactor is asked
+	Once    bool             `json:"once,omitzero"`      // it ends with those calls
+	Drained bool             `json:"drained,omitzero"`   // calls that waited are about to become a step
+	Asked   int64            `json:"asked,omitzero"`     // steps whose reactor was asked
+	Calls   []callState      `json:"calls,omitempty"`    // of the open step
+	Lacks   []events.WaitFor `json:"lacks,omitempty"`    // that no process serves
+	Away    events.Time      `json:"awaySince,omitzero"` // since when the open step's reactor is not served; 0: it is, for all that is known
 }
 
 // ToolCall is a call of a tool.
@@ -46,13 +46,13 @@ type ToolCall = events.ToolCall
 
 // callState is a call of the open step.
 type callState struct {
-	ID   string    `json:"i"`
-	Name string    `json:"n"`
-	Idx  int64     `json:"x"` // its part in the step
-	Is   callPhase `json:"s,omitzero"`
-	Asks bool      `json:"q,omitzero"` // it is a question: only an answer is its result
-	Fits string    `json:"a,omitzero"` // the JSON Schema of that answer
-	For  int64     `json:"f,omitzero"` // the claim for which it was granted: a later one may find it made
+	ID   string    `json:"id"`
+	Name string    `json:"name"`
+	Idx  int64     `json:"idx"` // its part in the step
+	Is   callPhase `json:"phase,omitzero"`
+	Asks bool      `json:"asks,omitzero"`       // it is a question: only an answer is its result
+	Fits string    `json:"schema,omitzero"`     // the JSON Schema of that answer
+	For  int64     `json:"grantedFor,omitzero"` // the claim for which it was granted: a later one may find it made
 }
 
 type callPhase string
@@ -69,16 +69,16 @@ const (
 
 // queued is a message, or a call of a tool, that waits for the agent.
 type queued struct {
-	ID      string      `json:"i"`
-	Item    events.JSON `json:"m"`
-	Context string      `json:"c,omitzero"`
-	Agent   string      `json:"a,omitzero"`
-	Tool    bool        `json:"t,omitzero"`
-	Once    bool        `json:"o,omitzero"` // of a call: it gets a run of its own
+	ID      string      `json:"id"`
+	Item    events.JSON `json:"item"`
+	Context string      `json:"context,omitzero"`
+	Agent   string      `json:"agent,omitzero"`
+	Tool    bool        `json:"tool,omitzero"`
+	Once    bool        `json:"once,omitzero"` // of a call: it gets a run of its own
 
-	Execution string `json:"e,omitzero"` // of a message: the ids that its run will have
-	Reaction  string `json:"r,omitzero"`
-	Message   int64  `json:"n,omitzero"` // its number in the thread
+	Execution string `json:"execution,omitzero"` // of a message: the ids that its run will have
+	Reaction  string `json:"reaction,omitzero"`
+	Message   int64  `json:"message,omitzero"` // its number in the thread
 }
 
 // joins reports whether it is a call that the run under way makes.
@@ -197,7 +197,7 @@ func (s *State) AgentID() string { return s.Agent }
 func (s *State) UserID() string { return s.User }
 
 // CreatedAt gives when the thread was made.
-func (s *State) CreatedAt() events.Time { return s.Born }
+func (s *State) CreatedAt() events.Time { return s.CreatedTime }
 
 // LostRunError says that a worker's claim on an execution is no longer the
 // last: another worker has it, or it has ended. Nothing was written.

@@ -9,9 +9,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// snapshotVersion is the form of an encoded state. One of another version is
-// not read: it is derived, and is made anew from the log.
-const snapshotVersion = 5
+// snapshotVersion is the form of an encoded state. A snapshot of another form is
+// ignored: it is derived, and the state is folded from the log. Any change of the
+// encoded names or of their meaning needs a new number.
+const snapshotVersion = 6
 
 // sealed is an encoded state with its digest. The state names the version, the
 // sequence and the chain of the commit up to which it was folded, and so the

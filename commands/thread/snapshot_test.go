@@ -2,8 +2,11 @@ package thread
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -41,11 +44,27 @@ func TestBrokenSnapshots(t *testing.T) {
 	k := begun(t)
 	good := string(encoded(t, k.state))
 	for name, text := range map[string]string{
-		"nothing": "", "half": good[:len(good)/2], "other form": strings.Replace(good, `"form":5`, `"form":2`, 1),
+		"nothing": "", "half": good[:len(good)/2], "other form": strings.Replace(good, `"form":6`, `"form":2`, 1),
 		"no form": `{}`, "a list": `[]`, "null": `null`, "wrong type": strings.Replace(good, `"version":`, `"version":"x","v":`, 1),
 	} {
 		if s, err := DecodeState([]byte(text)); err == nil {
 			t.Errorf("%s: read as %+v", name, s.head)
 		}
+	}
+}
+
+// A snapshot of form 5, with the one-letter names that it had, is refused whole: read
+// by the names of this form, its item would have no context, type or status.
+func TestDecodeState_OlderForm(t *testing.T) {
+	state := []byte(`{"head":{"version":2,"seq":7,"chain":"c0","time":1,"created":true,"status":"open","nextItem":1},` +
+		`"items":{"itm_1":{"c":"ctx_1","t":"message","s":"completed","i":0}},"receipts":{"list":[{"i":"cmd_1","q":7,"t":1}]}}`)
+	older, err := json.Marshal(sealed{Form: 5, Digest: sealOf(state), State: state})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := DecodeState(older)
+	var form *FormError
+	if !errors.As(err, &form) || form.Form != 5 {
+		t.Errorf("it was read as %+v (%v)", s, err)
 	}
 }

@@ -26,75 +26,75 @@ type State struct {
 
 // head is the part of the state that is small and copied whole.
 type head struct {
-	Version  int64               `json:"version"`          // how many events
-	Seq      uint64              `json:"seq"`              // of the last commit in the log
-	Chain    string              `json:"chain"`            // of the last commit
-	Time     events.Time         `json:"time"`             // of the last event
-	Created  bool                `json:"created"`          // thread.created was seen
-	Deleted  bool                `json:"deleted,omitzero"` // lifecycle.deleted was seen
-	Status   events.ThreadStatus `json:"status"`
-	Key      string              `json:"key,omitzero"`
-	Default  string              `json:"default,omitzero"` // the default context
-	NextItem int64               `json:"nextItem"`
-	Agent    string              `json:"agent,omitzero"` // in charge
-	Born     events.Time         `json:"born,omitzero"`  // when it was made
-	User     string              `json:"user,omitzero"`  // whom it belongs to
-	Policy   events.Policy       `json:"policy,omitzero"`
-	Active   string              `json:"active,omitzero"`   // the execution under way, if the runtime runs it
-	Failed   string              `json:"failed,omitzero"`   // the last execution, if the runtime ran it and it failed
-	Messages int64               `json:"messages,omitzero"` // the number that the next message takes
-	Queue    []queued            `json:"queue,omitempty"`   // never changed in place
-	Effects  int                 `json:"effects,omitzero"`  // how many are pending
-	NumFiles int64               `json:"numFiles,omitzero"` // and directories
+	Version     int64               `json:"version"`          // how many events
+	Seq         uint64              `json:"seq"`              // of the last commit in the log
+	Chain       string              `json:"chain"`            // of the last commit
+	Time        events.Time         `json:"time"`             // of the last event
+	Created     bool                `json:"created"`          // thread.created was seen
+	Deleted     bool                `json:"deleted,omitzero"` // lifecycle.deleted was seen
+	Status      events.ThreadStatus `json:"status"`
+	Key         string              `json:"key,omitzero"`
+	Default     string              `json:"default,omitzero"` // the default context
+	NextItem    int64               `json:"nextItem"`
+	Agent       string              `json:"agent,omitzero"`     // in charge
+	CreatedTime events.Time         `json:"createdAt,omitzero"` // when it was made
+	User        string              `json:"user,omitzero"`      // whom it belongs to
+	Policy      events.Policy       `json:"policy,omitzero"`
+	Active      string              `json:"active,omitzero"`   // the execution under way, if the runtime runs it
+	Failed      string              `json:"failed,omitzero"`   // the last execution, if the runtime ran it and it failed
+	Messages    int64               `json:"messages,omitzero"` // the number that the next message takes
+	Queue       []queued            `json:"queue,omitempty"`   // never changed in place
+	Effects     int                 `json:"effects,omitzero"`  // how many are pending
+	NumFiles    int64               `json:"numFiles,omitzero"` // and directories
 }
 
 type contextState struct {
-	Key     string               `json:"k,omitzero"`
-	Status  events.ContextStatus `json:"s"`
-	Content []byte               `json:"c,omitzero"` // JSON; nil is null
-	Type    string               `json:"t,omitzero"` // the definition that the content is held to
+	Key     string               `json:"key,omitzero"`
+	Status  events.ContextStatus `json:"status"`
+	Content []byte               `json:"content,omitzero"` // JSON; nil is null
+	Type    string               `json:"type,omitzero"`    // the definition that the content is held to
 }
 
 type itemState struct {
-	Context string            `json:"c"`
-	Type    events.ItemType   `json:"t"`
-	Status  events.ItemStatus `json:"s"`
-	Index   int64             `json:"i"`
-	Calls   []string          `json:"l,omitempty"` // that are part of this message
-	Depth   int32             `json:"n,omitzero"`
-	Deleted bool              `json:"d,omitzero"`
+	Context string            `json:"context"`
+	Type    events.ItemType   `json:"type"`
+	Status  events.ItemStatus `json:"status"`
+	Index   int64             `json:"index"`
+	Calls   []string          `json:"calls,omitempty"` // that are part of this message
+	Depth   int32             `json:"depth,omitzero"`
+	Deleted bool              `json:"deleted,omitzero"`
 
-	Assistant bool `json:"a,omitzero"` // an assistant speaks
-	Silent    bool `json:"q,omitzero"`
-	Failed    bool `json:"f,omitzero"` // it shows as failed
-	PartOf    bool `json:"p,omitzero"` // a call that is part of a message
+	Assistant bool `json:"assistant,omitzero"` // an assistant speaks
+	Silent    bool `json:"silent,omitzero"`
+	Failed    bool `json:"failed,omitzero"` // it shows as failed
+	PartOf    bool `json:"partOf,omitzero"` // a call that is part of a message
 }
 
 // shows reports whether the item is there and is a message of its own.
 func (i itemState) shows() bool { return !i.Deleted && events.ShowsAlone(i.Type, i.PartOf) }
 
 type executionState struct {
-	Context  string                 `json:"c"`
-	Trigger  string                 `json:"g,omitzero"`
-	Reaction string                 `json:"r"`
-	Status   events.ExecutionStatus `json:"s"`
-	Steps    int64                  `json:"n,omitzero"` // the next iteration
-	Finished bool                   `json:"f,omitzero"`
-	Run      *runState              `json:"x,omitzero"` // nil: the runtime does not run it
-	Stumbled bool                   `json:"q,omitzero"` // a step of it failed
+	Context  string                 `json:"context"`
+	Trigger  string                 `json:"trigger,omitzero"`
+	Reaction string                 `json:"reaction"`
+	Status   events.ExecutionStatus `json:"status"`
+	Steps    int64                  `json:"steps,omitzero"` // the next iteration
+	Finished bool                   `json:"finished,omitzero"`
+	Run      *runState              `json:"run,omitzero"`      // nil: the runtime does not run it
+	Stumbled bool                   `json:"stumbled,omitzero"` // a step of it failed
 }
 
 type stepState struct {
-	Execution string            `json:"e"`
-	Status    events.StepStatus `json:"s"`
-	Parts     partSet           `json:"p,omitzero"`
+	Execution string            `json:"execution"`
+	Status    events.StepStatus `json:"status"`
+	Parts     partSet           `json:"parts,omitzero"`
 }
 
 // partSet holds which parts a step has: the first N, and More, sorted. It is a
 // value: with gives another one.
 type partSet struct {
-	N    int64   `json:"n,omitzero"`
-	More []int64 `json:"m,omitempty"`
+	N    int64   `json:"first,omitzero"`
+	More []int64 `json:"more,omitempty"`
 }
 
 func (p partSet) has(idx int64) bool {
