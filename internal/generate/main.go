@@ -1,6 +1,8 @@
 // Command generate writes what is derived from the vocabulary in package events:
 // the JSON Schemas in schema/files and, in docs, the pages of events, commands,
-// queries and state machines, and the AsyncAPI document.
+// queries and state machines, and the AsyncAPI document. It also writes the page of
+// requirements, from requirements.md and from the tests that cite them, and fails
+// when a file cites an id that is no requirement.
 //
 // The same vocabulary gives the same bytes. With -check it writes nothing, names
 // each file that is stale, missing or left over, and exits 1.
@@ -49,7 +51,7 @@ func generate(out io.Writer, o options) error {
 	err := run(out, o.root, o.check)
 	switch {
 	case o.check:
-		return errors.Join(err, checkContract(o.root))
+		return errors.Join(err, checkReferences(o.root), checkContract(o.root))
 	case err != nil:
 		return err
 	case o.contract != "":
@@ -58,7 +60,7 @@ func generate(out io.Writer, o options) error {
 	if hint := checkContract(o.root); hint != nil {
 		fmt.Fprintln(out, "hint:", hint)
 	}
-	return nil
+	return checkReferences(o.root)
 }
 
 // output is one generated file, its path from the root.
@@ -67,8 +69,8 @@ type output struct {
 	body []byte
 }
 
-// outputs gives every generated file.
-func outputs() ([]output, error) {
+// outputs returns every generated file.
+func outputs(root string) ([]output, error) {
 	files, err := schema.Files()
 	if err != nil {
 		return nil, err
@@ -86,6 +88,7 @@ func outputs() ([]output, error) {
 		{"docs/queries.md", queriesPage},
 		{"docs/state-machines.md", machinesPage},
 		{"docs/asyncapi.yaml", asyncAPI},
+		{"docs/requirements.md", func() ([]byte, error) { return requirementsPage(root) }},
 	} {
 		body, err := page.write()
 		if err != nil {
@@ -98,7 +101,7 @@ func outputs() ([]output, error) {
 
 // run writes the files, or checks them, and removes schemas of what is no more.
 func run(out io.Writer, root string, check bool) error {
-	all, err := outputs()
+	all, err := outputs(root)
 	if err != nil {
 		return err
 	}
