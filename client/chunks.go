@@ -42,7 +42,7 @@ func FromChunk(n int64) ChunkOption {
 // Chunks gives the chunks of a run, from its first or from the one that is
 // asked for, and goes on live until the run's end: each once, in order, the last
 // of type finish. If no execution is named, it is the one that runs on the thread
-// now, or else the next (EK-125, C-23).
+// now, or else the next.
 //
 // A *ChunkGapError says that some are missing, and the loop may go on. Any other
 // error ends it: an *events.Error (invalid_request, not_found if there is no such

@@ -14,7 +14,7 @@ import (
 // Options says how a client works. Tenant is required; the zero value of any
 // other field means its default.
 type Options struct {
-	Tenant  string        // whose threads; there is no default tenant (EK-180, EK-181)
+	Tenant  string        // whose threads; there is no default tenant
 	Creds   string        // file of NATS credentials, or of an NKey; default none
 	CA      string        // file of the certificate authorities to trust; default the system's
 	Inbox   string        // prefix of inboxes; default what the credentials allow

@@ -16,7 +16,7 @@ func (c *Client) ApplyDefinitions(ctx context.Context, d events.ApplyDefinitions
 }
 
 // Definition gives a definition as it is now. The error is not_found if there is
-// none of that name (SA-61). A client made by [Client.WithMinSeq] with the Seq of
+// none of that name. A client made by [Client.WithMinSeq] with the Seq of
 // an apply shows what it did.
 func (c *Client) Definition(ctx context.Context, kind events.DefinitionKind, name string) (*events.Definition, error) {
 	if !events.Pattern(events.PatternName).MatchString(name) { // nothing can be called so
@@ -43,18 +43,18 @@ func (c *Client) DefinitionNames(ctx context.Context, kind events.DefinitionKind
 	}
 }
 
-// GetModelNames gives the names of the models (SA-60). The source has it
+// GetModelNames gives the names of the models. The source has it
 // synchronous; here it asks the server, and so takes a context.
 func (c *Client) GetModelNames(ctx context.Context) ([]string, error) {
 	return c.DefinitionNames(ctx, events.ModelKind)
 }
 
-// GetPromptNames gives the names of the prompts (SA-58).
+// GetPromptNames gives the names of the prompts.
 func (c *Client) GetPromptNames(ctx context.Context) ([]string, error) {
 	return c.DefinitionNames(ctx, events.PromptKind)
 }
 
-// GetAgentNames gives the names of the agents (SA-59).
+// GetAgentNames gives the names of the agents.
 func (c *Client) GetAgentNames(ctx context.Context) ([]string, error) {
 	return c.DefinitionNames(ctx, events.AgentKind)
 }
@@ -66,18 +66,18 @@ type Definer interface {
 }
 
 // LoadModel gives a model's definition as a T: events.ModelDefinition, or any type
-// that its JSON can be read into (SA-55). The error is not_found if there is no
-// model of that name (SA-61).
+// that its JSON can be read into. The error is not_found if there is no
+// model of that name.
 func LoadModel[T any](ctx context.Context, c Definer, name string) (T, error) {
 	return load[T](ctx, c, events.ModelKind, name)
 }
 
-// LoadPrompt gives a prompt's definition as a T, as LoadModel does (SA-56, SA-61).
+// LoadPrompt gives a prompt's definition as a T, as LoadModel does.
 func LoadPrompt[T any](ctx context.Context, c Definer, name string) (T, error) {
 	return load[T](ctx, c, events.PromptKind, name)
 }
 
-// LoadAgent gives an agent's definition as a T, as LoadModel does (SA-57, SA-61).
+// LoadAgent gives an agent's definition as a T, as LoadModel does.
 func LoadAgent[T any](ctx context.Context, c Definer, name string) (T, error) {
 	return load[T](ctx, c, events.AgentKind, name)
 }

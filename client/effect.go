@@ -6,7 +6,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// ScheduleEffect has work done later, outside the conversation (SA-74); the id
+// ScheduleEffect has work done later, outside the conversation; the id
 // is the reply's Result.EffectID. It runs in a worker that knows its name.
 func (c *Client) ScheduleEffect(ctx context.Context, thread string, d events.ScheduleEffect, opts ...Option) (*events.Reply, error) {
 	return c.on(ctx, "effect.schedule", thread, d, opts)
@@ -18,7 +18,7 @@ func (c *Client) CancelEffect(ctx context.Context, thread string, d events.Cance
 	return c.on(ctx, "effect.cancel", thread, d, opts)
 }
 
-// RemoveScheduledEffect cancels an effect, and reports whether it did (SA-85):
+// RemoveScheduledEffect cancels an effect, and reports whether it did:
 // false, and no error, if the effect has run, runs now, was cancelled before or
 // never was. After true it is not begun any more.
 func (c *Client) RemoveScheduledEffect(ctx context.Context, thread, effectID string) (bool, error) {
@@ -33,7 +33,7 @@ func (c *Client) ListEffects(ctx context.Context, q events.ListEffects) (*events
 }
 
 // ScheduledEffects gives a thread's pending effects, those that are due first in
-// front, or only those of a name, if one is given (SA-84). None is no error.
+// front, or only those of a name, if one is given. None is no error.
 func (c *Client) ScheduledEffects(ctx context.Context, thread, name string) ([]events.ScheduledEffect, error) {
 	list, err := c.ListEffects(ctx, events.ListEffects{ThreadID: thread, Name: name})
 	if err != nil {

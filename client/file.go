@@ -11,7 +11,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Files is the file system of one thread (SA-95). What it wrote itself it reads:
+// Files is the file system of one thread. What it wrote itself it reads:
 // its queries wait for its own writes. It is safe for concurrent use.
 type Files struct {
 	c      *Client
@@ -26,13 +26,13 @@ func (c *Client) Files(thread string) *Files {
 	return &Files{c: c, thread: thread, seen: &atomic.Int64{}}
 }
 
-// WriteFileOptions says more of a file that is written (SA-107). The zero value
+// WriteFileOptions says more of a file that is written. The zero value
 // says nothing.
 type WriteFileOptions = events.WriteFileOptions
 
 // WriteFile puts content at a path, in place of what it held, and makes the
 // directories on the way. When it returns, the content is durable. Without a
-// mimeType the content's first bytes tell. (SA-112)
+// mimeType the content's first bytes tell.
 func (f *Files) WriteFile(ctx context.Context, path string, data []byte, mimeType string, o WriteFileOptions) (*events.FileRecord, error) {
 	w := write(path, mimeType, o)
 	if len(data) > events.InlineFileBytes {
@@ -50,7 +50,7 @@ func (f *Files) WriteFileFrom(ctx context.Context, path string, from io.Reader, 
 	return f.upload(ctx, write(path, mimeType, o), o, from)
 }
 
-// WriteExternalFile records a file whose content lies elsewhere (SA-130): at a
+// WriteExternalFile records a file whose content lies elsewhere: at a
 // URL, or under a key of S3 or R2. Skein keeps and fetches no content of it; its
 // record's storage is the location.
 func (f *Files) WriteExternalFile(ctx context.Context, path, location string, size int64, mimeType string, o WriteFileOptions) (*events.FileRecord, error) {
@@ -124,8 +124,7 @@ func absent(err error) error {
 	return err
 }
 
-// StatFile gives the record of a file or directory, nil if there is none
-// (SA-114).
+// StatFile gives the record of a file or directory, nil if there is none.
 func (f *Files) StatFile(ctx context.Context, path string) (*events.FileRecord, error) {
 	return f.StatFileAt(ctx, path, 0)
 }
@@ -139,20 +138,20 @@ func (f *Files) StatFileAt(ctx context.Context, path string, version int64) (*ev
 	return record, nil
 }
 
-// ReaddirFile gives what a directory holds, by name; "/" is the root (SA-115).
+// ReaddirFile gives what a directory holds, by name; "/" is the root.
 func (f *Files) ReaddirFile(ctx context.Context, path string) (*events.FileList, error) {
 	return ask[events.FileList](ctx, f.c, "file.list", events.ListFiles{ThreadID: f.thread, Path: path, Fresh: f.fresh()})
 }
 
 // UnlinkFile takes a file away. One that is not there is not an error; a
-// directory is illegal_transition (SA-116).
+// directory is illegal_transition.
 func (f *Files) UnlinkFile(ctx context.Context, path string) error {
 	_, err := f.do(ctx, "file.delete", events.DeleteFile{Path: path}, WriteFileOptions{})
 	return err
 }
 
 // MkdirFile makes a directory, and those on the way, and gives its record; also
-// of one that is there (SA-117).
+// of one that is there.
 func (f *Files) MkdirFile(ctx context.Context, path string) (*events.FileRecord, error) {
 	record, err := f.do(ctx, "directory.create", events.CreateDirectory{Path: path}, WriteFileOptions{})
 	if record != nil || err != nil {
@@ -162,18 +161,18 @@ func (f *Files) MkdirFile(ctx context.Context, path string) (*events.FileRecord,
 }
 
 // RmdirFile takes an empty directory away. One that is not there is not an
-// error; one that holds something, or a file, is illegal_transition (SA-118).
+// error; one that holds something, or a file, is illegal_transition.
 func (f *Files) RmdirFile(ctx context.Context, path string) error {
 	_, err := f.do(ctx, "directory.remove", events.RemoveDirectory{Path: path}, WriteFileOptions{})
 	return err
 }
 
-// GetFileStats counts the thread's files (SA-119).
+// GetFileStats counts the thread's files.
 func (f *Files) GetFileStats(ctx context.Context) (*events.FileStats, error) {
 	return ask[events.FileStats](ctx, f.c, "file.stats", events.CountFiles{ThreadID: f.thread, Fresh: f.fresh()})
 }
 
-// FindFiles gives the paths of the files that match a glob (SA-121): * and ?
+// FindFiles gives the paths of the files that match a glob: * and ?
 // within a name, ** over directories, [a-z] and {a,b}. With a slash at its end
 // the pattern finds directories.
 func (f *Files) FindFiles(ctx context.Context, pattern string) (*events.FindList, error) {
@@ -181,7 +180,7 @@ func (f *Files) FindFiles(ctx context.Context, pattern string) (*events.FindList
 }
 
 // GrepFiles gives the lines of the thread's files that match a regular
-// expression, RE2 (SA-120). Binary and external files are left out.
+// expression, RE2. Binary and external files are left out.
 func (f *Files) GrepFiles(ctx context.Context, pattern string) (*events.GrepList, error) {
 	return f.Grep(ctx, events.GrepFiles{Pattern: pattern})
 }
@@ -194,7 +193,7 @@ func (f *Files) Grep(ctx context.Context, q events.GrepFiles) (*events.GrepList,
 
 // GetFileThumbnail gives a small picture of a PNG, JPEG, GIF or WebP, itself a
 // JPEG or PNG; nil if the file is none of these, is too large for it, is external
-// or is not there (SA-122).
+// or is not there.
 func (f *Files) GetFileThumbnail(ctx context.Context, path string) ([]byte, error) {
 	small, err := ask[events.Thumbnail](ctx, f.c, "file.thumbnail", events.GetThumbnail{ThreadID: f.thread, Path: path, Fresh: f.fresh()})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 const piecesAhead = 4
 
 // ReadFile gives a file's content; nil if there is none at the path, or it is
-// external (SA-113). Content that is there but empty is not nil.
+// external. Content that is there but empty is not nil.
 func (f *Files) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	return f.ReadFileAt(ctx, path, 0)
 }
@@ -35,7 +35,7 @@ func (f *Files) ReadFileAt(ctx context.Context, path string, version int64) ([]b
 }
 
 // ReadFileStream gives a file's content in chunks of 128 KiB, in order; nil if
-// there is none at the path, or it is external (SA-123, SA-129, SA-130). How many
+// there is none at the path, or it is external. How many
 // chunks there will be is known from the first on. An empty file is one chunk
 // without data.
 //

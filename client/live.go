@@ -13,13 +13,13 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Emit sends an event to whoever listens now (SA-87): see [Client.LiveEvents].
+// Emit sends an event to whoever listens now: see [Client.LiveEvents].
 // It is not state, and nobody keeps it. What one handle emits arrives in order.
 //
-// Data must be JSON, or become it (SA-89), and fit in one message; do not put
-// secrets in it (SA-90). The name should be of lower-case letters, digits and
-// underscores; any other of up to 128 letters works too, and Options.Warn is told
-// (SA-88). An error says that nothing was sent.
+// Data must be JSON, or become it, and fit in one message; do not put
+// secrets in it. The name should be of lower-case letters, digits and
+// underscores; any other of up to 128 letters works too, and Options.Warn is told.
+// An error says that nothing was sent.
 func (t *ThreadState) Emit(ctx context.Context, event string, data any) error {
 	if err := ctx.Err(); err != nil {
 		return events.Errorf(events.Unavailable, "the event was not emitted: %w", err)

@@ -12,47 +12,47 @@ import (
 )
 
 // Definition gives a definition of the thread's tenant as it is now. The error is
-// not_found if there is none of that name (SA-61). LoadAgent, LoadModel and
+// not_found if there is none of that name. LoadAgent, LoadModel and
 // LoadPrompt of this package read it into a type of the caller's own.
 func (t *ThreadState) Definition(ctx context.Context, kind events.DefinitionKind, name string) (*events.Definition, error) {
 	return t.reader().Definition(ctx, kind, name)
 }
 
-// LoadModel gives a model's definition (SA-55). The error is not_found if there is
-// none of that name (SA-61).
+// LoadModel gives a model's definition. The error is not_found if there is
+// none of that name.
 func (t *ThreadState) LoadModel(ctx context.Context, name string) (events.ModelDefinition, error) {
 	return LoadModel[events.ModelDefinition](ctx, t, name)
 }
 
-// LoadPrompt gives a prompt's definition (SA-56), as LoadModel does.
+// LoadPrompt gives a prompt's definition, as LoadModel does.
 func (t *ThreadState) LoadPrompt(ctx context.Context, name string) (events.PromptDefinition, error) {
 	return LoadPrompt[events.PromptDefinition](ctx, t, name)
 }
 
-// LoadAgent gives an agent's definition (SA-57), as LoadModel does.
+// LoadAgent gives an agent's definition, as LoadModel does.
 func (t *ThreadState) LoadAgent(ctx context.Context, name string) (events.AgentDefinition, error) {
 	return LoadAgent[events.AgentDefinition](ctx, t, name)
 }
 
-// GetPromptNames gives the names of the prompts, in order (SA-58). The source has
+// GetPromptNames gives the names of the prompts, in order. The source has
 // it synchronous; here it asks the server, and so takes a context.
 func (t *ThreadState) GetPromptNames(ctx context.Context) ([]string, error) {
 	return t.reader().GetPromptNames(ctx)
 }
 
-// GetAgentNames gives the names of the agents, in order (SA-59).
+// GetAgentNames gives the names of the agents, in order.
 func (t *ThreadState) GetAgentNames(ctx context.Context) ([]string, error) {
 	return t.reader().GetAgentNames(ctx)
 }
 
-// GetModelNames gives the names of the models, in order (SA-60).
+// GetModelNames gives the names of the models, in order.
 func (t *ThreadState) GetModelNames(ctx context.Context) ([]string, error) {
 	return t.reader().GetModelNames(ctx)
 }
 
-// ScheduleEffect has an effect run after a delay, to the millisecond; 0 is at once
-// (SA-74..SA-77). Args is an object: a map, a struct, or JSON; nil is an empty one. It gives
-// the effect's id, a UUID (SA-78).
+// ScheduleEffect has an effect run after a delay, to the millisecond; 0 is at once.
+// Args is an object: a map, a struct, or JSON; nil is an empty one. It gives
+// the effect's id, a UUID.
 func (t *ThreadState) ScheduleEffect(ctx context.Context, name string, args any, delay time.Duration) (string, error) {
 	raw, err := object("args", args)
 	if err != nil {
@@ -68,12 +68,12 @@ func (t *ThreadState) ScheduleEffect(ctx context.Context, name string, args any,
 }
 
 // GetScheduledEffects gives the pending effects, those that are due first in
-// front, or only those of a name, if one is given (SA-84).
+// front, or only those of a name, if one is given.
 func (t *ThreadState) GetScheduledEffects(ctx context.Context, name string) ([]events.ScheduledEffect, error) {
 	return t.reader().ScheduledEffects(ctx, t.id, name)
 }
 
-// RemoveScheduledEffect cancels an effect, and reports whether it did (SA-85):
+// RemoveScheduledEffect cancels an effect, and reports whether it did:
 // false, and no error, if it has run, runs now, was cancelled or never was.
 func (t *ThreadState) RemoveScheduledEffect(ctx context.Context, id string) (bool, error) {
 	switch {

@@ -11,9 +11,9 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// QueueTool queues a call of a tool and returns when that is durable (SA-62): the
-// run under way makes it with its next step (SA-63), or else a new run begins with
-// it (SA-64). A tool that is an agent takes the thread over (SA-6). Args is an
+// QueueTool queues a call of a tool and returns when that is durable: the
+// run under way makes it with its next step, or else a new run begins with
+// it. A tool that is an agent takes the thread over. Args is an
 // object: a map, a struct, or JSON; nil is an empty one.
 func (t *ThreadState) QueueTool(ctx context.Context, name string, args any) error {
 	_, err := t.queue(ctx, events.QueueTool{Name: name}, args)
@@ -32,10 +32,10 @@ func (t *ThreadState) queue(ctx context.Context, d events.QueueTool, args any) (
 	return reply, err
 }
 
-// InvokeTool makes a call of a tool and waits for what comes of it (SA-65). It is
+// InvokeTool makes a call of a tool and waits for what comes of it. It is
 // a run of its own, in which no agent is asked, after the one under way. What
-// goes wrong with the call, such as an unknown tool, is a result of status error
-// (SA-66); an error says that the call could not be queued, that the thread is
+// goes wrong with the call, such as an unknown tool, is a result of status error;
+// an error says that the call could not be queued, that the thread is
 // gone, or that ctx ended: then it is made all the same.
 func (t *ThreadState) InvokeTool(ctx context.Context, name string, args any) (events.ToolResult, error) {
 	call := newID("call_")
@@ -96,9 +96,9 @@ func (e *RunFailedError) Error() string {
 }
 
 // RunAgent has an agent work on the thread as it is, without a new message, and
-// waits until its run has ended (SA-69). It begins after the run under way. The
+// waits until its run has ended. It begins after the run under way. The
 // agent is not put in charge of the thread. A dual_ai agent works in a thread of
-// its own, which belongs to this one (SA-7).
+// its own, which belongs to this one.
 //
 // The error is not_found if there is no such agent: none that is defined, and no
 // reactor of that name that the server has itself; a *RunFailedError if the run
@@ -119,7 +119,7 @@ func (t *ThreadState) RunAgent(ctx context.Context, name string) error {
 		}
 		thread = reply.ThreadID
 	}
-	// What a run answers is an item (EK-110): one that says nothing, and that nobody sees.
+	// What a run answers is an item: one that says nothing, and that nobody sees.
 	item := events.NewItem{
 		ID: newID(events.ItemPrefix), Type: events.Message, Role: events.System, Silent: true, Content: events.JSON(`[]`),
 	}

@@ -10,13 +10,13 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// ThreadState is a thread as Standard Agents has it (SA-10): the same operations
+// ThreadState is a thread as Standard Agents has it: the same operations
 // for whoever works with the thread. This one is for callers outside of any
-// execution. Storage, streams and the like do not show through it (SA-172..SA-174).
+// execution. Storage, streams and the like do not show through it.
 //
 // What one handle wrote, it reads. A method fails on what is wrong in itself and
 // when the service cannot be reached; what is not there is nil, false or an empty
-// list (SA-175, SA-176). It is safe for concurrent use, and need not be closed.
+// list. It is safe for concurrent use, and need not be closed.
 type ThreadState struct {
 	*files
 	client  *Client
@@ -34,7 +34,7 @@ type ThreadState struct {
 	sent    int64  // how many live events
 }
 
-// files is embedded for its methods; the field itself does not show (SA-174).
+// files is embedded for its methods; the field itself does not show.
 type files = Files
 
 // Thread gives a thread's state by the thread's id, or by key: and its key. A
@@ -61,7 +61,7 @@ func (t *ThreadState) know(doc *events.Thread) {
 }
 
 // Refresh reads again who owns the thread: an agent may have handed it over to
-// another one since (C-39).
+// another one since.
 func (t *ThreadState) Refresh(ctx context.Context) error {
 	doc, err := t.reader().GetThread(ctx, events.GetThread{ThreadID: t.id})
 	if err == nil {
@@ -70,11 +70,11 @@ func (t *ThreadState) Refresh(ctx context.Context) error {
 	return err
 }
 
-// ThreadID gives the thread's id (SA-12).
+// ThreadID gives the thread's id.
 func (t *ThreadState) ThreadID() string { return t.id }
 
 // AgentID gives the agent in charge: now, if the handle was made by Attach, else
-// when it was made or last refreshed; empty if none is (SA-13).
+// when it was made or last refreshed; empty if none is.
 func (t *ThreadState) AgentID() string {
 	if t.charge != nil {
 		return t.charge()
@@ -84,7 +84,7 @@ func (t *ThreadState) AgentID() string {
 	return t.agent
 }
 
-// UserID gives the user that the thread belonged to then, nil if to none (SA-14).
+// UserID gives the user that the thread belonged to then, nil if to none.
 func (t *ThreadState) UserID() *string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,16 +95,15 @@ func (t *ThreadState) UserID() *string {
 	return &user
 }
 
-// CreatedAt gives when the thread was made, in microseconds since the epoch
-// (SA-15).
+// CreatedAt gives when the thread was made, in microseconds since the epoch.
 func (t *ThreadState) CreatedAt() int64 { return t.created }
 
 // Scratch gives a map for whatever the caller likes, which lives as long as the
-// handle and is nowhere else (SA-16, C-14).
+// handle and is nowhere else.
 func (t *ThreadState) Scratch() *sync.Map { return &t.scratch }
 
 // Execution gives nil: outside of an execution there is none, whatever the
-// thread is doing (SA-17, C-40).
+// thread is doing.
 func (t *ThreadState) Execution() events.ExecutionState { return nil }
 
 // reader gives a client that reads what this handle wrote.
@@ -126,7 +125,7 @@ func (t *ThreadState) wrote(seq int64) {
 }
 
 // GetMessages gives messages, newest first unless the options say otherwise; all
-// that match if they set no limit (SA-38..SA-45). Total counts all that match the
+// that match if they set no limit. Total counts all that match the
 // filters, and HasMore says that more lie beyond those given.
 func (t *ThreadState) GetMessages(ctx context.Context, o events.GetMessagesOptions) (*events.MessageList, error) {
 	q := events.ListMessages{ThreadID: t.id, GetMessagesOptions: o}
@@ -156,7 +155,7 @@ func (t *ThreadState) GetMessages(ctx context.Context, o events.GetMessagesOptio
 // errNoID says that a message must be named.
 func errNoID() error { return events.Invalid("/messageId", "a message's id is needed") }
 
-// GetMessage gives a message, nil if there is none of that id (SA-39).
+// GetMessage gives a message, nil if there is none of that id.
 func (t *ThreadState) GetMessage(ctx context.Context, id string) (*events.ThreadMessage, error) {
 	switch {
 	case id == "":
@@ -167,7 +166,7 @@ func (t *ThreadState) GetMessage(ctx context.Context, id string) (*events.Thread
 	return t.reader().GetMessage(ctx, events.GetMessage{ThreadID: t.id, MessageID: id})
 }
 
-// InjectMessage adds a message and gives it as it now is (SA-46..SA-48).
+// InjectMessage adds a message and gives it as it now is.
 func (t *ThreadState) InjectMessage(ctx context.Context, m events.AddMessage) (*events.ThreadMessage, error) {
 	reply, err := t.client.AddMessage(ctx, t.id, m)
 	if err != nil {
@@ -178,7 +177,7 @@ func (t *ThreadState) InjectMessage(ctx context.Context, m events.AddMessage) (*
 }
 
 // UpdateMessage changes a message and gives it as it now is. One that is not
-// there is a not_found (SA-49, SA-50).
+// there is a not_found.
 func (t *ThreadState) UpdateMessage(ctx context.Context, id string, u events.MessageUpdates) (*events.ThreadMessage, error) {
 	switch {
 	case id == "":
@@ -204,7 +203,7 @@ func (t *ThreadState) there(ctx context.Context, id string) (*events.ThreadMessa
 }
 
 // DeleteMessage hides a message, and the calls that are part of it, from every
-// view. It reports whether there was one (SA-51).
+// view. It reports whether there was one.
 func (t *ThreadState) DeleteMessage(ctx context.Context, id string) (bool, error) {
 	switch {
 	case id == "":
@@ -225,7 +224,7 @@ func (t *ThreadState) DeleteMessage(ctx context.Context, id string) (bool, error
 }
 
 // GetLogs gives log lines, newest first unless the options say otherwise; all
-// that match if they set no limit (SA-53, SA-54).
+// that match if they set no limit.
 func (t *ThreadState) GetLogs(ctx context.Context, o events.GetLogsOptions) ([]events.Log, error) {
 	lines, c := []events.Log{}, t.reader()
 	offset := int64(0)
@@ -253,17 +252,16 @@ func (t *ThreadState) GetLogs(ctx context.Context, o events.GetLogsOptions) ([]e
 
 // NotPortable is implemented by a thread's state that lets platform-specific
 // values be reached. It is no part of the portable interface, and a tool that
-// uses it can be neither packed nor shared (SA-151, C-39). Ask for it with a type
-// assertion, and do without what is not there (SA-156).
+// uses it can be neither packed nor shared. Ask for it with a type
+// assertion, and do without what is not there.
 type NotPortable interface {
-	// RuntimeContext gives the values by name (SA-150).
+	// RuntimeContext gives the values by name.
 	RuntimeContext() map[string]any
 }
 
 // RuntimeContext gives what a thread at rest has: threadInstance, the *Client;
 // nats, its *nats.Conn; js, its jetstream.JetStream, of which the credentials may
-// allow nothing. There is no env outside of an
-// execution (SA-153, SA-155).
+// allow nothing. There is no env outside of an execution.
 func (t *ThreadState) RuntimeContext() map[string]any {
 	values := map[string]any{"threadInstance": t.client, "nats": t.client.nc}
 	if js, err := jetstream.New(t.client.nc); err == nil {

@@ -121,7 +121,7 @@ func Lookup(t Type) (Row, bool) {
 }
 
 // Unknown is the data of an event that this version of Skein does not know, by
-// name or by version. Its bytes are kept (EK-173).
+// name or by version. Its bytes are kept.
 type Unknown struct {
 	Schema string
 	Raw    JSON

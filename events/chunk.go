@@ -10,11 +10,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ChunkEmittedType is the event of a chunk (EK-147).
+// ChunkEmittedType is the event of a chunk.
 const ChunkEmittedType Type = "chunk.emitted"
 
 // ChunkEmitted is a piece of an execution's stream. It is transport, not state:
-// it never enters the log (C-43), and is gone an hour later. Its event has no
+// it never enters the log, and is gone an hour later. Its event has no
 // place in the thread: its version is that of the thread when the worker began.
 type ChunkEmitted struct {
 	ExecutionID string `json:"executionId" schema:"required,pattern=id" doc:"The execution that streams."`
@@ -25,7 +25,7 @@ type ChunkEmitted struct {
 	Data        JSON   `json:"data,omitzero" doc:"The chunk itself."`
 }
 
-// Kinds of chunks: EK 8.1 (EK-126..EK-131), and the deltas of what a reactor
+// Kinds of chunks: EK 8.1, and the deltas of what a reactor
 // writes.
 const (
 	ChunkContextID       = "data-context-id"
@@ -60,7 +60,7 @@ type ChunkField struct {
 	Any      bool // any JSON, and not a text
 }
 
-// ChunkKinds lists the kinds that Skein knows (EK-132). A reactor may give
+// ChunkKinds lists the kinds that Skein knows. A reactor may give
 // others.
 func ChunkKinds() []ChunkKind {
 	call := ChunkField{Name: "toolCallId", Doc: "The call."}

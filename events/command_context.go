@@ -9,7 +9,7 @@ type CreateContext struct {
 }
 
 // ResolveContext finds the context of a key, or makes it; without a key, the
-// default context (EK-110).
+// default context.
 type ResolveContext struct {
 	Key string `json:"key,omitzero" schema:"pattern=key" doc:"The context's name in the thread."`
 }

@@ -1,6 +1,6 @@
 package events
 
-// CreateExecution begins an execution (EK-112).
+// CreateExecution begins an execution.
 type CreateExecution struct {
 	ID             string `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller chooses it."`
 	ContextID      string `json:"contextId,omitzero" schema:"pattern=id" doc:"The context; the trigger item's if absent."`
@@ -16,7 +16,7 @@ type SetExecutionStatus struct {
 	ErrorText   string          `json:"errorText,omitzero" schema:"maxLength=65536" doc:"Why it failed."`
 }
 
-// CreateStep begins a step of an execution (EK-113).
+// CreateStep begins a step of an execution.
 type CreateStep struct {
 	ID          string `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller chooses it."`
 	ExecutionID string `json:"executionId" schema:"required,pattern=id" doc:"The execution."`
@@ -24,7 +24,7 @@ type CreateStep struct {
 	EventID     string `json:"eventId,omitzero" schema:"pattern=id" doc:"The id of the item that the step writes; the reaction item's if absent."`
 }
 
-// SetStepStatus moves a step's machine and records what came of it (EK-117).
+// SetStepStatus moves a step's machine and records what came of it.
 type SetStepStatus struct {
 	StepID               string     `json:"stepId" schema:"required,pattern=id" doc:"The step."`
 	ExecutionID          string     `json:"executionId,omitzero" schema:"pattern=id" doc:"The step's execution; checked if present."`
@@ -35,7 +35,7 @@ type SetStepStatus struct {
 	ErrorText            string     `json:"errorText,omitzero" schema:"maxLength=65536" doc:"Why it failed."`
 }
 
-// PutPart creates or replaces a part of a step (EK-73, EK-114).
+// PutPart creates or replaces a part of a step.
 type PutPart struct {
 	StepID      string `json:"stepId" schema:"required,pattern=id" doc:"The step."`
 	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The step's execution; checked if present."`

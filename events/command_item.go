@@ -23,8 +23,8 @@ type NewItem struct {
 }
 
 // Check holds what no single field says: a message has a role and a list of
-// parts (EK-40, EK-41); the other kinds have no role, and content of their own
-// form (EK-38).
+// parts; the other kinds have no role, and content of their
+// own form.
 func (i NewItem) Check() error {
 	switch i.Type {
 	case Message:

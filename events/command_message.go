@@ -4,7 +4,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// AddMessage adds a message in the words of Standard Agents (SA-46): one item,
+// AddMessage adds a message in the words of Standard Agents: one item,
 // and one more for each of its calls.
 type AddMessage struct {
 	ID         string        `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller chooses it."`
@@ -22,7 +22,7 @@ type AddMessage struct {
 	ToolStatus ToolStatus    `json:"toolStatus,omitzero" doc:"Of a result: success, if absent, or error."`
 }
 
-// MessageUpdates says what to change of a message (SA-49): at least one field.
+// MessageUpdates says what to change of a message: at least one field.
 type MessageUpdates struct {
 	Content    *string       `json:"content,omitzero" doc:"The whole new text."`
 	Metadata   JSON          `json:"metadata,omitzero" schema:"object" doc:"Fields to set in the metadata; those not named stay."`
@@ -78,7 +78,7 @@ func (m AddMessage) Items() (item NewItem, calls []NewItem, err error) {
 	return item, calls, nil
 }
 
-// check refuses what would be lost in silence (C-8).
+// check refuses what would be lost in silence.
 func (m AddMessage) check() error {
 	switch {
 	case m.Role == FromTool && m.ToolCallID == "":
@@ -95,8 +95,8 @@ func (m AddMessage) check() error {
 	return nil
 }
 
-// Item gives the state of the item behind a message: what failed is completed
-// (C-42), and marked.
+// Item gives the state of the item behind a message: what failed is completed,
+// and marked.
 func (s MessageStatus) Item() ItemStatus {
 	switch s {
 	case MessagePending:

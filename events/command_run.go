@@ -4,8 +4,7 @@ import (
 	"slices"
 )
 
-// ReactThread asks an agent to answer an item, or a text: exactly one of the two
-// (EK-109).
+// ReactThread asks an agent to answer an item, or a text: exactly one of the two.
 type ReactThread struct {
 	ContextID      string   `json:"contextId,omitzero" schema:"pattern=id" doc:"The context; the default one if absent."`
 	Item           *NewItem `json:"item,omitzero" doc:"The trigger: what is to be answered."`
@@ -33,7 +32,7 @@ func (ReactThread) Constraint() string {
 		`{"required":["text"],"properties":{"text":{"type":"string"}}}]}`
 }
 
-// StopRun ends a run after what it does (SA-148).
+// StopRun ends a run after what it does.
 type StopRun struct {
 	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution; the current one if absent."`
 	By          Side   `json:"by,omitzero" doc:"Which side of a dual_ai agent stops it."`
@@ -41,14 +40,14 @@ type StopRun struct {
 	Now         bool   `json:"now,omitzero" doc:"Do not wait for the current work: the model is interrupted, and its text so far is the answer. Calls of tools that have begun are still waited for."`
 }
 
-// CancelRun ends a run amid what it does (SA-149, C-26).
+// CancelRun ends a run amid what it does.
 type CancelRun struct {
 	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution; the current one if absent."`
 	Reason      string `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
 	Discard     bool   `json:"discard,omitzero" doc:"Discard what was streamed of the current step; if absent, it is kept and marked as interrupted."`
 }
 
-// TurnRun gives the next turn of a dual_ai agent to a side (SA-147).
+// TurnRun gives the next turn of a dual_ai agent to a side.
 type TurnRun struct {
 	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution; the current one if absent."`
 	Side        Side   `json:"side" schema:"required" doc:"The side."`
@@ -68,7 +67,7 @@ type DenyApproval struct {
 }
 
 // QueueTool queues a call of a tool: for the run under way, or else for a run
-// of its own (SA-62..SA-64). A tool that is an agent takes the thread over (SA-6).
+// of its own. A tool that is an agent takes the thread over.
 type QueueTool struct {
 	Name      string `json:"name" schema:"required,pattern=name" doc:"The tool."`
 	Arguments JSON   `json:"arguments,omitzero" schema:"object" doc:"The arguments."`
@@ -77,7 +76,7 @@ type QueueTool struct {
 	Once      bool   `json:"once,omitzero" doc:"No agent continues from there: the call has a run of its own, after the current one, and that run ends with the call."`
 }
 
-// AssignAgent hands the thread over to another agent (SA-4).
+// AssignAgent hands the thread over to another agent.
 type AssignAgent struct {
 	AgentID string `json:"agentId" schema:"required,pattern=name" doc:"The agent in charge from now on."`
 	Reason  string `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`

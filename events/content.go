@@ -10,7 +10,7 @@ import (
 )
 
 // Part types whose shape EK 4.4 fixes. Any other type is an extension: it is
-// kept as it came (EK-107, EK-108, EK-173).
+// kept as it came.
 const (
 	InputText  = "input_text"
 	OutputText = "output_text"
@@ -106,7 +106,7 @@ func checkPart(dec *jsontext.Decoder) error {
 	return err
 }
 
-// The contents of items that are not messages (EK-38).
+// The contents of items that are not messages.
 type (
 	actionExecute struct {
 		CallID    JSON `json:"callId"`

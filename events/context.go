@@ -1,6 +1,6 @@
 package events
 
-// The events of a context (EK-133..EK-135), and of its content.
+// The events of a context, and of its content.
 const (
 	ContextCreatedType       Type = "context.created"
 	ContextResolvedType      Type = "context.resolved"
@@ -19,7 +19,7 @@ type ContextCreated struct {
 	Content JSON          `json:"content" schema:"required" doc:"The state itself: any JSON, or null."`
 }
 
-// ContextResolved says that a context was found, or made, for what follows (EK-110).
+// ContextResolved says that a context was found, or made, for what follows.
 type ContextResolved struct {
 	Key     *string `json:"key" schema:"required,nullable,pattern=key" doc:"The key that was asked for; null for the default context."`
 	Created bool    `json:"created" schema:"required" doc:"This command created the context."`
@@ -38,7 +38,7 @@ type StateChanged struct {
 	Patch   JSON `json:"patch,omitzero" doc:"What changed, as a JSON Merge Patch."`
 }
 
-// StateClosed says that one life of a key-value state is over (C-4).
+// StateClosed says that one life of a key-value state is over.
 type StateClosed struct {
 	Reason string `json:"reason,omitzero" schema:"maxLength=1024" doc:"expired or destroyed."`
 }

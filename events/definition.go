@@ -37,7 +37,7 @@ const (
 	MaxDefinitionChanges = 200       // of one definition.apply
 )
 
-// ModelDefinition says how a model is spoken to (SA-55). Keys and addresses of
+// ModelDefinition says how a model is spoken to. Keys and addresses of
 // providers are the reactor's own business, and never stand here.
 type ModelDefinition struct {
 	Name            string   `json:"name" schema:"required,pattern=name" doc:"The name, by which agents refer to it."`
@@ -61,7 +61,7 @@ func (d ModelDefinition) WithDefaults() ModelDefinition {
 	return d
 }
 
-// PromptDefinition is a text for a model (SA-56).
+// PromptDefinition is a text for a model.
 type PromptDefinition struct {
 	Name        string   `json:"name" schema:"required,pattern=name" doc:"The name, by which agents refer to it."`
 	Description string   `json:"description,omitzero" schema:"maxLength=4096" doc:"What it is for."`

@@ -2,7 +2,7 @@ package events
 
 import "slices"
 
-// AgentType says how an agent works in a thread (SA-9).
+// AgentType says how an agent works in a thread.
 type AgentType string
 
 // The types of agents.
@@ -17,7 +17,7 @@ func (AgentType) Enum() []string { return []string{string(AIHuman), string(DualA
 // DefaultIterations is how many steps a run may have if its agent does not say.
 const DefaultIterations = 20
 
-// AgentDefinition says who answers in a thread (SA-57).
+// AgentDefinition says who answers in a thread.
 type AgentDefinition struct {
 	Name        string        `json:"name" schema:"required,pattern=name" doc:"The name, as threads have it in agentId."`
 	Description string        `json:"description,omitzero" schema:"maxLength=16384" doc:"What it does; for people, and for models that may call it."`

@@ -22,7 +22,7 @@ func (ToolType) Enum() []string {
 	return []string{string(GoTool), string(NATSTool), string(MCPTool), string(AgentTool), string(PersonTool)}
 }
 
-// ToolDefinition says what a model may call, and who does it (SA-67).
+// ToolDefinition says what a model may call, and who does it.
 type ToolDefinition struct {
 	Name         string      `json:"name" schema:"required,pattern=tool" doc:"The name, as the model calls it; of a whole server, what the names of its tools begin with, before __."`
 	Description  string      `json:"description" schema:"required,minLength=1,maxLength=16384" doc:"What it does and when to use it, for the model."`

@@ -26,5 +26,5 @@
 package events
 
 // SpecVersion is the version of the Ekairos Thread specification that this
-// package follows (EK-1).
+// package follows.
 const SpecVersion = "1.0.0-draft"

@@ -17,8 +17,8 @@ const (
 	effectWhen       = "delayMs, at, everyMs and cron" // of which one may be given
 )
 
-// ScheduleEffect asks for work to be done later, outside the conversation
-// (SA-70, SA-74). Of delayMs, at, everyMs and cron at most one is given; none is
+// ScheduleEffect asks for work to be done later, outside the conversation.
+// Of delayMs, at, everyMs and cron at most one is given; none is
 // a delay of 0, which is at once.
 type ScheduleEffect struct {
 	ID        string `json:"id,omitzero" schema:"pattern=uuid" doc:"The effect's id, a UUID, if the caller chooses it."`
@@ -58,7 +58,7 @@ func (ScheduleEffect) Constraint() string {
 	return `{"oneOf":[` + none + `,` + delay + `,` + at + `,` + every + `,` + cron + `]}`
 }
 
-// CancelEffect asks that an effect is not run (SA-85). One that has run, is
+// CancelEffect asks that an effect is not run. One that has run, is
 // running or never was is left as it is, which is no error: the reply then has
 // no event and no cancelled.
 type CancelEffect struct {
@@ -74,12 +74,12 @@ func effectCommands() []Command {
 }
 
 // DeriveEffectID gives the id of the n-th effect that a command schedules: a
-// UUID (SA-78), the same for the same command at the same time.
+// UUID, the same for the same command at the same time.
 func DeriveEffectID(at Time, tenant, thread, commandID string, n int) string {
 	return deriveV7(at, tenant, thread, commandID, "effect", strconv.Itoa(n)).String()
 }
 
-// ScheduledEffect is an effect that has not ended (SA-79..SA-83). Times are
+// ScheduledEffect is an effect that has not ended. Times are
 // microseconds since the Unix epoch, UTC, as Standard Agents has them.
 type ScheduledEffect struct {
 	ID          string `json:"id" schema:"required" doc:"The effect's id, a UUID."`
@@ -102,12 +102,12 @@ type ScheduledEffect struct {
 // Repeated reports whether the effect runs again and again.
 func (e *ScheduledEffect) Repeated() bool { return e.EveryMs > 0 || e.Cron != "" }
 
-// Pending reports whether the effect is still to run (SA-86): it does not run
+// Pending reports whether the effect is still to run: it does not run
 // now, or runs again after that.
 func (e *ScheduledEffect) Pending() bool { return !e.Ending && (!e.Running || e.Repeated()) }
 
 // ListEffects asks for a thread's pending effects, those that are due first in
-// front (SA-84).
+// front.
 type ListEffects struct {
 	ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 	Name     string `json:"name,omitzero" schema:"pattern=name" doc:"Only those of this name."`

@@ -102,7 +102,7 @@ func Invalid(path, format string, args ...any) *Error {
 	return e
 }
 
-// Missing makes a not_found that carries what was looked for (C-32).
+// Missing makes a not_found that carries what was looked for.
 func Missing(entity, id string) *Error {
 	e := Errorf(NotFound, "%s not found: %s", entity, clip(id))
 	e.Details = &ErrorDetails{Entity: entity, ID: clip(id)}

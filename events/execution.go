@@ -1,13 +1,13 @@
 package events
 
-// The events of an execution (EK-139, EK-140).
+// The events of an execution.
 const (
 	ExecutionCreatedType       Type = "execution.created"
 	ExecutionStatusChangedType Type = "execution.status.changed"
 )
 
 // ExecutionCreated says that a react began. The reaction item's id is allotted
-// here; the item follows (C-42).
+// here; the item follows.
 type ExecutionCreated struct {
 	ID             string          `json:"id" schema:"required,pattern=id" doc:"The execution's id."`
 	ContextID      string          `json:"contextId" schema:"required,pattern=id" doc:"The context it works in."`
@@ -22,7 +22,7 @@ type ExecutionStatusChanged struct {
 	From      ExecutionStatus `json:"from" schema:"required" doc:"The state before."`
 	To        ExecutionStatus `json:"to" schema:"required" doc:"The state after."`
 	ErrorText string          `json:"errorText,omitzero" schema:"maxLength=65536" doc:"Why it failed."`
-	// C-10: a message shows as failed if its execution did.
+	// A message shows as failed if its execution did.
 	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"The execution's item, where this changes how it shows."`
 }
 

@@ -12,7 +12,7 @@ const (
 // Enum lists the sides.
 func (Side) Enum() []string { return []string{string(SideA), string(SideB)} }
 
-// ExecutionState is an execution as what runs in it sees it (SA-137..SA-149). It
+// ExecutionState is an execution as what runs in it sees it. It
 // is read-only but for its two methods that steer. Outside of an execution there
 // is none: a nil ExecutionState.
 type ExecutionState interface {

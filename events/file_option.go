@@ -1,6 +1,6 @@
 package events
 
-// WriteFileOptions says more of a file that is written (SA-107). The zero value
+// WriteFileOptions says more of a file that is written. The zero value
 // says nothing.
 type WriteFileOptions struct {
 	Width, Height  int64   // pixels; else what an image says of itself

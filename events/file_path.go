@@ -29,7 +29,7 @@ const (
 //   - Refused is what is longer than [MaxPathBytes], [MaxNameBytes] a name, or
 //     deeper than [MaxPathDepth].
 //
-// The error is an invalid_request for the field path. (SA-95, SA-96)
+// The error is an invalid_request for the field path.
 func FilePath(path string) (string, error) {
 	const field = "/path"
 	if len(path) > 2*MaxPathBytes { // NFC can make it shorter, but not by half

@@ -2,14 +2,14 @@ package events
 
 // Shapes and bounds of file contents.
 const (
-	FileChunkBytes  = 128 << 10 // of a FileChunk (SA-131)
+	FileChunkBytes  = 128 << 10 // of a FileChunk
 	FilePieceBytes  = 512 << 10 // of a message that carries content; four chunks
 	InlineFileBytes = 256 << 10 // the most that file.write takes by itself; more goes by an upload
 
 	DirectoryType = "inode/directory" // the mimeType of a directory
 )
 
-// FileRecord is the document of a file or a directory (SA-96..SA-106). Times are
+// FileRecord is the document of a file or a directory. Times are
 // microseconds since the Unix epoch. Digest is the content's, SHA-256 in hex; a
 // directory and an external file have none. An external file's storage is where
 // it lies.
@@ -75,16 +75,16 @@ type FileContent struct {
 
 // The answers of the queries of files.
 type (
-	// FileList is what a directory holds, by name (SA-108).
+	// FileList is what a directory holds, by name.
 	FileList struct {
 		Entries []FileRecord `json:"entries" schema:"required" doc:"Files and directories, by name."`
 	}
-	// FindList is paths, in order (SA-109).
+	// FindList is paths, in order.
 	FindList struct {
 		Paths     []string `json:"paths" schema:"required" doc:"The paths that match, in order."`
 		Truncated bool     `json:"truncated,omitzero" doc:"There are more."`
 	}
-	// GrepResult is what was found in one file (SA-110).
+	// GrepResult is what was found in one file.
 	GrepResult struct {
 		Path    string      `json:"path" schema:"required,maxLength=4096" doc:"The file."`
 		Matches []GrepMatch `json:"matches" schema:"required" doc:"The lines that match, in order."`
@@ -102,7 +102,7 @@ type (
 		Bytes     int64        `json:"bytes" schema:"required,minimum=0" doc:"How many bytes were searched."`
 		Truncated bool         `json:"truncated,omitzero" doc:"There is more than is shown or was searched."`
 	}
-	// FileStats counts a thread's files (SA-111). Of external files the size
+	// FileStats counts a thread's files. Of external files the size
 	// that was told counts.
 	FileStats struct {
 		FileCount      int64 `json:"fileCount" schema:"required,minimum=0" doc:"Files."`
@@ -118,7 +118,7 @@ type (
 	}
 )
 
-// FileChunk is a part of a file's content (SA-125..SA-128). Its data is not used
+// FileChunk is a part of a file's content. Its data is not used
 // again for another chunk.
 type FileChunk struct {
 	Data        []byte

@@ -183,7 +183,7 @@ func jsonSize(i Item) int {
 	return len(raw)
 }
 
-// toolPartPrefix begins the type of a part that is a call of a tool (EK-49).
+// toolPartPrefix begins the type of a part that is a call of a tool.
 const toolPartPrefix = "tool-"
 
 func quoted(s string) JSON {

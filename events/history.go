@@ -4,7 +4,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// The events that change what views of items show (C-7).
+// The events that change what views of items show.
 const (
 	MessageEditedType    Type = "message.edited"
 	MessageDeletedType   Type = "message.deleted"

@@ -83,11 +83,11 @@ func Pattern(name string) *regexp.Regexp {
 }
 
 // ValidTenant reports whether s may name a tenant: 1 to 64 letters, digits,
-// dashes and underscores, so that it is always one subject token (EK-180).
+// dashes and underscores, so that it is always one subject token.
 func ValidTenant(s string) bool { return tenantPattern.MatchString(s) }
 
 // ValidThreadID reports whether s is a thread's id: T-{uuid}, of any UUID
-// version, or thrd_ and 27 to 59 letters and digits (C-1, AM-5, AG-57).
+// version, or thrd_ and 27 to 59 letters and digits.
 func ValidThreadID(s string) bool { return threadPattern.MatchString(s) }
 
 // ValidID reports whether s may be the id of a context, item, execution or step. It
@@ -195,11 +195,11 @@ func IsThread(aggregate string) bool {
 	return strings.HasPrefix(aggregate, "T-") || strings.HasPrefix(aggregate, "thrd_")
 }
 
-// PartKey gives a part's key, "stepId:idx" (EK-73).
+// PartKey gives a part's key, "stepId:idx".
 func PartKey(stepID string, idx int64) string { return stepID + ":" + strconv.FormatInt(idx, 10) }
 
 // ThreadRef splits what a request may say for a thread: an id, or "key:" and a
-// thread's key (C-2).
+// thread's key.
 func ThreadRef(s string) (id, key string) {
 	if k, ok := strings.CutPrefix(s, "key:"); ok {
 		return "", k

@@ -1,6 +1,6 @@
 package events
 
-// The events of an item (EK-141, EK-142).
+// The events of an item.
 const (
 	ItemCreatedType       Type = "item.created"
 	ItemStatusChangedType Type = "item.status.changed"

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// LiveEvent is what emit sends to connected clients (SA-87). It is no event of
+// LiveEvent is what emit sends to connected clients. It is no event of
 // the log: nobody keeps it, and who does not listen has missed it.
 type LiveEvent struct {
 	Event    string `json:"event"`
@@ -25,8 +25,7 @@ var (
 )
 
 // CheckLiveName says whether a name may be that of a live event. proper reports
-// whether it is as it should be: lower-case letters, digits and underscores
-// (SA-88).
+// whether it is as it should be: lower-case letters, digits and underscores.
 func CheckLiveName(name string) (proper bool, err error) {
 	if name == "" || !utf8.ValidString(name) || utf8.RuneCountInString(name) > liveNameMax {
 		return false, Invalid("/event", "an event has a name of 1 to %d letters", liveNameMax)

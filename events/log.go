@@ -17,7 +17,7 @@ func (LogLevel) Enum() []string {
 }
 
 // Log is a log line of a thread: a trace event of the kind log, as Standard
-// Agents has it (SA-53, SA-54).
+// Agents has it.
 type Log struct {
 	ID        string   `json:"id" schema:"required" doc:"The event's id."`
 	Level     LogLevel `json:"level" schema:"required" doc:"The level; info if absent."`
@@ -89,7 +89,7 @@ func traceCommands() []Command {
 	return []Command{command[RecordTrace]("trace.record", "Records a log line, a model's usage or a span.", TraceRecordedType)}
 }
 
-// GetLogsOptions says which log lines to show (SA-54). The zero value means all,
+// GetLogsOptions says which log lines to show. The zero value means all,
 // newest first.
 type GetLogsOptions struct {
 	Limit  *int64   `json:"limit,omitzero" schema:"minimum=0" doc:"The largest number to return; no limit if absent."`

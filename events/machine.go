@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// ThreadStatus is a thread's state (EK-15).
+// ThreadStatus is a thread's state.
 type ThreadStatus string
 
-// ContextStatus is a context's state (EK-21).
+// ContextStatus is a context's state.
 type ContextStatus string
 
-// ExecutionStatus is an execution's state (EK-51).
+// ExecutionStatus is an execution's state.
 type ExecutionStatus string
 
-// StepStatus is a step's state (EK-61).
+// StepStatus is a step's state.
 type StepStatus string
 
-// ItemStatus is an item's state (EK-36).
+// ItemStatus is an item's state.
 type ItemStatus string
 
 // The states of the five machines.
@@ -65,7 +65,7 @@ type Advice[S ~string] struct {
 	Instead string
 }
 
-// ThreadMachine gives the machine of EK 5.1 (EK-81..EK-86).
+// ThreadMachine gives the machine of EK 5.1.
 func ThreadMachine() Machine[ThreadStatus] {
 	return Machine[ThreadStatus]{
 		Entity: "thread",
@@ -88,7 +88,7 @@ func ThreadMachine() Machine[ThreadStatus] {
 const idleClose = "a thread on which nothing runs is put away with thread.update and archived true, or removed with thread.delete; " +
 	"only a run closes its thread"
 
-// ContextMachine gives the machine of EK 5.2 (EK-87..EK-91).
+// ContextMachine gives the machine of EK 5.2.
 func ContextMachine() Machine[ContextStatus] {
 	return Machine[ContextStatus]{
 		Entity: "context",
@@ -102,7 +102,7 @@ func ContextMachine() Machine[ContextStatus] {
 	}
 }
 
-// ExecutionMachine gives the machine of EK 5.3 (EK-92..EK-94).
+// ExecutionMachine gives the machine of EK 5.3.
 func ExecutionMachine() Machine[ExecutionStatus] {
 	return Machine[ExecutionStatus]{
 		Entity:      "execution",
@@ -111,7 +111,7 @@ func ExecutionMachine() Machine[ExecutionStatus] {
 	}
 }
 
-// StepMachine gives the machine of EK 5.4 (EK-95..EK-97).
+// StepMachine gives the machine of EK 5.4.
 func StepMachine() Machine[StepStatus] {
 	return Machine[StepStatus]{
 		Entity:      "step",
@@ -120,7 +120,7 @@ func StepMachine() Machine[StepStatus] {
 	}
 }
 
-// ItemMachine gives the machine of EK 5.5 (EK-98..EK-101).
+// ItemMachine gives the machine of EK 5.5.
 func ItemMachine() Machine[ItemStatus] {
 	return Machine[ItemStatus]{
 		Entity: "item",

@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// MessageRole says who speaks in a ThreadMessage (SA-24).
+// MessageRole says who speaks in a ThreadMessage.
 type MessageRole string
 
 // The roles of messages.
@@ -23,7 +23,7 @@ func (MessageRole) Enum() []string {
 	return []string{string(FromSystem), string(FromUser), string(FromAssistant), string(FromTool)}
 }
 
-// MessageStatus says how far a message is (SA-34).
+// MessageStatus says how far a message is.
 type MessageStatus string
 
 // The states of messages. A message whose item is stored has none.
@@ -38,7 +38,7 @@ func (MessageStatus) Enum() []string {
 	return []string{string(MessagePending), string(MessageCompleted), string(MessageFailed)}
 }
 
-// ToolStatus says how a tool's call ended (SA-35).
+// ToolStatus says how a tool's call ended.
 type ToolStatus string
 
 // The ends of calls.
@@ -52,7 +52,7 @@ func (ToolStatus) Enum() []string { return []string{string(ToolSuccess), string(
 
 // ThreadMessage is an item, with the calls that are part of it, as Standard
 // Agents has it: snake_case, every field always there, null where nothing is
-// known (SA-23..SA-37). docs/messages.md says how items become messages.
+// known. docs/messages.md says how items become messages.
 type ThreadMessage struct {
 	ID         string         `json:"id" schema:"required,pattern=id" doc:"The item's id."`
 	Role       MessageRole    `json:"role" schema:"required" doc:"Who speaks."`
@@ -70,7 +70,7 @@ type ThreadMessage struct {
 }
 
 // IsMessage reports whether an item shows as a message of its own. A reference
-// never does, and a call that is part of a message shows there (C-9).
+// never does, and a call that is part of a message shows there.
 func (i *Item) IsMessage() bool { return ShowsAlone(i.Type, i.CallOf != nil) }
 
 // ShowsAlone is Item.IsMessage for an item of that kind, which is part of a
@@ -115,7 +115,7 @@ func MessageOf(i *Item, calls []*Item, elided int) *ThreadMessage {
 	return m
 }
 
-// roleOf shows developers as the system (C-8).
+// roleOf shows developers as the system.
 func roleOf(r Role) MessageRole {
 	switch r {
 	case User:
@@ -127,7 +127,8 @@ func roleOf(r Role) MessageRole {
 	}
 }
 
-// messageStatus gives the status of C-10.
+// messageStatus returns how far the message is: failed if its execution or step was,
+// nil if it is only stored.
 func (i *Item) messageStatus() *MessageStatus {
 	s := MessagePending
 	switch {

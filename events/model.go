@@ -1,9 +1,9 @@
 package events
 
-// ItemType is one of the four kinds of items (EK-31). Any other is refused.
+// ItemType is one of the four kinds of items. Any other is refused.
 type ItemType string
 
-// The four kinds of items (EK-9).
+// The four kinds of items.
 const (
 	Message       ItemType = "message"
 	ActionExecute ItemType = "action_execute"
@@ -16,10 +16,10 @@ func (ItemType) Enum() []string {
 	return []string{string(Message), string(ActionExecute), string(ActionResult), string(ItemReference)}
 }
 
-// Role says who speaks in a message (EK-32).
+// Role says who speaks in a message.
 type Role string
 
-// The roles of Open Responses (EK-7).
+// The roles of Open Responses.
 const (
 	User      Role = "user"
 	Assistant Role = "assistant"
@@ -32,7 +32,7 @@ func (Role) Enum() []string {
 	return []string{string(User), string(Assistant), string(System), string(Developer)}
 }
 
-// Channel says by which way an item came (EK-37).
+// Channel says by which way an item came.
 type Channel string
 
 // The channels.
@@ -53,7 +53,7 @@ type Stamp struct {
 }
 
 // Thread is the document of a thread (EK 4.1), with what other sources add to
-// it: additive, so that a reader of EK's five fields still reads it (EK-174).
+// it: additive, so that a reader of EK's five fields still reads it.
 type Thread struct {
 	ID        string       `json:"id" schema:"required,pattern=thread" doc:"The internal id."`
 	Key       *string      `json:"key" schema:"required,nullable,pattern=key" doc:"The stable public name, unique in the tenant."`
@@ -122,7 +122,7 @@ type Context struct {
 	Stamp
 }
 
-// Item is the document of an item (EK 4.3), with the links of EK-161.
+// Item is the document of an item (EK 4.3), with the ids of its thread and context.
 type Item struct {
 	ID        string     `json:"id" schema:"required,pattern=id" doc:"The id."`
 	ThreadID  string     `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
@@ -197,7 +197,7 @@ type Step struct {
 }
 
 // Part is the document of a part (EK 4.7): one piece of a step's output, and
-// the normalised source of truth of it (EK-79).
+// the normalised source of truth of it.
 type Part struct {
 	Key       string `json:"key" schema:"required,pattern=partKey" doc:"stepId:idx."`
 	ThreadID  string `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
@@ -209,7 +209,7 @@ type Part struct {
 	Stamp
 }
 
-// TraceRun is the document of a run: one for each execution (EK-158).
+// TraceRun is the document of a run: one for each execution.
 type TraceRun struct {
 	ID        string          `json:"id" schema:"required,pattern=id" doc:"The execution's id."`
 	ThreadID  string          `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
@@ -224,7 +224,7 @@ type TraceRun struct {
 }
 
 // TraceSpan is the document of a span: one for each step, and each that is
-// recorded of a reactor's or a tool's call (EK-159).
+// recorded of a reactor's or a tool's call.
 type TraceSpan struct {
 	ID        string `json:"id" schema:"required,pattern=id" doc:"The step's id, or the recorded span's."`
 	RunID     string `json:"runId" schema:"required,pattern=id" doc:"The run that it is part of."`
@@ -242,7 +242,7 @@ type TraceSpan struct {
 }
 
 // TraceEvent is the document of one thing recorded of a run: a log line, a use
-// of a model (EK-157).
+// of a model.
 type TraceEvent struct {
 	ID       string `json:"id" schema:"required" doc:"The event's id."`
 	ThreadID string `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`

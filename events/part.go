@@ -1,6 +1,6 @@
 package events
 
-// The events of a part (EK-145, EK-146).
+// The events of a part.
 const (
 	PartCreatedType Type = "part.created"
 	PartUpdatedType Type = "part.updated"

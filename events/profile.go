@@ -33,7 +33,7 @@ const (
 	Steer     Policy = "steer"     // the run's next step sees it
 )
 
-// MaxQueuedMessages is how many messages of a thread may wait (AM-79).
+// MaxQueuedMessages is how many messages of a thread may wait.
 const MaxQueuedMessages = 5
 
 // Enum lists the policies.
@@ -41,7 +41,7 @@ func (Policy) Enum() []string {
 	return []string{string(Reject), string(Enqueue), string(Interrupt), string(Steer)}
 }
 
-// AgentAssigned says that another agent took the thread over (C-11).
+// AgentAssigned says that another agent took the thread over.
 type AgentAssigned struct {
 	AgentID string `json:"agentId" schema:"required,pattern=name" doc:"The agent in charge from now on."`
 	From    string `json:"from,omitzero" schema:"pattern=name" doc:"The agent before."`

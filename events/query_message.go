@@ -1,6 +1,6 @@
 package events
 
-// GetMessagesOptions says which messages to show (SA-40..SA-44). The zero value
+// GetMessagesOptions says which messages to show. The zero value
 // means all that are not silent, newest first.
 type GetMessagesOptions struct {
 	Limit         *int64 `json:"limit,omitzero" schema:"minimum=0" doc:"The largest number to return; no limit if absent."`
@@ -29,7 +29,7 @@ type GetMessage struct {
 	Fresh
 }
 
-// MessageList is a page of messages, MessagesResult of Standard Agents (SA-38).
+// MessageList is a page of messages, MessagesResult of Standard Agents.
 type MessageList struct {
 	Messages   []ThreadMessage `json:"messages" schema:"required" doc:"The messages."`
 	Total      int64           `json:"total" schema:"required,minimum=0" doc:"How many match the filters, on all pages."`

@@ -8,13 +8,13 @@ const (
 	KeyReleasedType         Type = "key.released"
 )
 
-// RelationshipKind says how two threads are tied (AM-36).
+// RelationshipKind says how two threads are tied.
 type RelationshipKind string
 
 // Enum lists the kinds.
 func (RelationshipKind) Enum() []string { return []string{"fork", "handoff", "mention"} }
 
-// RelationshipRole says which of the two holds the record (AM-37).
+// RelationshipRole says which of the two holds the record.
 type RelationshipRole string
 
 // Enum lists the roles.

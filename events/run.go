@@ -169,7 +169,7 @@ func (s Side) Other() Side {
 	return SideA
 }
 
-// RunTurned says which side of a dual_ai agent has the next turn (SA-147).
+// RunTurned says which side of a dual_ai agent has the next turn.
 type RunTurned struct {
 	Side Side `json:"side" schema:"required" doc:"The side."`
 }

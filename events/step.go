@@ -4,7 +4,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// The events of a step (EK-143, EK-144).
+// The events of a step.
 const (
 	StepCreatedType       Type = "step.created"
 	StepStatusChangedType Type = "step.status.changed"

@@ -30,8 +30,8 @@ const (
 
 // Limits, in bytes.
 const (
-	MaxEventBytes  = 512 << 10          // of one event's data (C-16); bigger content belongs in files
-	MaxStateBytes  = 1 << 20            // of a context's content (C-16)
+	MaxEventBytes  = 512 << 10          // of one event's data; bigger content belongs in files
+	MaxStateBytes  = 1 << 20            // of a context's content; more is refused whole, and not truncated (C-16)
 	MaxPayload     = 4 << 20            // of a message, as nats.conf sets it
 	MaxCommitBytes = MaxPayload - 8<<10 // of a commit's body, which leaves room for its headers
 	MaxCommands    = 200                // of one thread.commit

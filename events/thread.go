@@ -1,6 +1,6 @@
 package events
 
-// The events of a thread (EK-136..EK-138, EK-148).
+// The events of a thread.
 const (
 	ThreadCreatedType       Type = "thread.created"
 	ThreadResolvedType      Type = "thread.resolved"
@@ -34,7 +34,7 @@ type ThreadStatusChanged struct {
 	Reason string       `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
 }
 
-// ThreadFinished says that a react is over, once for each execution (C-43).
+// ThreadFinished says that a react is over, once for each execution.
 type ThreadFinished struct {
 	ExecutionID string          `json:"executionId" schema:"required,pattern=id" doc:"The execution that ended."`
 	Status      ExecutionStatus `json:"status" schema:"required" doc:"How it ended."`

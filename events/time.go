@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Time is a moment in microseconds since the Unix epoch, UTC (C-3).
+// Time is a moment in microseconds since the Unix epoch, UTC.
 type Time int64
 
 // TimeOf gives the moment of t, cut to microseconds.
@@ -14,8 +14,7 @@ func TimeOf(t time.Time) Time { return Time(t.UnixMicro()) }
 // Go gives the moment as Go's time, in UTC.
 func (t Time) Go() time.Time { return time.UnixMicro(int64(t)).UTC() }
 
-// ISO gives the form that documents use: exactly three fraction digits and Z
-// (EK-19).
+// ISO gives the form that documents use: exactly three fraction digits and Z.
 func (t Time) ISO() string { return string(t.append(make([]byte, 0, 24), 3)) }
 
 // String gives the form that events use: six fraction digits and Z.

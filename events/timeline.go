@@ -6,7 +6,7 @@ import (
 )
 
 // ValidateTimeline checks a recorded stream of events, of one thread or of
-// several mixed, and gives the first fault as a *TimelineError (EK-150). Each
+// several mixed, and gives the first fault as a *TimelineError. Each
 // thread must be there from its first event.
 func ValidateTimeline(list []Event) error {
 	c := NewTimelineChecker()
@@ -36,8 +36,8 @@ func (e *TimelineError) Error() string {
 func (e *TimelineError) Unwrap() error { return e.Cause }
 
 // TimelineChecker checks streams of events one event at a time: versions have
-// no gap, times do not go back, what is made is new, what is linked to is there
-// (EK-160..EK-164), and each change of state fits the state so far and its
+// no gap, times do not go back, what is made is new, what is linked to is there,
+// and each change of state fits the state so far and its
 // machine. It judges nothing else. It is not safe for concurrent use.
 //
 // It keeps the ids and states of each thread's entities until Forget.

@@ -1,6 +1,6 @@
 package events
 
-// ToolResult is what came of a call of a tool (SA-66): a failure of the work is
+// ToolResult is what came of a call of a tool: a failure of the work is
 // a result too.
 type ToolResult struct {
 	Status ToolStatus `json:"status" schema:"required" doc:"success or error."`

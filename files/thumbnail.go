@@ -53,7 +53,7 @@ func NewViewer(s *Store, images, searches *share.Pool) *Viewer {
 // Thumbnail gives a small picture of a PNG, JPEG, GIF or WebP: of the first frame
 // of one that moves, as JPEG if the image has no transparent parts and as PNG if
 // it may have. It is never larger than the image. Anything else is not_found,
-// and so is an image of more than MaxImagePixels. (SA-122)
+// and so is an image of more than MaxImagePixels.
 func (v *Viewer) Thumbnail(ctx context.Context, tenant string, file *events.FileRecord, size int) (*events.Thumbnail, error) {
 	missing := events.Missing("thumbnail", file.Path)
 	if file.Size > MaxImageBytes {

@@ -16,8 +16,8 @@ import (
 )
 
 // The end of a thread is the end of the threads that work for it, those with its
-// id as mainThreadId, and so on down (AM-85, C-12). Forks, handoffs and mentions
-// go on (AM-88). The runner asks for it with a submitted command for each such
+// id as mainThreadId, and so on down. Forks, handoffs and mentions
+// go on. The runner asks for it with a submitted command for each such
 // thread. The note of the end stays until all are stored, and the command's id is
 // made from the tombstone, so that a repeat does nothing. The end of each of them
 // is then handled in the same way.

@@ -8,8 +8,7 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// listEffects gives what is pending, those due first in front: none is no error
-// (SA-84).
+// listEffects gives what is pending, those due first in front: none is no error.
 func (a *asking) listEffects(d events.ListEffects) (*events.EffectList, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 // linesMost is how many log lines one answer holds.
 const linesMost = 10_000
 
-// listLogs gives log lines (SA-53, SA-54). There is no index of them: all that
+// listLogs gives log lines. There is no index of them: all that
 // was recorded of the thread is read through, a page at a time, and only what the
 // answer may need is kept.
 func (a *asking) listLogs(d events.ListLogs) (*events.LogList, error) {

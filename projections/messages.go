@@ -12,7 +12,7 @@ import (
 const messagesMost = 1000
 
 // getMessage gives a message, or nil if there is none of that id: a thread that
-// is not there is an error (SA-39).
+// is not there is an error.
 func (a *asking) getMessage(d events.GetMessage) (*events.ThreadMessage, error) {
 	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ const maxVersion = int64(1) << 62
 
 // listMessages passes over blocks of messages by the counts that the thread's
 // document keeps, then over pages of the index, and reads the messages of one
-// page: as much work for a long thread as for a short one (SA-38..SA-45).
+// page: as much work for a long thread as for a short one.
 func (a *asking) listMessages(d events.ListMessages) (*events.MessageList, error) {
 	if d.Cursor != "" && d.Offset != nil && *d.Offset > 0 {
 		return nil, events.Invalid("/offset", "a cursor stands in place of an offset; give one of them")

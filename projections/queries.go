@@ -143,7 +143,7 @@ func unavailable(e *events.Error) *events.Error {
 }
 
 func (q *Queries) handle(ctx context.Context, tenant, name string, body []byte) (any, error) {
-	if !events.ValidTenant(tenant) { // EK-181: there is no tenant to fall back on
+	if !events.ValidTenant(tenant) { // there is no tenant to fall back on
 		return nil, events.Errorf(events.InvalidRequest, "a tenant is 1 to 64 letters, digits, dashes and underscores")
 	}
 	if _, ok := events.LookupQuery(name); !ok {

@@ -19,7 +19,7 @@ type Agent struct {
 	MaxItems int
 	// MaxBytes is how many bytes of items a reactor is shown, see events.FitItems; 0: all.
 	MaxBytes int
-	// Continue is the loop policy (EK-121): whether another step follows one that
+	// Continue is the loop policy: whether another step follows one that
 	// has come to this. Default: if the step made calls. What the execution's state
 	// says goes before it: a run that was told to stop ends, one that was steered
 	// goes on, and limits hold.
@@ -31,7 +31,7 @@ type Agent struct {
 }
 
 // Outcome is what a step has come to, for the loop policy. It holds nothing of
-// the messages' metadata (EK-122).
+// the messages' metadata.
 type Outcome struct {
 	Iteration int64
 	Side      events.Side
@@ -39,7 +39,7 @@ type Outcome struct {
 	Usage     events.Usage
 }
 
-// The types of agents (SA-9).
+// The types of agents.
 const (
 	HumanAgent = "ai_human"
 	DualAgent  = "dual_ai"
@@ -141,8 +141,8 @@ type PersonTool interface {
 }
 
 // AgentTool is a tool that is another agent. Calling it is for the runtime: an
-// ai_human agent takes the thread over (SA-5), unless it is to run apart; a dual_ai
-// agent runs in a thread of its own (SA-7).
+// ai_human agent takes the thread over, unless it is to run apart; a dual_ai
+// agent runs in a thread of its own.
 type AgentTool interface {
 	Tool
 	// AgentName gives the agent.

@@ -27,7 +27,7 @@ type ended struct {
 }
 
 // call makes the calls of the open step that may be made, all at once, and
-// records what comes of each as soon as the log is free (EK-116).
+// records what comes of each as soon as the log is free.
 func (t *turn) call(ctx context.Context) error {
 	side := t.agent.side(t.run.Side)
 	t.announceCalls()

@@ -176,7 +176,7 @@ func (c *conversation) evolve(e *events.Event) {
 	}
 }
 
-// toolPart begins the type of a part that is a call of a tool (EK-49).
+// toolPart begins the type of a part that is a call of a tool.
 const toolPart = "tool-"
 
 // partOf is what the runtime reads of a part.
@@ -221,7 +221,7 @@ func callOf(i events.Item) string {
 
 // shown gives what a reactor is told of a context: its items, oldest first, the
 // last most of them. The items of calls that a message shows as its parts are
-// left out (C-9). A side of a dual_ai agent is told what the other wrote as what
+// left out. A side of a dual_ai agent is told what the other wrote as what
 // a user says.
 func (c *conversation) shown(context string, side events.Side, most int) []events.Item {
 	calls := map[string]bool{}

@@ -15,15 +15,15 @@ import (
 // maxErrorText bounds the text of a failure, in bytes.
 const maxErrorText = 4 << 10
 
-// DefineTool makes a tool of a Go function (SA-67). Its arguments are a struct,
+// DefineTool makes a tool of a Go function. Its arguments are a struct,
 // whose JSON Schema becomes the tool's parameters, as arguments.Of says; where
 // spec.Parameters is given it is taken instead, and the struct may be anything
 // that can be read from it.
 //
 // Arguments are held to the schema and then read strictly, so that fn sees none
 // that do not fit. What fn gives is written as JSON: a string stays a JSON
-// string (SA-68), and a ToolResult is taken as it is. An error of fn becomes a
-// result of status error (SA-66), except a *RetryError and the end of ctx, which
+// string, and a ToolResult is taken as it is. An error of fn becomes a
+// result of status error, except a *RetryError and the end of ctx, which
 // are for the caller, as a panic is. The error of DefineTool says what is wrong
 // with the definition, and names the field.
 func DefineTool[A, R any](spec ToolSpec, fn func(ctx context.Context, in *ToolInput, args A) (R, error)) (Tool, error) {

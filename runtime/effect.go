@@ -7,7 +7,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Effect is work that was scheduled, and runs outside the conversation (SA-70).
+// Effect is work that was scheduled, and runs outside the conversation.
 // It must return when ctx ends, and is safe for concurrent use. A panic is an
 // error.
 //
@@ -26,7 +26,7 @@ type EffectFunc func(ctx context.Context, in *EffectInput) error
 // Run calls the function.
 func (f EffectFunc) Run(ctx context.Context, in *EffectInput) error { return f(ctx, in) }
 
-// Effects holds effects by their names (SA-75).
+// Effects holds effects by their names.
 type Effects map[string]Effect
 
 // Effect finds an effect by its name.
@@ -41,7 +41,7 @@ type EffectInput struct {
 	ThreadID string
 	EffectID string
 	// FlowID is the effect's own flow: its id, and the correlation of its events.
-	// It is not that of the execution that scheduled it (SA-22, C-38).
+	// It is not that of the execution that scheduled it.
 	FlowID string
 	Name   string
 	Args   events.JSON // an object
@@ -51,7 +51,7 @@ type EffectInput struct {
 	Firing      int64       // from 1; more only of a repeated effect
 	Attempt     int64       // at this firing, from 1
 	ScheduledAt time.Time   // when this attempt was due
-	State       ThreadState // of the thread, apart from any execution's (SA-72); nil if the worker has none
+	State       ThreadState // of the thread, apart from any execution's; nil if the worker has none
 }
 
 // dueEffect is what a timer of an effect holds: enough to begin it.

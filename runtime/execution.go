@@ -10,13 +10,12 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Execution is the execution under way as tools, hooks and effects see it
-// (SA-137..SA-149): an events.ExecutionState, and what a ThreadState needs
-// beside it to be made. It is live: it shows what the worker knows at the moment, and
+// Execution is the execution as tools, hooks and effects see it: an
+// events.ExecutionState, and what else a ThreadState is made of. It is live: it shows what the worker knows at the moment, and
 // after Stop it is stopped. All of it is read-only, but for Stop and ForceTurn. Safe
 // for concurrent use.
 //
-// An effect has one of its own, with its own flow (SA-22, C-38): it has no steps,
+// An effect has one of its own, with its own flow: it has no steps,
 // no sides and no messages.
 type Execution struct {
 	flow    string
@@ -69,10 +68,10 @@ func (t *turn) toolState(call string, spec ToolSpec) ThreadState {
 func (x *Execution) InRun() bool { return x.turn != nil }
 
 // Portable reports whether it was handed to a tool that says that it is portable,
-// and so must not see the process (SA-151).
+// and so must not see the process.
 func (x *Execution) Portable() bool { return x.spot.portable }
 
-// Scratch gives the store of the execution (SA-16). It is memory: it ends with
+// Scratch gives the store of the execution. It is memory: it ends with
 // the execution, and follows it neither to another worker nor over a wait.
 func (x *Execution) Scratch() *sync.Map { return x.scratch }
 
@@ -113,10 +112,10 @@ func (x *Execution) run() thread.Run {
 	return l.run
 }
 
-// FlowID gives the execution's id; of an effect, the effect's (SA-137).
+// FlowID gives the execution's id; of an effect, the effect's.
 func (x *Execution) FlowID() string { return x.flow }
 
-// CurrentSide gives whose turn it is (SA-138): a, where there are no sides.
+// CurrentSide gives whose turn it is: a, where there are no sides.
 func (x *Execution) CurrentSide() events.Side {
 	if side := x.run().Side; side != "" {
 		return side
@@ -125,23 +124,23 @@ func (x *Execution) CurrentSide() events.Side {
 }
 
 // StepCount gives how many steps there were whose reactor was asked, with the one
-// under way (SA-139, C-13).
+// under way.
 func (x *Execution) StepCount() int64 { return x.run().Steps }
 
-// SideAStepCount gives those of side a, which has all where there are no sides (SA-140).
+// SideAStepCount gives those of side a, which has all where there are no sides.
 func (x *Execution) SideAStepCount() int64 { return x.run().SideASteps }
 
-// SideBStepCount gives those of side b (SA-141).
+// SideBStepCount gives those of side b.
 func (x *Execution) SideBStepCount() int64 { return x.run().SideBSteps }
 
-// Stopped reports whether the execution was told to stop (SA-142).
+// Stopped reports whether the execution was told to stop.
 func (x *Execution) Stopped() bool { return x.halted.Load() || x.run().Stop }
 
-// StoppedBy gives the side that stopped it; empty if nobody did, or no side (SA-143).
+// StoppedBy gives the side that stopped it; empty if nobody did, or no side.
 func (x *Execution) StoppedBy() events.Side { return x.run().StoppedBy }
 
 // MessageHistory gives what has been said in the run's context, silent messages
-// too, oldest first (SA-144). It is empty when the worker has given the run up.
+// too, oldest first. It is empty when the worker has given the run up.
 func (x *Execution) MessageHistory() []events.ThreadMessage {
 	if x.turn == nil {
 		return []events.ThreadMessage{}
@@ -150,11 +149,11 @@ func (x *Execution) MessageHistory() []events.ThreadMessage {
 }
 
 // AbortSignal gives what is closed when work under way is to be given up: the run
-// was cancelled, its time is over, or its worker ends (SA-145, SA-149). The context of
+// was cancelled, its time is over, or its worker ends. The context of
 // a call ends then, too.
 func (x *Execution) AbortSignal() <-chan struct{} { return x.ctx.Done() }
 
-// Stop ends the execution after what it does now (SA-148). It returns when that
+// Stop ends the execution after what it does now. It returns when that
 // is durable; where it cannot be, the log of the process says so.
 func (x *Execution) Stop() {
 	if x.turn == nil {
@@ -166,7 +165,7 @@ func (x *Execution) Stop() {
 	}
 }
 
-// ForceTurn gives the next turn to a side (SA-147). The error is an
+// ForceTurn gives the next turn to a side. The error is an
 // invalid_request unless the agent is a dual_ai one.
 func (x *Execution) ForceTurn(side events.Side) error {
 	switch {

@@ -12,8 +12,8 @@ import (
 )
 
 // callAgent makes a call of a tool that is an agent. An ai_human agent takes the
-// thread over with the call's result (SA-5), unless it is to run apart; that, and a
-// dual_ai agent, runs in a thread of its own, for which the call waits (SA-7).
+// thread over with the call's result, unless it is to run apart; that, and a
+// dual_ai agent, runs in a thread of its own, for which the call waits.
 func (t *turn) callAgent(ctx context.Context, c thread.Call, tool AgentTool, done chan<- ended) (waits bool, err error) {
 	e := ended{call: c, tool: tool.Spec().Name, started: time.Now()}
 	agent, err := t.w.agent(ctx, t.job.Tenant, tool.AgentName())

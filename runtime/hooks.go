@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 )
 
-// Hooks intercept the life of runs (SA-20). Each may be nil. They are called by
+// Hooks intercept the life of runs. Each may be nil. They are called by
 // the worker that has the run, in its order, and again when a boundary is done
 // over after a handover; so what they do should be safe to do twice. A panic of a
 // hook is an error of it, and one that does not return when ctx ends is left

@@ -13,7 +13,7 @@ import (
 const maxNested = 8
 
 // Invoke makes a call of a tool at once, within the run: in place, beside what
-// else it does (SA-65). It is held to the tool's schema, limits and hooks as any
+// else it does. It is held to the tool's schema, limits and hooks as any
 // call is, and recorded as a span of the step, under the call from which it is
 // made; it is none of the conversation. Its key is derived from that call's and its
 // order there, so that a call that is made again makes it with the same one.

@@ -30,8 +30,7 @@ const (
 	ToolSpan    = "tool "
 )
 
-// react runs the reactor of the open step and records what it gives (EK-114,
-// EK-115).
+// react runs the reactor of the open step and records what it gives.
 func (t *turn) react(ctx context.Context) error {
 	side := t.agent.side(t.run.Side)
 	reactor, err := t.w.reactors.Reactor(side.Reactor)
@@ -238,7 +237,7 @@ func (t *turn) why(err error) string {
 	return clip(err.Error())
 }
 
-// after says how the run goes on when its step is closed (EK-121).
+// after says how the run goes on when its step is closed.
 func (t *turn) after(side *Side, calls []string, used *Usage) thread.After {
 	usage := t.talk.usage
 	if used != nil {

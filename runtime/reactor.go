@@ -7,7 +7,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Reactor is the replaceable unit that generates (EK-102): it is called once a
+// Reactor is the replaceable unit that generates: it is called once a
 // step, and again, with the same ids, if that call came to nothing. It must
 // return when ctx ends, and is safe for concurrent use. A panic is an error of
 // its step.
@@ -68,21 +68,21 @@ type Model struct {
 	Params          events.JSON `json:"params,omitzero"` // an object, given to the provider as it is
 }
 
-// Reaction is what a reactor gives for a step (EK-103..EK-106). Parts are kept
-// as they come; those of no known type are kept too (EK-107, EK-108).
+// Reaction is what a reactor gives for a step. Parts are kept
+// as they come; those of no known type are kept too.
 type Reaction struct {
-	// AssistantEvent is the item for the present boundary (EK-103): a message
+	// AssistantEvent is the item for the present boundary: a message
 	// of role assistant whose content lists the parts that this step adds. Its
 	// id may be absent. A part for each call, of type tool-NAME with toolCallId
 	// and input, may be among them; where it is not, one is added.
 	AssistantEvent Assistant `json:"assistantEvent"`
-	// ToolCalls are the calls that the parts ask for (EK-104). Their callIds
+	// ToolCalls are the calls that the parts ask for. Their callIds
 	// are unique in the execution.
 	ToolCalls []ToolCall `json:"toolCalls,omitempty"`
-	// MessagesForModel says what was in fact shown to the model (EK-105).
+	// MessagesForModel says what was in fact shown to the model.
 	// Absent: all items of the input.
 	MessagesForModel *Shown `json:"messagesForModel,omitzero"`
-	Usage            *Usage `json:"usage,omitzero"` // EK-106
+	Usage            *Usage `json:"usage,omitzero"`
 	// FinishReason says why the model ended its answer: one of the reasons of
 	// events.Finish, such as length. Absent: it said all that it had to say.
 	FinishReason string `json:"finishReason,omitzero"`

@@ -19,7 +19,7 @@ func (e ended) bytes() int {
 	return 3*(len(e.result.Result)+len(e.result.Error)) + 2*len(e.asked) + 2048
 }
 
-// record records what calls came to, in as few commits as take it (EK-190). What
+// record records what calls came to, in as few commits as take it. What
 // no commit takes is recorded as a failure that says so: the call was made.
 func (t *turn) record(ctx context.Context, side *Side, batch []ended) error {
 	for i := range batch {

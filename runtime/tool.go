@@ -11,7 +11,7 @@ import (
 // safe for concurrent use. A panic is an error of its call.
 //
 // A failure of the work is a ToolResult of status error, which the model is
-// shown (SA-66). An error of Call says that the call itself came to nothing: a
+// shown. An error of Call says that the call itself came to nothing: a
 // *RetryError is tried again, with the same key, if the tool is idempotent or the
 // call was surely not made; any other becomes a result of status error. Neither may hold a secret.
 type Tool interface {
@@ -32,7 +32,7 @@ type ToolSpec struct {
 	WorkerWait  time.Duration `json:"-"`                    // for a process that serves it, when none does; default: the agent's, negative: none
 	Retries     int           `json:"-"`                    // more attempts after a *RetryError; default: the agent's; -1: none
 	Backoff     time.Duration `json:"-"`                    // before the second attempt; doubles each time; default: the agent's; -1: none
-	NotPortable bool          `json:"notPortable,omitzero"` // it uses the runtime context (SA-151)
+	NotPortable bool          `json:"notPortable,omitzero"` // it uses the runtime context
 }
 
 // ToolInput is what a tool is told.
@@ -51,7 +51,7 @@ type ToolInput struct {
 	State     ThreadState // of the thread; nil in a process that serves tools over NATS
 }
 
-// ToolResult is what came of a call (SA-66).
+// ToolResult is what came of a call.
 type ToolResult = events.ToolResult
 
 // The two ways in which a call ends.

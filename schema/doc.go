@@ -22,7 +22,7 @@
 // what it names. A required field may not be null. Where any JSON is asked for
 // (a context's content, a part), null is a value like any other. Documents and
 // events, which Skein writes itself, leave out what is absent and never say null
-// for it (EK-20).
+// for it.
 //
 // # What it does not
 //

@@ -55,8 +55,7 @@ func (r *remote) domainFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.domain, "js-domain", "", "domain of JetStream; skein with the credentials of an auditor")
 }
 
-// needTenant says that a tenant must be named: there is no default one (EK-180,
-// EK-181).
+// needTenant says that a tenant must be named: there is no default one.
 func (r *remote) needTenant() error {
 	switch {
 	case r.tenant == "":

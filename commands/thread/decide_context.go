@@ -61,8 +61,8 @@ func (m *maker) resolveContext(d events.ResolveContext) error {
 	return nil
 }
 
-// contextOf gives the context that was named, or the default one (EK-160: only
-// this thread's own are found).
+// contextOf gives the context that was named, or the default one. Only
+// this thread's own are found.
 func (m *maker) contextOf(id string) (string, contextState, error) {
 	if id == "" {
 		id = m.state.Default

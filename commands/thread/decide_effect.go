@@ -88,7 +88,7 @@ func (m *maker) scheduleEffect(d events.ScheduleEffect) error {
 	if d.BackoffMs != nil {
 		s.BackoffMs = *d.BackoffMs
 	}
-	at := m.at // SA-77: no delay is at once
+	at := m.at // no delay is at once
 	switch {
 	case d.DelayMs != nil:
 		at += events.Time(*d.DelayMs) * 1000
@@ -117,7 +117,7 @@ func (m *maker) scheduleEffect(d events.ScheduleEffect) error {
 	return nil
 }
 
-// emitEffect adds an event of an effect, which is a flow of its own (C-38).
+// emitEffect adds an event of an effect, which is a flow of its own.
 func (m *maker) emitEffect(t events.Type, id string, data any) { m.emit(t, id, id, data) }
 
 // cancelEffect makes no event if there is nothing to cancel: the effect has run,

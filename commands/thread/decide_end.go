@@ -6,7 +6,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// closeStep closes the open step and decides how it goes on (EK-117, EK-118).
+// closeStep closes the open step and decides how it goes on.
 func (m *maker) closeStep(execution string, seen int64, after After) error {
 	x, _ := m.state.execution(execution)
 	if after.StopBy != "" && !x.Run.Stop {
@@ -70,7 +70,7 @@ func (m *maker) endStep(execution string, to events.StepStatus, goes bool, text 
 	return m.setStepStatus(d)
 }
 
-// finishStopped ends a run that was told to stop (C-26).
+// finishStopped ends a run that was told to stop.
 func (m *maker) finishStopped(execution string) error {
 	x, _ := m.state.execution(execution)
 	if x.Run.Abort {
@@ -82,10 +82,10 @@ func (m *maker) finishStopped(execution string) error {
 	return m.finish(execution, events.ExecutionCompleted, "")
 }
 
-// Aborted is the error text of a run that was cancelled (C-26).
+// Aborted is the error text of a run that was cancelled.
 const Aborted = "aborted"
 
-// finish ends an execution: item, execution, thread, context (EK-119), and
+// finish ends an execution: item, execution, thread, context, and
 // starts what waits.
 func (m *maker) finish(execution string, to events.ExecutionStatus, text string) error {
 	if to == events.ExecutionFailed {

@@ -36,7 +36,7 @@ func (m *maker) addItem(d events.CreateItem) error {
 		created.Depth = *in.Depth
 	}
 	if in.Type == events.ActionExecute && parent.Assistant && parent.Context == ctx && int64(parent.Depth) == created.Depth {
-		place := parent.Index // the call is part of that message (C-9)
+		place := parent.Index // the call is part of that message
 		created.CallOf = &place
 	}
 	m.emit(events.ItemCreatedType, id, m.correlation, created)
@@ -86,7 +86,7 @@ func (m *maker) itemIsNew(item events.NewItem) error {
 	return nil
 }
 
-// itemOf finds an item that is there and was not deleted (EK-161).
+// itemOf finds an item that is there and was not deleted.
 func (m *maker) itemOf(id string) (itemState, error) {
 	i, ok := m.state.item(id)
 	if !ok || i.Deleted {

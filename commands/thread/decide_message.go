@@ -4,7 +4,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// addMessage adds a message's item and those of its calls (SA-46).
+// addMessage adds a message's item and those of its calls.
 func (m *maker) addMessage(d events.AddMessage) error {
 	item, calls, err := d.Items()
 	if err != nil {
@@ -27,7 +27,7 @@ func (m *maker) addMessage(d events.AddMessage) error {
 	return nil
 }
 
-// updateMessage changes a message (SA-49, SA-50).
+// updateMessage changes a message.
 func (m *maker) updateMessage(d events.UpdateMessage) error {
 	i, ok := m.state.item(d.MessageID)
 	if !ok || !i.shows() {
@@ -98,7 +98,7 @@ func (m *maker) silence(message itemState, silent *bool) {
 	}
 }
 
-// recordTrace records something of a run (SA-53).
+// recordTrace records something of a run.
 func (m *maker) recordTrace(d events.RecordTrace) error {
 	subject := m.command.ThreadID
 	if d.ExecutionID != "" {

@@ -8,13 +8,13 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// react takes an item that an agent is to answer (EK-109..EK-112). While the
-// thread is busy, its policy says what becomes of it (C-22).
+// react takes an item that an agent is to answer. While the
+// thread is busy, its policy says what becomes of it.
 func (m *maker) react(d events.ReactThread) error {
 	return m.reactFor(d, nil)
 }
 
-// ReactFor is a thread.react on behalf of a call on another thread (SA-7).
+// ReactFor is a thread.react on behalf of a call on another thread.
 type ReactFor struct {
 	events.ReactThread
 	Parent events.Parent
@@ -92,7 +92,7 @@ func trigger(d events.ReactThread) (events.NewItem, error) {
 	}, nil
 }
 
-// push lets an item wait (AM-79..AM-84).
+// push lets an item wait.
 func (m *maker) push(item events.NewItem, d events.ReactThread, first bool) error {
 	waiting := 0
 	for _, q := range m.state.Queue {
@@ -116,7 +116,7 @@ func (m *maker) push(item events.NewItem, d events.ReactThread, first bool) erro
 		return events.Invalid("/item", "%w", err)
 	}
 	m.ids++
-	id := "queued-" + events.EventID(m.command.Tenant, m.command.ThreadID, m.command.ID, -m.ids) // AM-81
+	id := "queued-" + events.EventID(m.command.Tenant, m.command.ThreadID, m.command.ID, -m.ids)
 	m.emit(events.QueuePushedType, id, "", events.QueuePushed{
 		ID: id, Item: raw, ContextID: d.ContextID, AgentID: d.AgentID, MessageID: m.state.Messages, First: first,
 		ExecutionID: execution, ReactionItemID: reaction,
@@ -160,7 +160,7 @@ type begin struct {
 }
 
 // start begins an execution: context, trigger, execution, in the order of EK 7.
-// A failed thread is opened first (C-25).
+// A failed thread is opened first.
 func (m *maker) start(b begin) error {
 	ctx, c, err := m.writable(b.context)
 	if err != nil {
@@ -214,7 +214,7 @@ func (m *maker) moveContext(id string, to events.ContextStatus, execution string
 	return nil
 }
 
-// next starts what waits, if the thread is free: calls of tools first (C-22). It
+// next starts what waits, if the thread is free: calls of tools first. It
 // is part of how a run ends, and so must not fail: what the thread no longer has
 // is left out of what waits, and what no context can take waits on.
 func (m *maker) next() error {
@@ -281,8 +281,8 @@ func callFrom(item events.NewItem) (events.ToolCall, error) {
 	return c, nil
 }
 
-// queueTool queues a call: for the run under way, or for one of its own
-// (SA-62..SA-64). One that is made once always gets one of its own (SA-65).
+// queueTool queues a call: for the run under way, or for one of its own.
+// One that is made once always gets one of its own.
 func (m *maker) queueTool(d events.QueueTool) error {
 	id := m.id(d.CallID, "call_")
 	if d.Arguments == nil {

@@ -42,7 +42,7 @@ func (m *maker) claimRun(d ClaimRun) error {
 	return nil
 }
 
-// beginStep begins the next step (EK-113). Calls that a caller has queued are
+// beginStep begins the next step. Calls that a caller has queued are
 // its calls, and then no reactor is asked.
 func (m *maker) beginStep(execution string, side events.Side) error {
 	x, _ := m.state.execution(execution)
@@ -89,7 +89,7 @@ func (m *maker) beginStep(execution string, side events.Side) error {
 	return m.putCalls(execution, id, calls)
 }
 
-// callPart gives the part that a call is before it has a result (EK-189).
+// callPart gives the part that a call is before it has a result.
 func callPart(c events.ToolCall) (events.JSON, error) {
 	part, err := json.Marshal(struct {
 		Type  string      `json:"type"`
@@ -102,7 +102,7 @@ func callPart(c events.ToolCall) (events.JSON, error) {
 	return part, nil
 }
 
-// putParts adds parts to a step, and to the reaction item (EK-114, EK-115).
+// putParts adds parts to a step, and to the reaction item.
 func (m *maker) putParts(execution, step string, parts []events.JSON, types []string) error {
 	for i, part := range parts {
 		n := int64(i)
@@ -140,7 +140,7 @@ func (m *maker) addToReaction(execution string, parts []events.JSON, ref func(in
 	}, x.Context, execution)
 }
 
-// putCalls adds the items of calls (C-9), but for those that are there.
+// putCalls adds the items of calls, but for those that are there.
 func (m *maker) putCalls(execution, step string, calls []events.ToolCall) error {
 	x, _ := m.state.execution(execution)
 	for i, c := range calls {

@@ -138,7 +138,7 @@ func (m *maker) unpark(id string) error {
 	return nil
 }
 
-// abort ends all that runs, for the thread is deleted (C-6). What waits for it is
+// abort ends all that runs, for the thread is deleted. What waits for it is
 // not begun.
 func (m *maker) abort() error {
 	m.ending = true

@@ -109,7 +109,7 @@ func evolveRun(s *State, e *events.Event) {
 		s.grow(e.Correlation, e.Subject, d.Content, d.Parts)
 	case events.StepCreated:
 		s.run(d.ExecutionID, func(r *runState) {
-			if len(r.First) == 0 && !r.Drained { // else calls that waited are the step, and no reactor is asked (C-13)
+			if len(r.First) == 0 && !r.Drained { // else calls that waited are the step, and no reactor is asked
 				r.asked(d.Side)
 			}
 			r.Away = 0
@@ -133,7 +133,7 @@ func evolveRun(s *State, e *events.Event) {
 				r.Step, r.Calls, r.Reacted = "", nil, false
 			}
 		})
-	case events.PartUpdated: // a call's result is merged into its part (EK-190)
+	case events.PartUpdated: // a call's result is merged into its part
 		s.run(e.Correlation, func(r *runState) {
 			for i := range r.Calls {
 				if r.Step == d.StepID && r.Calls[i].Idx == d.Idx {
@@ -193,7 +193,7 @@ func (s *State) grow(execution, item string, whole events.JSON, parts []events.P
 	}))
 }
 
-// ToolPart begins the type of a part that is a call of a tool (EK-49).
+// ToolPart begins the type of a part that is a call of a tool.
 const ToolPart = events.ToolPart
 
 // openCall gives the id of the call that a part is, if it has no result yet.

@@ -13,7 +13,7 @@ type ClaimRun struct {
 	Definitions []events.DefinitionVersion
 }
 
-// ReactStep records what the reactor of the open step gave (EK-114, EK-115).
+// ReactStep records what the reactor of the open step gave.
 // Without calls it also closes the step.
 type ReactStep struct {
 	ExecutionID string
@@ -28,7 +28,7 @@ type ReactStep struct {
 	After
 }
 
-// EndCalls records what came of calls (EK-116). With the last one it closes the
+// EndCalls records what came of calls. With the last one it closes the
 // step.
 type EndCalls struct {
 	ExecutionID string
@@ -37,7 +37,7 @@ type EndCalls struct {
 	Results     []CallResult
 	Records     []events.TraceRecorded
 	Seen        int64
-	Agent       string // takes the thread over (SA-5); "" for none
+	Agent       string // takes the thread over; "" for none
 	After
 }
 
@@ -104,7 +104,7 @@ type RecordRun struct {
 
 // After says how an execution goes on when its step is closed.
 type After struct {
-	Continue bool        // what the loop policy says (EK-121)
+	Continue bool        // what the loop policy says
 	Limit    string      // why there may be no other step, although it should; "" if there may
 	Side     events.Side // of the next step, of a dual_ai agent
 	StopBy   events.Side // the side that stops the execution with this step

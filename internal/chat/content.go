@@ -11,7 +11,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// ToolPart begins the type of a part that is a call (EK-49).
+// ToolPart begins the type of a part that is a call.
 const ToolPart = "tool-"
 
 // errorText begins the text of a result that is an error.
@@ -60,7 +60,7 @@ func (w *wireMessage) parts(m *Message, text string) error {
 }
 
 // convert gives a part its name in EK 4.4. A part of another type is kept as it
-// came (EK-173).
+// came.
 func convert(raw events.JSON, text string) (events.JSON, error) {
 	if jsontext.Value(raw).Kind() != '{' {
 		return nil, errors.New("a part is an object")

@@ -17,7 +17,7 @@ var requirementsSource string
 // requirementsPath is where it lies.
 const requirementsPath = "internal/generate/requirements.md"
 
-// requirementID is an id, or a range of ids such as EK-81..EK-86.
+// requirementID is an id, or a range of ids with two dots between.
 var requirementID = regexp.MustCompile(`\b(EK|SA|AG|AM|C)-([0-9]+)(?:\.\.(?:(EK|SA|AG|AM|C)-)?([0-9]+))?\b`)
 
 // requirementLine is the first line of a requirement.

@@ -12,5 +12,6 @@
 //	names_test.go    names of files and packages, length of files, package comments
 //	state_test.go    no state at package level
 //	source_test.go   reads the source
+//	requirements_test.go  no ids of requirements in product code
 //	typed_test.go    adds its types
 package house

@@ -11,7 +11,7 @@ import (
 
 // Pack gives agents with all that they name, as values of a file that Read takes:
 // what is named stands before what names it. The error is an invalid_request if a
-// tool among them is not portable (SA-151), and not_found if something is not there.
+// tool among them is not portable, and not_found if something is not there.
 func Pack(ctx context.Context, c *client.Client, agents []string) ([]events.JSON, error) {
 	p := &packing{ctx: ctx, client: c, packed: map[string]bool{}}
 	for _, name := range agents {

@@ -100,14 +100,13 @@ func (t *threadState) RunAgent(ctx context.Context, name string) error {
 }
 
 // openState is given to what may see the process that it runs in: tools that say
-// that they are not portable (SA-151), hooks and effects.
+// that they are not portable, hooks and effects.
 type openState struct {
 	*threadState
 	states *states
 }
 
-// RuntimeContext gives what the process lets be reached (SA-150, SA-153..SA-155):
-// threadInstance, the tenant's *client.Client; nats and js; and env, what the
+// RuntimeContext returns what the process makes reachable: threadInstance, the tenant's *client.Client; nats and js; and env, what the
 // process was configured with for this.
 func (o *openState) RuntimeContext() map[string]any {
 	values := o.ThreadState.(client.NotPortable).RuntimeContext()

@@ -91,7 +91,7 @@ func (p *planner) execution(t *turn, from int) string {
 
 func (p *planner) stepID(s *step) string { return p.id(events.StepPrefix, s.answer, "step", 0) }
 
-// react plans one execution in the order of EK 7 (EK-109..EK-122).
+// react plans one execution in the order of EK 7.
 func (p *planner) react(t *turn, from int) {
 	p.begin("turn", t.trigger.Index, from)
 	p.at = t.trigger.Index
@@ -180,7 +180,7 @@ func (p *planner) message(m *chat.Message, status events.ItemStatus) {
 	p.item(item)
 }
 
-// callItem adds the item of a call (C-9).
+// callItem adds the item of a call.
 func (p *planner) callItem(m *chat.Message, n int, parent string) {
 	c := m.Calls[n]
 	p.counted.calls++
@@ -193,7 +193,7 @@ func (p *planner) callItem(m *chat.Message, n int, parent string) {
 // nameMost is how long the name of a result's tool may be, in letters.
 const nameMost = 256
 
-// resultItem adds the item of a call's result (C-9).
+// resultItem adds the item of a call's result.
 func (p *planner) resultItem(m *chat.Message, name, parent string) {
 	pairs := []any{"callId", m.CallID, "output", m.Output}
 	if m.IsError {

@@ -23,7 +23,7 @@ type reaction struct {
 // large.
 type piece struct{ full, short events.JSON }
 
-// step plans one assistant message (EK-113..EK-118).
+// step plans one assistant message.
 func (r *reaction) step(s *step, iteration int, more bool) {
 	for _, m := range s.before {
 		r.note(m)
@@ -43,7 +43,7 @@ func (r *reaction) step(s *step, iteration int, more bool) {
 		r.parts = append(r.parts, piece{part, object("type", chat.ToolPart+c.Name, "toolCallId", c.ID, "elided", true)})
 	}
 	fresh := !r.made
-	if fresh { // EK-115, EK-189
+	if fresh {
 		r.made = true
 		r.planner.item(events.NewItem{
 			ID: r.item, Type: events.Message, Role: events.Assistant, Status: events.ItemPending, Content: r.content(),
@@ -57,7 +57,7 @@ func (r *reaction) step(s *step, iteration int, more bool) {
 	for _, c := range m.Calls {
 		asked = append(asked, object("callId", c.ID, "name", c.Name, "arguments", c.Arguments))
 	}
-	for _, done := range s.results { // EK-116, EK-190: merged into the same part
+	for _, done := range s.results { // merged into the same part
 		c, out := m.Calls[done.call], done.message
 		state := "output-available"
 		if out.IsError {

@@ -4,7 +4,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// contexts is EK-152.
+// contexts returns the read model of contexts.
 func contexts() Projection {
 	type T = events.Context
 	return Projection{

@@ -4,8 +4,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// effects is what is still to run (SA-79..SA-83, SA-86): an effect that has ended
-// has no document.
+// effects returns the read model of what is still to run: an effect that has ended has
+// no document.
 func effects() Projection {
 	type T = events.ScheduledEffect
 	ignored := types(threadLife(), contextLife(), itemLife(), itemEnds(), executionLife(), executionEnds(), stepLife(), partLife(),

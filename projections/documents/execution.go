@@ -2,7 +2,7 @@ package documents
 
 import "github.com/skein-threads/skein/events"
 
-// executions is EK-154.
+// executions returns the read model of executions.
 func executions() Projection {
 	type T = events.Execution
 	return Projection{

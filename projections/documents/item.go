@@ -2,7 +2,7 @@ package documents
 
 import "github.com/skein-threads/skein/events"
 
-// items is EK-153. An item that is hidden has no document.
+// items returns the read model of items. An item that is hidden has no document.
 func items() Projection {
 	type T = events.Item
 	return Projection{

@@ -6,8 +6,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// parts is EK-156. Items do not embed parts (EK-80 allows it): there is one
-// place for each.
+// parts returns the read model of parts. Items do not embed their parts: each has one
+// place.
 func parts() Projection {
 	type T = events.Part
 	return Projection{

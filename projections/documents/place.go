@@ -9,7 +9,7 @@ import (
 // Kind says which read model a document belongs to.
 type Kind uint8
 
-// The read models, in the order of EK 9 (EK-151..EK-159), the index of items, files,
+// The read models, in the order of EK 9; then the index of items, files,
 // what is pending, and the tenant's definitions.
 const (
 	Threads Kind = iota

@@ -2,7 +2,7 @@ package documents
 
 import "github.com/skein-threads/skein/events"
 
-// steps is EK-155.
+// steps returns the read model of steps.
 func steps() Projection {
 	type T = events.Step
 	return Projection{

@@ -2,7 +2,7 @@ package documents
 
 import "github.com/skein-threads/skein/events"
 
-// threads is EK-151. Its document changes with every commit of its thread.
+// threads returns the read model of threads. A document changes with every commit of its thread.
 func threads() Projection {
 	type T = events.Thread
 	return Projection{

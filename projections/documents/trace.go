@@ -6,7 +6,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// traceRuns is EK-158: a run for each execution.
+// traceRuns returns the read model of runs: a run for each execution.
 func traceRuns() Projection {
 	type T = events.TraceRun
 	return Projection{
@@ -41,7 +41,7 @@ func traceRuns() Projection {
 	}
 }
 
-// traceSpans is EK-159: a span for each step, and each that is recorded.
+// traceSpans returns the read model of spans: a span for each step, and each that is recorded.
 func traceSpans() Projection {
 	type T = events.TraceSpan
 	return Projection{
@@ -91,7 +91,7 @@ func recordSpan(c *change, doc *events.TraceSpan, d events.TraceRecorded) *event
 	return doc
 }
 
-// traceEvents is EK-157: one for each thing recorded that is no span. A span
+// traceEvents returns the read model of trace events: one for each thing recorded that is no span. A span
 // that names no run or no id is one of them, so that nothing is lost.
 func traceEvents() Projection {
 	type T = events.TraceEvent

@@ -18,7 +18,7 @@ const maxErrorText = 4 << 10 // bytes
 //
 //   - isError: an error with the texts of the answer;
 //   - structured content alone, or with texts, which say the same: that content;
-//   - one text: a JSON string (SA-68);
+//   - one text: a JSON string;
 //   - no content: null;
 //   - anything else: a list of the blocks as MCP has them, images and sound in
 //     base64; with structured content, {"content": that list, "structuredContent": ...}.

@@ -137,7 +137,7 @@ func (a *answer) callID(index int64, id string) string {
 	return id
 }
 
-// reaction gives what the answer holds (EK-103, EK-104).
+// reaction gives what the answer holds.
 func (a *answer) reaction() (*runtime.Reaction, error) {
 	if len(a.response.Output) > 0 { // some endpoints end without
 		clear(a.done)

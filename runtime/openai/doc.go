@@ -1,12 +1,12 @@
 // Package openai is a reactor over any endpoint that speaks the OpenAI Responses
-// protocol: OpenAI itself, and what is compatible with it (EK-102..EK-108).
+// protocol: OpenAI itself, and what is compatible with it.
 //
 // # What it promises
 //
 //   - One call of the endpoint a step, streamed, with the whole conversation in
 //     it: the endpoint is asked to keep nothing, and no state of it is relied on.
 //   - What the model was shown is told by the ids of the items and the SHA-256 of
-//     the request's input, just as it was sent (EK-105).
+//     the request's input, just as it was sent.
 //   - An answer is read to at most Config.MaxBytes, with a bound on its silence and
 //     on its time.
 //   - No error holds the key, a URL, or more than a short excerpt of what the

@@ -95,7 +95,7 @@ func (r *Reactor) ask(ctx context.Context, in *runtime.StepInput, out runtime.St
 	return reaction, nil
 }
 
-// usage gives what a call used (EK-106).
+// usage gives what a call used.
 func usage(resp *responses.Response, provider, model string) *runtime.Usage {
 	if resp.Model != "" {
 		model = resp.Model

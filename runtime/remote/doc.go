@@ -1,5 +1,5 @@
 // Package remote is the protocol by which any process, in any language, is a
-// reactor, a tool or an effect: it answers on a NATS subject (EK-102, SA-66, SA-75). The page
+// reactor, a tool or an effect: it answers on a NATS subject. The page
 // docs/protocols.md has it field by field.
 //
 //	worker                                       process

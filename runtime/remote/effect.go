@@ -34,7 +34,7 @@ type effectResult struct {
 // effect is an effect in another process.
 type effect struct{ caller }
 
-// Effect gives the effect that processes on skein.effect.{name} run (SA-75). If
+// Effect gives the effect that processes on skein.effect.{name} run. If
 // none is there, the error is a *runtime.RetryError that says NotMade, so that the
 // effect waits for one. The error of Effect is an invalid_request for the name, or
 // says what is wrong with an option.

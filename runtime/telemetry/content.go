@@ -32,7 +32,7 @@ type piece struct {
 	result string
 }
 
-// toolPart begins the type of a part that is a call (EK-49).
+// toolPart begins the type of a part that is a call.
 const toolPart = "tool-"
 
 // said takes over a part of a step.
