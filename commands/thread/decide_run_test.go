@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"github.com/skein-threads/skein/events"
 )
 
@@ -175,7 +177,8 @@ func TestPolicies(t *testing.T) {
 			made := w.do(events.ReactThread{Text: to(string(rune('a' + i)))})
 			wantKinds(t, made, "queue.pushed")
 			d := made[0].Data.(events.QueuePushed)
-			if !strings.HasPrefix(d.ID, "queued-") || d.MessageID != int64(i+1) || !strings.Contains(string(d.Item), `"text":"`+string(rune('a'+i))) {
+			id, prefixed := strings.CutPrefix(d.ID, "queued-")
+			if !prefixed || uuid.Validate(id) != nil || d.MessageID != int64(i+1) || !strings.Contains(string(d.Item), `"text":"`+string(rune('a'+i))) {
 				t.Errorf("message %d waits as %+v", i, d)
 			}
 		}

@@ -140,7 +140,7 @@ func wantJSON(t *testing.T, got events.JSON, want string) {
 }
 
 // The canonical turn of EK 14, through the client, and all of it still there
-// after the process ended: EK-2, EK-14, EK-29, EK-79, EK-98, EK-99, EK-100,
+// after the process ended: EK-2, EK-14, EK-29, EK-79, EK-100,
 // EK-187..EK-194.
 func TestCanonicalTurnSurvivesRestart(t *testing.T) {
 	w := startWorld(t, store(t), "acme")

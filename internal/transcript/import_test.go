@@ -102,7 +102,7 @@ const userTurn = `{"role":"user","content":"plan it"}`
 const planned = `{"role":"assistant","content":"I write it.","tool_calls":[{"id":"tc_1","type":"function","function":{"name":"plan_writer","arguments":"{\"scope\":\"full\"}"}}]},` +
 	`{"role":"tool","tool_call_id":"tc_1","content":"done"},{"role":"assistant","content":"There it is."}`
 
-// A turn is one commit in the order of EK 7 (EK-109..EK-122), with the shapes of
+// A turn is one commit in the order of EK 7 (EK-110..EK-119), with the shapes of
 // the example of EK 14 (EK-187..EK-191).
 func TestTurnInTheOrderOfEK7(t *testing.T) {
 	c := start(t)
@@ -425,8 +425,8 @@ func retold(list []events.Event) []string {
 	return out
 }
 
-// A hundred conversations, all of whose messages are there afterwards (EK-2,
-// EK-124). SKEIN_CONVERSATIONS names a file of more.
+// A hundred conversations, all of whose messages are there afterwards.
+// SKEIN_CONVERSATIONS names a file of more.
 func TestImport_HundredConversations(t *testing.T) {
 	own, _ := chattest.Conversations(1, 100)
 	importsAll(t, own)
