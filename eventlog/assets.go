@@ -6,6 +6,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
@@ -26,7 +27,6 @@ const SubmittedAtMost = 10_000
 
 // Buckets that are not read models.
 const (
-	LeaseBucket    = "thread_leases"    // who runs what, see Lease
 	SnapshotBucket = "thread_snapshots" // object store: thread states, see Snapshots
 	FileBucket     = "thread_files"     // object store: contents of files, see package files
 	ArchiveBucket  = "thread_archive"   // object store: commits of cold threads, see package archive
@@ -85,7 +85,7 @@ func (l *Log) assets() []streams.Asset {
 // stream with sources, where it is none (stream.go, checkStreamCfg, storeMsgIdLocked).
 // So the stream has a source of which nothing ever comes: a key that no lease has.
 func (l *Log) noDuplicates() []*jetstream.StreamSource {
-	bucket := l.cfg.Names.Bucket(LeaseBucket)
+	bucket := l.cfg.Names.Bucket(derived.LeaseBucket)
 	return []*jetstream.StreamSource{{Name: "KV_" + bucket, FilterSubject: "$KV." + bucket + "._none"}}
 }
 
@@ -164,4 +164,15 @@ func (l *Log) timers() streams.Asset {
 		Discard: jetstream.DiscardOld, Replicas: l.cfg.Replicas, PersistMode: l.persist(), Duplicates: time.Second,
 		AllowMsgSchedules: true, AllowRollup: true,
 	}}
+}
+
+// leases returns the bucket of leases, which expire by themselves.
+func (l *Log) leases() streams.Asset {
+	a := l.bucket(derived.LeaseBucket)
+	a.Config.Description, a.Config.MaxAge, a.Config.PersistMode = "Skein: who runs what, now.", derived.LeaseTTL, jetstream.DefaultPersistMode
+	// In memory: a lease that was held when the server went down is gone when it is back,
+	// and no process need wait for that.
+	a.Config.Storage = jetstream.MemoryStorage
+	a.Config.AllowAtomicPublish = false // no fence writes it
+	return a
 }

@@ -270,15 +270,12 @@ func TestABucketIsAKeyValueBucketForAnyClient(t *testing.T) {
 	if err := l.EnsureBucket(t.Context(), bucket); err != nil {
 		t.Fatal(err)
 	}
-	fence, err := l.BucketFence(t.Context(), bucket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fence := fenceOf(t, l, bucket)
 	for _, put := range []error{
-		fence.Put(t.Context(), bucket, "acme.T-1.a", []byte(`{"n":1}`)),
-		fence.Put(t.Context(), bucket, "acme.T-1.b", []byte(`{"n":2}`)),
-		fence.Delete(t.Context(), bucket, "acme.T-1.b"),
-		fence.FinalPut(t.Context(), bucket, "acme.T-1.a", []byte(`{"n":3}`)),
+		fence.put(t, "acme.T-1.a", []byte(`{"n":1}`)),
+		fence.put(t, "acme.T-1.b", []byte(`{"n":2}`)),
+		fence.remove(t, "acme.T-1.b"),
+		fence.finalPut(t, "acme.T-1.a", []byte(`{"n":3}`)),
 	} {
 		if put != nil {
 			t.Fatal(put)

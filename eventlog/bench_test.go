@@ -52,15 +52,12 @@ func BenchmarkFence(b *testing.B) {
 	if err := l.EnsureBucket(b.Context(), "bench"); err != nil {
 		b.Fatal(err)
 	}
-	fence, err := l.BucketFence(b.Context(), "bench")
-	if err != nil {
-		b.Fatal(err)
-	}
+	fence := fenceOf(b, l, "bench")
 	body := make([]byte, 1<<10)
 	b.SetBytes(int64(len(body)))
 	b.ResetTimer()
 	for i := range b.N {
-		if err := fence.Put(b.Context(), "bench", fmt.Sprint("acme.T-1.", i%10000), body); err != nil {
+		if err := fence.put(b, fmt.Sprint("acme.T-1.", i%10000), body); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -78,8 +78,7 @@ func TestACopyThatWasAwayHasAll(t *testing.T) {
 	}
 	n, l := startNodes(t, 3)
 	must(t, l.EnsureBucket(t.Context(), docs))
-	f, err := l.BucketFence(t.Context(), docs)
-	must(t, err)
+	f := fenceOf(t, l, docs)
 	for i := range 10 {
 		must(t, put(t, f, fmt.Sprint("before", i)))
 	}
@@ -92,7 +91,7 @@ func TestACopyThatWasAwayHasAll(t *testing.T) {
 	})
 	big := make([]byte, 512<<10)
 	for i := range 40 {
-		must(t, f.Put(t.Context(), docs, fmt.Sprint("big", i%3), big))
+		must(t, f.put(t, fmt.Sprint("big", i%3), big))
 	}
 	must(t, f.Flush(t.Context()))
 	n.Start(away)
@@ -121,9 +120,9 @@ func TestACopyThatWasAwayHasAll(t *testing.T) {
 func TestAReplicatedFence(t *testing.T) {
 	_, l := startNodes(t, 3)
 	must(t, l.EnsureBucket(t.Context(), docs))
-	old := beside(t, l)
+	old := fenceOf(t, l, docs)
 	var want []string
-	for i := range 3*fenceBatch + 100 {
+	for i := range 3*500 + 100 {
 		want = append(want, fmt.Sprint(i))
 		must(t, put(t, old, want[i]))
 	}
@@ -131,7 +130,7 @@ func TestAReplicatedFence(t *testing.T) {
 	if got := written(t, l); got != strings.Join(want, " ") || old.Last() != uint64(len(want)) {
 		t.Errorf("the order is lost, or the end (%d): %.100s", old.Last(), got)
 	}
-	young := beside(t, l)
+	young := fenceOf(t, l, docs)
 	must(t, put(t, young, "b0"), young.Flush(t.Context()))
 	for i := range 5 {
 		must(t, put(t, old, fmt.Sprint("a", i)), put(t, young, fmt.Sprint("b", i+1)))
@@ -176,7 +175,7 @@ func TestReadsOnAClusterAreNotOld(t *testing.T) {
 	for _, stream := range []string{l.cfg.Names.Stream(LogStream), l.cfg.Names.Stream(TimelineStream), "KV_" + docs} {
 		n.lagging(stream)
 	}
-	fence := beside(t, l)
+	fence := fenceOf(t, l, docs)
 	for i := range 40 {
 		w := newAuthor(i).next(t, 1)
 		c := w.Commit
@@ -195,7 +194,7 @@ func TestReadsOnAClusterAreNotOld(t *testing.T) {
 			commits++
 		}
 		key := fmt.Sprint("k", i)
-		must(t, fence.FinalPut(ctx, docs, key, []byte(key)))
+		must(t, fence.finalPut(t, key, []byte(key)))
 		other.Bucket(docs).Shows(fence.Last())
 		found, err := other.Bucket(docs).Get(ctx, key)
 		must(t, err)
@@ -256,7 +255,7 @@ func TestAReplicatedFenceIsHeard(t *testing.T) {
 	n, l := startNodes(t, 3)
 	must(t, l.EnsureBucket(t.Context(), docs))
 	for _, many := range []int{1, 10} {
-		f := beside(t, l)
+		f := fenceOf(t, l, docs)
 		for i := range many {
 			must(t, put(t, f, fmt.Sprint(i)))
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"regexp"
 	"strconv"
 	"strings"
@@ -14,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 
+	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
@@ -68,21 +67,13 @@ func (l *Log) PutConsumer(ctx context.Context, tenant, name string, subjects []s
 }
 
 // lockTenant waits until this call alone, of all processes, changes the tenant's
-// consumers. A process that dies in between holds it for as long as a lease lasts.
+// consumers.
 func (l *Log) lockTenant(ctx context.Context, tenant string) (leave func(), err error) {
-	kv, err := l.conn.JetStream().KeyValue(ctx, l.cfg.Names.Bucket(LeaseBucket))
-	if err != nil {
-		return nil, fmt.Errorf("the bucket of leases: %w", err)
+	leave, err = derived.LeasesOn(l.conn, &l.logger).Lock(ctx, "consumers."+tenant)
+	if errors.Is(err, derived.ErrTaken) {
+		err = events.Errorf(events.Unavailable, "others change the consumers of the tenant; try again: %w", ctx.Err())
 	}
-	held := &lease{kv: kv, name: "consumers." + tenant, owner: nuid.Next(), ttl: l.leaseTTL}
-	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
-		if held.take(ctx) == nil {
-			return func() { held.release(ctx) }, nil
-		}
-		if !streams.Sleep(ctx, wait/2+rand.N(wait)) {
-			return nil, events.Errorf(events.Unavailable, "others change the consumers of the tenant; try again: %w", ctx.Err())
-		}
-	}
+	return leave, err
 }
 
 // consumersOf lists a tenant's consumers.

@@ -14,8 +14,8 @@
 //   - The timeline holds each event of the log once and in order, also when
 //     the relay is killed or runs twice: it is the only writer of its stream,
 //     and every message it writes is conditional on the one before.
-//   - What is derived (timeline, read models) is written by a [Fence], so that a
-//     writer which was replaced cannot write any more.
+//   - What is derived (timeline, read models) is written through a
+//     [derived.Fence], so that a writer which was replaced cannot write any more.
 //   - What was erased ([Log.Erase]) is overwritten on the server's disk.
 //   - Commits that were archived are read as before, with their sequences and
 //     bytes, by [Log.Thread], [Log.Raw], [Log.Commit] and [Log.After].
@@ -25,6 +25,17 @@
 // It does not decide what may be appended (commands/thread does), and does not
 // cache: a read asks the server. A read by direct get may lag on a cluster;
 // whoever decides on it is kept right by the expected sequence.
+//
+// # Rooms
+//
+// streams and derived are below the log, which is built on them; chunks, queues and backup
+// are above it. The archives' reader stays in the log: every read of a thread may go
+// through an archive, and nothing outside has to know.
+//
+// # What may enter
+//
+// What appends commits, reads them, or puts them on the timeline. What reads or writes
+// another stream has a room of its own.
 //
 // # Group commit
 //

@@ -47,9 +47,8 @@ func TestKeysOfACopyThatIsFarEnough(t *testing.T) {
 	l := start(t)
 	const bucket = "thread_items"
 	must(t, l.EnsureBucket(t.Context(), bucket))
-	f, err := l.BucketFence(t.Context(), bucket)
-	must(t, err)
-	must(t, f.FinalPut(t.Context(), bucket, "a.b", []byte("1")))
+	f := fenceOf(t, l, bucket)
+	must(t, f.finalPut(t, "a.b", []byte("1")))
 	if m, ok, err := l.Bucket(bucket).Newest(t.Context(), "a.b"); err != nil || !ok || string(m.Data) != "1" || m.Subject != "a.b" || m.Seq != 1 {
 		t.Errorf("%+v, %v, %v", m, ok, err)
 	}
@@ -67,8 +66,8 @@ func TestKeysOfACopyThatIsFarEnough(t *testing.T) {
 		}
 		answered <- got
 	}()
-	must(t, f.FinalPut(t.Context(), bucket, "a.b", []byte("2")))
-	must(t, f.FinalPut(t.Context(), bucket, "a.c", []byte("3")))
+	must(t, f.finalPut(t, "a.b", []byte("2")))
+	must(t, f.finalPut(t, "a.c", []byte("3")))
 	if got := within(t, "the documents", answered); len(got) != 2 || string(got[0].Data) != "2" || string(got[1].Data) != "3" {
 		t.Errorf("%+v", got)
 	}
@@ -76,7 +75,7 @@ func TestKeysOfACopyThatIsFarEnough(t *testing.T) {
 	if got, err := l.Bucket(bucket).GetAt(t.Context(), 4, "a.b"); err == nil || errors.Is(err, streams.ErrTooMany) || time.Since(began) < streams.ReadTimeout/2 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	must(t, f.Delete(t.Context(), bucket, "a.b"))
+	must(t, f.remove(t, "a.b"))
 	must(t, f.Flush(t.Context()))
 	if m, ok, err := l.Bucket(bucket).Newest(t.Context(), "a.b"); err != nil || ok {
 		t.Errorf("%+v, %v", m, err)

@@ -18,7 +18,6 @@ type Log struct {
 	logger  zerolog.Logger
 	metrics Metrics
 
-	leaseTTL time.Duration // tests shorten it
 	archives archiveIndex
 
 	queue    chan *unit
@@ -94,7 +93,7 @@ func open(conn *streams.Conn, cfg Config, logger zerolog.Logger, metrics Metrics
 		metrics = NoMetrics{}
 	}
 	l := &Log{
-		conn: conn, cfg: cfg, logger: logger, metrics: metrics, leaseTTL: leaseTTL,
+		conn: conn, cfg: cfg, logger: logger, metrics: metrics,
 		queue: make(chan *unit, cfg.QueueCommits), busy: map[string]bool{}, late: make(chan *unit), stopping: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	go l.appendLoop()

@@ -182,18 +182,15 @@ func TestReadsWithoutAStreamFailAtOnce(t *testing.T) {
 }
 
 // bucket makes a bucket with n documents of a size, keys acme.T-1.0 and so on.
-func bucket(t *testing.T, l *Log, name string, n, size int) *Fence {
+func bucket(t *testing.T, l *Log, name string, n, size int) docFence {
 	t.Helper()
 	if err := l.EnsureBucket(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
-	fence, err := l.BucketFence(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fence := fenceOf(t, l, name)
 	body := []byte(strings.Repeat("x", size))
 	for i := range n {
-		if err := fence.Put(t.Context(), name, fmt.Sprint("acme.T-1.", i), body); err != nil {
+		if err := fence.put(t, fmt.Sprint("acme.T-1.", i), body); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -216,7 +213,7 @@ func TestKeys(t *testing.T) {
 	l := start(t)
 	const name = "thread_items"
 	fence := bucket(t, l, name, 5, 10)
-	if err := errors.Join(fence.Delete(t.Context(), name, "acme.T-1.3"), fence.FinalPut(t.Context(), name, "acme.T-1.0", []byte("new"))); err != nil {
+	if err := errors.Join(fence.remove(t, "acme.T-1.3"), fence.finalPut(t, "acme.T-1.0", []byte("new"))); err != nil {
 		t.Fatal(err)
 	}
 	for want, keys := range map[string][]string{
@@ -262,11 +259,11 @@ func TestRange(t *testing.T) {
 	const name = "thread_items"
 	fence := bucket(t, l, name, 40, 10)
 	for i := range 30 { // a page of nothing but markers
-		if err := fence.Delete(t.Context(), name, fmt.Sprint("acme.T-1.", i+5)); err != nil {
+		if err := fence.remove(t, fmt.Sprint("acme.T-1.", i+5)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := fence.FinalPut(t.Context(), name, "acme.T-2.0", []byte("x")); err != nil {
+	if err := fence.finalPut(t, "acme.T-2.0", []byte("x")); err != nil {
 		t.Fatal(err)
 	}
 	var got []string

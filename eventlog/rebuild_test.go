@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
 )
@@ -157,8 +158,8 @@ func TestRebuildIsInterrupted(t *testing.T) {
 	stop := running(t, l)
 	reaches(t, l, a)
 	stop()
-	fence, err := l.newFence(t.Context(), l.cfg.Names.Stream(TimelineStream), 0)
-	must(t, err, fence.seize(t.Context(), l.cfg.Names.Timeline(markTenant, markTenant, markType), position{}.header()))
+	_, err := derived.Seize(t.Context(), l.conn, l.cfg.Names.Stream(TimelineStream), l.cfg.Names.Timeline(markTenant, markTenant, markType), position{}.header())
+	must(t, err)
 	if ok := events.ValidTenant(markTenant); ok {
 		t.Error("a tenant may have the mark's name")
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
@@ -72,7 +73,7 @@ func (l *Log) relayUntil(ctx context.Context, connects <-chan nats.Status) error
 // end, or, if that is 0, until ctx ends or another relay has taken over.
 func (l *Log) relay(ctx context.Context, end uint64) error {
 	// The fence first: what another relay writes after this is noticed.
-	fence, err := l.Fence(ctx, l.cfg.Names.Stream(TimelineStream))
+	fence, err := derived.NewFence(ctx, l.conn, l.cfg.Names.Stream(TimelineStream))
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func (l *Log) relay(ctx context.Context, end uint64) error {
 }
 
 // relayFrom does the same from a position that is known.
-func (l *Log) relayFrom(ctx context.Context, fence *Fence, at position, end uint64) error {
+func (l *Log) relayFrom(ctx context.Context, fence derived.Fence, at position, end uint64) error {
 	after := at.seq
 	if at.version > 0 {
 		after-- // the commit may not be all there
@@ -150,7 +151,7 @@ func timelineHeader() nats.Header {
 // relayCommit sends the events of a commit after a version, and, if the relay
 // has nothing else to do, waits until they are stored. The header is used again
 // for each; the fence keeps its values, not the map.
-func (l *Log) relayCommit(ctx context.Context, fence *Fence, header nats.Header, c *events.Commit, after int64, wait bool) error {
+func (l *Log) relayCommit(ctx context.Context, fence derived.Fence, header nats.Header, c *events.Commit, after int64, wait bool) error {
 	if err := l.admit(ctx, c); err != nil {
 		return err
 	}
@@ -267,11 +268,8 @@ func (l *Log) RebuildTimeline(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the timeline: %w", err)
 	}
-	fence, err := l.newFence(ctx, name, 0)
+	fence, err := derived.Seize(ctx, l.conn, name, l.cfg.Names.Timeline(markTenant, markTenant, markType), at.header())
 	if err != nil {
-		return err
-	}
-	if err := fence.seize(ctx, l.cfg.Names.Timeline(markTenant, markTenant, markType), at.header()); err != nil {
 		return err
 	}
 	if err := stream.Purge(ctx, jetstream.WithPurgeSequence(fence.Last()+1)); err != nil {

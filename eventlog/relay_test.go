@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
@@ -159,7 +160,7 @@ func TestRelayResumesAmidACommit(t *testing.T) {
 		l := start(t)
 		a := newAuthor(1)
 		a.write(t, l, 2, 6)
-		fence, err := l.Fence(t.Context(), l.cfg.Names.Stream(TimelineStream))
+		fence, err := derived.NewFence(t.Context(), l.conn, l.cfg.Names.Stream(TimelineStream))
 		must(t, err)
 		for _, c := range history(t, l) {
 			if c.Seq == 2 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/eventlog/streams"
 )
 
@@ -74,7 +75,7 @@ func (l *Log) proof(ctx context.Context) (*BehindError, error) {
 			} else if err != nil && !errors.Is(err, streams.ErrNoMessage) {
 				return nil, err
 			}
-		case bucket == l.cfg.Names.Bucket(LeaseBucket):
+		case bucket == l.cfg.Names.Bucket(derived.LeaseBucket):
 			last, ok, err := l.conn.Ends(ctx, name)
 			if err != nil {
 				return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -24,7 +25,7 @@ func (r *Runner) begin(ctx, beside context.Context) (*session, error) {
 		sh := &shelf{Projection: p, prefix: r.subjectOf(p.Bucket, ""), pieces: map[string]bool{}}
 		s.shelves[i] = sh
 		var err error
-		if sh.fence, err = r.log.BucketFence(ctx, p.Bucket); err != nil {
+		if sh.fence, err = derived.NewFence(ctx, r.log.Streams(), r.log.Bucket(p.Bucket).Stream()); err != nil {
 			return nil, err
 		}
 		if sh.stream, err = r.log.JetStream().Stream(ctx, "KV_"+r.log.Config().Names.Bucket(p.Bucket)); err != nil {

@@ -34,7 +34,7 @@ func (s *session) noteEnds(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := sh.fence.Put(ctx, sh.Bucket, e.key(), raw); err != nil {
+		if err := sh.fence.Send(ctx, sh.prefix+e.key(), nil, raw); err != nil {
 			return err
 		}
 	}

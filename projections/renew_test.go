@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/rs/zerolog"
 
+	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -202,7 +203,7 @@ func TestLease(t *testing.T) {
 		r := New(log, Config{Progress: shared}, zerolog.Nop(), nil)
 		ctx, cancel := context.WithCancel(context.Background())
 		ends = append(ends, cancel)
-		running.Go(func() { log.Hold(ctx, RunnerLease, r.Run) })
+		running.Go(func() { derived.LeasesOn(log.Streams(), log.Logger()).Hold(ctx, RunnerLease, r.Run) })
 	}
 	defer running.Wait()
 	defer ends[1]()

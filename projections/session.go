@@ -7,14 +7,14 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
 // shelf is one bucket as the runner has it.
 type shelf struct {
 	documents.Projection
-	fence  *eventlog.Fence
+	fence  derived.Fence
 	stream jetstream.Stream
 	prefix string          // of the subjects of its keys
 	buffer bytes.Buffer    // of the document that was sent last

@@ -166,7 +166,7 @@ func (s *session) storeCheckpoints(ctx context.Context, which documents.Mask) er
 			c.Ends = s.standing()
 		}
 		asked++
-		go func() { results <- sh.fence.FinalPut(ctx, sh.Bucket, checkpointKey, c.encode()) }()
+		go func() { results <- sh.fence.Final(ctx, sh.prefix+checkpointKey, nil, c.encode()) }()
 	}
 	var errs []error
 	for range asked {

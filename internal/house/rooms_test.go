@@ -24,7 +24,9 @@ func closedTo() map[string][]string {
 }
 
 // testHelpers may be imported by _test.go files only.
-func testHelpers() []string { return []string{"internal/natstest", "internal/logtest", "internal/chat/chattest"} }
+func testHelpers() []string {
+	return []string{"internal/natstest", "internal/logtest", "internal/chat/chattest"}
+}
 
 func TestRoomsImportUpwards(t *testing.T) { report(t, checkRooms(tree(t))) }
 

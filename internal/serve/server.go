@@ -15,6 +15,7 @@ import (
 
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/files"
@@ -284,7 +285,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 func (s *Server) hold(ctx context.Context, log *eventlog.Log, lease string, work func(context.Context) error) {
 	s.metrics.Lease(lease, false)
 	s.running.Go(func() {
-		log.Hold(ctx, lease, func(holding context.Context) error {
+		derived.LeasesOn(log.Streams(), log.Logger()).Hold(ctx, lease, func(holding context.Context) error {
 			s.metrics.Lease(lease, true)
 			defer s.metrics.Lease(lease, false)
 			s.logger.Info().Str("lease", lease).Msg("this process has taken over")

@@ -1,4 +1,4 @@
-package eventlog
+package derived
 
 import (
 	"context"
@@ -7,8 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
+	"github.com/skein-threads/skein/eventlog/streams"
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
@@ -16,9 +20,54 @@ import (
 // for a renewal on a loaded machine, where a process may stand still for a second.
 const shortly = 4 * time.Second
 
+// patience is how long a test waits for what must happen.
+const patience = time.Minute
+
+// connect returns what reads and writes streams over a connection.
+func connect(t *testing.T, nc *nats.Conn) *streams.Conn {
+	t.Helper()
+	names := events.DefaultNames()
+	conn, err := streams.Open(nc, streams.Config{
+		Names: names, API: streams.OwnAPI, Replicas: 1, Sample: names.Stream("LOG"), AckTimeout: 5 * time.Second, Floors: &streams.Floors{},
+		Damage: func(string, uint64, uint64) error { return nil },
+	})
+	must(t, err)
+	t.Cleanup(conn.Close)
+	return conn
+}
+
+// makeLeases makes the bucket of leases, which last for shortly.
+func makeLeases(t *testing.T, conn *streams.Conn) {
+	t.Helper()
+	_, err := conn.JetStream().CreateOrUpdateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: LeaseBucket, TTL: shortly, Storage: jetstream.MemoryStorage})
+	must(t, err)
+}
+
+// eventually waits until ok returns true.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+// within returns what a channel delivers, and fails the test if it delivers nothing.
+func within[T any](t testing.TB, what string, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(patience):
+		t.Fatalf("waited in vain: %s", what)
+		panic("unreachable")
+	}
+}
+
 // holder is a process that wants the lease, with a connection of its own.
 type holder struct {
-	log   *Log
+	conn  *streams.Conn
 	proxy *natstest.Proxy
 	begun chan context.Context // the context of each piece of work
 	end   chan error           // ends the work
@@ -30,13 +79,12 @@ type holder struct {
 func hold(t *testing.T, url string, at *atomic.Int64) *holder {
 	t.Helper()
 	p := natstest.NewProxy(t, url)
-	l, err := Open(p.Connect(t), Config{}, zerolog.Nop(), nil)
-	must(t, err)
-	t.Cleanup(l.Close)
-	l.leaseTTL = shortly
-	must(t, l.Ensure(t.Context()))
+	conn := connect(t, p.Connect(t))
+	makeLeases(t, conn)
+	nop := zerolog.Nop()
+	l := &Leases{conn: conn, logger: &nop, ttl: shortly}
 	ctx, quit := context.WithCancel(context.Background())
-	h := &holder{log: l, proxy: p, begun: make(chan context.Context, 100), end: make(chan error), quit: quit, gone: make(chan struct{})}
+	h := &holder{conn: conn, proxy: p, begun: make(chan context.Context, 100), end: make(chan error), quit: quit, gone: make(chan struct{})}
 	go func() {
 		defer close(h.gone)
 		l.Hold(ctx, "work", func(ctx context.Context) error {
@@ -141,7 +189,7 @@ func TestALeaseEndsWithItsHolder(t *testing.T) {
 	}
 	next(t, b)
 	a.proxy.Cut() // it comes back, and waits
-	eventually(t, "the connection", a.log.conn.NATS().IsConnected)
+	eventually(t, "the connection", a.conn.NATS().IsConnected)
 	b.quit()
 	next(t, a)
 }
@@ -152,7 +200,7 @@ func TestALeaseThatSomebodyTookIsGivenUp(t *testing.T) {
 	var at atomic.Int64
 	a := hold(t, s.URL(), &at)
 	_, working := next(t, a)
-	kv, err := a.log.conn.JetStream().KeyValue(t.Context(), LeaseBucket)
+	kv, err := a.conn.JetStream().KeyValue(t.Context(), LeaseBucket)
 	must(t, err)
 	began := time.Now()
 	_, err = kv.PutString(t.Context(), "work", "somebody")
@@ -172,13 +220,13 @@ func TestALeaseThatTheServerKeeps(t *testing.T) {
 	var at atomic.Int64
 	a := hold(t, s.URL(), &at)
 	_, working := next(t, a)
-	stream, err := a.log.conn.JetStream().Stream(t.Context(), "KV_"+LeaseBucket)
+	stream, err := a.conn.JetStream().Stream(t.Context(), "KV_"+LeaseBucket)
 	must(t, err)
 	cfg := stream.CachedInfo().Config
 	cfg.MaxAge = time.Hour
-	_, err = a.log.conn.JetStream().UpdateStream(t.Context(), cfg)
+	_, err = a.conn.JetStream().UpdateStream(t.Context(), cfg)
 	must(t, err)
-	kv, err := a.log.conn.JetStream().KeyValue(t.Context(), LeaseBucket)
+	kv, err := a.conn.JetStream().KeyValue(t.Context(), LeaseBucket)
 	must(t, err)
 	dead := &lease{kv: kv, name: "work", owner: "dead", ttl: shortly}
 	entry, err := kv.Get(t.Context(), "work")
@@ -196,24 +244,25 @@ func TestALeaseThatTheServerKeeps(t *testing.T) {
 // A renewal whose answer was lost is no loss.
 func TestALeaseThatWasRenewedUnknown(t *testing.T) {
 	t.Parallel()
-	l := start(t)
-	kv, err := l.conn.JetStream().KeyValue(t.Context(), LeaseBucket)
+	conn := connect(t, natstest.Connect(t, natstest.Start(t)))
+	makeLeases(t, conn)
+	kv, err := conn.JetStream().KeyValue(t.Context(), LeaseBucket)
 	must(t, err)
 	mine := &lease{kv: kv, name: "work", owner: "me", ttl: time.Minute}
-	must(t, mine.take(t.Context()))
+	must(t, mine.acquire(t.Context()))
 	_, err = kv.Update(t.Context(), "work", []byte("me"), mine.revision)
 	must(t, err)
-	if err := mine.renew(t.Context()); err == nil || errors.Is(err, errTaken) {
+	if err := mine.renew(t.Context()); err == nil || errors.Is(err, ErrTaken) {
 		t.Errorf("got %v", err)
 	}
 	must(t, mine.renew(t.Context()))
 	yours := &lease{kv: kv, name: "work", owner: "you", ttl: time.Minute}
-	if yours.take(t.Context()) == nil {
+	if yours.acquire(t.Context()) == nil {
 		t.Error("two have it")
 	}
 	mine.release(t.Context())
-	must(t, yours.take(t.Context()))
-	if err := mine.renew(t.Context()); !errors.Is(err, errTaken) {
+	must(t, yours.acquire(t.Context()))
+	if err := mine.renew(t.Context()); !errors.Is(err, ErrTaken) {
 		t.Errorf("got %v", err)
 	}
 	mine.release(t.Context())
@@ -241,7 +290,8 @@ func TestWorkThatEndsBeginsAgainAfterAPause(t *testing.T) {
 
 func TestHoldReturnsWithoutABucket(t *testing.T) {
 	t.Parallel()
-	l := bare(t, Config{})
+	nop := zerolog.Nop()
+	l := LeasesOn(connect(t, natstest.Connect(t, natstest.Start(t))), &nop)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	done := make(chan struct{})

@@ -1,0 +1,184 @@
+package derived
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
+	"github.com/rs/zerolog"
+	"github.com/skein-threads/skein/eventlog/streams"
+)
+
+// LeaseTTL is how long a lease outlives its holder. It is renewed three times as often,
+// and given up while a third of it is left.
+const LeaseTTL = 6 * time.Second
+
+// LeaseBucket holds the leases: a bucket whose entries last for [LeaseTTL].
+const LeaseBucket = "thread_leases"
+
+// Leases takes leases in the name of this process.
+type Leases struct {
+	conn   *streams.Conn
+	logger *zerolog.Logger
+	ttl    time.Duration
+}
+
+// LeasesOn returns the leases of the streams that a connection leads to.
+func LeasesOn(conn *streams.Conn, logger *zerolog.Logger) *Leases {
+	return &Leases{conn: conn, logger: logger, ttl: LeaseTTL}
+}
+
+// Hold runs work while this process holds the lease of that name, and waits for the
+// lease otherwise, until ctx ends. When the lease is lost the context of work is
+// canceled; what work still writes then is refused by its [Fence]. Work that returns
+// early, with or without an error, is started again after a pause.
+func (l *Leases) Hold(ctx context.Context, name string, work func(context.Context) error) {
+	owner := nuid.Next()
+	for ctx.Err() == nil {
+		if err := l.holdOnce(ctx, name, owner, work); err != nil && ctx.Err() == nil {
+			l.logger.Warn().Err(err).Str("lease", name).Msg("work under a lease was interrupted; it is started again")
+		}
+		streams.Sleep(ctx, l.ttl/6)
+	}
+}
+
+func (l *Leases) holdOnce(ctx context.Context, name, owner string, work func(context.Context) error) error {
+	looking, cancel := context.WithTimeout(ctx, l.ttl/3)
+	defer cancel()
+	kv, err := l.conn.JetStream().KeyValue(looking, l.conn.Config().Names.Bucket(LeaseBucket))
+	if err != nil {
+		return fmt.Errorf("the bucket of leases: %w", err)
+	}
+	held := &lease{kv: kv, name: name, owner: owner, ttl: l.ttl}
+	for held.acquire(ctx) != nil {
+		if !streams.Sleep(ctx, l.ttl/6) {
+			return nil
+		}
+	}
+	l.logger.Debug().Str("lease", name).Msg("lease taken")
+	holding, lose := context.WithCancelCause(ctx)
+	defer lose(nil)
+	done := make(chan error, 1)
+	go func() { done <- work(holding) }()
+	renew := time.NewTicker(l.ttl / 3)
+	defer renew.Stop()
+	for {
+		select {
+		case err := <-done:
+			held.release(ctx)
+			return err
+		case <-renew.C:
+			err := held.renew(ctx)
+			if err == nil || ctx.Err() != nil || held.safe() && !errors.Is(err, ErrTaken) {
+				continue // or work ends by itself
+			}
+			err = fmt.Errorf("lease %s was lost: %w", name, err)
+			lose(err)
+			<-done
+			return err
+		}
+	}
+}
+
+// lease is a key of the bucket of leases that this process holds.
+type lease struct {
+	kv          jetstream.KeyValue
+	name, owner string
+	ttl         time.Duration
+	revision    uint64
+	until       time.Time // when it ends if it is not renewed; never later than the server thinks
+
+	seen  uint64    // the revision that another holder was last seen with
+	since time.Time // when it was first seen
+}
+
+// ErrTaken says that another process has a lease.
+var ErrTaken = errors.New("another process has it")
+
+// Lock waits until this process has the lease of that name, for something short that one
+// process at a time may do, and returns what releases it. It returns ErrTaken if ctx ends
+// before. A process that dies meanwhile holds it until it expires.
+func (l *Leases) Lock(ctx context.Context, name string) (release func(), err error) {
+	kv, err := l.conn.JetStream().KeyValue(ctx, l.conn.Config().Names.Bucket(LeaseBucket))
+	if err != nil {
+		return nil, fmt.Errorf("the bucket of leases: %w", err)
+	}
+	held := &lease{kv: kv, name: name, owner: nuid.Next(), ttl: l.ttl}
+	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
+		if held.acquire(ctx) == nil {
+			return func() { held.release(ctx) }, nil
+		}
+		if !streams.Sleep(ctx, wait/2+rand.N(wait)) {
+			return nil, fmt.Errorf("lease %s: %w", name, ErrTaken)
+		}
+	}
+}
+
+func (h *lease) acquire(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, h.ttl/6)
+	defer cancel()
+	began := time.Now()
+	revision, err := h.kv.Create(ctx, h.name, []byte(h.owner))
+	if errors.Is(err, jetstream.ErrKeyExists) {
+		revision, err = h.inherit(ctx)
+	}
+	if err == nil {
+		h.revision, h.until = revision, began.Add(h.ttl)
+	}
+	return err
+}
+
+// inherit takes the lease of a holder that has not renewed it for as long as it lasts.
+// The server expires such a lease by the time of day, and so too late when its clock has
+// been set back since it was stored.
+func (h *lease) inherit(ctx context.Context) (uint64, error) {
+	entry, err := h.kv.Get(ctx, h.name)
+	if err != nil {
+		return 0, err
+	}
+	if entry.Revision() != h.seen {
+		h.seen, h.since = entry.Revision(), time.Now()
+	}
+	if time.Since(h.since) <= h.ttl {
+		return 0, ErrTaken
+	}
+	return h.kv.Update(ctx, h.name, []byte(h.owner), h.seen)
+}
+
+// renew extends the lease. It returns ErrTaken if another process has it.
+func (h *lease) renew(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, h.ttl/6)
+	defer cancel()
+	began := time.Now()
+	revision, err := h.kv.Update(ctx, h.name, []byte(h.owner), h.revision)
+	if err == nil {
+		h.revision, h.until = revision, began.Add(h.ttl)
+		return nil
+	}
+	if !errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+		return err
+	}
+	entry, lookErr := h.kv.Get(ctx, h.name)
+	switch {
+	case lookErr == nil && string(entry.Value()) == h.owner:
+		h.revision = entry.Revision() // an earlier renewal was stored and its answer lost
+		return err
+	case lookErr == nil || errors.Is(lookErr, jetstream.ErrKeyNotFound):
+		return ErrTaken
+	}
+	return err
+}
+
+// safe reports whether the lease lasts until the next renewal.
+func (h *lease) safe() bool { return time.Now().Before(h.until.Add(-h.ttl / 3)) }
+
+// release ends the lease. If that fails, it expires.
+func (h *lease) release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.ttl/6)
+	defer cancel()
+	_ = h.kv.Purge(ctx, h.name, jetstream.LastRevision(h.revision))
+}

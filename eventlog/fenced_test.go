@@ -1,0 +1,54 @@
+package eventlog
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/eventlog/derived"
+	"github.com/skein-threads/skein/eventlog/streams"
+)
+
+const docs = "thread_docs"
+
+// docFence writes the documents of a bucket.
+type docFence struct {
+	derived.Fence
+	bucket streams.Bucket
+}
+
+// fenceOf begins to write a bucket.
+func fenceOf(t testing.TB, l *Log, bucket string) docFence {
+	t.Helper()
+	b := l.Bucket(bucket)
+	f, err := derived.NewFence(t.Context(), l.conn, b.Stream())
+	must(t, err)
+	return docFence{f, b}
+}
+
+func (f docFence) put(t testing.TB, key string, data []byte) error {
+	return f.Send(t.Context(), f.bucket.Subject(key), nil, data)
+}
+
+func (f docFence) finalPut(t testing.TB, key string, data []byte) error {
+	return f.Final(t.Context(), f.bucket.Subject(key), nil, data)
+}
+
+func (f docFence) remove(t testing.TB, key string) error {
+	return f.Send(t.Context(), f.bucket.Subject(key), nats.Header{"KV-Operation": {"DEL"}}, nil)
+}
+
+// put sends a document of that name without waiting.
+func put(t *testing.T, f docFence, key string) error {
+	t.Helper()
+	return f.put(t, key, []byte(key))
+}
+
+// written returns the keys of the bucket's messages in order.
+func written(t *testing.T, l *Log) string {
+	t.Helper()
+	got, err := l.Bucket(docs).Range(t.Context(), ">", 0, 1<<20)
+	must(t, err)
+	return strings.Join(keysOf(got), " ")
+}
