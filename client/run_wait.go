@@ -70,8 +70,8 @@ func (w *runWatch) wait(ctx context.Context) (*events.Execution, error) {
 		return x, err
 	}
 	o := SubscribeOptions{Types: runNews()}
-	if x != nil { // what ends it was committed after what the document shows
-		o.Thread, o.From = x.ThreadID, Seq(x.Seq+1)
+	if x != nil { // its last commit is read again: it may have asked for an approval
+		o.Thread, o.From = x.ThreadID, Seq(x.Seq)
 		w.change(func(now *Waiting) { now.Workers = x.WaitingFor })
 	} else {
 		o.Thread, o.From = queue.ThreadID, Seq(queue.Seq+1)
