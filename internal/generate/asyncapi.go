@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/go-json-experiment/json"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -40,8 +41,12 @@ func asyncAPI() ([]byte, error) {
 	}
 	var b bytes.Buffer
 	b.WriteString("# Written by internal/generate from the package events. Change it there, then run make generate.\n")
-	writeYAML(&b, doc, 0)
-	return b.Bytes(), nil
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	if err := enc.Encode(doc); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), enc.Close()
 }
 
 func ref(path string) object { return object{{"$ref", path}} }

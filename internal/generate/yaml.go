@@ -1,13 +1,7 @@
 package main
 
 import (
-	"bytes"
-	"fmt"
-	"regexp"
-	"strconv"
-	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -29,66 +23,22 @@ func list[T any](values ...T) []any {
 	return out
 }
 
-// writeYAML writes a mapping. It knows no more of YAML than these documents need.
-func writeYAML(b *bytes.Buffer, o object, indent int) {
+// MarshalYAML implements yaml.Marshaler.
+func (o object) MarshalYAML() (any, error) {
+	mapping := &yaml.Node{Kind: yaml.MappingNode}
 	for _, e := range o {
-		fmt.Fprintf(b, "%s%s:", strings.Repeat(" ", indent), scalar(e.key))
-		writeValue(b, e.value, indent)
-	}
-}
-
-// writeValue writes what follows a key or a dash.
-func writeValue(b *bytes.Buffer, value any, indent int) {
-	switch v := value.(type) {
-	case object:
-		if len(v) == 0 {
-			b.WriteString(" {}\n")
-			return
-		}
-		b.WriteByte('\n')
-		writeYAML(b, v, indent+2)
-	case []any:
-		if len(v) == 0 {
-			b.WriteString(" []\n")
-			return
-		}
-		b.WriteByte('\n')
-		for _, item := range v {
-			b.WriteString(strings.Repeat(" ", indent+2) + "-")
-			if o, ok := item.(object); ok && len(o) > 0 { // its first entry stands behind the dash
-				var inner bytes.Buffer
-				writeYAML(&inner, o, indent+4)
-				b.WriteString(" " + strings.TrimLeft(inner.String(), " "))
-				continue
+		var key, value yaml.Node
+		key.SetString(e.key)
+		if raw, ok := e.value.(events.JSON); ok { // JSON is YAML
+			var doc yaml.Node
+			if err := yaml.Unmarshal(raw, &doc); err != nil {
+				return nil, err
 			}
-			writeValue(b, item, indent+2)
+			value = *doc.Content[0]
+		} else if err := value.Encode(e.value); err != nil {
+			return nil, err
 		}
-	case events.JSON: // JSON is YAML
-		b.WriteString(" " + string(v) + "\n")
-	case string:
-		b.WriteString(" " + scalar(v) + "\n")
-	case int:
-		b.WriteString(" " + strconv.Itoa(v) + "\n")
-	case bool:
-		b.WriteString(" " + strconv.FormatBool(v) + "\n")
-	case nil:
-		b.WriteString(" null\n")
-	default:
-		panic(fmt.Sprintf("generate: no YAML for %T", v))
+		mapping.Content = append(mapping.Content, &key, &value)
 	}
-}
-
-var plainScalar = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`)
-
-// scalar writes a text, in quotes unless it can be nothing else.
-func scalar(s string) string {
-	switch strings.ToLower(s) {
-	case "true", "false", "yes", "no", "on", "off", "null", "y", "n":
-	default:
-		if plainScalar.MatchString(s) {
-			return s
-		}
-	}
-	quoted, _ := jsontext.AppendQuote(nil, s) // a text of this program
-	return string(quoted)
+	return mapping, nil
 }
