@@ -16,10 +16,6 @@ GREMLINS ?= $(GO) tool -modfile=internal/tools/gremlins.mod gremlins
 # Lint vets the whole tree, and nobody debugs the programs of the tests.
 TESTFLAGS := -vet=off -ldflags=-w
 
-# Tests wait for others more than they work: twice as many packages at a time as there are
-# processors.
-PACKAGES := $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)")
-
 .PHONY: help
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -30,7 +26,7 @@ build: ## Build bin/skein
 
 .PHONY: test
 test: lint ## Check format, vet, staticcheck, then run every test but those that .ci/long lists
-	$(GO) run ./internal/gotest -target test -without .ci/long -- $(TESTFLAGS) -p $(PACKAGES) -timeout 15m ./...
+	$(GO) run ./internal/gotest -target test -without .ci/long -- $(TESTFLAGS) -timeout 15m ./...
 
 .PHONY: test-long
 test-long: ## Run the tests that .ci/long lists: chaos, faults, kills, soak, simulation, memory
@@ -38,7 +34,7 @@ test-long: ## Run the tests that .ci/long lists: chaos, faults, kills, soak, sim
 
 .PHONY: test-race
 test-race: ## Run every test under the race detector, but for those that measure memory, time or repeatability (needs a C compiler)
-	$(GO) run ./internal/gotest -target test-race -- $(TESTFLAGS) -p $(PACKAGES) -race -timeout 30m ./...
+	$(GO) run ./internal/gotest -target test-race -- $(TESTFLAGS) -race -timeout 30m ./...
 
 .PHONY: test-faults
 test-faults: ## Break a cluster of processes for about 6 minutes (FAULTS=4 rounds a test; ended after 15 minutes), and hold the log to what clients were told
