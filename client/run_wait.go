@@ -70,9 +70,9 @@ func (w *runWatch) wait(ctx context.Context) (*events.Execution, error) {
 		return x, err
 	}
 	o := SubscribeOptions{Types: runNews()}
-	if x != nil { // its last commit is read again: it may have asked for an approval
-		o.Thread, o.From = x.ThreadID, Seq(x.Seq)
-		w.change(func(now *Waiting) { now.Workers = x.WaitingFor })
+	if x != nil {
+		o.Thread, o.From = x.ThreadID, Seq(x.Seq+1)
+		w.change(func(now *Waiting) { now.Workers, now.Approvals = x.WaitingFor, asked(x) })
 	} else {
 		o.Thread, o.From = queue.ThreadID, Seq(queue.Seq+1)
 	}
@@ -95,6 +95,19 @@ func (w *runWatch) wait(ctx context.Context) (*events.Execution, error) {
 		}
 		return w.client.GetExecution(ctx, events.GetExecution{ThreadID: o.Thread, ExecutionID: w.query.ExecutionID, Fresh: events.Fresh{MinSeq: &e.Seq}})
 	}
+}
+
+// asked returns the approvals that an execution waits for.
+func asked(x *events.Execution) []events.ApprovalRequested {
+	var list []events.ApprovalRequested
+	for _, a := range x.Approvals {
+		if a.Status == events.ApprovalWaiting {
+			list = append(list, events.ApprovalRequested{
+				CallID: a.CallID, StepID: a.StepID, Name: a.Name, Arguments: a.Arguments, Reason: a.Reason, Question: a.Question, Answer: a.Answer,
+			})
+		}
+	}
+	return list
 }
 
 // look returns the execution, or else the queue in which its message waits.

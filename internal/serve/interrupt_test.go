@@ -145,3 +145,37 @@ func TestApproval_ResolvedWithAResult(t *testing.T) {
 		t.Errorf("a call that has been answered: %v", err)
 	}
 }
+
+// Whoever begins to watch a run that waits is told at once of every approval that it
+// waits for, however long ago it asked.
+func TestWatchRun_ApprovalAskedForBefore(t *testing.T) {
+	d := newDesk(t, func(c *serve.Config) {
+		own := c.Register
+		c.Register = func(r *runtime.Registry) error {
+			tool := must(runtime.DefineTool(runtime.ToolSpec{Name: "refund", Description: "Refunds.", Manual: true},
+				func(context.Context, *runtime.ToolInput, struct{}) (string, error) { return "refunded", nil }))(t)
+			return errors.Join(own(r), r.AddTool(tool), r.AddReactor("clerk", transcript.Fixed(transcript.Text("I look.",
+				runtime.ToolCall{CallID: "c1", Name: "refund", Arguments: events.JSON(`{}`)}, runtime.ToolCall{CallID: "c2", Name: "refund", Arguments: events.JSON(`{}`)},
+			), transcript.Text("done"))))
+		}
+	})
+	d.apply("tool", `{"name":"refund","description":"Refunds.","type":"go","auto":false}`, "agent", `{"name":"desk","type":"ai_human","reactor":"clerk","tools":["refund"]}`)
+	reply := d.react(d.thread("desk"), events.ReactThread{Text: new("hello")})
+	told, ended := d.watch(reply)
+	d.until(told, func(w client.Waiting) bool { return len(w.Approvals) == 2 })
+	must(d.c.GrantApproval(d.ctx, reply.ThreadID, events.GrantApproval{CallID: "c1"}))(t)
+	for now := range d.versions(reply) { // until the run waits again, and its document has moved on
+		x := must(d.c.WithMinSeq(int64(now)).GetExecution(d.ctx, events.GetExecution{ThreadID: reply.ThreadID, ExecutionID: reply.Result.ExecutionID}))(t)
+		if len(x.Waiting) == 1 && x.Waiting[0] == "c2" {
+			break
+		}
+	}
+	late, _ := d.watch(reply)
+	if w := <-late; len(w.Approvals) != 1 || w.Approvals[0].CallID != "c2" || w.Approvals[0].Name != "refund" || w.Approvals[0].Reason != events.ApprovalManual {
+		t.Errorf("%+v", w)
+	}
+	must(d.c.GrantApproval(d.ctx, reply.ThreadID, events.GrantApproval{CallID: "c2"}))(t)
+	if x, err := ended(); err != nil || x.Status != events.ExecutionCompleted {
+		t.Errorf("%+v, %v", x, err)
+	}
+}
