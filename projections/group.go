@@ -15,7 +15,7 @@ import (
 // groupThreads is how many threads a worker judges after one read of each bucket: a
 // read of its own for each of them would cost the server and this process more than
 // all that is done with the documents.
-const groupThreads = 32
+const groupThreads = 4
 
 // group is the live documents of some threads. They are read before the log, so the
 // log has everything that they show.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -43,9 +44,12 @@ func TestWatch_DamageWhileServing(t *testing.T) {
 		t.Fatalf("before: %v", err)
 	}
 	sealed := filepath.Join(store, "jetstream", "$G", "streams", "SKEIN_LOG", "msgs", "1.blk")
-	raw, err := os.ReadFile(sealed)
-	if err != nil {
-		t.Fatal(err)
+	var raw []byte
+	for !bytes.HasPrefix(raw, []byte("cmp")) { // the server compresses it in its own time, and would put it right
+		if raw, err = os.ReadFile(sealed); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
 	}
 	raw[len(raw)/2] ^= 1
 	if err := os.WriteFile(sealed, raw, 0o600); err != nil {
