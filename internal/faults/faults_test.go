@@ -18,18 +18,18 @@ func long(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("SKEIN_FAULTS")
 	if text == "" {
-		t.Skip("SKEIN_FAULTS says how many rounds it takes: make test-long runs it")
+		t.Skip("it takes minutes: make test-faults runs it")
 	}
 	rounds, err := strconv.Atoi(text)
 	must(t, err)
 	return rounds
 }
 
-// A short one, for make test-race: disks are slow and clocks wrong, and then the leader
+// A short one, for make test-long: disks are slow and clocks wrong, and then the leader
 // of the log dies, a Skein dies, streams change their leaders, a server hangs.
 func TestFaults(t *testing.T) {
 	if testing.Short() || os.Getenv("SKEIN_FAULTS") != "" {
-		t.Skip("it takes a minute, and TestManyFaults does more: make test-race runs it")
+		t.Skip("it takes a minute, and TestManyFaults does more: make test-long runs it")
 	}
 	w := begin(t, nil)
 	if w.machines() {
