@@ -41,6 +41,11 @@ const (
 // stream's name, unless another is configured.
 const DefaultPrefix = "skein"
 
+// WorkerQueue is the queue group in which the processes that serve reactors, tools and
+// effects subscribe, whatever the prefix: each call goes to one of them, and a worker's
+// credentials allow it this queue group alone.
+const WorkerQueue = "skein"
+
 // Names builds and takes apart the names of subjects, streams and buckets. Two
 // installations on one server have two prefixes.
 type Names struct{ Prefix string }

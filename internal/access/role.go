@@ -8,7 +8,6 @@ import (
 	"github.com/nats-io/jwt/v2"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/runtime/remote"
 )
 
 // Role is what a user is there for. Docs: docs/access.md.
@@ -70,7 +69,7 @@ func permissions(n events.Names, u User) (jwt.Permissions, error) {
 					if err != nil {
 						return p, err
 					}
-					p.Sub.Allow.Add(subject + " " + remote.QueueGroup)
+					p.Sub.Allow.Add(subject + " " + events.WorkerQueue)
 				}
 			}
 			p.Sub.Allow.Add(n.Cancel("*"))

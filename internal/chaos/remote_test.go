@@ -49,7 +49,7 @@ func raw(messages ...string) func(*testing.T, *nats.Conn, string) {
 func answering(answer func(*nats.Msg)) func(*testing.T, *nats.Conn, string) {
 	return func(t *testing.T, nc *nats.Conn, subject string) {
 		t.Helper()
-		if _, err := nc.QueueSubscribe(subject, remote.QueueGroup, answer); err != nil {
+		if _, err := nc.QueueSubscribe(subject, events.WorkerQueue, answer); err != nil {
 			t.Fatal(err)
 		}
 	}

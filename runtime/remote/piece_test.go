@@ -13,7 +13,6 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/runtime"
-	"github.com/skein-threads/skein/runtime/remote"
 )
 
 // long is a conversation whose answer has so many results of 240 KB, and a question
@@ -82,7 +81,7 @@ func TestReactor_LongConversationInPieces(t *testing.T) {
 func TestReactor_LongConversationWithoutPieces(t *testing.T) {
 	w := start(t)
 	requests := make(chan []byte, 1)
-	if _, err := w.process.QueueSubscribe("skein.reactor.long", remote.QueueGroup, func(m *nats.Msg) {
+	if _, err := w.process.QueueSubscribe("skein.reactor.long", events.WorkerQueue, func(m *nats.Msg) {
 		requests <- m.Data
 		_ = m.Respond([]byte(`{"kind":"result","assistantEvent":{"content":[{"type":"output_text","text":"ok"}]}}`))
 	}); err != nil {

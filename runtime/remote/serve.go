@@ -18,10 +18,6 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// QueueGroup is the queue group in which all processes of a name must be:
-// each request goes to one of them.
-const QueueGroup = "skein"
-
 // Why the context of a call ends in a process.
 var (
 	errCancelled = errors.New("the call was cancelled")
@@ -107,7 +103,7 @@ func serve(nc *nats.Conn, names events.Names, subject string, opts []Option, wor
 	}
 	s := &Service{nc: nc, names: names, logger: set.logger, work: work, gone: make(chan struct{})}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
-	s.sub, err = nc.QueueSubscribe(subject, QueueGroup, func(m *nats.Msg) {
+	s.sub, err = nc.QueueSubscribe(subject, events.WorkerQueue, func(m *nats.Msg) {
 		s.calls.Go(func() { s.answer(m) })
 	})
 	if err != nil {

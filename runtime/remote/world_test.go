@@ -74,7 +74,7 @@ func (w *world) serve(t *testing.T, name string, r runtime.ReactorFunc, opts ...
 // raw makes the process answer every request on a subject with these messages.
 func (w *world) raw(t *testing.T, subject string, messages ...string) {
 	t.Helper()
-	_, err := w.process.QueueSubscribe(subject, remote.QueueGroup, func(m *nats.Msg) {
+	_, err := w.process.QueueSubscribe(subject, events.WorkerQueue, func(m *nats.Msg) {
 		for _, text := range messages {
 			_ = m.Respond([]byte(text))
 		}
