@@ -2,7 +2,6 @@ package projections
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -75,16 +74,9 @@ func (g *group) read(ctx context.Context, log *eventlog.Log, p documents.Project
 	if len(patterns) == 0 {
 		return nil
 	}
-	got, err := log.Bucket(p.Bucket).Get(ctx, patterns...)
-	if errors.Is(err, streams.ErrTooMany) {
-		got, err = nil, nil
-		for _, pattern := range patterns {
-			some, err := readAll(ctx, log, p.Bucket, pattern)
-			if err != nil {
-				return err
-			}
-			got = append(got, some...)
-		}
+	got, err := matching(ctx, log, p.Bucket, patterns...)
+	if err != nil {
+		return err
 	}
 	for _, m := range got {
 		tenant, rest, _ := strings.Cut(m.Subject, ".")
@@ -98,7 +90,7 @@ func (g *group) read(ctx context.Context, log *eventlog.Log, p documents.Project
 			docs[p.Kind] = append(docs[p.Kind], m)
 		}
 	}
-	return err
+	return nil
 }
 
 // keysOf returns the pattern of the keys of a thread's documents in a bucket, and what

@@ -63,10 +63,7 @@ func (l *live) get(ctx context.Context, places ...documents.Place) ([]found, err
 
 func (l *live) find(ctx context.Context, k documents.Kind, pattern string) ([]found, error) {
 	bucket := l.q.models.Of(k).Bucket
-	got, err := l.q.log.Bucket(bucket).Get(ctx, pattern)
-	if errors.Is(err, streams.ErrTooMany) {
-		got, err = readAll(ctx, l.q.log, bucket, pattern)
-	}
+	got, err := matching(ctx, l.q.log, bucket, pattern)
 	if err != nil {
 		return nil, fmt.Errorf("reading documents: %w", err)
 	}
@@ -128,6 +125,24 @@ func (q *Queries) lives(ctx context.Context, name string) (bool, error) {
 		return false, fmt.Errorf("reading the end of %s/%s: %w", tenant, thread, err)
 	}
 	return last != nil && !endsThread(last), nil
+}
+
+// matching reads the documents of a bucket under some patterns: page by page if they are
+// too many for one read.
+func matching(ctx context.Context, log *eventlog.Log, bucket string, patterns ...string) ([]streams.Message, error) {
+	got, err := log.Bucket(bucket).Get(ctx, patterns...)
+	if !errors.Is(err, streams.ErrTooMany) {
+		return got, err
+	}
+	got = nil
+	for _, pattern := range patterns {
+		some, err := readAll(ctx, log, bucket, pattern)
+		if err != nil {
+			return nil, err
+		}
+		got = append(got, some...)
+	}
+	return got, nil
 }
 
 // readAll reads every document that matches, page by page. One that is written

@@ -186,7 +186,7 @@ func (s *session) storeCheckpoints(ctx context.Context, which documents.Mask) er
 	return nil
 }
 
-// standing gives where the checkpoints of the buckets stand, nil while one of the
+// standing returns where the checkpoints of the buckets stand, nil while one of the
 // buckets shows more than its checkpoint or less than all.
 func (s *session) standing() []uint64 {
 	if s.incomplete != 0 {
