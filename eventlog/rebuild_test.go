@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog/derived"
+	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
 )
@@ -146,6 +147,23 @@ func TestRebuildWhileTheRelayRuns(t *testing.T) {
 		last = a
 	}
 	reaches(t, l, last)
+	exact(t, l, 0)
+}
+
+// A relay that another overtook as it began says that it was fenced, so that whoever
+// started it begins again.
+func TestRelay_OvertakenAsItBegins(t *testing.T) {
+	t.Parallel()
+	l := start(t)
+	a := newAuthor(1)
+	a.write(t, l, 2, 2)
+	fence, err := derived.NewFence(t.Context(), l.conn, l.cfg.Names.Stream(TimelineStream))
+	must(t, err)
+	must(t, l.relay(t.Context(), 1)) // the other
+	if err := l.relayBehind(t.Context(), fence, 2); !streams.IsFenced(err) {
+		t.Fatalf("the overtaken relay ended with %v", err)
+	}
+	must(t, l.relay(t.Context(), 2))
 	exact(t, l, 0)
 }
 

@@ -77,14 +77,19 @@ func (l *Log) relay(ctx context.Context, end uint64) error {
 	if err != nil {
 		return err
 	}
+	return l.relayBehind(ctx, fence, end)
+}
+
+// relayBehind goes on where the timeline stands, unless another relay has written since
+// the fence was made: were that lost with the power, the fence would hold, and what the
+// position counts as shown would never be.
+func (l *Log) relayBehind(ctx context.Context, fence derived.Fence, end uint64) error {
 	at, shown, err := l.heal(ctx)
 	if err != nil {
 		return err
 	}
 	if shown > fence.Last() {
-		// Another relay wrote in between. Were that lost with the power, the fence would
-		// hold, and what the position counts as shown would never be.
-		return errOtherRelay
+		return &streams.FencedError{Stream: l.cfg.Names.Stream(TimelineStream), Cause: errOtherRelay}
 	}
 	return l.relayFrom(ctx, fence, at, end)
 }
@@ -197,7 +202,7 @@ func (l *Log) emptyPosition(ctx context.Context) (position, error) {
 	return l.positionAt(ctx, time.Now().Add(-l.cfg.TimelineAge))
 }
 
-// errOtherRelay is why a relay begins again.
+// errOtherRelay is why a relay that has sent nothing begins again.
 var errOtherRelay = errors.New("another relay wrote to the timeline while this one began")
 
 // anyEvent returns the subject of all events. It is not ">": asked for the last
