@@ -1,7 +1,7 @@
 // Package house holds the tests that keep the architecture as docs/architecture.md
 // describes it. It has no code that others could call.
 //
-// Each rule is a table or a small checker with its reason beside it; a failure
+// Each rule is a table or a small checker with its reason next to it; a failure
 // names file, line and the fix. Each checker is also tested on a source that
 // breaks its rule, so that a rule which no longer bites is noticed. A rule that
 // is wrong is changed here, in its table and with a reason, and not worked
@@ -13,5 +13,6 @@
 //	state_test.go    no state at package level
 //	source_test.go   reads the source
 //	requirements_test.go  no ids of requirements in product code
+//	words_test.go    words that do not come back, and what to write instead
 //	typed_test.go    adds its types
 package house

@@ -11,7 +11,7 @@ import (
 )
 
 // purePackages have no I/O, no clock and no randomness, and neither have the
-// packages below them. The same input gives the same output today, in a replay
+// packages below them. The same input has the same output today, in a replay
 // and in an audit.
 func purePackages() []string {
 	return []string{"events", "schema", "commands/thread", "projections/documents", "internal/pattern"}

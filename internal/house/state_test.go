@@ -79,7 +79,7 @@ func checkState(pkg typedPackage) []stateFinding {
 						continue
 					}
 					if kind := mutable(id.Name, object.Type()); kind != "" {
-						add(id, false, fmt.Sprintf("%s is state at package level: %s can be changed by whoever sees it", id.Name, kind))
+						add(id, false, fmt.Sprintf("%s is state at package level: %s can be changed by any caller that sees it", id.Name, kind))
 					}
 				}
 			}

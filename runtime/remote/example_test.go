@@ -61,7 +61,7 @@ func serveBoth(ctx context.Context, nc *nats.Conn) error {
 		return err
 	}
 	<-ctx.Done()
-	_ = reactor.Close(context.Background()) // finishes what is under way
+	_ = reactor.Close(context.Background()) // finishes the calls in flight
 	return tool.Close(context.Background())
 }
 
