@@ -16,7 +16,9 @@ const fastestSync = 60 * time.Microsecond
 
 // warnUnsynced logs a warning if a server that Skein does not embed seems to
 // acknowledge before fsync. Servers do not tell, so it is measured, on a stream
-// that exists for that moment only.
+// that exists for that moment only. The log must exist: with the deletion of an account's
+// last stream the server removes the account's folder, at any time later, and a stream
+// that is created right then fails.
 func (s *Server) warnUnsynced(ctx context.Context, nc *nats.Conn) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

@@ -160,11 +160,11 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err := writeLog.Whole(ctx); err != nil {
 		return err
 	}
-	if s.nats == nil {
-		s.warnUnsynced(ctx, writeLog.Conn())
-	}
 	if err := writeLog.Ensure(ctx); err != nil {
 		return err
+	}
+	if s.nats == nil {
+		s.warnUnsynced(ctx, writeLog.Conn())
 	}
 	s.markStore(background, writeLog)
 	s.watchStore(background)
