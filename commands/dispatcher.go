@@ -12,6 +12,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/schema"
+	"github.com/skein-threads/skein/service"
 )
 
 // Config bounds a dispatcher. The zero value of a field means its default.
@@ -29,10 +30,10 @@ type Config struct {
 	// is about to be stored with these events; nil: none. It must return at once, and
 	// is asked again if that command is decided anew. Default none.
 	Joins    func(made []events.Event) *Joined
-	Floods   *Floods   // told of submitted commands, which the server has taken or refused; nil: nobody is
-	Fair     Fair      // of each tenant's submitted commands, while others are active
-	Activity *Activity // of all that the process does for tenants; default this dispatcher's own
-	Contents Contents  // where the content of files is kept; default: none is taken
+	Floods   *service.Floods   // knows the tenants that flood; default none does
+	Fair     service.Fair      // of each tenant's submitted commands, while others are active
+	Activity *service.Activity // of all that the process does for tenants; default one of its own
+	Contents Contents          // where the content of files is kept; default: none is taken
 	// Definitions are the tenants'; default: none is known.
 	Definitions Definitions
 	// Agents returns a not_found for an agent that nobody has defined or ever served,
@@ -70,7 +71,7 @@ func (c Config) withDefaults() Config {
 		c.Now = time.Now
 	}
 	if c.Activity == nil {
-		c.Activity = &Activity{}
+		c.Activity = &service.Activity{}
 	}
 	if c.Definitions == nil {
 		c.Definitions = noDefinitions{}
@@ -131,14 +132,18 @@ func NewDispatcher(log *eventlog.Log, validator *schema.Validator, cfg Config, l
 	return d
 }
 
-// Meta is what comes with a command beside its body.
+// Meta is what comes with a command besides its body.
 type Meta struct {
 	TraceParent string
 	Cause       string // the id of the event that caused it
-	Reply       string // the subject on which the answer is awaited; empty if by a call
 }
 
-// Do does a command of a tenant and gives its answer, or an *events.Error.
+// Handle does a command that came as a request. It is a service.Handler.
+func (d *Dispatcher) Handle(ctx context.Context, tenant, name string, body []byte, meta service.Meta) (any, error) {
+	return d.Do(ctx, tenant, name, body, Meta{TraceParent: meta.TraceParent})
+}
+
+// Do does a command of a tenant and returns its answer, or an *events.Error.
 func (d *Dispatcher) Do(ctx context.Context, tenant, name string, body []byte, meta Meta) (*events.Reply, error) {
 	return d.counted(name, func() (*events.Reply, error) { return d.do(ctx, tenant, name, body, meta) })
 }

@@ -1,5 +1,6 @@
-// Package commands is the write side: it takes commands from NATS, decides them
-// on the state of their thread, and appends what they made to the log.
+// Package commands is the write side: it decides commands on the state of their
+// thread, and appends the events to the log. Commands arrive as requests, which
+// package service serves, or were published on skein.submit.
 //
 // # What it promises
 //
@@ -17,17 +18,15 @@
 //     shows it, and leaves no trace: a repeat is decided anew.
 //   - A command published on skein.submit is done once, in the order of its
 //     thread; a refusal is recorded as command.rejected.
-//   - A tenant that asks too much is refused quickly, before anything is begun, and
-//     keeps nobody else from being answered; see Limits.
 //
 // # What it does not
 //
-// It does not know who may ask: subjects carry the tenant, and the server's
-// permissions say who may publish on them. It reads no read model.
+// It does not know who may ask, and does not limit how much a tenant may ask: the
+// server's permissions and package service do. It reads no read model.
 //
 // # The way of a command
 //
-//	service: subject -> tenant and name      schema: body -> typed data
+//	package service: subject -> tenant and name      schema: body -> typed data
 //	dispatcher: thread -> entry (state, queue)
 //	  one goroutine an active thread: load, draft, decide, append, apply, answer
 //

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
+	"github.com/skein-threads/skein/service"
 )
 
 // Every command of the contract over NATS, on one thread, with the reply that
@@ -303,61 +305,67 @@ func TestTooManyRequests(t *testing.T) {
 	}
 }
 
-// What is refused because all places are taken holds nothing: its tenant has all that
-// it may have when there are places again.
-func TestService_RefusedRequestsHoldNothing(t *testing.T) {
-	nc := natstest.Connect(t, natstest.Start(t))
-	entered, release := make(chan struct{}, 10), make(chan struct{})
-	service, err := Serve(nc, events.DefaultNames(), Endpoint{
-		Name: "small", Description: "Small.", Kind: "query", Version: "1.0.0", InFlight: 1, Tenants: Limits{InFlight: 1},
-	}, func(_ context.Context, tenant, _ string, _ []byte, _ Meta) (any, error) {
-		if tenant == "acme" {
-			entered <- struct{}{}
-			<-release
-		}
-		return struct{}{}, nil
-	}, zerolog.Nop())
-	if err != nil {
-		t.Fatal(err)
+// rateRefusals counts what the rate of a tenant refused.
+type rateRefusals struct{ count atomic.Int64 }
+
+func (r *rateRefusals) Limited(_, limit string) {
+	if limit == "rate" {
+		r.count.Add(1)
 	}
-	t.Cleanup(func() { _ = service.Stop(context.Background()) })
-	inbox := nc.NewInbox()
-	if _, err := nc.SubscribeSync(inbox); err != nil {
-		t.Fatal(err)
-	}
-	if err := nc.PublishRequest("skein.query.acme.item.get", inbox, []byte(`{}`)); err != nil {
-		t.Fatal(err)
-	}
-	<-entered
-	for range 5 {
-		if e := events.DecodeError(request(t, nc, "skein.query.globex.item.get", []byte(`{}`)).Data); e == nil || e.Code != events.Unavailable {
-			t.Errorf("there is no place, and it was answered with %+v", e)
-		}
-	}
-	close(release)
-	var last *events.Error
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if last = events.DecodeError(request(t, nc, "skein.query.globex.item.get", []byte(`{}`)).Data); last == nil {
-			return
-		}
-	}
-	t.Errorf("there is a place again, and it is refused: %v", last)
 }
 
-// An answer that no message holds is refused at once, and not awaited in vain.
-func TestService_AnswerLargerThanAMessage(t *testing.T) {
-	s := natstest.Start(t, natstest.MaxPayload(64<<10))
-	nc := natstest.Connect(t, s)
-	service, err := Serve(nc, events.DefaultNames(), Endpoint{Name: "large", Description: "Large.", Kind: "query", Version: "1.0.0", InFlight: 10},
-		func(context.Context, string, string, []byte, Meta) (any, error) {
-			return Bytes(make([]byte, 100<<10)), nil
-		}, zerolog.Nop())
+// What is over the rate is answered queue_full and not done; what was answered
+// otherwise is in the log.
+func TestService_RateLosesNothing(t *testing.T) {
+	w := newWorld(t, Config{})
+	var refused rateRefusals
+	s, err := service.Serve(w.nc, events.DefaultNames(), service.Endpoint{
+		Name: "skein-commands", Description: "Commands.", Kind: "cmd", Version: "1.0.0", InFlight: 1000,
+		Tenants: service.Limits{Rate: 50, Burst: 50}, Metrics: &refused,
+	}, w.d.Handle, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = service.Stop(context.Background()) })
-	m := request(t, nc, "skein.query.acme.item.get", []byte(`{}`))
-	if e := events.DecodeError(m.Data); e == nil || e.Code != events.PayloadTooLarge || e.Details.Size != 100<<10 {
-		t.Errorf("%.200s", m.Data)
+	defer func() {
+		if err := s.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}()
+	id := overNATS(t, w.nc, "thread.create", `{}`).ThreadID
+	inbox := w.nc.NewInbox()
+	answers, err := w.nc.SubscribeSync(inbox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 500 {
+		if err := w.nc.PublishRequest("skein.cmd.acme.item.create", inbox, []byte(on(id, hello))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done := int64(0)
+	for range 500 {
+		m, err := answers.NextMsg(time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch m.Header.Get(events.HeaderErrorCode) {
+		case "":
+			done++
+		case "429":
+			if e := events.DecodeError(m.Data); e == nil || e.Code != events.QueueFull {
+				t.Fatalf("%s", m.Data)
+			}
+		default:
+			t.Fatalf("%v %s", m.Header, m.Data)
+		}
+	}
+	if done < 49 || done == 500 || refused.count.Load() != 500-done {
+		t.Errorf("%d were done, %d refused", done, refused.count.Load())
+	}
+	if list := w.commits(id); list[len(list)-1].Version != 2+done {
+		t.Errorf("%d were acknowledged, and the log is at version %d", done, list[len(list)-1].Version)
+	}
+	if m, err := w.nc.Request("skein.cmd.globex.thread.create", []byte(`{}`), time.Minute); err != nil || m.Header.Get(events.HeaderErrorCode) != "" {
+		t.Errorf("another tenant: %v %v", err, m)
 	}
 }

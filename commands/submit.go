@@ -105,7 +105,7 @@ func (s *submitting) watch() error {
 		if _, tenant, _, ok := n.ParseRequest(m.Subject); ok && events.ValidTenant(tenant) {
 			s.wake(tenant)
 			if published++; published%3 == 0 { // many of them may be in order: the server has taken them
-				s.d.cfg.Floods.over(tenant, time.Now())
+				s.d.cfg.Floods.Note(tenant, time.Now())
 			}
 		}
 	})

@@ -1,9 +1,6 @@
 package commands
 
-import (
-	"sync"
-	"time"
-)
+import "sync"
 
 // turns lets so many of a tenant's submitted commands be done at the same time as
 // its share allows. It is safe for concurrent use.
@@ -42,9 +39,5 @@ func (t *turns) give() {
 // submittedShare returns how many submitted commands of a tenant may be done at the
 // same time now; 0 is any number. It notes that the tenant is active.
 func (d *Dispatcher) submittedShare(tenant string) int {
-	now := time.Now()
-	if !d.cfg.Activity.shared(tenant, now) {
-		return 0
-	}
-	return d.cfg.Fair.running(d.cfg.Floods.flooding(tenant, now))
+	return d.cfg.Fair.Share(tenant, d.cfg.Activity, d.cfg.Floods)
 }

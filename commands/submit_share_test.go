@@ -5,8 +5,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/service"
 )
 
 // What a thread refuses by its state, such as more effects than it may have, is
@@ -60,4 +62,49 @@ func (w *world) submitAs(tenant, name, body string) {
 	if _, err := w.log.JetStream().Publish(w.t.Context(), "skein.submit."+tenant+"."+name, []byte(body)); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// Submitted commands of a tenant have its share of turns, and those of one that floods
+// a fourth of that; alone it has all.
+func TestTurns_ShareOfTheTenant(t *testing.T) {
+	flooding := make(chan struct{})
+	floods := service.NewFloods(func(string) { close(flooding) })
+	activity := &service.Activity{}
+	d := &Dispatcher{cfg: Config{Fair: service.Fair{Running: 8}, Activity: activity, Floods: floods}}
+	want := func(when string, most int) {
+		t.Helper()
+		if got := d.submittedShare("hog"); got != most {
+			t.Errorf("%s: %d at the same time, want %d", when, got, most)
+		}
+	}
+	want("alone", 0)
+	service.Fair{}.Share("quiet", activity, nil)
+	want("with another tenant", 8)
+	now := time.Now()
+	for flooded := false; !flooded; {
+		floods.Note("hog", now)
+		select {
+		case <-flooding:
+			flooded = true
+		default:
+		}
+	}
+	service.Fair{}.Share("quiet", activity, nil)
+	want("flooding", 2)
+	limit := 2
+	turns := newTurns(func() int { return limit })
+	turns.take()
+	turns.take()
+	third := make(chan struct{})
+	go func() {
+		turns.take()
+		close(third)
+	}()
+	select {
+	case <-third:
+		t.Error("three turns were taken, want two")
+	case <-time.After(20 * time.Millisecond):
+	}
+	turns.give()
+	<-third
 }

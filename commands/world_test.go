@@ -19,6 +19,7 @@ import (
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/schema"
+	"github.com/skein-threads/skein/service"
 )
 
 const tenant = "acme"
@@ -234,9 +235,9 @@ func (w *world) snapshotOf(id string, version int64) {
 }
 
 // serve answers commands on NATS, as a process does.
-func (w *world) serve(d *Dispatcher, inFlight int) *Service {
+func (w *world) serve(d *Dispatcher, inFlight int) *service.Service {
 	w.t.Helper()
-	s, err := Serve(w.nc, events.DefaultNames(), Endpoint{
+	s, err := service.Serve(w.nc, events.DefaultNames(), service.Endpoint{
 		Name: "skein-commands", Description: "Commands.", Kind: "cmd", Version: "1.0.0", InFlight: inFlight,
 		Requests: []string{"thread.create"},
 	}, d.Handle, zerolog.Nop())

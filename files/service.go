@@ -19,21 +19,22 @@ import (
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/service"
 )
 
 // ServiceConfig bounds a service. The zero value of a field means its default.
 type ServiceConfig struct {
-	Version           string           // of the NATS service; default 0.0.0
-	Uploads           *share.Pool      // places for those that are under way; default DefaultUploads
-	Idle              time.Duration    // until an upload of which nothing comes is dropped; default 30 s
-	Longest           time.Duration    // that an upload may take from its beginning to its end; default DefaultUploadTime
-	Floods            *commands.Floods // told of what is over a limit; nil: nobody is
-	Answers, Refusals *nats.Conn       // see commands.Endpoint
-	Conn              *nats.Conn       // on which requests come; default the log's
-	Tenants           commands.Limits
-	Fair              commands.Fair      // of each tenant, while others are active
-	Activity          *commands.Activity // of all services of the process; default this one's own
-	Metrics           commands.Limited   // told of what a tenant's limits refused; nil: nobody is
+	Version           string          // of the NATS service; default 0.0.0
+	Uploads           *share.Pool     // places for those that are under way; default DefaultUploads
+	Idle              time.Duration   // until an upload of which nothing comes is dropped; default 30 s
+	Longest           time.Duration   // that an upload may take from its beginning to its end; default DefaultUploadTime
+	Floods            *service.Floods // told of what is over a limit; nil: nobody is
+	Answers, Refusals *nats.Conn      // see service.Endpoint
+	Conn              *nats.Conn      // on which requests come; default the log's
+	Tenants           service.Limits
+	Fair              service.Fair      // of each tenant, while others are active
+	Activity          *service.Activity // of all services of the process; default this one's own
+	Metrics           service.Limited   // told of what a tenant's limits refused; nil: nobody is
 }
 
 // How many uploads may be under way at the same time in a process, and how long one
@@ -68,7 +69,7 @@ type Service struct {
 	queries *projections.Queries
 	cfg     ServiceConfig
 	logger  zerolog.Logger
-	service *commands.Service
+	service *service.Service
 	running sync.WaitGroup
 	ctx     context.Context // ends when the service stops
 	cancel  context.CancelFunc
@@ -85,9 +86,9 @@ func Serve(log *eventlog.Log, store *Store, writes *commands.Dispatcher, queries
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	var err error
-	s.service, err = commands.Serve(cmp.Or(s.cfg.Conn, log.Conn()), log.Config().Names, commands.Endpoint{
+	s.service, err = service.Serve(cmp.Or(s.cfg.Conn, log.Conn()), log.Config().Names, service.Endpoint{
 		Name: "skein-files", Description: "Contents of files", Kind: "file", Pattern: "*.content.*", Version: s.cfg.Version,
-		Requests: []string{"content.get", "content.put"}, InFlight: 256, Time: commands.RequestTime,
+		Requests: []string{"content.get", "content.put"}, InFlight: 256, Time: service.RequestTime,
 		Tenants: s.cfg.Tenants, Metrics: s.cfg.Metrics, Fair: s.cfg.Fair, Activity: s.cfg.Activity, Answers: s.cfg.Answers, Refusals: s.cfg.Refusals, Floods: s.cfg.Floods,
 	}, s.handle, logger)
 	if err != nil {
@@ -114,7 +115,7 @@ func (s *Service) Stop(ctx context.Context) error {
 	return err
 }
 
-func (s *Service) handle(ctx context.Context, tenant, name string, body []byte, meta commands.Meta) (any, error) {
+func (s *Service) handle(ctx context.Context, tenant, name string, body []byte, meta service.Meta) (any, error) {
 	if !events.ValidTenant(tenant) {
 		return nil, events.Errorf(events.InvalidRequest, "a tenant is 1 to 64 letters, digits, dashes and underscores")
 	}
@@ -145,7 +146,7 @@ var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 // get gives a piece of content that the thread's history names. If the caller
 // allows it, the stream answers the caller, and the piece does not come through
 // this process.
-func (s *Service) get(ctx context.Context, tenant string, body []byte, meta commands.Meta) (any, error) {
+func (s *Service) get(ctx context.Context, tenant string, body []byte, meta service.Meta) (any, error) {
 	var q getContent
 	if err := json.Unmarshal(body, &q, json.RejectUnknownMembers(true)); err != nil {
 		return nil, events.Invalid("", "content.get takes threadId, path, digest and piece: %w", err)
@@ -164,13 +165,13 @@ func (s *Service) get(ctx context.Context, tenant string, body []byte, meta comm
 		if err != nil {
 			return nil, refusal(err)
 		}
-		return commands.Answered{}, nil
+		return service.Answered{}, nil
 	}
 	data, err := s.store.Piece(ctx, tenant, q.Digest, q.Piece)
 	if err != nil {
 		return nil, refusal(err)
 	}
-	return commands.Bytes(data), nil
+	return service.Bytes(data), nil
 }
 
 // refusal says to a caller what became of content.
@@ -223,7 +224,7 @@ func (s *Service) named(ctx context.Context, tenant string, q getContent) (bool,
 	if err != nil {
 		return false, events.Invalid("/path", "a path is UTF-8, and this is not")
 	}
-	out, err := s.queries.Handle(ctx, tenant, "file.stat", ask, commands.Meta{})
+	out, err := s.queries.Handle(ctx, tenant, "file.stat", ask, service.Meta{})
 	if file, ok := out.(*events.FileRecord); ok && err == nil && file.Digest == q.Digest {
 		return true, nil
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/service"
 )
 
 // Window is how many pieces of an upload may be under way without their answers.
@@ -58,8 +59,8 @@ type begun struct {
 }
 
 // begin answers content.put.
-func (s *Service) begin(ctx context.Context, tenant string, body []byte, meta commands.Meta) (any, error) {
-	write, err := s.writes.BeginWrite(ctx, tenant, body, meta)
+func (s *Service) begin(ctx context.Context, tenant string, body []byte, meta service.Meta) (any, error) {
+	write, err := s.writes.BeginWrite(ctx, tenant, body, commands.Meta{TraceParent: meta.TraceParent})
 	if err != nil {
 		return nil, err
 	}

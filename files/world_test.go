@@ -23,6 +23,7 @@ import (
 	"github.com/skein-threads/skein/internal/share"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/schema"
+	"github.com/skein-threads/skein/service"
 )
 
 // world is a server with everything that files need, but without a runner.
@@ -69,7 +70,7 @@ func newWorld(t testing.TB, cfg files.ServiceConfig) *world {
 			t.Error(err)
 		}
 	})
-	commandService, err := commands.Serve(log.Conn(), log.Config().Names, commands.Endpoint{Name: "c", Kind: "cmd", Version: "0.0.0", InFlight: 64}, w.writes.Handle, zerolog.Nop())
+	commandService, err := service.Serve(log.Conn(), log.Config().Names, service.Endpoint{Name: "c", Kind: "cmd", Version: "0.0.0", InFlight: 64}, w.writes.Handle, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}

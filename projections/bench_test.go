@@ -8,10 +8,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/service"
 )
 
 // fill puts threads with turns of 12 events into the log: one commit to make a
@@ -153,7 +153,7 @@ func BenchmarkQuery(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := a.q.Handle(b.Context(), acme, c.name, []byte(c.body), commands.Meta{}); err != nil {
+				if _, err := a.q.Handle(b.Context(), acme, c.name, []byte(c.body), service.Meta{}); err != nil {
 					b.Fatal(err)
 				}
 			}

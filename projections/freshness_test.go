@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/service"
 )
 
 // TestWaiting: a query that names a sequence or a version waits for it.
@@ -21,7 +21,7 @@ func TestWaiting(t *testing.T) {
 		{"thread.list", `{` + seqOf(made) + `}`},
 	} {
 		go func() {
-			_, err := a.q.Handle(t.Context(), acme, c.name, []byte(c.body), commands.Meta{})
+			_, err := a.q.Handle(t.Context(), acme, c.name, []byte(c.body), service.Meta{})
 			answers <- err
 		}()
 	}
@@ -83,7 +83,7 @@ func TestAtEveryVersion(t *testing.T) {
 	for range 60 {
 		au.step(thread)
 		h.await(r)
-		got, err := a.q.Handle(t.Context(), acme, "thread.get", []byte(`{"threadId":"`+thread+`"}`), commands.Meta{})
+		got, err := a.q.Handle(t.Context(), acme, "thread.get", []byte(`{"threadId":"`+thread+`"}`), service.Meta{})
 		if err != nil {
 			break // it was deleted
 		}
@@ -126,7 +126,7 @@ func TestFresh_NotFoundIsConfirmedByTheLog(t *testing.T) {
 	deleted := h.do("thread.delete", gone.ThreadID, `{}`)
 	code := func(thread, fresh string) events.Code {
 		t.Helper()
-		_, err := a.q.Handle(t.Context(), acme, "thread.get", []byte(`{"threadId":"`+thread+`",`+fresh+`}`), commands.Meta{})
+		_, err := a.q.Handle(t.Context(), acme, "thread.get", []byte(`{"threadId":"`+thread+`",`+fresh+`}`), service.Meta{})
 		return events.AsError(err).Code
 	}
 	claimed.raise(uint64(deleted.Seq)) // and no document is there

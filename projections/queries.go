@@ -6,11 +6,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/skein-threads/skein/commands"
-	"github.com/skein-threads/skein/eventlog"
+		"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 	"github.com/skein-threads/skein/schema"
+	"github.com/skein-threads/skein/service"
 )
 
 // QueryConfig bounds the queries. The zero value of a field means its default.
@@ -115,8 +115,8 @@ func (q *Queries) Names() []string {
 }
 
 // Handle answers a query of a tenant, with a document or a list, or an
-// *events.Error. It is a commands.Handler.
-func (q *Queries) Handle(ctx context.Context, tenant, name string, body []byte, _ commands.Meta) (any, error) {
+// *events.Error. It is a service.Handler.
+func (q *Queries) Handle(ctx context.Context, tenant, name string, body []byte, _ service.Meta) (any, error) {
 	start := time.Now()
 	out, err := q.handle(ctx, tenant, name, body)
 	result := "ok"

@@ -10,12 +10,12 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/service"
 )
 
 // The queries are what the query service serves.
-var _ commands.Handler = (*Queries)(nil).Handle
+var _ service.Handler = (*Queries)(nil).Handle
 
 // asker asks the queries of a house.
 type asker struct {
@@ -48,7 +48,7 @@ func (h *house) asker(cfg QueryConfig) *asker {
 // ask asks a query that must be answered.
 func ask[T any](a *asker, name, body string) *T {
 	a.Helper()
-	out, err := a.q.Handle(a.Context(), acme, name, []byte(body), commands.Meta{})
+	out, err := a.q.Handle(a.Context(), acme, name, []byte(body), service.Meta{})
 	if err != nil {
 		a.Fatalf("%s %s: %v", name, body, err)
 	}
@@ -58,7 +58,7 @@ func ask[T any](a *asker, name, body string) *T {
 // refused asks a query that must be refused with a code.
 func (a *asker) refused(code events.Code, name, body string) *events.Error {
 	a.Helper()
-	out, err := a.q.Handle(a.Context(), acme, name, []byte(body), commands.Meta{})
+	out, err := a.q.Handle(a.Context(), acme, name, []byte(body), service.Meta{})
 	var e *events.Error
 	if !errors.As(err, &e) || e.Code != code {
 		a.Errorf("%s %s: %v, %v; want %s", name, body, out, err, code)
@@ -175,7 +175,7 @@ func TestQueriesThatAreRefused(t *testing.T) {
 	h.await(r)
 	id := made.ThreadID
 	h.until(func() bool { // they wait too shortly to be sure of what is there
-		_, err := a.q.Handle(t.Context(), acme, "thread.get", []byte(`{"threadId":"`+id+`",`+seqOf(made)+`}`), commands.Meta{})
+		_, err := a.q.Handle(t.Context(), acme, "thread.get", []byte(`{"threadId":"`+id+`",`+seqOf(made)+`}`), service.Meta{})
 		return err == nil
 	}, "the queries never show the thread")
 	const nobody = "T-00000000-0000-7000-8000-000000000000"
@@ -241,12 +241,12 @@ func TestQueriesThatAreRefused(t *testing.T) {
 		t.Errorf("how far: %+v", e.Details)
 	}
 	for _, tenant := range []string{"", "a b", "*", ">", "beta"} {
-		_, err := a.q.Handle(t.Context(), tenant, "thread.get", []byte(`{"threadId":"`+id+`"}`), commands.Meta{})
+		_, err := a.q.Handle(t.Context(), tenant, "thread.get", []byte(`{"threadId":"`+id+`"}`), service.Meta{})
 		if err == nil {
 			t.Errorf("the tenant %q sees acme's thread", tenant)
 		}
 	}
-	if got, err := a.q.Handle(t.Context(), "beta", "thread.list", nil, commands.Meta{}); err != nil || len(got.(*events.ThreadList).Threads) != 0 {
+	if got, err := a.q.Handle(t.Context(), "beta", "thread.list", nil, service.Meta{}); err != nil || len(got.(*events.ThreadList).Threads) != 0 {
 		t.Errorf("another tenant lists %v, %v", got, err)
 	}
 }

@@ -10,9 +10,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
+	"github.com/skein-threads/skein/service"
 )
 
 // ids gives the ids of a list.
@@ -179,7 +179,7 @@ func (a *asker) pageTime() time.Duration {
 	cursor := ""
 	for range 20 {
 		start := time.Now()
-		out, err := a.q.Handle(a.Context(), acme, "thread.list", []byte(`{"archived":false,"agentId":"agent-1"`+cursor+`}`), commands.Meta{})
+		out, err := a.q.Handle(a.Context(), acme, "thread.list", []byte(`{"archived":false,"agentId":"agent-1"`+cursor+`}`), service.Meta{})
 		if err != nil {
 			a.Fatal(err)
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/schema"
+	"github.com/skein-threads/skein/service"
 )
 
 const acme = "acme"
@@ -219,7 +220,7 @@ func (p *plant) pending(name string) []events.ScheduledEffect {
 	if name == "" {
 		body = fmt.Sprintf(`{"threadId":%q,"minSeq":%d}`, p.thread, end)
 	}
-	answer, err := queries.Handle(p.Context(), acme, "effect.list", []byte(body), commands.Meta{})
+	answer, err := queries.Handle(p.Context(), acme, "effect.list", []byte(body), service.Meta{})
 	if err != nil {
 		p.Fatal(err)
 	}

@@ -99,7 +99,7 @@ func (m *Metrics) Done(command, result string, seconds float64) {
 	m.commandTime.WithLabelValues(command).Observe(seconds)
 }
 
-// Limited implements commands.Limited.
+// Limited implements service.Limited.
 func (m *Metrics) Limited(service, limit string) { m.limited.WithLabelValues(service, limit).Inc() }
 
 // Cached implements commands.Metrics.

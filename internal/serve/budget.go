@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
-	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/budget"
+	"github.com/skein-threads/skein/service"
 )
 
 // budget returns the token budgets of tenants, nil if there are none.
@@ -29,11 +29,11 @@ func askingModels(name string) bool { return name == "thread.react" || name == "
 
 // affordable refuses commands that have models asked for a tenant that has used up
 // its tokens of the day.
-func affordable(tokens runtime.Budget, next commands.Handler) commands.Handler {
+func affordable(tokens runtime.Budget, next service.Handler) service.Handler {
 	if tokens == nil {
 		return next
 	}
-	return func(ctx context.Context, tenant, name string, body []byte, meta commands.Meta) (any, error) {
+	return func(ctx context.Context, tenant, name string, body []byte, meta service.Meta) (any, error) {
 		if askingModels(name) {
 			if err := tokens.Check(ctx, tenant); err != nil {
 				return nil, err

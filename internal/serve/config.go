@@ -10,7 +10,6 @@ import (
 	goruntime "runtime"
 	"time"
 
-	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/access"
@@ -22,6 +21,7 @@ import (
 	"github.com/skein-threads/skein/runtime/budget"
 	"github.com/skein-threads/skein/runtime/openai"
 	"github.com/skein-threads/skein/runtime/telemetry"
+	"github.com/skein-threads/skein/service"
 )
 
 // DefaultHTTPListen is where health and metrics are served.
@@ -95,14 +95,14 @@ const (
 )
 
 // limits returns the limits of a tenant as the services know them.
-func (c Config) limits() commands.Limits {
-	return commands.Limits{Rate: max(c.TenantRate, 0), InFlight: max(c.TenantInFlight, 0)}
+func (c Config) limits() service.Limits {
+	return service.Limits{Rate: max(c.TenantRate, 0), InFlight: max(c.TenantInFlight, 0)}
 }
 
 // fair returns what a tenant may have while others are active, as the services know
 // it: times as many running as of commands.
-func (c Config) fair(times int) commands.Fair {
-	return commands.Fair{Rate: max(c.TenantFairRate, 0), Running: times * max(c.TenantFairRunning, 0)}
+func (c Config) fair(times int) service.Fair {
+	return service.Fair{Rate: max(c.TenantFairRate, 0), Running: times * max(c.TenantFairRunning, 0)}
 }
 
 // queriesToCommands is how many more queries than commands may be worked on: most

@@ -9,6 +9,7 @@ import (
 	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/schema"
+	"github.com/skein-threads/skein/service"
 )
 
 // ensureReadModels makes the buckets of the read models, which others follow from
@@ -42,9 +43,9 @@ func (s *Server) startReading(background context.Context, validator *schema.Vali
 	if err != nil {
 		return nil, err
 	}
-	s.queries, err = commands.Serve(requests, s.cfg.Names, commands.Endpoint{
+	s.queries, err = service.Serve(requests, s.cfg.Names, service.Endpoint{
 		Name: "skein-queries", Description: "Queries of threads", Kind: "query", Version: s.cfg.Version,
-		Requests: queries.Names(), InFlight: queriesInFlight, Time: commands.RequestTime,
+		Requests: queries.Names(), InFlight: queriesInFlight, Time: service.RequestTime,
 		Tenants: s.cfg.limits(), Metrics: s.metrics, Fair: s.cfg.fair(queriesToCommands), Activity: s.activity, Answers: s.answers, Refusals: s.refusals, Floods: s.floods,
 	}, queries.Handle, s.logger)
 	return queries, err

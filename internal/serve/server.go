@@ -25,6 +25,7 @@ import (
 	"github.com/skein-threads/skein/internal/store"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/schema"
+	"github.com/skein-threads/skein/service"
 )
 
 // Server is a running Skein. It is safe for concurrent use.
@@ -44,15 +45,15 @@ type Server struct {
 	outage   *eventlog.Outage
 	http     []*http.Server
 	at       Addresses // of HTTP, once it listens
-	activity *commands.Activity
+	activity *service.Activity
 
 	clients           *nats.Conn // of clients in this process
 	answers, refusals *nats.Conn // on which requests are answered
-	floods            *commands.Floods
+	floods            *service.Floods
 	suspended         suspensions
 
 	dispatcher        *commands.Dispatcher
-	commands, queries *commands.Service
+	commands, queries *service.Service
 	files             *files.Service
 	reading           reading
 	work              running
@@ -78,7 +79,7 @@ func Start(ctx context.Context, cfg Config, logger zerolog.Logger) (*Server, err
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg.WithDefaults(), logger: logger, metrics: metrics.New(), recent: &eventlog.Recent{}, activity: &commands.Activity{}, floors: &streams.Floors{}, outage: eventlog.NewOutage(), stopping: make(chan struct{}), watch: watch{asked: make(chan struct{}, 1)}}
+	s := &Server{cfg: cfg.WithDefaults(), logger: logger, metrics: metrics.New(), recent: &eventlog.Recent{}, activity: &service.Activity{}, floors: &streams.Floors{}, outage: eventlog.NewOutage(), stopping: make(chan struct{}), watch: watch{asked: make(chan struct{}, 1)}}
 	if err := s.start(ctx); err != nil {
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
@@ -146,7 +147,7 @@ func (s *Server) listenOps(taken []net.Listener) ([]net.Listener, error) {
 
 // assemble starts everything but the HTTP server.
 func (s *Server) assemble(ctx, background context.Context) error {
-	s.floods = commands.NewFloods(s.flooded)
+	s.floods = service.NewFloods(s.flooded)
 	if err := s.embed(ctx); err != nil {
 		return err
 	}
@@ -273,7 +274,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.commands, err = commands.Serve(requests, s.cfg.Names, commands.Endpoint{
+	s.commands, err = service.Serve(requests, s.cfg.Names, service.Endpoint{
 		Name: "skein-commands", Description: "Commands on threads", Kind: "cmd", Version: s.cfg.Version,
 		Requests: namesOf(events.Commands(), func(c events.Command) string { return c.Name }), InFlight: 8192,
 		Tenants: s.cfg.limits(), Metrics: s.metrics, Fair: s.cfg.fair(1), Activity: s.activity, Answers: s.answers, Refusals: s.refusals, Floods: s.floods,

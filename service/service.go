@@ -1,4 +1,4 @@
-package commands
+package service
 
 import (
 	"cmp"
@@ -16,58 +16,56 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Handler answers one request: with a document, or an error that becomes an
-// *events.Error on the wire.
+// Handler answers a request with a value that becomes JSON, with [Bytes], or with an
+// error that becomes an *events.Error on the wire.
 type Handler func(ctx context.Context, tenant, name string, body []byte, meta Meta) (any, error)
+
+// Meta is what comes with a request besides its body.
+type Meta struct {
+	TraceParent string // as the caller sent it
+	Reply       string // the subject on which the answer is awaited; empty if on none
+}
 
 // Bytes is an answer that is sent as it is, and not as JSON.
 type Bytes []byte
 
-// Answered says that the handler has had the request answered by somebody else,
-// on Meta.Reply.
+// Answered says that the handler has arranged for another answer on Meta.Reply.
 type Answered struct{}
 
-// Handle is the dispatcher as a Handler.
-func (d *Dispatcher) Handle(ctx context.Context, tenant, name string, body []byte, meta Meta) (any, error) {
-	return d.Do(ctx, tenant, name, body, meta)
-}
-
-// Endpoint says what a service answers.
+// Endpoint describes what a service answers.
 type Endpoint struct {
 	Name        string // of the NATS service: skein-commands
 	Description string
 	Kind        string // the second token of the subjects: cmd, query or file
-	Pattern     string // the tokens after it; default: all there are
+	Pattern     string // the tokens after it; default all
 	Version     string
 	Requests    []string      // the names that it knows, for the service's information
-	InFlight    int           // requests under way at once; more are refused as unavailable
-	Time        time.Duration // that a request may take; 0: any
+	InFlight    int           // requests in flight at once; more are refused as unavailable
+	Time        time.Duration // that a request may take; 0: no bound
 	Tenants     Limits        // of each tenant; the zero value limits none
 	Fair        Fair          // of each tenant, while others are active
-	Activity    *Activity     // of all services of the process; default this one's own
-	Floods      *Floods       // told of what is over a limit; nil: nobody is
-	// Answers and Refusals are connections on which answers go out, and refusals of what
-	// is over a limit; default that on which requests come. Each of a flood's requests
-	// and refusals takes the lock of its connection, which then is slow for others.
+	Activity    *Activity     // of all services of the process; default one of its own
+	Floods      *Floods       // told of what is over a limit; default none
+	// Answers and Refusals are the connections for answers, and for refusals of what is
+	// over a limit; default that on which requests come. Each request and each refusal of
+	// a flood takes the lock of its connection, which then is slow for others.
 	Answers, Refusals *nats.Conn
-	Metrics           Limited // told of what a tenant's limits refused; nil: nobody is
+	Metrics           Limited // told of what a tenant's limits refused; default none
 }
 
 // Limited is told of requests that a tenant's limits refused: by service, and by
-// which limit (rate or inflight). There is no tenant in it, since there may be
+// which limit (rate, inflight or reply). The tenant is left out, since there may be
 // any number of them.
 type Limited interface{ Limited(service, limit string) }
 
-// Service is a NATS micro service on {prefix}.{kind}.>, in a queue group, so
-// that several processes share the work and `nats micro` lists, describes and
-// counts it.
+// Service is a NATS micro service on {prefix}.{kind}.>.
 type Service struct {
 	nc       *nats.Conn
 	names    events.Names
 	handler  Handler
 	logger   zerolog.Logger
 	service  micro.Service
-	places   chan struct{}
+	places   chan struct{} // one for each request in flight
 	tenants  *tenants
 	lanes    *lanes
 	out      *nats.Conn
@@ -75,15 +73,15 @@ type Service struct {
 	over     chan overLimit          // to be refused
 	refusals map[string]readyRefusal // by limit
 	refused  func(limit string)
-	most     time.Duration // that a request may take; 0: any
-	waiting  chan work     // to a goroutine that has nothing to do
+	most     time.Duration // that a request may take; 0: no bound
+	waiting  chan request  // to an idle goroutine
 	ctx      context.Context
 	cancel   context.CancelFunc
 
 	mu       sync.Mutex // guards what follows
 	running  int
 	stopping bool
-	finished chan struct{} // closed when it is stopping and nothing runs any more
+	finished chan struct{} // closed when it is stopping and no request is in flight
 }
 
 // Serve starts a service. Stop it before its connection is closed.
@@ -94,7 +92,8 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Service{
 		nc: nc, names: names, handler: handler, logger: logger, places: make(chan struct{}, e.InFlight),
-		waiting: make(chan work), over: make(chan overLimit, refusalsAhead), ctx: ctx, cancel: cancel, finished: make(chan struct{}), tenants: newTenants(e.Tenants), refused: func(string) {}, most: e.Time,
+		waiting: make(chan request), over: make(chan overLimit, refusalsAhead), ctx: ctx, cancel: cancel, finished: make(chan struct{}),
+		tenants: newTenants(e.Tenants), refused: func(string) {}, most: e.Time,
 	}
 	s.refusals = map[string]readyRefusal{
 		limitRate:     encoded(events.Errorf(events.QueueFull, "the tenant sends more than %g requests a second; slow down", e.Tenants.Rate)),
@@ -102,7 +101,7 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 	}
 	s.out, s.floods = cmp.Or(e.Answers, nc), e.Floods
 	go s.refuseOver(cmp.Or(e.Refusals, nc))
-	s.lanes = newLanes(e.Fair, e.Activity, e.Floods, s.hand, s.drop)
+	s.lanes = newLanes(e.Fair, e.Activity, e.Floods, s.startRequest, s.refuseWaiting)
 	if e.Metrics != nil {
 		s.refused = func(limit string) { e.Metrics.Limited(e.Kind, limit) }
 	}
@@ -114,7 +113,7 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 		Name: e.Name, Version: e.Version, Description: e.Description, Metadata: metadata, QueueGroup: names.Prefix,
 	})
 	if err == nil {
-		err = service.AddEndpoint(e.Kind, micro.HandlerFunc(s.take), micro.WithEndpointSubject(names.Prefix+"."+e.Kind+"."+cmp.Or(e.Pattern, ">")),
+		err = service.AddEndpoint(e.Kind, micro.HandlerFunc(s.admit), micro.WithEndpointSubject(names.Prefix+"."+e.Kind+"."+cmp.Or(e.Pattern, ">")),
 			micro.WithEndpointPendingLimits(pendingRequests, pendingBytes))
 	}
 	if err == nil {
@@ -122,29 +121,32 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 	}
 	if err != nil {
 		cancel()
-		return nil, fmt.Errorf("the service %s could not be started: %w", e.Name, err)
+		return nil, fmt.Errorf("starting the service %s: %w", e.Name, err)
 	}
 	s.service = service
 	return s, nil
 }
 
-// How many requests may wait in this process to be looked at, which takes a
+// How many requests may wait in this process to be admitted, which takes a
 // microsecond each. More are dropped.
 const (
 	pendingRequests = 65536
 	pendingBytes    = 64 << 20
 )
 
-// settle is how long Stop gives the client to hand over the requests that had
-// come; it does not say when it has.
+// settle is how long Stop lets the client deliver the requests that it has received;
+// the client does not say when it is done.
 const settle = 25 * time.Millisecond
 
-// Stop takes no more requests, finishes those under way, and answers them. When
-// ctx ends it gives up what is left. It may be called twice.
+// Stop accepts no more requests, and answers those in flight. When ctx ends it abandons
+// the rest. It may be called twice.
 func (s *Service) Stop(ctx context.Context) error {
 	err := s.service.Stop()
-	s.flush(ctx) // what the server sent before it heard of the end has come
-	wait(ctx, settle)
+	s.flush(ctx) // what the server sent before it knew of the end has arrived
+	select {
+	case <-time.After(settle):
+	case <-ctx.Done():
+	}
 	s.mu.Lock()
 	if !s.stopping {
 		s.stopping = true
@@ -156,15 +158,15 @@ func (s *Service) Stop(ctx context.Context) error {
 	select {
 	case <-s.finished:
 	case <-ctx.Done():
-		err = fmt.Errorf("requests were still under way: %w", ctx.Err())
+		err = fmt.Errorf("stopping a service with requests in flight: %w", ctx.Err())
 	}
 	s.cancel()
 	s.flush(ctx) // the answers have gone out
 	return err
 }
 
-// flush waits for the server's answer to all that was sent. A connection that is
-// lost has nothing to wait for.
+// flush waits until the server has received all that was sent. On a connection that is
+// lost there is nothing to wait for.
 func (s *Service) flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -172,8 +174,8 @@ func (s *Service) flush(ctx context.Context) {
 	_ = s.out.FlushWithContext(ctx)
 }
 
-// begin reports whether a request may still begin.
-func (s *Service) begin() bool {
+// enter counts a request as in flight, and reports whether the service accepts it.
+func (s *Service) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping {
@@ -183,7 +185,8 @@ func (s *Service) begin() bool {
 	return true
 }
 
-func (s *Service) end() {
+// leave ends what enter began.
+func (s *Service) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running--
@@ -192,13 +195,13 @@ func (s *Service) end() {
 	}
 }
 
-// take hands a request to a goroutine. It returns at once: an endpoint's requests
-// come one after another. What is over a limit is refused before it is looked at,
-// and so costs little.
-func (s *Service) take(r micro.Request) {
+// admit passes a request on to its tenant's lane, or refuses it. It returns at once,
+// because an endpoint's requests come one after another. What is over a limit is
+// refused before it is looked at, and so costs little.
+func (s *Service) admit(r micro.Request) {
 	if !s.names.Answerable(r.Reply()) {
 		s.refused(limitReply)
-		return // and nothing is answered: that is what would do the harm
+		return // without an answer, which is what would do harm
 	}
 	tenant := ""
 	if _, t, _, ok := s.names.ParseRequest(r.Subject()); ok && events.ValidTenant(t) {
@@ -207,7 +210,7 @@ func (s *Service) take(r micro.Request) {
 	now := time.Now()
 	leave, limit := s.tenants.enter(tenant, now, cap(s.places)-len(s.places))
 	if limit != "" {
-		s.exceed(r, tenant, limit)
+		s.refuseOverLimit(r, tenant, limit)
 		return
 	}
 	select {
@@ -217,62 +220,62 @@ func (s *Service) take(r micro.Request) {
 		s.refuse(r, events.Errorf(events.Unavailable, "too many requests are under way; try again"))
 		return
 	}
-	if !s.begin() {
+	if !s.enter() {
 		<-s.places
 		leave()
 		s.refuse(r, events.Errorf(events.Unavailable, "the service is stopping; try again"))
 		return
 	}
-	s.lanes.add(work{r, tenant, leave}, now)
+	s.lanes.add(request{r, tenant, leave}, now)
 }
 
-// exceed refuses what is over a limit of its tenant.
-func (s *Service) exceed(r micro.Request, tenant, limit string) {
+// refuseOverLimit refuses a request that is over a limit of its tenant.
+func (s *Service) refuseOverLimit(r micro.Request, tenant, limit string) {
 	s.refused(limit)
-	s.floods.over(tenant, time.Now())
+	s.floods.Note(tenant, time.Now())
 	select {
 	case s.over <- overLimit{r.Reply(), limit}:
 	default: // more than can be answered
 	}
 }
 
-// drop refuses a request that was let in and has not begun.
-func (s *Service) drop(w work) {
+// refuseWaiting refuses a request that was admitted and has not started.
+func (s *Service) refuseWaiting(r request) {
 	<-s.places
-	w.leave()
-	s.exceed(w.Request, w.tenant, limitInFlight)
-	s.end()
+	r.leave()
+	s.refuseOverLimit(r.Request, r.tenant, limitInFlight)
+	s.leave()
 }
 
-// hand gives a request to a goroutine.
-func (s *Service) hand(w work) {
+// startRequest passes a request to a goroutine.
+func (s *Service) startRequest(r request) {
 	select {
-	case s.waiting <- w:
+	case s.waiting <- r:
 	default:
-		go s.work(w)
+		go s.serveRequests(r)
 	}
 }
 
-// work is a request, and what gives its tenant's place back.
-type work struct {
+// request is a request that was admitted, and what frees its tenant's place.
+type request struct {
 	micro.Request
 	tenant string
 	leave  func()
 }
 
 // idle is how long a goroutine waits for the next request. A new one would have
-// to grow its stack again: the door and the fold of a command go deep.
+// to grow its stack again: the validation and the fold of a command are deep.
 const idle = 5 * time.Second
 
-// work answers a request, and those that come while it waits.
-func (s *Service) work(w work) {
+// serveRequests serves a request, and those that arrive while it is idle.
+func (s *Service) serveRequests(r request) {
 	timer := time.NewTimer(idle)
 	defer timer.Stop()
 	for {
-		s.done(w)
+		s.serveRequest(r)
 		timer.Reset(idle)
 		select {
-		case w = <-s.waiting:
+		case r = <-s.waiting:
 		case <-timer.C:
 			return
 		case <-s.ctx.Done():
@@ -281,17 +284,18 @@ func (s *Service) work(w work) {
 	}
 }
 
-// done answers a request, and gives its places back.
-func (s *Service) done(w work) {
+// serveRequest answers a request, and frees its places.
+func (s *Service) serveRequest(r request) {
 	defer func() {
 		<-s.places
-		w.leave()
-		s.lanes.ended(w.tenant)
-		s.end()
+		r.leave()
+		s.lanes.ended(r.tenant)
+		s.leave()
 	}()
-	s.answer(w.Request)
+	s.answer(r.Request)
 }
 
+// answer calls the handler, and sends what it returns.
 func (s *Service) answer(r micro.Request) {
 	start := time.Now()
 	_, tenant, name, ok := s.names.ParseRequest(r.Subject())
@@ -300,7 +304,7 @@ func (s *Service) answer(r micro.Request) {
 	if !ok {
 		err = events.Errorf(events.InvalidRequest, "the subject is %s.{cmd or query}.{tenant}.{noun}.{verb}", s.names.Prefix)
 	} else {
-		ctx, cancel, limit := s.limited(r.Headers().Get(events.HeaderWait))
+		ctx, cancel, limit := s.deadline(r.Headers().Get(events.HeaderWait))
 		defer cancel()
 		out, err = s.handler(ctx, tenant, name, r.Data(), Meta{TraceParent: r.Headers().Get("traceparent"), Reply: r.Reply()})
 		if err != nil && limit > 0 && ctx.Err() != nil && s.ctx.Err() == nil {
@@ -313,7 +317,7 @@ func (s *Service) answer(r micro.Request) {
 		s.log(e, tenant, name, start)
 		return
 	}
-	if _, done := out.(Answered); done {
+	if _, answered := out.(Answered); answered {
 		return
 	}
 	body, raw := out.(Bytes)
@@ -323,7 +327,7 @@ func (s *Service) answer(r micro.Request) {
 			return
 		}
 	}
-	if most := s.nc.MaxPayload(); most > 0 && int64(len(body)) > most { // it would never come
+	if most := s.nc.MaxPayload(); most > 0 && int64(len(body)) > most { // it would never arrive
 		e := events.TooLarge("the answer", int64(len(body)), most)
 		s.refuse(r, e)
 		s.log(e, tenant, name, start)
@@ -336,8 +340,13 @@ func (s *Service) answer(r micro.Request) {
 }
 
 // refuse answers with an error. It does not use the request's own Error, which
-// may only be called before the handler returns.
-func (s *Service) refuse(r micro.Request, e *events.Error) { s.send(r, encoded(e)) }
+// may only be called before the micro handler returns.
+func (s *Service) refuse(r micro.Request, e *events.Error) {
+	ready := encoded(e)
+	if err := s.respond(r, nats.Header(ready.headers), ready.body); err != nil {
+		s.logger.Warn().Err(err).Msg("a refusal could not be sent")
+	}
+}
 
 // readyRefusal is an error as it is sent.
 type readyRefusal struct {
@@ -349,13 +358,7 @@ func encoded(e *events.Error) readyRefusal {
 	return readyRefusal{micro.Headers{events.HeaderErrorCode: {strconv.Itoa(e.Code.Status())}, events.HeaderError: {string(e.Code)}}, events.EncodeError(e)}
 }
 
-func (s *Service) send(r micro.Request, e readyRefusal) {
-	if err := s.respond(r, nats.Header(e.headers), e.body); err != nil {
-		s.logger.Warn().Err(err).Msg("a refusal could not be sent")
-	}
-}
-
-// respond sends an answer, if one is wanted.
+// respond sends an answer, if one is awaited.
 func (s *Service) respond(r micro.Request, headers nats.Header, body []byte) error {
 	if r.Reply() == "" {
 		return nil
@@ -366,12 +369,12 @@ func (s *Service) respond(r micro.Request, headers nats.Header, body []byte) err
 // overLimit is a request that a limit of its tenant refused.
 type overLimit struct{ reply, limit string }
 
-// refusalsAhead is how many refusals may wait to be sent. Of a flood that brings
-// more some are not answered.
+// refusalsAhead is how many refusals may wait to be sent. When a flood brings more,
+// some are not answered.
 const refusalsAhead = 4096
 
-// refuseOver answers what is over a limit, until the service has ended. The answers
-// are ready-made: a flood may bring very many.
+// refuseOver sends the refusals of what is over a limit, until the service has ended.
+// They are ready-made, because a flood may bring very many.
 func (s *Service) refuseOver(out *nats.Conn) {
 	for {
 		select {
@@ -389,8 +392,8 @@ func (s *Service) refuseOver(out *nats.Conn) {
 	}
 }
 
-// log writes one line for a request that was refused. What the caller sent is
-// not in it, but for what is a valid name; a cause from inside is a warning.
+// log writes one line for a request that was refused. It contains nothing that the
+// caller sent except valid names; an internal cause makes it a warning.
 func (s *Service) log(e *events.Error, tenant, name string, start time.Time) {
 	if !events.ValidTenant(tenant) {
 		tenant = "?"

@@ -1,4 +1,4 @@
-package commands
+package service
 
 import (
 	"context"
@@ -108,20 +108,20 @@ func TestService_FairRate(t *testing.T) {
 	var mu sync.Mutex
 	var l *lanes
 	done := make(chan struct{}, 1000)
-	l = newLanes(Fair{Rate: 100}, nil, nil, func(w work) {
+	l = newLanes(Fair{Rate: 100}, nil, nil, func(r request) {
 		mu.Lock()
-		begun = append(begun, w.tenant)
+		begun = append(begun, r.tenant)
 		mu.Unlock()
 		go func() {
-			l.ended(w.tenant)
+			l.ended(r.tenant)
 			done <- struct{}{}
 		}()
-	}, func(w work) { t.Errorf("a request of %s was dropped", w.tenant) })
+	}, func(r request) { t.Errorf("a request of %s was refused", r.tenant) })
 	start := time.Now()
-	l.add(work{tenant: "quiet"}, start)
+	l.add(request{tenant: "quiet"}, start)
 	const asked = 40
 	for range asked {
-		l.add(work{tenant: "hog"}, time.Now())
+		l.add(request{tenant: "hog"}, time.Now())
 	}
 	for range asked + 1 {
 		select {
@@ -152,16 +152,16 @@ func TestService_FairRate(t *testing.T) {
 func TestLanes_FloodingTenantWaitsForLittle(t *testing.T) {
 	floods := NewFloods(func(string) {})
 	begun, dropped := map[string]int{}, map[string]int{}
-	l := newLanes(Fair{Running: 8}, nil, floods, func(w work) { begun[w.tenant]++ }, func(w work) { dropped[w.tenant]++ })
+	l := newLanes(Fair{Running: 8}, nil, floods, func(r request) { begun[r.tenant]++ }, func(r request) { dropped[r.tenant]++ })
 	now := time.Now()
 	add := func(tenant string, n int) {
 		for range n {
-			l.add(work{tenant: tenant}, now)
+			l.add(request{tenant: tenant}, now)
 		}
 	}
 	flood := func() {
 		for range floodOf {
-			floods.over("hog", now)
+			floods.Note("hog", now)
 		}
 	}
 	want := func(when string, tenant string, wantBegun, wantDropped int) {
@@ -192,15 +192,12 @@ func TestLanes_FloodingTenantWaitsForLittle(t *testing.T) {
 	want("flooding alone", "hog", 201+1-(101-8-2), 101-8-2)
 }
 
-// Submitted commands of a tenant have its share of turns, and of one that floods a
-// fourth of that; alone it has all.
-func TestTurns_ShareOfTheTenant(t *testing.T) {
-	floods := NewFloods(func(string) {})
-	activity := &Activity{}
-	d := &Dispatcher{cfg: Config{Fair: Fair{Running: 8}, Activity: activity, Floods: floods}}
+// A tenant has its share, and a fourth of that when it floods; alone it has all.
+func TestFair_Share(t *testing.T) {
+	floods, activity, fair := NewFloods(func(string) {}), &Activity{}, Fair{Running: 8}
 	want := func(when string, most int) {
 		t.Helper()
-		if got := d.submittedShare("hog"); got != most {
+		if got := fair.Share("hog", activity, floods); got != most {
 			t.Errorf("%s: %d at the same time, want %d", when, got, most)
 		}
 	}
@@ -208,26 +205,10 @@ func TestTurns_ShareOfTheTenant(t *testing.T) {
 	activity.shared("quiet", time.Now())
 	want("with another tenant", 8)
 	for range floodOf {
-		floods.over("hog", time.Now())
+		floods.Note("hog", time.Now())
 	}
 	activity.shared("quiet", time.Now())
 	want("flooding", 2)
-	limit := 2
-	turns := newTurns(func() int { return limit })
-	turns.take()
-	turns.take()
-	third := make(chan struct{})
-	go func() {
-		turns.take()
-		close(third)
-	}()
-	select {
-	case <-third:
-		t.Error("three turns were taken, want two")
-	case <-time.After(20 * time.Millisecond):
-	}
-	turns.give()
-	<-third
 }
 
 // A reader that does not read its refusals, and a flood that brings more than can

@@ -1,4 +1,4 @@
-package commands
+package service
 
 import (
 	"errors"
@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Limits are what one tenant may have of a service in this process. A zero field
+// Limits bound what one tenant may use of a service in this process. A zero field
 // limits nothing.
 type Limits struct {
 	Rate     float64 // requests a second, in the long run; more are refused as queue_full
 	Burst    int     // how many may come at once before that; default two seconds' worth
-	InFlight int     // requests under way at once; more are refused as unavailable
+	InFlight int     // requests in flight at once; more are refused as unavailable
 }
 
-// Validate reports everything that is wrong with the limits, at once.
+// Validate returns an error that names everything that is wrong with the limits.
 func (l Limits) Validate() error {
 	var errs []error
 	if l.Rate < 0 {
@@ -30,29 +30,29 @@ func (l Limits) Validate() error {
 	return errors.Join(errs...)
 }
 
-// What refuses a request.
+// The limits that refuse a request, as metrics name them.
 const (
 	limitRate     = "rate"
 	limitInFlight = "inflight"
-	limitReply    = "reply" // where no answer may be sent
+	limitReply    = "reply" // its reply subject is one on which no answer may be sent
 )
 
-// knownTenants is how many tenants are remembered before those that have nothing
-// under way and a full bucket are forgotten.
+// knownTenants is how many tenants are remembered before those with nothing in flight
+// and a full bucket are forgotten.
 const knownTenants = 4096
 
-// tenants counts what each tenant has under way, and keeps a token bucket for
+// tenants counts what each tenant has in flight, and keeps a token bucket for
 // each. It is safe for concurrent use.
 type tenants struct {
 	limits Limits
 
 	mu    sync.Mutex // guards what follows
-	known map[string]*share
+	known map[string]*usage
 	next  int // how many may be known before some are forgotten
 }
 
-// share is what one tenant has of the service.
-type share struct {
+// usage is what one tenant uses of the service.
+type usage struct {
 	running int
 	tokens  float64
 	at      time.Time // when the tokens were counted
@@ -62,12 +62,12 @@ func newTenants(l Limits) *tenants {
 	if l.Rate > 0 && l.Burst == 0 {
 		l.Burst = max(1, int(2*l.Rate))
 	}
-	return &tenants{limits: l, known: map[string]*share{}, next: knownTenants}
+	return &tenants{limits: l, known: map[string]*usage{}, next: knownTenants}
 }
 
-// enter lets a tenant's request in, or names the limit that refuses it, where there
-// are so many places for all tenants' requests. A tenant has no more of them than are
-// free. Call leave when it is answered.
+// enter admits a tenant's request, or returns the name of the limit that refuses it.
+// free is how many places are left for the requests of all tenants: a tenant never
+// holds more than that. Call leave when the request is answered.
 func (t *tenants) enter(name string, now time.Time, free int) (leave func(), limit string) {
 	if t.limits.Rate == 0 && t.limits.InFlight == 0 {
 		return func() {}, ""
@@ -77,10 +77,10 @@ func (t *tenants) enter(name string, now time.Time, free int) (leave func(), lim
 	one := t.known[name]
 	if one == nil {
 		t.forget(now)
-		one = &share{tokens: float64(t.limits.Burst), at: now}
+		one = &usage{tokens: float64(t.limits.Burst), at: now}
 		t.known[name] = one
 	}
-	// Under way first: what is refused for that has not used up the rate.
+	// This limit first: what it refuses does not use up the rate.
 	if t.limits.InFlight > 0 && (one.running >= t.limits.InFlight || one.running > free) {
 		return nil, limitInFlight
 	}
@@ -99,16 +99,16 @@ func (t *tenants) enter(name string, now time.Time, free int) (leave func(), lim
 	}, ""
 }
 
-// fill adds the tokens that time has given.
-func (t *tenants) fill(one *share, now time.Time) {
+// fill adds the tokens for the time since the last count.
+func (t *tenants) fill(one *usage, now time.Time) {
 	if d := now.Sub(one.at); d > 0 {
 		one.tokens = min(float64(t.limits.Burst), one.tokens+d.Seconds()*t.limits.Rate)
 		one.at = now
 	}
 }
 
-// forget makes room where very many are known: whoever has nothing under way and
-// a full bucket is as one who never came.
+// forget drops tenants when very many are known: one with nothing in flight and a full
+// bucket is as one that never asked.
 func (t *tenants) forget(now time.Time) {
 	if len(t.known) < t.next {
 		return

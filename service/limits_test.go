@@ -1,4 +1,4 @@
-package commands
+package service
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
-func TestTokenBucket(t *testing.T) {
+func TestTenants_TokenBucket(t *testing.T) {
 	l := newTenants(Limits{Rate: 10, Burst: 5})
 	now := time.Unix(1000, 0)
 	let := func(n int) (in int) {
@@ -45,7 +45,7 @@ func TestTokenBucket(t *testing.T) {
 	}
 }
 
-func TestInFlightOfATenant(t *testing.T) {
+func TestTenants_InFlight(t *testing.T) {
 	l := newTenants(Limits{InFlight: 2})
 	now := time.Unix(1000, 0)
 	leave, _ := l.enter("acme", now, 100)
@@ -62,8 +62,8 @@ func TestInFlightOfATenant(t *testing.T) {
 	}
 }
 
-// Whoever makes up tenants fills no memory.
-func TestIdleTenantsAreForgotten(t *testing.T) {
+// A caller that makes up tenants fills no memory.
+func TestTenants_IdleAreForgotten(t *testing.T) {
 	l := newTenants(Limits{Rate: 10, Burst: 2, InFlight: 2})
 	now := time.Unix(1000, 0)
 	l.enter("busy", now, 100)
@@ -80,7 +80,7 @@ func TestIdleTenantsAreForgotten(t *testing.T) {
 	}
 }
 
-func TestBadLimitsAreRefused(t *testing.T) {
+func TestLimits_InvalidAreRefused(t *testing.T) {
 	for _, l := range []Limits{{Rate: -1}, {Burst: -1}, {InFlight: -1}} {
 		if l.Validate() == nil {
 			t.Errorf("%+v was taken", l)
@@ -101,7 +101,7 @@ func (c *counted) Limited(_, limit string) {
 
 // A tenant that has all its places taken by work that does not end, and goes on
 // asking, is refused at once, and another tenant is answered as ever.
-func TestNoisyTenantDoesNotStarveAnother(t *testing.T) {
+func TestService_NoisyTenantDoesNotStarveAnother(t *testing.T) {
 	nc := natstest.Connect(t, natstest.Start(t))
 	hold := make(chan struct{})
 	var done atomic.Int64
@@ -154,61 +154,5 @@ func TestNoisyTenantDoesNotStarveAnother(t *testing.T) {
 	}
 	if done.Load() != 20 || refused.inFlight.Load() != asked-20 {
 		t.Errorf("%d were done, %d refused", done.Load(), refused.inFlight.Load())
-	}
-}
-
-// What is over the rate is answered queue_full and not done; what was answered
-// otherwise is in the log.
-func TestRateOfATenantLosesNothing(t *testing.T) {
-	w := newWorld(t, Config{})
-	var refused counted
-	s, err := Serve(w.nc, events.DefaultNames(), Endpoint{
-		Name: "skein-commands", Description: "Commands.", Kind: "cmd", Version: "1.0.0", InFlight: 1000,
-		Tenants: Limits{Rate: 50, Burst: 50}, Metrics: &refused,
-	}, w.d.Handle, zerolog.Nop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := s.Stop(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	}()
-	id := overNATS(t, w.nc, "thread.create", `{}`).ThreadID
-	inbox := w.nc.NewInbox()
-	answers, err := w.nc.SubscribeSync(inbox)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 500 {
-		if err := w.nc.PublishRequest("skein.cmd.acme.item.create", inbox, []byte(on(id, hello))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	done := int64(0)
-	for range 500 {
-		m, err := answers.NextMsg(time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
-		switch m.Header.Get(events.HeaderErrorCode) {
-		case "":
-			done++
-		case "429":
-			if e := events.DecodeError(m.Data); e == nil || e.Code != events.QueueFull {
-				t.Fatalf("%s", m.Data)
-			}
-		default:
-			t.Fatalf("%v %s", m.Header, m.Data)
-		}
-	}
-	if done < 49 || done == 500 || refused.rate.Load() != 500-done {
-		t.Errorf("%d were done, %d refused", done, refused.rate.Load())
-	}
-	if list := w.commits(id); list[len(list)-1].Version != 2+done {
-		t.Errorf("%d were acknowledged, and the log is at version %d", done, list[len(list)-1].Version)
-	}
-	if m, err := w.nc.Request("skein.cmd.globex.thread.create", []byte(`{}`), time.Minute); err != nil || m.Header.Get(events.HeaderErrorCode) != "" {
-		t.Errorf("another tenant: %v %v", err, m)
 	}
 }

@@ -1,4 +1,4 @@
-package commands
+package service
 
 import (
 	"context"
@@ -10,14 +10,16 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
-// waitServer serves a handler that works until its context ends, and tells how
+// waitServer serves a handler that works until its context ends, and reports how
 // long it may work when it begins, and when it has ended.
-func waitServer(t *testing.T, w *world, most time.Duration) (began chan time.Duration, ended chan struct{}) {
+func waitServer(t *testing.T, most time.Duration) (nc *nats.Conn, began chan time.Duration, ended chan struct{}) {
 	t.Helper()
+	nc = natstest.Connect(t, natstest.Start(t))
 	began, ended = make(chan time.Duration, 8), make(chan struct{}, 8)
-	s, err := Serve(w.nc, w.log.Config().Names, Endpoint{Name: "slow", Kind: "query", Version: "0.0.0", InFlight: 8, Time: most},
+	s, err := Serve(nc, events.DefaultNames(), Endpoint{Name: "slow", Kind: "query", Version: "0.0.0", InFlight: 8, Time: most},
 		func(ctx context.Context, _, _ string, _ []byte, _ Meta) (any, error) {
 			end, _ := ctx.Deadline()
 			began <- time.Until(end)
@@ -33,14 +35,13 @@ func waitServer(t *testing.T, w *world, most time.Duration) (began chan time.Dur
 		cancel() // what hangs is given up
 		_ = s.Stop(ctx)
 	})
-	return began, ended
+	return nc, began, ended
 }
 
 // A request for which nobody sets a limit ends by the service's.
 func TestService_RequestHasADeadline(t *testing.T) {
-	w := newWorld(t, Config{})
-	_, ended := waitServer(t, w, 50*time.Millisecond)
-	m, err := w.nc.Request("skein.query.acme.thread.get", []byte(`{}`), time.Minute)
+	nc, _, ended := waitServer(t, 50*time.Millisecond)
+	m, err := nc.Request("skein.query.acme.thread.get", []byte(`{}`), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,13 +54,12 @@ func TestService_RequestHasADeadline(t *testing.T) {
 // A request ends when its sender waits no longer, as it says in a header. What the
 // header says beyond the service's limit, or that is no number, changes nothing.
 func TestService_RequestEndsWithItsSender(t *testing.T) {
-	w := newWorld(t, Config{})
-	began, ended := waitServer(t, w, time.Hour)
+	nc, began, ended := waitServer(t, time.Hour)
 	send := func(wait string) time.Duration {
 		m := nats.NewMsg("skein.query.acme.thread.get")
-		m.Reply = w.nc.NewInbox()
+		m.Reply = nc.NewInbox()
 		m.Header.Set(events.HeaderWait, wait)
-		if err := w.nc.PublishMsg(m); err != nil {
+		if err := nc.PublishMsg(m); err != nil {
 			t.Fatal(err)
 		}
 		return <-began

@@ -1,4 +1,4 @@
-package commands
+package service
 
 import (
 	"context"
@@ -8,15 +8,15 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// RequestTime bounds a query, and a request for a file's content, whoever waits
-// for it.
+// RequestTime bounds a query, and a request for a file's content, however long the
+// caller would wait.
 const RequestTime = 30 * time.Second
 
-// limited returns the context in which a request is answered, and how long that
+// deadline returns the context in which a request is answered, and how long that
 // may take: as long as its sender says that it waits, and no longer than the
-// service allows. A service without a bound has none for anybody: a command that
-// is under way is done, and its repeat is answered from the log.
-func (s *Service) limited(wait string) (context.Context, context.CancelFunc, time.Duration) {
+// service allows. A service without a bound has none for any request: a command in
+// flight is completed, and its repeat is answered from the log.
+func (s *Service) deadline(wait string) (context.Context, context.CancelFunc, time.Duration) {
 	if s.most == 0 {
 		return s.ctx, func() {}, 0
 	}
@@ -28,8 +28,9 @@ func (s *Service) limited(wait string) (context.Context, context.CancelFunc, tim
 	return ctx, cancel, limit
 }
 
-// late is the refusal of a request whose time is over. That a sender waits for a
-// moment only is nothing that an operator has to know.
+// late returns the refusal of a request whose time is over. It has a cause, which is
+// logged, only if the service's own bound ended it: a sender that waits for a moment
+// only does not concern the operator.
 func (s *Service) late(limit time.Duration, cause error) *events.Error {
 	e := events.Errorf(events.Unavailable, "the request was not answered within %s and was given up; ask for less, or try again", limit)
 	if limit == s.most {

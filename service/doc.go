@@ -1,0 +1,27 @@
+// Package service serves requests over NATS: commands, queries and the contents of
+// files are each a [Service] of their own.
+//
+// # What it promises
+//
+//   - A service is a NATS micro service in a queue group: several processes share
+//     its requests, and "nats micro" lists, describes and counts it.
+//   - A request that was accepted is answered, also while the service stops; see
+//     [Service.Stop]. Only beyond the limit of its tenant may a refusal be lost.
+//   - A tenant that asks too much is refused quickly, before anything is begun, and
+//     keeps no other tenant from being answered; see [Limits] and [Fair].
+//   - An answer that does not fit into a message is refused as such, and the reply
+//     subject of a request is never one on which an answer would do harm.
+//   - No log line contains what a caller sent, except valid names.
+//
+// # What it does not
+//
+// It does not know what a request means: a [Handler] does. It does not know who may
+// ask either: subjects carry the tenant, and the server's permissions say who may
+// publish on them.
+//
+// # What may enter
+//
+// What every kind of request needs: endpoints, deadlines, limits, fair shares of
+// tenants. It imports events and nothing else of the module, so that the write side
+// and the read side use it without knowing each other.
+package service

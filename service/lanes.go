@@ -1,0 +1,175 @@
+package service
+
+import (
+	"sync"
+	"time"
+)
+
+// Fair bounds what one tenant may use of a service while others use the process, too.
+// More of its requests wait for their turn, within [Limits]; alone it may use all.
+// A zero field bounds nothing.
+type Fair struct {
+	Running int     // requests that run at the same time
+	Rate    float64 // requests started a second
+}
+
+// Share returns how many of a tenant's requests may run at the same time now; 0 is any
+// number. It notes that the tenant is active. The services of a process do this
+// themselves; it is for work of tenants that does not come as requests.
+func (f Fair) Share(tenant string, a *Activity, floods *Floods) int {
+	now := time.Now()
+	if !a.shared(tenant, now) {
+		return 0
+	}
+	return f.running(floods.flooding(tenant, now))
+}
+
+// running returns how many requests of a tenant may run at the same time while others
+// are active; a tenant that floods has a fourth. 0 is any number.
+func (f Fair) running(flooding bool) int {
+	if flooding && f.Running > 0 {
+		return max(1, f.Running/4)
+	}
+	return f.Running
+}
+
+// Activity knows whether several tenants use a process. Services share one. It is
+// safe for concurrent use.
+type Activity struct {
+	mu    sync.Mutex // guards what follows
+	last  seen       // the tenant that asked last
+	other seen       // the one before it
+}
+
+type seen struct {
+	tenant string
+	at     time.Time
+}
+
+// activeFor is how long after a request its tenant counts as active.
+const activeFor = 2 * time.Second
+
+// shared notes a request, and reports whether other tenants are active, too.
+func (a *Activity) shared(tenant string, now time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.last.tenant != tenant {
+		a.other = a.last
+	}
+	a.last = seen{tenant, now}
+	return a.other.tenant != "" && now.Sub(a.other.at) < activeFor
+}
+
+// lanes start the requests of each tenant in their order, as many at a time as its
+// share allows. It is safe for concurrent use.
+type lanes struct {
+	fair     Fair
+	activity *Activity
+	floods   *Floods       // nil: no tenant floods
+	start    func(request) // must return at once
+	refuse   func(request) // one that waits; must return at once
+
+	mu     sync.Mutex // guards what follows
+	tenant map[string]*lane
+}
+
+// lane is what one tenant has running and waiting.
+type lane struct {
+	running int
+	waiting []request
+	tokens  float64
+	at      time.Time // when the tokens were counted
+	timer   bool      // a timer will look at the lane when there is a token
+}
+
+func newLanes(f Fair, a *Activity, floods *Floods, start, refuse func(request)) *lanes {
+	if a == nil {
+		a = &Activity{}
+	}
+	return &lanes{fair: f, activity: a, floods: floods, start: start, refuse: refuse, tenant: map[string]*lane{}}
+}
+
+// add starts a request when it is its turn.
+func (l *lanes) add(r request, now time.Time) {
+	shared := l.activity.shared(r.tenant, now)
+	l.mu.Lock()
+	one := l.tenant[r.tenant]
+	if one == nil {
+		one = &lane{at: now, tokens: l.burst()}
+		l.tenant[r.tenant] = one
+	}
+	one.waiting = append(one.waiting, r)
+	next, over := l.next(r.tenant, one, shared, now)
+	l.mu.Unlock()
+	l.release(next, over)
+}
+
+// release starts the requests in next, and refuses those in over.
+func (l *lanes) release(next, over []request) {
+	for _, r := range next {
+		l.start(r)
+	}
+	for _, r := range over {
+		l.refuse(r)
+	}
+}
+
+// ended starts what waits for a request of the tenant that was answered.
+func (l *lanes) ended(tenant string) { l.update(tenant, func(one *lane) { one.running-- }) }
+
+// update changes a lane, and starts what may start then.
+func (l *lanes) update(tenant string, change func(*lane)) {
+	now := time.Now()
+	l.mu.Lock()
+	one := l.tenant[tenant]
+	change(one)
+	var next, over []request
+	if len(one.waiting) > 0 {
+		next, over = l.next(tenant, one, l.activity.shared(tenant, now), now)
+	}
+	if one.running == 0 && len(one.waiting) == 0 && !one.timer {
+		delete(l.tenant, tenant)
+	}
+	l.mu.Unlock()
+	l.release(next, over)
+}
+
+// next removes from a lane what may start now, and what is to be refused: a tenant that
+// floods while others are active may have as many waiting as running.
+func (l *lanes) next(tenant string, one *lane, shared bool, now time.Time) (next, over []request) {
+	flooding := shared && l.floods.flooding(tenant, now)
+	running := l.fair.running(flooding)
+	if d := now.Sub(one.at); d > 0 {
+		one.tokens, one.at = min(l.burst(), one.tokens+d.Seconds()*l.fair.Rate), now
+	}
+	n := 0
+	for n < len(one.waiting) {
+		if shared && running > 0 && one.running >= running {
+			break
+		}
+		if shared && l.fair.Rate > 0 && one.tokens < 1 {
+			if !one.timer {
+				one.timer = true
+				time.AfterFunc(time.Duration((1-one.tokens)/l.fair.Rate*float64(time.Second))+time.Millisecond, func() {
+					l.update(tenant, func(one *lane) { one.timer = false })
+				})
+			}
+			break
+		}
+		one.tokens = max(0, one.tokens-1)
+		one.running++
+		n++
+	}
+	next, one.waiting = one.waiting[:n:n], one.waiting[n:]
+	if flooding && running > 0 && len(one.waiting) > running {
+		over, one.waiting = one.waiting[running:], one.waiting[:running:running]
+	}
+	if len(one.waiting) == 0 {
+		one.waiting = nil
+	}
+	return next, over
+}
+
+// burst returns how many requests of a tenant may start at once: a tenth of a second's
+// worth.
+func (l *lanes) burst() float64 { return max(1, l.fair.Rate/10) }
