@@ -1,12 +1,12 @@
 package events
 
-// ApprovalReason says why a person is asked about a call.
+// ApprovalReason says why a person is asked to approve a call.
 type ApprovalReason string
 
-// The reasons.
+// The reasons of an approval request.
 const (
-	ApprovalManual     ApprovalReason = "manual"       // its tool asks for it at each call
-	ApprovalMayHaveRun ApprovalReason = "may_have_run" // a worker that is gone may have made the call
+	ApprovalManual     ApprovalReason = "manual"       // its tool requires approval of every call
+	ApprovalMayHaveRun ApprovalReason = "may_have_run" // a lost worker may have made the call
 	ApprovalQuestion   ApprovalReason = "question"     // the call is a question to a person, whose answer is its result
 )
 
@@ -15,8 +15,8 @@ func (ApprovalReason) Enum() []string {
 	return []string{string(ApprovalManual), string(ApprovalMayHaveRun), string(ApprovalQuestion)}
 }
 
-// ResolveApproval answers a request for an approval: with a grant, a refusal, or the
-// call's result.
+// ResolveApproval answers a request for approval: it grants the call, denies it, or supplies
+// the call's result.
 type ResolveApproval struct {
 	CallID    string `json:"callId" schema:"required,maxLength=256" doc:"The call."`
 	Grant     bool   `json:"grant,omitzero" doc:"Grant the call."`
@@ -26,7 +26,7 @@ type ResolveApproval struct {
 	Result    JSON   `json:"result,omitzero" doc:"The result of the call: any JSON, or the answer to a question, which must fit its schema. The call is not made."`
 }
 
-// Check holds what no single field says.
+// Check validates what spans more than one field.
 func (d ResolveApproval) Check() error {
 	answers := 0
 	for _, given := range []bool{d.Grant, d.Deny, d.Result != nil} {
@@ -45,7 +45,7 @@ func (d ResolveApproval) Check() error {
 	return nil
 }
 
-// Constraint says the same as Check in JSON Schema.
+// Constraint returns the rules of Check as JSON Schema.
 func (ResolveApproval) Constraint() string {
 	const no = `{"enum":[false,null]}`
 	const none = `{"enum":["",null]}`

@@ -2,7 +2,7 @@ package events
 
 import "testing"
 
-// The hot paths: a relay or a projection reads some 7,000 commits a second.
+// The hot paths: a relay or a projection decodes some 7,000 commits a second.
 
 func BenchmarkNewCommit(b *testing.B) {
 	list := turn()
@@ -15,8 +15,8 @@ func BenchmarkNewCommit(b *testing.B) {
 	}
 }
 
-// A commit of twelve events, with every attribute and with those alone that
-// every event has.
+// A commit of twelve events, once with every attribute and once with only those that every
+// event has.
 func BenchmarkDecodeCommit(b *testing.B) {
 	few := turn()
 	for i := range few {
@@ -36,7 +36,7 @@ func BenchmarkDecodeCommit(b *testing.B) {
 	}
 }
 
-// What an audit pays for each thread of twenty events.
+// The cost of auditing one thread of twenty events.
 func BenchmarkTimelineChecker(b *testing.B) {
 	list := react()
 	c := NewTimelineChecker()

@@ -14,45 +14,44 @@ import (
 // new event.
 type Type string
 
-// Entity gives the part of the name before the first dot.
+// Entity returns the part of the name before the first dot.
 func (t Type) Entity() string {
 	entity, _, _ := strings.Cut(string(t), ".")
 	return entity
 }
 
-// Row declares one event: everything that is known of it stands here, and
-// decoding, subjects, schemas and documentation are derived from it.
+// Row declares one event. Decoding, subjects, schemas and documentation are derived from it.
 type Row struct {
 	Type      Type
-	Version   int    // of its data; older ones are upcast on read
+	Version   int    // of its data; older versions are upcast on read
 	Doc       string // one sentence
 	Transient bool   // transport only: never in the log (chunk.emitted)
 
-	schema string // of its data as it is now
+	schema string // name of the schema of its current data
 	new    func() any
 	decode func(JSON) (any, error)
 	holds  func(Rules, *Event) error
 	olds   []Upcast
 }
 
-// Upcast makes the data of version From into that of version From+1.
+// Upcast converts the data of version From to version From+1.
 type Upcast struct {
 	From int
 	Doc  string
 	Make func(JSON) (JSON, error)
 }
 
-// New gives a zero value of the event's Go type.
+// New returns a zero value of the event's Go type.
 func (r Row) New() any { return r.new() }
 
-// Entity gives the entity that the event is about.
+// Entity returns the entity that the event is about.
 func (r Row) Entity() string { return r.Type.Entity() }
 
-// Schema gives the name of the schema of the event's data, which is what the
-// attribute dataschema holds.
+// Schema returns the name of the schema of the event's data, which is the value of the
+// attribute dataschema.
 func (r Row) Schema() string { return r.schema }
 
-// Upcasts lists how older versions are read.
+// Upcasts returns the conversions from older versions, oldest first.
 func (r Row) Upcasts() []Upcast { return r.olds }
 
 func row[T any](t Type, version int, rule func(Rules, *Event, T) error, doc string, olds ...Upcast) Row {
@@ -88,14 +87,14 @@ func Catalog() []Row {
 	)
 }
 
-// registry finds rows by name. It is built once and never changed.
+// registry finds rows by name. It is built once and never changes.
 type registry map[Type]*Row
 
 // rows is the catalog by name.
 var rows = newRegistry(Catalog())
 
-// newRegistry refuses a catalog that contradicts itself: that is a mistake in
-// this package, found by the first run of any test.
+// newRegistry panics on a catalog that contradicts itself, which is a mistake in this package
+// that any test finds.
 func newRegistry(list []Row) registry {
 	reg := make(registry, len(list))
 	for i := range list {
@@ -111,7 +110,7 @@ func newRegistry(list []Row) registry {
 	return reg
 }
 
-// Lookup finds the row of an event.
+// Lookup returns the row of an event, and reports whether the catalog has it.
 func Lookup(t Type) (Row, bool) {
 	r, ok := rows[t]
 	if !ok {
@@ -120,17 +119,17 @@ func Lookup(t Type) (Row, bool) {
 	return *r, true
 }
 
-// Unknown is the data of an event that this version of Skein does not know, by
-// name or by version. Its bytes are kept.
+// Unknown is the data of an event whose type or version this version of Skein does not know.
+// Its bytes are kept.
 type Unknown struct {
 	Schema string
 	Raw    JSON
 	Reason string
 }
 
-// decodeData reads an event's data by its schema's name, upcasting an older
-// version. What it does not know becomes Unknown; an error means that a known
-// event's data is broken.
+// decodeData decodes an event's data by the name of its schema, upcasting an older version.
+// Data of an unknown type or version becomes Unknown; an error means that the data of a known
+// event is malformed.
 func decodeData(t Type, schema string, raw JSON) (any, error) {
 	r, ok := rows[t]
 	if !ok {
@@ -158,8 +157,7 @@ func schemaName(t Type, version int) string {
 	return schemaPrefix + string(t) + ":" + strconv.Itoa(version)
 }
 
-// schemaVersion reads the version out of a schema's name, written as
-// schemaName writes it.
+// schemaVersion parses the version out of a name that schemaName wrote.
 func schemaVersion(t Type, schema string) (int, bool) {
 	rest, ok := strings.CutPrefix(schema, schemaPrefix+string(t)+":")
 	n, err := strconv.Atoi(rest)

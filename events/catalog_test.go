@@ -15,9 +15,9 @@ func TestSpecVersion(t *testing.T) {
 	}
 }
 
-// EK-133..EK-149: EK's entities have EK's 16 events and no other; what else
-// there is belongs to other entities (C-24).
-func TestCatalogHasExactlyTheSixteen(t *testing.T) {
+// EK-133..EK-149: EK's entities have EK's 16 events and no others; further events belong to
+// other entities (C-24).
+func TestCatalog_HasTheSixteenEventsOfEK(t *testing.T) {
 	want := strings.Fields(`
 		context.created context.resolved context.status.changed
 		thread.created thread.resolved thread.status.changed
@@ -39,8 +39,8 @@ func TestCatalogHasExactlyTheSixteen(t *testing.T) {
 	}
 }
 
-// What Skein adds to EK's events: C-24, EK-174.
-func TestCatalogHasWhatSkeinAdds(t *testing.T) {
+// The events that Skein adds to EK's: C-24, EK-174.
+func TestCatalog_HasTheEventsThatSkeinAdds(t *testing.T) {
 	for name := range strings.FieldsSeq(`
 		state.changed state.closed message.edited message.deleted history.truncated profile.changed agent.assigned
 		relationship.added relationship.removed queue.pushed queue.drained skill.activated key.claimed key.released
@@ -58,9 +58,9 @@ func TestCatalogHasWhatSkeinAdds(t *testing.T) {
 	}
 }
 
-// Names are unique, start with the entity and end in the past tense; each event
-// has its own Go type and says in a sentence what happened.
-func TestCatalogRows(t *testing.T) {
+// Names are unique, start with the entity and end in the past tense; each event has its own Go
+// type and a one-sentence description.
+func TestCatalog_NamesAndTypesOfRows(t *testing.T) {
 	names, types := map[Type]bool{}, map[reflect.Type]Type{}
 	for _, r := range Catalog() {
 		if names[r.Type] {
@@ -69,7 +69,7 @@ func TestCatalogRows(t *testing.T) {
 		names[r.Type] = true
 		of := reflect.TypeOf(r.New())
 		if of.Kind() != reflect.Struct {
-			t.Errorf("%s: its data is a %s, and not a struct by value", r.Type, of)
+			t.Errorf("%s: data is a %s, not a struct by value", r.Type, of)
 		}
 		if other, ok := types[of]; ok {
 			t.Errorf("%s and %s share the type %s", r.Type, other, of)
@@ -96,10 +96,11 @@ func TestCatalogRows(t *testing.T) {
 	}
 }
 
-// pastTense: a regular verb, or one of the irregular ones in use.
+// pastTense reports whether word is a regular verb in the past tense, or an irregular one in
+// use.
 func pastTense(word string) bool { return strings.HasSuffix(word, "ed") || word == "written" }
 
-func TestCatalogRefusesContradictions(t *testing.T) {
+func TestRegistry_RefusesContradictions(t *testing.T) {
 	for name, list := range map[string][]Row{
 		"declared twice":     {row[FileDeleted]("a.deleted", 1, Rules.FileDeleted, "A."), row[FileDeleted]("a.deleted", 1, Rules.FileDeleted, "A.")},
 		"an upcast too few":  {row[FileDeleted]("a.deleted", 2, Rules.FileDeleted, "A.")},
@@ -116,9 +117,8 @@ func TestCatalogRefusesContradictions(t *testing.T) {
 	}
 }
 
-// Each event has a sample with every field filled, and so a golden file that
-// shows every field.
-func TestSamplesAreComplete(t *testing.T) {
+// Each event has a sample with every field set, and so a golden file that shows every field.
+func TestSamples_SetEveryField(t *testing.T) {
 	left := map[Type]bool{}
 	for _, r := range Catalog() {
 		left[r.Type] = true
@@ -145,7 +145,7 @@ func TestSamplesAreComplete(t *testing.T) {
 	}
 }
 
-func TestSchemaNames(t *testing.T) {
+func TestSchemaVersion_ParsesNames(t *testing.T) {
 	r, _ := Lookup(StepStatusChangedType)
 	if r.Schema() != "urn:skein:event:step.status.changed:2" || len(r.Upcasts()) != 1 {
 		t.Errorf("schema %q, %d upcasts", r.Schema(), len(r.Upcasts()))

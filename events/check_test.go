@@ -11,7 +11,8 @@ import (
 
 const fits = "fits" // where a value is refused: nowhere
 
-// checks are values of each type that has a Check, and where it refuses them.
+// checks returns values of each type that has a Check, and the path at which Check refuses
+// them.
 func checks() map[string][]struct {
 	value checked
 	path  string
@@ -97,9 +98,9 @@ type checked interface {
 	Constraint() string
 }
 
-// What no single field says is refused at its place, and the JSON Schema that says
-// the same takes and refuses the same values.
-func TestCheck_AsItsConstraint(t *testing.T) {
+// Check refuses at the right path, and the JSON Schema from Constraint accepts and refuses the
+// same values.
+func TestCheck_AgreesWithConstraint(t *testing.T) {
 	for name, list := range checks() {
 		schema, err := jsonschema.CompileString(name+".json", list[0].value.Constraint())
 		if err != nil {

@@ -13,9 +13,9 @@ import (
 // ChunkEmittedType is the event of a chunk.
 const ChunkEmittedType Type = "chunk.emitted"
 
-// ChunkEmitted is a piece of an execution's stream. It is transport, not state:
-// it never enters the log, and is gone an hour later. Its event has no
-// place in the thread: its version is that of the thread when the worker began.
+// ChunkEmitted is a piece of an execution's stream. It is transport, not state: it never
+// enters the log and is deleted after an hour. Its event has no place of its own in the
+// thread; its version is that of the thread when the worker started.
 type ChunkEmitted struct {
 	ExecutionID string `json:"executionId" schema:"required,pattern=id" doc:"The execution that streams."`
 	Index       int64  `json:"index" schema:"required,minimum=0" doc:"Its place in the execution's stream, from 0."`
@@ -25,8 +25,7 @@ type ChunkEmitted struct {
 	Data        JSON   `json:"data,omitzero" doc:"The chunk itself."`
 }
 
-// Kinds of chunks: EK 8.1, and the deltas of what a reactor
-// writes.
+// Kinds of chunks, including the deltas that a reactor writes.
 const (
 	ChunkContextID       = "data-context-id"
 	ChunkContextSubstate = "data-context-substate"
@@ -41,14 +40,14 @@ const (
 	ChunkToolInput       = "tool-input-available"
 )
 
-// ChunkKind declares one kind of chunk: what its data, an object, holds. More
-// fields than these may be in it.
+// ChunkKind declares one kind of chunk: the fields of its data, an object, which may have
+// others as well.
 type ChunkKind struct {
 	Type   string
 	Doc    string
 	Fields []ChunkField
-	// Of a delta: the field that says what it belongs to, and the text. Two
-	// deltas of the same say the same as one with both texts.
+	// For a delta: Of is the field that names what the text belongs to, and Text the field
+	// with the text. Deltas with the same Of can be joined into one.
 	Of, Text string
 }
 
@@ -57,11 +56,10 @@ type ChunkField struct {
 	Name     string
 	Doc      string
 	Optional bool
-	Any      bool // any JSON, and not a text
+	Any      bool // any JSON, not only a string
 }
 
-// ChunkKinds lists the kinds that Skein knows. A reactor may give
-// others.
+// ChunkKinds returns the kinds that Skein knows. A reactor may emit others.
 func ChunkKinds() []ChunkKind {
 	call := ChunkField{Name: "toolCallId", Doc: "The call."}
 	id := ChunkField{Name: "id", Doc: "Which text: a step may write several."}
@@ -88,7 +86,7 @@ func ChunkKinds() []ChunkKind {
 	}
 }
 
-// chunkKinds is ChunkKinds, made once.
+// chunkKinds is the result of ChunkKinds, computed once.
 var chunkKinds = ChunkKinds()
 
 // Finish is the data of the chunk that ends a run.
@@ -97,9 +95,9 @@ type Finish struct {
 	ErrorText string `json:"errorText,omitzero"`
 }
 
-// Reasons why a run is over, those of the AI SDK's streams.
+// Reasons why a run ended, as in the AI SDK's streams.
 const (
-	FinishStop          = "stop" // it did what it was to do
+	FinishStop          = "stop" // it completed its work
 	FinishError         = "error"
 	FinishLength        = "length"
 	FinishContentFilter = "content-filter"
@@ -107,8 +105,8 @@ const (
 	FinishOther         = "other" // it was stopped
 )
 
-// FinishReason gives the reason that a model's own word is: other, if it is none
-// of those above.
+// FinishReason returns the reason for a model's own word, FinishOther if it is none of the
+// reasons above.
 func FinishReason(word string) string {
 	switch word {
 	case FinishStop, FinishError, FinishLength, FinishContentFilter, FinishToolCalls:
@@ -117,7 +115,7 @@ func FinishReason(word string) string {
 	return FinishOther
 }
 
-// FinishOf gives the end of a run whose execution has that state.
+// FinishOf returns the end of a run whose execution has that state.
 func FinishOf(state ExecutionStatus, errorText string) Finish {
 	if state == ExecutionFailed {
 		return Finish{Reason: FinishError, ErrorText: errorText}
@@ -127,17 +125,16 @@ func FinishOf(state ExecutionStatus, errorText string) Finish {
 
 var chunkTypePattern = regexp.MustCompile(`^[a-z0-9]+(-[A-Za-z0-9_]+)*$`)
 
-// Delta is what a chunk adds to a text, if it is one that adds to a text and
-// does nothing else. Deltas with the same key can be made into one.
+// Delta is the text that a chunk appends, for chunks that do nothing else. Deltas with the
+// same key can be joined into one.
 type Delta struct {
 	Key  string
 	Text string
 }
 
-// CheckChunk says whether a chunk is one: its type is words with dashes
-// between, at most 128 bytes, and its data has the fields of its kind, or, of a
-// kind that Skein does not know, is any JSON or absent. If it is a delta, it
-// gives that too. The error is an invalid_request or payload_too_large.
+// CheckChunk validates a chunk: its type is words joined by dashes, at most 128 bytes, and its
+// data has the fields of its kind (for a kind that Skein does not know: any JSON, or none).
+// For a delta it also returns the Delta. The error is an invalid_request or payload_too_large.
 func CheckChunk(kind string, data JSON) (*Delta, error) {
 	at := slices.IndexFunc(chunkKinds, func(k ChunkKind) bool { return k.Type == kind })
 	switch {
@@ -169,12 +166,12 @@ func CheckChunk(kind string, data JSON) (*Delta, error) {
 	return &d.delta, nil
 }
 
-// chunkData reads the data of a chunk of a kind that is known.
+// chunkData decodes the data of a chunk of a known kind.
 type chunkData struct {
 	kind   *ChunkKind
-	is     [4]jsontext.Kind // of each of the kind's fields; 0: it is not there
-	fields int              // how many there are, of all names
-	delta  Delta            // if it is one
+	is     [4]jsontext.Kind // of each of the kind's fields; 0: absent
+	fields int              // the number of fields, of all names
+	delta  Delta            // set if the chunk is one
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
@@ -216,7 +213,7 @@ func (d *chunkData) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// DeltaData gives the data of a delta of that kind.
+// DeltaData returns the data of a delta of that kind.
 func DeltaData(kind string, d Delta) (JSON, error) {
 	at := slices.IndexFunc(chunkKinds, func(k ChunkKind) bool { return k.Type == kind && k.Text != "" })
 	if at < 0 {

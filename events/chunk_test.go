@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Each kind of chunk takes the data that its row declares, and nothing less
-// (EK-126, EK-127, EK-128, EK-129, EK-130, EK-131, EK-132).
+// Each kind of chunk requires the data that its row declares (EK-126, EK-127, EK-128, EK-129,
+// EK-130, EK-131, EK-132).
 func TestKindsOfChunks(t *testing.T) {
 	full := map[string]string{
 		"data-context-id":       `{"contextId":"ctx_1"}`,
@@ -62,7 +62,7 @@ func TestKindsOfChunks(t *testing.T) {
 	}
 }
 
-func TestOtherKindsOfChunks(t *testing.T) {
+func TestCheckChunk_OtherKinds(t *testing.T) {
 	for kind, ok := range map[string]bool{
 		"data-weather": true, "source-url": true, "x": true, "data-my_Part": true,
 		"": false, "-": false, "a--b": false, "a.b": false, "a b": false, "a>": false, "data-ü": false, strings.Repeat("a", 129): false,
@@ -82,7 +82,7 @@ func TestOtherKindsOfChunks(t *testing.T) {
 	}
 }
 
-func TestDeltas(t *testing.T) {
+func TestCheckChunk_Deltas(t *testing.T) {
 	for _, k := range ChunkKinds() {
 		data, err := DeltaData(k.Type, Delta{Key: "k\"1", Text: "a\nü"})
 		if k.Text == "" {
@@ -100,8 +100,8 @@ func TestDeltas(t *testing.T) {
 	}
 }
 
-// The page names every kind with every field (EK-132).
-func TestKindsOfChunksAreDocumented(t *testing.T) {
+// docs name every kind with every field (EK-132).
+func TestChunkKinds_AreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../docs/protocols.md")
 	if err != nil {
 		t.Fatal(err)

@@ -8,9 +8,8 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 )
 
-// CloudEvents' own SDK reads every event, finds nothing wrong with it, and sees
-// what we meant.
-func TestCloudEventsSDKReadsEveryEvent(t *testing.T) {
+// CloudEvents' own SDK decodes every event, finds it valid, and sees the same attributes.
+func TestCloudEvents_SDKDecodesEveryEvent(t *testing.T) {
 	for _, s := range samples() {
 		e := s.event()
 		var ce event.Event
@@ -22,8 +21,8 @@ func TestCloudEventsSDKReadsEveryEvent(t *testing.T) {
 	}
 }
 
-// A commit's body is a valid batch: the SDK reads it as its own list.
-func TestCloudEventsSDKReadsACommit(t *testing.T) {
+// A commit's body is a valid batch: the SDK decodes it as a list of events.
+func TestCloudEvents_SDKDecodesCommit(t *testing.T) {
 	c := commitOf(t, turn())
 	var batch []event.Event
 	if err := json.Unmarshal(c.Body, &batch); err != nil {
@@ -37,8 +36,8 @@ func TestCloudEventsSDKReadsACommit(t *testing.T) {
 	}
 }
 
-// An event with nothing that may be left out is a CloudEvent too.
-func TestCloudEventsSDKReadsTheSmallestEvent(t *testing.T) {
+// An event with only the required attributes is a CloudEvent too.
+func TestCloudEvents_SDKDecodesMinimalEvent(t *testing.T) {
 	e := Event{
 		ID: "1", Type: LifecycleDeletedType, Time: start, Tenant: tenant, ThreadID: thread, Version: 1, Data: LifecycleDeleted{},
 	}

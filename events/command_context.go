@@ -8,13 +8,13 @@ type CreateContext struct {
 	Content JSON   `json:"content,omitzero" doc:"Its first content: any JSON that its type allows."`
 }
 
-// ResolveContext finds the context of a key, or makes it; without a key, the
-// default context.
+// ResolveContext finds the context of a key, or creates it; without a key, the default
+// context.
 type ResolveContext struct {
 	Key string `json:"key,omitzero" schema:"pattern=key" doc:"The context's name in the thread."`
 }
 
-// SetContextStatus moves a context's machine (EK 5.2).
+// SetContextStatus moves a context's state machine.
 type SetContextStatus struct {
 	ContextID string        `json:"contextId,omitzero" schema:"pattern=id" doc:"The context; the default one if absent."`
 	To        ContextStatus `json:"to" schema:"required" doc:"The state to move to."`
@@ -27,7 +27,7 @@ type SetContext struct {
 	Patch     JSON   `json:"patch,omitzero" doc:"A JSON Merge Patch (RFC 7396) of it."`
 }
 
-// Check holds what no single field says.
+// Check validates what spans more than one field.
 func (c SetContext) Check() error {
 	if (c.Content == nil) == (c.Patch == nil) {
 		return Invalid("", "exactly one of content and patch is needed")
@@ -35,7 +35,7 @@ func (c SetContext) Check() error {
 	return nil
 }
 
-// Constraint says the same as Check in JSON Schema.
+// Constraint returns the rules of Check as JSON Schema.
 func (SetContext) Constraint() string {
 	return `{"oneOf":[{"required":["content"]},{"required":["patch"]}]}`
 }

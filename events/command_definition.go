@@ -1,7 +1,7 @@
 package events
 
-// ApplyDefinitions makes a tenant's definitions what they are to be: all of it
-// in one commit, or nothing. What already is so is left alone.
+// ApplyDefinitions puts a tenant's definitions into the given state, all in one commit or none
+// of them. Those that already are in that state are left alone.
 type ApplyDefinitions struct {
 	Definitions []NewDefinition `json:"definitions,omitempty" schema:"maxItems=1000" doc:"The definitions to add or change; at most 200 may differ from the present ones."`
 	Remove      []DefinitionRef `json:"remove,omitempty" schema:"maxItems=1000" doc:"The definitions to remove."`
@@ -15,7 +15,7 @@ type NewDefinition struct {
 	Definition JSON           `json:"definition" schema:"required,object" doc:"The definition, as in schema/files/definitions."`
 }
 
-// Ref names what it defines.
+// Ref returns the reference to what it defines.
 func (d NewDefinition) Ref() DefinitionRef { return DefinitionRef{Kind: d.Kind, Name: d.Name} }
 
 func definitionCommands() []Command {
@@ -27,7 +27,7 @@ func definitionCommands() []Command {
 // DefinitionOutcome says what an apply did to a definition.
 type DefinitionOutcome string
 
-// What an apply does.
+// The outcomes of an apply.
 const (
 	DefinitionAdded   DefinitionOutcome = "added"
 	DefinitionUpdated DefinitionOutcome = "changed"
@@ -47,7 +47,7 @@ type DefinitionChange struct {
 	Version int64             `json:"version" schema:"required,minimum=1" doc:"The definition's version with it, from 1."`
 }
 
-// Change says what the event did, as a reply tells it.
+// Change returns the event as the change that a reply reports.
 func (d DefinitionChanged) Change() DefinitionChange {
 	c := DefinitionChange{Kind: d.Kind, Name: d.Name, Version: d.Version, Outcome: DefinitionUpdated}
 	switch {

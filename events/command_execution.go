@@ -1,6 +1,6 @@
 package events
 
-// CreateExecution begins an execution.
+// CreateExecution creates an execution.
 type CreateExecution struct {
 	ID             string `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller chooses it."`
 	ContextID      string `json:"contextId,omitzero" schema:"pattern=id" doc:"The context; the trigger item's if absent."`
@@ -9,14 +9,14 @@ type CreateExecution struct {
 	WorkflowRunID  string `json:"workflowRunId,omitzero" schema:"maxLength=256" doc:"The id of the durable run behind it."`
 }
 
-// SetExecutionStatus moves an execution's machine (EK 5.3).
+// SetExecutionStatus moves an execution's state machine.
 type SetExecutionStatus struct {
 	ExecutionID string          `json:"executionId" schema:"required,pattern=id" doc:"The execution."`
 	To          ExecutionStatus `json:"to" schema:"required" doc:"The state to move to."`
 	ErrorText   string          `json:"errorText,omitzero" schema:"maxLength=65536" doc:"Why it failed."`
 }
 
-// CreateStep begins a step of an execution.
+// CreateStep creates a step of an execution.
 type CreateStep struct {
 	ID          string `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller chooses it."`
 	ExecutionID string `json:"executionId" schema:"required,pattern=id" doc:"The execution."`
@@ -24,7 +24,7 @@ type CreateStep struct {
 	EventID     string `json:"eventId,omitzero" schema:"pattern=id" doc:"The id of the item that the step writes; the reaction item's if absent."`
 }
 
-// SetStepStatus moves a step's machine and records what came of it.
+// SetStepStatus moves a step's state machine and records its result.
 type SetStepStatus struct {
 	StepID               string     `json:"stepId" schema:"required,pattern=id" doc:"The step."`
 	ExecutionID          string     `json:"executionId,omitzero" schema:"pattern=id" doc:"The step's execution; checked if present."`

@@ -1,8 +1,8 @@
 package events
 
-// WriteFile puts content at a path, in place of what the path held. Directories
-// on the way are made. The content is one of: content, an upload (which brings
-// this command with it), or external, a place outside.
+// WriteFile puts content at a path, in place of what the path held. Missing parent directories
+// are created. The content is one of: content, an upload (which carries this command), or
+// external, the address of a file stored elsewhere.
 type WriteFile struct {
 	Path           string  `json:"path" schema:"required,maxLength=4096" doc:"The path, from the thread's root."`
 	Content        *string `json:"content,omitzero" schema:"maxLength=349528" doc:"The content in base64, up to 256 KiB; larger contents need an upload."`
@@ -14,25 +14,23 @@ type WriteFile struct {
 	Metadata       JSON    `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 	ExpectedDigest *string `json:"expectedDigest,omitzero" schema:"maxLength=64" doc:"The digest of the content that the path must hold; empty: it must hold nothing."`
 
-	// Stored is the content, when it is in the store. It never comes from outside:
-	// a digest is no permission to read what it names.
+	// Stored names content that is already in the store. It never comes from a request: to
+	// know a digest is no permission to read what it names.
 	Stored *FileContent `json:"-"`
 }
 
-// DeleteFile takes a file away. What is not there is not an error.
+// DeleteFile deletes a file. Deleting a file that does not exist is not an error.
 type DeleteFile struct {
 	Path           string  `json:"path" schema:"required,maxLength=4096" doc:"The path, from the thread's root."`
 	ExpectedDigest *string `json:"expectedDigest,omitzero" schema:"maxLength=64" doc:"The digest of the content that the path must hold."`
 }
 
-// CreateDirectory makes a directory, and those on the way. One that is there is
-// not an error.
+// CreateDirectory creates a directory and its parents. One that exists is not an error.
 type CreateDirectory struct {
 	Path string `json:"path" schema:"required,maxLength=4096" doc:"The path, from the thread's root."`
 }
 
-// RemoveDirectory takes an empty directory away. What is not there is not an
-// error.
+// RemoveDirectory removes an empty directory. One that does not exist is not an error.
 type RemoveDirectory struct {
 	Path string `json:"path" schema:"required,maxLength=4096" doc:"The path, from the thread's root."`
 }

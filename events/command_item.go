@@ -6,8 +6,8 @@ type CreateItem struct {
 	Item      NewItem `json:"item" schema:"required" doc:"The item."`
 }
 
-// NewItem is an item as a caller gives it. What its content must be depends on
-// its type; see Check.
+// NewItem is an item as a caller sends it. The rules for its content depend on its type; see
+// Check.
 type NewItem struct {
 	ID           string     `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller chooses it."`
 	Type         ItemType   `json:"type" schema:"required" doc:"What kind of item it is."`
@@ -22,9 +22,8 @@ type NewItem struct {
 	Metadata     JSON       `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 }
 
-// Check holds what no single field says: a message has a role and a list of
-// parts; the other kinds have no role, and content of their
-// own form.
+// Check validates what spans more than one field: a message has a role and a list of parts;
+// the other types have no role, and content of their own form.
 func (i NewItem) Check() error {
 	switch i.Type {
 	case Message:
@@ -49,7 +48,7 @@ func (i NewItem) other(check func() error) error {
 	return check()
 }
 
-// Constraint says the same as Check in JSON Schema.
+// Constraint returns the rules of Check as JSON Schema.
 func (NewItem) Constraint() string {
 	other := func(t ItemType, content string) string {
 		return `{"if":{"properties":{"type":{"const":"` + string(t) + `"}},"required":["type"]},` +
@@ -63,13 +62,13 @@ func (NewItem) Constraint() string {
 		other(ItemReference, itemReferenceSchema) + `]}`
 }
 
-// SetItemStatus moves an item's machine (EK 5.5).
+// SetItemStatus moves an item's state machine.
 type SetItemStatus struct {
 	ItemID string     `json:"itemId" schema:"required,pattern=id" doc:"The item."`
 	To     ItemStatus `json:"to" schema:"required" doc:"The state to move to."`
 }
 
-// EditMessage changes what an item shows: at least one field.
+// EditMessage changes what an item shows. At least one field must be set.
 type EditMessage struct {
 	ItemID   string `json:"itemId" schema:"required,pattern=id" doc:"The item."`
 	Content  JSON   `json:"content,omitzero" doc:"The whole new content."`

@@ -4,8 +4,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// AddMessage adds a message in the words of Standard Agents: one item,
-// and one more for each of its calls.
+// AddMessage adds a message in the vocabulary of Standard Agents: one item, and one more for
+// each of its calls.
 type AddMessage struct {
 	ID         string        `json:"id,omitzero" schema:"pattern=id" doc:"The id, if the caller chooses it."`
 	ContextID  string        `json:"contextId,omitzero" schema:"pattern=id" doc:"The context; the default one if absent."`
@@ -22,7 +22,7 @@ type AddMessage struct {
 	ToolStatus ToolStatus    `json:"toolStatus,omitzero" doc:"Of a result: success, if absent, or error."`
 }
 
-// MessageUpdates says what to change of a message: at least one field.
+// MessageUpdates says what to change in a message. At least one field must be set.
 type MessageUpdates struct {
 	Content    *string       `json:"content,omitzero" doc:"The whole new text."`
 	Metadata   JSON          `json:"metadata,omitzero" schema:"object" doc:"Fields to set in the metadata; those not named stay."`
@@ -31,15 +31,15 @@ type MessageUpdates struct {
 	ToolStatus ToolStatus    `json:"toolStatus,omitzero" doc:"Of a result: success or error."`
 }
 
-// UpdateMessage changes a message in the words of Standard Agents.
+// UpdateMessage changes a message in the vocabulary of Standard Agents.
 type UpdateMessage struct {
 	MessageID string `json:"messageId" schema:"required,pattern=id" doc:"The message."`
 	MessageUpdates
 }
 
-// Items gives the message's own item, and those of its calls. They lack their
-// ids and the calls their parent. The error is an invalid_request: a field that
-// has no place in a message of that role.
+// Items returns the message's own item and those of its calls. The items lack ids, and the
+// calls their parent. The error is an invalid_request for a field that a message of that role
+// does not have.
 func (m AddMessage) Items() (item NewItem, calls []NewItem, err error) {
 	if err := m.check(); err != nil {
 		return NewItem{}, nil, err
@@ -78,7 +78,7 @@ func (m AddMessage) Items() (item NewItem, calls []NewItem, err error) {
 	return item, calls, nil
 }
 
-// check refuses what would be lost in silence.
+// check refuses fields that would be ignored.
 func (m AddMessage) check() error {
 	switch {
 	case m.Role == FromTool && m.ToolCallID == "":
@@ -95,8 +95,8 @@ func (m AddMessage) check() error {
 	return nil
 }
 
-// Item gives the state of the item behind a message: what failed is completed,
-// and marked.
+// Item returns the state of the item behind a message. A failed message's item is completed,
+// and marked as failed.
 func (s MessageStatus) Item() ItemStatus {
 	switch s {
 	case MessagePending:
@@ -108,7 +108,7 @@ func (s MessageStatus) Item() ItemStatus {
 	}
 }
 
-// MessageText gives a text as the parts of a message; none has no part.
+// MessageText returns a text as the parts of a message, and an empty list for nil.
 func MessageText(assistant bool, text *string) JSON {
 	if text == nil {
 		return JSON("[]")
@@ -120,12 +120,12 @@ func MessageText(assistant bool, text *string) JSON {
 	return JSON(`[{"type":"` + kind + `","text":` + string(QuoteText(*text)) + `}]`)
 }
 
-// UserText returns the item by which a user says a text.
+// UserText returns the item of a text that a user wrote.
 func UserText(text string) NewItem {
 	return NewItem{Type: Message, Role: User, Content: MessageText(false, &text)}
 }
 
-// within says in which field of a command an error was found.
+// within prefixes the path of an error with the command's field in which it was found.
 func within(path string, err error) error {
 	e := *AsError(err)
 	e.Details = &ErrorDetails{Path: path}

@@ -15,7 +15,7 @@ type ReactThread struct {
 	ReactionItemID string   `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"The id of the item that answers; allotted if absent."`
 }
 
-// Check holds what no single field says.
+// Check validates what spans more than one field.
 func (d ReactThread) Check() error {
 	switch {
 	case d.Item == nil && d.Text == nil:
@@ -26,13 +26,13 @@ func (d ReactThread) Check() error {
 	return nil
 }
 
-// Constraint says the same as Check in JSON Schema.
+// Constraint returns the rules of Check as JSON Schema.
 func (ReactThread) Constraint() string {
 	return `{"oneOf":[{"required":["item"],"properties":{"item":{"type":"object"}}},` +
 		`{"required":["text"],"properties":{"text":{"type":"string"}}}]}`
 }
 
-// StopRun ends a run after what it does.
+// StopRun ends a run after its current step.
 type StopRun struct {
 	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution; the current one if absent."`
 	By          Side   `json:"by,omitzero" doc:"Which side of a dual_ai agent stops it."`
@@ -40,34 +40,34 @@ type StopRun struct {
 	Now         bool   `json:"now,omitzero" doc:"Do not wait for the current work: the model is interrupted, and its text so far is the answer. Calls of tools that have begun are still waited for."`
 }
 
-// CancelRun ends a run amid what it does.
+// CancelRun ends a run at once, abandoning its current step.
 type CancelRun struct {
 	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution; the current one if absent."`
 	Reason      string `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
 	Discard     bool   `json:"discard,omitzero" doc:"Discard what was streamed of the current step; if absent, it is kept and marked as interrupted."`
 }
 
-// TurnRun gives the next turn of a dual_ai agent to a side.
+// TurnRun sets the side that has the next turn of a dual_ai agent.
 type TurnRun struct {
 	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The execution; the current one if absent."`
 	Side        Side   `json:"side" schema:"required" doc:"The side."`
 }
 
-// GrantApproval lets a call of a tool be made that waits for it.
+// GrantApproval approves a call of a tool that waits for it.
 type GrantApproval struct {
 	CallID    string `json:"callId" schema:"required,maxLength=256" doc:"The call."`
 	Arguments JSON   `json:"arguments,omitzero" schema:"object" doc:"Arguments that replace those asked for."`
 	Comment   string `json:"comment,omitzero" schema:"maxLength=65536" doc:"What is to be recorded."`
 }
 
-// DenyApproval refuses a call of a tool that waits. The model is told.
+// DenyApproval denies a call of a tool that waits. The model is told so.
 type DenyApproval struct {
 	CallID  string `json:"callId" schema:"required,maxLength=256" doc:"The call."`
 	Comment string `json:"comment,omitzero" schema:"maxLength=65536" doc:"What the model is told."`
 }
 
-// QueueTool queues a call of a tool: for the run under way, or else for a run
-// of its own. A tool that is an agent takes the thread over.
+// QueueTool queues a call of a tool for the current run, or else for a run of its own. A tool
+// that is an agent takes the thread over.
 type QueueTool struct {
 	Name      string `json:"name" schema:"required,pattern=name" doc:"The tool."`
 	Arguments JSON   `json:"arguments,omitzero" schema:"object" doc:"The arguments."`

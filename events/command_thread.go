@@ -1,7 +1,7 @@
 package events
 
-// CreateThread asks for a new thread (thread.create), or for the thread of a
-// key, made if absent (thread.resolve, where the key is required).
+// CreateThread creates a thread (thread.create), or returns the thread of a key and creates it
+// if there is none (thread.resolve, where the key is required).
 type CreateThread struct {
 	Key          string `json:"key,omitzero" schema:"pattern=key" doc:"The public name, unique in the tenant."`
 	AgentID      string `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent in charge."`
@@ -14,7 +14,7 @@ type CreateThread struct {
 	MainThreadID string `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for."`
 }
 
-// ResolveThread asks for the thread of a key, made if absent.
+// ResolveThread returns the thread of a key, and creates it if there is none.
 type ResolveThread struct {
 	Key          string `json:"key" schema:"required,pattern=key" doc:"The public name, unique in the tenant."`
 	AgentID      string `json:"agentId,omitzero" schema:"pattern=name" doc:"If the thread is created: the agent in charge."`
@@ -27,14 +27,14 @@ type ResolveThread struct {
 	MainThreadID string `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"If the thread is created: the thread that it works for."`
 }
 
-// SetThreadStatus moves the thread's machine (EK 5.1).
+// SetThreadStatus moves the thread's state machine.
 type SetThreadStatus struct {
 	To     ThreadStatus `json:"to" schema:"required" doc:"The state to move to."`
 	Reason string       `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
 }
 
-// UpdateThread changes what describes a thread: at least one field. An empty
-// text clears it.
+// UpdateThread changes a thread's description. At least one field must be set; an empty string
+// clears a field.
 type UpdateThread struct {
 	Title           *string `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
 	Archived        *bool   `json:"archived,omitzero" doc:"Hidden from the main list."`
@@ -48,12 +48,12 @@ type UpdateThread struct {
 	Policy          *Policy `json:"policy,omitzero" doc:"What happens to a message that arrives during a run; if never set, the policy of the running agent's definition, or else enqueue."`
 }
 
-// DeleteThread deletes a thread for good.
+// DeleteThread deletes a thread permanently.
 type DeleteThread struct {
 	Purge bool `json:"purge,omitzero" doc:"Also erase its events; the tombstone stays."`
 }
 
-// CommitThread does several commands in one atomic commit, or none of them.
+// CommitThread runs several commands in one atomic commit, or none of them.
 type CommitThread struct {
 	Commands []SubCommand `json:"commands" schema:"required,minItems=1,maxItems=200" doc:"The commands, in order. Each sees what those before it did."`
 }

@@ -23,19 +23,19 @@ type Commit struct {
 	Body    []byte // a CloudEvents JSON batch, as stored
 }
 
-// NewCommit encodes events, which are of one aggregate and follow one another,
-// after the commit whose chain is prev ("" for the first). What DecodeCommit
-// would refuse is refused here, before it is in the log for ever.
+// NewCommit encodes consecutive events of one aggregate as the commit that follows the one
+// whose chain is prev ("" for the first). It returns an error for everything that DecodeCommit
+// would refuse, so that no unreadable commit enters the log.
 func NewCommit(prev string, events []Event) (*Commit, error) {
 	if len(events) == 0 {
-		return nil, errors.New("a commit has at least one event")
+		return nil, errors.New("encode commit: no events; a commit has at least one")
 	}
 	body := make([]byte, 0, 896*len(events))
 	body = append(body, '[')
 	ends := make([]int, len(events))
 	for i := range events {
 		if r, ok := rows[events[i].Type]; ok && r.Transient {
-			return nil, fmt.Errorf("%s never enters the log", r.Type)
+			return nil, fmt.Errorf("encode commit: %s is transient and never enters the log", r.Type)
 		}
 		if i > 0 {
 			body = append(body, ',')
@@ -47,7 +47,7 @@ func NewCommit(prev string, events []Event) (*Commit, error) {
 		ends[i] = len(body)
 	}
 	body = append(body, ']')
-	events = slices.Clone(events) // as they would be read, and the caller's left alone
+	events = slices.Clone(events) // as DecodeCommit would return them; the caller's slice is not changed
 	from := 1
 	for i, end := range ends {
 		events[i].schema, events[i].raw = events[i].Schema(), body[from:end:end]
@@ -67,8 +67,8 @@ func NewCommit(prev string, events []Event) (*Commit, error) {
 	return c, nil
 }
 
-// Chain gives hex(SHA-256(previous || body)): who alters, drops or reorders a
-// commit of an aggregate breaks its chain.
+// Chain returns hex(SHA-256(previous || body)). Altering, dropping or reordering a commit of
+// an aggregate breaks its chain.
 func Chain(previous string, body []byte) string {
 	h := sha256.New()
 	before := make([]byte, 0, 2*sha256.Size)
@@ -78,11 +78,11 @@ func Chain(previous string, body []byte) string {
 	return hex.EncodeToString(h.Sum(sum[:0]))
 }
 
-// First gives the aggregate's version before the commit.
+// First returns the aggregate's version before the commit.
 func (c *Commit) First() int64 { return c.Version - int64(len(c.Events)) }
 
-// BrokenError says that a commit of the log cannot be read. The commit's bytes
-// are as they were; `skein audit verify` names it too.
+// BrokenError is the error of a commit of the log that cannot be decoded. The commit's bytes
+// are left as they are; `skein audit verify` reports it too.
 type BrokenError struct {
 	Tenant, Thread string
 	Seq            uint64
@@ -95,9 +95,9 @@ func (e *BrokenError) Error() string {
 
 func (e *BrokenError) Unwrap() error { return e.Cause }
 
-// DecodeCommit reads a message of the log. tenant and thread come from its
-// subject, version and chain from its headers; the events must agree with
-// them. The error is a *BrokenError.
+// DecodeCommit decodes a message of the log. tenant and thread come from its subject, version
+// and chain from its headers, and the events must agree with them. The error is a
+// *BrokenError.
 func DecodeCommit(tenant, thread string, seq uint64, version int64, chain string, body []byte) (*Commit, error) {
 	c := &Commit{Tenant: tenant, Thread: thread, Seq: seq, Version: version, Chain: chain, Body: body}
 	if err := c.decode(); err != nil {
@@ -115,7 +115,7 @@ func (c *Commit) decode() error {
 	return c.resolve()
 }
 
-// decodeAny reads a batch in any layout that JSON allows. It has the last word.
+// decodeAny decodes a batch in any layout that JSON allows, and is authoritative.
 func (c *Commit) decodeAny() error {
 	raws, err := splitBatch(c.Body)
 	if err != nil {
@@ -130,7 +130,7 @@ func (c *Commit) decodeAny() error {
 	return c.check()
 }
 
-// scan reads a batch as NewCommit writes it, and reports whether it was one.
+// scan decodes a batch in the layout that NewCommit writes, and reports whether it was one.
 func (c *Commit) scan() bool {
 	s := scanner{b: c.Body, last: &Event{}}
 	if plain(c.Tenant) && plain(c.Thread) {
@@ -147,7 +147,7 @@ func (c *Commit) scan() bool {
 		e := &c.Events[len(c.Events)-1]
 		if s.event(e) {
 			s.advance(e)
-		} else { // one odd event does not make the others slow
+		} else { // one event in another layout does not slow down the rest
 			s.at = from
 			if !s.object() {
 				return false
@@ -163,7 +163,7 @@ func (c *Commit) scan() bool {
 	}
 }
 
-// check says whether the events are of the aggregate and lead up to its version.
+// check returns an error unless the events are of the aggregate and lead up to its version.
 func (c *Commit) check() error {
 	for i := range c.Events {
 		e := &c.Events[i]
@@ -177,7 +177,7 @@ func (c *Commit) check() error {
 	return nil
 }
 
-// splitBatch gives the elements of a JSON array in any layout.
+// splitBatch returns the elements of a JSON array in any layout.
 func splitBatch(body []byte) ([]JSON, error) {
 	var raws []JSON
 	if err := json.Unmarshal(body, &raws); err != nil {

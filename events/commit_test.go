@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// history is three commits of one thread, each after the other.
+// history returns three consecutive commits of one thread.
 func history(t testing.TB) []*Commit {
 	t.Helper()
 	var commits []*Commit
@@ -26,7 +26,7 @@ func history(t testing.TB) []*Commit {
 	return commits
 }
 
-// broken gives the place of the first commit whose chain does not follow, or -1.
+// broken returns the index of the first commit whose chain does not follow, or -1.
 func broken(commits []*Commit) int {
 	chain := ""
 	for i, c := range commits {
@@ -37,7 +37,7 @@ func broken(commits []*Commit) int {
 	return -1
 }
 
-func TestChain(t *testing.T) {
+func TestChain_Values(t *testing.T) {
 	commits := history(t)
 	previous := ""
 	for i, c := range commits {
@@ -55,8 +55,8 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// Who alters, drops or reorders a commit breaks the chain.
-func TestChainTellsWhatWasDone(t *testing.T) {
+// Altering, dropping or reordering a commit breaks the chain.
+func TestChain_BreaksOnTampering(t *testing.T) {
 	for name, c := range map[string]struct {
 		do func([]*Commit) []*Commit
 		at int
@@ -83,7 +83,7 @@ func TestChainTellsWhatWasDone(t *testing.T) {
 	}
 }
 
-func TestDecodeCommit(t *testing.T) {
+func TestDecodeCommit_RoundTrip(t *testing.T) {
 	for i, c := range history(t) {
 		c.Seq = uint64(10 + i)
 		got, err := reread(c)
@@ -108,8 +108,8 @@ func TestDecodeCommit(t *testing.T) {
 	}
 }
 
-// A batch in another layout, and one with an odd event among others, say the same.
-func TestDecodeCommitTakesAnyLayout(t *testing.T) {
+// A batch in another layout, and one with an event in another layout, decode to the same.
+func TestDecodeCommit_AnyLayout(t *testing.T) {
 	c := commitOf(t, turn())
 	for name, body := range map[string][]byte{
 		"spaces":        indent(t, c.Body),
@@ -131,7 +131,7 @@ func TestDecodeCommitTakesAnyLayout(t *testing.T) {
 	}
 }
 
-func TestDecodeCommitRefuses(t *testing.T) {
+func TestDecodeCommit_RefusesMalformed(t *testing.T) {
 	c := commitOf(t, turn())
 	text := string(c.Body)
 	for name, bad := range map[string]struct {
@@ -171,8 +171,8 @@ func TestDecodeCommitRefuses(t *testing.T) {
 	}
 }
 
-// A commit that could not be read back is never made.
-func TestNewCommitRefuses(t *testing.T) {
+// A commit that could not be decoded is never encoded.
+func TestNewCommit_RefusesWhatCannotBeDecoded(t *testing.T) {
 	gap := turn()
 	gap[3].Version = 9
 	strange := turn()

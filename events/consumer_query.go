@@ -1,34 +1,34 @@
 package events
 
-// Queries of durable consumers: readers of the tenant's timeline whose place is
-// remembered, by one name for all processes that share the work.
+// Queries of durable consumers. A consumer reads the tenant's timeline, and its position is
+// stored under a name that all processes sharing the work use.
 type (
-	// CreateConsumer makes a consumer, or changes what it takes.
+	// CreateConsumer creates a consumer, or changes its filter.
 	CreateConsumer struct {
 		Name     string   `json:"name" schema:"required,pattern=tenant" doc:"The consumer's name, the tenant's own."`
 		ThreadID string   `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"Only events of this thread."`
 		Types    []string `json:"types,omitzero" schema:"maxItems=64" doc:"Only events of these types; item.* takes all of an entity."`
 		New      bool     `json:"new,omitzero" doc:"Begin with events after the consumer's creation, instead of all that the timeline still has. Cannot be changed later."`
 	}
-	// NextOfConsumer asks for the next event, and waits for one.
+	// NextOfConsumer returns the next event, waiting for one if there is none.
 	NextOfConsumer struct {
 		Name   string `json:"name" schema:"required,pattern=tenant" doc:"The consumer's name."`
 		WaitMs *int64 `json:"waitMs,omitzero" schema:"minimum=0,maximum=10000" doc:"How long to wait for an event, in milliseconds; 5000 if absent."`
 	}
-	// Delivery is an event that a consumer has handed out. It is handed out again,
-	// to whoever asks, if nothing was heard of it for 30 s.
+	// Delivery is an event that a consumer delivered. It is redelivered, to any process that
+	// asks, if it is not settled within 30 s.
 	Delivery struct {
 		Event JSON   `json:"event,omitzero" doc:"The event: a CloudEvent. Absent if none came."`
 		Seq   int64  `json:"seq,omitzero" schema:"minimum=1" doc:"The sequence in the log of the event's commit."`
 		Token string `json:"token,omitzero" doc:"Names the delivery, for consumer.settle."`
 	}
-	// SettleConsumer says what became of an event.
+	// SettleConsumer settles a delivery.
 	SettleConsumer struct {
 		Name  string     `json:"name" schema:"required,pattern=tenant" doc:"The consumer's name."`
 		Token string     `json:"token" schema:"required,maxLength=512" doc:"The delivery's token."`
 		As    Settlement `json:"as" schema:"required" doc:"done (acknowledge it), busy (work continues) or again (redeliver it now)."`
 	}
-	// DeleteConsumer deletes a consumer, and so its place.
+	// DeleteConsumer deletes a consumer and its position.
 	DeleteConsumer struct {
 		Name string `json:"name" schema:"required,pattern=tenant" doc:"The consumer's name."`
 	}
@@ -38,10 +38,10 @@ type (
 	}
 )
 
-// Settlement is what became of an event that was handed out.
+// Settlement is the outcome of a delivery.
 type Settlement string
 
-// The settlements.
+// The outcomes of a delivery.
 const (
 	SettledDone  Settlement = "done"
 	SettledBusy  Settlement = "busy"

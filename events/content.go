@@ -9,8 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Part types whose shape EK 4.4 fixes. Any other type is an extension: it is
-// kept as it came.
+// Types of parts whose fields Skein knows. Any other type is an extension, stored unchanged.
 const (
 	InputText  = "input_text"
 	OutputText = "output_text"
@@ -18,16 +17,16 @@ const (
 	Refusal    = "refusal"
 )
 
-// partTypeMax is how long the type of a part may be, in letters.
+// partTypeMax bounds the type of a part, in characters.
 const partTypeMax = 128
 
-// partsSchema is checkParts as a JSON Schema.
+// partsSchema is the rule of checkParts as JSON Schema.
 const partsSchema = `{"type":"array","items":{"type":"object","properties":{"type":{"type":"string","minLength":1,"maxLength":128}},"required":["type"],"allOf":[` +
 	`{"if":{"properties":{"type":{"enum":["input_text","output_text"]}},"required":["type"]},"then":{"properties":{"text":{"type":"string"}},"required":["text"]}},` +
 	`{"if":{"properties":{"type":{"const":"refusal"}},"required":["type"]},"then":{"properties":{"refusal":{"type":"string"}},"required":["refusal"]}}]}}`
 
-// checkParts says whether raw is a message's content: a list of objects with a
-// type; text and refusals have their text.
+// checkParts validates the content of a message: a list of objects with a type, in which texts
+// and refusals have their text.
 func checkParts(raw JSON) error {
 	if jsontext.Value(raw).Kind() != '[' {
 		return Invalid("/content", "a message's content is a list of parts")
@@ -41,8 +40,8 @@ func checkParts(raw JSON) error {
 	return nil
 }
 
-// partList checks the parts as they pass by and keeps none: a message may hold
-// many, and each of them is checked on every write.
+// partList validates the parts while decoding and keeps none of them: a message may hold many,
+// and every write checks each.
 type partList struct{}
 
 func (*partList) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -77,7 +76,7 @@ func checkPart(dec *jsontext.Decoder) error {
 			return err
 		}
 		var scratch [16]byte
-		member, _ := jsontext.AppendUnquote(scratch[:0], quoted) // the decoder has checked it
+		member, _ := jsontext.AppendUnquote(scratch[:0], quoted) // the decoder has validated it
 		kind := dec.PeekKind()
 		value, err := dec.ReadValue()
 		if err != nil {
@@ -158,7 +157,7 @@ func (c actionResult) check() error {
 
 func (c itemReference) check() error { return checkText("/content/itemId", c.ItemID) }
 
-// checkFields reads a content strictly and checks its fields.
+// checkFields decodes a content strictly and validates its fields.
 func checkFields[T interface{ check() error }](raw JSON) error {
 	if jsontext.Value(raw).Kind() != '{' {
 		return Invalid("/content", "the content is an object")
@@ -183,7 +182,7 @@ func checkText(path string, raw JSON) error {
 	return nil
 }
 
-// CheckContent says whether raw may be the content of an item of that kind.
+// CheckContent validates raw as the content of an item of type t.
 func CheckContent(t ItemType, raw JSON) error {
 	item := NewItem{Type: t, Content: raw}
 	if t == Message {

@@ -9,7 +9,7 @@ const (
 	StateClosedType          Type = "state.closed"
 )
 
-// ContextCreated says that a context was made on a thread.
+// ContextCreated records that a context was created on a thread.
 type ContextCreated struct {
 	ID      string        `json:"id" schema:"required,pattern=id" doc:"The context's id."`
 	Key     *string       `json:"key" schema:"required,nullable,pattern=key" doc:"Its name in the thread."`
@@ -19,26 +19,26 @@ type ContextCreated struct {
 	Content JSON          `json:"content" schema:"required" doc:"The state itself: any JSON, or null."`
 }
 
-// ContextResolved says that a context was found, or made, for what follows.
+// ContextResolved records that a context was found or created for what follows.
 type ContextResolved struct {
 	Key     *string `json:"key" schema:"required,nullable,pattern=key" doc:"The key that was asked for; null for the default context."`
 	Created bool    `json:"created" schema:"required" doc:"This command created the context."`
 }
 
-// ContextStatusChanged says that the context's machine moved.
+// ContextStatusChanged records a move of the context's state machine.
 type ContextStatusChanged struct {
 	From ContextStatus `json:"from" schema:"required" doc:"The state before."`
 	To   ContextStatus `json:"to" schema:"required" doc:"The state after."`
 }
 
-// StateChanged says that a context's content changed: to Content, or by Patch
-// (a JSON Merge Patch, RFC 7396). Exactly one of the two is there.
+// StateChanged records a change of a context's content: to Content, or by Patch (a JSON Merge
+// Patch, RFC 7396). Exactly one of the two is present.
 type StateChanged struct {
 	Content JSON `json:"content,omitzero" doc:"The whole new content."`
 	Patch   JSON `json:"patch,omitzero" doc:"What changed, as a JSON Merge Patch."`
 }
 
-// StateClosed says that one life of a key-value state is over.
+// StateClosed records that one life of a key-value state is over.
 type StateClosed struct {
 	Reason string `json:"reason,omitzero" schema:"maxLength=1024" doc:"expired or destroyed."`
 }

@@ -34,11 +34,11 @@ const (
 	MaxDefinitionBytes   = 256 << 10 // of one definition, in its canonical form
 	MaxDefinitions       = 10_000    // at a time
 	MaxDefinitionNames   = 100_000   // ever: a name that was removed keeps its version
-	MaxDefinitionChanges = 200       // of one definition.apply
+	MaxDefinitionChanges = 200       // in one definition.apply
 )
 
-// ModelDefinition says how a model is spoken to. Keys and addresses of
-// providers are the reactor's own business, and never stand here.
+// ModelDefinition says how to call a model. Keys and addresses of providers are the reactor's
+// own configuration and are never stored here.
 type ModelDefinition struct {
 	Name            string   `json:"name" schema:"required,pattern=name" doc:"The name, by which agents refer to it."`
 	Description     string   `json:"description,omitzero" schema:"maxLength=4096" doc:"What it is for."`
@@ -50,10 +50,10 @@ type ModelDefinition struct {
 	Params          JSON     `json:"params,omitzero" schema:"object" doc:"What else the reactor hands to the provider. No secrets."`
 }
 
-// DefaultReactor speaks to a model whose definition names no reactor.
+// DefaultReactor calls a model whose definition names no reactor.
 const DefaultReactor = "openai"
 
-// WithDefaults gives the definition with every default filled in.
+// WithDefaults returns the definition with every default filled in.
 func (d ModelDefinition) WithDefaults() ModelDefinition {
 	if d.Reactor == "" {
 		d.Reactor = DefaultReactor
@@ -79,7 +79,7 @@ type DefinitionRow struct {
 	decode func(JSON) (any, error)
 }
 
-// New gives a zero value of the definition's Go type.
+// New returns a zero value of the definition's Go type.
 func (r DefinitionRow) New() any { return r.new() }
 
 func definition[T any](kind DefinitionKind, doc string) DefinitionRow {
@@ -102,21 +102,20 @@ func DefinitionRows() []DefinitionRow {
 	}
 }
 
-// DecodeDefinition reads a stored definition into its Go type, such as
-// ModelDefinition, by value. Fields that are not known are passed over: a newer
-// version may have written it.
+// DecodeDefinition decodes a stored definition into its Go type, such as ModelDefinition, by
+// value. Unknown fields are ignored, as a newer version may have written them.
 func DecodeDefinition(kind DefinitionKind, raw JSON) (any, error) {
 	for _, r := range DefinitionRows() {
 		if r.Kind == kind {
 			return r.decode(raw)
 		}
 	}
-	return nil, fmt.Errorf("there is no kind of definition %.64q", kind)
+	return nil, fmt.Errorf("decode definition: unknown kind %.64q", kind)
 }
 
-// EncodeDefinition writes a definition in its canonical form: without spaces,
-// names in order, what is absent left out, texts in one spelling, numbers as
-// they came. Two definitions that say the same have the same bytes.
+// EncodeDefinition encodes a definition in its canonical form: no spaces, names in order,
+// absent values omitted, strings escaped in one way, numbers unchanged. Two equal definitions
+// have the same bytes.
 func EncodeDefinition(definition any) (JSON, error) {
 	raw, err := json.Marshal(definition, json.Deterministic(true))
 	if err != nil {
@@ -127,29 +126,29 @@ func EncodeDefinition(definition any) (JSON, error) {
 	return v, err
 }
 
-// DefinitionDigest gives the hex SHA-256 of a definition in its canonical form.
+// DefinitionDigest returns the hex SHA-256 of a definition in its canonical form.
 func DefinitionDigest(canonical JSON) string {
 	sum := sha256.Sum256(canonical)
 	return hex.EncodeToString(sum[:])
 }
 
-// DefinitionRef names a definition. Path is where it is named, a JSON pointer,
-// if it is named by another one.
+// DefinitionRef names a definition. Path is the JSON pointer at which another definition names
+// it, empty if none does.
 type DefinitionRef struct {
 	Kind DefinitionKind `json:"kind" schema:"required" doc:"What it defines."`
 	Name string         `json:"name" schema:"required,pattern=name" doc:"Its name."`
 	Path string         `json:"-"`
 }
 
-// String gives kind and name as people read them: agent support.
+// String returns kind and name for people: "agent support".
 func (r DefinitionRef) String() string { return string(r.Kind) + " " + r.Name }
 
-// ID gives the reference as one text, agent/support: the subject of its events.
+// ID returns the reference as one string, "agent/support": the subject of its events.
 func (r DefinitionRef) ID() string { return string(r.Kind) + "/" + r.Name }
 
-// Key gives the place of its document behind the tenant's name:
-// agent.support. What a name may hold and one token of a key may not is written
-// as = and two hexadecimal digits.
+// Key returns the key of its document after the tenant's name: "agent.support". Characters
+// that a name may have and a token of a key may not are written as = and two hexadecimal
+// digits.
 func (r DefinitionRef) Key() string { return string(r.Kind) + "." + keyToken(r.Name) }
 
 func keyToken(name string) string {
@@ -166,7 +165,7 @@ func keyToken(name string) string {
 	return b.String()
 }
 
-// ParseDefinitionKey reads what Key writes.
+// ParseDefinitionKey parses what Key returns.
 func ParseDefinitionKey(key string) (DefinitionRef, bool) {
 	kind, token, ok := strings.Cut(key, ".")
 	if !ok {
@@ -192,7 +191,7 @@ func ParseDefinitionKey(key string) (DefinitionRef, bool) {
 	return r, r.Key() == key && len(name) > 0
 }
 
-// DefinitionName gives the name that a definition, of its Go type, has.
+// DefinitionName returns the name of a definition, passed as its Go type.
 func DefinitionName(definition any) string {
 	switch d := definition.(type) {
 	case ModelDefinition:
@@ -211,8 +210,8 @@ func DefinitionName(definition any) string {
 	return ""
 }
 
-// DefinitionRefs lists what a definition, of its Go type, refers to: each must
-// be there for it to work.
+// DefinitionRefs returns what a definition, passed as its Go type, refers to. It works only if
+// all of them exist.
 func DefinitionRefs(definition any) []DefinitionRef {
 	switch d := definition.(type) {
 	case ToolDefinition:

@@ -14,7 +14,8 @@ const (
 // Enum lists the types.
 func (AgentType) Enum() []string { return []string{string(AIHuman), string(DualAI)} }
 
-// DefaultIterations is how many steps a run may have if its agent does not say.
+// DefaultIterations is the number of steps that a run may have unless its agent says
+// otherwise.
 const DefaultIterations = 20
 
 // AgentDefinition says who answers in a thread.
@@ -48,7 +49,7 @@ type AgentSide struct {
 	MaxSteps       *int64   `json:"maxSteps,omitzero" schema:"minimum=1" doc:"How many steps this side may have."`
 }
 
-// AgentLimits bounds a run. What is absent sets no bound, but for iterations.
+// AgentLimits bounds a run. An absent field sets no bound, except iterations.
 type AgentLimits struct {
 	Iterations   *int64 `json:"iterations,omitzero" schema:"minimum=1,maximum=10000" doc:"Steps; 20 if absent."`
 	WallClockMs  *int64 `json:"wallClockMs,omitzero" schema:"minimum=1" doc:"Milliseconds from its beginning, waiting for people not counted."`
@@ -57,30 +58,29 @@ type AgentLimits struct {
 	ToolTimeMs   *int64 `json:"toolTimeMs,omitzero" schema:"minimum=1" doc:"Milliseconds in tools, one after another."`
 }
 
-// Continuation says when a step of a run is followed by another.
+// Continuation says when another step follows a step of a run.
 type Continuation string
 
-// When a step is followed by another.
+// When another step follows.
 const (
-	ContinueAfterCalls Continuation = "calls"  // if it called a tool
-	ContinueAlways     Continuation = "always" // until a tool of stopAfter was called, or a limit is reached
-	ContinueNever      Continuation = "never"  // the run has one step, and the calls of that
+	ContinueAfterCalls Continuation = "calls"  // if the step called a tool
+	ContinueAlways     Continuation = "always" // until a tool of stopAfter is called or a limit is reached
+	ContinueNever      Continuation = "never"  // the run has one step, and the calls of that step
 )
 
-// Enum lists them.
+// Enum lists the policies.
 func (Continuation) Enum() []string {
 	return []string{string(ContinueAfterCalls), string(ContinueAlways), string(ContinueNever)}
 }
 
-// AgentLoop is the loop policy of an agent. What the run's execution says goes
-// before it: a run that was told to stop ends, one that was steered goes on, and
-// limits hold.
+// AgentLoop is the loop policy of an agent. The state of the run's execution takes precedence:
+// a stopped run ends, a steered run goes on, and limits hold.
 type AgentLoop struct {
 	Continue  Continuation `json:"continue,omitzero" doc:"calls: after a step that called a tool. always: after every step, until a tool of stopAfter was called; that is needed then. never: after none. calls if absent."`
 	StopAfter []string     `json:"stopAfter,omitempty" schema:"maxItems=256,items=tool" doc:"Tools of the agent: a step that called one of them is the last."`
 }
 
-// Check holds what no single field says.
+// Check validates what spans more than one field.
 func (l AgentLoop) Check() error {
 	if l.Continue == ContinueAlways && len(l.StopAfter) == 0 {
 		return Invalid("/stopAfter", "a loop that goes on after every step needs a tool that ends it")
@@ -88,13 +88,13 @@ func (l AgentLoop) Check() error {
 	return nil
 }
 
-// Constraint says the same as Check in JSON Schema.
+// Constraint returns the rules of Check as JSON Schema.
 func (AgentLoop) Constraint() string {
 	return `{"anyOf":[{"properties":{"continue":{"enum":["","calls","never",null]}}},` +
 		`{"required":["stopAfter"],"properties":{"continue":{"const":"always"},"stopAfter":{"type":"array","minItems":1}}}]}`
 }
 
-// Goes reports whether a step that called those tools is followed by another.
+// Goes reports whether another step follows one that called those tools.
 func (l AgentLoop) Goes(calls []string) bool {
 	for _, name := range calls {
 		if slices.Contains(l.StopAfter, name) {
@@ -110,13 +110,13 @@ func (l AgentLoop) Goes(calls []string) bool {
 	return len(calls) > 0
 }
 
-// AgentHistory bounds what the model is shown.
+// AgentHistory bounds the history that the model receives.
 type AgentHistory struct {
 	MaxItems *int64 `json:"maxItems,omitzero" schema:"minimum=1" doc:"The newest so many items; all if absent."`
 	MaxBytes *int64 `json:"maxBytes,omitzero" schema:"minimum=1024" doc:"So many bytes of items as JSON; all if absent. A note stands for the oldest large results of calls first."`
 }
 
-// Check holds what no single field says.
+// Check validates what spans more than one field.
 func (d AgentDefinition) Check() error {
 	if d.Type == DualAI {
 		switch {
@@ -146,11 +146,11 @@ func (d AgentDefinition) Check() error {
 	return nil
 }
 
-// modelOrReactor is in JSON Schema what both checks ask for.
+// modelOrReactor is the shared part of both checks as JSON Schema.
 const modelOrReactor = `"anyOf":[{"required":["model"],"properties":{"model":{"type":"string","minLength":1}}},` +
 	`{"required":["reactor"],"properties":{"reactor":{"type":"string","minLength":1}}}]`
 
-// Constraint says the same as Check in JSON Schema.
+// Constraint returns the rules of Check as JSON Schema.
 func (AgentDefinition) Constraint() string {
 	const nothing = `{"enum":["",null]}`
 	return `{"anyOf":[` +
@@ -159,7 +159,7 @@ func (AgentDefinition) Constraint() string {
 		`"reactor":` + nothing + `,"model":` + nothing + `,"prompt":` + nothing + `,"tools":{"type":["array","null"],"maxItems":0}}}]}`
 }
 
-// Check holds what no single field says.
+// Check validates what spans more than one field.
 func (s AgentSide) Check() error {
 	if s.Model == "" && s.Reactor == "" {
 		return Invalid("/model", "a side needs a model or a reactor")
@@ -167,10 +167,10 @@ func (s AgentSide) Check() error {
 	return nil
 }
 
-// Constraint says the same as Check in JSON Schema.
+// Constraint returns the rules of Check as JSON Schema.
 func (AgentSide) Constraint() string { return `{` + modelOrReactor + `}` }
 
-// WithDefaults gives the definition with every default filled in.
+// WithDefaults returns the definition with every default filled in.
 func (d AgentDefinition) WithDefaults() AgentDefinition {
 	if d.Policy == "" {
 		d.Policy = Enqueue

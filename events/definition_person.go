@@ -7,21 +7,21 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// MaxAnswerSchema bounds the JSON Schema of a person's answer: every question
+// MaxAnswerSchema bounds the JSON Schema of a person's answer, in bytes; every question
 // carries it.
 const MaxAnswerSchema = 16 << 10
 
-// maxQuestion bounds what a person is asked.
+// maxQuestion bounds the question, in bytes.
 const maxQuestion = 16 << 10
 
-// personField is the argument with the question of a tool that has none of its own.
+// personField is the argument that holds the question of a tool without one of its own.
 const personField = "question"
 
-// personParameters are those of a tool of type person that has no question of its own.
+// personParameters are the parameters of a tool of type person without a question of its own.
 const personParameters = `{"type":"object","properties":{"question":{"type":"string","minLength":1,"description":"What the person is asked."}},"required":["question"],"additionalProperties":false}`
 
-// CheckPerson holds that a tool that asks a person has nothing that would do nothing,
-// and that no other has what such a tool has. The path of the error is in the
+// CheckPerson validates the fields of a tool that asks a person: it has none that would have
+// no effect, and other tools have none of its own. The path of the error is relative to the
 // definition.
 func (d ToolDefinition) CheckPerson() error {
 	if d.Type != PersonTool {
@@ -53,9 +53,9 @@ func (d ToolDefinition) CheckPerson() error {
 	return nil
 }
 
-// Ask returns what a person is asked by a call with these arguments: the tool's
-// question with every {{name}} replaced by the argument of that name, or, if the
-// tool has none, what the model asks. What has no value stays as it is.
+// Ask returns the question that a call with these arguments asks a person: the tool's question
+// with every {{name}} replaced by the argument of that name or, if the tool has none, the
+// model's question. A placeholder without a value stays as it is.
 func (d ToolDefinition) Ask(arguments JSON) string {
 	text := d.Question
 	if text == "" {
@@ -71,7 +71,7 @@ func (d ToolDefinition) Ask(arguments JSON) string {
 	return filled
 }
 
-// said lists the placeholders of a text for which the arguments have a value.
+// said returns the placeholders of a text for which the arguments have a value.
 func said(text string, arguments JSON) []string {
 	var object map[string]JSON
 	if jsontext.Value(arguments).Kind() != '{' || json.Unmarshal(arguments, &object) != nil {
@@ -86,11 +86,11 @@ func said(text string, arguments JSON) []string {
 	return names
 }
 
-// Answers are held to a schema as an argument of this name is, which takes any JSON.
+// answerField wraps an answer, which may be any JSON, so that it is checked like an argument.
 const answerField = "answer"
 
-// AnswerSchema returns the JSON Schema of an object whose one field, answer, fits the
-// schema of an answer: what is checked takes objects alone.
+// AnswerSchema returns the JSON Schema of an object whose one field, answer, must satisfy the
+// schema of an answer. Only objects can be checked against a schema.
 func AnswerSchema(answer JSON) (JSON, error) {
 	var fields map[string]JSON
 	if err := json.Unmarshal(answer, &fields); err != nil {
@@ -108,10 +108,10 @@ func AnswerSchema(answer JSON) (JSON, error) {
 	return JSON(`{"type":"object","required":["` + answerField + `"],"properties":{"` + answerField + `":` + string(own) + `}}`), nil
 }
 
-// AnswerArguments returns the object that AnswerSchema is of.
+// AnswerArguments wraps an answer in the object that AnswerSchema describes.
 func AnswerArguments(answer JSON) JSON {
 	return JSON(`{"` + answerField + `":` + string(answer) + `}`)
 }
 
-// AnswerPath returns where in the answer something is that is somewhere in that object.
+// AnswerPath returns a path in that object as the path in the answer.
 func AnswerPath(path string) string { return strings.TrimPrefix(path, "/"+answerField) }

@@ -1,18 +1,18 @@
 package events
 
-// RetentionPolicy is the name of the policy that says when threads are archived.
-// There is no other so far.
+// RetentionPolicy is the name of the policy that says when threads are archived. It is the
+// only one.
 const RetentionPolicy = "retention"
 
-// PolicyDefinition says what becomes of a tenant's threads by itself. Without one,
-// nothing does.
+// PolicyDefinition says what Skein does with a tenant's threads on its own. Without a policy
+// it does nothing.
 type PolicyDefinition struct {
 	Name             string `json:"name" schema:"required,pattern=name" doc:"Which policy: retention."`
 	Description      string `json:"description,omitzero" schema:"maxLength=4096" doc:"Why it is so."`
 	ArchiveAfterDays *int64 `json:"archiveAfterDays,omitzero" schema:"minimum=1,maximum=36500" doc:"Threads to which nothing was written for so many days are archived; absent: none are."`
 }
 
-// Check holds what no single field says.
+// Check validates what spans more than one field.
 func (d PolicyDefinition) Check() error {
 	if d.Name != RetentionPolicy {
 		return Invalid("/name", "there is no policy %q; the one there is has the name %s", d.Name, RetentionPolicy)
@@ -20,7 +20,7 @@ func (d PolicyDefinition) Check() error {
 	return nil
 }
 
-// Constraint says the same as Check in JSON Schema.
+// Constraint returns the rules of Check as JSON Schema.
 func (PolicyDefinition) Constraint() string {
 	return `{"properties":{"name":{"const":"` + RetentionPolicy + `"}}}`
 }

@@ -15,9 +15,8 @@ func definedAs(name string, version, previous int64, definition string) Definiti
 	return d
 }
 
-// A checker sees a definition that does not count on from what it was, or is not
-// what its digest says.
-func TestTimelineOfDefinitions(t *testing.T) {
+// A checker reports a definition whose version does not follow, or whose digest is wrong.
+func TestTimelineChecker_Definitions(t *testing.T) {
 	good := []DefinitionChanged{
 		definedAs("a", 1, 0, `{"a":1}`), definedAs("b", 1, 0, `{}`), definedAs("a", 2, 1, `{"a":2}`), definedAs("a", 3, 2, ""), definedAs("a", 4, 0, `{"a":1}`),
 	}
@@ -45,9 +44,9 @@ func TestTimelineOfDefinitions(t *testing.T) {
 		"at version 2 after 0":             {definedAs("a", 2, 0, `{}`)},
 		"at version 1 after 1":             {good[0], definedAs("a", 1, 1, `{}`)},
 		"at version 3 after 1":             {good[0], definedAs("a", 3, 1, `{}`)},
-		"replaces version 0, and was at 1": {good[0], definedAs("a", 2, 0, `{}`)},
-		"replaces version 3, and was at 3": {good[0], good[2], good[3], definedAs("a", 4, 3, `{}`)},
-		"not what its digest says":         {good[0], altered},
+		"replaces version 0, but was at 1": {good[0], definedAs("a", 2, 0, `{}`)},
+		"replaces version 3, but was at 3": {good[0], good[2], good[3], definedAs("a", 4, 3, `{}`)},
+		"does not have the digest":         {good[0], altered},
 	} {
 		if err := check(list, ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
@@ -58,8 +57,8 @@ func TestTimelineOfDefinitions(t *testing.T) {
 	}
 }
 
-// A name makes one token of a key, and comes back from it.
-func TestDefinitionKeys(t *testing.T) {
+// A name is encoded as one token of a key, and decoded from it.
+func TestDefinitionRef_KeyRoundTrip(t *testing.T) {
 	for name, want := range map[string]string{
 		"support": "agent.support", "gpt-4.1": "agent.gpt-4=2E1", "a:b/c": "agent.a=3Ab=2Fc", "A..": "agent.A=2E=2E", "x_1": "agent.x_1",
 	} {
@@ -76,7 +75,7 @@ func TestDefinitionKeys(t *testing.T) {
 	}
 }
 
-// What a definition refers to, with its place.
+// The definitions that a definition refers to, with their paths.
 func TestDefinitionRefs(t *testing.T) {
 	var got []string
 	for _, d := range []any{

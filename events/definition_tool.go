@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// ToolType says who does a tool's work.
+// ToolType says who executes a tool's calls.
 type ToolType string
 
-// Who does a tool's work.
+// The types of tools.
 const (
 	GoTool     ToolType = "go"     // a function of the process that runs the agent
 	NATSTool   ToolType = "nats"   // a process that answers on skein.tool.{name}
@@ -17,12 +17,12 @@ const (
 	PersonTool ToolType = "person" // a person, who is asked
 )
 
-// Enum lists them.
+// Enum lists the types.
 func (ToolType) Enum() []string {
 	return []string{string(GoTool), string(NATSTool), string(MCPTool), string(AgentTool), string(PersonTool)}
 }
 
-// ToolDefinition says what a model may call, and who does it.
+// ToolDefinition says what a model may call, and who executes it.
 type ToolDefinition struct {
 	Name         string      `json:"name" schema:"required,pattern=tool" doc:"The name, as the model calls it; of a whole server, what the names of its tools begin with, before __."`
 	Description  string      `json:"description" schema:"required,minLength=1,maxLength=16384" doc:"What it does and when to use it, for the model."`
@@ -42,13 +42,13 @@ type ToolDefinition struct {
 	Answer       JSON        `json:"answer,omitzero" schema:"object" doc:"Of type person: the JSON Schema (2020-12) of the answer; any JSON if absent. At most 16 KiB."`
 }
 
-// Retries says how often something is tried, and how long is waited between.
+// Retries says how often an attempt is repeated, and how long to wait between attempts.
 type Retries struct {
 	Attempts  int64  `json:"attempts" schema:"required,minimum=1,maximum=100" doc:"How often it is tried in all."`
 	BackoffMs *int64 `json:"backoffMs,omitzero" schema:"minimum=0,maximum=3600000" doc:"The wait before the second try, 250 if absent; it doubles from try to try, up to an hour."`
 }
 
-// ToolServer is an MCP server: a program that is started, or an address.
+// ToolServer is an MCP server: a program to start, or an address.
 type ToolServer struct {
 	Command  string   `json:"command,omitzero" schema:"maxLength=1024" doc:"The program that is started and spoken to over its standard input and output."`
 	Args     []string `json:"args,omitempty" schema:"maxItems=256" doc:"Its arguments. No secrets."`
@@ -60,7 +60,7 @@ type ToolServer struct {
 	Exclude  []string `json:"exclude,omitempty" schema:"maxItems=256" doc:"Which of them not, in the same way."`
 }
 
-// Check holds what no single field says.
+// Check validates what spans more than one field.
 func (d ToolDefinition) Check() error {
 	switch {
 	case d.Type == MCPTool && d.Server == nil:
@@ -75,7 +75,7 @@ func (d ToolDefinition) Check() error {
 	return nil
 }
 
-// Constraint says the same as Check in JSON Schema.
+// Constraint returns the rules of Check as JSON Schema.
 func (ToolDefinition) Constraint() string {
 	const (
 		noServer = `"server":{"type":"null"}`
@@ -88,22 +88,22 @@ func (ToolDefinition) Constraint() string {
 		`{"properties":{"type":{"const":"person"},` + noServer + `,` + noAgent + `}}]}`
 }
 
-// MaxToolPrefix is how long the name of a whole server may be, with which those of
-// its tools begin.
+// MaxToolPrefix bounds the name of a definition that covers a whole server, which is the
+// prefix of its tools' names.
 const MaxToolPrefix = 24
 
-// Whole reports whether the definition is of all tools of the server that it
-// includes, and not of one.
+// Whole reports whether the definition covers all tools of the server that Include matches,
+// rather than one.
 func (s ToolServer) Whole() bool { return len(s.Include) > 0 }
 
-// Takes reports whether a tool that a whole server calls so is one of those that
-// the definition is of.
+// Takes reports whether a definition of a whole server covers the tool that the server calls
+// name.
 func (s ToolServer) Takes(name string) bool {
 	fits := func(pattern string) bool { return fitsStars(pattern, name) }
 	return slices.ContainsFunc(s.Include, fits) && !slices.ContainsFunc(s.Exclude, fits)
 }
 
-// fitsStars reports whether a text is like a pattern, in which * is any text.
+// fitsStars reports whether a text matches a pattern, in which * matches any text.
 func fitsStars(pattern, text string) bool {
 	first, rest, stars := strings.Cut(pattern, "*")
 	text, ok := strings.CutPrefix(text, first)
@@ -123,7 +123,7 @@ func fitsStars(pattern, text string) bool {
 	}
 }
 
-// Check holds what no single field says.
+// Check validates what spans more than one field.
 func (s ToolServer) Check() error {
 	switch {
 	case (s.Command == "") == (s.URL == ""):
@@ -138,7 +138,7 @@ func (s ToolServer) Check() error {
 	return nil
 }
 
-// Constraint says the same as Check in JSON Schema.
+// Constraint returns the rules of Check as JSON Schema.
 func (ToolServer) Constraint() string {
 	const nothing = `{"enum":["",null]}`
 	const none = `{"type":["array","null"],"maxItems":0}`
@@ -147,8 +147,8 @@ func (ToolServer) Constraint() string {
 		`{"required":["url"],"properties":{"url":{"type":"string","minLength":1},"command":` + nothing + `,"args":` + none + `,"env":` + none + `}}]}`
 }
 
-// WithDefaults gives the definition with every default filled in, but for what
-// depends on who does the work (parameters, timeout, retries).
+// WithDefaults returns the definition with every default filled in, except those that depend
+// on the tool's type (parameters, timeout, retries).
 func (d ToolDefinition) WithDefaults() ToolDefinition {
 	d.Auto, d.Portable = orElse(d.Auto, true), orElse(d.Portable, true)
 	d.Idempotent, d.ReadOnly = orElse(d.Idempotent, false), orElse(d.ReadOnly, false)
@@ -158,7 +158,7 @@ func (d ToolDefinition) WithDefaults() ToolDefinition {
 	return d
 }
 
-// orElse gives what is there, or the default. It never gives nil.
+// orElse returns v, or a pointer to the default if v is nil. It never returns nil.
 func orElse[T any](v *T, usual T) *T {
 	if v == nil {
 		v = &usual

@@ -4,7 +4,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Edit changes an item as the event says. Every view of items does it so.
+// Edit applies the event to an item. Every view of items uses it.
 func (i *Item) Edit(d MessageEdited) {
 	if d.Content != nil {
 		i.Content, i.Edited = d.Content, true
@@ -26,7 +26,7 @@ func (i *Item) Edit(d MessageEdited) {
 	}
 }
 
-// editResult changes what a result says; its call stays.
+// editResult changes a result's output; the call that it answers stays the same.
 func (i *Item) editResult(d MessageEdited) {
 	var r CallResult
 	if i.Type != ActionResult || json.Unmarshal(i.Content, &r) != nil {
@@ -43,8 +43,8 @@ func (i *Item) editResult(d MessageEdited) {
 	}
 }
 
-// mergeShallow sets the fields of an object that another one names. What is no
-// object is replaced.
+// mergeShallow sets the top-level fields of from in into. A value that is not an object is
+// replaced.
 func mergeShallow(into, from JSON) JSON {
 	fields := map[string]JSON{}
 	if into != nil && json.Unmarshal(into, &fields) != nil {

@@ -7,19 +7,18 @@ import (
 // Limits of effects.
 const (
 	MaxEffects       = 1000                            // pending in one thread
-	MaxEffectDelayMs = 10 * 366 * 24 * 3600 * 1000     // ten years: how far ahead one may be scheduled
-	MinEffectEveryMs = 1000                            // how often one may be repeated
-	EffectRetries    = 3                               // where the caller does not say
-	EffectBackoffMs  = 1000                            // where the caller does not say
+	MaxEffectDelayMs = 10 * 366 * 24 * 3600 * 1000     // ten years: how far ahead an effect may be scheduled
+	MinEffectEveryMs = 1000                            // the shortest period of a repeated effect
+	EffectRetries    = 3                               // unless the caller sets it
+	EffectBackoffMs  = 1000                            // unless the caller sets it
 	MaxBackoffMs     = 3600 * 1000                     // the longest pause between two attempts
-	MaxPutOffMs      = 5 * 60 * 1000                   // the longest pause after an attempt that nobody took
-	EffectPatienceMs = 24 * 3600 * 1000                // how long a firing waits for somebody to take it
-	effectWhen       = "delayMs, at, everyMs and cron" // of which one may be given
+	MaxPutOffMs      = 5 * 60 * 1000                   // the longest pause after an attempt that no worker accepted
+	EffectPatienceMs = 24 * 3600 * 1000                // how long a firing waits for a worker
+	effectWhen       = "delayMs, at, everyMs and cron" // at most one of which may be set
 )
 
-// ScheduleEffect asks for work to be done later, outside the conversation.
-// Of delayMs, at, everyMs and cron at most one is given; none is
-// a delay of 0, which is at once.
+// ScheduleEffect schedules work for later, outside the conversation. At most one of delayMs,
+// at, everyMs and cron is set; none of them is a delay of 0, which means at once.
 type ScheduleEffect struct {
 	ID        string `json:"id,omitzero" schema:"pattern=uuid" doc:"The effect's id, a UUID, if the caller chooses it."`
 	Name      string `json:"name" schema:"required,pattern=name" doc:"The effect's name, which a worker knows."`
@@ -32,7 +31,7 @@ type ScheduleEffect struct {
 	BackoffMs *int64 `json:"backoffMs,omitzero" schema:"minimum=0,maximum=3600000" doc:"The pause before the second attempt, doubled for each one after it, up to an hour; 1000 if absent."`
 }
 
-// Check holds what no single field says.
+// Check validates what spans more than one field.
 func (c ScheduleEffect) Check() error {
 	n := 0
 	for _, given := range []bool{c.DelayMs != nil, c.At != "", c.EveryMs != nil, c.Cron != ""} {
@@ -46,7 +45,7 @@ func (c ScheduleEffect) Check() error {
 	return nil
 }
 
-// Constraint says the same as Check in JSON Schema.
+// Constraint returns the rules of Check as JSON Schema.
 func (ScheduleEffect) Constraint() string {
 	const (
 		delay = `{"required":["delayMs"],"properties":{"delayMs":{"type":"number"}}}`
@@ -58,9 +57,8 @@ func (ScheduleEffect) Constraint() string {
 	return `{"oneOf":[` + none + `,` + delay + `,` + at + `,` + every + `,` + cron + `]}`
 }
 
-// CancelEffect asks that an effect is not run. One that has run, is
-// running or never was is left as it is, which is no error: the reply then has
-// no event and no cancelled.
+// CancelEffect cancels an effect. One that has run, is running or never existed is left as it
+// is, which is not an error: the reply then has no event and no cancelled.
 type CancelEffect struct {
 	EffectID string `json:"effectId" schema:"required,pattern=uuid" doc:"The effect."`
 	Reason   string `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
@@ -73,14 +71,14 @@ func effectCommands() []Command {
 	}
 }
 
-// DeriveEffectID gives the id of the n-th effect that a command schedules: a
-// UUID, the same for the same command at the same time.
+// DeriveEffectID returns the id of the n-th effect that a command schedules: a UUID, the same
+// for the same command at the same time.
 func DeriveEffectID(at Time, tenant, thread, commandID string, n int) string {
 	return deriveV7(at, tenant, thread, commandID, "effect", strconv.Itoa(n)).String()
 }
 
-// ScheduledEffect is an effect that has not ended. Times are
-// microseconds since the Unix epoch, UTC, as Standard Agents has them.
+// ScheduledEffect is an effect that has not ended. Times are microseconds since the Unix
+// epoch, UTC, as in Standard Agents.
 type ScheduledEffect struct {
 	ID          string `json:"id" schema:"required" doc:"The effect's id, a UUID."`
 	ThreadID    string `json:"threadId" schema:"required" doc:"Its thread."`
@@ -99,15 +97,14 @@ type ScheduledEffect struct {
 	Stamp
 }
 
-// Repeated reports whether the effect runs again and again.
+// Repeated reports whether the effect runs more than once.
 func (e *ScheduledEffect) Repeated() bool { return e.EveryMs > 0 || e.Cron != "" }
 
-// Pending reports whether the effect is still to run: it does not run
-// now, or runs again after that.
+// Pending reports whether the effect will still run: it is not running, or it will run again
+// afterwards.
 func (e *ScheduledEffect) Pending() bool { return !e.Ending && (!e.Running || e.Repeated()) }
 
-// ListEffects asks for a thread's pending effects, those that are due first in
-// front.
+// ListEffects returns a thread's pending effects, the earliest due first.
 type ListEffects struct {
 	ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 	Name     string `json:"name,omitzero" schema:"pattern=name" doc:"Only those of this name."`
@@ -115,7 +112,7 @@ type ListEffects struct {
 	Fresh
 }
 
-// EffectList is a thread's pending effects.
+// EffectList is a list of a thread's pending effects.
 type EffectList struct {
 	Effects []ScheduledEffect `json:"effects" schema:"required" doc:"The effects."`
 }

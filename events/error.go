@@ -8,26 +8,26 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Code is the kind of a refusal, as the wire has it.
+// Code is the kind of a refusal, as it appears on the wire.
 type Code string
 
-// The codes. What each means for what was written stands beside it.
+// The codes. Each comment says what the code means for the write.
 const (
 	InvalidRequest    Code = "invalid_request"    // 400: the request is wrong in itself; nothing was written
-	Unauthorized      Code = "unauthorized"       // 401: who asks is not known
-	Forbidden         Code = "forbidden"          // 403: who asks may not
-	NotFound          Code = "not_found"          // 404: what it names is not there, or was deleted
-	VersionConflict   Code = "version_conflict"   // 409: the thread has another version; read it and decide anew
-	AlreadyExists     Code = "already_exists"     // 409: the id or key is taken
+	Unauthorized      Code = "unauthorized"       // 401: the caller is not authenticated
+	Forbidden         Code = "forbidden"          // 403: the caller is not allowed to
+	NotFound          Code = "not_found"          // 404: what it names does not exist, or was deleted
+	VersionConflict   Code = "version_conflict"   // 409: the thread has another version; read it and decide again
+	AlreadyExists     Code = "already_exists"     // 409: the id or key is in use
 	PayloadTooLarge   Code = "payload_too_large"  // 413: too many bytes; nothing was written
 	IllegalTransition Code = "illegal_transition" // 422: the state machine does not allow it
 	QueueFull         Code = "queue_full"         // 429: try again later
 	Unavailable       Code = "unavailable"        // 503: nothing was written; try again
-	ProjectionBehind  Code = "projection_behind"  // 503: the read model has not got that far; try again
+	ProjectionBehind  Code = "projection_behind"  // 503: the read model has not caught up; try again
 )
 
-// Status gives the number of the code in the header Nats-Service-Error-Code,
-// which is HTTP's.
+// Status returns the number of the code in the header Nats-Service-Error-Code, which is an
+// HTTP status.
 func (c Code) Status() int {
 	switch c {
 	case InvalidRequest:
@@ -63,7 +63,7 @@ type Error struct {
 	Cause   error         `json:"-"`
 }
 
-// ErrorDetails says more of a refusal; which fields are there depends on the code.
+// ErrorDetails describes a refusal further; which fields are set depends on the code.
 type ErrorDetails struct {
 	Path           string   `json:"path,omitzero"`           // invalid_request: the JSON pointer of what is wrong
 	CurrentVersion *int64   `json:"currentVersion,omitzero"` // version_conflict
@@ -74,8 +74,8 @@ type ErrorDetails struct {
 	Allowed        []string `json:"allowed,omitzero"` // illegal_transition; empty if the state is final
 	Limit          int64    `json:"limit,omitzero"`   // payload_too_large, in bytes
 	Size           int64    `json:"size,omitzero"`
-	Command        *int     `json:"command,omitzero"` // the place in thread.commit's list of the command at fault
-	Seq            int64    `json:"seq,omitzero"`     // projection_behind: how far it has got
+	Command        *int     `json:"command,omitzero"` // index in thread.commit's list of the command at fault
+	Seq            int64    `json:"seq,omitzero"`     // projection_behind: the sequence it has reached
 	Outcome        string   `json:"outcome,omitzero"` // "unknown": ask again with the same commandId
 }
 
@@ -83,56 +83,56 @@ func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Is makes errors.Is(err, &Error{Code: c}) compare codes.
+// Is compares codes: errors.Is(err, &Error{Code: c}).
 func (e *Error) Is(target error) bool {
 	var t *Error
 	return errors.As(target, &t) && t.Code == e.Code && t.Message == ""
 }
 
-// Errorf makes a refusal. A %w in the format becomes its cause.
+// Errorf returns a refusal. A %w in the format becomes its cause.
 func Errorf(code Code, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Code: code, Message: err.Error(), Cause: errors.Unwrap(err)}
 }
 
-// Invalid makes an invalid_request that names the failing path, a JSON pointer.
+// Invalid returns an invalid_request that names the failing path, a JSON pointer.
 func Invalid(path, format string, args ...any) *Error {
 	e := Errorf(InvalidRequest, format, args...)
 	e.Details = &ErrorDetails{Path: path}
 	return e
 }
 
-// Missing makes a not_found that carries what was looked for.
+// Missing returns a not_found that names what was looked for.
 func Missing(entity, id string) *Error {
 	e := Errorf(NotFound, "%s not found: %s", entity, clip(id))
 	e.Details = &ErrorDetails{Entity: entity, ID: clip(id)}
 	return e
 }
 
-// Taken makes an already_exists.
+// Taken returns an already_exists.
 func Taken(entity, id string) *Error {
 	e := Errorf(AlreadyExists, "%s already exists: %s", entity, clip(id))
 	e.Details = &ErrorDetails{Entity: entity, ID: clip(id)}
 	return e
 }
 
-// Conflict makes a version_conflict with the version that the thread has.
+// Conflict returns a version_conflict with the thread's current version.
 func Conflict(expected, current int64) *Error {
 	e := Errorf(VersionConflict, "the thread is at version %d, not %d", current, expected)
 	e.Details = &ErrorDetails{CurrentVersion: &current}
 	return e
 }
 
-// TooLarge makes a payload_too_large with the size and the limit in bytes.
+// TooLarge returns a payload_too_large with the size and the limit in bytes.
 func TooLarge(what string, size, limit int64) *Error {
 	e := Errorf(PayloadTooLarge, "%s has %d bytes; at most %d are allowed", what, size, limit)
 	e.Details = &ErrorDetails{Size: size, Limit: limit}
 	return e
 }
 
-// AsError gives the refusal that err is or holds. A *TransitionError becomes an
-// illegal_transition; any other error is unavailable, with its text kept back
-// as the cause so that nothing of the inside crosses the wire.
+// AsError returns the refusal that err is or wraps. A *TransitionError becomes an
+// illegal_transition. Any other error becomes unavailable; its text is kept as the cause only,
+// so that no internals cross the wire.
 func AsError(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -152,16 +152,16 @@ type errorBody struct {
 	Error *Error `json:"error"`
 }
 
-// EncodeError writes the body of a refusal: {"error": {...}}.
+// EncodeError encodes the body of a refusal: {"error": {...}}.
 func EncodeError(e *Error) []byte {
 	b, err := json.Marshal(errorBody{e}, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
-	if err != nil { // the details are plain values: cannot be
+	if err != nil { // the details are plain values: cannot fail
 		return []byte(`{"error":{"code":"` + string(e.Code) + `","message":"the error could not be written"}}`)
 	}
 	return b
 }
 
-// DecodeError reads the body of a refusal. Nil if it is none.
+// DecodeError decodes the body of a refusal. It returns nil if body is none.
 func DecodeError(body []byte) *Error {
 	var b errorBody
 	if json.Unmarshal(body, &b, jsontext.AllowInvalidUTF8(true)) != nil || b.Error == nil || b.Error.Code == "" {

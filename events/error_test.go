@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// The codes and the numbers that they have in Nats-Service-Error-Code.
-func TestCodes(t *testing.T) {
+// The codes and their numbers in Nats-Service-Error-Code.
+func TestCode_Status(t *testing.T) {
 	for code, want := range map[Code]struct {
 		text   string
 		status int
@@ -37,7 +37,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-func TestErrorsSurviveTheWire(t *testing.T) {
+func TestError_RoundTripsTheWire(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  *Error
 		want string
@@ -63,7 +63,7 @@ func TestErrorsSurviveTheWire(t *testing.T) {
 	}
 }
 
-func TestDecodeErrorTellsAReplyFromARefusal(t *testing.T) {
+func TestDecodeError_NilForReply(t *testing.T) {
 	for _, body := range []string{"", "null", "[]", "{}", `{"error":null}`, `{"error":{}}`, `{"error":"no"}`, `{"threadId":"T-1","version":1}`, `{"error":{"code":"x"}`} {
 		if e := DecodeError([]byte(body)); e != nil {
 			t.Errorf("%s is a refusal: %v", body, e)
@@ -71,9 +71,9 @@ func TestDecodeErrorTellsAReplyFromARefusal(t *testing.T) {
 	}
 }
 
-// A text that was cut, or was never UTF-8, still gives JSON; a cut one can also
-// be written into an event.
-func TestErrorsHoldNoBrokenText(t *testing.T) {
+// A string that was cut, or was never UTF-8, still encodes as JSON; a cut one can also be
+// written into an event.
+func TestError_InvalidUTF8IsReplaced(t *testing.T) {
 	for _, e := range []*Error{
 		Missing("thread", "key:a"+strings.Repeat("é", 100)),
 		Invalid("/x", "%s", clip("ab"+strings.Repeat("漢", 100))),
@@ -91,7 +91,7 @@ func TestErrorsHoldNoBrokenText(t *testing.T) {
 	}
 }
 
-// Nothing of the inside crosses the wire; what is a refusal crosses as it is.
+// No internals cross the wire; a refusal crosses unchanged.
 func TestAsError(t *testing.T) {
 	secret := errors.New("nats: no responders at 10.0.0.7")
 	got := AsError(fmt.Errorf("append: %w", secret))
@@ -113,7 +113,7 @@ func TestAsError(t *testing.T) {
 	}
 }
 
-func TestErrorsAreComparedByCode(t *testing.T) {
+func TestError_IsComparesCodes(t *testing.T) {
 	err := fmt.Errorf("query: %w", Missing("item", "i"))
 	if !errors.Is(err, &Error{Code: NotFound}) {
 		t.Error("not found is not found")
@@ -125,7 +125,7 @@ func TestErrorsAreComparedByCode(t *testing.T) {
 	if e := Errorf(Forbidden, "no: %w", cause); !errors.Is(e, cause) || e.Error() != "forbidden: no: cause" {
 		t.Errorf("%v", e)
 	}
-	// The cause never reaches the wire as a field.
+	// The cause is never a field on the wire.
 	var fields map[string]map[string]any
 	if err := json.Unmarshal(EncodeError(Errorf(Forbidden, "no: %w", cause)), &fields); err != nil || len(fields["error"]) != 2 {
 		t.Errorf("%v %v", fields, err)

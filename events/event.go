@@ -9,37 +9,36 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Event is one thing that happened to an aggregate (a thread, a key's claim or
-// the tenant). On the wire it is a CloudEvent 1.0 in structured JSON; the
-// fields that can be derived (source, dataschema, datacontenttype) are not kept
-// here.
+// Event is one thing that happened to an aggregate (a thread, a key's claim or the tenant). On
+// the wire it is a CloudEvent 1.0 in structured JSON. Attributes that can be derived (source,
+// dataschema, datacontenttype) are not fields.
 type Event struct {
-	ID           string // a UUIDv5 of the command's id and the event's place in it
+	ID           string // a UUIDv5 of the command's id and the event's index in it
 	Type         Type
-	Time         Time   // when the command was taken; never before that of the event before it
+	Time         Time   // when the command was accepted; never before that of the previous event
 	Subject      string // the entity's id; for the thread's own events the thread's id
 	Tenant       string
-	ThreadID     string // the aggregate, which is a thread but for keys and the tenant
+	ThreadID     string // the aggregate, which is a thread except for keys and the tenant
 	Version      int64  // the thread's version with this event: its place in the thread, from 1
 	CommandID    string
-	CommandIndex int    // the place in thread.commit's list, from 1, of the command that made it; 0: of no list
+	CommandIndex int    // index, from 1, in thread.commit's list of the command that made it; 0: not of a list
 	Correlation  string // the execution that it belongs to
 	Causation    string // the id of the event that caused it
-	Actor        string // who asked
+	Actor        string // who sent the command
 	TraceParent  string // W3C trace context
 	Data         any    // one of the catalog's structs, by value, or Unknown
 
-	schema string // of the data as it was read
-	raw    []byte // the bytes that it was read from, whole
-	stored []byte // those of its commit's body, where they differ
+	schema string // of the data as it was decoded
+	raw    []byte // the bytes that it was decoded from, complete
+	stored []byte // its bytes in its commit's body, where they differ
 }
 
-// Raw gives the bytes that the event was decoded from, nil if it was not. An event
-// that names parts of its commit is whole there: it is as the timeline has it.
+// Raw returns the bytes that the event was decoded from, nil for a new event. An event that
+// refers to parts of its commit is complete in them, as it is on the timeline.
 func (e *Event) Raw() []byte { return e.raw }
 
-// Schema gives what the attribute dataschema holds: of the version that was
-// read, or of the catalog's if the event is new.
+// Schema returns the attribute dataschema: that of the decoded version, or of the catalog for
+// a new event.
 func (e *Event) Schema() string {
 	if e.raw != nil {
 		return e.schema
@@ -50,8 +49,8 @@ func (e *Event) Schema() string {
 	return ""
 }
 
-// Append writes the event to b as a CloudEvent. The bytes are canonical. The
-// error says which event cannot be written; b is then as it was.
+// Append appends the event to b as a CloudEvent in its canonical bytes. If the event cannot be
+// encoded, the error names it and b is returned unchanged.
 func (e *Event) Append(b []byte) ([]byte, error) {
 	out := sink{e.appendEnvelope(b)}
 	if err := e.writeData(&out); err != nil {
@@ -60,8 +59,8 @@ func (e *Event) Append(b []byte) ([]byte, error) {
 	return append(out.b, '}'), nil
 }
 
-// sink is bytes that can be written to. Unlike a bytes.Buffer it does not make
-// the encoder keep a quarter of it free.
+// sink is a byte slice to write to. With a bytes.Buffer the encoder would keep a quarter of it
+// free.
 type sink struct{ b []byte }
 
 func (s *sink) Write(p []byte) (int, error) {
@@ -69,10 +68,10 @@ func (s *sink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// appendEnvelope writes what stands before the data's value. A scanner reads
-// exactly this layout: change both.
+// appendEnvelope writes everything before the data's value. The scanner reads exactly this
+// layout: change both together.
 func (e *Event) appendEnvelope(b []byte) []byte {
-	var schema string // of the data as it is here: an old version was upcast
+	var schema string // of the current data: an old version was upcast
 	if u, ok := e.Data.(Unknown); ok {
 		schema = u.Schema
 	} else if r, ok := rows[e.Type]; ok {
@@ -114,15 +113,15 @@ func (e *Event) appendEnvelope(b []byte) []byte {
 	return appendText(b, "traceparent", e.TraceParent)
 }
 
-// writeData writes the attribute data. What is Unknown keeps its bytes, and
-// stays without data if it had none.
+// writeData writes the attribute data. Unknown data keeps its bytes, and stays absent if it
+// was.
 func (e *Event) writeData(out *sink) error {
 	u, ok := e.Data.(Unknown)
 	switch {
 	case ok && u.Raw == nil:
 		return nil
 	case ok && !jsontext.Value(u.Raw).IsValid():
-		return errors.New("its data is not JSON")
+		return errors.New("data is not JSON")
 	}
 	out.b = append(out.b, dataName...)
 	if ok {
@@ -137,7 +136,7 @@ const (
 	dataName    = `,"data":`
 )
 
-// appendText writes an attribute that is left out when it is empty.
+// appendText writes an attribute, unless it is empty.
 func appendText(b []byte, name, value string) []byte {
 	if value == "" {
 		return b
@@ -148,10 +147,10 @@ func appendText(b []byte, name, value string) []byte {
 	return appendQuote(b, value)
 }
 
-// appendQuote writes a JSON string. Nearly all need no escapes.
+// appendQuote writes a JSON string. Few need escapes.
 func appendQuote[S ~string](b []byte, s S) []byte {
 	if !plain(s) {
-		b, _ = jsontext.AppendQuote(b, s) // bad UTF-8 was replaced; requests cannot hold it
+		b, _ = jsontext.AppendQuote(b, s) // invalid UTF-8 was replaced; requests cannot hold it
 		return b
 	}
 	b = append(b, '"')
@@ -159,7 +158,7 @@ func appendQuote[S ~string](b []byte, s S) []byte {
 	return append(b, '"')
 }
 
-// plain reports whether s is ASCII that JSON writes as it is.
+// plain reports whether s is ASCII that needs no escapes in JSON.
 func plain[S ~string](s S) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= 0x80 || c == '"' || c == '\\' {
@@ -169,7 +168,7 @@ func plain[S ~string](s S) bool {
 	return true
 }
 
-// wireEvent is the envelope as JSON has it.
+// wireEvent is the envelope as JSON.
 type wireEvent struct {
 	SpecVersion     string `json:"specversion"`
 	ID              string `json:"id"`
@@ -191,12 +190,12 @@ type wireEvent struct {
 	Data            JSON   `json:"data"`
 }
 
-// errEnvelope is what a broken envelope is, whatever is wrong with it.
+// errEnvelope is wrapped by every error of a malformed envelope.
 var errEnvelope = errors.New("not an event of Skein")
 
-// DecodeEvent reads a CloudEvent in structured JSON. The bytes are kept, not
-// copied. An unknown type or version gives Unknown as data; a broken envelope,
-// or broken data of a known type, is an error.
+// DecodeEvent decodes a CloudEvent in structured JSON. The event refers to raw's bytes rather
+// than copying them. Data of an unknown type or version becomes Unknown; a malformed envelope,
+// or malformed data of a known type, is an error.
 func DecodeEvent(raw []byte) (Event, error) {
 	var e Event
 	if s := (scanner{b: raw, last: &Event{}}); s.event(&e) && s.at == len(raw) {
@@ -205,8 +204,8 @@ func DecodeEvent(raw []byte) (Event, error) {
 	return decodeEvent(raw)
 }
 
-// decodeEvent reads an event in any layout that JSON allows. It has the last
-// word: what the scanner does not take comes here.
+// decodeEvent decodes an event in any layout that JSON allows, including those that the
+// scanner does not accept.
 func decodeEvent(raw []byte) (Event, error) {
 	var w wireEvent
 	if err := json.Unmarshal(raw, &w); err != nil {
@@ -221,7 +220,7 @@ func (w *wireEvent) event(raw []byte) (Event, error) {
 	case w.SpecVersion != "1.0":
 		return Event{}, fmt.Errorf("%w: specversion %q", errEnvelope, clip(w.SpecVersion))
 	case w.ID == "" || w.Type == "":
-		return Event{}, fmt.Errorf("%w: no id or no type", errEnvelope)
+		return Event{}, fmt.Errorf("%w: id or type is missing", errEnvelope)
 	case err != nil:
 		return Event{}, fmt.Errorf("%w: %w", errEnvelope, err)
 	case w.ThreadVersion < 1:
@@ -229,7 +228,7 @@ func (w *wireEvent) event(raw []byte) (Event, error) {
 	case w.CommandIndex < 0 || w.CommandIndex > MaxCommands:
 		return Event{}, fmt.Errorf("%w: commandindex %d", errEnvelope, w.CommandIndex)
 	case w.Source != "/"+w.Tenant+threadsPath+w.ThreadID:
-		return Event{}, fmt.Errorf("%w: source %q does not fit tenant and threadid", errEnvelope, clip(w.Source))
+		return Event{}, fmt.Errorf("%w: source %q does not match tenant and threadid", errEnvelope, clip(w.Source))
 	}
 	data, err := decodeData(w.Type, w.DataSchema, w.Data)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// body is what an event is on the wire, as the chain sees it.
+// body returns an event's bytes on the wire, over which the chain is computed.
 func body(t testing.TB, e *Event) []byte {
 	t.Helper()
 	b, err := e.Append(nil)
@@ -27,7 +27,7 @@ func body(t testing.TB, e *Event) []byte {
 	return b
 }
 
-// same compares events by what they say, and not by the bytes they came from.
+// same compares events by their values, regardless of the bytes they were decoded from.
 func same(a, b Event) bool {
 	if a.Schema() != b.Schema() {
 		return false
@@ -36,9 +36,8 @@ func same(a, b Event) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// Each event as it is in the log, byte for byte: whoever changes one of these
-// files changes what is stored. EK-177: the part of an extension is kept as it
-// came (part.created).
+// Each event as it is in the log, byte for byte: a change of one of these files changes the
+// stored format. EK-177: the part of an extension is stored unchanged (part.created).
 func TestGoldenEvents(t *testing.T) {
 	var names []string
 	for _, s := range samples() {
@@ -82,8 +81,8 @@ func TestGoldenEvents(t *testing.T) {
 	}
 }
 
-// The same event gives the same bytes, also from another value of the same data.
-func TestEncodingIsCanonical(t *testing.T) {
+// The same event has the same bytes, even from another value of the same data.
+func TestAppend_IsCanonical(t *testing.T) {
 	for _, s := range samples() {
 		e := s.event()
 		once := body(t, &e)
@@ -100,7 +99,7 @@ func TestEncodingIsCanonical(t *testing.T) {
 	}
 }
 
-func TestZeroDataSurvives(t *testing.T) {
+func TestAppend_ZeroDataRoundTrips(t *testing.T) {
 	for _, r := range Catalog() {
 		e := sample{r.Type, "x", r.New()}.event()
 		back, err := DecodeEvent(body(t, &e))
@@ -108,7 +107,7 @@ func TestZeroDataSurvives(t *testing.T) {
 			t.Errorf("%s: %v", r.Type, err)
 			continue
 		}
-		// A value that must be there is null where it was nothing.
+		// A required value is null where it was empty.
 		again, err := DecodeEvent(body(t, &back))
 		if err != nil || !same(back, again) {
 			t.Errorf("%s: %v\n%#v\nthen\n%#v", r.Type, err, back, again)
@@ -119,7 +118,7 @@ func TestZeroDataSurvives(t *testing.T) {
 	}
 }
 
-// withoutNull gives a copy in which null and an empty list are nothing.
+// withoutNull returns a copy in which null and empty lists are absent.
 func withoutNull(data any) any {
 	v := reflect.New(reflect.TypeOf(data)).Elem()
 	v.Set(reflect.ValueOf(data))
@@ -131,7 +130,7 @@ func withoutNull(data any) any {
 	return v.Interface()
 }
 
-func TestDecodeEventRefuses(t *testing.T) {
+func TestDecodeEvent_RefusesMalformed(t *testing.T) {
 	e := samples()[0].event()
 	good := string(body(t, &e))
 	for name, bad := range map[string]string{
@@ -178,8 +177,8 @@ func TestDecodeEventRefuses(t *testing.T) {
 	}
 }
 
-// What JSON allows and Append does not write is read all the same.
-func TestDecodeEventTakesAnyLayout(t *testing.T) {
+// Layouts that JSON allows but Append does not write are decoded too.
+func TestDecodeEvent_AnyLayout(t *testing.T) {
 	e := samples()[0].event()
 	canonical := string(body(t, &e))
 	var fields map[string]any
@@ -217,8 +216,8 @@ func TestDecodeEventTakesAnyLayout(t *testing.T) {
 	}
 }
 
-// Attributes that need escapes are written with them.
-func TestAttributesAreEscaped(t *testing.T) {
+// Attributes that need escapes are escaped.
+func TestAppend_EscapesAttributes(t *testing.T) {
 	const odd = "a\"b\\c\nd\u2028é"
 	e := Event{
 		ID: odd, Type: odd, Time: start, Subject: odd, Tenant: odd, ThreadID: odd, Version: 1, CommandID: odd,
@@ -237,7 +236,7 @@ func TestAttributesAreEscaped(t *testing.T) {
 	}
 }
 
-func TestAppendRefusesWhatCannotBeWritten(t *testing.T) {
+func TestAppend_RefusesInvalidData(t *testing.T) {
 	e := samples()[0].event()
 	e.Data = ThreadCreated{Metadata: raw(`{`)}
 	if got, err := e.Append([]byte("x")); err == nil || string(got) != "x" || !strings.Contains(err.Error(), "thread.created") {

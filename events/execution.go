@@ -6,8 +6,8 @@ const (
 	ExecutionStatusChangedType Type = "execution.status.changed"
 )
 
-// ExecutionCreated says that a react began. The reaction item's id is allotted
-// here; the item follows.
+// ExecutionCreated records that a react started. The reaction item's id is allotted here; the
+// item follows.
 type ExecutionCreated struct {
 	ID             string          `json:"id" schema:"required,pattern=id" doc:"The execution's id."`
 	ContextID      string          `json:"contextId" schema:"required,pattern=id" doc:"The context it works in."`
@@ -17,12 +17,12 @@ type ExecutionCreated struct {
 	Status         ExecutionStatus `json:"status" schema:"required" doc:"Its first state."`
 }
 
-// ExecutionStatusChanged says that the execution's machine moved.
+// ExecutionStatusChanged records a move of the execution's state machine.
 type ExecutionStatusChanged struct {
 	From      ExecutionStatus `json:"from" schema:"required" doc:"The state before."`
 	To        ExecutionStatus `json:"to" schema:"required" doc:"The state after."`
 	ErrorText string          `json:"errorText,omitzero" schema:"maxLength=65536" doc:"Why it failed."`
-	// A message shows as failed if its execution did.
+	// A message is shown as failed if its execution failed.
 	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"The execution's item, where this changes how it shows."`
 }
 

@@ -8,8 +8,8 @@ const (
 	DirectoryRemovedType Type = "directory.removed"
 )
 
-// FileWritten says that a path holds new content, which lies in the object
-// store under its digest.
+// FileWritten records that a path has new content, which is in the object store under its
+// digest.
 type FileWritten struct {
 	Path     string `json:"path" schema:"required,maxLength=4096" doc:"The path in the thread, from its root."`
 	MimeType string `json:"mimeType" schema:"required,maxLength=256" doc:"What it holds."`
@@ -22,17 +22,17 @@ type FileWritten struct {
 	Since    int64  `json:"createdAt,omitzero" schema:"minimum=0" doc:"When the file that it writes over was made, in microseconds; absent if the path held none."`
 }
 
-// FileDeleted says that a path holds nothing any more.
+// FileDeleted records that a file was deleted.
 type FileDeleted struct {
 	Path string `json:"path" schema:"required,maxLength=4096" doc:"The path in the thread, from its root."`
 }
 
-// DirectoryCreated says that a directory was made.
+// DirectoryCreated records that a directory was created.
 type DirectoryCreated struct {
 	Path string `json:"path" schema:"required,maxLength=4096" doc:"The path in the thread, from its root."`
 }
 
-// DirectoryRemoved says that an empty directory was removed.
+// DirectoryRemoved records that an empty directory was removed.
 type DirectoryRemoved struct {
 	Path string `json:"path" schema:"required,maxLength=4096" doc:"The path in the thread, from its root."`
 }

@@ -1,11 +1,10 @@
 package events
 
-// WriteFileOptions says more of a file that is written. The zero value
-// says nothing.
+// WriteFileOptions holds the optional arguments of a file write.
 type WriteFileOptions struct {
-	Width, Height  int64   // pixels; else what an image says of itself
+	Width, Height  int64   // in pixels; by default those of the image itself
 	Metadata       JSON    // an object
-	ExpectedDigest *string // the content that the path must hold, else version_conflict; empty: it must hold nothing
-	CommandID      string  // makes a repeat safe; default a new one
-	Actor          string  // default that of the client
+	ExpectedDigest *string // digest of the content that the path must hold, else version_conflict; empty: the path must not exist
+	CommandID      string  // makes a repeat safe; default: a new one
+	Actor          string  // default: that of the client
 }

@@ -8,31 +8,31 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Bounds of a path in a thread's files, after it was normalised.
+// Bounds of a normalised path of a thread's files.
 const (
 	MaxPathBytes  = 4096 // of a whole path
 	MaxNameBytes  = 255  // of each name in it
 	MaxPathDepth  = 64   // names in a path
-	FileRoot      = "/"  // the path of the root, which is always there
+	FileRoot      = "/"  // the path of the root, which always exists
 	pathSeparator = "/"
 )
 
-// FilePath gives the one form of a path in a thread's files: NFC, from the root,
-// with one slash before each name and none at the end; the root is "/".
+// FilePath returns the canonical form of a path of a thread's files: NFC, from the
+// root, with one slash before each name and none at the end; the root is "/".
 //
-//   - A slash at the beginning may be missing: "a" is "/a". Slashes may be
-//     repeated and may stand at the end: "/a//b/" is "/a/b". "" is "/".
+//   - A leading slash may be missing: "a" is "/a". Slashes may be repeated and
+//     trailing: "/a//b/" is "/a/b". "" is "/".
 //   - Case matters: "/A" and "/a" are two files. Unicode forms do not: the path
-//     is brought to NFC, so that what looks the same is the same file.
-//   - Refused are the names "." and "..", broken UTF-8, backslashes, and control
+//     is normalised to NFC, so that names that look the same are the same file.
+//   - Refused are the names "." and "..", invalid UTF-8, backslashes, and control
 //     characters (NUL, line ends, and those that change the direction of text).
-//   - Refused is what is longer than [MaxPathBytes], [MaxNameBytes] a name, or
-//     deeper than [MaxPathDepth].
+//   - Refused is a path longer than [MaxPathBytes], with a name longer than
+//     [MaxNameBytes], or deeper than [MaxPathDepth].
 //
 // The error is an invalid_request for the field path.
 func FilePath(path string) (string, error) {
 	const field = "/path"
-	if len(path) > 2*MaxPathBytes { // NFC can make it shorter, but not by half
+	if len(path) > 2*MaxPathBytes { // NFC can shorten it, but not by half
 		return "", Invalid(field, "a path of %d bytes; at most %d are allowed", len(path), MaxPathBytes)
 	}
 	if !utf8.ValidString(path) {
@@ -73,8 +73,8 @@ func FilePath(path string) (string, error) {
 	return out.String(), nil
 }
 
-// SplitPath gives the directory and the name of a path in the form of
-// [FilePath]. Those of the root are both empty.
+// SplitPath splits a path in the form of [FilePath] into directory and name. Both are empty
+// for the root.
 func SplitPath(path string) (dir, name string) {
 	if path == FileRoot {
 		return "", ""

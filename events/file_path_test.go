@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Every answer that docs/files.md gives: SA-95, SA-96.
+// Every rule of docs/files.md: SA-95, SA-96.
 func TestFilePath(t *testing.T) {
 	long := strings.Repeat("n", 255)
 	for given, want := range map[string]string{
@@ -41,8 +41,8 @@ func TestSplitPath(t *testing.T) {
 	}
 }
 
-// Whatever is given, a path that is taken is its own form, stays below the root
-// and within the bounds.
+// For any input, an accepted path is in its canonical form, stays below the root and within
+// the bounds.
 func FuzzFilePath(f *testing.F) {
 	for _, seed := range []string{"/a/b", "..", "a//b", "cafe\u0301/x", "\u0344", "/a\x00"} {
 		f.Add(seed)

@@ -1,18 +1,17 @@
 package events
 
-// Shapes and bounds of file contents.
+// Sizes of file contents, in bytes.
 const (
 	FileChunkBytes  = 128 << 10 // of a FileChunk
 	FilePieceBytes  = 512 << 10 // of a message that carries content; four chunks
-	InlineFileBytes = 256 << 10 // the most that file.write takes by itself; more goes by an upload
+	InlineFileBytes = 256 << 10 // the largest content of file.write itself; more needs an upload
 
 	DirectoryType = "inode/directory" // the mimeType of a directory
 )
 
-// FileRecord is the document of a file or a directory. Times are
-// microseconds since the Unix epoch. Digest is the content's, SHA-256 in hex; a
-// directory and an external file have none. An external file's storage is where
-// it lies.
+// FileRecord is the document of a file or a directory. Times are microseconds since the Unix
+// epoch. Digest is the SHA-256 of the content in hex; a directory and an external file have
+// none. An external file's storage is its address.
 type FileRecord struct {
 	Path        string `json:"path" schema:"required,maxLength=4096" doc:"The path, from the thread's root, which is /."`
 	Name        string `json:"name" schema:"required,maxLength=255" doc:"The last name of the path; empty for the root."`
@@ -31,15 +30,15 @@ type FileRecord struct {
 	Stamp
 }
 
-// Chunks gives in how many chunks the file's content comes: 1 at least.
+// Chunks returns the number of chunks of the file's content, at least 1.
 func (f *FileRecord) Chunks() int64 {
 	return max(1, (f.Size+FileChunkBytes-1)/FileChunkBytes)
 }
 
-// HasContent reports whether Skein keeps the content.
+// HasContent reports whether Skein stores the content.
 func (f *FileRecord) HasContent() bool { return !f.IsDirectory && !f.External }
 
-// Record gives the document that the event makes of a file.
+// Record returns the document of the file that the event wrote.
 func (d FileWritten) Record(thread string, at Time) FileRecord {
 	r := FileRecord{
 		Path: d.Path, MimeType: d.MimeType, Storage: "sha256:" + d.Digest, Size: d.Size, Metadata: d.Metadata,
@@ -55,7 +54,7 @@ func (d FileWritten) Record(thread string, at Time) FileRecord {
 	return r
 }
 
-// Record gives the document that the event makes of a directory.
+// Record returns the document of the directory that the event created.
 func (d DirectoryCreated) Record(thread string, at Time) FileRecord {
 	_, name := SplitPath(d.Path)
 	return FileRecord{
@@ -64,27 +63,27 @@ func (d DirectoryCreated) Record(thread string, at Time) FileRecord {
 	}
 }
 
-// FileContent is what is known of content that is stored.
+// FileContent describes stored content.
 type FileContent struct {
 	Digest   string // SHA-256, in hex
 	Size     int64
-	MimeType string // as its first bytes say
+	MimeType string // detected from its first bytes
 	Width    int64  // of an image, else 0
 	Height   int64
 }
 
-// The answers of the queries of files.
+// The replies of the queries of files.
 type (
-	// FileList is what a directory holds, by name.
+	// FileList is the contents of a directory, by name.
 	FileList struct {
 		Entries []FileRecord `json:"entries" schema:"required" doc:"Files and directories, by name."`
 	}
-	// FindList is paths, in order.
+	// FindList is a list of paths, in order.
 	FindList struct {
 		Paths     []string `json:"paths" schema:"required" doc:"The paths that match, in order."`
 		Truncated bool     `json:"truncated,omitzero" doc:"There are more."`
 	}
-	// GrepResult is what was found in one file.
+	// GrepResult is the matches in one file.
 	GrepResult struct {
 		Path    string      `json:"path" schema:"required,maxLength=4096" doc:"The file."`
 		Matches []GrepMatch `json:"matches" schema:"required" doc:"The lines that match, in order."`
@@ -94,16 +93,16 @@ type (
 		Line    int64  `json:"line" schema:"required,minimum=1" doc:"Its number, from 1."`
 		Content string `json:"content" schema:"required" doc:"The line, without its end; a long one is cut."`
 	}
-	// GrepList is what was found in a thread's files. A binary file, and one
-	// whose content lies elsewhere, is not searched.
+	// GrepList is the matches in a thread's files. Binary files and external files are not
+	// searched.
 	GrepList struct {
 		Results   []GrepResult `json:"results" schema:"required" doc:"The files with matches, by path."`
 		Files     int64        `json:"files" schema:"required,minimum=0" doc:"How many files were searched."`
 		Bytes     int64        `json:"bytes" schema:"required,minimum=0" doc:"How many bytes were searched."`
 		Truncated bool         `json:"truncated,omitzero" doc:"There is more than is shown or was searched."`
 	}
-	// FileStats counts a thread's files. Of external files the size
-	// that was told counts.
+	// FileStats counts a thread's files. The size of an external file is the one that was
+	// declared.
 	FileStats struct {
 		FileCount      int64 `json:"fileCount" schema:"required,minimum=0" doc:"Files."`
 		DirectoryCount int64 `json:"directoryCount" schema:"required,minimum=0" doc:"Directories, the root not counted."`
@@ -118,8 +117,7 @@ type (
 	}
 )
 
-// FileChunk is a part of a file's content. Its data is not used
-// again for another chunk.
+// FileChunk is a piece of a file's content. Its data is not reused for another chunk.
 type FileChunk struct {
 	Data        []byte
 	Index       int64 // from 0

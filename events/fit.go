@@ -8,15 +8,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Omitted says what of a conversation a reactor is not told, because the whole is
-// larger than history.maxBytes, or than what a request takes.
+// Omitted says what part of a conversation a reactor does not receive, because the whole is
+// larger than history.maxBytes or the largest request.
 type Omitted struct {
-	Outputs int   `json:"outputs,omitzero"` // results of calls, and other parts, that a note stands for
+	Outputs int   `json:"outputs,omitzero"` // results of calls, and other parts, that a note replaces
 	Items   int   `json:"items,omitzero"`   // the oldest items
 	Bytes   int64 `json:"bytes"`            // of both
 }
 
-// And adds what was left out before; either may be nil.
+// And returns the sum of o and before, an earlier omission; either may be nil.
 func (o *Omitted) And(before *Omitted) *Omitted {
 	switch {
 	case o == nil:
@@ -27,13 +27,13 @@ func (o *Omitted) And(before *Omitted) *Omitted {
 	return &Omitted{Outputs: o.Outputs + before.Outputs, Items: o.Items + before.Items, Bytes: o.Bytes + before.Bytes}
 }
 
-// omitBytes is how large a value is at least for which a note may stand.
+// omitBytes is the smallest size of a value that a note may replace.
 const omitBytes = 1 << 10
 
-// FitItems returns items that have at most so many bytes as JSON. The results of calls go
-// first, the oldest before the others, then other large parts: a note stands for
-// each. Then the oldest items go, but never the last. What cannot be made to fit
-// is returned as small as it gets. The items themselves are not changed.
+// FitItems returns items of at most so many bytes of JSON. It replaces results of calls by
+// notes, the oldest first, then other large parts; then it drops the oldest items, but never
+// the last. If that is not enough it returns the smallest that it can make. The arguments are
+// not changed.
 func FitItems(items []Item, most int) ([]Item, *Omitted) {
 	f := fitting{items: items, sizes: make([]int, len(items)), most: most}
 	for i := range items {
@@ -56,7 +56,7 @@ func FitItems(items []Item, most int) ([]Item, *Omitted) {
 	return f.items[first:], &f.omitted
 }
 
-// ItemsBytes is how many bytes items have as FitItems counts them.
+// ItemsBytes returns the size of items in bytes, as FitItems counts it.
 func ItemsBytes(items []Item) (n int) {
 	for i := range items {
 		n += jsonSize(items[i]) + 1
@@ -72,8 +72,7 @@ type fitting struct {
 	omitted Omitted
 }
 
-// shrink puts notes for the values that omit finds, the oldest first, until the
-// items fit.
+// shrink replaces the values that omit finds by notes, the oldest first, until the items fit.
 func (f *fitting) shrink(omit func(raw JSON, note func(int) string) (JSON, bool)) {
 	for i := range f.items {
 		if f.total <= f.most {
@@ -84,7 +83,7 @@ func (f *fitting) shrink(omit func(raw JSON, note func(int) string) (JSON, bool)
 			continue
 		}
 		note := func(bytes int) string {
-			return fmt.Sprintf("left out: %d bytes, because the whole is larger than a message takes; it stands in item %s of thread %s: query item.get, part.list with idx, or event.list",
+			return fmt.Sprintf("left out: %d bytes, because the whole is larger than a message can be; it is in item %s of thread %s: query item.get, part.list with idx, or event.list",
 				bytes, item.ID, item.ThreadID)
 		}
 		var parts []JSON
@@ -113,14 +112,14 @@ func (f *fitting) shrink(omit func(raw JSON, note func(int) string) (JSON, bool)
 			item.Content = raw
 		}
 		size := jsonSize(*item)
-		f.total = before - f.sizes[i] + size // exactly
+		f.total = before - f.sizes[i] + size // now exact
 		f.omitted.Outputs += changed
 		f.omitted.Bytes += int64(f.sizes[i] - size)
 		f.sizes[i] = size
 	}
 }
 
-// omitOutput puts a note for the result of a call, in its part or its item.
+// omitOutput replaces the result of a call, in its part or its item, by a note.
 func omitOutput(raw JSON, note func(int) string) (JSON, bool) {
 	if len(raw) < omitBytes {
 		return nil, false
@@ -133,13 +132,13 @@ func omitOutput(raw JSON, note func(int) string) (JSON, bool) {
 		return nil, false
 	}
 	fields["output"] = quoted(note(len(fields["output"])))
-	if len(fields["errorText"]) >= omitBytes { // it says the same
+	if len(fields["errorText"]) >= omitBytes { // it repeats the output
 		fields["errorText"] = fields["output"]
 	}
 	return marshalled(fields)
 }
 
-// omitPart puts a note for the large values of a part.
+// omitPart replaces the large values of a part by notes.
 func omitPart(raw JSON, note func(int) string) (JSON, bool) {
 	if len(raw) < omitBytes {
 		return nil, false
@@ -174,7 +173,7 @@ func marshalled(fields map[string]JSON) (JSON, bool) {
 	return raw, err == nil
 }
 
-// jsonSize is how many bytes an item has as JSON.
+// jsonSize returns the size of an item as JSON, in bytes.
 func jsonSize(i Item) int {
 	raw, err := json.Marshal(i, json.Deterministic(true))
 	if err != nil { // its values came as JSON
@@ -183,12 +182,12 @@ func jsonSize(i Item) int {
 	return len(raw)
 }
 
-// toolPartPrefix begins the type of a part that is a call of a tool.
+// toolPartPrefix is the prefix of the type of a part that is a call of a tool.
 const toolPartPrefix = "tool-"
 
 func quoted(s string) JSON {
 	b, err := jsontext.AppendQuote(nil, s)
-	if err != nil { // broken UTF-8
+	if err != nil { // invalid UTF-8
 		b, _ = jsontext.AppendQuote(nil, strings.ToValidUTF8(s, "\uFFFD"))
 	}
 	return b

@@ -14,7 +14,7 @@ func spoken(id, role, content string) Item {
 	return Item{ID: id, ThreadID: "T-1", Type: Message, Role: Role(role), Content: JSON(content)}
 }
 
-// What is left of a conversation fits, whatever it holds, and the newest is there.
+// For any conversation, the result fits and includes the newest item.
 func TestFit_AnyConversation(t *testing.T) {
 	kinds := []func(n, size int) Item{
 		func(n, size int) Item {
@@ -64,7 +64,7 @@ func TestFit_AnyConversation(t *testing.T) {
 	}
 }
 
-// Results go before what people and models said, and the oldest first.
+// Results are dropped before messages, and the oldest first.
 func TestFit_OldestResultsFirst(t *testing.T) {
 	result := func(id string) Item {
 		return spoken(id, "assistant", `[{"type":"tool-a","toolCallId":"c","input":{},"output":"`+strings.Repeat("o", 10_000)+`"}]`)

@@ -33,8 +33,8 @@ func seedEvents(f *testing.F) {
 	f.Add([]byte(`{"specversion":"1.0","id":"1","source":"//threads/","type":"x","time":"2026-02-20T10:00:00Z","threadversion":1}`))
 }
 
-// Whatever comes: no panic; both decoders agree; what is read can be written,
-// and says the same when it is read again.
+// For any input: no panic; both decoders agree; a decoded event can be encoded, and decodes to
+// the same event again.
 func FuzzDecodeEvent(f *testing.F) {
 	seedEvents(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -87,7 +87,7 @@ func FuzzDecodeCommit(f *testing.F) {
 	})
 }
 
-// ParseTime by hand against a pattern and the standard library.
+// ParseTime against a regular expression and the standard library.
 func FuzzParseTime(f *testing.F) {
 	for _, s := range []string{"2026-02-20T10:00:00.000Z", "2024-02-29T23:59:59.999999999Z", "1969-12-31T00:00:00Z", "2026-02-30T00:00:00Z", "9999-12-31T23:59:60Z", "x"} {
 		f.Add(s)
@@ -112,7 +112,7 @@ func FuzzParseTime(f *testing.F) {
 	})
 }
 
-// What a subject is taken apart into makes the same subject.
+// Parsing a subject and building it again returns the same subject.
 func FuzzParseSubjects(f *testing.F) {
 	n := DefaultNames()
 	for _, s := range []string{
@@ -135,7 +135,7 @@ func FuzzParseSubjects(f *testing.F) {
 	})
 }
 
-// A whole number in any notation, against exact arithmetic.
+// An integer in any notation, against exact arithmetic.
 func FuzzInt(f *testing.F) {
 	for _, s := range []string{"0", "-0", "7", "1.0", "1e2", "12e-1", "120e-1", "9007199254740991", "9007199254740992", "-9007199254740991",
 		"1e400", "1E-400", "0e999999999", "1e999999999", "1.5", `"1"`, "null", "true", "[1]", "01", "+1", ""} {
@@ -155,8 +155,8 @@ func FuzzInt(f *testing.F) {
 	})
 }
 
-// exact gives a number of modest length by arithmetic, and whether
-// ParseInt takes it; nil if it is too long to compute or no number.
+// exact returns a number of modest length by arithmetic, and whether ParseInt should accept
+// it; nil if it is too long to compute or not a number.
 func exact(s string) (*big.Int, bool) {
 	raw := JSON(strings.TrimSpace(s))
 	_, exponent, _ := strings.Cut(strings.ToLower(string(raw)), "e")

@@ -4,15 +4,15 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// The events that change what views of items show.
+// The events that change how items are shown.
 const (
 	MessageEditedType    Type = "message.edited"
 	MessageDeletedType   Type = "message.deleted"
 	HistoryTruncatedType Type = "history.truncated"
 )
 
-// MessageEdited says that an item's content, metadata or visibility was
-// changed. Its status is left alone, and so are the parts of its step.
+// MessageEdited records that an item's content, metadata or visibility changed. Its status and
+// the parts of its step stay the same.
 type MessageEdited struct {
 	Content  JSON         `json:"content,omitzero" doc:"The whole new content."`
 	Parts    []PlacedPart `json:"parts,omitempty" doc:"Parts that are put into the content, in order; the others stay."`
@@ -26,29 +26,29 @@ type MessageEdited struct {
 	Failed    *bool `json:"failed,omitzero" doc:"The message is to show as failed, or not."`
 }
 
-// PlacedPart is a part of a message and its place in the content. A place that
-// is the content's length adds it.
+// PlacedPart is a part of a message and its index in the content. An index equal to the
+// content's length appends it.
 type PlacedPart struct {
 	Place int64  `json:"place" schema:"required,minimum=0" doc:"Its place in the content, from 0."`
 	Part  JSON   `json:"part" schema:"required" doc:"The part."`
 	Key   string `json:"key,omitzero" schema:"pattern=partKey" doc:"Of a large part: the part of a step that it is, which the same commit holds."`
 }
 
-// MessageDeleted says that an item is hidden from every view.
+// MessageDeleted records that an item is hidden from every view.
 type MessageDeleted struct {
 	ContextID string   `json:"contextId" schema:"required,pattern=id" doc:"The context it belonged to."`
 	Type      ItemType `json:"type" schema:"required" doc:"What kind of item it was."`
 	Index     int64    `json:"index" schema:"required,minimum=0" doc:"Its place in the thread."`
 }
 
-// HistoryTruncated says that the items from one place on are hidden.
+// HistoryTruncated records that the items from one on are hidden.
 type HistoryTruncated struct {
 	FromIndex int64 `json:"fromIndex" schema:"required,minimum=0" doc:"The first place that is hidden."`
 }
 
-// PlaceParts gives a message's content with parts put into it. A place past its
-// end adds the part at the end, and content that is no list is taken as none,
-// so that no stored event is without effect.
+// PlaceParts returns a message's content with the parts put into it. An index past the end
+// appends the part, and content that is not a list is treated as empty, so that no stored
+// event is without effect.
 func PlaceParts(content JSON, parts []PlacedPart) JSON {
 	var list []JSON
 	if len(content) > 0 && json.Unmarshal(content, &list) != nil {

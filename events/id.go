@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Named patterns of ids and names. A `schema:"pattern=..."` tag names one of
-// them, so that the JSON Schemas and the checks in Go cannot differ.
+// Named patterns of ids and names. A `schema:"pattern=..."` tag refers to one of them, so that
+// the JSON Schemas and the checks in Go cannot differ.
 const (
 	PatternTenant    = "tenant"
 	PatternThread    = "thread"
@@ -82,16 +82,16 @@ func Pattern(name string) *regexp.Regexp {
 	return nil
 }
 
-// ValidTenant reports whether s may name a tenant: 1 to 64 letters, digits,
-// dashes and underscores, so that it is always one subject token.
+// ValidTenant reports whether s is a valid tenant: 1 to 64 letters, digits, dashes and
+// underscores, so that it is always one subject token.
 func ValidTenant(s string) bool { return tenantPattern.MatchString(s) }
 
-// ValidThreadID reports whether s is a thread's id: T-{uuid}, of any UUID
-// version, or thrd_ and 27 to 59 letters and digits.
+// ValidThreadID reports whether s is a thread's id: T-{uuid}, of any UUID version, or thrd_
+// and 27 to 59 letters and digits.
 func ValidThreadID(s string) bool { return threadPattern.MatchString(s) }
 
-// ValidID reports whether s may be the id of a context, item, execution or step. It
-// is asked for each chunk, and so does not ask the pattern of that name.
+// ValidID reports whether s is a valid id of a context, item, execution or step. It is called
+// for each chunk and so does not use the regular expression.
 func ValidID(s string) bool {
 	if s == "" || len(s) > 64 {
 		return false
@@ -106,10 +106,10 @@ func ValidID(s string) bool {
 	return true
 }
 
-// ValidKey reports whether s may be a thread's or a context's key.
+// ValidKey reports whether s is a valid key of a thread or a context.
 func ValidKey(s string) bool { return keyPattern.MatchString(s) }
 
-// Kinds of ids that Skein makes.
+// Prefixes of the ids that Skein makes.
 const (
 	ContextPrefix   = "ctx_"
 	ItemPrefix      = "itm_"
@@ -117,13 +117,12 @@ const (
 	StepPrefix      = "stp_"
 )
 
-// namespace is the UUIDv5 namespace of everything that Skein derives. Changing
-// it changes every derived id: never.
+// namespace is the UUIDv5 namespace of every derived id. It must never change.
 var namespace = uuid.MustParse("6f1d3c52-9a0e-5b1c-8d55-5c6e2a7f0b31")
 
-// DeriveID gives the n-th id of a kind made by a command: a UUIDv7 whose time
-// is the command's and whose other bits are a digest of what it is derived
-// from, so that the same command at the same time makes the same ids.
+// DeriveID returns the n-th id with that prefix of a command: a UUIDv7 whose time is the
+// command's and whose other bits are a digest of the arguments, so that the same command at
+// the same time makes the same ids.
 func DeriveID(prefix string, at Time, tenant, thread, commandID string, n int) string {
 	id := deriveV7(at, tenant, thread, commandID, prefix+strconv.Itoa(n))
 	out := make([]byte, 0, 64)
@@ -131,14 +130,14 @@ func DeriveID(prefix string, at Time, tenant, thread, commandID string, n int) s
 	return string(hex.AppendEncode(out, id[:]))
 }
 
-// DeriveThreadID gives the id of the thread that a command makes where the
-// caller named none. It depends on the command's id alone, not on the time, so
-// that a repeated command finds the thread that it made the first time.
+// DeriveThreadID returns the id of the thread that a command creates without naming one. It
+// depends on the command's id but not on the time, so that a repeated command finds the thread
+// that it created the first time.
 func DeriveThreadID(tenant, commandID string) string {
 	return "T-" + uuid.NewSHA1(namespace, []byte("thread\x00"+tenant+"\x00"+commandID)).String()
 }
 
-// EventID gives the id of the n-th event of a command on a thread: a UUIDv5.
+// EventID returns the id of the n-th event of a command on a thread: a UUIDv5.
 func EventID(tenant, thread, commandID string, n int) string {
 	name := make([]byte, 0, 512) // the longest names need less
 	name = append(name, namespace[:]...)
@@ -149,14 +148,14 @@ func EventID(tenant, thread, commandID string, n int) string {
 	return asUUID([16]byte(sum[:16]), 5).String()
 }
 
-// asUUID sets the bits of a digest that make it a UUID of RFC 9562.
+// asUUID sets the version and variant bits that make a digest a UUID of RFC 9562.
 func asUUID(id uuid.UUID, version byte) uuid.UUID {
 	id[6] = id[6]&0x0f | version<<4
 	id[8] = id[8]&0x3f | 0x80
 	return id
 }
 
-// appendParts joins what cannot hold a zero byte by zero bytes.
+// appendParts joins strings, which cannot hold a zero byte, with zero bytes.
 func appendParts(b []byte, parts ...string) []byte {
 	for i, part := range parts {
 		if i > 0 {
@@ -177,29 +176,26 @@ func deriveV7(at Time, parts ...string) uuid.UUID {
 	return asUUID(id, 7)
 }
 
-// KeyAggregate gives the name under which the claim of a thread's key stands
-// in the log: an aggregate of its own, beside the threads. The key's digest
-// stands for the key, which may hold what a subject may not.
+// KeyAggregate returns the aggregate of the claim of a thread's key: a digest of the key,
+// which may hold characters that a subject may not.
 func KeyAggregate(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return "K-" + hex.EncodeToString(sum[:16])
 }
 
-// TenantAggregate is the aggregate of what belongs to a tenant and to none of
-// its threads, such as a refused command that named no thread.
+// TenantAggregate is the aggregate of what belongs to a tenant but to none of its threads,
+// such as a refused command that named no thread.
 const TenantAggregate = "tenant"
 
-// IsThread reports whether the aggregate of a subject is a thread, and not a
-// key's claim or the tenant's own.
+// IsThread reports whether an aggregate is a thread, rather than a key's claim or the tenant.
 func IsThread(aggregate string) bool {
 	return strings.HasPrefix(aggregate, "T-") || strings.HasPrefix(aggregate, "thrd_")
 }
 
-// PartKey gives a part's key, "stepId:idx".
+// PartKey returns a part's key, "stepId:idx".
 func PartKey(stepID string, idx int64) string { return stepID + ":" + strconv.FormatInt(idx, 10) }
 
-// ThreadRef splits what a request may say for a thread: an id, or "key:" and a
-// thread's key.
+// ThreadRef splits the thread of a request: an id, or "key:" and a thread's key.
 func ThreadRef(s string) (id, key string) {
 	if k, ok := strings.CutPrefix(s, "key:"); ok {
 		return "", k

@@ -10,7 +10,7 @@ import (
 )
 
 // C-1, AM-4..AM-6, AG-54..AG-59: the two forms of a thread's id.
-func TestThreadIDs(t *testing.T) {
+func TestValidThreadID_Forms(t *testing.T) {
 	for id, want := range map[string]bool{
 		"T-5928a90d-d53b-488f-a829-4e36442142ee":   true, // AM-6
 		"T-5928A90D-D53B-488F-A829-4E36442142EE":   true, // AM-5: case of the digits does not matter
@@ -42,8 +42,8 @@ func TestThreadIDs(t *testing.T) {
 	}
 }
 
-// EK-180: a tenant is always one token of a subject. The same holds of ids.
-func TestTenantsAndIDs(t *testing.T) {
+// EK-180: a tenant is always one token of a subject, and so is an id.
+func TestValidTenantAndID_AreSubjectTokens(t *testing.T) {
 	long := strings.Repeat("a", 64)
 	for s, want := range map[string]bool{
 		"a": true, "acme": true, "Acme-2_x": true, "9": true, long: true, "itm_user_01": true, // EK-33
@@ -60,8 +60,8 @@ func TestTenantsAndIDs(t *testing.T) {
 	}
 }
 
-// An id is what the schemas' pattern of that name takes, which is told to others.
-func TestIDsAreAsTheirPattern(t *testing.T) {
+// ValidID accepts what the schemas' pattern of that name accepts, which clients see.
+func TestValidID_AgreesWithPattern(t *testing.T) {
 	for n := range 66 {
 		for c := range 256 {
 			for _, at := range []int{0, n / 2, n - 1} {
@@ -117,8 +117,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// EK-124: derived ids are the same each time; they are UUIDv7 with the
-// command's time.
+// EK-124: derived ids are the same each time; they are UUIDv7 with the command's time.
 func TestDeriveID(t *testing.T) {
 	made := map[string]string{}
 	note := func(what, id string) {
@@ -163,13 +162,13 @@ func TestDeriveID(t *testing.T) {
 	if again := DeriveID(ItemPrefix, start, tenant, thread, cmdID, 0); made[again[4:]] != "plain" {
 		t.Errorf("the same again is %s", again)
 	}
-	// What is stored is never renamed: the value itself is fixed.
+	// Stored ids must never change, so the value itself is fixed.
 	if got, want := DeriveID(ContextPrefix, start, tenant, thread, cmdID, 3), "ctx_019c7aebce7b78568042fcc445684c70"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
 
-func TestEventIDs(t *testing.T) {
+func TestEventID_IsStable(t *testing.T) {
 	plain := EventID(tenant, thread, cmdID, 0)
 	if plain != EventID(tenant, thread, cmdID, 0) {
 		t.Error("the same event has two ids")
@@ -178,7 +177,7 @@ func TestEventIDs(t *testing.T) {
 	for _, id := range []string{
 		plain, EventID(tenant, thread, cmdID, 1), EventID(tenant, thread, "c2", 0), EventID(tenant, otherID, cmdID, 0),
 		EventID("other", thread, cmdID, 0), EventID(tenant, thread, cmdID, 10),
-		// No two lists of parts run together into one name.
+		// No two lists of parts produce the same name.
 		EventID("a", "bc", "d", 0), EventID("ab", "c", "d", 0), EventID("a", "b", "cd", 0),
 		EventID(strings.Repeat("t", 64), thread, strings.Repeat("c", 600), 0),
 	} {
@@ -191,14 +190,14 @@ func TestEventIDs(t *testing.T) {
 		}
 		seen[id] = true
 	}
-	// As RFC 9562 has it, whoever computes it.
+	// As specified by RFC 9562.
 	want := uuid.NewSHA1(uuid.MustParse("6f1d3c52-9a0e-5b1c-8d55-5c6e2a7f0b31"), []byte(tenant+"\x00"+thread+"\x00"+cmdID+"\x0011")).String()
 	if got := EventID(tenant, thread, cmdID, 11); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
 
-// AM-4: T- and a UUID; a repeated command finds the thread it made.
+// AM-4: T- and a UUID; a repeated command finds the thread that it created.
 func TestDeriveThreadID(t *testing.T) {
 	id := DeriveThreadID(tenant, cmdID)
 	if !ValidThreadID(id) || id != DeriveThreadID(tenant, cmdID) {
@@ -209,7 +208,7 @@ func TestDeriveThreadID(t *testing.T) {
 	}
 }
 
-// The claim of any key stands on a subject of its own, one token long.
+// The claim of any key has a subject of its own, one token long.
 func TestKeyAggregate(t *testing.T) {
 	form := regexp.MustCompile(`^K-[0-9a-f]{32}$`)
 	seen := map[string]bool{}

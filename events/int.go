@@ -7,11 +7,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxInt bounds whole numbers to what every JSON reader keeps exactly.
+// maxInt bounds integers to those that every JSON reader represents exactly.
 const maxInt = 1<<53 - 1
 
-// ParseInt reads what JSON Schema calls an integer (also 1.0 and 1e2), up to
-// 2^53-1 either way. raw is one JSON value; false means that it is anything else.
+// ParseInt parses what JSON Schema calls an integer (including 1.0 and 1e2), up to 2^53-1
+// either way. raw is one JSON value; for any other value ParseInt returns false.
 func ParseInt(raw JSON) (int64, bool) {
 	if jsontext.Value(raw).Kind() != '0' {
 		return 0, false
@@ -36,15 +36,14 @@ func ParseInt(raw JSON) (int64, bool) {
 	return n, true
 }
 
-// parseDecimal reads a number with a fraction, an exponent or many digits. It
-// works on the digits as they stand: a big number would cost 1e1000000 its
-// price.
+// parseDecimal parses a number with a fraction, an exponent or many digits. It works on the
+// digits, as the cost of a big number would grow with the value of the exponent.
 func parseDecimal(raw []byte) (int64, bool) {
 	negative := raw[0] == '-'
 	text, exponent, _ := strings.Cut(strings.ToLower(strings.TrimPrefix(string(raw), "-")), "e")
 	whole, fraction, _ := strings.Cut(text, ".")
 	digits := strings.TrimRight(whole+fraction, "0")
-	shift := len(whole) - len(digits) // zeros to add, before the exponent
+	shift := len(whole) - len(digits) // zeros to append, before the exponent
 	digits = strings.TrimLeft(digits, "0")
 	if digits == "" {
 		return 0, true
@@ -52,7 +51,7 @@ func parseDecimal(raw []byte) (int64, bool) {
 	if exponent != "" {
 		e, err := strconv.Atoi(exponent)
 		if err != nil || e > len(raw)+20 || e < -len(raw)-20 {
-			return 0, false // out of range, or a fraction: no digits here make up for it
+			return 0, false // out of range, or a fraction
 		}
 		shift += e
 	}
@@ -69,8 +68,8 @@ func parseDecimal(raw []byte) (int64, bool) {
 	return n, true
 }
 
-// clip shortens what is quoted in an error. It leaves no half a letter: an error
-// is also written into events, which hold no broken UTF-8.
+// clip shortens a value that an error quotes. It does not cut a character in half: errors are
+// also written into events, which hold valid UTF-8 only.
 func clip[T ~string | ~[]byte](s T) string {
 	const most = 80
 	if len(s) <= most {

@@ -6,7 +6,7 @@ const (
 	ItemStatusChangedType Type = "item.status.changed"
 )
 
-// ItemCreated says that an item was added to a context of the thread.
+// ItemCreated records that an item was added to a context of the thread.
 type ItemCreated struct {
 	ID           string     `json:"id" schema:"required,pattern=id" doc:"The item's id."`
 	ContextID    string     `json:"contextId" schema:"required,pattern=id" doc:"The context it belongs to."`
@@ -27,7 +27,7 @@ type ItemCreated struct {
 	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"Of a message that steers a run: the item with which that run answers."`
 }
 
-// ItemStatusChanged says that the item's machine moved.
+// ItemStatusChanged records a move of the item's state machine.
 type ItemStatusChanged struct {
 	From ItemStatus `json:"from" schema:"required" doc:"The state before."`
 	To   ItemStatus `json:"to" schema:"required" doc:"The state after."`

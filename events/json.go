@@ -2,7 +2,7 @@ package events
 
 import "encoding/json"
 
-// JSON is a JSON value as it came: a json.RawMessage of the standard library, so that
-// a program which has one puts it into a request as it is. A []byte that holds JSON,
-// such as json.Marshal returns, does as well.
+// JSON is a raw JSON value. It is the standard library's json.RawMessage, so that a program
+// that has one can put it into a request unchanged. A []byte with JSON, such as json.Marshal
+// returns, can be assigned too.
 type JSON = json.RawMessage

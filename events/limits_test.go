@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// A whole number is one however it is written, up to what every reader keeps; what
-// is none, or is larger, is refused.
+// An integer is accepted in any notation, up to what every reader represents exactly; other
+// and larger values are refused.
 func TestParseInt(t *testing.T) {
 	for text, want := range map[string]int64{
 		"0": 0, "-0": 0, "7": 7, "-7": -7, "10": 10, "1234567890": 1234567890, "999999999999999": 999999999999999, "-99999999999999": -99999999999999,
@@ -29,7 +29,7 @@ func TestParseInt(t *testing.T) {
 	}
 }
 
-// What is quoted in an error is cut at 80 bytes, and never amid a letter.
+// A value that an error quotes is cut at 80 bytes, and never within a character.
 func TestClip(t *testing.T) {
 	for text, want := range map[string]string{
 		strings.Repeat("x", 80): strings.Repeat("x", 80), strings.Repeat("x", 81): strings.Repeat("x", 80) + "...",
@@ -41,7 +41,7 @@ func TestClip(t *testing.T) {
 	}
 }
 
-// Names and paths are held to their limits exactly.
+// Names and paths are limited to exactly their limits.
 func TestLimits(t *testing.T) {
 	deep := func(n int) string { return strings.Repeat("/x", n) }
 	long := func(n int) string { // a path of so many bytes, of names that are short enough
@@ -92,8 +92,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// The edges of the letters that an id, and the key of a definition, may have.
-func TestLetters(t *testing.T) {
+// The edges of the alphabet of an id, and of the key of a definition.
+func TestValidID_AlphabetEdges(t *testing.T) {
 	for _, c := range []byte("azAZ09") {
 		if !ValidID(string(c)) || keyToken(string(c)) != string(c) {
 			t.Errorf("%q is no letter of an id, or of a key: %s", c, keyToken(string(c)))
@@ -117,7 +117,7 @@ func TestLetters(t *testing.T) {
 	}
 }
 
-// A text that JSON writes otherwise is written so that it is read as it was.
+// A string that needs escapes in JSON decodes to itself.
 func TestAppendQuote(t *testing.T) {
 	for text, want := range map[string]string{
 		"": `""`, "a b": `"a b"`, "\x1f": `"\u001f"`, " ": `" "`, "\x7f": "\"\x7f\"", "é": `"é"`, `"`: `"\""`, `\`: `"\\"`, "~!": `"~!"`,
@@ -131,8 +131,8 @@ func TestAppendQuote(t *testing.T) {
 	}
 }
 
-// Each call of a list is whole: an id, a function with its name, and arguments that
-// are a text.
+// Each call of a list must be complete: an id, a function with its name, and arguments that
+// are a string.
 func TestParseToolCalls_Refusals(t *testing.T) {
 	const whole = `{"id":"c","type":"function","function":{"name":"n","arguments":"{}"}}`
 	for _, good := range []string{whole, strings.Replace(whole, `"type":"function",`, ``, 1)} {
@@ -151,7 +151,7 @@ func TestParseToolCalls_Refusals(t *testing.T) {
 	}
 }
 
-// The advice of a refused move is that of the move which was asked for.
+// The advice of a refused move is the one for that move.
 func TestMachine_Advice(t *testing.T) {
 	m := ThreadMachine()
 	for _, from := range m.States {

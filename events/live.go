@@ -5,18 +5,18 @@ import (
 	"unicode/utf8"
 )
 
-// LiveEvent is what emit sends to connected clients. It is no event of
-// the log: nobody keeps it, and who does not listen has missed it.
+// LiveEvent is what emit sends to connected clients. It is not an event of the log: it is not
+// stored, and clients that are not subscribed miss it.
 type LiveEvent struct {
 	Event    string `json:"event"`
 	Data     JSON   `json:"data"` // any JSON
 	ThreadID string `json:"threadId"`
 	Time     string `json:"time"`    // when it was sent, UTC with six fraction digits
-	Emitter  string `json:"emitter"` // who sent it: one handle of one process
-	N        int64  `json:"n"`       // its place among what that emitter sent, from 1
+	Emitter  string `json:"emitter"` // one handle of one process
+	N        int64  `json:"n"`       // its number among those of its emitter, from 1
 }
 
-// liveNameMax is how long the name of a live event may be, in letters.
+// liveNameMax bounds the name of a live event, in characters.
 const liveNameMax = 128
 
 var (
@@ -24,8 +24,8 @@ var (
 	liveTokenPattern = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 )
 
-// CheckLiveName says whether a name may be that of a live event. proper reports
-// whether it is as it should be: lower-case letters, digits and underscores.
+// CheckLiveName validates the name of a live event. proper reports whether it follows the
+// convention: lower-case letters, digits and underscores.
 func CheckLiveName(name string) (proper bool, err error) {
 	if name == "" || !utf8.ValidString(name) || utf8.RuneCountInString(name) > liveNameMax {
 		return false, Invalid("/event", "an event has a name of 1 to %d letters", liveNameMax)
@@ -33,9 +33,8 @@ func CheckLiveName(name string) (proper bool, err error) {
 	return liveNamePattern.MatchString(name), nil
 }
 
-// Live gives the subject of a live event: skein.live.{tenant}.{thread}.{event}.
-// A name that is no token of a subject gives the token _; the event itself has
-// the name.
+// Live returns the subject of a live event: skein.live.{tenant}.{thread}.{event}. A name that
+// is not a subject token becomes the token _; the event itself has the name.
 func (n Names) Live(tenant, thread, event string) string {
 	if !liveTokenPattern.MatchString(event) {
 		event = "_"
@@ -43,8 +42,8 @@ func (n Names) Live(tenant, thread, event string) string {
 	return n.Prefix + ".live." + tenant + "." + thread + "." + event
 }
 
-// AllLive gives the subject of all live events of a thread, or of every thread of
-// the tenant if it is "*".
+// AllLive returns the subject of all live events of a thread, or of every thread of the tenant
+// if it is "*".
 func (n Names) AllLive(tenant, thread string) string {
 	return n.Prefix + ".live." + tenant + "." + thread + ".*"
 }

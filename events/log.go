@@ -1,6 +1,6 @@
 package events
 
-// LogLevel says how grave a log line is.
+// LogLevel is the severity of a log line.
 type LogLevel string
 
 // The levels.
@@ -16,8 +16,7 @@ func (LogLevel) Enum() []string {
 	return []string{string(LogDebug), string(LogInfo), string(LogWarn), string(LogError)}
 }
 
-// Log is a log line of a thread: a trace event of the kind log, as Standard
-// Agents has it.
+// Log is a log line of a thread: a trace event of kind log, in the form of Standard Agents.
 type Log struct {
 	ID        string   `json:"id" schema:"required" doc:"The event's id."`
 	Level     LogLevel `json:"level" schema:"required" doc:"The level; info if absent."`
@@ -28,7 +27,7 @@ type Log struct {
 	CreatedAt int64    `json:"createdAt" schema:"required,minimum=0" doc:"When, in microseconds since the epoch."`
 }
 
-// LogOf gives a trace event as a log line, nil if it is none.
+// LogOf returns a trace event as a log line, nil if it is none.
 func LogOf(t *TraceEvent) *Log {
 	if t.Kind != string(TraceLog) {
 		return nil
@@ -46,8 +45,8 @@ func LogOf(t *TraceEvent) *Log {
 	return l
 }
 
-// RecordTrace records something of a run, or of the thread itself: a log line,
-// what a model used, a span. It is not part of the conversation.
+// RecordTrace records something about a run or the thread: a log line, the usage of a model, a
+// span. It is not part of the conversation.
 type RecordTrace struct {
 	Kind        TraceKind `json:"kind" schema:"required" doc:"What is recorded."`
 	ExecutionID string    `json:"executionId,omitzero" schema:"pattern=id" doc:"The run that it is part of; a span needs it."`
@@ -60,7 +59,7 @@ type RecordTrace struct {
 	Data        JSON      `json:"data,omitzero" doc:"What else is recorded: any JSON."`
 }
 
-// Check holds what no single field says.
+// Check validates what spans more than one field.
 func (r RecordTrace) Check() error {
 	switch {
 	case r.Kind == TraceLog && r.Text == "":
@@ -73,7 +72,7 @@ func (r RecordTrace) Check() error {
 	return nil
 }
 
-// Constraint says the same as Check in JSON Schema.
+// Constraint returns the rules of Check as JSON Schema.
 func (RecordTrace) Constraint() string {
 	kind := func(k string, then string) string {
 		return `{"if":{"properties":{"kind":{"const":"` + k + `"}},"required":["kind"]},"then":` + then + `}`
@@ -89,8 +88,7 @@ func traceCommands() []Command {
 	return []Command{command[RecordTrace]("trace.record", "Records a log line, a model's usage or a span.", TraceRecordedType)}
 }
 
-// GetLogsOptions says which log lines to show. The zero value means all,
-// newest first.
+// GetLogsOptions selects log lines. The zero value selects all, newest first.
 type GetLogsOptions struct {
 	Limit  *int64   `json:"limit,omitzero" schema:"minimum=0" doc:"The largest number to return; no limit if absent."`
 	Offset *int64   `json:"offset,omitzero" schema:"minimum=0" doc:"How many to skip; 0 if absent."`
@@ -99,15 +97,15 @@ type GetLogsOptions struct {
 	FlowID string   `json:"flowId,omitzero" schema:"pattern=id" doc:"Only lines of this execution."`
 }
 
-// ListLogs asks for a thread's log lines.
+// ListLogs returns a thread's log lines.
 type ListLogs struct {
 	ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 	GetLogsOptions
 	Fresh
 }
 
-// LogList is a thread's log lines. An answer holds what fits in it; HasMore says
-// that more match after them.
+// LogList is a page of a thread's log lines. HasMore reports that more match than fit in the
+// reply.
 type LogList struct {
 	Logs    []Log `json:"logs" schema:"required" doc:"The lines."`
 	HasMore bool  `json:"hasMore" schema:"required" doc:"More lines match after these."`

@@ -48,24 +48,24 @@ const (
 // Transition is one allowed move of a machine.
 type Transition[S ~string] struct{ From, To S }
 
-// Machine is a state machine as data: its states, the first of them the
-// initial one, and the moves that it allows. What is not listed is refused,
-// staying in place included. A state without a move out is terminal.
+// Machine is a state machine as data: its states, the initial one first, and the moves that it
+// allows. A move that is not listed is refused, including staying in a state. A state without
+// a move out is terminal.
 type Machine[S ~string] struct {
 	Entity      string
 	States      []S
 	Transitions []Transition[S]
-	Advice      []Advice[S] // for moves that people ask for and that are refused
+	Advice      []Advice[S] // for moves that callers attempt and that are refused
 }
 
-// Advice says what to do instead of a move that is refused.
+// Advice says what to do instead of a refused move.
 type Advice[S ~string] struct {
 	Transition[S]
 
 	Instead string
 }
 
-// ThreadMachine gives the machine of EK 5.1.
+// ThreadMachine returns the machine of a thread.
 func ThreadMachine() Machine[ThreadStatus] {
 	return Machine[ThreadStatus]{
 		Entity: "thread",
@@ -84,11 +84,11 @@ func ThreadMachine() Machine[ThreadStatus] {
 	}
 }
 
-// idleClose is for who would close a thread on which nothing runs.
+// idleClose is advice for closing a thread that has no run.
 const idleClose = "a thread on which nothing runs is put away with thread.update and archived true, or removed with thread.delete; " +
 	"only a run closes its thread"
 
-// ContextMachine gives the machine of EK 5.2.
+// ContextMachine returns the machine of a context.
 func ContextMachine() Machine[ContextStatus] {
 	return Machine[ContextStatus]{
 		Entity: "context",
@@ -102,7 +102,7 @@ func ContextMachine() Machine[ContextStatus] {
 	}
 }
 
-// ExecutionMachine gives the machine of EK 5.3.
+// ExecutionMachine returns the machine of an execution.
 func ExecutionMachine() Machine[ExecutionStatus] {
 	return Machine[ExecutionStatus]{
 		Entity:      "execution",
@@ -111,7 +111,7 @@ func ExecutionMachine() Machine[ExecutionStatus] {
 	}
 }
 
-// StepMachine gives the machine of EK 5.4.
+// StepMachine returns the machine of a step.
 func StepMachine() Machine[StepStatus] {
 	return Machine[StepStatus]{
 		Entity:      "step",
@@ -120,7 +120,7 @@ func StepMachine() Machine[StepStatus] {
 	}
 }
 
-// ItemMachine gives the machine of EK 5.5.
+// ItemMachine returns the machine of an item.
 func ItemMachine() Machine[ItemStatus] {
 	return Machine[ItemStatus]{
 		Entity: "item",
@@ -156,10 +156,10 @@ func names[S ~string](m Machine[S]) []string {
 	return out
 }
 
-// Initial gives the state in which an entity is made.
+// Initial returns the state in which an entity is created.
 func (m Machine[S]) Initial() S { return m.States[0] }
 
-// Allowed lists the states that may follow from, in the table's order.
+// Allowed returns the states that may follow from, in the table's order.
 func (m Machine[S]) Allowed(from S) []S {
 	var out []S
 	for _, t := range m.Transitions {
@@ -188,7 +188,7 @@ func (m Machine[S]) Check(id string, from, to S) error {
 	return e
 }
 
-// Mermaid draws the machine as a Mermaid state diagram, for the documentation.
+// Mermaid returns the machine as a Mermaid state diagram.
 func (m Machine[S]) Mermaid() string {
 	var b strings.Builder
 	b.WriteString("stateDiagram-v2\n")
@@ -204,9 +204,8 @@ func (m Machine[S]) Mermaid() string {
 	return b.String()
 }
 
-// TransitionError says that a machine does not allow a move. Nothing has
-// changed; Allowed lists what may be asked instead (empty: the state is
-// terminal).
+// TransitionError is the error of a move that a machine does not allow. Nothing changed.
+// Allowed lists the moves that are possible; it is empty if the state is terminal.
 type TransitionError struct {
 	Entity, ID string
 	From, To   string

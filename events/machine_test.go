@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The moves that EK 5 allows, written out from the specification and not from
-// the tables. Everything else is forbidden, staying in place included.
+// The moves that EK 5 allows, copied from the specification rather than from the tables.
+// Everything else is forbidden, including staying in a state.
 const specified = `
 thread     open       streaming
 thread     streaming  open
@@ -29,7 +29,7 @@ item       stored     completed
 item       pending    completed
 `
 
-// specifiedMoves gives the moves of one entity, from -> to, in EK's order.
+// specifiedMoves returns the moves of one entity, from -> to, in EK's order.
 func specifiedMoves(entity string) map[string][]string {
 	moves := map[string][]string{}
 	for line := range strings.Lines(specified) {
@@ -40,10 +40,9 @@ func specifiedMoves(entity string) map[string][]string {
 	return moves
 }
 
-// The machines of EK 5, every state by every state: EK-81..EK-101. The states
-// are those of EK-15, EK-21, EK-36, EK-51, EK-61, the first ones those of EK-18,
-// EK-25, EK-58, EK-65.
-func TestMachines(t *testing.T) {
+// The machines of EK 5, every state by every state: EK-81..EK-101. The states are those of
+// EK-15, EK-21, EK-36, EK-51, EK-61, the initial ones those of EK-18, EK-25, EK-58, EK-65.
+func TestMachines_AllowedMoves(t *testing.T) {
 	testMachine(t, ThreadMachine(), "open", "streaming", "closed", "failed")
 	testMachine(t, ContextMachine(), "open", "streaming", "closed")
 	testMachine(t, ExecutionMachine(), "executing", "completed", "failed")
@@ -60,7 +59,7 @@ func testMachine[S ~string](t *testing.T, m Machine[S], states ...S) {
 			t.Errorf("begins as %q, want %q", m.Initial(), states[0])
 		}
 		moves := specifiedMoves(m.Entity)
-		// A state that no machine has is as forbidden as a wrong one.
+		// A state that no machine has is refused like a forbidden one.
 		for _, from := range append(states, "", "archived") {
 			allowed := moves[string(from)]
 			if got := m.Allowed(from); fmt.Sprint(got) != fmt.Sprint(allowed) {
@@ -85,8 +84,7 @@ func testMachine[S ~string](t *testing.T, m Machine[S], states ...S) {
 	})
 }
 
-// checkDrawing wants each move in the drawing once, and an end at each state
-// without a move out.
+// checkDrawing requires each move in the drawing once, and an end at each terminal state.
 func checkDrawing[S ~string](t *testing.T, drawing, initial string, moves map[string][]string, states []S) {
 	t.Helper()
 	want := []string{"stateDiagram-v2", "[*] --> " + initial}
@@ -109,8 +107,8 @@ func checkDrawing[S ~string](t *testing.T, drawing, initial string, moves map[st
 	}
 }
 
-// EK-86, EK-91, EK-94, EK-97, EK-101: the final states.
-func TestFinalStates(t *testing.T) {
+// EK-86, EK-91, EK-94, EK-97, EK-101: the terminal states.
+func TestMachines_TerminalStates(t *testing.T) {
 	for name, allowed := range map[string]int{
 		"thread closed":    len(ThreadMachine().Allowed(ThreadClosed)),
 		"context closed":   len(ContextMachine().Allowed(ContextClosed)),
@@ -138,8 +136,8 @@ func TestTransitionErrorText(t *testing.T) {
 	}
 }
 
-// The schemas take the states from Enum.
-func TestEnumsAreTheMachines(t *testing.T) {
+// The schemas use the states that Enum lists.
+func TestEnum_ListsMachineStates(t *testing.T) {
 	for _, c := range []struct{ got, want []string }{
 		{ThreadOpen.Enum(), []string{"open", "streaming", "closed", "failed"}},
 		{ContextOpen.Enum(), []string{"open", "streaming", "closed"}},

@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// MessageRole says who speaks in a ThreadMessage.
+// MessageRole is the author of a ThreadMessage.
 type MessageRole string
 
 // The roles of messages.
@@ -23,7 +23,7 @@ func (MessageRole) Enum() []string {
 	return []string{string(FromSystem), string(FromUser), string(FromAssistant), string(FromTool)}
 }
 
-// MessageStatus says how far a message is.
+// MessageStatus is the state of a message.
 type MessageStatus string
 
 // The states of messages. A message whose item is stored has none.
@@ -38,21 +38,21 @@ func (MessageStatus) Enum() []string {
 	return []string{string(MessagePending), string(MessageCompleted), string(MessageFailed)}
 }
 
-// ToolStatus says how a tool's call ended.
+// ToolStatus is the outcome of a tool's call.
 type ToolStatus string
 
-// The ends of calls.
+// The outcomes of calls.
 const (
 	ToolSuccess ToolStatus = "success"
 	ToolError   ToolStatus = "error"
 )
 
-// Enum lists the ends.
+// Enum lists the outcomes.
 func (ToolStatus) Enum() []string { return []string{string(ToolSuccess), string(ToolError)} }
 
-// ThreadMessage is an item, with the calls that are part of it, as Standard
-// Agents has it: snake_case, every field always there, null where nothing is
-// known. docs/messages.md says how items become messages.
+// ThreadMessage is an item, with the calls that belong to it, in the form of Standard Agents:
+// snake_case, every field always present, null where a value is unknown. docs/messages.md
+// describes how items become messages.
 type ThreadMessage struct {
 	ID         string         `json:"id" schema:"required,pattern=id" doc:"The item's id."`
 	Role       MessageRole    `json:"role" schema:"required" doc:"Who speaks."`
@@ -69,19 +69,18 @@ type ThreadMessage struct {
 	ToolStatus *ToolStatus    `json:"tool_status" schema:"required,nullable" doc:"Of a result: success or error."`
 }
 
-// IsMessage reports whether an item shows as a message of its own. A reference
-// never does, and a call that is part of a message shows there.
+// IsMessage reports whether an item is shown as a message of its own. A reference never is,
+// and a call that belongs to a message is shown in that message.
 func (i *Item) IsMessage() bool { return ShowsAlone(i.Type, i.CallOf != nil) }
 
-// ShowsAlone is Item.IsMessage for an item of that kind, which is part of a
-// message or not.
+// ShowsAlone is Item.IsMessage for an item of that type, which belongs to a message or not.
 func ShowsAlone(t ItemType, partOfMessage bool) bool {
 	return t == Message || t == ActionResult || t == ActionExecute && !partOfMessage
 }
 
-// MessageOf gives an item as a message, with the calls that are part of it in
-// the order in which they were made. elided of them, from the first on, are
-// shown without their arguments. An item that is none (see IsMessage) gives nil.
+// MessageOf returns an item as a message, with the calls that belong to it in the order in
+// which they were made. The first elided calls are shown without their arguments. It returns
+// nil for an item that is not a message (see IsMessage).
 func MessageOf(i *Item, calls []*Item, elided int) *ThreadMessage {
 	if !i.IsMessage() {
 		return nil
@@ -96,7 +95,7 @@ func MessageOf(i *Item, calls []*Item, elided int) *ThreadMessage {
 	switch i.Type {
 	case ActionResult:
 		var r CallResult
-		_ = json.Unmarshal(i.Content, &r) // it was checked when it came in
+		_ = json.Unmarshal(i.Content, &r) // it was validated when it was written
 		m.Role, m.ToolCallID, m.Name = FromTool, textOrNil(r.CallID), textOrNil(r.Name)
 		if jsontext.Value(r.Output).Kind() != 'n' && len(r.Output) > 0 {
 			text := asText(r.Output)
@@ -115,7 +114,7 @@ func MessageOf(i *Item, calls []*Item, elided int) *ThreadMessage {
 	return m
 }
 
-// roleOf shows developers as the system.
+// roleOf maps the role developer to system.
 func roleOf(r Role) MessageRole {
 	switch r {
 	case User:
@@ -142,24 +141,24 @@ func (i *Item) messageStatus() *MessageStatus {
 	return &s
 }
 
-// micros gives when the item was made, in microseconds.
+// micros returns when the item was created, in microseconds.
 func (i *Item) micros() int64 {
 	if i.CreatedAtMicros > 0 {
 		return i.CreatedAtMicros
 	}
-	t, _ := ParseTime(i.CreatedAt) // a document's time has the right form
+	t, _ := ParseTime(i.CreatedAt) // a document's time is well-formed
 	return int64(t)
 }
 
-// textOf joins the texts and refusals of a list of parts, with a new line
-// between two. Other parts are the item's own. Nil if there is no text.
+// textOf joins the texts and refusals of a list of parts with newlines. It returns nil if
+// there are none.
 func textOf(content JSON) *string {
 	var parts []struct {
 		Type    string `json:"type"`
 		Text    string `json:"text"`
 		Refusal string `json:"refusal"`
 	}
-	_ = json.Unmarshal(content, &parts) // a part of another type may hold a text that is none
+	_ = json.Unmarshal(content, &parts) // in a part of another type, text may not be a string
 	var texts []string
 	for _, p := range parts {
 		switch p.Type {

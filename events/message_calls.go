@@ -5,12 +5,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// toolCall is a call as tool_calls has it: the form of OpenAI's chat format.
+// toolCall is a call in tool_calls, in the form of OpenAI's chat API.
 type toolCall struct {
 	ID       string       `json:"id"`
 	Type     string       `json:"type"`
 	Function toolFunction `json:"function"`
-	Elided   bool         `json:"elided,omitzero"` // its arguments are left out, as the message would be too large
+	Elided   bool         `json:"elided,omitzero"` // its arguments are omitted, as the message would be too large
 }
 
 type toolFunction struct {
@@ -18,12 +18,12 @@ type toolFunction struct {
 	Arguments string `json:"arguments"`
 }
 
-// toolCalls writes calls as the JSON text of tool_calls, nil if there are none.
+// toolCalls encodes calls as the JSON text of tool_calls, nil if there are none.
 func toolCalls(items []*Item, elided int) *string {
 	var list []toolCall
 	for n, i := range items {
 		var c Call
-		_ = json.Unmarshal(i.Content, &c) // it was checked when it came in
+		_ = json.Unmarshal(i.Content, &c) // it was validated when it was written
 		call := toolCall{ID: c.CallID, Type: "function", Function: toolFunction{Name: c.Name, Arguments: asText(c.Arguments)}}
 		if n < elided {
 			call.Function.Arguments, call.Elided = "", true
@@ -34,16 +34,16 @@ func toolCalls(items []*Item, elided int) *string {
 		return nil
 	}
 	raw, err := json.Marshal(list, json.Deterministic(true))
-	if err != nil { // texts that were read from JSON
+	if err != nil { // strings decoded from JSON
 		return nil
 	}
 	text := string(raw)
 	return &text
 }
 
-// ParseToolCalls reads tool_calls. Arguments that are a JSON object or list,
-// written without spaces, are kept as JSON and others as text, so that they come
-// back as they were. The error is an invalid_request: it is not such a list.
+// ParseToolCalls parses tool_calls. Arguments that are a JSON object or list without spaces
+// are stored as JSON and others as a string, so that they are returned unchanged. The error is
+// an invalid_request.
 func ParseToolCalls(text string) ([]Call, error) {
 	var list []struct {
 		ID       *string `json:"id"`
@@ -69,10 +69,10 @@ func ParseToolCalls(text string) ([]Call, error) {
 	return calls, nil
 }
 
-// QuoteText writes a text that came from JSON as JSON again.
+// QuoteText encodes a string that was decoded from JSON.
 func QuoteText(s string) JSON {
 	b, err := jsontext.AppendQuote(nil, s)
-	if err != nil { // such a text is valid UTF-8
+	if err != nil { // such a string is valid UTF-8
 		return JSON(`""`)
 	}
 	return b

@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// stored gives the items that a message becomes, as documents.
+// stored returns the items that a message becomes, as documents.
 func stored(t *testing.T, m AddMessage) (*Item, []*Item) {
 	t.Helper()
 	item, calls, err := m.Items()
@@ -43,8 +43,8 @@ func stored(t *testing.T, m AddMessage) (*Item, []*Item) {
 	return doc(item, nil), list
 }
 
-// SA-23..SA-37: a message as the two seeds have it, byte by byte: the tool's
-// columns, the microseconds, null where nothing is known (C-37).
+// SA-23..SA-37: a message as the two seeds have it, byte by byte: the tool's columns, the
+// microseconds, null where a value is unknown (C-37).
 func TestMessageGolden(t *testing.T) {
 	for name, m := range map[string]AddMessage{
 		"assistant": {
@@ -75,9 +75,8 @@ func TestMessageGolden(t *testing.T) {
 	}
 }
 
-// SA-24, SA-27, SA-35, C-8..C-10: what is added comes back as it was, whatever the
-// texts hold.
-func TestMessagesComeBack(t *testing.T) {
+// SA-24, SA-27, SA-35, C-8..C-10: a message is read as it was added, whatever its texts hold.
+func TestMessages_RoundTrip(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	texts := []string{"", "a", "{}", `{"a":1}`, `{ "a": 1 }`, `[1,2]`, `"q"`, "null", "1.0", "\n\t\"\\", "ü😀\u0000", `{"a":`, strings.Repeat("x", 300)}
 	text := func() string { return texts[rnd.IntN(len(texts))] }
@@ -131,8 +130,8 @@ func TestMessagesComeBack(t *testing.T) {
 	}
 }
 
-// C-8, C-9: items that a message did not make.
-func TestItemsAsMessages(t *testing.T) {
+// C-8, C-9: items that were not created from a message.
+func TestMessageOf_OtherItems(t *testing.T) {
 	call := JSON(`{"callId":"c","name":"n","arguments":{"a":1}}`)
 	for name, c := range map[string]struct {
 		item Item
@@ -171,7 +170,7 @@ func TestItemsAsMessages(t *testing.T) {
 }
 
 // SA-88: names of live events, and their subjects.
-func TestLiveNames(t *testing.T) {
+func TestCheckLiveName_NamesAndSubjects(t *testing.T) {
 	for name, want := range map[string]string{
 		"progress": "progress", "a_1": "a_1", "Progress": "Progress", "a-b": "a-b", "a.b": "_", "*": "_", ">": "_", "ü": "_", "a b": "_", "_": "_",
 	} {

@@ -1,9 +1,9 @@
 package events
 
-// ItemType is one of the four kinds of items. Any other is refused.
+// ItemType is one of the four types of items. Any other is refused.
 type ItemType string
 
-// The four kinds of items.
+// The types of items.
 const (
 	Message       ItemType = "message"
 	ActionExecute ItemType = "action_execute"
@@ -11,12 +11,12 @@ const (
 	ItemReference ItemType = "item_reference"
 )
 
-// Enum lists the kinds of items.
+// Enum lists the types.
 func (ItemType) Enum() []string {
 	return []string{string(Message), string(ActionExecute), string(ActionResult), string(ItemReference)}
 }
 
-// Role says who speaks in a message.
+// Role is the author of a message.
 type Role string
 
 // The roles of Open Responses.
@@ -32,7 +32,7 @@ func (Role) Enum() []string {
 	return []string{string(User), string(Assistant), string(System), string(Developer)}
 }
 
-// Channel says by which way an item came.
+// Channel says how an item arrived.
 type Channel string
 
 // The channels.
@@ -45,15 +45,15 @@ const (
 // Enum lists the channels.
 func (Channel) Enum() []string { return []string{string(Web), string(WhatsApp), string(Email)} }
 
-// Stamp says which state of the log a document shows: the thread's version and
-// the sequence in the log of the commit that last changed the document.
+// Stamp says which state of the log a document shows: the thread's version, and the sequence
+// in the log of the commit that last changed the document.
 type Stamp struct {
 	Version int64 `json:"version" schema:"required,minimum=1" doc:"The thread's version after the change that made this document."`
 	Seq     int64 `json:"seq" schema:"required,minimum=1" doc:"The sequence in the log of that change's commit."`
 }
 
-// Thread is the document of a thread (EK 4.1), with what other sources add to
-// it: additive, so that a reader of EK's five fields still reads it.
+// Thread is the document of a thread. It adds fields to the five of the Ekairos specification,
+// so that a reader of those can still read it.
 type Thread struct {
 	ID        string       `json:"id" schema:"required,pattern=thread" doc:"The internal id."`
 	Key       *string      `json:"key" schema:"required,nullable,pattern=key" doc:"The stable public name, unique in the tenant."`
@@ -85,7 +85,7 @@ type Thread struct {
 	Stamp
 }
 
-// ItemCounts counts items by kind.
+// ItemCounts counts items by type.
 type ItemCounts struct {
 	Message       int64 `json:"message,omitzero" schema:"minimum=0" doc:"Messages."`
 	ActionExecute int64 `json:"action_execute,omitzero" schema:"minimum=0" doc:"Calls of tools."`
@@ -93,7 +93,7 @@ type ItemCounts struct {
 	ItemReference int64 `json:"item_reference,omitzero" schema:"minimum=0" doc:"References."`
 }
 
-// Of gives the place of the count of one kind.
+// Of returns a pointer to the count of one type.
 func (c *ItemCounts) Of(t ItemType) *int64 {
 	switch t {
 	case ActionExecute:
@@ -107,8 +107,8 @@ func (c *ItemCounts) Of(t ItemType) *int64 {
 	}
 }
 
-// Context is the document of a context (EK 4.2): typed state that hangs on one
-// thread. Content is any JSON, or null.
+// Context is the document of a context: typed state that belongs to one thread. Content is any
+// JSON, or null.
 type Context struct {
 	ID        string        `json:"id" schema:"required,pattern=id" doc:"The id."`
 	Key       *string       `json:"key" schema:"required,nullable,pattern=key" doc:"Its name in the thread."`
@@ -122,7 +122,7 @@ type Context struct {
 	Stamp
 }
 
-// Item is the document of an item (EK 4.3), with the ids of its thread and context.
+// Item is the document of an item, with the ids of its thread and context.
 type Item struct {
 	ID        string     `json:"id" schema:"required,pattern=id" doc:"The id."`
 	ThreadID  string     `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
@@ -148,7 +148,7 @@ type Item struct {
 	Stamp
 }
 
-// Execution is the document of an execution (EK 4.5).
+// Execution is the document of an execution.
 type Execution struct {
 	ID             string              `json:"id" schema:"required,pattern=id" doc:"The id."`
 	ThreadID       string              `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
@@ -178,7 +178,7 @@ type Execution struct {
 	Stamp
 }
 
-// Step is the document of a step (EK 4.6).
+// Step is the document of a step.
 type Step struct {
 	ID                   string     `json:"id" schema:"required,pattern=id" doc:"The id."`
 	ThreadID             string     `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
@@ -196,8 +196,7 @@ type Step struct {
 	Stamp
 }
 
-// Part is the document of a part (EK 4.7): one piece of a step's output, and
-// the normalised source of truth of it.
+// Part is the document of a part: one piece of a step's output, in its authoritative form.
 type Part struct {
 	Key       string `json:"key" schema:"required,pattern=partKey" doc:"stepId:idx."`
 	ThreadID  string `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
@@ -223,8 +222,8 @@ type TraceRun struct {
 	Stamp
 }
 
-// TraceSpan is the document of a span: one for each step, and each that is
-// recorded of a reactor's or a tool's call.
+// TraceSpan is the document of a span: one for each step, and one for each recorded call of a
+// reactor or a tool.
 type TraceSpan struct {
 	ID        string `json:"id" schema:"required,pattern=id" doc:"The step's id, or the recorded span's."`
 	RunID     string `json:"runId" schema:"required,pattern=id" doc:"The run that it is part of."`
@@ -241,8 +240,8 @@ type TraceSpan struct {
 	Stamp
 }
 
-// TraceEvent is the document of one thing recorded of a run: a log line, a use
-// of a model.
+// TraceEvent is the document of one record of a run, such as a log line or the usage of a
+// model.
 type TraceEvent struct {
 	ID       string `json:"id" schema:"required" doc:"The event's id."`
 	ThreadID string `json:"threadId" schema:"required,pattern=thread" doc:"The thread it belongs to."`
@@ -259,8 +258,8 @@ type TraceEvent struct {
 	Stamp
 }
 
-// Definition is the document of a definition as it is now, or, of a query that
-// names a version, as it was.
+// Definition is the document of a definition in its current version, or in the version that a
+// query names.
 type Definition struct {
 	Kind       DefinitionKind `json:"kind" schema:"required" doc:"What it defines."`
 	Name       string         `json:"name" schema:"required,pattern=name" doc:"Its name."`
@@ -271,7 +270,7 @@ type Definition struct {
 	Seq        int64          `json:"seq" schema:"required,minimum=1" doc:"The sequence in the log of that commit."`
 }
 
-// Document gives the document that the event makes, nil if it removes one.
+// Document returns the definition's document after the event, nil if the event removes it.
 func (d DefinitionChanged) Document(at Time, seq int64) *Definition {
 	if d.Definition == nil {
 		return nil

@@ -27,9 +27,9 @@ type Reference struct {
 	ItemID string `json:"itemId"`
 }
 
-// writeOpen writes an item as one of Open Responses: message as it is,
-// action_execute as function_call, action_result as function_call_output (a
-// failed one is incomplete), item_reference as it is.
+// writeOpen returns an item as one of Open Responses: message and item_reference unchanged,
+// action_execute as function_call, action_result as function_call_output (incomplete if it
+// failed).
 func writeOpen(i *Item) (OpenItem, error) {
 	if kept, ok := keptOpen(i); ok {
 		return kept, nil
@@ -62,14 +62,13 @@ func writeOpen(i *Item) (OpenItem, error) {
 		}
 		return OpenItem{Type: string(ItemReference), ID: r.ItemID}, nil
 	default:
-		return wrong(fmt.Errorf("there is no item of type %q", clip(i.Type)))
+		return wrong(fmt.Errorf("unknown type %q", clip(i.Type)))
 	}
 	return out, nil
 }
 
-// keptOpen returns the item of Open Responses that an item was made of, if it
-// says something for which a thread has no field, and the item still says the
-// same.
+// keptOpen returns the item of Open Responses that an item was created from, if that has
+// something for which a thread has no field and the item was not changed since.
 func keptOpen(i *Item) (OpenItem, bool) {
 	var metadata struct {
 		Kept *OpenItem `json:"openResponses"`
@@ -88,14 +87,13 @@ func keptOpen(i *Item) (OpenItem, bool) {
 	return kept, true
 }
 
-// ReadOpenResponses reads items of Open Responses as those that item.create
-// takes. What was written with [OpenForm].Exact becomes the items of the thread
-// as they were. Of others, a reasoning item becomes an assistant message with a
-// reasoning part, an item without a type is a message, and one that a thread has
-// no kind for becomes an assistant message with a part of type open.TYPE that
-// holds it. What has no field in a thread stands in the item's metadata, under
-// openResponses, and is written again from there. The error is an
-// invalid_request: it is no item.
+// ReadOpenResponses converts items of Open Responses to those that item.create accepts. What
+// [OpenForm].Exact wrote becomes the items of the thread again, unchanged. Otherwise a
+// reasoning item becomes an assistant message with a reasoning part, an item without a type is
+// a message, and an item of a type that a thread does not have becomes an assistant message
+// with a part of type open.TYPE that holds it. Fields that a thread does not have are kept in
+// the item's metadata under openResponses, from which they are written again. The error is an
+// invalid_request.
 func ReadOpenResponses(list []OpenItem) ([]NewItem, error) {
 	items := make([]NewItem, 0, len(list))
 	for n := 0; n < len(list); {
@@ -125,7 +123,7 @@ func ReadOpenResponses(list []OpenItem) ([]NewItem, error) {
 	return items, nil
 }
 
-// at says which item of the list is at fault.
+// at adds the index of the item at fault to an error.
 func at(err error, n int) error {
 	e := *AsError(err)
 	details := ErrorDetails{}
@@ -137,7 +135,7 @@ func at(err error, n int) error {
 	return &e
 }
 
-// readOrigin reads what an item of a thread was written as.
+// readOrigin restores an item of a thread from the items that it was written as.
 func readOrigin(item NewItem, list []OpenItem) (NewItem, error) {
 	if item.Content == nil {
 		if item.Type == Message {
@@ -159,8 +157,8 @@ func readOrigin(item NewItem, list []OpenItem) (NewItem, error) {
 	return item, item.Check()
 }
 
-// keep notes in the metadata of an item what it was made of, if it would not be
-// written as that again.
+// keep stores in an item's metadata what it was created from, unless writing the item returns
+// the same.
 func keep(item NewItem, from OpenItem) NewItem {
 	back, err := (OpenForm{Split: from.Type != string(Message) && from.Type != ""}).Write(&Item{
 		ID: item.ID, Type: item.Type, Role: item.Role, Status: item.Status, Content: item.Content,
@@ -180,13 +178,13 @@ func keep(item NewItem, from OpenItem) NewItem {
 // valueOf returns an item as JSON.
 func valueOf(o OpenItem) JSON {
 	raw, err := json.Marshal(o, json.Deterministic(true))
-	if err != nil { // it was decoded from JSON, or made of it
+	if err != nil { // it was decoded from JSON, or made from such values
 		return nil
 	}
 	return raw
 }
 
-// readOpen reads one item that was not written from a thread.
+// readOpen converts one item that was not written from a thread.
 func readOpen(in OpenItem) (NewItem, error) {
 	item := NewItem{Status: threadStatus(in.Status)}
 	if ValidID(in.ID) {
@@ -228,12 +226,12 @@ func readOpen(in OpenItem) (NewItem, error) {
 	return item, item.Check()
 }
 
-// OpenParts returns what an item of Open Responses is as parts of a message: the
-// parts of a message as they came, a reasoning as a part, a call as a part of type
-// tool-NAME, and an item of any other kind as a part of type open.TYPE.
+// OpenParts returns an item of Open Responses as parts of a message: those of a message
+// unchanged, a reasoning as a part, a call as a part of type tool-NAME, and an item of any
+// other type as a part of type open.TYPE.
 func OpenParts(o OpenItem) []JSON { return partsOf([]OpenItem{o}) }
 
-// partsOf returns the parts of a message that was written as these items.
+// partsOf returns the parts of the message that was written as these items.
 func partsOf(list []OpenItem) []JSON {
 	parts := []JSON{}
 	for n := 0; n < len(list); n++ {
@@ -271,8 +269,8 @@ func partsOf(list []OpenItem) []JSON {
 	return parts
 }
 
-// messageContent gives a message's list of parts: Open Responses allows a text
-// alone.
+// messageContent returns a message's list of parts. In Open Responses the content may also be
+// a string.
 func messageContent(role Role, raw JSON) JSON {
 	if jsontext.Value(raw).Kind() != '"' {
 		return raw
@@ -284,8 +282,8 @@ func messageContent(role Role, raw JSON) JSON {
 	return JSON(`[{"type":"` + kind + `","text":` + string(raw) + `}]`)
 }
 
-// asText gives a JSON value as the text that Open Responses wants: a text as it
-// is, anything else as JSON.
+// asText returns a JSON value as the string that Open Responses requires: a string unchanged,
+// any other value as JSON.
 func asText(v JSON) string {
 	if jsontext.Value(v).Kind() == '"' {
 		return saidIn(v)
@@ -293,8 +291,8 @@ func asText(v JSON) string {
 	return string(v)
 }
 
-// fromText gives the JSON value that asText makes that text of: the value, if
-// the text is JSON just as it would be written, and else the text itself.
+// fromText is the inverse of asText: it returns the value if the text is compact JSON, and
+// otherwise the text itself.
 func fromText(text string) JSON {
 	v := jsontext.Value(text)
 	if k := v.Kind(); (k == '{' || k == '[') && v.IsValid() {
@@ -306,10 +304,10 @@ func fromText(text string) JSON {
 	return quote(text)
 }
 
-// openIncomplete is the status of an item that did not come to its end.
+// openIncomplete is the status of an item that did not finish.
 const openIncomplete = "incomplete"
 
-// openStatus gives Open Responses' word for an item's state; stored has none.
+// openStatus returns Open Responses' status for an item's state; stored has none.
 func openStatus(s ItemStatus) string {
 	switch s {
 	case ItemPending:

@@ -8,21 +8,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// OpenForm says how items of a thread are written for a reader of Open
-// Responses. The zero value writes each item as one, its parts as they came, and
-// nothing that is the thread's own.
+// OpenForm says how to write items of a thread for a reader of Open Responses. The zero value
+// writes each item as one, its parts unchanged, and nothing that only a thread has.
 type OpenForm struct {
-	// Split writes reasoning and the calls that are parts of a message as items of
-	// their own, in their place, as models' endpoints and their clients have them.
-	// Parts that Open Responses has no place for are left out, unless Exact is set.
+	// Split writes reasoning and calls that are parts of a message as items of their own, in
+	// their place, as model endpoints and their clients do. Parts that Open Responses does not
+	// have are omitted, unless Exact is set.
 	Split bool
-	// Exact loses nothing: what Open Responses has no place for stands in the field
-	// skein:item of the items, from which ReadOpenResponses makes the thread's items
-	// as they were. It is for readers that pass over fields that they do not know.
+	// Exact loses nothing: what Open Responses does not have is written in the field
+	// skein:item of the items, from which ReadOpenResponses restores the thread's items
+	// unchanged. It is for readers that ignore unknown fields.
 	Exact bool
 }
 
-// OpenItem is an item of Open Responses, of any kind.
+// OpenItem is an item of Open Responses, of any type.
 type OpenItem struct {
 	Type             string      `json:"type,omitzero"`
 	ID               string      `json:"id,omitzero"`
@@ -37,40 +36,40 @@ type OpenItem struct {
 	EncryptedContent JSON        `json:"encrypted_content,omitzero"`
 	Origin           *OpenOrigin `json:"skein:item,omitzero"`
 
-	Rest map[string]JSON `json:",embed"` // what else it has
+	Rest map[string]JSON `json:",embed"` // its other fields
 }
 
-// OpenOrigin says what an item of Open Responses was in its thread.
+// OpenOrigin describes what an item of Open Responses was in its thread.
 type OpenOrigin struct {
 	ID   string   `json:"id"`            // of the thread's item
-	Item *NewItem `json:"item,omitzero"` // of the first that is made of it: what Open Responses has no field for
-	Part JSON     `json:"part,omitzero"` // the part itself, where the item does not say all of it
+	Item *NewItem `json:"item,omitzero"` // in the first item written from it: what Open Responses has no field for
+	Part JSON     `json:"part,omitzero"` // the part itself, where the item does not hold all of it
 }
 
-// The kinds of items that Open Responses has other names for.
+// The types of items that have other names in Open Responses.
 const (
 	functionCall       = "function_call"
 	functionCallOutput = "function_call_output"
 	openReasoning      = "reasoning"
 )
 
-// ToolPart begins the type of a part that is a call of a tool.
+// ToolPart is the prefix of the type of a part that is a call of a tool.
 const ToolPart = "tool-"
 
-// OpenExtension begins the type of a part that holds an item of Open Responses
-// for which a thread has no kind, such as open.web_search_call.
+// OpenExtension is the prefix of the type of a part that holds an item of Open Responses of a
+// type that a thread does not have, such as open.web_search_call.
 const OpenExtension = "open."
 
-// elidedResult stands for a result that was left out when its thread was written.
+// elidedResult replaces a result that was omitted when its thread was written.
 const elidedResult = "(the result was too long and was left out)"
 
-// openMetadata is the member of an item's metadata that holds what an item of
-// Open Responses had and a thread has no field for.
+// openMetadata is the key in an item's metadata for fields of an item of Open Responses that a
+// thread does not have.
 const openMetadata = "openResponses"
 
-// Write returns what an item of a thread is in Open Responses: one item or more,
-// or none if a reader that needs Split has no place for it. The error says that
-// the content is not of the item's kind.
+// Write returns an item of a thread in Open Responses: one item or more, or none if a reader
+// that needs Split cannot have it. The error says that the content does not fit the item's
+// type.
 func (f OpenForm) Write(i *Item) ([]OpenItem, error) {
 	var list []OpenItem
 	if f.Split && i.Type == Message {
@@ -91,7 +90,7 @@ func (f OpenForm) Write(i *Item) ([]OpenItem, error) {
 	return list, nil
 }
 
-// again returns the item that a message was made of, in place of what it is split
+// again returns the item that a message was created from, in place of those that it was split
 // into.
 func (f OpenForm) again(kept OpenItem, list []OpenItem) []OpenItem {
 	message := kept.Type == "" || kept.Type == string(Message)
@@ -99,13 +98,13 @@ func (f OpenForm) again(kept OpenItem, list []OpenItem) []OpenItem {
 	case f.Exact, !message, jsontext.Value(kept.Content).Kind() == '"':
 	case len(list) == 1 && list[0].Type == string(Message):
 		kept.Content = list[0].Content
-	default: // it has parts that a reader must see as items
+	default: // readers must see its parts as items
 		return list
 	}
 	return []OpenItem{kept}
 }
 
-// split writes a message: its parts up to a call or a reasoning are one message.
+// split splits a message: consecutive parts without a call or reasoning become one message.
 func (f OpenForm) split(i *Item) []OpenItem {
 	var parts []JSON
 	if json.Unmarshal(i.Content, &parts) != nil {
@@ -120,7 +119,7 @@ func (f OpenForm) split(i *Item) []OpenItem {
 		content, _ := json.Marshal(now) // of valid JSON
 		one := OpenItem{Type: string(Message), ID: i.ID, Role: i.Role, Status: openStatus(i.Status), Content: content}
 		now = nil
-		if len(list) > 0 { // ids are of one item each
+		if len(list) > 0 { // an id belongs to one item
 			one.ID = ""
 		}
 		list = append(list, one)
@@ -146,8 +145,8 @@ func (f OpenForm) split(i *Item) []OpenItem {
 	return list
 }
 
-// exactPart returns what a part was written as, with the part itself where that
-// would be read as another one.
+// exactPart returns the items that a part was written as, with the part itself if reading them
+// would return another part.
 func exactPart(id string, raw JSON, made []OpenItem) []OpenItem {
 	if len(made) == 0 {
 		return nil
@@ -163,8 +162,7 @@ func exactPart(id string, raw JSON, made []OpenItem) []OpenItem {
 	return made
 }
 
-// withOrigin adds to the items that one of a thread was written as what they do not
-// say of it.
+// withOrigin adds to the items that one of a thread was written as what they lack.
 func withOrigin(i *Item, list []OpenItem) []OpenItem {
 	whole := NewItem{
 		ID: i.ID, Type: i.Type, Role: i.Role, Status: i.Status, Channel: i.Channel, Content: i.Content, ParentItemID: i.ParentItemID,
@@ -190,17 +188,17 @@ func withOrigin(i *Item, list []OpenItem) []OpenItem {
 	return list
 }
 
-// sameValue reports whether two values are the same JSON, byte for byte but for
-// spaces and the order of members.
+// sameValue reports whether two values are the same JSON, regardless of spaces and the order
+// of members.
 func sameValue(a, b JSON) bool {
 	a, b = bytes.Clone(a), bytes.Clone(b)
 	same := jsontext.ReorderRawObjects(true)
 	return (*jsontext.Value)(&a).Format(same) == nil && (*jsontext.Value)(&b).Format(same) == nil && bytes.Equal(a, b)
 }
 
-// openPart returns what a part of a message is as items of their own: reasoning,
-// a call and its result, or an item of Open Responses as it came. None: it is a
-// part there, too, or nothing.
+// openPart returns a part of a message as items of their own: reasoning, a call and its
+// result, or an item of Open Responses unchanged. It returns none for a part that stays a part
+// or is omitted.
 func openPart(raw JSON) []OpenItem {
 	var p struct {
 		Type       string `json:"type"`
@@ -245,7 +243,7 @@ func openPart(raw JSON) []OpenItem {
 	return nil
 }
 
-// saidIn returns a text, empty if the value is none.
+// saidIn returns a value as a string, empty if it is none.
 func saidIn(v JSON) (s string) {
 	if jsontext.Value(v).Kind() != '"' || json.Unmarshal(v, &s) != nil {
 		return ""
@@ -253,10 +251,10 @@ func saidIn(v JSON) (s string) {
 	return s
 }
 
-// quote returns a text as JSON.
+// quote encodes a string as JSON.
 func quote(s string) JSON {
 	v, err := jsontext.AppendQuote(nil, s)
-	if err != nil { // it is no valid UTF-8, and was decoded from JSON
+	if err != nil { // it is invalid UTF-8 and was decoded from JSON
 		return JSON(`""`)
 	}
 	return v

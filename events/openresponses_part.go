@@ -5,14 +5,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The types of parts that only Open Responses has a shape for.
+// Types of parts that only Open Responses defines.
 const (
 	InputImage = "input_image"
 	InputFile  = "input_file"
 )
 
-// openPartFields is a part of a message in Open Responses, with the fields that it has
-// there and no other.
+// openPartFields is a part of a message in Open Responses, with all fields that it has there.
 type openPartFields struct {
 	Type        string  `json:"type"`
 	Text        *string `json:"text,omitzero"`
@@ -27,9 +26,8 @@ type openPartFields struct {
 	Logprobs    JSON    `json:"logprobs,omitzero"`
 }
 
-// plainPart returns a part as any reader of Open Responses has it: what an
-// assistant says is output, all else is input. It reports whether there is such a
-// part.
+// plainPart returns a part in the form of Open Responses: an assistant's is output, all others
+// are input. It reports whether the part has such a form.
 func plainPart(raw JSON, role Role) (JSON, bool) {
 	var p struct {
 		Type        string `json:"type"`
@@ -61,7 +59,7 @@ func plainPart(raw JSON, role Role) (JSON, bool) {
 		if role == Assistant {
 			out = openPartFields{Type: Refusal, Refusal: &said}
 		}
-	case InputImage, "image_url": // the second is of the chat format
+	case InputImage, "image_url": // the second is of the chat API
 		var wrapped struct {
 			URL string `json:"url"`
 		}
@@ -79,7 +77,7 @@ func plainPart(raw JSON, role Role) (JSON, bool) {
 	return made, err == nil
 }
 
-// some returns a value that is there and not null.
+// some returns v, or nil if it is null.
 func some(v JSON) JSON {
 	if k := jsontext.Value(v).Kind(); k == 0 || k == 'n' {
 		return nil

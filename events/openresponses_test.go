@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// asItem gives what a thread holds of an item that item.create took.
+// asItem returns the document of an item that item.create accepted.
 func asItem(n NewItem) *Item {
 	i := &Item{
 		ID: n.ID, Type: n.Type, Role: n.Role, Status: n.Status, Channel: n.Channel, Content: n.Content, ParentItemID: n.ParentItemID,
@@ -54,7 +54,7 @@ func writtenAs(t *testing.T, f OpenForm, i *Item) []OpenItem {
 	return list
 }
 
-// over is what a reader gets: the items as JSON, read again.
+// over returns the items after encoding and decoding.
 func over(t *testing.T, list []OpenItem) []OpenItem {
 	t.Helper()
 	raw, err := json.Marshal(list, json.Deterministic(true))
@@ -68,10 +68,10 @@ func over(t *testing.T, list []OpenItem) []OpenItem {
 	return got
 }
 
-// Each kind of item goes out to Open Responses and comes back without a loss,
-// and nothing of the thread goes with it: EK-3, EK-4, EK-6, EK-8, EK-10, EK-11,
-// EK-13, EK-30, EK-165, EK-166..EK-171.
-func TestOpenResponsesRoundTrip(t *testing.T) {
+// Each type of item converts to Open Responses and back without a loss, and without the
+// thread's own fields: EK-3, EK-4, EK-6, EK-8, EK-10, EK-11, EK-13, EK-30, EK-165,
+// EK-166..EK-171.
+func TestOpenResponses_RoundTrip(t *testing.T) {
 	tests := []struct{ name, open, item string }{
 		{"message", `{"type":"message","id":"itm_1","role":"user","content":[{"type":"input_text","text":"hi"}]}`,
 			`{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}`},
@@ -120,10 +120,10 @@ func TestOpenResponsesRoundTrip(t *testing.T) {
 	}
 }
 
-// Reasoning items that come in become parts of a message (EK-172); a text alone
-// is a message's content; an item without a type is a message; one that a thread
-// has no kind for is kept whole in a part.
-func TestReadOpenResponsesNormalises(t *testing.T) {
+// Reasoning items become parts of a message (EK-172); a string alone is a message's content;
+// an item without a type is a message; one of a type that a thread does not have is kept whole
+// in a part.
+func TestReadOpenResponses_Normalises(t *testing.T) {
 	tests := []struct{ name, open, content string }{
 		{"reasoning item", `{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"thinking"}],"encrypted_content":"x"}`,
 			`[{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"thinking"}],"encrypted_content":"x"}]`},
@@ -146,9 +146,9 @@ func TestReadOpenResponsesNormalises(t *testing.T) {
 	}
 }
 
-// What a thread has no field for comes back from Open Responses as it went in,
-// until the item is changed.
-func TestOpenResponsesKeepsWhatThreadsHaveNoFieldFor(t *testing.T) {
+// What a thread has no field for is returned to Open Responses unchanged, until the item
+// changes.
+func TestOpenResponses_KeepsUnknownFields(t *testing.T) {
 	for _, open := range []string{
 		`{"type":"message","id":"msg 1","role":"assistant","status":"incomplete","phase":"final","content":[{"type":"output_text","text":"a"}]}`,
 		`{"role":"user","content":"hi"}`,
@@ -184,8 +184,8 @@ func TestOpenResponsesKeepsWhatThreadsHaveNoFieldFor(t *testing.T) {
 	sameJSON(t, valueOf(writtenAs(t, OpenForm{}, asItem(item))[0]), raw(`{"type":"function_call","id":"fc_1","call_id":"c1","name":"g","arguments":"{}"}`))
 }
 
-// What is no item is refused (EK-9), and the item at fault is named.
-func TestReadOpenResponsesRefuses(t *testing.T) {
+// An invalid item is refused (EK-9), and the error names it.
+func TestReadOpenResponses_NamesInvalidItem(t *testing.T) {
 	for _, raw := range []string{`{"type":"message"}`, `{"type":"message","role":"user","content":{}}`,
 		`{"type":"function_call","name":"x","arguments":"{}"}`, `{"type":"function_call_output","call_id":"c"}`, `{"type":"item_reference"}`, `[]`, `{`, `"hi"`} {
 		item, err := readOne(raw)
@@ -199,9 +199,9 @@ func TestReadOpenResponsesRefuses(t *testing.T) {
 	}
 }
 
-// Split for a model's endpoint, a message's reasoning and calls stand alone, in
-// their place, and what such a reader has no place for is left out.
-func TestOpenResponsesSplit(t *testing.T) {
+// Split for a model's endpoint, a message's reasoning and calls are items of their own, in
+// their place, and what such a reader cannot have is omitted.
+func TestOpenForm_Split(t *testing.T) {
 	i := &Item{ID: "itm_1", Type: Message, Role: Assistant, Status: ItemCompleted, Content: raw(`[{"type":"output_text","text":"a","x":1,"annotations":[]},
 		{"type":"acme.mood"},{"type":"reasoning","id":"rs_1","summary":[]},{"type":"tool-f","toolCallId":"c1","state":"output-error","input":{"a":1},"errorText":"broke"},
 		{"type":"tool-f","toolCallId":"c2","input":"{"},{"type":"text","text":"b"},{"type":"open.web_search_call","item":{"type":"web_search_call","id":"ws_1"}}]`)}
@@ -215,7 +215,7 @@ func TestOpenResponsesSplit(t *testing.T) {
 		{"type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"b"}]},{"type":"web_search_call","id":"ws_1"}]`))
 }
 
-// value makes any JSON.
+// value returns random JSON.
 func value(rnd *rand.Rand, depth int) string {
 	switch n := rnd.IntN(9); {
 	case n == 0 && depth > 0:
@@ -227,8 +227,8 @@ func value(rnd *rand.Rand, depth int) string {
 	}
 }
 
-// randomItem makes an item of a thread: of every kind, with parts of every kind,
-// many of them odd.
+// randomItem returns a random item of any type, with parts of every kind, many of them
+// unusual.
 func randomItem(rnd *rand.Rand, n int) NewItem {
 	i := NewItem{ID: fmt.Sprintf("itm_%d", n), Status: []ItemStatus{"", ItemStored, ItemPending, ItemCompleted}[rnd.IntN(4)], Silent: rnd.IntN(4) == 0}
 	if rnd.IntN(3) == 0 {
@@ -266,9 +266,8 @@ func randomItem(rnd *rand.Rand, n int) NewItem {
 	return i
 }
 
-// A thread goes to Open Responses and back, whatever it holds, in both forms that
-// lose nothing: EK-170.
-func TestOpenResponsesExactOfRandomThreads(t *testing.T) {
+// Any thread converts to Open Responses and back in both forms that lose nothing: EK-170.
+func TestOpenForm_ExactRoundTripsAnyThread(t *testing.T) {
 	made := map[ItemType]int{}
 	for seed := range uint64(3000) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -305,8 +304,8 @@ func TestOpenResponsesExactOfRandomThreads(t *testing.T) {
 	}
 }
 
-// Any JSON object that is taken as an item of Open Responses comes out as it
-// came in, and what is written loses nothing.
+// Any JSON object that is accepted as an item of Open Responses is returned unchanged, and
+// writing loses nothing.
 func FuzzOpenResponses(f *testing.F) {
 	for _, seed := range []string{
 		`{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}`, `{"role":"user","content":"hi","phase":1}`,

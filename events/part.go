@@ -6,7 +6,7 @@ const (
 	PartUpdatedType Type = "part.updated"
 )
 
-// PartCreated says that a step gave a piece of its output.
+// PartCreated records a piece of a step's output.
 type PartCreated struct {
 	Key    string `json:"key" schema:"required,pattern=partKey" doc:"stepId:idx."`
 	StepID string `json:"stepId" schema:"required,pattern=id" doc:"The step it belongs to."`
@@ -15,8 +15,7 @@ type PartCreated struct {
 	Part   JSON   `json:"part,omitzero" doc:"The part itself: any JSON, stored unchanged."`
 }
 
-// PartUpdated says that a part was replaced: its fields are those of the part
-// as it is now.
+// PartUpdated records that a part was replaced. Its fields are the new ones.
 type PartUpdated struct {
 	Key    string `json:"key" schema:"required,pattern=partKey" doc:"stepId:idx."`
 	StepID string `json:"stepId" schema:"required,pattern=id" doc:"The step it belongs to."`

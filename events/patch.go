@@ -9,11 +9,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// MergePatch applies a JSON Merge Patch (RFC 7396) to a document. No document
-// counts as null. Members keep their order, new ones come last in the patch's
-// order, and what is not touched keeps its bytes, so that the same patch on the
-// same document gives the same bytes wherever it is folded. The error says that
-// one of the two is not JSON.
+// MergePatch applies a JSON Merge Patch (RFC 7396) to a document. An empty document counts as
+// null. Members keep their order, new ones are appended in the patch's order, and untouched
+// values keep their bytes, so that the same patch on the same document always yields the same
+// bytes. The error says that one of the two is not JSON.
 func MergePatch(doc, patch []byte) ([]byte, error) {
 	merged, err := mergeValue(nil, doc, patch)
 	if err != nil {
@@ -22,7 +21,7 @@ func MergePatch(doc, patch []byte) ([]byte, error) {
 	return merged, nil
 }
 
-// member is one name and value of an object, both as they were written.
+// member is one name and value of an object, as raw JSON.
 type member struct{ name, value JSON }
 
 func mergeValue(b []byte, doc, patch JSON) ([]byte, error) {
@@ -46,7 +45,7 @@ func mergeValue(b []byte, doc, patch JSON) ([]byte, error) {
 	first := true
 	put := func(name, old, change JSON) error {
 		if jsontext.Value(change).Kind() == 'n' {
-			return nil // removed, or never there
+			return nil // removed, or never present
 		}
 		if !first {
 			b = append(b, ',')
@@ -81,7 +80,7 @@ func mergeValue(b []byte, doc, patch JSON) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// same reports whether two members have the same name, however it is escaped.
+// same reports whether two members have the same name, regardless of escapes.
 func (m member) same(o member) bool {
 	if bytes.Equal(m.name, o.name) {
 		return true
@@ -96,7 +95,7 @@ func (m member) same(o member) bool {
 
 var errNotJSON = errors.New("not a JSON value")
 
-// members takes an object apart, in its order.
+// members splits an object, keeping its order.
 func members(object JSON) ([]member, error) {
 	dec := jsontext.NewDecoder(bytes.NewReader(object))
 	if _, err := dec.ReadToken(); err != nil {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The vectors of RFC 7396, appendix A, and what they leave open: order, bytes,
-// nulls within arrays of a patch, names that are escaped.
+// The vectors of RFC 7396, appendix A, and what they leave open: order, bytes, nulls within
+// arrays of a patch, escaped names.
 func TestMergePatch(t *testing.T) {
 	tests := []struct{ doc, patch, want string }{
 		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`},

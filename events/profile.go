@@ -7,8 +7,8 @@ const (
 	SkillActivatedType Type = "skill.activated"
 )
 
-// ProfileChanged sets the fields that it holds and leaves the others. An empty
-// text clears a field.
+// ProfileChanged sets the fields that it holds and leaves the others. An empty string clears a
+// field.
 type ProfileChanged struct {
 	Title           *string `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
 	Archived        *bool   `json:"archived,omitzero" doc:"Hidden from the main list."`
@@ -22,18 +22,18 @@ type ProfileChanged struct {
 	Policy          *Policy `json:"policy,omitzero" doc:"What happens to a message that arrives during a run."`
 }
 
-// Policy says what becomes of a message that comes while a run is on.
+// Policy says what happens to a message that arrives during a run.
 type Policy string
 
 // The policies.
 const (
 	Reject    Policy = "reject"    // it is refused
 	Enqueue   Policy = "enqueue"   // it waits until the run has ended; at most MaxQueuedMessages wait
-	Interrupt Policy = "interrupt" // the run is aborted, and it is next
+	Interrupt Policy = "interrupt" // the run is aborted, and the message is next
 	Steer     Policy = "steer"     // the run's next step sees it
 )
 
-// MaxQueuedMessages is how many messages of a thread may wait.
+// MaxQueuedMessages is the number of messages of a thread that may wait.
 const MaxQueuedMessages = 5
 
 // Enum lists the policies.
@@ -41,14 +41,14 @@ func (Policy) Enum() []string {
 	return []string{string(Reject), string(Enqueue), string(Interrupt), string(Steer)}
 }
 
-// AgentAssigned says that another agent took the thread over.
+// AgentAssigned records that another agent took the thread over.
 type AgentAssigned struct {
 	AgentID string `json:"agentId" schema:"required,pattern=name" doc:"The agent in charge from now on."`
 	From    string `json:"from,omitzero" schema:"pattern=name" doc:"The agent before."`
 	Reason  string `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
 }
 
-// SkillActivated says that a skill was loaded, once for each name.
+// SkillActivated records that a skill was loaded, once for each name.
 type SkillActivated struct {
 	Name      string `json:"name" schema:"required,pattern=name" doc:"The skill."`
 	Arguments JSON   `json:"arguments,omitzero" schema:"object" doc:"The arguments."`

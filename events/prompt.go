@@ -8,14 +8,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// MaxVariableBytes bounds what a thread may put into a prompt for one variable.
+// MaxVariableBytes bounds the value of one variable of a prompt.
 const MaxVariableBytes = 16 << 10
 
-// placeholder is where a prompt's text has a variable.
+// placeholder matches a variable in a prompt's text.
 var placeholder = regexp.MustCompile(`\{\{ ?([A-Za-z_][A-Za-z0-9_]*) ?\}\}`)
 
-// Placeholders lists the names that stand as {{name}} in a prompt's text, each
-// once.
+// Placeholders returns the names of the {{name}} variables of a prompt's text, each once.
 func Placeholders(text string) []string {
 	var names []string
 	for _, m := range placeholder.FindAllStringSubmatch(text, -1) {
@@ -26,13 +25,12 @@ func Placeholders(text string) []string {
 	return names
 }
 
-// Fill returns the prompt's text with every variable replaced by its value: what
-// the first of the sources says that says anything, or the variable's default. A
-// source is a JSON object, or anything else, which says nothing. A text is put in
-// as it is, null is nothing, and any other value is put in as JSON. What is put in
-// is not looked at again, so that a value cannot name a variable.
+// Fill returns the prompt's text with every variable replaced by its value: that of the first
+// source that has one, or the variable's default. A source is a JSON object; any other source
+// has no values. A string is inserted as it is, null as nothing, and any other value as JSON.
+// Inserted text is not expanded again, so a value cannot refer to a variable.
 //
-// The error names the variable that has no value, or one that is too large.
+// The error names the variable that has no value, or whose value is too large.
 func (d PromptDefinition) Fill(sources ...JSON) (string, error) {
 	if len(d.Variables) == 0 {
 		return d.Text, nil
@@ -64,7 +62,7 @@ func (d PromptDefinition) Fill(sources ...JSON) (string, error) {
 	}), nil
 }
 
-// variable returns the first value of a name, as a text.
+// variable returns the first value of a name, as text.
 func variable(objects []map[string]JSON, name string) (string, bool) {
 	for _, object := range objects {
 		if raw, ok := object[name]; ok && jsontext.Value(raw).Kind() != 'n' {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A prompt's variables are filled in from the first source that knows them, and
-// what is filled in is not filled in again.
+// A prompt's variables come from the first source that has them, and inserted text is not
+// expanded again.
 func TestFill(t *testing.T) {
 	d := PromptDefinition{
 		Name: "p", Text: "{{a}} {{ b }} {{c}} {{a}} {{other}} {{a.b}} { {a}}", Variables: []string{"a", "b", "c"}, Defaults: raw(`{"a":"no","c":"{{a}}"}`),

@@ -4,20 +4,20 @@ import (
 	"slices"
 )
 
-// Fresh says how new an answer must be. The query waits, at most 5 s, until its
-// read model has got so far, and else answers projection_behind.
+// Fresh says how recent a reply must be. The query waits, at most 5 s, until its read model
+// has caught up that far; otherwise the error is projection_behind.
 type Fresh struct {
 	MinSeq     *int64 `json:"minSeq,omitzero" schema:"minimum=0" doc:"The sequence in the log that the answer must show."`
 	MinVersion *int64 `json:"minVersion,omitzero" schema:"minimum=0" doc:"The version of the thread that the answer must show."`
 }
 
-// At is a point in a thread's life: a version or a time, exactly one of them.
+// At is a point in a thread's life: exactly one of a version and a time.
 type At struct {
 	Version *int64 `json:"version,omitzero" schema:"minimum=1" doc:"The thread's version."`
 	Time    string `json:"time,omitzero" schema:"pattern=time" doc:"A time: the state at that moment."`
 }
 
-// Check holds what no single field says.
+// Check validates what spans more than one field.
 func (a At) Check() error {
 	if (a.Version == nil) == (a.Time == "") {
 		return Invalid("", "exactly one of version and time is needed")
@@ -25,20 +25,20 @@ func (a At) Check() error {
 	return nil
 }
 
-// Constraint says the same as Check in JSON Schema.
+// Constraint returns the rules of Check as JSON Schema.
 func (At) Constraint() string {
 	return `{"oneOf":[{"required":["version"],"properties":{"version":{"type":"number"}}},{"required":["time"],"properties":{"time":{"type":"string","minLength":1}}}]}`
 }
 
-// The queries' data. ThreadID is an id or "key:" and a key.
+// Data of the queries. ThreadID is an id or "key:" and a key.
 type (
-	// GetThread asks for a thread's document.
+	// GetThread returns a thread's document.
 	GetThread struct {
 		ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 		At       *At    `json:"at,omitzero" doc:"As it was then."`
 		Fresh
 	}
-	// ListThreads asks for the tenant's threads, newest change first.
+	// ListThreads returns the tenant's threads, newest change first.
 	ListThreads struct {
 		Status       ThreadStatus `json:"status,omitzero" doc:"Only those in this state."`
 		Archived     *bool        `json:"archived,omitzero" doc:"Only those that are, or are not, archived."`
@@ -50,27 +50,27 @@ type (
 		Cursor       string       `json:"cursor,omitzero" schema:"maxLength=256" doc:"nextCursor of the page before."`
 		Fresh
 	}
-	// GetContext asks for a context's document.
+	// GetContext returns a context's document.
 	GetContext struct {
 		ThreadID  string `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"The thread; finds the context faster, and is needed for the default one."`
 		ContextID string `json:"contextId,omitzero" schema:"pattern=id" doc:"The context; the default one of the thread if absent."`
 		At        *At    `json:"at,omitzero" doc:"As it was then; needs threadId."`
 		Fresh
 	}
-	// ListContexts asks for a thread's contexts, oldest first.
+	// ListContexts returns a thread's contexts, oldest first.
 	ListContexts struct {
 		ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 		At       *At    `json:"at,omitzero" doc:"As they were then."`
 		Fresh
 	}
-	// GetItem asks for an item's document.
+	// GetItem returns an item's document.
 	GetItem struct {
 		ThreadID string `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"The thread; finds the item faster."`
 		ItemID   string `json:"itemId" schema:"required,pattern=id" doc:"The item."`
 		At       *At    `json:"at,omitzero" doc:"As it was then; needs threadId."`
 		Fresh
 	}
-	// ListItems asks for a thread's items, in the order in which they were made.
+	// ListItems returns a thread's items, in the order in which they were created.
 	ListItems struct {
 		ThreadID  string   `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 		ContextID string   `json:"contextId,omitzero" schema:"pattern=id" doc:"Only those of this context."`
@@ -81,14 +81,14 @@ type (
 		At        *At      `json:"at,omitzero" doc:"As they were then."`
 		Fresh
 	}
-	// GetExecution asks for an execution's document.
+	// GetExecution returns an execution's document.
 	GetExecution struct {
 		ThreadID    string `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"The thread; finds the execution faster."`
 		ExecutionID string `json:"executionId" schema:"required,pattern=id" doc:"The execution."`
 		At          *At    `json:"at,omitzero" doc:"As it was then; needs threadId."`
 		Fresh
 	}
-	// ListExecutions asks for a thread's executions, oldest first.
+	// ListExecutions returns a thread's executions, oldest first.
 	ListExecutions struct {
 		ThreadID  string          `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 		ContextID string          `json:"contextId,omitzero" schema:"pattern=id" doc:"Only those of this context."`
@@ -96,14 +96,14 @@ type (
 		At        *At             `json:"at,omitzero" doc:"As they were then."`
 		Fresh
 	}
-	// ListSteps asks for an execution's steps, by iteration.
+	// ListSteps returns an execution's steps, by iteration.
 	ListSteps struct {
 		ThreadID    string `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"The thread; finds the steps faster."`
 		ExecutionID string `json:"executionId" schema:"required,pattern=id" doc:"The execution."`
 		At          *At    `json:"at,omitzero" doc:"As they were then; needs threadId."`
 		Fresh
 	}
-	// ListParts asks for a step's parts, by idx.
+	// ListParts returns a step's parts, by idx.
 	ListParts struct {
 		ThreadID string `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"The thread; finds the parts faster."`
 		StepID   string `json:"stepId" schema:"required,pattern=id" doc:"The step."`
@@ -111,14 +111,14 @@ type (
 		At       *At    `json:"at,omitzero" doc:"As they were then; needs threadId."`
 		Fresh
 	}
-	// GetDefinition asks for a definition of the tenant.
+	// GetDefinition returns a definition of the tenant.
 	GetDefinition struct {
 		Kind    DefinitionKind `json:"kind" schema:"required" doc:"What it defines."`
 		Name    string         `json:"name" schema:"required,pattern=name" doc:"Its name."`
 		Version *int64         `json:"version,omitzero" schema:"minimum=1" doc:"The definition's version to show; the present one if absent."`
 		Fresh
 	}
-	// ListDefinitions asks for the tenant's definitions, by kind and name.
+	// ListDefinitions returns the tenant's definitions, by kind and name.
 	ListDefinitions struct {
 		Kind   DefinitionKind `json:"kind,omitzero" doc:"Only those of this kind."`
 		Bare   bool           `json:"bare,omitzero" doc:"Leave out the definitions themselves."`
@@ -126,14 +126,13 @@ type (
 		Cursor string         `json:"cursor,omitzero" schema:"maxLength=512" doc:"nextCursor of the page before."`
 		Fresh
 	}
-	// GetAgent asks whether there is an agent of that name: one that the tenant
-	// defines, a reactor that the server has itself, or one that a process serves, or
-	// has ever served, on NATS.
+	// GetAgent returns whether there is an agent of that name: one that the tenant defines, a
+	// reactor of the server itself, or one that a process serves, or has ever served, on NATS.
 	GetAgent struct {
 		Name string `json:"name" schema:"required,pattern=name" doc:"Its name."`
 		Fresh
 	}
-	// ListEvents asks for a thread's events themselves, from the log.
+	// ListEvents returns a thread's events from the log.
 	ListEvents struct {
 		ThreadID    string   `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 		FromVersion *int64   `json:"fromVersion,omitzero" schema:"minimum=1" doc:"The first version that is shown; 1 if absent."`
@@ -149,7 +148,7 @@ type Order string
 // Enum lists the orders.
 func (Order) Enum() []string { return []string{"asc", "desc"} }
 
-// The queries' answers, where they are more than a document.
+// The queries' replies, where they are more than a document.
 type (
 	// ThreadList is a page of threads.
 	ThreadList struct {
@@ -183,14 +182,14 @@ type (
 		Definitions []Definition `json:"definitions" schema:"required" doc:"The definitions."`
 		NextCursor  string       `json:"nextCursor,omitzero" doc:"The cursor of the next page, if there is one."`
 	}
-	// Agent says what is known of an agent.
+	// Agent describes an agent.
 	Agent struct {
 		Name    string    `json:"name" schema:"required,pattern=name" doc:"Its name."`
 		Type    AgentType `json:"type" schema:"required" doc:"The agent's type."`
 		Version int64     `json:"version,omitzero" schema:"minimum=1" doc:"The version of its definition; absent: it is a reactor of the server's, which nobody has defined."`
 	}
-	// EventList is a part of a thread's history: CloudEvents as they are in
-	// the log. NextVersion is the fromVersion of what follows, if more does.
+	// EventList is a page of a thread's history: CloudEvents as they are in the log.
+	// NextVersion is the fromVersion of the next page, if there is one.
 	EventList struct {
 		Events      []JSON `json:"events" schema:"required" doc:"The events: CloudEvents as they are in the log."`
 		NextVersion int64  `json:"nextVersion,omitzero" schema:"minimum=1" doc:"The fromVersion of what follows, if more does."`
@@ -205,7 +204,7 @@ type Query struct {
 	new func() any
 }
 
-// New gives a zero value of what the query takes.
+// New returns a zero value of the query's data.
 func (q Query) New() any { return q.new() }
 
 func query[T any](name, doc string) Query {
@@ -251,7 +250,7 @@ var queriesByName = func() map[string]Query {
 	return m
 }()
 
-// LookupQuery finds a query by name.
+// LookupQuery returns the query of that name, and reports whether there is one.
 func LookupQuery(name string) (Query, bool) {
 	q, ok := queriesByName[name]
 	return q, ok

@@ -1,28 +1,28 @@
 package events
 
-// The data of the queries of files.
+// Data of the queries of files.
 type (
-	// StatFile asks for the record of a file or directory.
+	// StatFile returns the record of a file or directory.
 	StatFile struct {
 		ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 		Path     string `json:"path" schema:"required,maxLength=4096" doc:"The path, from the thread's root."`
 		At       *At    `json:"at,omitzero" doc:"As it was then."`
 		Fresh
 	}
-	// ListFiles asks for what a directory holds.
+	// ListFiles returns the contents of a directory.
 	ListFiles struct {
 		ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 		Path     string `json:"path,omitzero" schema:"maxLength=4096" doc:"The directory; the root if absent."`
 		At       *At    `json:"at,omitzero" doc:"As it was then."`
 		Fresh
 	}
-	// CountFiles asks for the counts of a thread's files.
+	// CountFiles returns the counts of a thread's files.
 	CountFiles struct {
 		ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 		At       *At    `json:"at,omitzero" doc:"As they were then."`
 		Fresh
 	}
-	// FindFiles asks for the paths that match a glob.
+	// FindFiles returns the paths that match a glob.
 	FindFiles struct {
 		ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 		Pattern  string `json:"pattern" schema:"required,maxLength=4096" doc:"A glob from the root: * and ? within a name, ** across directories, [a-z], {a,b}."`
@@ -30,7 +30,7 @@ type (
 		At       *At    `json:"at,omitzero" doc:"As they were then."`
 		Fresh
 	}
-	// GrepFiles asks for the lines of a thread's files that match a pattern.
+	// GrepFiles returns the lines of a thread's files that match a pattern.
 	GrepFiles struct {
 		ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 		Pattern  string `json:"pattern" schema:"required,maxLength=4096" doc:"A regular expression (RE2)."`
@@ -39,7 +39,7 @@ type (
 		At       *At    `json:"at,omitzero" doc:"As they were then."`
 		Fresh
 	}
-	// GetThumbnail asks for a small picture of an image.
+	// GetThumbnail returns a small picture of an image.
 	GetThumbnail struct {
 		ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 		Path     string `json:"path" schema:"required,maxLength=4096" doc:"The image: PNG, JPEG, GIF or WebP."`

@@ -1,7 +1,7 @@
 package events
 
-// GetMessagesOptions says which messages to show. The zero value
-// means all that are not silent, newest first.
+// GetMessagesOptions selects messages. The zero value selects all that are not silent, newest
+// first.
 type GetMessagesOptions struct {
 	Limit         *int64 `json:"limit,omitzero" schema:"minimum=0" doc:"The largest number to return; no limit if absent."`
 	Offset        *int64 `json:"offset,omitzero" schema:"minimum=0" doc:"How many to skip; 0 if absent."`
@@ -11,8 +11,8 @@ type GetMessagesOptions struct {
 	ContextID     string `json:"contextId,omitzero" schema:"pattern=id" doc:"Only messages of this context; of all if absent."`
 }
 
-// ListMessages asks for a thread's messages. An answer holds at most 1,000, and
-// what fits in it: hasMore and nextCursor say that there are more.
+// ListMessages returns a page of a thread's messages: at most 1,000, and no more than fit in
+// the reply. hasMore and nextCursor say that there are more.
 type ListMessages struct {
 	ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 	GetMessagesOptions
@@ -21,7 +21,7 @@ type ListMessages struct {
 	Fresh
 }
 
-// GetMessage asks for one message.
+// GetMessage returns one message.
 type GetMessage struct {
 	ThreadID  string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 	MessageID string `json:"messageId" schema:"required,minLength=1,maxLength=256" doc:"The message; the answer is null if there is none."`

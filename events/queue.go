@@ -1,6 +1,6 @@
 package events
 
-// The events of what waits until the agent is free.
+// The events of the queue of messages that wait for the agent.
 const (
 	QueuePushedType  Type = "queue.pushed"
 	QueueDrainedType Type = "queue.drained"
@@ -9,7 +9,7 @@ const (
 	QueueMovedType   Type = "queue.moved"
 )
 
-// QueuePushed says that a message waits until the agent is free.
+// QueuePushed records that a message waits until the agent is free.
 //
 // A call of a tool waits in the same way: its item is an action_execute.
 type QueuePushed struct {
@@ -25,25 +25,25 @@ type QueuePushed struct {
 	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"Of a message: the id of the item that will answer it."`
 }
 
-// QueueDrained says that waiting messages were taken.
+// QueueDrained records that waiting messages were taken out of the queue.
 type QueueDrained struct {
 	IDs []string `json:"ids" schema:"required" doc:"The messages that left the queue, in order."`
 }
 
-// QueueRemoved says that what waited under the id will not be taken.
+// QueueRemoved records that a waiting entry was removed.
 type QueueRemoved struct {
 	ID          string `json:"id" schema:"required,maxLength=128" doc:"The id under which it waited."`
 	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"Of a message: the execution that will not exist."`
 }
 
-// QueueEdited says that a waiting message was replaced. It keeps its place, its
-// item's id and its execution's.
+// QueueEdited records that a waiting message was replaced. Its place and the ids of its item
+// and its execution stay the same.
 type QueueEdited struct {
 	ID   string `json:"id" schema:"required,maxLength=128" doc:"The id under which it waits."`
 	Item JSON   `json:"item" schema:"required,object" doc:"The item that it becomes now."`
 }
 
-// QueueMoved says that what waits under the id has another place in the queue.
+// QueueMoved records that a waiting entry has another place in the queue.
 type QueueMoved struct {
 	ID     string `json:"id" schema:"required,maxLength=128" doc:"The id under which it waits."`
 	Before string `json:"before,omitzero" schema:"maxLength=128" doc:"The one that it precedes; absent: it is last."`
@@ -59,19 +59,19 @@ func queueEvents() []Row {
 	}
 }
 
-// The commands' data.
+// Data of the commands.
 type (
-	// RemoveQueued takes a message, or a call of a tool, out of the queue.
+	// RemoveQueued removes a message, or a call of a tool, from the queue.
 	RemoveQueued struct {
 		QueuedID string `json:"queuedId" schema:"required,maxLength=128" doc:"The id under which it waits."`
 	}
-	// EditQueued replaces a message that waits. It keeps its place in the queue and
-	// the ids of its item and its execution.
+	// EditQueued replaces a waiting message. Its place in the queue and the ids of its item
+	// and its execution stay the same.
 	EditQueued struct {
 		QueuedID string  `json:"queuedId" schema:"required,maxLength=128" doc:"The id under which it waits."`
 		Item     NewItem `json:"item" schema:"required" doc:"What it becomes: a message. It keeps the id of its item; another one is refused."`
 	}
-	// MoveQueued gives what waits another place in the queue.
+	// MoveQueued moves a waiting entry to another place in the queue.
 	MoveQueued struct {
 		QueuedID string `json:"queuedId" schema:"required,maxLength=128" doc:"The id under which it waits."`
 		Before   string `json:"before,omitzero" schema:"maxLength=128" doc:"The queuedId that it precedes; absent: it goes last."`
@@ -86,14 +86,14 @@ func queueCommands() []Command {
 	}
 }
 
-// ListQueue asks what waits for a thread's agent, in the order in which it will
-// be taken, but for calls of tools, which go first.
+// ListQueue returns what waits for a thread's agent, in the order in which the agent takes it,
+// except that calls of tools go first.
 type ListQueue struct {
 	ThreadID string `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
 	Fresh
 }
 
-// QueueList is what waits for a thread's agent.
+// QueueList is the queue of a thread's agent.
 type QueueList struct {
 	ThreadID string   `json:"threadId" schema:"required,pattern=thread" doc:"The thread."`
 	Queued   []Queued `json:"queued" schema:"required" doc:"What waits, the next one first."`

@@ -1,6 +1,6 @@
 package events
 
-// The events of what ties threads, and of messages that wait.
+// The events of relationships between threads, and of keys.
 const (
 	RelationshipAddedType   Type = "relationship.added"
 	RelationshipRemovedType Type = "relationship.removed"
@@ -8,19 +8,19 @@ const (
 	KeyReleasedType         Type = "key.released"
 )
 
-// RelationshipKind says how two threads are tied.
+// RelationshipKind says how two threads are related.
 type RelationshipKind string
 
 // Enum lists the kinds.
 func (RelationshipKind) Enum() []string { return []string{"fork", "handoff", "mention"} }
 
-// RelationshipRole says which of the two holds the record.
+// RelationshipRole is the role of the thread that holds the record.
 type RelationshipRole string
 
 // Enum lists the roles.
 func (RelationshipRole) Enum() []string { return []string{"parent", "child"} }
 
-// RelationshipAdded ties this thread to another; its twin stands on the other.
+// RelationshipAdded relates this thread to another, which holds the matching record.
 type RelationshipAdded struct {
 	ThreadID     string           `json:"threadId" schema:"required,pattern=thread" doc:"The other thread."`
 	Type         RelationshipKind `json:"type" schema:"required" doc:"The kind of relation."`
@@ -30,21 +30,21 @@ type RelationshipAdded struct {
 	Comment      string           `json:"comment,omitzero" schema:"maxLength=65536" doc:"What it is for."`
 }
 
-// RelationshipRemoved unties this thread from another.
+// RelationshipRemoved removes a relationship to another thread.
 type RelationshipRemoved struct {
 	ThreadID string           `json:"threadId" schema:"required,pattern=thread" doc:"The other thread."`
 	Type     RelationshipKind `json:"type" schema:"required" doc:"The kind of relation."`
 	Role     RelationshipRole `json:"role" schema:"required" doc:"The role of the thread that held the record."`
 }
 
-// KeyClaimed says that a thread holds a key. It stands on the thread and on
-// the key's own aggregate, in one atomic batch, and so the key is unique.
+// KeyClaimed records that a thread holds a key. It is written to the thread and to the key's
+// own aggregate in one atomic batch, so that the key is unique.
 type KeyClaimed struct {
 	Key      string `json:"key" schema:"required,pattern=key" doc:"The key."`
 	ThreadID string `json:"threadId" schema:"required,pattern=thread" doc:"The thread that holds it."`
 }
 
-// KeyReleased says that a key is free again.
+// KeyReleased records that a key is free again.
 type KeyReleased struct {
 	Key      string `json:"key" schema:"required,pattern=key" doc:"The key."`
 	ThreadID string `json:"threadId" schema:"required,pattern=thread" doc:"The thread that held it."`

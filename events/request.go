@@ -15,8 +15,8 @@ type Request struct {
 	Data            JSON   `json:"data,omitzero" schema:"object" doc:"What the command takes."`
 }
 
-// Reply is the body of the answer to a command that was done. It means:
-// durable, and readable by anyone who reads with minSeq = Seq.
+// Reply is the body of the reply to a command. It means that the command's events are durable,
+// and visible to every read with minSeq = Seq.
 type Reply struct {
 	ThreadID string     `json:"threadId,omitzero" schema:"pattern=thread" doc:"The thread; absent if the command belongs to the tenant."`
 	Version  int64      `json:"version" schema:"required,minimum=0" doc:"The thread's, or the tenant's, version after the command."`
@@ -32,8 +32,8 @@ type EventRef struct {
 	Version int64  `json:"version" schema:"required,minimum=1" doc:"The thread's version with it."`
 }
 
-// Result names what a command made. It is derived from the command's events,
-// so that a repeated command gives the same.
+// Result names what a command made. It is derived from the command's events, so that a
+// repeated command has the same result.
 type Result struct {
 	ContextID      string      `json:"contextId,omitzero" doc:"The context that was created or found."`
 	ItemID         string      `json:"itemId,omitzero" doc:"The item that was created."`
@@ -51,9 +51,9 @@ type Result struct {
 	Definitions []DefinitionChange `json:"definitions,omitempty" doc:"Of definition.apply: what it changed, or, as a dry run, would change."`
 }
 
-// ReplyWithout gives the answer to a command that wrote nothing: because there
-// was nothing to do, or because it was only to tell what it would do. The version
-// and the sequence are those that it found.
+// ReplyWithout returns the reply to a command that wrote nothing: a dry run, which lists the
+// events in would, or a command with nothing to do. Version and sequence are those that it
+// found.
 func ReplyWithout(aggregate string, version int64, seq int64, would []Event) *Reply {
 	r := &Reply{ThreadID: threadOf(aggregate), Version: version, Seq: seq, Events: []EventRef{}}
 	var own Result
@@ -66,7 +66,7 @@ func ReplyWithout(aggregate string, version int64, seq int64, would []Event) *Re
 	return r
 }
 
-// threadOf gives the aggregate if it is a thread.
+// threadOf returns the aggregate if it is a thread, else "".
 func threadOf(aggregate string) string {
 	if !IsThread(aggregate) {
 		return ""
@@ -74,8 +74,8 @@ func threadOf(aggregate string) string {
 	return aggregate
 }
 
-// ReplyOf gives the answer to the command with that id, from the commit that
-// holds its events.
+// ReplyOf returns the reply to the command with that id, from the commit that holds its
+// events.
 func ReplyOf(c *Commit, commandID string) *Reply {
 	own, count, last := Result{}, 0, 0
 	for i := range c.Events {
@@ -122,14 +122,14 @@ func (r *Result) add(c *Commit, e *Event) {
 	case ContextResolved:
 		r.ContextID = e.Subject
 	case ItemCreated:
-		if d.CallOf == nil || r.ItemID == "" { // a message is named before its calls
+		if d.CallOf == nil || r.ItemID == "" { // a message is named in preference to its calls
 			r.ItemID = d.ID
 		}
 		if d.ReactionItemID != "" { // it steers a run, which answers it
 			r.ExecutionID, r.ReactionItemID = e.Correlation, d.ReactionItemID
 		}
 	case ExecutionCreated:
-		if r.ExecutionID == "" { // else it is what waited longer than the command's own
+		if r.ExecutionID == "" { // else it is one that waited longer than the command's own
 			r.ExecutionID, r.ReactionItemID = d.ID, d.ReactionItemID
 		}
 	case StepCreated:
@@ -144,7 +144,7 @@ func (r *Result) add(c *Commit, e *Event) {
 			r.ExecutionID, r.ReactionItemID = d.ExecutionID, d.ReactionItemID
 		}
 	case QueueDrained:
-		if r.ExecutionID != "" && slices.Contains(d.IDs, r.QueuedID) { // it was a message, and waits no more
+		if r.ExecutionID != "" && slices.Contains(d.IDs, r.QueuedID) { // it was a message, and no longer waits
 			r.Queued, r.QueuedID = "", ""
 		}
 	case EffectScheduled:
@@ -155,45 +155,43 @@ func (r *Result) add(c *Commit, e *Event) {
 		r.Definitions = append(r.Definitions, d.Change())
 	case FileWritten:
 		r.file(c, e, d.Record(e.ThreadID, e.Time))
-	case DirectoryCreated: // those on the way come first
+	case DirectoryCreated: // parents come first
 		r.file(c, e, d.Record(e.ThreadID, e.Time))
 	}
 }
 
-// file notes a record with the version of its own event: a commit may hold what
-// others wrote at the same path.
+// file records a file with the version of its own event: other commands of the commit may have
+// written the same path.
 func (r *Result) file(c *Commit, e *Event, made FileRecord) {
 	made.Stamp = Stamp{Version: e.Version, Seq: int64(c.Seq)}
 	r.File = &made
 }
 
-// Command declares one command: its name noun.verb, what it takes, and the
-// events that it may make.
+// Command declares one command: its name noun.verb, its data, and the events that it may make.
 type Command struct {
 	Name    string
 	Doc     string
 	Events  []Type
 	Creates bool // it needs no threadId
-	Single  bool // it cannot stand in a thread.commit
-	Tenant  bool // it is of the tenant and not of a thread: it takes no threadId
+	Single  bool // it cannot be part of a thread.commit
+	Tenant  bool // it belongs to the tenant rather than a thread: it has no threadId
 
 	new    func() any
 	decode func(JSON) (any, error)
 }
 
-// New gives a zero value of what the command takes.
+// New returns a zero value of the command's data.
 func (c Command) New() any { return c.new() }
 
-// Decode reads what the command takes, by type and strictly: an unknown field
-// is an error. It does not check what the schema says beyond types.
+// Decode decodes the command's data strictly: an unknown field is an error. It validates types
+// only, not the rest of the schema.
 func (c Command) Decode(raw JSON) (any, error) { return c.decode(raw) }
 
 func command[T any](name, doc string, made ...Type) Command {
 	return Command{Name: name, Doc: doc, Events: made, new: func() any { return *new(T) }, decode: strict[T]}
 }
 
-// strict reads a value by type and refuses unknown fields, repeated names and
-// broken UTF-8.
+// strict decodes a value and refuses unknown fields, repeated names and invalid UTF-8.
 func strict[T any](raw JSON) (any, error) {
 	var v T
 	err := json.Unmarshal(raw, &v, json.RejectUnknownMembers(true))
@@ -214,7 +212,7 @@ var commandsByName = func() map[string]Command {
 	return m
 }()
 
-// LookupCommand finds a command by name.
+// LookupCommand returns the command of that name, and reports whether there is one.
 func LookupCommand(name string) (Command, bool) {
 	c, ok := commandsByName[name]
 	return c, ok

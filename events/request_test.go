@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// answer decodes a commit as the log gives it and answers a command from it.
+// answer decodes a commit as the log returns it and replies to a command from it.
 func answer(t *testing.T, list []Event, commandID string) *Reply {
 	t.Helper()
 	c := commitOf(t, list)
@@ -20,7 +20,7 @@ func answer(t *testing.T, list []Event, commandID string) *Reply {
 	return ReplyOf(back, commandID)
 }
 
-func TestReplyOfOneCommand(t *testing.T) {
+func TestReplyOf_OneCommand(t *testing.T) {
 	list := turn()
 	got := answer(t, list, cmdID)
 	want := &Reply{ThreadID: thread, Version: 12, Seq: 42, Result: &Result{
@@ -34,8 +34,8 @@ func TestReplyOfOneCommand(t *testing.T) {
 	}
 }
 
-// Each thing that a command may make is named in its result.
-func TestResults(t *testing.T) {
+// Each entity that a command may create is named in its result.
+func TestReplyOf_NamesCreatedEntities(t *testing.T) {
 	for _, s := range samples() {
 		if row, _ := Lookup(s.of); row.Transient {
 			continue
@@ -75,8 +75,8 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// Several commands that shared a commit keep their own answers.
-func TestReplyOfASharedCommit(t *testing.T) {
+// Several commands that shared a commit have their own replies.
+func TestReplyOf_SharedCommit(t *testing.T) {
 	list := turn()
 	for i := range list {
 		list[i].CommandID = []string{"a", "b", "b", "c"}[min(i, 3)]
@@ -100,8 +100,8 @@ func TestReplyOfASharedCommit(t *testing.T) {
 	}
 }
 
-// The commands of a thread.commit each have their result, in their order.
-func TestReplyOfACommitOfSeveral(t *testing.T) {
+// The commands of a thread.commit each have their result, in order.
+func TestReplyOf_ThreadCommit(t *testing.T) {
 	list := turn()
 	for i := range list {
 		list[i].CommandIndex = []int{1, 1, 2, 4}[min(i, 3)]
@@ -118,8 +118,8 @@ func TestReplyOfACommitOfSeveral(t *testing.T) {
 	}
 }
 
-// A reply has its fields as the contract names them, the list always there.
-func TestReplyOnTheWire(t *testing.T) {
+// A reply has the contract's field names, and the list is always present.
+func TestReply_FieldNames(t *testing.T) {
 	reply := answer(t, stream(samples()[2]), "nobody")
 	got, err := json.Marshal(reply, json.Deterministic(true))
 	if want := `{"threadId":"` + thread + `","version":0,"seq":42,"events":[]}`; err != nil || string(got) != want {
@@ -127,9 +127,8 @@ func TestReplyOnTheWire(t *testing.T) {
 	}
 }
 
-// Commands and queries are found by the names of the contract, and read
-// strictly.
-func TestCommandsAndQueries(t *testing.T) {
+// Commands and queries are found by the contract's names, and decoded strictly.
+func TestLookup_CommandsAndQueries(t *testing.T) {
 	for _, c := range Commands() {
 		got, ok := LookupCommand(c.Name)
 		if !ok || got.Name != c.Name {
@@ -172,10 +171,10 @@ func TestCommandsAndQueries(t *testing.T) {
 	}
 }
 
-// EK-50: the user's message of the fixture is taken. EK-39..EK-41: what a message
-// must have; EK-38: what the others must; EK-43..EK-45, EK-48: the types of parts;
-// EK-173, EK-177: those of extensions.
-func TestItemContents(t *testing.T) {
+// EK-50: the user's message of the fixture is accepted. EK-39..EK-41: required fields of a
+// message; EK-38: those of the others; EK-43..EK-45, EK-48: the types of parts; EK-173,
+// EK-177: those of extensions.
+func TestNewItem_Check(t *testing.T) {
 	for name, c := range map[string]struct {
 		item NewItem
 		path string // of the refusal; "ok": none
@@ -211,8 +210,8 @@ func TestItemContents(t *testing.T) {
 	}
 }
 
-// A thread.commit of one command answers in the form of a list, too.
-func TestReplyOfACommitOfOne(t *testing.T) {
+// A thread.commit of one command replies with a list, too.
+func TestReplyOf_ThreadCommitOfOne(t *testing.T) {
 	list := turn()
 	for i := range list {
 		list[i].CommandIndex = 1

@@ -1,8 +1,8 @@
 package events
 
-// Rules is the precondition of every event of the catalog: one method for each
-// row. A method returns nil if the event may follow what came before it, which
-// the implementation knows, and says why not otherwise. It changes nothing.
+// Rules is the precondition of every event of the catalog: one method for each row. A method
+// returns nil if the event may follow the ones before it, which the implementation knows, and
+// otherwise an error that says why not. It changes nothing.
 //
 // Each row names its method, so a row without a precondition does not compile,
 // and neither does an implementation that lacks one.
@@ -69,8 +69,7 @@ type Rules interface {
 	ThreadFinished(e *Event, d ThreadFinished) error
 }
 
-// Holds checks the precondition of an event. An event of a type or version that
-// this program does not know has none.
+// Holds checks the precondition of an event. An event of an unknown type or version has none.
 func (e *Event) Holds(r Rules) error {
 	row, ok := rows[e.Type]
 	if _, unknown := e.Data.(Unknown); !ok || unknown {

@@ -1,6 +1,6 @@
 package events
 
-// The events of what runs beside and under an execution.
+// The events of runs, effects, approvals and traces.
 const (
 	EffectScheduledType   Type = "effect.scheduled"
 	EffectCancelledType   Type = "effect.cancelled"
@@ -21,7 +21,7 @@ const (
 	TraceRecordedType     Type = "trace.recorded"
 )
 
-// EffectScheduled says that work is to be done later, outside the conversation.
+// EffectScheduled records that work is scheduled for later, outside the conversation.
 type EffectScheduled struct {
 	ID          string `json:"id" schema:"required,maxLength=64" doc:"The effect's id, a UUID."`
 	Name        string `json:"name" schema:"required,pattern=name" doc:"The effect's name."`
@@ -33,19 +33,19 @@ type EffectScheduled struct {
 	BackoffMs   int64  `json:"backoffMs,omitzero" schema:"minimum=0" doc:"The pause before the second attempt; it doubles for each one after that."`
 }
 
-// EffectCancelled says that the effect will not run.
+// EffectCancelled records that an effect will not run.
 type EffectCancelled struct {
 	Reason string `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
 }
 
-// EffectStarted says that an attempt at the effect began.
+// EffectStarted records that an attempt at an effect started.
 type EffectStarted struct {
 	Firing  int64 `json:"firing,omitzero" schema:"minimum=1" doc:"Which firing of a repeated effect, from 1."`
 	Attempt int64 `json:"attempt" schema:"required,minimum=1" doc:"Which attempt at the firing, from 1."`
 	Claim   int64 `json:"claim,omitzero" schema:"minimum=0" doc:"The message of the timers' stream that the worker holds, by its sequence."`
 }
 
-// EffectCompleted says that the effect was done.
+// EffectCompleted records that an effect completed.
 type EffectCompleted struct {
 	Firing  int64  `json:"firing,omitzero" schema:"minimum=1" doc:"Which firing, from 1."`
 	Attempt int64  `json:"attempt,omitzero" schema:"minimum=1" doc:"Which attempt at it, from 1."`
@@ -53,7 +53,7 @@ type EffectCompleted struct {
 	Next    string `json:"next,omitzero" schema:"pattern=time" doc:"When a repeated effect runs next."`
 }
 
-// EffectFailed says that an attempt at the effect failed.
+// EffectFailed records that an attempt at an effect failed.
 type EffectFailed struct {
 	Firing    int64  `json:"firing,omitzero" schema:"minimum=1" doc:"Which firing, from 1."`
 	Attempt   int64  `json:"attempt" schema:"required,minimum=1" doc:"Which attempt at it, from 1."`
@@ -63,7 +63,7 @@ type EffectFailed struct {
 	Next      string `json:"next,omitzero" schema:"pattern=time" doc:"When it is tried again; after the last attempt, when a repeated effect runs next."`
 }
 
-// ApprovalRequested says that a call of a tool waits for a person.
+// ApprovalRequested records that a call of a tool waits for a person.
 type ApprovalRequested struct {
 	CallID    string         `json:"callId" schema:"required,maxLength=256" doc:"The call that waits."`
 	StepID    string         `json:"stepId,omitzero" schema:"pattern=id" doc:"The step that asked for it."`
@@ -74,28 +74,27 @@ type ApprovalRequested struct {
 	Answer    JSON           `json:"answer,omitzero" schema:"object" doc:"Of a question: the JSON Schema of the answer; any JSON if absent."`
 }
 
-// ApprovalGranted says that the call may be made.
+// ApprovalGranted records that the call may be made.
 type ApprovalGranted struct {
 	CallID    string `json:"callId" schema:"required,maxLength=256" doc:"The call."`
 	Arguments JSON   `json:"arguments,omitzero" doc:"Arguments that replace those asked for."`
 	Comment   string `json:"comment,omitzero" schema:"maxLength=65536" doc:"What was said."`
 }
 
-// ApprovalDenied says that the call may not be made.
+// ApprovalDenied records that the call may not be made.
 type ApprovalDenied struct {
 	CallID  string `json:"callId" schema:"required,maxLength=256" doc:"The call."`
 	Comment string `json:"comment,omitzero" schema:"maxLength=65536" doc:"What was said."`
 }
 
-// ApprovalResolved says that a person supplied the result of the call, which is not
-// made.
+// ApprovalResolved records that a person supplied the result of the call, which is not made.
 type ApprovalResolved struct {
 	CallID string `json:"callId" schema:"required,maxLength=256" doc:"The call."`
 	Result JSON   `json:"result" schema:"required" doc:"The result: any JSON."`
 }
 
-// RunRequested says that an execution is to be run by a worker: a new one, or
-// one that waited and can go on.
+// RunRequested records that a worker is to run an execution: a new one, or one that waited and
+// can go on.
 type RunRequested struct {
 	AgentID string     `json:"agentId,omitzero" schema:"pattern=name" doc:"The agent that is to run."`
 	Calls   []ToolCall `json:"calls,omitempty" doc:"Calls of tools to make before the first step."`
@@ -112,7 +111,7 @@ type ToolCall struct {
 	ItemID    string `json:"itemId,omitzero" schema:"pattern=id" doc:"The item that asks for it, if it is there already."`
 }
 
-// RunStopped says that an execution is to stop, after or amid what it does.
+// RunStopped records that an execution is to stop, after its current step or at once.
 type RunStopped struct {
 	Abort   bool   `json:"abort,omitzero" doc:"Interrupt the current work instead of waiting for its end."`
 	Now     bool   `json:"now,omitzero" doc:"Do not wait for the current work: the model is interrupted, and its text so far is the answer."`
@@ -121,8 +120,8 @@ type RunStopped struct {
 	Reason  string `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
 }
 
-// RunClaimed says that a worker runs the execution, with a fencing token that
-// only grows.
+// RunClaimed records that a worker runs the execution, with a fencing token that only
+// increases.
 type RunClaimed struct {
 	Worker      string              `json:"worker" schema:"required,maxLength=256" doc:"Who runs it."`
 	Token       int64               `json:"token" schema:"required,minimum=1" doc:"Which claim it is, from 1."`
@@ -136,20 +135,20 @@ type DefinitionVersion struct {
 	Version int64          `json:"version" schema:"required,minimum=1" doc:"Which version of it."`
 }
 
-// RunSuspended says that calls of an execution wait for something that completes
-// them. run.resumed says that it has come about.
+// RunSuspended records that calls of an execution wait for something that completes them.
+// run.resumed records that it happened.
 type RunSuspended struct {
 	Calls []string `json:"calls" schema:"required" doc:"The calls that wait."`
 }
 
-// RunParked says that an execution waits for somebody, and that no worker holds
-// it meanwhile. run.requested says that it goes on.
+// RunParked records that an execution waits and that no worker holds it meanwhile.
+// run.requested records that it goes on.
 type RunParked struct {
 	Token int64    `json:"token" schema:"required,minimum=1" doc:"The claim that released it."`
 	Calls []string `json:"calls" schema:"required" doc:"The calls that it waits for; none if it waits for a process that serves its reactor."`
 }
 
-// RunResumed says that what calls waited for has come about.
+// RunResumed records that what calls waited for happened.
 type RunResumed struct {
 	Calls []string `json:"calls" schema:"required" doc:"The calls that waited."`
 }
@@ -161,7 +160,7 @@ type Parent struct {
 	CallID      string `json:"callId" schema:"required,maxLength=256" doc:"The call."`
 }
 
-// Other gives the other side.
+// Other returns the other side.
 func (s Side) Other() Side {
 	if s == SideA {
 		return SideB
@@ -169,12 +168,12 @@ func (s Side) Other() Side {
 	return SideA
 }
 
-// RunTurned says which side of a dual_ai agent has the next turn.
+// RunTurned records which side of a dual_ai agent has the next turn.
 type RunTurned struct {
 	Side Side `json:"side" schema:"required" doc:"The side."`
 }
 
-// TraceKind says what was recorded of a run.
+// TraceKind says what a trace records.
 type TraceKind string
 
 // The kinds of records.
@@ -189,8 +188,7 @@ func (TraceKind) Enum() []string {
 	return []string{string(TraceLog), string(TraceUsage), string(TraceSpanKind)}
 }
 
-// TraceRecorded is one thing recorded of a run: a log line, what a model used,
-// a span.
+// TraceRecorded is one record of a run: a log line, the usage of a model, a span.
 type TraceRecorded struct {
 	Kind        TraceKind `json:"kind" schema:"required" doc:"What was recorded."`
 	ExecutionID string    `json:"executionId,omitzero" schema:"pattern=id" doc:"The run that it is part of."`
@@ -205,15 +203,14 @@ type TraceRecorded struct {
 	Data        JSON      `json:"data,omitzero" doc:"What else was recorded."`
 }
 
-// Shown names what a model was shown, and copies none of it: items in order,
-// and a digest of what was in fact sent.
+// Shown names what a model received without copying it: items in order, and a digest of the
+// request as it was sent.
 type Shown struct {
 	Items  []string `json:"items" schema:"required" doc:"Ids of items, in order."`
 	Digest string   `json:"digest,omitzero" schema:"maxLength=128" doc:"SHA-256 of what was sent, in hex."`
 }
 
-// Usage is what a call of a model used. Tokens are counts, and latency is in
-// milliseconds.
+// Usage is what a call of a model used. Tokens are counts; latency is in milliseconds.
 type Usage struct {
 	Provider        string `json:"provider,omitzero" schema:"maxLength=128" doc:"Who served it."`
 	Model           string `json:"model,omitzero" schema:"maxLength=256" doc:"The model, as its provider calls it."`
@@ -225,7 +222,7 @@ type Usage struct {
 	LatencyMs       int64  `json:"latencyMs,omitzero" schema:"minimum=0" doc:"How long it took, in milliseconds."`
 }
 
-// Add gives the sum of two, with the names of the later.
+// Add returns the sum of u and v, with the names of v where it has them.
 func (u Usage) Add(v Usage) Usage {
 	v.InputTokens += u.InputTokens
 	v.CachedTokens += u.CachedTokens

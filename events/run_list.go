@@ -1,6 +1,6 @@
 package events
 
-// ApprovalStatus is the state of a request for an approval.
+// ApprovalStatus is the state of a request for approval.
 type ApprovalStatus string
 
 // The states of a request.
@@ -17,7 +17,7 @@ func (ApprovalStatus) Enum() []string {
 	return []string{string(ApprovalWaiting), string(ApprovalGrant), string(ApprovalDenial), string(ApprovalResult), string(ApprovalWithdrawn)}
 }
 
-// CallApproval is a request for an approval, as the document of its execution has it.
+// CallApproval is a request for approval in the document of its execution.
 type CallApproval struct {
 	CallID      string         `json:"callId" schema:"required,maxLength=256" doc:"The call."`
 	StepID      string         `json:"stepId,omitzero" schema:"pattern=id" doc:"The step that asked for it."`
@@ -32,7 +32,7 @@ type CallApproval struct {
 	AnsweredBy  string         `json:"answeredBy,omitzero" doc:"The actor who answered, as the caller named it."`
 }
 
-// Approval is a request for an approval in the list of the tenant's.
+// Approval is a request for approval in the tenant's list.
 type Approval struct {
 	ThreadID    string `json:"threadId" schema:"required,pattern=thread" doc:"The thread."`
 	ExecutionID string `json:"executionId" schema:"required,pattern=id" doc:"The execution that waits, or waited."`
@@ -40,13 +40,13 @@ type Approval struct {
 	CallApproval
 }
 
-// RunWaitKind says for whom a run waits.
+// RunWaitKind says what a run waits for.
 type RunWaitKind string
 
-// The kinds of what a run waits for.
+// What a run may wait for.
 const (
 	RunWaitsApproval RunWaitKind = "approval" // a person decides about a call
-	RunWaitsWorker   RunWaitKind = "worker"   // no process serves a reactor or a tool now
+	RunWaitsWorker   RunWaitKind = "worker"   // no process serves a reactor or a tool
 	RunWaitsThread   RunWaitKind = "thread"   // another agent works on a call, on a thread of its own
 )
 
@@ -64,7 +64,7 @@ type RunWait struct {
 	Since  string      `json:"since,omitzero" schema:"pattern=time" doc:"Of an approval: when it was asked for."`
 }
 
-// Run is an execution of an agent in the list of the tenant's.
+// Run is an execution of an agent in the tenant's list.
 type Run struct {
 	ThreadID    string          `json:"threadId" schema:"required,pattern=thread" doc:"The thread."`
 	ExecutionID string          `json:"executionId" schema:"required,pattern=id" doc:"The execution."`
@@ -79,8 +79,8 @@ type Run struct {
 	UpdatedAt   string          `json:"updatedAt,omitzero" schema:"pattern=time" doc:"When it last changed; absent if it never did."`
 }
 
-// ListRuns asks for the tenant's runs. Those of the thread that changed last come
-// first, and of one thread the newest.
+// ListRuns returns the tenant's runs: by thread, the one changed last first, and of one thread
+// the newest run first.
 type ListRuns struct {
 	Status  ExecutionStatus `json:"status,omitzero" doc:"Only those in this state."`
 	AgentID string          `json:"agentId,omitzero" schema:"pattern=name" doc:"Only those of this agent."`
@@ -89,8 +89,8 @@ type ListRuns struct {
 	Fresh
 }
 
-// ListApprovals asks for the tenant's requests for approvals, in the order of
-// ListRuns, and of one run the newest first.
+// ListApprovals returns the tenant's requests for approval, in the order of ListRuns, and of
+// one run the newest first.
 type ListApprovals struct {
 	Status  ApprovalStatus `json:"status,omitzero" doc:"Only those in this state; those that wait if absent."`
 	AgentID string         `json:"agentId,omitzero" schema:"pattern=name" doc:"Only those of this agent."`

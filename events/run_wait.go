@@ -1,12 +1,12 @@
 package events
 
-// What a run waits for, and how a failed one is taken up again.
+// RunAwaitedType is the event of a run that waits for a worker.
 const RunAwaitedType Type = "run.awaited"
 
-// WorkerKind says what a process does for runs.
+// WorkerKind says what a worker process serves.
 type WorkerKind string
 
-// The kinds of work that processes do for runs.
+// What a worker process may serve.
 const (
 	ReactorWorker WorkerKind = "reactor"
 	ToolWorker    WorkerKind = "tool"
@@ -15,26 +15,26 @@ const (
 // Enum lists the kinds.
 func (WorkerKind) Enum() []string { return []string{string(ReactorWorker), string(ToolWorker)} }
 
-// WaitFor names what nobody serves just now.
+// WaitFor names what no process serves at present.
 type WaitFor struct {
 	Kind   WorkerKind `json:"kind" schema:"required" doc:"What it is."`
 	Name   string     `json:"name" schema:"required,maxLength=256" doc:"The reactor, or the tool."`
 	CallID string     `json:"callId,omitzero" schema:"maxLength=256" doc:"Of a tool: the call that waits."`
 }
 
-// RunAwaited says for which reactor or tools an execution waits, because no process
-// serves them. It replaces what the one before it said.
+// RunAwaited records for which reactor or tools an execution waits, because no process serves
+// them. It replaces the previous one.
 type RunAwaited struct {
 	For   []WaitFor `json:"for" schema:"required" doc:"Everything that it waits for now; empty: nothing any more."`
 	Until string    `json:"until,omitzero" schema:"pattern=time" doc:"When the wait ends."`
 }
 
-// DefaultWorkerWaitMs is how long a run waits for a process that serves its reactor
-// or a tool, where the definition does not say.
+// DefaultWorkerWaitMs is how long a run waits for a process that serves its reactor or a tool,
+// unless the definition says otherwise.
 const DefaultWorkerWaitMs = 10 * 60 * 1000
 
-// RetryRun takes a failed run up again: another execution answers the same item,
-// and sees what the failed one had come to.
+// RetryRun retries a failed run: another execution answers the same item, and sees what the
+// failed one had achieved.
 type RetryRun struct {
 	ExecutionID string `json:"executionId,omitzero" schema:"pattern=id" doc:"The failed execution; the thread's last one if absent. No other may have come after it."`
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// What the tests are about: a tenant, a thread, and one filled example of every
-// event. The golden files are made of it.
+// Test data: a tenant, a thread, and one complete example of every event, from which the
+// golden files are made.
 const (
 	tenant   = "acme"
 	thread   = "T-0195e5d0-3c1a-7b2e-9f44-1d2e3f405162"
@@ -28,7 +28,7 @@ func raw(s string) JSON { return JSON(s) }
 
 func to[T any](v T) *T { return &v }
 
-// sample is a filled example of an event and the id of what it is about.
+// sample is a complete example of an event and the id of its subject.
 type sample struct {
 	of      Type
 	subject string
@@ -149,7 +149,7 @@ func samples() []sample {
 	}
 }
 
-// event gives the sample as an event with every attribute set.
+// event returns the sample as an event with every attribute set.
 func (s sample) event() Event {
 	return Event{
 		ID: EventID(tenant, thread, cmdID, 6), Type: s.of, Time: start, Subject: s.subject, Tenant: tenant, ThreadID: thread,
@@ -158,7 +158,7 @@ func (s sample) event() Event {
 	}
 }
 
-// stream gives data as the events of one command on the thread, in order.
+// stream returns data as the events of one command on the thread, in order.
 func stream(list ...sample) []Event {
 	out := make([]Event, len(list))
 	for i, s := range list {
@@ -169,7 +169,7 @@ func stream(list ...sample) []Event {
 	return out
 }
 
-// turn is the canonical turn of EK 14 as twelve events: about 6 KB.
+// turn returns the canonical turn of EK 14 as twelve events: about 6 KB.
 func turn() []Event {
 	text := func(kind, s string) JSON { return raw(`[{"type":"` + kind + `","text":"` + s + `"}]`) }
 	return stream(

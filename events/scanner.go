@@ -7,28 +7,26 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// scanner reads events in the layout that Event.Append writes, and no other:
-// the attributes in that order, no space between them, no escapes in them. It
-// never judges. Whatever it does not take, right or wrong, is left to
-// decodeEvent, and what it takes decodeEvent would take with the same result.
+// scanner decodes events in the one layout that Event.Append writes: the attributes in that
+// order, without spaces between them or escapes in them. It does not judge. Whatever it does
+// not accept, valid or not, is left to decodeEvent; what it accepts, decodeEvent decodes to
+// the same result.
 type scanner struct {
 	b  []byte
 	at int
 
-	// Within a commit most strings are as in the last event: they are found by
-	// one comparison, and share its memory. None of these needs an escape, or it
-	// would be taken for something else.
+	// Within a commit most strings are as in the last event: one comparison finds them, and
+	// they share its memory. None of these may need an escape, or other bytes would match it.
 	last   *Event
 	source string
 	clock  string // last.Time as it was written
 }
 
-// maxScanDepth is where nesting is left to the general decoder, which has a
-// limit of its own.
+// maxScanDepth is the nesting from which the general decoder, which has its own limit, takes
+// over.
 const maxScanDepth = 1000
 
-// event reads an event into e, which is zero, and is no more than rubbish if it
-// does not.
+// event decodes an event into e, which must be zero. If it returns false, e is undefined.
 func (s *scanner) event(e *Event) bool {
 	from := s.at
 	var id, source, name, at, schema []byte
@@ -73,7 +71,7 @@ func (s *scanner) event(e *Event) bool {
 	return true
 }
 
-// advance makes e the last event; it stays where it is.
+// advance makes e the last event, which must stay in memory.
 func (s *scanner) advance(e *Event) {
 	if e.Time != s.last.Time || s.clock == "" {
 		s.clock = e.Time.String()
@@ -81,8 +79,7 @@ func (s *scanner) advance(e *Event) {
 	s.last = e
 }
 
-// setData decodes the data, which so far is only known to have its brackets
-// and quotes in order.
+// setData decodes the data, of which only brackets and quotes are known to be balanced.
 func (e *Event) setData(row *Row, name, schema []byte, data JSON) bool {
 	var err error
 	if row != nil && string(schema) == row.schema {
@@ -109,7 +106,7 @@ func (s *scanner) peek(word string) bool {
 	return len(s.b)-s.at >= len(word) && string(s.b[s.at:s.at+len(word)]) == word
 }
 
-// word takes exactly that, or nothing.
+// word accepts exactly that word.
 func (s *scanner) word(word string) bool {
 	if !s.peek(word) {
 		return false
@@ -118,7 +115,7 @@ func (s *scanner) word(word string) bool {
 	return true
 }
 
-// quoted takes a string up to and with its closing quote.
+// quoted accepts a string up to and including its closing quote.
 func (s *scanner) quoted(to *[]byte) bool {
 	ascii := true
 	for i := s.at; i < len(s.b); i++ {
@@ -136,7 +133,7 @@ func (s *scanner) quoted(to *[]byte) bool {
 	return false
 }
 
-// same takes a string that is known, and its closing quote.
+// same accepts a known string and its closing quote.
 func (s *scanner) same(known string, to *[]byte) bool {
 	end := s.at + len(known)
 	if len(known) == 0 || end >= len(s.b) || s.b[end] != '"' || string(s.b[s.at:end]) != known {
@@ -147,7 +144,7 @@ func (s *scanner) same(known string, to *[]byte) bool {
 	return true
 }
 
-// text takes a name and a string.
+// text accepts a name and a string.
 func (s *scanner) text(name string, to *string, last string) bool {
 	if !s.word(name) {
 		return false
@@ -162,12 +159,12 @@ func (s *scanner) text(name string, to *string, last string) bool {
 	return ok
 }
 
-// option takes an attribute that may be left out.
+// option accepts an attribute that may be absent.
 func (s *scanner) option(name string, to *string, last string) bool {
 	return !s.peek(name) || s.text(name, to, last)
 }
 
-// number takes a name and a whole number that is not negative.
+// number accepts a name and a non-negative integer.
 func (s *scanner) number(name string, to *int64) bool {
 	if !s.word(name) {
 		return false
@@ -183,8 +180,8 @@ func (s *scanner) number(name string, to *int64) bool {
 	return length == 1 || length > 1 && s.b[from] != '0'
 }
 
-// object takes an object by its brackets and quotes, without a look at what is
-// between them: whoever decodes it finds out whether it is JSON.
+// object accepts an object by its brackets and quotes alone. Decoding it finds out whether it
+// is JSON.
 func (s *scanner) object() bool {
 	if !s.peek("{") {
 		return false
@@ -210,7 +207,7 @@ func (s *scanner) object() bool {
 	return false
 }
 
-// closingQuote gives the place of the quote that ends a string, or -1.
+// closingQuote returns the index of the quote that ends a string, or -1.
 func closingQuote(b []byte, i int) int {
 	for ; i < len(b); i++ {
 		switch b[i] {

@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// The scanner is an optimisation: decodeEvent and decodeAny have the last word,
-// and these tests compare the two.
+// The scanner is an optimisation: decodeEvent and decodeAny are authoritative, and these tests
+// compare the two.
 
-// The scanner takes what Append writes, or it would be of no use.
-func TestScannerTakesTheCanonicalLayout(t *testing.T) {
+// The scanner accepts what Append writes; otherwise it would have no effect.
+func TestScanner_AcceptsCanonicalLayout(t *testing.T) {
 	for _, s := range samples() {
 		for name, e := range map[string]Event{"full": s.event(), "bare": bare(s.event())} {
 			raw := body(t, &e)
@@ -30,14 +30,13 @@ func TestScannerTakesTheCanonicalLayout(t *testing.T) {
 	}
 }
 
-// bare leaves out what may be left out.
+// bare removes the optional attributes.
 func bare(e Event) Event {
 	return Event{ID: e.ID, Type: e.Type, Time: e.Time, Tenant: e.Tenant, ThreadID: e.ThreadID, Version: e.Version, Data: e.Data}
 }
 
-// Each byte of an event is changed, dropped and doubled: the two must agree on
-// every one of these.
-func TestScannerAgreesOnEveryDamage(t *testing.T) {
+// Each byte of an event is changed, dropped and doubled: both decoders must agree each time.
+func TestScanner_AgreesOnDamagedEvents(t *testing.T) {
 	old := samples()[0].event()
 	old.Type, old.Data = "acme.happened", Unknown{Schema: "urn:acme:1", Raw: raw(`{"a":["x\\",{}]}`)}
 	for _, e := range []Event{samples()[0].event(), samples()[6].event(), old} {
@@ -53,8 +52,8 @@ func TestScannerAgreesOnEveryDamage(t *testing.T) {
 	}
 }
 
-// The same of the seams between the events of a commit.
-func TestScannerAgreesOnEverySeam(t *testing.T) {
+// The same for the separators between the events of a commit.
+func TestScanner_AgreesOnDamagedSeparators(t *testing.T) {
 	c := commitOf(t, stream(samples()[2], samples()[2], samples()[2]))
 	text := string(c.Body)
 	for i := range len(text) {
@@ -67,8 +66,8 @@ func TestScannerAgreesOnEverySeam(t *testing.T) {
 	}
 }
 
-// What is taken over from the event before must not be mistaken.
-func TestScannerTellsEventsApart(t *testing.T) {
+// Values shared with the previous event must be equal to it.
+func TestScanner_DistinguishesEvents(t *testing.T) {
 	list := turn()
 	for i := range list {
 		e := &list[i]
@@ -96,7 +95,7 @@ func TestScannerTellsEventsApart(t *testing.T) {
 }
 
 // A name in a subject that needs escapes cannot be found by comparing bytes.
-func TestScannerIsNotFooledByNames(t *testing.T) {
+func TestScanner_NamesThatNeedEscapes(t *testing.T) {
 	e := samples()[9].event() // of an item, so that the thread's name stands where it is compared
 	e.Version = 1
 	text := string(body(t, &e))
@@ -110,8 +109,8 @@ func TestScannerIsNotFooledByNames(t *testing.T) {
 	}
 }
 
-// Deep data is left to the general decoder, which has a limit of its own.
-func TestScannerAndDepth(t *testing.T) {
+// Deeply nested data is left to the general decoder, which has its own limit.
+func TestScanner_LeavesDeepNesting(t *testing.T) {
 	e := samples()[2].event()
 	e.Type = "acme.happened"
 	for _, depth := range []int{1, maxScanDepth - 1, maxScanDepth, maxScanDepth + 1, 9_997, 9_998, 9_999, 10_001} {
@@ -121,7 +120,7 @@ func TestScannerAndDepth(t *testing.T) {
 	}
 }
 
-// compareEvents reads one event both ways.
+// compareEvents decodes one event both ways.
 func compareEvents(t testing.TB, b []byte) {
 	t.Helper()
 	want, wantErr := decodeEvent(b)
@@ -136,7 +135,7 @@ func compareEvents(t testing.TB, b []byte) {
 	}
 }
 
-// compareCommits reads one commit both ways.
+// compareCommits decodes one commit both ways.
 func compareCommits(t testing.TB, b []byte, version int64) {
 	t.Helper()
 	want := &Commit{Tenant: tenant, Thread: thread, Version: version, Body: b}

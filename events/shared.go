@@ -7,17 +7,17 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// What a tool gives stands in three events of one commit: in the part of the call,
-// in the item of its result, and in the message that shows the part. Where it is
-// large, the commit's body holds it once, in the part; the other two name the
-// part, and what they say is put in when the commit is read. Only the body of a
-// commit is so: what was read, the timeline and every answer hold events whole.
+// A tool's output is part of three events of one commit: the part of the call, the item of its
+// result, and the message that shows the part. If it is large, the commit's body holds it
+// once, in the part; the other two name the part, and are completed when the commit is
+// decoded. Only the body of a commit is in this form: decoded events, the timeline and every
+// reply hold complete events.
 
-// ShareBytes is how large a part, or an output, is of which a commit holds one copy.
+// ShareBytes is the size of a part or an output from which a commit holds only one copy of it.
 const ShareBytes = 1 << 10
 
-// PartRef returns the key under which an event may name a part that its commit
-// holds; "" if the part is so small that the event holds it too.
+// PartRef returns the key under which an event may name a part that its commit holds; "" if
+// the part is so small that the event holds it too.
 func PartRef(step string, idx int64, part JSON) string {
 	if len(part) < ShareBytes {
 		return ""
@@ -25,8 +25,8 @@ func PartRef(step string, idx int64, part JSON) string {
 	return PartKey(step, idx)
 }
 
-// OutputRef returns the key under which the item of a result may name the part
-// that holds its output; "" if it is to hold the output itself.
+// OutputRef returns the key under which the item of a result may name the part that holds its
+// output; "" if the item must hold the output itself.
 func OutputRef(step string, idx int64, part, content JSON) string {
 	if len(content) < ShareBytes {
 		return ""
@@ -62,7 +62,7 @@ func withOutput(content, part JSON) (JSON, error) {
 		return nil, err
 	}
 	if r.Output != nil || p.Output == nil {
-		return nil, fmt.Errorf("an output is to stand in the part, and nowhere else")
+		return nil, fmt.Errorf("the output is in both the part and the item")
 	}
 	return json.Marshal(CallResult{CallID: r.CallID, Output: p.Output, IsError: r.IsError, Name: r.Name}, json.Deterministic(true))
 }
@@ -90,8 +90,8 @@ func (e *Event) shares() bool {
 	return false
 }
 
-// Stored returns the bytes of the event in the body of its commit, nil if it was not
-// read from one. They differ from Raw where it names parts of the commit.
+// Stored returns the bytes of the event in the body of its commit, nil if it was not decoded
+// from one. They differ from Raw where the event names parts of the commit.
 func (e *Event) Stored() []byte {
 	if e.stored != nil {
 		return e.stored
@@ -99,7 +99,7 @@ func (e *Event) Stored() []byte {
 	return e.raw
 }
 
-// AppendStored writes the event to b as it stands in the body of its commit.
+// AppendStored appends the event to b in the form of its commit's body.
 func (e *Event) AppendStored(b []byte) ([]byte, error) {
 	if !e.shares() {
 		return e.Append(b)
@@ -109,7 +109,7 @@ func (e *Event) AppendStored(b []byte) ([]byte, error) {
 	case ItemCreated:
 		content, err := withoutOutput(d.Content)
 		if err != nil {
-			return b, fmt.Errorf("event %s: its content: %w", e.Type, err)
+			return b, fmt.Errorf("event %s: content: %w", e.Type, err)
 		}
 		d.Content = content
 		short.Data = d
@@ -126,8 +126,8 @@ func (e *Event) AppendStored(b []byte) ([]byte, error) {
 	return short.Append(b)
 }
 
-// Largest returns the size of the largest message that the commit needs: of its body,
-// or of an event of it on the timeline, where it is whole.
+// Largest returns the size of the largest message that the commit needs: its body, or one of
+// its events on the timeline, where events are complete.
 func (c *Commit) Largest() int {
 	size := len(c.Body)
 	for i := range c.Events {
@@ -138,7 +138,7 @@ func (c *Commit) Largest() int {
 	return size
 }
 
-// storedEdit and storedPart are a MessageEdited as the body of a commit has it.
+// storedEdit and storedPart are the form of a MessageEdited in the body of a commit.
 type (
 	storedEdit struct {
 		MessageEdited
@@ -151,12 +151,11 @@ type (
 	}
 )
 
-// maxShared bounds what the events of one commit may come to when they are whole.
+// maxShared bounds the total size of a commit's completed events.
 const maxShared = 4 * MaxCommitBytes
 
-// resolve makes events whole that name parts of the commit. The error says which
-// event names a part that the commit does not hold before it, or says itself what
-// it says to be there.
+// resolve completes the events that name parts of the commit. The error names an event that
+// refers to a part that does not precede it in the commit, or that also holds the part itself.
 func (c *Commit) resolve() error {
 	size := 0
 	for i := range c.Events {
@@ -173,15 +172,15 @@ func (c *Commit) resolve() error {
 			return err
 		}
 		if size += len(raw); size > maxShared {
-			return fmt.Errorf("event %s %s: the events of the commit come to more than %d bytes", e.Type, clip(e.ID), maxShared)
+			return fmt.Errorf("event %s %s: the commit's events have more than %d bytes in total", e.Type, clip(e.ID), maxShared)
 		}
 		e.raw, e.stored = raw, stored
 	}
 	return nil
 }
 
-// keep does for a commit that is made what resolve does for one that is read: the
-// events are whole, and what is read of the body is to be the same.
+// keep is the counterpart of resolve for a new commit: it checks that decoding the body will
+// return the events that were encoded.
 func (c *Commit) keep() error {
 	for i := range c.Events {
 		e := &c.Events[i]
@@ -203,13 +202,13 @@ func (c *Commit) keep() error {
 		}
 		e.stored, e.Data = stored, whole
 		if said, err := e.Append(nil); err != nil || !bytes.Equal(said, e.raw) {
-			return fmt.Errorf("event %s: it names a part of the commit that is another", e.Type)
+			return fmt.Errorf("event %s: the part that it names differs from the commit's", e.Type)
 		}
 	}
 	return nil
 }
 
-// whole makes one event whole.
+// whole completes one event.
 func (c *Commit) whole(i int) error {
 	e := &c.Events[i]
 	switch d := e.Data.(type) {
@@ -219,7 +218,7 @@ func (c *Commit) whole(i int) error {
 			return err
 		}
 		if d.Content, err = withOutput(d.Content, part); err != nil {
-			return fmt.Errorf("its output: %w", err)
+			return fmt.Errorf("output: %w", err)
 		}
 		e.Data = d
 	case MessageEdited:
@@ -229,7 +228,7 @@ func (c *Commit) whole(i int) error {
 				continue
 			}
 			if p.Part != nil {
-				return fmt.Errorf("it holds part %s, and names it too", clip(p.Key))
+				return fmt.Errorf("it both holds and names part %s", clip(p.Key))
 			}
 			var err error
 			if parts[n].Part, err = c.part(i, p.Key); err != nil {
@@ -242,7 +241,7 @@ func (c *Commit) whole(i int) error {
 	return nil
 }
 
-// part finds what a part is where an event of the commit names it.
+// part returns a part that an event of the commit names.
 func (c *Commit) part(before int, key string) (JSON, error) {
 	for i := before - 1; i >= 0; i-- {
 		switch d := c.Events[i].Data.(type) {
@@ -256,5 +255,5 @@ func (c *Commit) part(before int, key string) (JSON, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("part %s is not in the commit before it", clip(key))
+	return nil, fmt.Errorf("no earlier event of the commit has part %s", clip(key))
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// called is the events of one call's end: its part, the item of its result, and the
+// called returns the events at the end of a call: its part, the item of its result, and the
 // message that shows the part.
 func called(output JSON) []Event {
 	part := raw(`{"type":"tool-find","toolCallId":"c1","state":"output-available","input":{"n":1},"output":` + string(output) + `}`)
@@ -37,9 +37,9 @@ func sharedCommit(t *testing.T, list []Event) *Commit {
 	return c
 }
 
-// A commit holds a large output once, and whoever reads it finds the events whole:
-// the data, and the bytes that the timeline has.
-func TestCommit_HoldsAnOutputOnce(t *testing.T) {
+// A commit holds a large output once, and decoding it returns complete events: the data, and
+// the bytes that the timeline has.
+func TestCommit_StoresLargeOutputOnce(t *testing.T) {
 	for name, output := range map[string]JSON{
 		"large": raw(`"` + strings.Repeat("x", 5000) + `"`), "with escapes": raw(`{"a":"` + strings.Repeat(`\u00e4\n\/<>`, 500) + `"}`), "small": raw(`{"ok":true}`),
 	} {
@@ -83,8 +83,8 @@ func TestCommit_HoldsAnOutputOnce(t *testing.T) {
 	}
 }
 
-// A log of before, where every event holds the output itself, reads the same.
-func TestCommit_OutputInEveryEvent(t *testing.T) {
+// An older log, in which every event holds the output itself, decodes to the same.
+func TestCommit_DecodesOutputInEveryEvent(t *testing.T) {
 	list := called(raw(`"` + strings.Repeat("x", 5000) + `"`))
 	item, edit := list[1].Data.(ItemCreated), list[2].Data.(MessageEdited)
 	item.OutputOf, edit.Parts[1].Key = "", ""
@@ -101,8 +101,8 @@ func TestCommit_OutputInEveryEvent(t *testing.T) {
 	}
 }
 
-// A body that names what it does not hold, or says twice what it names, is broken.
-func TestCommit_WrongReferences(t *testing.T) {
+// A body that names a part that it lacks, or both names and holds it, is malformed.
+func TestCommit_RefusesWrongReferences(t *testing.T) {
 	c := sharedCommit(t, called(raw(`"`+strings.Repeat("x", 5000)+`"`)))
 	body := string(c.Body)
 	for name, forged := range map[string]string{
@@ -130,8 +130,8 @@ func TestCommit_WrongReferences(t *testing.T) {
 	}
 }
 
-// A body cannot name one part so often that what it says fills the memory.
-func TestCommit_BoundsWhatIsNamed(t *testing.T) {
+// A body cannot name one part so often that the completed events exhaust memory.
+func TestCommit_BoundsCompletedEvents(t *testing.T) {
 	output := raw(`"` + strings.Repeat("x", 400<<10) + `"`)
 	list := called(output)
 	item := list[1]

@@ -10,7 +10,7 @@ const (
 	StepStatusChangedType Type = "step.status.changed"
 )
 
-// StepCreated says that a step of an execution began.
+// StepCreated records that a step of an execution started.
 type StepCreated struct {
 	ID          string     `json:"id" schema:"required,pattern=id" doc:"The step's id."`
 	ExecutionID string     `json:"executionId" schema:"required,pattern=id" doc:"The execution it belongs to."`
@@ -20,7 +20,7 @@ type StepCreated struct {
 	Side        Side       `json:"side,omitzero" doc:"The side of a dual_ai agent that has the turn."`
 }
 
-// StepStatusChanged says that the step's machine moved, and what came of it.
+// StepStatusChanged records a move of the step's state machine, and the step's result.
 type StepStatusChanged struct {
 	ExecutionID          string     `json:"executionId" schema:"required,pattern=id" doc:"The execution it belongs to."`
 	From                 StepStatus `json:"from" schema:"required" doc:"The state before."`
@@ -40,7 +40,7 @@ func stepEvents() []Row {
 	}
 }
 
-// stepErrorText renames the field error of version 1.
+// stepErrorText upcasts version 1 by renaming the field error.
 func stepErrorText(raw JSON) (JSON, error) {
 	var old struct {
 		StepStatusChanged

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// EK-180, EK-181: the tenant stands in every subject; without one there is none.
+// EK-180, EK-181: every subject has the tenant; without one there is no subject.
 func TestSubjects(t *testing.T) {
 	n := DefaultNames()
 	for got, want := range map[string]string{
@@ -35,7 +35,7 @@ func TestSubjects(t *testing.T) {
 	}
 }
 
-func TestSubjectsAreTakenApart(t *testing.T) {
+func TestNames_ParseSubjects(t *testing.T) {
 	n := DefaultNames()
 	if gotTenant, aggregate, ok := n.ParseLog("skein.log.acme." + thread); !ok || gotTenant != tenant || aggregate != thread {
 		t.Errorf("%q, %q, %v", gotTenant, aggregate, ok)
@@ -68,7 +68,7 @@ func TestSubjectsAreTakenApart(t *testing.T) {
 	}
 }
 
-func TestPrefixes(t *testing.T) {
+func TestNames_Validate(t *testing.T) {
 	for prefix, want := range map[string]bool{
 		"skein": true, "s2": true, "": false, "Skein": false, "a.b": false, "a-b": false, "*": false,
 		strings.Repeat("a", 32): true, strings.Repeat("a", 33): false,
@@ -79,9 +79,8 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// EK-102: a reactor is named by one token of a subject, and nothing that is not
-// one gets into it.
-func TestSubjectsOfReactorsAndTools(t *testing.T) {
+// EK-102: a reactor's name is one token of a subject, and nothing else is accepted.
+func TestNames_ReactorAndTool(t *testing.T) {
 	n := Names{"staging"}
 	if got, err := n.Reactor("plan-writer_2"); err != nil || got != "staging.reactor.plan-writer_2" {
 		t.Errorf("%q, %v", got, err)
@@ -101,7 +100,7 @@ func TestSubjectsOfReactorsAndTools(t *testing.T) {
 	}
 }
 
-// An answer goes to inboxes, and never where it would be an event, a request or an
+// A reply goes to inboxes, and never to a subject where it would be an event, a request or an
 // acknowledgement.
 func TestNames_Answerable(t *testing.T) {
 	for reply, want := range map[string]bool{
@@ -115,9 +114,8 @@ func TestNames_Answerable(t *testing.T) {
 	}
 }
 
-// The subjects of timers and of runs are taken apart as they were made, and others
-// are none.
-func TestSubjects_OfTimersAndRuns(t *testing.T) {
+// The subjects of timers and of runs are parsed as they were built, and others are refused.
+func TestNames_TimersAndRuns(t *testing.T) {
 	n := DefaultNames()
 	for _, subject := range []string{n.Timer(tenant, thread, "t1"), n.Due(tenant, thread, "t1")} {
 		if gotTenant, gotThread, id, ok := n.ParseTimer(subject); !ok || gotTenant != tenant || gotThread != thread || id != "t1" {
@@ -139,8 +137,8 @@ func TestSubjects_OfTimersAndRuns(t *testing.T) {
 	}
 }
 
-// The name of a worker has 1 to 64 letters of its own alphabet, up to its edges.
-func TestSubjects_OfWorkers(t *testing.T) {
+// A worker's name has 1 to 64 characters of its own alphabet.
+func TestNames_Workers(t *testing.T) {
 	n := DefaultNames()
 	for kind, of := range map[string]func(string) (string, error){"reactor": n.Reactor, "tool": n.Tool, "effect": n.Effect} {
 		for _, name := range []string{"a", "azAZ09_-", strings.Repeat("x", 64)} {

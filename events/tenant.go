@@ -1,6 +1,6 @@
 package events
 
-// The events of a tenant, of refused commands, and of ends.
+// The events of a tenant, of refused commands, and of deletion.
 const (
 	DefinitionChangedType  Type = "definition.changed"
 	CommandRejectedType    Type = "command.rejected"
@@ -9,9 +9,9 @@ const (
 	LifecycleDeletedType   Type = "lifecycle.deleted"
 )
 
-// DefinitionChanged says that a model, prompt, agent or tool of the tenant was
-// defined anew, or, without a definition, removed. A name that comes back goes on
-// counting, so that a version never means two things.
+// DefinitionChanged records that a definition of the tenant was created, changed or, without a
+// definition, removed. If a removed name is defined again, its versions continue, so that a
+// version never means two things.
 type DefinitionChanged struct {
 	Kind       DefinitionKind `json:"kind" schema:"required" doc:"What is defined."`
 	Name       string         `json:"name" schema:"required,pattern=name" doc:"Its name."`
@@ -21,8 +21,8 @@ type DefinitionChanged struct {
 	Definition JSON           `json:"definition,omitzero" schema:"object" doc:"The definition, in its canonical form; absent when it was removed."`
 }
 
-// CommandRejected says that a submitted command was refused, with the error
-// that a request would have got. Nothing else was written.
+// CommandRejected records that a submitted command was refused, with the error that a request
+// would have returned. Nothing else was written.
 type CommandRejected struct {
 	Command   string `json:"command" schema:"required,maxLength=128" doc:"The command, noun.verb."`
 	CommandID string `json:"commandId,omitzero" schema:"maxLength=128" doc:"The id that it came with."`
@@ -32,14 +32,14 @@ type CommandRejected struct {
 	Details   JSON   `json:"details,omitzero" schema:"object" doc:"More of it, by the kind."`
 }
 
-// LifecycleDestroyed says that a thread's key-value state was cleared.
+// LifecycleDestroyed records that a thread's key-value state was cleared.
 type LifecycleDestroyed struct {
 	Reason string `json:"reason,omitzero" schema:"maxLength=1024" doc:"expired or destroyed."`
 }
 
-// LifecycleArchived is the record of an archive: the commits before it lie in an
-// object, back to the record of an earlier archive, if there is one, which is the
-// first of them. Nothing that the thread shows has changed.
+// LifecycleArchived records an archive: the earlier commits are in an object, back to the
+// record of the previous archive, if any, which is the object's first commit. What the thread
+// shows did not change.
 type LifecycleArchived struct {
 	Object   string `json:"object" schema:"required,minLength=1,maxLength=512" doc:"The object in the store thread_archive: tenant/thread/lastSeq."`
 	Digest   string `json:"digest" schema:"required,minLength=64,maxLength=64" doc:"The hex SHA-256 of what the object holds, before it is compressed."`

@@ -21,20 +21,20 @@ type ThreadCreated struct {
 	MainThreadID string       `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for."`
 }
 
-// ThreadResolved says that a thread was found by its key, or made for it.
+// ThreadResolved records that a thread was found by its key, or created for it.
 type ThreadResolved struct {
 	Key     string `json:"key" schema:"required,pattern=key" doc:"The key that was asked for."`
 	Created bool   `json:"created" schema:"required" doc:"This command created the thread."`
 }
 
-// ThreadStatusChanged says that the thread's machine moved.
+// ThreadStatusChanged records a move of the thread's state machine.
 type ThreadStatusChanged struct {
 	From   ThreadStatus `json:"from" schema:"required" doc:"The state before."`
 	To     ThreadStatus `json:"to" schema:"required" doc:"The state after."`
 	Reason string       `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
 }
 
-// ThreadFinished says that a react is over, once for each execution.
+// ThreadFinished records that a react is over, once for each execution.
 type ThreadFinished struct {
 	ExecutionID string          `json:"executionId" schema:"required,pattern=id" doc:"The execution that ended."`
 	Status      ExecutionStatus `json:"status" schema:"required" doc:"How it ended."`

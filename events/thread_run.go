@@ -1,7 +1,7 @@
 package events
 
-// ThreadRun is the run under way on a thread, as the thread's document has it: what
-// lists of runs and metrics look at, so that they read no execution that is over.
+// ThreadRun is the current run of a thread in the thread's document. Lists of runs and metrics
+// use it, so that they need not read executions that are over.
 type ThreadRun struct {
 	ExecutionID string    `json:"executionId" schema:"required,pattern=id" doc:"The execution."`
 	WaitingFor  []RunWait `json:"waitingFor,omitempty" doc:"What it waits for now."`

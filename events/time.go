@@ -8,19 +8,19 @@ import (
 // Time is a moment in microseconds since the Unix epoch, UTC.
 type Time int64
 
-// TimeOf gives the moment of t, cut to microseconds.
+// TimeOf returns the moment of t, truncated to microseconds.
 func TimeOf(t time.Time) Time { return Time(t.UnixMicro()) }
 
-// Go gives the moment as Go's time, in UTC.
+// Go returns the moment as a time.Time in UTC.
 func (t Time) Go() time.Time { return time.UnixMicro(int64(t)).UTC() }
 
-// ISO gives the form that documents use: exactly three fraction digits and Z.
+// ISO returns the form that documents use: exactly three fraction digits and Z.
 func (t Time) ISO() string { return string(t.append(make([]byte, 0, 24), 3)) }
 
-// String gives the form that events use: six fraction digits and Z.
+// String returns the form that events use: six fraction digits and Z.
 func (t Time) String() string { return string(t.append(make([]byte, 0, 27), 6)) }
 
-// append writes the moment with that many fraction digits, cutting the rest.
+// append writes the moment with that many fraction digits, truncating the rest.
 func (t Time) append(b []byte, digits int) []byte {
 	g := t.Go()
 	year, month, day := g.Date()
@@ -57,8 +57,8 @@ func appendDigits(b []byte, n, width int) []byte {
 	return b
 }
 
-// ParseTime reads an ISO 8601 UTC time with Z, from the year 1970 to 9999, and
-// cuts it to microseconds. The error says what was wrong.
+// ParseTime parses an ISO 8601 UTC time with Z, from the year 1970 to 9999, and truncates it
+// to microseconds. The error says what is wrong.
 func ParseTime(s string) (Time, error) {
 	t, bad := parseTime(s)
 	switch bad {
@@ -67,7 +67,7 @@ func ParseTime(s string) (Time, error) {
 	case timeRange:
 		return 0, fmt.Errorf("%q is not a UTC time: no such day or hour", s)
 	case timeEarly:
-		return 0, fmt.Errorf("%q lies before 1970", s)
+		return 0, fmt.Errorf("%q is before 1970", s)
 	}
 	return t, nil
 }
@@ -76,13 +76,13 @@ func ParseTime(s string) (Time, error) {
 type badTime int
 
 const (
-	timeForm  badTime = iota + 1 // it does not have the form of timeExpr
-	timeRange                    // no calendar or clock has it
+	timeForm  badTime = iota + 1 // not in the form of timeExpr
+	timeRange                    // not in the calendar or on the clock
 	timeEarly                    // before 1970
 )
 
-// parseTime reads 2026-02-20T10:00:00Z with, before the Z, a point and one to
-// nine digits, or none.
+// parseTime parses 2026-02-20T10:00:00Z, with or without a point and one to nine digits before
+// the Z.
 func parseTime[S ~string | ~[]byte](s S) (Time, badTime) {
 	const form = "0000-00-00T00:00:00"
 	if len(s) <= len(form) || s[len(s)-1] != 'Z' {
@@ -103,7 +103,7 @@ func parseTime[S ~string | ~[]byte](s S) (Time, badTime) {
 				return 0, timeForm
 			}
 		}
-		for i := 1; i <= 6; i++ { // what is finer is cut
+		for i := 1; i <= 6; i++ { // finer digits are truncated
 			micros *= 10
 			if i < len(fraction) {
 				micros += int(fraction[i] - '0')
@@ -116,7 +116,7 @@ func parseTime[S ~string | ~[]byte](s S) (Time, badTime) {
 		return 0, timeRange
 	}
 	g := time.Date(year, time.Month(month), day, hour, minute, sec, 0, time.UTC)
-	if g.Day() != day { // 30 February is the first or second of March to time.Date
+	if g.Day() != day { // time.Date turns 30 February into a day of March
 		return 0, timeRange
 	}
 	if year < 1970 {
@@ -127,7 +127,7 @@ func parseTime[S ~string | ~[]byte](s S) (Time, badTime) {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// digits gives the number that a few digits say.
+// digits returns the number in a few digits.
 func digits[S ~string | ~[]byte](s S) int {
 	n := 0
 	for i := range len(s) {

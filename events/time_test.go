@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// EK-19: exactly three digits and Z; events have six. What is finer is cut.
-func TestTimeForms(t *testing.T) {
+// EK-19: exactly three digits and Z; events have six. Finer digits are truncated.
+func TestTime_Formats(t *testing.T) {
 	for _, c := range []struct {
 		at       time.Time
 		iso, own string
@@ -87,12 +87,12 @@ func TestParseTime(t *testing.T) {
 	}
 }
 
-// A refusal says what is wrong, and never repeats a whole body.
-func TestParseTimeSaysWhatIsWrong(t *testing.T) {
+// An error says what is wrong, and never quotes a whole body.
+func TestParseTime_ErrorsNameTheFault(t *testing.T) {
 	for s, want := range map[string]string{
 		"tomorrow":                 `"tomorrow" is not a UTC time such as 2026-02-20T10:00:00.000Z`,
 		"2026-02-30T00:00:00Z":     `"2026-02-30T00:00:00Z" is not a UTC time: no such day or hour`,
-		"1969-12-31T00:00:00.000Z": `"1969-12-31T00:00:00.000Z" lies before 1970`,
+		"1969-12-31T00:00:00.000Z": `"1969-12-31T00:00:00.000Z" is before 1970`,
 	} {
 		if _, err := ParseTime(s); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)

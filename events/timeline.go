@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// ValidateTimeline checks a recorded stream of events, of one thread or of
-// several mixed, and gives the first fault as a *TimelineError. Each
-// thread must be there from its first event.
+// ValidateTimeline checks a recorded stream of events, of one thread or of several mixed, and
+// returns the first fault as a *TimelineError. Each thread must be complete from its first
+// event.
 func ValidateTimeline(list []Event) error {
 	c := NewTimelineChecker()
 	for i := range list {
@@ -18,12 +18,12 @@ func ValidateTimeline(list []Event) error {
 	return nil
 }
 
-// TimelineError says that an event does not fit what came before it in its
-// thread. The cause is a *TransitionError if a state machine forbids the move.
+// TimelineError is an event that does not fit the events before it in its thread. The cause is
+// a *TransitionError if a state machine forbids the move.
 type TimelineError struct {
 	Tenant, Thread string
 	Version        int64
-	ID             string // the event's
+	ID             string // of the event
 	Type           Type
 	Cause          error
 }
@@ -35,10 +35,10 @@ func (e *TimelineError) Error() string {
 
 func (e *TimelineError) Unwrap() error { return e.Cause }
 
-// TimelineChecker checks streams of events one event at a time: versions have
-// no gap, times do not go back, what is made is new, what is linked to is there,
-// and each change of state fits the state so far and its
-// machine. It judges nothing else. It is not safe for concurrent use.
+// TimelineChecker checks streams of events one event at a time: versions have no gap, times do
+// not go back, what is created is new, what is referred to exists, and each change of state is
+// from the current state to one that the machine allows. It checks nothing else. It is not
+// safe for concurrent use.
 //
 // It keeps the ids and states of each thread's entities until Forget.
 type TimelineChecker struct {
@@ -53,7 +53,7 @@ type TimelineChecker struct {
 
 type aggregateName struct{ tenant, aggregate string }
 
-// NewTimelineChecker gives a checker that has seen nothing.
+// NewTimelineChecker returns a checker that has seen no events.
 func NewTimelineChecker() *TimelineChecker {
 	return &TimelineChecker{
 		thread: ThreadMachine(), context: ContextMachine(), item: ItemMachine(), execution: ExecutionMachine(), step: StepMachine(),
@@ -61,31 +61,30 @@ func NewTimelineChecker() *TimelineChecker {
 	}
 }
 
-// Forget drops what is known of a thread. An event of it that comes later is
-// taken as its first.
+// Forget drops the state of a thread. Its next event counts as its first.
 func (c *TimelineChecker) Forget(tenant, thread string) {
 	delete(c.threads, aggregateName{tenant, thread})
 }
 
-// Erased says that what came before the thread's next event was erased by a
-// purge: the commit that comes holds its tombstone, and names what is gone.
+// Erased says that a purge erased what precedes the thread's next event: the next commit holds
+// its tombstone, and names what was erased.
 func (c *TimelineChecker) Erased(tenant, thread string) {
 	t := newTimeline(IsThread(thread))
 	t.purged = true
 	c.threads[aggregateName{tenant, thread}] = t
 }
 
-// Unread says that what came before the thread's next event cannot be read, up to a
-// version. What that made is not known, and is not asked for any more.
+// Unread says that the events before the thread's next one cannot be decoded, up to a version.
+// What they created is unknown and no longer checked.
 func (c *TimelineChecker) Unread(tenant, thread string, version int64) {
 	t := newTimeline(IsThread(thread))
 	t.unread, t.version = true, version
 	c.threads[aggregateName{tenant, thread}] = t
 }
 
-// Check checks the next event. After an error it goes on from what the event
-// says, so that one fault is told once. Events that are transport only, such as
-// chunk.emitted, have no place in the order and are passed over.
+// Check checks the next event. After an error it continues with the state that the event
+// claims, so that one fault is reported once. Transient events, such as chunk.emitted, have no
+// place in the order and are ignored.
 func (c *TimelineChecker) Check(e *Event) error {
 	r, known := rows[e.Type]
 	if known && r.Transient {
@@ -97,7 +96,7 @@ func (c *TimelineChecker) Check(e *Event) error {
 		t = newTimeline(IsThread(e.ThreadID))
 		c.threads[name] = t
 	}
-	// What the event says is noted whatever its place: hence not one after the other.
+	// Both run, whatever the first returns: what the event says is recorded in any case.
 	place, content := t.place(e), c.content(t, e)
 	if place == nil {
 		place = content
@@ -108,16 +107,16 @@ func (c *TimelineChecker) Check(e *Event) error {
 	return &TimelineError{Tenant: e.Tenant, Thread: e.ThreadID, Version: e.Version, ID: e.ID, Type: e.Type, Cause: place}
 }
 
-// timeline is what a checker knows of one thread.
+// timeline is the state of a checker for one thread.
 type timeline struct {
-	isThread bool // and not a key's claim or the tenant's own
+	isThread bool // and not a key's claim or the tenant
 	version  int64
 	time     Time
 	deleted  bool
-	purged   bool // what came before its tombstone is erased
-	unread   bool // some of what came before cannot be read
+	purged   bool // what preceded its tombstone was erased
+	unread   bool // some earlier event cannot be decoded
 
-	threads    states[ThreadStatus] // this one alone
+	threads    states[ThreadStatus] // only this one
 	contexts   states[ContextStatus]
 	items      states[ItemStatus]
 	executions states[ExecutionStatus]
@@ -139,7 +138,7 @@ func newTimeline(isThread bool) *timeline {
 	}
 }
 
-// place checks the event's place in the thread.
+// place checks the event's version and time.
 func (t *timeline) place(e *Event) error {
 	version, at, deleted := t.version, t.time, t.deleted
 	t.version, t.time = e.Version, e.Time
@@ -155,7 +154,7 @@ func (t *timeline) place(e *Event) error {
 	case e.Version != version+1:
 		return fmt.Errorf("it follows version %d", version)
 	case e.Time < at:
-		return fmt.Errorf("its time, %s, lies before that of the event before it, %s", e.Time, at)
+		return fmt.Errorf("its time, %s, is before that of the previous event, %s", e.Time, at)
 	case deleted:
 		return errors.New("the thread was deleted before it")
 	case t.isThread && version == 0 && e.Type != ThreadCreatedType:
@@ -164,10 +163,10 @@ func (t *timeline) place(e *Event) error {
 	return nil
 }
 
-// states holds the entities of one kind, by id.
+// states holds the states of the entities of one kind, by id.
 type states[S ~string] map[string]S
 
-// need says that an entity must be there.
+// need returns an error unless an entity exists.
 func (s states[S]) need(entity, id string) error {
 	if _, ok := s[id]; !ok {
 		return fmt.Errorf("%s %q is not in the thread", entity, clip(id))
@@ -175,15 +174,15 @@ func (s states[S]) need(entity, id string) error {
 	return nil
 }
 
-// make notes a new entity. Initial lists the states that it may begin in.
+// make records a new entity. Initial lists the states that it may start in.
 func (s states[S]) make(entity, id, subject string, state S, initial ...S) error {
 	_, twice := s[id]
 	s[id] = state
 	switch {
 	case twice:
-		return fmt.Errorf("%s %q is made twice", entity, clip(id))
+		return fmt.Errorf("%s %q is created twice", entity, clip(id))
 	case id == "" || id != subject:
-		return fmt.Errorf("%s %q is made by an event about %q", entity, clip(id), clip(subject))
+		return fmt.Errorf("%s %q is created by an event about %q", entity, clip(id), clip(subject))
 	}
 	for _, may := range initial {
 		if state == may {
@@ -193,7 +192,7 @@ func (s states[S]) make(entity, id, subject string, state S, initial ...S) error
 	return fmt.Errorf("%s %q begins as %q", entity, clip(id), clip(state))
 }
 
-// move notes a change of state.
+// move records a change of state.
 func (s states[S]) move(m Machine[S], id string, from, to S) error {
 	was, ok := s[id]
 	s[id] = to
@@ -201,7 +200,7 @@ func (s states[S]) move(m Machine[S], id string, from, to S) error {
 	case !ok:
 		return fmt.Errorf("%s %q is not in the thread", m.Entity, clip(id))
 	case was != from:
-		return fmt.Errorf("%s %q is %s, and not %q", m.Entity, clip(id), was, clip(from))
+		return fmt.Errorf("%s %q is %s, not %q", m.Entity, clip(id), was, clip(from))
 	}
 	return m.Check(id, from, to)
 }

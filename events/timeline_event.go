@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// content checks what the event says, and notes it.
+// content checks what the event says, and records it.
 func (c *TimelineChecker) content(t *timeline, e *Event) error {
 	if _, end := e.Data.(LifecycleDeleted); (t.purged || t.unread) && !end {
-		return nil // what it is about is erased, or not known
+		return nil // what it is about is erased or unknown
 	}
 	switch d := e.Data.(type) {
 	case Unknown:
@@ -19,11 +19,11 @@ func (c *TimelineChecker) content(t *timeline, e *Event) error {
 		case ok:
 			return fmt.Errorf("it cannot be checked: %s (%s)", d.Reason, clip(d.Schema))
 		case isCore(entity):
-			return fmt.Errorf("there is no such event of the entity %s; an extension has an entity of its own", entity)
+			return fmt.Errorf("the entity %s has no such event; an extension needs an entity of its own", entity)
 		}
 	case ThreadCreated:
 		if d.ID != e.ThreadID {
-			return fmt.Errorf("it makes thread %q", clip(d.ID))
+			return fmt.Errorf("it creates thread %q", clip(d.ID))
 		}
 		return t.threads.make("thread", d.ID, e.Subject, d.Status, c.thread.Initial())
 	case ThreadStatusChanged:
@@ -33,7 +33,7 @@ func (c *TimelineChecker) content(t *timeline, e *Event) error {
 	case LifecycleDeleted:
 		t.deleted = true
 		if t.purged && !d.Purge {
-			return errors.New("the events before it are missing, and it does not say that they were erased")
+			return errors.New("the earlier events are missing, but it does not record that they were erased")
 		}
 	case ContextCreated:
 		return t.contexts.make("context", d.ID, e.Subject, d.Status, c.context.Initial())
@@ -42,7 +42,7 @@ func (c *TimelineChecker) content(t *timeline, e *Event) error {
 	case ContextResolved:
 		return t.contexts.need("context", e.Subject)
 	case ItemCreated:
-		// An item may begin further on: EK 14 makes one as pending.
+		// An item may start in a later state.
 		return first(t.items.make("item", d.ID, e.Subject, d.Status, c.item.States...), t.contexts.need("context", d.ContextID))
 	case ItemStatusChanged:
 		return t.items.move(c.item, e.Subject, d.From, d.To)
@@ -70,8 +70,8 @@ func (c *TimelineChecker) content(t *timeline, e *Event) error {
 	return nil
 }
 
-// isCore reports whether an entity is one of those whose list of events is
-// closed. Any other may have events that this version does not know.
+// isCore reports whether an entity has a closed list of events. Others may have events that
+// this version does not know.
 func isCore(entity string) bool {
 	switch entity {
 	case "thread", "context", "item", "execution", "step", "part", "chunk":
@@ -80,7 +80,7 @@ func isCore(entity string) bool {
 	return false
 }
 
-// first gives the first fault. All its arguments have been checked by then.
+// first returns the first fault. All its arguments were evaluated by then.
 func first(faults ...error) error {
 	for _, err := range faults {
 		if err != nil {
@@ -90,7 +90,7 @@ func first(faults ...error) error {
 	return nil
 }
 
-// finish checks that a react is over once, and as its execution ended.
+// finish checks that a react is over once, with the state in which its execution ended.
 func (t *timeline) finish(d ThreadFinished) error {
 	twice := t.finished[d.ExecutionID]
 	t.finished[d.ExecutionID] = true
@@ -101,12 +101,12 @@ func (t *timeline) finish(d ThreadFinished) error {
 	case twice:
 		return fmt.Errorf("execution %q is finished twice", clip(d.ExecutionID))
 	case state == Executing || state != d.Status:
-		return fmt.Errorf("execution %q is %s, and not over as %q", clip(d.ExecutionID), state, clip(d.Status))
+		return fmt.Errorf("execution %q is %s, and did not end as %q", clip(d.ExecutionID), state, clip(d.Status))
 	}
 	return nil
 }
 
-// reaction checks that the reaction's item has its id; the item itself follows.
+// reaction checks that the execution names its reaction item, which follows.
 func (t *timeline) reaction(d ExecutionCreated) error {
 	if d.ReactionItemID == "" {
 		return fmt.Errorf("execution %q has no reaction item", clip(d.ID))
@@ -116,7 +116,7 @@ func (t *timeline) reaction(d ExecutionCreated) error {
 
 func (t *timeline) sameExecution(step, execution string) error {
 	if of := t.stepOf[step]; of != execution {
-		return fmt.Errorf("step %q is of execution %q, and not of %q", clip(step), clip(of), clip(execution))
+		return fmt.Errorf("step %q is of execution %q, not of %q", clip(step), clip(of), clip(execution))
 	}
 	return nil
 }
@@ -128,17 +128,17 @@ func (t *timeline) part(key, step string, idx int64, subject string, isNew bool)
 	case key != PartKey(step, idx):
 		return fmt.Errorf("part %q is not at %q", clip(key), clip(PartKey(step, idx)))
 	case key != subject:
-		return fmt.Errorf("part %q is told of by an event about %q", clip(key), clip(subject))
+		return fmt.Errorf("part %q is in an event about %q", clip(key), clip(subject))
 	case isNew && had:
-		return fmt.Errorf("part %q is made twice", clip(key))
+		return fmt.Errorf("part %q is created twice", clip(key))
 	case !isNew && !had:
 		return fmt.Errorf("part %q is not in the thread", clip(key))
 	}
 	return t.steps.need("step", step)
 }
 
-// definition checks that a definition of the tenant counts on from what it was,
-// and is what its digest says.
+// definition checks that a definition of the tenant has the next version, and the digest that
+// the event says.
 func (t *timeline) definition(d DefinitionChanged, subject string) error {
 	if t.isThread {
 		return nil
@@ -149,18 +149,18 @@ func (t *timeline) definition(d DefinitionChanged, subject string) error {
 	t.definitions[ref.ID()] = now
 	switch {
 	case subject != ref.ID():
-		return fmt.Errorf("the definition of %q is told of by an event about %q", clip(ref.ID()), clip(subject))
+		return fmt.Errorf("the definition of %q is in an event about %q", clip(ref.ID()), clip(subject))
 	case d.Version != was.version+1:
 		return fmt.Errorf("the definition of %q is at version %d after %d", clip(ref.ID()), d.Version, was.version)
 	case was.there != (d.Previous != 0), was.there && d.Previous != was.version:
-		return fmt.Errorf("the definition of %q replaces version %d, and was at %d", clip(ref.ID()), d.Previous, was.version)
+		return fmt.Errorf("the definition of %q replaces version %d, but was at %d", clip(ref.ID()), d.Previous, was.version)
 	case now.there && d.Digest != DefinitionDigest(d.Definition):
-		return fmt.Errorf("the definition of %q is not what its digest says", clip(ref.ID()))
+		return fmt.Errorf("the definition of %q does not have the digest that the event says", clip(ref.ID()))
 	}
 	return nil
 }
 
-// definitionVersion is where a definition stands.
+// definitionVersion is the current version of a definition.
 type definitionVersion struct {
 	version int64
 	there   bool

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The order: no gap, no step back in time, a beginning, an end.
-func TestTimelineOrder(t *testing.T) {
+// The order: no gap, no step back in time, a first event, a last one.
+func TestTimelineChecker_Order(t *testing.T) {
 	edit := func(change func([]Event) []Event) []Event { return change(made().events()) }
 	for name, c := range map[string]struct {
 		list []Event
@@ -18,7 +18,7 @@ func TestTimelineOrder(t *testing.T) {
 		"the end cut":    {edit(func(l []Event) []Event { return l[:4] }), 0, ""}, // who reads on would see more
 		"one missing":    {edit(func(l []Event) []Event { return append(l[:4], l[5:]...) }), 6, "it follows version 4"},
 		"one twice":      {edit(func(l []Event) []Event { return append(l[:2], l[1:]...) }), 2, "it follows version 2"},
-		"back in time":   {edit(func(l []Event) []Event { l[2].Time--; return l }), 3, "lies before"},
+		"back in time":   {edit(func(l []Event) []Event { l[2].Time--; return l }), 3, "is before"},
 		"no beginning":   {edit(func(l []Event) []Event { return l[1:] }), 2, "first event has version 2"},
 		"another start":  {renumbered(made().events()[1:]), 1, "begins with thread.created"},
 		"after deletion": {append(made(), sample{LifecycleDeletedType, thread, LifecycleDeleted{}}, sample{ProfileChangedType, thread, ProfileChanged{}}).events(), 8, "deleted before it"},
@@ -37,8 +37,8 @@ func TestTimelineOrder(t *testing.T) {
 	}
 }
 
-// A react is over once, and as its execution ended (C-43).
-func TestTimelineOfFinishedThreads(t *testing.T) {
+// A react is over once, with the state in which its execution ended (C-43).
+func TestTimelineChecker_FinishedThreads(t *testing.T) {
 	ended := append(made(), change("execution", "executing", "failed"))
 	over := func(s ExecutionStatus) sample {
 		return sample{ThreadFinishedType, thread, ThreadFinished{ExecutionID: execID, Status: s}}
@@ -48,7 +48,7 @@ func TestTimelineOfFinishedThreads(t *testing.T) {
 		want string
 	}{
 		"as it ended": {sampleList{over(ExecutionFailed)}, ""},
-		"otherwise":   {sampleList{over(ExecutionCompleted)}, "is failed, and not over as"},
+		"otherwise":   {sampleList{over(ExecutionCompleted)}, "is failed, and did not end as"},
 		"twice":       {sampleList{over(ExecutionFailed), over(ExecutionFailed)}, "finished twice"},
 	} {
 		err := ValidateTimeline(append(ended[:len(ended):len(ended)], c.list...).events())
@@ -59,7 +59,7 @@ func TestTimelineOfFinishedThreads(t *testing.T) {
 }
 
 // Of a thread that was purged only its last commit is left.
-func TestTimelineOfAPurgedThread(t *testing.T) {
+func TestTimelineChecker_PurgedThread(t *testing.T) {
 	last := func(data ...sample) []Event {
 		list := stream(data...)
 		for i := range list {
@@ -80,8 +80,8 @@ func TestTimelineOfAPurgedThread(t *testing.T) {
 	}
 }
 
-// What is transport has no place in the order: a stream may hold it or not.
-func TestTimelinePassesChunksOver(t *testing.T) {
+// Transient events have no place in the order: a stream may have them or not.
+func TestTimelineChecker_IgnoresTransientEvents(t *testing.T) {
 	list := made().events()
 	chunk := sample{ChunkEmittedType, "exe_9", ChunkEmitted{}}.event()
 	chunk.Version, chunk.Time = 99, 1
@@ -90,9 +90,9 @@ func TestTimelinePassesChunksOver(t *testing.T) {
 	}
 }
 
-// Several threads may be mixed, of several tenants, with a key's claim and the
-// tenant's own events among them.
-func TestTimelineOfSeveralThreads(t *testing.T) {
+// Several threads of several tenants may be mixed, with a key's claim and the tenant's own
+// events among them.
+func TestTimelineChecker_SeveralThreads(t *testing.T) {
 	one := react()
 	others := map[[2]string][]Event{}
 	for _, name := range [][2]string{{"other", thread}, {tenant, "thrd_" + strings.Repeat("a", 30)}} {
@@ -124,8 +124,8 @@ func TestTimelineOfSeveralThreads(t *testing.T) {
 	}
 }
 
-// A checker goes on after a fault, and tells of it once.
-func TestTimelineCheckerGoesOn(t *testing.T) {
+// A checker continues after a fault, and reports it once.
+func TestTimelineChecker_ContinuesAfterFault(t *testing.T) {
 	list := react()
 	list[8].Version = 12 // a gap of three, and a gap back
 	c := NewTimelineChecker()
@@ -161,13 +161,13 @@ func TestTimelineCheckerGoesOn(t *testing.T) {
 			faults = append(faults, skipped[i].Version)
 		}
 	}
-	// The execution that names it, its edit and its delete: no more.
+	// The execution that names it, its edit and its deletion: no more.
 	if len(faults) != 3 {
 		t.Errorf("faults at %d", faults)
 	}
 }
 
-func TestTimelineCheckerForgets(t *testing.T) {
+func TestTimelineChecker_Forget(t *testing.T) {
 	c := NewTimelineChecker()
 	list := react()
 	check := func() error {

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// react is a turn as a whole thread, in the order of EK 14, and what
-// stands around it.
+// react returns a turn as a whole thread, in the order of EK 14, with the events around it.
 func react() []Event {
 	list := turn()
 	more := stream(
@@ -23,7 +22,7 @@ func react() []Event {
 	return renumbered(append(list, more...))
 }
 
-// renumbered gives the events the versions of their places.
+// renumbered sets the events' versions to their places.
 func renumbered(list []Event) []Event {
 	for i := range list {
 		list[i].Version = int64(i + 1)
@@ -31,9 +30,9 @@ func renumbered(list []Event) []Event {
 	return list
 }
 
-// EK-150, EK-186: a stream that follows the specification passes, as it was
-// made and as it is read from the log.
-func TestTimelineOfATurn(t *testing.T) {
+// EK-150, EK-186: a stream that follows the specification passes, both as it was made and as
+// it is decoded from the log.
+func TestTimelineChecker_AcceptsTurn(t *testing.T) {
 	list := react()
 	if err := ValidateTimeline(list); err != nil {
 		t.Error(err)
@@ -50,10 +49,10 @@ func TestTimelineOfATurn(t *testing.T) {
 	}
 }
 
-// Every change of state that EK 5 does not allow is told of, by each machine:
-// EK-81..EK-101, EK-150.
-func TestTimelineChecksEveryMove(t *testing.T) {
-	// What leads an entity from its making into each state, in the thread of the turn.
+// Every change of state that EK 5 does not allow is reported, for each machine: EK-81..EK-101,
+// EK-150.
+func TestTimelineChecker_ReportsForbiddenMoves(t *testing.T) {
+	// The moves that lead an entity from creation into each state, in the thread of the turn.
 	path := map[string]map[string][]string{
 		"thread":    {"open": {}, "streaming": {"streaming"}, "closed": {"streaming", "closed"}, "failed": {"streaming", "failed"}},
 		"context":   {"open": {}, "streaming": {"streaming"}, "closed": {"closed"}},
@@ -106,7 +105,7 @@ func (sample) initial(entity string) string {
 	}[entity]
 }
 
-// made is a thread with one entity of each kind, each in its first state.
+// made returns a thread with one entity of each kind, each in its initial state.
 func made() sampleList {
 	return sampleList{
 		{ThreadCreatedType, thread, ThreadCreated{ID: thread, Status: ThreadOpen}},
@@ -133,49 +132,49 @@ func change(entity, from, to string) sample {
 	}
 }
 
-// Each way in which an event may not fit what came before it. EK-160..EK-164:
-// the links; EK-73: a part's key; EK-18, EK-25, EK-58, EK-65: the first states.
-func TestTimelineFaults(t *testing.T) {
+// Each way in which an event may not fit the ones before it. EK-160..EK-164: the links; EK-73:
+// a part's key; EK-18, EK-25, EK-58, EK-65: the initial states.
+func TestTimelineChecker_Faults(t *testing.T) {
 	const ghost = "itm_ghost"
 	next := int64(len(made()) + 1)
 	for name, c := range map[string]struct {
 		event sample
 		want  string
 	}{
-		"a thread twice":           {made()[0], "is made twice"},
-		"a context twice":          {made()[1], "is made twice"},
-		"an item twice":            {made()[2], "is made twice"},
-		"an execution twice":       {made()[3], "is made twice"},
-		"a step twice":             {made()[4], "is made twice"},
-		"a part twice":             {made()[5], "is made twice"},
-		"another thread":           {sample{ThreadCreatedType, thread, ThreadCreated{ID: otherID, Status: ThreadOpen}}, "makes thread"},
-		"a context by another":     {sample{ContextCreatedType, "ctx_2", ContextCreated{ID: "ctx_3", Status: ContextOpen}}, "about"},
-		"a context that streams":   {sample{ContextCreatedType, "ctx_2", ContextCreated{ID: "ctx_2", Status: ContextStreaming}}, "begins as"},
-		"an item failed":           {sample{ItemCreatedType, ghost, ItemCreated{ID: ghost, ContextID: ctxID, Status: "failed"}}, "begins as"},
-		"an execution completed":   {sample{ExecutionCreatedType, "exe_2", ExecutionCreated{ID: "exe_2", ContextID: ctxID, TriggerItemID: itemID, ReactionItemID: replyID, Status: ExecutionCompleted}}, "begins as"},
-		"a step completed":         {sample{StepCreatedType, "stp_2", StepCreated{ID: "stp_2", ExecutionID: execID, Status: StepCompleted}}, "begins as"},
-		"an item without an id":    {sample{ItemCreatedType, "", ItemCreated{ContextID: ctxID, Status: ItemStored}}, "about"},
-		"an item's context":        {sample{ItemCreatedType, ghost, ItemCreated{ID: ghost, ContextID: "ctx_9", Status: ItemStored}}, `context "ctx_9" is not in the thread`},
-		"an execution's context":   {sample{ExecutionCreatedType, "exe_2", ExecutionCreated{ID: "exe_2", ContextID: "ctx_9", TriggerItemID: itemID, ReactionItemID: replyID, Status: Executing}}, `context "ctx_9"`},
-		"an execution's trigger":   {sample{ExecutionCreatedType, "exe_2", ExecutionCreated{ID: "exe_2", ContextID: ctxID, TriggerItemID: ghost, ReactionItemID: replyID, Status: Executing}}, `item "itm_ghost"`},
-		"an execution's reaction":  {sample{ExecutionCreatedType, "exe_2", ExecutionCreated{ID: "exe_2", ContextID: ctxID, TriggerItemID: itemID, Status: Executing}}, "no reaction item"},
-		"a step's execution":       {sample{StepCreatedType, "stp_2", StepCreated{ID: "stp_2", ExecutionID: "exe_9", Status: StepRunning}}, `execution "exe_9"`},
-		"a step of another":        {sample{StepStatusChangedType, stepID, StepStatusChanged{ExecutionID: "exe_9", From: StepRunning, To: StepCompleted}}, `not of "exe_9"`},
-		"a part's step":            {sample{PartCreatedType, "stp_9:0", PartCreated{Key: "stp_9:0", StepID: "stp_9"}}, `step "stp_9"`},
-		"a part's key":             {sample{PartCreatedType, PartKey(stepID, 2), PartCreated{Key: PartKey(stepID, 2), StepID: stepID, Idx: 3}}, "is not at"},
-		"a part by another":        {sample{PartCreatedType, "x", PartCreated{Key: PartKey(stepID, 2), StepID: stepID, Idx: 2}}, "about"},
-		"a part before it is made": {sample{PartUpdatedType, PartKey(stepID, 2), PartUpdated{Key: PartKey(stepID, 2), StepID: stepID, Idx: 2}}, "is not in the thread"},
-		"a change of no item":      {sample{ItemStatusChangedType, ghost, ItemStatusChanged{From: ItemStored, To: ItemPending}}, `item "itm_ghost" is not in the thread`},
-		"a change from elsewhere":  {sample{ItemStatusChangedType, itemID, ItemStatusChanged{From: ItemPending, To: ItemCompleted}}, "is stored, and not"},
-		"an edit of no item":       {sample{MessageEditedType, ghost, MessageEdited{}}, `item "itm_ghost"`},
-		"a delete of no item":      {sample{MessageDeletedType, ghost, MessageDeleted{}}, `item "itm_ghost"`},
-		"no such context":          {sample{ContextResolvedType, "ctx_9", ContextResolved{}}, `context "ctx_9"`},
-		"over while it runs":       {sample{ThreadFinishedType, thread, ThreadFinished{ExecutionID: execID, Status: Executing}}, "is executing"},
-		"over without a run":       {sample{ThreadFinishedType, thread, ThreadFinished{ExecutionID: "exe_9", Status: ExecutionFailed}}, `execution "exe_9"`},
-		"an item's unknown event":  {sample{"item.renamed", ghost, Unknown{Reason: "unknown event type"}}, "no such event of the entity item"},
-		"a thread's unknown event": {sample{"thread.paused", thread, Unknown{Reason: "unknown event type"}}, "no such event of the entity thread"},
-		"a chunk's unknown event":  {sample{"chunk.lost", ghost, Unknown{Reason: "unknown event type"}}, "no such event of the entity chunk"},
-		"a later version":          {sample{ItemCreatedType, ghost, Unknown{Reason: "unknown version"}}, "cannot be checked"},
+		"a thread twice":              {made()[0], "is created twice"},
+		"a context twice":             {made()[1], "is created twice"},
+		"an item twice":               {made()[2], "is created twice"},
+		"an execution twice":          {made()[3], "is created twice"},
+		"a step twice":                {made()[4], "is created twice"},
+		"a part twice":                {made()[5], "is created twice"},
+		"another thread":              {sample{ThreadCreatedType, thread, ThreadCreated{ID: otherID, Status: ThreadOpen}}, "creates thread"},
+		"a context by another":        {sample{ContextCreatedType, "ctx_2", ContextCreated{ID: "ctx_3", Status: ContextOpen}}, "about"},
+		"a context that streams":      {sample{ContextCreatedType, "ctx_2", ContextCreated{ID: "ctx_2", Status: ContextStreaming}}, "begins as"},
+		"an item failed":              {sample{ItemCreatedType, ghost, ItemCreated{ID: ghost, ContextID: ctxID, Status: "failed"}}, "begins as"},
+		"an execution completed":      {sample{ExecutionCreatedType, "exe_2", ExecutionCreated{ID: "exe_2", ContextID: ctxID, TriggerItemID: itemID, ReactionItemID: replyID, Status: ExecutionCompleted}}, "begins as"},
+		"a step completed":            {sample{StepCreatedType, "stp_2", StepCreated{ID: "stp_2", ExecutionID: execID, Status: StepCompleted}}, "begins as"},
+		"an item without an id":       {sample{ItemCreatedType, "", ItemCreated{ContextID: ctxID, Status: ItemStored}}, "about"},
+		"an item's context":           {sample{ItemCreatedType, ghost, ItemCreated{ID: ghost, ContextID: "ctx_9", Status: ItemStored}}, `context "ctx_9" is not in the thread`},
+		"an execution's context":      {sample{ExecutionCreatedType, "exe_2", ExecutionCreated{ID: "exe_2", ContextID: "ctx_9", TriggerItemID: itemID, ReactionItemID: replyID, Status: Executing}}, `context "ctx_9"`},
+		"an execution's trigger":      {sample{ExecutionCreatedType, "exe_2", ExecutionCreated{ID: "exe_2", ContextID: ctxID, TriggerItemID: ghost, ReactionItemID: replyID, Status: Executing}}, `item "itm_ghost"`},
+		"an execution's reaction":     {sample{ExecutionCreatedType, "exe_2", ExecutionCreated{ID: "exe_2", ContextID: ctxID, TriggerItemID: itemID, Status: Executing}}, "no reaction item"},
+		"a step's execution":          {sample{StepCreatedType, "stp_2", StepCreated{ID: "stp_2", ExecutionID: "exe_9", Status: StepRunning}}, `execution "exe_9"`},
+		"a step of another":           {sample{StepStatusChangedType, stepID, StepStatusChanged{ExecutionID: "exe_9", From: StepRunning, To: StepCompleted}}, `not of "exe_9"`},
+		"a part's step":               {sample{PartCreatedType, "stp_9:0", PartCreated{Key: "stp_9:0", StepID: "stp_9"}}, `step "stp_9"`},
+		"a part's key":                {sample{PartCreatedType, PartKey(stepID, 2), PartCreated{Key: PartKey(stepID, 2), StepID: stepID, Idx: 3}}, "is not at"},
+		"a part by another":           {sample{PartCreatedType, "x", PartCreated{Key: PartKey(stepID, 2), StepID: stepID, Idx: 2}}, "about"},
+		"a part before it is created": {sample{PartUpdatedType, PartKey(stepID, 2), PartUpdated{Key: PartKey(stepID, 2), StepID: stepID, Idx: 2}}, "is not in the thread"},
+		"a change of no item":         {sample{ItemStatusChangedType, ghost, ItemStatusChanged{From: ItemStored, To: ItemPending}}, `item "itm_ghost" is not in the thread`},
+		"a change from elsewhere":     {sample{ItemStatusChangedType, itemID, ItemStatusChanged{From: ItemPending, To: ItemCompleted}}, "is stored, not"},
+		"an edit of no item":          {sample{MessageEditedType, ghost, MessageEdited{}}, `item "itm_ghost"`},
+		"a delete of no item":         {sample{MessageDeletedType, ghost, MessageDeleted{}}, `item "itm_ghost"`},
+		"no such context":             {sample{ContextResolvedType, "ctx_9", ContextResolved{}}, `context "ctx_9"`},
+		"over while it runs":          {sample{ThreadFinishedType, thread, ThreadFinished{ExecutionID: execID, Status: Executing}}, "is executing"},
+		"over without a run":          {sample{ThreadFinishedType, thread, ThreadFinished{ExecutionID: "exe_9", Status: ExecutionFailed}}, `execution "exe_9"`},
+		"an item's unknown event":     {sample{"item.renamed", ghost, Unknown{Reason: "unknown event type"}}, "the entity item has no such event"},
+		"a thread's unknown event":    {sample{"thread.paused", thread, Unknown{Reason: "unknown event type"}}, "the entity thread has no such event"},
+		"a chunk's unknown event":     {sample{"chunk.lost", ghost, Unknown{Reason: "unknown event type"}}, "the entity chunk has no such event"},
+		"a later version":             {sample{ItemCreatedType, ghost, Unknown{Reason: "unknown version"}}, "cannot be checked"},
 	} {
 		err := ValidateTimeline(append(made(), c.event).events())
 		var fault *TimelineError
@@ -193,8 +192,8 @@ func TestTimelineFaults(t *testing.T) {
 	}
 }
 
-// What an event may be, without a fault, though it is not of the turn.
-func TestTimelineTakes(t *testing.T) {
+// Valid events that are not part of the turn.
+func TestTimelineChecker_AcceptsValidEvents(t *testing.T) {
 	for name, s := range map[string]sample{
 		"an item that is pending (EK-189)": {ItemCreatedType, replyID, ItemCreated{ID: replyID, ContextID: ctxID, Status: ItemPending}},
 		"an item that is completed":        {ItemCreatedType, replyID, ItemCreated{ID: replyID, ContextID: ctxID, Status: ItemCompleted}},

@@ -1,7 +1,6 @@
 package events
 
-// ToolResult is what came of a call of a tool: a failure of the work is
-// a result too.
+// ToolResult is the result of a call of a tool. A failure of the work is a result too.
 type ToolResult struct {
 	Status ToolStatus `json:"status" schema:"required" doc:"success or error."`
 	Result JSON       `json:"result,omitzero" doc:"Of a success: any JSON."`

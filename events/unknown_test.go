@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// EK-173, EK-174: an event of a kind or a version that is not known keeps its
-// bytes.
-func TestUnknownEventsAreKept(t *testing.T) {
+// EK-173, EK-174: an event of an unknown type or version keeps its bytes.
+func TestDecodeEvent_KeepsUnknownEvents(t *testing.T) {
 	e := samples()[0].event()
 	known := string(body(t, &e))
 	for name, change := range map[string]*strings.Replacer{
@@ -40,7 +39,7 @@ func TestUnknownEventsAreKept(t *testing.T) {
 	}
 }
 
-func TestUnknownDataMustBeJSON(t *testing.T) {
+func TestDecodeEvent_UnknownDataMustBeJSON(t *testing.T) {
 	e := samples()[0].event()
 	e.Type = "acme.happened"
 	for _, bad := range []string{"", "{", `{"a":1}}`, `{"a":1,"a":2}`, "{\"a\":\"\xff\"}"} {
@@ -52,9 +51,8 @@ func TestUnknownDataMustBeJSON(t *testing.T) {
 	}
 }
 
-// An event of version 1, as it was stored, is read as the version of now and
-// never rewritten.
-func TestUpcast(t *testing.T) {
+// A stored event of version 1 is decoded as the current version, and never rewritten.
+func TestDecodeEvent_Upcasts(t *testing.T) {
 	raw, err := os.ReadFile("testdata/old/step.status.changed.1.json")
 	if err != nil {
 		t.Fatal(err)
@@ -80,8 +78,8 @@ func TestUpcast(t *testing.T) {
 	}
 }
 
-// An upcast event that is written anew says in its schema what its data is.
-func TestUpcastIsWrittenAsNow(t *testing.T) {
+// An upcast event that is encoded again names the schema of its current data.
+func TestAppend_UpcastEventNamesCurrentSchema(t *testing.T) {
 	raw, err := os.ReadFile("testdata/old/step.status.changed.1.json")
 	if err != nil {
 		t.Fatal(err)

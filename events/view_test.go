@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// An edit changes what it names, and no more.
+// An edit changes the fields that it names, and no others.
 func TestItem_Edit(t *testing.T) {
 	message := Item{Type: Message, Content: raw(`[{"type":"x"}]`), Metadata: raw(`{"a":1,"b":2}`)}
 	result := Item{Type: ActionResult, Content: raw(`{"callId":"c","output":1,"name":"n"}`)}
@@ -122,7 +122,7 @@ func TestScheduledEffect_Pending(t *testing.T) {
 	}
 }
 
-func TestSums(t *testing.T) {
+func TestUsageAndOmitted_Add(t *testing.T) {
 	a := Usage{Model: "a", InputTokens: 1, CachedTokens: 2, OutputTokens: 3, ReasoningTokens: 4, TotalTokens: 5, LatencyMs: 6}
 	b := Usage{Model: "b", InputTokens: 10, CachedTokens: 20, OutputTokens: 30, ReasoningTokens: 40, TotalTokens: 50, LatencyMs: 60}
 	if got := a.Add(b); got != (Usage{Model: "b", InputTokens: 11, CachedTokens: 22, OutputTokens: 33, ReasoningTokens: 44, TotalTokens: 55, LatencyMs: 66}) {
@@ -140,8 +140,8 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// How a run ended, in the words of its last chunk.
-func TestFinish(t *testing.T) {
+// How a run ended, as the data of its last chunk.
+func TestFinishOf_Reasons(t *testing.T) {
 	if got := FinishOf(ExecutionFailed, "no"); got != (Finish{Reason: FinishError, ErrorText: "no"}) {
 		t.Errorf("%+v", got)
 	}
@@ -196,8 +196,7 @@ func TestDefinitions_DefaultsAndDocuments(t *testing.T) {
 	}
 }
 
-// Whether a step is followed by another: as the loop says, and never after a tool
-// that ends it.
+// Whether another step follows: as the loop says, and never after a tool that ends it.
 func TestAgentLoop_Goes(t *testing.T) {
 	for _, c := range []struct {
 		loop  AgentLoop
@@ -215,7 +214,7 @@ func TestAgentLoop_Goes(t *testing.T) {
 	}
 }
 
-// Which tools of a whole server a definition is of.
+// The tools of a whole server that a definition covers.
 func TestToolServer_Takes(t *testing.T) {
 	for _, c := range []struct {
 		include, exclude, name string
@@ -236,9 +235,8 @@ func TestToolServer_Takes(t *testing.T) {
 	}
 }
 
-// The words that a field may have are all there are, each once, and are listed for
-// the schemas.
-func TestEnums(t *testing.T) {
+// Each Enum lists all constants of its type, each once, for the schemas.
+func TestEnum_ListsEveryConstant(t *testing.T) {
 	for _, list := range []interface{ Enum() []string }{
 		ApprovalReason(""), AgentType(""), Continuation(""), ToolType(""), DefinitionKind(""), LogLevel(""), Settlement(""), TraceKind(""), WorkerKind(""),
 		RelationshipKind(""), RelationshipRole(""), ThreadStatus(""), ContextStatus(""), ExecutionStatus(""), StepStatus(""), ItemStatus(""), Policy(""), Order(""), DefinitionOutcome(""),
