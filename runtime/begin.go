@@ -97,30 +97,38 @@ func (w *Worker) takes(t *taking) {
 	w.taking = t
 }
 
-// maxKept bounds the runs whose messages are waited for. What is forgotten is
-// found to have ended when its message comes.
+// maxKept bounds the runs whose messages are kept. What is forgotten is found to
+// have ended when its message comes, or is claimed again.
 const maxKept = 10_000
+
+// hold keeps the messages of a run that this worker has in hand.
+func (w *Worker) hold(job *queues.Run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.held) >= maxKept {
+		clear(w.held)
+	}
+	w.held[job.Execution] = job
+}
 
 // keep waits for the message of a run that this process has begun, and puts it
 // into the queue.
 func (w *Worker) keep(job *queues.Run) {
-	w.mu.Lock()
-	if len(w.begun) >= maxKept {
-		clear(w.begun)
-	}
-	w.begun[job.Execution] = job
-	w.mu.Unlock()
+	w.hold(job)
 	if err := queues.RunsOf(w.log).PutBegun(job); err != nil {
 		w.logger.Warn().Err(err).Str("execution", job.Execution).Msg("a run could not be queued; the sweeper will")
 	}
 }
 
-// keeps takes a message, if it is of a run that this process has begun.
+// keeps takes a message, if it is of a run that this worker has in hand: it comes
+// again when the process stood still for longer than the queue waits, and the run
+// would be taken from itself. A run that was asked for once more since is another
+// piece of work.
 func (w *Worker) keeps(m *queues.Run) bool {
 	w.mu.Lock()
-	job := w.begun[m.Execution]
+	job := w.held[m.Execution]
 	w.mu.Unlock()
-	if job == nil {
+	if job == nil || m.Version > job.Version {
 		return false
 	}
 	if err := job.Adopt(m); err != nil {
@@ -134,8 +142,8 @@ func (w *Worker) keeps(m *queues.Run) bool {
 func (w *Worker) forget(job *queues.Run, so func() bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.begun[job.Execution] == job && so() {
-		delete(w.begun, job.Execution)
+	if w.held[job.Execution] == job && so() {
+		delete(w.held, job.Execution)
 	}
 }
 

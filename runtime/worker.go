@@ -96,7 +96,7 @@ type Worker struct {
 	turns   map[string]*turn       // by execution
 	stops   map[string]stop        // by execution: of runs that have no turn here
 	taking  *taking                // nil: the worker does not run
-	begun   map[string]*queues.Run // by execution: of runs begun by this process, until the queue has delivered them
+	held    map[string]*queues.Run // by execution: runs in hand, and runs begun by this process until the queue has delivered them
 	running sync.WaitGroup
 }
 
@@ -116,7 +116,7 @@ func New(log *eventlog.Log, dispatcher *commands.Dispatcher, cfg Config, logger 
 		arguments: cfg.Arguments, history: newHistory(log, cfg.HistoryBytes), crew: crew(make(chan func())),
 		places: make(chan struct{}, cfg.Places), shares: cfg.Shares,
 		parked: parked{each: 5 * time.Millisecond, longest: 10 * time.Second},
-		logger: logger.With().Str("worker", cfg.Name).Logger(), turns: map[string]*turn{}, stops: map[string]stop{}, begun: map[string]*queues.Run{},
+		logger: logger.With().Str("worker", cfg.Name).Logger(), turns: map[string]*turn{}, stops: map[string]stop{}, held: map[string]*queues.Run{},
 	}
 }
 
@@ -221,6 +221,7 @@ func (w *Worker) take(t *taking) {
 			w.park(job)
 			continue
 		}
+		w.hold(job)
 		w.running.Add(1)
 		w.crew.do(func() { w.runOne(t, &turn{w: w, job: job, leave: leave}) })
 	}

@@ -3,6 +3,7 @@ package queues
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -90,6 +91,7 @@ func (q *Receiver) Next(ctx context.Context, free int) (*Run, error) {
 			Tenant: tenant, Thread: thread, Execution: execution, Agent: m.Headers().Get(headerAgent), Keeper: m.Headers().Get(headerKeeper),
 			wire: q.conn.Wire(), acks: []string{m.Reply()},
 		}
+		r.Version, _ = strconv.ParseInt(m.Headers().Get(events.HeaderVersion), 10, 64) // 0 of one that was queued before it said so
 		if meta, err := m.Metadata(); err == nil {
 			r.Again = meta.NumDelivered > 1
 		}

@@ -19,9 +19,9 @@ type Run struct {
 	Agent                     string // that is to run it, when it was put there
 	Again                     bool   // it was delivered before
 	Keeper                    string // the inbox of the worker that has begun it; "" if none had
+	Version                   int64  // of the thread, that asked for it; 0 of one that was handed over
 
-	version int64 // of the thread, that asked for it; known of one that is put into the queue
-	wire    streams.Wire
+	wire streams.Wire
 
 	mu   sync.Mutex // guards what follows
 	acks []string   // where each delivery is acknowledged; none before the queue has delivered it

@@ -52,13 +52,13 @@ func (q Runs) Put(tenant, thread string, version int64, execution, agent string)
 // Begin returns the message of a run that this process begins by itself, before the
 // queue has it. Add it with PutBegun.
 func (q Runs) Begin(tenant, thread string, version int64, execution, agent, keeper string) *Run {
-	return &Run{Tenant: tenant, Thread: thread, version: version, Execution: execution, Agent: agent, Keeper: keeper, wire: q.conn.Wire()}
+	return &Run{Tenant: tenant, Thread: thread, Version: version, Execution: execution, Agent: agent, Keeper: keeper, wire: q.conn.Wire()}
 }
 
 // PutBegun adds the execution to the queue, as Put does, and says there which worker
 // has begun it.
 func (q Runs) PutBegun(r *Run) error {
-	header := nats.Header{headerThread: {r.Thread}, headerAgent: {r.Agent}, events.HeaderVersion: {strconv.FormatInt(r.version, 10)}}
+	header := nats.Header{headerThread: {r.Thread}, headerAgent: {r.Agent}, events.HeaderVersion: {strconv.FormatInt(r.Version, 10)}}
 	if r.Keeper != "" {
 		header[headerKeeper] = []string{r.Keeper}
 	}
