@@ -7,6 +7,9 @@
 // FILE lists tests, one a line, as "FOLDER NAME": -only runs these, -without all others.
 // A test whose reason says that `make NAME runs it` is not listed, and fails in that
 // target: it would run nowhere. It exits as go test does.
+//
+// Where the system has a folder in memory with enough space, and TMPDIR is not set, the
+// temporary files of the tests are there.
 package main
 
 import (
@@ -19,9 +22,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 func main() {
@@ -34,11 +39,32 @@ func main() {
 		fmt.Fprintln(os.Stderr, "gotest:", err)
 		os.Exit(2)
 	}
-	code, err := run(os.Stdout, os.Stderr, *target, ".", arguments)
+	os.Exit(runThere(*target, arguments))
+}
+
+// runThere runs go test here, with temporary files in memory if it can.
+func runThere(target string, arguments []string) int {
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // which ends go test, and then this
+	dir, remove := inMemory()
+	defer remove()
+	terminated := make(chan os.Signal, 1)
+	signal.Notify(terminated, syscall.SIGTERM)
+	go func() {
+		<-terminated
+		remove()
+		os.Exit(1)
+	}()
+	if dir != "" {
+		if err := os.Setenv("TMPDIR", dir); err != nil {
+			fmt.Fprintln(os.Stderr, "gotest:", err)
+			return 2
+		}
+	}
+	code, err := run(os.Stdout, os.Stderr, target, ".", arguments)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "gotest:", err)
 	}
-	os.Exit(code)
+	return code
 }
 
 // choose adds to the arguments of go test which tests it runs.
