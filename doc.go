@@ -1,6 +1,6 @@
 // Package skein runs Skein inside a Go program: the log of threads, the commands and
 // queries on it, and runs of agents whose reactors, tools, effects and hooks are Go
-// functions. What `skein serve` is for a machine, this is for a program.
+// functions. It is the library behind `skein serve`.
 //
 //	s, err := skein.Start(ctx, skein.Options{Store: "data"})
 //	if err != nil {
@@ -15,24 +15,24 @@
 //
 // # What it promises
 //
-//   - When Start returns without an error, commands and queries are taken. When it
+//   - When Start returns without an error, commands and queries are accepted. When it
 //     returns an error, nothing is left running.
 //   - What a command acknowledged is stored, whether Stop is called or the process is
-//     killed. Runs that a killed process had begun continue in the next one, from
-//     the last boundary that they reached.
-//   - Other processes reach the same threads: with the embedded server at its
+//     killed. Runs of a killed process continue in the next one, from their last
+//     boundary.
+//   - Other processes can use the same threads: with the embedded server at its
 //     address, and with Options.NATS through that server. Clients in other languages
 //     and the CLI work alongside.
 //   - The exported API of this package and of skeintest, client and events follows
-//     semantic versioning; docs/versioning.md says what else does.
+//     semantic versioning; docs/versioning.md has the details.
 //
 // # What it does not
 //
-// Start gives a tenant's data to the whole process: a client of any tenant can be
-// made here, and nothing authenticates calls within a program.
+// A program has access to the data of all tenants: Client returns a client of any
+// tenant, and calls within a program are not authenticated.
 //
-// What is registered after Start is found from then on. A run that was waiting in
-// the store may begin before that: a missing reactor or tool is waited for, but hooks
-// and loop policies apply only once they are there. Options.Setup registers before
-// any run begins.
+// Registrations after Start take effect from then on, and a run that waits in the store
+// may begin earlier. Such a run waits for a missing reactor or tool, but hooks and loop
+// policies apply only once they are registered. Options.Setup registers before any run
+// begins.
 package skein

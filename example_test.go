@@ -10,7 +10,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// An agent in a Go program: its threads outlive the program, and any client reaches
+// An agent in a Go program: its threads outlive the program, and any client can use
 // them.
 func Example() {
 	dir, err := os.MkdirTemp("", "skein")

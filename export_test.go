@@ -1,4 +1,4 @@
 package skein
 
-// ConfigOf returns what the server is started with.
+// ConfigOf returns the configuration that the server is started with.
 var ConfigOf = Options.config

@@ -17,8 +17,7 @@ import (
 	"github.com/skein-threads/skein/skeintest"
 )
 
-// Every option reaches the server: changing it changes what the server is started
-// with.
+// Every option reaches the server: changing it changes the server's configuration.
 func TestOptions_EachReachesTheServer(t *testing.T) {
 	elsewhere := []string{"Logger", "Setup"} // of Start itself
 	typ := reflect.TypeFor[skein.Options]()
@@ -34,7 +33,7 @@ func TestOptions_EachReachesTheServer(t *testing.T) {
 			t.Errorf("Options.%s does not reach the server's configuration", field.Name)
 		}
 	}
-	// Nothing that the server can be told is missing here.
+	// Every setting of the server is an option.
 	for i := range reflect.TypeFor[serve.Config]().NumField() {
 		name := reflect.TypeFor[serve.Config]().Field(i).Name
 		if _, ok := typ.FieldByName(name); !ok && name != "Register" { // which Start itself uses
@@ -43,7 +42,7 @@ func TestOptions_EachReachesTheServer(t *testing.T) {
 	}
 }
 
-// fill makes a value that is not zero.
+// fill sets a value other than zero.
 func fill(t *testing.T, v reflect.Value) {
 	t.Helper()
 	switch v.Kind() {
@@ -68,9 +67,9 @@ func fill(t *testing.T, v reflect.Value) {
 	}
 }
 
-// What a program registers works in runs: reactors by Setup and later, a tool, hooks
-// by name, a loop policy, an effect.
-func TestServer_WhatIsRegisteredWorks(t *testing.T) {
+// Registered functions work in runs: reactors by Setup and later, a tool, hooks by
+// name, a loop policy, an effect.
+func TestServer_RegistrationsWorkInRuns(t *testing.T) {
 	type order struct {
 		Number string `json:"number"`
 	}
@@ -129,16 +128,16 @@ func TestServer_WhatIsRegisteredWorks(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := <-paid; got != made.ThreadID {
-			t.Errorf("%s: the effect was told of %s", agent, got)
+			t.Errorf("%s: the effect got %s", agent, got)
 		}
 	}
 	if got := <-hooked; got != `find_order "sent yesterday"` || len(hooked) > 0 {
-		t.Errorf("the hook saw %s, and %d more", got, len(hooked))
+		t.Errorf("the hook got %s, and %d more", got, len(hooked))
 	}
 }
 
-// A definition that is wrong is refused where it is registered, with what is wrong.
-func TestServer_RefusesWhatCannotWork(t *testing.T) {
+// An invalid registration is refused by the registering method, with the reason.
+func TestServer_RefusesInvalidRegistrations(t *testing.T) {
 	s := skeintest.Start(t)
 	type odd struct{ C chan int }
 	for name, err := range map[string]error{
@@ -156,7 +155,7 @@ func TestServer_RefusesWhatCannotWork(t *testing.T) {
 	}
 }
 
-// The handler is the one of the port.
+// Handler serves what the HTTP listener serves.
 func TestServer_Handler(t *testing.T) {
 	s := skeintest.Start(t)
 	w := httptest.NewRecorder()
@@ -167,7 +166,7 @@ func TestServer_Handler(t *testing.T) {
 }
 
 // What was acknowledged is there after a restart.
-func TestStart_Again(t *testing.T) {
+func TestStart_KeepsDataAfterRestart(t *testing.T) {
 	o := skein.Options{Store: t.TempDir(), NATSListen: skein.None, HTTPListen: skein.None, Logger: zerolog.Nop()}
 	var id string
 	for i := range 2 {

@@ -6,8 +6,8 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// What reactors, tools, effects and hooks are told and return. Package runtime has
-// their documentation.
+// Types that reactors, tools, effects and hooks receive and return. Package runtime
+// documents them.
 type (
 	ReactorFunc = runtime.ReactorFunc
 	StepInput   = runtime.StepInput
@@ -29,36 +29,36 @@ type (
 	ThreadState = runtime.ThreadState
 )
 
-// Answer returns a reaction that says a text and makes no calls.
+// Answer returns a reaction with a text and no tool calls.
 func Answer(said string) *Reaction { return runtime.Answer(said) }
 
-// ToolOption sets a part of a tool's spec.
+// ToolOption sets a field of a tool's spec.
 type ToolOption func(*ToolSpec)
 
-// Description is what models are told of the tool.
+// Description sets what models are told about the tool.
 func Description(text string) ToolOption { return func(s *ToolSpec) { s.Description = text } }
 
-// Manual lets each call wait for an approval.
+// Manual makes each call wait for an approval.
 func Manual() ToolOption { return func(s *ToolSpec) { s.Manual = true } }
 
-// Idempotent says that a call with the same key may be made again.
+// Idempotent declares that a call with the same key may be repeated.
 func Idempotent() ToolOption { return func(s *ToolSpec) { s.Idempotent = true } }
 
-// ReadOnly says that the tool changes nothing, and so is idempotent.
+// ReadOnly declares that the tool changes nothing, and so is idempotent.
 func ReadOnly() ToolOption { return func(s *ToolSpec) { s.ReadOnly = true } }
 
-// Spec sets any field of the spec besides the name.
+// Spec sets any field of the spec except the name.
 func Spec(set func(*ToolSpec)) ToolOption { return set }
 
-// NewTool returns a tool of a Go function. The struct A is what a model gives, and
-// its JSON Schema is the tool's parameters; R is written as JSON for the model, and an
-// error of fn is a result of status error: neither may hold a secret. What is wrong
-// with the definition is the error of Server.Tool. See runtime.DefineTool.
+// NewTool returns a tool of a Go function. A model sends the fields of the struct A,
+// whose JSON Schema is the tool's parameters. R is encoded as JSON for the model, and
+// an error of fn is a result with status error: neither may contain secrets.
+// Server.Tool returns what is wrong with the definition. See runtime.DefineTool.
 func NewTool[A, R any](name string, fn func(ctx context.Context, args A) (R, error), options ...ToolOption) Tool {
 	return NewThreadTool(name, func(ctx context.Context, _ *ToolInput, args A) (R, error) { return fn(ctx, args) }, options...)
 }
 
-// NewThreadTool is NewTool for a function that is told of the call as well: its thread
+// NewThreadTool is NewTool for a function that also receives the call: its thread
 // (in.State), its key, its attempt.
 func NewThreadTool[A, R any](name string, fn func(ctx context.Context, in *ToolInput, args A) (R, error), options ...ToolOption) Tool {
 	spec := ToolSpec{}

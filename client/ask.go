@@ -10,17 +10,17 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Answer is what an agent answered.
+// Answer is what an agent answered to an Ask.
 type Answer struct {
-	Text      string        // all texts of the reaction, a blank line between two
-	Items     []events.Item // what the run added to the thread, in order: the reaction, and calls with their results
+	Text      string        // all texts of the reaction, separated by blank lines
+	Items     []events.Item // what the run added to the thread, in order: the reaction, calls and their results
 	Execution *events.Execution
 }
 
-// Ask says something to a thread's agent as its user, and waits for the answer. The
-// thread is an id, or key: and its key. The error is that of React, or of WaitRun;
-// a *RunFailedError if the run failed; that of ctx if it ended, and then the run
-// goes on.
+// Ask sends a text to a thread's agent as its user, and waits for the answer. thread is
+// a thread's id, or "key:" followed by its key. The errors are those of React and
+// WaitRun; a *RunFailedError if the run failed; and ctx's error if ctx ended, in which
+// case the run continues.
 func (c *Client) Ask(ctx context.Context, thread, text string, opts ...Option) (*Answer, error) {
 	item := events.UserText(text)
 	reply, err := c.React(ctx, thread, events.ReactThread{Item: &item}, opts...)
@@ -35,7 +35,7 @@ func (c *Client) Ask(ctx context.Context, thread, text string, opts ...Option) (
 		return nil, &RunFailedError{ThreadID: x.ThreadID, ExecutionID: x.ID, Text: x.ErrorText}
 	}
 	a := &Answer{Execution: x}
-	if a.Items, err = c.WithMinSeq(x.Seq).answered(ctx, x); err != nil {
+	if a.Items, err = c.WithMinSeq(x.Seq).itemsAddedBy(ctx, x); err != nil {
 		return nil, err
 	}
 	for i := range a.Items {
@@ -46,9 +46,9 @@ func (c *Client) Ask(ctx context.Context, thread, text string, opts ...Option) (
 	return a, err
 }
 
-// answered lists what a run added to its thread, in order: the reaction and what
-// belongs to it, and not what others said meanwhile.
-func (c *Client) answered(ctx context.Context, x *events.Execution) ([]events.Item, error) {
+// itemsAddedBy lists what a run added to its thread, in order: its reaction and the items
+// that belong to it, without items that others added during the run.
+func (c *Client) itemsAddedBy(ctx context.Context, x *events.Execution) ([]events.Item, error) {
 	var out []events.Item
 	q := events.ListItems{ThreadID: x.ThreadID, ContextID: x.ContextID, Order: "desc"}
 	for {
@@ -65,7 +65,7 @@ func (c *Client) answered(ctx context.Context, x *events.Execution) ([]events.It
 				out = append(out, item)
 			}
 		}
-		if page.NextCursor == "" { // the trigger was deleted meanwhile
+		if page.NextCursor == "" { // the trigger was deleted during the run
 			slices.Reverse(out)
 			return out, nil
 		}
@@ -73,14 +73,14 @@ func (c *Client) answered(ctx context.Context, x *events.Execution) ([]events.It
 	}
 }
 
-// textOf returns the texts of a message.
+// textOf returns the texts of a message, separated by blank lines.
 func textOf(item *events.Item) (string, error) {
 	var parts []struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
 	}
 	if err := json.Unmarshal(item.Content, &parts); err != nil {
-		return "", events.Errorf(events.Unavailable, "the answer %s cannot be read: %w", item.ID, err)
+		return "", events.Errorf(events.Unavailable, "read the answer %s: %w", item.ID, err)
 	}
 	var texts []string
 	for _, p := range parts {

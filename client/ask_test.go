@@ -18,9 +18,9 @@ import (
 	"github.com/skein-threads/skein/runtime/transcript"
 )
 
-// asked starts a server with an agent that calls a tool before it answers, and
-// fails where it is asked to.
-func asked(t *testing.T) *client.Client {
+// startAgent starts a server with an agent that calls a tool before it answers, and fails on
+// request.
+func startAgent(t *testing.T) *client.Client {
 	t.Helper()
 	s, err := serve.Start(t.Context(), serve.Config{
 		Store: t.TempDir(), NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Volatile: true,
@@ -28,7 +28,7 @@ func asked(t *testing.T) *client.Client {
 			double, err := runtime.DefineTool(runtime.ToolSpec{Name: "double", Description: "Doubles."}, func(ctx context.Context, in *runtime.ToolInput, a struct {
 				N int64 `json:"n"`
 			}) (int64, error) {
-				meanwhile := "somebody else says this amid the run"
+				meanwhile := "another user says this during the run"
 				_, err := in.State.InjectMessage(ctx, events.AddMessage{Role: events.FromSystem, Content: &meanwhile})
 				return 2 * a.N, err
 			})
@@ -66,13 +66,13 @@ func asked(t *testing.T) *client.Client {
 }
 
 func TestAsk_ReturnsTextAndItems(t *testing.T) {
-	c := asked(t)
+	c := startAgent(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if _, err := c.CreateThread(ctx, events.CreateThread{Key: "desk/1", AgentID: "desk"}); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // what was said before is not part of the second answer
+	for range 2 { // earlier messages are not part of the second answer
 		a, err := c.Ask(ctx, "key:desk/1", `Twice "21"?`)
 		if err != nil {
 			t.Fatal(err)
@@ -94,9 +94,10 @@ func TestAsk_ReturnsTextAndItems(t *testing.T) {
 	}
 }
 
-// JSON of the standard library goes wherever a value is written as JSON.
-func TestRawMessage_IsTakenAsItIs(t *testing.T) {
-	c := asked(t)
+// A json.RawMessage of the standard library is accepted wherever a value is written as
+// JSON.
+func TestRawMessage_AcceptedAsIs(t *testing.T) {
+	c := startAgent(t)
 	raw := stdjson.RawMessage(`{"title":"Orders","metadata":{"n":1.50}}`)
 	reply, err := c.Do(t.Context(), "thread.create", client.Request{Data: raw})
 	if err != nil {
@@ -113,8 +114,8 @@ func TestRawMessage_IsTakenAsItIs(t *testing.T) {
 	}
 }
 
-// Chunks are written as everything else is: names in camelCase.
-func TestChunk_IsWrittenInCamelCase(t *testing.T) {
+// Chunks are encoded with names in camelCase, like everything else.
+func TestChunk_EncodesInCamelCase(t *testing.T) {
 	raw, err := json.Marshal(client.Chunk{ChunkEmitted: events.ChunkEmitted{ExecutionID: "exe_1", Attempt: 1, Type: "finish"}, Time: time.Unix(0, 0).UTC(), Derived: true})
 	if want := `{"executionId":"exe_1","index":0,"attempt":1,"type":"finish","time":"1970-01-01T00:00:00Z","derived":true}`; err != nil || string(raw) != want {
 		t.Errorf("%s %v, not %s", raw, err, want)

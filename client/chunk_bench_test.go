@@ -10,8 +10,8 @@ import (
 	"github.com/skein-threads/skein/client"
 )
 
-// BenchmarkChunkWatchers measures a run of 50 chunks a second that many watch,
-// over eight connections: from the emitting of a chunk to each of them.
+// BenchmarkChunkWatchers measures a run of 50 chunks a second with many watchers on
+// eight connections: the time from emitting a chunk until each watcher has it.
 //
 //	go test -run '^$' -bench ChunkWatchers -benchtime 200x ./client
 func BenchmarkChunkWatchers(b *testing.B) {

@@ -9,22 +9,22 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// A run has an end for its readers also where its worker died before the last
-// chunk, or the chunks have expired: that of its execution.
+// Readers see the end of a run even if its worker died before it wrote the last chunk,
+// or the chunks have expired: the end is then taken from the execution.
 const (
-	askEvery = 15 * time.Second // how often the execution is asked for, in case that its end was missed
-	endGrace = time.Second      // how long the last chunk may come after the execution's end
+	askEvery = 15 * time.Second // how often the execution is queried, in case its end was missed
+	endGrace = time.Second      // how long the last chunk may arrive after the execution's end
 )
 
-// answer is what is known of the executions.
+// answer is the answer to a query for the execution.
 type answer struct {
-	execution *events.Execution // nil: none runs
+	execution *events.Execution // nil: no run is active
 	err       error
 }
 
-// ask asks for the execution, or for the one that runs if none is known. The
-// answer comes when it comes: chunks do not wait for it.
-func (r *chunkReader) ask(ctx context.Context) {
+// queryExecution queries the execution, or the active one if none is known. It does not block:
+// handleAnswer handles the answer, and chunks do not wait for it.
+func (r *chunkReader) queryExecution(ctx context.Context) {
 	if r.asking {
 		r.askAgain = true
 		return
@@ -33,12 +33,12 @@ func (r *chunkReader) ask(ctx context.Context) {
 	execution := r.execution
 	go func() {
 		x, err := r.client.execution(ctx, r.thread, execution)
-		r.answers <- answer{x, err} // there is room: one is asked for at a time
+		r.answers <- answer{x, err} // never blocks: one query is in flight at a time
 	}()
 }
 
-// execution gives a thread's execution as the log has it now: the one of that
-// id, or the last that runs, if any does.
+// execution returns a thread's execution as of now: the one with that id or, if id is
+// empty, the last active one; nil if none is active.
 func (c *Client) execution(ctx context.Context, thread, id string) (*events.Execution, error) {
 	now, err := c.UpToDate(ctx)
 	if err != nil {
@@ -54,11 +54,12 @@ func (c *Client) execution(ctx context.Context, thread, id string) (*events.Exec
 	return &list.Executions[len(list.Executions)-1], nil
 }
 
-// answered takes an answer. A service that does not answer is asked again later.
-func (r *chunkReader) answered(ctx context.Context, a answer) error {
+// handleAnswer handles the answer to a query. A retryable error is ignored: the next tick
+// queries again.
+func (r *chunkReader) handleAnswer(ctx context.Context, a answer) error {
 	r.asking = false
 	if r.askAgain {
-		r.ask(ctx)
+		r.queryExecution(ctx)
 	}
 	switch x := a.execution; {
 	case a.err != nil:
@@ -67,33 +68,33 @@ func (r *chunkReader) answered(ctx context.Context, a answer) error {
 		}
 	case x == nil:
 	case r.execution == "":
-		return r.found(ctx, x.ID)
+		return r.setExecution(ctx, x.ID)
 	case x.ID == r.execution && x.Status != events.Executing:
-		r.ended(events.FinishOf(x.Status, x.ErrorText))
-		if at, err := events.ParseTime(x.UpdatedAt); err == nil && !r.given && time.Since(at.Go()) > 5*endGrace {
-			return r.end(ctx) // its chunks have expired, or there never were any
+		r.noteEnd(events.FinishOf(x.Status, x.ErrorText))
+		if at, err := events.ParseTime(x.UpdatedAt); err == nil && !r.seenAny && time.Since(at.Go()) > 5*endGrace {
+			return r.deriveFinish(ctx) // its chunks have expired, or it had none
 		}
 	}
 	return nil
 }
 
-// found takes an execution as the one to read.
-func (r *chunkReader) found(ctx context.Context, execution string) error {
+// setExecution sets the execution to read.
+func (r *chunkReader) setExecution(ctx context.Context, execution string) error {
 	r.execution = execution
-	return r.renew(ctx)
+	return r.resync(ctx)
 }
 
-// ended notes the execution's end. The chunk that tells of it comes soon, or the
-// end is taken from here.
-func (r *chunkReader) ended(how events.Finish) {
+// noteEnd records the end of the execution. If the chunk that carries it does not arrive
+// within endGrace, end derives it.
+func (r *chunkReader) noteEnd(how events.Finish) {
 	if r.over == nil {
 		r.over, r.grace = &how, time.After(endGrace)
 	}
 }
 
-// end ends a run whose last chunk did not come.
-func (r *chunkReader) end(ctx context.Context) error {
-	if err := r.fill(ctx, 0); err != nil {
+// deriveFinish emits a derived finish for a run whose last chunk did not arrive.
+func (r *chunkReader) deriveFinish(ctx context.Context) error {
+	if err := r.fillFromStream(ctx, 0); err != nil {
 		return err
 	}
 	data, err := json.Marshal(r.over, json.Deterministic(true))

@@ -10,19 +10,19 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// chunkPage is how many chunks are asked for at once.
+// chunkPage is how many chunks are requested at once.
 const chunkPage = 256
 
-// fill gives what the stream has after the last chunk that was given. It tries
-// again while the stream cannot be read, or does not show the sequence upTo
-// yet: a reader of it may lag behind what comes live.
-func (r *chunkReader) fill(ctx context.Context, upTo int64) error {
+// fillFromStream delivers what the stream holds after the last delivered chunk. It retries while
+// the stream cannot be read, or does not yet show the sequence upTo: a replica may lag
+// behind the live messages.
+func (r *chunkReader) fillFromStream(ctx context.Context, upTo int64) error {
 	deadline := time.Now().Add(r.client.opts.Timeout)
 	for attempt := 0; ; {
-		page, err := r.page(ctx)
+		page, err := r.requestPage(ctx)
 		if page != nil {
 			for i := range page.Chunks {
-				if err := r.stored(&page.Chunks[i]); err != nil {
+				if err := r.deliverStored(&page.Chunks[i]); err != nil {
 					return err
 				}
 			}
@@ -36,16 +36,16 @@ func (r *chunkReader) fill(ctx context.Context, upTo int64) error {
 			return nil
 		case err != nil && !events.AsError(err).Code.Retry():
 			return err
-		case err != nil && time.Now().After(deadline), r.client.nc.IsClosed(), !pause(ctx, attempt):
+		case err != nil && time.Now().After(deadline), r.client.nc.IsClosed(), !backOff(ctx, attempt):
 			return cmp.Or(err, ctx.Err(), nats.ErrConnectionClosed)
 		}
 		attempt++
 	}
 }
 
-// page asks for the chunks after the last one that was seen. Where that is not
-// known, it is found by the number.
-func (r *chunkReader) page(ctx context.Context) (*events.ChunkList, error) {
+// requestPage requests the chunks after the last one seen, by sequence or, if that is unknown,
+// by index.
+func (r *chunkReader) requestPage(ctx context.Context) (*events.ChunkList, error) {
 	limit := int64(chunkPage)
 	q := events.ListChunks{ThreadID: r.thread, ExecutionID: r.execution, Limit: &limit}
 	if r.seq > 0 {
@@ -56,17 +56,17 @@ func (r *chunkReader) page(ctx context.Context) (*events.ChunkList, error) {
 	return r.client.ListChunks(ctx, q)
 }
 
-// stored takes a chunk of the stream.
-func (r *chunkReader) stored(c *events.StoredChunk) error {
+// deliverStored handles a chunk of the stream.
+func (r *chunkReader) deliverStored(c *events.StoredChunk) error {
 	r.seq = c.Seq
 	e, err := events.DecodeEvent(c.Event)
 	d, ok := e.Data.(events.ChunkEmitted)
 	if err != nil || !ok || d.ExecutionID != r.execution {
 		return nil // not Skein's
 	}
-	r.given = true
-	if r.isNew(&d) || d.Type == events.ChunkFinish { // whoever asks for what comes after the end is told of it
-		return r.give(&e, &d, c.Seq)
+	r.seenAny = true
+	if r.isNew(&d) || d.Type == events.ChunkFinish { // a caller that starts after the end is told of the end
+		return r.deliver(&e, &d, c.Seq)
 	}
 	return nil
 }

@@ -10,12 +10,11 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// chunkReader merges what comes live with what is read from the stream of
-// chunks. In the stream no number of a run is missing or comes twice, so that
-// the number of the last chunk that was given says of any other whether it is
-// new, and whether something between was missed. It works in the goroutine of
-// who reads: while that is busy, chunks wait, and those that find no room are
-// read from the stream.
+// chunkReader merges live chunks with those read from the stream of chunks. In the
+// stream the indexes of a run have no gaps and no duplicates, so the index of the last
+// delivered chunk tells whether another one is new, and whether any were missed. It
+// runs in the caller's goroutine: while the caller is busy, chunks wait in a channel,
+// and those that do not fit are read from the stream.
 type chunkReader struct {
 	client            *Client
 	thread, execution string
@@ -26,33 +25,33 @@ type chunkReader struct {
 	status  chan nats.Status
 	dropped int
 
-	next    int64 // the number of the next chunk
-	attempt int64 // the claim of the last one
-	seq     int64 // its sequence in the stream; 0 if that is not known
-	given   bool  // a chunk of the run was there
+	next    int64 // index of the next chunk
+	attempt int64 // claim of the last one
+	seq     int64 // its sequence in the stream; 0 if unknown
+	seenAny bool  // a chunk of the run was seen
 
 	answers  chan answer
 	asking   bool
-	askAgain bool // something happened since
+	askAgain bool // the execution may have changed since the query
 
-	over  *events.Finish   // the execution has ended so; its last chunk has not come yet
-	grace <-chan time.Time // then it is not coming
+	over  *events.Finish   // how the execution ended; its last chunk has not arrived yet
+	grace <-chan time.Time // fires when it is no longer expected
 }
 
-// chunksAhead is how many messages may wait to be looked at.
+// chunksAhead is how many messages may wait to be handled.
 const chunksAhead = 1024
 
-// errRead says that the reader has all it wants.
+// errRead ends a reader that has delivered everything.
 var errRead = errors.New("all has been read")
 
-func (r *chunkReader) run(ctx context.Context) error {
+func (r *chunkReader) readChunks(ctx context.Context) error {
 	switch {
 	case !events.ValidThreadID(r.thread):
-		return events.Invalid("/threadId", "%q is not a thread's id; look a key up with GetThread", r.thread)
+		return events.Invalid("/threadId", "%q is not a thread's id; look up a key with GetThread", r.thread)
 	case r.execution != "" && !events.ValidID(r.execution):
 		return events.Invalid("/executionId", "%q is not an execution's id", r.execution)
 	case r.next < 0:
-		return events.Invalid("/from", "chunks are numbered from 0, and %d is none", r.next)
+		return events.Invalid("/from", "chunks are numbered from 0; got %d", r.next)
 	}
 	err := r.subscribe(ctx)
 	defer r.unsubscribe()
@@ -68,11 +67,11 @@ func (r *chunkReader) run(ctx context.Context) error {
 	case errors.As(err, &known):
 		return known
 	}
-	return events.Errorf(events.Unavailable, "the chunks cannot be followed: %w", err)
+	return events.Errorf(events.Unavailable, "follow the chunks: %w", err)
 }
 
-// subscribe begins to listen to the thread's chunks, and to the beginning and
-// the end of its executions.
+// subscribe subscribes to the thread's chunks, and to the start and the end of its
+// executions.
 func (r *chunkReader) subscribe(ctx context.Context) error {
 	ctx, cancel := r.client.limited(ctx)
 	defer cancel()
@@ -88,11 +87,11 @@ func (r *chunkReader) subscribe(ctx context.Context) error {
 		}
 		r.subs = append(r.subs, sub)
 	}
-	if err := r.client.again(ctx, nc.FlushWithContext); err != nil {
+	if err := r.client.repeatUntilDone(ctx, nc.FlushWithContext); err != nil {
 		return err
 	}
 	for _, sub := range r.subs {
-		if err := mayListen(nc, sub.Subject); err != nil {
+		if err := subscriptionError(nc, sub.Subject); err != nil {
 			return err
 		}
 	}
@@ -101,17 +100,17 @@ func (r *chunkReader) subscribe(ctx context.Context) error {
 
 func (r *chunkReader) unsubscribe() {
 	for _, sub := range r.subs {
-		_ = sub.Unsubscribe() // fails only if the connection has gone, and the subscription with it
+		_ = sub.Unsubscribe() // fails only if the connection is closed, and the subscription with it
 	}
 	r.client.nc.RemoveStatusListener(r.status)
 }
 
-// follow gives chunks until the run's end.
+// follow delivers chunks until the end of the run.
 func (r *chunkReader) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // of what is asked for
+	defer cancel() // for the queries in flight
 	r.answers = make(chan answer, 1)
-	if err := r.renew(ctx); err != nil {
+	if err := r.resync(ctx); err != nil {
 		return err
 	}
 	drops, ask := time.NewTicker(dropCheck), time.NewTicker(askEvery)
@@ -121,22 +120,22 @@ func (r *chunkReader) follow(ctx context.Context) error {
 		var err error
 		select {
 		case m := <-r.live:
-			err = r.message(ctx, m)
+			err = r.handleMessage(ctx, m)
 		case _, ok := <-r.status:
 			if !ok {
 				return nats.ErrConnectionClosed
 			}
-			err = r.renew(ctx) // what came while it was lost
+			err = r.resync(ctx) // messages may have been missed while disconnected
 		case <-drops.C:
 			if r.hasDropped() {
-				err = r.renew(ctx)
+				err = r.resync(ctx)
 			}
 		case <-ask.C:
-			r.ask(ctx)
+			r.queryExecution(ctx)
 		case a := <-r.answers:
-			err = r.answered(ctx, a)
+			err = r.handleAnswer(ctx, a)
 		case <-r.grace:
-			err = r.end(ctx)
+			err = r.deriveFinish(ctx)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -146,11 +145,11 @@ func (r *chunkReader) follow(ctx context.Context) error {
 	}
 }
 
-// hasDropped reports whether messages found no room since it was last asked.
+// hasDropped reports whether messages were dropped since the last call.
 func (r *chunkReader) hasDropped() bool {
 	n := 0
 	for _, sub := range r.subs {
-		d, _ := sub.Dropped() // fails only for a subscription that has gone
+		d, _ := sub.Dropped() // fails only for a closed subscription
 		n += d
 	}
 	was := r.dropped
@@ -158,18 +157,18 @@ func (r *chunkReader) hasDropped() bool {
 	return n != was
 }
 
-// renew finds out where the run stands: after the subscribing, and whenever
-// something may have been missed.
-func (r *chunkReader) renew(ctx context.Context) error {
-	r.ask(ctx)
+// resync queries the execution and reads the stream: after subscribing, and whenever
+// messages may have been missed.
+func (r *chunkReader) resync(ctx context.Context) error {
+	r.queryExecution(ctx)
 	if r.execution == "" {
 		return nil
 	}
-	return r.fill(ctx, 0)
+	return r.fillFromStream(ctx, 0)
 }
 
-// message takes a message of the live timeline.
-func (r *chunkReader) message(ctx context.Context, m *nats.Msg) error {
+// handleMessage handles a message of the live timeline.
+func (r *chunkReader) handleMessage(ctx context.Context, m *nats.Msg) error {
 	e, err := events.DecodeEvent(m.Data)
 	if err != nil {
 		return nil // not Skein's
@@ -177,8 +176,8 @@ func (r *chunkReader) message(ctx context.Context, m *nats.Msg) error {
 	switch d := e.Data.(type) {
 	case events.ChunkEmitted:
 		seq, _ := parseSeq(m.Header.Get("Nats-Sequence"))
-		if r.execution == "" && d.Type != events.ChunkFinish { // that would be of one that is over
-			if err := r.found(ctx, d.ExecutionID); err != nil {
+		if r.execution == "" && d.Type != events.ChunkFinish { // a finish would be that of an earlier run
+			if err := r.setExecution(ctx, d.ExecutionID); err != nil {
 				return err
 			}
 		}
@@ -186,43 +185,43 @@ func (r *chunkReader) message(ctx context.Context, m *nats.Msg) error {
 			return nil
 		}
 		if d.Index > r.next {
-			if err := r.fill(ctx, seq); err != nil || !r.isNew(&d) {
+			if err := r.fillFromStream(ctx, seq); err != nil || !r.isNew(&d) {
 				return err
 			}
 		}
-		return r.give(&e, &d, seq)
+		return r.deliver(&e, &d, seq)
 	case events.ExecutionCreated:
 		if r.execution == "" {
-			return r.found(ctx, d.ID)
+			return r.setExecution(ctx, d.ID)
 		}
 	case events.ExecutionStatusChanged:
 		if e.Subject == r.execution && d.To != events.Executing {
-			r.ended(events.FinishOf(d.To, d.ErrorText))
+			r.noteEnd(events.FinishOf(d.To, d.ErrorText))
 		}
 	case events.ThreadFinished:
 		if d.ExecutionID == r.execution {
-			r.ended(events.FinishOf(d.Status, ""))
+			r.noteEnd(events.FinishOf(d.Status, ""))
 		}
 	}
 	return nil
 }
 
-// isNew reports whether a chunk counts: it comes after the last one, or a newer
-// claim gave it. What an older claim gave after that does not.
+// isNew reports whether a chunk counts: it comes after the last one, or belongs to a
+// newer claim. Later chunks of an older claim do not count.
 func (r *chunkReader) isNew(d *events.ChunkEmitted) bool {
 	return d.Attempt >= r.attempt && d.Index >= r.next || r.attempt > 0 && d.Attempt > r.attempt
 }
 
-// give hands a chunk on, after word of those that are missing before it.
-func (r *chunkReader) give(e *events.Event, d *events.ChunkEmitted, seq int64) error {
+// deliver delivers a chunk, after a *ChunkGapError if chunks before it are missing.
+func (r *chunkReader) deliver(e *events.Event, d *events.ChunkEmitted, seq int64) error {
 	if d.Index > r.next {
 		if !r.yield(Chunk{}, &ChunkGapError{ExecutionID: r.execution, From: r.next, To: d.Index - 1}) {
 			return errRead
 		}
 	}
-	r.next, r.attempt, r.seq, r.given = d.Index+1, d.Attempt, seq, true
+	r.next, r.attempt, r.seq, r.seenAny = d.Index+1, d.Attempt, seq, true
 	if r.over != nil {
-		r.grace = time.After(endGrace) // more may come
+		r.grace = time.After(endGrace) // more may follow
 	}
 	if !r.yield(Chunk{ChunkEmitted: *d, Time: e.Time.Go()}, nil) || d.Type == events.ChunkFinish {
 		return errRead

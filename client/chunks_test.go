@@ -23,7 +23,7 @@ import (
 	"github.com/skein-threads/skein/internal/serve"
 )
 
-// run is an execution on a thread, with what a worker needs to stream for it.
+// run is an execution on a thread, with what a worker needs to stream its chunks.
 type run struct {
 	t                 testing.TB
 	c                 *client.Client
@@ -46,7 +46,7 @@ func logAt(t testing.TB, url string) *eventlog.Log {
 	return log
 }
 
-// newRun makes a thread with an execution.
+// newRun creates a thread with an execution.
 func newRun(t testing.TB, url string) *run {
 	t.Helper()
 	r := &run{t: t, c: connect(t, url), log: logAt(t, url)}
@@ -55,7 +55,7 @@ func newRun(t testing.TB, url string) *run {
 	return r
 }
 
-// begin makes an execution on the thread.
+// begin creates an execution on the thread.
 func (r *run) begin() string {
 	r.t.Helper()
 	item, err := r.c.CreateItem(r.t.Context(), r.thread, message("do it"))
@@ -91,7 +91,7 @@ func (r *run) writer(token int64) *chunks.Writer {
 	return w
 }
 
-// say emits texts, each a chunk of its own.
+// say emits each text as a chunk.
 func (r *run) say(w *chunks.Writer, from, to int) {
 	r.t.Helper()
 	for i := from; i < to; i++ {
@@ -115,7 +115,7 @@ func (r *run) finish(w *chunks.Writer) {
 	}
 }
 
-// stored waits until the stream holds so many chunks of the run.
+// stored waits until the stream holds n chunks of the run.
 func (r *run) stored(n uint64) {
 	r.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
@@ -133,14 +133,14 @@ func (r *run) stored(n uint64) {
 	}
 }
 
-// seen is what a reader was given.
+// seen is what a reader received.
 type seen struct {
 	chunks []client.Chunk
 	gaps   []client.ChunkGapError
 	err    error
 }
 
-// read reads to the end, and calls each after each chunk.
+// read reads to the end, and calls each after every chunk.
 func read(ctx context.Context, c *client.Client, thread, execution string, each func(client.Chunk), opts ...client.ChunkOption) seen {
 	var s seen
 	for chunk, err := range c.Chunks(ctx, thread, execution, opts...) {
@@ -161,8 +161,8 @@ func read(ctx context.Context, c *client.Client, thread, execution string, each 
 	return s
 }
 
-// exact fails the test unless the chunks are those from first to the end, each
-// once, with n texts that begin with text, and then a finish.
+// exact fails the test unless the chunks are those from first to the end, each once,
+// with n texts that begin with text, followed by a finish.
 func (s seen) exact(t testing.TB, first int64, text, n int) {
 	t.Helper()
 	if s.err != nil || len(s.gaps) > 0 || len(s.chunks) != n+1 {
@@ -170,7 +170,7 @@ func (s seen) exact(t testing.TB, first int64, text, n int) {
 	}
 	for i, c := range s.chunks {
 		if c.Index != first+int64(i) {
-			t.Fatalf("chunk %d stands at %d", c.Index, first+int64(i))
+			t.Fatalf("chunk %d is at %d", c.Index, first+int64(i))
 		}
 		if d, err := events.CheckChunk(c.Type, c.Data); i < n && (err != nil || d == nil || d.Text != fmt.Sprint(text+i)) {
 			t.Fatalf("chunk %d is %s %s", c.Index, c.Type, c.Data)
@@ -181,7 +181,7 @@ func (s seen) exact(t testing.TB, first int64, text, n int) {
 	}
 }
 
-// waits gives a context for what must not take longer.
+// waits returns a context with a generous deadline.
 func waits(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
@@ -189,9 +189,9 @@ func waits(t testing.TB) context.Context {
 	return ctx
 }
 
-// EK-125, C-23: readers who come before, in the midst and after a run, and one
-// who comes back with a number, see each chunk once and in order, and its end.
-func TestChunksForEarlyAndLateReaders(t *testing.T) {
+// EK-125, C-23: readers who subscribe before, during and after a run, and one who
+// resumes by index, see each chunk once and in order, and the end of the run.
+func TestChunks_EarlyLateAndResumedReaders(t *testing.T) {
 	t.Parallel()
 	r := newRun(t, start(t))
 	ctx := waits(t)
@@ -207,7 +207,7 @@ func TestChunksForEarlyAndLateReaders(t *testing.T) {
 	r.stored(100)
 	go1(0)
 	go1(70)
-	go1(250) // it is not there yet
+	go1(250) // it does not exist yet
 	r.say(w, 100, 400)
 	go1(100)
 	r.stored(400)
@@ -218,15 +218,15 @@ func TestChunksForEarlyAndLateReaders(t *testing.T) {
 	for _, first := range []int64{0, 1, 399, 400} {
 		read(ctx, r.c, r.thread, r.execution, nil, client.FromChunk(first)).exact(t, first, int(first), 400-int(first))
 	}
-	// Whoever asks for what comes after the end is told of the end.
+	// A reader that starts after the end receives the end.
 	if s := read(ctx, r.c, r.thread, r.execution, nil, client.FromChunk(1000)); s.err != nil || len(s.chunks) != 1 || s.chunks[0].Type != events.ChunkFinish || s.chunks[0].Derived {
 		t.Errorf("%+v", s)
 	}
 }
 
-// A reader who leaves and comes back with the next number, again and again,
-// misses nothing and sees nothing twice.
-func TestChunksAreResumed(t *testing.T) {
+// A reader that disconnects and resumes with the next index, repeatedly, misses no
+// chunk and sees none twice.
+func TestChunks_ResumeByIndex(t *testing.T) {
 	t.Parallel()
 	r := newRun(t, start(t))
 	ctx := waits(t)
@@ -236,7 +236,7 @@ func TestChunksAreResumed(t *testing.T) {
 		r.say(w, 0, 1000)
 		r.finish(w)
 	})
-	defer writing.Wait() // the reader may have the last chunk before the writer hears that it is stored
+	defer writing.Wait() // the reader may have the last chunk before the writer's acknowledgement
 	var all seen
 	next := int64(0)
 	for done := false; !done; {
@@ -255,13 +255,13 @@ func TestChunksAreResumed(t *testing.T) {
 	all.exact(t, 0, 0, 1000)
 }
 
-// One reader who is slow slows nobody: another has read all, and the worker has
-// finished, while it stands still; then it gets all of it too.
-func TestSlowReaderOfChunks(t *testing.T) {
+// A slow reader delays neither the worker nor another reader; it receives all chunks
+// once it continues.
+func TestChunks_SlowReaderDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	r := newRun(t, start(t))
 	ctx := waits(t)
-	const n = 4000 // more than may wait
+	const n = 4000 // more than the channel buffers
 	begun, go2 := make(chan struct{}), make(chan struct{})
 	slow := make(chan seen, 1)
 	go func() {
@@ -284,8 +284,8 @@ func TestSlowReaderOfChunks(t *testing.T) {
 	(<-slow).exact(t, 0, 0, n)
 }
 
-// Many watch one run.
-func TestManyReadersOfChunks(t *testing.T) {
+// Many readers of one run each see every chunk.
+func TestChunks_ManyReaders(t *testing.T) {
 	t.Parallel()
 	url := start(t)
 	r := newRun(t, url)
@@ -303,9 +303,8 @@ func TestManyReadersOfChunks(t *testing.T) {
 	readers.Wait()
 }
 
-// A server that goes away and comes back costs neither the worker nor the
-// reader a chunk.
-func TestChunksOverARestart(t *testing.T) {
+// A restart of the server loses no chunk for the worker or the reader.
+func TestChunks_SurviveServerRestart(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -343,7 +342,7 @@ func TestChunksOverARestart(t *testing.T) {
 		}
 	}
 	stop()
-	r.say(w, 100, 300) // they wait
+	r.say(w, 100, 300) // published after the restart
 	stop = serving()
 	defer stop()
 	r.say(w, 300, 600)
@@ -353,9 +352,9 @@ func TestChunksOverARestart(t *testing.T) {
 	(<-got).exact(t, 0, 0, 600)
 }
 
-// A run whose worker died before it wrote the end has one all the same, for who
-// was there and for who comes later (EK-131).
-func TestChunksAlwaysEnd(t *testing.T) {
+// A run whose worker died before it wrote the end has an end, for a reader that was
+// connected and for one that connects later (EK-131).
+func TestChunks_EndIfWorkerDied(t *testing.T) {
 	t.Parallel()
 	url := start(t)
 	for status, want := range map[events.ExecutionStatus]string{
@@ -400,8 +399,9 @@ func canonical(t testing.TB, data events.JSON) string {
 	return string(data)
 }
 
-// What has expired is told of, and a run that has expired whole has its end.
-func TestExpiredChunks(t *testing.T) {
+// Expired chunks are reported as a gap, and a run whose chunks have all expired has its
+// end.
+func TestChunks_ReportExpired(t *testing.T) {
 	t.Parallel()
 	r := newRun(t, start(t))
 	ctx := waits(t)
@@ -413,7 +413,7 @@ func TestExpiredChunks(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := stream.CachedInfo().Config
-	expire := func() { // as an hour does
+	expire := func() { // as the retention of an hour does
 		short := cfg
 		short.MaxAge, short.Duplicates = 100*time.Millisecond, 100*time.Millisecond
 		if _, err := r.log.JetStream().UpdateStream(ctx, short); err != nil {
@@ -452,10 +452,10 @@ func TestExpiredChunks(t *testing.T) {
 	}
 }
 
-// A newer claim takes over while the older one still writes: a reader sees the
-// numbers without a gap or a repeat, and no chunk of the older claim after one of
-// the newer, whatever is put on the subject.
-func TestReaderOverATakeoverOfChunks(t *testing.T) {
+// A newer claim takes over while the older one still writes: a reader sees the indexes
+// without gap or duplicate, and no chunk of the older claim after one of the newer,
+// whatever is published on the subject.
+func TestChunks_TakeoverByNewerClaim(t *testing.T) {
 	t.Parallel()
 	url := start(t)
 	r := newRun(t, url)
@@ -481,7 +481,7 @@ func TestReaderOverATakeoverOfChunks(t *testing.T) {
 	w := other.writer(2)
 	other.say(w, 0, 50)
 	<-halted
-	// What an older claim says after that, and what is said twice, does not count.
+	// Later chunks of an older claim, and duplicates, do not count.
 	stale := events.Event{
 		ID: "x", Type: events.ChunkEmittedType, Time: 1, Subject: r.execution, Tenant: "acme", ThreadID: r.thread, Version: 1,
 		Data: events.ChunkEmitted{ExecutionID: r.execution, Index: 1 << 40, Attempt: 1, Type: "data-stale"},
@@ -496,7 +496,7 @@ func TestReaderOverATakeoverOfChunks(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := r.log.Conn().Request(names.Chunk("acme", r.thread, r.execution), body, time.Minute); err == nil {
-			break // one is stored: it stands before what the newer claim writes next
+			break // one is stored, before the newer claim's next chunk
 		}
 	}
 	other.finish(w)
@@ -504,7 +504,7 @@ func TestReaderOverATakeoverOfChunks(t *testing.T) {
 	last := int64(0)
 	for i, c := range s.chunks {
 		if c.Index != int64(i) || c.Attempt < last || c.Type == "data-stale" {
-			t.Fatalf("chunk %d of claim %d, %s, stands at %d after claim %d", c.Index, c.Attempt, c.Type, i, last)
+			t.Fatalf("chunk %d of claim %d, %s, is at %d after claim %d", c.Index, c.Attempt, c.Type, i, last)
 		}
 		last = c.Attempt
 	}
@@ -513,8 +513,8 @@ func TestReaderOverATakeoverOfChunks(t *testing.T) {
 	}
 }
 
-// Whoever comes without an execution gets the one that runs, or else the next.
-func TestChunksOfTheCurrentRun(t *testing.T) {
+// A reader without an execution id receives the active run, or else the next.
+func TestChunks_OfActiveRun(t *testing.T) {
 	t.Parallel()
 	r := newRun(t, start(t))
 	ctx := waits(t)
@@ -537,7 +537,7 @@ func TestChunksOfTheCurrentRun(t *testing.T) {
 	r.finish(w)
 	(<-got).exact(t, 0, 0, 40)
 
-	// None runs now. The next ends when the reader is there, who may come later than it began.
+	// No run is active. The next may begin before the reader has subscribed.
 	there = make(chan struct{})
 	go func() {
 		got <- read(ctx, r.c, r.thread, "", func(c client.Chunk) {
@@ -560,9 +560,9 @@ func TestChunksOfTheCurrentRun(t *testing.T) {
 	}
 }
 
-// A timeline shows chunks only to who asks for them, and what has a place in the
-// order as before (EK-147, C-43).
-func TestChunksOnATimeline(t *testing.T) {
+// A timeline shows chunks only on request, and events of the log as before (EK-147,
+// C-43).
+func TestTimeline_ChunksOnRequest(t *testing.T) {
 	t.Parallel()
 	r := newRun(t, start(t))
 	line := func(o client.SubscribeOptions) *client.Timeline {
@@ -589,7 +589,7 @@ func TestChunksOnATimeline(t *testing.T) {
 	}
 }
 
-func TestBadReadersOfChunks(t *testing.T) {
+func TestChunks_RefuseInvalidArguments(t *testing.T) {
 	t.Parallel()
 	r := newRun(t, start(t))
 	ctx := waits(t)

@@ -11,22 +11,22 @@ import (
 	"github.com/skein-threads/skein/internal/connect"
 )
 
-// Options says how a client works. Tenant is required; the zero value of any
-// other field means its default.
+// Options configures a Client. Tenant is required; the zero value of any other field
+// means its default.
 type Options struct {
-	Tenant  string        // whose threads; there is no default tenant
+	Tenant  string        // the tenant whose threads are used; required
 	Creds   string        // file of NATS credentials, or of an NKey; default none
 	CA      string        // file of the certificate authorities to trust; default the system's
-	Inbox   string        // prefix of inboxes; default what the credentials allow
-	Name    string        // of the connection, as the server lists it; default skein-client
-	Actor   string        // who asks, for the audit, where a call names nobody; default none
-	Timeout time.Duration // for one call with all its repeats, where its context ends later; default 20 s
+	Inbox   string        // prefix of inboxes; default what the credentials permit
+	Name    string        // of the connection, in the server's list; default skein-client
+	Actor   string        // who acts, for the audit, in calls without As; default none
+	Timeout time.Duration // of one call with all its retries, unless its context ends earlier; default 20 s
 	Names   events.Names  // of subjects and streams; default prefix skein
 
-	Warn func(message string) // told what is allowed and better avoided; default nobody is
+	Warn func(message string) // called with warnings about valid but discouraged use; default none
 }
 
-// withDefaults gives the options with every default filled in.
+// withDefaults returns the options with every default filled in.
 func (o Options) withDefaults() Options {
 	if o.Name == "" {
 		o.Name = "skein-client"
@@ -40,15 +40,15 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Validate says what is wrong with the options: an invalid_request.
+// Validate reports what is wrong with the options, as an invalid_request.
 func (o Options) Validate() error {
 	switch {
 	case o.Tenant == "":
-		return events.Invalid("/tenant", "a tenant is needed; there is no default one")
+		return events.Invalid("/tenant", "a tenant is required; there is no default")
 	case !events.ValidTenant(o.Tenant):
 		return events.Invalid("/tenant", "a tenant is 1 to 64 letters, digits, dashes and underscores")
 	case o.Timeout < 0:
-		return events.Invalid("/timeout", "the timeout is %v; give a positive duration", o.Timeout)
+		return events.Invalid("/timeout", "the timeout is %v; use a positive duration", o.Timeout)
 	}
 	if err := o.withDefaults().Names.Validate(); err != nil {
 		return events.Invalid("/names", "%w", err)
@@ -56,17 +56,17 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// Client speaks for one tenant on one connection. It is safe for concurrent use.
+// Client acts for one tenant on one connection. It is safe for concurrent use.
 type Client struct {
 	nc     *nats.Conn
-	denied *denials // of the connection, if it was made here
+	denied *denials // of the connection, if Connect made it
 	opts   Options
 	minSeq int64
-	owned  bool // the connection was made here
+	owned  bool // Connect made the connection
 }
 
-// Connect connects to a server and gives a client, which closes the connection
-// when it is closed. A connection that is lost later comes back by itself.
+// Connect connects to a server and returns a client, whose Close closes the connection.
+// A connection that is lost later reconnects by itself.
 func Connect(url string, o Options) (*Client, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func Connect(url string, o Options) (*Client, error) {
 		return nil, events.Errorf(events.Unauthorized, "%w", err)
 	}
 	denied := newDenials()
-	nc, err := nats.Connect(url, append(opts, nats.ErrorHandler(denied.told))...)
+	nc, err := nats.Connect(url, append(opts, nats.ErrorHandler(denied.handleError))...)
 	if errors.Is(err, nats.ErrAuthorization) {
 		return nil, events.Errorf(events.Unauthorized, "the server %s refuses these credentials: %w", connect.WithoutCredentials(url), err)
 	}
@@ -93,7 +93,7 @@ func Connect(url string, o Options) (*Client, error) {
 	return c, nil
 }
 
-// New gives a client on a connection, which stays the caller's.
+// New returns a client on a connection that the caller owns and closes.
 func New(nc *nats.Conn, o Options) (*Client, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -101,18 +101,18 @@ func New(nc *nats.Conn, o Options) (*Client, error) {
 	return &Client{nc: nc, denied: newDenials(), opts: o.withDefaults()}, nil
 }
 
-// Close closes the connection, if Connect made it.
+// Close closes the connection if Connect made it.
 func (c *Client) Close() {
 	if c.owned {
 		c.nc.Close()
 	}
 }
 
-// Tenant gives the tenant that the client speaks for.
+// Tenant returns the tenant that the client acts for.
 func (c *Client) Tenant() string { return c.opts.Tenant }
 
-// UpToDate gives a client whose queries show at least everything that is
-// committed now, by whomever.
+// UpToDate returns a client whose queries show at least everything that any client has
+// committed by now.
 func (c *Client) UpToDate(ctx context.Context) (*Client, error) {
 	end, err := c.HistoryEnd(ctx)
 	if err != nil {
@@ -121,9 +121,9 @@ func (c *Client) UpToDate(ctx context.Context) (*Client, error) {
 	return c.WithMinSeq(end), nil
 }
 
-// WithMinSeq gives a client whose queries wait until their read model shows the
-// commit with that sequence, such as the Seq of a reply: so that one reads what
-// one wrote. It shares the connection; do not close it.
+// WithMinSeq returns a client whose queries wait until their read model shows the
+// commit with that sequence, such as the Seq of a reply (read your writes). It shares
+// the connection; do not close it.
 func (c *Client) WithMinSeq(seq int64) *Client {
 	w := *c
 	w.minSeq, w.owned = max(seq, c.minSeq), false

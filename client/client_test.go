@@ -18,7 +18,7 @@ import (
 	"github.com/skein-threads/skein/internal/serve"
 )
 
-// start runs a whole Skein for a test, and gives its URL.
+// start runs a whole Skein for a test, and returns its URL.
 func start(t testing.TB) string {
 	t.Helper()
 	s, err := serve.Start(t.Context(), serve.Config{
@@ -62,8 +62,8 @@ func message(text string) events.CreateItem {
 	}}
 }
 
-// A tenant is always named (EK-180, EK-181).
-func TestNoTenantIsRefused(t *testing.T) {
+// A tenant is required (EK-180, EK-181).
+func TestConnect_RefusesMissingTenant(t *testing.T) {
 	for _, tenant := range []string{"", "a.b", "a b", ">"} {
 		if _, err := client.Connect("nats://127.0.0.1:1", client.Options{Tenant: tenant}); !errors.Is(err, &events.Error{Code: events.InvalidRequest}) {
 			t.Errorf("tenant %q: %v", tenant, err)
@@ -71,7 +71,7 @@ func TestNoTenantIsRefused(t *testing.T) {
 	}
 }
 
-func TestCommandsAndRefusals(t *testing.T) {
+func TestCommands_RepliesAndRefusals(t *testing.T) {
 	c := connect(t, start(t))
 	thread := newThread(t, c)
 	reply, err := c.CreateItem(t.Context(), thread, message("hello"), client.ExpectVersion(2))
@@ -108,16 +108,16 @@ func TestCommandsAndRefusals(t *testing.T) {
 	}
 }
 
-// A service that answers late, or not at first, or that nobody serves yet, gets
-// the same command id each time.
-func TestRetriesKeepTheCommandID(t *testing.T) {
+// A service that answers late, fails at first, or is not running yet receives the same
+// command id with each attempt.
+func TestRequest_RetriesKeepCommandID(t *testing.T) {
 	url := start(t)
 	nc, err := nats.Connect(url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	// Another tenant prefix stands in for a service that stumbles.
+	// A second subject prefix serves as an unreliable service.
 	names := events.Names{Prefix: "odd"}
 	c, err := client.New(nc, client.Options{Tenant: "acme", Names: names, Timeout: time.Minute})
 	if err != nil {
@@ -126,7 +126,7 @@ func TestRetriesKeepTheCommandID(t *testing.T) {
 	var mu sync.Mutex
 	var bodies []string
 	go func() {
-		time.Sleep(100 * time.Millisecond) // until then nobody answers
+		time.Sleep(100 * time.Millisecond) // no responders until then
 		_, _ = nc.Subscribe("odd.cmd.acme.>", func(m *nats.Msg) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -149,9 +149,9 @@ func TestRetriesKeepTheCommandID(t *testing.T) {
 	}
 }
 
-// A command that may have been done, and of which no later try tells more, is told as
-// such, with the id under which it can be repeated.
-func TestUnknownOutcomeIsTold(t *testing.T) {
+// If a command may have been executed and no retry tells, the error says that the
+// outcome is unknown, with the id under which the command can be repeated.
+func TestRequest_ReportsUnknownOutcome(t *testing.T) {
 	nc, err := nats.Connect(start(t))
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func TestUnknownOutcomeIsTold(t *testing.T) {
 	}
 	var tries atomic.Int64
 	var id atomic.Value
-	// Another prefix stands in for a service that loses sight of what it wrote.
+	// A second subject prefix serves as a service that loses track of what it wrote.
 	if _, err := nc.Subscribe("odd.cmd.acme.>", func(m *nats.Msg) {
 		var body events.Request
 		_ = json.Unmarshal(m.Data, &body)
@@ -186,8 +186,8 @@ func TestUnknownOutcomeIsTold(t *testing.T) {
 	}
 }
 
-// What a client asks ends when it waits no longer: it says so.
-func TestQuery_SaysHowLongItWaits(t *testing.T) {
+// A query tells the service how long the client waits.
+func TestQuery_SendsDeadline(t *testing.T) {
 	nc, err := nats.Connect(start(t))
 	if err != nil {
 		t.Fatal(err)
@@ -208,11 +208,11 @@ func TestQuery_SaysHowLongItWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if ms, err := strconv.Atoi(<-said); err != nil || ms < 1 || ms > 2000 {
-		t.Errorf("it says that it waits %d ms: %v", ms, err)
+		t.Errorf("the deadline sent is %d ms: %v", ms, err)
 	}
 }
 
-func TestNobodyAnswers(t *testing.T) {
+func TestRequest_NoResponders(t *testing.T) {
 	url := start(t)
 	nc, err := nats.Connect(url)
 	if err != nil {
@@ -224,10 +224,10 @@ func TestNobodyAnswers(t *testing.T) {
 	_, err = c.CreateThread(t.Context(), events.CreateThread{})
 	var refusal *events.Error
 	if !errors.As(err, &refusal) || refusal.Code != events.Unavailable || !errors.Is(err, nats.ErrNoResponders) {
-		t.Errorf("nobody answers: %v", err)
+		t.Errorf("without responders: %v", err)
 	}
 	if refusal.Details != nil && refusal.Details.Outcome != "" {
-		t.Error("nobody took the command, and its outcome is said to be unknown")
+		t.Error("without responders the outcome is unknown")
 	}
 	if took := time.Since(begin); took > 10*time.Second { // the default is 20 s
 		t.Errorf("it took %v to give up", took)
@@ -242,7 +242,7 @@ func TestSubmit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer line.Close()
-	for range 2 { // the same id: done once, whether or not it was stored twice
+	for range 2 { // the same id: executed once, even if stored twice
 		if _, err := c.Submit(t.Context(), "item.create", client.Request{ThreadID: thread, Data: message("stored"), CommandID: "s1"}); err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +257,7 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
-// A durable consumer sees each event in order; a handler that fails gets the
+// A durable consumer sees each event in order; after a handler fails, it receives the
 // same event again.
 func TestConsume(t *testing.T) {
 	c := connect(t, start(t))
@@ -295,7 +295,8 @@ func TestConsume(t *testing.T) {
 	if got := consume(1); got[len(got)-1] != 6 {
 		t.Errorf("after a restart: versions %v", got)
 	}
-	// What a process could not do, and then ended, comes to the next one.
+	// An event that a process did not finish before it ended is delivered to the next
+	// one.
 	seen := func(does error) (versions []int64) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

@@ -8,33 +8,34 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Filter says which events a durable consumer sees.
+// Filter selects the events that a durable consumer receives.
 type Filter struct {
 	Thread string   // a thread's id; default all threads of the tenant
-	Types  []string // as SubscribeOptions.Types
-	New    bool     // begin with what comes after the consumer was made, instead of all that the timeline still has
+	Types  []string // like SubscribeOptions.Types
+	New    bool     // start with events committed after the consumer was created, instead of all that the timeline still holds
 }
 
-// Times of a consumer. An event of which nothing is heard for 30 s is given to
-// another process: while a handler runs, the service is told that somebody works.
+// Times of a consumer. An event that is not acknowledged for 30 s is redelivered,
+// perhaps to another process; while a handler runs, the client extends that time.
 const (
 	busyEvery = 10 * time.Second
-	// Of one question for the next event. One that is handed out to a process that
-	// has ended meanwhile comes again after the 30 s.
+	// Of one request for the next event. An event that is delivered to a process that
+	// has ended is redelivered after the 30 s.
 	consumerWait = 2 * time.Second
 )
 
-// Consume calls handler with each event that the filter takes, in the order of
-// the log, one at a time, until ctx ends. The durable consumer of that name
-// remembers how far it has got, across restarts and for all processes that use
-// it together; names are the tenant's own. An event whose handler returned an
-// error comes again, after a pause, before any other that this process has; one
-// may come twice after a crash, so that the handler must bear it (by the event's
-// id or version).
+// Consume calls handler with each event that f selects, in the order of the log, one at
+// a time, until ctx ends. The durable consumer with that name stores the position,
+// across restarts and for all processes that use it together; names are per tenant. If
+// handler returns an error, its event is redelivered after a pause, before any other
+// event in this process. After a crash an event may be delivered twice, so the handler
+// must be idempotent (by the event's id or version).
 //
-// The timeline keeps events for a time, by default 7 days; a consumer that was
-// away for longer begins with the oldest that is there. Use Timeline for all
-// history.
+// The timeline keeps events for a limited time, by default 7 days; a consumer that was
+// stopped for longer continues with the oldest event that is stored. Use Timeline to
+// read the whole history.
+//
+// The error is an *events.Error, or the cause of ctx's end.
 func (c *Client) Consume(ctx context.Context, durable string, f Filter, handler func(context.Context, Event) error) error {
 	if f.Thread != "" && !events.ValidThreadID(f.Thread) {
 		return events.Invalid("/thread", "%q is not a thread's id", f.Thread)
@@ -42,23 +43,23 @@ func (c *Client) Consume(ctx context.Context, durable string, f Filter, handler 
 	if err := pattern(f.Types).check(); err != nil {
 		return err
 	}
-	if !events.ValidTenant(durable) { // the same letters: one token of a subject
+	if !events.ValidTenant(durable) { // the same alphabet: one token of a subject
 		return events.Invalid("/durable", "the name of a consumer is 1 to 64 letters, digits, dashes and underscores")
 	}
 	create := events.CreateConsumer{Name: durable, ThreadID: f.Thread, Types: f.Types, New: f.New}
-	if _, err := ask[events.ConsumerRef](ctx, c, "consumer.create", create); err != nil {
+	if _, err := query[events.ConsumerRef](ctx, c, "consumer.create", create); err != nil {
 		return err
 	}
 	wait := consumerWait.Milliseconds()
 	for attempt := 0; ; {
-		d, err := ask[events.Delivery](ctx, c, "consumer.next", events.NextOfConsumer{Name: durable, WaitMs: &wait})
+		d, err := query[events.Delivery](ctx, c, "consumer.next", events.NextOfConsumer{Name: durable, WaitMs: &wait})
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil && !events.AsError(err).Code.Retry(), c.nc.IsClosed():
 			return err
-		case err != nil: // the service may be away for longer than one request lasts
-			if !pause(ctx, attempt) {
+		case err != nil: // the service may be unavailable for longer than one request waits
+			if !backOff(ctx, attempt) {
 				return context.Cause(ctx)
 			}
 			attempt++
@@ -74,11 +75,11 @@ func (c *Client) Consume(ctx context.Context, durable string, f Filter, handler 
 	}
 }
 
-// handle calls the handler until it takes the event. The error is the context's.
+// handle calls the handler until it succeeds. The error is ctx's.
 func (c *Client) handle(ctx context.Context, durable string, d *events.Delivery, handler func(context.Context, Event) error) error {
-	// What cannot be said is no harm: the event comes again.
+	// A lost settlement does no harm: the event is redelivered.
 	settle := func(ctx context.Context, as events.Settlement) {
-		_, _ = ask[events.ConsumerRef](ctx, c, "consumer.settle", events.SettleConsumer{Name: durable, Token: d.Token, As: as})
+		_, _ = query[events.ConsumerRef](ctx, c, "consumer.settle", events.SettleConsumer{Name: durable, Token: d.Token, As: as})
 	}
 	e, err := events.DecodeEvent(d.Event)
 	if err != nil {
@@ -102,12 +103,12 @@ func (c *Client) handle(ctx context.Context, durable string, d *events.Delivery,
 			return nil
 		}
 		settle(ctx, events.SettledBusy)
-		if !pause(ctx, attempt) {
+		if !backOff(ctx, attempt) {
 			settle(context.WithoutCancel(ctx), events.SettledAgain)
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// errRunning says that a handler has not returned.
+// errRunning reports that a handler has not returned.
 var errRunning = errors.New("the handler has not returned")

@@ -11,9 +11,9 @@ import (
 	"github.com/skein-threads/skein/client"
 )
 
-// A timeline that has read the log leaves no consumer behind, which the server
-// would keep for half a minute.
-func TestTimelineLeavesNoConsumer(t *testing.T) {
+// A timeline that has read the log leaves no consumer behind, which the server would
+// keep for half a minute.
+func TestTimeline_LeavesNoConsumer(t *testing.T) {
 	url := start(t)
 	c := connect(t, url)
 	thread := newThread(t, c)

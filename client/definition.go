@@ -8,24 +8,24 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// ApplyDefinitions makes the tenant's definitions what they are to be, all in one
-// commit or none. What already is so is left alone; the reply's result lists the
-// rest. With DryRun nothing is written, and the result lists what would be.
+// ApplyDefinitions creates and changes the tenant's definitions as given, all in one
+// commit or none. Unchanged ones are skipped; the reply's result lists the others. With
+// DryRun nothing is written, and the result lists what would be.
 func (c *Client) ApplyDefinitions(ctx context.Context, d events.ApplyDefinitions, opts ...Option) (*events.Reply, error) {
-	return c.on(ctx, "definition.apply", "", d, opts)
+	return c.executeOn(ctx, "definition.apply", "", d, opts)
 }
 
-// Definition gives a definition as it is now. The error is not_found if there is
-// none of that name. A client made by [Client.WithMinSeq] with the Seq of
-// an apply shows what it did.
+// Definition returns the current version of a definition. The error is not_found if
+// there is none with that name. To see an apply, use a client from [Client.WithMinSeq]
+// with the Seq of its reply.
 func (c *Client) Definition(ctx context.Context, kind events.DefinitionKind, name string) (*events.Definition, error) {
-	if !events.Pattern(events.PatternName).MatchString(name) { // nothing can be called so
+	if !events.Pattern(events.PatternName).MatchString(name) { // no definition can have that name
 		return nil, events.Missing(string(kind), name)
 	}
 	return c.GetDefinition(ctx, events.GetDefinition{Kind: kind, Name: name})
 }
 
-// DefinitionNames gives the names of the definitions of a kind, in order.
+// DefinitionNames returns the names of the definitions of a kind, in order.
 func (c *Client) DefinitionNames(ctx context.Context, kind events.DefinitionKind) ([]string, error) {
 	names := []string{}
 	most := int64(1000)
@@ -43,41 +43,41 @@ func (c *Client) DefinitionNames(ctx context.Context, kind events.DefinitionKind
 	}
 }
 
-// GetModelNames gives the names of the models. The source has it
-// synchronous; here it asks the server, and so takes a context.
+// GetModelNames returns the names of the models, in order. In Standard Agents it is
+// synchronous; here it queries the server, and so takes a context.
 func (c *Client) GetModelNames(ctx context.Context) ([]string, error) {
 	return c.DefinitionNames(ctx, events.ModelKind)
 }
 
-// GetPromptNames gives the names of the prompts.
+// GetPromptNames returns the names of the prompts, in order.
 func (c *Client) GetPromptNames(ctx context.Context) ([]string, error) {
 	return c.DefinitionNames(ctx, events.PromptKind)
 }
 
-// GetAgentNames gives the names of the agents.
+// GetAgentNames returns the names of the agents, in order.
 func (c *Client) GetAgentNames(ctx context.Context) ([]string, error) {
 	return c.DefinitionNames(ctx, events.AgentKind)
 }
 
-// Definer gives definitions of a tenant: a *Client, a *ThreadState, and the state
-// of a thread that a tool, a hook or an effect is given.
+// Definer returns definitions of a tenant. *Client and *ThreadState implement it, and
+// so does the thread state that tools, hooks and effects receive.
 type Definer interface {
 	Definition(ctx context.Context, kind events.DefinitionKind, name string) (*events.Definition, error)
 }
 
-// LoadModel gives a model's definition as a T: events.ModelDefinition, or any type
-// that its JSON can be read into. The error is not_found if there is no
-// model of that name.
+// LoadModel returns a model's definition as a T: events.ModelDefinition, or any type
+// that its JSON decodes into. The error is not_found if there is no model with that
+// name.
 func LoadModel[T any](ctx context.Context, c Definer, name string) (T, error) {
 	return load[T](ctx, c, events.ModelKind, name)
 }
 
-// LoadPrompt gives a prompt's definition as a T, as LoadModel does.
+// LoadPrompt returns a prompt's definition as a T, like LoadModel.
 func LoadPrompt[T any](ctx context.Context, c Definer, name string) (T, error) {
 	return load[T](ctx, c, events.PromptKind, name)
 }
 
-// LoadAgent gives an agent's definition as a T, as LoadModel does.
+// LoadAgent returns an agent's definition as a T, like LoadModel.
 func LoadAgent[T any](ctx context.Context, c Definer, name string) (T, error) {
 	return load[T](ctx, c, events.AgentKind, name)
 }
@@ -89,7 +89,7 @@ func load[T any](ctx context.Context, c Definer, kind events.DefinitionKind, nam
 		return v, err
 	}
 	if err := json.Unmarshal(d.Definition, &v); err != nil {
-		return v, events.Invalid("", "the definition of the %s %s is no %T: %w", kind, name, v, err)
+		return v, events.Invalid("", "decode the definition of the %s %s as a %T: %w", kind, name, v, err)
 	}
 	return v, nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// SA-55, SA-56, SA-57: definitions come back typed by the caller's type. SA-58,
-// SA-59, SA-60: the names of each kind, in order. SA-61: an unknown name fails.
+// SA-55, SA-56, SA-57: definitions decode into the caller's type. SA-58, SA-59, SA-60:
+// the names of each kind, in order. SA-61: an unknown name is an error.
 func TestDefinitions(t *testing.T) {
 	c := connect(t, start(t))
 	ctx := t.Context()

@@ -12,14 +12,15 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// errDenied says that the server does not let this user publish on a subject.
+// errDenied reports that the server does not permit this user to publish on a subject.
 var errDenied = errors.New("the server does not permit it")
 
-// deniedPublish finds the subject in what the server says of it.
+// deniedPublish finds the subject in the server's message.
 var deniedPublish = regexp.MustCompile(`(?i)permissions violation for publish to "([^"]+)"`)
 
-// denials ends requests that the server does not permit. It says so beside them,
-// by an error of the connection: without this they would wait for their timeout.
+// denials ends requests that the server does not permit. The server reports that as an
+// asynchronous error of the connection; without this, requests would wait for their
+// timeout.
 type denials struct {
 	mu      sync.Mutex // guards waiting
 	waiting map[string]map[*context.CancelCauseFunc]struct{}
@@ -29,8 +30,8 @@ func newDenials() *denials {
 	return &denials{waiting: map[string]map[*context.CancelCauseFunc]struct{}{}}
 }
 
-// watch gives a context that ends when the server denies the subject. Call done
-// when the request is over.
+// watch returns a context that ends when the server denies the subject. Call done when
+// the request has finished.
 func (d *denials) watch(ctx context.Context, subject string) (watched context.Context, done func()) {
 	watched, cancel := context.WithCancelCause(ctx)
 	d.mu.Lock()
@@ -49,8 +50,8 @@ func (d *denials) watch(ctx context.Context, subject string) (watched context.Co
 	}
 }
 
-// told takes an error of the connection.
-func (d *denials) told(_ *nats.Conn, _ *nats.Subscription, err error) {
+// handleError handles an asynchronous error of the connection.
+func (d *denials) handleError(_ *nats.Conn, _ *nats.Subscription, err error) {
 	if !errors.Is(err, nats.ErrPermissionViolation) {
 		return
 	}
@@ -65,16 +66,16 @@ func (d *denials) told(_ *nats.Conn, _ *nats.Subscription, err error) {
 	}
 }
 
-// mayListen says whether the server has taken subscriptions on the subjects.
-// Ask after a flush: then it has said what it denies.
-func mayListen(nc *nats.Conn, subjects ...string) error {
+// subscriptionError reports, as an error, whether the server denied a subscription on one of
+// the subjects. Call it after a flush: by then the server has reported denials.
+func subscriptionError(nc *nats.Conn, subjects ...string) error {
 	err := nc.LastError()
 	if !errors.Is(err, nats.ErrPermissionViolation) {
 		return nil
 	}
 	for _, s := range subjects {
 		if strings.Contains(err.Error(), `Subscription to "`+s+`"`) {
-			return events.Errorf(events.Forbidden, "these credentials may not listen to %s: %w", s, err)
+			return events.Errorf(events.Forbidden, "these credentials may not subscribe to %s: %w", s, err)
 		}
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// SA-74, SA-77, SA-78, SA-79..SA-83, SA-84, SA-85, SA-86: as a program uses them,
+// SA-74, SA-77, SA-78, SA-79..SA-83, SA-84, SA-85, SA-86: as a program uses effects,
 // with a whole Skein.
 func TestEffects(t *testing.T) {
 	c := connect(t, start(t))
@@ -49,7 +49,7 @@ func TestEffects(t *testing.T) {
 	}
 	pending("tidy", tidy)
 	pending("nobody")
-	for i, want := range []bool{true, false, false} { // it was pending, it was cancelled
+	for i, want := range []bool{true, false, false} { // pending; then cancelled already
 		if got, err := c.RemoveScheduledEffect(t.Context(), thread, id); got != want || err != nil {
 			t.Errorf("removing it the %d. time gave %v, %v", i+1, got, err)
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/skein-threads/skein/internal/serve"
 )
 
-// example gives a client of a Skein that runs in this process, and what ends
-// both. A program of yours calls client.Connect with the URL of its server.
+// example returns a client of a Skein in this process, and a function that closes both.
+// Your program calls client.Connect with the URL of its server.
 func example() (c *client.Client, end func()) {
 	store, err := os.MkdirTemp("", "skein-example-")
 	check(err)
@@ -45,7 +45,7 @@ func text(role events.Role, kind, said string) events.CreateItem {
 	}}
 }
 
-// Make a thread, add to it, and read what was written.
+// Create a thread, add to it, and read it.
 func Example() {
 	c, end := example()
 	defer end()
@@ -56,13 +56,13 @@ func Example() {
 	reply, err := c.CreateItem(ctx, made.ThreadID, text(events.User, events.InputText, "Hello"))
 	check(err)
 
-	// A reply means durable. The read models follow; WithMinSeq waits for them.
+	// A reply means durable. Read models follow; WithMinSeq waits for them.
 	now := c.WithMinSeq(reply.Seq)
 	thread, err := now.GetThread(ctx, events.GetThread{ThreadID: "key:orders/7"})
 	check(err)
 	fmt.Println(thread.Title, thread.Status, thread.Version, thread.Items)
 
-	// As it was before.
+	// The thread at an earlier version.
 	before, err := now.GetThread(ctx, events.GetThread{ThreadID: made.ThreadID, At: &events.At{Version: &made.Version}})
 	check(err)
 	fmt.Println("before:", before.Version, before.Items)
@@ -89,7 +89,7 @@ func ExampleClient_Commit() {
 		fmt.Println(e.Version, e.Type)
 	}
 
-	// The second cannot be done, and so the first is not.
+	// The second command is refused, so the first is not executed either.
 	_, err = c.Commit(ctx, made.ThreadID, []events.SubCommand{item, begin})
 	var refusal *events.Error
 	if errors.As(err, &refusal) {
@@ -101,7 +101,7 @@ func ExampleClient_Commit() {
 	// illegal_transition streaming streaming [open closed failed]
 }
 
-// Follow a tenant: all history, and then what comes.
+// Follow a tenant: its history, and then new events.
 func ExampleClient_Timeline() {
 	c, end := example()
 	defer end()
@@ -127,7 +127,7 @@ func ExampleClient_Timeline() {
 	// 3 item.created
 }
 
-// A durable consumer goes on where it was, in any process.
+// A durable consumer continues where it was, in any process.
 func ExampleClient_Consume() {
 	c, end := example()
 	defer end()
@@ -148,8 +148,8 @@ func ExampleClient_Consume() {
 	// context canceled
 }
 
-// A stored command is done once, also if this process ends now. Its refusal
-// appears on the timeline.
+// A stored command is executed once, even if this process ends now. A refusal appears
+// on the timeline.
 func ExampleClient_Submit() {
 	c, end := example()
 	defer end()
@@ -169,8 +169,8 @@ func ExampleClient_Submit() {
 	// command.rejected illegal_transition
 }
 
-// A json.RawMessage, and what json.Marshal returns, stand in a request as they are, and
-// what an answer holds goes into the next request: nothing is converted.
+// A json.RawMessage, and what json.Marshal returns, are valid in a request as they are,
+// and values of an answer are valid in the next request: no conversion is needed.
 func Example_json() {
 	c, end := example()
 	defer end()

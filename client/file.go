@@ -11,28 +11,28 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Files is the file system of one thread. What it wrote itself it reads:
-// its queries wait for its own writes. It is safe for concurrent use.
+// Files is the file system of one thread. It reads its own writes. It is safe for
+// concurrent use.
 type Files struct {
 	c      *Client
 	thread string
-	seen   *atomic.Int64 // the sequence of the last own write
-	floor  func() int64  // the commit that reads show at least, where somebody knows; see Known
+	seen   *atomic.Int64 // sequence of the last own write
+	floor  func() int64  // the commit that reads show at least, or nil; see Known
 }
 
-// Files gives the file system of a thread, named by its id or by key: and its
-// key. Nothing is asked of the server.
+// Files returns the file system of a thread, given by its id or "key:" and its key. It
+// sends no request.
 func (c *Client) Files(thread string) *Files {
 	return &Files{c: c, thread: thread, seen: &atomic.Int64{}}
 }
 
-// WriteFileOptions says more of a file that is written. The zero value
-// says nothing.
+// WriteFileOptions are the optional properties of a written file. The zero value sets
+// none.
 type WriteFileOptions = events.WriteFileOptions
 
-// WriteFile puts content at a path, in place of what it held, and makes the
-// directories on the way. When it returns, the content is durable. Without a
-// mimeType the content's first bytes tell.
+// WriteFile writes a file, replaces its content if it exists, and creates missing
+// directories. When it returns, the content is durable. If mimeType is empty, it is
+// detected from the first bytes.
 func (f *Files) WriteFile(ctx context.Context, path string, data []byte, mimeType string, o WriteFileOptions) (*events.FileRecord, error) {
 	w := write(path, mimeType, o)
 	if len(data) > events.InlineFileBytes {
@@ -40,23 +40,22 @@ func (f *Files) WriteFile(ctx context.Context, path string, data []byte, mimeTyp
 	}
 	content := base64.StdEncoding.EncodeToString(data)
 	w.Content = &content
-	return f.do(ctx, "file.write", w, o)
+	return f.execute(ctx, "file.write", w, o)
 }
 
-// WriteFileFrom does the same with content of any size that is read piece by
-// piece: it is never held at once. If the reader fails, or ctx ends, nothing is
-// written.
+// WriteFileFrom is WriteFile for content of any size, which it reads piece by piece and
+// never holds as a whole. If the reader fails or ctx ends, nothing is written.
 func (f *Files) WriteFileFrom(ctx context.Context, path string, from io.Reader, mimeType string, o WriteFileOptions) (*events.FileRecord, error) {
 	return f.upload(ctx, write(path, mimeType, o), o, from)
 }
 
-// WriteExternalFile records a file whose content lies elsewhere: at a
-// URL, or under a key of S3 or R2. Skein keeps and fetches no content of it; its
-// record's storage is the location.
+// WriteExternalFile records a file whose content is stored elsewhere: at a URL, or
+// under a key of S3 or R2. Skein neither stores nor fetches the content; the location
+// is the record's storage.
 func (f *Files) WriteExternalFile(ctx context.Context, path, location string, size int64, mimeType string, o WriteFileOptions) (*events.FileRecord, error) {
 	w := write(path, mimeType, o)
 	w.External, w.Size = location, &size
-	return f.do(ctx, "file.write", w, o)
+	return f.execute(ctx, "file.write", w, o)
 }
 
 func write(path, mimeType string, o WriteFileOptions) events.WriteFile {
@@ -70,17 +69,17 @@ func write(path, mimeType string, o WriteFileOptions) events.WriteFile {
 	return w
 }
 
-// do does a command, and gives the record of what it made, or nil.
-func (f *Files) do(ctx context.Context, name string, data any, o WriteFileOptions) (*events.FileRecord, error) {
+// execute executes a command, and returns the record of the file that it wrote, or nil.
+func (f *Files) execute(ctx context.Context, name string, data any, o WriteFileOptions) (*events.FileRecord, error) {
 	reply, err := f.c.Do(ctx, name, Request{ThreadID: f.thread, Data: data, CommandID: o.CommandID, Actor: o.Actor})
 	if err != nil {
 		return nil, err
 	}
-	return f.made(reply), nil
+	return f.noteWrite(reply), nil
 }
 
-// made notes an own write.
-func (f *Files) made(reply *events.Reply) *events.FileRecord {
+// noteWrite notes the sequence of an own write.
+func (f *Files) noteWrite(reply *events.Reply) *events.FileRecord {
 	for {
 		before := f.seen.Load()
 		if reply.Seq <= before || f.seen.CompareAndSwap(before, reply.Seq) {
@@ -93,8 +92,8 @@ func (f *Files) made(reply *events.Reply) *events.FileRecord {
 	return reply.Result.File
 }
 
-// fresh asks for what was written by these files at least, or, if they wrote
-// nothing, that the thread is there.
+// fresh requires an answer that shows this handle's own writes or, if it has none, that
+// the thread exists.
 func (f *Files) fresh() (fresh events.Fresh) {
 	seen := f.seen.Load()
 	if f.floor != nil {
@@ -107,7 +106,7 @@ func (f *Files) fresh() (fresh events.Fresh) {
 	return fresh
 }
 
-// at says which version of the thread is meant: 0 is now.
+// at selects a version of the thread; 0 is the current one.
 func at(version int64) *events.At {
 	if version == 0 {
 		return nil
@@ -115,7 +114,8 @@ func at(version int64) *events.At {
 	return &events.At{Version: &version}
 }
 
-// absent turns the refusal that says that a file is not there into nothing.
+// absent returns nil for a refusal because the file does not exist, and other errors as
+// they are.
 func absent(err error) error {
 	var e *events.Error
 	if errors.As(err, &e) && e.Code == events.NotFound && e.Details != nil && (e.Details.Entity == "file" || e.Details.Entity == "thumbnail") {
@@ -124,84 +124,84 @@ func absent(err error) error {
 	return err
 }
 
-// StatFile gives the record of a file or directory, nil if there is none.
+// StatFile returns the record of a file or directory, nil if there is none.
 func (f *Files) StatFile(ctx context.Context, path string) (*events.FileRecord, error) {
 	return f.StatFileAt(ctx, path, 0)
 }
 
-// StatFileAt does the same as it was at a version of the thread.
+// StatFileAt is StatFile at a version of the thread.
 func (f *Files) StatFileAt(ctx context.Context, path string, version int64) (*events.FileRecord, error) {
-	record, err := ask[events.FileRecord](ctx, f.c, "file.stat", events.StatFile{ThreadID: f.thread, Path: path, At: at(version), Fresh: f.fresh()})
+	record, err := query[events.FileRecord](ctx, f.c, "file.stat", events.StatFile{ThreadID: f.thread, Path: path, At: at(version), Fresh: f.fresh()})
 	if err != nil {
 		return nil, absent(err)
 	}
 	return record, nil
 }
 
-// ReaddirFile gives what a directory holds, by name; "/" is the root.
+// ReaddirFile returns the entries of a directory, by name; "/" is the root.
 func (f *Files) ReaddirFile(ctx context.Context, path string) (*events.FileList, error) {
-	return ask[events.FileList](ctx, f.c, "file.list", events.ListFiles{ThreadID: f.thread, Path: path, Fresh: f.fresh()})
+	return query[events.FileList](ctx, f.c, "file.list", events.ListFiles{ThreadID: f.thread, Path: path, Fresh: f.fresh()})
 }
 
-// UnlinkFile takes a file away. One that is not there is not an error; a
-// directory is illegal_transition.
+// UnlinkFile removes a file. A missing file is not an error; a directory is
+// illegal_transition.
 func (f *Files) UnlinkFile(ctx context.Context, path string) error {
-	_, err := f.do(ctx, "file.delete", events.DeleteFile{Path: path}, WriteFileOptions{})
+	_, err := f.execute(ctx, "file.delete", events.DeleteFile{Path: path}, WriteFileOptions{})
 	return err
 }
 
-// MkdirFile makes a directory, and those on the way, and gives its record; also
-// of one that is there.
+// MkdirFile creates a directory and its parents, and returns its record, also if it
+// exists.
 func (f *Files) MkdirFile(ctx context.Context, path string) (*events.FileRecord, error) {
-	record, err := f.do(ctx, "directory.create", events.CreateDirectory{Path: path}, WriteFileOptions{})
+	record, err := f.execute(ctx, "directory.create", events.CreateDirectory{Path: path}, WriteFileOptions{})
 	if record != nil || err != nil {
 		return record, err
 	}
 	return f.StatFile(ctx, path)
 }
 
-// RmdirFile takes an empty directory away. One that is not there is not an
-// error; one that holds something, or a file, is illegal_transition.
+// RmdirFile removes an empty directory. A missing directory is not an error; a file or
+// a directory that is not empty is illegal_transition.
 func (f *Files) RmdirFile(ctx context.Context, path string) error {
-	_, err := f.do(ctx, "directory.remove", events.RemoveDirectory{Path: path}, WriteFileOptions{})
+	_, err := f.execute(ctx, "directory.remove", events.RemoveDirectory{Path: path}, WriteFileOptions{})
 	return err
 }
 
-// GetFileStats counts the thread's files.
+// GetFileStats returns the statistics of the thread's files.
 func (f *Files) GetFileStats(ctx context.Context) (*events.FileStats, error) {
-	return ask[events.FileStats](ctx, f.c, "file.stats", events.CountFiles{ThreadID: f.thread, Fresh: f.fresh()})
+	return query[events.FileStats](ctx, f.c, "file.stats", events.CountFiles{ThreadID: f.thread, Fresh: f.fresh()})
 }
 
-// FindFiles gives the paths of the files that match a glob: * and ?
-// within a name, ** over directories, [a-z] and {a,b}. With a slash at its end
-// the pattern finds directories.
+// FindFiles returns the paths of the files that match a glob: * and ? within a name, **
+// across directories, [a-z] and {a,b}. A pattern that ends with a slash matches
+// directories.
 func (f *Files) FindFiles(ctx context.Context, pattern string) (*events.FindList, error) {
-	return ask[events.FindList](ctx, f.c, "file.find", events.FindFiles{ThreadID: f.thread, Pattern: pattern, Fresh: f.fresh()})
+	return query[events.FindList](ctx, f.c, "file.find", events.FindFiles{ThreadID: f.thread, Pattern: pattern, Fresh: f.fresh()})
 }
 
-// GrepFiles gives the lines of the thread's files that match a regular
-// expression, RE2. Binary and external files are left out.
+// GrepFiles returns the lines of the thread's files that match a regular expression
+// (RE2). Binary and external files are skipped.
 func (f *Files) GrepFiles(ctx context.Context, pattern string) (*events.GrepList, error) {
 	return f.Grep(ctx, events.GrepFiles{Pattern: pattern})
 }
 
-// Grep does the same with all that the query takes.
+// Grep is GrepFiles with all parameters of the query.
 func (f *Files) Grep(ctx context.Context, q events.GrepFiles) (*events.GrepList, error) {
 	q.ThreadID, q.Fresh = f.thread, f.fresh()
-	return ask[events.GrepList](ctx, f.c, "file.grep", q)
+	return query[events.GrepList](ctx, f.c, "file.grep", q)
 }
 
-// GetFileThumbnail gives a small picture of a PNG, JPEG, GIF or WebP, itself a
-// JPEG or PNG; nil if the file is none of these, is too large for it, is external
-// or is not there.
+// GetFileThumbnail returns a thumbnail, as JPEG or PNG, of a PNG, JPEG, GIF or WebP
+// image; nil if the file is not one of these, is too large, is external or does not
+// exist.
 func (f *Files) GetFileThumbnail(ctx context.Context, path string) ([]byte, error) {
-	small, err := ask[events.Thumbnail](ctx, f.c, "file.thumbnail", events.GetThumbnail{ThreadID: f.thread, Path: path, Fresh: f.fresh()})
+	small, err := query[events.Thumbnail](ctx, f.c, "file.thumbnail", events.GetThumbnail{ThreadID: f.thread, Path: path, Fresh: f.fresh()})
 	if err != nil {
 		return nil, absent(err)
 	}
 	data, err := base64.StdEncoding.DecodeString(small.Data)
 	if err != nil {
-		return nil, events.Errorf(events.Unavailable, "an answer that cannot be read: %w", err)
+		return nil, events.Errorf(events.Unavailable, "read the answer: %w", err)
 	}
 	return data, nil
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// piecesAhead is how many pieces of a file are asked for ahead of its reader.
+// piecesAhead is how many pieces of a file are requested ahead of the reader.
 const piecesAhead = 4
 
-// ReadFile gives a file's content; nil if there is none at the path, or it is
-// external. Content that is there but empty is not nil.
+// ReadFile returns a file's content; nil if there is no file at the path, or it is
+// external. The content of an empty file is not nil.
 func (f *Files) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	return f.ReadFileAt(ctx, path, 0)
 }
 
-// ReadFileAt gives a file's content as it was at a version of the thread.
+// ReadFileAt is ReadFile at a version of the thread.
 func (f *Files) ReadFileAt(ctx context.Context, path string, version int64) ([]byte, error) {
 	record, err := f.readable(ctx, path, version)
 	if record == nil || err != nil {
@@ -34,19 +34,18 @@ func (f *Files) ReadFileAt(ctx context.Context, path string, version int64) ([]b
 	return data, nil
 }
 
-// ReadFileStream gives a file's content in chunks of 128 KiB, in order; nil if
-// there is none at the path, or it is external. How many
-// chunks there will be is known from the first on. An empty file is one chunk
-// without data.
+// ReadFileStream returns a file's content in chunks of 128 KiB, in order; nil if there
+// is no file at the path, or it is external. TotalChunks is set in every chunk. An
+// empty file is one chunk without data.
 //
-// Only a few pieces are held at a time. Cancel ctx to end it: then no more
-// chunks come, and an error instead. Those that came stay as they are. A file
-// that is written over meanwhile is read to its end as it was.
+// Only a few pieces are in memory at a time. Cancel ctx to stop early: no more chunks
+// follow, but an error. The data of earlier chunks stays valid. A file that is
+// overwritten while it is read is read to its end as it was.
 func (f *Files) ReadFileStream(ctx context.Context, path string) (iter.Seq2[events.FileChunk, error], error) {
 	return f.ReadFileStreamAt(ctx, path, 0)
 }
 
-// ReadFileStreamAt does the same as it was at a version of the thread.
+// ReadFileStreamAt is ReadFileStream at a version of the thread.
 func (f *Files) ReadFileStreamAt(ctx context.Context, path string, version int64) (iter.Seq2[events.FileChunk, error], error) {
 	record, err := f.readable(ctx, path, version)
 	if record == nil || err != nil {
@@ -55,7 +54,7 @@ func (f *Files) ReadFileStreamAt(ctx context.Context, path string, version int64
 	return func(yield func(events.FileChunk, error) bool) { f.chunks(ctx, record, yield) }, nil
 }
 
-// readable gives the record of a file that has content here, or nil.
+// readable returns the record of a file whose content is stored here, or nil.
 func (f *Files) readable(ctx context.Context, path string, version int64) (*events.FileRecord, error) {
 	record, err := f.StatFileAt(ctx, path, version)
 	if record == nil || err != nil || record.External {
@@ -86,7 +85,7 @@ func (f *Files) chunks(ctx context.Context, record *events.FileRecord, yield fun
 			chunk.Data, piece = piece[:n:n], piece[n:]
 			chunk.IsLast = chunk.Index == chunk.TotalChunks-1
 			if err := ctx.Err(); err != nil {
-				yield(events.FileChunk{}, stopped(err))
+				yield(events.FileChunk{}, stoppedError(err))
 				return
 			}
 			if !yield(chunk, nil) {
@@ -97,8 +96,8 @@ func (f *Files) chunks(ctx context.Context, record *events.FileRecord, yield fun
 	}
 }
 
-func stopped(err error) error {
-	return events.Errorf(events.Unavailable, "reading the file was broken off: %w", err)
+func stoppedError(err error) error {
+	return events.Errorf(events.Unavailable, "reading the file was stopped: %w", err)
 }
 
 // getContent is the body of content.get.
@@ -115,8 +114,8 @@ type gotPiece struct {
 	err  *events.Error
 }
 
-// content gives the pieces of a file in order, and checks them against its
-// digest before it gives the last.
+// content returns the pieces of a file in order. It checks them against the digest
+// before it yields the last.
 func (f *Files) content(ctx context.Context, record *events.FileRecord) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -127,7 +126,7 @@ func (f *Files) content(ctx context.Context, record *events.FileRecord) iter.Seq
 		sum, read := sha256.New(), int64(0)
 		for n := range total {
 			for ; next < total && len(waiting) < piecesAhead; next++ {
-				waiting = append(waiting, f.piece(ctx, record, next))
+				waiting = append(waiting, f.fetchPiece(ctx, record, next))
 			}
 			got := <-waiting[0]
 			waiting = append(waiting[:0], waiting[1:]...)
@@ -138,7 +137,7 @@ func (f *Files) content(ctx context.Context, record *events.FileRecord) iter.Seq
 			_, _ = sum.Write(got.data) // never fails
 			read += int64(len(got.data))
 			if n == total-1 && (read != record.Size || hex.EncodeToString(sum.Sum(nil)) != record.Digest) {
-				yield(nil, events.Errorf(events.Unavailable, "the content of %s is not what its digest says", record.Path))
+				yield(nil, events.Errorf(events.Unavailable, "the content of %s does not match its digest", record.Path))
 				return
 			}
 			if !yield(got.data, nil) {
@@ -148,23 +147,23 @@ func (f *Files) content(ctx context.Context, record *events.FileRecord) iter.Seq
 	}
 }
 
-// piece asks for one piece.
-func (f *Files) piece(ctx context.Context, record *events.FileRecord, n int64) chan gotPiece {
+// fetchPiece requests one piece.
+func (f *Files) fetchPiece(ctx context.Context, record *events.FileRecord, n int64) chan gotPiece {
 	out := make(chan gotPiece, 1)
 	go func() {
 		q := getContent{record.ThreadID, record.Path, record.Digest, n, true}
-		got := f.ask(ctx, q)
+		got := f.requestPiece(ctx, q)
 		want := min(events.FilePieceBytes, record.Size-n*events.FilePieceBytes)
-		if got.err == nil && int64(len(got.data)) != want { // the stream does not have it: the service says why
+		if got.err == nil && int64(len(got.data)) != want { // the stream does not have it: ask the service for the reason
 			q.Direct = false
-			got = f.ask(ctx, q)
+			got = f.requestPiece(ctx, q)
 		}
 		out <- got
 	}()
 	return out
 }
 
-func (f *Files) ask(ctx context.Context, q getContent) gotPiece {
+func (f *Files) requestPiece(ctx context.Context, q getContent) gotPiece {
 	body, err := encode(q)
 	if err != nil {
 		return gotPiece{err: events.AsError(err)}

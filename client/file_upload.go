@@ -19,7 +19,7 @@ type begunUpload struct {
 	Window  int    `json:"window"`
 }
 
-// pieceTimeout is how long a piece may take to be stored.
+// pieceTimeout is how long the storing of a piece may take.
 const pieceTimeout = 30 * time.Second
 
 // upload writes a file whose content is read piece by piece.
@@ -37,43 +37,43 @@ func (f *Files) upload(ctx context.Context, w events.WriteFile, o WriteFileOptio
 		return nil, err
 	}
 	if begun.Piece < 1 || begun.Window < 1 {
-		return nil, events.Errorf(events.Unavailable, "an answer that cannot be read: pieces of %d bytes, %d at a time", begun.Piece, begun.Window)
+		return nil, events.Errorf(events.Unavailable, "the answer to content.put is invalid: pieces of %d bytes, %d at a time", begun.Piece, begun.Window)
 	}
-	u := &sending{c: f.c, begunUpload: *begun, inbox: f.c.nc.NewInbox()}
+	u := &uploadSession{c: f.c, begunUpload: *begun, inbox: f.c.nc.NewInbox()}
 	if u.answers, err = f.c.nc.SubscribeSync(u.inbox + ".*"); err != nil {
 		return nil, events.Errorf(events.Unavailable, "the connection is closed: %w", err)
 	}
-	defer func() { _ = u.answers.Unsubscribe() }() // the connection may have gone
+	defer func() { _ = u.answers.Unsubscribe() }() // the connection may be closed
 	alive := u.stayAlive()
-	err = u.pieces(ctx, from)
+	err = u.sendPieces(ctx, from)
 	alive()
 	if err != nil {
 		u.abort()
 		return nil, err
 	}
-	reply, err := u.end(ctx, id)
+	reply, err := u.endUpload(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return f.made(reply), nil
+	return f.noteWrite(reply), nil
 }
 
-// sending is an upload under way.
-type sending struct {
+// uploadSession is an upload in progress.
+type uploadSession struct {
 	c *Client
 	begunUpload
 	inbox   string
 	answers *nats.Subscription
 	sent    int64 // pieces
-	open    int   // of them without an answer
+	open    int   // pieces without an answer
 }
 
-// aliveEvery is how often the service is told that more will come: a reader may
-// take its time.
+// aliveEvery is how often the service is told that the upload continues: a reader may
+// be slow.
 const aliveEvery = 10 * time.Second
 
-// stayAlive tells the service that more will come, until it is stopped.
-func (u *sending) stayAlive() (stop func()) {
+// stayAlive tells the service that the upload continues, until stop is called.
+func (u *uploadSession) stayAlive() (stop func()) {
 	m := nats.NewMsg(u.Subject)
 	m.Header.Set(events.HeaderUpload, events.UploadWait)
 	done, ended := make(chan struct{}), make(chan struct{})
@@ -84,7 +84,7 @@ func (u *sending) stayAlive() (stop func()) {
 		for {
 			select {
 			case <-tick.C:
-				_ = u.c.nc.PublishMsg(m) // the pieces tell if the connection has gone
+				_ = u.c.nc.PublishMsg(m) // if the connection is closed, the pieces fail
 			case <-done:
 				return
 			}
@@ -96,12 +96,12 @@ func (u *sending) stayAlive() (stop func()) {
 	}
 }
 
-// pieces sends the content, a few pieces ahead of their answers.
-func (u *sending) pieces(ctx context.Context, from io.Reader) error {
+// sendPieces sends the content, a few pieces ahead of their answers.
+func (u *uploadSession) sendPieces(ctx context.Context, from io.Reader) error {
 	piece := make([]byte, u.Piece)
 	for {
 		if err := ctx.Err(); err != nil {
-			return broken(err)
+			return abortedError(err)
 		}
 		n, err := io.ReadFull(from, piece)
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -109,7 +109,7 @@ func (u *sending) pieces(ctx context.Context, from io.Reader) error {
 		}
 		if n > 0 {
 			if u.open == u.Window {
-				if err := u.answered(ctx); err != nil {
+				if err := u.awaitAnswer(ctx); err != nil {
 					return err
 				}
 			}
@@ -124,15 +124,15 @@ func (u *sending) pieces(ctx context.Context, from io.Reader) error {
 		}
 	}
 	for u.open > 0 {
-		if err := u.answered(ctx); err != nil {
+		if err := u.awaitAnswer(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// send sends a message of the upload. Its data may be used again.
-func (u *sending) send(kind string, data []byte) error {
+// send sends a message of the upload. The caller may reuse data.
+func (u *uploadSession) send(kind string, data []byte) error {
 	n := strconv.FormatInt(u.sent, 10)
 	m := nats.NewMsg(u.Subject)
 	m.Header.Set(events.HeaderPiece, n)
@@ -141,21 +141,21 @@ func (u *sending) send(kind string, data []byte) error {
 	}
 	m.Data, m.Reply = data, u.inbox+"."+n
 	if err := u.c.nc.PublishMsg(m); err != nil {
-		return broken(err)
+		return abortedError(err)
 	}
 	return nil
 }
 
-// answered waits for the answer to a piece.
-func (u *sending) answered(ctx context.Context) error {
+// awaitAnswer waits for the answer to a piece.
+func (u *uploadSession) awaitAnswer(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pieceTimeout)
 	defer cancel()
 	m, err := u.answers.NextMsgWithContext(ctx)
 	if err != nil {
-		return broken(err)
+		return abortedError(err)
 	}
-	if gone(m) {
-		return events.Errorf(events.Unavailable, "the upload was broken off: nobody takes it any more; nothing was written")
+	if noResponders(m) {
+		return events.Errorf(events.Unavailable, "the upload was aborted: no service receives it any more; nothing was written")
 	}
 	if refusal := refused(m); refusal != nil {
 		return refusal
@@ -164,25 +164,25 @@ func (u *sending) answered(ctx context.Context) error {
 	return nil
 }
 
-// gone reports whether an answer is the server's, that nobody listens.
-func gone(m *nats.Msg) bool { return len(m.Data) == 0 && m.Header.Get("Status") == "503" }
+// noResponders reports whether an answer is the server's "no responders".
+func noResponders(m *nats.Msg) bool { return len(m.Data) == 0 && m.Header.Get("Status") == "503" }
 
-// broken says that an upload was broken off.
-func broken(err error) error {
-	return events.Errorf(events.Unavailable, "the upload was broken off; nothing was written: %w", err)
+// abortedError returns the error of an aborted upload.
+func abortedError(err error) error {
+	return events.Errorf(events.Unavailable, "the upload was aborted; nothing was written: %w", err)
 }
 
-// end has the command done, and asks again for its answer if it is lost.
-func (u *sending) end(ctx context.Context, id string) (*events.Reply, error) {
+// endUpload requests the command's execution, and retries if the answer is lost.
+func (u *uploadSession) endUpload(ctx context.Context, id string) (*events.Reply, error) {
 	ctx, cancel := u.c.limited(ctx)
 	defer cancel()
 	for attempt := 0; ; attempt++ {
-		refusal := u.ask(ctx)
+		refusal := u.requestEnd(ctx)
 		if refusal.reply != nil {
 			return refusal.reply, nil
 		}
 		err := refusal.err
-		if !err.Code.Retry() || u.c.nc.IsClosed() || refusal.gone || !pause(ctx, attempt) {
+		if !err.Code.Retry() || u.c.nc.IsClosed() || refusal.gone || !backOff(ctx, attempt) {
 			if err.Code.Retry() && (attempt > 0 || err.Details != nil && err.Details.Outcome == unknown) {
 				err = unknownOutcome(err)
 				err.Details.ID = id
@@ -192,14 +192,14 @@ func (u *sending) end(ctx context.Context, id string) (*events.Reply, error) {
 	}
 }
 
-// endAnswer is what came of asking for the end once.
+// endAnswer is the outcome of one request to end the upload.
 type endAnswer struct {
 	reply *events.Reply
 	err   *events.Error
 	gone  bool
 }
 
-func (u *sending) ask(ctx context.Context) endAnswer {
+func (u *uploadSession) requestEnd(ctx context.Context) endAnswer {
 	if err := u.send(events.UploadEnd, nil); err != nil {
 		return endAnswer{err: events.AsError(err)}
 	}
@@ -209,8 +209,8 @@ func (u *sending) ask(ctx context.Context) endAnswer {
 	switch {
 	case err != nil:
 		return endAnswer{err: unknownOutcome(events.Errorf(events.Unavailable, "no answer to the end of the upload: %w", err))}
-	case gone(m):
-		return endAnswer{err: events.Errorf(events.Unavailable, "nobody takes the upload any more"), gone: true}
+	case noResponders(m):
+		return endAnswer{err: events.Errorf(events.Unavailable, "no service receives the upload any more"), gone: true}
 	}
 	if refusal := refused(m); refusal != nil {
 		return endAnswer{err: refusal}
@@ -222,8 +222,8 @@ func (u *sending) ask(ctx context.Context) endAnswer {
 	return endAnswer{reply: reply}
 }
 
-// abort has what was sent taken away at once.
-func (u *sending) abort() {
-	_ = u.send(events.UploadAbort, nil) // else the service does it when nothing comes
+// abort discards what was sent.
+func (u *uploadSession) abort() {
+	_ = u.send(events.UploadAbort, nil) // if it is lost, the service discards it after a timeout
 	_ = u.c.nc.FlushTimeout(time.Second)
 }

@@ -12,31 +12,30 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// follower merges what comes live with what is read from the log. The timeline
-// comes in the order of the log, so that the place of the last event that was
-// given decides of any other whether it is new; what is missing in between is
-// read from the log, which has everything.
+// follower merges live events with those read from the log. The timeline has the order
+// of the log, so the position of the last delivered event tells whether another one is
+// new. Missing events are read from the log, which has all of them.
 type follower struct {
 	client  *Client
 	o       SubscribeOptions
 	types   pattern
-	deliver func(result) bool // false: the reader has gone
+	deliver func(result) bool // false: the reader has closed the timeline
 
 	sub     *nats.Subscription
 	live    chan *nats.Msg
 	status  chan nats.Status
-	dropped int // by this client, as its reader was slow
+	dropped int // messages that this client dropped because its reader was slow
 
-	seq      int64            // of the last commit that was given, whole or in part
-	version  int64            // in that commit, of the last event that was given
-	versions map[string]int64 // the last versions seen, by aggregate; what is not in it is not known
+	seq      int64            // of the last commit that was delivered, whole or in part
+	version  int64            // of the last delivered event in that commit
+	versions map[string]int64 // the last versions seen, by aggregate; others are unknown
 }
 
 const (
-	liveAhead     = 4096                   // messages that may wait to be looked at; more are dropped, and read from the log
-	knownThreads  = 16384                  // versions that are remembered
-	dropCheck     = 500 * time.Millisecond // how often drops are noticed where nothing comes any more
-	whole         = int64(1) << 62         // the version of a commit that was given whole
+	liveAhead     = 4096                   // messages that may wait to be handled; further ones are dropped, and read from the log
+	knownThreads  = 16384                  // aggregates whose version is remembered
+	dropCheck     = 500 * time.Millisecond // how often drops are checked for while no message arrives
+	whole         = int64(1) << 62         // the version of a commit that was delivered whole
 	refillRetries = 8
 )
 
@@ -48,7 +47,7 @@ func newFollower(c *Client, o SubscribeOptions) *follower {
 	return f
 }
 
-// aggregate gives the token of the subjects that names the thread.
+// aggregate returns the subject token that names the thread.
 func (f *follower) aggregate() string {
 	if f.o.Thread == "" {
 		return "*"
@@ -56,22 +55,22 @@ func (f *follower) aggregate() string {
 	return f.o.Thread
 }
 
-// subscribe begins to listen, and finds out where now is.
+// subscribe subscribes, and determines the current end of the log.
 func (f *follower) subscribe(ctx context.Context) error {
 	ctx, cancel := f.client.limited(ctx)
 	defer cancel()
 	n, nc := f.client.opts.Names, f.client.nc
 	if !f.o.History {
 		var err error
-		// All types: a gap shows only to who sees every version.
+		// All types: only a subscriber that sees every version can detect a gap.
 		f.sub, err = nc.ChanSubscribe(n.Timeline(f.client.opts.Tenant, f.aggregate(), ">"), f.live)
 		if err != nil {
 			return err
 		}
 		f.status = nc.StatusChanged(nats.CONNECTED)
-		err = f.client.again(ctx, nc.FlushWithContext)
+		err = f.client.repeatUntilDone(ctx, nc.FlushWithContext)
 		if err == nil {
-			err = mayListen(nc, f.sub.Subject)
+			err = subscriptionError(nc, f.sub.Subject)
 		}
 		if err != nil {
 			f.unsubscribe()
@@ -83,7 +82,7 @@ func (f *follower) subscribe(ctx context.Context) error {
 		f.unsubscribe()
 		return err
 	}
-	if f.o.From.now { // what is committed after this is put on the timeline after it
+	if f.o.From.now { // later commits are published on the timeline after it
 		f.seq, f.version = end, whole
 	}
 	return nil
@@ -93,16 +92,16 @@ func (f *follower) unsubscribe() {
 	if f.sub == nil {
 		return
 	}
-	_ = f.sub.Unsubscribe() // fails only if the connection has gone, and the subscription with it
+	_ = f.sub.Unsubscribe() // fails only if the connection is closed, and the subscription with it
 	f.client.nc.RemoveStatusListener(f.status)
 }
 
-// run gives events until ctx ends. It ends by itself only where a history ends,
+// deliverEvents delivers events until ctx ends. It returns earlier only at the end of a history,
 // or with an error.
-func (f *follower) run(ctx context.Context) error {
+func (f *follower) deliverEvents(ctx context.Context) error {
 	if !f.o.From.now {
-		if err := f.read(ctx, 0); err != nil {
-			return ended(ctx, err)
+		if err := f.readUpTo(ctx, 0); err != nil {
+			return timelineError(ctx, err)
 		}
 	}
 	if f.o.History {
@@ -114,15 +113,15 @@ func (f *follower) run(ctx context.Context) error {
 		var err error
 		select {
 		case m := <-f.live:
-			err = f.message(ctx, m)
+			err = f.handleMessage(ctx, m)
 		case _, ok := <-f.status:
 			if !ok {
 				f.status = nil // the connection has closed
 				break
 			}
-			err = f.read(ctx, 0) // what came while it was lost
+			err = f.readUpTo(ctx, 0) // messages may have been missed while disconnected
 		case <-tick.C:
-			err = f.recover(ctx)
+			err = f.recoverDropped(ctx)
 		case <-ctx.Done():
 			return ErrClosed
 		}
@@ -130,67 +129,67 @@ func (f *follower) run(ctx context.Context) error {
 			err = nats.ErrConnectionClosed
 		}
 		if err != nil {
-			return ended(ctx, err)
+			return timelineError(ctx, err)
 		}
 	}
 }
 
-// errGone says that the reader has closed the timeline, errBroken that the
-// service could not read a commit.
+// errGone reports that the reader closed the timeline, errBroken that the service could
+// not decode a commit.
 var (
 	errGone   = errors.New("the reader has gone")
 	errBroken = errors.New("it is not a commit of Skein's")
 )
 
-// ended gives the error with which a timeline ends.
-func ended(ctx context.Context, err error) error {
+// timelineError returns the error with which a timeline ends.
+func timelineError(ctx context.Context, err error) error {
 	if ctx.Err() != nil || errors.Is(err, errGone) {
 		return ErrClosed
 	}
 	return events.Errorf(events.Unavailable, "the timeline ended: %w", err)
 }
 
-// recover reads from the log what was dropped, if anything was.
-func (f *follower) recover(ctx context.Context) error {
+// recoverDropped reads dropped messages from the log, if there are any.
+func (f *follower) recoverDropped(ctx context.Context) error {
 	n, err := f.sub.Dropped()
 	if err != nil || n == f.dropped {
-		return nil // a subscription that has gone: the connection tells of it
+		return nil // a closed subscription: the connection reports it
 	}
 	f.dropped = n
-	return f.read(ctx, 0)
+	return f.readUpTo(ctx, 0)
 }
 
-// message takes a message of the live timeline.
-func (f *follower) message(ctx context.Context, m *nats.Msg) error {
+// handleMessage handles a message of the live timeline.
+func (f *follower) handleMessage(ctx context.Context, m *nats.Msg) error {
 	_, _, t, ok := f.client.opts.Names.ParseTimeline(m.Subject)
 	if row, known := events.Lookup(t); !ok || known && row.Transient {
-		return f.transient(m, t)
+		return f.deliverTransient(m, t)
 	}
-	if err := f.recover(ctx); err != nil {
+	if err := f.recoverDropped(ctx); err != nil {
 		return err
 	}
 	seq, ok := header(m)
 	e, err := events.DecodeEvent(m.Data)
 	if !ok || err != nil {
-		return nil // not Skein's: whoever may publish here cannot put anything into the log
+		return nil // not Skein's: a client that may publish here cannot change the log
 	}
 	if !f.isNew(seq, e.Version) {
 		return nil
 	}
 	if last, known := f.versions[e.ThreadID]; known && e.Version != last+1 || seq == f.seq && e.Version != f.version+1 {
-		if err := f.read(ctx, seq); err != nil {
+		if err := f.readUpTo(ctx, seq); err != nil {
 			return err
 		}
 		if !f.isNew(seq, e.Version) {
 			return nil
 		}
 	}
-	return f.give(Event{Event: e, Seq: seq})
+	return f.deliverEvent(Event{Event: e, Seq: seq})
 }
 
-// transient gives an event that is transport only, if it is asked for. It has
-// no place in the order.
-func (f *follower) transient(m *nats.Msg, t events.Type) error {
+// deliverTransient delivers an event that is not stored in the log, if requested. It has no
+// position in the order.
+func (f *follower) deliverTransient(m *nats.Msg, t events.Type) error {
 	if !f.o.Chunks || !f.types.matches(t) {
 		return nil
 	}
@@ -200,16 +199,16 @@ func (f *follower) transient(m *nats.Msg, t events.Type) error {
 	return nil
 }
 
-// isNew reports whether an event comes after the last one that was given.
+// isNew reports whether an event comes after the last delivered one.
 func (f *follower) isNew(seq int64, version int64) bool {
 	return seq > f.seq || seq == f.seq && version > f.version
 }
 
-// give hands an event on, if it is asked for, and notes its place.
-func (f *follower) give(e Event) error {
+// deliverEvent delivers an event, if it is selected, and notes its position.
+func (f *follower) deliverEvent(e Event) error {
 	f.seq, f.version = e.Seq, e.Version
 	if _, known := f.versions[e.ThreadID]; !known && len(f.versions) >= knownThreads {
-		clear(f.versions) // forgetting costs only that a gap is noticed later
+		clear(f.versions) // forgetting only delays the detection of gaps
 	}
 	f.versions[e.ThreadID] = e.Version
 	if !f.o.Aggregates && !events.IsThread(e.ThreadID) || !f.types.matches(e.Type) {
@@ -221,17 +220,16 @@ func (f *follower) give(e Event) error {
 	return nil
 }
 
-// passed notes that everything up to a commit has been given.
-func (f *follower) passed(seq int64) {
+// notePassed notes that everything up to a commit was delivered.
+func (f *follower) notePassed(seq int64) {
 	if seq >= f.seq {
 		f.seq, f.version = seq, whole
 	}
 }
 
-// read reads the log from where the follower stands to its end, which is at
-// least the commit with the sequence upTo: a reader of the log may lag behind
-// the timeline for a moment.
-func (f *follower) read(ctx context.Context, upTo int64) error {
+// readUpTo reads the log from the follower's position to its end, which is at least the
+// commit with the sequence upTo: a replica may lag behind the timeline for a moment.
+func (f *follower) readUpTo(ctx context.Context, upTo int64) error {
 	for attempt := 0; ; attempt++ {
 		err := f.readLog(ctx)
 		if ctx.Err() != nil || errors.Is(err, errGone) {
@@ -242,12 +240,13 @@ func (f *follower) read(ctx context.Context, upTo int64) error {
 		}
 		if attempt >= refillRetries {
 			if err == nil {
-				// The log has no such commit: it was erased, or the message was not Skein's.
+				// The log has no such commit: it was erased, or the message was not
+				// Skein's.
 				return nil
 			}
-			return fmt.Errorf("reading the log: %w", err)
+			return fmt.Errorf("read the log: %w", err)
 		}
-		if !pause(ctx, attempt) {
+		if !backOff(ctx, attempt) {
 			return ctx.Err()
 		}
 	}

@@ -6,35 +6,36 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// logPage is how many events are asked for at once.
+// logPage is how many events are requested at once.
 const logPage = 1000
 
-// HistoryEnd asks for the sequence of the log's last commit, of any tenant.
+// HistoryEnd returns the sequence of the log's last commit, of any tenant.
 func (c *Client) HistoryEnd(ctx context.Context) (int64, error) {
-	end, err := ask[events.HistoryEnd](ctx, c, "history.get", events.GetHistory{})
+	end, err := query[events.HistoryEnd](ctx, c, "history.get", events.GetHistory{})
 	if err != nil {
 		return 0, err
 	}
 	return end.LastSeq, nil
 }
 
-// ListHistory asks for a part of the tenant's events, in the order of the log.
+// ListHistory returns a page of the tenant's events, in the order of the log.
 func (c *Client) ListHistory(ctx context.Context, q events.ListHistory) (*events.HistoryList, error) {
-	return ask[events.HistoryList](ctx, c, "history.list", q)
+	return query[events.HistoryList](ctx, c, "history.list", q)
 }
 
-// ListChunks asks for stored chunks of an execution; see Chunks for all of them.
+// ListChunks returns a page of an execution's stored chunks; Chunks returns all of
+// them.
 func (c *Client) ListChunks(ctx context.Context, q events.ListChunks) (*events.ChunkList, error) {
-	return ask[events.ChunkList](ctx, c, "chunk.list", q)
+	return query[events.ChunkList](ctx, c, "chunk.list", q)
 }
 
-// readLog reads the log's events from where the follower stands to the end that
-// the log has then.
+// readLog reads the log's events from the follower's position to the current end of the
+// log.
 func (f *follower) readLog(ctx context.Context) error {
 	for {
 		from, limit := f.seq+1, int64(logPage)
 		q := events.ListHistory{ThreadID: f.o.Thread, FromSeq: &from, Limit: &limit}
-		if f.version != whole && f.seq > 0 { // the commit was not given whole
+		if f.version != whole && f.seq > 0 { // the commit was not delivered whole
 			from--
 			q.AfterVersion = new(f.version)
 		}
@@ -43,12 +44,12 @@ func (f *follower) readLog(ctx context.Context) error {
 			return err
 		}
 		for _, e := range page.Entries {
-			if err := f.stored(e); err != nil {
+			if err := f.deliverStored(e); err != nil {
 				return err
 			}
 		}
 		if len(page.Entries) > 0 && (page.NextSeq > f.seq || page.NextSeq == 0) {
-			f.passed(f.seq) // the last commit was shown whole
+			f.notePassed(f.seq) // the last commit was delivered whole
 		}
 		if page.NextSeq == 0 {
 			return nil
@@ -56,11 +57,10 @@ func (f *follower) readLog(ctx context.Context) error {
 	}
 }
 
-// stored takes an entry of the log. The commit before it is done with, whatever
-// it held.
-func (f *follower) stored(entry events.HistoryEntry) error {
+// deliverStored handles an entry of the log. The commit before it is complete.
+func (f *follower) deliverStored(entry events.HistoryEntry) error {
 	if entry.Seq > f.seq {
-		f.passed(f.seq)
+		f.notePassed(f.seq)
 	}
 	var err error
 	if entry.Broken {
@@ -71,11 +71,11 @@ func (f *follower) stored(entry events.HistoryEntry) error {
 			if !f.isNew(entry.Seq, e.Version) {
 				return nil
 			}
-			return f.give(Event{Event: e, Seq: entry.Seq})
+			return f.deliverEvent(Event{Event: e, Seq: entry.Seq})
 		}
 		err = &events.BrokenError{Tenant: f.client.opts.Tenant, Seq: uint64(entry.Seq), Cause: err}
 	}
-	f.passed(entry.Seq)
+	f.notePassed(entry.Seq)
 	delete(f.versions, entry.ThreadID)
 	if entry.ThreadID != "" && !f.o.Aggregates && !events.IsThread(entry.ThreadID) {
 		return nil

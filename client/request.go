@@ -15,30 +15,30 @@ import (
 
 // Times of a request.
 const (
-	attemptTimeout = 8 * time.Second // until an unanswered request is sent again
+	attemptTimeout = 8 * time.Second // after this an unanswered request is sent again
 	firstPause     = 20 * time.Millisecond
 	longestPause   = time.Second
 )
 
-// limited gives a context that ends after the client's timeout, if the
-// caller's does not end before.
+// limited returns a context that ends after the client's timeout, unless the caller's
+// ends earlier.
 func (c *Client) limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, c.opts.Timeout)
 }
 
-// request sends a request until it is answered for good, and gives the answer's
-// body. The error is an *events.Error.
+// request sends a request until it has a final answer, and returns the answer's body.
+// The error is an *events.Error.
 func (c *Client) request(ctx context.Context, subject string, body []byte) ([]byte, *events.Error) {
 	ctx, cancel := c.limited(ctx)
 	defer cancel()
-	lost := false // a request may have arrived whose answer did not
+	lost := false // a request may have arrived while its answer was lost
 	for attempt := 0; ; attempt++ {
 		answer, err := c.attempt(ctx, subject, body)
 		if err == nil {
 			return answer, nil
 		}
 		lost = lost || err.Details != nil && err.Details.Outcome == unknown
-		if !err.Code.Retry() || err.Code == events.QueueFull || c.nc.IsClosed() || !pause(ctx, attempt) {
+		if !err.Code.Retry() || err.Code == events.QueueFull || c.nc.IsClosed() || !backOff(ctx, attempt) {
 			if lost && err.Code.Retry() {
 				err = unknownOutcome(err)
 			}
@@ -47,7 +47,7 @@ func (c *Client) request(ctx context.Context, subject string, body []byte) ([]by
 	}
 }
 
-// unknown is the outcome of a command of which nobody knows whether it was done.
+// unknown is the outcome of a command that may or may not have been executed.
 const unknown = "unknown"
 
 func unknownOutcome(err *events.Error) *events.Error {
@@ -69,7 +69,7 @@ func (c *Client) attempt(ctx context.Context, subject string, body []byte) ([]by
 	defer watched()
 	m := nats.NewMsg(subject)
 	m.Data = body
-	if end, ok := one.Deadline(); ok { // so that nobody works on what nobody waits for
+	if end, ok := one.Deadline(); ok { // so that the service stops when the client no longer waits
 		m.Header.Set(events.HeaderWait, strconv.FormatInt(max(1, time.Until(end).Milliseconds()), 10))
 	}
 	reply, err := c.nc.RequestMsgWithContext(one, m)
@@ -80,11 +80,11 @@ func (c *Client) attempt(ctx context.Context, subject string, body []byte) ([]by
 	case errors.Is(err, nats.ErrMaxPayload):
 		return nil, events.TooLarge("the request", int64(len(body)), c.nc.MaxPayload())
 	case errors.Is(err, nats.ErrNoResponders):
-		return nil, events.Errorf(events.Unavailable, "nobody answers on %s; is skein serve running on this server? (%w)", subject, err)
+		return nil, events.Errorf(events.Unavailable, "no responders on %s; is skein serve running on this server? (%w)", subject, err)
 	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrInvalidConnection), errors.Is(err, nats.ErrConnectionDraining):
 		return nil, events.Errorf(events.Unavailable, "the connection is closed: %w", err)
 	case errors.Is(err, nats.ErrPermissionViolation):
-		return nil, events.Errorf(events.Forbidden, "these credentials may not ask on %s: %w", subject, err)
+		return nil, events.Errorf(events.Forbidden, "these credentials may not publish on %s: %w", subject, err)
 	case err != nil:
 		e := events.Errorf(events.Unavailable, "no answer on %s: %w", subject, err)
 		e.Details = &events.ErrorDetails{Outcome: unknown}
@@ -96,7 +96,7 @@ func (c *Client) attempt(ctx context.Context, subject string, body []byte) ([]by
 	return reply.Data, nil
 }
 
-// refused gives the refusal that an answer is, or nil.
+// refused returns the refusal that a reply holds, or nil.
 func refused(reply *nats.Msg) *events.Error {
 	code := reply.Header.Get(events.HeaderErrorCode)
 	if code == "" {
@@ -108,29 +108,29 @@ func refused(reply *nats.Msg) *events.Error {
 	return events.Errorf(events.Unavailable, "the service refused with %s and gave no reason", code)
 }
 
-// shortestAttempt is what an attempt should have: one that is begun too late
-// tells nothing, and leaves it open whether the request arrived.
+// shortestAttempt is the time an attempt needs at least: one that starts later tells
+// nothing, and leaves it open whether the request arrived.
 const shortestAttempt = 50 * time.Millisecond
 
-// again does what a restart of the server may lose without a word, each time for
-// so long as a request is waited for, until it is done or ctx ends.
-func (c *Client) again(ctx context.Context, do func(context.Context) error) error {
+// repeatUntilDone repeats an operation whose loss a restarting server may not report, each
+// attempt for as long as a request waits, until it succeeds or ctx ends.
+func (c *Client) repeatUntilDone(ctx context.Context, do func(context.Context) error) error {
 	for attempt := 0; ; attempt++ {
 		one, cancel := context.WithTimeout(ctx, attemptTimeout)
 		err := do(one)
 		cancel()
 		lost := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, nats.ErrDisconnected)
-		if !lost || c.nc.IsClosed() || !pause(ctx, attempt) {
+		if !lost || c.nc.IsClosed() || !backOff(ctx, attempt) {
 			return err
 		}
 	}
 }
 
-// pause waits before the next attempt, longer each time, and reports whether
-// there is time for one.
-func pause(ctx context.Context, attempt int) bool {
+// backOff waits before the next attempt, longer each time, and reports whether there is
+// time for one.
+func backOff(ctx context.Context, attempt int) bool {
 	d := min(firstPause<<min(attempt, 10), longestPause)
-	d = d/2 + rand.N(d) // so that many who failed at once do not come back at once
+	d = d/2 + rand.N(d) // so that clients that failed together do not retry together
 	if end, ok := ctx.Deadline(); ok && time.Until(end) < d+shortestAttempt {
 		return false
 	}
@@ -142,20 +142,20 @@ func pause(ctx context.Context, attempt int) bool {
 	}
 }
 
-// encode writes what a request holds. The error is an invalid_request.
+// encode returns a request's body as JSON. The error is an invalid_request.
 func encode(v any) ([]byte, error) {
 	b, err := json.Marshal(v, json.Deterministic(true))
 	if err != nil {
-		return nil, events.Invalid("", "the request cannot be written as JSON: %w", err)
+		return nil, events.Invalid("", "encode the request as JSON: %w", err)
 	}
 	return b, nil
 }
 
-// decode reads an answer.
+// decode decodes an answer.
 func decode[T any](body []byte) (*T, error) {
 	v := new(T)
 	if err := json.Unmarshal(body, v); err != nil {
-		return nil, events.Errorf(events.Unavailable, "an answer that cannot be read: %w", err)
+		return nil, events.Errorf(events.Unavailable, "read the answer: %w", err)
 	}
 	return v, nil
 }

@@ -9,33 +9,33 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Waiting says what a run waits for.
+// Waiting is what a run waits for.
 type Waiting struct {
-	Queued bool // its message waits for the agent
-	Ahead  int  // then: how many runs come before it, with the one under way
+	Queued bool // its message is in the agent's queue
+	Ahead  int  // if Queued: how many runs come before it, including the active one
 
 	Workers   []events.WaitFor           // reactors and tools that no process serves now
 	Approvals []events.ApprovalRequested // calls that wait for a person
 }
 
-// WaitRun waits until an execution has ended, and returns it: also one that has
-// ended long ago, and one whose message still waits for the agent, if the query
-// names the thread. After React, ask with the reply's ThreadID, the ExecutionID of
-// its result and its Seq as MinSeq. It goes on over a server that is away for a
-// while, until ctx ends. The error is ctx's, or that of the query: a not_found also
-// if the message is taken out of the queue.
+// WaitRun blocks until an execution has ended, and returns it. The execution may have
+// ended before the call, and its message may still be in the agent's queue if the query
+// names the thread. After React, pass the reply's ThreadID, the ExecutionID of its
+// result, and its Seq as MinSeq. It retries while the server is unavailable, until ctx
+// ends. The error is ctx's or the query's: also a not_found if the message is removed
+// from the queue.
 func (c *Client) WaitRun(ctx context.Context, q events.GetExecution) (*events.Execution, error) {
 	return c.WatchRun(ctx, q, func(Waiting) {})
 }
 
-// WatchRun waits as WaitRun does, and tells what the run waits for meanwhile: when it
-// is found, and whenever that changes. The zero Waiting says that it waits for
-// nothing. It tells one thing at a time.
+// WatchRun is WaitRun, and calls tell with what the run waits for: when the run is
+// found, and after each change. The zero Waiting means that it waits for nothing. Calls
+// of tell do not overlap.
 func (c *Client) WatchRun(ctx context.Context, q events.GetExecution, tell func(Waiting)) (*events.Execution, error) {
 	w := &runWatch{client: c, query: q, tell: tell}
 	for attempt := 0; ; attempt++ {
 		x, err := w.wait(ctx)
-		if err == nil || !errors.Is(err, &events.Error{Code: events.Unavailable}) || c.nc.IsClosed() || !pause(ctx, attempt) {
+		if err == nil || !errors.Is(err, &events.Error{Code: events.Unavailable}) || c.nc.IsClosed() || !backOff(ctx, attempt) {
 			return x, err
 		}
 	}
@@ -50,7 +50,7 @@ type runWatch struct {
 	spoke  bool
 }
 
-// runNews are the events that say how a run goes on.
+// runNews are the events that show the progress of a run.
 func runNews() []string {
 	var names []string
 	for _, t := range []events.Type{
@@ -65,14 +65,14 @@ func runNews() []string {
 }
 
 func (w *runWatch) wait(ctx context.Context) (*events.Execution, error) {
-	x, queue, err := w.look(ctx)
+	x, queue, err := w.lookUp(ctx)
 	if err != nil || x != nil && x.Finished {
 		return x, err
 	}
 	o := SubscribeOptions{Types: runNews()}
 	if x != nil {
 		o.Thread, o.From = x.ThreadID, Seq(x.Seq+1)
-		w.change(func(now *Waiting) { now.Workers, now.Approvals = x.WaitingFor, asked(x) })
+		w.changeWaiting(func(now *Waiting) { now.Workers, now.Approvals = x.WaitingFor, approvalsOf(x) })
 	} else {
 		o.Thread, o.From = queue.ThreadID, Seq(queue.Seq+1)
 	}
@@ -86,7 +86,7 @@ func (w *runWatch) wait(ctx context.Context) (*events.Execution, error) {
 		if err != nil {
 			return nil, err
 		}
-		over, err := w.news(ctx, o.Thread, &e)
+		over, err := w.handleEvent(ctx, o.Thread, &e)
 		if err != nil {
 			return nil, err
 		}
@@ -97,8 +97,8 @@ func (w *runWatch) wait(ctx context.Context) (*events.Execution, error) {
 	}
 }
 
-// asked returns the approvals that an execution waits for.
-func asked(x *events.Execution) []events.ApprovalRequested {
+// approvalsOf returns the approvals that an execution waits for.
+func approvalsOf(x *events.Execution) []events.ApprovalRequested {
 	var list []events.ApprovalRequested
 	for _, a := range x.Approvals {
 		if a.Status == events.ApprovalWaiting {
@@ -110,8 +110,8 @@ func asked(x *events.Execution) []events.ApprovalRequested {
 	return list
 }
 
-// look returns the execution, or else the queue in which its message waits.
-func (w *runWatch) look(ctx context.Context) (*events.Execution, *events.QueueList, error) {
+// lookUp returns the execution, or else the queue with its message.
+func (w *runWatch) lookUp(ctx context.Context) (*events.Execution, *events.QueueList, error) {
 	x, err := w.client.GetExecution(ctx, w.query)
 	if w.query.ThreadID == "" || w.query.At != nil || !errors.Is(err, &events.Error{Code: events.NotFound}) {
 		return x, nil, err
@@ -123,14 +123,14 @@ func (w *runWatch) look(ctx context.Context) (*events.Execution, *events.QueueLi
 	if w.queued(queue) {
 		return nil, queue, nil
 	}
-	again := w.query // it may have begun meanwhile
+	again := w.query // it may have begun between the two queries
 	again.MinSeq, again.MinVersion = &queue.Seq, nil
 	x, err = w.client.GetExecution(ctx, again)
 	return x, nil, err
 }
 
-// queued reports whether the execution's message waits, and tells how many are
-// before it.
+// queued reports whether the execution's message is in the queue, and tells how many
+// are before it.
 func (w *runWatch) queued(list *events.QueueList) bool {
 	at := slices.IndexFunc(list.Queued, func(q events.Queued) bool { return q.ExecutionID == w.query.ExecutionID })
 	if at < 0 {
@@ -138,27 +138,27 @@ func (w *runWatch) queued(list *events.QueueList) bool {
 	}
 	ahead := at
 	for _, q := range list.Queued[at+1:] {
-		if q.ExecutionID == "" { // a call of a tool: it goes before messages
+		if q.ExecutionID == "" { // a call of a tool, which precedes messages
 			ahead++
 		}
 	}
 	if list.Active != "" {
 		ahead++
 	}
-	w.say(Waiting{Queued: true, Ahead: ahead})
+	w.tellIfChanged(Waiting{Queued: true, Ahead: ahead})
 	return true
 }
 
-// say tells what the run waits for, if that is something else than before.
-func (w *runWatch) say(now Waiting) {
+// tellIfChanged calls tell if what the run waits for has changed.
+func (w *runWatch) tellIfChanged(now Waiting) {
 	if !w.spoke || !reflect.DeepEqual(now, w.told) {
 		w.told, w.spoke = now, true
 		w.tell(now)
 	}
 }
 
-// change tells of a change of what the run waits for.
-func (w *runWatch) change(how func(*Waiting)) {
+// changeWaiting applies a change to what the run waits for, and tells it.
+func (w *runWatch) changeWaiting(how func(*Waiting)) {
 	now := Waiting{Workers: slices.Clone(w.told.Workers), Approvals: slices.Clone(w.told.Approvals)}
 	if how(&now); len(now.Workers) == 0 {
 		now.Workers = nil
@@ -166,58 +166,58 @@ func (w *runWatch) change(how func(*Waiting)) {
 	if len(now.Approvals) == 0 {
 		now.Approvals = nil
 	}
-	w.say(now)
+	w.tellIfChanged(now)
 }
 
-// answered notes that a call waits for a person no more.
-func (w *runWatch) answered(call string) {
-	w.change(func(now *Waiting) {
+// noteAnswered notes that a call no longer waits for a person.
+func (w *runWatch) noteAnswered(call string) {
+	w.changeWaiting(func(now *Waiting) {
 		now.Approvals = slices.DeleteFunc(now.Approvals, func(a events.ApprovalRequested) bool { return a.CallID == call })
 	})
 }
 
-// news takes an event of the thread, and reports whether the execution is over.
-func (w *runWatch) news(ctx context.Context, thread string, e *Event) (over bool, err error) {
+// handleEvent handles an event of the thread, and reports whether the execution is over.
+func (w *runWatch) handleEvent(ctx context.Context, thread string, e *Event) (over bool, err error) {
 	switch d := e.Data.(type) {
 	case events.ThreadFinished:
 		return d.ExecutionID == w.query.ExecutionID, nil
-	case events.LifecycleDeleted: // the query says that it is gone
+	case events.LifecycleDeleted: // the query reports that it is deleted
 		return true, nil
 	case events.ExecutionCreated:
 		if d.ID == w.query.ExecutionID {
-			w.say(Waiting{})
+			w.tellIfChanged(Waiting{})
 		}
 	case events.RunAwaited:
 		if e.Subject == w.query.ExecutionID {
-			w.change(func(now *Waiting) { now.Workers = d.For })
+			w.changeWaiting(func(now *Waiting) { now.Workers = d.For })
 		}
 	case events.RunClaimed:
 		if e.Subject == w.query.ExecutionID {
-			w.change(func(now *Waiting) { now.Workers = nil })
+			w.changeWaiting(func(now *Waiting) { now.Workers = nil })
 		}
 	case events.ApprovalRequested:
 		if e.Correlation == w.query.ExecutionID {
-			w.change(func(now *Waiting) { now.Approvals = append(now.Approvals, d) })
+			w.changeWaiting(func(now *Waiting) { now.Approvals = append(now.Approvals, d) })
 		}
 	case events.ApprovalGranted:
-		w.answered(d.CallID)
+		w.noteAnswered(d.CallID)
 	case events.ApprovalResolved:
-		w.answered(d.CallID)
+		w.noteAnswered(d.CallID)
 	case events.ApprovalDenied:
-		w.answered(d.CallID)
+		w.noteAnswered(d.CallID)
 	case events.QueueRemoved:
 		if d.ExecutionID == w.query.ExecutionID {
-			return false, events.Errorf(events.NotFound, "execution %s will not be: its message was taken out of the queue", d.ExecutionID)
+			return false, events.Errorf(events.NotFound, "execution %s will not start: its message was removed from the queue", d.ExecutionID)
 		}
-		return false, w.askQueue(ctx, thread)
+		return false, w.refreshQueue(ctx, thread)
 	case events.QueuePushed, events.QueueDrained, events.QueueMoved:
-		return false, w.askQueue(ctx, thread)
+		return false, w.refreshQueue(ctx, thread)
 	}
 	return false, nil
 }
 
-// askQueue looks how many are before the message now, if it waits.
-func (w *runWatch) askQueue(ctx context.Context, thread string) error {
+// refreshQueue looks up how many are before the message now, if it is still queued.
+func (w *runWatch) refreshQueue(ctx context.Context, thread string) error {
 	if !w.told.Queued {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// stored is the stream's answer to a submitted command.
+// stored is the stream's acknowledgement of a submitted command.
 type stored struct {
 	Seq   int64 `json:"seq"`
 	Error *struct {
@@ -20,11 +20,10 @@ type stored struct {
 	} `json:"error"`
 }
 
-// Submit stores a command that is to be done, and returns when it is stored;
-// the number is its place among the submitted ones. It is done once, in the
-// order of its thread, also if it was stored twice: its id says that it is the
-// same. A refusal is not told here: it appears on the timeline as
-// command.rejected.
+// Submit stores a command for asynchronous execution, and returns its sequence among
+// the submitted commands once it is durable. It is executed once, in the order of its
+// thread, even if it was stored twice: its id identifies it. A refusal is not returned
+// here; it appears on the timeline as command.rejected.
 func (c *Client) Submit(ctx context.Context, name string, r Request) (int64, error) {
 	body, id, err := c.command(r)
 	if err != nil {
@@ -41,7 +40,7 @@ func (c *Client) Submit(ctx context.Context, name string, r Request) (int64, err
 			return seq, nil
 		case errors.As(err, &refused) && !refused.Code.Retry():
 			return 0, refused
-		case c.nc.IsClosed() || !pause(ctx, attempt):
+		case c.nc.IsClosed() || !backOff(ctx, attempt):
 			return 0, unknownOutcome(events.Errorf(events.Unavailable, "the command may not be stored; submit it again with the id %s: %w", id, err))
 		}
 	}
@@ -66,7 +65,7 @@ func (c *Client) submitOnce(ctx context.Context, subject string, body []byte) (i
 	}
 	var ack stored
 	if err := json.Unmarshal(reply.Data, &ack); err != nil {
-		return 0, fmt.Errorf("an answer that cannot be read: %w", err)
+		return 0, fmt.Errorf("read the acknowledgement: %w", err)
 	}
 	switch e := ack.Error; {
 	case e == nil:

@@ -1,18 +1,17 @@
 package client
 
-// Known is what somebody knows of a thread without asking: a worker does, of the
-// thread that it works on.
+// Known is what a program knows about a thread without a query, such as a worker about
+// the thread of its run.
 type Known struct {
 	ThreadID  string
 	CreatedAt int64         // in microseconds since the epoch
-	UserID    *string       // nil if it belongs to none
-	AgentID   func() string // the agent in charge at the moment
-	Seq       func() int64  // what is read shows at least this commit; it may grow
+	UserID    *string       // nil: no user
+	AgentID   func() string // the agent currently in charge
+	Seq       func() int64  // reads show at least this commit; it may grow
 }
 
-// Attach gives a thread's state to whoever knows the thread already. It asks
-// nobody, and so costs next to nothing; whether the thread is there shows when a
-// method needs it.
+// Attach returns the state of a thread that the caller knows already. It sends no
+// request; a method reports if the thread does not exist.
 func (c *Client) Attach(k Known) *ThreadState {
 	own := c.Files(k.ThreadID)
 	own.floor = k.Seq

@@ -24,7 +24,7 @@ func lifeRequirements() []requirement {
 			s.run(st, "one", events.ExecutionCompleted)
 			s.same("the messages", texts(s.messages(st, events.GetMessagesOptions{Order: "asc"})), "ask one answer one")
 		}},
-		{"SA-170", func(s *suite) { // at rest, whoever comes later finds all of it, and nothing that runs
+		{"SA-170", func(s *suite) { // once idle, a later caller finds all of it, and nothing active
 			st := s.thread()
 			s.run(st, "one", events.ExecutionCompleted)
 			now, err := connect(s, s.url).UpToDate(s.Context())
@@ -45,11 +45,11 @@ func lifeRequirements() []requirement {
 			st := s.thread()
 			first, second := s.run(st, "one", events.ExecutionCompleted), s.run(st, "two", events.ExecutionCompleted)
 			if first == second {
-				s.Error("the second message did not begin an execution of its own")
+				s.Error("the second message started no execution of its own")
 			}
 			s.same("the messages", texts(s.messages(st, events.GetMessagesOptions{Order: "asc"})), "ask one answer one ask two answer two")
 		}},
-		{"SA-172", func(s *suite) { // how things are stored does not show: only plain values cross the interface
+		{"SA-172", func(s *suite) { // storage does not show: only plain values cross the interface
 			s.plain("nats", "jetstream", "eventlog", "documents")
 		}},
 		{"SA-173", func(s *suite) { s.plain("nats", "zerolog", "server") }},
@@ -85,7 +85,7 @@ func lifeRequirements() []requirement {
 			if err != nil {
 				s.Fatal(err)
 			}
-			lost.Close() // storage cannot be reached any more
+			lost.Close() // the storage becomes unreachable
 			_, err = gone.GetMessages(s.Context(), events.GetMessagesOptions{})
 			s.refused(err, events.Unavailable)
 			s.refused(gone.Emit(s.Context(), "progress", 1), events.Unavailable)
@@ -106,7 +106,7 @@ func lifeRequirements() []requirement {
 	}
 }
 
-// plain checks that no type of the interface comes from a package of that name.
+// plain checks that no type of the interface comes from a package of these names.
 func (s *suite) plain(names ...string) {
 	s.Helper()
 	face := reflect.TypeFor[runtime.ThreadState]()
@@ -131,14 +131,14 @@ func (s *suite) plain(names ...string) {
 	}
 }
 
-// run records one react on the thread, and gives its execution.
+// run records one react on the thread, and returns its execution.
 func (s *suite) run(st *client.ThreadState, name string, ends events.ExecutionStatus) string {
 	s.Helper()
 	ctx, id := s.Context(), st.ThreadID()
 	ask := s.say(st, "ask "+name)
 	s.do(s.c.SetThreadStatus(ctx, id, events.SetThreadStatus{To: events.ThreadStreaming}))
 	x := s.do(s.c.CreateExecution(ctx, id, events.CreateExecution{TriggerItemID: ask.ID})).Result
-	defer func() { // the handle reads what it wrote, and this was written beside it
+	defer func() { // the handle reads its own writes, and this was written by another client
 		if m, err := st.UpdateMessage(ctx, x.ReactionItemID, events.MessageUpdates{Metadata: events.JSON(`{"done":true}`)}); err != nil {
 			s.Errorf("%+v, %v", m, err)
 		}

@@ -45,7 +45,7 @@ func (s *suite) emit(st *client.ThreadState, event string, data any) {
 	}
 }
 
-// record writes a log line.
+// record records a log line.
 func (s *suite) record(st *client.ThreadState, r events.RecordTrace) {
 	s.Helper()
 	r.Kind = events.TraceLog
@@ -153,11 +153,11 @@ func liveRequirements() []requirement {
 			}
 			s.refused(st.Emit(s.Context(), "big", strings.Repeat("x", 5<<20)), events.PayloadTooLarge)
 			s.emit(st, "good", map[string]any{"step": 3, "list": []int{1}})
-			e := s.next(live) // nothing of what was refused was sent
+			e := s.next(live) // nothing refused was sent
 			s.same("the data", string(e.Data), `{"list":[1],"step":3}`)
 			s.same("n", e.N, int64(1))
 		}},
-		{"SA-90", func(s *suite) { // what is emitted is kept nowhere, and the envelope adds no secret: it has these fields
+		{"SA-90", func(s *suite) { // live events are not stored, and the envelope adds no secret: it has these fields
 			st := s.thread()
 			live := s.listen(s.c, st.ThreadID())
 			s.emit(st, "progress", nil)
@@ -179,24 +179,24 @@ func liveRequirements() []requirement {
 				s.Errorf("js is %v", values["js"])
 			}
 		}},
-		{"SA-152", func(s *suite) { // names to values of any type: the usual shapes are the runtime's to fill
+		{"SA-152", func(s *suite) { // names map to values of any type: the runtime fills in the usual entries
 			var values map[string]any = s.thread().RuntimeContext()
 			if _, ok := values["process"]; ok {
-				s.Error("there is a process of Node's")
+				s.Error("there is a Node process")
 			}
 		}},
 		{"SA-153", func(s *suite) {
 			st := s.thread()
 			c, ok := st.RuntimeContext()["threadInstance"].(*client.Client)
 			if !ok {
-				s.Fatal("there is no threadInstance")
+				s.Fatal("threadInstance is missing")
 			}
 			if doc, err := c.GetThread(s.Context(), events.GetThread{ThreadID: st.ThreadID()}); err != nil || doc.ID != st.ThreadID() {
 				s.Errorf("%+v, %v", doc, err)
 			}
 		}},
-		{"SA-154", func(s *suite) { s.noEnv() }}, // bindings come with an execution, and there is none
-		{"SA-155", func(s *suite) { s.noEnv() }}, // at rest: threadInstance, and env undefined
+		{"SA-154", func(s *suite) { s.noEnv() }}, // bindings belong to an execution, and none is active
+		{"SA-155", func(s *suite) { s.noEnv() }}, // when idle: threadInstance, and no env
 	}
 }
 
@@ -208,8 +208,8 @@ func (s *suite) noEnv() {
 	}
 }
 
-// emits shows that what is emitted reaches everybody who listens, in order, and
-// is not state (C-23).
+// emits shows that every subscriber receives what is emitted, in order, and that it is
+// not state (C-23).
 func emits(s *suite) {
 	st, other := s.thread(), s.thread()
 	second := connect(s, s.url)
@@ -266,7 +266,7 @@ func emits(s *suite) {
 	s.same("what a late listener sees first", s.next(late).Event, "after")
 }
 
-func TestLiveEnds(t *testing.T) {
+func TestLive_Ends(t *testing.T) {
 	url := start(t)
 	s := &suite{T: t, url: url, c: connect(t, url)}
 	live := s.listen(s.c, s.thread().ThreadID())

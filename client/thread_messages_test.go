@@ -14,7 +14,7 @@ import (
 
 const oneCall = `[{"id":"call_1","type":"function","function":{"name":"find","arguments":"{\"q\":\"a \\\"b\\\"\"}"}}]`
 
-// fields gives a message as the wire has it.
+// fields returns a message as the wire has it.
 func (s *suite) fields(m *events.ThreadMessage) map[string]any {
 	s.Helper()
 	raw, err := json.Marshal(m)
@@ -28,8 +28,8 @@ func (s *suite) fields(m *events.ThreadMessage) map[string]any {
 	return out
 }
 
-// field shows a field of a message that was injected, as it was answered and as
-// it is read.
+// field shows a field of an injected message, as returned by the command and by a
+// query.
 func field(m events.AddMessage, name string, want any) func(*suite) {
 	return func(s *suite) {
 		st := s.thread()
@@ -162,8 +162,8 @@ func messageRequirements() []requirement {
 	}
 }
 
-// ten makes a thread with ten messages: m0 to m9; m3 is silent, m5 and m6 are
-// nested, once and twice.
+// ten creates a thread with ten messages: m0 to m9; m3 is silent, m5 and m6 are nested,
+// one and two levels deep.
 func (s *suite) ten() *client.ThreadState {
 	s.Helper()
 	st := s.thread()
@@ -177,7 +177,7 @@ func (s *suite) ten() *client.ThreadState {
 	return st
 }
 
-// lists shows what options give of ten.
+// lists shows what options select of ten.
 func lists(o events.GetMessagesOptions, want string, total int64, more bool) func(*suite) {
 	return func(s *suite) {
 		got := s.messages(s.ten(), o)
@@ -222,7 +222,7 @@ func viewRequirements() []requirement {
 			for limit, want := range map[*int64]int{nil: 2301, n(0): 0, n(7): 7, n(1500): 1500, n(9999): 2301} {
 				got := s.messages(st, events.GetMessagesOptions{Limit: limit})
 				if len(got.Messages) != want || got.Total != 2301 || got.HasMore != (want < 2301) {
-					s.Errorf("limit %v gives %d of %d, more %v", limit, len(got.Messages), got.Total, got.HasMore)
+					s.Errorf("limit %v: %d of %d, more %v", limit, len(got.Messages), got.Total, got.HasMore)
 				}
 				for i, m := range got.Messages[min(1, want):] {
 					if *m.Content != fmt.Sprint(2299-i) {
@@ -318,7 +318,7 @@ func viewRequirements() []requirement {
 				s.Fatal(err)
 			}
 			list, err := items.ListItems(s.Context(), events.ListItems{ThreadID: st.ThreadID()})
-			if err != nil || list.Total != 0 { // its call is gone with it
+			if err != nil || list.Total != 0 { // its call is deleted with it
 				s.Errorf("%+v, %v", list, err)
 			}
 		}},
@@ -337,7 +337,7 @@ func viewRequirements() []requirement {
 	}
 }
 
-// updates shows what of a message can be changed, and what not.
+// updates shows which fields of a message can be changed, and which cannot.
 func updates(s *suite) {
 	st := s.thread()
 	update := func(id string, u events.MessageUpdates) *events.ThreadMessage {
@@ -376,8 +376,8 @@ func updates(s *suite) {
 	}
 }
 
-// A handle of one tenant does not reach the threads of another.
-func TestThreadStateOfAnotherTenant(t *testing.T) {
+// A handle of one tenant cannot reach the threads of another.
+func TestThreadState_RefusesOtherTenant(t *testing.T) {
 	url := start(t)
 	s := &suite{T: t, url: url, c: connect(t, url)}
 	st := s.thread()

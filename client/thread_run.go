@@ -11,10 +11,10 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// QueueTool queues a call of a tool and returns when that is durable: the
-// run under way makes it with its next step, or else a new run begins with
-// it. A tool that is an agent takes the thread over. Args is an
-// object: a map, a struct, or JSON; nil is an empty one.
+// QueueTool queues a call of a tool, and returns when that is durable. The active run
+// makes the call in its next step; if no run is active, one begins with it. A tool that
+// is an agent takes the thread over. args is a map, a struct or JSON that encodes as an
+// object; nil is an empty object.
 func (t *ThreadState) QueueTool(ctx context.Context, name string, args any) error {
 	_, err := t.queue(ctx, events.QueueTool{Name: name}, args)
 	return err
@@ -27,16 +27,16 @@ func (t *ThreadState) queue(ctx context.Context, d events.QueueTool, args any) (
 	}
 	reply, err := t.client.QueueTool(ctx, t.id, d)
 	if err == nil {
-		t.wrote(reply.Seq)
+		t.noteWrite(reply.Seq)
 	}
 	return reply, err
 }
 
-// InvokeTool makes a call of a tool and waits for what comes of it. It is
-// a run of its own, in which no agent is asked, after the one under way. What
-// goes wrong with the call, such as an unknown tool, is a result of status error;
-// an error says that the call could not be queued, that the thread is
-// gone, or that ctx ended: then it is made all the same.
+// InvokeTool makes a call of a tool and waits for its result. The call is a run of its
+// own, after the active one, in which no agent is asked. A failure of the call, such as
+// an unknown tool, is a result with status error. An error means that the call could
+// not be queued, that the thread was deleted, or that ctx ended; in the last case the
+// call is still made.
 func (t *ThreadState) InvokeTool(ctx context.Context, name string, args any) (events.ToolResult, error) {
 	call := newID("call_")
 	reply, err := t.queue(ctx, events.QueueTool{Name: name, CallID: call, Once: true}, args)
@@ -63,7 +63,7 @@ func (t *ThreadState) InvokeTool(ctx context.Context, name string, args any) (ev
 	if err != nil {
 		return events.ToolResult{}, err
 	}
-	t.wrote(end.seq)
+	t.noteWrite(end.seq)
 	if out == nil {
 		text := "the run of the call ended without its result"
 		if end.text != "" {
@@ -74,37 +74,37 @@ func (t *ThreadState) InvokeTool(ctx context.Context, name string, args any) (ev
 	return *out, nil
 }
 
-// resultOf gives the result that an item holds.
+// resultOf returns the result that an item holds.
 func resultOf(r events.CallResult) *events.ToolResult {
 	if !r.IsError {
 		return &events.ToolResult{Status: events.ToolSuccess, Result: r.Output}
 	}
 	text := string(r.Output)
-	_ = json.Unmarshal(r.Output, &text) // an error that is no text is shown as it is
+	_ = json.Unmarshal(r.Output, &text) // an error that is not a JSON string is shown as it is
 	return &events.ToolResult{Status: events.ToolError, Error: text}
 }
 
-// RunFailedError says that a run ended without having done what it was to do.
+// RunFailedError reports that a run failed.
 type RunFailedError struct {
 	ThreadID    string
 	ExecutionID string
-	Text        string // why, as the execution has it
+	Text        string // the reason, as in the execution
 }
 
 func (e *RunFailedError) Error() string {
 	return fmt.Sprintf("the run %s of thread %s failed: %s", e.ExecutionID, e.ThreadID, e.Text)
 }
 
-// RunAgent has an agent work on the thread as it is, without a new message, and
-// waits until its run has ended. It begins after the run under way. The
-// agent is not put in charge of the thread. A dual_ai agent works in a thread of
-// its own, which belongs to this one.
+// RunAgent starts a run of an agent on the thread as it is, without a new message, and
+// waits until it has ended. It starts after the active run. The agent is not put in
+// charge of the thread. A dual_ai agent works in a thread of its own, which belongs to
+// this one.
 //
-// The error is not_found if there is no such agent: none that is defined, and no
-// reactor of that name that the server has itself; a *RunFailedError if the run
-// failed; that of ctx if it ended, and then the run goes on.
+// The error is not_found if there is no such agent: neither a definition nor a reactor
+// of the server with that name. It is a *RunFailedError if the run failed. It is ctx's
+// if ctx ended, and then the run continues.
 func (t *ThreadState) RunAgent(ctx context.Context, name string) error {
-	if !events.Pattern(events.PatternName).MatchString(name) { // nothing can be called so
+	if !events.Pattern(events.PatternName).MatchString(name) { // no agent can have that name
 		return events.Missing("agent", name)
 	}
 	agent, err := t.reader().GetAgent(ctx, events.GetAgent{Name: name})
@@ -119,7 +119,7 @@ func (t *ThreadState) RunAgent(ctx context.Context, name string) error {
 		}
 		thread = reply.ThreadID
 	}
-	// What a run answers is an item: one that says nothing, and that nobody sees.
+	// The answer of a run is attached to an item: here an empty, silent one.
 	item := events.NewItem{
 		ID: newID(events.ItemPrefix), Type: events.Message, Role: events.System, Silent: true, Content: events.JSON(`[]`),
 	}
@@ -136,7 +136,7 @@ func (t *ThreadState) RunAgent(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	t.wrote(end.seq)
+	t.noteWrite(end.seq)
 	if end.status == events.ExecutionFailed {
 		return &RunFailedError{ThreadID: thread, ExecutionID: end.execution, Text: end.text}
 	}
@@ -155,8 +155,8 @@ type runEnd struct {
 	seq       int64
 }
 
-// watchRun reads the thread's events from a commit on, until the run has ended
-// that is names.
+// watchRun reads the thread's events from a commit on, until the run that is selects
+// has ended.
 func (c *Client) watchRun(ctx context.Context, thread string, from int64, is func(*Event) (execution string)) (end runEnd, err error) {
 	timeline, err := c.Timeline(ctx, SubscribeOptions{Thread: thread, From: Seq(from), Types: []string{
 		string(events.ItemCreatedType), string(events.ExecutionCreatedType), string(events.RunRequestedType),

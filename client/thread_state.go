@@ -10,12 +10,12 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// ThreadState is a thread as Standard Agents has it: the same operations
-// for whoever works with the thread. This one is for callers outside of any
-// execution. Storage, streams and the like do not show through it.
+// ThreadState is a thread as Standard Agents defines it: the same operations for every
+// caller. This one is for callers outside an execution. It exposes nothing of storage
+// or streams.
 //
-// What one handle wrote, it reads. A method fails on what is wrong in itself and
-// when the service cannot be reached; what is not there is nil, false or an empty
+// Each handle reads its own writes. A method returns an error for an invalid request
+// and if the service cannot be reached; what does not exist is nil, false or an empty
 // list. It is safe for concurrent use, and need not be closed.
 type ThreadState struct {
 	*files
@@ -23,22 +23,22 @@ type ThreadState struct {
 	id      string
 	created int64
 	scratch sync.Map
-	charge  func() string // the agent in charge, where somebody knows; see Known
-	floor   func() int64  // the commit that reads show at least, where somebody knows
+	charge  func() string // the agent in charge, or nil; see Known
+	floor   func() int64  // the commit that reads show at least, or nil
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	agent   string
 	user    *string
-	seq     int64  // of the newest commit that this handle made
-	emitter string // names this handle to those who listen; made when it is needed
-	sent    int64  // how many live events
+	seq     int64  // of this handle's latest commit
+	emitter string // names this handle to subscribers; set when first needed
+	sent    int64  // number of live events
 }
 
-// files is embedded for its methods; the field itself does not show.
+// files is embedded for its methods, and unexported to hide the field.
 type files = Files
 
-// Thread gives a thread's state by the thread's id, or by key: and its key. A
-// thread that is not there is a not_found.
+// Thread returns a thread's state, by the thread's id or "key:" and its key. The error
+// is a not_found if there is no such thread.
 func (c *Client) Thread(ctx context.Context, idOrKey string) (*ThreadState, error) {
 	t := &ThreadState{client: c}
 	doc, err := c.GetThread(ctx, events.GetThread{ThreadID: idOrKey})
@@ -46,12 +46,12 @@ func (c *Client) Thread(ctx context.Context, idOrKey string) (*ThreadState, erro
 		return nil, err
 	}
 	t.id, t.created, t.files = doc.ID, doc.CreatedAtMicros, c.Files(doc.ID)
-	t.know(doc)
+	t.noteDocument(doc)
 	return t, nil
 }
 
-// know notes what a thread's document says that may change.
-func (t *ThreadState) know(doc *events.Thread) {
+// noteDocument notes the properties of a thread's document that may change.
+func (t *ThreadState) noteDocument(doc *events.Thread) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.agent, t.user = doc.AgentID, nil
@@ -60,21 +60,21 @@ func (t *ThreadState) know(doc *events.Thread) {
 	}
 }
 
-// Refresh reads again who owns the thread: an agent may have handed it over to
-// another one since.
+// Refresh reads the agent and the user of the thread again: an agent may have handed it
+// over since.
 func (t *ThreadState) Refresh(ctx context.Context) error {
 	doc, err := t.reader().GetThread(ctx, events.GetThread{ThreadID: t.id})
 	if err == nil {
-		t.know(doc)
+		t.noteDocument(doc)
 	}
 	return err
 }
 
-// ThreadID gives the thread's id.
+// ThreadID returns the thread's id.
 func (t *ThreadState) ThreadID() string { return t.id }
 
-// AgentID gives the agent in charge: now, if the handle was made by Attach, else
-// when it was made or last refreshed; empty if none is.
+// AgentID returns the agent in charge: the current one if the handle was made by
+// Attach, else that of its creation or last Refresh; empty if there is none.
 func (t *ThreadState) AgentID() string {
 	if t.charge != nil {
 		return t.charge()
@@ -84,7 +84,8 @@ func (t *ThreadState) AgentID() string {
 	return t.agent
 }
 
-// UserID gives the user that the thread belonged to then, nil if to none.
+// UserID returns the user of the thread, as of the handle's creation or last Refresh;
+// nil if there is none.
 func (t *ThreadState) UserID() *string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,18 +96,18 @@ func (t *ThreadState) UserID() *string {
 	return &user
 }
 
-// CreatedAt gives when the thread was made, in microseconds since the epoch.
+// CreatedAt returns when the thread was created, in microseconds since the epoch.
 func (t *ThreadState) CreatedAt() int64 { return t.created }
 
-// Scratch gives a map for whatever the caller likes, which lives as long as the
-// handle and is nowhere else.
+// Scratch returns a map for the caller's own values, which lives as long as the handle
+// and is not stored.
 func (t *ThreadState) Scratch() *sync.Map { return &t.scratch }
 
-// Execution gives nil: outside of an execution there is none, whatever the
-// thread is doing.
+// Execution returns nil: a handle outside an execution has none, even while a run is
+// active.
 func (t *ThreadState) Execution() events.ExecutionState { return nil }
 
-// reader gives a client that reads what this handle wrote.
+// reader returns a client that reads this handle's writes.
 func (t *ThreadState) reader() *Client {
 	t.mu.Lock()
 	seq := t.seq
@@ -117,16 +118,16 @@ func (t *ThreadState) reader() *Client {
 	return t.client.WithMinSeq(seq)
 }
 
-// wrote notes a commit of this handle's.
-func (t *ThreadState) wrote(seq int64) {
+// noteWrite notes a commit of this handle.
+func (t *ThreadState) noteWrite(seq int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.seq = max(t.seq, seq)
 }
 
-// GetMessages gives messages, newest first unless the options say otherwise; all
-// that match if they set no limit. Total counts all that match the
-// filters, and HasMore says that more lie beyond those given.
+// GetMessages returns messages, newest first unless the options say otherwise; all
+// matches if there is no limit. Total is the number of matches, and HasMore reports
+// whether there are more than were returned.
 func (t *ThreadState) GetMessages(ctx context.Context, o events.GetMessagesOptions) (*events.MessageList, error) {
 	q := events.ListMessages{ThreadID: t.id, GetMessagesOptions: o}
 	all, c := (*events.MessageList)(nil), t.reader()
@@ -152,10 +153,10 @@ func (t *ThreadState) GetMessages(ctx context.Context, o events.GetMessagesOptio
 	}
 }
 
-// errNoID says that a message must be named.
-func errNoID() error { return events.Invalid("/messageId", "a message's id is needed") }
+// errNoID is the refusal of an empty message id.
+func errNoID() error { return events.Invalid("/messageId", "a message's id is required") }
 
-// GetMessage gives a message, nil if there is none of that id.
+// GetMessage returns a message, nil if there is none with that id.
 func (t *ThreadState) GetMessage(ctx context.Context, id string) (*events.ThreadMessage, error) {
 	switch {
 	case id == "":
@@ -166,18 +167,18 @@ func (t *ThreadState) GetMessage(ctx context.Context, id string) (*events.Thread
 	return t.reader().GetMessage(ctx, events.GetMessage{ThreadID: t.id, MessageID: id})
 }
 
-// InjectMessage adds a message and gives it as it now is.
+// InjectMessage adds a message, and returns it as stored.
 func (t *ThreadState) InjectMessage(ctx context.Context, m events.AddMessage) (*events.ThreadMessage, error) {
 	reply, err := t.client.AddMessage(ctx, t.id, m)
 	if err != nil {
 		return nil, err
 	}
-	t.wrote(reply.Seq)
-	return t.there(ctx, reply.Result.ItemID)
+	t.noteWrite(reply.Seq)
+	return t.mustGetMessage(ctx, reply.Result.ItemID)
 }
 
-// UpdateMessage changes a message and gives it as it now is. One that is not
-// there is a not_found.
+// UpdateMessage changes a message, and returns it as stored. The error is a not_found
+// if there is none with that id.
 func (t *ThreadState) UpdateMessage(ctx context.Context, id string, u events.MessageUpdates) (*events.ThreadMessage, error) {
 	switch {
 	case id == "":
@@ -189,12 +190,12 @@ func (t *ThreadState) UpdateMessage(ctx context.Context, id string, u events.Mes
 	if err != nil {
 		return nil, err
 	}
-	t.wrote(reply.Seq)
-	return t.there(ctx, id)
+	t.noteWrite(reply.Seq)
+	return t.mustGetMessage(ctx, id)
 }
 
-// there gives a message that was there a moment ago.
-func (t *ThreadState) there(ctx context.Context, id string) (*events.ThreadMessage, error) {
+// mustGetMessage returns a message that must exist.
+func (t *ThreadState) mustGetMessage(ctx context.Context, id string) (*events.ThreadMessage, error) {
 	m, err := t.GetMessage(ctx, id)
 	if err == nil && m == nil {
 		err = events.Missing("message", id)
@@ -202,8 +203,8 @@ func (t *ThreadState) there(ctx context.Context, id string) (*events.ThreadMessa
 	return m, err
 }
 
-// DeleteMessage hides a message, and the calls that are part of it, from every
-// view. It reports whether there was one.
+// DeleteMessage hides a message, and the calls that are part of it, from every view. It
+// reports whether there was one.
 func (t *ThreadState) DeleteMessage(ctx context.Context, id string) (bool, error) {
 	switch {
 	case id == "":
@@ -215,7 +216,7 @@ func (t *ThreadState) DeleteMessage(ctx context.Context, id string) (bool, error
 	var refusal *events.Error
 	switch {
 	case err == nil:
-		t.wrote(reply.Seq)
+		t.noteWrite(reply.Seq)
 		return true, nil
 	case errors.As(err, &refusal) && refusal.Code == events.NotFound && refusal.Details != nil && refusal.Details.Entity == "item":
 		return false, nil
@@ -223,8 +224,8 @@ func (t *ThreadState) DeleteMessage(ctx context.Context, id string) (bool, error
 	return false, err
 }
 
-// GetLogs gives log lines, newest first unless the options say otherwise; all
-// that match if they set no limit.
+// GetLogs returns log lines, newest first unless the options say otherwise; all matches
+// if there is no limit.
 func (t *ThreadState) GetLogs(ctx context.Context, o events.GetLogsOptions) ([]events.Log, error) {
 	lines, c := []events.Log{}, t.reader()
 	offset := int64(0)
@@ -250,18 +251,17 @@ func (t *ThreadState) GetLogs(ctx context.Context, o events.GetLogsOptions) ([]e
 	}
 }
 
-// NotPortable is implemented by a thread's state that lets platform-specific
-// values be reached. It is no part of the portable interface, and a tool that
-// uses it can be neither packed nor shared. Ask for it with a type
-// assertion, and do without what is not there.
+// NotPortable is implemented by thread states that expose platform-specific values. It
+// is not part of the portable interface, and a tool that uses it can be neither packed
+// nor shared. Use a type assertion, and do without missing values.
 type NotPortable interface {
-	// RuntimeContext gives the values by name.
+	// RuntimeContext returns the values by name.
 	RuntimeContext() map[string]any
 }
 
-// RuntimeContext gives what a thread at rest has: threadInstance, the *Client;
-// nats, its *nats.Conn; js, its jetstream.JetStream, of which the credentials may
-// allow nothing. There is no env outside of an execution.
+// RuntimeContext returns what an idle thread has: threadInstance, the *Client; nats,
+// its *nats.Conn; js, its jetstream.JetStream, for which the credentials may permit
+// nothing. env exists only during an execution.
 func (t *ThreadState) RuntimeContext() map[string]any {
 	values := map[string]any{"threadInstance": t.client, "nats": t.client.nc}
 	if js, err := jetstream.New(t.client.nc); err == nil {

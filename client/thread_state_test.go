@@ -25,14 +25,14 @@ import (
 )
 
 // TestThreadState is the conformance suite of ThreadState: one test for each
-// line of the requirements, against a server in this process and against one in
-// a process of its own.
+// requirement, against a server in this process and against one in a process of its
+// own.
 func TestThreadState(t *testing.T) {
 	t.Run("embedded", func(t *testing.T) { conform(t, start(t)) })
 	t.Run("separate", func(t *testing.T) { conform(t, startProcess(t)) })
 }
 
-// requirement is one line: its id, and what shows it.
+// requirement is one requirement: its id, and the check that shows it.
 type requirement struct {
 	id   string
 	show func(*suite)
@@ -50,14 +50,14 @@ func conform(t *testing.T, url string) {
 	}
 }
 
-// suite is what a requirement is shown with.
+// suite is the environment of a check.
 type suite struct {
 	*testing.T
 	url string
 	c   *client.Client
 }
 
-// startProcess builds skein and runs it as a process of its own.
+// startProcess builds skein and starts it as a process.
 func startProcess(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "skein")
@@ -87,7 +87,7 @@ func startProcess(t *testing.T) string {
 	return ready.NATS
 }
 
-// thread makes a thread and gives its state.
+// thread creates a thread and returns its state.
 func (s *suite) thread() *client.ThreadState {
 	s.Helper()
 	return s.threadWith(events.CreateThread{AgentID: "triage"})
@@ -130,7 +130,7 @@ func (s *suite) messages(st *client.ThreadState, o events.GetMessagesOptions) *e
 	return list
 }
 
-// texts gives what messages say, joined.
+// texts returns the texts of messages, joined.
 func texts(l *events.MessageList) string {
 	var all []string
 	for _, m := range l.Messages {
@@ -143,7 +143,7 @@ func texts(l *events.MessageList) string {
 	return strings.Join(all, " ")
 }
 
-// refused checks that an error is a refusal of that code.
+// refused checks that an error is a refusal with that code.
 func (s *suite) refused(err error, code events.Code) {
 	s.Helper()
 	if !errors.Is(err, &events.Error{Code: code}) {
@@ -199,8 +199,8 @@ func (s *suite) assign(thread, agent string) {
 	}
 }
 
-// portable is the interface of Standard Agents, as far as a caller outside of an
-// execution has it. Nothing of storage or platform is in it.
+// portable is the interface of Standard Agents, as far as a caller outside an execution
+// has it. It contains nothing of storage or platform.
 type portable interface {
 	ThreadID() string
 	AgentID() string
@@ -231,7 +231,7 @@ func identityRequirements() []requirement {
 				s.Errorf("%s and %s", a.ThreadID(), b.ThreadID())
 			}
 		}},
-		{"SA-13", func(s *suite) { // C-39: the present agent after a handoff
+		{"SA-13", func(s *suite) { // C-39: the current agent after a handoff
 			st := s.thread()
 			s.same("the agent", st.AgentID(), "triage")
 			s.assign(st.ThreadID(), "billing")
@@ -251,13 +251,13 @@ func identityRequirements() []requirement {
 		}},
 		{"SA-14", func(s *suite) {
 			if user := s.thread().UserID(); user != nil {
-				s.Errorf("a thread of nobody belongs to %s", *user)
+				s.Errorf("a thread without a user belongs to %s", *user)
 			}
 			if user := s.threadWith(events.CreateThread{UserID: "ada"}).UserID(); user == nil || *user != "ada" {
 				s.Errorf("%v", user)
 			}
 		}},
-		{"SA-15", func(s *suite) { // microseconds, and not cut to milliseconds
+		{"SA-15", func(s *suite) { // microseconds, not truncated to milliseconds
 			before := time.Now().UnixMicro()
 			odd := false
 			for range 5 {
@@ -271,7 +271,7 @@ func identityRequirements() []requirement {
 				s.Error("five times end with a whole millisecond")
 			}
 		}},
-		{"SA-16", func(s *suite) { // C-14: a map of the handle's own
+		{"SA-16", func(s *suite) { // C-14: a map of this handle
 			st := s.thread()
 			st.Scratch().Store("user", map[string]any{"id": 123})
 			if v, ok := st.Scratch().Load("user"); !ok || v.(map[string]any)["id"] != 123 {
@@ -285,7 +285,7 @@ func identityRequirements() []requirement {
 				s.Error("another handle sees it")
 			}
 		}},
-		{"SA-17", func(s *suite) { // C-40: null for an outside caller, also while the thread runs
+		{"SA-17", func(s *suite) { // C-40: null for an outside caller, also during a run
 			st := s.thread()
 			s.do(s.c.SetThreadStatus(s.Context(), st.ThreadID(), events.SetThreadStatus{To: events.ThreadStreaming}))
 			if st.Execution() != nil {
@@ -295,7 +295,7 @@ func identityRequirements() []requirement {
 		{"SA-18", func(s *suite) { // C-39: off the interface, behind a type assertion
 			var st portable = s.thread()
 			if _, ok := reflect.TypeFor[runtime.ThreadState]().MethodByName("RuntimeContext"); ok {
-				s.Error("it is in the interface that tools are given")
+				s.Error("it is in the interface that tools receive")
 			}
 			if raw, ok := st.(client.NotPortable); !ok || raw.RuntimeContext() == nil {
 				s.Error("it cannot be asked for")

@@ -12,50 +12,50 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Event is an event and the sequence in the log of its commit.
+// Event is an event, with the sequence of its commit in the log.
 type Event struct {
 	events.Event
 	Seq int64
 }
 
-// Position is where a subscription begins.
+// Position is where a subscription starts.
 type Position struct {
 	now bool
 	seq int64
 }
 
-// Start begins with the first event that the log has. It is the zero Position.
+// Start starts with the first event of the log. It is the zero Position.
 func Start() Position { return Position{seq: 1} }
 
-// Now begins with what is committed after the subscription.
+// Now starts with events that are committed after the subscription.
 func Now() Position { return Position{now: true} }
 
-// Seq begins with the commit that has that sequence in the log.
+// Seq starts with the commit with that sequence in the log.
 func Seq(seq int64) Position { return Position{seq: max(seq, 1)} }
 
-// SubscribeOptions says what a timeline shows.
+// SubscribeOptions selects the events of a timeline.
 type SubscribeOptions struct {
 	Thread     string   // a thread's id; default all threads of the tenant
 	Types      []string // event types such as item.created, or item.* for all of an entity; default all
 	From       Position // default the start of the log
-	Aggregates bool     // also what belongs to no thread: the claims of keys, and the tenant's own
-	Chunks     bool     // also chunk.emitted, as it comes live: some may be missing, and none has a Seq; see Client.Chunks
-	History    bool     // end when all that is in the log has been shown, instead of waiting for more
+	Aggregates bool     // also events that belong to no thread: claims of keys, and the tenant's own
+	Chunks     bool     // also chunk.emitted, live only: some may be missing, and none has a Seq; see Client.Chunks
+	History    bool     // end at the current end of the log, instead of waiting for more
 }
 
-// ErrEnd says that a timeline of history has shown all there is.
+// ErrEnd reports that a timeline of history has returned all events.
 var ErrEnd = errors.New("the end of the history")
 
-// ErrClosed says that a timeline was closed by its reader.
+// ErrClosed reports that a timeline was closed by its reader.
 var ErrClosed = errors.New("the timeline was closed")
 
-// Timeline gives events, each once and in the order of the log. Close it when
-// done. It may be read by one goroutine at a time.
+// Timeline returns events, each once and in the order of the log. Close it when done.
+// Only one goroutine may read it at a time.
 type Timeline struct {
 	out    chan result
 	cancel context.CancelFunc
 	done   sync.WaitGroup
-	err    error // why it ended; read after out is closed
+	err    error // why it ended; set before out is closed
 }
 
 type result struct {
@@ -66,11 +66,11 @@ type result struct {
 // timelineAhead is how many events are read ahead of the reader.
 const timelineAhead = 256
 
-// Timeline subscribes to events of the tenant. When it returns, nothing that is
-// committed from now on will be missed. ctx bounds the subscribing only.
+// Timeline subscribes to events of the tenant. When it returns, no later event will be
+// missed. ctx bounds the subscribing only.
 func (c *Client) Timeline(ctx context.Context, o SubscribeOptions) (*Timeline, error) {
 	if o.Thread != "" && !events.ValidThreadID(o.Thread) {
-		return nil, events.Invalid("/thread", "%q is not a thread's id; look a key up with GetThread", o.Thread)
+		return nil, events.Invalid("/thread", "%q is not a thread's id; look up a key with GetThread", o.Thread)
 	}
 	if err := pattern(o.Types).check(); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (c *Client) Timeline(ctx context.Context, o SubscribeOptions) (*Timeline, e
 		if known := (*events.Error)(nil); errors.As(err, &known) {
 			return nil, known
 		}
-		return nil, events.Errorf(events.Unavailable, "the timeline cannot be followed: %w", err)
+		return nil, events.Errorf(events.Unavailable, "subscribe to the timeline: %w", err)
 	}
 	running, cancel := context.WithCancel(context.Background())
 	t := &Timeline{out: make(chan result, timelineAhead), cancel: cancel}
@@ -95,14 +95,14 @@ func (c *Client) Timeline(ctx context.Context, o SubscribeOptions) (*Timeline, e
 	t.done.Go(func() {
 		defer close(t.out)
 		defer f.unsubscribe()
-		t.err = f.run(running)
+		t.err = f.deliverEvents(running)
 	})
 	return t, nil
 }
 
-// Next waits for the next event. An *events.BrokenError says that a commit of
-// the log cannot be read; what follows it still comes. ErrEnd ends a history.
-// Any other error ends the timeline, but for that of ctx.
+// Next waits for the next event. An *events.BrokenError reports that a commit of the
+// log cannot be decoded; later events still follow. ErrEnd ends a history. Any other
+// error except ctx's ends the timeline.
 func (t *Timeline) Next(ctx context.Context) (Event, error) {
 	select {
 	case r, ok := <-t.out:
@@ -115,9 +115,9 @@ func (t *Timeline) Next(ctx context.Context) (Event, error) {
 	}
 }
 
-// All gives the events until ctx ends, the timeline ends or the loop is left.
-// It ends without an error where a history ends. A commit that cannot be read
-// comes as an *events.BrokenError, and the loop may go on.
+// All returns the events until ctx ends, the timeline ends or the loop is left. At the
+// end of a history it ends without an error. A commit that cannot be decoded is an
+// *events.BrokenError, and the loop may continue.
 func (t *Timeline) All(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for {
@@ -133,18 +133,19 @@ func (t *Timeline) All(ctx context.Context) iter.Seq2[Event, error] {
 	}
 }
 
-// Close ends the timeline. It may be called twice.
+// Close ends the timeline. It may be called more than once.
 func (t *Timeline) Close() {
 	t.cancel()
-	for range t.out { // so that the follower is not held
+	for range t.out { // so that the follower is not blocked
 	}
 	t.done.Wait()
 }
 
-// pattern says which events of the timeline are shown.
+// pattern selects event types of a timeline.
 type pattern []string
 
-// matches reports whether one of the patterns takes the type. No pattern takes all.
+// matches reports whether one of the patterns matches the type. An empty list matches
+// all.
 func (p pattern) matches(t events.Type) bool {
 	for _, one := range p {
 		if entity, all := strings.CutSuffix(one, "*"); all && strings.HasPrefix(string(t), entity) || one == string(t) {
@@ -154,18 +155,18 @@ func (p pattern) matches(t events.Type) bool {
 	return len(p) == 0
 }
 
-// check says whether the patterns can be subjects.
+// check reports whether the patterns are valid in subjects.
 func (p pattern) check() error {
 	for _, one := range p {
 		entity, all := strings.CutSuffix(one, "*")
 		ok := one != "" && !strings.ContainsAny(entity, " *>\t\r\n") && (!all || entity == "" || strings.HasSuffix(entity, ".")) &&
 			!strings.HasPrefix(one, ".") && !strings.Contains(one, "..") && (all || !strings.HasSuffix(one, "."))
 		if !ok {
-			return events.Invalid("/types", "%q is no pattern of event types; give item.created, or item.* for all of an entity", one)
+			return events.Invalid("/types", "%q is not a pattern of event types; use item.created, or item.* for all of an entity", one)
 		}
 	}
 	return nil
 }
 
-// header reads the log's sequence of a message of the timeline.
+// header returns the log's sequence from a message of the timeline.
 func header(m *nats.Msg) (int64, bool) { return parseSeq(m.Header.Get(events.HeaderSeq)) }

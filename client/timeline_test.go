@@ -18,8 +18,8 @@ import (
 	"github.com/skein-threads/skein/internal/serve"
 )
 
-// follow reads events until every thread has been seen to a version, and checks
-// that each comes once and in order.
+// follow reads events until every thread was seen at a version, and checks that each
+// event comes once and in order.
 type follow struct {
 	t    testing.TB
 	last map[string]int64
@@ -51,9 +51,9 @@ func (f *follow) until(line *client.Timeline, want map[string]int64) {
 	}
 }
 
-// Whoever begins at the start while others write sees all history and then what
-// comes, each event once and in order.
-func TestHistoryGoesOnLive(t *testing.T) {
+// A reader that starts at the beginning while others write sees the whole history and
+// then new events, each once and in order.
+func TestTimeline_HistoryContinuesLive(t *testing.T) {
 	c := connect(t, start(t))
 	const threads, items = 8, 60
 	want := map[string]int64{}
@@ -92,8 +92,8 @@ func TestHistoryGoesOnLive(t *testing.T) {
 	readers.Wait()
 }
 
-// A reader that is too slow for what comes live misses nothing.
-func TestSlowReaderMissesNothing(t *testing.T) {
+// A reader that is slower than the live events misses none.
+func TestTimeline_SlowReaderMissesNothing(t *testing.T) {
 	c := connect(t, start(t))
 	thread := newThread(t, c)
 	line, err := c.Timeline(t.Context(), client.SubscribeOptions{Thread: thread, From: client.Start()})
@@ -101,7 +101,7 @@ func TestSlowReaderMissesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer line.Close()
-	// More than is read ahead, and than may wait.
+	// More than is read ahead, and than the channel buffers.
 	const commits, each = 40, 150
 	for i := range commits {
 		var commands []events.SubCommand
@@ -118,13 +118,13 @@ func TestSlowReaderMissesNothing(t *testing.T) {
 	f.until(line, map[string]int64{thread: 2 + commits*each})
 }
 
-// A message that was lost on the way is noticed by the version, and read from
-// the log; one that comes twice is shown once.
-func TestGapsAreFilled(t *testing.T) {
+// A lost message is detected by its version, and read from the log; a duplicate is
+// delivered once.
+func TestTimeline_FillsGaps(t *testing.T) {
 	url := start(t)
 	c := connect(t, url)
 	thread := newThread(t, c)
-	// A reader whose live messages somebody else decides on.
+	// A reader whose live messages the test publishes.
 	nc, err := nats.Connect(url)
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestGapsAreFilled(t *testing.T) {
 		}
 	}
 	f.until(line, map[string]int64{thread: 7})
-	// Live messages again, out of order: repeats.
+	// Live messages again, out of order: duplicates.
 	history, err := c.Timeline(t.Context(), client.SubscribeOptions{Thread: thread, History: true})
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +166,7 @@ func TestGapsAreFilled(t *testing.T) {
 	f.until(line, map[string]int64{thread: 8})
 }
 
-func TestTypesThreadsAndAggregates(t *testing.T) {
+func TestTimeline_FiltersTypesAndThreads(t *testing.T) {
 	c := connect(t, start(t))
 	reply, err := c.ResolveThread(t.Context(), events.ResolveThread{Key: "support/1"})
 	if err != nil {
@@ -208,14 +208,14 @@ func TestTypesThreadsAndAggregates(t *testing.T) {
 	}
 	for _, bad := range []client.SubscribeOptions{{Thread: "key:support/1"}, {Types: []string{"item.>"}}, {Types: []string{""}}, {Types: []string{"it*"}}} {
 		if _, err := c.Timeline(t.Context(), bad); err == nil {
-			t.Errorf("%+v was taken", bad)
+			t.Errorf("%+v was accepted", bad)
 		}
 	}
 }
 
-// A server that goes away and comes back costs a reader nothing: what was
-// written meanwhile is read from the log.
-func TestReconnectMissesNothing(t *testing.T) {
+// A restart of the server loses no event for a reader: what was written meanwhile is
+// read from the log.
+func TestTimeline_ReconnectMissesNothing(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -252,7 +252,7 @@ func TestReconnectMissesNothing(t *testing.T) {
 	stop()
 	stop = run()
 	defer stop()
-	for range 5 { // on a connection of its own: it is back before the reader's is
+	for range 5 { // on another connection, which is back before the reader's
 		if _, err := connect(t, "nats://"+address).CreateItem(t.Context(), thread, message("after")); err != nil {
 			t.Fatal(err)
 		}
@@ -260,7 +260,7 @@ func TestReconnectMissesNothing(t *testing.T) {
 	f.until(line, map[string]int64{thread: 8})
 }
 
-func TestTimelineEnds(t *testing.T) {
+func TestTimeline_Ends(t *testing.T) {
 	c := connect(t, start(t))
 	line, err := c.Timeline(t.Context(), client.SubscribeOptions{})
 	if err != nil {
@@ -278,8 +278,8 @@ func TestTimelineEnds(t *testing.T) {
 	}
 }
 
-// A commit that cannot be read is told of, and what follows it still comes.
-func TestBrokenCommitIsTold(t *testing.T) {
+// A commit that cannot be decoded is reported, and later events still follow.
+func TestTimeline_ReportsBrokenCommit(t *testing.T) {
 	url := start(t)
 	c := connect(t, url)
 	nc, err := nats.Connect(url)

@@ -60,6 +60,8 @@ func oldWords() []word {
 // command: "client", or "runtime/..." with those below it. At the end it is "...".
 func rewritten() []string {
 	return []string{
+		".",
+		"client",
 		"internal/house",
 	}
 }
