@@ -20,17 +20,18 @@ func (t Type) Entity() string {
 	return entity
 }
 
-// Row declares one event. Decoding, subjects, schemas and documentation are derived from it.
+// Row declares one event. Decoding, subjects, schemas and documentation are derived
+// from it. What may come before the event is declared in commands/thread.
 type Row struct {
 	Type      Type
 	Version   int    // of its data; older versions are upcast on read
 	Doc       string // one sentence
+	Example   any    // its data, for the documentation
 	Transient bool   // transport only: never in the log (chunk.emitted)
 
 	schema string // name of the schema of its current data
 	new    func() any
 	decode func(JSON) (any, error)
-	holds  func(Rules, *Event) error
 	olds   []Upcast
 }
 
@@ -54,21 +55,14 @@ func (r Row) Schema() string { return r.schema }
 // Upcasts returns the conversions from older versions, oldest first.
 func (r Row) Upcasts() []Upcast { return r.olds }
 
-func row[T any](t Type, version int, rule func(Rules, *Event, T) error, doc string, olds ...Upcast) Row {
+func row[T any](t Type, version int, doc string, example T, olds ...Upcast) Row {
 	return Row{
-		Type: t, Version: version, Doc: doc, olds: olds, schema: schemaName(t, version),
+		Type: t, Version: version, Doc: doc, Example: example, olds: olds, schema: schemaName(t, version),
 		new: func() any { return *new(T) },
 		decode: func(raw JSON) (any, error) {
 			var v T
 			err := json.Unmarshal(raw, &v)
 			return v, err
-		},
-		holds: func(r Rules, e *Event) error {
-			d, ok := e.Data.(T)
-			if !ok {
-				return fmt.Errorf("its data is a %T", e.Data)
-			}
-			return rule(r, e, d)
 		},
 	}
 }
@@ -86,6 +80,22 @@ func Catalog() []Row {
 		approvalEvents(), runEvents(), traceEvents(), tenantEvents(), lifecycleEvents(),
 	)
 }
+
+// Commands lists every command, family by family, in a fixed order.
+func Commands() []Command {
+	return slices.Concat(
+		threadCommands(), contextCommands(), itemCommands(), messageCommands(), executionCommands(), runCommands(), queueCommands(),
+		traceCommands(), effectCommands(), fileCommands(), definitionCommands(),
+	)
+}
+
+// Queries lists every query, in a fixed order.
+func Queries() []Query {
+	return slices.Concat(threadQueries(), runQueries(), queueQueries(), fileQueries())
+}
+
+// Documents lists what queries answer and read models hold, in a fixed order.
+func Documents() []Document { return slices.Concat(threadDocuments()) }
 
 // registry finds rows by name. It is built once and never changes.
 type registry map[Type]*Row

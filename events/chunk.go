@@ -223,5 +223,6 @@ func DeltaData(kind string, d Delta) (JSON, error) {
 }
 
 func chunkEvents() []Row {
-	return []Row{transient(row[ChunkEmitted](ChunkEmittedType, 1, Rules.ChunkEmitted, "A piece of an execution's stream; never in the log."))}
+	return []Row{transient(row(ChunkEmittedType, 1, "A piece of an execution's stream; never in the log.",
+		ChunkEmitted{ExecutionID: exampleExecution, Index: 7, StepID: exampleStep, Attempt: 1, Type: ChunkToolOutput, Data: JSON(`{"toolCallId":"tc_1","output":{"status":"shipped"}}`)}))}
 }

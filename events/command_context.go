@@ -42,9 +42,11 @@ func (SetContext) Constraint() string {
 
 func contextCommands() []Command {
 	return []Command{
-		command[CreateContext]("context.create", "Creates another context on a thread.", ContextCreatedType),
-		command[ResolveContext]("context.resolve", "Finds the context of a key, or creates it.", ContextResolvedType, ContextCreatedType),
-		command[SetContextStatus]("context.status", "Changes the state of a context.", ContextStatusChangedType),
-		command[SetContext]("context.set", "Replaces or patches a context's content.", StateChangedType),
+		command("context.create", "Creates another context on a thread.",
+			CreateContext{Key: "cart", Content: JSON(`{"items":[]}`)}, ContextCreatedType),
+		command("context.resolve", "Finds the context of a key, or creates it.",
+			ResolveContext{Key: "cart"}, ContextResolvedType, ContextCreatedType),
+		command("context.status", "Changes the state of a context.", SetContextStatus{To: ContextStreaming}, ContextStatusChangedType),
+		command("context.set", "Replaces or patches a context's content.", SetContext{Patch: JSON(`{"turns":1}`)}, StateChangedType),
 	}
 }

@@ -19,7 +19,13 @@ type NewDefinition struct {
 func (d NewDefinition) Ref() DefinitionRef { return DefinitionRef{Kind: d.Kind, Name: d.Name} }
 
 func definitionCommands() []Command {
-	apply := command[ApplyDefinitions]("definition.apply", "Adds, changes and removes definitions of the tenant.", DefinitionChangedType)
+	apply := command("definition.apply", "Adds, changes and removes definitions of the tenant.", ApplyDefinitions{
+		Definitions: []NewDefinition{
+			{Kind: ModelKind, Definition: JSON(`{"name":"fast","model":"gpt-5-mini"}`)},
+			{Kind: AgentKind, Definition: JSON(`{"name":"triage","type":"ai_human","model":"fast"}`)},
+		},
+		Remove: []DefinitionRef{{Kind: PromptKind, Name: "old"}},
+	}, DefinitionChangedType)
 	apply.Single, apply.Tenant = true, true
 	return []Command{apply}
 }

@@ -47,10 +47,13 @@ type PutPart struct {
 
 func executionCommands() []Command {
 	return []Command{
-		command[CreateExecution]("execution.create", "Creates an execution.", ExecutionCreatedType),
-		command[SetExecutionStatus]("execution.status", "Changes the state of an execution.", ExecutionStatusChangedType),
-		command[CreateStep]("step.create", "Creates a step of an execution.", StepCreatedType),
-		command[SetStepStatus]("step.status", "Changes the state of a step.", StepStatusChangedType),
-		command[PutPart]("part.put", "Creates or replaces a part of a step.", PartCreatedType, PartUpdatedType),
+		command("execution.create", "Creates an execution.", CreateExecution{TriggerItemID: exampleQuestion}, ExecutionCreatedType),
+		command("execution.status", "Changes the state of an execution.",
+			SetExecutionStatus{ExecutionID: exampleExecution, To: ExecutionFailed, ErrorText: "the model did not answer"}, ExecutionStatusChangedType),
+		command("step.create", "Creates a step of an execution.", CreateStep{ExecutionID: exampleExecution}, StepCreatedType),
+		command("step.status", "Changes the state of a step.",
+			SetStepStatus{StepID: exampleStep, To: StepCompleted, ContinueLoop: new(false)}, StepStatusChangedType),
+		command("part.put", "Creates or replaces a part of a step.",
+			PutPart{StepID: exampleStep, Idx: new(int64(0)), Type: OutputText, Part: JSON(`{"type":"output_text","text":"It was shipped today."}`)}, PartCreatedType, PartUpdatedType),
 	}
 }

@@ -37,9 +37,13 @@ type RemoveDirectory struct {
 
 func fileCommands() []Command {
 	return []Command{
-		command[WriteFile]("file.write", "Writes a file; missing parent directories are created.", FileWrittenType, DirectoryCreatedType),
-		command[DeleteFile]("file.delete", "Deletes a file. If there is none, nothing happens.", FileDeletedType),
-		command[CreateDirectory]("directory.create", "Creates a directory and its parents. If it exists, nothing happens.", DirectoryCreatedType),
-		command[RemoveDirectory]("directory.remove", "Removes an empty directory. If there is none, nothing happens.", DirectoryRemovedType),
+		command("file.write", "Writes a file; missing parent directories are created.",
+			WriteFile{Path: "/notes/order.txt", Content: new("SXQgd2FzIHNoaXBwZWQgdG9kYXku"), MimeType: "text/plain"}, FileWrittenType, DirectoryCreatedType),
+		command("file.delete", "Deletes a file. If there is none, nothing happens.",
+			DeleteFile{Path: "/notes/order.txt"}, FileDeletedType),
+		command("directory.create", "Creates a directory and its parents. If it exists, nothing happens.",
+			CreateDirectory{Path: "/invoices/2026"}, DirectoryCreatedType),
+		command("directory.remove", "Removes an empty directory. If there is none, nothing happens.",
+			RemoveDirectory{Path: "/invoices/2026"}, DirectoryRemovedType),
 	}
 }

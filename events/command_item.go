@@ -83,9 +83,12 @@ type DeleteMessage struct {
 
 func itemCommands() []Command {
 	return []Command{
-		command[CreateItem]("item.create", "Adds an item to a context.", ItemCreatedType),
-		command[SetItemStatus]("item.status", "Changes the state of an item.", ItemStatusChangedType),
-		command[EditMessage]("message.edit", "Changes what an item shows.", MessageEditedType),
-		command[DeleteMessage]("message.delete", "Hides an item from every view.", MessageDeletedType),
+		command("item.create", "Adds an item to a context.",
+			CreateItem{Item: NewItem{Type: Message, Role: User, Channel: Web, Content: exampleText("Where is my order?")}}, ItemCreatedType),
+		command("item.status", "Changes the state of an item.",
+			SetItemStatus{ItemID: exampleAnswer, To: ItemCompleted}, ItemStatusChangedType),
+		command("message.edit", "Changes what an item shows.",
+			EditMessage{ItemID: exampleQuestion, Content: exampleText("Where is order 42?")}, MessageEditedType),
+		command("message.delete", "Hides an item from every view.", DeleteMessage{ItemID: exampleQuestion}, MessageDeletedType),
 	}
 }

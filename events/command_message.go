@@ -134,7 +134,11 @@ func within(path string, err error) error {
 
 func messageCommands() []Command {
 	return []Command{
-		command[AddMessage]("message.add", "Adds a message, in the words of Standard Agents.", ItemCreatedType, MessageEditedType),
-		command[UpdateMessage]("message.update", "Changes a message, in the words of Standard Agents.", MessageEditedType, ItemStatusChangedType),
+		command("message.add", "Adds a message, in the words of Standard Agents.", AddMessage{
+			Role: FromAssistant, ToolCalls: `[{"id":"tc_1","type":"function","function":{"name":"find_order","arguments":"{\"order\":42}"}}]`,
+			Status: MessagePending,
+		}, ItemCreatedType, MessageEditedType),
+		command("message.update", "Changes a message, in the words of Standard Agents.",
+			UpdateMessage{MessageID: exampleAnswer, MessageUpdates: MessageUpdates{Content: new("It was shipped today."), Status: MessageCompleted}}, MessageEditedType, ItemStatusChangedType),
 	}
 }

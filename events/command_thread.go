@@ -71,21 +71,29 @@ type FinishThread struct {
 }
 
 func threadCommands() []Command {
-	create := command[CreateThread]("thread.create", "Creates a thread with its default context.", ThreadCreatedType, ContextCreatedType, KeyClaimedType)
+	create := command("thread.create", "Creates a thread with its default context.",
+		CreateThread{Key: "support/42", AgentID: "triage", UserID: "ada", Context: JSON(`{"turns":0}`)}, ThreadCreatedType, ContextCreatedType, KeyClaimedType)
 	create.Creates = true
-	resolve := command[ResolveThread]("thread.resolve", "Finds the thread of a key, or creates it.", ThreadResolvedType, ThreadCreatedType, ContextCreatedType, KeyClaimedType)
+	resolve := command("thread.resolve", "Finds the thread of a key, or creates it.",
+		ResolveThread{Key: "support/42"}, ThreadResolvedType, ThreadCreatedType, ContextCreatedType, KeyClaimedType)
 	resolve.Creates, resolve.Single = true, true
-	remove := command[DeleteThread]("thread.delete", "Deletes a thread for good, and the threads that work for it. What runs is aborted first.",
+	remove := command("thread.delete", "Deletes a thread for good, and the threads that work for it. What runs is aborted first.",
+		DeleteThread{Purge: true},
 		LifecycleDeletedType, KeyReleasedType, RunStoppedType, StepStatusChangedType, ItemCreatedType, MessageEditedType, ItemStatusChangedType,
 		ExecutionStatusChangedType, ThreadFinishedType, ContextStatusChangedType, ThreadStatusChangedType)
 	remove.Single = true
-	commit := command[CommitThread]("thread.commit", "Executes several commands in one atomic commit, or none.")
+	commit := command("thread.commit", "Executes several commands in one atomic commit, or none.",
+		CommitThread{Commands: []SubCommand{
+			{Command: "item.create", Data: JSON(`{"item":{"id":"itm_u1","type":"message","role":"user","content":[{"type":"input_text","text":"Where is my order?"}]}}`)},
+			{Command: "execution.create", Data: JSON(`{"triggerItemId":"itm_u1"}`)},
+		}})
 	commit.Creates, commit.Single = true, true
 	return []Command{
 		create, resolve,
-		command[SetThreadStatus]("thread.status", "Changes the state of a thread.", ThreadStatusChangedType),
-		command[UpdateThread]("thread.update", "Changes a thread's title, metadata, flags and the like.", ProfileChangedType),
-		command[FinishThread]("thread.finish", "Records that a run is over.", ThreadFinishedType),
+		command("thread.status", "Changes the state of a thread.", SetThreadStatus{To: ThreadStreaming}, ThreadStatusChangedType),
+		command("thread.update", "Changes a thread's title, metadata, flags and the like.",
+			UpdateThread{Title: new("Order 42"), Archived: new(true)}, ProfileChangedType),
+		command("thread.finish", "Records that a run is over.", FinishThread{ExecutionID: exampleExecution}, ThreadFinishedType),
 		remove, commit,
 	}
 }

@@ -45,10 +45,12 @@ type StateClosed struct {
 
 func contextEvents() []Row {
 	return []Row{
-		row[ContextCreated](ContextCreatedType, 1, Rules.ContextCreated, "A context was created on a thread."),
-		row[ContextResolved](ContextResolvedType, 1, Rules.ContextResolved, "A context was found, or created, for what follows."),
-		row[ContextStatusChanged](ContextStatusChangedType, 1, Rules.ContextStatusChanged, "The state of the context changed."),
-		row[StateChanged](StateChangedType, 1, Rules.StateChanged, "A context's content changed."),
-		row[StateClosed](StateClosedType, 1, Rules.StateClosed, "A key-value state ended."),
+		row(ContextCreatedType, 1, "A context was created on a thread.",
+			ContextCreated{ID: exampleContext, Status: ContextOpen, Default: true, Content: JSON(`{"turns":0}`)}),
+		row(ContextResolvedType, 1, "A context was found, or created, for what follows.", ContextResolved{Created: false}),
+		row(ContextStatusChangedType, 1, "The state of the context changed.",
+			ContextStatusChanged{From: ContextOpen, To: ContextStreaming}),
+		row(StateChangedType, 1, "A context's content changed.", StateChanged{Patch: JSON(`{"turns":1}`)}),
+		row(StateClosedType, 1, "A key-value state ended.", StateClosed{Reason: "expired"}),
 	}
 }

@@ -66,8 +66,10 @@ type CancelEffect struct {
 
 func effectCommands() []Command {
 	return []Command{
-		command[ScheduleEffect]("effect.schedule", "Schedules work for later, outside the conversation.", EffectScheduledType),
-		command[CancelEffect]("effect.cancel", "Cancels an effect that is pending; no event if there is none.", EffectCancelledType),
+		command("effect.schedule", "Schedules work for later, outside the conversation.",
+			ScheduleEffect{Name: "remind", Args: JSON(`{"about":"order 42"}`), DelayMs: new(int64(1800000))}, EffectScheduledType),
+		command("effect.cancel", "Cancels an effect that is pending; no event if there is none.",
+			CancelEffect{EffectID: exampleEffect, Reason: "answered"}, EffectCancelledType),
 	}
 }
 

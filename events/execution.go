@@ -28,7 +28,9 @@ type ExecutionStatusChanged struct {
 
 func executionEvents() []Row {
 	return []Row{
-		row[ExecutionCreated](ExecutionCreatedType, 1, Rules.ExecutionCreated, "An execution was created."),
-		row[ExecutionStatusChanged](ExecutionStatusChangedType, 1, Rules.ExecutionStatusChanged, "The state of the execution changed."),
+		row(ExecutionCreatedType, 1, "An execution was created.",
+			ExecutionCreated{ID: exampleExecution, ContextID: exampleContext, TriggerItemID: exampleQuestion, ReactionItemID: exampleAnswer, Status: Executing}),
+		row(ExecutionStatusChangedType, 1, "The state of the execution changed.",
+			ExecutionStatusChanged{From: Executing, To: ExecutionCompleted}),
 	}
 }

@@ -39,9 +39,10 @@ type DirectoryRemoved struct {
 
 func fileEvents() []Row {
 	return []Row{
-		row[FileWritten](FileWrittenType, 1, Rules.FileWritten, "A file was written."),
-		row[FileDeleted](FileDeletedType, 1, Rules.FileDeleted, "A file was deleted."),
-		row[DirectoryCreated](DirectoryCreatedType, 1, Rules.DirectoryCreated, "A directory was created."),
-		row[DirectoryRemoved](DirectoryRemovedType, 1, Rules.DirectoryRemoved, "A directory was removed."),
+		row(FileWrittenType, 1, "A file was written.",
+			FileWritten{Path: "/invoices/42.pdf", MimeType: "application/pdf", Size: 18231, Digest: "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9"}),
+		row(FileDeletedType, 1, "A file was deleted.", FileDeleted{Path: "/invoices/42.pdf"}),
+		row(DirectoryCreatedType, 1, "A directory was created.", DirectoryCreated{Path: "/invoices"}),
+		row(DirectoryRemovedType, 1, "A directory was removed.", DirectoryRemoved{Path: "/invoices"}),
 	}
 }

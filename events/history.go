@@ -77,8 +77,10 @@ func PlaceParts(content JSON, parts []PlacedPart) JSON {
 
 func historyEvents() []Row {
 	return []Row{
-		row[MessageEdited](MessageEditedType, 1, Rules.MessageEdited, "An item's content, metadata or visibility was changed."),
-		row[MessageDeleted](MessageDeletedType, 1, Rules.MessageDeleted, "An item was hidden from every view."),
-		row[HistoryTruncated](HistoryTruncatedType, 1, Rules.HistoryTruncated, "The items from one place on were hidden."),
+		row(MessageEditedType, 1, "An item's content, metadata or visibility was changed.",
+			MessageEdited{Content: exampleText("Where is order 42?")}),
+		row(MessageDeletedType, 1, "An item was hidden from every view.",
+			MessageDeleted{ContextID: exampleContext, Type: Message, Index: 3}),
+		row(HistoryTruncatedType, 1, "The items from one place on were hidden.", HistoryTruncated{FromIndex: 4}),
 	}
 }

@@ -35,7 +35,8 @@ type ItemStatusChanged struct {
 
 func itemEvents() []Row {
 	return []Row{
-		row[ItemCreated](ItemCreatedType, 1, Rules.ItemCreated, "An item was added to a context."),
-		row[ItemStatusChanged](ItemStatusChangedType, 1, Rules.ItemStatusChanged, "The state of the item changed."),
+		row(ItemCreatedType, 1, "An item was added to a context.",
+			ItemCreated{ID: exampleQuestion, ContextID: exampleContext, Type: Message, Role: User, Status: ItemStored, Channel: Web, Content: exampleText("Where is my order?")}),
+		row(ItemStatusChangedType, 1, "The state of the item changed.", ItemStatusChanged{From: ItemPending, To: ItemCompleted}),
 	}
 }

@@ -85,7 +85,8 @@ func (RecordTrace) Constraint() string {
 }
 
 func traceCommands() []Command {
-	return []Command{command[RecordTrace]("trace.record", "Records a log line, a model's usage or a span.", TraceRecordedType)}
+	return []Command{command("trace.record", "Records a log line, a model's usage or a span.",
+		RecordTrace{Kind: TraceLog, ExecutionID: exampleExecution, SpanID: exampleStep, Level: LogWarn, Text: "the shop answers slowly", Data: JSON(`{"ms":1840}`)}, TraceRecordedType)}
 }
 
 // GetLogsOptions selects log lines. The zero value selects all, newest first.

@@ -281,3 +281,47 @@ func (d DefinitionChanged) Document(at Time, seq int64) *Definition {
 	}
 	return &Definition{Kind: d.Kind, Name: d.Name, Version: d.Version, Digest: digest, Definition: d.Definition, UpdatedAt: at.ISO(), Seq: seq}
 }
+
+func threadDocuments() []Document {
+	return []Document{
+		document[Thread]("thread", "A thread."),
+		document[Context]("context", "A context: typed state of a thread."),
+		document[Item]("item", "An item of a thread."),
+		document[Execution]("execution", "An execution: one run of an agent."),
+		document[Step]("step", "A step: one call of the reactor and its tools."),
+		document[Part]("part", "A part: one piece of a step's output."),
+		document[TraceRun]("trace_run", "A run: what is traced of one execution."),
+		document[TraceSpan]("trace_span", "A span: what is traced of one step or call."),
+		document[TraceEvent]("trace_event", "One thing that was recorded of a run."),
+		document[Definition]("definition", "A definition of a tenant: a model, a prompt, a tool or an agent."),
+		document[ThreadList]("thread_list", "A page of threads."),
+		document[ContextList]("context_list", "A thread's contexts."),
+		document[ItemList]("item_list", "A page of items."),
+		document[ExecutionList]("execution_list", "A thread's executions."),
+		document[StepList]("step_list", "An execution's steps."),
+		document[PartList]("part_list", "A step's parts."),
+		document[DefinitionList]("definition_list", "A page of definitions."),
+		document[Agent]("agent", "What is known of an agent."),
+		document[EventList]("event_list", "A part of a thread's history."),
+		document[ScheduledEffect]("effect", "An effect that has not ended."),
+		document[RunList]("run_list", "A page of a tenant's runs."),
+		document[ApprovalList]("approval_list", "A page of a tenant's requests for approvals."),
+		document[QueueList]("queue_list", "What waits for a thread's agent."),
+		document[EffectList]("effect_list", "A thread's pending effects."),
+		document[HistoryEnd]("history_end", "The end of the log."),
+		document[HistoryList]("history_list", "A part of the log: a tenant's events in their order."),
+		document[ChunkList]("chunk_list", "A part of the chunks of an execution."),
+		document[Delivery]("delivery", "An event that a consumer has handed out, or that none came."),
+		document[ConsumerRef]("consumer", "A consumer's name."),
+		document[ThreadMessage]("message", "A message: items in the words of Standard Agents."),
+		document[MessageList]("message_list", "A page of messages."),
+		document[Log]("log", "A log line: a trace event in the words of Standard Agents."),
+		document[LogList]("log_list", "A thread's log lines."),
+		document[FileRecord]("file", "A file or directory of a thread."),
+		document[FileList]("file_list", "What a directory holds."),
+		document[FileStats]("file_stats", "Counts of a thread's files."),
+		document[FindList]("find_list", "Paths that match a glob."),
+		document[GrepList]("grep_list", "Lines that match a pattern."),
+		document[Thumbnail]("thumbnail", "A thumbnail of an image."),
+	}
+}

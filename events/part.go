@@ -26,7 +26,9 @@ type PartUpdated struct {
 
 func partEvents() []Row {
 	return []Row{
-		row[PartCreated](PartCreatedType, 1, Rules.PartCreated, "A step produced a piece of its output."),
-		row[PartUpdated](PartUpdatedType, 1, Rules.PartUpdated, "A part was replaced."),
+		row(PartCreatedType, 1, "A step produced a piece of its output.",
+			PartCreated{Key: PartKey(exampleStep, 0), StepID: exampleStep, Type: "tool-find_order", Part: JSON(`{"type":"tool-find_order","toolCallId":"tc_1","input":{"order":42}}`)}),
+		row(PartUpdatedType, 1, "A part was replaced.",
+			PartUpdated{Key: PartKey(exampleStep, 0), StepID: exampleStep, Type: "tool-find_order", Part: JSON(`{"type":"tool-find_order","toolCallId":"tc_1","state":"output-available","output":{"status":"shipped"}}`)}),
 	}
 }

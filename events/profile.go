@@ -56,8 +56,10 @@ type SkillActivated struct {
 
 func profileEvents() []Row {
 	return []Row{
-		row[ProfileChanged](ProfileChangedType, 1, Rules.ProfileChanged, "The thread's title, flags, user, metadata or workspace changed."),
-		row[AgentAssigned](AgentAssignedType, 1, Rules.AgentAssigned, "Another agent took the thread over."),
-		row[SkillActivated](SkillActivatedType, 1, Rules.SkillActivated, "A skill was loaded."),
+		row(ProfileChangedType, 1, "The thread's title, flags, user, metadata or workspace changed.",
+			ProfileChanged{Title: new("Order 42"), Archived: new(true)}),
+		row(AgentAssignedType, 1, "Another agent took the thread over.",
+			AgentAssigned{AgentID: "billing", From: "triage", Reason: "an invoice"}),
+		row(SkillActivatedType, 1, "A skill was loaded.", SkillActivated{Name: "refunds"}),
 	}
 }

@@ -1,9 +1,5 @@
 package events
 
-import (
-	"slices"
-)
-
 // Fresh says how recent a reply must be. The query waits, at most 5 s, until its read model
 // has caught up that far; otherwise the error is projection_behind.
 type Fresh struct {
@@ -196,62 +192,47 @@ type (
 	}
 )
 
-// Query declares one query.
-type Query struct {
-	Name string
-	Doc  string
-
-	new func() any
-}
-
-// New returns a zero value of the query's data.
-func (q Query) New() any { return q.new() }
-
-func query[T any](name, doc string) Query {
-	return Query{Name: name, Doc: doc, new: func() any { return *new(T) }}
-}
-
-// Queries lists every query, in a fixed order.
-func Queries() []Query {
-	return append([]Query{
-		query[GetThread]("thread.get", "A thread's document, now or as it was."),
-		query[ListThreads]("thread.list", "The tenant's threads, newest change first."),
-		query[GetContext]("context.get", "A context's document."),
-		query[ListContexts]("context.list", "A thread's contexts."),
-		query[GetItem]("item.get", "An item's document."),
-		query[ListItems]("item.list", "A thread's items."),
-		query[GetMessage]("message.get", "A message, or null, in the words of Standard Agents."),
-		query[ListMessages]("message.list", "A thread's messages, newest first, in the words of Standard Agents."),
-		query[GetExecution]("execution.get", "An execution's document."),
-		query[ListExecutions]("execution.list", "A thread's executions."),
-		query[ListSteps]("step.list", "An execution's steps."),
-		query[ListParts]("part.list", "A step's parts."),
-		query[GetDefinition]("definition.get", "A definition of the tenant, now or as it was."),
-		query[ListDefinitions]("definition.list", "The tenant's definitions, by kind and name."),
-		query[GetAgent]("agent.get", "Whether there is an agent of that name: defined, a reactor of the server's own, or one that a process serves or has served."),
-		query[ListLogs]("log.list", "A thread's log lines, newest first."),
-		query[ListEvents]("event.list", "A thread's events."),
-		query[ListEffects]("effect.list", "A thread's pending effects."),
-		query[GetHistory]("history.get", "Where the log ends. It waits for no read model."),
-		query[ListHistory]("history.list", "The tenant's events, of all threads or of one, in the order of the log. It waits for no read model."),
-		query[ListChunks]("chunk.list", "The stored chunks of an execution."),
-		query[CreateConsumer]("consumer.create", "Creates a durable consumer of the timeline, or changes its filter. It changes no thread."),
-		query[NextOfConsumer]("consumer.next", "The next event of a consumer, one at a time, in the order of the log."),
-		query[SettleConsumer]("consumer.settle", "Settles a delivery: acknowledges it, extends it, or asks for another."),
-		query[DeleteConsumer]("consumer.delete", "Deletes a consumer."),
-	}, slices.Concat(runQueries(), queueQueries(), fileQueries())...)
-}
-
-var queriesByName = func() map[string]Query {
-	m := map[string]Query{}
-	for _, q := range Queries() {
-		m[q.Name] = q
+func threadQueries() []Query {
+	return []Query{
+		query[Thread]("thread.get", "A thread's document, now or as it was.",
+			GetThread{ThreadID: "key:support/42", At: &At{Version: new(int64(7))}}),
+		query[ThreadList]("thread.list", "The tenant's threads, newest change first.",
+			ListThreads{Status: ThreadOpen, Limit: new(int64(20))}),
+		query[Context]("context.get", "A context's document.", GetContext{ThreadID: exampleThread}),
+		query[ContextList]("context.list", "A thread's contexts.", ListContexts{ThreadID: exampleThread}),
+		query[Item]("item.get", "An item's document.", GetItem{ItemID: exampleQuestion}),
+		query[ItemList]("item.list", "A thread's items.",
+			ListItems{ThreadID: exampleThread, Order: "desc", Limit: new(int64(20)), Fresh: Fresh{MinSeq: new(int64(1204))}}),
+		query[ThreadMessage]("message.get", "A message, or null, in the words of Standard Agents.",
+			GetMessage{ThreadID: exampleThread, MessageID: exampleQuestion}),
+		query[MessageList]("message.list", "A thread's messages, newest first, in the words of Standard Agents.",
+			ListMessages{ThreadID: exampleThread, GetMessagesOptions: GetMessagesOptions{Limit: new(int64(50)), IncludeSilent: true}}),
+		query[Execution]("execution.get", "An execution's document.", GetExecution{ExecutionID: exampleExecution}),
+		query[ExecutionList]("execution.list", "A thread's executions.", ListExecutions{ThreadID: exampleThread}),
+		query[StepList]("step.list", "An execution's steps.", ListSteps{ExecutionID: exampleExecution}),
+		query[PartList]("part.list", "A step's parts.", ListParts{StepID: exampleStep}),
+		query[Definition]("definition.get", "A definition of the tenant, now or as it was.",
+			GetDefinition{Kind: AgentKind, Name: "triage"}),
+		query[DefinitionList]("definition.list", "The tenant's definitions, by kind and name.",
+			ListDefinitions{Kind: AgentKind, Limit: new(int64(20))}),
+		query[Agent]("agent.get", "Whether there is an agent of that name: defined, a reactor of the server's own, or one that a process serves or has served.",
+			GetAgent{Name: "triage"}),
+		query[LogList]("log.list", "A thread's log lines, newest first.",
+			ListLogs{ThreadID: exampleThread, GetLogsOptions: GetLogsOptions{Level: LogError, FlowID: exampleExecution}}),
+		query[EventList]("event.list", "A thread's events.",
+			ListEvents{ThreadID: exampleThread, FromVersion: new(int64(1)), Types: []string{"item.*"}}),
+		query[EffectList]("effect.list", "A thread's pending effects.", ListEffects{ThreadID: exampleThread, Name: "remind"}),
+		query[HistoryEnd]("history.get", "Where the log ends. It waits for no read model.", GetHistory{}),
+		query[HistoryList]("history.list", "The tenant's events, of all threads or of one, in the order of the log. It waits for no read model.",
+			ListHistory{FromSeq: new(int64(1204)), Limit: new(int64(100))}),
+		query[ChunkList]("chunk.list", "The stored chunks of an execution.",
+			ListChunks{ThreadID: exampleThread, ExecutionID: exampleExecution, FromIndex: new(int64(7))}),
+		query[ConsumerRef]("consumer.create", "Creates a durable consumer of the timeline, or changes its filter. It changes no thread.",
+			CreateConsumer{Name: "mailer", Types: []string{"item.created"}}),
+		query[Delivery]("consumer.next", "The next event of a consumer, one at a time, in the order of the log.",
+			NextOfConsumer{Name: "mailer", WaitMs: new(int64(5000))}),
+		query[ConsumerRef]("consumer.settle", "Settles a delivery: acknowledges it, extends it, or asks for another.",
+			SettleConsumer{Name: "mailer", Token: "$JS.ACK.SKEIN_TIMELINE.acme=mailer.1.1204.1.1771588800000000000.0", As: SettledDone}),
+		query[ConsumerRef]("consumer.delete", "Deletes a consumer.", DeleteConsumer{Name: "mailer"}),
 	}
-	return m
-}()
-
-// LookupQuery returns the query of that name, and reports whether there is one.
-func LookupQuery(name string) (Query, bool) {
-	q, ok := queriesByName[name]
-	return q, ok
 }

@@ -51,11 +51,14 @@ type (
 
 func fileQueries() []Query {
 	return []Query{
-		query[StatFile]("file.stat", "The record of a file or directory."),
-		query[ListFiles]("file.list", "What a directory holds."),
-		query[CountFiles]("file.stats", "How many files a thread has, and their bytes."),
-		query[FindFiles]("file.find", "The paths that match a glob."),
-		query[GrepFiles]("file.grep", "The lines of a thread's files that match a pattern."),
-		query[GetThumbnail]("file.thumbnail", "A thumbnail of an image."),
+		query[FileRecord]("file.stat", "The record of a file or directory.",
+			StatFile{ThreadID: exampleThread, Path: "/invoices/42.pdf"}),
+		query[FileList]("file.list", "What a directory holds.", ListFiles{ThreadID: exampleThread, Path: "/invoices"}),
+		query[FileStats]("file.stats", "How many files a thread has, and their bytes.", CountFiles{ThreadID: exampleThread}),
+		query[FindList]("file.find", "The paths that match a glob.", FindFiles{ThreadID: exampleThread, Pattern: "**/*.pdf"}),
+		query[GrepList]("file.grep", "The lines of a thread's files that match a pattern.",
+			GrepFiles{ThreadID: exampleThread, Pattern: `shipped|sent`, Glob: "/notes/**"}),
+		query[Thumbnail]("file.thumbnail", "A thumbnail of an image.",
+			GetThumbnail{ThreadID: exampleThread, Path: "/photos/parcel.jpg", Size: new(int64(128))}),
 	}
 }

@@ -51,11 +51,13 @@ type QueueMoved struct {
 
 func queueEvents() []Row {
 	return []Row{
-		row[QueuePushed](QueuePushedType, 1, Rules.QueuePushed, "A message was queued until the agent is free."),
-		row[QueueDrained](QueueDrainedType, 1, Rules.QueueDrained, "Queued messages left the queue."),
-		row[QueueRemoved](QueueRemovedType, 1, Rules.QueueRemoved, "A queued entry was removed."),
-		row[QueueEdited](QueueEditedType, 1, Rules.QueueEdited, "A waiting message was replaced."),
-		row[QueueMoved](QueueMovedType, 1, Rules.QueueMoved, "A queued entry was moved."),
+		row(QueuePushedType, 1, "A message was queued until the agent is free.",
+			QueuePushed{ID: "q-1", Item: JSON(`{"type":"message","role":"user","content":[{"type":"input_text","text":"And the invoice?"}]}`)}),
+		row(QueueDrainedType, 1, "Queued messages left the queue.", QueueDrained{IDs: []string{"q-1"}}),
+		row(QueueRemovedType, 1, "A queued entry was removed.", QueueRemoved{ID: "q-1", ExecutionID: exampleExecution}),
+		row(QueueEditedType, 1, "A waiting message was replaced.",
+			QueueEdited{ID: "q-1", Item: JSON(`{"type":"message","role":"user","content":[{"type":"input_text","text":"And the receipt?"}]}`)}),
+		row(QueueMovedType, 1, "A queued entry was moved.", QueueMoved{ID: "q-2", Before: "q-1"}),
 	}
 }
 
@@ -80,9 +82,12 @@ type (
 
 func queueCommands() []Command {
 	return []Command{
-		command[RemoveQueued]("queue.remove", "Removes a message, or a call of a tool, from the agent's queue.", QueueRemovedType),
-		command[EditQueued]("queue.edit", "Replaces a message that waits for the agent.", QueueEditedType),
-		command[MoveQueued]("queue.move", "Moves what waits for the agent to another place in the queue.", QueueMovedType),
+		command("queue.remove", "Removes a message, or a call of a tool, from the agent's queue.",
+			RemoveQueued{QueuedID: "q-1"}, QueueRemovedType),
+		command("queue.edit", "Replaces a message that waits for the agent.",
+			EditQueued{QueuedID: "q-1", Item: NewItem{Type: Message, Role: User, Content: exampleText("And the receipt?")}}, QueueEditedType),
+		command("queue.move", "Moves what waits for the agent to another place in the queue.",
+			MoveQueued{QueuedID: "q-2", Before: "q-1"}, QueueMovedType),
 	}
 }
 
@@ -113,5 +118,5 @@ type Queued struct {
 }
 
 func queueQueries() []Query {
-	return []Query{query[ListQueue]("queue.list", "What waits for a thread's agent.")}
+	return []Query{query[QueueList]("queue.list", "What waits for a thread's agent.", ListQueue{ThreadID: exampleThread})}
 }

@@ -52,14 +52,16 @@ type KeyReleased struct {
 
 func relationshipEvents() []Row {
 	return []Row{
-		row[RelationshipAdded](RelationshipAddedType, 1, Rules.RelationshipAdded, "The thread was related to another."),
-		row[RelationshipRemoved](RelationshipRemovedType, 1, Rules.RelationshipRemoved, "A relation of the thread to another was removed."),
+		row(RelationshipAddedType, 1, "The thread was related to another.",
+			RelationshipAdded{ThreadID: exampleChild, Type: "fork", Role: "parent", MessageIndex: new(int64(3)), ItemID: exampleAnswer}),
+		row(RelationshipRemovedType, 1, "A relation of the thread to another was removed.",
+			RelationshipRemoved{ThreadID: exampleChild, Type: "fork", Role: "parent"}),
 	}
 }
 
 func keyEvents() []Row {
 	return []Row{
-		row[KeyClaimed](KeyClaimedType, 1, Rules.KeyClaimed, "A thread claimed a key."),
-		row[KeyReleased](KeyReleasedType, 1, Rules.KeyReleased, "A key was released."),
+		row(KeyClaimedType, 1, "A thread claimed a key.", KeyClaimed{Key: "support/42", ThreadID: exampleThread}),
+		row(KeyReleasedType, 1, "A key was released.", KeyReleased{Key: "support/42", ThreadID: exampleThread}),
 	}
 }

@@ -1,10 +1,6 @@
 package events
 
-import (
-	"slices"
-
-	"github.com/go-json-experiment/json"
-)
+import "slices"
 
 // Request is the body of a command: skein.cmd.{tenant}.{noun}.{verb}.
 type Request struct {
@@ -165,55 +161,4 @@ func (r *Result) add(c *Commit, e *Event) {
 func (r *Result) file(c *Commit, e *Event, made FileRecord) {
 	made.Stamp = Stamp{Version: e.Version, Seq: int64(c.Seq)}
 	r.File = &made
-}
-
-// Command declares one command: its name noun.verb, its data, and the events that it may make.
-type Command struct {
-	Name    string
-	Doc     string
-	Events  []Type
-	Creates bool // it needs no threadId
-	Single  bool // it cannot be part of a thread.commit
-	Tenant  bool // it belongs to the tenant rather than a thread: it has no threadId
-
-	new    func() any
-	decode func(JSON) (any, error)
-}
-
-// New returns a zero value of the command's data.
-func (c Command) New() any { return c.new() }
-
-// Decode decodes the command's data strictly: an unknown field is an error. It validates types
-// only, not the rest of the schema.
-func (c Command) Decode(raw JSON) (any, error) { return c.decode(raw) }
-
-func command[T any](name, doc string, made ...Type) Command {
-	return Command{Name: name, Doc: doc, Events: made, new: func() any { return *new(T) }, decode: strict[T]}
-}
-
-// strict decodes a value and refuses unknown fields, repeated names and invalid UTF-8.
-func strict[T any](raw JSON) (any, error) {
-	var v T
-	err := json.Unmarshal(raw, &v, json.RejectUnknownMembers(true))
-	return v, err
-}
-
-// Commands lists every command, in a fixed order.
-func Commands() []Command {
-	return slices.Concat(threadCommands(), contextCommands(), itemCommands(), messageCommands(), executionCommands(), runCommands(), queueCommands(),
-		traceCommands(), effectCommands(), fileCommands(), definitionCommands())
-}
-
-var commandsByName = func() map[string]Command {
-	m := map[string]Command{}
-	for _, c := range Commands() {
-		m[c.Name] = c
-	}
-	return m
-}()
-
-// LookupCommand returns the command of that name, and reports whether there is one.
-func LookupCommand(name string) (Command, bool) {
-	c, ok := commandsByName[name]
-	return c, ok
 }

@@ -235,36 +235,47 @@ func (u Usage) Add(v Usage) Usage {
 
 func effectEvents() []Row {
 	return []Row{
-		row[EffectScheduled](EffectScheduledType, 1, Rules.EffectScheduled, "An effect was scheduled."),
-		row[EffectCancelled](EffectCancelledType, 1, Rules.EffectCancelled, "An effect was cancelled."),
-		row[EffectStarted](EffectStartedType, 1, Rules.EffectStarted, "An attempt at the effect began."),
-		row[EffectCompleted](EffectCompletedType, 1, Rules.EffectCompleted, "An effect was completed."),
-		row[EffectFailed](EffectFailedType, 1, Rules.EffectFailed, "An attempt at the effect failed."),
+		row(EffectScheduledType, 1, "An effect was scheduled.",
+			EffectScheduled{ID: exampleEffect, Name: "remind", Args: JSON(`{"about":"order 42"}`), ScheduledAt: exampleMoment, Retries: 3, BackoffMs: 1000}),
+		row(EffectCancelledType, 1, "An effect was cancelled.", EffectCancelled{Reason: "answered"}),
+		row(EffectStartedType, 1, "An attempt at the effect began.", EffectStarted{Firing: 1, Attempt: 1, Claim: 77}),
+		row(EffectCompletedType, 1, "An effect was completed.", EffectCompleted{Firing: 1, Attempt: 2}),
+		row(EffectFailedType, 1, "An attempt at the effect failed.",
+			EffectFailed{Firing: 1, Attempt: 1, ErrorText: "the mail server did not answer", Next: "2026-02-20T12:00:01.000Z"}),
 	}
 }
 
 func approvalEvents() []Row {
 	return []Row{
-		row[ApprovalRequested](ApprovalRequestedType, 1, Rules.ApprovalRequested, "A call of a tool waits for a person."),
-		row[ApprovalGranted](ApprovalGrantedType, 1, Rules.ApprovalGranted, "A call was granted."),
-		row[ApprovalResolved](ApprovalResolvedType, 1, Rules.ApprovalResolved, "A person supplied the result of the call."),
-		row[ApprovalDenied](ApprovalDeniedType, 1, Rules.ApprovalDenied, "A call was denied."),
+		row(ApprovalRequestedType, 1, "A call of a tool waits for a person.",
+			ApprovalRequested{CallID: "tc_1", StepID: exampleStep, Name: "refund", Arguments: JSON(`{"order":42}`)}),
+		row(ApprovalGrantedType, 1, "A call was granted.", ApprovalGranted{CallID: "tc_1", Comment: "fine"}),
+		row(ApprovalResolvedType, 1, "A person supplied the result of the call.",
+			ApprovalResolved{CallID: "tc_1", Result: JSON(`{"refunded":true}`)}),
+		row(ApprovalDeniedType, 1, "A call was denied.", ApprovalDenied{CallID: "tc_1", Comment: "too much"}),
 	}
 }
 
 func runEvents() []Row {
 	return []Row{
-		row[RunRequested](RunRequestedType, 1, Rules.RunRequested, "A worker is to run an execution."),
-		row[RunStopped](RunStoppedType, 1, Rules.RunStopped, "An execution is to stop."),
-		row[RunClaimed](RunClaimedType, 1, Rules.RunClaimed, "A worker claimed the execution."),
-		row[RunParked](RunParkedType, 1, Rules.RunParked, "An execution waits, without a worker."),
-		row[RunSuspended](RunSuspendedType, 1, Rules.RunSuspended, "Calls of an execution wait for something from outside."),
-		row[RunResumed](RunResumedType, 1, Rules.RunResumed, "What the calls of an execution waited for has happened."),
-		row[RunAwaited](RunAwaitedType, 1, Rules.RunAwaited, "A run waits for a process that serves its reactor or a tool, or no longer does."),
-		row[RunTurned](RunTurnedType, 1, Rules.RunTurned, "A side of a dual_ai agent has the next turn."),
+		row(RunRequestedType, 1, "A worker is to run an execution.", RunRequested{AgentID: "triage"}),
+		row(RunStoppedType, 1, "An execution is to stop.", RunStopped{Abort: true, Reason: "asked to"}),
+		row(RunClaimedType, 1, "A worker claimed the execution.", RunClaimed{
+			Worker: "worker-1", Token: 1, Definitions: []DefinitionVersion{{Kind: "agent", Name: "triage", Version: 3}},
+		}),
+		row(RunParkedType, 1, "An execution waits, without a worker.", RunParked{Token: 1, Calls: []string{"call_7"}}),
+		row(RunSuspendedType, 1, "Calls of an execution wait for something from outside.", RunSuspended{Calls: []string{"call_7"}}),
+		row(RunResumedType, 1, "What the calls of an execution waited for has happened.", RunResumed{Calls: []string{"call_7"}}),
+		row(RunAwaitedType, 1, "A run waits for a process that serves its reactor or a tool, or no longer does.",
+			RunAwaited{For: []WaitFor{{Kind: ReactorWorker, Name: "shout"}}, Until: exampleMoment}),
+		row(RunTurnedType, 1, "A side of a dual_ai agent has the next turn.", RunTurned{Side: SideB}),
 	}
 }
 
 func traceEvents() []Row {
-	return []Row{row[TraceRecorded](TraceRecordedType, 1, Rules.TraceRecorded, "A log line, a model's usage or a span was recorded.")}
+	return []Row{row(TraceRecordedType, 1, "A log line, a model's usage or a span was recorded.", TraceRecorded{
+		Kind: "span", ExecutionID: exampleExecution, SpanID: "spn_1", ParentID: exampleStep, Name: "reactor", StartedAt: "2026-02-20T12:00:00.123456Z",
+		Usage: &Usage{Model: "gpt-5", InputTokens: 812, OutputTokens: 96, TotalTokens: 908, LatencyMs: 1240},
+		Shown: &Shown{Items: []string{exampleQuestion}},
+	})}
 }

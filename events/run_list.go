@@ -113,7 +113,7 @@ type ApprovalList struct {
 
 func runQueries() []Query {
 	return []Query{
-		query[ListRuns]("run.list", "The tenant's runs, and what each waits for."),
-		query[ListApprovals]("approval.list", "The tenant's requests for approvals."),
+		query[RunList]("run.list", "The tenant's runs, and what each waits for.", ListRuns{Status: Executing, Limit: new(int64(20))}),
+		query[ApprovalList]("approval.list", "The tenant's requests for approvals.", ListApprovals{AgentID: "triage"}),
 	}
 }

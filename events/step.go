@@ -34,8 +34,14 @@ type StepStatusChanged struct {
 
 func stepEvents() []Row {
 	return []Row{
-		row[StepCreated](StepCreatedType, 1, Rules.StepCreated, "A step of an execution was created."),
-		row[StepStatusChanged](StepStatusChangedType, 2, Rules.StepStatusChanged, "The state of the step changed, with its outcome.",
+		row(StepCreatedType, 1, "A step of an execution was created.",
+			StepCreated{ID: exampleStep, ExecutionID: exampleExecution, EventID: exampleAnswer, Status: StepRunning}),
+		row(StepStatusChangedType, 2, "The state of the step changed, with its outcome.", StepStatusChanged{
+			ExecutionID: exampleExecution, From: StepRunning, To: StepCompleted,
+			ToolCalls:            JSON(`[{"toolCallId":"tc_1","name":"find_order","input":{"order":42}}]`),
+			ToolExecutionResults: JSON(`[{"toolCallId":"tc_1","output":{"status":"shipped"}}]`),
+			ContinueLoop:         new(true),
+		},
 			Upcast{From: 1, Doc: "error was renamed errorText.", Make: stepErrorText}),
 	}
 }

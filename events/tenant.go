@@ -57,15 +57,23 @@ type LifecycleDeleted struct {
 
 func tenantEvents() []Row {
 	return []Row{
-		row[DefinitionChanged](DefinitionChangedType, 1, Rules.DefinitionChanged, "A definition of the tenant was added, changed or removed."),
-		row[CommandRejected](CommandRejectedType, 1, Rules.CommandRejected, "A submitted command was refused."),
+		row(DefinitionChangedType, 1, "A definition of the tenant was added, changed or removed.", DefinitionChanged{
+			Kind: PromptKind, Name: "triage", Version: 2, Previous: 1,
+			Digest:     DefinitionDigest(JSON(`{"name":"triage","text":"You help with orders."}`)),
+			Definition: JSON(`{"name":"triage","text":"You help with orders."}`),
+		}),
+		row(CommandRejectedType, 1, "A submitted command was refused.",
+			CommandRejected{Command: "thread.status", CommandID: exampleCommand, ThreadID: exampleThread, Code: IllegalTransition, Message: "thread is open and cannot become closed; allowed: streaming"}),
 	}
 }
 
 func lifecycleEvents() []Row {
 	return []Row{
-		row[LifecycleDestroyed](LifecycleDestroyedType, 1, Rules.LifecycleDestroyed, "A thread's key-value state was cleared."),
-		row[LifecycleArchived](LifecycleArchivedType, 1, Rules.LifecycleArchived, "A thread's commits so far were archived; this is their record."),
-		row[LifecycleDeleted](LifecycleDeletedType, 1, Rules.LifecycleDeleted, "A thread was deleted; this is its tombstone."),
+		row(LifecycleDestroyedType, 1, "A thread's key-value state was cleared.", LifecycleDestroyed{Reason: "expired"}),
+		row(LifecycleArchivedType, 1, "A thread's commits so far were archived; this is their record.", LifecycleArchived{
+			Object: exampleTenant + "/" + exampleThread + "/4711", Digest: "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9",
+			Commits: 12, Bytes: 9313, FirstSeq: 4688, LastSeq: 4711, Chain: "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
+		}),
+		row(LifecycleDeletedType, 1, "A thread was deleted; this is its tombstone.", LifecycleDeleted{Purge: true}),
 	}
 }

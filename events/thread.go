@@ -43,9 +43,12 @@ type ThreadFinished struct {
 
 func threadEvents() []Row {
 	return []Row{
-		row[ThreadCreated](ThreadCreatedType, 1, Rules.ThreadCreated, "A thread was created."),
-		row[ThreadResolved](ThreadResolvedType, 1, Rules.ThreadResolved, "A thread was found by its key, or created for it."),
-		row[ThreadStatusChanged](ThreadStatusChangedType, 1, Rules.ThreadStatusChanged, "The state of the thread changed."),
-		row[ThreadFinished](ThreadFinishedType, 1, Rules.ThreadFinished, "A run on the thread is over."),
+		row(ThreadCreatedType, 1, "A thread was created.",
+			ThreadCreated{ID: exampleThread, Key: new("support/42"), Status: ThreadOpen, AgentID: "triage", UserID: "ada", Title: "Where is my order?"}),
+		row(ThreadResolvedType, 1, "A thread was found by its key, or created for it.",
+			ThreadResolved{Key: "support/42", Created: true}),
+		row(ThreadStatusChangedType, 1, "The state of the thread changed.", ThreadStatusChanged{From: ThreadOpen, To: ThreadStreaming}),
+		row(ThreadFinishedType, 1, "A run on the thread is over.",
+			ThreadFinished{ExecutionID: exampleExecution, Status: ExecutionCompleted}),
 	}
 }

@@ -20,6 +20,8 @@ type ReactFor struct {
 	Parent events.Parent
 }
 
+func (m *maker) reactForParent(d ReactFor) error { return m.reactFor(d.ReactThread, &d.Parent) }
+
 func (m *maker) reactFor(d events.ReactThread, parent *events.Parent) error {
 	item, err := trigger(d)
 	if err != nil {

@@ -50,6 +50,14 @@ func (m *maker) setThreadStatus(d events.SetThreadStatus) error {
 	return nil
 }
 
+// changeThreadStatus sets the thread's status as a caller asks, and starts what waited for it.
+func (m *maker) changeThreadStatus(d events.SetThreadStatus) error {
+	if err := m.setThreadStatus(d); err != nil {
+		return err
+	}
+	return m.next()
+}
+
 func (m *maker) updateThread(d events.UpdateThread) error {
 	if d.Title == nil && d.Archived == nil && d.Draft == nil && d.AutoSubmitDraft == nil && d.AgentMode == nil &&
 		d.MaxTokens == nil && d.UserID == nil && d.Metadata == nil && d.Env == nil && d.Policy == nil {

@@ -3,6 +3,7 @@ package thread
 import (
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -15,8 +16,6 @@ type rules struct {
 	*Ledger
 	before *events.Event // the event before it, of the same command; nil if it is the first
 }
-
-var _ events.Rules = rules{}
 
 // Kinds of aggregates.
 const (
@@ -65,15 +64,17 @@ func (r rules) place(e *events.Event) error {
 	return nil
 }
 
-// check checks one event.
+// check checks one event. An event of a type or version that this program does not
+// know has no precondition.
 func (r rules) check(e *events.Event) error {
-	if _, unknown := e.Data.(events.Unknown); unknown {
+	p, known := preconditionOf[reflect.TypeOf(e.Data)]
+	if !known {
 		return nil
 	}
 	if err := r.place(e); err != nil {
 		return err
 	}
-	return e.Holds(r)
+	return p.holds(r, e)
 }
 
 // about checks what an event says that it is about, and which execution or effect

@@ -74,16 +74,8 @@ func messages() (object, error) {
 		out = append(out, entry{name, append(m, more...)})
 	}
 	const plain = "application/json"
-	commands, err := index(commandExamples())
-	if err != nil {
-		return nil, err
-	}
 	for _, c := range events.Commands() {
-		data, err := commands.like(c.New())
-		if err != nil {
-			return nil, err
-		}
-		example, err := request(c, data)
+		example, err := c.ExampleRequest()
 		if err != nil {
 			return nil, err
 		}
@@ -93,17 +85,9 @@ func messages() (object, error) {
 		)}}), shown(example))
 	}
 	add("reply", "reply", "The command was done.", plain, body("reply"))
-	queries, err := index(queryExamples())
-	if err != nil {
-		return nil, err
-	}
 	answered := map[string]bool{}
 	for _, q := range events.Queries() {
-		example, err := queries.like(q.New())
-		if err != nil {
-			return nil, err
-		}
-		add(queryMessage(q.Name), q.Name, q.Doc, plain, payload(schemaFile("queries/"+q.Name)), shown(example),
+		add(queryMessage(q.Name), q.Name, q.Doc, plain, payload(schemaFile("queries/"+q.Name)), shown(q.Example),
 			entry{"headers", component("schemas", "queryHeaders")})
 		answer, err := answerOf(q)
 		if err != nil {

@@ -15,10 +15,6 @@ accepted, null is an ordinary value. Unknown fields, duplicate names, invalid UT
 levels of objects and lists are refused.`
 
 func commandsPage() ([]byte, error) {
-	list, err := index(commandExamples())
-	if err != nil {
-		return nil, err
-	}
 	p := newPage("Commands")
 	p.line(`This page lists every command with its fields, its events and an example. A command is a request on
 %s:`, "`skein.cmd.{tenant}.{noun}.{verb}`")
@@ -46,7 +42,7 @@ refusal then appears on the timeline as %s.`, "`seq`", "`skein.submit.{tenant}.{
 	}
 	p.table([]string{"command", "meaning"}, rows)
 	for _, c := range events.Commands() {
-		if err := commandSection(p, c, list); err != nil {
+		if err := commandSection(p, c); err != nil {
 			return nil, err
 		}
 	}
@@ -73,7 +69,7 @@ func errorRows() [][]string {
 	return rows
 }
 
-func commandSection(p *page, c events.Command, list examples) error {
+func commandSection(p *page, c events.Command) error {
 	p.line("## %s", c.Name)
 	p.line("%s", c.Doc)
 	facts := "It needs a `threadId`."
@@ -95,11 +91,7 @@ func commandSection(p *page, c events.Command, list examples) error {
 	if err := p.fields(c.New()); err != nil {
 		return err
 	}
-	data, err := list.like(c.New())
-	if err != nil {
-		return err
-	}
-	r, err := request(c, data)
+	r, err := c.ExampleRequest()
 	if err != nil {
 		return err
 	}

@@ -3,16 +3,11 @@ package main
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/skein-threads/skein/events"
 )
 
 func eventsPage() ([]byte, error) {
-	list, err := index(eventExamples())
-	if err != nil {
-		return nil, err
-	}
 	p := newPage("Events")
 	p.line("This page lists every event with its fields and an example. To watch events:")
 	p.code("sh", "bin/skein tail --from start")
@@ -23,7 +18,7 @@ version.`, "`data`", "`dataschema`")
 	p.line(`Fields may be added: a reader skips unknown ones. Absent fields are left out, never null. An event of
 an older version is upcast when it is read, and never rewritten.`)
 	p.line("JSON Schemas: [events](../schema/files/events),\n[envelope](../schema/files/event-envelope.json).")
-	if err := wholeEvent(p, list); err != nil {
+	if err := wholeEvent(p); err != nil {
 		return nil, err
 	}
 	p.line("## All of them")
@@ -33,7 +28,7 @@ an older version is upcast when it is read, and never rewritten.`)
 	}
 	p.table([]string{"type", "version", "entity", "meaning"}, rows)
 	for _, r := range events.Catalog() {
-		if err := eventSection(p, r, list); err != nil {
+		if err := eventSection(p, r); err != nil {
 			return nil, err
 		}
 	}
@@ -42,21 +37,14 @@ an older version is upcast when it is read, and never rewritten.`)
 }
 
 // wholeEvent shows one event with its envelope.
-func wholeEvent(p *page, list examples) error {
-	data, err := list.like(events.ItemCreated{})
-	if err != nil {
-		return err
-	}
-	e := events.Event{
-		ID: events.EventID(tenant, thread, command, 0), Type: events.ItemCreatedType, Subject: question,
-		Time: events.TimeOf(time.Date(2026, 2, 20, 12, 0, 0, 123456000, time.UTC)), Tenant: tenant, ThreadID: thread,
-		Version: 3, CommandID: command, Correlation: execution, Actor: "ada", Data: data,
-	}
+func wholeEvent(p *page) error {
+	row, _ := events.Lookup(events.ItemCreatedType)
+	e := row.ExampleEvent()
 	body, err := e.Append(nil)
 	if err != nil {
 		return err
 	}
-	text, err := indented(raw(string(body)))
+	text, err := indented(events.JSON(body))
 	if err != nil {
 		return err
 	}
@@ -65,7 +53,7 @@ func wholeEvent(p *page, list examples) error {
 	return nil
 }
 
-func eventSection(p *page, r events.Row, list examples) error {
+func eventSection(p *page, r events.Row) error {
 	p.line("## %s", r.Type)
 	p.line("%s", r.Doc)
 	where := "It is in the log and on the timeline."
@@ -83,11 +71,7 @@ func eventSection(p *page, r events.Row, list examples) error {
 	if err := p.fields(r.New()); err != nil {
 		return err
 	}
-	example, err := list.like(r.New())
-	if err != nil {
-		return err
-	}
-	text, err := indented(example)
+	text, err := indented(r.Example)
 	if err != nil {
 		return err
 	}

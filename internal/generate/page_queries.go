@@ -11,10 +11,6 @@ import (
 )
 
 func queriesPage() ([]byte, error) {
-	list, err := index(queryExamples())
-	if err != nil {
-		return nil, err
-	}
 	p := newPage("Queries")
 	p.line(`This page lists every query and the document that answers it. A query is a request on
 %s, and its body holds its fields:`, "`skein.query.{tenant}.{noun}.{verb}`")
@@ -43,7 +39,7 @@ client and the CLI send it.`, "`unavailable`", "`"+events.HeaderWait+"`")
 	}
 	p.table([]string{"query", "meaning", "answer"}, rows)
 	for _, q := range events.Queries() {
-		if err := querySection(p, q, list, shared); err != nil {
+		if err := querySection(p, q, shared); err != nil {
 			return nil, err
 		}
 	}
@@ -117,19 +113,15 @@ func sectionOf(t reflect.Type) string {
 
 // answerOf returns the document that answers a query.
 func answerOf(q events.Query) (schema.Resource, error) {
-	answer, ok := answers()[q.Name]
-	if !ok {
-		return schema.Resource{}, fmt.Errorf("no answer of %s; add it in internal/generate", q.Name)
-	}
 	for _, r := range schema.Resources() {
-		if reflect.TypeOf(r.New()) == reflect.TypeOf(answer) {
+		if reflect.TypeOf(r.New()) == reflect.TypeOf(q.Answer) {
 			return r, nil
 		}
 	}
-	return schema.Resource{}, fmt.Errorf("%T is no resource of package schema", answer)
+	return schema.Resource{}, fmt.Errorf("%s is answered with %T, which is not in events.Documents(); add its row", q.Name, q.Answer)
 }
 
-func querySection(p *page, q events.Query, list examples, shared []schema.Description) error {
+func querySection(p *page, q events.Query, shared []schema.Description) error {
 	p.line("## %s", q.Name)
 	answer, err := answerOf(q)
 	if err != nil {
@@ -149,11 +141,7 @@ func querySection(p *page, q events.Query, list examples, shared []schema.Descri
 	})
 	p.line("%s The answer is [%s](#%s).%s", q.Doc, answer.Name, answer.Name, also)
 	p.described(fields)
-	example, err := list.like(q.New())
-	if err != nil {
-		return err
-	}
-	text, err := indented(example)
+	text, err := indented(q.Example)
 	if err != nil {
 		return err
 	}

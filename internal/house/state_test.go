@@ -15,10 +15,12 @@ import (
 func stateAllowed() map[string]string {
 	const index = "an index of the catalog, built once and only read: every event, chunk and command is looked up in it"
 	return map[string]string{
-		"events/catalog.go rows":           index,
-		"events/chunk.go chunkKinds":       index,
-		"events/query.go queriesByName":    index,
-		"events/request.go commandsByName": index,
+		"commands/thread/table.go decisionOf":     index,
+		"commands/thread/table.go preconditionOf": index,
+		"events/catalog.go rows":                  index,
+		"events/chunk.go chunkKinds":              index,
+		"events/declare.go queriesByName":         index,
+		"events/declare.go commandsByName":        index,
 	}
 }
 

@@ -1,0 +1,43 @@
+package thread
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Every event of the catalog has a precondition, and no other has one.
+func TestTable_EveryEventHasAPrecondition(t *testing.T) {
+	left := indexed(preconditions())
+	for _, row := range events.Catalog() {
+		of := reflect.TypeOf(row.Example)
+		if _, ok := left[of]; !ok {
+			t.Errorf("%s has no precondition; add requires(rules.%s) to preconditions()", row.Type, of.Name())
+		}
+		delete(left, of)
+	}
+	for of := range left {
+		t.Errorf("%s has a precondition and is in no row of the catalog", of)
+	}
+}
+
+// Every command of the catalog is decided, but for thread.commit, whose parts are.
+func TestTable_EveryCommandIsDecided(t *testing.T) {
+	table := indexed(decisions())
+	for _, row := range events.Commands() {
+		of := reflect.TypeOf(row.Example)
+		if _, ok := table[of]; !ok && row.Name != "thread.commit" {
+			t.Errorf("%s is not decided; add the function that takes %s to decisions()", row.Name, of)
+		}
+	}
+}
+
+func TestTable_RefusesTwoRowsOfOneType(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("two rows of one type were taken")
+		}
+	}()
+	indexed([]decision{decides((*maker).createItem), decides((*maker).createItem)})
+}

@@ -1,0 +1,142 @@
+package events
+
+import (
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+// Command declares one command: its name noun.verb, its data, and the events that it may make.
+// The function that decides it is declared in commands/thread.
+type Command struct {
+	Name    string
+	Doc     string
+	Example any // of its data, for the documentation
+	Events  []Type
+	Creates bool // it needs no threadId
+	Single  bool // it cannot be part of a thread.commit
+	Tenant  bool // it belongs to the tenant rather than a thread: it has no threadId
+
+	new    func() any
+	decode func(JSON) (any, error)
+}
+
+// New returns a zero value of the command's data.
+func (c Command) New() any { return c.new() }
+
+// Decode decodes the command's data strictly: an unknown field is an error. It validates types
+// only, not the rest of the schema.
+func (c Command) Decode(raw JSON) (any, error) { return c.decode(raw) }
+
+func command[T any](name, doc string, example T, made ...Type) Command {
+	return Command{Name: name, Doc: doc, Example: example, Events: made, new: func() any { return *new(T) }, decode: strict[T]}
+}
+
+// strict decodes a value and refuses unknown fields, repeated names and invalid UTF-8.
+func strict[T any](raw JSON) (any, error) {
+	var v T
+	err := json.Unmarshal(raw, &v, json.RejectUnknownMembers(true))
+	return v, err
+}
+
+var commandsByName = func() map[string]Command {
+	m := map[string]Command{}
+	for _, c := range Commands() {
+		m[c.Name] = c
+	}
+	return m
+}()
+
+// LookupCommand returns the command of that name, and reports whether there is one.
+func LookupCommand(name string) (Command, bool) {
+	c, ok := commandsByName[name]
+	return c, ok
+}
+
+// Query declares one query.
+type Query struct {
+	Name    string
+	Doc     string
+	Example any // of its data, for the documentation
+	Answer  any // a zero value of the document that answers it
+
+	new func() any
+}
+
+// New returns a zero value of the query's data.
+func (q Query) New() any { return q.new() }
+
+// query declares a query whose data is a T and whose answer is an A.
+func query[A, T any](name, doc string, example T) Query {
+	return Query{Name: name, Doc: doc, Example: example, Answer: *new(A), new: func() any { return *new(T) }}
+}
+
+var queriesByName = func() map[string]Query {
+	m := map[string]Query{}
+	for _, q := range Queries() {
+		m[q.Name] = q
+	}
+	return m
+}()
+
+// LookupQuery returns the query of that name, and reports whether there is one.
+func LookupQuery(name string) (Query, bool) {
+	q, ok := queriesByName[name]
+	return q, ok
+}
+
+// Document declares what a query answers or a read model holds. It has a JSON Schema
+// of its own.
+type Document struct {
+	Name string
+	Doc  string
+
+	new func() any
+}
+
+// New returns a zero value of the document's Go type.
+func (d Document) New() any { return d.new() }
+
+func document[T any](name, doc string) Document {
+	return Document{Name: name, Doc: doc, new: func() any { return *new(T) }}
+}
+
+// The examples of the rows tell one story: a thread about an order, one turn, one
+// tool. The pages of docs/ show them, and tests check them against the schemas.
+const (
+	exampleTenant    = "acme"
+	exampleThread    = "T-0195e5d0-3c1a-7b2e-9f44-1d2e3f405162"
+	exampleChild     = "T-0195e5d0-4d2b-7a11-8e05-2b3c4d5e6f70"
+	exampleContext   = "ctx_0195e5d03c1a7b2e9f441d2e3f405163"
+	exampleQuestion  = "itm_0195e5d03c1a7b2e9f441d2e3f405164"
+	exampleAnswer    = "itm_0195e5d03c1a7b2e9f441d2e3f405165"
+	exampleExecution = "exe_0195e5d03c1a7b2e9f441d2e3f405166"
+	exampleStep      = "stp_0195e5d03c1a7b2e9f441d2e3f405167"
+	exampleEffect    = "0195e5d0-3c1a-4b2e-9f44-1d2e3f405168"
+	exampleCommand   = "0195e5d0-3c1a-7b2e-9f44-1d2e3f405169"
+	exampleMoment    = "2026-02-20T12:00:00.000Z"
+)
+
+// exampleText returns the content of a message.
+func exampleText(text string) JSON {
+	return JSON(`[{"type":"input_text","text":"` + text + `"}]`)
+}
+
+// ExampleRequest returns the body of a command's example.
+func (c Command) ExampleRequest() (Request, error) {
+	body, err := json.Marshal(c.Example, json.Deterministic(true))
+	r := Request{CommandID: exampleCommand, Data: body}
+	if !c.Creates && !c.Tenant {
+		r.ThreadID = exampleThread
+	}
+	return r, err
+}
+
+// ExampleEvent returns the row's example with its envelope.
+func (r Row) ExampleEvent() Event {
+	return Event{
+		ID: EventID(exampleTenant, exampleThread, exampleCommand, 0), Type: r.Type, Subject: exampleQuestion,
+		Time: TimeOf(time.Date(2026, 2, 20, 12, 0, 0, 123456000, time.UTC)), Tenant: exampleTenant, ThreadID: exampleThread,
+		Version: 3, CommandID: exampleCommand, Correlation: exampleExecution, Actor: "ada", Data: r.Example,
+	}
+}
