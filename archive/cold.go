@@ -8,7 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -47,7 +47,7 @@ const listMost = 100_000
 func (a *Archiver) list(ctx context.Context, tenant string, until time.Time, pass func(string, uint64) bool) ([]string, error) {
 	names := a.log.Config().Names
 	var due []string
-	for m, err := range a.log.Streams().List(ctx, names.Stream(eventlog.LogStream), jetstream.OrderedConsumerConfig{
+	for m, err := range a.log.Streams().List(ctx, names.Stream(assets.LogStream), jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, FilterSubjects: []string{names.Log(tenant, "*")}, HeadersOnly: true,
 	}) {
 		if err != nil {

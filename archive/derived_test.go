@@ -16,6 +16,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/backup"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections"
@@ -134,7 +135,7 @@ func TestAuditOfArchives(t *testing.T) {
 	if sizes, err := audit.Measure(w.ctx, w.log, audit.SizeOptions{Tenant: "acme"}); err != nil || sizes.All.Archive.Number != 4 || sizes.All.Archive.Bytes < 1000 || sizes.All.Log.Number < 10 {
 		t.Errorf("sizes: %+v, %v", sizes.All, err)
 	}
-	store, err := w.log.JetStream().ObjectStore(w.ctx, eventlog.ArchiveBucket)
+	store, err := w.log.JetStream().ObjectStore(w.ctx, assets.ArchiveBucket)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/files"
 )
@@ -41,7 +42,7 @@ func Export(ctx context.Context, log *eventlog.Log, w io.Writer, o ExportOptions
 	if o.Chains && o.Contents {
 		return Manifest{}, events.Invalid("/contents", "a file of chains has no contents")
 	}
-	stream, err := log.JetStream().Stream(ctx, log.Config().Names.Stream(eventlog.LogStream))
+	stream, err := log.JetStream().Stream(ctx, log.Config().Names.Stream(assets.LogStream))
 	if err != nil {
 		return Manifest{}, fmt.Errorf("the log: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -168,7 +169,7 @@ func (v *verifier) sequence(ctx context.Context) error {
 		v.find(Finding{Kind: KindSequence, Detail: fmt.Sprintf(
 			"%d messages are missing, and the tombstones of purged threads explain %d of them at most, and archives %d", missing, v.erased, v.archived)})
 	}
-	stream, err := v.log.JetStream().Stream(ctx, v.log.Config().Names.Stream(eventlog.LogStream))
+	stream, err := v.log.JetStream().Stream(ctx, v.log.Config().Names.Stream(assets.LogStream))
 	if err != nil {
 		return fmt.Errorf("the log: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -90,7 +91,7 @@ func list(ctx context.Context, log *eventlog.Log, tenant string) iter.Seq2[liste
 // again.
 func listOnce(ctx context.Context, log *eventlog.Log, tenant string, take func(listed) bool) error {
 	names := log.Config().Names
-	stream := names.Stream(eventlog.LogStream)
+	stream := names.Stream(assets.LogStream)
 	consumer, err := log.Streams().Scans().CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
 		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, FilterSubject: names.Log(tenant, "*"), HeadersOnly: true,
 		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: listKept,
@@ -169,7 +170,7 @@ func listOnce(ctx context.Context, log *eventlog.Log, tenant string, take func(l
 func lastOf(ctx context.Context, log *eventlog.Log, subject string) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, listWait)
 	defer cancel()
-	stream, err := log.JetStream().Stream(ctx, log.Config().Names.Stream(eventlog.LogStream))
+	stream, err := log.JetStream().Stream(ctx, log.Config().Names.Stream(assets.LogStream))
 	if err != nil {
 		return 0, err
 	}
@@ -251,7 +252,7 @@ func firstSince(ctx context.Context, log *eventlog.Log, at time.Time, end uint64
 		return searchSince(ctx, log, at, end)
 	}
 	from := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartTimePolicy, OptStartTime: &at, HeadersOnly: true}
-	for m, err := range log.Streams().List(ctx, log.Config().Names.Stream(eventlog.LogStream), from) {
+	for m, err := range log.Streams().List(ctx, log.Config().Names.Stream(assets.LogStream), from) {
 		if err != nil {
 			return 0, fmt.Errorf("finding the commits since %v: %w", at, err)
 		}

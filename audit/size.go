@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -66,13 +67,13 @@ func Measure(ctx context.Context, log *eventlog.Log, o SizeOptions) (Sizes, erro
 	n := log.Config().Names
 	steps := []func() error{
 		func() error {
-			return s.stream(n.Stream(eventlog.LogStream), n.Prefix+".log.", "", func(z *Size) *Count { return &z.Log })
+			return s.stream(n.Stream(assets.LogStream), n.Prefix+".log.", "", func(z *Size) *Count { return &z.Log })
 		},
 		func() error {
-			return s.stream(n.Stream(eventlog.TimelineStream), n.Prefix+".timeline.", ".>", func(z *Size) *Count { return &z.Timeline })
+			return s.stream(n.Stream(assets.TimelineStream), n.Prefix+".timeline.", ".>", func(z *Size) *Count { return &z.Timeline })
 		},
 		func() error {
-			return s.stream(n.Stream(eventlog.ChunkStream), n.Prefix+".chunk.", ".>", func(z *Size) *Count { return &z.Chunks })
+			return s.stream(n.Stream(assets.ChunkStream), n.Prefix+".chunk.", ".>", func(z *Size) *Count { return &z.Chunks })
 		},
 		s.archives, s.documents, s.snapshots, s.contents,
 	}
@@ -239,7 +240,7 @@ func (s *sizing) objects(bucket string, take func(tenant, name string, bytes int
 }
 
 func (s *sizing) archives() error {
-	return s.objects(eventlog.ArchiveBucket, func(tenant, name string, bytes int64) {
+	return s.objects(assets.ArchiveBucket, func(tenant, name string, bytes int64) {
 		thread, _, _ := strings.Cut(name, "/")
 		for _, z := range s.of(tenant, thread) {
 			z.Archive.add(bytes)
@@ -248,7 +249,7 @@ func (s *sizing) archives() error {
 }
 
 func (s *sizing) snapshots() error {
-	return s.objects(eventlog.SnapshotBucket, func(tenant, thread string, bytes int64) {
+	return s.objects(assets.SnapshotBucket, func(tenant, thread string, bytes int64) {
 		for _, z := range s.of(tenant, thread) {
 			z.Snapshots.add(bytes)
 		}
@@ -264,7 +265,7 @@ func (s *sizing) contents() error {
 		}
 		return nil
 	}
-	return s.objects(eventlog.FileBucket, func(tenant, _ string, bytes int64) {
+	return s.objects(assets.FileBucket, func(tenant, _ string, bytes int64) {
 		for _, z := range s.of(tenant, "") {
 			z.Files.add(bytes)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -31,12 +32,12 @@ func (v *verifier) listSnapshots(ctx context.Context) error {
 	if v.options.LogOnly || !v.options.Range.whole() {
 		return nil
 	}
-	if there, err := v.hasStream(ctx, "OBJ_"+v.bucket(eventlog.SnapshotBucket)); err != nil || !there {
+	if there, err := v.hasStream(ctx, "OBJ_"+v.bucket(assets.SnapshotBucket)); err != nil || !there {
 		return err // it is derived, and is made when Skein starts
 	}
 	for of, err := range v.log.Snapshots(ctx) {
 		if err != nil {
-			return v.damaged(ctx, err, Finding{Kind: KindSnapshot, Bucket: v.bucket(eventlog.SnapshotBucket)})
+			return v.damaged(ctx, err, Finding{Kind: KindSnapshot, Bucket: v.bucket(assets.SnapshotBucket)})
 		}
 		if v.options.Tenant == "" || v.options.Tenant == of.Tenant {
 			v.snapshots.kept[aggregate{of.Tenant, of.Aggregate}] = true
@@ -50,7 +51,7 @@ func (v *verifier) bucket(name string) string { return v.log.Config().Names.Buck
 // snapshotPlace begins a finding at the snapshot of an aggregate.
 func (v *verifier) snapshotPlace(a aggregate, detail string) Finding {
 	return Finding{
-		Kind: KindSnapshot, Tenant: a.tenant, Thread: a.id, Bucket: v.bucket(eventlog.SnapshotBucket), Key: a.tenant + "/" + a.id,
+		Kind: KindSnapshot, Tenant: a.tenant, Thread: a.id, Bucket: v.bucket(assets.SnapshotBucket), Key: a.tenant + "/" + a.id,
 		Detail: detail + "; delete it, and it is made again from the log",
 	}
 }

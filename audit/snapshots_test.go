@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/skein-threads/skein/commands/thread"
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 )
 
 // stateOf folds a thread, as the snapshot of it would be.
@@ -85,7 +85,7 @@ func TestVerify_Snapshots(t *testing.T) {
 	save("28", "a thread that is not there", func(string) []byte { return right("T-0190a000-0000-7000-8000-000000000010", 0) })
 	found, _ := h.verify(Options{})
 	for _, f := range found {
-		if f.Kind != KindSnapshot || f.Bucket != eventlog.SnapshotBucket || f.Key != "acme/"+f.Thread || ids[f.Thread] == "" {
+		if f.Kind != KindSnapshot || f.Bucket != assets.SnapshotBucket || f.Key != "acme/"+f.Thread || ids[f.Thread] == "" {
 			t.Errorf("%+v", f)
 		}
 		delete(ids, f.Thread)

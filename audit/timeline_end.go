@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 )
 
@@ -27,7 +28,7 @@ type retention struct {
 const expirySlack = time.Minute
 
 func (v *verifier) retention(ctx context.Context) (retention, error) {
-	stream, err := v.log.JetStream().Stream(ctx, v.log.Config().Names.Stream(eventlog.TimelineStream))
+	stream, err := v.log.JetStream().Stream(ctx, v.log.Config().Names.Stream(assets.TimelineStream))
 	if err != nil {
 		return retention{}, fmt.Errorf("the timeline: %w", err)
 	}

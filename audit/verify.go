@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/schema"
 )
@@ -63,7 +64,7 @@ func Verify(ctx context.Context, log *eventlog.Log, validator *schema.Validator,
 		}
 		return true
 	}
-	stream, err := log.JetStream().Stream(ctx, log.Config().Names.Stream(eventlog.LogStream))
+	stream, err := log.JetStream().Stream(ctx, log.Config().Names.Stream(assets.LogStream))
 	if err != nil {
 		return v.summary, fmt.Errorf("the log: %w", err)
 	}

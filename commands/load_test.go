@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/commands/thread"
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -194,7 +194,7 @@ func TestSnapshotsOfDeletedThreads(t *testing.T) {
 	w.snapshotOf(id, 2)
 	other := w.another(Config{})
 	must(t, other, "thread.delete", on(id, `{}`))
-	store, err := w.log.JetStream().ObjectStore(t.Context(), eventlog.SnapshotBucket)
+	store, err := w.log.JetStream().ObjectStore(t.Context(), assets.SnapshotBucket)
 	if err != nil {
 		t.Fatal(err)
 	}

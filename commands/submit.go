@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
 
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
@@ -60,7 +60,7 @@ type submitting struct {
 }
 
 func (d *Dispatcher) doSubmitted(ctx context.Context) error {
-	stream, err := d.log.JetStream().Stream(ctx, d.log.Config().Names.Stream(eventlog.CommandStream))
+	stream, err := d.log.JetStream().Stream(ctx, d.log.Config().Names.Stream(assets.CommandStream))
 	if err != nil {
 		return err
 	}

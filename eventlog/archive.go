@@ -13,12 +13,13 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
 
 // A thread's commits may lie in two places: in an object of the store
-// [ArchiveBucket], and after them in the log. Between them stands a record, a
+// [assets.ArchiveBucket], and after them in the log. Between them stands a record, a
 // commit with the one event lifecycle.archived. What is missing in the log stands
 // right before the record, since a purge goes backwards from it: that is all that a
 // reader has to know. The first commit in an object may be a record itself, of an
@@ -101,14 +102,14 @@ type archiveEntry struct {
 
 const archiveFirst = "first" // in an entry's metadata: the sequence of the first commit
 
-func (l *Log) archiveStream() string { return "OBJ_" + l.cfg.Names.Bucket(ArchiveBucket) }
+func (l *Log) archiveStream() string { return "OBJ_" + l.cfg.Names.Bucket(assets.ArchiveBucket) }
 
 // archiveSubject gives the subject of the entry of an object; of all for "*".
 func (l *Log) archiveSubject(name string) string {
 	if name != "*" {
 		name = base64.URLEncoding.EncodeToString([]byte(name))
 	}
-	return "$O." + l.cfg.Names.Bucket(ArchiveBucket) + ".M." + name
+	return "$O." + l.cfg.Names.Bucket(assets.ArchiveBucket) + ".M." + name
 }
 
 // archiveEntry reads the entry of an object, nil if there is none.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
@@ -97,7 +98,7 @@ func (l *Log) merged(ctx context.Context, tenant string, from uint64) iter.Seq2[
 	return func(yield func(streams.Message, error) bool) {
 		g := &merging{log: l, ctx: ctx, tenant: tenant, from: max(from, 1), known: map[archived]bool{}, yield: yield}
 		defer g.close()
-		stream, subject := l.cfg.Names.Stream(LogStream), l.cfg.Names.Log(tenant, "*")
+		stream, subject := l.cfg.Names.Stream(assets.LogStream), l.cfg.Names.Log(tenant, "*")
 		for s := l.conn.Scan(stream, subject); ; {
 			batch, err := s.Batch(ctx, g.from)
 			more := len(batch) > 0 && batch[len(batch)-1].Pending > 0

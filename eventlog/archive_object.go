@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/s2"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
@@ -57,7 +58,7 @@ func (l *Log) PutArchive(ctx context.Context, tenant, thread string, d events.Li
 	if err := l.CheckArchive(ctx, tenant, thread, d); err == nil {
 		return d, nil
 	}
-	store, err := l.conn.JetStream().ObjectStore(ctx, l.cfg.Names.Bucket(ArchiveBucket))
+	store, err := l.conn.JetStream().ObjectStore(ctx, l.cfg.Names.Bucket(assets.ArchiveBucket))
 	if err != nil {
 		return d, fmt.Errorf("the store of archives: %w", err)
 	}
@@ -193,7 +194,7 @@ func (o *objectReader) read(yield func(streams.Message, error) bool) (again bool
 	}
 	o.nuid = entry.NUID
 	o.sum.Reset()
-	pieces := &archiveReader{log: o.log, ctx: o.ctx, subject: "$O." + o.log.cfg.Names.Bucket(ArchiveBucket) + ".C." + o.nuid, left: entry.Chunks, next: 1}
+	pieces := &archiveReader{log: o.log, ctx: o.ctx, subject: "$O." + o.log.cfg.Names.Bucket(assets.ArchiveBucket) + ".C." + o.nuid, left: entry.Chunks, next: 1}
 	packed := s2.NewReader(pieces, s2.ReaderMaxBlockSize(archiveBlock), s2.ReaderAllocBlock(archiveBlock))
 	r := bufio.NewReader(io.TeeReader(packed, o.sum))
 	subject, last := o.log.cfg.Names.Log(o.tenant, o.thread), uint64(0)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
@@ -20,7 +21,7 @@ var ErrNotShown = errors.New("the timeline does not show it yet")
 // CanPurge says why commits cannot be taken from the log one by one, or nothing: a
 // log that an older Skein has made denies that, and the server never takes it back.
 func (l *Log) CanPurge(ctx context.Context) error {
-	name := l.cfg.Names.Stream(LogStream)
+	name := l.cfg.Names.Stream(assets.LogStream)
 	s, err := l.conn.JetStream().Stream(ctx, name)
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", name, err)
@@ -45,7 +46,7 @@ func (l *Log) PurgeArchived(ctx context.Context, record *events.Commit) error {
 	if err := l.purgeShown(ctx, record); err != nil {
 		return err
 	}
-	name, subject := l.cfg.Names.Stream(LogStream), l.cfg.Names.Log(record.Tenant, record.Thread)
+	name, subject := l.cfg.Names.Stream(assets.LogStream), l.cfg.Names.Log(record.Tenant, record.Thread)
 	s, err := l.conn.JetStream().Stream(ctx, name)
 	if err != nil {
 		return fmt.Errorf("purging stream %s: %w", name, err)
@@ -76,7 +77,7 @@ func (l *Log) PurgeArchived(ctx context.Context, record *events.Commit) error {
 // stays, so that the relay finds where it stands.
 func (l *Log) purgeShown(ctx context.Context, record *events.Commit) error {
 	n := l.cfg.Names
-	name := n.Stream(TimelineStream)
+	name := n.Stream(assets.TimelineStream)
 	at, err := l.TimelineSeq(ctx) // first: what it shows by now is there, or has expired
 	if err != nil {
 		return err
@@ -150,9 +151,9 @@ func (l *Log) Archives(ctx context.Context, tenant, thread string, last []uint64
 // DropArchive removes an object of archived commits, and has the server overwrite
 // it. It is no error if there is none.
 func (l *Log) DropArchive(ctx context.Context, name string) error {
-	store, err := l.conn.JetStream().ObjectStore(ctx, l.cfg.Names.Bucket(ArchiveBucket))
+	store, err := l.conn.JetStream().ObjectStore(ctx, l.cfg.Names.Bucket(assets.ArchiveBucket))
 	if err == nil {
-		err = l.erasePieces(ctx, store, ArchiveBucket, name)
+		err = l.erasePieces(ctx, store, assets.ArchiveBucket, name)
 	}
 	if err == nil {
 		err = store.Delete(ctx, name)

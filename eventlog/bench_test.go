@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
@@ -49,7 +50,7 @@ func BenchmarkAppend(b *testing.B) {
 // BenchmarkFence measures documents of 1 KB, written behind one another.
 func BenchmarkFence(b *testing.B) {
 	l := start(b, natstest.SyncAlways())
-	if err := l.EnsureBucket(b.Context(), "bench"); err != nil {
+	if err := assets.EnsureBucket(b.Context(), l.conn, "bench"); err != nil {
 		b.Fatal(err)
 	}
 	fence := fenceOf(b, l, "bench")

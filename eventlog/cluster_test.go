@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/internal/natstest"
 )
@@ -77,7 +78,7 @@ func TestACopyThatWasAwayHasAll(t *testing.T) {
 		t.Skip("it writes much")
 	}
 	n, l := startNodes(t, 3)
-	must(t, l.EnsureBucket(t.Context(), docs))
+	must(t, assets.EnsureBucket(t.Context(), l.conn, docs))
 	f := fenceOf(t, l, docs)
 	for i := range 10 {
 		must(t, put(t, f, fmt.Sprint("before", i)))
@@ -119,7 +120,7 @@ func TestACopyThatWasAwayHasAll(t *testing.T) {
 // The fence of a replicated stream keeps what that of a single copy keeps.
 func TestAReplicatedFence(t *testing.T) {
 	_, l := startNodes(t, 3)
-	must(t, l.EnsureBucket(t.Context(), docs))
+	must(t, assets.EnsureBucket(t.Context(), l.conn, docs))
 	old := fenceOf(t, l, docs)
 	var want []string
 	for i := range 3*500 + 100 {
@@ -171,8 +172,8 @@ func (n *nodes) lagging(stream string) {
 func TestReadsOnAClusterAreNotOld(t *testing.T) {
 	n, l := startNodes(t, 3)
 	other := sibling(t, l)
-	must(t, l.EnsureBucket(t.Context(), docs))
-	for _, stream := range []string{l.cfg.Names.Stream(LogStream), l.cfg.Names.Stream(TimelineStream), "KV_" + docs} {
+	must(t, assets.EnsureBucket(t.Context(), l.conn, docs))
+	for _, stream := range []string{l.cfg.Names.Stream(assets.LogStream), l.cfg.Names.Stream(assets.TimelineStream), "KV_" + docs} {
 		n.lagging(stream)
 	}
 	fence := fenceOf(t, l, docs)
@@ -230,7 +231,7 @@ func TestMoreCopies(t *testing.T) {
 	cfg := l.cfg
 	cfg.Replicas = 3
 	more := openLog(t, l.conn.NATS(), cfg, nil)
-	for name, derived := range map[string]bool{LogStream: false, TimelineStream: true, CommandStream: false, RunStream: true} {
+	for name, derived := range map[string]bool{assets.LogStream: false, assets.TimelineStream: true, assets.CommandStream: false, assets.RunStream: true} {
 		stream, err := more.conn.JetStream().Stream(t.Context(), more.cfg.Names.Stream(name))
 		must(t, err)
 		got := stream.CachedInfo().Config
@@ -253,7 +254,7 @@ func TestMoreCopies(t *testing.T) {
 // A fence of a cluster waits where nobody hears it, as after an election.
 func TestAReplicatedFenceIsHeard(t *testing.T) {
 	n, l := startNodes(t, 3)
-	must(t, l.EnsureBucket(t.Context(), docs))
+	must(t, assets.EnsureBucket(t.Context(), l.conn, docs))
 	for _, many := range []int{1, 10} {
 		f := fenceOf(t, l, docs)
 		for i := range many {

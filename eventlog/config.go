@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
@@ -76,7 +77,7 @@ func (c Config) WithDefaults() Config {
 // streams returns what the connection to the streams is told.
 func (c Config) streams() streams.Config {
 	return streams.Config{
-		Names: c.Names, API: c.API, Replicas: c.Replicas, Sample: c.Names.Stream(LogStream), AckTimeout: c.AckTimeout,
+		Names: c.Names, API: c.API, Replicas: c.Replicas, Sample: c.Names.Stream(assets.LogStream), AckTimeout: c.AckTimeout,
 		Patience: c.Patience, Floors: c.Floors, Damage: c.Damage,
 	}
 }

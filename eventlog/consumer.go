@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
@@ -35,7 +36,7 @@ func consumerName(tenant, name string) string { return tenant + "=" + name }
 // PutConsumer makes a tenant's consumer of the timeline, or changes what it
 // takes. It hands out one event at a time, so that they keep their order.
 func (l *Log) PutConsumer(ctx context.Context, tenant, name string, subjects []string, onlyNew bool) error {
-	stream, err := l.conn.JetStream().Stream(ctx, l.cfg.Names.Stream(TimelineStream))
+	stream, err := l.conn.JetStream().Stream(ctx, l.cfg.Names.Stream(assets.TimelineStream))
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func tooManyConsumers() error {
 
 // DropConsumer deletes a tenant's consumer. It is no error if there is none.
 func (l *Log) DropConsumer(ctx context.Context, tenant, name string) error {
-	err := l.conn.JetStream().DeleteConsumer(ctx, l.cfg.Names.Stream(TimelineStream), consumerName(tenant, name))
+	err := l.conn.JetStream().DeleteConsumer(ctx, l.cfg.Names.Stream(assets.TimelineStream), consumerName(tenant, name))
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return nil
 	}
@@ -121,7 +122,7 @@ func (l *Log) NextDelivery(ctx context.Context, tenant, name string, wait time.D
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait+streams.ReadTimeout)
 	defer cancel()
-	subject := l.cfg.API + ".CONSUMER.MSG.NEXT." + l.cfg.Names.Stream(TimelineStream) + "." + consumerName(tenant, name)
+	subject := l.cfg.API + ".CONSUMER.MSG.NEXT." + l.cfg.Names.Stream(assets.TimelineStream) + "." + consumerName(tenant, name)
 	var out *Delivery
 	err = l.pull(ctx, subject, body, func(m *nats.Msg) (bool, error) {
 		switch status := m.Header.Get("Status"); status {
@@ -169,7 +170,7 @@ func (l *Log) pull(ctx context.Context, subject string, body []byte, take func(*
 // Settle says what became of a delivery. The error is an invalid_request if the
 // token is none of the consumer's.
 func (l *Log) Settle(ctx context.Context, tenant, name, token string, as events.Settlement) error {
-	if !ofConsumer(token, l.cfg.Names.Stream(TimelineStream), consumerName(tenant, name)) {
+	if !ofConsumer(token, l.cfg.Names.Stream(assets.TimelineStream), consumerName(tenant, name)) {
 		return events.Invalid("/token", "it is no token of this consumer")
 	}
 	switch as {

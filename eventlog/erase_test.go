@@ -90,7 +90,11 @@ func TestErase(t *testing.T) {
 // is used as it is, and what is erased is out of reach, though still on the disk.
 func TestEraseOfAnOlderLog(t *testing.T) {
 	l := bare(t, Config{})
-	config := l.assets()[0].Config
+	must(t, l.Ensure(t.Context()))
+	stream, err := l.conn.JetStream().Stream(t.Context(), "SKEIN_LOG")
+	must(t, err)
+	config := stream.CachedInfo().Config
+	must(t, l.conn.JetStream().DeleteStream(t.Context(), "SKEIN_LOG"))
 	config.DenyDelete = true
 	if _, err := l.conn.JetStream().CreateStream(t.Context(), config); err != nil {
 		t.Fatal(err)

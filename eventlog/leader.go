@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
@@ -12,7 +13,7 @@ import (
 // it does not answer before ctx ends. A cluster that lost its quorum has no
 // leader, though each of its servers may go on answering direct gets.
 func (l *Log) Reachable(ctx context.Context) error {
-	_, err := l.conn.Leader(ctx, l.cfg.Names.Stream(LogStream), streams.GetRequest{Last: ">"})
+	_, err := l.conn.Leader(ctx, l.cfg.Names.Stream(assets.LogStream), streams.GetRequest{Last: ">"})
 	if errors.Is(err, streams.ErrNoMessage) {
 		return nil
 	}
@@ -40,7 +41,7 @@ func (l *Log) Newest(ctx context.Context, tenant, aggregate string) (*events.Com
 }
 
 func (l *Log) ofLeader(ctx context.Context, q streams.GetRequest) (*events.Commit, error) {
-	m, err := l.conn.Leader(ctx, l.cfg.Names.Stream(LogStream), q)
+	m, err := l.conn.Leader(ctx, l.cfg.Names.Stream(assets.LogStream), q)
 	switch {
 	case errors.Is(err, streams.ErrNoMessage):
 		return nil, nil

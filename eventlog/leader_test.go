@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 )
 
@@ -46,7 +47,7 @@ func TestKeysOfACopyThatIsFarEnough(t *testing.T) {
 	t.Parallel()
 	l := start(t)
 	const bucket = "thread_items"
-	must(t, l.EnsureBucket(t.Context(), bucket))
+	must(t, assets.EnsureBucket(t.Context(), l.conn, bucket))
 	f := fenceOf(t, l, bucket)
 	must(t, f.finalPut(t, "a.b", []byte("1")))
 	if m, ok, err := l.Bucket(bucket).Newest(t.Context(), "a.b"); err != nil || !ok || string(m.Data) != "1" || m.Subject != "a.b" || m.Seq != 1 {

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 )
 
@@ -100,6 +101,11 @@ func open(conn *streams.Conn, cfg Config, logger zerolog.Logger, metrics Metrics
 	return l
 }
 
+// Ensure creates the streams of Skein, or brings them up to date, as [assets.Ensure] does.
+func (l *Log) Ensure(ctx context.Context) error {
+	return assets.Ensure(ctx, l.conn, assets.Ages{Timeline: l.cfg.TimelineAge, Chunk: l.cfg.ChunkAge, Command: l.cfg.CommandAge})
+}
+
 // Close ends the appender: what was accepted is written first, what comes later
 // is refused. It may be called twice.
 func (l *Log) Close() {
@@ -137,5 +143,5 @@ func (l *Log) MaxPayload() int64 { return l.conn.Wire().MaxPayload() }
 
 // LastSeq returns the sequence of the log's last commit, 0 if it is empty.
 func (l *Log) LastSeq(ctx context.Context) (uint64, error) {
-	return l.conn.LastSeq(ctx, l.cfg.Names.Stream(LogStream))
+	return l.conn.LastSeq(ctx, l.cfg.Names.Stream(assets.LogStream))
 }

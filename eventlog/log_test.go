@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
@@ -43,7 +45,32 @@ func openLog(t testing.TB, nc *nats.Conn, cfg Config, metrics Metrics) *Log {
 	return l
 }
 
-// sibling gives a second log on the server of the first, on a connection of its
+// bare returns a log whose streams were not created.
+func bare(t *testing.T, cfg Config) *Log {
+	t.Helper()
+	l, err := Open(natstest.Connect(t, natstest.Start(t)), cfg, zerolog.Nop(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	return l
+}
+
+// reshape changes the log's stream.
+func reshape(t *testing.T, l *Log, change func(*jetstream.StreamConfig)) {
+	t.Helper()
+	stream, err := l.conn.JetStream().Stream(t.Context(), l.cfg.Names.Stream(assets.LogStream))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := stream.CachedInfo().Config
+	change(&cfg)
+	if _, err := l.conn.JetStream().UpdateStream(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sibling returns a second log on the server of the first, on a connection of its
 // own, as another process would have it.
 func sibling(t testing.TB, l *Log) *Log {
 	t.Helper()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
@@ -18,7 +19,7 @@ func (l *Log) lookUp(u *unit) (bool, error) {
 	var seqs []uint64
 	for _, w := range u.writes {
 		subject := l.cfg.Names.Log(w.Commit.Tenant, w.Commit.Thread)
-		m, err := l.conn.Leader(context.Background(), l.cfg.Names.Stream(LogStream), streams.GetRequest{Seq: w.Expected + 1, Next: subject})
+		m, err := l.conn.Leader(context.Background(), l.cfg.Names.Stream(assets.LogStream), streams.GetRequest{Seq: w.Expected + 1, Next: subject})
 		switch {
 		case errors.Is(err, streams.ErrNoMessage):
 			continue

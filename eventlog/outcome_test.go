@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/internal/natstest"
 )
@@ -197,11 +198,11 @@ func TestNobodyKnowsAnyMore(t *testing.T) {
 func TestALogThatIsNotThereIsNotAnEmptyOne(t *testing.T) {
 	t.Parallel()
 	l := bare(t, Config{})
-	if _, err := l.conn.Leader(t.Context(), l.cfg.Names.Stream(LogStream), streams.GetRequest{Seq: 1, Next: l.cfg.Names.Log(tenant, "T-1")}); err == nil || errors.Is(err, streams.ErrNoMessage) {
+	if _, err := l.conn.Leader(t.Context(), l.cfg.Names.Stream(assets.LogStream), streams.GetRequest{Seq: 1, Next: l.cfg.Names.Log(tenant, "T-1")}); err == nil || errors.Is(err, streams.ErrNoMessage) {
 		t.Errorf("got %v", err)
 	}
 	must(t, l.Ensure(t.Context()))
-	if _, err := l.conn.Leader(t.Context(), l.cfg.Names.Stream(LogStream), streams.GetRequest{Seq: 1, Next: l.cfg.Names.Log(tenant, "T-1")}); !errors.Is(err, streams.ErrNoMessage) {
+	if _, err := l.conn.Leader(t.Context(), l.cfg.Names.Stream(assets.LogStream), streams.GetRequest{Seq: 1, Next: l.cfg.Names.Log(tenant, "T-1")}); !errors.Is(err, streams.ErrNoMessage) {
 		t.Errorf("got %v", err)
 	}
 }

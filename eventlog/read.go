@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
@@ -30,15 +31,15 @@ func (l *Log) Get(ctx context.Context, seq uint64) (*events.Commit, error) {
 	if seq == 0 {
 		return nil, nil
 	}
-	got, err := l.conn.Direct(ctx, l.cfg.Names.Stream(LogStream), streams.GetRequest{Seq: seq})
+	got, err := l.conn.Direct(ctx, l.cfg.Names.Stream(assets.LogStream), streams.GetRequest{Seq: seq})
 	if err != nil {
 		return nil, err
 	}
 	if len(got) == 0 || got[0].Seq != seq {
 		c, err := l.ofLeader(ctx, streams.GetRequest{Seq: seq})
 		if c == nil && err == nil { // the server says so too of what it cannot read
-			if cause := l.cfg.Damage(l.cfg.Names.Stream(LogStream), seq, seq); cause != nil {
-				return nil, &streams.UnreadableError{Stream: l.cfg.Names.Stream(LogStream), Seq: seq, Cause: cause}
+			if cause := l.cfg.Damage(l.cfg.Names.Stream(assets.LogStream), seq, seq); cause != nil {
+				return nil, &streams.UnreadableError{Stream: l.cfg.Names.Stream(assets.LogStream), Seq: seq, Cause: cause}
 			}
 		}
 		return c, err
@@ -56,7 +57,7 @@ func (l *Log) Last(ctx context.Context, tenant, aggregate string) (*events.Commi
 	case several:
 		return l.Newest(ctx, tenant, aggregate)
 	}
-	got, err := l.conn.Direct(ctx, l.cfg.Names.Stream(LogStream), streams.GetRequest{Multi: []string{l.cfg.Names.Log(tenant, aggregate)}})
+	got, err := l.conn.Direct(ctx, l.cfg.Names.Stream(assets.LogStream), streams.GetRequest{Multi: []string{l.cfg.Names.Log(tenant, aggregate)}})
 	if err != nil || len(got) == 0 {
 		return nil, err
 	}
@@ -117,7 +118,7 @@ func (l *Log) Raw(ctx context.Context, subject string, from uint64) iter.Seq2[st
 
 // Stored reads what Raw reads, but only what the log itself holds.
 func (l *Log) Stored(ctx context.Context, subject string, from uint64) iter.Seq2[streams.Message, error] {
-	return l.conn.Messages(ctx, l.cfg.Names.Stream(LogStream), subject, from)
+	return l.conn.Messages(ctx, l.cfg.Names.Stream(assets.LogStream), subject, from)
 }
 
 // Decode reads a message that Raw gave. The error is a *events.BrokenError.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
@@ -184,7 +185,7 @@ func TestReadsWithoutAStreamFailAtOnce(t *testing.T) {
 // bucket makes a bucket with n documents of a size, keys acme.T-1.0 and so on.
 func bucket(t *testing.T, l *Log, name string, n, size int) docFence {
 	t.Helper()
-	if err := l.EnsureBucket(t.Context(), name); err != nil {
+	if err := assets.EnsureBucket(t.Context(), l.conn, name); err != nil {
 		t.Fatal(err)
 	}
 	fence := fenceOf(t, l, name)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
@@ -16,7 +17,7 @@ import (
 // emptied throws away what the timeline holds, as age does.
 func emptied(t *testing.T, l *Log) {
 	t.Helper()
-	stream, err := l.conn.JetStream().Stream(t.Context(), l.cfg.Names.Stream(TimelineStream))
+	stream, err := l.conn.JetStream().Stream(t.Context(), l.cfg.Names.Stream(assets.TimelineStream))
 	must(t, err)
 	must(t, stream.Purge(t.Context()))
 }
@@ -85,7 +86,7 @@ func TestRebuildOfWhatWasErased(t *testing.T) {
 	a, b := newAuthor(1), newAuthor(2)
 	a.write(t, l, 5, 2)
 	b.write(t, l, 5, 2)
-	stream, err := l.conn.JetStream().Stream(t.Context(), l.cfg.Names.Stream(LogStream))
+	stream, err := l.conn.JetStream().Stream(t.Context(), l.cfg.Names.Stream(assets.LogStream))
 	must(t, err)
 	must(t, stream.Purge(t.Context(), jetstream.WithPurgeSubject(l.cfg.Names.Log(tenant, b.thread))))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -107,7 +108,7 @@ func TestThePositionWhereTheYoungWasErased(t *testing.T) {
 	old.write(t, l, 3, 1)
 	young.write(t, l, 2, 1)
 	first := follow(t, followFrom(t, l, 3), 3, 1)[0].Time
-	stream, err := l.conn.JetStream().Stream(t.Context(), l.cfg.Names.Stream(LogStream))
+	stream, err := l.conn.JetStream().Stream(t.Context(), l.cfg.Names.Stream(assets.LogStream))
 	must(t, err)
 	must(t, stream.Purge(t.Context(), jetstream.WithPurgeSubject(l.cfg.Names.Log(tenant, young.thread))))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -157,7 +158,7 @@ func TestRelay_OvertakenAsItBegins(t *testing.T) {
 	l := start(t)
 	a := newAuthor(1)
 	a.write(t, l, 2, 2)
-	fence, err := derived.NewFence(t.Context(), l.conn, l.cfg.Names.Stream(TimelineStream))
+	fence, err := derived.NewFence(t.Context(), l.conn, l.cfg.Names.Stream(assets.TimelineStream))
 	must(t, err)
 	must(t, l.relay(t.Context(), 1)) // the other
 	if err := l.relayBehind(t.Context(), fence, 2); !streams.IsFenced(err) {
@@ -176,7 +177,7 @@ func TestRebuildIsInterrupted(t *testing.T) {
 	stop := running(t, l)
 	reaches(t, l, a)
 	stop()
-	_, err := derived.Seize(t.Context(), l.conn, l.cfg.Names.Stream(TimelineStream), l.cfg.Names.Timeline(markTenant, markTenant, markType), position{}.header())
+	_, err := derived.Seize(t.Context(), l.conn, l.cfg.Names.Stream(assets.TimelineStream), l.cfg.Names.Timeline(markTenant, markTenant, assets.TimelineMark), position{}.header())
 	must(t, err)
 	if ok := events.ValidTenant(markTenant); ok {
 		t.Error("a tenant may have the mark's name")

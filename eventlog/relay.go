@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
@@ -73,7 +74,7 @@ func (l *Log) relayUntil(ctx context.Context, connects <-chan nats.Status) error
 // end, or, if that is 0, until ctx ends or another relay has taken over.
 func (l *Log) relay(ctx context.Context, end uint64) error {
 	// The fence first: what another relay writes after this is noticed.
-	fence, err := derived.NewFence(ctx, l.conn, l.cfg.Names.Stream(TimelineStream))
+	fence, err := derived.NewFence(ctx, l.conn, l.cfg.Names.Stream(assets.TimelineStream))
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func (l *Log) relayBehind(ctx context.Context, fence derived.Fence, end uint64) 
 		return err
 	}
 	if shown > fence.Last() {
-		return &streams.FencedError{Stream: l.cfg.Names.Stream(TimelineStream), Cause: errOtherRelay}
+		return &streams.FencedError{Stream: l.cfg.Names.Stream(assets.TimelineStream), Cause: errOtherRelay}
 	}
 	return l.relayFrom(ctx, fence, at, end)
 }
@@ -109,7 +110,7 @@ func (l *Log) relayFrom(ctx context.Context, fence derived.Fence, at position, e
 	}
 	defer tail.Stop()
 	if end > 0 && tail.nothing {
-		if more, err := l.conn.More(ctx, l.cfg.Names.Stream(LogStream), ">", after+1); err != nil || !more {
+		if more, err := l.conn.More(ctx, l.cfg.Names.Stream(assets.LogStream), ">", after+1); err != nil || !more {
 			return err
 		}
 	}
@@ -121,7 +122,7 @@ func (l *Log) relayFrom(ctx context.Context, fence derived.Fence, at position, e
 		}
 		done := end > 0 && (e.Seq >= end || e.last)
 		if done && e.Seq < end { // unless the copy lags that was read
-			more, err := l.conn.More(ctx, l.cfg.Names.Stream(LogStream), ">", e.Seq+1)
+			more, err := l.conn.More(ctx, l.cfg.Names.Stream(assets.LogStream), ">", e.Seq+1)
 			if err != nil {
 				return err
 			}
@@ -157,7 +158,7 @@ func timelineHeader() nats.Header {
 // has nothing else to do, waits until they are stored. The header is used again
 // for each; the fence keeps its values, not the map.
 func (l *Log) relayCommit(ctx context.Context, fence derived.Fence, header nats.Header, c *events.Commit, after int64, wait bool) error {
-	if err := l.admit(ctx, c); err != nil {
+	if err := assets.AdmitToTimeline(ctx, l.conn, c); err != nil {
 		return err
 	}
 	thread := l.cfg.Names.Timeline(c.Tenant, c.Thread, "")
@@ -186,7 +187,7 @@ func (l *Log) relayCommit(ctx context.Context, fence derived.Fence, header nats.
 // has expired: the relay goes on with the commits that are younger than what the
 // timeline keeps.
 func (l *Log) timelinePosition(ctx context.Context) (position, error) {
-	m, err := l.conn.Leader(ctx, l.cfg.Names.Stream(TimelineStream), streams.GetRequest{Last: l.anyEvent()}) // a copy that lags would say less
+	m, err := l.conn.Leader(ctx, l.cfg.Names.Stream(assets.TimelineStream), streams.GetRequest{Last: l.anyEvent()}) // a copy that lags would say less
 	switch {
 	case err == nil:
 		return parsePosition(m.Header)
@@ -214,7 +215,7 @@ func parsePosition(h nats.Header) (position, error) {
 	version, verr := strconv.ParseInt(h.Get(events.HeaderVersion), 10, 64)
 	if err != nil || verr != nil {
 		return position{}, &streams.AssetError{
-			Name: TimelineStream, Problem: "its last message was not written by Skein", Hint: "the relay of a running skein serve removes it",
+			Name: assets.TimelineStream, Problem: "its last message was not written by Skein", Hint: "the relay of a running skein serve removes it",
 		}
 	}
 	return position{seq, version}, nil
@@ -223,7 +224,7 @@ func parsePosition(h nats.Header) (position, error) {
 // positionAt gives the position before the first commit that was stored at a
 // time or later.
 func (l *Log) positionAt(ctx context.Context, at time.Time) (position, error) {
-	stream, err := l.conn.JetStream().Stream(ctx, l.cfg.Names.Stream(LogStream))
+	stream, err := l.conn.JetStream().Stream(ctx, l.cfg.Names.Stream(assets.LogStream))
 	if err != nil {
 		return position{}, err
 	}
@@ -242,7 +243,7 @@ func (l *Log) positionAt(ctx context.Context, at time.Time) (position, error) {
 	}
 	defer tail.Stop()
 	if tail.nothing { // what was that young is erased
-		_, err := l.conn.Leader(ctx, l.cfg.Names.Stream(LogStream), streams.GetRequest{Seq: state.LastSeq})
+		_, err := l.conn.Leader(ctx, l.cfg.Names.Stream(assets.LogStream), streams.GetRequest{Seq: state.LastSeq})
 		if err == nil { // it is not: a copy that lags has told
 			err = fmt.Errorf("a copy of the log lags behind commit %d", state.LastSeq)
 		}
@@ -260,7 +261,7 @@ func (l *Log) positionAt(ctx context.Context, at time.Time) (position, error) {
 // subscribers see them again. The relay that runs meanwhile is fenced off, and
 // then helps: either may write, and each event still comes once.
 func (l *Log) RebuildTimeline(ctx context.Context) error {
-	name := l.cfg.Names.Stream(TimelineStream)
+	name := l.cfg.Names.Stream(assets.TimelineStream)
 	end, err := l.LastSeq(ctx)
 	if err != nil {
 		return err
@@ -273,7 +274,7 @@ func (l *Log) RebuildTimeline(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the timeline: %w", err)
 	}
-	fence, err := derived.Seize(ctx, l.conn, name, l.cfg.Names.Timeline(markTenant, markTenant, markType), at.header())
+	fence, err := derived.Seize(ctx, l.conn, name, l.cfg.Names.Timeline(markTenant, markTenant, assets.TimelineMark), at.header())
 	if err != nil {
 		return err
 	}
@@ -295,7 +296,6 @@ func (l *Log) RebuildTimeline(ctx context.Context) error {
 // before it. No tenant has such a name.
 const (
 	markTenant = "_"
-	markType   = "timeline.rebuilt"
 )
 
 // header gives the headers that parsePosition reads.
@@ -316,5 +316,5 @@ func (l *Log) TimelineSeq(ctx context.Context) (uint64, error) {
 // TimelineMessages reads what the timeline keeps of an aggregate, in order, up
 // to its present end. "*" stands for all tenants, or all aggregates.
 func (l *Log) TimelineMessages(ctx context.Context, tenant, aggregate string) iter.Seq2[streams.Message, error] {
-	return l.conn.Messages(ctx, l.cfg.Names.Stream(TimelineStream), l.cfg.Names.Timeline(tenant, aggregate, ">"), 1)
+	return l.conn.Messages(ctx, l.cfg.Names.Stream(assets.TimelineStream), l.cfg.Names.Timeline(tenant, aggregate, ">"), 1)
 }

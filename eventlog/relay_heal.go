@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
@@ -19,7 +20,7 @@ import (
 // A message that looks like the relay's own and shows a commit behind the log's end
 // stays: it may be all that is left of commits that the log has lost.
 func (l *Log) heal(ctx context.Context) (at position, shown uint64, err error) {
-	name := l.cfg.Names.Stream(TimelineStream)
+	name := l.cfg.Names.Stream(assets.TimelineStream)
 	removed, first, subject := 0, uint64(0), ""
 	for {
 		m, err := l.conn.Leader(ctx, name, streams.GetRequest{Last: l.anyEvent()})
@@ -68,7 +69,7 @@ func (l *Log) relayed(ctx context.Context, m streams.Message) (bool, error) {
 		return false, err
 	}
 	tenant, thread, kind, ok := l.cfg.Names.ParseTimeline(m.Subject)
-	if ok && tenant == markTenant && thread == markTenant && kind == markType {
+	if ok && tenant == markTenant && thread == markTenant && kind == assets.TimelineMark {
 		return at.seq <= end, nil
 	}
 	e, err := events.DecodeEvent(m.Data)
@@ -77,7 +78,7 @@ func (l *Log) relayed(ctx context.Context, m streams.Message) (bool, error) {
 	}
 	if at.seq > end {
 		return false, &streams.AssetError{
-			Name: TimelineStream, Problem: "it shows commit " + strconv.FormatUint(at.seq, 10) + ", and the log ends at " + strconv.FormatUint(end, 10),
+			Name: assets.TimelineStream, Problem: "it shows commit " + strconv.FormatUint(at.seq, 10) + ", and the log ends at " + strconv.FormatUint(end, 10),
 			Hint: "restore the log from a backup, or, if nothing is missing from it, rebuild the timeline with: skein replay timeline",
 		}
 	}
@@ -106,7 +107,7 @@ const lookBack = 256
 // timeline: somebody may have published an event of the log again.
 func (l *Log) follows(ctx context.Context, seq uint64, at position) (bool, error) {
 	from := seq - min(seq-1, lookBack)
-	before, err := l.conn.Direct(ctx, l.cfg.Names.Stream(TimelineStream), streams.GetRequest{Seq: from, Next: ">", Batch: lookBack + 1, MaxBytes: streams.BatchBytes})
+	before, err := l.conn.Direct(ctx, l.cfg.Names.Stream(assets.TimelineStream), streams.GetRequest{Seq: from, Next: ">", Batch: lookBack + 1, MaxBytes: streams.BatchBytes})
 	if err != nil {
 		return false, err
 	}

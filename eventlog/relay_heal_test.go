@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
@@ -79,7 +80,7 @@ func TestRelay_RepeatsOnlyWhatWasDeletedAtTheEnd(t *testing.T) {
 	stop := running(t, l)
 	reaches(t, l, a)
 	stop()
-	stream, err := l.conn.JetStream().Stream(t.Context(), l.cfg.Names.Stream(TimelineStream))
+	stream, err := l.conn.JetStream().Stream(t.Context(), l.cfg.Names.Stream(assets.TimelineStream))
 	must(t, err)
 	last := stream.CachedInfo().State.LastSeq
 	must(t, stream.DeleteMsg(t.Context(), last), stream.DeleteMsg(t.Context(), last-1))

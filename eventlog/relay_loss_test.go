@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
@@ -37,7 +38,7 @@ func TestRelayAfterTheServerLostTheNewest(t *testing.T) {
 		}
 	}
 	eventually(t, "the timeline to show all", shows(2))
-	timeline := filepath.Join(dir, "jetstream", "$G", "streams", l.cfg.Names.Stream(TimelineStream))
+	timeline := filepath.Join(dir, "jetstream", "$G", "streams", l.cfg.Names.Stream(assets.TimelineStream))
 	older := t.TempDir()
 
 	restart := func(between func()) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
@@ -38,7 +39,7 @@ func timeline(t *testing.T, l *Log) []streams.Message {
 	t.Helper()
 	var all []streams.Message
 	for from := uint64(1); ; from = all[len(all)-1].Seq + 1 {
-		got, err := l.conn.Direct(t.Context(), l.cfg.Names.Stream(TimelineStream), streams.GetRequest{Seq: from, Next: l.cfg.Names.Prefix + ".timeline.>", Batch: streams.BatchMessages})
+		got, err := l.conn.Direct(t.Context(), l.cfg.Names.Stream(assets.TimelineStream), streams.GetRequest{Seq: from, Next: l.cfg.Names.Prefix + ".timeline.>", Batch: streams.BatchMessages})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +114,7 @@ func TestRelay(t *testing.T) {
 		return m.relayed == a.seq
 	})
 
-	c, err := l.conn.JetStream().CreateConsumer(t.Context(), l.cfg.Names.Stream(TimelineStream), jetstream.ConsumerConfig{
+	c, err := l.conn.JetStream().CreateConsumer(t.Context(), l.cfg.Names.Stream(assets.TimelineStream), jetstream.ConsumerConfig{
 		Durable: "items", FilterSubject: "skein.timeline.acme.*.item.>",
 	})
 	must(t, err)
@@ -160,7 +161,7 @@ func TestRelayResumesAmidACommit(t *testing.T) {
 		l := start(t)
 		a := newAuthor(1)
 		a.write(t, l, 2, 6)
-		fence, err := derived.NewFence(t.Context(), l.conn, l.cfg.Names.Stream(TimelineStream))
+		fence, err := derived.NewFence(t.Context(), l.conn, l.cfg.Names.Stream(assets.TimelineStream))
 		must(t, err)
 		for _, c := range history(t, l) {
 			if c.Seq == 2 {

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/klauspost/compress/s2"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 )
 
@@ -23,9 +24,9 @@ func snapshotName(tenant, thread string) string { return tenant + "/" + thread }
 
 // SaveSnapshot keeps the encoded state of a thread, in place of an older one.
 func (l *Log) SaveSnapshot(ctx context.Context, tenant, thread string, state []byte) error {
-	store, err := l.conn.JetStream().ObjectStore(ctx, l.cfg.Names.Bucket(SnapshotBucket))
+	store, err := l.conn.JetStream().ObjectStore(ctx, l.cfg.Names.Bucket(assets.SnapshotBucket))
 	if err == nil {
-		err = l.erasePieces(ctx, store, SnapshotBucket, snapshotName(tenant, thread))
+		err = l.erasePieces(ctx, store, assets.SnapshotBucket, snapshotName(tenant, thread))
 	}
 	if err == nil {
 		meta := jetstream.ObjectMeta{Name: snapshotName(tenant, thread), Opts: &jetstream.ObjectMetaOptions{ChunkSize: snapshotChunk}}
@@ -41,7 +42,7 @@ func (l *Log) SaveSnapshot(ctx context.Context, tenant, thread string, state []b
 // An error means that it cannot be read; the thread can still be made from its
 // log.
 func (l *Log) Snapshot(ctx context.Context, tenant, thread string) ([]byte, error) {
-	store, err := l.conn.JetStream().ObjectStore(ctx, l.cfg.Names.Bucket(SnapshotBucket))
+	store, err := l.conn.JetStream().ObjectStore(ctx, l.cfg.Names.Bucket(assets.SnapshotBucket))
 	if err != nil {
 		return nil, fmt.Errorf("the store of snapshots: %w", err)
 	}
@@ -62,7 +63,7 @@ func (l *Log) Snapshot(ctx context.Context, tenant, thread string) ([]byte, erro
 // Snapshots returns the aggregates of which a snapshot is kept.
 func (l *Log) Snapshots(ctx context.Context) iter.Seq2[SnapshotOf, error] {
 	return func(yield func(SnapshotOf, error) bool) {
-		bucket := l.cfg.Names.Bucket(SnapshotBucket)
+		bucket := l.cfg.Names.Bucket(assets.SnapshotBucket)
 		entries := "$O." + bucket + ".M."
 		for m, err := range l.conn.Messages(ctx, "OBJ_"+bucket, entries+"*", 1) {
 			if err != nil {
@@ -85,7 +86,7 @@ func (l *Log) Snapshots(ctx context.Context) iter.Seq2[SnapshotOf, error] {
 // waiting. Nil if there is none, or if pieces of it are missing: it is about to be
 // replaced or dropped, or was when its writer died.
 func (l *Log) ReadSnapshot(ctx context.Context, of SnapshotOf) ([]byte, error) {
-	bucket := l.cfg.Names.Bucket(SnapshotBucket)
+	bucket := l.cfg.Names.Bucket(assets.SnapshotBucket)
 	name := snapshotName(of.Tenant, of.Aggregate)
 	failed := func(cause error) error {
 		return fmt.Errorf("a snapshot of %s that cannot be read: %w", name, cause)
@@ -136,9 +137,9 @@ type SnapshotOf struct{ Tenant, Aggregate string }
 
 // DropSnapshot forgets the state of a thread.
 func (l *Log) DropSnapshot(ctx context.Context, tenant, thread string) error {
-	store, err := l.conn.JetStream().ObjectStore(ctx, l.cfg.Names.Bucket(SnapshotBucket))
+	store, err := l.conn.JetStream().ObjectStore(ctx, l.cfg.Names.Bucket(assets.SnapshotBucket))
 	if err == nil {
-		err = l.erasePieces(ctx, store, SnapshotBucket, snapshotName(tenant, thread))
+		err = l.erasePieces(ctx, store, assets.SnapshotBucket, snapshotName(tenant, thread))
 	}
 	if err == nil {
 		err = store.Delete(ctx, snapshotName(tenant, thread))

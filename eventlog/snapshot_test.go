@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/skein-threads/skein/eventlog/assets"
 )
 
 func TestSnapshots(t *testing.T) {
@@ -36,7 +37,7 @@ func TestSnapshots(t *testing.T) {
 	if got, err := l.Snapshot(ctx, "other", "T-1"); string(got) != "another tenant's" || err != nil {
 		t.Errorf("another tenant's: %q, %v", got, err)
 	}
-	stream, err := l.conn.JetStream().Stream(ctx, "OBJ_"+SnapshotBucket)
+	stream, err := l.conn.JetStream().Stream(ctx, "OBJ_"+assets.SnapshotBucket)
 	must(t, err)
 	if bytes := stream.CachedInfo().State.Bytes; bytes > 64<<10 {
 		t.Errorf("what was replaced still takes %d bytes", bytes)
@@ -46,7 +47,7 @@ func TestSnapshots(t *testing.T) {
 func TestASnapshotThatIsCorrupt(t *testing.T) {
 	t.Parallel()
 	l := start(t)
-	store, err := l.conn.JetStream().ObjectStore(t.Context(), SnapshotBucket)
+	store, err := l.conn.JetStream().ObjectStore(t.Context(), assets.SnapshotBucket)
 	must(t, err)
 	_, err = store.PutBytes(t.Context(), snapshotName(tenant, "T-1"), []byte("this is not compressed"))
 	must(t, err)
@@ -58,9 +59,9 @@ func TestASnapshotThatIsCorrupt(t *testing.T) {
 	must(t, l.SaveSnapshot(t.Context(), tenant, "T-2", []byte("state")))
 	info, err := store.GetInfo(t.Context(), snapshotName(tenant, "T-2"))
 	must(t, err)
-	stream, err := l.conn.JetStream().Stream(t.Context(), "OBJ_"+SnapshotBucket)
+	stream, err := l.conn.JetStream().Stream(t.Context(), "OBJ_"+assets.SnapshotBucket)
 	must(t, err)
-	pieces := "$O." + SnapshotBucket + ".C." + info.NUID
+	pieces := "$O." + assets.SnapshotBucket + ".C." + info.NUID
 	must(t, stream.Purge(t.Context(), jetstream.WithPurgeSubject(pieces)))
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()

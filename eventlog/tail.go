@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
@@ -67,7 +68,7 @@ func (l *Log) TailSince(ctx context.Context, name string, since time.Time) (*Tai
 }
 
 func (l *Log) tail(ctx context.Context, name string, from jetstream.OrderedConsumerConfig) (*Tail, error) {
-	consumer, err := l.conn.JetStream().OrderedConsumer(ctx, l.cfg.Names.Stream(LogStream), from)
+	consumer, err := l.conn.JetStream().OrderedConsumer(ctx, l.cfg.Names.Stream(assets.LogStream), from)
 	if err != nil {
 		return nil, fmt.Errorf("following the log: %w", err)
 	}
@@ -187,6 +188,6 @@ func (t *Tail) Stop() {
 	if t.log.conn.Wire().IsConnected() { // else the server drops the consumer in its own time
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_ = t.log.conn.JetStream().DeleteConsumer(ctx, t.log.cfg.Names.Stream(LogStream), t.consumer)
+		_ = t.log.conn.JetStream().DeleteConsumer(ctx, t.log.cfg.Names.Stream(assets.LogStream), t.consumer)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
 )
@@ -194,7 +195,7 @@ func TestStopWhileNobodyReads(t *testing.T) {
 	if _, err := tail.Next(t.Context()); err == nil {
 		t.Error("a stopped tail goes on")
 	}
-	stream, err := l.conn.JetStream().Stream(t.Context(), l.cfg.Names.Stream(LogStream))
+	stream, err := l.conn.JetStream().Stream(t.Context(), l.cfg.Names.Stream(assets.LogStream))
 	if err != nil {
 		t.Fatal(err)
 	}

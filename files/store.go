@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -41,7 +42,7 @@ func Open(ctx context.Context, log *eventlog.Log) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("JetStream on this connection: %w", err)
 	}
-	bucket := log.Config().Names.Bucket(eventlog.FileBucket)
+	bucket := log.Config().Names.Bucket(assets.FileBucket)
 	stream, err := js.Stream(ctx, "OBJ_"+bucket)
 	if err != nil {
 		return nil, fmt.Errorf("the store of contents: %w", err)

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/chunks"
 	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
@@ -156,7 +157,7 @@ func asks(body []byte, thread string) bool {
 // or has expired.
 func (r *Runner) timelineShows(ctx context.Context, e ending) (bool, error) {
 	names := r.log.Config().Names
-	timeline, err := r.log.JetStream().Stream(ctx, names.Stream(eventlog.TimelineStream))
+	timeline, err := r.log.JetStream().Stream(ctx, names.Stream(assets.TimelineStream))
 	if err != nil {
 		return false, err
 	}

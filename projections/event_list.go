@@ -7,7 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
@@ -93,7 +93,7 @@ func (a *asking) seqOf(version int64) (uint64, error) {
 		return 1, nil
 	}
 	names := a.log.Config().Names
-	stream, err := a.log.JetStream().Stream(a.ctx, names.Stream(eventlog.LogStream))
+	stream, err := a.log.JetStream().Stream(a.ctx, names.Stream(assets.LogStream))
 	if err != nil {
 		return 0, err
 	}

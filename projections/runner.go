@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -54,7 +55,7 @@ func (r *Runner) Progress() *Progress { return r.cfg.Progress }
 // something else.
 func (r *Runner) Ensure(ctx context.Context) error {
 	for _, p := range r.models.List() {
-		if err := r.log.EnsureBucket(ctx, p.Bucket); err != nil {
+		if err := assets.EnsureBucket(ctx, r.log.Streams(), p.Bucket); err != nil {
 			return err
 		}
 	}

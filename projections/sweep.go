@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
@@ -72,7 +73,7 @@ func (b *rebuilding) listThreads(ctx context.Context, known map[uint64]struct{},
 func (b *rebuilding) listOnce(ctx context.Context, known map[uint64]struct{}, work chan<- threadName) error {
 	names := b.log.Config().Names
 	last := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy}
-	return sweep(ctx, b.log, names.Stream(eventlog.LogStream), last, func(m streams.Message) error {
+	return sweep(ctx, b.log, names.Stream(assets.LogStream), last, func(m streams.Message) error {
 		tenant, thread, ok := names.ParseLog(m.Subject)
 		if !ok || !documents.Folds(thread) {
 			return nil

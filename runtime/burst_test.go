@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/internal/share"
 )
 
@@ -39,7 +39,7 @@ func TestNoRunWaitsWithABusyWorker(t *testing.T) {
 	arrive(places)
 	w.work(Config{})
 	arrive(runs - places)
-	queue, err := w.log.JetStream().Consumer(t.Context(), w.log.Config().Names.Stream(eventlog.RunStream), "skein-workers")
+	queue, err := w.log.JetStream().Consumer(t.Context(), w.log.Config().Names.Stream(assets.RunStream), "skein-workers")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/commands/thread"
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
 )
@@ -16,7 +16,7 @@ import (
 // loseQueue loses what the queue of runs holds.
 func (w *world) loseQueue() {
 	w.t.Helper()
-	stream, err := w.log.JetStream().Stream(w.t.Context(), w.log.Config().Names.Stream(eventlog.RunStream))
+	stream, err := w.log.JetStream().Stream(w.t.Context(), w.log.Config().Names.Stream(assets.RunStream))
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/serve"
@@ -57,7 +57,7 @@ func (a *app) storeCheck(ctx context.Context, o *offline) error {
 	}
 	defer release()
 	bar := a.progress()
-	r, err := store.Check(ctx, store.Config{Dir: o.dir, Log: events.DefaultNames().Stream(eventlog.LogStream), Derived: eventlog.Config{}.Derived, Progress: func(done, total int64) {
+	r, err := store.Check(ctx, store.Config{Dir: o.dir, Log: events.DefaultNames().Stream(assets.LogStream), Derived: isDerived, Progress: func(done, total int64) {
 		bar.bar(done, total, "%d of %d MiB", done>>20, total>>20)
 	}})
 	bar.clear()
@@ -97,3 +97,6 @@ func (a *app) printCheck(o *offline, r *store.Report) error {
 	}
 	return nil
 }
+
+// isDerived reports whether a stream of an offline store can be rebuilt from the log.
+func isDerived(stream string) bool { return assets.Derived(events.DefaultNames(), stream) }

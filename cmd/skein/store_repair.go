@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/store"
 )
@@ -60,7 +60,7 @@ func (a *app) storeRepair(ctx context.Context, o *repairing) error {
 	defer release()
 	bar := a.progress()
 	done, err := store.Repair(ctx, store.RepairConfig{
-		Config: store.Config{Dir: o.dir, Log: events.DefaultNames().Stream(eventlog.LogStream), Derived: eventlog.Config{}.Derived, Progress: func(done, total int64) {
+		Config: store.Config{Dir: o.dir, Log: events.DefaultNames().Stream(assets.LogStream), Derived: isDerived, Progress: func(done, total int64) {
 			bar.bar(done, total, "%d of %d MiB", done>>20, total>>20)
 		}},
 		From: o.from, AcceptLoss: o.acceptLoss, Now: time.Now(),
@@ -82,7 +82,7 @@ func (a *app) dropDerived(ctx context.Context, o *repairing) error {
 		return err
 	}
 	defer closeLog()
-	names, err := log.DropDerived(ctx)
+	names, err := assets.DropDerived(ctx, log.Streams())
 	if err != nil {
 		return err
 	}

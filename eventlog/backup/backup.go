@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 )
 
@@ -58,10 +59,10 @@ func Write(ctx context.Context, log *eventlog.Log, dir string, progress func(str
 	}
 	b := &Manifest{Format: format, Made: time.Now().UTC()}
 	conn, names := log.Streams(), log.Config().Names
-	for _, name := range log.Config().Kept() {
+	for _, name := range assets.Kept(log.Config().Names) {
 		// On a cluster nobody answers for a stream that is not there.
 		_, err := conn.JetStream().Stream(ctx, name)
-		if errors.Is(err, jetstream.ErrStreamNotFound) && name != names.Stream(eventlog.LogStream) {
+		if errors.Is(err, jetstream.ErrStreamNotFound) && name != names.Stream(assets.LogStream) {
 			continue // nothing has needed it yet
 		}
 		var s Stream

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/chunks"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
@@ -51,7 +52,7 @@ func emit(t testing.TB, w *chunks.Writer, id, text string) {
 func storedChunks(t testing.TB, l *eventlog.Log, r chunks.Run, first int64) []events.ChunkEmitted {
 	t.Helper()
 	var all []events.ChunkEmitted
-	for m, err := range l.Streams().Messages(t.Context(), l.Config().Names.Stream(eventlog.ChunkStream), l.Config().Names.Chunk(r.Tenant, r.Thread, r.Execution), 1) {
+	for m, err := range l.Streams().Messages(t.Context(), l.Config().Names.Stream(assets.ChunkStream), l.Config().Names.Chunk(r.Tenant, r.Thread, r.Execution), 1) {
 		logtest.Must(t, err)
 		c, err := chunks.Decode(m.Data)
 		logtest.Must(t, err)
@@ -106,7 +107,7 @@ func TestChunksAreNumberedAndRepublished(t *testing.T) {
 			t.Errorf("on the timeline: %+v", e)
 		}
 	}
-	stored, err := l.JetStream().Stream(t.Context(), l.Config().Names.Stream(eventlog.TimelineStream))
+	stored, err := l.JetStream().Stream(t.Context(), l.Config().Names.Stream(assets.TimelineStream))
 	logtest.Must(t, err)
 	if n := stored.CachedInfo().State.Msgs; n != 0 {
 		t.Errorf("the timeline's stream holds %d chunks", n)

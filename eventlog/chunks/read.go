@@ -5,7 +5,7 @@ import (
 	"errors"
 	"iter"
 
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
@@ -14,7 +14,7 @@ import (
 // in order, up to its present end.
 func Messages(ctx context.Context, conn *streams.Conn, tenant, thread, execution string, from uint64) iter.Seq2[streams.Message, error] {
 	n := conn.Config().Names
-	return conn.Messages(ctx, n.Stream(eventlog.ChunkStream), n.Chunk(tenant, thread, execution), from)
+	return conn.Messages(ctx, n.Stream(assets.ChunkStream), n.Chunk(tenant, thread, execution), from)
 }
 
 // Find returns a sequence from which on the chunks of an execution with that number and
@@ -22,7 +22,7 @@ func Messages(ctx context.Context, conn *streams.Conn, tenant, thread, execution
 // stream instead of reading all that stands before: numbers grow with sequences.
 func Find(ctx context.Context, conn *streams.Conn, tenant, thread, execution string, index int64) (uint64, error) {
 	n := conn.Config().Names
-	name, subject := n.Stream(eventlog.ChunkStream), n.Chunk(tenant, thread, execution)
+	name, subject := n.Stream(assets.ChunkStream), n.Chunk(tenant, thread, execution)
 	last, err := conn.LastSeq(ctx, name)
 	if err != nil {
 		return 0, err
@@ -51,7 +51,7 @@ func Find(ctx context.Context, conn *streams.Conn, tenant, thread, execution str
 // Erase erases what is stored of a thread's chunks.
 func Erase(ctx context.Context, conn *streams.Conn, tenant, thread string) error {
 	n := conn.Config().Names
-	return conn.Erase(ctx, n.Stream(eventlog.ChunkStream), n.Chunk(tenant, thread, "*"), 0)
+	return conn.Erase(ctx, n.Stream(assets.ChunkStream), n.Chunk(tenant, thread, "*"), 0)
 }
 
 // decodeChunk reads a message of the stream of chunks.

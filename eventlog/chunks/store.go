@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
@@ -95,7 +96,7 @@ func (w *Writer) store(ctx context.Context, c *chunk) error {
 // look asks the stream for the execution's last chunk, and decides how to go
 // on. It reports whether that is the chunk with this body, which was tried.
 func (w *Writer) look(ctx context.Context, body []byte, tried bool) (stored bool, err error) {
-	stream := w.log.Config().Names.Stream(eventlog.ChunkStream)
+	stream := w.log.Config().Names.Stream(assets.ChunkStream)
 	last, err := w.conn.Leader(ctx, stream, streams.GetRequest{Last: w.subj}) // a copy that lags would be refused again and again
 	if err != nil && !errors.Is(err, streams.ErrNoMessage) {
 		return false, err

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 )
@@ -31,7 +32,7 @@ type Runs struct{ conn *streams.Conn }
 // RunsOf returns the queue of runs of a log.
 func RunsOf(log *eventlog.Log) Runs { return Runs{log.Streams()} }
 
-func (q Runs) stream() string { return q.conn.Config().Names.Stream(eventlog.RunStream) }
+func (q Runs) stream() string { return q.conn.Config().Names.Stream(assets.RunStream) }
 
 // Headers of a queued run: its thread, its agent, and the inbox of the worker that has
 // begun it, besides the thread's version that asked for it; and of one that is handed to

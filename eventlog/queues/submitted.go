@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 )
 
@@ -14,7 +15,7 @@ type Submitted struct{ conn *streams.Conn }
 // SubmittedOf returns the submitted commands of a log.
 func SubmittedOf(log *eventlog.Log) Submitted { return Submitted{log.Streams()} }
 
-func (q Submitted) stream() string { return q.conn.Config().Names.Stream(eventlog.CommandStream) }
+func (q Submitted) stream() string { return q.conn.Config().Names.Stream(assets.CommandStream) }
 
 // Depth returns how many commands are not done.
 func (q Submitted) Depth(ctx context.Context) (uint64, error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 )
 
@@ -44,7 +45,7 @@ type Timers struct{ conn *streams.Conn }
 // TimersOf returns the timers of a log.
 func TimersOf(log *eventlog.Log) Timers { return Timers{log.Streams()} }
 
-func (q Timers) stream() string { return q.conn.Config().Names.Stream(eventlog.TimerStream) }
+func (q Timers) stream() string { return q.conn.Config().Names.Stream(assets.TimerStream) }
 
 // Timer is something that is to be done at a time.
 type Timer struct {

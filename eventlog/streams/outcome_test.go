@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/internal/logtest"
 )
@@ -32,7 +33,7 @@ func ask(l *eventlog.Log, subject string, body []byte, headers ...string) (strea
 // logStream returns the configuration of the log's stream.
 func logStream(t *testing.T, l *eventlog.Log) jetstream.StreamConfig {
 	t.Helper()
-	stream, err := l.JetStream().Stream(t.Context(), l.Config().Names.Stream(eventlog.LogStream))
+	stream, err := l.JetStream().Stream(t.Context(), l.Config().Names.Stream(assets.LogStream))
 	logtest.Must(t, err)
 	return stream.CachedInfo().Config
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/internal/logtest"
 	"github.com/skein-threads/skein/internal/natstest"
@@ -25,7 +26,7 @@ func heldUp(t *testing.T, patience time.Duration) (l *eventlog.Log, p *natstest.
 	direct := logtest.Start(t)
 	a := logtest.NewAuthor(1)
 	a.Write(t, direct, 1, 1)
-	logtest.Must(t, direct.EnsureBucket(t.Context(), docs))
+	logtest.Must(t, assets.EnsureBucket(t.Context(), direct.Streams(), docs))
 	_, err := direct.JetStream().Publish(t.Context(), direct.Bucket(docs).Subject("a"), []byte("1"))
 	logtest.Must(t, err)
 	p = natstest.NewProxy(t, direct.Conn().ConnectedUrl())
@@ -105,7 +106,7 @@ func TestReads_GiveUpWhatIsNotAnswered(t *testing.T) {
 	l, p, listen := heldUp(t, 10*brief)
 	p.Held.Lock()
 	var silent *streams.SilentError
-	_, err := l.Streams().Direct(t.Context(), l.Config().Names.Stream(eventlog.LogStream), streams.GetRequest{Seq: 1})
+	_, err := l.Streams().Direct(t.Context(), l.Config().Names.Stream(assets.LogStream), streams.GetRequest{Seq: 1})
 	if !errors.As(err, &silent) || silent.Others || !errors.Is(err, nats.ErrTimeout) || silent.Waited < 10*brief {
 		t.Errorf("of a server that is silent: %v", err)
 	}
@@ -115,7 +116,7 @@ func TestReads_GiveUpWhatIsNotAnswered(t *testing.T) {
 	l.Streams().SetReadTimeout(500 * time.Millisecond)
 	asked := listen("$JS.API.DIRECT.GET.>")
 	tries := 0
-	err = l.Streams().UntilAnswered(t.Context(), l.Config().Names.Stream(eventlog.LogStream), 7, func(within time.Duration) error {
+	err = l.Streams().UntilAnswered(t.Context(), l.Config().Names.Stream(assets.LogStream), 7, func(within time.Duration) error {
 		tries++
 		return &streams.SilentError{Stream: "S", Seq: 7, Waited: within}
 	})

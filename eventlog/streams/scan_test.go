@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/logtest"
@@ -33,7 +34,7 @@ func TestStored_OfAWholeTenantIsNotCountedWithEachBatch(t *testing.T) {
 	logtest.Must(t, l.Append(t.Context(), eventlog.Write{Commit: foreign}))
 	mine.Write(t, l, 1, 1)
 	want = append(want, mine.Seq)
-	asked, err := l.Conn().SubscribeSync("$JS.API.DIRECT.GET." + l.Config().Names.Stream(eventlog.LogStream))
+	asked, err := l.Conn().SubscribeSync("$JS.API.DIRECT.GET." + l.Config().Names.Stream(assets.LogStream))
 	logtest.Must(t, err)
 	for name, read := range map[string]iter.Seq2[streams.Message, error]{
 		"stored": l.Stored(t.Context(), l.Config().Names.Log(logtest.Tenant, "*"), 1),

@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -30,13 +30,13 @@ func (b *bench) work(ctx context.Context) (w Work, err error) {
 	for s := range list.Info() {
 		n := float64(s.State.LastSeq)
 		switch name := s.Config.Name; {
-		case name == names.Stream(eventlog.LogStream):
+		case name == names.Stream(assets.LogStream):
 			w.Commits = n
-		case name == names.Stream(eventlog.TimelineStream):
+		case name == names.Stream(assets.TimelineStream):
 			w.Timeline = n
-		case name == names.Stream(eventlog.ChunkStream):
+		case name == names.Stream(assets.ChunkStream):
 			w.Chunks = n
-		case name == names.Stream(eventlog.RunStream):
+		case name == names.Stream(assets.RunStream):
 			w.Queue = n
 		case strings.HasPrefix(name, bucket):
 			w.Documents += n

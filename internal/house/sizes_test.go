@@ -18,7 +18,7 @@ func largeTypes() map[string]int {
 	return map[string]int{
 		"commands/thread.rules": 60, // one precondition a type of event: a row of the catalog without one does not compile
 		"client.Client":         87, // one a command and query; the generated ones are to go to types by entity
-		"eventlog.Log":          54, // archives, snapshots and a tenant's consumers are to leave it
+		"eventlog.Log":          50, // archives, snapshots and a tenant's consumers are to leave it
 	}
 }
 
@@ -26,7 +26,7 @@ func largeTypes() map[string]int {
 // number, which may only go down.
 func largePackages() map[string]int {
 	return map[string]int{
-		"audit": 27, "client": 30, "cmd/skein": 44, "commands/thread": 39, "eventlog": 29, "events": 74, "projections": 51, "runtime": 36,
+		"audit": 27, "client": 30, "cmd/skein": 44, "commands/thread": 39, "events": 74, "projections": 51, "runtime": 36,
 	}
 }
 

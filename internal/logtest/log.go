@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
@@ -36,6 +37,34 @@ func Open(t testing.TB, nc *nats.Conn, cfg eventlog.Config) *eventlog.Log {
 		t.Fatal(err)
 	}
 	return l
+}
+
+// History reads the whole log and fails the test unless each thread's versions are
+// contiguous and its chain is unbroken.
+func History(t testing.TB, l *eventlog.Log) []*events.Commit {
+	t.Helper()
+	type end struct {
+		version int64
+		chain   string
+	}
+	var all []*events.Commit
+	ends := map[string]end{}
+	for m, err := range l.Raw(t.Context(), l.Config().Names.Log("*", "*"), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := l.Decode(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := ends[c.Thread]
+		if c.First() != before.version || c.Chain != events.Chain(before.chain, c.Body) {
+			t.Errorf("commit %d of %s does not come after version %d", c.Seq, c.Thread, before.version)
+		}
+		ends[c.Thread] = end{c.Version, c.Chain}
+		all = append(all, c)
+	}
+	return all
 }
 
 // Sibling returns a second log on the server of the first, on a connection of its own,

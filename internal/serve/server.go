@@ -15,6 +15,7 @@ import (
 
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
@@ -158,7 +159,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err := s.confirmStore(ctx, writeLog); err != nil {
 		return err
 	}
-	if err := writeLog.Whole(ctx); err != nil {
+	if err := assets.CheckWhole(ctx, writeLog.Streams()); err != nil {
 		return err
 	}
 	if err := writeLog.Ensure(ctx); err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/internal/store"
 )
 
@@ -16,7 +17,8 @@ const markEvery = 2 * time.Second
 // openStore makes sure that the embedded server will find everything.
 func (s *Server) openStore(ctx context.Context, dir string) error {
 	said := time.Now()
-	opened, err := store.Open(ctx, store.Config{Dir: dir, Log: s.cfg.Names.Stream(eventlog.LogStream), Derived: s.cfg.log().Derived, Progress: func(done, total int64) {
+	derived := func(stream string) bool { return assets.Derived(s.cfg.Names, stream) }
+	opened, err := store.Open(ctx, store.Config{Dir: dir, Log: s.cfg.Names.Stream(assets.LogStream), Derived: derived, Progress: func(done, total int64) {
 		if now := time.Now(); now.Sub(said) >= 2*time.Second {
 			said = now
 			s.logger.Info().Int64("read_mib", done>>20).Int64("of_mib", total>>20).Msg("the store was not closed cleanly; reading every block of it")
@@ -73,7 +75,7 @@ func (s *Server) markStore(background context.Context, log *eventlog.Log) {
 		return
 	}
 	mark := func(ctx context.Context) error {
-		reached, err := log.Reached(ctx)
+		reached, err := assets.KeptEnds(ctx, log.Streams())
 		if s.outage.Err() != nil {
 			return nil // the server may speak of what it could not write
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
@@ -29,7 +30,7 @@ func TestTheServerIsLikeTheRealOne(t *testing.T) {
 	if err := log.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := log.EnsureBucket(t.Context(), "thread_items"); err != nil {
+	if err := assets.EnsureBucket(t.Context(), log.Streams(), "thread_items"); err != nil {
 		t.Fatal(err)
 	}
 	rounds := 40

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -36,7 +37,7 @@ const maxSeen = 10_000
 
 // NewPresence makes the bucket of names if it is not there.
 func NewPresence(ctx context.Context, log *eventlog.Log) (*Presence, error) {
-	if err := log.EnsureBucket(ctx, Bucket); err != nil {
+	if err := assets.EnsureBucket(ctx, log.Streams(), Bucket); err != nil {
 		return nil, err
 	}
 	names := log.Config().Names

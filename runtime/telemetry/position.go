@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 )
 
 // Bucket holds how far the log was exported, without its prefix.
@@ -26,7 +27,7 @@ type position struct {
 
 // resume finds the position. The first time it is the log's end.
 func resume(ctx context.Context, log *eventlog.Log) (*position, error) {
-	if err := log.EnsureBucket(ctx, Bucket); err != nil {
+	if err := assets.EnsureBucket(ctx, log.Streams(), Bucket); err != nil {
 		return nil, err
 	}
 	kv, err := log.JetStream().KeyValue(ctx, log.Config().Names.Bucket(Bucket))

@@ -1,11 +1,14 @@
-package eventlog
+package assets_test
 
 import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/internal/logtest"
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
@@ -15,18 +18,18 @@ import (
 func TestSubmitted_MessageIDsSwallowNothing(t *testing.T) {
 	dir := t.TempDir()
 	server := natstest.Start(t, natstest.StoreDir(dir))
-	l := openLog(t, natstest.Connect(t, server), Config{}, nil)
+	l := logtest.Open(t, natstest.Connect(t, server), eventlog.Config{})
 	stored := uint64(0)
 	submit := func(when string) {
 		t.Helper()
 		for _, tenant := range []string{"hog", "acme", "acme"} {
-			ack, err := l.conn.JetStream().Publish(t.Context(), "skein.submit."+tenant+".thread.create", []byte(`{}`), jetstream.WithMsgID("1"))
+			ack, err := l.JetStream().Publish(t.Context(), "skein.submit."+tenant+".thread.create", []byte(`{}`), jetstream.WithMsgID("1"))
 			if err != nil || ack.Duplicate {
 				t.Fatalf("%s, of %s: %+v %v", when, tenant, ack, err)
 			}
 			stored++
 		}
-		s, err := l.conn.JetStream().Stream(t.Context(), "SKEIN_COMMANDS")
+		s, err := l.JetStream().Stream(t.Context(), "SKEIN_COMMANDS")
 		if err != nil || s.CachedInfo().State.Msgs != stored {
 			t.Fatalf("%s, %d are stored: %+v %v", when, stored, s, err)
 		}
@@ -34,10 +37,10 @@ func TestSubmitted_MessageIDsSwallowNothing(t *testing.T) {
 	submit("on a new stream")
 	before := streamsOf(t, l)["SKEIN_COMMANDS"].Config
 	before.Sources, before.Duplicates = nil, time.Hour
-	if _, err := l.conn.JetStream().UpdateStream(t.Context(), before); err != nil {
+	if _, err := l.JetStream().UpdateStream(t.Context(), before); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.conn.JetStream().Publish(t.Context(), "skein.submit.hog.thread.create", []byte(`{}`), jetstream.WithMsgID("1")); err != nil {
+	if _, err := l.JetStream().Publish(t.Context(), "skein.submit.hog.thread.create", []byte(`{}`), jetstream.WithMsgID("1")); err != nil {
 		t.Fatal(err)
 	}
 	stored++
@@ -46,7 +49,7 @@ func TestSubmitted_MessageIDsSwallowNothing(t *testing.T) {
 	}
 	submit("on a stream of before")
 	server.Shutdown()
-	l = openLog(t, natstest.Connect(t, natstest.Start(t, natstest.StoreDir(dir))), Config{}, nil)
+	l = logtest.Open(t, natstest.Connect(t, natstest.Start(t, natstest.StoreDir(dir))), eventlog.Config{})
 	submit("after a restart")
 }
 
@@ -55,11 +58,22 @@ func TestCluster_MessageIDsSwallowNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a cluster")
 	}
-	_, l := startNodes(t, 3)
+	l := logtest.Open(t, clusterConn(t), eventlog.Config{Replicas: 3})
 	for _, tenant := range []string{"hog", "acme"} {
-		ack, err := l.conn.JetStream().Publish(t.Context(), "skein.submit."+tenant+".thread.create", []byte(`{}`), jetstream.WithMsgID("1"))
+		ack, err := l.JetStream().Publish(t.Context(), "skein.submit."+tenant+".thread.create", []byte(`{}`), jetstream.WithMsgID("1"))
 		if err != nil || ack.Duplicate {
 			t.Fatalf("of %s: %+v %v", tenant, ack, err)
 		}
 	}
+}
+
+// clusterConn starts a cluster of three servers and connects to it.
+func clusterConn(t *testing.T) *nats.Conn {
+	t.Helper()
+	nc, err := nats.Connect(natstest.StartCluster(t).URL(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
 }

@@ -1,4 +1,4 @@
-package eventlog
+package assets_test
 
 import (
 	"context"
@@ -10,18 +10,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
+	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/logtest"
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
-// bare gives a log whose streams were not made.
-func bare(t *testing.T, cfg Config) *Log {
+// bare returns a log whose streams were not created.
+func bare(t *testing.T, cfg eventlog.Config) *eventlog.Log {
 	t.Helper()
-	l, err := Open(natstest.Connect(t, natstest.Start(t)), cfg, zerolog.Nop(), nil)
+	l, err := eventlog.Open(natstest.Connect(t, natstest.Start(t)), cfg, zerolog.Nop(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,10 +34,15 @@ func bare(t *testing.T, cfg Config) *Log {
 	return l
 }
 
-// streams gives the configuration of every stream and when it was made.
-func streamsOf(t *testing.T, l *Log) map[string]jetstream.StreamInfo {
+// wanted returns the streams that Ensure would create for a log.
+func wanted(l *eventlog.Log) []streams.Asset {
+	return assets.StreamsFor(l.Streams(), assets.Ages{Timeline: l.Config().TimelineAge, Chunk: l.Config().ChunkAge, Command: l.Config().CommandAge})
+}
+
+// streamsOf returns the configuration of every stream and when it was made.
+func streamsOf(t *testing.T, l *eventlog.Log) map[string]jetstream.StreamInfo {
 	t.Helper()
-	list := l.conn.JetStream().ListStreams(t.Context())
+	list := l.JetStream().ListStreams(t.Context())
 	all := map[string]jetstream.StreamInfo{}
 	for info := range list.Info() {
 		all[info.Config.Name] = jetstream.StreamInfo{Config: info.Config, Created: info.Created}
@@ -47,25 +57,25 @@ func streamsOf(t *testing.T, l *Log) map[string]jetstream.StreamInfo {
 // names and what was done. The server announces later than it answers, and what
 // it says of one stream is in order but not what it says of several: a consumer
 // on each, which it announces in the same order, shows that nothing is to come.
-func announced(t *testing.T, l *Log) func(names []string) []string {
+func announced(t *testing.T, l *eventlog.Log) func(names []string) []string {
 	t.Helper()
-	sub, err := l.conn.NATS().SubscribeSync("$JS.EVENT.ADVISORY.*.>")
+	sub, err := l.Conn().SubscribeSync("$JS.EVENT.ADVISORY.*.>")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.conn.NATS().Flush(); err != nil {
+	if err := l.Conn().Flush(); err != nil {
 		t.Fatal(err)
 	}
 	return func(names []string) []string {
 		t.Helper()
 		for _, name := range names {
-			if _, err := l.conn.JetStream().CreateConsumer(t.Context(), name, jetstream.ConsumerConfig{}); err != nil {
+			if _, err := l.JetStream().CreateConsumer(t.Context(), name, jetstream.ConsumerConfig{}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		var changes []string
 		for left := slices.Clone(names); len(left) > 0; {
-			msg, err := sub.NextMsg(patience)
+			msg, err := sub.NextMsg(logtest.Patience)
 			if err != nil {
 				t.Fatalf("waited in vain for what is announced of %q: %v", left, err)
 			}
@@ -81,8 +91,8 @@ func announced(t *testing.T, l *Log) func(names []string) []string {
 	}
 }
 
-func TestEnsureOnAnEmptyServer(t *testing.T) {
-	l := bare(t, Config{})
+func TestEnsure_CreatesEachStreamOnce(t *testing.T) {
+	l := bare(t, eventlog.Config{})
 	changes := announced(t, l)
 	if err := l.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
@@ -105,12 +115,12 @@ func TestEnsureOnAnEmptyServer(t *testing.T) {
 		t.Errorf("the timeline keeps events for %v", age)
 	}
 
-	if err := l.EnsureBucket(t.Context(), "thread_items"); err != nil {
+	if err := assets.EnsureBucket(t.Context(), l.Streams(), "thread_items"); err != nil {
 		t.Fatal(err)
 	}
 	made = streamsOf(t, l)
 	for range 2 {
-		if err := errors.Join(l.Ensure(t.Context()), l.EnsureBucket(t.Context(), "thread_items")); err != nil {
+		if err := errors.Join(l.Ensure(t.Context()), assets.EnsureBucket(t.Context(), l.Streams(), "thread_items")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -127,9 +137,9 @@ func TestEnsureOnAnEmptyServer(t *testing.T) {
 	}
 }
 
-func TestEnsureUpdatesAndKeepsTheOperatorsLimits(t *testing.T) {
-	l := bare(t, Config{TimelineAge: time.Hour})
-	for _, a := range l.assets() {
+func TestEnsure_UpdatesAndKeepsTheOperatorsLimits(t *testing.T) {
+	l := bare(t, eventlog.Config{TimelineAge: time.Hour})
+	for _, a := range wanted(l) {
 		a.Config.Description, a.Config.MaxBytes, a.Config.Duplicates = "old", 64<<20, time.Minute
 		a.Config.AllowDirect, a.Config.Compression = false, jetstream.S2Compression
 		if a.Config.MaxAge > 0 {
@@ -138,7 +148,7 @@ func TestEnsureUpdatesAndKeepsTheOperatorsLimits(t *testing.T) {
 		if a.Config.Name == "SKEIN_LOG" {
 			a.Config.AllowAtomicPublish = false
 		}
-		if _, err := l.conn.JetStream().CreateStream(t.Context(), a.Config); err != nil {
+		if _, err := l.JetStream().CreateStream(t.Context(), a.Config); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -146,7 +156,7 @@ func TestEnsureUpdatesAndKeepsTheOperatorsLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	made := streamsOf(t, l)
-	for _, a := range l.assets() {
+	for _, a := range wanted(l) {
 		got := made[a.Config.Name].Config
 		if got.Description != a.Config.Description || got.MaxAge != a.Config.MaxAge || got.AllowDirect != a.Config.AllowDirect ||
 			got.AllowAtomicPublish != a.Config.AllowAtomicPublish || got.DenyDelete != a.Config.DenyDelete || got.Duplicates != a.Config.Duplicates ||
@@ -159,59 +169,59 @@ func TestEnsureUpdatesAndKeepsTheOperatorsLimits(t *testing.T) {
 	}
 }
 
-func TestEnsureRefusesWhatWouldLoseData(t *testing.T) {
+func TestEnsure_RefusesWhatWouldLoseData(t *testing.T) {
 	for name, test := range map[string]struct {
 		stream string
 		spoil  func(*jetstream.StreamConfig)
 	}{
-		"work queue":     {LogStream, func(c *jetstream.StreamConfig) { c.Retention = jetstream.WorkQueuePolicy }},
-		"interest":       {LogStream, func(c *jetstream.StreamConfig) { c.Retention = jetstream.InterestPolicy }},
-		"memory":         {LogStream, func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage }},
-		"age":            {LogStream, func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour }},
-		"discard old":    {LogStream, func(c *jetstream.StreamConfig) { c.Discard, c.MaxMsgs = jetstream.DiscardOld, 10 }},
-		"discard bytes":  {LogStream, func(c *jetstream.StreamConfig) { c.Discard, c.MaxBytes = jetstream.DiscardOld, 1<<20 }},
-		"one a subject":  {LogStream, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 1 }},
-		"other subjects": {LogStream, func(c *jetstream.StreamConfig) { c.Subjects = []string{"orders.>"} }},
-		"more subjects":  {LogStream, func(c *jetstream.StreamConfig) { c.Subjects = append(c.Subjects, "orders.>") }},
-		"no answers":     {LogStream, func(c *jetstream.StreamConfig) { c.NoAck = true }},
-		"sealed":         {LogStream, func(*jetstream.StreamConfig) {}}, // sealed below
-		"other names": {LogStream, func(c *jetstream.StreamConfig) {
+		"work queue":     {assets.LogStream, func(c *jetstream.StreamConfig) { c.Retention = jetstream.WorkQueuePolicy }},
+		"interest":       {assets.LogStream, func(c *jetstream.StreamConfig) { c.Retention = jetstream.InterestPolicy }},
+		"memory":         {assets.LogStream, func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage }},
+		"age":            {assets.LogStream, func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour }},
+		"discard old":    {assets.LogStream, func(c *jetstream.StreamConfig) { c.Discard, c.MaxMsgs = jetstream.DiscardOld, 10 }},
+		"discard bytes":  {assets.LogStream, func(c *jetstream.StreamConfig) { c.Discard, c.MaxBytes = jetstream.DiscardOld, 1<<20 }},
+		"one a subject":  {assets.LogStream, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 1 }},
+		"other subjects": {assets.LogStream, func(c *jetstream.StreamConfig) { c.Subjects = []string{"orders.>"} }},
+		"more subjects":  {assets.LogStream, func(c *jetstream.StreamConfig) { c.Subjects = append(c.Subjects, "orders.>") }},
+		"no answers":     {assets.LogStream, func(c *jetstream.StreamConfig) { c.NoAck = true }},
+		"sealed":         {assets.LogStream, func(*jetstream.StreamConfig) {}}, // sealed below
+		"other names": {assets.LogStream, func(c *jetstream.StreamConfig) {
 			c.SubjectTransform = &jetstream.SubjectTransformConfig{Source: ">", Destination: "x.>"}
 		}},
-		"async": {LogStream, func(c *jetstream.StreamConfig) {
+		"async": {assets.LogStream, func(c *jetstream.StreamConfig) {
 			c.AllowAtomicPublish, c.PersistMode = false, jetstream.AsyncPersistMode
 		}},
-		"mirror": {LogStream, func(c *jetstream.StreamConfig) {
+		"mirror": {assets.LogStream, func(c *jetstream.StreamConfig) {
 			*c = jetstream.StreamConfig{Name: c.Name, Mirror: &jetstream.StreamSource{Name: "OTHER"}}
 		}},
-		"sources": {LogStream, func(c *jetstream.StreamConfig) { c.Sources = []*jetstream.StreamSource{{Name: "OTHER"}} }},
-		"derived, memory": {TimelineStream, func(c *jetstream.StreamConfig) {
+		"sources": {assets.LogStream, func(c *jetstream.StreamConfig) { c.Sources = []*jetstream.StreamSource{{Name: "OTHER"}} }},
+		"derived, memory": {assets.TimelineStream, func(c *jetstream.StreamConfig) {
 			c.Storage, c.PersistMode = jetstream.MemoryStorage, jetstream.DefaultPersistMode
 		}},
 		// It is not ours: neither taken, nor thrown away for its persist mode.
-		"derived, not ours": {TimelineStream, func(c *jetstream.StreamConfig) {
+		"derived, not ours": {assets.TimelineStream, func(c *jetstream.StreamConfig) {
 			c.Subjects, c.PersistMode = []string{"orders.>"}, jetstream.DefaultPersistMode
 		}},
-		"commands, limits": {CommandStream, func(c *jetstream.StreamConfig) { c.Retention = jetstream.LimitsPolicy }},
+		"commands, limits": {assets.CommandStream, func(c *jetstream.StreamConfig) { c.Retention = jetstream.LimitsPolicy }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := bare(t, Config{})
+			l := bare(t, eventlog.Config{})
 			var there jetstream.StreamConfig
-			for _, a := range l.assets() {
-				if a.Config.Name == l.cfg.Names.Stream(test.stream) {
+			for _, a := range wanted(l) {
+				if a.Config.Name == l.Config().Names.Stream(test.stream) {
 					there = a.Config
 				}
 			}
 			test.spoil(&there)
-			if _, err := l.conn.JetStream().CreateStream(t.Context(), jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"other"}}); err != nil {
+			if _, err := l.JetStream().CreateStream(t.Context(), jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"other"}}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.conn.JetStream().CreateStream(t.Context(), there); err != nil {
+			if _, err := l.JetStream().CreateStream(t.Context(), there); err != nil {
 				t.Fatal(err)
 			}
 			if name == "sealed" {
 				there.Sealed = true
-				if _, err := l.conn.JetStream().UpdateStream(t.Context(), there); err != nil {
+				if _, err := l.JetStream().UpdateStream(t.Context(), there); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -228,20 +238,20 @@ func TestEnsureRefusesWhatWouldLoseData(t *testing.T) {
 	}
 }
 
-func TestADerivedStreamOfAnotherPersistModeIsMadeAnew(t *testing.T) {
-	l := bare(t, Config{})
-	was := l.assets()[1].Config
+func TestEnsure_RecreatesDerivedStreamOfOtherPersistMode(t *testing.T) {
+	l := bare(t, eventlog.Config{})
+	was := wanted(l)[1].Config
 	was.PersistMode, was.MaxBytes = jetstream.DefaultPersistMode, 64<<20
-	if _, err := l.conn.JetStream().CreateStream(t.Context(), was); err != nil {
+	if _, err := l.JetStream().CreateStream(t.Context(), was); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.conn.JetStream().Publish(t.Context(), l.cfg.Names.Timeline(tenant, "T-1", "item.created"), nil); err != nil {
+	if _, err := l.JetStream().Publish(t.Context(), l.Config().Names.Timeline(logtest.Tenant, "T-1", "item.created"), nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	stream, err := l.conn.JetStream().Stream(t.Context(), was.Name)
+	stream, err := l.JetStream().Stream(t.Context(), was.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,37 +261,37 @@ func TestADerivedStreamOfAnotherPersistModeIsMadeAnew(t *testing.T) {
 	}
 }
 
-func TestPrefixesAreApart(t *testing.T) {
-	l := bare(t, Config{})
-	other := openLog(t, l.conn.NATS(), Config{Names: events.Names{Prefix: "other"}}, nil)
+func TestEnsure_SeparatesPrefixes(t *testing.T) {
+	l := bare(t, eventlog.Config{})
+	other := logtest.Open(t, l.Conn(), eventlog.Config{Names: events.Names{Prefix: "other"}})
 	if err := l.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	newAuthor(1).write(t, l, 3, 1)
-	newAuthor(1).write(t, other, 1, 1)
-	if n, m := len(history(t, l)), len(history(t, other)); n != 3 || m != 1 {
+	logtest.NewAuthor(1).Write(t, l, 3, 1)
+	logtest.NewAuthor(1).Write(t, other, 1, 1)
+	if n, m := len(logtest.History(t, l)), len(logtest.History(t, other)); n != 3 || m != 1 {
 		t.Errorf("the logs hold %d and %d commits", n, m)
 	}
 }
 
-func TestABucketIsAKeyValueBucketForAnyClient(t *testing.T) {
-	l := start(t)
+func TestEnsureBucket_IsAKeyValueBucketForAnyClient(t *testing.T) {
+	l := logtest.Start(t)
 	const bucket = "thread_items"
-	if err := l.EnsureBucket(t.Context(), bucket); err != nil {
+	if err := assets.EnsureBucket(t.Context(), l.Streams(), bucket); err != nil {
 		t.Fatal(err)
 	}
-	fence := fenceOf(t, l, bucket)
-	for _, put := range []error{
-		fence.put(t, "acme.T-1.a", []byte(`{"n":1}`)),
-		fence.put(t, "acme.T-1.b", []byte(`{"n":2}`)),
-		fence.remove(t, "acme.T-1.b"),
-		fence.finalPut(t, "acme.T-1.a", []byte(`{"n":3}`)),
-	} {
-		if put != nil {
-			t.Fatal(put)
-		}
+	b := l.Bucket(bucket)
+	fence, err := derived.NewFence(t.Context(), l.Streams(), b.Stream())
+	if err != nil {
+		t.Fatal(err)
 	}
-	kv, err := l.conn.JetStream().KeyValue(t.Context(), bucket)
+	logtest.Must(t,
+		fence.Send(t.Context(), b.Subject("acme.T-1.a"), nil, []byte(`{"n":1}`)),
+		fence.Send(t.Context(), b.Subject("acme.T-1.b"), nil, []byte(`{"n":2}`)),
+		fence.Send(t.Context(), b.Subject("acme.T-1.b"), nats.Header{"KV-Operation": {"DEL"}}, nil),
+		fence.Final(t.Context(), b.Subject("acme.T-1.a"), nil, []byte(`{"n":3}`)),
+	)
+	kv, err := l.JetStream().KeyValue(t.Context(), bucket)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,23 +306,13 @@ func TestABucketIsAKeyValueBucketForAnyClient(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(keys, []string{"acme.T-1.a"}) {
 		t.Errorf("keys %v: %v", keys, err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), logtest.Patience)
 	defer cancel()
 	watch, err := kv.WatchFiltered(ctx, []string{"acme.T-1.*"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first := within(t, "a document by watching", watch.Updates()); first == nil {
+	if first := logtest.Within(t, "a document by watching", watch.Updates()); first == nil {
 		t.Error("a watcher is given nothing")
-	}
-}
-
-// reshape changes the log's stream.
-func reshape(t *testing.T, l *Log, change func(*jetstream.StreamConfig)) {
-	t.Helper()
-	cfg := streamsOf(t, l)[l.cfg.Names.Stream(LogStream)].Config
-	change(&cfg)
-	if _, err := l.conn.JetStream().UpdateStream(t.Context(), cfg); err != nil {
-		t.Fatal(err)
 	}
 }
