@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/commands/thread"
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/queues"
 )
 
@@ -61,7 +61,7 @@ func TestARunInHandIsNotTakenFromItself(t *testing.T) {
 func (w *world) taken(messages uint64) {
 	w.t.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(time.Millisecond) {
-		c, err := w.log.JetStream().Consumer(w.t.Context(), w.log.Config().Names.Stream(eventlog.RunStream), "skein-workers")
+		c, err := w.log.JetStream().Consumer(w.t.Context(), w.log.Config().Names.Stream(assets.RunStream), "skein-workers")
 		if err != nil {
 			w.t.Fatal(err)
 		}
