@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/internal/serve"
 )
 
@@ -216,12 +216,7 @@ func TestTimeline_FiltersTypesAndThreads(t *testing.T) {
 // A restart of the server loses no event for a reader: what was written meanwhile is
 // read from the log.
 func TestTimeline_ReconnectMissesNothing(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	_ = listener.Close()
+	address := natstest.FreeAddress(t)
 	cfg := serve.Config{Store: t.TempDir(), NATSListen: address, HTTPListen: "127.0.0.1:0", Volatile: true}
 	run := func() (stop func()) {
 		s, err := serve.Start(t.Context(), cfg, zerolog.Nop())

@@ -4,25 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 )
-
-// freeAddress gives an address that nobody listens on.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
-}
 
 // until waits until a thread shows an event.
 func until(t testing.TB, c *client.Client, thread string, is func(client.Event) bool) client.Event {
@@ -81,7 +70,7 @@ func ended(t testing.TB, c *client.Client, thread, execution string) *events.Exe
 // asked for before. EK-124, EK-92.
 func TestApprovalOverARestart(t *testing.T) {
 	t.Parallel()
-	folder, address := t.TempDir(), freeAddress(t)
+	folder, address := t.TempDir(), natstest.FreeAddress(t)
 	p := launch(t, wholeMode, "first", folder, address)
 	c := connect(t, p.url)
 	stopped, stoppedRun := begin(t, c, careful)
@@ -135,7 +124,7 @@ func TestWholeSkeinKilled(t *testing.T) {
 	talks := all.some(turns)
 	quiet, denied := undisturbed(t, talks)
 
-	folder, address := t.TempDir(), freeAddress(t)
+	folder, address := t.TempDir(), natstest.FreeAddress(t)
 	p := launch(t, wholeMode, "whole-0", folder, address)
 	url := p.url
 	c := connect(t, url)

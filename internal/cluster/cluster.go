@@ -103,22 +103,28 @@ func (c *Cluster) process(name string, within []string, args ...string) *Process
 	return p
 }
 
-// fill gives an address a free port of loopback if it has none: one below those
-// that outgoing connections take, so that it is still free when a server that was
-// killed comes back.
-func fill(address *string) error {
+// fill writes a free address into one that is empty.
+func fill(address *string) (err error) {
+	if *address == "" {
+		*address, err = FreeAddress()
+	}
+	return err
+}
+
+// FreeAddress returns a free port of loopback, with its host: one below those that
+// outgoing connections take, so that it is still free when a server that was stopped
+// comes back.
+func FreeAddress() (string, error) {
 	const from, to, tries = 21000, 32000, 100
-	for try := 0; *address == ""; try++ {
+	for try := 0; ; try++ {
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", from+rand.IntN(to-from)))
 		if err == nil {
-			*address = l.Addr().String()
-			return l.Close()
+			return l.Addr().String(), l.Close()
 		}
 		if try == tries {
-			return fmt.Errorf("no free port: %w", err)
+			return "", fmt.Errorf("no free port: %w", err)
 		}
 	}
-	return nil
 }
 
 func without(list []string, i int) []string {

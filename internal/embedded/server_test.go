@@ -116,8 +116,8 @@ func TestTakenPortLeavesTheStoreAlone(t *testing.T) {
 
 func TestPortIsFreeAfterShutdown(t *testing.T) {
 	dir := t.TempDir()
-	first := natstest.Start(t, natstest.StoreDir(dir))
-	address := strings.TrimPrefix(first.URL(), "nats://")
+	address := natstest.FreeAddress(t)
+	first := natstest.Start(t, natstest.StoreDir(dir), natstest.Listen(address))
 	first.Shutdown()
 
 	o := embedded.NewOptions(dir)

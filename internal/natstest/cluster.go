@@ -20,6 +20,7 @@ const clusterPatience = 2 * time.Minute
 // Cluster is three nats-servers with JetStream in the test's own process.
 type Cluster struct {
 	t       testing.TB
+	log     record
 	options [ClusterSize]server.Options
 	Servers [ClusterSize]*server.Server // as they were last started
 }
@@ -29,22 +30,16 @@ type Cluster struct {
 func StartCluster(t testing.TB) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t}
-	var ports [ClusterSize]int
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatalf("natstest: %v", err)
-		}
-		ports[i] = l.Addr().(*net.TCPAddr).Port
-		if err := l.Close(); err != nil {
-			t.Fatalf("natstest: %v", err)
-		}
+	t.Cleanup(func() { c.log.show(t) }) // after the end of the servers
+	var routes [ClusterSize]int
+	for i := range routes {
+		routes[i] = freePort(t)
 	}
 	for i := range c.options {
 		c.options[i] = server.Options{
-			ServerName: fmt.Sprint("n", i+1), Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
-			MaxPayload: 4 << 20, Cluster: server.ClusterOpts{Name: "skein", Host: "127.0.0.1", Port: ports[i], NoAdvertise: true},
-			Routes: server.RoutesFromStr(fmt.Sprintf("nats://127.0.0.1:%d,nats://127.0.0.1:%d", ports[(i+1)%ClusterSize], ports[(i+2)%ClusterSize])),
+			ServerName: fmt.Sprint("n", i+1), Host: "127.0.0.1", Port: freePort(t), JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
+			MaxPayload: 4 << 20, Cluster: server.ClusterOpts{Name: "skein", Host: "127.0.0.1", Port: routes[i], NoAdvertise: true},
+			Routes: server.RoutesFromStr(fmt.Sprintf("nats://127.0.0.1:%d,nats://127.0.0.1:%d", routes[(i+1)%ClusterSize], routes[(i+2)%ClusterSize])),
 		}
 		c.Start(i)
 	}
@@ -59,6 +54,15 @@ func StartCluster(t testing.TB) *Cluster {
 		}
 	}
 	return c
+}
+
+func freePort(t testing.TB) int {
+	t.Helper()
+	address, err := net.ResolveTCPAddr("tcp", FreeAddress(t))
+	if err != nil {
+		t.Fatalf("natstest: %v", err)
+	}
+	return address.Port
 }
 
 func (c *Cluster) formed() bool {
@@ -79,11 +83,11 @@ func (c *Cluster) Start(i int) {
 		c.t.Fatalf("natstest: %v", err)
 	}
 	c.Servers[i] = s
+	s.SetLoggerV2(namedLog{o.ServerName, &c.log}, false, false, false)
 	s.Start()
 	if !s.ReadyForConnections(clusterPatience) {
 		c.t.Fatal("natstest: a server of the cluster is not ready")
 	}
-	c.options[i].Port = s.Addr().(*net.TCPAddr).Port
 }
 
 // Stop stops a server and waits until it has ended.

@@ -3,14 +3,17 @@
 //
 // The server is the one that `skein serve` embeds. It does not fsync unless
 // asked to, because tests end before the power fails; a test about durability
-// or speed asks for SyncAlways.
+// or speed asks for SyncAlways. If the test fails, its output has the server's
+// warnings and errors.
 package natstest
 
 import (
 	"testing"
 
 	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
 
+	"github.com/skein-threads/skein/internal/cluster"
 	"github.com/skein-threads/skein/internal/embedded"
 )
 
@@ -33,6 +36,24 @@ func MaxPayload(bytes int32) Option {
 	return func(o *embedded.Options) { o.MaxPayload = bytes }
 }
 
+// Listen has the server listen on an address, for a test that starts another one
+// there: one of [FreeAddress].
+func Listen(address string) Option {
+	return func(o *embedded.Options) { o.Listen = address }
+}
+
+// FreeAddress returns an address for a server that is stopped and started again: no
+// outgoing connection takes its port meanwhile, as may happen to a port that the
+// system chose.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	address, err := cluster.FreeAddress()
+	if err != nil {
+		t.Fatalf("natstest: %v", err)
+	}
+	return address
+}
+
 // Start runs a server until the test and its cleanups registered later end. It
 // fails the test if the server does not start.
 func Start(t testing.TB, opts ...Option) *embedded.Server {
@@ -46,6 +67,9 @@ func Start(t testing.TB, opts ...Option) *embedded.Server {
 	if o.StoreDir == "" {
 		o.StoreDir = t.TempDir()
 	}
+	var log record
+	t.Cleanup(func() { log.show(t) }) // after the end of the server
+	o.Logger = zerolog.New(&log).Level(zerolog.WarnLevel).With().Timestamp().Logger()
 	s, err := embedded.Start(o)
 	if err != nil {
 		t.Fatalf("natstest: %v", err)
