@@ -2,11 +2,12 @@ package projections
 
 import (
 	"context"
+	"reflect"
 	"time"
 
 	"github.com/rs/zerolog"
 
-		"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections/documents"
 	"github.com/skein-threads/skein/schema"
@@ -59,6 +60,7 @@ type Queries struct {
 	logger    zerolog.Logger
 	metrics   Metrics
 	directory *directories
+	answers   map[reflect.Type]answer
 }
 
 // NewQueries makes the queries on a log. They know how far the read models are,
@@ -69,7 +71,7 @@ func NewQueries(log *eventlog.Log, validator *schema.Validator, cfg QueryConfig,
 	}
 	return &Queries{
 		log: log, models: documents.NewModels(), schema: validator, cfg: cfg.withDefaults(), logger: logger, metrics: metrics,
-		directory: newDirectories(),
+		directory: newDirectories(), answers: answers(),
 	}
 }
 
@@ -154,83 +156,72 @@ func (q *Queries) handle(ctx context.Context, tenant, name string, body []byte) 
 		return nil, err
 	}
 	a := &asking{Queries: q, ctx: ctx, tenant: tenant}
-	out, err := a.answer(name, data)
+	row, ok := q.answers[reflect.TypeOf(data)]
+	if !ok {
+		return nil, events.Errorf(events.NotFound, "no such query: %.64s", name)
+	}
+	out, err := row.ask(a, data)
 	return out, a.confirmed(err)
 }
 
-// answer answers a query that was read.
-func (a *asking) answer(name string, data any) (any, error) {
-	switch d := data.(type) {
-	case events.GetThread:
-		return a.getThread(d)
-	case events.ListThreads:
-		return a.listThreads(d)
-	case events.GetContext:
-		return a.getContext(d)
-	case events.ListContexts:
-		return a.listContexts(d)
-	case events.GetItem:
-		return a.getItem(d)
-	case events.ListItems:
-		return a.listItems(d)
-	case events.GetMessage:
-		return a.getMessage(d)
-	case events.ListMessages:
-		return a.listMessages(d)
-	case events.ListLogs:
-		return a.listLogs(d)
-	case events.GetExecution:
-		return a.getExecution(d)
-	case events.ListExecutions:
-		return a.listExecutions(d)
-	case events.ListSteps:
-		return a.listSteps(d)
-	case events.ListParts:
-		return a.listParts(d)
-	case events.GetDefinition:
-		return a.getDefinition(d)
-	case events.ListDefinitions:
-		return a.listDefinitions(d)
-	case events.GetAgent:
-		return a.getAgent(d)
-	case events.ListEvents:
-		return a.listEvents(d)
-	case events.ListEffects:
-		return a.listEffects(d)
-	case events.GetHistory:
-		return a.getHistory(d)
-	case events.ListHistory:
-		return a.listHistory(d)
-	case events.ListChunks:
-		return a.listChunks(d)
-	case events.CreateConsumer:
-		return a.createConsumer(d)
-	case events.NextOfConsumer:
-		return a.nextOfConsumer(d)
-	case events.SettleConsumer:
-		return a.settleConsumer(d)
-	case events.DeleteConsumer:
-		return a.deleteConsumer(d)
-	case events.ListRuns:
-		return a.listRuns(d)
-	case events.ListApprovals:
-		return a.listApprovals(d)
-	case events.ListQueue:
-		return a.listQueue(d)
-	case events.StatFile:
-		return a.statFile(d)
-	case events.ListFiles:
-		return a.listFiles(d)
-	case events.CountFiles:
-		return a.countFiles(d)
-	case events.FindFiles:
-		return a.findFiles(d)
-	case events.GrepFiles:
-		return a.grepFiles(d)
-	case events.GetThumbnail:
-		return a.getThumbnail(d)
+// answers lists the function that answers each query.
+func answers() map[reflect.Type]answer {
+	return indexed(
+		answersWith((*asking).getThread),
+		answersWith((*asking).listThreads),
+		answersWith((*asking).getContext),
+		answersWith((*asking).listContexts),
+		answersWith((*asking).getItem),
+		answersWith((*asking).listItems),
+		answersWith((*asking).getMessage),
+		answersWith((*asking).listMessages),
+		answersWith((*asking).listLogs),
+		answersWith((*asking).getExecution),
+		answersWith((*asking).listExecutions),
+		answersWith((*asking).listSteps),
+		answersWith((*asking).listParts),
+		answersWith((*asking).getDefinition),
+		answersWith((*asking).listDefinitions),
+		answersWith((*asking).getAgent),
+		answersWith((*asking).listEvents),
+		answersWith((*asking).listEffects),
+		answersWith((*asking).getHistory),
+		answersWith((*asking).listHistory),
+		answersWith((*asking).listChunks),
+		answersWith((*asking).createConsumer),
+		answersWith((*asking).nextOfConsumer),
+		answersWith((*asking).settleConsumer),
+		answersWith((*asking).deleteConsumer),
+		answersWith((*asking).listRuns),
+		answersWith((*asking).listApprovals),
+		answersWith((*asking).listQueue),
+		answersWith((*asking).statFile),
+		answersWith((*asking).listFiles),
+		answersWith((*asking).countFiles),
+		answersWith((*asking).findFiles),
+		answersWith((*asking).grepFiles),
+		answersWith((*asking).getThumbnail),
+	)
+}
+
+// answer is a row of answers.
+type answer struct {
+	of   reflect.Type // of the query's data
+	with reflect.Type // of what answers it
+	ask  func(*asking, any) (any, error)
+}
+
+// answersWith declares the function that answers the query whose data is a D.
+func answersWith[D, A any](ask func(*asking, D) (*A, error)) answer {
+	return answer{of: reflect.TypeFor[D](), with: reflect.TypeFor[A](), ask: func(a *asking, data any) (any, error) { return ask(a, data.(D)) }}
+}
+
+func indexed(rows ...answer) map[reflect.Type]answer {
+	index := make(map[reflect.Type]answer, len(rows))
+	for _, r := range rows {
+		index[r.of] = r
 	}
-	return nil, events.Errorf(events.NotFound, "no such query: %.64s", name)
+	return index
 }
 
 // asking is one query being answered.

@@ -39,9 +39,6 @@ func contexts() Projection {
 			together(events.HistoryTruncatedType),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), []events.Type{
-			events.ContextResolvedType, events.StateClosedType, events.ItemStatusChangedType, events.MessageEditedType,
-		}, executionLife(), executionEnds(), stepLife(), partLife(), traces(), beside(), approvals(), fileLife(), ofTenant(), queueLife(), runLife(), runPauses(), nowhere()),
 	}
 }
 

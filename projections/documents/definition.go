@@ -28,7 +28,5 @@ func definitions() Projection {
 				return nil
 			},
 		}},
-		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionLife(), executionEnds(), stepLife(), partLife(), traces(), beside(), approvals(), fileLife(), queueLife(), runLife(), runPauses(),
-			[]events.Type{events.LifecycleDeletedType}, nowhere()),
 	}
 }

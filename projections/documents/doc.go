@@ -1,10 +1,9 @@
 // Package documents holds the read models as declarations: which documents
 // there are, which events change them, and how.
 //
-// A projection is a value: its name, its version, its bucket, and a pure
-// function for each event that it takes notice of. Every event of the catalog
-// is, for every projection, either handled or ignored by name; a test holds
-// that.
+// A projection is a value: its name, its version, its bucket, and a pure function
+// for each event that changes its documents. It ignores every event that it does
+// not name; one test lists the events that no read model shows.
 //
 // # What it promises
 //

@@ -8,11 +8,6 @@ import (
 // no document.
 func effects() Projection {
 	type T = events.ScheduledEffect
-	ignored := types(threadLife(), contextLife(), itemLife(), itemEnds(), executionLife(), executionEnds(), stepLife(), partLife(),
-		traces(), beside(), approvals(), fileLife(), ofTenant(), queueLife(), runLife(), runPauses(), nowhere())
-	for _, t := range effectLife() {
-		delete(ignored, t)
-	}
 	return Projection{
 		Kind: Effects, Name: "effects", Version: 2, Bucket: "thread_effects",
 		new:   func() any { return new(T) },
@@ -50,13 +45,6 @@ func effects() Projection {
 			}),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: ignored,
-	}
-}
-
-func effectLife() []events.Type {
-	return []events.Type{
-		events.EffectScheduledType, events.EffectCancelledType, events.EffectStartedType, events.EffectCompletedType, events.EffectFailedType,
 	}
 }
 

@@ -61,7 +61,6 @@ func executions() Projection {
 			}),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), stepEnds(), partLife(), traces(), beside(), fileLife(), ofTenant(), queueLife(), runPauses(), nowhere()),
 	}
 }
 

@@ -28,7 +28,6 @@ func files() Projection {
 			removes(events.DirectoryRemovedType, func(_ *change, d events.DirectoryRemoved) (string, bool) { return FileID(d.Path), true }),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionLife(), executionEnds(), stepLife(), partLife(), traces(), beside(), approvals(), ofTenant(), queueLife(), runLife(), runPauses(), nowhere()),
 	}
 }
 

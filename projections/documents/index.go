@@ -110,7 +110,5 @@ func index() Projection {
 			together(events.HistoryTruncatedType),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), contextLife(), []events.Type{events.ItemStatusChangedType},
-			executionLife(), executionEnds(), stepLife(), partLife(), traces(), beside(), approvals(), fileLife(), ofTenant(), queueLife(), runLife(), runPauses(), nowhere()),
 	}
 }

@@ -39,8 +39,6 @@ func items() Projection {
 			together(events.HistoryTruncatedType),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), contextLife(), []events.Type{events.ExecutionCreatedType, events.StepCreatedType},
-			executionEnds(), partLife(), traces(), beside(), approvals(), fileLife(), ofTenant(), queueLife(), runLife(), runPauses(), nowhere()),
 	}
 }
 

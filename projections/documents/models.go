@@ -8,26 +8,70 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Models is all read models, ready to fold. It does not change once made: all
-// goroutines may share one.
+// Kind says which read model a document belongs to.
+type Kind uint8
+
+// The read models, in the order of EK 9; then the index of items, files, pending
+// effects, and the tenant's definitions.
+const (
+	Threads Kind = iota
+	Contexts
+	Items
+	Executions
+	Steps
+	Parts
+	TraceEvents
+	TraceRuns
+	TraceSpans
+	Index
+	Files
+	Effects
+	Definitions // of the tenant rather than a thread
+
+	kinds // the number of read models: new ones go before it
+)
+
+// Kinds is the number of read models.
+const Kinds = int(kinds)
+
+// Mask is a set of read models.
+type Mask uint16
+
+// AllKinds is the set of all.
+const AllKinds Mask = 1<<Kinds - 1
+
+// Has reports whether the set holds a read model.
+func (m Mask) Has(k Kind) bool { return m&(1<<k) != 0 }
+
+// With returns the set with one more.
+func (m Mask) With(k Kind) Mask { return m | 1<<k }
+
+// Models is all read models, ready to fold. It never changes, so it is safe for
+// concurrent use.
 type Models struct {
 	list [Kinds]Projection
 	by   map[events.Type][]bound
 }
 
-// bound is a reaction and the read model that has it.
+// bound is a reaction with its read model.
 type bound struct {
 	reaction
 	kind Kind
 }
 
-// NewModels gives all read models.
-func NewModels() *Models {
-	m := &Models{by: map[events.Type][]bound{}}
-	for _, p := range []Projection{
+// projections lists the read models. A read model ignores the events that it does not
+// name.
+func projections() []Projection {
+	return []Projection{
 		threads(), contexts(), items(), executions(), steps(), parts(), traceEvents(), traceRuns(), traceSpans(), index(), files(), effects(),
 		definitions(),
-	} {
+	}
+}
+
+// NewModels returns all read models.
+func NewModels() *Models {
+	m := &Models{by: map[events.Type][]bound{}}
+	for _, p := range projections() {
 		m.list[p.Kind] = p
 		for _, r := range p.reactions {
 			if r.fold != nil {
@@ -38,13 +82,13 @@ func NewModels() *Models {
 	return m
 }
 
-// List gives the read models in the order of their kinds.
+// List returns the read models in the order of their kinds.
 func (m *Models) List() []Projection { return m.list[:] }
 
-// Of gives one read model.
+// Of returns one read model.
 func (m *Models) Of(k Kind) Projection { return m.list[k] }
 
-// Named finds a read model by its name or its bucket.
+// Named returns the read model of that name or bucket, and reports whether there is one.
 func (m *Models) Named(name string) (Projection, bool) {
 	for _, p := range m.list {
 		if p.Name == name || p.Bucket == name {
@@ -54,7 +98,7 @@ func (m *Models) Named(name string) (Projection, bool) {
 	return Projection{}, false
 }
 
-// Encode gives a document as it is stored: the same bytes for the same document.
+// Encode returns a document as it is stored: the same bytes for the same document.
 func Encode(doc any) ([]byte, error) { return json.Marshal(doc, json.Deterministic(true)) }
 
 // EncodeTo writes the same to the end of a buffer.

@@ -25,7 +25,6 @@ func parts() Projection {
 				}),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionLife(), executionEnds(), stepLife(), traces(), beside(), approvals(), fileLife(), ofTenant(), queueLife(), runLife(), runPauses(), nowhere()),
 	}
 }
 

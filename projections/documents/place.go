@@ -6,41 +6,6 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Kind says which read model a document belongs to.
-type Kind uint8
-
-// The read models, in the order of EK 9; then the index of items, files,
-// what is pending, and the tenant's definitions.
-const (
-	Threads Kind = iota
-	Contexts
-	Items
-	Executions
-	Steps
-	Parts
-	TraceEvents
-	TraceRuns
-	TraceSpans
-	Index
-	Files
-	Effects
-	Definitions // of the tenant, and not of a thread
-
-	Kinds = int(Definitions) + 1
-)
-
-// Mask is a set of read models.
-type Mask uint16
-
-// AllKinds is the set of all.
-const AllKinds Mask = 1<<Kinds - 1
-
-// Has reports whether the set holds a read model.
-func (m Mask) Has(k Kind) bool { return m&(1<<k) != 0 }
-
-// With gives the set with one more.
-func (m Mask) With(k Kind) Mask { return m | 1<<k }
-
 // Place says where a document lies: its read model, its thread, and what
 // follows in its key, which is nothing for the thread's own document. What is of
 // the tenant stands under the tenant's own aggregate, which its key leaves out.

@@ -16,8 +16,6 @@ type Projection struct {
 	Bucket  string // without the prefix of the installation
 
 	reactions []reaction
-	ignored   map[events.Type]bool
-	always    bool // each event of a thread changes the document
 	new       func() any
 	stamp     func(any) *events.Stamp
 	seq       func(any) *int64 // instead of stamp, where the document has a version of its own
@@ -39,19 +37,6 @@ func (p Projection) shows(doc any) uint64 {
 	}
 	return uint64(p.stamp(doc).Seq)
 }
-
-// Reacts reports whether an event changes documents of the read model.
-func (p Projection) Reacts(t events.Type) bool {
-	for _, r := range p.reactions {
-		if r.on == t {
-			return true
-		}
-	}
-	return p.always && !p.ignored[t]
-}
-
-// Ignores reports whether the read model says that an event is nothing to it.
-func (p Projection) Ignores(t events.Type) bool { return p.ignored[t] }
 
 // Decode reads a document of the read model.
 func (p Projection) Decode(raw []byte) (doc any, seq uint64, err error) {
@@ -160,14 +145,3 @@ func subject[E any](c *change, _ E) (string, bool) { return c.event.Subject, tru
 
 // own names the thread's own document.
 func own[E any](*change, E) (string, bool) { return "", true }
-
-// types joins what a read model ignores.
-func types(lists ...[]events.Type) map[events.Type]bool {
-	all := map[events.Type]bool{}
-	for _, list := range lists {
-		for _, t := range list {
-			all[t] = true
-		}
-	}
-	return all
-}

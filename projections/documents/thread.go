@@ -6,7 +6,7 @@ import "github.com/skein-threads/skein/events"
 func threads() Projection {
 	type T = events.Thread
 	return Projection{
-		Kind: Threads, Name: "threads", Version: 4, Bucket: "thread_threads", always: true,
+		Kind: Threads, Name: "threads", Version: 4, Bucket: "thread_threads",
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: append(ofThreadRun(),
@@ -42,7 +42,6 @@ func threads() Projection {
 			together(events.MessageDeletedType),
 			together(events.HistoryTruncatedType),
 		),
-		ignored: types(ofTenant(), nowhere()),
 	}
 }
 

@@ -37,7 +37,6 @@ func traceRuns() Projection {
 			}),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionEnds(), stepLife(), partLife(), beside(), approvals(), fileLife(), ofTenant(), queueLife(), runLife(), runPauses(), nowhere()),
 	}
 }
 
@@ -66,7 +65,6 @@ func traceSpans() Projection {
 			}, recordSpan),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionLife(), executionEnds(), partLife(), beside(), approvals(), fileLife(), ofTenant(), queueLife(), runLife(), runPauses(), nowhere()),
 	}
 }
 
@@ -110,7 +108,6 @@ func traceEvents() Projection {
 				}),
 			together(events.LifecycleDeletedType),
 		},
-		ignored: types(threadLife(), contextLife(), itemLife(), itemEnds(), executionLife(), executionEnds(), stepLife(), partLife(), beside(), approvals(), fileLife(), ofTenant(), queueLife(), runLife(), runPauses(), nowhere()),
 	}
 }
 
