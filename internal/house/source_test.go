@@ -2,6 +2,7 @@ package house
 
 import (
 	"bytes"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -72,15 +74,18 @@ func localImport(importPath string) (string, bool) {
 // parseSource reads one file from memory, as a tree of its own.
 func parseSource(t testing.TB, name string, text []byte) sourceFile {
 	t.Helper()
-	return parseInto(t, token.NewFileSet(), name, text)
+	file, err := parseInto(token.NewFileSet(), name, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // parseInto reads one file of a tree, whose files share the positions.
-func parseInto(t testing.TB, fset *token.FileSet, name string, text []byte) sourceFile {
-	t.Helper()
+func parseInto(fset *token.FileSet, name string, text []byte) (sourceFile, error) {
 	file, err := parser.ParseFile(fset, name, text, parser.ParseComments)
 	if err != nil {
-		t.Fatalf("%s does not parse: %v", name, err)
+		return sourceFile{}, fmt.Errorf("%s does not parse: %w", name, err)
 	}
 	return sourceFile{
 		path:   name,
@@ -88,29 +93,49 @@ func parseInto(t testing.TB, fset *token.FileSet, name string, text []byte) sour
 		fset:   fset,
 		lines:  bytes.Count(text, []byte("\n")),
 		inTest: strings.HasSuffix(name, "_test.go"),
-	}
+	}, nil
 }
 
-// top is the folder that holds go.mod.
+// top returns the folder that holds go.mod.
 func top(t testing.TB) string {
 	t.Helper()
-	dir, err := filepath.Abs(filepath.Join("..", ".."))
+	dir, err := findTop()
 	if err != nil {
 		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
-		t.Fatalf("internal/house is not two folders below go.mod: %v", err)
 	}
 	return dir
 }
 
-// tree reads every Go file of the module, in order of path.
+func findTop() (string, error) {
+	dir, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
+		return "", fmt.Errorf("internal/house is not two folders below go.mod: %w", err)
+	}
+	return dir, nil
+}
+
+// tree returns every Go file of the module, in order of path. They are read once, for
+// all tests: nobody changes them.
 func tree(t testing.TB) []sourceFile {
 	t.Helper()
-	root := top(t)
+	files, err := readTree()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+var readTree = sync.OnceValues(func() ([]sourceFile, error) {
+	root, err := findTop()
+	if err != nil {
+		return nil, err
+	}
 	fset := token.NewFileSet()
 	var files []sourceFile
-	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -131,14 +156,12 @@ func tree(t testing.TB) []sourceFile {
 		if err != nil {
 			return err
 		}
-		files = append(files, parseInto(t, fset, filepath.ToSlash(rel), text))
-		return nil
+		file, err := parseInto(fset, filepath.ToSlash(rel), text)
+		files = append(files, file)
+		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
+	return files, err
+})
 
 // skipped tells the folders that the go command does not see as part of this
 // module either.

@@ -195,7 +195,7 @@ func assignments(pkg typedPackage) map[types.Object]token.Position {
 }
 
 func TestStateRulesBite(t *testing.T) {
-	exports, _ := listExports(t, "sync/atomic", "regexp", "embed", "errors")
+	exports := listExports(t, "sync/atomic", "regexp", "embed", "errors")
 	for body, want := range map[string]int{
 		`var version = "dev"`:                  0,
 		`var point = struct{ x, y int }{1, 2}`: 0,
@@ -220,7 +220,7 @@ func TestStateRulesBite(t *testing.T) {
 		`var cells [2]int; func f() { cells[0], _ = 1, 2 }`:                               1,
 	} {
 		file := parseSource(t, "events/a.go", []byte("package events; "+body))
-		pkg := typeCheck(module+"/events", []sourceFile{file}, exports)
+		pkg := typeCheck(module+"/events", []sourceFile{file}, importing(file.fset, exports))
 		if got := checkState(pkg); len(got) != want {
 			t.Errorf("%s: %d findings, want %d: %v", body, len(got), want, got)
 		}

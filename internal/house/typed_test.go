@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -32,18 +33,42 @@ func typedPackages(t *testing.T) []typedPackage {
 	return typedPackagesOf(t, func(dir string) bool { return room(dir) != "internal" })
 }
 
-// typedPackagesOf checks the types of the packages that are wanted.
+// typedPackagesOf returns the packages that are wanted, with their types. They are
+// checked once, for all tests.
 func typedPackagesOf(t *testing.T, wanted func(dir string) bool) []typedPackage {
 	t.Helper()
-	exports, listed := listExports(t, "./...")
+	all, err := checkTree()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packages []typedPackage
+	for _, p := range all {
+		if dir, _ := localImport(p.types.Path()); wanted(dir) {
+			packages = append(packages, p)
+		}
+	}
+	return packages
+}
+
+// checkTree checks the types of every package of the module but those of the top.
+var checkTree = sync.OnceValues(func() ([]typedPackage, error) {
+	exports, listed, err := exportsOf("./...")
+	if err != nil {
+		return nil, err
+	}
+	files, err := readTree()
+	if err != nil {
+		return nil, err
+	}
 	parsed := map[string]sourceFile{}
-	for _, f := range tree(t) {
+	for _, f := range files {
 		parsed[f.path] = f
 	}
+	from := importing(files[0].fset, exports)
 	var packages []typedPackage
 	for _, p := range listed {
 		dir, local := localImport(p.ImportPath)
-		if !local || !wanted(dir) {
+		if !local {
 			continue
 		}
 		var files []sourceFile
@@ -53,11 +78,11 @@ func typedPackagesOf(t *testing.T, wanted func(dir string) bool) []typedPackage 
 			}
 		}
 		if len(files) > 0 {
-			packages = append(packages, typeCheck(p.ImportPath, files, exports))
+			packages = append(packages, typeCheck(p.ImportPath, files, from))
 		}
 	}
-	return packages
-}
+	return packages, nil
+})
 
 // listedPackage is what is used of the answer of go list.
 type listedPackage struct {
@@ -66,35 +91,56 @@ type listedPackage struct {
 	GoFiles    []string // Those of this system, without tests.
 }
 
-// listExports asks the go command for packages and all they import, and where
-// their compiled types are.
-func listExports(t *testing.T, patterns ...string) (exports map[string]string, listed []listedPackage) {
+// listExports returns how packages are imported, and all they import.
+func listExports(t *testing.T, patterns ...string) map[string]string {
 	t.Helper()
+	exports, _, err := exportsOf(patterns...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exports
+}
+
+// exportsOf asks the go command for packages and all they import, and where
+// their compiled types are.
+func exportsOf(patterns ...string) (exports map[string]string, listed []listedPackage, err error) {
 	list := exec.Command("go", append([]string{"list", "-e", "-export", "-deps", "-json=ImportPath,Export,GoFiles"}, patterns...)...)
-	list.Dir = top(t)
+	if list.Dir, err = findTop(); err != nil {
+		return nil, nil, err
+	}
 	out, err := list.Output()
 	if err != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {
-			t.Fatalf("go list: %v\n%s", err, exit.Stderr)
+			return nil, nil, fmt.Errorf("go list: %w\n%s", err, exit.Stderr)
 		}
-		t.Fatalf("go list: %v", err)
+		return nil, nil, fmt.Errorf("go list: %w", err)
 	}
 	exports = map[string]string{}
 	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p listedPackage
 		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
-			return exports, listed
+			return exports, listed, nil
 		} else if err != nil {
-			t.Fatalf("go list: %v", err)
+			return nil, nil, fmt.Errorf("go list: %w", err)
 		}
 		exports[p.ImportPath] = p.Export
 		listed = append(listed, p)
 	}
 }
 
+// importing returns an importer of compiled packages, which reads each once.
+func importing(fset *token.FileSet, exports map[string]string) types.Importer {
+	return importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) {
+		if exports[path] == "" {
+			return nil, fmt.Errorf("no compiled types of %s", path)
+		}
+		return os.Open(exports[path])
+	})
+}
+
 // typeCheck checks what it can and leaves the rest unknown.
-func typeCheck(importPath string, files []sourceFile, exports map[string]string) typedPackage {
+func typeCheck(importPath string, files []sourceFile, from types.Importer) typedPackage {
 	pkg := typedPackage{
 		fset: files[0].fset,
 		info: &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}},
@@ -103,13 +149,8 @@ func typeCheck(importPath string, files []sourceFile, exports map[string]string)
 		pkg.files = append(pkg.files, f.ast)
 	}
 	config := types.Config{
-		Error: func(error) {}, // Goes on after an error.
-		Importer: importer.ForCompiler(pkg.fset, "gc", func(path string) (io.ReadCloser, error) {
-			if exports[path] == "" {
-				return nil, fmt.Errorf("no compiled types of %s", path)
-			}
-			return os.Open(exports[path])
-		}),
+		Error:    func(error) {}, // Goes on after an error.
+		Importer: from,
 	}
 	pkg.types, _ = config.Check(importPath, pkg.fset, pkg.files, pkg.info) // Never nil.
 	return pkg
