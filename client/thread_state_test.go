@@ -61,7 +61,8 @@ type suite struct {
 func startProcess(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "skein")
-	if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", binary, "../cmd/skein").CombinedOutput(); err != nil {
+	// The program that go run links stays in the build cache, for other packages' tests too.
+	if out, err := exec.Command("go", "run", "-ldflags=-w", "-exec", "cp -f", "../cmd/skein", binary).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	cmd := exec.Command(binary, "serve", "--json", "--store", t.TempDir(), "--nats-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--log-level", "warn")

@@ -62,11 +62,11 @@ func TestREADME_AgentsAnswer(t *testing.T) {
 	}
 }
 
-// buildSkein builds the binary.
+// buildSkein builds the binary, or copies it from the build cache.
 func buildSkein(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "skein")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-w", "-o", binary, "../cmd/skein").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "run", "-ldflags=-w", "-exec", "cp -f", "../cmd/skein", binary).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return binary

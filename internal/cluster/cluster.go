@@ -24,11 +24,12 @@ const Servers = 3
 // Programs are the two that a cluster consists of.
 type Programs struct{ Server, Skein string }
 
-// Build builds them into a folder, from the module in whose folder root lies.
+// Build builds them into a folder, from the module in whose folder root lies. What go
+// run links stays in the build cache, and is copied from there the next time.
 func Build(ctx context.Context, root, into string) (Programs, error) {
 	p := Programs{Server: filepath.Join(into, "nats-server"), Skein: filepath.Join(into, "skein")}
 	for program, source := range map[string]string{p.Server: "github.com/nats-io/nats-server/v2", p.Skein: "./cmd/skein"} {
-		cmd := exec.CommandContext(ctx, "go", "build", "-o", program, source)
+		cmd := exec.CommandContext(ctx, "go", "run", "-ldflags=-w", "-exec", "cp -f", source, program)
 		cmd.Dir = root
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return p, fmt.Errorf("building %s: %w: %s", source, err, out)
