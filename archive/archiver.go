@@ -12,6 +12,7 @@ import (
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/projections"
 )
 
@@ -273,18 +274,16 @@ func (a *Archiver) read(ctx context.Context, last *events.Commit, o Options) (*h
 // awaitDocuments waits until the read models show a commit: whoever makes them
 // reads the log from end to end, and would not meet it any more.
 func (a *Archiver) awaitDocuments(ctx context.Context, seq uint64) error {
-	for deadline := time.Now().Add(a.cfg.Patience); ; {
+	for attempts := (retry.Policy{First: 50 * time.Millisecond, Limit: a.cfg.Patience}).Start(); ; {
 		shown, err := projections.Shown(ctx, a.log)
-		switch {
-		case err != nil || shown >= seq:
+		if err != nil || shown >= seq {
 			return err
-		case time.Now().After(deadline):
-			return events.Errorf(events.ProjectionBehind, "the read models show the log up to %d, and not commit %d; is skein serve running?", shown, seq)
 		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		switch err := attempts.Wait(ctx); {
+		case errors.Is(err, retry.ErrExhausted):
+			return events.Errorf(events.ProjectionBehind, "the read models show the log up to %d, and not commit %d; is skein serve running?", shown, seq)
+		case err != nil:
+			return err
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -60,9 +61,7 @@ func (a *Archiver) Run(ctx context.Context) error {
 		if err := a.apply(ctx, settled); err != nil && ctx.Err() == nil {
 			a.logger.Warn().Err(err).Msg("the policies of retention were not applied to the end; it is tried again")
 		}
-		select {
-		case <-time.After(a.cfg.Every):
-		case <-ctx.Done():
+		if !retry.Sleep(ctx, a.cfg.Every) {
 			return nil
 		}
 	}
@@ -105,9 +104,6 @@ func (a *Archiver) apply(ctx context.Context, settled map[uint64]struct{}) error
 // pace waits until the next thread may be archived.
 func (a *Archiver) pace(ctx context.Context, began *time.Time) {
 	least := time.Duration(float64(time.Second) / a.cfg.Rate)
-	select {
-	case <-time.After(least - a.cfg.Now().Sub(*began)):
-	case <-ctx.Done():
-	}
+	retry.Sleep(ctx, least-a.cfg.Now().Sub(*began))
 	*began = a.cfg.Now()
 }

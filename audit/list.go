@@ -17,6 +17,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // aggregate is one subject of the log.
@@ -144,10 +145,7 @@ func listOnce(ctx context.Context, log *eventlog.Log, tenant string, take func(l
 		}
 		// On a cluster the server of this connection learns a little later of a consumer.
 		if errors.Is(batch.Error(), nats.ErrNoResponders) && time.Since(heard) < listWait {
-			select {
-			case <-time.After(listAgain):
-			case <-ctx.Done():
-			}
+			retry.Sleep(ctx, listAgain)
 			continue
 		}
 		// What stood at the end of the list may have been erased since: a server that

@@ -12,6 +12,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // retention is what the timeline must still show.
@@ -87,9 +88,7 @@ func (r retention) endsWithin(ctx context.Context) (bool, error) {
 		case r.copies <= 1 || try == lagTries:
 			return true, nil
 		}
-		select {
-		case <-time.After(lagWait):
-		case <-ctx.Done():
+		if !retry.Sleep(ctx, lagWait) {
 			return false, context.Cause(ctx)
 		}
 	}

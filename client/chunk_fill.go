@@ -18,7 +18,7 @@ const chunkPage = 256
 // behind the live messages.
 func (r *chunkReader) fillFromStream(ctx context.Context, upTo int64) error {
 	deadline := time.Now().Add(r.client.opts.Timeout)
-	for attempt := 0; ; {
+	for attempts := requests().Start(); ; {
 		page, err := r.requestPage(ctx)
 		if page != nil {
 			for i := range page.Chunks {
@@ -30,16 +30,21 @@ func (r *chunkReader) fillFromStream(ctx context.Context, upTo int64) error {
 		switch {
 		case err == nil && page.NextSeq > 0:
 			r.seq = max(r.seq, page.NextSeq-1)
-			attempt, deadline = 0, time.Now().Add(r.client.opts.Timeout)
+			attempts.Reset()
+			deadline = time.Now().Add(r.client.opts.Timeout)
 			continue
-		case err == nil && (r.seq >= upTo || attempt >= refillRetries):
+		case err == nil && (r.seq >= upTo || attempts.Failures() >= refillRetries):
 			return nil
 		case err != nil && !events.AsError(err).Code.Retry():
 			return err
-		case err != nil && time.Now().After(deadline), r.client.nc.IsClosed(), !backOff(ctx, attempt):
-			return cmp.Or(err, ctx.Err(), nats.ErrConnectionClosed)
+		case err != nil && time.Now().After(deadline):
+			return err
+		case r.client.nc.IsClosed():
+			return cmp.Or(err, nats.ErrConnectionClosed)
 		}
-		attempt++
+		if ended := attempts.Wait(ctx); ended != nil {
+			return cmp.Or(err, ended)
+		}
 	}
 }
 

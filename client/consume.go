@@ -51,7 +51,7 @@ func (c *Client) Consume(ctx context.Context, durable string, f Filter, handler 
 		return err
 	}
 	wait := consumerWait.Milliseconds()
-	for attempt := 0; ; {
+	for attempts := requests().Start(); ; {
 		d, err := query[events.Delivery](ctx, c, "consumer.next", events.NextOfConsumer{Name: durable, WaitMs: &wait})
 		switch {
 		case ctx.Err() != nil:
@@ -59,13 +59,12 @@ func (c *Client) Consume(ctx context.Context, durable string, f Filter, handler 
 		case err != nil && !events.AsError(err).Code.Retry(), c.nc.IsClosed():
 			return err
 		case err != nil: // the service may be unavailable for longer than one request waits
-			if !backOff(ctx, attempt) {
-				return context.Cause(ctx)
+			if err := attempts.Wait(ctx); err != nil {
+				return err
 			}
-			attempt++
 			continue
 		}
-		attempt = 0
+		attempts.Reset()
 		if d.Token == "" {
 			continue
 		}
@@ -88,7 +87,7 @@ func (c *Client) handle(ctx context.Context, durable string, d *events.Delivery,
 	}
 	busy := time.NewTicker(busyEvery)
 	defer busy.Stop()
-	for attempt := 0; ; attempt++ {
+	for attempts := requests().Start(); ; {
 		done := make(chan error, 1)
 		go func() { done <- handler(ctx, Event{Event: e, Seq: d.Seq}) }()
 		for err = errRunning; errors.Is(err, errRunning); {
@@ -103,9 +102,9 @@ func (c *Client) handle(ctx context.Context, durable string, d *events.Delivery,
 			return nil
 		}
 		settle(ctx, events.SettledBusy)
-		if !backOff(ctx, attempt) {
+		if err := attempts.Wait(ctx); err != nil {
 			settle(context.WithoutCancel(ctx), events.SettledAgain)
-			return context.Cause(ctx)
+			return err
 		}
 	}
 }

@@ -176,14 +176,15 @@ func abortedError(err error) error {
 func (u *uploadSession) endUpload(ctx context.Context, id string) (*events.Reply, error) {
 	ctx, cancel := u.c.limited(ctx)
 	defer cancel()
-	for attempt := 0; ; attempt++ {
+	for attempts := requests().Start(); ; {
+		repeated := attempts.Failures() > 0
 		refusal := u.requestEnd(ctx)
 		if refusal.reply != nil {
 			return refusal.reply, nil
 		}
 		err := refusal.err
-		if !err.Code.Retry() || u.c.nc.IsClosed() || refusal.gone || !backOff(ctx, attempt) {
-			if err.Code.Retry() && (attempt > 0 || err.Details != nil && err.Details.Outcome == unknown) {
+		if !err.Code.Retry() || u.c.nc.IsClosed() || refusal.gone || attempts.Wait(ctx) != nil {
+			if err.Code.Retry() && (repeated || err.Details != nil && err.Details.Outcome == unknown) {
 				err = unknownOutcome(err)
 				err.Details.ID = id
 			}

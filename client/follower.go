@@ -230,7 +230,7 @@ func (f *follower) notePassed(seq int64) {
 // readUpTo reads the log from the follower's position to its end, which is at least the
 // commit with the sequence upTo: a replica may lag behind the timeline for a moment.
 func (f *follower) readUpTo(ctx context.Context, upTo int64) error {
-	for attempt := 0; ; attempt++ {
+	for attempts := requests().Start(); ; {
 		err := f.readLog(ctx)
 		if ctx.Err() != nil || errors.Is(err, errGone) {
 			return err
@@ -238,7 +238,7 @@ func (f *follower) readUpTo(ctx context.Context, upTo int64) error {
 		if err == nil && f.seq >= upTo {
 			return nil
 		}
-		if attempt >= refillRetries {
+		if attempts.Failures() >= refillRetries {
 			if err == nil {
 				// The log has no such commit: it was erased, or the message was not
 				// Skein's.
@@ -246,8 +246,8 @@ func (f *follower) readUpTo(ctx context.Context, upTo int64) error {
 			}
 			return fmt.Errorf("read the log: %w", err)
 		}
-		if !backOff(ctx, attempt) {
-			return ctx.Err()
+		if err := attempts.Wait(ctx); err != nil {
+			return err
 		}
 	}
 }

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // Times of a request.
@@ -18,6 +18,10 @@ const (
 	attemptTimeout = 8 * time.Second // after this an unanswered request is sent again
 	firstPause     = 20 * time.Millisecond
 	longestPause   = time.Second
+
+	// An attempt that begins too late says nothing, and leaves open whether the request
+	// arrived.
+	shortestAttempt = 50 * time.Millisecond
 )
 
 // limited returns a context that ends after the client's timeout, unless the caller's
@@ -32,13 +36,13 @@ func (c *Client) request(ctx context.Context, subject string, body []byte) ([]by
 	ctx, cancel := c.limited(ctx)
 	defer cancel()
 	lost := false // a request may have arrived while its answer was lost
-	for attempt := 0; ; attempt++ {
+	for attempts := requests().Start(); ; {
 		answer, err := c.attempt(ctx, subject, body)
 		if err == nil {
 			return answer, nil
 		}
 		lost = lost || err.Details != nil && err.Details.Outcome == unknown
-		if !err.Code.Retry() || err.Code == events.QueueFull || c.nc.IsClosed() || !backOff(ctx, attempt) {
+		if !err.Code.Retry() || err.Code == events.QueueFull || c.nc.IsClosed() || attempts.Wait(ctx) != nil {
 			if lost && err.Code.Retry() {
 				err = unknownOutcome(err)
 			}
@@ -108,38 +112,23 @@ func refused(reply *nats.Msg) *events.Error {
 	return events.Errorf(events.Unavailable, "the service refused with %s and gave no reason", code)
 }
 
-// shortestAttempt is the time an attempt needs at least: one that starts later tells
-// nothing, and leaves it open whether the request arrived.
-const shortestAttempt = 50 * time.Millisecond
-
 // repeatUntilDone repeats an operation whose loss a restarting server may not report, each
 // attempt for as long as a request waits, until it succeeds or ctx ends.
 func (c *Client) repeatUntilDone(ctx context.Context, do func(context.Context) error) error {
-	for attempt := 0; ; attempt++ {
+	for attempts := requests().Start(); ; {
 		one, cancel := context.WithTimeout(ctx, attemptTimeout)
 		err := do(one)
 		cancel()
 		lost := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, nats.ErrDisconnected)
-		if !lost || c.nc.IsClosed() || !backOff(ctx, attempt) {
+		if !lost || c.nc.IsClosed() || attempts.Wait(ctx) != nil {
 			return err
 		}
 	}
 }
 
-// backOff waits before the next attempt, longer each time, and reports whether there is
-// time for one.
-func backOff(ctx context.Context, attempt int) bool {
-	d := min(firstPause<<min(attempt, 10), longestPause)
-	d = d/2 + rand.N(d) // so that clients that failed together do not retry together
-	if end, ok := ctx.Deadline(); ok && time.Until(end) < d+shortestAttempt {
-		return false
-	}
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
+// requests is how a request is repeated that failed in a way that may pass.
+func requests() retry.Policy {
+	return retry.Policy{First: firstPause, Max: longestPause, Useful: shortestAttempt, Jitter: true}
 }
 
 // encode returns a request's body as JSON. The error is an invalid_request.

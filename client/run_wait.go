@@ -33,9 +33,9 @@ func (c *Client) WaitRun(ctx context.Context, q events.GetExecution) (*events.Ex
 // of tell do not overlap.
 func (c *Client) WatchRun(ctx context.Context, q events.GetExecution, tell func(Waiting)) (*events.Execution, error) {
 	w := &runWatch{client: c, query: q, tell: tell}
-	for attempt := 0; ; attempt++ {
+	for attempts := requests().Start(); ; {
 		x, err := w.wait(ctx)
-		if err == nil || !errors.Is(err, &events.Error{Code: events.Unavailable}) || c.nc.IsClosed() || !backOff(ctx, attempt) {
+		if err == nil || !errors.Is(err, &events.Error{Code: events.Unavailable}) || c.nc.IsClosed() || attempts.Wait(ctx) != nil {
 			return x, err
 		}
 	}

@@ -32,7 +32,7 @@ func (c *Client) Submit(ctx context.Context, name string, r Request) (int64, err
 	ctx, cancel := c.limited(ctx)
 	defer cancel()
 	subject := c.opts.Names.Submit(c.opts.Tenant, name)
-	for attempt := 0; ; attempt++ {
+	for attempts := requests().Start(); ; {
 		seq, err := c.submitOnce(ctx, subject, body)
 		var refused *events.Error
 		switch {
@@ -40,7 +40,7 @@ func (c *Client) Submit(ctx context.Context, name string, r Request) (int64, err
 			return seq, nil
 		case errors.As(err, &refused) && !refused.Code.Retry():
 			return 0, refused
-		case c.nc.IsClosed() || !backOff(ctx, attempt):
+		case c.nc.IsClosed() || attempts.Wait(ctx) != nil:
 			return 0, unknownOutcome(events.Errorf(events.Unavailable, "the command may not be stored; submit it again with the id %s: %w", id, err))
 		}
 	}

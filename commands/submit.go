@@ -16,6 +16,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // SubmitLease is the lease under which submitted commands are done, by one
@@ -236,7 +237,7 @@ func (s *submitting) read(tenant string) error {
 			return err
 		case err != nil:
 			s.d.logger.Warn().Err(err).Str("tenant", tenant).Msg("reading submitted commands was interrupted")
-			wait(s.ctx, time.Second)
+			retry.Sleep(s.ctx, time.Second)
 			continue
 		}
 		select {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // submitted does one command until it is done or refused. Up to the sequence
@@ -33,7 +34,7 @@ func (d *Dispatcher) submitted(ctx context.Context, m jetstream.Msg, seen uint64
 	}
 	id := "submit-" + strconv.FormatUint(meta.Sequence.Stream, 10)
 	again := meta.Sequence.Stream <= seen || meta.NumDelivered > 1
-	for attempt := 0; ctx.Err() == nil; attempt++ {
+	for attempts := (retry.Policy{First: 50 * time.Millisecond, Max: 5 * time.Second}).Start(); ctx.Err() == nil; {
 		tenants.take()
 		err := d.submit(ctx, tenant, name, id, m, again)
 		tenants.give()
@@ -43,7 +44,7 @@ func (d *Dispatcher) submitted(ctx context.Context, m jetstream.Msg, seen uint64
 		}
 		d.logger.Warn().Err(err).Str("tenant", tenant).Str("command", label(name)).Msg("a submitted command could not be done now; it waits")
 		_ = m.InProgress()
-		wait(ctx, min(50*time.Millisecond<<min(attempt, 7), 5*time.Second))
+		_ = attempts.Wait(ctx) // the loop ends with ctx
 	}
 }
 
@@ -180,14 +181,4 @@ func clip(s string, most int) string {
 		most--
 	}
 	return s[:most]
-}
-
-// wait waits, and reports whether ctx still stands.
-func wait(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

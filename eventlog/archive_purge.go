@@ -13,6 +13,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // ErrNotShown says that the timeline does not show a commit yet.
@@ -108,15 +109,16 @@ func (l *Log) purgeShown(ctx context.Context, record *events.Commit) error {
 // AwaitShown waits until the timeline shows a commit. The error is ErrNotShown if
 // it does not in time.
 func (l *Log) AwaitShown(ctx context.Context, seq uint64, patience time.Duration) error {
-	for deadline, pause := time.Now().Add(patience), 2*time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {
+	for attempts := (retry.Policy{First: 2 * time.Millisecond, Max: 250 * time.Millisecond, Limit: patience}).Start(); ; {
 		at, err := l.TimelineSeq(ctx)
-		switch {
-		case err != nil || at >= seq:
+		if err != nil || at >= seq {
 			return err
-		case time.Now().After(deadline):
+		}
+		switch err := attempts.Wait(ctx); {
+		case errors.Is(err, retry.ErrExhausted):
 			return ErrNotShown
-		case !streams.Sleep(ctx, pause):
-			return context.Cause(ctx)
+		case err != nil:
+			return err
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // TimelineLease is the lease under which the relay runs. Two relays by mistake
@@ -46,7 +47,7 @@ func (l *Log) Relay(ctx context.Context) error {
 		if !streams.IsFenced(err) {
 			l.logger.Warn().Err(err).Msg("the timeline was interrupted; it goes on from where it stands")
 		}
-		streams.Sleep(ctx, 250*time.Millisecond)
+		retry.Sleep(ctx, 250*time.Millisecond)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // Tail follows the log from a sequence on: what is there, and then what comes,
@@ -104,7 +105,7 @@ func (t *Tail) read(ctx context.Context) {
 		case err != nil:
 			// The consumer heals itself; wait a little so as not to spin.
 			t.log.logger.Warn().Err(err).Str("reader", t.name).Msg("following the log was interrupted")
-			streams.Sleep(ctx, tailPause)
+			retry.Sleep(ctx, tailPause)
 			continue
 		}
 		if !t.hand(ctx, t.entry(m)) {

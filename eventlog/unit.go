@@ -9,6 +9,7 @@ import (
 
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // unit is what one Append asked for: all of it, or nothing.
@@ -67,7 +68,8 @@ func (l *Log) maxBytes() int64 {
 func (l *Log) writeUnit(u *unit, tried bool, deadline time.Time) error {
 	var cause error
 	ask := tried
-	for pause := 10 * time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {
+	pauses := retry.Policy{First: 10 * time.Millisecond, Max: 250 * time.Millisecond}
+	for failures := 1; ; failures++ {
 		// A server that could not write may show what it could not write.
 		if out := l.cfg.Outage.Err(); out != nil && tried {
 			return &UnknownError{Cause: out}
@@ -92,7 +94,7 @@ func (l *Log) writeUnit(u *unit, tried bool, deadline time.Time) error {
 				return &UnknownError{Cause: cause}
 			}
 			if err != nil {
-				time.Sleep(pause)
+				time.Sleep(pauses.Delay(failures))
 				continue
 			}
 		}
@@ -122,7 +124,7 @@ func (l *Log) writeUnit(u *unit, tried bool, deadline time.Time) error {
 				return &UnavailableError{Cause: cause}
 			}
 		}
-		time.Sleep(pause)
+		time.Sleep(pauses.Delay(failures))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -245,10 +246,7 @@ func (d *Definitions) Run(ctx context.Context) error {
 		} else {
 			d.logger.Warn().Err(err).Msg("following the definitions was interrupted; each is read from its bucket until it goes on")
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
+		retry.Sleep(ctx, pause)
 	}
 	return nil
 }

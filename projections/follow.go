@@ -14,6 +14,7 @@ import (
 
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -66,10 +67,7 @@ func (q *Queries) Run(ctx context.Context) error {
 		} else {
 			q.logger.Warn().Err(err).Msg("following the read models was interrupted; beginning again")
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
+		retry.Sleep(ctx, pause)
 	}
 	return nil
 }
@@ -207,10 +205,7 @@ func each(ctx context.Context, stream jetstream.Stream, from jetstream.OrderedCo
 			return fmt.Errorf("following a bucket: %w", err)
 		case err != nil:
 			// The consumer heals itself; wait a little so as not to spin.
-			select {
-			case <-time.After(100 * time.Millisecond):
-			case <-ctx.Done():
-			}
+			retry.Sleep(ctx, 100*time.Millisecond)
 			continue
 		}
 		meta, err := m.Metadata()

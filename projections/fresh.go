@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -59,10 +60,7 @@ func (a *asking) awaitVersion(least *int64) error {
 		case <-ctx.Done():
 			return a.behind("the read models show the thread at version %d, not yet %d", at, *least)
 		}
-		select { // many commits a second need not each be looked at
-		case <-time.After(2 * time.Millisecond):
-		case <-ctx.Done():
-		}
+		retry.Sleep(ctx, 2*time.Millisecond) // many commits a second need not each be looked at
 	}
 }
 

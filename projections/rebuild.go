@@ -2,10 +2,12 @@ package projections
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -198,7 +200,7 @@ func (b *rebuilding) begun(ctx context.Context) error {
 	if err != nil || end == 0 || b.repair {
 		return err
 	}
-	for deadline := time.Now().Add(3 * b.cfg.CheckpointEvery); ; {
+	for attempts := (retry.Policy{First: 50 * time.Millisecond, Limit: 3 * b.cfg.CheckpointEvery}).Start(); ; {
 		missing := false
 		for _, p := range b.models.List() {
 			if !b.kinds.Has(p.Kind) || missing {
@@ -210,13 +212,14 @@ func (b *rebuilding) begun(ctx context.Context) error {
 			}
 			missing = c == nil
 		}
-		if !missing || time.Now().After(deadline) {
+		if !missing {
 			return nil
 		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		switch err := attempts.Wait(ctx); {
+		case errors.Is(err, retry.ErrExhausted):
+			return nil
+		case err != nil:
+			return err
 		}
 	}
 }

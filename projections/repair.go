@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
 
+	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -238,9 +239,7 @@ func (w *repairer) giveWay(ctx context.Context) error {
 			}
 			last = c.Seq
 		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
+		if !retry.Sleep(ctx, 10*time.Millisecond) {
 			return context.Cause(ctx)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
+	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -104,10 +105,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		default:
 			r.logger.Warn().Err(err).Msg("the read models were interrupted; beginning again from the checkpoints")
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
+		retry.Sleep(ctx, pause)
 	}
 	return nil
 }

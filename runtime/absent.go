@@ -8,6 +8,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // A reactor or a tool that no process serves is asked for again every so often,
@@ -23,7 +24,7 @@ type lack struct {
 	most  time.Duration // how long it is waited for; negative: not at all
 	since time.Time     // zero: it was not met yet
 	met   time.Time     // by this claim; zero: it was not
-	pause time.Duration
+	looks int           // how often it was looked for
 }
 
 // look waits until it is time to ask again. It returns false when there is no more
@@ -36,9 +37,8 @@ func (l *lack) look(ctx context.Context) bool {
 	if left <= 0 || ctx.Err() != nil {
 		return false
 	}
-	l.pause = min(max(2*l.pause, firstLook), lastLook)
-	pause(ctx, min(l.pause, left))
-	return ctx.Err() == nil
+	l.looks++
+	return retry.Sleep(ctx, min(retry.Policy{First: firstLook, Max: lastLook}.Delay(l.looks), left))
 }
 
 // gaveUp says how long it was waited for.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // ended is a call that has come to something.
@@ -235,8 +236,8 @@ func (t *turn) make(c thread.Call, tool Tool, in *ToolInput) (e ended) {
 			e.result = got
 			break
 		}
-		var retry *RetryError
-		if errors.As(err, &retry) && retry.Absent {
+		var later *RetryError
+		if errors.As(err, &later) && later.Absent {
 			if t.awaitTool(&away) {
 				attempt-- // nobody was asked
 				continue
@@ -244,12 +245,12 @@ func (t *turn) make(c thread.Call, tool Tool, in *ToolInput) (e ended) {
 			e.result = Failed(t.why(away.gaveUp(err)))
 			break
 		}
-		if t.ctx.Err() != nil || !errors.As(err, &retry) || attempt >= retry.attempts(attempts, most) {
+		if t.ctx.Err() != nil || !errors.As(err, &later) || attempt >= later.attempts(attempts, most) {
 			e.result = Failed(t.why(err))
 			break
 		}
 		t.logger.Warn().Str("tool", spec.Name).Str("call", c.CallID).Int("attempt", attempt).Msg("a tool's call came to nothing; it is made again")
-		pause(t.ctx, max(retry.After, backoff(spec.Backoff, t.agent.Retries.Backoff, attempt)))
+		retry.Sleep(t.ctx, max(later.After, backoff(spec.Backoff, t.agent.Retries.Backoff, attempt)))
 	}
 	t.afterTool(in, &e.result)
 	e.result = bounded(e.result)

@@ -16,6 +16,7 @@ import (
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // effectRun is one effect that is due, in the hands of a worker.
@@ -113,7 +114,7 @@ func (r *effectRun) attempt(ctx context.Context, s events.EffectStarted) {
 		}
 		name, data = "effect.fail", fail
 	}
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+	for attempts := (retry.Policy{First: 50 * time.Millisecond, Max: 5 * time.Second}).Start(); ; {
 		made, err := r.inside(ctx, r.endID(s), name, data)
 		var stands *thread.EffectError
 		switch {
@@ -129,7 +130,7 @@ func (r *effectRun) attempt(ctx context.Context, s events.EffectStarted) {
 			return
 		}
 		r.logger.Warn().Err(err).Str("tenant", r.tenant).Str("effect", r.id).Msg("the end of an effect could not be recorded now; it is tried again")
-		if !sleep(ctx, pause) {
+		if attempts.Wait(ctx) != nil {
 			return
 		}
 	}

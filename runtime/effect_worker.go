@@ -14,6 +14,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/internal/share"
 )
 
@@ -126,7 +127,7 @@ func (w *EffectWorker) Run(ctx context.Context) {
 			})
 		}); err != nil && ctx.Err() == nil {
 			w.logger.Warn().Err(err).Msg("taking effects that are due was interrupted; it goes on")
-			sleep(ctx, fetchPulse)
+			retry.Sleep(ctx, fetchPulse)
 		}
 	}
 	done := make(chan struct{})
@@ -195,7 +196,7 @@ func (w *EffectWorker) handle(ctx, running context.Context, m jetstream.Msg) {
 	if tie := due.At.Go().Sub(w.cfg.Now()); tie > longestTie {
 		_ = m.NakWithDelay(tie - queues.TimerLead) // the server's clock is ahead of this one
 		return
-	} else if tie > 0 && !sleep(ctx, tie) {
+	} else if tie > 0 && !retry.Sleep(ctx, tie) {
 		_ = m.Nak()
 		return
 	}
@@ -268,16 +269,4 @@ func (w *EffectWorker) end(seq uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.runs, seq)
-}
-
-// sleep waits, and reports whether ctx still stands.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // part is one part of a step's output.
@@ -64,8 +65,8 @@ func (t *turn) react(ctx context.Context) error {
 		if err == nil {
 			break
 		}
-		var retry *RetryError
-		if errors.As(err, &retry) && retry.Absent {
+		var later *RetryError
+		if errors.As(err, &later) && later.Absent {
 			served, wrong := t.awaitReactor(ctx, &away)
 			if wrong != nil {
 				return wrong
@@ -80,7 +81,7 @@ func (t *turn) react(ctx context.Context) error {
 			}
 			return t.fail(ctx, t.why(away.gaveUp(err)), nil)
 		}
-		if t.stopsNow() || t.ctx.Err() != nil || !errors.As(err, &retry) || attempt >= t.agent.Retries.Attempts {
+		if t.stopsNow() || t.ctx.Err() != nil || !errors.As(err, &later) || attempt >= t.agent.Retries.Attempts {
 			return t.interrupted(ctx, err)
 		}
 		why := fmt.Sprintf("reactor %s, attempt %d: %s", side.Reactor, attempt, clip(err.Error()))
@@ -88,7 +89,7 @@ func (t *turn) react(ctx context.Context) error {
 			return err
 		}
 		t.substate("retrying")
-		pause(t.ctx, max(retry.After, backoff(0, t.agent.Retries.Backoff, attempt)))
+		retry.Sleep(t.ctx, max(later.After, backoff(0, t.agent.Retries.Backoff, attempt)))
 	}
 	parts, calls, err := reaction(got)
 	if err != nil {
@@ -146,16 +147,11 @@ const longestBackoff = time.Hour
 // backoff returns the pause after an attempt, from 1: own if it is given, and
 // usual if not, doubled with every attempt. Below 0: there is none.
 func backoff(own, usual time.Duration, attempt int) time.Duration {
-	pause := max(usual, 0)
+	first := usual
 	if own != 0 {
-		pause = max(own, 0)
+		first = own
 	}
-	for range attempt - 1 {
-		if pause = 2 * pause; pause > longestBackoff {
-			return longestBackoff
-		}
-	}
-	return pause
+	return retry.Policy{First: first, Max: longestBackoff}.Delay(attempt)
 }
 
 // input gives what the reactor of the open step is told. The error says what the

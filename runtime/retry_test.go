@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // A call that was surely not made is made again whatever the tool does; one that
@@ -92,6 +93,6 @@ func (w *world) finish(id, execution string) (f events.Finish) {
 				return f
 			}
 		}
-		pause(w.t.Context(), 5*time.Millisecond) // chunks are stored as they come
+		retry.Sleep(w.t.Context(), 5*time.Millisecond) // chunks are stored as they come
 	}
 }

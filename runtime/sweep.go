@@ -10,6 +10,7 @@ import (
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // RunLease is the lease under which one process sweeps.
@@ -41,7 +42,7 @@ func (w *Worker) Sweep(ctx context.Context, busy Busy, every time.Duration) erro
 			}
 		}
 		suspects = found
-		pause(ctx, every)
+		retry.Sleep(ctx, every)
 		if ctx.Err() != nil {
 			return nil
 		}

@@ -1,12 +1,10 @@
 package runtime
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"strconv"
-	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -76,16 +74,6 @@ func object(fields ...any) events.JSON {
 func spanID(step, what string) string {
 	sum := sha256.Sum256([]byte(step + "\x00" + what))
 	return "spn_" + hex.EncodeToString(sum[:12])
-}
-
-// pause waits, or less if ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 func lost(err error) bool {

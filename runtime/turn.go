@@ -14,6 +14,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/chunks"
 	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // turn is one claim of one execution.
@@ -215,17 +216,19 @@ func (t *turn) see(s *thread.State) {
 func (t *turn) reach(ctx context.Context, commit *events.Commit) error {
 	t.live.talking.Lock()
 	defer t.live.talking.Unlock()
-	for wait := time.Millisecond; !t.talk.apply(commit); wait *= 2 {
+	for attempts := (retry.Policy{First: time.Millisecond, Max: 2 * time.Second, Limit: 4 * time.Second}).Start(); !t.talk.apply(commit); {
 		if err := t.w.history.follow(ctx, t.talk, t.job.Tenant, t.job.Thread); err != nil {
 			return err
 		}
 		if t.talk.version >= commit.Version {
 			return nil
 		}
-		if wait > 4*time.Second { // a replica that is behind
+		switch err := attempts.Wait(ctx); {
+		case errors.Is(err, retry.ErrExhausted): // a replica that is behind
 			return events.Errorf(events.Unavailable, "the log does not show version %d of thread %s", commit.Version, t.job.Thread)
+		case err != nil:
+			return err
 		}
-		pause(ctx, wait)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/projections"
 )
 
@@ -20,7 +21,7 @@ const (
 // one does, or when their time is over, until ctx ends. It asks for each reactor once
 // a round, however many runs wait for it. It is for one process at a time.
 func (w *Worker) Wake(ctx context.Context, parked func(context.Context) ([]projections.ParkedRun, error), served func(ctx context.Context, reactor string) (bool, error), every time.Duration) {
-	for ; ctx.Err() == nil; pause(ctx, every) {
+	for ; ctx.Err() == nil; retry.Sleep(ctx, every) {
 		list, err := parked(ctx)
 		if err != nil {
 			if ctx.Err() == nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/internal/share"
 )
 
@@ -174,7 +175,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		if err != nil {
 			if ctx.Err() == nil {
 				w.logger.Warn().Err(err).Msg("the queue of runs could not be opened; it is tried again")
-				pause(ctx, time.Second)
+				retry.Sleep(ctx, time.Second)
 			}
 			continue
 		}
@@ -204,11 +205,11 @@ func (w *Worker) take(t *taking) {
 				return
 			case errors.Is(err, queues.ErrClosed):
 				w.logger.Warn().Msg("the queue of runs was closed; it is opened again")
-				pause(t.ctx, 100*time.Millisecond)
+				retry.Sleep(t.ctx, 100*time.Millisecond)
 				return
 			}
 			w.logger.Warn().Err(err).Msg("reading the queue of runs was interrupted")
-			pause(t.ctx, time.Second)
+			retry.Sleep(t.ctx, time.Second)
 			continue
 		}
 		if w.keeps(job) || w.handsOver(job, t.inbox) {

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // Handler answers a request with a value that becomes JSON, with [Bytes], or with an
@@ -143,10 +144,7 @@ const settle = 25 * time.Millisecond
 func (s *Service) Stop(ctx context.Context) error {
 	err := s.service.Stop()
 	s.flush(ctx) // what the server sent before it knew of the end has arrived
-	select {
-	case <-time.After(settle):
-	case <-ctx.Done():
-	}
+	retry.Sleep(ctx, settle)
 	s.mu.Lock()
 	if !s.stopping {
 		s.stopping = true

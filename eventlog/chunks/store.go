@@ -15,6 +15,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // Where all chunks of a run have expired, nobody knows how many there were. The
@@ -32,12 +33,9 @@ func (w *Writer) store(ctx context.Context, c *chunk) error {
 	var body []byte  // with the number of
 	var number int64 // this chunk
 	tried := false   // it may be stored
-	for pause := time.Millisecond; ; {
-		again := func() error {
-			wait := pause
-			pause = min(2*pause, time.Second)
-			return w.pause(ctx, wait)
-		}
+	attempts := retry.Policy{First: time.Millisecond, Max: time.Second}.Start()
+	again := func() error { return w.pause(ctx, attempts) }
+	for {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -201,8 +199,12 @@ func (w *Writer) dropAnswers() {
 	}
 }
 
-// pause waits before the next try, or until the connection is back.
-func (w *Writer) pause(ctx context.Context, d time.Duration) error {
+// pause waits before the next attempt, or until the connection is back.
+func (w *Writer) pause(ctx context.Context, attempts *retry.Attempts) error {
+	d, err := attempts.Next()
+	if err != nil {
+		return err
+	}
 	select {
 	case <-time.After(d):
 		return nil

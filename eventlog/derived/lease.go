@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
 	"github.com/rs/zerolog"
+
 	"github.com/skein-threads/skein/eventlog/streams"
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // LeaseTTL is how long a lease outlives its holder. It is renewed three times as often,
@@ -42,7 +43,7 @@ func (l *Leases) Hold(ctx context.Context, name string, work func(context.Contex
 		if err := l.holdOnce(ctx, name, owner, work); err != nil && ctx.Err() == nil {
 			l.logger.Warn().Err(err).Str("lease", name).Msg("work under a lease was interrupted; it is started again")
 		}
-		streams.Sleep(ctx, l.ttl/6)
+		retry.Sleep(ctx, l.ttl/6)
 	}
 }
 
@@ -55,7 +56,7 @@ func (l *Leases) holdOnce(ctx context.Context, name, owner string, work func(con
 	}
 	held := &lease{kv: kv, name: name, owner: owner, ttl: l.ttl}
 	for held.acquire(ctx) != nil {
-		if !streams.Sleep(ctx, l.ttl/6) {
+		if !retry.Sleep(ctx, l.ttl/6) {
 			return nil
 		}
 	}
@@ -108,11 +109,11 @@ func (l *Leases) Lock(ctx context.Context, name string) (release func(), err err
 		return nil, fmt.Errorf("the bucket of leases: %w", err)
 	}
 	held := &lease{kv: kv, name: name, owner: nuid.Next(), ttl: l.ttl}
-	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
+	for attempts := (retry.Policy{First: time.Millisecond, Max: 100 * time.Millisecond, Jitter: true}).Start(); ; {
 		if held.acquire(ctx) == nil {
 			return func() { held.release(ctx) }, nil
 		}
-		if !streams.Sleep(ctx, wait/2+rand.N(wait)) {
+		if attempts.Wait(ctx) != nil {
 			return nil, fmt.Errorf("lease %s: %w", name, ErrTaken)
 		}
 	}

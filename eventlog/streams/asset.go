@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // AssetError says that a stream or bucket that Skein needs is there, but is
@@ -78,9 +80,7 @@ func (c *Conn) ensureOnce(ctx context.Context, a Asset) error {
 		if _, err := c.js.UpdateStream(ctx, first); err != nil {
 			return AssetFailed(want.Name, err)
 		}
-		select {
-		case <-time.After(shortestWindow):
-		case <-ctx.Done():
+		if !retry.Sleep(ctx, shortestWindow) {
 			return context.Cause(ctx)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Bucket reads the documents of a read model's bucket. A read is never older than the
@@ -56,13 +55,13 @@ func (b Bucket) GetAt(ctx context.Context, least uint64, keys ...string) ([]Mess
 	limit := max(b.conn.cfg.Patience, ReadTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no copy of bucket %s showed its message %d within %v", b.name, least, limit))
 	defer cancel()
-	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+	for attempts := lagging(0).Start(); ; {
 		docs, upTo, err := b.read(ctx, keys)
 		if err != nil || upTo >= least {
 			return withoutMarkers(docs), err
 		}
-		if !Sleep(ctx, pause) {
-			return nil, context.Cause(ctx)
+		if err := attempts.Wait(ctx); err != nil {
+			return nil, err
 		}
 	}
 }

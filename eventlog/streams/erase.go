@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // Erase removes the messages of a stream under a subject that have a sequence
@@ -56,10 +58,8 @@ func EraseOne(ctx context.Context, s jetstream.Stream, seq uint64) error {
 			return err
 		} // else it was removed since it was listed
 	}
-	select {
-	case <-time.After(min(time.Since(began), 100*time.Millisecond)):
-		return nil
-	case <-ctx.Done():
+	if !retry.Sleep(ctx, min(time.Since(began), 100*time.Millisecond)) {
 		return context.Cause(ctx)
 	}
+	return nil
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // Floors are the sequences up to which this process knows streams to be
@@ -51,28 +53,36 @@ func (f *Floors) of(stream string) uint64 {
 // not older than the stream's floor. read returns the sequence that its replica stood
 // at, 0 if it does not say.
 func (c *Conn) fresh(ctx context.Context, stream string, read func() (uint64, error)) error {
-	asked := false
-	for pause, deadline := time.Millisecond, time.Now().Add(max(c.cfg.Patience, ReadTimeout)); ; pause = min(2*pause, 100*time.Millisecond) {
+	for attempts := lagging(max(c.cfg.Patience, ReadTimeout)).Start(); ; {
 		stands, err := read()
 		floor := c.cfg.Floors.of(stream)
-		switch {
-		case err != nil || stands >= floor:
+		if err != nil || stands >= floor {
 			return err
-		case time.Now().After(deadline):
-			return fmt.Errorf("stream %s: the copies that answer lag behind message %d", stream, floor)
-		case pause > 10*time.Millisecond && !asked:
+		}
+		if attempts.Failures() == askAfter {
 			// The stream may have been re-created, and be shorter.
 			last, err := c.LastSeq(ctx, stream)
 			if err != nil {
 				return err
 			}
 			c.cfg.Floors.lower(stream, last)
-			asked = true
 		}
-		if !Sleep(ctx, pause) {
-			return context.Cause(ctx)
+		switch err := attempts.Wait(ctx); {
+		case errors.Is(err, retry.ErrExhausted):
+			return fmt.Errorf("stream %s: the copies that answer lag behind message %d", stream, floor)
+		case err != nil:
+			return err
 		}
 	}
+}
+
+// askAfter is after how many reads of copies that lag the leader is asked how far the
+// stream goes: some 15 ms.
+const askAfter = 4
+
+// lagging is how a read is repeated while the copies that answer it lag.
+func lagging(limit time.Duration) retry.Policy {
+	return retry.Policy{First: time.Millisecond, Max: 100 * time.Millisecond, Limit: limit}
 }
 
 // More reports whether a stream has messages that match a subject from a sequence on,
@@ -89,7 +99,7 @@ func (c *Conn) More(ctx context.Context, name, subject string, from uint64) (boo
 	if err != nil || last.Seq < from {
 		return false, err
 	}
-	if !Sleep(ctx, 2*time.Millisecond) { // the copy will have it soon
+	if !retry.Sleep(ctx, 2*time.Millisecond) { // the copy will have it soon
 		return false, context.Cause(ctx)
 	}
 	return true, nil

@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
+
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // ErrNoMessage says that a stream's leader has no such message.
@@ -17,7 +19,7 @@ var ErrNoMessage = errors.New("no such message")
 // a direct get, the answer is never older than what was acknowledged before. It retries
 // as [Config.Patience] says.
 func (c *Conn) Leader(ctx context.Context, name string, q GetRequest) (m Message, err error) {
-	err = Retry(ctx, c.cfg.Patience, min(time.Second, c.readTimeout), func() error {
+	err = retry.Do(ctx, retry.Policy{First: min(time.Second, c.readTimeout), Limit: c.cfg.Patience}, func() error {
 		m, err = c.leaderOnce(ctx, name, q)
 		return err
 	}, func(err error) bool {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // clusterStart is how long a cluster may take to have a leader for what is made
@@ -18,7 +20,7 @@ const clusterStart = time.Minute
 // Patiently does what makes a stream ready, on a cluster again while it says that it
 // cannot yet.
 func (c *Conn) Patiently(ctx context.Context, do func(context.Context) error) error {
-	return Retry(ctx, clusterStart, 250*time.Millisecond, func() error { return do(ctx) }, func(err error) bool {
+	return retry.Do(ctx, retry.Policy{First: 250 * time.Millisecond, Limit: clusterStart}, func() error { return do(ctx) }, func(err error) bool {
 		return MayPass(err) && (c.cfg.Replicas != 1 || young(err))
 	})
 }
@@ -29,28 +31,7 @@ const interest = 10 * time.Second
 
 // UntilResponders retries a request while it has no responders.
 func UntilResponders(ctx context.Context, request func() error) error {
-	return Retry(ctx, interest, 50*time.Millisecond, request, func(err error) bool { return errors.Is(err, nats.ErrNoResponders) })
-}
-
-// Retry repeats do, after a pause, while it fails in a way that may pass, and for at
-// most limit.
-func Retry(ctx context.Context, limit, pause time.Duration, do func() error, mayPass func(error) bool) error {
-	for deadline := time.Now().Add(limit); ; {
-		err := do()
-		if err == nil || !mayPass(err) || time.Now().After(deadline) || !Sleep(ctx, pause) {
-			return err
-		}
-	}
-}
-
-// Sleep waits, and reports whether ctx has not ended.
-func Sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return retry.Do(ctx, retry.Policy{First: 50 * time.Millisecond, Limit: interest}, request, func(err error) bool { return errors.Is(err, nats.ErrNoResponders) })
 }
 
 // Error codes of a cluster, besides those of Classify.
@@ -144,7 +125,7 @@ func (c *Conn) untilAnswered(ctx context.Context, stream string, seq uint64, rea
 		if silent != nil {
 			silent.Waited, silent.Others = waited.Round(time.Millisecond), others >= silentTries
 		}
-		if others >= silentTries || waited >= c.cfg.Patience || !Sleep(ctx, min(time.Second, c.readTimeout)) {
+		if others >= silentTries || waited >= c.cfg.Patience || !retry.Sleep(ctx, min(time.Second, c.readTimeout)) {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/eventlog/queues"
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // idlePoll is how often a server that is not idle is looked at again.
@@ -29,9 +30,7 @@ func (s *Server) WaitIdle(ctx context.Context) error {
 		if !errors.Is(err, errBusy) && ctx.Err() == nil {
 			return err
 		}
-		select {
-		case <-time.After(idlePoll):
-		case <-ctx.Done():
+		if !retry.Sleep(ctx, idlePoll) {
 			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // Stop stops everything, gracefully until ctx ends and then at once. It may be
@@ -33,10 +35,8 @@ func (s *Server) stop(ctx context.Context) error {
 		case <-graceful.Done():
 			return
 		}
-		select {
-		case <-time.After(outageGrace):
+		if retry.Sleep(graceful, outageGrace) {
 			cancel()
-		case <-graceful.Done():
 		}
 	}()
 	err := s.stopParts(ctx, graceful)

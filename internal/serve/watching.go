@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/internal/store"
 )
 
@@ -73,9 +74,7 @@ func (s *Server) watchStore(background context.Context) {
 				return
 			}
 			s.scanStore(background)
-			select {
-			case <-time.After(scanPause):
-			case <-background.Done():
+			if !retry.Sleep(background, scanPause) {
 				return
 			}
 		}

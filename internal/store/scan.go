@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // settle is how long a block that could not be read is left alone before it is read
@@ -57,9 +59,7 @@ func sealed(ctx context.Context, name string, f blockFile) *blockRead {
 		if again {
 			return got
 		}
-		select {
-		case <-time.After(settle):
-		case <-ctx.Done():
+		if !retry.Sleep(ctx, settle) {
 			return nil
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // Manager keeps the sessions with MCP servers. Safe for concurrent use.
@@ -195,12 +196,8 @@ func (m *Manager) start(l *link) *attempt {
 
 // failed makes the next start of a server wait; the caller holds the lock.
 func (m *Manager) failed(l *link) {
-	wait := maxBackoff
-	if l.failures < 10 {
-		wait = min(m.options.Backoff<<l.failures, maxBackoff)
-	}
 	l.failures++
-	l.notBefore = time.Now().Add(wait)
+	l.notBefore = time.Now().Add(retry.Policy{First: m.options.Backoff, Max: maxBackoff}.Delay(l.failures))
 }
 
 // watch waits for the end of a session.

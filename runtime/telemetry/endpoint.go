@@ -13,6 +13,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+
+	"github.com/skein-threads/skein/internal/retry"
 )
 
 // Pauses between attempts at a batch.
@@ -65,7 +67,7 @@ func (c Config) resource(ctx context.Context) (*resource.Resource, error) {
 func (x *Exporter) send(ctx context.Context, to sdktrace.SpanExporter, batch []sdktrace.ReadOnlySpan) error {
 	limited, cancel := context.WithTimeoutCause(ctx, x.cfg.GiveUp, fmt.Errorf("it did not answer within %v", x.cfg.GiveUp))
 	defer cancel()
-	for wait := firstPause; ; wait = min(2*wait, lastPause) {
+	for attempts := (retry.Policy{First: firstPause, Max: lastPause}).Start(); ; {
 		err := to.ExportSpans(limited, batch)
 		if err == nil {
 			x.metrics.Spans("exported", len(batch))
@@ -77,24 +79,12 @@ func (x *Exporter) send(ctx context.Context, to sdktrace.SpanExporter, batch []s
 		// The library tries again what the collector asks to be sent again, but not
 		// what did not reach it.
 		var away *url.Error
-		if errors.As(err, &away) && pause(limited, wait) {
+		if errors.As(err, &away) && attempts.Wait(limited) == nil {
 			continue
 		}
 		x.metrics.Spans("dropped", len(batch))
 		x.logger.Warn().Str("error", clip(err.Error(), maxText)).Int("spans", len(batch)).
 			Msg("spans were dropped: the collector did not take them; look at the endpoint and its log")
 		return nil
-	}
-}
-
-// pause waits, and reports whether ctx still stands.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
