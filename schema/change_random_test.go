@@ -1,10 +1,13 @@
 package schema
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/skein-threads/skein/internal/generate/change"
 
 	stdjson "encoding/json"
 
@@ -17,7 +20,7 @@ import (
 // taken. Schemas are changed at random, and documents made up for them.
 func TestNoMinorChangeRefusesWhatWasTaken(t *testing.T) {
 	v := newValidator(t)
-	levels := map[Level]int{}
+	levels := map[change.Level]int{}
 	broken := 0 // major changes that a document shows to be major
 	for seed := range max(100, rounds(300)) {
 		g := newInventor(seed, 0.05)
@@ -31,14 +34,16 @@ func TestNoMinorChangeRefusesWhatWasTaken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole, err := decode(body)
-		if err != nil {
+		var whole any
+		numbers := stdjson.NewDecoder(bytes.NewReader(body))
+		numbers.UseNumber()
+		if err := numbers.Decode(&whole); err != nil {
 			t.Fatal(err)
 		}
 		for range 1 + g.IntN(2) {
 			alter(g, whole)
 		}
-		other, err := encode(whole)
+		other, err := stdjson.Marshal(whole)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,8 +52,8 @@ func TestNoMinorChangeRefusesWhatWasTaken(t *testing.T) {
 		if err1 != nil || err2 != nil {
 			continue // no schema any more
 		}
-		forth, why := Compare(Asked, body, other)
-		back, whyBack := Compare(Asked, other, body)
+		forth, why := change.Compare(change.Asked, body, other)
+		back, whyBack := change.Compare(change.Asked, other, body)
 		levels[forth]++
 		shown := false
 		for range 20 {
@@ -59,7 +64,7 @@ func TestNoMinorChangeRefusesWhatWasTaken(t *testing.T) {
 			}
 			was, is := one.Validate(instance) == nil, two.Validate(instance) == nil
 			shown = shown || was && !is
-			if was && !is && forth < Major || is && !was && back < Major {
+			if was && !is && forth < change.Major || is && !was && back < change.Major {
 				t.Errorf("%s, seed %d: %s %q, back %s %q: %t, then %t: %s\n%s", path, seed, forth, why, back, whyBack, was, is, raw, other)
 				return
 			}
@@ -68,7 +73,7 @@ func TestNoMinorChangeRefusesWhatWasTaken(t *testing.T) {
 			broken++
 		}
 	}
-	if levels[Minor] < 10 || levels[Major] < 10 || broken < 10 {
+	if levels[change.Minor] < 10 || levels[change.Major] < 10 || broken < 10 {
 		t.Errorf("too few changes tell something: %v, %d broken", levels, broken)
 	}
 }

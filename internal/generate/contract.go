@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/generate/change"
 	"github.com/skein-threads/skein/schema"
 )
 
@@ -51,13 +52,13 @@ func (v version) less(o version) bool {
 }
 
 // after is the smallest version that says a change of that level.
-func (v version) after(level schema.Level) version {
+func (v version) after(level change.Level) version {
 	switch level {
-	case schema.Same:
+	case change.Same:
 		return v
-	case schema.Patch:
+	case change.Patch:
 		return version{v.major, v.minor, v.patch + 1}
-	case schema.Minor:
+	case change.Minor:
 		return version{v.major, v.minor + 1, 0}
 	default:
 		return version{v.major + 1, 0, 0}
@@ -92,7 +93,7 @@ func current(root string) (contract, error) {
 		}
 		body, err := fs.ReadFile(tree, path)
 		if err == nil {
-			c.Schemas[path], err = schema.Bare(body)
+			c.Schemas[path], err = change.Bare(body)
 		}
 		if err != nil {
 			return fmt.Errorf("schema/files/%s: %w", path, err)
@@ -102,9 +103,21 @@ func current(root string) (contract, error) {
 	return c, err
 }
 
+// sideOf returns who writes the documents of the schema at a path below schema/files.
+func sideOf(path string) change.Side {
+	asked := strings.HasPrefix(path, "commands/") || strings.HasPrefix(path, "queries/") || strings.HasPrefix(path, "definitions/")
+	for _, r := range schema.Resources() {
+		asked = asked || r.Asked && path == "resources/"+r.Name+".json"
+	}
+	if asked {
+		return change.Asked
+	}
+	return change.Answered
+}
+
 // changes says how far the contract moved, and in what.
-func changes(before, after contract) (schema.Level, []string) {
-	level := schema.Same
+func changes(before, after contract) (change.Level, []string) {
+	level := change.Same
 	var reasons []string
 	all := maps.Clone(before.Schemas)
 	if all == nil {
@@ -116,13 +129,13 @@ func changes(before, after contract) (schema.Level, []string) {
 		two, is := after.Schemas[path]
 		switch {
 		case !was:
-			level = max(level, schema.Minor)
-			reasons = append(reasons, fmt.Sprintf("%s: new (%s)", path, schema.Minor))
+			level = max(level, change.Minor)
+			reasons = append(reasons, fmt.Sprintf("%s: new (%s)", path, change.Minor))
 		case !is:
-			level = schema.Major
-			reasons = append(reasons, fmt.Sprintf("%s: removed (%s)", path, schema.Major))
+			level = change.Major
+			reasons = append(reasons, fmt.Sprintf("%s: removed (%s)", path, change.Major))
 		default:
-			found, why := schema.Compare(schema.SideOf(path), one, two)
+			found, why := change.Compare(sideOf(path), one, two)
 			level = max(level, found)
 			for _, w := range why {
 				reasons = append(reasons, path+"#"+w)
@@ -148,7 +161,7 @@ func checkContract(root string) error {
 		return err
 	}
 	level, reasons := changes(before, after)
-	if level == schema.Same {
+	if level == change.Same {
 		return nil
 	}
 	return fmt.Errorf("the contract is not %s any more; the change is %s:\n  %s\nif it is meant, record it: %s",
@@ -175,7 +188,7 @@ func recordContract(out io.Writer, root, text string) error {
 		level, reasons := changes(before, after)
 		if least := v.after(level); to.less(least) {
 			why := ""
-			if level != schema.Same {
+			if level != change.Same {
 				why = fmt.Sprintf("; the change is %s:\n  %s", level, strings.Join(reasons, "\n  "))
 			}
 			return fmt.Errorf("%s is too small after %s; the smallest version is %s%s", to, v, least, why)

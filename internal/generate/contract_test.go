@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/skein-threads/skein/internal/generate/change"
 	"github.com/skein-threads/skein/schema"
 )
 
@@ -151,4 +152,35 @@ func TestFlags(t *testing.T) {
 	}
 	put(t, root, "events/left.over.json", "{}")
 	says(t, "both", generate(&out, options{root: root, check: true}), "1 stale", "the change is major", "maxItems: was 300, now 200 (major)")
+}
+
+// Each schema file is the same as itself, and differs from its bare form in words only.
+func TestBareForm_OfEachFile(t *testing.T) {
+	all, err := schema.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all {
+		bare, err := change.Bare(f.Body)
+		if err != nil || strings.Contains(string(bare), "\n") || strings.Contains(string(bare), `"description":"`) {
+			t.Errorf("%s: %v %s", f.Path, err, bare)
+		}
+		if level, why := change.Compare(sideOf(f.Path), f.Body, f.Body); level != change.Same {
+			t.Errorf("%s: %s %q", f.Path, level, why)
+		}
+		if level, why := change.Compare(sideOf(f.Path), bare, f.Body); level != change.Patch {
+			t.Errorf("%s: %s %q", f.Path, level, why)
+		}
+	}
+}
+
+func TestSideOf(t *testing.T) {
+	for path, want := range map[string]change.Side{
+		"commands/thread.create.json": change.Asked, "queries/thread.get.json": change.Asked, "resources/request.json": change.Asked,
+		"resources/reply.json": change.Answered, "events/thread.created.json": change.Answered, "commit.json": change.Answered, "event-envelope.json": change.Answered,
+	} {
+		if got := sideOf(path); got != want {
+			t.Errorf("%s: %d", path, got)
+		}
+	}
 }

@@ -1,4 +1,11 @@
-package schema
+// Package change compares two versions of a JSON Schema of the contract, and says what
+// the difference means to those who keep to it. [Compare] does that, and [Bare] takes a
+// schema's words out of it, so that the contract is recorded without them.
+//
+// Compare understands the keywords that this project's schemas use. Whatever it does not
+// understand is a major change when it differs. What may enter is what decides on the
+// version of the contract; reading and writing files is for internal/generate.
+package change
 
 import (
 	"fmt"
@@ -6,7 +13,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -33,26 +39,17 @@ const (
 	Answered                 // Skein: events, documents, the reply
 )
 
-// SideOf gives the side of the schema at a path below schema/files.
-func SideOf(path string) Side {
-	asked := strings.HasPrefix(path, "commands/") || strings.HasPrefix(path, "queries/") || strings.HasPrefix(path, "definitions/")
-	for _, r := range Resources() {
-		asked = asked || r.Asked && path == resourcePath(r.Name)
-	}
-	if asked {
-		return Asked
-	}
-	return Answered
-}
+// maxDepth is how deep schemas may lie in one another to be compared.
+const maxDepth = 64
 
-// Compare says how far a schema changed, and what changed: for each change its
-// JSON pointer, what it was and its level.
+// Compare returns how far a schema changed, and what changed: for each change its JSON
+// pointer, what it was and its level.
 //
 // What callers may send may grow: that is minor. To what Skein sends, optional
 // properties and values of enums may be added: readers skip what they do not
 // know. All else is major, and so is whatever Compare does not understand.
 func Compare(side Side, before, after []byte) (Level, []string) {
-	c := change{side: side, seen: map[[2]string]bool{}}
+	c := comparison{side: side, seen: map[[2]string]bool{}}
 	one, err1 := decode(before)
 	two, err2 := decode(after)
 	if err1 != nil || err2 != nil {
@@ -68,8 +65,8 @@ func Compare(side Side, before, after []byte) (Level, []string) {
 	return c.level, c.reasons
 }
 
-// change is a comparison under way.
-type change struct {
+// comparison is the state of one Compare.
+type comparison struct {
 	side          Side
 	before, after map[string]any     // the definitions
 	changed       bool               // more than words
@@ -79,13 +76,13 @@ type change struct {
 	reasons       []string
 }
 
-func (c *change) add(level Level, at jsontext.Pointer, format string, args ...any) {
+func (c *comparison) add(level Level, at jsontext.Pointer, format string, args ...any) {
 	c.level = max(c.level, level)
 	c.reasons = append(c.reasons, fmt.Sprintf("%s: %s (%s)", at, fmt.Sprintf(format, args...), level))
 }
 
 // wider adds a change after which more is right than before.
-func (c *change) wider(at jsontext.Pointer, format string, args ...any) {
+func (c *comparison) wider(at jsontext.Pointer, format string, args ...any) {
 	level := Major
 	if c.side == Asked {
 		level = Minor
@@ -94,8 +91,8 @@ func (c *change) wider(at jsontext.Pointer, format string, args ...any) {
 }
 
 // schema compares two schemas at one place.
-func (c *change) schema(at jsontext.Pointer, before, after any) {
-	if c.depth++; c.depth > MaxDepth {
+func (c *comparison) schema(at jsontext.Pointer, before, after any) {
+	if c.depth++; c.depth > maxDepth {
 		c.add(Major, at, "too deep to compare")
 		return
 	}
@@ -135,8 +132,8 @@ func (c *change) schema(at jsontext.Pointer, before, after any) {
 	}
 }
 
-// words compares what stands beside references.
-func (c *change) words(at jsontext.Pointer, before, after any) {
+// words compares what stands next to references.
+func (c *comparison) words(at jsontext.Pointer, before, after any) {
 	o, n := before.(map[string]any), after.(map[string]any)
 	for _, key := range union(o, n) {
 		if annotation(key) && !reflect.DeepEqual(o[key], n[key]) {
@@ -145,9 +142,9 @@ func (c *change) words(at jsontext.Pointer, before, after any) {
 	}
 }
 
-// oneFits says whether a schema that is anyOf and nothing else has a branch that
+// oneFits reports whether a schema that is anyOf and nothing else has a branch that
 // takes all that was taken before.
-func (c *change) oneFits(at jsontext.Pointer, before any, after map[string]any) bool {
+func (c *comparison) oneFits(at jsontext.Pointer, before any, after map[string]any) bool {
 	for key := range after {
 		if key != "anyOf" && !annotation(key) {
 			return false
@@ -162,7 +159,7 @@ func (c *change) oneFits(at jsontext.Pointer, before any, after map[string]any) 
 }
 
 // keyword compares one keyword of two schemas that are understood.
-func (c *change) keyword(at jsontext.Pointer, key string, o, n map[string]any) {
+func (c *comparison) keyword(at jsontext.Pointer, key string, o, n map[string]any) {
 	before, after := o[key], n[key]
 	in := at.AppendToken(key)
 	switch key {
@@ -196,7 +193,7 @@ func (c *change) keyword(at jsontext.Pointer, key string, o, n map[string]any) {
 	}
 }
 
-func (c *change) properties(at jsontext.Pointer, o, n map[string]any) {
+func (c *comparison) properties(at jsontext.Pointer, o, n map[string]any) {
 	before, ok1 := o["properties"].(map[string]any)
 	after, ok2 := n["properties"].(map[string]any)
 	if !ok1 && o["properties"] != nil || !ok2 && n["properties"] != nil {
@@ -223,7 +220,7 @@ func (c *change) properties(at jsontext.Pointer, o, n map[string]any) {
 }
 
 // anyOf compares branch by branch.
-func (c *change) anyOf(at jsontext.Pointer, before, after any) {
+func (c *comparison) anyOf(at jsontext.Pointer, before, after any) {
 	one, two := elements(before), elements(after)
 	if one == nil || len(two) < len(one) {
 		c.opaque(at, "anyOf", before, after)
@@ -238,7 +235,7 @@ func (c *change) anyOf(at jsontext.Pointer, before, after any) {
 }
 
 // allOf compares condition by condition: what each of them takes, all of them take.
-func (c *change) allOf(at jsontext.Pointer, before, after any) {
+func (c *comparison) allOf(at jsontext.Pointer, before, after any) {
 	one, two := elements(before), elements(after)
 	if one == nil || len(two) != len(one) || reflect.DeepEqual(bare("allOf", before, nil), bare("allOf", after, nil)) {
 		c.opaque(at, "allOf", before, after)
@@ -249,8 +246,8 @@ func (c *change) allOf(at jsontext.Pointer, before, after any) {
 	}
 }
 
-// set compares lists whose order says nothing.
-func (c *change) set(at jsontext.Pointer, key string, before, after any) {
+// set compares lists whose order has no meaning.
+func (c *comparison) set(at jsontext.Pointer, key string, before, after any) {
 	one, two := elements(before), elements(after)
 	if reflect.DeepEqual(before, after) {
 		return
@@ -285,7 +282,7 @@ func (c *change) set(at jsontext.Pointer, key string, before, after any) {
 
 // opaque compares what has no order of more and less. A reference in it is to
 // what may have changed.
-func (c *change) opaque(at jsontext.Pointer, key string, before, after any) {
+func (c *comparison) opaque(at jsontext.Pointer, key string, before, after any) {
 	one, two := bare(key, before, nil), bare(key, after, nil)
 	switch {
 	case !annotation(key) && !reflect.DeepEqual(one, two), c.changed && refers(one):
