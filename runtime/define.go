@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/runtime/arguments"
+	"github.com/skein-threads/skein/schema/arguments"
 )
 
 // maxErrorText bounds the text of a failure, in bytes.

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/runtime/arguments"
+	"github.com/skein-threads/skein/schema/arguments"
 )
 
 // Registry holds the reactors, tools, effects, hooks and loop policies of this

@@ -82,8 +82,7 @@ func further(value any) *events.Error {
 	case events.ToolDefinition:
 		return furtherTool(d)
 	case events.ContextDefinition:
-		_, err := parseParameters(d.Schema)
-		return in("schema", err)
+		return in("schema", checkParameters(d.Schema))
 	case events.AgentDefinition:
 		err := furtherLists(d.Tools, d.Hooks, d.Skills)
 		if err == nil && len(d.Skills) > 0 {
@@ -166,7 +165,7 @@ func furtherPrompt(d events.PromptDefinition) *events.Error {
 
 func furtherTool(d events.ToolDefinition) *events.Error {
 	if d.Parameters != nil {
-		if _, err := parseParameters(d.Parameters); err != nil {
+		if err := checkParameters(d.Parameters); err != nil {
 			return in("parameters", err)
 		}
 	}
@@ -178,7 +177,7 @@ func furtherTool(d events.ToolDefinition) *events.Error {
 		if err != nil {
 			return in("answer", events.AsError(err))
 		}
-		if _, err := parseParameters(whole); err != nil {
+		if err := checkParameters(whole); err != nil {
 			err.Details.Path = events.AnswerPath(strings.TrimPrefix(err.Details.Path, "/properties"))
 			return in("answer", err)
 		}

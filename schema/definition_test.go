@@ -83,7 +83,9 @@ func TestDefinitionRefusals(t *testing.T) {
 		{"tool", parameters(`{"type":"object","properties":{"a":{"$ref":"file:///etc/passwd"}}}`), "/definition/parameters", "refers to file:///etc/passwd"},
 		{"tool", parameters(`{"type":"object","properties":{"a":{"$ref":"#/$defs/none"}}}`), "/definition/parameters", "is no JSON Schema"},
 		{"tool", parameters(`{"type":"object","properties":{"a":{"pattern":"("}}}`), "/definition/parameters/properties/a/pattern", "is no JSON Schema"},
-		{"tool", parameters(`{"type":"object","properties":{"a":{"maximum":1e999999999}}}`), "/definition/parameters/properties/a/maximum", "has too many digits"},
+		{"tool", parameters(`{"type":"object","properties":{"a":{"$dynamicRef":"#x"}}}`), "/definition/parameters", "uses $dynamicRef, which is not known here"},
+		{"tool", parameters(`{"type":"object","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"properties":{"x":{"$ref":"#/$defs/a"}}}`), "/definition/parameters", "leads back to itself"},
+		{"tool", parameters(`{"type":"object","properties":{"a":{"maximum":1e999999999}}}`), "/definition/parameters/properties/a/maximum", "the number is out of range"},
 		{"tool", server(`{}`), "/definition/server", "exactly one of command and url is needed"},
 		{"tool", server(`{"command":"x","url":"http://x"}`), "/definition/server", "exactly one of command and url is needed"},
 		{"tool", server(`{"command":"x","env":["TOKEN=abc"]}`), "/definition/server/env/0", "must be the name of a variable, without a value"},
@@ -223,40 +225,6 @@ func TestDefinitionsAgreeWithTheSchemas(t *testing.T) {
 			}
 			agree(t, v, definitionPath(kind), raw, err)
 			_, _ = v.Definition(events.NewDefinition{Kind: kind, Definition: raw}) // must not panic
-		}
-	}
-}
-
-// SA-67: a schema validates the arguments of a tool, numbers of any size too.
-func TestParameters(t *testing.T) {
-	p, err := ParseParameters(events.JSON(`{"type":"object","properties":{"ein é/~%":{"type":"string"},"order":{"type":"integer","minimum":1},"note":{"$ref":"#/$defs/note"}},"required":["order"],
-		"additionalProperties":false,"$defs":{"note":{"type":"string","maxLength":3}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for raw, want := range map[string][2]string{
-		`{"order":42}`:                            {"", ""},
-		`{"order":1e2,"note":"abc"}`:              {"", ""},
-		`{"order":12345678901234567890123456789}`: {"", ""},
-		`{}`:                        {"", "missing properties"},
-		`{"order":0}`:               {"/order", "must be >= 1"},
-		`{"order":1.5}`:             {"/order", "expected integer"},
-		`{"order":1,"note":"abcd"}`: {"/note", "length must be <= 3"},
-		`{"order":` + strings.Repeat("9", 400) + `}`: {"", ""},
-		`{"order":` + strings.Repeat("9", 401) + `}`: {"/order", "too many digits"},
-		`{"order":1e400}`:          {"", ""},
-		`{"order":1E+401}`:         {"/order", "too many digits"},
-		`{"order":1e-401}`:         {"/order", "too many digits"},
-		`{"order":1e999999999}`:    {"/order", "too many digits"},
-		`{"order":1,"more":1}`:     {"", "additionalProperties"},
-		`{"order":1,"ein é/~%":1}`: {"/ein é~1~0%", "expected string"},
-		`[]`:                       {"", "expected object"},
-		`{"order":`:                {"/order", "not JSON"},
-	} {
-		if err := p.Check(events.JSON(raw)); want[1] == "" && err != nil {
-			t.Errorf("%s: %v", raw, err)
-		} else if want[1] != "" {
-			refusedAt(t, err, raw, want[0], want[1])
 		}
 	}
 }

@@ -7,10 +7,11 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/schema/arguments"
 )
 
 // dialect is the JSON Schema that the documents are written in.
-const dialect = "https://json-schema.org/draft/2020-12/schema"
+const dialect = arguments.Dialect
 
 // writer writes a shape as a JSON Schema. The order of what it writes follows
 // the Go struct, so that the same type gives the same bytes.

@@ -16,13 +16,8 @@ import (
 // parse reads JSON as the schema library wants it: numbers as text, so that none
 // loses a digit.
 func parse(raw []byte) (any, error) {
-	return parseBy(raw, func(n events.JSON) (stdjson.Number, *events.Error) { return number(n), nil })
-}
-
-// parseBy is parse with numbers made by convert. What it refuses gets its path.
-func parseBy(raw []byte, convert func(events.JSON) (stdjson.Number, *events.Error)) (any, error) {
 	dec := jsontext.NewDecoder(strings.NewReader(string(raw)))
-	v, err := parseNext(dec, convert)
+	v, err := parseNext(dec)
 	if err != nil {
 		return nil, err
 	}
@@ -32,19 +27,14 @@ func parseBy(raw []byte, convert func(events.JSON) (stdjson.Number, *events.Erro
 	return v, nil
 }
 
-func parseNext(dec *jsontext.Decoder, convert func(events.JSON) (stdjson.Number, *events.Error)) (any, error) {
+func parseNext(dec *jsontext.Decoder) (any, error) {
 	kind := dec.PeekKind()
 	if kind == '0' {
 		raw, err := dec.ReadValue()
 		if err != nil {
 			return nil, err
 		}
-		n, refusal := convert(events.JSON(raw))
-		if refusal != nil {
-			refusal.Details.Path = string(dec.StackPointer())
-			return nil, refusal
-		}
-		return n, nil
+		return number(events.JSON(raw)), nil
 	}
 	token, err := dec.ReadToken()
 	if err != nil {
@@ -63,7 +53,7 @@ func parseNext(dec *jsontext.Decoder, convert func(events.JSON) (stdjson.Number,
 				return nil, err
 			}
 			key := name.String() // the token is gone with the next read
-			if out[key], err = parseNext(dec, convert); err != nil {
+			if out[key], err = parseNext(dec); err != nil {
 				return nil, err
 			}
 		}
@@ -72,7 +62,7 @@ func parseNext(dec *jsontext.Decoder, convert func(events.JSON) (stdjson.Number,
 	case '[':
 		out := []any{}
 		for dec.PeekKind() != ']' {
-			v, err := parseNext(dec, convert)
+			v, err := parseNext(dec)
 			if err != nil {
 				return nil, err
 			}
@@ -84,7 +74,7 @@ func parseNext(dec *jsontext.Decoder, convert func(events.JSON) (stdjson.Number,
 	return nil, nil
 }
 
-// number gives a number to the schema library, which turns it into a fraction of
+// number writes a number for the schema library, which turns it into a fraction of
 // whole numbers. One that would be too much for it (1e999999999) is replaced by
 // one that our schemas, which bound numbers by small whole ones, cannot tell from it.
 func number(raw events.JSON) stdjson.Number {

@@ -7,12 +7,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/schema/arguments"
 )
 
 // MaxDepth is how deep objects and lists of a request may lie in one another.
-// What Skein makes of a request is never deeper, and 64 is what the JSON readers
-// of other languages take unless told otherwise.
-const MaxDepth = 64
+const MaxDepth = arguments.MaxDepth
 
 // checkSyntax says whether raw is one JSON value: valid UTF-8, no name twice in
 // an object, not too deep.

@@ -10,7 +10,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections"
-	"github.com/skein-threads/skein/runtime/arguments"
+	"github.com/skein-threads/skein/schema/arguments"
 )
 
 // startDefinitions begins to follow what tenants define.

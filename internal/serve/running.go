@@ -22,7 +22,7 @@ import (
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/agents"
-	"github.com/skein-threads/skein/runtime/arguments"
+	"github.com/skein-threads/skein/schema/arguments"
 	"github.com/skein-threads/skein/runtime/openai"
 	"github.com/skein-threads/skein/runtime/remote"
 )

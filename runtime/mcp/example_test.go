@@ -44,5 +44,5 @@ func ExampleManager_Tools() {
 	fmt.Println(files.Left[0].Name, "is left out:", files.Left[0].Reason)
 	// Output:
 	// success "{\"a\":1}" <nil>
-	// remote is left out: invalid_request: the parameters have a $ref or $schema that leads out of the schema; put what it names into $defs
+	// remote is left out: invalid_request: the schema of the parameters refers to https://example.com/a, which leads out of the schema; put what it names into $defs
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/runtime"
-	"github.com/skein-threads/skein/runtime/arguments"
+	"github.com/skein-threads/skein/schema/arguments"
 	"github.com/skein-threads/skein/schema"
 )
 

@@ -120,6 +120,39 @@ func TestSchemasThatAreRefused(t *testing.T) {
 	}
 }
 
+// A definition is stricter than a schema that another program wrote: what it says is
+// all kept, or it is refused where it lies.
+func TestCompileDefinition_KeepsAllOrRefuses(t *testing.T) {
+	for _, c := range []struct{ schema, path, want string }{ // each is one that Compile takes
+		{`{"type":["object","null"]}`, "/type", "must be object"},
+		{`{}`, "/type", "must be object"},
+		{`{"type":"object","$schema":"http://json-schema.org/draft-07/schema#"}`, "/$schema", "must be https://json-schema.org/draft/2020-12/schema"},
+		{`{"type":"object","properties":{"a":{"pattern":"^(?!x)"}}}`, "/properties/a/pattern", "is no JSON Schema"},
+		{`{"type":"object","patternProperties":{"(?=x)":{}}}`, "/patternProperties/(?=x)", "is no JSON Schema"},
+	} {
+		if _, err := Compile(events.JSON(c.schema)); err != nil {
+			t.Errorf("%s: %v", c.schema, err)
+		}
+		_, err := CompileDefinition(events.JSON(c.schema))
+		var wrong *SchemaError
+		if !errors.As(err, &wrong) || wrong.Path != c.path || !strings.Contains(wrong.Reason, c.want) {
+			t.Errorf("%s: %v, want %q at %s", c.schema, err, c.want, c.path)
+		}
+	}
+	s, err := CompileDefinition(events.JSON(`{"type":"object","$schema":"` + Dialect + `","properties":{"n":{"type":"integer","pattern":"^a+$"},"note":{"$ref":"#/$defs/note"}},"$defs":{"note":{"maxLength":3}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for arguments, want := range map[string]string{
+		`{"n":12345678901234567890123456789,"note":"abc"}`: "", `{"n":1e2}`: "", `{"n":1.5}`: "/n: expected integer, but got number",
+		`{"note":"abcd"}`: "/note: length must be <= 3, but got 4", `{"n":1e999999999}`: "/n: the number is out of range",
+	} {
+		if err := s.Check(events.JSON(arguments)); want == "" && err != nil || want != "" && (err == nil || err.Error() != "the arguments do not fit: "+want) {
+			t.Errorf("%s: %v, want %s", arguments, err, want)
+		}
+	}
+}
+
 // A server written for another language must not lose its tool for a pattern.
 func TestPatternsThatGoDoesNotKnow(t *testing.T) {
 	s, err := Compile(events.JSON(`{

@@ -15,8 +15,8 @@ const (
 	instructionBytes = 100 // about, of a compiled pattern
 )
 
-// Checker holds calls to the schemas of their tools, and keeps the schemas that
-// it has compiled, the latest used of them. Safe for concurrent use.
+// Checker checks calls against the schemas of their tools. It keeps the compiled schemas
+// that were used last. It is safe for concurrent use.
 type Checker struct {
 	mu     sync.Mutex
 	known  map[[sha256.Size]byte]*list.Element // of *entry
@@ -33,17 +33,17 @@ type entry struct {
 	err    error
 }
 
-// New gives a Checker that knows no schema yet.
+// New returns a Checker without schemas.
 func New() *Checker { return &Checker{known: map[[sha256.Size]byte]*list.Element{}} }
 
-// CheckSchema says whether calls can be held to a schema. No bytes are a schema
-// that takes any object. The error is an *events.Error, as that of Compile.
+// CheckSchema returns an error if calls cannot be checked against a schema. No bytes are
+// a schema that takes any object. The error is an *events.Error, as that of Compile.
 func (c *Checker) CheckSchema(schema events.JSON) error {
 	_, err := c.compiled(schema)
 	return err
 }
 
-// Check holds a call's arguments to a schema. The error is an *Error, as that of
+// Check checks a call's arguments against a schema. The error is an *Error, as that of
 // Schema.Check, or that of CheckSchema.
 func (c *Checker) Check(schema, arguments events.JSON) error {
 	s, err := c.compiled(schema)
@@ -53,7 +53,7 @@ func (c *Checker) Check(schema, arguments events.JSON) error {
 	return s.Check(arguments)
 }
 
-// compiled gives the schema compiled; nil takes any object.
+// compiled returns the schema compiled; nil takes any object.
 func (c *Checker) compiled(schema events.JSON) (*Schema, error) {
 	if len(schema) == 0 {
 		return nil, nil
@@ -70,7 +70,7 @@ func (c *Checker) compiled(schema events.JSON) (*Schema, error) {
 	return e.schema, e.err
 }
 
-// find gives the entry of a schema, or makes room for one.
+// find returns the entry of a schema, and makes one if there is none.
 func (c *Checker) find(schema events.JSON) *entry {
 	key := sha256.Sum256(schema)
 	c.mu.Lock()

@@ -19,8 +19,8 @@ const (
 	maxWork = 50_000
 )
 
-// deepest gives the longest row of schemas that look at the same value, counted
-// to a little over maxInPlace.
+// deepest returns the length of the longest row of schemas that look at the same value,
+// counted to a little over maxInPlace.
 func deepest(root *jsonschema.Schema) int {
 	rows := map[*jsonschema.Schema]int{}
 	longest := 0
@@ -45,7 +45,7 @@ func reached(root *jsonschema.Schema) []*jsonschema.Schema {
 	return all
 }
 
-// row gives how many schemas look at a value that s looks at.
+// row returns how many schemas look at a value that s looks at.
 func row(s *jsonschema.Schema, rows map[*jsonschema.Schema]int) int {
 	if s == nil {
 		return 0
@@ -53,7 +53,7 @@ func row(s *jsonschema.Schema, rows map[*jsonschema.Schema]int) int {
 	if n, ok := rows[s]; ok {
 		return n
 	}
-	rows[s] = maxInPlace + 1 // who comes back here goes round in a circle
+	rows[s] = maxInPlace + 1 // a way back to here is a circle
 	longest := 0
 	for _, next := range inPlace(s) {
 		longest = max(longest, row(next, rows))
@@ -100,7 +100,7 @@ type work struct {
 	names int // instructions of the largest patternProperties
 }
 
-// Compile gives each schema what it costs: itself and the schemas in it.
+// Compile counts what a schema costs: itself and the schemas in it.
 func (w *work) Compile(_ jsonschema.CompilerContext, schema map[string]any) (jsonschema.ExtSchema, error) {
 	cost := 1
 	for _, v := range schema {

@@ -60,7 +60,7 @@ type matching struct {
 	pattern *pattern.Pattern
 }
 
-// Validate holds a string to the pattern.
+// Validate checks a string against the pattern.
 func (m matching) Validate(ctx jsonschema.ValidationContext, value any) error {
 	text, ok := value.(string)
 	if !ok {

@@ -11,8 +11,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/schema"
 )
+
+// MaxDepth is how deep objects and lists of a request, of arguments and of a schema may
+// lie in one another. What Skein makes of a request is never deeper, and 64 is what the
+// JSON readers of other languages take unless told otherwise.
+const MaxDepth = 64
 
 // readTree reads JSON as the schema library wants it, numbers as text, and
 // refuses what would cost it too much.
@@ -41,8 +45,8 @@ func readNext(dec *jsontext.Decoder) (any, error) {
 	if err != nil {
 		return nil, notJSON(err)
 	}
-	if dec.StackDepth() > schema.MaxDepth {
-		return nil, fmt.Errorf("objects and lists lie more than %d deep in one another", schema.MaxDepth)
+	if dec.StackDepth() > MaxDepth {
+		return nil, fmt.Errorf("objects and lists lie more than %d deep in one another", MaxDepth)
 	}
 	switch kind {
 	case '"':
@@ -92,7 +96,12 @@ func notJSON(err error) error {
 	return errors.New("not JSON")
 }
 
-// number gives a number without an exponent and with few digits: the library
+// numberError says that a number is too large.
+type numberError struct{ path string }
+
+func (e *numberError) Error() string { return e.path + ": the number is out of range" }
+
+// number returns a number without an exponent and with few digits: the library
 // turns it into a fraction of whole numbers, and 1e999999999 into a full memory.
 func number(raw events.JSON, dec *jsontext.Decoder) (any, error) {
 	if len(raw) <= 60 && !strings.ContainsAny(string(raw), "eE") {
@@ -100,7 +109,7 @@ func number(raw events.JSON, dec *jsontext.Decoder) (any, error) {
 	}
 	f, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil {
-		return nil, fmt.Errorf("%s: the number is out of range", line(string(dec.StackPointer())))
+		return nil, &numberError{line(string(dec.StackPointer()))}
 	}
 	return stdjson.Number(strconv.FormatFloat(f, 'f', -1, 64)), nil
 }

@@ -67,7 +67,7 @@ func reasons(err error) error {
 	return &Error{Problems: found[:most], More: len(found) - most}
 }
 
-// problems gives what is wrong below an error, sorted, each once.
+// problems returns what is wrong below an error, sorted, each once.
 func problems(e *jsonschema.ValidationError) []Problem {
 	var out []Problem
 	switch keyword := e.KeywordLocation[strings.LastIndexByte(e.KeywordLocation, '/')+1:]; {
@@ -103,7 +103,7 @@ func alternatives(e *jsonschema.ValidationError) string {
 	return strings.Join(each, ", or ")
 }
 
-// pointer gives where in the arguments an error lies. The library escapes a
+// pointer returns where in the arguments an error lies. The library escapes a
 // pointer's tokens as in a URL.
 func pointer(e *jsonschema.ValidationError) string {
 	if plain, err := url.PathUnescape(e.InstanceLocation); err == nil {
@@ -135,7 +135,7 @@ func words(keyword, message string) string {
 	return message
 }
 
-// line gives a text in one line and not too long.
+// line returns a text in one line and not too long.
 func line(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
