@@ -7,7 +7,7 @@ import (
 	"github.com/skein-threads/skein/commands/thread"
 )
 
-// entry is a thread that is in use: its state, and who waits for it.
+// entry is a thread in use: its state, and the jobs that wait for it.
 type entry struct {
 	tenant, id string
 
@@ -15,28 +15,28 @@ type entry struct {
 	waiting []*job
 	busy    bool // a goroutine works on the thread
 
-	// What follows belongs to the goroutine that made the entry busy.
+	// Owned by the goroutine that made the entry busy.
 	state    *thread.State // nil: not loaded
-	snapshot int64         // the version that was last snapshotted
+	snapshot int64         // the version of the last snapshot
 
-	// What follows belongs to the cache.
+	// Owned by the cache.
 	place *list.Element
 	users int
 	bytes int64
 }
 
-// entryBytes is about what an entry costs beside its state.
+// entryBytes estimates the size of an entry without its state.
 const entryBytes = 400
 
-// cache keeps the states of threads, bounded in bytes; those used longest ago
-// go first. A thread in use is never dropped.
+// cache keeps the states of threads, bounded in bytes. It evicts the least recently used
+// first, and never a thread in use.
 type cache struct {
 	limit   int64
 	metrics Metrics
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	entries map[string]*entry
-	recent  *list.List // of *entry, those used last in front
+	recent  *list.List // of *entry, most recently used first
 	bytes   int64
 }
 
@@ -44,7 +44,7 @@ func newCache(limit int64, metrics Metrics) *cache {
 	return &cache{limit: limit, metrics: metrics, entries: map[string]*entry{}, recent: list.New()}
 }
 
-// take gives the entry of a thread, for use until it is given back.
+// take returns the entry of a thread, which stays in use until give.
 func (c *cache) take(tenant, id string) *entry {
 	name := tenant + "." + id
 	c.mu.Lock()
@@ -62,15 +62,14 @@ func (c *cache) take(tenant, id string) *entry {
 	return e
 }
 
-// give gives an entry back, with the size of its state, and drops what is too
-// much.
+// give releases an entry, updates the size of its state, and evicts what exceeds the limit.
 func (c *cache) give(e *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e.users--
 	if e.users == 0 {
 		size := int64(entryBytes)
-		if e.state != nil { // nobody works on it: its goroutine counts as a user
+		if e.state != nil { // no goroutine works on it: that goroutine counts as a user
 			size += e.state.Bytes()
 		}
 		c.bytes += size - e.bytes

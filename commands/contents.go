@@ -10,9 +10,8 @@ import (
 	"github.com/skein-threads/skein/schema"
 )
 
-// keepContents stores what a command brings as the content of files, before it
-// is decided: no event names content that is not there. What a refused command
-// brought is left to the collector.
+// keepContents stores the file contents of a command before it is decided, so that no event
+// names content that is not stored. The collector deletes what a refused command stored.
 func (d *Dispatcher) keepContents(ctx context.Context, c *thread.Command) error {
 	for i, part := range c.Parts {
 		write, ok := part.Data.(events.WriteFile)
@@ -43,9 +42,9 @@ func (d *Dispatcher) keepContent(ctx context.Context, tenant string, write *even
 	case len(content) > events.InlineFileBytes:
 		return events.TooLarge("the content", int64(len(content)), events.InlineFileBytes)
 	case d.cfg.Contents == nil:
-		return events.Errorf(events.Unavailable, "this service keeps no files")
+		return events.Errorf(events.Unavailable, "this process stores no files")
 	}
-	// Refused now, it leaves nothing behind.
+	// Refusing it now leaves no content behind.
 	if _, err := events.FilePath(write.Path); err != nil {
 		return err
 	}
@@ -57,16 +56,15 @@ func (d *Dispatcher) keepContent(ctx context.Context, tenant string, write *even
 	return nil
 }
 
-// FileWrite is a file.write whose content comes after it.
+// FileWrite is a file.write whose content follows as an upload.
 type FileWrite struct {
 	d       *Dispatcher
 	command *thread.Command
 	write   events.WriteFile
 }
 
-// BeginWrite takes the body of a file.write whose content comes by an upload,
-// and refuses now what would be refused when it is there: a request that is
-// wrong, a path that cannot be, a thread that is not there.
+// BeginWrite decodes a file.write whose content follows as an upload, and refuses now what
+// would be refused after the upload: an invalid request, an invalid path, a missing thread.
 func (d *Dispatcher) BeginWrite(ctx context.Context, tenant string, body []byte, meta Meta) (*FileWrite, error) {
 	c, err := d.admit(tenant, "file.write", body, meta)
 	if err != nil {
@@ -95,11 +93,11 @@ func (d *Dispatcher) BeginWrite(ctx context.Context, tenant string, body []byte,
 	return &FileWrite{d, c, write}, nil
 }
 
-// Tenant tells whose file it is.
+// Tenant returns the tenant of the file.
 func (w *FileWrite) Tenant() string { return w.command.Tenant }
 
-// Finish does the command with content that is stored. It may be called again
-// after an unknown outcome.
+// Finish runs the command with stored content. It may be called again after an unknown
+// outcome.
 func (w *FileWrite) Finish(ctx context.Context, content events.FileContent) (*events.Reply, error) {
 	c := *w.command
 	c.Time = events.TimeOf(w.d.cfg.Now())

@@ -8,17 +8,17 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Definitions tells decisions what a tenant defines.
+// Definitions provides a tenant's definitions to decisions.
 type Definitions interface {
-	// Policy returns what an agent's definition says of what comes while it works;
-	// empty if it says nothing, or if nothing defines the agent.
+	// Policy returns the agent's policy for messages that arrive during a run; "" if the
+	// definition has none, or if the agent is not defined.
 	Policy(ctx context.Context, tenant, agent string) (events.Policy, error)
-	// ContextType returns what holds a content to a type of contexts. The error is
-	// a not_found if there is no such type.
+	// ContextType returns the function that checks a content against a type of contexts. The
+	// error is a not_found if there is no such type.
 	ContextType(ctx context.Context, tenant, name string) (func(events.JSON) error, error)
 }
 
-// noDefinitions are those of a process that knows of none.
+// noDefinitions are those of a process that has none.
 type noDefinitions struct{}
 
 func (noDefinitions) Policy(context.Context, string, string) (events.Policy, error) { return "", nil }
@@ -27,8 +27,7 @@ func (noDefinitions) ContextType(_ context.Context, _, name string) (func(events
 	return nil, events.Missing("definition of the context", name)
 }
 
-// decide decides a job on a draft, with what it must know of the tenant's
-// definitions.
+// decide decides a job on a draft, with the tenant's definitions that it needs.
 func (d *Dispatcher) decide(j *job, draft *thread.Draft) ([]events.Event, error) {
 	need := draft.Needs(j.command)
 	if err := d.knowAgents(j, need.Asked); err != nil {
@@ -45,7 +44,7 @@ func (d *Dispatcher) decide(j *job, draft *thread.Draft) ([]events.Event, error)
 	for _, name := range need.Types {
 		check, err := d.cfg.Definitions.ContextType(j.ctx, j.command.Tenant, name)
 		switch {
-		case errors.Is(err, &events.Error{Code: events.NotFound}): // the decision says so
+		case errors.Is(err, &events.Error{Code: events.NotFound}): // the decision reports it
 			continue
 		case err != nil:
 			return nil, err
@@ -58,9 +57,9 @@ func (d *Dispatcher) decide(j *job, draft *thread.Draft) ([]events.Event, error)
 	return draft.Do(j.command)
 }
 
-// knowAgents refuses a request that asks an agent to answer which nobody has defined
-// or ever served. Whether that can be found out now or not, what else goes wrong is
-// for the run to say.
+// knowAgents refuses a request that asks an agent to answer which no tenant defines and no
+// process has ever served. Any other failure, including one to find that out, is left to the
+// run.
 func (d *Dispatcher) knowAgents(j *job, asked []thread.Asked) error {
 	if d.cfg.Agents == nil || j.kind != requested {
 		return nil

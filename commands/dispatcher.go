@@ -18,37 +18,37 @@ import (
 // Config bounds a dispatcher. The zero value of a field means its default.
 type Config struct {
 	CacheBytes    int64            // of thread states kept in memory; default DefaultCacheBytes
-	InFlight      int              // commands under way at once; more are refused as unavailable; default 8192
-	SnapshotEvery int64            // events of a thread between two snapshots of its state, at least, and a quarter of all it has; default 500
-	Timeout       time.Duration    // for one command, from the door to the log; default 20 s
+	InFlight      int              // commands in flight; more are refused as unavailable; default 8192
+	SnapshotEvery int64            // minimum number of events between two snapshots of a thread, which is also at least a quarter of all its events; default 500
+	Timeout       time.Duration    // for one command, from validation to the log; default 20 s
 	Now           func() time.Time // default time.Now
-	// Stored is told of every commit that this process has stored, before its
-	// commands are answered. It must return at once. What it does with a commit
-	// must be safe to lose: the process may die before it is told. Default none.
+	// Stored is called with every commit that this process stored, before its commands are
+	// replied to. It must return at once. Its work must be safe to lose: the process may crash
+	// before the call. Default: none.
 	Stored func(*events.Commit)
-	// Joins may give a command of this process that is to go with another one, which
-	// is about to be stored with these events; nil: none. It must return at once, and
-	// is asked again if that command is decided anew. Default none.
+	// Joins may return a command of this process that is to join another one, which is about
+	// to be stored with these events; nil: none. It must return at once, and is called again
+	// if that command is decided again. Default: none.
 	Joins    func(made []events.Event) *Joined
-	Floods   *service.Floods   // knows the tenants that flood; default none does
+	Floods   *service.Floods   // knows the tenants that flood; default: none
 	Fair     service.Fair      // of each tenant's submitted commands, while others are active
-	Activity *service.Activity // of all that the process does for tenants; default one of its own
-	Contents Contents          // where the content of files is kept; default: none is taken
-	// Definitions are the tenants'; default: none is known.
+	Activity *service.Activity // of everything that the process does for tenants; default: one of its own
+	Contents Contents          // stores the content of files; default: contents are refused
+	// Definitions provides the tenants' definitions; default: none.
 	Definitions Definitions
-	// Agents returns a not_found for an agent that nobody has defined or ever served,
-	// which is not asked to answer; default every name is an agent's.
+	// Agents returns a not_found for an agent that no tenant defines and no process has ever
+	// served, so that it cannot be asked to answer. Default: every name is an agent's.
 	Agents func(ctx context.Context, tenant, name string) error
-	// Answers holds a person's answer to the JSON Schema of the question; default
-	// none is taken that has one.
+	// Answers checks a person's answer against the JSON Schema of the question. Default:
+	// answers to questions with a schema are refused.
 	Answers func(schema, answer events.JSON) error
 }
 
-// DefaultCacheBytes is about 130,000 turns: once the threads that are in use do
-// not fit, each command may have to load its thread anew.
+// DefaultCacheBytes suffices for about 130,000 turns. Once the threads in use exceed it, each
+// command may have to load its thread again.
 const DefaultCacheBytes = 256 << 20
 
-// Contents keeps what files hold. Package files implements it.
+// Contents stores what files hold. Package files implements it.
 type Contents interface {
 	// Keep stores content for a tenant, and returns when it is durable.
 	Keep(ctx context.Context, tenant string, content []byte) (events.FileContent, error)
@@ -79,18 +79,17 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Metrics is told what the dispatcher does. Each method must return at once.
+// Metrics receives measurements of the dispatcher. Each method must return at once.
 type Metrics interface {
-	// Done is told of a command, how it ended (ok, or an error's code), and how
-	// long it took.
+	// Done reports a command, how it ended (ok, or an error's code), and how long it took.
 	Done(command, result string, seconds float64)
-	// Cached is told what the cache of thread states holds.
+	// Cached reports the contents of the cache of thread states.
 	Cached(threads int, bytes int64)
-	// Merged is told how many commands went into one commit.
+	// Merged reports how many commands one commit holds.
 	Merged(commands int)
 }
 
-// NoMetrics tells nobody.
+// NoMetrics discards everything.
 type NoMetrics struct{}
 
 // Done implements Metrics.
@@ -102,7 +101,7 @@ func (NoMetrics) Cached(int, int64) {}
 // Merged implements Metrics.
 func (NoMetrics) Merged(int) {}
 
-// Dispatcher does commands. It is safe for concurrent use.
+// Dispatcher runs commands. It is safe for concurrent use.
 type Dispatcher struct {
 	log     *eventlog.Log
 	schema  *schema.Validator
@@ -110,13 +109,13 @@ type Dispatcher struct {
 	logger  zerolog.Logger
 	metrics Metrics
 	cache   *cache
-	places  chan struct{} // one for each command under way
+	places  chan struct{} // one for each command in flight
 	snaps   chan struct{} // one snapshot is written at a time
 	closed  sync.Once
-	turns   [64]chan struct{} // each for some keys: one thread is made for a key at a time
+	turns   [64]chan struct{} // each for some keys: only one thread at a time is created for a key
 }
 
-// NewDispatcher makes a dispatcher on a log.
+// NewDispatcher returns a dispatcher that writes to a log.
 func NewDispatcher(log *eventlog.Log, validator *schema.Validator, cfg Config, logger zerolog.Logger, metrics Metrics) *Dispatcher {
 	cfg = cfg.withDefaults()
 	if metrics == nil {
@@ -132,23 +131,23 @@ func NewDispatcher(log *eventlog.Log, validator *schema.Validator, cfg Config, l
 	return d
 }
 
-// Meta is what comes with a command besides its body.
+// Meta is what accompanies a command besides its body.
 type Meta struct {
 	TraceParent string
 	Cause       string // the id of the event that caused it
 }
 
-// Handle does a command that came as a request. It is a service.Handler.
+// Handle runs a command that arrived as a request. It is a service.Handler.
 func (d *Dispatcher) Handle(ctx context.Context, tenant, name string, body []byte, meta service.Meta) (any, error) {
 	return d.Do(ctx, tenant, name, body, Meta{TraceParent: meta.TraceParent})
 }
 
-// Do does a command of a tenant and returns its answer, or an *events.Error.
+// Do runs a command of a tenant and returns its reply, or an *events.Error.
 func (d *Dispatcher) Do(ctx context.Context, tenant, name string, body []byte, meta Meta) (*events.Reply, error) {
 	return d.counted(name, func() (*events.Reply, error) { return d.do(ctx, tenant, name, body, meta) })
 }
 
-// counted tells the metrics of a command.
+// counted runs a command and reports it to the metrics.
 func (d *Dispatcher) counted(name string, do func() (*events.Reply, error)) (*events.Reply, error) {
 	start := time.Now()
 	reply, err := do()
@@ -161,8 +160,8 @@ func (d *Dispatcher) counted(name string, do func() (*events.Reply, error)) (*ev
 	return reply, err
 }
 
-// label gives the name of a command for metrics and log lines: what a stranger
-// sent must not become one.
+// label returns the name of a command for metrics and log lines, "unknown" if it is not in the
+// catalog: clients must not be able to create labels.
 func label(name string) string {
 	if _, known := events.LookupCommand(name); !known {
 		return "unknown"
@@ -175,7 +174,7 @@ func (d *Dispatcher) do(ctx context.Context, tenant, name string, body []byte, m
 	case d.places <- struct{}{}:
 		defer func() { <-d.places }()
 	default:
-		return nil, events.Errorf(events.Unavailable, "too many commands are under way; try again")
+		return nil, events.Errorf(events.Unavailable, "too many commands are in flight; try again")
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
 	defer cancel()
@@ -186,10 +185,10 @@ func (d *Dispatcher) do(ctx context.Context, tenant, name string, body []byte, m
 	return d.run(ctx, name, c)
 }
 
-// newCommandID names a command whose caller did not.
+// newCommandID returns an id for a command whose caller set none.
 func newCommandID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// run finds the command's thread and does it there.
+// run finds the command's thread and runs the command there.
 func (d *Dispatcher) run(ctx context.Context, name string, c *thread.Command) (*events.Reply, error) {
 	if err := d.keepContents(ctx, c); err != nil {
 		return nil, err
@@ -203,7 +202,7 @@ func (d *Dispatcher) run(ctx context.Context, name string, c *thread.Command) (*
 	return d.queue(ctx, c)
 }
 
-// resolveThread finds the thread that a command names by its key at this moment.
+// resolveThread finds the thread that currently holds the key that a command names.
 func (d *Dispatcher) resolveThread(ctx context.Context, c *thread.Command) error {
 	id, key := events.ThreadRef(c.ThreadID)
 	if key != "" {

@@ -15,19 +15,19 @@ const (
 	mergedEvents   = 1000
 )
 
-// drafted is what a round is about to store.
+// drafted is what one round will store.
 type drafted struct {
 	draft *thread.Draft
-	taken []*job          // whose commands are in the draft
-	rest  []*job          // that are for the next round
-	key   *eventlog.Write // the claim or release of a key that goes with it
+	taken []*job          // their commands are in the draft
+	rest  []*job          // for the next round
+	key   *eventlog.Write // the claim or release of a key in the same write
 
 	ids   map[string]bool // of the commands in the draft
-	fresh bool            // the state is known to show all that the log has
+	fresh bool            // the state is known to be up to date with the log
 	joins func([]events.Event) *Joined
 }
 
-// fate is what becomes of a job in a round.
+// fate is the outcome of a job in a round.
 type fate int
 
 const (
@@ -35,11 +35,11 @@ const (
 	taken                // it is in the draft, and others may follow
 	closing              // it is in the draft, and nothing may follow
 	later                // it is for the next round; others may still go with this one
-	full                 // it is for the next round, and so are all after it
+	full                 // it and all after it are for the next round
 )
 
-// draft decides as many jobs as may share a commit. Those that are refused, change
-// nothing or were done before are answered at once.
+// draft decides as many jobs as may share a commit. It answers at once those that are refused,
+// change nothing or were done before.
 func (d *Dispatcher) draft(e *entry, jobs []*job, joins func([]events.Event) *Joined) *drafted {
 	r := &drafted{draft: thread.NewDraft(e.state), ids: map[string]bool{}, joins: joins}
 	for i, j := range jobs {
@@ -57,7 +57,7 @@ func (d *Dispatcher) draft(e *entry, jobs []*job, joins func([]events.Event) *Jo
 	return r
 }
 
-// place finds out what becomes of one job.
+// place decides one job and returns its fate.
 func (d *Dispatcher) place(e *entry, r *drafted, j *job) fate {
 	switch {
 	case r.ids[j.id] || len(r.taken) >= mergedCommands || len(r.draft.Events()) >= mergedEvents:
@@ -73,7 +73,7 @@ func (d *Dispatcher) place(e *entry, r *drafted, j *job) fate {
 	return d.try(e, r, j)
 }
 
-// repeats answers a job whose command was done before as it was then.
+// repeats answers a job whose command was done before with the first reply.
 func (d *Dispatcher) repeats(e *entry, j *job) bool {
 	if !j.changes() {
 		return false
@@ -87,10 +87,10 @@ func (d *Dispatcher) repeats(e *entry, j *job) bool {
 	return true
 }
 
-// tell answers a job that changes nothing by what the log shows now.
+// tell answers a job that changes nothing from the current state of the log.
 func (d *Dispatcher) tell(e *entry, r *drafted, j *job) {
 	defer r.clear(e)
-	if !e.state.Deleted || j.kind == looking { // a deleted thread does nothing more
+	if !e.state.Deleted || j.kind == looking { // a deleted thread changes no more
 		if err := d.freshen(j.ctx, e); err != nil {
 			j.answer(nil, err)
 			return
@@ -104,8 +104,8 @@ func (d *Dispatcher) tell(e *entry, r *drafted, j *job) {
 	j.answer(reply, nil)
 }
 
-// try decides the command of a job. What is refused, or does nothing, is so only on
-// all that the log shows now, and never because of what is not stored yet.
+// try decides a job's command. It refuses, or finds nothing to do, only on the current state
+// of the log, and never because of events that are not stored yet.
 func (d *Dispatcher) try(e *entry, r *drafted, j *job) fate {
 	made, err := d.decideWithKey(e, r, j)
 	for (err != nil || changesNothing(j, made)) && len(r.taken) == 0 && !r.fresh {
@@ -126,13 +126,13 @@ func (d *Dispatcher) try(e *entry, r *drafted, j *job) fate {
 	}
 	switch {
 	case err != nil && len(r.taken) > 0:
-		return later // what refuses it may be what is not stored yet: it is decided again after that
+		return later // what refuses it may not be stored yet: it is decided again after that
 	case err != nil:
 		j.answer(nil, err)
 		return answered
 	case changesNothing(j, made) && len(r.taken) > 0:
 		return full // what it found is not stored yet: it is decided alone
-	case changesNothing(j, made): // it is not remembered: a repeat is decided again
+	case changesNothing(j, made): // it is not recorded: a repeat is decided again
 		r.clear(e)
 		j.show(e.state)
 		j.answer(events.ReplyWithout(e.id, e.state.Version, int64(e.state.Seq), made), nil)
@@ -147,11 +147,11 @@ func (d *Dispatcher) try(e *entry, r *drafted, j *job) fate {
 	return taken
 }
 
-// changesNothing reports whether a command that was decided is to write nothing.
+// changesNothing reports whether a decided command writes nothing.
 func changesNothing(j *job, made []events.Event) bool { return len(made) == 0 || j.command.Dry() }
 
-// decideWithKey decides a command, and what is to be written of the key that it
-// claims or releases.
+// decideWithKey decides a command, and prepares the write of the key that it claims or
+// releases.
 func (d *Dispatcher) decideWithKey(e *entry, r *drafted, j *job) ([]events.Event, error) {
 	made, err := d.decide(j, r.draft)
 	if err != nil || !claims(j.command) {
@@ -164,7 +164,7 @@ func (d *Dispatcher) decideWithKey(e *entry, r *drafted, j *job) ([]events.Event
 	return made, nil
 }
 
-// clear begins the draft again, of which nothing was taken.
+// clear resets a draft that is empty.
 func (r *drafted) clear(e *entry) {
 	r.draft, r.key = thread.NewDraft(e.state), nil
 }
@@ -173,7 +173,7 @@ func (r *drafted) clear(e *entry) {
 func (d *Dispatcher) store(e *entry, r *drafted) error {
 	commit, err := events.NewCommit(e.state.Chain, r.draft.Events())
 	if err != nil {
-		return fmt.Errorf("encoding a commit: %w", err)
+		return fmt.Errorf("encode commit: %w", err)
 	}
 	writes := []eventlog.Write{{Commit: commit, Expected: e.state.Seq}}
 	if r.key != nil {
@@ -201,7 +201,7 @@ func (d *Dispatcher) again(j *job, seq uint64) (*events.Reply, error) {
 		return nil, err
 	}
 	if commit == nil {
-		return nil, events.Errorf(events.NotFound, "the command was done, and its events were erased since")
+		return nil, events.Errorf(events.NotFound, "the command was executed, but its events were erased since")
 	}
 	j.commit = commit
 	return events.ReplyOf(commit, j.id), nil

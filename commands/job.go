@@ -7,18 +7,18 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// jobKind says what a job wants of its thread, and what its answer is.
+// jobKind says what a job does on its thread, and what its answer is.
 type jobKind int
 
 const (
-	requested jobKind = iota // a command that somebody sent; its answer is a reply
+	requested jobKind = iota // a client's command; its answer is a reply
 	internal                 // a command of this process; its answer is job.commit
-	joining                  // an internal command that goes into the commit of the job before it, or nowhere
-	asking                   // whether a command was done; its answer is a reply with the sequence, or nil
+	joining                  // an internal command that goes into the commit of the job before it, or fails
+	asking                   // whether a command was executed; its answer is a reply with the sequence, or nil
 	looking                  // to see the state
 )
 
-// job waits for the goroutine of its thread.
+// job is a unit of work for the goroutine of its thread.
 type job struct {
 	kind jobKind
 	ctx  context.Context
@@ -26,12 +26,12 @@ type job struct {
 
 	tenant, thread string
 	id             string          // of the command
-	command        *thread.Command // that is to be done; nil if the job changes nothing
-	key            *claim          // of a command that may claim a key: how its caller found it; nil: it did not look
-	joined         *Joined         // of a joining one
+	command        *thread.Command // nil if the job changes nothing
+	key            *claim          // of a command that may claim a key: the claim that its caller found; nil: it did not look
+	joined         *Joined         // if it is joining
 
-	look   func(*thread.State) // sees the state as it is then; may be nil
-	commit *events.Commit      // that did the command, once it is answered
+	look   func(*thread.State) // sees the current state; may be nil
+	commit *events.Commit      // the one that holds the command, once it is answered
 }
 
 type answer struct {
@@ -39,12 +39,12 @@ type answer struct {
 	err   error
 }
 
-// commandJob returns a job that does a command.
+// commandJob returns a job that runs a command.
 func commandJob(ctx context.Context, kind jobKind, c *thread.Command) *job {
 	return &job{kind: kind, ctx: ctx, done: make(chan answer, 1), tenant: c.Tenant, thread: c.ThreadID, id: c.ID, command: c}
 }
 
-// askJob returns a job that asks whether a thread has done a command.
+// askJob returns a job that asks whether a thread has executed a command.
 func askJob(ctx context.Context, tenant, threadID, commandID string) *job {
 	return &job{kind: asking, ctx: ctx, done: make(chan answer, 1), tenant: tenant, thread: threadID, id: commandID}
 }
@@ -57,12 +57,12 @@ func lookJob(ctx context.Context, tenant, threadID string, look func(*thread.Sta
 // changes reports whether the job may change its thread.
 func (j *job) changes() bool { return j.command != nil }
 
-// alone reports whether the job can only be the first of its commit: it looks at what
-// is stored, may touch a key, or only tells what it would do.
+// alone reports whether the job must be the first of its commit: it reads what is stored, may
+// touch a key, or is a dry run.
 func (j *job) alone() bool { return !j.changes() || claims(j.command) || j.command.Dry() }
 
-// claims reports whether a command may claim or release a key, and so has its commit
-// for itself.
+// claims reports whether a command may claim or release a key, and so needs a commit of its
+// own.
 func claims(c *thread.Command) bool {
 	switch c.Parts[0].Data.(type) {
 	case events.CreateThread, events.ResolveThread, events.DeleteThread:
@@ -71,7 +71,7 @@ func claims(c *thread.Command) bool {
 	return false
 }
 
-// show lets the job see a state.
+// show passes a state to the job.
 func (j *job) show(s *thread.State) {
 	if j.look != nil {
 		j.look(s)
@@ -87,7 +87,7 @@ func (j *job) answer(reply *events.Reply, err error) {
 	j.done <- answer{reply, err}
 }
 
-// stored ends a job that a commit has done.
+// stored ends a job whose command a commit holds.
 func (j *job) stored(commit *events.Commit) {
 	j.commit = commit
 	if j.kind != requested {

@@ -7,21 +7,20 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Joined is a command of this process that goes with another one into the same
-// commit: it is decided right after it, on what it has made. Each keeps its own
-// events.
+// Joined is a command of this process that joins another one in the same commit: it is decided
+// right after it, on the state that includes its events. Each keeps its own events.
 type Joined struct {
 	Command *thread.Command
 	Look    func(*thread.State) // sees the state after the commit; as for Run
-	// Done is told once how it ended: with the commit that holds both, or with why
-	// there is none. It must return at once.
+	// Done is called once with the outcome: the commit that holds both, or why there is none.
+	// It must return at once.
 	Done func(*events.Commit, error)
 }
 
-// errParted says that the command with which another was to go is decided anew.
-var errParted = errors.New("what it was to go with is decided anew")
+// errParted says that the command that this one was to join is decided again.
+var errParted = errors.New("the command that it was to join is decided again")
 
-// join lets a command of this process go with the one that was just taken.
+// join adds a command of this process to the commit of the one that was just taken.
 func (r *drafted) join(j *job, made []events.Event) {
 	if r.joins == nil {
 		return
@@ -40,7 +39,7 @@ func (r *drafted) join(j *job, made []events.Event) {
 	r.taken = append(r.taken, k)
 }
 
-// part returns the jobs without those that were only to go with another.
+// part returns the jobs without those that were only to join another.
 func part(jobs []*job) []*job {
 	own := make([]*job, 0, len(jobs))
 	for _, j := range jobs {

@@ -12,29 +12,29 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// claim is how a key stands in the log, on an aggregate of its own.
+// claim is the state of a key in the log, on an aggregate of its own.
 type claim struct {
-	holder  string // the thread, or nothing
+	holder  string // the thread, or ""
 	seq     uint64 // of the aggregate's last commit
 	version int64
 	chain   string
 	time    events.Time
 }
 
-// claim reads how a key stands, or stood a moment ago: what is refused because of
-// it must be so by claimNow.
+// claim reads the state of a key, possibly from a lagging copy. A refusal because of it must
+// be confirmed by claimNow.
 func (d *Dispatcher) claim(ctx context.Context, tenant, key string) (claim, error) {
 	last, err := d.log.Last(ctx, tenant, events.KeyAggregate(key))
 	return claimOf(key, last), err
 }
 
-// claimNow reads how a key stands at this moment.
+// claimNow reads the current state of a key.
 func (d *Dispatcher) claimNow(ctx context.Context, tenant, key string) (claim, error) {
 	last, err := d.log.Newest(ctx, tenant, events.KeyAggregate(key))
 	return claimOf(key, last), err
 }
 
-// claimOf gives how a key stands by the last commit of its aggregate.
+// claimOf returns the state of a key after the last commit of its aggregate.
 func claimOf(key string, last *events.Commit) claim {
 	if last == nil {
 		return claim{}
@@ -47,19 +47,19 @@ func claimOf(key string, last *events.Commit) claim {
 	return c
 }
 
-// write makes the commit that claims or releases a key, to go with the
-// thread's own in one atomic write.
+// write returns the commit that claims or releases a key, which is written atomically with the
+// thread's own.
 func (c claim) write(e events.Event) (eventlog.Write, error) {
 	key := keyOf(e.Data)
 	e.ThreadID = events.KeyAggregate(key)
 	e.ID = events.EventID(e.Tenant, e.ThreadID, e.CommandID, 0)
 	e.Subject, e.Version, e.CommandIndex = e.ThreadID, c.version+1, 0
-	e.Time = max(e.Time, c.time+1) // the threads that held the key had clocks of their own
+	e.Time = max(e.Time, c.time+1) // threads that held the key had other clocks
 	commit, err := events.NewCommit(c.chain, []events.Event{e})
 	return eventlog.Write{Commit: commit, Expected: c.seq}, err
 }
 
-// keyOf gives the key that an event claims or releases, or nothing.
+// keyOf returns the key that an event claims or releases, or "".
 func keyOf(data any) string {
 	switch k := data.(type) {
 	case events.KeyClaimed:
@@ -80,8 +80,8 @@ func keyEvent(made []events.Event) (events.Event, bool) {
 	return events.Event{}, false
 }
 
-// resolve does thread.resolve: on the thread that holds the key, or on a new
-// one that claims it. Two that make it at once are settled by the log.
+// resolve runs thread.resolve: on the thread that holds the key, or on a new one that claims
+// it. If two do so at once, the log decides.
 func (d *Dispatcher) resolve(ctx context.Context, c *thread.Command, key string) (*events.Reply, error) {
 	fresh := c.ThreadID
 	return d.byKey(ctx, c, key, func(held claim) (*events.Reply, error) {
@@ -89,7 +89,7 @@ func (d *Dispatcher) resolve(ctx context.Context, c *thread.Command, key string)
 	})
 }
 
-// onKey does a command on the thread that holds a key.
+// onKey runs a command on the thread that holds a key.
 func (d *Dispatcher) onKey(ctx context.Context, c *thread.Command, key string) (*events.Reply, error) {
 	ref := c.ThreadID
 	return d.byKey(ctx, c, key, func(held claim) (*events.Reply, error) {
@@ -101,9 +101,9 @@ func (d *Dispatcher) onKey(ctx context.Context, c *thread.Command, key string) (
 	})
 }
 
-// byKey does a command by how its key stands. Before the thread was reached
-// another command may have taken or freed the key: then a refusal is about what
-// is not so any more, and the command is done by how the key stands now.
+// byKey runs a command according to the state of its key. Another command may claim or free
+// the key before the thread is reached: a refusal is then outdated, and the command is run
+// again according to the key's current state.
 func (d *Dispatcher) byKey(ctx context.Context, c *thread.Command, key string, do func(claim) (*events.Reply, error)) (*events.Reply, error) {
 	held, err := d.claim(ctx, c.Tenant, key)
 	for {
@@ -130,15 +130,15 @@ func (d *Dispatcher) byKey(ctx context.Context, c *thread.Command, key string, d
 }
 
 const (
-	// formerAge is how long ago a thread may have lost a key for a command to be looked
-	// for there: as long as threads remember commands, and an hour for clocks that differ.
+	// formerAge is how long ago a thread may have lost a key for a command to be looked for
+	// there: as long as threads remember commands, plus an hour for clock differences.
 	formerAge = 25 * time.Hour
-	// formerHolders is how many threads that lost a key are asked, the last ones first.
+	// formerHolders bounds the threads that lost a key and are asked, latest first.
 	formerHolders = 64
 )
 
-// byFormer returns the first answer of a command that names its thread by a key, if
-// a thread did it that held the key before; nil if none did.
+// byFormer returns the first reply of a command that names its thread by a key, if a thread
+// that held the key before executed it; nil if none did.
 func (d *Dispatcher) byFormer(ctx context.Context, c *thread.Command, key string, held claim) (*events.Reply, error) {
 	former, err := d.former(ctx, c.Tenant, key, held)
 	if err != nil {
@@ -157,10 +157,9 @@ func (d *Dispatcher) byFormer(ctx context.Context, c *thread.Command, key string
 	return nil, nil
 }
 
-// former returns the threads that held a key before it stood as held says, the last
-// one first.
+// former returns the threads that held a key before the state in held, latest first.
 func (d *Dispatcher) former(ctx context.Context, tenant, key string, held claim) ([]string, error) {
-	if held.version < 2 { // nobody has lost it
+	if held.version < 2 { // no thread has lost it
 		return nil, nil
 	}
 	var ids []string
@@ -193,9 +192,9 @@ func (d *Dispatcher) former(ctx context.Context, tenant, key string, held claim)
 	return ids[:min(len(ids), formerHolders)], nil
 }
 
-// resolveAs does it with the key held so. Those of this process that would make
-// a thread for a key come one after another: all but the first find it then, and
-// do not write what the log would refuse.
+// resolveAs runs the command with the key in the state held. Commands of this process that
+// would create a thread for the same key run one after another: all but the first then find
+// it, and do not write what the log would refuse.
 func (d *Dispatcher) resolveAs(ctx context.Context, c *thread.Command, key, fresh string, held claim) (*events.Reply, error) {
 	if held.holder == "" {
 		h := fnv.New32a()
@@ -205,13 +204,13 @@ func (d *Dispatcher) resolveAs(ctx context.Context, c *thread.Command, key, fres
 		case turn <- struct{}{}:
 			defer func() { <-turn }()
 		case <-ctx.Done():
-			return nil, events.Errorf(events.Unavailable, "too many ask for the key; nothing was written")
+			return nil, events.Errorf(events.Unavailable, "too many commands wait for the key; nothing was written; try again")
 		}
 		now, err := d.claimNow(ctx, c.Tenant, key)
 		if err != nil {
 			return nil, err
 		}
-		if now != held { // the caller has looked at the holders before
+		if now != held { // the caller has checked the former holders before
 			if reply, err := d.byFormer(ctx, c, key, now); reply != nil || err != nil {
 				return reply, err
 			}
@@ -227,8 +226,8 @@ func (d *Dispatcher) resolveAs(ctx context.Context, c *thread.Command, key, fres
 	return d.wait(j)
 }
 
-// keyWrite makes the write of the key that a command's events touch, nil if
-// they touch none. It waits for no other thread: that one may wait for this one.
+// keyWrite returns the write for the key that a command's events touch, nil if they touch
+// none. It waits for no other thread, as that one may wait for this one.
 func (d *Dispatcher) keyWrite(j *job, made []events.Event) (*eventlog.Write, error) {
 	e, ok := keyEvent(made)
 	if !ok {
@@ -243,8 +242,8 @@ func (d *Dispatcher) keyWrite(j *job, made []events.Event) (*eventlog.Write, err
 		return nil, events.Taken("thread key", key)
 	}
 	if j.key != nil && held != *j.key {
-		// The key may have been taken for this very command since, and freed: the
-		// caller looks again.
+		// The key may have been claimed for this very command since, and freed: the caller
+		// looks again.
 		return nil, events.Taken("thread key", key)
 	}
 	w, err := held.write(e)

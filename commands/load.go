@@ -10,8 +10,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// load makes the entry's state, if it has none, from the last snapshot and what
-// the log holds after it.
+// load sets the entry's state, if it has none, from the last snapshot and the later commits of
+// the log.
 func (d *Dispatcher) load(ctx context.Context, e *entry) error {
 	if e.state != nil {
 		return nil
@@ -22,10 +22,10 @@ func (d *Dispatcher) load(ctx context.Context, e *entry) error {
 	case err == nil && last == nil: // a new thread
 		e.state, e.snapshot = state, 0
 		return nil
-	case err == nil && last.First() == 0: // this commit is all there is
+	case err == nil && last.First() == 0: // this is the only commit
 		e.state, e.snapshot = thread.Apply(state, last), 0
 		return nil
-	case err != nil || last.Version >= d.cfg.SnapshotEvery || archived(last): // else there is none
+	case err != nil || last.Version >= d.cfg.SnapshotEvery || archived(last): // else there is no snapshot
 		state = d.fromSnapshot(ctx, e)
 	}
 	e.snapshot = state.Version
@@ -36,12 +36,12 @@ func (d *Dispatcher) load(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// snapshotTimeout bounds the reading of a snapshot: one that is replaced
-// meanwhile can keep its reader waiting.
+// snapshotTimeout bounds the time to read a snapshot: one that is replaced meanwhile can block
+// its reader.
 const snapshotTimeout = 2 * time.Second
 
-// fromSnapshot gives the state of the last snapshot, or an empty one: a
-// snapshot that is missing, broken or not of this log costs only time.
+// fromSnapshot returns the state of the last snapshot, or an empty one: a snapshot that is
+// missing, damaged or of another log costs only time.
 func (d *Dispatcher) fromSnapshot(ctx context.Context, e *entry) *thread.State {
 	reading, cancel := context.WithTimeout(ctx, snapshotTimeout)
 	defer cancel()
@@ -60,16 +60,16 @@ func (d *Dispatcher) fromSnapshot(ctx context.Context, e *entry) *thread.State {
 		}
 	}
 	if err != nil {
-		d.logger.Warn().Err(err).Str("tenant", e.tenant).Str("thread", e.id).Msg("a snapshot was not used; the thread is made from the log")
+		d.logger.Warn().Err(err).Str("tenant", e.tenant).Str("thread", e.id).Msg("snapshot ignored; folding the thread from the log")
 	}
 	return &thread.State{}
 }
 
 var errForeign = errors.New("the snapshot does not fit the log")
 
-// catchUp brings the state up to a sequence at least, for a command that was
-// refused by what stands there. 0: that is not known, or the log contradicts the
-// state, which is made from nothing.
+// catchUp brings the state at least up to a sequence, at which a newer commit refused the
+// command's write. 0: the sequence is unknown, or the log contradicts the state, which is then
+// built from scratch.
 func (d *Dispatcher) catchUp(ctx context.Context, e *entry, to uint64) error {
 	if to > 0 {
 		if err := d.follow(ctx, e, e.state); err != nil || e.state.Seq >= to {
@@ -84,9 +84,8 @@ func (d *Dispatcher) catchUp(ctx context.Context, e *entry, to uint64) error {
 	return d.freshen(ctx, e)
 }
 
-// freshen brings the state up to what the log's leader shows at this moment: of
-// several copies of the log, others may lag, and what was acknowledged must count
-// in what is said next.
+// freshen brings the state up to what the log's leader has now: other copies of the log may
+// lag, and replies must reflect every acknowledged commit.
 func (d *Dispatcher) freshen(ctx context.Context, e *entry) error {
 	for {
 		next, err := d.log.After(ctx, e.tenant, e.id, e.state.Seq)
@@ -94,13 +93,13 @@ func (d *Dispatcher) freshen(ctx context.Context, e *entry) error {
 			return err
 		}
 		thread.Apply(e.state, next)
-		if err := d.follow(ctx, e, e.state); err != nil { // of many, the most come so
+		if err := d.follow(ctx, e, e.state); err != nil { // the usual case
 			return err
 		}
 	}
 }
 
-// follow applies the commits after the state's own.
+// follow applies the commits after the state's last one.
 func (d *Dispatcher) follow(ctx context.Context, e *entry, state *thread.State) error {
 	for commit, err := range d.log.Thread(ctx, e.tenant, e.id, state.Seq+1) {
 		if err != nil {
@@ -111,9 +110,9 @@ func (d *Dispatcher) follow(ctx context.Context, e *entry, state *thread.State) 
 	return nil
 }
 
-// snapshotDue reports whether a thread has changed enough for a new snapshot. A
-// long thread has a large one: written at a quarter more each time, all of them
-// together are about five times the last.
+// snapshotDue reports whether a thread has changed enough for a new snapshot. A long thread
+// has a large one: written at every quarter of growth, all of them together are about five
+// times the last.
 func (d *Dispatcher) snapshotDue(e *entry) bool {
 	if e.state == nil || e.state.Version == e.snapshot {
 		return false
@@ -121,9 +120,8 @@ func (d *Dispatcher) snapshotDue(e *entry) bool {
 	return e.state.Deleted || e.state.Version-e.snapshot >= max(d.cfg.SnapshotEvery, e.state.Version/4)
 }
 
-// snapshot keeps the aggregate's state, if much has happened since it last was,
-// and if no other snapshot is being written. That of a deleted thread is thrown
-// away.
+// snapshot writes the aggregate's state if it is due and no other snapshot is being written.
+// It deletes the snapshot of a deleted thread.
 func (d *Dispatcher) snapshot(e *entry) {
 	if !d.snapshotDue(e) {
 		return
@@ -148,24 +146,23 @@ func (d *Dispatcher) snapshot(e *entry) {
 			err = d.log.DropSnapshot(context.Background(), tenant, id)
 		default:
 			err = d.log.SaveSnapshot(context.Background(), tenant, id, raw)
-			// It may have been deleted meanwhile, and its snapshot thrown away before this one came.
+			// It may have been deleted meanwhile, and its snapshot removed before this one was
+			// written.
 			if last, lookErr := d.log.Last(context.Background(), tenant, id); err == nil && lookErr == nil && ended(last) {
 				err = d.log.DropSnapshot(context.Background(), tenant, id)
 			}
 		}
 		if err != nil {
-			d.logger.Warn().Err(err).Str("tenant", tenant).Str("thread", id).Msg("a snapshot could not be kept or thrown away")
+			d.logger.Warn().Err(err).Str("tenant", tenant).Str("thread", id).Msg("write or delete snapshot")
 		}
 	}()
 }
 
-// Close waits until no snapshot is being written, for at most as long as the
-// server may take to answer, and lets none be written any more. Commands may still
-// be done. It may be called any number of times.
+// Close waits until no snapshot is being written, for at most the server's reply timeout, and
+// prevents further ones. Commands still work. It may be called more than once.
 func (d *Dispatcher) Close() { d.closed.Do(func() { d.snaps <- struct{}{} }) }
 
-// archived reports whether a commit is the record of an archive, with which a
-// snapshot is kept.
+// archived reports whether a commit is the record of an archive, which comes with a snapshot.
 func archived(c *events.Commit) bool {
 	_, ok := eventlog.Record(c)
 	return ok

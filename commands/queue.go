@@ -9,17 +9,18 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// queue does a command when its thread is free, and returns its reply.
+// queue runs a command when its thread is free, and returns its reply.
 func (d *Dispatcher) queue(ctx context.Context, c *thread.Command) (*events.Reply, error) {
 	return d.wait(commandJob(ctx, requested, c))
 }
 
-// wait hands a job to the goroutine of its thread and waits for the answer. A caller
-// that finds the thread free becomes that goroutine, for all jobs that come
+// wait hands a job to the goroutine of its thread and waits for the answer. A caller that
+// finds the thread free becomes that goroutine, for all jobs that arrive meanwhile, until it
+// has its own answer.
 // meanwhile, until it has its own answer.
 //
 // Nothing that a thread's goroutine calls may wait for a thread, or two of them could
-// wait for each other.
+// deadlock.
 func (d *Dispatcher) wait(j *job) (*events.Reply, error) {
 	e := d.cache.take(j.tenant, j.thread)
 	e.mu.Lock()
@@ -30,14 +31,14 @@ func (d *Dispatcher) wait(j *job) (*events.Reply, error) {
 	} else {
 		e.busy = true
 		e.mu.Unlock()
-		d.work(e, []*job{j}, j) // takes over this use of the entry
+		d.work(e, []*job{j}, j) // takes over this reference to the entry
 	}
 	a := <-j.done
 	return a.reply, a.err
 }
 
-// work does the jobs, and what waits for the thread by then, until nothing does.
-// When own has its answer, what is left goes on in another goroutine.
+// work runs the jobs, and those that arrive meanwhile, until none is left. Once own has its
+// answer, the rest continues in another goroutine.
 func (d *Dispatcher) work(e *entry, jobs []*job, own *job) {
 	for {
 		for len(jobs) > 0 {
@@ -64,18 +65,18 @@ func (d *Dispatcher) work(e *entry, jobs []*job, own *job) {
 	}
 }
 
-// round does some of the jobs in one commit, answers them, and returns the others.
+// round runs some of the jobs in one commit, answers them, and returns the others.
 func (d *Dispatcher) round(e *entry, jobs []*job) []*job { return d.commit(e, jobs, d.cfg.Joins) }
 
-// commit is round, with what lets commands of this process join others; nil: none do.
+// commit is round with joins, by which commands of this process join others; nil: none do.
 func (d *Dispatcher) commit(e *entry, jobs []*job, joins func([]events.Event) *Joined) []*job {
 	for {
 		if err := jobs[0].ctx.Err(); err != nil {
-			jobs[0].answer(nil, events.Errorf(events.Unavailable, "the thread was too busy; nothing was written"))
+			jobs[0].answer(nil, events.Errorf(events.Unavailable, "the thread was too busy; nothing was written; try again"))
 			return jobs[1:]
 		}
 		if err := d.load(jobs[0].ctx, e); err != nil {
-			d.logger.Error().Err(err).Str("tenant", e.tenant).Str("thread", e.id).Msg("a thread could not be loaded")
+			d.logger.Error().Err(err).Str("tenant", e.tenant).Str("thread", e.id).Msg("load thread")
 			jobs[0].answer(nil, err)
 			return jobs[1:]
 		}
@@ -91,15 +92,15 @@ func (d *Dispatcher) commit(e *entry, jobs []*job, joins func([]events.Event) *J
 		case err == nil:
 			return r.rest
 		case errors.As(err, &moved):
-			jobs = append(part(r.taken), r.rest...) // the others have their answers
+			jobs = append(part(r.taken), r.rest...) // the others are answered
 			if r.key != nil && moved.Subject != d.log.Config().Names.Log(e.tenant, e.id) {
-				continue // the key has moved, not the thread: it is read again
+				continue // the key has changed, not the thread: it is read again
 			}
 			if err := d.catchUp(jobs[0].ctx, e, moved.Last); err != nil {
 				e.state = nil
 			}
 		case errors.As(err, &big) && len(r.taken) > 1:
-			for _, j := range part(r.taken) { // one of them is too large: each on its own
+			for _, j := range part(r.taken) { // one of them is too large: each alone
 				for rest := []*job{j}; len(rest) > 0; {
 					rest = d.commit(e, rest, nil)
 				}
@@ -111,7 +112,7 @@ func (d *Dispatcher) commit(e *entry, jobs []*job, joins func([]events.Event) *J
 		case errors.As(err, &unknown):
 			e.state = nil
 			for _, j := range r.taken {
-				refusal := events.Errorf(events.Unavailable, "it is not known whether the command was done; repeat it with the same commandId: %w", err)
+				refusal := events.Errorf(events.Unavailable, "the outcome of the command is unknown; repeat it with the same commandId: %w", err)
 				refusal.Details = &events.ErrorDetails{Outcome: "unknown", ID: j.id}
 				j.answer(nil, refusal)
 			}

@@ -8,16 +8,15 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Run does a command of this process itself, which came from no request: its
-// parts may be those of workers, such as thread.ClaimRun, which nobody can ask
-// for over NATS, and it is validated by its decision alone. It gives the stored
-// commit, which may hold the events of other commands too, or nil if the command
-// changed nothing; and it lets look, if there is one, see the state after it. look
-// must not keep the state, or wait.
+// Run runs a command of this process, rather than of a request: its parts may be those of
+// workers, such as thread.ClaimRun, which no request can contain, and only its decision
+// validates it. Run returns the stored commit, which may also hold the events of other
+// commands, or nil if the command changed nothing. If look is not nil, it sees the state after
+// the command; it must not retain the state, or block.
 //
-// The error is a refusal, as Do gives it, or what the decision says, such as a
-// *thread.LostRunError. The command's id makes a repeat safe; a repeat gives the
-// first commit.
+// The error is a refusal, as Do returns it, or an error of the decision, such as a
+// *thread.LostRunError. The command's id makes a repeat safe; a repeat returns the first
+// commit.
 func (d *Dispatcher) Run(ctx context.Context, c *thread.Command, look func(*thread.State)) (*events.Commit, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
 	defer cancel()
@@ -34,8 +33,7 @@ func (d *Dispatcher) Run(ctx context.Context, c *thread.Command, look func(*thre
 	return j.commit, err
 }
 
-// Look lets look see the state of a thread as the log has it now. look must not
-// keep the state, or wait.
+// Look passes the current state of a thread to look, which must not retain it, or block.
 func (d *Dispatcher) Look(ctx context.Context, tenant, id string, look func(*thread.State)) error {
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
 	defer cancel()
@@ -43,8 +41,8 @@ func (d *Dispatcher) Look(ctx context.Context, tenant, id string, look func(*thr
 	return err
 }
 
-// Queued returns what waits for a thread's agent, as the log has it now. The error
-// is a not_found if there is no such thread.
+// Queued returns the current queue of a thread's agent. The error is a not_found if there is
+// no such thread.
 func (d *Dispatcher) Queued(ctx context.Context, tenant, id string) (*events.QueueList, error) {
 	list := &events.QueueList{ThreadID: id}
 	there := false
@@ -60,8 +58,7 @@ func (d *Dispatcher) Queued(ctx context.Context, tenant, id string) (*events.Que
 	return list, nil
 }
 
-// Inside does a command of one part as Run does, and gives the events that are
-// the command's own.
+// Inside runs a command of one part as Run does, and returns the command's own events.
 func (d *Dispatcher) Inside(ctx context.Context, tenant, threadID, commandID, name string, data any) ([]events.Event, error) {
 	commit, err := d.Run(ctx, &thread.Command{
 		ID: commandID, Tenant: tenant, ThreadID: threadID, Parts: []thread.Part{{Name: name, Data: data}},

@@ -19,27 +19,27 @@ import (
 	"github.com/skein-threads/skein/internal/retry"
 )
 
-// SubmitLease is the lease under which submitted commands are done, by one
-// process at a time, so that those of a thread keep their order.
+// SubmitLease is the lease under which one process at a time executes submitted commands, so
+// that those of a thread keep their order.
 const SubmitLease = "submit"
 
 const (
-	submitLanes   = 16               // threads of a tenant worked on at once
+	submitLanes   = 16               // threads of a tenant processed at once
 	submitInHand  = 256              // commands of a tenant that are read ahead
-	submitWait    = 30 * time.Second // until an unanswered command comes again
+	submitWait    = 30 * time.Second // until an unacknowledged command is redelivered
 	submitIdle    = time.Minute      // without a command, until a tenant's reader ends
 	submitForget  = time.Hour        // until the server forgets a reader that has ended
-	submitRecheck = 30 * time.Second // between two looks for tenants of whom no hint came
+	submitRecheck = 30 * time.Second // between two scans for tenants of which no hint arrived
 )
 
-// Submitted does the commands that were published on skein.submit, each once,
-// until ctx ends. Those of one thread are done in their order. One that is
-// refused is recorded as command.rejected; one that cannot be done now waits, and
-// holds up its own tenant only: each tenant has a reader and lanes of its own.
-// Only one may run at a time: it ends the one before it, if there still is one.
+// Submitted executes the commands that were published on skein.submit, each once, until ctx
+// ends. Those of one thread are executed in order. A refused one is recorded as
+// command.rejected; one that cannot be executed now waits, and blocks only its own tenant, as
+// each tenant has a reader and lanes of its own. Only one Submitted may run at a time: it ends
+// the previous one.
 func (d *Dispatcher) Submitted(ctx context.Context) error {
 	if err := d.doSubmitted(ctx); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("reading submitted commands: %w", err)
+		return fmt.Errorf("read submitted commands: %w", err)
 	}
 	return nil
 }
@@ -49,12 +49,12 @@ type submitting struct {
 	d      *Dispatcher
 	stream jetstream.Stream
 	run    string // names this run's consumers
-	seen   uint64 // up to this sequence the run before may have done them
-	walked uint64 // up to this sequence no command without a valid tenant is left
+	seen   uint64 // the previous run may have executed commands up to this sequence
+	walked uint64 // no command without a valid tenant is left up to this sequence
 	ctx    context.Context
 	fail   context.CancelCauseFunc
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	readers map[string]bool
 	ended   bool
 	working sync.WaitGroup
@@ -65,9 +65,8 @@ func (d *Dispatcher) doSubmitted(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// What a worker before this one had in hand would come late, and so after
-	// what was submitted since. A consumer made anew begins at the first command
-	// that is left.
+	// Commands that a previous worker held would be redelivered late, after later ones. A new
+	// consumer starts at the first command that is left.
 	names := stream.ConsumerNames(ctx)
 	for name := range names.Name() {
 		if err := stream.DeleteConsumer(ctx, name); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
@@ -87,7 +86,7 @@ func (d *Dispatcher) doSubmitted(ctx context.Context) error {
 	return s.watch()
 }
 
-// stop ends the readers, and waits for them.
+// stop stops the readers, and waits for them.
 func (s *submitting) stop() {
 	s.fail(nil)
 	s.mu.Lock()
@@ -96,16 +95,15 @@ func (s *submitting) stop() {
 	s.working.Wait()
 }
 
-// watch starts a reader for every tenant that has commands, until the run ends.
-// It is told by the messages themselves, as they are published, and looks for
-// those that it was not told of.
+// watch starts a reader for every tenant that has commands, until the run ends. It learns of
+// them from the messages as they are published, and scans for those that it missed.
 func (s *submitting) watch() error {
 	n := s.d.log.Config().Names
 	published := 0
 	hints, err := s.d.log.Conn().Subscribe(n.Submit("*", "*.*"), func(m *nats.Msg) {
 		if _, tenant, _, ok := n.ParseRequest(m.Subject); ok && events.ValidTenant(tenant) {
 			s.wake(tenant)
-			if published++; published%3 == 0 { // many of them may be in order: the server has taken them
+			if published++; published%3 == 0 { // many may have arrived in order: the server has stored them
 				s.d.cfg.Floods.Note(tenant, time.Now())
 			}
 		}
@@ -113,7 +111,7 @@ func (s *submitting) watch() error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = hints.Unsubscribe() }() // fails only if the connection has gone
+	defer func() { _ = hints.Unsubscribe() }() // fails only if the connection is closed
 	connects, done := s.d.log.Streams().Connects()
 	defer done()
 	recheck := time.NewTicker(submitRecheck)
@@ -131,8 +129,8 @@ func (s *submitting) watch() error {
 	}
 }
 
-// find wakes the readers of all tenants that have commands, and drops what has no
-// valid tenant.
+// find wakes the readers of all tenants that have commands, and drops commands without a valid
+// tenant.
 func (s *submitting) find() error {
 	n := s.d.log.Config().Names
 	info, err := s.stream.Info(s.ctx, jetstream.WithSubjectFilter(n.Submit("*", "*.*")))
@@ -159,7 +157,7 @@ func (s *submitting) find() error {
 			return err
 		}
 		if _, tenant, _, ok := n.ParseRequest(m.Subject); !ok || !events.ValidTenant(tenant) {
-			s.d.logger.Error().Uint64("seq", m.Sequence).Msg("a submitted command without a valid tenant was dropped")
+			s.d.logger.Error().Uint64("seq", m.Sequence).Msg("dropped a submitted command without a valid tenant")
 			if err := s.stream.DeleteMsg(s.ctx, m.Sequence); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
 				return err
 			}
@@ -178,18 +176,18 @@ func (s *submitting) wake(tenant string) {
 	s.readers[tenant] = true
 	s.working.Go(func() {
 		if err := s.read(tenant); err != nil && s.ctx.Err() == nil {
-			s.fail(err) // all begins again: another worker may have come
+			s.fail(err) // everything starts over: another worker may have taken over
 		}
 		s.mu.Lock()
 		delete(s.readers, tenant)
 		s.mu.Unlock()
 		if s.ctx.Err() == nil && s.left(tenant) {
-			s.wake(tenant) // one came when the reader was about to end
+			s.wake(tenant) // one arrived as the reader was about to end
 		}
 	})
 }
 
-// left reports whether a tenant has commands that nobody has in hand.
+// left reports whether a tenant has commands that no reader holds.
 func (s *submitting) left(tenant string) bool {
 	consumer, err := s.stream.Consumer(s.ctx, s.consumer(tenant))
 	return err == nil && consumer.CachedInfo().NumPending+uint64(consumer.CachedInfo().NumAckPending) > 0
@@ -197,7 +195,7 @@ func (s *submitting) left(tenant string) bool {
 
 func (s *submitting) consumer(tenant string) string { return "skein-submit-" + s.run + "-" + tenant }
 
-// read does a tenant's commands until none has come for a while.
+// read executes a tenant's commands until none has arrived for a while.
 func (s *submitting) read(tenant string) error {
 	consumer, err := s.stream.CreateOrUpdateConsumer(s.ctx, jetstream.ConsumerConfig{
 		Durable: s.consumer(tenant), FilterSubject: s.d.log.Config().Names.Submit(tenant, "*.*"), InactiveThreshold: submitForget,
@@ -236,7 +234,7 @@ func (s *submitting) read(tenant string) error {
 		case errors.Is(err, jetstream.ErrMsgIteratorClosed), errors.Is(err, jetstream.ErrConsumerDeleted), errors.Is(err, jetstream.ErrConsumerNotFound):
 			return err
 		case err != nil:
-			s.d.logger.Warn().Err(err).Str("tenant", tenant).Msg("reading submitted commands was interrupted")
+			s.d.logger.Warn().Err(err).Str("tenant", tenant).Msg("read submitted commands: interrupted; retrying")
 			retry.Sleep(s.ctx, time.Second)
 			continue
 		}
@@ -248,7 +246,7 @@ func (s *submitting) read(tenant string) error {
 	}
 }
 
-// nextWithin returns the next message, or nil if none comes in time.
+// nextWithin returns the next message, or nil if none arrives in time.
 func nextWithin(ctx context.Context, msgs jetstream.MessagesContext, most time.Duration) (jetstream.Msg, error) {
 	waiting, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -259,9 +257,8 @@ func nextWithin(ctx context.Context, msgs jetstream.MessagesContext, most time.D
 	return m, err
 }
 
-// lane gives the lane of a message: the same for all commands of a tenant that
-// name the same thread, or the same key, or the tenant's aggregate. Others that
-// name none have no order.
+// lane returns the lane of a message: the same for all commands of a tenant that name the same
+// thread, or the same key, or the tenant's aggregate. Commands that name none are unordered.
 func (d *Dispatcher) lane(m jetstream.Msg) int {
 	type keyed struct {
 		Key events.JSON `json:"key"`
@@ -275,7 +272,7 @@ func (d *Dispatcher) lane(m jetstream.Msg) int {
 			} `json:"commands"`
 		} `json:"data"`
 	}
-	_ = json.Unmarshal(m.Data(), &body) // what cannot be read is refused later
+	_ = json.Unmarshal(m.Data(), &body) // a malformed one is refused later
 	id, key := events.ThreadRef(text(body.ThreadID))
 	if id == "" && key == "" {
 		key = text(body.Data.Key)
@@ -291,7 +288,7 @@ func (d *Dispatcher) lane(m jetstream.Msg) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id + key))
 	if id+key == "" {
-		_, _ = h.Write([]byte(m.Reply())) // which differs from message to message
+		_, _ = h.Write([]byte(m.Reply())) // which is different for each message
 	}
 	return int(h.Sum32() % submitLanes)
 }

@@ -17,19 +17,19 @@ import (
 	"github.com/skein-threads/skein/internal/retry"
 )
 
-// submitted does one command until it is done or refused. Up to the sequence
-// seen it may have been done or refused before. While it is done it has one of the
-// tenant's turns.
+// submitted executes one command until it succeeds or is refused. Up to the sequence seen it
+// may have been executed or refused before. While it is executed it holds one of the tenant's
+// turns.
 func (d *Dispatcher) submitted(ctx context.Context, m jetstream.Msg, seen uint64, tenants *turns) {
 	_, tenant, name, ok := d.log.Config().Names.ParseRequest(m.Subject())
 	if !ok || !events.ValidTenant(tenant) {
-		d.logger.Error().Msg("a submitted command without a valid tenant was dropped")
+		d.logger.Error().Msg("dropped a submitted command without a valid tenant")
 		_ = m.Term()
 		return
 	}
 	meta, err := m.Metadata()
 	if err != nil {
-		d.logger.Error().Err(err).Msg("a submitted command without metadata")
+		d.logger.Error().Err(err).Msg("submitted command has no metadata")
 		return
 	}
 	id := "submit-" + strconv.FormatUint(meta.Sequence.Stream, 10)
@@ -42,14 +42,13 @@ func (d *Dispatcher) submitted(ctx context.Context, m jetstream.Msg, seen uint64
 			d.takeOff(ctx, m)
 			return
 		}
-		d.logger.Warn().Err(err).Str("tenant", tenant).Str("command", label(name)).Msg("a submitted command could not be done now; it waits")
+		d.logger.Warn().Err(err).Str("tenant", tenant).Str("command", label(name)).Msg("submitted command failed; retrying")
 		_ = m.InProgress()
 		_ = attempts.Wait(ctx) // the loop ends with ctx
 	}
 }
 
-// submit does a command or records its refusal. After an error it is to be
-// tried again.
+// submit executes a command or records its refusal. After an error it must be retried.
 func (d *Dispatcher) submit(ctx context.Context, tenant, name, id string, m jetstream.Msg, again bool) error {
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
@@ -66,8 +65,8 @@ func (d *Dispatcher) submit(ctx context.Context, tenant, name, id string, m jets
 	result := "ok"
 	if err != nil {
 		refusal := events.AsError(err)
-		// What the thread refuses by its state, such as a full queue, is refused here
-		// too: nobody knows when that ends, and other commands wait behind it.
+		// Refusals because of the thread's state, such as a full queue, are final here: it is
+		// unknown when they would end, and other commands wait behind this one.
 		if refusal.Code == events.Unavailable || refusal.Code == events.ProjectionBehind {
 			return err
 		}
@@ -80,18 +79,16 @@ func (d *Dispatcher) submit(ctx context.Context, tenant, name, id string, m jets
 	return nil
 }
 
-// takeOff takes a command that is done off the list, also when the worker is
-// being stopped.
+// takeOff acknowledges an executed command, even while the worker is being stopped.
 func (d *Dispatcher) takeOff(ctx context.Context, m jetstream.Msg) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	if err := m.DoubleAck(ctx); err != nil {
-		d.logger.Warn().Err(err).Msg("a submitted command was done, but could not be taken off the list; it will be recognised")
+		d.logger.Warn().Err(err).Msg("acknowledge submitted command: it was executed, and its redelivery will be recognised")
 	}
 }
 
-// withID gives a request a command id that is the same at every delivery, if
-// it has none.
+// withID adds a command id, the same at every delivery, to a request without one.
 func withID(body []byte, id string) []byte {
 	var req map[string]events.JSON
 	if json.Unmarshal(body, &req) != nil || req == nil {
@@ -127,11 +124,11 @@ func (d *Dispatcher) wasRejected(ctx context.Context, tenant, id string, body []
 	return false, nil
 }
 
-// rejectionOf names the command that records the refusal of another.
+// rejectionOf returns the id of the command that records another's refusal.
 func rejectionOf(id string) string { return id + ".rejected" }
 
-// reject records a refusal: on the thread that the command named, or, if that
-// is not there, on the tenant.
+// reject records a refusal: on the thread that the command named, or, if that does not exist,
+// on the tenant.
 func (d *Dispatcher) reject(ctx context.Context, tenant, name, id string, body []byte, e *events.Error) error {
 	var req struct {
 		CommandID events.JSON `json:"commandId"`
@@ -162,7 +159,7 @@ func (d *Dispatcher) reject(ctx context.Context, tenant, name, id string, body [
 	return err
 }
 
-// text gives a JSON string's text, or nothing.
+// text returns a JSON string's value, or "".
 func text(v events.JSON) string {
 	var s string
 	if jsontext.Value(v).Kind() == '"' {
@@ -171,13 +168,13 @@ func text(v events.JSON) string {
 	return s
 }
 
-// clip shortens a text, and makes it one: subjects may hold any bytes, events
-// may not.
+// clip shortens a string, and makes it valid UTF-8: subjects may hold any bytes, events may
+// not.
 func clip(s string, most int) string {
 	if s = strings.ToValidUTF8(s, "\uFFFD"); len(s) <= most {
 		return s
 	}
-	for most > 0 && s[most]&0xc0 == 0x80 { // not amid a letter
+	for most > 0 && s[most]&0xc0 == 0x80 { // not within a character
 		most--
 	}
 	return s[:most]

@@ -2,12 +2,12 @@ package commands
 
 import "sync"
 
-// turns lets so many of a tenant's submitted commands be done at the same time as
-// its share allows. It is safe for concurrent use.
+// turns limits how many of a tenant's submitted commands run at the same time to its share. It
+// is safe for concurrent use.
 type turns struct {
-	most func() int // that may run now; 0: any number
+	most func() int // the number that may run now; 0: any number
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	running int
 	ended   *sync.Cond
 }
@@ -18,7 +18,7 @@ func newTurns(most func() int) *turns {
 	return t
 }
 
-// take waits for a turn. There is always one that ends, unless there is one to take.
+// take waits for a turn.
 func (t *turns) take() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -36,8 +36,8 @@ func (t *turns) give() {
 	t.ended.Broadcast() // more may run than before
 }
 
-// submittedShare returns how many submitted commands of a tenant may be done at the
-// same time now; 0 is any number. It notes that the tenant is active.
+// submittedShare returns how many submitted commands of a tenant may run at the same time now;
+// 0 is any number. It records that the tenant is active.
 func (d *Dispatcher) submittedShare(tenant string) int {
 	return d.cfg.Fair.Share(tenant, d.cfg.Activity, d.cfg.Floods)
 }

@@ -2,12 +2,12 @@ package thread
 
 import "github.com/skein-threads/skein/events"
 
-// ArchiveThread records that the thread's commits so far are archived, as they lie
-// in an object that was read back. It comes from no request.
+// ArchiveThread records that the thread's earlier commits are archived in an object, which was
+// read back and verified. No request contains it.
 type ArchiveThread struct{ Record events.LifecycleArchived }
 
-// Busy says why the thread cannot be archived, or nothing: something is under way
-// on it, or is to happen by itself.
+// Busy returns why the thread cannot be archived, "" if it can: it has in-flight work, or
+// scheduled effects.
 func (s *State) Busy() string {
 	switch {
 	case s.Active() != "" || len(s.executing()) > 0:
@@ -22,10 +22,10 @@ func (s *State) Busy() string {
 	return ""
 }
 
-// archive decides on a state that must be the one that was archived.
+// archive refuses a state that is no longer the one that was archived.
 func (m *maker) archive(d ArchiveThread) error {
 	if d.Record.Chain != m.state.Chain {
-		return events.Errorf(events.VersionConflict, "the thread has gone on since it was archived")
+		return events.Errorf(events.VersionConflict, "the thread has changed since its commits were copied to the archive; archive it again")
 	}
 	if why := m.state.Busy(); why != "" {
 		return events.Errorf(events.Unavailable, "the thread cannot be archived: %s", why)

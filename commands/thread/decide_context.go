@@ -21,8 +21,8 @@ func (m *maker) createContext(d events.CreateContext) error {
 	return nil
 }
 
-// checkType holds the content of a context to its type, at a place of the
-// command; without a type it may be anything.
+// checkType checks the content of a context, at a path of the command, against its type.
+// Without a type any content is valid.
 func (m *maker) checkType(name, path string, content events.JSON) error {
 	if name == "" {
 		return nil
@@ -61,8 +61,8 @@ func (m *maker) resolveContext(d events.ResolveContext) error {
 	return nil
 }
 
-// contextOf gives the context that was named, or the default one. Only
-// this thread's own are found.
+// contextOf returns the named context, or the default one. It finds contexts of this thread
+// only.
 func (m *maker) contextOf(id string) (string, contextState, error) {
 	if id == "" {
 		id = m.state.Default
@@ -74,8 +74,8 @@ func (m *maker) contextOf(id string) (string, contextState, error) {
 	return id, c, nil
 }
 
-// writable gives the context that was named, or the default one, and refuses one
-// that is closed: what it holds is final.
+// writable returns the named context, or the default one, and refuses a closed one, whose
+// content is final.
 func (m *maker) writable(id string) (string, contextState, error) {
 	id, c, err := m.contextOf(id)
 	if err != nil || c.Status != events.ContextClosed {

@@ -9,9 +9,9 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// applyDefinitions makes the tenant's definitions what they are to be. They are
-// in their canonical form: that is the door's work. What is as it is to be makes
-// no event, so that doing it again does nothing.
+// applyDefinitions puts the tenant's definitions into the given state. They are in canonical
+// form, which the schema check ensures. A definition that is already in that state makes no
+// event, so that repeating the command does nothing.
 func (m *maker) applyDefinitions(d events.ApplyDefinitions) error {
 	if m.command.ThreadID != events.TenantAggregate {
 		return events.Invalid("", "definition.apply is of the tenant, and of no thread")
@@ -54,7 +54,7 @@ func (m *maker) applyDefinitions(d events.ApplyDefinitions) error {
 	return m.checkDefinitions(changed, removed)
 }
 
-// define reports whether the definition is not so already, and if so makes it.
+// define reports whether the definition is a change, and emits its event if so.
 func (m *maker) define(def events.NewDefinition) bool {
 	was := m.state.definition(def.Ref().ID())
 	digest := events.DefinitionDigest(def.Definition)
@@ -69,7 +69,7 @@ func (m *maker) define(def events.NewDefinition) bool {
 	return true
 }
 
-// undefine reports whether the definition is there, and if so removes it.
+// undefine reports whether the definition exists, and if so removes it.
 func (m *maker) undefine(ref events.DefinitionRef) bool {
 	was := m.state.definition(ref.ID())
 	if !was.there() {
@@ -81,12 +81,11 @@ func (m *maker) undefine(ref events.DefinitionRef) bool {
 	return true
 }
 
-// checkDefinitions holds what is true of all definitions together, now that the
-// state shows what was decided.
+// checkDefinitions checks the rules that span definitions, on the state after the change.
 func (m *maker) checkDefinitions(changed map[int]events.NewDefinition, removed map[string]int) error {
 	for _, i := range slices.Sorted(maps.Keys(changed)) {
 		value, err := events.DecodeDefinition(changed[i].Kind, changed[i].Definition)
-		if err != nil { // the door has read it before
+		if err != nil { // the schema check has decoded it before
 			return events.Invalid("/definitions/"+strconv.Itoa(i)+"/definition", "%w", err)
 		}
 		for _, ref := range events.DefinitionRefs(value) {
@@ -98,7 +97,7 @@ func (m *maker) checkDefinitions(changed map[int]events.NewDefinition, removed m
 	}
 	all := m.state.allDefinitions()
 	there := 0
-	users := map[string]string{} // who refers to what was removed, the first by name
+	users := map[string]string{} // the first by name that refers to each removed definition
 	for id, def := range all {
 		if !def.there() {
 			continue

@@ -9,20 +9,20 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// StartEffect begins an attempt at an effect. Workers ask for it, and nobody
-// else: it is no command of the catalog. Two that ask for the same attempt are
-// told apart here: one is done, the other is refused with an *EffectError.
+// StartEffect starts an attempt at an effect. Only workers send it: it is not in the catalog
+// of commands. Of two requests for the same attempt one succeeds; the other is refused with an
+// *EffectError.
 type StartEffect struct {
 	ID      string
 	Firing  int64  // from 1
-	Attempt int64  // at this firing, from 1; not looked at with Lost
-	Claim   uint64 // the message that the worker holds, by its sequence
-	// Lost takes the effect over from a worker that is gone: that of this
-	// claim. Its attempt has failed then; there may be no other one.
+	Attempt int64  // in this firing, from 1; ignored with Lost
+	Claim   uint64 // the sequence of the message that the worker holds
+	// Lost is the claim of a lost worker, from which this one takes the effect over. That
+	// worker's attempt then counts as failed, and there may be no further one.
 	Lost uint64
 }
 
-// CompleteEffect ends an attempt that did what it was to do.
+// CompleteEffect ends an attempt that succeeded.
 type CompleteEffect struct {
 	ID              string
 	Firing, Attempt int64
@@ -33,30 +33,29 @@ type FailEffect struct {
 	ID              string
 	Firing, Attempt int64
 	ErrorText       string
-	AfterMs         int64 // at least so long until the next attempt
-	// NotMade says that nobody took it: the attempt is put off, and does not count,
+	AfterMs         int64 // the least time until the next attempt
+	// NotMade says that no worker accepted the attempt: it is postponed and does not count,
 	// unless the firing has waited for too long.
 	NotMade bool
 }
 
-// EffectStanding says how an effect stands with which a worker cannot do what
-// it asked for.
+// EffectStanding is the state of an effect in which a worker's request is refused.
 type EffectStanding int
 
-// How an effect may stand.
+// The states in which a request is refused.
 const (
-	EffectGone    EffectStanding = iota + 1 // that attempt was made before, or the effect was cancelled, or never was
+	EffectGone    EffectStanding = iota + 1 // the attempt was made before, or the effect was cancelled or never existed
 	EffectEarly                             // it is not due yet
-	EffectRunning                           // a worker has it
+	EffectRunning                           // a worker runs it
 )
 
-// EffectError refuses what a worker asks for.
+// EffectError is the refusal of a worker's request.
 type EffectError struct {
 	ID       string
 	Standing EffectStanding
-	At       events.Time // when it is due, if it is too early
-	Firing   int64       // that runs, if it does
-	Claim    uint64      // of who runs it
+	At       events.Time // EffectEarly: when it is due
+	Firing   int64       // EffectRunning: the firing that runs
+	Claim    uint64      // EffectRunning: the claim of the worker that runs it
 }
 
 func (e *EffectError) Error() string {
@@ -66,12 +65,12 @@ func (e *EffectError) Error() string {
 	case EffectRunning:
 		return fmt.Sprintf("effect %s is run by the worker that holds message %d", e.ID, e.Claim)
 	}
-	return fmt.Sprintf("effect %s: that attempt is over, or was never to be made", e.ID)
+	return fmt.Sprintf("effect %s: that attempt is over, or not the next one", e.ID)
 }
 
 func (m *maker) scheduleEffect(d events.ScheduleEffect) error {
 	if m.state.Effects >= events.MaxEffects {
-		return events.Errorf(events.QueueFull, "the thread has %d effects pending, which is the most that it may have; cancel some, or wait until they have run", m.state.Effects)
+		return events.Errorf(events.QueueFull, "the thread has %d effects pending, the maximum; cancel some, or wait until they have run", m.state.Effects)
 	}
 	id := d.ID
 	if id == "" {
@@ -88,7 +87,7 @@ func (m *maker) scheduleEffect(d events.ScheduleEffect) error {
 	if d.BackoffMs != nil {
 		s.BackoffMs = *d.BackoffMs
 	}
-	at := m.at // no delay is at once
+	at := m.at // no delay means at once
 	switch {
 	case d.DelayMs != nil:
 		at += events.Time(*d.DelayMs) * 1000
@@ -117,12 +116,11 @@ func (m *maker) scheduleEffect(d events.ScheduleEffect) error {
 	return nil
 }
 
-// emitEffect adds an event of an effect, which is a flow of its own.
+// emitEffect emits an event of an effect, which is its own correlation.
 func (m *maker) emitEffect(t events.Type, id string, data any) { m.emit(t, id, id, data) }
 
-// cancelEffect makes no event if there is nothing to cancel: the effect has run,
-// runs now, was cancelled or never was. A repeated one that runs now does not run
-// again.
+// cancelEffect makes no event if there is nothing to cancel: the effect has run, is running,
+// was cancelled or never existed. A repeated effect that is running does not run again.
 func (m *maker) cancelEffect(d events.CancelEffect) error {
 	e, ok := m.state.effect(d.EffectID)
 	if ok && !e.Ending && (!e.running() || e.repeated()) {
@@ -190,8 +188,8 @@ func (m *maker) failEffect(d FailEffect) error {
 	return nil
 }
 
-// failAttempt records that an attempt failed, and reports whether there is
-// another one, at the time that is given.
+// failAttempt records that an attempt failed, and reports whether there is another one, at the
+// given time.
 func (m *maker) failAttempt(id string, e effectState, why string, next events.Time) bool {
 	f := events.EffectFailed{Firing: e.Firing, Attempt: e.Attempt, ErrorText: why, Next: next.String()}
 	if f.Final = e.Ending || e.Attempt > e.Retries; f.Final {
@@ -201,9 +199,8 @@ func (m *maker) failAttempt(id string, e effectState, why string, next events.Ti
 	return !f.Final
 }
 
-// again gives the next firing of a repeated effect: the first time of its plan
-// that lies ahead, so that what was missed is not made up for. Nothing, if there
-// is none.
+// again returns the next firing of a repeated effect: the first time of its schedule in the
+// future, so that missed firings are skipped. It returns "" if there is none.
 func (e effectState) again(now events.Time) string {
 	switch {
 	case e.Ending:
@@ -220,8 +217,8 @@ func (e effectState) again(now events.Time) string {
 	return ""
 }
 
-// parseCron reads a cron expression. A time zone is refused: its rules are the
-// machine's, and another one would decide otherwise.
+// parseCron parses a cron expression. It refuses time zones: their rules are the machine's, so
+// another machine could decide differently.
 func parseCron(text string) (cron.Schedule, error) {
 	if strings.Contains(text, "TZ=") || strings.HasPrefix(text, "@every") {
 		return nil, fmt.Errorf("time zones and @every are not allowed; times are UTC, and there is everyMs")
@@ -229,7 +226,7 @@ func parseCron(text string) (cron.Schedule, error) {
 	return cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor).Parse(text)
 }
 
-// after gives the first time of a plan after another time, 0 if there is none.
+// after returns the first time of a schedule after at, 0 if there is none.
 func after(plan cron.Schedule, at events.Time) events.Time {
 	next := plan.Next(at.Go())
 	if next.IsZero() {

@@ -6,7 +6,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// closeStep closes the open step and decides how it goes on.
+// closeStep ends the open step and decides how the run continues.
 func (m *maker) closeStep(execution string, seen int64, after After) error {
 	x, _ := m.state.execution(execution)
 	if after.StopBy != "" && !x.Run.Stop {
@@ -21,7 +21,7 @@ func (m *maker) closeStep(execution string, seen int64, after After) error {
 		tools = tools || q.joins()
 	}
 	if x.Run.Once && x.Steps == 1 {
-		after.Continue = x.Run.Steered > 0 // nobody has seen it yet
+		after.Continue = x.Run.Steered > 0 // no step has seen it yet
 	}
 	goes := after.Continue || x.Run.Steered > seen || tools
 	if goes && after.Limit != "" {
@@ -36,7 +36,7 @@ func (m *maker) closeStep(execution string, seen int64, after After) error {
 	return m.finish(execution, events.ExecutionCompleted, "")
 }
 
-// endStep ends the open step, if there is one, with what its calls came to.
+// endStep ends the open step, if there is one, with the results of its calls.
 func (m *maker) endStep(execution string, to events.StepStatus, goes bool, text string) error {
 	x, _ := m.state.execution(execution)
 	if x.Run == nil || x.Run.Step == "" {
@@ -47,7 +47,7 @@ func (m *maker) endStep(execution string, to events.StepStatus, goes bool, text 
 		type call struct {
 			CallID string `json:"callId"`
 			Name   string `json:"name"`
-			Key    string `json:"key"` // of its part, where its arguments and its result stand
+			Key    string `json:"key"` // of the part with its arguments and its result
 		}
 		var asked, ended []call
 		for _, c := range x.Run.Calls {
@@ -70,7 +70,7 @@ func (m *maker) endStep(execution string, to events.StepStatus, goes bool, text 
 	return m.setStepStatus(d)
 }
 
-// finishStopped ends a run that was told to stop.
+// finishStopped ends a run that was asked to stop.
 func (m *maker) finishStopped(execution string) error {
 	x, _ := m.state.execution(execution)
 	if x.Run.Abort {
@@ -85,8 +85,8 @@ func (m *maker) finishStopped(execution string) error {
 // Aborted is the error text of a run that was cancelled.
 const Aborted = "aborted"
 
-// finish ends an execution: item, execution, thread, context, and
-// starts what waits.
+// finish ends an execution (item, execution, thread, context) and starts what waits in the
+// queue.
 func (m *maker) finish(execution string, to events.ExecutionStatus, text string) error {
 	if to == events.ExecutionFailed {
 		if err := m.endStep(execution, events.StepFailed, false, text); err != nil {
@@ -132,5 +132,5 @@ func (m *maker) finish(execution string, to events.ExecutionStatus, text string)
 	return m.next()
 }
 
-// whole refers to no part of a step.
+// whole is the reference function for parts that no step holds.
 func whole(int) string { return "" }

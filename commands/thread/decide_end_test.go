@@ -342,7 +342,7 @@ func TestUnderWay(t *testing.T) {
 			wantRefusal(t, w.refuse(d), events.NotFound, events.ErrorDetails{Entity: "run of execution", ID: id})
 		}
 	}
-	if e := w.refuse(events.CancelRun{}); e.Code != events.NotFound || !strings.Contains(e.Message, "no run under way") {
+	if e := w.refuse(events.CancelRun{}); e.Code != events.NotFound || !strings.Contains(e.Message, "no active run") {
 		t.Errorf("refused with %v", e)
 	}
 }

@@ -43,8 +43,8 @@ func (m *maker) setExecutionStatus(d events.SetExecutionStatus) error {
 	return nil
 }
 
-// shownBy gives the item of an execution, if it is there and does not yet show
-// whether the execution failed.
+// shownBy returns the item of an execution if it exists and does not yet show whether the
+// execution failed.
 func (m *maker) shownBy(x executionState, failed bool) string {
 	if i, ok := m.state.item(x.Reaction); ok && !i.Deleted && i.Failed != failed && (failed || x.Stumbled) {
 		return x.Reaction
@@ -74,7 +74,7 @@ func (m *maker) createStep(d events.CreateStep) error {
 	return nil
 }
 
-// stepOf finds a step, of the execution that was named if one was.
+// stepOf finds a step, of the named execution if one is named.
 func (m *maker) stepOf(id, execution string) (stepState, error) {
 	t, ok := m.state.step(id)
 	if !ok || execution != "" && execution != t.Execution {

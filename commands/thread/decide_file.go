@@ -119,7 +119,7 @@ func (m *maker) removeDirectory(d events.RemoveDirectory) error {
 	return nil
 }
 
-// makeParents makes the directories on the way to a path that are not there.
+// makeParents creates the missing directories above a path.
 func (m *maker) makeParents(path string) error {
 	var missing []string
 	for dir, _ := events.SplitPath(path); dir != events.FileRoot; dir, _ = events.SplitPath(dir) {
@@ -156,14 +156,14 @@ func (m *maker) roomForFile(there bool) error {
 	return nil
 }
 
-// occupied says that what stands at a path does not allow the command.
+// occupied returns the refusal of a command that what is at a path does not allow.
 func occupied(entity, path, why string) error {
 	e := events.Errorf(events.IllegalTransition, "%s %s", path, why)
 	e.Details = &events.ErrorDetails{Entity: entity, ID: path}
 	return e
 }
 
-// expected holds what a path has against what the caller saw there.
+// expected compares the content at a path with the one that the caller expects.
 func expected(digest *string, was fileState, there bool, path string) error {
 	if digest == nil {
 		return nil
@@ -180,9 +180,9 @@ func expected(digest *string, was fileState, there bool, path string) error {
 	return nil
 }
 
-// changed says that somebody else was there first.
+// changed returns the refusal for a path that was changed by another command.
 func changed(path, how string) error {
-	e := events.Errorf(events.VersionConflict, "%s is not as it was expected: %s; read it and decide anew", path, how)
+	e := events.Errorf(events.VersionConflict, "%s is not as expected: %s; read it again and retry", path, how)
 	e.Details = &events.ErrorDetails{Entity: "file", ID: path}
 	return e
 }

@@ -11,8 +11,8 @@ func (m *maker) createItem(d events.CreateItem) error {
 	return m.addItem(d)
 }
 
-// addItem adds an item to a context also when it is closed: a run that began
-// before comes to its end.
+// addItem adds an item to a context, even a closed one: a run that started before it was
+// closed can finish.
 func (m *maker) addItem(d events.CreateItem) error {
 	ctx, _, err := m.contextOf(d.ContextID)
 	if err != nil {
@@ -36,15 +36,14 @@ func (m *maker) addItem(d events.CreateItem) error {
 		created.Depth = *in.Depth
 	}
 	if in.Type == events.ActionExecute && parent.Assistant && parent.Context == ctx && int64(parent.Depth) == created.Depth {
-		place := parent.Index // the call is part of that message
+		place := parent.Index // the call belongs to that message
 		created.CallOf = &place
 	}
 	m.emit(events.ItemCreatedType, id, m.correlation, created)
 	return nil
 }
 
-// checkItem holds a new item against the thread, and gives its parent if it has
-// one.
+// checkItem validates a new item against the thread, and returns its parent if it has one.
 func (m *maker) checkItem(in events.NewItem) (parent itemState, err error) {
 	if err := m.itemIsNew(in); err != nil {
 		return parent, err
@@ -62,8 +61,7 @@ func (m *maker) checkItem(in events.NewItem) (parent itemState, err error) {
 	return parent, nil
 }
 
-// itemIsNew holds the id that a caller gave an item against those that are
-// there, and those that wait for the agent.
+// itemIsNew refuses an id that an existing item has, or one that waits for the agent.
 func (m *maker) itemIsNew(item events.NewItem) error {
 	if item.ID == "" {
 		return nil
@@ -72,7 +70,7 @@ func (m *maker) itemIsNew(item events.NewItem) error {
 		return events.Taken("item", item.ID)
 	}
 	if x, ok := m.state.execution(m.state.head.Active); ok && x.Reaction == item.ID && m.correlation != m.state.head.Active {
-		return events.Taken("item", item.ID) // the run under way will write it
+		return events.Taken("item", item.ID) // the current run will create it
 	}
 	for _, q := range m.state.Queue {
 		waiting, err := q.item()
@@ -86,7 +84,7 @@ func (m *maker) itemIsNew(item events.NewItem) error {
 	return nil
 }
 
-// itemOf finds an item that is there and was not deleted.
+// itemOf finds an item that exists and was not deleted.
 func (m *maker) itemOf(id string) (itemState, error) {
 	i, ok := m.state.item(id)
 	if !ok || i.Deleted {
@@ -126,7 +124,7 @@ func (m *maker) editMessage(d events.EditMessage) error {
 	return nil
 }
 
-// edit begins an edit of the item.
+// edit returns an event that edits the item.
 func (i itemState) edit(silent *bool) events.MessageEdited {
 	e := events.MessageEdited{Index: i.Index, Silent: silent}
 	if silent != nil {
@@ -141,7 +139,7 @@ func (m *maker) deleteMessage(d events.DeleteMessage) error {
 		return err
 	}
 	m.emit(events.MessageDeletedType, d.ItemID, "", events.MessageDeleted{ContextID: i.Context, Type: i.Type, Index: i.Index})
-	for _, id := range i.Calls { // they are part of the message
+	for _, id := range i.Calls { // they belong to the message
 		if c, err := m.itemOf(id); err == nil {
 			m.emit(events.MessageDeletedType, id, "", events.MessageDeleted{ContextID: c.Context, Type: c.Type, Index: c.Index})
 		}

@@ -70,8 +70,8 @@ func (m *maker) updateMessage(d events.UpdateMessage) error {
 	return nil
 }
 
-// moveMessage gives the state that the item is to move to, if it is not in it,
-// and has the edit say whether the message failed.
+// moveMessage returns the state to which the item must move, if it is not in it, and sets in
+// the edit whether the message failed.
 func (m *maker) moveMessage(d events.UpdateMessage, i itemState, edit *events.MessageEdited) (events.ItemStatus, error) {
 	if d.Status == "" {
 		return "", nil
@@ -86,7 +86,7 @@ func (m *maker) moveMessage(d events.UpdateMessage, i itemState, edit *events.Me
 	return to, events.ItemMachine().Check(d.MessageID, i.Status, to)
 }
 
-// silence has the calls that are part of a message go where it goes.
+// silence changes the visibility of the calls that belong to a message along with it.
 func (m *maker) silence(message itemState, silent *bool) {
 	if silent == nil {
 		return
@@ -98,7 +98,7 @@ func (m *maker) silence(message itemState, silent *bool) {
 	}
 }
 
-// recordTrace records something of a run.
+// recordTrace records a trace event of a run.
 func (m *maker) recordTrace(d events.RecordTrace) error {
 	subject := m.command.ThreadID
 	if d.ExecutionID != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// waiting finds what waits under an id.
+// waiting finds the queue entry with an id.
 func (m *maker) waiting(id string) (queued, error) {
 	i := m.state.placeInQueue(id)
 	if i < 0 {
@@ -72,8 +72,8 @@ func (m *maker) moveQueued(d events.MoveQueued) error {
 	return nil
 }
 
-// executionIsNew holds the id of a new execution against those that are there,
-// and those that what waits will have.
+// executionIsNew refuses an id that an existing execution has, or one that is promised to a
+// queue entry.
 func (m *maker) executionIsNew(id string) error {
 	_, taken := m.state.execution(id)
 	if taken || slices.ContainsFunc(m.state.Queue, func(q queued) bool { return q.Execution == id }) {
@@ -82,12 +82,12 @@ func (m *maker) executionIsNew(id string) error {
 	return nil
 }
 
-// placeInQueue returns the place of what waits under an id, or -1.
+// placeInQueue returns the index of the queue entry with an id, or -1.
 func (s *State) placeInQueue(id string) int {
 	return slices.IndexFunc(s.Queue, func(q queued) bool { return q.ID == id })
 }
 
-// dequeue takes what waits under the ids out of the queue.
+// dequeue removes the entries with the ids from the queue.
 func (s *State) dequeue(ids ...string) {
 	kept := make([]queued, 0, len(s.Queue))
 	for _, q := range s.Queue {
@@ -100,7 +100,7 @@ func (s *State) dequeue(ids ...string) {
 	s.Queue = kept
 }
 
-// requeue replaces the item of what waits under an id.
+// requeue replaces the item of the queue entry with an id.
 func (s *State) requeue(id string, item []byte) {
 	i := s.placeInQueue(id)
 	if i < 0 {
@@ -112,7 +112,7 @@ func (s *State) requeue(id string, item []byte) {
 	s.bytes += s.Queue[i].size()
 }
 
-// moveQueued puts what waits under an id before another, or to the end.
+// moveQueued moves the queue entry with an id before another, or to the end.
 func (s *State) moveQueued(id, before string) {
 	i := s.placeInQueue(id)
 	if i < 0 {
@@ -127,7 +127,7 @@ func (s *State) moveQueued(id, before string) {
 	s.Queue = slices.Insert(s.Queue, to, moved)
 }
 
-// Queued returns what waits for the thread's agent, in its order.
+// Queued returns the thread's queue, in order.
 func (s *State) Queued() []events.Queued {
 	list := make([]events.Queued, len(s.Queue))
 	for i, q := range s.Queue {

@@ -8,8 +8,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// react takes an item that an agent is to answer. While the
-// thread is busy, its policy says what becomes of it.
+// react requests an agent's answer to an item. While a run is active, the thread's policy
+// decides what happens to it.
 func (m *maker) react(d events.ReactThread) error {
 	return m.reactFor(d, nil)
 }
@@ -66,8 +66,8 @@ func (m *maker) reactFor(d events.ReactThread, parent *events.Parent) error {
 	return m.push(item, d, false)
 }
 
-// underWayAlready refuses a message because its policy is to be refused while a run is
-// under way.
+// underWayAlready refuses a message on a thread whose policy is to refuse messages during a
+// run.
 func (m *maker) underWayAlready() error {
 	err := events.ThreadMachine().Check(m.command.ThreadID, m.state.Status, events.ThreadStreaming)
 	var transition *events.TransitionError
@@ -77,7 +77,7 @@ func (m *maker) underWayAlready() error {
 	return err
 }
 
-// trigger gives the item that is to be answered.
+// trigger returns the item to be answered.
 func trigger(d events.ReactThread) (events.NewItem, error) {
 	if err := d.Check(); err != nil {
 		return events.NewItem{}, err
@@ -94,7 +94,7 @@ func trigger(d events.ReactThread) (events.NewItem, error) {
 	}, nil
 }
 
-// push lets an item wait.
+// push adds an item to the queue.
 func (m *maker) push(item events.NewItem, d events.ReactThread, first bool) error {
 	waiting := 0
 	for _, q := range m.state.Queue {
@@ -103,7 +103,7 @@ func (m *maker) push(item events.NewItem, d events.ReactThread, first bool) erro
 		}
 	}
 	if waiting >= events.MaxQueuedMessages {
-		return events.Errorf(events.QueueFull, "%d messages wait for the agent already; try again when it has answered", waiting)
+		return events.Errorf(events.QueueFull, "%d messages wait for the agent, the maximum; try again when it has answered", waiting)
 	}
 	if _, _, err := m.writable(d.ContextID); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (m *maker) push(item events.NewItem, d events.ReactThread, first bool) erro
 	return nil
 }
 
-// steer gives the run under way an item that its next step sees.
+// steer adds an item that the current run's next step sees.
 func (m *maker) steer(item events.NewItem) error {
 	x, _ := m.state.execution(m.state.head.Active)
 	if _, _, err := m.writable(x.Context); err != nil {
@@ -137,8 +137,8 @@ func (m *maker) steer(item events.NewItem) error {
 	return m.putItem(item, x.Context, m.state.head.Active)
 }
 
-// idsOf gives the ids of a run to come and of its answer: those that the caller
-// brought, if nothing has them, or else derived ones.
+// idsOf returns the ids of a new run and of its answer: the caller's, if they are not in use,
+// or derived ones.
 func (m *maker) idsOf(givenExecution, givenReaction string) (execution, reaction string, err error) {
 	execution = m.id(givenExecution, events.ExecutionPrefix)
 	if err := m.executionIsNew(execution); err != nil {
@@ -148,7 +148,7 @@ func (m *maker) idsOf(givenExecution, givenReaction string) (execution, reaction
 	return execution, reaction, m.itemIsNew(events.NewItem{ID: reaction})
 }
 
-// begin says how an execution is to begin.
+// begin says how to start an execution.
 type begin struct {
 	item      events.NewItem
 	context   string
@@ -157,12 +157,12 @@ type begin struct {
 	reaction  string
 	calls     []events.ToolCall
 	parent    *events.Parent
-	once      bool   // it ends with the calls
-	retryOf   string // the failed execution that it takes up again, whose trigger is the item
+	once      bool   // it ends after the calls
+	retryOf   string // the failed execution that it retries, whose trigger is the item
 }
 
-// start begins an execution: context, trigger, execution, in the order of EK 7.
-// A failed thread is opened first.
+// start starts an execution: context, trigger, execution, in the order of the specification. A
+// failed thread is opened first.
 func (m *maker) start(b begin) error {
 	ctx, c, err := m.writable(b.context)
 	if err != nil {
@@ -216,9 +216,9 @@ func (m *maker) moveContext(id string, to events.ContextStatus, execution string
 	return nil
 }
 
-// next starts what waits, if the thread is free: calls of tools first. It
-// is part of how a run ends, and so must not fail: what the thread no longer has
-// is left out of what waits, and what no context can take waits on.
+// next starts what waits in the queue, if the thread is free: calls of tools first. It is part
+// of the end of a run, so it must not fail: entries whose entities no longer exist are
+// dropped, and entries that no context accepts keep waiting.
 func (m *maker) next() error {
 	if m.ending || m.state.Status == events.ThreadStreaming || m.state.Status == events.ThreadClosed {
 		return nil
@@ -235,8 +235,8 @@ func (m *maker) next() error {
 	return nil
 }
 
-// openContext gives the context that a waiting item goes to: the default one if
-// its own was closed meanwhile.
+// openContext returns the context for a queue entry: the default one if its own was closed
+// meanwhile.
 func (m *maker) openContext(id string) (string, bool) {
 	for _, id := range []string{id, ""} {
 		if _, c, err := m.contextOf(id); err == nil && c.Status != events.ContextClosed {
@@ -252,14 +252,14 @@ func (m *maker) startWaiting(q queued, context string) error {
 		return err
 	}
 	m.emit(events.QueueDrainedType, q.ID, "", events.QueueDrained{IDs: []string{q.ID}})
-	if m.itemIsNew(item) != nil { // the run that ends took its id
+	if m.itemIsNew(item) != nil { // the run that ends used its id
 		item.ID = ""
 	}
 	if _, err := m.itemOf(item.ParentItemID); err != nil { // it was deleted meanwhile
 		item.ParentItemID = ""
 	}
 	b := begin{item: item, context: context, agent: q.Agent, execution: q.Execution, reaction: q.Reaction}
-	if m.itemIsNew(events.NewItem{ID: b.reaction}) != nil { // the same of its answer's
+	if m.itemIsNew(events.NewItem{ID: b.reaction}) != nil { // likewise the id of its answer
 		b.reaction = ""
 	}
 	if b.agent == "" {
@@ -283,8 +283,8 @@ func callFrom(item events.NewItem) (events.ToolCall, error) {
 	return c, nil
 }
 
-// queueTool queues a call: for the run under way, or for one of its own.
-// One that is made once always gets one of its own.
+// queueTool queues a call: for the current run, or for one of its own. A call with once always
+// has a run of its own.
 func (m *maker) queueTool(d events.QueueTool) error {
 	id := m.id(d.CallID, "call_")
 	if d.Arguments == nil {

@@ -6,14 +6,13 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// retryRun takes a failed run up again. Its machine has no way back, so another
-// execution answers the same item: it is shown all that the failed one has
-// recorded, and goes on from there.
+// retryRun retries a failed run. A failed execution is final, so another one answers the same
+// item: it sees all that the failed one recorded, and continues from there.
 func (m *maker) retryRun(d events.RetryRun) error {
 	id := d.ExecutionID
 	if id == "" {
 		if id = m.state.head.Failed; id == "" {
-			return events.Errorf(events.NotFound, "the thread's last run has not failed; there is nothing to retry")
+			return events.Errorf(events.NotFound, "retry: the thread's last run did not fail")
 		}
 	}
 	x, ok := m.state.execution(id)
@@ -39,7 +38,7 @@ func (m *maker) retryRun(d events.RetryRun) error {
 	})
 }
 
-// awaitWorkers records what a run waits for because no process serves it.
+// awaitWorkers records that a run waits for workers that no process serves.
 func (m *maker) awaitWorkers(d AwaitWorkers) error {
 	x, err := m.claimed(d.ExecutionID, d.Token)
 	if err != nil {
@@ -52,7 +51,7 @@ func (m *maker) awaitWorkers(d AwaitWorkers) error {
 	return nil
 }
 
-// served records that a run waits no more for those of its workers.
+// served records that a run no longer waits for the workers that which selects.
 func (m *maker) served(execution string, which func(events.WaitFor) bool) {
 	x, _ := m.state.execution(execution)
 	left := slices.DeleteFunc(slices.Clone(x.Run.Lacks), which)

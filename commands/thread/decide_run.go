@@ -9,7 +9,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// claimed gives the run of a worker's command, if its claim is the last one.
+// claimed returns the run of a worker's command, if the worker's claim is the latest.
 func (m *maker) claimed(execution string, token int64) (executionState, error) {
 	x, ok := m.state.execution(execution)
 	switch {
@@ -42,8 +42,8 @@ func (m *maker) claimRun(d ClaimRun) error {
 	return nil
 }
 
-// beginStep begins the next step. Calls that a caller has queued are
-// its calls, and then no reactor is asked.
+// beginStep starts the next step. If a caller has queued calls, they are the step's calls, and
+// the reactor is not called.
 func (m *maker) beginStep(execution string, side events.Side) error {
 	x, _ := m.state.execution(execution)
 	if x.Run.Turn != "" {
@@ -89,7 +89,7 @@ func (m *maker) beginStep(execution string, side events.Side) error {
 	return m.putCalls(execution, id, calls)
 }
 
-// callPart gives the part that a call is before it has a result.
+// callPart returns the part of a call that has no result yet.
 func callPart(c events.ToolCall) (events.JSON, error) {
 	part, err := json.Marshal(struct {
 		Type  string      `json:"type"`
@@ -113,8 +113,8 @@ func (m *maker) putParts(execution, step string, parts []events.JSON, types []st
 	return m.addToReaction(execution, parts, func(i int) string { return events.PartRef(step, int64(i), parts[i]) })
 }
 
-// addToReaction adds parts to the reaction item, which is made with the first. ref
-// gives the part of a step that one of them is, if the commit is to hold it once.
+// addToReaction adds parts to the reaction item, and creates it with the first. ref returns
+// the part of a step that one of them equals, if the commit should hold it once.
 func (m *maker) addToReaction(execution string, parts []events.JSON, ref func(int) string) error {
 	x, _ := m.state.execution(execution)
 	if _, made := m.state.item(x.Reaction); made {
@@ -140,7 +140,7 @@ func (m *maker) addToReaction(execution string, parts []events.JSON, ref func(in
 	}, x.Context, execution)
 }
 
-// putCalls adds the items of calls, but for those that are there.
+// putCalls adds the items of calls that have none yet.
 func (m *maker) putCalls(execution, step string, calls []events.ToolCall) error {
 	x, _ := m.state.execution(execution)
 	for i, c := range calls {
@@ -160,7 +160,7 @@ func (m *maker) putCalls(execution, step string, calls []events.ToolCall) error 
 	return nil
 }
 
-// answer gives the reaction item of an execution, unless somebody has deleted it.
+// answer returns the reaction item of an execution, "" if it was deleted.
 func (m *maker) answer(x executionState) string {
 	if _, err := m.itemOf(x.Reaction); err != nil {
 		return ""
@@ -168,13 +168,13 @@ func (m *maker) answer(x executionState) string {
 	return x.Reaction
 }
 
-// derive gives an id that depends on the execution alone, so that a run that is
-// done over writes the same ones.
+// derive returns an id that depends on the execution only, so that a repeated attempt writes
+// the same ids.
 func (m *maker) derive(x executionState, what string, n int) string {
 	return events.DeriveID(events.ItemPrefix, x.Run.Begun, m.command.Tenant, m.command.ThreadID, what, n)
 }
 
-// putItem adds an item to a context, as part of an execution if one is named.
+// putItem adds an item to a context, with an execution if one is named.
 func (m *maker) putItem(item events.NewItem, ctx, execution string) error {
 	was := m.correlation
 	m.correlation = execution
@@ -294,7 +294,7 @@ func (m *maker) holdCalls(d HoldCalls) error {
 	return m.park(d.ExecutionID)
 }
 
-// park gives a run up if all that is left of its step waits for somebody.
+// park parks a run if all remaining calls of its step wait for others.
 func (m *maker) park(execution string) error {
 	x, _ := m.state.execution(execution)
 	if x.Run.left(callOpen, callGranted, callDenied, callSolved) > 0 || x.Run.left(callWaits, callThread) == 0 {
@@ -327,7 +327,7 @@ func (m *maker) failRun(d FailRun) error {
 	return m.finish(d.ExecutionID, events.ExecutionFailed, clipText(d.ErrorText))
 }
 
-// clipText keeps an error's text short enough for its event.
+// clipText shortens an error's text to fit its event.
 func clipText(text string) string {
 	const most = 4096
 	if len(text) <= most {

@@ -4,11 +4,11 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// underWay gives the run that was named, or the one under way.
+// underWay returns the named run, or the current one.
 func (m *maker) underWay(execution string) (string, executionState, error) {
 	if execution == "" {
 		if execution = m.state.head.Active; execution == "" {
-			return "", executionState{}, events.Errorf(events.NotFound, "the thread has no run under way")
+			return "", executionState{}, events.Errorf(events.NotFound, "the thread has no active run")
 		}
 	}
 	x, ok := m.state.execution(execution)
@@ -37,9 +37,9 @@ func (m *maker) cancelRun(d events.CancelRun) error {
 	return m.stop(id, events.RunStopped{Abort: true, Reason: d.Reason, Discard: d.Discard})
 }
 
-// stop tells a run to stop. One that no worker holds ends at once.
+// stop asks a run to stop. A run that no worker holds ends at once.
 func (m *maker) stop(id string, d events.RunStopped) error {
-	if id == "" { // somebody else's execution: it is not for us to end
+	if id == "" { // the execution is not run by Skein, so Skein does not end it
 		return nil
 	}
 	m.emit(events.RunStoppedType, id, id, d)
@@ -61,7 +61,7 @@ func (m *maker) turnRun(d events.TurnRun) error {
 	return nil
 }
 
-// approval finds the run and the call that wait for an approval.
+// approval finds the run and the call that wait for approval.
 func (m *maker) approval(call string) (string, *callState, error) {
 	id := m.state.head.Active
 	if x, _ := m.state.execution(id); x.Run != nil {
@@ -97,7 +97,7 @@ func (m *maker) denyApproval(d events.DenyApproval) error {
 	return m.unpark(id)
 }
 
-// resolveApproval answers a request in one of three ways.
+// resolveApproval answers a request for approval in one of three ways.
 func (m *maker) resolveApproval(d events.ResolveApproval) error {
 	switch {
 	case d.Grant:
@@ -116,13 +116,13 @@ func (m *maker) resolveApproval(d events.ResolveApproval) error {
 	return m.unpark(id)
 }
 
-// checkAnswer holds the answer to a question to the question's schema.
+// checkAnswer checks the answer to a question against the question's schema.
 func (m *maker) checkAnswer(c *callState, answer events.JSON) error {
 	if c.Fits == "" {
 		return nil
 	}
 	if m.command.Fits == nil {
-		return events.Errorf(events.Unavailable, "this process cannot hold the answer to call %.100s to its schema", c.ID)
+		return events.Errorf(events.Unavailable, "this process cannot check the answer to call %.100s against its schema; try again", c.ID)
 	}
 	if err := m.command.Fits(events.JSON(c.Fits), answer); err != nil {
 		return events.Invalid("/result", "the answer to call %.100s does not fit: %w", c.ID, err)
@@ -130,7 +130,7 @@ func (m *maker) checkAnswer(c *callState, answer events.JSON) error {
 	return nil
 }
 
-// unpark lets a parked run go on.
+// unpark lets a parked run continue.
 func (m *maker) unpark(id string) error {
 	if x, _ := m.state.execution(id); x.Run.Parked {
 		m.emit(events.RunRequestedType, id, id, events.RunRequested{AgentID: x.Run.Agent})
@@ -138,8 +138,7 @@ func (m *maker) unpark(id string) error {
 	return nil
 }
 
-// abort ends all that runs, for the thread is deleted. What waits for it is
-// not begun.
+// abort ends all executions of a thread that is deleted. Queue entries are not started.
 func (m *maker) abort() error {
 	m.ending = true
 	for _, id := range m.state.executing() {
@@ -151,7 +150,7 @@ func (m *maker) abort() error {
 			}
 			continue
 		}
-		// Somebody outside runs it, and will find the thread gone.
+		// A client runs it, and will find the thread deleted.
 		for _, step := range m.state.running(id) {
 			if err := m.setStepStatus(events.SetStepStatus{StepID: step, To: events.StepFailed, ErrorText: Aborted}); err != nil {
 				return err

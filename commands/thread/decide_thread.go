@@ -94,8 +94,8 @@ func (m *maker) deleteThread(d events.DeleteThread) error {
 	return nil
 }
 
-// rejectCommand records that a submitted command was refused: on the thread
-// that it named, or else on the tenant.
+// rejectCommand records that a submitted command was refused: on the thread that it named, or
+// else on the tenant.
 func (m *maker) rejectCommand(d events.CommandRejected) error {
 	id := m.command.ThreadID
 	if events.IsThread(id) && !m.state.Exists() {

@@ -4,23 +4,23 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// definitionState is what decisions need to know of a definition: not the
-// definition itself, so that ten thousand of them stay small.
+// definitionState is what decisions need to know about a definition. It omits the definition
+// itself, so that ten thousand of them stay small.
 type definitionState struct {
 	Version int64    `json:"version"`
-	Digest  string   `json:"digest,omitzero"` // empty: it was removed
+	Digest  string   `json:"digest,omitzero"` // empty: the definition was removed
 	Refs    []string `json:"refs,omitempty"`
 }
 
 func (d definitionState) there() bool { return d.Digest != "" }
 
-// definitionOf gives what an event says of a definition.
+// definitionOf returns the state after an event of a definition.
 func definitionOf(d events.DefinitionChanged) definitionState {
 	s := definitionState{Version: d.Version}
 	if d.Definition == nil {
 		return s
 	}
-	if s.Digest = d.Digest; s.Digest == "" { // a foreign log; it is there all the same
+	if s.Digest = d.Digest; s.Digest == "" { // from another log; it exists all the same
 		s.Digest = events.DefinitionDigest(d.Definition)
 	}
 	if value, err := events.DecodeDefinition(d.Kind, d.Definition); err == nil {
@@ -47,8 +47,8 @@ func (s *State) setDefinition(id string, v definitionState) {
 	set(s, s.definitions, id, v)
 }
 
-// allDefinitions gives the definitions of all layers by kind/name, those that
-// were removed too.
+// allDefinitions returns the definitions of all layers by kind/name, including those that were
+// removed.
 func (s *State) allDefinitions() map[string]definitionState {
 	if s.parent == nil {
 		return s.definitions

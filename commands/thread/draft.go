@@ -10,28 +10,27 @@ import (
 // Command is a command as decisions see it: decoded, validated by its schema,
 // stamped with a time and an id.
 type Command struct {
-	ID       string // makes the events' ids, and a repeat safe
+	ID       string // determines the events' ids, and makes a repeat safe
 	Tenant   string
 	ThreadID string
 	Expected *int64      // the version that the thread must have
-	Time     events.Time // now; moved on if the thread's last event is not before it
+	Time     events.Time // now; later if the thread's last event is not before it
 	Actor    string
 	Trace    string // W3C trace context
 	Cause    string // the id of the event that caused it
-	Batch    bool   // it is a thread.commit, so that an error names its part at fault
-	Parts    []Part // what is to be done: one, or those of a thread.commit
+	Batch    bool   // it is a thread.commit, so an error names its part at fault
+	Parts    []Part // one, or those of a thread.commit
 
-	Known // what the tenant defines, as far as the command needs it
+	Known // the tenant's definitions that the command needs
 }
 
-// Part is one thing to be done: a command's name and its data, of the type
-// that the catalog of commands gives it.
+// Part is one command's name and its data, of the type in the catalog of commands.
 type Part struct {
 	Name string
 	Data any
 }
 
-// Creates reports whether the command may make its thread.
+// Creates reports whether the command may create its thread.
 func (c *Command) Creates() bool {
 	if len(c.Parts) == 0 {
 		return false
@@ -43,7 +42,7 @@ func (c *Command) Creates() bool {
 	return false
 }
 
-// OfTenant reports whether the command is of the tenant and not of a thread.
+// OfTenant reports whether the command belongs to the tenant rather than a thread.
 func (c *Command) OfTenant() bool {
 	if len(c.Parts) == 0 {
 		return false
@@ -52,7 +51,7 @@ func (c *Command) OfTenant() bool {
 	return ok
 }
 
-// Dry reports whether the command is only to tell what it would do.
+// Dry reports whether the command is a dry run.
 func (c *Command) Dry() bool {
 	if len(c.Parts) == 0 {
 		return false
@@ -68,19 +67,18 @@ type Draft struct {
 	events []events.Event
 }
 
-// NewDraft begins a draft over s. While it is used, s must not change.
+// NewDraft returns a draft over s. While it is in use, s must not change.
 func NewDraft(s *State) *Draft { return &Draft{base: s, layer: s.layer()} }
 
-// State gives the state as the draft sees it. Do not change it.
+// State returns the state after the draft's commands. The caller must not change it.
 func (d *Draft) State() *State { return d.layer }
 
-// Events gives what the draft would add, in order.
+// Events returns the draft's events, in order.
 func (d *Draft) Events() []events.Event { return d.events }
 
-// Do takes a command. The events are those of this command alone. A refusal
-// leaves the draft as it was.
+// Do decides a command and returns its events. A refusal leaves the draft unchanged.
 func (d *Draft) Do(c *Command) ([]events.Event, error) {
-	if len(d.events) == 0 { // nothing to keep if it is refused
+	if len(d.events) == 0 { // nothing to preserve if it is refused
 		made, err := decideOn(d.layer, c)
 		if err != nil {
 			d.layer = d.base.layer()
@@ -99,7 +97,7 @@ func (d *Draft) Do(c *Command) ([]events.Event, error) {
 	return made, nil
 }
 
-// Apply takes the draft over into its state, once the log has stored it as c.
+// Apply applies the draft to its state, once the log has stored it as c.
 func (d *Draft) Apply(c *events.Commit) {
 	d.base.merge(d.layer)
 	if d.base.Deleted {
@@ -108,14 +106,13 @@ func (d *Draft) Apply(c *events.Commit) {
 	d.base.stored(c)
 }
 
-// Decide gives the events of a command on a state, or the refusal: an
-// *events.Error or an *events.TransitionError. The state is not changed.
+// Decide returns the events of a command on a state, or the refusal: an *events.Error or an
+// *events.TransitionError. The state is not changed.
 func Decide(s *State, c *Command) ([]events.Event, error) {
 	return decideOn(s.layer(), c)
 }
 
-// decideOn decides the command's parts one after another on a layer, which it
-// changes.
+// decideOn decides the command's parts one after another on a layer, which it changes.
 func decideOn(s *State, c *Command) ([]events.Event, error) {
 	if c.Expected != nil && *c.Expected != s.Version && (s.Exists() || c.Creates() || c.OfTenant()) {
 		return nil, events.Conflict(*c.Expected, s.Version) // of a thread that is gone no version is told
@@ -132,7 +129,7 @@ func decideOn(s *State, c *Command) ([]events.Event, error) {
 	return m.made, nil
 }
 
-// Blame says what in the request was refused, and which part of a thread.commit.
+// Blame adds to a refusal the path in the request, and the part of a thread.commit, at fault.
 func Blame(err error, c *Command, part int) error {
 	if !c.Batch {
 		return schema.Under("/data", err)
@@ -147,23 +144,22 @@ func Blame(err error, c *Command, part int) error {
 	return &e
 }
 
-// maker collects the events of one command and lets each be seen by what
-// follows it.
+// maker collects the events of one command, and applies each so that later parts see it.
 type maker struct {
 	state   *State
 	command *Command
 	at      events.Time
-	index   int  // of the part, from 1; 0: of no thread.commit
-	ids     int  // how many ids were derived
-	ending  bool // the thread is deleted: nothing else begins
+	index   int  // of the part, from 1; 0: not of a thread.commit
+	ids     int  // the number of ids derived
+	ending  bool // the thread is being deleted: nothing new starts
 
 	correlation string // of the items that are added
-	outputOf    string // the part that holds the output of the result that is added
-	steers      string // the item with which a run answers them
+	outputOf    string // the part that holds the output of the result being added
+	steers      string // the item with which a run answers the items being added
 	made        []events.Event
 }
 
-// emit adds an event about an entity, and lets the state see it.
+// emit adds an event of an entity, and applies it to the state.
 func (m *maker) emit(t events.Type, subject, correlation string, data any) {
 	c := m.command
 	m.made = append(m.made, events.Event{
@@ -175,7 +171,7 @@ func (m *maker) emit(t events.Type, subject, correlation string, data any) {
 	Evolve(m.state, &m.made[len(m.made)-1])
 }
 
-// id gives the one that the caller brought, or derives one.
+// id returns the caller's id, or derives one.
 func (m *maker) id(given, prefix string) string {
 	if given != "" {
 		return given

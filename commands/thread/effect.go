@@ -11,9 +11,9 @@ type effectState struct {
 	Retries int64       `json:"retries,omitzero"`
 	Backoff int64       `json:"backoffMs,omitzero"`
 	Firing  int64       `json:"firing"`           // from 1
-	Attempt int64       `json:"attempt,omitzero"` // how many there were at this firing
-	PutOff  int64       `json:"putOff,omitzero"`  // how often nobody took it, at this firing
-	Claim   uint64      `json:"claim,omitzero"`   // the message that its worker holds; 0: it does not run
+	Attempt int64       `json:"attempt,omitzero"` // the number of attempts of this firing
+	PutOff  int64       `json:"putOff,omitzero"`  // how often no worker accepted this firing
+	Claim   uint64      `json:"claim,omitzero"`   // the message that its worker holds; 0: it is not running
 	Ending  bool        `json:"ending,omitzero"`  // it was cancelled while it ran
 
 	gone bool // in a draft's layer: it has ended
@@ -32,8 +32,8 @@ func (s *State) effect(id string) (effectState, bool) {
 	return effectState{}, false
 }
 
-// setEffect keeps an effect. One that is gone is forgotten, but for a layer,
-// which has to tell the state below.
+// setEffect sets an effect. One that has ended is removed, except in a layer, where it hides
+// the entry of the state below.
 func (s *State) setEffect(id string, v effectState) {
 	if v.gone && s.parent == nil {
 		unset(s, s.effects, id)
@@ -45,7 +45,7 @@ func (s *State) setEffect(id string, v effectState) {
 	set(s, s.effects, id, v)
 }
 
-// endEffect forgets an effect.
+// endEffect removes an effect.
 func (s *State) endEffect(id string) {
 	if _, ok := s.effect(id); ok {
 		s.Effects--
@@ -53,7 +53,7 @@ func (s *State) endEffect(id string) {
 	}
 }
 
-// evolveEffect gives the state after an event of an effect.
+// evolveEffect applies an event of an effect.
 func (s *State) evolveEffect(e *events.Event) {
 	id := e.Subject
 	v, there := s.effect(id)
@@ -92,8 +92,7 @@ func (s *State) evolveEffect(e *events.Event) {
 	s.setEffect(id, v)
 }
 
-// next ends an attempt: another one follows, or with over another firing, or
-// nothing.
+// next ends an attempt. Another attempt follows or, with over, another firing or none.
 func (e *effectState) next(at string, over bool) {
 	e.Claim = 0
 	if at == "" {
@@ -106,7 +105,7 @@ func (e *effectState) next(at string, over bool) {
 	}
 }
 
-// timeOf reads a time of the log. One that cannot be read has passed.
+// timeOf parses a time of the log. One that is malformed counts as past.
 func timeOf(text string) events.Time {
 	at, err := events.ParseTime(text)
 	if err != nil {

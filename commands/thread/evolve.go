@@ -7,8 +7,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Evolve gives the state after an event: s itself, changed. It never
-// validates, and takes no notice of what decisions do not need.
+// Evolve applies an event to s and returns s. It never validates, and ignores what decisions
+// do not need.
 func Evolve(s *State, e *events.Event) *State {
 	s.Version, s.Time = e.Version, e.Time
 	switch d := e.Data.(type) {
@@ -115,8 +115,8 @@ func Evolve(s *State, e *events.Event) *State {
 	return s
 }
 
-// Apply gives the state after a stored commit: s itself, changed. Commits must
-// be applied in the log's order.
+// Apply applies a stored commit to s and returns s. Commits must be applied in the log's
+// order.
 func Apply(s *State, c *events.Commit) *State {
 	for i := range c.Events {
 		Evolve(s, &c.Events[i])
@@ -125,7 +125,7 @@ func Apply(s *State, c *events.Commit) *State {
 	return s
 }
 
-// stored notes where the commit stands in the log.
+// stored records the commit's position in the log.
 func (s *State) stored(c *events.Commit) {
 	s.Version, s.Seq, s.Chain = c.Version, c.Seq, c.Chain
 	last := ""
@@ -137,16 +137,16 @@ func (s *State) stored(c *events.Commit) {
 	}
 }
 
-// clear forgets what a deleted thread held. Its version, place and receipts stay.
+// clear empties the state of a deleted thread, except its version, position and receipts.
 func (s *State) clear() {
 	s.Deleted, s.head.Active, s.Queue, s.Effects = true, "", nil, 0
-	if s.parent != nil { // the layer's merge cannot remove; a delete stands alone in its commit
+	if s.parent != nil { // merging a layer cannot remove; a deletion is alone in its commit
 		return
 	}
 	s.contexts, s.items, s.executions, s.steps, s.effects, s.files, s.NumFiles, s.bytes = nil, nil, nil, nil, nil, nil, 0, 0
 }
 
-// setFailed notes how the item of an execution shows; an empty id is none.
+// setFailed records whether the item of an execution is shown as failed. The id may be empty.
 func (s *State) setFailed(item string, failed bool) {
 	if i, ok := s.item(item); ok {
 		i.Failed = failed
@@ -165,8 +165,8 @@ func (s *State) truncate(from int64) {
 	}
 }
 
-// content keeps a JSON value for the state, with null as nothing. It copies:
-// the value may be a small piece of a large commit.
+// content copies a JSON value into the state, null as nil. The value may be a small piece of a
+// large commit, which the copy does not retain.
 func content(raw []byte) []byte {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil

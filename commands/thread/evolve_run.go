@@ -9,8 +9,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// evolveRun lets the state see the events of runs, and what other events mean
-// to the run under way.
+// evolveRun applies the events of runs, and what other events mean for the current run.
 func evolveRun(s *State, e *events.Event) {
 	switch d := e.Data.(type) {
 	case events.QueuePushed:
@@ -109,7 +108,7 @@ func evolveRun(s *State, e *events.Event) {
 		s.grow(e.Correlation, e.Subject, d.Content, d.Parts)
 	case events.StepCreated:
 		s.run(d.ExecutionID, func(r *runState) {
-			if len(r.First) == 0 && !r.Drained { // else calls that waited are the step, and no reactor is asked
+			if len(r.First) == 0 && !r.Drained { // else queued calls are the step, and the reactor is not called
 				r.asked(d.Side)
 			}
 			r.Away = 0
@@ -151,7 +150,7 @@ func evolveRun(s *State, e *events.Event) {
 	}
 }
 
-// asked counts a step whose reactor is asked. What has no sides is all side a.
+// asked counts a step whose reactor is called. Without sides all steps are side a's.
 func (r *runState) asked(side events.Side) {
 	r.Asked++
 	if side == events.SideB {
@@ -161,7 +160,7 @@ func (r *runState) asked(side events.Side) {
 	}
 }
 
-// run changes the run of an execution, if the runtime runs it.
+// run changes the run of an execution that Skein runs.
 func (s *State) run(id string, change func(*runState)) {
 	if x, _ := s.execution(id); x.Run != nil {
 		s.setExecution(id, x.with(change))
@@ -176,7 +175,7 @@ func (s *State) phase(execution, call string, to callPhase) {
 	})
 }
 
-// grow notes how many parts the reaction item of a run has.
+// grow records the number of parts of a run's reaction item.
 func (s *State) grow(execution, item string, whole events.JSON, parts []events.PlacedPart) {
 	x, _ := s.execution(execution)
 	if x.Run == nil || x.Reaction != item {
@@ -184,7 +183,7 @@ func (s *State) grow(execution, item string, whole events.JSON, parts []events.P
 	}
 	s.setExecution(execution, x.with(func(r *runState) {
 		var list []events.JSON
-		if json.Unmarshal(whole, &list) == nil { // an edit of parts has no whole content
+		if json.Unmarshal(whole, &list) == nil { // an edit of parts has no complete content
 			r.Place = int64(len(list))
 		}
 		for _, p := range parts {
@@ -193,10 +192,10 @@ func (s *State) grow(execution, item string, whole events.JSON, parts []events.P
 	}))
 }
 
-// ToolPart begins the type of a part that is a call of a tool.
+// ToolPart is the prefix of the type of a part that is a call of a tool.
 const ToolPart = events.ToolPart
 
-// openCall gives the id of the call that a part is, if it has no result yet.
+// openCall returns the id of the call in a part, "" if it has a result.
 func openCall(part events.JSON) string {
 	var p struct {
 		ID    string `json:"toolCallId"`

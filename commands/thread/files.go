@@ -6,21 +6,20 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// maxFiles is how many files and directories a thread may have: its state,
-// which holds a few hundred bytes of each, must stay small.
+// maxFiles bounds the files and directories of a thread. Its state, which holds a few hundred
+// bytes for each, must stay small.
 const maxFiles = 100_000
 
-// fileState is a path of the thread's files. The root has one when it holds
-// something.
+// fileState is a path of the thread's files. The root has one if it is not empty.
 type fileState struct {
 	Dir    bool        `json:"dir,omitzero"`
-	Held   int64       `json:"held,omitzero"`   // what a directory holds
-	Digest []byte      `json:"digest,omitzero"` // of a file's content; none of an external one
-	Since  events.Time `json:"since,omitzero"`  // when it was made
-	gone   bool        // of a layer: it is taken away
+	Held   int64       `json:"held,omitzero"`   // the number of entries of a directory
+	Digest []byte      `json:"digest,omitzero"` // of a file's content; nil for an external one
+	Since  events.Time `json:"since,omitzero"`  // when it was created
+	gone   bool        // in a layer: it was deleted
 }
 
-// file gives what a path holds. The root is always there.
+// file returns what is at a path. The root always exists.
 func (s *State) file(path string) (fileState, bool) {
 	for ; s != nil; s = s.parent {
 		if v, ok := s.files[path]; ok && !v.gone {
@@ -33,7 +32,7 @@ func (s *State) file(path string) (fileState, bool) {
 	return fileState{Dir: root}, root
 }
 
-// putFile sets what a path holds. A path that is new counts in its directory.
+// putFile sets what is at a path. A new path is counted in its directory.
 func (s *State) putFile(path string, v fileState) {
 	_, had := s.file(path)
 	s.setFile(path, v)
@@ -43,7 +42,7 @@ func (s *State) putFile(path string, v fileState) {
 	}
 }
 
-// dropFile takes a path away.
+// dropFile removes a path.
 func (s *State) dropFile(path string) {
 	if _, had := s.file(path); !had {
 		return
@@ -62,8 +61,8 @@ func (s *State) countFile(path string, n int64) {
 	s.setFile(dir, d)
 }
 
-// setFile sets the entry itself. In a layer, one that is gone hides what the
-// state below has.
+// setFile sets the entry itself. In a layer, an entry that is gone hides that of the state
+// below.
 func (s *State) setFile(path string, v fileState) {
 	if v.gone && s.parent == nil {
 		unset(s, s.files, path)
@@ -75,8 +74,7 @@ func (s *State) setFile(path string, v fileState) {
 	set(s, s.files, path, v)
 }
 
-// foldFile gives the state after an event of the thread's files. Others leave it
-// as it was.
+// foldFile applies an event of the thread's files, and ignores others.
 func (s *State) foldFile(e *events.Event) {
 	switch d := e.Data.(type) {
 	case events.FileWritten:

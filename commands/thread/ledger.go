@@ -7,11 +7,11 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Ledger holds commits of one aggregate, in the log's order, against the
-// preconditions of their events: each event must be one that could follow those
-// before it. It is pure. The zero value has seen nothing.
+// Ledger checks the commits of one aggregate, in the log's order, against the preconditions of
+// their events: each event must be one that could follow those before it. It does no I/O. The
+// zero value is ready to use.
 //
-// It keeps the aggregate's state, and little that no decision asks for.
+// It keeps the aggregate's state, and little else.
 type Ledger struct {
 	state  *State
 	holder string          // of a key, on the key's aggregate
@@ -19,7 +19,7 @@ type Ledger struct {
 	skills map[string]bool // that were loaded
 }
 
-// State returns the state after the commits. Do not change it.
+// State returns the state after the commits. The caller must not change it.
 func (l *Ledger) State() *State {
 	if l.state == nil {
 		l.state = &State{}
@@ -27,12 +27,12 @@ func (l *Ledger) State() *State {
 	return l.state
 }
 
-// Commit takes the next commit, and tells of each event that could not follow.
-// It goes on from what the event says, as every other reader does.
+// Commit checks the next commit and calls fault for each event that could not follow. It then
+// applies the event all the same, as every reader does.
 func (l *Ledger) Commit(c *events.Commit, fault func(*events.Event, error)) {
 	l.State()
 	done := map[string]bool{}
-	n := 0 // of the event in its command
+	n := 0 // index of the event in its command
 	var before *events.Event
 	for i := range c.Events {
 		e := &c.Events[i]
@@ -57,11 +57,11 @@ func (l *Ledger) Commit(c *events.Commit, fault func(*events.Event, error)) {
 	l.state.stored(c)
 }
 
-// envelope checks what an event says of the command that made it, as its n-th
-// event after before.
+// envelope checks the attributes of an event that concern its command. It is the n-th event of
+// the command, and follows before.
 func envelope(e, before *events.Event, n int) error {
 	if e.CommandID == "" {
-		return errors.New("it names no command")
+		return errors.New("it has no command id")
 	}
 	if id := events.EventID(e.Tenant, e.ThreadID, e.CommandID, n); e.ID != id {
 		return fmt.Errorf("its id is not that of event %d of its command, %s", n, id)
@@ -76,7 +76,7 @@ func envelope(e, before *events.Event, n int) error {
 	)
 }
 
-// evolve lets the ledger see an event.
+// evolve applies an event to the ledger.
 func (l *Ledger) evolve(e *events.Event) {
 	switch d := e.Data.(type) {
 	case events.KeyClaimed:
@@ -101,7 +101,7 @@ func (l *Ledger) evolve(e *events.Event) {
 	Evolve(l.state, e)
 }
 
-// whole checks what a commit must have done by its end.
+// whole checks what must hold at the end of a commit.
 func (l *Ledger) whole(c *events.Commit) error {
 	created, claimed, released := false, false, false
 	for i := range c.Events {
@@ -125,8 +125,8 @@ func (l *Ledger) whole(c *events.Commit) error {
 	)
 }
 
-// defined checks that what a definition refers to is there, and that nothing
-// refers to one that was removed.
+// defined checks that what a definition refers to exists, and that nothing refers to a
+// definition that was removed.
 func (l *Ledger) defined(d events.DefinitionChanged) error {
 	ref := events.DefinitionRef{Kind: d.Kind, Name: d.Name}.ID()
 	all := l.state.allDefinitions()
@@ -141,7 +141,7 @@ func (l *Ledger) defined(d events.DefinitionChanged) error {
 	for user, def := range all {
 		for _, needs := range def.Refs {
 			if def.there() && needs == ref {
-				return fmt.Errorf("%.80q was removed, and is still referred to by %.80q", ref, user)
+				return fmt.Errorf("%.80q was removed, but %.80q still refers to it", ref, user)
 			}
 		}
 	}

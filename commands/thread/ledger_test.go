@@ -91,7 +91,7 @@ func TestLedger_SkillsAndRelationships(t *testing.T) {
 		}
 	}
 	last := events.RelationshipAdded{ThreadID: otherID, Type: "mention", Role: "parent", ItemID: "itm_user", MessageIndex: to(int64(0))}
-	holdsBut(t, k, k.after(events.RelationshipAddedType, threadID, "exe_1", last), anotherSubject("it is about"), anotherCorrelation("not in the thread"))
+	holdsBut(t, k, k.after(events.RelationshipAddedType, threadID, "exe_1", last), anotherSubject("its subject should be"), anotherCorrelation("not in the thread"))
 }
 
 // Whoever goes on from a ledger's state leaves it as it is; a new one knows what
@@ -165,7 +165,7 @@ func TestLedger_UnknownEvents(t *testing.T) {
 	k := begun(t)
 	wantFaults(t, k.takes(events.Event{Type: "thread.sung", CommandID: "a", Data: events.Unknown{}}))
 	wantFaults(t, k.takes(events.Event{Type: events.ThreadStatusChangedType, CommandID: "b", Data: events.ThreadStatusChanged{From: events.ThreadFailed, To: events.ThreadOpen}}), "the thread is open")
-	wantFaults(t, k.takes(events.Event{Type: events.ProfileChangedType, Data: events.ProfileChanged{Title: to("x")}}), "names no command")
+	wantFaults(t, k.takes(events.Event{Type: events.ProfileChangedType, Data: events.ProfileChanged{Title: to("x")}}), "no command id")
 }
 
 // After its end a thread has no events, and none comes before its beginning.

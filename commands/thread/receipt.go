@@ -2,11 +2,11 @@ package thread
 
 import "github.com/skein-threads/skein/events"
 
-// window is how long a repeated command gives its first answer again.
+// window is how long a repeated command returns its first reply.
 const window = 24 * 3600 * 1e6 // microseconds
 
-// receipts remembers which commit did which command, oldest first, for 24
-// hours of the thread's own time.
+// receipts records which commit executed which command, oldest first, for 24 hours of the
+// thread's own time.
 type receipts struct {
 	List []receipt `json:"list,omitempty"`
 	byID map[string]uint64
@@ -38,7 +38,7 @@ func (r *receipts) add(id string, seq uint64, at events.Time) {
 	r.text += int64(len(id))
 }
 
-// forget drops a receipt, unless the same id was used again after the 24 hours.
+// forget removes a receipt, unless the same id was used again after the 24 hours.
 func (r *receipts) forget(old receipt) {
 	if r.byID[old.ID] == old.Seq {
 		delete(r.byID, old.ID)
@@ -46,7 +46,7 @@ func (r *receipts) forget(old receipt) {
 	r.text -= int64(len(old.ID))
 }
 
-// index makes the map of a decoded list.
+// index builds the map of a decoded list.
 func (r *receipts) index() {
 	list := r.List
 	r.List = nil

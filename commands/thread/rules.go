@@ -8,13 +8,12 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// rules holds the preconditions of the catalog's events: whether an event may
-// follow on the state of its aggregate. Each is a pure function of the two, and
-// what decisions emit satisfies them. Production does not evaluate them: tests
-// and the audit do.
+// rules implements the preconditions of the catalog's events: whether an event may follow on
+// the state of its aggregate. Each is a pure function of the two, and decisions emit only
+// events that satisfy them. Production does not evaluate them: tests and the audit do.
 type rules struct {
 	*Ledger
-	before *events.Event // the event before it, of the same command; nil if it is the first
+	before *events.Event // the previous event of the same command; nil for the first
 }
 
 // Kinds of aggregates.
@@ -34,7 +33,7 @@ func kindOfAggregate(id string) int {
 	return ofKey
 }
 
-// place checks that the event may stand on its aggregate at all.
+// place checks that the event belongs on this kind of aggregate.
 func (r rules) place(e *events.Event) error {
 	kind := kindOfAggregate(e.ThreadID)
 	switch e.Type {
@@ -64,8 +63,7 @@ func (r rules) place(e *events.Event) error {
 	return nil
 }
 
-// check checks one event. An event of a type or version that this program does not
-// know has no precondition.
+// check checks the precondition of one event. An event of an unknown type or version has none.
 func (r rules) check(e *events.Event) error {
 	p, known := preconditionOf[reflect.TypeOf(e.Data)]
 	if !known {
@@ -77,19 +75,18 @@ func (r rules) check(e *events.Event) error {
 	return p.holds(r, e)
 }
 
-// about checks what an event says that it is about, and which execution or effect
-// it belongs to.
+// about checks an event's subject, and the execution or effect that it belongs to.
 func about(e *events.Event, subject, correlation string) error {
 	switch {
 	case e.Subject != subject:
-		return fmt.Errorf("it is about %.80q, and not about %.80q", subject, e.Subject)
+		return fmt.Errorf("its subject should be %.80q, not %.80q", subject, e.Subject)
 	case e.Correlation != correlation:
-		return fmt.Errorf("it belongs to %.80q, and not to %.80q", correlation, e.Correlation)
+		return fmt.Errorf("its correlation should be %.80q, not %.80q", correlation, e.Correlation)
 	}
 	return nil
 }
 
-// ofAggregate checks an event about the aggregate itself, and of no execution.
+// ofAggregate checks an event about the aggregate itself, which belongs to no execution.
 func ofAggregate(e *events.Event) error { return about(e, e.ThreadID, "") }
 
 // firstFault returns the first fault.
@@ -102,7 +99,7 @@ func firstFault(faults ...error) error {
 	return nil
 }
 
-// unless returns a fault if something that must be is not.
+// unless returns an error if a condition does not hold.
 func unless(right bool, format string, args ...any) error {
 	if right {
 		return nil
@@ -110,12 +107,12 @@ func unless(right bool, format string, args ...any) error {
 	return fmt.Errorf(format, args...)
 }
 
-// exists checks that an entity of the thread is there.
+// exists returns an error unless an entity of the thread exists.
 func exists(there bool, entity, id string) error {
 	return unless(there, "%s %.80q is not in the thread", entity, id)
 }
 
-// isNew checks that an id is not taken.
+// isNew returns an error if an id is in use.
 func isNew(taken bool, entity, id string) error {
 	return unless(id != "" && !taken, "%s %.80q exists already, or has no id", entity, id)
 }
@@ -130,20 +127,20 @@ func (r rules) needItem(id string) error {
 	return exists(ok && !i.Deleted, "item", id)
 }
 
-// needExecution allows no execution, too.
+// needExecution accepts an empty id.
 func (r rules) needExecution(id string) error {
 	_, ok := r.state.execution(id)
 	return exists(ok || id == "", "execution", id)
 }
 
-// run returns an execution that the runtime runs and that has not ended.
+// run returns an execution that Skein runs and that has not ended.
 func (r rules) run(id string) (executionState, error) {
 	x, ok := r.state.execution(id)
 	switch {
 	case !ok:
 		return x, exists(false, "execution", id)
 	case x.Run == nil:
-		return x, fmt.Errorf("execution %.80q is not run by the runtime", id)
+		return x, fmt.Errorf("execution %.80q is not run by Skein", id)
 	case x.Status != events.Executing:
 		return x, fmt.Errorf("execution %.80q is %s", id, x.Status)
 	}

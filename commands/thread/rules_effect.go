@@ -10,7 +10,7 @@ func (r rules) EffectScheduled(e *events.Event, d events.EffectScheduled) error 
 	_, taken := r.state.effect(d.ID)
 	at, err := events.ParseTime(d.ScheduledAt)
 	if err != nil {
-		return fmt.Errorf("its time cannot be read: %w", err)
+		return fmt.Errorf("invalid time: %w", err)
 	}
 	faults := []error{
 		about(e, d.ID, d.ID), isNew(taken, "effect", d.ID),

@@ -18,8 +18,8 @@ func TestHolds_Effects(t *testing.T) {
 		return func(d *events.EffectScheduled) { d.ScheduledAt = when.String() }
 	}
 	holdsBut(t, k, scheduled(events.EffectScheduled{ScheduledAt: now.String()}),
-		anotherSubject("it is about"), anotherCorrelation("it belongs to"),
-		the("no time", "cannot be read", func(d *events.EffectScheduled) { d.ScheduledAt = "soon" }),
+		anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"),
+		the("no time", "invalid time", func(d *events.EffectScheduled) { d.ScheduledAt = "soon" }),
 		the("a time that has passed", "before it was scheduled", at(now-1)),
 		the("a time too far ahead", "ten years", at(now+tenYears+1)),
 		the("two plans", "in two ways", func(d *events.EffectScheduled) { d.EveryMs, d.Cron = 1000, cron }))
@@ -49,13 +49,13 @@ func TestHolds_Effects(t *testing.T) {
 	cancelled := func() events.Event {
 		return k.after(events.EffectCancelledType, effectID, effectID, events.EffectCancelled{})
 	}
-	holdsBut(t, k, cancelled(), anotherCorrelation("it belongs to"), anotherSubject("it belongs to"),
+	holdsBut(t, k, cancelled(), anotherCorrelation("its correlation should be"), anotherSubject("its correlation should be"),
 		forgery{"an unknown effect", func(e *events.Event) { e.Subject, e.Correlation = "else", "else" }, "not in the thread"})
 	k.now += 1e6 - 3000 // due with the next event but one
 	refused("one that is not due", "not due", started(one))
 	k.now += 1000
 	holdsBut(t, k, started(one),
-		anotherCorrelation("it belongs to"),
+		anotherCorrelation("its correlation should be"),
 		the("another firing", "after attempt 0 at 1", func(d *events.EffectStarted) { d.Firing = 2 }),
 		the("another attempt", "after attempt 0 at 1", func(d *events.EffectStarted) { d.Attempt = 2 }),
 		the("nobody", "no worker", func(d *events.EffectStarted) { d.Claim = 0 }))
@@ -68,13 +68,13 @@ func TestHolds_Effects(t *testing.T) {
 	e, _ := k.state.effect(effectID)
 	next := e.again(k.now + 1000)
 	holdsBut(t, k, completed(next),
-		anotherCorrelation("it belongs to"),
+		anotherCorrelation("its correlation should be"),
 		the("another firing", "not under way", func(d *events.EffectCompleted) { d.Firing = 2 }),
 		the("another attempt", "not under way", func(d *events.EffectCompleted) { d.Attempt = 2 }),
 		the("no next time", "runs next at", func(d *events.EffectCompleted) { d.Next = "" }))
 	fail := events.EffectFailed{Firing: 1, Attempt: 1, ErrorText: "no", Next: (k.now + 5e6).String()}
 	holdsBut(t, k, k.after(events.EffectFailedType, effectID, effectID, fail),
-		anotherCorrelation("it belongs to"),
+		anotherCorrelation("its correlation should be"),
 		the("another attempt", "not under way", func(d *events.EffectFailed) { d.Attempt = 2 }),
 		the("no next attempt", "runs next at", func(d *events.EffectFailed) { d.Next = "" }),
 		the("the last attempt", "is final, or not", func(d *events.EffectFailed) { d.Final = true }))

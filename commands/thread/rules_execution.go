@@ -25,7 +25,7 @@ func (r rules) ExecutionStatusChanged(e *events.Event, d events.ExecutionStatusC
 	)
 }
 
-// showsIn checks the item that an event says shows otherwise from now on.
+// showsIn checks the item that an event marks as failed or not.
 func (r rules) showsIn(item string, x executionState, failed bool) error {
 	if item == "" {
 		return nil
@@ -77,9 +77,9 @@ func (r rules) part(e *events.Event, key, step string, idx int64, had bool) erro
 	)
 }
 
-// ChunkEmitted is transport only.
+// ChunkEmitted is transient.
 func (r rules) ChunkEmitted(*events.Event, events.ChunkEmitted) error {
-	return errors.New("it is transport only, and never in the log")
+	return errors.New("it is transient and never in the log")
 }
 
 func (r rules) TraceRecorded(e *events.Event, d events.TraceRecorded) error {

@@ -2,8 +2,7 @@ package thread
 
 import "github.com/skein-threads/skein/events"
 
-// path checks a path of the thread's files, and that it has a directory to stand
-// in.
+// path checks a path of the thread's files, and that its directory exists.
 func (r rules) path(e *events.Event, path string) error {
 	clean, err := events.FilePath(path)
 	if err != nil {

@@ -17,7 +17,7 @@ func TestHolds_Files(t *testing.T) {
 	digest := digestOf("y")
 	path := func(p string) func(*events.FileWritten) { return func(d *events.FileWritten) { d.Path = p } }
 	holdsBut(t, k, k.after(events.FileWrittenType, threadID, "", events.FileWritten{Path: "/d/g", Digest: digest}),
-		anotherSubject("it is about"), anotherCorrelation("it belongs to"),
+		anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"),
 		the("a path that is not clean", "is no path", path("/d//g")),
 		the("the root", "is no path", path("/")),
 		the("a path that goes back", "..", path("/d/../g")),
@@ -30,15 +30,15 @@ func TestHolds_Files(t *testing.T) {
 	holdsBut(t, k, k.after(events.FileWrittenType, threadID, "", events.FileWritten{Path: "/d/f", External: "s3://x", Since: int64(f.Since)}),
 		the("another age", "what it writes over", func(d *events.FileWritten) { d.Since++ }))
 	holdsBut(t, k, k.after(events.FileDeletedType, threadID, "", events.FileDeleted{Path: "/d/f"}),
-		anotherSubject("it is about"), anotherCorrelation("it belongs to"),
+		anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"),
 		the("a directory", "there is no file", func(d *events.FileDeleted) { d.Path = "/e" }),
 		the("nothing", "there is no file", func(d *events.FileDeleted) { d.Path = "/d/g" }))
 	holdsBut(t, k, k.after(events.DirectoryCreatedType, threadID, "", events.DirectoryCreated{Path: "/d/h"}),
-		anotherSubject("it is about"), anotherCorrelation("it belongs to"),
+		anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"),
 		the("what is there", "is there already", func(d *events.DirectoryCreated) { d.Path = "/e" }),
 		the("a path in nothing", "there is no directory", func(d *events.DirectoryCreated) { d.Path = "/x/y" }))
 	holdsBut(t, k, k.after(events.DirectoryRemovedType, threadID, "", events.DirectoryRemoved{Path: "/e"}),
-		anotherSubject("it is about"), anotherCorrelation("it belongs to"),
+		anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"),
 		the("a file", "there is no directory", func(d *events.DirectoryRemoved) { d.Path = "/d/f" }),
 		the("nothing", "there is no directory", func(d *events.DirectoryRemoved) { d.Path = "/x" }),
 		the("a full one", "holds 1 entries", func(d *events.DirectoryRemoved) { d.Path = "/d" }))

@@ -50,7 +50,7 @@ func (r rules) StateChanged(e *events.Event, d events.StateChanged) error {
 	if d.Patch != nil {
 		var err error
 		if after, err = events.MergePatch(c.Content, d.Patch); err != nil {
-			return fmt.Errorf("its patch cannot be applied: %w", err)
+			return fmt.Errorf("invalid patch: %w", err)
 		}
 	}
 	return firstFault(
@@ -60,7 +60,7 @@ func (r rules) StateChanged(e *events.Event, d events.StateChanged) error {
 	)
 }
 
-// StateClosed is written by no command of this version; it needs its context.
+// No command of this version writes StateClosed. It needs its context.
 func (r rules) StateClosed(e *events.Event, _ events.StateClosed) error {
 	return firstFault(about(e, e.Subject, ""), r.needContext(e.Subject))
 }
@@ -120,7 +120,7 @@ func (r rules) MessageDeleted(e *events.Event, d events.MessageDeleted) error {
 	)
 }
 
-// HistoryTruncated is written by no command of this version; it hides what is there.
+// No command of this version writes HistoryTruncated. It hides existing items.
 func (r rules) HistoryTruncated(e *events.Event, d events.HistoryTruncated) error {
 	return firstFault(ofAggregate(e), unless(d.FromIndex < r.state.NextItem, "the thread has no item at %d", d.FromIndex))
 }

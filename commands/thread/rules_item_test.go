@@ -23,7 +23,7 @@ func TestHolds_Contexts(t *testing.T) {
 	k := furnished(t)
 	limit := raw(`"` + strings.Repeat("x", events.MaxStateBytes-2) + `"`)
 	holdsBut(t, k, k.after(events.ContextCreatedType, "ctx_b", "", events.ContextCreated{ID: "ctx_b", Key: to("b"), Status: events.ContextOpen, Content: limit}),
-		anotherSubject("it is about"), anotherCorrelation("it belongs to"),
+		anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"),
 		forgery{"an id that is taken", func(e *events.Event) {
 			e.Subject, e.Data = "ctx_a", events.ContextCreated{ID: "ctx_a", Status: events.ContextOpen}
 		}, "exists already"},
@@ -33,7 +33,7 @@ func TestHolds_Contexts(t *testing.T) {
 		the("a key that is taken", "that of another context", func(d *events.ContextCreated) { d.Key = to("a") }),
 		the("too much", "1048577 bytes", func(d *events.ContextCreated) { d.Content = append(limit[:len(limit):len(limit)], ' ') }))
 	holdsBut(t, k, k.after(events.ContextResolvedType, "ctx_a", "", events.ContextResolved{Key: to("a")}),
-		anotherSubject("not in the thread"), anotherCorrelation("it belongs to"),
+		anotherSubject("not in the thread"), anotherCorrelation("its correlation should be"),
 		the("another key", "the context's key is", func(d *events.ContextResolved) { d.Key = to("b") }),
 		the("a creation", "it was there", func(d *events.ContextResolved) { d.Created = true }))
 	holdsBut(t, k, k.after(events.ContextStatusChangedType, "ctx_a", "exe_1", events.ContextStatusChanged{From: events.ContextOpen, To: events.ContextStreaming}),
@@ -41,15 +41,15 @@ func TestHolds_Contexts(t *testing.T) {
 		the("another state before", "the context is open", func(d *events.ContextStatusChanged) { d.From, d.To = events.ContextStreaming, events.ContextOpen }),
 		the("a move that there is not", "cannot become", func(d *events.ContextStatusChanged) { d.To = events.ContextOpen }))
 	holdsBut(t, k, k.after(events.StateChangedType, "ctx_a", "", events.StateChanged{Content: limit}),
-		anotherSubject("not in the thread"), anotherCorrelation("it belongs to"),
+		anotherSubject("not in the thread"), anotherCorrelation("its correlation should be"),
 		the("nothing", "either content or a patch", func(d *events.StateChanged) { d.Content = nil }),
 		the("both", "either content or a patch", func(d *events.StateChanged) { d.Patch = raw(`{}`) }),
 		the("too much", "1048577 bytes", func(d *events.StateChanged) { d.Content = append(limit[:len(limit):len(limit)], ' ') }))
 	holdsBut(t, k, k.after(events.StateChangedType, "ctx_a", "", events.StateChanged{Patch: raw(`{"n":2}`)}),
-		the("a patch that is none", "cannot be applied", func(d *events.StateChanged) { d.Patch = raw(`{"n"`) }),
+		the("a patch that is none", "invalid patch", func(d *events.StateChanged) { d.Patch = raw(`{"n"`) }),
 		the("a patch that is too much", "the content after it has", func(d *events.StateChanged) { d.Patch = raw(`{"m":` + string(limit) + `}`) }))
 	holdsBut(t, k, k.after(events.StateClosedType, "ctx_a", "", events.StateClosed{}),
-		anotherSubject("not in the thread"), anotherCorrelation("it belongs to"))
+		anotherSubject("not in the thread"), anotherCorrelation("its correlation should be"))
 }
 
 // Only the context that was made just before was made by the command.
@@ -90,7 +90,7 @@ func TestHolds_Items(t *testing.T) {
 	m, _ := k.state.item("itm_m")
 	plain := events.ItemCreated{ID: "itm_9", ContextID: ctx, Index: next, Type: events.Message, Role: events.User, Status: events.ItemStored, Content: raw(`[]`), ParentItemID: "itm_user"}
 	holdsBut(t, k, k.after(events.ItemCreatedType, "itm_9", "exe_1", plain),
-		anotherSubject("it is about"), anotherCorrelation("not in the thread"),
+		anotherSubject("its subject should be"), anotherCorrelation("not in the thread"),
 		forgery{"an id that is taken", func(e *events.Event) {
 			d := plain
 			d.ID = "itm_gone"
@@ -134,12 +134,12 @@ func TestHolds_Items(t *testing.T) {
 		the("parts", "only a run puts parts", func(d *events.MessageEdited) { d.Parts = []events.PlacedPart{{}} }))
 	holdsBut(t, k, k.after(events.MessageEditedType, "itm_m", "", events.MessageEdited{Content: raw(`[]`)})) // old ones say no place
 	holdsBut(t, k, k.after(events.MessageDeletedType, "itm_m", "", events.MessageDeleted{ContextID: ctx, Type: events.Message, Index: m.Index}),
-		forgery{"an item that is gone", func(e *events.Event) { e.Subject = "itm_gone" }, "not in the thread"}, anotherCorrelation("it belongs to"),
+		forgery{"an item that is gone", func(e *events.Event) { e.Subject = "itm_gone" }, "not in the thread"}, anotherCorrelation("its correlation should be"),
 		the("another context", "the item is a message", func(d *events.MessageDeleted) { d.ContextID = "ctx_a" }),
 		the("another kind", "the item is a message", func(d *events.MessageDeleted) { d.Type = events.ActionResult }),
 		the("another place", "the item is a message", func(d *events.MessageDeleted) { d.Index++ }))
 	holdsBut(t, k, k.after(events.HistoryTruncatedType, threadID, "", events.HistoryTruncated{FromIndex: next - 1}),
-		anotherSubject("it is about"), anotherCorrelation("it belongs to"),
+		anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"),
 		the("what is not there", "no item at", func(d *events.HistoryTruncated) { d.FromIndex = next }))
 }
 
@@ -177,7 +177,7 @@ func TestHolds_Executions(t *testing.T) {
 	holdsBut(t, k, k.after(events.ExecutionCreatedType, "exe_9", "exe_9", events.ExecutionCreated{
 		ID: "exe_9", ContextID: ctx, TriggerItemID: "itm_user", ReactionItemID: "itm_9", Status: events.Executing,
 	}),
-		anotherSubject("it is about"), anotherCorrelation("it belongs to"),
+		anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"),
 		forgery{"an id that is taken", func(e *events.Event) {
 			e.Subject, e.Correlation = "exe_1", "exe_1"
 			e.Data = events.ExecutionCreated{ID: "exe_1", ContextID: ctx, TriggerItemID: "itm_user", ReactionItemID: "itm_9", Status: events.Executing}
@@ -189,7 +189,7 @@ func TestHolds_Executions(t *testing.T) {
 	k.do(message("itm_reply", "x"))
 	ended := events.ExecutionStatusChanged{From: events.Executing, To: events.ExecutionFailed, ReactionItemID: "itm_reply"}
 	holdsBut(t, k, k.after(events.ExecutionStatusChangedType, "exe_1", "exe_1", ended),
-		anotherCorrelation("it belongs to"),
+		anotherCorrelation("its correlation should be"),
 		forgery{"an unknown execution", func(e *events.Event) { e.Subject, e.Correlation = "exe_9", "exe_9" }, "not in the thread"},
 		the("another state before", "the execution is executing", func(d *events.ExecutionStatusChanged) { d.From = events.ExecutionCompleted }),
 		the("a move that there is not", "cannot become", func(d *events.ExecutionStatusChanged) { d.To = events.Executing }),
@@ -197,7 +197,7 @@ func TestHolds_Executions(t *testing.T) {
 		the("an item that never was", "not in the thread", func(d *events.ExecutionStatusChanged) { d.ReactionItemID = "itm_9" }),
 		the("an item that shows so", "shows so already", func(d *events.ExecutionStatusChanged) { d.To = events.ExecutionCompleted }))
 	holdsBut(t, k, k.after(events.StepCreatedType, "stp_9", "exe_1", events.StepCreated{ID: "stp_9", ExecutionID: "exe_1", EventID: "itm_e", Status: events.StepRunning}),
-		anotherSubject("it is about"), anotherCorrelation("it belongs to"),
+		anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"),
 		forgery{"an id that is taken", func(e *events.Event) {
 			e.Subject, e.Data = "stp_1", events.StepCreated{ID: "stp_1", ExecutionID: "exe_1", EventID: "itm_e", Status: events.StepRunning}
 		}, "exists already"},
@@ -207,7 +207,7 @@ func TestHolds_Executions(t *testing.T) {
 		the("no item", "names no item", func(d *events.StepCreated) { d.EventID = "" }),
 		the("a state that is not the first", "begins as", func(d *events.StepCreated) { d.Status = events.StepFailed }))
 	holdsBut(t, k, k.after(events.StepStatusChangedType, "stp_1", "exe_1", events.StepStatusChanged{ExecutionID: "exe_1", From: events.StepRunning, To: events.StepFailed, ReactionItemID: "itm_reply"}),
-		anotherSubject("not in the thread"), anotherCorrelation("it belongs to"),
+		anotherSubject("not in the thread"), anotherCorrelation("its correlation should be"),
 		the("another execution", "the step is of execution", func(d *events.StepStatusChanged) { d.ExecutionID = "exe_2" }),
 		the("another state before", "the step is running", func(d *events.StepStatusChanged) { d.From = events.StepCompleted }),
 		the("a move that there is not", "cannot become", func(d *events.StepStatusChanged) { d.To = events.StepRunning }),
@@ -215,34 +215,34 @@ func TestHolds_Executions(t *testing.T) {
 		the("another item", "writes item", func(d *events.StepStatusChanged) { d.ReactionItemID = "itm_user" }))
 	had, fresh := events.PartKey("stp_1", 0), events.PartKey("stp_1", 1)
 	holdsBut(t, k, k.after(events.PartUpdatedType, had, "exe_1", events.PartUpdated{Key: had, StepID: "stp_1", Idx: 0, Part: raw(`{}`)}),
-		anotherSubject("it is about"), anotherCorrelation("it belongs to"),
+		anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"),
 		the("an unknown step", "not in the thread", func(d *events.PartUpdated) { d.StepID = "stp_9" }),
 		the("another key", "the part's key", func(d *events.PartUpdated) { d.Key = fresh }),
 		forgery{"a part that it has not", func(e *events.Event) {
 			e.Subject, e.Data = fresh, events.PartUpdated{Key: fresh, StepID: "stp_1", Idx: 1}
 		}, "against what it says"})
 	holdsBut(t, k, k.after(events.PartCreatedType, fresh, "exe_1", events.PartCreated{Key: fresh, StepID: "stp_1", Idx: 1, Part: raw(`{}`)}),
-		anotherSubject("it is about"), anotherCorrelation("it belongs to"),
+		anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"),
 		the("an unknown step", "not in the thread", func(d *events.PartCreated) { d.StepID = "stp_9" }),
 		the("another key", "the part's key", func(d *events.PartCreated) { d.Key = had }),
 		forgery{"a part that it has", func(e *events.Event) {
 			e.Subject, e.Data = had, events.PartCreated{Key: had, StepID: "stp_1", Idx: 0}
 		}, "against what it says"})
 	holdsBut(t, k, k.after(events.TraceRecordedType, "exe_1", "exe_1", events.TraceRecorded{Kind: events.TraceLog, Text: "x", ExecutionID: "exe_1"}),
-		anotherSubject("it is about"), anotherCorrelation("it belongs to"),
+		anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"),
 		forgery{"an unknown execution", func(e *events.Event) {
 			e.Subject, e.Correlation, e.Data = "exe_9", "exe_9", events.TraceRecorded{Kind: events.TraceLog, Text: "x", ExecutionID: "exe_9"}
 		}, "not in the thread"})
-	holdsBut(t, k, k.after(events.TraceRecordedType, threadID, "", events.TraceRecorded{Kind: events.TraceLog, Text: "x"}), anotherSubject("it is about"))
+	holdsBut(t, k, k.after(events.TraceRecordedType, threadID, "", events.TraceRecorded{Kind: events.TraceLog, Text: "x"}), anotherSubject("its subject should be"))
 	holdsBut(t, k, k.after(events.SkillActivatedType, threadID, "exe_1", events.SkillActivated{Name: "refunds"}),
-		anotherSubject("it is about"), anotherCorrelation("not in the thread"))
+		anotherSubject("its subject should be"), anotherCorrelation("not in the thread"))
 	finished := k.after(events.ThreadFinishedType, threadID, "exe_1", events.ThreadFinished{ExecutionID: "exe_1", Status: events.Executing})
 	if err := holds(k.state, []events.Event{finished}); err == nil || !strings.Contains(err.Error(), "not over") {
 		t.Errorf("an end of what executes: %v", err)
 	}
 	k.do(events.SetExecutionStatus{ExecutionID: "exe_1", To: events.ExecutionFailed})
 	holdsBut(t, k, k.after(events.ThreadFinishedType, threadID, "exe_1", events.ThreadFinished{ExecutionID: "exe_1", Status: events.ExecutionFailed}),
-		anotherSubject("it is about"), anotherCorrelation("it belongs to"),
+		anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"),
 		forgery{"an unknown execution", func(e *events.Event) {
 			e.Correlation, e.Data = "exe_9", events.ThreadFinished{ExecutionID: "exe_9"}
 		}, "not in the thread"},

@@ -31,7 +31,7 @@ func (r rules) QueuePushed(e *events.Event, d events.QueuePushed) error {
 	return firstFault(faults...)
 }
 
-// reserved checks the ids that a message which waits is promised.
+// reserved checks the ids that are promised to a waiting message.
 func (r rules) reserved(d events.QueuePushed) error {
 	_, execution := r.state.execution(d.ExecutionID)
 	_, item := r.state.item(d.ReactionItemID)
@@ -69,7 +69,7 @@ func (r rules) QueueMoved(e *events.Event, d events.QueueMoved) error {
 	return firstFault(faults...)
 }
 
-// waits returns what waits under an id, or a fault.
+// waits returns the queue entry with an id, or an error.
 func (r rules) waits(id string) (queued, error) {
 	i := r.state.placeInQueue(id)
 	if i < 0 {
@@ -81,7 +81,7 @@ func (r rules) waits(id string) (queued, error) {
 func (r rules) QueueDrained(e *events.Event, d events.QueueDrained) error {
 	faults := []error{
 		r.needExecution(e.Correlation), unless(len(d.IDs) > 0, "it takes nothing"),
-		unless(len(d.IDs) == 0 || e.Subject == d.IDs[0], "it is about %.80q", e.Subject),
+		unless(len(d.IDs) == 0 || e.Subject == d.IDs[0], "its subject should be the first id, not %.80q", e.Subject),
 	}
 	for _, id := range d.IDs {
 		waits := slices.ContainsFunc(r.state.Queue, func(q queued) bool { return q.ID == id })

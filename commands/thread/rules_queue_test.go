@@ -16,14 +16,14 @@ func TestHolds_Queues(t *testing.T) {
 	item := raw(`{"id":"itm_9","type":"message","role":"user","content":[]}`)
 	push := events.QueuePushed{ID: "q-9", Item: item, ContextID: k.state.ContextID(), MessageID: k.state.Messages, ExecutionID: "exe_9", ReactionItemID: "itm_8"}
 	holdsBut(t, k, k.after(events.QueuePushedType, "q-9", "", push),
-		anotherSubject("it is about"), anotherCorrelation("it belongs to"),
+		anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"),
 		forgery{"no id", func(e *events.Event) {
 			e.Subject, e.Data = "", events.QueuePushed{Item: item, MessageID: k.state.Messages}
 		}, "has no id"},
 		forgery{"an id that waits", func(e *events.Event) {
 			e.Subject, e.Data = first.ID, events.QueuePushed{ID: first.ID, Item: item, MessageID: k.state.Messages}
 		}, "waits already"},
-		the("no item", "cannot be read", func(d *events.QueuePushed) { d.Item = raw(`7`) }),
+		the("no item", "decode queue entry", func(d *events.QueuePushed) { d.Item = raw(`7`) }),
 		the("another number", "its number is", func(d *events.QueuePushed) { d.MessageID++ }),
 		the("an unknown context", "not in the thread", func(d *events.QueuePushed) { d.ContextID = "ctx_9" }),
 		the("an execution that is there", "exists already", func(d *events.QueuePushed) { d.ExecutionID = "exe_a" }),
@@ -38,7 +38,7 @@ func TestHolds_Queues(t *testing.T) {
 		the("an execution", "answers no message", func(d *events.QueuePushed) { d.ExecutionID, d.ReactionItemID = "exe_9", "itm_8" }))
 
 	holdsBut(t, k, k.after(events.QueueRemovedType, first.ID, "", events.QueueRemoved{ID: first.ID, ExecutionID: "exe_1"}),
-		anotherSubject("it is about"), anotherCorrelation("it belongs to"),
+		anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"),
 		forgery{"nothing", func(e *events.Event) { e.Subject, e.Data = "q-9", events.QueueRemoved{ID: "q-9"} }, "does not wait"},
 		the("another execution", "it has the execution", func(d *events.QueueRemoved) { d.ExecutionID = "exe_2" }))
 	edit := func(id, item string) events.QueueEdited { return events.QueueEdited{ID: id, Item: raw(item)} }
@@ -47,20 +47,20 @@ func TestHolds_Queues(t *testing.T) {
 		t.Fatal(err)
 	}
 	holdsBut(t, k, k.after(events.QueueEditedType, first.ID, "", edit(first.ID, `{"id":"`+was.ID+`","type":"message","content":[]}`)),
-		anotherSubject("it is about"), anotherCorrelation("it belongs to"),
+		anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"),
 		forgery{"nothing", func(e *events.Event) { e.Subject, e.Data = "q-9", edit("q-9", `{}`) }, "does not wait"},
 		forgery{"a call", func(e *events.Event) { e.Subject, e.Data = "call_q", edit("call_q", `{"type":"message"}`) }, "is not edited"},
 		the("a call in its place", "is not edited", func(d *events.QueueEdited) { d.Item = raw(`{"id":"` + was.ID + `","type":"action_execute"}`) }),
-		the("no item", "cannot be read", func(d *events.QueueEdited) { d.Item = raw(`[]`) }),
+		the("no item", "decode queue entry", func(d *events.QueueEdited) { d.Item = raw(`[]`) }),
 		the("another id of its item", "its item has the id", func(d *events.QueueEdited) { d.Item = raw(`{"id":"itm_9","type":"message"}`) }))
 	holdsBut(t, k, k.after(events.QueueMovedType, first.ID, "", events.QueueMoved{ID: first.ID, Before: second.ID}),
-		anotherSubject("it is about"), anotherCorrelation("it belongs to"),
+		anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"),
 		forgery{"nothing", func(e *events.Event) { e.Subject, e.Data = "q-9", events.QueueMoved{ID: "q-9"} }, "does not wait"},
 		the("itself", "before itself", func(d *events.QueueMoved) { d.Before = first.ID }),
 		the("nothing to go before", "does not wait", func(d *events.QueueMoved) { d.Before = "q-9" }))
 	holdsBut(t, k, k.after(events.QueueMovedType, first.ID, "", events.QueueMoved{ID: first.ID}))
 	holdsBut(t, k, k.after(events.QueueDrainedType, first.ID, "exe_a", events.QueueDrained{IDs: []string{first.ID, "call_q"}}),
-		anotherSubject("it is about"), anotherCorrelation("not in the thread"),
+		anotherSubject("its subject should be"), anotherCorrelation("not in the thread"),
 		the("nothing", "takes nothing", func(d *events.QueueDrained) { d.IDs = nil }),
 		the("what does not wait", "does not wait", func(d *events.QueueDrained) { d.IDs = []string{first.ID, "q-9"} }))
 	holdsBut(t, k, k.after(events.QueueDrainedType, first.ID, "", events.QueueDrained{IDs: []string{first.ID}}))

@@ -37,7 +37,7 @@ func (r rules) RunRequested(e *events.Event, d events.RunRequested) error {
 	return firstFault(faults...)
 }
 
-// retries checks the failed execution that another one takes up again.
+// retries checks the failed execution that another one retries.
 func (r rules) retries(x executionState, failed string) error {
 	if failed == "" {
 		return nil
@@ -159,7 +159,7 @@ func (r rules) ApprovalResolved(e *events.Event, d events.ApprovalResolved) erro
 	return firstFault(unless(d.Result != nil, "it has no result"), r.approval(e, d.CallID))
 }
 
-// approval checks the answer to a request for an approval.
+// approval checks the answer to a request for approval.
 func (r rules) approval(e *events.Event, call string) error {
 	x, err := r.run(e.Correlation)
 	if err != nil {

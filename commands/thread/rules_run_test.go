@@ -19,7 +19,7 @@ func noRun() []forgery {
 	}
 	return []forgery{
 		{"no execution", about("exe_9"), "not in the thread"},
-		{"an execution of somebody outside", about("exe_b"), "not run by the runtime"},
+		{"an execution of somebody outside", about("exe_b"), "not run by Skein"},
 		{"one that has ended", about("exe_z"), "is completed"},
 	}
 }
@@ -50,22 +50,22 @@ func TestHolds_Runs(t *testing.T) {
 	k, step := w.story, w.run().StepID
 	run := func(typ events.Type, data any) events.Event { return k.after(typ, "exe_a", "exe_a", data) }
 	holdsBut(t, k, run(events.RunClaimedType, events.RunClaimed{Worker: "w", Token: 2}), append(noRun(),
-		anotherCorrelation("it belongs to"),
+		anotherCorrelation("its correlation should be"),
 		the("an old token", "its token is 1", func(d *events.RunClaimed) { d.Token = 1 }),
 		the("a token left out", "its token is 3", func(d *events.RunClaimed) { d.Token = 3 }))...)
 	holdsBut(t, k, run(events.RunSuspendedType, events.RunSuspended{Calls: []string{"call_1", "call_2"}}), append(noRun(),
-		anotherCorrelation("it belongs to"),
+		anotherCorrelation("its correlation should be"),
 		the("no call", "names no call", func(d *events.RunSuspended) { d.Calls = nil }),
 		the("a call that is done", "or has ended", func(d *events.RunSuspended) { d.Calls = []string{"call_2", "call_3"} }),
 		the("an unknown call", "none of the open step", func(d *events.RunSuspended) { d.Calls = []string{"call_9"} }))...)
 	holdsBut(t, k, run(events.RunResumedType, events.RunResumed{Calls: []string{"call_4"}}), append(noRun(),
-		anotherCorrelation("it belongs to"),
+		anotherCorrelation("its correlation should be"),
 		the("no call", "names no call", func(d *events.RunResumed) { d.Calls = nil }),
 		the("a call that does not wait", "does not wait", func(d *events.RunResumed) { d.Calls = []string{"call_4", "call_2"} }),
 		the("a call that waits for a person", "does not wait for another thread", func(d *events.RunResumed) { d.Calls = []string{"call_1"} }),
 		the("an unknown call", "none of the open step", func(d *events.RunResumed) { d.Calls = []string{"call_9"} }))...)
 	holdsBut(t, k, run(events.RunStoppedType, events.RunStopped{Abort: true, Discard: true}), append(noRun(),
-		anotherCorrelation("it belongs to"),
+		anotherCorrelation("its correlation should be"),
 		the("no abort", "discards what it streamed", func(d *events.RunStopped) { d.Abort = false }),
 		the("both", "not stopped, too", func(d *events.RunStopped) { d.Now = true }))...)
 	holdsBut(t, k, run(events.RunStoppedType, events.RunStopped{Now: true}))
@@ -74,7 +74,7 @@ func TestHolds_Runs(t *testing.T) {
 		return []events.WaitFor{{Kind: events.ToolWorker, Name: name, CallID: call}}
 	}
 	holdsBut(t, k, run(events.RunAwaitedType, events.RunAwaited{For: tool("call_2", "find")}), append(noRun(),
-		anotherCorrelation("it belongs to"),
+		anotherCorrelation("its correlation should be"),
 		the("what it waits for already", "waits for that already", func(d *events.RunAwaited) { d.For = nil }),
 		the("a call that is over", "or is over", func(d *events.RunAwaited) { d.For = tool("call_3", "find") }),
 		the("an unknown call", "none of the open step", func(d *events.RunAwaited) { d.For = tool("call_9", "find") }),
@@ -82,7 +82,7 @@ func TestHolds_Runs(t *testing.T) {
 		the("a reactor that has answered", "no step waits", func(d *events.RunAwaited) { d.For = []events.WaitFor{{Kind: events.ReactorWorker, Name: "triage"}} }))...)
 	asked := events.ApprovalRequested{CallID: "call_2", StepID: step, Name: "find"}
 	holdsBut(t, k, k.after(events.ApprovalRequestedType, "call_2", "exe_a", asked), append(noRun(),
-		anotherSubject("it is about"),
+		anotherSubject("its subject should be"),
 		forgery{"a call that waits", func(e *events.Event) {
 			e.Subject, e.Data = "call_1", events.ApprovalRequested{CallID: "call_1", Name: "find"}
 		}, "waits already"},
@@ -103,7 +103,7 @@ func TestHolds_Runs(t *testing.T) {
 		events.ApprovalResolvedType: func(id string) any { return events.ApprovalResolved{CallID: id, Result: raw(`1`)} },
 	} {
 		holdsBut(t, k, k.after(typ, "call_1", "exe_a", data("call_1")), append(noRun(),
-			anotherSubject("it is about"),
+			anotherSubject("its subject should be"),
 			forgery{"a call that does not wait", func(e *events.Event) { e.Subject, e.Data = "call_2", data("call_2") }, "does not wait"},
 			forgery{"a call that waits for another thread", func(e *events.Event) { e.Subject, e.Data = "call_4", data("call_4") }, "does not wait for a person"},
 			forgery{"an unknown call", func(e *events.Event) { e.Subject, e.Data = "call_9", data("call_9") }, "does not wait"})...)
@@ -151,14 +151,14 @@ func TestHolds_ParkedRuns(t *testing.T) {
 	w.encoded = nil
 	parked := events.RunParked{Token: 1, Calls: []string{"call_1", "call_2"}}
 	holdsBut(t, w.story, w.after(events.RunParkedType, "exe_a", "exe_a", parked),
-		anotherCorrelation("it belongs to"), anotherSubject("not in the thread"),
+		anotherCorrelation("its correlation should be"), anotherSubject("not in the thread"),
 		the("another token", "its token is", func(d *events.RunParked) { d.Token = 2 }),
 		the("a call left out", "the calls that wait are", func(d *events.RunParked) { d.Calls = d.Calls[:1] }),
 		the("none", "the calls that wait are", func(d *events.RunParked) { d.Calls = nil }))
 	e := w.after(events.RunParkedType, "exe_a", "exe_a", parked)
 	Evolve(w.state, &e)
 	holdsBut(t, w.story, w.after(events.RunRequestedType, "exe_a", "exe_a", events.RunRequested{AgentID: "triage"}),
-		anotherCorrelation("it belongs to"), anotherSubject("it belongs to"),
+		anotherCorrelation("its correlation should be"), anotherSubject("its correlation should be"),
 		the("no agent", "names no agent", func(d *events.RunRequested) { d.AgentID = "" }),
 		the("another agent", "another run", func(d *events.RunRequested) { d.AgentID = "billing" }),
 		the("calls", "another run", func(d *events.RunRequested) { d.Calls = []events.ToolCall{{}} }),
@@ -202,7 +202,7 @@ func TestHolds_BegunRuns(t *testing.T) {
 	}
 	begun := made[last-1].Data.(events.ExecutionCreated)
 	check(made,
-		anotherCorrelation("it belongs to"), anotherSubject("it belongs to"),
+		anotherCorrelation("its correlation should be"), anotherSubject("its correlation should be"),
 		forgery{"an unknown execution", func(e *events.Event) { e.Subject, e.Correlation = "exe_9", "exe_9" }, "not in the thread"},
 		forgery{"an execution that is over", func(e *events.Event) { e.Subject, e.Correlation = failed, failed }, "is failed"},
 		the("no agent", "names no agent", func(d *events.RunRequested) { d.AgentID = "" }),

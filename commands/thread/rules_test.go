@@ -33,7 +33,7 @@ func TestHolds_RefusesWhatCouldNotFollow(t *testing.T) {
 	k.do(stored("/d/f", "x"))
 	k.do(events.CreateDirectory{Path: "/e"})
 	for name, f := range map[string]forged{
-		"a grant without a request":     {events.ApprovalGrantedType, "call_1", "exe_1", events.ApprovalGranted{CallID: "call_1"}, "not run by the runtime"},
+		"a grant without a request":     {events.ApprovalGrantedType, "call_1", "exe_1", events.ApprovalGranted{CallID: "call_1"}, "not run by Skein"},
 		"a claim of no run":             {events.RunClaimedType, "exe_9", "exe_9", events.RunClaimed{Worker: "w", Token: 1}, "not in the thread"},
 		"a file that is not there":      {events.FileDeletedType, threadID, "", events.FileDeleted{Path: "/nothing"}, "no file"},
 		"a full directory":              {events.DirectoryRemovedType, threadID, "", events.DirectoryRemoved{Path: "/d"}, "holds 1"},

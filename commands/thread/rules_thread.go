@@ -64,7 +64,7 @@ func (r rules) SkillActivated(e *events.Event, d events.SkillActivated) error {
 	)
 }
 
-// tie is a relationship as one thread holds it.
+// tie is a relationship as one thread records it.
 type tie struct {
 	thread string
 	kind   events.RelationshipKind
@@ -152,16 +152,16 @@ func (r rules) DefinitionChanged(e *events.Event, d events.DefinitionChanged) er
 	)...)
 }
 
-// defines checks that the definition is one of its kind and name.
+// defines checks that the definition matches its kind and name.
 func defines(d events.DefinitionChanged) error {
 	value, err := events.DecodeDefinition(d.Kind, d.Definition)
 	if err != nil {
-		return fmt.Errorf("the definition cannot be read: %w", err)
+		return fmt.Errorf("decode definition: %w", err)
 	}
 	return unless(events.DefinitionName(value) == d.Name, "the definition is of %.80q", events.DefinitionName(value))
 }
 
-// LifecycleDestroyed is written by no command of this version; it may follow anything.
+// No command of this version writes LifecycleDestroyed. It may follow any event.
 func (r rules) LifecycleDestroyed(e *events.Event, _ events.LifecycleDestroyed) error {
 	return ofAggregate(e)
 }

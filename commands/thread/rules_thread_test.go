@@ -70,8 +70,8 @@ func TestHolds_Threads(t *testing.T) {
 	}
 	for _, f := range []forgery{
 		{"a later version", func(e *events.Event) { e.Version = 2 }, "created before"},
-		anotherSubject("it is about"), anotherCorrelation("it belongs to"),
-		the("the id of another", "it is about", func(d *events.ThreadCreated) { d.ID = otherID }),
+		anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"),
+		the("the id of another", "its subject should be", func(d *events.ThreadCreated) { d.ID = otherID }),
 		{"the id and subject of another", func(e *events.Event) {
 			e.Subject, e.Data = otherID, events.ThreadCreated{ID: otherID, Status: events.ThreadOpen}
 		}, "it creates thread"},
@@ -94,17 +94,17 @@ func TestHolds_Threads(t *testing.T) {
 		t.Errorf("a second creation: %v", err)
 	}
 	holdsBut(t, k, k.after(events.ThreadResolvedType, threadID, "", events.ThreadResolved{Key: "k"}),
-		anotherSubject("it is about"), anotherCorrelation("it belongs to"),
+		anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"),
 		the("another key", "the thread's key is", func(d *events.ThreadResolved) { d.Key = "l" }),
 		the("a creation", "it says created", func(d *events.ThreadResolved) { d.Created = true }))
 	holdsBut(t, k, k.after(events.ThreadStatusChangedType, threadID, "", events.ThreadStatusChanged{From: events.ThreadOpen, To: events.ThreadStreaming}),
-		anotherSubject("it is about"), anotherCorrelation("it belongs to"),
+		anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"),
 		the("another state before", "the thread is open", func(d *events.ThreadStatusChanged) {
 			*d = events.ThreadStatusChanged{From: events.ThreadFailed, To: events.ThreadOpen}
 		}),
 		the("a move that there is not", "cannot become", func(d *events.ThreadStatusChanged) { d.To = events.ThreadFailed }))
 	holdsBut(t, k, k.after(events.ProfileChangedType, threadID, "", events.ProfileChanged{Title: to("x")}),
-		anotherSubject("it is about"), anotherCorrelation("it belongs to"),
+		anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"),
 		the("nothing", "changes nothing", func(d *events.ProfileChanged) { d.Title = nil }))
 	for name, one := range map[string]events.ProfileChanged{
 		"archived": {Archived: to(true)}, "draft": {Draft: to("")}, "autoSubmitDraft": {AutoSubmitDraft: to(true)}, "agentMode": {AgentMode: to("")},
@@ -115,15 +115,15 @@ func TestHolds_Threads(t *testing.T) {
 		}
 	}
 	holdsBut(t, k, k.after(events.AgentAssignedType, threadID, "", events.AgentAssigned{AgentID: "billing", From: "triage"}),
-		anotherSubject("it is about"), anotherCorrelation("it belongs to"),
+		anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"),
 		the("no agent", "names no agent", func(d *events.AgentAssigned) { d.AgentID = "" }),
 		the("another agent before", "the agent is", func(d *events.AgentAssigned) { d.From = "sales" }))
-	holdsBut(t, k, k.after(events.LifecycleDestroyedType, threadID, "", events.LifecycleDestroyed{}), anotherSubject("it is about"), anotherCorrelation("it belongs to"))
+	holdsBut(t, k, k.after(events.LifecycleDestroyedType, threadID, "", events.LifecycleDestroyed{}), anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"))
 	holdsBut(t, k, k.after(events.LifecycleArchivedType, threadID, "", events.LifecycleArchived{FirstSeq: 3, LastSeq: 3}),
-		anotherSubject("it is about"), anotherCorrelation("it belongs to"),
+		anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"),
 		the("an end before the beginning", "archives commits 3 to 2", func(d *events.LifecycleArchived) { d.LastSeq = 2 }))
 	holdsBut(t, k, k.after(events.CommandRejectedType, threadID, "", events.CommandRejected{Command: "x.y", Code: events.NotFound, ThreadID: threadID}),
-		anotherSubject("it is about"),
+		anotherSubject("its subject should be"),
 		the("no command", "names no command", func(d *events.CommandRejected) { d.Command = "" }),
 		the("no code", "no code", func(d *events.CommandRejected) { d.Code = "" }),
 		the("another thread", "the command was for", func(d *events.CommandRejected) { d.ThreadID = otherID }))
@@ -135,7 +135,7 @@ func TestHolds_Threads(t *testing.T) {
 		t.Error(err)
 	}
 	for _, f := range []forgery{
-		anotherSubject("it is about"),
+		anotherSubject("its subject should be"),
 		the("another key", "does not hold", func(d *events.KeyReleased) { d.Key = "l" }),
 		the("another thread", "does not hold", func(d *events.KeyReleased) { d.ThreadID = otherID }),
 	} {
@@ -172,7 +172,7 @@ func TestHolds_KeyOfANewThread(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range []forgery{
-		anotherSubject("it is about"),
+		anotherSubject("its subject should be"),
 		the("another key", "was created with the key", func(d *events.KeyClaimed) { d.Key = "l" }),
 		the("another thread", "was created with the key", func(d *events.KeyClaimed) { d.ThreadID = otherID }),
 	} {
@@ -234,7 +234,7 @@ func TestHolds_Tenants(t *testing.T) {
 	holdsBut(t, k, k.after(events.DefinitionChangedType, "tool/u", "", events.DefinitionChanged{
 		Kind: def.Kind, Name: "u", Version: 1, Digest: events.DefinitionDigest(def.Definition), Definition: def.Definition,
 	}),
-		anotherSubject("it is about"), anotherCorrelation("it belongs to"),
+		anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"),
 		the("a version too high", "is at version 0, and not at 1", func(d *events.DefinitionChanged) { d.Version = 2 }),
 		the("something before it", "it replaces version 1", func(d *events.DefinitionChanged) { d.Previous = 1 }),
 		the("another digest", "not what its digest says", func(d *events.DefinitionChanged) { d.Digest = strings.Repeat("a", 64) }),
@@ -242,7 +242,7 @@ func TestHolds_Tenants(t *testing.T) {
 			other := tool("v")
 			d.Definition, d.Digest = other.Definition, events.DefinitionDigest(other.Definition)
 		}),
-		the("no definition of its kind", "cannot be read", func(d *events.DefinitionChanged) {
+		the("no definition of its kind", "decode definition", func(d *events.DefinitionChanged) {
 			d.Definition = raw(`{"name":7}`)
 			d.Digest = events.DefinitionDigest(d.Definition)
 		}),
@@ -262,7 +262,7 @@ func TestHolds_Tenants(t *testing.T) {
 		the("a digest of nothing", "has a digest", func(d *events.DefinitionChanged) { d.Digest = strings.Repeat("a", 64) }))
 	k.do(apply(agent("a", "m", "t")))
 	gone := k.after(events.DefinitionChangedType, "tool/t", "", events.DefinitionChanged{Kind: was.Kind, Name: "t", Version: 2, Previous: 1})
-	if err := holds(k.state, []events.Event{gone}); err == nil || !strings.Contains(err.Error(), `still referred to by "agent/a"`) {
+	if err := holds(k.state, []events.Event{gone}); err == nil || !strings.Contains(err.Error(), `"agent/a" still refers to it`) {
 		t.Errorf("a removal of what is referred to: %v", err)
 	}
 	lost := agent("b", "m", "u")

@@ -8,12 +8,12 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// runState is what an execution has beside what EK gives it, if the runtime
-// runs it. It is a value that is never changed in place: see executionState.with.
+// runState is the state of an execution that Skein runs. It is never changed in place: see
+// executionState.with.
 type runState struct {
 	Agent   string           `json:"agent,omitzero"`
 	Begun   events.Time      `json:"begunAt"`
-	Wanted  int64            `json:"wanted,omitzero"` // the thread's version that last asked for it
+	Wanted  int64            `json:"wanted,omitzero"` // the thread's version that last requested the run
 	Token   int64            `json:"token,omitzero"`  // of the last claim
 	Worker  string           `json:"worker,omitzero"`
 	Parked  bool             `json:"parked,omitzero"` // it waits, and no worker holds it
@@ -21,24 +21,24 @@ type runState struct {
 	Stop    bool             `json:"stop,omitzero"`
 	Abort   bool             `json:"abort,omitzero"`
 	Reason  string           `json:"reason,omitzero"`    // of the stop
-	By      events.Side      `json:"stoppedBy,omitzero"` // who stopped it
+	By      events.Side      `json:"stoppedBy,omitzero"` // the side that stopped it
 	SideA   int64            `json:"sideA,omitzero"`     // steps of side a
 	SideB   int64            `json:"sideB,omitzero"`     // steps of side b
 	Step    string           `json:"step,omitzero"`      // the open step
 	Side    events.Side      `json:"side,omitzero"`      // of the open step, or the last
-	Turn    events.Side      `json:"turn,omitzero"`      // given the next turn
-	Place   int64            `json:"place,omitzero"`     // how many parts the reaction item has
-	Base    int64            `json:"base,omitzero"`      // how many it had when the open step began
+	Turn    events.Side      `json:"turn,omitzero"`      // the side that has the next turn
+	Place   int64            `json:"place,omitzero"`     // the number of parts of the reaction item
+	Base    int64            `json:"base,omitzero"`      // that number when the open step started
 	Reacted bool             `json:"reacted,omitzero"`   // the open step's reactor has answered
-	Steered int64            `json:"steered,omitzero"`   // the place after the last item that a caller steered with
+	Steered int64            `json:"steered,omitzero"`   // the index after the last item that steered the run
 	Parent  *events.Parent   `json:"parent,omitzero"`    // the call that waits for it
-	First   []ToolCall       `json:"first,omitempty"`    // to be made by the first step, before a reactor is asked
-	Once    bool             `json:"once,omitzero"`      // it ends with those calls
-	Drained bool             `json:"drained,omitzero"`   // calls that waited are about to become a step
-	Asked   int64            `json:"asked,omitzero"`     // steps whose reactor was asked
+	First   []ToolCall       `json:"first,omitempty"`    // calls for the first step, before the reactor is called
+	Once    bool             `json:"once,omitzero"`      // it ends after those calls
+	Drained bool             `json:"drained,omitzero"`   // queued calls are about to become a step
+	Asked   int64            `json:"asked,omitzero"`     // the number of steps whose reactor was called
 	Calls   []callState      `json:"calls,omitempty"`    // of the open step
-	Lacks   []events.WaitFor `json:"lacks,omitempty"`    // that no process serves
-	Away    events.Time      `json:"awaySince,omitzero"` // since when the open step's reactor is not served; 0: it is, for all that is known
+	Lacks   []events.WaitFor `json:"lacks,omitempty"`    // workers that no process serves
+	Away    events.Time      `json:"awaySince,omitzero"` // since when no process serves the open step's reactor; 0: unknown, or one does
 }
 
 // ToolCall is a call of a tool.
@@ -50,9 +50,9 @@ type callState struct {
 	Name string    `json:"name"`
 	Idx  int64     `json:"idx"` // its part in the step
 	Is   callPhase `json:"phase,omitzero"`
-	Asks bool      `json:"asks,omitzero"`       // it is a question: only an answer is its result
+	Asks bool      `json:"asks,omitzero"`       // it is a question, whose only result is an answer
 	Fits string    `json:"schema,omitzero"`     // the JSON Schema of that answer
-	For  int64     `json:"grantedFor,omitzero"` // the claim for which it was granted: a later one may find it made
+	For  int64     `json:"grantedFor,omitzero"` // the claim for which it was granted: under a later claim it may have been made already
 }
 
 type callPhase string
@@ -60,7 +60,7 @@ type callPhase string
 const (
 	callOpen    callPhase = ""
 	callWaits   callPhase = "waits"  // for a person
-	callThread  callPhase = "thread" // for a run of another agent, on a thread of its own
+	callThread  callPhase = "thread" // for a run of another agent on a thread of its own
 	callGranted callPhase = "granted"
 	callDenied  callPhase = "denied"
 	callSolved  callPhase = "solved" // a person supplied its result
@@ -74,25 +74,25 @@ type queued struct {
 	Context string      `json:"context,omitzero"`
 	Agent   string      `json:"agent,omitzero"`
 	Tool    bool        `json:"tool,omitzero"`
-	Once    bool        `json:"once,omitzero"` // of a call: it gets a run of its own
+	Once    bool        `json:"once,omitzero"` // of a call: it has a run of its own
 
 	Execution string `json:"execution,omitzero"` // of a message: the ids that its run will have
 	Reaction  string `json:"reaction,omitzero"`
 	Message   int64  `json:"message,omitzero"` // its number in the thread
 }
 
-// joins reports whether it is a call that the run under way makes.
+// joins reports whether the entry is a call that the current run makes.
 func (q *queued) joins() bool { return q.Tool && !q.Once }
 
-// item gives what waits.
+// item decodes the entry's item.
 func (q *queued) item() (item events.NewItem, err error) {
 	if err := json.Unmarshal(q.Item, &item); err != nil {
-		return item, events.Errorf(events.Unavailable, "what waits for the agent cannot be read: %w", err)
+		return item, events.Errorf(events.Unavailable, "decode queue entry: %w", err)
 	}
 	return item, nil
 }
 
-// with gives the execution with a changed copy of its run.
+// with returns the execution with a changed copy of its run.
 func (x executionState) with(change func(*runState)) executionState {
 	if x.Run == nil {
 		return x
@@ -113,11 +113,10 @@ func (r *runState) call(id string) *callState {
 	return nil
 }
 
-// waits reports whether somebody else completes the call: a person, or an agent on
-// another thread.
+// waits reports whether a person, or an agent on another thread, completes the call.
 func (c *callState) waits() bool { return c.Is == callWaits || c.Is == callThread }
 
-// left counts the calls of the open step that are in one of the phases.
+// left counts the calls of the open step in one of the phases.
 func (r *runState) left(phases ...callPhase) int {
 	n := 0
 	for _, c := range r.Calls {
@@ -135,22 +134,22 @@ type Run struct {
 	ReactionItemID         string
 	Status                 events.ExecutionStatus
 	Agent                  string
-	Begun                  events.Time // when it was asked for
-	Wanted                 int64       // the thread's version that last asked for it
+	Begun                  events.Time // when it was requested
+	Wanted                 int64       // the thread's version that last requested the run
 	Token                  int64       // of the last claim
 	Parked                 bool
 	Stop, Abort            bool
 	StoppedBy              events.Side
-	Steps                  int64 // whose reactor was asked: all, and those of each side
+	Steps                  int64 // whose reactor was called: all, and those of each side
 	SideASteps, SideBSteps int64
 	StepID                 string // the open step, if there is one
 	Iteration              int64  // of the open step; of the next one if none is open
 	Side                   events.Side
 	Reacted                bool        // the open step's reactor has answered
 	Calls                  []Call      // of the open step
-	Away                   events.Time // since when the open step's reactor is not served; 0: it was not met so
+	Away                   events.Time // since when no process serves the open step's reactor; 0: not known to be away
 	Parent                 *events.Parent
-	NextItem               int64 // the place that the thread's next item takes
+	NextItem               int64 // the index of the thread's next item
 }
 
 // Call is a call of the open step as a worker sees it.
@@ -158,11 +157,11 @@ type Call struct {
 	CallID, Name           string
 	Waits, Granted, Denied bool
 	Solved                 bool // a person supplied its result
-	Fresh                  bool // it was granted for this claim: none before it can have made it
+	Fresh                  bool // it was granted under this claim, so that no earlier one can have made it
 	Done                   bool
 }
 
-// Run gives an execution that the runtime runs.
+// Run returns an execution that Skein runs, and reports whether it exists.
 func (s *State) Run(executionID string) (Run, bool) {
 	x, _ := s.execution(executionID)
 	if x.Run == nil || !s.Exists() {
@@ -186,21 +185,20 @@ func (s *State) Run(executionID string) (Run, bool) {
 	return r, true
 }
 
-// Active gives the execution under way that the runtime runs, "" if there is
-// none.
+// Active returns the current execution if Skein runs it, else "".
 func (s *State) Active() string { return s.head.Active }
 
-// AgentID gives the agent in charge of the thread.
+// AgentID returns the agent in charge of the thread.
 func (s *State) AgentID() string { return s.Agent }
 
-// UserID gives the user that the thread belongs to; empty if to none.
+// UserID returns the user that the thread belongs to, "" if none.
 func (s *State) UserID() string { return s.User }
 
-// CreatedAt gives when the thread was made.
+// CreatedAt returns when the thread was created.
 func (s *State) CreatedAt() events.Time { return s.CreatedTime }
 
-// LostRunError says that a worker's claim on an execution is no longer the
-// last: another worker has it, or it has ended. Nothing was written.
+// LostRunError is the error of a worker whose claim on an execution is no longer the latest:
+// another worker has it, or it has ended. Nothing was written.
 type LostRunError struct {
 	ExecutionID string
 	Token, Now  int64
@@ -214,8 +212,7 @@ func (e *LostRunError) Error() string {
 	return "execution " + e.ExecutionID + " was taken over by another worker"
 }
 
-// lacksReactor reports whether the open step waits for its reactor, which no process
-// serves.
+// lacksReactor reports whether the open step waits for its reactor, which no process serves.
 func (r *runState) lacksReactor() bool {
 	return r.Step != "" && !r.Reacted && slices.ContainsFunc(r.Lacks, func(w events.WaitFor) bool { return w.Kind == events.ReactorWorker })
 }

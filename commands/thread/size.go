@@ -5,17 +5,17 @@ import (
 	"unsafe"
 )
 
-// Bytes gives about how much memory the state takes: what its maps have room
-// for, and the texts and lists that they lead to.
+// Bytes estimates the memory that the state occupies, in bytes: its maps, and the strings and
+// lists in them.
 func (s *State) Bytes() int64 {
 	return int64(unsafe.Sizeof(State{})) + s.bytes + s.receipts.bytes() +
 		room[contextState](len(s.contexts)) + room[itemState](len(s.items)) + room[executionState](len(s.executions)) + room[stepState](len(s.steps)) +
 		room[fileState](len(s.files)) + room[effectState](len(s.effects)) + room[definitionState](len(s.definitions))
 }
 
-// room is about what a map of so many entries with texts as keys takes, without
-// the texts. A small one has room for eight, and a larger one for the next power
-// of two, until it is made of several of a thousand each.
+// room estimates the size of a map of so many entries, without the text of its string keys. A
+// small map has room for eight, a larger one for the next power of two, until it consists of
+// several tables of a thousand each.
 func room[V any](entries int) int64 {
 	const header, control = 48, 1
 	slot := int64(unsafe.Sizeof("") + unsafe.Sizeof(*new(V)) + control)
@@ -30,7 +30,7 @@ func room[V any](entries int) int64 {
 	return header + slot*int64(entries)*3/2
 }
 
-// textSize is what a text takes that stands for itself.
+// textSize is the allocated size of a string.
 func textSize(s string) int64 { return int64(len(s)+15) &^ 15 }
 
 func (c contextState) size() int64 { return textSize(c.Key) + textSize(c.Type) + int64(len(c.Content)) }

@@ -9,25 +9,25 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// snapshotVersion is the form of an encoded state. A snapshot of another form is
-// ignored: it is derived, and the state is folded from the log. Any change of the
+// snapshotVersion is the version of an encoded state. A snapshot of another version is
+// ignored: it is derived, and the state is folded from the log instead. Any change of the
 // encoded names or of their meaning needs a new number.
 const snapshotVersion = 6
 
-// sealed is an encoded state with its digest. The state names the version, the
-// sequence and the chain of the commit up to which it was folded, and so the
-// digest binds what was folded to that commit.
+// sealed is an encoded state with its digest. The state contains the version, the sequence and
+// the chain of the last commit folded into it, so that the digest binds the state to that
+// commit.
 type sealed struct {
 	Form   int            `json:"form"`
 	Digest string         `json:"digest"` // SHA-256 of the state, in hex
 	State  jsontext.Value `json:"state"`
 }
 
-// FormError says that a snapshot was written by another version of Skein.
+// FormError is the error of a snapshot that another version of Skein wrote.
 type FormError struct{ Form int }
 
 func (e *FormError) Error() string {
-	return fmt.Sprintf("a snapshot of form %d; this version reads %d", e.Form, snapshotVersion)
+	return fmt.Sprintf("snapshot of form %d: this version reads form %d", e.Form, snapshotVersion)
 }
 
 type snapshot struct {
@@ -44,7 +44,7 @@ type snapshot struct {
 	Receipts receipts `json:"receipts"`
 }
 
-// Encode writes the state as JSON, the same bytes for the same state.
+// Encode encodes the state as JSON; the same state always has the same bytes.
 func (s *State) Encode() ([]byte, error) {
 	state, err := json.Marshal(snapshot{
 		Head: s.head, Contexts: s.contexts, Items: s.items,
@@ -61,23 +61,22 @@ func sealOf(state []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// DecodeState reads what Encode wrote. The error says that the bytes are
-// broken, changed since, or of another form (a *FormError); the state can then be
-// made from the log.
+// DecodeState decodes the output of Encode. The error says that the bytes are malformed, were
+// changed, or have another form (a *FormError); the state can then be folded from the log.
 func DecodeState(b []byte) (*State, error) {
 	var whole sealed
 	if err := json.Unmarshal(b, &whole); err != nil {
-		return nil, fmt.Errorf("a snapshot that cannot be read: %w", err)
+		return nil, fmt.Errorf("decode snapshot: %w", err)
 	}
 	if whole.Form != snapshotVersion {
 		return nil, &FormError{Form: whole.Form}
 	}
 	if whole.Digest != sealOf(whole.State) {
-		return nil, fmt.Errorf("a snapshot that was changed: its digest is %.80q", whole.Digest)
+		return nil, fmt.Errorf("snapshot was changed: its digest is %.80q", whole.Digest)
 	}
 	var in snapshot
 	if err := json.Unmarshal(whole.State, &in); err != nil {
-		return nil, fmt.Errorf("a snapshot that cannot be read: %w", err)
+		return nil, fmt.Errorf("decode snapshot: %w", err)
 	}
 	s := &State{head: in.Head}
 	for _, q := range s.Queue {

@@ -6,8 +6,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// State is what decisions on one thread need to know. The zero value is the
-// state of a thread that was never made.
+// State is what decisions on one thread need to know. The zero value is the state of a thread
+// that was never created.
 type State struct {
 	head
 	parent *State // of a draft's layer; nil otherwise
@@ -21,38 +21,38 @@ type State struct {
 	// definitions are the tenant's, by kind/name; a thread has none.
 	definitions map[string]definitionState
 	receipts    receipts
-	bytes       int64 // of what the maps lead to, see Bytes
+	bytes       int64 // size of what the maps refer to, see Bytes
 }
 
-// head is the part of the state that is small and copied whole.
+// head is the small part of the state, which is copied whole.
 type head struct {
-	Version     int64               `json:"version"`          // how many events
+	Version     int64               `json:"version"`          // the number of events
 	Seq         uint64              `json:"seq"`              // of the last commit in the log
 	Chain       string              `json:"chain"`            // of the last commit
 	Time        events.Time         `json:"time"`             // of the last event
-	Created     bool                `json:"created"`          // thread.created was seen
-	Deleted     bool                `json:"deleted,omitzero"` // lifecycle.deleted was seen
+	Created     bool                `json:"created"`          // it has a thread.created
+	Deleted     bool                `json:"deleted,omitzero"` // it has a lifecycle.deleted
 	Status      events.ThreadStatus `json:"status"`
 	Key         string              `json:"key,omitzero"`
 	Default     string              `json:"default,omitzero"` // the default context
 	NextItem    int64               `json:"nextItem"`
 	Agent       string              `json:"agent,omitzero"`     // in charge
-	CreatedTime events.Time         `json:"createdAt,omitzero"` // when it was made
-	User        string              `json:"user,omitzero"`      // whom it belongs to
+	CreatedTime events.Time         `json:"createdAt,omitzero"` // when it was created
+	User        string              `json:"user,omitzero"`      // the user that it belongs to
 	Policy      events.Policy       `json:"policy,omitzero"`
-	Active      string              `json:"active,omitzero"`   // the execution under way, if the runtime runs it
-	Failed      string              `json:"failed,omitzero"`   // the last execution, if the runtime ran it and it failed
-	Messages    int64               `json:"messages,omitzero"` // the number that the next message takes
+	Active      string              `json:"active,omitzero"`   // the current execution, if Skein runs it
+	Failed      string              `json:"failed,omitzero"`   // the last execution, if Skein ran it and it failed
+	Messages    int64               `json:"messages,omitzero"` // the number of the next message
 	Queue       []queued            `json:"queue,omitempty"`   // never changed in place
-	Effects     int                 `json:"effects,omitzero"`  // how many are pending
-	NumFiles    int64               `json:"numFiles,omitzero"` // and directories
+	Effects     int                 `json:"effects,omitzero"`  // the number of pending effects
+	NumFiles    int64               `json:"numFiles,omitzero"` // including directories
 }
 
 type contextState struct {
 	Key     string               `json:"key,omitzero"`
 	Status  events.ContextStatus `json:"status"`
 	Content []byte               `json:"content,omitzero"` // JSON; nil is null
-	Type    string               `json:"type,omitzero"`    // the definition that the content is held to
+	Type    string               `json:"type,omitzero"`    // the definition that the content must satisfy
 }
 
 type itemState struct {
@@ -60,17 +60,17 @@ type itemState struct {
 	Type    events.ItemType   `json:"type"`
 	Status  events.ItemStatus `json:"status"`
 	Index   int64             `json:"index"`
-	Calls   []string          `json:"calls,omitempty"` // that are part of this message
+	Calls   []string          `json:"calls,omitempty"` // calls that belong to this message
 	Depth   int32             `json:"depth,omitzero"`
 	Deleted bool              `json:"deleted,omitzero"`
 
-	Assistant bool `json:"assistant,omitzero"` // an assistant speaks
+	Assistant bool `json:"assistant,omitzero"` // the author is an assistant
 	Silent    bool `json:"silent,omitzero"`
-	Failed    bool `json:"failed,omitzero"` // it shows as failed
-	PartOf    bool `json:"partOf,omitzero"` // a call that is part of a message
+	Failed    bool `json:"failed,omitzero"` // it is shown as failed
+	PartOf    bool `json:"partOf,omitzero"` // it is a call that belongs to a message
 }
 
-// shows reports whether the item is there and is a message of its own.
+// shows reports whether the item exists and is a message of its own.
 func (i itemState) shows() bool { return !i.Deleted && events.ShowsAlone(i.Type, i.PartOf) }
 
 type executionState struct {
@@ -80,8 +80,8 @@ type executionState struct {
 	Status   events.ExecutionStatus `json:"status"`
 	Steps    int64                  `json:"steps,omitzero"` // the next iteration
 	Finished bool                   `json:"finished,omitzero"`
-	Run      *runState              `json:"run,omitzero"`      // nil: the runtime does not run it
-	Stumbled bool                   `json:"stumbled,omitzero"` // a step of it failed
+	Run      *runState              `json:"run,omitzero"`      // nil: Skein does not run it
+	Stumbled bool                   `json:"stumbled,omitzero"` // one of its steps failed
 }
 
 type stepState struct {
@@ -90,8 +90,8 @@ type stepState struct {
 	Parts     partSet           `json:"parts,omitzero"`
 }
 
-// partSet holds which parts a step has: the first N, and More, sorted. It is a
-// value: with gives another one.
+// partSet is the set of a step's part indexes: the first N, and More, sorted. It is immutable:
+// with returns a new one.
 type partSet struct {
 	N    int64   `json:"first,omitzero"`
 	More []int64 `json:"more,omitempty"`
@@ -121,21 +121,20 @@ func (p partSet) with(idx int64) partSet {
 	return p
 }
 
-// Exists reports whether the thread was made and not deleted.
+// Exists reports whether the thread was created and not deleted.
 func (s *State) Exists() bool { return s.Created && !s.Deleted }
 
-// Receipt gives the sequence of the commit that did the command with that id,
-// if it did so within the last 24 hours of the thread's time.
+// Receipt returns the sequence of the commit that executed the command with that id, if it did
+// within the last 24 hours of the thread's time.
 func (s *State) Receipt(commandID string) (seq uint64, ok bool) { return s.receipts.find(commandID) }
 
-// ContextID gives the thread's default context.
+// ContextID returns the thread's default context.
 func (s *State) ContextID() string { return s.Default }
 
-// layer gives an empty state over s, which changes nothing in s until it is
-// merged.
+// layer returns an empty state over s, which does not change s until it is merged.
 func (s *State) layer() *State { return &State{head: s.head, parent: s} }
 
-// merge takes over what the layer changed.
+// merge applies the layer's changes.
 func (s *State) merge(l *State) {
 	s.head = l.head
 	for id, v := range l.contexts {
@@ -170,8 +169,8 @@ func (s *State) context(id string) (contextState, bool) {
 	return contextState{}, false
 }
 
-// contextByKey finds the context that has a key. One that is closed has none any
-// more. Keys are unique among the others, so the order of the maps does not show.
+// contextByKey finds the context that has a key. A closed one no longer has its key. Keys are
+// unique among the others, so map order has no effect.
 func (s *State) contextByKey(key string) (string, bool) {
 	for l := s; l != nil; l = l.parent {
 		for id, v := range l.contexts {
@@ -213,7 +212,7 @@ func (s *State) step(id string) (stepState, bool) {
 	return stepState{}, false
 }
 
-// executing lists the executions that are under way, in a fixed order.
+// executing returns the current executions, in a fixed order.
 func (s *State) executing() []string {
 	var ids []string
 	for l := s; l != nil; l = l.parent {
@@ -227,7 +226,7 @@ func (s *State) executing() []string {
 	return ids
 }
 
-// running lists the steps of an execution that are under way, in a fixed order.
+// running returns the current steps of an execution, in a fixed order.
 func (s *State) running(execution string) []string {
 	var ids []string
 	for l := s; l != nil; l = l.parent {
@@ -269,7 +268,7 @@ func (s *State) setStep(id string, v stepState) {
 	set(s, s.steps, id, v)
 }
 
-// set sets an entry of a map of the state, and counts what it leads to.
+// set sets an entry of a map of the state, and counts its size.
 func set[V interface{ size() int64 }](s *State, m map[string]V, id string, v V) {
 	if old, had := m[id]; had {
 		s.bytes -= old.size()
@@ -280,7 +279,7 @@ func set[V interface{ size() int64 }](s *State, m map[string]V, id string, v V) 
 	m[id] = v
 }
 
-// unset takes an entry away.
+// unset removes an entry.
 func unset[V interface{ size() int64 }](s *State, m map[string]V, id string) {
 	if old, had := m[id]; had {
 		s.bytes -= textSize(id) + old.size()

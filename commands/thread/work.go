@@ -4,8 +4,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// ClaimRun takes an execution for a worker, and begins its next step if none is
-// open. It is never refused to a later claim: the queue says who is to run.
+// ClaimRun claims an execution for a worker, and starts its next step if none is open. A later
+// claim is never refused: the queue decides which worker runs it.
 type ClaimRun struct {
 	ExecutionID string
 	Worker      string
@@ -13,8 +13,8 @@ type ClaimRun struct {
 	Definitions []events.DefinitionVersion
 }
 
-// ReactStep records what the reactor of the open step gave.
-// Without calls it also closes the step.
+// ReactStep records the output of the open step's reactor. Without calls it also closes the
+// step.
 type ReactStep struct {
 	ExecutionID string
 	Token       int64
@@ -22,14 +22,13 @@ type ReactStep struct {
 	Parts       []events.JSON // in order; those of type tool-NAME are calls
 	Types       []string      // of the parts
 	Calls       []events.ToolCall
-	Approve     []string               // callIds that wait for an approval
-	Records     []events.TraceRecorded // what is to be recorded of it
-	Seen        int64                  // the place after the last item that the reactor was shown
+	Approve     []string               // callIds that wait for approval
+	Records     []events.TraceRecorded // trace events to record
+	Seen        int64                  // the index after the last item that the reactor received
 	After
 }
 
-// EndCalls records what came of calls. With the last one it closes the
-// step.
+// EndCalls records the results of calls. With the last one it closes the step.
 type EndCalls struct {
 	ExecutionID string
 	Token       int64
@@ -37,11 +36,11 @@ type EndCalls struct {
 	Results     []CallResult
 	Records     []events.TraceRecorded
 	Seen        int64
-	Agent       string // takes the thread over; "" for none
+	Agent       string // the agent that takes the thread over; "" for none
 	After
 }
 
-// CallResult is what came of a call.
+// CallResult is the result of a call.
 type CallResult struct {
 	CallID  string
 	Part    events.JSON // the call's part with its result merged in
@@ -49,8 +48,8 @@ type CallResult struct {
 	IsError bool
 }
 
-// HoldCalls lets calls of the open step wait: for approvals, or for something
-// else that completes them. If no other call is left, the run is parked.
+// HoldCalls makes calls of the open step wait: for approvals, or for something else that
+// completes them. If no other call is left, the run is parked.
 type HoldCalls struct {
 	ExecutionID string
 	Token       int64
@@ -59,24 +58,24 @@ type HoldCalls struct {
 	Wait        []string
 }
 
-// FailRun ends an execution that cannot go on.
+// FailRun ends an execution that cannot continue.
 type FailRun struct {
 	ExecutionID string
 	Token       int64
 	ErrorText   string
-	Parts       []events.JSON // that the step gave before it failed
+	Parts       []events.JSON // the step's output before it failed
 	Types       []string
 	Records     []events.TraceRecorded
 }
 
-// ResumeCalls says that what calls waited for has come about, so that the run
-// goes on with them.
+// ResumeCalls says that what calls waited for has happened, so that the run continues with
+// them.
 type ResumeCalls struct {
 	ExecutionID string
 	CallIDs     []string
 }
 
-// AwaitWorkers says that a run waits for what no process serves.
+// AwaitWorkers says that a run waits for workers that no process serves.
 type AwaitWorkers struct {
 	ExecutionID string
 	Token       int64
@@ -84,28 +83,27 @@ type AwaitWorkers struct {
 	Until       string
 }
 
-// ParkRun gives up a run whose reactor no process serves: no worker holds it until
-// WakeRun says that it may go on.
+// ParkRun parks a run whose reactor no process serves: no worker holds it until WakeRun.
 type ParkRun struct {
 	ExecutionID string
 	Token       int64
 }
 
-// WakeRun lets a run go on that was parked because no process served its reactor:
-// one does now, or it has waited for long enough.
+// WakeRun lets a run continue that was parked because no process served its reactor: one does
+// now, or the run has waited long enough.
 type WakeRun struct{ ExecutionID string }
 
-// RecordRun records something of a run.
+// RecordRun records trace events of a run.
 type RecordRun struct {
 	ExecutionID string
 	Token       int64
 	Records     []events.TraceRecorded
 }
 
-// After says how an execution goes on when its step is closed.
+// After says how an execution continues when its step is closed.
 type After struct {
-	Continue bool        // what the loop policy says
-	Limit    string      // why there may be no other step, although it should; "" if there may
+	Continue bool        // the loop policy's decision
+	Limit    string      // why there may be no other step, although the policy wants one; "" if there may be
 	Side     events.Side // of the next step, of a dual_ai agent
 	StopBy   events.Side // the side that stops the execution with this step
 }
