@@ -16,8 +16,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// compile compiles the schema that lies at path. No schema names another, so
-// nothing is ever fetched.
+// compile compiles the schema at path. No schema refers to another, so nothing is ever
+// fetched.
 func compile(path string) (*jsonschema.Schema, error) {
 	body, err := files.ReadFile("files/" + path)
 	if err != nil {
@@ -33,10 +33,9 @@ func compile(path string) (*jsonschema.Schema, error) {
 	return compiler.Compile(id)
 }
 
-// Event holds an event's data and its envelope to their schemas. Data of an old
-// version is held to today's schema after it was upcast; data of a type or
-// version that is not known here has none, and only the envelope is looked at.
-// The error is a *MismatchError.
+// Event validates an event's data and its envelope against their schemas. Data of an old
+// version is validated after it was upcast. Data of an unknown type or version has no schema,
+// and only the envelope is validated. The error is a *MismatchError.
 func (v *Validator) Event(e *events.Event) error {
 	if v.plainly(e) {
 		return nil
@@ -44,7 +43,7 @@ func (v *Validator) Event(e *events.Event) error {
 	return v.event(e)
 }
 
-// event asks the schemas.
+// event validates by the schemas.
 func (v *Validator) event(e *events.Event) error {
 	raw := e.Raw()
 	if raw == nil {
@@ -65,7 +64,7 @@ func (v *Validator) event(e *events.Event) error {
 		return nil
 	}
 	path := eventPath(e.Type)
-	data := whole.(map[string]any)["data"] // the envelope's schema says that it is there
+	data := whole.(map[string]any)["data"] // the envelope's schema requires it
 	if e.Schema() != row.Schema() {
 		upcast, err := json.Marshal(e.Data)
 		if err == nil {
@@ -78,12 +77,12 @@ func (v *Validator) event(e *events.Event) error {
 	return under("/data", v.hold(path, data))
 }
 
-// Envelope holds one event, as JSON, to the CloudEvents envelope. The error is a
-// *MismatchError.
+// Envelope validates one event, as JSON, against the schema of the CloudEvents envelope. The
+// error is a *MismatchError.
 func (v *Validator) Envelope(raw []byte) error { return v.document(envelopePath, raw) }
 
-// Resource holds a document, as JSON, to its schema; Resources lists the names.
-// The error is a *MismatchError, or says that there is no such resource.
+// Resource validates a document, as JSON, against its schema; Resources lists the names. The
+// error is a *MismatchError, or says that there is no such resource.
 func (v *Validator) Resource(name string, raw []byte) error {
 	return v.document(resourcePath(name), raw)
 }
@@ -96,7 +95,7 @@ func (v *Validator) document(path string, raw []byte) error {
 	return v.hold(path, instance)
 }
 
-// hold validates parsed JSON by the schema at path.
+// hold validates parsed JSON against the schema at path.
 func (v *Validator) hold(path string, instance any) error {
 	find, ok := v.schemas[path]
 	if !ok {
@@ -123,8 +122,8 @@ func under(prefix string, err error) error {
 	return err
 }
 
-// firstLeaf picks one of the reasons, always the same: the library looks at
-// fields in any order.
+// firstLeaf picks one of the causes, always the same one: the library visits fields in random
+// order.
 func firstLeaf(e *jsonschema.ValidationError) *jsonschema.ValidationError {
 	leaves := leavesOf(e)
 	return slices.MinFunc(leaves, func(a, b *jsonschema.ValidationError) int {
@@ -146,7 +145,7 @@ func leavesOf(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	return out
 }
 
-// unescape makes a JSON pointer of what the library says, which is one in a URL.
+// unescape turns a location of the library, a pointer in a URL, into a JSON pointer.
 func unescape(location string) string {
 	if plain, err := url.PathUnescape(location); err == nil {
 		return plain
@@ -154,7 +153,7 @@ func unescape(location string) string {
 	return location
 }
 
-// member gives the bytes of one member of a JSON object, nil if it is not there.
+// member returns the bytes of one member of a JSON object, nil if there is none.
 func member(raw []byte, name string) events.JSON {
 	s := scanner{raw: raw}
 	if s.kind() != '{' {

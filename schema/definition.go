@@ -11,12 +11,11 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Definition reads a definition that a tenant hands in, and gives it with its
-// name and in its canonical form. Beside what its JSON Schema in
-// files/definitions says it holds what no such schema can: a tool's parameters
-// are a JSON Schema themselves, a server's address is one, no name stands twice,
-// and no secret stands in it as far as that can be told. The name may stand in the
-// definition, beside it, or in both. A path in the error is of d.
+// Definition decodes a tenant's definition, and returns it with its name and in canonical
+// form. It checks what the JSON Schemas in files/definitions cannot express: a tool's
+// parameters are a JSON Schema themselves, a server's address is valid, no name is repeated,
+// and there is no secret as far as that can be told. The name may be in the definition, next
+// to it, or both. Paths in the error are relative to d.
 func (v *Validator) Definition(d events.NewDefinition) (events.NewDefinition, error) {
 	f, ok := v.definitions[d.Kind]
 	if !ok {
@@ -40,7 +39,7 @@ func (v *Validator) Definition(d events.NewDefinition) (events.NewDefinition, er
 		return d, said(in("definition", err))
 	}
 	d.Name = events.DefinitionName(value)
-	if d.Definition, err = events.EncodeDefinition(value); err != nil { // what was read can be written
+	if d.Definition, err = events.EncodeDefinition(value); err != nil { // a decoded value can be encoded
 		return d, err
 	}
 	if n := len(d.Definition); n > events.MaxDefinitionBytes {
@@ -49,7 +48,7 @@ func (v *Validator) Definition(d events.NewDefinition) (events.NewDefinition, er
 	return d, nil
 }
 
-// Definitions reads every definition of an apply. A path in the error is of the
+// Definitions decodes every definition of an apply. Paths in the error are relative to the
 // apply.
 func (v *Validator) Definitions(apply events.ApplyDefinitions) (events.ApplyDefinitions, error) {
 	list := make([]events.NewDefinition, len(apply.Definitions))
@@ -63,16 +62,16 @@ func (v *Validator) Definitions(apply events.ApplyDefinitions) (events.ApplyDefi
 	return apply, nil
 }
 
-// withName gives an object that has no name one.
+// withName returns an object with a name added if it has none.
 func withName(object events.JSON, name string) events.JSON {
 	rest := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(string(object)), "{"))
 	if rest != "}" {
 		rest = "," + rest
 	}
-	return events.JSON(`{"name":` + strconv.Quote(name) + rest) // a name is plain
+	return events.JSON(`{"name":` + strconv.Quote(name) + rest) // a name needs no escapes
 }
 
-// further holds what the JSON Schemas of the definitions do not say.
+// further checks what the JSON Schemas of the definitions do not express.
 func further(value any) *events.Error {
 	switch d := value.(type) {
 	case events.ModelDefinition:
@@ -119,7 +118,7 @@ func furtherLists(tools, hooks, skills []string) *events.Error {
 	return nil
 }
 
-// furtherStops holds that an agent's loop ends with tools that it has.
+// furtherStops checks that the tools that end an agent's loop are its own.
 func furtherStops(d events.AgentDefinition) *events.Error {
 	for i, name := range d.Loop.StopAfter {
 		if !slices.Contains(d.Tools, name) {
@@ -129,8 +128,8 @@ func furtherStops(d events.AgentDefinition) *events.Error {
 	return noneTwice(d.Loop.StopAfter)
 }
 
-// furtherPrompt holds that every variable stands in the text, and that all that
-// stands there as one is.
+// furtherPrompt checks that every variable occurs in the text, and that every placeholder in
+// the text is a variable.
 func furtherPrompt(d events.PromptDefinition) *events.Error {
 	if err := in("variables", noneTwice(d.Variables)); err != nil {
 		return err
@@ -207,7 +206,7 @@ func furtherTool(d events.ToolDefinition) *events.Error {
 	return nil
 }
 
-// wholeServer holds what a definition of all tools of a server says.
+// wholeServer checks a definition of all tools of a server.
 func wholeServer(d events.ToolDefinition) *events.Error {
 	s := d.Server
 	if !s.Whole() {
@@ -247,7 +246,7 @@ func noneTwice(names []string) *events.Error {
 	return nil
 }
 
-// noSecret refuses what is called as secrets are.
+// noSecret refuses arguments whose names are typical of secrets.
 func noSecret(params events.JSON) *events.Error {
 	if params == nil {
 		return nil

@@ -5,17 +5,16 @@ import (
 	"strings"
 )
 
-// Description says of one field what its type and its tag say, for the
-// documentation.
+// Description describes one field by its type and its tag, for the documentation.
 type Description struct {
-	Name     string // with those around it: item.role, commands[].command
+	Name     string // qualified: item.role, commands[].command
 	Type     string
 	Required bool
 	Doc      string
 }
 
-// Describe lists the fields of a struct, those of structs inside it after their
-// own. The error names the field whose tag cannot be kept.
+// Describe returns the fields of a struct, those of nested structs after their own. The error
+// names the field with an invalid tag.
 func Describe(value any) ([]Description, error) {
 	sh, err := shapes{}.of(reflect.TypeOf(value))
 	if err != nil {
@@ -24,7 +23,7 @@ func Describe(value any) ([]Description, error) {
 	return sh.describe("", nil), nil
 }
 
-// describe leaves out what a struct that holds itself would say again.
+// describe omits the repetition when a struct contains itself.
 func (sh *shape) describe(prefix string, around []*shape) []Description {
 	for _, s := range around {
 		if s == sh {
@@ -48,7 +47,7 @@ func (sh *shape) describe(prefix string, around []*shape) []Description {
 	return out
 }
 
-// typeWords says in few words what a value is; patterns by their name.
+// typeWords describes a value in few words; patterns by their name.
 func (r *rule) typeWords() string {
 	words := strings.TrimPrefix(r.words(), "must be ")
 	if r.pattern != "" && r.enum == nil {
@@ -67,10 +66,10 @@ func (r *rule) typeWords() string {
 	return words
 }
 
-// Pattern is a named form of texts.
+// Pattern is a named pattern of strings.
 type Pattern struct{ Name, Doc, Expression string }
 
-// Patterns lists the named forms that the descriptions use, in a fixed order.
+// Patterns returns the named patterns that the descriptions use, in a fixed order.
 func Patterns() []Pattern {
 	var out []Pattern
 	for _, name := range patternNames() {

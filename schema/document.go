@@ -13,32 +13,32 @@ import (
 // dialect is the JSON Schema that the documents are written in.
 const dialect = arguments.Dialect
 
-// writer writes a shape as a JSON Schema. The order of what it writes follows
-// the Go struct, so that the same type gives the same bytes.
+// writer writes a shape as a JSON Schema. Its order follows the Go struct, so that the same
+// type always yields the same bytes.
 type writer struct {
-	open bool // what Skein writes itself: fields may be added, and nothing stands for nothing
+	open bool // what Skein writes itself: fields may be added, and null and "" are not absent values
 	defs []*shape
 }
 
-// object is a JSON object under construction.
+// object is a JSON object being written.
 type object struct{ b []byte }
 
 func (o *object) put(name string, value any) {
 	raw, err := json.Marshal(value, json.Deterministic(true))
-	if err != nil { // texts, numbers, lists of them and JSON that was made here
+	if err != nil { // strings, numbers, lists of them and JSON made here
 		panic(fmt.Sprintf("schema: %s: %v", name, err))
 	}
 	if len(o.b) > 0 {
 		o.b = append(o.b, ',')
 	}
-	o.b = strconv.AppendQuote(o.b, name) // plain names only
+	o.b = strconv.AppendQuote(o.b, name) // names without escapes only
 	o.b = append(o.b, ':')
 	o.b = append(o.b, raw...)
 }
 
 func (o *object) raw() events.JSON { return events.JSON("{" + string(o.b) + "}") }
 
-// document gives the whole JSON Schema of a shape.
+// document returns the whole JSON Schema of a shape.
 func document(id, doc string, sh *shape, open bool) events.JSON {
 	w := &writer{open: open}
 	var o object
@@ -58,7 +58,7 @@ func document(id, doc string, sh *shape, open bool) events.JSON {
 	return o.raw()
 }
 
-// body writes what a struct says.
+// body writes the keywords of a struct.
 func (w *writer) body(o *object, sh *shape) {
 	o.put("type", "object")
 	o.put("additionalProperties", w.open)
@@ -80,7 +80,7 @@ func (w *writer) body(o *object, sh *shape) {
 	}
 }
 
-// field writes a member: its value, and what may stand for nothing.
+// field returns the schema of a member, including the values that mean absent.
 func (w *writer) field(f *field) events.JSON {
 	var o object
 	if f.doc != "" {
@@ -92,7 +92,7 @@ func (w *writer) field(f *field) events.JSON {
 	return o.raw()
 }
 
-// value writes what a value must be, or that null, or "", may stand for it.
+// value writes the schema of a value. With null, or empty, null or "" are valid too.
 func (w *writer) value(o *object, r *rule, null, empty bool) {
 	switch r.kind {
 	case text:
@@ -144,7 +144,7 @@ func (w *writer) value(o *object, r *rule, null, empty bool) {
 	}
 }
 
-// maxInt bounds what events.ParseInt takes.
+// maxInt bounds the integers that events.ParseInt accepts.
 const maxInt = 1<<53 - 1
 
 func (w *writer) text(o *object, r *rule, null, empty bool) {
@@ -180,7 +180,7 @@ func (w *writer) text(o *object, r *rule, null, empty bool) {
 	}
 }
 
-// ref names a struct's definition, which is written once.
+// ref returns a reference to a struct's definition, which is written once.
 func (w *writer) ref(sh *shape) string {
 	known := false
 	for _, def := range w.defs {

@@ -4,8 +4,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// envelope is the CloudEvents envelope of an event, as package events writes
-// it. What data must be is said by the schema that dataschema names.
+// envelope is the CloudEvents envelope of an event, as package events writes it. The schema
+// that dataschema names describes data.
 type envelope struct {
 	SpecVersion     string      `json:"specversion" schema:"required" doc:"The version of CloudEvents."`
 	ID              string      `json:"id" schema:"required,minLength=1,maxLength=128" doc:"The event's id, a UUIDv5 of its command and its place in it."`
@@ -27,7 +27,7 @@ type envelope struct {
 	Data            events.JSON `json:"data" schema:"required" doc:"What the event itself says."`
 }
 
-// Constraint says what CloudEvents fixes.
+// Constraint returns the values that CloudEvents fixes.
 func (envelope) Constraint() string {
 	return `{"properties":{` +
 		`"specversion":{"const":"1.0"},` +

@@ -15,13 +15,13 @@ import (
 //go:embed files
 var files embed.FS
 
-// File is one JSON Schema: what schema/files/Path holds.
+// File is one JSON Schema, stored in schema/files/Path.
 type File struct {
 	Path string
 	Body []byte
 }
 
-// The names, $id, of the schemas that are not of one row.
+// The $id of the schemas that are not of one row.
 const (
 	envelopeID = "urn:skein:event-envelope"
 	commitID   = "urn:skein:commit"
@@ -42,8 +42,8 @@ const (
 	commitPath   = "commit.json"
 )
 
-// Files gives every JSON Schema as the Go types say it now, in a fixed order.
-// The error names the type whose tags cannot be kept.
+// Files returns every JSON Schema as the Go types define it now, in a fixed order. The error
+// names a type with an invalid tag.
 func Files() ([]File, error) {
 	all := shapes{}
 	var out []File
@@ -90,8 +90,8 @@ func Files() ([]File, error) {
 	return append(out, file(commitPath, commitDocument(sh))), nil
 }
 
-// commitDocument holds the envelope's schema and does not refer to it: each file
-// can be read alone.
+// commitDocument contains a copy of the envelope's schema rather than a reference, so that
+// each file stands alone.
 func commitDocument(sh *shape) events.JSON {
 	var event, o object
 	(&writer{open: true}).body(&event, sh)

@@ -9,11 +9,11 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// written are the shapes of events as they are stored, by type: the envelope, with
-// the data of that type in it. They are what the JSON Schemas are written from, and
-// judge an event some fifty times as fast. What they do not take, right or wrong, is
-// left to the schemas, which have the last word and say what is wrong; a test and a
-// fuzz test hold that the schemas take whatever they take.
+// written returns the shapes of stored events by type: the envelope, with the data of that
+// type in it. The JSON Schemas are written from them. Validating an event by its shape is some
+// fifty times as fast. What a shape does not accept, valid or not, is left to the schemas,
+// which are authoritative and say what is wrong; a test and a fuzz test hold that the schemas
+// accept whatever the shapes accept.
 func (all shapes) written() (map[events.Type]*shape, error) {
 	around, err := all.of(reflect.TypeFor[envelope]())
 	if err != nil {
@@ -43,8 +43,8 @@ func (all shapes) written() (map[events.Type]*shape, error) {
 	return out, nil
 }
 
-// plainly reports whether an event's bytes are plainly what the schemas say. False
-// means that the schemas are to be asked.
+// plainly reports whether an event's bytes obviously satisfy the schemas. If false, the
+// schemas must be asked.
 func (v *Validator) plainly(e *events.Event) bool {
 	row, known := events.Lookup(e.Type)
 	if _, unknown := e.Data.(events.Unknown); unknown || !known || e.Raw() == nil || e.Schema() != row.Schema() {
@@ -54,9 +54,8 @@ func (v *Validator) plainly(e *events.Event) bool {
 	return v.written[e.Type].holds(&s) && s.kind() == 0
 }
 
-// holds reports whether what comes next, which is valid JSON, is plainly what an
-// open schema of the shape takes: other members may be there, and nothing stands for
-// nothing.
+// holds reports whether the next value, which is valid JSON, obviously satisfies an open
+// schema of the shape: other members may be present, and null and "" are not absent values.
 func (sh *shape) holds(s *scanner) bool {
 	if sh.constraint != "" || s.kind() != '{' {
 		return false
@@ -84,7 +83,7 @@ func (sh *shape) holds(s *scanner) bool {
 	return bits.OnesCount64(sh.required&^seen) == 0
 }
 
-// mostDigits is up to how many letters a number is plain.
+// mostDigits is the length up to which a number is certainly in range.
 const mostDigits = 15
 
 func (r *rule) holds(s *scanner) bool {

@@ -13,8 +13,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// parse reads JSON as the schema library wants it: numbers as text, so that none
-// loses a digit.
+// parse decodes JSON for the schema library, which needs numbers as text so that no digit is
+// lost.
 func parse(raw []byte) (any, error) {
 	dec := jsontext.NewDecoder(strings.NewReader(string(raw)))
 	v, err := parseNext(dec)
@@ -74,9 +74,9 @@ func parseNext(dec *jsontext.Decoder) (any, error) {
 	return nil, nil
 }
 
-// number writes a number for the schema library, which turns it into a fraction of
-// whole numbers. One that would be too much for it (1e999999999) is replaced by
-// one that our schemas, which bound numbers by small whole ones, cannot tell from it.
+// number returns a number for the schema library, which turns it into a fraction of integers.
+// A number that would cost too much (1e999999999) is replaced by one that our schemas, which
+// bound numbers by small integers, treat the same.
 func number(raw events.JSON) stdjson.Number {
 	if n, ok := events.ParseInt(raw); ok {
 		return stdjson.Number(strconv.FormatInt(n, 10))
@@ -87,7 +87,7 @@ func number(raw events.JSON) stdjson.Number {
 		return stdjson.Number(raw)
 	}
 	if math.Abs(f) < maxInt {
-		if f == math.Trunc(f) { // and not whole: ParseInt would have taken it
+		if f == math.Trunc(f) { // and not an integer: ParseInt would have accepted it
 			return "0.5"
 		}
 		return stdjson.Number(strconv.FormatFloat(f, 'f', -1, 64))

@@ -7,9 +7,9 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// matcher gives the check of a pattern of events, by its name; nil if there is
-// none. Those that every command needs are written by hand, for speed; a test
-// holds them to the expressions, which the JSON Schemas use.
+// matcher returns the check of a pattern of events, by its name; nil if there is none. Those
+// that every command needs are written by hand, for speed; a test compares them with the
+// regular expressions, which the JSON Schemas use.
 func matcher(name string) func(string) bool {
 	switch name {
 	case events.PatternThread:
@@ -27,7 +27,7 @@ func matcher(name string) func(string) bool {
 	case events.PatternUUID:
 		return isUUID
 	case events.PatternTenant:
-		return isID // of the same letters
+		return isID // the same characters
 	case events.PatternPartKey:
 		return isPartKey
 	case events.PatternTime:
@@ -39,7 +39,7 @@ func matcher(name string) func(string) bool {
 	return nil
 }
 
-// wanted says in words what a pattern takes.
+// wanted describes a pattern in words.
 func wanted(name string) string {
 	switch name {
 	case events.PatternTenant:
@@ -74,8 +74,8 @@ func isAlnum(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z'
 }
 
-// isWord reports whether s has 1 to most bytes, letters and digits or one of
-// extra, the first of them a letter or digit.
+// isWord reports whether s has 1 to most bytes, letters and digits or one of extra, of which
+// the first is a letter or digit.
 func isWord(s string, most int, extra string) bool {
 	if s == "" || len(s) > most || !isAlnum(s[0]) {
 		return false
@@ -136,8 +136,8 @@ func digits(s string) bool {
 	return s != ""
 }
 
-// isTime reports whether s has the form of a UTC time: 2026-02-20T10:00:00Z, before
-// the Z a point and one to nine digits, or none.
+// isTime reports whether s has the form of a UTC time: 2026-02-20T10:00:00Z, with or without a
+// point and one to nine digits before the Z.
 func isTime(s string) bool {
 	const form = "0000-00-00T00:00:00"
 	if len(s) <= len(form) || s[len(s)-1] != 'Z' {
@@ -177,7 +177,7 @@ func isKey(s string) bool {
 	return s != "" && utf8.RuneCountInString(s) <= 256
 }
 
-// expression gives a pattern as a regular expression, for the JSON Schemas.
+// expression returns a pattern as a regular expression, for the JSON Schemas.
 func expression(name string) string { return events.Pattern(name).String() }
 
 func patternNames() []string {

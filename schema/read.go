@@ -12,9 +12,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// read fills v, a struct of the shape's type, with what comes next, and checks
-// it. The first thing that is wrong ends it. Any JSON is given as bytes of the
-// document, not as a copy.
+// read decodes the next value into v, a struct of the shape's type, and validates it. It stops
+// at the first fault. Any-JSON fields refer to bytes of the document rather than copies.
 func (sh *shape) read(s *scanner, v reflect.Value) *events.Error {
 	if s.kind() != '{' {
 		return refuse("must be an object")
@@ -52,7 +51,7 @@ func (sh *shape) read(s *scanner, v reflect.Value) *events.Error {
 	return nil
 }
 
-// asked gives what a Check found, which is a refusal with a path of its own.
+// asked returns the error of a Check, which is a refusal with a path of its own.
 func asked(err error) *events.Error {
 	var e *events.Error
 	if errors.As(err, &e) && e.Details != nil {
@@ -69,8 +68,8 @@ func (sh *shape) names() string {
 	return strings.Join(names, ", ")
 }
 
-// read takes a field's value and reports whether it is there: null and an empty
-// text may stand for nothing.
+// read decodes a field's value and reports whether it is present: null and an empty string may
+// mean absent.
 func (f *field) read(s *scanner, v reflect.Value, index []int) (present bool, _ *events.Error) {
 	kind := s.kind()
 	if kind == 'n' && (f.kind != anything || f.object) {
@@ -96,10 +95,10 @@ func (f *field) read(s *scanner, v reflect.Value, index []int) (present bool, _ 
 	return true, f.value(s, target)
 }
 
-// optionalText reports whether "" stands for nothing.
+// optionalText reports whether "" means absent.
 func (r *rule) optionalText() bool { return !r.required && !r.pointer }
 
-// value reads one value that is not absent.
+// value decodes one value that is present.
 func (r *rule) value(s *scanner, target reflect.Value) *events.Error {
 	switch r.kind {
 	case text:

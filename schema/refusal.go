@@ -9,11 +9,10 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// refuse says what is wrong with the value at hand; who called adds where it
-// lies, with in and at.
+// refuse returns a refusal of the current value; the callers add its path, with in and at.
 func refuse(format string, args ...any) *events.Error { return events.Invalid("", format, args...) }
 
-// in puts the member of that name before the path.
+// in prepends a member's name to the path.
 func in(name string, err *events.Error) *events.Error {
 	if err != nil {
 		err.Details.Path = "/" + pointer(name) + err.Details.Path
@@ -21,15 +20,15 @@ func in(name string, err *events.Error) *events.Error {
 	return err
 }
 
-// at puts an element's number before the path.
+// at prepends an element's index to the path.
 func at(i int, err *events.Error) *events.Error { return in(strconv.Itoa(i), err) }
 
-// pointer writes a name as a token of a JSON pointer.
+// pointer encodes a name as a token of a JSON pointer.
 func pointer(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
 
-// clip shortens a name that a caller made up.
+// clip shortens a name that came from a caller.
 func clip[T ~string | ~[]byte](name T) string {
 	const most = 128
 	if len(name) <= most {
@@ -38,7 +37,7 @@ func clip[T ~string | ~[]byte](name T) string {
 	return strings.ToValidUTF8(string(name[:most]), "") + "..."
 }
 
-// said puts the path, now that it is whole, before the message.
+// said puts the path, which is complete now, before the message.
 func said(err *events.Error) error {
 	if err == nil {
 		return nil
@@ -49,9 +48,9 @@ func said(err *events.Error) error {
 	return err
 }
 
-// Under tells of an invalid_request where in a bigger document the refused value
-// lies: prefix is that value's JSON pointer, as "/data" or "/data/commands/3/data".
-// Any other error is given back as it is.
+// Under prefixes the path of an invalid_request with the JSON pointer of the refused value in
+// a larger document, such as "/data" or "/data/commands/3/data". Any other error is returned
+// unchanged.
 func Under(prefix string, err error) error {
 	var e *events.Error
 	if !errors.As(err, &e) || e.Code != events.InvalidRequest || e.Details == nil {
@@ -65,8 +64,8 @@ func Under(prefix string, err error) error {
 	return &moved
 }
 
-// MismatchError says that something of the log or of a read model is not what
-// its schema says. Nothing was changed; the path is a JSON pointer.
+// MismatchError says that something stored does not satisfy its schema. Nothing was changed;
+// the path is a JSON pointer.
 type MismatchError struct {
 	Schema string // the schema's file
 	Path   string

@@ -7,30 +7,30 @@ import (
 	"strings"
 )
 
-// kind is how a value stands in JSON.
+// kind is the JSON type of a value.
 type kind uint8
 
 const (
 	text     kind = iota + 1 // string, or a named string
 	flag                     // bool
 	whole                    // *int64, up to 2^53-1 either way
-	wide                     // int64, as far as its tag says
+	wide                     // int64, within its tag's bounds
 	real                     // float64
 	anything                 // events.JSON
 	record                   // a struct
 	list                     // a slice
 )
 
-// rule says what a value may be.
+// rule says which values are valid.
 type rule struct {
 	kind     kind
 	pointer  bool // the Go value is a pointer: "" and false are values
 	required bool
 	nullable bool // required, and may be null
-	object   bool // of any JSON: an object only
+	object   bool // of anything: an object only
 
 	pattern string            // the name of a pattern of events
-	match   func(string) bool // that pattern
+	match   func(string) bool // the check of that pattern
 	enum    []string
 
 	minLength, maxLength *int // in code points
@@ -41,7 +41,7 @@ type rule struct {
 	items *rule  // of a list
 }
 
-// tag reads what `schema:"..."` says of a field.
+// tag parses a field's `schema:"..."`.
 func (r *rule) tag(tag string) error {
 	for word := range strings.SplitSeq(tag, ",") {
 		name, value, _ := strings.Cut(word, "=")
@@ -57,9 +57,9 @@ func (r *rule) tag(tag string) error {
 		case "pattern":
 			r.pattern = value
 			if r.match = matcher(value); r.match == nil {
-				err = fmt.Errorf("there is no pattern %q", value)
+				err = fmt.Errorf("unknown pattern %q", value)
 			}
-		case "items": // the pattern of each text of a list
+		case "items": // the pattern of each string of a list
 			if r.kind != list {
 				err = fmt.Errorf("only a list has items")
 			} else {
@@ -87,8 +87,8 @@ func (r *rule) tag(tag string) error {
 	return r.fits()
 }
 
-// fits refuses a tag that its field's type cannot keep: a rule that is never
-// looked at would be worse than none.
+// fits refuses a tag that does not apply to its field's type: a rule without effect would be
+// worse than none.
 func (r *rule) fits() error {
 	ofText := r.pattern != "" || r.minLength != nil || r.maxLength != nil
 	ofNumber := r.minimum != nil || r.maximum != nil
@@ -114,7 +114,7 @@ func bound(s string) (*int64, error) {
 	return &n, err
 }
 
-// enumerated is implemented by named strings of a closed set.
+// enumerated is implemented by named string types with a closed set of values.
 type enumerated interface{ Enum() []string }
 
 func enumOf(t reflect.Type) []string {

@@ -6,15 +6,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// scanner walks over JSON that is already known to be valid. It never looks
-// back and never checks twice. Of bytes that are not JSON it makes nonsense, but
-// it neither panics nor stands still.
+// scanner walks over JSON that is known to be valid, without validating it again. On bytes
+// that are not JSON its results are undefined, but it neither panics nor loops.
 type scanner struct {
 	raw []byte
 	at  int
 }
 
-// kind gives the first byte of what comes next, 0 at the end.
+// kind returns the first byte of the next value, 0 at the end.
 func (s *scanner) kind() byte {
 	for s.at < len(s.raw) {
 		switch c := s.raw[s.at]; c {
@@ -30,8 +29,8 @@ func (s *scanner) kind() byte {
 // enter steps into an object or a list.
 func (s *scanner) enter() { s.at++ }
 
-// more reports whether another member or element comes before end, and steps
-// over what stands before it.
+// more reports whether another member or element comes before end, and steps over the
+// separator.
 func (s *scanner) more(end byte) bool {
 	c := s.kind()
 	if c == ',' {
@@ -45,8 +44,8 @@ func (s *scanner) more(end byte) bool {
 	return c != 0
 }
 
-// value steps over the value that comes next and gives its bytes, which are
-// those of the document and not a copy.
+// value steps over the next value and returns its bytes, which are those of the document
+// rather than a copy.
 func (s *scanner) value() []byte {
 	c := s.kind()
 	start := s.at
@@ -75,11 +74,11 @@ func ends(c byte) bool {
 	return false
 }
 
-// near is how far a string is searched byte by byte. Names and ids end before
-// it; for longer ones the search by the library is faster.
+// near is how far a string is searched byte by byte. Names and ids end before it; for longer
+// ones the library's search is faster.
 const near = 24
 
-// text steps over a string, and tells whether it has an escape.
+// text steps over a string, and reports whether it has an escape.
 func (s *scanner) text() (escaped bool) {
 	s.at++
 	for i := s.at; i < len(s.raw) && i < s.at+near; i++ {
@@ -115,8 +114,7 @@ func (s *scanner) longText() (escaped bool) {
 	}
 }
 
-// said steps over a string and gives what it says, using buf if that has to be
-// written anew.
+// said steps over a string and returns its value, using buf if it has escapes.
 func (s *scanner) said(buf []byte) []byte {
 	if s.kind() != '"' {
 		s.value()
@@ -154,11 +152,10 @@ func (s *scanner) nested() {
 	}
 }
 
-// deeper reports whether objects and lists lie in one another more than most
-// deep.
+// deeper reports whether objects and lists are nested more than most deep.
 func deeper(raw []byte, most int) bool {
 	if bytes.Count(raw, []byte{'{'})+bytes.Count(raw, []byte{'['}) <= most {
-		return false // nearly all: there are not enough of them
+		return false // the usual case: there are not enough of them
 	}
 	s := scanner{raw: raw}
 	for depth := 0; s.at < len(raw); {

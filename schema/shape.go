@@ -8,33 +8,33 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// shape is a struct type as the JSON Schemas and the reader see it.
+// shape is a struct type as the JSON Schemas and the decoder see it.
 type shape struct {
 	name       string // of the Go type
 	fields     []field
-	required   uint64 // a bit for each field that must be there
+	required   uint64 // a bit for each required field
 	checked    bool   // the type has Check
-	constraint string // what Check says, as JSON Schema
+	constraint string // the rules of Check as JSON Schema
 }
 
 // field is a member of a JSON object.
 type field struct {
 	name, doc string
-	index     []int // where it lies in the Go struct, through embedded ones
+	index     []int // of the Go struct's field, through embedded ones
 	rule
 }
 
-// checker is implemented by structs with a rule that no single field holds.
-// Whoever has it also says the same in JSON Schema.
+// checker is implemented by structs with a rule that spans fields. They also have Constraint,
+// which returns the rule as JSON Schema.
 type checker interface{ Check() error }
 
 type constrained interface{ Constraint() string }
 
-// shapes are the shapes of the types met so far; a type may hold itself.
+// shapes are the shapes of the types seen so far; a type may contain itself.
 type shapes map[reflect.Type]*shape
 
-// of gives the shape of a struct type. The error names the field whose type or
-// tag cannot be kept.
+// of returns the shape of a struct type. The error names a field whose type or tag is not
+// supported.
 func (all shapes) of(t reflect.Type) (*shape, error) {
 	if s, ok := all[t]; ok {
 		return s, nil
@@ -50,7 +50,7 @@ func (all shapes) of(t reflect.Type) (*shape, error) {
 		s.constraint = c.Constraint()
 	}
 	if s.checked && s.constraint == "" {
-		return nil, fmt.Errorf("%s has Check; it needs Constraint too, which says the same", t)
+		return nil, fmt.Errorf("%s has Check but no Constraint; add the same rules as JSON Schema", t)
 	}
 	if err := all.collect(s, t, nil); err != nil {
 		return nil, err
@@ -66,8 +66,8 @@ func (all shapes) of(t reflect.Type) (*shape, error) {
 	return s, nil
 }
 
-// collect adds the fields of t, which lies at path, those of embedded structs
-// in their place.
+// collect adds the fields of t, which is at path, and those of embedded structs in their
+// place.
 func (all shapes) collect(s *shape, t reflect.Type, path []int) error {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -100,7 +100,7 @@ func (all shapes) collect(s *shape, t reflect.Type, path []int) error {
 	return nil
 }
 
-// rule says what a Go type takes, before its tag narrows it.
+// rule returns the values of a Go type, before a tag narrows them.
 func (all shapes) rule(t reflect.Type) (rule, error) {
 	if t == reflect.TypeFor[events.JSON]() {
 		return rule{kind: anything}, nil
@@ -117,10 +117,10 @@ func (all shapes) rule(t reflect.Type) (rule, error) {
 	case reflect.Pointer:
 		r, err := all.rule(t.Elem())
 		if r.pointer || r.kind == anything || r.kind == list {
-			return rule{}, fmt.Errorf("a pointer to %s is not known here", t.Elem())
+			return rule{}, fmt.Errorf("a pointer to %s is not supported", t.Elem())
 		}
 		r.pointer = true
-		if r.kind == wide { // it is optional, or of a request: what JSON readers keep exactly
+		if r.kind == wide { // it is optional, or of a request: as much as JSON readers represent exactly
 			r.kind = whole
 		}
 		return r, err
@@ -130,15 +130,15 @@ func (all shapes) rule(t reflect.Type) (rule, error) {
 	case reflect.Slice:
 		items, err := all.rule(t.Elem())
 		if items.pointer {
-			return rule{}, fmt.Errorf("a list of pointers is not known here")
+			return rule{}, fmt.Errorf("a list of pointers is not supported")
 		}
 		return rule{kind: list, items: &items}, err
 	}
-	return rule{}, fmt.Errorf("the type %s is not known here", t)
+	return rule{}, fmt.Errorf("the type %s is not supported", t)
 }
 
-// find gives the place of the field of that name, looking first at hint: most
-// documents keep the order of the fields. It gives -1 if there is none.
+// find returns the index of the field of that name, looking first at hint: most documents have
+// the fields in order. It returns -1 if there is none.
 func (s *shape) find(name []byte, hint int) int {
 	for i := hint; i < len(s.fields); i++ {
 		if s.fields[i].name == string(name) {

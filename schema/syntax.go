@@ -10,10 +10,11 @@ import (
 	"github.com/skein-threads/skein/schema/arguments"
 )
 
-// MaxDepth is how deep objects and lists of a request may lie in one another.
+// MaxDepth bounds the nesting of objects and lists in a request. What Skein makes of a request
+// is never deeper, and 64 is what the JSON readers of other languages accept by default.
 const MaxDepth = arguments.MaxDepth
 
-// checkSyntax says whether raw is one JSON value: valid UTF-8, no name twice in
+// checkSyntax returns an error unless raw is one JSON value: valid UTF-8, no repeated name in
 // an object, not too deep.
 func checkSyntax(raw []byte) *events.Error {
 	switch {
@@ -29,8 +30,7 @@ func checkSyntax(raw []byte) *events.Error {
 
 // broken says where and why raw is not JSON.
 func broken(raw []byte) *events.Error {
-	// Value's own methods do not tell the reason; a decoder that reads to the
-	// end does.
+	// Value's own methods do not return the reason; a decoder that reads to the end does.
 	dec := jsontext.NewDecoder(strings.NewReader(string(raw)))
 	_, err := dec.ReadValue()
 	if err == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Validator reads what comes in, and holds what was written to its schema. It
-// does not change once made: all goroutines may share one.
+// Validator decodes what comes in, and validates what was written. It is immutable and safe
+// for concurrent use.
 type Validator struct {
 	request     form
 	commands    map[string]form
@@ -21,15 +21,15 @@ type Validator struct {
 	schemas     map[string]func() (*jsonschema.Schema, error) // by path, compiled on first use
 }
 
-// form is what a request of one kind must be.
+// form describes the requests of one kind.
 type form struct {
 	goType reflect.Type
 	shape  *shape
 }
 
-// New makes a Validator. The error means that this program was built wrong: a
-// type of package events has a tag that nobody keeps, or a schema file is
-// missing and `make generate` was forgotten.
+// New returns a Validator. An error means that this program was built wrong: a type of package
+// events has an unsupported tag, or a schema file is missing and `make generate` was
+// forgotten.
 func New() (*Validator, error) {
 	v := &Validator{
 		commands: map[string]form{}, queries: map[string]form{}, definitions: map[events.DefinitionKind]form{},
@@ -76,15 +76,15 @@ func New() (*Validator, error) {
 	}
 	for _, path := range paths {
 		if _, err := files.ReadFile("files/" + path); err != nil {
-			return nil, fmt.Errorf("schema %s is not there; run make generate: %w", path, err)
+			return nil, fmt.Errorf("schema %s is missing; run make generate: %w", path, err)
 		}
 		v.schemas[path] = sync.OnceValues(func() (*jsonschema.Schema, error) { return compile(path) })
 	}
 	return v, nil
 }
 
-// form gives the form of what callers send, which has no number that JSON
-// Schema and Go would bound differently.
+// form returns the form of what callers send. It refuses numbers that JSON Schema and Go would
+// bound differently.
 func (all shapes) form(value any) (form, error) {
 	t := reflect.TypeOf(value)
 	sh, err := all.of(t)
@@ -100,7 +100,7 @@ func (sh *shape) closed(seen map[*shape]bool) error {
 	}
 	seen[sh] = true
 	if sh.constraint != "" && !sh.checked {
-		return fmt.Errorf("%s has Constraint; it needs Check too, which says the same", sh.name)
+		return fmt.Errorf("%s has Constraint but no Check; add the same rules in Go", sh.name)
 	}
 	for i := range sh.fields {
 		r := &sh.fields[i].rule
@@ -119,8 +119,8 @@ func (sh *shape) closed(seen map[*shape]bool) error {
 	return nil
 }
 
-// DecodeRequest reads the body of a command. Data is as it came: bytes of raw,
-// not a copy, so raw must stay as it is. A path in the error is of the body.
+// DecodeRequest decodes the body of a command. Data refers to bytes of raw rather than a copy,
+// so raw must not change. Paths in the error are relative to the body.
 func (v *Validator) DecodeRequest(raw []byte) (events.Request, error) {
 	if err := checkSyntax(raw); err != nil {
 		return events.Request{}, said(err)
@@ -130,9 +130,9 @@ func (v *Validator) DecodeRequest(raw []byte) (events.Request, error) {
 	return r, said(err)
 }
 
-// DecodeCommand reads what a command takes and gives a value of its Go type. No
-// bytes are {}. Any JSON in it is bytes of raw, not a copy. A path in the error
-// is of raw; Under puts it into what is around.
+// DecodeCommand decodes a command's data into a value of its Go type. Empty data is {}.
+// Any-JSON fields refer to bytes of raw rather than copies. Paths in the error are relative to
+// raw; Under prefixes them.
 func (v *Validator) DecodeCommand(name string, raw events.JSON) (any, error) {
 	if len(raw) > 0 {
 		if err := checkSyntax(raw); err != nil {
@@ -142,10 +142,9 @@ func (v *Validator) DecodeCommand(name string, raw events.JSON) (any, error) {
 	return v.DecodeTrusted(name, raw)
 }
 
-// DecodeTrusted is DecodeCommand for data that came out of a request which
-// DecodeRequest took, or out of a thread.commit in it: it does not check again
-// that it is JSON, which is most of the work. What it gives for other bytes is
-// nonsense, or an error.
+// DecodeTrusted is DecodeCommand for data out of a request that DecodeRequest accepted, or out
+// of a thread.commit in it: it does not validate the syntax again, which is most of the work.
+// For other bytes the result is undefined.
 func (v *Validator) DecodeTrusted(name string, raw events.JSON) (any, error) {
 	f, ok := v.commands[name]
 	if !ok {
@@ -154,8 +153,7 @@ func (v *Validator) DecodeTrusted(name string, raw events.JSON) (any, error) {
 	return f.read(raw)
 }
 
-// DecodeQuery reads what a query takes and gives a value of its Go type. No
-// bytes are {}.
+// DecodeQuery decodes a query's data into a value of its Go type. Empty data is {}.
 func (v *Validator) DecodeQuery(name string, raw []byte) (any, error) {
 	f, ok := v.queries[name]
 	if !ok {

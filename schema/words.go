@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// words says in plain words what a value must be.
+// words describes the valid values in words.
 func (r *rule) words() string {
 	if r.enum != nil {
 		return "must be one of " + strings.Join(r.enum, ", ")
@@ -35,7 +35,7 @@ func (r *rule) words() string {
 	return ""
 }
 
-// span says how many of something there may be.
+// span describes how many of something there may be.
 func span(least, most *int, what string) string {
 	if least != nil && most != nil {
 		return fmt.Sprintf(" of %d to %d %ss", *least, *most, what)

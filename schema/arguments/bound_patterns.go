@@ -9,14 +9,13 @@ import (
 	"github.com/skein-threads/skein/internal/pattern"
 )
 
-// MaxPatterns bounds the regular expressions of one JSON Schema of a tool's
-// parameters together, in instructions.
+// MaxPatterns bounds all regular expressions of one JSON Schema of a tool's parameters
+// together, in instructions.
 const MaxPatterns = 100_000
 
-// BoundPatterns looks at the regular expressions of a JSON Schema before anything
-// compiles them, and returns how many instructions they have together. Those that
-// Go does not know are passed over. What stands in the place of an expression but
-// in a constant counts too.
+// BoundPatterns checks the size of the regular expressions of a JSON Schema before they are
+// compiled, and returns how many instructions they have together. It ignores those that Go
+// cannot parse. Everything in the position of an expression counts, except within a constant.
 func BoundPatterns(tree any) (int, error) {
 	total := 0
 	if err := addPatterns(tree, &total); err != nil {

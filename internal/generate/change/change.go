@@ -17,15 +17,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Level says what a change of the contract means to those who keep to it.
+// Level is the effect of a change of the contract on its users.
 type Level uint8
 
-// The levels, each above those before it.
+// The levels, in increasing order.
 const (
 	Same  Level = iota
-	Patch       // other words, same meaning
-	Minor       // something more
-	Major       // something else
+	Patch       // other text, same meaning
+	Minor       // an addition
+	Major       // anything else
 )
 
 func (l Level) String() string { return [...]string{"same", "patch", "minor", "major"}[l] }
@@ -45,9 +45,9 @@ const maxDepth = 64
 // Compare returns how far a schema changed, and what changed: for each change its JSON
 // pointer, what it was and its level.
 //
-// What callers may send may grow: that is minor. To what Skein sends, optional
-// properties and values of enums may be added: readers skip what they do not
-// know. All else is major, and so is whatever Compare does not understand.
+// What callers may send may grow: that is minor. What Skein sends may get more optional properties and
+// enum values: readers ignore those that they do not know. Every other change is major, including those
+// that Compare does not understand.
 func Compare(side Side, before, after []byte) (Level, []string) {
 	c := comparison{side: side, seen: map[[2]string]bool{}}
 	one, err1 := decode(before)
@@ -65,12 +65,12 @@ func Compare(side Side, before, after []byte) (Level, []string) {
 	return c.level, c.reasons
 }
 
-// comparison is the state of one Compare.
+// change is one comparison.
 type comparison struct {
 	side          Side
 	before, after map[string]any     // the definitions
-	changed       bool               // more than words
-	seen          map[[2]string]bool // pairs of definitions that are, or were, looked at
+	changed       bool               // more than text changed
+	seen          map[[2]string]bool // pairs of definitions that are being or were compared
 	depth         int
 	level         Level
 	reasons       []string
@@ -81,7 +81,7 @@ func (c *comparison) add(level Level, at jsontext.Pointer, format string, args .
 	c.reasons = append(c.reasons, fmt.Sprintf("%s: %s (%s)", at, fmt.Sprintf(format, args...), level))
 }
 
-// wider adds a change after which more is right than before.
+// wider records a change that makes more documents valid.
 func (c *comparison) wider(at jsontext.Pointer, format string, args ...any) {
 	level := Major
 	if c.side == Asked {
@@ -132,7 +132,7 @@ func (c *comparison) schema(at jsontext.Pointer, before, after any) {
 	}
 }
 
-// words compares what stands next to references.
+// words compares the annotations next to references.
 func (c *comparison) words(at jsontext.Pointer, before, after any) {
 	o, n := before.(map[string]any), after.(map[string]any)
 	for _, key := range union(o, n) {
@@ -142,8 +142,8 @@ func (c *comparison) words(at jsontext.Pointer, before, after any) {
 	}
 }
 
-// oneFits reports whether a schema that is anyOf and nothing else has a branch that
-// takes all that was taken before.
+// oneFits reports whether a schema that only has anyOf has a branch that accepts everything
+// that was accepted before.
 func (c *comparison) oneFits(at jsontext.Pointer, before any, after map[string]any) bool {
 	for key := range after {
 		if key != "anyOf" && !annotation(key) {
@@ -158,12 +158,12 @@ func (c *comparison) oneFits(at jsontext.Pointer, before any, after map[string]a
 	})
 }
 
-// keyword compares one keyword of two schemas that are understood.
+// keyword compares one keyword of two schemas that Compare understands.
 func (c *comparison) keyword(at jsontext.Pointer, key string, o, n map[string]any) {
 	before, after := o[key], n[key]
 	in := at.AppendToken(key)
 	switch key {
-	case "$defs": // looked at where they are used
+	case "$defs": // compared where they are used
 	case "properties":
 		c.properties(in, o, n)
 	case "items":
@@ -213,7 +213,7 @@ func (c *comparison) properties(at jsontext.Pointer, o, n map[string]any) {
 			c.add(Major, in, "removed")
 		case c.side == Asked && closed, c.side == Answered && open:
 			c.add(Minor, in, "new")
-		default: // the name was free for anything, or there could be none
+		default: // any value was valid under that name, or none
 			c.add(Major, in, "new")
 		}
 	}
@@ -234,7 +234,7 @@ func (c *comparison) anyOf(at jsontext.Pointer, before, after any) {
 	}
 }
 
-// allOf compares condition by condition: what each of them takes, all of them take.
+// allOf compares condition by condition: all of them apply to every document.
 func (c *comparison) allOf(at jsontext.Pointer, before, after any) {
 	one, two := elements(before), elements(after)
 	if one == nil || len(two) != len(one) || reflect.DeepEqual(bare("allOf", before, nil), bare("allOf", after, nil)) {
@@ -246,7 +246,7 @@ func (c *comparison) allOf(at jsontext.Pointer, before, after any) {
 	}
 }
 
-// set compares lists whose order has no meaning.
+// set compares lists in which the order is irrelevant.
 func (c *comparison) set(at jsontext.Pointer, key string, before, after any) {
 	one, two := elements(before), elements(after)
 	if reflect.DeepEqual(before, after) {
@@ -280,8 +280,8 @@ func (c *comparison) set(at jsontext.Pointer, key string, before, after any) {
 	}
 }
 
-// opaque compares what has no order of more and less. A reference in it is to
-// what may have changed.
+// opaque compares values that are only equal or not. A reference in them may refer to
+// something that changed.
 func (c *comparison) opaque(at jsontext.Pointer, key string, before, after any) {
 	one, two := bare(key, before, nil), bare(key, after, nil)
 	switch {

@@ -15,8 +15,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Bare returns a schema on one line and without its words. A $comment holds a
-// digest of them, so that Compare still sees that they changed.
+// Bare returns a schema on one line and without its annotations. A $comment holds their
+// digest, so that Compare still sees that they changed.
 func Bare(raw []byte) ([]byte, error) {
 	whole, err := decode(raw)
 	if err != nil {
@@ -30,9 +30,9 @@ func Bare(raw []byte) ([]byte, error) {
 	return encode(out)
 }
 
-// decode reads JSON and keeps numbers as they are written.
+// decode decodes JSON and keeps numbers as they are written.
 func decode(raw []byte) (any, error) {
-	if !jsontext.Value(raw).IsValid() { // a name twice, too
+	if !jsontext.Value(raw).IsValid() { // also refuses repeated names
 		return nil, errors.New("not JSON")
 	}
 	dec := stdjson.NewDecoder(bytes.NewReader(raw))
@@ -42,7 +42,7 @@ func decode(raw []byte) (any, error) {
 	return out, err
 }
 
-// encode writes names in sorted order, and < as it is.
+// encode writes sorted names, and does not escape <.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := stdjson.NewEncoder(&b)
@@ -51,8 +51,8 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSpace(b.Bytes()), err
 }
 
-// bare returns the value of a keyword, or of "" a whole schema, without its words, which
-// it passes to tell in a fixed order. A keyword that it does not know stays as it is.
+// bare returns the value of a keyword, or of "" a whole schema, without its annotations, which
+// it passes to tell in a fixed order. Unknown keywords are left as they are.
 func bare(key string, value any, tell func(string)) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -87,12 +87,12 @@ func bare(key string, value any, tell func(string)) any {
 	return value
 }
 
-// annotation reports whether a keyword is one of those that are for people only.
+// annotation reports whether a keyword is for people only.
 func annotation(key string) bool {
 	return key == "description" || key == "title" || key == "$comment"
 }
 
-// understood returns the keywords of a schema if Compare knows all of them.
+// understood returns the keywords of a schema if Compare understands all of them.
 func understood(schema any, root bool) (map[string]any, bool) {
 	if schema == true {
 		return map[string]any{}, true
@@ -120,7 +120,7 @@ func definitions(schema any) map[string]any {
 	return defs
 }
 
-// reference returns the name of the definition that a schema is, if it is only that.
+// reference returns the name of the definition to which a schema refers, if it does only that.
 func reference(schema any, defs map[string]any) (string, bool) {
 	o, _ := schema.(map[string]any)
 	for key := range o {
@@ -134,7 +134,7 @@ func reference(schema any, defs map[string]any) (string, bool) {
 	return name, ok && there && !strings.ContainsAny(name, "/~%")
 }
 
-// refers reports whether something in a value may be a reference.
+// refers reports whether a value may contain a reference.
 func refers(value any) bool {
 	switch v := value.(type) {
 	case map[string]any:
@@ -149,7 +149,8 @@ func refers(value any) bool {
 	return false
 }
 
-// loosened reports whether a bound or a pattern takes what it took before, and more.
+// loosened reports whether a bound or a pattern accepts everything it accepted before, and
+// more.
 func loosened(key string, before, after any) bool {
 	if before == nil || after == nil {
 		return after == nil
@@ -175,7 +176,7 @@ func orAny(schema any) any {
 	return schema
 }
 
-// elements returns a list, or a list of the one text; nil if it is neither.
+// elements returns a list, or a list of the one string; nil if the value is neither.
 func elements(v any) []any {
 	if s, ok := v.(string); ok {
 		return []any{s}
@@ -184,7 +185,7 @@ func elements(v any) []any {
 	return list
 }
 
-// without returns what is in one list and not in the other.
+// without returns the elements of list that other lacks.
 func without(list, other []any) []any {
 	return slices.DeleteFunc(slices.Clone(list), func(v any) bool {
 		return slices.ContainsFunc(other, func(o any) bool { return reflect.DeepEqual(o, v) })
@@ -201,7 +202,7 @@ func union(one, two map[string]any) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// short returns a value as JSON if that is short.
+// short returns a value as JSON, shortened.
 func short(v any) string {
 	if v == nil {
 		return "none"
