@@ -17,40 +17,39 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// MinGrace is the least age of what the collector may take: a writer that found
-// content younger than touchAfter names it long before.
+// MinGrace is the least age of what the collector may delete: a writer that finds content
+// younger than touchAfter names it long before.
 const MinGrace = 2 * touchAfter
 
 // CollectOptions says what to collect.
 type CollectOptions struct {
-	Grace  time.Duration // how old what is taken must be; default 1 h, at least MinGrace
-	Delete bool          // else it is only told
-	Found  func(Garbage) // told of each thing; may be nil
+	Grace  time.Duration // minimum age of what is deleted; default 1 h, at least MinGrace
+	Delete bool          // otherwise only report
+	Found  func(Garbage) // called with each thing found; may be nil
 }
 
-// Garbage is what nothing refers to.
+// Garbage is content to which nothing refers.
 type Garbage struct {
 	Tenant string    `json:"tenant,omitzero"` // of an object
 	Digest string    `json:"digest,omitzero"`
-	Upload string    `json:"upload,omitzero"` // of pieces without an object: what a broken upload left
+	Upload string    `json:"upload,omitzero"` // of pieces without an object, left by an aborted upload
 	Bytes  int64     `json:"bytes"`
 	Since  time.Time `json:"since"`
 	Taken  bool      `json:"taken"`
 }
 
-// Collected sums up.
+// Collected is the summary of a collection.
 type Collected struct {
-	Objects      int64 `json:"objects"` // that the store has
+	Objects      int64 `json:"objects"` // in the store
 	Bytes        int64 `json:"bytes"`
-	Garbage      int64 `json:"garbage"` // objects and uploads to which nothing refers
+	Garbage      int64 `json:"garbage"` // unreferenced objects and uploads
 	GarbageBytes int64 `json:"garbageBytes"`
 	Taken        int64 `json:"taken"`
 }
 
-// Collect finds the objects that no thread's history names, and the pieces of
-// uploads that broke off, and takes them if it is told to. It is safe beside
-// writers, and beside another collector. The histories of deleted threads name
-// nothing.
+// Collect finds the objects that no thread's history names, and the pieces of aborted uploads,
+// and deletes them if asked to. It is safe to run concurrently with writers and other
+// collectors. The histories of deleted threads name nothing.
 func (s *Store) Collect(ctx context.Context, log *eventlog.Log, o CollectOptions) (Collected, error) {
 	c := collector{store: s, options: o, old: map[string]kept{}, owned: map[string]bool{}}
 	if o.Grace == 0 {
@@ -60,7 +59,7 @@ func (s *Store) Collect(ctx context.Context, log *eventlog.Log, o CollectOptions
 		return c.sum, events.Invalid("/grace", "the grace is %v; writers need at least %v", o.Grace, MinGrace)
 	}
 	c.before = s.now().Add(-c.options.Grace)
-	// In this order: what is written meanwhile is young, or is named by the log.
+	// The order matters: what is written meanwhile is young, or named by the log.
 	pieces, err := s.subjects(ctx, s.pieceSubject("*"))
 	if err == nil {
 		err = c.list(ctx)
@@ -81,11 +80,11 @@ func (s *Store) Collect(ctx context.Context, log *eventlog.Log, o CollectOptions
 	return c.sum, err
 }
 
-// subjects lists the subjects that the store has, in order.
+// subjects returns the subjects of the store's stream, sorted.
 func (s *Store) subjects(ctx context.Context, filter string) ([]string, error) {
 	info, err := s.stream.Info(ctx, jetstream.WithSubjectFilter(filter))
 	if err != nil {
-		return nil, fmt.Errorf("listing the store of contents: %w", err)
+		return nil, fmt.Errorf("list content store: %w", err)
 	}
 	return slices.Sorted(maps.Keys(info.State.Subjects)), nil
 }
@@ -97,12 +96,12 @@ type collector struct {
 	before  time.Time
 	old     map[string]kept // objects that are old enough, by name
 	owned   map[string]bool // uploads that have an object
-	tenant  string          // whose threads may name what is looked at; all if empty
-	eraser  *eventlog.Log   // overwrites what is taken; nil: it is only removed
+	tenant  string          // only its threads can name the objects in question; all tenants if empty
+	eraser  *eventlog.Log   // overwrites what is deleted; nil: it is only removed
 	sum     Collected
 }
 
-// kept is an object's entry as it was found.
+// kept is an object's entry as it was read.
 type kept struct {
 	*object
 	subject string
@@ -121,11 +120,11 @@ func (c *collector) list(ctx context.Context) error {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("reading the store of contents: %w", err)
+			return fmt.Errorf("read content store: %w", err)
 		}
 		o, err := decodeEntry(m.Data)
 		if err != nil {
-			return fmt.Errorf("entry %d of the store of contents: %w", m.Sequence, err) // its pieces cannot be told from garbage
+			return fmt.Errorf("read entry %d of the content store: %w", m.Sequence, err) // its pieces cannot be told from garbage
 		}
 		if o.entry.Deleted {
 			continue
@@ -141,7 +140,7 @@ func (c *collector) list(ctx context.Context) error {
 	return nil
 }
 
-// unname leaves in old what no thread's history names.
+// unname removes from old the objects that a thread's history names.
 func (c *collector) unname(ctx context.Context, log *eventlog.Log) error {
 	if len(c.old) == 0 {
 		return nil
@@ -150,7 +149,7 @@ func (c *collector) unname(ctx context.Context, log *eventlog.Log) error {
 	naming := map[string]map[string]bool{} // objects that a thread names
 	for m, err := range log.Raw(ctx, log.Config().Names.Log(cmp.Or(c.tenant, "*"), "*"), 1) {
 		if err != nil {
-			return fmt.Errorf("reading the log: %w", err)
+			return fmt.Errorf("read log: %w", err)
 		}
 		if !bytes.Contains(m.Data, []byte(events.FileWrittenType)) && !bytes.Contains(m.Data, []byte(events.LifecycleDeletedType)) {
 			continue
@@ -192,7 +191,7 @@ func note(in map[string]map[string]bool, key, value string) {
 	in[key][value] = true
 }
 
-// suspect keeps whatever a commit that cannot be read may name.
+// suspect spares whatever a commit that cannot be decoded may name.
 func (c *collector) suspect(body []byte) {
 	for name := range c.old {
 		if _, digest, _ := strings.Cut(name, "/"); bytes.Contains(body, []byte(digest)) {
@@ -201,7 +200,7 @@ func (c *collector) suspect(body []byte) {
 	}
 }
 
-// object deals with an object that nothing names.
+// object handles an object that nothing names.
 func (c *collector) object(ctx context.Context, k kept) error {
 	tenant, digest, _ := strings.Cut(k.entry.Name, "/")
 	g := Garbage{Tenant: tenant, Digest: digest, Bytes: k.entry.Size, Since: k.written}
@@ -216,8 +215,8 @@ func (c *collector) object(ctx context.Context, k kept) error {
 	return nil
 }
 
-// take takes an object, unless its entry was written again. The order matters:
-// an object without its pieces must not be found.
+// take deletes an object, unless its entry was written again. The entry goes first: an object
+// without its pieces must not be found.
 func (c *collector) take(ctx context.Context, tenant, digest string, k kept) (bool, error) {
 	marker := entry{Name: k.entry.Name, Bucket: k.entry.Bucket, NUID: k.entry.NUID, ModTime: noTime, Deleted: true}
 	m, err := marker.message(k.subject)
@@ -229,7 +228,7 @@ func (c *collector) take(ctx context.Context, tenant, digest string, k kept) (bo
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("taking %s: %w", k.entry.Name, err)
+		return false, fmt.Errorf("delete content %s: %w", k.entry.Name, err)
 	}
 	c.store.forget(tenant, digest)
 	pieces := c.store.pieceSubject(k.entry.NUID)
@@ -238,16 +237,16 @@ func (c *collector) take(ctx context.Context, tenant, digest string, k kept) (bo
 	} else {
 		err = c.store.stream.Purge(ctx, jetstream.WithPurgeSubject(pieces))
 	}
-	if err == nil { // the marker itself, but not what a writer put after it
+	if err == nil { // the deletion marker, but not what a writer put after it
 		err = c.store.stream.Purge(ctx, jetstream.WithPurgeSubject(k.subject), jetstream.WithPurgeSequence(ack.Sequence+1))
 	}
 	if err != nil {
-		return true, fmt.Errorf("taking the pieces of %s: %w", k.entry.Name, err)
+		return true, fmt.Errorf("delete pieces of %s: %w", k.entry.Name, err)
 	}
 	return true, nil
 }
 
-// upload deals with pieces that belong to no object.
+// upload handles pieces that belong to no object.
 func (c *collector) upload(ctx context.Context, subject string) error {
 	nuid := subject[strings.LastIndexByte(subject, '.')+1:]
 	if c.owned[nuid] {
@@ -258,20 +257,20 @@ func (c *collector) upload(ctx context.Context, subject string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading the store of contents: %w", err)
+		return fmt.Errorf("read content store: %w", err)
 	}
 	if !m.Time.Before(c.before) {
 		return nil
 	}
 	info, err := c.store.stream.Info(ctx, jetstream.WithSubjectFilter(subject))
 	if err != nil {
-		return fmt.Errorf("reading the store of contents: %w", err)
+		return fmt.Errorf("read content store: %w", err)
 	}
 	n := int64(info.State.Subjects[subject])
 	g := Garbage{Upload: nuid, Bytes: (n-1)*events.FilePieceBytes + int64(len(m.Data)), Since: m.Time}
 	if c.options.Delete {
 		if err := c.store.stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
-			return fmt.Errorf("taking the pieces of upload %s: %w", nuid, err)
+			return fmt.Errorf("delete pieces of upload %s: %w", nuid, err)
 		}
 		g.Taken = true
 	}

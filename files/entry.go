@@ -14,8 +14,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// entry is the message that names an object: what clients of NATS object stores
-// call its info.
+// entry is the message that names an object, called info by clients of NATS object stores.
 type entry struct {
 	Name     string            `json:"name"`
 	Metadata map[string]string `json:"metadata,omitempty"`
@@ -23,7 +22,7 @@ type entry struct {
 	Bucket   string            `json:"bucket"`
 	NUID     string            `json:"nuid"` // of the pieces' subject
 	Size     int64             `json:"size"`
-	ModTime  string            `json:"mtime"` // the stream's own time counts
+	ModTime  string            `json:"mtime"` // the stream's own time is authoritative
 	Chunks   int64             `json:"chunks"`
 	Digest   string            `json:"digest,omitzero"` // SHA-256= and base64
 	Deleted  bool              `json:"deleted,omitzero"`
@@ -38,7 +37,7 @@ const (
 	metaType   = "mimeType"
 	metaWidth  = "width"
 	metaHeight = "height"
-	metaPieces = "pieces" // where the pieces lie in the stream
+	metaPieces = "pieces" // the sequences of the pieces in the stream
 )
 
 const noTime = "0001-01-01T00:00:00Z"
@@ -46,12 +45,12 @@ const noTime = "0001-01-01T00:00:00Z"
 func (e entry) message(subject string) (*nats.Msg, error) {
 	data, err := json.Marshal(e, json.Deterministic(true))
 	if err != nil {
-		return nil, fmt.Errorf("encoding the entry of content: %w", err)
+		return nil, fmt.Errorf("encode content entry: %w", err)
 	}
 	return &nats.Msg{Subject: subject, Header: nats.Header{"Nats-Rollup": {"sub"}}, Data: data}, nil
 }
 
-// object is an entry that was read.
+// object is a decoded entry.
 type object struct {
 	entry   entry
 	pieces  runs
@@ -61,16 +60,16 @@ type object struct {
 func decodeEntry(data []byte) (*object, error) {
 	var e entry
 	if err := json.Unmarshal(data, &e); err != nil {
-		return nil, fmt.Errorf("its entry cannot be read: %w", err)
+		return nil, fmt.Errorf("decode entry: %w", err)
 	}
 	pieces, err := parseRuns(e.Metadata[metaPieces])
 	if err == nil && !e.Deleted && pieces.count() != e.Chunks {
-		err = errors.New("its entry contradicts itself")
+		err = errors.New("decode entry: fields contradict each other")
 	}
 	return &object{entry: e, pieces: pieces}, err
 }
 
-// content gives what events say of the content.
+// content returns the description of the content for events.
 func (o *object) content(digest string) events.FileContent {
 	if o == nil {
 		return events.FileContent{}
@@ -84,11 +83,11 @@ func (o *object) content(digest string) events.FileContent {
 	}
 }
 
-// digestOf gives an object's digest as clients of object stores write it.
+// digestOf returns an object's digest in the form of clients of object stores.
 func digestOf(sum []byte) string { return "SHA-256=" + base64.URLEncoding.EncodeToString(sum) }
 
-// runs are the sequences of an object's pieces in the stream, in order, as runs
-// of neighbours: one run, unless others were writing at the same time.
+// runs are the sequences of an object's pieces in the stream, in order, as runs of consecutive
+// ones: a single run, unless others were writing at the same time.
 type runs []run
 
 type run struct {
@@ -112,7 +111,7 @@ func (r runs) count() int64 {
 	return n
 }
 
-// at gives the sequence of a piece, 0 if there is no such piece.
+// at returns the sequence of a piece, 0 if there is no such piece.
 func (r runs) at(piece int64) uint64 {
 	for _, one := range r {
 		if piece < one.n {
@@ -123,7 +122,7 @@ func (r runs) at(piece int64) uint64 {
 	return 0
 }
 
-// String writes the runs: 17+4,30 are 17 to 20 and 30.
+// String encodes the runs: 17+4,30 are 17 to 20 and 30.
 func (r runs) String() string {
 	var b strings.Builder
 	for i, one := range r {
@@ -152,7 +151,7 @@ func parseRuns(text string) (runs, error) {
 			one.n, err = strconv.ParseInt(count, 10, 64)
 		}
 		if err != nil || one.n < 1 || one.first == 0 {
-			return nil, fmt.Errorf("its entry names no pieces: %.40q", part)
+			return nil, fmt.Errorf("decode entry: invalid sequences of pieces: %.40q", part)
 		}
 		out = append(out, one)
 	}

@@ -7,14 +7,14 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 )
 
-// Eraser takes contents for good when the threads that named them are purged.
+// Eraser erases contents when the threads that named them are purged.
 type Eraser struct {
 	store *Store
 	log   *eventlog.Log
 	now   func() time.Time
 }
 
-// NewEraser gives the eraser of a store; now may be nil for the clock.
+// NewEraser returns the eraser of a store; now may be nil for the system clock.
 func NewEraser(store *Store, log *eventlog.Log, now func() time.Time) *Eraser {
 	if now == nil {
 		now = time.Now
@@ -22,11 +22,10 @@ func NewEraser(store *Store, log *eventlog.Log, now func() time.Time) *Eraser {
 	return &Eraser{store, log, now}
 }
 
-// Erase overwrites those of a tenant's contents that no thread's history names,
-// and removes them. A writer may be about to name content that it has found in
-// the store: so what was written, or found there, within MinGrace stays, and Erase
-// is to be called again after a while. It reads the tenant's log, unless all of it is
-// too young.
+// Erase overwrites and removes those of a tenant's contents that no thread's history names. A
+// writer may be about to name content that it found in the store: so content that was written,
+// or found, within MinGrace is kept, and Erase returns after how long it must be called again.
+// It reads the tenant's log, unless all of the contents are too young.
 func (e *Eraser) Erase(ctx context.Context, tenant string, digests []string) (again time.Duration, err error) {
 	c := collector{
 		store: e.store, options: CollectOptions{Delete: true}, old: map[string]kept{}, tenant: tenant, eraser: e.log,

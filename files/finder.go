@@ -14,12 +14,12 @@ import (
 
 // finder finds the lines that match a pattern.
 type finder struct {
-	line    *pattern.Pattern // on one line, without its end
-	needles []needle         // of which a line that matches holds one; or
-	text    *pattern.Pattern // on many lines at once; nil if the pattern needs each by itself
+	line    *pattern.Pattern // matches one line, without its end
+	needles []needle         // a matching line contains one of them; or
+	text    *pattern.Pattern // matches many lines at once; nil if lines must be matched one by one
 }
 
-// newFinder reads an expression. The error is an invalid_request.
+// newFinder compiles an expression. The error is an invalid_request.
 func newFinder(expression string) (*finder, error) {
 	line, err := pattern.Compile(expression, GrepPattern)
 	var large *pattern.SizeError
@@ -32,7 +32,7 @@ func newFinder(expression string) (*finder, error) {
 	f := &finder{line: line}
 	// The same with ^ and $ at the ends of lines.
 	parsed, err := syntax.Parse(expression, syntax.Perl&^syntax.OneLine)
-	if err != nil { // line by line will do
+	if err != nil { // matching line by line suffices
 		return f, nil
 	}
 	if f.needles = needlesOf(parsed); f.needles == nil && !endsMatter(parsed) {
@@ -41,8 +41,8 @@ func newFinder(expression string) (*finder, error) {
 	return f, nil
 }
 
-// endsMatter reports whether a pattern asks for the end of a line, of which
-// there are two kinds, or for the ends of the whole text.
+// endsMatter reports whether a pattern matches the end of a line, of which there are two
+// kinds, or the ends of the whole text.
 func endsMatter(p *syntax.Regexp) bool {
 	switch p.Op {
 	case syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText:
@@ -51,9 +51,8 @@ func endsMatter(p *syntax.Regexp) bool {
 	return slices.ContainsFunc(p.Sub, endsMatter)
 }
 
-// lines calls found with each line of the text that matches, and where it
-// begins, until it returns false. It reports whether it has looked at all that it
-// was to look at: false if spend stopped it.
+// lines calls found with each line of the text that matches, and its offset, until found
+// returns false. It returns false if spend stopped it before the end of the search.
 func (f *finder) lines(text []byte, spend pattern.Spend, found func(at int, line []byte) bool) bool {
 	hay := haystack{needles: f.needles}
 	for at := 0; at < len(text); {
@@ -69,7 +68,7 @@ func (f *finder) lines(text []byte, spend pattern.Spend, found func(at int, line
 			end += begin
 		}
 		line := bytes.TrimSuffix(text[begin:end], []byte{'\r'})
-		// What was found may reach over the end of the line.
+		// The match may extend beyond the end of the line.
 		matched, ok := f.line.Match(line, spend)
 		if !ok {
 			return false
@@ -82,13 +81,13 @@ func (f *finder) lines(text []byte, spend pattern.Spend, found func(at int, line
 	return true
 }
 
-// linesAtOnce is how many bytes are searched for a candidate at a time, to the end
-// of the line in which they end. A match may reach that far, and all of it is
-// read again for the next line.
+// linesAtOnce is how many bytes are searched for a candidate at a time, up to the end of the
+// line in which they end. A match may extend that far, and all of it is searched again for the
+// next line.
 const linesAtOnce = 16 << 10
 
-// candidate returns a place in the first line from at on that may match, which is
-// at itself if every line must be tried; len(text) if there is none.
+// candidate returns an offset in the first line from at on that may match, which is at itself
+// if every line must be tried; len(text) if there is none.
 func (f *finder) candidate(text []byte, at int, hay *haystack, spend pattern.Spend) (place int, ok bool) {
 	switch {
 	case len(f.needles) > 0:
@@ -118,14 +117,14 @@ type scan struct {
 	spend   pattern.Spend
 	limit   int
 	matches []events.GrepMatch
-	cut     bool // not all of it was searched, or shown
+	cut     bool // not all of it was searched, or returned
 
 	line  int64  // the number of the first line of rest
-	rest  []byte // what follows the last end of a line
-	known bool   // that line has matched: a part of it was searched before
+	rest  []byte // what follows the last line end
+	known bool   // the line of rest has matched: a part of it was searched before
 }
 
-// add searches the lines that a piece ends, and reports whether to go on.
+// add searches the lines that a piece completes, and reports whether to continue.
 func (s *scan) add(piece []byte) bool {
 	end := bytes.LastIndexByte(piece, '\n') + 1
 	if end == 0 && len(s.rest)+len(piece) < LongLine {
@@ -150,7 +149,7 @@ func (s *scan) add(piece []byte) bool {
 	return !s.cut
 }
 
-// end searches what is left.
+// end searches the rest.
 func (s *scan) end() { s.search(s.rest) }
 
 func (s *scan) search(text []byte) {
@@ -174,11 +173,11 @@ func (s *scan) search(text []byte) {
 	}
 }
 
-// clip gives a line as it is shown.
+// clip shortens a line for the result.
 func clip(line []byte) string {
 	if len(line) > LineBytes {
 		line = line[:LineBytes]
-		for len(line) > 0 && !utf8.RuneStart(line[len(line)-1]) { // not amid a letter
+		for len(line) > 0 && !utf8.RuneStart(line[len(line)-1]) { // not within a character
 			line = line[:len(line)-1]
 		}
 		if last, n := utf8.DecodeLastRune(line); last == utf8.RuneError && n == 1 {

@@ -14,22 +14,22 @@ import (
 // Bounds of one search.
 const (
 	GrepPattern = 10_000          // instructions of the compiled pattern; a larger one is refused
-	GrepBytes   = 2 << 30         // searched; then the answer says that it is cut short
-	GrepSteps   = 1 << 38         // instructions times bytes of the lines on which they are tried; the same
-	GrepTime    = 6 * time.Second // the same
-	LineBytes   = 1000            // shown of a line
+	GrepBytes   = 2 << 30         // searched; beyond that the reply says that it is incomplete
+	GrepSteps   = 1 << 38         // instructions times bytes of the lines on which they are tried; likewise
+	GrepTime    = 6 * time.Second // likewise
+	LineBytes   = 1000            // returned of a line
 	LongLine    = 1 << 20         // a longer line is searched in parts of this size
 	answerMax   = 2 << 20         // of all lines together
 
-	binaryLook  = 8000 // bytes in which a NUL makes a file binary
+	binaryLook  = 8000 // a NUL within these first bytes makes a file binary
 	filesAtOnce = 4
 )
 
-// Grep searches files for a pattern (RE2), line by line: in the order of the
-// files, lines counted from 1, without their ends, cut to LineBytes. A file with a
-// NUL among its first bytes is binary and left out. Bytes that are not UTF-8 are
-// shown as U+FFFD. It returns when all of its work has ended, so that what it uses
-// is counted for as long as it uses it.
+// Grep searches files for a pattern (RE2), line by line: in the order of the files, lines
+// counted from 1, without their ends, cut to LineBytes. A file with a NUL among its first
+// bytes is binary and skipped. Invalid UTF-8 is shown as U+FFFD. Grep returns only after all
+// of its work has ended, so that the resources it uses are counted for as long as it uses
+// them.
 func (v *Viewer) Grep(ctx context.Context, tenant string, list []events.FileRecord, pattern string, limit int) (*events.GrepList, error) {
 	find, err := newFinder(pattern)
 	if err != nil {
@@ -46,7 +46,7 @@ func (v *Viewer) Grep(ctx context.Context, tenant string, list []events.FileReco
 	return g.run(ctx, list)
 }
 
-// search is one search under way.
+// search is one call of Grep.
 type search struct {
 	viewer *Viewer
 	tenant string
@@ -56,18 +56,18 @@ type search struct {
 	steps  atomic.Int64
 }
 
-// searched is what came of one file.
+// searched is the result for one file.
 type searched struct {
 	matches []events.GrepMatch
 	binary  bool
-	cut     bool // not all of it was searched, or shown
+	cut     bool // not all of it was searched, or returned
 	err     error
 }
 
-// run searches several files at a time, and takes what they gave in order.
+// run searches several files at a time, and merges their results in order.
 func (g *search) run(ctx context.Context, list []events.FileRecord) (*events.GrepList, error) {
 	var working sync.WaitGroup
-	defer working.Wait() // soon: all of them look at the context
+	defer working.Wait() // soon: all of them watch the context
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	out := &events.GrepList{Results: []events.GrepResult{}}
@@ -152,8 +152,8 @@ func (g *search) file(ctx context.Context, digest string) searched {
 	return searched{matches: s.matches, cut: s.cut}
 }
 
-// spending returns what the search of one file asks for its work: not so often
-// that it would cost much, and as often as it can be stopped.
+// spending returns the function by which the search of one file accounts for its work: called
+// seldom enough to be cheap, and often enough for the search to be stopped.
 func (g *search) spending(ctx context.Context) pattern.Spend {
 	pending := 0
 	return func(steps int) bool {

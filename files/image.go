@@ -14,8 +14,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// look says what content is, by its first piece: a type as browsers sniff it,
-// and the size of an image.
+// look detects the type of a content from its first piece, as browsers do, and the size of an
+// image.
 func look(first []byte) events.FileContent {
 	c := events.FileContent{MimeType: http.DetectContentType(first)}
 	if len(first) == 0 {

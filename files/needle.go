@@ -6,21 +6,20 @@ import (
 	"strings"
 )
 
-// needle is a text that a match may have to hold.
+// needle is a text that a match may have to contain.
 type needle struct {
 	text string
-	fold bool // in either case; ASCII only
+	fold bool // in upper or lower case; ASCII only
 }
 
 const (
-	needleBytes  = 2 // of the shortest that is worth looking for
+	needleBytes  = 2 // the shortest worth searching for
 	needlesAtOne = 8
-	foldBytes    = 16 // of a needle in either case, which is compared at each place
+	foldBytes    = 16 // of a needle in either case, which is compared at each offset
 )
 
-// needlesOf gives texts of which every match of the pattern holds at least one,
-// or nothing if it needs none. Looking for a text is many times faster than
-// trying a pattern.
+// needlesOf returns texts of which every match of the pattern contains at least one, or nil if
+// there are none. Searching for a text is many times faster than trying a pattern.
 func needlesOf(p *syntax.Regexp) []needle {
 	switch p.Op {
 	case syntax.OpLiteral:
@@ -64,8 +63,8 @@ func shortest(list []needle) int {
 	return n
 }
 
-// literal gives the text of a literal. Of one that may be in either case it gives
-// the longest piece that has no letters with forms beyond ASCII.
+// literal returns the text of a literal or, if it is case-insensitive, its longest piece
+// without letters that have forms beyond ASCII.
 func literal(p *syntax.Regexp) []needle {
 	text := string(p.Rune)
 	if p.Flags&syntax.FoldCase == 0 {
@@ -86,7 +85,7 @@ func literal(p *syntax.Regexp) []needle {
 	return []needle{{text: strings.ToLower(best[:min(len(best), foldBytes)]), fold: true}}
 }
 
-// in gives where the needle first lies in a text, -1 if it does not.
+// in returns the first offset of the needle in a text, -1 if there is none.
 func (n needle) in(text []byte) int {
 	if !n.fold {
 		return bytes.Index(text, []byte(n.text))
@@ -109,7 +108,7 @@ func (n needle) in(text []byte) int {
 
 // nextOf finds the first of two bytes, which may be the same.
 func nextOf(text []byte, a, b byte) int {
-	const part = 4096 // so that a byte that is rare is not looked for again and again
+	const part = 4096 // so that a rare byte is not searched for again and again
 	for from := 0; from < len(text); from += part {
 		piece := text[from:min(from+part, len(text))]
 		i := bytes.IndexByte(piece, a)
@@ -128,10 +127,10 @@ func nextOf(text []byte, a, b byte) int {
 	return -1
 }
 
-// haystack looks for several needles in one text, each found place once.
+// haystack searches for several needles in one text, finding each occurrence once.
 type haystack struct {
 	needles []needle
-	next    []int // where each lies next; len of the text if nowhere
+	next    []int // the next offset of each; len of the text if none
 }
 
 func (h *haystack) find(text []byte, at int) int {

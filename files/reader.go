@@ -14,16 +14,16 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Piece gives one piece of a tenant's content, from 0. Each but the last has
+// Piece returns one piece of a tenant's content, from 0. Each except the last has
 // events.FilePieceBytes. The error may be a *NotStoredError or a *DamagedError.
 func (s *Store) Piece(ctx context.Context, tenant, digest string, n int64) ([]byte, error) {
 	data, err := s.piece(ctx, tenant, digest, n)
-	if errors.Is(err, jetstream.ErrMsgNotFound) { // it was taken, and perhaps stored anew
+	if errors.Is(err, jetstream.ErrMsgNotFound) { // it was deleted, and perhaps stored again
 		s.forget(tenant, digest)
 		data, err = s.piece(ctx, tenant, digest, n)
 	}
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return nil, &DamagedError{tenant, digest, fmt.Sprintf("its piece %d is missing", n)}
+		return nil, &DamagedError{tenant, digest, fmt.Sprintf("piece %d is missing", n)}
 	}
 	return data, err
 }
@@ -35,16 +35,16 @@ func (s *Store) piece(ctx context.Context, tenant, digest string, n int64) ([]by
 	}
 	m, err := s.stream.GetMsg(ctx, seq)
 	if err != nil {
-		return nil, fmt.Errorf("reading a piece of content: %w", err)
+		return nil, fmt.Errorf("read piece of content: %w", err)
 	}
 	want := min(events.FilePieceBytes, o.entry.Size-n*events.FilePieceBytes)
 	if m.Subject != s.pieceSubject(o.entry.NUID) || int64(len(m.Data)) != want {
-		return nil, &DamagedError{tenant, digest, fmt.Sprintf("its piece %d is another message", n)}
+		return nil, &DamagedError{tenant, digest, fmt.Sprintf("piece %d is another message", n)}
 	}
 	return m.Data, nil
 }
 
-// locate tells where a piece lies in the stream.
+// locate finds the sequence of a piece in the stream.
 func (s *Store) locate(ctx context.Context, tenant, digest string, n int64) (*object, uint64, error) {
 	o, err := s.object(ctx, tenant, digest)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Store) locate(ctx context.Context, tenant, digest string, n int64) (*ob
 	return nil, 0, events.Invalid("/piece", "the content has %d pieces, and no piece %d", o.entry.Chunks, n)
 }
 
-// forward has the stream send a piece to a subject. If it has no such message, it
+// forward makes the stream send a piece to a subject. If the stream lacks the message, it
 // sends one without data that says so.
 func (s *Store) forward(ctx context.Context, tenant, digest string, n int64, to string) error {
 	_, seq, err := s.locate(ctx, tenant, digest, n)
@@ -67,13 +67,13 @@ func (s *Store) forward(ctx context.Context, tenant, digest string, n int64, to 
 	}
 	ask := strconv.AppendUint([]byte(`{"seq":`), seq, 10)
 	if err := s.js.Conn().PublishRequest(s.api+".DIRECT.GET.OBJ_"+s.bucket, to, append(ask, '}')); err != nil {
-		return fmt.Errorf("reading a piece of content: %w", err)
+		return fmt.Errorf("read piece of content: %w", err)
 	}
 	return nil
 }
 
-// All gives the pieces of a tenant's content in order, reading one ahead. It ends
-// with a *DamagedError if they are not what the digest says.
+// All yields the pieces of a tenant's content in order, reading one ahead. It ends with a
+// *DamagedError if they do not match the digest.
 func (s *Store) All(ctx context.Context, tenant, digest string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		o, err := s.object(ctx, tenant, digest)
@@ -119,7 +119,7 @@ func (s *Store) ahead(ctx context.Context, tenant, digest string, n int64) <-cha
 	return out
 }
 
-// Size gives the size of a tenant's content, or a *NotStoredError.
+// Size returns the size of a tenant's content in bytes, or a *NotStoredError.
 func (s *Store) Size(ctx context.Context, tenant, digest string) (int64, error) {
 	o, err := s.object(ctx, tenant, digest)
 	if err != nil {

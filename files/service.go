@@ -25,20 +25,19 @@ import (
 // ServiceConfig bounds a service. The zero value of a field means its default.
 type ServiceConfig struct {
 	Version           string          // of the NATS service; default 0.0.0
-	Uploads           *share.Pool     // places for those that are under way; default DefaultUploads
-	Idle              time.Duration   // until an upload of which nothing comes is dropped; default 30 s
-	Longest           time.Duration   // that an upload may take from its beginning to its end; default DefaultUploadTime
-	Floods            *service.Floods // told of what is over a limit; nil: nobody is
+	Uploads           *share.Pool     // places for uploads in progress; default DefaultUploads
+	Idle              time.Duration   // after which an upload that receives nothing is dropped; default 30 s
+	Longest           time.Duration   // maximum duration of an upload; default DefaultUploadTime
+	Floods            *service.Floods // notified of what exceeds a limit; may be nil
 	Answers, Refusals *nats.Conn      // see service.Endpoint
-	Conn              *nats.Conn      // on which requests come; default the log's
+	Conn              *nats.Conn      // receives requests; default: the log's
 	Tenants           service.Limits
 	Fair              service.Fair      // of each tenant, while others are active
-	Activity          *service.Activity // of all services of the process; default this one's own
-	Metrics           service.Limited   // told of what a tenant's limits refused; nil: nobody is
+	Activity          *service.Activity // of all services of the process; default: this one's own
+	Metrics           service.Limited   // notified of what a tenant's limits refused; may be nil
 }
 
-// How many uploads may be under way at the same time in a process, and how long one
-// may take, unless it is told otherwise.
+// Defaults of the number of uploads in progress in a process, and of the duration of one.
 const (
 	DefaultUploads    = 64
 	DefaultUploadTime = 2 * time.Hour
@@ -60,7 +59,7 @@ func (c ServiceConfig) withDefaults() ServiceConfig {
 	return c
 }
 
-// Service takes and gives the bytes of files over NATS, on
+// Service uploads and downloads the bytes of files over NATS, on
 // {prefix}.file.{tenant}.content.put and .get.
 type Service struct {
 	log     *eventlog.Log
@@ -74,8 +73,8 @@ type Service struct {
 	ctx     context.Context // ends when the service stops
 	cancel  context.CancelFunc
 
-	mu     sync.Mutex           // guards what follows
-	opened map[string]time.Time // until when a thread's content may be read without asking again
+	mu     sync.Mutex           // guards the fields below
+	opened map[string]time.Time // until when a thread's content may be read without checking again
 }
 
 // Serve starts a service. Stop it before its connection is closed.
@@ -98,7 +97,7 @@ func Serve(log *eventlog.Log, store *Store, writes *commands.Dispatcher, queries
 	return s, nil
 }
 
-// Stop takes no more requests, and drops the uploads under way.
+// Stop accepts no more requests, and drops uploads in progress.
 func (s *Service) Stop(ctx context.Context) error {
 	err := s.service.Stop(ctx)
 	s.cancel()
@@ -110,7 +109,7 @@ func (s *Service) Stop(ctx context.Context) error {
 	select {
 	case <-done:
 	case <-ctx.Done():
-		err = errors.Join(err, fmt.Errorf("uploads were still under way: %w", ctx.Err()))
+		err = errors.Join(err, fmt.Errorf("stop file service: uploads were still in progress: %w", ctx.Err()))
 	}
 	return err
 }
@@ -131,21 +130,20 @@ func (s *Service) handle(ctx context.Context, tenant, name string, body []byte, 
 // getContent is the body of content.get.
 type getContent struct {
 	ThreadID string `json:"threadId"`
-	Path     string `json:"path"` // that held the content, as a hint
+	Path     string `json:"path"` // the path with the content, as a hint
 	Digest   string `json:"digest"`
 	Piece    int64  `json:"piece"`
-	Direct   bool   `json:"direct"` // the stream may answer by itself
+	Direct   bool   `json:"direct"` // the stream may reply by itself
 }
 
-// otherAccount begins the subjects on which nats-server takes answers to another
-// account. Only whoever took the request may answer there.
+// otherAccount is the prefix of the subjects on which nats-server receives replies for another
+// account. Only the receiver of the request may reply there.
 const otherAccount = "_R_."
 
 var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// get gives a piece of content that the thread's history names. If the caller
-// allows it, the stream answers the caller, and the piece does not come through
-// this process.
+// get returns a piece of content that the thread's history names. If the caller allows it, the
+// stream replies to the caller, and the piece does not pass through this process.
 func (s *Service) get(ctx context.Context, tenant string, body []byte, meta service.Meta) (any, error) {
 	var q getContent
 	if err := json.Unmarshal(body, &q, json.RejectUnknownMembers(true)); err != nil {
@@ -174,7 +172,7 @@ func (s *Service) get(ctx context.Context, tenant string, body []byte, meta serv
 	return service.Bytes(data), nil
 }
 
-// refusal says to a caller what became of content.
+// refusal converts an error of reading content into one for the caller.
 func refusal(err error) error {
 	var missing *NotStoredError
 	var damaged *DamagedError
@@ -182,18 +180,18 @@ func refusal(err error) error {
 	case errors.As(err, &missing):
 		return events.Missing("content", missing.Digest)
 	case errors.As(err, &damaged):
-		return events.Errorf(events.NotFound, "the content cannot be given: %w", err)
+		return events.Errorf(events.NotFound, "read content: %w", err)
 	}
 	return err
 }
 
 const (
-	openFor    = 30 * time.Second // so that the end of a thread ends reading too
+	openFor    = 30 * time.Second // so that reading ends with the thread
 	openAtMost = 10_000
 )
 
-// open makes sure that the thread's history names the content. The record at the
-// path usually does; if the path has been written over since, the log tells.
+// open checks that the thread's history names the content. Usually the record at the path
+// does; if the path has been overwritten since, the log is searched.
 func (s *Service) open(ctx context.Context, tenant string, q getContent) error {
 	key := tenant + "." + q.ThreadID + "." + q.Digest
 	now := time.Now()

@@ -17,54 +17,54 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// touchAfter is how old an object may be until a writer that needs it writes its
-// entry again, so that the collector sees that it is needed.
+// touchAfter is the age of an object from which a writer that needs it writes its entry again,
+// so that the collector sees that it is needed.
 const touchAfter = 10 * time.Minute
 
 // Store is the object store of contents. It is safe for concurrent use.
 type Store struct {
 	js     jetstream.JetStream
-	api    string // prefix of its API
+	api    string // prefix of its API subjects
 	stream jetstream.Stream
 	bucket string
 	now    func() time.Time
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	known map[string]*object
 }
 
-// ackTimeout bounds the storing of one piece.
+// ackTimeout bounds the time to store one piece.
 const ackTimeout = 20 * time.Second
 
-// Open gives the store on the log's connection. The log's Ensure has made it.
+// Open returns the store on the log's connection. The log's Ensure has created it.
 func Open(ctx context.Context, log *eventlog.Log) (*Store, error) {
 	js, err := jetstream.NewWithAPIPrefix(log.Conn(), log.Config().API, jetstream.WithPublishAsyncTimeout(ackTimeout))
 	if err != nil {
-		return nil, fmt.Errorf("JetStream on this connection: %w", err)
+		return nil, fmt.Errorf("open content store: JetStream: %w", err)
 	}
 	bucket := log.Config().Names.Bucket(assets.FileBucket)
 	stream, err := js.Stream(ctx, "OBJ_"+bucket)
 	if err != nil {
-		return nil, fmt.Errorf("the store of contents: %w", err)
+		return nil, fmt.Errorf("open content store: %w", err)
 	}
 	return &Store{js: js, api: log.Config().API, stream: stream, bucket: bucket, now: time.Now, known: map[string]*object{}}, nil
 }
 
-// NotStoredError says that content is not in the store.
+// NotStoredError is the error of content that is not in the store.
 type NotStoredError struct{ Tenant, Digest string }
 
 func (e *NotStoredError) Error() string {
-	return fmt.Sprintf("the content %s of tenant %s is not in the store", e.Digest, e.Tenant)
+	return fmt.Sprintf("read content %s of tenant %s: it is not in the store", e.Digest, e.Tenant)
 }
 
-// DamagedError says that content in the store is not what its name says.
+// DamagedError is the error of stored content that does not match its digest.
 type DamagedError struct {
 	Tenant, Digest string
 	How            string
 }
 
 func (e *DamagedError) Error() string {
-	return fmt.Sprintf("the content %s of tenant %s is damaged: %s", e.Digest, e.Tenant, e.How)
+	return fmt.Sprintf("read content %s of tenant %s: it is damaged: %s", e.Digest, e.Tenant, e.How)
 }
 
 // Keep stores content for a tenant, and returns when it is durable. It
@@ -87,9 +87,8 @@ func (s *Store) Keep(ctx context.Context, tenant string, content []byte) (events
 	return w.finish(ctx)
 }
 
-// hold gives content that is there, such that the collector leaves it alone for
-// long enough to name it. If it is not there it gives nil, and the sequence that
-// its first entry must expect.
+// hold returns stored content, protected from the collector for long enough to name it. If it
+// is not stored, hold returns nil and the sequence that its first entry must expect.
 func (s *Store) hold(ctx context.Context, tenant, digest string) (*object, uint64, error) {
 	for {
 		o, seq, err := s.find(ctx, tenant, digest)
@@ -111,15 +110,15 @@ func (s *Store) entrySubject(name string) string {
 
 func (s *Store) pieceSubject(nuid string) string { return "$O." + s.bucket + ".C." + nuid }
 
-// find reads the entry of content: nil if there is none, with the sequence that
-// the next entry must expect.
+// find reads the entry of content: nil if there is none, with the sequence that the next entry
+// must expect.
 func (s *Store) find(ctx context.Context, tenant, digest string) (*object, uint64, error) {
 	m, err := s.stream.GetLastMsgForSubject(ctx, s.entrySubject(objectName(tenant, digest)))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, 0, nil
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("looking for content: %w", err)
+		return nil, 0, fmt.Errorf("find content: %w", err)
 	}
 	o, err := decodeEntry(m.Data)
 	if err != nil {
@@ -132,28 +131,28 @@ func (s *Store) find(ctx context.Context, tenant, digest string) (*object, uint6
 	return o, m.Sequence, nil
 }
 
-// publishEntry writes an entry on condition that the one before it is at seq.
+// publishEntry writes an entry on condition that the previous one is at seq.
 func (s *Store) publishEntry(ctx context.Context, tenant, digest string, e entry, seq uint64) error {
 	m, err := e.message(s.entrySubject(objectName(tenant, digest)))
 	if err != nil {
 		return err
 	}
 	if _, err := s.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(seq)); err != nil {
-		return fmt.Errorf("storing the entry of content: %w", err)
+		return fmt.Errorf("store content entry: %w", err)
 	}
 	return nil
 }
 
-// conflict reports whether somebody else wrote the entry first.
+// conflict reports whether another writer wrote the entry first.
 func conflict(err error) bool {
 	var refused *jetstream.APIError
 	return errors.As(err, &refused) && (refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
-// knownAtMost is how many entries are remembered.
+// knownAtMost bounds the cached entries.
 const knownAtMost = 4096
 
-// object gives what is known of content, from memory if it was asked for before.
+// object returns the entry of content, from the cache if possible.
 func (s *Store) object(ctx context.Context, tenant, digest string) (*object, error) {
 	name := objectName(tenant, digest)
 	s.mu.Lock()

@@ -17,29 +17,27 @@ import (
 	"github.com/skein-threads/skein/internal/share"
 )
 
-// Bounds of an image of which a thumbnail is made, looked at before it is
-// decoded.
+// Bounds of an image for a thumbnail, checked before it is decoded.
 const (
 	MaxImagePixels = 16_000_000 // at most 250 MB while it is decoded, one at a time
 	MaxImageBytes  = 64 << 20
 )
 
-// Viewer looks into contents for queries. It implements projections.Contents.
+// Viewer reads contents for queries. It implements projections.Contents.
 type Viewer struct {
 	store    *Store
-	images   *share.Pool // that are decoded at the same time
+	images   *share.Pool // for decoding
 	searches *share.Pool
 }
 
-// How many images are decoded, and searches run, at the same time in a process,
-// unless it is told otherwise.
+// Defaults of how many images are decoded, and searches run, at the same time in a process.
 const (
 	DefaultImages   = 1
 	DefaultSearches = 4
 )
 
-// NewViewer makes a viewer on a store, which decodes as many images, and runs as
-// many searches, at a time as there are places; nil: as many as by default.
+// NewViewer returns a viewer of a store. It decodes as many images, and runs as many searches,
+// at a time as the pools have places; nil: the defaults.
 func NewViewer(s *Store, images, searches *share.Pool) *Viewer {
 	if images == nil {
 		images = share.New("images", share.Limit{Total: DefaultImages}, nil)
@@ -50,10 +48,10 @@ func NewViewer(s *Store, images, searches *share.Pool) *Viewer {
 	return &Viewer{store: s, images: images, searches: searches}
 }
 
-// Thumbnail gives a small picture of a PNG, JPEG, GIF or WebP: of the first frame
-// of one that moves, as JPEG if the image has no transparent parts and as PNG if
-// it may have. It is never larger than the image. Anything else is not_found,
-// and so is an image of more than MaxImagePixels.
+// Thumbnail returns a small picture of a PNG, JPEG, GIF or WebP: of the first frame of an
+// animation, as JPEG if the image cannot be transparent and as PNG otherwise. It is never
+// larger than the image. Any other content is not_found, and so is an image of more than
+// MaxImagePixels.
 func (v *Viewer) Thumbnail(ctx context.Context, tenant string, file *events.FileRecord, size int) (*events.Thumbnail, error) {
 	missing := events.Missing("thumbnail", file.Path)
 	if file.Size > MaxImageBytes {
@@ -82,7 +80,7 @@ func (v *Viewer) Thumbnail(ctx context.Context, tenant string, file *events.File
 	return small, nil
 }
 
-// place takes a place for a tenant, and waits for it.
+// place waits for a tenant's place in a pool.
 func place(ctx context.Context, pool *share.Pool, tenant string) (leave func(), err error) {
 	leave, err = pool.Wait(ctx, tenant)
 	if full := (*share.FullError)(nil); errors.As(err, &full) {
@@ -92,20 +90,20 @@ func place(ctx context.Context, pool *share.Pool, tenant string) (leave func(), 
 }
 
 // errImage says why an image is not decoded.
-var errImage = errors.New("it has more pixels than are decoded")
+var errImage = errors.New("too many pixels; at most 16,000,000 are decoded")
 
-// shrink gives an image at most size pixels wide and high.
+// shrink returns an image scaled down to at most size pixels in width and height.
 func shrink(raw []byte, size int) (*events.Thumbnail, error) {
 	config, kind, err := image.DecodeConfig(bytes.NewReader(raw))
 	if err != nil {
-		return nil, fmt.Errorf("it is no image that can be read: %w", err)
+		return nil, fmt.Errorf("decode image: %w", err)
 	}
 	if config.Width < 1 || config.Height < 1 || int64(config.Width)*int64(config.Height) > MaxImagePixels {
 		return nil, errImage
 	}
 	source, _, err := image.Decode(bytes.NewReader(raw))
 	if err != nil {
-		return nil, fmt.Errorf("the %s cannot be read: %w", kind, err)
+		return nil, fmt.Errorf("decode %s: %w", kind, err)
 	}
 	width, height := fit(source.Bounds().Dx(), source.Bounds().Dy(), size)
 	target := image.NewRGBA(image.Rect(0, 0, width, height))
@@ -119,12 +117,12 @@ func shrink(raw []byte, size int) (*events.Thumbnail, error) {
 		err = png.Encode(&out, target)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("its thumbnail cannot be written: %w", err)
+		return nil, fmt.Errorf("encode thumbnail: %w", err)
 	}
 	return &events.Thumbnail{MimeType: mime, Width: int64(width), Height: int64(height), Data: base64.StdEncoding.EncodeToString(out.Bytes())}, nil
 }
 
-// fit gives the size of the thumbnail: the same shape, no larger than the image.
+// fit returns the size of the thumbnail: the same aspect ratio, no larger than the image.
 func fit(width, height, size int) (int, int) {
 	longer := max(width, height)
 	if longer <= size {

@@ -18,47 +18,47 @@ import (
 	"github.com/skein-threads/skein/service"
 )
 
-// Window is how many pieces of an upload may be under way without their answers.
+// Window is how many unacknowledged pieces an upload may have.
 const Window = 8
 
-// stepsAhead is how many messages of an upload may wait to be answered: more
-// than a client sends that keeps to the window.
+// stepsAhead is how many unanswered messages an upload may have: more than a client sends that
+// respects the window.
 const stepsAhead = 4 * Window
 
-// lingerFor is how long an upload that is done answers its end again.
+// lingerFor is how long a finished upload replies to repeated end messages.
 const lingerFor = 10 * time.Second
 
-// upload is content that comes piece by piece. Its messages come in order, on a
+// upload is content that arrives piece by piece. Its messages arrive in order, on a
 // subscription of its own.
 type upload struct {
 	service *Service
 	write   *commands.FileWrite
 	w       *writer
-	steps   chan step // in the order in which they came; never full
-	release func()    // gives its place to another upload
+	steps   chan step // in order of arrival; never full
+	release func()    // frees its place for another upload
 
-	mu     sync.Mutex // guards what follows, and sending with w
-	next   int64      // the piece that is awaited
-	ended  bool       // the end has come
-	broken bool       // nothing more is taken
+	mu     sync.Mutex // guards the fields below, and sending with w
+	next   int64      // the next piece
+	ended  bool       // the end message arrived
+	broken bool       // nothing more is accepted
 }
 
-// step is a message and what is to be done about it.
+// step is a message and what to do about it.
 type step struct {
 	msg  *nats.Msg
 	sent jetstream.PubAckFuture // a piece
-	wait bool                   // nothing, but more will come
-	err  error                  // it cannot be taken
+	wait bool                   // nothing, but more messages will follow
+	err  error                  // it cannot be accepted
 }
 
-// begun is the answer to content.put.
+// begun is the reply to content.put.
 type begun struct {
-	Subject string `json:"subject"`    // takes the pieces
+	Subject string `json:"subject"`    // receives the pieces
 	Piece   int64  `json:"pieceBytes"` // of each piece but the last
-	Window  int    `json:"window"`     // how many may be under way without their answers
+	Window  int    `json:"window"`     // unacknowledged pieces allowed
 }
 
-// begin answers content.put.
+// begin replies to content.put.
 func (s *Service) begin(ctx context.Context, tenant string, body []byte, meta service.Meta) (any, error) {
 	write, err := s.writes.BeginWrite(ctx, tenant, body, commands.Meta{TraceParent: meta.TraceParent})
 	if err != nil {
@@ -75,26 +75,26 @@ func (s *Service) begin(ctx context.Context, tenant string, body []byte, meta se
 		err = sub.SetPendingLimits(4*Window, 3*Window*events.FilePieceBytes)
 	}
 	if err == nil {
-		err = s.log.Conn().FlushTimeout(ackTimeout) // its first piece finds the subscription
+		err = s.log.Conn().FlushTimeout(ackTimeout) // the subscription exists before the first piece arrives
 	}
 	if err != nil {
 		leave()
-		return nil, fmt.Errorf("an upload could not be begun: %w", err)
+		return nil, fmt.Errorf("start upload: %w", err)
 	}
 	u.release = leave
 	s.running.Go(func() {
 		defer u.release()
 		u.run()
-		_ = sub.Unsubscribe() // the connection may have gone
+		_ = sub.Unsubscribe() // the connection may be closed
 	})
 	return begun{Subject: subject, Piece: events.FilePieceBytes, Window: Window}, nil
 }
 
-// take takes a message: a piece with its number, the end, an abort, or a sign
-// that more will come.
+// take handles a message: a piece with its number, the end, an abort, or a sign that more will
+// follow.
 func (u *upload) take(m *nats.Msg) {
 	if !u.service.log.Config().Names.Answerable(m.Reply) {
-		m.Reply = "" // the piece is taken; it is not answered where that would do harm
+		m.Reply = "" // the piece is accepted, but not replied to on a subject where that would do harm
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -102,7 +102,7 @@ func (u *upload) take(m *nats.Msg) {
 	switch kind := m.Header.Get(events.HeaderUpload); {
 	case u.broken || len(u.steps) == cap(u.steps):
 		u.broken = true
-		u.refuse(m, events.Errorf(events.InvalidRequest, "the upload was broken off, or has too many pieces under way"))
+		u.refuse(m, events.Errorf(events.InvalidRequest, "the upload was aborted, or has too many unacknowledged pieces"))
 		return
 	case kind == events.UploadEnd:
 		st.err = u.awaited(m)
@@ -112,16 +112,16 @@ func (u *upload) take(m *nats.Msg) {
 	case kind == "" && !u.ended:
 		st.sent, st.err = u.piece(m)
 	default:
-		st.err = events.Errorf(events.InvalidRequest, "the upload was broken off")
+		st.err = events.Errorf(events.InvalidRequest, "the upload was aborted")
 	}
 	u.broken = st.err != nil
 	u.steps <- st
 }
 
-// awaited says whether the message bears the number that is next.
+// awaited returns an error unless the message has the next number.
 func (u *upload) awaited(m *nats.Msg) error {
 	if n := m.Header.Get(events.HeaderPiece); n != strconv.FormatInt(u.next, 10) {
-		return events.Errorf(events.InvalidRequest, "the number of the next piece is %d, not %.20q: some were lost; begin again", u.next, n)
+		return events.Errorf(events.InvalidRequest, "the number of the next piece is %d, not %.20q: some were lost; start the upload again", u.next, n)
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (u *upload) piece(m *nats.Msg) (jetstream.PubAckFuture, error) {
 	return u.w.send(m.Data)
 }
 
-// run does the steps until the upload is done, refused or dropped.
+// run performs the steps until the upload is finished, refused or dropped.
 func (u *upload) run() {
 	ctx := u.service.ctx
 	idle := time.NewTimer(u.service.cfg.Idle)
@@ -163,11 +163,11 @@ func (u *upload) run() {
 			idle.Reset(u.service.cfg.Idle)
 		case <-idle.C:
 			u.drop()
-			u.service.logger.Debug().Str("tenant", u.w.tenant).Int64("bytes", u.w.size).Msg("an upload of which nothing came was dropped")
+			u.service.logger.Debug().Str("tenant", u.w.tenant).Int64("bytes", u.w.size).Msg("dropped an idle upload")
 			return
 		case <-longest.C:
 			u.drop()
-			u.service.logger.Debug().Str("tenant", u.w.tenant).Int64("bytes", u.w.size).Msg("an upload that took too long was dropped")
+			u.service.logger.Debug().Str("tenant", u.w.tenant).Int64("bytes", u.w.size).Msg("dropped an upload that took too long")
 			return
 		case <-ctx.Done():
 			u.drop()
@@ -176,8 +176,8 @@ func (u *upload) run() {
 	}
 }
 
-// drop takes the upload away. Pieces that are on their way are awaited first:
-// they would outlive the others.
+// drop deletes the upload. It first waits for pieces in flight, which would otherwise be
+// stored afterwards.
 func (u *upload) drop() {
 	u.mu.Lock()
 	u.broken = true
@@ -190,7 +190,7 @@ func (u *upload) drop() {
 			if st.sent != nil {
 				_ = u.w.await(ctx, st.sent) // it is dropped either way
 			}
-			u.refuse(st.msg, events.Errorf(events.InvalidRequest, "the upload was broken off"))
+			u.refuse(st.msg, events.Errorf(events.InvalidRequest, "the upload was aborted"))
 			continue
 		default:
 		}
@@ -199,8 +199,7 @@ func (u *upload) drop() {
 	}
 }
 
-// end names the content, does the command, and gives its answer as often as it
-// is asked for.
+// end names the content, runs the command, and replies as often as it is asked.
 func (u *upload) end(ctx context.Context, m *nats.Msg) {
 	content, err := u.w.finish(ctx)
 	if err != nil {
@@ -225,8 +224,8 @@ func (u *upload) end(ctx context.Context, m *nats.Msg) {
 			}
 		}
 		select {
-		case st := <-u.steps: // its answer was lost, or said to try again
-			m = st.msg // a sign that more will come, come late, is answered too
+		case st := <-u.steps: // the reply was lost, or said to try again
+			m = st.msg // a late sign that more will follow is answered too
 		case <-linger.C:
 			return
 		case <-ctx.Done():
@@ -240,14 +239,14 @@ func (u *upload) answer(m *nats.Msg, body []byte) {
 		return
 	}
 	if err := m.Respond(body); err != nil {
-		u.service.logger.Debug().Err(err).Msg("an answer to an upload could not be sent")
+		u.service.logger.Debug().Err(err).Msg("send reply to upload")
 	}
 }
 
 func (u *upload) refuse(m *nats.Msg, err error) {
 	e := events.AsError(err)
 	if e.Code == events.Unavailable && e.Cause != nil {
-		u.service.logger.Warn().AnErr("cause", e.Cause).Str("tenant", u.w.tenant).Msg("an upload was refused")
+		u.service.logger.Warn().AnErr("cause", e.Cause).Str("tenant", u.w.tenant).Msg("upload refused")
 	}
 	answer := nats.NewMsg(m.Reply)
 	answer.Header.Set(events.HeaderErrorCode, strconv.Itoa(e.Code.Status()))
@@ -257,6 +256,6 @@ func (u *upload) refuse(m *nats.Msg, err error) {
 		return
 	}
 	if err := u.service.log.Conn().PublishMsg(answer); err != nil {
-		u.service.logger.Debug().Err(err).Msg("an answer to an upload could not be sent")
+		u.service.logger.Debug().Err(err).Msg("send reply to upload")
 	}
 }

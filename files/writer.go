@@ -15,15 +15,15 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// writer stores the pieces of one content, and names it when all are there. It
-// is used by one goroutine at a time, but for send.
+// writer stores the pieces of one content, and names it when all are stored. It is used by one
+// goroutine at a time, except send.
 type writer struct {
 	store  *Store
 	tenant string
 	nuid   string
 	hash   hash.Hash
 	size   int64
-	seen   events.FileContent // what the first piece says
+	seen   events.FileContent // detected from the first piece
 	pieces runs
 }
 
@@ -31,7 +31,7 @@ func (s *Store) newWriter(tenant string) *writer {
 	return &writer{store: s, tenant: tenant, nuid: nuid.Next(), hash: sha256.New()}
 }
 
-// send sends a piece to the store without waiting. The data may be used again.
+// send sends a piece to the store without waiting. The data may be reused.
 func (w *writer) send(piece []byte) (jetstream.PubAckFuture, error) {
 	if w.size == 0 {
 		w.seen = look(piece)
@@ -40,21 +40,21 @@ func (w *writer) send(piece []byte) (jetstream.PubAckFuture, error) {
 	_, _ = w.hash.Write(piece) // never fails
 	future, err := w.store.js.PublishMsgAsync(&nats.Msg{Subject: w.store.pieceSubject(w.nuid), Data: piece})
 	if err != nil {
-		return nil, fmt.Errorf("storing a piece of content: %w", err)
+		return nil, fmt.Errorf("store piece of content: %w", err)
 	}
 	return future, nil
 }
 
-// await waits until a piece is stored. Pieces are awaited in their order.
+// await waits until a piece is stored. Pieces are awaited in order.
 func (w *writer) await(ctx context.Context, sent jetstream.PubAckFuture) error {
 	select {
 	case ack := <-sent.Ok():
 		w.pieces = w.pieces.add(ack.Sequence)
 		return nil
 	case err := <-sent.Err():
-		return fmt.Errorf("storing a piece of content: %w", err)
+		return fmt.Errorf("store piece of content: %w", err)
 	case <-ctx.Done():
-		return fmt.Errorf("storing a piece of content: %w", ctx.Err())
+		return fmt.Errorf("store piece of content: %w", ctx.Err())
 	}
 }
 
@@ -66,8 +66,8 @@ func (w *writer) put(ctx context.Context, piece []byte) error {
 	return w.await(ctx, sent)
 }
 
-// finish names the content, if no other writer has done so before: then the
-// other's pieces stay, and these go.
+// finish names the content, unless another writer has done so first: then the other's pieces
+// stay, and these are deleted.
 func (w *writer) finish(ctx context.Context) (events.FileContent, error) {
 	sum := w.hash.Sum(nil)
 	digest := hex.EncodeToString(sum)
@@ -86,8 +86,8 @@ func (w *writer) finish(ctx context.Context) (events.FileContent, error) {
 		case err == nil:
 			return made.content(digest), nil
 		case !conflict(err):
-			// Whether the entry was stored is not known, so the pieces stay: if it was
-			// not, the collector takes them.
+			// It is unknown whether the entry was stored, so the pieces stay: if it was not,
+			// the collector deletes them.
 			return events.FileContent{}, err
 		}
 	}
@@ -110,8 +110,7 @@ func (w *writer) entry(digest string, sum []byte) entry {
 	}
 }
 
-// drop takes the pieces away again. What cannot be taken away now is left to the
-// collector.
+// drop deletes the pieces. Those that it cannot delete are left to the collector.
 func (w *writer) drop(ctx context.Context) {
 	if w.size > 0 {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ackTimeout)

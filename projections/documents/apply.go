@@ -7,38 +7,38 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Outcome is what a commit did.
+// Outcome is the effect of a commit on the documents.
 type Outcome struct {
-	Changed []*Slot   // the slots whose document it made, changed or removed, each once
-	Missed  []*Slot   // the empty slots of documents that it should have changed, and that are not there
-	Deleted *Deletion // it ended its thread
-	Err     error     // a *PlaceError: an event could not be folded, and was left out
+	Changed []*Slot   // the slots whose document it created, changed or removed, each once
+	Missed  []*Slot   // the empty slots of documents that it should have changed but that do not exist
+	Deleted *Deletion // set if it ended its thread
+	Err     error     // a *PlaceError: an event could not be folded, and was skipped
 }
 
-// Deletion is the end of a thread: none of its documents may stay.
+// Deletion is the end of a thread: all of its documents must be removed.
 type Deletion struct {
 	Tenant, Thread string
 	Seq            uint64 // of the tombstone's commit
 	Version        int64
-	Purge          bool // its events go too, up to the tombstone
+	Purge          bool // its events are erased too, up to the tombstone
 }
 
-// PlaceError says that an event names its document in a way that no document
-// can have. Only a commit that Skein did not write holds one.
+// PlaceError is the error of an event that names its document in a way that no document can
+// have. Only a commit that Skein did not write contains one.
 type PlaceError struct {
 	Type events.Type
 	ID   string
 }
 
 func (e *PlaceError) Error() string {
-	return fmt.Sprintf("event %.64q is about %.80q, which cannot be a key", e.Type, e.ID)
+	return fmt.Sprintf("fold event %.64q: its subject %.80q cannot be a key", e.Type, e.ID)
 }
 
-// Apply folds a commit into the documents of the store, for the read models of
-// active. Documents that show the commit already stay as they are. The commit
-// is one of a thread or of a tenant; see [Folds].
+// Apply folds a commit into the documents of the store, for the read models in active.
+// Documents that already show the commit are not changed. The commit is one of a thread or of
+// a tenant; see [Folds].
 //
-// changed is filled and given back, so that its memory is used again.
+// It appends to changed and returns it in the outcome, so that its memory can be reused.
 func (m *Models) Apply(c *events.Commit, store Store, active Mask, changed []*Slot) Outcome {
 	ch := change{commit: c, store: store, active: active, thread: ThreadName(c.Tenant, c.Thread), changed: changed[:0]}
 	out := Outcome{}
@@ -72,13 +72,12 @@ func (m *Models) Apply(c *events.Commit, store Store, active Mask, changed []*Sl
 	return out
 }
 
-// Folds reports whether documents are folded from an aggregate: from a thread, or
-// from what is the tenant's own.
+// Folds reports whether documents are folded from an aggregate: a thread, or the tenant's own.
 func Folds(aggregate string) bool {
 	return events.IsThread(aggregate) || aggregate == events.TenantAggregate
 }
 
-// react lets one read model take notice of the event.
+// react applies the event to one read model.
 func (c *change) react(b bound) {
 	if !c.active.Has(b.kind) {
 		return
@@ -108,7 +107,7 @@ func (c *change) react(b bound) {
 	c.mark(s)
 }
 
-// open gives the slot of a place, nil if its document shows the commit already.
+// open returns the slot of a place, nil if its document already shows the commit.
 func (c *change) open(p Place) *Slot {
 	s := c.store.Slot(p)
 	if !s.during && s.Seq >= c.commit.Seq {
@@ -117,7 +116,7 @@ func (c *change) open(p Place) *Slot {
 	return s
 }
 
-// mark notes that the commit has changed a slot.
+// mark records that the commit has changed a slot.
 func (c *change) mark(s *Slot) {
 	if !s.during {
 		s.during = true
@@ -125,7 +124,7 @@ func (c *change) mark(s *Slot) {
 	}
 }
 
-// touchThread lets the thread's document show every event of the thread.
+// touchThread stamps the thread's document with every event of the thread.
 func (c *change) touchThread() {
 	if !c.active.Has(Threads) || !events.IsThread(c.commit.Thread) {
 		return
@@ -135,12 +134,12 @@ func (c *change) touchThread() {
 		return
 	}
 	doc, ok := s.Doc.(*events.Thread)
-	if !ok { // what made it cannot be read
+	if !ok { // the commit that created it cannot be decoded
 		c.missed = append(c.missed, s)
 		return
 	}
 	c.slot = s
-	if c.event.Type == events.LifecycleArchivedType { // it stays where it was in lists
+	if c.event.Type == events.LifecycleArchivedType { // the thread keeps its place in lists
 		doc.ListedSeq = cmp.Or(doc.ListedSeq, doc.Seq)
 	} else {
 		doc.ListedSeq = 0
@@ -151,8 +150,8 @@ func (c *change) touchThread() {
 	c.mark(s)
 }
 
-// endThread removes the thread's own document. Its other documents are removed
-// by whoever keeps them, as a whole.
+// endThread removes the thread's own document. The owner of the store removes all others
+// together.
 func (c *change) endThread() {
 	if !c.active.Has(Threads) {
 		return

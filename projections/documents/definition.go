@@ -2,8 +2,8 @@ package documents
 
 import "github.com/skein-threads/skein/events"
 
-// definitions are the tenant's models, prompts, tools and agents as they are now.
-// Each event holds all of its definition, and makes or removes the document.
+// definitions are the tenant's current models, prompts, tools and agents. Each event holds a
+// complete definition, and creates or removes the document.
 func definitions() Projection {
 	type T = events.Definition
 	return Projection{

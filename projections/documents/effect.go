@@ -4,8 +4,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// effects returns the read model of what is still to run: an effect that has ended has
-// no document.
+// effects returns the read model of pending effects: an effect that has ended has no document.
 func effects() Projection {
 	type T = events.ScheduledEffect
 	return Projection{
@@ -48,8 +47,8 @@ func effects() Projection {
 	}
 }
 
-// waits ends an attempt, and reports whether another one follows; with over it is
-// one of the next firing.
+// waits ends an attempt, and reports whether another one follows; with over it is one of the
+// next firing.
 func waits(doc *events.ScheduledEffect, next string, over bool) bool {
 	doc.Running = false
 	if next == "" {
@@ -62,7 +61,7 @@ func waits(doc *events.ScheduledEffect, next string, over bool) bool {
 	return true
 }
 
-// micros reads a time of the log; 0 if it cannot be read, which has passed.
+// micros parses a time of the log. A malformed one is 0, which is past.
 func micros(text string) int64 {
 	at, err := events.ParseTime(text)
 	if err != nil {
@@ -71,8 +70,8 @@ func micros(text string) int64 {
 	return int64(at)
 }
 
-// stays declares a change after which the document may be gone: fold reports
-// whether it stays.
+// stays declares a change after which the document may be removed: fold reports whether it
+// stays.
 func stays[T, E any](t events.Type, fold func(c *change, doc *T, d E) bool) reaction {
 	return reaction{on: t, id: typed(subject[E]), fold: func(c *change, doc any) any {
 		d, ok := c.event.Data.(E)

@@ -12,22 +12,21 @@ import (
 
 // Entry is an item in the index. Versions are the thread's.
 //
-// A page is written anew for each item, so an entry is a list and not an object:
-// [index, id, context, type, made, hidden], which is half the size and a tenth
-// of the work. One that is silent, nested, or has to do with calls has three
-// fields more: flags, depth and calls.
+// A page is rewritten for each item, so an entry is a list rather than an object: [index, id,
+// context, type, made, hidden], which is half the size and a tenth of the work. An entry that
+// is silent, nested, or related to calls has three more fields: flags, depth and calls.
 type Entry struct {
 	Index   int64
 	ID      string
-	Context int // its place in the page's list of contexts
+	Context int // index in the page's list of contexts
 	Type    events.ItemType
 	Made    int64
 	Hidden  int64 // 0: it is shown
 
 	Silent bool
-	Part   bool // a call that is part of a message
+	Part   bool // a call that belongs to a message
 	Depth  int64
-	Calls  []int64 // the places of the calls that are part of it
+	Calls  []int64 // the indexes of the calls that belong to it
 }
 
 // The flags of an entry.
@@ -36,7 +35,7 @@ const (
 	flagPart   = 2
 )
 
-// flags gives the silent and part of an entry as one number.
+// flags returns the silent and part fields of an entry as one number.
 func (e *Entry) flags() (n int64) {
 	if e.Silent {
 		n |= flagSilent
@@ -47,7 +46,7 @@ func (e *Entry) flags() (n int64) {
 	return n
 }
 
-// MarshalJSONTo writes the entry.
+// MarshalJSONTo encodes the entry.
 func (e Entry) MarshalJSONTo(enc *jsontext.Encoder) error {
 	var buf [192]byte
 	b := append(buf[:0], '[')
@@ -84,9 +83,8 @@ func (e Entry) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return enc.WriteValue(append(b, ']'))
 }
 
-// UnmarshalJSONFrom reads the entry. A list reads a thousand of them, so what
-// MarshalJSONTo wrote is read byte by byte, and only another form of the same JSON
-// field by field.
+// UnmarshalJSONFrom decodes the entry. A list decodes a thousand of them, so the form of
+// MarshalJSONTo is decoded byte by byte, and only other forms of the same JSON field by field.
 func (e *Entry) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	raw, err := dec.ReadValue()
 	if err != nil {
@@ -100,7 +98,7 @@ func (e *Entry) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return e.decode(events.JSON(raw))
 }
 
-// decode reads the entry field by field.
+// decode decodes the entry field by field.
 func (e *Entry) decode(raw events.JSON) error {
 	var fields []events.JSON
 	if err := json.Unmarshal(raw, &fields); err != nil {
@@ -110,7 +108,7 @@ func (e *Entry) decode(raw events.JSON) error {
 	flags := int64(0)
 	to := []any{&e.Index, &e.ID, &e.Context, &e.Type, &e.Made, &e.Hidden, &flags, &e.Depth, &e.Calls}
 	if len(fields) != len(to) && len(fields) != len(to)-3 {
-		return fmt.Errorf("an entry has %d or %d fields, not %d", len(to)-3, len(to), len(fields))
+		return fmt.Errorf("index entry: has %d or %d fields, not %d", len(to)-3, len(to), len(fields))
 	}
 	for i, raw := range fields {
 		if err := json.Unmarshal(raw, to[i]); err != nil {
@@ -121,7 +119,7 @@ func (e *Entry) decode(raw events.JSON) error {
 	return nil
 }
 
-// entryReader reads an entry in exactly the form in which it is written.
+// entryReader decodes an entry in exactly the form in which it is encoded.
 type entryReader struct {
 	rest []byte
 	bad  bool
@@ -185,7 +183,7 @@ func (r *entryReader) numbers() (list []int64) {
 	return list
 }
 
-// quoted gives what stands between quotes. A text with escapes is not for here.
+// quoted returns the text between quotes. It refuses escapes.
 func (r *entryReader) quoted() []byte {
 	r.byte('"')
 	for i, c := range r.rest {
@@ -205,7 +203,7 @@ func (r *entryReader) quoted() []byte {
 
 func (r *entryReader) text() string { return string(r.quoted()) }
 
-// kind gives the kind of an item without a copy of its name.
+// kind returns the type of an item without copying its name.
 func (r *entryReader) kind() events.ItemType {
 	switch name := r.quoted(); string(name) {
 	case string(events.Message):

@@ -18,7 +18,7 @@ func executions() Projection {
 			}),
 			on(events.ExecutionStatusChangedType, subject, func(c *change, doc *T, d events.ExecutionStatusChanged) {
 				doc.Status, doc.ErrorText, doc.UpdatedAt, doc.WaitingFor = d.To, d.ErrorText, c.time(), nil
-				for i := range doc.Approvals { // nobody can answer any more
+				for i := range doc.Approvals { // they can no longer be answered
 					answered(c, &doc.Approvals[i], events.ApprovalWithdrawn)
 				}
 			}),
@@ -64,10 +64,10 @@ func executions() Projection {
 	}
 }
 
-// ofRun names the execution that an event belongs to.
+// ofRun returns the execution that an event belongs to.
 func ofRun[E any](c *change, _ E) (string, bool) { return c.event.Correlation, true }
 
-// answer notes the answer to the request about a call that waits.
+// answer records the answer to the request for approval of a waiting call.
 func answer(c *change, doc *events.Execution, call string, as events.ApprovalStatus) {
 	for i := range doc.Approvals {
 		if doc.Approvals[i].CallID == call {
@@ -76,7 +76,7 @@ func answer(c *change, doc *events.Execution, call string, as events.ApprovalSta
 	}
 }
 
-// answered notes what became of a request that waits.
+// answered records the outcome of a pending request.
 func answered(c *change, one *events.CallApproval, as events.ApprovalStatus) {
 	if one.Status != events.ApprovalWaiting {
 		return

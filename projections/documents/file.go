@@ -7,8 +7,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// files is a document for each file and directory that is there. What it shows
-// stands in its last event, so that no fold depends on the document before it.
+// files returns the read model of files: a document for each existing file and directory. Its
+// last event holds all that it shows, so that no fold depends on the previous document.
 func files() Projection {
 	type T = events.FileRecord
 	return Projection{
@@ -31,14 +31,14 @@ func files() Projection {
 	}
 }
 
-// FileID gives the place of a path in its thread: digests of its directory and
-// of its name, since a path may hold what a key may not.
+// FileID returns the id of a path in its thread: digests of its directory and of its name, as
+// a path may have characters that a key may not.
 func FileID(path string) string {
 	dir, name := events.SplitPath(path)
 	return token(dir) + "." + token(name)
 }
 
-// FilesIn gives the pattern of the places of what a directory holds.
+// FilesIn returns the pattern of the ids of a directory's entries.
 func FilesIn(dir string) string { return token(dir) + ".*" }
 
 func token(text string) string {

@@ -2,7 +2,7 @@ package documents
 
 import "github.com/skein-threads/skein/events"
 
-// hideItem folds message.deleted, for all read models that it concerns.
+// hideItem folds message.deleted for all read models concerned.
 func (c *change) hideItem(d events.MessageDeleted) {
 	page := c.page(d.Index / PageSize)
 	if page == nil {
@@ -13,7 +13,7 @@ func (c *change) hideItem(d events.MessageDeleted) {
 	}
 }
 
-// truncate folds history.truncated: every item from an index on is hidden.
+// truncate folds history.truncated: it hides every item from an index on.
 func (c *change) truncate(d events.HistoryTruncated) {
 	from := max(d.FromIndex, 0)
 	for n := from / PageSize; ; n++ {
@@ -29,14 +29,14 @@ func (c *change) truncate(d events.HistoryTruncated) {
 	}
 }
 
-// page gives a page of the index as it is, whatever it shows.
+// page returns a page of the index in its current state, whatever it shows.
 func (c *change) page(n int64) *Page {
 	page, _ := c.store.Slot(Place{Kind: Index, Thread: c.thread, ID: PageID(n)}).Doc.(*Page)
 	return page
 }
 
-// hide hides one item, if it is shown just before the event: its document goes,
-// the counters go down, and the index says so.
+// hide hides one item, if it is shown just before the event: its document is removed, the
+// counters decrease, and the index records it.
 func (c *change) hide(page *Page, e *Entry) {
 	version := c.event.Version
 	if !e.ShownAt(version) {
@@ -77,9 +77,9 @@ func (c *change) hide(page *Page, e *Entry) {
 	}
 }
 
-// silence moves an item that message.edited made silent, or shown, from one
-// count of messages to another. The event tells what it was before: the page may
-// be ahead of the thread's document.
+// silence moves an item that message.edited made silent, or shown, from one count of messages
+// to another. The event says what it was before, as the page may be ahead of the thread's
+// document.
 func (c *change) silence(d events.MessageEdited) {
 	if d.Silent == nil || d.WasSilent == nil || *d.Silent == *d.WasSilent || d.Index < 0 {
 		return

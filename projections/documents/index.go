@@ -10,24 +10,23 @@ import (
 // PageSize is how many items a page of the index holds.
 const PageSize = 16
 
-// Page is a document of the index of items: what a list must know of the items
-// from Page*PageSize on to pick those that it shows, without reading the items.
-// It is Skein's own; readers ask item.list.
+// Page is a document of the index of items: what a list must know of the items from
+// Page*PageSize on to select those that it shows, without reading the items. It is internal;
+// clients use item.list.
 type Page struct {
 	ThreadID string   `json:"threadId"`
 	Page     int64    `json:"page"`
-	Contexts []string `json:"contexts"` // those that entries name by their place
+	Contexts []string `json:"contexts"` // entries refer to them by index
 	Entries  []Entry  `json:"entries"`  // by index
 	events.Stamp
 }
 
-// ShownAt reports whether the item is shown just before the thread's event of
-// that version.
+// ShownAt reports whether the item is shown just before the thread's event of that version.
 func (e *Entry) ShownAt(version int64) bool {
 	return e.Made < version && (e.Hidden == 0 || e.Hidden >= version)
 }
 
-// Find gives the entry of an item, nil if it is not in the page.
+// Find returns the entry of an item, nil if it is not in the page.
 func (p *Page) Find(index int64) *Entry {
 	i, ok := slices.BinarySearchFunc(p.Entries, index, func(e Entry, at int64) int { return int(e.Index - at) })
 	if !ok {
@@ -36,7 +35,7 @@ func (p *Page) Find(index int64) *Entry {
 	return &p.Entries[i]
 }
 
-// add puts an entry in its place.
+// add inserts an entry at its place.
 func (p *Page) add(e Entry) {
 	i, taken := slices.BinarySearchFunc(p.Entries, e.Index, func(e Entry, at int64) int { return int(e.Index - at) })
 	if !taken {
@@ -44,7 +43,7 @@ func (p *Page) add(e Entry) {
 	}
 }
 
-// context gives the place of a context in the page's list.
+// context returns the index of a context in the page's list.
 func (p *Page) context(id string) int {
 	if i := slices.Index(p.Contexts, id); i >= 0 {
 		return i
@@ -53,7 +52,7 @@ func (p *Page) context(id string) int {
 	return len(p.Contexts) - 1
 }
 
-// ContextOf gives the context of an entry.
+// ContextOf returns the context of an entry.
 func (p *Page) ContextOf(e *Entry) string {
 	if e.Context < 0 || e.Context >= len(p.Contexts) {
 		return ""
@@ -61,14 +60,14 @@ func (p *Page) ContextOf(e *Entry) string {
 	return p.Contexts[e.Context]
 }
 
-// PageID gives the place of a page in its thread.
+// PageID returns the id of a page in its thread.
 func PageID(page int64) string {
 	const digits = "00000000"
 	n := strconv.FormatInt(page, 10)
 	return digits[min(len(n), len(digits)):] + n
 }
 
-// index lists the items of a thread, so that a list of the last 50 of 100,000
+// index returns the index of a thread's items, with which a list of the last 50 of 100,000
 // reads one page and 50 items.
 func index() Projection {
 	type T = Page

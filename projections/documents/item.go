@@ -2,7 +2,7 @@ package documents
 
 import "github.com/skein-threads/skein/events"
 
-// items returns the read model of items. An item that is hidden has no document.
+// items returns the read model of items. A hidden item has no document.
 func items() Projection {
 	type T = events.Item
 	return Projection{
@@ -42,7 +42,7 @@ func items() Projection {
 	}
 }
 
-// given gives a time that the event holds, or the event's own.
+// given returns a time that the event holds, or the event's own.
 func (c *change) given(at string) events.Time {
 	if at != "" {
 		if t, err := events.ParseTime(at); err == nil {

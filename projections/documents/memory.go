@@ -9,14 +9,14 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Until says how far to fold. A field that is 0 sets no bound.
+// Until bounds a fold. A field that is 0 sets no bound.
 type Until struct {
-	Version int64       // the last event of a thread that is folded
-	Time    events.Time // events after it are left out
-	Seq     uint64      // commits after it are left out
+	Version int64       // the last event of a thread to fold
+	Time    events.Time // later events are left out
+	Seq     uint64      // later commits are left out
 }
 
-// cut gives what of a commit lies within the bound: nil if nothing does.
+// cut returns the part of a commit within the bound: nil if there is none.
 func (u Until) cut(c *events.Commit) *events.Commit {
 	if u.Seq != 0 && c.Seq > u.Seq {
 		return nil
@@ -40,18 +40,18 @@ func whole(c *events.Commit, n int) *events.Commit {
 	return c
 }
 
-// Memory is the documents of one thread, or a few, in memory.
+// Memory holds the documents of one thread, or a few, in memory.
 type Memory struct {
-	Version int64  // of the last event that was folded
+	Version int64  // of the last event folded
 	Seq     uint64 // of its commit
-	Broken  int    // commits that cannot be read, and were left out
+	Broken  int    // commits that cannot be decoded, and were skipped
 
 	models  *Models
 	slots   map[Place]*Slot
 	changed []*Slot
 }
 
-// NewMemory gives a store without documents.
+// NewMemory returns a store without documents.
 func (m *Models) NewMemory() *Memory { return &Memory{models: m, slots: map[Place]*Slot{}} }
 
 // Slot implements Store.
@@ -79,8 +79,8 @@ func (s *Memory) Apply(c *events.Commit) {
 	}
 }
 
-// Fold folds a thread's commits, in the order of the log, up to a bound. A
-// commit that cannot be read is counted and left out; any other error ends it.
+// Fold folds a thread's commits, in the order of the log, up to a bound. A commit that cannot
+// be decoded is counted and skipped; any other error ends the fold.
 func (m *Models) Fold(commits iter.Seq2[*events.Commit, error], until Until) (*Memory, error) {
 	s := m.NewMemory()
 	for c, err := range commits {
@@ -101,7 +101,7 @@ func (m *Models) Fold(commits iter.Seq2[*events.Commit, error], until Until) (*M
 	return s, nil
 }
 
-// Get gives the document at a place, nil if there is none.
+// Get returns the document at a place, nil if there is none.
 func (s *Memory) Get(p Place) any {
 	if slot, ok := s.slots[p]; ok {
 		return slot.Doc
@@ -109,8 +109,7 @@ func (s *Memory) Get(p Place) any {
 	return nil
 }
 
-// All gives the slots that have a document, of all read models or of those in
-// the set, by kind and key.
+// All returns the slots that have a document, of the read models in kinds, by kind and key.
 func (s *Memory) All(kinds Mask) []*Slot {
 	var all []*Slot
 	for p, slot := range s.slots {

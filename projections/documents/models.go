@@ -53,7 +53,7 @@ type Models struct {
 	by   map[events.Type][]bound
 }
 
-// bound is a reaction with its read model.
+// bound is a reaction and its read model.
 type bound struct {
 	reaction
 	kind Kind
@@ -98,10 +98,10 @@ func (m *Models) Named(name string) (Projection, bool) {
 	return Projection{}, false
 }
 
-// Encode returns a document as it is stored: the same bytes for the same document.
+// Encode encodes a document for storage: the same bytes for the same document.
 func Encode(doc any) ([]byte, error) { return json.Marshal(doc, json.Deterministic(true)) }
 
-// EncodeTo writes the same to the end of a buffer.
+// EncodeTo appends the encoded document to a buffer.
 func EncodeTo(b *bytes.Buffer, doc any) error {
 	return json.MarshalWrite(b, doc, json.Deterministic(true))
 }

@@ -2,17 +2,17 @@ package documents
 
 import "github.com/skein-threads/skein/events"
 
-// Need is a document that a fold has to see.
+// Need is a document that a fold must read.
 type Need struct {
 	Place Place
-	Made  bool // the commit makes it: it is there only if the commit was folded before
+	Made  bool // the commit creates it: it exists only if the commit was folded before
 }
 
-// Needs tells the places that folding a commit into the read models of active
-// has to see, in no order and with repeats. What the fold of history.truncated
-// needs depends on documents: look gives those that are known by now, and Needs
-// is asked again when what it told is known, until it tells nothing new. For a
-// commit without that event, see [Deep], once is enough.
+// Needs reports to tell the places that folding a commit into the read models in active must
+// read, in no order and with repeats. What the fold of history.truncated needs depends on
+// documents: look returns those that are loaded, and Needs must be called again once what it
+// reported is loaded, until it reports nothing new. For a commit without that event, see
+// [Deep], one call is enough.
 func (m *Models) Needs(c *events.Commit, active Mask, look func(Place) any, tell func(Need)) {
 	ch := change{commit: c, active: active, thread: ThreadName(c.Tenant, c.Thread)}
 	if active.Has(Threads) && events.IsThread(c.Thread) {
@@ -43,7 +43,7 @@ func (m *Models) Needs(c *events.Commit, active Mask, look func(Place) any, tell
 	}
 }
 
-// opensPage reports whether the event is an item that is the first of that page.
+// opensPage reports whether the event creates the first item of that page.
 func opensPage(e *events.Event, page string) bool {
 	d, ok := e.Data.(events.ItemCreated)
 	return ok && d.Index%PageSize == 0 && page == PageID(d.Index/PageSize)
@@ -65,8 +65,8 @@ func (c *change) needContext(id string, tell func(Need)) {
 	}
 }
 
-// needsOfTruncate tells the pages from the truncated place on, a few ahead of
-// those that are known, and the contexts of what they list.
+// needsOfTruncate reports the pages from the truncated index on, a few ahead of those that are
+// loaded, and the contexts of their entries.
 func (c *change) needsOfTruncate(d events.HistoryTruncated, look func(Place) any, tell func(Need)) {
 	const ahead = 16
 	n := max(d.FromIndex, 0) / PageSize

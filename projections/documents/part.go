@@ -6,8 +6,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// parts returns the read model of parts. Items do not embed their parts: each has one
-// place.
+// parts returns the read model of parts. Items do not embed their parts: each part has one
+// document.
 func parts() Projection {
 	type T = events.Part
 	return Projection{
@@ -28,6 +28,6 @@ func parts() Projection {
 	}
 }
 
-// PartID gives the place of a part in its thread. (Its own key has a colon,
-// which keys of buckets may not have.)
+// PartID returns the id of a part in its thread. (Its own key has a colon, which keys of
+// buckets may not have.)
 func PartID(step string, idx int64) string { return step + "." + strconv.FormatInt(idx, 10) }

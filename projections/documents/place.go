@@ -6,22 +6,22 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Place says where a document lies: its read model, its thread, and what
-// follows in its key, which is nothing for the thread's own document. What is of
-// the tenant stands under the tenant's own aggregate, which its key leaves out.
+// Place identifies a document: its read model, its thread, and the rest of its key, which is
+// empty for the thread's own document. A document of the tenant belongs to the tenant's own
+// aggregate, which its key omits.
 type Place struct {
 	Kind   Kind
 	Thread string // {tenant}.{thread}
 	ID     string
 }
 
-// ThreadName gives what a place has for its thread.
+// ThreadName returns the Thread of a place.
 func ThreadName(tenant, thread string) string { return tenant + "." + thread }
 
-// Key gives the document's key in its bucket.
+// Key returns the document's key in its bucket.
 func (p Place) Key() string { return p.Under("") }
 
-// Under gives the key behind a prefix.
+// Under returns the key with a prefix.
 func (p Place) Under(prefix string) string {
 	if p.ID == "" {
 		return prefix + p.Thread
@@ -32,7 +32,7 @@ func (p Place) Under(prefix string) string {
 	return prefix + p.Thread + "." + p.ID
 }
 
-// ParsePlace reads a key of a read model's bucket.
+// ParsePlace parses a key of a read model's bucket.
 func ParsePlace(k Kind, key string) (Place, bool) {
 	tenant, rest, ok := strings.Cut(key, ".")
 	if !ok || tenant == "" || tenant[0] == '_' {
@@ -43,7 +43,7 @@ func ParsePlace(k Kind, key string) (Place, bool) {
 		return Place{Kind: k, Thread: ThreadName(tenant, events.TenantAggregate), ID: rest}, known
 	}
 	thread, id, more := strings.Cut(rest, ".")
-	if strings.HasPrefix(id, pieceMark[1:]) { // a piece of a document, and none itself
+	if strings.HasPrefix(id, pieceMark[1:]) { // a piece of a document, not a document
 		return Place{}, false
 	}
 	if thread == "" || more == (k == Threads) {
@@ -52,24 +52,22 @@ func ParsePlace(k Kind, key string) (Place, bool) {
 	return Place{Kind: k, Thread: key[:len(tenant)+1+len(thread)], ID: id}, true
 }
 
-// pieceMark stands in place of an id in the key of a piece of a large document: no id
-// has it.
+// pieceMark takes the place of an id in the key of a piece of a large document. No id contains
+// it.
 const pieceMark = "./."
 
-// PieceKey gives the key of a piece of a large document, in the bucket of the
-// document.
+// PieceKey returns the key of a piece of a large document, in the document's bucket.
 func PieceKey(thread, digest string) string { return thread + pieceMark + digest }
 
-// ParsePiece reads the key of a piece.
+// ParsePiece parses the key of a piece.
 func ParsePiece(key string) (thread string, ok bool) {
 	thread, digest, ok := strings.Cut(key, pieceMark)
 	return thread, ok && digest != "" && strings.Contains(thread, ".")
 }
 
-// validID reports whether an id from the log may stand in a key: tokens of
-// letters, digits, dashes, underscores and equals signs with points between them. Ids were
-// checked when they came in; a log that somebody else wrote must not break the
-// protocol.
+// validID reports whether an id from the log may be part of a key: tokens of letters, digits,
+// dashes, underscores and equals signs, separated by points. Ids were validated when they were
+// written; a log of other software must not break the protocol.
 func validID(id string) bool {
 	if len(id) > 256 {
 		return false
@@ -85,26 +83,26 @@ func validID(id string) bool {
 	return last != '.'
 }
 
-// ofToken reports whether a byte may stand in a token of a key.
+// ofToken reports whether a byte may be part of a token of a key.
 func ofToken(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '='
 }
 
-// Slot holds the document of a place, or knows that there is none.
+// Slot holds the document of a place, or the fact that there is none.
 type Slot struct {
 	Place Place
 	Doc   any    // one of the structs of EK 4, or *Page, by pointer; nil: there is none (any more)
 	Seq   uint64 // of the commit that last changed it, or removed it
-	Owner any    // for whoever keeps the slot
+	Owner any    // for the owner of the slot
 
-	during bool  // the commit that is being folded has changed it
-	made   bool  // that commit made it...
+	during bool  // the commit being folded has changed it
+	made   bool  // that commit created it...
 	at     int64 // ...at this time, in microseconds
 }
 
 // Store is where a fold finds its documents.
 type Store interface {
-	// Slot gives the slot of a place: with its document, if there is one, or
-	// empty. It never gives nil, and the same slot each time.
+	// Slot returns the slot of a place, always the same one and never nil: with its document,
+	// if there is one, or empty.
 	Slot(Place) *Slot
 }

@@ -11,8 +11,8 @@ import (
 // Projection is a read model as a declaration.
 type Projection struct {
 	Kind    Kind
-	Name    string // stands in the checkpoint; a new name is a new read model
-	Version int    // of its fold; the bucket is rebuilt when it changes
+	Name    string // recorded in the checkpoint; a new name is a new read model
+	Version int    // of its fold; changing it rebuilds the bucket
 	Bucket  string // without the prefix of the installation
 
 	reactions []reaction
@@ -21,7 +21,7 @@ type Projection struct {
 	seq       func(any) *int64 // instead of stamp, where the document has a version of its own
 }
 
-// mark lets a document show a state of the log.
+// mark stamps a document with a state of the log.
 func (p Projection) mark(doc any, at events.Stamp) {
 	if p.seq != nil {
 		*p.seq(doc) = at.Seq
@@ -30,7 +30,7 @@ func (p Projection) mark(doc any, at events.Stamp) {
 	*p.stamp(doc) = at
 }
 
-// shows gives the sequence that a document shows.
+// shows returns the sequence with which a document is stamped.
 func (p Projection) shows(doc any) uint64 {
 	if p.seq != nil {
 		return uint64(*p.seq(doc))
@@ -42,7 +42,7 @@ func (p Projection) shows(doc any) uint64 {
 func (p Projection) Decode(raw []byte) (doc any, seq uint64, err error) {
 	doc = p.new()
 	if err := json.Unmarshal(raw, doc); err != nil {
-		return nil, 0, fmt.Errorf("a document of %s that cannot be read: %w", p.Name, err)
+		return nil, 0, fmt.Errorf("decode document of %s: %w", p.Name, err)
 	}
 	return doc, p.shows(doc), nil
 }
@@ -50,15 +50,15 @@ func (p Projection) Decode(raw []byte) (doc any, seq uint64, err error) {
 // reaction is what a read model does with one event.
 type reaction struct {
 	on    events.Type
-	makes bool // the event makes the document: nothing can be there before it
-	// id gives the document's place within the thread; false: none is changed.
+	makes bool // the event creates the document: there cannot be one before it
+	// id returns the document's id within the thread; false: none is changed.
 	id func(*change) (string, bool)
-	// fold gives the document after the event. doc is nil if there is none; the
-	// document that it was given may be changed.
+	// fold returns the document after the event. doc is nil if there is none; fold may change
+	// it.
 	fold func(c *change, doc any) any
 }
 
-// change is an event as the folds see it.
+// change is an event in the form for folds.
 type change struct {
 	commit *events.Commit
 	event  *events.Event
@@ -74,7 +74,7 @@ type change struct {
 	err     error
 }
 
-// time gives the event's time as documents have it.
+// time returns the event's time in the form of documents.
 func (c *change) time() string {
 	if c.iso == "" || c.isoAt != c.event.Time {
 		c.iso, c.isoAt = c.event.Time.ISO(), c.event.Time
@@ -82,11 +82,11 @@ func (c *change) time() string {
 	return c.iso
 }
 
-// later reports whether the event came after the document was made. What a
-// command makes and does at the same moment is not a change of it.
+// later reports whether the event is later than the document's creation. What the creating
+// command does at the same moment does not count as a change.
 func (c *change) later() bool { return !c.slot.made || int64(c.event.Time) > c.slot.at }
 
-// on declares a change of a document that is there.
+// on declares a change of an existing document.
 func on[T, E any](t events.Type, id func(*change, E) (string, bool), fold func(*change, *T, E)) reaction {
 	return reaction{on: t, id: typed(id), fold: func(c *change, doc any) any {
 		d, ok := c.event.Data.(E)
@@ -98,7 +98,7 @@ func on[T, E any](t events.Type, id func(*change, E) (string, bool), fold func(*
 	}}
 }
 
-// makes declares an event that makes a document.
+// makes declares an event that creates a document.
 func makes[T, E any](t events.Type, id func(*change, E) (string, bool), fold func(*change, E) *T) reaction {
 	return reaction{on: t, makes: true, id: typed(id), fold: func(c *change, doc any) any {
 		if d, ok := c.event.Data.(E); ok {
@@ -108,8 +108,8 @@ func makes[T, E any](t events.Type, id func(*change, E) (string, bool), fold fun
 	}}
 }
 
-// puts declares an event that makes a document or changes the one that is
-// there: doc is nil, or that one.
+// puts declares an event that creates a document or changes the existing one: doc is nil, or
+// that one.
 func puts[T, E any](t events.Type, id func(*change, E) (string, bool), fold func(c *change, doc *T, d E) *T) reaction {
 	return reaction{on: t, id: typed(id), fold: func(c *change, doc any) any {
 		d, ok := c.event.Data.(E)
@@ -121,27 +121,27 @@ func puts[T, E any](t events.Type, id func(*change, E) (string, bool), fold func
 	}}
 }
 
-// removes declares an event that takes a document away.
+// removes declares an event that removes a document.
 func removes[E any](t events.Type, id func(*change, E) (string, bool)) reaction {
 	return reaction{on: t, id: typed(id), fold: func(*change, any) any { return nil }}
 }
 
-// together declares an event that changes several read models at once: items
-// that are hidden, or the end of the thread.
+// together declares an event that changes several read models at once: hidden items, or the
+// end of the thread.
 func together(t events.Type) reaction { return reaction{on: t} }
 
 func typed[E any](id func(*change, E) (string, bool)) func(*change) (string, bool) {
 	return func(c *change) (string, bool) {
 		d, ok := c.event.Data.(E)
-		if !ok { // of a version that is not known
+		if !ok { // of an unknown version
 			return "", false
 		}
 		return id(c, d)
 	}
 }
 
-// subject names the document by what the event is about.
+// subject returns the event's subject as the document's id.
 func subject[E any](c *change, _ E) (string, bool) { return c.event.Subject, true }
 
-// own names the thread's own document.
+// own returns the id of the thread's own document.
 func own[E any](*change, E) (string, bool) { return "", true }

@@ -45,7 +45,7 @@ func threads() Projection {
 	}
 }
 
-// setProfile sets the fields that the event holds. An empty text clears one.
+// setProfile sets the fields that the event holds. An empty string clears one.
 func setProfile(doc *events.Thread, d events.ProfileChanged) {
 	set(&doc.Title, d.Title)
 	set(&doc.Archived, d.Archived)

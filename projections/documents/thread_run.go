@@ -6,7 +6,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// ofThreadRun has a thread's document show the run under way and what it waits for.
+// ofThreadRun shows the current run, and what it waits for, in the thread's document.
 func ofThreadRun() []reaction {
 	type T = events.Thread
 	return []reaction{
@@ -54,8 +54,8 @@ func ofThreadRun() []reaction {
 	}
 }
 
-// onRun reacts to an event of the run under way. What a document holds is shared
-// with readers, and so it is changed in a copy.
+// onRun reacts to an event of the current run. Readers share what a document refers to, so it
+// is changed in a copy.
 func onRun[E any](of events.Type, how func(*change, *events.ThreadRun, E)) reaction {
 	return on(of, own, func(c *change, doc *events.Thread, d E) {
 		execution := c.event.Correlation

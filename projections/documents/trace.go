@@ -40,7 +40,7 @@ func traceRuns() Projection {
 	}
 }
 
-// traceSpans returns the read model of spans: a span for each step, and each that is recorded.
+// traceSpans returns the read model of spans: a span for each step, and each recorded one.
 func traceSpans() Projection {
 	type T = events.TraceSpan
 	return Projection{
@@ -68,8 +68,7 @@ func traceSpans() Projection {
 	}
 }
 
-// recordSpan makes the span that was recorded, or puts what was recorded of a
-// step's own span into it.
+// recordSpan creates a recorded span, or merges a record into a step's own span.
 func recordSpan(c *change, doc *events.TraceSpan, d events.TraceRecorded) *events.TraceSpan {
 	if doc != nil && doc.Status != "" {
 		doc.Usage, doc.Shown, doc.Data = d.Usage, d.Shown, d.Data
@@ -89,8 +88,8 @@ func recordSpan(c *change, doc *events.TraceSpan, d events.TraceRecorded) *event
 	return doc
 }
 
-// traceEvents returns the read model of trace events: one for each thing recorded that is no span. A span
-// that names no run or no id is one of them, so that nothing is lost.
+// traceEvents returns the read model of trace events: one for each record that is not a span.
+// A span without a run or an id is one of them, so that nothing is lost.
 func traceEvents() Projection {
 	type T = events.TraceEvent
 	return Projection{
@@ -111,8 +110,7 @@ func traceEvents() Projection {
 	}
 }
 
-// run gives the run that a record is part of: the one it names, or that of its
-// event.
+// run returns the run that a record belongs to: the one it names, or that of its event.
 func (c *change) run(d events.TraceRecorded) string {
 	if d.ExecutionID != "" {
 		return d.ExecutionID
@@ -124,8 +122,8 @@ func (c *change) isSpan(d events.TraceRecorded) bool {
 	return d.Kind == "span" && d.SpanID != "" && c.run(d) != ""
 }
 
-// since gives the microseconds from a document's time, which is cut to
-// milliseconds, to the event.
+// since returns the microseconds from a document's time, which is truncated to milliseconds,
+// to the event.
 func (c *change) since(start string) int64 {
 	if c.slot.made {
 		return max(0, int64(c.event.Time)-c.slot.at)
