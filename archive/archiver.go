@@ -16,7 +16,7 @@ import (
 	"github.com/skein-threads/skein/projections"
 )
 
-// Step is a step of archiving a thread. What it names has been done.
+// Step is a completed step of archiving a thread.
 type Step string
 
 // The steps, in order.
@@ -24,18 +24,18 @@ const (
 	Written  Step = "written"  // the object is in the store
 	Checked  Step = "checked"  // it was read back
 	Recorded Step = "recorded" // the record is in the log
-	Kept     Step = "kept"     // the state is kept as a snapshot
-	Purged   Step = "purged"   // the log and the timeline hold nothing before the record
+	Kept     Step = "kept"     // the state is stored as a snapshot
+	Purged   Step = "purged"   // the log and the timeline have nothing before the record
 )
 
-// Config says how an archiver works. The zero value of a field means its default.
+// Config configures an archiver. The zero value of a field means its default.
 type Config struct {
-	Patience time.Duration    // for the read models and the timeline to show a thread; default 10 s
+	Patience time.Duration    // how long to wait until the read models and the timeline show a thread; default 10 s
 	Every    time.Duration    // how often policies are applied; default 1 h
 	Rate     float64          // threads a second that policies archive at most; default 5
 	Now      func() time.Time // default time.Now
-	// Told is told of each step of a thread, when it is done. An error ends the work
-	// there; archiving the thread again takes it up. Default: nobody.
+	// Told is called after each step of a thread. An error stops the work there; archiving the
+	// thread again resumes it. Default: none.
 	Told func(ctx context.Context, tenant, thread string, step Step) error
 }
 
@@ -65,45 +65,45 @@ type Archiver struct {
 	logger zerolog.Logger
 }
 
-// New makes an archiver. It may work beside a Skein, and beside others.
+// New returns an archiver. It may run next to a Skein server, and next to other archivers.
 func New(log *eventlog.Log, cfg Config, logger zerolog.Logger) *Archiver {
 	return &Archiver{log: log, cfg: cfg.withDefaults(), logger: logger}
 }
 
-// Outcome is what became of a thread.
+// Outcome is the result of archiving a thread.
 type Outcome string
 
 // The outcomes.
 const (
 	Archived Outcome = "archived" // its commits are in the object store
-	Finished Outcome = "finished" // an archive that was broken off was taken up
+	Finished Outcome = "finished" // an interrupted archive was completed
 	Already  Outcome = "already"  // nothing was written since its last record
 	Young    Outcome = "young"    // it was written to too recently
-	Busy     Outcome = "busy"     // something is under way on it, or is to happen by itself
+	Busy     Outcome = "busy"     // it has in-flight work, or scheduled effects
 	Moved    Outcome = "moved"    // it was written to meanwhile
 	Ended    Outcome = "ended"    // it was deleted
-	Due      Outcome = "due"      // it would be archived, were it no dry run
+	Due      Outcome = "due"      // it would be archived, but for the dry run
 )
 
-// Result is what became of a thread.
+// Result describes the outcome for one thread.
 type Result struct {
 	Tenant  string  `json:"tenant"`
 	Thread  string  `json:"thread"`
 	Outcome Outcome `json:"outcome"`
 	Reason  string  `json:"reason,omitzero"`  // why it is busy
-	Commits int64   `json:"commits,omitzero"` // that were archived
+	Commits int64   `json:"commits,omitzero"` // archived
 	Bytes   int64   `json:"bytes,omitzero"`   // of their bodies
 }
 
-// Options says when a thread is archived.
+// Options says which threads to archive.
 type Options struct {
-	Idle   time.Duration // how long nothing was written to it
-	DryRun bool          // only tell
+	Idle   time.Duration // minimum time since the last write
+	DryRun bool          // only report
 }
 
-// Thread archives a thread, if it is idle, or takes up what was broken off. The
-// error is a not_found, projection_behind or unavailable of events, or says what
-// failed; nothing is lost then, and it may be done again.
+// Thread archives a thread if it is idle, or completes an interrupted archive. The error is a
+// not_found, projection_behind or unavailable of events, or says what failed; nothing is lost
+// then, and the call may be repeated.
 func (a *Archiver) Thread(ctx context.Context, tenant, id string, o Options) (Result, error) {
 	r := Result{Tenant: tenant, Thread: id}
 	switch {
@@ -114,7 +114,7 @@ func (a *Archiver) Thread(ctx context.Context, tenant, id string, o Options) (Re
 	}
 	last, err := a.log.Newest(ctx, tenant, id)
 	if err != nil {
-		return r, fmt.Errorf("archiving %s/%s: %w", tenant, id, err)
+		return r, fmt.Errorf("archive %s/%s: %w", tenant, id, err)
 	}
 	if last == nil {
 		return r, events.Missing("thread", id)
@@ -126,7 +126,7 @@ func (a *Archiver) Thread(ctx context.Context, tenant, id string, o Options) (Re
 		r.Outcome = Ended
 	case recorded && uint64(record.LastSeq) < last.Seq:
 		r.Outcome, err = a.takeUp(ctx, last, o)
-		if isMissing(err) { // imported with its record: all is in the log, or the reading says what is not
+		if isMissing(err) { // imported with its record: all is in the log, or reading returns what is missing
 			err = a.archive(ctx, &r, last, o)
 		}
 	case end.Time.Go().After(a.cfg.Now().Add(-o.Idle)):
@@ -135,12 +135,12 @@ func (a *Archiver) Thread(ctx context.Context, tenant, id string, o Options) (Re
 		err = a.archive(ctx, &r, last, o)
 	}
 	if err != nil {
-		return r, fmt.Errorf("archiving %s/%s: %w", tenant, id, err)
+		return r, fmt.Errorf("archive %s/%s: %w", tenant, id, err)
 	}
 	return r, nil
 }
 
-// takeUp ends the archive of a record, if it was broken off.
+// takeUp completes the archive of a record, if it was interrupted.
 func (a *Archiver) takeUp(ctx context.Context, record *events.Commit, o Options) (Outcome, error) {
 	for m, err := range a.log.Stored(ctx, a.log.Config().Names.Log(record.Tenant, record.Thread), 1) {
 		switch {
@@ -156,7 +156,7 @@ func (a *Archiver) takeUp(ctx context.Context, record *events.Commit, o Options)
 	return Finished, a.finish(ctx, record)
 }
 
-// archive archives a thread whose last commit is known.
+// archive archives a thread, given its last commit.
 func (a *Archiver) archive(ctx context.Context, r *Result, last *events.Commit, o Options) error {
 	if err := a.log.CanPurge(ctx); err != nil {
 		return err
@@ -196,8 +196,8 @@ func (a *Archiver) archive(ctx context.Context, r *Result, last *events.Commit, 
 	return a.clean(ctx, last, h.seqs)
 }
 
-// write stores an archive, reads it back and records it. moved: the thread has gone on
-// meanwhile, and there is no record.
+// write stores an archive, reads it back and records it. moved reports that the thread was
+// written to meanwhile, so that there is no record.
 func (a *Archiver) write(ctx context.Context, last *events.Commit, h *history) (record *events.Commit, d events.LifecycleArchived, moved bool, err error) {
 	if d, err = a.log.PutArchive(ctx, last.Tenant, last.Thread, h.record); err != nil {
 		return nil, d, false, err
@@ -206,7 +206,8 @@ func (a *Archiver) write(ctx context.Context, last *events.Commit, h *history) (
 		return nil, d, false, err
 	}
 	if err := a.log.CheckArchive(ctx, last.Tenant, last.Thread, d); err != nil {
-		// Another archiver that lost to a writer drops the object, whoever wrote it.
+		// Another archiver that lost to a writer deletes the object, even if this one wrote
+		// it.
 		return nil, d, a.movedOn(ctx, last, err), err
 	}
 	if err := a.told(ctx, last, Checked); err != nil {
@@ -217,7 +218,7 @@ func (a *Archiver) write(ctx context.Context, last *events.Commit, h *history) (
 	return record, d, errors.As(err, &conflict), err
 }
 
-// history is a thread as it is about to be archived.
+// history is a thread that is about to be archived.
 type history struct {
 	state  *thread.State
 	older  bool     // it has archived commits already
@@ -225,8 +226,8 @@ type history struct {
 	record events.LifecycleArchived
 }
 
-// read reads and checks a thread up to its last commit. If an archive before it was
-// broken off, it is ended first.
+// read reads and checks a thread up to its last commit. It first completes an interrupted
+// earlier archive.
 func (a *Archiver) read(ctx context.Context, last *events.Commit, o Options) (*history, error) {
 	h := &history{state: &thread.State{}}
 	for m, err := range a.log.Raw(ctx, a.log.Config().Names.Log(last.Tenant, last.Thread), 1) {
@@ -241,14 +242,14 @@ func (a *Archiver) read(ctx context.Context, last *events.Commit, o Options) (*h
 			return nil, err
 		}
 		if events.Chain(h.state.Chain, c.Body) != c.Chain || c.First() != h.state.Version {
-			return nil, fmt.Errorf("commit %d does not follow the one before it; run skein audit verify", m.Seq)
+			return nil, fmt.Errorf("commit %d does not follow the previous one; run skein audit verify", m.Seq)
 		}
 		if d, ok := eventlog.Record(c); ok && uint64(d.LastSeq) < m.Seq && !m.Archived && len(h.seqs) > 0 && !o.DryRun {
 			err := a.finish(ctx, c)
 			if err == nil {
 				return a.read(ctx, last, o)
 			}
-			if !isMissing(err) || h.older { // else it was imported, and all before it is here
+			if !isMissing(err) || h.older { // else it was imported, and everything before it is here
 				return nil, err
 			}
 		}
@@ -271,8 +272,8 @@ func (a *Archiver) read(ctx context.Context, last *events.Commit, o Options) (*h
 	return h, nil
 }
 
-// awaitDocuments waits until the read models show a commit: whoever makes them
-// reads the log from end to end, and would not meet it any more.
+// awaitDocuments waits until the read models show a commit: a projection reads the log from
+// end to end, and would no longer find it.
 func (a *Archiver) awaitDocuments(ctx context.Context, seq uint64) error {
 	for attempts := (retry.Policy{First: 50 * time.Millisecond, Limit: a.cfg.Patience}).Start(); ; {
 		shown, err := projections.Shown(ctx, a.log)
@@ -288,7 +289,7 @@ func (a *Archiver) awaitDocuments(ctx context.Context, seq uint64) error {
 	}
 }
 
-// append writes the record, on condition that nothing was written since.
+// append writes the record, on condition that nothing was written since last.
 func (a *Archiver) append(ctx context.Context, last *events.Commit, h *history, d events.LifecycleArchived) (*events.Commit, error) {
 	made, err := thread.Decide(h.state, &thread.Command{
 		ID: "archive-" + strconv.FormatUint(uint64(d.LastSeq), 10), Tenant: last.Tenant, ThreadID: last.Thread, Time: events.TimeOf(a.cfg.Now()), Actor: Actor,

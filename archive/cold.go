@@ -12,16 +12,16 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Cold archives the threads of a tenant that are idle, those that have been so for
-// longest first, and tells of each. pass may say that a thread need not be looked at,
-// by the sequence of its last commit; it may be nil. A thread that cannot be archived is told of to failed, and the others go on.
+// Cold archives the idle threads of a tenant, those idle for longest first, and reports each.
+// pass may say that a thread can be skipped, by the sequence of its last commit; it may be
+// nil. A thread that cannot be archived is passed to failed, and the others continue.
 func (a *Archiver) Cold(ctx context.Context, tenant string, o Options, pass func(id string, last uint64) bool, done func(Result), failed func(thread string, err error)) error {
 	if !events.ValidTenant(tenant) {
 		return events.Invalid("/tenant", "a tenant is 1 to 64 letters, digits, dashes and underscores")
 	}
 	due, err := a.list(ctx, tenant, a.cfg.Now().Add(-o.Idle), pass)
 	if err != nil {
-		return fmt.Errorf("listing the threads of %s: %w", tenant, err)
+		return fmt.Errorf("list threads of %s: %w", tenant, err)
 	}
 	for _, id := range due {
 		r, err := a.Thread(ctx, tenant, id, o)
@@ -41,9 +41,8 @@ func (a *Archiver) Cold(ctx context.Context, tenant string, o Options, pass func
 // listMost bounds a list.
 const listMost = 100_000
 
-// list gives the threads of a tenant whose last commit was stored before a time, in
-// the order of those. They are listed before anything is done with them, since that
-// changes what the list is made of.
+// list returns the threads of a tenant whose last commit was stored before until, ordered by
+// that commit. They are listed before any is archived, since that changes the list.
 func (a *Archiver) list(ctx context.Context, tenant string, until time.Time, pass func(string, uint64) bool) ([]string, error) {
 	names := a.log.Config().Names
 	var due []string

@@ -1,5 +1,5 @@
-// Package archive moves the commits of cold threads from the log to the object
-// store, where they stay readable for all who read the thread.
+// Package archive moves the commits of cold threads from the log to the object store, where
+// every reader of the thread still finds them.
 //
 // # How a thread is archived
 //
@@ -15,24 +15,22 @@
 //
 // # What it promises
 //
-//   - Killed at any moment, every commit is in the log or in an object that was read
-//     back, and that a record names; and every reader gives all of them. Archiving the
-//     thread again takes up what was left.
-//   - Whoever writes meanwhile wins: the record is refused, and the object dropped.
+//   - If it is killed at any moment, every commit is in the log or in an object
+//     that was read back and that a record names; and every reader returns all of
+//     them. Archiving the thread again completes what was left.
+//   - A concurrent writer wins: the record is refused, and the object deleted.
 //   - Of two archivers at once one writes the record. Both write the same object.
-//   - A thread on which something is under way, or is to happen by itself, is not
-//     archived: an execution, also one that waits for an approval, a queued message, a
-//     scheduled effect.
-//   - Reading, deciding, time travel, rebuilds, export, audit and erasure need not know:
-//     they read threads by eventlog.Log.Thread and Raw, which go on from a record into
-//     its object.
+//   - A thread with in-flight or scheduled work is not archived: an execution,
+//     including one that waits for approval, a queued message, a scheduled effect.
+//   - Reading, deciding, time travel, rebuilds, export, audit and erasure need not
+//     know: they read threads with eventlog.Log.Thread and Raw, which continue from
+//     a record into its object.
 //
 // # What it does not
 //
-// It does not bring anything back: an archived thread that is busy again goes on after
-// its record, and its old history stays in the object. Archived once more, it has a
-// second object, which begins with the record of the first.
+// It does not bring anything back: an archived thread that becomes active again continues
+// after its record, and its old history stays in the object. If it is archived again, it has a
+// second object, whose first commit is the record of the first.
 //
-// Its documents stay in the read models. The server's index keeps one subject for the
-// record.
+// Its documents stay in the read models. The server's index keeps one subject for the record.
 package archive

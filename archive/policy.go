@@ -12,8 +12,8 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// Lease is the lease under which one process of an installation applies policies.
-// Two by mistake do no harm.
+// Lease is the lease under which one process of an installation applies policies. Two
+// processes that do so do no harm.
 const Lease = "archive"
 
 // Policy says when a tenant's threads are archived.
@@ -22,9 +22,9 @@ type Policy struct {
 	Idle   time.Duration
 }
 
-// Policies gives the policies of the tenants that have one, as their definitions
-// say now: of the kind policy, with the name retention. Tenants come in the order in
-// which they made or changed theirs.
+// Policies returns the policies of the tenants that have one, according to their current
+// definitions: of the kind policy, with the name retention. Tenants are in the order in which
+// they created or changed theirs.
 func Policies(ctx context.Context, log *eventlog.Log) ([]Policy, error) {
 	model := documents.NewModels().Of(documents.Definitions)
 	ref := events.DefinitionRef{Kind: events.PolicyKind, Name: events.RetentionPolicy}
@@ -33,7 +33,7 @@ func Policies(ctx context.Context, log *eventlog.Log) ([]Policy, error) {
 	for from := uint64(1); ; {
 		got, err := log.Bucket(model.Bucket).Range(ctx, "*."+ref.Key(), from, page)
 		if err != nil {
-			return nil, fmt.Errorf("reading the policies: %w", err)
+			return nil, fmt.Errorf("read retention policies: %w", err)
 		}
 		for _, m := range got {
 			from = m.Seq + 1
@@ -53,13 +53,13 @@ func Policies(ctx context.Context, log *eventlog.Log) ([]Policy, error) {
 	}
 }
 
-// Run applies the policies of all tenants, now and every so often, until ctx ends.
-// Call it under the lease [Lease]; see eventlog.Log.Hold.
+// Run applies the policies of all tenants, now and then periodically, until ctx ends. Call it
+// under the lease [Lease]; see eventlog.Log.Hold.
 func (a *Archiver) Run(ctx context.Context) error {
-	settled := map[uint64]struct{}{} // last commits of threads with which nothing is to be done until the next
+	settled := map[uint64]struct{}{} // last commits of threads that need nothing until their next commit
 	for {
 		if err := a.apply(ctx, settled); err != nil && ctx.Err() == nil {
-			a.logger.Warn().Err(err).Msg("the policies of retention were not applied to the end; it is tried again")
+			a.logger.Warn().Err(err).Msg("apply retention policies: incomplete; retrying")
 		}
 		if !retry.Sleep(ctx, a.cfg.Every) {
 			return nil
@@ -86,12 +86,12 @@ func (a *Archiver) apply(ctx context.Context, settled map[uint64]struct{}) error
 				settled[last[r.Thread]] = struct{}{}
 				return
 			case Archived, Finished:
-				a.logger.Info().Str("tenant", r.Tenant).Str("thread", r.Thread).Int64("commits", r.Commits).Int64("bytes", r.Bytes).Msg("a cold thread was archived")
+				a.logger.Info().Str("tenant", r.Tenant).Str("thread", r.Thread).Int64("commits", r.Commits).Int64("bytes", r.Bytes).Msg("archived a cold thread")
 			}
 			a.pace(ctx, &began)
 		}
 		failed := func(id string, err error) {
-			a.logger.Error().Err(err).Str("tenant", p.Tenant).Str("thread", id).Msg("a cold thread could not be archived, and stays as it is")
+			a.logger.Error().Err(err).Str("tenant", p.Tenant).Str("thread", id).Msg("archive cold thread: it stays in the log")
 			a.pace(ctx, &began)
 		}
 		if err := a.Cold(ctx, p.Tenant, Options{Idle: p.Idle}, pass, done, failed); err != nil {

@@ -9,15 +9,15 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Actor is who archives, as records have it.
+// Actor is the actor of records.
 const Actor = "skein:archiver"
 
 func (a *Archiver) told(ctx context.Context, of *events.Commit, step Step) error {
 	return a.cfg.Told(ctx, of.Tenant, of.Thread, step)
 }
 
-// keep keeps the state at the record, so that a command on the thread reads one
-// object. It spares only time: without it, the thread is made from its history.
+// keep writes a snapshot of the state at the record, so that a command on the thread reads one
+// object. It only saves time: without it, the thread is folded from its history.
 func (a *Archiver) keep(ctx context.Context, state *thread.State, record *events.Commit) error {
 	thread.Apply(state, record)
 	raw, err := state.Encode()
@@ -25,12 +25,12 @@ func (a *Archiver) keep(ctx context.Context, state *thread.State, record *events
 		err = a.log.SaveSnapshot(ctx, record.Tenant, record.Thread, raw)
 	}
 	if err != nil {
-		a.logger.Warn().Err(err).Str("tenant", record.Tenant).Str("thread", record.Thread).Msg("a snapshot could not be kept; the first command on the thread will read all of it")
+		a.logger.Warn().Err(err).Str("tenant", record.Tenant).Str("thread", record.Thread).Msg("write snapshot: the first command on the thread will read its whole history")
 	}
 	return a.told(ctx, record, Kept)
 }
 
-// finish checks an object again, and purges what is before its record.
+// finish checks an object again, and purges what precedes its record.
 func (a *Archiver) finish(ctx context.Context, record *events.Commit) error {
 	d, _ := eventlog.Record(record)
 	if err := a.log.CheckArchive(ctx, record.Tenant, record.Thread, d); err != nil {
@@ -39,15 +39,15 @@ func (a *Archiver) finish(ctx context.Context, record *events.Commit) error {
 	return a.purge(ctx, record)
 }
 
-// purge takes what is before a record, whose object was checked, when the timeline
-// shows the record.
+// purge removes what precedes a record, whose object was checked, once the timeline shows the
+// record.
 func (a *Archiver) purge(ctx context.Context, record *events.Commit) error {
 	err := a.log.AwaitShown(ctx, record.Seq, a.cfg.Patience)
 	if err == nil {
 		err = a.log.PurgeArchived(ctx, record)
 	}
 	if errors.Is(err, eventlog.ErrNotShown) {
-		return events.Errorf(events.Unavailable, "it is archived, and stays in the log until the timeline shows the record; is skein serve running?")
+		return events.Errorf(events.Unavailable, "it is archived, but stays in the log until the timeline shows the record; is skein serve running?")
 	}
 	if err != nil {
 		return err
@@ -55,9 +55,9 @@ func (a *Archiver) purge(ctx context.Context, record *events.Commit) error {
 	return a.told(ctx, record, Purged)
 }
 
-// abandon drops the object of an archive whose record was refused, unless another
-// archiver has recorded the same one. What stands after the last commit decides: a
-// record of this object could stand nowhere else.
+// abandon deletes the object of an archive whose record was refused, unless another archiver
+// has recorded the same one. The commit after the last one decides: a record of this object
+// could be nowhere else.
 func (a *Archiver) abandon(ctx context.Context, last *events.Commit, d events.LifecycleArchived) error {
 	next, err := a.log.After(ctx, last.Tenant, last.Thread, last.Seq)
 	if err != nil || next == nil {
@@ -69,8 +69,8 @@ func (a *Archiver) abandon(ctx context.Context, last *events.Commit, d events.Li
 	return a.log.DropArchive(ctx, d.Object)
 }
 
-// movedOn reports whether an archive cannot be read because the thread has gone on:
-// its object was dropped then, and nothing is damaged.
+// movedOn reports whether an archive cannot be read because the thread was written to: its
+// object was then deleted, and nothing is damaged.
 func (a *Archiver) movedOn(ctx context.Context, last *events.Commit, err error) bool {
 	var bad *eventlog.ArchiveError
 	if !errors.As(err, &bad) {
@@ -80,8 +80,8 @@ func (a *Archiver) movedOn(ctx context.Context, last *events.Commit, err error) 
 	return err == nil && next != nil
 }
 
-// clean drops the objects of earlier archives that were broken off before their
-// record: those that end with a commit before the last.
+// clean deletes the objects of earlier archives that were interrupted before their record:
+// those that end with a commit before the last.
 func (a *Archiver) clean(ctx context.Context, last *events.Commit, seqs []uint64) error {
 	names, err := a.log.Archives(ctx, last.Tenant, last.Thread, seqs[:len(seqs)-1])
 	for _, name := range names {

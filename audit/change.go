@@ -14,33 +14,32 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// What became of a document.
+// What happened to a document.
 const (
 	Added   = "added"
 	Removed = "removed"
 	Changed = "changed"
 )
 
-// Change is a document of a thread that is another than before.
+// Change is a document of a thread that differs from before.
 type Change struct {
 	Model  string      `json:"model"`            // the read model: threads, items, ...
-	ID     string      `json:"id,omitzero"`      // within the thread; absent for the thread's own document
+	ID     string      `json:"id,omitzero"`      // id within the thread; absent for the thread's own document
 	What   string      `json:"what"`             // added, removed or changed
-	Fields []Field     `json:"fields,omitempty"` // of one that changed
-	Before events.JSON `json:"before,omitzero"`  // of one that was removed
-	After  events.JSON `json:"after,omitzero"`   // of one that was added
+	Fields []Field     `json:"fields,omitempty"` // of a changed one
+	Before events.JSON `json:"before,omitzero"`  // of a removed one
+	After  events.JSON `json:"after,omitzero"`   // of an added one
 }
 
-// Field is a place in a document, and what stood and stands there.
+// Field is a place in a document, and its old and new value.
 type Field struct {
 	Path   string      `json:"path"`            // a JSON pointer
-	Before events.JSON `json:"before,omitzero"` // absent: nothing was there
-	After  events.JSON `json:"after,omitzero"`  // absent: nothing is there
+	Before events.JSON `json:"before,omitzero"` // absent: there was none
+	After  events.JSON `json:"after,omitzero"`  // absent: there is none
 }
 
-// Compare gives the documents that differ between two states of a thread, by read
-// model and id. How far a document has been folded (version and seq) is no
-// difference. It is pure.
+// Compare returns the documents that differ between two states of a thread, by read model and
+// id. It ignores how far a document was folded (version and seq). It is pure.
 func Compare(models *documents.Models, before, after *documents.Memory) ([]Change, error) {
 	was, err := encoded(before)
 	if err != nil {
@@ -73,13 +72,13 @@ func byPlace(a, b documents.Place) int {
 	return strings.Compare(a.ID, b.ID)
 }
 
-// shownModels are those whose documents people know: all but the index of items,
-// which is the inside of lists.
+// shownModels are those whose documents are public: all but the index of items, which is
+// internal to lists.
 func shownModels() documents.Mask {
 	return documents.AllKinds &^ documents.Mask(0).With(documents.Index)
 }
 
-// encoded gives the documents of a state.
+// encoded returns the documents of a state.
 func encoded(m *documents.Memory) (map[documents.Place]events.JSON, error) {
 	out := map[documents.Place]events.JSON{}
 	for _, slot := range m.All(shownModels()) {
@@ -92,11 +91,11 @@ func encoded(m *documents.Memory) (map[documents.Place]events.JSON, error) {
 	return out, nil
 }
 
-// stamps are the members of every document that say how far it was folded.
+// stamps reports whether a member says how far its document was folded.
 func stamps(name string) bool { return name == "version" || name == "seq" }
 
-// changeOf compares two states of one document; nil: there is none. Members that
-// leave says to leave out are not compared.
+// changeOf compares two states of one document; nil: there is none. It ignores members for
+// which leave returns true.
 func changeOf(models *documents.Models, p documents.Place, before, after events.JSON, leave func(string) bool) (Change, bool) {
 	c := Change{Model: models.Of(p.Kind).Name, ID: p.ID, What: Changed}
 	switch {
@@ -113,8 +112,8 @@ func changeOf(models *documents.Models, p documents.Place, before, after events.
 	return c, true
 }
 
-// fields adds where two values differ: member by member of objects, place by
-// place of lists. Leave is asked of the outermost members only.
+// fields appends the places where two values differ: members of objects, elements of lists.
+// leave applies to the outermost members only.
 func fields(out []Field, path string, before, after events.JSON, leave func(string) bool) []Field {
 	if bytes.Equal(before, after) {
 		return out
@@ -146,7 +145,7 @@ func fields(out []Field, path string, before, after events.JSON, leave func(stri
 	return append(out, Field{Path: path, Before: before, After: after})
 }
 
-// at gives a value of a list, nil beyond its end.
+// at returns an element of a list, nil beyond its end.
 func at(list []events.JSON, i int) events.JSON {
 	if i < len(list) {
 		return list[i]
@@ -159,7 +158,7 @@ func pointerToken(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
 
-// without gives an object without the outermost members that leave names.
+// without returns an object without the outermost members that leave selects.
 func without(object events.JSON, leave func(string) bool) (events.JSON, error) {
 	in := jsontext.NewDecoder(bytes.NewReader(object))
 	out := events.JSON{'{'}

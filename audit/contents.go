@@ -17,20 +17,19 @@ import (
 	"github.com/skein-threads/skein/files"
 )
 
-// FileContent is a line with a piece of the content of files. The pieces of a content
-// follow one another, before the commits of the first thread of the file that names
-// it.
+// FileContent is a line with a piece of the content of files. The pieces of a content are
+// consecutive, before the commits of the first thread of the file that names it.
 type FileContent struct {
 	Content string `json:"content"` // its digest
 	Tenant  string `json:"tenant"`
-	Size    int64  `json:"size"`            // of all of it
+	Size    int64  `json:"size"`            // of the whole content
 	Offset  int64  `json:"offset"`          // of this piece
 	Piece   []byte `json:"piece,omitempty"` // in base64
-	Absent  string `json:"absent,omitzero"` // why it is not in the file, nor are its pieces before this line to be used
+	Absent  string `json:"absent,omitzero"` // why it is not in the file; its pieces before this line must then be ignored
 }
 
-// naming notes what contents a thread's commits name. Of a thread that was deleted they
-// may be gone.
+// naming collects the contents that a thread's commits name. Those of a deleted thread may be
+// gone.
 type naming struct {
 	digests map[string]struct{}
 	gone    bool
@@ -52,7 +51,7 @@ func (n *naming) commit(c *events.Commit) {
 	}
 }
 
-// all returns the digests in their order, and forgets them.
+// all returns the digests in order, and clears them.
 func (n *naming) all() []string {
 	list := slices.Sorted(maps.Keys(n.digests))
 	if n.gone {
@@ -62,7 +61,7 @@ func (n *naming) all() []string {
 	return list
 }
 
-// contentKey is a content of a tenant, as a list of many holds it.
+// contentKey is a compact key of a tenant's content, for large sets.
 func contentKey(tenant, digest string) [sha256.Size]byte {
 	return sha256.Sum256([]byte(tenant + "/" + digest))
 }
@@ -82,7 +81,7 @@ func (x *exporter) contents(tenant string) error {
 			continue
 		}
 		if unanswered(x.ctx, err) {
-			return fmt.Errorf("reading contents: %w", err)
+			return fmt.Errorf("read contents: %w", err)
 		}
 		line.Piece, line.Absent = nil, err.Error()
 		x.manifest.Absent++
@@ -99,7 +98,7 @@ func (x *exporter) contents(tenant string) error {
 // content writes the pieces of one content.
 func (x *exporter) content(line *FileContent) (err error) {
 	if x.store == nil {
-		return errors.New("the store of contents is not there")
+		return errors.New("there is no content store")
 	}
 	if line.Size, err = x.store.Size(x.ctx, line.Tenant, line.Content); err != nil {
 		return err
@@ -120,7 +119,7 @@ func (x *exporter) content(line *FileContent) (err error) {
 	return nil
 }
 
-// openContents opens the store of contents; nil if there is none.
+// openContents opens the content store; nil if there is none.
 func openContents(ctx context.Context, log *eventlog.Log) (*files.Store, error) {
 	store, err := files.Open(ctx, log)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -129,11 +128,11 @@ func openContents(ctx context.Context, log *eventlog.Log) (*files.Store, error) 
 	return store, err
 }
 
-// incoming reads the contents of a file of an export.
+// incoming reads the contents in an exported file.
 type incoming struct {
 	naming naming
-	at     FileContent                    // the open one
-	sum    hash.Hash                      // of its pieces; nil: none is open
+	at     FileContent                    // the current one
+	sum    hash.Hash                      // of its pieces; nil: there is no current one
 	given  map[string]struct{}            // since the last end
 	has    map[[sha256.Size]byte]struct{} // before that
 }
@@ -184,8 +183,8 @@ func (f *fileReader) content(line []byte) error {
 	return f.to.content(f.n, c)
 }
 
-// named holds the contents that came before a thread against those that it names: each
-// is in the file once.
+// named compares the contents that came before a thread with those that it names: each is in
+// the file once.
 func (f *fileReader) named() error {
 	in := &f.bringing
 	if !f.report.Header.Contents {
@@ -209,13 +208,13 @@ func (f *fileReader) named() error {
 	return nil
 }
 
-// content brings a content back, unless it is there.
+// content restores a content, unless it is stored already.
 func (i *importer) content(_ int64, c FileContent) error {
 	if i.ctx.Err() != nil {
 		return context.Cause(i.ctx)
 	}
 	if i.store == nil {
-		return errors.New("the store of contents is not there: start skein serve on this server once, which makes it")
+		return errors.New("there is no content store: start skein serve on this server once, which creates it")
 	}
 	if c.Absent != "" {
 		if i.coming != nil {
@@ -228,7 +227,7 @@ func (i *importer) content(_ int64, c FileContent) error {
 	if c.Offset == 0 {
 		has, err := i.store.Has(i.ctx, c.Tenant, c.Content)
 		if err != nil {
-			return fmt.Errorf("the content %s: %w", c.Content, err)
+			return fmt.Errorf("restore content %s: %w", c.Content, err)
 		}
 		if i.skips = has; !has {
 			i.coming = i.store.Incoming(c.Tenant)
@@ -237,7 +236,7 @@ func (i *importer) content(_ int64, c FileContent) error {
 	last := c.Offset+int64(len(c.Piece)) == c.Size
 	if !i.skips {
 		if err := i.piece(c.Piece, last); err != nil {
-			return fmt.Errorf("the content %s: %w; running the import again goes on from there", c.Content, err)
+			return fmt.Errorf("restore content %s: %w; run the import again to continue from there", c.Content, err)
 		}
 		if last {
 			i.count(func(s *ImportSummary) { s.Contents++ })

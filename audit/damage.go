@@ -9,9 +9,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// damaged makes what could not be read a finding, and the audit goes on with the
-// next. An error is returned where it says nothing of what is stored: the check
-// was ended, or the server does not answer.
+// damaged turns what could not be read into a finding, and the audit continues. It returns an
+// error that says nothing about what is stored: the check was cancelled, or the server does
+// not respond.
 func (v *verifier) damaged(ctx context.Context, err error, place Finding) error {
 	if unanswered(ctx, err) {
 		return err
@@ -21,8 +21,8 @@ func (v *verifier) damaged(ctx context.Context, err error, place Finding) error 
 	return nil
 }
 
-// unanswered reports whether an error says that nobody answered, rather than what
-// is wrong with what is stored.
+// unanswered reports whether an error is the lack of a response rather than a fault of what is
+// stored.
 func unanswered(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return true
@@ -41,8 +41,8 @@ func unanswered(ctx context.Context, err error) bool {
 	return false
 }
 
-// hasStream reports whether a stream is there. A read of one that is not there
-// ends as one that nobody answers.
+// hasStream reports whether a stream exists. A read of a missing one fails like one without
+// responders.
 func (v *verifier) hasStream(ctx context.Context, name string) (bool, error) {
 	_, err := v.log.JetStream().Stream(ctx, name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {

@@ -8,27 +8,27 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// Point is a point of a thread: after the event with that version, or after all
-// events up to that time.
+// Point is a point in a thread's life: after the event with that version, or after all events
+// up to that time.
 type Point struct {
 	Version int64       `json:"version,omitzero"`
 	Time    events.Time `json:"time,omitzero"`
 	Start   bool        `json:"start,omitzero"` // before the first event
 }
 
-// Span is what lies between two points of a thread.
+// Span is what happened between two points of a thread.
 type Span struct {
 	Thread  string   `json:"thread"`
-	From    int64    `json:"from"` // the version there; 0: the thread was not made yet
+	From    int64    `json:"from"` // the version there; 0: the thread did not exist yet
 	To      int64    `json:"to"`
-	Broken  int      `json:"broken,omitzero"` // commits that cannot be read, and were left out
+	Broken  int      `json:"broken,omitzero"` // commits that cannot be decoded, and were skipped
 	Changes []Change `json:"changes"`
 }
 
-// Diff tells what changed in a thread between two points: documents that were
-// added or removed, and fields that changed. The thread's log is folded twice, with
-// the folds of the read models. The zero Point is the thread's end. The error is a
-// not_found, or an invalid_request, or says why the log could not be read.
+// Diff returns what changed in a thread between two points: documents that were added or
+// removed, and fields that changed. It folds the thread's log twice, with the folds of the
+// read models. The zero Point is the thread's end. The error is a not_found, or an
+// invalid_request, or says why the log could not be read.
 func Diff(ctx context.Context, log *eventlog.Log, tenant, thread string, from, to Point) (Span, error) {
 	if err := checkThread(tenant, thread); err != nil {
 		return Span{}, err
@@ -49,7 +49,7 @@ func Diff(ctx context.Context, log *eventlog.Log, tenant, thread string, from, t
 	return Span{Thread: thread, From: before.Version, To: after.Version, Broken: max(before.Broken, after.Broken), Changes: changes}, err
 }
 
-// checkThread refuses names that would stand for something else in a subject.
+// checkThread refuses names that would mean something else in a subject.
 func checkThread(tenant, thread string) error {
 	switch {
 	case !events.ValidTenant(tenant):
@@ -78,8 +78,8 @@ func foldTo(ctx context.Context, log *eventlog.Log, models *documents.Models, te
 	return m, nil
 }
 
-// Resolve gives the id of a thread that is named by its id or by key: and its
-// key, from the log alone. The error is a not_found, or an invalid_request.
+// Resolve returns the id of a thread named by its id, or by "key:" and its key, from the log
+// alone. The error is a not_found, or an invalid_request.
 func Resolve(ctx context.Context, log *eventlog.Log, tenant, ref string) (string, error) {
 	id, key := events.ThreadRef(ref)
 	if key == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// documents checks that every document of every read model is what the log says.
+// documents checks that every document of every read model equals the fold of the log.
 func (v *verifier) documents(ctx context.Context) error {
 	v.progress(StageDocuments, 0, 0, 0)
 	runner := projections.New(v.log, projections.Config{}, zerolog.Nop(), nil)
@@ -40,10 +40,10 @@ func (v *verifier) documents(ctx context.Context) error {
 		tenant, rest, _ := strings.Cut(d.Key, ".")
 		thread, _, _ := strings.Cut(rest, ".")
 		v.find(Finding{Kind: KindDocument, Tenant: tenant, Thread: thread, Bucket: d.Bucket, Key: d.Key, Seq: d.LogSeq,
-			Detail: fmt.Sprintf("%s: %s; mend it with: skein replay %s", d.Projection, d.Kind, d.Projection)})
+			Detail: fmt.Sprintf("%s: %s; fix it with: skein replay %s", d.Projection, d.Kind, d.Projection)})
 	}
 	if more := int(report.Found) - len(report.Differences); more > 0 {
-		v.find(Finding{Kind: KindDocument, Detail: fmt.Sprintf("and %d documents more", more)})
+		v.find(Finding{Kind: KindDocument, Detail: fmt.Sprintf("and %d more documents", more)})
 	}
 	return nil
 }

@@ -21,20 +21,20 @@ import (
 // ExportOptions says what to export.
 type ExportOptions struct {
 	Tenant   string   // only this tenant; all if empty
-	Threads  []string // only these threads of the tenant, and the claims of their keys; all if empty
-	Chains   bool     // only where each thread stands, for Witness
+	Threads  []string // only these threads of the tenant, with the claims of their keys; all if empty
+	Chains   bool     // only the end of each thread, for Witness
 	Contents bool     // the contents of files too
-	Program  string   // what the file says wrote it
-	Signer   *Signer  // nil: it is not signed
+	Program  string   // recorded as the writer of the file
+	Signer   *Signer  // nil: the file is not signed
 	Progress func(Progress)
-	Absent   func(tenant, digest string, why error) // told of each content that cannot be read; may be nil
+	Absent   func(tenant, digest string, why error) // called for each content that cannot be read; may be nil
 }
 
-// Export writes the commits of the log, as they are stored, as JSON Lines: a
-// FileHeader; for each key's claim and tenant's own, and then for each thread,
-// its commits and a FileEnd; and a FileLast. It holds one batch of commits in
-// memory. What is written to the log after it began is left out. A content that
-// cannot be read is named in the file, and left out.
+// Export writes the commits of the log, as they are stored, as JSON Lines: a FileHeader; for
+// each key's claim and tenant's own aggregate, and then for each thread, its commits and a
+// FileEnd; and a FileLast. It holds one batch of commits in memory. It omits what is written
+// to the log after it started. A content that cannot be read is named in the file, and
+// omitted.
 func Export(ctx context.Context, log *eventlog.Log, w io.Writer, o ExportOptions) (Manifest, error) {
 	if err := (Options{Tenant: o.Tenant, Threads: o.Threads}).validate(); err != nil {
 		return Manifest{}, err
@@ -44,7 +44,7 @@ func Export(ctx context.Context, log *eventlog.Log, w io.Writer, o ExportOptions
 	}
 	stream, err := log.JetStream().Stream(ctx, log.Config().Names.Stream(assets.LogStream))
 	if err != nil {
-		return Manifest{}, fmt.Errorf("the log: %w", err)
+		return Manifest{}, fmt.Errorf("export: read log: %w", err)
 	}
 	state := stream.CachedInfo().State
 	x := &exporter{ctx: ctx, log: log, options: o, to: state.LastSeq, out: newLineWriter(w), has: map[[sha256.Size]byte]struct{}{}}
@@ -83,12 +83,12 @@ type exporter struct {
 	stage    stage
 
 	store  *files.Store
-	naming naming                         // what the thread at hand names
-	has    map[[sha256.Size]byte]struct{} // contents that are in the file, or were to be
+	naming naming                         // the contents that the current thread names
+	has    map[[sha256.Size]byte]struct{} // contents already handled
 }
 
-// everything writes what is no thread first: who reads the file then knows the
-// keys before the threads that hold them.
+// everything writes aggregates other than threads first, so that a reader of the file knows
+// the keys before the threads that hold them.
 func (x *exporter) everything() error {
 	for _, threads := range []bool{false, true} {
 		done := int64(0)
@@ -112,10 +112,10 @@ func (x *exporter) everything() error {
 	return nil
 }
 
-// named writes some threads, and the claims of their keys first.
+// named writes some threads, after the claims of their keys.
 func (x *exporter) named() error {
 	written := map[string]bool{}
-	var threads []string // what is none comes first
+	var threads []string // other aggregates come first
 	for _, thread := range []bool{false, true} {
 		for _, id := range x.options.Threads {
 			if events.IsThread(id) == thread {
@@ -155,7 +155,7 @@ func (x *exporter) named() error {
 	return nil
 }
 
-// firstKey gives the key with which a thread was made, or nothing.
+// firstKey returns the key with which a thread was created, or "".
 func firstKey(ctx context.Context, log *eventlog.Log, a aggregate) (string, error) {
 	for c, err := range log.Thread(ctx, a.tenant, a.id, 1) {
 		var broken *events.BrokenError
@@ -163,14 +163,14 @@ func firstKey(ctx context.Context, log *eventlog.Log, a aggregate) (string, erro
 		case errors.As(err, &broken):
 			return "", nil
 		case err != nil:
-			return "", fmt.Errorf("reading %s/%s: %w", a.tenant, a.id, err)
+			return "", fmt.Errorf("read %s/%s: %w", a.tenant, a.id, err)
 		}
 		return keyOf(c), nil
 	}
 	return "", nil
 }
 
-// keyOf gives the key that a thread's first commit claims, or nothing.
+// keyOf returns the key that a thread's first commit claims, or "".
 func keyOf(c *events.Commit) string {
 	if d, ok := c.Events[0].Data.(events.ThreadCreated); ok && d.Key != nil {
 		return *d.Key
@@ -178,11 +178,11 @@ func keyOf(c *events.Commit) string {
 	return ""
 }
 
-// aggregate writes the commits of one subject, and reports whether there are any.
-// last is the sequence of its last commit, as far as that is known. The commits are
-// written when it is known that they are all: of a thread that is being erased, some
-// may be gone already. One that was purged after the export began is left out, and of
-// one that was purged before there is the tombstone.
+// aggregate writes the commits of one subject, and reports whether there are any. last is the
+// sequence of its last commit, as far as known. The commits are written once all of them were
+// read: those of a thread that is being erased may be partly gone. A thread that was purged
+// after the export started is omitted, and of one that was purged before, there is the
+// tombstone.
 func (x *exporter) aggregate(a aggregate, last uint64) (bool, error) {
 	defer x.stage.clear()
 	end, whole, err := x.read(a, 1)
@@ -194,7 +194,7 @@ func (x *exporter) aggregate(a aggregate, last uint64) (bool, error) {
 		var broken *events.BrokenError
 		switch {
 		case err != nil && !errors.As(err, &broken):
-			return false, fmt.Errorf("reading %s/%s: %w", a.tenant, a.id, err)
+			return false, fmt.Errorf("read %s/%s: %w", a.tenant, a.id, err)
 		case err != nil || newest == nil || !tombstone(newest): // nothing is erased before there is one
 		case newest.Seq > x.to:
 			return false, nil
@@ -224,13 +224,13 @@ func (x *exporter) aggregate(a aggregate, last uint64) (bool, error) {
 	return true, x.out.line(end)
 }
 
-// read reads the commits of one subject from a sequence on to the stage, and reports
-// whether their chain is whole from its beginning.
+// read reads the commits of one subject from a sequence on into the stage, and reports whether
+// their chain is complete from the start.
 func (x *exporter) read(a aggregate, from uint64) (end FileEnd, whole bool, err error) {
 	whole, x.naming = true, naming{}
 	for m, err := range x.log.Raw(x.ctx, x.log.Config().Names.Log(a.tenant, a.id), from) {
 		if err != nil {
-			return end, false, fmt.Errorf("reading %s/%s: %w", a.tenant, a.id, err)
+			return end, false, fmt.Errorf("read %s/%s: %w", a.tenant, a.id, err)
 		}
 		if m.Seq > x.to {
 			break
@@ -280,7 +280,7 @@ func (x *exporter) last() error {
 		last.Key = x.options.Signer.Public()
 		signature, err := x.options.Signer.sign(raw)
 		if err != nil {
-			return fmt.Errorf("signing the manifest: %w", err)
+			return fmt.Errorf("sign manifest: %w", err)
 		}
 		last.Signature = base64.StdEncoding.EncodeToString(signature)
 	}

@@ -13,26 +13,26 @@ import (
 	"github.com/skein-threads/skein/files"
 )
 
-// Contents checks that the contents that threads name are in the store, with the
-// size that the log says and the bytes that their digest says. It keeps the
-// digests of those that it has read, for threads share them.
+// Contents checks that the contents that threads name are stored, with the size in the log and
+// the bytes of their digest. It remembers the digests that it has verified, as threads share
+// contents.
 type Contents struct {
 	store *files.Store // nil: there is none
 
-	mu    sync.Mutex      // guards what follows
+	mu    sync.Mutex      // guards the fields below
 	read  int64           // contents that were read
-	whole map[string]bool // tenant/digest of those that are there and right
+	whole map[string]bool // tenant/digest of those that are stored and intact
 }
 
-// threadContents are those of one thread.
+// threadContents are the contents of one thread.
 type threadContents struct {
 	all    *Contents
 	tenant string
 	named  map[string]*named // by digest
-	gone   bool              // the thread was deleted: the collector may have taken them
+	gone   bool              // the thread was deleted: the collector may have removed them
 }
 
-// named is content that a thread names, and where it does so first.
+// named is content that a thread names, with the first place that does.
 type named struct {
 	digest string
 	size   int64
@@ -40,7 +40,7 @@ type named struct {
 	wrong  []Finding
 }
 
-// NewContents makes the check on the store of a log.
+// NewContents returns a check of the content store of a log.
 func NewContents(ctx context.Context, log *eventlog.Log) (*Contents, error) {
 	store, err := openContents(ctx, log)
 	if err != nil {
@@ -83,7 +83,7 @@ func (c *threadContents) note(d events.FileWritten, place Finding) {
 		c.named[d.Digest] = n
 	}
 	if n.size != d.Size {
-		place.Detail = fmt.Sprintf("it says that the content %s has %d bytes, and another event says %d", d.Digest, d.Size, n.size)
+		place.Detail = fmt.Sprintf("content %s has %d bytes according to this event, and %d according to another", d.Digest, d.Size, n.size)
 		n.wrong = append(n.wrong, place)
 	}
 }
@@ -109,8 +109,7 @@ func (c *threadContents) End(ctx context.Context) ([]Finding, error) {
 	return found, nil
 }
 
-// check reads a content, unless it was read and right before, and says what is wrong
-// with it.
+// check verifies a content, unless it was verified before, and returns what is wrong with it.
 func (c *Contents) check(ctx context.Context, tenant string, n *named) (detail string, err error) {
 	key := tenant + "/" + n.digest
 	c.mu.Lock()
@@ -122,7 +121,7 @@ func (c *Contents) check(ctx context.Context, tenant string, n *named) (detail s
 	detail, err = c.content(ctx, tenant, n)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.whole[key] { // another thread may have read it meanwhile
+	if !c.whole[key] { // another thread may have verified it meanwhile
 		c.read++
 	}
 	if err == nil && detail == "" {
@@ -131,10 +130,10 @@ func (c *Contents) check(ctx context.Context, tenant string, n *named) (detail s
 	return detail, err
 }
 
-// content reads a content whole, and says what is wrong with it.
+// content reads a whole content, and returns what is wrong with it.
 func (c *Contents) content(ctx context.Context, tenant string, n *named) (detail string, err error) {
 	if c.store == nil {
-		return fmt.Sprintf("the content %s is not there, nor is the store of contents", n.digest), nil
+		return fmt.Sprintf("content %s is missing: there is no content store", n.digest), nil
 	}
 	size := int64(0)
 	for piece, err := range c.store.All(ctx, tenant, n.digest) {
@@ -144,14 +143,14 @@ func (c *Contents) content(ctx context.Context, tenant string, n *named) (detail
 		case errors.As(err, &missing), errors.As(err, &damaged):
 			return err.Error(), nil
 		case err != nil && unanswered(ctx, err):
-			return "", fmt.Errorf("reading contents: %w", err)
+			return "", fmt.Errorf("read contents: %w", err)
 		case err != nil:
-			return fmt.Sprintf("the content %s cannot be read: %v", n.digest, err), nil
+			return fmt.Sprintf("read content %s: %v", n.digest, err), nil
 		}
 		size += int64(len(piece))
 	}
 	if size != n.size {
-		return fmt.Sprintf("the content %s has %d bytes, and the log says %d", n.digest, size, n.size), nil
+		return fmt.Sprintf("content %s has %d bytes; the log says %d", n.digest, size, n.size), nil
 	}
 	return "", nil
 }

@@ -2,33 +2,32 @@ package audit
 
 import "fmt"
 
-// Kind says what a finding contradicts.
+// Kind is the kind of a finding.
 type Kind string
 
-// The kinds.
+// The kinds of findings.
 const (
-	KindBroken     Kind = "broken"     // a commit cannot be read
-	KindChain      Kind = "chain"      // a commit was altered, dropped, or put in another place
+	KindBroken     Kind = "broken"     // a commit cannot be decoded
+	KindChain      Kind = "chain"      // a commit was altered, dropped, or moved
 	KindSequence   Kind = "sequence"   // messages are missing from the log
 	KindVersion    Kind = "version"    // a thread's versions have a gap or a repeat
-	KindSchema     Kind = "schema"     // an event is not what its schema says
+	KindSchema     Kind = "schema"     // an event does not satisfy its schema
 	KindUnknown    Kind = "unknown"    // an event of a type or version that this program does not know
 	KindTransition Kind = "transition" // a move that a state machine forbids
-	KindLink       Kind = "link"       // an event names what is not there
-	KindCondition  Kind = "condition"  // an event could not follow what came before it
-	KindLayout     Kind = "layout"     // a commit is not written as Skein writes it
+	KindLink       Kind = "link"       // an event names something that does not exist
+	KindCondition  Kind = "condition"  // an event could not follow the ones before it
+	KindLayout     Kind = "layout"     // a commit is not in the layout that Skein writes
 	KindHeader     Kind = "header"     // a commit's headers are not those that Skein writes
-	KindTime       Kind = "time"       // an event says that it happened after the log stored it
+	KindTime       Kind = "time"       // an event claims to be later than the log stored it
 	KindTimeline   Kind = "timeline"   // the timeline differs from the log
 	KindDocument   Kind = "document"   // a read model differs from the log
 	KindWitness    Kind = "witness"    // the log no longer holds what a file of an export shows; see Witness
 	KindContent    Kind = "content"    // content that the log names is missing or damaged
-	KindSnapshot   Kind = "snapshot"   // a snapshot of a state is not what the log folds to
-	KindArchive    Kind = "archive"    // an archive is missing or damaged, or its record says what is not so
+	KindSnapshot   Kind = "snapshot"   // a snapshot of a state differs from the fold of the log
+	KindArchive    Kind = "archive"    // an archive is missing or damaged, or its record is wrong
 )
 
-// Finding is one contradiction. Which of the places are there depends on the
-// kind.
+// Finding is one fault. Which of the fields are set depends on the kind.
 type Finding struct {
 	Kind   Kind   `json:"kind"`
 	Tenant string `json:"tenant,omitzero"`
@@ -59,20 +58,20 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s: %s: %s", f.Kind, where, f.Detail)
 }
 
-// Summary says what was checked.
+// Summary counts what was checked.
 type Summary struct {
 	Threads   int    `json:"threads"`
-	Others    int    `json:"others"` // keys' claims, and what belongs to a tenant
+	Others    int    `json:"others"` // keys' claims and tenants' own aggregates
 	Commits   int    `json:"commits"`
 	Events    int    `json:"events"`
 	Timeline  int    `json:"timelineEvents"`
 	Documents int    `json:"documents"`
 	Contents  int    `json:"contents"` // of files
 	Findings  int    `json:"findings"`
-	LastSeq   uint64 `json:"lastSeq"` // how far the log was read
+	LastSeq   uint64 `json:"lastSeq"` // the last sequence read
 }
 
-// The stages: of a verification, and of reading a file.
+// The stages of a verification, and of reading a file.
 const (
 	StageLog       = "log"
 	StageTimeline  = "timeline"
@@ -82,9 +81,9 @@ const (
 	StageWitness   = "witness"
 )
 
-// Progress says how far a verification, an export or an import has got.
+// Progress is the progress of a verification, an export or an import.
 type Progress struct {
-	Stage    string // one of the stages; empty: of an export
-	Done, Of int64  // threads of the log, sequences of the timeline, bytes of a file; Of is 0 where the end is not known
+	Stage    string // one of the stages; empty for an export
+	Done, Of int64  // threads of the log, sequences of the timeline, bytes of a file; Of is 0 if the end is unknown
 	Commits  int    // that were read
 }

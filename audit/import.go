@@ -16,18 +16,18 @@ import (
 	"github.com/skein-threads/skein/schema"
 )
 
-// ImportOptions says what a file must be, and who is told.
+// ImportOptions says what to require of a file, and where to report.
 type ImportOptions struct {
 	ReadOptions
-	Differs func(Difference) // told of each thread that was left alone because it differs
+	Differs func(Difference) // called for each thread that was skipped because it differs
 }
 
-// Difference is a thread of a file that is another in the log. It was left alone.
+// Difference is a thread of a file that differs from the one in the log. It was skipped.
 type Difference struct {
 	Tenant string `json:"tenant"`
 	Thread string `json:"thread"`
 	Line   int64  `json:"line"`         // of the file
-	Seq    uint64 `json:"seq,omitzero"` // of the log's commit that differs
+	Seq    uint64 `json:"seq,omitzero"` // of the first commit of the log that differs
 	Detail string `json:"detail"`
 }
 
@@ -35,29 +35,28 @@ func (d Difference) String() string {
 	return fmt.Sprintf("differs: %s/%s, line %d: %s", d.Tenant, d.Thread, d.Line, d.Detail)
 }
 
-// ImportSummary says what became of the threads of a file, keys' claims and
-// tenants' own among them.
+// ImportSummary counts the threads of a file by outcome, including keys' claims and tenants'
+// own aggregates.
 type ImportSummary struct {
-	Imported  int64  `json:"imported"`  // new here
-	Continued int64  `json:"continued"` // there was a beginning of them
-	Unchanged int64  `json:"unchanged"` // there already, as far as the file goes
-	Different int64  `json:"different"` // left alone
+	Imported  int64  `json:"imported"`  // not in the log before
+	Continued int64  `json:"continued"` // the log had their beginning
+	Unchanged int64  `json:"unchanged"` // already in the log, as far as the file goes
+	Different int64  `json:"different"` // skipped
 	Commits   int64  `json:"commits"`   // written
 	Contents  int64  `json:"contents"`  // of files, written
-	Absent    int64  `json:"absent"`    // contents that the file says it does not have
+	Absent    int64  `json:"absent"`    // contents that the file lacks
 	Key       string `json:"key,omitzero"`
 }
 
-// Import checks a file as ReadFile does, and then writes what the log does not
-// hold yet, thread by thread and commit by commit, with the bytes and chains that
-// the file has; the log gives new sequences. A thread that the log has with the
-// same commits is left as it is, one of which it has the beginning is continued, and
-// one that differs is told and left alone, as is a thread whose key another one
-// holds. Run twice, it adds nothing; broken off, it is taken up by running it again.
+// Import checks a file as ReadFile does, and then writes what the log does not have yet,
+// thread by thread and commit by commit, with the bytes and chains of the file; the log
+// assigns new sequences. A thread that the log has with the same commits is left alone, one
+// whose beginning it has is continued, and one that differs is reported and skipped, as is a
+// thread whose key another thread holds. Running it again adds nothing; if it was interrupted,
+// running it again completes it.
 //
-// Each commit is written on condition of what stands before it, so it may run
-// beside a Skein at work. Several threads are written at a time, and of each a few
-// lines are in memory.
+// Each commit is written on condition of the previous one, so Import may run while a Skein
+// server does. Several threads are written at a time, with a few lines of each in memory.
 func Import(ctx context.Context, log *eventlog.Log, validator *schema.Validator, file io.ReadSeeker, o ImportOptions) (ImportSummary, error) {
 	if err := o.twice(file); err != nil {
 		return ImportSummary{}, err
@@ -70,7 +69,7 @@ func Import(ctx context.Context, log *eventlog.Log, validator *schema.Validator,
 		return ImportSummary{}, &FileError{Line: 1, Problem: "the file holds the ends of threads and no commits: verify against it, but there is nothing to import"}
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return ImportSummary{}, fmt.Errorf("reading the file again: %w", err)
+		return ImportSummary{}, fmt.Errorf("read the file again: %w", err)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -93,14 +92,14 @@ func Import(ctx context.Context, log *eventlog.Log, validator *schema.Validator,
 	return i.summary, err
 }
 
-// How many threads are written at a time, and how many lines of each wait.
+// How many threads are written at a time, and how many lines of each are buffered.
 const (
 	importThreads = 8
 	importAhead   = 4
 )
 
-// importer writes a file to a log. Its reader is one goroutine; each thread at
-// work has one more.
+// importer writes a file to a log. One goroutine reads the file; each thread being written has
+// one more.
 type importer struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -108,29 +107,29 @@ type importer struct {
 	options ImportOptions
 	working sync.WaitGroup
 	places  chan struct{}
-	lines   chan fileLine // of the open thread
-	threads bool          // the threads have begun
+	lines   chan fileLine // of the current thread
+	threads bool          // the threads have started
 
 	store  *files.Store
-	coming *files.Incoming // a content
-	skips  bool            // the content at hand is there
+	coming *files.Incoming // the current content
+	skips  bool            // the current content is stored already
 
-	mu      sync.Mutex         // guards what follows
+	mu      sync.Mutex         // guards the fields below
 	taken   map[aggregate]bool // claims of keys that differ
 	summary ImportSummary
 }
 
-// fileLine is a commit and where it stands in the file.
+// fileLine is a commit and its line in the file.
 type fileLine struct {
 	n int64
 	*events.Commit
 }
 
-// commit hands a commit to the thread's goroutine.
+// commit passes a commit to the thread's goroutine.
 func (i *importer) commit(n int64, a aggregate, c *events.Commit) error {
 	if i.lines == nil {
 		if events.IsThread(a.id) && !i.threads {
-			i.working.Wait() // the keys come first: threads look at how they ended
+			i.working.Wait() // keys come first: threads depend on their outcome
 			i.threads = true
 		}
 		select {
@@ -145,7 +144,7 @@ func (i *importer) commit(n int64, a aggregate, c *events.Commit) error {
 			if err := i.thread(a, lines); err != nil {
 				i.cancel(err)
 			}
-			for range lines { // what is not wanted any more
+			for range lines { // the rest is discarded
 			}
 		})
 	}
@@ -162,7 +161,7 @@ func (i *importer) end(int64, aggregate, FileEnd) error {
 	return nil
 }
 
-// close ends the open thread.
+// close ends the current thread.
 func (i *importer) close() {
 	if i.lines != nil {
 		close(i.lines)
@@ -170,8 +169,7 @@ func (i *importer) close() {
 	}
 }
 
-// thread compares the lines of a thread with the log, and writes those that
-// follow what it has.
+// thread compares the lines of a thread with the log, and writes those that follow.
 func (i *importer) thread(a aggregate, lines <-chan fileLine) error {
 	next, stop := iter.Pull2(i.log.Raw(i.ctx, i.log.Config().Names.Log(a.tenant, a.id), 1))
 	defer stop()
@@ -179,12 +177,12 @@ func (i *importer) thread(a aggregate, lines <-chan fileLine) error {
 	same, written := int64(0), int64(0)
 	for c := range lines {
 		if i.ctx.Err() != nil {
-			return nil // why is known
+			return nil // the reason is recorded
 		}
 		if written == 0 {
 			m, err, ok := next()
 			if err != nil {
-				return fmt.Errorf("reading %s/%s: %w", a.tenant, a.id, err)
+				return fmt.Errorf("read %s/%s: %w", a.tenant, a.id, err)
 			}
 			if ok && (m.Header.Get(events.HeaderChain) != c.Chain || !bytes.Equal(m.Data, c.Body)) {
 				i.differs(a, c.n, m.Seq, i.why(m, same))
@@ -214,7 +212,7 @@ func (i *importer) thread(a aggregate, lines <-chan fileLine) error {
 			return nil
 		case err != nil:
 			i.wrote(written, nil)
-			return fmt.Errorf("writing line %d: %w; what was written is right, and running the import again goes on from there", c.n, err)
+			return fmt.Errorf("write line %d: %w; what was written is valid; run the import again to continue from there", c.n, err)
 		}
 		last = c.Seq
 		written++
@@ -245,15 +243,15 @@ func (i *importer) count(add func(*ImportSummary)) {
 	add(&i.summary)
 }
 
-// why says how the log's message differs from the file's.
+// why describes how the log's message differs from the file's.
 func (i *importer) why(m streams.Message, same int64) string {
 	if c, err := i.log.Decode(m); err == nil && same == 0 && tombstone(c) {
 		return "it was purged here"
 	}
-	return fmt.Sprintf("the log's commit %d is another one, after %d that are the same", m.Seq, same)
+	return fmt.Sprintf("the log's commit %d differs, after %d equal ones", m.Seq, same)
 }
 
-// keyTaken says why a thread that is new here cannot have its key, or nothing.
+// keyTaken says why a new thread cannot have its key, or returns "".
 func (i *importer) keyTaken(a aggregate, c *events.Commit, same int64) (string, error) {
 	key := keyOf(c)
 	if !events.IsThread(a.id) || same > 0 || key == "" {
@@ -271,14 +269,14 @@ func (i *importer) keyTaken(a aggregate, c *events.Commit, same int64) (string, 
 	switch {
 	case errors.As(err, &broken):
 	case err != nil:
-		return "", fmt.Errorf("the key of %s/%s: %w", a.tenant, a.id, err)
+		return "", fmt.Errorf("read key of %s/%s: %w", a.tenant, a.id, err)
 	case held == nil:
 		return fmt.Sprintf("the claim of its key %.80q is not in the file", key), nil
 	}
 	return "", nil
 }
 
-// differs tells of a thread that was left alone.
+// differs reports a thread that was skipped.
 func (i *importer) differs(a aggregate, n int64, seq uint64, detail string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -12,20 +12,20 @@ import (
 	"github.com/skein-threads/skein/schema"
 )
 
-// Check is a check of something that lies beside the log and that the log speaks
-// of, such as the contents of files.
+// Check checks something outside the log that the log refers to, such as the contents of
+// files.
 type Check interface {
-	// Thread begins the check of a thread, or of another aggregate. Several
-	// goroutines call it: threads are checked several at a time.
+	// Thread starts the check of a thread, or of another aggregate. Several goroutines call
+	// it: threads are checked several at a time.
 	Thread(tenant, thread string) ThreadCheck
 }
 
-// ThreadCheck is a check of one thread. One goroutine uses it.
+// ThreadCheck checks one thread. One goroutine uses it.
 type ThreadCheck interface {
-	// Commit takes notice of the next commit of the thread that can be read.
+	// Commit is called with each commit of the thread that can be decoded, in order.
 	Commit(c *events.Commit)
-	// End says what is wrong with the thread, whose last commit was taken. An error
-	// means that the check could not be done.
+	// End returns the findings, after the thread's last commit. An error means that the check
+	// could not be done.
 	End(ctx context.Context) ([]Finding, error)
 }
 
@@ -34,21 +34,21 @@ type judge struct {
 	schema  *schema.Validator
 	checker *events.TimelineChecker
 	find    func(Finding)
-	gone    func(c *events.Commit) bool // its thread was purged, and nothing stands before it any more
+	gone    func(c *events.Commit) bool // its thread was purged, and nothing precedes it any more
 
 	at      aggregate
 	ledger  *thread.Ledger
-	unsure  bool // something before is missing, so what may follow is not known
+	unsure  bool // something before is missing, so it is unknown what may follow
 	ties    []tied
-	ahead   bool // the time of an event lies after the log stored it
+	ahead   bool // the time of an event is after the log stored it
 	buf     []byte
-	chain   string // of the commit before
-	version int64  // after the commit before; -1 if it cannot be read
-	erased  int64  // versions that a purge has taken
+	chain   string // of the previous commit
+	version int64  // after the previous commit; -1 if it cannot be decoded
+	erased  int64  // versions that a purge has erased
 	lost    bool   // what is archived before the next commit cannot be read
-	key     string // that the thread holds, or the key's claim names
-	holder  string // of the key, as its claim says
-	keySeq  uint64 // of the commit that says so
+	key     string // held by the thread, or named by the key's claim
+	holder  string // of the key, according to its claim
+	keySeq  uint64 // of the commit with that claim
 	events  int
 }
 
@@ -56,25 +56,25 @@ func newJudge(validator *schema.Validator, find func(Finding)) *judge {
 	return &judge{schema: validator, checker: events.NewTimelineChecker(), find: find, gone: func(*events.Commit) bool { return false }}
 }
 
-// begin takes up another aggregate, and forgets the one before.
+// begin starts another aggregate.
 func (j *judge) begin(a aggregate) {
 	j.checker.Forget(j.at.tenant, j.at.id)
 	*j = judge{schema: j.schema, checker: j.checker, find: j.find, gone: j.gone, at: a, ledger: &thread.Ledger{}, buf: j.buf}
 }
 
-// place begins a finding at a commit.
+// place returns a finding at a commit.
 func (j *judge) place(kind Kind, seq uint64, detail string) Finding {
 	return Finding{Kind: kind, Tenant: j.at.tenant, Thread: j.at.id, Seq: seq, Detail: detail}
 }
 
-// broken takes a commit that cannot be read. What follows is judged by what it
-// says of itself.
+// broken handles a commit that cannot be decoded. The commits after it are checked from what
+// they claim.
 func (j *judge) broken(seq uint64, chain string, err error) {
 	j.find(j.place(KindBroken, seq, err.Error()))
 	j.chain, j.version, j.unsure = chain, -1, true
 }
 
-// commit takes the next commit.
+// commit checks the next commit.
 func (j *judge) commit(c *events.Commit) {
 	lost := j.lost
 	j.lost = false
@@ -96,9 +96,9 @@ func (j *judge) commit(c *events.Commit) {
 	j.chain, j.version = c.Chain, c.Version
 }
 
-// conditions holds a commit against the preconditions of its events, and returns
-// what it found. Where something before the commit is missing, they are not known,
-// and what is missing is told instead.
+// conditions checks a commit against the preconditions of its events, and returns the faults.
+// If something before the commit is missing, they are unknown, and the missing commits are
+// reported instead.
 func (j *judge) conditions(c *events.Commit) map[*events.Event]error {
 	if j.unsure = j.unsure || j.erased > 0 || c.First() != j.version; j.unsure {
 		return nil
@@ -115,8 +115,8 @@ func (j *judge) conditions(c *events.Commit) map[*events.Event]error {
 	return faults
 }
 
-// layout checks that a commit is written as Skein writes it. What stands in it
-// beside its events would be read by nobody.
+// layout checks that a commit is in the layout that Skein writes. No reader would see other
+// bytes in it.
 func (j *judge) layout(c *events.Commit) {
 	size := len("[]") + len(c.Events) - 1
 	for i := range c.Events {
@@ -138,8 +138,8 @@ func (j *judge) layout(c *events.Commit) {
 	}
 }
 
-// unread takes a record whose archive cannot be read. It can be linked to its
-// archive by the chain that it names, if at all.
+// unread handles a record whose archive cannot be read. Only the chain that it names can link
+// it to its archive.
 func (j *judge) unread(c *events.Commit) {
 	d, ok := eventlog.Record(c)
 	j.checker.Unread(j.at.tenant, j.at.id, c.First())
@@ -157,27 +157,27 @@ func tombstone(c *events.Commit) bool {
 	return ok && d.Purge && c.First() > 0
 }
 
-// follows reports whether a commit stands right after the one before it.
+// follows reports whether a commit directly follows the previous one.
 func (j *judge) follows(c *events.Commit) bool {
 	return events.Chain(j.chain, c.Body) == c.Chain && (j.version < 0 || c.First() == j.version)
 }
 
-// link tells of a commit that does not stand right after the one before it.
+// link reports a commit that does not directly follow the previous one.
 func (j *judge) link(c *events.Commit) {
 	if events.Chain(j.chain, c.Body) != c.Chain {
 		j.find(j.place(KindChain, c.Seq, "its chain is not that of its bytes and of the commit before it: one of them was altered, dropped or moved"))
 	}
 	if j.version >= 0 && c.First() != j.version {
-		j.find(j.place(KindVersion, c.Seq, fmt.Sprintf("it begins after version %d, and the commit before it ends at %d", c.First(), j.version)))
+		j.find(j.place(KindVersion, c.Seq, fmt.Sprintf("it starts after version %d, but the previous commit ends at %d", c.First(), j.version)))
 	}
 }
 
-// event checks an event by itself, and against what came before it.
+// event checks an event by itself, and against the ones before it.
 func (j *judge) event(c *events.Commit, e *events.Event, fault error) {
 	j.events++
 	found := j.find
 	defer func() { j.find = found }()
-	j.find = func(f Finding) { // one fault is told once
+	j.find = func(f Finding) { // one fault is reported once
 		fault = nil
 		found(f)
 	}
@@ -227,10 +227,10 @@ type tied struct {
 	thread string
 }
 
-// mostTies bounds how many other threads of one thread are looked for.
+// mostTies bounds how many other threads of one thread are looked up.
 const mostTies = 10_000
 
-// tie notes a thread that must be there.
+// tie records a thread that must exist.
 func (j *judge) tie(c *events.Commit, e *events.Event, thread, how string) {
 	if len(j.ties) >= mostTies {
 		return
@@ -240,7 +240,7 @@ func (j *judge) tie(c *events.Commit, e *events.Event, thread, how string) {
 	j.ties = append(j.ties, tied{place, thread})
 }
 
-// kindOf sorts what the checker found.
+// kindOf returns the kind of a fault of the checker.
 func kindOf(err error) Kind {
 	var move *events.TransitionError
 	if errors.As(err, &move) {

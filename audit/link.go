@@ -12,21 +12,18 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// suspect is something that an aggregate says of another one, and that the other
-// one did not show when it was read. It may have been read from a replica that was
-// behind: the end of the check asks again.
+// suspect is a claim of an aggregate about another one that the other did not confirm. A
+// lagging replica may have answered: the end of the check asks again.
 type suspect struct {
 	place   Finding
 	confirm func(ctx context.Context) (bool, error)
 }
 
-// mostSuspects bounds how many are kept to be asked again; further ones are told
-// at once.
+// mostSuspects bounds how many are kept to be asked again; further ones are reported at once.
 const mostSuspects = 1000
 
-// suspect checks that other threads that are named are there, that the thread at
-// hand holds the key that it claims, or that the key at hand is held by a thread
-// that claimed it.
+// suspect checks that other threads that are named exist, that the current thread holds the
+// key that it claims, or that the current key is held by a thread that claimed it.
 func (v *verifier) suspect(ctx context.Context) error {
 	j := v.judge
 	for _, t := range j.ties {
@@ -41,27 +38,27 @@ func (v *verifier) suspect(ctx context.Context) error {
 	s := suspect{place: j.place(KindLink, j.keySeq, "")}
 	if events.IsThread(j.at.id) {
 		s.confirm = func(ctx context.Context) (bool, error) { return v.holds(ctx, s.place.Tenant, key, holder) }
-		s.place.Detail = fmt.Sprintf("it says that it holds the key %.80q, and the key's own record does not say so", key)
+		s.place.Detail = fmt.Sprintf("it claims the key %.80q, but the key's own record does not confirm it", key)
 	} else {
 		s.confirm = func(ctx context.Context) (bool, error) { return v.claimed(ctx, s.place.Tenant, key, holder) }
-		s.place.Detail = fmt.Sprintf("the key %.80q is held by thread %.80s, which is not in the log or does not say so", key, holder)
+		s.place.Detail = fmt.Sprintf("the key %.80q is held by thread %.80s, which is not in the log or does not confirm it", key, holder)
 	}
 	return v.ask(ctx, s)
 }
 
-// ask asks whether a suspect is right, and notes it if not, to be asked again.
+// ask confirms a suspect, and otherwise keeps it to ask again.
 func (v *verifier) ask(ctx context.Context, s suspect) error {
 	right, err := s.confirm(ctx)
 	switch {
 	case err != nil:
-		return v.damaged(ctx, fmt.Errorf("what %s/%s names: %w", s.place.Tenant, s.place.Thread, err), s.place)
+		return v.damaged(ctx, fmt.Errorf("check references of %s/%s names: %w", s.place.Tenant, s.place.Thread, err), s.place)
 	case !right:
 		v.suspicious(s)
 	}
 	return nil
 }
 
-// suspicious notes a suspect that is to be asked again.
+// suspicious keeps a suspect to ask again.
 func (v *verifier) suspicious(s suspect) {
 	if len(v.suspects) < mostSuspects {
 		v.suspects = append(v.suspects, s)
@@ -70,12 +67,12 @@ func (v *verifier) suspicious(s suspect) {
 	}
 }
 
-// claims asks again about those that did not know of one another.
+// claims asks again about the suspects.
 func (v *verifier) claims(ctx context.Context) error {
 	for _, s := range v.suspects {
 		right, err := s.confirm(ctx)
 		if err != nil {
-			if err := v.damaged(ctx, fmt.Errorf("what %s/%s names: %w", s.place.Tenant, s.place.Thread, err), s.place); err != nil {
+			if err := v.damaged(ctx, fmt.Errorf("check references of %s/%s names: %w", s.place.Tenant, s.place.Thread, err), s.place); err != nil {
 				return err
 			}
 			continue
@@ -88,14 +85,14 @@ func (v *verifier) claims(ctx context.Context) error {
 	return nil
 }
 
-// holds reports whether the key's own record says that the thread holds it, or
-// was written since the check began.
+// holds reports whether the key's own record confirms that the thread holds it, or was written
+// since the check started.
 func (v *verifier) holds(ctx context.Context, tenant, key, thread string) (bool, error) {
 	last, err := v.log.Last(ctx, tenant, events.KeyAggregate(key))
 	var broken *events.BrokenError
 	switch {
 	case errors.As(err, &broken):
-		return true, nil // which is told where it stands
+		return true, nil // reported at its own place
 	case err != nil || last == nil:
 		return false, err
 	}
@@ -103,9 +100,8 @@ func (v *verifier) holds(ctx context.Context, tenant, key, thread string) (bool,
 	return ok && d.Key == key && d.ThreadID == thread || last.Seq > v.last, nil
 }
 
-// claimed reports whether a thread holds a key that is its own: it claimed it when
-// it was created, and was not deleted since. A key that was released or claimed
-// again since the check began is right.
+// claimed reports whether a thread holds a key: it claimed it when it was created, and was not
+// deleted since. A key that was released or claimed again since the check started is accepted.
 func (v *verifier) claimed(ctx context.Context, tenant, key, thread string) (bool, error) {
 	if !events.ValidThreadID(thread) {
 		return false, nil
@@ -128,7 +124,7 @@ func (v *verifier) claimed(ctx context.Context, tenant, key, thread string) (boo
 	for m, err := range v.log.Raw(ctx, v.log.Config().Names.Log(tenant, thread), 1) {
 		var archive *eventlog.ArchiveError
 		if errors.As(err, &archive) {
-			return true, nil // it is told where the thread is checked
+			return true, nil // reported where the thread is checked
 		}
 		if err != nil {
 			return false, err
@@ -152,16 +148,16 @@ func (v *verifier) there(ctx context.Context, tenant, thread string) (bool, erro
 	return last != nil, err
 }
 
-// namedGaps bounds how many gaps are named one by one.
+// namedGaps bounds how many gaps are reported one by one.
 const namedGaps = 100
 
-// sequence checks that no message is missing from the log, unless purged threads
-// explain it, each erased commit had at least one version, or archives.
+// sequence checks that no message is missing from the log, except those of purged threads,
+// where each erased commit had at least one version, and of archives.
 func (v *verifier) sequence(ctx context.Context) error {
 	if v.options.Tenant != "" || !v.options.Range.whole() {
 		return nil
 	}
-	missing := int64(v.begun.LastSeq - v.begun.Msgs) // a thread that is purged meanwhile is not among them
+	missing := int64(v.begun.LastSeq - v.begun.Msgs) // a thread that is purged meanwhile is not counted
 	if missing <= v.erased+v.archived {
 		return nil
 	}
@@ -171,11 +167,11 @@ func (v *verifier) sequence(ctx context.Context) error {
 	}
 	stream, err := v.log.JetStream().Stream(ctx, v.log.Config().Names.Stream(assets.LogStream))
 	if err != nil {
-		return fmt.Errorf("the log: %w", err)
+		return fmt.Errorf("read log: %w", err)
 	}
 	info, err := stream.Info(ctx, jetstream.WithDeletedDetails(true))
 	if err != nil {
-		return fmt.Errorf("the log's gaps: %w", err)
+		return fmt.Errorf("read the log's gaps: %w", err)
 	}
 	if info.State.FirstSeq > 1 {
 		v.gap(1, info.State.FirstSeq-1)
@@ -186,7 +182,7 @@ func (v *verifier) sequence(ctx context.Context) error {
 		for i++; i < len(list) && list[i] == list[i-1]+1; i++ {
 		}
 		if named == namedGaps {
-			v.find(Finding{Kind: KindSequence, Detail: fmt.Sprintf("and %d messages more", len(list)-from)})
+			v.find(Finding{Kind: KindSequence, Detail: fmt.Sprintf("and %d more messages", len(list)-from)})
 			break
 		}
 		v.gap(list[from], list[i-1])
@@ -194,7 +190,7 @@ func (v *verifier) sequence(ctx context.Context) error {
 	return nil
 }
 
-// gap tells of missing messages.
+// gap reports missing messages.
 func (v *verifier) gap(from, to uint64) {
 	detail := "the log holds no message with this sequence"
 	if to > from {

@@ -23,40 +23,38 @@ import (
 // aggregate is one subject of the log.
 type aggregate struct{ tenant, id string }
 
-// listed is an aggregate as the log's list gives it.
+// listed is an aggregate in the log's list.
 type listed struct {
 	aggregate
-	last uint64 // its last commit when the list was begun
-	left int64  // so many follow in the list
+	last uint64 // its last commit when the list was created
+	left int64  // how many follow in the list
 }
 
-// validAggregate reports whether a name can be that of an aggregate: one that
-// stands for itself in a subject.
+// validAggregate reports whether a name can be that of an aggregate: a plain subject token.
 func validAggregate(id string) bool {
 	digest, isKey := strings.CutPrefix(id, "K-")
 	return events.ValidThreadID(id) || id == events.TenantAggregate || isKey && len(digest) == 32 && events.ValidID(digest)
 }
 
-// listing bounds a list: how many names come at once, how long one batch of them
-// may take, and how long the server keeps the list while nobody asks.
+// Bounds of a list: how many names are fetched at once, how long one batch may take, and how
+// long the server keeps an unused list.
 const (
 	listBatch = 512
-	listPause = 2 * time.Second // then it is asked whether there are more
-	listWait  = time.Minute     // for a server that says that there are more
+	listPause = 2 * time.Second // after which it asks whether there are more
+	listWait  = time.Minute     // for a server that reports more
 	listAgain = 50 * time.Millisecond
 	listKept  = time.Hour
 )
 
-// list yields every aggregate of a tenant (of all tenants: "*") that is in the log,
-// each once. It holds eight bytes of each in memory, and no names; the server keeps
-// the list. An auditor's log, on which no list can be made, is read whole first, and
-// then the names are held.
+// list yields every aggregate of a tenant (of all tenants: "*") in the log, each once. It
+// holds eight bytes of each in memory, and no names; the server keeps the list. Where no list
+// can be created, as on an auditor's log, the log is read completely first, and the names are
+// held.
 //
-// An aggregate never leaves the log: what is erased of it leaves a tombstone. While
-// the list goes on, the commit may be erased under which an aggregate stands in it,
-// and the list passes it over. So it is made a second time: an aggregate that was
-// passed over stands under its tombstone by then, which is never erased. Those that
-// the first list had are left out of the second.
+// An aggregate never leaves the log: erasing it leaves a tombstone. While the list is read,
+// the commit by which it lists an aggregate may be erased, and the list skips it. So it is
+// created a second time: a skipped aggregate is then listed by its tombstone, which is never
+// erased. Those of the first list are left out of the second.
 func list(ctx context.Context, log *eventlog.Log, tenant string) iter.Seq2[listed, error] {
 	return func(yield func(listed, error) bool) {
 		if log.Streams().ReadOnly() {
@@ -77,7 +75,7 @@ func list(ctx context.Context, log *eventlog.Log, tenant string) iter.Seq2[liste
 				return more
 			})
 			if err != nil {
-				yield(listed{}, fmt.Errorf("listing the log's threads: %w", err))
+				yield(listed{}, fmt.Errorf("list threads of the log: %w", err))
 				return
 			}
 			if !more {
@@ -87,9 +85,8 @@ func list(ctx context.Context, log *eventlog.Log, tenant string) iter.Seq2[liste
 	}
 }
 
-// listOnce gives the aggregates that the log has now to take, in the order of their
-// last commits, until take returns false. One that is written to meanwhile may come
-// again.
+// listOnce passes the log's current aggregates to take, in the order of their last commits,
+// until take returns false. One that is written to meanwhile may be listed twice.
 func listOnce(ctx context.Context, log *eventlog.Log, tenant string, take func(listed) bool) error {
 	names := log.Config().Names
 	stream := names.Stream(assets.LogStream)
@@ -101,22 +98,22 @@ func listOnce(ctx context.Context, log *eventlog.Log, tenant string, take func(l
 		return err
 	}
 	name := consumer.CachedInfo().Name
-	defer func() { // whether or not ctx has ended
+	defer func() { // even if ctx has ended
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), listWait)
 		defer cancel()
-		_ = log.JetStream().DeleteConsumer(ending, stream, name) // the server forgets it by itself
+		_ = log.JetStream().DeleteConsumer(ending, stream, name) // the server expires it anyway
 	}()
 	if consumer.CachedInfo().NumPending == 0 {
 		return nil
 	}
-	end, err := lastOf(ctx, log, names.Log(tenant, "*")) // after the list was made: it has nothing behind this
+	end, err := lastOf(ctx, log, names.Log(tenant, "*")) // after the list was created: later commits are not in it
 	if err != nil {
 		return err
 	}
 	given, heard, silent := uint64(0), time.Now(), 0
 	for at := uint64(0); at < end; {
-		// What the server counts as left says nothing of the end: it takes off that
-		// what is erased, also if it is not in the list.
+		// The server's count of what is left does not show the end: it subtracts what is
+		// erased even if that is not in the list.
 		batch, err := consumer.Fetch(listBatch, jetstream.FetchMaxWait(listPause))
 		if err != nil {
 			return err
@@ -126,7 +123,7 @@ func listOnce(ctx context.Context, log *eventlog.Log, tenant string, take func(l
 			meta, err := m.Metadata()
 			got++
 			if given++; err != nil || meta.Sequence.Consumer != given {
-				return fmt.Errorf("the list was interrupted after %d; begin again", given-1)
+				return fmt.Errorf("list threads: interrupted after %d; start again", given-1)
 			}
 			at = meta.Sequence.Stream
 			if tenant, id, ok := names.ParseLog(m.Subject()); ok && !take(listed{aggregate{tenant, id}, at, int64(meta.NumPending)}) {
@@ -143,13 +140,13 @@ func listOnce(ctx context.Context, log *eventlog.Log, tenant string, take func(l
 			heard, silent = time.Now(), 0
 			continue
 		}
-		// On a cluster the server of this connection learns a little later of a consumer.
+		// On a cluster the server of this connection learns of a consumer a little later.
 		if errors.Is(batch.Error(), nats.ErrNoResponders) && time.Since(heard) < listWait {
 			retry.Sleep(ctx, listAgain)
 			continue
 		}
-		// What stood at the end of the list may have been erased since: a server that
-		// has nothing more, and says so twice, is at the end.
+		// The last entry of the list may have been erased since: a server that reports twice
+		// that it has no more is at the end.
 		info, err := consumer.Info(ctx)
 		switch silent++; {
 		case err != nil:
@@ -157,14 +154,13 @@ func listOnce(ctx context.Context, log *eventlog.Log, tenant string, take func(l
 		case info.NumPending == 0 && silent >= 2:
 			return nil
 		case time.Since(heard) > listWait:
-			return errors.Join(fmt.Errorf("the server says that %d more follow, and gave none within %v", info.NumPending, listWait), batch.Error())
+			return errors.Join(fmt.Errorf("list threads: the server reports %d more, but sent none within %v", info.NumPending, listWait), batch.Error())
 		}
 	}
 	return nil
 }
 
-// lastOf returns the sequence of the log's last commit under a subject, 0 if there is
-// none.
+// lastOf returns the sequence of the log's last commit under a subject, 0 if there is none.
 func lastOf(ctx context.Context, log *eventlog.Log, subject string) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, listWait)
 	defer cancel()
@@ -182,13 +178,13 @@ func lastOf(ctx context.Context, log *eventlog.Log, subject string) (uint64, err
 	return m.Sequence, nil
 }
 
-// listRead does what list does, and reads every commit for it.
+// listRead does the same as list, by reading every commit.
 func listRead(ctx context.Context, log *eventlog.Log, tenant string, yield func(listed, error) bool) {
 	names := log.Config().Names
 	last := map[aggregate]uint64{}
 	for m, err := range log.Stored(ctx, names.Log(tenant, "*"), 1) {
 		if err != nil {
-			yield(listed{}, fmt.Errorf("listing the log's threads: %w", err))
+			yield(listed{}, fmt.Errorf("list threads of the log: %w", err))
 			return
 		}
 		if tenant, id, ok := names.ParseLog(m.Subject); ok {
@@ -208,9 +204,8 @@ func listRead(ctx context.Context, log *eventlog.Log, tenant string, yield func(
 	}
 }
 
-// Range says which commits are looked at: from a sequence or time to another,
-// both included. The zero value of a field sets no bound. The time of a commit is
-// when the log stored it.
+// Range selects commits: from a sequence or time to another, both included. The zero value of
+// a field sets no bound. The time of a commit is when the log stored it.
 type Range struct {
 	From, To         uint64
 	FromTime, ToTime time.Time
@@ -219,8 +214,8 @@ type Range struct {
 // whole reports whether the range sets no bound.
 func (r Range) whole() bool { return r == Range{} }
 
-// sequences gives the first and the last sequence of the range, which ends at
-// end at the latest.
+// sequences returns the first and the last sequence of the range, which ends at end at the
+// latest.
 func (r Range) sequences(ctx context.Context, log *eventlog.Log, end uint64) (first, last uint64, err error) {
 	first, last = max(r.From, 1), end
 	if r.To != 0 {
@@ -243,8 +238,8 @@ func (r Range) sequences(ctx context.Context, log *eventlog.Log, end uint64) (fi
 	return first, last, nil
 }
 
-// firstSince gives the sequence of the first commit that was stored at a time or
-// later, end+1 if there is none up to end.
+// firstSince returns the sequence of the first commit stored at a time or later, end+1 if
+// there is none up to end.
 func firstSince(ctx context.Context, log *eventlog.Log, at time.Time, end uint64) (uint64, error) {
 	if log.Streams().ReadOnly() {
 		return searchSince(ctx, log, at, end)
@@ -252,7 +247,7 @@ func firstSince(ctx context.Context, log *eventlog.Log, at time.Time, end uint64
 	from := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartTimePolicy, OptStartTime: &at, HeadersOnly: true}
 	for m, err := range log.Streams().List(ctx, log.Config().Names.Stream(assets.LogStream), from) {
 		if err != nil {
-			return 0, fmt.Errorf("finding the commits since %v: %w", at, err)
+			return 0, fmt.Errorf("find commits since %v: %w", at, err)
 		}
 		meta, err := m.Metadata()
 		if err != nil {
@@ -263,20 +258,20 @@ func firstSince(ctx context.Context, log *eventlog.Log, at time.Time, end uint64
 	return end + 1, nil
 }
 
-// searchSince does what firstSince does by direct gets, or gives a sequence before
-// it which no commit has: later commits have later times.
+// searchSince does the same as firstSince with direct gets, or returns a lower bound: later
+// commits have later times.
 func searchSince(ctx context.Context, log *eventlog.Log, at time.Time, end uint64) (uint64, error) {
 	first, after := uint64(1), end+1
 	for first < after {
 		middle := first + (after-first)/2
-		earlier := uint64(0) // the first commit from the middle on, if it is an earlier one
+		earlier := uint64(0) // the first commit from the middle on, if it is before at
 		for m, err := range log.Stored(ctx, log.Config().Names.Log("*", "*"), middle) {
 			var stored time.Time
 			if err == nil {
 				stored, err = time.Parse(time.RFC3339Nano, m.Header.Get(nats.JSTimeStamp))
 			}
 			if err != nil {
-				return 0, fmt.Errorf("finding the commits since %v: %w", at, err)
+				return 0, fmt.Errorf("find commits since %v: %w", at, err)
 			}
 			if m.Seq < after && stored.Before(at) {
 				earlier = m.Seq

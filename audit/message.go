@@ -14,14 +14,12 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// expectedHeader is the condition under which a commit was written: the sequence
-// of the commit before it in the log, 0 if there was none. The server has checked
-// it.
+// expectedHeader is the condition under which a commit was written: the sequence of the
+// previous commit in the log, 0 if there was none. The server has checked it.
 const expectedHeader = "Nats-Expected-Last-Subject-Sequence"
 
-// knownHeader reports whether a message of the log may have a header: those of a
-// commit, those that the appender sends to the server, and those with which the
-// server answers a read.
+// knownHeader reports whether a message of the log may have a header: those of a commit, those
+// that the appender sends to the server, and those with which the server replies to a read.
 func knownHeader(name string) bool {
 	switch name {
 	case events.HeaderVersion, events.HeaderChain, events.HeaderType, expectedHeader,
@@ -32,11 +30,11 @@ func knownHeader(name string) bool {
 	return false
 }
 
-// clockAhead is how far the clock of a process may be ahead of the server's before
-// the audit tells of it.
+// clockAhead is how far the clock of a process may be ahead of the server's before the audit
+// reports it.
 const clockAhead = 24 * time.Hour
 
-// message checks what a message of the log says beside the events of its commit.
+// message checks the parts of a message of the log other than the events of its commit.
 func (v *verifier) message(ctx context.Context, m streams.Message, c *events.Commit, first bool) error {
 	for _, name := range slices.Sorted(maps.Keys(m.Header)) {
 		switch values := m.Header[name]; {
@@ -47,10 +45,10 @@ func (v *verifier) message(ctx context.Context, m streams.Message, c *events.Com
 		}
 	}
 	if text := m.Header.Get(events.HeaderVersion); text != strconv.FormatInt(c.Version, 10) {
-		v.find(v.judge.place(KindHeader, m.Seq, fmt.Sprintf("its header %s is %.40q, and Skein writes %d", events.HeaderVersion, text, c.Version)))
+		v.find(v.judge.place(KindHeader, m.Seq, fmt.Sprintf("its header %s is %.40q; Skein writes %d", events.HeaderVersion, text, c.Version)))
 	}
 	if text := m.Header.Get(events.HeaderType); text != events.BatchContentType {
-		v.find(v.judge.place(KindHeader, m.Seq, fmt.Sprintf("its header %s is %.80q, and not %s", events.HeaderType, text, events.BatchContentType)))
+		v.find(v.judge.place(KindHeader, m.Seq, fmt.Sprintf("its header %s is %.80q, not %s", events.HeaderType, text, events.BatchContentType)))
 	}
 	v.ahead(m, c)
 	if first && c.First() > 0 && tombstone(c) {
@@ -59,8 +57,8 @@ func (v *verifier) message(ctx context.Context, m streams.Message, c *events.Com
 	return nil
 }
 
-// ahead tells of the first event of a thread whose time lies after the log stored
-// it. Those after it go on from there, whenever they came.
+// ahead reports the first event of a thread whose time is after the log stored it. Later
+// events continue from that time.
 func (v *verifier) ahead(m streams.Message, c *events.Commit) {
 	stored, err := time.Parse(time.RFC3339Nano, m.Header.Get(nats.JSTimeStamp))
 	if err != nil {
@@ -72,15 +70,14 @@ func (v *verifier) ahead(m streams.Message, c *events.Commit) {
 			continue
 		}
 		v.judge.ahead = true
-		f := v.judge.place(KindTime, m.Seq, fmt.Sprintf("it says that it happened at %s, and the log stored it at %s", e.Time, stored.UTC().Format(time.RFC3339)))
+		f := v.judge.place(KindTime, m.Seq, fmt.Sprintf("it claims to have happened at %s, but the log stored it at %s", e.Time, stored.UTC().Format(time.RFC3339)))
 		f.Event = e.ID
 		v.find(f)
 	}
 }
 
-// erasedBefore checks a tombstone with nothing before it: the commit on condition
-// of which it was written must be erased. One that was imported was written on
-// condition that there was none.
+// erasedBefore checks a tombstone with nothing before it: the commit on condition of which it
+// was written must be erased. An imported one was written on condition that there was none.
 func (v *verifier) erasedBefore(ctx context.Context, m streams.Message) error {
 	before, err := strconv.ParseUint(m.Header.Get(expectedHeader), 10, 64)
 	switch {
@@ -92,10 +89,10 @@ func (v *verifier) erasedBefore(ctx context.Context, m streams.Message) error {
 	}
 	for other, err := range v.log.Stored(ctx, v.log.Config().Names.Log("*", "*"), before) {
 		if err != nil {
-			return fmt.Errorf("reading commit %d: %w", before, err)
+			return fmt.Errorf("read commit %d: %w", before, err)
 		}
 		if other.Seq == before {
-			v.find(v.judge.place(KindLink, m.Seq, fmt.Sprintf("it is the tombstone of a thread whose last commit was %d, and that is one of another thread", before)))
+			v.find(v.judge.place(KindLink, m.Seq, fmt.Sprintf("it is the tombstone of a thread whose last commit was %d, which is one of another thread", before)))
 		}
 		break
 	}

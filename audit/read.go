@@ -17,8 +17,8 @@ import (
 	"github.com/skein-threads/skein/schema"
 )
 
-// FileError says that a file is not what an export writes, and where. Nothing of
-// it was written to a log, unless the file was changed while it was imported.
+// FileError is a fault in an exported file, with its line. Nothing was written to a log,
+// unless the file was changed during the import.
 type FileError struct {
 	Line    int64 // from 1
 	Problem string
@@ -26,34 +26,31 @@ type FileError struct {
 
 func (e *FileError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Problem) }
 
-// FileReport is what a file says of itself, and that was found true.
+// FileReport is what a file says about itself, after verification.
 type FileReport struct {
 	Header   FileHeader `json:"header"`
 	Manifest Manifest   `json:"manifest"`
-	Key      string     `json:"key,omitzero"` // who signed it; empty: nobody
+	Key      string     `json:"key,omitzero"` // who signed it; empty: it is unsigned
 }
 
-// ReadFile reads a file to its end and checks it: its form, each commit's chain,
-// versions, schema, machines and links, where each thread ends, and the
-// manifest's counts, digest and signature. It holds one line in memory, and of
-// one thread the ids and states of its entities. The error is a *FileError, or
-// that of reading.
+// ReadFile reads a file to its end and checks it: its form, each commit's chain, versions,
+// schema, machines and links, where each thread ends, and the manifest's counts, digest and
+// signature. It holds one line in memory, and of one thread the ids and states of its
+// entities. The error is a *FileError, or a read error.
 //
-// An event of a type that this program does not know is let pass: a newer
-// program wrote it.
+// An event of an unknown type is accepted: a newer program wrote it.
 func ReadFile(r io.Reader, validator *schema.Validator, o ReadOptions) (FileReport, error) {
 	return readFile(r, validator, o, StageCheck, nobody{})
 }
 
-// fileVisitor is told of what a file holds, line by line. An error of its ends
-// the reading.
+// fileVisitor receives the lines of a file. An error stops the reading.
 type fileVisitor interface {
 	commit(line int64, a aggregate, c *events.Commit) error
 	end(line int64, a aggregate, e FileEnd) error
 	content(line int64, c FileContent) error
 }
 
-// nobody takes no notice.
+// nobody ignores them.
 type nobody struct{}
 
 func (nobody) commit(int64, aggregate, *events.Commit) error { return nil }
@@ -83,14 +80,14 @@ type fileReader struct {
 	stage   string
 	to      fileVisitor
 	judge   *judge
-	found   string // what the judge found first
+	found   string // the judge's first finding
 
-	n        int64 // the line at hand
+	n        int64 // the current line
 	names    events.Names
-	open     FileEnd // what the open thread comes to
+	open     FileEnd // the expected end of the current thread
 	at       aggregate
-	threads  bool     // a thread was there: what is none comes before
-	counted  Manifest // what the lines so far come to
+	threads  bool     // a thread was read: other aggregates come before
+	counted  Manifest // the counts so far
 	bringing incoming
 	report   FileReport
 }
@@ -117,13 +114,13 @@ func (f *fileReader) read() ([]byte, error) {
 		case errors.Is(err, io.EOF):
 			return nil, f.refuse("the file ends here, without its manifest: it was cut off")
 		case err != nil:
-			return nil, fmt.Errorf("reading the file: %w", err)
+			return nil, fmt.Errorf("read file: %w", err)
 		}
 		return line[:len(line)-1], nil
 	}
 }
 
-// line reads one line and takes it in.
+// line reads and checks one line.
 func (f *fileReader) line() error {
 	line, err := f.read()
 	if err != nil {
@@ -154,7 +151,7 @@ func (f *fileReader) line() error {
 	return f.refuse("it is no line of an export")
 }
 
-// decode reads a line by type and strictly.
+// decode decodes a line strictly.
 func (f *fileReader) decode(line []byte, v any) error {
 	if err := json.Unmarshal(line, v, json.RejectUnknownMembers(true)); err != nil {
 		return f.refuse("it cannot be read: %v", err)
@@ -184,7 +181,7 @@ func (f *fileReader) header(line []byte) error {
 	return nil
 }
 
-// subject takes a subject of a line apart.
+// subject parses the subject of a line.
 func (f *fileReader) subject(subject string) (aggregate, error) {
 	tenant, id, ok := f.names.ParseLog(subject)
 	switch {

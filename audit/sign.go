@@ -11,14 +11,14 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Signer signs manifests with an NKey. Wipe it when done.
+// Signer signs manifests with an NKey. Call Wipe when done.
 type Signer struct {
 	pair   nkeys.KeyPair
 	public string
 }
 
-// NewSigner reads a seed: an NKey seed of any kind, as `nk -gen` writes it, or a
-// file of credentials that holds one. The text is not kept, and is in no error.
+// NewSigner parses a seed: an NKey seed of any kind, as `nk -gen` writes it, or a credentials
+// file that contains one. The text is not retained, and not in the error.
 func NewSigner(seed []byte) (*Signer, error) {
 	pair, err := nkeys.ParseDecoratedNKey(bytes.TrimSpace(seed))
 	if err != nil {
@@ -29,15 +29,15 @@ func NewSigner(seed []byte) (*Signer, error) {
 	}
 	public, err := pair.PublicKey()
 	if err != nil {
-		return nil, fmt.Errorf("the public key of the seed: %w", err)
+		return nil, fmt.Errorf("derive public key of the seed: %w", err)
 	}
 	return &Signer{pair: pair, public: public}, nil
 }
 
-// Public gives the public key: who imports the file names it.
+// Public returns the public key, which importers name.
 func (s *Signer) Public() string { return s.public }
 
-// Wipe takes the seed out of memory.
+// Wipe erases the seed from memory.
 func (s *Signer) Wipe() { s.pair.Wipe() }
 
 func (s *Signer) sign(b []byte) ([]byte, error) { return s.pair.Sign(b) }
@@ -45,16 +45,16 @@ func (s *Signer) sign(b []byte) ([]byte, error) { return s.pair.Sign(b) }
 // ValidKey reports whether a text is a public NKey.
 func ValidKey(public string) bool { return nkeys.IsValidPublicKey(public) }
 
-// signed checks the signature of the last line. key is who must have signed it;
-// empty: whoever it names.
+// signed verifies the signature of the last line. key is the required signer; empty: the one
+// that the line names.
 func (l FileLast) signed(key string) error {
 	switch {
 	case l.Key == "" && key == "":
 		return nil
 	case l.Key == "":
-		return errors.New("it is not signed, and the key of a signer was given")
+		return errors.New("it is not signed, but a signer's key is required")
 	case key != "" && l.Key != key:
-		return fmt.Errorf("it is signed by %.80q, and not by %s", l.Key, key)
+		return fmt.Errorf("it is signed by %.80q, not by %s", l.Key, key)
 	}
 	pair, err := nkeys.FromPublicKey(l.Key)
 	if err != nil {
@@ -65,7 +65,7 @@ func (l FileLast) signed(key string) error {
 		err = pair.Verify(l.Manifest, signature)
 	}
 	if err != nil {
-		return fmt.Errorf("its signature is not that of %s over its manifest: the file was altered", l.Key)
+		return fmt.Errorf("its signature by %s does not match its manifest: the file was altered", l.Key)
 	}
 	return nil
 }

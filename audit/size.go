@@ -18,8 +18,8 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// Count is how many messages or objects there are, and the bytes of their bodies,
-// as they are before the server compresses them.
+// Count is a number of messages or objects, and the bytes of their bodies before the server
+// compresses them.
 type Count struct {
 	Number int64 `json:"number"`
 	Bytes  int64 `json:"bytes"`
@@ -27,29 +27,29 @@ type Count struct {
 
 func (c *Count) add(bytes int64) { c.Number, c.Bytes = c.Number+1, c.Bytes+bytes }
 
-// Size is what a thread takes, or, without a thread, its tenant, or, without
-// either, all.
+// Size is the size of a thread or, without a thread, of its tenant or, without either, of
+// everything.
 type Size struct {
 	Tenant    string `json:"tenant,omitzero"`
 	Thread    string `json:"thread,omitzero"`
-	Threads   int64  `json:"threads"` // that are there
+	Threads   int64  `json:"threads"` // that exist
 	Log       Count  `json:"log"`
 	Archive   Count  `json:"archive"` // objects of archived commits, compressed
 	Timeline  Count  `json:"timeline"`
 	Chunks    Count  `json:"chunks"`
 	Documents Count  `json:"documents"`
 	Snapshots Count  `json:"snapshots"`
-	Files     Count  `json:"files"` // of a thread those that it has now; of a tenant the contents that it stores, each once
-	Bytes     int64  `json:"bytes"` // of all that
+	Files     Count  `json:"files"` // of a thread its current files; of a tenant the contents that it stores, each once
+	Bytes     int64  `json:"bytes"` // the total
 }
 
 func (s *Size) sum() {
 	s.Bytes = s.Log.Bytes + s.Archive.Bytes + s.Timeline.Bytes + s.Chunks.Bytes + s.Documents.Bytes + s.Snapshots.Bytes + s.Files.Bytes
 }
 
-// Sizes says what threads and tenants take.
+// Sizes is the result of Measure.
 type Sizes struct {
-	Threads []Size // of the tenant that was asked for, the largest first; or the threads that were
+	Threads []Size // of the requested tenant, the largest first; or the requested threads
 	Tenants []Size // the largest first
 	All     Size
 }
@@ -60,8 +60,8 @@ type SizeOptions struct {
 	Threads []string // only these threads of the tenant
 }
 
-// Measure counts what is stored. It reads the sizes of all messages that it
-// counts, and not the messages, but for entries of files and objects.
+// Measure counts what is stored. It reads the sizes of messages rather than the messages,
+// except entries of files and objects.
 func Measure(ctx context.Context, log *eventlog.Log, o SizeOptions) (Sizes, error) {
 	s := sizing{ctx: ctx, log: log, options: o, threads: map[string]*Size{}, tenants: map[string]*Size{}}
 	n := log.Config().Names
@@ -79,22 +79,22 @@ func Measure(ctx context.Context, log *eventlog.Log, o SizeOptions) (Sizes, erro
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
-			return Sizes{}, fmt.Errorf("measuring: %w", err)
+			return Sizes{}, fmt.Errorf("measure: %w", err)
 		}
 	}
 	return s.result(), nil
 }
 
 type sizing struct {
-	ctx     context.Context //nolint:containedctx // it lives as long as the measuring
+	ctx     context.Context //nolint:containedctx // it lives as long as the measurement
 	log     *eventlog.Log
 	options SizeOptions
-	threads map[string]*Size // of the tenant that was asked for, by id
+	threads map[string]*Size // of the requested tenant, by id
 	tenants map[string]*Size
 }
 
-// of gives what is counted for a thread: its own size, if it is asked for, and
-// its tenant's. Nothing if its tenant is not.
+// of returns the counters for a thread: its own, if requested, and its tenant's. None if its
+// tenant is not requested.
 func (s *sizing) of(tenant, thread string) []*Size {
 	o := s.options
 	if o.Tenant != "" && o.Tenant != tenant || len(o.Threads) > 0 && !slices.Contains(o.Threads, thread) || !events.ValidTenant(tenant) {
@@ -114,8 +114,7 @@ func entry(in map[string]*Size, key string, fresh Size) *Size {
 	return in[key]
 }
 
-// stream counts the messages of a stream whose subjects go on with tenant and
-// thread.
+// stream counts the messages of a stream whose subjects continue with tenant and thread.
 func (s *sizing) stream(name, prefix, suffix string, place func(*Size) *Count) error {
 	return s.walk(name, s.filters(prefix, suffix), true, func(m jetstream.Msg) error {
 		tenant, thread := owner(m.Subject(), prefix)
@@ -126,7 +125,7 @@ func (s *sizing) stream(name, prefix, suffix string, place func(*Size) *Count) e
 	})
 }
 
-// filters gives the subjects of what was asked for.
+// filters returns the subjects of what is requested.
 func (s *sizing) filters(prefix, suffix string) []string {
 	tenant := cmp.Or(s.options.Tenant, "*")
 	if len(s.options.Threads) == 0 {
@@ -139,17 +138,17 @@ func (s *sizing) filters(prefix, suffix string) []string {
 	return out
 }
 
-// owner takes tenant and thread out of a subject.
+// owner returns tenant and thread of a subject.
 func owner(subject, prefix string) (tenant, thread string) {
 	tenant, rest, _ := strings.Cut(strings.TrimPrefix(subject, prefix), ".")
 	thread, _, _ = strings.Cut(rest, ".")
 	return tenant, thread
 }
 
-// headerSize is how the server tells of a body that it does not send.
+// headerSize is the header with the size of a body that the server does not send.
 const headerSize = "Nats-Msg-Size"
 
-// size gives the size of a message of which only the headers were sent.
+// size returns the size of a message of which only the headers were sent.
 func size(m jetstream.Msg) int64 {
 	n, err := strconv.ParseInt(m.Headers().Get(headerSize), 10, 64)
 	if err != nil {
@@ -158,7 +157,7 @@ func size(m jetstream.Msg) int64 {
 	return n
 }
 
-// walk gives the messages of a stream, up to those that are there when it begins.
+// walk passes on the messages of a stream that exist when it starts.
 func (s *sizing) walk(name string, filters []string, headers bool, take func(jetstream.Msg) error) error {
 	from := jetstream.OrderedConsumerConfig{FilterSubjects: filters, HeadersOnly: headers}
 	for m, err := range s.log.Streams().List(s.ctx, name, from) {
@@ -172,7 +171,7 @@ func (s *sizing) walk(name string, filters []string, headers bool, take func(jet
 	return nil
 }
 
-// documents counts those of the read models, and the files of threads.
+// documents counts the documents of read models, and the files of threads.
 func (s *sizing) documents() error {
 	for _, p := range documents.NewModels().List() {
 		bucket := s.log.Config().Names.Bucket(p.Bucket)
@@ -217,14 +216,14 @@ func (s *sizing) documents() error {
 	return nil
 }
 
-// object is what is needed of an object's entry.
+// object is the part of an object's entry that is needed.
 type object struct {
 	Name    string `json:"name"`
 	Size    int64  `json:"size"`
 	Deleted bool   `json:"deleted"`
 }
 
-// objects gives the objects of a store, named tenant/name.
+// objects passes on the objects of a store, named tenant/name.
 func (s *sizing) objects(bucket string, take func(tenant, name string, bytes int64)) error {
 	bucket = s.log.Config().Names.Bucket(bucket)
 	return s.walk("OBJ_"+bucket, []string{"$O." + bucket + ".M.*"}, false, func(m jetstream.Msg) error {
@@ -259,7 +258,7 @@ func (s *sizing) snapshots() error {
 // contents counts what tenants store. Threads share it.
 func (s *sizing) contents() error {
 	if len(s.options.Threads) > 0 {
-		for _, z := range s.threads { // the tenant's row stands for these threads alone
+		for _, z := range s.threads { // the tenant's row covers these threads only
 			of := s.tenants[z.Tenant]
 			of.Files.Number, of.Files.Bytes = of.Files.Number+z.Files.Number, of.Files.Bytes+z.Files.Bytes
 		}

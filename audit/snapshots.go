@@ -16,24 +16,23 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// snapshots checks that each snapshot of a state is what the log folds to, at the
-// commit that the snapshot names. Decisions on long threads begin with them.
+// snapshots checks that each snapshot equals the fold of the log at the commit that it names.
+// Decisions on long threads start from them.
 type snapshots struct {
-	kept map[aggregate]bool // of which there is one, and that were not come to yet
+	kept map[aggregate]bool // aggregates that have one, and were not checked yet
 
-	raw []byte // of the aggregate at hand; nil: there is none, or it was compared
+	raw []byte // of the current aggregate; nil: there is none, or it was compared
 	seq uint64 // of the commit that it names
 }
 
-// listSnapshots notes of which aggregates there are snapshots. What cannot be
-// listed is told.
+// listSnapshots lists the aggregates that have a snapshot. It reports what cannot be listed.
 func (v *verifier) listSnapshots(ctx context.Context) error {
 	v.snapshots.kept = map[aggregate]bool{}
 	if v.options.LogOnly || !v.options.Range.whole() {
 		return nil
 	}
 	if there, err := v.hasStream(ctx, "OBJ_"+v.bucket(assets.SnapshotBucket)); err != nil || !there {
-		return err // it is derived, and is made when Skein starts
+		return err // it is derived, and created when Skein starts
 	}
 	for of, err := range v.log.Snapshots(ctx) {
 		if err != nil {
@@ -48,7 +47,7 @@ func (v *verifier) listSnapshots(ctx context.Context) error {
 
 func (v *verifier) bucket(name string) string { return v.log.Config().Names.Bucket(name) }
 
-// snapshotPlace begins a finding at the snapshot of an aggregate.
+// snapshotPlace returns a finding at the snapshot of an aggregate.
 func (v *verifier) snapshotPlace(a aggregate, detail string) Finding {
 	return Finding{
 		Kind: KindSnapshot, Tenant: a.tenant, Thread: a.id, Bucket: v.bucket(assets.SnapshotBucket), Key: a.tenant + "/" + a.id,
@@ -56,22 +55,22 @@ func (v *verifier) snapshotPlace(a aggregate, detail string) Finding {
 	}
 }
 
-// take reports whether there is a snapshot of an aggregate, which is come to now.
+// take reports whether there is a snapshot of an aggregate, and removes it from the list.
 func (s *snapshots) take(a aggregate) bool {
 	there := s.kept[a]
 	delete(s.kept, a)
 	return there
 }
 
-// beginSnapshot reads the snapshot of the aggregate that is next.
+// beginSnapshot reads the snapshot of the next aggregate.
 func (v *verifier) beginSnapshot(ctx context.Context, a aggregate) error {
 	s := &v.snapshots
 	s.raw, s.seq = nil, 0
 	raw, state, err := v.readSnapshot(ctx, a)
 	if err != nil && unanswered(ctx, err) {
-		return fmt.Errorf("the snapshot of %s/%s: %w", a.tenant, a.id, err)
+		return fmt.Errorf("read snapshot of %s/%s: %w", a.tenant, a.id, err)
 	}
-	if err != nil { // perhaps it is being replaced
+	if err != nil { // it may be being replaced
 		return v.ask(ctx, suspect{place: v.snapshotPlace(a, err.Error()), confirm: func(ctx context.Context) (bool, error) {
 			_, _, err := v.readSnapshot(ctx, a)
 			if err != nil && unanswered(ctx, err) {
@@ -86,7 +85,7 @@ func (v *verifier) beginSnapshot(ctx context.Context, a aggregate) error {
 	return nil
 }
 
-// readSnapshot reads a snapshot. Nil if there is none, or none that is used.
+// readSnapshot reads a snapshot. It returns nil if there is none, or none that is used.
 func (v *verifier) readSnapshot(ctx context.Context, a aggregate) ([]byte, *thread.State, error) {
 	raw, err := v.log.ReadSnapshot(ctx, eventlog.SnapshotOf{Tenant: a.tenant, Aggregate: a.id})
 	if err != nil || raw == nil {
@@ -100,7 +99,7 @@ func (v *verifier) readSnapshot(ctx context.Context, a aggregate) ([]byte, *thre
 	return raw, state, err
 }
 
-// compareSnapshot holds the snapshot against the state after a commit.
+// compareSnapshot compares the snapshot with the state after a commit.
 func (v *verifier) compareSnapshot(a aggregate, seq uint64) {
 	s := &v.snapshots
 	if s.raw == nil || s.seq != seq {
@@ -112,14 +111,14 @@ func (v *verifier) compareSnapshot(a aggregate, seq uint64) {
 	}
 	folded, err := v.judge.ledger.State().Encode()
 	if err != nil || !bytes.Equal(raw, folded) {
-		f := v.snapshotPlace(a, fmt.Sprintf("the snapshot of the state at commit %d is not what the log folds to", seq))
+		f := v.snapshotPlace(a, fmt.Sprintf("the snapshot at commit %d differs from the fold of the log", seq))
 		f.Seq = seq
 		v.find(f)
 	}
 }
 
-// endSnapshot tells of a snapshot whose commit was not come to. One that was made
-// since the check began may be of a later commit.
+// endSnapshot reports a snapshot whose commit was not found. One that was written since the
+// check started may be of a later commit.
 func (v *verifier) endSnapshot(ctx context.Context, a aggregate) error {
 	s := &v.snapshots
 	raw, seq := s.raw, s.seq
@@ -137,7 +136,7 @@ func (v *verifier) endSnapshot(ctx context.Context, a aggregate) error {
 	}})
 }
 
-// strangeSnapshots tells of snapshots of what is not in the log.
+// strangeSnapshots reports snapshots of aggregates that are not in the log.
 func (v *verifier) strangeSnapshots(ctx context.Context) error {
 	if len(v.options.Threads) > 0 {
 		return nil
@@ -159,7 +158,8 @@ func (v *verifier) strangeSnapshots(ctx context.Context) error {
 	return nil
 }
 
-// notBroken leaves out that a commit cannot be read, which is told where it stands.
+// notBroken drops the error of a commit that cannot be decoded, which is reported at its own
+// place.
 func notBroken(err error) error {
 	var broken *events.BrokenError
 	if errors.As(err, &broken) {

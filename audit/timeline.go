@@ -13,7 +13,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// shown is a message of the timeline, and the place in the log that it names.
+// shown is a message of the timeline, with the position in the log that it names.
 type shown struct {
 	streams.Message
 	seq     uint64
@@ -26,10 +26,10 @@ func parseShown(m streams.Message) (shown, error) {
 	return shown{Message: m, seq: seq, version: version}, errors.Join(err, verr)
 }
 
-// timelines checks that the timeline holds the log's events, each once and in
-// order, from the first that it still keeps to where it had got when the check
-// began. Events of purged threads may be on either, or on none; those of archived
-// threads are on neither, or on the timeline still.
+// timelines checks that the timeline has the log's events, each once and in order, from the
+// first that it still keeps to where it ended when the check started. Events of purged threads
+// may be on either or neither; those of archived threads are on neither, or still on the
+// timeline.
 func (v *verifier) timelines(ctx context.Context) error {
 	keeps, err := v.retention(ctx)
 	if err != nil {
@@ -60,8 +60,8 @@ func (v *verifier) timelines(ctx context.Context) error {
 	return nil
 }
 
-// timelineEnd gives the last commit that the timeline shows, whole or in part.
-// What was forged at its end is passed over here, and told by who reads it.
+// timelineEnd returns the last commit that the timeline shows, at least in part. Forged
+// messages at its end are skipped here, and reported later.
 func (v *verifier) timelineEnd(ctx context.Context) (uint64, error) {
 	if cut, err := v.keeps.endsWithin(ctx); cut || err != nil {
 		if err != nil {
@@ -75,7 +75,7 @@ func (v *verifier) timelineEnd(ctx context.Context) (uint64, error) {
 		end, err = 0, nil
 		for m, readErr := range v.log.TimelineMessages(ctx, "*", "*") {
 			if readErr != nil {
-				return 0, fmt.Errorf("reading the timeline: %w", readErr)
+				return 0, fmt.Errorf("read timeline: %w", readErr)
 			}
 			if at, bad := parseShown(m); bad == nil {
 				end = max(end, at.seq)
@@ -83,18 +83,17 @@ func (v *verifier) timelineEnd(ctx context.Context) (uint64, error) {
 		}
 	}
 	if err != nil {
-		return 0, fmt.Errorf("the timeline: %w", err)
+		return 0, fmt.Errorf("read timeline: %w", err)
 	}
-	now, err := v.log.LastSeq(ctx) // after it: the timeline is never ahead of the log
+	now, err := v.log.LastSeq(ctx) // afterwards: the timeline is never ahead of the log
 	return min(end, now), err
 }
 
-// keptSince gives the commit with which what the timeline keeps begins, 0 if it
-// keeps nothing.
+// keptSince returns the commit with which the timeline starts, 0 if it is empty.
 func (v *verifier) keptSince(ctx context.Context) (uint64, error) {
 	for m, err := range v.log.TimelineMessages(ctx, "*", "*") {
 		if err != nil {
-			return 0, fmt.Errorf("reading the timeline: %w", err)
+			return 0, fmt.Errorf("read timeline: %w", err)
 		}
 		if at, err := parseShown(m); err == nil {
 			return at.seq, nil
@@ -103,8 +102,7 @@ func (v *verifier) keptSince(ctx context.Context) (uint64, error) {
 	return 0, nil
 }
 
-// timeline checks what the timeline shows of an aggregate, or of many, between
-// two commits.
+// timeline checks what the timeline shows of an aggregate, or of many, between two commits.
 func (v *verifier) timeline(ctx context.Context, a aggregate, kept, end, from, to uint64) error {
 	next, stop := iter.Pull2(v.log.Stored(ctx, v.log.Config().Names.Log(a.tenant, a.id), from))
 	defer stop()
@@ -116,7 +114,7 @@ func (v *verifier) timeline(ctx context.Context, a aggregate, kept, end, from, t
 	var open []shown // of one commit
 	for m, err := range v.log.TimelineMessages(ctx, a.tenant, a.id) {
 		if err != nil {
-			return fmt.Errorf("reading the timeline: %w", err)
+			return fmt.Errorf("read timeline: %w", err)
 		}
 		at, err := parseShown(m)
 		switch {
@@ -126,7 +124,7 @@ func (v *verifier) timeline(ctx context.Context, a aggregate, kept, end, from, t
 			v.find(place)
 			continue
 		case at.seq > end:
-			// It came after the check began, or was forged.
+			// It was written after the check started, or forged.
 			now, err := v.log.LastSeq(ctx)
 			if err != nil {
 				return err
@@ -164,32 +162,32 @@ func (v *verifier) timeline(ctx context.Context, a aggregate, kept, end, from, t
 	return w.rest()
 }
 
-// shownPlace begins a finding at a message of the timeline.
+// shownPlace returns a finding at a message of the timeline.
 func (v *verifier) shownPlace(at shown) Finding {
 	f := Finding{Kind: KindTimeline, Seq: at.seq}
 	f.Tenant, f.Thread, _, _ = v.log.Config().Names.ParseTimeline(at.Subject)
 	return f
 }
 
-// walk goes through the log beside the timeline.
+// walk iterates over the log alongside the timeline.
 type walk struct {
 	v    *verifier
 	ctx  context.Context
-	kept uint64 // the commit with which the timeline begins: the beginning of it may have expired
-	end  uint64 // the commit with which it ended: it may not be all there yet
+	kept uint64 // the commit with which the timeline starts, which may have expired in part
+	end  uint64 // the commit with which it ended, which may be incomplete
 	to   uint64
 	next func() (streams.Message, error, bool)
-	at   *streams.Message // not yet compared; nil at the end
+	at   *streams.Message // not compared yet; nil at the end
 
 	begun bool // a commit of the timeline was compared, or one was found missing
 }
 
-// step takes the next message of the log, nil at its end.
+// step reads the next message of the log, nil at its end.
 func (w *walk) step() error {
 	m, err, ok := w.next()
 	w.at = nil
 	if err != nil {
-		return fmt.Errorf("reading the log: %w", err)
+		return fmt.Errorf("read log: %w", err)
 	}
 	if ok && m.Seq <= w.to {
 		w.at = &m
@@ -197,8 +195,8 @@ func (w *walk) step() error {
 	return nil
 }
 
-// compare holds the messages of one commit against the log, and tells of the
-// commits before it that the timeline leaves out.
+// compare compares the messages of one commit with the log, and reports the commits before it
+// that the timeline lacks.
 func (w *walk) compare(open []shown) error {
 	seq := open[0].seq
 	for w.at != nil && w.at.Seq < seq {
@@ -217,7 +215,7 @@ func (w *walk) compare(open []shown) error {
 			if err != nil {
 				return err
 			}
-			if purged { // its messages go one after the other
+			if purged { // its messages are deleted one after the other
 				return w.step()
 			}
 		}
@@ -228,8 +226,8 @@ func (w *walk) compare(open []shown) error {
 	return w.step()
 }
 
-// unknown judges a commit that the timeline shows and the log does not hold: it
-// may be of a thread that was purged, or be archived.
+// unknown judges a commit that is on the timeline but not in the log: it may be of a purged
+// thread, or archived.
 func (w *walk) unknown(open []shown) error {
 	place := w.v.shownPlace(open[0])
 	purged, err := w.purged(place.Tenant, place.Thread)
@@ -242,9 +240,9 @@ func (w *walk) unknown(open []shown) error {
 		var archive *eventlog.ArchiveError
 		switch {
 		case errors.As(err, &broken), errors.As(err, &archive):
-			return nil // it is told where the log is checked
+			return nil // reported where the log is checked
 		case err != nil:
-			return fmt.Errorf("reading the log: %w", err)
+			return fmt.Errorf("read log: %w", err)
 		case commit != nil:
 			for _, f := range w.v.compare(commit, open, true, true) {
 				w.v.find(f)
@@ -257,8 +255,8 @@ func (w *walk) unknown(open []shown) error {
 	return nil
 }
 
-// purged reports whether the last that the log has of a thread says that its
-// events are erased, or are about to be.
+// purged reports whether a thread's last commit in the log says that its events are erased, or
+// about to be.
 func (w *walk) purged(tenant, thread string) (bool, error) {
 	if !events.ValidTenant(tenant) || !validAggregate(thread) {
 		return false, nil
@@ -269,13 +267,13 @@ func (w *walk) purged(tenant, thread string) (bool, error) {
 	case errors.As(err, &broken):
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("reading the log: %w", err)
+		return false, fmt.Errorf("read log: %w", err)
 	}
 	return last != nil && tombstone(last), nil
 }
 
-// taken reports whether the timeline may lack a commit that the log holds: its
-// thread was purged, or a record after it says that it is archived.
+// taken reports whether the timeline may lack a commit of the log: its thread was purged, or a
+// later record says that it is archived.
 func (w *walk) taken(c *events.Commit) (bool, error) {
 	purged, err := w.purged(c.Tenant, c.Thread)
 	if err != nil || purged || !events.IsThread(c.Thread) {
@@ -283,7 +281,7 @@ func (w *walk) taken(c *events.Commit) (bool, error) {
 	}
 	for m, err := range w.v.log.Stored(w.ctx, w.v.log.Config().Names.Log(c.Tenant, c.Thread), c.Seq+1) {
 		if err != nil {
-			return false, fmt.Errorf("reading the log: %w", err)
+			return false, fmt.Errorf("read log: %w", err)
 		}
 		if next, err := w.v.log.Decode(m); err == nil {
 			if d, ok := eventlog.Record(next); ok && uint64(d.LastSeq) >= c.Seq {
@@ -294,8 +292,8 @@ func (w *walk) taken(c *events.Commit) (bool, error) {
 	return false, nil
 }
 
-// missing tells of a commit that the timeline leaves out, and takes the next.
-// One that cannot be read is told where the log itself is checked.
+// missing reports a commit that the timeline lacks, and moves on. One that cannot be decoded
+// is reported where the log is checked.
 func (w *walk) missing() error {
 	commit, err := w.v.log.Decode(*w.at)
 	if err != nil {
@@ -321,7 +319,7 @@ func (w *walk) missing() error {
 	return w.step()
 }
 
-// rest tells of the commits at the end that the timeline leaves out.
+// rest reports the last commits that the timeline lacks.
 func (w *walk) rest() error {
 	for w.at != nil {
 		if err := w.missing(); err != nil {
@@ -331,19 +329,18 @@ func (w *walk) rest() error {
 	return nil
 }
 
-// compare holds the messages of one commit against its events.
-// The first commit that is kept may have expired in part, and the last may not
-// be all there yet.
+// compare compares the messages of one commit with its events. The first commit that is kept
+// may have expired in part, and the last may be incomplete.
 func (v *verifier) compare(c *events.Commit, open []shown, first, last bool) (found []Finding) {
 	names := v.log.Config().Names
-	next, erased := c.First()+1, tombstone(c) // of a purged thread the tombstone itself is left
+	next, erased := c.First()+1, tombstone(c) // of a purged thread only the tombstone is left
 	for i, m := range open {
 		if i == 0 && (first || erased) {
 			next = max(next, m.version)
 		}
 		place := Finding{Kind: KindTimeline, Tenant: c.Tenant, Thread: c.Thread, Seq: c.Seq}
 		if m.version != next || m.version > c.Version {
-			place.Detail = fmt.Sprintf("version %d comes where %d belongs", m.version, next)
+			place.Detail = fmt.Sprintf("version %d is in the place of %d", m.version, next)
 			return append(found, place)
 		}
 		e := &c.Events[m.version-c.First()-1]
@@ -355,7 +352,7 @@ func (v *verifier) compare(c *events.Commit, open []shown, first, last bool) (fo
 	}
 	if next <= c.Version && !last {
 		found = append(found, Finding{Kind: KindTimeline, Tenant: c.Tenant, Thread: c.Thread, Seq: c.Seq,
-			Detail: fmt.Sprintf("the timeline leaves out versions %d to %d; rebuild it with: skein replay timeline", next, c.Version)})
+			Detail: fmt.Sprintf("the timeline lacks versions %d to %d; rebuild it with: skein replay timeline", next, c.Version)})
 	}
 	return found
 }

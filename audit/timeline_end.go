@@ -17,21 +17,21 @@ import (
 
 // retention is what the timeline must still show.
 type retention struct {
-	age    time.Duration // 0: for ever
+	age    time.Duration // 0: unlimited
 	state  jetstream.StreamState
 	now    time.Time // of the server
 	copies int
 	stream jetstream.Stream
 }
 
-// expirySlack is how long before it expires a message may be gone: clocks of
-// servers differ, and a check takes its time.
+// expirySlack is how long before it expires a message may be missing: servers' clocks differ,
+// and a check takes time.
 const expirySlack = time.Minute
 
 func (v *verifier) retention(ctx context.Context) (retention, error) {
 	stream, err := v.log.JetStream().Stream(ctx, v.log.Config().Names.Stream(assets.TimelineStream))
 	if err != nil {
-		return retention{}, fmt.Errorf("the timeline: %w", err)
+		return retention{}, fmt.Errorf("read timeline: %w", err)
 	}
 	info := stream.CachedInfo()
 	r := retention{age: info.Config.MaxAge, state: info.State, now: info.TimeStamp, copies: info.Config.Replicas, stream: stream}
@@ -41,13 +41,13 @@ func (v *verifier) retention(ctx context.Context) (retention, error) {
 	return r, nil
 }
 
-// keeps reports whether what was stored at a time has not expired.
+// keeps reports whether a message stored at a time has not expired.
 func (r retention) keeps(at time.Time) bool {
 	return r.age == 0 || r.now.Sub(at) < r.age-expirySlack
 }
 
-// since returns the first commit that the timeline must show still: what the log
-// stored was put on the timeline later, and so expires later.
+// since returns the first commit that the timeline must still show: messages are published
+// after the log stored the commit, and so expire later.
 func (r retention) since(ctx context.Context, log *eventlog.Log, end uint64) (uint64, error) {
 	if r.age == 0 {
 		return 1, nil
@@ -55,7 +55,7 @@ func (r retention) since(ctx context.Context, log *eventlog.Log, end uint64) (ui
 	return firstSince(ctx, log, r.now.Add(expirySlack-r.age), end)
 }
 
-// due reports whether the timeline must show a message of the log, at this moment.
+// due reports whether the timeline must currently show a message of the log.
 func (r retention) due(m streams.Message) bool {
 	stored, err := time.Parse(time.RFC3339Nano, m.Header.Get(nats.JSTimeStamp))
 	if err != nil {
@@ -65,15 +65,14 @@ func (r retention) due(m streams.Message) bool {
 	return r.keeps(stored)
 }
 
-// Of several copies one may lag that is asked for the last message.
+// A lagging copy may answer the request for the last message.
 const (
 	lagTries = 10
 	lagWait  = 200 * time.Millisecond
 )
 
-// endsWithin reports whether the timeline's last message is missing, although it
-// has not expired. A stream that was purged does not say when its last message
-// came.
+// endsWithin reports whether the timeline's last message is missing although it has not
+// expired. A purged stream does not say when its last message was stored.
 func (r retention) endsWithin(ctx context.Context) (bool, error) {
 	if r.state.LastSeq == 0 || !r.state.LastTime.IsZero() && !r.keeps(r.state.LastTime) {
 		return false, nil
@@ -84,7 +83,7 @@ func (r retention) endsWithin(ctx context.Context) (bool, error) {
 		case err == nil:
 			return false, nil
 		case !errors.Is(err, jetstream.ErrMsgNotFound):
-			return false, fmt.Errorf("the timeline's last message: %w", err)
+			return false, fmt.Errorf("read the timeline's last message: %w", err)
 		case r.copies <= 1 || try == lagTries:
 			return true, nil
 		}
@@ -94,14 +93,14 @@ func (r retention) endsWithin(ctx context.Context) (bool, error) {
 	}
 }
 
-// cutOff tells of the messages that are missing from the timeline's end: nothing
-// takes its newest message away but time, and a relay that runs goes on behind the
-// hole. It returns the last commit that is shown.
+// cutOff reports messages that are missing from the timeline's end: only expiry removes its
+// newest message, and a running relay continues after the gap. It returns the last commit that
+// is shown.
 func (v *verifier) cutOff(ctx context.Context, r retention) (shownTo uint64, err error) {
 	last := uint64(0)
 	for m, err := range v.log.TimelineMessages(ctx, "*", "*") {
 		if err != nil {
-			return 0, fmt.Errorf("reading the timeline: %w", err)
+			return 0, fmt.Errorf("read timeline: %w", err)
 		}
 		last = max(last, m.Seq)
 		if at, bad := parseShown(m); bad == nil {
@@ -113,7 +112,7 @@ func (v *verifier) cutOff(ctx context.Context, r retention) (shownTo uint64, err
 	names := v.log.Config().Names
 	for m, err := range v.log.Stored(ctx, names.Log(anyTenant(v.options.Tenant), "*"), max(shownTo, 1)) {
 		if err != nil {
-			return 0, fmt.Errorf("reading the log: %w", err)
+			return 0, fmt.Errorf("read log: %w", err)
 		}
 		if m.Seq > v.last {
 			break
@@ -126,7 +125,7 @@ func (v *verifier) cutOff(ctx context.Context, r retention) (shownTo uint64, err
 			break
 		}
 	}
-	if f.Seq != 0 { // else all that it could show has expired
+	if f.Seq != 0 { // else everything that it could show has expired
 		v.find(f)
 	}
 	return shownTo, nil

@@ -13,11 +13,10 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// TrailOptions says which steps of a thread's trail are told. Each field that is
-// set must fit.
+// TrailOptions selects steps of a thread's trail. A step must match every field that is set.
 type TrailOptions struct {
 	Actor     string        // of this actor
-	Types     []events.Type // of these types; item.* means all of an entity
+	Types     []events.Type // of these types; item.* selects all of an entity
 	Execution string        // of this execution
 	From, To  int64         // of these versions, both included; 0 sets no bound
 }
@@ -37,23 +36,23 @@ type Entry struct {
 	TraceParent string        `json:"traceparent,omitzero"`
 	Move        *Move         `json:"move,omitzero"`
 	Changes     []Change      `json:"changes,omitempty"`
-	Broken      string        `json:"broken,omitzero"` // why the commit cannot be read; then all but Seq is absent
+	Broken      string        `json:"broken,omitzero"` // why the commit cannot be decoded; then all but Seq is absent
 	Data        events.JSON   `json:"data,omitzero"`   // the event's own content
 	Happened    *events.Event `json:"-"`               // the event itself
 }
 
-// TrailCommand is the command that made an event. The log keeps its id; its name
-// follows from what it made, where only one command makes that.
+// TrailCommand is the command that made an event. The log has its id; its name is known if
+// only one command can have made what it made.
 type TrailCommand struct {
 	ID    string `json:"id"`
-	Name  string `json:"name,omitzero"`  // absent if several may have made it
-	Index int    `json:"index,omitzero"` // its place in the list of a thread.commit, from 1
+	Name  string `json:"name,omitzero"`  // absent if several commands may have made it
+	Index int    `json:"index,omitzero"` // index in the list of a thread.commit, from 1
 }
 
 // TrailCause is the event that caused another.
 type TrailCause struct {
 	Event   string      `json:"event"`
-	Type    events.Type `json:"type,omitzero"` // absent if it is none of the thread's, as the trail goes
+	Type    events.Type `json:"type,omitzero"` // absent if it is not an event of the thread
 	Version int64       `json:"version,omitzero"`
 }
 
@@ -65,12 +64,11 @@ type Move struct {
 	Reason string `json:"reason,omitzero"`
 }
 
-// Trail tells who did what to a thread, when and why: each event in order, with
-// what the documents of the thread were before it and are after it. It folds the
-// thread from its beginning whatever the options leave out, and holds its documents
-// in memory, and of each event its id. A commit that cannot be read is told as
-// such. An error of tell ends it. The error is a not_found, or an invalid_request, or
-// says why the log could not be read.
+// Trail passes to tell who did what to a thread, when and why: each event in order, with its
+// changes of the thread's documents. It folds the thread from the start whatever the options
+// select, and holds its documents in memory, and the id of each event. A commit that cannot be
+// decoded is reported as such. An error of tell stops it. The error is a not_found, or an
+// invalid_request, or says why the log could not be read.
 func Trail(ctx context.Context, log *eventlog.Log, tenant, thread string, o TrailOptions, tell func(Entry) error) error {
 	if err := checkThread(tenant, thread); err != nil {
 		return err
@@ -102,18 +100,18 @@ type trail struct {
 	tell    func(Entry) error
 	models  *documents.Models
 	memory  *documents.Memory
-	shown   map[documents.Place]events.JSON // as they were after the event before
+	shown   map[documents.Place]events.JSON // after the previous event
 	known   map[string]TrailCause           // events, by id
 	changed []*documents.Slot
 }
 
-// commit tells the events of a commit.
+// commit reports the events of a commit.
 func (t *trail) commit(c *events.Commit) error {
 	for i := range c.Events {
 		e := &c.Events[i]
 		changes, err := t.fold(c, i)
 		if err != nil {
-			return fmt.Errorf("what %s changed: %w", e.ID, err)
+			return fmt.Errorf("changes of event %s: %w", e.ID, err)
 		}
 		t.known[e.ID] = TrailCause{Event: e.ID, Type: e.Type, Version: e.Version}
 		if !t.wanted(e) {
@@ -147,10 +145,9 @@ func (t *trail) wanted(e *events.Event) bool {
 		(len(o.Types) == 0 || slices.ContainsFunc(o.Types, func(want events.Type) bool { return want == e.Type || want == events.Type(e.Type.Entity()+".*") }))
 }
 
-// fold folds one event of a commit, and gives what it changed. Documents bear the
-// version in the place of the sequence: an event is then folded as a commit of its
-// own, which comes after the event before it. So they are told without their
-// stamps.
+// fold folds one event of a commit, and returns what it changed. Documents are stamped with
+// the version instead of the sequence, as each event is folded as a commit of its own, which
+// follows the previous event. So their stamps are not reported.
 func (t *trail) fold(c *events.Commit, i int) ([]Change, error) {
 	one := *c
 	one.Events, one.Version, one.Seq = c.Events[i:i+1], c.Events[i].Version, uint64(c.Events[i].Version)
@@ -185,8 +182,8 @@ func (t *trail) fold(c *events.Commit, i int) ([]Change, error) {
 	return changes, nil
 }
 
-// told reports whether a trail tells of the documents of a read model. Traces
-// are views of the same events.
+// told reports whether a trail includes the documents of a read model. Traces are views of the
+// same events.
 func told(k documents.Kind) bool {
 	switch k {
 	case documents.Index, documents.TraceEvents, documents.TraceRuns, documents.TraceSpans:
@@ -196,8 +193,8 @@ func told(k documents.Kind) bool {
 	}
 }
 
-// beside reports whether a member of a document follows from others, so that a
-// trail does not tell of it at every event.
+// beside reports whether a member of a document follows from others, so that a trail does not
+// report it at every event.
 func beside(name string) bool {
 	switch name {
 	case "updatedAt", "messageBlocks", "createdAtMicros", "queued", "items", "itemTypes", "nextItem", "stepCount", "sideAStepCount", "sideBStepCount":

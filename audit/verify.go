@@ -17,14 +17,14 @@ import (
 type Options struct {
 	Tenant   string         // only this tenant; all if empty
 	Threads  []string       // only these threads of the tenant; all if empty
-	Range    Range          // only what is found in these commits; it leaves the read models out
-	LogOnly  bool           // leave out what is derived: timeline and read models
-	Checks   []Check        // of what lies beside the log
-	Finding  func(Finding)  // told of each finding, as it is found; may be nil
-	Progress func(Progress) // told after each thread, and now and then; may be nil
+	Range    Range          // only findings in these commits; read models are not checked
+	LogOnly  bool           // do not check what is derived: timeline and read models
+	Checks   []Check        // of what is outside the log
+	Finding  func(Finding)  // called for each finding; may be nil
+	Progress func(Progress) // called after each thread, and periodically; may be nil
 }
 
-// validate refuses what would select something else than it says.
+// validate refuses options that would select something else than intended.
 func (o Options) validate() error {
 	if o.Tenant != "" && !events.ValidTenant(o.Tenant) {
 		return events.Invalid("/tenant", "a tenant is 1 to 64 letters, digits, dashes and underscores")
@@ -40,14 +40,14 @@ func (o Options) validate() error {
 	return nil
 }
 
-// Verify checks the log, and what is derived from it. The findings are told as
-// they come; an error means that the check itself could not be done, or that a
-// thread that was named is not there (not_found).
+// Verify checks the log, and what is derived from it. Findings are reported as they are found;
+// an error means that the check itself could not be done, or that a named thread does not
+// exist (not_found).
 //
-// A range tells only of what is found in its commits, of the log and of the
-// timeline. The threads that have such commits are still read from their
-// beginnings, since what an event may do depends on those before it. Documents
-// show threads as they are now, so a range leaves them out.
+// A range limits the findings to its commits, in the log and on the timeline. The threads of
+// those commits are still read from the start, since what an event may do depends on the ones
+// before it. Documents show the current state of threads, so with a range they are not
+// checked.
 func Verify(ctx context.Context, log *eventlog.Log, validator *schema.Validator, o Options) (Summary, error) {
 	if err := o.validate(); err != nil {
 		return Summary{}, err
@@ -57,7 +57,7 @@ func Verify(ctx context.Context, log *eventlog.Log, validator *schema.Validator,
 	v.judge.gone = func(c *events.Commit) bool {
 		last, err := log.Last(ctx, c.Tenant, c.Thread)
 		if err != nil || last == nil || !tombstone(last) {
-			return false // what cannot be read is told of when it is come to
+			return false // what cannot be read is reported later
 		}
 		for m, err := range log.Stored(ctx, log.Config().Names.Log(c.Tenant, c.Thread), 1) {
 			return err == nil && m.Seq >= c.Seq
@@ -66,7 +66,7 @@ func Verify(ctx context.Context, log *eventlog.Log, validator *schema.Validator,
 	}
 	stream, err := log.JetStream().Stream(ctx, log.Config().Names.Stream(assets.LogStream))
 	if err != nil {
-		return v.summary, fmt.Errorf("the log: %w", err)
+		return v.summary, fmt.Errorf("verify: read log: %w", err)
 	}
 	v.begun = stream.CachedInfo().State
 	if v.first, v.last, err = o.Range.sequences(ctx, log, v.begun.LastSeq); err != nil {
@@ -85,17 +85,17 @@ type verifier struct {
 	log         *eventlog.Log
 	options     Options
 	judge       *judge
-	begun       jetstream.StreamState // of the log when the check began
+	begun       jetstream.StreamState // of the log when the check started
 	first, last uint64                // of the range
 	summary     Summary
 	erased      int64 // versions that purged threads have lost
 	keeps       retention
 	snapshots   snapshots
-	archived    int64     // commits that lie in archives
-	suspects    []suspect // keys and threads that did not know of one another
+	archived    int64     // commits that are in archives
+	suspects    []suspect // keys and threads that do not confirm one another
 }
 
-// find tells of a finding, if it lies in the range.
+// find reports a finding, if it is in the range.
 func (v *verifier) find(f Finding) {
 	if !v.options.Range.whole() && f.Seq != 0 && (f.Seq < v.first || f.Seq > v.last) {
 		return
@@ -110,7 +110,7 @@ func (v *verifier) tell(f Finding) {
 	}
 }
 
-// progress tells how far the check has got; more is what is not counted yet.
+// progress reports the progress; more is what is not counted yet.
 func (v *verifier) progress(stage string, done, of int64, more int) {
 	if v.options.Progress != nil {
 		v.options.Progress(Progress{Stage: stage, Done: done, Of: of, Commits: v.summary.Commits + more})
@@ -155,11 +155,11 @@ func anyTenant(tenant string) string {
 	return tenant
 }
 
-// tellEvery is after how many commits of one thread progress is told of.
+// tellEvery is the number of commits of one thread after which progress is reported.
 const tellEvery = 1000
 
-// aggregate checks the commits of one subject up to the end of the range, and
-// reports whether there is any at all.
+// aggregate checks the commits of one subject up to the end of the range, and reports whether
+// there are any.
 func (v *verifier) aggregate(ctx context.Context, a aggregate, snapshot bool) (there bool, err error) {
 	v.judge.begin(a)
 	if snapshot {
@@ -181,7 +181,7 @@ func (v *verifier) aggregate(ctx context.Context, a aggregate, snapshot bool) (t
 			continue
 		}
 		if err != nil {
-			err = fmt.Errorf("reading %s/%s: %w", a.tenant, a.id, err)
+			err = fmt.Errorf("read %s/%s: %w", a.tenant, a.id, err)
 			if err := v.damaged(ctx, err, v.judge.place(KindBroken, 0, "")); err != nil {
 				return there, err
 			}
@@ -190,7 +190,7 @@ func (v *verifier) aggregate(ctx context.Context, a aggregate, snapshot bool) (t
 		}
 		if m.Seq > v.last {
 			there = true
-			break // later, or after the check began
+			break // later, or after the check started
 		}
 		before := v.judge.events
 		if commit, err := v.log.Decode(m); err != nil {
@@ -230,14 +230,13 @@ func (v *verifier) aggregate(ctx context.Context, a aggregate, snapshot bool) (t
 	return there, v.beside(ctx, a, checks)
 }
 
-// archive tells of an archive that cannot be read, and takes the record after it by
-// what it says of itself. Of a thread that was purged it may be gone, whole or in
-// part.
+// archive reports an archive that cannot be read, and checks the record after it from what it
+// claims. That of a purged thread may be gone, partly or entirely.
 func (v *verifier) archive(ctx context.Context, bad *eventlog.ArchiveError) error {
 	last, err := v.log.Last(ctx, bad.Tenant, bad.Thread)
 	var broken *events.BrokenError
 	if err != nil && !errors.As(err, &broken) {
-		return fmt.Errorf("reading %s/%s: %w", bad.Tenant, bad.Thread, err)
+		return fmt.Errorf("read %s/%s: %w", bad.Tenant, bad.Thread, err)
 	}
 	if err == nil && last != nil && tombstone(last) { // it is erased, or about to be
 		v.judge.unsure = true
@@ -248,7 +247,7 @@ func (v *verifier) archive(ctx context.Context, bad *eventlog.ArchiveError) erro
 	return nil
 }
 
-// beside asks the checks of what lies beside the log.
+// beside runs the checks of what is outside the log.
 func (v *verifier) beside(ctx context.Context, a aggregate, checks []ThreadCheck) error {
 	for _, check := range checks {
 		found, err := check.End(ctx)
@@ -256,7 +255,7 @@ func (v *verifier) beside(ctx context.Context, a aggregate, checks []ThreadCheck
 			v.find(f)
 		}
 		if err != nil {
-			return fmt.Errorf("what lies beside %s/%s: %w", a.tenant, a.id, err)
+			return fmt.Errorf("check outside the log of %s/%s: %w", a.tenant, a.id, err)
 		}
 	}
 	return v.suspect(ctx)

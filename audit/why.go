@@ -8,7 +8,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// moveOf gives the change of state that an event is, nil if it is none.
+// moveOf returns the change of state that an event records, nil if it is none.
 func moveOf(e *events.Event) *Move {
 	switch d := e.Data.(type) {
 	case events.ThreadStatusChanged:
@@ -27,20 +27,20 @@ func moveOf(e *events.Event) *Move {
 	return nil
 }
 
-// dataOf gives an event's own content as it is stored.
+// dataOf returns an event's own content as it is stored.
 func dataOf(e *events.Event) events.JSON {
 	var envelope struct {
 		Data events.JSON `json:"data"`
 	}
 	if json.Unmarshal(e.Raw(), &envelope) != nil {
-		return nil // it was decoded: cannot be
+		return nil // it was decoded: cannot fail
 	}
 	return envelope.Data
 }
 
-// commandName gives the name of the command that made an event, if what it made
-// in the commit tells: of the commands that may make all of it, the one that may
-// make the fewest other events, if there is one such.
+// commandName returns the name of the command that made an event, if it can be told from the
+// commit: of the commands that may make all of its events, the one that may make the fewest
+// others, if there is one such.
 func commandName(c *events.Commit, e *events.Event) string {
 	var made []events.Type
 	for i := range c.Events {

@@ -12,15 +12,14 @@ import (
 	"github.com/skein-threads/skein/schema"
 )
 
-// Witness checks a file of an export as ReadFile does, and then that the log
-// still holds what the file shows: of each thread the commit with the file's last
-// version and chain. A chain stands for all commits before it, so if the log's
-// chains are right (see Verify), nothing that the file shows was rewritten, taken
-// out or cut off since. A thread that has gone on is right, and so is one that
-// was purged; sequences may differ.
+// Witness checks a file of an export as ReadFile does, and then that the log still has what
+// the file shows: of each thread the commit with the file's last version and chain. A chain
+// covers all earlier commits, so if the log's chains are right (see Verify), nothing that the
+// file shows was rewritten, removed or cut off since. Threads may have grown or been purged;
+// sequences may differ.
 //
-// The findings are told as they come. It gives how many threads, keys' claims and
-// tenants' own were looked for.
+// Findings are reported as they are found. Witness returns how many threads, keys' claims and
+// tenants' own aggregates it looked for.
 func Witness(ctx context.Context, log *eventlog.Log, validator *schema.Validator, file io.ReadSeeker, o ReadOptions, find func(Finding)) (FileReport, int64, error) {
 	if err := o.twice(file); err != nil {
 		return FileReport{}, 0, err
@@ -30,7 +29,7 @@ func Witness(ctx context.Context, log *eventlog.Log, validator *schema.Validator
 		return report, 0, err
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return report, 0, fmt.Errorf("reading the file again: %w", err)
+		return report, 0, fmt.Errorf("read the file again: %w", err)
 	}
 	w := &witness{ctx: ctx, log: log, find: find}
 	_, err = readFile(file, validator, o, StageWitness, w)
@@ -50,29 +49,29 @@ func (w *witness) content(int64, FileContent) error              { return nil }
 // end looks for the last commit of a thread.
 func (w *witness) end(_ int64, a aggregate, e FileEnd) error {
 	w.looked++
-	// Mostly it is where it was. What cannot be read is told by who verifies the log.
+	// Usually it is where it was. A commit that cannot be read is reported by Verify.
 	c, err := w.log.Get(w.ctx, e.Seq)
 	var broken *events.BrokenError
 	switch {
 	case err != nil && !errors.As(err, &broken):
-		return fmt.Errorf("reading commit %d: %w", e.Seq, err)
+		return fmt.Errorf("read commit %d: %w", e.Seq, err)
 	case c != nil && c.Tenant == a.tenant && c.Thread == a.id && c.Chain == e.Chain:
 		return nil
 	}
 	return w.search(a, e)
 }
 
-// search looks for it wherever it may be.
+// search looks for it in the whole thread.
 func (w *witness) search(a aggregate, e FileEnd) error {
 	f := Finding{Kind: KindWitness, Tenant: a.tenant, Thread: a.id, Seq: e.Seq,
-		Detail: fmt.Sprintf("the file shows it with %d commits up to version %s, and the log has nothing of it", e.Commits, e.Version)}
+		Detail: fmt.Sprintf("the file shows it with %d commits up to version %s, but it is not in the log", e.Commits, e.Version)}
 	upTo, err := strconv.ParseInt(e.Version, 10, 64)
-	if err != nil { // ReadFile lets none such pass
+	if err != nil { // ReadFile accepts no such end
 		return err
 	}
 	for m, err := range w.log.Raw(w.ctx, w.log.Config().Names.Log(a.tenant, a.id), 1) {
 		if err != nil {
-			return fmt.Errorf("reading %s/%s: %w", a.tenant, a.id, err)
+			return fmt.Errorf("read %s/%s: %w", a.tenant, a.id, err)
 		}
 		c, err := w.log.Decode(m)
 		switch {
@@ -87,7 +86,7 @@ func (w *witness) search(a aggregate, e FileEnd) error {
 			w.find(f)
 			return nil
 		}
-		f.Seq, f.Detail = m.Seq, fmt.Sprintf("the file shows it up to version %s, and in the log it ends at version %d: its end was cut off", e.Version, c.Version)
+		f.Seq, f.Detail = m.Seq, fmt.Sprintf("the file shows it up to version %s, but in the log it ends at version %d: its end was cut off", e.Version, c.Version)
 	}
 	w.find(f)
 	return nil

@@ -8,22 +8,22 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Aggregates do not depend on one another, so several are checked at a time: while
-// one waits for the server, others are judged on the other processors.
+// Aggregates are independent, so several are checked at a time: while one waits for the
+// server, others are checked on the other processors.
 const (
 	leastWorkers = 2
 	mostWorkers  = 8 // each holds a batch of commits
-	aheadOfTell  = 4 // aggregates a worker may be ahead of the one whose findings are told
+	aheadOfTell  = 4 // aggregates a worker may be ahead of the one whose findings are being reported
 	heldFindings = 64
 )
 
-// work is one aggregate to be checked, and what comes of it. What is found is told
-// in the order of the list, whoever is done first.
+// work is one aggregate to check, and its results. Findings are reported in the order of the
+// list, whichever finishes first.
 type work struct {
 	listed
 	done     int64 // aggregates before it
-	named    bool  // it was asked for, so it must be there
-	snapshot bool  // there is one of it
+	named    bool  // it was requested, so it must exist
+	snapshot bool  // it has one
 
 	found chan news // closed when it is done; then the rest may be read
 	there bool
@@ -31,14 +31,14 @@ type work struct {
 	err   error
 }
 
-// news is a finding, or how far a long thread has got.
+// news is a finding, or the progress of a long thread.
 type news struct {
 	finding Finding
 	commits int // 0: it is a finding
 }
 
-// each checks aggregates, several at a time, and tells what is found in the order in
-// which give yields them.
+// each checks aggregates, several at a time, and reports findings in the order in which give
+// yields the aggregates.
 func (v *verifier) each(ctx context.Context, give func(yield func(*work) bool) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -79,7 +79,7 @@ func (v *verifier) each(ctx context.Context, give func(yield func(*work) bool) e
 	return listed
 }
 
-// work checks an aggregate on behalf of v, of which it changes nothing.
+// work checks an aggregate on behalf of v, without changing v.
 func (v *verifier) work(ctx context.Context, w *work, j *judge) {
 	defer close(w.found)
 	mine := &verifier{log: v.log, options: v.options, judge: j, begun: v.begun, first: v.first, last: v.last}
@@ -92,7 +92,7 @@ func (v *verifier) work(ctx context.Context, w *work, j *judge) {
 	mine.options.Progress = func(p Progress) {
 		select {
 		case w.found <- news{commits: p.Commits}:
-		default: // it is told later
+		default: // reported later
 		}
 	}
 	j.find = mine.find
@@ -100,7 +100,7 @@ func (v *verifier) work(ctx context.Context, w *work, j *judge) {
 	w.part = *mine
 }
 
-// take tells what is found of an aggregate as it comes, and takes the counts over.
+// take reports the findings of an aggregate as they arrive, and adds its counts.
 func (v *verifier) take(ctx context.Context, w *work) error {
 	for {
 		select {
@@ -119,7 +119,7 @@ func (v *verifier) take(ctx context.Context, w *work) error {
 	}
 }
 
-// add takes over what an aggregate that is done came to.
+// add adds the counts of a finished aggregate.
 func (v *verifier) add(w *work) error {
 	p := &w.part
 	v.summary.Threads += p.summary.Threads
