@@ -282,7 +282,7 @@ func (a *Archiver) awaitDocuments(ctx context.Context, seq uint64) error {
 		}
 		switch err := attempts.Wait(ctx); {
 		case errors.Is(err, retry.ErrExhausted):
-			return events.Errorf(events.ProjectionBehind, "the read models show the log up to %d, and not commit %d; is skein serve running?", shown, seq)
+			return events.Errorf(events.ProjectionBehind, "the read models show the log up to %d, not yet commit %d; is skein serve running?", shown, seq)
 		case err != nil:
 			return err
 		}
