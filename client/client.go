@@ -7,8 +7,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/connect"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/connect"
 )
 
 // Options configures a Client. Tenant is required; the zero value of any other field

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/connect"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/connect"
 )
 
 // remote is what every command needs that talks to a server.

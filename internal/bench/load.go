@@ -14,8 +14,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/connect"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/connect"
 )
 
 // Load says what the process of the clients is to do.

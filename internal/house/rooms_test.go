@@ -11,17 +11,17 @@ import (
 // rooms is the order of the house: a room imports only rooms before it.
 // A new room gets its place here.
 func rooms() []string {
-	return []string{"events", "schema", "service", "eventlog", "commands", "projections", "archive", "files", "runtime", "audit", "client", ".", "skeintest"}
+	return []string{"connect", "events", "schema", "service", "eventlog", "commands", "projections", "archive", "files", "runtime", "audit", "client", ".", "skeintest"}
 }
 
-// closedTo lists, for rooms that are stricter than their place, all they may
-// import.
+// closedTo lists, for rooms that are stricter than their place, all they may import:
+// rooms, and packages of internal.
 func closedTo() map[string][]string {
 	return map[string][]string{
 		// A program that uses the client must not link the server.
-		"client": {"events"},
+		"client": {"connect", "events", "internal/retry"},
 		// What serves every kind of request knows none of them.
-		"service": {"events"},
+		"service": {"events", "internal/retry"},
 	}
 }
 
@@ -69,6 +69,9 @@ func checkRooms(files []sourceFile) []finding {
 				ok, why := mayImport(from, room(target))
 				if ok && !f.inTest && slices.Contains(apart()[from], room(target)) {
 					ok, why = false, from+" does not depend on "+room(target)
+				}
+				if allowed, closed := closedTo()[from]; closed && !f.inTest && room(target) == "internal" {
+					ok, why = slices.Contains(allowed, target), from+" may import only "+strings.Join(allowed, ", ")
 				}
 				if !ok {
 					found = append(found, f.at(spec, fmt.Sprintf("%s imports %s: %s", f.dir(), target, why),
@@ -160,6 +163,9 @@ func TestRoomRulesBite(t *testing.T) {
 		{"the read side takes the write side", []sourceFile{source("projections/a.go", "projections", "commands/thread")}, 1},
 		{"the read side takes the write side in a test", []sourceFile{source("projections/a_test.go", "projections", "commands")}, 0},
 		{"service takes more than events", []sourceFile{source("service/a.go", "service", "schema")}, 1},
+		{"client takes connect and the pauses", []sourceFile{source("client/a.go", "client", "connect", "internal/retry")}, 0},
+		{"client takes another internal package", []sourceFile{source("client/a.go", "client", "internal/serve")}, 1},
+		{"client takes another internal package in a test", []sourceFile{source("client/a_test.go", "client", "internal/natstest")}, 0},
 		{"client takes more", []sourceFile{source("client/a.go", "client", "schema")}, 1},
 		{"the binary takes everything", []sourceFile{source("cmd/skein/a.go", "main", "client", "audit", "internal/embedded")}, 0},
 		{"the binary is taken", []sourceFile{source("audit/a.go", "audit", "cmd/skein")}, 1},

@@ -15,9 +15,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/connect"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/access"
-	"github.com/skein-threads/skein/internal/connect"
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/serve"
 )

@@ -10,10 +10,10 @@ import (
 	goruntime "runtime"
 	"time"
 
+	"github.com/skein-threads/skein/connect"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/access"
-	"github.com/skein-threads/skein/internal/connect"
 	"github.com/skein-threads/skein/internal/egress"
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/runtime"

@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// Options says how to connect. The zero value connects without credentials, and
+// Options configures a connection. The zero value connects without credentials, and
 // trusts what the system trusts.
 type Options struct {
 	Creds string // file of credentials (a token and a secret key), or of a secret key (NKey) alone
@@ -21,13 +21,14 @@ type Options struct {
 	Inbox string // prefix of inboxes; default what the credentials allow, else _INBOX
 }
 
-// NATS gives the options for nats.Connect. A connection that is lost later comes
-// back by itself; the file of credentials is read again then.
+// NATS returns the options for nats.Connect, under a name for the server's list of
+// connections. A connection that is lost later reconnects by itself, and reads the file of
+// credentials again.
 func (o Options) NATS(name string) ([]nats.Option, error) {
 	opts := []nats.Option{
 		nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond),
-		// A server that hangs closes no connection: one that does not answer is left
-		// after 10 to 15 s, where the client's default is four to six minutes.
+		// A server that hangs closes no connection. One that does not answer is left after
+		// 10 to 15 s; the default of nats.go is four to six minutes.
 		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2),
 	}
 	if o.CA != "" {
@@ -50,8 +51,8 @@ func (o Options) NATS(name string) ([]nats.Option, error) {
 	return opts, nil
 }
 
-// credentials gives the option for the file of credentials, and the prefix of
-// inboxes that they allow, if they say so.
+// credentials returns the option for the file of credentials, and the prefix of inboxes
+// that they permit, if they name one.
 func (o Options) credentials() (nats.Option, string, error) {
 	raw, err := os.ReadFile(o.Creds)
 	if err != nil {
@@ -69,8 +70,8 @@ func (o Options) credentials() (nats.Option, string, error) {
 	return option, "", nil
 }
 
-// inboxOf finds the inboxes to which a token lets its user subscribe, if those
-// are not the usual ones. The server checks the token: here it is only read.
+// inboxOf returns the prefix of inboxes to which a token lets its user subscribe, if it is
+// not the usual one. It only reads the token, which the server checks.
 func inboxOf(token string) string {
 	payload, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])
 	if err != nil {

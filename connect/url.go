@@ -35,7 +35,7 @@ func Failed(urls string, err error) error {
 	return &failedError{"no connection to " + WithoutCredentials(urls) + ": " + text, err}
 }
 
-// failedError has a text of its own, and is what it was made from.
+// failedError wraps a cause under a text without secrets.
 type failedError struct {
 	text  string
 	cause error
