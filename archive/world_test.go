@@ -42,7 +42,7 @@ func start(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
 		if err := s.Stop(ctx); err != nil {
 			t.Error(err)
@@ -78,7 +78,7 @@ func (w *world) serve() {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
 		if err := s.Stop(ctx); err != nil {
 			w.t.Error(err)
@@ -88,7 +88,7 @@ func (w *world) serve() {
 
 func (w *world) client(tenant string) *client.Client {
 	w.t.Helper()
-	c, err := client.Connect(w.url, client.Options{Tenant: tenant, Timeout: 20 * time.Second})
+	c, err := client.Connect(w.url, client.Options{Tenant: tenant, Timeout: 2 * time.Minute})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -20,15 +20,19 @@ import (
 // impatient is how long the logs of these tests wait for an acknowledgement.
 const impatient = 300 * time.Millisecond
 
-const large = "a large commit"
-
-// lossy is how a log is configured that writes one of the doubtful. It asks for as
-// long as three acknowledgements may take, and a large commit must pass in that.
-func lossy(name string) Config {
-	if name == large {
-		return Config{AckTimeout: 12 * impatient}
+// patiently makes attempts whose log waits longer and longer for an acknowledgement,
+// until one is told of every commit: it asks for as long as three acknowledgements may
+// take, and the machine may stand still for longer than the shortest.
+func patiently(t *testing.T, attempt func(wait time.Duration) (unknown error)) {
+	t.Helper()
+	var unknown error
+	for _, wait := range []time.Duration{4 * impatient, 10 * time.Second, time.Minute} {
+		if unknown = attempt(wait); unknown == nil || t.Failed() {
+			return
+		}
+		t.Logf("with %v: %v", wait, unknown)
 	}
-	return Config{AckTimeout: 4 * impatient}
+	t.Error(unknown)
 }
 
 // doubtful gives what the tests lose the acknowledgement of.
@@ -40,7 +44,7 @@ func doubtful(t *testing.T, l *Log) map[string][]*unit {
 	}
 	return map[string][]*unit{
 		"a lone commit":   group(t, l, 0, 1),
-		large:             {unitOf(t, l, Write{Commit: newAuthor(0).draft(t, 8, 200<<10)})},
+		"a large commit":  {unitOf(t, l, Write{Commit: newAuthor(0).draft(t, 8, 200<<10)})},
 		"a few":           group(t, l, 0, Crossover),
 		"a batch":         group(t, l, 0, 40),
 		"a pair":          pairs[:1],
@@ -49,21 +53,43 @@ func doubtful(t *testing.T, l *Log) map[string][]*unit {
 	}
 }
 
-// settled fails the test unless every unit was stored, once, where it says.
-func settled(t *testing.T, direct *Log, units []*unit) {
+// settled fails the test unless every unit was stored, once, where it says, or it is
+// not known of one whether it was.
+func settled(t *testing.T, direct *Log, units []*unit) (unknown error) {
 	t.Helper()
 	n := 0
 	for i, u := range units {
-		if err := within(t, "an answer", u.done); err != nil {
+		var doubt *UnknownError
+		if err := answer(t, u); errors.As(err, &doubt) {
+			unknown = err
+		} else if err != nil {
 			t.Errorf("unit %d: %v", i, err)
 		}
+		n += len(u.writes)
+	}
+	if unknown != nil {
+		return unknown
+	}
+	for _, u := range units {
 		for _, w := range u.writes {
 			inLog(t, direct, w.Commit)
-			n++
 		}
 	}
 	if stored := len(history(t, direct)); stored != n {
 		t.Errorf("%d commits are stored, not %d", stored, n)
+	}
+	return nil
+}
+
+// answer returns what the writer of a unit is told, however long the log asks.
+func answer(t *testing.T, u *unit) error {
+	t.Helper()
+	select {
+	case err := <-u.done:
+		return err
+	case <-time.After(5 * time.Minute):
+		t.Fatal("a unit has no answer")
+		return nil
 	}
 }
 
@@ -88,15 +114,17 @@ func TestTheAcknowledgementIsLost(t *testing.T) {
 	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), conn: start(t).conn}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			direct := start(t)
-			p := natstest.NewProxy(t, direct.conn.NATS().ConnectedUrl())
-			l := openLog(t, p.Connect(t), lossy(name), nil)
-			units := doubtful(t, l)[name]
-			p.Mute.Store(true)
-			go l.write(units)
-			eventually(t, "the commits in the log", holds(t, direct, commits(units)))
-			p.Cut()
-			settled(t, direct, units)
+			patiently(t, func(wait time.Duration) error {
+				direct := start(t)
+				p := natstest.NewProxy(t, direct.conn.NATS().ConnectedUrl())
+				l := openLog(t, p.Connect(t), Config{AckTimeout: wait}, nil)
+				units := doubtful(t, l)[name]
+				p.Mute.Store(true)
+				go l.write(units)
+				eventually(t, "the commits in the log", holds(t, direct, commits(units)))
+				p.Cut()
+				return settled(t, direct, units)
+			})
 		})
 	}
 }
@@ -106,19 +134,21 @@ func TestTheMessageIsLost(t *testing.T) {
 	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), conn: start(t).conn}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			direct := start(t)
-			p := natstest.NewProxy(t, direct.conn.NATS().ConnectedUrl())
-			l := openLog(t, p.Connect(t), lossy(name), nil)
-			units := doubtful(t, l)[name]
-			p.Deaf.Store(true)
-			go l.write(units)
-			size := 0
-			for _, u := range units {
-				size += u.bytes
-			}
-			eventually(t, "all to be lost", func() bool { return p.Lost.Load() > int64(size) })
-			p.Cut()
-			settled(t, direct, units)
+			patiently(t, func(wait time.Duration) error {
+				direct := start(t)
+				p := natstest.NewProxy(t, direct.conn.NATS().ConnectedUrl())
+				l := openLog(t, p.Connect(t), Config{AckTimeout: wait}, nil)
+				units := doubtful(t, l)[name]
+				p.Deaf.Store(true)
+				go l.write(units)
+				size := 0
+				for _, u := range units {
+					size += u.bytes
+				}
+				eventually(t, "all to be lost", func() bool { return p.Lost.Load() > int64(size) })
+				p.Cut()
+				return settled(t, direct, units)
+			})
 		})
 	}
 }
@@ -128,46 +158,50 @@ func TestTheServerIsStartedAnew(t *testing.T) {
 	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), conn: start(t).conn}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			s := natstest.Start(t, natstest.StoreDir(dir))
-			direct := openLog(t, natstest.Connect(t, s), Config{}, nil)
-			p := natstest.NewProxy(t, s.URL())
-			l := openLog(t, p.Connect(t), lossy(name), nil)
-			units := doubtful(t, l)[name]
-			p.Mute.Store(true)
-			go l.write(units)
-			eventually(t, "the commits in the log", holds(t, direct, commits(units)))
-			s.Shutdown()
-			s = natstest.Start(t, natstest.StoreDir(dir))
-			p.Lead(t, s.URL())
-			p.Cut()
-			settled(t, openLog(t, natstest.Connect(t, s), Config{}, nil), units)
+			patiently(t, func(wait time.Duration) error {
+				dir := t.TempDir()
+				s := natstest.Start(t, natstest.StoreDir(dir))
+				direct := openLog(t, natstest.Connect(t, s), Config{}, nil)
+				p := natstest.NewProxy(t, s.URL())
+				l := openLog(t, p.Connect(t), Config{AckTimeout: wait}, nil)
+				units := doubtful(t, l)[name]
+				p.Mute.Store(true)
+				go l.write(units)
+				eventually(t, "the commits in the log", holds(t, direct, commits(units)))
+				s.Shutdown()
+				s = natstest.Start(t, natstest.StoreDir(dir))
+				p.Lead(t, s.URL())
+				p.Cut()
+				return settled(t, openLog(t, natstest.Connect(t, s), Config{}, nil), units)
+			})
 		})
 	}
 }
 
 func TestJetStreamIsAwayForAMoment(t *testing.T) {
 	t.Parallel()
-	direct := start(t)
-	empty := natstest.Start(t)
-	p := natstest.NewProxy(t, direct.conn.NATS().ConnectedUrl())
-	l := openLog(t, p.Connect(t), Config{AckTimeout: time.Second}, nil)
-	asked, err := natstest.Connect(t, empty).SubscribeSync("$JS.API.STREAM.MSG.GET.>")
-	if err != nil {
-		t.Fatal(err)
-	}
-	units := group(t, l, 0, 20)
-	p.Mute.Store(true)
-	go l.write(units)
-	eventually(t, "the commits in the log", holds(t, direct, commits(units)))
-	p.Lead(t, empty.URL()) // it has no log, and does not know
-	p.Cut()
-	if _, err := asked.NextMsg(patience); err != nil {
-		t.Fatal(err)
-	}
-	p.Lead(t, direct.conn.NATS().ConnectedUrl())
-	p.Cut()
-	settled(t, direct, units)
+	patiently(t, func(wait time.Duration) error {
+		direct := start(t)
+		empty := natstest.Start(t)
+		p := natstest.NewProxy(t, direct.conn.NATS().ConnectedUrl())
+		l := openLog(t, p.Connect(t), Config{AckTimeout: wait}, nil)
+		asked, err := natstest.Connect(t, empty).SubscribeSync("$JS.API.STREAM.MSG.GET.>")
+		if err != nil {
+			t.Fatal(err)
+		}
+		units := group(t, l, 0, 20)
+		p.Mute.Store(true)
+		go l.write(units)
+		eventually(t, "the commits in the log", holds(t, direct, commits(units)))
+		p.Lead(t, empty.URL()) // it has no log, and does not know
+		p.Cut()
+		if _, err := asked.NextMsg(patience); err != nil {
+			t.Fatal(err)
+		}
+		p.Lead(t, direct.conn.NATS().ConnectedUrl())
+		p.Cut()
+		return settled(t, direct, units)
+	})
 }
 
 func TestNobodyKnowsAnyMore(t *testing.T) {

@@ -80,7 +80,7 @@ func newWorld(t testing.TB, cfg files.ServiceConfig) *world {
 
 func (w *world) client(tenant string) *client.Client {
 	w.t.Helper()
-	c, err := client.New(natstest.Connect(w.t, w.server), client.Options{Tenant: tenant})
+	c, err := client.New(natstest.Connect(w.t, w.server), client.Options{Tenant: tenant, Timeout: time.Minute})
 	if err != nil {
 		w.t.Fatal(err)
 	}

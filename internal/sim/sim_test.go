@@ -21,19 +21,20 @@ import (
 const (
 	seedVariable  = "SKEIN_SIM_SEED"  // a seed to be run alone, telling all that happens in it
 	firstVariable = "SKEIN_SIM_FIRST" // the seed to begin with, so that others than the usual ones are met; default 1
-	seedsVariable = "SKEIN_SIM_SEEDS" // how many to run; default 8000, 2000 under the race detector, 1000 with -short
+	seedsVariable = "SKEIN_SIM_SEEDS" // how many to run; default 8000, 200 under the race detector, 1000 with -short
 )
 
-// One goroutine at a time: what several could do at once would be chosen by the
-// machine, and not by the seed.
 func TestMain(m *testing.M) {
-	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())
 }
 
+// One goroutine at a time: what several could do at once would be chosen by the
+// machine, and not by the seed. It is set for each test, because -cpu sets it too.
 func shared(t testing.TB) *Shared {
 	t.Helper()
+	before := runtime.GOMAXPROCS(1)
+	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
 	validator, err := schema.New()
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +76,7 @@ func TestSeeds(t *testing.T) {
 	case testing.Short():
 		usual = few
 	case raced: // a race is found in few seeds; the run without the detector looks at many
-		usual = 2000
+		usual = 200
 	}
 	runSeeds(t, s, setting(t, firstVariable, few+1), setting(t, seedsVariable, usual))
 }
