@@ -11,25 +11,24 @@ import (
 	"github.com/skein-threads/skein/internal/retry"
 )
 
-// A reactor or a tool that no process serves is asked for again every so often,
-// which costs the server one message that nobody takes.
+// Intervals at which an absent reactor or tool is called again. Each attempt costs the
+// server one message without a responder.
 const (
 	firstLook = 50 * time.Millisecond
 	lastLook  = 2 * time.Second
 )
 
-// lack is what no process serves, and how it is waited for.
+// lack is a reactor or tool that no process serves, and how long to wait for it.
 type lack struct {
 	events.WaitFor
-	most  time.Duration // how long it is waited for; negative: not at all
-	since time.Time     // zero: it was not met yet
-	met   time.Time     // by this claim; zero: it was not
-	looks int           // how often it was looked for
+	most  time.Duration // how long to wait; negative: do not wait
+	since time.Time     // start of the wait; zero: not met yet
+	met   time.Time     // start of the wait in this claim; zero: not met yet
+	looks int           // number of attempts
 }
 
-// look waits until it is time to ask again. It returns false when there is no more
-// time.
-func (l *lack) look(ctx context.Context) bool {
+// wait waits until the next attempt. It returns false if the time to wait is over.
+func (l *lack) wait(ctx context.Context) bool {
 	if l.since.IsZero() {
 		l.since = time.Now()
 	}
@@ -41,7 +40,7 @@ func (l *lack) look(ctx context.Context) bool {
 	return retry.Sleep(ctx, min(retry.Policy{First: firstLook, Max: lastLook}.Delay(l.looks), left))
 }
 
-// gaveUp says how long it was waited for.
+// gaveUp returns the error of a wait that is over.
 func (l *lack) gaveUp(err error) error {
 	if l.most <= 0 {
 		return err
@@ -49,9 +48,9 @@ func (l *lack) gaveUp(err error) error {
 	return fmt.Errorf("no process served the %s %s for %s: %w", l.Kind, clip(l.Name), time.Since(l.since).Round(time.Second), err)
 }
 
-// awaitReactor waits before a reactor that nobody serves is asked again, and says so
-// on the thread. It returns false when the run is to wait no longer: its time is
-// over, or it was told to stop.
+// awaitReactor waits until an absent reactor is to be called again, and records the
+// wait on the thread. It returns false if the run must not wait longer: its time is
+// over, or it was stopped.
 func (t *turn) awaitReactor(ctx context.Context, l *lack) (again bool, err error) {
 	if l.met.IsZero() {
 		l.met = time.Now()
@@ -65,20 +64,20 @@ func (t *turn) awaitReactor(ctx context.Context, l *lack) (again bool, err error
 			}
 		}
 	}
-	again = l.look(t.ctx)
-	if t.taking != nil && t.taking.Err() != nil { // another worker waits on
+	again = l.wait(t.ctx)
+	if t.taking != nil && t.taking.Err() != nil { // another worker continues to wait
 		return false, errStopping
 	}
 	return again && !t.stopping(), nil
 }
 
-// parks reports whether the run is to give up its place while it waits for its
-// reactor, as it has waited with it for long enough.
+// parks reports whether the run must give up its place, because it has kept it long
+// enough while it waits for its reactor.
 func (t *turn) parks(l *lack) bool {
 	return t.w.cfg.ParkAfter > 0 && !l.met.IsZero() && time.Since(l.met) >= t.w.cfg.ParkAfter
 }
 
-// awaitWorkers records all that the run waits for.
+// awaitWorkers records everything the run waits for.
 func (t *turn) awaitWorkers(ctx context.Context, lacks []events.WaitFor, most time.Duration) error {
 	t.substate("waiting")
 	_, err := t.commit(ctx, "wait", thread.AwaitWorkers{
@@ -87,7 +86,7 @@ func (t *turn) awaitWorkers(ctx context.Context, lacks []events.WaitFor, most ti
 	return err
 }
 
-// lackOf begins with a tool of which it is not known yet whether anybody serves it.
+// lackOf returns the lack of a tool, before it is known whether a process serves it.
 func (t *turn) lackOf(c thread.Call, spec ToolSpec) lack {
 	most := spec.WorkerWait
 	if most == 0 {
@@ -96,16 +95,16 @@ func (t *turn) lackOf(c thread.Call, spec ToolSpec) lack {
 	return lack{WaitFor: events.WaitFor{Kind: events.ToolWorker, Name: c.Name, CallID: c.CallID}, most: most}
 }
 
-// awaitTool waits before a tool that nobody serves is called again. It returns false
-// when the call is to wait no longer. It runs in the goroutine of the call.
+// awaitTool waits until an absent tool is to be called again. It returns false if the
+// call must not wait longer. It runs in the goroutine of the call.
 func (t *turn) awaitTool(l *lack) (again bool) {
 	if l.since.IsZero() && l.most > 0 && t.lacking != nil {
-		t.lacking <- *l // there is room for one of each call
+		t.lacking <- *l // never blocks: it buffers one for each call
 	}
-	return l.look(t.ctx) && !t.stopping()
+	return l.wait(t.ctx) && !t.stopping()
 }
 
-// stopping reports whether the run was told to stop.
+// stopping reports whether the run was stopped.
 func (t *turn) stopping() bool {
 	t.live.mu.Lock()
 	defer t.live.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// announced holds the calls whose input the stream of this claim shows: a
-// reactor that streams shows them itself.
+// announced holds the calls whose input is in the stream of this claim: a streaming
+// reactor may show them itself.
 type announced struct {
 	mu    sync.Mutex
 	calls map[string]bool
@@ -31,7 +31,7 @@ func (a *announced) note(call string) bool {
 	return true
 }
 
-// streamed notes the call whose input a reactor's chunk shows, if it does.
+// streamed notes the call whose input a reactor's chunk shows, if it is such a chunk.
 func (a *announced) streamed(c Chunk) {
 	if c.Type != ChunkToolInput {
 		return
@@ -44,8 +44,8 @@ func (a *announced) streamed(c Chunk) {
 	}
 }
 
-// announce streams the input of a call that nobody has streamed yet: the
-// reactor may not stream, and a caller may have queued the call.
+// announce streams the input of a call unless it was streamed: the reactor may not
+// stream, and a caller may have queued the call.
 func (t *turn) announce(step, call, tool string, input events.JSON) {
 	if !t.announced.note(call) {
 		return
@@ -56,8 +56,8 @@ func (t *turn) announce(step, call, tool string, input events.JSON) {
 	t.emit(step, Chunk{Type: ChunkToolInput, Data: object("toolCallId", call, "toolName", tool, "input", input)})
 }
 
-// announceCalls announces those of the open step's calls that are not done and
-// that no claim before has streamed.
+// announceCalls announces the open step's calls that are not finished and that no
+// earlier claim has streamed.
 func (t *turn) announceCalls() {
 	for _, c := range t.run.Calls {
 		if !c.Done && !c.Granted && !c.Denied {
@@ -66,9 +66,9 @@ func (t *turn) announceCalls() {
 	}
 }
 
-// came streams what came of a call, and returns it. Every call comes to
-// something, also one that was not made.
-func (t *turn) came(step string, e ended) ended {
+// streamOutcome streams the outcome of a call, and returns it. Every call has an outcome, even
+// one that was not made.
+func (t *turn) streamOutcome(step string, e callOutcome) callOutcome {
 	if e.result.Status == Success {
 		t.emit(step, Chunk{Type: ChunkToolOutput, Data: object("toolCallId", e.call.CallID, "output", e.result.Result)})
 	} else {
@@ -77,8 +77,8 @@ func (t *turn) came(step string, e ended) ended {
 	return e
 }
 
-// ping streams every now and then that the run is alive, until stop is called.
-// Something that takes long may stream nothing for minutes.
+// ping streams a ping at intervals, until stop is called: long work may stream nothing
+// for minutes.
 func (t *turn) ping() (stop func()) {
 	ctx, cancel := context.WithCancel(t.ctx)
 	var running sync.WaitGroup

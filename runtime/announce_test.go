@@ -14,7 +14,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// streamOf asks an agent and returns what its run streamed, and the run's end.
+// streamOf asks an agent and returns what its run streamed until its end.
 func (w *world) streamOf(t *testing.T, agent string) (id string, chunks []events.ChunkEmitted) {
 	t.Helper()
 	sub := w.listen(t)
@@ -34,7 +34,7 @@ func (w *world) listen(t *testing.T) *nats.Subscription {
 	return sub
 }
 
-// chunks returns what is streamed until the last one.
+// chunks returns the streamed chunks up to the last one.
 func (w *world) chunks(t *testing.T, sub *nats.Subscription, last func(events.ChunkEmitted) bool) (list []events.ChunkEmitted) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -62,17 +62,16 @@ func about(list []events.ChunkEmitted, call string) string {
 	for _, c := range list {
 		if strings.Contains(string(c.Data), `"toolCallId":"`+call+`"`) {
 			data := jsontext.Value(c.Data).Clone()
-			_ = data.Canonicalize() // it is JSON: it was decoded
+			_ = data.Canonicalize() // valid JSON: it was decoded
 			out = append(out, c.Type+" "+string(data))
 		}
 	}
 	return strings.Join(out, "\n")
 }
 
-// Every call of a run is shown in its stream, with its input and what came of
-// it, whether or not the reactor streams, and whoever made it or kept it from
-// being made: EK-129, EK-130.
-func TestStreamShowsEveryCall(t *testing.T) {
+// Every call of a run appears in its stream, with its input and its outcome, whether or
+// not the reactor streams, and whether or not it was made: EK-129, EK-130.
+func TestStream_ShowsEveryCall(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	fine := tool{ToolSpec{Name: "f"}, func(context.Context, *ToolInput) (ToolResult, error) { return Done(events.JSON(`{"ok":true}`)), nil }}
@@ -98,7 +97,7 @@ func TestStreamShowsEveryCall(t *testing.T) {
 		"c2": `tool-input-available {"input":{},"toolCallId":"c2","toolName":"absent"}` + "\n" +
 			`tool-output-error {"errorText":"tool not found: absent","toolCallId":"c2"}`,
 		"c3": `tool-input-available {"input":[],"toolCallId":"c3","toolName":"f"}` + "\n" +
-			`tool-output-error {"errorText":"the arguments are no JSON object; give one","toolCallId":"c3"}`,
+			`tool-output-error {"errorText":"the arguments are not a JSON object; send one","toolCallId":"c3"}`,
 		"c4": `tool-input-available {"input":{"instead":1},"toolCallId":"c4","toolName":"f"}` + "\n" +
 			`tool-output-available {"output":"kept","toolCallId":"c4"}`,
 	} {
@@ -111,10 +110,10 @@ func TestStreamShowsEveryCall(t *testing.T) {
 	}
 }
 
-// The stream of a run says in which context it works, and how it stands: that the
-// reactor is asked, and asked again, and that it waits. What the reactor streams
-// comes between, under its step.
-func TestStreamShowsHowTheRunStands(t *testing.T) {
+// The stream of a run shows the context in which it works, and its state: that the
+// reactor is called, called again, and waited for. The reactor's own chunks come in
+// between, under its step.
+func TestStream_ShowsStateOfRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	tries := 0
@@ -145,7 +144,7 @@ func TestStreamShowsHowTheRunStands(t *testing.T) {
 	steps := map[string]bool{}
 	for _, c := range list {
 		data := jsontext.Value(c.Data).Clone()
-		_ = data.Canonicalize() // it is JSON: it was decoded
+		_ = data.Canonicalize() // valid JSON: it was decoded
 		got = append(got, c.Type+" "+string(data))
 		if c.StepID != "" {
 			steps[c.StepID] = true
@@ -173,9 +172,9 @@ func TestStreamShowsHowTheRunStands(t *testing.T) {
 	}
 }
 
-// A call that a person denies, and one that a caller queues, are shown in the
-// stream as any other.
-func TestStreamShowsDeniedAndQueuedCalls(t *testing.T) {
+// A call that a person denies, and one that a caller queues, appear in the stream like
+// any other.
+func TestStream_ShowsDeniedAndQueuedCalls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	fine := func(context.Context, *ToolInput) (ToolResult, error) { return Done(events.JSON(`1`)), nil }
@@ -197,8 +196,8 @@ func TestStreamShowsDeniedAndQueuedCalls(t *testing.T) {
 	}
 }
 
-// A run that is silent for long says that it is alive: EK-128.
-func TestRunPingsWhileItWorks(t *testing.T) {
+// A silent run sends pings: EK-128.
+func TestRun_PingsWhileSilent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	release := make(chan struct{})
@@ -234,9 +233,9 @@ func TestRunPingsWhileItWorks(t *testing.T) {
 	w.chunks(t, sub, func(c events.ChunkEmitted) bool { return c.Type == events.ChunkFinish })
 }
 
-// A tool is tried as often, and after as long, as its own retries say, and not
-// its agent's: also if that is once, or without a pause.
-func TestToolRetriesItsOwnWay(t *testing.T) {
+// A tool is retried as its own retries say, and not as its agent's, even if that is
+// once or without a pause.
+func TestCall_UsesRetriesOfTool(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for name, c := range map[string]struct {

@@ -8,12 +8,12 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Answer returns a reaction that says a text and makes no calls.
+// Answer returns a reaction with a text and no tool calls.
 func Answer(said string) *Reaction {
 	return &Reaction{AssistantEvent: Assistant{Content: []events.JSON{object("type", "output_text", "text", said)}}}
 }
 
-// LastText returns the text of the last message of a role in Items, such as
+// LastText returns the text of the last message with a role in Items, such as
 // events.User: its text parts, joined. It is empty if there is none.
 func (in *StepInput) LastText(role events.Role) string {
 	for i := len(in.Items) - 1; i >= 0; i-- {
@@ -24,7 +24,7 @@ func (in *StepInput) LastText(role events.Role) string {
 			Type string `json:"type"`
 			Text string `json:"text"`
 		}
-		_ = json.Unmarshal(in.Items[i].Content, &parts) // content that is no list of parts has no text
+		_ = json.Unmarshal(in.Items[i].Content, &parts) // content that is not a list of parts has no text
 		var said strings.Builder
 		for _, p := range parts {
 			switch p.Type {

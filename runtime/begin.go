@@ -9,48 +9,48 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Begin is for the dispatcher's Joins, if it is this worker's: a run that a
-// command asks for is claimed with that command's commit, if there is a place
-// for it and its agent is known without asking anybody. So nothing waits for the
-// queue. The run's message goes there all the same, for when this process dies;
-// whoever is given it hands it over, see [queues.Run]. It needs Stored.
+// Begin is for the dispatcher's Joins, if the dispatcher is in this worker's process: a
+// run that a command requests is claimed in that command's commit, if a place is free
+// and its agent is cached. Such a run does not wait for the queue. Its message is
+// queued anyway, in case this process dies; a worker that receives it forwards it, see
+// [queues.Run]. It needs Stored.
 func (w *Worker) Begin(made []events.Event) *commands.Joined {
 	for i := range made {
 		if d, ok := made[i].Data.(events.RunRequested); ok {
-			return w.begin(&made[i], d.AgentID)
+			return w.beginRun(&made[i], d.AgentID)
 		}
 	}
 	return nil
 }
 
-// begin takes a place for a run, and makes its claim.
-func (w *Worker) begin(e *events.Event, name string) *commands.Joined {
-	taking := w.room()
+// beginRun takes a place for a run, and makes its claim.
+func (w *Worker) beginRun(e *events.Event, name string) *commands.Joined {
+	taking := w.takePlace()
 	if taking == nil {
 		return nil
 	}
 	leave, err := w.shares.Try(e.Tenant)
 	if err != nil { // it waits in the queue
-		w.leave()
+		w.freePlace()
 		return nil
 	}
-	agent, err := w.agent(asksNobody(), e.Tenant, name)
+	agent, err := w.agent(cachedOnly(), e.Tenant, name)
 	if err != nil {
 		leave()
-		w.leave()
+		w.freePlace()
 		return nil
 	}
 	job := queues.RunsOf(w.log).Begin(e.Tenant, e.ThreadID, e.Version, e.Subject, name, taking.inbox)
 	t := &turn{w: w, job: job, agent: agent, leave: leave}
 	return &commands.Joined{
-		Command: t.command(job.Execution+":"+w.newID(), "claim", t.claims(agent)), Look: t.see,
+		Command: t.command(job.Execution+":"+w.newID(), "claim", t.claimFor(agent)), Look: t.noteRun,
 		Done: func(c *events.Commit, err error) {
-			if err != nil { // if it was stored all the same, the sweeper finds it
+			if err != nil { // if it was stored nevertheless, the sweeper finds it
 				leave()
-				w.leave()
+				w.freePlace()
 				return
 			}
-			w.keep(job)
+			w.queueBegun(job)
 			w.crew.do(func() {
 				t.claimed = c
 				w.runOne(taking, t)
@@ -59,20 +59,19 @@ func (w *Worker) begin(e *events.Event, name string) *commands.Joined {
 	}
 }
 
-// asksNobody gives a context that has ended: what would have to ask somebody fails
-// at once.
-func asksNobody() context.Context {
+// cachedOnly returns a context that has ended: only cached answers are available.
+func cachedOnly() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
 }
 
-// room takes a place for a run that this process begins by itself, if one is
-// free that no run on its way from the queue wants.
-func (w *Worker) room() *taking {
+// takePlace takes a place for a run that this process begins by itself, if one is free that
+// no run of the queue needs.
+func (w *Worker) takePlace() *intake {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t := w.taking
+	t := w.intake
 	if t == nil || t.ctx.Err() != nil || len(w.places)+t.queue.Coming() > cap(w.places) {
 		return nil
 	}
@@ -85,24 +84,24 @@ func (w *Worker) room() *taking {
 	}
 }
 
-func (w *Worker) leave() {
+func (w *Worker) freePlace() {
 	<-w.places
 	w.running.Done()
 }
 
-// takes says with what the worker takes runs from now on; nil: it takes none.
-func (w *Worker) takes(t *taking) {
+// setIntake sets with what the worker accepts runs from now on; nil: it accepts none.
+func (w *Worker) setIntake(t *intake) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.taking = t
+	w.intake = t
 }
 
-// maxKept bounds the runs whose messages are kept. What is forgotten is found to
-// have ended when its message comes, or is claimed again.
+// maxKept bounds the runs whose messages are tracked. A forgotten run is found to have
+// ended when its message comes, or is claimed again.
 const maxKept = 10_000
 
-// hold keeps the messages of a run that this worker has in hand.
-func (w *Worker) hold(job *queues.Run) {
+// holdMessages tracks the messages of a run that this worker executes.
+func (w *Worker) holdMessages(job *queues.Run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.held) >= maxKept {
@@ -111,20 +110,19 @@ func (w *Worker) hold(job *queues.Run) {
 	w.held[job.Execution] = job
 }
 
-// keep waits for the message of a run that this process has begun, and puts it
-// into the queue.
-func (w *Worker) keep(job *queues.Run) {
-	w.hold(job)
+// queueBegun waits for the message of a run that this process has begun, and puts it into the
+// queue.
+func (w *Worker) queueBegun(job *queues.Run) {
+	w.holdMessages(job)
 	if err := queues.RunsOf(w.log).PutBegun(job); err != nil {
-		w.logger.Warn().Err(err).Str("execution", job.Execution).Msg("a run could not be queued; the sweeper will")
+		w.logger.Warn().Err(err).Str("execution", job.Execution).Msg("cannot queue a run; the sweeper will")
 	}
 }
 
-// keeps takes a message, if it is of a run that this worker has in hand: it comes
-// again when the process stood still for longer than the queue waits, and the run
-// would be taken from itself. A run that was asked for once more since is another
-// piece of work.
-func (w *Worker) keeps(m *queues.Run) bool {
+// consumeHeld consumes a message if it is of a run that this worker executes: it is
+// redelivered if the process was suspended for longer than the queue waits, and the run
+// would be taken from itself. A run that was requested again since is a new job.
+func (w *Worker) consumeHeld(m *queues.Run) bool {
 	w.mu.Lock()
 	job := w.held[m.Execution]
 	w.mu.Unlock()
@@ -132,14 +130,14 @@ func (w *Worker) keeps(m *queues.Run) bool {
 		return false
 	}
 	if err := job.Adopt(m); err != nil {
-		w.logger.Warn().Err(err).Str("execution", m.Execution).Msg("the queue of runs was not told; the run comes again")
+		w.logger.Warn().Err(err).Str("execution", m.Execution).Msg("cannot settle the message of a run; it is redelivered")
 	}
-	w.forget(job, job.Settled)
+	w.stopHolding(job, job.Settled)
 	return true
 }
 
-// forget waits for the message of a run no more, if that is so.
-func (w *Worker) forget(job *queues.Run, so func() bool) {
+// stopHolding stops waiting for the message of a run, if so reports true.
+func (w *Worker) stopHolding(job *queues.Run, so func() bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.held[job.Execution] == job && so() {
@@ -147,20 +145,20 @@ func (w *Worker) forget(job *queues.Run, so func() bool) {
 	}
 }
 
-// handsOver gives a message to the worker that has begun its run by itself. If
-// it comes again, that worker has died.
-func (w *Worker) handsOver(m *queues.Run, inbox string) bool {
+// forward forwards a message to the worker that has begun its run. If the message is
+// redelivered, that worker has died.
+func (w *Worker) forward(m *queues.Run, inbox string) bool {
 	if m.Keeper == "" || m.Keeper == inbox || m.Again {
 		return false
 	}
 	if err := m.HandOver(); err != nil {
-		w.logger.Warn().Err(err).Str("execution", m.Execution).Msg("a run could not be handed to who has begun it; it comes again")
+		w.logger.Warn().Err(err).Str("execution", m.Execution).Msg("cannot forward a run to the worker that has begun it; it is redelivered")
 	}
 	return true
 }
 
-// begunWith reports whether the run that an event of a commit asks for was
-// claimed with it.
+// begunWith reports whether the run that an event of a commit requests was claimed in
+// the same commit.
 func begunWith(c *events.Commit, i int) bool {
 	for _, e := range c.Events[i+1:] {
 		if e.Type == events.RunClaimedType && e.Subject == c.Events[i].Subject {
@@ -170,8 +168,8 @@ func begunWith(c *events.Commit, i int) bool {
 	return false
 }
 
-// claims gives the claim of a run for an agent.
-func (t *turn) claims(agent *Agent) thread.ClaimRun {
+// claimFor returns the claim of a run for an agent.
+func (t *turn) claimFor(agent *Agent) thread.ClaimRun {
 	c := thread.ClaimRun{ExecutionID: t.job.Execution, Worker: t.w.name, Definitions: agent.Refs}
 	if agent.Type == DualAgent {
 		c.Side = events.SideA

@@ -48,15 +48,15 @@ func (w *world) thread(agent string) string {
 	return w.must("thread.create", "", events.CreateThread{AgentID: agent}).ThreadID
 }
 
-// ready waits until a worker takes runs.
+// ready waits until a worker accepts runs.
 func (w *world) ready(worker *Worker) {
 	w.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); worker.room() == nil; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); worker.takePlace() == nil; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			w.t.Fatal("the worker takes no runs")
 		}
 	}
-	worker.leave()
+	worker.freePlace()
 }
 
 // unqueued waits until the queue has no message of a run.
@@ -65,8 +65,8 @@ func (w *world) unqueued(execution string) {
 	w.awaitQueue(execution, 0, false)
 }
 
-// queued waits until the queue has a message of a run that a version asked for, or
-// a later one.
+// queued waits until the queue has a message of a run that a version requested, or a
+// later one.
 func (w *world) queued(execution string, version int64) {
 	w.t.Helper()
 	w.awaitQueue(execution, version, true)
@@ -85,10 +85,10 @@ func (w *world) awaitQueue(execution string, version int64, want bool) {
 	}
 }
 
-// A run that the worker's own process is asked for is claimed with the commit
-// that asks for it, in the order of EK 7, and its message leaves the queue when it
-// has ended. EK-109, EK-111, EK-112, EK-113.
-func TestARunBeginsWithItsCommit(t *testing.T) {
+// A run that is requested in the worker's own process is claimed in the commit that
+// requests it, in the order of EK 7, and its message leaves the queue when it has
+// ended. EK-109, EK-111, EK-112, EK-113.
+func TestBegin_ClaimsWithCommit(t *testing.T) {
 	w := newWorld(t)
 	w.agent("a", script(says("x", call("c1", "t", `{}`)), says("fine")), tool{ToolSpec{Name: "t"}, func(context.Context, *ToolInput) (ToolResult, error) {
 		return Done(text("y")), nil
@@ -98,7 +98,7 @@ func TestARunBeginsWithItsCommit(t *testing.T) {
 	id := w.thread("a")
 	w.must("item.create", id, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: []byte(`[{"type":"input_text","text":"said before"}]`)}})
 	execution := w.reactAt(worker, id, "hello")
-	w.must("item.create", id, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: []byte(`[{"type":"input_text","text":"said meanwhile"}]`)}})
+	w.must("item.create", id, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: []byte(`[{"type":"input_text","text":"said during the run"}]`)}})
 	all := w.finished(id, execution)
 	if status, text, _ := endOf(t, all); status != events.ExecutionCompleted {
 		t.Errorf("it ended %s: %s", status, text)
@@ -120,7 +120,7 @@ func TestARunBeginsWithItsCommit(t *testing.T) {
 	if got := kinds(first.Events); got != order {
 		t.Errorf("the commit holds %s", got)
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // it is forgotten after the queue was told
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // it is forgotten after the message was settled
 		worker.mu.Lock()
 		held := len(worker.held)
 		worker.mu.Unlock()
@@ -133,12 +133,12 @@ func TestARunBeginsWithItsCommit(t *testing.T) {
 	}
 }
 
-// What another process has written since is read first, and the run that goes
-// with the command is begun once all the same.
-func TestARunBeginsOnceOnAThreadThatMoved(t *testing.T) {
+// Commits of other processes are read first, and the run is begun once, with the
+// command.
+func TestBegin_OnceOnChangedThread(t *testing.T) {
 	w := newWorld(t)
 	w.agent("a", script(says("fine")))
-	worker := w.work(Config{Shares: share.New("runs", share.Limit{Total: 256, Tenant: 1}, nil)}) // one that were kept would be the tenant's last
+	worker := w.work(Config{Shares: share.New("runs", share.Limit{Total: 256, Tenant: 1}, nil)}) // with the default, a place that is kept would be the tenant's last
 	w.ready(worker)
 	id := w.thread("a")
 	for _, text := range []string{"one", "two", "three"} {
@@ -146,20 +146,20 @@ func TestARunBeginsOnceOnAThreadThatMoved(t *testing.T) {
 		if n := claims(w.finished(id, execution), execution); n != 1 {
 			t.Errorf("it was claimed %d times", n)
 		}
-		// The state that the worker's process has of the thread is old now.
+		// The state in the worker's process is stale now.
 		w.must("item.create", id, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: []byte(`[]`)}})
 		w.unqueued(execution)
 	}
-	for deadline := time.Now().Add(time.Minute); len(worker.places) > 1; time.Sleep(time.Millisecond) { // one is held for what the queue delivers next
+	for deadline := time.Now().Add(time.Minute); len(worker.places) > 1; time.Sleep(time.Millisecond) { // one is reserved for the next delivery of the queue
 		if time.Now().After(deadline) {
-			t.Fatalf("%d places are taken", len(worker.places))
+			t.Fatalf("%d places are in use", len(worker.places))
 		}
 	}
 }
 
-// A run that one process has begun is not run by another, which is given its
-// message, however long it takes. When the process is no longer there, it is. EK-124.
-func TestARunIsHandedToWhoHasBegunIt(t *testing.T) {
+// A run that one process has begun is not executed by another one that receives its
+// message, however long it takes, until the first process is gone. EK-124.
+func TestBegin_MessageIsForwardedToItsWorker(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	came, free := make(chan string, 100), make(chan struct{})
@@ -177,7 +177,7 @@ func TestARunIsHandedToWhoHasBegunIt(t *testing.T) {
 	}))
 	first := w.work(Config{})
 	w.ready(first)
-	w.ready(w.work(Config{})) // it takes about half of the messages
+	w.ready(w.work(Config{})) // it receives about half of the messages
 	const runs = 12
 	threads := map[string]string{}
 	for range runs {
@@ -191,7 +191,7 @@ func TestARunIsHandedToWhoHasBegunIt(t *testing.T) {
 	select {
 	case execution := <-came:
 		t.Errorf("%s was run by another worker too", execution)
-	case <-time.After(queues.RunWait + 2*time.Second): // it would have come again by then
+	case <-time.After(queues.RunWait + 2*time.Second): // it would have been redelivered by then
 	}
 	close(free)
 	for execution, id := range threads {
@@ -207,7 +207,7 @@ func TestARunIsHandedToWhoHasBegunIt(t *testing.T) {
 	execution := w.reactAt(first, id, "hello")
 	<-came
 	held.Store(false)
-	first.log.Conn().Close() // as far as others see, it is dead
+	first.log.Conn().Close() // for other processes it is gone
 	begun := time.Now()
 	if n := claims(w.finished(id, execution), execution); n != 2 {
 		t.Errorf("it was claimed %d times", n)

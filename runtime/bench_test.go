@@ -11,8 +11,8 @@ import (
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
-// BenchmarkTurn runs turns of three steps and two calls on threads of their own,
-// so many at a time, and says what processor time one takes.
+// BenchmarkTurn runs turns of three steps and two calls on separate threads, with
+// different concurrency, and reports the processor time of one.
 func BenchmarkTurn(b *testing.B) {
 	for _, at := range []int{1, 64} {
 		b.Run(map[int]string{1: "alone", 64: "64 at a time"}[at], func(b *testing.B) { benchTurns(b, at) })

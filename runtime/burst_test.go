@@ -9,10 +9,10 @@ import (
 	"github.com/skein-threads/skein/internal/share"
 )
 
-// A worker takes no run that it has no place for: one that lay with it would
-// come to another worker meanwhile, and then be run by both. Runs that are too
-// many for one worker begin at once on the next. EK-124.
-func TestNoRunWaitsWithABusyWorker(t *testing.T) {
+// A worker takes no run for which it has no place: the run would be redelivered to
+// another worker meanwhile, and executed by both. Runs beyond the places of one worker
+// begin immediately on the next. EK-124.
+func TestWorker_TakesNoRunWithoutPlace(t *testing.T) {
 	w := newWorld(t)
 	came, free := make(chan string, 100), make(chan struct{})
 	w.agent("a", ReactorFunc(func(ctx context.Context, in *StepInput, _ Stream) (*Reaction, error) {

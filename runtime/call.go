@@ -15,44 +15,44 @@ import (
 	"github.com/skein-threads/skein/internal/retry"
 )
 
-// ended is a call that has come to something.
-type ended struct {
+// callOutcome is a call with its outcome.
+type callOutcome struct {
 	call    thread.Call
-	asked   events.JSON // its arguments; nil: not looked up
+	asked   events.JSON // its arguments; nil: unknown
 	result  ToolResult
-	tool    string // what ran
+	tool    string // the tool that was called
 	started time.Time
 	again   int    // attempts after the first
-	agent   string // takes the thread over
-	unfit   bool   // its result was too large to be recorded
+	agent   string // the agent that takes the thread over
+	unfit   bool   // its result was too large to record
 }
 
-// call makes the calls of the open step that may be made, all at once, and
-// records what comes of each as soon as the log is free.
-func (t *turn) call(ctx context.Context) error {
+// makeCalls makes the permitted calls of the open step concurrently, and records each
+// outcome as soon as the log is free.
+func (t *turn) makeCalls(ctx context.Context) error {
 	side := t.agent.side(t.run.Side)
 	t.announceCalls()
 	var open []thread.Call
 	hold := thread.HoldCalls{ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID}
-	done := make(chan ended, len(t.run.Calls))
-	t.lacking = make(chan lack, len(t.run.Calls)) // each call says so once
+	done := make(chan callOutcome, len(t.run.Calls))
+	t.lacking = make(chan lack, len(t.run.Calls)) // each call reports it once
 	var lacks []events.WaitFor
 	for _, c := range t.run.Calls {
 		switch {
 		case c.Done || c.Waits:
 			continue
 		case c.Solved:
-			done <- t.came(t.run.StepID, ended{call: c, result: bounded(Done(t.talk.solved[c.CallID])), started: time.Now()})
+			done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: bounded(Done(t.talk.solved[c.CallID])), started: time.Now()})
 			open = append(open, c)
 			continue
 		case c.Denied:
-			done <- t.came(t.run.StepID, ended{call: c, result: Failed(denial(t.talk.denied[c.CallID])), started: time.Now()})
+			done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: Failed(denial(t.talk.denied[c.CallID])), started: time.Now()})
 			open = append(open, c)
 			continue
 		}
 		tool, err := t.tool(ctx, side, c.Name)
 		if err != nil {
-			done <- t.came(t.run.StepID, ended{call: c, result: Failed(events.AsError(err).Message), started: time.Now()})
+			done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: Failed(events.AsError(err).Message), started: time.Now()})
 			open = append(open, c)
 			continue
 		}
@@ -72,13 +72,13 @@ func (t *turn) call(ctx context.Context) error {
 			if asks, result := t.askPerson(c, person); result == nil {
 				hold.Approve = append(hold.Approve, asks)
 			} else {
-				done <- t.came(t.run.StepID, ended{call: c, result: *result, started: time.Now()})
+				done <- t.streamOutcome(t.run.StepID, callOutcome{call: c, result: *result, started: time.Now()})
 				open = append(open, c)
 			}
 			continue
 		}
 		spec := tool.Spec()
-		unmade := c.Fresh || t.fresh && !c.Granted // no claim before can have made it
+		unmade := c.Fresh || t.fresh && !c.Granted // no earlier claim can have made it
 		if spec.Manual && !c.Granted || !unmade && !spec.Idempotent && !spec.ReadOnly {
 			reason := events.ApprovalManual
 			if !unmade && !spec.Idempotent && !spec.ReadOnly {
@@ -89,24 +89,24 @@ func (t *turn) call(ctx context.Context) error {
 		}
 		open = append(open, c)
 		asked := t.arguments(c)
-		in := t.asked(c, asked)
+		in := t.toolInput(c, asked)
 		in.State = t.toolState(c.CallID, spec)
 		t.w.crew.do(func() {
-			e := t.make(c, tool, in)
+			e := t.makeCall(c, tool, in)
 			e.asked = asked
-			done <- t.came(in.StepID, e)
+			done <- t.streamOutcome(in.StepID, e)
 		})
 	}
 	if len(hold.Approve) > 0 || len(hold.Wait) > 0 {
 		if _, err := t.commit(ctx, "hold", hold); err != nil {
 			return err
 		}
-		if err := t.settled(ctx, hold.Wait); err != nil {
+		if err := t.resumeSettled(ctx, hold.Wait); err != nil {
 			return err
 		}
 	}
 	for left := len(open); left > 0; {
-		var batch []ended
+		var batch []callOutcome
 		select {
 		case l := <-t.lacking:
 			lacks = append(lacks, l.WaitFor)
@@ -127,13 +127,13 @@ func (t *turn) call(ctx context.Context) error {
 		}
 		left -= len(batch)
 		lacks = slices.DeleteFunc(lacks, func(w events.WaitFor) bool {
-			return slices.ContainsFunc(batch, func(e ended) bool { return e.call.CallID == w.CallID })
+			return slices.ContainsFunc(batch, func(e callOutcome) bool { return e.call.CallID == w.CallID })
 		})
 		if err := t.record(ctx, side, batch); err != nil {
 			return err
 		}
 	}
-	t.fresh = true // what is open now was not made by a claim before
+	t.fresh = true // open calls were not made by an earlier claim
 	return nil
 }
 
@@ -144,17 +144,17 @@ func denial(comment string) string {
 	return "the call was denied: " + comment
 }
 
-// question asks whether a call may be made: the tool wants that, or it may have
-// been made already by a worker that died.
+// question asks a person whether a call may be made: its tool requires that, or a
+// worker that died may have made it already.
 func (t *turn) question(c thread.Call, reason events.ApprovalReason) events.ApprovalRequested {
 	return events.ApprovalRequested{CallID: c.CallID, StepID: t.run.StepID, Name: c.Name, Arguments: t.arguments(c), Reason: reason}
 }
 
-// askPerson asks a person, as a call of a tool does that is a person. A call whose
-// arguments do not fit asks nobody: the result says why.
+// askPerson returns the question of a person tool. A call with invalid arguments asks
+// no question: its result says why.
 func (t *turn) askPerson(c thread.Call, tool PersonTool) (asks events.ApprovalRequested, failed *ToolResult) {
-	in := t.asked(c, t.arguments(c))
-	if wrong := t.unfit(tool.Spec(), in); wrong != nil {
+	in := t.toolInput(c, t.arguments(c))
+	if wrong := t.invalidArguments(tool.Spec(), in); wrong != nil {
 		return asks, wrong
 	}
 	asks = t.question(c, events.ApprovalQuestion)
@@ -162,10 +162,10 @@ func (t *turn) askPerson(c thread.Call, tool PersonTool) (asks events.ApprovalRe
 	return asks, nil
 }
 
-// unfit returns the result of a call whose arguments its tool does not take; nil if
-// it takes them.
-func (t *turn) unfit(spec ToolSpec, in *ToolInput) *ToolResult {
-	result := Failed("the arguments are no JSON object; give one")
+// invalidArguments returns the result of a call with arguments that its tool does not accept; nil
+// if they are valid.
+func (t *turn) invalidArguments(spec ToolSpec, in *ToolInput) *ToolResult {
+	result := Failed("the arguments are not a JSON object; send one")
 	if jsontext.Value(in.Arguments).Kind() == '{' {
 		err := t.w.arguments.Check(spec.Parameters, in.Arguments)
 		if err == nil {
@@ -184,8 +184,8 @@ func (t *turn) tool(ctx context.Context, side *Side, name string) (Tool, error) 
 	return t.w.agents.Tool(ctx, t.job.Tenant, name)
 }
 
-// arguments gives what a call is made with: an approval may have replaced what
-// the reactor asked for.
+// arguments returns the arguments of a call: an approval may have replaced those of the
+// reactor.
 func (t *turn) arguments(c thread.Call) events.JSON {
 	if g, ok := t.talk.granted[c.CallID]; ok && g.Arguments != nil {
 		return g.Arguments
@@ -194,8 +194,8 @@ func (t *turn) arguments(c thread.Call) events.JSON {
 	return p.Input
 }
 
-// asked gives what a call with these arguments tells its tool.
-func (t *turn) asked(c thread.Call, arguments events.JSON) *ToolInput {
+// toolInput returns the input of a tool for a call with these arguments.
+func (t *turn) toolInput(c thread.Call, arguments events.JSON) *ToolInput {
 	in := &ToolInput{
 		Tenant: t.job.Tenant, ThreadID: t.job.Thread, ExecutionID: t.job.Execution, StepID: t.run.StepID, CallID: c.CallID, Name: c.Name,
 		Key: t.job.Execution + ":" + t.run.StepID + ":" + c.CallID, Arguments: arguments,
@@ -206,16 +206,16 @@ func (t *turn) asked(c thread.Call, arguments events.JSON) *ToolInput {
 	return in
 }
 
-// make makes a call, again if it is idempotent and may pass.
-func (t *turn) make(c thread.Call, tool Tool, in *ToolInput) (e ended) {
+// makeCall makes a call, with retries if they are safe.
+func (t *turn) makeCall(c thread.Call, tool Tool, in *ToolInput) (e callOutcome) {
 	spec := tool.Spec()
-	e = ended{call: c, tool: spec.Name, started: time.Now()}
+	e = callOutcome{call: c, tool: spec.Name, started: time.Now()}
 	defer func() { t.w.cfg.Metrics.Tool(e.result.Status == Failure, time.Since(e.started), e.again+1) }()
 	if instead := t.beforeTool(in); instead != nil {
 		e.result = bounded(*instead)
 		return e
 	}
-	if wrong := t.unfit(spec, in); wrong != nil {
+	if wrong := t.invalidArguments(spec, in); wrong != nil {
 		e.result = *wrong
 		return e
 	}
@@ -231,7 +231,7 @@ func (t *turn) make(c thread.Call, tool Tool, in *ToolInput) (e ended) {
 	away := t.lackOf(c, spec)
 	for attempt := 1; ; attempt++ {
 		in.Attempt, e.again = attempt, attempt-1
-		got, err := t.attempt(tool, in, limit)
+		got, err := t.attemptCall(tool, in, limit)
 		if err == nil {
 			e.result = got
 			break
@@ -239,17 +239,17 @@ func (t *turn) make(c thread.Call, tool Tool, in *ToolInput) (e ended) {
 		var later *RetryError
 		if errors.As(err, &later) && later.Absent {
 			if t.awaitTool(&away) {
-				attempt-- // nobody was asked
+				attempt-- // nothing received the call
 				continue
 			}
-			e.result = Failed(t.why(away.gaveUp(err)))
+			e.result = Failed(t.failureText(away.gaveUp(err)))
 			break
 		}
 		if t.ctx.Err() != nil || !errors.As(err, &later) || attempt >= later.attempts(attempts, most) {
-			e.result = Failed(t.why(err))
+			e.result = Failed(t.failureText(err))
 			break
 		}
-		t.logger.Warn().Str("tool", spec.Name).Str("call", c.CallID).Int("attempt", attempt).Msg("a tool's call came to nothing; it is made again")
+		t.logger.Warn().Str("tool", spec.Name).Str("call", c.CallID).Int("attempt", attempt).Msg("a tool's call failed; it is retried")
 		retry.Sleep(t.ctx, max(later.After, backoff(spec.Backoff, t.agent.Retries.Backoff, attempt)))
 	}
 	t.afterTool(in, &e.result)
@@ -257,9 +257,9 @@ func (t *turn) make(c thread.Call, tool Tool, in *ToolInput) (e ended) {
 	return e
 }
 
-// attempt makes a call once. A panic of the tool, and one that does not return,
-// are errors.
-func (t *turn) attempt(tool Tool, in *ToolInput, limit time.Duration) (ToolResult, error) {
+// attemptCall makes a call once. A panic of the tool is an error, and so is a call that
+// does not return in time.
+func (t *turn) attemptCall(tool Tool, in *ToolInput, limit time.Duration) (ToolResult, error) {
 	ctx, cancel := context.WithTimeoutCause(t.ctx, limit, fmt.Errorf("the tool took longer than %v", limit))
 	defer cancel()
 	type answer struct {
@@ -297,10 +297,10 @@ func (t *turn) attempt(tool Tool, in *ToolInput, limit time.Duration) (ToolResul
 	return ToolResult{}, context.Cause(ctx)
 }
 
-// maxResultBytes bounds what a call gives.
+// maxResultBytes bounds the result of a call.
 const maxResultBytes = 256 << 10
 
-// bounded checks a result, and makes a failure of one that cannot be stored.
+// bounded validates a result, and returns a failure for one that cannot be stored.
 func bounded(r ToolResult) ToolResult {
 	switch {
 	case r.Status == Failure:
@@ -309,13 +309,13 @@ func bounded(r ToolResult) ToolResult {
 		}
 		return Failed(clip(r.Error))
 	case r.Status != Success:
-		return Failed(fmt.Sprintf("the tool answered with the status %q", clip(string(r.Status))))
+		return Failed(fmt.Sprintf("the tool returned the status %q", clip(string(r.Status))))
 	case len(r.Result) > maxResultBytes:
-		return Failed(fmt.Sprintf("the tool gave %d bytes; at most %d are taken: larger content belongs in files", len(r.Result), maxResultBytes))
+		return Failed(fmt.Sprintf("the tool returned %d bytes; the limit is %d: store larger content in files", len(r.Result), maxResultBytes))
 	case r.Result == nil:
 		r.Result = events.JSON("null")
 	case !jsontext.Value(r.Result).IsValid():
-		return Failed("the tool gave what is no JSON")
+		return Failed("the tool returned invalid JSON")
 	}
 	return r
 }

@@ -98,8 +98,8 @@ func TestCanonicalTurn(t *testing.T) {
 	}
 }
 
-// within reports whether a value holds all that another one says: objects may
-// have more fields (C-42), all else is the same.
+// within reports whether a value contains everything of another one: objects may have
+// more fields (C-42), everything else must be equal.
 func within(is, should events.JSON) bool {
 	switch jsontext.Value(should).Kind() {
 	case '{':

@@ -7,8 +7,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// The kinds of chunks that reactors and the loop give are those that clients
-// and the documents know (EK-126..EK-131).
+// The kinds of chunks that reactors and the loop stream are those that clients and the
+// docs know (EK-126..EK-131).
 func TestKindsOfChunks(t *testing.T) {
 	given := []string{
 		ChunkContextID, ChunkContextSubstate, ChunkThreadPing, ChunkToolOutput, ChunkToolError, ChunkFinish,
@@ -21,6 +21,6 @@ func TestKindsOfChunks(t *testing.T) {
 	slices.Sort(given)
 	slices.Sort(known)
 	if !slices.Equal(given, known) {
-		t.Errorf("given %v, known %v", given, known)
+		t.Errorf("streamed %v, known %v", given, known)
 	}
 }

@@ -8,9 +8,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// conversation is what a worker knows of a thread: what has been said, and what
-// the run under way has come to. It is folded from commits, and so the same in
-// every process.
+// conversation is a worker's view of a thread: its items, and the progress of the
+// current run. It is folded from commits, and so is the same in every process.
 type conversation struct {
 	version  int64
 	seq      uint64
@@ -20,28 +19,28 @@ type conversation struct {
 	metadata events.JSON          // of the thread
 	env      events.JSON          // of the thread
 	mode     string               // of the thread's agent
-	tokens   int64                // the most that a step may write; 0: as the model says
-	sides    map[string][]segment // of answers that are not there yet
+	tokens   int64                // the most that a step may write; 0: the model's own limit
+	sides    map[string][]segment // of answers that are not complete
 	bytes    int
 
-	// Of the run under way.
+	// Of the current run.
 	usage   events.Usage
 	granted map[string]events.ApprovalGranted // by call
 	denied  map[string]string                 // comments by call
 	solved  map[string]events.JSON            // results that persons supplied, by call
 }
 
-// said is an item, and the calls that its parts are.
+// said is an item, and the calls among its parts.
 type said struct {
 	events.Item
 	calls   []string
-	call    string    // that the item is of, if it is one of a call
+	call    string    // the call, if it is an item of one
 	sides   []segment // of an answer of a dual_ai agent
 	parts   int
 	deleted bool
 }
 
-// segment is what one side of a dual_ai agent wrote of an answer.
+// segment is the part of an answer that one side of a dual_ai agent wrote.
 type segment struct {
 	from int // its first part
 	side events.Side
@@ -51,8 +50,8 @@ func newConversation() *conversation {
 	return &conversation{byID: map[string]*said{}, contexts: map[string]events.JSON{}, sides: map[string][]segment{}}
 }
 
-// apply takes a commit over. It reports whether it followed on what is known; if
-// not, nothing has changed and what lies between must be read first.
+// apply folds a commit. It reports false, without a change, if commits before it are
+// missing and must be read first.
 func (c *conversation) apply(commit *events.Commit) bool {
 	switch {
 	case commit.Version <= c.version:
@@ -99,7 +98,7 @@ func (c *conversation) evolve(e *events.Event) {
 			Silent: d.Silent, Metadata: d.Metadata, CallOf: d.CallOf, Stamp: events.Stamp{Version: e.Version},
 		}}
 		made := e.Time
-		if d.CreatedAt != "" { // brought along, by an import
+		if d.CreatedAt != "" { // set by an import
 			if at, err := events.ParseTime(d.CreatedAt); err == nil {
 				made = at
 			}
@@ -132,7 +131,7 @@ func (c *conversation) evolve(e *events.Event) {
 		}
 		if s := c.byID[d.EventID]; s != nil {
 			s.sides = append(s.sides, segment{from: s.parts, side: d.Side})
-		} else { // its first part makes the item
+		} else { // its first part creates the item
 			c.sides[d.EventID] = []segment{{side: d.Side}}
 		}
 	case events.MessageDeleted:
@@ -159,7 +158,7 @@ func (c *conversation) evolve(e *events.Event) {
 		}
 	case events.ApprovalGranted:
 		if c.granted != nil {
-			if d.Arguments == nil { // as asked for, which may be what was granted before
+			if d.Arguments == nil { // as requested, or as granted before
 				d.Arguments = c.granted[d.CallID].Arguments
 			}
 			c.granted[d.CallID] = d
@@ -176,10 +175,10 @@ func (c *conversation) evolve(e *events.Event) {
 	}
 }
 
-// toolPart begins the type of a part that is a call of a tool.
+// toolPart is the prefix of the type of a part that is a tool call.
 const toolPart = "tool-"
 
-// partOf is what the runtime reads of a part.
+// partOf holds what the runtime reads of a part.
 type partOf struct {
 	Type   string      `json:"type"`
 	CallID string      `json:"toolCallId"`
@@ -187,8 +186,8 @@ type partOf struct {
 	Input  events.JSON `json:"input"`
 }
 
-// callsOf lists the calls that the parts of an agent's message are, and counts
-// the parts.
+// callsOf returns the calls among the parts of an agent's message, and the number of
+// parts.
 func callsOf(i events.Item) (calls []string, n int) {
 	if i.Type != events.Message || i.Role != events.Assistant || len(i.Content) < 3 {
 		return nil, 0
@@ -205,7 +204,7 @@ func callsOf(i events.Item) (calls []string, n int) {
 	return calls, len(parts)
 }
 
-// callOf gives the call whose item it is; "" if it is of none.
+// callOf returns the call whose item it is; "" if there is none.
 func callOf(i events.Item) string {
 	if i.Type != events.ActionExecute && i.Type != events.ActionResult {
 		return ""
@@ -219,10 +218,9 @@ func callOf(i events.Item) string {
 	return content.CallID
 }
 
-// shown gives what a reactor is told of a context: its items, oldest first, the
-// last most of them. The items of calls that a message shows as its parts are
-// left out. A side of a dual_ai agent is told what the other wrote as what
-// a user says.
+// shown returns the items of a context for a reactor: the latest most, oldest first.
+// Items of calls that a message has as parts are omitted. A side of a dual_ai agent
+// sees the other side's parts as messages of a user.
 func (c *conversation) shown(context string, side events.Side, most int) []events.Item {
 	calls := map[string]bool{}
 	for _, s := range c.items {
@@ -252,7 +250,7 @@ func (c *conversation) shown(context string, side events.Side, most int) []event
 	return out
 }
 
-// split gives an answer of a dual_ai agent as one of its sides sees it.
+// split returns an answer of a dual_ai agent as one of its sides sees it.
 func (s *said) split(side events.Side) []events.Item {
 	var parts []events.JSON
 	if json.Unmarshal(s.Content, &parts) != nil {
@@ -266,7 +264,7 @@ func (s *said) split(side events.Side) []events.Item {
 		}
 		own := parts[min(seg.from, len(parts)):min(to, len(parts))]
 		if seg.side != side {
-			own = heard(own)
+			own = textsOf(own)
 		}
 		if len(own) == 0 {
 			continue
@@ -285,8 +283,8 @@ func (s *said) split(side events.Side) []events.Item {
 	return out
 }
 
-// heard gives what the other side hears of parts: their texts.
-func heard(parts []events.JSON) []events.JSON {
+// textsOf returns the texts of parts, which is what the other side sees of them.
+func textsOf(parts []events.JSON) []events.JSON {
 	var out []events.JSON
 	for _, raw := range parts {
 		var p struct {
@@ -300,7 +298,7 @@ func heard(parts []events.JSON) []events.JSON {
 	return out
 }
 
-// call gives the part of the reaction item that a call is.
+// call returns the part of a reaction item that is a call.
 func (c *conversation) call(item, call string) (events.JSON, partOf, bool) {
 	s := c.byID[item]
 	if s == nil {

@@ -11,11 +11,10 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// A reactor is told what the thread shows: messages as they were edited, none that
-// was deleted, the context with its patches, of the items as many of the last as its
-// agent is shown; and another worker, which has to read all of it from the log, tells
-// the same.
-func TestReactor_IsToldWhatTheThreadShows(t *testing.T) {
+// A reactor receives what the thread shows: edited messages, no deleted ones, the
+// context with its patches, and as many of the latest items as its agent permits;
+// another worker, which has to read all of it from the log, sends the same.
+func TestReactor_ReceivesWhatThreadShows(t *testing.T) {
 	w := newWorld(t)
 	told := make(chan string, 10)
 	a := w.agent("a", ReactorFunc(func(_ context.Context, in *StepInput, _ Stream) (*Reaction, error) {
@@ -24,7 +23,7 @@ func TestReactor_IsToldWhatTheThreadShows(t *testing.T) {
 			texts = append(texts, string(i.Content))
 		}
 		state := jsontext.Value(in.Context).Clone()
-		_ = state.Canonicalize() // it is JSON
+		_ = state.Canonicalize() // valid JSON
 		told <- string(state) + " " + strings.Join(texts, " ")
 		return says("fine"), nil
 	}))
@@ -53,10 +52,10 @@ func TestReactor_IsToldWhatTheThreadShows(t *testing.T) {
 			want = `{"eur":2} ` + string(part("question 0")) + ` [{"type":"output_text","text":"fine"}] ` + string(part(question))
 		}
 		if got := <-told; got != want {
-			t.Errorf("worker %d was told\n%s\nnot\n%s", n, got, want)
+			t.Errorf("worker %d sent\n%s\nnot\n%s", n, got, want)
 		}
 		stop()
-		say(fmt.Sprint("deleted", n)) // between the workers, and gone before the next
+		say(fmt.Sprint("deleted", n)) // between the workers, and deleted before the next
 		w.must("message.delete", id, events.DeleteMessage{ItemID: fmt.Sprint("itm_deleted", n)})
 	}
 }

@@ -2,14 +2,14 @@ package runtime
 
 import "time"
 
-// crew runs work in goroutines that are used again. What a turn does goes deep,
-// and a new goroutine would have to grow its stack for it every time.
-type crew chan func() // to a goroutine that has nothing to do
+// crew runs functions on reused goroutines. A turn has a deep stack, which a new
+// goroutine would have to grow each time.
+type crew chan func() // receives work for idle goroutines
 
 // idle is how long a goroutine waits for more work.
 const idle = 5 * time.Second
 
-// do runs f beside its caller, who does not wait.
+// do runs f on another goroutine, without waiting for it.
 func (c crew) do(f func()) {
 	select {
 	case c <- f:

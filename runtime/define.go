@@ -15,16 +15,15 @@ import (
 // maxErrorText bounds the text of a failure, in bytes.
 const maxErrorText = 4 << 10
 
-// DefineTool makes a tool of a Go function. Its arguments are a struct,
-// whose JSON Schema becomes the tool's parameters, as arguments.Of says; where
-// spec.Parameters is given it is taken instead, and the struct may be anything
-// that can be read from it.
+// DefineTool returns a tool of a Go function. Its arguments are a struct, whose JSON
+// Schema becomes the tool's parameters, as arguments.Of describes; if spec.Parameters
+// is set, it is the schema, and the struct may be any type that its values decode into.
 //
-// Arguments are held to the schema and then read strictly, so that fn sees none
-// that do not fit. What fn gives is written as JSON: a string stays a JSON
-// string, and a ToolResult is taken as it is. An error of fn becomes a
-// result of status error, except a *RetryError and the end of ctx, which
-// are for the caller, as a panic is. The error of DefineTool says what is wrong
+// Arguments are validated against the schema and then decoded strictly, so that fn
+// receives only valid ones. The value that fn returns is encoded as JSON: a string
+// becomes a JSON string, and a ToolResult is returned unchanged. An error of fn becomes
+// a result with status error, except a *RetryError and the end of ctx, which are
+// returned to the caller, as a panic is. The error of DefineTool says what is wrong
 // with the definition, and names the field.
 func DefineTool[A, R any](spec ToolSpec, fn func(ctx context.Context, in *ToolInput, args A) (R, error)) (Tool, error) {
 	if err := checkName("tool", spec.Name); err != nil {
@@ -48,7 +47,7 @@ func DefineTool[A, R any](spec ToolSpec, fn func(ctx context.Context, in *ToolIn
 	return &defined[A, R]{spec, schema, fn}, nil
 }
 
-// defined is a function that is a tool.
+// defined is a tool of a function.
 type defined[A, R any] struct {
 	spec   ToolSpec
 	schema *arguments.Schema
@@ -78,7 +77,7 @@ func (d *defined[A, R]) Call(ctx context.Context, in *ToolInput) (ToolResult, er
 	}
 	written, err := json.Marshal(out, json.Deterministic(true))
 	if err != nil {
-		return Failed("what the tool " + d.spec.Name + " gave cannot be written as JSON"), nil
+		return Failed("the result of the tool " + d.spec.Name + " cannot be encoded as JSON"), nil
 	}
 	return Done(written), nil
 }

@@ -59,8 +59,8 @@ func lookUp(t *testing.T, db *database) runtime.Tool {
 	return tool
 }
 
-// A ToolResult that the function of a tool returns is the tool's, as it is.
-func TestResultIsTakenAsItIs(t *testing.T) {
+// A ToolResult that the function of a tool returns is used unchanged.
+func TestDefineTool_ReturnsToolResultUnchanged(t *testing.T) {
 	in := &runtime.ToolInput{Arguments: events.JSON(`{"key":"a"}`)}
 	result, err := lookUp(t, nil).Call(t.Context(), in)
 	if said, _ := json.Marshal(result); err != nil || string(said) != `{"status":"error","error":"Database not available"}` {
@@ -72,9 +72,9 @@ func TestResultIsTakenAsItIs(t *testing.T) {
 	}
 }
 
-// SA-151: a tool says of itself that it uses what this process was given, to
-// whoever reads its definition.
-func TestNotPortableIsDeclared(t *testing.T) {
+// SA-151: a tool declares in its definition that it uses what this process was
+// configured with.
+func TestDefineTool_DeclaresNotPortable(t *testing.T) {
 	registry := runtime.NewRegistry(nil)
 	if err := registry.AddTool(lookUp(t, nil)); err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestNotPortableIsDeclared(t *testing.T) {
 	}
 }
 
-// define makes a tool that takes {"v": anything}.
+// define returns a tool that takes {"v": anything}.
 func define[R any](t *testing.T, fn func(v any) (R, error)) runtime.Tool {
 	t.Helper()
 	type input struct {
@@ -105,8 +105,8 @@ func define[R any](t *testing.T, fn func(v any) (R, error)) runtime.Tool {
 	return tool
 }
 
-// SA-66, SA-68: what a function gives, as a result.
-func TestResultsAreWrittenAsJSON(t *testing.T) {
+// SA-66, SA-68: what a function returns, as a result.
+func TestDefineTool_EncodesResults(t *testing.T) {
 	in := &runtime.ToolInput{}
 	for name, c := range map[string]struct {
 		tool runtime.Tool
@@ -118,8 +118,8 @@ func TestResultsAreWrittenAsJSON(t *testing.T) {
 		"nothing":                   {define(t, func(any) (any, error) { return nil, nil }), `{"status":"success","result":null}`},
 		"a failure":                 {define(t, func(any) (any, error) { return nil, errors.New("no such row") }), `{"status":"error","error":"no such row"}`},
 		"a result of its own":       {define(t, func(any) (runtime.ToolResult, error) { return runtime.Failed("closed"), nil }), `{"status":"error","error":"closed"}`},
-		"not JSON":                  {define(t, func(any) (any, error) { return func() {}, nil }), `{"status":"error","error":"what the tool any gave cannot be written as JSON"}`},
-		"broken JSON":               {define(t, func(any) (events.JSON, error) { return events.JSON(`{`), nil }), `{"status":"error","error":"what the tool any gave cannot be written as JSON"}`},
+		"not JSON":                  {define(t, func(any) (any, error) { return func() {}, nil }), `{"status":"error","error":"the result of the tool any cannot be encoded as JSON"}`},
+		"broken JSON":               {define(t, func(any) (events.JSON, error) { return events.JSON(`{`), nil }), `{"status":"error","error":"the result of the tool any cannot be encoded as JSON"}`},
 	} {
 		result, err := c.tool.Call(t.Context(), in)
 		if err != nil {
@@ -135,8 +135,8 @@ func TestResultsAreWrittenAsJSON(t *testing.T) {
 	}
 }
 
-// SA-66: what is for the caller and no result of the work.
-func TestErrorsThatAreForTheCaller(t *testing.T) {
+// SA-66: errors for the caller, which are not results of the work.
+func TestDefineTool_ErrorsForCaller(t *testing.T) {
 	busy := &runtime.RetryError{Err: errors.New("busy")}
 	_, err := define(t, func(any) (any, error) { return nil, fmt.Errorf("calling: %w", busy) }).Call(t.Context(), &runtime.ToolInput{})
 	if again := (*runtime.RetryError)(nil); !errors.As(err, &again) || again != busy {
@@ -155,8 +155,8 @@ func TestErrorsThatAreForTheCaller(t *testing.T) {
 	_, _ = define(t, func(any) (any, error) { panic("broken") }).Call(t.Context(), &runtime.ToolInput{})
 }
 
-// SA-67: fn sees no arguments that do not fit, and all that the call says.
-func TestArgumentsAreHeldToTheSchema(t *testing.T) {
+// SA-67: fn receives no invalid arguments, and everything about the call.
+func TestDefineTool_ValidatesArguments(t *testing.T) {
 	type order struct {
 		Count int64 `json:"count"`
 	}

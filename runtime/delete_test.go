@@ -9,10 +9,10 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Deleting a thread ends the work of its run: the reactor is told to stop, the run
-// leaves the queue, nothing that comes of it is written after the tombstone, and
-// the worker keeps nothing of the thread (C-6, AM-86).
-func TestDeleteEndsTheRun(t *testing.T) {
+// Deleting a thread ends its run: the reactor's context ends, the run leaves the queue,
+// nothing of it is written after the tombstone, and the worker keeps nothing of the
+// thread (C-6, AM-86).
+func TestDelete_EndsRun(t *testing.T) {
 	w := newWorld(t)
 	relayed, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -33,7 +33,7 @@ func TestDeleteEndsTheRun(t *testing.T) {
 	}))
 	worker := w.work(Config{})
 	id, execution := w.begin("slow", "hello")
-	w.must("thread.react", id, events.ReactThread{Text: new("and this?")}) // waits
+	w.must("thread.react", id, events.ReactThread{Text: new("and this?")}) // it waits in the queue
 	await(t, begun, "the reactor did not begin")
 	end := w.must("thread.delete", id, events.DeleteThread{})
 	await(t, stopped, "the reactor was not told to stop")

@@ -10,15 +10,15 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// draft is the text that a reactor has streamed of the open step. What it streams
-// beside text is shown and not kept.
+// draft is the text that a reactor has streamed in the open step. Other chunks are
+// shown and not kept.
 type draft struct {
 	mu   sync.Mutex
 	text strings.Builder
 	full bool
 }
 
-// maxDraft bounds what is kept of a step that was interrupted.
+// maxDraft bounds what is kept of an interrupted step.
 const maxDraft = 256 << 10
 
 func (d *draft) reset() {
@@ -28,7 +28,7 @@ func (d *draft) reset() {
 	d.full = false
 }
 
-// add takes in a chunk, if it is one of text.
+// add appends a chunk, if it is one of text.
 func (d *draft) add(c Chunk) {
 	if c.Type != ChunkTextDelta {
 		return
@@ -36,7 +36,7 @@ func (d *draft) add(c Chunk) {
 	var data struct {
 		Delta string `json:"delta"`
 	}
-	if json.Unmarshal(c.Data, &data) != nil { // it is left out of the stream, too
+	if json.Unmarshal(c.Data, &data) != nil { // it is omitted from the stream, too
 		return
 	}
 	d.mu.Lock()
@@ -46,8 +46,8 @@ func (d *draft) add(c Chunk) {
 	}
 }
 
-// part returns the text as a part that says that it was interrupted; none if there
-// is no text.
+// part returns the text as a part that is marked as interrupted; none if there is no
+// text.
 func (d *draft) part() []part {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -57,14 +57,14 @@ func (d *draft) part() []part {
 	return []part{{object("type", events.OutputText, "text", d.text.String(), "interrupted", true), events.OutputText}}
 }
 
-// interrupted ends a run whose reactor came to nothing: with what it had streamed, if
-// somebody interrupted it and wants that kept.
+// interrupted ends a run whose reactor failed: with what it had streamed, if a caller
+// interrupted it and wants that kept.
 func (t *turn) interrupted(ctx context.Context, err error) error {
 	t.live.mu.Lock()
 	keep := t.live.run.Stop && !t.live.discard
 	t.live.mu.Unlock()
 	if keep {
-		return t.fail(ctx, t.why(err), t.draft.part())
+		return t.fail(ctx, t.failureText(err), t.draft.part())
 	}
-	return t.fail(ctx, t.why(err), nil)
+	return t.fail(ctx, t.failureText(err), nil)
 }

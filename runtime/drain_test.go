@@ -14,10 +14,10 @@ import (
 	"github.com/skein-threads/skein/internal/share"
 )
 
-// A worker that is stopped ends the step that it is at, and gives its run back at
-// once: another worker goes on with the next step, at the same boundary, under the
-// next claim.
-func TestStoppedWorkerGivesItsRunBack(t *testing.T) {
+// A worker that is stopped finishes its current step and releases its run immediately:
+// another worker continues with the next step, at the same boundary, under the next
+// claim.
+func TestWorker_StopReleasesRun(t *testing.T) {
 	w := newWorld(t)
 	entered, release := make(chan struct{}, 10), make(chan struct{})
 	w.agent("a", ReactorFunc(func(ctx context.Context, in *StepInput, _ Stream) (*Reaction, error) {
@@ -54,12 +54,12 @@ func TestStoppedWorkerGivesItsRunBack(t *testing.T) {
 	}
 }
 
-// untilStopping waits until a worker takes no more runs.
+// untilStopping waits until a worker accepts no more runs.
 func (w *world) untilStopping(worker *Worker) {
 	w.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		worker.mu.Lock()
-		stops := worker.taking == nil || worker.taking.ctx.Err() != nil
+		stops := worker.intake == nil || worker.intake.ctx.Err() != nil
 		worker.mu.Unlock()
 		if stops {
 			return
@@ -70,7 +70,7 @@ func (w *world) untilStopping(worker *Worker) {
 	}
 }
 
-// slowAgents finds an agent when it is released.
+// slowAgents returns an agent once it is released.
 type slowAgents struct {
 	agentMap
 	asked, release chan struct{}
@@ -88,21 +88,21 @@ func (m slowAgents) Agent(ctx context.Context, tenant, name string) (*Agent, err
 	return m.agentMap.Agent(ctx, tenant, name)
 }
 
-// A run that is cancelled when its worker has claimed it and has not begun yet is not
-// asked of its reactor: nobody waits for the model.
-func TestCancelledRightAfterItsClaim(t *testing.T) {
+// A run that is cancelled after its worker claimed it and before it called the reactor
+// does not call it.
+func TestCancel_RightAfterClaim(t *testing.T) {
 	w := newWorld(t)
 	asked := make(chan struct{}, 10)
 	w.agent("a", ReactorFunc(func(ctx context.Context, _ *StepInput, _ Stream) (*Reaction, error) {
 		asked <- struct{}{}
-		<-ctx.Done() // as a model that takes its time
+		<-ctx.Done() // like a slow model
 		return nil, ctx.Err()
 	}))
 	id, execution := w.begin("a", "hello")
 	var wanted int64
 	w.look(id, func(s *thread.State) { r, _ := s.Run(execution); wanted = r.Wanted })
 	w.loseQueue()
-	// It was queued for another agent, so the worker looks for its own when it has the claim.
+	// It was queued for another agent, so the worker looks up its own after the claim.
 	if err := queues.RunsOf(w.log).Put(tenant, id, wanted, execution, "before"); err != nil {
 		t.Fatal(err)
 	}
@@ -134,8 +134,8 @@ func TestCancelledRightAfterItsClaim(t *testing.T) {
 	}
 }
 
-// A run that was told to be given up while no worker had it is not gone on with.
-func TestCancelledBetweenTwoWorkers(t *testing.T) {
+// A run that was cancelled while no worker had it is not continued.
+func TestCancel_BetweenTwoWorkers(t *testing.T) {
 	w := newWorld(t)
 	asked := make(chan struct{}, 10)
 	w.agent("a", ReactorFunc(func(context.Context, *StepInput, Stream) (*Reaction, error) {
@@ -155,7 +155,7 @@ func TestCancelledBetweenTwoWorkers(t *testing.T) {
 }
 
 // A run for which its tenant has no share leaves the worker's place to others.
-func TestARunWithoutAShareTakesNoPlace(t *testing.T) {
+func TestWorker_RunWithoutShareTakesNoPlace(t *testing.T) {
 	w := newWorld(t)
 	entered, release := make(chan string, 10), make(chan struct{})
 	w.agent("a", ReactorFunc(func(ctx context.Context, in *StepInput, _ Stream) (*Reaction, error) {
@@ -169,7 +169,7 @@ func TestARunWithoutAShareTakesNoPlace(t *testing.T) {
 	worker := w.work(Config{Places: 6, Shares: share.New("runs", share.Limit{Total: 6, Tenant: 1}, nil)})
 	w.ready(worker)
 	ids := map[string]string{}
-	for range 6 { // the first is begun, the others would each take a place
+	for range 6 { // the first is begun; each of the others would take a place
 		id := w.thread("a")
 		ids[id] = w.reactAt(worker, id, "hello")
 	}

@@ -7,15 +7,13 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Effect is work that was scheduled, and runs outside the conversation.
-// It must return when ctx ends, and is safe for concurrent use. A panic is an
-// error.
+// Effect is scheduled work outside the conversation. It must return when ctx ends, and
+// be safe for concurrent use. A panic is an error.
 //
-// Any error is tried again, as often as the effect's retries say, after a pause
-// that doubles; a *RetryError may ask for a longer one. One that says NotMade, since
-// nobody was there to take the effect, does not count: it is put off, for a day at
-// most. The error's text is stored
-// and shown: it must hold no secret.
+// Any error is retried, as often as the effect's retries say, after a pause that
+// doubles; a *RetryError may request a longer one. An error with NotMade, because no
+// process received the effect, does not count: the attempt is postponed, for a day at
+// most. The error's text is stored and shown: it must not contain secrets.
 type Effect interface {
 	Run(ctx context.Context, in *EffectInput) error
 }
@@ -29,36 +27,36 @@ func (f EffectFunc) Run(ctx context.Context, in *EffectInput) error { return f(c
 // Effects holds effects by their names.
 type Effects map[string]Effect
 
-// Effect finds an effect by its name.
+// Effect returns the effect with a name, and reports whether there is one.
 func (e Effects) Effect(name string) (Effect, bool) {
 	found, ok := e[name]
 	return found, ok
 }
 
-// EffectInput is what an effect is told.
+// EffectInput is the input of an effect.
 type EffectInput struct {
 	Tenant   string
 	ThreadID string
 	EffectID string
-	// FlowID is the effect's own flow: its id, and the correlation of its events.
-	// It is not that of the execution that scheduled it.
+	// FlowID is the effect's own flow: its id, and the correlation of its events. It
+	// differs from that of the execution that scheduled it.
 	FlowID string
 	Name   string
 	Args   events.JSON // an object
-	// Key is the same for every attempt at this firing, and no other's: what the
-	// effect does for it once it need not do again.
+	// Key is the idempotency key: the same for every attempt at this firing, and unique
+	// to it.
 	Key         string
-	Firing      int64       // from 1; more only of a repeated effect
-	Attempt     int64       // at this firing, from 1
+	Firing      int64       // from 1; above 1 only for a repeated effect
+	Attempt     int64       // of this firing, from 1
 	ScheduledAt time.Time   // when this attempt was due
-	State       ThreadState // of the thread, apart from any execution's; nil if the worker has none
+	State       ThreadState // of the thread, without an execution; nil if the worker has none
 }
 
-// dueEffect is what a timer of an effect holds: enough to begin it.
+// dueEffect is the body of an effect's timer: enough to start it.
 type dueEffect struct {
 	Name    string      `json:"name"`
 	Args    events.JSON `json:"args"`
 	At      events.Time `json:"at"` // in microseconds
 	Firing  int64       `json:"firing"`
-	Attempt int64       `json:"attempt"` // that is to be made
+	Attempt int64       `json:"attempt"` // to be made
 }

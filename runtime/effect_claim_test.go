@@ -11,9 +11,9 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// A timer that comes twice takes no effect from the worker that makes its attempt,
-// however long that takes.
-func TestEffect_TimerComesTwice(t *testing.T) {
+// A timer that is delivered twice takes no effect from the worker that runs its
+// attempt, however long that takes.
+func TestEffect_TimerDeliveredTwice(t *testing.T) {
 	t.Parallel()
 	p := newPlant(t)
 	entered, free := make(chan int64, 10), make(chan struct{})
@@ -33,7 +33,7 @@ func TestEffect_TimerComesTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	var depth queues.Depth
-	p.until(func() bool { // until the second message is dealt with
+	p.until(func() bool { // until the second message is settled
 		stream, err := p.log.JetStream().Stream(t.Context(), "SKEIN_TIMERS")
 		if err != nil {
 			t.Fatal(err)
@@ -42,7 +42,7 @@ func TestEffect_TimerComesTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		return len(entered) > 0 || stream.CachedInfo().State.LastSeq >= 2 && depth == queues.Depth{Taken: 1}
-	}, func() string { return fmt.Sprintf("the queue stands at %+v", depth) })
+	}, func() string { return fmt.Sprintf("the state of the queue is %+v", depth) })
 	none(t, entered)
 	release()
 	p.tells(id, "scheduled", "started 1.1", "completed")

@@ -19,7 +19,7 @@ import (
 	"github.com/skein-threads/skein/internal/retry"
 )
 
-// effectRun is one effect that is due, in the hands of a worker.
+// effectRun is one due effect, in a worker.
 type effectRun struct {
 	*EffectWorker
 	m                  jetstream.Msg
@@ -28,39 +28,40 @@ type effectRun struct {
 	due                dueEffect
 }
 
-// run makes one attempt, if it is to be made and nobody else makes it. The
-// message is acknowledged when the log shows what came of it, and before only if
-// there is nothing to do.
-func (r *effectRun) run(ctx context.Context) {
+// runAttempt makes one attempt, unless it is not due or another worker makes it. The message
+// is acknowledged when the log has the outcome, and earlier only if there is nothing to
+// do.
+func (r *effectRun) runAttempt(ctx context.Context) {
 	alive := r.keepAlive()
 	defer alive()
-	started, err := r.start(ctx)
+	started, err := r.startAttempt(ctx)
 	var stands *thread.EffectError
 	switch {
 	case err == nil && started != nil:
-		r.attempt(ctx, *started)
+		r.makeAttempt(ctx, *started)
 	case err == nil, errors.Is(err, &events.Error{Code: events.NotFound}):
-		r.done() // it is over, or its thread is
+		r.acknowledge() // it is over, or its thread is deleted
 	case !errors.As(err, &stands):
-		r.logger.Warn().Err(err).Str("tenant", r.tenant).Str("effect", r.id).Msg("an effect could not be begun now; it waits")
+		r.logger.Warn().Err(err).Str("tenant", r.tenant).Str("effect", r.id).Msg("cannot start an effect now; it waits")
 		_ = r.m.NakWithDelay(time.Second)
 	case stands.Standing == thread.EffectEarly:
 		_ = r.m.NakWithDelay(max(time.Until(stands.At.Go()), time.Millisecond))
-	default: // gone, or a worker has it that holds another message
-		r.done()
+	default: // deleted, or in a worker with another message
+		r.acknowledge()
 	}
 }
 
-// start begins the attempt. If a worker has it already, and that worker is gone,
-// its attempt failed and the next one is begun. Nothing is given if there is none.
-func (r *effectRun) start(ctx context.Context) (*events.EffectStarted, error) {
+// startAttempt starts the attempt, and returns its event; nil if there is none to start. If
+// another worker has it and is gone, its attempt has failed and the next one is
+// started.
+func (r *effectRun) startAttempt(ctx context.Context) (*events.EffectStarted, error) {
 	ask := thread.StartEffect{ID: r.id, Firing: r.due.Firing, Attempt: r.due.Attempt, Claim: r.seq}
 	for {
-		// A name of its own: what a worker that is gone was told is not told again.
-		made, err := r.inside(ctx, uuid.Must(uuid.NewV7()).String(), "effect.start", ask)
+		// A new command id: the answer to a worker that is gone must not be repeated.
+		made, err := r.executeCommand(ctx, uuid.Must(uuid.NewV7()).String(), "effect.start", ask)
 		var stands *thread.EffectError
 		if errors.As(err, &stands) && stands.Standing == thread.EffectRunning && stands.Claim != ask.Lost {
-			lost, lookErr := r.lost(ctx, stands.Claim)
+			lost, lookErr := r.claimLost(ctx, stands.Claim)
 			if lookErr != nil {
 				return nil, lookErr
 			}
@@ -76,16 +77,16 @@ func (r *effectRun) start(ctx context.Context) (*events.EffectStarted, error) {
 		case events.EffectStarted:
 			return &d, nil
 		case events.EffectFailed: // that was the last attempt
-			r.again(ctx, d.Next, d.Final, d.Attempt)
+			r.setNextTimer(ctx, d.Next, d.Final, d.Attempt)
 		}
 		return nil, nil
 	}
 }
 
-// lost reports whether the worker with a claim is gone. This worker's own message
-// comes again only when nobody kept it alive; another one that still waits does
-// the same, if need be.
-func (r *effectRun) lost(ctx context.Context, claim uint64) (bool, error) {
+// claimLost reports whether the worker with a claim is gone. This worker's own message is
+// redelivered only if it was not kept alive; another worker that still waits does the
+// same check, if necessary.
+func (r *effectRun) claimLost(ctx context.Context, claim uint64) (bool, error) {
 	if claim == r.seq {
 		return true, nil
 	}
@@ -93,17 +94,17 @@ func (r *effectRun) lost(ctx context.Context, claim uint64) (bool, error) {
 	return !waits, err
 }
 
-// attempt runs the effect and records what came of it.
-func (r *effectRun) attempt(ctx context.Context, s events.EffectStarted) {
+// makeAttempt runs the effect and records the outcome.
+func (r *effectRun) makeAttempt(ctx context.Context, s events.EffectStarted) {
 	in := &EffectInput{
 		Tenant: r.tenant, ThreadID: r.thread, EffectID: r.id, FlowID: r.id, Name: r.due.Name, Args: r.due.Args,
 		Key: r.id + "." + strconv.FormatInt(s.Firing, 10), Firing: s.Firing, Attempt: s.Attempt, ScheduledAt: r.due.At.Go(),
 	}
 	late := time.Since(in.ScheduledAt)
-	err := r.call(ctx, in)
+	err := r.callEffect(ctx, in)
 	r.cfg.Metrics.Effect(err != nil, late)
 	if err != nil && ctx.Err() != nil {
-		_ = r.m.Nak() // the worker ends: another one takes over
+		_ = r.m.Nak() // the worker stops: another one takes over
 		return
 	}
 	name, data := "effect.complete", any(thread.CompleteEffect{ID: r.id, Firing: s.Firing, Attempt: s.Attempt})
@@ -115,47 +116,47 @@ func (r *effectRun) attempt(ctx context.Context, s events.EffectStarted) {
 		name, data = "effect.fail", fail
 	}
 	for attempts := (retry.Policy{First: 50 * time.Millisecond, Max: 5 * time.Second}).Start(); ; {
-		made, err := r.inside(ctx, r.endID(s), name, data)
+		made, err := r.executeCommand(ctx, r.endID(s), name, data)
 		var stands *thread.EffectError
 		switch {
 		case err == nil:
-			r.ended(ctx, made)
+			r.setTimers(ctx, made)
 			return
 		case errors.As(err, &stands):
-			// Another worker has taken over, and holds the message now.
-			r.logger.Warn().Str("tenant", r.tenant).Str("effect", r.id).Msg("an attempt ended after it was given to another worker")
+			// Another worker has taken over, and has the message now.
+			r.logger.Warn().Str("tenant", r.tenant).Str("effect", r.id).Msg("an attempt ended after another worker took it over")
 			return
 		case errors.Is(err, &events.Error{Code: events.NotFound}):
-			r.done()
+			r.acknowledge()
 			return
 		}
-		r.logger.Warn().Err(err).Str("tenant", r.tenant).Str("effect", r.id).Msg("the end of an effect could not be recorded now; it is tried again")
+		r.logger.Warn().Err(err).Str("tenant", r.tenant).Str("effect", r.id).Msg("cannot record the end of an effect now; it is retried")
 		if attempts.Wait(ctx) != nil {
 			return
 		}
 	}
 }
 
-// ended sets the timer of what follows, and then lets the message go: in this
-// order, so that one of the two is always there.
-func (r *effectRun) ended(ctx context.Context, made []events.Event) {
+// setTimers sets the timer of the next attempt or firing, and then acknowledges the
+// message: in this order, so that one of the two always exists.
+func (r *effectRun) setTimers(ctx context.Context, made []events.Event) {
 	for i := range made {
 		switch d := made[i].Data.(type) {
 		case events.EffectCompleted:
-			r.again(ctx, d.Next, true, d.Attempt)
+			r.setNextTimer(ctx, d.Next, true, d.Attempt)
 		case events.EffectFailed:
 			if d.NotMade { // the same one again
 				d.Attempt--
 			}
-			r.again(ctx, d.Next, d.Final, d.Attempt)
+			r.setNextTimer(ctx, d.Next, d.Final, d.Attempt)
 		}
 	}
-	r.done()
+	r.acknowledge()
 }
 
-// again sets the timer of the next attempt or, with over, of the next firing. If
-// it fails the sweep does it.
-func (r *effectRun) again(ctx context.Context, next string, over bool, attempt int64) {
+// setNextTimer sets the timer of the next attempt or, with over, of the next firing. If it
+// fails, the sweep sets it.
+func (r *effectRun) setNextTimer(ctx context.Context, next string, over bool, attempt int64) {
 	if next == "" {
 		return
 	}
@@ -167,15 +168,15 @@ func (r *effectRun) again(ctx context.Context, next string, over bool, attempt i
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timerTimeout)
 	defer cancel()
 	if err := putEffect(ctx, r.log, r.cfg.Now, r.tenant, r.thread, r.id, due); err != nil {
-		r.logger.Warn().Err(err).Str("tenant", r.tenant).Str("effect", r.id).Msg("the timer of an effect was not put; the sweep does it")
+		r.logger.Warn().Err(err).Str("tenant", r.tenant).Str("effect", r.id).Msg("cannot set the timer of an effect; the sweep sets it")
 	}
 }
 
-// call runs the effect, with a panic as an error.
-func (r *effectRun) call(ctx context.Context, in *EffectInput) (err error) {
+// callEffect runs the effect, with a panic as an error.
+func (r *effectRun) callEffect(ctx context.Context, in *EffectInput) (err error) {
 	effect, ok := r.find(in.Name)
 	if !ok {
-		return fmt.Errorf("no worker that had it knows an effect %q; register it, or schedule one that is known", in.Name)
+		return fmt.Errorf("no effect %q is registered in the workers that received it; register it, or schedule a registered one", in.Name)
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()
@@ -183,7 +184,7 @@ func (r *effectRun) call(ctx context.Context, in *EffectInput) (err error) {
 		if p := recover(); p != nil {
 			r.logger.Error().Str("effect", in.Name).Bytes("stack", debug.Stack()).Msg("an effect panicked")
 			err = errors.New("the effect panicked")
-			if fault, ok := p.(goruntime.Error); ok { // its text holds no data of the effect's
+			if fault, ok := p.(goruntime.Error); ok { // its text contains no data of the effect
 				err = fmt.Errorf("the effect panicked: %w", fault)
 			}
 		}
@@ -203,19 +204,18 @@ func (r *effectRun) call(ctx context.Context, in *EffectInput) (err error) {
 	return effect.Run(ctx, in)
 }
 
-// inside does a command of the worker's on the effect's thread.
-func (r *effectRun) inside(ctx context.Context, commandID, name string, data any) ([]events.Event, error) {
+// executeCommand executes a command of the worker on the effect's thread.
+func (r *effectRun) executeCommand(ctx context.Context, commandID, name string, data any) ([]events.Event, error) {
 	return r.dispatcher.Inside(context.WithoutCancel(ctx), r.tenant, r.thread, commandID, name, data)
 }
 
-// endID names the command that ends an attempt, so that it can be repeated if its
-// answer was lost.
+// endID returns the id of the command that ends an attempt, so that it can be repeated
+// if its reply is lost.
 func (r *effectRun) endID(s events.EffectStarted) string {
 	return fmt.Sprintf("effect.%s.%d.%d.%d", r.id, s.Firing, s.Attempt, s.Claim)
 }
 
-// keepAlive tells the server that the message is being worked on, until the
-// function that it gives is called.
+// keepAlive extends the message's redelivery time, until stop is called.
 func (r *effectRun) keepAlive() (stop func()) {
 	done := make(chan struct{})
 	go func() {
@@ -233,5 +233,5 @@ func (r *effectRun) keepAlive() (stop func()) {
 	return func() { close(done) }
 }
 
-// done lets the message go. If that is lost it comes again, and is refused.
-func (r *effectRun) done() { _ = r.m.Ack() }
+// acknowledge acknowledges the message. If that is lost, it is redelivered, and refused.
+func (r *effectRun) acknowledge() { _ = r.m.Ack() }

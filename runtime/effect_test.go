@@ -29,10 +29,10 @@ func (s stateOf) ThreadID() string { return s.id }
 
 func (s stateOf) Execution() events.ExecutionState { return s.x }
 
-// SA-22, SA-70, SA-71, SA-72, SA-73, SA-75, SA-76, SA-80, SA-81, C-28, C-38: an
-// effect runs outside the conversation, which goes on meanwhile, by its name, with
-// its arguments and a thread state, as a flow of its own.
-func TestEffectRunsBesideTheConversation(t *testing.T) {
+// SA-22, SA-70, SA-71, SA-72, SA-73, SA-75, SA-76, SA-80, SA-81, C-28, C-38: an effect
+// runs outside the conversation, which continues meanwhile, by its name, with its
+// arguments and a thread state, as a flow of its own.
+func TestEffect_RunsOutsideConversation(t *testing.T) {
 	p := newPlant(t)
 	told := make(chan *EffectInput, 8)
 	one := p.process(Effects{"remind": tell(told)}, EffectConfig{State: func(tenant, id string, x *Execution) ThreadState { return stateOf{id: tenant + "/" + id, x: x} }})
@@ -48,12 +48,12 @@ func TestEffectRunsBesideTheConversation(t *testing.T) {
 	}
 	if second.EffectID != id || second.Name != "remind" || string(second.Args) != `{"about":"order 42"}` || second.FlowID != id || second.Tenant != acme ||
 		second.ThreadID != p.thread || second.State.ThreadID() != acme+"/"+p.thread || second.Attempt != 1 || second.Firing != 1 || second.Key != id+".1" {
-		t.Errorf("it was told %+v", second)
+		t.Errorf("it received %+v", second)
 	}
 	p.tells(id, "scheduled", "started 1.1", "completed")
 	p.tells(other, "scheduled", "started 1.1", "completed")
-	// Of the conversation the effects changed nothing, and it did not wait for them:
-	// 2 events made the thread, 6 stand above, each effect began and ended.
+	// The effects changed nothing in the conversation, and it did not wait for them: 2
+	// events created the thread, 6 are above, each effect started and ended.
 	if last := p.do(one, "execution.status", `{"executionId":"exe_1","to":"completed"}`); last.Version != 2+3+2+1+4+1 {
 		t.Errorf("the thread is at version %d", last.Version)
 	}
@@ -63,9 +63,9 @@ func TestEffectRunsBesideTheConversation(t *testing.T) {
 	}
 }
 
-// SA-71, SA-77: none is begun before its time, and none long after it. How late
-// they are is told.
-func TestEffectsAreOnTime(t *testing.T) {
+// SA-71, SA-77: none starts before its time, and none long after it. The delay is
+// reported.
+func TestEffects_OnTime(t *testing.T) {
 	p := newPlant(t)
 	const n = 200
 	type begin struct {
@@ -86,9 +86,9 @@ func TestEffectsAreOnTime(t *testing.T) {
 		begins[i] = next(t, begun)
 	}
 	slices.SortFunc(begins, func(a, b begin) int { return a.at.Compare(b.at) })
-	// The server's own scheduler looks four times a second: of any 40 in a row, half
-	// a second, one would be 200 ms late. The machine may be loaded, but not all the
-	// time; and where it is, plain timers are late too, of which some have a part in each.
+	// The server's own scheduler looks four times a second: of any 40 in a row, half a
+	// second, one would be 200 ms late. The machine may be loaded, but not all the
+	// time; and if it is, plain timers are late too, of which some have a part in each.
 	best, over := time.Hour, time.Hour
 	for i := 0; i+40 <= n; i += 10 {
 		some := begins[i : i+40]
@@ -106,7 +106,7 @@ func TestEffectsAreOnTime(t *testing.T) {
 	}
 }
 
-// timers is how late plain timers are, all the while.
+// timers measures how late plain timers are.
 type timers struct {
 	mu   sync.Mutex
 	seen []timerLate
@@ -132,7 +132,7 @@ func startTimers(t *testing.T) *timers {
 	return m
 }
 
-// late gives how late the latest was between two times.
+// late returns the largest delay between two times.
 func (m *timers) late(from, to time.Time) (most time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -144,8 +144,8 @@ func (m *timers) late(from, to time.Time) (most time.Duration) {
 	return most
 }
 
-// SA-77: without a delay it runs at once, and not at the next look of a scheduler.
-func TestNoDelayIsAtOnce(t *testing.T) {
+// SA-77: without a delay it runs immediately, and not at a scheduler's next look.
+func TestEffect_WithoutDelayRunsImmediately(t *testing.T) {
 	p := newPlant(t)
 	told := make(chan *EffectInput, 1)
 	one := p.process(Effects{"x": tell(told)}, EffectConfig{})
@@ -158,17 +158,17 @@ func TestNoDelayIsAtOnce(t *testing.T) {
 	}
 	slices.Sort(took)
 	t.Logf("from the command to the effect: p25 %v, p50 %v, at most %v", took[len(took)/4], took[len(took)/2], took[len(took)-1])
-	// Whoever waits for a look that comes four times a second waits 250 ms each
-	// time, since each begins when the one before was told. The machine may be loaded.
+	// An effect that waits for a look four times a second waits 250 ms each time, since
+	// each starts when the one before has ended. The machine may be loaded.
 	if took[len(took)/4] > 200*time.Millisecond {
 		t.Errorf("three quarters of them took more than %v", took[len(took)/4])
 	}
 }
 
-// SA-78, SA-79, SA-80, SA-81, SA-82, SA-83, SA-84, SA-86: what is pending is listed
-// with its times in microseconds, those due first in front; a name filters, and
-// none is an empty list; what has run or was removed is not there.
-func TestPendingEffects(t *testing.T) {
+// SA-78, SA-79, SA-80, SA-81, SA-82, SA-83, SA-84, SA-86: pending effects are listed
+// with their times in microseconds, the earliest due first; a name filters, and none is
+// an empty list; what has run or was removed is not listed.
+func TestEffects_ListPending(t *testing.T) {
 	p := newPlant(t)
 	if none := p.pending(""); none == nil || len(none) != 0 {
 		t.Errorf("of a thread without effects: %#v", none)
@@ -218,9 +218,9 @@ func TestPendingEffects(t *testing.T) {
 	}
 }
 
-// SA-85, SA-86: a cancel and a firing at the same moment: one of the two happens,
-// and the cancel's answer says which.
-func TestCancelAgainstFiring(t *testing.T) {
+// SA-85, SA-86: a cancel and a firing at the same moment: one of the two happens, and
+// the reply of the cancel says which.
+func TestEffect_CancelRacesFiring(t *testing.T) {
 	p := newPlant(t)
 	const n = 80
 	var mu sync.Mutex
@@ -231,7 +231,7 @@ func TestCancelAgainstFiring(t *testing.T) {
 		ran[in.EffectID]++
 		return nil
 	})}, EffectConfig{})
-	other := p.process(nil, EffectConfig{}) // cancels on a state of its own
+	other := p.process(nil, EffectConfig{}) // cancels with a state of its own
 	ids := make([]string, n)
 	due := time.Now().Add(1200 * time.Millisecond)
 	for i := range ids {
@@ -267,8 +267,8 @@ func TestCancelAgainstFiring(t *testing.T) {
 	t.Logf("%d of %d were cancelled in time", count, n)
 }
 
-// Two workers, and every timer put twice: each effect runs once.
-func TestTwoWorkersOneRun(t *testing.T) {
+// Two workers, and every timer set twice: each effect runs once.
+func TestEffect_TwoWorkersRunItOnce(t *testing.T) {
 	t.Parallel()
 	p := newPlant(t)
 	const n = 100
@@ -281,7 +281,7 @@ func TestTwoWorkersOneRun(t *testing.T) {
 		id := p.schedule(one, "x", `,"at":"`+at.Format("2006-01-02T15:04:05.000000Z")+`"`)
 		ids = append(ids, id)
 		due := dueEffect{Name: "x", At: events.TimeOf(at), Firing: 1, Attempt: 1}
-		for range 2 { // as if it had fired by itself already, twice
+		for range 2 { // as if it had fired twice already
 			soon := due
 			soon.At = events.TimeOf(time.Now())
 			if err := putEffect(t.Context(), p.log, time.Now, acme, p.thread, id, soon); err != nil {
@@ -303,7 +303,7 @@ func TestTwoWorkersOneRun(t *testing.T) {
 	none(t, told)
 }
 
-// quiet waits until nothing is due any more.
+// quiet waits until nothing is due.
 func (p *plant) quiet() {
 	p.Helper()
 	left := map[string]struct{}{}
@@ -316,16 +316,16 @@ func (p *plant) quiet() {
 	}, func() string { return fmt.Sprintf("%d timers are left", len(left)) })
 }
 
-// SA-86: what is pending survives a restart of the server and of all processes;
-// what was missed meanwhile runs then, once.
-func TestEffectsSurviveARestart(t *testing.T) {
+// SA-86: pending effects survive a restart of the server and of all processes; what was
+// missed meanwhile runs then, once.
+func TestEffects_SurviveRestart(t *testing.T) {
 	t.Parallel()
 	p := newPlant(t)
 	one := p.process(nil, EffectConfig{})
 	missed := p.schedule(one, "x", `,"delayMs":1200`)
 	ahead := p.schedule(one, "x", `,"delayMs":5000,"args":{"n":2}`)
 	late := time.Now().Add(1300 * time.Millisecond)
-	one.stop() // which puts the timers
+	one.stop() // which sets the timers
 	p.folding()
 	p.server.Shutdown()
 	time.Sleep(time.Until(late)) // the time of one passes while nothing runs
@@ -349,10 +349,9 @@ func TestEffectsSurviveARestart(t *testing.T) {
 	none(t, told)
 }
 
-// What fails is tried again as often as it may be, and each attempt is recorded
-// with what went wrong: errors, panics, what takes too long, names that nobody
-// knows.
-func TestEffectsAreTriedAgain(t *testing.T) {
+// A failed effect is retried as often as permitted, and each attempt is recorded with
+// its error: errors, panics, timeouts, unknown names.
+func TestEffects_Retry(t *testing.T) {
 	p := newPlant(t)
 	var list []int
 	asked := 0
@@ -365,7 +364,7 @@ func TestEffectsAreTriedAgain(t *testing.T) {
 		}),
 		"taken": EffectFunc(func(context.Context, *EffectInput) error {
 			if asked++; asked == 1 {
-				return &RetryError{NotMade: true, Err: errors.New("nobody is there")}
+				return &RetryError{NotMade: true, Err: errors.New("no worker is there")}
 			}
 			return nil
 		}),
@@ -396,10 +395,10 @@ func TestEffectsAreTriedAgain(t *testing.T) {
 	id = p.schedule(one, "hangs", fmt.Sprintf(few, 0))
 	p.tells(id, "scheduled", "started 1.1", "failed 1.1 the effect took longer than 300ms: context deadline exceeded (final)")
 	id = p.schedule(one, "nobody", fmt.Sprintf(few, 1))
-	unknown := `no worker that had it knows an effect "nobody"; register it, or schedule one that is known`
+	unknown := `no effect "nobody" is registered in the workers that received it; register it, or schedule a registered one`
 	p.tells(id, "scheduled", "started 1.1", "failed 1.1 "+unknown, "started 1.2", "failed 1.2 "+unknown+" (final)")
-	id = p.schedule(one, "taken", fmt.Sprintf(few, 0)) // what nobody took uses up no attempt
-	p.tells(id, "scheduled", "started 1.1", "failed 1.1 nobody is there", "started 1.1", "completed")
+	id = p.schedule(one, "taken", fmt.Sprintf(few, 0)) // an effect that no process received uses up no attempt
+	p.tells(id, "scheduled", "started 1.1", "failed 1.1 no worker is there", "started 1.1", "completed")
 	began := time.Now()
 	id = p.schedule(one, "later", fmt.Sprintf(few, 1))
 	p.tells(id, "scheduled", "started 1.1", "failed 1.1 slow down", "started 1.2", "completed")
@@ -412,7 +411,7 @@ func TestEffectsAreTriedAgain(t *testing.T) {
 	}
 }
 
-// names writes the names of these tests as names may be.
+// names encodes the names of these tests as valid names.
 func (e Effects) names() Effects {
 	out := Effects{}
 	for name, effect := range e {
@@ -421,9 +420,9 @@ func (e Effects) names() Effects {
 	return out
 }
 
-// A worker that died is replaced; one that was only cut off, and comes to its end
-// later, ends nothing any more.
-func TestAWorkerIsReplaced(t *testing.T) {
+// A worker that died is replaced; one that was only disconnected, and finishes later,
+// ends nothing any more.
+func TestEffectWorker_ReplacedAfterDeath(t *testing.T) {
 	t.Parallel()
 	p := newPlant(t)
 	entered, leave := make(chan *EffectInput, 1), make(chan struct{})
@@ -434,7 +433,7 @@ func TestAWorkerIsReplaced(t *testing.T) {
 	})}, EffectConfig{})
 	id := p.schedule(first, "x", "")
 	key := next(t, entered).Key
-	first.wires.Conn().Close() // nobody keeps the effect alive any more
+	first.wires.Conn().Close() // the effect is no longer kept alive
 	told := make(chan *EffectInput, 8)
 	began := time.Now()
 	p.process(Effects{"x": tell(told)}, EffectConfig{})
@@ -452,8 +451,8 @@ func TestAWorkerIsReplaced(t *testing.T) {
 	none(t, told)
 }
 
-// An effect that runs longer than a worker may be silent is not given to another.
-func TestALongEffectIsKeptAlive(t *testing.T) {
+// An effect that runs longer than a worker may be silent is not taken by another.
+func TestEffectWorker_KeepsLongEffectAlive(t *testing.T) {
 	t.Parallel()
 	p := newPlant(t)
 	told := make(chan *EffectInput, 8)
@@ -471,9 +470,9 @@ func TestALongEffectIsKeptAlive(t *testing.T) {
 	none(t, told)
 }
 
-// A worker that is stopped lets what runs come to its end, begins nothing more,
-// and leaves to others what does not end in time.
-func TestAWorkerDrains(t *testing.T) {
+// A worker that is stopped lets running effects finish, starts no more, and leaves to
+// others what does not end in time.
+func TestEffectWorker_Drains(t *testing.T) {
 	p := newPlant(t)
 	entered, leave := make(chan *EffectInput, 8), make(chan struct{})
 	one := p.process(Effects{
@@ -489,7 +488,7 @@ func TestAWorkerDrains(t *testing.T) {
 		}),
 	}, EffectConfig{Drain: 500 * time.Millisecond})
 	ends, hangs := p.schedule(one, "ends", ""), p.schedule(one, "hangs", "")
-	held := p.schedule(one, "ends", `,"delayMs":900`) // in hand, and not due
+	held := p.schedule(one, "ends", `,"delayMs":900`) // fetched, and not due
 	next(t, entered)
 	next(t, entered)
 	close(leave)
@@ -506,13 +505,13 @@ func TestAWorkerDrains(t *testing.T) {
 	p.tells(hangs, "scheduled", "started 1.1", "failed 1.1 the worker that ran it was lost", "started 1.2", "completed")
 }
 
-// The sweep puts the timers that were lost: of what was committed by a process
-// that died before it put them, of what a worker had when all timers were lost.
-// Where nothing is lost it puts nothing.
+// The sweep sets timers that were lost: of commits of a process that died before it set
+// them, and of a worker's messages when all timers were lost. If none are lost, it sets
+// none.
 func TestSweep(t *testing.T) {
 	p := newPlant(t)
 	dead := p.process(nil, EffectConfig{})
-	dead.stop() // its timers are put no more
+	dead.stop() // it sets its timers no more
 	soon := p.schedule(dead, "x", `,"args":{"n":1}`)
 	ahead := p.schedule(dead, "x", `,"delayMs":1500`)
 	had := p.schedule(dead, "x", "")
@@ -521,7 +520,7 @@ func TestSweep(t *testing.T) {
 	}
 	gone := p.schedule(dead, "x", `,"delayMs":1000`)
 	p.do(dead, "effect.cancel", `{"effectId":"`+gone+`"}`)
-	if n := len(p.pending("")); n != 2 { // and the read model is there
+	if n := len(p.pending("")); n != 2 { // and the read model shows it
 		t.Fatalf("%d are pending", n)
 	}
 	told := make(chan *EffectInput, 8)
@@ -534,7 +533,7 @@ func TestSweep(t *testing.T) {
 		in := next(t, told)
 		attempts[in.EffectID] = in.Attempt
 		if in.EffectID == soon && string(in.Args) != `{"n":1}` {
-			t.Errorf("it was told %+v", in)
+			t.Errorf("it received %+v", in)
 		}
 	}
 	if attempts[soon] != 1 || attempts[ahead] != 1 || attempts[had] != 2 {
@@ -554,8 +553,8 @@ func TestSweep(t *testing.T) {
 	none(t, told)
 }
 
-// A cancel takes the timer away, and so does the end of the thread.
-func TestTimersAreDropped(t *testing.T) {
+// A cancel removes the timer, and so does the deletion of the thread.
+func TestEffectTimers_RemovedByCancelAndDelete(t *testing.T) {
 	p := newPlant(t)
 	one := p.process(nil, EffectConfig{})
 	timers := func(want int) {
@@ -576,15 +575,15 @@ func TestTimersAreDropped(t *testing.T) {
 	timers(0)
 }
 
-// A repeated effect runs by its plan; what was missed while nobody ran it runs
+// A repeated effect runs on its schedule; what was missed while no worker ran, runs
 // once; a cancel ends it.
-func TestRepeatedEffectsRun(t *testing.T) {
+func TestEffects_Repeat(t *testing.T) {
 	t.Parallel()
 	p := newPlant(t)
 	dead := p.process(nil, EffectConfig{})
 	id := p.schedule(dead, "x", `,"everyMs":1000`)
 	plan := time.UnixMicro(p.pending("")[0].ScheduledAt)
-	time.Sleep(time.Until(plan.Add(2500 * time.Millisecond))) // three firings pass by
+	time.Sleep(time.Until(plan.Add(2500 * time.Millisecond))) // three firings are missed
 	told := make(chan *EffectInput, 16)
 	p.process(Effects{"x": tell(told)}, EffectConfig{})
 	for firing := int64(1); firing <= 3; firing++ {

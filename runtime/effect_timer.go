@@ -17,26 +17,26 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// EffectLease is the lease under which lost timers of effects are put again.
+// EffectLease is the lease under which lost timers of effects are set again.
 const EffectLease = "effects"
 
-// EffectTimers keeps the timers of effects as the log says. Every process that
-// does commands has one: it puts the timer of an effect that was scheduled here,
-// and removes that of one that was cancelled. One process at a time sweeps: it
-// puts what is pending and has no timer, because a process died between the
-// commit and the timer, or the timers were lost.
+// EffectTimers maintains the timers of effects according to the log. Every process that
+// executes commands has one: it sets the timer of an effect that was scheduled there,
+// and removes that of a cancelled one. One process at a time sweeps: it sets missing
+// timers of pending effects, because a process died between the commit and the timer,
+// or timers were lost.
 //
-// A timer that is put twice, or stays after a cancel, does no harm: the decision
-// on the thread refuses what is not to be run.
+// A timer that is set twice, or remains after a cancel, does no harm: the decision on
+// the thread refuses what must not run.
 type EffectTimers struct {
 	log    *eventlog.Log
 	now    func() time.Time
 	logger zerolog.Logger
 	queue  chan func(context.Context) error
-	open   atomic.Int64 // what is queued, or being done
+	open   atomic.Int64 // queued, or in progress
 }
 
-// How timers are put.
+// Limits of setting timers.
 const (
 	timerQueue   = 8192
 	timerWorkers = 8
@@ -45,8 +45,8 @@ const (
 	sweepPage    = 500
 )
 
-// NewEffectTimers returns the timers on a log, whose streams exist. now is the clock
-// by which effects are due; nil: time.Now.
+// NewEffectTimers returns the timers on a log, whose streams exist. now is the clock by
+// which effects are due; nil: time.Now.
 func NewEffectTimers(log *eventlog.Log, now func() time.Time, logger zerolog.Logger) *EffectTimers {
 	if now == nil {
 		now = time.Now
@@ -54,36 +54,36 @@ func NewEffectTimers(log *eventlog.Log, now func() time.Time, logger zerolog.Log
 	return &EffectTimers{log: log, now: now, logger: logger, queue: make(chan func(context.Context) error, timerQueue)}
 }
 
-// Committed takes notice of a commit; see commands.Config. It returns at once. A
-// timer that finds no place in the queue is left to the sweep.
+// Committed handles a commit; see commands.Config. It does not block. A timer that does
+// not fit into the queue is left to the sweep.
 func (t *EffectTimers) Committed(c *events.Commit) {
 	for i := range c.Events {
 		e := &c.Events[i]
 		switch d := e.Data.(type) {
 		case events.EffectScheduled:
 			due := dueEffect{Name: d.Name, Args: d.Args, At: micros(d.ScheduledAt), Firing: 1, Attempt: 1}
-			t.later(func(ctx context.Context) error { return putEffect(ctx, t.log, t.now, c.Tenant, c.Thread, d.ID, due) })
+			t.enqueue(func(ctx context.Context) error { return putEffect(ctx, t.log, t.now, c.Tenant, c.Thread, d.ID, due) })
 		case events.EffectCancelled:
-			t.later(func(ctx context.Context) error {
+			t.enqueue(func(ctx context.Context) error {
 				return queues.TimersOf(t.log).Drop(ctx, c.Tenant, c.Thread, e.Subject)
 			})
 		case events.LifecycleDeleted:
-			t.later(func(ctx context.Context) error { return queues.TimersOf(t.log).Drop(ctx, c.Tenant, c.Thread, "*") })
+			t.enqueue(func(ctx context.Context) error { return queues.TimersOf(t.log).Drop(ctx, c.Tenant, c.Thread, "*") })
 		}
 	}
 }
 
-func (t *EffectTimers) later(work func(context.Context) error) {
+func (t *EffectTimers) enqueue(work func(context.Context) error) {
 	t.open.Add(1)
 	select {
 	case t.queue <- work:
 	default:
 		t.open.Add(-1)
-		t.logger.Warn().Msg("too many timers wait to be put; the sweep puts those that are lost")
+		t.logger.Warn().Msg("too many timers wait to be set; the sweep sets the lost ones")
 	}
 }
 
-// Run puts timers until ctx ends, and then those that still wait.
+// Run sets timers until ctx ends, and then those that still wait.
 func (t *EffectTimers) Run(ctx context.Context) {
 	var working sync.WaitGroup
 	for range timerWorkers {
@@ -91,13 +91,13 @@ func (t *EffectTimers) Run(ctx context.Context) {
 			for {
 				select {
 				case work := <-t.queue:
-					t.do(ctx, work)
+					t.runWork(ctx, work)
 					continue
 				default:
 				}
 				select {
 				case work := <-t.queue:
-					t.do(ctx, work)
+					t.runWork(ctx, work)
 				case <-ctx.Done():
 					return
 				}
@@ -107,12 +107,12 @@ func (t *EffectTimers) Run(ctx context.Context) {
 	working.Wait()
 }
 
-func (t *EffectTimers) do(ctx context.Context, work func(context.Context) error) {
+func (t *EffectTimers) runWork(ctx context.Context, work func(context.Context) error) {
 	defer t.open.Add(-1)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timerTimeout)
 	defer cancel()
 	if err := work(ctx); err != nil {
-		t.logger.Warn().Err(err).Msg("a timer was not put or removed; the sweep puts those that are lost")
+		t.logger.Warn().Err(err).Msg("cannot set or remove a timer; the sweep sets the lost ones")
 	}
 }
 
@@ -123,20 +123,20 @@ func putEffect(ctx context.Context, log *eventlog.Log, now func() time.Time, ten
 	}
 	body, err := json.Marshal(due)
 	if err != nil {
-		return fmt.Errorf("the timer of an effect: %w", err)
+		return fmt.Errorf("set the timer of an effect: %w", err)
 	}
-	at := time.Now().Add(due.At.Go().Sub(now())) // the server has a clock of its own
+	at := time.Now().Add(due.At.Go().Sub(now())) // the server has its own clock
 	return queues.TimersOf(log).Put(ctx, queues.Timer{Tenant: tenant, Thread: thread, ID: id, At: at, Data: body})
 }
 
-// Sweeping sweeps at once and then now and again, until ctx ends. Run it under
+// Sweeping sweeps immediately and then at intervals, until ctx ends. Run it under
 // EffectLease.
 func (t *EffectTimers) Sweeping(ctx context.Context) error {
 	for {
 		if n, err := t.Sweep(ctx); err != nil && ctx.Err() == nil {
-			t.logger.Warn().Err(err).Msg("the timers of effects could not be swept; it is tried again")
+			t.logger.Warn().Err(err).Msg("cannot sweep the timers of effects; it is retried")
 		} else if n > 0 {
-			t.logger.Info().Int("timers", n).Msg("timers of effects were lost and were put again")
+			t.logger.Info().Int("timers", n).Msg("timers of effects were lost and have been set again")
 		}
 		select {
 		case <-time.After(sweepEvery):
@@ -146,8 +146,8 @@ func (t *EffectTimers) Sweeping(ctx context.Context) error {
 	}
 }
 
-// Sweep puts the timers that are lost, and returns how many. What was committed
-// since it began is left to the next one.
+// Sweep sets lost timers, and returns their number. Commits after its start are left to
+// the next one.
 func (t *EffectTimers) Sweep(ctx context.Context) (int, error) {
 	end, err := t.log.LastSeq(ctx)
 	if err != nil {
@@ -163,8 +163,9 @@ func (t *EffectTimers) Sweep(ctx context.Context) (int, error) {
 	})
 }
 
-// Fire puts what is due by the clock, whether it has a timer or not, and returns how
-// much that is. It is for a clock that was moved: timers run by the server's.
+// Fire sets the timers of everything due by the clock, whether it has one or not, and
+// returns their number. It is for a clock that was moved: timers use the server's
+// clock.
 func (t *EffectTimers) Fire(ctx context.Context) (int, error) {
 	now := events.TimeOf(t.now())
 	return t.putPending(ctx, func(_ string, _ uint64, e *events.ScheduledEffect) bool {
@@ -172,7 +173,7 @@ func (t *EffectTimers) Fire(ctx context.Context) (int, error) {
 	})
 }
 
-// Due reports whether an effect is due by the clock, or a timer is being put.
+// Due reports whether an effect is due by the clock, or a timer is being set.
 func (t *EffectTimers) Due(ctx context.Context) (bool, error) {
 	if t.open.Load() > 0 {
 		return true, nil
@@ -185,16 +186,16 @@ func (t *EffectTimers) Due(ctx context.Context) (bool, error) {
 	return due, err
 }
 
-// putPending puts the timers of the pending effects that are to have one, and
-// returns how many. An effect is named as by eventlog.Log.Timers, and has the
-// sequence of the commit that last changed it.
+// putPending sets the timers of the pending effects that wanted selects, and returns
+// their number. The key of an effect is as in eventlog.Log.Timers, and seq the sequence
+// of the commit that last changed it.
 func (t *EffectTimers) putPending(ctx context.Context, wanted func(key string, seq uint64, e *events.ScheduledEffect) bool) (int, error) {
 	model := documents.NewModels().Of(documents.Effects)
 	put := 0
 	for from := uint64(1); ; {
 		page, err := t.log.Bucket(model.Bucket).Range(ctx, ">", from, sweepPage)
 		if err != nil {
-			return put, fmt.Errorf("reading pending effects: %w", err)
+			return put, fmt.Errorf("read pending effects: %w", err)
 		}
 		for _, m := range page {
 			from = m.Seq + 1
@@ -204,7 +205,7 @@ func (t *EffectTimers) putPending(ctx context.Context, wanted func(key string, s
 			}
 			doc, seq, err := model.Decode(m.Data)
 			if err != nil {
-				continue // the runner knows of it
+				continue // the runner reports it
 			}
 			e := doc.(*events.ScheduledEffect)
 			if !wanted(m.Subject, seq, e) {
@@ -223,7 +224,7 @@ func (t *EffectTimers) putPending(ctx context.Context, wanted func(key string, s
 	}
 }
 
-// micros reads a time of the log; 0 if it cannot be read, which has passed.
+// micros parses a time of the log; 0, which is in the past, if it is invalid.
 func micros(text string) events.Time {
 	at, err := events.ParseTime(text)
 	if err != nil {

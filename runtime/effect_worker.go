@@ -18,26 +18,26 @@ import (
 	"github.com/skein-threads/skein/internal/share"
 )
 
-// EffectConfig bounds a worker. The zero value of a field means its default.
+// EffectConfig configures an EffectWorker. The zero value of a field means its default.
 type EffectConfig struct {
-	Concurrency int           // effects run at once; default 64
+	Concurrency int           // effects run concurrently; default 64
 	Timeout     time.Duration // of one attempt; default 5 minutes
-	Drain       time.Duration // for what still runs when the worker is stopped; default 8 s
-	// AckWait is how long an effect whose worker died waits for another one;
+	Drain       time.Duration // for running effects when the worker is stopped; default 8 s
+	// AckWait is the time after which an effect whose worker died is redelivered;
 	// default 8 s, at least 5 s. The worker that started last decides for all.
 	AckWait time.Duration
 	State   State       // of threads, for effects; default none
-	Shares  *share.Pool // of what runs at once, by tenant; default a fair share for each
-	// Rate is how many effects of a tenant are begun a second, in the long run; ten
-	// seconds' worth may be begun at once. More wait. Default DefaultEffectRate;
+	Shares  *share.Pool // of concurrent effects, by tenant; default a fair share for each
+	// Rate is how many effects of a tenant are started per second, in the long run,
+	// with bursts of ten seconds' worth. Further ones wait. Default DefaultEffectRate;
 	// negative: no limit.
 	Rate    float64
 	Metrics Metrics          // default none
 	Now     func() time.Time // the clock by which effects are due; default time.Now
 }
 
-// How many effects run at the same time in a process, and how many of a tenant are
-// begun a second, unless it is told otherwise.
+// Default limits: concurrent effects in a process, and effects of a tenant started per
+// second.
 const (
 	DefaultEffects    = 64
 	DefaultEffectRate = 20
@@ -72,8 +72,8 @@ func (c EffectConfig) withDefaults() EffectConfig {
 	return c
 }
 
-// EffectWorker runs effects that are due. Several, in one process or many, share
-// the work; an effect is run by one of them.
+// EffectWorker runs effects that are due. Several, in one process or many, share the
+// work; each effect is run by one of them.
 type EffectWorker struct {
 	log        *eventlog.Log
 	dispatcher *commands.Dispatcher
@@ -81,17 +81,17 @@ type EffectWorker struct {
 	cfg        EffectConfig
 	logger     zerolog.Logger
 
-	hands chan struct{} // one for each effect in hand
-	slots chan struct{} // one for each that runs
-	rates *share.Rates  // of beginnings, by tenant
-	late  parked        // effects that were put off because their tenant has its share
+	hands chan struct{} // one for each fetched effect
+	slots chan struct{} // one for each running effect
+	rates *share.Rates  // of starts, by tenant
+	late  parked        // effects that were postponed because their tenant has its share
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	runs map[uint64]string
 }
 
-// NewEffectWorker makes a worker. find gives an effect by its name, such as
-// Effects.Effect; the attempts at one that it does not know fail.
+// NewEffectWorker returns a worker. find returns an effect by its name, such as
+// Effects.Effect; attempts at an unknown one fail.
 func NewEffectWorker(log *eventlog.Log, dispatcher *commands.Dispatcher, find func(string) (Effect, bool), cfg EffectConfig, logger zerolog.Logger) *EffectWorker {
 	cfg = cfg.withDefaults()
 	return &EffectWorker{
@@ -102,31 +102,31 @@ func NewEffectWorker(log *eventlog.Log, dispatcher *commands.Dispatcher, find fu
 	}
 }
 
-// How effects are taken in hand. Together with the lead of a timer it is less
-// than any AckWait, so that what is only held needs not be kept alive.
+// How effects are fetched. Together with the lead of a timer it is less than any
+// AckWait, so a message that only waits need not be kept alive.
 const (
 	effectsInHand = 1024
 	fetchWait     = 5 * time.Second
-	fetchPulse    = 500 * time.Millisecond // a server that went away is noticed after two
-	longestTie    = 2 * time.Second        // until an effect in hand is due
-	patience      = time.Second            // with which one that is due waits for a slot
+	fetchPulse    = 500 * time.Millisecond // an unavailable server is noticed after two
+	longestTie    = 2 * time.Second        // until a fetched effect is due
+	patience      = time.Second            // how long a due effect waits for a slot
 )
 
-// Run runs effects until ctx ends; then it takes no more, gives back what it has
-// not begun, and returns when what runs has ended. What still runs after the
-// time to drain is told to end, and goes to another worker.
+// Run runs effects until ctx ends; then it takes no more, releases those it has not
+// started, and returns when the running ones have ended. What still runs after the time
+// to drain is cancelled, and goes to another worker.
 func (w *EffectWorker) Run(ctx context.Context) {
 	running, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	var working sync.WaitGroup
 	for ctx.Err() == nil {
-		if err := w.take(ctx, func(m jetstream.Msg) {
+		if err := w.fetchDue(ctx, func(m jetstream.Msg) {
 			working.Go(func() {
 				defer func() { <-w.hands }()
-				w.handle(ctx, running, m)
+				w.handleDue(ctx, running, m)
 			})
 		}); err != nil && ctx.Err() == nil {
-			w.logger.Warn().Err(err).Msg("taking effects that are due was interrupted; it goes on")
+			w.logger.Warn().Err(err).Msg("fetching due effects was interrupted; it continues")
 			retry.Sleep(ctx, fetchPulse)
 		}
 	}
@@ -143,14 +143,14 @@ func (w *EffectWorker) Run(ctx context.Context) {
 	}
 }
 
-// take hands over what is due, until ctx ends or the server is gone.
-func (w *EffectWorker) take(ctx context.Context, handle func(jetstream.Msg)) error {
+// fetchDue passes due effects to handle, until ctx ends or the server is unavailable.
+func (w *EffectWorker) fetchDue(ctx context.Context, handle func(jetstream.Msg)) error {
 	consumer, err := queues.TimersOf(w.log).Due(ctx, w.cfg.AckWait)
 	if err != nil {
 		return err
 	}
 	for {
-		// Whoever runs all that it can leaves the rest to others.
+		// A busy worker leaves further effects to others.
 		for _, places := range []chan struct{}{w.slots, w.hands} {
 			select {
 			case places <- struct{}{}:
@@ -166,7 +166,7 @@ func (w *EffectWorker) take(ctx context.Context, handle func(jetstream.Msg)) err
 			return err
 		}
 		for m := range batch.Messages() {
-			w.hands <- struct{}{} // there is one: this is the only place that takes them
+			w.hands <- struct{}{} // never blocks: only this goroutine sends
 			handle(m)
 		}
 		cancel()
@@ -179,18 +179,18 @@ func (w *EffectWorker) take(ctx context.Context, handle func(jetstream.Msg)) err
 	}
 }
 
-// handle waits until an effect is due and a slot is free, and runs it.
-func (w *EffectWorker) handle(ctx, running context.Context, m jetstream.Msg) {
+// handleDue waits until an effect is due and a slot is free, and runs it.
+func (w *EffectWorker) handleDue(ctx, running context.Context, m jetstream.Msg) {
 	tenant, thread, id, ok := queues.TimersOf(w.log).NameOfDue(m)
 	var due dueEffect
 	if !ok || json.Unmarshal(m.Data(), &due) != nil || !events.ValidTenant(tenant) {
-		w.logger.Error().Msg("what was due is no effect and was dropped")
+		w.logger.Error().Msg("a due message is not an effect and was dropped")
 		_ = m.Term()
 		return
 	}
 	meta, err := m.Metadata()
 	if err != nil {
-		w.logger.Error().Err(err).Msg("what was due has no metadata")
+		w.logger.Error().Err(err).Msg("a due message has no metadata")
 		return
 	}
 	if tie := due.At.Go().Sub(w.cfg.Now()); tie > longestTie {
@@ -219,7 +219,7 @@ func (w *EffectWorker) handle(ctx, running context.Context, m jetstream.Msg) {
 		select {
 		case w.slots <- struct{}{}:
 		case <-time.After(patience):
-			_ = m.Nak() // others may have one
+			_ = m.Nak() // other workers may have a slot
 			return
 		case <-ctx.Done():
 			_ = m.Nak()
@@ -231,31 +231,31 @@ func (w *EffectWorker) handle(ctx, running context.Context, m jetstream.Msg) {
 		_ = m.Nak()
 		return
 	}
-	if !w.begin(meta.Sequence.Stream, m.Subject()) {
-		_ = m.InProgress() // it came again because the server was away; it still runs here
+	if !w.markHandled(meta.Sequence.Stream, m.Subject()) {
+		_ = m.InProgress() // redelivered because the server was unavailable; it still runs here
 		return
 	}
-	defer w.end(meta.Sequence.Stream)
+	defer w.unmarkHandled(meta.Sequence.Stream)
 	r := &effectRun{EffectWorker: w, m: m, seq: meta.Sequence.Stream, tenant: tenant, thread: thread, id: id, due: due}
-	r.run(running)
+	r.runAttempt(running)
 }
 
-// putOff sets the timer of an effect again that is due, since its tenant has its
-// share. It keeps its time, and is late.
+// putOff sets the timer of a due effect again, because its tenant has its share. The
+// effect keeps its time, and is late.
 func (w *EffectWorker) putOff(m jetstream.Msg, tenant, thread, id string) {
 	ctx, cancel := context.WithTimeout(context.Background(), timerTimeout)
 	defer cancel()
 	at := time.Now().Add(queues.TimerLead + w.late.pause(tenant))
 	err := queues.TimersOf(w.log).Put(ctx, queues.Timer{Tenant: tenant, Thread: thread, ID: id, At: at, Data: m.Data()})
-	if err != nil { // the message is still there
+	if err != nil { // the message is redelivered
 		_ = m.NakWithDelay(time.Second)
 		return
 	}
-	_ = m.Ack() // if that is lost it comes twice, and begins once
+	_ = m.Ack() // if that is lost, it is delivered twice, and started once
 }
 
-// begin notes that a message is being worked on, and reports whether it was not.
-func (w *EffectWorker) begin(seq uint64, subject string) bool {
+// markHandled notes that a message is being handled, and reports whether it was not before.
+func (w *EffectWorker) markHandled(seq uint64, subject string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.runs[seq] == subject {
@@ -265,7 +265,7 @@ func (w *EffectWorker) begin(seq uint64, subject string) bool {
 	return true
 }
 
-func (w *EffectWorker) end(seq uint64) {
+func (w *EffectWorker) unmarkHandled(seq uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.runs, seq)

@@ -25,7 +25,7 @@ import (
 
 const acme = "acme"
 
-// plant is a server with a thread, and the processes that a test wants.
+// plant is a server with a thread, and the processes of a test.
 type plant struct {
 	testing.TB
 	dir       string
@@ -48,7 +48,7 @@ func newPlant(t testing.TB) *plant {
 	return p
 }
 
-// up starts the server and the read models, on what an earlier one left.
+// up starts the server and the read models, on the store of an earlier one.
 func (p *plant) up() {
 	p.Helper()
 	p.server = natstest.Start(p, natstest.StoreDir(p.dir))
@@ -83,8 +83,8 @@ func (p *plant) open() *eventlog.Log {
 	return log
 }
 
-// process is what a process of Skein has for effects. Its worker takes messages
-// on a connection of its own, so that a test can cut it off.
+// process is a process of Skein with what effects need. Its worker has its own
+// connection, so that a test can disconnect it.
 type process struct {
 	d      *commands.Dispatcher
 	timers *EffectTimers
@@ -93,7 +93,7 @@ type process struct {
 	stop   func()
 }
 
-// process starts a process. It has a worker if effects are given.
+// process starts a process. It has a worker if effects is not nil.
 func (p *plant) process(effects Effects, cfg EffectConfig) *process {
 	p.Helper()
 	log := p.open()
@@ -117,7 +117,7 @@ func (p *plant) process(effects Effects, cfg EffectConfig) *process {
 	return one
 }
 
-// do does a command on the thread, which must pass.
+// do executes a command on the thread, which must succeed.
 func (p *plant) do(one *process, name, data string) *events.Reply {
 	p.Helper()
 	body := `{"data":` + data
@@ -131,13 +131,13 @@ func (p *plant) do(one *process, name, data string) *events.Reply {
 	return reply
 }
 
-// schedule schedules an effect and gives its id.
+// schedule schedules an effect and returns its id.
 func (p *plant) schedule(one *process, name, more string) string {
 	p.Helper()
 	return p.do(one, "effect.schedule", `{"name":"`+name+`"`+more+`}`).Result.EffectID
 }
 
-// story gives the events of an effect, each as its type and what it says.
+// story returns the events of an effect, each as its type and content.
 func (p *plant) story(id string) []string {
 	p.Helper()
 	list := []string{}
@@ -169,7 +169,7 @@ func (p *plant) story(id string) []string {
 	return list
 }
 
-// tells waits until an effect has had these events, and no others.
+// tells waits until an effect has exactly these events.
 func (p *plant) tells(id string, want ...string) {
 	p.Helper()
 	var got []string
@@ -182,7 +182,7 @@ func (p *plant) tells(id string, want ...string) {
 	}
 }
 
-// until asks again and again whether something is so.
+// until polls until a condition holds.
 func (p *plant) until(so func() bool, or func() string) {
 	p.Helper()
 	ticks := time.NewTicker(5 * time.Millisecond)
@@ -197,8 +197,7 @@ func (p *plant) until(so func() bool, or func() string) {
 	}
 }
 
-// pending gives the names and ids of what effect.list shows of all that is
-// committed.
+// pending returns what effect.list shows of everything committed.
 func (p *plant) pending(name string) []events.ScheduledEffect {
 	p.Helper()
 	queries := projections.NewQueries(p.log, p.validator, projections.QueryConfig{Wait: time.Minute}, zerolog.Nop(), nil)
@@ -227,7 +226,7 @@ func (p *plant) pending(name string) []events.ScheduledEffect {
 	return answer.(*events.EffectList).Effects
 }
 
-// next waits for what an effect tells.
+// next waits for the next value of a channel.
 func next[T any](t testing.TB, from <-chan T) T {
 	t.Helper()
 	select {
@@ -239,17 +238,17 @@ func next[T any](t testing.TB, from <-chan T) T {
 	}
 }
 
-// none checks that nothing has come.
+// none checks that a channel is empty.
 func none[T any](t testing.TB, from <-chan T) {
 	t.Helper()
 	select {
 	case v := <-from:
-		t.Errorf("there is more: %+v", v)
+		t.Errorf("an unexpected value: %+v", v)
 	default:
 	}
 }
 
-// tell is an effect that tells what it was given.
+// tell is an effect that sends its input.
 func tell(to chan<- *EffectInput) Effect {
 	return EffectFunc(func(_ context.Context, in *EffectInput) error {
 		to <- in

@@ -11,12 +11,12 @@ import (
 )
 
 // Execution is the execution as tools, hooks and effects see it: an
-// events.ExecutionState, and what else a ThreadState is made of. It is live: it shows what the worker knows at the moment, and
-// after Stop it is stopped. All of it is read-only, but for Stop and ForceTurn. Safe
-// for concurrent use.
+// events.ExecutionState, and the base of a ThreadState. It is live: it shows the
+// current state of the worker, and after Stop it is stopped. Except for Stop and
+// ForceTurn it is read-only. It is safe for concurrent use.
 //
-// An effect has one of its own, with its own flow: it has no steps,
-// no sides and no messages.
+// An effect has an execution of its own, with its own flow, and without steps, sides
+// and messages.
 type Execution struct {
 	flow    string
 	ctx     context.Context
@@ -27,7 +27,7 @@ type Execution struct {
 	spot    spot
 }
 
-// spot is where in a run an Execution was handed out.
+// spot is the place in a run for which an Execution was created.
 type spot struct {
 	agent    *Agent
 	side     *Side
@@ -35,17 +35,17 @@ type spot struct {
 	call     string // the tool's; empty for a hook
 	portable bool
 	nested   int          // how many tools deep
-	invoked  atomic.Int64 // how many calls were made from there
+	invoked  atomic.Int64 // number of calls made from there
 }
 
-// known is what a worker knows of a thread.
+// known is what a worker knows about a thread.
 type known struct {
 	agent, user string
 	created     int64
 	seq         int64
 }
 
-// execution hands out the run to a tool's call, or to a hook.
+// execution returns the execution for a tool's call, or for a hook.
 func (t *turn) execution(call string, portable bool, nested int) *Execution {
 	x := &Execution{flow: t.job.Execution, ctx: t.ctx, scratch: t.scratch, turn: t}
 	x.spot.agent, x.spot.side, x.spot.step = t.agent, t.agent.side(t.run.Side), t.run.StepID
@@ -53,32 +53,32 @@ func (t *turn) execution(call string, portable bool, nested int) *Execution {
 	return x
 }
 
-// state gives the thread as a hook sees it.
+// state returns the thread as a hook sees it.
 func (t *turn) state() ThreadState {
 	return t.w.cfg.State(t.job.Tenant, t.job.Thread, t.execution("", false, 0))
 }
 
-// toolState gives the thread as a tool sees it.
+// toolState returns the thread as a tool sees it.
 func (t *turn) toolState(call string, spec ToolSpec) ThreadState {
 	return t.w.cfg.State(t.job.Tenant, t.job.Thread, t.execution(call, !spec.NotPortable, 0))
 }
 
-// InRun reports whether it is that of a run of the thread, and of no effect: what
-// is done there must not wait for another run of the thread.
+// InRun reports whether it belongs to a run of the thread, and not to an effect: a run
+// must not wait for another run of its thread.
 func (x *Execution) InRun() bool { return x.turn != nil }
 
-// Portable reports whether it was handed to a tool that says that it is portable,
-// and so must not see the process.
+// Portable reports whether it belongs to a portable tool, which must not see the
+// process.
 func (x *Execution) Portable() bool { return x.spot.portable }
 
-// Scratch gives the store of the execution. It is memory: it ends with
-// the execution, and follows it neither to another worker nor over a wait.
+// Scratch returns the store of the execution. It is in memory: it ends with the
+// execution, and is lost when another worker takes over and when the run waits.
 func (x *Execution) Scratch() *sync.Map { return x.scratch }
 
-// AgentID gives the agent in charge of the thread now; empty if none is.
+// AgentID returns the agent currently in charge of the thread; empty if there is none.
 func (x *Execution) AgentID() string { return x.known().agent }
 
-// UserID gives the user that the thread belongs to; nil if to none.
+// UserID returns the user of the thread; nil if there is none.
 func (x *Execution) UserID() *string {
 	if user := x.known().user; user != "" {
 		return &user
@@ -86,10 +86,10 @@ func (x *Execution) UserID() *string {
 	return nil
 }
 
-// CreatedAt gives when the thread was made, in microseconds.
+// CreatedAt returns when the thread was created, in microseconds.
 func (x *Execution) CreatedAt() int64 { return x.known().created }
 
-// Seq gives the last commit of the run, as far as it has got: what reads must show.
+// Seq returns the run's last commit, which reads must show.
 func (x *Execution) Seq() int64 { return x.known().seq }
 
 func (x *Execution) known() known {
@@ -112,10 +112,10 @@ func (x *Execution) run() thread.Run {
 	return l.run
 }
 
-// FlowID gives the execution's id; of an effect, the effect's.
+// FlowID returns the id of the execution or effect.
 func (x *Execution) FlowID() string { return x.flow }
 
-// CurrentSide gives whose turn it is: a, where there are no sides.
+// CurrentSide returns the side whose turn it is: a, if there are no sides.
 func (x *Execution) CurrentSide() events.Side {
 	if side := x.run().Side; side != "" {
 		return side
@@ -123,24 +123,24 @@ func (x *Execution) CurrentSide() events.Side {
 	return events.SideA
 }
 
-// StepCount gives how many steps there were whose reactor was asked, with the one
-// under way.
+// StepCount returns how many steps have called their reactor, including the current
+// one.
 func (x *Execution) StepCount() int64 { return x.run().Steps }
 
-// SideAStepCount gives those of side a, which has all where there are no sides.
+// SideAStepCount returns those of side a, which has all if there are no sides.
 func (x *Execution) SideAStepCount() int64 { return x.run().SideASteps }
 
-// SideBStepCount gives those of side b.
+// SideBStepCount returns those of side b.
 func (x *Execution) SideBStepCount() int64 { return x.run().SideBSteps }
 
-// Stopped reports whether the execution was told to stop.
+// Stopped reports whether the execution was stopped.
 func (x *Execution) Stopped() bool { return x.halted.Load() || x.run().Stop }
 
-// StoppedBy gives the side that stopped it; empty if nobody did, or no side.
+// StoppedBy returns the side that stopped it; empty if no side did.
 func (x *Execution) StoppedBy() events.Side { return x.run().StoppedBy }
 
-// MessageHistory gives what has been said in the run's context, silent messages
-// too, oldest first. It is empty when the worker has given the run up.
+// MessageHistory returns the messages in the run's context, silent ones included,
+// oldest first. It is empty once the worker has released the run.
 func (x *Execution) MessageHistory() []events.ThreadMessage {
 	if x.turn == nil {
 		return []events.ThreadMessage{}
@@ -148,25 +148,25 @@ func (x *Execution) MessageHistory() []events.ThreadMessage {
 	return x.turn.live.messages(x.run().ContextID)
 }
 
-// AbortSignal gives what is closed when work under way is to be given up: the run
-// was cancelled, its time is over, or its worker ends. The context of
-// a call ends then, too.
+// AbortSignal returns a channel that is closed when current work must stop: the run was
+// cancelled, its time is over, or its worker stops. The context of a call ends then,
+// too.
 func (x *Execution) AbortSignal() <-chan struct{} { return x.ctx.Done() }
 
-// Stop ends the execution after what it does now. It returns when that
-// is durable; where it cannot be, the log of the process says so.
+// Stop ends the execution after its current operation. It returns when that is durable;
+// if it cannot be recorded, the process logs it.
 func (x *Execution) Stop() {
 	if x.turn == nil {
 		x.halted.Store(true)
 		return
 	}
 	if err := x.command("run.stop", events.StopRun{ExecutionID: x.flow, By: x.CurrentSide()}); err != nil {
-		x.turn.logger.Warn().Err(err).Msg("a run was told to stop, which could not be recorded")
+		x.turn.logger.Warn().Err(err).Msg("cannot record that a run was stopped")
 	}
 }
 
-// ForceTurn gives the next turn to a side. The error is an
-// invalid_request unless the agent is a dual_ai one.
+// ForceTurn assigns the next turn to a side. The error is an invalid_request unless the
+// agent is a dual_ai one.
 func (x *Execution) ForceTurn(side events.Side) error {
 	switch {
 	case side != events.SideA && side != events.SideB:
@@ -184,9 +184,9 @@ func (x *Execution) command(name string, data any) error {
 	_, err := t.w.commands.Run(ctx, &thread.Command{
 		ID: t.w.newID(), Tenant: t.job.Tenant, ThreadID: t.job.Thread, Actor: "skein:" + t.w.name,
 		Parts: []thread.Part{{Name: name, Data: data}},
-	}, t.live.see(t.job.Execution))
+	}, t.live.noteState(t.job.Execution))
 	return err
 }
 
-// commandTime is how long what steers a run may take to be recorded.
+// commandTime is the timeout of recording a command of a running call.
 const commandTime = 10 * time.Second

@@ -11,7 +11,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// endOf gives how an execution ended: its status, its error text, the thread's
+// endOf returns how an execution ended: its status, its error text, and the thread's
 // status after it.
 func endOf(t *testing.T, all []events.Event) (status events.ExecutionStatus, text string, after events.ThreadStatus) {
 	t.Helper()
@@ -29,13 +29,13 @@ func endOf(t *testing.T, all []events.Event) (status events.ExecutionStatus, tex
 	return status, text, after
 }
 
-// A reactor that fails, panics or gives nonsense ends its step and execution,
-// says what happened, and leaves a thread that can be used: C-41, C-42, EK-117.
-func TestReactorsThatFail(t *testing.T) {
+// A reactor that fails, panics or returns invalid data ends its step and execution,
+// says what happened, and leaves a usable thread: C-41, C-42, EK-117.
+func TestReactor_Failures(t *testing.T) {
 	part := func(raw string) *Reaction {
 		return &Reaction{AssistantEvent: Assistant{Content: []events.JSON{events.JSON(raw)}}}
 	}
-	gives := func(r *Reaction) Reactor {
+	returning := func(r *Reaction) Reactor {
 		return ReactorFunc(func(context.Context, *StepInput, Stream) (*Reaction, error) { return r, nil })
 	}
 	for name, c := range map[string]struct {
@@ -46,19 +46,19 @@ func TestReactorsThatFail(t *testing.T) {
 			return nil, errors.New("the model is away")
 		}), "the model is away"},
 		"a panic":              {ReactorFunc(func(context.Context, *StepInput, Stream) (*Reaction, error) { panic("secret") }), "the reactor panicked"},
-		"nothing":              {gives(nil), "gave nothing"},
-		"no JSON":              {gives(part(`{"type":`)), "part 0 of its answer is no JSON object"},
-		"no object":            {gives(part(`"text"`)), "no JSON object"},
-		"no type":              {gives(part(`{"text":"x"}`)), "has no type"},
-		"50 MB":                {gives(part(`{"type":"output_text","text":"` + strings.Repeat("x", 50<<20) + `"}`)), "bytes; at most"},
-		"a call without an id": {gives(says("x", ToolCall{Name: "find"})), "a call whose id"},
-		"a call of no tool":    {gives(says("x", call("c", "a b", `{}`))), "cannot be a tool"},
-		"broken arguments":     {gives(says("x", call("c", "find", `{`))), "no JSON"},
-		"a call twice":         {gives(says("x", call("c", "find", `{}`), call("c", "find", `{}`))), "twice"},
-		"a call twice among its parts": {gives(&Reaction{AssistantEvent: Assistant{Content: []events.JSON{
+		"nothing":              {returning(nil), "returned nothing"},
+		"no JSON":              {returning(part(`{"type":`)), "part 0 of its answer is not a JSON object"},
+		"no object":            {returning(part(`"text"`)), "not a JSON object"},
+		"no type":              {returning(part(`{"text":"x"}`)), "has no type"},
+		"50 MB":                {returning(part(`{"type":"output_text","text":"` + strings.Repeat("x", 50<<20) + `"}`)), "bytes; the limit"},
+		"a call without an id": {returning(says("x", ToolCall{Name: "find"})), "a call whose id"},
+		"a call of no tool":    {returning(says("x", call("c", "a b", `{}`))), "cannot be a tool"},
+		"broken arguments":     {returning(says("x", call("c", "find", `{`))), "not valid JSON"},
+		"a call twice":         {returning(says("x", call("c", "find", `{}`), call("c", "find", `{}`))), "twice"},
+		"a call twice among its parts": {returning(&Reaction{AssistantEvent: Assistant{Content: []events.JSON{
 			events.JSON(`{"type":"tool-find","toolCallId":"c","input":{}}`), events.JSON(`{"type":"tool-find","toolCallId":"c","input":{}}`),
 		}}}), "twice"},
-		"2000 parts": {gives(&Reaction{AssistantEvent: Assistant{Content: make([]events.JSON, 2000)}}), "2000 parts"},
+		"2000 parts": {returning(&Reaction{AssistantEvent: Assistant{Content: make([]events.JSON, 2000)}}), "2000 parts"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -79,8 +79,8 @@ func TestReactorsThatFail(t *testing.T) {
 	}
 }
 
-// A part of a type that nobody knows is kept as it came: EK-107, EK-108.
-func TestUnknownPart(t *testing.T) {
+// A part of an unknown type is stored unchanged: EK-107, EK-108.
+func TestReactor_UnknownPartIsStored(t *testing.T) {
 	w := newWorld(t)
 	w.agent("a", script(&Reaction{AssistantEvent: Assistant{Content: []events.JSON{events.JSON(`{"type":"acme.chart","points":[1,2]}`)}}}))
 	w.work(Config{})
@@ -96,8 +96,7 @@ func TestUnknownPart(t *testing.T) {
 	}
 }
 
-// A failure that may pass is tried again, and recorded; one that does not pass
-// ends the run.
+// A temporary failure is retried, and recorded; another one ends the run.
 func TestRetries(t *testing.T) {
 	w := newWorld(t)
 	tries := 0
@@ -125,10 +124,9 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// A tool that fails, panics, hangs, gives nonsense or too much, is not there, or
-// is called with what its schema refuses gives the model a result that says so:
-// SA-66, EK-116.
-func TestToolsThatFail(t *testing.T) {
+// A tool that fails, panics, hangs, returns invalid or too much data, is missing, or is
+// called with invalid arguments returns a result that tells the model: SA-66, EK-116.
+func TestTool_Failures(t *testing.T) {
 	made := func(got ToolResult, err error) func(context.Context, *ToolInput) (ToolResult, error) {
 		return func(context.Context, *ToolInput) (ToolResult, error) { return got, err }
 	}
@@ -139,12 +137,12 @@ func TestToolsThatFail(t *testing.T) {
 		"an error":  {tool{ToolSpec{Name: "find"}, made(ToolResult{}, errors.New("no database"))}, "no database"},
 		"a failure": {tool{ToolSpec{Name: "find"}, made(Failed("not there"), nil)}, "not there"},
 		"a panic":   {tool{ToolSpec{Name: "find"}, func(context.Context, *ToolInput) (ToolResult, error) { panic("secret") }}, "the tool panicked"},
-		"50 MB":     {tool{ToolSpec{Name: "find"}, made(Done(events.JSON(`"`+strings.Repeat("x", 50<<20)+`"`)), nil)}, "at most"},
-		"no JSON":   {tool{ToolSpec{Name: "find"}, made(Done(events.JSON(`{`)), nil)}, "no JSON"},
+		"50 MB":     {tool{ToolSpec{Name: "find"}, made(Done(events.JSON(`"`+strings.Repeat("x", 50<<20)+`"`)), nil)}, "the limit"},
+		"no JSON":   {tool{ToolSpec{Name: "find"}, made(Done(events.JSON(`{`)), nil)}, "invalid JSON"},
 		"no status": {tool{ToolSpec{Name: "find"}, made(ToolResult{}, nil)}, "the status"},
 		"unknown":   {tool{ToolSpec{Name: "other"}, made(Done(nil), nil)}, "tool not found: find"},
 		"bad input": {tool{ToolSpec{Name: "find", Parameters: events.JSON(`"refuse"`)}, made(Done(nil), nil)}, "/n: it is refused"},
-		"a list":    {tool{ToolSpec{Name: "find"}, made(Done(nil), nil)}, "no JSON object"},
+		"a list":    {tool{ToolSpec{Name: "find"}, made(Done(nil), nil)}, "not a JSON object"},
 		"it hangs": {tool{ToolSpec{Name: "find", Timeout: 20 * time.Millisecond}, func(ctx context.Context, _ *ToolInput) (ToolResult, error) {
 			<-ctx.Done()
 			return ToolResult{}, ctx.Err()
@@ -180,8 +178,8 @@ func TestToolsThatFail(t *testing.T) {
 	}
 }
 
-// A cancelled run ends amid what it does, and a stopped one after it: SA-148,
-// SA-149, C-26.
+// A cancelled run ends during its current operation, and a stopped one after it:
+// SA-148, SA-149, C-26.
 func TestCancelAndStop(t *testing.T) {
 	for _, name := range []string{"run.cancel", "run.stop"} {
 		t.Run(name, func(t *testing.T) {
@@ -223,7 +221,7 @@ func TestCancelAndStop(t *testing.T) {
 	}
 }
 
-// Limits end a run that would go on for ever.
+// Limits end a run that would go on without end.
 func TestLimits(t *testing.T) {
 	for name, c := range map[string]struct {
 		limits Limits

@@ -8,10 +8,9 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// A call that was granted, and whose worker then died, may have been made: it is
-// asked about again, with the arguments that were granted, unless its tool is
-// idempotent. EK-124.
-func TestGrantedCallAfterAHandover(t *testing.T) {
+// A granted call whose worker then died may have been made: it is asked about again,
+// with the granted arguments, unless its tool is idempotent. EK-124.
+func TestCall_GrantedAfterHandover(t *testing.T) {
 	w := newWorld(t)
 	var paid, looked []string
 	pay := tool{ToolSpec{Name: "pay", Manual: true}, func(_ context.Context, in *ToolInput) (ToolResult, error) {
@@ -29,7 +28,7 @@ func TestGrantedCallAfterAHandover(t *testing.T) {
 	stop()
 	w.must("approval.grant", id, events.GrantApproval{CallID: "c1", Arguments: []byte(`{"eur":4}`)})
 	w.must("approval.grant", id, events.GrantApproval{CallID: "c2"})
-	// A worker takes it, and dies before it can tell what came of the calls.
+	// A worker takes it, and dies before it records the outcome of the calls.
 	w.claim(id, execution, "dead")
 	var before int64
 	w.look(id, func(s *thread.State) { before = s.Version })

@@ -11,11 +11,11 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// callAgent makes a call of a tool that is an agent. An ai_human agent takes the
-// thread over with the call's result, unless it is to run apart; that, and a
-// dual_ai agent, runs in a thread of its own, for which the call waits.
-func (t *turn) callAgent(ctx context.Context, c thread.Call, tool AgentTool, done chan<- ended) (waits bool, err error) {
-	e := ended{call: c, tool: tool.Spec().Name, started: time.Now()}
+// callAgent makes a call of a tool that is an agent. An ai_human agent takes the thread
+// over with the call's result, unless it is to run apart; such an agent, and a dual_ai
+// agent, runs in a thread of its own, for which the call waits.
+func (t *turn) callAgent(ctx context.Context, c thread.Call, tool AgentTool, done chan<- callOutcome) (waits bool, err error) {
+	e := callOutcome{call: c, tool: tool.Spec().Name, started: time.Now()}
 	agent, err := t.w.agent(ctx, t.job.Tenant, tool.AgentName())
 	switch {
 	case err != nil:
@@ -32,7 +32,7 @@ func (t *turn) callAgent(ctx context.Context, c thread.Call, tool AgentTool, don
 			break
 		}
 		if c.Granted {
-			e.result, err = t.w.outcome(ctx, child)
+			e.result, err = t.w.outcomeOf(ctx, child)
 			break
 		}
 		return true, t.beginChild(ctx, c, agent, child)
@@ -40,12 +40,12 @@ func (t *turn) callAgent(ctx context.Context, c thread.Call, tool AgentTool, don
 	if err != nil {
 		return false, err
 	}
-	done <- t.came(t.run.StepID, e)
+	done <- t.streamOutcome(t.run.StepID, e)
 	return false, nil
 }
 
-// childRun names the run that a call waits for. Its ids are derived from the
-// call, so that it is begun once.
+// childRun names the run that a call waits for. Its ids are derived from the call, so
+// that it is started once.
 type childRun struct{ tenant, thread, execution string }
 
 func (t *turn) child(c thread.Call) childRun {
@@ -59,9 +59,9 @@ func childOf(tenant, thread, execution, call string, begun events.Time) childRun
 	}
 }
 
-// beginChild makes the thread of a call and asks its agent, in one commit.
+// beginChild creates the thread of a call and asks its agent, in one commit.
 func (t *turn) beginChild(ctx context.Context, c thread.Call, agent *Agent, child childRun) error {
-	in := t.asked(c, t.arguments(c))
+	in := t.toolInput(c, t.arguments(c))
 	_, err := t.w.commands.Run(ctx, &thread.Command{
 		ID: "run:" + child.execution, Tenant: child.tenant, ThreadID: child.thread, Actor: "skein:" + t.w.name,
 		Parts: []thread.Part{
@@ -75,8 +75,8 @@ func (t *turn) beginChild(ctx context.Context, c thread.Call, agent *Agent, chil
 	return err
 }
 
-// tooDeep reports whether the run was itself asked for by runs in other threads, in
-// a row of maxNested.
+// tooDeep reports whether the run was requested by a chain of maxNested runs in other
+// threads.
 func (t *turn) tooDeep(ctx context.Context) (bool, error) {
 	above := t.run.Parent
 	for range maxNested - 1 {
@@ -96,7 +96,7 @@ func (t *turn) tooDeep(ctx context.Context) (bool, error) {
 	return above != nil, nil
 }
 
-// prompt gives what an agent is asked: the argument that is named so, or all.
+// prompt returns the question for an agent: the argument with that name, or all.
 func prompt(arguments events.JSON) string {
 	var a struct {
 		Prompt  string `json:"prompt"`
@@ -113,21 +113,21 @@ func prompt(arguments events.JSON) string {
 	return string(arguments)
 }
 
-// outcome gives what the run of a call came to: the last text of its answer.
-func (w *Worker) outcome(ctx context.Context, child childRun) (ToolResult, error) {
+// outcomeOf returns the outcome of a call's run: the last text of its answer.
+func (w *Worker) outcomeOf(ctx context.Context, child childRun) (ToolResult, error) {
 	var run thread.Run
 	var found bool
 	if err := w.commands.Look(ctx, child.tenant, child.thread, func(s *thread.State) { run, found = s.Run(child.execution) }); err != nil {
 		return ToolResult{}, err
 	}
 	if !found {
-		return Failed("the thread of the call is not there any more"), nil
+		return Failed("the thread of the call was deleted"), nil
 	}
-	talk := w.history.take(child.tenant, child.thread)
+	talk := w.history.takeConversation(child.tenant, child.thread)
 	if err := w.history.follow(ctx, talk, child.tenant, child.thread); err != nil {
 		return ToolResult{}, err
 	}
-	defer w.history.give(child.tenant, child.thread, talk)
+	defer w.history.returnConversation(child.tenant, child.thread, talk)
 	last, failure := "", "its run failed"
 	if s := talk.byID[run.ReactionItemID]; s != nil {
 		var parts []struct {
@@ -153,8 +153,8 @@ func (w *Worker) outcome(ctx context.Context, child childRun) (ToolResult, error
 	return Done(object("threadId", child.thread, "text", last)), nil
 }
 
-// settled resumes calls whose runs ended before they were waited for.
-func (t *turn) settled(ctx context.Context, calls []string) error {
+// resumeSettled resumes calls whose runs ended before they were waited for.
+func (t *turn) resumeSettled(ctx context.Context, calls []string) error {
 	for _, id := range calls {
 		child := childOf(t.job.Tenant, t.job.Thread, t.job.Execution, id, t.run.Begun)
 		over := false
@@ -165,7 +165,7 @@ func (t *turn) settled(ctx context.Context, calls []string) error {
 			return err
 		}
 		if over {
-			if err := t.w.resume(ctx, t.job.Tenant, t.job.Thread, t.job.Execution, id, t.see); err != nil {
+			if err := t.w.resumeCall(ctx, t.job.Tenant, t.job.Thread, t.job.Execution, id, t.noteRun); err != nil {
 				return err
 			}
 		}
@@ -173,8 +173,8 @@ func (t *turn) settled(ctx context.Context, calls []string) error {
 	return nil
 }
 
-// resume lets a call go on that waited. One that waits no more is left alone.
-func (w *Worker) resume(ctx context.Context, tenant, id, execution, call string, look func(*thread.State)) error {
+// resumeCall continues a waiting call. It skips a call that no longer waits.
+func (w *Worker) resumeCall(ctx context.Context, tenant, id, execution, call string, look func(*thread.State)) error {
 	_, err := w.commands.Run(ctx, &thread.Command{
 		ID: execution + ":resume:" + call, Tenant: tenant, ThreadID: id, Actor: "skein:" + w.name,
 		Parts: []thread.Part{{Name: "run.resume", Data: thread.ResumeCalls{ExecutionID: execution, CallIDs: []string{call}}}},
@@ -186,10 +186,10 @@ func (w *Worker) resume(ctx context.Context, tenant, id, execution, call string,
 	return err
 }
 
-// tellParent lets the call go on that waited for a run that has ended.
+// tellParent continues the call that waits for a run that has ended.
 func (w *Worker) tellParent(ctx context.Context, tenant string, r thread.Run) error {
 	if r.Parent == nil {
 		return nil
 	}
-	return w.resume(ctx, tenant, r.Parent.ThreadID, r.Parent.ExecutionID, r.Parent.CallID, nil)
+	return w.resumeCall(ctx, tenant, r.Parent.ThreadID, r.Parent.ExecutionID, r.Parent.CallID, nil)
 }

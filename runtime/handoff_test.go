@@ -19,8 +19,8 @@ type agentTool struct {
 func (a agentTool) AgentName() string { return a.agent }
 func (a agentTool) Apart() bool       { return false }
 
-// Handoffs of several hops stay in one thread with all that was said: SA-4,
-// SA-5, SA-6, SA-8.
+// Handoffs of several hops stay in one thread with its whole history: SA-4, SA-5, SA-6,
+// SA-8.
 func TestHandoff(t *testing.T) {
 	w := newWorld(t)
 	to := func(name string) Tool { return agentTool{tool{spec: ToolSpec{Name: name}}, name} }
@@ -53,7 +53,7 @@ func TestHandoff(t *testing.T) {
 			t.Errorf("the agent is %s", s.AgentID())
 		}
 	})
-	// By hand, at rest (SA-6): the agent that is called answers.
+	// By hand, while idle (SA-6): the assigned agent answers.
 	w.agent("closing", last("closing"))
 	w.agents.tools["closing"] = to("closing")
 	w.must("tool.queue", id, events.QueueTool{Name: "closing"})
@@ -74,9 +74,9 @@ type apartTool struct{ agentTool }
 
 func (apartTool) Apart() bool { return true }
 
-// Agents that call each other, each in a thread of its own, are stopped where they
-// are too deep: that call fails, which its agent is told, and all runs end.
-func TestAgentsThatCallEachOther_AreBounded(t *testing.T) {
+// Agents that call each other, each in a thread of its own, are stopped at a depth:
+// that call fails, its agent is told, and all runs end.
+func TestAgents_DepthOfCallsIsLimited(t *testing.T) {
 	w := newWorld(t)
 	asked := make(chan string, 100)
 	w.agent("again", ReactorFunc(func(_ context.Context, in *StepInput, _ Stream) (*Reaction, error) {
@@ -88,7 +88,7 @@ func TestAgentsThatCallEachOther_AreBounded(t *testing.T) {
 		if strings.Contains(last, "agents call each other more than") {
 			return says("too deep"), nil
 		}
-		if !strings.Contains(last, "too deep") { // what the one below it answered
+		if !strings.Contains(last, "too deep") { // the answer of the next one
 			t.Errorf("the call came to %s", last)
 		}
 		return says("too deep below"), nil
@@ -103,7 +103,7 @@ func TestAgentsThatCallEachOther_AreBounded(t *testing.T) {
 	}
 }
 
-// A call whose run in another thread failed has failed, and says why.
+// A call whose run in another thread failed has failed, with the reason.
 func TestAgentInItsOwnThread_Fails(t *testing.T) {
 	w := newWorld(t)
 	var told string
@@ -126,9 +126,9 @@ func TestAgentInItsOwnThread_Fails(t *testing.T) {
 	}
 }
 
-// A dual_ai agent that is called runs in a thread of its own, which belongs to
-// the caller's; its sides take turns, and each hears the other as a user: SA-7,
-// SA-9, SA-137, SA-138, SA-139, SA-140, SA-141, SA-142, SA-143.
+// A called dual_ai agent runs in a thread of its own, which belongs to the caller's;
+// its sides take turns, and each sees the other as a user: SA-7, SA-9, SA-137, SA-138,
+// SA-139, SA-140, SA-141, SA-142, SA-143.
 func TestDualAgent(t *testing.T) {
 	w := newWorld(t)
 	var turns []string

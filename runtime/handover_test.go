@@ -16,7 +16,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// follow gives the commits of the log as they come, until the test ends.
+// follow returns the commits of the log, live, until the test ends.
 func follow(t *testing.T, w *world) iter.Seq2[*events.Commit, error] {
 	return func(yield func(*events.Commit, error) bool) {
 		tail, err := w.log.Tail(t.Context(), "test", 0)
@@ -34,9 +34,9 @@ func follow(t *testing.T, w *world) iter.Seq2[*events.Commit, error] {
 	}
 }
 
-// A worker that dies in a reactor is replaced, and the next one goes on with the
-// same step. EK-124.
-func TestWorkerIsReplacedInAStep(t *testing.T) {
+// A worker that dies in a reactor is replaced, and the next one continues with the same
+// step. EK-124.
+func TestWorker_ReplacedDuringStep(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var steps []string
@@ -63,7 +63,7 @@ func TestWorkerIsReplacedInAStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() { // it is not kept alive in the queue
-		_ = (&turn{w: dead, job: job, scratch: &sync.Map{}, logger: zerolog.Nop()}).do(t.Context())
+		_ = (&turn{w: dead, job: job, scratch: &sync.Map{}, logger: zerolog.Nop()}).execute(t.Context())
 	}()
 	<-entered
 	queue.Close()
@@ -83,9 +83,8 @@ func TestWorkerIsReplacedInAStep(t *testing.T) {
 }
 
 // A call that may have been made is repeated with the same key if its tool is
-// idempotent; otherwise somebody is asked. One that has a result is never made
-// again.
-func TestCallsAfterAHandover(t *testing.T) {
+// idempotent; otherwise a person is asked. One with a result is never made again.
+func TestCalls_AfterHandover(t *testing.T) {
 	w := newWorld(t)
 	keys := map[string][]string{}
 	record := func(name string, spec ToolSpec) Tool {
@@ -98,8 +97,7 @@ func TestCallsAfterAHandover(t *testing.T) {
 	w.agent("a", script(says("x", call("c1", "done", `{}`), call("c2", "safe", `{}`), call("c3", "pay", `{"eur":5}`)), says("y")),
 		record("done", ToolSpec{}), record("safe", ToolSpec{Idempotent: true}), record("pay", ToolSpec{}))
 	id, execution := w.begin("a", "hello")
-	// What a worker that died has left: a step with three calls, one of which has
-	// its result.
+	// State after a worker died: a step with three calls, one of which has its result.
 	var run thread.Run
 	see := func(s *thread.State) { run, _ = s.Run(execution) }
 	step := func(data any) {
@@ -127,8 +125,8 @@ func TestCallsAfterAHandover(t *testing.T) {
 	if len(keys["done"]) != 0 || len(keys["safe"]) != 1 || len(keys["pay"]) != 0 {
 		t.Fatalf("calls were made: %v", keys)
 	}
-	// The key is of the call, not of the worker: what a provider was told before the
-	// worker died names the same.
+	// The key belongs to the call, not to the worker: a provider sees the same key
+	// before and after the worker died.
 	if want := execution + ":" + run.StepID + ":c2"; keys["safe"][0] != want {
 		t.Errorf("the call was repeated with the key %s, want %s", keys["safe"][0], want)
 	}
@@ -151,8 +149,8 @@ func TestCallsAfterAHandover(t *testing.T) {
 	}
 }
 
-// A tool that wants it waits for an approval, held by no worker, and is made
-// with the arguments that the approval gave.
+// A tool that requires it waits for an approval, without a worker, and is called with
+// the arguments of the approval.
 func TestApproval(t *testing.T) {
 	w := newWorld(t)
 	var got []string

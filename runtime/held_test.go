@@ -10,10 +10,10 @@ import (
 	"github.com/skein-threads/skein/eventlog/queues"
 )
 
-// When a worker stood still for longer than the queue waits, the queue delivers the
-// run to it again while it has it in hand. It goes on with it: nobody is asked about a
-// call that is under way.
-func TestARunInHandIsNotTakenFromItself(t *testing.T) {
+// If a worker was suspended for longer than the queue waits, the queue redelivers the
+// run to it while it executes it. It continues: no person is asked about a call in
+// flight.
+func TestWorker_KeepsRunThatIsRedelivered(t *testing.T) {
 	w := newWorld(t)
 	made, release := make(chan struct{}, 10), make(chan struct{})
 	once := tool{ToolSpec{Name: "once"}, func(ctx context.Context, _ *ToolInput) (ToolResult, error) {
@@ -31,7 +31,7 @@ func TestARunInHandIsNotTakenFromItself(t *testing.T) {
 	next(t, made)
 	var version int64
 	w.look(id, func(s *thread.State) { r, _ := s.Run(execution); version = r.Wanted })
-	// Its message comes once more, as it does when the queue has waited in vain.
+	// Its message is redelivered, as after the queue's wait has expired.
 	if err := queues.RunsOf(w.log).Put(tenant, id, version, execution, "a"); err != nil {
 		t.Fatal(err)
 	}
@@ -46,18 +46,17 @@ func TestARunInHandIsNotTakenFromItself(t *testing.T) {
 	}
 	w.unqueued(execution)
 
-	// A run that was asked for once more since is another piece of work.
+	// A run that was requested again since is a new job.
 	held := &queues.Run{Execution: "exe_1", Version: 7}
-	worker.hold(held)
+	worker.holdMessages(held)
 	for version, kept := range map[int64]bool{6: true, 7: true, 8: false} {
-		if got := worker.keeps(&queues.Run{Execution: "exe_1", Version: version}); got != kept {
-			t.Errorf("a message of version %d is taken for the one in hand, of version 7: %t", version, got)
+		if got := worker.consumeHeld(&queues.Run{Execution: "exe_1", Version: version}); got != kept {
+			t.Errorf("a message of version %d is treated as the one in hand, of version 7: %t", version, got)
 		}
 	}
 }
 
-// taken waits until the queue has delivered as many messages as have ever been put
-// into it.
+// taken waits until the queue has delivered as many messages as were ever put into it.
 func (w *world) taken(messages uint64) {
 	w.t.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(time.Millisecond) {

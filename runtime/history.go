@@ -9,23 +9,23 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// history keeps the conversations that were used last, and the commits that this
-// process has made since, so that a turn reads from the log only what others
-// wrote. Whoever takes a conversation has it alone.
+// history caches the most recently used conversations, and the commits of this process
+// since, so that a turn reads from the log only what others wrote. A conversation that
+// was taken has one user.
 type history struct {
 	log  *eventlog.Log
-	most int // bytes
+	most int // in bytes
 
 	mu    sync.Mutex
 	bytes int
-	order *list.List // of *kept, the one used last in front
+	order *list.List // of *kept, the latest used first
 	byKey map[string]*list.Element
 }
 
 type kept struct {
 	key     string
-	talk    *conversation    // nil: somebody has it, or nobody had it yet
-	commits []*events.Commit // of this process, since
+	talk    *conversation    // nil: in use, or not known yet
+	commits []*events.Commit // of this process, since then
 	size    int
 }
 
@@ -33,11 +33,11 @@ func newHistory(log *eventlog.Log, most int) *history {
 	return &history{log: log, most: most, order: list.New(), byKey: map[string]*list.Element{}}
 }
 
-// maxRecent is how many commits of a thread are kept for a turn to come.
+// maxRecent is how many commits of a thread are cached for a later turn.
 const maxRecent = 16
 
-// stored notes a commit that this process has made.
-func (h *history) stored(c *events.Commit) {
+// noteCommit caches a commit of this process.
+func (h *history) noteCommit(c *events.Commit) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	k := h.entry(c.Tenant + "." + c.Thread)
@@ -50,13 +50,13 @@ func (h *history) stored(c *events.Commit) {
 	h.trim()
 }
 
-// held is about what a commit takes of memory: its body, its events, and the
-// request whose texts they share.
+// held estimates the memory of a commit: its body, its events, and the request whose
+// strings they share.
 func held(c *events.Commit) int { return len(c.Body)*5/2 + 256 }
 
-// take gives the conversation of a thread, as far as it is known without asking
-// the log; see follow.
-func (h *history) take(tenant, thread string) *conversation {
+// takeConversation returns the cached conversation of a thread, without reading the log; see
+// follow.
+func (h *history) takeConversation(tenant, thread string) *conversation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := newConversation()
@@ -77,7 +77,7 @@ func (h *history) take(tenant, thread string) *conversation {
 	return c
 }
 
-// forget drops what is kept of a thread.
+// forget drops the cache of a thread.
 func (h *history) forget(tenant, thread string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,13 +86,13 @@ func (h *history) forget(tenant, thread string) {
 	}
 }
 
-// follow reads what the log has after what is known.
+// follow reads the commits of the log that the conversation lacks.
 func (h *history) follow(ctx context.Context, c *conversation, tenant, thread string) error {
 	for commit, err := range h.log.Thread(ctx, tenant, thread, c.seq+1) {
 		if err != nil {
 			return err
 		}
-		if !c.apply(commit) { // erased, or behind what is known: from the start
+		if !c.apply(commit) { // erased, or older than the conversation: read from the start
 			*c = *newConversation()
 			c.version = commit.Version - int64(len(commit.Events))
 			c.apply(commit)
@@ -101,8 +101,8 @@ func (h *history) follow(ctx context.Context, c *conversation, tenant, thread st
 	return nil
 }
 
-// give puts a conversation back.
-func (h *history) give(tenant, thread string, c *conversation) {
+// returnConversation returns a conversation to the cache.
+func (h *history) returnConversation(tenant, thread string, c *conversation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if c.bytes > h.most/4 {
@@ -116,8 +116,8 @@ func (h *history) give(tenant, thread string, c *conversation) {
 	h.trim()
 }
 
-// entry gives what is kept of a thread, and makes it the one used last. Whoever
-// calls it holds the lock, as of all that follows.
+// entry returns the cache entry of a thread, and marks it as the latest used. The
+// caller holds the lock, as for the methods below.
 func (h *history) entry(key string) *kept {
 	if e := h.byKey[key]; e != nil {
 		h.order.MoveToFront(e)

@@ -6,29 +6,27 @@ import (
 	"runtime/debug"
 )
 
-// Hooks intercept the life of runs. Each may be nil. They are called by
-// the worker that has the run, in its order, and again when a boundary is done
-// over after a handover; so what they do should be safe to do twice. A panic of a
-// hook is an error of it, and one that does not return when ctx ends is left
-// behind.
+// Hooks intercept runs. Each may be nil. They are called by the worker of the run, in
+// its order, and again when a boundary is repeated after a handover; so they should be
+// idempotent. A panic of a hook is its error, and one that does not return when ctx
+// ends is abandoned.
 type Hooks struct {
 	// BeforeRun is called with each claim. Its error ends the run.
 	BeforeRun func(ctx context.Context, st ThreadState) error
-	// AfterRun is called when the run has ended, with why it failed, if it did.
+	// AfterRun is called when the run has ended, with the error text of a failed run.
 	AfterRun func(ctx context.Context, st ThreadState, errorText string)
-	// BeforeStep may change what the reactor is told. Its error ends the run.
+	// BeforeStep may change the input of the reactor. Its error ends the run.
 	BeforeStep func(ctx context.Context, st ThreadState, in *StepInput) error
-	// AfterStep may change what the reactor gave, before it is recorded. Its
-	// error ends the run.
+	// AfterStep may change the reaction before it is recorded. Its error ends the run.
 	AfterStep func(ctx context.Context, st ThreadState, in *StepInput, out *Reaction) error
-	// BeforeTool may change the arguments of a call. A result stands for the
-	// call, which is then not made; an error is the call's failure.
+	// BeforeTool may change the arguments of a call. If it returns a result, that is
+	// the result of the call, which is not made; an error is the call's failure.
 	BeforeTool func(ctx context.Context, st ThreadState, in *ToolInput) (*ToolResult, error)
-	// AfterTool may change what a call came to, before it is recorded.
+	// AfterTool may change the result of a call before it is recorded.
 	AfterTool func(ctx context.Context, st ThreadState, in *ToolInput, out *ToolResult) error
 }
 
-// guard calls a hook, and makes an error of its panic.
+// guard calls a hook, and returns its panic as an error.
 func (t *turn) guard(hook func() error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -50,13 +48,13 @@ func (t *turn) guard(hook func() error) error {
 	}
 }
 
-// hooks returns those of the process and then those of the agent, in the order
-// in which its definition names them.
+// hooks returns those of the process and then those of the agent, in the order of its
+// definition.
 func (t *turn) hooks() []Hooks {
 	return append([]Hooks{t.w.cfg.Hooks}, t.agent.Hooks...)
 }
 
-// inward calls a hook of each, the process's first, until one returns an error.
+// inward calls each hook, the process's first, until one returns an error.
 func (t *turn) inward(call func(Hooks) error) error {
 	for _, h := range t.hooks() {
 		if err := call(h); err != nil {
@@ -66,7 +64,7 @@ func (t *turn) inward(call func(Hooks) error) error {
 	return nil
 }
 
-// outward calls a hook of each, the process's last, until one returns an error.
+// outward calls each hook, the process's last, until one returns an error.
 func (t *turn) outward(call func(Hooks) error) error {
 	list := t.hooks()
 	for i := range list {
@@ -97,9 +95,9 @@ func (t *turn) afterRun(errorText string) {
 		}
 		st := t.state()
 		if err := t.guard(func() error { h.AfterRun(t.ctx, st, errorText); return nil }); err != nil {
-			t.logger.Warn().Err(err).Msg("the hook after a run came to nothing")
+			t.logger.Warn().Err(err).Msg("the hook after a run failed")
 		}
-		return nil // the others are called all the same
+		return nil // the others are called anyway
 	})
 }
 
@@ -123,8 +121,8 @@ func (t *turn) afterStep(in *StepInput, out *Reaction) error {
 	})
 }
 
-// beforeTool gives the result that stands for a call, if a hook gave one; the
-// hooks after it are not called then.
+// beforeTool returns the result of a call that a hook returned, if one did; later hooks
+// are not called then.
 func (t *turn) beforeTool(in *ToolInput) *ToolResult {
 	for _, h := range t.hooks() {
 		if h.BeforeTool == nil {

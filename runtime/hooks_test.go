@@ -10,7 +10,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Hooks see the run in its order, may change what goes by, and see the execution
+// Hooks see the run in its order, may change inputs and results, and see the execution
 // through the thread's state: SA-20, SA-17, SA-91, SA-92, SA-137, SA-139, SA-144,
 // SA-145, SA-146.
 func TestHooks(t *testing.T) {
@@ -114,9 +114,9 @@ func closed(c <-chan struct{}) bool {
 
 func (s *hooked) ThreadID() string { return s.id }
 
-// A hook that fails before or after a call makes that call fail, which the reactor
-// is told, and no more: before it, the call is not made.
-func TestHooksThatFail_OfACall(t *testing.T) {
+// A hook that fails before or after a call fails only that call, which the reactor
+// sees; a failure before the call prevents it.
+func TestHooks_FailureOfCallHook(t *testing.T) {
 	before := func(err func() error) Hooks {
 		return Hooks{BeforeTool: func(context.Context, ThreadState, *ToolInput) (*ToolResult, error) { return nil, err() }}
 	}
@@ -160,8 +160,8 @@ func TestHooksThatFail_OfACall(t *testing.T) {
 	}
 }
 
-// A hook that fails or panics ends what it intercepts, and no more.
-func TestHooksThatFail(t *testing.T) {
+// A hook that fails or panics ends only what it intercepts.
+func TestHooks_Failures(t *testing.T) {
 	for name, c := range map[string]struct {
 		hooks Hooks
 		text  string
@@ -183,7 +183,7 @@ func TestHooksThatFail(t *testing.T) {
 				t.Errorf("it ended %s (%s)", status, text)
 			}
 			if text := <-ended; text != c.text {
-				t.Errorf("the hook was told %q", text)
+				t.Errorf("the hook received %q", text)
 			}
 		})
 	}

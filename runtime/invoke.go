@@ -12,16 +12,16 @@ import (
 // maxNested is how many tools deep tools may invoke each other.
 const maxNested = 8
 
-// Invoke makes a call of a tool at once, within the run: in place, beside what
-// else it does. It is held to the tool's schema, limits and hooks as any
-// call is, and recorded as a span of the step, under the call from which it is
-// made; it is none of the conversation. Its key is derived from that call's and its
-// order there, so that a call that is made again makes it with the same one.
+// Invoke makes a call of a tool immediately, within the run and concurrently with its
+// other work. The tool's schema, limits and hooks apply, and the call is recorded as a
+// span of the step, under the call that makes it; it is not part of the conversation.
+// Its key is derived from that call's and its order there, so that a repeated call uses
+// the same key.
 //
-// What goes wrong is a result of status error: an unknown tool, one that asks
-// for an approval, an agent (both need the run, so queue them), and calls nested too
-// deep. The error is that of ctx if it ended, or an invalid_request if there is no
-// run: an effect has none.
+// A failure is a result with status error: an unknown tool, one that requires an
+// approval, an agent (both need the run, so queue them), and calls nested too deep. The
+// error is ctx's if it ended, or an invalid_request if there is no run, as in an
+// effect.
 func (x *Execution) Invoke(ctx context.Context, name string, args events.JSON) (ToolResult, error) {
 	t := x.turn
 	if t == nil {
@@ -44,7 +44,7 @@ func (x *Execution) Invoke(ctx context.Context, name string, args events.JSON) (
 	if x.spot.call != "" {
 		parent = spanID(x.spot.step, x.spot.call)
 	}
-	t.live.span(events.TraceRecorded{
+	t.live.addSpan(events.TraceRecorded{
 		Kind: events.TraceSpanKind, SpanID: spanID(x.spot.step, call), ParentID: parent, Name: ToolSpan + clip(name),
 		StartedAt: events.TimeOf(started).String(), Data: object("callId", call, "status", result.Status, "invoked", true),
 	})
@@ -68,11 +68,11 @@ func (x *Execution) invoke(ctx context.Context, call, name string, args events.J
 	_, person := tool.(PersonTool)
 	switch {
 	case person:
-		return Failed("the tool " + clip(name) + " asks a person, for whom nobody can wait here; queue it")
+		return Failed("the tool " + clip(name) + " asks a person, and a call within a run cannot wait; queue it")
 	case agent:
 		return Failed("an agent cannot be invoked within a run; queue it, and it takes the thread over")
 	case spec.Manual:
-		return Failed("the tool " + clip(name) + " asks for an approval, for which nobody can wait here; queue it")
+		return Failed("the tool " + clip(name) + " requires an approval, and a call within a run cannot wait; queue it")
 	case x.spot.nested >= maxNested:
 		return Failed("tools invoke each other more than " + strconv.Itoa(maxNested) + " deep")
 	}
@@ -85,5 +85,5 @@ func (x *Execution) invoke(ctx context.Context, call, name string, args events.J
 	}
 	// A turn of its own, which streams nothing and ends with ctx.
 	own := &turn{w: t.w, job: t.job, logger: t.logger, agent: x.spot.agent, ctx: ctx}
-	return own.make(thread.Call{CallID: call, Name: name}, tool, in).result
+	return own.makeCall(thread.Call{CallID: call, Name: name}, tool, in).result
 }

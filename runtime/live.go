@@ -7,22 +7,22 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// live is what others than the goroutine of a turn see of it: tools and hooks,
-// which may work on while it goes on.
+// live is the state of a turn that other goroutines use: tools and hooks, which may
+// still run while the turn continues.
 type live struct {
-	mu      sync.Mutex // guards what follows; held for moments
+	mu      sync.Mutex // guards the fields below; held briefly
 	run     thread.Run
 	thread  known
 	now     bool                   // it is to stop without waiting for a model
-	discard bool                   // what was streamed is not kept
-	spans   []events.TraceRecorded // that the next commit records
+	discard bool                   // the streamed text is discarded
+	spans   []events.TraceRecorded // recorded by the next commit
 
-	talking sync.Mutex    // guards talk, while it changes and while it is read by others
+	talking sync.Mutex    // guards talk, while it is changed and read
 	talk    *conversation // nil when the turn is over
 }
 
-// see notes what the state knows of a run.
-func (l *live) see(execution string) func(*thread.State) {
+// noteState notes the state's view of a run.
+func (l *live) noteState(execution string) func(*thread.State) {
 	return func(s *thread.State) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -34,16 +34,16 @@ func (l *live) see(execution string) func(*thread.State) {
 	}
 }
 
-// stop notes that the run was told to stop, by whomever.
-func (l *live) stop(d events.RunStopped) {
+// noteStop notes that the run was stopped.
+func (l *live) noteStop(d events.RunStopped) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.run.Stop, l.run.StoppedBy = true, d.By
 	l.discard, l.now = l.discard || d.Discard, l.now || d.Now
 }
 
-// talks shows a conversation; nil that there is none to be shown any more.
-func (l *live) talks(c *conversation) {
+// showConversation sets the conversation that is shown; nil: none any more.
+func (l *live) showConversation(c *conversation) {
 	l.talking.Lock()
 	defer l.talking.Unlock()
 	l.talk = c
@@ -61,8 +61,8 @@ func (l *live) messages(context string) []events.ThreadMessage {
 // maxSpans bounds what calls within a run may record between two commits.
 const maxSpans = 1000
 
-// span notes a span that the next commit of the run records.
-func (l *live) span(r events.TraceRecorded) {
+// addSpan adds a span for the next commit of the run.
+func (l *live) addSpan(r events.TraceRecorded) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.spans) < maxSpans {
@@ -70,8 +70,8 @@ func (l *live) span(r events.TraceRecorded) {
 	}
 }
 
-// records gives the spans that wait, after others.
-func (l *live) records(own ...events.TraceRecorded) []events.TraceRecorded {
+// takeSpans returns and removes the waiting spans, after own.
+func (l *live) takeSpans(own ...events.TraceRecorded) []events.TraceRecorded {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	own = append(own, l.spans...)
@@ -79,8 +79,7 @@ func (l *live) records(own ...events.TraceRecorded) []events.TraceRecorded {
 	return own
 }
 
-// messages gives what has been said in a context as messages, the calls of each
-// with it.
+// messages returns the messages of a context, each with its calls.
 func (c *conversation) messages(context string) []events.ThreadMessage {
 	calls := map[string][]*events.Item{}
 	for _, s := range c.items {

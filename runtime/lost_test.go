@@ -9,10 +9,10 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// A worker that lost its run while it was in a reactor lets go of it: the
-// reactor is told to return, and the run's message is no longer kept alive, so
-// that it is handed over again if its next worker dies too. EK-124.
-func TestLostRunIsLetGo(t *testing.T) {
+// A worker that lost its run during a reactor's call releases it: the reactor's context
+// ends, and the run's message is no longer kept alive, so that it is redelivered if its
+// next worker dies too. EK-124.
+func TestWorker_ReleasesLostRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	const agent = "a"

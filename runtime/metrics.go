@@ -2,24 +2,23 @@ package runtime
 
 import "time"
 
-// Metrics is told what the workers of this process do. Each method must return at
-// once, and may be called by many goroutines.
+// Metrics counts what the workers of this process do. Its methods must not block, and
+// are called concurrently.
 type Metrics interface {
-	// Run is told of an execution that a worker let go, and of what became of it:
-	// completed, failed, waits (for an approval, a person or another thread), lost
-	// (to another worker), or again (it goes on later, or with another worker). asked
-	// is how long ago it was asked for.
+	// Run is called when a worker releases an execution, with the result: completed,
+	// failed, waits (for an approval, a person or another thread), lost (to another
+	// worker), or again (it continues later, or in another worker). asked is the time
+	// since it was requested.
 	Run(result string, asked time.Duration)
-	// Reactor is told of a reactor's answer, or failure, and how long it took.
+	// Reactor is called after a reactor's answer, or failure, with its duration.
 	Reactor(failed bool, took time.Duration)
-	// Tool is told of a call of a tool, and how long it took with all its attempts.
+	// Tool is called after a call of a tool, with its duration including all attempts.
 	Tool(failed bool, took time.Duration, attempts int)
-	// Effect is told of an attempt at an effect, and how long after it was due it
-	// began.
+	// Effect is called when an attempt of an effect starts, with its delay.
 	Effect(failed bool, late time.Duration)
 }
 
-// What becomes of an execution that a worker lets go.
+// Results of an execution that a worker releases.
 const (
 	RunCompleted = "completed"
 	RunFailed    = "failed"
@@ -28,7 +27,7 @@ const (
 	RunAgain     = "again"
 )
 
-// NoMetrics tells nobody.
+// NoMetrics implements Metrics and does nothing.
 type NoMetrics struct{}
 
 // Run implements Metrics.

@@ -7,20 +7,20 @@ import (
 	"github.com/skein-threads/skein/eventlog/queues"
 )
 
-// parked says for how long work is given back whose tenant has its share: the
-// longer, the more of it there is, so that it takes little time to hand round.
+// parked determines for how long work is released whose tenant has its share: the
+// longer, the more of it there is, so that redelivering it takes little time.
 type parked struct {
-	each    time.Duration // for each that was given back lately
+	each    time.Duration // for each recently released one
 	longest time.Duration
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	count map[string]int
 }
 
-// shortestPark is how long the first is given back.
+// shortestPark is the pause of the first one.
 const shortestPark = 500 * time.Millisecond
 
-// pause counts one more, and returns for how long it is to be given back.
+// pause counts one more, and returns how long to release it.
 func (p *parked) pause(tenant string) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -39,10 +39,10 @@ func (p *parked) pause(tenant string) time.Duration {
 	return pause
 }
 
-// park gives a run back until its tenant may have a place. It stays in the queue,
-// and other workers may have one for it.
+// park releases a run until its tenant may have a place. It stays in the queue, and
+// other workers may have a place for it.
 func (w *Worker) park(job *queues.Run) {
 	if err := job.Release(w.parked.pause(job.Tenant)); err != nil {
-		w.logger.Warn().Err(err).Str("execution", job.Execution).Msg("the queue of runs was not told; the run comes again")
+		w.logger.Warn().Err(err).Str("execution", job.Execution).Msg("cannot settle the message of a run; it is redelivered")
 	}
 }

@@ -24,15 +24,14 @@ type part struct {
 	kind string
 }
 
-// Names of spans: of a reactor's call, and what the name of a tool's call begins
-// with.
+// Names of spans: of a reactor's call, and the prefix of a tool's call.
 const (
 	ReactorSpan = "reactor"
 	ToolSpan    = "tool "
 )
 
-// react runs the reactor of the open step and records what it gives.
-func (t *turn) react(ctx context.Context) error {
+// runReactor calls the reactor of the open step and records its reaction.
+func (t *turn) runReactor(ctx context.Context) error {
 	side := t.agent.side(t.run.Side)
 	reactor, err := t.w.reactors.Reactor(side.Reactor)
 	if err != nil {
@@ -47,7 +46,7 @@ func (t *turn) react(ctx context.Context) error {
 	var got *Reaction
 	start := time.Now()
 	away := lack{WaitFor: events.WaitFor{Kind: events.ReactorWorker, Name: side.Reactor}, most: t.agent.Limits.WorkerWait}
-	if t.run.Away != 0 { // a claim before has waited, too
+	if t.run.Away != 0 { // an earlier claim has waited, too
 		away.since = t.run.Away.Go()
 	}
 	for attempt := 1; ; attempt++ {
@@ -55,7 +54,7 @@ func (t *turn) react(ctx context.Context) error {
 		t.draft.reset()
 		if err = t.beforeStep(in); err == nil {
 			if err = t.afford(); err == nil {
-				got, err = t.ask(reactor, in)
+				got, err = t.callReactor(reactor, in)
 				t.spend(in, got)
 			}
 			if err == nil {
@@ -76,16 +75,16 @@ func (t *turn) react(ctx context.Context) error {
 				return err
 			}
 			if served {
-				attempt-- // nobody was asked
+				attempt-- // nothing received the call
 				continue
 			}
-			return t.fail(ctx, t.why(away.gaveUp(err)), nil)
+			return t.fail(ctx, t.failureText(away.gaveUp(err)), nil)
 		}
 		if t.stopsNow() || t.ctx.Err() != nil || !errors.As(err, &later) || attempt >= t.agent.Retries.Attempts {
 			return t.interrupted(ctx, err)
 		}
 		why := fmt.Sprintf("reactor %s, attempt %d: %s", side.Reactor, attempt, clip(err.Error()))
-		if err := t.note(ctx, "warn", why, object("attempt", attempt)); err != nil {
+		if err := t.logLine(ctx, "warn", why, object("attempt", attempt)); err != nil {
 			return err
 		}
 		t.substate("retrying")
@@ -109,7 +108,7 @@ func (t *turn) react(ctx context.Context) error {
 			StartedAt: events.TimeOf(start).String(), Usage: got.Usage, Shown: shown,
 			Data: t.reacted(in.Model.Model, got),
 		}},
-		After: t.after(side, names(calls), got.Usage),
+		After: t.nextAfter(side, names(calls), got.Usage),
 	}
 	for _, p := range parts {
 		d.Parts, d.Types = append(d.Parts, p.raw), append(d.Types, p.kind)
@@ -119,21 +118,21 @@ func (t *turn) react(ctx context.Context) error {
 			d.Approve = append(d.Approve, c.CallID)
 		}
 	}
-	t.fresh = true // nothing of these calls was made
-	d.Records = t.live.records(d.Records...)
+	t.fresh = true // none of these calls was made
+	d.Records = t.live.takeSpans(d.Records...)
 	step := t.run.StepID
 	for _, c := range calls { // a call that waits for an approval is shown, too
 		t.announce(step, c.CallID, c.Name, c.Arguments)
 	}
 	_, err = t.commit(ctx, "react", d)
-	if errors.Is(err, &events.Error{Code: events.PayloadTooLarge}) { // it would be again
+	if errors.Is(err, &events.Error{Code: events.PayloadTooLarge}) { // a retry would be, too
 		return t.fail(ctx, fmt.Sprintf("the answer of reactor %s cannot be recorded: %s", side.Reactor, events.AsError(err).Message), nil)
 	}
 	return err
 }
 
-// attempts returns how often a call of a tool is tried in all, if it may be made
-// again.
+// attempts returns how often a call of a tool is attempted in all, if it may be
+// repeated.
 func (t *turn) attempts(spec ToolSpec) int {
 	if spec.Retries == 0 {
 		return t.agent.Retries.Attempts
@@ -144,8 +143,8 @@ func (t *turn) attempts(spec ToolSpec) int {
 // longestBackoff bounds the pause between two attempts.
 const longestBackoff = time.Hour
 
-// backoff returns the pause after an attempt, from 1: own if it is given, and
-// usual if not, doubled with every attempt. Below 0: there is none.
+// backoff returns the pause after an attempt, from 1: own if it is set, else usual,
+// doubled with every attempt. A negative value means no pause.
 func backoff(own, usual time.Duration, attempt int) time.Duration {
 	first := usual
 	if own != 0 {
@@ -154,8 +153,8 @@ func backoff(own, usual time.Duration, attempt int) time.Duration {
 	return retry.Policy{First: first, Max: longestBackoff}.Delay(attempt)
 }
 
-// input gives what the reactor of the open step is told. The error says what the
-// prompt lacks.
+// input returns the input of the open step's reactor. The error says what the prompt
+// lacks.
 func (t *turn) input(side *Side) (*StepInput, error) {
 	instructions, err := side.Prompt.Fill(t.talk.contexts[t.run.ContextID], t.talk.metadata, t.talk.env)
 	if err != nil {
@@ -178,8 +177,8 @@ func (t *turn) input(side *Side) (*StepInput, error) {
 	return in, nil
 }
 
-// ask calls the reactor. A panic of it is an error.
-func (t *turn) ask(r Reactor, in *StepInput) (got *Reaction, err error) {
+// callReactor calls the reactor. A panic is returned as an error.
+func (t *turn) callReactor(r Reactor, in *StepInput) (got *Reaction, err error) {
 	begun := time.Now()
 	defer func() { t.w.cfg.Metrics.Reactor(err != nil, time.Since(begun)) }()
 	defer func() {
@@ -209,32 +208,32 @@ func (t *turn) ask(r Reactor, in *StepInput) (got *Reaction, err error) {
 	select {
 	case a := <-done:
 		if a.err == nil && a.got == nil {
-			return nil, errors.New("the reactor gave nothing")
+			return nil, errors.New("the reactor returned nothing")
 		}
 		return a.got, a.err
 	case <-ctx.Done():
 	}
-	select { // it was told to return: one that does not is left behind
+	select { // its context has ended: one that does not return is abandoned
 	case a := <-done:
 		return a.got, a.err
 	case <-time.After(grace):
-		return nil, errors.New("the reactor did not return when it was told to")
+		return nil, errors.New("the reactor did not return when its context ended")
 	}
 }
 
-// grace is how long what was told to return may take.
+// grace is how long a cancelled call may take to return.
 const grace = 2 * time.Second
 
-// why gives the text of a failure: why the turn was ended, if it was.
-func (t *turn) why(err error) string {
+// failureText returns the text of a failure: why the turn was ended, if it was.
+func (t *turn) failureText(err error) string {
 	if cause := context.Cause(t.ctx); cause != nil {
 		return cause.Error()
 	}
 	return clip(err.Error())
 }
 
-// after says how the run goes on when its step is closed.
-func (t *turn) after(side *Side, calls []string, used *Usage) thread.After {
+// nextAfter returns how the run continues when its step is closed.
+func (t *turn) nextAfter(side *Side, calls []string, used *Usage) thread.After {
 	usage := t.talk.usage
 	if used != nil {
 		usage = usage.Add(*used)
@@ -246,11 +245,11 @@ func (t *turn) after(side *Side, calls []string, used *Usage) thread.After {
 	if t.agent.Type == DualAgent {
 		a.Side = t.run.Side.Other()
 		switch {
-		case len(calls) > 0: // it sees what its calls came to
+		case len(calls) > 0: // it sees the results of its calls
 			a.Side = t.run.Side
 		case side.StopOnResponse:
 			a.StopBy = t.run.Side
-		case side.MaxSteps > 0 && t.steps() >= side.MaxSteps: // its part is done
+		case side.MaxSteps > 0 && t.steps() >= side.MaxSteps: // its side has ended
 		default:
 			a.Continue = true
 		}
@@ -276,7 +275,7 @@ func names(calls []events.ToolCall) []string {
 	return out
 }
 
-// steps gives how many steps the side of the open step has had.
+// steps returns how many steps the side of the open step has had.
 func (t *turn) steps() int64 {
 	if t.run.Side == events.SideB {
 		return t.run.SideBSteps
@@ -284,8 +283,8 @@ func (t *turn) steps() int64 {
 	return t.run.SideASteps
 }
 
-// note records a log line of the run.
-func (t *turn) note(ctx context.Context, level, text string, data events.JSON) error {
+// logLine records a log line of the run.
+func (t *turn) logLine(ctx context.Context, level, text string, data events.JSON) error {
 	_, err := t.commit(ctx, "record", thread.RecordRun{
 		ExecutionID: t.job.Execution, Token: t.run.Token,
 		Records: []events.TraceRecorded{{Kind: "log", SpanID: t.run.StepID, Level: level, Text: text, Data: data}},
@@ -293,17 +292,17 @@ func (t *turn) note(ctx context.Context, level, text string, data events.JSON) e
 	return err
 }
 
-// Bounds of a reaction.
+// Limits of a reaction.
 const (
 	maxParts         = 1000
 	maxReactionBytes = events.MaxEventBytes - 16<<10
 )
 
-// reaction checks what a reactor gave, and takes its calls out of its parts.
+// reaction validates a reaction, and extracts the calls from its parts.
 func reaction(r *Reaction) ([]part, []events.ToolCall, error) {
 	content := r.AssistantEvent.Content
 	if len(content)+len(r.ToolCalls) > maxParts {
-		return nil, nil, fmt.Errorf("its answer has %d parts; at most %d are taken", len(content)+len(r.ToolCalls), maxParts)
+		return nil, nil, fmt.Errorf("its answer has %d parts; the limit is %d", len(content)+len(r.ToolCalls), maxParts)
 	}
 	var parts []part
 	var calls []events.ToolCall
@@ -326,7 +325,7 @@ func reaction(r *Reaction) ([]part, []events.ToolCall, error) {
 	there := map[string]bool{}
 	for i, raw := range content {
 		if !jsontext.Value(raw).IsValid() || jsontext.Value(raw).Kind() != '{' || !utf8.Valid(raw) {
-			return nil, nil, fmt.Errorf("part %d of its answer is no JSON object", i)
+			return nil, nil, fmt.Errorf("part %d of its answer is not a JSON object", i)
 		}
 		var p partOf
 		if err := json.Unmarshal(raw, &p); err != nil || p.Type == "" || len(p.Type) > 128 {
@@ -334,7 +333,7 @@ func reaction(r *Reaction) ([]part, []events.ToolCall, error) {
 		}
 		if name, ok := strings.CutPrefix(p.Type, toolPart); ok && p.State == "" {
 			c := events.ToolCall{CallID: p.CallID, Name: name, Arguments: p.Input}
-			if !listed[c.CallID] { // a call that only its part tells of
+			if !listed[c.CallID] { // a call that only its part shows
 				if err := checkCall(c); err != nil {
 					return nil, nil, err
 				}
@@ -361,7 +360,7 @@ func reaction(r *Reaction) ([]part, []events.ToolCall, error) {
 		parts = append(parts, part{raw, toolPart + c.Name})
 	}
 	if size > maxReactionBytes {
-		return nil, nil, fmt.Errorf("its answer has %d bytes; at most %d are taken: larger content belongs in files", size, maxReactionBytes)
+		return nil, nil, fmt.Errorf("its answer has %d bytes; the limit is %d: store larger content in files", size, maxReactionBytes)
 	}
 	return parts, calls, nil
 }
@@ -372,13 +371,13 @@ func checkCall(c events.ToolCall) error {
 		return fmt.Errorf("its answer has a call whose id is %q", clip(c.CallID))
 	case !events.Pattern(events.PatternName).MatchString(c.Name) || len(c.Name) > 100:
 		return fmt.Errorf("its answer calls %q, which cannot be a tool", clip(c.Name))
-	case c.Arguments != nil && !jsontext.Value(c.Arguments).IsValid(): // other JSON than an object is the call's own failure
-		return fmt.Errorf("the arguments of its call %s are no JSON", clip(c.CallID))
+	case c.Arguments != nil && !jsontext.Value(c.Arguments).IsValid(): // JSON other than an object fails the call only
+		return fmt.Errorf("the arguments of its call %s are not valid JSON", clip(c.CallID))
 	}
 	return nil
 }
 
-// stepStream gives what a reactor streams to those who watch.
+// stepStream is the Stream of a step's reactor.
 type stepStream struct {
 	t    *turn
 	step string

@@ -7,14 +7,13 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Reactor is the replaceable unit that generates: it is called once a
-// step, and again, with the same ids, if that call came to nothing. It must
-// return when ctx ends, and is safe for concurrent use. A panic is an error of
-// its step.
+// Reactor generates the answers of an agent: it is called once a step, and again, with
+// the same ids, if a call fails. It must return when ctx ends, and be safe for
+// concurrent use. A panic is an error of its step.
 //
-// The error says what happened in a few words that may be shown and stored: it
-// must hold no secret. A *RetryError is tried again, with backoff; any other
-// ends the execution.
+// The error describes the failure in a few words that may be shown and stored: it must
+// not contain secrets. A *RetryError is retried, with backoff; any other ends the
+// execution.
 type Reactor interface {
 	React(ctx context.Context, in *StepInput, out Stream) (*Reaction, error)
 }
@@ -27,64 +26,64 @@ func (f ReactorFunc) React(ctx context.Context, in *StepInput, out Stream) (*Rea
 	return f(ctx, in, out)
 }
 
-// StepInput is what a reactor is told. It must not be changed.
+// StepInput is the input of a reactor. It is read-only.
 type StepInput struct {
 	Tenant      string `json:"tenant"`
 	ThreadID    string `json:"threadId"`
 	ContextID   string `json:"contextId"`
 	ExecutionID string `json:"executionId"`
 	StepID      string `json:"stepId"`
-	// ItemID is the reaction item, which the step writes or adds to.
+	// ItemID is the reaction item, which the step creates or extends.
 	ItemID    string `json:"itemId"`
 	Iteration int64  `json:"iteration"`     // from 0
 	Attempt   int    `json:"attempt"`       // of this step, from 1
 	Side      string `json:"side,omitzero"` // a or b, of a dual_ai agent
 
-	SideLabel string `json:"sideLabel,omitzero"` // what the agent calls that side
+	SideLabel string `json:"sideLabel,omitzero"` // the agent's label of that side
 
 	Agent        string     `json:"agent"`
 	AgentMode    string     `json:"agentMode,omitzero"` // of the thread
 	Model        Model      `json:"model,omitzero"`
-	Instructions string     `json:"instructions,omitzero"` // the agent's prompt, its variables filled in
+	Instructions string     `json:"instructions,omitzero"` // the agent's prompt, with its variables filled in
 	Tools        []ToolSpec `json:"tools,omitempty"`
 	// Context is the content of the EK context: any JSON, or nothing.
 	Context events.JSON `json:"context,omitzero"`
-	// Items is what has been said in the context, oldest first, the reaction
-	// item so far as the last message. A part of it of type tool-NAME is a call,
-	// with its output once it has one; the items of kind action_execute and
-	// action_result of these calls are not listed again.
+	// Items are the messages of the context, oldest first, the last one being the
+	// current reaction item. A part of it with type tool-NAME is a call, with its
+	// output once it has one; the items of kind action_execute and action_result of
+	// these calls are omitted.
 	Items []events.Item `json:"items"`
-	// Omitted says what is left out of Items, or replaced by a note; nil: nothing.
+	// Omitted describes what is missing in Items, or replaced by a note; nil: nothing.
 	Omitted *events.Omitted `json:"omitted,omitzero"`
 }
 
-// Model says which model is to be asked, and how.
+// Model is the model to use, and its settings.
 type Model struct {
 	Name            string      `json:"name"`                   // of its definition
-	Model           string      `json:"model"`                  // as its provider calls it
-	ContextTokens   int64       `json:"contextTokens,omitzero"` // how many it takes in all
+	Model           string      `json:"model"`                  // the provider's name of it
+	ContextTokens   int64       `json:"contextTokens,omitzero"` // size of its context window
 	MaxOutputTokens int64       `json:"maxOutputTokens,omitzero"`
 	Temperature     *float64    `json:"temperature,omitzero"`
-	Params          events.JSON `json:"params,omitzero"` // an object, given to the provider as it is
+	Params          events.JSON `json:"params,omitzero"` // an object, passed to the provider unchanged
 }
 
-// Reaction is what a reactor gives for a step. Parts are kept
-// as they come; those of no known type are kept too.
+// Reaction is the result of a reactor's step. Parts are stored unchanged, even those of
+// unknown types.
 type Reaction struct {
-	// AssistantEvent is the item for the present boundary: a message
-	// of role assistant whose content lists the parts that this step adds. Its
-	// id may be absent. A part for each call, of type tool-NAME with toolCallId
-	// and input, may be among them; where it is not, one is added.
+	// AssistantEvent is the item at this boundary: a message with role assistant whose
+	// content lists the parts that this step adds. Its id is optional. It may contain a
+	// part for each call, with type tool-NAME, toolCallId and input; missing ones are
+	// added.
 	AssistantEvent Assistant `json:"assistantEvent"`
-	// ToolCalls are the calls that the parts ask for. Their callIds
-	// are unique in the execution.
+	// ToolCalls are the calls that the parts request. Their callIds are unique in the
+	// execution.
 	ToolCalls []ToolCall `json:"toolCalls,omitempty"`
-	// MessagesForModel says what was in fact shown to the model.
-	// Absent: all items of the input.
+	// MessagesForModel is what was actually shown to the model. Default: all items of
+	// the input.
 	MessagesForModel *Shown `json:"messagesForModel,omitzero"`
 	Usage            *Usage `json:"usage,omitzero"`
-	// FinishReason says why the model ended its answer: one of the reasons of
-	// events.Finish, such as length. Absent: it said all that it had to say.
+	// FinishReason is why the model ended its answer: one of the reasons of
+	// events.Finish, such as length. Default: the answer is complete.
 	FinishReason string `json:"finishReason,omitzero"`
 }
 
@@ -94,30 +93,29 @@ type Assistant struct {
 	Content []events.JSON `json:"content"` // parts, each an object with a type
 }
 
-// ToolCall is a call of a tool. Its ItemID is for the runtime to fill in.
+// ToolCall is a call of a tool. The runtime sets its ItemID.
 type ToolCall = events.ToolCall
 
-// Shown names what a model was shown: ids of items in order, and a digest of
-// what was in fact sent, hex of SHA-256.
+// Shown names what a model was shown: ids of items in order, and the SHA-256, in hex,
+// of what was sent.
 type Shown = events.Shown
 
-// Usage is what a call of a model used.
+// Usage is the usage of a call of a model.
 type Usage = events.Usage
 
-// Stream takes what a reactor gives while it works, for those who watch. It
-// never waits long, is not state, and may be left out. Safe for concurrent use.
+// Stream receives the chunks of a working reactor, for live readers. It does not block
+// for long, is not state, and may drop chunks. It is safe for concurrent use.
 type Stream interface {
 	Chunk(c Chunk)
 }
 
-// Chunk is one piece of a stream (EK 8.1).
+// Chunk is one piece of a stream.
 type Chunk struct {
 	Type string      `json:"type"` // see the constants
 	Data events.JSON `json:"data,omitzero"`
 }
 
-// Kinds of chunks that a reactor writes, and those of EK 8.1; events.ChunkKinds
-// tells the data of each.
+// Kinds of chunks that a reactor streams; events.ChunkKinds describes the data of each.
 const (
 	ChunkContextID       = events.ChunkContextID
 	ChunkContextSubstate = events.ChunkContextSubstate
@@ -132,20 +130,20 @@ const (
 	ChunkToolInput       = events.ChunkToolInput
 )
 
-// RetryError says that a reactor or tool failed in a way that may pass.
+// RetryError reports a failure of a reactor or tool that may be temporary.
 type RetryError struct {
-	After time.Duration // how long to wait at least; 0: as the backoff says
-	// NotMade says that the call was surely not made: it is safe to make it again
-	// whatever it does.
+	After time.Duration // minimum pause; 0: the usual backoff
+	// NotMade reports that the call was certainly not made: repeating it is safe for
+	// any tool.
 	NotMade bool
-	// Absent says that it was not made because no process serves it now: it is made
-	// when one does, for as long as the definition waits.
+	// Absent reports that no process serves it now: the call is repeated when one does,
+	// for as long as the definition waits.
 	Absent bool
 	Err    error
 }
 
-// attempts gives how many attempts a call may have: so many if it can be made
-// again anyway, and more if it was not made.
+// attempts returns how many attempts a call may have: again if it can be repeated,
+// notMade if it was not made.
 func (e *RetryError) attempts(again, notMade int) int {
 	if e.NotMade {
 		return max(again, notMade)
@@ -155,5 +153,5 @@ func (e *RetryError) attempts(again, notMade int) int {
 
 func (e *RetryError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the failure itself.
+// Unwrap returns the failure.
 func (e *RetryError) Unwrap() error { return e.Err }

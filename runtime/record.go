@@ -9,25 +9,25 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// recordBytes is how large a commit of results may become by intent. One that
-// exceeds what the log takes all the same is split.
+// recordBytes is the intended size limit of a commit of results. One that still exceeds
+// the limit of the log is split.
 const recordBytes = events.MaxCommitBytes / 2
 
-// bytes is about what a call takes of a commit: its result stands in the part, in
-// the reaction item and in an item of its own, and its arguments in the first two.
-func (e ended) bytes() int {
+// bytes estimates the size of a call in a commit: its result is in the part, in the
+// reaction item and in an item of its own, and its arguments in the first two.
+func (e callOutcome) bytes() int {
 	return 3*(len(e.result.Result)+len(e.result.Error)) + 2*len(e.asked) + 2048
 }
 
-// record records what calls came to, in as few commits as take it. What
-// no commit takes is recorded as a failure that says so: the call was made.
-func (t *turn) record(ctx context.Context, side *Side, batch []ended) error {
+// record records the outcomes of calls, in as few commits as possible. One that fits
+// into no commit is recorded as a failure that says so: the call was made.
+func (t *turn) record(ctx context.Context, side *Side, batch []callOutcome) error {
 	for i := range batch {
 		if batch[i].asked == nil {
 			batch[i].asked = t.arguments(batch[i].call)
 		}
 	}
-	spans := t.live.records()
+	spans := t.live.takeSpans()
 	for most := recordBytes; len(batch) > 0; {
 		n, bytes := 1, batch[0].bytes()
 		for n < len(batch) && bytes+batch[n].bytes() <= most {
@@ -42,29 +42,29 @@ func (t *turn) record(ctx context.Context, side *Side, batch []ended) error {
 			return err
 		case n > 1:
 			most = bytes / 2
-		case len(spans) > 0: // they are told apart, and lost if that is too much too
+		case len(spans) > 0: // spans are recorded separately, and dropped if they are too large, too
 			_, _ = t.commit(ctx, "record", thread.RecordRun{ExecutionID: t.job.Execution, Token: t.run.Token, Records: spans})
 			spans = nil
 		case batch[0].unfit:
 			return t.fail(ctx, fmt.Sprintf("the result of call %s cannot be recorded: %s", clip(batch[0].call.CallID), events.AsError(err).Message), nil)
 		default:
 			e := &batch[0]
-			e.result, e.unfit = Failed(fmt.Sprintf("the call was made, and its result of %d bytes cannot be recorded: %s; larger content belongs in files",
+			e.result, e.unfit = Failed(fmt.Sprintf("the call was made, and its result of %d bytes cannot be recorded: %s; store larger content in files",
 				len(e.result.Result)+len(e.result.Error), events.AsError(err).Message)), true
 		}
 	}
 	return nil
 }
 
-// recordSome merges what calls came to into their parts, in one commit.
-func (t *turn) recordSome(ctx context.Context, side *Side, batch []ended, spans []events.TraceRecorded) error {
+// recordSome merges the outcomes of calls into their parts, in one commit.
+func (t *turn) recordSome(ctx context.Context, side *Side, batch []callOutcome, spans []events.TraceRecorded) error {
 	called := make([]string, len(t.run.Calls))
 	for i, c := range t.run.Calls {
 		called[i] = c.Name
 	}
 	d := thread.EndCalls{
 		ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID, Seen: t.run.NextItem,
-		After: t.after(side, called, nil),
+		After: t.nextAfter(side, called, nil),
 	}
 	for _, e := range batch {
 		r := thread.CallResult{CallID: e.call.CallID, Output: e.result.Result, IsError: e.result.Status != Success}

@@ -10,8 +10,8 @@ import (
 	"github.com/skein-threads/skein/schema/arguments"
 )
 
-// Registry holds the reactors, tools, effects, hooks and loop policies of this
-// process, by name. It is safe for concurrent use; what was added stays.
+// Registry holds the reactors, tools, effects, hooks and loop policies of this process,
+// by name. It is safe for concurrent use; entries are never removed.
 type Registry struct {
 	schemas  *arguments.Checker
 	reactors shelf[Reactor]
@@ -21,12 +21,12 @@ type Registry struct {
 	loops    shelf[Loop]
 }
 
-// Loop is a loop policy: it reports whether another step follows one that has come
-// to this. See Agent.Continue.
+// Loop is a loop policy: it reports whether another step follows one with that outcome.
+// See Agent.Continue.
 type Loop func(Outcome) bool
 
-// NewRegistry gives an empty registry. Schemas of tools are compiled by schemas,
-// which the callers of the tools may share; nil makes one of its own.
+// NewRegistry returns an empty registry. Schemas of tools are compiled by schemas,
+// which may be shared with the callers of the tools; nil creates a new one.
 func NewRegistry(schemas *arguments.Checker) *Registry {
 	if schemas == nil {
 		schemas = arguments.New()
@@ -41,9 +41,9 @@ func NewRegistry(schemas *arguments.Checker) *Registry {
 	}
 }
 
-// AddReactor adds a reactor under a name of 1 to 64 of A-Z a-z 0-9 _ -. The
-// error is an *events.Error: invalid_request, or already_exists if the name is
-// taken, and then nothing has changed.
+// AddReactor adds a reactor under a name of 1 to 64 of A-Z a-z 0-9 _ -. The error is an
+// *events.Error: invalid_request, or already_exists if the name is in use; nothing has
+// changed then.
 func (r *Registry) AddReactor(name string, reactor Reactor) error {
 	if err := checkName("reactor", name); err != nil {
 		return err
@@ -54,8 +54,8 @@ func (r *Registry) AddReactor(name string, reactor Reactor) error {
 	return r.reactors.add(name, reactor)
 }
 
-// AddTool adds a tool under the name in its spec. Errors as AddReactor; the
-// parameters must be a schema that arguments.Compile takes.
+// AddTool adds a tool under the name in its spec. Errors are those of AddReactor; the
+// parameters must be a schema that arguments.Compile accepts.
 func (r *Registry) AddTool(tool Tool) error {
 	if isNil(tool) {
 		return events.Invalid("", "the tool is nil")
@@ -73,8 +73,8 @@ func (r *Registry) AddTool(tool Tool) error {
 	return r.tools.add(spec.Name, tool)
 }
 
-// AddHooks adds hooks under a name, for the agents whose definitions name them.
-// Errors as AddReactor.
+// AddHooks adds hooks under a name, for the agents whose definitions name them. Errors
+// are those of AddReactor.
 func (r *Registry) AddHooks(name string, hooks Hooks) error {
 	if err := checkName("hook", name); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (r *Registry) AddHooks(name string, hooks Hooks) error {
 	return r.hooks.add(name, hooks)
 }
 
-// AddEffect adds an effect under a name. Errors as AddReactor.
+// AddEffect adds an effect under a name. Errors are those of AddReactor.
 func (r *Registry) AddEffect(name string, effect Effect) error {
 	if err := checkName("effect", name); err != nil {
 		return err
@@ -96,8 +96,8 @@ func (r *Registry) AddEffect(name string, effect Effect) error {
 	return r.effects.add(name, effect)
 }
 
-// AddLoop adds the loop policy of the agents of that name, of every tenant. It goes
-// before what their definitions say. Errors as AddReactor.
+// AddLoop adds the loop policy of the agents with a name, of every tenant. It takes
+// precedence over their definitions. Errors are those of AddReactor.
 func (r *Registry) AddLoop(agent string, loop Loop) error {
 	if err := checkName("agent", agent); err != nil {
 		return err
@@ -108,28 +108,28 @@ func (r *Registry) AddLoop(agent string, loop Loop) error {
 	return r.loops.add(agent, loop)
 }
 
-// Effect returns the effect of that name, or not_found.
+// Effect returns the effect with that name, or not_found.
 func (r *Registry) Effect(name string) (Effect, error) { return r.effects.find(name) }
 
 // Loop returns the loop policy of an agent, or not_found.
 func (r *Registry) Loop(agent string) (Loop, error) { return r.loops.find(agent) }
 
-// Hooks returns the hooks of that name, or not_found.
+// Hooks returns the hooks with that name, or not_found.
 func (r *Registry) Hooks(name string) (Hooks, error) { return r.hooks.find(name) }
 
-// Reactor gives the reactor of that name, or not_found.
+// Reactor returns the reactor with that name, or not_found.
 func (r *Registry) Reactor(name string) (Reactor, error) { return r.reactors.find(name) }
 
-// Tool gives the tool of that name, or not_found.
+// Tool returns the tool with that name, or not_found.
 func (r *Registry) Tool(name string) (Tool, error) { return r.tools.find(name) }
 
-// Reactors lists the names of the reactors, sorted.
+// Reactors returns the names of the reactors, sorted.
 func (r *Registry) Reactors() []string { return r.reactors.names() }
 
-// Tools lists the names of the tools, sorted.
+// Tools returns the names of the tools, sorted.
 func (r *Registry) Tools() []string { return r.tools.names() }
 
-// shelf holds what is of one kind, by name.
+// shelf holds the entries of one kind, by name.
 type shelf[T any] struct {
 	kind  string
 	mu    sync.RWMutex // guards named
@@ -162,8 +162,8 @@ func (s *shelf[T]) names() []string {
 	return slices.Sorted(maps.Keys(s.named))
 }
 
-// checkName holds a name to what models, subjects and files take: 1 to 64 of
-// A-Z a-z 0-9 _ -.
+// checkName validates a name for models, subjects and files: 1 to 64 of A-Z a-z 0-9 _
+// -.
 func checkName(kind, name string) error {
 	ok := name != "" && len(name) <= 64
 	for i := 0; ok && i < len(name); i++ {
@@ -176,7 +176,7 @@ func checkName(kind, name string) error {
 	return nil
 }
 
-// isNil finds also the nil that lies in an interface.
+// isNil reports whether a value is nil, also within an interface.
 func isNil(v any) bool {
 	if v == nil {
 		return true

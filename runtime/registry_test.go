@@ -14,7 +14,7 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// named is a tool that is its spec.
+// named is a tool with only a spec.
 type named runtime.ToolSpec
 
 func (n *named) Spec() runtime.ToolSpec { return runtime.ToolSpec(*n) }
@@ -77,7 +77,7 @@ func TestRegistry(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-func TestRegistryIsForManyAtOnce(t *testing.T) {
+func TestRegistry_ConcurrentUse(t *testing.T) {
 	r := runtime.NewRegistry(nil)
 	var won atomic.Int32
 	var all sync.WaitGroup
@@ -97,6 +97,6 @@ func TestRegistryIsForManyAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	if won.Load() != 50 {
-		t.Errorf("%d of 50 names were given", won.Load())
+		t.Errorf("%d of 50 names were added", won.Load())
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
-// largeCalls runs an agent that makes many calls at once, which all end together,
-// each with a result of some bytes, and reports how many were made.
+// largeCalls runs an agent that makes many calls concurrently, which all end together
+// with results of a size, and returns how many were made.
 func largeCalls(t *testing.T, w *world, calls, size int) (made int64, all []events.Event) {
 	t.Helper()
 	var count atomic.Int64
@@ -59,8 +59,8 @@ func results(all []events.Event) (recorded, failed, approvals int) {
 	return recorded, failed, approvals
 }
 
-// Calls that end together with more than one commit takes are each made once and
-// all recorded, and nobody is asked about them.
+// Calls that end together with more than one commit holds are each made once and all
+// recorded, and no person is asked about them.
 func TestResults_LargerThanACommit(t *testing.T) {
 	made, all := largeCalls(t, newWorld(t), 12, 250<<10)
 	if recorded, failed, approvals := results(all); made != 12 || recorded != 12 || failed != 0 || approvals != 0 {
@@ -68,9 +68,9 @@ func TestResults_LargerThanACommit(t *testing.T) {
 	}
 }
 
-// On a server that takes small messages a result that no commit can hold is
-// recorded as such, and the others as they are.
-func TestResults_LargerThanTheServerTakes(t *testing.T) {
+// On a server with a small message limit a result that fits into no commit is recorded
+// as such, and the others unchanged.
+func TestResults_LargerThanServerLimit(t *testing.T) {
 	for size, failures := range map[int]int{124 << 10: 3, 100 << 10: 0} { // the second fits, but no two of them in one event
 		made, all := largeCalls(t, newWorldOn(t, natstest.MaxPayload(128<<10)), 3, size)
 		recorded, failed, approvals := results(all)
@@ -85,8 +85,8 @@ func TestResults_LargerThanTheServerTakes(t *testing.T) {
 	}
 }
 
-// The log holds a large result once, in the call's part; what is read of it shows the
-// result in the part, in the item of the result, and in the answer.
+// The log stores a large result once, in the call's part; reads show the result in the
+// part, in the item of the result, and in the answer.
 func TestResults_StoredOnce(t *testing.T) {
 	const size = 100 << 10
 	w := newWorld(t)

@@ -12,9 +12,9 @@ import (
 	"github.com/skein-threads/skein/internal/retry"
 )
 
-// A call that was surely not made is made again whatever the tool does; one that
-// may have been made only if the tool is idempotent.
-func TestCallsThatWereNotMade(t *testing.T) {
+// A call that was certainly not made is repeated for any tool; one that may have been
+// made, only if the tool is idempotent.
+func TestCalls_NotMadeAreRepeated(t *testing.T) {
 	for name, c := range map[string]struct {
 		idempotent bool
 		fail       RetryError
@@ -32,7 +32,7 @@ func TestCallsThatWereNotMade(t *testing.T) {
 				tool{ToolSpec{Name: "find", Idempotent: c.idempotent}, func(context.Context, *ToolInput) (ToolResult, error) {
 					if calls++; calls < 3 {
 						fail := c.fail
-						fail.Err = errors.New("nobody is there")
+						fail.Err = errors.New("no worker is there")
 						return ToolResult{}, &fail
 					}
 					return Done(events.JSON(`1`)), nil
@@ -49,13 +49,13 @@ func TestCallsThatWereNotMade(t *testing.T) {
 	}
 }
 
-// Why the model ended its last answer is in the span of its step, and in the
-// chunk that ends the run: EK-106, EK-131.
+// The reason for which the model ended its last answer is in the span of its step, and
+// in the chunk that ends the run: EK-106, EK-131.
 func TestFinishReason(t *testing.T) {
 	for word, want := range map[string]string{"": "stop", "length": "length", "content-filter": "content-filter", "a word of its own": "other"} {
 		t.Run(want, func(t *testing.T) {
 			w := newWorld(t)
-			said := says("so far")
+			said := says("truncated")
 			said.FinishReason = word
 			w.agent("a", script(said))
 			w.work(Config{})
@@ -93,6 +93,6 @@ func (w *world) finish(id, execution string) (f events.Finish) {
 				return f
 			}
 		}
-		retry.Sleep(w.t.Context(), 5*time.Millisecond) // chunks are stored as they come
+		retry.Sleep(w.t.Context(), 5*time.Millisecond) // chunks are stored as they arrive
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// reactAs makes a thread of a tenant and asks an agent.
+// reactAs creates a thread of a tenant and asks an agent.
 func (w *world) reactAs(tenant, agent string) (id string) {
 	w.t.Helper()
 	made, err := w.d.Do(w.t.Context(), tenant, "thread.create", []byte(`{"data":{"agentId":"`+agent+`"}}`), commands.Meta{})
@@ -25,9 +25,9 @@ func (w *world) reactAs(tenant, agent string) (id string) {
 	return made.ThreadID
 }
 
-// Calls of a tool that hangs, with a timeout of a day, take no more places than
-// their tenant's share: runs of another tenant go on, and the others of the same
-// tenant follow when there is a place.
+// Calls of a hanging tool, with a timeout of a day, take no more places than their
+// tenant's share: runs of another tenant continue, and the others of the same tenant
+// follow when a place is free.
 func TestWorker_OneTenantLeavesPlaces(t *testing.T) {
 	w := newWorld(t)
 	free, hangs := make(chan struct{}), make(chan struct{}, 100)
@@ -92,7 +92,7 @@ func (w *world) untilOf(tenant, id string, want events.Type) {
 	w.t.Fatalf("thread %s never came to %s", id, want)
 }
 
-// The operator's bound ends a call whose definition allows it a day.
+// The operator's limit ends a call whose definition permits a day.
 func TestCall_OperatorsTimeout(t *testing.T) {
 	w := newWorld(t)
 	hang := tool{ToolSpec{Name: "hang", Timeout: 24 * time.Hour}, func(ctx context.Context, _ *ToolInput) (ToolResult, error) {
@@ -107,11 +107,11 @@ func TestCall_OperatorsTimeout(t *testing.T) {
 			return
 		}
 	}
-	t.Error("the call did not end by the operator's bound")
+	t.Error("the call did not end at the operator's limit")
 }
 
-// A tenant with very many effects has them run at its rate, and another tenant's
-// run in between, at their time.
+// A tenant's very many effects run at its rate, and another tenant's effect runs among
+// them, on time.
 func TestEffectWorker_RateOfOneTenant(t *testing.T) {
 	t.Parallel()
 	p := newPlant(t)

@@ -9,21 +9,21 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Budget bounds what the models of a tenant may use. Package budget implements it.
+// Budget limits what the models of a tenant may use. Package budget implements it.
 type Budget interface {
-	// Check says that the tenant has nothing left: a queue_full.
+	// Check reports, as a queue_full, that the tenant has no tokens left.
 	Check(ctx context.Context, tenant string) error
-	// Spend counts what a call of a model used, once for each id.
+	// Spend counts the usage of a call of a model, once for each id.
 	Spend(ctx context.Context, tenant, id string, tokens int64) error
 }
 
 const (
 	spendTries = 4
-	spendTime  = 2 * time.Second // of each
-	mostTokens = 1 << 40         // of one call: a reactor may say what it likes
+	spendTime  = 2 * time.Second // of each call to the Budget
+	mostTokens = 1 << 40         // limit of one call, whatever the reactor reports
 )
 
-// afford says why no model may be asked now.
+// afford returns why no model may be called now.
 func (t *turn) afford() error {
 	if t.w.cfg.Budget == nil {
 		return nil
@@ -32,12 +32,12 @@ func (t *turn) afford() error {
 	if err == nil || errors.Is(err, &events.Error{Code: events.QueueFull}) {
 		return err
 	}
-	t.logger.Warn().Err(err).Msg("a token budget could not be looked at")
-	return &RetryError{NotMade: true, Err: errors.New("the tenant's token budget cannot be looked at now")}
+	t.logger.Warn().Err(err).Msg("cannot read a token budget")
+	return &RetryError{NotMade: true, Err: errors.New("the tenant's token budget cannot be read now")}
 }
 
-// spend counts what a call of a model used: also one whose answer comes to nothing
-// afterwards, since it was paid for.
+// spend counts the usage of a model's call, even if its answer fails afterwards, since
+// it was paid for.
 func (t *turn) spend(in *StepInput, got *Reaction) {
 	if t.w.cfg.Budget == nil || got == nil || got.Usage == nil {
 		return
@@ -56,5 +56,5 @@ func (t *turn) spend(in *StepInput, got *Reaction) {
 			return
 		}
 	}
-	t.logger.Error().Err(err).Int64("tokens", used).Msg("tokens could not be counted; the tenant's budget does not show them")
+	t.logger.Error().Err(err).Int64("tokens", used).Msg("cannot count tokens; the tenant's budget does not include them")
 }

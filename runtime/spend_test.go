@@ -8,7 +8,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// purse is a budget that keeps what was counted, once for each id.
+// purse is a Budget that counts once for each id.
 type purse struct {
 	mu    sync.Mutex
 	spent map[string]int64
@@ -26,8 +26,8 @@ func (p *purse) Spend(_ context.Context, tenant, id string, tokens int64) error 
 	return nil
 }
 
-// What every call of a model used is counted, also of one whose answer comes to
-// nothing and is asked for again: each under a name of its own.
+// The usage of every call of a model is counted, even if its answer fails and is
+// requested again: each under its own id.
 func TestSpend_EveryAttemptIsCounted(t *testing.T) {
 	w := newWorld(t)
 	said := says("fine")

@@ -10,22 +10,22 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// ThreadState is the thread as tools, hooks and effects see it: the same
-// operations, with the same meaning, as client.ThreadState has for callers outside,
-// which implements it. What its methods write is committed when they return, and
-// what they read shows all that the run has written. Safe for concurrent use.
+// ThreadState is the thread as tools, hooks and effects see it: the same operations,
+// with the same meaning, as client.ThreadState, which implements it, has for callers
+// outside. Writes are committed when a method returns, and reads show everything the
+// run has written. It is safe for concurrent use.
 //
-// Storage, streams and the like do not show through it. Values of
-// the process can be reached by the optional interface client.NotPortable, only
-// where they are meant to be: see ToolSpec.NotPortable.
+// It exposes nothing of storage or streams. Values of the process are available through
+// the optional interface client.NotPortable, only for tools that declare it: see
+// ToolSpec.NotPortable.
 type ThreadState interface {
 	ThreadID() string
-	AgentID() string    // the agent in charge now, also after a handoff
+	AgentID() string    // the agent currently in charge, also after a handoff
 	UserID() *string    // nil if it belongs to none
 	CreatedAt() int64   // in microseconds since the epoch
-	Scratch() *sync.Map // what one tool puts there a later one of the same execution finds
-	// Execution gives the execution under way, and nil where there is none: an
-	// effect has one of its own.
+	Scratch() *sync.Map // a store that later tools of the same execution share
+	// Execution returns the active execution, nil if there is none: an effect has one
+	// of its own.
 	Execution() events.ExecutionState
 
 	GetMessages(ctx context.Context, o events.GetMessagesOptions) (*events.MessageList, error)
@@ -35,9 +35,9 @@ type ThreadState interface {
 	DeleteMessage(ctx context.Context, id string) (bool, error)
 	GetLogs(ctx context.Context, o events.GetLogsOptions) ([]events.Log, error)
 
-	// Definition, LoadModel, LoadPrompt and LoadAgent give a definition of the
-	// tenant's. The error is not_found if there is none of that name;
-	// client.LoadModel and its like read it into another type.
+	// Definition, LoadModel, LoadPrompt and LoadAgent return a definition of the
+	// tenant. The error is not_found if there is none with that name; client.LoadModel
+	// and its siblings decode it into another type.
 	Definition(ctx context.Context, kind events.DefinitionKind, name string) (*events.Definition, error)
 	LoadModel(ctx context.Context, name string) (events.ModelDefinition, error)
 	LoadPrompt(ctx context.Context, name string) (events.PromptDefinition, error)
@@ -46,7 +46,7 @@ type ThreadState interface {
 	GetAgentNames(ctx context.Context) ([]string, error)
 	GetModelNames(ctx context.Context) ([]string, error)
 
-	// The thread's file system: what is not there is nil.
+	// The thread's file system: what does not exist is nil.
 	WriteFile(ctx context.Context, path string, data []byte, mimeType string, o events.WriteFileOptions) (*events.FileRecord, error)
 	WriteFileFrom(ctx context.Context, path string, from io.Reader, mimeType string, o events.WriteFileOptions) (*events.FileRecord, error)
 	WriteExternalFile(ctx context.Context, path, location string, size int64, mimeType string, o events.WriteFileOptions) (*events.FileRecord, error)
@@ -62,17 +62,17 @@ type ThreadState interface {
 	FindFiles(ctx context.Context, pattern string) (*events.FindList, error)
 	GetFileThumbnail(ctx context.Context, path string) ([]byte, error)
 
-	// QueueTool queues a call and returns when that is durable: within an execution
-	// its next step makes it.
+	// QueueTool queues a call and returns when that is durable: within an execution the
+	// next step makes it.
 	QueueTool(ctx context.Context, name string, args any) error
-	// InvokeTool makes a call and waits for it: within an execution at once
-	// and in place, see Execution.Invoke. A failure, also an unknown tool, is a result
-	// of status error.
+	// InvokeTool makes a call and waits for it: within an execution immediately, see
+	// Execution.Invoke. A failure, including an unknown tool, is a result with status
+	// error.
 	InvokeTool(ctx context.Context, name string, args any) (events.ToolResult, error)
-	// RunAgent has an agent work on the thread and waits until it has ended.
-	// Within an execution only a dual_ai agent can, since it works in a thread
-	// of its own; for any other the error is illegal_transition: queue it as a tool, so that it
-	// takes the thread over. One that is not known is a not_found.
+	// RunAgent starts a run of an agent on the thread and waits until it has ended.
+	// Within an execution this requires a dual_ai agent, which works in a thread of its
+	// own; for any other the error is illegal_transition: queue it as a tool, so that
+	// it takes the thread over. An unknown one is a not_found.
 	RunAgent(ctx context.Context, name string) error
 
 	ScheduleEffect(ctx context.Context, name string, args any, delay time.Duration) (id string, err error)
@@ -82,7 +82,7 @@ type ThreadState interface {
 	Emit(ctx context.Context, event string, data any) error
 }
 
-// State gives the thread as what runs in a worker sees it. It is called for every
-// call of a tool, hook and effect: it must be cheap, ask nobody, and be safe for
+// State returns the thread as code in a worker sees it. It is called for every call of
+// a tool, hook and effect: it must be cheap, send no requests, and be safe for
 // concurrent use.
 type State func(tenant, thread string, x *Execution) ThreadState

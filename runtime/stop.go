@@ -11,38 +11,38 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// listen hears of runs that are told to stop, whoever was told.
-func (w *Worker) listen() (stop func(), err error) {
+// subscribeStops subscribes to the stops of runs, in any process.
+func (w *Worker) subscribeStops() (stop func(), err error) {
 	subject := w.log.Config().Names.Timeline("*", "*", events.RunStoppedType)
 	sub, err := w.log.Conn().Subscribe(subject, func(m *nats.Msg) {
 		e, err := events.DecodeEvent(m.Data)
 		if err != nil {
-			return // the log holds it, and so does the next commit of the run
+			return // the log has it, and the run's next commit finds it
 		}
 		if d, ok := e.Data.(events.RunStopped); ok {
-			w.stopped(e.Subject, e.Version, d)
+			w.handleStop(e.Subject, e.Version, d)
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("listening for runs that are stopped: %w", err)
+		return nil, fmt.Errorf("subscribe to the stops of runs: %w", err)
 	}
-	return func() { _ = sub.Unsubscribe() }, nil // the connection ends it too
+	return func() { _ = sub.Unsubscribe() }, nil // closing the connection ends it too
 }
 
-// stop is a stop of a run, and the thread's version that says so.
+// stop is a stop of a run, with the thread's version that records it.
 type stop struct {
 	version int64
 	events.RunStopped
 }
 
-// maxStops bounds the stops that are kept of runs that nobody works at here. One that
-// is forgotten is found with the run's next commit.
+// maxStops bounds the stops that are kept for runs without a turn here. A forgotten one
+// is found with the run's next commit.
 const maxStops = 1024
 
-// stopped ends the work of a run that was cancelled. One that is to stop after
-// what it does finds that in its next commit. A run that this worker has just claimed
-// may not be watched yet: its stop is kept until it is.
-func (w *Worker) stopped(execution string, version int64, d events.RunStopped) {
+// handleStop ends the work of a cancelled run. A run that is to stop after its current
+// operation finds that in its next commit. A run that this worker has just claimed may
+// not be watched yet: its stop is kept until it is.
+func (w *Worker) handleStop(execution string, version int64, d events.RunStopped) {
 	w.mu.Lock()
 	t := w.turns[execution]
 	if t == nil && (d.Abort || d.Now) {
@@ -57,9 +57,9 @@ func (w *Worker) stopped(execution string, version int64, d events.RunStopped) {
 	}
 }
 
-// stop ends what a turn does, if it is not to end it by itself.
+// stop cancels a turn, unless it is to end by itself.
 func (t *turn) stop(d events.RunStopped) {
-	t.live.stop(d)
+	t.live.noteStop(d)
 	switch {
 	case d.Abort:
 		t.abort(errAborted)
@@ -68,9 +68,9 @@ func (t *turn) stop(d events.RunStopped) {
 	}
 }
 
-// holds reports whether a turn still has its run. One that lost it, because it
-// stood still for too long, ends: what it did would be refused.
-func (w *Worker) holds(ctx context.Context, t *turn) bool {
+// stillHolds reports whether a turn still has its run. One that lost it, because the process
+// was suspended for too long, ends: its writes would be refused.
+func (w *Worker) stillHolds(ctx context.Context, t *turn) bool {
 	w.mu.Lock()
 	watched, token := w.turns[t.job.Execution] == t, t.token
 	w.mu.Unlock()
@@ -89,7 +89,7 @@ func (w *Worker) holds(ctx context.Context, t *turn) bool {
 	return false
 }
 
-// watch lets a turn hear that its run is cancelled.
+// watch notifies a turn when its run is cancelled.
 func (w *Worker) watch(t *turn) (done func()) {
 	w.mu.Lock()
 	w.turns[t.job.Execution] = t
@@ -109,7 +109,7 @@ func (w *Worker) watch(t *turn) (done func()) {
 	}
 }
 
-// interrupt ends the call of a reactor, and no call of a tool: that may be half done.
+// interrupt ends the call of a reactor, and no call of a tool, which may be half done.
 func (t *turn) interrupt() {
 	t.asking.Lock()
 	defer t.asking.Unlock()
@@ -118,8 +118,8 @@ func (t *turn) interrupt() {
 	}
 }
 
-// cuttable returns a context for the call of a reactor, which interrupt ends; done
-// says that the call is over.
+// cuttable returns a context for the call of a reactor, which interrupt ends; call done
+// when the call is over.
 func (t *turn) cuttable() (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(t.ctx)
 	t.asking.Lock()
@@ -136,10 +136,10 @@ func (t *turn) cuttable() (ctx context.Context, done func()) {
 	}
 }
 
-// errInterrupted is why the call of a reactor ends when its run is to stop now.
+// errInterrupted is the cause when a reactor's call ends because its run must stop now.
 var errInterrupted = errors.New("interrupted")
 
-// stopsNow reports whether the run was told to stop without waiting.
+// stopsNow reports whether the run must stop without waiting.
 func (t *turn) stopsNow() bool {
 	t.live.mu.Lock()
 	defer t.live.mu.Unlock()

@@ -16,29 +16,29 @@ import (
 // RunLease is the lease under which one process sweeps.
 const RunLease = "runs"
 
-// SweepEvery is how often to sweep, by custom.
+// SweepEvery is the usual interval of sweeps.
 const SweepEvery = 5 * time.Second
 
-// Busy names threads that are streaming, as a read model knows them.
+// Busy returns threads that are streaming, from a read model.
 type Busy func(ctx context.Context) iter.Seq2[ThreadRef, error]
 
 // ThreadRef names a thread of a tenant.
 type ThreadRef struct{ Tenant, Thread string }
 
-// Sweep finds, at once and then every so often, executions that no message of
-// the queue stands for, and calls whose run has ended unheard, and mends both,
-// until ctx ends. It is for one process at a time.
+// Sweep finds, immediately and then at intervals until ctx ends, executions without a
+// queue message and calls whose run's end was lost, and repairs both. Only one process
+// may run it at a time.
 func (w *Worker) Sweep(ctx context.Context, busy Busy, every time.Duration) error {
-	suspects := map[string]int64{} // executions that had no message, and their last claims
+	suspects := map[string]int64{} // executions that had no message, with their last claims
 	for {
 		found := map[string]int64{}
 		for ref, err := range busy(ctx) {
 			if err != nil {
-				w.logger.Warn().Err(err).Msg("the busy threads could not be listed")
+				w.logger.Warn().Err(err).Msg("cannot list the busy threads")
 				break
 			}
 			if err := w.sweep(ctx, ref, suspects, found); err != nil && ctx.Err() == nil {
-				w.logger.Warn().Err(err).Str("tenant", ref.Tenant).Str("thread", ref.Thread).Msg("a busy thread could not be swept")
+				w.logger.Warn().Err(err).Str("tenant", ref.Tenant).Str("thread", ref.Thread).Msg("cannot sweep a busy thread")
 			}
 		}
 		suspects = found
@@ -49,8 +49,8 @@ func (w *Worker) Sweep(ctx context.Context, busy Busy, every time.Duration) erro
 	}
 }
 
-// sweep looks after the run of one thread. A run is queued only when it was seen
-// without a message twice, with no claim between: its message may be on its way.
+// sweep checks the run of one thread. A run is queued only if it had no message twice,
+// with no claim in between: its message may be on its way.
 func (w *Worker) sweep(ctx context.Context, ref ThreadRef, suspects, found map[string]int64) error {
 	var run thread.Run
 	active := false
@@ -78,7 +78,7 @@ func (w *Worker) sweep(ctx context.Context, ref ThreadRef, suspects, found map[s
 		found[key] = run.Token
 		return nil
 	}
-	w.logger.Warn().Str("tenant", ref.Tenant).Str("execution", run.ExecutionID).Msg("a run had no message in the queue; it is queued anew")
+	w.logger.Warn().Str("tenant", ref.Tenant).Str("execution", run.ExecutionID).Msg("a run had no message in the queue; it is queued again")
 	return queues.RunsOf(w.log).Put(ref.Tenant, ref.Thread, run.Wanted, run.ExecutionID, run.Agent)
 }
 
@@ -92,10 +92,10 @@ func (w *Worker) sweepCall(ctx context.Context, ref ThreadRef, run thread.Run, c
 	}); err != nil || !over {
 		return err
 	}
-	return w.resume(ctx, ref.Tenant, ref.Thread, run.ExecutionID, c.CallID, nil)
+	return w.resumeCall(ctx, ref.Tenant, ref.Thread, run.ExecutionID, c.CallID, nil)
 }
 
-// agent finds an agent, with its defaults.
+// agent returns an agent, with its defaults.
 func (w *Worker) agent(ctx context.Context, tenant, name string) (*Agent, error) {
 	a, err := w.agents.Agent(ctx, tenant, name)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// loseQueue loses what the queue of runs holds.
+// loseQueue drops the messages in the queue of runs.
 func (w *world) loseQueue() {
 	w.t.Helper()
 	stream, err := w.log.JetStream().Stream(w.t.Context(), w.log.Config().Names.Stream(assets.RunStream))
@@ -25,7 +25,7 @@ func (w *world) loseQueue() {
 	}
 }
 
-// sweeps lets a worker sweep one thread until stop, and calls before each time.
+// sweeps makes a worker sweep one thread until stop, and calls before each time.
 func (w *world) sweeps(worker *Worker, id string, before func()) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var sweeping sync.WaitGroup
@@ -40,8 +40,8 @@ func (w *world) sweeps(worker *Worker, id string, before func()) (stop func()) {
 	return func() { cancel(); sweeping.Wait() }
 }
 
-// A run whose queue message is lost is found and queued anew.
-func TestSweepRuns(t *testing.T) {
+// A run whose queue message is lost is found and queued again.
+func TestSweep_LostMessage(t *testing.T) {
 	w := newWorld(t)
 	w.agent("a", script(says("fine")))
 	id, execution := w.begin("a", "hello")
@@ -50,9 +50,8 @@ func TestSweepRuns(t *testing.T) {
 	w.finished(id, execution)
 }
 
-// A run whose queue message is lost is found also on a thread that changes all
-// the while.
-func TestSweepBusyThread(t *testing.T) {
+// A run whose queue message is lost is found on a thread that changes constantly, too.
+func TestSweep_BusyThread(t *testing.T) {
 	w := newWorld(t)
 	w.agent("a", script(says("fine")))
 	id, execution := w.begin("a", "hello")
@@ -69,10 +68,10 @@ func TestSweepBusyThread(t *testing.T) {
 	w.finished(id, execution)
 }
 
-// A run that waited is queued anew if the message that woke it is lost, also where
-// the message that it had before it waited is there again: a server that was killed
-// may forget that it took that out of the queue, and then it comes to nobody.
-func TestSweepARunThatWaited(t *testing.T) {
+// A run that waited is queued again if the message that woke it is lost, even if the
+// message that it had before its wait is there again: a killed server may forget that
+// it was removed from the queue, and then it is delivered to no worker.
+func TestSweep_RunThatWaited(t *testing.T) {
 	w := newWorld(t)
 	w.agent("a", script(says("x", call("c1", "pay", `{}`)), says("fine")), tool{ToolSpec{Name: "pay", Manual: true}, func(context.Context, *ToolInput) (ToolResult, error) {
 		return Done(nil), nil

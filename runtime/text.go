@@ -14,7 +14,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// clip keeps a text short enough to be stored and shown.
+// clip shortens a text for storing and showing.
 func clip(s string) string {
 	const most = 2048
 	if !utf8.ValidString(s) {
@@ -30,17 +30,17 @@ func clip(s string) string {
 	return s[:cut] + "..."
 }
 
-// text gives a text as JSON.
+// text returns a text as JSON.
 func text(s string) events.JSON {
 	b, err := jsontext.AppendQuote(nil, s)
-	if err != nil { // broken UTF-8
+	if err != nil { // invalid UTF-8
 		b, _ = jsontext.AppendQuote(nil, strconv.QuoteToASCII(s))
 	}
 	return b
 }
 
-// object makes a JSON object of names and values, in their order. A value that
-// is nothing is left out.
+// object returns a JSON object of names and values, in their order, without empty
+// values.
 func object(fields ...any) events.JSON {
 	out := []byte{'{'}
 	for i := 0; i+1 < len(fields); i += 2 {
@@ -69,20 +69,20 @@ func object(fields ...any) events.JSON {
 	return append(out, '}')
 }
 
-// spanID derives the id of a span of a step, so that a step that is done over
-// writes the same one.
+// spanID derives the id of a span of a step, so that a repeated step writes the same
+// one.
 func spanID(step, what string) string {
 	sum := sha256.Sum256([]byte(step + "\x00" + what))
 	return "spn_" + hex.EncodeToString(sum[:12])
 }
 
-func lost(err error) bool {
+func isLost(err error) bool {
 	var e *thread.LostRunError
 	return errors.As(err, &e)
 }
 
-// reacted notes why a reaction ended, and gives what else is recorded of it: the
-// model that was asked for (its answer may name another), and that.
+// reacted notes why a reaction ended, and returns that and the requested model, which
+// the answer may name differently, for its record.
 func (t *turn) reacted(model string, r *Reaction) events.JSON {
 	t.finish = ""
 	var fields []any

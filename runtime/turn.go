@@ -20,10 +20,10 @@ import (
 // turn is one claim of one execution.
 type turn struct {
 	w         *Worker
-	taking    context.Context // ends when the worker takes no more
+	taking    context.Context // ends when the worker takes no more runs
 	job       *queues.Run
-	leave     func()         // gives back its tenant's share
-	claimed   *events.Commit // the claim, if it is made; agent is known then
+	leave     func()         // releases its tenant's share
+	claimed   *events.Commit // the claim, if it is committed; then agent is set
 	logger    zerolog.Logger
 	agent     *Agent
 	run       thread.Run
@@ -34,44 +34,44 @@ type turn struct {
 	announced announced
 	commits   int
 	failure   string     // why the run failed
-	finish    string     // why the last reaction ended, if it said so
+	finish    string     // why the last reaction ended, if known
 	asking    sync.Mutex // guards cut
-	cut       func()     // ends the call of the reactor; nil: none is under way
+	cut       func()     // ends the reactor's call; nil: none is in flight
 	draft     draft      // of the open step
-	lacking   chan lack  // tools that no process serves, as calls of the open step meet them; nil: nobody records it
-	fresh     bool       // the open step was begun by this claim
+	lacking   chan lack  // tools that no process serves, as calls of the open step find them; nil: not recorded
+	fresh     bool       // the open step was started by this claim
 	token     int64      // of this claim, once it is watched
 	since     int64      // the thread's version with this claim
 	ctx       context.Context
 	abort     context.CancelCauseFunc
 }
 
-// errAborted is why a turn's context ends when its run is cancelled.
+// errAborted is the cause when a turn's context ends because its run was cancelled.
 var errAborted = errors.New(thread.Aborted)
 
-// errStopping is why a turn is given back at a boundary.
+// errStopping is the reason to release a turn at a boundary.
 var errStopping = errors.New("the worker stops")
 
-// wallClockError is why a turn's context ends when it has lasted too long.
+// wallClockError is the cause when a turn's context ends because of its time limit.
 type wallClockError struct{ limit time.Duration }
 
 func (e *wallClockError) Error() string {
 	return fmt.Sprintf("the limit of %v was reached", e.limit)
 }
 
-// do runs the execution until it ends, waits for somebody, or is lost. A nil
-// error means that its message is done with.
-func (t *turn) do(ctx context.Context) error {
-	if err := t.claim(ctx); err != nil {
+// execute runs the execution until it ends, waits, or is lost. A nil error means that its
+// message can be acknowledged.
+func (t *turn) execute(ctx context.Context) error {
+	if err := t.claimRun(ctx); err != nil {
 		var lost *thread.LostRunError
 		if errors.As(err, &lost) && lost.Ended {
-			return t.ended(ctx)
+			return t.finishStream(ctx)
 		}
 		return err
 	}
 	defer func() {
-		t.live.talks(nil) // from here on it is another turn's
-		t.w.history.give(t.job.Tenant, t.job.Thread, t.talk)
+		t.live.showConversation(nil) // later reads belong to another turn
+		t.w.history.returnConversation(t.job.Tenant, t.job.Thread, t.talk)
 	}()
 	defer func() { // however it ends
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
@@ -87,7 +87,7 @@ func (t *turn) do(ctx context.Context) error {
 	defer t.ping()()
 	if t.run.Status == events.Executing {
 		if err := t.beforeRun(); err != nil {
-			if err := t.fail(ctx, t.why(err), nil); err != nil {
+			if err := t.fail(ctx, t.failureText(err), nil); err != nil {
 				return err
 			}
 		}
@@ -98,28 +98,28 @@ func (t *turn) do(ctx context.Context) error {
 		}
 		var err error
 		if t.run.Reacted {
-			err = t.call(ctx)
+			err = t.makeCalls(ctx)
 		} else {
-			err = t.react(ctx)
+			err = t.runReactor(ctx)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	if t.run.Status != events.Executing {
-		return t.ended(ctx)
+		return t.finishStream(ctx)
 	}
 	t.substate("waiting")
 	return nil
 }
 
-// result says what became of the execution, for the metrics; nothing if another
-// worker had ended it before.
+// result returns the result of the execution for the metrics; "" if another worker had
+// ended it before.
 func (t *turn) result(err error) string {
 	switch {
 	case err == nil && t.chunks == nil:
 		return ""
-	case lost(err):
+	case isLost(err):
 		return RunLost
 	case err != nil:
 		return RunAgain
@@ -131,9 +131,9 @@ func (t *turn) result(err error) string {
 	return RunCompleted
 }
 
-// claim takes the execution, finds its agent, and reads what has been said.
-func (t *turn) claim(ctx context.Context) error {
-	name := t.job.Agent // of when it was queued; only a handoff since is another
+// claimRun claims the execution, finds its agent, and reads its conversation.
+func (t *turn) claimRun(ctx context.Context) error {
+	name := t.job.Agent // as of when it was queued; only a handoff changes it
 	var agentErr error
 	commit := t.claimed
 	if commit == nil {
@@ -143,7 +143,7 @@ func (t *turn) claim(ctx context.Context) error {
 		}
 		t.agent = agent
 		var err error
-		if commit, err = t.commit(ctx, "claim", t.claims(agent)); err != nil {
+		if commit, err = t.commit(ctx, "claim", t.claimFor(agent)); err != nil {
 			return err
 		}
 	}
@@ -160,13 +160,13 @@ func (t *turn) claim(ctx context.Context) error {
 		}
 	}
 	if t.run.Token > 1 && !t.run.Stop {
-		t.logger.Info().Str("thread", t.job.Thread).Int64("claim", t.run.Token).Msg("a run goes on here: it waited, or another worker had it")
+		t.logger.Info().Str("thread", t.job.Thread).Int64("claim", t.run.Token).Msg("a run continues here: it waited, or another worker had it")
 	}
-	t.talk = t.w.history.take(t.job.Tenant, t.job.Thread)
-	if err := t.reach(ctx, commit); err != nil {
+	t.talk = t.w.history.takeConversation(t.job.Tenant, t.job.Thread)
+	if err := t.readUntil(ctx, commit); err != nil {
 		return err
 	}
-	t.live.talks(t.talk)
+	t.live.showConversation(t.talk)
 	if err := t.stream(commit.Version); err != nil {
 		return err
 	}
@@ -179,24 +179,24 @@ func (t *turn) claim(ctx context.Context) error {
 	return nil
 }
 
-// commit does one boundary of the run, and sees the run after it.
+// commit commits one boundary of the run, and notes the run after it.
 func (t *turn) commit(ctx context.Context, what string, data any) (*events.Commit, error) {
 	t.commits++
 	id := t.job.Execution + ":" + strconv.FormatInt(t.run.Token, 10) + ":" + strconv.Itoa(t.commits)
-	if t.talk == nil { // the claim, which gives the token that makes the others its own
+	if t.talk == nil { // the claim, which sets the token of later commits
 		id = t.job.Execution + ":" + t.w.newID()
 	}
-	commit, err := t.w.commands.Run(ctx, t.command(id, what, data), t.see)
+	commit, err := t.w.commands.Run(ctx, t.command(id, what, data), t.noteRun)
 	if err != nil || commit == nil {
 		return nil, err
 	}
 	if t.talk != nil {
-		err = t.reach(ctx, commit)
+		err = t.readUntil(ctx, commit)
 	}
 	return commit, err
 }
 
-// command makes the command of a boundary.
+// command returns the command of a boundary.
 func (t *turn) command(id, what string, data any) *thread.Command {
 	return &thread.Command{
 		ID: id, Tenant: t.job.Tenant, ThreadID: t.job.Thread, Actor: "skein:" + t.w.name,
@@ -204,16 +204,16 @@ func (t *turn) command(id, what string, data any) *thread.Command {
 	}
 }
 
-// see takes over what the state knows of the run.
-func (t *turn) see(s *thread.State) {
+// noteRun notes the state's view of the run.
+func (t *turn) noteRun(s *thread.State) {
 	if r, ok := s.Run(t.job.Execution); ok {
 		t.run = r
 	}
-	t.live.see(t.job.Execution)(s)
+	t.live.noteState(t.job.Execution)(s)
 }
 
-// reach lets the conversation show a commit.
-func (t *turn) reach(ctx context.Context, commit *events.Commit) error {
+// readUntil reads commits until the conversation shows a commit.
+func (t *turn) readUntil(ctx context.Context, commit *events.Commit) error {
 	t.live.talking.Lock()
 	defer t.live.talking.Unlock()
 	for attempts := (retry.Policy{First: time.Millisecond, Max: 2 * time.Second, Limit: 4 * time.Second}).Start(); !t.talk.apply(commit); {
@@ -224,7 +224,7 @@ func (t *turn) reach(ctx context.Context, commit *events.Commit) error {
 			return nil
 		}
 		switch err := attempts.Wait(ctx); {
-		case errors.Is(err, retry.ErrExhausted): // a replica that is behind
+		case errors.Is(err, retry.ErrExhausted): // a replica that lags
 			return events.Errorf(events.Unavailable, "the log does not show version %d of thread %s", commit.Version, t.job.Thread)
 		case err != nil:
 			return err
@@ -233,7 +233,7 @@ func (t *turn) reach(ctx context.Context, commit *events.Commit) error {
 	return nil
 }
 
-// fail ends the run.
+// fail ends the run as failed.
 func (t *turn) fail(ctx context.Context, text string, parts []part) error {
 	t.logger.Info().Str("thread", t.job.Thread).Str("agent", t.agent.Name).Msg("a run failed; its execution says why")
 	t.failure = text
@@ -241,15 +241,15 @@ func (t *turn) fail(ctx context.Context, text string, parts []part) error {
 	for _, p := range parts {
 		d.Parts, d.Types = append(d.Parts, p.raw), append(d.Types, p.kind)
 	}
-	d.Records = t.live.records()
+	d.Records = t.live.takeSpans()
 	_, err := t.commit(ctx, "fail", d)
 	return err
 }
 
-// ended does what is left when the execution has ended: its stream ends, and
-// the call that waits for it is told.
-func (t *turn) ended(ctx context.Context) error {
-	if t.chunks != nil { // else it was ended by who had it, or readers learn of it from the execution
+// finishStream finishes a turn whose execution has ended: it ends the stream, and notifies the
+// call that waits for it.
+func (t *turn) finishStream(ctx context.Context) error {
+	if t.chunks != nil { // else its worker ended it, or readers learn of it from the execution
 		if t.run.Status == events.ExecutionFailed && t.failure == "" {
 			t.failure = "the run failed; its execution says why"
 		}
@@ -262,13 +262,13 @@ func (t *turn) ended(ctx context.Context) error {
 			end.Reason = t.finish
 		}
 		t.unstream(t.chunks.Finish(ctx, end))
-	} else if err := t.w.commands.Look(ctx, t.job.Tenant, t.job.Thread, t.see); err != nil {
+	} else if err := t.w.commands.Look(ctx, t.job.Tenant, t.job.Thread, t.noteRun); err != nil {
 		return err
 	}
 	return t.w.tellParent(ctx, t.job.Tenant, t.run)
 }
 
-// stream begins what the run streams.
+// stream starts the stream of the run's chunks.
 func (t *turn) stream(version int64) (err error) {
 	t.chunks, err = chunks.NewWriter(t.w.log, chunks.Run{
 		Tenant: t.job.Tenant, Thread: t.job.Thread, Execution: t.job.Execution, Token: t.run.Token, Version: version,
@@ -277,15 +277,15 @@ func (t *turn) stream(version int64) (err error) {
 	return err
 }
 
-// unstream notes that a stream could not be ended well. Chunks are no state, and
-// who reads them learns of the end all the same.
+// unstream logs that a stream could not be finished. Chunks are not state, and readers
+// learn of the end anyway.
 func (t *turn) unstream(err error) {
 	if err != nil {
-		t.logger.Warn().Err(err).Msg("the chunks of a run could not all be stored")
+		t.logger.Warn().Err(err).Msg("cannot store all chunks of a run")
 	}
 }
 
-// emit streams a chunk. A reactor may give one that cannot be: it is left out.
+// emit streams a chunk. An invalid chunk of a reactor is dropped.
 func (t *turn) emit(step string, c Chunk) {
 	if t.chunks == nil {
 		return
@@ -295,7 +295,7 @@ func (t *turn) emit(step string, c Chunk) {
 		ctx = context.Background()
 	}
 	if err := t.chunks.Emit(ctx, step, c.Type, c.Data); err != nil {
-		t.logger.Debug().Err(err).Str("type", clip(c.Type)).Msg("a chunk was left out")
+		t.logger.Debug().Err(err).Str("type", clip(c.Type)).Msg("a chunk was dropped")
 	}
 }
 

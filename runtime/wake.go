@@ -10,22 +10,22 @@ import (
 	"github.com/skein-threads/skein/projections"
 )
 
-// By custom, for how long a run keeps its place whose reactor nobody serves, and how
-// often those without a place are looked at.
+// Usual values: how long a run keeps its place while no process serves its reactor, and
+// the interval at which runs without a place are checked.
 const (
 	ParkAfter = 3 * time.Second
 	WakeEvery = time.Second
 )
 
-// Wake lets runs go on that were parked because no process served their reactor, when
-// one does, or when their time is over, until ctx ends. It asks for each reactor once
-// a round, however many runs wait for it. It is for one process at a time.
+// Wake continues runs that were parked because no process served their reactor, when
+// one does or when their time is over, until ctx ends. It checks each reactor once a
+// round, however many runs wait for it. Only one process may run it at a time.
 func (w *Worker) Wake(ctx context.Context, parked func(context.Context) ([]projections.ParkedRun, error), served func(ctx context.Context, reactor string) (bool, error), every time.Duration) {
 	for ; ctx.Err() == nil; retry.Sleep(ctx, every) {
 		list, err := parked(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				w.logger.Warn().Err(err).Msg("the runs that wait for a worker could not be listed")
+				w.logger.Warn().Err(err).Msg("cannot list the runs that wait for a worker")
 			}
 			continue
 		}
@@ -36,7 +36,7 @@ func (w *Worker) Wake(ctx context.Context, parked func(context.Context) ([]proje
 				is, known := there[name]
 				if !known {
 					if is, err = served(ctx, name); err != nil && ctx.Err() == nil {
-						w.logger.Warn().Err(err).Str("reactor", clip(name)).Msg("whether a process serves a reactor could not be asked")
+						w.logger.Warn().Err(err).Str("reactor", clip(name)).Msg("cannot check whether a process serves a reactor")
 					}
 					there[name] = is
 				}
@@ -45,15 +45,15 @@ func (w *Worker) Wake(ctx context.Context, parked func(context.Context) ([]proje
 			if !goes {
 				continue
 			}
-			if err := w.wake(ctx, run); err != nil && ctx.Err() == nil {
-				w.logger.Warn().Err(err).Str("tenant", run.Tenant).Str("execution", run.Execution).Msg("a run that waited could not be woken; it is tried again")
+			if err := w.wakeRun(ctx, run); err != nil && ctx.Err() == nil {
+				w.logger.Warn().Err(err).Str("tenant", run.Tenant).Str("execution", run.Execution).Msg("cannot wake a waiting run; it is retried")
 			}
 		}
 	}
 }
 
-// wake lets one run go on. One that waits no more is left alone.
-func (w *Worker) wake(ctx context.Context, run projections.ParkedRun) error {
+// wakeRun continues one run. It skips one that no longer waits.
+func (w *Worker) wakeRun(ctx context.Context, run projections.ParkedRun) error {
 	_, err := w.commands.Run(ctx, &thread.Command{
 		ID: run.Execution + ":wake:" + w.newID(), Tenant: run.Tenant, ThreadID: run.Thread, Actor: "skein:" + w.name,
 		Parts: []thread.Part{{Name: "run.wake", Data: thread.WakeRun{ExecutionID: run.Execution}}},

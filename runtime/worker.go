@@ -17,32 +17,31 @@ import (
 	"github.com/skein-threads/skein/internal/share"
 )
 
-// Config says how a worker works. The zero value of a field means its default.
+// Config configures a worker. The zero value of a field means its default.
 type Config struct {
 	Name         string        // of the worker, in the log; default a random one
-	Places       int           // executions at once; default 256
+	Places       int           // concurrent executions; default 256
 	Shares       *share.Pool   // of the places, by tenant; default a fair share for each
-	MostToolTime time.Duration // that a call of a tool may take, whatever its definition says; default DefaultMostToolTime
-	Drain        time.Duration // for what is under way when the worker stops; default 5 s
+	MostToolTime time.Duration // limit of a call of a tool, whatever its definition says; default DefaultMostToolTime
+	Drain        time.Duration // time for current operations when the worker stops; default 5 s
 	HistoryBytes int           // of conversations kept in memory; default 64 MiB
-	Ping         time.Duration // between two signs of life in a run's stream; default 15 s
+	Ping         time.Duration // interval of pings in a run's stream; default 15 s
 	Reactors     Reactors
 	Agents       Agents
-	ParkAfter    time.Duration // that a run whose reactor no process serves keeps its place; then it waits without one, until Wake, which must run. Default: it keeps it
+	ParkAfter    time.Duration // how long a run whose reactor no process serves keeps its place; then it waits without one, until Wake, which must run. Default: it keeps it
 	Arguments    Arguments
 	Hooks        Hooks
-	Budget       Budget  // of what models use; default none
+	Budget       Budget  // of the usage of models; default none
 	State        State   // of threads, for tools and hooks; default none
 	Metrics      Metrics // default none
 }
 
-// DefaultMostToolTime is how long a call of a tool may take, unless a worker is
-// told otherwise.
+// DefaultMostToolTime is the default limit of a call of a tool.
 const DefaultMostToolTime = time.Hour
 
-// Arguments checks the arguments of calls against the schemas of tools.
+// Arguments validates the arguments of calls against the schemas of tools.
 type Arguments interface {
-	// Check says in one line what of the arguments the schema refuses.
+	// Check returns, in one line, why the schema refuses the arguments.
 	Check(schema, arguments events.JSON) error
 }
 
@@ -77,7 +76,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Worker runs executions. There may be many, in as many processes.
+// Worker runs executions. There may be many, in any number of processes.
 type Worker struct {
 	name      string
 	cfg       Config
@@ -88,28 +87,28 @@ type Worker struct {
 	arguments Arguments
 	history   *history
 	crew      crew
-	places    chan struct{} // one for each execution at work, and one for the next of the queue
+	places    chan struct{} // one for each active execution, and one for the next of the queue
 	shares    *share.Pool   // of the places
-	parked    parked        // runs that were given back because their tenant has its share
+	parked    parked        // runs that were released because their tenant has its share
 	logger    zerolog.Logger
 
-	mu      sync.Mutex             // guards what follows
+	mu      sync.Mutex             // guards the fields below
 	turns   map[string]*turn       // by execution
-	stops   map[string]stop        // by execution: of runs that have no turn here
-	taking  *taking                // nil: the worker does not run
-	held    map[string]*queues.Run // by execution: runs in hand, and runs begun by this process until the queue has delivered them
+	stops   map[string]stop        // by execution: of runs without a turn here
+	intake  *intake                // nil: the worker does not run
+	held    map[string]*queues.Run // by execution: active runs, and runs begun by this process until the queue has delivered them
 	running sync.WaitGroup
 }
 
-// taking is what a worker that runs takes runs with.
-type taking struct {
+// intake is what a running worker uses to take runs.
+type intake struct {
 	ctx   context.Context // ends when no more are taken
-	work  context.Context // ends when what is under way is to end
-	inbox string          // where the messages of runs go that it has begun by itself
+	work  context.Context // ends when current work must end
+	inbox string          // where messages of runs that it has begun are forwarded to
 	queue *queues.Receiver
 }
 
-// New makes a worker on a log and the dispatcher that writes it.
+// New returns a worker on a log and the dispatcher that writes it.
 func New(log *eventlog.Log, dispatcher *commands.Dispatcher, cfg Config, logger zerolog.Logger) *Worker {
 	cfg = cfg.withDefaults()
 	return &Worker{
@@ -121,29 +120,29 @@ func New(log *eventlog.Log, dispatcher *commands.Dispatcher, cfg Config, logger 
 	}
 }
 
-// Queue puts the executions that a commit asks to be run into the queue, but for
-// those that a worker of this process has begun with it. It is for the
-// dispatcher's Stored; what is lost there is found by Sweep.
+// Queue returns a function that queues the executions that a commit requests, except
+// those that a worker of this process has begun with it. It is for the dispatcher's
+// Stored; Sweep finds what is lost there.
 func Queue(log *eventlog.Log, logger zerolog.Logger) func(*events.Commit) {
 	return func(c *events.Commit) {
 		for i := range c.Events {
 			e := &c.Events[i]
 			if d, ok := e.Data.(events.RunRequested); ok && !begunWith(c, i) {
 				if err := queues.RunsOf(log).Put(c.Tenant, c.Thread, e.Version, e.Subject, d.AgentID); err != nil {
-					logger.Warn().Err(err).Str("execution", e.Subject).Msg("a run could not be queued; the sweeper will")
+					logger.Warn().Err(err).Str("execution", e.Subject).Msg("cannot queue a run; the sweeper will")
 				}
 			}
 		}
 	}
 }
 
-// Stored is for the dispatcher's Stored, if it is this worker's: it spares the
-// worker to read what this process wrote.
+// Stored is for the dispatcher's Stored, if the dispatcher is in this worker's process:
+// the worker need not read what this process wrote.
 func (w *Worker) Stored(c *events.Commit) {
 	for i := range c.Events {
 		switch c.Events[i].Type {
-		case events.ThreadCreatedType, events.RunRequestedType: // a turn will come, or may
-			w.history.stored(c)
+		case events.ThreadCreatedType, events.RunRequestedType: // a turn follows, or may follow
+			w.history.noteCommit(c)
 			return
 		case events.LifecycleDeletedType:
 			w.history.forget(c.Tenant, c.Thread)
@@ -151,11 +150,10 @@ func (w *Worker) Stored(c *events.Commit) {
 	}
 }
 
-// Run takes executions and runs them until ctx ends. What is under way then gets
-// Drain to reach its next boundary, is given back, and goes on with another
-// worker.
+// Run takes executions and runs them until ctx ends. Active ones then have Drain to
+// reach their next boundary, are released, and continue in another worker.
 func (w *Worker) Run(ctx context.Context) error {
-	stop, err := w.listen()
+	stop, err := w.subscribeStops()
 	if err != nil {
 		return err
 	}
@@ -163,40 +161,40 @@ func (w *Worker) Run(ctx context.Context) error {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(w.cfg.Drain, cancel) })()
-	inbox, deaf, err := queues.RunsOf(w.log).Handed(func(m *queues.Run) { w.keeps(m) })
+	inbox, unsubscribe, err := queues.RunsOf(w.log).Handed(func(m *queues.Run) { w.consumeHeld(m) })
 	if err != nil {
 		return err
 	}
-	defer deaf()
+	defer unsubscribe()
 	defer w.running.Wait()
-	defer w.takes(nil) // before the wait: nothing is begun any more
+	defer w.setIntake(nil) // before the wait: no more runs begin
 	for ctx.Err() == nil {
 		queue, err := queues.RunsOf(w.log).Receive(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				w.logger.Warn().Err(err).Msg("the queue of runs could not be opened; it is tried again")
+				w.logger.Warn().Err(err).Msg("cannot open the queue of runs; it is retried")
 				retry.Sleep(ctx, time.Second)
 			}
 			continue
 		}
-		t := &taking{ctx: ctx, work: work, inbox: inbox, queue: queue}
-		w.takes(t)
-		w.take(t)
-		w.takes(nil)
+		t := &intake{ctx: ctx, work: work, inbox: inbox, queue: queue}
+		w.setIntake(t)
+		w.takeRuns(t)
+		w.setIntake(nil)
 		queue.Close()
 	}
 	return nil
 }
 
-// take runs what the queue gives until it is closed.
-func (w *Worker) take(t *taking) {
+// takeRuns runs what the queue delivers until it is closed.
+func (w *Worker) takeRuns(t *intake) {
 	for {
 		select {
 		case w.places <- struct{}{}:
 		case <-t.ctx.Done():
 			return
 		}
-		// Half of what is free is for the runs that this process begins by itself.
+		// Half of the free places are for the runs that this process begins by itself.
 		job, err := t.queue.Next(t.ctx, (cap(w.places)-len(w.places))/2+1)
 		if err != nil {
 			<-w.places
@@ -212,7 +210,7 @@ func (w *Worker) take(t *taking) {
 			retry.Sleep(t.ctx, time.Second)
 			continue
 		}
-		if w.keeps(job) || w.handsOver(job, t.inbox) {
+		if w.consumeHeld(job) || w.forward(job, t.inbox) {
 			<-w.places
 			continue
 		}
@@ -222,15 +220,15 @@ func (w *Worker) take(t *taking) {
 			w.park(job)
 			continue
 		}
-		w.hold(job)
+		w.holdMessages(job)
 		w.running.Add(1)
 		w.crew.do(func() { w.runOne(t, &turn{w: w, job: job, leave: leave}) })
 	}
 }
 
-// runOne runs one execution, kept alive in the queue meanwhile, and frees its
+// runOne runs one execution, keeps it alive in the queue meanwhile, and frees its
 // place.
-func (w *Worker) runOne(taking *taking, t *turn) {
+func (w *Worker) runOne(taking *intake, t *turn) {
 	defer w.running.Done()
 	defer func() {
 		t.leave()
@@ -239,24 +237,24 @@ func (w *Worker) runOne(taking *taking, t *turn) {
 	ctx, job := taking.work, t.job
 	t.taking, t.scratch = taking.ctx, &sync.Map{}
 	t.logger = w.logger.With().Str("tenant", job.Tenant).Str("execution", job.Execution).Logger()
-	rest := every(queues.RunWait/3, func() bool { return w.holds(ctx, t) }, func() { // the worker that holds it keeps it alive
+	rest := every(queues.RunWait/3, func() bool { return w.stillHolds(ctx, t) }, func() { // the worker that has it keeps it alive
 		if err := job.Working(); err != nil {
-			t.logger.Warn().Err(err).Msg("a run could not be kept alive in the queue")
+			t.logger.Warn().Err(err).Msg("cannot keep a run alive in the queue")
 		}
 	})
-	err := t.do(ctx)
+	err := t.execute(ctx)
 	rest()
-	defer w.forget(job, func() bool { return job.Delivered() || !job.Settled() }) // not settled: lost to another worker
-	if err = w.finish(ctx, t, err); err != nil {
-		t.logger.Warn().Err(err).Msg("the queue of runs was not told; the run comes again")
+	defer w.stopHolding(job, func() bool { return job.Delivered() || !job.Settled() }) // not settled: lost to another worker
+	if err = w.settle(ctx, t, err); err != nil {
+		t.logger.Warn().Err(err).Msg("cannot settle the message of a run; it is redelivered")
 	}
 }
 
-// every calls do again and again while holds reports true, until stop is called.
-// When stop has returned, do does not run and is not called again; it does not
-// wait for holds.
+// every calls do at intervals while holds reports true, until stop is called. When stop
+// has returned, do is not running and is not called again; stop does not wait for
+// holds.
 func every(interval time.Duration, holds func() bool, do func()) (stop func()) {
-	var mu sync.Mutex // guards what follows, and do
+	var mu sync.Mutex // guards the variables below, and do
 	var timer *time.Timer
 	over := false
 	mu.Lock()
@@ -281,11 +279,11 @@ func every(interval time.Duration, holds func() bool, do func()) (stop func()) {
 	}
 }
 
-// Places returns how many executions the worker may work at.
+// Places returns how many executions the worker may run concurrently.
 func (w *Worker) Places() int { return cap(w.places) }
 
-// finish tells the queue what became of a run.
-func (w *Worker) finish(ctx context.Context, t *turn, err error) error {
+// settle settles the queue message of a run.
+func (w *Worker) settle(ctx context.Context, t *turn, err error) error {
 	if result := t.result(err); result != "" {
 		w.cfg.Metrics.Run(result, time.Since(t.run.Begun.Go()))
 	}
@@ -293,14 +291,14 @@ func (w *Worker) finish(ctx context.Context, t *turn, err error) error {
 	switch {
 	case err == nil:
 		return t.job.Done()
-	case lost(err):
+	case isLost(err):
 		t.logger.Info().Err(err).Msg("a run was lost to another worker")
 		return nil // which has the message now
-	case refused.Code == events.NotFound: // the thread, or the run, is gone
+	case refused.Code == events.NotFound: // the thread, or the run, is deleted
 		return t.job.Done()
 	case ctx.Err() != nil, errors.Is(err, errStopping):
 		return t.job.Release(0)
 	}
-	t.logger.Warn().Err(err).Msg("a run was interrupted; it comes again")
+	t.logger.Warn().Err(err).Msg("a run was interrupted; it is redelivered")
 	return t.job.Release(time.Second)
 }

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// What keeps a run alive may fire before the function that started it returns.
+// The first call of do may happen before every returns.
 func TestEvery_FiresAtOnceAndStops(t *testing.T) {
 	for range 100 {
 		fired := make(chan struct{}, 1)
-		n := 0 // written by do alone: stop must not return while it runs
+		n := 0 // written by do only: stop must not return while it runs
 		stop := every(time.Nanosecond, func() bool { return true }, func() {
 			n++
 			select {
@@ -20,7 +20,7 @@ func TestEvery_FiresAtOnceAndStops(t *testing.T) {
 		<-fired
 		stop()
 		if n < 1 {
-			t.Fatal("it did not fire")
+			t.Fatal("do was not called")
 		}
 	}
 }

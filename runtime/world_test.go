@@ -93,13 +93,13 @@ func newWorldOn(t testing.TB, opts ...natstest.Option) *world {
 	return w
 }
 
-// process gives what a process of its own has.
+// process returns the log and the dispatcher of a process.
 func (w *world) process() (*eventlog.Log, *commands.Dispatcher) {
 	w.t.Helper()
 	return w.processOf(&atomic.Pointer[Worker]{})
 }
 
-// processOf gives what the process of a worker has, which is set later.
+// processOf returns those of the process of a worker, which is set later.
 func (w *world) processOf(own *atomic.Pointer[Worker]) (*eventlog.Log, *commands.Dispatcher) {
 	w.t.Helper()
 	nc := natstest.Connect(w.t, w.server)
@@ -163,7 +163,7 @@ func (w *world) worker(cfg Config) (worker *Worker, stop func()) {
 	return worker, stop
 }
 
-// ask does a command as a caller does.
+// ask executes a command as a caller does.
 func (w *world) ask(name, id string, data any) (*events.Reply, error) {
 	w.t.Helper()
 	raw, err := json.Marshal(data)
@@ -186,7 +186,7 @@ func (w *world) must(name, id string, data any) *events.Reply {
 	return r
 }
 
-// agent adds an agent of one reactor and tools.
+// agent adds an agent with one reactor and tools.
 func (w *world) agent(name string, r Reactor, tools ...Tool) *Agent {
 	w.reactors[name] = r
 	a := &Agent{Name: name, A: Side{Reactor: name, Tools: tools}, Retries: Retries{Backoff: time.Millisecond}}
@@ -194,14 +194,14 @@ func (w *world) agent(name string, r Reactor, tools ...Tool) *Agent {
 	return a
 }
 
-// begin makes a thread and asks an agent.
+// begin creates a thread and asks an agent.
 func (w *world) begin(agent, text string) (id, execution string) {
 	w.t.Helper()
 	id = w.must("thread.create", "", events.CreateThread{AgentID: agent}).ThreadID
 	return id, w.must("thread.react", id, events.ReactThread{Text: &text}).Result.ExecutionID
 }
 
-// claim takes a run as a worker does that dies at once.
+// claim claims a run like a worker that dies immediately.
 func (w *world) claim(id, execution, worker string) {
 	w.t.Helper()
 	if _, err := w.d.Run(w.t.Context(), &thread.Command{
@@ -212,7 +212,7 @@ func (w *world) claim(id, execution, worker string) {
 	}
 }
 
-// until waits until a thread's log shows an event, and gives all its events.
+// until waits until a thread's log shows an event, and returns all its events.
 func (w *world) until(id string, shows func(*events.Event) bool) []events.Event {
 	w.t.Helper()
 	deadline := time.After(time.Minute)
@@ -248,7 +248,7 @@ func (w *world) finished(id, execution string) []events.Event {
 	})
 }
 
-// look gives the state of a thread.
+// look passes the state of a thread to a function.
 func (w *world) look(id string, look func(*thread.State)) {
 	w.t.Helper()
 	if err := w.d.Look(w.t.Context(), tenant, id, look); err != nil {
@@ -264,7 +264,7 @@ func kinds(list []events.Event) string {
 	return strings.Join(out, " ")
 }
 
-// says is a reaction of one text, and calls.
+// says is a reaction with a text and calls.
 func says(s string, calls ...ToolCall) *Reaction {
 	return &Reaction{
 		AssistantEvent: Assistant{Content: []events.JSON{object("type", events.OutputText, "text", s)}}, ToolCalls: calls,

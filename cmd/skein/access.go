@@ -12,7 +12,7 @@ import (
 	"github.com/skein-threads/skein/internal/access"
 )
 
-// accessOptions are the flags that all commands of access have.
+// accessOptions are the flags of all access commands.
 type accessOptions struct {
 	dir  string
 	json bool
@@ -24,17 +24,17 @@ func (o *accessOptions) flags(cmd *cobra.Command) {
 }
 
 func (a *app) accessCommand() *cobra.Command {
-	return group("access", "Say who may connect, and what they may do", a.accessInit(), a.accessUser(), a.accessRevoke(), a.accessList())
+	return group("access", "Manage who may connect, and what they may do", a.accessInit(), a.accessUser(), a.accessRevoke(), a.accessList())
 }
 
-// reloadHint says how a server is told of a change.
-const reloadHint = "tell the server: kill -HUP its process (skein serve --access), or nats-server --signal reload"
+// reloadHint tells how a server applies a change.
+const reloadHint = "reload the server: kill -HUP its process (skein serve --access), or nats-server --signal reload"
 
 func (a *app) accessInit() *cobra.Command {
 	var o accessOptions
 	var i access.InitOptions
 	cmd := &cobra.Command{
-		Use: "init", Short: "Make a folder with the configuration of a server, keys, and Skein's own credentials", Args: cobra.NoArgs,
+		Use: "init", Short: "Create a folder with a server's configuration, keys, and Skein's own credentials", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			f, err := access.Init(o.dir, i)
 			if err != nil {
@@ -52,20 +52,20 @@ func (a *app) accessInit() *cobra.Command {
 					CA      string `json:"tlsCa,omitzero"`
 				}{f.Conf(), f.Creds(), f.Account(), ca})
 			}
-			_, err = fmt.Fprintf(a.out, "made %s\nserve with it: skein serve --access %s\n", f.Conf(), o.dir)
+			_, err = fmt.Fprintf(a.out, "created %s\nserve with it: skein serve --access %s\n", f.Conf(), o.dir)
 			if made {
-				_, err = fmt.Fprintf(a.out, "give clients the authority: --tls-ca %s\n", ca)
+				_, err = fmt.Fprintf(a.out, "clients need the certificate authority: --tls-ca %s\n", ca)
 			}
 			return err
 		},
 	}
 	o.flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&i.Listen, "listen", "127.0.0.1:4222", "where a nats-server by itself is to listen")
-	f.StringVar(&i.Store, "store", "./skein-data", "store of a nats-server by itself")
-	f.StringVar(&i.Cert, "tls-cert", "", "file of the server's certificate")
-	f.StringVar(&i.Key, "tls-key", "", "file of its key")
-	f.StringSliceVar(&i.Hosts, "host", nil, "name or address to make a certificate for, instead of --tls-cert; may be given again")
+	f.StringVar(&i.Listen, "listen", "127.0.0.1:4222", "listen address of a standalone nats-server")
+	f.StringVar(&i.Store, "store", "./skein-data", "store of a standalone nats-server")
+	f.StringVar(&i.Cert, "tls-cert", "", "file with the server's certificate")
+	f.StringVar(&i.Key, "tls-key", "", "file with its key")
+	f.StringSliceVar(&i.Hosts, "host", nil, "host name or address to create a certificate for, instead of --tls-cert; repeatable")
 	return cmd
 }
 
@@ -83,7 +83,7 @@ func (a *app) accessUser() *cobra.Command {
 				u.Roles = append(u.Roles, access.Role(r))
 			}
 			if expires < 0 {
-				return wrongUsage("--expires: %v; give a positive duration such as 720h", expires)
+				return wrongUsage("--expires: %v; use a positive duration such as 720h", expires)
 			}
 			if expires > 0 {
 				at := time.Now().Add(expires).UTC().Truncate(time.Second)
@@ -115,11 +115,11 @@ func (a *app) accessUser() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&u.Name, "name", "", "name of the user")
 	f.StringVar(&u.Tenant, "tenant", "", "tenant of a publisher or subscriber")
-	f.StringSliceVar(&roles, "role", nil, "publisher, subscriber, worker, auditor or administrator; may be given again")
-	f.StringSliceVar(&u.Reactors, "reactor", nil, "reactor that a worker is; may be given again")
-	f.StringSliceVar(&u.Tools, "tool", nil, "tool that a worker is; may be given again")
-	f.StringSliceVar(&u.Effects, "effect", nil, "effect that a worker runs; may be given again")
-	f.DurationVar(&expires, "expires", 0, "how long the credentials hold, such as 720h; default for ever")
+	f.StringSliceVar(&roles, "role", nil, "publisher, subscriber, worker, auditor or administrator; repeatable")
+	f.StringSliceVar(&u.Reactors, "reactor", nil, "reactor that a worker serves; repeatable")
+	f.StringSliceVar(&u.Tools, "tool", nil, "tool that a worker serves; repeatable")
+	f.StringSliceVar(&u.Effects, "effect", nil, "effect that a worker runs; repeatable")
+	f.DurationVar(&expires, "expires", 0, "validity of the credentials, such as 720h; default unlimited")
 	return cmd
 }
 
@@ -127,7 +127,7 @@ func (a *app) accessRevoke() *cobra.Command {
 	var o accessOptions
 	var tenant, name string
 	cmd := &cobra.Command{
-		Use: "revoke", Short: "Take a user's right to connect away", Args: cobra.NoArgs,
+		Use: "revoke", Short: "Revoke a user's right to connect", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			f, err := access.Open(o.dir)
 			if err == nil {
@@ -148,7 +148,7 @@ func (a *app) accessRevoke() *cobra.Command {
 	}
 	o.flags(cmd)
 	cmd.Flags().StringVar(&name, "name", "", "name of the user")
-	cmd.Flags().StringVar(&tenant, "tenant", "", "tenant of the user, if of one")
+	cmd.Flags().StringVar(&tenant, "tenant", "", "tenant of the user, if it has one")
 	return cmd
 }
 
@@ -195,8 +195,7 @@ func (a *app) accessList() *cobra.Command {
 	return cmd
 }
 
-// accessFailed gives an error its place among the exit codes: what was asked
-// wrongly is wrong usage.
+// accessFailed maps an error to an exit code: an invalid request is wrong usage.
 func accessFailed(err error) error {
 	var bad *access.BadUserError
 	if errors.As(err, &bad) {

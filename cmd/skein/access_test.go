@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// secretKey is what a secret key of NATS looks like.
+// secretKey matches secret keys of NATS.
 var secretKey = regexp.MustCompile(`\bS[OAU][A-Z2-7]{56}\b|\beyJ[A-Za-z0-9_-]{20,}`)
 
-// From an empty folder to a tenant's user, over TLS, and the user's end; nothing
-// secret is printed on the way.
+// From an empty folder to a tenant's user, over TLS, until it is revoked; no secret is
+// printed.
 func TestAccess(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "access")
 	do := func(code int, args ...string) string {
@@ -81,8 +81,8 @@ func TestAccess(t *testing.T) {
 	s.stop()
 }
 
-// revokeWhileServing adds a user while the server runs, checks that it gets in,
-// revokes it, and waits until the server has heard of it.
+// revokeWhileServing adds a user while the server runs, checks that it can connect,
+// revokes it, and waits until the server applied that.
 func revokeWhileServing(t *testing.T, dir string, s *server) {
 	t.Helper()
 	path := filepath.Join(dir, "creds", "tenant.acme.late.creds")

@@ -13,15 +13,15 @@ import (
 	"golang.org/x/term"
 )
 
-// app is one run of the program: where it reads and writes.
+// app is one run of the program, with its input and output.
 type app struct {
 	in       io.Reader
 	out, err io.Writer
 	env      func(string) (string, bool)
-	// isTerminal reports whether somebody looks at the stream.
+	// isTerminal reports whether a stream is a terminal.
 	isTerminal func(any) bool
 
-	begun bool // flags and arguments were right: what fails now is no wrong usage
+	begun bool // flags and arguments were valid: later errors are not wrong usage
 }
 
 func onTerminal(stream any) bool {
@@ -29,8 +29,8 @@ func onTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// run runs one command and gives the exit code.
-func (a *app) run(ctx context.Context, args []string) int {
+// execute runs one command and returns the exit code.
+func (a *app) execute(ctx context.Context, args []string) int {
 	root := a.root()
 	root.SetArgs(args)
 	return a.exit(root.ExecuteContext(ctx))
@@ -74,12 +74,12 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// variable gives the name of a flag's environment variable.
+// variable returns the name of a flag's environment variable.
 func variable(flag string) string {
 	return "SKEIN_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// fromEnvironment sets the flags that were not given from their variables.
+// fromEnvironment sets flags that are not on the command line from their variables.
 func (a *app) fromEnvironment(cmd *cobra.Command) error {
 	var errs []error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -94,7 +94,7 @@ func (a *app) fromEnvironment(cmd *cobra.Command) error {
 	return errors.Join(errs...)
 }
 
-// group makes a command that only has others below it.
+// group returns a command that only has subcommands.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	g := &cobra.Command{Use: use, Short: short, Args: unknownCommand, RunE: unknownCommand}
 	g.AddCommand(commands...)

@@ -17,7 +17,7 @@ import (
 func (a *app) applyCommand() *cobra.Command {
 	var files []string
 	var o manifest.Options
-	cmd := remoteCommand("apply -f FILE", "Make the tenant's models, prompts, tools and agents what files say", cobra.NoArgs,
+	cmd := remoteCommand("apply -f FILE", "Apply definitions of models, prompts, tools and agents from files", cobra.NoArgs,
 		func(ctx context.Context, r *remote, c *client.Client, _ []string) error {
 			if len(files) == 0 {
 				return wrongUsage("apply needs -f FILE; - is standard input")
@@ -27,7 +27,7 @@ func (a *app) applyCommand() *cobra.Command {
 				return err
 			}
 			if o.Prune && len(entries) == 0 {
-				return events.Errorf(events.InvalidRequest, "the files hold no definition: --prune would remove all there are")
+				return events.Errorf(events.InvalidRequest, "the files have no definitions: --prune would remove all definitions of the tenant")
 			}
 			outcomes, err := manifest.Apply(ctx, c, entries, o)
 			if err != nil {
@@ -35,19 +35,19 @@ func (a *app) applyCommand() *cobra.Command {
 			}
 			return a.printOutcomes(r, outcomes, o.DryRun)
 		})
-	cmd.Long = "Make the tenant's models, prompts, tools and agents what files say: YAML or JSON, any number of definitions in each.\n" +
-		"All of it is done, or nothing. What is so already is left alone, so that doing it again changes nothing."
+	cmd.Long = "Apply definitions of models, prompts, tools and agents from files: YAML or JSON, any number of definitions in each.\n" +
+		"All of them are applied, or none. Unchanged definitions are skipped, so applying again changes nothing."
 	f := cmd.Flags()
-	f.StringArrayVarP(&files, "file", "f", nil, "file of definitions; - is standard input; may be given several times")
-	f.BoolVar(&o.Prune, "prune", false, "remove every definition of the tenant that the files do not have")
+	f.StringArrayVarP(&files, "file", "f", nil, "file of definitions; - is standard input; repeatable")
+	f.BoolVar(&o.Prune, "prune", false, "remove every definition of the tenant that is not in the files")
 	f.BoolVar(&o.DryRun, "dry-run", false, "only show what would change")
 	return cmd
 }
 
-// manifestBytes is the most that is read of one file.
+// manifestBytes is the limit of one file.
 const manifestBytes = 4 * events.MaxPayload
 
-// readManifests reads files of definitions, and checks them as the server will.
+// readManifests reads files of definitions, and validates them as the server does.
 func (a *app) readManifests(files []string) ([]manifest.Entry, error) {
 	validator, err := schema.New()
 	if err != nil {
@@ -88,11 +88,11 @@ func (a *app) readFile(name string) ([]byte, error) {
 	return raw, err
 }
 
-// shownChanges is how many changes of one definition people are shown.
+// shownChanges is how many changes of one definition are printed for people.
 const shownChanges = 12
 
-// printOutcomes tells of each definition: one line of JSON, or for people those
-// that change, and the sum.
+// printOutcomes prints the outcome of each definition: one line of JSON each, or for
+// people the changed ones and totals.
 func (a *app) printOutcomes(r *remote, outcomes []manifest.Outcome, dry bool) error {
 	if r.json {
 		for i := range outcomes {
@@ -121,19 +121,19 @@ func (a *app) printOutcomes(r *remote, outcomes []manifest.Outcome, dry bool) er
 		}
 	}
 	if count[manifest.Unchanged] == len(outcomes) {
-		_, err := fmt.Fprintf(a.out, "nothing changes: %d definitions are as the files say\n", len(outcomes))
+		_, err := fmt.Fprintf(a.out, "no changes: all %d definitions are up to date\n", len(outcomes))
 		return err
 	}
 	would := ""
 	if dry {
-		would = "dry run, nothing was done: "
+		would = "dry run, nothing was written: "
 	}
 	_, err := fmt.Fprintf(a.out, "%s%d added, %d changed, %d removed, %d unchanged\n", would,
 		count[events.DefinitionAdded], count[events.DefinitionUpdated], count[events.DefinitionRemoved], count[manifest.Unchanged])
 	return err
 }
 
-// side gives one side of a change.
+// side returns one side of a change.
 func side(v events.JSON) string {
 	if v == nil {
 		return "(nothing)"

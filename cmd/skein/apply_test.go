@@ -47,14 +47,13 @@ func write(t *testing.T, name, text string) string {
 	return path
 }
 
-// SA-55, SA-56, SA-57: definitions are applied, shown, changed and removed;
-// applied again they change nothing; a restart keeps them, and what is derived
-// equals the log.
+// SA-55, SA-56, SA-57: definitions are applied, shown, changed and removed; applying
+// again changes nothing; they survive a restart, and the read models equal the log.
 func TestApply(t *testing.T) {
 	store := t.TempDir()
 	s := start(t, store)
 	file := write(t, "agents.yaml", agentsFile)
-	if text := s.ok("apply", "-f", file, "--dry-run"); !strings.Contains(text, "+ agent support, version 1") || !strings.Contains(text, "nothing was done: 4 added, 0 changed, 0 removed, 0 unchanged") {
+	if text := s.ok("apply", "-f", file, "--dry-run"); !strings.Contains(text, "+ agent support, version 1") || !strings.Contains(text, "nothing was written: 4 added, 0 changed, 0 removed, 0 unchanged") {
 		t.Error(text)
 	}
 	if text := s.ok("definition", "list", "--json"); text != "" {
@@ -64,7 +63,7 @@ func TestApply(t *testing.T) {
 	if len(added) != 4 || added[3].Name != "support" || added[3].Outcome != "added" || added[3].Version != 1 {
 		t.Errorf("%+v", added)
 	}
-	if text := s.ok("apply", "-f", file); text != "nothing changes: 4 definitions are as the files say\n" {
+	if text := s.ok("apply", "-f", file); text != "no changes: all 4 definitions are up to date\n" {
 		t.Errorf("%q", text)
 	}
 	for _, o := range decodeLines[outcomeLine](t, s.ok("apply", "-f", file, "--json")) {
@@ -91,7 +90,7 @@ func TestApply(t *testing.T) {
 	if len(two) != 4 || two[1].Outcome != "changed" || two[1].Version != 2 || len(two[1].Changes) != 1 || two[1].Changes[0].Path != "/text" || two[3].Outcome != "unchanged" {
 		t.Errorf("%+v", two)
 	}
-	// JSON, of a part: the rest stays, or is removed if that is asked for.
+	// JSON, with a part of the definitions: the others stay, or are removed by --prune.
 	part := write(t, "part.json", "[{\"kind\":\"model\",\"name\":\"gpt-4.1\",\"model\":\"gpt-4.1\"},\n{\"kind\":\"prompt\",\"definition\":{\"name\":\"support\",\"text\":\"x\"}}]")
 	if text := s.ok("apply", "-f", part); !strings.Contains(text, "0 added, 2 changed, 0 removed, 0 unchanged") {
 		t.Error(text)
@@ -115,7 +114,7 @@ func TestApply(t *testing.T) {
 	if text := s.ok("definition", "list", "--kind", "prompt"); !strings.Contains(text, "support") || strings.Contains(text, "gpt") {
 		t.Error(text)
 	}
-	if text := s.ok("apply", "-f", part, "--prune"); !strings.HasPrefix(text, "nothing changes: 2 ") {
+	if text := s.ok("apply", "-f", part, "--prune"); !strings.HasPrefix(text, "no changes: all 2 ") {
 		t.Error(text)
 	}
 	if text := s.ok("replay", "--verify"); !strings.Contains(text, " 0 differ") {
@@ -127,7 +126,7 @@ func TestApply(t *testing.T) {
 }
 
 // Each refusal is one line with file and line, and changes nothing.
-func TestApplyRefusals(t *testing.T) {
+func TestApply_Refusals(t *testing.T) {
 	s := start(t, t.TempDir())
 	for _, c := range []struct {
 		file, text string
@@ -169,8 +168,8 @@ func TestApplyRefusals(t *testing.T) {
 	s.stop()
 }
 
-// Two that apply at once do not lose what the other one did.
-func TestApplyAtOnce(t *testing.T) {
+// Two concurrent applies do not lose each other's changes.
+func TestApply_Concurrent(t *testing.T) {
 	s := start(t, t.TempDir())
 	const each = 6
 	done := make(chan outcome, 2)

@@ -18,10 +18,10 @@ func (a *app) archiveCommand() *cobra.Command {
 	idle := daysFlag(90 * 24 * time.Hour)
 	cmd := &cobra.Command{
 		Use: "archive [THREAD...]", Short: "Move the commits of cold threads to the object store",
-		Long: "Move the commits of a tenant's threads that nothing was written to for so long, or of the threads that are\n" +
-			"named if they are so, from the log into the object store: one object for each, which is read back before\n" +
-			"anything goes from the log. Archived threads are read and written as before. Threads on which something is\n" +
-			"under way stay. A Skein must be at work. See docs/retention.md, also for a policy that does it by itself.",
+		Long: "Move the commits of a tenant's threads that were not written to for the time of --idle, or of the named threads\n" +
+			"if that holds for them, from the log into the object store: one object each, which is read back before\n" +
+			"anything is removed from the log. Archived threads are read and written as before. Threads with a run or other\n" +
+			"work in progress are skipped. A Skein must be running. See docs/retention.md, also for an automatic policy.",
 		Example: "  skein archive --tenant acme --idle 90d --dry-run\n  skein archive --tenant acme key:order-42 --idle 0",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := r.needTenant(); err != nil {
@@ -32,8 +32,8 @@ func (a *app) archiveCommand() *cobra.Command {
 		},
 	}
 	r.logFlags(cmd)
-	cmd.Flags().Var(&idle, "idle", "how long nothing was written to a thread: days, as 90d, or 36h")
-	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only say what would be archived")
+	cmd.Flags().Var(&idle, "idle", "minimum time since the last write to a thread, such as 90d or 36h")
+	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only show what would be archived")
 	return cmd
 }
 
@@ -89,10 +89,10 @@ func (a *app) archive(ctx context.Context, r *remote, o archive.Options, threads
 	return err
 }
 
-// daysFlag is a flag that holds a duration, also in days.
+// daysFlag is a flag with a duration, also in days.
 type daysFlag time.Duration
 
-// String gives the flag's text.
+// String returns the flag's text.
 func (d *daysFlag) String() string {
 	if days := time.Duration(*d) / (24 * time.Hour); days > 0 && time.Duration(*d)%(24*time.Hour) == 0 {
 		return strconv.Itoa(int(days)) + "d"
@@ -103,19 +103,19 @@ func (d *daysFlag) String() string {
 // Type names the flag's values in help.
 func (d *daysFlag) Type() string { return "duration" }
 
-// Set reads the flag.
+// Set parses the flag.
 func (d *daysFlag) Set(text string) error {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		n, err := strconv.ParseUint(days, 10, 16)
 		if err != nil {
-			return wrongUsage("%.40q is no number of days", text)
+			return wrongUsage("%.40q is not a number of days", text)
 		}
 		*d = daysFlag(time.Duration(n) * 24 * time.Hour)
 		return nil
 	}
 	v, err := time.ParseDuration(text)
 	if err != nil || v < 0 {
-		return wrongUsage("%.40q is no duration such as 90d or 36h", text)
+		return wrongUsage("%.40q is not a duration such as 90d or 36h", text)
 	}
 	*d = daysFlag(v)
 	return nil

@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-// Archiving on the command line, and what the other commands say of it then.
+// Archiving on the command line, and how other commands show the archived threads.
 func TestArchive(t *testing.T) {
 	s := start(t, t.TempDir())
 	var old, other reply
 	decode(t, s.ok("thread", "create", "--key", "old", "--json"), &old)
 	decode(t, s.ok("thread", "create", "--key", "other", "--json"), &other)
 	s.ok("message", "add", "key:old", strings.Repeat("where is it? ", 100))
-	s.ok("thread", "list") // the read models show all that
+	s.ok("thread", "list") // wait until the read models show everything
 	history := s.ok("tail", "--from", "start", "--follow=false", "--json")
 	type result struct {
 		Outcome, Thread string

@@ -17,11 +17,11 @@ import (
 )
 
 func (a *app) auditCommand() *cobra.Command {
-	return group("audit", "Check what Skein says of itself, and tell who did what",
+	return group("audit", "Verify Skein's data, and show who did what",
 		a.auditVerify(), a.auditTrail(), a.auditDiff(), a.auditExport(), a.auditImport())
 }
 
-// verification is what a verify was asked for.
+// verification holds the options of a verify.
 type verification struct {
 	*remote
 	options      audit.Options
@@ -33,14 +33,14 @@ type verification struct {
 func (a *app) auditVerify() *cobra.Command {
 	v := &verification{remote: &remote{}}
 	cmd := &cobra.Command{
-		Use: "verify [THREAD...]", Short: "Check the log, and that all that is derived from it equals what it says",
-		Long: "Check chain, sequence, schema, state machines and links of the log, the timeline, and every read model.\n" +
+		Use: "verify [THREAD...]", Short: "Verify the log, and that everything derived from it equals its contents",
+		Long: "Verify chain, sequence, schema, state machines and links of the log, the timeline, and every read model.\n" +
 			"Each finding is printed as it is found; the exit code is 3 if there is one.\n\n" +
-			"--from and --to tell only of what is found in these commits, and leave the read models out.\n" +
-			"--against FILE also checks that the log still holds what an export shows, which finds a history that was cut\n" +
-			"off or rewritten as a whole: see skein audit export --chains.",
+			"--from and --to print only findings in these commits, and skip the read models.\n" +
+			"--against FILE also checks that the log still holds what an export shows, which detects a history that was truncated\n" +
+			"or rewritten as a whole: see skein audit export --chains.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := v.begin(args); err != nil {
+			if err := v.parse(args); err != nil {
 				return err
 			}
 			return a.verify(cmd.Context(), v, args)
@@ -49,17 +49,17 @@ func (a *app) auditVerify() *cobra.Command {
 	v.logFlags(cmd)
 	v.domainFlag(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&v.everyone, "all-tenants", false, "check all tenants, and that no commit is missing from the log as a whole")
-	f.BoolVar(&v.options.LogOnly, "log-only", false, "leave out the timeline and the read models")
-	f.StringVar(&v.from, "from", "", "only what is found from here on: a sequence of the log, or a time such as 2026-02-20T10:00:00Z")
-	f.StringVar(&v.to, "to", "", "only what is found up to here: a sequence of the log, or a time")
-	f.StringVar(&v.against, "against", "", "a file of skein audit export: what it shows must still be in the log")
-	f.StringVar(&v.key, "key", "", "the public NKey that must have signed that file")
+	f.BoolVar(&v.everyone, "all-tenants", false, "verify all tenants, and that no commit is missing from the log")
+	f.BoolVar(&v.options.LogOnly, "log-only", false, "skip the timeline and the read models")
+	f.StringVar(&v.from, "from", "", "print findings from here on: a sequence of the log, or a time such as 2026-02-20T10:00:00Z")
+	f.StringVar(&v.to, "to", "", "print findings up to here: a sequence of the log, or a time")
+	f.StringVar(&v.against, "against", "", "a file of skein audit export, whose contents must still be in the log")
+	f.StringVar(&v.key, "key", "", "the public NKey of the file's signature")
 	return cmd
 }
 
-// begin reads what was asked for.
-func (v *verification) begin(args []string) error {
+// parse parses the options.
+func (v *verification) parse(args []string) error {
 	if err := v.oneOrAll(v.everyone, args); err != nil {
 		return err
 	}
@@ -70,25 +70,25 @@ func (v *verification) begin(args []string) error {
 		return err
 	}
 	if v.key != "" && v.against == "" {
-		return wrongUsage("--key says who signed the file of --against: give both")
+		return wrongUsage("--key is the signer of the file of --against; set both")
 	}
 	r := &v.options.Range
-	return errors.Join(bound("--from", v.from, &r.From, &r.FromTime), bound("--to", v.to, &r.To, &r.ToTime))
+	return errors.Join(parseBound("--from", v.from, &r.From, &r.FromTime), parseBound("--to", v.to, &r.To, &r.ToTime))
 }
 
-// oneOrAll wants a tenant, or all of them and no threads.
+// oneOrAll requires a tenant, or --all-tenants and no threads.
 func (r *remote) oneOrAll(everyone bool, threads []string) error {
 	switch {
 	case everyone && len(threads) > 0:
-		return wrongUsage("give --all-tenants or threads, not both")
+		return wrongUsage("set --all-tenants or name threads, not both")
 	case everyone:
 		return nil
 	}
 	return r.needTenant()
 }
 
-// bound reads an end of a range: a sequence or a time.
-func bound(flag, text string, seq *uint64, at *time.Time) error {
+// parseBound parses an end of a range: a sequence or a time.
+func parseBound(flag, text string, seq *uint64, at *time.Time) error {
 	if text == "" {
 		return nil
 	}
@@ -101,13 +101,13 @@ func bound(flag, text string, seq *uint64, at *time.Time) error {
 	}
 	t, err := events.ParseTime(text)
 	if err != nil {
-		return wrongUsage("%s: %q; give a sequence of the log, or a time such as 2026-02-20T10:00:00Z", flag, text)
+		return wrongUsage("%s: %q; use a sequence of the log, or a time such as 2026-02-20T10:00:00Z", flag, text)
 	}
 	*at = t.Go()
 	return nil
 }
 
-// resolve gives the ids of threads that may be named by their keys.
+// resolve returns the ids of threads that may be named by their keys.
 func (r *remote) resolve(ctx context.Context, log *eventlog.Log, refs []string) ([]string, error) {
 	var ids []string
 	for _, ref := range refs {
@@ -150,7 +150,7 @@ func (a *app) verify(ctx context.Context, v *verification, refs []string) error 
 	sum, err := audit.Verify(ctx, log, validator, v.options)
 	sum.Contents = int(contents.Read())
 	if err == nil && v.against != "" {
-		err = a.witness(ctx, v, log, validator, bar, &sum)
+		err = a.compareExport(ctx, v, log, validator, bar, &sum)
 	}
 	bar.clear()
 	if err = errors.Join(err, failed); err != nil {
@@ -168,8 +168,8 @@ func (a *app) verify(ctx context.Context, v *verification, refs []string) error 
 	return err
 }
 
-// witness holds the log against a file of an export.
-func (a *app) witness(ctx context.Context, v *verification, log *eventlog.Log, validator *schema.Validator, bar *progress, sum *audit.Summary) error {
+// compareExport compares the log with a file of an export.
+func (a *app) compareExport(ctx context.Context, v *verification, log *eventlog.Log, validator *schema.Validator, bar *progress, sum *audit.Summary) error {
 	file, closeFile, err := a.openExport(v.against)
 	if err != nil {
 		return err
@@ -184,7 +184,7 @@ func (a *app) witness(ctx context.Context, v *verification, log *eventlog.Log, v
 	})
 	bar.clear()
 	if err == nil {
-		a.vouched(report.Key, v.key)
+		a.warnUnknownSigner(report.Key, v.key)
 	}
 	return err
 }
@@ -197,7 +197,7 @@ func (a *app) printFinding(asJSON bool, f audit.Finding) error {
 	return err
 }
 
-// audit shows how far an audit has got.
+// audit shows the progress of an audit.
 func (p *progress) audit(at audit.Progress) {
 	switch at.Stage {
 	case audit.StageTimeline:

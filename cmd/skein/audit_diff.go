@@ -21,14 +21,14 @@ func (a *app) auditDiff() *cobra.Command {
 			if err := r.needTenant(); err != nil {
 				return err
 			}
-			first, err := point("--from", from)
+			first, err := parsePoint("--from", from)
 			if err != nil {
 				return err
 			}
 			if from == "" {
-				return wrongUsage("--from: give the point to begin with: a version (0: before the thread was made), or a time")
+				return wrongUsage("--from is required: a version (0: before the thread was created), or a time")
 			}
-			last, err := point("--to", to)
+			last, err := parsePoint("--to", to)
 			if err != nil {
 				return err
 			}
@@ -37,13 +37,13 @@ func (a *app) auditDiff() *cobra.Command {
 	}
 	r.logFlags(cmd)
 	r.domainFlag(cmd)
-	cmd.Flags().StringVar(&from, "from", "", "a version such as 12, 0 for before the thread was made, or a time such as 2026-02-20T10:00:00Z (required)")
-	cmd.Flags().StringVar(&to, "to", "", "a version or a time; now if absent")
+	cmd.Flags().StringVar(&from, "from", "", "a version such as 12, 0 for before the thread was created, or a time such as 2026-02-20T10:00:00Z (required)")
+	cmd.Flags().StringVar(&to, "to", "", "a version or a time; default now")
 	return cmd
 }
 
-// point reads a version or a time of a thread.
-func point(flag, text string) (audit.Point, error) {
+// parsePoint parses a version or a time of a thread.
+func parsePoint(flag, text string) (audit.Point, error) {
 	if text == "" {
 		return audit.Point{}, nil
 	}
@@ -83,7 +83,7 @@ func (a *app) diff(ctx context.Context, r *remote, ref string, from, to audit.Po
 		changeText(&b, "  ", c)
 	}
 	if span.Broken > 0 {
-		a.hint("skein: %d commits of it cannot be read, and were left out", span.Broken)
+		a.hint("skein: %d commits of it cannot be read, and were skipped", span.Broken)
 	}
 	_, err = fmt.Fprint(a.out, b.String())
 	return err

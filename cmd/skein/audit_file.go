@@ -14,7 +14,7 @@ import (
 	"github.com/skein-threads/skein/schema"
 )
 
-// exporting is what an export was asked for.
+// exporting holds the options of an export.
 type exporting struct {
 	*remote
 	options    audit.ExportOptions
@@ -25,11 +25,11 @@ type exporting struct {
 func (a *app) auditExport() *cobra.Command {
 	x := &exporting{remote: &remote{}}
 	cmd := &cobra.Command{
-		Use: "export [THREAD...]", Short: "Write the log's commits to a file, as they are stored, with a manifest",
-		Long: "Write commits as JSON Lines, with subjects, sequences and chains, and the exact bytes of each: of some threads,\n" +
+		Use: "export [THREAD...]", Short: "Export the log's commits to a file, as stored, with a manifest",
+		Long: "Export commits as JSON Lines, with subjects, sequences and chains, and the exact bytes of each: of some threads,\n" +
 			"of the tenant, or of all tenants. The last line is a manifest with the digest of the lines before it, signed with\n" +
-			"an NKey if --sign names the file of a seed. --chains writes only where each thread stands, which is small and is all\n" +
-			"that skein audit verify --against needs. --contents writes the contents of files too; without it they are not in\n" +
+			"an NKey if --sign names the file of a seed. --chains writes only the last chain value of each thread, which is small and all\n" +
+			"that skein audit verify --against needs. --contents adds the contents of files; without it they are not in\n" +
 			"the file, and skein backup copies them.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := x.oneOrAll(x.everyone, args); err != nil {
@@ -39,7 +39,7 @@ func (a *app) auditExport() *cobra.Command {
 				x.options.Tenant = x.tenant
 			}
 			if x.options.Chains && x.options.Contents {
-				return wrongUsage("--chains is where threads stand, and nothing else: leave --contents out")
+				return wrongUsage("--chains exports no contents: remove --contents")
 			}
 			return a.export(cmd.Context(), x, args)
 		},
@@ -48,10 +48,10 @@ func (a *app) auditExport() *cobra.Command {
 	x.domainFlag(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&x.everyone, "all-tenants", false, "all tenants")
-	f.BoolVar(&x.options.Chains, "chains", false, "only where each thread stands, and no commits")
-	f.BoolVar(&x.options.Contents, "contents", false, "the contents of files too")
+	f.BoolVar(&x.options.Chains, "chains", false, "only the last chain value of each thread, and no commits")
+	f.BoolVar(&x.options.Contents, "contents", false, "also the contents of files")
 	f.StringVar(&x.sign, "sign", "", "sign the manifest with the NKey seed in this file")
-	f.StringVarP(&x.file, "output", "o", "", "write this file, which must not be there; standard output if absent")
+	f.StringVarP(&x.file, "output", "o", "", "file to create, which must not exist; default standard output")
 	return cmd
 }
 
@@ -59,7 +59,7 @@ func (a *app) export(ctx context.Context, x *exporting, refs []string) (err erro
 	if x.sign != "" {
 		seed, err := os.ReadFile(x.sign)
 		if err != nil {
-			return fmt.Errorf("the seed: %w", err)
+			return fmt.Errorf("read the seed: %w", err)
 		}
 		signer, err := audit.NewSigner(seed)
 		clear(seed)
@@ -87,7 +87,7 @@ func (a *app) export(ctx context.Context, x *exporting, refs []string) (err erro
 	x.options.Program = thisBuild().Version
 	x.options.Absent = func(tenant, digest string, why error) {
 		bar.clear()
-		a.hint("the content %s of tenant %s is left out: %v", digest, tenant, why)
+		a.hint("the content %s of tenant %s is skipped: %v", digest, tenant, why)
 	}
 	manifest, err := audit.Export(ctx, log, out, x.options)
 	bar.clear()
@@ -102,7 +102,7 @@ func (a *app) export(ctx context.Context, x *exporting, refs []string) (err erro
 	case x.options.Contents:
 		a.hint("%s of files", count(manifest.Contents, "content"))
 	case !x.options.Chains:
-		a.hint("contents of files are not in it; --contents writes them too, and skein backup copies them")
+		a.hint("contents of files are not included; --contents adds them, and skein backup copies them")
 	}
 	if x.options.Signer != nil {
 		a.hint("signed by %s", x.options.Signer.Public())
@@ -110,24 +110,24 @@ func (a *app) export(ctx context.Context, x *exporting, refs []string) (err erro
 	return absent(manifest.Absent)
 }
 
-// absent says that contents are not in a file that should be.
+// absent reports that contents are missing in a file that should have them.
 func absent(n int64) error {
 	if n == 0 {
 		return nil
 	}
-	return &foundError{fmt.Sprintf("%s of files could not be read: the file names them and has all else", count(n, "content"))}
+	return &foundError{fmt.Sprintf("%s of files could not be read: the file names them and has everything else", count(n, "content"))}
 }
 
-// createExport gives where to write, and what ends it: the file gets its name
-// only when all of it is there.
+// createExport returns the writer of an export and the function that finishes it: the
+// file gets its name only when it is complete.
 func (a *app) createExport(name string) (io.Writer, func(error) error, error) {
 	if name == "" {
 		return a.out, func(err error) error { return err }, nil
 	}
 	if _, err := os.Lstat(name); err == nil {
-		return nil, nil, wrongUsage("--output: %s is there already", name)
+		return nil, nil, wrongUsage("--output: %s exists; choose another name or remove it", name)
 	}
-	part, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".part-*") // for its owner alone
+	part, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".part-*") // readable by its owner only
 	if err != nil {
 		return nil, nil, err
 	}
@@ -150,11 +150,11 @@ func (a *app) auditImport() *cobra.Command {
 	var everyone bool
 	var key string
 	cmd := &cobra.Command{
-		Use: "import FILE", Short: "Write an export's commits to this log, after checking all of it", Args: cobra.ExactArgs(1),
-		Long: "Check a file of skein audit export (- is standard input), and only if all of it is right write what the log does not\n" +
-			"hold yet. Threads that are there with the same history are skipped or continued; one that differs is named and left\n" +
-			"alone, and the exit code is then 3. Run twice, it adds nothing. The tenant stands in every event: a file can only be\n" +
-			"imported under the tenant that it came from.",
+		Use: "import FILE", Short: "Import the commits of an export into this log, after verifying all of it", Args: cobra.ExactArgs(1),
+		Long: "Verify a file of skein audit export (- is standard input), and only if all of it is valid write what the log does not\n" +
+			"have yet. Threads that exist with the same history are skipped or continued; one that differs is named and not\n" +
+			"changed, and the exit code is then 3. A second run adds nothing. Every event names its tenant: a file can only be\n" +
+			"imported into the tenant that it was exported from.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := r.oneOrAll(everyone, nil); err != nil {
 				return err
@@ -170,12 +170,12 @@ func (a *app) auditImport() *cobra.Command {
 		},
 	}
 	r.logFlags(cmd)
-	cmd.Flags().BoolVar(&everyone, "all-tenants", false, "the file may be of any tenant, or of all")
-	cmd.Flags().StringVar(&key, "key", "", "the public NKey that must have signed the file")
+	cmd.Flags().BoolVar(&everyone, "all-tenants", false, "accept a file of any tenant, or of all")
+	cmd.Flags().StringVar(&key, "key", "", "the public NKey of the file's signature")
 	return cmd
 }
 
-// needKey refuses what is no public key.
+// needKey refuses what is not a public NKey.
 func needKey(key string) error {
 	if key != "" && !audit.ValidKey(key) {
 		return wrongUsage("--key: %.60q is not a public NKey", key)
@@ -183,7 +183,7 @@ func needKey(key string) error {
 	return nil
 }
 
-// openExport gives a file that can be read twice: standard input is copied first.
+// openExport returns a file that can be read twice: standard input is copied first.
 func (a *app) openExport(name string) (io.ReadSeeker, func(), error) {
 	if name != "-" {
 		f, err := os.Open(name)
@@ -192,9 +192,9 @@ func (a *app) openExport(name string) (io.ReadSeeker, func(), error) {
 		}
 		return f, func() { _ = f.Close() }, nil
 	}
-	f, err := os.CreateTemp("", "skein-import-*") // for its owner alone
+	f, err := os.CreateTemp("", "skein-import-*") // readable by its owner only
 	if err != nil {
-		return nil, nil, fmt.Errorf("a place for standard input: %w", err)
+		return nil, nil, fmt.Errorf("create a file for standard input: %w", err)
 	}
 	gone := func() {
 		_ = f.Close()
@@ -205,7 +205,7 @@ func (a *app) openExport(name string) (io.ReadSeeker, func(), error) {
 	}
 	if err != nil {
 		gone()
-		return nil, nil, fmt.Errorf("copying standard input: %w", err)
+		return nil, nil, fmt.Errorf("copy standard input: %w", err)
 	}
 	return f, gone, nil
 }
@@ -241,34 +241,34 @@ func (a *app) importAudit(ctx context.Context, r *remote, o audit.ImportOptions,
 	if err = errors.Join(err, errors.Join(differences...)); err != nil {
 		return fileFailed(err)
 	}
-	a.vouched(sum.Key, o.Key)
+	a.warnUnknownSigner(sum.Key, o.Key)
 	if r.json {
 		err = a.printJSON(sum)
 	} else {
-		_, err = fmt.Fprintf(a.out, "%d new, %d continued, %d there already, %d that differ; %s written\n",
+		_, err = fmt.Fprintf(a.out, "%d new, %d continued, %d unchanged, %d that differ; %s written\n",
 			sum.Imported, sum.Continued, sum.Unchanged, sum.Different, count(sum.Commits, "commit"))
 		if sum.Contents+sum.Absent > 0 {
 			a.hint("%s of files written; the file lacks %d", count(sum.Contents, "content"), sum.Absent)
 		}
 	}
 	if err == nil && sum.Different > 0 {
-		err = &foundError{fmt.Sprintf("%d threads of the file are others here, and were left alone", sum.Different)}
+		err = &foundError{fmt.Sprintf("%d threads of the file have another history here, and were not changed", sum.Different)}
 	}
 	return err
 }
 
-// vouched says who signed a file, where nobody was named who must have.
-func (a *app) vouched(signer, key string) {
+// warnUnknownSigner warns about a file whose signer is not known, if no key was given.
+func (a *app) warnUnknownSigner(signer, key string) {
 	switch {
 	case key != "":
 	case signer == "":
-		a.hint("warning: the file is not signed: anybody may have written it")
+		a.hint("warning: the file is not signed; anyone may have written it")
 	default:
-		a.hint("warning: the file is signed by %s; give --key to accept nobody else", signer)
+		a.hint("warning: the file is signed by %s; use --key to accept no other signer", signer)
 	}
 }
 
-// fileFailed gives the refusal of a file a code of its own.
+// fileFailed returns the refusal of a file with its own code.
 func fileFailed(err error) error {
 	var refused *audit.FileError
 	if errors.As(err, &refused) {

@@ -14,9 +14,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// killLoad writes threads, from several connections, until the server is gone: turns,
-// files, keys, and threads that are deleted and purged. It returns what was
-// acknowledged.
+// killLoad writes threads from several connections until the server is killed: turns,
+// files, keys, and threads that are deleted and purged. It returns the number of
+// acknowledged commands.
 func (s *server) killLoad(t *testing.T, round int, enough int64, kill func()) int64 {
 	t.Helper()
 	var acknowledged atomic.Int64
@@ -61,7 +61,7 @@ func (s *server) killLoad(t *testing.T, round int, enough int64, kill func()) in
 					_, ok = do("thread.delete", id, fmt.Sprintf(`{"purge":%t}`, n%2 == 0))
 				}
 				if !ok {
-					return // the server is gone
+					return // the server was killed
 				}
 			}
 		})
@@ -70,10 +70,10 @@ func (s *server) killLoad(t *testing.T, round int, enough int64, kill func()) in
 	return acknowledged.Load()
 }
 
-// A server that is killed again and again under load leaves a store of which the audit
-// has nothing to tell: of the log, the timeline, the read models, the snapshots and the
-// contents of files, also of a store that is only just made. It is killed 5 times, by
-// make test-audit 20 times (AUDIT_KILLS).
+// A server that is killed repeatedly under load leaves a store in which the audit finds
+// nothing: in the log, the timeline, the read models, the snapshots and the contents of
+// files, even if the store was created just before. It is killed 5 times, by make
+// test-audit 20 times (AUDIT_KILLS).
 func TestAudit_NoFalseAlarmAfterKills(t *testing.T) {
 	rounds, err := strconv.Atoi(cmp.Or(os.Getenv("AUDIT_KILLS"), "5"))
 	if err != nil || rounds < 1 {
@@ -82,7 +82,7 @@ func TestAudit_NoFalseAlarmAfterKills(t *testing.T) {
 	store, total := t.TempDir(), int64(0)
 	s := start(t, store)
 	for round := range rounds {
-		// The first kill comes before there is a checkpoint, the others in the middle.
+		// The first kill comes before the first checkpoint, the others in the middle.
 		enough := int64(1 + 150*round%1200)
 		total += s.killLoad(t, round, enough, func() { _ = s.cmd.Process.Kill() })
 		_ = s.cmd.Wait()

@@ -19,7 +19,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// fillLog writes threads of a hundred items each, of two kilobytes.
+// fillLog writes threads of a hundred items of two kilobytes each.
 func fillLog(t *testing.T, url string, from, to int) {
 	t.Helper()
 	nc, err := nats.Connect(url)
@@ -51,7 +51,7 @@ func fillLog(t *testing.T, url string, from, to int) {
 }
 
 func fillThread(ctx context.Context, log *eventlog.Log, id string) error {
-	command, place, now := "fill-0", 0, events.TimeOf(time.Now()) // of the commit that is made
+	command, place, now := "fill-0", 0, events.TimeOf(time.Now()) // of the commit to append
 	event := func(version int64, typ events.Type, subject string, data any) events.Event {
 		place++
 		return events.Event{
@@ -84,9 +84,9 @@ func fillThread(ctx context.Context, log *eventlog.Log, id string) error {
 	return nil
 }
 
-// peak runs the program and gives the most memory that it took, in megabytes. It
-// asks while the program runs: what the system tells of it afterwards counts the
-// memory of this process too, from which it was made.
+// peak runs the program and returns its peak memory, in megabytes. It polls while the
+// program runs: the figure that the system has afterwards includes the memory of this
+// process, from which it was forked.
 func peak(t *testing.T, s *server, args ...string) (most int64) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, args...)
@@ -114,8 +114,7 @@ func peak(t *testing.T, s *server, args ...string) (most int64) {
 	}
 }
 
-// highWater gives the most memory that a process has taken, in kilobytes, or 0 if
-// it has ended.
+// highWater returns the peak memory of a process, in kilobytes, or 0 if it has ended.
 func highWater(pid int) (n int64) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -127,9 +126,9 @@ func highWater(pid int) (n int64) {
 	return n
 }
 
-// Eight times the log takes no more memory to verify, to export, to import and to
-// hold against a file.
-func TestAuditMemoryIsFlat(t *testing.T) {
+// A log eight times as large needs no more memory to verify, to export, to import and
+// to compare with a file.
+func TestAudit_MemoryIsFlat(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it writes 8,000 commits")
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// seedFile writes the seed of a new key, and gives its public key.
+// seedFile writes the seed of a new key, and returns its public key.
 func seedFile(t *testing.T) (file, public string) {
 	t.Helper()
 	pair, err := nkeys.CreateAccount()
@@ -32,9 +32,9 @@ func seedFile(t *testing.T) (file, public string) {
 	return file, public
 }
 
-// A log leaves one Skein as a signed file and comes into another, where it
-// verifies; run again, nothing is added.
-func TestAuditExportAndImport(t *testing.T) {
+// A log is exported from one Skein as a signed file and imported into another, where it
+// verifies; a second import adds nothing.
+func TestAudit_ExportAndImport(t *testing.T) {
 	from, to := start(t, t.TempDir()), start(t, t.TempDir())
 	var made reply
 	decode(t, from.ok("thread", "create", "--key", "orders/7", "--title", "An order", "--json"), &made)
@@ -95,7 +95,7 @@ func TestAuditExportAndImport(t *testing.T) {
 	to.ok("thread", "status", "key:orders/7", "streaming")
 	from.ok("thread", "status", "key:orders/7", "streaming", "--reason", "otherwise")
 	one := run(t, from.env, "", "audit", "export", "key:orders/7")
-	if !strings.Contains(one.err, "contents of files are not in it") {
+	if !strings.Contains(one.err, "contents of files are not included") {
 		t.Errorf("an export does not say what it lacks: %s", one.err)
 	}
 	if one.code != 0 || strings.Contains(one.out, "another") {
@@ -108,8 +108,8 @@ func TestAuditExportAndImport(t *testing.T) {
 	to.stop()
 }
 
-// Who did what is told, and what changed between two points.
-func TestAuditTrailAndDiff(t *testing.T) {
+// The trail shows who did what, and the diff what changed between two points.
+func TestAudit_TrailAndDiff(t *testing.T) {
 	s := start(t, t.TempDir())
 	var made, added reply
 	decode(t, s.ok("thread", "create", "--key", "orders/7", "--title", "An order of the first day of spring", "--json"), &made)
@@ -147,7 +147,7 @@ func TestAuditTrailAndDiff(t *testing.T) {
 		t.Errorf("%+v", span)
 	}
 	for args, code := range map[string]int{
-		"trail": 2, "trail nonsense": 1, "trail key:nobody": 1, "diff " + made.ThreadID: 2, "diff " + made.ThreadID + " --from x": 2,
+		"trail": 2, "trail nonsense": 1, "trail key:unknown": 1, "diff " + made.ThreadID: 2, "diff " + made.ThreadID + " --from x": 2,
 		"diff " + made.ThreadID + " --from 1 --to 99": 1, "verify --from x": 2, "verify --from 0": 2, "verify nonsense": 1,
 		"verify T-01900000-0000-7000-8000-000000000000": 1, "verify --key x": 2, "export --all-tenants " + made.ThreadID: 2,
 		"export --sign nowhere": 1, "import": 2, "import nowhere": 1, "import - --key x": 2,
@@ -159,9 +159,9 @@ func TestAuditTrailAndDiff(t *testing.T) {
 	s.stop()
 }
 
-// What a plain client forges behind Skein's back is found, named by thread and
-// sequence, and only where it lies.
-func TestAuditFindsAForgery(t *testing.T) {
+// What a plain client forges without Skein is found, named by thread and sequence, and
+// only there.
+func TestAudit_FindsForgery(t *testing.T) {
 	s := start(t, t.TempDir())
 	var made reply
 	decode(t, s.ok("thread", "create", "--json"), &made)

@@ -17,9 +17,9 @@ func (a *app) auditTrail() *cobra.Command {
 	var o audit.TrailOptions
 	var types []string
 	cmd := &cobra.Command{
-		Use: "trail THREAD", Short: "Show who did what to a thread, when and why, and what it changed", Args: cobra.ExactArgs(1),
-		Long: "Show each event of a thread with its actor, its command, its cause, and what was before and is after it.\n" +
-			"The log keeps a command's id; its name is shown where what it made tells it.",
+		Use: "trail THREAD", Short: "Show who did what to a thread, when and why, and what changed", Args: cobra.ExactArgs(1),
+		Long: "Show each event of a thread with its actor, its command, its cause, and the state before and after it.\n" +
+			"The log stores a command's id; its name is shown where its events imply it.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := r.needTenant(); err != nil {
 				return err
@@ -37,8 +37,8 @@ func (a *app) auditTrail() *cobra.Command {
 	r.domainFlag(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.Actor, "actor", "", "only what this actor did")
-	f.StringSliceVar(&types, "type", nil, "only these events: item.created, or item.* for all of an entity (may be given again)")
-	f.StringVar(&o.Execution, "execution", "", "only what belongs to this execution")
+	f.StringSliceVar(&types, "type", nil, "only these events: item.created, or item.* for all of an entity (repeatable)")
+	f.StringVar(&o.Execution, "execution", "", "only events of this execution")
 	f.Int64Var(&o.From, "from", 0, "only from this version of the thread on")
 	f.Int64Var(&o.To, "to", 0, "only up to this version of the thread")
 	return cmd
@@ -63,7 +63,7 @@ func (a *app) trail(ctx context.Context, r *remote, ref string, o audit.TrailOpt
 	})
 }
 
-// trailText shows a step of a trail on a few lines.
+// trailText formats an entry of a trail, on a few lines.
 func trailText(e audit.Entry) string {
 	var b strings.Builder
 	if e.Broken != "" {
@@ -83,7 +83,7 @@ func trailText(e audit.Entry) string {
 			text = c.Name + " " + text
 		}
 		if c.Index > 0 {
-			text += fmt.Sprintf(", the %d. of a thread.commit", c.Index)
+			text += fmt.Sprintf(", number %d of a thread.commit", c.Index)
 		}
 		line("command", text)
 	}
@@ -105,7 +105,7 @@ func trailText(e audit.Entry) string {
 	return b.String()
 }
 
-// changeText shows what became of a document.
+// changeText formats the change of a document.
 func changeText(b *strings.Builder, indent string, c audit.Change) {
 	name := strings.TrimSpace(c.Model + " " + c.ID)
 	switch c.What {
@@ -119,8 +119,8 @@ func changeText(b *strings.Builder, indent string, c audit.Change) {
 	}
 }
 
-// fieldText shows a field before and after: of a text that was edited, what was
-// taken out and put in, with a little of what stands around it.
+// fieldText formats a field before and after: of an edited text, what was removed and
+// inserted, with a little context.
 func fieldText(f audit.Field) string {
 	switch {
 	case f.Before == nil:
@@ -133,7 +133,7 @@ func fieldText(f audit.Field) string {
 	return brief(plain(f.Before), textWidth) + " → " + brief(plain(f.After), textWidth)
 }
 
-// edited shows an edit of a text: …around [-out-]{+in+} around…
+// edited formats an edit of a text: …before [-removed-]{+inserted+} after…
 func edited(before, after events.JSON) string {
 	const around = 16
 	was, is := []rune(plain(before)), []rune(plain(after))

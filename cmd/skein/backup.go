@@ -18,9 +18,9 @@ import (
 func (a *app) backupCommand() *cobra.Command {
 	r := &remote{}
 	cmd := &cobra.Command{
-		Use: "backup DIR", Short: "Copy what is not derived into an empty folder", Args: cobra.ExactArgs(1),
-		Long: "Copy the log, the submitted commands that wait, and the contents of files into an empty folder, as\n" +
-			"JetStream's own snapshots with their digests, of all tenants. Skein may be at work meanwhile.",
+		Use: "backup DIR", Short: "Back up the log, submitted commands and file contents into an empty folder", Args: cobra.ExactArgs(1),
+		Long: "Back up the log, the submitted commands that wait, and the contents of files into an empty folder, as\n" +
+			"JetStream's own snapshots with their digests, of all tenants. Skein may be running.",
 		RunE: func(cmd *cobra.Command, args []string) error { return a.backup(cmd.Context(), r, args[0]) },
 	}
 	r.logFlags(cmd)
@@ -32,31 +32,31 @@ func (a *app) restoreCommand() *cobra.Command {
 	var replicas int
 	var into, folder string
 	cmd := &cobra.Command{
-		Use: "restore DIR", Short: "Make the streams of a backup, and check the log", Args: cobra.ExactArgs(1),
-		Long: "Make the streams of a backup on a server that has none of Skein's, while no Skein runs, and check the\n" +
-			"log as audit verify --log-only does: the exit code is 3 if something is wrong with it. The next Skein\n" +
-			"to start makes anew what is derived. With --store the server is one of this process, on an empty folder:\n" +
-			"skein serve --store takes it from there.",
+		Use: "restore DIR", Short: "Restore a backup, and verify the log", Args: cobra.ExactArgs(1),
+		Long: "Restore the streams of a backup on a server that has none of Skein's, while no Skein runs, and verify the\n" +
+			"log as audit verify --log-only does: the exit code is 3 if it finds something. The next Skein\n" +
+			"to start rebuilds everything derived. With --store the server runs in this process, on an empty folder:\n" +
+			"start it afterwards with skein serve --store.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if replicas != 0 && replicas != 1 && replicas != 3 && replicas != 5 {
-				return wrongUsage("--replicas: %d; 1, 3 or 5 are possible", replicas)
+				return wrongUsage("--replicas: %d; use 1, 3 or 5", replicas)
 			}
 			if into == "" && folder != "" {
-				return wrongUsage("--access is for --store; give --creds for a server")
+				return wrongUsage("--access is for --store; use --creds for a server")
 			}
 			if into == "" {
 				return a.restore(cmd.Context(), r, args[0], replicas)
 			}
 			if cmd.Flags().Changed("server") || replicas > 1 {
-				return wrongUsage("--store: its server is one of this process, and keeps one copy; leave --server and --replicas out")
+				return wrongUsage("--store runs its server in this process, with one replica: remove --server and --replicas")
 			}
 			return a.restoreStore(cmd.Context(), r, args[0], into, folder)
 		},
 	}
 	r.logFlags(cmd)
-	cmd.Flags().StringVar(&into, "store", "", "empty folder to make a store of, instead of restoring into a server")
-	cmd.Flags().StringVar(&folder, "access", "", "folder of accounts and TLS that skein serve will be given, for --store")
-	cmd.Flags().IntVar(&replicas, "replicas", 0, "copies of every stream: 1, 3 or 5 (default as many as there were)")
+	cmd.Flags().StringVar(&into, "store", "", "empty folder to create a store in, instead of restoring into a server")
+	cmd.Flags().StringVar(&folder, "access", "", "folder of accounts and TLS that skein serve will use, for --store")
+	cmd.Flags().IntVar(&replicas, "replicas", 0, "replicas of every stream: 1, 3 or 5 (default as in the backup)")
 	return cmd
 }
 
@@ -93,10 +93,10 @@ func (a *app) restore(ctx context.Context, r *remote, dir string, replicas int) 
 	return a.verify(ctx, &verification{remote: r, options: audit.Options{LogOnly: true}}, nil)
 }
 
-// restoreStore restores into a server of this process, on a folder of its own.
+// restoreStore restores into a server in this process, on a folder of its own.
 func (a *app) restoreStore(ctx context.Context, r *remote, dir, into, folder string) error {
 	if there, err := os.ReadDir(into); err == nil && len(there) > 0 {
-		return fmt.Errorf("restoring into the store %s: it holds %s; name a folder that is empty or not there", into, count(len(there), "file"))
+		return fmt.Errorf("restoring into the store %s: it contains %s; use a folder that is empty or does not exist", into, count(len(there), "file"))
 	}
 	o := embedded.NewOptions(into)
 	o.Listen = "127.0.0.1:0"
@@ -122,7 +122,7 @@ func (a *app) printBackup(asJSON bool, b *backup.Manifest) error {
 		return a.printJSON(b)
 	}
 	for _, s := range b.Streams {
-		if _, err := fmt.Fprintf(a.out, "%s: %d bytes, made %s\n", s.Name, s.Bytes, b.Made.Format(time.RFC3339)); err != nil {
+		if _, err := fmt.Fprintf(a.out, "%s: %d bytes, created %s\n", s.Name, s.Bytes, b.Made.Format(time.RFC3339)); err != nil {
 			return err
 		}
 	}

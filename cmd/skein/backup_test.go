@@ -9,9 +9,9 @@ import (
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
-// A backup that was made beside a Skein at work, restored into another server: the
-// log is whole, what is derived is made anew, and all of it verifies. One that was
-// changed is not restored, nor is one where there is a log already.
+// A backup that was made while Skein runs is restored into another server: the log is
+// complete, everything derived is rebuilt, and all of it verifies. A backup that was
+// changed is not restored, and none is restored next to an existing log.
 func TestBackupAndRestore(t *testing.T) {
 	s := start(t, t.TempDir())
 	for range 5 {
@@ -53,13 +53,13 @@ func TestBackupAndRestore(t *testing.T) {
 		t.Errorf("before %s\nafter %s", before, after)
 	}
 	again.ok("thread", "create")
-	again.ok("thread", "list") // what is derived has got there
+	again.ok("thread", "list") // wait until everything derived is up to date
 	again.ok("audit", "verify", "--all-tenants")
 	again.ok("replay", "--verify")
 }
 
-// A backup restored into a folder is the store that a Skein serves then; a folder in
-// which there is something is left alone.
+// A backup restored into a folder is a store that a Skein can serve; a folder that is
+// not empty is not changed.
 func TestRestore_IntoAStore(t *testing.T) {
 	s := start(t, t.TempDir())
 	for range 3 {

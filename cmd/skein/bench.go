@@ -13,8 +13,8 @@ func (a *app) benchCommand() *cobra.Command {
 	return group("bench", "Measure this machine", a.benchAppend(), a.benchReact(), a.benchMemory(), a.benchNeighbour(), a.benchLoad(), a.benchSkein())
 }
 
-// benchLoad is the process of the clients of a measurement: they must not share
-// the processor's time of the server's process.
+// benchLoad is the client process of a measurement: clients must not share the
+// processor time of the server's process.
 func (a *app) benchLoad() *cobra.Command {
 	return &cobra.Command{
 		Use: "load", Hidden: true, Args: cobra.NoArgs,
@@ -31,10 +31,10 @@ func (a *app) benchReact() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "react", Short: "Measure how fast agents take their turns", Args: cobra.NoArgs,
 		Long: "Measure turns of three steps and two calls of tools, of an agent and a tool that take no time themselves:\n" +
-			"all that is measured is Skein's own. The store is a temporary folder; its disk is part of it.",
+			"what is measured is Skein itself, with the disk of its store, a temporary folder.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Seconds <= 0 {
-				return wrongUsage("--seconds: %v; give a positive number", o.Seconds)
+				return wrongUsage("--seconds: %v; use a positive number", o.Seconds)
 			}
 			o.LoadArgs = []string{"bench", "load"}
 			o.Log = func(line string) { a.hint("%s", line) }
@@ -47,9 +47,9 @@ func (a *app) benchReact() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.Float64Var(&o.Seconds, "seconds", 4, "how long a case takes")
+	f.Float64Var(&o.Seconds, "seconds", 4, "duration of a case")
 	f.IntSliceVar(&o.At, "at", []int{1, 16, 64}, "how many turns at a time, for each case")
-	f.StringVar(&o.Dir, "dir", "", "folder in which the store is made; default the system's temporary folder")
+	f.StringVar(&o.Dir, "dir", "", "folder in which the store is created; default the system's temporary folder")
 	f.StringVar(&o.Profile, "profile", "", "file for a processor profile of the last case")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -61,10 +61,10 @@ func (a *app) benchAppend() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "append", Short: "Measure how fast commits are written", Args: cobra.NoArgs,
 		Long: "Measure how fast commits of twelve events are written: one by one, in batches, as fast as the server can,\n" +
-			"and by Skein. The store is a temporary folder; its disk is what is measured.",
+			"and by Skein. The store is a temporary folder; its disk is part of what is measured.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Seconds <= 0 {
-				return wrongUsage("--seconds: %v; give a positive number", o.Seconds)
+				return wrongUsage("--seconds: %v; use a positive number", o.Seconds)
 			}
 			o.LoadArgs = []string{"bench", "load"}
 			o.Log = func(line string) { a.hint("%s", line) }
@@ -77,12 +77,12 @@ func (a *app) benchAppend() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.Float64Var(&o.Seconds, "seconds", 4, "how long a case takes")
+	f.Float64Var(&o.Seconds, "seconds", 4, "duration of a case")
 	f.IntVar(&o.Threads, "threads", 1000, "how many threads are written")
 	f.IntSliceVar(&o.Clients, "clients", []int{1, 64, 256}, "how many clients, for each case")
-	f.IntVar(&o.Commits, "commits", 0, "how many commits of each thread a case takes, instead of a time")
-	f.BoolVar(&o.Skein, "skein-only", false, "measure Skein alone, without what it is compared with")
-	f.StringVar(&o.Dir, "dir", "", "folder in which the store is made; default the system's temporary folder")
+	f.IntVar(&o.Commits, "commits", 0, "commits per thread of a case, instead of a duration")
+	f.BoolVar(&o.Skein, "skein-only", false, "measure Skein only, without the comparisons")
+	f.StringVar(&o.Dir, "dir", "", "folder in which the store is created; default the system's temporary folder")
 	f.StringVar(&o.Profile, "profile", "", "file for a processor profile of server and Skein with 256 clients")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -94,11 +94,11 @@ func (a *app) benchNeighbour() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "neighbour", Short: "Measure one tenant alongside a hostile one", Args: cobra.NoArgs,
 		Long: "Measure the commands of one tenant: alone, and alongside another tenant that floods Skein with queries, commands and\n" +
-			"submitted commands from raw connections, as fast as they take it. Each has an account of its own. The store is a\n" +
+			"submitted commands from raw connections, as fast as they are accepted. Each has an account of its own. The store is a\n" +
 			"temporary folder; the flood, the clients, and server with Skein are three processes, which share the processor.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Seconds <= 0 || o.Conns < 1 {
-				return wrongUsage("--seconds and --connections take positive numbers")
+				return wrongUsage("--seconds and --connections must be positive")
 			}
 			o.LoadArgs = []string{"bench", "load"}
 			o.Log = func(line string) { a.hint("%s", line) }
@@ -111,9 +111,9 @@ func (a *app) benchNeighbour() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.Float64Var(&o.Seconds, "seconds", 6, "how long a case takes")
+	f.Float64Var(&o.Seconds, "seconds", 6, "duration of a case")
 	f.IntVar(&o.Conns, "connections", 4, "connections of the flood")
-	f.StringVar(&o.Dir, "dir", "", "folder in which the store is made; default the system's temporary folder")
+	f.StringVar(&o.Dir, "dir", "", "folder in which the store is created; default the system's temporary folder")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -123,12 +123,12 @@ func (a *app) benchMemory() *cobra.Command {
 	var asJSON bool
 	var cacheMiB int64
 	cmd := &cobra.Command{
-		Use: "memory", Short: "Measure what threads cost in memory", Args: cobra.NoArgs,
-		Long: "Make threads with one turn each, and measure the memory of the server, and of Skein in a process of its own,\n" +
+		Use: "memory", Short: "Measure the memory that threads need", Args: cobra.NoArgs,
+		Long: "Create threads with one turn each, and measure the memory of the server, and of Skein in a process of its own,\n" +
 			"at each of the numbers of threads, when both are idle.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if slices.Min(o.Threads) < 1 || cacheMiB < 0 {
-				return wrongUsage("--threads and --thread-cache take positive numbers")
+				return wrongUsage("--threads and --thread-cache must be positive")
 			}
 			o.LoadArgs, o.SkeinArgs = []string{"bench", "load"}, []string{"bench", "skein"}
 			o.ThreadCache = cacheMiB << 20
@@ -143,8 +143,8 @@ func (a *app) benchMemory() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.IntSliceVar(&o.Threads, "threads", []int{1000, 10_000, 100_000, 200_000}, "at which numbers of threads")
-	f.Int64Var(&cacheMiB, "thread-cache", 0, "MiB for the states of threads that Skein keeps in memory (default 256)")
-	f.StringVar(&o.Dir, "dir", "", "folder in which the store is made; default the system's temporary folder")
+	f.Int64Var(&cacheMiB, "thread-cache", 0, "MiB for the thread states that Skein caches in memory (default 256)")
+	f.StringVar(&o.Dir, "dir", "", "folder in which the store is created; default the system's temporary folder")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -160,7 +160,7 @@ func (a *app) benchSkein() *cobra.Command {
 	}
 }
 
-// printBench prints what was measured, as a table or as JSON.
+// printBench prints a result, as a table or as JSON.
 func (a *app) printBench(result interface{ Write(io.Writer) error }, asJSON bool) error {
 	if asJSON {
 		return a.printJSON(result)

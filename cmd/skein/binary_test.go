@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// binary is the program that is tested, built once.
+// binary is the path of the tested program, built once.
 var binary string
 
 func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
@@ -33,7 +33,8 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// environment is that of the tests, without what would change the program.
+// environment returns the environment of the tests, without variables that would change
+// the program.
 func environment(add ...string) []string {
 	var env []string
 	for _, v := range os.Environ() {
@@ -44,11 +45,11 @@ func environment(add ...string) []string {
 	return append(env, add...)
 }
 
-// outcome is what one run of the program gave.
+// outcome is the result of one run of the program.
 type outcome struct {
 	out, err string
 	code     int
-	worked   time.Duration // of processors
+	worked   time.Duration // processor time
 }
 
 // run runs the program to its end.
@@ -110,7 +111,7 @@ func start(t testing.TB, store string, flags ...string) *server {
 	return s
 }
 
-// stop ends the server as an operator does, and wants it to end well (within 10 s).
+// stop ends the server as an operator does, and expects exit code 0 within 10 s.
 func (s *server) stop() {
 	s.t.Helper()
 	begin := time.Now()
@@ -122,7 +123,7 @@ func (s *server) stop() {
 	}
 }
 
-// ok runs a command against the server, which must succeed, and gives its output.
+// ok runs a command against the server, which must succeed, and returns its output.
 func (s *server) ok(args ...string) string {
 	s.t.Helper()
 	o := run(s.t, s.env, "", args...)

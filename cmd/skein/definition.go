@@ -41,15 +41,15 @@ func (a *app) definitionList() *cobra.Command {
 		})
 	})
 	f := cmd.Flags()
-	f.StringVar(&kind, "kind", "", "only those of this kind: model, prompt, tool or agent")
-	f.StringVar(&cursor, "cursor", "", "where the page before ended")
-	f.IntVar(&limit, "limit", 100, "at most so many; 0 for all")
+	f.StringVar(&kind, "kind", "", "only this kind: model, prompt, tool or agent")
+	f.StringVar(&cursor, "cursor", "", "cursor of the previous page")
+	f.IntVar(&limit, "limit", 100, "maximum number; 0 for all")
 	return cmd
 }
 
 func (a *app) definitionGet() *cobra.Command {
 	var version int64
-	cmd := reading("get KIND NAME", "Show a definition, now or as it was", cobra.ExactArgs(2), func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+	cmd := reading("get KIND NAME", "Show a definition, its current or an earlier version", cobra.ExactArgs(2), func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 		q := events.GetDefinition{Kind: events.DefinitionKind(args[0]), Name: args[1]}
 		if err := choice("KIND", args[0], q.Kind.Enum()); err != nil {
 			return err
@@ -74,12 +74,12 @@ func (a *app) definitionGet() *cobra.Command {
 		_, err = fmt.Fprintf(a.out, "%s %s, version %d of %s\n%s\n", d.Kind, d.Name, d.Version, local(d.UpdatedAt), printable(string(body), true))
 		return err
 	})
-	cmd.Flags().Int64Var(&version, "version", 0, "as it was with that version of its own")
+	cmd.Flags().Int64Var(&version, "version", 0, "its version, such as 3; default the current one")
 	return cmd
 }
 
 func (a *app) definitionPack() *cobra.Command {
-	cmd := reading("pack AGENT...", "Write agents with all that they name as a file that apply takes", cobra.MinimumNArgs(1), func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+	cmd := reading("pack AGENT...", "Write agents, with the definitions they use, as a file for apply", cobra.MinimumNArgs(1), func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 		values, err := manifest.Pack(ctx, c, args)
 		if err != nil {
 			return err

@@ -20,13 +20,12 @@ import (
 	"github.com/skein-threads/skein/internal/transcript"
 )
 
-// samples are conversations that were written for this demo.
+// samples are conversations written for this demo.
 //
 //go:embed samples/*.jsonl
 var samples embed.FS
 
-// demoTenant is the tenant of the demo. The user did not choose it, and it is
-// gone with the demo's folder.
+// demoTenant is the tenant of the demo, which is deleted with the demo's folder.
 const demoTenant = "demo"
 
 func (a *app) demoCommand() *cobra.Command {
@@ -89,19 +88,19 @@ func sampleSources() ([]transcript.Source, error) {
 	return out, nil
 }
 
-// showDemo tells the demo's story.
+// showDemo runs the steps of the demo.
 func (a *app) showDemo(ctx context.Context, c *client.Client, at serve.Addresses, sources []transcript.Source) error {
 	a.say("A whole Skein runs in this process: NATS at %s, metrics at %s/metrics.", at.NATS, at.HTTP)
-	a.say("Six conversations become threads. Their timelines, as they move:\n")
+	a.say("Six conversations become threads. Their timelines, live:\n")
 	sum, err := a.importAndTail(ctx, c, sources)
 	if err != nil {
 		return err
 	}
-	a.say("\nWhat was written, each turn one atomic commit, each commit on disk before it was answered:\n")
+	a.say("\nWhat was written: each turn one atomic commit, each commit on disk before it was acknowledged:\n")
 	if err := a.printSummary(false, sum); err != nil {
 		return err
 	}
-	c = c.WithMinSeq(sum.Seq) // what was written is what is read
+	c = c.WithMinSeq(sum.Seq) // read your writes
 	list, err := a.demoThreads(ctx, c)
 	if err != nil {
 		return err
@@ -110,24 +109,23 @@ func (a *app) showDemo(ctx context.Context, c *client.Client, at serve.Addresses
 		return err
 	}
 	a.say("\nTo try next:\n" +
-		"  skein serve                                    a Skein that stays, in ./skein-data\n" +
+		"  skein serve                                    a persistent Skein, in ./skein-data\n" +
 		"  export SKEIN_TENANT=acme\n" +
 		"  skein thread create --key hello --title Hello\n" +
 		"  skein item add key:hello 'Is anybody there?'\n" +
-		"  skein tail --from start                        every event of every thread, and what comes\n" +
+		"  skein tail --from start                        all events of all threads, past and new\n" +
 		"  skein import FILE                              your own conversations, in the OpenAI chat format")
 	return nil
 }
 
-// say prints a line of the story. Results that cannot be written fail where they
-// are flushed.
+// say prints a line. A write error shows when the output is flushed.
 func (a *app) say(format string, args ...any) { _, _ = fmt.Fprintf(a.out, format+"\n", args...) }
 
-// demoLines bounds how much of the timeline is printed.
+// demoLines limits how much of the timeline is printed.
 const demoLines = 40
 
-// importAndTail imports while the timeline is shown, and ends when the timeline
-// has shown everything that was imported.
+// importAndTail imports while it prints the timeline, and returns when the timeline has
+// shown everything imported.
 func (a *app) importAndTail(ctx context.Context, c *client.Client, sources []transcript.Source) (transcript.Summary, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second) // a demo must end
 	defer cancel()
@@ -175,14 +173,14 @@ func (a *app) importAndTail(ctx context.Context, c *client.Client, sources []tra
 		}
 	}
 	if seen > demoLines {
-		a.say("… and %d events more", seen-demoLines)
+		a.say("… and %d more events", seen-demoLines)
 	}
 	return sum, nil
 }
 
-// demoThreads lists the threads as the read models show them.
+// demoThreads lists the threads of the read model.
 func (a *app) demoThreads(ctx context.Context, c *client.Client) (*events.ThreadList, error) {
-	a.say("\nThe threads, from a read model that was folded from the log meanwhile:\n")
+	a.say("\nThe threads, from a read model that was folded from the log in the meantime:\n")
 	list, err := c.ListThreads(ctx, events.ListThreads{})
 	if err != nil {
 		return nil, err
@@ -194,7 +192,7 @@ func (a *app) demoThreads(ctx context.Context, c *client.Client) (*events.Thread
 	return list, t.flush()
 }
 
-// demoTimeTravel shows the first thread of the list as it was early on.
+// demoTimeTravel shows the first listed thread at an early version.
 func (a *app) demoTimeTravel(ctx context.Context, c *client.Client, list *events.ThreadList) error {
 	if len(list.Threads) == 0 {
 		return nil

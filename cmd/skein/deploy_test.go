@@ -22,7 +22,7 @@ func deployed(t *testing.T, name ...string) string {
 	return string(raw)
 }
 
-// serves refuses arguments and variables that skein serve does not take.
+// serves fails the test for arguments and variables that skein serve does not accept.
 func serves(t *testing.T, args []string, env map[string]string) {
 	t.Helper()
 	a := &app{env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
@@ -47,8 +47,8 @@ func takes(cmd *cobra.Command, name string) bool {
 	return cmd.Flags().Lookup(strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, "SKEIN_"), "_", "-"))) != nil
 }
 
-// The compose file runs what there is: three durable servers that find each
-// other, and Skeins whose flags and variables exist.
+// The compose file runs what exists: three durable servers that find each other, and
+// Skeins with valid flags and variables.
 func TestDeploy_Compose(t *testing.T) {
 	t.Setenv("SKEIN_NATS_PASSWORD", "secretnats")
 	t.Setenv("SKEIN_ROUTE_PASSWORD", "secretroute")
@@ -106,7 +106,7 @@ func TestDeploy_Compose(t *testing.T) {
 	}
 }
 
-// The Dockerfile builds packages of this module, and runs what they take.
+// The Dockerfile builds packages of this module, and runs them with valid arguments.
 func TestDeploy_Dockerfile(t *testing.T) {
 	text := deployed(t, "docker", "Dockerfile")
 	built := regexp.MustCompile(`go build -trimpath -o /out/(\S+) (\S+)`).FindAllStringSubmatch(text, -1)
@@ -155,9 +155,9 @@ func TestDeploy_SystemdUnit(t *testing.T) {
 	serves(t, strings.Fields(start[1]), env)
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
-		return // the flags are what this project can break
+		return // flags are the part that this project can break
 	}
-	// The program need not be installed to check the rest.
+	// The rest is checked even if the program is not installed.
 	unit := filepath.Join(t.TempDir(), "skein.service")
 	if err := os.WriteFile(unit, []byte(strings.ReplaceAll(text, "/usr/local/bin/skein", "/bin/true")), 0o600); err != nil {
 		t.Fatal(err)

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// On a full disk commands are refused, and not left without an answer; what is stored
-// can be read; health names the store; and the server stops as ever. With room again
-// everything that was acknowledged is there.
+// On a full disk commands are refused instead of left unanswered; stored data can be
+// read; health names the store; and the server stops normally. With free space and a
+// restart, everything acknowledged is there.
 func TestServe_FullDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root mounts a small file system")
@@ -47,7 +47,7 @@ func TestServe_FullDisk(t *testing.T) {
 	s.ok("thread", "list")
 	fillDisk(t, filler)
 	refused := outcome{}
-	for range 1000 { // the last page of a block may have room for some
+	for range 1000 { // the last page of a block may have space for some
 		if refused = create(); refused.code != 0 {
 			break
 		}
@@ -64,7 +64,7 @@ func TestServe_FullDisk(t *testing.T) {
 	if code, text := readyz(t, ctx, s.HTTP); code != http.StatusServiceUnavailable || !strings.Contains(text, "no space left on device") || !strings.Contains(text, store) {
 		t.Errorf("readyz of a full disk: %d %s", code, text)
 	}
-	// Room alone does not help: nats-server takes nothing until it is started again,
+	// Free space alone does not help: nats-server refuses writes until it is restarted,
 	// and health says so.
 	if err := os.Truncate(filler, 0); err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestServe_FullDisk(t *testing.T) {
 	s.stop()
 }
 
-// fillDisk writes a file until there is no room.
+// fillDisk writes a file until the disk is full.
 func fillDisk(t *testing.T, name string) {
 	t.Helper()
 	f, err := os.Create(name)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Every call of skein that a page shows is one that the command line takes.
+// Every call of skein in the docs is one that the command line accepts.
 func TestDocs_CommandsParse(t *testing.T) {
 	var pages []string
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", "deploy/*.md"} {
@@ -39,8 +39,8 @@ func TestDocs_CommandsParse(t *testing.T) {
 	}
 }
 
-// shellLines returns the lines of a page that are for a shell: of fenced blocks in
-// sh, and indented ones.
+// shellLines returns the lines of a page that are shell: fenced blocks in sh, and
+// indented ones.
 func shellLines(page string) (out []string) {
 	fence, shell, before := false, false, ""
 	for line := range strings.Lines(page) {
@@ -61,7 +61,7 @@ func shellLines(page string) (out []string) {
 	return out
 }
 
-// callsOf returns the calls of skein in a line of a shell.
+// callsOf returns the calls of skein in a shell line.
 func callsOf(line string) (out []string) {
 	for _, part := range regexp.MustCompile(`\s*(?:\||&&|;)\s+`).Split(line, -1) {
 		part = regexp.MustCompile(`^(?:[A-Z_]+=\S+ +)*`).ReplaceAllString(strings.TrimSpace(part), "")
@@ -74,12 +74,12 @@ func callsOf(line string) (out []string) {
 	return out
 }
 
-// parses checks a call without making it. The shell splits it, as a reader's does.
+// parses checks a call without running it. The shell splits it, as a reader's does.
 func parses(call string) error {
 	call = regexp.MustCompile(`\s+#.*$`).ReplaceAllString(call, "")
-	call = regexp.MustCompile(`\s{4,}.*$`).ReplaceAllString(call, "") // what it does, in a column of its own
+	call = regexp.MustCompile(`\s{4,}.*$`).ReplaceAllString(call, "") // a description in a column of its own
 	call = regexp.MustCompile(`\s+[<>]+\s*\S+|\s*&$`).ReplaceAllString(call, "")
-	call = regexp.MustCompile(`\$\([^)]*\)|\$\w+`).ReplaceAllString(call, "x") // what the shell would fill in
+	call = regexp.MustCompile(`\$\([^)]*\)|\$\w+`).ReplaceAllString(call, "x") // what the shell would expand
 	out, err := exec.Command("sh", "-c", `skein() { for a in "$@"; do printf '%s\n' "$a"; done; }; `+call).Output()
 	if err != nil {
 		return err

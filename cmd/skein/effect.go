@@ -17,7 +17,7 @@ func (a *app) effectCommand() *cobra.Command {
 
 func (a *app) effectList() *cobra.Command {
 	var q events.ListEffects
-	cmd := reading("list THREAD", "List the pending effects of a thread, the next one first", cobra.ExactArgs(1),
+	cmd := reading("list THREAD", "List the pending effects of a thread, the earliest due first", cobra.ExactArgs(1),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 			q.ThreadID = args[0]
 			list, err := c.ListEffects(ctx, q)
@@ -29,7 +29,7 @@ func (a *app) effectList() *cobra.Command {
 				return list.Effects, "", nil
 			})
 		})
-	cmd.Flags().StringVar(&q.Name, "name", "", "only those of this name")
+	cmd.Flags().StringVar(&q.Name, "name", "", "only those with this name")
 	return cmd
 }
 
@@ -52,7 +52,7 @@ func (a *app) effectCancel() *cobra.Command {
 				return err
 			}
 			if reply.Result == nil || !reply.Result.Cancelled {
-				return events.Errorf(events.NotFound, "effect %s is not pending: it has run, runs now, was cancelled, or never existed; skein effect list shows those that are", args[1])
+				return events.Errorf(events.NotFound, "effect %s is not pending: it has run, is running, was cancelled, or never existed; skein effect list shows the pending ones", args[1])
 			}
 			return a.printReply(r, reply, nil)
 		})

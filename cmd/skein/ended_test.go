@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// wire is a plain connection to a running server.
+// wire is a plain NATS connection to a running server.
 type wire struct {
 	*testing.T
 	nc *nats.Conn
@@ -33,7 +33,7 @@ func (s *server) wire(t *testing.T) *wire {
 	return &wire{t, nc, js}
 }
 
-// answered is what every command and query answers with.
+// answered is the reply of every command and query.
 type answered struct {
 	ThreadID string
 	Seq      uint64
@@ -64,7 +64,7 @@ func (w *wire) do(name, thread, data string) answered {
 	return r
 }
 
-// keys lists what the buckets of read models hold of a thread.
+// keys lists a thread's keys in the buckets of read models.
 func (w *wire) keys(thread string) (found []string) {
 	w.Helper()
 	streams := w.js.StreamNames(w.Context())
@@ -97,9 +97,9 @@ func (w *wire) keys(thread string) (found []string) {
 	return found
 }
 
-// A server that is killed does not bring back what was removed: neither the buckets
-// nor the queries have anything of threads that were deleted or purged.
-func TestEndedThreads_StayGoneAfterKill(t *testing.T) {
+// A killed server does not restore removed documents: neither the buckets nor the
+// queries have anything of threads that were deleted or purged.
+func TestDeletedThreads_StayDeletedAfterKill(t *testing.T) {
 	store := t.TempDir()
 	s := start(t, store)
 	w := s.wire(t)
@@ -119,7 +119,7 @@ func TestEndedThreads_StayGoneAfterKill(t *testing.T) {
 	for n, id := range threads {
 		last = w.do("thread.delete", id, fmt.Sprintf(`{"purge":%t}`, n%2 == 1))
 	}
-	// All is removed when the read models show the last end.
+	// All is removed once the read models show the last deletion.
 	if r := w.ask("skein.query.acme.thread.list", fmt.Sprintf(`{"minSeq":%d}`, last.Seq)); r.Error != nil {
 		t.Fatal(r.raw)
 	}

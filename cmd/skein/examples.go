@@ -6,15 +6,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// addExamples gives each command below root the examples of its help, and takes
-// their indentation from cobra's template.
+// addExamples sets the examples in the help of each command below root, with the
+// indentation of cobra's template.
 func addExamples(root *cobra.Command) {
 	byPath := map[string][]string{}
 	for line := range strings.Lines(examples) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
-		call := line[strings.LastIndex(line, "| ")+1:] // what is piped into it comes before
+		call := line[strings.LastIndex(line, "| ")+1:] // the last command of a pipe
 		cmd, _, err := root.Find(strings.Fields(strings.TrimPrefix(strings.TrimSpace(call), "skein ")))
 		if err == nil {
 			byPath[cmd.CommandPath()] = append(byPath[cmd.CommandPath()], "  "+line)
@@ -30,8 +30,8 @@ func addExamples(root *cobra.Command) {
 	add(root)
 }
 
-// examples are complete calls, one a line. They leave out --server and --tenant,
-// which SKEIN_SERVER and SKEIN_TENANT hold.
+// examples are complete calls, one a line. They omit --server and --tenant, which are
+// in SKEIN_SERVER and SKEIN_TENANT.
 const examples = `
 skein serve --dev
 skein serve --store /var/lib/skein --access /etc/skein --ops-listen 0.0.0.0:8421

@@ -17,7 +17,7 @@ const (
 	exitFound  = 3
 )
 
-// usageError says that the command was called wrongly: nothing was done.
+// usageError reports wrong usage: nothing was executed.
 type usageError struct{ message string }
 
 func (e *usageError) Error() string { return e.message }
@@ -26,13 +26,13 @@ func wrongUsage(format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...)}
 }
 
-// foundError says that a verification found something. What it found has been
+// foundError reports that a verification found something. The findings have been
 // printed.
 type foundError struct{ message string }
 
 func (e *foundError) Error() string { return e.message }
 
-// failedError is a failure with a code of its own.
+// failedError is a failure with its own error code.
 type failedError struct {
 	code    string
 	message string
@@ -40,18 +40,18 @@ type failedError struct {
 
 func (e *failedError) Error() string { return e.message }
 
-// exit prints an error as one line and gives the exit code.
+// exit prints an error as one line and returns the exit code.
 func (a *app) exit(err error) int {
 	if err == nil {
 		return exitDone
 	}
-	code, message, status := a.judge(err)
+	code, message, status := a.classify(err)
 	_, _ = fmt.Fprintf(a.err, "skein: %s: %s\n", code, strings.Join(strings.Fields(message), " "))
 	return status
 }
 
-// judge gives the code, the text and the exit code of an error.
-func (a *app) judge(err error) (code, message string, status int) {
+// classify returns the code, the text and the exit code of an error.
+func (a *app) classify(err error) (code, message string, status int) {
 	var usage *usageError
 	var found *foundError
 	var failed *failedError
@@ -68,7 +68,7 @@ func (a *app) judge(err error) (code, message string, status int) {
 	case errors.As(err, &refusal):
 		return string(refusal.Code), refusal.Message, exitFailed
 	case errors.Is(err, context.Canceled):
-		return "interrupted", "it was interrupted", exitFailed
+		return "interrupted", "interrupted", exitFailed
 	case errors.Is(err, context.DeadlineExceeded):
 		return "timeout", err.Error(), exitFailed
 	}

@@ -16,13 +16,13 @@ import (
 )
 
 func (a *app) filesCommand() *cobra.Command {
-	return group("files", "The files of threads",
+	return group("files", "Manage the files of threads",
 		a.filesPut(), a.filesCat(), a.filesGet(), a.filesList(), a.filesRemove(), a.filesMkdir(), a.filesStat(),
 		a.filesGrep(), a.filesFind(), a.filesUsage(), a.filesCollect(),
 	)
 }
 
-// onFiles makes a command on the files of its first argument, a thread.
+// onFiles returns a command on the files of its first argument, a thread.
 func onFiles(use, short string, args cobra.PositionalArgs, run func(context.Context, *remote, *client.Files, []string) error) *cobra.Command {
 	return reading(use, short, args, func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 		return run(ctx, r, c.Files(args[0]), args[1:])
@@ -58,28 +58,28 @@ func (a *app) filesPut() *cobra.Command {
 				from = file
 			}
 			bar := a.progress()
-			record, err := f.WriteFileFrom(ctx, to, &counting{from, bar, 0}, mimeType, o)
+			record, err := f.WriteFileFrom(ctx, to, &progressReader{from, bar, 0}, mimeType, o)
 			bar.clear()
 			return a.printRecord(r, record, err)
 		})
 	fl := cmd.Flags()
-	fl.StringVar(&mimeType, "type", "", "what it holds; default: what its first bytes say")
-	fl.StringVar(&external, "external", "", "where the content lies, if Skein is not to keep it")
-	fl.Int64Var(&size, "size", 0, "bytes, of an external file")
-	fl.Var(&metadata, "metadata", "fields of your own")
-	fl.Int64Var(&o.Width, "width", 0, "pixels, of an image")
-	fl.Int64Var(&o.Height, "height", 0, "pixels, of an image")
+	fl.StringVar(&mimeType, "type", "", "media type; default detected from the first bytes")
+	fl.StringVar(&external, "external", "", "location of content that Skein does not store")
+	fl.Int64Var(&size, "size", 0, "size of an external file, in bytes")
+	fl.Var(&metadata, "metadata", "your own fields: a JSON object")
+	fl.Int64Var(&o.Width, "width", 0, "width of an image, in pixels")
+	fl.Int64Var(&o.Height, "height", 0, "height of an image, in pixels")
 	return cmd
 }
 
-// counting shows how much was read.
-type counting struct {
+// progressReader shows the progress of a reader.
+type progressReader struct {
 	from io.Reader
 	bar  *progress
 	n    int64
 }
 
-func (c *counting) Read(p []byte) (int, error) {
+func (c *progressReader) Read(p []byte) (int, error) {
 	n, err := c.from.Read(p)
 	c.n += int64(n)
 	c.bar.show("%d MB", c.n/1e6)
@@ -118,11 +118,11 @@ func (a *app) filesCat() *cobra.Command {
 		_, err := a.copyFile(ctx, f, args[0], version, a.out)
 		return err
 	})
-	cmd.Flags().Int64Var(&version, "at", 0, "as it was at a version of the thread")
+	cmd.Flags().Int64Var(&version, "at", 0, "at this version of the thread")
 	return cmd
 }
 
-// copyFile writes a file's content, and tells how much it was.
+// copyFile writes a file's content to to, and returns its size.
 func (a *app) copyFile(ctx context.Context, f *client.Files, from string, version int64, to io.Writer) (int64, error) {
 	stream, err := f.ReadFileStreamAt(ctx, from, version)
 	if err != nil {
@@ -131,7 +131,7 @@ func (a *app) copyFile(ctx context.Context, f *client.Files, from string, versio
 	if stream == nil {
 		record, err := f.StatFileAt(ctx, from, version)
 		if err == nil && record != nil {
-			return 0, events.Errorf(events.NotFound, "%s lies elsewhere: %s", record.Path, record.Storage)
+			return 0, events.Errorf(events.NotFound, "%s is stored elsewhere: %s", record.Path, record.Storage)
 		}
 		return 0, events.Missing("file", from)
 	}
@@ -157,14 +157,15 @@ func (a *app) filesGet() *cobra.Command {
 				to = args[1]
 			}
 			if to == "." || to == "/" {
-				return wrongUsage("a name is needed for the file that is saved")
+				return wrongUsage("name the file to save to")
 			}
-			// Under another name first: what broke off is not taken for the file.
+			// Under a temporary name first: a partial download is never seen as the
+			// file.
 			file, err := os.CreateTemp(filepath.Dir(to), ".skein-*")
 			if err != nil {
 				return wrongUsage("%v", err)
 			}
-			defer os.Remove(file.Name()) // gone if it was renamed
+			defer os.Remove(file.Name()) // fails after the rename
 			n, err := a.copyFile(ctx, f, args[0], version, file)
 			if closing := file.Close(); err == nil {
 				err = closing
@@ -185,7 +186,7 @@ func (a *app) filesGet() *cobra.Command {
 			a.hint("%s: %d bytes", printable(to, false), n)
 			return nil
 		})
-	cmd.Flags().Int64Var(&version, "at", 0, "as it was at a version of the thread")
+	cmd.Flags().Int64Var(&version, "at", 0, "at this version of the thread")
 	return cmd
 }
 
@@ -219,7 +220,7 @@ func (a *app) filesList() *cobra.Command {
 
 func (a *app) filesRemove() *cobra.Command {
 	var directory bool
-	cmd := onFiles("rm THREAD PATH...", "Delete files, or with --dir empty directories; what is not there is no error", cobra.MinimumNArgs(2),
+	cmd := onFiles("rm THREAD PATH...", "Delete files, or with --dir empty directories; missing ones are no error", cobra.MinimumNArgs(2),
 		func(ctx context.Context, _ *remote, f *client.Files, args []string) error {
 			for _, one := range args {
 				remove := f.UnlinkFile
@@ -232,12 +233,12 @@ func (a *app) filesRemove() *cobra.Command {
 			}
 			return nil
 		})
-	cmd.Flags().BoolVar(&directory, "dir", false, "directories, which must be empty")
+	cmd.Flags().BoolVar(&directory, "dir", false, "remove directories, which must be empty")
 	return cmd
 }
 
 func (a *app) filesMkdir() *cobra.Command {
-	return onFiles("mkdir THREAD PATH", "Make a directory, and those on the way", cobra.ExactArgs(2), func(ctx context.Context, r *remote, f *client.Files, args []string) error {
+	return onFiles("mkdir THREAD PATH", "Create a directory and its parents", cobra.ExactArgs(2), func(ctx context.Context, r *remote, f *client.Files, args []string) error {
 		record, err := f.MkdirFile(ctx, args[0])
 		return a.printRecord(r, record, err)
 	})
@@ -252,6 +253,6 @@ func (a *app) filesStat() *cobra.Command {
 		}
 		return a.printRecord(r, record, err)
 	})
-	cmd.Flags().Int64Var(&version, "at", 0, "as it was at a version of the thread")
+	cmd.Flags().Int64Var(&version, "at", 0, "at this version of the thread")
 	return cmd
 }

@@ -33,12 +33,12 @@ func (a *app) filesGrep() *cobra.Command {
 				}
 			}
 			if list.Truncated {
-				a.hint("there is more than is shown")
+				a.hint("there are more matches than shown")
 			}
 			return nil
 		})
 	cmd.Flags().StringVar(&glob, "glob", "", "only files whose path matches, such as **/*.md")
-	cmd.Flags().IntVar(&limit, "limit", 0, "at most so many lines; 1,000 if absent")
+	cmd.Flags().IntVar(&limit, "limit", 0, "maximum number of lines; default 1,000")
 	return cmd
 }
 
@@ -72,7 +72,7 @@ func (a *app) filesFind() *cobra.Command {
 				}
 			}
 			if list.Truncated {
-				a.hint("there are more")
+				a.hint("there are more files than shown")
 			}
 			return nil
 		})
@@ -92,15 +92,15 @@ func (a *app) filesUsage() *cobra.Command {
 	})
 }
 
-// filesCollect talks to the store itself: contents are shared by the threads of
-// a tenant, and all tenants' lie in one store.
+// filesCollect reads the store itself: contents are shared by the threads of a tenant,
+// and all tenants share one store.
 func (a *app) filesCollect() *cobra.Command {
 	r := &remote{}
 	var o contents.CollectOptions
 	cmd := &cobra.Command{
-		Use: "gc", Short: "Find contents to which nothing refers, of all tenants, and with --delete take them", Args: cobra.NoArgs,
-		Long: "Find contents that no thread's history names, and what broken uploads left; of all tenants.\n" +
-			"Nothing is taken without --delete. It is safe beside writers.",
+		Use: "gc", Short: "Find unreferenced contents of all tenants, and remove them with --delete", Args: cobra.NoArgs,
+		Long: "Find contents that no thread's history refers to, and the remains of aborted uploads, of all tenants.\n" +
+			"Nothing is removed without --delete. It is safe while others write.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Grace < contents.MinGrace {
 				return wrongUsage("--grace: %v; at least %v", o.Grace, contents.MinGrace)
@@ -109,8 +109,8 @@ func (a *app) filesCollect() *cobra.Command {
 		},
 	}
 	r.logFlags(cmd)
-	cmd.Flags().BoolVar(&o.Delete, "delete", false, "take what is found")
-	cmd.Flags().DurationVar(&o.Grace, "grace", time.Hour, "leave alone what was written in so long")
+	cmd.Flags().BoolVar(&o.Delete, "delete", false, "remove what is found")
+	cmd.Flags().DurationVar(&o.Grace, "grace", time.Hour, "skip what was written within this time")
 	return cmd
 }
 
@@ -148,7 +148,7 @@ func (a *app) collect(ctx context.Context, r *remote, o contents.CollectOptions)
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(a.out, "%d objects of %d bytes; to %d of %d bytes nothing refers; %d taken\n",
+	_, err = fmt.Fprintf(a.out, "%d objects of %d bytes; %d of %d bytes are unreferenced; %d removed\n",
 		sum.Objects, sum.Bytes, sum.Garbage, sum.GarbageBytes, sum.Taken)
 	return err
 }

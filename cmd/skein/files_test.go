@@ -18,9 +18,9 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// A day with files, by the command line, against a server process: SA-112,
-// SA-113, SA-115, SA-119, SA-120, SA-121, SA-130.
-func TestFilesOnTheCommandLine(t *testing.T) {
+// Files on the command line, against a server process: SA-112, SA-113, SA-115, SA-119,
+// SA-120, SA-121, SA-130.
+func TestFiles_CommandLine(t *testing.T) {
 	s := start(t, t.TempDir())
 	defer s.stop()
 	var made struct{ ThreadID string }
@@ -78,7 +78,7 @@ func TestFilesOnTheCommandLine(t *testing.T) {
 		says string
 	}{
 		{[]string{"files", "cat", id, "/data/big.bin"}, 1, "skein: not_found: file not found: /data/big.bin"},
-		{[]string{"files", "cat", id, "/away.mp4"}, 1, "lies elsewhere: s3://b/away.mp4"},
+		{[]string{"files", "cat", id, "/away.mp4"}, 1, "is stored elsewhere: s3://b/away.mp4"},
 		{[]string{"files", "cat", id, "../x"}, 1, "skein: invalid_request:"},
 		{[]string{"files", "rm", id, "/notes"}, 1, "skein: illegal_transition: /notes is a directory"},
 		{[]string{"files", "put", id, "/no/such/file", "/x"}, 2, "skein: usage:"},
@@ -88,14 +88,14 @@ func TestFilesOnTheCommandLine(t *testing.T) {
 			t.Errorf("%v: %+v", c.args, o)
 		}
 	}
-	if got := s.ok("files", "gc"); !strings.HasPrefix(got, "2 objects of") || !strings.Contains(got, "to 0 of 0 bytes nothing refers") {
+	if got := s.ok("files", "gc"); !strings.HasPrefix(got, "2 objects of") || !strings.Contains(got, "0 of 0 bytes are unreferenced") {
 		t.Error(got)
 	}
 }
 
-// A kill in the middle of a write leaves the old version whole, and what was
-// acknowledged is there: of the server and of the writer.
-func TestKillAmidAWrite(t *testing.T) {
+// A kill during a write leaves the old version intact, and what was acknowledged is
+// there: for a killed server and a killed writer.
+func TestFiles_KillDuringWrite(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir)
 	connect := func() *client.Client {
@@ -117,7 +117,7 @@ func TestKillAmidAWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// The writer is killed: a process that reads what never ends.
+	// The writer is killed: a process that reads an endless input.
 	cmd := exec.Command(binary, "files", "put", made.ThreadID, "-", "/f")
 	cmd.Env = environment(s.env...)
 	in, err := cmd.StdinPipe()
@@ -143,7 +143,7 @@ func TestKillAmidAWrite(t *testing.T) {
 	}
 	same("after the writer was killed")
 
-	// The server is killed, in the middle of an upload.
+	// The server is killed in the middle of an upload.
 	var sent int
 	_, err = c.Files(made.ThreadID).WriteFileFrom(t.Context(), "/f", reader(func(p []byte) (int, error) {
 		if sent += len(p); sent > 6<<20 {

@@ -9,10 +9,10 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// textWidth is how much of a text an event's line shows.
+// textWidth is how much of a text the line of an event shows.
 const textWidth = 72
 
-// happened tells in a few words what an event says.
+// happened describes an event in a few words.
 func happened(e *events.Event) string {
 	switch d := e.Data.(type) {
 	case events.ThreadCreated:
@@ -70,7 +70,7 @@ func move[S ~string](from, to S, why string) string {
 	return strings.TrimSpace(string(from) + " → " + string(to) + " " + brief(why, textWidth))
 }
 
-// state gives the state that a part states, if it does.
+// state returns the state of a part, or "".
 func state(part []byte) string {
 	var p struct {
 		State string `json:"state"`

@@ -7,7 +7,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// happenedInRun tells in a few words what an event of a run says.
+// happenedInRun describes an event of a run in a few words.
 func happenedInRun(e *events.Event) string {
 	switch d := e.Data.(type) {
 	case events.RunRequested:

@@ -15,7 +15,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// check is one thing that health asked, and how that went.
+// check is the result of one health check.
 type check struct {
 	Name   string  `json:"name"`
 	OK     bool    `json:"ok"`
@@ -23,7 +23,7 @@ type check struct {
 	Reason string  `json:"reason,omitzero"`
 }
 
-// healthReport is what health prints as JSON.
+// healthReport is the JSON output of health. 32f
 type healthReport struct {
 	OK     bool    `json:"ok"`
 	Checks []check `json:"checks"`
@@ -33,12 +33,12 @@ func (a *app) healthCommand() *cobra.Command {
 	r := &remote{}
 	var ops string
 	cmd := &cobra.Command{
-		Use: "health", Short: "Ask whether Skein works: connection, commands, queries, and the process itself", Args: cobra.NoArgs,
-		Long: "Ask whether Skein works, and exit 1 if it does not. With --tenant it asks over NATS, as a client of that\n" +
-			"tenant: a command that changes nothing, and a query. With --http it asks the process's /readyz.",
+		Use: "health", Short: "Check whether Skein works: connection, commands, queries, and the process itself", Args: cobra.NoArgs,
+		Long: "Check whether Skein works, and exit 1 if it does not. With --tenant it checks over NATS, as a client of that\n" +
+			"tenant: a command that changes nothing, and a query. With --http it checks the process's /readyz.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if r.tenant == "" && ops == "" {
-				return wrongUsage("give --tenant to ask over NATS, --http to ask the process, or both")
+				return wrongUsage("use --tenant to check over NATS, --http to check the process, or both")
 			}
 			report := healthReport{OK: true}
 			ask := func(name string, do func(context.Context) error) {
@@ -68,7 +68,7 @@ func (a *app) healthCommand() *cobra.Command {
 	return cmd
 }
 
-// healthOverNATS asks as a client of the tenant does.
+// healthOverNATS checks as a client of the tenant.
 func healthOverNATS(r *remote, ask func(string, func(context.Context) error)) error {
 	if err := r.needTenant(); err != nil {
 		return err
@@ -83,12 +83,12 @@ func healthOverNATS(r *remote, ask func(string, func(context.Context) error)) er
 	}
 	defer c.Close()
 	ask("commands", func(ctx context.Context) error {
-		// No thread has this id, and to know that the log's leader is asked.
+		// No thread has this id, and only the log's leader can tell that.
 		none, title := "T-"+uuid.Must(uuid.NewV7()).String(), "health"
 		_, err := c.UpdateThread(ctx, none, events.UpdateThread{Title: &title})
 		var refusal *events.Error
 		if errors.As(err, &refusal) && (refusal.Code == events.NotFound || refusal.Code == events.Forbidden) {
-			return nil // forbidden: these credentials may only read
+			return nil // forbidden: these credentials are read-only
 		}
 		return err
 	})
@@ -100,7 +100,7 @@ func healthOverNATS(r *remote, ask func(string, func(context.Context) error)) er
 	return nil
 }
 
-// readyOverHTTP asks a process whether it is ready.
+// readyOverHTTP checks whether a process is ready.
 func readyOverHTTP(ctx context.Context, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", nil)
 	if err != nil {

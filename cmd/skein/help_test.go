@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// leaves returns the commands that do something.
+// leaves returns the commands without subcommands.
 func leaves(root *cobra.Command) []*cobra.Command {
 	var out []*cobra.Command
 	for _, c := range root.Commands() {
@@ -23,9 +23,8 @@ func leaves(root *cobra.Command) []*cobra.Command {
 	return out
 }
 
-// Every command shows examples in its help, and each of them is a call that the
-// command line takes: the flags are there, their values parse, and so do the
-// arguments.
+// Every command shows examples in its help, and each is a call that the command line
+// accepts: with valid flags, values and arguments.
 func TestHelp_ExamplesParse(t *testing.T) {
 	for _, c := range leaves((&app{}).root()) {
 		if c.Example == "" {
@@ -75,7 +74,7 @@ func TestNearest(t *testing.T) {
 		"reacts": "react", "nonsense": "", "": "",
 	} {
 		if got := nearest(typed, known); got != want {
-			t.Errorf("%q is taken for %q, not %q", typed, got, want)
+			t.Errorf("nearest to %q: %q, want %q", typed, got, want)
 		}
 	}
 }

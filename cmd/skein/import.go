@@ -19,21 +19,21 @@ func (a *app) importCommand() *cobra.Command {
 	cmd := remoteCommand("import FILE...", "Import conversations in the OpenAI chat format", cobra.MinimumNArgs(1),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 			if parallel < 1 || parallel > 256 {
-				return wrongUsage("--parallel: %d; give 1 to 256", parallel)
+				return wrongUsage("--parallel: %d; use 1 to 256", parallel)
 			}
 			return a.importFiles(ctx, r, c, a.openFiles(args), parallel)
 		})
 	cmd.Long = "Import conversations in the OpenAI chat format: JSON Lines, or an array, of {\"id\",\"messages\"}; - is standard input.\n" +
-		"Each becomes a thread with the key import:{id}, each user message a turn of it. Run twice, it adds nothing;\n" +
+		"Each becomes a thread with the key import:{id}, each user message a turn of it. A second run adds nothing;\n" +
 		"a conversation that has grown gets its new turns. The table shows what was added."
-	cmd.Flags().IntVar(&parallel, "parallel", 8, "conversations under way at once")
+	cmd.Flags().IntVar(&parallel, "parallel", 8, "conversations imported concurrently")
 	return cmd
 }
 
-// files are what is imported, and how much of it has been read.
+// files is what is imported, and how much of it has been read.
 type files struct {
 	sources []transcript.Source
-	bytes   int64 // of all of them; 0 if that is not known
+	bytes   int64 // of all of them; 0 if unknown
 	read    atomic.Int64
 }
 
@@ -50,7 +50,7 @@ func (a *app) openFiles(names []string) *files {
 				return io.NopCloser(a.in), nil
 			}
 			file, err := os.Open(name)
-			return counted{file, &f.read}, err
+			return countingFile{file, &f.read}, err
 		}})
 	}
 	if !known {
@@ -59,20 +59,20 @@ func (a *app) openFiles(names []string) *files {
 	return f
 }
 
-// counted is a file whose bytes are counted as they are read.
-type counted struct {
+// countingFile is a file whose read bytes are counted.
+type countingFile struct {
 	*os.File
 	read *atomic.Int64
 }
 
-// Read reads and counts.
-func (c counted) Read(p []byte) (int, error) {
+// Read reads, and counts the bytes.
+func (c countingFile) Read(p []byte) (int, error) {
 	n, err := c.File.Read(p)
 	c.read.Add(int64(n))
 	return n, err
 }
 
-// problemsShown bounds the lines about problems; the rest is counted.
+// problemsShown limits the lines about problems; the rest is counted.
 const problemsShown = 1000
 
 // importFiles imports and prints the table.
@@ -109,7 +109,7 @@ func (a *app) importFiles(ctx context.Context, r *remote, c *client.Client, f *f
 	return nil
 }
 
-// printSummary prints what an import added.
+// printSummary prints the totals of an import.
 func (a *app) printSummary(asJSON bool, s transcript.Summary) error {
 	if asJSON {
 		return a.printJSON(s)
@@ -121,7 +121,7 @@ func (a *app) printSummary(asJSON bool, s transcript.Summary) error {
 		return err
 	}
 	if s.Unchanged > 0 {
-		_, err := fmt.Fprintf(a.out, "there already: %s\n", count(s.Unchanged, "conversation"))
+		_, err := fmt.Fprintf(a.out, "unchanged: %s\n", count(s.Unchanged, "conversation"))
 		return err
 	}
 	return nil

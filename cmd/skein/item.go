@@ -33,20 +33,20 @@ func (a *app) itemAdd() *cobra.Command {
 	cmd.Long = "Add an item to a thread. TEXT is the text of a message; - reads it from standard input.\n" +
 		"Other items have --content."
 	f := cmd.Flags()
-	f.StringVar(&d.Item.ID, "id", "", "the id; made if absent")
-	f.StringVar(&d.ContextID, "context", "", "the context; the default one if absent")
+	f.StringVar(&d.Item.ID, "id", "", "the id; default generated")
+	f.StringVar(&d.ContextID, "context", "", "the context; default the thread's default context")
 	f.StringVar(&kind, "type", string(events.Message), "message, action_execute, action_result or item_reference")
-	f.StringVar(&role, "role", "", "who speaks: user (default), assistant, system or developer")
-	f.StringVar(&status, "status", "", "the first state: stored (default), pending or completed")
-	f.StringVar(&channel, "channel", "", "by which way it came: web, whatsapp or email")
-	f.StringVar(&d.Item.ParentItemID, "parent", "", "the item it was made for")
-	f.Var(&content, "content", "the content, in place of TEXT: JSON")
+	f.StringVar(&role, "role", "", "the role: user (default), assistant, system or developer")
+	f.StringVar(&status, "status", "", "the initial status: stored (default), pending or completed")
+	f.StringVar(&channel, "channel", "", "the channel: web, whatsapp or email")
+	f.StringVar(&d.Item.ParentItemID, "parent", "", "the parent item")
+	f.Var(&content, "content", "the content as JSON, instead of TEXT")
 	f.Var(&metadata, "metadata", "your own fields: a JSON object")
-	f.StringVar(&commandID, "command-id", "", "makes a repeat safe: the same id within 24 hours gives the first answer again")
+	f.StringVar(&commandID, "command-id", "", "makes retries safe: within 24 hours a repeated id returns the first reply")
 	return cmd
 }
 
-// fillItem gives an item the role and content that the arguments say.
+// fillItem sets the role and content of an item from the arguments.
 func (a *app) fillItem(item *events.NewItem, text []string) error {
 	if err := choices(
 		choiceOf{"--type", string(item.Type), item.Type.Enum()}, choiceOf{"--role", string(item.Role), item.Role.Enum()},
@@ -63,9 +63,9 @@ func (a *app) fillItem(item *events.NewItem, text []string) error {
 	case len(text) == 0:
 		return nil
 	case item.Content != nil:
-		return wrongUsage("give TEXT or --content, not both")
+		return wrongUsage("use TEXT or --content, not both")
 	case item.Type != events.Message:
-		return wrongUsage("TEXT is for messages; give --content")
+		return wrongUsage("TEXT is for messages; use --content")
 	}
 	said, err := a.text(text[0])
 	if err != nil {
@@ -87,7 +87,7 @@ func (a *app) fillItem(item *events.NewItem, text []string) error {
 	return nil
 }
 
-// text gives what an argument says: - stands for standard input.
+// text returns the text of an argument; - reads standard input.
 func (a *app) text(arg string) (string, error) {
 	if arg != "-" {
 		return arg, nil
@@ -98,7 +98,7 @@ func (a *app) text(arg string) (string, error) {
 
 func (a *app) itemGet() *cobra.Command {
 	var at string
-	cmd := reading("get [THREAD] ITEM", "Show an item, now or as it was", cobra.RangeArgs(1, 2), func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+	cmd := reading("get [THREAD] ITEM", "Show an item, now or at an earlier point", cobra.RangeArgs(1, 2), func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 		q := events.GetItem{ItemID: args[len(args)-1]}
 		if len(args) == 2 {
 			q.ThreadID = args[0]
@@ -116,7 +116,7 @@ func (a *app) itemGet() *cobra.Command {
 		}
 		return a.printItem(item)
 	})
-	cmd.Flags().StringVar(&at, "at", "", "as it was, with THREAD: a version or a time")
+	cmd.Flags().StringVar(&at, "at", "", "at this version or time of THREAD")
 	return cmd
 }
 
@@ -141,12 +141,12 @@ func (a *app) itemList() *cobra.Command {
 		return a.listItems(ctx, r, c, q, limit)
 	})
 	f := cmd.Flags()
-	f.StringVar(&q.ContextID, "context", "", "only those of this context")
-	f.StringVar(&kind, "type", "", "only those of this kind")
+	f.StringVar(&q.ContextID, "context", "", "only this context")
+	f.StringVar(&kind, "type", "", "only this type")
 	f.StringVar(&order, "order", "asc", "asc (oldest first) or desc")
-	f.StringVar(&at, "at", "", "as they were: a version or a time")
-	f.StringVar(&q.Cursor, "cursor", "", "where the page before ended")
-	f.IntVar(&limit, "limit", 0, "at most so many; 0 for all")
+	f.StringVar(&at, "at", "", "at this version or time of the thread")
+	f.StringVar(&q.Cursor, "cursor", "", "cursor of the previous page")
+	f.IntVar(&limit, "limit", 0, "maximum number; 0 for all")
 	return cmd
 }
 

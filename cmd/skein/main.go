@@ -1,9 +1,9 @@
-// Command skein is the one program of Skein: it serves, and it is the client of
-// a server that runs elsewhere.
+// Command skein is the one program of Skein: it serves, and it is the command line
+// client of a running server.
 //
-// There is no logic here: each command reads its flags, calls a package that does
-// the work, and prints what came of it. Standard output holds results only, and
-// nothing but JSON with --json; progress, logs and errors go to standard error.
+// It has no logic of its own: each command parses its flags, calls a package that does
+// the work, and prints the result. Standard output has results only, and nothing but
+// JSON with --json; progress, logs and errors go to standard error.
 package main
 
 import (
@@ -15,8 +15,8 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// After the first signal a second one ends the program at once.
+	// After the first signal a second one ends the program immediately.
 	context.AfterFunc(ctx, stop)
 	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.LookupEnv, isTerminal: onTerminal}
-	os.Exit(a.run(ctx, os.Args[1:]))
+	os.Exit(a.execute(ctx, os.Args[1:]))
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/skein-threads/skein/commands"
 )
 
-// heapRoom is how far the heap may grow over what is in use, at most: what
-// server and Skein make in two seconds under load is about that. More room would
-// save little collecting, and cost as much in memory that is touched for the
-// first time (ADR 7).
+// heapRoom limits how far the heap may grow beyond its live data: about what server and
+// Skein allocate in two seconds under load. More would save little collecting, and cost
+// as much for memory that is touched for the first time (ADR 7).
 const heapRoom = 3 << 29
 
-// roomiest is how much the heap may grow over what is in use, in percent: little
-// is kept and much is made, and collecting at twice took a tenth of the processor.
+// roomiest limits how far the heap may grow beyond its live data, in percent: live data
+// is small and allocation high, and collecting at twice took a tenth of the processor.
 const roomiest = 400
 
-// fitMemory makes the process fit its memory: the heap has room, but not without
-// end, and all of it stays below nine tenths of what the control group allows, or,
-// if that says nothing, of what the machine has. GOGC and GOMEMLIMIT, if they are
-// set, say otherwise. It gives the limit, which is math.MaxInt64 where there is none.
+// fitMemory sets the garbage collector's limits to the memory of the process: the heap
+// may grow well beyond its live data, within bounds, and the total stays below nine
+// tenths of the control group's limit or, without one, of the machine's memory. GOGC
+// and GOMEMLIMIT take precedence if they are set. It returns the limit, math.MaxInt64
+// if there is none.
 func fitMemory() (limit int64) {
 	if os.Getenv("GOGC") == "" {
 		keepRoom(heapRoom)
@@ -37,8 +37,8 @@ func fitMemory() (limit int64) {
 	return limit
 }
 
-// threadCache gives how many bytes the states of threads may take: so many MiB, or
-// else an eighth of what the process may have, up to the default.
+// threadCache returns the size of the cache of thread states in bytes: mib MiB or, if
+// that is 0, an eighth of the memory limit, up to the default.
 func threadCache(mib int, limit int64) int64 {
 	if mib != 0 {
 		return int64(mib) << 20
@@ -46,15 +46,15 @@ func threadCache(mib int, limit int64) int64 {
 	return min(commands.DefaultCacheBytes, limit/8)
 }
 
-// keepRoom sets, after each collection, how far the heap may grow until the next
-// one, until stop is called.
+// keepRoom sets, after each collection, how far the heap may grow until the next one,
+// until stop is called.
 func keepRoom(room uint64) (stop func()) {
 	var stopped atomic.Bool
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	set := roomiest
 	debug.SetGCPercent(set)
 	var collected func(*[16]byte)
-	collected = func(*[16]byte) { // by the one goroutine of all finalizers
+	collected = func(*[16]byte) { // runs on the goroutine of finalizers
 		if stopped.Load() {
 			return
 		}
@@ -69,8 +69,8 @@ func keepRoom(room uint64) (stop func()) {
 	return func() { stopped.Store(true) }
 }
 
-// roomPercent gives what GOGC is to be when so much is in use: never less than
-// Go's own.
+// roomPercent returns the value of GOGC for an amount of live data, never less than
+// Go's default.
 func roomPercent(live, room uint64) int {
 	return int(min(roomiest, max(100, room*100/max(live, 1))))
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// The heap has five times what is in use while that is little, and never less
-// than twice.
-func TestRoomOfTheHeap(t *testing.T) {
+// The heap may grow to five times the live data while that is small, and always to
+// twice.
+func TestRoomPercent_NeverBelowDefault(t *testing.T) {
 	for _, c := range []struct {
 		live uint64
 		want int
@@ -27,7 +27,7 @@ func TestRoomOfTheHeap(t *testing.T) {
 	}
 }
 
-// A small container keeps fewer threads in memory, unless the flag says how many.
+// A small container caches fewer threads, unless the flag sets a size.
 func TestThreadCache(t *testing.T) {
 	for _, c := range []struct {
 		mib   int
@@ -40,14 +40,14 @@ func TestThreadCache(t *testing.T) {
 	}
 }
 
-// Where no control group bounds the memory, the machine does.
-func TestMemoryHasALimit(t *testing.T) {
+// Without a control group, the machine's memory is the limit.
+func TestFitMemory_LimitWithoutControlGroup(t *testing.T) {
 	for _, name := range []string{"GOGC", "GOMEMLIMIT", "AUTOMEMLIMIT"} {
 		if os.Getenv(name) != "" {
-			t.Skip(name + " is set, and says otherwise")
+			t.Skip(name + " is set, and takes precedence")
 		}
 	}
-	t.Setenv("GOGC", "100") // the room is not what is tested here
+	t.Setenv("GOGC", "100") // GOGC is not tested here
 	old := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(old)
 	limit := fitMemory()
@@ -56,12 +56,12 @@ func TestMemoryHasALimit(t *testing.T) {
 		t.Skip(err)
 	}
 	if limit != debug.SetMemoryLimit(-1) || limit <= 0 || uint64(limit) > whole*9/10 {
-		t.Errorf("the limit is %d of %d bytes, and is told as %d", debug.SetMemoryLimit(-1), whole, limit)
+		t.Errorf("the limit is %d of %d bytes, and is reported as %d", debug.SetMemoryLimit(-1), whole, limit)
 	}
 }
 
-// The room follows what is in use, collection by collection, both ways.
-func TestRoomFollowsTheHeap(t *testing.T) {
+// GOGC follows the live data, from collection to collection, up and down.
+func TestKeepRoom_FollowsLiveData(t *testing.T) {
 	old := debug.SetGCPercent(100)
 	stop := keepRoom(20 << 20)
 	defer func() { stop(); debug.SetGCPercent(old) }()

@@ -25,7 +25,7 @@ func (a *app) messageList() *cobra.Command {
 			return err
 		}
 		if offset < 0 {
-			return wrongUsage("--offset: %d; give a number from 0 on", offset)
+			return wrongUsage("--offset: %d; use 0 or more", offset)
 		}
 		if n := int64(offset); n > 0 {
 			q.Offset = &n
@@ -39,17 +39,17 @@ func (a *app) messageList() *cobra.Command {
 		}
 		return a.listMessages(ctx, r, c, q, limit)
 	})
-	cmd.Long = "List the messages of a thread as Standard Agents has them: a tool's result is a message of the role\n" +
+	cmd.Long = "List the messages of a thread as Standard Agents defines them: a tool's result is a message with the role\n" +
 		"tool, and a call is part of the assistant's message that made it."
 	f := cmd.Flags()
-	f.IntVar(&limit, "limit", 0, "at most so many; 0 for all")
-	f.IntVar(&offset, "offset", 0, "how many to pass over")
+	f.IntVar(&limit, "limit", 0, "maximum number; 0 for all")
+	f.IntVar(&offset, "offset", 0, "how many to skip")
 	f.StringVar(&order, "order", "desc", "desc (newest first) or asc")
 	f.BoolVar(&q.IncludeSilent, "silent", false, "silent messages too")
-	f.IntVar(&depth, "max-depth", -1, "only messages nested no deeper; -1 for all")
-	f.StringVar(&q.ContextID, "context", "", "only those of this context")
-	f.StringVar(&at, "at", "", "as they were: a version or a time")
-	f.StringVar(&q.Cursor, "cursor", "", "where the page before ended, in place of --offset")
+	f.IntVar(&depth, "max-depth", -1, "maximum depth of nesting; -1 for all")
+	f.StringVar(&q.ContextID, "context", "", "only this context")
+	f.StringVar(&at, "at", "", "at this version or time of the thread")
+	f.StringVar(&q.Cursor, "cursor", "", "cursor of the previous page, instead of --offset")
 	return cmd
 }
 
@@ -86,10 +86,10 @@ func (t table) message(m *events.ThreadMessage) {
 	t.row(m.ID, at, string(m.Role), status, brief(what, 80))
 }
 
-// called gives calls as a person reads them.
+// called formats calls for people.
 func called(toolCalls string) string {
 	list, err := events.ParseToolCalls(toolCalls)
-	if err != nil { // some of them are elided
+	if err != nil { // abbreviated for the list
 		return toolCalls
 	}
 	text := ""
@@ -123,21 +123,21 @@ func (a *app) messageAdd() *cobra.Command {
 			reply, err := c.AddMessage(ctx, args[0], d, client.CommandID(commandID))
 			return a.printReply(r, reply, err)
 		})
-	cmd.Long = "Add a message to a thread. - for TEXT reads it from standard input; without TEXT it has none."
+	cmd.Long = "Add a message to a thread. TEXT may be - for standard input, or omitted for a message without text."
 	f := cmd.Flags()
-	f.StringVar(&d.ID, "id", "", "the id; made if absent")
-	f.StringVar(&d.ContextID, "context", "", "the context; the default one if absent")
-	f.StringVar(&role, "role", string(events.FromUser), "who speaks: system, user, assistant or tool")
+	f.StringVar(&d.ID, "id", "", "the id; default generated")
+	f.StringVar(&d.ContextID, "context", "", "the context; default the thread's default context")
+	f.StringVar(&role, "role", string(events.FromUser), "the role: system, user, assistant or tool")
 	f.StringVar(&d.Name, "name", "", "of a result: the tool's name")
 	f.StringVar(&d.ToolCalls, "tool-calls", "", `of an assistant: the calls, [{"id":...,"function":{"name":...,"arguments":"..."}}]`)
 	f.StringVar(&d.ToolCallID, "tool-call-id", "", "of a result: the call that it answers")
-	f.StringVar(&d.ParentID, "parent", "", "the item it is made for")
-	f.IntVar(&depth, "depth", 0, "its nesting; 0 is the conversation itself")
+	f.StringVar(&d.ParentID, "parent", "", "the parent item")
+	f.IntVar(&depth, "depth", 0, "depth of nesting; 0 is the conversation itself")
 	f.BoolVar(&d.Silent, "silent", false, "hidden from people, shown to the model")
 	f.Var(&metadata, "metadata", "your own fields: a JSON object")
-	f.StringVar(&status, "status", "", "how far it is: pending, completed or failed")
+	f.StringVar(&status, "status", "", "the status: pending, completed or failed")
 	f.StringVar(&ended, "tool-status", "", "of a result: success (default) or error")
-	f.StringVar(&commandID, "command-id", "", "makes a repeat safe: the same id within 24 hours gives the first answer again")
+	f.StringVar(&commandID, "command-id", "", "makes retries safe: within 24 hours a repeated id returns the first reply")
 	return cmd
 }
 
@@ -161,16 +161,16 @@ func (a *app) messageEdit() *cobra.Command {
 				d.Content = &text
 			}
 			if d.Content == nil && d.Metadata == nil && d.Silent == nil && status == "" && ended == "" {
-				return wrongUsage("nothing to change: give TEXT or a flag")
+				return wrongUsage("nothing to change: use TEXT or a flag")
 			}
 			reply, err := c.UpdateMessage(ctx, args[0], d)
 			return a.printReply(r, reply, err)
 		})
-	cmd.Long = "Change a message. TEXT is its whole new text; - reads it from standard input."
+	cmd.Long = "Change a message. TEXT is the whole new text; - reads it from standard input."
 	f := cmd.Flags()
 	f.VarPF(&silent, "silent", "", "hide it from people, or --silent=false: show it").NoOptDefVal = "true"
 	f.Var(&metadata, "metadata", "fields to set in the metadata: a JSON object")
-	f.StringVar(&status, "status", "", "how far it is: pending, completed or failed")
+	f.StringVar(&status, "status", "", "the status: pending, completed or failed")
 	f.StringVar(&ended, "tool-status", "", "of a result: success or error")
 	return cmd
 }
@@ -182,10 +182,10 @@ func (a *app) messageRemove() *cobra.Command {
 	})
 }
 
-// maybe is a flag that is true, false, or was not given.
+// maybe is a flag that is true, false, or not set.
 type maybe struct{ value *bool }
 
-// String gives the flag's text.
+// String returns the flag's text.
 func (m *maybe) String() string {
 	if m.value == nil {
 		return ""
@@ -196,7 +196,7 @@ func (m *maybe) String() string {
 // Type names the flag's values in help.
 func (m *maybe) Type() string { return "bool" }
 
-// Set reads the flag.
+// Set parses the flag.
 func (m *maybe) Set(text string) error {
 	v, err := strconv.ParseBool(text)
 	if err != nil {

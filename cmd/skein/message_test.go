@@ -65,7 +65,7 @@ func TestMessages(t *testing.T) {
 	}{
 		{"message rm key:talk " + call.Result.ItemID, 1, "skein: not_found: "},
 		{"message edit key:talk itm_nobody x", 1, "skein: not_found: "},
-		{"message list key:nobody", 1, "skein: not_found: "},
+		{"message list key:unknown", 1, "skein: not_found: "},
 		{"message add key:talk x --role tool", 1, "skein: invalid_request: "},
 		{"message add key:talk x --role developer", 2, "skein: usage: "},
 		{"message add key:talk x --status asleep", 2, "skein: usage: "},

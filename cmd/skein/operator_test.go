@@ -11,7 +11,7 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 )
 
-// Anything that the contract has can be asked from the command line.
+// The command line can send every command and query of the contract.
 func TestRawCommandsAndQueries(t *testing.T) {
 	s := start(t, t.TempDir())
 	var made struct {
@@ -63,7 +63,7 @@ func TestRawCommandsAndQueries(t *testing.T) {
 	s.stop()
 }
 
-// Health asks over NATS and HTTP, and exits 1 where something fails.
+// Health checks over NATS and HTTP, and exits 1 if a check fails.
 func TestHealth(t *testing.T) {
 	s := start(t, t.TempDir(), "--ops-listen", "127.0.0.1:0")
 	var ready struct{ Ops string }
@@ -100,7 +100,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// The shipped nats.conf works as its first lines say, also from the command line:
+// The shipped nats.conf works as its first lines say, also from the command line: with
 // a user whose inboxes have a prefix, and an auditor in another account.
 func TestShippedConfiguration(t *testing.T) {
 	for _, name := range []string{"NATS", "PUBLISHER", "SUBSCRIBER", "WORKER", "AUDITOR"} {

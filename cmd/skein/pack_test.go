@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// SA-151: an agent is packed with all that it names, such that another tenant can
+// SA-151: an agent is packed with everything that it names, so that another tenant can
 // apply it; one with a tool that is not portable is refused.
 func TestPack(t *testing.T) {
 	s := start(t, t.TempDir())

@@ -1,11 +1,11 @@
 package main
 
-// printPages asks for pages until a limit (0: all) or the end, and prints what
-// they hold: one line of JSON each, or the rows of a table. If more is there it
-// says how to go on.
+// printPages requests pages up to a limit (0: all) or the end, and prints them: one
+// line of JSON for each entry, or the rows of a table. If there are more, it prints the
+// cursor.
 func printPages[T any](a *app, r *remote, limit int, t table, row func(*T), cursor string, next func(n int64, cursor string) ([]T, string, error)) error {
 	if limit < 0 {
-		return wrongUsage("--limit: %d; give a positive number, or 0 for all", limit)
+		return wrongUsage("--limit: %d; use a positive number, or 0 for all", limit)
 	}
 	for shown := 0; limit == 0 || shown < limit; {
 		want := int64(page)

@@ -23,7 +23,7 @@ func (a *app) table(columns ...string) table {
 	return t
 }
 
-// row adds a line. What it says is written when the table is flushed.
+// row adds a line. Write errors show when the table is flushed.
 func (t table) row(cells ...string) {
 	_, _ = fmt.Fprintln(t.w, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
 }
@@ -39,7 +39,7 @@ func (t table) item(d *events.Item) {
 	t.row(strconv.FormatInt(d.Index, 10), d.ID, who(d.Type, d.Role), string(d.Status), brief(said(d.Type, d.Content), 80))
 }
 
-// printThread shows one thread.
+// printThread prints one thread.
 func (a *app) printThread(d *events.Thread) error {
 	t := table{tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)}
 	t.row("thread", d.ID)
@@ -64,7 +64,7 @@ func (a *app) printThread(d *events.Thread) error {
 	return t.flush()
 }
 
-// printItem shows one item, with all of its text.
+// printItem prints one item, with its whole text.
 func (a *app) printItem(d *events.Item) error {
 	t := table{tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)}
 	t.row("item", d.ID)
@@ -112,7 +112,7 @@ func count[N int | int64](n N, noun string) string {
 	return fmt.Sprint(n, " ", noun, "s")
 }
 
-// local gives a document's time as the reader's clock shows it.
+// local returns a document's time in the local time zone.
 func local(iso string) string {
 	t, err := events.ParseTime(iso)
 	if err != nil {
@@ -121,7 +121,7 @@ func local(iso string) string {
 	return t.Go().In(time.Local).Format("2006-01-02 15:04:05")
 }
 
-// who gives who speaks in an item.
+// who returns the speaker of an item.
 func who(t events.ItemType, role events.Role) string {
 	if role != "" {
 		return string(role)
@@ -138,7 +138,7 @@ func who(t events.ItemType, role events.Role) string {
 	}
 }
 
-// said gives what an item says, as text.
+// said returns the content of an item as text.
 func said(t events.ItemType, content events.JSON) string {
 	switch t {
 	case events.ActionExecute:
@@ -146,7 +146,7 @@ func said(t events.ItemType, content events.JSON) string {
 			Name      string      `json:"name"`
 			Arguments events.JSON `json:"arguments"`
 		}
-		_ = json.Unmarshal(content, &c) // a stored item's content was checked
+		_ = json.Unmarshal(content, &c) // the content was validated when it was stored
 		return c.Name + "(" + plain(c.Arguments) + ")"
 	case events.ActionResult:
 		var c struct {
@@ -178,7 +178,7 @@ func said(t events.ItemType, content events.JSON) string {
 	}
 }
 
-// plain gives a JSON string's text, and other JSON as it is.
+// plain returns the text of a JSON string, and other JSON unchanged.
 func plain(v events.JSON) string {
 	var s string
 	if jsontext.Value(v).Kind() == '"' && json.Unmarshal(v, &s) == nil {
@@ -187,7 +187,7 @@ func plain(v events.JSON) string {
 	return string(v)
 }
 
-// brief gives the beginning of a text on one line.
+// brief returns the beginning of a text on one line.
 func brief(s string, most int) string {
 	s = printable(s, false)
 	if letters := []rune(s); len(letters) > most {
@@ -196,7 +196,8 @@ func brief(s string, most int) string {
 	return s
 }
 
-// printable leaves out what could steer a terminal: a text comes from anybody.
+// printable removes characters that could control a terminal: anyone may have written
+// the text.
 func printable(s string, lines bool) string {
 	out := strings.Map(func(r rune) rune {
 		switch {
@@ -215,7 +216,7 @@ func printable(s string, lines bool) string {
 	return strings.Join(strings.Fields(out), " ")
 }
 
-// hint tells a person something that is no result.
+// hint prints a message for people that is not part of the result.
 func (a *app) hint(format string, args ...any) {
 	_, _ = fmt.Fprintf(a.err, format+"\n", args...)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// What a thread says must not steer the terminal of whoever looks at it.
-func TestNothingSteersTheTerminal(t *testing.T) {
+// The text of a thread must not control the terminal of its reader.
+func TestPrint_RemovesTerminalControls(t *testing.T) {
 	const evil = "\x1b[31mred\x07\u202e\r\nnext\u200b"
 	for _, got := range []string{printable(evil, false), printable(evil, true), brief(evil, 100)} {
 		if strings.ContainsAny(got, "\x1b\x07\r\u202e\u200b") || !strings.Contains(got, "red") || !strings.Contains(got, "next") {
@@ -25,8 +25,8 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 	}
 }
 
-// Every event of the catalog has a line, without colours unless asked for.
-func TestEveryEventHasALine(t *testing.T) {
+// Every event of the catalog has a line, without colours unless requested.
+func TestEventLine_EveryEvent(t *testing.T) {
 	for _, row := range events.Catalog() {
 		e := events.Event{Type: row.Type, ThreadID: "T-01900000-0000-7000-8000-000000000000", Data: row.New()}
 		line := eventLine(&e, false)
@@ -39,7 +39,7 @@ func TestEveryEventHasALine(t *testing.T) {
 	}
 }
 
-func TestColourOnlyOnATerminal(t *testing.T) {
+func TestColour_OnlyOnTerminal(t *testing.T) {
 	for _, c := range []struct {
 		terminal bool
 		noColour string
@@ -75,9 +75,9 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// Every command that talks to a server has the flags that the contract names,
-// and every command and flag says what it is for.
-func TestCommandsAreDocumented(t *testing.T) {
+// Every command that talks to a server has the flags of the contract, and every command
+// and flag is described.
+func TestHelp_CommandsAreDescribed(t *testing.T) {
 	a := &app{}
 	alone := map[string]bool{"serve": true, "demo": true, "version": true, "skein bench append": true, "skein bench react": true, "skein bench memory": true, "skein bench neighbour": true, "skein store check": true, "skein store repair": true}
 	var walk func(*cobra.Command)
@@ -89,14 +89,14 @@ func TestCommandsAreDocumented(t *testing.T) {
 			return
 		}
 		if cmd.Short == "" {
-			t.Errorf("%s says nothing of itself", cmd.CommandPath())
+			t.Errorf("%s has no description", cmd.CommandPath())
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if f.Usage == "" {
-				t.Errorf("%s --%s says nothing of itself", cmd.CommandPath(), f.Name)
+				t.Errorf("%s --%s has no description", cmd.CommandPath(), f.Name)
 			}
 		})
-		if p := cmd.Parent(); p != nil && p.Name() == "access" { // it works on a folder, and on no server
+		if p := cmd.Parent(); p != nil && p.Name() == "access" { // it works on a folder, without a server
 			return
 		}
 		for _, name := range []string{"server", "creds", "tenant", "json", "timeout"} {

@@ -10,23 +10,23 @@ import (
 // How often progress is shown.
 const (
 	redraw    = 100 * time.Millisecond // on a terminal, in place
-	plainLine = 5 * time.Second        // elsewhere, as lines of their own
+	plainLine = 5 * time.Second        // elsewhere, as separate lines
 )
 
-// progress shows how far long work has got, on standard error. It is used by one
+// progress shows the progress of long work on standard error. It is used by one
 // goroutine at a time.
 type progress struct {
 	out      io.Writer
 	terminal bool
 	last     time.Time
-	shown    bool // a line stands on the terminal
+	shown    bool // a line is shown on the terminal
 }
 
 func (a *app) progress() *progress {
 	return &progress{out: a.err, terminal: a.isTerminal(a.err), last: time.Now()}
 }
 
-// show shows a line, if it is time for one.
+// show shows a line, if the interval since the last one has passed.
 func (p *progress) show(format string, args ...any) {
 	pause := plainLine
 	if p.terminal {
@@ -44,11 +44,10 @@ func (p *progress) show(format string, args ...any) {
 	}
 }
 
-// barWidth is how many letters a bar has.
+// barWidth is the width of a bar, in characters.
 const barWidth = 24
 
-// bar shows a line behind a bar of how much is done. Without a known end it is
-// the line alone.
+// bar shows a line behind a progress bar. Without a known end it shows the line only.
 func (p *progress) bar(done, of int64, format string, args ...any) {
 	if of <= 0 {
 		p.show(format, args...)
@@ -60,7 +59,7 @@ func (p *progress) bar(done, of int64, format string, args ...any) {
 	p.show("[%s] %3d%%  %s", drawn, 100*done/of, fmt.Sprintf(format, args...))
 }
 
-// clear takes the line off the terminal.
+// clear removes the line from the terminal.
 func (p *progress) clear() {
 	if p.shown {
 		_, _ = fmt.Fprint(p.out, "\r\x1b[K")

@@ -43,7 +43,7 @@ func (a *app) queueList() *cobra.Command {
 }
 
 func (a *app) queueRemove() *cobra.Command {
-	cmd := remoteCommand("rm THREAD QUEUED", "Take a message, or a call of a tool, out of the queue", cobra.ExactArgs(2),
+	cmd := remoteCommand("rm THREAD QUEUED", "Remove a message, or a call of a tool, from the queue", cobra.ExactArgs(2),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 			reply, err := c.RemoveQueued(ctx, args[0], events.RemoveQueued{QueuedID: args[1]})
 			return a.printReply(r, reply, err)
@@ -52,7 +52,7 @@ func (a *app) queueRemove() *cobra.Command {
 }
 
 func (a *app) queueEdit() *cobra.Command {
-	cmd := remoteCommand("edit THREAD QUEUED TEXT", "Replace a user's message that waits; it keeps its place", cobra.ExactArgs(3),
+	cmd := remoteCommand("edit THREAD QUEUED TEXT", "Replace a waiting message of a user; it keeps its place", cobra.ExactArgs(3),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 			content, err := json.Marshal([]map[string]string{{"type": "input_text", "text": args[2]}})
 			if err != nil {
@@ -68,12 +68,12 @@ func (a *app) queueEdit() *cobra.Command {
 
 func (a *app) queueMove() *cobra.Command {
 	var d events.MoveQueued
-	cmd := remoteCommand("move THREAD QUEUED", "Give what waits another place in the queue", cobra.ExactArgs(2),
+	cmd := remoteCommand("move THREAD QUEUED", "Move a message, or a call of a tool, within the queue", cobra.ExactArgs(2),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 			d.QueuedID = args[1]
 			reply, err := c.MoveQueued(ctx, args[0], d)
 			return a.printReply(r, reply, err)
 		})
-	cmd.Flags().StringVar(&d.Before, "before", "", "the queued id that it goes before; absent: it goes last")
+	cmd.Flags().StringVar(&d.Before, "before", "", "the queued id to move it before; default the end of the queue")
 	return cmd
 }

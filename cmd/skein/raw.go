@@ -13,8 +13,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// rawCommand sends any command of the contract, so that a script can do what has
-// no command of its own here.
+// rawCommand sends any command of the contract, so that a script can send commands that
+// have no subcommand of their own.
 func (a *app) rawCommand() *cobra.Command {
 	var r client.Request
 	var version int64
@@ -31,7 +31,7 @@ func (a *app) rawCommand() *cobra.Command {
 			}
 			return a.printJSON(reply)
 		})
-	cmd.Long = "Send any command and print its reply as JSON. JSON is what the command takes, {} if absent;\n" +
+	cmd.Long = "Send any command and print its reply as JSON. JSON is the body of the command, {} if absent;\n" +
 		"- reads it from standard input. docs/commands.md lists the commands."
 	known := names(events.Commands(), func(c events.Command) string { return c.Name })
 	cmd.PreRunE = func(_ *cobra.Command, args []string) (err error) {
@@ -43,16 +43,16 @@ func (a *app) rawCommand() *cobra.Command {
 	cmd.ValidArgs = known
 	f := cmd.Flags()
 	f.StringVar(&r.ThreadID, "thread", "", "the thread: an id, or key: and its key")
-	f.StringVar(&r.CommandID, "command-id", "", "makes a repeat safe: the same id within 24 hours returns the first reply again")
-	f.StringVar(&r.Actor, "actor", "", "who asks, for the audit")
+	f.StringVar(&r.CommandID, "command-id", "", "makes retries safe: the same id within 24 hours returns the first reply again")
+	f.StringVar(&r.Actor, "actor", "", "who acts, for the audit")
 	f.Int64Var(&version, "expected-version", -1, "the version that the thread must have; 0: it must not exist")
 	return cmd
 }
 
-// rawQuery asks any query of the contract.
+// rawQuery sends any query of the contract.
 func (a *app) rawQuery() *cobra.Command {
 	var data events.JSON
-	cmd := remoteCommand("query NOUN.VERB [JSON]", "Ask any query and print its answer as JSON", cobra.RangeArgs(1, 2),
+	cmd := remoteCommand("query NOUN.VERB [JSON]", "Send any query and print its answer as JSON", cobra.RangeArgs(1, 2),
 		func(ctx context.Context, _ *remote, c *client.Client, args []string) error {
 			answer, err := c.Query(ctx, args[0], data)
 			if err != nil {
@@ -60,9 +60,9 @@ func (a *app) rawQuery() *cobra.Command {
 			}
 			return a.printJSON(events.JSON(answer))
 		})
-	cmd.Long = "Ask any query and print its answer as JSON. JSON is what the query takes, {} if absent;\n" +
+	cmd.Long = "Send any query and print its answer as JSON. JSON is the body of the query, {} if absent;\n" +
 		"- reads it from standard input. docs/queries.md lists the queries.\n\n" +
-		"A query shows what the read models show; minSeq or minVersion in JSON says how new it must be."
+		"A query reads the read models; minSeq or minVersion in JSON sets how recent they must be."
 	known := names(events.Queries(), func(q events.Query) string { return q.Name })
 	cmd.PreRunE = func(_ *cobra.Command, args []string) (err error) {
 		if err = knownName("query", args[0], known); err == nil {
@@ -74,7 +74,7 @@ func (a *app) rawQuery() *cobra.Command {
 	return cmd
 }
 
-// rawData reads the JSON object of a raw request.
+// rawData parses the JSON object of a raw request.
 func (a *app) rawData(args []string) (events.JSON, error) {
 	if len(args) == 0 {
 		return events.JSON("{}"), nil

@@ -18,7 +18,7 @@ func (a *app) threadReact() *cobra.Command {
 	var d events.ReactThread
 	var policy string
 	var follow, wait bool
-	cmd := remoteCommand("react THREAD TEXT", "Ask an agent to answer; the run goes on whether or not anybody waits", cobra.ExactArgs(2),
+	cmd := remoteCommand("react THREAD TEXT", "Ask an agent to answer; the run does not depend on this command", cobra.ExactArgs(2),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 			d.Text = &args[1]
 			d.Policy = events.Policy(policy)
@@ -34,15 +34,15 @@ func (a *app) threadReact() *cobra.Command {
 			return a.await(ctx, r, c, reply, follow)
 		})
 	f := cmd.Flags()
-	f.StringVar(&d.AgentID, "agent", "", "the agent; the thread's own if absent")
-	f.StringVar(&policy, "policy", "", "while a run is on: reject, enqueue, interrupt or steer; the thread's own policy if absent")
-	f.BoolVar(&follow, "follow", false, "show what the agent writes while it writes it, and the answer at the end")
+	f.StringVar(&d.AgentID, "agent", "", "the agent; default the thread's agent")
+	f.StringVar(&policy, "policy", "", "if a run is in progress: reject, enqueue, interrupt or steer; default the thread's policy")
+	f.BoolVar(&follow, "follow", false, "stream the agent's output, and show the answer at the end")
 	f.BoolVar(&wait, "wait", false, "wait for the end, and show the answer")
 	return cmd
 }
 
-// await shows what a run waits for, what it streams if that is wanted, and in the
-// end always its answer, whatever it streamed.
+// await shows what a run waits for, streams its chunks if follow is set, and always
+// prints its answer at the end.
 func (a *app) await(ctx context.Context, r *remote, c *client.Client, reply *events.Reply, follow bool) error {
 	q := events.GetExecution{ThreadID: reply.ThreadID, ExecutionID: reply.Result.ExecutionID, Fresh: events.Fresh{MinSeq: &reply.Seq}}
 	begun, begin := make(chan struct{}), sync.Once{}
@@ -85,7 +85,7 @@ func contains(list []string, line string) bool {
 	return false
 }
 
-// waitLines says what a run waits for.
+// waitLines describes what a run waits for.
 func waitLines(thread string, w client.Waiting) []string {
 	var lines []string
 	if w.Queued {
@@ -105,11 +105,11 @@ func waitLines(thread string, w client.Waiting) []string {
 	return lines
 }
 
-// follow shows the chunks of a run to its end, and returns the text that they made.
-// What cannot be shown is said, and no failure: the answer comes all the same.
+// follow streams the chunks of a run to its end, and returns their text. An error is
+// printed as a hint only: the answer follows anyway.
 func (a *app) follow(ctx context.Context, r *remote, c *client.Client, reply *events.Reply) string {
 	var text strings.Builder
-	open := false // a line of text has begun
+	open := false // a line of text was begun
 	line := func(format string, args ...any) {
 		if open {
 			_, _ = fmt.Fprintln(a.out)
@@ -125,7 +125,7 @@ func (a *app) follow(ctx context.Context, r *remote, c *client.Client, reply *ev
 			continue
 		case err != nil:
 			if ctx.Err() == nil {
-				a.hint("what the agent streams cannot be shown: %v", err)
+				a.hint("cannot stream the agent's output: %v", err)
 			}
 			return text.String()
 		}
@@ -141,7 +141,7 @@ func (a *app) follow(ctx context.Context, r *remote, c *client.Client, reply *ev
 			ToolName string `json:"toolName"`
 			Error    string `json:"errorText"`
 		}
-		_ = json.Unmarshal(chunk.Data, &data) // another kind of chunk shows nothing
+		_ = json.Unmarshal(chunk.Data, &data) // other kinds of chunks print nothing
 		switch chunk.Type {
 		case events.ChunkTextDelta:
 			text.WriteString(data.Delta)
@@ -161,10 +161,10 @@ func (a *app) follow(ctx context.Context, r *remote, c *client.Client, reply *ev
 	return text.String()
 }
 
-// outcome says how a run ended, and its answer, unless just that was shown already.
+// outcome prints how a run ended, and its answer unless exactly that was streamed.
 func (a *app) outcome(ctx context.Context, r *remote, c *client.Client, x *events.Execution, shown string) error {
 	answer, err := c.GetItem(ctx, events.GetItem{ThreadID: x.ThreadID, ItemID: x.ReactionItemID, Fresh: events.Fresh{MinSeq: &x.Seq}})
-	if err != nil && !errors.Is(err, &events.Error{Code: events.NotFound}) { // somebody may have deleted it
+	if err != nil && !errors.Is(err, &events.Error{Code: events.NotFound}) { // the item may have been deleted
 		return err
 	}
 	if r.json {
@@ -179,25 +179,25 @@ func (a *app) outcome(ctx context.Context, r *remote, c *client.Client, x *event
 		if text == "" {
 			text = said(answer.Type, answer.Content)
 		}
-		if squeezed(text) != squeezed(shown) {
+		if withoutSpace(text) != withoutSpace(shown) {
 			if _, err := fmt.Fprintln(a.out, printable(text, true)); err != nil {
 				return err
 			}
 		}
 	}
 	if x.Status == events.ExecutionFailed {
-		return events.Errorf(events.Unavailable, "the run failed: %s; go on with skein run retry %s", x.ErrorText, x.ThreadID)
+		return events.Errorf(events.Unavailable, "the run failed: %s; retry with skein run retry %s", x.ErrorText, x.ThreadID)
 	}
 	return nil
 }
 
-// written returns the text of an answer alone.
+// written returns only the text of an answer.
 func written(content events.JSON) string {
 	var parts []struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
 	}
-	_ = json.Unmarshal(content, &parts) // a stored item's content was checked
+	_ = json.Unmarshal(content, &parts) // the content was validated when it was stored
 	var out []string
 	for _, p := range parts {
 		if p.Type == events.OutputText && p.Text != "" {
@@ -207,6 +207,6 @@ func written(content events.JSON) string {
 	return strings.Join(out, "\n")
 }
 
-// squeezed returns a text without its white space, in which what is streamed and what
-// is stored may differ.
-func squeezed(text string) string { return strings.Join(strings.Fields(text), "") }
+// withoutSpace returns a text without its white space, which may differ between streamed
+// and stored text.
+func withoutSpace(text string) string { return strings.Join(strings.Fields(text), "") }

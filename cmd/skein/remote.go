@@ -16,10 +16,10 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// remote is what every command needs that talks to a server.
+// remote holds the flags of every command that talks to a server.
 type remote struct {
 	server, tenant string
-	domain         string // of JetStream; its own if empty
+	domain         string // of JetStream; default the server's
 	connect.Options
 	json    bool
 	timeout time.Duration
@@ -31,14 +31,14 @@ func (r *remote) flags(cmd *cobra.Command) {
 	f.StringVar(&r.server, "server", "nats://127.0.0.1:4222", "URL of the NATS server")
 	f.StringVar(&r.Creds, "creds", "", "file of NATS credentials, or of an NKey")
 	f.StringVar(&r.CA, "tls-ca", "", "file of the certificate authority that signed the server's certificate")
-	f.StringVar(&r.Inbox, "inbox-prefix", "", "prefix of inboxes, where the server allows this user no others; taken from --creds if it is there")
-	f.StringVar(&r.tenant, "tenant", "", "tenant whose threads they are (required)")
+	f.StringVar(&r.Inbox, "inbox-prefix", "", "prefix of inboxes, if the server permits this user no others; default from --creds")
+	f.StringVar(&r.tenant, "tenant", "", "tenant of the threads (required)")
 	f.BoolVar(&r.json, "json", false, "print JSON: one document, or one a line for lists and streams")
-	f.DurationVar(&r.timeout, "timeout", 10*time.Second, "how long one request may take, repeats included")
+	f.DurationVar(&r.timeout, "timeout", 10*time.Second, "timeout of one request, including retries")
 }
 
-// logTimeout is how long a read of the log that the server does not answer is asked
-// again, unless --timeout says otherwise.
+// logTimeout is how long an unanswered read of the log is retried, unless --timeout is
+// set.
 const logTimeout = 2 * time.Minute
 
 // logFlags adds the flags to a command that reads the log itself.
@@ -46,35 +46,35 @@ func (r *remote) logFlags(cmd *cobra.Command) {
 	r.flags(cmd)
 	f := cmd.Flags().Lookup("timeout")
 	r.timeout, f.DefValue = logTimeout, logTimeout.String()
-	f.Usage = "how long a read that the server does not answer is asked again before it is given up"
+	f.Usage = "how long an unanswered read is retried"
 }
 
-// domainFlag adds the flag for what an auditor may do: read the log from another
-// account.
+// domainFlag adds the flag that lets an auditor read the log from another account.
 func (r *remote) domainFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.domain, "js-domain", "", "domain of JetStream; skein with the credentials of an auditor")
 }
 
-// needTenant says that a tenant must be named: there is no default one.
+// needTenant requires a tenant: there is no default.
 func (r *remote) needTenant() error {
 	switch {
 	case r.tenant == "":
-		return wrongUsage("a tenant is needed: give --tenant or SKEIN_TENANT")
+		return wrongUsage("a tenant is required: set --tenant or SKEIN_TENANT")
 	case !events.ValidTenant(r.tenant):
 		return wrongUsage("--tenant: a tenant is 1 to 64 letters, digits, dashes and underscores")
 	}
 	return nil
 }
 
-// openLog gives the log itself, for what no service does, and what closes it.
+// openLog returns the log itself, for what no service offers, and a function to close
+// it.
 func (r *remote) openLog() (log *eventlog.Log, closeLog func(), err error) {
 	if r.timeout <= 0 {
-		return nil, nil, wrongUsage("--timeout: %v; give a positive duration such as 2m", r.timeout)
+		return nil, nil, wrongUsage("--timeout: %v; use a positive duration such as 2m", r.timeout)
 	}
 	cfg := eventlog.Config{Patience: r.timeout}
 	if r.domain != "" {
-		if !events.ValidTenant(r.domain) { // the same letters: one token of a subject
-			return nil, nil, wrongUsage("--js-domain: %.80q is no domain", r.domain)
+		if !events.ValidTenant(r.domain) { // the same alphabet: one token of a subject
+			return nil, nil, wrongUsage("--js-domain: %.80q is not a domain", r.domain)
 		}
 		cfg.API = "$JS." + r.domain + ".API"
 	}
@@ -96,20 +96,20 @@ func (r *remote) openLog() (log *eventlog.Log, closeLog func(), err error) {
 	}, nil
 }
 
-// connect gives a client.
+// connect returns a client.
 func (r *remote) connect() (*client.Client, error) {
 	if err := r.needTenant(); err != nil {
 		return nil, err
 	}
 	if r.timeout <= 0 {
-		return nil, wrongUsage("--timeout: %v; give a positive duration such as 10s", r.timeout)
+		return nil, wrongUsage("--timeout: %v; use a positive duration such as 10s", r.timeout)
 	}
 	return client.Connect(r.server, client.Options{
 		Tenant: r.tenant, Creds: r.Creds, CA: r.CA, Inbox: r.Inbox, Name: "skein-cli", Actor: "cli", Timeout: r.timeout,
 	})
 }
 
-// remoteCommand makes a command that talks to a server.
+// remoteCommand returns a command that talks to a server.
 func remoteCommand(use, short string, args cobra.PositionalArgs, run func(context.Context, *remote, *client.Client, []string) error) *cobra.Command {
 	r := &remote{}
 	cmd := &cobra.Command{
@@ -127,27 +127,27 @@ func remoteCommand(use, short string, args cobra.PositionalArgs, run func(contex
 	return cmd
 }
 
-// reading makes a command that reads: it shows at least what was committed when
-// it began.
+// reading returns a command that reads: it shows at least what was committed when it
+// started.
 func reading(use, short string, args cobra.PositionalArgs, run func(context.Context, *remote, *client.Client, []string) error) *cobra.Command {
 	return remoteCommand(use, short, args, func(ctx context.Context, r *remote, c *client.Client, args []string) error {
-		if now, err := c.UpToDate(ctx); err == nil { // credentials may not tell; then the newest may be missing
+		if now, err := c.UpToDate(ctx); err == nil { // the credentials may not permit it; then the latest commits may be missing
 			c = now
 		}
 		return run(ctx, r, c, args)
 	})
 }
 
-// jsonFlag is a flag that holds JSON.
+// jsonFlag is a flag with a JSON value.
 type jsonFlag events.JSON
 
-// String gives the flag's text.
+// String returns the flag's text.
 func (j *jsonFlag) String() string { return string(*j) }
 
 // Type names the flag's values in help.
 func (j *jsonFlag) Type() string { return "JSON" }
 
-// Set reads the flag.
+// Set parses the flag.
 func (j *jsonFlag) Set(text string) error {
 	v := events.JSON(text)
 	if !jsontext.Value(v).IsValid() {
@@ -157,20 +157,20 @@ func (j *jsonFlag) Set(text string) error {
 	return nil
 }
 
-// value gives the JSON, nil if the flag was not given.
+// value returns the JSON, nil if the flag is not set.
 func (j jsonFlag) value() events.JSON { return events.JSON(j) }
 
-// choice refuses what is not one of the allowed values.
+// choice refuses a value that is not allowed.
 func choice(flag, value string, allowed []string) error {
 	for _, one := range allowed {
 		if value == one {
 			return nil
 		}
 	}
-	return wrongUsage("%s: %q; give one of: %s", flag, value, strings.Join(allowed, ", "))
+	return wrongUsage("%s: %q; use one of: %s", flag, value, strings.Join(allowed, ", "))
 }
 
-// choiceOf is a flag that has one of the allowed values, or none.
+// choiceOf is a flag with a fixed set of values, or none.
 type choiceOf struct {
 	flag, value string
 	allowed     []string

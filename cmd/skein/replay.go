@@ -15,30 +15,30 @@ import (
 	"github.com/skein-threads/skein/schema"
 )
 
-// replayTimeline is the name by which the timeline is replayed: it is derived
-// too, but has no documents.
+// replayTimeline is the name under which the timeline is replayed: it is derived too,
+// but has no documents.
 const replayTimeline = "timeline"
 
 func (a *app) replayCommand() *cobra.Command {
 	r := &remote{}
 	var verify, rewrite bool
 	cmd := &cobra.Command{
-		Use: "replay [PROJECTION...]", Short: "Fold the log anew and repair what is derived from it",
-		Long: "Fold the log anew, compare with the live read models, and repair what differs; readers see no gap.\n" +
+		Use: "replay [PROJECTION...]", Short: "Fold the log again and repair what is derived from it",
+		Long: "Fold the log again, compare it with the live read models, and repair what differs; readers see no gap.\n" +
 			"Without a name, all read models; the name timeline means the stream of events, which is replayed only\n" +
 			"when named, since live subscribers see it again. With --verify nothing is changed, and the exit code is 3\n" +
-			"if something differs. With --rewrite every document is written anew, so that the server's files hold nothing\n" +
-			"any more of documents that were replaced or removed, such as those of purged threads. It works on the installation as a whole, so that a tenant need not be named.",
+			"if something differs. With --rewrite every document is written again, so that the server's files have nothing\n" +
+			"left of documents that were replaced or removed, such as those of purged threads. It works on all tenants, so no tenant is required.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if verify && rewrite {
-				return wrongUsage("--verify changes nothing, and --rewrite writes everything")
+				return wrongUsage("--verify changes nothing, --rewrite writes everything: use one of them")
 			}
 			return a.replay(cmd.Context(), r, args, verify, rewrite)
 		},
 	}
 	r.logFlags(cmd)
-	cmd.Flags().BoolVar(&verify, "verify", false, "only compare, and name what differs")
-	cmd.Flags().BoolVar(&rewrite, "rewrite", false, "also write anew what does not differ")
+	cmd.Flags().BoolVar(&verify, "verify", false, "only compare, and print what differs")
+	cmd.Flags().BoolVar(&rewrite, "rewrite", false, "also write documents that do not differ")
 	return cmd
 }
 
@@ -81,7 +81,7 @@ func (a *app) replay(ctx context.Context, r *remote, names []string, verify, rew
 	return nil
 }
 
-// replayTimeline rebuilds the timeline, or tells where it differs from the log.
+// replayTimeline rebuilds the timeline, or reports where it differs from the log.
 func (a *app) replayTimeline(ctx context.Context, r *remote, log *eventlog.Log, verify bool) (int64, error) {
 	if !verify {
 		if err := log.RebuildTimeline(ctx); err != nil {
@@ -90,7 +90,7 @@ func (a *app) replayTimeline(ctx context.Context, r *remote, log *eventlog.Log, 
 		if r.json {
 			return 0, a.printJSON(timelineReport{Timeline: "rebuilt"})
 		}
-		_, err := fmt.Fprintln(a.out, "the timeline was put anew from the log")
+		_, err := fmt.Fprintln(a.out, "the timeline was rebuilt from the log")
 		return 0, err
 	}
 	validator, err := schema.New()
@@ -108,12 +108,12 @@ func (a *app) replayTimeline(ctx context.Context, r *remote, log *eventlog.Log, 
 	return found, errors.Join(err, failed)
 }
 
-// timelineReport is the answer about the timeline, which has no documents.
+// timelineReport is the result for the timeline, which has no documents.
 type timelineReport struct {
 	Timeline string `json:"timeline"`
 }
 
-// printReport prints what a rebuild found, and did.
+// printReport prints what a rebuild found and repaired.
 func (a *app) printReport(r *remote, report projections.Report) error {
 	if r.json {
 		return a.printJSON(report)

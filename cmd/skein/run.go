@@ -10,39 +10,39 @@ import (
 )
 
 func (a *app) runCommand() *cobra.Command {
-	return group("run", "Stop and steer what agents do", a.runList(), a.runStop(), a.runCancel(), a.runRetry(), a.runTurn())
+	return group("run", "Manage the runs of agents", a.runList(), a.runStop(), a.runCancel(), a.runRetry(), a.runTurn())
 }
 
 func (a *app) runStop() *cobra.Command {
 	var d events.StopRun
-	cmd := remoteCommand("stop THREAD", "End the run of a thread after what it does", cobra.ExactArgs(1),
+	cmd := remoteCommand("stop THREAD", "End the run of a thread after its current operation", cobra.ExactArgs(1),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 			reply, err := c.StopRun(ctx, args[0], d)
 			return a.printReply(r, reply, err)
 		})
-	cmd.Flags().StringVar(&d.ExecutionID, "execution", "", "the execution; the one under way if absent")
+	cmd.Flags().StringVar(&d.ExecutionID, "execution", "", "the execution; default the active one")
 	cmd.Flags().StringVar(&d.Reason, "reason", "", "why")
-	cmd.Flags().BoolVar(&d.Now, "now", false, "interrupt the model; what it wrote so far is the answer")
+	cmd.Flags().BoolVar(&d.Now, "now", false, "interrupt the model; its partial output is the answer")
 	return cmd
 }
 
 func (a *app) runCancel() *cobra.Command {
 	var d events.CancelRun
-	cmd := remoteCommand("cancel THREAD", "End the run of a thread amid what it does", cobra.ExactArgs(1),
+	cmd := remoteCommand("cancel THREAD", "End the run of a thread during its current operation", cobra.ExactArgs(1),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 			reply, err := c.CancelRun(ctx, args[0], d)
 			return a.printReply(r, reply, err)
 		})
-	cmd.Flags().StringVar(&d.ExecutionID, "execution", "", "the execution; the one under way if absent")
+	cmd.Flags().StringVar(&d.ExecutionID, "execution", "", "the execution; default the active one")
 	cmd.Flags().StringVar(&d.Reason, "reason", "", "why")
-	cmd.Flags().BoolVar(&d.Discard, "discard", false, "do not keep what was streamed of the step under way")
+	cmd.Flags().BoolVar(&d.Discard, "discard", false, "discard the output of the current step")
 	return cmd
 }
 
 func (a *app) runRetry() *cobra.Command {
 	var d events.RetryRun
 	var follow, wait bool
-	cmd := remoteCommand("retry THREAD", "Take the failed run of a thread up again, from what it had come to", cobra.ExactArgs(1),
+	cmd := remoteCommand("retry THREAD", "Retry the failed run of a thread, from its partial results", cobra.ExactArgs(1),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 			reply, err := c.RetryRun(ctx, args[0], d)
 			if err != nil || !follow && !wait {
@@ -51,14 +51,14 @@ func (a *app) runRetry() *cobra.Command {
 			return a.await(ctx, r, c, reply, follow)
 		})
 	f := cmd.Flags()
-	f.StringVar(&d.ExecutionID, "execution", "", "the failed execution; the thread's last one if absent")
-	f.BoolVar(&follow, "follow", false, "show what the agent writes while it writes it, and the answer at the end")
+	f.StringVar(&d.ExecutionID, "execution", "", "the failed execution; default the thread's last one")
+	f.BoolVar(&follow, "follow", false, "stream the agent's output, and show the answer at the end")
 	f.BoolVar(&wait, "wait", false, "wait for the end, and show the answer")
 	return cmd
 }
 
 func (a *app) runTurn() *cobra.Command {
-	return remoteCommand("turn THREAD SIDE", "Give the next turn of a dual_ai agent to side a or b", cobra.ExactArgs(2),
+	return remoteCommand("turn THREAD SIDE", "Assign the next turn of a dual_ai agent to side a or b", cobra.ExactArgs(2),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 			side := events.Side(args[1])
 			if err := choice("SIDE", args[1], side.Enum()); err != nil {
@@ -70,20 +70,20 @@ func (a *app) runTurn() *cobra.Command {
 }
 
 func (a *app) approvalCommand() *cobra.Command {
-	return group("approval", "Decide calls of tools that wait for a person", a.approvalList(), a.approvalGrant(), a.approvalDeny(), a.approvalResolve())
+	return group("approval", "Answer calls of tools that wait for a person", a.approvalList(), a.approvalGrant(), a.approvalDeny(), a.approvalResolve())
 }
 
 func (a *app) approvalGrant() *cobra.Command {
 	var d events.GrantApproval
 	var arguments jsonFlag
-	cmd := remoteCommand("grant THREAD CALL", "Let a call of a tool be made", cobra.ExactArgs(2),
+	cmd := remoteCommand("grant THREAD CALL", "Permit a call of a tool", cobra.ExactArgs(2),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 			d.CallID, d.Arguments = args[1], arguments.value()
 			reply, err := c.GrantApproval(ctx, args[0], d)
 			return a.printReply(r, reply, err)
 		})
-	cmd.Flags().Var(&arguments, "arguments", "arguments that replace those asked for: a JSON object")
-	cmd.Flags().StringVar(&d.Comment, "comment", "", "what is to be recorded")
+	cmd.Flags().Var(&arguments, "arguments", "arguments to use instead: a JSON object")
+	cmd.Flags().StringVar(&d.Comment, "comment", "", "a note to record")
 	return cmd
 }
 
@@ -102,20 +102,20 @@ func (a *app) approvalDeny() *cobra.Command {
 func (a *app) approvalResolve() *cobra.Command {
 	d := events.ResolveApproval{}
 	var arguments, result jsonFlag
-	cmd := remoteCommand("resolve THREAD CALL", "Answer for a call of a tool: let it be made, refuse it, or say what it came to", cobra.ExactArgs(2),
+	cmd := remoteCommand("resolve THREAD CALL", "Resolve a call of a tool: permit it, refuse it, or set its result", cobra.ExactArgs(2),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 			d.CallID, d.Arguments, d.Result = args[1], arguments.value(), result.value()
 			if err := d.Check(); err != nil {
-				return wrongUsage("give exactly one of --grant, --deny and --result; --arguments goes with --grant")
+				return wrongUsage("use exactly one of --grant, --deny and --result; --arguments goes with --grant")
 			}
 			reply, err := c.ResolveApproval(ctx, args[0], d)
 			return a.printReply(r, reply, err)
 		})
 	f := cmd.Flags()
-	f.BoolVar(&d.Grant, "grant", false, "let it be made")
-	f.Var(&arguments, "arguments", "with --grant: arguments that replace those asked for: a JSON object")
-	f.BoolVar(&d.Deny, "deny", false, "refuse it; the model is told")
-	f.StringVar(&d.Reason, "reason", "", "with --grant or --deny: why")
-	f.Var(&result, "result", "what it came to: any JSON; it is not made")
+	f.BoolVar(&d.Grant, "grant", false, "permit the call")
+	f.Var(&arguments, "arguments", "with --grant: arguments to use instead: a JSON object")
+	f.BoolVar(&d.Deny, "deny", false, "refuse the call; the model is told")
+	f.StringVar(&d.Reason, "reason", "", "with --grant or --deny: the reason")
+	f.Var(&result, "result", "the result of the call, any JSON; the call is not made")
 	return cmd
 }

@@ -35,14 +35,14 @@ func (a *app) runList() *cobra.Command {
 			})
 		})
 	f := cmd.Flags()
-	f.StringVar(&status, "status", "", "only those in this state: "+strings.Join(q.Status.Enum(), ", "))
-	f.StringVar(&q.AgentID, "agent", "", "only those of this agent")
-	f.StringVar(&q.Cursor, "cursor", "", "where the page before ended")
-	f.IntVar(&limit, "limit", 50, "at most so many; 0 for all")
+	f.StringVar(&status, "status", "", "only this state: "+strings.Join(q.Status.Enum(), ", "))
+	f.StringVar(&q.AgentID, "agent", "", "only this agent")
+	f.StringVar(&q.Cursor, "cursor", "", "cursor of the previous page")
+	f.IntVar(&limit, "limit", 50, "maximum number; 0 for all")
 	return cmd
 }
 
-// waitsFor tells what a run waits for.
+// waitsFor describes what a run waits for.
 func waitsFor(list []events.RunWait) string {
 	var all []string
 	for _, w := range list {
@@ -58,7 +58,7 @@ func waitsFor(list []events.RunWait) string {
 	return strings.Join(all, ", ")
 }
 
-// asked tells what a person is asked: the question, or whether a call may be made.
+// asked describes what a person is asked: the question, or whether a call may be made.
 func asked(x *events.Approval) string {
 	if x.Question != "" {
 		return x.Name + ": " + x.Question
@@ -90,9 +90,9 @@ func (a *app) approvalList() *cobra.Command {
 			})
 		})
 	f := cmd.Flags()
-	f.StringVar(&status, "status", string(events.ApprovalWaiting), "only those in this state: "+strings.Join(q.Status.Enum(), ", "))
-	f.StringVar(&q.AgentID, "agent", "", "only those of this agent")
-	f.StringVar(&q.Cursor, "cursor", "", "where the page before ended")
-	f.IntVar(&limit, "limit", 50, "at most so many; 0 for all")
+	f.StringVar(&status, "status", string(events.ApprovalWaiting), "only this state: "+strings.Join(q.Status.Enum(), ", "))
+	f.StringVar(&q.AgentID, "agent", "", "only this agent")
+	f.StringVar(&q.Cursor, "cursor", "", "cursor of the previous page")
+	f.IntVar(&limit, "limit", 50, "maximum number; 0 for all")
 	return cmd
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/skein-threads/skein/internal/serve"
 )
 
-// stopWithin is how long a stop may take. The promise is 10 s, with the end of
-// the process in it.
+// stopWithin is how long a stop may take. The promise is 10 s, including the end of the
+// process.
 const stopWithin = 9 * time.Second
 
 // serveOptions are the flags of serve.
@@ -36,8 +36,8 @@ func (a *app) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Serve commands and queries", Args: cobra.NoArgs,
 		Long: "Serve commands and queries, with an embedded nats-server unless --nats names another.\n" +
-			"One line with the addresses is printed when, and only when, commands are taken.\n" +
-			"SIGTERM and SIGINT finish what is under way and exit 0 within 10 s.\n" +
+			"One line with the addresses is printed when, and only when, commands are accepted.\n" +
+			"SIGTERM and SIGINT finish the requests in flight and exit 0 within 10 s.\n" +
 			"SIGHUP reads the folder of --access again: new tenants, revoked users, new certificates.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.fromFile(cmd, o.file); err != nil {
@@ -47,42 +47,42 @@ func (a *app) serveCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.dev, "dev", false, "for work at a desk: logs for people, with details, and MCP servers on this machine's own addresses")
+	f.BoolVar(&o.dev, "dev", false, "for development: readable debug logs, and MCP servers on this machine's own addresses")
 	f.StringVar(&o.Store, "store", serve.DefaultStore, "folder of the embedded nats-server")
-	f.StringVar(&o.NATSListen, "nats-listen", "127.0.0.1:4222", "address of the embedded nats-server; port 0 takes a free one, none listens nowhere")
-	f.StringVar(&o.HTTPListen, "http-listen", serve.DefaultHTTPListen, "address of health and metrics; port 0 takes a free one, none listens nowhere")
-	f.StringVar(&o.OpsListen, "ops-listen", "", "address at which health and metrics are served as well, off loopback too: anybody who reaches it can read them")
+	f.StringVar(&o.NATSListen, "nats-listen", "127.0.0.1:4222", "address of the embedded nats-server; port 0 for a free one, none for no listener")
+	f.StringVar(&o.HTTPListen, "http-listen", serve.DefaultHTTPListen, "address of health and metrics; port 0 for a free one, none for no listener")
+	f.StringVar(&o.OpsListen, "ops-listen", "", "second address of health and metrics, loopback or not: everyone who can connect can read them")
 	f.StringVar(&o.NATS, "nats", "", "URL of a NATS server to use instead of the embedded one")
 	f.StringVar(&o.Creds, "creds", "", "file of NATS credentials, or of an NKey, for --nats")
 	f.StringVar(&o.CA, "tls-ca", "", "file of the certificate authority of --nats")
-	f.StringVar(&o.Access, "access", "", "folder of accounts and TLS for the embedded nats-server, as skein access init makes it")
-	f.Float64Var(&o.TenantRate, "tenant-rate", serve.DefaultTenantRate, "requests a second that one tenant may send; negative: no limit")
-	f.IntVar(&o.TenantInFlight, "tenant-inflight", serve.DefaultTenantInFlight, "requests that one tenant may have under way; negative: no limit")
-	f.Float64Var(&o.TenantFairRate, "tenant-fair-rate", serve.DefaultFairRate(), "requests a second of one tenant that are begun while other tenants are active; more wait; negative: no limit")
-	f.IntVar(&o.TenantFairRunning, "tenant-fair-running", serve.DefaultFairRunning(), "commands of one tenant that are worked on at the same time while other tenants are active, as many submitted ones, and 16 times as many queries; negative: no limit")
+	f.StringVar(&o.Access, "access", "", "folder of accounts and TLS for the embedded nats-server, as created by skein access init")
+	f.Float64Var(&o.TenantRate, "tenant-rate", serve.DefaultTenantRate, "requests per second of one tenant; negative: no limit")
+	f.IntVar(&o.TenantInFlight, "tenant-inflight", serve.DefaultTenantInFlight, "requests in flight of one tenant; negative: no limit")
+	f.Float64Var(&o.TenantFairRate, "tenant-fair-rate", serve.DefaultFairRate(), "requests per second that are started for one tenant while others are active; further ones wait; negative: no limit")
+	f.IntVar(&o.TenantFairRunning, "tenant-fair-running", serve.DefaultFairRunning(), "commands of one tenant that are executed concurrently while others are active, as many submitted ones, and 16 times as many queries; negative: no limit")
 	f.StringToIntVar(&o.TenantPlaces, "tenant-places", nil, "places that one tenant may hold, such as runs=64,uploads=8; kinds are runs, effects, uploads, searches and images; negative: all that are free (default its fair share)")
-	f.Float64Var(&o.TenantEffectRate, "tenant-effect-rate", serve.DefaultTenantEffectRate, "effects that are begun a second for one tenant; more wait; negative: no limit")
-	f.StringToIntVar(&o.Places, "places", serve.DefaultPlaces(), "how many effects, uploads, searches and images this process works at; those not named keep their default")
-	f.IntVar(&o.Replicas, "replicas", 1, "copies of every stream, with --nats: 1, 3 or 5")
-	f.IntVar(&o.cacheMiB, "thread-cache", 0, "MiB for the states of threads that are kept in memory (default 256, or an eighth of what the process may have)")
-	f.IntVar(&o.Workers, "workers", serve.DefaultWorkers, "how many runs of agents this process works at; -1 for none")
-	f.DurationVar(&o.MaxToolTime, "max-tool-time", serve.DefaultMaxToolTime, "the most that a call of a tool may take, whatever its definition says")
-	f.DurationVar(&o.MaxUploadTime, "max-upload-time", serve.DefaultMaxUploadTime, "the most that an upload may take")
-	f.BoolVar(&o.MCPPrograms, "mcp-programs", false, "let definitions of tenants start programs here, as MCP servers")
-	f.StringSliceVar(&o.MCPVariables, "mcp-variable", nil, "TENANT:NAME=TARGET: a variable of the environment that the tenant's definitions may hand to the MCP server whose URL begins so, or whose command it is; may be repeated")
-	f.StringSliceVar(&o.EgressAllow, "egress-allow", nil, "an address, a CIDR or a host (mcp.internal, *.internal, each with :PORT or any) that may be connected to where a tenant's definition names it, besides public ones; may be repeated")
-	f.StringSliceVar(&o.TokensPerDay, "tokens-per-day", nil, "tokens that the models of a tenant may use on a day (UTC): NUMBER for every tenant, TENANT=NUMBER for one; 0 is any number; may be repeated")
-	f.StringSliceVar(&o.ModelParams, "model-param", nil, "what the params of a tenant's model may set besides how it answers: store, service_tier, tools, tools.web_search, include, or another name; may be repeated")
-	f.StringVar(&o.OTLPEndpoint, "otlp-endpoint", "", "URL of an OpenTelemetry collector for traces of runs; else what OTEL_EXPORTER_OTLP_ENDPOINT says, if anything")
-	f.BoolVar(&o.OTelContent, "otel-content", false, "let traces bear messages, arguments and results, cut to 4 KiB each")
-	f.StringVar(&o.file, "config", "", "JSON file of an object whose names are flags; flags and variables go first")
+	f.Float64Var(&o.TenantEffectRate, "tenant-effect-rate", serve.DefaultTenantEffectRate, "effects per second that are started for one tenant; further ones wait; negative: no limit")
+	f.StringToIntVar(&o.Places, "places", serve.DefaultPlaces(), "effects, uploads, searches and images that this process handles concurrently; kinds not named keep their default")
+	f.IntVar(&o.Replicas, "replicas", 1, "replicas of every stream, with --nats: 1, 3 or 5")
+	f.IntVar(&o.cacheMiB, "thread-cache", 0, "MiB for the thread states cached in memory (default 256, or an eighth of what the process may have)")
+	f.IntVar(&o.Workers, "workers", serve.DefaultWorkers, "runs of agents that this process executes concurrently; -1 for none")
+	f.DurationVar(&o.MaxToolTime, "max-tool-time", serve.DefaultMaxToolTime, "maximum duration of a call of a tool, whatever its definition says")
+	f.DurationVar(&o.MaxUploadTime, "max-upload-time", serve.DefaultMaxUploadTime, "maximum duration of an upload")
+	f.BoolVar(&o.MCPPrograms, "mcp-programs", false, "permit definitions of tenants to start programs here, as MCP servers")
+	f.StringSliceVar(&o.MCPVariables, "mcp-variable", nil, "TENANT:NAME=TARGET: an environment variable that the tenant's definitions may pass to the MCP server with that URL prefix or command; repeatable")
+	f.StringSliceVar(&o.EgressAllow, "egress-allow", nil, "an address, a CIDR or a host (mcp.internal, *.internal, each with :PORT or any) that tenants' definitions may connect to, besides public ones; repeatable")
+	f.StringSliceVar(&o.TokensPerDay, "tokens-per-day", nil, "tokens that the models of a tenant may use per day (UTC): NUMBER for every tenant, TENANT=NUMBER for one; 0 is unlimited; repeatable")
+	f.StringSliceVar(&o.ModelParams, "model-param", nil, "params that a tenant's models may set, besides those that shape the answer: store, service_tier, tools, tools.web_search, include, or another name; repeatable")
+	f.StringVar(&o.OTLPEndpoint, "otlp-endpoint", "", "URL of an OpenTelemetry collector for traces of runs; default OTEL_EXPORTER_OTLP_ENDPOINT")
+	f.BoolVar(&o.OTelContent, "otel-content", false, "include messages, arguments and results in traces, truncated to 4 KiB each")
+	f.StringVar(&o.file, "config", "", "JSON file with an object whose names are flags; flags and variables take precedence")
 	f.StringVar(&o.level, "log-level", "", "debug, info, warn or error (default info; debug with --dev)")
 	f.StringVar(&o.format, "log-format", "", "json or text (default json; text with --dev)")
 	f.BoolVar(&o.json, "json", false, "print the ready line as JSON")
 	return cmd
 }
 
-// fromFile sets the flags that were not given from a file.
+// fromFile sets flags that are not on the command line from a file.
 func (a *app) fromFile(cmd *cobra.Command, name string) error {
 	if name == "" {
 		return nil
@@ -103,7 +103,7 @@ func (a *app) fromFile(cmd *cobra.Command, name string) error {
 		if value.Kind() == '[' && !flag.Changed {
 			var list []string
 			if err := json.Unmarshal(value, &list); err != nil {
-				return wrongUsage("--config: %s: %s: a list holds texts: %v", name, key, err)
+				return wrongUsage("--config: %s: %s: a list must contain strings: %v", name, key, err)
 			}
 			many, ok := flag.Value.(pflag.SliceValue)
 			if !ok {
@@ -130,7 +130,7 @@ func (a *app) fromFile(cmd *cobra.Command, name string) error {
 	return nil
 }
 
-// readyLine is what serve prints when it can take commands.
+// readyLine is what serve prints when it accepts commands.
 type readyLine struct {
 	Ready bool   `json:"ready"`
 	NATS  string `json:"nats"`
@@ -168,7 +168,7 @@ func (a *app) serve(ctx context.Context, o *serveOptions) error {
 	}
 	if err == nil {
 		reloads(ctx, s, logger)
-		logger.Info().Msg("stopping: what is under way is finished first")
+		logger.Info().Msg("stopping: finishing the requests in flight")
 	}
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
@@ -178,8 +178,7 @@ func (a *app) serve(ctx context.Context, o *serveOptions) error {
 	return err
 }
 
-// reloads reads the folder of access again whenever that is asked for, until ctx
-// ends.
+// reloads reads the folder of --access again on each signal, until ctx ends.
 func reloads(ctx context.Context, s *skein.Server, logger zerolog.Logger) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
@@ -188,17 +187,17 @@ func reloads(ctx context.Context, s *skein.Server, logger zerolog.Logger) {
 		select {
 		case <-hangup:
 			if err := s.Reload(); err != nil {
-				logger.Error().Err(err).Msg("the configuration could not be read again; all is as it was")
+				logger.Error().Err(err).Msg("cannot reload the configuration; nothing has changed")
 				continue
 			}
-			logger.Info().Msg("the configuration was read again")
+			logger.Info().Msg("reloaded the configuration")
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// logger gives the log that the flags ask for, on standard error.
+// logger returns the logger that the flags select, on standard error.
 func (a *app) logger(o *serveOptions) (zerolog.Logger, error) {
 	level, format := o.level, o.format
 	if level == "" {

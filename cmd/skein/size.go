@@ -13,11 +13,11 @@ func (a *app) sizeCommand() *cobra.Command {
 	r := &remote{}
 	var limit int
 	cmd := &cobra.Command{
-		Use: "size [THREAD...]", Short: "Say what tenants and threads take: messages, archives, documents, snapshots and files, and their bytes",
-		Long: "Without --tenant, a line for each tenant; with it, one for each of its threads, or for those that are named.\n" +
-			"The largest come first, and the sum last. Bytes are those of bodies, before the server compresses them; those of\n" +
+		Use: "size [THREAD...]", Short: "Show the storage of tenants and threads: messages, archives, documents, snapshots and files, and their bytes",
+		Long: "Without --tenant, a line for each tenant; with it, one for each of its threads, or for the named ones.\n" +
+			"The largest come first, and the total last. Bytes are those of bodies, before the server compresses them; those of\n" +
 			"archived commits are compressed. COMMITS are those in the log.\n" +
-			"The files of a thread are those that it has now; those of a tenant are the contents that it stores, each once.",
+			"The files of a thread are its current ones; those of a tenant are its stored contents, each once.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 || r.tenant != "" {
 				if err := r.needTenant(); err != nil {
@@ -25,13 +25,13 @@ func (a *app) sizeCommand() *cobra.Command {
 				}
 			}
 			if limit < 0 {
-				return wrongUsage("--limit: %d; give 0 for all, or more", limit)
+				return wrongUsage("--limit: %d; use 0 for all, or more", limit)
 			}
 			return a.size(cmd.Context(), r, audit.SizeOptions{Tenant: r.tenant, Threads: args}, limit)
 		},
 	}
 	r.logFlags(cmd)
-	cmd.Flags().IntVar(&limit, "limit", 50, "how many lines before the sum; 0 for all")
+	cmd.Flags().IntVar(&limit, "limit", 50, "maximum number of lines before the total; 0 for all")
 	return cmd
 }
 
@@ -83,7 +83,7 @@ func (a *app) size(ctx context.Context, r *remote, o audit.SizeOptions, limit in
 		return err
 	}
 	if more > 0 {
-		a.hint("… and %d more; give --limit 0", more)
+		a.hint("… and %d more; use --limit 0", more)
 	}
 	return nil
 }

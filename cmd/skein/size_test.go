@@ -11,8 +11,8 @@ type sized struct {
 	Log, Documents struct{ Number, Bytes int64 }
 }
 
-// Sizes on the command line: tenants, threads of one, threads that are named; and
-// a purge, which goes to the server (AM-87), up to documents that are written anew.
+// Sizes on the command line: of tenants, of a tenant's threads, of named threads; and a
+// purge, which is complete on the server (AM-87) once documents are written again.
 func TestSizeAndPurge(t *testing.T) {
 	s := start(t, t.TempDir())
 	var small, large, other reply
@@ -20,7 +20,7 @@ func TestSizeAndPurge(t *testing.T) {
 	decode(t, s.ok("thread", "create", "--key", "large", "--json"), &large)
 	decode(t, s.ok("thread", "create", "--tenant", "globex", "--json"), &other)
 	s.ok("message", "add", "key:large", strings.Repeat("where is it? ", 100))
-	s.ok("thread", "list") // the read models show all that
+	s.ok("thread", "list") // wait until the read models show everything
 	threads := decodeLines[sized](t, s.ok("size", "--json"))
 	if len(threads) != 3 || threads[0].Thread != large.ThreadID || threads[1].Thread != small.ThreadID || threads[2].Thread != "" ||
 		threads[2].Threads != 2 || threads[2].Bytes < threads[0].Bytes+threads[1].Bytes || threads[0].Log.Number != 2 {

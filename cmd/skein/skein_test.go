@@ -28,9 +28,9 @@ type thread struct {
 
 type event struct{ Type, ThreadID, SpecVersion string }
 
-// A day with the program: serve, make, add, list, look back, follow, verify,
+// A day with the program: serve, create, add, list, look at the past, follow, verify,
 // stop, and find everything again (EK-2).
-func TestDay(t *testing.T) {
+func TestProgram_WholeSession(t *testing.T) {
 	store := t.TempDir()
 	s := start(t, store)
 	var made reply
@@ -98,9 +98,9 @@ func TestDay(t *testing.T) {
 	s.stop()
 }
 
-// Wrong usage exits 2, a failure 1, each with one line on standard error
-// (EK-181 for the tenant).
-func TestWrongUsageAndFailures(t *testing.T) {
+// Wrong usage exits 2 and a failure 1, each with one line on standard error (EK-181 for
+// the tenant).
+func TestExitCodes_UsageAndFailures(t *testing.T) {
 	s := start(t, t.TempDir())
 	noTenant := []string{"SKEIN_SERVER=" + s.NATS}
 	for _, c := range []struct {
@@ -146,15 +146,15 @@ func TestWrongUsageAndFailures(t *testing.T) {
 			t.Errorf("skein %s: exit %d, not %d: %q", c.args, o.code, c.code, o.err)
 		}
 	}
-	// The store is in use: a second server must not touch it.
+	// The store is in use: a second server must not open it.
 	o := run(t, nil, "", "serve", "--store", filepath.Join(t.TempDir(), "x", "y"), "--nats-listen", strings.TrimPrefix(s.NATS, "nats://"), "--http-listen", "127.0.0.1:0")
 	if o.code != 1 || strings.Count(o.err, "\n") != 1 || o.out != "" {
-		t.Errorf("a port that is taken: %+v", o)
+		t.Errorf("a port in use: %+v", o)
 	}
 	s.stop()
 }
 
-func TestImportTwice(t *testing.T) {
+func TestImport_SecondRunAddsNothing(t *testing.T) {
 	s := start(t, t.TempDir())
 	file := filepath.Join(t.TempDir(), "talk.jsonl")
 	text := `{"id":"1","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"hello"}]}
@@ -190,7 +190,7 @@ not json
 }
 
 // tail follows until it is interrupted, which is no failure.
-func TestTailFollows(t *testing.T) {
+func TestTail_FollowsUntilInterrupted(t *testing.T) {
 	s := start(t, t.TempDir())
 	cmd := exec.Command(binary, "tail", "--json", "--from", "start", "--type", "thread.created")
 	cmd.Env = environment(s.env...)
@@ -249,8 +249,8 @@ func TestHealthAndMetrics(t *testing.T) {
 	s.stop()
 }
 
-// A server that is killed loses nothing, and starts again (EK-2).
-func TestKill(t *testing.T) {
+// A killed server loses nothing, and starts again (EK-2).
+func TestServe_KeepsDataAfterKill(t *testing.T) {
 	store := t.TempDir()
 	s := start(t, store)
 	s.ok("thread", "create", "--key", "kept")
@@ -266,7 +266,7 @@ func TestKill(t *testing.T) {
 func TestDemo(t *testing.T) {
 	begin := time.Now()
 	o := run(t, nil, "", "demo")
-	// It takes a few seconds, and more on a loaded machine, but no more work.
+	// A few seconds, more on a loaded machine, but not more processor time.
 	if o.code != 0 || o.err != "" || strings.Contains(o.out, "\x1b") || o.worked > 10*time.Second || time.Since(begin) > time.Minute {
 		t.Fatalf("exit %d after %v, %v of processors: %s", o.code, time.Since(begin), o.worked, o.err)
 	}
@@ -306,16 +306,16 @@ func TestConfigFile(t *testing.T) {
 	}
 }
 
-// What tenants may name is refused where it cannot be read, also in a list of the
-// file and in a variable.
-func TestServe_RefusesWhatItCannotAllow(t *testing.T) {
+// Invalid limits of tenants are refused, in flags, in a list of the file and in a
+// variable.
+func TestServe_RefusesInvalidTenantLimits(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "skein.json")
 	for _, c := range []struct{ text, variable, want string }{
 		{`{"egress-allow":["10.0.0.0/8","10.0.0.0/99"]}`, "", `"10.0.0.0/99"`},
 		{`{"mcp-variable":["SHOP_TOKEN"]}`, "", "TENANT:NAME=TARGET"},
 		{`{"model-param":["model"]}`, "", "--model-param"},
 		{`{"store":["a"]}`, "", "takes one value"},
-		{`{"egress-allow":[1]}`, "", "a list holds texts"},
+		{`{"egress-allow":[1]}`, "", "a list must contain strings"},
 		{`{}`, "SKEIN_EGRESS_ALLOW=10.0.0.0/8,http://x", `"http://x"`},
 	} {
 		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {

@@ -18,7 +18,7 @@ func (a *app) storeCommand() *cobra.Command {
 	return group("store", "Check and repair the store of an embedded server", a.storeCheckCommand(), a.storeRepairCommand())
 }
 
-// offline is what a command needs that works on the files of a store.
+// offline holds the flags of a command that works on the files of a store.
 type offline struct {
 	dir  string
 	json bool
@@ -29,7 +29,7 @@ func (o *offline) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON document")
 }
 
-// lock takes the store, as serve does: one process at a time has it.
+// lock locks the store, as serve does: one process at a time may use it.
 func (o *offline) lock() (release func(), err error) {
 	if _, err := os.Stat(o.dir); err != nil {
 		return nil, wrongUsage("--store: %v", err)
@@ -40,10 +40,10 @@ func (o *offline) lock() (release func(), err error) {
 func (a *app) storeCheckCommand() *cobra.Command {
 	o := &offline{}
 	cmd := &cobra.Command{
-		Use: "check", Short: "Read every block of a store that is not in use", Args: cobra.NoArgs,
-		Long: "Read every block of every stream of a store, and compare where each stream ends with what Skein has\n" +
-			"noted. No Skein may use the store meanwhile; nothing is changed. What cannot be read is named with its\n" +
-			"file, its place, and the sequences that may be lost. The exit code is 3 if there is any.",
+		Use: "check", Short: "Check every block of a store that is not in use", Args: cobra.NoArgs,
+		Long: "Read every block of every stream of a store, and compare the end of each stream with the one that Skein\n" +
+			"recorded. No Skein may use the store meanwhile; nothing is changed. Unreadable data is reported with its\n" +
+			"file, its offset, and the sequences that may be lost. The exit code is 3 if there is any.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.storeCheck(cmd.Context(), o) },
 	}
 	o.flags(cmd)
@@ -68,7 +68,7 @@ func (a *app) storeCheck(ctx context.Context, o *offline) error {
 		return err
 	}
 	if n := len(r.Damages); n > 0 {
-		return &foundError{fmt.Sprintf("%s in the store %s; mend it with: skein store repair --store %s", count(n, "damage"), o.dir, o.dir)}
+		return &foundError{fmt.Sprintf("%s in the store %s; repair it with: skein store repair --store %s", count(n, "damage"), o.dir, o.dir)}
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/skein-threads/skein/internal/store"
 )
 
-// repairing are the flags of store repair.
+// repairing holds the flags of store repair.
 type repairing struct {
 	offline
 	server     remote
@@ -23,32 +23,32 @@ type repairing struct {
 func (a *app) storeRepairCommand() *cobra.Command {
 	o := &repairing{server: remote{timeout: logTimeout}}
 	cmd := &cobra.Command{
-		Use: "repair", Short: "Mend a damaged store that is not in use", Args: cobra.NoArgs,
-		Long: "Mend the streams that skein store check finds damaged. Every record that can be read keeps its\n" +
-			"sequence; the others are looked for in the folders of --from: backups, copies of the store, or stores\n" +
+		Use: "repair", Short: "Repair a damaged store that is not in use", Args: cobra.NoArgs,
+		Long: "Repair the streams that skein store check finds damaged. Every record that can be read keeps its\n" +
+			"sequence; the others are searched for in the folders of --from: backups, copies of the store, or stores\n" +
 			"of other servers of the same cluster. The files that are replaced are moved into the folder skein-aside of the\n" +
-			"store, and nothing is thrown away.\n\n" +
-			"Where something is nowhere to be found, nothing is changed, unless --accept-loss says to go on without\n" +
-			"it. Then the sequences that are lost are not used again, and everything derived is made again by the\n" +
+			"store, and nothing is deleted.\n\n" +
+			"If something is found nowhere, nothing is changed, unless --accept-loss permits to continue without\n" +
+			"it. Then the lost sequences are not used again, and everything derived is rebuilt by the\n" +
 			"next skein serve, so that no read model shows what the log does not have.\n\n" +
-			"With --server and --accept-loss it is the derived streams of a server that are removed, while no Skein\n" +
-			"runs: for a log on a cluster that has lost its end.",
+			"With --server and --accept-loss the derived streams of a server are removed, while no Skein\n" +
+			"runs: for a log on a cluster that lost its end.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("server") {
 				return a.storeRepair(cmd.Context(), o)
 			}
 			if cmd.Flags().Changed("store") || len(o.from) > 0 || !o.acceptLoss {
-				return wrongUsage("--server: the streams of a server cannot be mended from here; give --accept-loss, and neither --store nor --from")
+				return wrongUsage("--server: the streams of a server cannot be repaired from here; use --accept-loss, and neither --store nor --from")
 			}
 			return a.dropDerived(cmd.Context(), o)
 		},
 	}
 	o.offline.flags(cmd)
-	cmd.Flags().StringVar(&o.server.server, "server", "", "URL of a NATS server, for --accept-loss where skein serve has --nats")
+	cmd.Flags().StringVar(&o.server.server, "server", "", "URL of a NATS server, for --accept-loss if skein serve runs with --nats")
 	cmd.Flags().StringVar(&o.server.Creds, "creds", "", "file of NATS credentials, or of an NKey, for --server")
 	cmd.Flags().StringVar(&o.server.CA, "tls-ca", "", "file of the certificate authority that signed the server's certificate")
-	cmd.Flags().StringArrayVar(&o.from, "from", nil, "a backup, or another store, to take from what is lost; may be repeated")
-	cmd.Flags().BoolVar(&o.acceptLoss, "accept-loss", false, "go on without what is nowhere to be found")
+	cmd.Flags().StringArrayVar(&o.from, "from", nil, "a backup, or another store, to restore lost records from; repeatable")
+	cmd.Flags().BoolVar(&o.acceptLoss, "accept-loss", false, "continue without records that are found nowhere")
 	return cmd
 }
 
@@ -75,7 +75,7 @@ func (a *app) storeRepair(ctx context.Context, o *repairing) error {
 	return a.printRepair(done)
 }
 
-// dropDerived has everything derived made again on a server.
+// dropDerived removes everything derived from a server, so that it is rebuilt.
 func (a *app) dropDerived(ctx context.Context, o *repairing) error {
 	log, closeLog, err := o.server.openLog()
 	if err != nil {
@@ -91,7 +91,7 @@ func (a *app) dropDerived(ctx context.Context, o *repairing) error {
 		return a.printJSON(done)
 	}
 	for _, name := range names {
-		if _, err := fmt.Fprintf(a.out, "%s: removed; the next skein serve makes it again from the log\n", name); err != nil {
+		if _, err := fmt.Fprintf(a.out, "%s: removed; the next skein serve rebuilds it from the log\n", name); err != nil {
 			return err
 		}
 	}
@@ -101,13 +101,13 @@ func (a *app) dropDerived(ctx context.Context, o *repairing) error {
 func (a *app) printRepair(done *store.Repaired) error {
 	var lines []string
 	for _, s := range done.Streams {
-		lines = append(lines, fmt.Sprintf("%s: %s written again, %d of them found elsewhere; it ends at %d", s.Name, count(s.Messages, "message"), s.Found, s.Last))
+		lines = append(lines, fmt.Sprintf("%s: %s rewritten, %d of them restored from elsewhere; it ends at %d", s.Name, count(s.Messages, "message"), s.Found, s.Last))
 		for _, l := range s.Lost {
 			lines = append(lines, fmt.Sprintf("%s: lost: sequences %s", s.Name, l))
 		}
 	}
 	for _, name := range done.Rebuild {
-		lines = append(lines, fmt.Sprintf("%s: moved aside; the next skein serve makes it again from the log", name))
+		lines = append(lines, fmt.Sprintf("%s: moved aside; the next skein serve rebuilds it from the log", name))
 	}
 	switch {
 	case done.Aside == "":

@@ -9,8 +9,8 @@ import (
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
-// On a server of its own a Skein does not start on a log that is gone or has lost its
-// end, until that is accepted; then everything works again.
+// With a separate server, a Skein refuses to start on a log that is missing or has lost
+// its end, until that is accepted; then everything works again.
 func TestStore_LostLogOnAServer(t *testing.T) {
 	server := natstest.Start(t)
 	s := start(t, "", "--nats", server.URL())

@@ -25,11 +25,11 @@ func (s *server) kill() {
 	if err := s.cmd.Process.Kill(); err != nil {
 		s.t.Fatal(err)
 	}
-	_ = s.cmd.Wait() // says that it was killed
+	_ = s.cmd.Wait() // an error because it was killed
 }
 
-// fill writes threads with items of 100 KiB, and returns how many items there are.
-// Two blocks of the log and more are full then.
+// fill writes threads with items of 100 KiB, more than two blocks of the log, and
+// returns the number of items.
 func (s *server) fill(items int) int {
 	s.t.Helper()
 	c, err := client.Connect(s.NATS, client.Options{Tenant: "acme", Actor: "test"})
@@ -94,7 +94,8 @@ func flip(t *testing.T, name string, at float64) {
 	}
 }
 
-// crashedStore is a store that was killed, with a backup and the list of its threads.
+// crashedStore is the store of a killed server, with a backup and the list of its
+// threads.
 type crashedStore struct{ dir, backup, threads string }
 
 func newCrashedStore(t *testing.T) crashedStore {
@@ -111,7 +112,7 @@ func newCrashedStore(t *testing.T) crashedStore {
 	s.fill(200)
 	var last struct{ Seq uint64 }
 	decode(t, s.ok("thread", "create", "--json"), &last)
-	threads := s.ok("thread", "list", "--limit", "500", "--json") // what is derived is there
+	threads := s.ok("thread", "list", "--limit", "500", "--json") // wait until everything derived is up to date
 	backup := filepath.Join(t.TempDir(), "backup")
 	s.ok("backup", backup)
 	marked(t, original, last.Seq)
@@ -122,7 +123,7 @@ func newCrashedStore(t *testing.T) crashedStore {
 	return crashedStore{original, backup, threads}
 }
 
-// damage is something of a store that cannot be read.
+// damage makes a part of a store unreadable.
 type damage struct {
 	name   string
 	damage func(t *testing.T, store string)
@@ -186,9 +187,9 @@ func damages() []damage {
 	}
 }
 
-// A store that was not closed cleanly, and of which something that has no other
-// source cannot be read, is refused: nothing is started, and no file is changed.
-func TestStore_DamageIsRefused(t *testing.T) {
+// A store that was not closed cleanly, and in which data without another source cannot
+// be read, is refused: nothing is started, and no file is changed.
+func TestStore_RefusesDamage(t *testing.T) {
 	original := newCrashedStore(t)
 	for _, c := range damages() {
 		t.Run(c.name, func(t *testing.T) {
@@ -206,8 +207,8 @@ func TestStore_DamageIsRefused(t *testing.T) {
 	}
 }
 
-// What was damaged is repaired from a backup, and without one as far as it goes.
-func TestStore_DamageIsRepaired(t *testing.T) {
+// A damaged store is repaired from a backup, and as far as possible without one.
+func TestStore_RepairsDamage(t *testing.T) {
 	original := newCrashedStore(t)
 	for _, c := range damages() {
 		if c.repair {
@@ -241,7 +242,7 @@ func marked(t *testing.T, store string, seq uint64) {
 	}
 }
 
-// tree lists names and sizes of a store's files.
+// tree lists the names and sizes of a store's files.
 func tree(t *testing.T, dir string) []string {
 	t.Helper()
 	var out []string
@@ -261,8 +262,8 @@ func tree(t *testing.T, dir string) []string {
 	return out
 }
 
-// repaired repairs a store with the help of a backup, and wants everything to be
-// there again, and then without it, which must be accepted.
+// repaired repairs a store from a backup, after which everything must be there again,
+// and then without one, which must be accepted.
 func repaired(t *testing.T, store, backup, threads string) {
 	t.Helper()
 	if o := run(t, nil, "", "store", "check", "--store", store); o.code != 3 || !strings.Contains(o.out, "damaged: ") {
@@ -293,15 +294,15 @@ func repaired(t *testing.T, store, backup, threads string) {
 	}
 	s = start(t, alone)
 	s.ok("thread", "create")
-	s.ok("thread", "list") // what is derived has got there
+	s.ok("thread", "list") // wait until everything derived is up to date
 	s.stop()
 	if o := run(t, nil, "", "store", "check", "--store", alone); o.code != 0 {
 		t.Errorf("check after the repair without a backup: exit %d: %s%s", o.code, o.out, o.err)
 	}
 }
 
-// A store that was killed under load is not refused, twenty times in a row, and
-// nothing that was acknowledged is missing then.
+// A store whose server was killed under load is not refused, twenty times in a row, and
+// nothing acknowledged is missing.
 func TestStore_KilledUnderLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts twenty servers")
@@ -334,8 +335,8 @@ func TestStore_KilledUnderLoad(t *testing.T) {
 	}
 }
 
-// load writes until the server is gone: threads and items, files, submitted
-// commands, and purges.
+// load writes until the server is killed: threads and items, files, submitted commands,
+// and purges.
 func (s *server) load(ctx context.Context, worker int, acknowledged *atomic.Int64) {
 	c, err := client.Connect(s.NATS, client.Options{Tenant: "acme", Actor: "test"})
 	if err != nil {

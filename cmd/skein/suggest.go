@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// nearest returns the known name that a mistyped one most likely stands for, or
-// nothing if none is near.
+// nearest returns the known name that is nearest to a mistyped one, or "" if none is
+// near.
 func nearest(typed string, known []string) string {
 	best, found := 1+max(1, len(typed)/3), ""
 	for _, name := range known {
@@ -24,8 +24,8 @@ func nearest(typed string, known []string) string {
 	return found
 }
 
-// distance returns how many letters have to be inserted, deleted or replaced, or
-// swapped with a neighbour, to get from a to b.
+// distance returns the number of characters to insert, delete, replace or swap with a
+// neighbour, to get from a to b.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
@@ -48,7 +48,7 @@ func distance(a, b string) int {
 	return last[len(b)]
 }
 
-// unknownCommand refuses an argument where a command is expected.
+// unknownCommand refuses an argument in the place of a subcommand.
 func unknownCommand(cmd *cobra.Command, args []string) error {
 	var known []string
 	for _, c := range cmd.Commands() {
@@ -65,8 +65,8 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	return wrongUsage("unknown command %.80q; %s has: %s", args[0], cmd.CommandPath(), strings.Join(known, ", "))
 }
 
-// unknownFlag turns cobra's refusal of a flag into wrong usage, with the flag
-// that was probably meant.
+// unknownFlag turns cobra's error for a flag into wrong usage, with the flag that was
+// probably meant.
 func unknownFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {

@@ -31,18 +31,18 @@ func (a *app) tailCommand() *cobra.Command {
 			}
 			return a.tail(ctx, r, c, o)
 		})
-	cmd.Long = "Show events, each once and in order. --from start shows all history and goes on live;\n" +
-		"a number begins with that commit of the log. Interrupt to end."
+	cmd.Long = "Show events, each once and in order. --from start shows the whole history and continues live;\n" +
+		"a number starts with that commit of the log. Interrupt to stop."
 	f := cmd.Flags()
-	f.StringSliceVar(&o.Types, "type", nil, "only these events: item.created, or item.* for all of an entity (may be given again)")
+	f.StringSliceVar(&o.Types, "type", nil, "only these events: item.created, or item.* for all of an entity (repeatable)")
 	f.StringVar(&from, "from", "", "start, now, or a sequence of the log (default now; start with --follow=false)")
-	f.BoolVar(&follow, "follow", true, "wait for more; with =false, end when all there is has been shown")
-	f.BoolVar(&o.Chunks, "chunks", false, "also what executions stream, as it comes")
-	f.BoolVar(&o.Aggregates, "all", false, "also what belongs to no thread: claims of keys, refused commands")
+	f.BoolVar(&follow, "follow", true, "wait for new events; with =false, stop at the end of the log")
+	f.BoolVar(&o.Chunks, "chunks", false, "also the chunks that executions stream, live")
+	f.BoolVar(&o.Aggregates, "all", false, "also events that belong to no thread: claims of keys, refused commands")
 	return cmd
 }
 
-// parseFrom reads where a tail begins.
+// parseFrom parses the position where a tail starts.
 func parseFrom(text string, follow bool) (client.Position, error) {
 	switch text {
 	case "":
@@ -57,12 +57,12 @@ func parseFrom(text string, follow bool) (client.Position, error) {
 	}
 	seq, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || seq < 1 {
-		return client.Position{}, wrongUsage("--from: %q; give start, now, or a sequence of the log", text)
+		return client.Position{}, wrongUsage("--from: %q; use start, now, or a sequence of the log", text)
 	}
 	return client.Seq(seq), nil
 }
 
-// threadID gives the id of a thread that may be named by its key.
+// threadID returns the id of a thread that may be named by its key.
 func threadID(ctx context.Context, c *client.Client, ref string) (string, error) {
 	id, key := events.ThreadRef(ref)
 	if key == "" {
@@ -108,7 +108,7 @@ func (a *app) tail(ctx context.Context, r *remote, c *client.Client, o client.Su
 	}
 }
 
-// eventLine shows an event on one line.
+// eventLine formats an event on one line.
 func eventLine(e *events.Event, colour bool) string {
 	at := e.Time.Go().Local().Format("15:04:05.000")
 	name := fmt.Sprintf("%-24s", e.Type)
@@ -120,10 +120,10 @@ func eventLine(e *events.Event, colour bool) string {
 	return strings.TrimRight(at+"  "+thread+"  "+name+" "+happened(e), " ")
 }
 
-// shortID gives the end of an id, where ids of one moment differ.
+// shortID returns the end of an id, which differs even for ids of one moment.
 func shortID(id string) string { return id[max(0, len(id)-8):] }
 
-// hue gives the colour of an entity's events.
+// hue returns the colour of an entity's events.
 func hue(entity string) string {
 	switch entity {
 	case "item", "message":

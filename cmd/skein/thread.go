@@ -13,7 +13,7 @@ import (
 )
 
 func (a *app) threadCommand() *cobra.Command {
-	return group("thread", "Make, show and change threads",
+	return group("thread", "Create, show and change threads",
 		a.threadCreate(), a.threadGet(), a.threadList(), a.threadReact(), a.threadUpdate(), a.threadStatus(), a.threadDelete())
 }
 
@@ -21,9 +21,9 @@ func (a *app) threadCreate() *cobra.Command {
 	var d events.CreateThread
 	var id, commandID string
 	var metadata, env, state jsonFlag
-	cmd := remoteCommand("create", "Make a thread", cobra.NoArgs, func(ctx context.Context, r *remote, c *client.Client, _ []string) error {
+	cmd := remoteCommand("create", "Create a thread", cobra.NoArgs, func(ctx context.Context, r *remote, c *client.Client, _ []string) error {
 		d.Metadata, d.Env, d.Context = metadata.value(), env.value(), state.value()
-		if d.AgentID != "" { // a mistyped name is found now, and not by the first message
+		if d.AgentID != "" { // report a mistyped name now, not with the first message
 			if _, err := c.GetAgent(ctx, events.GetAgent{Name: d.AgentID}); errors.Is(err, &events.Error{Code: events.NotFound}) {
 				return err
 			}
@@ -32,21 +32,21 @@ func (a *app) threadCreate() *cobra.Command {
 		return a.printReply(r, reply, err)
 	})
 	f := cmd.Flags()
-	f.StringVar(&id, "id", "", "the id; made if absent")
+	f.StringVar(&id, "id", "", "the id; default generated")
 	f.StringVar(&d.Key, "key", "", "the public name, unique in the tenant")
 	f.StringVar(&d.AgentID, "agent", "", "the agent in charge")
 	f.StringVar(&d.UserID, "user", "", "the user it belongs to")
 	f.StringVar(&d.Title, "title", "", "a title for lists")
 	f.Var(&metadata, "metadata", "your own fields: a JSON object")
 	f.Var(&env, "env", "what is known of the workspace: a JSON object")
-	f.Var(&state, "context", "the first content of the default context: any JSON")
-	f.StringVar(&commandID, "command-id", "", "makes a repeat safe: the same id within 24 hours gives the first answer again")
+	f.Var(&state, "context", "initial content of the default context: any JSON")
+	f.StringVar(&commandID, "command-id", "", "makes retries safe: within 24 hours a repeated id returns the first reply")
 	return cmd
 }
 
 func (a *app) threadGet() *cobra.Command {
 	var at string
-	cmd := reading("get THREAD", "Show a thread, now or as it was", cobra.ExactArgs(1), func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+	cmd := reading("get THREAD", "Show a thread, now or at an earlier point", cobra.ExactArgs(1), func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 		then, err := parseAt(at)
 		if err != nil {
 			return err
@@ -60,11 +60,11 @@ func (a *app) threadGet() *cobra.Command {
 		}
 		return a.printThread(t)
 	})
-	cmd.Flags().StringVar(&at, "at", "", "as it was: a version such as 12, or a time such as 2026-02-20T10:00:00Z")
+	cmd.Flags().StringVar(&at, "at", "", "at this version or time: a version such as 12, or a time such as 2026-02-20T10:00:00Z")
 	return cmd
 }
 
-// parseAt reads a version or a time.
+// parseAt parses a version or a time.
 func parseAt(text string) (*events.At, error) {
 	if text == "" {
 		return nil, nil
@@ -85,7 +85,7 @@ func (a *app) threadList() *cobra.Command {
 	var q events.ListThreads
 	var status, archived string
 	var limit int
-	cmd := reading("list", "List threads, newest change first", cobra.NoArgs, func(ctx context.Context, r *remote, c *client.Client, _ []string) error {
+	cmd := reading("list", "List threads, the latest changed first", cobra.NoArgs, func(ctx context.Context, r *remote, c *client.Client, _ []string) error {
 		q.Status = events.ThreadStatus(status)
 		if status != "" {
 			if err := choice("--status", status, q.Status.Enum()); err != nil {
@@ -95,25 +95,25 @@ func (a *app) threadList() *cobra.Command {
 		if archived != "" {
 			yes, err := strconv.ParseBool(archived)
 			if err != nil {
-				return wrongUsage("--archived: %q; give true or false", archived)
+				return wrongUsage("--archived: %q; use true or false", archived)
 			}
 			q.Archived = &yes
 		}
 		return a.listThreads(ctx, r, c, q, limit)
 	})
 	f := cmd.Flags()
-	f.StringVar(&status, "status", "", "only those in this state")
-	f.StringVar(&archived, "archived", "", "only those that are (true), or are not (false), archived")
-	f.StringVar(&q.AgentID, "agent", "", "only those of this agent")
-	f.StringVar(&q.UserID, "user", "", "only those of this user")
-	f.StringVar(&q.KeyPrefix, "key-prefix", "", "only those whose key begins so")
-	f.StringVar(&q.UpdatedAfter, "updated-after", "", "only those that changed after this time")
-	f.StringVar(&q.Cursor, "cursor", "", "where the page before ended")
-	f.IntVar(&limit, "limit", 50, "at most so many; 0 for all")
+	f.StringVar(&status, "status", "", "only this state")
+	f.StringVar(&archived, "archived", "", "only archived (true) or not archived (false) ones")
+	f.StringVar(&q.AgentID, "agent", "", "only this agent")
+	f.StringVar(&q.UserID, "user", "", "only this user")
+	f.StringVar(&q.KeyPrefix, "key-prefix", "", "only keys with this prefix")
+	f.StringVar(&q.UpdatedAfter, "updated-after", "", "only threads changed after this time")
+	f.StringVar(&q.Cursor, "cursor", "", "cursor of the previous page")
+	f.IntVar(&limit, "limit", 50, "maximum number; 0 for all")
 	return cmd
 }
 
-// page is the most that one query gives.
+// page is the maximum size of a page of a query.
 const page = 1000
 
 // listThreads prints pages of threads up to a limit.
@@ -131,7 +131,7 @@ func (a *app) listThreads(ctx context.Context, r *remote, c *client.Client, q ev
 
 func (a *app) threadStatus() *cobra.Command {
 	var reason string
-	cmd := remoteCommand("status THREAD STATUS", "Move a thread to another state: open, streaming, closed or failed", cobra.ExactArgs(2),
+	cmd := remoteCommand("status THREAD STATUS", "Change the status of a thread: open, streaming, closed or failed", cobra.ExactArgs(2),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 			to := events.ThreadStatus(args[1])
 			if err := choice("STATUS", args[1], to.Enum()); err != nil {
@@ -146,15 +146,15 @@ func (a *app) threadStatus() *cobra.Command {
 
 func (a *app) threadDelete() *cobra.Command {
 	var purge bool
-	cmd := remoteCommand("delete THREAD", "Delete a thread for good", cobra.ExactArgs(1), func(ctx context.Context, r *remote, c *client.Client, args []string) error {
+	cmd := remoteCommand("delete THREAD", "Delete a thread permanently", cobra.ExactArgs(1), func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 		reply, err := c.DeleteThread(ctx, args[0], events.DeleteThread{Purge: purge})
 		return a.printReply(r, reply, err)
 	})
-	cmd.Flags().BoolVar(&purge, "purge", false, "also erase its events; the tombstone stays")
+	cmd.Flags().BoolVar(&purge, "purge", false, "also erase its events; a tombstone remains")
 	return cmd
 }
 
-// printReply prints what a command did.
+// printReply prints the reply to a command.
 func (a *app) printReply(r *remote, reply *events.Reply, err error) error {
 	if err != nil {
 		return err

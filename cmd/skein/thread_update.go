@@ -15,7 +15,7 @@ func (a *app) threadUpdate() *cobra.Command {
 	var maxTokens int64
 	var metadata, env jsonFlag
 	var d events.UpdateThread
-	cmd := remoteCommand("update THREAD", "Change what describes a thread: only the flags that are given", cobra.ExactArgs(1),
+	cmd := remoteCommand("update THREAD", "Change the properties of a thread that are set as flags", cobra.ExactArgs(1),
 		func(ctx context.Context, r *remote, c *client.Client, args []string) error {
 			reply, err := c.UpdateThread(ctx, args[0], d)
 			return a.printReply(r, reply, err)
@@ -35,7 +35,7 @@ func (a *app) threadUpdate() *cobra.Command {
 		}
 		if d.Title == nil && d.Draft == nil && d.AgentMode == nil && d.UserID == nil && d.Archived == nil && d.AutoSubmitDraft == nil &&
 			d.MaxTokens == nil && d.Policy == nil && d.Metadata == nil && d.Env == nil {
-			return wrongUsage("nothing to change: give at least one of --title, --archived, --draft, --auto-submit-draft, --mode, --max-tokens, --policy, --user, --metadata, --env")
+			return wrongUsage("nothing to change: use at least one of --title, --archived, --draft, --auto-submit-draft, --mode, --max-tokens, --policy, --user, --metadata, --env")
 		}
 		return nil
 	}
@@ -43,17 +43,17 @@ func (a *app) threadUpdate() *cobra.Command {
 	f.StringVar(&title, "title", "", "a title for lists; empty clears it")
 	f.BoolVar(&archived, "archived", false, "hide it from the main list, or show it again with --archived=false")
 	f.StringVar(&draft, "draft", "", "an unsent message; empty clears it")
-	f.BoolVar(&autoSubmit, "auto-submit-draft", false, "whether the draft is to send itself")
+	f.BoolVar(&autoSubmit, "auto-submit-draft", false, "whether the draft submits itself")
 	f.StringVar(&mode, "mode", "", "the agent's mode; empty clears it")
 	f.Int64Var(&maxTokens, "max-tokens", 0, "the cap on output tokens")
-	f.StringVar(&policy, "policy", "", "what becomes of a message that arrives during a run: reject, enqueue, interrupt or steer")
+	f.StringVar(&policy, "policy", "", "what happens to a message that arrives during a run: reject, enqueue, interrupt or steer")
 	f.StringVar(&user, "user", "", "the user it belongs to; empty clears it")
 	f.Var(&metadata, "metadata", "your own fields, all of them: a JSON object")
 	f.Var(&env, "env", "what is known of the workspace: a JSON object")
 	return cmd
 }
 
-// ifGiven returns the value of a flag that was given, and nil otherwise.
+// ifGiven returns the value of a flag that is set, and nil otherwise.
 func ifGiven[T any](given bool, value T) *T {
 	if !given {
 		return nil

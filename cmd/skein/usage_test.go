@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// A name, a command or a flag that is nearly right is answered with what was
-// probably meant, and exit 2.
-func TestUsage_DidYouMean(t *testing.T) {
+// A name, a command or a flag that is nearly right is answered with what was probably
+// meant, and exit code 2.
+func TestUsage_SuggestsNearest(t *testing.T) {
 	env := []string{"SKEIN_TENANT=acme", "SKEIN_SERVER=nats://127.0.0.1:1"}
 	for args, want := range map[string]string{
 		"thred list":                     "did you mean skein thread?",
@@ -20,7 +20,7 @@ func TestUsage_DidYouMean(t *testing.T) {
 		"cmd thread.create {":            "not a JSON object",
 		"query thread.list 1 2":          "arg",
 		"thread update key:x":            "nothing to change",
-		"thread update key:x --policy x": "give one of",
+		"thread update key:x --policy x": "use one of",
 		"effect":                         "needs one of",
 		"approval grant onlyone":         "arg",
 		"bench nonsense":                 "unknown command",

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// build says what this program was built from.
+// build describes how this program was built.
 type build struct {
 	Version    string `json:"version"`
 	Commit     string `json:"commit"`

@@ -34,7 +34,7 @@ func (b bad) timing() remote.Option {
 
 const (
 	tooLarge = "too large"
-	tooLong  = "larger content belongs in files"
+	tooLong  = "store larger content in files"
 )
 
 // raw answers each request with messages as they are.

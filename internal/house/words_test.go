@@ -62,7 +62,9 @@ func rewritten() []string {
 	return []string{
 		".",
 		"client",
+		"cmd/skein",
 		"internal/house",
+		"runtime",
 	}
 }
 
