@@ -11,6 +11,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/projections"
@@ -60,14 +61,15 @@ func (c Config) withDefaults() Config {
 
 // Archiver archives threads of a log. It is safe for concurrent use.
 type Archiver struct {
-	log    *eventlog.Log
-	cfg    Config
-	logger zerolog.Logger
+	log      *eventlog.Log
+	timeline *timeline.Timeline
+	cfg      Config
+	logger   zerolog.Logger
 }
 
 // New returns an archiver. It may run next to a Skein server, and next to other archivers.
 func New(log *eventlog.Log, cfg Config, logger zerolog.Logger) *Archiver {
-	return &Archiver{log: log, cfg: cfg.withDefaults(), logger: logger}
+	return &Archiver{log: log, timeline: timeline.Of(log), cfg: cfg.withDefaults(), logger: logger}
 }
 
 // Outcome is the result of archiving a thread.
@@ -158,7 +160,7 @@ func (a *Archiver) takeUp(ctx context.Context, record *events.Commit, o Options)
 
 // archive archives a thread, given its last commit.
 func (a *Archiver) archive(ctx context.Context, r *Result, last *events.Commit, o Options) error {
-	if err := a.log.CanPurge(ctx); err != nil {
+	if err := a.checkErasable(ctx); err != nil {
 		return err
 	}
 	h, err := a.read(ctx, last, o)

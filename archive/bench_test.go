@@ -11,6 +11,7 @@ import (
 	"github.com/skein-threads/skein/audit"
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/schema"
@@ -42,7 +43,7 @@ func firstTouch(b *testing.B, size int) {
 		b.Fatal(err)
 	}
 	go func() { _ = runner.Run(b.Context()) }()
-	go func() { _ = log.Relay(b.Context()) }()
+	go func() { _ = timeline.Of(log).Relay(b.Context()) }()
 	validator, err := schema.New()
 	if err != nil {
 		b.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/backup"
+	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/projections/documents"
@@ -90,7 +91,7 @@ func TestReadModelsFromArchives(t *testing.T) {
 		t.Errorf("rebuild: %+v, %v", r, err)
 	}
 	same(t, "documents rebuilt", w.documents(), before)
-	if err := w.log.RebuildTimeline(w.ctx); err != nil {
+	if err := timeline.Of(w.log).Rebuild(w.ctx); err != nil {
 		t.Fatal(err)
 	}
 	w.clean()

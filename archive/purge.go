@@ -6,6 +6,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -42,11 +43,11 @@ func (a *Archiver) finish(ctx context.Context, record *events.Commit) error {
 // purge removes what precedes a record, whose object was checked, once the timeline shows the
 // record.
 func (a *Archiver) purge(ctx context.Context, record *events.Commit) error {
-	err := a.log.AwaitShown(ctx, record.Seq, a.cfg.Patience)
+	err := a.timeline.Await(ctx, record.Seq, a.cfg.Patience)
 	if err == nil {
-		err = a.log.PurgeArchived(ctx, record)
+		err = a.eraseArchived(ctx, record)
 	}
-	if errors.Is(err, eventlog.ErrNotShown) {
+	if errors.Is(err, timeline.ErrNotShown) {
 		return events.Errorf(events.Unavailable, "it is archived, but stays in the log until the timeline shows the record; is skein serve running?")
 	}
 	if err != nil {

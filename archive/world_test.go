@@ -17,6 +17,7 @@ import (
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/backup"
+	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/internal/serve"
@@ -248,7 +249,7 @@ func (w *world) validator() *schema.Validator {
 // clean waits until an audit finds nothing: what is derived may lag.
 func (w *world) clean() {
 	w.t.Helper()
-	if end, err := w.log.LastSeq(w.ctx); err != nil || w.log.AwaitShown(w.ctx, end, 20*time.Second) != nil {
+	if end, err := w.log.LastSeq(w.ctx); err != nil || timeline.Of(w.log).Await(w.ctx, end, 20*time.Second) != nil {
 		w.t.Fatal("the timeline lags", err)
 	}
 	w.shown()

@@ -24,6 +24,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/chunks"
 	"github.com/skein-threads/skein/eventlog/queues"
+	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/internal/natstest"
@@ -59,7 +60,7 @@ func erasing(t *testing.T) (*house, string) {
 		t.Fatal(err)
 	}
 	h.background(h.runner.Run)
-	h.background(h.log.Relay)
+	h.background(timeline.Of(h.log).Relay)
 	return h, dir
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/streams"
+	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -69,11 +70,11 @@ func (v *verifier) timelineEnd(ctx context.Context) (uint64, error) {
 		}
 		return v.cutOff(ctx, v.keeps)
 	}
-	end, err := v.log.TimelineSeq(ctx)
+	end, err := timeline.Of(v.log).LastSeq(ctx)
 	var forged *streams.AssetError
 	if errors.As(err, &forged) {
 		end, err = 0, nil
-		for m, readErr := range v.log.TimelineMessages(ctx, "*", "*") {
+		for m, readErr := range timeline.Of(v.log).Messages(ctx, "*", "*") {
 			if readErr != nil {
 				return 0, fmt.Errorf("read timeline: %w", readErr)
 			}
@@ -91,7 +92,7 @@ func (v *verifier) timelineEnd(ctx context.Context) (uint64, error) {
 
 // keptSince returns the commit with which the timeline starts, 0 if it is empty.
 func (v *verifier) keptSince(ctx context.Context) (uint64, error) {
-	for m, err := range v.log.TimelineMessages(ctx, "*", "*") {
+	for m, err := range timeline.Of(v.log).Messages(ctx, "*", "*") {
 		if err != nil {
 			return 0, fmt.Errorf("read timeline: %w", err)
 		}
@@ -112,7 +113,7 @@ func (v *verifier) timeline(ctx context.Context, a aggregate, kept, end, from, t
 	}
 	v.progress(StageTimeline, 0, int64(to-from), 0)
 	var open []shown // of one commit
-	for m, err := range v.log.TimelineMessages(ctx, a.tenant, a.id) {
+	for m, err := range timeline.Of(v.log).Messages(ctx, a.tenant, a.id) {
 		if err != nil {
 			return fmt.Errorf("read timeline: %w", err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
+	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/internal/retry"
 )
 
@@ -98,7 +99,7 @@ func (r retention) endsWithin(ctx context.Context) (bool, error) {
 // is shown.
 func (v *verifier) cutOff(ctx context.Context, r retention) (shownTo uint64, err error) {
 	last := uint64(0)
-	for m, err := range v.log.TimelineMessages(ctx, "*", "*") {
+	for m, err := range timeline.Of(v.log).Messages(ctx, "*", "*") {
 		if err != nil {
 			return 0, fmt.Errorf("read timeline: %w", err)
 		}

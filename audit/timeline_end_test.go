@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/skein-threads/skein/eventlog/timeline"
 )
 
 // What is missing from the ends of the timeline is found, whether or not a relay
@@ -44,7 +45,7 @@ func TestVerify_TimelineHolesAtItsEnds(t *testing.T) {
 			return stream.DeleteMsg(h.ctx, last)
 		}, []uint64{27, 1}},
 	} {
-		if err := h.log.RebuildTimeline(h.ctx); err != nil {
+		if err := timeline.Of(h.log).Rebuild(h.ctx); err != nil {
 			t.Fatal(err)
 		}
 		if found, _ := h.verify(Options{}); len(found) != 0 {

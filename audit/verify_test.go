@@ -13,6 +13,7 @@ import (
 
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/internal/natstest"
@@ -56,7 +57,7 @@ func newHouse(t *testing.T) *house {
 		t.Fatal(err)
 	}
 	h.stopRunner = h.background(h.runner.Run)
-	h.stopRelay = h.background(h.log.Relay)
+	h.stopRelay = h.background(timeline.Of(h.log).Relay)
 	return h
 }
 
@@ -116,7 +117,7 @@ func (h *house) settle(seq int64) {
 	h.t.Helper()
 	deadline := time.Now().Add(time.Minute)
 	for {
-		got, err := h.log.TimelineSeq(h.ctx)
+		got, err := timeline.Of(h.log).LastSeq(h.ctx)
 		if err == nil && int64(got) >= seq && int64(h.runner.Progress().Seq()) >= seq {
 			return
 		}
@@ -362,7 +363,7 @@ func TestVerifyTimeline(t *testing.T) {
 			h.rewrite("SKEIN_TIMELINE", tt.change)
 			found, _ := h.verify(Options{})
 			wantKinds(t, found, KindTimeline)
-			if err := h.log.RebuildTimeline(h.ctx); err != nil {
+			if err := timeline.Of(h.log).Rebuild(h.ctx); err != nil {
 				t.Fatal(err)
 			}
 			if found, _ := h.verify(Options{}); len(found) != 0 {

@@ -1,4 +1,4 @@
-package eventlog
+package eventlog_test
 
 import (
 	"context"
@@ -12,8 +12,12 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
+	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/eventlog/streams"
+	"github.com/skein-threads/skein/eventlog/timeline"
+	"github.com/skein-threads/skein/internal/logtest"
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
@@ -24,20 +28,71 @@ type nodes struct {
 }
 
 // startNodes starts a cluster and returns a log on it with so many copies of all.
-func startNodes(t *testing.T, copies int) (*nodes, *Log) {
+func startNodes(t *testing.T, copies int) (*nodes, *eventlog.Log) {
 	t.Helper()
 	n := &nodes{natstest.StartCluster(t), t}
 	nc, err := nats.Connect(n.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
-	must(t, err)
+	logtest.Must(t, err)
 	t.Cleanup(nc.Close)
-	return n, openLog(t, nc, Config{Replicas: copies}, nil)
+	return n, logtest.Open(t, nc, eventlog.Config{Replicas: copies})
 }
 
-// follower gives a server that does not lead a stream, while another does.
+const docBucket = "thread_docs"
+
+// docFence writes the documents of a bucket.
+type docFence struct {
+	derived.Fence
+	bucket streams.Bucket
+}
+
+// newDocFence begins to write the documents of docBucket.
+func newDocFence(t *testing.T, l *eventlog.Log) docFence {
+	t.Helper()
+	b := l.Bucket(docBucket)
+	f, err := derived.NewFence(t.Context(), l.Streams(), b.Stream())
+	logtest.Must(t, err)
+	return docFence{f, b}
+}
+
+func (f docFence) put(t *testing.T, key string, data []byte) error {
+	return f.Send(t.Context(), f.bucket.Subject(key), nil, data)
+}
+
+func (f docFence) finalPut(t *testing.T, key string, data []byte) error {
+	return f.Final(t.Context(), f.bucket.Subject(key), nil, data)
+}
+
+// putKey sends a document that holds its own key, without waiting.
+func (f docFence) putKey(t *testing.T, key string) error { return f.put(t, key, []byte(key)) }
+
+// writtenKeys returns the keys that putKey has written, in the order of the messages.
+func writtenKeys(t *testing.T, l *eventlog.Log) string {
+	t.Helper()
+	got, err := l.Bucket(docBucket).Range(t.Context(), ">", 0, 1<<20)
+	logtest.Must(t, err)
+	keys := make([]string, len(got))
+	for i, m := range got {
+		keys[i] = m.Subject
+	}
+	return strings.Join(keys, " ")
+}
+
+// relayTo relays until the timeline shows a commit.
+func relayTo(t *testing.T, l *eventlog.Log, seq uint64) error {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- timeline.Of(l).Relay(ctx) }()
+	err := timeline.Of(l).Await(ctx, seq, logtest.Patience)
+	cancel()
+	return errors.Join(err, logtest.Within(t, "the relay to end", ended))
+}
+
+// follower returns a server that does not lead a stream, while another does.
 func (n *nodes) follower(stream string) int {
 	n.t.Helper()
 	follower := -1
-	eventually(n.t, "a server that follows "+stream, func() bool {
+	logtest.Eventually(n.t, "a server that follows "+stream, func() bool {
 		follower = -1
 		led := false
 		for i, s := range n.Servers {
@@ -57,10 +112,10 @@ func (n *nodes) copies(stream string) [3]string {
 	var out [3]string
 	for i, s := range n.Servers {
 		account, err := s.LookupAccount(server.DEFAULT_GLOBAL_ACCOUNT)
-		must(n.t, err)
+		logtest.Must(n.t, err)
 		// The server gives a stream's state to its leader only; its health page gives all.
 		page, err := s.Jsz(&server.JSzOptions{Account: account.Name, Accounts: true, Streams: true})
-		must(n.t, err)
+		logtest.Must(n.t, err)
 		for _, a := range page.AccountDetails {
 			for _, d := range a.Streams {
 				if d.Name == stream {
@@ -73,41 +128,41 @@ func (n *nodes) copies(stream string) [3]string {
 }
 
 // What a fence writes is the same in every copy, also in one that was away.
-func TestACopyThatWasAwayHasAll(t *testing.T) {
+func TestCluster_ReturningReplicaCatchesUp(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it writes much")
 	}
 	n, l := startNodes(t, 3)
-	must(t, assets.EnsureBucket(t.Context(), l.conn, docs))
-	f := fenceOf(t, l, docs)
+	logtest.Must(t, assets.EnsureBucket(t.Context(), l.Streams(), docBucket))
+	f := newDocFence(t, l)
 	for i := range 10 {
-		must(t, put(t, f, fmt.Sprint("before", i)))
+		logtest.Must(t, f.putKey(t, fmt.Sprint("before", i)))
 	}
-	must(t, f.Flush(t.Context()))
-	stream := "KV_" + docs
+	logtest.Must(t, f.Flush(t.Context()))
+	stream := "KV_" + docBucket
 	away := n.follower(stream)
 	n.Stop(away)
-	eventually(t, "a connection to another server", func() bool {
-		return l.conn.NATS().IsConnected() && l.conn.NATS().ConnectedServerName() != n.Name(away)
+	logtest.Eventually(t, "a connection to another server", func() bool {
+		return l.Conn().IsConnected() && l.Conn().ConnectedServerName() != n.Name(away)
 	})
 	big := make([]byte, 512<<10)
 	for i := range 40 {
-		must(t, f.put(t, fmt.Sprint("big", i%3), big))
+		logtest.Must(t, f.put(t, fmt.Sprint("big", i%3), big))
 	}
-	must(t, f.Flush(t.Context()))
+	logtest.Must(t, f.Flush(t.Context()))
 	n.Start(away)
-	eventually(t, "the copy has caught up", func() bool {
+	logtest.Eventually(t, "the copy has caught up", func() bool {
 		return n.Servers[away].JetStreamIsStreamCurrent(server.DEFAULT_GLOBAL_ACCOUNT, stream)
 	})
 	for i := range 100 {
-		must(t, put(t, f, fmt.Sprint("after", i)))
+		logtest.Must(t, f.putKey(t, fmt.Sprint("after", i)))
 		if i%7 == 0 {
-			must(t, f.Flush(t.Context()))
+			logtest.Must(t, f.Flush(t.Context()))
 		}
 	}
-	must(t, f.Flush(t.Context()))
+	logtest.Must(t, f.Flush(t.Context()))
 	var got [3]string
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(logtest.Patience)
 	for got = n.copies(stream); got[0] != got[1] || got[1] != got[2]; got = n.copies(stream) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the copies differ: %v (the first of them: n%d was away)", got, away+1)
@@ -118,33 +173,33 @@ func TestACopyThatWasAwayHasAll(t *testing.T) {
 }
 
 // The fence of a replicated stream keeps what that of a single copy keeps.
-func TestAReplicatedFence(t *testing.T) {
+func TestCluster_FenceKeepsOrderAndFencesOff(t *testing.T) {
 	_, l := startNodes(t, 3)
-	must(t, assets.EnsureBucket(t.Context(), l.conn, docs))
-	old := fenceOf(t, l, docs)
+	logtest.Must(t, assets.EnsureBucket(t.Context(), l.Streams(), docBucket))
+	old := newDocFence(t, l)
 	var want []string
 	for i := range 3*500 + 100 {
 		want = append(want, fmt.Sprint(i))
-		must(t, put(t, old, want[i]))
+		logtest.Must(t, old.putKey(t, want[i]))
 	}
-	must(t, old.Flush(t.Context()), old.Flush(t.Context()))
-	if got := written(t, l); got != strings.Join(want, " ") || old.Last() != uint64(len(want)) {
+	logtest.Must(t, old.Flush(t.Context()), old.Flush(t.Context()))
+	if got := writtenKeys(t, l); got != strings.Join(want, " ") || old.Last() != uint64(len(want)) {
 		t.Errorf("the order is lost, or the end (%d): %.100s", old.Last(), got)
 	}
-	young := fenceOf(t, l, docs)
-	must(t, put(t, young, "b0"), young.Flush(t.Context()))
+	young := newDocFence(t, l)
+	logtest.Must(t, young.putKey(t, "b0"), young.Flush(t.Context()))
 	for i := range 5 {
-		must(t, put(t, old, fmt.Sprint("a", i)), put(t, young, fmt.Sprint("b", i+1)))
+		logtest.Must(t, old.putKey(t, fmt.Sprint("a", i)), young.putKey(t, fmt.Sprint("b", i+1)))
 	}
-	must(t, young.Flush(t.Context()))
+	logtest.Must(t, young.Flush(t.Context()))
 	err := old.Flush(t.Context())
 	if !streams.IsFenced(err) {
 		t.Errorf("the one that was replaced: %v", err)
 	}
-	if err := put(t, old, "late"); !streams.IsFenced(err) {
+	if err := old.putKey(t, "late"); !streams.IsFenced(err) {
 		t.Errorf("after that: %v", err)
 	}
-	if got := written(t, l); !strings.HasSuffix(got, " 1599 b0 b1 b2 b3 b4 b5") {
+	if got := writtenKeys(t, l); !strings.HasSuffix(got, " 1599 b0 b1 b2 b3 b4 b5") {
 		t.Errorf("written was %s", got[len(got)-60:])
 	}
 }
@@ -154,7 +209,7 @@ func TestAReplicatedFence(t *testing.T) {
 func (n *nodes) lagging(stream string) {
 	n.t.Helper()
 	nc, err := nats.Connect(n.Servers[0].ClientURL())
-	must(n.t, err)
+	logtest.Must(n.t, err)
 	n.t.Cleanup(nc.Close)
 	asked := 0
 	_, err = nc.Subscribe("$JS.API.DIRECT.GET."+stream, func(m *nats.Msg) {
@@ -162,109 +217,109 @@ func (n *nodes) lagging(stream string) {
 			_ = m.RespondMsg(&nats.Msg{Header: nats.Header{"Status": {"404"}, "Description": {"No Results"}}})
 		}
 	})
-	must(n.t, err)
-	must(n.t, nc.Flush())
+	logtest.Must(n.t, err)
+	logtest.Must(n.t, nc.Flush())
 }
 
 // What was written is read at once, also where a copy answers that lags: a commit
 // by its sequence, the last of a thread, all of it, what a query was promised of
 // documents, and where the timeline stands.
-func TestReadsOnAClusterAreNotOld(t *testing.T) {
+func TestCluster_ReadsAreNotStale(t *testing.T) {
 	n, l := startNodes(t, 3)
-	other := sibling(t, l)
-	must(t, assets.EnsureBucket(t.Context(), l.conn, docs))
-	for _, stream := range []string{l.cfg.Names.Stream(assets.LogStream), l.cfg.Names.Stream(assets.TimelineStream), "KV_" + docs} {
+	other := logtest.Sibling(t, l)
+	logtest.Must(t, assets.EnsureBucket(t.Context(), l.Streams(), docBucket))
+	for _, stream := range []string{l.Config().Names.Stream(assets.LogStream), l.Config().Names.Stream(assets.TimelineStream), "KV_" + docBucket} {
 		n.lagging(stream)
 	}
-	fence := fenceOf(t, l, docs)
+	fence := newDocFence(t, l)
 	for i := range 40 {
-		w := newAuthor(i).next(t, 1)
+		w := logtest.NewAuthor(i).Next(t, 1)
 		c := w.Commit
-		must(t, l.Append(t.Context(), w), l.relay(t.Context(), c.Seq))
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		logtest.Must(t, l.Append(t.Context(), w), relayTo(t, l, c.Seq))
+		ctx, cancel := context.WithTimeout(t.Context(), logtest.Patience)
 		got, err := other.Get(ctx, c.Seq)
-		must(t, err)
+		logtest.Must(t, err)
 		last, err := other.Last(ctx, c.Tenant, c.Thread)
-		must(t, err)
+		logtest.Must(t, err)
 		if got == nil || last == nil || got.Chain != c.Chain || last.Seq != c.Seq {
 			t.Fatalf("commit %d is not read (%t), or not as the last (%t)", c.Seq, got != nil, last != nil)
 		}
 		commits := 0
 		for _, err := range other.Thread(ctx, c.Tenant, c.Thread, 1) {
-			must(t, err)
+			logtest.Must(t, err)
 			commits++
 		}
 		key := fmt.Sprint("k", i)
-		must(t, fence.finalPut(t, key, []byte(key)))
-		other.Bucket(docs).Shows(fence.Last())
-		found, err := other.Bucket(docs).Get(ctx, key)
-		must(t, err)
-		all, err := other.Bucket(docs).Range(ctx, ">", 1, 1000)
-		must(t, err)
+		logtest.Must(t, fence.finalPut(t, key, []byte(key)))
+		other.Bucket(docBucket).Shows(fence.Last())
+		found, err := other.Bucket(docBucket).Get(ctx, key)
+		logtest.Must(t, err)
+		all, err := other.Bucket(docBucket).Range(ctx, ">", 1, 1000)
+		logtest.Must(t, err)
 		if commits != 1 || len(found) != 1 || len(all) != i+1 {
 			t.Fatalf("%d commits, %d documents, %d of %d documents", commits, len(found), len(all), i+1)
 		}
-		if at, err := other.TimelineSeq(ctx); err != nil || at != c.Seq {
+		if at, err := timeline.Of(other).LastSeq(ctx); err != nil || at != c.Seq {
 			t.Fatalf("the timeline stands at %d, not %d: %v", at, c.Seq, err)
 		}
 		cancel()
 	}
-	if found, err := other.Bucket(docs).Get(t.Context(), "none", "none.*"); err != nil || len(found) != 0 {
+	if found, err := other.Bucket(docBucket).Get(t.Context(), "none", "none.*"); err != nil || len(found) != 0 {
 		t.Errorf("what is not there: %v, %v", found, err)
 	}
 }
 
 // A cluster acknowledges a commit a moment before it takes the next one of the
 // same thread. Whoever writes at once has no conflict with itself.
-func TestOneCommitRightAfterTheOther(t *testing.T) {
+func TestCluster_AppendsToOneThreadWithoutConflict(t *testing.T) {
 	_, l := startNodes(t, 3)
-	newAuthor(1).write(t, l, 1000, 1)
+	logtest.NewAuthor(1).Write(t, l, 1000, 1)
 }
 
 // One copy becomes three: the log is kept, what is derived is made anew in the
 // way that three copies are stored, and the timeline is filled again.
-func TestMoreCopies(t *testing.T) {
+func TestCluster_OneReplicaBecomesThree(t *testing.T) {
 	_, l := startNodes(t, 1)
-	a := newAuthor(1)
-	a.write(t, l, 5, 2)
-	must(t, l.relay(t.Context(), 5))
-	cfg := l.cfg
+	a := logtest.NewAuthor(1)
+	a.Write(t, l, 5, 2)
+	logtest.Must(t, relayTo(t, l, 5))
+	cfg := l.Config()
 	cfg.Replicas = 3
-	more := openLog(t, l.conn.NATS(), cfg, nil)
+	more := logtest.Open(t, l.Conn(), cfg)
 	for name, derived := range map[string]bool{assets.LogStream: false, assets.TimelineStream: true, assets.CommandStream: false, assets.RunStream: true} {
-		stream, err := more.conn.JetStream().Stream(t.Context(), more.cfg.Names.Stream(name))
-		must(t, err)
+		stream, err := more.JetStream().Stream(t.Context(), more.Config().Names.Stream(name))
+		logtest.Must(t, err)
 		got := stream.CachedInfo().Config
 		if got.Replicas != 3 || got.Compression != jetstream.NoCompression || got.PersistMode == jetstream.AsyncPersistMode || derived && stream.CachedInfo().State.Msgs > 0 {
 			t.Errorf("%s: %d copies, compression %v, persist mode %v, %d messages", name, got.Replicas, got.Compression, got.PersistMode, stream.CachedInfo().State.Msgs)
 		}
 	}
-	a.write(t, more, 5, 2)
-	must(t, more.relay(t.Context(), 10))
+	a.Write(t, more, 5, 2)
+	logtest.Must(t, relayTo(t, more, 10))
 	n := 0
-	for _, err := range more.TimelineMessages(t.Context(), "*", "*") {
-		must(t, err)
+	for _, err := range timeline.Of(more).Messages(t.Context(), "*", "*") {
+		logtest.Must(t, err)
 		n++
 	}
-	if commits := history(t, more); len(commits) != 10 || n != 20 {
+	if commits := logtest.History(t, more); len(commits) != 10 || n != 20 {
 		t.Errorf("%d commits, %d events on the timeline", len(commits), n)
 	}
 }
 
 // A fence of a cluster waits where nobody hears it, as after an election.
-func TestAReplicatedFenceIsHeard(t *testing.T) {
+func TestCluster_FenceWaitsForResponders(t *testing.T) {
 	n, l := startNodes(t, 3)
-	must(t, assets.EnsureBucket(t.Context(), l.conn, docs))
+	logtest.Must(t, assets.EnsureBucket(t.Context(), l.Streams(), docBucket))
 	for _, many := range []int{1, 10} {
-		f := fenceOf(t, l, docs)
+		f := newDocFence(t, l)
 		for i := range many {
-			must(t, put(t, f, fmt.Sprint(i)))
+			logtest.Must(t, f.putKey(t, fmt.Sprint(i)))
 		}
-		subject := "$KV." + docs + ".*"
+		subject := "$KV." + docBucket + ".*"
 		for _, s := range n.Servers {
-			must(t, s.GlobalAccount().AddMapping(subject, "nobody"))
+			logtest.Must(t, s.GlobalAccount().AddMapping(subject, "nobody"))
 		}
-		if _, err := l.conn.NATS().RequestWithContext(t.Context(), "$KV."+docs+".x", nil); !errors.Is(err, nats.ErrNoResponders) {
+		if _, err := l.Conn().RequestWithContext(t.Context(), "$KV."+docBucket+".x", nil); !errors.Is(err, nats.ErrNoResponders) {
 			t.Fatalf("somebody hears it: %v", err)
 		}
 		done := make(chan error, 1)
@@ -277,9 +332,9 @@ func TestAReplicatedFenceIsHeard(t *testing.T) {
 		for _, s := range n.Servers {
 			s.GlobalAccount().RemoveMapping(subject)
 		}
-		must(t, within(t, "the end of the flush", done))
+		logtest.Must(t, logtest.Within(t, "the end of the flush", done))
 	}
-	if got := written(t, l); got != "0 1 2 3 4 5 6 7 8 9" {
+	if got := writtenKeys(t, l); got != "0 1 2 3 4 5 6 7 8 9" {
 		t.Errorf("written was %s", got)
 	}
 }

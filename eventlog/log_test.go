@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog/assets"
-	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
 )
@@ -262,42 +260,6 @@ func TestCloseTwiceAndRefuseAfter(t *testing.T) {
 	}
 	if last, err := l.LastSeq(t.Context()); err != nil || last != a.seq {
 		t.Errorf("the log ends at %d, not %d: %v", last, a.seq, err)
-	}
-}
-
-func TestNothingRunsOn(t *testing.T) {
-	ours := func() string {
-		stacks := make([]byte, 1<<20)
-		stacks = stacks[:runtime.Stack(stacks, true)]
-		var found []string
-		for _, g := range strings.Split(string(stacks), "\n\n") {
-			if (strings.Contains(g, "eventlog.(*") || strings.Contains(g, "eventlog/derived.(*")) && !strings.Contains(g, "testing.tRunner") {
-				found = append(found, g)
-			}
-		}
-		return strings.Join(found, "\n\n")
-	}
-	l := start(t)
-	a := newAuthor(1)
-	a.write(t, l, 100, 2)
-	ctx, cancel := context.WithCancel(t.Context())
-	held := make(chan struct{})
-	go func() {
-		defer close(held)
-		derived.LeasesOn(l.conn, &l.logger).Hold(ctx, TimelineLease, l.Relay)
-	}()
-	reaches(t, l, a)
-	tail, err := l.Tail(t.Context(), "test", 0)
-	must(t, err)
-	follow(t, tail, 0, 10)
-	tail.Stop()
-	cancel()
-	within(t, "the relay to end", held)
-	l.Close()
-	for deadline := time.Now().Add(patience); ours() != ""; time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("these run on:\n%s", ours())
-		}
 	}
 }
 

@@ -27,7 +27,7 @@ type Tail struct {
 	stop     context.CancelFunc
 	finished sync.WaitGroup
 	err      error // why it ended; read after entries is closed
-	nothing  bool  // the log held nothing to follow when it began
+	atEnd    bool  // see BeganAtEnd
 
 	msgs     jetstream.MessagesContext
 	consumer string
@@ -40,8 +40,9 @@ type Entry struct {
 	Commit *events.Commit // nil if it is broken
 	Broken error
 
-	last bool // the log held nothing after it
-	size int  // of the body
+	Last bool // the log held nothing after it when it was sent
+
+	size int // of the body
 }
 
 // Limits of what is read ahead. A reader that writes what it has read may be
@@ -80,7 +81,7 @@ func (l *Log) tail(ctx context.Context, name string, from jetstream.OrderedConsu
 	}
 	t := &Tail{
 		log: l, name: name, entries: make(chan Entry, tailAhead), taken: make(chan struct{}, 1),
-		nothing: info.NumPending == 0, msgs: msgs, consumer: info.Name,
+		atEnd: info.NumPending == 0, msgs: msgs, consumer: info.Name,
 	}
 	reading, stop := context.WithCancel(context.Background())
 	t.stop = stop
@@ -140,7 +141,7 @@ func (t *Tail) entry(m jetstream.Msg) Entry {
 	if err != nil { // the client made it from the server's own subject
 		return Entry{Broken: fmt.Errorf("a message of the log without metadata: %w", err)}
 	}
-	e := Entry{Seq: meta.Sequence.Stream, Time: meta.Timestamp, last: meta.NumPending == 0, size: len(m.Data())}
+	e := Entry{Seq: meta.Sequence.Stream, Time: meta.Timestamp, Last: meta.NumPending == 0, size: len(m.Data())}
 	if e.Commit = t.log.cfg.Recent.get(e.Seq, m.Headers().Get(events.HeaderChain), m.Data()); e.Commit != nil {
 		return e
 	}
@@ -176,7 +177,11 @@ func (t *Tail) Next(ctx context.Context) (Entry, error) {
 	}
 }
 
-// Waiting gives how many commits are ready to be taken at once.
+// BeganAtEnd reports whether the log held nothing to follow when the tail began. A replica
+// that lags may say so too early.
+func (t *Tail) BeganAtEnd() bool { return t.atEnd }
+
+// Waiting returns how many commits are ready to be taken at once.
 func (t *Tail) Waiting() int { return len(t.entries) }
 
 // Stop ends the tail.

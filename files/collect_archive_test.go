@@ -8,6 +8,7 @@ import (
 
 	"github.com/skein-threads/skein/archive"
 	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/projections"
 )
@@ -21,7 +22,7 @@ func TestCollectLeavesWhatArchivesName(t *testing.T) {
 	}
 	done := make(chan struct{}, 2)
 	go func() { _ = runner.Run(t.Context()); done <- struct{}{} }()
-	go func() { _ = w.log.Relay(t.Context()); done <- struct{}{} }()
+	go func() { _ = timeline.Of(w.log).Relay(t.Context()); done <- struct{}{} }()
 	t.Cleanup(func() { <-done; <-done })
 	c := w.client("acme")
 	id := w.thread(c)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -42,7 +42,7 @@ func (a *asking) createConsumer(d events.CreateConsumer) (*events.ConsumerRef, e
 		}
 		subjects = append(subjects, names.Timeline(a.tenant, thread, events.Type(t)))
 	}
-	if err := a.log.PutConsumer(a.ctx, a.tenant, d.Name, subjects, d.New); err != nil {
+	if err := timeline.ConsumersOf(a.log).Put(a.ctx, a.tenant, d.Name, subjects, d.New); err != nil {
 		return nil, err
 	}
 	return &events.ConsumerRef{Name: d.Name}, nil
@@ -54,9 +54,9 @@ func (a *asking) nextOfConsumer(d events.NextOfConsumer) (*events.Delivery, erro
 	if d.WaitMs != nil {
 		wait = time.Duration(*d.WaitMs) * time.Millisecond
 	}
-	got, err := a.log.NextDelivery(a.ctx, a.tenant, d.Name, wait)
+	got, err := timeline.ConsumersOf(a.log).Next(a.ctx, a.tenant, d.Name, wait)
 	switch {
-	case errors.Is(err, eventlog.ErrNoConsumer):
+	case errors.Is(err, timeline.ErrNoConsumer):
 		return nil, events.Missing("consumer", d.Name)
 	case err != nil:
 		return nil, err
@@ -68,10 +68,10 @@ func (a *asking) nextOfConsumer(d events.NextOfConsumer) (*events.Delivery, erro
 
 // settleConsumer notes what became of an event.
 func (a *asking) settleConsumer(d events.SettleConsumer) (*events.ConsumerRef, error) {
-	return &events.ConsumerRef{Name: d.Name}, a.log.Settle(a.ctx, a.tenant, d.Name, d.Token, d.As)
+	return &events.ConsumerRef{Name: d.Name}, timeline.ConsumersOf(a.log).Settle(a.ctx, a.tenant, d.Name, d.Token, d.As)
 }
 
 // deleteConsumer deletes a consumer.
 func (a *asking) deleteConsumer(d events.DeleteConsumer) (*events.ConsumerRef, error) {
-	return &events.ConsumerRef{Name: d.Name}, a.log.DropConsumer(a.ctx, a.tenant, d.Name)
+	return &events.ConsumerRef{Name: d.Name}, timeline.ConsumersOf(a.log).Delete(a.ctx, a.tenant, d.Name)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/chunks"
+	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -82,7 +83,7 @@ func TestPurge(t *testing.T) {
 	relayed := make(chan struct{})
 	go func() {
 		defer close(relayed)
-		_ = h.newLog().Relay(ctx)
+		_ = timeline.Of(h.newLog()).Relay(ctx)
 	}()
 	defer func() {
 		cancel()
@@ -160,7 +161,7 @@ func TestPurgeWaitsForContents(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = h.newLog().Relay(relay)
+		_ = timeline.Of(h.newLog()).Relay(relay)
 	}()
 	defer func() {
 		cancel()

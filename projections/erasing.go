@@ -14,6 +14,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/chunks"
 	"github.com/skein-threads/skein/eventlog/queues"
+	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -50,7 +51,7 @@ func (r *Runner) erase(ctx context.Context, o *openEnd) (again time.Duration, er
 	}
 	err = r.turn(ctx, o, func(ctx context.Context) error {
 		return errors.Join(
-			r.log.EraseTimeline(ctx, e.Tenant, e.Thread, h.tombstone),
+			timeline.Of(r.log).Erase(ctx, e.Tenant, e.Thread, h.tombstone),
 			chunks.Erase(ctx, r.log.Streams(), e.Tenant, e.Thread),
 			queues.TimersOf(r.log).Erase(ctx, e.Tenant, e.Thread),
 			queues.RunsOf(r.log).Erase(ctx, e.Tenant, h.executions),
@@ -157,12 +158,12 @@ func asks(body []byte, thread string) bool {
 // or has expired.
 func (r *Runner) timelineShows(ctx context.Context, e ending) (bool, error) {
 	names := r.log.Config().Names
-	timeline, err := r.log.JetStream().Stream(ctx, names.Stream(assets.TimelineStream))
+	stream, err := r.log.JetStream().Stream(ctx, names.Stream(assets.TimelineStream))
 	if err != nil {
 		return false, err
 	}
-	at, seqErr := r.log.TimelineSeq(ctx) // first: what it shows by now is there, or has expired
-	_, err = timeline.GetLastMsgForSubject(ctx, names.Timeline(e.Tenant, e.Thread, events.LifecycleDeletedType))
+	at, seqErr := timeline.Of(r.log).LastSeq(ctx) // first: what it shows by now is there, or has expired
+	_, err = stream.GetLastMsgForSubject(ctx, names.Timeline(e.Tenant, e.Thread, events.LifecycleDeletedType))
 	switch {
 	case err == nil:
 		return true, nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/eventlog/queues"
+	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -18,7 +19,7 @@ func TestDelete_EndsRun(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = w.log.Relay(relayed)
+		_ = timeline.Of(w.log).Relay(relayed)
 	}()
 	defer func() {
 		cancel()

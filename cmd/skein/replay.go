@@ -11,6 +11,7 @@ import (
 
 	"github.com/skein-threads/skein/audit"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/schema"
 )
@@ -84,7 +85,7 @@ func (a *app) replay(ctx context.Context, r *remote, names []string, verify, rew
 // replayTimeline rebuilds the timeline, or reports where it differs from the log.
 func (a *app) replayTimeline(ctx context.Context, r *remote, log *eventlog.Log, verify bool) (int64, error) {
 	if !verify {
-		if err := log.RebuildTimeline(ctx); err != nil {
+		if err := timeline.Of(log).Rebuild(ctx); err != nil {
 			return 0, err
 		}
 		if r.json {

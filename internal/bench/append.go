@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -213,11 +214,11 @@ func (b *bench) behind(ctx context.Context, c *Case) error {
 		return err
 	}
 	start := time.Now()
-	timeline, err := b.log.TimelineSeq(ctx)
+	shown, err := timeline.Of(b.log).LastSeq(ctx)
 	if err != nil {
 		return err
 	}
-	c.TimelineLag = last - min(timeline, last)
+	c.TimelineLag = last - min(shown, last)
 	c.ProjectionLag = last - min(b.progress(), last)
 	if err := b.caughtUp(ctx); err != nil {
 		return err
@@ -234,11 +235,11 @@ func (b *bench) caughtUp(ctx context.Context) error {
 	}
 	deadline := time.Now().Add(2 * time.Minute)
 	for time.Now().Before(deadline) && ctx.Err() == nil {
-		timeline, err := b.log.TimelineSeq(ctx)
+		shown, err := timeline.Of(b.log).LastSeq(ctx)
 		if err != nil {
 			return err
 		}
-		if timeline >= last && b.shown(last) {
+		if shown >= last && b.shown(last) {
 			return nil
 		}
 		time.Sleep(2 * time.Millisecond)

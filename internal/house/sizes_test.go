@@ -18,7 +18,6 @@ func largeTypes() map[string]int {
 	return map[string]int{
 		"commands/thread.rules": 60, // one precondition a type of event: a row of the catalog without one does not compile
 		"client.Client":         87, // one a command and query; the generated ones are to go to types by entity
-		"eventlog.Log":          50, // archives, snapshots and a tenant's consumers are to leave it
 	}
 }
 

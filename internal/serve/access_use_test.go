@@ -15,6 +15,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/chunks"
+	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/access"
 	"github.com/skein-threads/skein/schema"
@@ -28,7 +29,7 @@ func (g *guarded) settle(c *client.Client, seq int64) {
 	}
 	log := g.log("root", "")
 	for deadline := time.Now().Add(time.Minute); ; {
-		at, err := log.TimelineSeq(g.t.Context())
+		at, err := timeline.Of(log).LastSeq(g.t.Context())
 		if err != nil {
 			g.t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/eventlog/queues"
+	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/internal/retry"
 )
 
@@ -49,7 +50,7 @@ func (s *Server) idle(ctx context.Context) error {
 	if err := s.reading.progress.Wait(ctx, end); err != nil {
 		return fmt.Errorf("%w: the read models show %d of %d: %w", errBusy, s.reading.progress.Seq(), end, err)
 	}
-	if shown, err := log.TimelineSeq(ctx); err != nil || shown < end {
+	if shown, err := timeline.Of(log).LastSeq(ctx); err != nil || shown < end {
 		return errors.Join(err, fmt.Errorf("%w: the timeline shows %d of %d", errBusy, shown, end))
 	}
 	if s.cfg.Workers > 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/internal/metrics"
 	"github.com/skein-threads/skein/projections"
 )
@@ -12,7 +13,7 @@ import (
 // log. What is derived is asked first: it cannot be ahead of the log then.
 func (s *Server) lags(ctx context.Context) (metrics.Lags, error) {
 	log := s.reading.log
-	timeline, err := log.TimelineSeq(ctx)
+	shown, err := timeline.Of(log).LastSeq(ctx)
 	if err != nil {
 		return metrics.Lags{}, err
 	}
@@ -43,7 +44,7 @@ func (s *Server) lags(ctx context.Context) (metrics.Lags, error) {
 		return metrics.Lag{Seq: seq, Commits: last - seq, Seconds: seconds}, nil
 	}
 	out := metrics.Lags{Log: last, Projections: map[string]metrics.Lag{}}
-	if out.Timeline, err = lag(timeline); err != nil {
+	if out.Timeline, err = lag(shown); err != nil {
 		return metrics.Lags{}, err
 	}
 	for name, seq := range positions {

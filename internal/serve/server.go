@@ -19,6 +19,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/eventlog/streams"
+	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/internal/embedded"
@@ -269,7 +270,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.hold(background, relayLog, eventlog.TimelineLease, relayLog.Relay)
+	s.hold(background, relayLog, timeline.Lease, timeline.Of(relayLog).Relay)
 	s.hold(background, writeLog, commands.SubmitLease, dispatcher.Submitted)
 	requests, err := s.connect("commands-in")
 	if err != nil {

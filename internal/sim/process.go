@@ -9,6 +9,7 @@ import (
 
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/projections"
 )
 
@@ -65,7 +66,7 @@ func (p *process) takeLead() {
 	}
 	log := p.log
 	runner := projections.New(log, cfg, zerolog.Nop(), nil)
-	r.under.Go(func() { _ = log.Relay(ctx) })
+	r.under.Go(func() { _ = timeline.Of(log).Relay(ctx) })
 	r.under.Go(func() { _ = runner.Run(ctx) })
 }
 

@@ -1,4 +1,4 @@
-package eventlog
+package timeline
 
 import (
 	"errors"
@@ -8,14 +8,16 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/logtest"
 )
 
 // A token of a delivery is the acknowledgement of that consumer, as the server
 // writes it, and nothing that only looks like it.
-func TestSettle_TokenIsParsedStrictly(t *testing.T) {
-	l := start(t)
-	if err := l.PutConsumer(t.Context(), tenant, "c", []string{"skein.timeline.acme.>"}, false); err != nil {
+func TestConsumers_SettleParsesTokenStrictly(t *testing.T) {
+	l := logtest.Start(t)
+	if err := ConsumersOf(l).Put(t.Context(), logtest.Tenant, "c", []string{"skein.timeline.acme.>"}, false); err != nil {
 		t.Fatal(err)
 	}
 	const end = ".1.2.3.1700000000000000000.4"
@@ -35,7 +37,7 @@ func TestSettle_TokenIsParsedStrictly(t *testing.T) {
 		"$JS.ACK.SKEIN_TIMELINE.acme=c.1.2.3.4.>":                            false,
 		"": false,
 	} {
-		err := l.Settle(t.Context(), tenant, "c", token, events.SettledBusy)
+		err := ConsumersOf(l).Settle(t.Context(), logtest.Tenant, "c", token, events.SettledBusy)
 		if refused := errors.Is(err, &events.Error{Code: events.InvalidRequest}); refused == good {
 			t.Errorf("%q: %v", token, err)
 		}
@@ -44,16 +46,16 @@ func TestSettle_TokenIsParsedStrictly(t *testing.T) {
 
 // However many consumers a tenant makes at the same time, through several
 // processes, it has as many as it may have, and is told of each whether it is there.
-func TestPutConsumer_LimitHoldsWhenRaced(t *testing.T) {
-	a := start(t)
-	logs := []*Log{a, sibling(t, a)}
+func TestConsumers_LimitHoldsWhenRaced(t *testing.T) {
+	a := logtest.Start(t)
+	logs := []*eventlog.Log{a, logtest.Sibling(t, a)}
 	var mu sync.Mutex
 	made := map[string]bool{}
 	var racing sync.WaitGroup
 	for i := range 2 * tenantConsumers {
 		racing.Go(func() {
 			name := "c" + strconv.Itoa(i)
-			err := logs[i%2].PutConsumer(t.Context(), tenant, name, []string{"skein.timeline.acme.>"}, true)
+			err := ConsumersOf(logs[i%2]).Put(t.Context(), logtest.Tenant, name, []string{"skein.timeline.acme.>"}, true)
 			if err != nil && !errors.Is(err, &events.Error{Code: events.QueueFull}) {
 				t.Error(err)
 			}
@@ -63,13 +65,13 @@ func TestPutConsumer_LimitHoldsWhenRaced(t *testing.T) {
 		})
 	}
 	racing.Wait()
-	stream, err := a.conn.JetStream().Stream(t.Context(), "SKEIN_TIMELINE")
+	stream, err := a.JetStream().Stream(t.Context(), "SKEIN_TIMELINE")
 	if err != nil {
 		t.Fatal(err)
 	}
 	there := 0
 	for name, ok := range made {
-		_, err := stream.Consumer(t.Context(), consumerName(tenant, name))
+		_, err := stream.Consumer(t.Context(), consumerName(logtest.Tenant, name))
 		if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package eventlog
+package timeline
 
 import (
 	"context"
@@ -12,41 +12,40 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// heal removes what others have put at the timeline's end, and returns how far the
-// relay had got, and the sequence on the timeline that says so; 0 if there is no
-// message. The timeline is derived: what Skein did not write says nothing of
-// the log, and the fence lets the relay write nothing behind it.
+// heal removes what others have put at the timeline's end. It returns how far the relay had
+// got, and the sequence of the message on the timeline that says so; 0 if there is none. The
+// timeline is derived: a message that Skein did not write says nothing about the log, and the
+// fence lets the relay write nothing after it.
 //
-// A message that looks like the relay's own and shows a commit behind the log's end
-// stays: it may be all that is left of commits that the log has lost.
-func (l *Log) heal(ctx context.Context) (at position, shown uint64, err error) {
-	name := l.cfg.Names.Stream(assets.TimelineStream)
+// A message that looks like the relay's own and shows a commit after the log's end stays: it
+// may be all that is left of commits that the log has lost.
+func (t *Timeline) heal(ctx context.Context) (at position, shown uint64, err error) {
 	removed, first, subject := 0, uint64(0), ""
 	for {
-		m, err := l.conn.Leader(ctx, name, streams.GetRequest{Last: l.anyEvent()})
+		m, err := t.conn.Leader(ctx, t.stream(), streams.GetRequest{Last: t.anyEvent()})
 		if err != nil && !errors.Is(err, streams.ErrNoMessage) {
 			return position{}, 0, err
 		}
 		own := true
 		if err == nil {
-			if own, err = l.relayed(ctx, m); err != nil {
+			if own, err = t.isRelayed(ctx, m); err != nil {
 				return position{}, 0, err
 			}
 		}
 		if own {
 			if removed > 0 {
-				l.logger.Warn().Int("messages", removed).Uint64("first", first).Str("subject", subject).
+				t.log.Logger().Warn().Int("messages", removed).Uint64("first", first).Str("subject", subject).
 					Msg("messages on the timeline that Skein did not write were removed; find out who may publish there")
-				l.metrics.Healed(removed)
+				t.log.Metrics().Healed(removed)
 			}
 			if m.Seq > 0 {
 				at, err = parsePosition(m.Header)
 			} else {
-				at, err = l.emptyPosition(ctx)
+				at, err = t.emptyPosition(ctx)
 			}
 			return at, m.Seq, err
 		}
-		stream, err := l.conn.JetStream().Stream(ctx, name)
+		stream, err := t.conn.JetStream().Stream(ctx, t.stream())
 		if err == nil {
 			err = stream.DeleteMsg(ctx, m.Seq)
 		}
@@ -57,19 +56,19 @@ func (l *Log) heal(ctx context.Context) (at position, shown uint64, err error) {
 	}
 }
 
-// relayed reports whether a message of the timeline is the relay's: whether it is an
-// event of the log, in the place that its headers say.
-func (l *Log) relayed(ctx context.Context, m streams.Message) (bool, error) {
+// isRelayed reports whether a message of the timeline is the relay's: whether it is an event
+// of the log, in the place that its headers say.
+func (t *Timeline) isRelayed(ctx context.Context, m streams.Message) (bool, error) {
 	at, err := parsePosition(m.Header)
 	if err != nil {
 		return false, nil //nolint:nilerr // the relay's messages have these headers
 	}
-	end, err := l.LastSeq(ctx)
+	end, err := t.log.LastSeq(ctx)
 	if err != nil {
 		return false, err
 	}
-	tenant, thread, kind, ok := l.cfg.Names.ParseTimeline(m.Subject)
-	if ok && tenant == markTenant && thread == markTenant && kind == assets.TimelineMark {
+	tenant, thread, kind, ok := t.names.ParseTimeline(m.Subject)
+	if ok && tenant == markOwner && thread == markOwner && kind == assets.TimelineMark {
 		return at.seq <= end, nil
 	}
 	e, err := events.DecodeEvent(m.Data)
@@ -82,7 +81,7 @@ func (l *Log) relayed(ctx context.Context, m streams.Message) (bool, error) {
 			Hint: "restore the log from a backup, or, if nothing is missing from it, rebuild the timeline with: skein replay timeline",
 		}
 	}
-	c, err := l.Get(ctx, at.seq)
+	c, err := t.log.Get(ctx, at.seq)
 	var broken *events.BrokenError
 	switch {
 	case errors.As(err, &broken):
@@ -97,17 +96,17 @@ func (l *Log) relayed(ctx context.Context, m streams.Message) (bool, error) {
 	if string(c.Events[at.version-c.First()-1].Raw()) != string(m.Data) {
 		return false, nil
 	}
-	return l.follows(ctx, m.Seq, at)
+	return t.isAfterPrevious(ctx, m.Seq, at)
 }
 
-// lookBack is how many sequences before a message are looked at.
+// lookBack is how many sequences before a message are read.
 const lookBack = 256
 
-// follows reports whether a position comes after what stands before it on the
-// timeline: somebody may have published an event of the log again.
-func (l *Log) follows(ctx context.Context, seq uint64, at position) (bool, error) {
+// isAfterPrevious reports whether a position comes after that of the message before it on the
+// timeline: another client may have published an event of the log again.
+func (t *Timeline) isAfterPrevious(ctx context.Context, seq uint64, at position) (bool, error) {
 	from := seq - min(seq-1, lookBack)
-	before, err := l.conn.Direct(ctx, l.cfg.Names.Stream(assets.TimelineStream), streams.GetRequest{Seq: from, Next: ">", Batch: lookBack + 1, MaxBytes: streams.BatchBytes})
+	before, err := t.conn.Direct(ctx, t.stream(), streams.GetRequest{Seq: from, Next: ">", Batch: lookBack + 1, MaxBytes: streams.BatchBytes})
 	if err != nil {
 		return false, err
 	}

@@ -1,4 +1,4 @@
-package eventlog
+package timeline
 
 import (
 	"errors"
@@ -8,18 +8,19 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/natstest"
+	"github.com/skein-threads/skein/internal/logtest"
 )
 
 // foreign puts messages on the timeline that the relay did not write: without its
 // headers, with headers that say nothing true, and an event of the log again.
-func foreign(t *testing.T, l *Log) (n int) {
+func foreign(t *testing.T, l *eventlog.Log) (n int) {
 	t.Helper()
-	c := history(t, l)[0]
-	subject := l.cfg.Names.Timeline(tenant, c.Thread, c.Events[0].Type)
+	c := logtest.History(t, l)[0]
+	subject := l.Config().Names.Timeline(logtest.Tenant, c.Thread, c.Events[0].Type)
 	at := func(seq, version string) nats.Header {
 		return nats.Header{events.HeaderSeq: {seq}, events.HeaderVersion: {version}}
 	}
@@ -30,10 +31,10 @@ func foreign(t *testing.T, l *Log) (n int) {
 		{Subject: subject, Header: at("1", own), Data: []byte("raw")},
 		{Subject: subject, Header: at("18446744073709551615", own), Data: []byte("raw")},
 		{Subject: subject, Header: at("2", own), Data: c.Events[0].Raw()},
-		{Subject: l.cfg.Names.Timeline(tenant, c.Thread, "item.renamed"), Header: at("1", own), Data: c.Events[0].Raw()},
+		{Subject: l.Config().Names.Timeline(logtest.Tenant, c.Thread, "item.renamed"), Header: at("1", own), Data: c.Events[0].Raw()},
 		{Subject: subject, Header: at("1", own), Data: []byte(altered)},
 	} {
-		if _, err := l.conn.JetStream().PublishMsg(t.Context(), m); err != nil {
+		if _, err := l.JetStream().PublishMsg(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
 		n++
@@ -46,14 +47,14 @@ func foreign(t *testing.T, l *Log) (n int) {
 func TestRelay_RemovesWhatItDidNotWrite(t *testing.T) {
 	t.Parallel()
 	m := &told{}
-	l := openLog(t, natstest.Connect(t, natstest.Start(t)), Config{}, m)
-	a := newAuthor(1)
-	a.write(t, l, 3, 2)
+	l := openTold(t, m)
+	a := logtest.NewAuthor(1)
+	a.Write(t, l, 3, 2)
 	stop := running(t, l)
 	reaches(t, l, a)
 
 	n := foreign(t, l) // while it runs
-	a.write(t, l, 2, 3)
+	a.Write(t, l, 2, 3)
 	reaches(t, l, a)
 	exact(t, l, 0)
 
@@ -61,7 +62,7 @@ func TestRelay_RemovesWhatItDidNotWrite(t *testing.T) {
 	n += foreign(t, l)
 	running(t, l)
 	reaches(t, l, a)
-	a.write(t, l, 1, 1)
+	a.Write(t, l, 1, 1)
 	reaches(t, l, a)
 	exact(t, l, 0)
 	m.mu.Lock()
@@ -74,16 +75,16 @@ func TestRelay_RemovesWhatItDidNotWrite(t *testing.T) {
 // A message of the relay's own that somebody deleted is relayed again, and no other.
 func TestRelay_RepeatsOnlyWhatWasDeletedAtTheEnd(t *testing.T) {
 	t.Parallel()
-	l := start(t)
-	a := newAuthor(1)
-	a.write(t, l, 3, 3)
+	l := logtest.Start(t)
+	a := logtest.NewAuthor(1)
+	a.Write(t, l, 3, 3)
 	stop := running(t, l)
 	reaches(t, l, a)
 	stop()
-	stream, err := l.conn.JetStream().Stream(t.Context(), l.cfg.Names.Stream(assets.TimelineStream))
-	must(t, err)
+	stream, err := l.JetStream().Stream(t.Context(), l.Config().Names.Stream(assets.TimelineStream))
+	logtest.Must(t, err)
 	last := stream.CachedInfo().State.LastSeq
-	must(t, stream.DeleteMsg(t.Context(), last), stream.DeleteMsg(t.Context(), last-1))
+	logtest.Must(t, stream.DeleteMsg(t.Context(), last), stream.DeleteMsg(t.Context(), last-1))
 	running(t, l)
 	reaches(t, l, a)
 	exact(t, l, 0)
@@ -93,27 +94,27 @@ func TestRelay_RepeatsOnlyWhatWasDeletedAtTheEnd(t *testing.T) {
 // a commit: it is not removed, and the relay says why it does not go on.
 func TestRelay_KeepsWhatTheLogHasLost(t *testing.T) {
 	t.Parallel()
-	l, older := start(t), start(t)
-	for _, log := range []*Log{l, older} {
-		a := newAuthor(1)
-		a.write(t, log, 1, 2)
+	l, older := logtest.Start(t), logtest.Start(t)
+	for _, log := range []*eventlog.Log{l, older} {
+		a := logtest.NewAuthor(1)
+		a.Write(t, log, 1, 2)
 	}
-	lost := newAuthor(1)
+	lost := logtest.NewAuthor(1)
 	for range 2 { // of a log that went further
-		lost.next(t, 2)
+		lost.Next(t, 2)
 	}
-	w := lost.next(t, 2)
+	w := lost.Next(t, 2)
 	e := &w.Commit.Events[0]
-	_, err := l.conn.JetStream().PublishMsg(t.Context(), &nats.Msg{
-		Subject: l.cfg.Names.Timeline(tenant, w.Commit.Thread, e.Type), Data: e.Raw(),
+	_, err := l.JetStream().PublishMsg(t.Context(), &nats.Msg{
+		Subject: l.Config().Names.Timeline(logtest.Tenant, w.Commit.Thread, e.Type), Data: e.Raw(),
 		Header: nats.Header{events.HeaderSeq: {"9"}, events.HeaderVersion: {strconv.FormatInt(e.Version, 10)}},
 	})
-	must(t, err)
+	logtest.Must(t, err)
 	var asset *streams.AssetError
-	if err := l.relay(t.Context(), 1); !errors.As(err, &asset) || !strings.Contains(err.Error(), "commit 9") {
+	if err := Of(l).relayTo(t.Context(), 1); !errors.As(err, &asset) || !strings.Contains(err.Error(), "commit 9") {
 		t.Errorf("the relay says %v", err)
 	}
-	if got := timeline(t, l); len(got) != 1 {
+	if got := messages(t, l); len(got) != 1 {
 		t.Errorf("the timeline has %d messages", len(got))
 	}
 }

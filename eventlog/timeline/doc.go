@@ -1,0 +1,24 @@
+// Package timeline puts each event of the log on the timeline, as a message of its own that
+// clients subscribe to, and reads and erases what the timeline keeps.
+//
+// # What it promises
+//
+//   - The timeline holds each event of the log once and in order, also when the relay is
+//     killed or two of them run: the relay is the only writer of the stream, and every message
+//     that it writes is conditional on the one before ([derived.Fence]).
+//   - [Timeline.Relay] resumes at the stream's own last message, so nothing else records how
+//     far it got. Messages that Skein did not write are removed from the end.
+//   - [Timeline.Rebuild] may run while the relay runs. Each event still comes once.
+//   - A tenant's durable consumer ([Consumers]) delivers one event at a time, in order, and
+//     redelivers what is not acknowledged within [ConsumerWait].
+//
+// # What it does not
+//
+// The timeline is derived: it is kept for some days, and stored without waiting for the disk.
+// What it lost is relayed again. It may lag behind the log; [Timeline.Await] waits for it.
+//
+// # What may enter
+//
+// What writes, reads or erases the stream of the timeline. Its settings are in assets; chunks
+// are republished on its subjects, but are not stored there.
+package timeline
