@@ -92,6 +92,16 @@ func Sub(name string, data any) (events.SubCommand, error) {
 	return events.SubCommand{Command: name, Data: raw}, err
 }
 
+// Send executes the command whose data is d, such as an events.SetContext, on a thread.
+// It serves every command, also one that has no method of its own here.
+func (c *Client) Send(ctx context.Context, thread string, d any, opts ...Option) (*events.Reply, error) {
+	row, ok := events.CommandOf(d)
+	if !ok {
+		return nil, events.Invalid("", "no command has data of type %T; see events.Commands", d)
+	}
+	return c.executeOn(ctx, row.Name, thread, d, opts)
+}
+
 // CreateThread creates a thread with its default context; see [ThreadID].
 func (c *Client) CreateThread(ctx context.Context, d events.CreateThread, opts ...Option) (*events.Reply, error) {
 	return c.executeOn(ctx, "thread.create", "", d, opts)

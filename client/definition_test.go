@@ -72,3 +72,31 @@ func TestDefinitions(t *testing.T) {
 		t.Errorf("a version that it has not: %v", err)
 	}
 }
+
+// Send and Read find the command and the query by the Go type of the data.
+func TestSendAndRead_ByType(t *testing.T) {
+	c := connect(t, start(t))
+	ctx := t.Context()
+	made, err := c.CreateThread(ctx, events.CreateThread{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply, err := c.Send(ctx, made.ThreadID, events.SetContext{Content: []byte(`{"turns":1}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := client.Read[events.ContextList](ctx, c.WithMinSeq(reply.Seq), events.ListContexts{ThreadID: made.ThreadID})
+	if err != nil || len(list.Contexts) != 1 || string(list.Contexts[0].Content) != `{"turns":1}` {
+		t.Errorf("%+v, %v", list, err)
+	}
+	invalid := &events.Error{Code: events.InvalidRequest}
+	if _, err := c.Send(ctx, made.ThreadID, events.ListContexts{}); !errors.Is(err, invalid) {
+		t.Errorf("a query was sent as a command: %v", err)
+	}
+	if _, err := client.Read[events.ContextList](ctx, c, events.SetContext{}); !errors.Is(err, invalid) {
+		t.Errorf("a command was read as a query: %v", err)
+	}
+	if _, err := client.Read[events.Thread](ctx, c, events.ListContexts{}); !errors.Is(err, invalid) {
+		t.Errorf("a query was read as another document: %v", err)
+	}
+}

@@ -2,12 +2,13 @@ package client
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/skein-threads/skein/events"
 )
 
-// Query executes a query, named noun.verb, and returns the answer as JSON. For each
-// query there is also a typed method.
+// Query executes a query, named noun.verb, and returns the answer as JSON. [Read] and
+// the typed methods return Go values.
 func (c *Client) Query(ctx context.Context, name string, data any) ([]byte, error) {
 	body, err := encode(data)
 	if err != nil {
@@ -34,6 +35,22 @@ func (c *Client) fresh(f *events.Fresh) {
 	if c.minSeq > 0 && f.MinSeq == nil {
 		f.MinSeq = new(c.minSeq)
 	}
+}
+
+// Read executes the query whose data is q, such as an events.ListContexts, and returns
+// its answer, an A. It serves every query, also one that has no method of its own here.
+func Read[A, Q any](ctx context.Context, c *Client, q Q) (*A, error) {
+	row, ok := events.QueryOf(q)
+	if !ok {
+		return nil, events.Invalid("", "no query has data of type %T; see events.Queries", q)
+	}
+	if want := reflect.TypeOf(row.Answer); want != reflect.TypeFor[A]() {
+		return nil, events.Invalid("", "%s is answered with %s, not with %s", row.Name, want, reflect.TypeFor[A]())
+	}
+	if f := reflect.ValueOf(&q).Elem().FieldByName("Fresh"); f.IsValid() {
+		c.fresh(f.Addr().Interface().(*events.Fresh))
+	}
+	return query[A](ctx, c, row.Name, q)
 }
 
 // GetThread returns a thread's document, now or at an earlier point.

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"reflect"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -53,6 +54,18 @@ func LookupCommand(name string) (Command, bool) {
 	return c, ok
 }
 
+// CommandOf returns the command whose data has the Go type of data, and reports whether
+// there is one.
+func CommandOf(data any) (Command, bool) {
+	of := reflect.TypeOf(data)
+	for _, c := range commandsByName {
+		if reflect.TypeOf(c.Example) == of {
+			return c, true
+		}
+	}
+	return Command{}, false
+}
+
 // Query declares one query.
 type Query struct {
 	Name    string
@@ -83,6 +96,18 @@ var queriesByName = func() map[string]Query {
 func LookupQuery(name string) (Query, bool) {
 	q, ok := queriesByName[name]
 	return q, ok
+}
+
+// QueryOf returns the query whose data has the Go type of data, and reports whether
+// there is one.
+func QueryOf(data any) (Query, bool) {
+	of := reflect.TypeOf(data)
+	for _, q := range queriesByName {
+		if reflect.TypeOf(q.Example) == of {
+			return q, true
+		}
+	}
+	return Query{}, false
 }
 
 // Document declares what a query answers or a read model holds. It has a JSON Schema
