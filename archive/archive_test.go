@@ -147,7 +147,7 @@ func TestCommandOnArchivedThread(t *testing.T) {
 	if _, err := w.c.Do(w.ctx, "item.create", client.Request{ThreadID: id, Data: raw(`{"item":{"id":"itm_u0","type":"message","role":"user","content":[]}}`)}); !errors.Is(err, &events.Error{Code: events.AlreadyExists}) {
 		t.Errorf("what was made before the archive is made again: %v", err)
 	}
-	// A process that begins anew, with the snapshot and without.
+	// A process that starts again, with the snapshot and without.
 	for n, drop := range []bool{false, true} {
 		if drop {
 			if err := w.log.DropSnapshot(w.ctx, "acme", id); err != nil {
@@ -199,7 +199,7 @@ func TestArchivedTwice(t *testing.T) {
 	w.clean()
 }
 
-// Whoever is under way keeps a thread in the log.
+// Work in progress keeps a thread in the log.
 func TestBusyThreadsStay(t *testing.T) {
 	w := start(t)
 	for name, make := range map[string]func(id string){

@@ -66,9 +66,8 @@ func (w *world) lives() {
 	w.shown()
 }
 
-// Read models are made anew from nothing, by a rebuild and by a runner that has lost
-// all, and hold what they held; and a replayed timeline and they are what the log
-// says.
+// Read models that are rebuilt, and those of a runner that starts without buckets, are as they
+// were; and they and a replayed timeline equal the fold of the log.
 func TestReadModelsFromArchives(t *testing.T) {
 	w := start(t)
 	w.lives()
@@ -115,8 +114,8 @@ func TestNewRunnerFoldsArchives(t *testing.T) {
 	other.serve()
 	other.c = other.client("acme")
 	other.shown()
-	other.until("the documents are not made anew", func() bool { return len(other.documents()) == len(before) })
-	same(t, "documents made anew", other.documents(), before)
+	other.until("the documents were not rebuilt", func() bool { return len(other.documents()) == len(before) })
+	same(t, "rebuilt documents", other.documents(), before)
 	other.say(threadID(1), "itm_after", "after the restore")
 	other.clean()
 }
@@ -200,7 +199,7 @@ func TestAuditOfArchives(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(impatient.Close)
-	// A damaged archive is refused by whoever would decide or show something of it.
+	// Every command and query that needs a damaged archive is refused.
 	for n := range 4 {
 		if err := w.log.DropSnapshot(w.ctx, "acme", threadID(n)); err != nil {
 			t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Whoever writes while a thread is archived wins, at every step: before the record
-// the archive is given up and its object dropped, after it the thread goes on.
+// A concurrent writer wins at every step: before the record the archive is abandoned and its
+// object deleted, after it the thread goes on.
 func TestWriterWins(t *testing.T) {
 	w := start(t)
 	for n, step := range []archive.Step{archive.Written, archive.Checked, archive.Recorded, archive.Kept} {

@@ -55,7 +55,7 @@ func start(t *testing.T) *world {
 	return w
 }
 
-// restored gives a server with what a backup holds.
+// restored returns a server with the contents of a backup.
 func restored(t *testing.T, dir string) (url string, log *eventlog.Log) {
 	t.Helper()
 	server := natstest.Start(t)
@@ -97,7 +97,7 @@ func (w *world) client(tenant string) *client.Client {
 	return c
 }
 
-// open gives the log of another process.
+// open returns the log of another process.
 func (w *world) open() *eventlog.Log {
 	w.t.Helper()
 	nc, err := nats.Connect(w.url)
@@ -113,16 +113,16 @@ func (w *world) open() *eventlog.Log {
 	return log
 }
 
-// dispatcher gives that of a process that knows nothing yet.
+// dispatcher returns that of a process with an empty cache.
 func (w *world) dispatcher() *commands.Dispatcher {
 	w.t.Helper()
 	return commands.NewDispatcher(w.open(), w.validator(), commands.Config{}, zerolog.Nop(), nil)
 }
 
-// threadID gives a valid id.
+// threadID returns a valid id.
 func threadID(n int) string { return fmt.Sprintf("T-0190a000-0000-7000-8000-%012d", n) }
 
-// fill writes a thread with turns, and gives its last reply.
+// fill writes a thread with turns, and returns its last reply.
 func (w *world) fill(id string, turns int) *events.Reply {
 	w.t.Helper()
 	w.do("thread.create", id, `{"title":"one","metadata":{"m":1},"context":{"turns":0}}`)
@@ -155,7 +155,7 @@ func (w *world) say(id, item, text string) *events.Reply {
 	return w.do("item.create", id, fmt.Sprintf(`{"item":{"id":%q,"type":"message","role":"user","content":[{"type":"input_text","text":%q}]}}`, item, text))
 }
 
-// archiver gives one that works like another process.
+// archiver returns one that works like another process.
 func (w *world) archiver(told func(archive.Step) error) *archive.Archiver {
 	w.t.Helper()
 	cfg := archive.Config{Patience: 20 * time.Second}
@@ -178,7 +178,7 @@ func (w *world) archive(id string) archive.Result {
 	return r
 }
 
-// stored gives the sequences of a thread's commits in the log itself.
+// stored returns the sequences of a thread's commits in the log itself.
 func (w *world) stored(id string) (seqs []uint64) {
 	w.t.Helper()
 	for m, err := range w.log.Stored(w.ctx, w.log.Config().Names.Log("acme", id), 1) {
@@ -227,7 +227,7 @@ func (w *world) history(id string, from client.Position) (list []string) {
 	return list
 }
 
-// verify gives the findings of an audit of everything.
+// verify returns the findings of an audit of everything.
 func (w *world) verify() []string {
 	w.t.Helper()
 	var found []string

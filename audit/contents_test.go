@@ -70,7 +70,7 @@ func TestExport_TakesContentsAlong(t *testing.T) {
 	}
 }
 
-// contents gives the check of contents.
+// contents returns the check of contents.
 func (h *house) contents() *Contents {
 	h.t.Helper()
 	contents, err := NewContents(h.ctx, h.log)

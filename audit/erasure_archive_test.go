@@ -20,7 +20,7 @@ import (
 // another, and of one that was broken off (C-6, AM-86).
 func TestPurgedArchivesAreNowhereOnDisk(t *testing.T) {
 	if raceDetector {
-		t.Skip("the server writes blocks of 8 MB anew: make test-long runs it")
+		t.Skip("the server rewrites blocks of 8 MB: make test-long runs it")
 	}
 	t.Parallel()
 	h, dir := erasing(t)
@@ -94,7 +94,7 @@ func TestPurgedArchivesAreNowhereOnDisk(t *testing.T) {
 	}
 }
 
-// stored gives the sequences of what the log has of a thread.
+// stored returns the sequences of a thread's messages in the log.
 func (h *house) stored(tenant, thread string) (list []uint64) {
 	h.t.Helper()
 	for m, err := range h.log.Raw(h.ctx, h.log.Config().Names.Log(tenant, thread), 1) {

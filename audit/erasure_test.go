@@ -64,8 +64,8 @@ func erasing(t *testing.T) (*house, string) {
 	return h, dir
 }
 
-// found gives the files below a folder that hold a text, in the clear, in a block
-// that the server has compressed, or in an archive.
+// found returns the files below a folder that contain a text, in the clear, in a compressed
+// block of the server, or in an archive.
 func found(t *testing.T, dir, text string) []string {
 	t.Helper()
 	needles := [][]byte{[]byte(text), []byte(base64.StdEncoding.EncodeToString([]byte(text)))[:20]}
@@ -96,8 +96,8 @@ func found(t *testing.T, dir, text string) []string {
 	return in
 }
 
-// unpacked gives what the compressed streams in a file hold: the server's blocks are
-// such, and archives, also within one another. What follows a stream is not one, so an error only ends it.
+// unpacked returns the contents of the compressed streams in a file: the server's blocks and
+// archives, even if nested. Data after a stream is not one, so an error only ends it.
 func unpacked(raw []byte) (views [][]byte) {
 	magic := []byte("\xff\x06\x00\x00S2sTwO")
 	for {
@@ -147,13 +147,12 @@ func (h *house) fillAll(id, text string) {
 	}
 }
 
-// What a purged thread held is nowhere in the files of the server: what streams
-// and stores held is overwritten at once, and what read models held after they
-// are written anew. Another thread keeps all of its own, and the audit accepts
-// the tombstone (C-6, AM-86).
+// What a purged thread held is nowhere in the files of the server: streams and stores are
+// overwritten at once, and read models once they are rewritten. Another thread keeps all of
+// its own, and the audit accepts the tombstone (C-6, AM-86).
 func TestPurgedContentIsNowhereOnDisk(t *testing.T) {
 	if raceDetector {
-		t.Skip("the server writes blocks of 8 MB anew: make test-long runs it")
+		t.Skip("the server rewrites blocks of 8 MB: make test-long runs it")
 	}
 	t.Parallel()
 	h, dir := erasing(t)
@@ -236,7 +235,7 @@ func TestPurgedContentIsNowhereOnDisk(t *testing.T) {
 	}
 }
 
-// noise gives a text that cannot be compressed.
+// noise returns text that cannot be compressed.
 func noise(n int) string {
 	raw := make([]byte, 300_000)
 	r := rand.New(rand.NewPCG(uint64(n), 7))
@@ -246,8 +245,8 @@ func noise(n int) string {
 	return base64.StdEncoding.EncodeToString(raw)
 }
 
-// until waits until something is so. The server writes a block of 8 MB anew for each
-// commit that it overwrites, which takes long on a busy disk.
+// until waits for a condition. The server rewrites a block of 8 MB for each commit that it
+// overwrites, which takes long on a busy disk.
 func (h *house) until(problem string, ok func() bool) {
 	h.t.Helper()
 	for deadline := time.Now().Add(4 * time.Minute); !ok(); {

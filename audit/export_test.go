@@ -55,7 +55,7 @@ func (h *house) importFile(file string, o ReadOptions) (ImportSummary, []Differe
 	return sum, differ, err
 }
 
-// commits gives the chains of a thread.
+// commits returns the chains of a thread.
 func (h *house) chains(id string) []string {
 	h.t.Helper()
 	var out []string

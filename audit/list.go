@@ -110,7 +110,7 @@ func listOnce(ctx context.Context, log *eventlog.Log, tenant string, take func(l
 	if err != nil {
 		return err
 	}
-	given, heard, silent := uint64(0), time.Now(), 0
+	given, lastReply, silent := uint64(0), time.Now(), 0
 	for at := uint64(0); at < end; {
 		// The server's count of what is left does not show the end: it subtracts what is
 		// erased even if that is not in the list.
@@ -137,11 +137,11 @@ func listOnce(ctx context.Context, log *eventlog.Log, tenant string, take func(l
 			return context.Cause(ctx)
 		}
 		if got > 0 {
-			heard, silent = time.Now(), 0
+			lastReply, silent = time.Now(), 0
 			continue
 		}
 		// On a cluster the server of this connection learns of a consumer a little later.
-		if errors.Is(batch.Error(), nats.ErrNoResponders) && time.Since(heard) < listWait {
+		if errors.Is(batch.Error(), nats.ErrNoResponders) && time.Since(lastReply) < listWait {
 			retry.Sleep(ctx, listAgain)
 			continue
 		}
@@ -153,7 +153,7 @@ func listOnce(ctx context.Context, log *eventlog.Log, tenant string, take func(l
 			return err
 		case info.NumPending == 0 && silent >= 2:
 			return nil
-		case time.Since(heard) > listWait:
+		case time.Since(lastReply) > listWait:
 			return errors.Join(fmt.Errorf("list threads: the server reports %d more, but sent none within %v", info.NumPending, listWait), batch.Error())
 		}
 	}

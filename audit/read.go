@@ -40,7 +40,7 @@ type FileReport struct {
 //
 // An event of an unknown type is accepted: a newer program wrote it.
 func ReadFile(r io.Reader, validator *schema.Validator, o ReadOptions) (FileReport, error) {
-	return readFile(r, validator, o, StageCheck, nobody{})
+	return readFile(r, validator, o, StageCheck, ignoring{})
 }
 
 // fileVisitor receives the lines of a file. An error stops the reading.
@@ -50,12 +50,12 @@ type fileVisitor interface {
 	content(line int64, c FileContent) error
 }
 
-// nobody ignores them.
-type nobody struct{}
+// ignoring ignores them.
+type ignoring struct{}
 
-func (nobody) commit(int64, aggregate, *events.Commit) error { return nil }
-func (nobody) end(int64, aggregate, FileEnd) error           { return nil }
-func (nobody) content(int64, FileContent) error              { return nil }
+func (ignoring) commit(int64, aggregate, *events.Commit) error { return nil }
+func (ignoring) end(int64, aggregate, FileEnd) error           { return nil }
+func (ignoring) content(int64, FileContent) error              { return nil }
 
 func readFile(r io.Reader, validator *schema.Validator, o ReadOptions, stage string, to fileVisitor) (FileReport, error) {
 	f := &fileReader{from: bufio.NewReaderSize(r, 64<<10), sum: sha256.New(), options: o, stage: stage, to: to}

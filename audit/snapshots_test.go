@@ -46,9 +46,8 @@ func (h *house) forgedSnapshot(id string, old, with string) []byte {
 	return out
 }
 
-// A snapshot that is not what the log folds to is found, whoever computed its
-// digest, and one that cannot be read, or is of no thread, is too. The right one
-// is not.
+// A snapshot that differs from the fold of the log is found, even with a correct digest, and
+// so is one that cannot be read or belongs to no thread. The right one is not.
 func TestVerify_Snapshots(t *testing.T) {
 	h := newHouse(t)
 	ids := map[string]string{}

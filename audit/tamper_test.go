@@ -159,7 +159,7 @@ func TestForgedTimeline(t *testing.T) {
 		"without a place":             nil,
 		"of a commit long past":       {events.HeaderSeq: {"2"}, events.HeaderVersion: {"3"}},
 		"of a commit that is not one": {events.HeaderSeq: {"900"}, events.HeaderVersion: {"901"}},
-		"once more than its commit":   {events.HeaderSeq: {"9"}, events.HeaderVersion: {"11"}},
+		"once again after its commit":   {events.HeaderSeq: {"9"}, events.HeaderVersion: {"11"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHouse(t)
@@ -300,8 +300,8 @@ func TestVerifyTellsItsProgress(t *testing.T) {
 	}
 }
 
-// A check of what lies beside the log is told of each commit, and its findings
-// are told as others are.
+// A check of what is outside the log receives each commit, and its findings are reported like
+// others.
 func TestChecksJoin(t *testing.T) {
 	h := newHouse(t)
 	h.fill(threadOne)

@@ -169,7 +169,7 @@ func (t *trail) fold(c *events.Commit, i int) ([]Change, error) {
 				return nil, err
 			}
 		}
-		if change, differs := changeOf(t.models, p, t.shown[p], after, beside); differs {
+		if change, differs := changeOf(t.models, p, t.shown[p], after, derivedMember); differs {
 			changes = append(changes, change)
 		}
 		if after == nil {
@@ -193,9 +193,9 @@ func told(k documents.Kind) bool {
 	}
 }
 
-// beside reports whether a member of a document follows from others, so that a trail does not
-// report it at every event.
-func beside(name string) bool {
+// derivedMember reports whether a member of a document follows from others, so that a trail
+// does not report it at every event.
+func derivedMember(name string) bool {
 	switch name {
 	case "updatedAt", "messageBlocks", "createdAtMicros", "queued", "items", "itemTypes", "nextItem", "stepCount", "sideAStepCount", "sideBStepCount":
 		return true

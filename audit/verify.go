@@ -227,7 +227,7 @@ func (v *verifier) aggregate(ctx context.Context, a aggregate, snapshot bool) (t
 	if err := v.endSnapshot(ctx, a); err != nil {
 		return there, err
 	}
-	return there, v.beside(ctx, a, checks)
+	return there, v.outside(ctx, a, checks)
 }
 
 // archive reports an archive that cannot be read, and checks the record after it from what it
@@ -247,8 +247,8 @@ func (v *verifier) archive(ctx context.Context, bad *eventlog.ArchiveError) erro
 	return nil
 }
 
-// beside runs the checks of what is outside the log.
-func (v *verifier) beside(ctx context.Context, a aggregate, checks []ThreadCheck) error {
+// outside runs the checks of what is outside the log.
+func (v *verifier) outside(ctx context.Context, a aggregate, checks []ThreadCheck) error {
 	for _, check := range checks {
 		found, err := check.End(ctx)
 		for _, f := range found {

@@ -61,7 +61,7 @@ func newHouse(t *testing.T) *house {
 	return h
 }
 
-// newDispatcher gives one that has read nothing yet.
+// newDispatcher returns one with an empty cache.
 func newDispatcher(h *house) *commands.Dispatcher {
 	h.t.Helper()
 	contents, err := files.Open(h.ctx, h.log)
@@ -128,7 +128,7 @@ func (h *house) settle(seq int64) {
 	}
 }
 
-// verify gives the findings, each as "kind: ..." text.
+// verify returns the findings, each as "kind: ..." text.
 func (h *house) verify(o Options) ([]Finding, Summary) {
 	h.t.Helper()
 	var found []Finding
@@ -151,7 +151,7 @@ func (h *house) verify(o Options) ([]Finding, Summary) {
 	return found, summary
 }
 
-// rewrite makes a stream anew with its messages changed, behind Skein's back.
+// rewrite re-creates a stream with its messages changed, without Skein.
 func (h *house) rewrite(name string, change func(list []*nats.Msg) []*nats.Msg) {
 	h.t.Helper()
 	js := h.log.JetStream()

@@ -16,9 +16,8 @@ func (h *house) witness(file string, o ReadOptions) []Finding {
 	return found
 }
 
-// A file that was kept elsewhere shows what the log alone cannot: that its end was
-// cut off, that a thread is gone whole, or that a history was written anew with
-// right chains.
+// A file that was kept elsewhere shows what the log alone cannot: that its end was cut off,
+// that a whole thread is missing, or that a history was rewritten with correct chains.
 func TestWitness(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -30,7 +29,7 @@ func TestWitness(t *testing.T) {
 		"its end cut off":  {cut(func(l []*nats.Msg) []*nats.Msg { return l[:16] }), "its end was cut off"},
 		"a thread gone":    {cut(func(l []*nats.Msg) []*nats.Msg { return l[:9] }), "it is not in the log"},
 		"renumbered":       {cut(func(l []*nats.Msg) []*nats.Msg { return append(l[9:18:18], l[:9]...) }), ""},
-		"its history anew": {func(h *house) { cut(func(l []*nats.Msg) []*nats.Msg { return l[:9] })(h); h.fill(threadTwo) }, "rewritten"},
+		"its history rewritten": {func(h *house) { cut(func(l []*nats.Msg) []*nats.Msg { return l[:9] })(h); h.fill(threadTwo) }, "rewritten"},
 		"purged as it says": {func(h *house) {
 			h.do("thread.delete", `{"threadId":"`+threadTwo+`","data":{"purge":true}}`)
 			h.await("the purge", func() bool { return len(h.chains(threadTwo)) == 1 })

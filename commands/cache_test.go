@@ -64,8 +64,8 @@ func TestCacheIsBounded(t *testing.T) {
 	w.sameAsLog(w.d, ids[0])
 }
 
-// Commands over the bound of those under way are refused at once, with nothing
-// written, and the others are done.
+// Commands over the limit of those in flight are refused at once, with nothing written, and
+// the others succeed.
 func TestTooManyCommands(t *testing.T) {
 	w := newWorld(t, Config{InFlight: 4})
 	id := create(t, w.d)

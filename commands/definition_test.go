@@ -10,7 +10,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// applied gives what a reply says that an apply did: "model m 1 added".
+// applied returns what a reply says that an apply changed: "model m 1 added".
 func applied(r *events.Reply) string {
 	var out []string
 	if r.Result != nil {

@@ -78,8 +78,8 @@ func (d *Dispatcher) repeats(e *entry, j *job) bool {
 	if !j.changes() {
 		return false
 	}
-	seq, did := e.state.Receipt(j.id)
-	if !did {
+	seq, done := e.state.Receipt(j.id)
+	if !done {
 		return false
 	}
 	j.show(e.state)
@@ -98,7 +98,7 @@ func (d *Dispatcher) tell(e *entry, r *drafted, j *job) {
 	}
 	j.show(e.state)
 	var reply *events.Reply
-	if seq, did := e.state.Receipt(j.id); did && j.kind == asking {
+	if seq, done := e.state.Receipt(j.id); done && j.kind == asking {
 		reply = &events.Reply{ThreadID: e.id, Seq: int64(seq)}
 	}
 	j.answer(reply, nil)

@@ -13,8 +13,8 @@ const anEffect = "0195e5d0-3c1a-4b2e-9f44-1d2e3f405168"
 
 func cancelled(r *events.Reply) bool { return r.Result != nil && r.Result.Cancelled }
 
-// SA-85: a cancel that has nothing to cancel is done without a commit, and is
-// answered with the thread as it is, whoever changed it last.
+// SA-85: a cancel with nothing to cancel needs no commit, and its reply describes the thread
+// as it is, after changes by any process.
 func TestWhatChangesNothingIsAnswered(t *testing.T) {
 	w := newWorld(t, Config{})
 	other := w.another(Config{})

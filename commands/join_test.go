@@ -40,10 +40,9 @@ func (c *companion) joins(made []events.Event) *Joined {
 	}
 }
 
-// What goes with a command is decided right after it, stored in its commit, and
-// no part of its answer. If it is refused, or makes the commit too large, the
-// command is done without it; if the command is decided anew, so is what goes with
-// it.
+// A joining command is decided right after the one that it joins, stored in its commit, and no
+// part of its reply. If it is refused, or makes the commit too large, the other runs alone; if
+// the other is decided again, so is the joining one.
 func TestJoinedCommands(t *testing.T) {
 	c := &companion{content: events.JSON(`{"a":1}`)}
 	w := newWorld(t, Config{Joins: c.joins})

@@ -138,7 +138,7 @@ const (
 )
 
 // byFormer returns the first reply of a command that names its thread by a key, if a thread
-// that held the key before executed it; nil if none did.
+// that held the key before executed it; nil if none receipt.
 func (d *Dispatcher) byFormer(ctx context.Context, c *thread.Command, key string, held claim) (*events.Reply, error) {
 	former, err := d.former(ctx, c.Tenant, key, held)
 	if err != nil {
@@ -146,12 +146,12 @@ func (d *Dispatcher) byFormer(ctx context.Context, c *thread.Command, key string
 	}
 	for _, id := range former {
 		ask := askJob(ctx, c.Tenant, id, c.ID)
-		did, err := d.wait(ask)
+		receipt, err := d.wait(ask)
 		if err != nil {
 			return nil, err
 		}
-		if did != nil {
-			return d.again(ask, uint64(did.Seq))
+		if receipt != nil {
+			return d.again(ask, uint64(receipt.Seq))
 		}
 	}
 	return nil, nil

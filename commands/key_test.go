@@ -32,7 +32,7 @@ func TestKeys(t *testing.T) {
 }
 
 // The key of a deleted thread may be taken again, and then names the new one.
-func TestKeysAreGivenBack(t *testing.T) {
+func TestKeys_AreReleased(t *testing.T) {
 	w := newWorld(t, Config{})
 	other := w.another(Config{})
 	var last string
@@ -166,7 +166,7 @@ type result struct {
 	err   *events.Error
 }
 
-// together does something n times at once and gives what came of each.
+// together calls a function n times at once and returns the results.
 func together(t *testing.T, n int, do func(i int) (*events.Reply, *events.Error)) []result {
 	t.Helper()
 	out := make([]result, n)

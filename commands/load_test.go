@@ -42,7 +42,7 @@ func TestSnapshots(t *testing.T) {
 	w.sameAsLog(w.d, id)
 }
 
-// A long thread is not kept anew for every few events: its snapshot is large.
+// A long thread's snapshot is not rewritten every few events: it is large.
 func TestSnapshotsOfALongThreadAreFew(t *testing.T) {
 	d := &Dispatcher{cfg: Config{SnapshotEvery: 500}}
 	for _, c := range []struct {
@@ -264,7 +264,7 @@ func TestLongThread_LoadsFromASnapshot(t *testing.T) {
 	}
 }
 
-// turnOf gives twelve commands, as a react of one step has them.
+// turnOf returns twelve commands, those of a react of one step.
 func turnOf(n string) string {
 	return strings.ReplaceAll(`{"command":"item.create","data":{"item":{"id":"itm_u#","type":"message","role":"user","content":[{"type":"input_text","text":"Where is my order?"}]}}},
 		{"command":"thread.status","data":{"to":"streaming"}},{"command":"context.status","data":{"to":"streaming"}},

@@ -63,7 +63,7 @@ func TestEachJobIsAnsweredOnce(t *testing.T) {
 	other := w.another(Config{})
 	ctx, stop := context.WithCancel(t.Context())
 	churned := make(chan struct{})
-	go func() { // takes the key and gives it back
+	go func() { // claims the key and releases it
 		defer close(churned)
 		for ctx.Err() == nil {
 			if r, err := other.Do(context.WithoutCancel(ctx), tenant, "thread.create", []byte(`{"data":{"key":"k"}}`), Meta{}); err == nil {
@@ -142,7 +142,7 @@ func (h held) Err() error {
 
 // Who works for others has its own answer as soon as it is there: what is left
 // goes on without it.
-func TestWorkingForOthersHoldsNobodyUp(t *testing.T) {
+func TestQueue_WorkForOthersDoesNotDelay(t *testing.T) {
 	w := newWorld(t, Config{})
 	id := create(t, w.d)
 	jobs := jobsOf(t, w.d, [2]string{"item.create", with("one", id, hello)}, [2]string{"item.create", with("one", id, hello)})

@@ -9,9 +9,9 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// A command that comes again gives its first answer again, and does nothing:
-// on the same dispatcher, on another, and on one that was started since
-// (EK-124). So does a command that was done amid others.
+// A repeated command returns its first reply again, and changes nothing: on the same
+// dispatcher, on another, and on one started since (EK-124). So does a command that shared a
+// commit with others.
 func TestRepeatedCommands(t *testing.T) {
 	w := newWorld(t, Config{})
 	other := w.another(Config{})
@@ -67,7 +67,7 @@ func TestCommandIDsAreOfTheirThread(t *testing.T) {
 	}
 }
 
-// A refused command is decided anew when it comes again.
+// A refused command is decided again when it is repeated.
 func TestRefusalsAreNotRemembered(t *testing.T) {
 	w := newWorld(t, Config{})
 	id := create(t, w.d)

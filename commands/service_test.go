@@ -220,8 +220,8 @@ func TestServicesShareTheWork(t *testing.T) {
 	}
 }
 
-// What is under way when the service stops is done and answered; what comes
-// later is not taken.
+// Requests in flight when the service stops are completed and answered; later ones are not
+// accepted.
 func TestStop(t *testing.T) {
 	w := newWorld(t, Config{})
 	s := w.serve(w.d, 1000)

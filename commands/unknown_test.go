@@ -16,11 +16,11 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// deafened connects to a server by a way on which, when it is told so, nothing comes
-// back any more.
-func deafened(t *testing.T, url string) (nc *nats.Conn, deaf *atomic.Bool) {
+// connectMutable connects to a server through a proxy that, once muted is set, drops
+// what the server sends.
+func connectMutable(t *testing.T, url string) (nc *nats.Conn, muted *atomic.Bool) {
 	t.Helper()
-	deaf = &atomic.Bool{}
+	muted = &atomic.Bool{}
 	way, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func deafened(t *testing.T, url string) (nc *nats.Conn, deaf *atomic.Bool) {
 					if err != nil {
 						return
 					}
-					if !deaf.Load() {
+					if !muted.Load() {
 						_, _ = near.Write(part[:n])
 					}
 				}
@@ -56,7 +56,7 @@ func deafened(t *testing.T, url string) (nc *nats.Conn, deaf *atomic.Bool) {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	return nc, deaf
+	return nc, muted
 }
 
 // A command whose acknowledgement is lost, and of which the log cannot be asked, may
@@ -65,7 +65,7 @@ func deafened(t *testing.T, url string) (nc *nats.Conn, deaf *atomic.Bool) {
 func TestOutcomeIsUnknown(t *testing.T) {
 	w := newWorld(t, Config{})
 	id := create(t, w.d)
-	nc, deaf := deafened(t, w.server.URL())
+	nc, muted := connectMutable(t, w.server.URL())
 	log, err := eventlog.Open(nc, eventlog.Config{AckTimeout: 300 * time.Millisecond}, zerolog.Nop(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestOutcomeIsUnknown(t *testing.T) {
 	t.Cleanup(log.Close)
 	d := newDispatcher(t, log, Config{})
 	must(t, d, "item.create", with("c-before", id, hello)) // the thread is in memory
-	deaf.Store(true)
+	muted.Store(true)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err = d.Do(ctx, tenant, "item.create", []byte(with("c-lost", id, hello)), Meta{})

@@ -64,7 +64,7 @@ func newDispatcher(t testing.TB, log *eventlog.Log, cfg Config) *Dispatcher {
 	return NewDispatcher(log, validator, cfg, zerolog.Nop(), nil)
 }
 
-// another gives a dispatcher on a connection of its own, as another process has.
+// another returns a dispatcher on a connection of its own, like that of another process.
 func (w *world) another(cfg Config) *Dispatcher {
 	w.t.Helper()
 	return newDispatcher(w.t, openLog(w.t, natstest.Connect(w.t, w.server)), cfg)
@@ -95,8 +95,7 @@ func must(t testing.TB, d *Dispatcher, name, body string) *events.Reply {
 	return reply
 }
 
-// refused does a command that has to be refused with that code, and gives the
-// refusal.
+// refused runs a command that must be refused with that code, and returns the refusal.
 func refused(t testing.TB, d *Dispatcher, code events.Code, name, body string) *events.Error {
 	t.Helper()
 	reply, err := ask(t, d, name, body)
@@ -109,25 +108,25 @@ func refused(t testing.TB, d *Dispatcher, code events.Code, name, body string) *
 	return err
 }
 
-// create makes a thread and gives its id.
+// create creates a thread and returns its id.
 func create(t testing.TB, d *Dispatcher) string {
 	t.Helper()
 	return must(t, d, "thread.create", `{}`).ThreadID
 }
 
-// on gives a request for a thread.
+// on returns a request for a thread.
 func on(threadID, data string) string {
 	return `{"threadId":` + strconv.Quote(threadID) + `,"data":` + data + `}`
 }
 
-// with gives the same with a command id.
+// with returns the same with a command id.
 func with(id, threadID, data string) string {
 	return `{"commandId":` + strconv.Quote(id) + `,"threadId":` + strconv.Quote(threadID) + `,"data":` + data + `}`
 }
 
 const hello = `{"item":{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]}}`
 
-// lastSeq gives the sequence of the log's last commit.
+// lastSeq returns the sequence of the log's last commit.
 func (w *world) lastSeq() uint64 {
 	w.t.Helper()
 	seq, err := w.log.LastSeq(w.t.Context())
@@ -209,7 +208,7 @@ func (w *world) until(what string, so func() bool) {
 	}
 }
 
-// kept gives a thread's snapshot, nil if there is none or it is being replaced.
+// kept returns a thread's snapshot, nil if there is none or it is being replaced.
 func (w *world) kept(id string) *thread.State {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 300*time.Millisecond)
@@ -248,7 +247,7 @@ func (w *world) serve(d *Dispatcher, inFlight int) *service.Service {
 	return s
 }
 
-// request sends a command over NATS and gives the answer as it came.
+// request sends a command over NATS and returns the raw reply.
 func request(t testing.TB, nc *nats.Conn, subject string, body []byte) *nats.Msg {
 	t.Helper()
 	m, err := nc.Request(subject, body, time.Minute)
@@ -272,7 +271,7 @@ func overNATS(t testing.TB, nc *nats.Conn, name, body string) *events.Reply {
 	return &reply
 }
 
-// clock gives a clock that stands.
+// clock returns a clock that does not advance.
 func clock(iso string) func() time.Time {
 	at, err := time.Parse(time.RFC3339, iso)
 	return func() time.Time {

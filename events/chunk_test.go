@@ -95,7 +95,7 @@ func TestCheckChunk_Deltas(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d, err := CheckChunk(k.Type, data); err != nil || d == nil || *d != (Delta{Key: "k\"1", Text: "a\nü"}) {
-			t.Errorf("%s: %s gives %v, %v", k.Type, data, d, err)
+			t.Errorf("%s: %s returns %v, %v", k.Type, data, d, err)
 		}
 	}
 }

@@ -103,7 +103,7 @@ func TestDecodeCommit_RoundTrip(t *testing.T) {
 			}
 		}
 		if again := commitOf(t, got.Events); !bytes.Equal(again.Body, c.Body) {
-			t.Errorf("commit %d was encoded anew as %s", i, again.Body)
+			t.Errorf("commit %d was encoded again as %s", i, again.Body)
 		}
 	}
 }

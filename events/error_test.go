@@ -119,7 +119,7 @@ func TestError_IsComparesCodes(t *testing.T) {
 		t.Error("not found is not found")
 	}
 	if errors.Is(err, &Error{Code: Forbidden}) || errors.Is(err, &Error{Code: NotFound, Message: "item not found: j"}) {
-		t.Error("another error is taken for it")
+		t.Error("another error is treated as equal")
 	}
 	cause := errors.New("cause")
 	if e := Errorf(Forbidden, "no: %w", cause); !errors.Is(e, cause) || e.Error() != "forbidden: no: cause" {

@@ -65,7 +65,7 @@ func TestGoldenEvents(t *testing.T) {
 			continue
 		}
 		if !same(back, e) {
-			t.Errorf("%s gives\n%#v\nwant\n%#v", name, back, e)
+			t.Errorf("%s returns\n%#v\nwant\n%#v", name, back, e)
 		}
 		if !bytes.Equal(back.Raw(), raw) {
 			t.Errorf("%s: its bytes were not kept", name)
@@ -154,7 +154,7 @@ func TestDecodeEvent_RefusesMalformed(t *testing.T) {
 		"index 201":         strings.Replace(good, `"commandindex":2`, `"commandindex":201`, 1),
 		"another source":    strings.Replace(good, `"source":"/acme`, `"source":"/acme2`, 1),
 		"another tenant":    strings.Replace(good, `"tenant":"acme"`, `"tenant":"other"`, 1),
-		"data of no use":    strings.Replace(good, `"data":{"id":"`+thread+`"`, `"data":{"id":5`, 1),
+		"data of wrong type": strings.Replace(good, `"data":{"id":"`+thread+`"`, `"data":{"id":5`, 1),
 		"data missing":      good[:strings.Index(good, `,"data":`)] + "}",
 		"data cut":          good[:len(good)-2],
 		"a name twice":      strings.Replace(good, `"data":{`, `"data":{"id":"a",`, 1),

@@ -190,7 +190,7 @@ func TestReadOpenResponses_NamesInvalidItem(t *testing.T) {
 		`{"type":"function_call","name":"x","arguments":"{}"}`, `{"type":"function_call_output","call_id":"c"}`, `{"type":"item_reference"}`, `[]`, `{`, `"hi"`} {
 		item, err := readOne(raw)
 		if err == nil || AsError(err).Code != InvalidRequest {
-			t.Errorf("%s gives %+v, %v", raw, item, err)
+			t.Errorf("%s returns %+v, %v", raw, item, err)
 		}
 	}
 	_, err := ReadOpenResponses([]OpenItem{{Role: User, Content: raw(`"hi"`)}, {Type: "item_reference"}})

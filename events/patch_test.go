@@ -35,7 +35,7 @@ func TestMergePatch(t *testing.T) {
 		for range 20 { // the order is the same each time
 			got, err := MergePatch([]byte(tt.doc), []byte(tt.patch))
 			if err != nil || string(got) != tt.want {
-				t.Fatalf("%s patched by %s gives %s, %v; want %s", tt.doc, tt.patch, got, err, tt.want)
+				t.Fatalf("%s patched by %s is %s, %v; want %s", tt.doc, tt.patch, got, err, tt.want)
 			}
 		}
 	}

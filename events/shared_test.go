@@ -67,7 +67,7 @@ func TestCommit_StoresLargeOutputOnce(t *testing.T) {
 				if got := &back.Events[i]; !bytes.Equal(got.Raw(), whole) || !bytes.Equal(c.Events[i].Raw(), whole) || !bytes.Equal(got.Stored(), c.Events[i].Stored()) {
 					t.Errorf("event %d is read as\n%s\nand made as\n%s", i, got.Raw(), c.Events[i].Raw())
 				}
-				again, err := DecodeEvent(back.Events[i].Raw()) // as whoever follows the timeline reads it
+				again, err := DecodeEvent(back.Events[i].Raw()) // as a subscriber of the timeline decodes it
 				if err != nil || !reflect.DeepEqual(again.Data, back.Events[i].Data) {
 					t.Errorf("event %d: %v, %+v", i, err, again.Data)
 				}

@@ -104,7 +104,7 @@ func TestCollect(t *testing.T) {
 
 // A writer that needs old content that nothing names keeps it from the collector,
 // whichever of the two is first.
-func TestCollectBesideWriters(t *testing.T) {
+func TestCollect_DuringWrites(t *testing.T) {
 	w := newWorld(t, files.ServiceConfig{})
 	ctx := t.Context()
 	data := noise(600_000, 1)
@@ -123,7 +123,7 @@ func TestCollectBesideWriters(t *testing.T) {
 	if got, err := w.content("acme", digest(data)); err != nil || len(got) != len(data) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
-	// It is taken first: the writer stores it anew.
+	// It is deleted first: the writer stores it again.
 	if sum, _ := w.collect(4*time.Hour, true); sum.Taken != 1 {
 		t.Fatalf("%+v", sum)
 	}
@@ -132,7 +132,7 @@ func TestCollectBesideWriters(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := w.content("acme", digest(data)); err != nil || len(got) != len(data) {
-		t.Errorf("stored anew: %d bytes, %v", len(got), err)
+		t.Errorf("stored again: %d bytes, %v", len(got), err)
 	}
 }
 

@@ -9,12 +9,12 @@ import (
 
 // What the tests, which look from outside, need of the inside.
 
-// Later gives the store with a clock that is ahead.
+// Later returns the store with a clock that is ahead.
 func (s *Store) Later(by time.Duration) *Store {
 	return &Store{js: s.js, stream: s.stream, bucket: s.bucket, known: map[string]*object{}, now: func() time.Time { return time.Now().Add(by) }}
 }
 
-// Held gives how many messages the store has.
+// Held returns how many messages the store has.
 func (s *Store) Held(ctx context.Context) (uint64, error) {
 	info, err := s.stream.Info(ctx)
 	if err != nil {
@@ -23,8 +23,8 @@ func (s *Store) Held(ctx context.Context) (uint64, error) {
 	return info.State.Msgs, nil
 }
 
-// Abandon stores pieces and then nothing more, as a process that dies does. It
-// gives the name under which they lie.
+// Abandon stores pieces and then stops, as a crashing process does. It returns the name under
+// which they are.
 func (s *Store) Abandon(ctx context.Context, tenant string, pieces ...[]byte) (string, error) {
 	w := s.newWriter(tenant)
 	for _, p := range pieces {

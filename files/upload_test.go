@@ -113,7 +113,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// Whoever does not keep to the order of pieces is refused, and leaves nothing.
+// A client that sends pieces out of order is refused, and leaves nothing.
 func TestPiecesOutOfOrderAreRefused(t *testing.T) {
 	for name, send := range map[string]func(*nats.Conn, string) *nats.Msg{
 		"a gap":     func(nc *nats.Conn, s string) *nats.Msg { return piece(t, nc, s, "2", "", noise(9, 1)) },
@@ -171,7 +171,7 @@ func TestUploadIsRefusedBeforeItBegins(t *testing.T) {
 	}
 }
 
-// The end may be asked for again: it gives the first answer, and writes once.
+// The end may be repeated: it returns the first reply, and writes once.
 func TestEndIsAnsweredAgain(t *testing.T) {
 	w := newWorld(t, files.ServiceConfig{})
 	c := w.client("acme")

@@ -87,7 +87,7 @@ func (w *world) client(tenant string) *client.Client {
 	return c
 }
 
-// thread makes a thread and gives its id.
+// thread creates a thread and returns its id.
 func (w *world) thread(c *client.Client) string {
 	w.t.Helper()
 	made, err := c.CreateThread(w.t.Context(), events.CreateThread{})
@@ -97,7 +97,7 @@ func (w *world) thread(c *client.Client) string {
 	return made.ThreadID
 }
 
-// held gives how many messages the store has.
+// held returns how many messages the store has.
 func (w *world) held() uint64 {
 	w.t.Helper()
 	n, err := w.store.Held(w.t.Context())
@@ -117,7 +117,7 @@ func (w *world) until(what string, so func() bool) {
 	}
 }
 
-// content gives what the store has of a tenant's digest.
+// content returns what the store has under a tenant's digest.
 func (w *world) content(tenant, digest string) ([]byte, error) {
 	var all bytes.Buffer
 	for piece, err := range w.store.All(w.t.Context(), tenant, digest) {
@@ -140,7 +140,7 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// raw begins an upload by hand, and gives its subject.
+// raw starts an upload by hand, and returns its subject.
 func (w *world) raw(nc *nats.Conn, tenant, thread, path string) string {
 	w.t.Helper()
 	body, err := json.Marshal(map[string]any{"threadId": thread, "data": map[string]any{"path": path}})

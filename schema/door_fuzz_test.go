@@ -97,7 +97,7 @@ func FuzzDoorCommand(f *testing.F) {
 	})
 }
 
-// realData gives what real commands of that name take.
+// realData returns data that real commands of that name carry.
 func realData(t testing.TB, v *Validator, name string) [][]byte {
 	t.Helper()
 	r, err := v.DecodeRequest(commitRequest())

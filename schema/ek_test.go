@@ -14,7 +14,7 @@ import (
 
 // The documents of the specification (EK), as they stand there.
 
-// takeItem sends an item through the door and gives it back as JSON.
+// takeItem decodes an item of a request and returns it as JSON.
 func takeItem(t *testing.T, v *Validator, item string) (events.NewItem, string) {
 	t.Helper()
 	got, err := v.DecodeCommand("item.create", events.JSON(`{"item":`+item+`}`))
@@ -45,7 +45,7 @@ func same(t *testing.T, got, want string) {
 	}
 }
 
-// links are what a stored item has beside its EK fields (EK-161).
+// links are the fields of a stored item in addition to its EK fields (EK-161).
 const links = `"threadId":"T-0195e5d0-3c1a-7b2e-9f44-1d2e3f405162","contextId":"ctx_1","index":0,"version":1,"seq":1`
 
 // stored adds members to a document.

@@ -207,7 +207,7 @@ func TestTagsThatCannotBeKept(t *testing.T) {
 	}
 }
 
-// structOf gives a struct type with n fields.
+// structOf returns a struct type with n fields.
 func structOf(n int) reflect.Type {
 	var fields []reflect.StructField
 	for i := range n {

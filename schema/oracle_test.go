@@ -50,7 +50,7 @@ func agree(t *testing.T, v *Validator, path string, raw []byte, err error) {
 	t.Fatalf("%s: the reader refuses %q, the schema %#v: %s", path, at, mismatch, raw)
 }
 
-// wellFormed gives the path of a refusal, which must be one.
+// wellFormed returns the path of a refusal, which must be one.
 func wellFormed(t *testing.T, err error, raw []byte) string {
 	t.Helper()
 	var e *events.Error

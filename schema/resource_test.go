@@ -8,8 +8,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// ekResource is what EK 4 says of a document: each field with a value that it
-// may have. What others need beside them is in more.
+// ekResource is a document in EK 4: each field with a valid value. The fields that Skein
+// requires in addition are in more.
 type ekResource struct {
 	name                         string
 	required, nullable, optional map[string]string

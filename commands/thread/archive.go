@@ -11,7 +11,7 @@ type ArchiveThread struct{ Record events.LifecycleArchived }
 func (s *State) Busy() string {
 	switch {
 	case s.Active() != "" || len(s.executing()) > 0:
-		return "an execution is under way"
+		return "an execution is in progress"
 	case s.Status == events.ThreadStreaming:
 		return "it is streaming"
 	case len(s.Queue) > 0:

@@ -14,7 +14,7 @@ func (k *story) archived() ArchiveThread {
 }
 
 // A thread at rest is archived as it stands, and goes on afterwards.
-func TestArchiveThread(t *testing.T) {
+func TestArchiveThread_AtRest(t *testing.T) {
 	k := newStory(t)
 	k.do(events.CreateThread{AgentID: "triage"})
 	d := k.archived()
@@ -25,15 +25,14 @@ func TestArchiveThread(t *testing.T) {
 	k.do(events.UpdateThread{Title: to("x")})
 }
 
-// A thread on which something is under way, or is to happen by itself, is not
-// archived; the refusal says what it is.
+// A thread with work in progress, or scheduled work, is not archived; the refusal names it.
 func TestArchiveThread_Busy(t *testing.T) {
 	for why, begin := range map[string]func(*story){
-		"an execution is under way":   func(k *story) { k.do(events.ReactThread{Text: to("hello")}) },
+		"an execution is in progress": func(k *story) { k.do(events.ReactThread{Text: to("hello")}) },
 		"it is streaming":             func(k *story) { k.do(events.SetThreadStatus{To: events.ThreadStreaming}) },
 		"messages wait for the agent": func(k *story) { k.waitsWhileClosed() },
 		"effects are scheduled":       func(k *story) { k.do(events.ScheduleEffect{Name: "remind"}) },
-		"an execution is under way\x00": func(k *story) { // somebody outside runs it
+		"an execution is in progress\x00": func(k *story) { // somebody outside runs it
 			k.do(message("itm_u", "x"))
 			k.do(events.CreateExecution{TriggerItemID: "itm_u"})
 		},

@@ -28,7 +28,7 @@ func turn() []any {
 
 // Each command of a thread.commit sees what those before it did, also where
 // the first makes the thread.
-func TestCommitIsDoneInOrder(t *testing.T) {
+func TestThreadCommit_RunsInOrder(t *testing.T) {
 	k := newStory(t)
 	made := k.do(append([]any{events.CreateThread{}}, turn()...)...)
 	if len(made) != 14 || k.state.Version != 14 || k.seq != 1 {
@@ -48,7 +48,7 @@ func TestCommitIsDoneInOrder(t *testing.T) {
 
 // Whichever command of a thread.commit is refused, nothing of it is done, and
 // the refusal says which it was.
-func TestCommitIsAllOrNothing(t *testing.T) {
+func TestThreadCommit_IsAtomic(t *testing.T) {
 	for at := range turn() {
 		k := begun(t)
 		parts := turn()

@@ -21,7 +21,7 @@ func asking(t *testing.T) *work {
 	return w
 }
 
-// phases gives how a worker sees the run's calls.
+// phases returns how a worker sees the run's calls.
 func (w *work) phases() string {
 	var out []string
 	for _, c := range w.run().Calls {
@@ -99,7 +99,7 @@ func TestApproval_GrantedForAClaim(t *testing.T) {
 }
 
 // What waits for no approval, and what no run waits with, is not found.
-func TestApproval_OfNothing(t *testing.T) {
+func TestApproval_NotFound(t *testing.T) {
 	k := begun(t) // somebody outside runs the execution
 	answers := []any{
 		events.GrantApproval{CallID: "call_2"}, events.DenyApproval{CallID: "call_2"}, events.ResolveApproval{CallID: "call_2", Result: raw(`1`)},
@@ -114,7 +114,7 @@ func TestApproval_OfNothing(t *testing.T) {
 
 // Calls that wait for something else let the run be parked with those that wait
 // for an approval, and go on when it has come about.
-func TestHoldAndResumeCalls(t *testing.T) {
+func TestHoldCalls_AndResume(t *testing.T) {
 	w := atWork(t)
 	w.do(w.reaction("call_1", "call_2", "call_3"))
 	step := w.run().StepID
@@ -142,7 +142,7 @@ func TestHoldAndResumeCalls(t *testing.T) {
 
 // A run is parked when all that is left of its step waits, and not before, nor when
 // nothing waits.
-func TestPark(t *testing.T) {
+func TestPark_OnlyWhenAllCallsWait(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer any
 		parked bool

@@ -64,7 +64,7 @@ func TestSetContext(t *testing.T) {
 }
 
 // What a context holds is at most 1 MiB, however it grows (C-16).
-func TestContentIsBounded(t *testing.T) {
+func TestContext_ContentIsBounded(t *testing.T) {
 	k := begun(t)
 	half := `"` + strings.Repeat("x", events.MaxStateBytes/2-20) + `"`
 	k.do(events.SetContext{Patch: raw(`{"a":` + half + `}`)})

@@ -8,9 +8,9 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// A run that is under way is aborted in the commit that deletes its thread, and
-// what waits for it is not begun (C-6).
-func TestDeleteAbortsTheRun(t *testing.T) {
+// An active run is aborted in the commit that deletes its thread, and the queue is not started
+// (C-6).
+func TestDelete_AbortsTheRun(t *testing.T) {
 	k := newStory(t)
 	k.do(events.CreateThread{AgentID: "triage"})
 	w := k.reacting("")
@@ -40,7 +40,7 @@ func TestDeleteAbortsTheRun(t *testing.T) {
 }
 
 // An execution that somebody outside runs is ended too, with its open steps (C-6).
-func TestDeleteEndsForeignExecutions(t *testing.T) {
+func TestDelete_EndsExecutionsOfClients(t *testing.T) {
 	k := begun(t)
 	made := k.do(events.DeleteThread{})
 	want(t, made,
@@ -54,8 +54,9 @@ func TestDeleteEndsForeignExecutions(t *testing.T) {
 	)
 }
 
-// All that is under way ends with its thread, whoever runs it, in a fixed order.
-func TestDelete_EndsAllThatIsUnderWay(t *testing.T) {
+// All executions and steps in progress end with their thread, those of clients too, in a fixed
+// order.
+func TestDelete_EndsAllExecutions(t *testing.T) {
 	w := atWork(t)
 	for _, id := range []string{"exe_c", "exe_b", "exe_d"} {
 		w.do(events.CreateExecution{ID: id, TriggerItemID: w.trigger("exe_a"), ReactionItemID: "itm_" + id})

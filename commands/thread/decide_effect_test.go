@@ -77,7 +77,7 @@ func TestScheduleEffect(t *testing.T) {
 	}
 }
 
-func TestEffectsThatCannotBeScheduled(t *testing.T) {
+func TestScheduleEffect_Refusals(t *testing.T) {
 	k := begun(t)
 	k.do(events.ScheduleEffect{ID: effectID, Name: "x"})
 	wantRefusal(t, k.refuse(events.ScheduleEffect{ID: effectID, Name: "x"}), events.AlreadyExists, events.ErrorDetails{Entity: "effect", ID: effectID})
@@ -93,7 +93,7 @@ func TestEffectsThatCannotBeScheduled(t *testing.T) {
 }
 
 // A thread may have 1,000 effects pending; also those of one commit count.
-func TestEffectLimit(t *testing.T) {
+func TestScheduleEffect_Limit(t *testing.T) {
 	k := begun(t)
 	for k.state.Effects < events.MaxEffects-1 {
 		batch := make([]any, min(100, events.MaxEffects-1-k.state.Effects))
@@ -220,7 +220,7 @@ func TestStartEffect(t *testing.T) {
 
 // The pause doubles up to an hour, and may be asked to be longer; the last
 // attempt is final.
-func TestEffectRetries(t *testing.T) {
+func TestFailEffect_Backoff(t *testing.T) {
 	k := begun(t)
 	k.do(events.ScheduleEffect{ID: effectID, Name: "x", Retries: to(int64(13))})
 	for attempt := int64(1); attempt <= 14; attempt++ {
@@ -246,7 +246,7 @@ func TestEffectRetries(t *testing.T) {
 
 // A repeated effect keeps to its plan, whenever its firings end, and what was
 // missed runs once.
-func TestRepeatedEffects(t *testing.T) {
+func TestEffects_RepeatOnSchedule(t *testing.T) {
 	k := begun(t)
 	began := k.do(events.ScheduleEffect{ID: effectID, Name: "x", EveryMs: to(int64(10_000)), Retries: to(int64(1))})[0].Time
 	for _, c := range []struct{ ends, next events.Time }{

@@ -19,7 +19,7 @@ func atWork(t *testing.T) *work {
 	return w
 }
 
-// rest gives what closes a run in the thread's default context, in the order of
+// rest returns the events that close a run in the thread's default context, in the order of
 // EK-119, after its step and its item.
 func (w *work) rest(to events.ExecutionStatus, text, reason string, end events.ThreadStatus) []fact {
 	ctx := w.state.ContextID()
@@ -69,7 +69,7 @@ func TestRunEnds_Completed(t *testing.T) {
 
 // A step that ends names its calls, and of those that were made the part that
 // holds the result; the next step follows.
-func TestRunGoesOn(t *testing.T) {
+func TestRunContinues_AfterCalls(t *testing.T) {
 	w := atWork(t)
 	step := w.run().StepID
 	w.do(w.reaction("call_1", "call_2"))
@@ -83,7 +83,7 @@ func TestRunGoesOn(t *testing.T) {
 
 // What a later step adds to the run's item goes to the places after those that are
 // there, and each result to the place of its call; a result's item names the call.
-func TestRunGoesOn_PlacesOfParts(t *testing.T) {
+func TestRunContinues_PlacesOfParts(t *testing.T) {
 	w := atWork(t)
 	w.do(w.reaction("call_1"))
 	w.do(w.results("call_1"))
@@ -125,7 +125,7 @@ func TestRunGoesOn_PlacesOfParts(t *testing.T) {
 
 // Each step adds its parts to the run's item after those of the steps before it,
 // whatever else was said meanwhile.
-func TestRunGoesOn_StepAfterStep(t *testing.T) {
+func TestRunContinues_StepAfterStep(t *testing.T) {
 	w := atWork(t)
 	place := int64(0)
 	for range 3 {
@@ -147,7 +147,7 @@ func TestRunGoesOn_StepAfterStep(t *testing.T) {
 
 // Calls of a run whose item was deleted stand alone, and results without a result
 // edit nothing.
-func TestRunGoesOn_WithoutItsItem(t *testing.T) {
+func TestRunContinues_WithoutItsItem(t *testing.T) {
 	w := atWork(t)
 	w.do(w.reaction("call_1"))
 	if made := w.do(EndCalls{ExecutionID: "exe_a", Token: 1, StepID: w.run().StepID}); len(made) != 0 {
@@ -188,7 +188,7 @@ func TestRunEnds_Failed(t *testing.T) {
 }
 
 // What a step gave before it failed is kept, once: not if it had reacted.
-func TestFailRun_KeepsWhatItGave(t *testing.T) {
+func TestFailRun_KeepsPartialOutput(t *testing.T) {
 	fail := FailRun{ExecutionID: "exe_a", Token: 1, ErrorText: "no", Parts: []events.JSON{text("so far")}, Types: []string{"output_text"}}
 	w := atWork(t)
 	wantKinds(t, w.do(fail), `part.created item.created step.status.changed message.edited item.status.changed execution.status.changed
@@ -233,10 +233,10 @@ func TestRunEnds_AtItsLimit(t *testing.T) {
 	}
 }
 
-// A run goes on for what came while its step was under way: a message that its
-// reactor was not shown, or a call that joins it; not for what it was shown, nor
-// for a call that gets a run of its own.
-func TestRunGoesOn_ForWhatCame(t *testing.T) {
+// A run continues because of what arrived during its step: a message that its reactor did not
+// receive, or a call that joins it; not because of what the reactor received, or a call with a
+// run of its own.
+func TestRunContinues_ForNewMessages(t *testing.T) {
 	for name, c := range map[string]struct {
 		came  any
 		shown bool
@@ -314,7 +314,7 @@ func TestReactStep_StoppedByItsSide(t *testing.T) {
 	made := w.do(d)
 	want(t, made[2:3], fact{events.RunStoppedType, "exe_a", "exe_a", events.RunStopped{By: events.SideA, Reason: "stopped by side a"}})
 	if w.state.Active() != "" || w.state.Status != events.ThreadOpen {
-		t.Errorf("afterwards the thread is %s, %q under way", w.state.Status, w.state.Active())
+		t.Errorf("afterwards the thread is %s, %q active", w.state.Status, w.state.Active())
 	}
 	w = atWork(t)
 	w.do(events.StopRun{Reason: "a person"})
@@ -325,9 +325,9 @@ func TestReactStep_StoppedByItsSide(t *testing.T) {
 	}
 }
 
-// Which run is meant: the one that was named, or the one under way. What has ended,
-// or is somebody else's, is refused.
-func TestUnderWay(t *testing.T) {
+// The run that a command means: the one that it names, or the active one. One that has ended,
+// or that a client runs, is refused.
+func TestStopRun_FindsTheActiveRun(t *testing.T) {
 	w := atWork(t)
 	w.do(w.reaction())
 	for _, d := range []any{
@@ -397,7 +397,7 @@ func TestLostRunError(t *testing.T) {
 }
 
 // A reactor answers an open step once, and calls end once, of the open step.
-func TestSteps_Refusals(t *testing.T) {
+func TestSteps_RefuseRepeats(t *testing.T) {
 	w := atWork(t)
 	d := w.reaction("call_1")
 	other := d
@@ -415,7 +415,7 @@ func TestSteps_Refusals(t *testing.T) {
 
 // An agent that takes the thread over does so with the call that hands it over;
 // one that has it already does not.
-func TestEndCalls_HandsOver(t *testing.T) {
+func TestEndCalls_AssignsAgent(t *testing.T) {
 	w := atWork(t)
 	w.do(w.reaction("call_1"))
 	d := w.results("call_1")
@@ -437,7 +437,7 @@ func TestEndCalls_HandsOver(t *testing.T) {
 
 // The item of a run is completed at its end, unless somebody has completed or
 // deleted it.
-func TestRunEnds_ItsItemIsAnothers(t *testing.T) {
+func TestRunEnds_ItemCompletedByAnother(t *testing.T) {
 	for name, c := range map[string]struct {
 		before any
 		says   bool
@@ -456,8 +456,8 @@ func TestRunEnds_ItsItemIsAnothers(t *testing.T) {
 	}
 }
 
-// A call whose part has a state was made by whoever gave it, and is none to make.
-func TestReactStep_CallThatWasMade(t *testing.T) {
+// A call whose part has a state was made by its provider, and is not made again.
+func TestReactStep_SkipsCallsOfTheProvider(t *testing.T) {
 	w := atWork(t)
 	d := w.reaction("call_1")
 	d.Parts = append(d.Parts, raw(`{"type":"tool-search","toolCallId":"call_p","state":"output-available","output":1}`), raw(`{"type":"tool-search","toolCallId":7}`))

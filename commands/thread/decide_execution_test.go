@@ -155,7 +155,7 @@ func TestRun_NextToForeignExecutions(t *testing.T) {
 	step := w.run().StepID
 	w.do(events.SetExecutionStatus{ExecutionID: "exe_b", To: events.ExecutionFailed})
 	if w.state.Active() != "exe_a" || step == "" || w.state.head.Failed != "" {
-		t.Errorf("%q is under way at step %q, and %q has failed", w.state.Active(), step, w.state.head.Failed)
+		t.Errorf("%q is active at step %q, and %q has failed", w.state.Active(), step, w.state.head.Failed)
 	}
 	w.do(events.CreateStep{ID: "stp_a", ExecutionID: "exe_a"}) // a step of the run itself, which is the open one from now on
 	w.do(events.SetStepStatus{StepID: step, To: events.StepCompleted})

@@ -30,7 +30,7 @@ func typesOf(made []events.Event) string {
 
 // SA-112: parents are made as needed, in the same commit, and a path that holds
 // a file is written over; its first time stays.
-func TestWriteMakesParentsAndWritesOver(t *testing.T) {
+func TestWriteFile_CreatesParentsAndOverwrites(t *testing.T) {
 	k := begun(t)
 	made := k.do(stored("a/b/c.txt", "one"))
 	if got := typesOf(made); got != "directory.created directory.created file.written" {
@@ -53,7 +53,7 @@ func TestWriteMakesParentsAndWritesOver(t *testing.T) {
 
 // SA-116, SA-117, SA-118: what changes nothing makes no event and is not
 // refused; what stands in the way is a typed refusal, and changes nothing.
-func TestDirectoriesAndFilesAreApart(t *testing.T) {
+func TestFiles_DirectoriesAndFilesConflict(t *testing.T) {
 	k := begun(t)
 	k.do(stored("/d/f", "x"))
 	for _, nothing := range []any{
@@ -101,7 +101,7 @@ func TestDirectoriesAndFilesAreApart(t *testing.T) {
 }
 
 // Parts of one thread.commit see each other, and a refused one leaves nothing.
-func TestFilesInOneCommit(t *testing.T) {
+func TestFiles_InOneCommit(t *testing.T) {
 	k := begun(t)
 	made := k.do(events.CreateDirectory{Path: "/d"}, stored("/d/f", "x"), events.DeleteFile{Path: "/d/f"}, events.RemoveDirectory{Path: "/d"}, stored("/d", "now a file"))
 	if got := typesOf(made); got != "directory.created file.written file.deleted directory.removed file.written" {
@@ -120,7 +120,7 @@ func TestFilesInOneCommit(t *testing.T) {
 }
 
 // A writer that says what it saw is refused if somebody else was there first.
-func TestExpectedDigest(t *testing.T) {
+func TestWriteFile_ExpectedDigest(t *testing.T) {
 	k := begun(t)
 	with := func(w events.WriteFile, digest string) events.WriteFile {
 		w.ExpectedDigest = &digest
@@ -137,7 +137,7 @@ func TestExpectedDigest(t *testing.T) {
 }
 
 // SA-130: an external file is a record: no content, no digest.
-func TestExternalFileIsARecord(t *testing.T) {
+func TestWriteFile_ExternalIsARecord(t *testing.T) {
 	k := begun(t)
 	made := k.do(events.WriteFile{Path: "/v.mp4", External: "s3://bucket/v.mp4", Size: to(int64(7)), MimeType: "video/mp4"})
 	d := made[0].Data.(events.FileWritten)
@@ -153,7 +153,7 @@ func TestExternalFileIsARecord(t *testing.T) {
 
 // The state that comes back from a snapshot decides as the one that was kept;
 // the files of a deleted thread are forgotten.
-func TestFilesSurviveEncoding(t *testing.T) {
+func TestFiles_SurviveEncoding(t *testing.T) {
 	k := begun(t)
 	for i := range 20 {
 		k.do(stored("/d/"+strconv.Itoa(i%7), strconv.Itoa(i)))
@@ -204,7 +204,7 @@ func TestWriteFile_Event(t *testing.T) {
 
 // A thread has at most so many files and directories; writing over one takes no
 // more, and the last that is allowed is.
-func TestFileLimit(t *testing.T) {
+func TestWriteFile_Limit(t *testing.T) {
 	k := begun(t)
 	k.do(stored("/d/f", "x"))
 	for _, c := range []struct {

@@ -29,7 +29,7 @@ func TestCreateItem(t *testing.T) {
 	}
 }
 
-func TestCreateItemRefused(t *testing.T) {
+func TestCreateItem_Refusals(t *testing.T) {
 	k := begun(t)
 	k.do(message("itm_gone", "x"))
 	k.do(events.DeleteMessage{ItemID: "itm_gone"})
@@ -56,7 +56,7 @@ func TestCreateItemRefused(t *testing.T) {
 
 // An edit changes what it names and leaves the status alone; a deleted item is
 // gone for every command, and its place is not given again (C-7).
-func TestEditAndDeleteMessage(t *testing.T) {
+func TestMessage_EditAndDelete(t *testing.T) {
 	k := begun(t)
 	main := k.state.ContextID()
 	edit := events.EditMessage{ItemID: "itm_user", Content: raw(`[{"type":"input_text","text":"Y"}]`), Metadata: raw(`{"k":1}`), Silent: to(true)}
@@ -84,7 +84,7 @@ func TestEditAndDeleteMessage(t *testing.T) {
 }
 
 // The content that an edit brings is checked by the item's own kind.
-func TestEditOtherKinds(t *testing.T) {
+func TestEditMessage_OtherTypes(t *testing.T) {
 	k := begun(t)
 	k.do(events.CreateItem{Item: events.NewItem{ID: "itm_call", Type: events.ActionExecute, Content: raw(`{"callId":"c","name":"n","arguments":{}}`)}})
 	k.do(events.EditMessage{ItemID: "itm_call", Content: raw(`{"callId":"c","name":"m","arguments":{}}`)})

@@ -8,7 +8,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// busyThread is a thread with a run under way and messages that wait.
+// busyThread is a thread with an active run and messages that wait.
 func busyThread(t *testing.T, waiting ...events.ReactThread) (*work, []string) {
 	t.Helper()
 	k := newStory(t)

@@ -52,7 +52,7 @@ func (m *maker) reactFor(d events.ReactThread, parent *events.Parent) error {
 	}
 	switch policy {
 	case events.Reject:
-		return m.underWayAlready()
+		return m.refuseDuringRun()
 	case events.Interrupt:
 		if err := m.push(item, d, true); err != nil {
 			return err
@@ -66,13 +66,13 @@ func (m *maker) reactFor(d events.ReactThread, parent *events.Parent) error {
 	return m.push(item, d, false)
 }
 
-// underWayAlready refuses a message on a thread whose policy is to refuse messages during a
+// refuseDuringRun refuses a message on a thread whose policy is to refuse messages during a
 // run.
-func (m *maker) underWayAlready() error {
+func (m *maker) refuseDuringRun() error {
 	err := events.ThreadMachine().Check(m.command.ThreadID, m.state.Status, events.ThreadStreaming)
 	var transition *events.TransitionError
 	if errors.As(err, &transition) {
-		transition.Instead = "a run is under way, and the policy is reject: wait for its end, or send the message with the policy enqueue, steer or interrupt"
+		transition.Instead = "a run is in progress, and the policy is reject: wait for its end, or send the message with the policy enqueue, steer or interrupt"
 	}
 	return err
 }

@@ -103,7 +103,7 @@ func TestReact_PolicyInOrder(t *testing.T) {
 			wantRefusal(t, events.AsError(err), events.IllegalTransition, events.ErrorDetails{
 				Entity: "thread", ID: threadID, From: "streaming", To: "streaming", Allowed: []string{"open", "closed", "failed"},
 			})
-			if !strings.Contains(err.Error(), "a run is under way, and the policy is reject: wait for its end") {
+			if !strings.Contains(err.Error(), "a run is in progress, and the policy is reject: wait for its end") {
 				t.Errorf("%+v: it does not say what to do: %v", c, err)
 			}
 		}
@@ -112,7 +112,7 @@ func TestReact_PolicyInOrder(t *testing.T) {
 
 // Where somebody outside streams there is no run to stop or to steer: the message
 // waits, an interrupting one in front.
-func TestReact_WhileSomebodyOutsideStreams(t *testing.T) {
+func TestReact_WhileAClientStreams(t *testing.T) {
 	k := newStory(t)
 	k.do(events.CreateThread{AgentID: "triage"})
 	k.do(events.SetThreadStatus{To: events.ThreadStreaming})
@@ -189,7 +189,7 @@ func TestReact_Steers(t *testing.T) {
 
 // What waits goes to the default context if its own was closed meanwhile, and
 // waits on if no context can take it; a call of a tool goes before messages.
-func TestNext_WhatNoContextTakesWaits(t *testing.T) {
+func TestNext_WaitsForAnOpenContext(t *testing.T) {
 	w := atWork(t)
 	w.do(events.CreateContext{ID: "ctx_a"})
 	w.do(events.ReactThread{Text: to("for ctx_a"), ContextID: "ctx_a", ExecutionID: "exe_b"})
@@ -211,7 +211,7 @@ func TestNext_WhatNoContextTakesWaits(t *testing.T) {
 	w.do(events.SetContextStatus{To: events.ContextClosed})
 	w.do(w.reaction())
 	if w.state.Active() != "" || len(w.state.Queue) != 1 {
-		t.Errorf("%q is under way, and %d wait", w.state.Active(), len(w.state.Queue))
+		t.Errorf("%q is active, and %d wait", w.state.Active(), len(w.state.Queue))
 	}
 }
 
@@ -222,7 +222,7 @@ func TestNext_WhenTheThreadIsFree(t *testing.T) {
 	k.do(events.CreateThread{AgentID: "triage"})
 	k.waitsWhileClosed()
 	if k.state.Active() != "" || len(k.state.Queue) != 1 {
-		t.Errorf("on a closed thread %q is under way, and %d wait", k.state.Active(), len(k.state.Queue))
+		t.Errorf("on a closed thread %q is active, and %d wait", k.state.Active(), len(k.state.Queue))
 	}
 	for _, end := range []events.ThreadStatus{events.ThreadOpen, events.ThreadFailed} {
 		k := newStory(t)

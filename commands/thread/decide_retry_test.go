@@ -29,7 +29,7 @@ func TestRetryRun_AnswersTheSameItem(t *testing.T) {
 		made := w.do(d)
 		run, ok := w.state.Run(w.state.Active())
 		if !ok || run.ExecutionID == "exe_a" || run.ReactionItemID == was.ReactionItemID {
-			t.Fatalf("the run under way is %+v", run)
+			t.Fatalf("the active run is %+v", run)
 		}
 		want(t, made,
 			fact{events.ContextResolvedType, "ctx_a", "", events.ContextResolved{}},
@@ -68,7 +68,7 @@ func (k *story) mustRun(t *testing.T) Run {
 	t.Helper()
 	r, ok := k.state.Run(k.state.Active())
 	if !ok {
-		t.Fatal("no run is under way")
+		t.Fatal("no run is active")
 	}
 	return r
 }
@@ -94,7 +94,7 @@ func TestRetryRun_Refusals(t *testing.T) {
 			w.do(events.CreateExecution{ID: "exe_b", TriggerItemID: w.trigger("exe_a")})
 			w.do(events.SetExecutionStatus{ExecutionID: "exe_b", To: events.ExecutionFailed})
 		}, events.RetryRun{ExecutionID: "exe_b"}, events.NotFound, events.ErrorDetails{Entity: "run of execution", ID: "exe_b"}},
-		"one that is under way": {func(w *work) {
+		"an active one": {func(w *work) {
 			w.do(events.ReactThread{Text: to("again"), ExecutionID: "exe_b"})
 		}, events.RetryRun{ExecutionID: "exe_b"}, events.InvalidRequest, events.ErrorDetails{Path: "/data/executionId"}},
 		"one after which there was another": {func(w *work) {

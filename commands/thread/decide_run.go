@@ -337,7 +337,7 @@ func clipText(text string) string {
 }
 
 func (m *maker) resumeCalls(d ResumeCalls) error {
-	id, x, err := m.underWay(d.ExecutionID)
+	id, x, err := m.activeRun(d.ExecutionID)
 	if err != nil {
 		return err
 	}
@@ -365,7 +365,7 @@ func (m *maker) parkRun(d ParkRun) error {
 }
 
 func (m *maker) wakeRun(d WakeRun) error {
-	id, x, err := m.underWay(d.ExecutionID)
+	id, x, err := m.activeRun(d.ExecutionID)
 	if err != nil {
 		return err
 	}

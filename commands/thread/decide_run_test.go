@@ -120,7 +120,7 @@ func TestReactInOrder(t *testing.T) {
 	wantKinds(t, k.do(w.reaction()), `part.created message.edited step.status.changed item.status.changed execution.status.changed
 		thread.finished context.status.changed thread.status.changed`)
 	if k.state.Status != events.ThreadOpen || k.state.Active() != "" {
-		t.Errorf("afterwards the thread is %s, with %q under way", k.state.Status, k.state.Active())
+		t.Errorf("afterwards the thread is %s, with %q active", k.state.Status, k.state.Active())
 	}
 	if i, _ := k.state.item("itm_a"); i.Status != events.ItemCompleted {
 		t.Errorf("the reaction item is %s", i.Status)
@@ -342,8 +342,8 @@ func TestApproval_CallWaitsForThread(t *testing.T) {
 	wantKinds(t, k.do(ResumeCalls{ExecutionID: w.execution, CallIDs: []string{"call_1"}}), "run.resumed")
 }
 
-// Calls that callers queue join the run under way, and start one at rest:
-// SA-62, SA-63, SA-64.
+// Calls that callers queue join the active run, and start one on an idle thread: SA-62, SA-63,
+// SA-64.
 func TestQueueTool(t *testing.T) {
 	k := newStory(t)
 	k.do(events.CreateThread{AgentID: "triage"})
@@ -367,8 +367,8 @@ func TestQueueTool(t *testing.T) {
 	}
 }
 
-// A call that is made once ends its run, is none of the run under way, and counts
-// as no step of a reactor: SA-65, SA-139, SA-140.
+// A call with once ends its run, does not join the active run, and does not count as a step of
+// a reactor: SA-65, SA-139, SA-140.
 func TestCallOnce(t *testing.T) {
 	k := newStory(t)
 	k.do(events.CreateThread{AgentID: "triage"})
@@ -387,7 +387,7 @@ func TestCallOnce(t *testing.T) {
 	w.claim()
 	k.do(w.results("call_2"))
 	if k.state.Active() != "" || k.state.Status != events.ThreadOpen {
-		t.Errorf("the thread is %s, %q is under way", k.state.Status, k.state.Active())
+		t.Errorf("the thread is %s, %q is active", k.state.Status, k.state.Active())
 	}
 	// One that comes while an agent answers waits for its end; another call joins it.
 	w = k.reacting("")

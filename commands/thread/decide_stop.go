@@ -4,8 +4,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// underWay returns the named run, or the current one.
-func (m *maker) underWay(execution string) (string, executionState, error) {
+// activeRun returns the named run, or the current one.
+func (m *maker) activeRun(execution string) (string, executionState, error) {
 	if execution == "" {
 		if execution = m.state.head.Active; execution == "" {
 			return "", executionState{}, events.Errorf(events.NotFound, "the thread has no active run")
@@ -22,7 +22,7 @@ func (m *maker) underWay(execution string) (string, executionState, error) {
 }
 
 func (m *maker) stopRun(d events.StopRun) error {
-	id, _, err := m.underWay(d.ExecutionID)
+	id, _, err := m.activeRun(d.ExecutionID)
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (m *maker) stopRun(d events.StopRun) error {
 }
 
 func (m *maker) cancelRun(d events.CancelRun) error {
-	id, _, err := m.underWay(d.ExecutionID)
+	id, _, err := m.activeRun(d.ExecutionID)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (m *maker) stop(id string, d events.RunStopped) error {
 }
 
 func (m *maker) turnRun(d events.TurnRun) error {
-	id, x, err := m.underWay(d.ExecutionID)
+	id, x, err := m.activeRun(d.ExecutionID)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// minimal gives the least that each command takes on the thread of begun.
+// minimal returns the least data of each command, on the thread of begun.
 func minimal() map[string]any {
 	idx := to(int64(1))
 	return map[string]any{
@@ -187,7 +187,7 @@ func TestEnvelope(t *testing.T) {
 }
 
 // A clock that stands or goes back does not take the thread's time with it.
-func TestTimeNeverGoesBack(t *testing.T) {
+func TestTime_NeverGoesBack(t *testing.T) {
 	k := newStory(t)
 	last := events.Time(0)
 	for i, now := range []events.Time{dawn, dawn, dawn - 5_000_000, dawn + 1, dawn + 10} {
@@ -210,7 +210,7 @@ func TestTimeNeverGoesBack(t *testing.T) {
 	}
 }
 
-func TestExpectedVersion(t *testing.T) {
+func TestDecide_ExpectedVersion(t *testing.T) {
 	k := begun(t)
 	for _, expected := range []int64{0, k.state.Version - 1, k.state.Version + 1} {
 		c := k.command(events.UpdateThread{Title: to("x")})

@@ -33,7 +33,7 @@ func TestCreateThread(t *testing.T) {
 	wantRefusal(t, k.refuse(events.CreateThread{}), events.AlreadyExists, events.ErrorDetails{Entity: "thread", ID: threadID})
 }
 
-func TestCreateThreadPlain(t *testing.T) {
+func TestCreateThread_WithoutKey(t *testing.T) {
 	k := newStory(t)
 	made := k.do(events.CreateThread{})
 	ctx := k.state.ContextID()
@@ -86,7 +86,7 @@ func TestFinishThread(t *testing.T) {
 	wantRefusal(t, k.refuse(events.FinishThread{ExecutionID: "exe_2"}), events.NotFound, events.ErrorDetails{Entity: "execution", ID: "exe_2"})
 }
 
-// A deleted thread gives its key back, and nothing of it is found any more (C-6).
+// A deleted thread releases its key, and nothing in it is found any more (C-6).
 func TestDeleteThread(t *testing.T) {
 	k := newStory(t)
 	k.do(events.CreateThread{Key: "k", Context: raw(`"secret"`)})

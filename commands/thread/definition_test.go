@@ -19,7 +19,7 @@ func newTenant(t testing.TB) *story {
 	return k
 }
 
-// define gives a definition in its canonical form, as the door does.
+// define returns a definition in canonical form, as the schema check does.
 func define(value any) events.NewDefinition {
 	raw, err := events.EncodeDefinition(value)
 	if err != nil {
@@ -58,7 +58,7 @@ func remove(refs ...string) (list []events.DefinitionRef) {
 	return list
 }
 
-// changes gives what events say they changed: "agent a 1 added".
+// changes returns what events say they changed: "agent a 1 added".
 func changes(made []events.Event) []string {
 	out := []string{}
 	for _, e := range made {
@@ -111,7 +111,7 @@ func TestApplyDefinitions(t *testing.T) {
 }
 
 // Each refusal names its place, and changes nothing.
-func TestApplyDefinitionsRefusals(t *testing.T) {
+func TestApplyDefinitions_Refusals(t *testing.T) {
 	k := newTenant(t)
 	k.do(apply(agent("a", "m", "t"), model("m", "x"), tool("t"), define(events.PromptDefinition{Name: "p", Text: "x"})))
 	dual := events.AgentDefinition{Name: "d", Type: events.DualAI, SideA: &events.AgentSide{Model: "m", Prompt: "p"}, SideB: &events.AgentSide{Model: "m", Tools: []string{"t", "u"}}}
@@ -156,7 +156,7 @@ func TestApplyDefinitionsRefusals(t *testing.T) {
 // Whatever is applied in whatever order: doing it again makes no event, versions
 // count by one, what refers to something finds it, and the state that is made
 // from the stored bytes is the same (which the story holds).
-func TestApplyDefinitionsProperty(t *testing.T) {
+func TestApplyDefinitions_Property(t *testing.T) {
 	for seed := range uint64(300) {
 		g := rand.New(rand.NewPCG(seed, 7))
 		k := newTenant(t)
@@ -255,7 +255,7 @@ func TestApplyDefinitions_Limits(t *testing.T) {
 
 // A definition of a foreign log, which has no digest, is there all the same, and is
 // what it is: applied again it does not change.
-func TestDefinitionWithoutDigest(t *testing.T) {
+func TestApplyDefinitions_WithoutDigest(t *testing.T) {
 	s, def := &State{}, tool("t")
 	k := newTenant(t)
 	e := k.after(events.DefinitionChangedType, "tool/t", "", events.DefinitionChanged{Kind: def.Kind, Name: "t", Version: 1, Definition: def.Definition})

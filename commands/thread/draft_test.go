@@ -9,7 +9,7 @@ import (
 
 // A draft takes commands one after another, shows what they did, and leaves the
 // state below alone until it is applied.
-func TestDraftLeavesItsBaseAlone(t *testing.T) {
+func TestDraft_LeavesItsBaseUnchanged(t *testing.T) {
 	k := begun(t)
 	before := encoded(t, k.state)
 	d := NewDraft(k.state)
@@ -49,7 +49,7 @@ func TestDraftLeavesItsBaseAlone(t *testing.T) {
 }
 
 // A draft that is thrown away costs nothing.
-func TestDraftMayBeDropped(t *testing.T) {
+func TestDraft_MayBeDropped(t *testing.T) {
 	k := begun(t)
 	before := encoded(t, k.state)
 	c := k.command(turn()...)
@@ -65,7 +65,7 @@ func TestDraftMayBeDropped(t *testing.T) {
 }
 
 // Content that came in a large commit does not keep the commit in memory.
-func TestContentIsCopied(t *testing.T) {
+func TestDraft_CopiesContent(t *testing.T) {
 	body := []byte(`{"content":{"n":1},"filler":"................"}`)
 	content := body[len(`{"content":`):len(`{"content":{"n":1}`)]
 	k := begun(t)
@@ -78,7 +78,7 @@ func TestContentIsCopied(t *testing.T) {
 
 // What a command is about is read off its first part; one without parts is about
 // nothing.
-func TestCommandIsAbout(t *testing.T) {
+func TestCommand_SubjectOfFirstPart(t *testing.T) {
 	for name, c := range map[string]struct {
 		parts                []any
 		creates, tenant, dry bool

@@ -8,7 +8,7 @@ import (
 
 // SA-75: an attempt that nobody took does not count: it is made again after a pause
 // that doubles up to five minutes, and counts only when a day has passed.
-func TestEffectThatNobodyTakes(t *testing.T) {
+func TestFailEffect_NotAccepted(t *testing.T) {
 	k := begun(t)
 	k.do(events.ScheduleEffect{ID: effectID, Name: "remind", Retries: to(int64(0)), BackoffMs: to(int64(10))})
 	due := k.now

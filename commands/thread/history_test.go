@@ -11,12 +11,12 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// dice gives a number from 0 up to n.
+// dice returns a number from 0 up to n.
 type dice func(n int) int
 
 func pick[T any](roll dice, list ...T) T { return list[roll(len(list))] }
 
-// entity gives the id of one that is there, and now and then of none.
+// entity returns the id of an existing entity, and occasionally of none.
 func entity[V any](roll dice, there map[string]V) string {
 	ids := slices.Sorted(maps.Keys(there))
 	if len(ids) == 0 || roll(12) == 0 {
@@ -25,7 +25,7 @@ func entity[V any](roll dice, there map[string]V) string {
 	return pick(roll, ids...)
 }
 
-// chance gives something with a chance of one in n, and else nothing.
+// chance returns something with a chance of one in n, and otherwise nil.
 func chance[T any](roll dice, n int, something T) T {
 	if roll(n) == 0 {
 		return something
@@ -100,10 +100,10 @@ func anyCommand(roll dice, s *State) any {
 	}
 }
 
-// history tells a random story. After each commit the state that decided is
-// compared with one made from the stored bytes (by the story), and in the end
-// with one that was encoded and read amid it. What is refused changes nothing.
-// It gives how many commands were done and refused.
+// history runs random commands. After each commit the deciding state is compared with one
+// folded from the stored bytes (by the story), and at the end with one that was encoded and
+// decoded in between. A refused command changes nothing. It returns how many commands
+// succeeded and were refused.
 func history(t testing.TB, roll dice, commands int) (done, refused int) {
 	k := newStory(t)
 	k.do(events.CreateThread{Key: "k"})
@@ -189,7 +189,7 @@ func isDelete(data any) bool {
 // Random histories, legal and refused commands mixed, hold what the package
 // promises, and are timelines that the checker accepts (EK-124, EK-150,
 // EK-160..EK-164).
-func TestRandomHistories(t *testing.T) {
+func TestDecide_RandomHistories(t *testing.T) {
 	done, refused := 0, 0
 	for seed := range uint64(60) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {

@@ -38,7 +38,7 @@ func (l *Ledger) Commit(c *events.Commit, fault func(*events.Event, error)) {
 		e := &c.Events[i]
 		if before == nil || before.CommandID != e.CommandID {
 			before, n = nil, 0
-			if _, did := l.state.Receipt(e.CommandID); did || done[e.CommandID] {
+			if _, known := l.state.Receipt(e.CommandID); known || done[e.CommandID] {
 				fault(e, fmt.Errorf("command %.80q was done before", e.CommandID))
 			}
 			done[e.CommandID] = true

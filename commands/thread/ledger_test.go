@@ -9,8 +9,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// stored takes events as one commit, which is stored next, and gives the faults that
-// the ledger of the story finds.
+// takes stores events as the next commit, and returns the faults that the story's ledger
+// finds.
 func (k *story) takes(made ...events.Event) (faults []string) {
 	k.t.Helper()
 	for i := range made {
@@ -94,9 +94,9 @@ func TestLedger_SkillsAndRelationships(t *testing.T) {
 	holdsBut(t, k, k.after(events.RelationshipAddedType, threadID, "exe_1", last), anotherSubject("its subject should be"), anotherCorrelation("not in the thread"))
 }
 
-// Whoever goes on from a ledger's state leaves it as it is; a new one knows what
-// the state knows.
-func TestLedger_LeavesTheStateItGoesOnFrom(t *testing.T) {
+// A ledger that continues from another's state does not change it, and knows what that state
+// knows.
+func TestLedger_LeavesItsStartStateUnchanged(t *testing.T) {
 	k := begun(t)
 	before := encoded(t, k.state)
 	l := newLedger(k.state)
@@ -169,7 +169,7 @@ func TestLedger_UnknownEvents(t *testing.T) {
 }
 
 // After its end a thread has no events, and none comes before its beginning.
-func TestLedger_OutsideTheThreadsLife(t *testing.T) {
+func TestLedger_EventsOutsideTheThreadsLife(t *testing.T) {
 	k := newStory(t)
 	profile := events.Event{Type: events.ProfileChangedType, CommandID: "a", Data: events.ProfileChanged{Title: to("x")}}
 	wantFaults(t, k.takes(profile), "does not exist")

@@ -9,7 +9,7 @@ import (
 // What belongs to another thread is not found, by any command that could link
 // to it: a context (EK-160), an item (EK-161), an execution (EK-162), a step
 // (EK-163) and its parts (EK-164).
-func TestOtherThreadsAreNotFound(t *testing.T) {
+func TestLinks_OtherThreadsAreNotFound(t *testing.T) {
 	mine, other := begun(t), newStory(t)
 	other.thread = otherID
 	other.do(events.CreateThread{})
@@ -52,7 +52,7 @@ func TestOtherThreadsAreNotFound(t *testing.T) {
 
 // A step is of the execution that it was made for, and of no other of the same
 // thread (EK-163).
-func TestStepOfAnotherExecution(t *testing.T) {
+func TestLinks_StepOfAnotherExecution(t *testing.T) {
 	k := begun(t)
 	k.do(events.CreateExecution{ID: "exe_2", TriggerItemID: "itm_user"})
 	for _, data := range []any{

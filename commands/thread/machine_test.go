@@ -33,7 +33,7 @@ func moves[S ~string](t *testing.T, m events.Machine[S], id string, reach func(*
 }
 
 // EK-81..EK-86, EK-150.
-func TestThreadMoves(t *testing.T) {
+func TestMoves_Thread(t *testing.T) {
 	ask := func(to events.ThreadStatus) any { return events.SetThreadStatus{To: to, Reason: "why"} }
 	moves(t, events.ThreadMachine(), threadID,
 		func(k *story, s events.ThreadStatus) {
@@ -50,7 +50,7 @@ func TestThreadMoves(t *testing.T) {
 }
 
 // EK-87..EK-91, EK-150.
-func TestContextMoves(t *testing.T) {
+func TestMoves_Context(t *testing.T) {
 	ask := func(to events.ContextStatus) any { return events.SetContextStatus{ContextID: "ctx_a", To: to} }
 	moves(t, events.ContextMachine(), "ctx_a",
 		func(k *story, s events.ContextStatus) {
@@ -65,14 +65,14 @@ func TestContextMoves(t *testing.T) {
 }
 
 // A context that is not named is the default one.
-func TestDefaultContextMoves(t *testing.T) {
+func TestMoves_DefaultContext(t *testing.T) {
 	k := begun(t)
 	want(t, k.do(events.SetContextStatus{To: events.ContextStreaming}), fact{events.ContextStatusChangedType, k.state.ContextID(), "",
 		events.ContextStatusChanged{From: events.ContextOpen, To: events.ContextStreaming}})
 }
 
 // EK-92..EK-94, EK-150.
-func TestExecutionMoves(t *testing.T) {
+func TestMoves_Execution(t *testing.T) {
 	ask := func(to events.ExecutionStatus) any { return events.SetExecutionStatus{ExecutionID: "exe_1", To: to} }
 	moves(t, events.ExecutionMachine(), "exe_1",
 		func(k *story, s events.ExecutionStatus) {
@@ -86,7 +86,7 @@ func TestExecutionMoves(t *testing.T) {
 }
 
 // EK-95..EK-97, EK-150.
-func TestStepMoves(t *testing.T) {
+func TestMoves_Step(t *testing.T) {
 	ask := func(to events.StepStatus) any { return events.SetStepStatus{StepID: "stp_1", To: to} }
 	moves(t, events.StepMachine(), "stp_1",
 		func(k *story, s events.StepStatus) {
@@ -100,7 +100,7 @@ func TestStepMoves(t *testing.T) {
 }
 
 // EK-98..EK-101, EK-150. An item may be made in any of its states.
-func TestItemMoves(t *testing.T) {
+func TestMoves_Item(t *testing.T) {
 	ask := func(to events.ItemStatus) any { return events.SetItemStatus{ItemID: "itm_a", To: to} }
 	moves(t, events.ItemMachine(), "itm_a",
 		func(k *story, s events.ItemStatus) {

@@ -11,7 +11,7 @@ import (
 const day = events.Time(24 * 3600 * 1_000_000)
 
 // A receipt stands for 24 hours of the thread's time, and survives encoding.
-func TestReceiptsLastADay(t *testing.T) {
+func TestReceipts_LastADay(t *testing.T) {
 	k := newStory(t)
 	step := func(id string, at events.Time) {
 		t.Helper()
@@ -59,7 +59,7 @@ func TestReceiptsLastADay(t *testing.T) {
 }
 
 // A receipt that is dropped does not take a later one of the same id with it.
-func TestReceiptsOfOneID(t *testing.T) {
+func TestReceipts_OfOneID(t *testing.T) {
 	var r receipts
 	r.add("a", 1, dawn)
 	r.add("a", 2, dawn+10)
@@ -71,7 +71,7 @@ func TestReceiptsOfOneID(t *testing.T) {
 
 // Each command of a commit that several share has a receipt of its own, and one
 // of many events has one.
-func TestReceiptsOfOneCommit(t *testing.T) {
+func TestReceipts_OfOneCommit(t *testing.T) {
 	k := begun(t)
 	d := NewDraft(k.state)
 	for range 3 {

@@ -54,7 +54,7 @@ func (r rules) attempt(e *events.Event, firing, attempt int64) (effectState, err
 	v, ok := r.state.effect(e.Subject)
 	return v, firstFault(
 		about(e, e.Subject, e.Subject), exists(ok, "pending effect", e.Subject),
-		unless(v.running() && v.Firing == firing && v.Attempt == attempt, "attempt %d at firing %d is not under way", attempt, firing),
+		unless(v.running() && v.Firing == firing && v.Attempt == attempt, "attempt %d at firing %d is not in progress", attempt, firing),
 	)
 }
 

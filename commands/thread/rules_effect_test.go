@@ -62,20 +62,20 @@ func TestHolds_Effects(t *testing.T) {
 	completed := func(next string) events.Event {
 		return k.after(events.EffectCompletedType, effectID, effectID, events.EffectCompleted{Firing: 1, Attempt: 1, Next: next})
 	}
-	refused("an end of what does not run", "not under way", completed(""))
+	refused("an end of what does not run", "not in progress", completed(""))
 	k.mustStart(t, 1, 1)
 	refused("a second start", "runs already", started(events.EffectStarted{Firing: 1, Attempt: 2, Claim: 9}))
 	e, _ := k.state.effect(effectID)
 	next := e.again(k.now + 1000)
 	holdsBut(t, k, completed(next),
 		anotherCorrelation("its correlation should be"),
-		the("another firing", "not under way", func(d *events.EffectCompleted) { d.Firing = 2 }),
-		the("another attempt", "not under way", func(d *events.EffectCompleted) { d.Attempt = 2 }),
+		the("another firing", "not in progress", func(d *events.EffectCompleted) { d.Firing = 2 }),
+		the("another attempt", "not in progress", func(d *events.EffectCompleted) { d.Attempt = 2 }),
 		the("no next time", "runs next at", func(d *events.EffectCompleted) { d.Next = "" }))
 	fail := events.EffectFailed{Firing: 1, Attempt: 1, ErrorText: "no", Next: (k.now + 5e6).String()}
 	holdsBut(t, k, k.after(events.EffectFailedType, effectID, effectID, fail),
 		anotherCorrelation("its correlation should be"),
-		the("another attempt", "not under way", func(d *events.EffectFailed) { d.Attempt = 2 }),
+		the("another attempt", "not in progress", func(d *events.EffectFailed) { d.Attempt = 2 }),
 		the("no next attempt", "runs next at", func(d *events.EffectFailed) { d.Next = "" }),
 		the("the last attempt", "is final, or not", func(d *events.EffectFailed) { d.Final = true }))
 	holdsBut(t, k, cancelled()) // it is repeated

@@ -53,7 +53,7 @@ func TestHolds_Contexts(t *testing.T) {
 }
 
 // Only the context that was made just before was made by the command.
-func TestHolds_ContextThatWasResolved(t *testing.T) {
+func TestHolds_ResolvedContext(t *testing.T) {
 	k := furnished(t)
 	made, err := Decide(k.state, k.command(events.ResolveContext{Key: "c"}))
 	if err != nil || len(made) != 2 {
@@ -145,7 +145,7 @@ func TestHolds_Items(t *testing.T) {
 
 // What was truncated is gone for every command, in a draft as on the thread; what
 // comes before it stays.
-func TestHistoryTruncated(t *testing.T) {
+func TestHistoryTruncated_HidesItems(t *testing.T) {
 	k := furnished(t)
 	m, _ := k.state.item("itm_m")
 	cut := k.after(events.HistoryTruncatedType, threadID, "", events.HistoryTruncated{FromIndex: m.Index})

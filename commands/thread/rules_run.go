@@ -28,7 +28,7 @@ func (r rules) RunRequested(e *events.Event, d events.RunRequested) error {
 	}
 	faults := []error{
 		unless(begun, "the runtime takes up an execution when it is created, and not later"),
-		unless(r.state.head.Active == "", "execution %.80q is under way", r.state.head.Active), r.retries(x, d.RetryOf),
+		unless(r.state.head.Active == "", "execution %.80q is in progress", r.state.head.Active), r.retries(x, d.RetryOf),
 		unless(r.state.Status == events.ThreadStreaming, "the thread is %s", r.state.Status),
 	}
 	for _, c := range d.Calls {

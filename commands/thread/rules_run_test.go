@@ -176,7 +176,7 @@ func TestHolds_ParkedWithoutCalls(t *testing.T) {
 
 // The runtime takes an execution up when it is created; one that takes up a failed
 // one answers the same item.
-func TestHolds_BegunRuns(t *testing.T) {
+func TestHolds_StartedRuns(t *testing.T) {
 	k := newStory(t)
 	k.do(events.CreateThread{AgentID: "triage"})
 	k.do(events.QueueTool{CallID: "call_f", Name: "find"})
@@ -242,10 +242,10 @@ func TestHolds_BegunRuns(t *testing.T) {
 	if err := holds(k.state, []events.Event{other[0], forgedOther}); err == nil || !contains(err, "when it is created") {
 		t.Errorf("a run of another than was created: %v", err)
 	}
-	w := atWork(t) // there is one under way
+	w := atWork(t) // one is active
 	k = w.story
 	k.do(message("itm_u", "x"))
-	if err := holds(k.state, outside("exe_o")); err == nil || !contains(err, "is under way") {
+	if err := holds(k.state, outside("exe_o")); err == nil || !contains(err, "is in progress") {
 		t.Errorf("a second run: %v", err)
 	}
 }

@@ -51,7 +51,7 @@ func TestHolds_RefusesWhatCouldNotFollow(t *testing.T) {
 		"a removal of nothing":          {events.QueueRemovedType, "q-9", "", events.QueueRemoved{ID: "q-9"}, "does not wait"},
 		"an edit of nothing":            {events.QueueEditedType, "q-9", "", events.QueueEdited{ID: "q-9", Item: raw(`{"type":"message"}`)}, "does not wait"},
 		"a move of nothing":             {events.QueueMovedType, "q-9", "", events.QueueMoved{ID: "q-9"}, "does not wait"},
-		"an end that keeps what runs":   {events.LifecycleDeletedType, threadID, "", events.LifecycleDeleted{}, "under way"},
+		"an end that keeps what runs":   {events.LifecycleDeletedType, threadID, "", events.LifecycleDeleted{}, "in progress"},
 	} {
 		if err := held(k, f); err == nil || !strings.Contains(err.Error(), f.says) {
 			t.Errorf("%s: %v", name, err)

@@ -177,6 +177,6 @@ func (r rules) LifecycleDeleted(e *events.Event, _ events.LifecycleDeleted) erro
 	return firstFault(
 		ofAggregate(e),
 		unless(r.state.Key == "", "its key %.80q was not released", r.state.Key),
-		unless(len(r.state.executing()) == 0, "executions are under way"),
+		unless(len(r.state.executing()) == 0, "executions are in progress"),
 	)
 }

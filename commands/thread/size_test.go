@@ -12,7 +12,7 @@ import (
 
 // What states are said to take is what they take, of short threads and of long
 // ones: the bound of the cache is one of memory.
-func TestBytesAreMemory(t *testing.T) {
+func TestBytes_MatchTheHeap(t *testing.T) {
 	for _, c := range []struct{ turns, states int }{{0, 1000}, {1, 500}, {12, 100}, {50, 40}} {
 		k := newStory(t)
 		k.do(events.CreateThread{})
@@ -48,7 +48,7 @@ func TestBytesAreMemory(t *testing.T) {
 	}
 }
 
-// heap gives how much is in use.
+// heap returns the bytes in use.
 func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -59,7 +59,7 @@ func heap() int64 {
 
 // A map has room for eight entries, then for the next power of two of which seven
 // eighths suffice, and above a thousand for half as many again.
-func TestRoom(t *testing.T) {
+func TestRoom_OfMaps(t *testing.T) {
 	if got := room[itemState](0); got != 0 {
 		t.Errorf("no entries take %d bytes", got)
 	}
@@ -86,7 +86,7 @@ func TestRoom(t *testing.T) {
 
 // Each entry takes what it leads to: its texts in steps of 16 bytes, its content as
 // it is, and its lists.
-func TestSizes(t *testing.T) {
+func TestBytes_OfEntries(t *testing.T) {
 	run, item, q := int64(unsafe.Sizeof(runState{})), raw(`{"a":1}`), int64(unsafe.Sizeof(queued{}))
 	for name, c := range map[string]struct{ got, want int64 }{
 		"a context":            {contextState{Key: "k", Type: strings.Repeat("t", 17), Content: item}.size(), 16 + 32 + 7},

@@ -13,7 +13,7 @@ import (
 
 // A state that was encoded and read decides as the first one does, and is
 // encoded to the same bytes.
-func TestSnapshot(t *testing.T) {
+func TestSnapshot_RoundTrip(t *testing.T) {
 	k := begun(t)
 	k.do(events.CreateContext{ID: "ctx_a", Key: "a", Content: raw(`{"ü":[1.50,"\u0000"]}`)})
 	k.do(events.PutPart{StepID: "stp_1", Idx: to(int64(7))})
@@ -40,7 +40,7 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-func TestBrokenSnapshots(t *testing.T) {
+func TestDecodeState_RefusesDamaged(t *testing.T) {
 	k := begun(t)
 	good := string(encoded(t, k.state))
 	for name, text := range map[string]string{

@@ -60,7 +60,7 @@ func message(id, text string) events.CreateItem {
 	}}
 }
 
-// nameOf gives the name of the command that takes data of that type.
+// nameOf returns the name of the command with data of that type.
 func nameOf(t testing.TB, data any) string {
 	t.Helper()
 	switch data.(type) {
@@ -164,7 +164,7 @@ func (k *story) store(draft *Draft) *events.Commit {
 	return commit
 }
 
-// bytes gives the state as it was when the story last stored something.
+// bytes returns the state as it was when the story last stored something.
 func (k *story) bytes() []byte {
 	k.t.Helper()
 	if k.encoded == nil {
@@ -173,7 +173,7 @@ func (k *story) bytes() []byte {
 	return k.encoded
 }
 
-// refuse does a command that must be refused, and gives the refusal.
+// refuse runs a command that must be refused, and returns the refusal.
 func (k *story) refuse(data ...any) *events.Error {
 	k.t.Helper()
 	made, err := k.try(k.command(data...))
@@ -192,7 +192,7 @@ func encoded(t testing.TB, s *State) []byte {
 	return b
 }
 
-// fact is what is expected of an event beside its envelope.
+// fact is the expected part of an event, without its envelope.
 type fact struct {
 	Type        events.Type
 	Subject     string

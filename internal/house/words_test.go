@@ -61,10 +61,18 @@ func oldWords() []word {
 func rewritten() []string {
 	return []string{
 		".",
+		"archive",
+		"audit",
 		"client",
 		"cmd/skein",
+		"commands",
+		"commands/thread",
+		"events",
+		"files",
 		"internal/house",
+		"projections/documents",
 		"runtime",
+		"schema",
 	}
 }
 

@@ -195,12 +195,12 @@ func TestPieces(t *testing.T) {
 	}
 	for _, kind := range []Kind{Threads, Items, Steps, Definitions} {
 		if p, ok := ParsePlace(kind, key); ok {
-			t.Errorf("%s is taken for %+v", key, p)
+			t.Errorf("%s is parsed as %+v", key, p)
 		}
 	}
 	for _, other := range []string{"", "acme.T-1", "acme.T-1.itm", "acme.T-1.exe.stp", "acme.T-1./.", "acme./.ab12", "./.ab12", "acme.T-1.ab12"} {
 		if thread, ok := ParsePiece(other); ok {
-			t.Errorf("%q is taken for a piece of %q", other, thread)
+			t.Errorf("%q is parsed as a piece of %q", other, thread)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // Every event changes a document, but for these: of the thread's document they change
 // the version and the time alone.
-func TestModels_EventsThatNobodyShows(t *testing.T) {
+func TestModels_EventsWithoutReadModel(t *testing.T) {
 	hidden := []events.Type{
 		events.ThreadResolvedType, events.ContextResolvedType, events.StateClosedType, events.SkillActivatedType,
 		events.RelationshipAddedType, events.RelationshipRemovedType,

@@ -10,7 +10,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// anEffect gives the id of the n-th effect.
+// anEffect returns the id of the n-th effect.
 func anEffect(n int) string { return fmt.Sprintf("0195e5d0-3c1a-4b2e-9f44-%012d", n) }
 
 // random writes a random but legal history of n commits.

@@ -31,7 +31,7 @@ func TestExecution_ShowsItsRun(t *testing.T) {
 	is(asked + `,` + claimed + `,"waitingFor":[{"kind":"tool","name":"t","callId":"c1"}],"version":7,"seq":18`)
 	run(events.RunParkedType, events.RunParked{Token: 1, Calls: []string{"c1", "c2"}})
 	is(asked + `,` + claimed + `,"waitingFor":[{"kind":"tool","name":"t","callId":"c1"}],"waiting":["c1","c2"],"version":8,"seq":21`)
-	// What it takes up again stays, when it is asked for once more.
+	// What a retry continues stays, when it is requested again.
 	run(events.RunRequestedType, events.RunRequested{AgentID: "b"})
 	is(`"agentId":"b","retryOf":"e0",` + claimed + `,"waitingFor":[{"kind":"tool","name":"t","callId":"c1"}],"version":9,"seq":24`)
 	run(events.RunClaimedType, events.RunClaimed{Worker: "v", Token: 2})

@@ -8,9 +8,9 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// TestThread_ShowsTheRunUnderWay: what the thread's run waits for, as each event changes
+// TestThread_ShowsTheActiveRun: what the thread's run waits for, as each event changes
 // it; events of another run change nothing.
-func TestThread_ShowsTheRunUnderWay(t *testing.T) {
+func TestThread_ShowsTheActiveRun(t *testing.T) {
 	h := newHistory(t, 50)
 	h.do(events.CreateThread{})
 	s := NewModels().NewMemory()
