@@ -159,7 +159,7 @@ func TestForgedTimeline(t *testing.T) {
 		"without a place":             nil,
 		"of a commit long past":       {events.HeaderSeq: {"2"}, events.HeaderVersion: {"3"}},
 		"of a commit that is not one": {events.HeaderSeq: {"900"}, events.HeaderVersion: {"901"}},
-		"once again after its commit":   {events.HeaderSeq: {"9"}, events.HeaderVersion: {"11"}},
+		"once again after its commit": {events.HeaderSeq: {"9"}, events.HeaderVersion: {"11"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHouse(t)

@@ -24,11 +24,11 @@ func TestWitness(t *testing.T) {
 		change func(h *house)
 		want   string // of the finding about threadTwo; empty: all is right
 	}{
-		"nothing":          {func(*house) {}, ""},
-		"it went on":       {func(h *house) { h.do("thread.update", `{"threadId":"`+threadTwo+`","data":{"title":"x"}}`) }, ""},
-		"its end cut off":  {cut(func(l []*nats.Msg) []*nats.Msg { return l[:16] }), "its end was cut off"},
-		"a thread gone":    {cut(func(l []*nats.Msg) []*nats.Msg { return l[:9] }), "it is not in the log"},
-		"renumbered":       {cut(func(l []*nats.Msg) []*nats.Msg { return append(l[9:18:18], l[:9]...) }), ""},
+		"nothing":               {func(*house) {}, ""},
+		"it went on":            {func(h *house) { h.do("thread.update", `{"threadId":"`+threadTwo+`","data":{"title":"x"}}`) }, ""},
+		"its end cut off":       {cut(func(l []*nats.Msg) []*nats.Msg { return l[:16] }), "its end was cut off"},
+		"a thread gone":         {cut(func(l []*nats.Msg) []*nats.Msg { return l[:9] }), "it is not in the log"},
+		"renumbered":            {cut(func(l []*nats.Msg) []*nats.Msg { return append(l[9:18:18], l[:9]...) }), ""},
 		"its history rewritten": {func(h *house) { cut(func(l []*nats.Msg) []*nats.Msg { return l[:9] })(h); h.fill(threadTwo) }, "rewritten"},
 		"purged as it says": {func(h *house) {
 			h.do("thread.delete", `{"threadId":"`+threadTwo+`","data":{"purge":true}}`)
