@@ -14,6 +14,7 @@ import (
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/snapshots"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -150,7 +151,7 @@ func TestCommandOnArchivedThread(t *testing.T) {
 	// A process that starts again, with the snapshot and without.
 	for n, drop := range []bool{false, true} {
 		if drop {
-			if err := w.log.DropSnapshot(w.ctx, "acme", id); err != nil {
+			if err := snapshots.On(w.log.Streams()).Drop(w.ctx, "acme", id); err != nil {
 				t.Fatal(err)
 			}
 		}

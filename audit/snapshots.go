@@ -11,14 +11,14 @@ import (
 	"strings"
 
 	"github.com/skein-threads/skein/commands/thread"
-	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
+	"github.com/skein-threads/skein/eventlog/snapshots"
 	"github.com/skein-threads/skein/events"
 )
 
-// snapshots checks that each snapshot equals the fold of the log at the commit that it names.
+// snapshotCheck checks that each snapshot equals the fold of the log at the commit that it names.
 // Decisions on long threads start from them.
-type snapshots struct {
+type snapshotCheck struct {
 	kept map[aggregate]bool // aggregates that have one, and were not checked yet
 
 	raw []byte // of the current aggregate; nil: there is none, or it was compared
@@ -34,7 +34,7 @@ func (v *verifier) listSnapshots(ctx context.Context) error {
 	if there, err := v.hasStream(ctx, "OBJ_"+v.bucket(assets.SnapshotBucket)); err != nil || !there {
 		return err // it is derived, and created when Skein starts
 	}
-	for of, err := range v.log.Snapshots(ctx) {
+	for of, err := range snapshots.On(v.log.Streams()).List(ctx) {
 		if err != nil {
 			return v.damaged(ctx, err, Finding{Kind: KindSnapshot, Bucket: v.bucket(assets.SnapshotBucket)})
 		}
@@ -56,7 +56,7 @@ func (v *verifier) snapshotPlace(a aggregate, detail string) Finding {
 }
 
 // take reports whether there is a snapshot of an aggregate, and removes it from the list.
-func (s *snapshots) take(a aggregate) bool {
+func (s *snapshotCheck) take(a aggregate) bool {
 	there := s.kept[a]
 	delete(s.kept, a)
 	return there
@@ -87,7 +87,7 @@ func (v *verifier) beginSnapshot(ctx context.Context, a aggregate) error {
 
 // readSnapshot reads a snapshot. It returns nil if there is none, or none that is used.
 func (v *verifier) readSnapshot(ctx context.Context, a aggregate) ([]byte, *thread.State, error) {
-	raw, err := v.log.ReadSnapshot(ctx, eventlog.SnapshotOf{Tenant: a.tenant, Aggregate: a.id})
+	raw, err := snapshots.On(v.log.Streams()).Read(ctx, snapshots.Of{Tenant: a.tenant, Aggregate: a.id})
 	if err != nil || raw == nil {
 		return nil, nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog/assets"
+	"github.com/skein-threads/skein/eventlog/snapshots"
 )
 
 // stateOf folds a thread, as the snapshot of it would be.
@@ -57,7 +58,7 @@ func TestVerify_Snapshots(t *testing.T) {
 			h.fill(id)
 		}
 		ids[id] = name
-		if err := h.log.SaveSnapshot(h.ctx, "acme", id, make(id)); err != nil {
+		if err := snapshots.On(h.log.Streams()).Save(h.ctx, "acme", id, make(id)); err != nil {
 			t.Fatal(err)
 		}
 	}

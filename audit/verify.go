@@ -90,7 +90,7 @@ type verifier struct {
 	summary     Summary
 	erased      int64 // versions that purged threads have lost
 	keeps       retention
-	snapshots   snapshots
+	snapshots   snapshotCheck
 	archived    int64     // commits that are in archives
 	suspects    []suspect // keys and threads that do not confirm one another
 }

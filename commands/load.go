@@ -7,6 +7,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/snapshots"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -45,7 +46,7 @@ const snapshotTimeout = 2 * time.Second
 func (d *Dispatcher) fromSnapshot(ctx context.Context, e *entry) *thread.State {
 	reading, cancel := context.WithTimeout(ctx, snapshotTimeout)
 	defer cancel()
-	raw, err := d.log.Snapshot(reading, e.tenant, e.id)
+	raw, err := snapshots.On(d.log.Streams()).Load(reading, e.tenant, e.id)
 	if err == nil && raw != nil {
 		var state *thread.State
 		if state, err = thread.DecodeState(raw); err == nil {
@@ -143,13 +144,13 @@ func (d *Dispatcher) snapshot(e *entry) {
 		switch {
 		case err != nil:
 		case deleted:
-			err = d.log.DropSnapshot(context.Background(), tenant, id)
+			err = snapshots.On(d.log.Streams()).Drop(context.Background(), tenant, id)
 		default:
-			err = d.log.SaveSnapshot(context.Background(), tenant, id, raw)
+			err = snapshots.On(d.log.Streams()).Save(context.Background(), tenant, id, raw)
 			// It may have been deleted meanwhile, and its snapshot removed before this one was
 			// written.
 			if last, lookErr := d.log.Last(context.Background(), tenant, id); err == nil && lookErr == nil && ended(last) {
-				err = d.log.DropSnapshot(context.Background(), tenant, id)
+				err = snapshots.On(d.log.Streams()).Drop(context.Background(), tenant, id)
 			}
 		}
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog/assets"
+	"github.com/skein-threads/skein/eventlog/snapshots"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -93,7 +94,7 @@ func TestBadSnapshots(t *testing.T) {
 		"an item left out": strings.Replace(string(mine), `"items":{"`, `"items":{"x`, 1),
 		"beyond the log":   strings.Replace(string(mine), `"seq":`+strconv.FormatUint(e.state.Seq, 10), `"seq":4711`, 1),
 	} {
-		if err := w.log.SaveSnapshot(t.Context(), tenant, id, []byte(raw)); err != nil {
+		if err := snapshots.On(w.log.Streams()).Save(t.Context(), tenant, id, []byte(raw)); err != nil {
 			t.Fatal(err)
 		}
 		fresh := &entry{tenant: tenant, id: id}
@@ -102,7 +103,7 @@ func TestBadSnapshots(t *testing.T) {
 		}
 		w.sameAsLog(w.d, id)
 	}
-	if err := w.log.SaveSnapshot(t.Context(), tenant, id, mine); err != nil {
+	if err := snapshots.On(w.log.Streams()).Save(t.Context(), tenant, id, mine); err != nil {
 		t.Fatal(err)
 	}
 	fresh := &entry{tenant: tenant, id: id}
@@ -126,7 +127,7 @@ func TestLoad_SnapshotOfAnOlderForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.log.SaveSnapshot(t.Context(), tenant, id, olderForm(t, want)); err != nil {
+	if err := snapshots.On(w.log.Streams()).Save(t.Context(), tenant, id, olderForm(t, want)); err != nil {
 		t.Fatal(err)
 	}
 	fresh := &entry{tenant: tenant, id: id}
@@ -138,7 +139,7 @@ func TestLoad_SnapshotOfAnOlderForm(t *testing.T) {
 	}
 	must(t, reader, "item.create", on(id, hello))
 	w.until("a snapshot of this form", func() bool {
-		raw, err := w.log.Snapshot(t.Context(), tenant, id)
+		raw, err := snapshots.On(w.log.Streams()).Load(t.Context(), tenant, id)
 		if err != nil { // it is being replaced
 			return false
 		}
@@ -242,7 +243,7 @@ func TestLongThread_LoadsFromASnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.log.SaveSnapshot(t.Context(), tenant, id, raw); err != nil {
+	if err := snapshots.On(w.log.Streams()).Save(t.Context(), tenant, id, raw); err != nil {
 		t.Fatal(err)
 	}
 	state, fromSnapshot := load(w.another(Config{}))
@@ -250,7 +251,7 @@ func TestLongThread_LoadsFromASnapshot(t *testing.T) {
 		_, took := load(w.another(Config{}))
 		fromSnapshot = min(fromSnapshot, took)
 	}
-	if err := w.log.DropSnapshot(t.Context(), tenant, id); err != nil {
+	if err := snapshots.On(w.log.Streams()).Drop(t.Context(), tenant, id); err != nil {
 		t.Fatal(err)
 	}
 	whole, fromLog := load(w.another(Config{}))

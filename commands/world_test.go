@@ -15,6 +15,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/snapshots"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/natstest"
@@ -213,7 +214,7 @@ func (w *world) kept(id string) *thread.State {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 300*time.Millisecond)
 	defer cancel()
-	raw, err := w.log.Snapshot(ctx, tenant, id)
+	raw, err := snapshots.On(w.log.Streams()).Load(ctx, tenant, id)
 	if err != nil || raw == nil {
 		return nil
 	}

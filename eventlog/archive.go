@@ -3,13 +3,11 @@ package eventlog
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -90,30 +88,21 @@ func (l *Log) record(m streams.Message) (*events.Commit, events.LifecycleArchive
 	return c, d
 }
 
-// archiveEntry is what is needed of the message that names an object.
-type archiveEntry struct {
-	Name     string            `json:"name"`
-	Metadata map[string]string `json:"metadata"`
-	NUID     string            `json:"nuid"`
-	Size     int64             `json:"size"`
-	Chunks   int               `json:"chunks"`
-	Deleted  bool              `json:"deleted"`
-}
-
 const archiveFirst = "first" // in an entry's metadata: the sequence of the first commit
 
 func (l *Log) archiveStream() string { return "OBJ_" + l.cfg.Names.Bucket(assets.ArchiveBucket) }
 
 // archiveSubject gives the subject of the entry of an object; of all for "*".
 func (l *Log) archiveSubject(name string) string {
-	if name != "*" {
-		name = base64.URLEncoding.EncodeToString([]byte(name))
+	bucket := l.cfg.Names.Bucket(assets.ArchiveBucket)
+	if name == "*" {
+		return streams.ObjectEntries(bucket) + "*"
 	}
-	return "$O." + l.cfg.Names.Bucket(assets.ArchiveBucket) + ".M." + name
+	return streams.ObjectEntry(bucket, name)
 }
 
 // archiveEntry reads the entry of an object, nil if there is none.
-func (l *Log) archiveEntry(ctx context.Context, name string) (*archiveEntry, error) {
+func (l *Log) archiveEntry(ctx context.Context, name string) (*streams.Object, error) {
 	several, err := l.conn.Replicated(ctx)
 	if err != nil {
 		return nil, err
@@ -138,17 +127,10 @@ func (l *Log) archiveEntry(ctx context.Context, name string) (*archiveEntry, err
 		}
 		data = got[0].Data
 	}
-	if e, ok := entryOf(data); ok && e.Name == name {
+	if e, ok := streams.ParseObject(data); ok && e.Name == name {
 		return e, nil
 	}
 	return nil, nil
-}
-
-// entryOf reads an entry, and reports whether its object is there.
-func entryOf(data []byte) (*archiveEntry, bool) {
-	var e archiveEntry
-	err := json.Unmarshal(data, &e)
-	return &e, err == nil && e.NUID != "" && !e.Deleted
 }
 
 // noArchive passes over that there is no store of archives at all.

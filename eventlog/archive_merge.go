@@ -63,7 +63,7 @@ func (l *Log) archivedSince(ctx context.Context, tenant string, from, seen uint6
 // note takes notice of an entry of the store.
 func (x *archiveIndex) note(m streams.Message) {
 	x.upTo = m.Seq
-	var e archiveEntry
+	var e streams.Object
 	if json.Unmarshal(m.Data, &e) != nil {
 		return // the audit finds it
 	}

@@ -194,7 +194,7 @@ func (o *objectReader) read(yield func(streams.Message, error) bool) (again bool
 	}
 	o.nuid = entry.NUID
 	o.sum.Reset()
-	pieces := &archiveReader{log: o.log, ctx: o.ctx, subject: "$O." + o.log.cfg.Names.Bucket(assets.ArchiveBucket) + ".C." + o.nuid, left: entry.Chunks, next: 1}
+	pieces := &archiveReader{log: o.log, ctx: o.ctx, subject: streams.ObjectPieces(o.log.cfg.Names.Bucket(assets.ArchiveBucket), o.nuid), left: entry.Chunks, next: 1}
 	packed := s2.NewReader(pieces, s2.ReaderMaxBlockSize(archiveBlock), s2.ReaderAllocBlock(archiveBlock))
 	r := bufio.NewReader(io.TeeReader(packed, o.sum))
 	subject, last := o.log.cfg.Names.Log(o.tenant, o.thread), uint64(0)

@@ -29,7 +29,7 @@ func (l *Log) Archives(ctx context.Context, tenant, thread string, last []uint64
 			return nil, l.noArchive(ctx, err)
 		}
 		for _, m := range got {
-			if e, ok := entryOf(m.Data); ok {
+			if e, ok := streams.ParseObject(m.Data); ok {
 				out = append(out, e.Name)
 			}
 		}
@@ -43,9 +43,10 @@ func (l *Log) Archives(ctx context.Context, tenant, thread string, last []uint64
 // DropArchive removes an object of archived commits, and has the server overwrite
 // it. It is no error if there is none.
 func (l *Log) DropArchive(ctx context.Context, name string) error {
-	store, err := l.conn.JetStream().ObjectStore(ctx, l.cfg.Names.Bucket(assets.ArchiveBucket))
+	bucket := l.cfg.Names.Bucket(assets.ArchiveBucket)
+	store, err := l.conn.JetStream().ObjectStore(ctx, bucket)
 	if err == nil {
-		err = l.erasePieces(ctx, store, assets.ArchiveBucket, name)
+		err = l.conn.EraseObject(ctx, store, bucket, name)
 	}
 	if err == nil {
 		err = store.Delete(ctx, name)

@@ -24,7 +24,8 @@
 //
 // Below the log, and imported by it: streams (reads and writes of JetStream) and assets
 // (which streams there are). Above it: timeline, chunks, queues and backup. derived (one
-// writer at a time of a derived stream) is for those above.
+// writer at a time of a derived stream) and snapshots (states of threads) stand on streams,
+// and the log does not use them.
 //
 // The reader of archives is in the log: every read of a thread may continue in an archive,
 // and no caller has to know.

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/skein-threads/skein/eventlog/snapshots"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -111,7 +112,7 @@ func (s *session) endThread(ctx context.Context, e ending) error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("purging the documents of %s: %w", name, err)
 	}
-	if err := s.log.DropSnapshot(ctx, e.Tenant, e.Thread); err != nil {
+	if err := snapshots.On(s.log.Streams()).Drop(ctx, e.Tenant, e.Thread); err != nil {
 		return err
 	}
 	s.enders.add(e)

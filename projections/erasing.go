@@ -14,6 +14,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/chunks"
 	"github.com/skein-threads/skein/eventlog/queues"
+	"github.com/skein-threads/skein/eventlog/snapshots"
 	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
 )
@@ -88,7 +89,7 @@ func (r *Runner) eraseCommits(ctx context.Context, e ending, commits []uint64) e
 		}
 	}
 	if err == nil {
-		err = errors.Join(r.log.DropSnapshot(ctx, e.Tenant, e.Thread), r.log.EraseCommits(ctx, e.Tenant, e.Thread, e.Seq))
+		err = errors.Join(snapshots.On(r.log.Streams()).Drop(ctx, e.Tenant, e.Thread), r.log.EraseCommits(ctx, e.Tenant, e.Thread, e.Seq))
 	}
 	if err == nil {
 		r.logger.Info().Str("tenant", e.Tenant).Str("thread", e.Thread).Msg("what a deleted thread held was erased")
