@@ -37,7 +37,7 @@ func (w *world) listen(t *testing.T) *nats.Subscription {
 // chunks returns the streamed chunks up to the last one.
 func (w *world) chunks(t *testing.T, sub *nats.Subscription, last func(events.ChunkEmitted) bool) (list []events.ChunkEmitted) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testPatience)
 	defer cancel()
 	for {
 		m, err := sub.NextMsgWithContext(ctx)

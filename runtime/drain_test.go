@@ -57,7 +57,7 @@ func TestWorker_StopReleasesRun(t *testing.T) {
 // untilStopping waits until a worker accepts no more runs.
 func (w *world) untilStopping(worker *Worker) {
 	w.t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(testPatience); ; time.Sleep(time.Millisecond) {
 		worker.mu.Lock()
 		stops := worker.intake == nil || worker.intake.ctx.Err() != nil
 		worker.mu.Unlock()
@@ -178,7 +178,7 @@ func TestWorker_RunWithoutShareTakesNoPlace(t *testing.T) {
 	for who := ""; who != "other"; {
 		select {
 		case who = <-entered:
-		case <-time.After(time.Minute):
+		case <-time.After(testPatience):
 			t.Fatal("another tenant's run has no place")
 		}
 	}

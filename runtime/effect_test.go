@@ -202,7 +202,7 @@ func TestEffects_ListPending(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	}
-	if e := all[1]; e.Name != "remind" || string(e.Args) != `{"n":1}` || e.ScheduledAt != e.CreatedAt+1800000*1000 || time.Since(time.UnixMicro(e.CreatedAt)) > time.Minute {
+	if e := all[1]; e.Name != "remind" || string(e.Args) != `{"n":1}` || e.ScheduledAt != e.CreatedAt+1800000*1000 || time.Since(time.UnixMicro(e.CreatedAt)) > testPatience {
 		t.Errorf("%s", marshal(t, e))
 	}
 	if got := p.pending("tidy"); ids(got) != sooner+" "+hourly {
@@ -430,13 +430,13 @@ func TestEffectWorker_ReplacedAfterDeath(t *testing.T) {
 		entered <- in
 		<-leave
 		return nil
-	})}, EffectConfig{})
+	})}, EffectConfig{AckWait: 5 * time.Second})
 	id := p.schedule(first, "x", "")
 	key := next(t, entered).Key
 	first.wires.Conn().Close() // the effect is no longer kept alive
 	told := make(chan *EffectInput, 8)
 	began := time.Now()
-	p.process(Effects{"x": tell(told)}, EffectConfig{})
+	p.process(Effects{"x": tell(told)}, EffectConfig{AckWait: 5 * time.Second})
 	in := next(t, told)
 	t.Logf("taken over after %v", time.Since(began))
 	if in.EffectID != id || in.Attempt != 2 || in.Key != key {
@@ -456,18 +456,30 @@ func TestEffectWorker_KeepsLongEffectAlive(t *testing.T) {
 	t.Parallel()
 	p := newPlant(t)
 	told := make(chan *EffectInput, 8)
+	const silent = 5 * time.Second
 	effects := Effects{"x": EffectFunc(func(_ context.Context, in *EffectInput) error {
 		told <- in
-		time.Sleep(7 * time.Second) // longer than AckWait
+		time.Sleep(silent + 2*time.Second)
 		return nil
 	})}
-	one := p.process(effects, EffectConfig{})
-	p.process(effects, EffectConfig{})
-	id := p.schedule(one, "x", "")
-	p.tells(id, "scheduled", "started 1.1", "completed")
-	p.quiet()
-	next(t, told)
-	none(t, told)
+	one := p.process(effects, EffectConfig{AckWait: silent})
+	p.process(effects, EffectConfig{AckWait: silent})
+	timers := startTimers(t)
+	for { // a worker that the machine kept from saying a word is silent
+		began := time.Now()
+		id := p.schedule(one, "x", "")
+		p.until(func() bool { story := p.story(id); return story[len(story)-1] == "completed" }, func() string { return fmt.Sprint(p.story(id)) })
+		p.quiet()
+		if timers.late(began, time.Now()) < silent/5 {
+			p.tells(id, "scheduled", "started 1.1", "completed")
+			next(t, told)
+			none(t, told)
+			return
+		}
+		for len(told) > 0 {
+			<-told
+		}
+	}
 }
 
 // A worker that is stopped lets running effects finish, starts no more, and leaves to

@@ -75,7 +75,7 @@ func (p *plant) up() {
 
 func (p *plant) open() *eventlog.Log {
 	p.Helper()
-	log, err := eventlog.Open(natstest.Connect(p, p.server, nats.ReconnectWait(50*time.Millisecond), nats.MaxReconnects(-1)), eventlog.Config{}, zerolog.Nop(), nil)
+	log, err := eventlog.Open(natstest.Connect(p, p.server, nats.ReconnectWait(50*time.Millisecond), nats.MaxReconnects(-1)), patient(), zerolog.Nop(), nil)
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -98,9 +98,9 @@ func (p *plant) process(effects Effects, cfg EffectConfig) *process {
 	p.Helper()
 	log := p.open()
 	one := &process{timers: NewEffectTimers(log, nil, zerolog.Nop()), wires: p.open()}
-	one.d = commands.NewDispatcher(log, p.validator, commands.Config{Stored: one.timers.Committed}, zerolog.Nop(), nil)
+	one.d = commands.NewDispatcher(log, p.validator, commands.Config{Timeout: testPatience, Stored: one.timers.Committed}, zerolog.Nop(), nil)
 	if cfg.AckWait == 0 {
-		cfg.AckWait = 5 * time.Second
+		cfg.AckWait = testPatience // nobody is lost but in the tests that say so
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -187,7 +187,7 @@ func (p *plant) until(so func() bool, or func() string) {
 	p.Helper()
 	ticks := time.NewTicker(5 * time.Millisecond)
 	defer ticks.Stop()
-	late := time.After(time.Minute)
+	late := time.After(testPatience)
 	for !so() {
 		select {
 		case <-ticks.C:
@@ -200,7 +200,7 @@ func (p *plant) until(so func() bool, or func() string) {
 // pending returns what effect.list shows of everything committed.
 func (p *plant) pending(name string) []events.ScheduledEffect {
 	p.Helper()
-	queries := projections.NewQueries(p.log, p.validator, projections.QueryConfig{Wait: time.Minute}, zerolog.Nop(), nil)
+	queries := projections.NewQueries(p.log, p.validator, projections.QueryConfig{Wait: testPatience}, zerolog.Nop(), nil)
 	ctx, cancel := context.WithCancel(p.Context())
 	done := make(chan struct{})
 	go func() {
@@ -232,7 +232,7 @@ func next[T any](t testing.TB, from <-chan T) T {
 	select {
 	case v := <-from:
 		return v
-	case <-time.After(time.Minute):
+	case <-time.After(testPatience):
 		t.Fatal("nothing came")
 		panic("unreachable")
 	}

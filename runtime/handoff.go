@@ -165,7 +165,7 @@ func (t *turn) resumeSettled(ctx context.Context, calls []string) error {
 			return err
 		}
 		if over {
-			if err := t.w.resumeCall(ctx, t.job.Tenant, t.job.Thread, t.job.Execution, id, t.noteRun); err != nil {
+			if err := t.w.resumeCall(ctx, t.job.Tenant, t.job.Thread, t.job.Execution, id, t.noteOwnRun); err != nil {
 				return err
 			}
 		}

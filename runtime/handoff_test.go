@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/events"
 )
 
@@ -124,6 +125,45 @@ func TestAgentInItsOwnThread_Fails(t *testing.T) {
 	if !strings.Contains(told, `"state":"output-error"`) || !strings.Contains(told, "the model is away") {
 		t.Errorf("the call came to %s", told)
 	}
+}
+
+// A turn that has left its run to wait for an agent does not go on with it when the
+// next claim of the run has done so already: it would ask the reactor once more, with
+// what the conversation was before.
+func TestAgentInItsOwnThread_EndsBeforeItsCallerLooks(t *testing.T) {
+	w := newWorld(t)
+	w.agent("helper", script(says("done")))
+	asked, release := make(chan *StepInput, 10), make(chan struct{})
+	w.agent("a", ReactorFunc(func(ctx context.Context, in *StepInput, _ Stream) (*Reaction, error) {
+		if in.Iteration == 0 {
+			return says("x", call("c1", "helper", `{}`)), nil
+		}
+		asked <- in
+		select {
+		case <-release:
+		case <-ctx.Done():
+		}
+		return says("y"), nil
+	}), apartTool{agentTool{tool{spec: ToolSpec{Name: "helper"}}, "helper"}})
+	worker := w.work(Config{})
+	id, execution := w.begin("a", "hello")
+	next(t, asked)
+	// The turn of the first claim, as it was when it had recorded that the run waits.
+	left := &turn{w: worker, job: &queues.Run{Tenant: tenant, Thread: id, Execution: execution}}
+	w.look(id, func(s *thread.State) { left.run, _ = s.Run(execution) })
+	if left.run.Token < 2 || left.run.Parked {
+		t.Fatalf("the run is claimed %d times, and waits: %t", left.run.Token, left.run.Parked)
+	}
+	left.run.Token, left.run.Parked = 1, true
+	if err := left.resumeSettled(t.Context(), []string{"c1"}); err != nil {
+		t.Fatal(err)
+	}
+	if left.run.Token != 1 || !left.run.Parked {
+		t.Errorf("the turn of claim 1 goes on under claim %d", left.run.Token)
+	}
+	close(release)
+	w.finished(id, execution)
+	none(t, asked)
 }
 
 // A called dual_ai agent runs in a thread of its own, which belongs to the caller's;

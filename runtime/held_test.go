@@ -59,7 +59,7 @@ func TestWorker_KeepsRunThatIsRedelivered(t *testing.T) {
 // taken waits until the queue has delivered as many messages as were ever put into it.
 func (w *world) taken(messages uint64) {
 	w.t.Helper()
-	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(testPatience); ; time.Sleep(time.Millisecond) {
 		c, err := w.log.JetStream().Consumer(w.t.Context(), w.log.Config().Names.Stream(assets.RunStream), "skein-workers")
 		if err != nil {
 			w.t.Fatal(err)

@@ -75,7 +75,7 @@ func TestWorker_OneTenantLeavesPlaces(t *testing.T) {
 // untilOf waits until the log of a tenant's thread shows a type of event.
 func (w *world) untilOf(tenant, id string, want events.Type) {
 	w.t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(testPatience)
 	for time.Now().Before(deadline) {
 		for c, err := range w.log.Thread(w.t.Context(), tenant, id, 1) {
 			if err != nil {

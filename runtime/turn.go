@@ -212,6 +212,14 @@ func (t *turn) noteRun(s *thread.State) {
 	t.live.noteState(t.job.Execution)(s)
 }
 
+// noteOwnRun notes the state's view of the run while this claim is its last one. Another
+// claim goes on with a run that waited, and what it does is not this one's.
+func (t *turn) noteOwnRun(s *thread.State) {
+	if r, ok := s.Run(t.job.Execution); ok && r.Token == t.run.Token {
+		t.noteRun(s)
+	}
+}
+
 // readUntil reads commits until the conversation shows a commit.
 func (t *turn) readUntil(ctx context.Context, commit *events.Commit) error {
 	t.live.talking.Lock()

@@ -25,6 +25,14 @@ import (
 
 const tenant = "acme"
 
+// testPatience is how long a test waits for what must happen, on a machine with much else
+// to do.
+const testPatience = 5 * time.Minute
+
+// patient returns how logs are opened for tests, in which a server that stands still is
+// none that fails.
+func patient() eventlog.Config { return eventlog.Config{Patience: testPatience} }
+
 // world is a server with a dispatcher and workers.
 type world struct {
 	t        testing.TB
@@ -103,7 +111,7 @@ func (w *world) process() (*eventlog.Log, *commands.Dispatcher) {
 func (w *world) processOf(own *atomic.Pointer[Worker]) (*eventlog.Log, *commands.Dispatcher) {
 	w.t.Helper()
 	nc := natstest.Connect(w.t, w.server)
-	log, err := eventlog.Open(nc, eventlog.Config{}, zerolog.Nop(), nil)
+	log, err := eventlog.Open(nc, patient(), zerolog.Nop(), nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -113,7 +121,7 @@ func (w *world) processOf(own *atomic.Pointer[Worker]) (*eventlog.Log, *commands
 		w.t.Fatal(err)
 	}
 	queue := Queue(log, zerolog.Nop())
-	return log, commands.NewDispatcher(log, validator, commands.Config{Stored: func(c *events.Commit) {
+	return log, commands.NewDispatcher(log, validator, commands.Config{Timeout: testPatience, Stored: func(c *events.Commit) {
 		for _, worker := range w.workers() {
 			worker.Stored(c)
 		}
@@ -215,7 +223,7 @@ func (w *world) claim(id, execution, worker string) {
 // until waits until a thread's log shows an event, and returns all its events.
 func (w *world) until(id string, shows func(*events.Event) bool) []events.Event {
 	w.t.Helper()
-	deadline := time.After(time.Minute)
+	deadline := time.After(testPatience)
 	for {
 		var all []events.Event
 		found := false

@@ -4,12 +4,14 @@ import (
 	"context"
 	"testing"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/skein-threads/skein/eventlog/streams"
 )
 
 // A single copy has its place on a cluster too, which may be as young as this
-// process; what a server alone says is said at once.
+// process; what a server alone says is said at once, and one that says nothing is asked
+// again.
 func TestAStreamWaitsForAYoungCluster(t *testing.T) {
 	for _, test := range []struct {
 		replicas int
@@ -19,7 +21,9 @@ func TestAStreamWaitsForAYoungCluster(t *testing.T) {
 		{1, &jetstream.APIError{Code: 400, ErrorCode: streams.CodeNoPeers}, true},
 		{1, &jetstream.APIError{Code: 503, ErrorCode: streams.CodeNotLeader}, true},
 		{1, &jetstream.APIError{Code: 503, ErrorCode: streams.CodeNoJetStream}, false},
-		{1, context.DeadlineExceeded, false},
+		{1, context.DeadlineExceeded, true},
+		{1, nats.ErrTimeout, true},
+		{1, nats.ErrNoResponders, false},
 		{3, &jetstream.APIError{Code: 400, ErrorCode: streams.CodeNoPeers}, true},
 		{3, context.DeadlineExceeded, true},
 		{3, &jetstream.APIError{Code: 400, ErrorCode: streams.CodeNoJetStream}, false},

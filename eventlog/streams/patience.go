@@ -14,14 +14,15 @@ import (
 )
 
 // clusterStart is how long a cluster may take to have a leader for what is made
-// ready: its servers may have been started with this process.
+// ready: its servers may have been started with this process. One that stands still
+// may take as long to answer.
 const clusterStart = time.Minute
 
-// Patiently does what makes a stream ready, on a cluster again while it says that it
-// cannot yet.
+// Patiently does what makes a stream ready, again while a cluster says that it cannot
+// yet, or a server says nothing: with a slow disk, or on a machine with much else to do.
 func (c *Conn) Patiently(ctx context.Context, do func(context.Context) error) error {
 	return retry.Do(ctx, retry.Policy{First: 250 * time.Millisecond, Limit: clusterStart}, func() error { return do(ctx) }, func(err error) bool {
-		return MayPass(err) && (c.cfg.Replicas != 1 || young(err))
+		return MayPass(err) && (c.cfg.Replicas != 1 || young(err) || silent(err))
 	})
 }
 
@@ -47,6 +48,11 @@ const (
 func young(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) && (api.ErrorCode == codeNoPeers || api.ErrorCode == codeNotLeader)
+}
+
+// silent reports whether an error says that a request was not answered in time.
+func silent(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
 }
 
 // MayPass reports whether a cluster may do later what it refuses now.
