@@ -187,7 +187,7 @@ func TestStart_KeepsDataAfterRestart(t *testing.T) {
 		} else if _, err := c.GetThread(t.Context(), events.GetThread{ThreadID: id}); err != nil {
 			t.Error(err)
 		}
-		stop, cancel := context.WithTimeout(context.Background(), time.Minute)
+		stop, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		if err := s.Stop(stop); err != nil {
 			t.Error(err)
 		}

@@ -44,7 +44,7 @@ func startAgent(t *testing.T) *client.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		if err := s.Stop(ctx); err != nil {
 			t.Error(err)
@@ -67,7 +67,7 @@ func startAgent(t *testing.T) *client.Client {
 
 func TestAsk_ReturnsTextAndItems(t *testing.T) {
 	c := startAgent(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	if _, err := c.CreateThread(ctx, events.CreateThread{Key: "desk/1", AgentID: "desk"}); err != nil {
 		t.Fatal(err)

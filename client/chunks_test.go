@@ -38,7 +38,7 @@ func logAt(t testing.TB, url string) *eventlog.Log {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	log, err := eventlog.Open(nc, eventlog.Config{}, zerolog.Nop(), nil)
+	log, err := eventlog.Open(nc, eventlog.Config{Patience: 5 * time.Minute}, zerolog.Nop(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func (r *run) say(w *chunks.Writer, from, to int) {
 
 func (r *run) finish(w *chunks.Writer) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(r.t.Context(), 5*time.Minute)
 	defer cancel()
 	if err := w.Finish(ctx, events.Finish{Reason: events.FinishStop}); err != nil {
 		r.t.Error(err)
@@ -118,7 +118,7 @@ func (r *run) finish(w *chunks.Writer) {
 // stored waits until the stream holds n chunks of the run.
 func (r *run) stored(n uint64) {
 	r.t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(2 * time.Millisecond) {
 		stream, err := r.log.JetStream().Stream(r.t.Context(), "SKEIN_CHUNKS")
 		if err == nil {
 			subject := r.log.Config().Names.Chunk("acme", r.thread, r.execution)
@@ -184,7 +184,7 @@ func (s seen) exact(t testing.TB, first int64, text, n int) {
 // waits returns a context with a generous deadline.
 func waits(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -314,7 +314,7 @@ func TestChunks_SurviveServerRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		return sync.OnceFunc(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 			defer cancel()
 			if err := s.Stop(ctx); err != nil {
 				t.Error(err)

@@ -28,7 +28,7 @@ func start(t testing.TB) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		if err := s.Stop(ctx); err != nil {
 			t.Error(err)
@@ -268,7 +268,7 @@ func TestConsume(t *testing.T) {
 		}
 	}
 	consume := func(until int) []int64 {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		var seen []int64
 		var failed atomic.Bool
@@ -298,7 +298,7 @@ func TestConsume(t *testing.T) {
 	// An event that a process did not finish before it ended is delivered to the next
 	// one.
 	seen := func(does error) (versions []int64) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		_ = c.Consume(ctx, "another", client.Filter{Types: []string{"item.*"}}, func(_ context.Context, e client.Event) error {
 			if versions = append(versions, e.Version); does == nil || len(versions) == 2 {
@@ -315,7 +315,7 @@ func TestConsume(t *testing.T) {
 
 func next(t testing.TB, line *client.Timeline) client.Event {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	e, err := line.Next(ctx)
 	if err != nil {

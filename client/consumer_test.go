@@ -51,7 +51,7 @@ func TestTimeline_LeavesNoConsumer(t *testing.T) {
 		next(t, line)
 		line.Close()
 	}
-	for deadline := time.Now().Add(time.Minute); consumers() > 0; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); consumers() > 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d consumers were left", consumers())
 		}

@@ -26,7 +26,7 @@ func example() (c *client.Client, end func()) {
 	check(err)
 	return c, func() {
 		c.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		check(s.Stop(ctx))
 		check(os.RemoveAll(store))

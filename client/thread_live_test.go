@@ -29,7 +29,7 @@ func (s *suite) listen(c *client.Client, thread string) *client.Live {
 
 func (s *suite) next(live *client.Live) events.LiveEvent {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(s.Context(), 5*time.Minute)
 	defer cancel()
 	e, err := live.Next(ctx)
 	if err != nil {

@@ -178,7 +178,7 @@ func (s *suite) assign(thread, agent string) {
 		s.Fatal(err)
 	}
 	defer nc.Close()
-	log, err := eventlog.Open(nc, eventlog.Config{}, zerolog.Nop(), nil)
+	log, err := eventlog.Open(nc, eventlog.Config{Patience: 5 * time.Minute}, zerolog.Nop(), nil)
 	if err != nil {
 		s.Fatal(err)
 	}

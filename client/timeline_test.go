@@ -224,7 +224,7 @@ func TestTimeline_ReconnectMissesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		return func() {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 			defer cancel()
 			if err := s.Stop(ctx); err != nil {
 				t.Error(err)

@@ -37,7 +37,7 @@ func TestNode(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	install := exec.CommandContext(ctx, npm, "install", "--no-audit", "--no-fund", "--prefer-offline", "--fetch-retries=0", "--fetch-timeout=20000")
 	install.Dir = dir
@@ -74,7 +74,7 @@ func try(t *testing.T, dir string, env, reactorCommand, toolCommand []string) {
 	env = append(append(os.Environ(), env...), "NATS_URL="+s.URL())
 	run(t, dir, env, reactorCommand)
 	run(t, dir, env, toolCommand)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 
 	reactor, err := remote.Reactor(nc, names, "shout")
@@ -154,7 +154,7 @@ func run(t *testing.T, dir string, env, command []string) {
 		if !ok {
 			t.Fatalf("%v did not start", command)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		t.Fatalf("%v is not ready", command)
 	}
 }

@@ -132,7 +132,7 @@ func agentCommand(t *testing.T, name, block string) (program, env []string, dir 
 	if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte(read(t, "node/package.json")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	install := exec.CommandContext(ctx, npm, "install", "--no-audit", "--no-fund", "--prefer-offline", "--fetch-retries=0", "--fetch-timeout=20000")
 	install.Dir = dir

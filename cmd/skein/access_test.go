@@ -107,7 +107,7 @@ func revokeWhileServing(t *testing.T, dir string, s *server) {
 	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); ; {
+	for deadline := time.Now().Add(5 * time.Minute); ; {
 		o := run(t, env, "", "thread", "list")
 		if o.code == 1 && strings.HasPrefix(o.err, "skein: unauthorized: ") {
 			return

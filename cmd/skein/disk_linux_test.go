@@ -59,7 +59,7 @@ func TestServe_FullDisk(t *testing.T) {
 		s.ok("thread", "get", id)
 		break
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	if code, text := readyz(t, ctx, s.HTTP); code != http.StatusServiceUnavailable || !strings.Contains(text, "no space left on device") || !strings.Contains(text, store) {
 		t.Errorf("readyz of a full disk: %d %s", code, text)

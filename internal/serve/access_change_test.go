@@ -43,7 +43,7 @@ func wantClosed(t *testing.T, closed <-chan struct{}, what string) {
 	t.Helper()
 	select {
 	case <-closed:
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		t.Fatalf("%s is still connected", what)
 	}
 }
@@ -185,7 +185,7 @@ func TestListenBeyondLoopback(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if err := s.Stop(ctx); err != nil {
 		t.Error(err)
@@ -200,7 +200,7 @@ func TestStoreOfAnotherAccount(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		return s.Stop(ctx)
 	}
@@ -266,7 +266,7 @@ func TestServerByItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		if err := s.Stop(ctx); err != nil {
 			t.Error(err)

@@ -67,7 +67,7 @@ func wantRefused(t *testing.T, refused <-chan error, subject string) {
 		if !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), `"`+subject+`"`) {
 			t.Errorf("%s: %v", subject, err)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		t.Fatalf("%s was not refused", subject)
 	}
 }

@@ -43,7 +43,7 @@ func startGuarded(t *testing.T, init access.InitOptions, users ...access.User) *
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		if err := g.server.Stop(ctx); err != nil {
 			t.Error(err)

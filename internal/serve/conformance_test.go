@@ -58,7 +58,7 @@ func (w *world) stop() {
 	if w.server == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if err := w.server.Stop(ctx); err != nil {
 		w.t.Error(err)

@@ -59,7 +59,7 @@ func TestFlood_LoudestUserIsSuspended(t *testing.T) {
 		}
 		return !strings.Contains(string(text), "skein_suspensions_total 0\n")
 	}
-	for deadline := time.Now().Add(2 * time.Minute); !suspended(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); !suspended(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the flood went on")
 		}
@@ -80,7 +80,7 @@ func TestFlood_LoudestUserIsSuspended(t *testing.T) {
 	if n := <-ended; n == 0 {
 		t.Error("no connection of the flood was ended")
 	}
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		c, err := client.Connect(g.url(), client.Options{Tenant: "globex", Creds: g.creds("globex", "app"), CA: g.ca(), Timeout: time.Minute})
 		if err == nil {
 			c.Close()

@@ -40,7 +40,7 @@ func run(t testing.TB, cfg serve.Config) *serve.Server {
 
 func stop(t testing.TB, s *serve.Server) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if err := s.Stop(ctx); err != nil {
 		t.Error(err)
@@ -94,7 +94,7 @@ func TestStopLosesNothing(t *testing.T) {
 	}
 	select { // it stops amid what is asked
 	case <-some:
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		t.Fatal("nothing is done")
 	}
 	stop(t, s)
@@ -199,7 +199,7 @@ func TestThreadCacheIsBounded(t *testing.T) {
 	}
 	defer nc.Close()
 	shown := ""
-	for end := time.Now().Add(30 * time.Second); !strings.Contains(shown, "skein_cache_threads 0\n"); {
+	for end := time.Now().Add(5 * time.Minute); !strings.Contains(shown, "skein_cache_threads 0\n"); {
 		if time.Now().After(end) {
 			t.Fatalf("the cache keeps threads: %s", shown)
 		}

@@ -72,7 +72,7 @@ func (w *world) react() (id, execution string) {
 	execution = must(w.React(w.t.Context(), id, events.ReactThread{Text: new("Where is it?")}))(w.t).Result.ExecutionID
 	line := must(w.Timeline(w.t.Context(), client.SubscribeOptions{Thread: id, Types: []string{string(events.ThreadFinishedType)}}))(w.t)
 	defer line.Close()
-	limited, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	limited, cancel := context.WithTimeout(w.t.Context(), 5*time.Minute)
 	defer cancel()
 	for _, err := range line.All(limited) {
 		if err != nil {
@@ -168,7 +168,7 @@ func TestTelemetry(t *testing.T) {
 	cfg.Register = tracedRuns(t)
 	w := startWorld(t, cfg, "acme")
 	_, execution := w.react()
-	deadline := time.After(time.Minute)
+	deadline := time.After(5 * time.Minute)
 	for found := false; !found; {
 		select {
 		case req := <-got:

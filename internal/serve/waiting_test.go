@@ -59,7 +59,7 @@ func newDesk(t *testing.T, change ...func(*serve.Config)) *desk {
 		t.Fatal(err)
 	}
 	d.stop = sync.OnceFunc(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		if err := s.Stop(ctx); err != nil {
 			t.Error(err)

@@ -40,7 +40,7 @@ func start(t testing.TB) *client.Client {
 	}
 	t.Cleanup(func() {
 		c.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		if err := s.Stop(ctx); err != nil {
 			t.Error(err)

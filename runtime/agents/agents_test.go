@@ -58,7 +58,7 @@ func start(t *testing.T, change func(*serve.Config)) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		if err := s.Stop(ctx); err != nil {
 			t.Error(err)
@@ -97,7 +97,7 @@ func (h *house) apply(pairs ...string) {
 // ask asks an agent on a new thread, and gives the execution and the answer.
 func (h *house) ask(agent string) (*events.Execution, string) {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(h.t.Context(), 5*time.Minute)
 	defer cancel()
 	made, err := h.c.CreateThread(ctx, events.CreateThread{})
 	if err != nil {
@@ -324,7 +324,7 @@ func TestAgentInAThreadOfItsOwn(t *testing.T) {
 	h.apply("agent", `{"name":"clerk","type":"ai_human","reactor":"say"}`,
 		"tool", `{"name":"ask_clerk","description":"Asks the clerk.","type":"agent","agent":"clerk","ownThread":true}`,
 		"agent", `{"name":"boss","type":"ai_human","reactor":"say","tools":["ask_clerk"]}`)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	made, err := h.c.CreateThread(ctx, events.CreateThread{AgentID: "boss"})
 	if err != nil {

@@ -29,7 +29,7 @@ func with(t *testing.T, add func(*runtime.Registry) error) *house {
 // answer.
 func (h *house) on(made events.CreateThread, agent string) (*events.Execution, string) {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(h.t.Context(), 5*time.Minute)
 	defer cancel()
 	reply, err := h.c.CreateThread(ctx, made)
 	if err != nil {

@@ -32,7 +32,7 @@ func TestBudget_IsCountedOverRestartsAndByDay(t *testing.T) {
 	server := natstest.Start(t)
 	day := time.Date(2026, 2, 20, 23, 59, 59, 0, time.UTC)
 	open := func() *Budget {
-		log, err := eventlog.Open(natstest.Connect(t, server), eventlog.Config{}, zerolog.Nop(), nil)
+		log, err := eventlog.Open(natstest.Connect(t, server), eventlog.Config{Patience: 5 * time.Minute}, zerolog.Nop(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

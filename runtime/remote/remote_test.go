@@ -193,7 +193,7 @@ func TestCancel(t *testing.T) {
 		if err.Error() != "the call was cancelled" {
 			t.Error(err)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		t.Error("the process works on")
 	}
 }
@@ -229,7 +229,7 @@ func TestConnectionLost(t *testing.T) {
 	w.process.Close()
 	select {
 	case <-ended:
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		t.Error("the process works on")
 	}
 }
@@ -329,7 +329,7 @@ func TestBounds(t *testing.T) {
 	fails(t, err, false, "800000 together")
 	select {
 	case <-ended:
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		t.Error("the process streams on")
 	}
 }

@@ -32,7 +32,7 @@ func start(t *testing.T) *world {
 // patient is a deadline that no test reaches unless it fails.
 func patient(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -62,7 +62,7 @@ func (w *world) serve(t *testing.T, name string, r runtime.ReactorFunc, opts ...
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		if err := s.Close(ctx); err != nil && !w.process.IsClosed() {
 			t.Error(err)

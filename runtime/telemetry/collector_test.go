@@ -119,7 +119,7 @@ func (c *collects) take(req *collector.ExportTraceServiceRequest) {
 // until waits until the spans show something.
 func (c *collects) until(what string, shows func([]*pb.Span) bool) []*pb.Span {
 	c.t.Helper()
-	deadline := time.After(time.Minute)
+	deadline := time.After(5 * time.Minute)
 	for {
 		c.mu.Lock()
 		spans := slices.Clone(c.spans)

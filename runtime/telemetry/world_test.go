@@ -68,7 +68,7 @@ func (c *spanCounts) Spans(result string, n int) {
 // told waits until it was told of that many, and fails if it was told of more.
 func (w *world) told(result string, n int) {
 	w.t.Helper()
-	deadline := time.After(time.Minute)
+	deadline := time.After(5 * time.Minute)
 	for {
 		w.spans.mu.Lock()
 		got := w.spans.n[result]
@@ -123,7 +123,7 @@ func newWorld(t testing.TB) *world {
 
 func (w *world) open() *eventlog.Log {
 	w.t.Helper()
-	log, err := eventlog.Open(natstest.Connect(w.t, w.server), eventlog.Config{}, zerolog.Nop(), nil)
+	log, err := eventlog.Open(natstest.Connect(w.t, w.server), eventlog.Config{Patience: 5 * time.Minute}, zerolog.Nop(), nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func (w *world) ask(agent, traceparent string) (id, execution string) {
 // until waits until a commit has an event.
 func (w *world) until(what string, shows func(*events.Event) bool) {
 	w.t.Helper()
-	deadline := time.After(time.Minute)
+	deadline := time.After(5 * time.Minute)
 	for {
 		select {
 		case c := <-w.stored:
