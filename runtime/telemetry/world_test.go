@@ -15,8 +15,8 @@ import (
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/runtime"
-	"github.com/skein-threads/skein/schema/arguments"
 	"github.com/skein-threads/skein/schema"
+	"github.com/skein-threads/skein/schema/arguments"
 )
 
 const tenant = "acme"
