@@ -28,7 +28,7 @@ func (g *guarded) settle(c *client.Client, seq int64) {
 		g.t.Fatal(err)
 	}
 	log := g.log("root", "")
-	for deadline := time.Now().Add(time.Minute); ; {
+	for deadline := time.Now().Add(5 * time.Minute); ; {
 		at, err := timeline.Of(log).LastSeq(g.t.Context())
 		if err != nil {
 			g.t.Fatal(err)
@@ -64,7 +64,7 @@ func saying(text string) events.CreateItem {
 // An application with the rights of its tenant does all that the client can.
 func TestWhatAnApplicationMay(t *testing.T) {
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	app := g.client("acme", "app")
 	line, err := app.Timeline(ctx, client.SubscribeOptions{})
