@@ -32,7 +32,7 @@ const (
 // remembers that of every request; the longest takes half of this.
 const answerWithin = time.Minute
 
-// accountOf gives the account that a user belongs to.
+// accountOf returns the account that a user belongs to.
 func accountOf(u User) string {
 	switch u.Roles[0] {
 	case Worker:
@@ -46,8 +46,8 @@ func accountOf(u User) string {
 	}
 }
 
-// claims says what an account may do, by its name. keys gives the public keys of
-// the others.
+// claims returns the claims of an account, by its name. keys are the public keys of the
+// others.
 func claims(n events.Names, name, tenant string, keys map[string]string) *jwt.AccountClaims {
 	c := jwt.NewAccountClaims(keys[name])
 	c.Name = name

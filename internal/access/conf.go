@@ -68,7 +68,7 @@ listen: %s
 # The largest message, and so the largest commit.
 max_payload: 4MB
 
-# Whoever does not read its answers must not hold up Skein, which sends the answers
+# A client that does not read its replies must not block Skein, which sends the replies
 # of all. A reader that lags is sent no more until it has caught up.
 no_fast_producer_stall: true
 

@@ -13,10 +13,10 @@
 //     that of the audit.
 //
 // Permissions alone, in one account for all, would not do. The server sends an
-// answer to whatever reply subject a request names, in the name of whoever
-// answers: with the right to ask one question, a user could have the answer
+// answer to whatever reply subject a request names, in the name of the
+// replier: with the right to ask one question, a user could have the answer
 // stored in the log of another tenant. Across accounts the server replaces the
-// reply subject, and the answer can only come back. For the same reason nobody
+// reply subject, and the answer can only come back. For the same reason no user
 // outside Skein's account may make a consumer: its deliver subject is in the
 // body of the request, where no permission can check it.
 //
@@ -32,6 +32,6 @@
 //
 // # What it does not
 //
-// It does not talk to the server. It does not guard the folder: whoever reads
-// keys/ can make any user.
+// It does not talk to the server. It does not guard the folder: any process that
+// reads keys/ can create any user.
 package access

@@ -19,7 +19,7 @@ import (
 // What is in a folder.
 const (
 	ConfFile     = "nats.conf"     // the server's configuration; yours to edit
-	accountsFile = "accounts.conf" // included by it; written anew at every change
+	accountsFile = "accounts.conf" // included by it; rewritten at every change
 	stateFile    = "access.json"   // who there is; no secrets
 	keysDir      = "keys"          // the secret keys of the operator and the accounts
 	credsDir     = "creds"         // the users' credentials
@@ -81,21 +81,20 @@ func (f *Folder) path(parts ...string) string {
 	return filepath.Join(append([]string{f.dir}, parts...)...)
 }
 
-// Account gives the public key of Skein's account: the name under which the
-// server keeps its streams.
+// Account returns the public key of Skein's account, under which the server keeps its streams.
 func (f *Folder) Account() string { return f.state.Accounts[skeinAccount] }
 
-// Prefix gives the prefix of the subjects.
+// Prefix returns the prefix of the subjects.
 func (f *Folder) Prefix() string { return f.state.Prefix }
 
-// Conf gives the path of the server's configuration.
+// Conf returns the path of the server's configuration.
 func (f *Folder) Conf() string { return f.path(ConfFile) }
 
-// Creds gives the path of Skein's own credentials.
+// Creds returns the path of Skein's own credentials.
 func (f *Folder) Creds() string { return f.path(SkeinCreds) }
 
-// CA gives the path of the authority that signed the server's certificate, if
-// Init made one.
+// CA returns the path of the authority that signed the server's certificate, if Init created
+// one.
 func (f *Folder) CA() (string, bool) {
 	path := f.path(tlsDir, caFile)
 	_, err := os.Stat(path)
@@ -105,8 +104,8 @@ func (f *Folder) CA() (string, bool) {
 // Users lists the users, oldest first.
 func (f *Folder) Users() []User { return slices.Clone(f.state.Users) }
 
-// Add adds a user and gives the path of the credentials. reload says that the
-// server must read its configuration again, as the tenant is new to it.
+// Add adds a user and returns the path of the credentials. reload reports whether the server
+// must reload its configuration, as the tenant is new to it.
 func (f *Folder) Add(u User) (creds string, reload bool, err error) {
 	err = f.change(func() error {
 		now := f.now().UTC().Truncate(time.Second)
@@ -201,7 +200,7 @@ func (f *Folder) newAccount(name string) error {
 	return err
 }
 
-// keep writes a secret key down, and gives the public one.
+// keep stores a secret key, and returns the public one.
 func (f *Folder) keep(name string, pair nkeys.KeyPair) (string, error) {
 	public, err := pair.PublicKey()
 	if err != nil {

@@ -135,8 +135,7 @@ func TestInitIsWholeOrNot(t *testing.T) {
 	}
 }
 
-// Several processes at work lose nobody: whoever comes second is told, and tries
-// again.
+// Several processes at work lose no user: the second one gets an error, and tries again.
 func TestManyAddAtOnce(t *testing.T) {
 	f := newFolder(t, InitOptions{})
 	const users = 8

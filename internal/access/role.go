@@ -16,7 +16,7 @@ type Role string
 // The roles. Publisher and Subscriber belong to a tenant, and may be one user's
 // both; the others stand alone and belong to none.
 const (
-	Publisher     Role = "publisher"     // gives the tenant's commands, asks its queries, carries its files, and emits live events
+	Publisher     Role = "publisher"     // sends the tenant's commands and queries, transfers its files, and emits live events
 	Subscriber    Role = "subscriber"    // reads the tenant's timeline and live events, and asks its queries
 	Worker        Role = "worker"        // is reactors, tools and effects, for every tenant that uses them
 	Auditor       Role = "auditor"       // reads every tenant's log and read models, and writes nothing
@@ -40,10 +40,10 @@ const AuditAPI = "$JS.skein.API"
 // answers from a stream, and changes nothing.
 func auditSubjects() []string { return []string{"STREAM.INFO.>", "STREAM.MSG.GET.>", "DIRECT.GET.>"} }
 
-// InboxOf gives the prefix of the inboxes that a user may subscribe to.
+// InboxOf returns the prefix of the inboxes that a user may subscribe to.
 func InboxOf(name string) string { return "_INBOX." + name }
 
-// allLive gives the subjects of the live events of a tenant.
+// allLive returns the subjects of the live events of a tenant.
 func allLive(n events.Names, tenant string) string { return n.Prefix + ".live." + tenant + ".>" }
 
 // permissions says exactly what a user may do in the user's account.

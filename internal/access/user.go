@@ -70,7 +70,7 @@ func (u User) check(n events.Names, now time.Time) error {
 	return err
 }
 
-// File gives the name of a user's file of credentials, below the folder.
+// File returns the path of a user's credentials, relative to the folder.
 func (u User) File() string { return credsDir + "/" + u.file() }
 
 func (u User) file() string {

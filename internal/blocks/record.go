@@ -158,8 +158,8 @@ func (r *Reader) Move(to []byte, record Record) []byte {
 	return r.hash.Sum(append(to, raw...))
 }
 
-// Tombstone appends a record that says that the message with a sequence was removed.
-// The server takes it for the end of a stream that has nothing after it.
+// Tombstone appends a record that says that the message with a sequence was removed. If
+// nothing follows it, the server treats it as the end of the stream.
 func (r *Reader) Tombstone(to []byte, seq uint64, at int64) []byte {
 	b := binary.LittleEndian.AppendUint32(nil, headSize+hashSize)
 	b = binary.LittleEndian.AppendUint64(b, seq|tombBit)

@@ -86,9 +86,9 @@ func (s *scan) piece(p piece, end bool) {
 	}
 }
 
-// stride returns the length that a damaged record says that it has, if another one
-// follows it: then only what it holds is damaged, and nothing in it is taken for a
-// record. 0 if not.
+// stride returns the length that a damaged record claims, if another record follows it: then
+// only its contents are damaged, and nothing within is treated as a record. It returns 0
+// otherwise.
 func (s *scan) stride(b []byte, wrong fault) int {
 	if wrong != checksum {
 		return 0

@@ -59,8 +59,7 @@ func (w *wireMessage) parts(m *Message, text string) error {
 	return nil
 }
 
-// convert gives a part its name in EK 4.4. A part of another type is kept as it
-// came.
+// convert renames a part to its type in EK 4.4. A part of another type is kept unchanged.
 func convert(raw events.JSON, text string) (events.JSON, error) {
 	if jsontext.Value(raw).Kind() != '{' {
 		return nil, errors.New("a part is an object")

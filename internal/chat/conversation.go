@@ -117,7 +117,7 @@ func Parse(raw []byte) (*Conversation, error) {
 
 func tooLong() error { return fmt.Errorf("over %d MiB", MaxBytes>>20) }
 
-// oneLine gives an error of the JSON library without the names of Go types.
+// oneLine returns an error of the JSON library without the names of Go types.
 func oneLine(err error) error {
 	var semantic *json.SemanticError
 	if errors.As(err, &semantic) {
@@ -140,7 +140,7 @@ func kind(k jsontext.Kind) string {
 	return k.String()
 }
 
-// id gives the conversation's id: a text, or a number's digits.
+// id returns the conversation's id: a string, or a number's digits.
 func (w *wire) id() (string, error) {
 	var id string
 	switch jsontext.Value(w.ID).Kind() {

@@ -149,7 +149,7 @@ func TestContents(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, reading it ends and gives a conversation or an error.
+// For any file, reading ends and yields conversations or errors.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"id":"1","messages":[{"role":"user","content":"x"}]}`))
 	f.Add([]byte(`[{"id":"1","messages":[` + call("c", "f", "{}") + `,{"role":"tool","tool_call_id":"c","content":"r"}]},{}]`))

@@ -17,9 +17,8 @@ type Record struct {
 	Err          error
 }
 
-// Read gives the conversations of a file one after another: JSON Lines, or one
-// JSON array. It ends early only if the file cannot be read on, and the last
-// record says why.
+// Read yields the conversations of a file one after another: JSON Lines, or one JSON array. It
+// ends early only if the rest of the file cannot be read; the last record then has the error.
 func Read(r io.Reader) iter.Seq[Record] {
 	return func(yield func(Record) bool) {
 		in := bufio.NewReaderSize(r, 1<<16)
@@ -186,7 +185,7 @@ func (l *lineReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// at gives the line of a place. Places are asked about in order.
+// at returns the line of an offset. Offsets must increase from call to call.
 func (l *lineReader) at(offset int64) int {
 	for len(l.ends) > 0 && l.ends[0] < offset {
 		l.line++

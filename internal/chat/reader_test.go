@@ -24,7 +24,7 @@ func (r *repeated) Read(p []byte) (int, error) {
 
 func readers(list ...io.Reader) io.Reader { return io.MultiReader(list...) }
 
-// contentOf gives a message's content as an item has it.
+// contentOf returns a message's content in the form of an item.
 func contentOf(m chat.Message) events.JSON {
 	out := events.JSON{'['}
 	for i, p := range m.Content {

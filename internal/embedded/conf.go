@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// fromConf gives options with what is taken from the configuration file: who
-// may connect and what they may do, and how connections are protected.
+// fromConf returns options with the part of the configuration file that applies: who may
+// connect and what they may do, and how connections are protected.
 func (o Options) fromConf() (*server.Options, error) {
 	if o.Conf == "" {
 		return &server.Options{}, nil
@@ -30,7 +30,7 @@ func (o Options) fromConf() (*server.Options, error) {
 	return c, nil
 }
 
-// authorizes tells whether whoever connects must say who they are.
+// authorizes reports whether clients must authenticate.
 func authorizes(o *server.Options) bool {
 	if o.NoAuthUser != "" {
 		return false

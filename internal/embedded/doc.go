@@ -13,15 +13,15 @@
 //     refused with a StoreInUseError. The kernel drops the lock when the
 //     process dies, so there is never a stale one to remove.
 //   - Without a configuration file (Options.Conf) there is no authentication, and
-//     whoever reaches the port may read and write every tenant: then it listens on
-//     loopback only. With one that has both authorization and TLS it listens
-//     anywhere. Reload reads that file again.
+//     every client that reaches the port may read and write every tenant: then it
+//     listens on loopback only. With one that has both authorization and TLS it
+//     listens anywhere. Reload reads that file again.
 //   - The streams of another account are not overlooked: a store whose streams
 //     belong to none of Options.Account is refused.
 //   - When Start returns without an error, the store has been recovered and
 //     connections are accepted. When it returns an error, nothing listens and
 //     the store is free again (after a StartTimeoutError: as soon as the
-//     recovery under way has ended).
+//     current recovery has ended).
 //   - It neither installs signal handlers nor ends the process.
 //
 // What it does not promise:

@@ -27,7 +27,7 @@ func (e *NotLoopbackError) Error() string {
 		"listen on 127.0.0.1, or make a folder with both by skein access init --host and give it as --access", e.Address)
 }
 
-// ConfError says that Options.Conf is of no use.
+// ConfError is the error of an invalid Options.Conf.
 type ConfError struct {
 	File string
 	Err  error

@@ -58,7 +58,7 @@ func LockFolder(dir string) (release func(), err error) {
 	return lock.release, nil
 }
 
-// release gives the store back; closing the file drops the lock.
+// release unlocks the store; closing the file drops the lock.
 func (l *storeLock) release() {
 	// What is left is only a name for an error message, so a failure to clear
 	// it does not matter.
@@ -66,7 +66,7 @@ func (l *storeLock) release() {
 	l.file.Close()
 }
 
-// writePID leaves the name of the holder for whoever is refused.
+// writePID stores the id of the process that holds the lock, for the error of others.
 func writePID(file *os.File) error {
 	if err := file.Truncate(0); err != nil {
 		return err

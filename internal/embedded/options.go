@@ -188,9 +188,9 @@ func (o Options) serverOptions() (*server.Options, error) {
 	// Nearly every message of Skein's has a subject of its own: a cache of
 	// subjects is filled and emptied, and never asked twice.
 	out.NoSublistCache = true
-	// Whoever does not read must not hold up who writes: by default the server has a
-	// writer wait for a reader that lags, and the writer is Skein, with the answers of
-	// all tenants. A reader that lags by 48 MB is sent no more until it has caught up.
+	// A client that does not read must not block others: by default the server makes a writer
+	// wait for a lagging reader, and the writer is Skein, with the replies of all tenants. A
+	// reader that lags by 48 MB is sent no more until it has caught up.
 	out.NoFastProducerStall = true
 	return out, nil
 }

@@ -72,8 +72,8 @@ func Start(o Options) (*Server, error) {
 	return s, nil
 }
 
-// run starts the server. Whatever goes wrong, it gives the store back, but
-// never before the server has let go of it.
+// run starts the server. If it fails, it unlocks the store, but never before the server has
+// released it.
 func (s *Server) run(o Options, log *serverLog) error {
 	started := make(chan struct{})
 	go func() {
@@ -130,10 +130,9 @@ func (s *Server) Reload() error {
 	return nil
 }
 
-// Shutdown closes the connections, flushes the store, waits until the server
-// has ended, and frees the store. It may be called any number of times and from
-// several goroutines; every call returns after the end. Drain what is under way
-// before: Shutdown does not.
+// Shutdown closes the connections, flushes the store, waits until the server has ended, and
+// unlocks the store. It may be called more than once and from several goroutines; every call
+// returns after the end. It does not wait for requests in flight: drain them first.
 func (s *Server) Shutdown() {
 	s.shutdown.Do(func() {
 		s.nats.Shutdown()

@@ -176,7 +176,7 @@ func TestReasonOfTheServerIsReported(t *testing.T) {
 	natstest.Start(t, natstest.StoreDir(dir)) // The store is free again.
 }
 
-func TestTimeoutGivesTheStoreBack(t *testing.T) {
+func TestStart_TimeoutUnlocksTheStore(t *testing.T) {
 	dir := t.TempDir()
 	o := onFreePort(dir)
 	o.StartTimeout = time.Nanosecond

@@ -23,7 +23,7 @@
 //     unknown is in the log once or not at all, and its repeat tells which.
 //   - What was submitted and acknowledged is done once.
 //   - The time of a thread never goes back.
-//   - A key has one thread, whoever asks.
+//   - A key has one thread, for every process.
 //   - A query with minSeq shows what was acknowledged.
 //   - When all is well again, chains, timeline and every read model equal the log
 //     (skein audit verify, skein replay --verify), and all copies of every stream

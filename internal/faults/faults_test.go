@@ -47,18 +47,18 @@ func TestFaults(t *testing.T) {
 func TestManyFaults(t *testing.T) {
 	rounds := long(t)
 	w := begin(t, nil)
-	w.during(func(ctx context.Context) { w.suffer(ctx, append(faults(), ailments(w)...), rounds) })
+	w.during(func(ctx context.Context) { w.suffer(ctx, append(faults(), machineFaults(w)...), rounds) })
 	w.during(func(ctx context.Context) { w.suffer(ctx, []fault{rolling()}, 1) })
 }
 
 // Disks are slow and clocks jump, and processes die meanwhile.
-func TestAilments(t *testing.T) {
+func TestFaults_SlowDisksAndWrongClocks(t *testing.T) {
 	rounds := long(t)
 	w := begin(t, nil)
 	if !w.machines() {
 		t.Skip("no machines here")
 	}
-	list := ailments(w)
+	list := machineFaults(w)
 	for _, f := range faults() {
 		if strings.Contains(f.name, "killed") {
 			list = append(list, f)

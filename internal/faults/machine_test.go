@@ -22,9 +22,9 @@ func TestMain(m *testing.M) {
 // machines tells whether each process has a machine of its own.
 func (w *world) machines() bool { return w.Servers[0].Machine() != nil }
 
-// ailments are the faults of machines: slow disks and clocks that jump. Where a
+// machineFaults returns the faults of machines: slow disks and clocks that jump. Where a
 // process cannot have a machine of its own there are none.
-func ailments(w *world) []fault {
+func machineFaults(w *world) []fault {
 	if !w.machines() {
 		return nil
 	}

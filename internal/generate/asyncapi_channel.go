@@ -6,7 +6,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// channels gives every subject that the world may see.
+// channels returns every public subject.
 func channels() object {
 	var commands, queries, timeline, log, replies, answers object
 	for _, c := range events.Commands() {
@@ -113,7 +113,7 @@ func words(names []string) (nouns, verbs []string) {
 	return nouns, verbs
 }
 
-// operations gives what Skein does: receive commands and queries, send events.
+// operations returns what Skein does: receive commands and queries, send events.
 func operations() object {
 	inQueue := entry{"bindings", object{{"nats", object{{"queue", queue}, {"bindingVersion", "0.1.0"}}}}}
 	var out object

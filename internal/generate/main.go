@@ -4,8 +4,8 @@
 // requirements, from requirements.md and from the tests that cite them, and fails
 // when a file cites an id that is no requirement.
 //
-// The same vocabulary gives the same bytes. With -check it writes nothing, names
-// each file that is stale, missing or left over, and exits 1.
+// The same vocabulary always yields the same bytes. With -check it writes nothing, names each
+// file that is stale, missing or left over, and exits 1.
 //
 // The JSON Schemas are a contract. It is recorded in docs/contract.json, under a
 // semantic version, with -contract VERSION, and -check fails until it is.

@@ -26,7 +26,7 @@ type step struct {
 // edit replaces the only occurrence of a text.
 type edit struct{ old, new string }
 
-// The example of CONTRIBUTING.md is complete: followed in a copy of the tree it gives a
+// The example of CONTRIBUTING.md is complete: followed in a copy of the tree it adds a
 // command, an event, a document and a query that work against a real server, and leaving
 // out a row fails the test that the step names. It touches at most ten files.
 func TestContributing_AddAnEvent(t *testing.T) {

@@ -6,8 +6,8 @@
 //
 //   - A slow disk: every fsync and fdatasync of the program, and of what it starts,
 //     takes at least as long as was said.
-//   - A wrong clock: whoever reads the time of day in the program gets the true one
-//     and what was added, in whole seconds. The clock that timers and durations use
+//   - A wrong clock: the program reads the true time of day plus what was added, in
+//     whole seconds. The clock that timers and durations use
 //     does not jump, as that of a real machine does not.
 //   - Both last when the program ends and is started again, until they are mended.
 //   - The program is the child that the caller started: a signal to it reaches it,
@@ -21,7 +21,7 @@
 // has taken long enough. Go reads the clock in the vDSO, without a system call: so
 // the filter also shows the first system call of Go's start (sched_getaffinity),
 // and at this moment the function clock_gettime of the program's vDSO is
-// overwritten with one that asks the kernel and adds what a cell beside it says.
+// overwritten with one that asks the kernel and adds the value of a cell next to it.
 //
 // # What it does not
 //

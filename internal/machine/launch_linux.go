@@ -75,8 +75,8 @@ func become(socket int, args []string) error {
 	return fmt.Errorf("exec %s: %w", program, syscall.Exec(program, args, os.Environ()))
 }
 
-// filtered puts a filter upon this thread that shows some of its system calls to
-// whoever holds the listener.
+// filtered installs a filter on this thread that passes some of its system calls to the
+// listener.
 func filtered() (listener int, err error) {
 	const number, arch = 0, 4 // offsets within struct seccomp_data
 	shown := []uint32{unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_SCHED_GETAFFINITY}
@@ -102,7 +102,7 @@ func filtered() (listener int, err error) {
 	return int(fd), nil
 }
 
-// native gives the architecture as a filter sees it; no call has that of 0.
+// native returns the architecture as a filter sees it; no call has that of 0.
 func native() uint32 {
 	return map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}[runtime.GOARCH]
 }

@@ -42,7 +42,7 @@ func (m *Machine) syncTakes() time.Duration {
 	return m.sync
 }
 
-// begun notes that a program has come up, and gives it the machine's clock.
+// begun records that a program has started, and sets its clock to the machine's.
 func (m *Machine) begun(c *clock, fault error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

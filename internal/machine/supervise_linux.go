@@ -82,8 +82,7 @@ func next(listener int) (call, error) {
 	}
 }
 
-// goOn lets a call be done as if it had not been shown. Whoever made it may have
-// gone.
+// goOn lets a call proceed as if there were no filter. Its thread may be gone.
 func goOn(listener int, id uint64) {
 	r := reply{id: id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 	_ = ioctl(listener, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r))

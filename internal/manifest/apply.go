@@ -28,10 +28,9 @@ type Options struct {
 	DryRun bool // only tell
 }
 
-// Apply makes a tenant's definitions what the files say, in one commit, and tells
-// of each of them, in the order of the files, what was removed after them. What
-// it tells is what it did: a change that somebody else makes meanwhile begins it
-// anew.
+// Apply puts a tenant's definitions into the state of the files, in one commit, and returns
+// the outcome of each, in the order of the files, with the removed ones last. The outcomes are
+// those of the commit: if another change intervenes, Apply starts again.
 func Apply(ctx context.Context, c *client.Client, entries []Entry, o Options) ([]Outcome, error) {
 	const tries = 10
 	for try := 1; ; try++ {
@@ -122,7 +121,7 @@ func outcomesOf(ctx context.Context, c *client.Client, entries []Entry, plan *ev
 			switch {
 			case err == nil:
 				one.Changes = Diff(was.Definition, e.Definition)
-			case !errors.Is(err, &events.Error{Code: events.NotFound}): // removed meanwhile: it begins anew
+			case !errors.Is(err, &events.Error{Code: events.NotFound}): // removed meanwhile: Apply starts again
 				return nil, false, err
 			}
 		}
@@ -131,7 +130,7 @@ func outcomesOf(ctx context.Context, c *client.Client, entries []Entry, plan *ev
 	return append(list, removed...), changes, nil
 }
 
-// blame gives a refusal of the server with the file and line that it is about.
+// blame adds the file and line at fault to a refusal of the server.
 func blame(entries []Entry, err error) error {
 	var refusal *events.Error
 	if !errors.As(err, &refusal) || refusal.Details == nil {

@@ -48,8 +48,8 @@ func diff(at jsontext.Pointer, from, to events.JSON, list *[]Change) {
 	}
 }
 
-// members gives what an object or a list holds, by name or place; nil if the
-// value is neither.
+// members returns the members of an object or a list, by name or index; nil if the value is
+// neither.
 func members(v events.JSON) map[string]events.JSON {
 	switch jsontext.Value(v).Kind() {
 	case '{':

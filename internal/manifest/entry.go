@@ -83,7 +83,7 @@ func entry(file string, d document) (Entry, error) {
 		delete(members, "name")
 		delete(members, "definition")
 		for other := range members {
-			return e, wrong(file, e.line("/"+other), "beside definition only kind and name may stand")
+			return e, wrong(file, e.line("/"+other), "next to definition only kind and name are allowed")
 		}
 		e.Definition = inner
 		return e, nil
@@ -101,11 +101,11 @@ func wrong(file string, line int, format string, args ...any) *events.Error {
 	return events.Errorf(events.InvalidRequest, "%s:%d: %s", file, max(line, 1), fmt.Sprintf(format, args...))
 }
 
-// At gives the file and the line of a place: a JSON pointer in the definition as
-// definition.apply has it, such as /definition/tools/1.
+// At returns the file and line of a path: a JSON pointer in the definition in the form of
+// definition.apply, such as /definition/tools/1.
 func (e *Entry) At(path string) string { return fmt.Sprintf("%s:%d", e.file, e.line(path)) }
 
-// line gives the line of a place, or of what is around it.
+// line returns the line of a path, or of the closest value around it.
 func (e *Entry) line(path string) int {
 	if !e.inner {
 		path = strings.TrimPrefix(path, "/definition")
@@ -122,7 +122,7 @@ func (e *Entry) line(path string) int {
 	}
 }
 
-// Blame gives a refusal of the definition with its file and line before it.
+// Blame adds the definition's file and line to a refusal.
 func (e *Entry) Blame(err error) error {
 	var refusal *events.Error
 	if !errors.As(err, &refusal) {
@@ -137,8 +137,8 @@ func (e *Entry) Blame(err error) error {
 	return &told
 }
 
-// Check reads every definition as the server will, and gives them in their
-// canonical form. The error names file and line.
+// Check validates every definition as the server will, and replaces it by its canonical form.
+// The error names file and line.
 func Check(validator *schema.Validator, entries []Entry) error {
 	seen := map[string]*Entry{}
 	for i := range entries {

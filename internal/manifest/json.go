@@ -103,7 +103,7 @@ func (r *jsonReader) document() error {
 	}
 }
 
-// space gives what stands before a token.
+// space returns the whitespace and separators before a token.
 func space(raw []byte) []byte {
 	n := 0
 	for n < len(raw) {

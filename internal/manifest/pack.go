@@ -9,9 +9,9 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Pack gives agents with all that they name, as values of a file that Read takes:
-// what is named stands before what names it. The error is an invalid_request if a
-// tool among them is not portable, and not_found if something is not there.
+// Pack returns agents with everything that they refer to, as values of a file that Read
+// accepts: definitions come before those that refer to them. The error is an invalid_request
+// if a tool among them is not portable, and not_found if a definition does not exist.
 func Pack(ctx context.Context, c *client.Client, agents []string) ([]events.JSON, error) {
 	p := &packing{ctx: ctx, client: c, packed: map[string]bool{}}
 	for _, name := range agents {

@@ -4,7 +4,7 @@ package metrics
 // tells in its own way.
 type ReadModels struct{ m *Metrics }
 
-// ReadModels gives the metrics to the read side.
+// ReadModels returns the metrics for the read side.
 func (m *Metrics) ReadModels() ReadModels { return ReadModels{m} }
 
 // Broken implements projections.Metrics.

@@ -1,5 +1,5 @@
-// Package natstest gives a test its own nats-server with JetStream, on a free
-// port and a temporary directory, and takes it away when the test ends.
+// Package natstest starts a nats-server with JetStream for a test, on a free port and a
+// temporary directory, and removes it when the test ends.
 //
 // The server is the one that `skein serve` embeds. It does not fsync unless
 // asked to, because tests end before the power fails; a test about durability

@@ -159,7 +159,7 @@ func (p *Pool) leave(tenant string) func() {
 	})
 }
 
-// free frees a place of a tenant, and gives what is free to those that wait.
+// free frees a place of a tenant, and assigns free places to waiting requests.
 func (p *Pool) free(tenant string) {
 	p.taken--
 	if p.held[tenant]--; p.held[tenant] == 0 {
@@ -170,8 +170,8 @@ func (p *Pool) free(tenant string) {
 	p.tell()
 }
 
-// next gives a free place to the tenant among those that wait that holds the
-// fewest, and reports whether there was one.
+// next assigns a free place to the waiting tenant that holds the fewest, and reports whether
+// there was one.
 func (p *Pool) next() bool {
 	best := -1
 	for i, w := range p.waiting {

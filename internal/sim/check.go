@@ -123,7 +123,7 @@ func (c *checker) checkKeys() error {
 	return nil
 }
 
-// command gives what an attempt asked for, as the door makes it.
+// command returns the command of an attempt, as the dispatcher decodes it.
 func (c *checker) command(a *attempt, threadID string, at events.Time) (*thread.Command, error) {
 	req, err := c.Validator.DecodeRequest(a.body)
 	if err != nil {
@@ -154,9 +154,8 @@ func (c *checker) command(a *attempt, threadID string, at events.Time) (*thread.
 	return cmd, nil
 }
 
-// replay decides every command of the log anew on the state before it, which
-// must give the very same events, and looks for the state that explains each
-// refusal.
+// replay decides every command of the log again on the state before it, which must make the
+// very same events, and looks for the state that explains each refusal.
 func (c *checker) replay() error {
 	states := map[string]*thread.State{}
 	since := map[string]int{} // the step of a thread's last commit
@@ -205,8 +204,8 @@ func (c *checker) replay() error {
 
 // once checks that a command was not done before, on any thread.
 func (c *checker) once(id string, s *thread.State, g group) error {
-	_, did := s.Receipt(id)
-	if did || len(c.done[id]) > 0 {
+	_, known := s.Receipt(id)
+	if known || len(c.done[id]) > 0 {
 		return fmt.Errorf("command %s was done twice, again in commit %d", id, g.commit.Seq)
 	}
 	return nil

@@ -24,7 +24,7 @@ type Conn struct {
 
 	mu        sync.Mutex // guards what follows
 	fresh     []*frame   // sent since the scheduler last looked
-	away      bool       // the connection is lost, and will be made anew
+	away      bool       // the connection is lost, and will be re-established
 	life      int        // how often it was made
 	batch     []*nats.Msg
 	inbox     nats.MsgHandler
@@ -71,7 +71,7 @@ func (c *Conn) call(ctx context.Context, f *frame) (any, error) {
 	return c.await(ctx, answers)
 }
 
-// begin sends a frame, and gives where its answer will be.
+// begin sends a frame, and returns the channel of its answer.
 func (c *Conn) begin(f *frame) (<-chan any, error) {
 	answers := make(chan any, 1)
 	f.back = func(a any) {
@@ -151,7 +151,7 @@ func (c *Conn) whole(m *nats.Msg) []*nats.Msg {
 	return c.batch
 }
 
-// copied is a message as it goes over the wire: whoever sent it may change it.
+// copied returns a copy of a message, as on the wire: the sender may change the original.
 func copied(m *nats.Msg) *nats.Msg {
 	c := &nats.Msg{Subject: m.Subject, Data: bytes.Clone(m.Data), Header: make(nats.Header, len(m.Header))}
 	for name, values := range m.Header {
@@ -254,7 +254,7 @@ func (c *Conn) IsClosed() bool {
 // MaxPayload implements streams.Wire.
 func (c *Conn) MaxPayload() int64 { return maxPayload }
 
-// StatusChanged implements streams.Wire: of connections that are made anew.
+// StatusChanged implements streams.Wire: it reports reconnections.
 func (c *Conn) StatusChanged(...nats.Status) chan nats.Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -282,7 +282,7 @@ func (c *Conn) cut() {
 	c.away = true
 }
 
-// mend makes it anew.
+// mend re-establishes it.
 func (c *Conn) mend() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

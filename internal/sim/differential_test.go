@@ -41,7 +41,7 @@ func TestTheServerIsLikeTheRealOne(t *testing.T) {
 		p := &pair{T: t, nc: nc, js: log.JetStream(), rng: rand.New(rand.NewPCG(seed, 9)), fake: NewServer(time.Now)}
 		for _, name := range []string{"SKEIN_LOG", "SKEIN_TIMELINE", "KV_thread_items"} {
 			p.fake.Add(name, strings.HasPrefix(name, "KV_"), false, time.Hour)
-			p.anew(name)
+			p.emptied(name)
 		}
 		for range 150 {
 			p.operate()
@@ -62,9 +62,9 @@ type pair struct {
 	ids  int
 }
 
-// anew empties a stream of the real server and lets it know ids for long: a test
-// on a slow machine must not depend on when it forgets them.
-func (p *pair) anew(name string) {
+// emptied empties a stream of the real server and makes it remember ids for long: a test on a
+// slow machine must not depend on when it forgets them.
+func (p *pair) emptied(name string) {
 	s, err := p.js.Stream(p.Context(), name)
 	if err != nil {
 		p.Fatal(err)
@@ -223,7 +223,7 @@ func (p *pair) purge(stream string) {
 	p.fake.streams[stream].purge(subject, before)
 }
 
-// pattern gives a subject, or a pattern of some.
+// pattern returns a subject, or a pattern that matches some.
 func (p *pair) pattern(stream string) string {
 	s := p.subject(stream)
 	switch cut := strings.LastIndex(s, "."); p.rng.IntN(4) {

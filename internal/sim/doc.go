@@ -36,15 +36,15 @@
 //     lag, each time another. The leader's answers (STREAM.MSG.GET, info) never
 //     lag. A direct get of last messages tells how far its copy had got.
 //   - Where there are several copies, 10164 may also mean that another proposal
-//     was under way, and it may come to nothing; or that the one before was
+//     was in flight, and it may come to nothing; or that the one before was
 //     acknowledged only just now.
 //   - On one copy, what is derived is stored without waiting for the disk: when
 //     the power fails, such a stream is again what it was some messages ago. The
 //     log loses nothing that it acknowledged.
 //   - Messages on one connection to one stream arrive in order; nothing else is
-//     in order. When a connection is lost, the rest of what was under way is lost
+//     in order. When a connection is lost, the rest of what was in flight is lost
 //     from anywhere on, every answer is, and what was sent before may still
-//     arrive after the connection was made anew. What is sent meanwhile is kept
+//     arrive after the connection is re-established. What is sent meanwhile is kept
 //     and sent then.
 //
 // # Faults
@@ -63,14 +63,14 @@
 //   - an acknowledged command is in the log once, where and with the events that
 //     the answer said, not before it was asked for nor after it was answered; a
 //     refused one is not there; of an unknown one a repeat with the same
-//     commandId gives the same answer, whichever process is asked, also of one that
+//     commandId gets the same answer, from any process, also of one that
 //     names its thread by a key which has gone to another thread since;
 //   - each thread's versions are consecutive, its chain holds, its events are in
 //     an order that the state machines allow;
-//   - deciding each command anew on the state before it gives the same events:
+//   - deciding each command again on the state before it makes the same events:
 //     with the bounds in time above, commits of a thread are linearizable;
-//   - each refusal is what the thread's state (or the key's holder) at some
-//     moment between question and answer gives;
+//   - each refusal follows from the thread's state (or the key's holder) at some
+//     moment between question and answer;
 //   - a key has one thread at a time, and changes together with it;
 //   - the timeline has each event once, in order; every document is the fold of
 //     the log, and there is no other;

@@ -47,7 +47,7 @@ func (r *Run) crash(p *process) {
 	}
 }
 
-// cut loses a connection, which is made anew later.
+// cut loses a connection, which is re-established later.
 func (r *Run) cut(p *process) {
 	if p.dead() || !p.conn.IsConnected() {
 		return

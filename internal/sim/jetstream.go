@@ -33,7 +33,7 @@ func (j *jet) do(ctx context.Context, label string, run func(*Server) any) (any,
 	return j.conn.call(ctx, &frame{label: label, run: run})
 }
 
-// Stream gives a stream and what is known of it at this moment.
+// Stream returns a stream and its current info.
 func (j *jet) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
 	a, err := j.do(ctx, "info "+name, func(s *Server) any { return s.info(name) })
 	if err != nil {
@@ -42,8 +42,8 @@ func (j *jet) Stream(ctx context.Context, name string) (jetstream.Stream, error)
 	return &aStream{jet: j, name: name, info: a.(*jetstream.StreamInfo)}, nil
 }
 
-// info is what the leader says of a stream. None lets single messages be deleted:
-// to whoever reads, that is no other thing than a purge.
+// info is the leader's info of a stream. No stream allows single messages to be deleted: to
+// readers, that is the same as a purge.
 func (s *Server) info(name string) any {
 	config := jetstream.StreamConfig{Name: name, DenyDelete: true}
 	if strings.HasPrefix(name, objectStream) {
@@ -95,7 +95,7 @@ func (j *jet) OrderedConsumer(ctx context.Context, name string, cfg jetstream.Or
 	return a.(*following), nil
 }
 
-// count gives how many messages are there from a sequence on.
+// count returns how many messages there are from a sequence on.
 func (s *stream) count(from uint64) uint64 {
 	n := uint64(0)
 	for seq := from; seq <= s.last(); seq++ {
@@ -112,7 +112,7 @@ func (j *jet) DeleteConsumer(context.Context, string, string) error { return nil
 // objectStream is what the name of an object store's stream begins with.
 const objectStream = "OBJ_"
 
-// ObjectStore gives the one there is, of snapshots.
+// ObjectStore returns the only one, of snapshots.
 func (j *jet) ObjectStore(context.Context, string) (jetstream.ObjectStore, error) {
 	return &objects{jet: j}, nil
 }
@@ -220,8 +220,7 @@ func (f *following) Messages(...jetstream.PullMessagesOpt) (jetstream.MessagesCo
 	return f.reader, nil
 }
 
-// reader is what an ordered consumer gives: messages in order, each once, also
-// when the connection was made anew.
+// reader is an ordered consumer: messages in order, each once, across reconnections.
 type reader struct {
 	conn   *Conn
 	stream *stream
@@ -259,7 +258,7 @@ func (r *reader) ready() bool {
 	return r.wanted && (len(r.first) > 0 || r.stream.next("", r.next, r.stream.last()) != nil)
 }
 
-// left gives how many messages are to come.
+// left returns how many messages are to come.
 func (r *reader) left() uint64 { return uint64(len(r.first)) + r.stream.count(r.next) }
 
 // deliver hands over the next message. One at a time: what a reader does with
@@ -287,9 +286,8 @@ func (r *reader) tell(change func()) {
 	}
 }
 
-// Next implements jetstream.MessagesContext. It does not look at its options:
-// whoever stops asking also stops the reader, and a connection that ends ends
-// it.
+// Next implements jetstream.MessagesContext. It ignores its options: callers that stop asking
+// also stop the reader, and so does a closed connection.
 func (r *reader) Next(...jetstream.NextOpt) (jetstream.Msg, error) {
 	for {
 		r.mu.Lock()

@@ -44,7 +44,7 @@ func (o *objects) GetBytes(ctx context.Context, name string, _ ...jetstream.GetO
 	return a.([]byte), nil
 }
 
-// GetInfo gives an object's own name as that of its pieces.
+// GetInfo returns an object's own name as that of its pieces.
 func (o *objects) GetInfo(ctx context.Context, name string, _ ...jetstream.GetObjectInfoOpt) (*jetstream.ObjectInfo, error) {
 	a, err := o.jet.do(ctx, "info of "+name, func(s *Server) any {
 		if _, ok := s.objects[name]; !ok {

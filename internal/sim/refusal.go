@@ -7,7 +7,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// ref gives the thread that an attempt names by its id.
+// ref returns the thread that an attempt names by its id.
 func (c *checker) ref(a *attempt) string {
 	req, err := c.Validator.DecodeRequest(a.body)
 	if err != nil {
@@ -31,7 +31,7 @@ func (c *checker) explain(id string, s *thread.State, from, to int) {
 		if err != nil {
 			continue
 		}
-		if _, did := s.Receipt(a.id); did {
+		if _, known := s.Receipt(a.id); known {
 			continue
 		}
 		if _, err := thread.Decide(s, cmd); err != nil && events.AsError(err).Code == a.refusal.Code {
@@ -40,7 +40,7 @@ func (c *checker) explain(id string, s *thread.State, from, to int) {
 	}
 }
 
-// held gives who had a key at any time between two steps: nobody is "".
+// held returns the holders of a key at any time between two steps; "" stands for none.
 func (c *checker) held(key string, from, to int) map[string]bool {
 	all := map[string]bool{}
 	holder := ""
@@ -87,7 +87,7 @@ func (c *checker) checkRefusals() error {
 	return nil
 }
 
-// taken reports whether somebody had a key while an attempt was under way.
+// taken reports whether a thread held a key during an attempt.
 func (c *checker) taken(key string, a *attempt) bool {
 	holders := c.held(key, a.begun, a.end)
 	delete(holders, "")

@@ -140,7 +140,7 @@ func NewRun(shared *Shared, seed uint64) *Run {
 	return r
 }
 
-// Do does the run, and gives what is wrong: nil if all properties hold.
+// Do executes the run, and returns the violated property: nil if all hold.
 func (r *Run) Do() error {
 	for i := range 2 {
 		p := &process{run: r, name: string(rune('A' + i)), rng: rand.New(rand.NewPCG(r.seed, uint64(i)))}

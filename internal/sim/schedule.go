@@ -72,7 +72,7 @@ func (r *Run) enqueue(f *frame) {
 	r.flows = append(r.flows, &flow{conn: f.conn, name: f.flow, life: f.life, frames: []*frame{f}})
 }
 
-// ready gives what can happen now.
+// ready returns what can happen now.
 func (r *Run) ready(now time.Time) (heads []*flow, backs []*frame, readers []*reader) {
 	for _, fl := range r.flows {
 		if fl.life == fl.conn.life && fl.conn.away || fl.frames[0].after.After(now) {
@@ -117,7 +117,7 @@ func (r *Run) arrive(fl *flow) {
 	case what == "drop":
 		return
 	case what == "race" && strings.Contains(f.flow, "LOG"):
-		// Another proposal on the subject was under way, and came to nothing.
+		// Another proposal on the subject was in flight, and failed.
 		f.run = func(s *Server) any {
 			return &nats.Msg{Data: ack{err: refused(codeWrongInBatch, "wrong last sequence")}.json("SKEIN_LOG")}
 		}
@@ -145,7 +145,7 @@ func (r *Run) giveBack(f *frame) {
 	f.back(f.answer)
 }
 
-// lateness gives how long something is held: often longer than anybody waits.
+// lateness returns how long something is held: often longer than any timeout.
 func (r *Run) lateness() time.Duration {
 	return time.Duration(r.rng.Int64N(int64([]time.Duration{20 * time.Millisecond, ackTimeout, 2 * ackTimeout, 5 * ackTimeout}[r.rng.IntN(4)])))
 }
@@ -166,7 +166,7 @@ func (r *Run) sleep(now time.Time, must bool) {
 	time.Sleep(d)
 }
 
-// awaited gives the moments at which something is let go.
+// awaited returns the moments at which something is released.
 func (r *Run) awaited() []time.Time {
 	all := []time.Time{r.leadAt}
 	for _, fl := range r.flows {

@@ -36,7 +36,7 @@ func (s *Server) Add(name string, bucket, replicated bool, window time.Duration)
 	s.streams[name] = newStream(name, bucket, replicated, window)
 }
 
-// of gives the stream that stores a subject, nil if none does.
+// of returns the stream that stores a subject, nil if none does.
 func (s *Server) of(subject string) *stream {
 	if rest, ok := strings.CutPrefix(subject, "$KV."); ok {
 		bucket, _, _ := strings.Cut(rest, ".")
@@ -47,8 +47,8 @@ func (s *Server) of(subject string) *stream {
 	return s.streams[strings.ToUpper(prefix+"_"+kind)]
 }
 
-// Publish takes a message, and gives the acknowledgement: nil for one of an
-// open batch. ok says whether anybody took it.
+// Publish stores a message, and returns the acknowledgement: nil for one of an open batch. ok
+// reports whether a stream accepted it.
 func (s *Server) Publish(m *nats.Msg) (answer *nats.Msg, ok bool) {
 	st := s.of(m.Subject)
 	if st == nil {
@@ -135,7 +135,7 @@ func leaderAnswer(m *stored) *nats.Msg {
 	return &nats.Msg{Data: body}
 }
 
-// wire gives the headers as they are stored.
+// wire returns the headers as they are stored.
 func (m *stored) wire() []byte {
 	if len(m.header) == 0 {
 		return nil
@@ -151,7 +151,7 @@ func status(code, text string) *nats.Msg {
 	return &nats.Msg{Header: nats.Header{"Status": {code}, "Description": {text}}}
 }
 
-// found is a message as a direct get gives it.
+// found returns a message in the form of a direct get.
 func (s *stream) found(m *stored) *nats.Msg {
 	h := make(nats.Header, len(m.header)+4)
 	for k, v := range m.header {
@@ -220,7 +220,7 @@ func (s *stream) multi(q getRequest, end uint64) []*nats.Msg {
 	return out
 }
 
-// page gives as many as were asked for, and the mark of their end.
+// page returns as many as were requested, and the mark of their end.
 func (s *stream) page(all []*stored, q getRequest) []*nats.Msg {
 	var out []*nats.Msg
 	left, bytes := len(all), 0
@@ -234,7 +234,7 @@ func (s *stream) page(all []*stored, q getRequest) []*nats.Msg {
 	return append(out, pending(status("204", "EOB"), left))
 }
 
-// names gives the streams' names in order.
+// names returns the streams' names in order.
 func (s *Server) names() []string {
 	return slices.Sorted(maps.Keys(s.streams))
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// timelineAt gives the sequence in the log of the timeline's last event, and
-// whether that is the last of its commit.
+// timelineAt returns the sequence in the log of the timeline's last event, and whether that is
+// the last of its commit.
 func (s *Server) timelineAt() (seq uint64, whole bool) {
 	shown, log := s.streams["SKEIN_TIMELINE"].held, s.streams["SKEIN_LOG"].held
 	if len(shown) == 0 {

@@ -147,7 +147,7 @@ func TestASeedRepeats(t *testing.T) {
 	}
 }
 
-// parting gives where two traces part.
+// parting returns the place where two traces diverge.
 func parting(traces []string) string {
 	a, b := strings.Split(traces[0], "\n"), strings.Split(traces[1], "\n")
 	for i := range a {

@@ -103,7 +103,7 @@ func (s *stream) last() uint64 { return uint64(len(s.held)) }
 // sequence.
 func (m *stored) there(end uint64) bool { return m.seq <= end && (m.gone == 0 || m.gone > end) }
 
-// lastOf gives the last message of a subject, nil if there is none.
+// lastOf returns the last message of a subject, nil if there is none.
 func (s *stream) lastOf(subject string, end uint64) *stored {
 	if strings.ContainsAny(subject, "*>") {
 		for _, m := range slices.Backward(s.held) {
@@ -122,7 +122,7 @@ func (s *stream) lastOf(subject string, end uint64) *stored {
 	return nil
 }
 
-// next gives the first message from a sequence on whose subject matches.
+// next returns the first message from a sequence on whose subject matches.
 func (s *stream) next(pattern string, from, end uint64) *stored {
 	if !strings.ContainsAny(pattern, "*>") && pattern != "" {
 		for _, seq := range s.bySubj[pattern] {

@@ -32,5 +32,5 @@ func (r *Run) Trace() *strings.Builder {
 // Digest tells whether two runs did the same.
 func (r *Run) Digest() uint64 { return r.trace.hash.Sum64() }
 
-// Steps gives how many things have happened.
+// Steps returns how many things have happened.
 func (r *Run) Steps() int64 { return r.steps.Load() }

@@ -123,7 +123,7 @@ func Repair(ctx context.Context, cfg RepairConfig) (*Repaired, error) {
 	return p.out, p.apply()
 }
 
-// repair is one that is under way.
+// repair is the state of one Repair.
 type repair struct {
 	RepairConfig
 	mark    mark

@@ -17,7 +17,7 @@ type commit struct {
 	counts  counts
 }
 
-// commands gives what the commit is to do.
+// commands returns the commands of the commit.
 func (c *commit) commands() []events.SubCommand {
 	var out []events.SubCommand
 	for _, p := range c.planned {
@@ -50,7 +50,7 @@ func (p *planner) begin(what string, message, from int) {
 	p.prefix, p.place = fmt.Sprintf("import:%s:%d:%d:", what, message, from), 0
 }
 
-// add adds a command to the group under way.
+// add adds a command to the current group.
 func (p *planner) add(name string, data any) {
 	raw, err := json.Marshal(data, json.Deterministic(true))
 	switch {
@@ -63,8 +63,8 @@ func (p *planner) add(name string, data any) {
 	p.group = append(p.group, planned{command: events.SubCommand{Command: name, Data: raw}})
 }
 
-// end ends a group: it goes into the commit under way if it fits, into a new
-// one if not, and into several only if it is too large for one.
+// end ends a group: it goes into the current commit if it fits, otherwise into a new one, and
+// into several only if it is too large for one.
 func (p *planner) end() {
 	size := 0
 	for _, c := range p.group {
@@ -91,7 +91,7 @@ func (c *commit) fits(commands, bytes int) bool {
 	return len(c.planned)+commands <= commitCommands && c.bytes+bytes <= commitBytes
 }
 
-// flush ends the commit under way.
+// flush ends the current commit.
 func (p *planner) flush() {
 	if len(p.now.planned) == 0 {
 		return

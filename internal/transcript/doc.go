@@ -13,9 +13,9 @@
 //     the message, so that importing again adds nothing, at any later time and
 //     from any process, and importing a longer conversation adds what is new.
 //   - An import that was killed is finished by the next one.
-//   - Files stream: no more than the conversations under way are in memory.
-//   - What is wrong with one conversation is told with its file and line, and
-//     does not keep the others back.
+//   - Files stream: only the conversations being imported are in memory.
+//   - A fault of one conversation is reported with its file and line, and does
+//     not affect the others.
 //
 // # What it decides where the format is silent
 //

@@ -42,7 +42,7 @@ type Summary struct {
 
 // Options says how to import. The zero value of a field means its default.
 type Options struct {
-	Parallel int           // conversations under way at once; default 8
+	Parallel int           // conversations imported at once; default 8
 	Problem  func(Problem) // is told of each problem, one at a time
 	Progress func(Summary) // is told how far it has got, one at a time
 }
@@ -175,8 +175,8 @@ func (e *unfitError) Error() string { return e.cause.Error() }
 
 func (e *unfitError) Unwrap() error { return e.cause }
 
-// attempts bounds how often a conversation is planned anew because another
-// import of it was faster.
+// attempts bounds how often a conversation is planned again because another import of it was
+// faster.
 const attempts = 3
 
 // thread imports one conversation and reports whether anything was added.

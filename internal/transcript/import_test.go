@@ -25,7 +25,7 @@ import (
 	"github.com/skein-threads/skein/internal/transcript"
 )
 
-// start runs a whole Skein and gives a client of it.
+// start runs a whole Skein and returns a client of it.
 func start(t testing.TB) *client.Client {
 	t.Helper()
 	s, err := serve.Start(t.Context(), serve.Config{
@@ -69,7 +69,7 @@ func do(t testing.TB, c *client.Client, text string, problems ...*[]transcript.P
 	return sum
 }
 
-// history gives a thread's events, checked (EK-150).
+// history returns a thread's events, checked (EK-150).
 func history(t testing.TB, c *client.Client, id string) []events.Event {
 	t.Helper()
 	line, err := c.Timeline(t.Context(), client.SubscribeOptions{Thread: events.DeriveThreadID("acme", "import:"+id), History: true})
@@ -355,7 +355,7 @@ func randomConversation(r *rand.Rand, id int) string {
 	return fmt.Sprintf(`{"id":"random-%d","messages":[%s]}`, id, strings.Join(messages, ","))
 }
 
-// told gives a conversation as lines: who said what.
+// told returns a conversation as lines: who said what.
 func told(c *chat.Conversation) []string {
 	var out []string
 	for _, m := range c.Messages {
@@ -374,14 +374,14 @@ func told(c *chat.Conversation) []string {
 	return out
 }
 
-// canonical gives JSON in one spelling: escapes of letters may differ.
+// canonical returns JSON with normalised escapes.
 func canonical(v events.JSON) string {
 	v = slices.Clone(v)
 	_ = (*jsontext.Value)(&v).Canonicalize()
 	return string(v)
 }
 
-// retold gives the same of a thread's items, as they are in the end.
+// retold returns the same for a thread's items, in their final state.
 func retold(list []events.Event) []string {
 	contents := map[string]events.JSON{}
 	items := map[string]events.ItemCreated{}

@@ -14,8 +14,8 @@ type planner struct {
 	tenant, thread string
 	known          known
 
-	prefix  string // of the ids of the run of commits under way
-	place   int    // in that run, of the commit under way
+	prefix  string // of the ids of the current run of commits
+	place   int    // in that run, of the current commit
 	commits []commit
 	now     commit
 	group   []planned // commands that should not be parted
@@ -24,8 +24,8 @@ type planner struct {
 	err     error     // the first thing that cannot be imported
 }
 
-// plan gives the commits that are missing in the log, in order. The error says
-// what of the conversation cannot be imported at all.
+// plan returns the commits that are missing in the log, in order. The error says why the
+// conversation cannot be imported at all.
 func plan(tenant, thread string, c *chat.Conversation, k known) ([]commit, error) {
 	p := &planner{tenant: tenant, thread: thread, known: k}
 	for _, t := range turns(c) {
@@ -83,8 +83,8 @@ func (p *planner) turn(t *turn) {
 	p.react(t, from)
 }
 
-// execution gives the id of the execution that begins with a step: with the
-// first for 0, and after an execution without steps for -1.
+// execution returns the id of the execution that starts with a step: with the first for 0, and
+// after an execution without steps for -1.
 func (p *planner) execution(t *turn, from int) string {
 	return p.id(events.ExecutionPrefix, t.trigger, "execution", from)
 }
@@ -145,7 +145,7 @@ func (p *planner) notes(list []*chat.Message) {
 	p.flush()
 }
 
-// noteID gives the id of the first item that a note makes.
+// noteID returns the id of the first item of a note.
 func (p *planner) noteID(m *chat.Message) string {
 	if len(m.Content) == 0 && len(m.Calls) > 0 {
 		return p.id(events.ItemPrefix, m, "call", 0)

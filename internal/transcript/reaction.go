@@ -85,8 +85,8 @@ func (r *reaction) put(step string, idx int, part events.JSON) {
 // around it stays within its limit.
 const reactionBytes = events.MaxEventBytes - 4096
 
-// content gives the reaction's parts so far. If they are too large, the oldest
-// calls are shown without their inputs and outputs.
+// content returns the reaction's parts. If they are too large, the oldest calls are shown
+// without their inputs and outputs.
 func (r *reaction) content() events.JSON {
 	size := 2
 	for _, p := range r.parts {
@@ -106,7 +106,7 @@ func (r *reaction) content() events.JSON {
 	return list(shown)
 }
 
-// partType gives the type that a part states.
+// partType returns the type of a part.
 func partType(part events.JSON) string {
 	var p struct {
 		Type string `json:"type"`
