@@ -62,7 +62,7 @@ func (c *Conn) ensureOnce(ctx context.Context, a Asset) error {
 		// anew, it is filled from the log.
 		anew := merged(have, want)
 		anew.PersistMode = want.PersistMode
-		if err := c.js.DeleteStream(ctx, want.Name); err != nil {
+		if err := c.js.DeleteStream(ctx, want.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) { // by another process
 			return AssetFailed(want.Name, err)
 		}
 		_, err = c.js.CreateStream(ctx, anew)

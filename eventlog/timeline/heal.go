@@ -45,15 +45,26 @@ func (t *Timeline) heal(ctx context.Context) (at position, shown uint64, err err
 			}
 			return at, m.Seq, err
 		}
-		stream, err := t.conn.JetStream().Stream(ctx, t.stream())
-		if err == nil {
-			err = stream.DeleteMsg(ctx, m.Seq)
-		}
-		if err != nil {
+		if err := t.unshow(ctx, m.Seq); err != nil {
 			return position{}, 0, fmt.Errorf("removing message %d of the timeline, which Skein did not write: %w", m.Seq, err)
 		}
 		removed, first, subject = removed+1, m.Seq, m.Subject
 	}
+}
+
+// unshow removes a message of the timeline, unless another relay has done so.
+func (t *Timeline) unshow(ctx context.Context, seq uint64) error {
+	stream, err := t.conn.JetStream().Stream(ctx, t.stream())
+	if err != nil {
+		return err
+	}
+	if err = stream.DeleteMsg(ctx, seq); err == nil {
+		return nil
+	}
+	if _, gone := t.conn.Leader(ctx, t.stream(), streams.GetRequest{Seq: seq}); errors.Is(gone, streams.ErrNoMessage) {
+		return nil
+	}
+	return err
 }
 
 // isRelayed reports whether a message of the timeline is the relay's: whether it is an event

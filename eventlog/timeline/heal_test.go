@@ -118,3 +118,26 @@ func TestRelay_KeepsWhatTheLogHasLost(t *testing.T) {
 		t.Errorf("the timeline has %d messages", len(got))
 	}
 }
+
+// A rebuild and the relay that runs meanwhile may remove the same messages.
+func TestRelay_TwoRemoveTheSame(t *testing.T) {
+	t.Parallel()
+	l := logtest.Start(t)
+	a := logtest.NewAuthor(1)
+	a.Write(t, l, 3, 2)
+	stop := running(t, l)
+	reaches(t, l, a)
+	stop()
+	for range 20 {
+		foreign(t, l)
+	}
+	results := make(chan error, 2)
+	for _, one := range []*eventlog.Log{l, logtest.Sibling(t, l)} {
+		go func() {
+			_, _, err := Of(one).heal(t.Context())
+			results <- err
+		}()
+	}
+	logtest.Must(t, logtest.Within(t, "the first", results), logtest.Within(t, "the second", results))
+	exact(t, l, 0)
+}

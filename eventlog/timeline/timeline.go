@@ -137,8 +137,21 @@ func (t *Timeline) emptyPosition(ctx context.Context) (position, error) {
 	return t.positionAt(ctx, time.Now().Add(-t.age))
 }
 
+// errLags says that a copy of the log shows less than there is: it may show it later.
+var errLags = errors.New("a copy lags")
+
 // positionAt returns the position before the first commit that was stored at a time or later.
-func (t *Timeline) positionAt(ctx context.Context, at time.Time) (position, error) {
+// It asks again while a copy lags.
+func (t *Timeline) positionAt(ctx context.Context, at time.Time) (before position, err error) {
+	err = retry.Do(ctx, retry.Policy{First: 50 * time.Millisecond, Max: time.Second, Limit: 30 * time.Second}, func() (err error) {
+		before, err = t.positionOf(ctx, at)
+		return err
+	}, func(err error) bool { return errors.Is(err, errLags) })
+	return before, err
+}
+
+// positionOf does so once.
+func (t *Timeline) positionOf(ctx context.Context, at time.Time) (position, error) {
 	name := t.names.Stream(assets.LogStream)
 	stream, err := t.conn.JetStream().Stream(ctx, name)
 	if err != nil {
@@ -159,7 +172,7 @@ func (t *Timeline) positionAt(ctx context.Context, at time.Time) (position, erro
 	if tail.BeganAtEnd() { // every commit that young is erased
 		_, err := t.conn.Leader(ctx, name, streams.GetRequest{Seq: state.LastSeq})
 		if err == nil { // it is not: a replica that lags has answered
-			err = fmt.Errorf("a copy of the log lags behind commit %d", state.LastSeq)
+			err = fmt.Errorf("the log, behind commit %d: %w", state.LastSeq, errLags)
 		}
 		if !errors.Is(err, streams.ErrNoMessage) {
 			return position{}, err
