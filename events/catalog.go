@@ -21,7 +21,7 @@ func (t Type) Entity() string {
 }
 
 // Row declares one event. Decoding, subjects, schemas and documentation are derived
-// from it. What may come before the event is declared in commands/thread.
+// from it.
 type Row struct {
 	Type      Type
 	Version   int    // of its data; older versions are upcast on read
@@ -32,6 +32,7 @@ type Row struct {
 	schema string // name of the schema of its current data
 	new    func() any
 	decode func(JSON) (any, error)
+	holds  func(Rules, *Event) error
 	olds   []Upcast
 }
 
@@ -55,7 +56,35 @@ func (r Row) Schema() string { return r.schema }
 // Upcasts returns the conversions from older versions, oldest first.
 func (r Row) Upcasts() []Upcast { return r.olds }
 
-func row[T any](t Type, version int, doc string, example T, olds ...Upcast) Row {
+// Rules has the precondition of every event of the catalog, one method for each row. A
+// method returns nil if the event may follow those before it, which the implementation
+// knows, and otherwise an error that says why not. It changes nothing.
+//
+// Each row names its method, so neither a row without a precondition compiles, nor an
+// implementation that lacks one.
+type Rules interface {
+	threadRules
+	contextRules
+	itemRules
+	executionRules
+	stepRules
+	partRules
+	chunkRules
+	historyRules
+	profileRules
+	relationshipRules
+	queueRules
+	keyRules
+	fileRules
+	effectRules
+	approvalRules
+	runRules
+	traceRules
+	tenantRules
+	lifecycleRules
+}
+
+func row[T any](t Type, version int, doc string, example T, rule func(Rules, *Event, T) error, olds ...Upcast) Row {
 	return Row{
 		Type: t, Version: version, Doc: doc, Example: example, olds: olds, schema: schemaName(t, version),
 		new: func() any { return *new(T) },
@@ -64,7 +93,23 @@ func row[T any](t Type, version int, doc string, example T, olds ...Upcast) Row 
 			err := json.Unmarshal(raw, &v)
 			return v, err
 		},
+		holds: func(r Rules, e *Event) error {
+			d, ok := e.Data.(T)
+			if !ok {
+				return fmt.Errorf("the data of the event is a %T, not a %T", e.Data, d)
+			}
+			return rule(r, e, d)
+		},
 	}
+}
+
+// Holds checks the event's precondition. An event of an unknown type or version has none.
+func (e *Event) Holds(r Rules) error {
+	row, known := rows[e.Type]
+	if _, unread := e.Data.(Unknown); unread || !known {
+		return nil
+	}
+	return row.holds(r, e)
 }
 
 func transient(r Row) Row {

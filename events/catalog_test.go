@@ -102,9 +102,9 @@ func pastTense(word string) bool { return strings.HasSuffix(word, "ed") || word 
 
 func TestRegistry_RefusesContradictions(t *testing.T) {
 	for name, list := range map[string][]Row{
-		"declared twice":     {row("a.deleted", 1, "A.", FileDeleted{}), row("a.deleted", 1, "A.", FileDeleted{})},
-		"an upcast too few":  {row("a.deleted", 2, "A.", FileDeleted{})},
-		"an upcast too many": {row("a.deleted", 1, "A.", FileDeleted{}, Upcast{From: 1})},
+		"declared twice":     {row("a.deleted", 1, "A.", FileDeleted{}, Rules.FileDeleted), row("a.deleted", 1, "A.", FileDeleted{}, Rules.FileDeleted)},
+		"an upcast too few":  {row("a.deleted", 2, "A.", FileDeleted{}, Rules.FileDeleted)},
+		"an upcast too many": {row("a.deleted", 1, "A.", FileDeleted{}, Rules.FileDeleted, Upcast{From: 1})},
 	} {
 		func() {
 			defer func() {

@@ -222,7 +222,11 @@ func DeltaData(kind string, d Delta) (JSON, error) {
 	return json.Marshal(map[string]string{chunkKinds[at].Of: d.Key, chunkKinds[at].Text: d.Text}, json.Deterministic(true))
 }
 
+type chunkRules interface {
+	ChunkEmitted(e *Event, d ChunkEmitted) error
+}
+
 func chunkEvents() []Row {
 	return []Row{transient(row(ChunkEmittedType, 1, "A piece of an execution's stream; never in the log.",
-		ChunkEmitted{ExecutionID: exampleExecution, Index: 7, StepID: exampleStep, Attempt: 1, Type: ChunkToolOutput, Data: JSON(`{"toolCallId":"tc_1","output":{"status":"shipped"}}`)}))}
+		ChunkEmitted{ExecutionID: exampleExecution, Index: 7, StepID: exampleStep, Attempt: 1, Type: ChunkToolOutput, Data: JSON(`{"toolCallId":"tc_1","output":{"status":"shipped"}}`)}, Rules.ChunkEmitted))}
 }

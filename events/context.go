@@ -43,14 +43,22 @@ type StateClosed struct {
 	Reason string `json:"reason,omitzero" schema:"maxLength=1024" doc:"expired or destroyed."`
 }
 
+type contextRules interface {
+	ContextCreated(e *Event, d ContextCreated) error
+	ContextResolved(e *Event, d ContextResolved) error
+	ContextStatusChanged(e *Event, d ContextStatusChanged) error
+	StateChanged(e *Event, d StateChanged) error
+	StateClosed(e *Event, d StateClosed) error
+}
+
 func contextEvents() []Row {
 	return []Row{
 		row(ContextCreatedType, 1, "A context was created on a thread.",
-			ContextCreated{ID: exampleContext, Status: ContextOpen, Default: true, Content: JSON(`{"turns":0}`)}),
-		row(ContextResolvedType, 1, "A context was found, or created, for what follows.", ContextResolved{Created: false}),
+			ContextCreated{ID: exampleContext, Status: ContextOpen, Default: true, Content: JSON(`{"turns":0}`)}, Rules.ContextCreated),
+		row(ContextResolvedType, 1, "A context was found, or created, for what follows.", ContextResolved{Created: false}, Rules.ContextResolved),
 		row(ContextStatusChangedType, 1, "The state of the context changed.",
-			ContextStatusChanged{From: ContextOpen, To: ContextStreaming}),
-		row(StateChangedType, 1, "A context's content changed.", StateChanged{Patch: JSON(`{"turns":1}`)}),
-		row(StateClosedType, 1, "A key-value state ended.", StateClosed{Reason: "expired"}),
+			ContextStatusChanged{From: ContextOpen, To: ContextStreaming}, Rules.ContextStatusChanged),
+		row(StateChangedType, 1, "A context's content changed.", StateChanged{Patch: JSON(`{"turns":1}`)}, Rules.StateChanged),
+		row(StateClosedType, 1, "A key-value state ended.", StateClosed{Reason: "expired"}, Rules.StateClosed),
 	}
 }

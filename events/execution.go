@@ -26,11 +26,16 @@ type ExecutionStatusChanged struct {
 	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"The execution's item, where this changes how it shows."`
 }
 
+type executionRules interface {
+	ExecutionCreated(e *Event, d ExecutionCreated) error
+	ExecutionStatusChanged(e *Event, d ExecutionStatusChanged) error
+}
+
 func executionEvents() []Row {
 	return []Row{
 		row(ExecutionCreatedType, 1, "An execution was created.",
-			ExecutionCreated{ID: exampleExecution, ContextID: exampleContext, TriggerItemID: exampleQuestion, ReactionItemID: exampleAnswer, Status: Executing}),
+			ExecutionCreated{ID: exampleExecution, ContextID: exampleContext, TriggerItemID: exampleQuestion, ReactionItemID: exampleAnswer, Status: Executing}, Rules.ExecutionCreated),
 		row(ExecutionStatusChangedType, 1, "The state of the execution changed.",
-			ExecutionStatusChanged{From: Executing, To: ExecutionCompleted}),
+			ExecutionStatusChanged{From: Executing, To: ExecutionCompleted}, Rules.ExecutionStatusChanged),
 	}
 }

@@ -37,12 +37,19 @@ type DirectoryRemoved struct {
 	Path string `json:"path" schema:"required,maxLength=4096" doc:"The path in the thread, from its root."`
 }
 
+type fileRules interface {
+	FileWritten(e *Event, d FileWritten) error
+	FileDeleted(e *Event, d FileDeleted) error
+	DirectoryCreated(e *Event, d DirectoryCreated) error
+	DirectoryRemoved(e *Event, d DirectoryRemoved) error
+}
+
 func fileEvents() []Row {
 	return []Row{
 		row(FileWrittenType, 1, "A file was written.",
-			FileWritten{Path: "/invoices/42.pdf", MimeType: "application/pdf", Size: 18231, Digest: "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9"}),
-		row(FileDeletedType, 1, "A file was deleted.", FileDeleted{Path: "/invoices/42.pdf"}),
-		row(DirectoryCreatedType, 1, "A directory was created.", DirectoryCreated{Path: "/invoices"}),
-		row(DirectoryRemovedType, 1, "A directory was removed.", DirectoryRemoved{Path: "/invoices"}),
+			FileWritten{Path: "/invoices/42.pdf", MimeType: "application/pdf", Size: 18231, Digest: "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9"}, Rules.FileWritten),
+		row(FileDeletedType, 1, "A file was deleted.", FileDeleted{Path: "/invoices/42.pdf"}, Rules.FileDeleted),
+		row(DirectoryCreatedType, 1, "A directory was created.", DirectoryCreated{Path: "/invoices"}, Rules.DirectoryCreated),
+		row(DirectoryRemovedType, 1, "A directory was removed.", DirectoryRemoved{Path: "/invoices"}, Rules.DirectoryRemoved),
 	}
 }

@@ -75,12 +75,18 @@ func PlaceParts(content JSON, parts []PlacedPart) JSON {
 	return append(out, ']')
 }
 
+type historyRules interface {
+	MessageEdited(e *Event, d MessageEdited) error
+	MessageDeleted(e *Event, d MessageDeleted) error
+	HistoryTruncated(e *Event, d HistoryTruncated) error
+}
+
 func historyEvents() []Row {
 	return []Row{
 		row(MessageEditedType, 1, "An item's content, metadata or visibility was changed.",
-			MessageEdited{Content: exampleText("Where is order 42?")}),
+			MessageEdited{Content: exampleText("Where is order 42?")}, Rules.MessageEdited),
 		row(MessageDeletedType, 1, "An item was hidden from every view.",
-			MessageDeleted{ContextID: exampleContext, Type: Message, Index: 3}),
-		row(HistoryTruncatedType, 1, "The items from one place on were hidden.", HistoryTruncated{FromIndex: 4}),
+			MessageDeleted{ContextID: exampleContext, Type: Message, Index: 3}, Rules.MessageDeleted),
+		row(HistoryTruncatedType, 1, "The items from one place on were hidden.", HistoryTruncated{FromIndex: 4}, Rules.HistoryTruncated),
 	}
 }

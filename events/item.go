@@ -33,10 +33,15 @@ type ItemStatusChanged struct {
 	To   ItemStatus `json:"to" schema:"required" doc:"The state after."`
 }
 
+type itemRules interface {
+	ItemCreated(e *Event, d ItemCreated) error
+	ItemStatusChanged(e *Event, d ItemStatusChanged) error
+}
+
 func itemEvents() []Row {
 	return []Row{
 		row(ItemCreatedType, 1, "An item was added to a context.",
-			ItemCreated{ID: exampleQuestion, ContextID: exampleContext, Type: Message, Role: User, Status: ItemStored, Channel: Web, Content: exampleText("Where is my order?")}),
-		row(ItemStatusChangedType, 1, "The state of the item changed.", ItemStatusChanged{From: ItemPending, To: ItemCompleted}),
+			ItemCreated{ID: exampleQuestion, ContextID: exampleContext, Type: Message, Role: User, Status: ItemStored, Channel: Web, Content: exampleText("Where is my order?")}, Rules.ItemCreated),
+		row(ItemStatusChangedType, 1, "The state of the item changed.", ItemStatusChanged{From: ItemPending, To: ItemCompleted}, Rules.ItemStatusChanged),
 	}
 }

@@ -24,11 +24,16 @@ type PartUpdated struct {
 	Part   JSON   `json:"part,omitzero" doc:"The part itself: any JSON, stored unchanged."`
 }
 
+type partRules interface {
+	PartCreated(e *Event, d PartCreated) error
+	PartUpdated(e *Event, d PartUpdated) error
+}
+
 func partEvents() []Row {
 	return []Row{
 		row(PartCreatedType, 1, "A step produced a piece of its output.",
-			PartCreated{Key: PartKey(exampleStep, 0), StepID: exampleStep, Type: "tool-find_order", Part: JSON(`{"type":"tool-find_order","toolCallId":"tc_1","input":{"order":42}}`)}),
+			PartCreated{Key: PartKey(exampleStep, 0), StepID: exampleStep, Type: "tool-find_order", Part: JSON(`{"type":"tool-find_order","toolCallId":"tc_1","input":{"order":42}}`)}, Rules.PartCreated),
 		row(PartUpdatedType, 1, "A part was replaced.",
-			PartUpdated{Key: PartKey(exampleStep, 0), StepID: exampleStep, Type: "tool-find_order", Part: JSON(`{"type":"tool-find_order","toolCallId":"tc_1","state":"output-available","output":{"status":"shipped"}}`)}),
+			PartUpdated{Key: PartKey(exampleStep, 0), StepID: exampleStep, Type: "tool-find_order", Part: JSON(`{"type":"tool-find_order","toolCallId":"tc_1","state":"output-available","output":{"status":"shipped"}}`)}, Rules.PartUpdated),
 	}
 }

@@ -54,12 +54,18 @@ type SkillActivated struct {
 	Arguments JSON   `json:"arguments,omitzero" schema:"object" doc:"The arguments."`
 }
 
+type profileRules interface {
+	ProfileChanged(e *Event, d ProfileChanged) error
+	AgentAssigned(e *Event, d AgentAssigned) error
+	SkillActivated(e *Event, d SkillActivated) error
+}
+
 func profileEvents() []Row {
 	return []Row{
 		row(ProfileChangedType, 1, "The thread's title, flags, user, metadata or workspace changed.",
-			ProfileChanged{Title: new("Order 42"), Archived: new(true)}),
+			ProfileChanged{Title: new("Order 42"), Archived: new(true)}, Rules.ProfileChanged),
 		row(AgentAssignedType, 1, "Another agent took the thread over.",
-			AgentAssigned{AgentID: "billing", From: "triage", Reason: "an invoice"}),
-		row(SkillActivatedType, 1, "A skill was loaded.", SkillActivated{Name: "refunds"}),
+			AgentAssigned{AgentID: "billing", From: "triage", Reason: "an invoice"}, Rules.AgentAssigned),
+		row(SkillActivatedType, 1, "A skill was loaded.", SkillActivated{Name: "refunds"}, Rules.SkillActivated),
 	}
 }

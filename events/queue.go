@@ -49,15 +49,23 @@ type QueueMoved struct {
 	Before string `json:"before,omitzero" schema:"maxLength=128" doc:"The one that it precedes; absent: it is last."`
 }
 
+type queueRules interface {
+	QueuePushed(e *Event, d QueuePushed) error
+	QueueDrained(e *Event, d QueueDrained) error
+	QueueRemoved(e *Event, d QueueRemoved) error
+	QueueEdited(e *Event, d QueueEdited) error
+	QueueMoved(e *Event, d QueueMoved) error
+}
+
 func queueEvents() []Row {
 	return []Row{
 		row(QueuePushedType, 1, "A message was queued until the agent is free.",
-			QueuePushed{ID: "q-1", Item: JSON(`{"type":"message","role":"user","content":[{"type":"input_text","text":"And the invoice?"}]}`)}),
-		row(QueueDrainedType, 1, "Queued messages left the queue.", QueueDrained{IDs: []string{"q-1"}}),
-		row(QueueRemovedType, 1, "A queued entry was removed.", QueueRemoved{ID: "q-1", ExecutionID: exampleExecution}),
+			QueuePushed{ID: "q-1", Item: JSON(`{"type":"message","role":"user","content":[{"type":"input_text","text":"And the invoice?"}]}`)}, Rules.QueuePushed),
+		row(QueueDrainedType, 1, "Queued messages left the queue.", QueueDrained{IDs: []string{"q-1"}}, Rules.QueueDrained),
+		row(QueueRemovedType, 1, "A queued entry was removed.", QueueRemoved{ID: "q-1", ExecutionID: exampleExecution}, Rules.QueueRemoved),
 		row(QueueEditedType, 1, "A waiting message was replaced.",
-			QueueEdited{ID: "q-1", Item: JSON(`{"type":"message","role":"user","content":[{"type":"input_text","text":"And the receipt?"}]}`)}),
-		row(QueueMovedType, 1, "A queued entry was moved.", QueueMoved{ID: "q-2", Before: "q-1"}),
+			QueueEdited{ID: "q-1", Item: JSON(`{"type":"message","role":"user","content":[{"type":"input_text","text":"And the receipt?"}]}`)}, Rules.QueueEdited),
+		row(QueueMovedType, 1, "A queued entry was moved.", QueueMoved{ID: "q-2", Before: "q-1"}, Rules.QueueMoved),
 	}
 }
 

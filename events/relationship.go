@@ -50,18 +50,28 @@ type KeyReleased struct {
 	ThreadID string `json:"threadId" schema:"required,pattern=thread" doc:"The thread that held it."`
 }
 
+type relationshipRules interface {
+	RelationshipAdded(e *Event, d RelationshipAdded) error
+	RelationshipRemoved(e *Event, d RelationshipRemoved) error
+}
+
 func relationshipEvents() []Row {
 	return []Row{
 		row(RelationshipAddedType, 1, "The thread was related to another.",
-			RelationshipAdded{ThreadID: exampleChild, Type: "fork", Role: "parent", MessageIndex: new(int64(3)), ItemID: exampleAnswer}),
+			RelationshipAdded{ThreadID: exampleChild, Type: "fork", Role: "parent", MessageIndex: new(int64(3)), ItemID: exampleAnswer}, Rules.RelationshipAdded),
 		row(RelationshipRemovedType, 1, "A relation of the thread to another was removed.",
-			RelationshipRemoved{ThreadID: exampleChild, Type: "fork", Role: "parent"}),
+			RelationshipRemoved{ThreadID: exampleChild, Type: "fork", Role: "parent"}, Rules.RelationshipRemoved),
 	}
+}
+
+type keyRules interface {
+	KeyClaimed(e *Event, d KeyClaimed) error
+	KeyReleased(e *Event, d KeyReleased) error
 }
 
 func keyEvents() []Row {
 	return []Row{
-		row(KeyClaimedType, 1, "A thread claimed a key.", KeyClaimed{Key: "support/42", ThreadID: exampleThread}),
-		row(KeyReleasedType, 1, "A key was released.", KeyReleased{Key: "support/42", ThreadID: exampleThread}),
+		row(KeyClaimedType, 1, "A thread claimed a key.", KeyClaimed{Key: "support/42", ThreadID: exampleThread}, Rules.KeyClaimed),
+		row(KeyReleasedType, 1, "A key was released.", KeyReleased{Key: "support/42", ThreadID: exampleThread}, Rules.KeyReleased),
 	}
 }

@@ -233,43 +233,73 @@ func (u Usage) Add(v Usage) Usage {
 	return v
 }
 
+type effectRules interface {
+	EffectScheduled(e *Event, d EffectScheduled) error
+	EffectCancelled(e *Event, d EffectCancelled) error
+	EffectStarted(e *Event, d EffectStarted) error
+	EffectCompleted(e *Event, d EffectCompleted) error
+	EffectFailed(e *Event, d EffectFailed) error
+}
+
 func effectEvents() []Row {
 	return []Row{
 		row(EffectScheduledType, 1, "An effect was scheduled.",
-			EffectScheduled{ID: exampleEffect, Name: "remind", Args: JSON(`{"about":"order 42"}`), ScheduledAt: exampleMoment, Retries: 3, BackoffMs: 1000}),
-		row(EffectCancelledType, 1, "An effect was cancelled.", EffectCancelled{Reason: "answered"}),
-		row(EffectStartedType, 1, "An attempt at the effect began.", EffectStarted{Firing: 1, Attempt: 1, Claim: 77}),
-		row(EffectCompletedType, 1, "An effect was completed.", EffectCompleted{Firing: 1, Attempt: 2}),
+			EffectScheduled{ID: exampleEffect, Name: "remind", Args: JSON(`{"about":"order 42"}`), ScheduledAt: exampleMoment, Retries: 3, BackoffMs: 1000}, Rules.EffectScheduled),
+		row(EffectCancelledType, 1, "An effect was cancelled.", EffectCancelled{Reason: "answered"}, Rules.EffectCancelled),
+		row(EffectStartedType, 1, "An attempt at the effect began.", EffectStarted{Firing: 1, Attempt: 1, Claim: 77}, Rules.EffectStarted),
+		row(EffectCompletedType, 1, "An effect was completed.", EffectCompleted{Firing: 1, Attempt: 2}, Rules.EffectCompleted),
 		row(EffectFailedType, 1, "An attempt at the effect failed.",
-			EffectFailed{Firing: 1, Attempt: 1, ErrorText: "the mail server did not answer", Next: "2026-02-20T12:00:01.000Z"}),
+			EffectFailed{Firing: 1, Attempt: 1, ErrorText: "the mail server did not answer", Next: "2026-02-20T12:00:01.000Z"}, Rules.EffectFailed),
 	}
+}
+
+type approvalRules interface {
+	ApprovalRequested(e *Event, d ApprovalRequested) error
+	ApprovalGranted(e *Event, d ApprovalGranted) error
+	ApprovalResolved(e *Event, d ApprovalResolved) error
+	ApprovalDenied(e *Event, d ApprovalDenied) error
 }
 
 func approvalEvents() []Row {
 	return []Row{
 		row(ApprovalRequestedType, 1, "A call of a tool waits for a person.",
-			ApprovalRequested{CallID: "tc_1", StepID: exampleStep, Name: "refund", Arguments: JSON(`{"order":42}`)}),
-		row(ApprovalGrantedType, 1, "A call was granted.", ApprovalGranted{CallID: "tc_1", Comment: "fine"}),
+			ApprovalRequested{CallID: "tc_1", StepID: exampleStep, Name: "refund", Arguments: JSON(`{"order":42}`)}, Rules.ApprovalRequested),
+		row(ApprovalGrantedType, 1, "A call was granted.", ApprovalGranted{CallID: "tc_1", Comment: "fine"}, Rules.ApprovalGranted),
 		row(ApprovalResolvedType, 1, "A person supplied the result of the call.",
-			ApprovalResolved{CallID: "tc_1", Result: JSON(`{"refunded":true}`)}),
-		row(ApprovalDeniedType, 1, "A call was denied.", ApprovalDenied{CallID: "tc_1", Comment: "too much"}),
+			ApprovalResolved{CallID: "tc_1", Result: JSON(`{"refunded":true}`)}, Rules.ApprovalResolved),
+		row(ApprovalDeniedType, 1, "A call was denied.", ApprovalDenied{CallID: "tc_1", Comment: "too much"}, Rules.ApprovalDenied),
 	}
+}
+
+type runRules interface {
+	RunRequested(e *Event, d RunRequested) error
+	RunStopped(e *Event, d RunStopped) error
+	RunClaimed(e *Event, d RunClaimed) error
+	RunParked(e *Event, d RunParked) error
+	RunSuspended(e *Event, d RunSuspended) error
+	RunResumed(e *Event, d RunResumed) error
+	RunAwaited(e *Event, d RunAwaited) error
+	RunTurned(e *Event, d RunTurned) error
 }
 
 func runEvents() []Row {
 	return []Row{
-		row(RunRequestedType, 1, "A worker is to run an execution.", RunRequested{AgentID: "triage"}),
-		row(RunStoppedType, 1, "An execution is to stop.", RunStopped{Abort: true, Reason: "asked to"}),
+		row(RunRequestedType, 1, "A worker is to run an execution.", RunRequested{AgentID: "triage"}, Rules.RunRequested),
+		row(RunStoppedType, 1, "An execution is to stop.", RunStopped{Abort: true, Reason: "asked to"}, Rules.RunStopped),
 		row(RunClaimedType, 1, "A worker claimed the execution.", RunClaimed{
 			Worker: "worker-1", Token: 1, Definitions: []DefinitionVersion{{Kind: "agent", Name: "triage", Version: 3}},
-		}),
-		row(RunParkedType, 1, "An execution waits, without a worker.", RunParked{Token: 1, Calls: []string{"call_7"}}),
-		row(RunSuspendedType, 1, "Calls of an execution wait for something from outside.", RunSuspended{Calls: []string{"call_7"}}),
-		row(RunResumedType, 1, "What the calls of an execution waited for has happened.", RunResumed{Calls: []string{"call_7"}}),
+		}, Rules.RunClaimed),
+		row(RunParkedType, 1, "An execution waits, without a worker.", RunParked{Token: 1, Calls: []string{"call_7"}}, Rules.RunParked),
+		row(RunSuspendedType, 1, "Calls of an execution wait for something from outside.", RunSuspended{Calls: []string{"call_7"}}, Rules.RunSuspended),
+		row(RunResumedType, 1, "What the calls of an execution waited for has happened.", RunResumed{Calls: []string{"call_7"}}, Rules.RunResumed),
 		row(RunAwaitedType, 1, "A run waits for a process that serves its reactor or a tool, or no longer does.",
-			RunAwaited{For: []WaitFor{{Kind: ReactorWorker, Name: "shout"}}, Until: exampleMoment}),
-		row(RunTurnedType, 1, "A side of a dual_ai agent has the next turn.", RunTurned{Side: SideB}),
+			RunAwaited{For: []WaitFor{{Kind: ReactorWorker, Name: "shout"}}, Until: exampleMoment}, Rules.RunAwaited),
+		row(RunTurnedType, 1, "A side of a dual_ai agent has the next turn.", RunTurned{Side: SideB}, Rules.RunTurned),
 	}
+}
+
+type traceRules interface {
+	TraceRecorded(e *Event, d TraceRecorded) error
 }
 
 func traceEvents() []Row {
@@ -277,5 +307,5 @@ func traceEvents() []Row {
 		Kind: "span", ExecutionID: exampleExecution, SpanID: "spn_1", ParentID: exampleStep, Name: "reactor", StartedAt: "2026-02-20T12:00:00.123456Z",
 		Usage: &Usage{Model: "gpt-5", InputTokens: 812, OutputTokens: 96, TotalTokens: 908, LatencyMs: 1240},
 		Shown: &Shown{Items: []string{exampleQuestion}},
-	})}
+	}, Rules.TraceRecorded)}
 }

@@ -32,16 +32,21 @@ type StepStatusChanged struct {
 	ReactionItemID       string     `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"The execution's item, where this changes how it shows."`
 }
 
+type stepRules interface {
+	StepCreated(e *Event, d StepCreated) error
+	StepStatusChanged(e *Event, d StepStatusChanged) error
+}
+
 func stepEvents() []Row {
 	return []Row{
 		row(StepCreatedType, 1, "A step of an execution was created.",
-			StepCreated{ID: exampleStep, ExecutionID: exampleExecution, EventID: exampleAnswer, Status: StepRunning}),
+			StepCreated{ID: exampleStep, ExecutionID: exampleExecution, EventID: exampleAnswer, Status: StepRunning}, Rules.StepCreated),
 		row(StepStatusChangedType, 2, "The state of the step changed, with its outcome.", StepStatusChanged{
 			ExecutionID: exampleExecution, From: StepRunning, To: StepCompleted,
 			ToolCalls:            JSON(`[{"toolCallId":"tc_1","name":"find_order","input":{"order":42}}]`),
 			ToolExecutionResults: JSON(`[{"toolCallId":"tc_1","output":{"status":"shipped"}}]`),
 			ContinueLoop:         new(true),
-		},
+		}, Rules.StepStatusChanged,
 			Upcast{From: 1, Doc: "error was renamed errorText.", Make: stepErrorText}),
 	}
 }

@@ -55,25 +55,36 @@ type LifecycleDeleted struct {
 	Purge bool `json:"purge,omitzero" doc:"The events before it are erased."`
 }
 
+type tenantRules interface {
+	DefinitionChanged(e *Event, d DefinitionChanged) error
+	CommandRejected(e *Event, d CommandRejected) error
+}
+
 func tenantEvents() []Row {
 	return []Row{
 		row(DefinitionChangedType, 1, "A definition of the tenant was added, changed or removed.", DefinitionChanged{
 			Kind: PromptKind, Name: "triage", Version: 2, Previous: 1,
 			Digest:     DefinitionDigest(JSON(`{"name":"triage","text":"You help with orders."}`)),
 			Definition: JSON(`{"name":"triage","text":"You help with orders."}`),
-		}),
+		}, Rules.DefinitionChanged),
 		row(CommandRejectedType, 1, "A submitted command was refused.",
-			CommandRejected{Command: "thread.status", CommandID: exampleCommand, ThreadID: exampleThread, Code: IllegalTransition, Message: "thread is open and cannot become closed; allowed: streaming"}),
+			CommandRejected{Command: "thread.status", CommandID: exampleCommand, ThreadID: exampleThread, Code: IllegalTransition, Message: "thread is open and cannot become closed; allowed: streaming"}, Rules.CommandRejected),
 	}
+}
+
+type lifecycleRules interface {
+	LifecycleDestroyed(e *Event, d LifecycleDestroyed) error
+	LifecycleArchived(e *Event, d LifecycleArchived) error
+	LifecycleDeleted(e *Event, d LifecycleDeleted) error
 }
 
 func lifecycleEvents() []Row {
 	return []Row{
-		row(LifecycleDestroyedType, 1, "A thread's key-value state was cleared.", LifecycleDestroyed{Reason: "expired"}),
+		row(LifecycleDestroyedType, 1, "A thread's key-value state was cleared.", LifecycleDestroyed{Reason: "expired"}, Rules.LifecycleDestroyed),
 		row(LifecycleArchivedType, 1, "A thread's commits so far were archived; this is their record.", LifecycleArchived{
 			Object: exampleTenant + "/" + exampleThread + "/4711", Digest: "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9",
 			Commits: 12, Bytes: 9313, FirstSeq: 4688, LastSeq: 4711, Chain: "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
-		}),
-		row(LifecycleDeletedType, 1, "A thread was deleted; this is its tombstone.", LifecycleDeleted{Purge: true}),
+		}, Rules.LifecycleArchived),
+		row(LifecycleDeletedType, 1, "A thread was deleted; this is its tombstone.", LifecycleDeleted{Purge: true}, Rules.LifecycleDeleted),
 	}
 }

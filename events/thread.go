@@ -41,14 +41,21 @@ type ThreadFinished struct {
 	Reason      string          `json:"reason,omitzero" schema:"maxLength=1024" doc:"The reason."`
 }
 
+type threadRules interface {
+	ThreadCreated(e *Event, d ThreadCreated) error
+	ThreadResolved(e *Event, d ThreadResolved) error
+	ThreadStatusChanged(e *Event, d ThreadStatusChanged) error
+	ThreadFinished(e *Event, d ThreadFinished) error
+}
+
 func threadEvents() []Row {
 	return []Row{
 		row(ThreadCreatedType, 1, "A thread was created.",
-			ThreadCreated{ID: exampleThread, Key: new("support/42"), Status: ThreadOpen, AgentID: "triage", UserID: "ada", Title: "Where is my order?"}),
+			ThreadCreated{ID: exampleThread, Key: new("support/42"), Status: ThreadOpen, AgentID: "triage", UserID: "ada", Title: "Where is my order?"}, Rules.ThreadCreated),
 		row(ThreadResolvedType, 1, "A thread was found by its key, or created for it.",
-			ThreadResolved{Key: "support/42", Created: true}),
-		row(ThreadStatusChangedType, 1, "The state of the thread changed.", ThreadStatusChanged{From: ThreadOpen, To: ThreadStreaming}),
+			ThreadResolved{Key: "support/42", Created: true}, Rules.ThreadResolved),
+		row(ThreadStatusChangedType, 1, "The state of the thread changed.", ThreadStatusChanged{From: ThreadOpen, To: ThreadStreaming}, Rules.ThreadStatusChanged),
 		row(ThreadFinishedType, 1, "A run on the thread is over.",
-			ThreadFinished{ExecutionID: exampleExecution, Status: ExecutionCompleted}),
+			ThreadFinished{ExecutionID: exampleExecution, Status: ExecutionCompleted}, Rules.ThreadFinished),
 	}
 }

@@ -3,7 +3,6 @@ package thread
 import (
 	"errors"
 	"fmt"
-	"reflect"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -15,6 +14,8 @@ type rules struct {
 	*Ledger
 	before *events.Event // the previous event of the same command; nil for the first
 }
+
+var _ events.Rules = rules{}
 
 // Kinds of aggregates.
 const (
@@ -65,14 +66,13 @@ func (r rules) place(e *events.Event) error {
 
 // check checks the precondition of one event. An event of an unknown type or version has none.
 func (r rules) check(e *events.Event) error {
-	p, known := preconditionOf[reflect.TypeOf(e.Data)]
-	if !known {
+	if _, unknown := e.Data.(events.Unknown); unknown {
 		return nil
 	}
 	if err := r.place(e); err != nil {
 		return err
 	}
-	return p.holds(r, e)
+	return e.Holds(r)
 }
 
 // about checks an event's subject, and the execution or effect that it belongs to.

@@ -74,72 +74,6 @@ func decisions() []decision {
 	}
 }
 
-// preconditions lists, for each event of the catalog, what must be true before it.
-func preconditions() []precondition {
-	return []precondition{
-		requires(rules.EffectScheduled),
-		requires(rules.EffectCancelled),
-		requires(rules.EffectStarted),
-		requires(rules.EffectCompleted),
-		requires(rules.EffectFailed),
-		requires(rules.ExecutionCreated),
-		requires(rules.ExecutionStatusChanged),
-		requires(rules.StepCreated),
-		requires(rules.StepStatusChanged),
-		requires(rules.PartCreated),
-		requires(rules.PartUpdated),
-		requires(rules.ChunkEmitted),
-		requires(rules.TraceRecorded),
-		requires(rules.FileWritten),
-		requires(rules.FileDeleted),
-		requires(rules.DirectoryCreated),
-		requires(rules.DirectoryRemoved),
-		requires(rules.ContextCreated),
-		requires(rules.ContextResolved),
-		requires(rules.ContextStatusChanged),
-		requires(rules.StateChanged),
-		requires(rules.StateClosed),
-		requires(rules.ItemCreated),
-		requires(rules.ItemStatusChanged),
-		requires(rules.MessageEdited),
-		requires(rules.MessageDeleted),
-		requires(rules.HistoryTruncated),
-		requires(rules.QueuePushed),
-		requires(rules.QueueRemoved),
-		requires(rules.QueueEdited),
-		requires(rules.QueueMoved),
-		requires(rules.QueueDrained),
-		requires(rules.RunRequested),
-		requires(rules.RunClaimed),
-		requires(rules.RunParked),
-		requires(rules.RunSuspended),
-		requires(rules.RunResumed),
-		requires(rules.RunStopped),
-		requires(rules.RunAwaited),
-		requires(rules.RunTurned),
-		requires(rules.ApprovalRequested),
-		requires(rules.ApprovalGranted),
-		requires(rules.ApprovalDenied),
-		requires(rules.ApprovalResolved),
-		requires(rules.ThreadCreated),
-		requires(rules.ThreadResolved),
-		requires(rules.ThreadStatusChanged),
-		requires(rules.ThreadFinished),
-		requires(rules.ProfileChanged),
-		requires(rules.AgentAssigned),
-		requires(rules.SkillActivated),
-		requires(rules.RelationshipAdded),
-		requires(rules.RelationshipRemoved),
-		requires(rules.KeyClaimed),
-		requires(rules.KeyReleased),
-		requires(rules.CommandRejected),
-		requires(rules.DefinitionChanged),
-		requires(rules.LifecycleDestroyed),
-		requires(rules.LifecycleArchived),
-		requires(rules.LifecycleDeleted),
-	}
-}
-
 // decision is a row of decisions.
 type decision struct {
 	of     reflect.Type
@@ -160,37 +94,20 @@ func beforeAny[D any](decide func(*maker, D) error) decision {
 	return d
 }
 
-// precondition is a row of preconditions.
-type precondition struct {
-	of    reflect.Type
-	holds func(rules, *events.Event) error
-}
-
-// requires declares the precondition of the event whose data is a D.
-func requires[D any](rule func(rules, *events.Event, D) error) precondition {
-	return precondition{of: reflect.TypeFor[D](), holds: func(r rules, e *events.Event) error { return rule(r, e, e.Data.(D)) }}
-}
-
-func (d decision) key() reflect.Type     { return d.of }
-func (p precondition) key() reflect.Type { return p.of }
-
-// indexed returns rows by the Go type that they are about. Two rows of one type are a
-// mistake in this package, which every program and test finds as it starts.
-func indexed[R interface{ key() reflect.Type }](rows []R) map[reflect.Type]R {
-	index := make(map[reflect.Type]R, len(rows))
-	for _, r := range rows {
-		if _, twice := index[r.key()]; twice {
-			panic(fmt.Sprintf("commands/thread: two rows of %s", r.key()))
+// indexed returns the rows by the Go type of the data that they decide. Two rows of one
+// type are a mistake in this package, which every program and test finds as it starts.
+func indexed(rows []decision) map[reflect.Type]decision {
+	index := make(map[reflect.Type]decision, len(rows))
+	for _, d := range rows {
+		if _, twice := index[d.of]; twice {
+			panic(fmt.Sprintf("commands/thread: two rows of %s", d.of))
 		}
-		index[r.key()] = r
+		index[d.of] = d
 	}
 	return index
 }
 
-var (
-	decisionOf     = indexed(decisions())
-	preconditionOf = indexed(preconditions())
-)
+var decisionOf = indexed(decisions())
 
 // decide turns one part of a command into events.
 func (m *maker) decide(p Part) error {

@@ -7,21 +7,6 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Every event of the catalog has a precondition, and no other has one.
-func TestTable_EveryEventHasAPrecondition(t *testing.T) {
-	left := indexed(preconditions())
-	for _, row := range events.Catalog() {
-		of := reflect.TypeOf(row.Example)
-		if _, ok := left[of]; !ok {
-			t.Errorf("%s has no precondition; add requires(rules.%s) to preconditions()", row.Type, of.Name())
-		}
-		delete(left, of)
-	}
-	for of := range left {
-		t.Errorf("%s has a precondition and is in no row of the catalog", of)
-	}
-}
-
 // Every command of the catalog is decided, but for thread.commit, whose parts are.
 func TestTable_EveryCommandIsDecided(t *testing.T) {
 	table := indexed(decisions())

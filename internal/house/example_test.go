@@ -64,8 +64,28 @@ func TestContributing_AddAnEvent(t *testing.T) {
 			t.Run(check[1], func(t *testing.T) { s.mustBeMissed(t, c, check[1]) })
 		}
 	}
-	if left < 4 {
-		t.Errorf("the example names %d checks of what is left out; it had 4", left)
+	if left < 3 {
+		t.Errorf("the example names %d checks of what is left out; it had 3", left)
+	}
+	t.Run("without its precondition", c.mustNotCompile)
+}
+
+// mustNotCompile leaves out the precondition of the example's event.
+func (c *treeCopy) mustNotCompile(t *testing.T) {
+	path := filepath.Join(c.tree, "commands", "thread", "note.go")
+	followed, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	without, _, there := strings.Cut(string(followed), "func (r rules) NoteAdded")
+	if !there {
+		t.Fatal("the example has no precondition")
+	}
+	if err := os.WriteFile(path, []byte(without), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := c.goTool(t, "build", "./commands/thread"); err == nil || !strings.Contains(out, "missing method NoteAdded") {
+		t.Errorf("an event without a precondition compiles: %v\n%s", err, out)
 	}
 }
 

@@ -15,12 +15,11 @@ import (
 func stateAllowed() map[string]string {
 	const index = "an index of the catalog, built once and only read: every event, chunk and command is looked up in it"
 	return map[string]string{
-		"commands/thread/table.go decisionOf":     index,
-		"commands/thread/table.go preconditionOf": index,
-		"events/catalog.go rows":                  index,
-		"events/chunk.go chunkKinds":              index,
-		"events/declare.go queriesByName":         index,
-		"events/declare.go commandsByName":        index,
+		"commands/thread/table.go decisionOf": index,
+		"events/catalog.go rows":              index,
+		"events/chunk.go chunkKinds":          index,
+		"events/declare.go queriesByName":     index,
+		"events/declare.go commandsByName":    index,
 	}
 }
 
