@@ -13,6 +13,7 @@ import (
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/connect"
+	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/access"
 	"github.com/skein-threads/skein/internal/serve"
 )
@@ -100,7 +101,14 @@ func (g *guarded) ca() string {
 // client connects as a user.
 func (g *guarded) client(tenant, name string) *client.Client {
 	g.t.Helper()
-	c, err := client.Connect(g.url(), client.Options{Tenant: tenant, Creds: g.creds(tenant, name), CA: g.ca(), Timeout: time.Minute})
+	var c *client.Client
+	var err error
+	for deadline := time.Now().Add(5 * time.Minute); ; { // a server with much else to do greets too late
+		c, err = client.Connect(g.url(), client.Options{Tenant: tenant, Creds: g.creds(tenant, name), CA: g.ca(), Timeout: 5 * time.Minute})
+		if err == nil || events.AsError(err).Code != events.Unavailable || time.Now().After(deadline) {
+			break
+		}
+	}
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -117,7 +125,7 @@ func (g *guarded) plain(tenant, name string) (*nats.Conn, <-chan error) {
 		g.t.Fatal(err)
 	}
 	refused := make(chan error, 64)
-	opts = append(opts, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
+	opts = append(opts, nats.Timeout(5*time.Minute), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
 	nc, err := nats.Connect(g.url(), opts...)
 	if err != nil {
 		g.t.Fatal(err)
