@@ -14,7 +14,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
-	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/projections/buckets"
 )
 
 // Step is a completed step of archiving a thread.
@@ -278,7 +278,7 @@ func (a *Archiver) read(ctx context.Context, last *events.Commit, o Options) (*h
 // end to end, and would no longer find it.
 func (a *Archiver) awaitDocuments(ctx context.Context, seq uint64) error {
 	for attempts := (retry.Policy{First: 50 * time.Millisecond, Limit: a.cfg.Patience}).Start(); ; {
-		shown, err := projections.Shown(ctx, a.log)
+		shown, err := buckets.Shown(ctx, a.log)
 		if err != nil || shown >= seq {
 			return err
 		}

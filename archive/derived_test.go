@@ -21,8 +21,8 @@ import (
 	"github.com/skein-threads/skein/eventlog/snapshots"
 	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/projections/documents"
+	"github.com/skein-threads/skein/projections/rebuild"
 )
 
 // documents reads all documents of all read models.
@@ -73,8 +73,7 @@ func TestReadModelsFromArchives(t *testing.T) {
 	w := start(t)
 	w.lives()
 	before := w.documents()
-	runner := projections.New(w.log, projections.Config{}, zerolog.Nop(), nil)
-	if r, err := runner.Rebuild(w.ctx, nil, true); err != nil || r.Found != 0 || r.Threads != 6 {
+	if r, err := rebuild.Verify(w.ctx, w.log, rebuild.Scope{}); err != nil || r.Found != 0 || r.Threads != 6 {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
 	js := w.log.JetStream()
@@ -87,7 +86,7 @@ func TestReadModelsFromArchives(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if r, err := runner.Rebuild(w.ctx, nil, false); err != nil || r.Repaired < int64(len(before)) {
+	if r, err := rebuild.Repair(w.ctx, w.log); err != nil || r.Repaired < int64(len(before)) {
 		t.Errorf("rebuild: %+v, %v", r, err)
 	}
 	same(t, "documents rebuilt", w.documents(), before)

@@ -21,7 +21,7 @@ import (
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/internal/serve"
-	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/schema"
 )
 
@@ -266,7 +266,7 @@ func (w *world) shown() {
 		w.t.Fatal(err)
 	}
 	w.until("the read models lag", func() bool {
-		seq, err := projections.Shown(w.ctx, w.log)
+		seq, err := buckets.Shown(w.ctx, w.log)
 		return err == nil && seq >= end
 	})
 }

@@ -5,16 +5,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rs/zerolog"
-
-	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/projections/documents"
+	"github.com/skein-threads/skein/projections/rebuild"
 )
 
 // documents checks that every document of every read model equals the fold of the log.
 func (v *verifier) documents(ctx context.Context) error {
 	v.progress(StageDocuments, 0, 0, 0)
-	runner := projections.New(v.log, projections.Config{}, zerolog.Nop(), nil)
 	var names []string
 	for _, model := range documents.NewModels().List() {
 		there, err := v.hasStream(ctx, "KV_"+v.bucket(model.Bucket))
@@ -31,7 +28,7 @@ func (v *verifier) documents(ctx context.Context) error {
 	if len(names) == 0 {
 		return nil
 	}
-	report, err := runner.Verify(ctx, projections.Scope{Tenant: v.options.Tenant, Threads: v.options.Threads}, names...)
+	report, err := rebuild.Verify(ctx, v.log, rebuild.Scope{Tenant: v.options.Tenant, Threads: v.options.Threads}, names...)
 	if err != nil {
 		return v.damaged(ctx, fmt.Errorf("the read models: %w", err), Finding{Kind: KindDocument})
 	}

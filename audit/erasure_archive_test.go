@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/archive"
+	"github.com/skein-threads/skein/projections/rebuild"
 )
 
 // What an archive takes from the log and the timeline is overwritten there; and of a
@@ -78,7 +79,7 @@ func TestPurgedArchivesAreNowhereOnDisk(t *testing.T) {
 			t.Errorf("after the purge the text is in %s", name)
 		}
 	}
-	if _, err := h.runner.Rewrite(h.ctx, nil); err != nil {
+	if _, err := rebuild.Rewrite(h.ctx, h.log); err != nil {
 		t.Fatal(err)
 	}
 	h.until("after the rewriting the text is there", func() bool { return len(found(t, dir, gone)) == 0 })

@@ -30,6 +30,7 @@ import (
 	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/projections/rebuild"
 	"github.com/skein-threads/skein/schema"
 )
 
@@ -212,7 +213,7 @@ func TestPurgedContentIsNowhereOnDisk(t *testing.T) {
 			t.Errorf("after the purge the text is in %s", name)
 		}
 	}
-	if _, err := h.runner.Rewrite(h.ctx, nil); err != nil {
+	if _, err := rebuild.Rewrite(h.ctx, h.log); err != nil {
 		t.Fatal(err)
 	}
 	h.until("after the rewriting the text is there", func() bool {

@@ -18,6 +18,7 @@ import (
 	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/projections/rebuild"
 	"github.com/skein-threads/skein/schema"
 )
 
@@ -429,7 +430,7 @@ func TestVerifyDocuments(t *testing.T) {
 			if len(found) != 1 || found[0].Kind != KindDocument || found[0].Bucket != tt.bucket || found[0].Key != tt.key {
 				t.Errorf("findings %v, want %s %s", found, tt.bucket, tt.key)
 			}
-			if _, err := h.runner.Rebuild(h.ctx, nil, false); err != nil {
+			if _, err := rebuild.Repair(h.ctx, h.log); err != nil {
 				t.Fatal(err)
 			}
 			if found, _ := h.verify(Options{}); len(found) != 0 {

@@ -18,7 +18,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/share"
-	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/projections/query"
 	"github.com/skein-threads/skein/service"
 )
 
@@ -65,7 +65,7 @@ type Service struct {
 	log     *eventlog.Log
 	store   *Store
 	writes  *commands.Dispatcher
-	queries *projections.Queries
+	queries *query.Queries
 	cfg     ServiceConfig
 	logger  zerolog.Logger
 	service *service.Service
@@ -78,7 +78,7 @@ type Service struct {
 }
 
 // Serve starts a service. Stop it before its connection is closed.
-func Serve(log *eventlog.Log, store *Store, writes *commands.Dispatcher, queries *projections.Queries, cfg ServiceConfig, logger zerolog.Logger) (*Service, error) {
+func Serve(log *eventlog.Log, store *Store, writes *commands.Dispatcher, queries *query.Queries, cfg ServiceConfig, logger zerolog.Logger) (*Service, error) {
 	s := &Service{
 		log: log, store: store, writes: writes, queries: queries, cfg: cfg.withDefaults(), logger: logger,
 		opened: map[string]time.Time{},

@@ -23,7 +23,7 @@ const (
 	MaxImageBytes  = 64 << 20
 )
 
-// Viewer reads contents for queries. It implements projections.Contents.
+// Viewer reads contents for queries. It implements query.Contents.
 type Viewer struct {
 	store    *Store
 	images   *share.Pool // for decoding

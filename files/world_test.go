@@ -21,7 +21,7 @@ import (
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/internal/share"
-	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/projections/query"
 	"github.com/skein-threads/skein/schema"
 	"github.com/skein-threads/skein/service"
 )
@@ -59,7 +59,7 @@ func newWorld(t testing.TB, cfg files.ServiceConfig) *world {
 		t.Fatal(err)
 	}
 	w.writes = commands.NewDispatcher(log, validator, commands.Config{Contents: w.store}, zerolog.Nop(), nil)
-	queries := projections.NewQueries(log, validator, projections.QueryConfig{Wait: time.Minute, Contents: files.NewViewer(w.store, w.images, w.searches)}, zerolog.Nop(), nil)
+	queries := query.New(log, validator, query.Config{Wait: time.Minute, Contents: files.NewViewer(w.store, w.images, w.searches)}, zerolog.Nop(), nil)
 	if w.service, err = files.Serve(log, w.store, w.writes, queries, cfg, zerolog.Nop()); err != nil {
 		t.Fatal(err)
 	}

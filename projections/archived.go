@@ -9,17 +9,18 @@ import (
 )
 
 // The runner reads the log from end to end, and folds a thread before it is
-// archived: see package archive. Where it begins before that again, because it has
-// lost what it had written, or is new, it comes to a record whose commits are not in
-// the log any more, and folds them from there.
+// archived: see package archive. Where it starts before that again, because what it
+// had written was lost, or because it is new, it comes to a record of commits that are
+// not in the log any more, and folds them from the archive.
 
+// isRecord reports whether a commit is the record of an archive.
 func isRecord(c *events.Commit) bool {
 	_, ok := eventlog.Record(c)
 	return ok
 }
 
-// foldArchived folds what is archived before a record and was not folded, if that
-// may be so: the record was there when the session began.
+// foldArchived folds what is archived before a record and was not folded, which is
+// possible if the record was there when the session started.
 func (s *session) foldArchived(ctx context.Context, b *batch, record *events.Commit) error {
 	d, _ := eventlog.Record(record)
 	first := s.end
@@ -27,7 +28,7 @@ func (s *session) foldArchived(ctx context.Context, b *batch, record *events.Com
 		first = min(first, sh.begun)
 	}
 	name := documents.ThreadName(record.Tenant, record.Thread)
-	if _, ended := s.ended[name]; ended || record.Seq > s.end || uint64(d.LastSeq) <= first || uint64(d.LastSeq) >= record.Seq {
+	if _, deleted := s.deleted[name]; deleted || record.Seq > s.end || uint64(d.LastSeq) <= first || uint64(d.LastSeq) >= record.Seq {
 		return nil
 	}
 	n := s.cache.node(documents.Place{Kind: documents.Threads, Thread: name})
@@ -53,7 +54,7 @@ func (s *session) foldArchived(ctx context.Context, b *batch, record *events.Com
 	return nil
 }
 
-// lacking gives the read models that did not show a commit when the session began.
+// lacking returns the read models that did not show a commit when the session started.
 func (s *session) lacking(seq uint64) documents.Mask {
 	var m documents.Mask
 	for _, sh := range s.shelves {

@@ -7,11 +7,12 @@ import (
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/cleanup"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// batch is a run of the log that is stored as one. It is folded part by part, as
-// it comes, so that a document which changes again and again is written once.
+// batch is a range of the log that is stored as one. It is folded part by part, as
+// it arrives, so that a document that changes again and again is written once.
 type batch struct {
 	commits []*events.Commit // of threads and tenants, not folded yet
 	broken  []uint64         // the same
@@ -19,14 +20,14 @@ type batch struct {
 	bytes   int              // of how many bytes
 	folded  int              // bytes that are folded
 	count   int              // entries of all parts
-	end     uint64           // the last sequence, whatever stood there
+	end     uint64           // the last sequence, whatever is there
 	endTime time.Time        // when the log stored it
 	oldest  time.Time        // when the log stored the first
-	start   time.Time        // when it began to be stored
+	start   time.Time        // when storing it started
 }
 
-// errTick says that nothing came for a while.
-var errTick = errors.New("nothing came")
+// errTick says that no commit arrived for a while.
+var errTick = errors.New("no commit arrived")
 
 // Bounds of a part: it is folded when it is so large, or when nothing waits.
 const (
@@ -34,8 +35,8 @@ const (
 	partBytes   = 4 << 20
 )
 
-// gather waits for a commit, and folds it and what comes until it is time to
-// store that. Nil if it is time to do something else.
+// gather waits for a commit, and folds it and those that follow until the batch is due.
+// It returns nil if no commit arrived until the next tick.
 func (s *session) gather(ctx context.Context, tail *eventlog.Tail) (*batch, error) {
 	wait, cancel := context.WithDeadlineCause(ctx, time.Now().Add(s.nextTick.Sub(s.cfg.Now())), errTick)
 	defer cancel()
@@ -51,13 +52,13 @@ func (s *session) gather(ctx context.Context, tail *eventlog.Tail) (*batch, erro
 		wanted = s.linger(ctx)
 	}
 	b := &batch{oldest: e.Time}
-	b.take(e)
+	b.add(e)
 	for begun := time.Now(); ; {
 		for tail.Waiting() > 0 && !s.full(b) && b.part < partCommits && b.bytes < partBytes {
 			if e, err = tail.Next(ctx); err != nil {
 				return nil, err
 			}
-			b.take(e)
+			b.add(e)
 		}
 		if err := s.fold(ctx, b); err != nil {
 			return nil, err
@@ -79,7 +80,8 @@ func (s *session) full(b *batch) bool {
 	return b.count >= s.cfg.BatchCommits || b.folded+b.bytes >= s.cfg.BatchBytes
 }
 
-func (b *batch) take(e eventlog.Entry) {
+// add adds an entry of the log.
+func (b *batch) add(e eventlog.Entry) {
 	b.count++
 	b.part++
 	b.end, b.endTime = e.Seq, e.Time
@@ -127,9 +129,10 @@ func (s *session) fold(ctx context.Context, b *batch) error {
 	return nil
 }
 
+// foldCommit folds a commit into the documents in memory.
 func (s *session) foldCommit(c *events.Commit, active documents.Mask) {
 	name := documents.ThreadName(c.Tenant, c.Thread)
-	if end, ok := s.ended[name]; ok && c.Seq < end {
+	if end, ok := s.deleted[name]; ok && c.Seq < end {
 		return
 	}
 	if active == 0 {
@@ -148,18 +151,21 @@ func (s *session) foldCommit(c *events.Commit, active documents.Mask) {
 	}
 	for _, slot := range out.Missed {
 		// If it is being repaired at this moment, this commit may be missing in
-		// the repair: the write of a checkpoint makes sure that nobody was there
-		// in between, and that it is not believed to be absent any longer.
+		// the repair: the write of a checkpoint makes sure that there was no other
+		// writer in between, and that the document is not assumed to be absent any longer.
 		s.missed = append(s.missed, slot.Place)
 		s.shelves[slot.Place.Kind].touched = true
 	}
-	s.noteKin(c)
+	for _, w := range cleanup.WorkersOf(c) {
+		s.cleaner.Note(w)
+		s.created = append(s.created, w)
+	}
 	if out.Deleted != nil {
-		s.ends = append(s.ends, *out.Deleted)
-		s.dead[name] = true
+		s.deletions = append(s.deletions, *out.Deleted)
+		s.gone[name] = true
 	}
 	if out.Err != nil {
 		s.metrics.Broken(c.Seq)
-		s.logger.Error().Err(out.Err).Uint64("seq", c.Seq).Msg("an event cannot be folded and was left out")
+		s.logger.Error().Err(out.Err).Uint64("seq", c.Seq).Msg("an event cannot be folded and was skipped")
 	}
 }

@@ -5,14 +5,14 @@ import "github.com/skein-threads/skein/projections/documents"
 // node is a document in memory.
 type node struct {
 	slot  documents.Slot
-	known bool // the slot is as the bucket is, or newer; an empty one: there is none
+	known bool // the slot is as in the bucket, or newer; an empty one: there is no document
 	dirty bool // it is to be written
 	bytes int64
 
 	prev, next *node
 }
 
-// nodeBytes is about what a document in memory costs beside its content, which
+// nodeBytes is about what a document in memory costs besides its content, which
 // takes about as much as its JSON.
 const nodeBytes = 300
 
@@ -22,7 +22,7 @@ type cache struct {
 	limit int64
 	bytes int64
 	nodes map[documents.Place]*node
-	last  [documents.Kinds]*node // of each read model, what was asked for last: it is asked for again
+	last  [documents.Kinds]*node // of each read model, what was requested last: it is requested again
 	ring  node                   // its next was used last
 }
 
@@ -35,7 +35,7 @@ func newCache(limit int64) *cache {
 // Slot implements documents.Store.
 func (c *cache) Slot(p documents.Place) *documents.Slot { return &c.node(p).slot }
 
-// node gives the node of a place, a new one if need be, as the one used last.
+// node returns the node of a place, a new one if necessary, as the one used last.
 func (c *cache) node(p documents.Place) *node {
 	n := c.last[p.Kind]
 	ok := n != nil && n.slot.Place == p
@@ -56,8 +56,8 @@ func (c *cache) node(p documents.Place) *node {
 	return n
 }
 
-// look gives a document that is in memory, nil if it is not.
-func (c *cache) look(p documents.Place) any {
+// cached returns a document that is in memory, nil if it is not.
+func (c *cache) cached(p documents.Place) any {
 	if n, ok := c.nodes[p]; ok {
 		return n.slot.Doc
 	}
@@ -71,8 +71,8 @@ func (c *cache) size(n *node, json int) {
 	n.bytes = size
 }
 
-// drop forgets a document. It leads to no other any more: whoever still has it
-// would keep in memory all that were dropped after it, one through the other.
+// drop forgets a document. Its node is unlinked from all others: a reference that is
+// still held to it would otherwise keep in memory all that were dropped after it.
 func (c *cache) drop(n *node) {
 	n.prev.next, n.next.prev = n.next, n.prev
 	n.prev, n.next = nil, nil
@@ -90,7 +90,7 @@ func (c *cache) forget(p documents.Place) {
 	}
 }
 
-// trim drops what is too much. What is to be written stays.
+// trim drops what is over the limit. What is to be written stays.
 func (c *cache) trim() {
 	for n := c.ring.prev; n != &c.ring && c.bytes > c.limit; {
 		before := n.prev

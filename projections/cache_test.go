@@ -12,6 +12,7 @@ import (
 
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/readtest"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -49,7 +50,7 @@ func TestCacheBytesAreMemory(t *testing.T) {
 	models := documents.NewModels()
 	c := newCache(1 << 40)
 	var changed []*documents.Slot
-	before := heapInUse()
+	before := readtest.HeapInUse()
 	for n := range 1000 {
 		for _, commit := range turnsOf(t, fmt.Sprintf("T-00000000-0000-7000-8000-%012d", n), 2) {
 			clear(changed)
@@ -64,7 +65,7 @@ func TestCacheBytesAreMemory(t *testing.T) {
 		}
 	}
 	clear(changed)
-	took, said := float64(heapInUse()-before), float64(c.bytes)
+	took, said := float64(readtest.HeapInUse()-before), float64(c.bytes)
 	t.Logf("%d documents take %.0f bytes each, and are said to take %.0f", len(c.nodes), took/float64(len(c.nodes)), said/float64(len(c.nodes)))
 	if said < took*0.75 || said > took*1.5 {
 		t.Errorf("%.0f bytes are said to be %.0f", took, said)
@@ -94,7 +95,7 @@ func turnsOf(t *testing.T, id string, turns int) (commits []*events.Commit) {
 	}
 	put(0, []thread.Part{{Name: "thread.create", Data: events.CreateThread{Title: "a thread"}}})
 	for n := range turns {
-		put(n+1, turnParts(t, func(kind string) string { return fmt.Sprintf("%s_%s_%04d", kind, id[24:], n) }))
+		put(n+1, readtest.TurnParts(t, func(kind string) string { return fmt.Sprintf("%s_%s_%04d", kind, id[24:], n) }))
 	}
 	return commits
 }
@@ -118,12 +119,4 @@ func alone(t *testing.T) bool {
 		t.Errorf("alone: %v", err)
 	}
 	return false
-}
-
-func heapInUse() int64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.GC() // what the first one found is free now
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

@@ -1,26 +1,28 @@
 package projections
 
 import (
-	"context"
 	"math/rand/v2"
 	"time"
+
+	"github.com/skein-threads/skein/projections/buckets"
+	"github.com/skein-threads/skein/projections/cleanup"
 )
 
 // Config bounds a runner. The zero value of a field means its default.
 type Config struct {
-	BatchCommits    int              // commits folded before they are written; default 8,192
-	BatchBytes      int              // of their bodies; default 64 MiB
-	BatchTime       time.Duration    // for those that wait, if it is time to write; default 100 ms
-	Linger          time.Duration    // how long a batch waits for a second commit while nobody waits for the first; default 5 ms, negative: not at all
-	Rest            time.Duration    // the longest rest between batches under load, see pace.go; default 750 ms, negative: none
-	RestLag         time.Duration    // how far behind the log it is allowed to rest; default 1.5 s
-	CacheBytes      int64            // of documents kept in memory; default 32 MiB
-	CheckpointEvery time.Duration    // how often checkpoints of untouched buckets move on; default 5 s
-	EraseTurn       time.Duration    // how long what one purged thread held is erased before another's turn, the first time; default 15 s
-	Contents        Eraser           // takes the contents of purged threads' files; default: they are left to the collector
-	Progress        *Progress        // told how far it has got; default one of its own
-	Now             func() time.Time // default time.Now
-	Jitter          func(n int) int  // a random number below n, so that two runners do not keep step; default rand.IntN
+	BatchCommits    int               // commits folded before they are written; default 8,192
+	BatchBytes      int               // of their bodies; default 64 MiB
+	BatchTime       time.Duration     // for those that wait, when a batch is due; default 100 ms
+	Linger          time.Duration     // how long a batch waits for a second commit while no reader waits for the first; default 5 ms, negative: not at all
+	Rest            time.Duration     // the longest rest between batches under load, see pace.go; default 750 ms, negative: none
+	RestLag         time.Duration     // how far behind the log it is allowed to rest; default 1.5 s
+	CacheBytes      int64             // of documents kept in memory; default 32 MiB
+	CheckpointEvery time.Duration     // how often checkpoints of untouched buckets move on; default 5 s
+	EraseTurn       time.Duration     // how long what one purged thread held is erased before another's turn, the first time; default 15 s
+	Contents        cleanup.Eraser    // erases the contents of purged threads' files; default: they are left to the collector
+	Progress        *buckets.Progress // told how far it is; default one of its own
+	Now             func() time.Time  // default time.Now
+	Jitter          func(n int) int   // a random number below n, so that two runners do not keep step; default rand.IntN
 }
 
 func (c Config) withDefaults() Config {
@@ -52,7 +54,7 @@ func (c Config) withDefaults() Config {
 		c.EraseTurn = 15 * time.Second
 	}
 	if c.Progress == nil {
-		c.Progress = NewProgress()
+		c.Progress = buckets.NewProgress()
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -63,30 +65,17 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Eraser takes contents of files for good.
-type Eraser interface {
-	// Erase overwrites those of a tenant's contents, by digest, that no thread's
-	// history names any more. What somebody may be about to name stays: then it is
-	// to be asked again after a while.
-	Erase(ctx context.Context, tenant string, digests []string) (again time.Duration, err error)
-}
-
-// Metrics is told what the read side does. Each method must return at once.
+// Metrics is told what the runner does. Its methods must return at once.
 type Metrics interface {
-	// Broken is told of a commit, or an event in it, that was left out.
+	cleanup.Metrics
+	// Broken is told of a commit, or an event in it, that was skipped.
 	Broken(seq uint64)
 	// Batch is told of a batch that was stored: how many commits it had, how
 	// many documents it wrote, and how long that took.
 	Batch(commits, documents int, seconds float64)
-	// Ends is told how many threads are deleted and not finished: the threads that
-	// worked for them are to be deleted, or what they held is to be erased.
-	Ends(open int)
-	// Query is told of a query, how it ended (ok, or an error's code), and how
-	// long it took.
-	Query(name, result string, seconds float64)
 }
 
-// NoMetrics tells nobody.
+// NoMetrics does nothing.
 type NoMetrics struct{}
 
 // Broken implements Metrics.
@@ -97,6 +86,3 @@ func (NoMetrics) Batch(int, int, float64) {}
 
 // Ends implements Metrics.
 func (NoMetrics) Ends(int) {}
-
-// Query implements Metrics.
-func (NoMetrics) Query(string, string, float64) {}

@@ -1,59 +1,55 @@
-// Package projections is the read side: it keeps the read models of package
-// documents in key-value buckets, and answers queries from them.
+// Package projections is the runner: it folds the log into the read models of package
+// documents, in key-value buckets. Rooms below it do the rest of the read side:
+//
+//	buckets      how documents and checkpoints are stored, and how far they are
+//	rebuild      folds the log again, compares, repairs
+//	cleanup      finishes deletions: cascades, erasure
+//	definitions  definitions of tenants, for those who run agents
+//	query        answers queries
 //
 // # What it promises
 //
 //   - A document shows exactly what the log says at the sequence that it bears.
 //     It never goes back to an older one, whatever is restarted, killed or
 //     rebuilt meanwhile.
-//   - A query that names a sequence or a version is answered from a read model
-//     that shows it, or with projection_behind, never from an older one.
-//   - One commit that cannot be read stops nothing. It is counted, logged, kept
-//     in mind by the checkpoints, and left out.
-//   - The log alone is enough: [Runner.Rebuild] folds it anew beside the live
-//     documents, names every difference, and repairs it while writes and
-//     queries go on.
+//   - A commit that cannot be read stops nothing. It is counted, logged, remembered
+//     by the checkpoints, and skipped.
+//   - The log alone is enough: everything that the buckets hold can be folded again.
 //
 // # What it does not
 //
-// Nothing here decides anything: a refused command never gets this far. What a
-// query shows without minSeq or minVersion is as new as the runner is, which is
-// usually milliseconds.
+// It decides nothing: a refused command never gets this far. It answers nothing.
+//
+// # What may enter
+//
+// What reads the log from end to end and writes the buckets through their fences. It
+// imports buckets, cleanup and rebuild, and neither queries nor the write side.
 //
 // # The runner
 //
-// One runner in the installation, under the lease [RunnerLease]. It folds what
-// comes in memory, for up to a second and a half under load, and then writes
-// each document that changed once, through one fence a bucket, so that a runner
-// which was replaced stops at its first write:
+// There is one runner in the installation, under the lease [RunnerLease]. It folds
+// commits in memory as they arrive, for up to a second and a half under load, and then
+// writes each document that changed once, through one fence a bucket, so that a runner
+// that was replaced stops at its first write:
 //
 //	documents of all buckets
-//	the ends of threads: their documents are purged
-//	the checkpoints of the buckets that were touched, when all that is stored
+//	notes of the threads that were deleted
+//	the checkpoints of the buckets that were written to, when all that is stored
+//	the purge of the deleted threads' documents
 //	the checkpoint of threads, which holds the progress of all
 //
-// Buckets are stored without waiting for the disk, so a crash of the server may
-// take the newest writes of a bucket back. Documents and checkpoint of a bucket
-// share one stream and its order: what is left of it is a state that it had. If
-// every bucket still has the checkpoint that the one of threads tells of, or a newer
-// one, all go on from there; if not, each goes on from its own checkpoint, in a new
-// epoch, and each document that already shows a commit leaves it alone. A bucket that has lost its checkpoint
-// too is filled by a rebuild beside the runner, the index before it, and until
-// then readers are told that nothing is shown for sure.
+// Buckets are stored without waiting for the disk, so a crash of the server may lose
+// the newest writes of a bucket. Documents and checkpoint of a bucket share one stream
+// and its order: what is left of it is a state that it had. If every bucket still has the
+// checkpoint that the one of threads names, or a newer one, the runner continues all of
+// them from there; if not, each from its own checkpoint, in a new epoch, and a document
+// that already shows a commit is not changed by it. A bucket that has lost its checkpoint,
+// too, is filled by a rebuild while the runner runs (the index before it), and until then
+// readers are told that nothing is certainly shown.
 //
-// # Ends
+// # Deletions
 //
-// A thread's end is noted in the bucket of threads with the batch that holds it,
-// and the note goes when all is done: its documents are purged, the threads that
-// work for it are deleted, and after a purge what it held is erased (docs/erasure.md).
-// What takes long, or has to wait, goes on beside the runner.
-//
-// # Rebuilding
-//
-// Documents belong to one thread, so the log is folded thread by thread. A live
-// document at sequence s is compared with the fold up to s, so that no write
-// makes a false difference; a repair is conditional on the key's own last
-// message, so that it never replaces anything but what was judged. The running
-// runner notices foreign writes by its fence, and begins again from its
-// checkpoints.
+// A thread's deletion is noted in the bucket of threads with the batch that holds it.
+// The runner purges its documents, and package cleanup does the rest and removes the
+// note.
 package projections

@@ -7,17 +7,15 @@ import (
 
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// keysAtOnce is how many keys one read of a bucket may name.
-const keysAtOnce = 1024
-
-// load makes known what the fold of these commits has to see, for the read models
-// that are active at their sequences.
+// load reads what the fold of these commits has to see, for the read models that are
+// active at their sequences.
 func (s *session) load(ctx context.Context, commits []*events.Commit, active func(seq uint64) documents.Mask) error {
 	if commits[0].Seq <= s.horizon {
-		if err := s.findEnded(ctx, commits); err != nil {
+		if err := s.findDeleted(ctx, commits); err != nil {
 			return err
 		}
 	}
@@ -25,12 +23,12 @@ func (s *session) load(ctx context.Context, commits []*events.Commit, active fun
 		var missing [documents.Kinds][]*node
 		found := false
 		for _, c := range commits {
-			s.models.Needs(c, active(c.Seq), s.cache.look, func(need documents.Need) {
+			s.models.Needs(c, active(c.Seq), s.cache.cached, func(need documents.Need) {
 				n := s.cache.node(need.Place)
 				if n.known {
 					return
 				}
-				n.known = true // it will be, or all of this is begun again
+				n.known = true // it will be, or the session starts again
 				k := need.Place.Kind
 				if need.Made && c.Seq > s.shelves[k].seen {
 					return
@@ -43,7 +41,7 @@ func (s *session) load(ctx context.Context, commits []*events.Commit, active fun
 			return nil
 		}
 		for k, nodes := range missing {
-			if err := s.read(ctx, s.shelves[k], nodes); err != nil {
+			if err := s.readDocuments(ctx, s.shelves[k], nodes); err != nil {
 				return err
 			}
 		}
@@ -53,11 +51,11 @@ func (s *session) load(ctx context.Context, commits []*events.Commit, active fun
 	}
 }
 
-// read reads documents from their bucket.
-func (s *session) read(ctx context.Context, sh *shelf, nodes []*node) error {
-	byKey := make(map[string]*node, min(len(nodes), keysAtOnce))
+// readDocuments reads documents from their bucket.
+func (s *session) readDocuments(ctx context.Context, sh *shelf, nodes []*node) error {
+	byKey := make(map[string]*node, min(len(nodes), buckets.KeysAtOnce))
 	for len(nodes) > 0 {
-		part := nodes[:min(len(nodes), keysAtOnce-1)]
+		part := nodes[:min(len(nodes), buckets.KeysAtOnce-1)]
 		nodes = nodes[len(part):]
 		clear(byKey)
 		keys := make([]string, len(part))
@@ -68,9 +66,9 @@ func (s *session) read(ctx context.Context, sh *shelf, nodes []*node) error {
 				n.slot.Seq = seq
 			}
 		}
-		// With the checkpoint, which is always there, the copy that answers tells how
-		// far it has got: one that lags would give a document that was written since.
-		got, err := s.log.Bucket(sh.Bucket).GetAt(ctx, sh.fence.Sent(), append(keys, checkpointKey)...)
+		// With the checkpoint, which always exists, the replica that answers shows how far
+		// it is: one that lags would return a document that was written again since.
+		got, err := s.log.Bucket(sh.Bucket).GetAt(ctx, sh.fence.Sent(), append(keys, buckets.CheckpointKey)...)
 		if err != nil {
 			return fmt.Errorf("reading documents of %s: %w", sh.Name, err)
 		}
@@ -85,7 +83,7 @@ func (s *session) read(ctx context.Context, sh *shelf, nodes []*node) error {
 			}
 			if err != nil {
 				s.logger.Error().Err(err).Str("bucket", sh.Bucket).Str("key", m.Subject).
-					Msg("a document cannot be read and is left out; run skein replay")
+					Msg("a document cannot be read and is skipped; run skein replay")
 				continue
 			}
 			n.slot.Doc, n.slot.Seq = doc, seq
@@ -97,10 +95,10 @@ func (s *session) read(ctx context.Context, sh *shelf, nodes []*node) error {
 
 // decode reads a document of a bucket, whose pieces are read too if it has some.
 func (s *session) decode(ctx context.Context, sh *shelf, p documents.Place, m streams.Message) (any, uint64, error) {
-	raw, err := whole(ctx, p, m, func(ctx context.Context, keys ...string) ([]streams.Message, error) {
-		got, err := s.log.Bucket(sh.Bucket).GetAt(ctx, sh.fence.Sent(), append(keys, checkpointKey)...)
+	raw, err := buckets.Whole(ctx, p, m, func(ctx context.Context, keys ...string) ([]streams.Message, error) {
+		got, err := s.log.Bucket(sh.Bucket).GetAt(ctx, sh.fence.Sent(), append(keys, buckets.CheckpointKey)...)
 		for _, piece := range got {
-			if piece.Subject != checkpointKey {
+			if piece.Subject != buckets.CheckpointKey {
 				sh.pieces[piece.Subject] = true
 			}
 		}
@@ -112,21 +110,21 @@ func (s *session) decode(ctx context.Context, sh *shelf, p documents.Place, m st
 	return sh.Decode(raw)
 }
 
-// findEnded finds the threads of these commits that have ended since, while
-// catching up: their documents may be gone already, and must not come back for a
-// moment. A thread whose document should be there and is not, has ended, or its
-// first commit cannot be read: the log tells.
-func (s *session) findEnded(ctx context.Context, commits []*events.Commit) error {
+// findDeleted finds the threads of these commits that were deleted since, while
+// catching up: their documents may be gone already, and must not reappear for a
+// moment. A thread whose document should exist and does not was deleted, or its
+// first commit cannot be read: the log tells which.
+func (s *session) findDeleted(ctx context.Context, commits []*events.Commit) error {
 	var unknown []*node
 	asked := map[string]bool{}
-	var first []*events.Commit // of each thread that is asked for
+	var first []*events.Commit // of each thread that is looked up
 	sh := s.shelves[documents.Threads]
 	for _, c := range commits {
 		if !events.IsThread(c.Thread) {
 			continue
 		}
 		name := documents.ThreadName(c.Tenant, c.Thread)
-		if _, ok := s.ended[name]; ok || c.Seq > s.horizon || asked[name] {
+		if _, ok := s.deleted[name]; ok || c.Seq > s.horizon || asked[name] {
 			continue
 		}
 		asked[name] = true
@@ -136,7 +134,7 @@ func (s *session) findEnded(ctx context.Context, commits []*events.Commit) error
 			unknown = append(unknown, n)
 		}
 	}
-	if err := s.read(ctx, sh, unknown); err != nil {
+	if err := s.readDocuments(ctx, sh, unknown); err != nil {
 		return err
 	}
 	for _, c := range first {
@@ -151,11 +149,11 @@ func (s *session) findEnded(ctx context.Context, commits []*events.Commit) error
 		case errors.As(err, &broken), err == nil && last == nil:
 			continue // what cannot be read is no tombstone
 		case err != nil:
-			return fmt.Errorf("the end of thread %s: %w", name, err)
+			return fmt.Errorf("reading the last commit of %s: %w", name, err)
 		}
 		for i := range last.Events {
 			if last.Events[i].Type == events.LifecycleDeletedType {
-				s.ended[name] = last.Seq
+				s.deleted[name] = last.Seq
 			}
 		}
 	}

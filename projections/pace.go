@@ -7,22 +7,22 @@ import (
 
 // Commands come first. A document that changes with every commit, such as the
 // thread's, is written once a batch, so larger batches are less work for the
-// same commits; and while the runner waits, processor and disk are for those
-// who append. What comes meanwhile is folded in memory. But nobody who asks for
-// what was just written waits for that: see Progress.want.
+// same commits; and while the runner waits, processor and disk are free for
+// appends. What arrives meanwhile is folded in memory. But no reader of what was just
+// written waits for that: see [buckets.Progress.Want].
 
 const (
-	busy   = 32                    // so many commits make a batch one under load
-	breath = 20 * time.Millisecond // how long what comes is let come together, while a batch is not due
+	busy   = 32                    // as many commits make a batch one under load
+	breath = 20 * time.Millisecond // how long commits are collected before they are folded, while a batch is not due
 )
 
-// linger lets a commit that came alone wait for others, and reports whether
-// somebody wants it now.
+// linger waits for others with a commit that arrived alone, and reports whether a reader
+// wants it now.
 func (s *session) linger(ctx context.Context) bool { return s.pause(ctx, s.cfg.Linger) }
 
-// rest says that after a batch under load the next is not due for six times as
-// long as it took: what changes all the time, in a turn or a talk, is then mostly
-// written once.
+// rest sets when the next batch is due: after a batch under load, not for six times as
+// long as it took, so that a document that changes all the time is mostly written
+// once.
 func (s *session) rest(b *batch) {
 	s.notBefore = time.Time{}
 	if b.count >= busy {
@@ -32,19 +32,19 @@ func (s *session) rest(b *batch) {
 }
 
 // due reports whether a batch is to be stored: the rest is over, or the read
-// models are too far behind for it.
+// models are too far behind for one.
 func (s *session) due(b *batch) bool {
 	return !time.Now().Before(s.notBefore) || s.cfg.Now().Sub(b.oldest) > s.cfg.RestLag
 }
 
-// pause waits, until somebody wants what is not stored yet or ctx ends, and
+// pause waits, at most until a reader wants what is not stored yet or ctx ends, and
 // reports whether it was cut short.
 func (s *session) pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return false
 	}
 	select {
-	case <-s.cfg.Progress.wanted:
+	case <-s.cfg.Progress.Wanted():
 	case <-ctx.Done():
 	case <-time.After(d):
 		return false

@@ -16,7 +16,7 @@ func TestAReaderIsNotKeptWaiting(t *testing.T) {
 	h := newHouse(t)
 	r, _ := h.run(Config{Linger: time.Hour, Rest: time.Hour})
 	for range 3 {
-		reply := h.do("thread.create", "", `{}`)
+		reply := h.Do("thread.create", "", `{}`)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		if err := r.Progress().Wait(ctx, uint64(reply.Seq)); err != nil {
 			t.Fatalf("the reader waited with the runner: %v", err)
@@ -55,21 +55,21 @@ func TestRest(t *testing.T) {
 // with all of it is written once.
 func TestWhatComesDuringARest(t *testing.T) {
 	h := newHouse(t)
-	id := h.do("thread.create", "", `{}`).ThreadID
+	id := h.Do("thread.create", "", `{}`).ThreadID
 	const items = 2 * busy
 	last := uint64(0)
 	for range items {
-		last = uint64(h.do("item.create", id, `{"item":{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]}}`).Seq)
+		last = uint64(h.Do("item.create", id, `{"item":{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]}}`).Seq)
 	}
 	whole := documents.Place{Kind: documents.Threads, Thread: documents.ThreadName(acme, id)}
 	var s *session
-	r := New(h.newLog(), Config{Linger: -1, RestLag: time.Minute, Now: func() time.Time {
+	r := New(h.NewLog(), Config{Linger: -1, RestLag: time.Minute, Now: func() time.Time {
 		if s != nil && s.cache.node(whole).slot.Seq == last {
 			return time.Now().Add(time.Hour) // all of it is folded: it has rested long enough
 		}
 		return time.Now()
 	}}, zerolog.Nop(), nil)
-	s, err := r.begin(t.Context(), t.Context())
+	s, err := r.newSession(t.Context(), t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

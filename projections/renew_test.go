@@ -7,11 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/readtest"
+	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -21,171 +22,50 @@ import (
 func TestAnotherVersion(t *testing.T) {
 	h := newHouse(t)
 	r, stop := h.run(Config{})
-	a := newAuthor(h, 11)
-	a.write(200)
+	a := readtest.NewAuthor(h.House, 11)
+	a.Write(200)
 	h.await(r)
 	stop()
-	items, steps := h.models.Of(documents.Items), h.models.Of(documents.Steps)
+	items, steps := h.Models.Of(documents.Items), h.Models.Of(documents.Steps)
 	for _, p := range []documents.Projection{items, steps} {
-		for key, doc := range h.live(p) {
-			h.tamper(p, key, strings.Replace(doc, `"threadId"`, `"old":true,"threadId"`, 1))
+		for key, doc := range h.Live(p) {
+			h.Tamper(p, key, strings.Replace(doc, `"threadId"`, `"old":true,"threadId"`, 1))
 		}
-		c, _, err := readCheckpoint(t.Context(), h.log, p)
+		c, err := buckets.ReadCheckpoint(t.Context(), h.EventLog, p)
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.Version = 99
-		h.tamper(p, checkpointKey, string(c.encode()))
+		h.Tamper(p, buckets.CheckpointKey, string(c.Encode()))
 	}
 	ctx, end := context.WithCancel(t.Context())
 	var beside sync.WaitGroup
-	beside.Go(func() { h.neverOlder(ctx, a.threads[0]) })
+	beside.Go(func() { h.NeverOlder(ctx, a.Threads[0]) })
 	r, _ = h.run(Config{BatchCommits: 3})
-	a.write(200)
+	a.Write(200)
 	for _, p := range []documents.Projection{items, steps} {
-		h.until(func() bool {
-			c, _, err := readCheckpoint(t.Context(), h.log, p)
+		h.Until(func() bool {
+			c, err := buckets.ReadCheckpoint(t.Context(), h.EventLog, p)
 			return err == nil && c.Version == p.Version
 		}, p.Name+" was not rebuilt")
 	}
-	a.write(50)
+	a.Write(50)
 	h.await(r)
 	end()
 	beside.Wait()
-	h.same(a.threads...)
-}
-
-// TestLostBucket takes whole buckets away, checkpoint and all: until they are
-// filled again nobody is told that the read models are anywhere, and what is
-// folded meanwhile is right.
-func TestLostBucket(t *testing.T) {
-	for name, lost := range map[string][]documents.Kind{
-		"threads and parts": {documents.Threads, documents.Parts}, "items": {documents.Items}, "the index": {documents.Index},
-		"contexts and the index": {documents.Contexts, documents.Index},
-	} {
-		t.Run(name, func(t *testing.T) { lose(t, lost) })
-	}
-}
-
-func lose(t *testing.T, lost []documents.Kind) {
-	h := newHouse(t)
-	h.fill(100, 2)
-	r, stop := h.run(Config{})
-	a := newAuthor(h, 12)
-	a.write(200)
-	h.await(r)
-	stop()
-	for _, k := range lost {
-		if err := h.log.JetStream().DeleteStream(t.Context(), "KV_"+h.models.Of(k).Bucket); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r = New(h.newLog(), Config{}, zerolog.Nop(), nil)
-	if err := r.Ensure(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	a.write(100) // to be folded without what was lost
-	thread := a.threads[len(a.threads)-1]
-	asked := h.asker(QueryConfig{})
-	h.start(r)
-	for _, id := range []string{"T-00000000-0000-7000-8000-000000000099", "T-00000000-0000-7000-8000-000000000000"} {
-		doc := ask[events.Thread](asked, "thread.get", `{"threadId":"`+id+`","minSeq":1}`)
-		items := ask[events.ItemList](asked, "item.list", `{"threadId":"`+id+`","minSeq":1}`)
-		if doc.Items != 4 || len(items.Items) != 4 {
-			t.Errorf("%s shows %d of %d items", id, len(items.Items), doc.Items)
-		}
-	}
-	h.append(thread, events.Event{Type: events.HistoryTruncatedType, Data: events.HistoryTruncated{FromIndex: 2}})
-	a.write(100)
-	h.await(r)
-	h.same(append(h.filled(100), a.threads...)...)
+	h.Same(a.Threads...)
 }
 
 // TestAnotherLog begins on read models that are ahead of the log.
 func TestAnotherLog(t *testing.T) {
 	h := newHouse(t)
-	h.tamper(h.models.Of(documents.Items), checkpointKey, `{"projection":"items","version":1,"seq":99}`)
-	r := New(h.log, Config{}, zerolog.Nop(), nil)
-	_, err := r.begin(t.Context(), t.Context())
+	h.Tamper(h.Models.Of(documents.Items), buckets.CheckpointKey, `{"projection":"items","version":1,"seq":99}`)
+	r := New(h.EventLog, Config{}, zerolog.Nop(), nil)
+	_, err := r.newSession(t.Context(), t.Context())
 	ahead, ok := err.(*AheadError)
 	if !ok || ahead.Checkpoint != 99 {
 		t.Errorf("%v", err)
 	}
-}
-
-func TestUnknownProjection(t *testing.T) {
-	h := newHouse(t)
-	_, err := New(h.log, Config{}, zerolog.Nop(), nil).Rebuild(t.Context(), []string{"items", "nothing"}, true)
-	unknown, ok := err.(*UnknownProjectionError)
-	if !ok || unknown.Name != "nothing" || len(unknown.Known) != documents.Kinds {
-		t.Errorf("%v", err)
-	}
-	if report := h.rebuild(true, "items", "thread_steps"); len(report.Projections) != 2 {
-		t.Errorf("%v", report.Projections)
-	}
-}
-
-// TestRepairUnderSteadyLoad alters every document of many threads while all of
-// them are written: the repair comes to an end, and so does the runner.
-func TestRepairUnderSteadyLoad(t *testing.T) {
-	h := newHouse(t)
-	ids := h.fill(50, 4)
-	r, _ := h.run(Config{})
-	h.await(r)
-	for _, p := range h.models.List() {
-		for key, doc := range h.live(p) {
-			h.tamper(p, key, strings.Replace(doc, `{`, `{"tampered":true,`, 1))
-		}
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	var beside sync.WaitGroup
-	for lane := range 2 {
-		beside.Go(func() {
-			for n := lane; ctx.Err() == nil; n += 2 {
-				h.do("thread.update", ids[n%len(ids)], `{"title":"again"}`)
-			}
-		})
-	}
-	begun := r.Progress().Seq()
-	report := h.rebuild(false)
-	// What the runner itself wrote again meanwhile needed no repair.
-	if report.Found == 0 || report.Repaired == 0 {
-		t.Errorf("found %d, repaired %d", report.Found, report.Repaired)
-	}
-	if now := r.Progress().Seq(); now == begun {
-		t.Error("the runner stood still meanwhile")
-	}
-	stop()
-	beside.Wait()
-	h.await(r)
-	if report := h.rebuild(true); report.Found != 0 {
-		t.Errorf("%d differences are left: %+v", report.Found, report.Differences[0])
-	}
-	h.same(ids...)
-}
-
-// TestVerifyWhileTheRunnerIsBehind reports nothing that is only late.
-func TestVerifyWhileTheRunnerIsBehind(t *testing.T) {
-	h := newHouse(t)
-	a := newAuthor(h, 13)
-	r, stop := h.run(Config{})
-	a.write(100)
-	h.await(r)
-	stop()
-	a.write(100)
-	if report := h.rebuild(true); report.Found != 0 {
-		t.Errorf("%+v", report)
-	}
-	r, stop = h.run(Config{BatchCommits: 1})
-	for range 10 {
-		a.write(10)
-		if report := h.rebuild(true); report.Found != 0 {
-			t.Errorf("%+v", report)
-		}
-	}
-	h.await(r)
-	stop()
-	h.same(a.threads...)
 }
 
 // TestLease runs two runners under the lease: one of them runs, and when it ends
@@ -195,11 +75,11 @@ func TestLease(t *testing.T) {
 		t.Skip("a lease takes seconds to change hands")
 	}
 	h := newHouse(t)
-	shared := NewProgress()
+	shared := buckets.NewProgress()
 	var ends []context.CancelFunc
 	var running sync.WaitGroup
 	for range 2 {
-		log := h.newLog()
+		log := h.NewLog()
 		r := New(log, Config{Progress: shared}, zerolog.Nop(), nil)
 		ctx, cancel := context.WithCancel(context.Background())
 		ends = append(ends, cancel)
@@ -215,17 +95,9 @@ func TestLease(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	made := h.do("thread.create", "", `{}`)
+	made := h.Do("thread.create", "", `{}`)
 	wait(made)
 	ends[0]()
-	wait(h.react(made.ThreadID, 0))
-	h.same(made.ThreadID)
-}
-
-// TestReportIsJSON: the command line prints it.
-func TestReportIsJSON(t *testing.T) {
-	raw, err := json.Marshal(Report{Projections: []string{"items"}, Differences: []Difference{{Projection: "items", Kind: Missing, LogSeq: 3}}}, json.Deterministic(true))
-	if err != nil || !strings.Contains(string(raw), `"kind":"missing","logSeq":3`) {
-		t.Errorf("%s, %v", raw, err)
-	}
+	wait(h.React(made.ThreadID, 0))
+	h.Same(made.ThreadID)
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/readtest"
+	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
@@ -20,23 +22,23 @@ import (
 // another one, while a random history is written.
 func TestRunnerIsKilledAgainAndAgain(t *testing.T) {
 	h := newHouse(t)
-	a := newAuthor(h, 7)
+	a := readtest.NewAuthor(h.House, 7)
 	cfg := func() Config {
-		return Config{BatchCommits: 1 + a.rnd.IntN(9), CacheBytes: int64(1 + a.rnd.IntN(1<<16)), CheckpointEvery: time.Duration(1+a.rnd.IntN(50)) * time.Millisecond}
+		return Config{BatchCommits: 1 + a.Rand.IntN(9), CacheBytes: int64(1 + a.Rand.IntN(1<<16)), CheckpointEvery: time.Duration(1+a.Rand.IntN(50)) * time.Millisecond}
 	}
 	for range 25 {
 		r, kill := h.run(cfg())
 		at := r.Progress().Seq()
-		a.write(20)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(a.rnd.IntN(30))*time.Millisecond)
-		_ = r.Progress().Wait(ctx, at+uint64(a.rnd.IntN(20)))
+		a.Write(20)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(a.Rand.IntN(30))*time.Millisecond)
+		_ = r.Progress().Wait(ctx, at+uint64(a.Rand.IntN(20)))
 		cancel()
 		kill()
 	}
 	r, _ := h.run(Config{})
 	h.await(r)
-	h.same(a.threads...)
-	if report := h.rebuild(true); report.Found != 0 || report.Broken != 0 {
+	h.Same(a.Threads...)
+	if report := h.Verify(); report.Found != 0 || report.Broken != 0 {
 		t.Errorf("a verification says %+v", report)
 	}
 }
@@ -46,11 +48,11 @@ func TestTwoRunners(t *testing.T) {
 	h := newHouse(t)
 	first, _ := h.run(Config{BatchCommits: 7})
 	second, stop := h.run(Config{BatchCommits: 11})
-	a := newAuthor(h, 8)
-	a.write(300)
+	a := readtest.NewAuthor(h.House, 8)
+	a.Write(300)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	end, err := h.log.LastSeq(ctx)
+	end, err := h.EventLog.LastSeq(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,11 +66,11 @@ func TestTwoRunners(t *testing.T) {
 			break
 		}
 	}
-	h.same(a.threads...)
+	h.Same(a.Threads...)
 	stop()
-	a.write(50)
+	a.Write(50)
 	h.await(first)
-	h.same(a.threads...)
+	h.Same(a.Threads...)
 }
 
 // TestBucketsLoseTheirNewestWrites puts every bucket back to a state of its own
@@ -76,14 +78,14 @@ func TestTwoRunners(t *testing.T) {
 func TestBucketsLoseTheirNewestWrites(t *testing.T) {
 	h := newHouse(t)
 	writes := h.stored()
-	a := newAuthor(h, 9)
+	a := readtest.NewAuthor(h.House, 9)
 	for range 6 { // a batch each, as large as can be
-		a.write(20)
+		a.Write(20)
 		for range 5 {
-			a.shortLived()
-			a.write(5)
+			a.ShortLived()
+			a.Write(5)
 		}
-		a.end(a.threads[a.rnd.IntN(len(a.threads))])
+		a.End(a.Threads[a.Rand.IntN(len(a.Threads))])
 		r, kill := h.run(Config{CheckpointEvery: 5 * time.Millisecond})
 		h.await(r)
 		kill()
@@ -102,7 +104,7 @@ func TestBucketsLoseTheirNewestWrites(t *testing.T) {
 		seeds = 4
 	}
 	for seed := range seeds {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { crashed(t, h, a.threads, recorded, rand.New(rand.NewPCG(seed, 2))) })
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { crashed(t, h, a.Threads, recorded, rand.New(rand.NewPCG(seed, 2))) })
 	}
 }
 
@@ -112,41 +114,41 @@ func crashed(t *testing.T, h *house, threads []string, recorded map[string][]*na
 	c := newHouse(t)
 	ends, shown := map[string]uint64{}, map[string]uint64{}
 	marked, purged := map[string]bool{}, map[string]bool{}
-	for m, err := range h.log.Raw(t.Context(), "skein.log.>", 1) {
+	for m, err := range h.EventLog.Raw(t.Context(), "skein.log.>", 1) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.publish(m.Subject, nats.Header{
+		c.Publish(m.Subject, nats.Header{
 			events.HeaderChain: m.Header[events.HeaderChain], events.HeaderVersion: m.Header[events.HeaderVersion],
 		}, m.Data)
-		if commit, err := h.log.Decode(m); err == nil && commit.Events[len(commit.Events)-1].Type == events.LifecycleDeletedType {
+		if commit, err := h.EventLog.Decode(m); err == nil && commit.Events[len(commit.Events)-1].Type == events.LifecycleDeletedType {
 			ends[documents.ThreadName(commit.Tenant, commit.Thread)] = commit.Seq
 		}
 	}
-	for _, p := range c.models.List() {
+	for _, p := range c.Models.List() {
 		list := recorded[p.Bucket]
-		var at Checkpoint
+		var at buckets.Checkpoint
 		for _, m := range list[:rnd.IntN(len(list)+1)] {
 			header := nats.Header{}
-			for _, name := range []string{headerOperation, headerSeq} {
+			for _, name := range []string{buckets.HeaderOperation, buckets.HeaderSeq} {
 				if v, ok := m.Header[name]; ok {
 					header[name] = v
 				}
 			}
-			c.publish(m.Subject, header, m.Data)
-			if seq, _ := shownSeq(header, m.Data); !strings.Contains(m.Subject, "._.") {
+			c.Publish(m.Subject, header, m.Data)
+			if seq, _ := buckets.ShownSeq(header, m.Data); !strings.Contains(m.Subject, "._.") {
 				shown[m.Subject] = seq
 			}
-			if p.Kind == documents.Threads && header.Get(headerOperation) != "" {
+			if p.Kind == documents.Threads && header.Get(buckets.HeaderOperation) != "" {
 				marked[strings.TrimPrefix(m.Subject, "$KV."+p.Bucket+".")] = true
 			}
-			if strings.HasSuffix(m.Subject, "."+checkpointKey) {
+			if strings.HasSuffix(m.Subject, "."+buckets.CheckpointKey) {
 				if err := json.Unmarshal(m.Data, &at); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
-		stream, err := c.log.JetStream().Stream(t.Context(), "KV_"+p.Bucket)
+		stream, err := c.EventLog.JetStream().Stream(t.Context(), "KV_"+p.Bucket)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,16 +165,16 @@ func crashed(t *testing.T, h *house, threads []string, recorded map[string][]*na
 	for range rnd.IntN(3) { // killed amid its recovery
 		enough := len(again) + 1 + rnd.IntN(40)
 		r, kill := c.run(Config{BatchCommits: 1 + rnd.IntN(3), CheckpointEvery: time.Millisecond})
-		end, err := c.log.LastSeq(t.Context())
+		end, err := c.EventLog.LastSeq(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.until(func() bool { return len(again) >= enough || r.Progress().Seq() >= end }, "the runner stands still")
+		c.Until(func() bool { return len(again) >= enough || r.Progress().Seq() >= end }, "the runner stands still")
 		kill()
 	}
 	r, _ := c.run(Config{BatchCommits: 1 + rnd.IntN(8)})
 	c.await(r)
-	c.same(threads...)
+	c.Same(threads...)
 	for len(again) > 0 {
 		m := <-again
 		m.Subject = strings.TrimPrefix(m.Subject, "stored.")
@@ -180,7 +182,7 @@ func crashed(t *testing.T, h *house, threads []string, recorded map[string][]*na
 		if _, ok := recorded[bucket]; !ok || strings.HasPrefix(key, "_.") {
 			continue
 		}
-		seq, _ := shownSeq(m.Header, m.Data)
+		seq, _ := buckets.ShownSeq(m.Header, m.Data)
 		if seq < shown[m.Subject] {
 			t.Errorf("%s went back from %d to %d", m.Subject, shown[m.Subject], seq)
 		}
@@ -195,22 +197,22 @@ func crashed(t *testing.T, h *house, threads []string, recorded map[string][]*na
 // each bucket, and none that they refuse.
 func (h *house) stored() <-chan *nats.Msg {
 	h.Helper()
-	for _, p := range h.models.List() {
-		stream, err := h.log.JetStream().Stream(h.Context(), "KV_"+p.Bucket)
+	for _, p := range h.Models.List() {
+		stream, err := h.EventLog.JetStream().Stream(h.Context(), "KV_"+p.Bucket)
 		if err != nil {
 			h.Fatal(err)
 		}
 		cfg := stream.CachedInfo().Config
 		cfg.RePublish = &jetstream.RePublish{Source: ">", Destination: "stored.>"}
-		if _, err := h.log.JetStream().UpdateStream(h.Context(), cfg); err != nil {
+		if _, err := h.EventLog.JetStream().UpdateStream(h.Context(), cfg); err != nil {
 			h.Fatal(err)
 		}
 	}
 	all := make(chan *nats.Msg, 100_000)
-	if _, err := h.nc.ChanSubscribe("stored.>", all); err != nil {
+	if _, err := h.NC.ChanSubscribe("stored.>", all); err != nil {
 		h.Fatal(err)
 	}
-	if err := h.nc.Flush(); err != nil {
+	if err := h.NC.Flush(); err != nil {
 		h.Fatal(err)
 	}
 	return all
@@ -220,12 +222,4 @@ func (h *house) stored() <-chan *nats.Msg {
 func threadOf(key string) string {
 	parts := strings.SplitN(key, ".", 3)
 	return parts[0] + "." + parts[1]
-}
-
-// publish puts a message into a stream as it is.
-func (h *house) publish(subject string, header nats.Header, data []byte) {
-	h.Helper()
-	if _, err := h.log.JetStream().PublishMsg(h.Context(), &nats.Msg{Subject: subject, Header: header, Data: data}); err != nil {
-		h.Fatal(err)
-	}
 }

@@ -14,7 +14,10 @@ import (
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/internal/retry"
+	"github.com/skein-threads/skein/projections/buckets"
+	"github.com/skein-threads/skein/projections/cleanup"
 	"github.com/skein-threads/skein/projections/documents"
+	"github.com/skein-threads/skein/projections/rebuild"
 )
 
 // RunnerLease is the lease under which the runner runs. Two runners by mistake
@@ -33,85 +36,79 @@ type Runner struct {
 	renewing bool           // read models of another version are being rebuilt
 	renewed  documents.Mask // those that have been, by this process
 
-	enders  *enders
-	running sync.WaitGroup // work beside the runner's own loop
+	cleaner *cleanup.Cleaner
+	running sync.WaitGroup // work outside the runner's own loop
 }
 
-// New makes a runner on a log. It makes no bucket; see Ensure.
+// New returns a runner on a log. It creates no bucket; see Ensure.
 func New(log *eventlog.Log, cfg Config, logger zerolog.Logger, metrics Metrics) *Runner {
 	if metrics == nil {
 		metrics = NoMetrics{}
 	}
-	return &Runner{
-		log: log, models: documents.NewModels(), cfg: cfg.withDefaults(), logger: logger, metrics: metrics, enders: newEnders(),
-	}
+	r := &Runner{log: log, models: documents.NewModels(), cfg: cfg.withDefaults(), logger: logger, metrics: metrics}
+	r.cleaner = cleanup.New(log, r.models, cleanup.Config{EraseTurn: r.cfg.EraseTurn, Contents: r.cfg.Contents}, logger, metrics)
+	return r
 }
 
-// Progress gives how far this runner has got.
-func (r *Runner) Progress() *Progress { return r.cfg.Progress }
+// Progress returns how far this runner is.
+func (r *Runner) Progress() *buckets.Progress { return r.cfg.Progress }
 
-// Ensure makes the buckets of the read models, or brings them up to date, and
-// removes what a server that was killed has brought back into them of threads that
-// have ended. It returns an *streams.AssetError if a bucket is there that is
-// something else.
+// Ensure creates the buckets of the read models, or brings them up to date, and
+// removes what a server that was killed has restored in them of deleted threads. It
+// returns a *streams.AssetError if a bucket exists that is something else.
 func (r *Runner) Ensure(ctx context.Context) error {
 	for _, p := range r.models.List() {
 		if err := assets.EnsureBucket(ctx, r.log.Streams(), p.Bucket); err != nil {
 			return err
 		}
 	}
-	return r.sweepEnded(ctx)
+	return r.cleaner.Sweep(ctx)
 }
 
-// errReconnected says that the server may have been another one, or may have
-// lost its newest writes, since the runner last looked.
-var errReconnected = errors.New("the connection was made anew")
-
-// errRenewed says that the runner can begin, on what was rebuilt.
+// errRenewed says that the runner can start, on what was rebuilt.
 var errRenewed = errors.New("the index was rebuilt")
 
 // Run folds the log into the read models until ctx ends. Call it under the
-// lease RunnerLease; see eventlog.Log.Hold. Whatever stops it, it begins again
-// from the checkpoints.
+// lease RunnerLease. Whatever interrupts it, it starts again from the checkpoints.
 func (r *Runner) Run(ctx context.Context) error {
-	beside, cancel := context.WithCancel(ctx)
+	background, cancel := context.WithCancel(ctx)
 	defer r.running.Wait()
 	defer cancel()
-	r.running.Go(func() { r.finishEnds(beside) })
+	r.running.Go(func() { r.cleaner.Run(background) })
 	changed, stop := r.log.Streams().Connects()
 	defer stop()
 	restarted := false // the server may have been
 	for ctx.Err() == nil {
 		var err error
 		if restarted {
-			err = r.sweepEnded(ctx)
+			err = r.cleaner.Sweep(ctx)
 		}
 		if err == nil {
 			restarted = false
-			err = r.session(ctx, beside, changed)
+			err = r.runSession(ctx, background, changed)
 		}
-		restarted = restarted || errors.Is(err, errReconnected)
+		restarted = restarted || errors.Is(err, buckets.ErrReconnected)
 		pause := 250 * time.Millisecond
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case streams.IsFenced(err):
-			// Another runner, or a rebuild. Two that begin at the same moment would
-			// stop each other again and again.
+			// Another runner, or a rebuild. Two that start at the same moment would
+			// interrupt each other again and again.
 			pause = time.Duration(5+r.cfg.Jitter(40)) * time.Millisecond
-			r.logger.Debug().Err(err).Msg("the read models have another writer; beginning again from the checkpoints")
-		case errors.Is(err, errReconnected), errors.Is(err, errRenewed):
+			r.logger.Debug().Err(err).Msg("the read models have another writer; starting again from the checkpoints")
+		case errors.Is(err, buckets.ErrReconnected), errors.Is(err, errRenewed):
 			pause = 0
 		default:
-			r.logger.Warn().Err(err).Msg("the read models were interrupted; beginning again from the checkpoints")
+			r.logger.Warn().Err(err).Msg("the read models were interrupted; starting again from the checkpoints")
 		}
 		retry.Sleep(ctx, pause)
 	}
 	return nil
 }
 
-// session runs from the checkpoints until something stops it.
-func (r *Runner) session(ctx, beside context.Context, changed <-chan nats.Status) error {
+// runSession runs from the checkpoints until something interrupts it.
+func (r *Runner) runSession(ctx, background context.Context, changed <-chan nats.Status) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stopped := make(chan struct{})
@@ -119,18 +116,18 @@ func (r *Runner) session(ctx, beside context.Context, changed <-chan nats.Status
 	go func() {
 		select {
 		case <-changed:
-			cancel(errReconnected)
+			cancel(buckets.ErrReconnected)
 		case <-stopped:
 		}
 	}()
-	s, err := r.begin(ctx, beside)
+	s, err := r.newSession(ctx, background)
 	if err != nil {
-		return fmt.Errorf("beginning to fold: %w", err)
+		return fmt.Errorf("starting to fold: %w", err)
 	}
 	if s.stale.Has(documents.Index) {
 		// What is hidden is counted down by what the index says: nothing can be
 		// folded without it.
-		if err := r.rebuildStale(ctx, documents.Mask(0).With(documents.Index), true); err != nil {
+		if err := r.rebuildStale(ctx, documents.Mask(0).With(documents.Index), rebuild.RepairAlone); err != nil {
 			return err
 		}
 		r.setRenewed(documents.Mask(0).With(documents.Index))
@@ -161,7 +158,7 @@ func (r *Runner) session(ctx, beside context.Context, changed <-chan nats.Status
 	}
 }
 
-// renew rebuilds read models whose fold has changed, beside the runner.
+// renew rebuilds read models whose fold has changed, while the runner runs.
 func (r *Runner) renew(ctx context.Context, stale documents.Mask) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -170,20 +167,23 @@ func (r *Runner) renew(ctx context.Context, stale documents.Mask) {
 	}
 	r.renewing = true
 	r.running.Go(func() {
-		err := r.rebuildStale(ctx, stale, false)
+		err := r.rebuildStale(ctx, stale, rebuild.Repair)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.renewing = false
 		if err == nil {
 			r.renewed |= stale
 		} else if ctx.Err() == nil {
-			r.logger.Error().Err(err).Msg("read models of another version could not be rebuilt; it is tried again when the runner begins again")
+			r.logger.Error().Err(err).Msg("read models of another version could not be rebuilt; it is tried again when the runner starts again")
 		}
 	})
 }
 
-// rebuildStale rebuilds read models; alone says that no runner runs meanwhile.
-func (r *Runner) rebuildStale(ctx context.Context, stale documents.Mask, alone bool) error {
+// repair is rebuild.Repair, or RepairAlone.
+type repair func(ctx context.Context, log *eventlog.Log, names ...string) (rebuild.Report, error)
+
+// rebuildStale rebuilds read models of another version.
+func (r *Runner) rebuildStale(ctx context.Context, stale documents.Mask, repair repair) error {
 	var names []string
 	for _, p := range r.models.List() {
 		if stale.Has(p.Kind) {
@@ -191,7 +191,7 @@ func (r *Runner) rebuildStale(ctx context.Context, stale documents.Mask, alone b
 		}
 	}
 	r.logger.Info().Strs("projections", names).Msg("read models are of another version and are rebuilt")
-	report, err := r.rebuild(ctx, names, &rebuilding{Runner: r, repair: true, alone: alone})
+	report, err := repair(ctx, r.log, names...)
 	if err == nil {
 		r.logger.Info().Strs("projections", names).Int64("threads", report.Threads).Int64("repaired", report.Repaired).Msg("read models were rebuilt")
 	}
@@ -204,15 +204,15 @@ func (r *Runner) setRenewed(which documents.Mask) {
 	r.renewed |= which
 }
 
-// forgetRenewed says that a read model's checkpoint tells of it by now.
+// forgetRenewed says that a read model's checkpoint has its new version by now.
 func (r *Runner) forgetRenewed(k documents.Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.renewed &^= 1 << k
 }
 
-// done gives the read models that were rebuilt by this process.
-func (r *Runner) done() documents.Mask {
+// rebuilt returns the read models that were rebuilt by this process.
+func (r *Runner) rebuilt() documents.Mask {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.renewed

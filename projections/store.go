@@ -4,17 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// store writes what a batch changed, each document once, and then tells how far
-// the read models have got.
+// store writes what a batch changed, each document once, and then how far the read
+// models are.
 func (s *session) store(ctx context.Context, b *batch) error {
 	written, err := s.writeDocuments(ctx)
 	if err != nil {
@@ -23,7 +21,7 @@ func (s *session) store(ctx context.Context, b *batch) error {
 	s.at, s.atTime = b.end, b.endTime
 	if b.end > s.horizon {
 		s.horizon = 0 // from here on all read models move together
-		clear(s.ended)
+		clear(s.deleted)
 		clear(s.tombs)
 	}
 	for _, sh := range s.shelves {
@@ -36,10 +34,10 @@ func (s *session) store(ctx context.Context, b *batch) error {
 			sh.touched = false
 		}
 	}
-	if len(s.ends) > 0 {
-		// The notes first, so that a crash leaves no end undone. The other buckets too
-		// must be this runner's before the purge, or one that was replaced could still
-		// write in them after it.
+	if len(s.deletions) > 0 {
+		// The notes first, so that a crash leaves no deletion unfinished. The other buckets,
+		// too, must be this runner's before the purge, or one that was replaced could still
+		// write to them after it.
 		if err := s.shelves[documents.Threads].fence.Flush(ctx); err != nil {
 			return err
 		}
@@ -48,8 +46,8 @@ func (s *session) store(ctx context.Context, b *batch) error {
 	if err := s.storeCheckpoints(ctx, touched&^(1<<documents.Threads)); err != nil {
 		return err
 	}
-	// The checkpoint of threads also says that the documents of ended threads are gone.
-	if err := s.endThreads(ctx); err != nil {
+	// The checkpoint of threads also says that the documents of deleted threads are gone.
+	if err := s.purgeDeleted(ctx); err != nil {
 		return err
 	}
 	if err := s.storeCheckpoints(ctx, documents.Mask(0).With(documents.Threads)); err != nil {
@@ -61,55 +59,56 @@ func (s *session) store(ctx context.Context, b *batch) error {
 	clear(s.missed)
 	s.missed = s.missed[:0]
 	s.cache.trim()
-	s.cfg.Progress.raise(s.progress())
+	s.cfg.Progress.Raise(s.progress())
 	s.metrics.Batch(b.count, written, time.Since(b.start).Seconds())
 	return nil
 }
 
-// writeDocuments sends every document that changed. They are stored for sure
-// when the checkpoint of their bucket is.
+// writeDocuments sends every document that changed. They are certainly stored when the
+// checkpoint of their bucket is.
 func (s *session) writeDocuments(ctx context.Context) (written int, err error) {
 	for _, n := range s.dirty {
 		n.dirty = false
 		p := n.slot.Place
-		if p.Kind != documents.Threads && s.dead[p.Thread] {
-			s.cache.drop(n) // its thread has ended: all of it is purged
+		if p.Kind != documents.Threads && s.gone[p.Thread] {
+			s.cache.drop(n) // its thread was deleted: all of it is purged
 			continue
 		}
-		if err := s.write(ctx, n); err != nil {
+		if err := s.writeDocument(ctx, n); err != nil {
 			return written, err
 		}
 		written++
 	}
 	clear(s.dirty) // or documents that the cache drops would stay in memory
 	s.dirty = s.dirty[:0]
-	return written, s.noteEnds(ctx)
+	return written, s.noteDeletions(ctx)
 }
 
-func (s *session) write(ctx context.Context, n *node) error {
+// writeDocument sends a document, or the marker of one that was removed.
+func (s *session) writeDocument(ctx context.Context, n *node) error {
 	sh := s.shelves[n.slot.Place.Kind]
 	subject := n.slot.Place.Under(sh.prefix)
 	sh.touched = true
 	if n.slot.Doc == nil {
-		return sh.fence.Send(ctx, subject, marker(n.slot.Seq), nil)
+		return sh.fence.Send(ctx, subject, buckets.Marker(n.slot.Seq), nil)
 	}
-	sh.buffer.Reset() // the fence is done with what it held: it sends again only its last message, and now comes another
+	sh.buffer.Reset() // the fence no longer needs what it held: it sends again only its last message, and this is another
 	if err := documents.EncodeTo(&sh.buffer, n.slot.Doc); err != nil {
 		return fmt.Errorf("encoding %s: %w", subject, err)
 	}
 	raw := sh.buffer.Bytes()
 	s.cache.size(n, len(raw))
-	if large := stubOf(sh.Kind, n.slot.Seq, raw, s.log.MaxPayload()); large != nil {
+	if large := buckets.StubOf(sh.Kind, n.slot.Seq, raw, s.log.MaxPayload()); large != nil {
 		return s.writeLarge(ctx, sh, n, large)
 	}
 	return sh.fence.Send(ctx, subject, nil, raw)
 }
 
 // writeLarge writes a document in pieces, and after them the stub that names them.
-// Pieces that this session has written or read are there.
-func (s *session) writeLarge(ctx context.Context, sh *shelf, n *node, large *stub) error {
+// Pieces that this session has written or read are skipped.
+func (s *session) writeLarge(ctx context.Context, sh *shelf, n *node, large *buckets.Stub) error {
 	p := n.slot.Place
-	if large.Unstored { // it shows that it is not shown, and all else goes on
+	if large.Unstored { // it is stored as not shown, and all else continues
 		s.logger.Error().Str("bucket", sh.Bucket).Str("key", p.Key()).Int("bytes", large.Bytes).Msg("a document is too large and is not shown; its events are in the log")
 		sh.broken, sh.brokenSeq = sh.broken+1, n.slot.Seq
 		s.metrics.Broken(n.slot.Seq)
@@ -117,30 +116,25 @@ func (s *session) writeLarge(ctx context.Context, sh *shelf, n *node, large *stu
 	if len(sh.pieces) > knownPieces {
 		clear(sh.pieces)
 	}
-	for _, piece := range large.pieces {
-		key := documents.PieceKey(p.Thread, piece.digest)
+	for _, piece := range large.Pieces() {
+		key := documents.PieceKey(p.Thread, piece.Digest)
 		if sh.pieces[key] {
 			continue
 		}
-		if err := sh.fence.Send(ctx, sh.prefix+key, nil, piece.data); err != nil {
+		if err := sh.fence.Send(ctx, sh.prefix+key, nil, piece.Data); err != nil {
 			return err
 		}
 		sh.pieces[key] = true
 	}
-	raw, err := large.encode()
+	raw, err := large.Encode()
 	if err != nil {
 		return fmt.Errorf("encoding the stub of %s: %w", p.Key(), err)
 	}
-	return sh.fence.Send(ctx, p.Under(sh.prefix), large.header(), raw)
+	return sh.fence.Send(ctx, p.Under(sh.prefix), large.Header(), raw)
 }
 
-// knownPieces bounds how many pieces a session knows to be there.
+// knownPieces bounds how many stored pieces a session remembers.
 const knownPieces = 100_000
-
-// marker gives the headers of a removed document.
-func marker(seq uint64) nats.Header {
-	return nats.Header{headerOperation: {"DEL"}, headerSeq: {strconv.FormatUint(seq, 10)}}
-}
 
 // storeCheckpoints writes the checkpoints of some buckets, all at once, and
 // waits until they, and all before them, are stored.
@@ -151,7 +145,7 @@ func (s *session) storeCheckpoints(ctx context.Context, which documents.Mask) er
 		if !which.Has(sh.Kind) {
 			continue
 		}
-		c := Checkpoint{
+		c := buckets.Checkpoint{
 			Projection: sh.Name, Version: sh.version, Seq: sh.position, Broken: sh.broken, BrokenSeq: sh.brokenSeq,
 			Epoch: s.epoch,
 		}
@@ -163,10 +157,10 @@ func (s *session) storeCheckpoints(ctx context.Context, which documents.Mask) er
 		}
 		if sh.Kind == documents.Threads {
 			c.Progress = s.progress()
-			c.Ends = s.standing()
+			c.Ends = s.checkpointSeqs()
 		}
 		asked++
-		go func() { results <- sh.fence.Final(ctx, sh.prefix+checkpointKey, nil, c.encode()) }()
+		go func() { results <- sh.fence.Final(ctx, sh.prefix+buckets.CheckpointKey, nil, c.Encode()) }()
 	}
 	var errs []error
 	for range asked {
@@ -186,9 +180,9 @@ func (s *session) storeCheckpoints(ctx context.Context, which documents.Mask) er
 	return nil
 }
 
-// standing returns where the checkpoints of the buckets stand, nil while one of the
-// buckets shows more than its checkpoint or less than all.
-func (s *session) standing() []uint64 {
+// checkpointSeqs returns the sequences of the checkpoints in their buckets, nil while one
+// of the buckets shows more than its checkpoint or less than all.
+func (s *session) checkpointSeqs() []uint64 {
 	if s.incomplete != 0 {
 		return nil
 	}
@@ -203,19 +197,19 @@ func (s *session) standing() []uint64 {
 	return ends
 }
 
-// tick moves the checkpoints of buckets on that were not touched for a while.
+// tick advances the checkpoints of buckets that were not written to for a while.
 func (s *session) tick(ctx context.Context) error {
 	now := s.cfg.Now()
 	if now.Before(s.nextTick) {
 		return nil
 	}
 	s.nextTick = now.Add(s.cfg.CheckpointEvery)
-	if s.stale != 0 { // a rebuild beside is to be noticed soon
+	if s.stale != 0 { // the end of a rebuild is to be noticed soon
 		s.nextTick = now.Add(min(s.cfg.CheckpointEvery, 50*time.Millisecond))
 	}
 	which := documents.Mask(0)
 	for _, sh := range s.shelves {
-		if s.done().Has(sh.Kind) && (s.stale | s.incomplete).Has(sh.Kind) {
+		if s.rebuilt().Has(sh.Kind) && (s.stale | s.incomplete).Has(sh.Kind) {
 			s.stale, s.incomplete = s.stale&^(1<<sh.Kind), s.incomplete&^(1<<sh.Kind)
 			sh.version = sh.Projection.Version
 			which = which.With(sh.Kind).With(documents.Threads)
@@ -227,9 +221,9 @@ func (s *session) tick(ctx context.Context) error {
 	if err := s.storeCheckpoints(ctx, which); err != nil {
 		return err
 	}
-	s.cfg.Progress.raise(s.progress())
+	s.cfg.Progress.Raise(s.progress())
 	if s.stale != 0 {
-		s.renew(s.beside, s.stale)
+		s.renew(s.background, s.stale)
 	}
 	return nil
 }

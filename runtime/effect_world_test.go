@@ -19,6 +19,7 @@ import (
 	"github.com/skein-threads/skein/internal/embedded"
 	"github.com/skein-threads/skein/internal/natstest"
 	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/projections/query"
 	"github.com/skein-threads/skein/schema"
 	"github.com/skein-threads/skein/service"
 )
@@ -200,7 +201,7 @@ func (p *plant) until(so func() bool, or func() string) {
 // pending returns what effect.list shows of everything committed.
 func (p *plant) pending(name string) []events.ScheduledEffect {
 	p.Helper()
-	queries := projections.NewQueries(p.log, p.validator, projections.QueryConfig{Wait: testPatience}, zerolog.Nop(), nil)
+	queries := query.New(p.log, p.validator, query.Config{Wait: testPatience}, zerolog.Nop(), nil)
 	ctx, cancel := context.WithCancel(p.Context())
 	done := make(chan struct{})
 	go func() {

@@ -7,7 +7,7 @@ import (
 	"github.com/skein-threads/skein/commands/thread"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
-	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/projections/query"
 )
 
 // Usual values: how long a run keeps its place while no process serves its reactor, and
@@ -20,7 +20,7 @@ const (
 // Wake continues runs that were parked because no process served their reactor, when
 // one does or when their time is over, until ctx ends. It checks each reactor once a
 // round, however many runs wait for it. Only one process may run it at a time.
-func (w *Worker) Wake(ctx context.Context, parked func(context.Context) ([]projections.ParkedRun, error), served func(ctx context.Context, reactor string) (bool, error), every time.Duration) {
+func (w *Worker) Wake(ctx context.Context, parked func(context.Context) ([]query.ParkedRun, error), served func(ctx context.Context, reactor string) (bool, error), every time.Duration) {
 	for ; ctx.Err() == nil; retry.Sleep(ctx, every) {
 		list, err := parked(ctx)
 		if err != nil {
@@ -53,7 +53,7 @@ func (w *Worker) Wake(ctx context.Context, parked func(context.Context) ([]proje
 }
 
 // wakeRun continues one run. It skips one that no longer waits.
-func (w *Worker) wakeRun(ctx context.Context, run projections.ParkedRun) error {
+func (w *Worker) wakeRun(ctx context.Context, run query.ParkedRun) error {
 	_, err := w.commands.Run(ctx, &thread.Command{
 		ID: run.Execution + ":wake:" + w.newID(), Tenant: run.Tenant, ThreadID: run.Thread, Actor: "skein:" + w.name,
 		Parts: []thread.Part{{Name: "run.wake", Data: thread.WakeRun{ExecutionID: run.Execution}}},

@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"github.com/skein-threads/skein/audit"
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/timeline"
-	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/projections/rebuild"
 	"github.com/skein-threads/skein/schema"
 )
 
@@ -43,6 +42,17 @@ func (a *app) replayCommand() *cobra.Command {
 	return cmd
 }
 
+// replayDocuments compares the documents of read models with the log.
+func replayDocuments(ctx context.Context, log *eventlog.Log, names []string, verify, rewrite bool) (rebuild.Report, error) {
+	switch {
+	case verify:
+		return rebuild.Verify(ctx, log, rebuild.Scope{}, names...)
+	case rewrite:
+		return rebuild.Rewrite(ctx, log, names...)
+	}
+	return rebuild.Repair(ctx, log, names...)
+}
+
 func (a *app) replay(ctx context.Context, r *remote, names []string, verify, rewrite bool) error {
 	log, closeLog, err := r.openLog()
 	if err != nil {
@@ -58,13 +68,8 @@ func (a *app) replay(ctx context.Context, r *remote, names []string, verify, rew
 		}
 	}
 	if len(names) > 0 || !timeline {
-		runner := projections.New(log, projections.Config{}, zerolog.Nop(), nil)
-		rebuild := func() (projections.Report, error) { return runner.Rebuild(ctx, names, verify) }
-		if rewrite {
-			rebuild = func() (projections.Report, error) { return runner.Rewrite(ctx, names) }
-		}
-		report, err := rebuild()
-		var unknown *projections.UnknownProjectionError
+		report, err := replayDocuments(ctx, log, names, verify, rewrite)
+		var unknown *rebuild.UnknownProjectionError
 		if errors.As(err, &unknown) {
 			return wrongUsage("%v", err)
 		}
@@ -115,7 +120,7 @@ type timelineReport struct {
 }
 
 // printReport prints what a rebuild found and repaired.
-func (a *app) printReport(r *remote, report projections.Report) error {
+func (a *app) printReport(r *remote, report rebuild.Report) error {
 	if r.json {
 		return a.printJSON(report)
 	}

@@ -32,6 +32,9 @@ func (b Bucket) Stream() string { return b.stream }
 // Subject returns the subject of a document.
 func (b Bucket) Subject(key string) string { return b.prefix + key }
 
+// Key returns the key of the document with a subject.
+func (b Bucket) Key(subject string) string { return strings.TrimPrefix(subject, b.prefix) }
+
 // Get reads the documents under exact keys or patterns, in the order in which they
 // were written, and leaves out what is not there. It returns ErrTooMany if more than
 // 1,024 match.
@@ -64,6 +67,37 @@ func (b Bucket) GetAt(ctx context.Context, least uint64, keys ...string) ([]Mess
 			return nil, err
 		}
 	}
+}
+
+// All does what Get does, however many documents match: page by page if they are too
+// many for one read. A document that is written again meanwhile is as it was met last.
+func (b Bucket) All(ctx context.Context, patterns ...string) ([]Message, error) {
+	docs, err := b.Get(ctx, patterns...)
+	if !errors.Is(err, ErrTooMany) {
+		return docs, err
+	}
+	docs = nil
+	for _, pattern := range patterns {
+		const page = 1000
+		last := map[string]int{}
+		for from, more := uint64(1), true; more; {
+			got, err := b.Range(ctx, pattern, from, page)
+			if err != nil {
+				return nil, err
+			}
+			for _, m := range got {
+				from = m.Seq + 1
+				if i, ok := last[m.Subject]; ok {
+					docs[i] = m
+					continue
+				}
+				last[m.Subject] = len(docs)
+				docs = append(docs, m)
+			}
+			more = len(got) == page
+		}
+	}
+	return docs, nil
 }
 
 // Newest reads the document under a key, as the leader of the bucket's stream has it.

@@ -33,9 +33,23 @@ func apart() map[string][]string {
 	}
 }
 
+// layers lists, for packages of rooms that have several layers, all packages of their
+// room that their product files may import.
+func layers() map[string][]string {
+	return map[string][]string{
+		"projections/documents":   {},
+		"projections/buckets":     {"projections/documents"},
+		"projections/definitions": {"projections/documents", "projections/buckets"},
+		"projections/query":       {"projections/documents", "projections/buckets", "projections/definitions"},
+		"projections/rebuild":     {"projections/documents", "projections/buckets"},
+		"projections/cleanup":     {"projections/documents", "projections/buckets"},
+		"projections":             {"projections/documents", "projections/buckets", "projections/rebuild", "projections/cleanup"},
+	}
+}
+
 // testHelpers may be imported by _test.go files only.
 func testHelpers() []string {
-	return []string{"internal/natstest", "internal/logtest", "internal/chat/chattest"}
+	return []string{"internal/natstest", "internal/logtest", "internal/readtest", "internal/chat/chattest"}
 }
 
 func TestRoomsImportUpwards(t *testing.T) { report(t, checkRooms(tree(t))) }
@@ -63,6 +77,10 @@ func checkRooms(files []sourceFile) []finding {
 			// An external test package may look at the house from outside.
 			if f.inTest && strings.HasSuffix(f.ast.Name.Name, "_test") {
 				continue
+			}
+			if below, layered := layers()[f.dir()]; layered && !f.inTest && room(to) == from && !slices.Contains(below, to) {
+				found = append(found, f.at(spec, fmt.Sprintf("%s imports %s, which is not below it", f.dir(), to),
+					"move what is shared into a lower package of the room"))
 			}
 			// What an internal package imports, its importer imports.
 			for _, target := range append([]string{to}, reach[to]...) {
@@ -162,6 +180,9 @@ func TestRoomRulesBite(t *testing.T) {
 		{"client takes events", []sourceFile{source("client/a.go", "client", "events")}, 0},
 		{"the read side takes the write side", []sourceFile{source("projections/a.go", "projections", "commands/thread")}, 1},
 		{"the read side takes the write side in a test", []sourceFile{source("projections/a_test.go", "projections", "commands")}, 0},
+		{"queries take the runner", []sourceFile{source("projections/query/a.go", "query", "projections")}, 1},
+		{"queries take the store of buckets", []sourceFile{source("projections/query/a.go", "query", "projections/buckets")}, 0},
+		{"a rebuild takes the cleanup", []sourceFile{source("projections/rebuild/a.go", "rebuild", "projections/cleanup")}, 1},
 		{"service takes more than events", []sourceFile{source("service/a.go", "service", "schema")}, 1},
 		{"client takes connect and the pauses", []sourceFile{source("client/a.go", "client", "connect", "internal/retry")}, 0},
 		{"client takes another internal package", []sourceFile{source("client/a.go", "client", "internal/serve")}, 1},

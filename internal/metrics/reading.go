@@ -16,10 +16,10 @@ func (r ReadModels) Batch(_, documents int, seconds float64) {
 	r.m.projectionDoc.Add(float64(documents))
 }
 
-// Ends implements projections.Metrics.
+// Ends implements cleanup.Metrics.
 func (r ReadModels) Ends(open int) { r.m.endsOpen.Set(float64(open)) }
 
-// Query implements projections.Metrics.
+// Query implements query.Metrics.
 func (r ReadModels) Query(name, result string, seconds float64) {
 	r.m.queries.WithLabelValues(name, result).Inc()
 	r.m.queryTime.WithLabelValues(name).Observe(seconds)

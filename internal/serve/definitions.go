@@ -9,17 +9,18 @@ import (
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/projections/buckets"
+	"github.com/skein-threads/skein/projections/definitions"
 	"github.com/skein-threads/skein/schema/arguments"
 )
 
 // startDefinitions begins to follow what tenants define.
-func (s *Server) startDefinitions(background context.Context, progress *projections.Progress) (*defined, error) {
+func (s *Server) startDefinitions(background context.Context, progress *buckets.Progress) (*defined, error) {
 	log, err := s.open("definitions")
 	if err != nil {
 		return nil, err
 	}
-	list := projections.NewDefinitions(log, projections.DefinitionsConfig{Defined: s.work.definedBy, Shown: progress.Seq}, s.logger)
+	list := definitions.New(log, definitions.Config{Defined: s.work.definedBy, Shown: progress.Seq}, s.logger)
 	s.running.Go(func() {
 		if err := list.Run(background); err != nil && background.Err() == nil {
 			s.logger.Error().Err(err).Msg("changes of definitions are not told any more; they are read again every now and then")
@@ -32,7 +33,7 @@ func (s *Server) startDefinitions(background context.Context, progress *projecti
 type defined struct {
 	s    *Server
 	log  *eventlog.Log
-	list *projections.Definitions
+	list *definitions.Definitions
 }
 
 // Policy implements commands.Definitions.
@@ -43,7 +44,7 @@ func (d *defined) Policy(ctx context.Context, tenant, agent string) (events.Poli
 	if d.list.Absent(tenant, events.AgentKind, agent) {
 		return "", nil
 	}
-	def, _, err := projections.Load[events.AgentDefinition](ctx, d.list, tenant, events.AgentKind, agent)
+	def, _, err := definitions.Load[events.AgentDefinition](ctx, d.list, tenant, events.AgentKind, agent)
 	if errors.Is(err, &events.Error{Code: events.NotFound}) {
 		return "", nil
 	}
@@ -56,7 +57,7 @@ func (d *defined) ContextType(ctx context.Context, tenant, name string) (func(ev
 	if err := d.s.defined(ctx, d.log, tenant, true); err != nil {
 		return nil, err
 	}
-	def, _, err := projections.Load[events.ContextDefinition](ctx, d.list, tenant, events.ContextKind, name)
+	def, _, err := definitions.Load[events.ContextDefinition](ctx, d.list, tenant, events.ContextKind, name)
 	if err != nil {
 		return nil, err
 	}

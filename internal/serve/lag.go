@@ -6,7 +6,7 @@ import (
 
 	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/internal/metrics"
-	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/projections/buckets"
 )
 
 // lags asks the server how far the timeline and the read models are behind the
@@ -17,7 +17,7 @@ func (s *Server) lags(ctx context.Context) (metrics.Lags, error) {
 	if err != nil {
 		return metrics.Lags{}, err
 	}
-	positions, err := projections.Positions(ctx, log)
+	positions, err := buckets.Positions(ctx, log)
 	if err != nil {
 		return metrics.Lags{}, err
 	}

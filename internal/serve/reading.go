@@ -8,6 +8,8 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/files"
 	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/projections/buckets"
+	"github.com/skein-threads/skein/projections/query"
 	"github.com/skein-threads/skein/schema"
 	"github.com/skein-threads/skein/service"
 )
@@ -19,19 +21,19 @@ func (s *Server) ensureReadModels(ctx context.Context, store *files.Store) (*pro
 	if err != nil {
 		return nil, nil, err
 	}
-	runner := projections.New(log, projections.Config{Progress: projections.NewProgress(), Contents: files.NewEraser(store, log, nil)}, s.logger, s.metrics.ReadModels())
+	runner := projections.New(log, projections.Config{Progress: buckets.NewProgress(), Contents: files.NewEraser(store, log, nil)}, s.logger, s.metrics.ReadModels())
 	return runner, log, runner.Ensure(ctx)
 }
 
 // startReading starts the read models and the queries.
-func (s *Server) startReading(background context.Context, validator *schema.Validator, store *files.Store, dispatcher *commands.Dispatcher, runner *projections.Runner, foldLog *eventlog.Log) (*projections.Queries, error) {
+func (s *Server) startReading(background context.Context, validator *schema.Validator, store *files.Store, dispatcher *commands.Dispatcher, runner *projections.Runner, foldLog *eventlog.Log) (*query.Queries, error) {
 	progress := runner.Progress()
 	s.hold(background, foldLog, projections.RunnerLease, runner.Run)
 	readLog, err := s.open("queries")
 	if err != nil {
 		return nil, err
 	}
-	queries := projections.NewQueries(readLog, validator, projections.QueryConfig{Progress: progress, Contents: files.NewViewer(store, s.places(placesImages, 0), s.places(placesSearches, 0)), Reactor: s.hasReactor, Agents: s.knowsAgent, Queue: dispatcher.Queued}, s.logger, s.metrics.ReadModels())
+	queries := query.New(readLog, validator, query.Config{Progress: progress, Contents: files.NewViewer(store, s.places(placesImages, 0), s.places(placesSearches, 0)), Reactor: s.hasReactor, Agents: s.knowsAgent, Queue: dispatcher.Queued}, s.logger, s.metrics.ReadModels())
 	s.running.Go(func() {
 		if err := queries.Run(background); err != nil && background.Err() == nil {
 			s.logger.Error().Err(err).Msg("the queries do not know any more how far the read models are")
@@ -60,7 +62,7 @@ const queriesInFlight = 4096
 // says what it needs, and waits for it.
 type reading struct {
 	log      *eventlog.Log
-	progress *projections.Progress
+	progress *buckets.Progress
 }
 
 func (r reading) ready(ctx context.Context) error {

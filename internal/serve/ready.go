@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/projections/buckets"
 )
 
 // checkTimeout bounds each check of readiness, so that a cluster without a
@@ -86,7 +86,7 @@ func (s *Server) Checks(ctx context.Context) []Check {
 // notShown says what the read models leave out. It makes nobody unready: reads of it
 // say so, and one tenant must not stop the others.
 func (s *Server) notShown(ctx context.Context) string {
-	count, seq, err := projections.Broken(ctx, s.reading.log)
+	count, seq, err := buckets.Broken(ctx, s.reading.log)
 	if err != nil || count == 0 {
 		return ""
 	}

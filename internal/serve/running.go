@@ -19,7 +19,8 @@ import (
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/egress"
 	"github.com/skein-threads/skein/internal/metrics"
-	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/projections/definitions"
+	"github.com/skein-threads/skein/projections/query"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/agents"
 	"github.com/skein-threads/skein/runtime/openai"
@@ -87,7 +88,7 @@ func (s *Server) hasReactor(name string) bool {
 }
 
 // startRunning starts the workers of executions and of effects.
-func (s *Server) startRunning(background context.Context, dispatcher *commands.Dispatcher, queries *projections.Queries, definitions *projections.Definitions) error {
+func (s *Server) startRunning(background context.Context, dispatcher *commands.Dispatcher, queries *query.Queries, definitions *definitions.Definitions) error {
 	if s.cfg.Workers < 0 {
 		return nil
 	}
@@ -163,7 +164,7 @@ func (s *Server) knowsAgent(ctx context.Context, tenant, name string) error {
 }
 
 // work asks what the workers have to do.
-func work(worker *runtime.Worker, log *eventlog.Log, queries *projections.Queries) (w metrics.Work, err error) {
+func work(worker *runtime.Worker, log *eventlog.Log, queries *query.Queries) (w metrics.Work, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
 	defer cancel()
 	w.Places = worker.Places()
@@ -241,7 +242,7 @@ func (s *Server) defined(ctx context.Context, log *eventlog.Log, tenant string, 
 }
 
 // busy lists the threads that are streaming.
-func busy(queries *projections.Queries) runtime.Busy {
+func busy(queries *query.Queries) runtime.Busy {
 	return func(ctx context.Context) iter.Seq2[runtime.ThreadRef, error] {
 		return func(yield func(runtime.ThreadRef, error) bool) {
 			list, err := queries.In(ctx, events.ThreadStreaming)

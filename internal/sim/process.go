@@ -11,6 +11,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/projections/buckets"
 )
 
 // process is a Skein process: the real log, dispatcher, relay and runner, on a
@@ -25,7 +26,7 @@ type process struct {
 	dispatcher *commands.Dispatcher
 	died       chan struct{}
 	leading    context.CancelFunc // ends its relay and its runner; nil: they do not run
-	progress   *projections.Progress
+	progress   *buckets.Progress
 
 	upAt, mendAt, restAt time.Time
 }
@@ -59,7 +60,7 @@ func (p *process) takeLead() {
 	r := p.run
 	r.lead = p
 	ctx, cancel := context.WithCancel(context.Background())
-	p.leading, p.restAt, p.progress = cancel, time.Time{}, projections.NewProgress()
+	p.leading, p.restAt, p.progress = cancel, time.Time{}, buckets.NewProgress()
 	cfg := projections.Config{BatchCommits: 1 + p.rng.IntN(6), Progress: p.progress, Now: time.Now, Jitter: p.rng.IntN}
 	if r.shape.small {
 		cfg.CacheBytes = 1

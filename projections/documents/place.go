@@ -18,6 +18,12 @@ type Place struct {
 // ThreadName returns the Thread of a place.
 func ThreadName(tenant, thread string) string { return tenant + "." + thread }
 
+// CutThreadName returns what ThreadName was given.
+func CutThreadName(name string) (tenant, thread string) {
+	tenant, thread, _ = strings.Cut(name, ".")
+	return tenant, thread
+}
+
 // Key returns the document's key in its bucket.
 func (p Place) Key() string { return p.Under("") }
 

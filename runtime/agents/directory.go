@@ -11,7 +11,7 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/egress"
-	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/projections/definitions"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/mcp"
 	"github.com/skein-threads/skein/runtime/remote"
@@ -19,7 +19,7 @@ import (
 
 // Config says where to look. Definitions, Registry, Conn and Names are required.
 type Config struct {
-	Definitions *projections.Definitions
+	Definitions *definitions.Definitions
 	Registry    *runtime.Registry
 	Conn        *nats.Conn
 	Names       events.Names
@@ -101,12 +101,12 @@ func (d *Directory) agent(ctx context.Context, tenant, name string) (*runtime.Ag
 	if own == nil && d.cfg.Definitions.Absent(tenant, events.AgentKind, name) {
 		return &runtime.Agent{Name: name, A: runtime.Side{Reactor: name}}, nil
 	}
-	def, version, err := projections.Load[events.AgentDefinition](ctx, d.cfg.Definitions, tenant, events.AgentKind, name)
+	def, version, err := definitions.Load[events.AgentDefinition](ctx, d.cfg.Definitions, tenant, events.AgentKind, name)
 	if missing(err) && missing(own) && d.cfg.CatchUp != nil {
 		if err := d.cfg.CatchUp(ctx, tenant, true); err != nil {
 			return nil, err
 		}
-		def, version, err = projections.Load[events.AgentDefinition](ctx, d.cfg.Definitions, tenant, events.AgentKind, name)
+		def, version, err = definitions.Load[events.AgentDefinition](ctx, d.cfg.Definitions, tenant, events.AgentKind, name)
 	}
 	switch {
 	case missing(err):
@@ -244,7 +244,7 @@ func (d *Directory) side(ctx context.Context, tenant string, a *runtime.Agent, d
 		s.MaxSteps = *def.MaxSteps
 	}
 	if def.Model != "" {
-		m, version, err := projections.Load[events.ModelDefinition](ctx, d.cfg.Definitions, tenant, events.ModelKind, def.Model)
+		m, version, err := definitions.Load[events.ModelDefinition](ctx, d.cfg.Definitions, tenant, events.ModelKind, def.Model)
 		if err != nil {
 			return s, err
 		}
@@ -262,7 +262,7 @@ func (d *Directory) side(ctx context.Context, tenant string, a *runtime.Agent, d
 		}
 	}
 	if def.Prompt != "" {
-		p, version, err := projections.Load[events.PromptDefinition](ctx, d.cfg.Definitions, tenant, events.PromptKind, def.Prompt)
+		p, version, err := definitions.Load[events.PromptDefinition](ctx, d.cfg.Definitions, tenant, events.PromptKind, def.Prompt)
 		if err != nil {
 			return s, err
 		}

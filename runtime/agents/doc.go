@@ -14,7 +14,7 @@
 //
 // # What it does not
 //
-// It does not keep definitions (see projections.Definitions, whose reads may lag
+// It does not keep definitions (see definitions.Definitions, whose reads may lag
 // by a moment), and it does not know whether a process answers for a name before
 // it is asked.
 package agents

@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/projections/definitions"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/mcp"
 	"github.com/skein-threads/skein/runtime/remote"
@@ -18,7 +18,7 @@ import (
 
 // tool makes a tool that the tenant defines, and gives the definition's version.
 func (d *Directory) tool(ctx context.Context, tenant, name string) (runtime.Tool, int64, error) {
-	def, version, err := projections.Load[events.ToolDefinition](ctx, d.cfg.Definitions, tenant, events.ToolKind, name)
+	def, version, err := definitions.Load[events.ToolDefinition](ctx, d.cfg.Definitions, tenant, events.ToolKind, name)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/projections/definitions"
 	"github.com/skein-threads/skein/runtime"
 	"github.com/skein-threads/skein/runtime/mcp"
 )
@@ -17,7 +17,7 @@ import (
 // tools makes the tools that a definition of a tenant is of: one, or those of a
 // whole MCP server. It returns the definition's version.
 func (d *Directory) tools(ctx context.Context, tenant, name string) ([]runtime.Tool, int64, error) {
-	def, version, err := projections.Load[events.ToolDefinition](ctx, d.cfg.Definitions, tenant, events.ToolKind, name)
+	def, version, err := definitions.Load[events.ToolDefinition](ctx, d.cfg.Definitions, tenant, events.ToolKind, name)
 	if err != nil {
 		return nil, 0, err
 	}

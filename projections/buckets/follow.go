@@ -1,0 +1,57 @@
+package buckets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/eventlog/streams"
+	"github.com/skein-threads/skein/internal/retry"
+)
+
+// ErrReconnected says that the server may have been another one, or may have lost its
+// newest writes, since a reader last looked.
+var ErrReconnected = errors.New("the connection was made again")
+
+// Follow calls see with each message of a stream, and with those that arrive, until ctx
+// ends; last says that there is no more at the moment. It calls loaded once, after what
+// was there at the beginning; nil: it need not.
+func Follow(ctx context.Context, stream jetstream.Stream, from jetstream.OrderedConsumerConfig, loaded func(), see func(m jetstream.Msg, last bool)) error {
+	consumer, err := stream.OrderedConsumer(ctx, from)
+	if err != nil {
+		return fmt.Errorf("following a bucket: %w", err)
+	}
+	msgs, err := consumer.Messages(append(streams.Beat(), jetstream.PullMaxMessages(1024))...)
+	if err != nil {
+		return fmt.Errorf("following a bucket: %w", err)
+	}
+	defer msgs.Stop()
+	waiting := loaded != nil
+	if waiting && consumer.CachedInfo().NumPending == 0 {
+		waiting = false
+		loaded()
+	}
+	for {
+		m, err := msgs.Next(jetstream.NextContext(ctx))
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, jetstream.ErrMsgIteratorClosed):
+			return fmt.Errorf("following a bucket: %w", err)
+		case err != nil:
+			// The consumer recovers by itself; a pause keeps this loop from spinning.
+			retry.Sleep(ctx, 100*time.Millisecond)
+			continue
+		}
+		meta, err := m.Metadata()
+		last := err != nil || meta.NumPending == 0
+		see(m, last)
+		if waiting && last {
+			waiting = false
+			loaded()
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package cleanup
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/buckets"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// With a thread, the threads that work for it are deleted, those with its id as
+// mainThreadId, and so on down. Forks, handoffs and mentions are not. Each is
+// deleted by a submitted command. The note of the deletion stays until all commands are
+// stored, and a command's id is derived from the tombstone, so that a repeat does
+// nothing. The deletion of each of them is then handled in the same way.
+
+// Worker is a thread that works for another.
+type Worker struct{ Tenant, Thread, Main string }
+
+// WorkersOf returns the threads that a commit creates and that work for another.
+func WorkersOf(c *events.Commit) []Worker {
+	var list []Worker
+	for i := range c.Events {
+		if d, ok := c.Events[i].Data.(events.ThreadCreated); ok && d.MainThreadID != "" {
+			list = append(list, Worker{c.Tenant, c.Thread, d.MainThreadID})
+		}
+	}
+	return list
+}
+
+// workers knows which threads work for which, as far as documents and what was folded
+// since say. It is safe for concurrent use.
+type workers struct {
+	mu     sync.Mutex // guards what follows; held while the documents are read
+	loaded bool
+	of     map[string][]string // threads, by the name of the one that they work for
+}
+
+func newWorkers() *workers { return &workers{of: map[string][]string{}} }
+
+func (w *workers) add(one Worker) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.addLocked(one)
+}
+
+// addLocked does what add does. The caller holds the lock.
+func (w *workers) addLocked(one Worker) {
+	main := documents.ThreadName(one.Tenant, one.Main)
+	if !slices.Contains(w.of[main], one.Thread) {
+		w.of[main] = append(w.of[main], one.Thread)
+	}
+}
+
+// Note notes a thread that was created and works for another.
+func (c *Cleaner) Note(w Worker) { c.queue.known().add(w) }
+
+// workersFor returns the threads that work for a deleted one. The documents are read when
+// it is called for the first time after Reset.
+func (c *Cleaner) workersFor(ctx context.Context, d buckets.Deletion) ([]string, error) {
+	w := c.queue.known()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	model := c.models.Of(documents.Threads)
+	for from := uint64(1); !w.loaded; {
+		const page = 500
+		got, err := c.log.Bucket(model.Bucket).Range(ctx, ">", from, page)
+		if err != nil {
+			return nil, fmt.Errorf("reading which threads work for others: %w", err)
+		}
+		for _, m := range got {
+			from = m.Seq + 1
+			if place, ok := documents.ParsePlace(documents.Threads, m.Subject); ok && bytes.Contains(m.Data, []byte(`"mainThreadId"`)) {
+				if doc, _, err := model.Decode(m.Data); err == nil {
+					tenant, thread := documents.CutThreadName(place.Thread)
+					w.addLocked(Worker{tenant, thread, doc.(*events.Thread).MainThreadID})
+				}
+			}
+		}
+		w.loaded = len(got) < page
+	}
+	return slices.Clone(w.of[documents.ThreadName(d.Tenant, d.Thread)]), nil
+}
+
+// cascade deletes the threads that work for a deleted one.
+func (c *Cleaner) cascade(ctx context.Context, d buckets.Deletion) error {
+	threads, err := c.workersFor(ctx, d)
+	if err != nil {
+		return err
+	}
+	for _, id := range threads {
+		if err := c.deleteWith(ctx, d, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DeleteLate deletes those of the created threads that were created after the deletion
+// of the one that they work for.
+func (c *Cleaner) DeleteLate(ctx context.Context, created []Worker) error {
+	deletions := map[string]*buckets.Deletion{} // nil: it is not deleted
+	for _, one := range created {
+		name := documents.ThreadName(one.Tenant, one.Main)
+		deletion, known := deletions[name]
+		if !known {
+			var err error
+			if deletion, err = c.deletionOf(ctx, one.Tenant, one.Main); err != nil {
+				return err
+			}
+			deletions[name] = deletion
+		}
+		if deletion != nil {
+			if err := c.deleteWith(ctx, *deletion, one.Thread); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// deletionOf returns a thread's deletion, nil if it is not deleted.
+func (c *Cleaner) deletionOf(ctx context.Context, tenant, thread string) (*buckets.Deletion, error) {
+	last, err := c.log.Last(ctx, tenant, thread)
+	var broken *events.BrokenError
+	switch {
+	case errors.As(err, &broken):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the last commit of %s/%s: %w", tenant, thread, err)
+	case last == nil:
+		return nil, nil
+	}
+	if d, ok := last.Events[len(last.Events)-1].Data.(events.LifecycleDeleted); ok {
+		return &buckets.Deletion{Tenant: tenant, Thread: thread, Seq: last.Seq, Purge: d.Purge}, nil
+	}
+	return nil, nil
+}
+
+// deleteWith submits the command that deletes a thread because another was deleted. It
+// returns when the command is stored.
+func (c *Cleaner) deleteWith(ctx context.Context, d buckets.Deletion, thread string) error {
+	if done, err := c.deletionOf(ctx, d.Tenant, thread); done != nil || err != nil {
+		return err
+	}
+	id := "cascade-" + strconv.FormatUint(d.Seq, 10)
+	body, err := json.Marshal(struct {
+		CommandID string              `json:"commandId"`
+		ThreadID  string              `json:"threadId"`
+		Actor     string              `json:"actor"`
+		Data      events.DeleteThread `json:"data"`
+	}{id, thread, "skein:cascade", events.DeleteThread{Purge: d.Purge}})
+	if err != nil {
+		return err
+	}
+	subject := c.log.Config().Names.Submit(d.Tenant, "thread.delete")
+	if _, err := c.log.JetStream().Publish(ctx, subject, body); err != nil {
+		return fmt.Errorf("deleting %s/%s, which works for %s: %w", d.Tenant, thread, d.Thread, err)
+	}
+	return nil
+}

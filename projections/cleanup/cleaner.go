@@ -1,0 +1,257 @@
+package cleanup
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/projections/buckets"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// Config bounds a cleaner.
+type Config struct {
+	EraseTurn time.Duration // how long what one purged thread held is erased before another's turn, the first time
+	Contents  Eraser        // erases the contents of purged threads' files; default: they are left to the collector
+}
+
+// Eraser erases contents of files for good.
+type Eraser interface {
+	// Erase overwrites those of a tenant's contents, by digest, that no thread's
+	// history names any more. A content that may be about to be named stays: then Erase
+	// returns after how long it is to be called again.
+	Erase(ctx context.Context, tenant string, digests []string) (again time.Duration, err error)
+}
+
+// Metrics is told of the cleanup. Its methods must return at once.
+type Metrics interface {
+	// Ends is told how many threads are deleted and not finished: the threads that
+	// worked for them are to be deleted, or what they held is to be erased.
+	Ends(open int)
+}
+
+// Cleaner finishes the deletion of threads, alongside the runner. It is safe for
+// concurrent use.
+type Cleaner struct {
+	log     *eventlog.Log
+	models  *documents.Models
+	cfg     Config
+	logger  zerolog.Logger
+	metrics Metrics
+	queue   *queue
+}
+
+// New returns the cleaner of a log and its read models.
+func New(log *eventlog.Log, models *documents.Models, cfg Config, logger zerolog.Logger, metrics Metrics) *Cleaner {
+	return &Cleaner{log: log, models: models, cfg: cfg, logger: logger, metrics: metrics, queue: newQueue()}
+}
+
+// Reset forgets which threads work for which: what was noted may have been lost.
+func (c *Cleaner) Reset() { c.queue.reset(newWorkers()) }
+
+// Add adds a deletion whose documents are purged, unless it is there.
+func (c *Cleaner) Add(d buckets.Deletion) { c.queue.add(d) }
+
+// queue holds the deletions that are not finished. What purged threads held is erased
+// of one thread at a time: the server writes so much for it that several at once would
+// leave nothing of the disk to others. A deletion that has to wait for something costs an
+// entry here and no goroutine. The notes in the bucket of threads are the truth: what is
+// here is lost with the process, and read again from them. It is safe for concurrent use.
+type queue struct {
+	wake chan struct{} // of capacity 1: something changed
+
+	mu      sync.Mutex // guards what follows
+	open    map[string]*openDeletion
+	erasing bool     // what a thread held is being erased
+	workers *workers // as the runner's present session knows them
+}
+
+// openDeletion is a deletion that is not finished.
+type openDeletion struct {
+	buckets.Deletion
+	due      time.Time
+	pause    time.Duration // before the next look at the timeline
+	working  bool
+	cascaded bool // the threads that worked for it are deleted; what it held comes next
+	emptied  bool // the contents of its files are erased
+	turns    int  // that it has had to erase the rest
+}
+
+func (o *openDeletion) erases() bool { return o.cascaded && o.Purge }
+
+const (
+	cleanedAtOnce = 4                // deletions that are worked on at once
+	retryAfter    = 30 * time.Second // a failure
+)
+
+func newQueue() *queue {
+	return &queue{wake: make(chan struct{}, 1), open: map[string]*openDeletion{}, workers: newWorkers()}
+}
+
+func (q *queue) poke() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// add adds a deletion, unless it is there.
+func (q *queue) add(d buckets.Deletion) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.open[d.Key()] == nil {
+		q.open[d.Key()] = &openDeletion{Deletion: d, due: time.Now()}
+		q.poke()
+	}
+}
+
+// reset replaces what is known of which threads work for which.
+func (q *queue) reset(w *workers) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.workers = w
+}
+
+// known returns what is known of which threads work for which.
+func (q *queue) known() *workers {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.workers
+}
+
+// clear forgets all: another process may be the runner from now on.
+func (q *queue) clear() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	clear(q.open)
+	q.erasing = false
+}
+
+// next takes the deletion that has been due for longest, or returns how long it is until
+// one is due.
+func (q *queue) next(now time.Time) (first *openDeletion, wait time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, o := range q.open {
+		if o.working || o.erases() && q.erasing {
+			continue
+		}
+		if first == nil || o.due.Before(first.due) {
+			first = o
+		}
+	}
+	if first == nil {
+		return nil, time.Hour
+	}
+	if first.due.After(now) {
+		return nil, first.due.Sub(now)
+	}
+	first.working = true
+	q.erasing = q.erasing || first.erases()
+	return first, 0
+}
+
+// stepResult is the result of one step of a deletion's cleanup.
+type stepResult struct {
+	cascaded bool
+	finished bool
+	again    time.Duration // until it is due again, if it is not finished
+}
+
+// done removes a deletion that is finished, or schedules its next step, and returns how
+// many are open.
+func (q *queue) done(o *openDeletion, r stepResult) (open int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if o.erases() {
+		q.erasing = false
+	}
+	o.working, o.cascaded, o.due = false, o.cascaded || r.cascaded, time.Now().Add(r.again)
+	if r.finished {
+		delete(q.open, o.Key())
+	}
+	q.poke()
+	return len(q.open)
+}
+
+// Run finishes deletions until ctx ends, and then forgets them.
+func (c *Cleaner) Run(ctx context.Context) {
+	defer c.metrics.Ends(0)
+	defer c.queue.clear()
+	places := make(chan struct{}, cleanedAtOnce)
+	var working sync.WaitGroup
+	defer working.Wait()
+	for {
+		select {
+		case places <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		o, wait := c.queue.next(time.Now())
+		if o == nil {
+			<-places
+			timer := time.NewTimer(wait)
+			select {
+			case <-timer.C:
+			case <-c.queue.wake:
+			case <-ctx.Done():
+			}
+			timer.Stop()
+			if ctx.Err() != nil {
+				return
+			}
+			continue
+		}
+		working.Go(func() {
+			defer func() { <-places }()
+			result, err := c.step(ctx, o)
+			if err != nil && ctx.Err() == nil {
+				c.logger.Error().Err(err).Str("tenant", o.Tenant).Str("thread", o.Thread).
+					Msg("the deletion of a thread could not be finished; it is tried again")
+				result.again = retryAfter
+			}
+			if ctx.Err() == nil {
+				c.metrics.Ends(c.queue.done(o, result))
+			}
+		})
+	}
+}
+
+// step does the next step of a deletion.
+func (c *Cleaner) step(ctx context.Context, o *openDeletion) (stepResult, error) {
+	switch {
+	case !o.cascaded:
+		if err := c.cascade(ctx, o.Deletion); err != nil {
+			return stepResult{}, err
+		}
+		if o.Purge {
+			return stepResult{cascaded: true}, nil
+		}
+	case o.Purge:
+		if again, err := c.erase(ctx, o); err != nil || again > 0 {
+			return stepResult{again: again}, err
+		}
+	}
+	if err := c.removeNote(ctx, o.Deletion); err != nil {
+		return stepResult{cascaded: true}, err
+	}
+	return stepResult{finished: true}, nil
+}
+
+// removeNote removes the note of a deletion that is finished.
+func (c *Cleaner) removeNote(ctx context.Context, d buckets.Deletion) error {
+	bucket := c.log.Bucket(c.models.Of(documents.Threads).Bucket)
+	stream, err := c.log.JetStream().Stream(ctx, bucket.Stream())
+	if err == nil {
+		err = stream.Purge(ctx, jetstream.WithPurgeSubject(bucket.Subject(d.Key())))
+	}
+	if err != nil {
+		return fmt.Errorf("removing the note of the deletion of %s/%s: %w", d.Tenant, d.Thread, err)
+	}
+	return nil
+}

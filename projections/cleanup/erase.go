@@ -1,0 +1,176 @@
+package cleanup
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/eventlog/assets"
+	"github.com/skein-threads/skein/eventlog/chunks"
+	"github.com/skein-threads/skein/eventlog/queues"
+	"github.com/skein-threads/skein/eventlog/snapshots"
+	"github.com/skein-threads/skein/eventlog/timeline"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/buckets"
+)
+
+// errTurnOver says that it is the turn of others.
+var errTurnOver = errors.New("the turn is over")
+
+// inTurn does work that can be interrupted and started again, for as long as a turn
+// takes. Each turn of a deletion is longer than the one before, so that it makes progress
+// even where starting again takes long.
+func (c *Cleaner) inTurn(ctx context.Context, o *openDeletion, work func(context.Context) error) error {
+	o.turns++
+	ctx, over := context.WithTimeoutCause(ctx, time.Duration(o.turns)*c.cfg.EraseTurn, errTurnOver)
+	defer over()
+	err := work(ctx)
+	if err != nil && errors.Is(context.Cause(ctx), errTurnOver) {
+		return errTurnOver
+	}
+	return err
+}
+
+// erase erases what streams and stores hold of a purged thread, once the timeline
+// has shown its tombstone, or returns when to try again, as it does when its turn is
+// over. The commits are erased last: they say what else there is, so that it can be
+// started again at any moment.
+func (c *Cleaner) erase(ctx context.Context, o *openDeletion) (again time.Duration, err error) {
+	d := o.Deletion
+	if shown, err := c.timelineShows(ctx, d); !shown || err != nil {
+		o.pause = min(max(2*o.pause, 5*time.Millisecond), time.Second)
+		return o.pause, err
+	}
+	h, err := c.holds(ctx, d)
+	if err != nil {
+		return 0, err
+	}
+	err = c.inTurn(ctx, o, func(ctx context.Context) error {
+		return errors.Join(
+			timeline.Of(c.log).Erase(ctx, d.Tenant, d.Thread, h.tombstone),
+			chunks.Erase(ctx, c.log.Streams(), d.Tenant, d.Thread),
+			queues.TimersOf(c.log).Erase(ctx, d.Tenant, d.Thread),
+			queues.RunsOf(c.log).Erase(ctx, d.Tenant, h.executions),
+			queues.SubmittedOf(c.log).Erase(ctx, d.Tenant, func(body []byte) bool { return asks(body, d.Thread) }),
+		)
+	})
+	if err == nil && c.cfg.Contents != nil && len(h.contents) > 0 && !o.emptied {
+		// Not in turns: it may read all of the tenant's log before it erases anything.
+		again, err := c.cfg.Contents.Erase(ctx, d.Tenant, h.contents)
+		if err != nil {
+			return 0, fmt.Errorf("erasing the contents of %s/%s: %w", d.Tenant, d.Thread, err)
+		}
+		if again > 0 {
+			return again, nil
+		}
+		o.emptied = true
+	}
+	if err == nil {
+		err = c.inTurn(ctx, o, func(ctx context.Context) error { return c.eraseCommits(ctx, d, h.commits) })
+	}
+	if errors.Is(err, errTurnOver) {
+		return time.Nanosecond, nil
+	}
+	return 0, err
+}
+
+// eraseCommits erases a thread's archives, snapshot and commits.
+func (c *Cleaner) eraseCommits(ctx context.Context, d buckets.Deletion, commits []uint64) error {
+	// The oldest first: each names the one before it.
+	archives, err := c.log.Archives(ctx, d.Tenant, d.Thread, commits)
+	for _, name := range archives {
+		if err == nil {
+			err = c.log.DropArchive(ctx, name)
+		}
+	}
+	if err == nil {
+		err = errors.Join(snapshots.On(c.log.Streams()).Drop(ctx, d.Tenant, d.Thread), c.log.EraseCommits(ctx, d.Tenant, d.Thread, d.Seq))
+	}
+	if err == nil {
+		c.logger.Info().Str("tenant", d.Tenant).Str("thread", d.Thread).Msg("what a deleted thread held was erased")
+	}
+	return err
+}
+
+// held is what a thread's commits say of what is kept elsewhere.
+type held struct {
+	tombstone  *events.Commit
+	commits    []uint64 // their sequences
+	executions []string
+	contents   []string // by digest, each once
+}
+
+// holds reads a thread's commits. One that cannot be read is erased with the others,
+// as is an archive that is damaged; one that is gone was erased before.
+func (c *Cleaner) holds(ctx context.Context, deleted buckets.Deletion) (held, error) {
+	var h held
+	seen := map[string]bool{}
+	for commit, err := range c.log.Thread(ctx, deleted.Tenant, deleted.Thread, 1) {
+		var broken *events.BrokenError
+		var archive *eventlog.ArchiveError
+		switch {
+		case errors.As(err, &broken):
+			h.commits = append(h.commits, broken.Seq)
+			continue
+		case errors.As(err, &archive):
+			continue
+		case err != nil:
+			return h, err
+		}
+		h.commits = append(h.commits, commit.Seq)
+		if d, ok := eventlog.Record(commit); ok {
+			h.commits = append(h.commits, uint64(d.LastSeq))
+		}
+		if commit.Seq == deleted.Seq {
+			h.tombstone = commit
+		}
+		for i := range commit.Events {
+			switch d := commit.Events[i].Data.(type) {
+			case events.RunRequested:
+				h.executions = append(h.executions, commit.Events[i].Subject)
+			case events.FileWritten:
+				if d.Digest != "" && !seen[d.Digest] {
+					seen[d.Digest] = true
+					h.contents = append(h.contents, d.Digest)
+				}
+			}
+		}
+	}
+	if h.tombstone == nil {
+		return h, fmt.Errorf("the tombstone of %s/%s, commit %d, is not in the log", deleted.Tenant, deleted.Thread, deleted.Seq)
+	}
+	return h, nil
+}
+
+// asks reports whether a submitted command names a thread.
+func asks(body []byte, thread string) bool {
+	var req struct {
+		ThreadID string `json:"threadId"`
+	}
+	return bytes.Contains(body, []byte(thread)) && json.Unmarshal(body, &req) == nil && req.ThreadID == thread
+}
+
+// timelineShows reports whether the timeline has shown the tombstone: it is there,
+// or has expired.
+func (c *Cleaner) timelineShows(ctx context.Context, d buckets.Deletion) (bool, error) {
+	names := c.log.Config().Names
+	stream, err := c.log.JetStream().Stream(ctx, names.Stream(assets.TimelineStream))
+	if err != nil {
+		return false, err
+	}
+	at, seqErr := timeline.Of(c.log).LastSeq(ctx) // first: what it shows by now is there, or has expired
+	_, err = stream.GetLastMsgForSubject(ctx, names.Timeline(d.Tenant, d.Thread, events.LifecycleDeletedType))
+	switch {
+	case err == nil:
+		return true, nil
+	case !errors.Is(err, jetstream.ErrMsgNotFound):
+		return false, fmt.Errorf("the timeline of %s/%s: %w", d.Tenant, d.Thread, err)
+	}
+	return seqErr == nil && at > d.Seq, nil
+}

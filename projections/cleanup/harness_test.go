@@ -1,0 +1,28 @@
+package cleanup_test
+
+import (
+	"testing"
+
+	"github.com/rs/zerolog"
+	"github.com/skein-threads/skein/internal/readtest"
+	"github.com/skein-threads/skein/projections"
+)
+
+const acme = readtest.Acme
+
+type house struct{ *readtest.House }
+
+func newHouse(t testing.TB) *house { return &house{readtest.New(t)} }
+
+// run runs a runner until the function that it returns is called, or the test ends.
+func (h *house) run(cfg projections.Config) (*projections.Runner, func()) {
+	h.Helper()
+	return h.start(projections.New(h.NewLog(), cfg, zerolog.New(zerolog.NewTestWriter(h)).Level(zerolog.WarnLevel), nil))
+}
+
+func (h *house) start(r *projections.Runner) (*projections.Runner, func()) { return r, h.Start(r.Run) }
+
+func (h *house) await(r *projections.Runner) {
+	h.Helper()
+	h.Await(r.Progress())
+}

@@ -1,0 +1,146 @@
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
+
+	"github.com/skein-threads/skein/eventlog/streams"
+	"github.com/skein-threads/skein/projections/buckets"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// sweptTogether is how many deleted threads are searched for with one read of a bucket.
+const sweptTogether = 256
+
+// Sweep removes documents of deleted threads. There are none, unless a server was
+// killed and restored what was purged. The bucket of threads keeps a marker of each
+// deleted thread.
+//
+// It needs no lease, and may run alongside a runner: no process writes documents of a
+// thread after its marker, and each write of Sweep is conditional on what it replaces.
+func (c *Cleaner) Sweep(ctx context.Context) error {
+	threads := c.log.Bucket(c.models.Of(documents.Threads).Bucket)
+	deleted := map[string]uint64{}
+	for m, err := range c.log.Streams().List(ctx, threads.Stream(), jetstream.OrderedConsumerConfig{HeadersOnly: true}) {
+		if err != nil {
+			return fmt.Errorf("listing the deleted threads: %w", err)
+		}
+		key := threads.Key(m.Subject())
+		seq, removed := buckets.MarkerSeq(m.Headers())
+		if _, ok := documents.ParsePlace(documents.Threads, key); !ok || !removed {
+			continue
+		}
+		deleted[key] = seq
+		if len(deleted) == sweptTogether {
+			if err := c.sweepThreads(ctx, deleted); err != nil {
+				return err
+			}
+			clear(deleted)
+		}
+	}
+	return c.sweepThreads(ctx, deleted)
+}
+
+// sweepThreads removes what the buckets hold of some deleted threads, by name, with
+// the sequences of their tombstones.
+func (c *Cleaner) sweepThreads(ctx context.Context, deleted map[string]uint64) error {
+	if len(deleted) == 0 {
+		return nil
+	}
+	var (
+		sweeping sync.WaitGroup
+		mu       sync.Mutex // guards what follows
+		failed   []error
+		swept    = map[string]bool{}
+	)
+	for _, p := range c.models.List() {
+		if p.Kind == documents.Threads || p.Kind == documents.Definitions {
+			continue
+		}
+		sweeping.Go(func() {
+			found, err := c.leftover(ctx, p, deleted)
+			if err == nil {
+				err = c.removeLeftover(ctx, p, found, deleted)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				failed = append(failed, fmt.Errorf("sweeping documents of deleted threads in the bucket of %s: %w", p.Name, err))
+			}
+			for name := range found {
+				swept[name] = true
+			}
+		})
+	}
+	sweeping.Wait()
+	if err := errors.Join(failed...); err != nil {
+		return err
+	}
+	for name := range swept {
+		tenant, thread := documents.CutThreadName(name)
+		c.logger.Info().Str("tenant", tenant).Str("thread", thread).Msg("documents of a deleted thread, which the server had restored after a crash, were removed again")
+	}
+	return nil
+}
+
+// leftover reads what a bucket holds of deleted threads: markers too, unless it is more
+// than one read returns.
+func (c *Cleaner) leftover(ctx context.Context, p documents.Projection, deleted map[string]uint64) (map[string][]streams.Message, error) {
+	patterns := make([]string, 0, len(deleted))
+	for name := range deleted {
+		patterns = append(patterns, name+".>")
+	}
+	got, err := c.log.Bucket(p.Bucket).GetWithMarkers(ctx, patterns...)
+	if errors.Is(err, streams.ErrTooMany) {
+		got, err = c.log.Bucket(p.Bucket).All(ctx, patterns...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := map[string][]streams.Message{}
+	for _, m := range got {
+		if parts := strings.SplitN(m.Subject, ".", 3); len(parts) == 3 {
+			name := documents.ThreadName(parts[0], parts[1])
+			found[name] = append(found[name], m)
+		}
+	}
+	return found, nil
+}
+
+// removeLeftover replaces each document by a marker, and then purges the markers.
+func (c *Cleaner) removeLeftover(ctx context.Context, p documents.Projection, found map[string][]streams.Message, deleted map[string]uint64) error {
+	if len(found) == 0 {
+		return nil
+	}
+	bucket := c.log.Bucket(p.Bucket)
+	stream, err := c.log.JetStream().Stream(ctx, bucket.Stream())
+	if err != nil {
+		return err
+	}
+	for name, list := range found {
+		for _, m := range list {
+			if _, removed := buckets.MarkerSeq(m.Header); removed {
+				continue
+			}
+			header := buckets.Marker(deleted[name])
+			header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(m.Seq, 10)}
+			header[jetstream.MsgIDHeader] = []string{nuid.Next()} // so that the runner's fence sees it
+			_, err := c.log.JetStream().PublishMsg(ctx, &nats.Msg{Subject: bucket.Subject(m.Subject), Header: header})
+			if err != nil && !buckets.IsConflict(err) { // after a conflict another process sweeps, too
+				return err
+			}
+		}
+		if err := stream.Purge(ctx, jetstream.WithPurgeSubject(bucket.Subject(name+".>"))); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,278 @@
+package definitions
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
+	"github.com/skein-threads/skein/projections/buckets"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// Config bounds the definitions that a process keeps. The zero value of a field
+// means its default.
+type Config struct {
+	CacheBytes int64            // of definitions, decoded; default 16 MiB
+	MaxAge     time.Duration    // after which one is read again in any case; default 30 s
+	Now        func() time.Time // default time.Now
+	// Defined returns the last commit that is known to have defined something for a
+	// tenant, and Shown the commit up to which the read models are stored: what was
+	// read before they showed Defined is read again. Default: none is known.
+	Defined func(tenant string) uint64
+	Shown   func() uint64
+}
+
+func (c Config) withDefaults() Config {
+	if c.CacheBytes == 0 {
+		c.CacheBytes = 16 << 20
+	}
+	if c.MaxAge == 0 {
+		c.MaxAge = 30 * time.Second
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Defined == nil {
+		c.Defined = func(string) uint64 { return 0 }
+	}
+	if c.Shown == nil {
+		c.Shown = func() uint64 { return 0 }
+	}
+	return c
+}
+
+// Defined is a definition with its value: an events.ModelDefinition,
+// PromptDefinition, ToolDefinition or AgentDefinition. It is shared: do not change
+// it.
+type Defined struct {
+	*events.Definition
+	Value any
+}
+
+// Definitions keeps the definitions of all tenants that were read lately. It is safe
+// for concurrent use.
+//
+// What it returns may lag behind the log by as much as the read model does. On a
+// cluster a read may meet a replica that lags: then an old definition may stay for
+// MaxAge.
+//
+// Without Run it is correct, too, and reads each definition from its bucket.
+type Definitions struct {
+	source Source
+	cfg    Config
+	logger zerolog.Logger
+
+	mu      sync.Mutex // guards what follows
+	follows bool       // changes are told
+	changes uint64     // that it was told of: what was read before one may be old
+	kept    map[string]*list.Element
+	recent  *list.List // of *keptDefinition, those used last in front
+	bytes   int64
+}
+
+type keptDefinition struct {
+	key     string   // of the document; with @ and a version if it is of the past
+	defined *Defined // nil: there is none
+	bytes   int64
+	read    time.Time
+	shown   uint64 // by the read models, when it was read
+}
+
+// New returns a reader of the definitions in a log and its buckets.
+func New(log *eventlog.Log, cfg Config, logger zerolog.Logger) *Definitions {
+	d := &Definitions{source: NewSource(log, documents.NewModels()), cfg: cfg.withDefaults(), logger: logger}
+	d.forget(false)
+	return d
+}
+
+// Get returns a definition as it is now. The error is not_found if there is none.
+func (d *Definitions) Get(ctx context.Context, tenant string, kind events.DefinitionKind, name string) (*Defined, error) {
+	ref := events.DefinitionRef{Kind: kind, Name: name}
+	return d.getKept(ctx, tenant, ref, tenant+"."+ref.Key(), d.cfg.Defined(tenant), func() (*events.Definition, error) { return d.source.One(ctx, tenant, ref) })
+}
+
+// Absent reports whether Get has found that there is no such definition, and no change
+// since says otherwise. It may lag behind as a definition may. Get itself reads the
+// bucket each time for a definition that does not exist.
+func (d *Definitions) Absent(tenant string, kind events.DefinitionKind, name string) bool {
+	kept, _ := d.lookUp(tenant+"."+events.DefinitionRef{Kind: kind, Name: name}.Key(), d.cfg.Defined(tenant))
+	return kept != nil && kept.defined == nil
+}
+
+// Version returns a definition as it was with a version of its own. The error is
+// not_found if it never had that version, or was removed with it. A version that is
+// not the present one is found by reading the tenant's part of the log.
+func (d *Definitions) Version(ctx context.Context, tenant string, kind events.DefinitionKind, name string, version int64) (*Defined, error) {
+	now, err := d.Get(ctx, tenant, kind, name)
+	if err == nil && now.Definition.Version == version || err != nil && !errors.Is(err, &events.Error{Code: events.NotFound}) {
+		return now, err
+	}
+	ref := events.DefinitionRef{Kind: kind, Name: name}
+	key := tenant + "." + ref.Key() + "@" + strconv.FormatInt(version, 10)
+	return d.getKept(ctx, tenant, ref, key, 0, func() (*events.Definition, error) { return d.source.At(ctx, tenant, ref, version) })
+}
+
+// Load returns a definition as it is now as its Go type, such as
+// events.AgentDefinition, and its version.
+func Load[T any](ctx context.Context, d *Definitions, tenant string, kind events.DefinitionKind, name string) (T, int64, error) {
+	var zero T
+	defined, err := d.Get(ctx, tenant, kind, name)
+	if err != nil {
+		return zero, 0, err
+	}
+	value, ok := defined.Value.(T)
+	if !ok {
+		return zero, 0, fmt.Errorf("loading the definition of %s %s: it is a %T, and not a %T", kind, name, defined.Value, zero)
+	}
+	return value, defined.Definition.Version, nil
+}
+
+// getKept returns what is kept under a key and shows a commit, or reads and keeps it.
+func (d *Definitions) getKept(ctx context.Context, tenant string, ref events.DefinitionRef, key string, seq uint64, read func() (*events.Definition, error)) (*Defined, error) {
+	if !events.ValidTenant(tenant) || !events.Pattern(events.PatternName).MatchString(ref.Name) {
+		return nil, events.Missing(string(ref.Kind), ref.Name)
+	}
+	kept, changes := d.lookUp(key, seq)
+	if kept != nil && kept.defined != nil {
+		return kept.defined, nil
+	}
+	k := &keptDefinition{key: key, bytes: 400, read: d.cfg.Now(), shown: d.cfg.Shown()}
+	doc, err := read()
+	if err != nil {
+		return nil, err
+	}
+	if doc != nil {
+		k.defined, k.bytes = &Defined{Definition: doc}, k.bytes+3*int64(len(doc.Definition))
+		if k.defined.Value, err = events.DecodeDefinition(ref.Kind, doc.Definition); err != nil {
+			return nil, fmt.Errorf("the definition of %s: %w", ref, err)
+		}
+	}
+	d.keep(k, changes)
+	if doc == nil {
+		return nil, events.Missing(string(ref.Kind), ref.Name)
+	}
+	return k.defined, nil
+}
+
+// lookUp returns what is kept and shows a commit, nil if it has to be read, and how
+// many changes there were by now.
+func (d *Definitions) lookUp(key string, seq uint64) (*keptDefinition, uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at, ok := d.kept[key]
+	if !ok {
+		return nil, d.changes
+	}
+	k := at.Value.(*keptDefinition)
+	if k.shown < seq || d.cfg.Now().Sub(k.read) > d.cfg.MaxAge {
+		d.drop(at)
+		return nil, d.changes
+	}
+	d.recent.MoveToFront(at)
+	return k, d.changes
+}
+
+// keep keeps what was read, unless there was a change since.
+func (d *Definitions) keep(k *keptDefinition, changes uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.follows || d.changes != changes {
+		return
+	}
+	if at, ok := d.kept[k.key]; ok {
+		d.drop(at)
+	}
+	d.kept[k.key] = d.recent.PushFront(k)
+	d.bytes += k.bytes
+	for d.bytes > d.cfg.CacheBytes {
+		d.drop(d.recent.Back())
+	}
+}
+
+// drop forgets one. The caller holds the lock.
+func (d *Definitions) drop(at *list.Element) {
+	k := at.Value.(*keptDefinition)
+	d.recent.Remove(at)
+	delete(d.kept, k.key)
+	d.bytes -= k.bytes
+}
+
+// changed forgets a definition that has changed.
+func (d *Definitions) changed(key string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.changes++
+	if at, ok := d.kept[key]; ok {
+		d.drop(at)
+	}
+}
+
+// forget forgets all; follows says whether d is told of changes from now on.
+func (d *Definitions) forget(follows bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.follows = follows
+	d.changes++
+	d.kept, d.recent, d.bytes = map[string]*list.Element{}, list.New(), 0
+}
+
+// Run follows the changes until ctx ends. After a reconnect it forgets all, because a
+// server that crashed may have lost its newest writes.
+func (d *Definitions) Run(ctx context.Context) error {
+	nc := d.source.log.Conn()
+	connected := nc.StatusChanged(nats.CONNECTED)
+	defer nc.RemoveStatusListener(connected)
+	for ctx.Err() == nil {
+		err := d.follow(ctx, connected)
+		d.forget(false)
+		if ctx.Err() != nil {
+			return nil
+		}
+		pause := 250 * time.Millisecond
+		if errors.Is(err, buckets.ErrReconnected) {
+			pause = 0
+		} else {
+			d.logger.Warn().Err(err).Msg("following the definitions was interrupted; each is read from its bucket until it goes on")
+		}
+		retry.Sleep(ctx, pause)
+	}
+	return nil
+}
+
+func (d *Definitions) follow(ctx context.Context, connected <-chan nats.Status) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	bucket := d.source.log.Bucket(d.source.models.Of(documents.Definitions).Bucket)
+	stream, err := d.source.log.JetStream().Stream(ctx, bucket.Stream())
+	if err != nil {
+		return fmt.Errorf("the bucket of definitions: %w", err)
+	}
+	var following sync.WaitGroup
+	defer following.Wait()
+	defer cancel(nil)
+	following.Go(func() {
+		// A definition's key has two dots; the checkpoint's has one.
+		from := jetstream.OrderedConsumerConfig{
+			FilterSubjects: []string{bucket.Subject("*.*.*")},
+			DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: stream.CachedInfo().State.LastSeq + 1, HeadersOnly: true,
+		}
+		cancel(buckets.Follow(ctx, stream, from, func() { d.forget(true) }, func(m jetstream.Msg, _ bool) { d.changed(bucket.Key(m.Subject())) }))
+	})
+	select {
+	case <-connected:
+		cancel(buckets.ErrReconnected)
+	case <-ctx.Done():
+	}
+	return context.Cause(ctx)
+}

@@ -1,0 +1,79 @@
+package definitions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// Source reads definitions: as they are now from their bucket, as they were from the
+// log.
+type Source struct {
+	log    *eventlog.Log
+	models *documents.Models
+}
+
+// NewSource returns the source of the definitions in a log and its buckets.
+func NewSource(log *eventlog.Log, models *documents.Models) Source { return Source{log, models} }
+
+// One reads a definition as it is now, nil if there is none.
+func (s Source) One(ctx context.Context, tenant string, ref events.DefinitionRef) (*events.Definition, error) {
+	list, err := s.Some(ctx, tenant, []events.DefinitionRef{ref})
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return list[0], nil
+}
+
+// Some reads those of the definitions that exist, in the order of refs.
+func (s Source) Some(ctx context.Context, tenant string, refs []events.DefinitionRef) ([]*events.Definition, error) {
+	model := s.models.Of(documents.Definitions)
+	keys := make([]string, len(refs))
+	for i, ref := range refs {
+		keys[i] = tenant + "." + ref.Key()
+	}
+	got, err := s.log.Bucket(model.Bucket).Get(ctx, keys...)
+	if err != nil {
+		return nil, fmt.Errorf("reading definitions: %w", err)
+	}
+	byKey := map[string]*events.Definition{}
+	for _, m := range got {
+		doc, _, err := model.Decode(m.Data)
+		if err != nil {
+			return nil, err
+		}
+		byKey[m.Subject] = doc.(*events.Definition)
+	}
+	var list []*events.Definition
+	for _, key := range keys {
+		if doc := byKey[key]; doc != nil {
+			list = append(list, doc)
+		}
+	}
+	return list, nil
+}
+
+// At returns a definition as it was with a version of its own, from the tenant's
+// part of the log. Nil if it never had that version, or was removed with it.
+func (s Source) At(ctx context.Context, tenant string, ref events.DefinitionRef, version int64) (*events.Definition, error) {
+	for c, err := range s.log.Thread(ctx, tenant, events.TenantAggregate, 1) {
+		var broken *events.BrokenError
+		switch {
+		case errors.As(err, &broken):
+			continue
+		case err != nil:
+			return nil, err
+		}
+		for i := range c.Events {
+			d, ok := c.Events[i].Data.(events.DefinitionChanged)
+			if ok && d.Kind == ref.Kind && d.Name == ref.Name && d.Version == version {
+				return d.Document(c.Events[i].Time, int64(c.Seq)), nil
+			}
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,82 @@
+package projections
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/skein-threads/skein/projections/buckets"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// What a server has brought back of ended threads is removed before anything starts:
+// also of more threads, and more documents, than one read returns.
+func TestEnsure_RemovesDocumentsOfEndedThreads(t *testing.T) {
+	h := newHouse(t)
+	r, stop := h.run(Config{})
+	id, docs := h.FullThread(r.Progress())
+	large := map[string]string{}
+	for n := range 1500 {
+		large[fmt.Sprintf("%s.%s.ctx_%d", acme, id, n)] = `{"id":"x"}`
+	}
+	h.Do("thread.delete", id, `{}`)
+	for range 257 { // more than one read of a bucket looks for
+		h.Do("thread.delete", h.Do("thread.create", "", `{}`).ThreadID, `{}`)
+	}
+	kept := h.Do("thread.create", "", `{}`).ThreadID
+	h.React(kept, 2)
+	h.await(r)
+	stop()
+	h.Same(kept)
+	h.BringBack(docs)
+	h.BringBack(map[documents.Kind]map[string]string{documents.Contexts: large})
+	if err := r.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.Same(kept)
+	for kind := range docs {
+		if n := h.CountMessages("$KV." + h.Models.Of(kind).Bucket + "." + acme + "." + id + ".>"); n != 0 {
+			t.Errorf("%d messages are left of the thread in the bucket %s", n, h.Models.Of(kind).Bucket)
+		}
+	}
+	next, _ := h.run(Config{}) // it goes on after what was swept
+	h.React(kept, 3)
+	h.await(next)
+	h.Same(kept)
+}
+
+// The documents of a thread that ends are replaced by markers before they are purged:
+// a recovery that does not know of the purge finds the markers.
+func TestEndThread_MarkersComeBeforeThePurge(t *testing.T) {
+	h := newHouse(t)
+	r, _ := h.run(Config{})
+	id, _ := h.FullThread(r.Progress())
+	sub, err := h.NC.SubscribeSync("$KV.*." + acme + "." + id + ".>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.NC.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	end := h.Do("thread.delete", id, `{}`)
+	h.await(r)
+	marked := map[string]bool{}
+	for {
+		pending, _, err := sub.Pending()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pending == 0 {
+			break
+		}
+		m, err := sub.NextMsg(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seq, removed := buckets.MarkerSeq(m.Header); removed && seq == uint64(end.Seq) {
+			marked[m.Subject] = true
+		}
+	}
+	if len(marked) < 12 {
+		t.Errorf("%d documents were replaced by markers: %v", len(marked), marked)
+	}
+}

@@ -1,0 +1,31 @@
+package query
+
+import (
+	"testing"
+
+	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/service"
+)
+
+// BenchmarkQuery asks for one document, and for the last items of a thread.
+func BenchmarkQuery(b *testing.B) {
+	h := newHouse(b)
+	id := h.Fill(100, 20)[7]
+	r, _ := h.run(projections.Config{})
+	h.await(r)
+	a := h.asker(Config{})
+	for _, c := range []struct{ name, body string }{
+		{"thread.get", `{"threadId":"` + id + `"}`},
+		{"item.list", `{"threadId":"` + id + `","order":"desc","limit":20}`},
+		{"thread.list", `{"limit":20}`},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := a.q.Handle(b.Context(), acme, c.name, []byte(c.body), service.Meta{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

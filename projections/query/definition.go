@@ -1,0 +1,173 @@
+package query
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/definitions"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// definitionsUsual is how many definitions a page has if the query does not say.
+const definitionsUsual = 100
+
+// definitionsAtOnce is how many definitions are read at once: they may have
+// 256 KiB each.
+const definitionsAtOnce = 32
+
+// getDefinition returns a definition as it is now, from its bucket, or as it was,
+// from the log.
+func (a *asking) getDefinition(d events.GetDefinition) (*events.Definition, error) {
+	if err := a.awaitDefinitions(d.Fresh, d.Version != nil); err != nil {
+		return nil, err
+	}
+	ref := events.DefinitionRef{Kind: d.Kind, Name: d.Name}
+	doc, err := a.definitions().One(a.ctx, a.tenant, ref)
+	if err != nil || d.Version == nil || doc != nil && doc.Version == *d.Version {
+		return orMissing(doc, ref, err)
+	}
+	if doc, err = a.definitions().At(a.ctx, a.tenant, ref, *d.Version); doc == nil && err == nil {
+		return nil, events.Missing(string(d.Kind)+" version", fmt.Sprintf("%s at version %d", d.Name, *d.Version))
+	}
+	return doc, err
+}
+
+// getAgent finds an agent: a definition, or a reactor of this process.
+func (a *asking) getAgent(d events.GetAgent) (*events.Agent, error) {
+	if err := a.awaitDefinitions(d.Fresh, false); err != nil {
+		return nil, err
+	}
+	ref := events.DefinitionRef{Kind: events.AgentKind, Name: d.Name}
+	doc, err := a.definitions().One(a.ctx, a.tenant, ref)
+	switch {
+	case err != nil:
+		return nil, err
+	case doc != nil:
+		def, err := events.DecodeDefinition(doc.Kind, doc.Definition)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", ref, err)
+		}
+		return &events.Agent{Name: d.Name, Type: def.(events.AgentDefinition).Type, Version: doc.Version}, nil
+	case a.cfg.Reactor(d.Name):
+		return &events.Agent{Name: d.Name, Type: events.AIHuman}, nil
+	}
+	if err := a.cfg.Agents(a.ctx, a.tenant, d.Name); err != nil {
+		return nil, err
+	}
+	return &events.Agent{Name: d.Name, Type: events.AIHuman}, nil
+}
+
+func orMissing(doc *events.Definition, ref events.DefinitionRef, err error) (*events.Definition, error) {
+	if doc == nil && err == nil {
+		err = events.Missing(string(ref.Kind), ref.Name)
+	}
+	return doc, err
+}
+
+func (q *Queries) definitions() definitions.Source { return definitions.NewSource(q.log, q.models) }
+
+// awaitDefinitions waits for the sequence that a query of definitions names.
+func (a *asking) awaitDefinitions(fresh events.Fresh, fromLog bool) error {
+	if fresh.MinVersion != nil {
+		return events.Invalid("/minVersion", "definitions belong to no thread, whose version this would be; use minSeq")
+	}
+	return a.awaitSeq(fresh.MinSeq, fromLog)
+}
+
+// listDefinitions picks from the keys of the bucket and reads the definitions of
+// one page. One that is added while a caller pages is shown if its place is on a later
+// page.
+func (a *asking) listDefinitions(d events.ListDefinitions) (*events.DefinitionList, error) {
+	if err := a.awaitDefinitions(d.Fresh, false); err != nil {
+		return nil, err
+	}
+	query := mark("definition.list", a.tenant, string(d.Kind))
+	after := ""
+	if d.Cursor != "" {
+		var err error
+		if after, err = decodeNameCursor(d.Cursor, query); err != nil {
+			return nil, err
+		}
+	}
+	refs, err := a.definitionRefs(d.Kind, after)
+	if err != nil {
+		return nil, err
+	}
+	list := &events.DefinitionList{Definitions: []events.Definition{}}
+	most, room := limit(d.Limit, definitionsUsual), a.answerBytes()
+	for len(refs) > 0 && len(list.Definitions) < most {
+		part := refs[:min(len(refs), definitionsAtOnce, most-len(list.Definitions))]
+		refs = refs[len(part):]
+		got, err := a.definitions().Some(a.ctx, a.tenant, part)
+		if err != nil {
+			return nil, err
+		}
+		for _, doc := range got {
+			if d.Bare {
+				doc.Definition = nil
+			}
+			if room -= len(doc.Definition) + len(doc.Name) + 512; room < 0 && len(list.Definitions) > 0 {
+				return list, nil // NextCursor was set to what is before it
+			}
+			list.Definitions = append(list.Definitions, *doc)
+			list.NextCursor = encodeNameCursor(query, doc)
+		}
+	}
+	if len(refs) == 0 {
+		list.NextCursor = ""
+	}
+	return list, nil
+}
+
+// definitionRefs returns the keys of the bucket, those of removed definitions too,
+// by kind and name, after one of them.
+func (a *asking) definitionRefs(kind events.DefinitionKind, after string) ([]events.DefinitionRef, error) {
+	bucket := a.log.Bucket(a.models.Of(documents.Definitions).Bucket)
+	prefix := bucket.Subject(a.tenant + ".")
+	filter := prefix + "*.*"
+	if kind != "" {
+		filter = prefix + string(kind) + ".*"
+	}
+	stream, err := a.log.JetStream().Stream(a.ctx, bucket.Stream())
+	if err != nil {
+		return nil, fmt.Errorf("the bucket of definitions: %w", err)
+	}
+	info, err := stream.Info(a.ctx, jetstream.WithSubjectFilter(filter))
+	if err != nil {
+		return nil, fmt.Errorf("listing the bucket of definitions: %w", err)
+	}
+	var refs []events.DefinitionRef
+	for subject := range info.State.Subjects {
+		ref, ok := events.ParseDefinitionKey(strings.TrimPrefix(subject, prefix))
+		if ok && ref.ID() > after {
+			refs = append(refs, ref)
+		}
+	}
+	slices.SortFunc(refs, func(a, b events.DefinitionRef) int { return strings.Compare(a.ID(), b.ID()) })
+	return refs, nil
+}
+
+// A cursor of definitions is the last one's kind and name, bound to the query.
+const nameCursorForm = 2
+
+func encodeNameCursor(query uint64, last *events.Definition) string {
+	b := binary.BigEndian.AppendUint64([]byte{nameCursorForm}, query)
+	return base64.RawURLEncoding.EncodeToString(append(b, events.DefinitionRef{Kind: last.Kind, Name: last.Name}.ID()...))
+}
+
+func decodeNameCursor(cursor string, query uint64) (string, error) {
+	b, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil || len(b) < 10 || b[0] != nameCursorForm {
+		return "", events.Invalid("/cursor", "this is not a cursor; use nextCursor as it came")
+	}
+	if binary.BigEndian.Uint64(b[1:]) != query {
+		return "", events.Invalid("/cursor", "the cursor is of a query with other fields")
+	}
+	return string(b[9:]), nil
+}

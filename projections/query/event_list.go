@@ -1,0 +1,118 @@
+package query
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/skein-threads/skein/eventlog/assets"
+	"github.com/skein-threads/skein/eventlog/streams"
+	"github.com/skein-threads/skein/events"
+)
+
+// eventsUsual is how many events a list has if the query does not say.
+const eventsUsual = 100
+
+// listEvents returns a thread's events as they are in the log. It needs no read
+// model. A commit that cannot be read is skipped, as it is everywhere.
+func (a *asking) listEvents(d events.ListEvents) (*events.EventList, error) {
+	if err := a.awaitSeq(d.MinSeq, true); err != nil {
+		return nil, err
+	}
+	if err := a.resolve(d.ThreadID); err != nil {
+		return nil, err
+	}
+	if err := a.awaitVersion(d.MinVersion); err != nil {
+		return nil, err
+	}
+	from := int64(1)
+	if d.FromVersion != nil {
+		from = *d.FromVersion
+	}
+	start, err := a.seqOf(from)
+	if err != nil {
+		return nil, err
+	}
+	list := &events.EventList{Events: []events.JSON{}}
+	most, room, any := limit(d.Limit, eventsUsual), a.answerBytes(), start > 1
+	for m, err := range a.log.Raw(a.ctx, a.log.Config().Names.Log(a.tenant, a.thread), start) {
+		if err != nil {
+			return nil, err
+		}
+		any = true
+		if versionOf(m) < from {
+			continue
+		}
+		commit, err := a.log.Decode(m)
+		if err != nil {
+			continue
+		}
+		for i := range commit.Events {
+			e := &commit.Events[i]
+			if e.Version < from || !wanted(d.Types, e.Type) {
+				continue
+			}
+			if room -= len(e.Raw()) + 1; len(list.Events) == most || room < 0 && len(list.Events) > 0 {
+				list.NextVersion = e.Version
+				return list, nil
+			}
+			list.Events = append(list.Events, e.Raw())
+		}
+	}
+	if !any {
+		return nil, events.Missing("thread", d.ThreadID)
+	}
+	return list, nil
+}
+
+// versionOf returns the thread's version after a commit, 0 if it does not say.
+func versionOf(m streams.Message) int64 {
+	v, err := strconv.ParseInt(m.Header.Get(events.HeaderVersion), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return v
+}
+
+// wanted reports whether a list of types, or of item.* and the like, has the type of an
+// event. An empty list has all.
+func wanted(types []string, t events.Type) bool {
+	return len(types) == 0 || slices.ContainsFunc(types, func(want string) bool {
+		return want == string(t) || want == "*" || want == t.Entity()+".*"
+	})
+}
+
+// seqOf returns a sequence in the log that is not after the thread's event of that
+// version. It bisects the log instead of reading the thread from its beginning: a
+// commit's headers have the version after it.
+func (a *asking) seqOf(version int64) (uint64, error) {
+	const near = 512 // to read as many events takes less time than the search
+	if version <= near {
+		return 1, nil
+	}
+	names := a.log.Config().Names
+	stream, err := a.log.JetStream().Stream(a.ctx, names.Stream(assets.LogStream))
+	if err != nil {
+		return 0, err
+	}
+	low, high := uint64(1), stream.CachedInfo().State.LastSeq
+	for low < high {
+		middle := low + (high-low)/2
+		m, err := stream.GetMsg(a.ctx, middle, jetstream.WithGetMsgSubject(names.Log(a.tenant, a.thread)))
+		switch {
+		case errors.Is(err, jetstream.ErrMsgNotFound):
+			high = middle
+			continue
+		case err != nil:
+			return 0, err
+		}
+		if v, _ := strconv.ParseInt(m.Header.Get(events.HeaderVersion), 10, 64); v < version {
+			low = m.Sequence + 1
+		} else {
+			high = middle
+		}
+	}
+	return low, nil
+}

@@ -1,0 +1,240 @@
+package query
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// Contents looks into what files hold. Package files implements it.
+type Contents interface {
+	// Grep searches files of a tenant, which all have content, in their order.
+	Grep(ctx context.Context, tenant string, files []events.FileRecord, pattern string, limit int) (*events.GrepList, error)
+	// Thumbnail returns a small picture of a file that has content, or not_found if
+	// it is not an image of which one can be made.
+	Thumbnail(ctx context.Context, tenant string, file *events.FileRecord, size int) (*events.Thumbnail, error)
+}
+
+// How much an answer shows if the query does not say.
+const (
+	findUsual  = 10_000
+	grepUsual  = 1000
+	thumbUsual = 256
+
+	globParts = 8    // each of them multiplies the work
+	globWays  = 1000 // of the alternatives in braces, one for each brace
+)
+
+// statFile returns the record at a path.
+func (a *asking) statFile(d events.StatFile) (*events.FileRecord, error) {
+	at, err := events.FilePath(d.Path)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
+		return nil, err
+	}
+	return a.fileAt(d.ThreadID, at)
+}
+
+func (a *asking) fileAt(ref, at string) (*events.FileRecord, error) {
+	if at == events.FileRoot {
+		return a.fileRoot(ref)
+	}
+	got, err := a.source.get(a.ctx, a.place(documents.Files, documents.FileID(at)))
+	if err != nil {
+		return nil, err
+	}
+	if got[0].doc == nil {
+		return nil, a.missing("file", ref, at)
+	}
+	return got[0].doc.(*events.FileRecord), nil
+}
+
+// fileRoot returns the record of the root, which exists from its thread's creation on.
+func (a *asking) fileRoot(ref string) (*events.FileRecord, error) {
+	thread, err := a.ofThread(ref)
+	if err != nil {
+		return nil, err
+	}
+	made, err := events.ParseTime(thread.CreatedAt)
+	if err != nil {
+		return nil, err
+	}
+	root := events.DirectoryCreated{Path: events.FileRoot}.Record(thread.ID, made)
+	root.Stamp = thread.Stamp
+	return &root, nil
+}
+
+// listFiles returns what a directory holds, by name.
+func (a *asking) listFiles(d events.ListFiles) (*events.FileList, error) {
+	dir, err := events.FilePath(d.Path)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
+		return nil, err
+	}
+	list, err := all[events.FileRecord](a, documents.Files, a.name()+"."+documents.FilesIn(dir))
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 { // empty, not there, or no directory
+		record, err := a.fileAt(d.ThreadID, dir)
+		if err != nil {
+			return nil, err
+		}
+		if !record.IsDirectory {
+			e := events.Errorf(events.IllegalTransition, "%s is a file, and holds no others", dir)
+			e.Details = &events.ErrorDetails{Entity: "file", ID: dir}
+			return nil, e
+		}
+	}
+	slices.SortFunc(list, func(a, b events.FileRecord) int { return strings.Compare(a.Name, b.Name) })
+	return &events.FileList{Entries: list}, nil
+}
+
+// filesOf returns all files and directories of the thread, by path.
+func (a *asking) filesOf(ref string, at *events.At, fresh events.Fresh) ([]events.FileRecord, error) {
+	if err := a.about(ref, at, fresh); err != nil {
+		return nil, err
+	}
+	got, err := a.source.find(a.ctx, documents.Files, a.name()+".*.*")
+	if err != nil {
+		return nil, err
+	}
+	if len(got) == 0 {
+		_, err := a.ofThread(ref)
+		return nil, err
+	}
+	list := make([]events.FileRecord, len(got))
+	for i, f := range got {
+		list[i] = *f.doc.(*events.FileRecord)
+	}
+	slices.SortFunc(list, func(a, b events.FileRecord) int { return strings.Compare(a.Path, b.Path) })
+	return list, nil
+}
+
+// countFiles counts what the thread has.
+func (a *asking) countFiles(d events.CountFiles) (*events.FileStats, error) {
+	list, err := a.filesOf(d.ThreadID, d.At, d.Fresh)
+	if err != nil {
+		return nil, err
+	}
+	stats := &events.FileStats{}
+	for i := range list {
+		if list[i].IsDirectory {
+			stats.DirectoryCount++
+			continue
+		}
+		stats.FileCount++
+		stats.TotalSize += list[i].Size
+	}
+	return stats, nil
+}
+
+// findFiles returns the paths of the files that match a glob. Directories are found
+// by a pattern that ends in a slash.
+func (a *asking) findFiles(d events.FindFiles) (*events.FindList, error) {
+	match, err := globOf(d.Pattern, "/pattern")
+	if err != nil {
+		return nil, err
+	}
+	list, err := a.filesOf(d.ThreadID, d.At, d.Fresh)
+	if err != nil {
+		return nil, err
+	}
+	found := &events.FindList{Paths: []string{}}
+	most, room := limit(d.Limit, findUsual), a.answerBytes()
+	directories := strings.HasSuffix(d.Pattern, "/")
+	for i := range list {
+		if err := a.ctx.Err(); err != nil {
+			return nil, err
+		}
+		if list[i].IsDirectory != directories || !match(list[i].Path) {
+			continue
+		}
+		if room -= len(list[i].Path) + 8; room < 0 || len(found.Paths) == most {
+			found.Truncated = true
+			break
+		}
+		found.Paths = append(found.Paths, list[i].Path)
+	}
+	return found, nil
+}
+
+// globOf parses a glob, which is relative to the root, with or without a leading slash.
+func globOf(glob, field string) (func(string) bool, error) {
+	glob = strings.TrimPrefix(strings.TrimSuffix(glob, "/"), "/")
+	if glob == "" {
+		glob = "**"
+	}
+	if strings.Count(glob, "{") > globParts || strings.Count(glob, "**") > globParts {
+		return nil, events.Invalid(field, "a glob has at most %d braces and %d times **", globParts, globParts)
+	}
+	if waysOf(glob) > globWays {
+		return nil, events.Invalid(field, "the alternatives in the braces of a glob combine in at most %d ways; give several globs", globWays)
+	}
+	if !doublestar.ValidatePattern(glob) {
+		return nil, events.Invalid(field, "%.80q is not a glob: a bracket or a brace is not closed, or a backslash is at its end", glob)
+	}
+	return func(p string) bool { return doublestar.MatchUnvalidated(glob, p[1:]) }, nil
+}
+
+// waysOf counts in how many ways the alternatives in the braces of a glob combine,
+// or a few more: the matcher may try them all. It counts to a little over globWays.
+func waysOf(glob string) int {
+	ways := 1
+	var open []int // alternatives of each brace that is not closed
+	for i := 0; i < len(glob); i++ {
+		switch c := glob[i]; {
+		case c == '\\':
+			i++
+		case c == '{':
+			open = append(open, 1)
+		case c == ',' && len(open) > 0:
+			open[len(open)-1]++
+		case c == '}' && len(open) > 0:
+			ways = min(ways*open[len(open)-1], globWays+1)
+			open = open[:len(open)-1]
+		}
+	}
+	return ways
+}
+
+// grepFiles searches the content of files.
+func (a *asking) grepFiles(d events.GrepFiles) (*events.GrepList, error) {
+	match, err := globOf(d.Glob, "/glob")
+	if err != nil {
+		return nil, err
+	}
+	if a.cfg.Contents == nil {
+		return nil, events.Errorf(events.Unavailable, "this service keeps no files")
+	}
+	list, err := a.filesOf(d.ThreadID, d.At, d.Fresh)
+	if err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(list, func(f events.FileRecord) bool { return a.ctx.Err() != nil || !f.HasContent() || !match(f.Path) })
+	if err := a.ctx.Err(); err != nil {
+		return nil, err
+	}
+	return a.cfg.Contents.Grep(a.ctx, a.tenant, list, d.Pattern, limit(d.Limit, grepUsual))
+}
+
+// getThumbnail returns a small picture of an image.
+func (a *asking) getThumbnail(d events.GetThumbnail) (*events.Thumbnail, error) {
+	file, err := a.statFile(events.StatFile{ThreadID: d.ThreadID, Path: d.Path, At: d.At, Fresh: d.Fresh})
+	if err != nil {
+		return nil, err
+	}
+	if a.cfg.Contents == nil || !file.HasContent() {
+		return nil, events.Missing("thumbnail", file.Path)
+	}
+	return a.cfg.Contents.Thumbnail(a.ctx, a.tenant, file, limit(d.Size, thumbUsual))
+}

@@ -1,0 +1,127 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/retry"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// behind returns the error that the read models are not as far as a query asks.
+func (q *Queries) behind(format string, args ...any) *events.Error {
+	e := events.Errorf(events.ProjectionBehind, format, args...)
+	e.Details = &events.ErrorDetails{Seq: int64(q.cfg.Progress.Seq())}
+	return e
+}
+
+// awaitSeq waits until the read models show a sequence of the log, or, if the
+// answer comes from the log itself, until the log has it.
+func (a *asking) awaitSeq(least *int64, fromLog bool) error {
+	if least == nil || a.cfg.Progress.Seq() >= uint64(*least) {
+		return nil
+	}
+	if fromLog {
+		if end, err := a.log.LastSeq(a.ctx); err == nil && end >= uint64(*least) {
+			return nil
+		}
+	}
+	ctx, cancel := context.WithTimeout(a.ctx, a.cfg.Wait)
+	defer cancel()
+	if a.cfg.Progress.Wait(ctx, uint64(*least)) != nil {
+		return a.behind("the read models show the log up to %d, not yet %d", a.cfg.Progress.Seq(), *least)
+	}
+	return nil
+}
+
+// awaitVersion waits until the read models show a version of the thread.
+func (a *asking) awaitVersion(least *int64) error {
+	if least == nil || *least == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(a.ctx, a.cfg.Wait)
+	defer cancel()
+	at := int64(0)
+	for {
+		seq, change := a.cfg.Progress.Now()
+		done, version, err := a.reached(ctx, *least, seq)
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		if done {
+			return nil
+		}
+		at = max(at, version)
+		a.cfg.Progress.Want()
+		select {
+		case <-change:
+		case <-ctx.Done():
+			return a.behind("the read models show the thread at version %d, not yet %d", at, *least)
+		}
+		retry.Sleep(ctx, 2*time.Millisecond) // not each of many commits a second need be looked at
+	}
+}
+
+// reached reports whether the read models show a version of the thread, and
+// which one its document shows. A thread that is not in the log is not waited
+// for.
+func (a *asking) reached(ctx context.Context, least int64, progress uint64) (bool, int64, error) {
+	got, err := (&live{a.Queries}).get(ctx, a.place(documents.Threads, ""))
+	if err != nil {
+		return false, 0, err
+	}
+	if got[0].doc != nil {
+		doc := got[0].doc.(*events.Thread)
+		if doc.Version < least {
+			return false, doc.Version, nil
+		}
+		// The other buckets are written at the same time: all of them must be there.
+		return a.cfg.Progress.Wait(ctx, uint64(doc.Seq)) == nil, doc.Version, nil
+	}
+	end, err := a.log.LastSeq(ctx)
+	if err != nil {
+		return false, 0, err
+	}
+	if progress < end {
+		return false, 0, a.cfg.Progress.Wait(ctx, end)
+	}
+	return true, 0, nil // everything is shown, and there is no such thread
+}
+
+// confirmed checks a not_found where the query says how new the answer must be: it is
+// right only if the log has no such thread either. Read models that claim
+// more than they show, or more than the log has, are behind.
+func (a *asking) confirmed(err error) error {
+	var e *events.Error
+	if err == nil || !a.fresh || a.thread == "" || !errors.As(err, &e) || e.Code != events.NotFound {
+		return err
+	}
+	end, failed := a.log.LastSeq(a.ctx)
+	if failed != nil {
+		return failed
+	}
+	if shown := a.cfg.Progress.Seq(); shown > end {
+		return a.behind("the read models show the log up to %d, and it ends at %d: they belong to a log that has lost its end; see docs/store.md", shown, end)
+	}
+	got, failed := (&live{a.Queries}).get(a.ctx, a.place(documents.Threads, ""))
+	if failed != nil {
+		return failed
+	}
+	if got[0].doc != nil {
+		return err // the thread is shown, and what is not in it is not there
+	}
+	last, failed := a.log.Newest(a.ctx, a.tenant, a.thread)
+	if failed != nil {
+		return failed
+	}
+	if last == nil || len(last.Events) == 0 {
+		return err
+	}
+	switch last.Events[len(last.Events)-1].Data.(type) {
+	case events.LifecycleDeleted, events.KeyClaimed, events.KeyReleased, events.DefinitionChanged, events.CommandRejected:
+		return err // it was deleted, or is no thread
+	}
+	return a.behind("the read models do not show the thread, and the log has it at version %d", last.Version)
+}

@@ -1,0 +1,154 @@
+package query
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/readtest"
+	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/projections/buckets"
+	"github.com/skein-threads/skein/service"
+)
+
+// TestWaiting: a query that names a sequence or a version waits for it.
+func TestWaiting(t *testing.T) {
+	h := newHouse(t)
+	a := h.asker(Config{Wait: time.Minute})
+	made := h.Do("thread.create", "", `{}`)
+	answers := make(chan error, 3)
+	for _, c := range []struct{ name, body string }{
+		{"thread.get", `{"threadId":"` + made.ThreadID + `",` + seqOf(made) + `}`},
+		{"context.get", `{"threadId":"` + made.ThreadID + `","minVersion":2}`},
+		{"thread.list", `{` + seqOf(made) + `}`},
+	} {
+		go func() {
+			_, err := a.q.Handle(t.Context(), acme, c.name, []byte(c.body), service.Meta{})
+			answers <- err
+		}()
+	}
+	// From the log itself it is answered at once, without any read model.
+	past := ask[events.Thread](a, "thread.get", `{"threadId":"`+made.ThreadID+`","at":{"version":1},`+seqOf(made)+`}`)
+	if past.Version != 1 || len(answers) != 0 {
+		t.Errorf("%+v, and %d were answered without a runner", past, len(answers))
+	}
+	h.run(projections.Config{})
+	for range 3 {
+		if err := <-answers; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestReadYourWrites: what a reply named is what the next query shows.
+func TestReadYourWrites(t *testing.T) {
+	h := newHouse(t)
+	shared := buckets.NewProgress()
+	h.run(projections.Config{Progress: shared})
+	a, b := h.asker(Config{Progress: shared}), h.asker(Config{})
+	id := h.Do("thread.create", "", `{}`).ThreadID
+	for n := range 50 {
+		r := h.React(id, n)
+		for _, a := range []*asker{a, b} {
+			doc := ask[events.Thread](a, "thread.get", fmt.Sprintf(`{"threadId":%q,"minVersion":%d}`, id, r.Version))
+			if doc.Version < r.Version {
+				t.Fatalf("version %d after a reply with %d", doc.Version, r.Version)
+			}
+			items := ask[events.ItemList](a, "item.list", `{"threadId":"`+id+`",`+seqOf(r)+`,"order":"desc","limit":1}`)
+			if items.Total != int64(2*n+2) || items.Items[0].Index != int64(2*n+1) {
+				t.Fatalf("%d items, the last %d, after %d turns", items.Total, items.Items[0].Index, n+1)
+			}
+			threads := ask[events.ThreadList](a, "thread.list", `{`+seqOf(r)+`}`)
+			if threads.Threads[0].Version < r.Version {
+				t.Fatalf("the list shows version %d after %d", threads.Threads[0].Version, r.Version)
+			}
+		}
+	}
+}
+
+// TestAtEveryVersion compares what each query shows of each version of a thread
+// with what the log folds to, and with what the live documents were then.
+func TestAtEveryVersion(t *testing.T) {
+	h := newHouse(t)
+	r, _ := h.run(projections.Config{})
+	a := h.asker(Config{})
+	au := readtest.NewAuthor(h.House, 3)
+	au.Write(40)
+	thread := au.Threads[0]
+	type moment struct {
+		version int64
+		at      string
+		thread  string
+		items   string
+	}
+	var moments []moment
+	for range 60 {
+		au.Step(thread)
+		h.await(r)
+		got, err := a.q.Handle(t.Context(), acme, "thread.get", []byte(`{"threadId":"`+thread+`"}`), service.Meta{})
+		if err != nil {
+			break // it was deleted
+		}
+		doc := got.(*events.Thread)
+		m := moment{version: doc.Version, at: doc.UpdatedAt, thread: readtest.Encode(t, doc)}
+		m.items = readtest.Encode(t, ask[events.ItemList](a, "item.list", `{"threadId":"`+thread+`","limit":1000}`))
+		moments = append(moments, m)
+	}
+	for i, m := range moments {
+		body := fmt.Sprintf(`{"threadId":%q,"at":{"version":%d}}`, thread, m.version)
+		if got := readtest.Encode(t, ask[events.Thread](a, "thread.get", body)); got != m.thread {
+			t.Errorf("version %d:\nthen %s\nnow  %s", m.version, m.thread, got)
+		}
+		body = fmt.Sprintf(`{"threadId":%q,"limit":1000,"at":{"version":%d}}`, thread, m.version)
+		if got := readtest.Encode(t, ask[events.ItemList](a, "item.list", body)); got != m.items {
+			t.Errorf("version %d:\nthen %s\nnow  %s", m.version, m.items, got)
+		}
+		if i+1 < len(moments) && (m.at == "" || moments[i+1].at == m.at) {
+			continue // two changes within a millisecond
+		}
+		body = fmt.Sprintf(`{"threadId":%q,"at":{"time":%q}}`, thread, m.at)
+		if got := readtest.Encode(t, ask[events.Thread](a, "thread.get", body)); got != m.thread {
+			t.Errorf("at %s:\nthen %s\nnow  %s", m.at, m.thread, got)
+		}
+	}
+	if len(moments) < 2 {
+		t.Fatalf("only %d versions were seen", len(moments))
+	}
+}
+
+// A query that says how new its answer must be is never answered with not_found by
+// read models that claim more than they show, or more than the log has. What the log
+// does not have, or has deleted, is not found.
+func TestFresh_NotFoundIsConfirmedByTheLog(t *testing.T) {
+	h := newHouse(t)
+	claimed := buckets.NewProgress()
+	a := h.asker(Config{Wait: 50 * time.Millisecond, Progress: claimed})
+	made := h.Do("thread.create", "", `{}`)
+	gone := h.Do("thread.create", "", `{}`)
+	deleted := h.Do("thread.delete", gone.ThreadID, `{}`)
+	code := func(thread, fresh string) events.Code {
+		t.Helper()
+		_, err := a.q.Handle(t.Context(), acme, "thread.get", []byte(`{"threadId":"`+thread+`",`+fresh+`}`), service.Meta{})
+		return events.AsError(err).Code
+	}
+	claimed.Raise(uint64(deleted.Seq)) // and no document is there
+	const unknown = "T-01900000-0000-7000-8000-000000000000"
+	for _, c := range []struct {
+		name, thread, fresh string
+		want                events.Code
+	}{
+		{"a thread that the log has", made.ThreadID, seqOf(made), events.ProjectionBehind},
+		{"its version", made.ThreadID, `"minVersion":1`, events.ProjectionBehind},
+		{"a deleted thread", gone.ThreadID, seqOf(deleted), events.NotFound},
+		{"no thread", unknown, seqOf(made), events.NotFound},
+	} {
+		if got := code(c.thread, c.fresh); got != c.want {
+			t.Errorf("%s: %s, not %s", c.name, got, c.want)
+		}
+	}
+	claimed.Raise(uint64(deleted.Seq + 100))
+	if got := code(unknown, seqOf(made)); got != events.ProjectionBehind {
+		t.Errorf("read models that show more than the log has: %s", got)
+	}
+}

@@ -1,0 +1,29 @@
+package query
+
+import (
+	"strings"
+	"testing"
+)
+
+// Braces multiply: what would be tried in more ways than can be afforded is
+// refused before it is tried.
+func TestGlobOf_BoundsTheWaysOfBraces(t *testing.T) {
+	group := "{" + strings.Repeat("a,", 200) + "a}"
+	for glob, taken := range map[string]bool{
+		"**/*.{go,mod,sum}":               true,
+		"{a,b}{c,d}{e,f}":                 true,
+		`\{a,b\}`:                         true,
+		group:                             true,
+		group + group:                     false,
+		strings.Repeat(group, 8):          false,
+		"{{a,b},c}{a,b}" + group + "/*.x": false,
+	} {
+		match, err := globOf(glob, "/pattern")
+		if (err == nil) != taken {
+			t.Errorf("%.40s: %v", glob, err)
+		}
+		if err == nil {
+			match("/" + strings.Repeat("a", 200))
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package query
+
+import (
+	"errors"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/skein-threads/skein/eventlog/chunks"
+	"github.com/skein-threads/skein/eventlog/streams"
+	"github.com/skein-threads/skein/events"
+)
+
+// How many a list has if the query does not say.
+const (
+	logUsual    = 500
+	chunksUsual = 256
+)
+
+// getHistory returns where the log ends.
+func (a *asking) getHistory(d events.GetHistory) (*events.HistoryEnd, error) {
+	if err := a.awaitSeq(d.MinSeq, true); err != nil {
+		return nil, err
+	}
+	last, err := a.log.LastSeq(a.ctx)
+	return &events.HistoryEnd{LastSeq: int64(last)}, err
+}
+
+// listHistory returns the tenant's events as they are in the log, also those of
+// aggregates that are no threads. A commit that cannot be read is listed as broken.
+func (a *asking) listHistory(d events.ListHistory) (*events.HistoryList, error) {
+	if err := a.awaitSeq(d.MinSeq, true); err != nil {
+		return nil, err
+	}
+	aggregate := "*"
+	if d.ThreadID != "" {
+		if err := a.resolve(d.ThreadID); err != nil {
+			return nil, err
+		}
+		aggregate = a.thread
+	}
+	from, after := uint64(1), int64(0)
+	if d.FromSeq != nil {
+		from = uint64(*d.FromSeq)
+	}
+	if d.AfterVersion != nil {
+		after = *d.AfterVersion
+	}
+	list := &events.HistoryList{Entries: []events.HistoryEntry{}}
+	most, room := limit(d.Limit, logUsual), a.answerBytes()
+	for m, err := range a.log.Raw(a.ctx, a.log.Config().Names.Log(a.tenant, aggregate), from) {
+		if err != nil {
+			return nil, err
+		}
+		if m.Seq != from {
+			after = 0
+		}
+		entries := a.entries(m, after)
+		for i, e := range entries {
+			if room -= len(e.Event) + 256; len(list.Entries) == most || room < 0 && len(list.Entries) > 0 {
+				list.NextSeq = int64(m.Seq)
+				if i > 0 {
+					list.NextVersion = versionIn(entries[i-1])
+				} else if m.Seq == from {
+					list.NextVersion = after
+				}
+				return list, nil
+			}
+			list.Entries = append(list.Entries, e)
+		}
+	}
+	return list, nil
+}
+
+// entries returns the events in a message of the log that are after a version.
+func (a *asking) entries(m streams.Message, after int64) []events.HistoryEntry {
+	commit, err := a.log.Decode(m)
+	if err != nil {
+		e := events.HistoryEntry{Seq: int64(m.Seq), Broken: true}
+		var broken *events.BrokenError
+		if errors.As(err, &broken) {
+			e.ThreadID = broken.Thread
+		}
+		return []events.HistoryEntry{e}
+	}
+	out := make([]events.HistoryEntry, 0, len(commit.Events))
+	for i := range commit.Events {
+		if e := &commit.Events[i]; e.Version > after {
+			out = append(out, events.HistoryEntry{Seq: int64(m.Seq), Event: e.Raw()})
+		}
+	}
+	return out
+}
+
+// versionIn returns the version of an entry's event.
+func versionIn(e events.HistoryEntry) int64 {
+	event, err := events.DecodeEvent(e.Event)
+	if err != nil { // it was decoded before
+		return 0
+	}
+	return event.Version
+}
+
+// listChunks returns the stored chunks of an execution. None is no error: they are
+// kept for a limited time.
+func (a *asking) listChunks(d events.ListChunks) (*events.ChunkList, error) {
+	if err := a.awaitSeq(d.MinSeq, true); err != nil {
+		return nil, err
+	}
+	if err := a.resolve(d.ThreadID); err != nil {
+		return nil, err
+	}
+	from := uint64(1)
+	if d.FromSeq != nil {
+		from = uint64(*d.FromSeq)
+	}
+	most, room := limit(d.Limit, chunksUsual), a.answerBytes()
+	if d.FromIndex != nil && int(*d.FromIndex) > most {
+		seq, err := chunks.Find(a.ctx, a.log.Streams(), a.tenant, a.thread, d.ExecutionID, *d.FromIndex)
+		if err != nil {
+			return nil, err
+		}
+		from = max(from, seq)
+	}
+	list := &events.ChunkList{Chunks: []events.StoredChunk{}}
+	for m, err := range chunks.Messages(a.ctx, a.log.Streams(), a.tenant, a.thread, d.ExecutionID, from) {
+		if err != nil {
+			return nil, err
+		}
+		if !jsontext.Value(m.Data).IsValid() { // not Skein's
+			continue
+		}
+		if room -= len(m.Data) + 64; len(list.Chunks) == most || room < 0 && len(list.Chunks) > 0 {
+			list.NextSeq = int64(m.Seq)
+			return list, nil
+		}
+		list.Chunks = append(list.Chunks, events.StoredChunk{Seq: int64(m.Seq), Event: m.Data})
+	}
+	return list, nil
+}

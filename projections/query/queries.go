@@ -1,0 +1,307 @@
+package query
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/buckets"
+	"github.com/skein-threads/skein/projections/documents"
+	"github.com/skein-threads/skein/schema"
+	"github.com/skein-threads/skein/service"
+)
+
+// Config bounds the queries. The zero value of a field means its default.
+type Config struct {
+	Wait     time.Duration          // for what minSeq or minVersion names; default 5 s
+	Progress *buckets.Progress      // the runner's, if it may run in this process; default one of its own
+	Reactor  func(name string) bool // reports whether this process has a reactor of that name; default it has none
+	// Agents returns a not_found for an agent that is not defined and that no process
+	// serves or ever has served; default for every agent.
+	Agents   func(ctx context.Context, tenant, name string) error
+	Contents Contents // looks into files; default: it is unavailable
+	Queue    Queue    // returns what waits for agents; default not_found
+}
+
+func (c Config) withDefaults() Config {
+	if c.Wait == 0 {
+		c.Wait = 5 * time.Second
+	}
+	if c.Progress == nil {
+		c.Progress = buckets.NewProgress()
+	}
+	if c.Reactor == nil {
+		c.Reactor = func(string) bool { return false }
+	}
+	if c.Agents == nil {
+		c.Agents = func(_ context.Context, _, name string) error { return events.Missing("agent", name) }
+	}
+	if c.Queue == nil {
+		c.Queue = func(_ context.Context, _, thread string) (*events.QueueList, error) {
+			return nil, events.Missing("thread", thread)
+		}
+	}
+	return c
+}
+
+// Queue returns what waits for a thread's agent, as the log has it now. The error
+// is a not_found if there is no such thread.
+type Queue func(ctx context.Context, tenant, thread string) (*events.QueueList, error)
+
+// Queries answers queries. It is safe for concurrent use.
+type Queries struct {
+	log       *eventlog.Log
+	models    *documents.Models
+	schema    *schema.Validator
+	cfg       Config
+	logger    zerolog.Logger
+	metrics   Metrics
+	directory *directories
+	answers   map[reflect.Type]answer
+}
+
+// Metrics is told of queries. Its methods must return at once.
+type Metrics interface {
+	// Query is told of a query, how it ended (ok, or an error's code), and how
+	// long it took.
+	Query(name, result string, seconds float64)
+}
+
+type noMetrics struct{}
+
+func (noMetrics) Query(string, string, float64) {}
+
+// New returns the queries on a log. They know how far the read models are, and list
+// threads, while Run runs.
+func New(log *eventlog.Log, validator *schema.Validator, cfg Config, logger zerolog.Logger, metrics Metrics) *Queries {
+	if metrics == nil {
+		metrics = noMetrics{}
+	}
+	return &Queries{
+		log: log, models: documents.NewModels(), schema: validator, cfg: cfg.withDefaults(), logger: logger, metrics: metrics,
+		directory: newDirectories(), answers: answers(),
+	}
+}
+
+// In returns the threads of all tenants that are in a state, as tenant and id, in
+// no order. It waits until the list of threads has been read.
+func (q *Queries) In(ctx context.Context, status events.ThreadStatus) ([][2]string, error) {
+	if err := q.directory.awaitLoaded(ctx); err != nil {
+		return nil, err
+	}
+	return q.directory.in(status), nil
+}
+
+// Waiting counts the runs of all tenants that wait, by what they wait for.
+func (q *Queries) Waiting(ctx context.Context) (map[events.RunWaitKind]int, error) {
+	if err := q.directory.awaitLoaded(ctx); err != nil {
+		return nil, err
+	}
+	return q.directory.waiting(), nil
+}
+
+// ParkedRun is a run that its worker released because no process serves what it needs.
+type ParkedRun struct {
+	Tenant, Thread, Execution string
+	Reactors                  []string    // that it waits for
+	Until                     events.Time // how long it waits at most; 0: that is not known
+}
+
+// Parked returns the runs of all tenants that wait for a reactor, held by no worker.
+func (q *Queries) Parked(ctx context.Context) ([]ParkedRun, error) {
+	if err := q.directory.awaitLoaded(ctx); err != nil {
+		return nil, err
+	}
+	return q.directory.parked(), nil
+}
+
+// Names returns the names of the queries that are answered.
+func (q *Queries) Names() []string {
+	var names []string
+	for _, known := range events.Queries() {
+		names = append(names, known.Name)
+	}
+	return names
+}
+
+// Handle answers a query of a tenant, with a document or a list, or an
+// *events.Error. It is a service.Handler.
+func (q *Queries) Handle(ctx context.Context, tenant, name string, body []byte, _ service.Meta) (any, error) {
+	start := time.Now()
+	out, err := q.decodeAndAnswer(ctx, tenant, name, body)
+	result := "ok"
+	if err != nil {
+		e := events.AsError(err)
+		if e.Code == events.Unavailable {
+			if ctx.Err() == nil { // else its caller no longer waits
+				q.logger.Warn().Err(err).Str("query", name).Msg("a query could not be answered")
+			}
+			e = unavailable(e)
+		}
+		result, out, err = string(e.Code), nil, e
+	}
+	if _, known := events.LookupQuery(name); !known {
+		name = "unknown" // what a caller made up must not become a metric's label
+	}
+	q.metrics.Query(name, result, time.Since(start).Seconds())
+	return out, err
+}
+
+// unavailable returns for a query what AsError returns for a command.
+func unavailable(e *events.Error) *events.Error {
+	return &events.Error{Code: events.Unavailable, Message: "the query could not be answered now; try again", Details: e.Details, Cause: e.Cause}
+}
+
+func (q *Queries) decodeAndAnswer(ctx context.Context, tenant, name string, body []byte) (any, error) {
+	if !events.ValidTenant(tenant) { // there is no default tenant
+		return nil, events.Errorf(events.InvalidRequest, "a tenant is 1 to 64 letters, digits, dashes and underscores")
+	}
+	if _, ok := events.LookupQuery(name); !ok {
+		return nil, events.Errorf(events.NotFound, "no such query: %.64s; see docs/queries.md", name)
+	}
+	data, err := q.decode(name, body)
+	if err != nil {
+		return nil, err
+	}
+	a := &asking{Queries: q, ctx: ctx, tenant: tenant}
+	row, ok := q.answers[reflect.TypeOf(data)]
+	if !ok {
+		return nil, events.Errorf(events.NotFound, "no such query: %.64s", name)
+	}
+	out, err := row.ask(a, data)
+	return out, a.confirmed(err)
+}
+
+// answers lists the function that answers each query.
+func answers() map[reflect.Type]answer {
+	return indexed(
+		answersWith((*asking).getThread),
+		answersWith((*asking).listThreads),
+		answersWith((*asking).getContext),
+		answersWith((*asking).listContexts),
+		answersWith((*asking).getItem),
+		answersWith((*asking).listItems),
+		answersWith((*asking).getMessage),
+		answersWith((*asking).listMessages),
+		answersWith((*asking).listLogs),
+		answersWith((*asking).getExecution),
+		answersWith((*asking).listExecutions),
+		answersWith((*asking).listSteps),
+		answersWith((*asking).listParts),
+		answersWith((*asking).getDefinition),
+		answersWith((*asking).listDefinitions),
+		answersWith((*asking).getAgent),
+		answersWith((*asking).listEvents),
+		answersWith((*asking).listEffects),
+		answersWith((*asking).getHistory),
+		answersWith((*asking).listHistory),
+		answersWith((*asking).listChunks),
+		answersWith((*asking).createConsumer),
+		answersWith((*asking).nextOfConsumer),
+		answersWith((*asking).settleConsumer),
+		answersWith((*asking).deleteConsumer),
+		answersWith((*asking).listRuns),
+		answersWith((*asking).listApprovals),
+		answersWith((*asking).listQueue),
+		answersWith((*asking).statFile),
+		answersWith((*asking).listFiles),
+		answersWith((*asking).countFiles),
+		answersWith((*asking).findFiles),
+		answersWith((*asking).grepFiles),
+		answersWith((*asking).getThumbnail),
+	)
+}
+
+// answer is a row of answers.
+type answer struct {
+	of   reflect.Type // of the query's data
+	with reflect.Type // of what answers it
+	ask  func(*asking, any) (any, error)
+}
+
+// answersWith declares the function that answers the query whose data is a D.
+func answersWith[D, A any](ask func(*asking, D) (*A, error)) answer {
+	return answer{of: reflect.TypeFor[D](), with: reflect.TypeFor[A](), ask: func(a *asking, data any) (any, error) { return ask(a, data.(D)) }}
+}
+
+func indexed(rows ...answer) map[reflect.Type]answer {
+	index := make(map[reflect.Type]answer, len(rows))
+	for _, r := range rows {
+		index[r.of] = r
+	}
+	return index
+}
+
+// asking is one query being answered.
+type asking struct {
+	*Queries
+	ctx    context.Context //nolint:containedctx // it lives as long as the query
+	tenant string
+	thread string // its id, once it is known
+	fresh  bool   // minSeq or minVersion was given
+	source source
+}
+
+// about prepares a query about a thread: ref is its id or key, and is empty if the
+// query names none. With at, the source is the thread as it was.
+func (a *asking) about(ref string, at *events.At, fresh events.Fresh) error {
+	if ref == "" {
+		switch {
+		case at != nil:
+			return events.Invalid("/threadId", "a look back needs a threadId")
+		case fresh.MinVersion != nil:
+			return events.Invalid("/threadId", "minVersion is a thread's, and needs a threadId; minSeq does not")
+		}
+	}
+	if err := a.awaitSeq(fresh.MinSeq, at != nil); err != nil {
+		return err
+	}
+	a.source, a.fresh = &live{a.Queries}, at == nil && (fresh.MinSeq != nil || fresh.MinVersion != nil)
+	if ref == "" {
+		return nil
+	}
+	if err := a.resolve(ref); err != nil {
+		return err
+	}
+	if err := a.awaitVersion(fresh.MinVersion); err != nil {
+		return err
+	}
+	if at == nil {
+		return nil
+	}
+	past, err := a.lookBack(ref, *at)
+	a.source = past
+	return err
+}
+
+// resolve finds the thread that a reference names.
+func (a *asking) resolve(ref string) error {
+	id, key := events.ThreadRef(ref)
+	a.thread = id
+	if key == "" {
+		return nil
+	}
+	last, err := a.log.Last(a.ctx, a.tenant, events.KeyAggregate(key))
+	if err != nil {
+		return err
+	}
+	if last != nil {
+		if held, ok := last.Events[len(last.Events)-1].Data.(events.KeyClaimed); ok && held.Key == key {
+			a.thread = held.ThreadID
+			return nil
+		}
+	}
+	return events.Missing("thread", ref)
+}
+
+// name returns what places have for the thread.
+func (a *asking) name() string { return documents.ThreadName(a.tenant, a.thread) }
+
+// place returns a place in the thread.
+func (a *asking) place(k documents.Kind, id string) documents.Place {
+	return documents.Place{Kind: k, Thread: a.name(), ID: id}
+}

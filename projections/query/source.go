@@ -1,0 +1,218 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/skein-threads/skein/eventlog/streams"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/buckets"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// found is a document and its size in an answer. doc is nil if there is none.
+type found struct {
+	place documents.Place
+	doc   any
+	seq   uint64
+	bytes int
+}
+
+// source is where a query finds documents: the buckets as they are now, or a
+// thread as it was.
+type source interface {
+	// get returns the documents at places of one kind, in that order.
+	get(ctx context.Context, places ...documents.Place) ([]found, error)
+	// find returns the documents of a kind whose keys match a pattern.
+	find(ctx context.Context, k documents.Kind, pattern string) ([]found, error)
+}
+
+// live is the buckets.
+type live struct{ q *Queries }
+
+func (l *live) get(ctx context.Context, places ...documents.Place) ([]found, error) {
+	out := make([]found, len(places))
+	at := make(map[string]int, len(places))
+	keys := make([]string, len(places))
+	for i, p := range places {
+		keys[i] = p.Key()
+		at[keys[i]] = i
+		out[i].place = p
+	}
+	for len(keys) > 0 {
+		part := keys[:min(len(keys), buckets.KeysAtOnce)]
+		keys = keys[len(part):]
+		got, err := l.q.log.Bucket(l.q.models.Of(places[0].Kind).Bucket).Get(ctx, part...)
+		if err != nil {
+			return nil, fmt.Errorf("reading documents: %w", err)
+		}
+		for _, m := range got {
+			if i, ok := at[m.Subject]; ok {
+				if err := l.read(ctx, &out[i], m); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return out, l.hideDeleted(ctx, out)
+}
+
+func (l *live) find(ctx context.Context, k documents.Kind, pattern string) ([]found, error) {
+	got, err := l.q.log.Bucket(l.q.models.Of(k).Bucket).All(ctx, pattern)
+	if err != nil {
+		return nil, fmt.Errorf("reading documents: %w", err)
+	}
+	out := make([]found, 0, len(got))
+	for _, m := range got {
+		p, ok := documents.ParsePlace(k, m.Subject)
+		if !ok {
+			continue
+		}
+		f := found{place: p}
+		if err := l.read(ctx, &f, m); err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	if err := l.hideDeleted(ctx, out); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(out, func(f found) bool { return f.doc == nil }), nil
+}
+
+// hideDeleted removes what belongs to a deleted thread. A bucket holds none of it,
+// unless a server that was killed has restored it since.
+func (l *live) hideDeleted(ctx context.Context, got []found) error {
+	var last string
+	var exists bool
+	for i := range got {
+		f := &got[i]
+		if f.doc == nil || f.place.Kind == documents.Threads || f.place.Kind == documents.Definitions {
+			continue
+		}
+		if f.place.Thread != last {
+			var err error
+			if exists, err = l.q.exists(ctx, f.place.Thread); err != nil {
+				return err
+			}
+			last = f.place.Thread
+		}
+		if !exists {
+			*f = found{place: f.place}
+		}
+	}
+	return nil
+}
+
+// exists reports whether a thread is there and was not deleted. The log is asked about
+// one that the directory does not list, because the directory may be behind.
+func (q *Queries) exists(ctx context.Context, name string) (bool, error) {
+	tenant, thread := documents.CutThreadName(name)
+	if q.directory.has(tenant, thread) {
+		return true, nil
+	}
+	last, err := q.log.Last(ctx, tenant, thread)
+	var broken *events.BrokenError
+	switch {
+	case errors.As(err, &broken):
+		return true, nil // a tombstone can be read
+	case err != nil:
+		return false, fmt.Errorf("reading the last commit of %s/%s: %w", tenant, thread, err)
+	}
+	return last != nil && !buckets.Deletes(last), nil
+}
+
+// read decodes a document. One that is too large for its read model, or whose pieces
+// a replica does not show yet, is behind: less than the whole is never returned.
+func (l *live) read(ctx context.Context, f *found, m streams.Message) error {
+	model := l.q.models.Of(f.place.Kind)
+	raw, err := buckets.Whole(ctx, f.place, m, func(ctx context.Context, keys ...string) ([]streams.Message, error) {
+		return l.q.log.Bucket(model.Bucket).Get(ctx, keys...)
+	})
+	var unstored *buckets.UnstoredError
+	var missing *buckets.MissingPieceError
+	if errors.As(err, &unstored) || errors.As(err, &missing) {
+		return l.q.behind("%s %s cannot be shown: %w", model.Name, f.place.Key(), err)
+	}
+	if err != nil {
+		return err
+	}
+	f.doc, f.seq, err = model.Decode(raw)
+	f.bytes = len(raw)
+	return err
+}
+
+// past is a thread as it was.
+type past struct{ memory *documents.Memory }
+
+func (p *past) get(_ context.Context, places ...documents.Place) ([]found, error) {
+	out := make([]found, len(places))
+	for i, at := range places {
+		out[i] = found{place: at}
+		if slot := p.memory.Slot(at); slot.Doc != nil {
+			out[i] = p.found(slot)
+		}
+	}
+	return out, nil
+}
+
+func (p *past) find(_ context.Context, k documents.Kind, pattern string) ([]found, error) {
+	var out []found
+	for _, slot := range p.memory.All(documents.Mask(0).With(k)) {
+		if matches(slot.Place.Key(), pattern) {
+			out = append(out, p.found(slot))
+		}
+	}
+	return out, nil
+}
+
+func (p *past) found(slot *documents.Slot) found {
+	raw, _ := documents.Encode(slot.Doc) // for its size
+	return found{place: slot.Place, doc: slot.Doc, seq: slot.Seq, bytes: len(raw)}
+}
+
+// matches reports whether a key matches a pattern, whose tokens may be *.
+func matches(key, pattern string) bool {
+	k, p := strings.Split(key, "."), strings.Split(pattern, ".")
+	if len(k) != len(p) {
+		return false
+	}
+	for i := range k {
+		if p[i] != "*" && p[i] != k[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// lookBack returns the thread as it was at a version or a time, from the log. It
+// needs no read model, and shows a thread that was deleted since, unless its
+// events were erased.
+func (a *asking) lookBack(ref string, at events.At) (*past, error) {
+	until := documents.Until{}
+	if at.Version != nil {
+		until.Version = *at.Version
+	} else {
+		t, err := events.ParseTime(at.Time)
+		if err != nil {
+			return nil, events.Invalid("/at/time", "%w", err)
+		}
+		if t%1000 == 0 {
+			t += 999 // documents show milliseconds: all of that one
+		}
+		until.Time = t
+	}
+	memory, err := a.models.Fold(a.log.Thread(a.ctx, a.tenant, a.thread, 1), until)
+	switch {
+	case err != nil:
+		return nil, err
+	case memory.Version < until.Version:
+		return nil, events.Missing("thread version", fmt.Sprintf("%s at version %d", ref, until.Version))
+	case memory.Version == 0:
+		return nil, events.Missing("thread", ref)
+	}
+	return &past{memory}, nil
+}

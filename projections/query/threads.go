@@ -1,0 +1,134 @@
+package query
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+// threadsUsual is how many threads a page has if the query does not say.
+const threadsUsual = 50
+
+// listThreads picks from the directory and reads the documents of one page. A
+// thread that changes while a caller pages moves to the front: the pages that follow
+// may miss it, and none shows a thread twice.
+func (a *asking) listThreads(d events.ListThreads) (*events.ThreadList, error) {
+	if d.MinVersion != nil {
+		return nil, events.Invalid("/minVersion", "a list of threads has no version; use minSeq")
+	}
+	w, err := wishOf(d)
+	if err != nil {
+		return nil, err
+	}
+	query := mark("thread.list", a.tenant, string(d.Status), triple(d.Archived), d.AgentID, d.UserID, d.KeyPrefix, d.UpdatedAfter)
+	if d.Cursor != "" {
+		if w.before, err = decodeCursor(d.Cursor, query); err != nil {
+			return nil, err
+		}
+	}
+	if err := a.awaitDirectory(d.MinSeq); err != nil {
+		return nil, err
+	}
+	most := limit(d.Limit, threadsUsual)
+	picked := a.directory.pick(a.tenant, w, most+1)
+	more := uint64(0)
+	if len(picked) > most {
+		picked = picked[:most]
+		more = picked[most-1].seq
+	}
+	list := &events.ThreadList{Threads: []events.Thread{}}
+	cut, err := a.readThreads(list, picked, d)
+	if err != nil {
+		return nil, err
+	}
+	if cut > 0 {
+		more = cut
+	}
+	if more > 0 {
+		list.NextCursor = encodeCursor(query, more)
+	}
+	return list, nil
+}
+
+func wishOf(d events.ListThreads) (wish, error) {
+	w := wish{status: -1, archived: d.Archived, agent: d.AgentID, user: d.UserID, keyPrefix: d.KeyPrefix}
+	if d.Status != "" {
+		w.status = int(statusNumber(d.Status))
+	}
+	if d.UpdatedAfter != "" {
+		t, err := events.ParseTime(d.UpdatedAfter)
+		if err != nil {
+			return w, events.Invalid("/updatedAfter", "%w", err)
+		}
+		w.after = t
+	}
+	return w, nil
+}
+
+// triple returns true, false or nothing.
+func triple(b *bool) string {
+	if b == nil {
+		return ""
+	}
+	return strconv.FormatBool(*b)
+}
+
+// awaitDirectory blocks until the directory is loaded and shows a sequence.
+func (a *asking) awaitDirectory(least *int64) error {
+	ctx, cancel := context.WithTimeout(a.ctx, a.cfg.Wait)
+	defer cancel()
+	seq := uint64(0)
+	if least != nil {
+		seq = uint64(*least)
+	}
+	if a.directory.await(ctx, seq) != nil {
+		e := a.behind("the list of threads shows the log up to %d, not yet %d", a.directory.progress.Seq(), seq)
+		e.Details.Seq = int64(a.directory.progress.Seq())
+		return e
+	}
+	return nil
+}
+
+// readThreads adds the documents to the list. If they are too large for one answer it
+// returns the sequence of the last that fits. A document that is newer than the
+// directory may no longer be what was asked for.
+func (a *asking) readThreads(list *events.ThreadList, picked []pickedThread, d events.ListThreads) (cut uint64, err error) {
+	if len(picked) == 0 {
+		return 0, nil
+	}
+	places := make([]documents.Place, len(picked))
+	for i, p := range picked {
+		places[i] = documents.Place{Kind: documents.Threads, Thread: documents.ThreadName(a.tenant, p.id)}
+	}
+	got, err := (&live{a.Queries}).get(a.ctx, places...)
+	if err != nil {
+		return 0, err
+	}
+	room := a.answerBytes()
+	for i, f := range got {
+		if f.doc == nil {
+			continue
+		}
+		doc := f.doc.(*events.Thread)
+		if !fits(doc, d) {
+			continue
+		}
+		if room -= f.bytes + 1; room < 0 && len(list.Threads) > 0 {
+			return picked[i-1].seq, nil
+		}
+		list.Threads = append(list.Threads, *shown(doc))
+	}
+	return 0, nil
+}
+
+func fits(t *events.Thread, d events.ListThreads) bool {
+	key := ""
+	if t.Key != nil {
+		key = *t.Key
+	}
+	return (d.Status == "" || t.Status == d.Status) && (d.Archived == nil || t.Archived == *d.Archived) &&
+		(d.AgentID == "" || t.AgentID == d.AgentID) && (d.UserID == "" || t.UserID == d.UserID) && strings.HasPrefix(key, d.KeyPrefix)
+}

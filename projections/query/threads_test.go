@@ -1,0 +1,289 @@
+package query
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/readtest"
+	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/projections/documents"
+	"github.com/skein-threads/skein/service"
+)
+
+// ids gives the ids of a list.
+func ids(list []events.Thread) (all []string) {
+	for _, t := range list {
+		all = append(all, t.ID)
+	}
+	return all
+}
+
+func TestThreadListFilters(t *testing.T) {
+	h := newHouse(t)
+	r, _ := h.run(projections.Config{})
+	a := h.asker(Config{})
+	made := []string{}
+	for n := range 12 {
+		made = append(made, h.Do("thread.create", "", fmt.Sprintf(`{"key":"k/%d/%d","agentId":"agent-%d","userId":"user-%d"}`, n%2, n, n%3, n%4)).ThreadID)
+	}
+	h.Do("thread.update", made[1], `{"archived":true}`)
+	h.Do("thread.status", made[2], `{"to":"streaming"}`)
+	h.Do("thread.create", "", `{}`)
+	h.Do("thread.delete", made[11], `{}`)
+	h.await(r)
+	after := ask[events.Thread](a, "thread.get", `{"threadId":"`+made[8]+`"}`).CreatedAt
+	end, err := h.EventLog.LastSeq(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		filter string
+		want   func(events.Thread) bool
+	}{
+		{``, func(events.Thread) bool { return true }},
+		{`"status":"streaming"`, func(t events.Thread) bool { return t.Status == "streaming" }},
+		{`"archived":true`, func(t events.Thread) bool { return t.Archived }},
+		{`"archived":false`, func(t events.Thread) bool { return !t.Archived }},
+		{`"agentId":"agent-1"`, func(t events.Thread) bool { return t.AgentID == "agent-1" }},
+		{`"agentId":"nobody"`, func(events.Thread) bool { return false }},
+		{`"userId":"user-2","agentId":"agent-0"`, func(t events.Thread) bool { return t.UserID == "user-2" && t.AgentID == "agent-0" }},
+		{`"keyPrefix":"k/1/"`, func(t events.Thread) bool { return t.Key != nil && (*t.Key)[:4] == "k/1/" }},
+		{`"updatedAfter":"` + after + `"`, func(t events.Thread) bool { return max(t.UpdatedAt, t.CreatedAt) > after }},
+	} {
+		var want []string
+		all := ask[events.ThreadList](a, "thread.list", fmt.Sprintf(`{"limit":1000,"minSeq":%d}`, end)).Threads
+		if len(all) != 12 || !slices.IsSortedFunc(all, func(a, b events.Thread) int { return int(b.Seq - a.Seq) }) {
+			t.Fatalf("%d threads, or not newest change first", len(all))
+		}
+		for _, one := range all {
+			if c.want(one) {
+				want = append(want, one.ID)
+			}
+		}
+		var got []string
+		cursor := ""
+		for {
+			body := `{"limit":2`
+			if c.filter != "" {
+				body += "," + c.filter
+			}
+			page := ask[events.ThreadList](a, "thread.list", body+cursor+"}")
+			got = append(got, ids(page.Threads)...)
+			if page.NextCursor == "" {
+				break
+			}
+			cursor = `,"cursor":"` + page.NextCursor + `"`
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", c.filter, got, want)
+		}
+	}
+	page := ask[events.ThreadList](a, "thread.list", `{"limit":1}`)
+	a.refused(events.InvalidRequest, "thread.list", `{"archived":true,"cursor":"`+page.NextCursor+`"}`)
+}
+
+// TestPagingWhileThreadsChange: nobody is met twice, and who did not change is
+// met.
+func TestPagingWhileThreadsChange(t *testing.T) {
+	h := newHouse(t)
+	r, _ := h.run(projections.Config{})
+	a := h.asker(Config{})
+	made := []string{}
+	for range 60 {
+		made = append(made, h.Do("thread.create", "", `{}`).ThreadID)
+	}
+	h.await(r)
+	changed := map[string]bool{}
+	met := map[string]int{}
+	cursor := fmt.Sprintf(`,"minSeq":%d`, r.Progress().Seq())
+	for n := 0; ; n++ {
+		page := ask[events.ThreadList](a, "thread.list", `{"limit":7`+cursor+`}`)
+		for _, one := range page.Threads {
+			met[one.ID]++
+		}
+		if page.NextCursor == "" {
+			break
+		}
+		cursor = `,"cursor":"` + page.NextCursor + `"`
+		one := made[(n*17)%len(made)]
+		changed[one] = true
+		last := h.Do("thread.update", one, `{"title":"changed"}`)
+		if got := ask[events.ThreadList](a, "thread.list", `{"limit":1,`+seqOf(last)+`}`); got.Threads[0].ID != one {
+			t.Fatalf("the newest change is %s, not %s", got.Threads[0].ID, one)
+		}
+	}
+	for _, id := range made {
+		if n := met[id]; n > 1 || n == 0 && !changed[id] {
+			t.Errorf("%s was met %d times", id, n)
+		}
+	}
+}
+
+// TestManyThreads lists among 100,000 threads as fast as among 1,000, and says
+// what the directory costs.
+func TestManyThreads(t *testing.T) {
+	if testing.Short() || raceDetector {
+		t.Skip("it makes 100,000 threads, and measures times: make test-long runs it")
+	}
+	h := newHouse(t)
+	h.run(projections.Config{})
+	few := h.asker(Config{Wait: time.Minute})
+	h.putThreads(0, 1000)
+	few.listed(1000)
+	small := few.pageTime()
+	h.putThreads(1000, 100_000)
+	many := h.asker(Config{Wait: time.Minute})
+	runtime.GC()
+	many.listed(100_000)
+	large := many.pageTime()
+	t.Logf("a page of 50 of 1,000 threads took %v, of 100,000 %v", small, large)
+	if large > 10*small+20*time.Millisecond {
+		t.Errorf("a page of 50 took %v of 1,000 threads, and %v of 100,000", small, large)
+	}
+}
+
+// TestDirectoryIsSmall measures what a directory costs a thread, a key of 15
+// letters included.
+func TestDirectoryIsSmall(t *testing.T) {
+	if raceDetector {
+		t.Skip("it measures memory: make test runs it")
+	}
+	n := directoryBytes(100_000)
+	t.Logf("a directory takes %d bytes a thread", n)
+	if n > 200 {
+		t.Errorf("a directory takes %d bytes a thread, want at most 200", n)
+	}
+}
+
+// listed waits until a number of threads are listed.
+func (a *asker) listed(n int) {
+	a.Helper()
+	a.Until(func() bool {
+		d := a.q.directory
+		d.mu.RLock()
+		defer d.mu.RUnlock()
+		t := d.tenants[acme]
+		return t != nil && len(t.byID) == n
+	}, "the directory does not show every thread")
+}
+
+// pageTime gives the shortest time of a few pages, filtered and from the middle.
+func (a *asker) pageTime() time.Duration {
+	a.Helper()
+	best := time.Hour
+	cursor := ""
+	for range 20 {
+		start := time.Now()
+		out, err := a.q.Handle(a.Context(), acme, "thread.list", []byte(`{"archived":false,"agentId":"agent-1"`+cursor+`}`), service.Meta{})
+		if err != nil {
+			a.Fatal(err)
+		}
+		best = min(best, time.Since(start))
+		page := out.(*events.ThreadList)
+		if len(page.Threads) != 50 {
+			cursor = ""
+			continue
+		}
+		cursor = `,"cursor":"` + page.NextCursor + `"`
+		if page.NextCursor == "" {
+			cursor = ""
+		}
+	}
+	return best
+}
+
+func threadDoc(n int) *events.Thread {
+	key := fmt.Sprintf("customer/%06d", n)
+	return &events.Thread{
+		ID: fmt.Sprintf("T-00000000-0000-7000-8000-%012d", n), Key: &key, Status: events.ThreadOpen, CreatedAt: "2026-02-20T10:00:00.000Z",
+		AgentID: fmt.Sprintf("agent-%d", n%3), UserID: fmt.Sprintf("user-%d", n%1000), Stamp: events.Stamp{Version: 3, Seq: int64(uint64(n + 1))},
+	}
+}
+
+// putThreads puts documents of threads into their bucket.
+func (h *house) putThreads(from, to int) {
+	h.Helper()
+	js := h.EventLog.JetStream()
+	for n := from; n < to; n++ {
+		raw, err := documents.Encode(threadDoc(n))
+		if err != nil {
+			h.Fatal(err)
+		}
+		if _, err := js.PublishAsync("$KV.thread_threads."+acme+"."+threadDoc(n).ID, raw); err != nil {
+			h.Fatal(err)
+		}
+		if n%2000 == 1999 {
+			<-js.PublishAsyncComplete()
+		}
+	}
+	<-js.PublishAsyncComplete()
+}
+
+// directoryBytes measures what a directory costs a thread, its key included.
+func directoryBytes(threads int) uint64 {
+	before := readtest.HeapInUse()
+	d := newDirectories()
+	for n := range threads {
+		raw, err := documents.Encode(threadDoc(n))
+		if err != nil {
+			panic(err)
+		}
+		var doc brief
+		if err := json.Unmarshal(raw, &doc); err != nil {
+			panic(err)
+		}
+		d.apply([]update{{tenant: acme, id: doc.ID, doc: &doc}})
+	}
+	n := uint64(readtest.HeapInUse()-before) / uint64(threads)
+	runtime.KeepAlive(d)
+	return n
+}
+
+// TestDirectoryKeepsItsOrder changes threads in random order, as batches do, and
+// removes some.
+func TestDirectoryKeepsItsOrder(t *testing.T) {
+	h := newHouse(t)
+	a := readtest.NewAuthor(h.House, 5)
+	d := newDirectories()
+	want := map[string]uint64{}
+	var both sync.WaitGroup
+	both.Go(func() { // a reader beside
+		for range 200 {
+			d.pick(acme, wish{status: -1}, 10)
+		}
+	})
+	for n := range 20_000 {
+		doc := threadDoc(a.Rand.IntN(300))
+		if a.Rand.IntN(20) == 0 {
+			d.apply([]update{{tenant: acme, id: doc.ID}})
+			delete(want, doc.ID)
+			continue
+		}
+		seq := uint64(n + a.Rand.IntN(200) + 1)
+		if seq <= want[doc.ID] {
+			continue
+		}
+		want[doc.ID] = seq
+		d.apply([]update{{tenant: acme, id: doc.ID, doc: &brief{ID: doc.ID, Status: doc.Status, Seq: seq, CreatedAt: doc.CreatedAt}}})
+	}
+	both.Wait()
+	got := d.pick(acme, wish{status: -1}, 1000)
+	if len(got) != len(want) {
+		t.Fatalf("%d threads, want %d", len(got), len(want))
+	}
+	for i, one := range got {
+		if want[one.id] != one.seq || i > 0 && got[i-1].seq < one.seq {
+			t.Errorf("%s at %d, want %d", one.id, one.seq, want[one.id])
+		}
+	}
+	if dir := d.tenants[acme]; len(dir.order) > 4*len(want)+2048 {
+		t.Errorf("the order has %d places for %d threads", len(dir.order), len(want))
+	}
+}

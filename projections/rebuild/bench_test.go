@@ -1,0 +1,26 @@
+package rebuild_test
+
+import (
+	"testing"
+
+	"github.com/skein-threads/skein/projections"
+)
+
+// BenchmarkVerify compares every document with the log: 500 threads of 240 events
+// and about 160 documents each.
+func BenchmarkVerify(b *testing.B) {
+	h := newHouse(b)
+	h.Fill(500, 20)
+	r, _ := h.run(projections.Config{})
+	h.await(r)
+	docs := int64(0)
+	for b.Loop() {
+		report := h.Verify()
+		if report.Found != 0 {
+			b.Fatalf("%+v", report.Differences[0])
+		}
+		docs += report.Documents
+	}
+	b.ReportMetric(float64(docs)/b.Elapsed().Seconds(), "docs/s")
+	b.ReportMetric(500*float64(b.N)/b.Elapsed().Seconds(), "threads/s")
+}

@@ -1,0 +1,158 @@
+package rebuild_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/skein-threads/skein/projections"
+	"github.com/skein-threads/skein/projections/documents"
+	"github.com/skein-threads/skein/projections/rebuild"
+)
+
+// TestRebuildFindsAndRepairs tampers with documents of every kind while threads
+// are written and read.
+func TestRebuildFindsAndRepairs(t *testing.T) {
+	h := newHouse(t)
+	r, _ := h.run(projections.Config{CheckpointEvery: 50 * time.Millisecond})
+	quiet := h.Do("thread.create", "", `{"title":"quiet"}`).ThreadID
+	gone := h.Do("thread.create", "", `{}`).ThreadID
+	busy := h.Do("thread.create", "", `{"title":"busy"}`).ThreadID
+	for n := range 3 {
+		h.React(quiet, n)
+		h.React(gone, n)
+		h.React(busy, n)
+	}
+	h.Do("thread.delete", gone, `{}`)
+	h.await(r)
+	if report := h.Verify(); report.Found != 0 || report.Threads != 3 || report.Documents == 0 {
+		t.Fatalf("nothing is wrong yet: %+v", report)
+	}
+
+	// One of each: altered, missing, too many, of no thread, no document at all.
+	want := map[string]string{}
+	for _, p := range h.Models.List() {
+		var keys []string
+		for key := range h.Live(p) {
+			if strings.Contains(key, quiet) {
+				keys = append(keys, key)
+			}
+		}
+		if len(keys) == 0 {
+			continue
+		}
+		h.Tamper(p, keys[0], strings.Replace(h.Live(p)[keys[0]], `"threadId"`, `"tampered":1,"threadId"`, 1)+" ")
+		want[p.Bucket+" "+keys[0]] = rebuild.Different
+		if len(keys) > 1 {
+			h.Tamper(p, keys[1], "")
+			want[p.Bucket+" "+keys[1]] = rebuild.Missing
+		}
+		if p.Kind != documents.Threads {
+			h.Tamper(p, acme+"."+quiet+".extra", `{"id":"extra","version":1,"seq":1}`)
+			want[p.Bucket+" "+acme+"."+quiet+".extra"] = rebuild.Extra
+			h.Tamper(p, acme+"."+gone+".extra", `{"id":"extra","version":1,"seq":999999}`)
+			want[p.Bucket+" "+acme+"."+gone+".extra"] = rebuild.Extra
+		}
+		h.Tamper(p, "nobody.T-x", `{"seq":1}`)
+		want[p.Bucket+" nobody.T-x"] = rebuild.Extra
+		h.Tamper(p, "rubbish", `no JSON`)
+		want[p.Bucket+" rubbish"] = rebuild.Extra
+	}
+	check := func(report rebuild.Report) {
+		t.Helper()
+		if int(report.Found) != len(want) {
+			t.Errorf("%d differences, want %d", report.Found, len(want))
+		}
+		for _, d := range report.Differences {
+			if got := want[d.Bucket+" "+d.Key]; got != d.Kind {
+				t.Errorf("%s %s is %s, want %q", d.Bucket, d.Key, d.Kind, got)
+			}
+		}
+	}
+	check(h.Verify())
+	if h.Verify().Repaired != 0 {
+		t.Error("a verification repaired something")
+	}
+
+	// Now repair it while the busy thread is written and read.
+	ctx, stop := context.WithCancel(t.Context())
+	var beside sync.WaitGroup
+	written := atomic.Int64{}
+	beside.Go(func() {
+		for n := 100; ctx.Err() == nil; n++ {
+			h.React(busy, n)
+			written.Add(1)
+		}
+	})
+	beside.Go(func() { h.NeverOlder(ctx, busy) })
+	report := h.Repair()
+	if int(report.Found) != len(want) || report.Repaired < report.Found {
+		t.Errorf("found %d and repaired %d, want %d", report.Found, report.Repaired, len(want))
+	}
+	check(report)
+	for range 5 {
+		if report := h.Verify(); report.Found != 0 {
+			t.Errorf("after the repair, while writes go on: %+v", report)
+		}
+	}
+	stop()
+	beside.Wait()
+	if written.Load() == 0 {
+		t.Error("nothing was written meanwhile")
+	}
+	h.await(r)
+	h.Same(quiet, gone, busy)
+}
+
+// On a store that was only just made, a read model that no runner has begun with is
+// waited for: what it does not show yet is not missing. One that nobody fills is
+// judged as it is.
+func TestVerify_OfAYoungStoreTellsNoDifferences(t *testing.T) {
+	h := newHouse(t)
+	ensured, stop := h.run(projections.Config{}) // makes the buckets
+	h.await(ensured)
+	stop()
+	for _, p := range h.Models.List() {
+		stream, err := h.EventLog.JetStream().Stream(t.Context(), "KV_"+p.Bucket)
+		if err == nil {
+			err = stream.Purge(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	id := h.Do("thread.create", "", `{}`).ThreadID
+	h.React(id, 1)
+	verify := func(wait time.Duration) rebuild.Report {
+		report, err := rebuild.Verify(t.Context(), h.NewLog(), rebuild.Scope{Wait: wait})
+		if err != nil {
+			t.Error(err)
+		}
+		return report
+	}
+	if report := verify(time.Millisecond); report.Found == 0 || report.Differences[0].Kind != rebuild.Missing {
+		t.Errorf("nobody fills them: %+v", report)
+	}
+	asked, err := h.NewLog().Conn().SubscribeSync("$JS.API.STREAM.MSG.GET.KV_" + h.Models.Of(documents.Threads).Bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan rebuild.Report, 1)
+	go func() { done <- verify(time.Hour) }()
+	for range 3 { // it has looked, and looks again
+		if _, err := asked.NextMsg(time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, _ := h.run(projections.Config{})
+	if report := <-done; report.Found != 0 || report.Threads != 1 {
+		t.Errorf("a runner was about to begin: %+v", report)
+	}
+	h.await(r)
+	if report := verify(time.Hour); report.Found != 0 || report.Documents == 0 {
+		t.Errorf("a runner has done its work: %+v", report)
+	}
+}
