@@ -94,7 +94,7 @@ func Sub(name string, data any) (events.SubCommand, error) {
 
 // Send executes the command whose data is d, such as an events.SetContext, on a thread.
 // It serves every command, also one that has no method of its own here.
-func (c *Client) Send(ctx context.Context, thread string, d any, opts ...Option) (*events.Reply, error) {
+func Send(ctx context.Context, c *Client, thread string, d any, opts ...Option) (*events.Reply, error) {
 	row, ok := events.CommandOf(d)
 	if !ok {
 		return nil, events.Invalid("", "no command has data of type %T; see events.Commands", d)

@@ -81,7 +81,7 @@ func TestSendAndRead_ByType(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reply, err := c.Send(ctx, made.ThreadID, events.SetContext{Content: []byte(`{"turns":1}`)})
+	reply, err := client.Send(ctx, c, made.ThreadID, events.SetContext{Content: []byte(`{"turns":1}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestSendAndRead_ByType(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 	invalid := &events.Error{Code: events.InvalidRequest}
-	if _, err := c.Send(ctx, made.ThreadID, events.ListContexts{}); !errors.Is(err, invalid) {
+	if _, err := client.Send(ctx, c, made.ThreadID, events.ListContexts{}); !errors.Is(err, invalid) {
 		t.Errorf("a query was sent as a command: %v", err)
 	}
 	if _, err := client.Read[events.ContextList](ctx, c, events.SetContext{}); !errors.Is(err, invalid) {

@@ -135,7 +135,7 @@ func TestSamples_SetEveryField(t *testing.T) {
 			if first := strings.Contains(" Idx Iteration ", " "+field.Name+" "); v.Field(i).IsZero() && !first {
 				alternative := s.of == StateChangedType && field.Name == "Content" // or Patch
 				if !alternative {
-					t.Errorf("the sample of %s leaves %s empty", s.of, field.Name)
+					t.Errorf("the sample of %s leaves %s empty; set it in the row's example, or add a sample", s.of, field.Name)
 				}
 			}
 		}

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +36,18 @@ type sample struct {
 	data    any
 }
 
+// samples returns the filled examples: those below, and of every other event its row's.
 func samples() []sample {
+	list := written()
+	for _, r := range Catalog() {
+		if !slices.ContainsFunc(list, func(s sample) bool { return s.of == r.Type }) {
+			list = append(list, sample{r.Type, exampleQuestion, r.Example})
+		}
+	}
+	return list
+}
+
+func written() []sample {
 	const iso = "2026-02-20T12:00:00.000Z"
 	return []sample{
 		{ThreadCreatedType, thread, ThreadCreated{

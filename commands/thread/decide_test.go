@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"testing"
@@ -8,8 +9,18 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// minimal returns the least data of each command, on the thread of begun.
+// minimal returns the least data of each command, on the thread of begun; of a command
+// that onBegun does not have, the example of its row.
 func minimal() map[string]any {
+	payloads := map[string]any{}
+	for _, row := range events.Commands() {
+		payloads[row.Name] = row.Example
+	}
+	maps.Copy(payloads, onBegun())
+	return payloads
+}
+
+func onBegun() map[string]any {
 	idx := to(int64(1))
 	return map[string]any{
 		"thread.create":    events.CreateThread{},
