@@ -51,10 +51,10 @@ func (w *Worker) beginRun(e *events.Event, name string) *commands.Joined {
 				return
 			}
 			w.queueBegun(job)
-			w.crew.do(func() {
+			go func() {
 				t.claimed = c
 				w.runOne(taking, t)
-			})
+			}()
 		},
 	}
 }

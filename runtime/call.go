@@ -91,11 +91,11 @@ func (t *turn) makeCalls(ctx context.Context) error {
 		asked := t.arguments(c)
 		in := t.toolInput(c, asked)
 		in.State = t.toolState(c.CallID, spec)
-		t.w.crew.do(func() {
+		go func() {
 			e := t.makeCall(c, tool, in)
 			e.asked = asked
 			done <- t.streamOutcome(in.StepID, e)
-		})
+		}()
 	}
 	if len(hold.Approve) > 0 || len(hold.Wait) > 0 {
 		if _, err := t.commit(ctx, "hold", hold); err != nil {
@@ -268,7 +268,7 @@ func (t *turn) attemptCall(tool Tool, in *ToolInput, limit time.Duration) (ToolR
 	}
 	done := make(chan answer, 1)
 	own := *in
-	t.w.crew.do(func() {
+	go func() {
 		var a answer
 		defer func() {
 			if p := recover(); p != nil {
@@ -278,7 +278,7 @@ func (t *turn) attemptCall(tool Tool, in *ToolInput, limit time.Duration) (ToolR
 			done <- a
 		}()
 		a.got, a.err = tool.Call(ctx, &own)
-	})
+	}()
 	select {
 	case a := <-done:
 		if a.err != nil && context.Cause(ctx) != nil {

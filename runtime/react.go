@@ -194,7 +194,7 @@ func (t *turn) callReactor(r Reactor, in *StepInput) (got *Reaction, err error) 
 	ctx, over := t.cuttable()
 	defer over()
 	done := make(chan answer, 1)
-	t.w.crew.do(func() {
+	go func() {
 		var a answer
 		defer func() {
 			if p := recover(); p != nil {
@@ -204,7 +204,7 @@ func (t *turn) callReactor(r Reactor, in *StepInput) (got *Reaction, err error) 
 			done <- a
 		}()
 		a.got, a.err = r.React(ctx, in, stepStream{t, in.StepID})
-	})
+	}()
 	select {
 	case a := <-done:
 		if a.err == nil && a.got == nil {

@@ -86,7 +86,6 @@ type Worker struct {
 	agents    Agents
 	arguments Arguments
 	history   *history
-	crew      crew
 	places    chan struct{} // one for each active execution, and one for the next of the queue
 	shares    *share.Pool   // of the places
 	parked    parked        // runs that were released because their tenant has its share
@@ -113,7 +112,7 @@ func New(log *eventlog.Log, dispatcher *commands.Dispatcher, cfg Config, logger 
 	cfg = cfg.withDefaults()
 	return &Worker{
 		name: cfg.Name, cfg: cfg, log: log, commands: dispatcher, reactors: cfg.Reactors, agents: cfg.Agents,
-		arguments: cfg.Arguments, history: newHistory(log, cfg.HistoryBytes), crew: crew(make(chan func())),
+		arguments: cfg.Arguments, history: newHistory(log, cfg.HistoryBytes),
 		places: make(chan struct{}, cfg.Places), shares: cfg.Shares,
 		parked: parked{each: 5 * time.Millisecond, longest: 10 * time.Second},
 		logger: logger.With().Str("worker", cfg.Name).Logger(), turns: map[string]*turn{}, stops: map[string]stop{}, held: map[string]*queues.Run{},
@@ -222,7 +221,7 @@ func (w *Worker) takeRuns(t *intake) {
 		}
 		w.holdMessages(job)
 		w.running.Add(1)
-		w.crew.do(func() { w.runOne(t, &turn{w: w, job: job, leave: leave}) })
+		go w.runOne(t, &turn{w: w, job: job, leave: leave})
 	}
 }
 

@@ -75,7 +75,6 @@ type Service struct {
 	refusals map[string]readyRefusal // by limit
 	refused  func(limit string)
 	most     time.Duration // that a request may take; 0: no bound
-	waiting  chan request  // to an idle goroutine
 	ctx      context.Context
 	cancel   context.CancelFunc
 
@@ -93,7 +92,7 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Service{
 		nc: nc, names: names, handler: handler, logger: logger, places: make(chan struct{}, e.InFlight),
-		waiting: make(chan request), over: make(chan overLimit, refusalsAhead), ctx: ctx, cancel: cancel, finished: make(chan struct{}),
+		over: make(chan overLimit, refusalsAhead), ctx: ctx, cancel: cancel, finished: make(chan struct{}),
 		tenants: newTenants(e.Tenants), refused: func(string) {}, most: e.Time,
 	}
 	s.refusals = map[string]readyRefusal{
@@ -102,7 +101,7 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 	}
 	s.out, s.floods = cmp.Or(e.Answers, nc), e.Floods
 	go s.refuseOver(cmp.Or(e.Refusals, nc))
-	s.lanes = newLanes(e.Fair, e.Activity, e.Floods, s.startRequest, s.refuseWaiting)
+	s.lanes = newLanes(e.Fair, e.Activity, e.Floods, func(r request) { go s.serveRequest(r) }, s.refuseWaiting)
 	if e.Metrics != nil {
 		s.refused = func(limit string) { e.Metrics.Limited(e.Kind, limit) }
 	}
@@ -245,41 +244,11 @@ func (s *Service) refuseWaiting(r request) {
 	s.leave()
 }
 
-// startRequest passes a request to a goroutine.
-func (s *Service) startRequest(r request) {
-	select {
-	case s.waiting <- r:
-	default:
-		go s.serveRequests(r)
-	}
-}
-
 // request is a request that was admitted, and what frees its tenant's place.
 type request struct {
 	micro.Request
 	tenant string
 	leave  func()
-}
-
-// idle is how long a goroutine waits for the next request. A new one would have
-// to grow its stack again: the validation and the fold of a command are deep.
-const idle = 5 * time.Second
-
-// serveRequests serves a request, and those that arrive while it is idle.
-func (s *Service) serveRequests(r request) {
-	timer := time.NewTimer(idle)
-	defer timer.Stop()
-	for {
-		s.serveRequest(r)
-		timer.Reset(idle)
-		select {
-		case r = <-s.waiting:
-		case <-timer.C:
-			return
-		case <-s.ctx.Done():
-			return
-		}
-	}
 }
 
 // serveRequest answers a request, and frees its places.
