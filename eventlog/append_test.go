@@ -67,7 +67,7 @@ func TestGroupsUpToAndOverTheCrossover(t *testing.T) {
 		}
 		seqs := map[uint64]bool{}
 		for _, u := range units {
-			if err := within(t, "an answer", u.done); err != nil {
+			if err := natstest.Within(t, "an answer", u.done); err != nil {
 				t.Fatal(err)
 			}
 			seqs[u.writes[0].Commit.Seq] = true
@@ -131,7 +131,7 @@ func TestSeveralPairsShareABatch(t *testing.T) {
 		t.Errorf("three pairs were written as %v", m.writes)
 	}
 	for _, u := range few {
-		must(t, within(t, "an answer", u.done))
+		must(t, natstest.Within(t, "an answer", u.done))
 		inLog(t, l, u.writes[0].Commit)
 		inLog(t, l, u.writes[1].Commit)
 	}
@@ -142,7 +142,7 @@ func TestSeveralPairsShareABatch(t *testing.T) {
 	many := append(pairs(1000, 60), unitOf(t, l, newAuthor(2000).next(t, 1), guilty.next(t, 1)))
 	l.write(many)
 	for i, u := range many {
-		err := within(t, "an answer", u.done)
+		err := natstest.Within(t, "an answer", u.done)
 		if failed := err != nil; failed != (i == 60) {
 			t.Errorf("pair %d: %v", i, err)
 		}
@@ -165,7 +165,7 @@ func TestOnlyTheGuiltyFails(t *testing.T) {
 	units := group(t, l, 1000, 100)
 	l.write(units)
 	for i, u := range units {
-		err := within(t, "an answer", u.done)
+		err := natstest.Within(t, "an answer", u.done)
 		if i != 42 {
 			if err != nil {
 				t.Errorf("commit %d: %v", i, err)
@@ -261,7 +261,7 @@ func TestAppendTooLarge(t *testing.T) {
 	units := append(group(t, l, 100, 20), unitOf(t, l, Write{Commit: newAuthor(4).draft(t, 1, 100<<10)}))
 	l.write(units)
 	for i, u := range units {
-		if err := within(t, "an answer", u.done); errors.As(err, &big) != (i == 20) || err != nil && i < 20 {
+		if err := natstest.Within(t, "an answer", u.done); errors.As(err, &big) != (i == 20) || err != nil && i < 20 {
 			t.Errorf("commit %d: %v", i, err)
 		}
 	}
@@ -285,7 +285,7 @@ func TestAppendGivesUpWaitingForAPlace(t *testing.T) {
 	answer := make(chan error, 1)
 	go func() { answer <- full.Append(context.Background(), newAuthor(1).next(t, 1)) }()
 	close(full.stopping)
-	if err := within(t, "an answer", answer); !errors.As(err, &refused) || !strings.Contains(err.Error(), "closed") {
+	if err := natstest.Within(t, "an answer", answer); !errors.As(err, &refused) || !strings.Contains(err.Error(), "closed") {
 		t.Errorf("got %v", err)
 	}
 }

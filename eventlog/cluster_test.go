@@ -83,16 +83,16 @@ func relayTo(t *testing.T, l *eventlog.Log, seq uint64) error {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- timeline.Of(l).Relay(ctx) }()
-	err := timeline.Of(l).Await(ctx, seq, logtest.Patience)
+	err := timeline.Of(l).Await(ctx, seq, natstest.Patience)
 	cancel()
-	return errors.Join(err, logtest.Within(t, "the relay to end", ended))
+	return errors.Join(err, natstest.Within(t, "the relay to end", ended))
 }
 
 // follower returns a server that does not lead a stream, while another does.
 func (n *nodes) follower(stream string) int {
 	n.t.Helper()
 	follower := -1
-	logtest.Eventually(n.t, "a server that follows "+stream, func() bool {
+	natstest.Eventually(n.t, "a server that follows "+stream, func() bool {
 		follower = -1
 		led := false
 		for i, s := range n.Servers {
@@ -142,7 +142,7 @@ func TestCluster_ReturningReplicaCatchesUp(t *testing.T) {
 	stream := "KV_" + docBucket
 	away := n.follower(stream)
 	n.Stop(away)
-	logtest.Eventually(t, "a connection to another server", func() bool {
+	natstest.Eventually(t, "a connection to another server", func() bool {
 		return l.Conn().IsConnected() && l.Conn().ConnectedServerName() != n.Name(away)
 	})
 	big := make([]byte, 512<<10)
@@ -151,7 +151,7 @@ func TestCluster_ReturningReplicaCatchesUp(t *testing.T) {
 	}
 	logtest.Must(t, f.Flush(t.Context()))
 	n.Start(away)
-	logtest.Eventually(t, "the copy has caught up", func() bool {
+	natstest.Eventually(t, "the copy has caught up", func() bool {
 		return n.Servers[away].JetStreamIsStreamCurrent(server.DEFAULT_GLOBAL_ACCOUNT, stream)
 	})
 	for i := range 100 {
@@ -162,7 +162,7 @@ func TestCluster_ReturningReplicaCatchesUp(t *testing.T) {
 	}
 	logtest.Must(t, f.Flush(t.Context()))
 	var got [3]string
-	deadline := time.Now().Add(logtest.Patience)
+	deadline := time.Now().Add(natstest.Patience)
 	for got = n.copies(stream); got[0] != got[1] || got[1] != got[2]; got = n.copies(stream) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the copies differ: %v (the first of them: n%d was away)", got, away+1)
@@ -236,7 +236,7 @@ func TestCluster_ReadsAreNotStale(t *testing.T) {
 		w := logtest.NewAuthor(i).Next(t, 1)
 		c := w.Commit
 		logtest.Must(t, l.Append(t.Context(), w), relayTo(t, l, c.Seq))
-		ctx, cancel := context.WithTimeout(t.Context(), logtest.Patience)
+		ctx, cancel := context.WithTimeout(t.Context(), natstest.Patience)
 		got, err := other.Get(ctx, c.Seq)
 		logtest.Must(t, err)
 		last, err := other.Last(ctx, c.Tenant, c.Thread)
@@ -332,7 +332,7 @@ func TestCluster_FenceWaitsForResponders(t *testing.T) {
 		for _, s := range n.Servers {
 			s.GlobalAccount().RemoveMapping(subject)
 		}
-		logtest.Must(t, logtest.Within(t, "the end of the flush", done))
+		logtest.Must(t, natstest.Within(t, "the end of the flush", done))
 	}
 	if got := writtenKeys(t, l); got != "0 1 2 3 4 5 6 7 8 9" {
 		t.Errorf("written was %s", got)

@@ -66,7 +66,7 @@ func TestAppend_LostAcknowledgementHoldsOnlyItsThread(t *testing.T) {
 	first := guilty.next(t, 1)
 	answer := make(chan error, 2)
 	go func() { answer <- l.Append(context.Background(), first) }()
-	within(t, "the acknowledgement to be lost", w.lost)
+	natstest.Within(t, "the acknowledgement to be lost", w.lost)
 
 	second := Write{Commit: guilty.draft(t, 1, 20), Expected: 0} // of another process, say: it waits for the outcome of the first
 	second.Commit.Chain = "another"
@@ -76,7 +76,7 @@ func TestAppend_LostAcknowledgementHoldsOnlyItsThread(t *testing.T) {
 		write := other.next(t, 1)
 		done := make(chan error, 1)
 		go func() { done <- l.Append(context.Background(), write) }()
-		if err := within(t, "a commit of another thread", done); err != nil {
+		if err := natstest.Within(t, "a commit of another thread", done); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,7 +88,7 @@ func TestAppend_LostAcknowledgementHoldsOnlyItsThread(t *testing.T) {
 
 	close(w.give)
 	var moved *ConflictError
-	one, two := within(t, "the outcome", answer), within(t, "what waited for it", answer)
+	one, two := natstest.Within(t, "the outcome", answer), natstest.Within(t, "what waited for it", answer)
 	if errors.As(one, &moved) {
 		one, two = two, one
 	}
@@ -110,22 +110,22 @@ func TestAppend_LostAcknowledgementOfABatch(t *testing.T) {
 	pair := []Write{a.next(t, 1), b.next(t, 1)}
 	answer := make(chan error, 1)
 	go func() { answer <- l.Append(context.Background(), pair...) }()
-	within(t, "the acknowledgement to be lost", w.lost)
+	natstest.Within(t, "the acknowledgement to be lost", w.lost)
 	for i := range 20 {
 		write := newAuthor(3+i).next(t, 1)
 		done := make(chan error, 1)
 		go func() { done <- l.Append(context.Background(), write) }()
-		if err := within(t, "a commit of another thread", done); err != nil {
+		if err := natstest.Within(t, "a commit of another thread", done); err != nil {
 			t.Fatal(err)
 		}
 	}
 	closed := make(chan struct{})
 	go func() { l.Close(); close(closed) }() // what was accepted comes to its end first
 	close(w.give)
-	if err := within(t, "the outcome", answer); err != nil {
+	if err := natstest.Within(t, "the outcome", answer); err != nil {
 		t.Fatal(err)
 	}
-	within(t, "the log to close", closed)
+	natstest.Within(t, "the log to close", closed)
 	if pair[0].Commit.Seq != 1 || pair[1].Commit.Seq != 2 {
 		t.Errorf("at %d and %d", pair[0].Commit.Seq, pair[1].Commit.Seq)
 	}

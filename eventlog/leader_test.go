@@ -7,6 +7,7 @@ import (
 
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // What the leader is asked for is what a direct get would give, and what is not
@@ -69,7 +70,7 @@ func TestKeysOfACopyThatIsFarEnough(t *testing.T) {
 	}()
 	must(t, f.finalPut(t, "a.b", []byte("2")))
 	must(t, f.finalPut(t, "a.c", []byte("3")))
-	if got := within(t, "the documents", answered); len(got) != 2 || string(got[0].Data) != "2" || string(got[1].Data) != "3" {
+	if got := natstest.Within(t, "the documents", answered); len(got) != 2 || string(got[0].Data) != "2" || string(got[1].Data) != "3" {
 		t.Errorf("%+v", got)
 	}
 	began := time.Now()
@@ -88,7 +89,7 @@ func TestKeysOfACopyThatIsFarEnough(t *testing.T) {
 	if err := l.conn.NATS().Publish("$KV."+l.cfg.Names.Bucket(bucket)+".z", []byte("4")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the foreign document", func() bool {
+	natstest.Eventually(t, "the foreign document", func() bool {
 		m, ok, err := l.Bucket(bucket).Newest(t.Context(), "z")
 		return err == nil && ok && string(m.Data) == "4"
 	})

@@ -18,9 +18,6 @@ import (
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
-// patience is how long a test waits for what must happen.
-const patience = time.Minute
-
 const tenant = "acme"
 
 // start runs a server and gives a log on it with its streams made.
@@ -78,28 +75,6 @@ func sibling(t testing.TB, l *Log) *Log {
 	}
 	t.Cleanup(nc.Close)
 	return openLog(t, nc, l.cfg, nil)
-}
-
-// eventually waits until ok says true.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
-}
-
-// within gives what a channel gives, and fails the test if it gives nothing.
-func within[T any](t testing.TB, what string, c <-chan T) T {
-	t.Helper()
-	select {
-	case v := <-c:
-		return v
-	case <-time.After(patience):
-		t.Fatalf("waited in vain: %s", what)
-		panic("unreachable")
-	}
 }
 
 // author writes the commits of one thread, each after the one before.
@@ -275,7 +250,7 @@ func TestCloseWritesWhatWasAccepted(t *testing.T) {
 	stored := 0
 	for range writers {
 		var refused *UnavailableError
-		switch err := within(t, "an answer", answers); {
+		switch err := natstest.Within(t, "an answer", answers); {
 		case err == nil:
 			stored++
 		case !errors.As(err, &refused):

@@ -121,7 +121,7 @@ func TestTheAcknowledgementIsLost(t *testing.T) {
 				units := doubtful(t, l)[name]
 				p.Mute.Store(true)
 				go l.write(units)
-				eventually(t, "the commits in the log", holds(t, direct, commits(units)))
+				natstest.Eventually(t, "the commits in the log", holds(t, direct, commits(units)))
 				p.Cut()
 				return settled(t, direct, units)
 			})
@@ -145,7 +145,7 @@ func TestTheMessageIsLost(t *testing.T) {
 				for _, u := range units {
 					size += u.bytes
 				}
-				eventually(t, "all to be lost", func() bool { return p.Lost.Load() > int64(size) })
+				natstest.Eventually(t, "all to be lost", func() bool { return p.Lost.Load() > int64(size) })
 				p.Cut()
 				return settled(t, direct, units)
 			})
@@ -167,7 +167,7 @@ func TestTheServerIsStartedAnew(t *testing.T) {
 				units := doubtful(t, l)[name]
 				p.Mute.Store(true)
 				go l.write(units)
-				eventually(t, "the commits in the log", holds(t, direct, commits(units)))
+				natstest.Eventually(t, "the commits in the log", holds(t, direct, commits(units)))
 				s.Shutdown()
 				s = natstest.Start(t, natstest.StoreDir(dir))
 				p.Lead(t, s.URL())
@@ -192,10 +192,10 @@ func TestJetStreamIsAwayForAMoment(t *testing.T) {
 		units := group(t, l, 0, 20)
 		p.Mute.Store(true)
 		go l.write(units)
-		eventually(t, "the commits in the log", holds(t, direct, commits(units)))
+		natstest.Eventually(t, "the commits in the log", holds(t, direct, commits(units)))
 		p.Lead(t, empty.URL()) // it has no log, and does not know
 		p.Cut()
-		if _, err := asked.NextMsg(patience); err != nil {
+		if _, err := asked.NextMsg(natstest.Patience); err != nil {
 			t.Fatal(err)
 		}
 		p.Lead(t, direct.conn.NATS().ConnectedUrl())
@@ -213,7 +213,7 @@ func TestNobodyKnowsAnyMore(t *testing.T) {
 		units := group(t, l, 0, n)
 		p.Mute.Store(true)
 		go l.write(units)
-		eventually(t, "the commits in the log", holds(t, direct, commits(units)))
+		natstest.Eventually(t, "the commits in the log", holds(t, direct, commits(units)))
 		if n == 1 {
 			l.conn.NATS().Close()
 		} else {
@@ -222,7 +222,7 @@ func TestNobodyKnowsAnyMore(t *testing.T) {
 		}
 		for i, u := range units {
 			var unknown *UnknownError
-			if err := within(t, "an answer", u.done); !errors.As(err, &unknown) || unknown.Cause == nil {
+			if err := natstest.Within(t, "an answer", u.done); !errors.As(err, &unknown) || unknown.Cause == nil {
 				t.Errorf("commit %d, which is stored: %v", i, err)
 			}
 		}
@@ -262,7 +262,7 @@ func TestWhatIsRefusedWhileTheServerIsAwayIsNotStoredLater(t *testing.T) {
 	l := openLog(t, p.Connect(t), Config{AckTimeout: impatient}, nil)
 	s.Shutdown()
 	p.Cut()
-	eventually(t, "the connection to notice", func() bool { return !l.conn.NATS().IsConnected() })
+	natstest.Eventually(t, "the connection to notice", func() bool { return !l.conn.NATS().IsConnected() })
 	const writers = 600 // more than one group
 	answers := make(chan error, writers)
 	for i := range writers {
@@ -272,7 +272,7 @@ func TestWhatIsRefusedWhileTheServerIsAwayIsNotStoredLater(t *testing.T) {
 	began := time.Now()
 	for range writers {
 		var refused *UnavailableError
-		if err := within(t, "an answer", answers); !errors.As(err, &refused) {
+		if err := natstest.Within(t, "an answer", answers); !errors.As(err, &refused) {
 			t.Fatalf("got %v", err)
 		}
 	}
@@ -280,7 +280,7 @@ func TestWhatIsRefusedWhileTheServerIsAwayIsNotStoredLater(t *testing.T) {
 		t.Errorf("the answers took %v", took)
 	}
 	p.Lead(t, natstest.Start(t, natstest.StoreDir(dir)).URL())
-	eventually(t, "the connection", l.conn.NATS().IsConnected)
+	natstest.Eventually(t, "the connection", l.conn.NATS().IsConnected)
 	late := newAuthor(writers)
 	late.write(t, l, 1, 1)
 	if n := len(history(t, l)); n != 1 {
@@ -294,7 +294,7 @@ func TestCloseWhileTheServerIsAway(t *testing.T) {
 	nc := natstest.Connect(t, s, nats.MaxReconnects(-1))
 	l := openLog(t, nc, Config{AckTimeout: time.Minute}, nil)
 	s.Shutdown()
-	eventually(t, "the connection to notice", func() bool { return !nc.IsConnected() })
+	natstest.Eventually(t, "the connection to notice", func() bool { return !nc.IsConnected() })
 	const writers = 2000
 	answers := make(chan error, writers)
 	for i := range writers {
@@ -307,13 +307,13 @@ func TestCloseWhileTheServerIsAway(t *testing.T) {
 		close(closed)
 	}()
 	began := time.Now()
-	within(t, "the log to close", closed)
+	natstest.Within(t, "the log to close", closed)
 	if took := time.Since(began); took > l.cfg.AckTimeout/2 {
 		t.Errorf("it took %v to close", took)
 	}
 	for range writers {
 		var refused *UnavailableError
-		if err := within(t, "an answer", answers); !errors.As(err, &refused) {
+		if err := natstest.Within(t, "an answer", answers); !errors.As(err, &refused) {
 			t.Fatalf("got %v", err)
 		}
 	}
@@ -364,7 +364,7 @@ func TestAppendsThroughABadConnection(t *testing.T) {
 	}
 	for range cuts {
 		mark := done.Load() + rand.Int64N(writers)
-		eventually(t, "some writes", func() bool { return done.Load() >= mark || over.Load() == writers })
+		natstest.Eventually(t, "some writes", func() bool { return done.Load() >= mark || over.Load() == writers })
 		switch rand.N(3) {
 		case 0:
 			p.Mute.Store(true)
@@ -373,7 +373,7 @@ func TestAppendsThroughABadConnection(t *testing.T) {
 		}
 		lost := p.Lost.Load() + rand.Int64N(4000)
 		deadline := time.Now().Add(50 * time.Millisecond)
-		eventually(t, "some bytes to be lost", func() bool { return p.Lost.Load() > lost || time.Now().After(deadline) })
+		natstest.Eventually(t, "some bytes to be lost", func() bool { return p.Lost.Load() > lost || time.Now().After(deadline) })
 		p.Cut()
 	}
 	all.Wait()

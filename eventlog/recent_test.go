@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // A commit that this process stored comes back as it was made, for the very
@@ -104,7 +105,7 @@ func TestASmallWriteWaitsForCompany(t *testing.T) {
 		if n != 3 {
 			t.Errorf("%d went", n)
 		}
-	case <-time.After(patience):
+	case <-time.After(natstest.Patience):
 		t.Fatal("three are enough, and it waited on")
 	}
 	if group, _ := l.gather(first, nil, pace{enough: 3, wait: time.Millisecond}); len(group) != 1 {

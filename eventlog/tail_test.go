@@ -20,7 +20,7 @@ import (
 // after another, the first after a sequence.
 func follow(t *testing.T, tail *Tail, after uint64, n int) []Entry {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), natstest.Patience)
 	defer cancel()
 	var all []Entry
 	for range n {
@@ -127,7 +127,7 @@ func TestTailAcrossARestart(t *testing.T) {
 	s = natstest.Start(t, natstest.StoreDir(dir))
 	p.Lead(t, s.URL())
 	p.Cut()
-	eventually(t, "the log to take a commit", func() bool {
+	natstest.Eventually(t, "the log to take a commit", func() bool {
 		w := a.next(t, 1)
 		err := l.Append(t.Context(), w)
 		if err == nil {
@@ -167,7 +167,7 @@ func TestATailIsBoundedInBytes(t *testing.T) {
 	}
 	tail := followFrom(t, l, 0)
 	const most = tailBytes / size
-	eventually(t, "a full tail", func() bool { return tail.Waiting() >= most })
+	natstest.Eventually(t, "a full tail", func() bool { return tail.Waiting() >= most })
 	for n := range uint64(commits) {
 		if waiting := tail.Waiting(); waiting > most {
 			t.Fatalf("%d commits of a mebibyte are read ahead", waiting)
@@ -184,14 +184,14 @@ func TestStopWhileNobodyReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a full channel", func() bool { return tail.Waiting() == tailAhead })
+	natstest.Eventually(t, "a full channel", func() bool { return tail.Waiting() == tailAhead })
 	stopped := make(chan struct{})
 	go func() {
 		tail.Stop()
 		tail.Stop()
 		close(stopped)
 	}()
-	within(t, "the tail to stop", stopped)
+	natstest.Within(t, "the tail to stop", stopped)
 	if _, err := tail.Next(t.Context()); err == nil {
 		t.Error("a stopped tail goes on")
 	}
@@ -214,7 +214,7 @@ func TestStopAReaderThatWaits(t *testing.T) {
 		answer <- err
 	}()
 	tail.Stop()
-	if err := within(t, "the reader", answer); err == nil {
+	if err := natstest.Within(t, "the reader", answer); err == nil {
 		t.Error("it was given something")
 	}
 }
@@ -241,7 +241,7 @@ func TestTailOfAClosedConnectionEnds(t *testing.T) {
 		_, err := tail.Next(context.Background())
 		answer <- err
 	}()
-	if err := within(t, "the reader", answer); err == nil {
+	if err := natstest.Within(t, "the reader", answer); err == nil {
 		t.Error("it was given something")
 	}
 }

@@ -75,7 +75,7 @@ func announced(t *testing.T, l *eventlog.Log) func(names []string) []string {
 		}
 		var changes []string
 		for left := slices.Clone(names); len(left) > 0; {
-			msg, err := sub.NextMsg(logtest.Patience)
+			msg, err := sub.NextMsg(natstest.Patience)
 			if err != nil {
 				t.Fatalf("waited in vain for what is announced of %q: %v", left, err)
 			}
@@ -306,13 +306,13 @@ func TestEnsureBucket_IsAKeyValueBucketForAnyClient(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(keys, []string{"acme.T-1.a"}) {
 		t.Errorf("keys %v: %v", keys, err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), logtest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), natstest.Patience)
 	defer cancel()
 	watch, err := kv.WatchFiltered(ctx, []string{"acme.T-1.*"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first := logtest.Within(t, "a document by watching", watch.Updates()); first == nil {
+	if first := natstest.Within(t, "a document by watching", watch.Updates()); first == nil {
 		t.Error("a watcher is given nothing")
 	}
 }

@@ -99,7 +99,7 @@ func TestChunksAreNumberedAndRepublished(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	for i := range got {
-		m, err := sub.NextMsg(logtest.Patience)
+		m, err := sub.NextMsg(natstest.Patience)
 		logtest.Must(t, err)
 		e, err := events.DecodeEvent(m.Data)
 		logtest.Must(t, err)
@@ -184,12 +184,12 @@ func TestTakeoverOfChunks(t *testing.T) {
 				}
 			}
 		}()
-		logtest.Eventually(t, "the old claim to write", func() bool { return len(storedChunks(t, l, chunkRun(round, 1), 0)) > 10 })
+		natstest.Eventually(t, "the old claim to write", func() bool { return len(storedChunks(t, l, chunkRun(round, 1), 0)) > 10 })
 		w := chunksOf(t, other, chunkRun(round, 2))
 		for i := range 20 {
 			emit(t, w, fmt.Sprint("t", i), fmt.Sprint(i))
 		}
-		if err := logtest.Within(t, "the old claim to be halted", halted); !streams.IsFenced(err) {
+		if err := natstest.Within(t, "the old claim to be halted", halted); !streams.IsFenced(err) {
 			t.Fatalf("the old claim: %v", err)
 		}
 		if err := old.Close(t.Context()); !streams.IsFenced(err) {
@@ -230,7 +230,7 @@ func TestChunksOverACutConnection(t *testing.T) {
 		}
 	}
 	p.Cut()
-	ctx, cancel := context.WithTimeout(t.Context(), logtest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), natstest.Patience)
 	defer cancel()
 	logtest.Must(t, w.Finish(ctx, events.Finish{Reason: events.FinishStop}))
 	got := storedChunks(t, direct, chunkRun(1, 1), 0)
@@ -247,7 +247,7 @@ func TestChunksAfterExpiry(t *testing.T) {
 	nc := logtest.Start(t).Conn()
 	l := logtest.Open(t, nc, eventlog.Config{ChunkAge: time.Second})
 	gone := func() {
-		logtest.Eventually(t, "the chunks to expire", func() bool {
+		natstest.Eventually(t, "the chunks to expire", func() bool {
 			got, err := l.Streams().Direct(t.Context(), "SKEIN_CHUNKS", streams.GetRequest{Seq: 1, Next: "skein.chunk.>"})
 			return err == nil && len(got) == 0
 		})
@@ -255,7 +255,7 @@ func TestChunksAfterExpiry(t *testing.T) {
 	r := chunkRun(1, 1)
 	w := chunksOf(t, l, r)
 	emit(t, w, "t", "a")
-	logtest.Eventually(t, "a chunk", func() bool { return len(storedChunks(t, l, r, 0)) == 1 })
+	natstest.Eventually(t, "a chunk", func() bool { return len(storedChunks(t, l, r, 0)) == 1 })
 	gone()
 	emit(t, w, "t", "b")
 	logtest.Must(t, w.Close(t.Context()))
@@ -323,7 +323,7 @@ func TestChunksWaitForTheServer(t *testing.T) {
 	p.Mute.Store(true)
 	w := chunksOf(t, l, chunkRun(1, 1))
 	part := events.JSON(`"` + strings.Repeat("x", 500<<10) + `"`)
-	ctx, cancel := context.WithTimeout(t.Context(), logtest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), natstest.Patience)
 	defer cancel()
 	n := 0
 	for {

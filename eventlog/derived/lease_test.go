@@ -65,9 +65,6 @@ func (s *standstill) observe() time.Duration {
 	}
 }
 
-// patience is how long a test waits for what must happen.
-const patience = time.Minute
-
 // connect returns what reads and writes streams over a connection.
 func connect(t *testing.T, nc *nats.Conn) *streams.Conn {
 	t.Helper()
@@ -86,28 +83,6 @@ func makeLeases(t *testing.T, conn *streams.Conn, lasts time.Duration) {
 	t.Helper()
 	_, err := conn.JetStream().CreateOrUpdateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: LeaseBucket, TTL: lasts, Storage: jetstream.MemoryStorage})
 	must(t, err)
-}
-
-// eventually waits until ok returns true.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
-}
-
-// within returns what a channel delivers, and fails the test if it delivers nothing.
-func within[T any](t testing.TB, what string, c <-chan T) T {
-	t.Helper()
-	select {
-	case v := <-c:
-		return v
-	case <-time.After(patience):
-		t.Fatalf("waited in vain: %s", what)
-		panic("unreachable")
-	}
 }
 
 // holder is a process that wants the lease, with a connection of its own.
@@ -150,7 +125,7 @@ func hold(t *testing.T, url string, lasts time.Duration, at *atomic.Int64) *hold
 	}()
 	t.Cleanup(func() {
 		quit()
-		within(t, "Hold to return", h.gone)
+		natstest.Within(t, "Hold to return", h.gone)
 	})
 	return h
 }
@@ -158,7 +133,7 @@ func hold(t *testing.T, url string, lasts time.Duration, at *atomic.Int64) *hold
 // next gives the holder that begins to work, and its context.
 func next(t *testing.T, all ...*holder) (*holder, context.Context) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(natstest.Patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		for _, h := range all {
 			select {
 			case ctx := <-h.begun:
@@ -190,7 +165,7 @@ func TestOneHolderAtATime(t *testing.T) {
 			}
 			began := time.Now()
 			h.quit()
-			within(t, "Hold to return", h.gone)
+			natstest.Within(t, "Hold to return", h.gone)
 			if took := time.Since(began); took > shortly {
 				return fmt.Sprintf("it took %v to stop", took)
 			}
@@ -237,13 +212,13 @@ func TestALeaseEndsWithItsHolder(t *testing.T) {
 	b := hold(t, s.URL(), shortly, &at)
 	a.proxy.Deaf.Store(true) // it is as dead to the server, and does not know
 	a.proxy.Mute.Store(true)
-	within(t, "the work to be told", working.Done())
+	natstest.Within(t, "the work to be told", working.Done())
 	if cause := context.Cause(working); cause == nil || errors.Is(cause, context.Canceled) {
 		t.Errorf("the work was told %v", cause)
 	}
 	next(t, b)
 	a.proxy.Cut() // it comes back, and waits
-	eventually(t, "the connection", a.conn.NATS().IsConnected)
+	natstest.Eventually(t, "the connection", a.conn.NATS().IsConnected)
 	b.quit()
 	next(t, a)
 }
@@ -260,7 +235,7 @@ func TestALeaseThatSomebodyTookIsGivenUp(t *testing.T) {
 		began := time.Now()
 		_, err = kv.PutString(t.Context(), "work", "somebody")
 		must(t, err)
-		within(t, "the work to be told", working.Done())
+		natstest.Within(t, "the work to be told", working.Done())
 		if took := time.Since(began); took > shortly*2/3 {
 			return fmt.Sprintf("it took %v", took)
 		}
@@ -292,7 +267,7 @@ func TestALeaseThatTheServerKeeps(t *testing.T) {
 	began := time.Now()
 	_, err = kv.Update(t.Context(), "work", []byte(dead.owner), entry.Revision())
 	must(t, err)
-	within(t, "the work to be told", working.Done())
+	natstest.Within(t, "the work to be told", working.Done())
 	next(t, a)
 	if took := time.Since(began); took < shortly {
 		t.Errorf("it was taken after %v, and lasts %v", took, shortly)
@@ -363,5 +338,5 @@ func TestHoldReturnsWithoutABucket(t *testing.T) {
 			return nil
 		})
 	}()
-	within(t, "Hold to return", done)
+	natstest.Within(t, "Hold to return", done)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/internal/logtest"
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // A run is in the queue if the message there is of the version that last asked for
@@ -25,16 +26,16 @@ func TestHasRun(t *testing.T) {
 		t.Error("it is there before it was queued")
 	}
 	logtest.Must(t, queues.RunsOf(l).Put(logtest.Tenant, thread, 4, "exe_1", "agent"))
-	logtest.Eventually(t, "it is there", func() bool { return has(4) })
+	natstest.Eventually(t, "it is there", func() bool { return has(4) })
 	if has(9) {
 		t.Error("what version 4 asked for counts for version 9")
 	}
 	logtest.Must(t, queues.RunsOf(l).Put(logtest.Tenant, thread, 9, "exe_1", "agent"))
-	logtest.Eventually(t, "it is there anew", func() bool { return has(9) })
+	natstest.Eventually(t, "it is there anew", func() bool { return has(9) })
 	if !has(4) {
 		t.Error("what version 9 asked for does not count for version 4")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), logtest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), natstest.Patience)
 	defer cancel()
 	queue, err := queues.RunsOf(l).Receive(ctx)
 	logtest.Must(t, err)
@@ -45,5 +46,5 @@ func TestHasRun(t *testing.T) {
 		t.Error("in hand, it is not there")
 	}
 	logtest.Must(t, run.Done())
-	logtest.Eventually(t, "it is gone", func() bool { return !has(0) })
+	natstest.Eventually(t, "it is gone", func() bool { return !has(0) })
 }

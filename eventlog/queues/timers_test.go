@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/skein-threads/skein/eventlog/queues"
 	"github.com/skein-threads/skein/internal/logtest"
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // due takes the next thing that is due.
@@ -101,7 +103,7 @@ func TestTimersAreReplacedAndDropped(t *testing.T) {
 	if m := due(t, c); string(m.Data()) != "second" {
 		t.Errorf("due is %s", m.Data())
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), logtest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), natstest.Patience)
 	defer cancel()
 	if names, err := queues.TimersOf(l).Names(ctx); len(names) != 1 || err != nil {
 		t.Errorf("timers %v, %v", names, err)

@@ -11,9 +11,10 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
+
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/streams"
-	"github.com/skein-threads/skein/internal/logtest"
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // What a server can be deaf to: that messages are asked of a consumer, and that one
@@ -36,7 +37,7 @@ func startDeaf(t *testing.T) (l *eventlog.Log, deaf func(to string, on bool), un
 		s.Shutdown()
 		s.WaitForShutdown()
 	})
-	if !s.ReadyForConnections(logtest.Patience) {
+	if !s.ReadyForConnections(natstest.Patience) {
 		t.Fatal("the server does not start")
 	}
 	nc, err := nats.Connect(s.ClientURL())
@@ -76,7 +77,7 @@ func fill(t *testing.T, l *eventlog.Log, subjects ...string) jetstream.Stream {
 			<-l.JetStream().PublishAsyncComplete()
 		}
 	}
-	logtest.Within(t, "everything stored", l.JetStream().PublishAsyncComplete())
+	natstest.Within(t, "everything stored", l.JetStream().PublishAsyncComplete())
 	return stream
 }
 
@@ -113,9 +114,9 @@ func TestListAsksAgain(t *testing.T) {
 	fill(t, l, want...)
 	deaf(pulls, true)
 	done := listed(t.Context(), l, jetstream.OrderedConsumerConfig{})
-	logtest.Within(t, "the request", unheard)
+	natstest.Within(t, "the request", unheard)
 	deaf(pulls, false)
-	if got := logtest.Within(t, "the end of the list", done); !slices.Equal(got, want) {
+	if got := natstest.Within(t, "the end of the list", done); !slices.Equal(got, want) {
 		t.Errorf("listed %d of %d: %.200q", len(got), len(want), got)
 	}
 }
@@ -127,12 +128,12 @@ func TestListOfWhatWasRemoved(t *testing.T) {
 	stream := fill(t, l, numbered("s.", 100)...)
 	deaf(pulls, true)
 	done := listed(t.Context(), l, jetstream.OrderedConsumerConfig{})
-	logtest.Within(t, "the request", unheard)
+	natstest.Within(t, "the request", unheard)
 	if err := stream.Purge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	deaf(pulls, false)
-	if got := logtest.Within(t, "the end of the list", done); len(got) != 0 {
+	if got := natstest.Within(t, "the end of the list", done); len(got) != 0 {
 		t.Errorf("listed %.200q", got)
 	}
 }
@@ -185,11 +186,11 @@ func TestListIsLeft(t *testing.T) {
 	}
 	deaf(pulls, true)
 	done := listed(ctx, l, jetstream.OrderedConsumerConfig{})
-	logtest.Within(t, "the request", unheard)
+	natstest.Within(t, "the request", unheard)
 	deaf(makes, true)
-	logtest.Within(t, "the request for another consumer", unheard)
+	natstest.Within(t, "the request for another consumer", unheard)
 	cancel(errors.New("enough"))
-	if got := logtest.Within(t, "the end of the list", done); len(got) != 1 || got[0] != "listing the stream S: enough" {
+	if got := natstest.Within(t, "the end of the list", done); len(got) != 1 || got[0] != "listing the stream S: enough" {
 		t.Errorf("listed %.200q", got)
 	}
 }

@@ -10,10 +10,12 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/internal/logtest"
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // ask publishes a message with some headers (name, value, ...) and gives what
@@ -137,7 +139,7 @@ func TestClassifyWhatTheServerSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := logtest.Start(t)
-			l.Streams().SetAckTimeout(logtest.Patience)
+			l.Streams().SetAckTimeout(natstest.Patience)
 			if got, code := test.ask(t, l); got != test.want || code != test.code {
 				t.Errorf("outcome %d by code %d, want %d by %d", got, code, test.want, test.code)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/streams"
@@ -30,7 +31,7 @@ func heldUp(t *testing.T, patience time.Duration) (l *eventlog.Log, p *natstest.
 	_, err := direct.JetStream().Publish(t.Context(), direct.Bucket(docs).Subject("a"), []byte("1"))
 	logtest.Must(t, err)
 	p = natstest.NewProxy(t, direct.Conn().ConnectedUrl())
-	l = logtest.Open(t, p.Connect(t), eventlog.Config{Patience: logtest.Patience, AckTimeout: brief})
+	l = logtest.Open(t, p.Connect(t), eventlog.Config{Patience: natstest.Patience, AckTimeout: brief})
 	l.Streams().SetReadTimeout(brief)
 	if _, err := l.Streams().Replicated(t.Context()); err != nil {
 		t.Fatal(err)
@@ -74,7 +75,7 @@ func TestReads_OutlastAServerThatIsHeldUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l, p, listen := heldUp(t, logtest.Patience)
+			l, p, listen := heldUp(t, natstest.Patience)
 			asked := listen(c.asks)
 			p.Held.Lock()
 			type answer struct {
@@ -87,12 +88,12 @@ func TestReads_OutlastAServerThatIsHeldUp(t *testing.T) {
 				done <- answer{n, err}
 			}()
 			for range 3 { // it was given up twice by then
-				if _, err := asked.NextMsg(logtest.Patience); err != nil {
+				if _, err := asked.NextMsg(natstest.Patience); err != nil {
 					t.Error(err)
 				}
 			}
 			p.Held.Unlock()
-			if got := logtest.Within(t, "the answer", done); got.err != nil || got.n != 1 {
+			if got := natstest.Within(t, "the answer", done); got.err != nil || got.n != 1 {
 				t.Errorf("%d messages, %v", got.n, got.err)
 			}
 		})
@@ -112,7 +113,7 @@ func TestReads_GiveUpWhatIsNotAnswered(t *testing.T) {
 	}
 	p.Held.Unlock()
 
-	l.Streams().SetPatience(logtest.Patience)
+	l.Streams().SetPatience(natstest.Patience)
 	l.Streams().SetReadTimeout(500 * time.Millisecond)
 	asked := listen("$JS.API.DIRECT.GET.>")
 	tries := 0
@@ -134,7 +135,7 @@ func TestReads_GiveUpWhatIsNotAnswered(t *testing.T) {
 	if _, err := l.Streams().Direct(t.Context(), "NO_SUCH_STREAM", streams.GetRequest{Seq: 1}); !errors.Is(err, jetstream.ErrStreamNotFound) {
 		t.Error(err)
 	}
-	if m, err := asked.NextMsg(logtest.Patience); err != nil || m.Subject != "$JS.API.DIRECT.GET.NO_SUCH_STREAM" {
+	if m, err := asked.NextMsg(natstest.Patience); err != nil || m.Subject != "$JS.API.DIRECT.GET.NO_SUCH_STREAM" {
 		t.Errorf("%v, %v", m, err)
 	}
 	if m, err := asked.NextMsg(brief); err == nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/skein-threads/skein/internal/logtest"
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 func TestManyReadersAtOnce(t *testing.T) {
@@ -13,7 +14,7 @@ func TestManyReadersAtOnce(t *testing.T) {
 	l := logtest.Start(t)
 	a := logtest.NewAuthor(1)
 	a.Write(t, l, 300, 2)
-	l.Streams().SetReadTimeout(logtest.Patience) // they are many, and one after another is answered
+	l.Streams().SetReadTimeout(natstest.Patience) // they are many, and one after another is answered
 	answers := make(chan error, 24)
 	for range cap(answers) {
 		go func() {
@@ -33,7 +34,7 @@ func TestManyReadersAtOnce(t *testing.T) {
 		}()
 	}
 	for range cap(answers) {
-		if err := logtest.Within(t, "a reader", answers); err != nil {
+		if err := natstest.Within(t, "a reader", answers); err != nil {
 			t.Error(err)
 		}
 	}

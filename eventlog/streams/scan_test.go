@@ -13,6 +13,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/logtest"
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // The whole of a tenant is read without the server counting, with each batch, what
@@ -49,7 +50,7 @@ func TestStored_OfAWholeTenantIsNotCountedWithEachBatch(t *testing.T) {
 			t.Errorf("%s: %d commits of the logtest.Tenant, not %d", name, len(got), len(want))
 		}
 		for batch := range 2 {
-			m, err := asked.NextMsg(logtest.Patience)
+			m, err := asked.NextMsg(natstest.Patience)
 			logtest.Must(t, err)
 			var q streams.GetRequest
 			logtest.Must(t, json.Unmarshal(m.Data, &q))
@@ -62,7 +63,7 @@ func TestStored_OfAWholeTenantIsNotCountedWithEachBatch(t *testing.T) {
 		for _, err := range l.Stored(t.Context(), l.Config().Names.Log(logtest.Tenant, thread), 1) {
 			logtest.Must(t, err)
 		}
-		m, err := asked.NextMsg(logtest.Patience)
+		m, err := asked.NextMsg(natstest.Patience)
 		logtest.Must(t, err)
 		if strings.Contains(string(m.Data), `">"`) {
 			t.Errorf("of one thread all is read: %s", m.Data)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/internal/logtest"
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // No goroutine of the log, the relay or a lease is left when they have ended.
@@ -40,9 +41,9 @@ func TestRelay_LeavesNoGoroutine(t *testing.T) {
 	logtest.Must(t, err)
 	tail.Stop()
 	cancel()
-	logtest.Within(t, "the relay to end", held)
+	natstest.Within(t, "the relay to end", held)
 	l.Close()
-	for deadline := time.Now().Add(logtest.Patience); ours() != ""; time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(natstest.Patience); ours() != ""; time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("these run on:\n%s", ours())
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/logtest"
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // emptied throws away what the timeline holds, as age does.
@@ -51,7 +52,7 @@ func TestRelay_ResumesByAgeOnEmptyTimeline(t *testing.T) {
 	aged := Of(l)
 	aged.age = time.Nanosecond
 	stop = relaying(t, aged)
-	logtest.Eventually(t, "the relay to begin", func() bool {
+	natstest.Eventually(t, "the relay to begin", func() bool {
 		a.Write(t, l, 1, 1)
 		return len(messages(t, l)) > 0
 	})
@@ -88,7 +89,7 @@ func TestRebuild_AfterErasure(t *testing.T) {
 	stream, err := l.JetStream().Stream(t.Context(), l.Config().Names.Stream(assets.LogStream))
 	logtest.Must(t, err)
 	logtest.Must(t, stream.Purge(t.Context(), jetstream.WithPurgeSubject(l.Config().Names.Log(logtest.Tenant, b.Thread))))
-	ctx, cancel := context.WithTimeout(t.Context(), logtest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), natstest.Patience)
 	defer cancel()
 	logtest.Must(t, Of(l).Rebuild(ctx))
 	exact(t, l, 0)
@@ -110,7 +111,7 @@ func TestPositionAt_YoungCommitsErased(t *testing.T) {
 	stream, err := l.JetStream().Stream(t.Context(), l.Config().Names.Stream(assets.LogStream))
 	logtest.Must(t, err)
 	logtest.Must(t, stream.Purge(t.Context(), jetstream.WithPurgeSubject(l.Config().Names.Log(logtest.Tenant, young.Thread))))
-	ctx, cancel := context.WithTimeout(t.Context(), logtest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), natstest.Patience)
 	defer cancel()
 	if at, err := Of(l).positionAt(ctx, first); err != nil || at != (position{seq: 5}) {
 		t.Errorf("the position is %+v: %v", at, err)
@@ -182,6 +183,6 @@ func TestRebuild_Interrupted(t *testing.T) {
 		t.Error("a tenant may have the mark's name")
 	}
 	running(t, l)
-	logtest.Eventually(t, "the relay to begin anew", func() bool { return len(messages(t, l)) == 2*200+1 })
+	natstest.Eventually(t, "the relay to begin anew", func() bool { return len(messages(t, l)) == 2*200+1 })
 	reaches(t, l, a)
 }

@@ -39,7 +39,7 @@ func TestRelay_AfterServerLostNewestMessages(t *testing.T) {
 			return err == nil && got == seq
 		}
 	}
-	logtest.Eventually(t, "the timeline to show all", shows(2))
+	natstest.Eventually(t, "the timeline to show all", shows(2))
 	timeline := filepath.Join(dir, "jetstream", "$G", "streams", l.Config().Names.Stream(assets.TimelineStream))
 	older := t.TempDir()
 
@@ -51,14 +51,14 @@ func TestRelay_AfterServerLostNewestMessages(t *testing.T) {
 		p.Cut()
 	}
 	restart(func() { logtest.Must(t, os.CopyFS(older, os.DirFS(timeline))) })
-	logtest.Eventually(t, "the connection", l.Conn().IsConnected)
+	natstest.Eventually(t, "the connection", l.Conn().IsConnected)
 	a.Write(t, l, 2, 3)
-	logtest.Eventually(t, "the timeline to show all again", shows(4))
+	natstest.Eventually(t, "the timeline to show all again", shows(4))
 	restart(func() {
 		logtest.Must(t, os.RemoveAll(timeline))
 		logtest.Must(t, os.CopyFS(timeline, os.DirFS(older)))
 	})
-	logtest.Eventually(t, "the timeline to show what it had lost", shows(4))
+	natstest.Eventually(t, "the timeline to show what it had lost", shows(4))
 	n := 0
 	for _, err := range Of(l).Messages(t.Context(), "*", "*") {
 		logtest.Must(t, err)

@@ -34,11 +34,11 @@ func TestRelay(t *testing.T) {
 	reaches(t, l, a)
 	exact(t, l, 0)
 	for range 3 + 403*5 { // a plain subscriber has them too
-		if _, err := live.NextMsg(logtest.Patience); err != nil {
+		if _, err := live.NextMsg(natstest.Patience); err != nil {
 			t.Fatal(err)
 		}
 	}
-	logtest.Eventually(t, "the metrics", func() bool {
+	natstest.Eventually(t, "the metrics", func() bool {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		return m.relayed == a.Seq
@@ -73,7 +73,7 @@ func TestRelay_IsQuick(t *testing.T) {
 		began := time.Now()
 		a.Write(t, l, 1, 1)
 		appended[i] = time.Since(began)
-		if _, err := live.NextMsg(logtest.Patience); err != nil {
+		if _, err := live.NextMsg(natstest.Patience); err != nil {
 			t.Fatal(err)
 		}
 		took[i] = time.Since(began)
@@ -170,7 +170,7 @@ func TestRelay_SkipsBrokenCommits(t *testing.T) {
 	a.Write(t, l, 2, 2)
 	appendBroken(t, l)
 	running(t, l)
-	logtest.Eventually(t, "the good ones before", func() bool { return len(messages(t, l)) == 4 })
+	natstest.Eventually(t, "the good ones before", func() bool { return len(messages(t, l)) == 4 })
 	a.Write(t, l, 2, 2)
 	appendBroken(t, l)
 	reaches(t, l, a)

@@ -52,7 +52,7 @@ func openTold(t *testing.T, m *told) *eventlog.Log {
 // entryAfter returns the log's entry after a sequence.
 func entryAfter(t *testing.T, l *eventlog.Log, seq uint64) eventlog.Entry {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), logtest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), natstest.Patience)
 	defer cancel()
 	tail, err := l.Tail(ctx, "test", seq)
 	logtest.Must(t, err)
@@ -92,7 +92,7 @@ func relaying(t *testing.T, timeline *Timeline) (stop func()) {
 	go func() { done <- timeline.Relay(ctx) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
-		if err := logtest.Within(t, "the relay to end", done); err != nil {
+		if err := natstest.Within(t, "the relay to end", done); err != nil {
 			t.Errorf("the relay ended with %v", err)
 		}
 	})
@@ -148,7 +148,7 @@ func exact(t *testing.T, l *eventlog.Log, after uint64) {
 // reaches waits until the timeline shows a version of the log's commit.
 func reaches(t *testing.T, l *eventlog.Log, a *logtest.Author) {
 	t.Helper()
-	logtest.Eventually(t, "the timeline", func() bool {
+	natstest.Eventually(t, "the timeline", func() bool {
 		at, err := Of(l).position(t.Context())
 		return err == nil && at == position{a.Seq, a.Version}
 	})

@@ -3,7 +3,6 @@ package logtest
 import (
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
@@ -12,9 +11,6 @@ import (
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/natstest"
 )
-
-// Patience is how long a test waits for what must happen.
-const Patience = time.Minute
 
 // Tenant owns the threads that an [Author] writes.
 const Tenant = "acme"
@@ -77,28 +73,6 @@ func Sibling(t testing.TB, l *eventlog.Log) *eventlog.Log {
 	}
 	t.Cleanup(nc.Close)
 	return Open(t, nc, l.Config())
-}
-
-// Eventually waits until ok returns true.
-func Eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(Patience); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
-}
-
-// Within returns what a channel delivers, and fails the test if it delivers nothing.
-func Within[T any](t testing.TB, what string, c <-chan T) T {
-	t.Helper()
-	select {
-	case v := <-c:
-		return v
-	case <-time.After(Patience):
-		t.Fatalf("waited in vain: %s", what)
-		panic("unreachable")
-	}
 }
 
 // Must fails the test on an error.
