@@ -1,5 +1,5 @@
-// Package examples_test runs the examples against a real server, as a user
-// would, and holds the documents to them.
+// Package examples_test runs the examples against a real server, as a user would, and
+// checks that the docs show them.
 package examples_test
 
 import (
@@ -47,8 +47,8 @@ func TestNode(t *testing.T) {
 	try(t, dir, nil, []string{node, "reactor.js"}, []string{node, "tool.js"})
 }
 
-// The same in Python. Where nats-py is not installed, a stand-in for the few
-// calls that are made of it speaks to the server.
+// The same in Python. Without nats-py, a replacement of the few calls that are used
+// speaks to the server.
 func TestPython(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -66,7 +66,7 @@ func TestPython(t *testing.T) {
 	try(t, "python", env, []string{python, "reactor.py"}, []string{python, "tool.py"})
 }
 
-// try runs a reactor that shouts and a tool that adds, and asks them.
+// try starts a reactor that shouts and a tool that adds, and calls them.
 func try(t *testing.T, dir string, env, reactorCommand, toolCommand []string) {
 	t.Helper()
 	s := natstest.Start(t)
@@ -105,7 +105,7 @@ func try(t *testing.T, dir string, env, reactorCommand, toolCommand []string) {
 	_, err = reactor.React(ctx, &runtime.StepInput{Items: []events.Item{}}, nil)
 	var retry *runtime.RetryError
 	if err == nil || errors.As(err, &retry) || strings.Contains(err.Error(), "skein.reactor") {
-		t.Errorf("without a message of a user the process says why: %v", err)
+		t.Errorf("without a message of a user: %v", err)
 	}
 
 	tool, err := remote.Tool(nc, names, runtime.ToolSpec{Name: "add"})
@@ -122,8 +122,8 @@ func try(t *testing.T, dir string, env, reactorCommand, toolCommand []string) {
 	}
 }
 
-// run starts a program, waits until it says that it is ready, and ends it with
-// the test.
+// run starts a program, waits until it reports that it is ready, and ends it with the
+// test.
 func run(t *testing.T, dir string, env, command []string) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), command[0], command[1:]...)
@@ -139,7 +139,7 @@ func run(t *testing.T, dir string, env, command []string) {
 	}
 	t.Cleanup(func() {
 		_ = c.Process.Kill() // it may have ended
-		_ = c.Wait()         // that it was killed is known
+		_ = c.Wait()         // it was killed
 		if t.Failed() {
 			t.Logf("%v: %s", command, said.String())
 		}
@@ -167,7 +167,7 @@ type chunks []runtime.Chunk
 
 func (c *chunks) Chunk(chunk runtime.Chunk) { *c = append(*c, chunk) }
 
-// The documents show the examples as they are.
+// The docs show the examples as they are.
 func TestDocumentsShowTheExamples(t *testing.T) {
 	for page, files := range map[string][]string{
 		"../docs/protocols.md": {"node/reactor.js", "node/tool.js", "python/reactor.py", "python/tool.py"},
@@ -179,11 +179,11 @@ func TestDocumentsShowTheExamples(t *testing.T) {
 			}
 		}
 	}
-	// Code in Go is that of the examples that are run, but for its indentation.
+	// Go code in the docs is that of the examples that run, except for its indentation.
 	code := plain(read(t, "../runtime/remote/example_test.go"))
 	blocks := strings.Split(read(t, "../docs/reactors.md"), "```go\n")
 	if len(blocks) < 3 {
-		t.Fatal("there is no code in Go")
+		t.Fatal("found no Go code")
 	}
 	for _, block := range blocks[1:] {
 		shown, _, _ := strings.Cut(block, "```\n")

@@ -12,7 +12,7 @@ import (
 )
 
 // The agent of examples/person asks a person, whose answer is the result of its call;
-// docs/agents.md shows its tool as it is.
+// docs/agents.md shows its tool unchanged.
 func TestPerson_AgentAsks(t *testing.T) {
 	tool, _, _ := strings.Cut(read(t, "person/desk.yaml"), "---\n")
 	if !strings.Contains(read(t, "../docs/agents.md"), "```yaml\n"+tool+"```\n") {
@@ -48,7 +48,7 @@ func TestPerson_AgentAsks(t *testing.T) {
 	}
 	for list := ""; !strings.Contains(list, "how_much: How much of order o-1 is refunded?"); list = skein("approval", "list") {
 		if ctx.Err() != nil {
-			t.Fatal("nobody was asked")
+			t.Fatal("no person was asked")
 		}
 	}
 	skein("approval", "resolve", "key:order", "ask-1", "--result", `{"eur":5}`)

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// The agents of the README are the files of examples/readme, as they are, and the
-// command that follows them prints their answer.
+// The agents of the README are the files of examples/readme, unchanged, and the command
+// that follows them prints their answer.
 func TestREADME_AgentsAnswer(t *testing.T) {
 	text := read(t, "../README.md")
 	blocks := map[string]string{}
@@ -50,7 +50,7 @@ func TestREADME_AgentsAnswer(t *testing.T) {
 			defer cancel()
 			for {
 				out, said, err := skein(args...)
-				if strings.Contains(said, "not_found") && ctx.Err() == nil { // the agent is not up yet
+				if strings.Contains(said, "not_found") && ctx.Err() == nil { // the agent is not running yet
 					continue
 				}
 				if err != nil || out != "HELLO THERE\n" {
@@ -72,8 +72,8 @@ func buildSkein(t *testing.T) string {
 	return binary
 }
 
-// serveAgent runs skein serve and an agent on it until the test ends, and returns the
-// environment in which skein's commands reach them.
+// serveAgent runs skein serve with an agent until the test ends, and returns the
+// environment for skein's commands.
 func serveAgent(t *testing.T, binary, name, block string) []string {
 	t.Helper()
 	program, env, dir := agentCommand(t, name, block)
@@ -96,7 +96,7 @@ func serveAgent(t *testing.T, binary, name, block string) []string {
 	return env
 }
 
-// agentCommand returns how an agent is run: its program, its environment and its
+// agentCommand returns how an agent is started: its program, its environment and its
 // folder.
 func agentCommand(t *testing.T, name, block string) (program, env []string, dir string) {
 	t.Helper()

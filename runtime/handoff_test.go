@@ -128,7 +128,7 @@ func TestAgentInItsOwnThread_Fails(t *testing.T) {
 }
 
 // A turn that has left its run to wait for an agent does not go on with it when the
-// next claim of the run has done so already: it would ask the reactor again, with
+// next claim of the run has done so already: it would call the reactor again, with
 // what the conversation was before.
 func TestAgentInItsOwnThread_EndsBeforeItsCallerLooks(t *testing.T) {
 	w := newWorld(t)

@@ -12,16 +12,16 @@ import (
 	"github.com/skein-threads/skein/client"
 )
 
-// Server is a Skein of one test. Its methods fail the test where they cannot do what
-// they say, so they are for the test's own goroutine.
+// Server is the Skein of one test. Its methods fail the test on errors, so they must be
+// called from the test's own goroutine.
 type Server struct {
 	*skein.Server
 	Clock *Clock
 	t     testing.TB
 }
 
-// Start starts a Skein that ends with the test. Each option may change what it is
-// started with; the store, and the clock unless Now is set, are the test's own.
+// Start starts a Skein that is stopped at the end of the test. Each option may change
+// the options; the store, and the clock unless Now is set, belong to the test.
 func Start(t testing.TB, options ...func(*skein.Options)) *Server {
 	t.Helper()
 	clock := &Clock{}
@@ -34,13 +34,13 @@ func Start(t testing.TB, options ...func(*skein.Options)) *Server {
 	}
 	started, err := skein.Start(t.Context(), o)
 	if err != nil {
-		t.Fatalf("starting Skein: %v", err)
+		t.Fatalf("start Skein: %v", err)
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := started.Stop(ctx); err != nil {
-			t.Errorf("stopping Skein: %v", err)
+			t.Errorf("stop Skein: %v", err)
 		}
 	})
 	return &Server{Server: started, Clock: clock, t: t}
@@ -62,8 +62,8 @@ func (s *Server) Client(tenant string) *client.Client {
 	return c
 }
 
-// Advance moves the clock forward and begins the effects that are due then. Their
-// ends are waited for with WaitIdle.
+// Advance moves the clock forward and starts the effects that are due then. WaitIdle
+// waits for their end.
 func (s *Server) Advance(d time.Duration) {
 	s.t.Helper()
 	s.Clock.Advance(d)
@@ -73,7 +73,7 @@ func (s *Server) Advance(d time.Duration) {
 	s.Must(err)
 }
 
-// WaitIdle blocks until nothing is left to do; see skein.Server.WaitIdle.
+// WaitIdle blocks until no work is left; see skein.Server.WaitIdle.
 func (s *Server) WaitIdle() {
 	s.t.Helper()
 	ctx, cancel := s.patience()
@@ -81,7 +81,7 @@ func (s *Server) WaitIdle() {
 	s.Must(s.Server.WaitIdle(ctx))
 }
 
-// patience bounds a wait by the test's own deadline, a little before it.
+// patience returns a context that ends a little before the test's deadline.
 func (s *Server) patience() (context.Context, context.CancelFunc) {
 	ctx := s.t.Context()
 	if t, ok := s.t.(*testing.T); ok {
@@ -92,25 +92,25 @@ func (s *Server) patience() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, 5*time.Minute)
 }
 
-// Clock is a clock that is ahead of the machine's by what it was advanced. The zero
+// Clock is a clock that is ahead of the machine's by the time it was advanced. The zero
 // value shows the machine's time. It is safe for concurrent use.
 type Clock struct {
 	mu    sync.Mutex
 	ahead time.Duration
 }
 
-// Now returns the time that the clock shows.
+// Now returns the time of the clock.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return time.Now().Add(c.ahead)
 }
 
-// Advance moves the clock forward; time does not go back, so a negative duration
-// panics.
+// Advance moves the clock forward. It panics for a negative duration: time does not go
+// back.
 func (c *Clock) Advance(d time.Duration) {
 	if d < 0 {
-		panic("skeintest: a clock cannot go back; its threads have times already")
+		panic("skeintest: a clock cannot go back: its threads have later times")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,8 +22,8 @@ func thread(t *testing.T, c *client.Client, agent string) string {
 	return reply.ThreadID
 }
 
-// An effect a year ahead runs when the clock is advanced by a year, once, and a
-// repeated one as its plan says.
+// An effect a year ahead runs once when the clock is advanced by a year, and a repeated
+// one on its schedule.
 func TestAdvance_BeginsEffectsThatAreDue(t *testing.T) {
 	s := skeintest.Start(t)
 	var once, daily atomic.Int64
@@ -59,7 +59,7 @@ func TestAdvance_BeginsEffectsThatAreDue(t *testing.T) {
 	}
 }
 
-// The clock is that of threads too.
+// The clock applies to threads, too.
 func TestAdvance_MovesTheTimeOfEvents(t *testing.T) {
 	s := skeintest.Start(t)
 	c := s.Client("acme")
@@ -78,8 +78,8 @@ func TestAdvance_MovesTheTimeOfEvents(t *testing.T) {
 	}
 }
 
-// What is idle shows everything: no run is queued, and its answer is in the read
-// models without waiting.
+// After WaitIdle no run is queued, and its answer is in the read models without
+// waiting.
 func TestWaitIdle_RunsHaveEnded(t *testing.T) {
 	s := skeintest.Start(t)
 	s.Must(s.Reactor("shout", func(ctx context.Context, in *skein.StepInput, _ skein.Stream) (*skein.Reaction, error) {
@@ -109,7 +109,7 @@ func TestWaitIdle_RunsHaveEnded(t *testing.T) {
 	}
 }
 
-// Nothing listens unless it is asked for.
+// Nothing listens unless requested.
 func TestStart_ListensNowhere(t *testing.T) {
 	if at := skeintest.Start(t).Addresses(); at != (skein.Addresses{}) {
 		t.Errorf("%+v", at)

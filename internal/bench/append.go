@@ -18,7 +18,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Options says what to measure.
+// Options configures a measurement.
 type Options struct {
 	Seconds  float64      // a case; default 4
 	Threads  int          // that the clients write; default 1,000
@@ -206,8 +206,8 @@ func (b *bench) create(ctx context.Context, n int) ([]string, error) {
 	}
 }
 
-// behind measures how far timeline and read models are behind now, and how
-// long they take to catch up.
+// behind measures how far timeline and read models lag now, and how long they take to
+// catch up.
 func (b *bench) behind(ctx context.Context, c *Case) error {
 	last, err := b.log.LastSeq(ctx)
 	if err != nil {
@@ -247,8 +247,8 @@ func (b *bench) caughtUp(ctx context.Context) error {
 	return errors.New("timeline and read models did not catch up within two minutes")
 }
 
-// shown reports whether the read models show the log up to a sequence: a query
-// waits for that, for a while.
+// shown reports whether the read models show the log up to a sequence: a query waits
+// for that.
 func (b *bench) shown(seq uint64) bool {
 	body := fmt.Appendf(nil, `{"minSeq":%d,"limit":1}`, seq)
 	reply, err := b.nc.Request(events.DefaultNames().Query(tenant, "thread.list"), body, 10*time.Second)
@@ -274,7 +274,7 @@ func (b *bench) progress() uint64 {
 	return at.Seq
 }
 
-// sizes gives the bytes on disk of the log and of what is derived.
+// sizes are the bytes on disk of the log and of what is derived.
 type sizes struct{ log, derived int64 }
 
 func (b *bench) sizes() sizes {

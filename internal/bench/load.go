@@ -18,7 +18,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Load says what the process of the clients is to do.
+// Load is the work of the client process.
 type Load struct {
 	URL     string   `json:"url"`
 	Clients int      `json:"clients"`
@@ -35,7 +35,7 @@ type Load struct {
 	Flood    *Flood `json:"flood,omitzero"`    // instead of all that, until it is interrupted
 }
 
-// Loaded is what the clients saw.
+// Loaded is the client process's result.
 type Loaded struct {
 	Nanos      []int64 `json:"nanos"`                // of each commit, or turn
 	ChunkNanos []int64 `json:"chunkNanos,omitempty"` // of each chunk, from when it was emitted
@@ -193,7 +193,7 @@ func (l Load) plain(nc *nats.Conn) (*Loaded, error) {
 	return out, nil
 }
 
-// durations gives what each commit took.
+// durations returns the duration of each commit.
 func (l *Loaded) durations() []time.Duration {
 	out := make([]time.Duration, len(l.Nanos))
 	for i, n := range l.Nanos {

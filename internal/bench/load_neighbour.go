@@ -13,8 +13,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// begin starts the load in a process of its own. stop ends it, and returns what it
-// saw.
+// begin starts the load in a process of its own. stop ends it, and returns its result.
 func (l Load) begin(ctx context.Context, args []string) (stop func() (*Loaded, error), err error) {
 	in, err := json.Marshal(l)
 	if err != nil {
@@ -52,7 +51,7 @@ func (l Load) flood(ctx context.Context) *Loaded {
 	return out
 }
 
-// commands gives one command after another, by each client.
+// commands sends one command after another, from each client.
 func (l Load) commands(ctx context.Context, nc *nats.Conn) *Loaded {
 	var mu sync.Mutex
 	out := &Loaded{}

@@ -7,8 +7,8 @@ import "time"
 // flush does nothing where a program cannot ask for it.
 func flush() {}
 
-// processor gives 0 where a program cannot ask for it.
+// processor returns 0: this system does not support it.
 func processor() time.Duration { return 0 }
 
-// peak returns the most memory that this process has taken, 0 if it is not known.
+// peak returns the peak memory of this process, 0 if unknown.
 func peak() int64 { return 0 }

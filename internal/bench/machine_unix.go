@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// flush puts to disk what was left to be written.
+// flush writes pending data to disk.
 func flush() { syscall.Sync() }
 
-// processor gives the processor time that this process has used, its own and
-// the system's for it; 0 if that cannot be told.
+// processor returns the processor time that this process has used, user and system; 0
+// if unknown.
 func processor() time.Duration {
 	var use syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &use) != nil {
@@ -21,7 +21,7 @@ func processor() time.Duration {
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
-// peak returns the most memory that this process has taken, 0 if it is not known.
+// peak returns the peak memory of this process, 0 if unknown.
 func peak() int64 {
 	var use syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &use) != nil {

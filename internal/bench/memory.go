@@ -119,12 +119,12 @@ func (b *bench) addTurns(ctx context.Context, threads int, load []string) error 
 	if err != nil {
 		return err
 	}
-	did, err := (Load{URL: b.url, Clients: 128, Threads: made, Commits: 1}).start(ctx, load)
+	loaded, err := (Load{URL: b.url, Clients: 128, Threads: made, Commits: 1}).start(ctx, load)
 	if err != nil {
 		return err
 	}
-	if did.Refused > 0 {
-		return fmt.Errorf("%d of %d turns were refused, the first: %s", did.Refused, threads, did.Error)
+	if loaded.Refused > 0 {
+		return fmt.Errorf("%d of %d turns were refused, the first: %s", loaded.Refused, threads, loaded.Error)
 	}
 	return b.caughtUp(ctx)
 }

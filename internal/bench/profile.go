@@ -7,8 +7,7 @@ import (
 	"runtime/pprof"
 )
 
-// profile begins to write the profile that was asked for, if this is the case.
-// Call what it gives at the end.
+// profile starts the requested profile if this is the last case. Call stop at the end.
 func (b *bench) profile(last bool) (stop func() error, err error) {
 	if b.o.Profile == "" || !last {
 		return func() error { return nil }, nil

@@ -10,8 +10,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Work is what turns cost beside time, each: other work on the machine does not
-// blur it.
+// Work is what a turn costs besides time: other work on the machine does not blur it.
 type Work struct {
 	Commits     float64 `json:"commits"`
 	Timeline    float64 `json:"timeline"`  // messages
@@ -22,7 +21,7 @@ type Work struct {
 	Kilobytes   float64 `json:"allocatedKilobytes"`
 }
 
-// work gives what all streams hold by now, and what was allocated.
+// work returns what all streams hold now, and what was allocated.
 func (b *bench) work(ctx context.Context) (w Work, err error) {
 	names := events.DefaultNames()
 	bucket := "KV_" + names.Bucket("")
@@ -51,7 +50,7 @@ func (b *bench) work(ctx context.Context) (w Work, err error) {
 	return w, nil
 }
 
-// since gives what was done since, for each of n turns.
+// since returns the work since before, for each of n turns.
 func (w Work) since(before Work, n int) Work {
 	each := func(now, then float64) float64 { return (now - then) / float64(n) }
 	return Work{

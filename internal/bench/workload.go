@@ -20,8 +20,8 @@ const eventsPerCommit = 12
 const question = "Please move my booking to the morning flight on the 14th and tell me what it costs."
 const answerText = "Done: you are on the 07:40 flight on the 14th. The change costs 35 dollars, charged to your card."
 
-// turn gives the commands of one turn with one tool call. The nonce keeps the
-// ids of different turns apart.
+// turn returns the commands of one turn with one tool call. The nonce makes the ids of
+// different turns unique.
 func turn(nonce string) []byte {
 	return fmt.Appendf(nil, `[`+
 		`{"command":"item.create","data":{"item":{"id":"itm_u%[1]s","type":"message","role":"user","content":[{"type":"input_text","text":"%[2]s"}]}}},`+
@@ -62,7 +62,7 @@ func (r requests) make(threadID, nonce string) []byte {
 	return append(b, `}}`...)
 }
 
-// readyMade gives a commit of one turn as Skein stores it, on a new thread.
+// readyMade returns a commit of one turn as Skein stores it, on a new thread.
 func readyMade() (*events.Commit, error) {
 	threadID, nonce := "T-"+uuid.Must(uuid.NewV7()).String(), strings.ReplaceAll(uuid.NewString(), "-", "")
 	var state thread.State

@@ -95,8 +95,8 @@ func TestBadReactors(t *testing.T) {
 		}
 	}
 	cases := []bad{
-		{"hangs", answering(func(*nats.Msg) {}), "no sign of life"},
-		{"dies", answering(func(m *nats.Msg) { beats(m, 2); chunks(m, 1) }), "no sign of life"},
+		{"hangs", answering(func(*nats.Msg) {}), "no heartbeat"},
+		{"dies", answering(func(m *nats.Msg) { beats(m, 2); chunks(m, 1) }), "no heartbeat"},
 		{"fails", serving(func(context.Context, *runtime.StepInput, runtime.Stream) (*runtime.Reaction, error) {
 			return nil, errFails
 		}), errFails.Error()},
@@ -185,8 +185,8 @@ func TestBadTools(t *testing.T) {
 		}()
 	}
 	cases := []bad{
-		{"hanging", answering(func(*nats.Msg) {}), "no sign of life"},
-		{"killed", killed, "no sign of life"},
+		{"hanging", answering(func(*nats.Msg) {}), "no heartbeat"},
+		{"killed", killed, "no heartbeat"},
 		{"failing", raw(`{"kind":"error","message":"out of stock"}`), "out of stock"},
 		{"garbled", raw("nothing"), "skein.tool.garbled"},
 		{"undecided", raw(`{"kind":"result","status":"maybe"}`), "skein.tool.undecided"},

@@ -18,21 +18,21 @@ import (
 	"github.com/skein-threads/skein/internal/machine"
 )
 
-// Servers is how many nats-servers a cluster has.
+// Servers is the number of nats-servers of a cluster.
 const Servers = 3
 
-// Programs are the two that a cluster consists of.
+// Programs are the two programs of a cluster.
 type Programs struct{ Server, Skein string }
 
-// Build builds them into a folder, from the module in whose folder root lies. What go
-// run links stays in the build cache, and is copied from there the next time.
+// Build builds them into a folder, from the module in the folder root. What go run
+// links stays in the build cache, and is copied from there the next time.
 func Build(ctx context.Context, root, into string) (Programs, error) {
 	p := Programs{Server: filepath.Join(into, "nats-server"), Skein: filepath.Join(into, "skein")}
 	for program, source := range map[string]string{p.Server: "github.com/nats-io/nats-server/v2", p.Skein: "./cmd/skein"} {
 		cmd := exec.CommandContext(ctx, "go", "run", "-ldflags=-w", "-exec", "cp -f", source, program)
 		cmd.Dir = root
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return p, fmt.Errorf("building %s: %w: %s", source, err, out)
+			return p, fmt.Errorf("build %s: %w: %s", source, err, out)
 		}
 	}
 	return p, nil
@@ -41,22 +41,22 @@ func Build(ctx context.Context, root, into string) (Programs, error) {
 // Place is where a server runs. The zero value means loopback and free ports.
 type Place struct {
 	Client, Route, Monitor string   // host and port of clients, of other servers, and of health
-	Within                 []string // what its command line begins with, such as "ip netns exec n1"
+	Within                 []string // prefix of its command line, such as "ip netns exec n1"
 }
 
-// Config says what to run.
+// Config configures a Cluster.
 type Config struct {
 	Programs
 	Conf   string // folder of the servers' configuration, deploy/cluster
-	Dir    string // folder of what the processes keep and print
+	Dir    string // folder of the processes' data and output
 	Places [Servers]Place
 
-	// Each process has a machine of its own, whose disk can be made slow and whose
-	// clock can be set; the program that says so calls machine.Begin.
+	// Each process has a machine of its own, whose disk can be slowed down and whose
+	// clock can be set; the program that sets it calls machine.Begin.
 	Machines bool
 }
 
-// Cluster is the servers and what runs on them.
+// Cluster is the servers and the processes on them.
 type Cluster struct {
 	cfg     Config
 	Servers [Servers]*Process
@@ -95,7 +95,7 @@ func New(cfg Config) (*Cluster, error) {
 	return c, nil
 }
 
-// process gives a process of the cluster, which does not run yet.
+// process returns a process of the cluster, which is not started yet.
 func (c *Cluster) process(name string, within []string, args ...string) *Process {
 	p := &Process{Name: name, within: within, args: args, dir: c.Folder(), cwd: c.cfg.Dir}
 	if c.cfg.Machines {
@@ -104,7 +104,7 @@ func (c *Cluster) process(name string, within []string, args ...string) *Process
 	return p
 }
 
-// fill writes a free address into one that is empty.
+// fill replaces an empty address by a free one.
 func fill(address *string) (err error) {
 	if *address == "" {
 		*address, err = FreeAddress()
@@ -112,9 +112,8 @@ func fill(address *string) (err error) {
 	return err
 }
 
-// FreeAddress returns a free port of loopback, with its host: one below those that
-// outgoing connections take, so that it is still free when a server that was stopped
-// comes back.
+// FreeAddress returns a free port of loopback, with its host: one below those of
+// outgoing connections, so that it is still free when a stopped server is restarted.
 func FreeAddress() (string, error) {
 	const from, to, tries = 21000, 32000, 100
 	for try := 0; ; try++ {
@@ -123,7 +122,7 @@ func FreeAddress() (string, error) {
 			return l.Addr().String(), l.Close()
 		}
 		if try == tries {
-			return "", fmt.Errorf("no free port: %w", err)
+			return "", fmt.Errorf("find a free port: %w", err)
 		}
 	}
 }
@@ -132,7 +131,7 @@ func without(list []string, i int) []string {
 	return append(append([]string{}, list[:i]...), list[i+1:]...)
 }
 
-// URL names all servers, for a client.
+// URL returns the URL of all servers, for a client.
 func (c *Cluster) URL() string {
 	var all []string
 	for i := range c.cfg.Places {
@@ -141,13 +140,13 @@ func (c *Cluster) URL() string {
 	return strings.Join(all, ",")
 }
 
-// ServerURL names one server, for a client.
+// ServerURL returns the URL of one server, for a client.
 func (c *Cluster) ServerURL(i int) string { return "nats://" + c.cfg.Places[i].Client }
 
-// Folder gives the folder of what the processes keep and print.
+// Folder returns the folder of the processes' data and output.
 func (c *Cluster) Folder() string { return filepath.Join(c.cfg.Dir, "skein-cluster") }
 
-// Store gives the folder of a server's streams, as its configuration names it.
+// Store returns the folder of a server's streams, as in its configuration.
 func (c *Cluster) Store(i int) string { return filepath.Join(c.Folder(), c.Servers[i].Name) }
 
 // Start starts all servers and waits until they are ready.
@@ -165,7 +164,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 	return nil
 }
 
-// Ready waits until a server is caught up and can take part.
+// Ready waits until a server has caught up and can take part.
 func (c *Cluster) Ready(ctx context.Context, i int) error {
 	for {
 		if !c.Servers[i].Running() {
@@ -213,9 +212,8 @@ func (c *Cluster) Ask(ctx context.Context, i int, page string, into any) error {
 	return json.UnmarshalRead(answer.Body, into)
 }
 
-// Skein starts a Skein on the cluster, which connects to the servers in the
-// order of the URL, and waits until it takes commands. It is started again, with
-// nothing but its name, by Again.
+// Skein starts a Skein on the cluster, which connects to the servers in the order of
+// the URL, and waits until it accepts commands. Again restarts it by its name.
 func (c *Cluster) Skein(ctx context.Context, name, url string, args ...string) (*Process, error) {
 	p := c.process(name, nil, append([]string{
 		c.cfg.Skein, "serve", "--nats", url, "--replicas", fmt.Sprint(Servers), "--http-listen", "127.0.0.1:0", "--json",
@@ -224,7 +222,7 @@ func (c *Cluster) Skein(ctx context.Context, name, url string, args ...string) (
 	return p, c.Again(ctx, p)
 }
 
-// Again starts a Skein that has ended, and waits until it takes commands.
+// Again restarts a Skein that has ended, and waits until it accepts commands.
 func (c *Cluster) Again(ctx context.Context, p *Process) error {
 	ready := make(chan struct{}, 1)
 	err := p.Start(func(line []byte) {
@@ -248,7 +246,7 @@ func (c *Cluster) Again(ctx context.Context, p *Process) error {
 	}
 }
 
-// Close ends everything: Skein first, so that it can finish what is under way.
+// Close ends everything: Skein first, so that it can finish the requests in flight.
 func (c *Cluster) Close() {
 	for _, p := range c.Skeins {
 		p.Stop(10 * time.Second)

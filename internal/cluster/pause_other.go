@@ -4,5 +4,5 @@ package cluster
 
 import "os"
 
-// hold does nothing: here there is no way.
+// hold does nothing: this system does not support it.
 func hold(*os.Process, bool) {}

@@ -12,5 +12,5 @@ func hold(p *os.Process, pause bool) {
 	if pause {
 		signal = syscall.SIGSTOP
 	}
-	_ = p.Signal(signal) // it may have gone
+	_ = p.Signal(signal) // it may have ended
 }

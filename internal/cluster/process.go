@@ -17,28 +17,27 @@ import (
 	"github.com/skein-threads/skein/internal/machine"
 )
 
-// Process is a program that can be started, ended and started again. It is safe
-// for concurrent use.
+// Process is a program that can be started, ended and restarted. It is safe for
+// concurrent use.
 type Process struct {
 	Name string // of its log file, too
 
-	within  []string         // what its command line begins with
+	within  []string         // prefix of its command line
 	args    []string         // the program and its arguments
 	dir     string           // where its log is
 	cwd     string           // where it runs
 	machine *machine.Machine // nil: the one that everything runs on
 
-	mu     sync.Mutex // guards what follows
-	cmd    *exec.Cmd  // nil: it does not run
+	mu     sync.Mutex // guards the fields below
+	cmd    *exec.Cmd  // nil: not running
 	ended  chan struct{}
 	paused bool
 }
 
-// Log gives the name of the file of what it prints.
+// Log returns the name of its output file.
 func (p *Process) Log() string { return filepath.Join(p.dir, p.Name+".log") }
 
-// Start starts it. line, if there is one, is given each line that it prints on
-// standard output.
+// Start starts it. line, if not nil, is called with each line of its standard output.
 func (p *Process) Start(line func([]byte)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +54,7 @@ func (p *Process) Start(line func([]byte)) error {
 	}
 	cmd.Dir, cmd.Stderr, cmd.SysProcAttr = p.cwd, log, attributes()
 	cmd.Stdout = &lines{take: func(b []byte) {
-		_, _ = log.Write(append(b, '\n')) // a log of tests and of trials
+		_, _ = log.Write(append(b, '\n')) // a log of tests and trials
 		if line != nil {
 			line(b)
 		}
@@ -66,7 +65,7 @@ func (p *Process) Start(line func([]byte)) error {
 	ended := make(chan struct{})
 	p.cmd, p.ended, p.paused = cmd, ended, false
 	go func() {
-		_ = cmd.Wait() // how it ended is in its log
+		_ = cmd.Wait() // its log shows how it ended
 		_ = log.Close()
 		p.mu.Lock()
 		p.cmd = nil
@@ -76,7 +75,7 @@ func (p *Process) Start(line func([]byte)) error {
 	return nil
 }
 
-// command gives its command, and what starts it.
+// command returns its command, and a function that starts it.
 func (p *Process) command() (cmd *exec.Cmd, start func() error, err error) {
 	line := slices.Clone(p.within)
 	if p.machine != nil {
@@ -94,7 +93,7 @@ func (p *Process) command() (cmd *exec.Cmd, start func() error, err error) {
 	return cmd, cmd.Start, nil
 }
 
-// Machine gives the machine that it runs on: nil without Config.Machines.
+// Machine returns the machine that it runs on: nil without Config.Machines.
 func (p *Process) Machine() *machine.Machine { return p.machine }
 
 // Running reports whether it runs; one that is paused does.
@@ -104,7 +103,7 @@ func (p *Process) Running() bool {
 	return p.cmd != nil
 }
 
-// Kill ends it at once, as a crash does, and waits until it is gone.
+// Kill ends it immediately, as a crash does, and waits until it has ended.
 func (p *Process) Kill() { p.end(syscall.SIGKILL, 0) }
 
 // Stop asks it to end and waits; after patience it is killed.
@@ -120,7 +119,7 @@ func (p *Process) end(signal os.Signal, patience time.Duration) {
 	if cmd == nil {
 		return
 	}
-	_ = cmd.Process.Signal(signal) // it may have gone
+	_ = cmd.Process.Signal(signal) // it may have ended
 	if signal != os.Kill {
 		select {
 		case <-ended:
@@ -132,10 +131,10 @@ func (p *Process) end(signal os.Signal, patience time.Duration) {
 	<-ended
 }
 
-// Pause stops it where it stands, as a machine that hangs does.
+// Pause suspends it, like a machine that hangs.
 func (p *Process) Pause() { p.hold(true) }
 
-// Resume lets it go on.
+// Resume continues it.
 func (p *Process) Resume() { p.hold(false) }
 
 func (p *Process) hold(pause bool) {
@@ -163,7 +162,7 @@ func (p *Process) Wait(ctx context.Context) error {
 	}
 }
 
-// lines gives what is written to it, line by line.
+// lines calls a function for each written line.
 type lines struct {
 	take func([]byte)
 	rest []byte

@@ -22,8 +22,8 @@ import (
 	"github.com/skein-threads/skein/internal/serve"
 )
 
-// closed connects as a user and gives a channel that is closed with the
-// connection, for good.
+// closed connects as a user and returns a channel that is closed when the connection is
+// closed permanently.
 func (g *guarded) closed(creds string) (*nats.Conn, <-chan struct{}) {
 	g.t.Helper()
 	opts, err := connect.Options{Creds: creds, CA: g.ca()}.NATS("a test")
@@ -48,8 +48,9 @@ func wantClosed(t *testing.T, closed <-chan struct{}, what string) {
 	}
 }
 
-// A revoked user is cut off when the server has read the folder again, and
-// stays out; others do not notice, and a new user of the same name gets in.
+// A revoked user is disconnected when the server has reloaded the folder, and cannot
+// connect again; others are not affected, and a new user with the same name can
+// connect.
 func TestRevoke(t *testing.T) {
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	path := g.creds("acme", "app")
@@ -84,12 +85,12 @@ func TestRevoke(t *testing.T) {
 	}
 	var none *access.NoUserError
 	if err := g.folder.Revoke("acme", "nobody"); !errors.As(err, &none) {
-		t.Errorf("nobody was revoked: %v", err)
+		t.Errorf("no user was revoked: %v", err)
 	}
 }
 
-// Skein's own credentials are replaced while it serves: it is connected with the
-// old ones until they are revoked, and comes back with the new ones.
+// Skein's own credentials are replaced while it serves: it stays connected with the old
+// ones until they are revoked, and reconnects with the new ones.
 func TestRotateOwn(t *testing.T) {
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	app := g.client("acme", "app")
@@ -105,7 +106,7 @@ func TestRotateOwn(t *testing.T) {
 	}
 }
 
-// The server ends the connection of a user whose time is over.
+// The server closes the connection of a user whose credentials expire.
 func TestExpiry(t *testing.T) {
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	at := time.Now().Add(6 * time.Second).UTC().Truncate(time.Second)
@@ -136,8 +137,8 @@ func TestNewTenant(t *testing.T) {
 	}
 }
 
-// With TLS nothing goes over the wire as it is: a client that does not trust the
-// authority, or speaks an old version, does not get in.
+// With TLS nothing is sent in plain text: a client that does not trust the authority,
+// or uses an old version, cannot connect.
 func TestTLS(t *testing.T) {
 	g := startGuarded(t, access.InitOptions{Hosts: []string{"127.0.0.1", "localhost"}}, everybody()...)
 	app := g.client("acme", "app")
@@ -158,7 +159,7 @@ func TestTLS(t *testing.T) {
 	}
 	old := &tls.Config{MaxVersion: tls.VersionTLS12, InsecureSkipVerify: true}
 	if _, err := nats.Connect(g.url(), nats.UserCredentials(creds), nats.Secure(old)); err == nil {
-		t.Error("TLS 1.2 was taken")
+		t.Error("TLS 1.2 was accepted")
 	}
 }
 
@@ -192,7 +193,7 @@ func TestListenBeyondLoopback(t *testing.T) {
 	}
 }
 
-// A store that was used without accounts is not taken for an empty one.
+// A store that was used without accounts is not treated as an empty one.
 func TestStoreOfAnotherAccount(t *testing.T) {
 	cfg := serve.Config{Store: t.TempDir(), NATSListen: "127.0.0.1:0", HTTPListen: "127.0.0.1:0", Volatile: true}
 	run := func() error {
@@ -216,7 +217,7 @@ func TestStoreOfAnotherAccount(t *testing.T) {
 	if err := run(); !errors.As(err, &other) || other.Other != "$G" || other.Account != folder.Account() {
 		t.Fatalf("%v", err)
 	}
-	// What the error says to do.
+	// As the error advises.
 	if err := os.Rename(filepath.Join(other.Dir, other.Other), filepath.Join(other.Dir, other.Account)); err != nil {
 		t.Fatal(err)
 	}
@@ -229,8 +230,8 @@ func TestStoreOfAnotherAccount(t *testing.T) {
 	}
 }
 
-// The folder's configuration starts a nats-server by itself, and Skein beside it.
-func TestServerByItself(t *testing.T) {
+// The folder's configuration starts a standalone nats-server, and Skein with it.
+func TestAccess_StandaloneServer(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "access")
 	folder, err := access.Init(dir, access.InitOptions{Listen: "127.0.0.1:-1", Store: t.TempDir(), Hosts: []string{"127.0.0.1"}})
 	if err != nil {

@@ -14,16 +14,16 @@ import (
 	"github.com/skein-threads/skein/internal/access"
 )
 
-// nobodyPublishes are subjects on which no tenant's user, worker or auditor may
-// publish. The wildcards' places are filled with names that are there.
-func nobodyPublishes() []string {
+// forbiddenPublishes are subjects on which no user, worker or auditor of a tenant may
+// publish. The wildcards' places are filled with existing names.
+func forbiddenPublishes() []string {
 	return []string{
-		// What Skein alone writes.
+		// What only Skein writes.
 		"skein.log.acme.T-1", "skein.timeline.acme.T-1.item.created", "skein.chunk.acme.T-1.exe_1", "skein.run.acme.exe_1",
 		"skein.timer.acme.T-1.x", "skein.due.acme.T-1.x", "skein.cancel.x",
 		"$KV.thread_threads.acme.T-1", "$KV.thread_leases.relay", "$KV.thread_effects.acme.T-1.x",
 		"$O.thread_files.C.x", "$O.thread_files.M.x", "$O.thread_snapshots.C.x", "$O.thread_archive.C.x", "$O.thread_archive.M.x",
-		// Another tenant's.
+		// Of another tenant.
 		"skein.cmd.globex.thread.create", "skein.query.globex.thread.list", "skein.submit.globex.thread.create",
 		"skein.log.globex.T-1", "$KV.thread_threads.globex.T-1", "skein.live.globex.T-1",
 		"skein.file.globex.content.get", "skein.file.globex.content.put", "skein.upload.globex.x",
@@ -45,8 +45,8 @@ func nobodyPublishes() []string {
 	}
 }
 
-// nobodySubscribes are subjects that none of them may subscribe to.
-func nobodySubscribes() []string {
+// forbiddenSubscriptions are subjects to which none of them may subscribe.
+func forbiddenSubscriptions() []string {
 	return []string{
 		">", "*", "*.>", "skein.>", "skein.*.>", "skein.log.>", "skein.log.acme.>", "skein.chunk.acme.>", "skein.run.>",
 		"skein.timeline.>", "skein.timeline.*.>", "skein.timeline.globex.>", "skein.timeline.globex.T-1.item.created",
@@ -59,7 +59,7 @@ func nobodySubscribes() []string {
 	}
 }
 
-// wantRefused waits for the server's word that a subject is not permitted.
+// wantRefused waits for the server's message that a subject is not permitted.
 func wantRefused(t *testing.T, refused <-chan error, subject string) {
 	t.Helper()
 	select {
@@ -72,9 +72,9 @@ func wantRefused(t *testing.T, refused <-chan error, subject string) {
 	}
 }
 
-// Everybody but administrators is kept from what is Skein's, another tenant's,
-// the server's or another user's; and whatever they tried, nothing was stored.
-func TestWhatNobodyMay(t *testing.T) {
+// Only administrators have access to the subjects of Skein, another tenant, the server
+// or another user; and no attempt stored anything.
+func TestAccess_ForbiddenSubjects(t *testing.T) {
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	g.client("globex", "app")
 	before := g.stored()
@@ -84,7 +84,7 @@ func TestWhatNobodyMay(t *testing.T) {
 		}
 		t.Run(fmt.Sprint(u.Name, " ", u.Roles), func(t *testing.T) {
 			nc, refused := g.plain(u.Tenant, u.Name)
-			for _, subject := range nobodyPublishes() {
+			for _, subject := range forbiddenPublishes() {
 				if u.Tenant != "" {
 					subject = swap(subject, u.Tenant)
 				}
@@ -93,7 +93,7 @@ func TestWhatNobodyMay(t *testing.T) {
 				}
 				wantRefused(t, refused, subject)
 			}
-			for _, subject := range nobodySubscribes() {
+			for _, subject := range forbiddenSubscriptions() {
 				if u.Tenant != "" {
 					subject = swap(subject, u.Tenant)
 				}
@@ -109,7 +109,7 @@ func TestWhatNobodyMay(t *testing.T) {
 	}
 }
 
-// swap turns acme and globex about for users of globex.
+// swap exchanges acme and globex for users of globex.
 func swap(subject, tenant string) string {
 	if tenant != "globex" {
 		return subject
@@ -117,8 +117,8 @@ func swap(subject, tenant string) string {
 	return strings.NewReplacer("acme", "globex", "globex", "acme").Replace(subject)
 }
 
-// What separates the roles of one tenant, and those of none.
-func TestWhatARoleMayNot(t *testing.T) {
+// What separates the roles of one tenant, and those without a tenant.
+func TestAccess_LimitsOfRoles(t *testing.T) {
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	for _, c := range []struct {
 		tenant, name         string
@@ -149,10 +149,10 @@ func TestWhatARoleMayNot(t *testing.T) {
 	}
 }
 
-// The server answers to whatever reply subject a request names. In one account
-// with Skein such an answer would be stored in another tenant's log; here it
-// never leaves the tenant's own.
-func TestRepliesCannotBeAimed(t *testing.T) {
+// The server replies on whatever subject a request names. In one account with Skein
+// such a reply would be stored in another tenant's log; here it never leaves the
+// tenant's own.
+func TestAccess_RepliesStayInTenant(t *testing.T) {
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	app := g.client("acme", "app")
 	made, err := app.CreateThread(t.Context(), events.CreateThread{Title: "x"})
@@ -180,7 +180,7 @@ func TestRepliesCannotBeAimed(t *testing.T) {
 			}
 		}
 	}
-	// Their own questions come after those, and are answered after them.
+	// Their own requests come after those, and are answered after them.
 	if _, err := tenant.Request("skein.query.acme.thread.list", nil, time.Minute); err != nil {
 		t.Fatal(err)
 	}

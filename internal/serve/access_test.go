@@ -78,7 +78,7 @@ func (g *guarded) add(u access.User) (creds string) {
 	return creds
 }
 
-// creds gives the file of a user's credentials.
+// creds returns the file of a user's credentials.
 func (g *guarded) creds(tenant, name string) string {
 	g.t.Helper()
 	for _, u := range g.folder.Users() {
@@ -116,8 +116,8 @@ func (g *guarded) client(tenant, name string) *client.Client {
 	return c
 }
 
-// plain connects as a user without Skein's client; what the server refuses comes
-// in the channel.
+// plain connects as a user without Skein's client; the channel receives what the server
+// refuses.
 func (g *guarded) plain(tenant, name string) (*nats.Conn, <-chan error) {
 	g.t.Helper()
 	opts, err := connect.Options{Creds: g.creds(tenant, name), CA: g.ca()}.NATS(name)
@@ -134,9 +134,9 @@ func (g *guarded) plain(tenant, name string) (*nats.Conn, <-chan error) {
 	return nc, refused
 }
 
-// stored tells how far every stream has got, as Skein sees it. Of buckets it
-// counts the keys that are documents: Skein writes checkpoints when it starts,
-// and renews its leases all the time.
+// stored returns the last sequence of every stream, as Skein sees it. Of buckets it
+// counts the keys of documents: Skein writes checkpoints when it starts, and renews its
+// leases.
 func (g *guarded) stored() map[string]uint64 {
 	g.t.Helper()
 	nc, _ := g.plain("", "root")

@@ -39,11 +39,11 @@ func (g *guarded) settle(c *client.Client, seq int64) {
 		if time.Now().After(deadline) {
 			g.t.Fatalf("the timeline is at %d, not %d", at, seq)
 		}
-		time.Sleep(5 * time.Millisecond) // nothing tells when it has got there
+		time.Sleep(5 * time.Millisecond) // there is no signal for it
 	}
 }
 
-// log opens the log as a user of no tenant.
+// log opens the log as a user without a tenant.
 func (g *guarded) log(name, api string) *eventlog.Log {
 	g.t.Helper()
 	nc, _ := g.plain("", name)
@@ -61,8 +61,8 @@ func saying(text string) events.CreateItem {
 	}}
 }
 
-// An application with the rights of its tenant does all that the client can.
-func TestWhatAnApplicationMay(t *testing.T) {
+// An application with the permissions of its tenant can use everything of the client.
+func TestAccess_Application(t *testing.T) {
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -123,7 +123,7 @@ func TestWhatAnApplicationMay(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || len(seen) != 2 {
 		t.Errorf("consumed %v: %v", seen, err)
 	}
-	// Chunks: some that were stored before, and what comes live.
+	// Chunks: some stored before, and live ones.
 	execution, err := app.CreateExecution(ctx, made.ThreadID, events.CreateExecution{TriggerItemID: item.Result.ItemID})
 	if err != nil {
 		t.Fatal(err)
@@ -165,8 +165,8 @@ func TestWhatAnApplicationMay(t *testing.T) {
 	}
 }
 
-// Each role does its own, and is told at once of what it may not.
-func TestRolesOfATenant(t *testing.T) {
+// Each role can do its own work, and is refused immediately what it may not.
+func TestAccess_RolesOfTenant(t *testing.T) {
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	ctx := t.Context()
 	pub, sub := g.client("acme", "pub"), g.client("acme", "sub")
@@ -210,8 +210,8 @@ func TestRolesOfATenant(t *testing.T) {
 	}
 }
 
-// The tenant is the subject's. What the body says of another tenant's things is
-// not found, and a body cannot name a tenant at all (EK-180, EK-181).
+// The subject names the tenant. Anything of another tenant in a body is not found, and
+// a body cannot name a tenant at all (EK-180, EK-181).
 func TestTenantSubjectAndBodyAgree(t *testing.T) {
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	ctx := t.Context()
@@ -248,14 +248,14 @@ func TestTenantSubjectAndBodyAgree(t *testing.T) {
 	if list, err := acme.ListChunks(ctx, events.ListChunks{ThreadID: made.ThreadID, ExecutionID: "exe_1"}); err != nil || len(list.Chunks) != 0 {
 		t.Errorf("another tenant's chunks: %+v, %v", list, err)
 	}
-	// An id that another tenant has is free here, and is another thread.
+	// An id that another tenant uses is free here, and is another thread.
 	if own, err := acme.CreateThread(ctx, events.CreateThread{Title: "of acme"}, client.ThreadID(made.ThreadID)); err != nil || own.Version != 2 {
 		t.Errorf("%+v, %v", own, err)
 	}
 	if got, err := globex.WithMinSeq(item.Seq).GetThread(ctx, events.GetThread{ThreadID: made.ThreadID}); err != nil || got.Title != "of globex" || got.Version != 4 {
 		t.Errorf("globex's thread has changed: %+v, %v", got, err)
 	}
-	// The body has no place for a tenant.
+	// The body has no field for a tenant.
 	nc, _ := g.plain("acme", "app")
 	for _, body := range []string{
 		`{"tenant":"globex","data":{}}`, `{"data":{"tenant":"globex"}}`, `{"threadId":"globex.` + made.ThreadID + `","data":{}}`,
@@ -269,7 +269,7 @@ func TestTenantSubjectAndBodyAgree(t *testing.T) {
 			t.Errorf("%s: %s", body, m.Data)
 		}
 	}
-	// A consumer's token of another tenant, and of no consumer at all.
+	// A token of another tenant's consumer, and of no consumer at all.
 	if _, err := globex.Query(ctx, "consumer.create", events.CreateConsumer{Name: "c"}); err != nil {
 		t.Fatal(err)
 	}
@@ -289,9 +289,9 @@ func TestTenantSubjectAndBodyAgree(t *testing.T) {
 	}
 }
 
-// A worker is asked and answers, many messages to a question; it cannot answer
-// whom it was not asked by.
-func TestWhatAWorkerMay(t *testing.T) {
+// A worker receives requests and answers, with many messages to one; it cannot send to
+// others.
+func TestAccess_Worker(t *testing.T) {
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	worker, refused := g.plain("", "shouter")
 	skein, _ := g.plain("", "root")
@@ -329,7 +329,7 @@ func TestWhatAWorkerMay(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := skein.Request("skein.tool.add", nil, time.Minute); !errors.Is(err, nats.ErrNoResponders) {
-		t.Errorf("nobody is the tool: %v", err)
+		t.Errorf("no process serves the tool: %v", err)
 	}
 	if err := worker.Publish(inbox, []byte("forged")); err != nil {
 		t.Fatal(err)
@@ -337,8 +337,8 @@ func TestWhatAWorkerMay(t *testing.T) {
 	wantRefused(t, refused, inbox)
 }
 
-// An auditor checks all that there is, and cannot change it.
-func TestWhatAnAuditorMay(t *testing.T) {
+// An auditor checks everything, and cannot change it.
+func TestAccess_Auditor(t *testing.T) {
 	g := startGuarded(t, access.InitOptions{}, everybody()...)
 	var last uint64
 	for _, tenant := range []string{"acme", "globex"} {

@@ -9,8 +9,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// An answer is never sent where it would be taken for an event, a request or an
-// acknowledgement, whatever subject a request names for it.
+// An answer is never sent where it would count as an event, a request or an
+// acknowledgement, whatever reply subject a request names.
 func TestAnswers_AreNotSentToSubjectsOfSkein(t *testing.T) {
 	s := run(t, free(t))
 	nc, err := nats.Connect(s.Addresses().NATS)
@@ -34,7 +34,7 @@ func TestAnswers_AreNotSentToSubjectsOfSkein(t *testing.T) {
 			}
 		}
 	}
-	// What is asked after those is answered after them.
+	// Later requests are answered after those.
 	for _, subject := range []string{"skein.cmd.acme.nonsense.x", "skein.query.acme.thread.list", "skein.file.acme.content.get"} {
 		if _, err := nc.Request(subject, []byte(`{}`), time.Minute); err != nil {
 			t.Fatal(err)
@@ -47,7 +47,7 @@ func TestAnswers_AreNotSentToSubjectsOfSkein(t *testing.T) {
 	}
 }
 
-// A page that has its own name resolve to this machine reads nothing.
+// A page whose own name resolves to this machine reads nothing.
 func TestHTTP_AnotherHostIsRefused(t *testing.T) {
 	s := run(t, free(t))
 	url := s.Addresses().HTTP

@@ -6,7 +6,7 @@ import (
 	"github.com/skein-threads/skein/archive"
 )
 
-// startArchiving applies the policies of retention that tenants have defined.
+// startArchiving applies the retention policies of tenants.
 func (s *Server) startArchiving(background context.Context) error {
 	log, err := s.open("archive")
 	if err != nil {

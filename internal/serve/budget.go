@@ -23,11 +23,11 @@ func (s *Server) budget(ctx context.Context, log *eventlog.Log) (runtime.Budget,
 	return b, nil
 }
 
-// askingModels are the commands that have models asked. The budget is looked at
-// again before each call of a model, whichever way its run came about.
+// askingModels reports whether a command leads to calls of models. The budget is
+// checked again before each call of a model, however its run was started.
 func askingModels(name string) bool { return name == "thread.react" || name == "run.retry" }
 
-// affordable refuses commands that have models asked for a tenant that has used up
+// affordable refuses commands that lead to calls of models for a tenant that has used
 // its tokens of the day.
 func affordable(tokens runtime.Budget, next service.Handler) service.Handler {
 	if tokens == nil {

@@ -24,98 +24,99 @@ import (
 	"github.com/skein-threads/skein/service"
 )
 
-// DefaultHTTPListen is where health and metrics are served.
+// DefaultHTTPListen is the default address of health and metrics.
 const DefaultHTTPListen = "127.0.0.1:8420"
 
-// NoListen is the address of what listens nowhere.
+// NoListen is the address of a disabled listener.
 const NoListen = embedded.NoListen
 
-// DefaultWorkers is how many runs a process works at.
+// DefaultWorkers is how many runs a process executes concurrently.
 const DefaultWorkers = 256
 
 // DefaultStore is the folder of the embedded server.
 const DefaultStore = "./skein-data"
 
-// Config says what to run. The zero value of a field means its default.
+// Config configures a Server. The zero value of a field means its default.
 type Config struct {
 	Store      string // --store: folder of the embedded server; default ./skein-data
 	NATSListen string // --nats-listen: where the embedded server listens, or none; default 127.0.0.1:4222
 	HTTPListen string // --http-listen: where health and metrics are served, or none; default 127.0.0.1:8420
-	OpsListen  string // --ops-listen: where health and metrics are served as well, on any address; default nowhere
+	OpsListen  string // --ops-listen: second address of health and metrics, loopback or not; default none
 	NATS       string // --nats: URL of a server to use instead of the embedded one; default none
 	Creds      string // --creds: file of credentials for it; default none
 	CA         string // --tls-ca: file of the authorities to trust when connecting to it; default the system's
 	Access     string // --access: folder of accounts and TLS for the embedded server; default none, and loopback only
-	// What one tenant may have of this process. Rate and work hold for commands and
-	// for queries, each by itself.
-	TenantRate     float64 // --tenant-rate: requests a second; default 50,000; negative: no limit
-	TenantInFlight int     // --tenant-inflight: requests under way at once; default 2,048; negative: no limit
-	// TenantPlaces is --tenant-places: places of a kind (runs, uploads, searches, images,
-	// effects) that it may hold; absent or 0: its fair share; negative: all that are free.
+	// Limits of each tenant in this process. Rate and requests in flight are limited
+	// for commands and for queries separately.
+	TenantRate     float64 // --tenant-rate: requests per second; default 50,000; negative: no limit
+	TenantInFlight int     // --tenant-inflight: requests in flight; default 2,048; negative: no limit
+	// TenantPlaces is --tenant-places: places of a kind (runs, uploads, searches,
+	// images, effects) that it may hold; 0 or missing: its fair share; negative: all
+	// that are free.
 	TenantPlaces map[string]int
-	// TenantFairRate is --tenant-fair-rate: requests begun a second while other tenants
-	// are active; default 1,000 for each processor; negative: no limit. TenantFairRunning
-	// is --tenant-fair-running: commands that are worked on at the same time then, and 16
-	// times as many queries; default 4 for each processor; negative: no limit.
+	// TenantFairRate is --tenant-fair-rate: requests started per second while other
+	// tenants are active; default 1,000 for each processor; negative: no limit.
+	// TenantFairRunning is --tenant-fair-running: commands executed concurrently then,
+	// and 16 times as many queries; default 4 for each processor; negative: no limit.
 	TenantFairRate    float64
 	TenantFairRunning int
-	TenantEffectRate  float64        // --tenant-effect-rate: effects begun a second; default 20; negative: no limit
-	Replicas          int            // --replicas: copies of every stream, on such a server; default 1
+	TenantEffectRate  float64        // --tenant-effect-rate: effects started per second; default 20; negative: no limit
+	Replicas          int            // --replicas: replicas of every stream, on such a server; default 1
 	Names             events.Names   // of subjects, streams and buckets; default prefix skein
 	Version           string         // of the services, as `nats micro` shows it; default 0.0.0
 	Worker            string         // the name under which runs are claimed; default a random one
-	Places            map[string]int // --places: how many uploads, searches, images and effects at the same time; default DefaultPlaces
-	ThreadCache       int64          // --thread-cache: bytes of the states of threads that are kept in memory; default commands.DefaultCacheBytes
-	Workers           int            // --workers: how many runs this process works at; default 256; none if below 0
-	// Register adds what this process has of its own, before runs are worked on. More
-	// may be added later; see Server.Registry.
+	Places            map[string]int // --places: concurrent uploads, searches, images and effects; default DefaultPlaces
+	ThreadCache       int64          // --thread-cache: size of the cache of thread states, in bytes; default commands.DefaultCacheBytes
+	Workers           int            // --workers: runs executed concurrently; default 256; none if negative
+	// Register adds the reactors, tools and so on of this process, before runs begin.
+	// More may be added later; see Server.Registry.
 	Register      func(*runtime.Registry) error
 	Hooks         runtime.Hooks  // of every run
-	Env           map[string]any // what tools that are not portable, hooks and effects find as env in their runtime context
+	Env           map[string]any // the values of env in the runtime context of hooks, effects and tools that are not portable
 	MCPPrograms   bool           // --mcp-programs: definitions may start programs as MCP servers
-	MCPVariables  []string       // --mcp-variable: TENANT:NAME=TARGET, variables of the environment that definitions may hand to MCP servers
-	EgressAllow   []string       // --egress-allow: addresses, CIDRs and hosts to connect to where a tenant names them, besides public ones
-	ModelParams   []string       // --model-param: what definitions of models may ask of the provider besides how it answers
-	TokensPerDay  []string       // --tokens-per-day: NUMBER or TENANT=NUMBER, tokens that the models of a tenant may use on a day; default any number
-	MaxToolTime   time.Duration  // --max-tool-time: that a call of a tool may take, whatever its definition says; default 1 h
-	MaxUploadTime time.Duration  // --max-upload-time: from the beginning of an upload to its end; default 2 h
-	OTLPEndpoint  string         // --otlp-endpoint: URL of an OpenTelemetry collector; default what OTEL_EXPORTER_OTLP_ENDPOINT says
-	OTelContent   bool           // --otel-content: traces bear messages, arguments and results
-	ArchiveEvery  time.Duration  // how often policies of retention are applied; default 1 h
-	Volatile      bool           // the embedded server does not wait for the disk: for demos and tests
-	// Now is the clock of threads, effects and retention; default time.Now. One that is
-	// moved is followed by Server.FireDue.
+	MCPVariables  []string       // --mcp-variable: TENANT:NAME=TARGET, environment variables that definitions may pass to MCP servers
+	EgressAllow   []string       // --egress-allow: addresses, CIDRs and hosts that definitions may connect to, besides public ones
+	ModelParams   []string       // --model-param: params that definitions of models may set, besides those that shape the answer
+	TokensPerDay  []string       // --tokens-per-day: NUMBER or TENANT=NUMBER, tokens that the models of a tenant may use per day; default unlimited
+	MaxToolTime   time.Duration  // --max-tool-time: the longest call of a tool, whatever its definition says; default 1 h
+	MaxUploadTime time.Duration  // --max-upload-time: from the start of an upload to its end; default 2 h
+	OTLPEndpoint  string         // --otlp-endpoint: URL of an OpenTelemetry collector; default OTEL_EXPORTER_OTLP_ENDPOINT
+	OTelContent   bool           // --otel-content: traces contain messages, arguments and results
+	ArchiveEvery  time.Duration  // how often retention policies are applied; default 1 h
+	Volatile      bool           // the embedded server acknowledges before writes are on disk: for demos and tests
+	// Now is the clock of threads, effects and retention; default time.Now. After a
+	// clock was moved by hand, call Server.FireDue.
 	Now func() time.Time
 }
 
-// Defaults of what one tenant may have.
+// Defaults of the limits of a tenant.
 const (
 	DefaultTenantRate     = 50000
 	DefaultTenantInFlight = 2048
 )
 
-// limits returns the limits of a tenant as the services know them.
+// limits returns the limits of a tenant for the services.
 func (c Config) limits() service.Limits {
 	return service.Limits{Rate: max(c.TenantRate, 0), InFlight: max(c.TenantInFlight, 0)}
 }
 
-// fair returns what a tenant may have while others are active, as the services know
-// it: times as many running as of commands.
+// fair returns the limits of a tenant while others are active, for the services: times
+// as many running as of commands.
 func (c Config) fair(times int) service.Fair {
 	return service.Fair{Rate: max(c.TenantFairRate, 0), Running: times * max(c.TenantFairRunning, 0)}
 }
 
-// queriesToCommands is how many more queries than commands may be worked on: most
-// of them wait for something.
+// queriesToCommands is how many more queries than commands may run concurrently: most
+// of them wait.
 const queriesToCommands = 16
 
-// DefaultFairRate and DefaultFairRunning are for the processors of this process.
+// DefaultFairRate and DefaultFairRunning depend on the processors of this process.
 func DefaultFairRate() float64 { return 1000 * float64(goruntime.GOMAXPROCS(0)) }
 
-// DefaultFairRunning is as DefaultFairRate.
+// DefaultFairRunning is like DefaultFairRate.
 func DefaultFairRunning() int { return 4 * goruntime.GOMAXPROCS(0) }
 
-// WithDefaults gives the configuration with every default filled in.
+// WithDefaults returns the configuration with every default filled in.
 func (c Config) WithDefaults() Config {
 	if c.Store == "" {
 		c.Store = DefaultStore
@@ -153,7 +154,7 @@ func (c Config) WithDefaults() Config {
 	if c.Names.Prefix == "" {
 		c.Names = events.DefaultNames()
 	}
-	if !semantic.MatchString(c.Version) { // the services take no other
+	if !semantic.MatchString(c.Version) { // the services accept no other
 		c.Version = "0.0.0"
 	}
 	return c
@@ -161,7 +162,7 @@ func (c Config) WithDefaults() Config {
 
 var semantic = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 
-// Validate reports everything that is wrong with the configuration, at once.
+// Validate reports everything that is wrong with the configuration, as one error.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
 	var errs []error
@@ -181,12 +182,12 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf("--nats-listen: %w", err))
 		}
 		if c.Replicas > 1 {
-			errs = append(errs, fmt.Errorf("--replicas: the embedded server is one node and keeps one copy, not %d; give --nats", c.Replicas))
+			errs = append(errs, fmt.Errorf("--replicas: the embedded server is one node with one replica, not %d; use --nats", c.Replicas))
 		}
 	}
 	errs = append(errs, c.checkPlaces()...)
 	if c.ThreadCache < 0 {
-		errs = append(errs, fmt.Errorf("--thread-cache: %d bytes; it cannot be less than 0", c.ThreadCache))
+		errs = append(errs, fmt.Errorf("--thread-cache: %d bytes; it must not be negative", c.ThreadCache))
 	}
 	if err := (openai.Config{BaseURL: openai.DefaultBaseURL, Params: c.ModelParams}).Validate(); err != nil {
 		errs = append(errs, err)
@@ -201,12 +202,12 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("--mcp-variable: %w", err))
 	}
 	if c.NATS != "" && c.Access != "" {
-		errs = append(errs, errors.New("--access is for the embedded server; start the one of --nats with nats.conf in that folder, and give its creds/skein.creds as --creds"))
+		errs = append(errs, errors.New("--access is for the embedded server; start the one of --nats with nats.conf in that folder, and pass its creds/skein.creds as --creds"))
 	}
 	return errors.Join(errs...)
 }
 
-// embedded gives the options of the embedded server.
+// embedded returns the options of the embedded server.
 func (c Config) embedded() (embedded.Options, error) {
 	o := embedded.NewOptions(c.Store)
 	o.Listen, o.SyncAlways = c.NATSListen, !c.Volatile
@@ -224,7 +225,7 @@ func (c Config) embedded() (embedded.Options, error) {
 	return o, nil
 }
 
-// connection says how this process connects to the server.
+// connection returns how this process connects to the server.
 func (c Config) connection() connect.Options {
 	if c.NATS == "" && c.Access != "" {
 		return connect.Options{Creds: filepath.Join(c.Access, access.SkeinCreds)}
@@ -238,15 +239,15 @@ func (c Config) telemetry() telemetry.Config {
 	return telemetry.Config{Endpoint: c.OTLPEndpoint, Content: c.OTelContent, Version: c.Version}
 }
 
-// NotLoopbackError says that HTTPListen can be reached from other machines. Nothing
-// authenticates those who read health and metrics there.
+// NotLoopbackError reports that HTTPListen can be reached from other machines. Readers
+// of health and metrics are not authenticated there.
 type NotLoopbackError struct{ Address string }
 
 func (e *NotLoopbackError) Error() string {
 	return fmt.Sprintf("will not listen on %q: there is no authentication, so only loopback addresses such as 127.0.0.1 are allowed", e.Address)
 }
 
-// loopback says why an address must not be listened on.
+// loopback returns an error for an address that must not be listened on.
 func loopback(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

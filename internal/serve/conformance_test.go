@@ -17,7 +17,7 @@ import (
 	"github.com/skein-threads/skein/internal/serve"
 )
 
-// world is a whole Skein, and a client of one tenant.
+// world is a whole Skein, with a client of one tenant.
 type world struct {
 	t      *testing.T
 	cfg    serve.Config
@@ -43,7 +43,7 @@ func (w *world) start(tenant string) {
 	w.Client = w.as(tenant)
 }
 
-// as gives a client of another tenant.
+// as returns a client of another tenant.
 func (w *world) as(tenant string) *client.Client {
 	w.t.Helper()
 	c, err := client.Connect(w.server.Addresses().NATS, client.Options{Tenant: tenant, Names: w.cfg.Names, Timeout: time.Minute})
@@ -76,7 +76,7 @@ func must[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-// latest gives a client whose queries show all that was written so far.
+// latest returns a client whose queries show everything written before.
 func (w *world) latest() *client.Client {
 	w.t.Helper()
 	return must(w.UpToDate(w.t.Context()))(w.t)
@@ -94,7 +94,7 @@ const (
 	toolDone  = `{"type":"tool-plan_writer","toolCallId":"tc_1","state":"output-available","input":{"scope":"full"},"output":{"ok":true}}`
 )
 
-// canonicalTurn plays EK 14 with the ids of the specification.
+// canonicalTurn executes EK 14 with the ids of the specification.
 func canonicalTurn(t *testing.T, c *client.Client) (threadID string) {
 	t.Helper()
 	ctx := t.Context()
@@ -139,9 +139,8 @@ func wantJSON(t *testing.T, got events.JSON, want string) {
 	}
 }
 
-// The canonical turn of EK 14, through the client, and all of it still there
-// after the process ended: EK-2, EK-14, EK-29, EK-79, EK-100,
-// EK-187..EK-194.
+// The canonical turn of EK 14, through the client, and all of it still there after a
+// restart: EK-2, EK-14, EK-29, EK-79, EK-100, EK-187..EK-194.
 func TestCanonicalTurnSurvivesRestart(t *testing.T) {
 	w := startWorld(t, store(t), "acme")
 	id := canonicalTurn(t, w.Client)
@@ -149,7 +148,7 @@ func TestCanonicalTurnSurvivesRestart(t *testing.T) {
 	w.stop()
 	w.start("acme")
 	checkTurn(t, w.latest(), id)
-	// And it goes on: a thread at rest takes the next turn.
+	// And an idle thread accepts the next turn.
 	if _, err := w.SetThreadStatus(t.Context(), id, events.SetThreadStatus{To: events.ThreadStreaming}); err != nil {
 		t.Error(err)
 	}
@@ -194,7 +193,7 @@ func checkTurn(t *testing.T, c *client.Client, id string) {
 		t.Errorf("reaction was %s", then.Status)
 	}
 	wantJSON(t, then.Content, asked)
-	// The whole history holds against machines and links.
+	// The whole history is valid for machines and links.
 	all := must(c.ListEvents(ctx, events.ListEvents{ThreadID: id}))(t)
 	var history []events.Event
 	for _, raw := range all.Events {
@@ -205,9 +204,9 @@ func checkTurn(t *testing.T, c *client.Client, id string) {
 	}
 }
 
-// Editing what an item shows leaves the parts of its step as they were: the
-// parts are the truth, and what an item holds is a copy. EK-79, EK-80.
-func TestPartsAreTheTruth(t *testing.T) {
+// Editing what an item shows leaves the parts of its step unchanged: the parts are
+// authoritative, and the item's content is a copy. EK-79, EK-80.
+func TestParts_AreAuthoritative(t *testing.T) {
 	w := startWorld(t, store(t), "acme")
 	id := canonicalTurn(t, w.Client)
 	if _, err := w.EditMessage(t.Context(), id, events.EditMessage{ItemID: "itm_a1", Content: events.JSON(`[]`)}); err != nil {
@@ -220,9 +219,9 @@ func TestPartsAreTheTruth(t *testing.T) {
 	wantJSON(t, parts[1].Part, toolDone)
 }
 
-// The six entities that EK adds to Open Responses each have events of their
-// own, documents of their own, and are reached through the client; what must
-// not be is refused and changes nothing. EK-5, EK-12, EK-29, EK-151..EK-159.
+// The six entities that EK adds to Open Responses each have events of their own,
+// documents of their own, and are available in the client; invalid changes are refused
+// and change nothing. EK-5, EK-12, EK-29, EK-151..EK-159.
 func TestEntities(t *testing.T) {
 	w := startWorld(t, store(t), "acme")
 	id := canonicalTurn(t, w.Client)
@@ -254,9 +253,8 @@ func TestEntities(t *testing.T) {
 	}
 }
 
-// A tenant is named by every request, and sees nothing of another; two
-// installations on one server, with prefixes of their own, see nothing of each
-// other either. EK-178..EK-181.
+// Every request names a tenant, and sees nothing of another one; two installations on
+// one server, with prefixes of their own, are separate as well. EK-178..EK-181.
 func TestTenantsAndInstallationsAreApart(t *testing.T) {
 	w := startWorld(t, store(t), "acme")
 	id := canonicalTurn(t, w.Client)

@@ -14,7 +14,7 @@ import (
 	"github.com/skein-threads/skein/schema/arguments"
 )
 
-// startDefinitions begins to follow what tenants define.
+// startDefinitions starts to follow the tenants' definitions.
 func (s *Server) startDefinitions(background context.Context, progress *buckets.Progress) (*defined, error) {
 	log, err := s.open("definitions")
 	if err != nil {
@@ -23,13 +23,13 @@ func (s *Server) startDefinitions(background context.Context, progress *buckets.
 	list := definitions.New(log, definitions.Config{Defined: s.work.definedBy, Shown: progress.Seq}, s.logger)
 	s.running.Go(func() {
 		if err := list.Run(background); err != nil && background.Err() == nil {
-			s.logger.Error().Err(err).Msg("changes of definitions are not told any more; they are read again every now and then")
+			s.logger.Error().Err(err).Msg("cannot watch the changes of definitions any more; they are read again at intervals")
 		}
 	})
 	return &defined{s, log, list}, nil
 }
 
-// defined tells decisions what tenants define, as it is when they are made.
+// defined returns the tenants' definitions to decisions, as they are at that moment.
 type defined struct {
 	s    *Server
 	log  *eventlog.Log
@@ -51,8 +51,8 @@ func (d *defined) Policy(ctx context.Context, tenant, agent string) (events.Poli
 	return def.Policy, err
 }
 
-// ContextType implements commands.Definitions. What is written is held to what
-// the log says now, whoever has defined it.
+// ContextType implements commands.Definitions. What is written is validated against the
+// current log, whichever process wrote the definition.
 func (d *defined) ContextType(ctx context.Context, tenant, name string) (func(events.JSON) error, error) {
 	if err := d.s.defined(ctx, d.log, tenant, true); err != nil {
 		return nil, err
@@ -63,13 +63,13 @@ func (d *defined) ContextType(ctx context.Context, tenant, name string) (func(ev
 	}
 	return func(content events.JSON) error {
 		if jsontext.Value(content).Kind() != '{' {
-			return errors.New("it is no object")
+			return errors.New("it is not an object")
 		}
 		return problems(d.s.work.schemas.Check(def.Schema, content), func(path string) string { return path })
 	}, nil
 }
 
-// problems says what does not fit, where, without the words for calls.
+// problems returns what is invalid, and where, without the wording for calls.
 func problems(err error, at func(path string) string) error {
 	var wrong *arguments.Error
 	if !errors.As(err, &wrong) {
@@ -83,7 +83,7 @@ func problems(err error, at func(path string) string) error {
 	return errors.New(strings.Join(list, "; "))
 }
 
-// answerFits holds a person's answer to the JSON Schema of the question.
+// answerFits validates a person's answer against the JSON Schema of the question.
 func (s *Server) answerFits(schema, answer events.JSON) error {
 	whole, err := events.AnswerSchema(schema)
 	if err != nil {

@@ -6,9 +6,8 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// startEffects starts what keeps the timers of effects; its Committed is for the
-// dispatcher. Effects themselves are run by workers that know them, see
-// runtime.EffectWorker.
+// startEffects starts the timers of effects; their Committed is for the dispatcher.
+// Workers that have the effects registered run them, see runtime.EffectWorker.
 func (s *Server) startEffects(background context.Context) (*runtime.EffectTimers, error) {
 	log, err := s.open("timers")
 	if err != nil {

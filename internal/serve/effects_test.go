@@ -18,8 +18,8 @@ import (
 )
 
 // SA-22, SA-70, SA-71, SA-72, SA-73, SA-74, SA-75, SA-76, SA-77, SA-78, C-38: a tool
-// schedules an effect and goes on; it runs outside the conversation, by its name,
-// with its arguments, and with a state and an execution of its own.
+// schedules an effect and continues; the effect runs outside the conversation, by its
+// name, with its arguments, and with a state and an execution of its own.
 func TestEffectOfATool(t *testing.T) {
 	ran := make(chan *runtime.EffectInput, 4)
 	seen, over := &got[facts]{}, make(chan struct{})
@@ -76,7 +76,7 @@ func TestEffectOfATool(t *testing.T) {
 	in := <-ran
 	<-over
 	if in.EffectID != effect || in.Name != "remind" || string(in.Args) != `{"to":"ada"}` {
-		t.Errorf("it was told %+v", in)
+		t.Errorf("it received %+v", in)
 	}
 	want := []facts{{effect, "a", 0, 0, 0, false, ""}, {effect, "a", 0, 0, 0, true, ""}}
 	if got := seen.all(); len(got) != 2 || got[0] != want[0] || got[1] != want[1] || got[0].flow == x.ID {
@@ -108,11 +108,11 @@ func TestPendingEffectsInATool(t *testing.T) {
 			t.Errorf("SA-81: without arguments it is %s", written(t, all[1]))
 		}
 		for name, want := range map[string]bool{id: true, other: true, uuid.NewString(): false, "no-uuid": false} {
-			if did := must(st.RemoveScheduledEffect(ctx, name))(t); did != want {
-				t.Errorf("SA-85: removing %s: %v", name, did)
+			if cancelled := must(st.RemoveScheduledEffect(ctx, name))(t); cancelled != want {
+				t.Errorf("SA-85: removing %s: %v", name, cancelled)
 			}
 		}
-		if did := must(st.RemoveScheduledEffect(ctx, id))(t); did {
+		if cancelled := must(st.RemoveScheduledEffect(ctx, id))(t); cancelled {
 			t.Error("SA-85: it was removed twice")
 		}
 		if left := must(st.GetScheduledEffects(ctx, ""))(t); left == nil || len(left) != 0 {
@@ -136,8 +136,8 @@ func TestPendingEffectsInATool(t *testing.T) {
 	<-done
 }
 
-// SA-75: an effect in another process. While nobody is there the effect waits, and
-// uses up no attempt; then it runs.
+// SA-75: an effect in another process. While no process serves it, the effect waits,
+// and uses up no attempt; then it runs.
 func TestEffectOfAnotherProcess(t *testing.T) {
 	s := newStage(t)
 	st := s.thread("script")
@@ -146,7 +146,7 @@ func TestEffectOfAnotherProcess(t *testing.T) {
 	s.until(st, string(events.EffectFailedType), 1)
 	list := must(s.latest().ListEvents(t.Context(), events.ListEvents{ThreadID: st.ThreadID(), Types: []string{string(events.EffectFailedType)}}))(t)
 	if d := must(events.DecodeEvent(list.Events[0]))(t).Data.(events.EffectFailed); !d.NotMade || d.Final || !strings.Contains(d.ErrorText, "skein.effect.remote: no process answers there") {
-		t.Errorf("nobody was there: %+v", d)
+		t.Errorf("no process was there: %+v", d)
 	}
 	nc := must(nats.Connect(s.server.Addresses().NATS))(t)
 	defer nc.Close()
@@ -157,7 +157,7 @@ func TestEffectOfAnotherProcess(t *testing.T) {
 	})))(t)
 	defer func() { _ = service.Close(context.Background()) }()
 	if in := <-ran; in.EffectID != reply.Result.EffectID || in.Attempt != 1 || in.ThreadID != st.ThreadID() || in.Tenant != "acme" {
-		t.Errorf("it was told %+v", in)
+		t.Errorf("it received %+v", in)
 	}
 	s.until(st, string(events.EffectCompletedType), 1)
 }

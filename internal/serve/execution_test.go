@@ -12,7 +12,7 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// facts is what an execution said of itself.
+// facts are the properties of an execution.
 type facts struct {
 	flow        string
 	side        events.Side
@@ -34,8 +34,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// SA-137, SA-138, SA-139, SA-140, SA-141, SA-142, SA-143, SA-144, SA-145: the
-// execution of an agent that answers people, step by step; it is all on side a.
+// SA-137, SA-138, SA-139, SA-140, SA-141, SA-142, SA-143, SA-144, SA-145: the execution
+// of an agent that answers people, step by step; everything is on side a.
 func TestExecutionState(t *testing.T) {
 	s := newStage(t)
 	st := s.thread("script")
@@ -61,7 +61,8 @@ func TestExecutionState(t *testing.T) {
 			t.Errorf("SA-144: the history is\n%s\nand the messages are\n%s", h[i], h[i+1])
 		}
 	}
-	// A call that a caller queued is a step, but no request of a model (SA-139, C-13).
+	// A call that a caller queued is a step, but not a request of a model (SA-139,
+	// C-13).
 	before := len(seen.all())
 	if r := must(st.InvokeTool(t.Context(), "probe", map[string]any{"act": "look"}))(t); r.Status != events.ToolSuccess {
 		t.Errorf("%+v", r)
@@ -71,7 +72,7 @@ func TestExecutionState(t *testing.T) {
 	}
 }
 
-// SA-146: nothing of an execution can be set; two methods steer it.
+// SA-146: nothing of an execution can be set; two methods control it.
 func TestExecutionStateIsReadOnly(t *testing.T) {
 	state := reflect.TypeFor[events.ExecutionState]()
 	for i := range state.NumMethod() {
@@ -86,9 +87,9 @@ func TestExecutionStateIsReadOnly(t *testing.T) {
 	}
 }
 
-// SA-142, SA-143, SA-145, SA-148: stop ends the execution after the operation under
-// way: the call gives its result and its step closes, but no other follows. The
-// abort signal is not given.
+// SA-142, SA-143, SA-145, SA-148: stop ends the execution after the current operation:
+// the call returns its result and its step closes, but no other follows. The abort
+// signal is not sent.
 func TestStopInATool(t *testing.T) {
 	s := newStage(t)
 	st := s.thread("script")
@@ -99,7 +100,7 @@ func TestStopInATool(t *testing.T) {
 		x.Stop()
 		seen.add(factsOf(x))
 		if isClosed(x.AbortSignal()) || ctx.Err() != nil {
-			t.Error("work under way was given up")
+			t.Error("the current work was cancelled")
 		}
 		return "the result", nil
 	})
@@ -113,11 +114,11 @@ func TestStopInATool(t *testing.T) {
 	}
 	last := must(s.fresh(st).GetMessages(t.Context(), events.GetMessagesOptions{}))(t).Messages[0]
 	if last.Role != events.FromTool || last.Content == nil || *last.Content != "the result" {
-		t.Errorf("the call under way gave %s", written(t, last))
+		t.Errorf("the call returned %s", written(t, last))
 	}
 }
 
-// SA-142: that somebody else has told the run to stop is seen in it at once.
+// SA-142: a stop by another caller is visible in the run immediately.
 func TestStoppedFromOutside(t *testing.T) {
 	s := newStage(t)
 	st := s.thread("script")
@@ -141,7 +142,7 @@ func TestStoppedFromOutside(t *testing.T) {
 	}
 }
 
-// SA-145, SA-149: the abort signal cancels work under way, as does the context.
+// SA-145, SA-149: the abort signal cancels the current work, and so does the context.
 func TestAbortSignal(t *testing.T) {
 	s := newStage(t)
 	st := s.thread("script")
@@ -164,8 +165,8 @@ func TestAbortSignal(t *testing.T) {
 	}
 }
 
-// debate defines an agent of two sides, which speaker is: each calls a tool first,
-// and then speaks.
+// debate defines an agent with two sides, whose reactor is speaker: each calls a tool
+// first, and then speaks.
 func (s *stage) debate(name string, a, b events.AgentSide) {
 	s.t.Helper()
 	a.Reactor, b.Reactor, a.Tools, b.Tools = "speaker", "speaker", []string{"probe"}, []string{"probe"}
@@ -189,8 +190,8 @@ func (s *stage) speaker(sides *got[string]) runtime.Reactor {
 	})
 }
 
-// SA-7, SA-9, SA-138, SA-139, SA-140, SA-141, SA-142, SA-143, SA-147, SA-148: the
-// sides of a dual_ai agent, in a thread of its own.
+// SA-7, SA-9, SA-138, SA-139, SA-140, SA-141, SA-142, SA-143, SA-147, SA-148: the sides
+// of a dual_ai agent, in a thread of its own.
 func TestDualExecutionState(t *testing.T) {
 	sides := &got[string]{}
 	var s *stage
@@ -230,7 +231,7 @@ func TestDualExecutionState(t *testing.T) {
 	if n := must(s.fresh(st).GetMessages(t.Context(), asc()))(t).Total; n != 0 {
 		t.Errorf("SA-7: the caller's thread has %d messages", n)
 	}
-	// The next turn is given to a side (SA-147); a side that is none is refused.
+	// The next turn is assigned to a side (SA-147); an invalid side is refused.
 	*sides = got[string]{}
 	s.on("forced", func(_ context.Context, in *runtime.ToolInput) (any, error) {
 		x := in.State.Execution()
@@ -266,7 +267,7 @@ func TestDualExecutionState(t *testing.T) {
 	}
 }
 
-// SA-147: where there is one side, no turn can be forced.
+// SA-147: with one side, no turn can be forced.
 func TestForceTurnOfOneSide(t *testing.T) {
 	s := newStage(t)
 	refused := make(chan error, 1)
@@ -280,8 +281,8 @@ func TestForceTurnOfOneSide(t *testing.T) {
 	}
 }
 
-// The execution shows the run live also to a tool of a step that goes on beside
-// others, whose results are there when they are read.
+// The execution shows the run live also to a tool of a step that continues concurrently
+// with others, whose results are there when they are read.
 func TestExecutionIsLive(t *testing.T) {
 	s := newStage(t)
 	first := make(chan struct{})

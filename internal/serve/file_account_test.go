@@ -16,8 +16,8 @@ import (
 	"github.com/skein-threads/skein/internal/serve"
 )
 
-// A tenant in an account of its own, which sees no JetStream at all, as nats.conf
-// has it, carries files in and out; and reaches the store by no other way. SA-95.
+// A tenant in an account of its own without access to JetStream, as in nats.conf,
+// writes and reads files; and has no other way to the store. SA-95.
 func TestFilesAcrossAccounts(t *testing.T) {
 	t.Setenv("SKEIN_NATS_PASSWORD", "skein-secret")
 	t.Setenv("SKEIN_PUBLISHER_PASSWORD", "publisher-secret")

@@ -28,8 +28,8 @@ import (
 	"github.com/skein-threads/skein/internal/serve"
 )
 
-// onBoth runs a test with the files of a new thread: on the embedded server, and
-// on one that stands by itself.
+// onBoth runs a test with the files of a new thread: with the embedded server, and with
+// a standalone one.
 func onBoth(t *testing.T, test func(t *testing.T, w *world, f *client.Files)) {
 	t.Helper()
 	for name, cfg := range map[string]func(*testing.T) serve.Config{
@@ -45,13 +45,13 @@ func onBoth(t *testing.T, test func(t *testing.T, w *world, f *client.Files)) {
 	}
 }
 
-// newFiles gives the files of a new thread.
+// newFiles returns the files of a new thread.
 func (w *world) newFiles() *client.Files {
 	w.t.Helper()
 	return w.Files(must(w.CreateThread(w.t.Context(), events.CreateThread{}))(w.t).ThreadID)
 }
 
-// noise is bytes that do not repeat.
+// noise returns bytes that do not repeat.
 func noise(n int, seed byte) []byte {
 	data := make([]byte, n)
 	_, _ = rand.NewChaCha8([32]byte{seed}).Read(data)
@@ -388,8 +388,8 @@ func TestReadFileStream(t *testing.T) {
 	})
 }
 
-// SA-124, SA-134, SA-135: after the end of its context a stream yields no more
-// chunks; those that came stay; and one that is broken off by its reader ends.
+// SA-124, SA-134, SA-135: after the end of its context a stream yields no more chunks;
+// earlier ones stay valid; and one that its reader leaves ends.
 func TestStreamIsCancelled(t *testing.T) {
 	onBoth(t, func(t *testing.T, _ *world, f *client.Files) {
 		data := noise(6<<20, 3)
@@ -421,17 +421,16 @@ func TestStreamIsCancelled(t *testing.T) {
 	})
 }
 
-// A stream can be passed on as it comes, such as to an HTTP response: whether there is
-// anything to pass on is known before its first byte; what its receiver has not
-// taken is not asked for, but for a few pieces ahead; and nothing more is when the
-// receiver has gone.
-func TestStreamIsReadAsItIsTaken(t *testing.T) {
+// A stream can be forwarded while it is read, such as to an HTTP response: whether
+// there is a file is known before its first byte; pieces are requested only a few ahead
+// of the reader, and none once the reader has gone.
+func TestReadFileStream_ReadsOnDemand(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world, f *client.Files) {
 		const pieces = 40
 		data := noise(pieces*events.FilePieceBytes, 9)
 		must(f.WriteFile(t.Context(), "/video", data, "video/mp4", client.WriteFileOptions{}))(t)
 		if none := must(f.ReadFileStream(t.Context(), "/none"))(t); none != nil {
-			t.Error("there is a stream of a file that is not there")
+			t.Error("a file that does not exist has a stream")
 		}
 		nc := w.plain()
 		asked := must(nc.SubscribeSync("skein.file.acme.content.get"))(t)
@@ -450,7 +449,7 @@ func TestStreamIsReadAsItIsTaken(t *testing.T) {
 			return must(n, err)(t)
 		}
 		if n := count(); n < 1 || n > pieces/2 {
-			t.Errorf("of %d pieces %d were asked for when one was taken", pieces, n)
+			t.Errorf("of %d pieces %d were requested when one was read", pieces, n)
 		}
 		cancel()
 		for {
@@ -463,13 +462,13 @@ func TestStreamIsReadAsItIsTaken(t *testing.T) {
 		}
 		must(0, nc.Flush())(t)
 		if n := count(); n > pieces/2 {
-			t.Errorf("%d pieces were asked for, when nobody wanted them", n)
+			t.Errorf("%d pieces were requested without a reader", n)
 		}
 	})
 }
 
-// An older version of a file is read at a version of its thread, also when it
-// was deleted since; and the history says what happened.
+// An older version of a file is readable at a version of its thread, even if it was
+// deleted since; and the history shows what happened.
 func TestOlderVersions(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world, f *client.Files) {
 		ctx := t.Context()
@@ -495,9 +494,9 @@ func TestOlderVersions(t *testing.T) {
 	})
 }
 
-// The objects are those of a NATS object store, under the tenant's name; equal
-// content is kept once.
-func TestContentsAreObjects(t *testing.T) {
+// The objects are those of a NATS object store, under the tenant's name; equal content
+// is stored once.
+func TestFiles_ContentsAreObjects(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world, f *client.Files) {
 		ctx := t.Context()
 		data := noise(2<<20, 1)
@@ -526,7 +525,7 @@ func (w *world) objects() jetstream.ObjectStore {
 	return must(js.ObjectStore(w.t.Context(), "thread_files"))(w.t)
 }
 
-// plain gives a connection of its own.
+// plain returns a connection of its own.
 func (w *world) plain() *nats.Conn {
 	w.t.Helper()
 	nc := must(nats.Connect(w.server.Addresses().NATS))(w.t)

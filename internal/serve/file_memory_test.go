@@ -55,7 +55,7 @@ func TestServeNATSAlone(t *testing.T) {
 	_, _ = io.Copy(io.Discard, os.Stdin) // until the parent ends
 }
 
-// natsAlone runs a nats-server in a process of its own, and gives its URL.
+// natsAlone runs a nats-server in a process of its own, and returns its URL.
 func natsAlone(t *testing.T) string {
 	t.Helper()
 	child := exec.Command(os.Args[0], "-test.run=^TestServeNATSAlone$", "-test.v")
@@ -110,7 +110,7 @@ func TestMemoryDoesNotGrowWithAFile(t *testing.T) {
 	})
 }
 
-// carry carries a file in and out, and measures meanwhile.
+// carry writes and reads a file, and measures meanwhile.
 func carry(t *testing.T, w *world, bound uint64, measure func() uint64) {
 	f := w.newFiles()
 	must(f.WriteFile(t.Context(), "/warm", noise(2<<20, 1), "", client.WriteFileOptions{}))(t)
@@ -126,7 +126,7 @@ func carry(t *testing.T, w *world, bound uint64, measure func() uint64) {
 	}
 }
 
-// highest gives the most that was measured while something was done.
+// highest returns the highest value that was measured while do ran.
 func highest(measure func() uint64, do func()) (peak uint64) {
 	stop := make(chan struct{})
 	var watching sync.WaitGroup

@@ -86,7 +86,7 @@ func (m model) rmdir(p string) bool {
 
 // Random operations give the same answers as the model, also after a restart in
 // the middle. SA-95, SA-112, SA-115, SA-116, SA-117, SA-118, SA-119.
-func TestFilesAreAsTheModel(t *testing.T) {
+func TestFiles_MatchModel(t *testing.T) {
 	w := startWorld(t, store(t), "acme")
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -191,9 +191,9 @@ func sameAsModel(t *testing.T, f *client.Files, m model) {
 	}
 }
 
-// Many write one path at once, small and large, and readers look on: one wins,
-// each is told the truth, and nobody ever sees a mixture. With an expected digest
-// exactly one of those that saw the same content gets through.
+// Many write one path concurrently, small and large, while others read: one wins, each
+// reply is true, and no reader sees a mixture. With an expected digest exactly one of
+// those that saw the same content succeeds.
 func TestConcurrentWriters(t *testing.T) {
 	w := startWorld(t, store(t), "acme")
 	f := w.newFiles()
@@ -220,7 +220,7 @@ func TestConcurrentWriters(t *testing.T) {
 				}
 				data, err := mine.ReadFile(ctx, "/f")
 				if err != nil || data != nil && !contents[sum(data)] {
-					t.Errorf("a reader saw %d bytes that nobody wrote: %v", len(data), err)
+					t.Errorf("a reader saw %d bytes that no writer wrote: %v", len(data), err)
 					return
 				}
 			}
@@ -247,7 +247,7 @@ func TestConcurrentWriters(t *testing.T) {
 	}
 	newest := slices.Max(slices.Collect(maps.Keys(told)))
 	if told[newest] != now.Digest {
-		t.Errorf("the last told was %.8s at %d, and %.8s stands there", told[newest], newest, now.Digest)
+		t.Errorf("the last reply was %.8s at %d, and the file is %.8s", told[newest], newest, now.Digest)
 	}
 	for version, digest := range told {
 		if data := must(f.ReadFileAt(ctx, "/f", version))(t); sum(data) != digest {
@@ -276,8 +276,8 @@ func TestConcurrentWriters(t *testing.T) {
 	}
 }
 
-// SA-95: nothing of one thread or tenant is reached through another: by no
-// path, and not by a digest either. Every odd path has its answer.
+// SA-95: nothing of one thread or tenant is reachable through another: by no path, and
+// not by a digest. Every odd path has an answer.
 func TestIsolationOfFiles(t *testing.T) {
 	w := startWorld(t, store(t), "acme")
 	ctx := t.Context()
@@ -311,7 +311,7 @@ func TestIsolationOfFiles(t *testing.T) {
 	if got := must(theirs.FindFiles(ctx, "**"))(t).Paths; !slices.Equal(got, []string{"/Caf\u00e9", "/caf\u00e9"}) {
 		t.Errorf("%q", got)
 	}
-	// A digest opens nothing: not in another thread, not for another tenant.
+	// A digest grants no access: not in another thread, not for another tenant.
 	nc := w.plain()
 	for _, c := range []struct{ tenant, thread string }{{"acme", must(theirs.StatFile(ctx, "/"))(t).ThreadID}, {"globex", id}, {"acme", "T-0195e5d0-3c1a-7b2e-9f44-1d2e3f405162"}} {
 		for _, direct := range []bool{false, true} {
@@ -322,7 +322,7 @@ func TestIsolationOfFiles(t *testing.T) {
 			}
 		}
 	}
-	// Nor does file.write take one.
+	// Nor does file.write accept one.
 	answer := must(nc.RequestWithContext(ctx, "skein.cmd.acme.file.write", fmt.Appendf(nil, `{"threadId":%q,"data":{"path":"/x","digest":%q}}`, id, record.Digest)))(t)
 	if answer.Header.Get(events.HeaderError) != string(events.InvalidRequest) {
 		t.Errorf("%s", answer.Data)
@@ -335,7 +335,7 @@ func TestIsolationOfFiles(t *testing.T) {
 	refused(t, err, events.NotFound)
 	_, err = other.GrepFiles(ctx, "x")
 	refused(t, err, events.NotFound)
-	// Deleting the thread ends all of it.
+	// Deleting the thread deletes all of it.
 	if _, err := w.DeleteThread(ctx, id, events.DeleteThread{}); err != nil {
 		t.Fatal(err)
 	}

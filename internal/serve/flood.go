@@ -7,17 +7,17 @@ import (
 	"github.com/skein-threads/skein/internal/access"
 )
 
-// How long the users of a tenant that floods are kept from the server: twice as long
-// each time, until they have been quiet for a while.
+// How long the users of a flooding tenant are suspended: twice as long each time, until
+// they have been quiet for a while.
 const (
 	firstSuspension = 5 * time.Second
 	lastSuspension  = 5 * time.Minute
 	forgiveAfter    = 10 * time.Minute
 )
 
-// suspensions remembers the tenants that have flooded.
+// suspensions records the tenants that have flooded.
 type suspensions struct {
-	mu  sync.Mutex // guards what follows
+	mu  sync.Mutex // guards the fields below
 	was map[string]suspension
 }
 
@@ -26,7 +26,7 @@ type suspension struct {
 	took time.Duration
 }
 
-// next returns for how long a tenant is to be suspended now, 0 if it is.
+// next returns for how long to suspend a tenant now, 0 if it is suspended already.
 func (s *suspensions) next(tenant string, now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,16 +52,16 @@ func (s *suspensions) next(tenant string, now time.Time) time.Duration {
 	return one.took
 }
 
-// flooded keeps the loudest users of a tenant from the embedded server for a while:
-// what they send costs the server more than it costs to refuse it here. Where the
-// server has no accounts, or is another process, that is not for Skein to do.
+// flooded suspends the loudest users of a tenant on the embedded server for a while:
+// their messages cost the server more than a refusal here. A server without accounts,
+// or in another process, is not Skein's to control.
 func (s *Server) flooded(tenant string) {
 	if s.nats == nil || s.cfg.Access == "" {
 		return
 	}
 	folder, err := access.Open(s.cfg.Access)
 	if err != nil {
-		s.logger.Warn().Err(err).Msg("a tenant floods, and its account could not be found")
+		s.logger.Warn().Err(err).Msg("a tenant floods, and its account is unknown")
 		return
 	}
 	d := s.suspended.next(tenant, time.Now())
@@ -70,9 +70,9 @@ func (s *Server) flooded(tenant string) {
 	}
 	users, err := s.nats.Suspend(folder.TenantAccount(tenant), d)
 	if err != nil {
-		s.logger.Warn().Err(err).Str("tenant", tenant).Msg("a tenant floods, and could not be suspended")
+		s.logger.Warn().Err(err).Str("tenant", tenant).Msg("a tenant floods, and cannot be suspended")
 		return
 	}
 	s.metrics.Suspended()
-	s.logger.Warn().Str("tenant", tenant).Int("users", users).Dur("for", d).Msg("a tenant floods: its loudest users are kept from the server for a while")
+	s.logger.Warn().Str("tenant", tenant).Int("users", users).Dur("for", d).Msg("a tenant floods: its loudest users are suspended for a while")
 }

@@ -15,10 +15,9 @@ import (
 	"github.com/skein-threads/skein/internal/bench"
 )
 
-// A user of one tenant who floods Skein with queries, from raw connections and as
-// fast as they take it, is kept from the server for a while. Another tenant is
-// answered all the time, other users of the same tenant stay connected, and the
-// user may come back.
+// A user of one tenant who floods Skein with queries, from raw connections and as fast
+// as possible, is suspended for a while. Another tenant is answered all the time, other
+// users of the same tenant stay connected, and the user may reconnect later.
 func TestFlood_LoudestUserIsSuspended(t *testing.T) {
 	if raced { // the detector slows down what is flooded, and the flood less
 		t.Skip("it measures times: make test runs it")
@@ -70,8 +69,8 @@ func TestFlood_LoudestUserIsSuspended(t *testing.T) {
 			t.Fatalf("amid the flood: %v", err)
 		}
 	}
-	if beside := median(quiet); beside > 100*alone {
-		t.Errorf("a command took %v, and %v alongside the flood", alone, beside)
+	if flooded := median(quiet); flooded > 100*alone {
+		t.Errorf("a command took %v, and %v alongside the flood", alone, flooded)
 	}
 	if _, err := calm.CreateThread(t.Context(), events.CreateThread{Title: "x"}); err != nil {
 		t.Errorf("another user of the tenant: %v", err)

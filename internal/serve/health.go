@@ -35,5 +35,5 @@ type health struct {
 func answer(w http.ResponseWriter, status int, h health) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.MarshalWrite(w, h) // whoever asked may have gone
+	_ = json.MarshalWrite(w, h) // the client may have gone
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// ownHost refuses requests that name another host than this one. A page of a
-// stranger can make a browser ask this port, by a name of its own that it has
-// resolve to this machine; the browser says that name.
+// ownHost refuses requests that name another host than this one. A foreign page can
+// make a browser send requests to this port, through a name of its own that resolves to
+// this machine; the browser sends that name.
 func ownHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !hostIsOwn(r.Host) {
@@ -19,8 +19,8 @@ func ownHost(next http.Handler) http.Handler {
 	})
 }
 
-// hostIsOwn reports whether a Host header is an address or localhost. None at all
-// is sent by no browser.
+// hostIsOwn reports whether a Host header is an address or localhost. Every browser
+// sends one.
 func hostIsOwn(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {

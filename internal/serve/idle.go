@@ -11,17 +11,16 @@ import (
 	"github.com/skein-threads/skein/internal/retry"
 )
 
-// idlePoll is how often a server that is not idle is looked at again.
+// idlePoll is the interval at which a busy server is checked again.
 const idlePoll = 5 * time.Millisecond
 
-// errBusy is why a server is not idle.
+// errBusy reports that a server is not idle.
 var errBusy = errors.New("not idle")
 
-// WaitIdle blocks until nothing is left to do: everything that was submitted is
-// decided, no run is queued or worked at, no effect is due, and the read models and
-// the timeline show the whole log. What waits for a person, a later time or another
-// process is left to do for nobody here. The error is ctx's, with what was still
-// busy.
+// WaitIdle blocks until no work is left: submitted commands are decided, no run is
+// queued or active, no effect is due, and the read models and the timeline show the
+// whole log. Work that waits for a person, a later time or another process counts as
+// idle. The error is ctx's, and names what was still busy.
 func (s *Server) WaitIdle(ctx context.Context) error {
 	for {
 		err := s.idle(ctx)
@@ -37,7 +36,7 @@ func (s *Server) WaitIdle(ctx context.Context) error {
 	}
 }
 
-// idle returns an errBusy that says what is left to do.
+// idle returns an errBusy that names the work that is left.
 func (s *Server) idle(ctx context.Context) error {
 	log := s.reading.log
 	end, err := log.LastSeq(ctx)
@@ -70,8 +69,8 @@ func (s *Server) idle(ctx context.Context) error {
 	return nil
 }
 
-// FireDue runs the effects that are due by Config.Now, and returns how many there
-// are. A clock that keeps time needs no call: the server's timers fire.
+// FireDue starts the effects that are due by Config.Now, and returns their number. A
+// clock that keeps time needs no call: the server's timers fire.
 func (s *Server) FireDue(ctx context.Context) (int, error) {
 	end, err := s.reading.log.LastSeq(ctx)
 	if err != nil {

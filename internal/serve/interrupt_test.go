@@ -13,7 +13,7 @@ import (
 	"github.com/skein-threads/skein/runtime/transcript"
 )
 
-// writing adds a reactor that streams a text and writes on until it is interrupted.
+// writing adds a reactor that streams a text and continues until it is interrupted.
 func writing(c *serve.Config) {
 	own := c.Register
 	c.Register = func(r *runtime.Registry) error {
@@ -27,7 +27,7 @@ func writing(c *serve.Config) {
 	}
 }
 
-// C-49: a run that is cancelled, or stopped now, keeps what was streamed, marked as
+// C-49: a run that is cancelled, or stopped now, keeps its streamed text, marked as
 // interrupted; with discard it does not. Neither waits for the model.
 func TestInterrupt_KeepsWhatWasStreamed(t *testing.T) {
 	d := newDesk(t, writing)
@@ -65,7 +65,7 @@ func TestInterrupt_KeepsWhatWasStreamed(t *testing.T) {
 	}
 }
 
-// What an attempt streamed that failed is not part of what is kept of the next one.
+// The streamed text of a failed attempt is not part of that of the next one.
 func TestInterrupt_KeepsTheLastAttemptOnly(t *testing.T) {
 	attempts := 0
 	d := newDesk(t, func(c *serve.Config) {
@@ -102,8 +102,8 @@ func TestInterrupt_KeepsTheLastAttemptOnly(t *testing.T) {
 	}
 }
 
-// C-50: a request says why it is asked, and a person may answer it with a result: the
-// tool is not called.
+// C-50: a request for an approval has a reason, and a person may answer it with a
+// result: the tool is not called.
 func TestApproval_ResolvedWithAResult(t *testing.T) {
 	calls := 0
 	d := newDesk(t, func(c *serve.Config) {
@@ -146,8 +146,8 @@ func TestApproval_ResolvedWithAResult(t *testing.T) {
 	}
 }
 
-// Whoever begins to watch a run that waits is told at once of every approval that it
-// waits for, however long ago it asked.
+// A client that starts to watch a waiting run is told immediately of every approval
+// that it waits for, however long ago it was requested.
 func TestWatchRun_ApprovalAskedForBefore(t *testing.T) {
 	d := newDesk(t, func(c *serve.Config) {
 		own := c.Register
@@ -164,7 +164,7 @@ func TestWatchRun_ApprovalAskedForBefore(t *testing.T) {
 	told, ended := d.watch(reply)
 	d.until(told, func(w client.Waiting) bool { return len(w.Approvals) == 2 })
 	must(d.c.GrantApproval(d.ctx, reply.ThreadID, events.GrantApproval{CallID: "c1"}))(t)
-	for now := range d.versions(reply) { // until the run waits again, and its document has moved on
+	for now := range d.versions(reply) { // until the run waits again, and its document has advanced
 		x := must(d.c.WithMinSeq(int64(now)).GetExecution(d.ctx, events.GetExecution{ThreadID: reply.ThreadID, ExecutionID: reply.Result.ExecutionID}))(t)
 		if len(x.Waiting) == 1 && x.Waiting[0] == "c2" {
 			break

@@ -12,7 +12,7 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// results gives what the calls of a thread came to, oldest first.
+// results returns the results of a thread's calls, oldest first.
 func (s *stage) results(st *client.ThreadState) []string {
 	s.t.Helper()
 	var out []string
@@ -29,7 +29,7 @@ func (s *stage) results(st *client.ThreadState) []string {
 }
 
 // SA-62, SA-63, SA-64: a call that is queued while the thread executes joins that
-// execution, and returns at once; at rest it begins one.
+// execution, and returns immediately; while idle it starts one.
 func TestQueueToolOnAThread(t *testing.T) {
 	s := newStage(t)
 	st := s.thread("script")
@@ -67,7 +67,7 @@ func TestQueueToolOnAThread(t *testing.T) {
 }
 
 // SA-65, SA-66, SA-67, SA-68: a caller outside calls a tool and waits; no agent is
-// asked. A failure is a result, and so is a tool that is not there.
+// asked. A failure is a result, and so is an unknown tool.
 func TestInvokeToolFromOutside(t *testing.T) {
 	s := newStage(t)
 	st := s.thread("") // it has no agent, and needs none
@@ -94,14 +94,14 @@ func TestInvokeToolFromOutside(t *testing.T) {
 	if doc := must(s.latest().GetThread(t.Context(), events.GetThread{ThreadID: st.ThreadID()}))(t); doc.Status != events.ThreadOpen {
 		t.Errorf("the thread is %s", doc.Status)
 	}
-	// What the call wrote is read by who made it.
+	// The caller reads what the call wrote.
 	before := len(s.results(st))
 	must(st.InvokeTool(t.Context(), "probe", map[string]string{"act": "add"}))(t)
 	list := must(st.GetMessages(t.Context(), events.GetMessagesOptions{}))(t)
 	if list.Messages[0].Role != events.FromTool || len(s.results(st)) != before+1 {
 		t.Errorf("the newest message is %s", written(t, list.Messages[0]))
 	}
-	// Who goes away does not end it.
+	// A caller that leaves does not end it.
 	entered, leave := make(chan struct{}), make(chan struct{})
 	s.on("slow", func(context.Context, *runtime.ToolInput) (any, error) { close(entered); <-leave; return "late", nil })
 	ctx, cancel := context.WithCancel(t.Context())
@@ -109,7 +109,8 @@ func TestInvokeToolFromOutside(t *testing.T) {
 	if _, err := st.InvokeTool(ctx, "probe", map[string]string{"act": "slow"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a caller that went away: %v", err)
 	}
-	// A second one waits for the first, and the end of a run without a result is told.
+	// A second one waits for the first, and the end of a run without a result is
+	// reported.
 	second := make(chan events.ToolResult, 1)
 	go func() {
 		result, _ := st.InvokeTool(t.Context(), "probe", map[string]string{"act": "add"})
@@ -130,7 +131,7 @@ func TestInvokeToolFromOutside(t *testing.T) {
 	}
 }
 
-// until waits until a thread has so many events of a type.
+// until waits until a thread has a number of events of a type.
 func (s *stage) until(st *client.ThreadState, of string, n int) {
 	s.t.Helper()
 	timeline := must(s.Timeline(s.t.Context(), client.SubscribeOptions{Thread: st.ThreadID(), Types: []string{of}}))(s.t)
@@ -252,7 +253,8 @@ func TestRunAgent(t *testing.T) {
 	if err := st.RunAgent(t.Context(), "failing"); !errors.As(err, &failed) || failed.Text != "the model is away" {
 		t.Errorf("an agent that fails: %v", err)
 	}
-	// While a run is on it waits for it, whatever the thread's policy; within one it cannot.
+	// It waits for an active run, whatever the thread's policy; within a run it is
+	// refused.
 	entered, leave := make(chan struct{}), make(chan struct{})
 	s.on("wait", func(ctx context.Context, in *runtime.ToolInput) (any, error) {
 		close(entered)
@@ -283,9 +285,9 @@ func TestRunAgent(t *testing.T) {
 	}
 }
 
-// SA-4, SA-5, SA-6, SA-8, SA-13: handoffs of several hops stay in one thread, with
-// all that was said; who is in charge is seen by the tools of the run, and by hand
-// an agent is queued as a tool.
+// SA-4, SA-5, SA-6, SA-8, SA-13: handoffs of several hops stay in one thread, with its
+// whole history; the run's tools see who is in charge, and by hand an agent is queued
+// as a tool.
 func TestHandoffs(t *testing.T) {
 	s := newStage(t)
 	for _, name := range []string{"support", "billing"} {

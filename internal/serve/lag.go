@@ -9,8 +9,8 @@ import (
 	"github.com/skein-threads/skein/projections/buckets"
 )
 
-// lags asks the server how far the timeline and the read models are behind the
-// log. What is derived is asked first: it cannot be ahead of the log then.
+// lags queries how far the timeline and the read models lag behind the log. What is
+// derived is queried first: it cannot be ahead of the log then.
 func (s *Server) lags(ctx context.Context) (metrics.Lags, error) {
 	log := s.reading.log
 	shown, err := timeline.Of(log).LastSeq(ctx)

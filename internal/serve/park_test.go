@@ -8,9 +8,9 @@ import (
 	"github.com/skein-threads/skein/internal/serve"
 )
 
-// A run whose reactor no process serves gives up its place while it waits: with one
-// place, others run meanwhile. It goes on when a process serves the reactor, and
-// fails when its time is over, counted from when it began to wait.
+// A run whose reactor no process serves releases its place while it waits: with one
+// place, others run meanwhile. It continues when a process serves the reactor, and
+// fails when its time is over, counted from the start of the wait.
 func TestPark_AbsentReactorHoldsNoPlace(t *testing.T) {
 	d := newDesk(t, func(c *serve.Config) { c.Workers = 1 })
 	d.apply("agent", `{"name":"loud","type":"ai_human","reactor":"shout"}`,

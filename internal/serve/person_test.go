@@ -14,8 +14,8 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// asker adds a reactor that makes one call, named by what it is told, and then says
-// what the call came to.
+// asker adds a reactor that makes one call, named by its input, and then answers with
+// the result of the call.
 func asker(dir string) func(*serve.Config) {
 	return func(c *serve.Config) {
 		c.Store, c.Volatile = dir, false
@@ -40,8 +40,8 @@ func asker(dir string) func(*serve.Config) {
 	}
 }
 
-// A tool of type person asks; the run waits, held by no worker, also over a restart;
-// an answer that does not fit is refused with where, and the one that fits is the
+// A tool of type person asks; the run waits, without a worker, also over a restart; an
+// answer that does not fit is refused with its path, and the one that fits is the
 // result of the call.
 func TestPerson_AnswerIsTheResult(t *testing.T) {
 	dir := t.TempDir()
@@ -55,7 +55,7 @@ func TestPerson_AnswerIsTheResult(t *testing.T) {
 	told, _ := d.watch(reply)
 	w := d.until(told, func(w client.Waiting) bool { return len(w.Approvals) == 1 })
 	if one := w.Approvals[0]; one.Question != "How much of order o-1 is refunded?" || one.Reason != events.ApprovalQuestion {
-		t.Errorf("who waits is told %+v", one)
+		t.Errorf("the waiting client is told %+v", one)
 	}
 	d.waits(reply, events.RunWaitsApproval)
 	d.stop()
@@ -85,9 +85,9 @@ func TestPerson_AnswerIsTheResult(t *testing.T) {
 		t.Errorf("the model was shown: %s", text)
 	}
 
-	// Without a question of its own, the tool asks what the model asks, and takes any
-	// JSON; a refusal is an error that the model is shown; arguments that do not fit
-	// ask nobody.
+	// Without a question of its own, the tool asks the model's question, and accepts
+	// any JSON; a refusal is an error that the model is shown; a call with invalid
+	// arguments asks no question.
 	for text, answer := range map[string]events.ResolveApproval{
 		`ask {"question":"Which colour?"}`: {CallID: "c1", Result: events.JSON(`"blue"`)},
 		`ask {"question":"Which size?"}`:   {CallID: "c1", Deny: true, Reason: "blue is no size"},

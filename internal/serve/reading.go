@@ -14,8 +14,8 @@ import (
 	"github.com/skein-threads/skein/service"
 )
 
-// ensureReadModels makes the buckets of the read models, which others follow from
-// the start, and returns what fills them.
+// ensureReadModels creates the buckets of the read models, which others follow from the
+// start, and returns the runner that fills them.
 func (s *Server) ensureReadModels(ctx context.Context, store *files.Store) (*projections.Runner, *eventlog.Log, error) {
 	log, err := s.open("projections")
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Server) startReading(background context.Context, validator *schema.Vali
 	queries := query.New(readLog, validator, query.Config{Progress: progress, Contents: files.NewViewer(store, s.places(placesImages, 0), s.places(placesSearches, 0)), Reactor: s.hasReactor, Agents: s.knowsAgent, Queue: dispatcher.Queued}, s.logger, s.metrics.ReadModels())
 	s.running.Go(func() {
 		if err := queries.Run(background); err != nil && background.Err() == nil {
-			s.logger.Error().Err(err).Msg("the queries do not know any more how far the read models are")
+			s.logger.Error().Err(err).Msg("the queries no longer receive the progress of the read models")
 		}
 	})
 	s.reading = reading{readLog, progress}
@@ -53,13 +53,13 @@ func (s *Server) startReading(background context.Context, validator *schema.Vali
 	return queries, err
 }
 
-// queriesInFlight is how many queries may be under way at once. Most of them
-// wait for a read model, and cost little.
+// queriesInFlight limits concurrent queries. Most of them wait for a read model, and
+// cost little.
 const queriesInFlight = 4096
 
-// reading tells whether the read side is ready: whether it is known how far the
-// read models are. That they lag behind is no reason to send nobody here: a query
-// says what it needs, and waits for it.
+// reading reports whether the read side is ready: whether the progress of the read
+// models is known. A lag does not make it unready: a query says what it needs, and
+// waits for it.
 type reading struct {
 	log      *eventlog.Log
 	progress *buckets.Progress
@@ -74,7 +74,7 @@ func (r reading) ready(ctx context.Context) error {
 	case err != nil:
 		return err
 	case last > 0:
-		return errors.New("it is not known how far the read models are")
+		return errors.New("the progress of the read models is unknown")
 	}
 	return nil
 }

@@ -10,19 +10,19 @@ import (
 	"github.com/skein-threads/skein/projections/buckets"
 )
 
-// checkTimeout bounds each check of readiness, so that a cluster without a
-// quorum, which never answers, is reported in time.
+// checkTimeout limits each check of readiness, so that a cluster without a quorum,
+// which never answers, is reported in time.
 const checkTimeout = 1500 * time.Millisecond
 
-// Check is the state of one part that Skein needs in order to work.
+// Check is the state of one part that Skein needs.
 type Check struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Reason string `json:"reason,omitzero"`
-	Note   string `json:"note,omitzero"` // what works and deserves a look
+	Note   string `json:"note,omitzero"` // a warning about a part that works
 }
 
-// NotReadyError names the parts that do not work now.
+// NotReadyError names the parts that do not work.
 type NotReadyError struct{ Failed []Check }
 
 func (e *NotReadyError) Error() string {
@@ -51,8 +51,8 @@ func (s *Server) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Checks asks every part that Skein needs whether it works, each within a bound
-// of its own, and returns them in a fixed order.
+// Checks checks every part that Skein needs, each with its own timeout, and returns
+// them in a fixed order.
 func (s *Server) Checks(ctx context.Context) []Check {
 	parts := []struct {
 		name  string
@@ -83,8 +83,8 @@ func (s *Server) Checks(ctx context.Context) []Check {
 	return out
 }
 
-// notShown says what the read models leave out. It makes nobody unready: reads of it
-// say so, and one tenant must not stop the others.
+// notShown describes what the read models omit. It does not make the server unready:
+// reads of it report it, and one tenant must not stop the others.
 func (s *Server) notShown(ctx context.Context) string {
 	count, seq, err := buckets.Broken(ctx, s.reading.log)
 	if err != nil || count == 0 {
@@ -96,7 +96,7 @@ func (s *Server) notShown(ctx context.Context) string {
 func (s *Server) processReady(context.Context) error {
 	select {
 	case <-s.stopping:
-		return errors.New("it is being stopped")
+		return errors.New("it is stopping")
 	default:
 		return nil
 	}
@@ -111,8 +111,8 @@ func (s *Server) connectionsReady(context.Context) error {
 	return nil
 }
 
-// logReady asks the leader of the log, because any other server of a cluster goes
-// on answering direct gets after the quorum is lost.
+// logReady queries the leader of the log, because other servers of a cluster answer
+// direct gets even after the quorum is lost.
 func (s *Server) logReady(ctx context.Context) error {
 	if err := s.reading.log.Reachable(ctx); err != nil {
 		return fmt.Errorf("its leader does not answer, so that nothing can be stored: %w", err)

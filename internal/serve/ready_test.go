@@ -17,8 +17,8 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// A Skein whose cluster has lost its quorum is not ready, and says that it is the
-// log which fails; with the quorum back it is ready again.
+// A Skein whose cluster has lost its quorum is not ready, and names the log; with the
+// quorum back it is ready again.
 func TestReady_ClusterWithoutQuorum(t *testing.T) {
 	servers := natstest.StartCluster(t)
 	s := run(t, serve.Config{NATS: servers.URL(), Replicas: 3, HTTPListen: "127.0.0.1:0"})
@@ -34,8 +34,8 @@ func TestReady_ClusterWithoutQuorum(t *testing.T) {
 
 	servers.Stop(1)
 	servers.Stop(2)
-	// Before the server that is left knows that it leads nothing any more, it may
-	// answer as the leader.
+	// Before the remaining server knows that it leads nothing any more, it may answer
+	// as the leader.
 	var failed *serve.NotReadyError
 	for begin := time.Now(); ; time.Sleep(100 * time.Millisecond) {
 		asked := time.Now()
@@ -79,8 +79,8 @@ func readyWithin(t *testing.T, s *serve.Server) {
 	}
 }
 
-// Each of two processes shows how far the timeline and the read models are, though
-// only one does the work; and exactly one holds each lease.
+// Each of two processes shows the lag of the timeline and the read models, though only
+// one does the work; and exactly one holds each lease.
 func TestMetrics_LagsInEveryProcess(t *testing.T) {
 	url := natstest.Start(t).URL()
 	cfg := serve.Config{NATS: url, HTTPListen: "127.0.0.1:0"}
@@ -138,8 +138,8 @@ func scrape(t *testing.T, at string) string {
 	return string(body)
 }
 
-// What becomes of runs is counted and timed: one that ends well, with a call, one
-// that fails, and one that waits for an approval.
+// Results of runs are counted and timed: one that completes, with a call, one that
+// fails, and one that waits for an approval.
 func TestMetrics_Runs(t *testing.T) {
 	s := newStage(t)
 	s.on("inner", func(context.Context, *runtime.ToolInput) (any, error) { return 1, nil })

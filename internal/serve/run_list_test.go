@@ -14,8 +14,8 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// asking adds a reactor that asks for two calls of a tool that wants an approval, and
-// then for one of another agent.
+// asking adds a reactor that makes two calls of a tool that requires an approval, and
+// then one of another agent.
 func asking(t *testing.T) func(*serve.Config) {
 	return func(c *serve.Config) {
 		own := c.Register
@@ -37,8 +37,8 @@ func asking(t *testing.T) func(*serve.Config) {
 	}
 }
 
-// The tenant's runs are listed with what each waits for, and its approvals with how
-// they were answered, page by page, to nobody else.
+// The tenant's runs are listed with what each waits for, and its approvals with their
+// answers, page by page, to this tenant only.
 func TestRunList_WaitingFor(t *testing.T) {
 	d := newDesk(t, asking(t))
 	d.apply("tool", `{"name":"refund","description":"Refunds.","type":"go","auto":false}`,
@@ -95,7 +95,7 @@ func TestRunList_WaitingFor(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 
-	// Other fields are another list, and what is no cursor is refused.
+	// Other fields are another list, and an invalid cursor is refused.
 	page := must(d.c.ListApprovals(d.ctx, events.ListApprovals{Limit: new(int64(1))}))(t)
 	for _, cursor := range []string{page.NextCursor, "x", page.NextCursor + "9999999999999", ".0"} {
 		if _, err := d.c.ListApprovals(d.ctx, events.ListApprovals{AgentID: "desk", Cursor: cursor}); events.AsError(err).Code != events.InvalidRequest {
@@ -108,7 +108,8 @@ func TestRunList_WaitingFor(t *testing.T) {
 		t.Errorf("another tenant sees %+v", list)
 	}
 
-	// Answered ones are not listed as waiting, and the run goes on to the other agent.
+	// Answered ones are not listed as waiting, and the run continues with the other
+	// agent.
 	must(d.c.ResolveApproval(d.ctx, first.ThreadID, events.ResolveApproval{CallID: "c1", Result: events.JSON(`1`)}))(t)
 	must(d.c.ResolveApproval(d.ctx, first.ThreadID, events.ResolveApproval{CallID: "c2", Deny: true}))(t)
 	if w := d.waits(first, events.RunWaitsThread); w.CallID != "c3" {

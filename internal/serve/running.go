@@ -31,7 +31,7 @@ import (
 // OpenAIReactor is the name of the reactor over an OpenAI-compatible endpoint.
 const OpenAIReactor = "openai"
 
-// running is what runs agents in this process.
+// running is the part of a server that runs agents.
 type running struct {
 	schemas   *arguments.Checker
 	registry  *runtime.Registry
@@ -40,10 +40,10 @@ type running struct {
 	budget    runtime.Budget     // of tokens; nil: none
 	defined   sync.Map           // by tenant: the sequence of the last definition through this process
 	workers   sync.WaitGroup     // of executions and effects
-	stop      context.CancelFunc // of what they take
+	stop      context.CancelFunc // of taking work
 }
 
-// drain lets the workers finish what is under way, and take no more.
+// drain lets the workers finish current work, and take no more.
 func (r *running) drain() {
 	if r.stop != nil {
 		r.stop()
@@ -57,11 +57,11 @@ func (r *running) close() {
 	}
 }
 
-// register gathers the reactors and tools of this process.
+// register registers the reactors and tools of this process.
 func (s *Server) register() error {
 	s.work.schemas = arguments.New()
 	s.work.registry = runtime.NewRegistry(s.work.schemas)
-	if s.cfg.Workers < 0 { // they are for those who run them
+	if s.cfg.Workers < 0 { // they are for processes that run agents
 		return nil
 	}
 	reactor, err := endpoint(os.Getenv, s.cfg.ModelParams, s.logger)
@@ -77,11 +77,11 @@ func (s *Server) register() error {
 	return s.cfg.Register(s.work.registry)
 }
 
-// Registry returns what this process offers to runs. What is added is found from then
+// Registry returns what this process offers to runs. Additions take effect from then
 // on.
 func (s *Server) Registry() *runtime.Registry { return s.work.registry }
 
-// hasReactor tells whether this process has a reactor of that name.
+// hasReactor reports whether this process has a reactor with that name.
 func (s *Server) hasReactor(name string) bool {
 	_, err := s.work.registry.Reactor(name)
 	return err == nil
@@ -96,7 +96,7 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 	if err != nil {
 		return err
 	}
-	// What runs asks on a connection of its own.
+	// Requests of runs use a connection of their own.
 	stateLog, err := s.open("states")
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 	s.metrics.WatchWork(func() (metrics.Work, error) { return work(worker, log, queries) })
 	s.work.workers.Go(func() {
 		if err := worker.Run(taking); err != nil && background.Err() == nil {
-			s.logger.Error().Err(err).Msg("no runs are taken any more")
+			s.logger.Error().Err(err).Msg("the worker takes no more runs")
 		}
 	})
 	s.hold(background, log, runtime.RunLease, func(ctx context.Context) error {
@@ -154,8 +154,8 @@ func (s *Server) startRunning(background context.Context, dispatcher *commands.D
 	return nil
 }
 
-// knowsAgent returns a not_found if there is no such agent, as far as this process
-// can tell: one that runs none does not know.
+// knowsAgent returns a not_found if there is no such agent, as far as this process can
+// tell: one without workers knows none.
 func (s *Server) knowsAgent(ctx context.Context, tenant, name string) error {
 	if d := s.work.directory.Load(); d != nil {
 		return d.Knows(ctx, tenant, name)
@@ -163,7 +163,7 @@ func (s *Server) knowsAgent(ctx context.Context, tenant, name string) error {
 	return nil
 }
 
-// work asks what the workers have to do.
+// work counts the work that waits for workers.
 func work(worker *runtime.Worker, log *eventlog.Log, queries *query.Queries) (w metrics.Work, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
 	defer cancel()
@@ -188,20 +188,19 @@ func work(worker *runtime.Worker, log *eventlog.Log, queries *query.Queries) (w 
 	return w, nil
 }
 
-// effect finds effects: of this process, or else of whoever answers for them on
-// NATS.
+// effect returns a function that finds effects: of this process, or else on NATS.
 func (s *Server) effect(nc *nats.Conn) func(name string) (runtime.Effect, bool) {
 	return func(name string) (runtime.Effect, bool) {
 		if e, err := s.work.registry.Effect(name); err == nil {
 			return e, true
 		}
 		e, err := remote.Effect(nc, s.cfg.Names, name)
-		return e, err == nil // else nobody can be called so
+		return e, err == nil // otherwise the name is invalid
 	}
 }
 
-// endpoint gives the reactor over the OpenAI-compatible endpoint that the
-// environment names.
+// endpoint returns the reactor over the OpenAI-compatible endpoint that the environment
+// names.
 func endpoint(getenv func(string) string, params []string, logger zerolog.Logger) (runtime.Reactor, error) {
 	c := openai.FromEnv(getenv)
 	c.Params, c.Logger = params, logger
@@ -213,16 +212,16 @@ func endpoint(getenv func(string) string, params []string, logger zerolog.Logger
 	return openai.New(c)
 }
 
-// definedBy gives the last commit by which this process has defined something for
-// a tenant, 0 if none has.
+// definedBy returns the sequence of the last commit by which this process changed a
+// tenant's definitions, 0 if none.
 func (r *running) definedBy(tenant string) uint64 {
 	seq, _ := r.defined.Load(tenant)
 	own, _ := seq.(uint64)
 	return own
 }
 
-// defined waits until the read models show what a tenant has defined: through
-// this process, or through any.
+// defined waits until the read models show a tenant's definitions: those through this
+// process or, with all, through any.
 func (s *Server) defined(ctx context.Context, log *eventlog.Log, tenant string, all bool) error {
 	seq := s.work.definedBy(tenant)
 	if all {
@@ -241,7 +240,7 @@ func (s *Server) defined(ctx context.Context, log *eventlog.Log, tenant string, 
 	return s.reading.progress.Wait(ctx, seq)
 }
 
-// busy lists the threads that are streaming.
+// busy returns the threads that are streaming.
 func busy(queries *query.Queries) runtime.Busy {
 	return func(ctx context.Context) iter.Seq2[runtime.ThreadRef, error] {
 		return func(yield func(runtime.ThreadRef, error) bool) {

@@ -49,7 +49,7 @@ type Server struct {
 	at       Addresses // of HTTP, once it listens
 	activity *service.Activity
 
-	clients           *nats.Conn // of clients in this process
+	clients           *nats.Conn // on which requests are answered
 	answers, refusals *nats.Conn // on which requests are answered
 	floods            *service.Floods
 	suspended         suspensions
@@ -72,10 +72,10 @@ type Server struct {
 // Addresses are the URLs at which a server can be reached, without credentials.
 type Addresses struct {
 	NATS, HTTP string
-	Ops        string // where health and metrics are served as well; empty if nowhere
+	Ops        string // second address of health and metrics; empty if none
 }
 
-// Start starts everything and returns when commands and queries are taken. ctx
+// Start starts everything and returns when commands and queries are accepted. ctx
 // bounds the start only; see Stop.
 func Start(ctx context.Context, cfg Config, logger zerolog.Logger) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
@@ -94,7 +94,7 @@ func Start(ctx context.Context, cfg Config, logger zerolog.Logger) (*Server, err
 func (s *Server) start(ctx context.Context) error {
 	var background context.Context
 	background, s.background = context.WithCancel(context.Background())
-	// The ports first: that one is taken is found before the store is opened.
+	// The ports first: a port in use is reported before the store is opened.
 	listeners, err := s.listen()
 	if err == nil {
 		err = s.assemble(ctx, background)
@@ -121,7 +121,7 @@ func (s *Server) start(ctx context.Context) error {
 	return nil
 }
 
-// listen takes the ports of HTTP. With an error it returns those that it took.
+// listen opens the ports of HTTP. On an error it closes those it opened.
 func (s *Server) listen() ([]net.Listener, error) {
 	if s.cfg.HTTPListen == NoListen {
 		return s.listenOps(nil)
@@ -134,7 +134,7 @@ func (s *Server) listen() ([]net.Listener, error) {
 	return s.listenOps([]net.Listener{first})
 }
 
-// listenOps takes the port of --ops-listen, if there is to be one, after others.
+// listenOps opens the port of --ops-listen, if it is set.
 func (s *Server) listenOps(taken []net.Listener) ([]net.Listener, error) {
 	if s.cfg.OpsListen == "" {
 		return taken, nil
@@ -187,7 +187,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err := s.register(); err != nil {
 		return err
 	}
-	// Contents are many bytes, and must not stand in the way of commands.
+	// Contents are large, and must not delay commands.
 	fileLog, err := s.open("files")
 	if err != nil {
 		return err
@@ -265,7 +265,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	if err := s.startArchiving(background); err != nil {
 		return err
 	}
-	// The relay sends much, and must not stand in the way of replies.
+	// The relay sends much, and must not delay replies.
 	relayLog, err := s.open("timeline")
 	if err != nil {
 		return err
@@ -284,7 +284,7 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	return err
 }
 
-// hold runs work of which there is to be one, while this process has its lease.
+// hold runs work that must run once, while this process has its lease.
 func (s *Server) hold(ctx context.Context, log *eventlog.Log, lease string, work func(context.Context) error) {
 	s.metrics.Lease(lease, false)
 	s.running.Go(func() {
@@ -297,7 +297,7 @@ func (s *Server) hold(ctx context.Context, log *eventlog.Log, lease string, work
 	})
 }
 
-// embed starts the embedded server, unless another one is to be used.
+// embed starts the embedded server, unless another one is used.
 func (s *Server) embed(ctx context.Context) error {
 	if s.cfg.NATS != "" {
 		s.url = s.cfg.NATS
@@ -321,8 +321,8 @@ func (s *Server) embed(ctx context.Context) error {
 	return nil
 }
 
-// connect makes a connection. Requests of tenants come on connections of their own:
-// one that is flooded, and ended by the server, holds up nothing but requests.
+// connect returns a connection. Requests of tenants have connections of their own: if
+// one is flooded, and closed by the server, only requests are delayed.
 func (s *Server) connect(purpose string) (*nats.Conn, error) {
 	name := "skein-" + purpose
 	opts, err := s.cfg.connection().NATS(name)
@@ -362,7 +362,7 @@ func (s *Server) open(purpose string) (*eventlog.Log, error) {
 }
 
 // Reload reads the folder of access again: new tenants, revoked users, new
-// certificates. It does nothing for a server that is not embedded.
+// certificates. It does nothing if the server is not embedded.
 func (s *Server) Reload() error {
 	if s.nats == nil || s.cfg.Access == "" {
 		return nil

@@ -47,7 +47,7 @@ func stop(t testing.TB, s *serve.Server) {
 	}
 }
 
-func TestConfigIsJudgedAtOnce(t *testing.T) {
+func TestConfig_ReportsAllErrors(t *testing.T) {
 	err := serve.Config{HTTPListen: "0.0.0.0:80", NATSListen: "10.0.0.1:4222", Replicas: 2, ThreadCache: -1}.Validate()
 	var http *serve.NotLoopbackError
 	var nats *embedded.NotLoopbackError
@@ -59,9 +59,9 @@ func TestConfigIsJudgedAtOnce(t *testing.T) {
 	}
 }
 
-// Requests that are under way when it stops are answered, and what was
-// answered is there afterwards.
-func TestStopLosesNothing(t *testing.T) {
+// Requests in flight during a stop are answered, and what was answered is there
+// afterwards.
+func TestStop_AnswersRequestsInFlight(t *testing.T) {
 	cfg := free(t)
 	s := run(t, cfg)
 	c, err := client.Connect(s.Addresses().NATS, client.Options{Tenant: "acme", Timeout: 2 * time.Second})
@@ -125,8 +125,8 @@ func TestStopLosesNothing(t *testing.T) {
 	}
 }
 
-// Two Skeins on one server share the work, and one goes on when the other stops.
-func TestTwoOnOneServer(t *testing.T) {
+// Two Skeins on one server share the work, and one continues when the other stops.
+func TestServers_ShareWork(t *testing.T) {
 	url := natstest.Start(t).URL()
 	cfg := serve.Config{NATS: url, HTTPListen: "127.0.0.1:0"}
 	one, _ := run(t, cfg), run(t, cfg)
@@ -153,8 +153,8 @@ func TestTwoOnOneServer(t *testing.T) {
 	}
 }
 
-// What fails leaves nothing running and nothing locked.
-func TestFailedStartLeavesNothing(t *testing.T) {
+// A failed start leaves nothing running and nothing locked.
+func TestStart_FailureLeavesNothing(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -188,8 +188,8 @@ func TestFailedStartLeavesNothing(t *testing.T) {
 	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 }
 
-// The bound of the states of threads is the one that was asked for.
-func TestThreadCacheIsBounded(t *testing.T) {
+// The cache of thread states has the configured limit.
+func TestThreadCache_IsLimited(t *testing.T) {
 	cfg := free(t)
 	cfg.ThreadCache = 1
 	s := run(t, cfg)

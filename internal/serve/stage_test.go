@@ -14,19 +14,19 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// stage is a whole Skein whose reactors and tools do what the test says.
+// stage is a whole Skein whose reactors and tools do what the test sets.
 //
-// The reactor script does what the last message of a user says: a list of steps,
-// each a list of calls; what is no such list it answers. The tools probe, manual
-// and open do what the act does that they are called with.
+// The reactor script executes the last message of a user: a list of steps, each a list
+// of calls; any other text it echoes. The tools probe, manual and open call the act in
+// their arguments.
 type stage struct {
 	*world
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	acts  map[string]act
 	asked []string // the agent of each call of script, and its side
 }
 
-// act is what a tool does.
+// act is the function of a tool's call.
 type act func(ctx context.Context, in *runtime.ToolInput) (any, error)
 
 // one is a call of a tool.
@@ -35,7 +35,7 @@ type one struct {
 	Args map[string]any `json:"args,omitempty"`
 }
 
-// probe calls the tool of an act.
+// probe returns a call of the tool probe with an act.
 func probe(name string) one { return one{"probe", map[string]any{"act": name}} }
 
 func newStage(t *testing.T, more ...func(*serve.Config)) *stage {
@@ -73,14 +73,13 @@ func newStage(t *testing.T, more ...func(*serve.Config)) *stage {
 	return s
 }
 
-// addEffect lets a process have an effect.
+// addEffect registers an effect in a process.
 func addEffect(c *serve.Config, name string, effect runtime.Effect) {
 	others := c.Register
 	c.Register = func(r *runtime.Registry) error { return errors.Join(others(r), r.AddEffect(name, effect)) }
 }
 
-// on says what an act does. What it checks would show nothing if nobody did it, so
-// that fails the test.
+// on sets an act. An act that is never called checks nothing, so that fails the test.
 func (s *stage) on(name string, do act) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,12 +94,12 @@ func (s *stage) on(name string, do act) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if !begun {
-			s.t.Errorf("nobody did the act %s, so what it checks is not shown", name)
+			s.t.Errorf("the act %s was not called, so its checks did not run", name)
 		}
 	})
 }
 
-// times gives how often script was asked.
+// times returns how often script was called.
 func (s *stage) times() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +117,7 @@ func (s *stage) script(_ context.Context, in *runtime.StepInput, _ runtime.Strea
 		}
 		if i.Role == events.User && json.Unmarshal(i.Content, &parts) == nil && len(parts) > 0 {
 			var list [][]one
-			_ = json.Unmarshal([]byte(parts[0].Text), &list) // what is no list is answered
+			_ = json.Unmarshal([]byte(parts[0].Text), &list) // other texts are echoed
 			steps = list
 		}
 	}
@@ -140,7 +139,7 @@ func (s *stage) script(_ context.Context, in *runtime.StepInput, _ runtime.Strea
 	return out, nil
 }
 
-// thread makes a thread of an agent, and gives its state.
+// thread creates a thread of an agent, and returns its state.
 func (s *stage) thread(agent string) *client.ThreadState {
 	s.t.Helper()
 	reply := must(s.CreateThread(s.t.Context(), events.CreateThread{AgentID: agent, UserID: "ada"}))(s.t)
@@ -163,7 +162,7 @@ func (s *stage) end(reply *events.Reply) *events.Execution {
 	}))(s.t)
 }
 
-// play has script do steps on a thread, and waits until they are done.
+// play makes script execute steps on a thread, and waits until they are done.
 func (s *stage) play(st *client.ThreadState, steps ...[]one) *events.Execution {
 	s.t.Helper()
 	x := s.end(s.begin(st, steps...))
@@ -194,7 +193,7 @@ func (s *stage) define(definitions ...any) {
 	must(s.ApplyDefinitions(s.t.Context(), events.ApplyDefinitions{Definitions: list}))(s.t)
 }
 
-// got keeps what acts tell, to be read when they are over.
+// got collects values of acts, to be read when they are over.
 type got[T any] struct {
 	mu   sync.Mutex
 	list []T

@@ -11,22 +11,22 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// states gives threads as tools, hooks and effects of this process see them: by
-// a client for each tenant, on one connection.
+// states returns threads as tools, hooks and effects of this process see them: with a
+// client for each tenant, on one connection.
 type states struct {
 	nc    *nats.Conn
 	names events.Names
 	env   map[string]any
 	warn  func(string)
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	clients map[string]*client.Client
 }
 
-// maxClients bounds the clients that are kept. They cost little, and are made anew.
+// maxClients limits the cached clients, which are cheap to re-create.
 const maxClients = 10_000
 
-// of gives the client of a tenant.
+// of returns the client of a tenant.
 func (s *states) of(tenant string) (*client.Client, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,14 +66,14 @@ type threadState struct {
 	x      *runtime.Execution
 }
 
-// Scratch gives the execution's store: it is the same for all that runs in it.
+// Scratch returns the execution's store, which everything in it shares.
 func (t *threadState) Scratch() *sync.Map { return t.x.Scratch() }
 
-// Execution gives the execution.
+// Execution returns the execution.
 func (t *threadState) Execution() events.ExecutionState { return t.x }
 
-// InvokeTool makes a call within the run. What is not in one, such as an effect,
-// has it made in a run of its own.
+// InvokeTool makes a call within the run. Outside a run, as in an effect, the call has
+// a run of its own.
 func (t *threadState) InvokeTool(ctx context.Context, name string, args any) (events.ToolResult, error) {
 	if !t.x.InRun() {
 		return t.ThreadState.InvokeTool(ctx, name, args)
@@ -85,8 +85,8 @@ func (t *threadState) InvokeTool(ctx context.Context, name string, args any) (ev
 	return t.x.Invoke(ctx, name, raw)
 }
 
-// RunAgent waits for a run, and so must not be in one: but for a dual_ai agent,
-// which runs elsewhere.
+// RunAgent waits for a run, and so must not be called in one, except for a dual_ai
+// agent, which runs elsewhere.
 func (t *threadState) RunAgent(ctx context.Context, name string) error {
 	if t.x.InRun() {
 		switch a, err := t.client.WithMinSeq(t.x.Seq()).GetAgent(ctx, events.GetAgent{Name: name}); {
@@ -99,23 +99,23 @@ func (t *threadState) RunAgent(ctx context.Context, name string) error {
 	return t.ThreadState.RunAgent(ctx, name)
 }
 
-// openState is given to what may see the process that it runs in: tools that say
-// that they are not portable, hooks and effects.
+// openState is the state for what may see its process: tools that are not portable,
+// hooks and effects.
 type openState struct {
 	*threadState
 	states *states
 }
 
-// RuntimeContext returns what the process makes reachable: threadInstance, the tenant's *client.Client; nats and js; and env, what the
-// process was configured with for this.
+// RuntimeContext returns the values of the process: threadInstance, the tenant's
+// *client.Client; nats and js; and env, as configured.
 func (o *openState) RuntimeContext() map[string]any {
 	values := o.ThreadState.(client.NotPortable).RuntimeContext()
 	values["env"] = o.states.env
 	return values
 }
 
-// Client returns a client of a tenant on a connection of the server's, which is closed
-// when the server is stopped.
+// Client returns a client of a tenant on a connection of the server, which is closed
+// when the server stops.
 func (s *Server) Client(tenant string) (*client.Client, error) {
 	return client.New(s.clients, client.Options{Tenant: tenant, Names: s.cfg.Names})
 }

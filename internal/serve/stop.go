@@ -9,9 +9,8 @@ import (
 	"github.com/skein-threads/skein/internal/retry"
 )
 
-// Stop stops everything, gracefully until ctx ends and then at once. It may be
-// called any number of times; every call returns after the end, with the same
-// error.
+// Stop stops everything, gracefully until ctx ends and then immediately. It may be
+// called any number of times; every call returns after the end, with the same error.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() {
 		close(s.stopping)
@@ -20,12 +19,12 @@ func (s *Server) Stop(ctx context.Context) error {
 	return s.stopErr
 }
 
-// outageGrace is what requests may take when nothing can be written any more.
+// outageGrace is the time of requests when nothing can be written any more.
 const outageGrace = 2 * time.Second
 
-// stop stops part after part. Where the store cannot be written, what waits for a
-// write never ends well: it has a moment, and then its connection is closed. That
-// is no failure of the stop, since what was acknowledged is stored.
+// stop stops part after part. If the store cannot be written, a request that waits for
+// a write cannot finish: it has a moment, and then its connection is closed. That is
+// not a failure of the stop, since what was acknowledged is stored.
 func (s *Server) stop(ctx context.Context) error {
 	graceful, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -47,17 +46,16 @@ func (s *Server) stop(ctx context.Context) error {
 	return err
 }
 
-// stopParts finishes requests until graceful ends, and everything else until ctx
-// ends.
+// stopParts finishes requests until graceful ends, and everything else until ctx ends.
 func (s *Server) stopParts(ctx, graceful context.Context) error {
 	var errs []error
-	// Runs first: their tools ask for commands and queries.
+	// Runs first: their tools send commands and queries.
 	errs = append(errs, within(graceful, "what runs", s.work.drain))
 	// Uploads end in commands, so they come next.
 	if s.files != nil {
 		errs = append(errs, s.files.Stop(graceful))
 	}
-	// Then commands: queries answer for as long as something is written.
+	// Then commands: queries are answered as long as something is written.
 	if s.commands != nil {
 		errs = append(errs, s.commands.Stop(graceful))
 	}
@@ -70,7 +68,7 @@ func (s *Server) stopParts(ctx, graceful context.Context) error {
 	}
 	if s.outage.Err() != nil {
 		for _, nc := range s.conns {
-			nc.Close() // what waits for a write ends by it
+			nc.Close() // which ends requests that wait for a write
 		}
 	}
 	errs = append(errs, within(ctx, "what runs in the background", s.running.Wait))
@@ -84,7 +82,7 @@ func (s *Server) stopParts(ctx, graceful context.Context) error {
 		}
 	}))
 	for _, nc := range s.conns {
-		_ = nc.FlushWithContext(ctx) // so that the last answers are sent; the server may have gone
+		_ = nc.FlushWithContext(ctx) // to send the last answers; the server may have gone
 		nc.Close()
 	}
 	if s.nats != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/skein-threads/skein/internal/store"
 )
 
-// markEvery is how often it is noted how far the streams have got.
+// markEvery is how often the end of the streams is recorded.
 const markEvery = 2 * time.Second
 
-// openStore makes sure that the embedded server will find everything.
+// openStore checks that the embedded server will find all its data.
 func (s *Server) openStore(ctx context.Context, dir string) error {
 	said := time.Now()
 	derived := func(stream string) bool { return assets.Derived(s.cfg.Names, stream) }
@@ -28,8 +28,8 @@ func (s *Server) openStore(ctx context.Context, dir string) error {
 	return err
 }
 
-// unwritable notes that the embedded server could not write. What it has not written
-// it does not take again, so nothing is stored until it is started again.
+// unwritable notes that the embedded server could not write. It does not retry, so
+// nothing is stored until it is restarted.
 func (s *Server) unwritable(dir string, cause error) {
 	out := fmt.Errorf("the store %s cannot be written, and nothing is stored until there is room and Skein was started again: %w", dir, cause)
 	if s.outage.Begin(out) {
@@ -38,7 +38,7 @@ func (s *Server) unwritable(dir string, cause error) {
 	}
 }
 
-// storeReady says why the store of the embedded server cannot be written or read.
+// storeReady returns why the store of the embedded server cannot be written or read.
 func (s *Server) storeReady(ctx context.Context) error {
 	return errors.Join(s.outage.Err(), s.watch.readable(ctx))
 }
@@ -69,7 +69,7 @@ func (s *Server) confirmStore(ctx context.Context, log *eventlog.Log) error {
 	return nil
 }
 
-// markStore notes, every now and then and at the end, how far the streams have got.
+// markStore records the end of the streams, at intervals and at the end.
 func (s *Server) markStore(background context.Context, log *eventlog.Log) {
 	if s.store == nil {
 		return
@@ -83,7 +83,7 @@ func (s *Server) markStore(background context.Context, log *eventlog.Log) {
 			err = s.store.Reached(s.account(), reached)
 		}
 		if err != nil {
-			return fmt.Errorf("noting how far the streams have got: %w", err)
+			return fmt.Errorf("record the end of the streams: %w", err)
 		}
 		return nil
 	}
@@ -94,19 +94,19 @@ func (s *Server) markStore(background context.Context, log *eventlog.Log) {
 			select {
 			case <-tick.C:
 				if err := mark(background); err != nil && background.Err() == nil {
-					s.logger.Warn().Err(err).Msg("the mark of the store was not written; it is tried again")
+					s.logger.Warn().Err(err).Msg("cannot write the mark of the store; it is retried")
 				}
 			case <-background.Done():
 				last, cancel := context.WithTimeout(context.WithoutCancel(background), time.Second)
 				defer cancel()
-				_ = mark(last) // the one before is right too, and says less
+				_ = mark(last) // the previous mark is valid too
 				return
 			}
 		}
 	})
 }
 
-// account is the one that holds the streams of the embedded server.
+// account returns the account with the streams of the embedded server.
 func (s *Server) account() string {
 	o, err := s.cfg.embedded()
 	if err != nil { // it was validated

@@ -23,8 +23,8 @@ import (
 	"github.com/skein-threads/skein/runtime/transcript"
 )
 
-// tracedRuns registers a reactor that fails once, calls two tools, and answers;
-// it says what it used.
+// tracedRuns registers a reactor that fails once, calls two tools, and answers, with
+// its usage.
 func tracedRuns(t testing.TB) func(*runtime.Registry) error {
 	call := func(id, name string) runtime.ToolCall {
 		return runtime.ToolCall{CallID: id, Name: name, Arguments: events.JSON(`{}`)}
@@ -49,7 +49,7 @@ func tracedRuns(t testing.TB) func(*runtime.Registry) error {
 	}
 }
 
-// doneTool is a tool of that name.
+// doneTool is a tool with that name.
 type doneTool string
 
 func (d doneTool) Spec() runtime.ToolSpec { return runtime.ToolSpec{Name: string(d)} }
@@ -58,7 +58,7 @@ func (doneTool) Call(context.Context, *runtime.ToolInput) (runtime.ToolResult, e
 	return runtime.Done(events.JSON(`true`)), nil
 }
 
-// react makes a thread whose agent has had one turn.
+// react creates a thread whose agent has had one turn.
 func (w *world) react() (id, execution string) {
 	w.t.Helper()
 	applied := must(w.ApplyDefinitions(w.t.Context(), events.ApplyDefinitions{Definitions: []events.NewDefinition{
@@ -66,7 +66,7 @@ func (w *world) react() (id, execution string) {
 		{Kind: events.ToolKind, Definition: events.JSON(`{"name":"weigh","description":"weighs","type":"go"}`)},
 		{Kind: events.AgentKind, Definition: events.JSON(`{"name":"orders","type":"ai_human","reactor":"script","tools":["find","weigh"],"retries":{"attempts":3,"backoffMs":1}}`)},
 	}}))(w.t)
-	// Workers read definitions from their read model.
+	// Workers read definitions from the read model.
 	must(w.WithMinSeq(applied.Seq).GetDefinition(w.t.Context(), events.GetDefinition{Kind: events.AgentKind, Name: "orders"}))(w.t)
 	id = must(w.CreateThread(w.t.Context(), events.CreateThread{AgentID: "orders"}))(w.t).ThreadID
 	execution = must(w.React(w.t.Context(), id, events.ReactThread{Text: new("Where is it?")}))(w.t).Result.ExecutionID
@@ -192,7 +192,7 @@ func TestTelemetry(t *testing.T) {
 	js := must(jetstream.New(must(nats.Connect(w.server.Addresses().NATS))(t)))(t)
 	defer js.Conn().Close()
 	if _, err := js.KeyValue(t.Context(), telemetry.Bucket); err == nil {
-		t.Error("it exports although nobody asked for it")
+		t.Error("it exports without configuration")
 	}
 	cfg.OTLPEndpoint = "c:4317"
 	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "--otlp-endpoint") {
@@ -200,7 +200,7 @@ func TestTelemetry(t *testing.T) {
 	}
 }
 
-// metrics gives what Prometheus is shown.
+// metrics returns the metrics page.
 func (w *world) metrics() string {
 	w.t.Helper()
 	r := must(http.Get(w.server.Addresses().HTTP + "/metrics"))(w.t)

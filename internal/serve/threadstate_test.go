@@ -93,9 +93,9 @@ func TestStateInATool(t *testing.T) {
 	}
 }
 
-// SA-11: whoever works on a thread is given its state: a tool and an effect with what
-// they are told, and each hook before the rest.
-func TestStateIsGivenToAllWhoWorkOnAThread(t *testing.T) {
+// SA-11: everything that works on a thread has its state: a tool and an effect in their
+// input, and each hook as its first argument.
+func TestState_ForToolsEffectsAndHooks(t *testing.T) {
 	given, over, effect := &got[string]{}, make(chan struct{}), make(chan struct{})
 	note := func(who string, st runtime.ThreadState) {
 		if st == nil {
@@ -151,9 +151,9 @@ func TestStateIsGivenToAllWhoWorkOnAThread(t *testing.T) {
 	}
 }
 
-// SA-20: a hook is given the thread with its execution.
+// SA-20: a hook receives the thread with its execution.
 func TestStateInAHook(t *testing.T) {
-	seen, over := &got[string]{}, make(chan struct{}) // the hook after a run is called when it has ended
+	seen, over := &got[string]{}, make(chan struct{}) // the hook after a run is called after its end
 	s := newStage(t, func(c *serve.Config) {
 		c.Hooks.BeforeStep = func(ctx context.Context, st runtime.ThreadState, in *runtime.StepInput) error {
 			list, err := st.GetMessages(ctx, asc())
@@ -233,13 +233,13 @@ func TestDefinitionsInATool(t *testing.T) {
 	s.play(st, []one{probe("load")})
 }
 
-// fresh gives the state again, showing all that was written so far.
+// fresh returns the state again, showing everything written before.
 func (s *stage) fresh(st *client.ThreadState) *client.ThreadState {
 	s.t.Helper()
 	return must(s.latest().Thread(s.t.Context(), st.ThreadID()))(s.t)
 }
 
-// SA-87, SA-88, SA-89: what a tool emits reaches who listens, in order.
+// SA-87, SA-88, SA-89: what a tool emits reaches subscribers, in order.
 func TestEmitInATool(t *testing.T) {
 	s := newStage(t)
 	st := s.thread("script")
@@ -301,9 +301,9 @@ func TestScratch(t *testing.T) {
 	}
 }
 
-// SA-150, SA-151, SA-155, SA-156: what a tool that is not portable, and only such
-// a one, finds of the process that it runs in.
-func TestRuntimeContextIsForToolsThatSaySo(t *testing.T) {
+// SA-150, SA-151, SA-155, SA-156: the values of the process that a tool that is not
+// portable, and only such a one, finds.
+func TestRuntimeContext_OnlyForNotPortableTools(t *testing.T) {
 	s := newStage(t, func(c *serve.Config) { c.Env = map[string]any{"DATABASE": "orders"} })
 	st := s.thread("script")
 	seen := &got[any]{}

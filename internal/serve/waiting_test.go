@@ -20,7 +20,7 @@ import (
 	"github.com/skein-threads/skein/runtime/transcript"
 )
 
-// desk is a server with a reactor that answers when it is let, and a client.
+// desk is a server with a reactor that answers when the test permits, and a client.
 type desk struct {
 	t      *testing.T
 	c      *client.Client
@@ -88,7 +88,7 @@ func (d *desk) react(thread string, what events.ReactThread) *events.Reply {
 	return must(d.c.React(d.ctx, thread, what))(d.t)
 }
 
-// watch waits for the execution of a reply, and gathers what it waits for.
+// watch waits for the execution of a reply, and collects what it waits for.
 func (d *desk) watch(reply *events.Reply) (told chan client.Waiting, ended func() (*events.Execution, error)) {
 	d.t.Helper()
 	told = make(chan client.Waiting, 100)
@@ -122,8 +122,8 @@ func (d *desk) until(told chan client.Waiting, is func(client.Waiting) bool) cli
 	}
 }
 
-// C-51: every message is answered with its execution's id, and can be waited for by
-// it while others go first, are replaced, moved and removed.
+// C-51: every message is answered with its execution's id, and can be waited for by it
+// while others precede it, are replaced, moved and removed.
 func TestQueue_WaitedForByExecutionID(t *testing.T) {
 	d := newDesk(t)
 	thread := d.thread("slow")
@@ -212,8 +212,8 @@ func waitsForWorker(name string) func(client.Waiting) bool {
 	return func(w client.Waiting) bool { return len(w.Workers) == 1 && w.Workers[0].Name == name }
 }
 
-// C-48: a reactor that a definition names and nobody serves is waited for, and the
-// thread says so; so is one that was served once, without any definition.
+// C-48: a reactor that a definition names and no process serves is waited for, and the
+// thread shows it; so is one that was served once, without any definition.
 func TestReact_AbsentReactorIsWaitedFor(t *testing.T) {
 	d := newDesk(t)
 	d.apply("agent", `{"name":"loud","type":"ai_human","reactor":"shout"}`)
@@ -247,24 +247,24 @@ func seqOf(r *events.Reply) *int64 {
 	return &seq
 }
 
-// An agent that nobody has defined or ever served is refused at once, and asking for
-// it reaches no process.
+// An agent that was never defined or served is refused immediately, and the request
+// reaches no process.
 func TestReact_UnknownAgentIsNotFound(t *testing.T) {
 	d := newDesk(t)
 	gone := &events.Error{Code: events.NotFound}
 	plain, own := d.thread(""), d.thread("nobody")
 	nc := must(nats.Connect(d.url))(t)
 	defer nc.Close()
-	heard := make(chan *nats.Msg, 10)
-	other := must(nc.ChanSubscribe("skein.reactor.probed", heard))(t)
+	requests := make(chan *nats.Msg, 10)
+	other := must(nc.ChanSubscribe("skein.reactor.probed", requests))(t)
 	if err := nc.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	if a, err := d.c.GetAgent(d.ctx, events.GetAgent{Name: "probed"}); err != nil || a.Name != "probed" {
 		t.Errorf("a reactor that is served: %+v, %v", a, err)
 	}
-	if err := other.Drain(); err != nil || len(heard) > 0 {
-		t.Errorf("the process was sent %d messages: %v", len(heard), err)
+	if err := other.Drain(); err != nil || len(requests) > 0 {
+		t.Errorf("the process was sent %d messages: %v", len(requests), err)
 	}
 	for name, err := range map[string]error{
 		"named":      second(d.c.React(d.ctx, plain, events.ReactThread{Text: new("x"), AgentID: "nobody"})),
@@ -287,8 +287,8 @@ func TestReact_UnknownAgentIsNotFound(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// A tool that nobody serves is waited for, also one that must not be made twice; a
-// definition may say that it is not.
+// A tool that no process serves is waited for, even one that must not be called twice;
+// a definition may disable the wait.
 func TestCall_AbsentToolIsWaitedFor(t *testing.T) {
 	step := transcript.Text("I look.", runtime.ToolCall{CallID: "c1", Name: "refund", Arguments: events.JSON(`{}`)})
 	d := newDesk(t, func(c *serve.Config) {
@@ -326,7 +326,7 @@ func TestCall_AbsentToolIsWaitedFor(t *testing.T) {
 	}
 }
 
-// run.retry goes on from what the failed run had come to.
+// run.retry continues from the partial results of the failed run.
 func TestRetry_ContinuesFromTheLastGoodBoundary(t *testing.T) {
 	var mu sync.Mutex
 	asked := 0

@@ -12,23 +12,23 @@ import (
 	"github.com/skein-threads/skein/internal/store"
 )
 
-// How often the sealed blocks of the store are read again: every so often, and, when
-// a read was not answered, at once, but not more often than that.
+// How often the sealed blocks of the store are read again: at intervals and, when a
+// read was not answered, immediately, but not more often than that.
 const (
 	scanEvery = time.Hour
 	scanPause = 15 * time.Second
 )
 
-// watch knows what of the store of the embedded server cannot be read.
+// watch knows which parts of the store of the embedded server cannot be read.
 type watch struct {
-	asked chan struct{} // of capacity 1: somebody could not read
+	asked chan struct{} // of capacity 1: a read failed
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	damages []store.Damage
 }
 
-// damage says why messages of a range cannot be read, as far as that is known, and
-// has the store read if it is not. It is an eventlog.Config's.
+// damage returns why messages of a range cannot be read, if known, and otherwise has
+// the store read. It is for eventlog.Config.
 func (w *watch) damage(stream string, from, to uint64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -44,7 +44,7 @@ func (w *watch) damage(stream string, from, to uint64) error {
 	return nil
 }
 
-// readable says what of the store cannot be read, or nothing.
+// readable returns an error for unreadable parts of the store.
 func (w *watch) readable(context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -55,10 +55,10 @@ func (w *watch) readable(context.Context) error {
 	if n := len(w.damages) - 1; n > 0 {
 		more = fmt.Sprintf(", and %d more", n)
 	}
-	return fmt.Errorf("the store is damaged: %s%s; stop Skein, and mend it with skein store repair", w.damages[0], more)
+	return fmt.Errorf("the store is damaged: %s%s; stop Skein, and repair it with skein store repair", w.damages[0], more)
 }
 
-// watchStore reads the sealed blocks again, now and then, until background ends.
+// watchStore reads the sealed blocks again, at intervals, until background ends.
 func (s *Server) watchStore(background context.Context) {
 	if s.store == nil {
 		return
@@ -86,7 +86,7 @@ func (s *Server) scanStore(ctx context.Context) {
 	found, err := s.store.Scan(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			s.logger.Warn().Err(err).Msg("the blocks of the store could not be read again")
+			s.logger.Warn().Err(err).Msg("cannot read the blocks of the store again")
 		}
 		return
 	}
@@ -98,7 +98,7 @@ func (s *Server) scanStore(ctx context.Context) {
 	for _, d := range found {
 		if !slices.Contains(before, d) {
 			s.logger.Error().Str("stream", d.Stream).Str("file", d.File).Uint64("from", d.From).Uint64("to", d.To).
-				Msg("the store is damaged: " + d.String() + "; stop Skein, and mend it with skein store repair")
+				Msg("the store is damaged: " + d.String() + "; stop Skein, and repair it with skein store repair")
 		}
 	}
 }

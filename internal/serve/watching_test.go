@@ -17,9 +17,9 @@ import (
 	"github.com/skein-threads/skein/eventlog/streams"
 )
 
-// A flipped bit in a sealed block of a store in use is named by readiness, by a
-// metric, by the log, and by the reads that meet it. The last block, which is being
-// written, is not looked at.
+// A flipped bit in a sealed block of a store in use is reported by readiness, by a
+// metric, by the log, and by the reads that need it. The last block, which is being
+// written, is not checked.
 func TestWatch_DamageWhileServing(t *testing.T) {
 	var logged bytes.Buffer
 	store := t.TempDir()
@@ -45,7 +45,7 @@ func TestWatch_DamageWhileServing(t *testing.T) {
 	}
 	sealed := filepath.Join(store, "jetstream", "$G", "streams", "SKEIN_LOG", "msgs", "1.blk")
 	var raw []byte
-	for !bytes.HasPrefix(raw, []byte("cmp")) { // the server compresses it in its own time, and would put it right
+	for !bytes.HasPrefix(raw, []byte("cmp")) { // the server compresses it later, which would repair it
 		if raw, err = os.ReadFile(sealed); err != nil {
 			t.Fatal(err)
 		}

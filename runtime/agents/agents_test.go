@@ -29,8 +29,8 @@ type house struct {
 	url string
 }
 
-// start starts a server whose reactor "say" answers with what it was told of its
-// agent, and has the tool called that it finds first.
+// start starts a server whose reactor "say" answers with its input about the agent, and
+// calls the first tool that it finds.
 func start(t *testing.T, change func(*serve.Config)) *house {
 	t.Helper()
 	cfg := serve.Config{
@@ -82,7 +82,7 @@ func say(in *runtime.StepInput) ([]transcript.Step, error) {
 	}, nil
 }
 
-// apply defines things: kind, then the definition as JSON.
+// apply applies definitions, given as pairs: kind, then the definition as JSON.
 func (h *house) apply(pairs ...string) {
 	h.t.Helper()
 	d := events.ApplyDefinitions{}
@@ -94,7 +94,7 @@ func (h *house) apply(pairs ...string) {
 	}
 }
 
-// ask asks an agent on a new thread, and gives the execution and the answer.
+// ask asks an agent on a new thread, and returns the execution and the answer.
 func (h *house) ask(agent string) (*events.Execution, string) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 5*time.Minute)
@@ -126,7 +126,7 @@ func (h *house) react(ctx context.Context, thread, agent string) (*events.Execut
 	return x, string(item.Content)
 }
 
-// An agent is made of its definitions, and its run records their versions: SA-9,
+// An agent consists of its definitions, and its run records their versions: SA-9,
 // SA-55, SA-56, SA-57.
 func TestAgentOfDefinitions(t *testing.T) {
 	h := start(t, nil)
@@ -165,8 +165,8 @@ func TestSidesOfDefinitions(t *testing.T) {
 	}
 }
 
-// A name that nothing defines is a reactor; one that nobody answers for fails
-// with its name.
+// A name without a definition is a reactor; one that no process serves fails with its
+// name.
 func TestAgentWithoutDefinition(t *testing.T) {
 	h := start(t, nil)
 	if x, answer := h.ask("say"); x.Status != events.ExecutionCompleted || !strings.Contains(answer, "say///") {
@@ -190,15 +190,15 @@ func TestAgentWithoutDefinition(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := h.c.React(t.Context(), made.ThreadID, events.ReactThread{Text: new("hello"), AgentID: "nobody"}); !errors.Is(err, &events.Error{Code: events.NotFound}) {
-		t.Errorf("an agent that nobody has defined or served: %v", err)
+		t.Errorf("an agent that is neither defined nor served: %v", err)
 	}
 	if x, _ := h.ask("openai"); x.Status != events.ExecutionFailed || x.ErrorText == "" {
 		t.Errorf("%s: %s", x.Status, x.ErrorText)
 	}
 }
 
-// A definition gets nothing of the process but what its operator allows.
-func TestWhatDefinitionsMayNot(t *testing.T) {
+// A definition has no access to the process except what its operator permits.
+func TestDefinitions_AreRestricted(t *testing.T) {
 	t.Setenv("SHOP_TOKEN", "topsecret")
 	var auth []string
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
@@ -261,15 +261,15 @@ func TestWhatDefinitionsMayNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	h.c = other // what is known of the server for one tenant is not for another
+	h.c = other // what is cached of the server for one tenant is not used for another
 	define(h, `{"url":"`+shop.URL+`/mcp","tokenEnv":"SHOP_TOKEN"}`)
 	if x, _ := h.ask("a"); x.Status != events.ExecutionFailed || !strings.Contains(x.ErrorText, "--mcp-variable") || len(auth) != asked {
 		t.Errorf("%s: %s; the server was asked %d times", x.Status, x.ErrorText, len(auth)-asked)
 	}
 }
 
-// A tenant that has used its tokens of the day is refused, and a run that uses the
-// last of them asks no model again; another tenant goes on.
+// A tenant that has used its tokens of the day is refused, and a run that uses the last
+// of them calls no model again; another tenant is not affected.
 func TestTokensPerDay(t *testing.T) {
 	h := start(t, func(c *serve.Config) {
 		c.TokensPerDay = []string{"1000000", "acme=50", "globex=100"}
@@ -317,8 +317,8 @@ func TestTokensPerDay(t *testing.T) {
 	}
 }
 
-// A tool that is an ai_human agent may answer in a thread of its own, and its
-// answer is the call's result; agents that call themselves so come to an end.
+// A tool that is an ai_human agent may answer in a thread of its own, and its answer is
+// the call's result; agents that call themselves this way come to an end.
 func TestAgentInAThreadOfItsOwn(t *testing.T) {
 	h := start(t, nil)
 	h.apply("agent", `{"name":"clerk","type":"ai_human","reactor":"say"}`,
@@ -363,8 +363,8 @@ func TestAgentInAThreadOfItsOwn(t *testing.T) {
 	}
 }
 
-// One definition brings the tools of a whole MCP server, with its name before
-// theirs.
+// One definition provides the tools of a whole MCP server, with its name as their
+// prefix.
 func TestWholeServer(t *testing.T) {
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
 	for _, name := range []string{"price", "stock", "refund"} {

@@ -7,9 +7,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// The content of a context that has a type is held to the definition of that
-// type, as it is when the content is written; what was written stays readable:
-// EK-29.
+// The content of a typed context is validated against the definition of its type when
+// it is written; content that was stored earlier stays readable: EK-29.
 func TestTypedContexts(t *testing.T) {
 	h := start(t, nil)
 	ctx := t.Context()
@@ -75,7 +74,7 @@ func TestTypedContexts(t *testing.T) {
 	refused("a thread of what is gone", err, "there is no definition of the context")
 }
 
-// A typed context that is made and set in one commit is held to its type there.
+// A typed context that is created and set in one commit is validated there.
 func TestTypedContextsInACommit(t *testing.T) {
 	h := start(t, nil)
 	h.apply("context", `{"name":"order","schema":{"type":"object","required":["eur"]}}`)

@@ -25,8 +25,7 @@ func with(t *testing.T, add func(*runtime.Registry) error) *house {
 	})
 }
 
-// on makes a thread, asks an agent in it, and returns the execution and the
-// answer.
+// on creates a thread, asks an agent in it, and returns the execution and the answer.
 func (h *house) on(made events.CreateThread, agent string) (*events.Execution, string) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 5*time.Minute)
@@ -38,8 +37,8 @@ func (h *house) on(made events.CreateThread, agent string) (*events.Execution, s
 	return h.react(ctx, reply.ThreadID, agent)
 }
 
-// What a prompt's variables stand for is what the context, the thread or the
-// definition says; a run that finds nothing fails and says what is missing.
+// A prompt's variables come from the context, the thread or the definition; a run
+// without a value for one fails and names it.
 func TestPromptVariables(t *testing.T) {
 	h := start(t, nil)
 	h.apply("prompt", `{"name":"p","text":"Help {{customer}} in {{tone}}.","variables":["customer","tone"],"defaults":{"tone":"English"}}`,
@@ -65,8 +64,8 @@ func TestPromptVariables(t *testing.T) {
 	}
 }
 
-// What a thread says now is what the prompt is filled with, also in a thread
-// whose conversation a worker keeps in memory.
+// A prompt is filled in with the thread's current values, also in a thread whose
+// conversation a worker has cached.
 func TestPromptVariablesChange(t *testing.T) {
 	h := start(t, nil)
 	h.apply("prompt", `{"name":"p","text":"Help {{customer}}.","variables":["customer"]}`, "agent", `{"name":"a","type":"ai_human","reactor":"say","prompt":"p"}`)
@@ -85,7 +84,7 @@ func TestPromptVariablesChange(t *testing.T) {
 	}
 }
 
-// The loop of an agent's definition says when a run goes on: EK-121.
+// The loop policy of an agent's definition decides whether a run continues: EK-121.
 func TestLoopOfDefinition(t *testing.T) {
 	h := with(t, func(r *runtime.Registry) error {
 		err := r.AddReactor("steps", runtime.ReactorFunc(func(_ context.Context, in *runtime.StepInput, _ runtime.Stream) (*runtime.Reaction, error) {
@@ -117,7 +116,7 @@ func TestLoopOfDefinition(t *testing.T) {
 }
 
 // The hooks that an agent names are called around its runs, within those of the
-// process; one that nobody has registered fails the run.
+// process; an unregistered one fails the run.
 func TestHooksOfDefinition(t *testing.T) {
 	var calls atomic.Int64
 	h := with(t, func(r *runtime.Registry) error {
@@ -147,8 +146,8 @@ func TestHooksOfDefinition(t *testing.T) {
 	}
 }
 
-// What comes while an agent works is treated as the agent's definition says, if
-// neither the message nor the thread says otherwise.
+// A message that arrives while an agent works is handled as the agent's definition
+// says, unless the message or the thread says otherwise.
 func TestPolicyOfDefinition(t *testing.T) {
 	entered, release := make(chan string, 100), make(chan struct{})
 	h := with(t, func(r *runtime.Registry) error {
@@ -171,7 +170,7 @@ func TestPolicyOfDefinition(t *testing.T) {
 		if _, err := h.c.React(t.Context(), made.ThreadID, events.ReactThread{Text: new("one")}); err != nil {
 			t.Fatal(err)
 		}
-		for id := <-entered; id != made.ThreadID; id = <-entered { // of a thread before, whose next turn began
+		for id := <-entered; id != made.ThreadID; id = <-entered { // of an earlier thread, whose next turn began
 		}
 		return made.ThreadID
 	}
@@ -209,8 +208,7 @@ func TestPolicyOfDefinition(t *testing.T) {
 	close(release)
 }
 
-// A thread's own cap on output tokens and its mode reach the reactor, also as
-// they are changed.
+// A thread's limit of output tokens and its mode reach the reactor, also after changes.
 func TestThreadTellsReactor(t *testing.T) {
 	told := make(chan runtime.StepInput, 10)
 	h := with(t, func(r *runtime.Registry) error {

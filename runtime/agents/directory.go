@@ -17,35 +17,35 @@ import (
 	"github.com/skein-threads/skein/runtime/remote"
 )
 
-// Config says where to look. Definitions, Registry, Conn and Names are required.
+// Config configures a Directory. Definitions, Registry, Conn and Names are required.
 type Config struct {
 	Definitions *definitions.Definitions
 	Registry    *runtime.Registry
 	Conn        *nats.Conn
 	Names       events.Names
-	// CatchUp waits until the definitions show what the tenant has defined through
-	// this process, or, if all is asked for, through any: before a name is taken for
-	// one that nothing defines.
+	// CatchUp waits until the definitions show what the tenant has defined through this
+	// process or, with all, through any process. It is called before a name counts as
+	// undefined.
 	CatchUp   func(ctx context.Context, tenant string, all bool) error
-	Presence  *Presence                        // of reactors on NATS; default every name is taken for one
-	Programs  bool                             // definitions may start programs, as MCP servers
-	Variables []Variable                       // of the environment, that definitions may hand to MCP servers
+	Presence  *Presence                        // of reactors on NATS; default: every name counts as served
+	Programs  bool                             // permit definitions to start programs, as MCP servers
+	Variables []Variable                       // environment variables that definitions may pass to MCP servers
 	Lookup    func(name string) (string, bool) // of a variable; default none is set
-	Egress    egress.Policy                    // where MCP servers on HTTP may be; default: on public addresses
-	Logger    zerolog.Logger                   // takes what callers are not told of such servers
+	Egress    egress.Policy                    // permitted addresses of MCP servers on HTTP; default: public ones
+	Logger    zerolog.Logger                   // receives details about such servers that callers are not told
 }
 
-// Directory finds agents, tools and reactors. Safe for concurrent use.
+// Directory finds agents, tools and reactors. It is safe for concurrent use.
 type Directory struct {
 	cfg Config
 
 	mu      sync.Mutex
-	servers map[string]*mcp.Manager  // of MCP servers, by tenant and by what defines them
+	servers map[string]*mcp.Manager  // of MCP servers, by tenant and definition
 	offered map[string]offered       // their tools, by tenant, server and tool
 	whole   map[*mcp.Manager]listing // the tools of whole servers
 }
 
-// New makes a directory. Close it when done.
+// New returns a directory. Close it when done.
 func New(cfg Config) *Directory {
 	if cfg.Lookup == nil {
 		cfg.Lookup = func(string) (string, bool) { return "", false }
@@ -64,8 +64,7 @@ func (d *Directory) Close() {
 	}
 }
 
-// Reactor gives the reactor of that name: one of this process, or else whoever
-// answers for it on NATS.
+// Reactor returns the reactor with that name: one of this process, or else one on NATS.
 func (d *Directory) Reactor(name string) (runtime.Reactor, error) {
 	r, err := d.cfg.Registry.Reactor(name)
 	if !missing(err) {
@@ -74,8 +73,8 @@ func (d *Directory) Reactor(name string) (runtime.Reactor, error) {
 	return remote.Reactor(d.cfg.Conn, d.cfg.Names, name)
 }
 
-// Agent returns an agent of a tenant with all that its definition names. A run that
-// only makes calls has none, and its name is empty.
+// Agent returns an agent of a tenant with everything that its definition names. A run
+// that only makes calls has no agent: its name is empty.
 func (d *Directory) Agent(ctx context.Context, tenant, name string) (*runtime.Agent, error) {
 	if name == "" {
 		return &runtime.Agent{}, nil
@@ -90,7 +89,7 @@ func (d *Directory) Agent(ctx context.Context, tenant, name string) (*runtime.Ag
 	return a, nil
 }
 
-// agent returns an agent as it is defined, or served.
+// agent returns an agent that is defined, or served as a reactor.
 func (d *Directory) agent(ctx context.Context, tenant, name string) (*runtime.Agent, error) {
 	if d.cfg.CatchUp != nil {
 		if err := d.cfg.CatchUp(ctx, tenant, false); err != nil {
@@ -154,7 +153,7 @@ func (d *Directory) hooks(names []string) ([]runtime.Hooks, error) {
 	return list, nil
 }
 
-// served returns a not_found if no process serves a reactor of that name, and none
+// served returns a not_found if no process serves a reactor with that name, and none
 // ever has.
 func (d *Directory) served(ctx context.Context, name string) error {
 	if d.cfg.Presence == nil {
@@ -166,13 +165,13 @@ func (d *Directory) served(ctx context.Context, name string) error {
 		return events.Errorf(events.Unavailable, "agent %.100s: %w", name, err)
 	case !seen:
 		e := events.Missing("agent", name)
-		e.Message += "; nobody has defined it, and no process serves a reactor of that name"
+		e.Message += "; it is not defined, and no process serves a reactor with that name"
 		return e
 	}
 	return nil
 }
 
-// Knows returns a not_found if there is no agent of that name: the tenant has not
+// Knows returns a not_found if there is no agent with that name: the tenant has not
 // defined it, this process has no such reactor, and no process has ever served one.
 func (d *Directory) Knows(ctx context.Context, tenant, name string) error {
 	if _, err := d.cfg.Registry.Reactor(name); err == nil {
@@ -194,7 +193,7 @@ func (d *Directory) Knows(ctx context.Context, tenant, name string) error {
 	return d.served(ctx, name)
 }
 
-// bounds takes over what an agent's definition bounds.
+// bounds applies the limits of an agent's definition.
 func bounds(a *runtime.Agent, def events.AgentDefinition) {
 	ms := func(v *int64) time.Duration {
 		if v == nil {
@@ -225,8 +224,8 @@ func bounds(a *runtime.Agent, def events.AgentDefinition) {
 	}
 }
 
-// backoff returns what a definition says of the pause before the second attempt;
-// -1 if there is to be none, and 0 if it does not say.
+// backoff returns the pause before the second attempt in a definition; -1 for none, and
+// 0 if it is not set.
 func backoff(r *events.Retries) time.Duration {
 	switch {
 	case r.BackoffMs == nil:
@@ -237,7 +236,7 @@ func backoff(r *events.Retries) time.Duration {
 	return time.Duration(*r.BackoffMs) * time.Millisecond
 }
 
-// side makes one side of an agent, and notes the definitions that it uses.
+// side returns one side of an agent, and notes the definitions that it uses.
 func (d *Directory) side(ctx context.Context, tenant string, a *runtime.Agent, def events.AgentSide) (runtime.Side, error) {
 	s := runtime.Side{Label: def.Label, Reactor: def.Reactor, StopOnResponse: def.StopOnResponse != nil && *def.StopOnResponse}
 	if def.MaxSteps != nil {
@@ -280,8 +279,8 @@ func (d *Directory) side(ctx context.Context, tenant string, a *runtime.Agent, d
 	return s, oneName(s.Tools)
 }
 
-// Tool gives a tool that callers may queue: one that the tenant defines, one of
-// this process, or an agent.
+// Tool returns a tool that callers may queue: one that the tenant defines, one of this
+// process, or an agent.
 func (d *Directory) Tool(ctx context.Context, tenant, name string) (runtime.Tool, error) {
 	t, own := d.cfg.Registry.Tool(name)
 	if own == nil && d.cfg.Definitions.Absent(tenant, events.ToolKind, name) {
@@ -304,8 +303,8 @@ func (d *Directory) Tool(ctx context.Context, tenant, name string) (runtime.Tool
 
 func missing(err error) bool { return errors.Is(err, &events.Error{Code: events.NotFound}) }
 
-// workerWait returns how long a run waits for a process: 0 where the definition does
-// not say, negative where it says not at all.
+// workerWait returns how long a run waits for a process: 0 if the definition does not
+// say, negative if it does not wait.
 func workerWait(ms *int64) time.Duration {
 	switch {
 	case ms == nil:

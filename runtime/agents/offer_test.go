@@ -27,13 +27,13 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// offer is a field of a definition, and a definition in which it differs from
-// the usual one.
+// offer is a field of a definition, and a definition that differs from the usual one in
+// it.
 type offer struct {
 	field  string // kind, then the path
-	change string // the definition; its name says which one it replaces
-	agent  string // who is asked; a if empty
-	more   string // what else the change needs, as kind=definition
+	change string // the definition; its name selects the one that it replaces
+	agent  string // the agent to ask; default a
+	more   string // other definitions that the change needs, as kind=definition
 }
 
 // usual is what the changes are compared with.
@@ -99,14 +99,14 @@ func offers() []offer {
 	return list
 }
 
-// shownElsewhere names the tests of fields that this one does not change.
+// shownElsewhere names the tests of fields that are not changed here.
 func shownElsewhere() map[string]string {
 	return map[string]string{
 		"model/name": "TestAgentOfDefinitions", "prompt/name": "TestAgentOfDefinitions", "tool/name": "TestAgentOfDefinitions", "agent/name": "TestAgentOfDefinitions",
 		"model/description": "TestDescriptions", "prompt/description": "TestDescriptions", "agent/description": "TestDescriptions",
 		"policy/description": "TestDescriptions", "context/description": "TestDescriptions",
 		"tool/server/command": "TestServerOfDefinition", "tool/server/args": "TestServerOfDefinition", "tool/server/env": "TestServerOfDefinition",
-		"tool/server/tool": "TestServerOfDefinition", "tool/server/url": "TestWhatDefinitionsMayNot", "tool/server/tokenEnv": "TestWhatDefinitionsMayNot",
+		"tool/server/tool": "TestServerOfDefinition", "tool/server/url": "TestDefinitions_AreRestricted", "tool/server/tokenEnv": "TestDefinitions_AreRestricted",
 		"tool/server/include": "TestWholeServer", "tool/server/exclude": "TestWholeServer", "tool/ownThread": "TestAgentInAThreadOfItsOwn",
 		"agent/type": "TestSidesOfDefinitions", "agent/policy": "TestPolicyOfDefinition", "agent/hooks": "TestHooksOfDefinition", "agent/skills": "TestDefinitionRefusals",
 		"agent/loop/continue": "TestLoopOfDefinition", "agent/loop/stopAfter": "TestLoopOfDefinition",
@@ -117,9 +117,9 @@ func shownElsewhere() map[string]string {
 	}
 }
 
-// Nothing that a definition offers is ignored: every field of every kind has a
-// definition here in which it alone differs and a run that shows that, or a test
-// of its own. A field without either fails, so that a new one is not forgotten.
+// No field of a definition is ignored: for every field of every kind there is a
+// definition here that differs only in it, with a run that shows the difference, or a
+// test of its own. A field without either fails, so that a new one is not forgotten.
 func TestEveryFieldOfEveryDefinition(t *testing.T) {
 	shown := shownElsewhere()
 	for _, o := range offers() {
@@ -151,8 +151,8 @@ func TestEveryFieldOfEveryDefinition(t *testing.T) {
 	}
 }
 
-// fieldsOf lists the paths of a type's fields, those of its structs in place of
-// them.
+// fieldsOf lists the paths of a type's fields, with those of its structs in their
+// place.
 func fieldsOf(path string, of reflect.Type) (list []string) {
 	for i := range of.NumField() {
 		name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
@@ -199,8 +199,8 @@ func testBodies(t *testing.T) map[string]string {
 	return bodies
 }
 
-// hearing is a reactor that answers with all that it was told, after two
-// attempts that may pass, and calls the first tool that it may.
+// hearing is a reactor that answers with its whole input, after two attempts that fail
+// temporarily, and calls the first permitted tool.
 func hearing(name string) runtime.Reactor {
 	return runtime.ReactorFunc(func(_ context.Context, in *runtime.StepInput, _ runtime.Stream) (*runtime.Reaction, error) {
 		if in.Iteration == 0 && in.Attempt < 3 {
@@ -224,8 +224,7 @@ func hearing(name string) runtime.Reactor {
 	})
 }
 
-// patient is a tool that comes to something with its third attempt, and says
-// whether it must be quick.
+// patient is a tool that succeeds in its third attempt, and reports its time limit.
 func patient() (runtime.Tool, error) {
 	return runtime.DefineTool(runtime.ToolSpec{Name: "t"}, func(ctx context.Context, in *runtime.ToolInput, _ struct{}) (string, error) {
 		if in.Attempt < 3 {
@@ -236,7 +235,7 @@ func patient() (runtime.Tool, error) {
 	})
 }
 
-// Each field changes what a run comes to.
+// Each field changes the outcome of a run.
 func TestOffers(t *testing.T) {
 	h := with(t, func(r *runtime.Registry) error {
 		tool, err := patient()
@@ -269,7 +268,7 @@ func TestOffers(t *testing.T) {
 	}
 }
 
-// A description, which is for people, is given back as it was applied.
+// A description, which is for people, is returned as it was applied.
 func TestDescriptions(t *testing.T) {
 	h := start(t, nil)
 	for kind, def := range map[string]string{
@@ -294,8 +293,8 @@ func TestDescriptions(t *testing.T) {
 	}
 }
 
-// What a definition says of an MCP server is what is started and asked: command,
-// args, env and tool.
+// The command, args, env and tool of a definition are used to start and call an MCP
+// server.
 func TestServerOfDefinition(t *testing.T) {
 	t.Setenv("SHOP_NAME", "corner")
 	h := start(t, func(c *serve.Config) {
@@ -307,7 +306,7 @@ func TestServerOfDefinition(t *testing.T) {
 		h.apply("tool", `{"name":"`+name+`","description":"D","type":"mcp","server":`+server+`}`, "agent", `{"name":"a","type":"ai_human","reactor":"say","tools":["`+name+`"]}`)
 		return h.ask("a")
 	}
-	// No server of the protocol, but a program that tells how it was started.
+	// Not an MCP server, but a program that reports how it was started.
 	x, _ := define("price", `{"command":"/bin/sh","args":["-c","echo $1-$SHOP_NAME > $0","`+mark+`","first"],"env":["SHOP_NAME"]}`)
 	if got, err := os.ReadFile(mark); err != nil || string(got) != "first-corner\n" || x.Status != events.ExecutionFailed {
 		t.Errorf("%q, %v: %s", got, err, x.Status)

@@ -28,14 +28,14 @@ type Presence struct {
 	names events.Names
 	kv    jetstream.KeyValue
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	seen map[string]struct{}
 }
 
-// maxSeen bounds the names that are kept in memory. What is forgotten is read again.
+// maxSeen bounds the names that are cached. Others are read again.
 const maxSeen = 10_000
 
-// NewPresence makes the bucket of names if it is not there.
+// NewPresence creates the bucket of names unless it exists.
 func NewPresence(ctx context.Context, log *eventlog.Log) (*Presence, error) {
 	if err := assets.EnsureBucket(ctx, log.Streams(), Bucket); err != nil {
 		return nil, err
@@ -48,8 +48,7 @@ func NewPresence(ctx context.Context, log *eventlog.Log) (*Presence, error) {
 	return &Presence{nc: log.Conn(), names: names, kv: kv, seen: map[string]struct{}{}}, nil
 }
 
-// remembers reports whether the reactor is known to have been served, without asking
-// anybody.
+// remembers reports whether the reactor is cached as served, without a request.
 func (p *Presence) remembers(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,15 +65,15 @@ func (p *Presence) remember(name string) {
 	p.seen[name] = struct{}{}
 }
 
-// Seen reports whether a process serves the reactor now, or one ever has. A name that
-// is not the name of a reactor was never served.
+// Seen reports whether a process serves the reactor now, or one ever has. An invalid
+// name was never served.
 func (p *Presence) Seen(ctx context.Context, name string) (bool, error) {
 	if p.remembers(name) {
 		return true, nil
 	}
 	subject, err := p.names.Reactor(name)
 	if err != nil {
-		return false, nil //nolint:nilerr // nothing can be served under it
+		return false, nil //nolint:nilerr // an invalid name is never served
 	}
 	key := "reactor." + name
 	switch _, err := p.kv.Get(ctx, key); {
@@ -99,16 +98,16 @@ func (p *Presence) Seen(ctx context.Context, name string) (bool, error) {
 func (p *Presence) Served(ctx context.Context, name string) (bool, error) {
 	subject, err := p.names.Reactor(name)
 	if err != nil {
-		return false, nil //nolint:nilerr // nothing can be served under it
+		return false, nil //nolint:nilerr // an invalid name is never served
 	}
 	return p.served(ctx, subject)
 }
 
-// traceWait is how long the server may take to say where a message would go.
+// traceWait is how long the server may take to trace a message.
 const traceWait = 2 * time.Second
 
-// served reports whether anybody subscribes to a subject, without sending them
-// anything: the server traces a message and does not deliver it.
+// served reports whether a subject has subscribers, without sending them anything: the
+// server traces a message and does not deliver it.
 func (p *Presence) served(ctx context.Context, subject string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, traceWait)
 	defer cancel()
@@ -117,7 +116,7 @@ func (p *Presence) served(ctx context.Context, subject string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = sub.Unsubscribe() }() // the connection may be gone, and it with it
+	defer func() { _ = sub.Unsubscribe() }() // fails only if the connection is closed
 	m := nats.NewMsg(subject)
 	m.Header.Set("Nats-Trace-Dest", inbox)
 	m.Header.Set("Nats-Trace-Only", "true")
@@ -126,7 +125,7 @@ func (p *Presence) served(ctx context.Context, subject string) (bool, error) {
 	}
 	answer, err := sub.NextMsgWithContext(ctx)
 	if err != nil {
-		return false, fmt.Errorf("asking the NATS server who serves %s: %w", subject, err)
+		return false, fmt.Errorf("ask the NATS server who serves %s: %w", subject, err)
 	}
 	var trace struct {
 		Events []struct {
@@ -134,10 +133,10 @@ func (p *Presence) served(ctx context.Context, subject string) (bool, error) {
 		} `json:"events"`
 	}
 	if err := json.Unmarshal(bytes.TrimSpace(answer.Data), &trace); err != nil {
-		return false, fmt.Errorf("asking the NATS server who serves %s: %w", subject, err)
+		return false, fmt.Errorf("ask the NATS server who serves %s: %w", subject, err)
 	}
 	for _, e := range trace.Events {
-		if e.Type == "eg" { // it would leave for somebody
+		if e.Type == "eg" { // it would be delivered to a subscriber
 			return true, nil
 		}
 	}

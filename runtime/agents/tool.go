@@ -16,7 +16,7 @@ import (
 	"github.com/skein-threads/skein/runtime/remote"
 )
 
-// tool makes a tool that the tenant defines, and gives the definition's version.
+// tool returns a tool that the tenant defines, and the definition's version.
 func (d *Directory) tool(ctx context.Context, tenant, name string) (runtime.Tool, int64, error) {
 	def, version, err := definitions.Load[events.ToolDefinition](ctx, d.cfg.Definitions, tenant, events.ToolKind, name)
 	if err != nil {
@@ -34,7 +34,7 @@ func (d *Directory) tool(ctx context.Context, tenant, name string) (runtime.Tool
 		return t, version, err
 	case events.MCPTool:
 		if def.Server.Whole() {
-			return nil, 0, events.Errorf(events.NotFound, "%s is a whole MCP server and no tool; its tools are called %[1]s__ and their names", name)
+			return nil, 0, events.Errorf(events.NotFound, "%s is a whole MCP server and not a tool; its tools are named %[1]s__ and their own name", name)
 		}
 		t, err := d.mcpTool(ctx, tenant, def)
 		return specified{t, over(spec, t)}, version, err
@@ -65,8 +65,8 @@ func specOf(def events.ToolDefinition) runtime.ToolSpec {
 	return s
 }
 
-// over gives what the definition says of a tool, and for the rest what the tool
-// says of itself. What either knows of its safety holds.
+// over returns the spec of a tool with the fields of its definition, which take
+// precedence, except that safety hints of either apply.
 func over(spec runtime.ToolSpec, t runtime.Tool) runtime.ToolSpec {
 	if t == nil {
 		return spec
@@ -90,13 +90,13 @@ func over(spec runtime.ToolSpec, t runtime.Tool) runtime.ToolSpec {
 	return spec
 }
 
-// specified is a tool as its definition describes it.
+// specified is a tool with the spec of its definition.
 type specified struct {
 	runtime.Tool
 	spec runtime.ToolSpec
 }
 
-// Spec gives what the definition says.
+// Spec implements runtime.Tool.
 func (s specified) Spec() runtime.ToolSpec { return s.spec }
 
 // personTool is a tool that asks a person.
@@ -113,9 +113,9 @@ func (p personTool) Ask(arguments events.JSON) (question string, answer events.J
 	return p.def.Ask(arguments), p.def.Answer
 }
 
-// Call is not for anybody: the runtime asks by itself.
+// Call must not be called: the runtime asks the person.
 func (p personTool) Call(context.Context, *runtime.ToolInput) (runtime.ToolResult, error) {
-	return runtime.ToolResult{}, errors.New("a person is no tool that could be called so")
+	return runtime.ToolResult{}, errors.New("a person tool cannot be called")
 }
 
 // agentTool is a tool that is another agent.
@@ -134,25 +134,25 @@ func (a agentTool) Spec() runtime.ToolSpec { return a.spec }
 // AgentName implements runtime.AgentTool.
 func (a agentTool) AgentName() string { return a.agent }
 
-// Call is not for anybody: the runtime calls an agent by itself.
+// Call must not be called: the runtime runs the agent.
 func (a agentTool) Call(context.Context, *runtime.ToolInput) (runtime.ToolResult, error) {
-	return runtime.ToolResult{}, errors.New("an agent is no tool that could be called so")
+	return runtime.ToolResult{}, errors.New("an agent tool cannot be called")
 }
 
-// offered is a tool of an MCP server, as it was listed.
+// offered is a tool of an MCP server, as listed.
 type offered struct {
 	tool  runtime.Tool
 	until time.Time
 }
 
-// offerAge is how long what an MCP server has listed is taken as true.
+// offerAge is how long the list of an MCP server's tools is cached.
 const offerAge = time.Minute
 
-// server is the name under which each server is known to its manager.
+// server is the name of each server in its own manager.
 const server = "mcp"
 
-// mcpTool finds a tool at the MCP server that its definition names. Tenants share
-// nothing of it: what one may hand to a server, another may not.
+// mcpTool returns a tool of the MCP server that its definition names. Tenants share
+// nothing of it: one may pass values to a server that another may not.
 func (d *Directory) mcpTool(ctx context.Context, tenant string, def events.ToolDefinition) (runtime.Tool, error) {
 	raw, err := json.Marshal(def.Server, json.Deterministic(true))
 	if err != nil {
@@ -180,29 +180,28 @@ func (d *Directory) mcpTool(ctx context.Context, tenant string, def events.ToolD
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.offered) > 10_000 { // of definitions that are gone
+	if len(d.offered) > 10_000 { // of definitions that were removed
 		clear(d.offered)
 	}
 	d.offered[at] = offered{t, time.Now().Add(offerAge)}
 	return t, nil
 }
 
-// manager gives the sessions with an MCP server, which is started when it is
-// first used.
+// manager returns the sessions with an MCP server, which is started on first use.
 func (d *Directory) manager(tenant, key, name string, def events.ToolDefinition) (*mcp.Manager, error) {
 	s := mcp.Server{Name: name, Command: def.Server.Command, Args: def.Server.Args, Env: def.Server.Env, URL: def.Server.URL}
 	if def.TimeoutMs != nil {
 		s.TimeoutMs = *def.TimeoutMs
 	}
 	if s.Command != "" && !d.cfg.Programs {
-		return nil, events.Errorf(events.Forbidden, "the tool %s starts a program, which this server does not allow (--mcp-programs)", def.Name)
+		return nil, events.Errorf(events.Forbidden, "the tool %s starts a program, which this server does not permit (--mcp-programs)", def.Name)
 	}
 	if def.Server.TokenEnv != "" {
 		s.Headers = map[string]string{"Authorization": def.Server.TokenEnv}
 	}
 	for _, name := range append([]string{def.Server.TokenEnv}, s.Env...) {
 		if name != "" && !d.allowed(tenant, name, def.Server) {
-			return nil, events.Errorf(events.Forbidden, "the tool %s names the variable %s, which this server does not give to that server for this tenant (--mcp-variable)", def.Name, name)
+			return nil, events.Errorf(events.Forbidden, "the tool %s names the variable %s, which this server does not pass to that server for this tenant (--mcp-variable)", def.Name, name)
 		}
 	}
 	if u, err := url.Parse(def.Server.URL); err != nil || d.cfg.Egress.CheckURL(u) != nil {
@@ -227,7 +226,7 @@ func (d *Directory) manager(tenant, key, name string, def events.ToolDefinition)
 	return m, nil
 }
 
-// allowed reports whether a tenant's definition may hand a variable to a server.
+// allowed reports whether a tenant's definition may pass a variable to a server.
 func (d *Directory) allowed(tenant, name string, to *events.ToolServer) bool {
 	return slices.ContainsFunc(d.cfg.Variables, func(v Variable) bool {
 		return v.Name == name && (v.Tenant == tenant || v.Tenant == "*") && v.goesTo(to)

@@ -10,17 +10,16 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Variable is a variable of the environment that definitions may hand to one MCP
-// server, or to those below one URL.
+// Variable is an environment variable that definitions may pass to one MCP server, or
+// to those below one URL.
 type Variable struct {
-	Tenant string // whose definitions; *: everybody's
+	Tenant string // whose definitions; *: of every tenant
 	Name   string
-	Target string // how the URL begins, or the command as the definition has it
+	Target string // prefix of the URL, or the command as in the definition
 }
 
-// ParseVariables reads TENANT:NAME=TARGET, as in
-// acme:SHOP_TOKEN=https://shop.example/mcp. The error names every one that cannot
-// be read.
+// ParseVariables parses TENANT:NAME=TARGET, as in
+// acme:SHOP_TOKEN=https://shop.example/mcp. The error names every invalid entry.
 func ParseVariables(list []string) ([]Variable, error) {
 	var out []Variable
 	var errs []error
@@ -55,7 +54,7 @@ func parseVariable(text string) (Variable, error) {
 	return v, nil
 }
 
-// goesTo reports whether the variable may be handed to a server.
+// goesTo reports whether the variable may be passed to a server.
 func (v Variable) goesTo(s *events.ToolServer) bool {
 	if s.Command != "" {
 		return v.Target == s.Command
@@ -69,8 +68,8 @@ func (v Variable) goesTo(s *events.ToolServer) bool {
 	return to.Path == prefix || strings.HasPrefix(to.Path, prefix+"/")
 }
 
-// plainPath reports whether a URL's path is what it looks like: nothing in it goes
-// up, and nothing is written so that servers may read it in several ways.
+// plainPath reports whether a URL's path has one meaning only: no segments that go up,
+// and no escapes that servers may interpret in different ways.
 func plainPath(u *url.URL) bool {
 	if u.RawPath != "" || strings.ContainsAny(u.Path, "\\%;") {
 		return false

@@ -18,7 +18,7 @@ func TestParseVariables_WantsTenantAndTarget(t *testing.T) {
 	}
 }
 
-// A variable goes to the server that its operator names, and below it.
+// A variable is passed to the server that its operator names, and below it.
 func TestVariable_GoesToItsTarget(t *testing.T) {
 	for _, c := range []struct {
 		target, url, command string

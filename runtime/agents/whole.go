@@ -14,8 +14,8 @@ import (
 	"github.com/skein-threads/skein/runtime/mcp"
 )
 
-// tools makes the tools that a definition of a tenant is of: one, or those of a
-// whole MCP server. It returns the definition's version.
+// tools returns the tools of a tenant's definition: one, or those of a whole MCP
+// server. It also returns the definition's version.
 func (d *Directory) tools(ctx context.Context, tenant, name string) ([]runtime.Tool, int64, error) {
 	def, version, err := definitions.Load[events.ToolDefinition](ctx, d.cfg.Definitions, tenant, events.ToolKind, name)
 	if err != nil {
@@ -29,8 +29,8 @@ func (d *Directory) tools(ctx context.Context, tenant, name string) ([]runtime.T
 	return list, version, err
 }
 
-// wholeServer makes the tools of a server that its definition includes. What the
-// definition says of calls holds for each of them.
+// wholeServer returns the tools of a server that its definition includes. The
+// definition's settings of calls apply to each of them.
 func (d *Directory) wholeServer(ctx context.Context, tenant string, def events.ToolDefinition) ([]runtime.Tool, error) {
 	listed, err := d.listed(ctx, tenant, def)
 	if err != nil {
@@ -53,13 +53,13 @@ func (d *Directory) wholeServer(ctx context.Context, tenant string, def events.T
 	return out, nil
 }
 
-// listing is what a server has listed.
+// listing is a server's list of tools.
 type listing struct {
 	tools []runtime.Tool
 	until time.Time
 }
 
-// listed returns the tools of a server, as it listed them a while ago at most.
+// listed returns the tools of a server, from a list that may be cached.
 func (d *Directory) listed(ctx context.Context, tenant string, def events.ToolDefinition) ([]runtime.Tool, error) {
 	way := *def.Server
 	way.Include, way.Exclude = nil, nil
@@ -87,7 +87,7 @@ func (d *Directory) listed(ctx context.Context, tenant string, def events.ToolDe
 	return got.Tools, nil
 }
 
-// toolOfServer finds a tool of a whole server by the name that it has here.
+// toolOfServer returns a tool of a whole server by its name here.
 func (d *Directory) toolOfServer(ctx context.Context, tenant, name string) (runtime.Tool, error) {
 	prefix, _, found := strings.Cut(name, "__")
 	if !found {
@@ -105,8 +105,8 @@ func (d *Directory) toolOfServer(ctx context.Context, tenant, name string) (runt
 	return nil, events.Missing("tool", name)
 }
 
-// oneName says that two tools of a side have one name: a model could not tell them
-// apart.
+// oneName returns an error if two tools of a side have the same name: a model could not
+// tell them apart.
 func oneName(list []runtime.Tool) error {
 	seen := make(map[string]bool, len(list))
 	for _, t := range list {

@@ -1,14 +1,14 @@
-// Package budget counts the tokens that tenants' models use, by day, and says who
-// has none left.
+// Package budget counts the tokens that tenants' models use, by day, and refuses
+// further use beyond a limit.
 //
-// The counts lie in a stream of their own, SKEIN_USAGE, with a subject for each
-// tenant and day (UTC), which the server adds up. They outlive every process, and
-// all processes see the same. What was counted under an id is not counted again
-// under it for two minutes, so that a worker may repeat what it got no answer for.
+// The counts are in a stream of their own, SKEIN_USAGE, with a subject for each tenant
+// and day (UTC), which the server adds up. They outlive every process, and all
+// processes see the same values. A count with an id is applied once within two minutes,
+// so a worker may retry an unanswered one.
 //
-// What is under way when the last token is used goes on: a tenant may exceed its
-// budget by what its runs that are at work ask for at that moment. Usage is what
-// reactors say it is; one that says nothing counts nothing.
+// Runs that are active when the last token is used continue: a tenant may exceed its
+// limit by the calls in flight at that moment. Usage is what reactors report; a reactor
+// that reports none counts none.
 package budget
 
 import (
@@ -28,14 +28,14 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Limits are how many tokens a tenant may use on one day.
+// Limits are how many tokens a tenant may use per day.
 type Limits struct {
-	All     int64            // every tenant that is not named; 0: any number
-	Tenants map[string]int64 // 0: any number
+	All     int64            // for every tenant that is not named; 0: unlimited
+	Tenants map[string]int64 // 0: unlimited
 }
 
-// Parse reads limits: a number for every tenant, and TENANT=NUMBER for one. The
-// error names every entry that cannot be read.
+// Parse parses limits: a number for every tenant, and TENANT=NUMBER for one. The error
+// names every invalid entry.
 func Parse(list []string) (Limits, error) {
 	l := Limits{Tenants: map[string]int64{}}
 	var errs []error
@@ -47,7 +47,7 @@ func Parse(list []string) (Limits, error) {
 		n, err := strconv.ParseInt(text, 10, 64)
 		switch {
 		case err != nil || n < 0:
-			errs = append(errs, fmt.Errorf("%.128q is not a number of tokens, or TENANT=NUMBER; 0 is any number", entry))
+			errs = append(errs, fmt.Errorf("%.128q is not a number of tokens, or TENANT=NUMBER; 0 is unlimited", entry))
 		case !named:
 			l.All = n
 		case !events.ValidTenant(tenant):
@@ -59,7 +59,7 @@ func Parse(list []string) (Limits, error) {
 	return l, errors.Join(errs...)
 }
 
-// None reports whether there are no limits, so that nothing has to be counted.
+// None reports whether there are no limits, so that counting is unnecessary.
 func (l Limits) None() bool {
 	for _, n := range l.Tenants {
 		if n > 0 {
@@ -77,7 +77,8 @@ func (l Limits) of(tenant string) int64 {
 	return l.All
 }
 
-// Budget counts and compares. It is safe for concurrent use.
+// Budget counts tokens and compares them with the limits. It is safe for concurrent
+// use.
 type Budget struct {
 	js     jetstream.JetStream
 	stream jetstream.Stream
@@ -86,14 +87,14 @@ type Budget struct {
 	now    func() time.Time
 }
 
-// Stream is the stream of the counts, without its prefix.
+// Stream is the name of the stream of counts, without its prefix.
 const Stream = "USAGE"
 
-// kept is how long counts are kept, for those who want to look at them.
+// kept is how long counts are stored, for operators.
 const kept = 40 * 24 * time.Hour
 
-// Open makes the stream of the counts, if it is not there. Now is time.Now, or
-// what stands for it.
+// Open returns a Budget, and creates the stream of the counts unless it exists. now is
+// the clock, usually time.Now.
 func Open(ctx context.Context, log *eventlog.Log, limits Limits, now func() time.Time) (*Budget, error) {
 	names := log.Config().Names
 	stream, err := log.JetStream().CreateOrUpdateStream(ctx, jetstream.StreamConfig{
@@ -118,26 +119,26 @@ type count struct {
 
 // Used returns how many tokens a tenant has used today.
 func (b *Budget) Used(ctx context.Context, tenant string) (int64, error) {
-	// The leader is asked: another copy may not have what was just added.
+	// The leader is asked: another replica may not have what was just added.
 	m, err := b.stream.GetLastMsgForSubject(ctx, b.subject(tenant))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("the token budget of the tenant %s: %w", tenant, err)
+		return 0, fmt.Errorf("read the token budget of the tenant %s: %w", tenant, err)
 	}
 	var c count
 	if err := json.Unmarshal(m.Data, &c); err != nil {
 		return 0, fmt.Errorf("the token budget of the tenant %s: a count that cannot be read: %w", tenant, err)
 	}
 	n, err := strconv.ParseInt(c.Val, 10, 64)
-	if err != nil { // beyond what a number holds: more than any limit
+	if err != nil { // larger than an integer, so above any limit
 		return math.MaxInt64, nil
 	}
 	return n, nil
 }
 
-// Check says that a tenant has used its tokens of today: a queue_full.
+// Check returns a queue_full if a tenant has used its tokens of today.
 func (b *Budget) Check(ctx context.Context, tenant string) error {
 	limit := b.limits.of(tenant)
 	if limit == 0 {
@@ -153,7 +154,7 @@ func (b *Budget) Check(ctx context.Context, tenant string) error {
 	return nil
 }
 
-// Spend counts tokens. What is counted under an id is counted once.
+// Spend counts tokens. A count with an id is applied once.
 func (b *Budget) Spend(ctx context.Context, tenant, id string, tokens int64) error {
 	if tokens <= 0 {
 		return nil
@@ -161,7 +162,7 @@ func (b *Budget) Spend(ctx context.Context, tenant, id string, tokens int64) err
 	m := nats.NewMsg(b.subject(tenant))
 	m.Header.Set("Nats-Incr", "+"+strconv.FormatInt(tokens, 10))
 	if _, err := b.js.PublishMsg(ctx, m, jetstream.WithMsgID(tenant+" "+id)); err != nil {
-		return fmt.Errorf("counting %d tokens of the tenant %s: %w", tokens, tenant, err)
+		return fmt.Errorf("count %d tokens of the tenant %s: %w", tokens, tenant, err)
 	}
 	return nil
 }

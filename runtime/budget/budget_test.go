@@ -23,7 +23,7 @@ func TestParse(t *testing.T) {
 	}
 	for _, entry := range []string{"", "x", "-1", "acme=", "acme=-1", "a.b=1", "=1", "1e6"} {
 		if _, err := Parse([]string{entry}); err == nil {
-			t.Errorf("%q was taken", entry)
+			t.Errorf("%q was accepted", entry)
 		}
 	}
 }
@@ -62,7 +62,7 @@ func TestBudget_IsCountedOverRestartsAndByDay(t *testing.T) {
 		t.Error("nothing was used yet")
 	}
 	spend(b, "acme", "step-1", 600)
-	spend(b, "acme", "step-1", 600) // again, under the same id
+	spend(b, "acme", "step-1", 600) // again, with the same id
 	spend(b, "globex", "step-1", 999)
 	spend(b, "acme", "step-2", -5)
 	if n, err := b.Used(t.Context(), "acme"); err != nil || n != 600 || full(b, "acme") || full(b, "globex") {

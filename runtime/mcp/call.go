@@ -14,24 +14,24 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// failure says how a request came to nothing.
+// failure is the failure of a request.
 type failure struct {
 	text   string
-	made   bool // the server may have done what was asked
-	passes bool // it may go another time
-	answer bool // the server has said so itself
-	fresh  bool // it was not made because the session was over: another may do
-	broken bool // and took the session with it
+	made   bool // the server may have executed the request
+	passes bool // a retry may succeed
+	answer bool // the server's own answer
+	fresh  bool // not sent because the session was over: another session may work
+	broken bool // and ended the session
 	after  time.Duration
 }
 
 const (
-	maxTries  = 3               // of a request that was not made
-	probeTime = 5 * time.Second // that a server gets to show that it lives
+	maxTries  = 3               // of a request that was not sent
+	probeTime = 5 * time.Second // a server's time to show that it is alive
 )
 
-// request makes a request of a server, on a new session if the one at hand
-// turned out to be over.
+// request sends a request to a server, on a new session if the current one turned out
+// to be over.
 func request[T any](ctx context.Context, m *Manager, l *link, do func(context.Context, *mcp.ClientSession) (T, error)) (T, *failure) {
 	for try := 1; ; try++ {
 		s, err := m.acquire(ctx, l)
@@ -39,11 +39,11 @@ func request[T any](ctx context.Context, m *Manager, l *link, do func(context.Co
 			return *new(T), &failure{text: err.Error(), passes: true}
 		}
 		out, f := once(ctx, s, do)
-		switch { // before it is given back: the next request must not find it
+		switch { // before release: the next request must not get it
 		case f != nil && f.fresh:
-			m.drop(s, errors.New("the server does not know it any more"))
+			m.drop(s, errors.New("the server has forgotten it"))
 		case f != nil && f.broken:
-			m.drop(s, errors.New("an answer on it broke off"))
+			m.drop(s, errors.New("an answer on it was incomplete"))
 		}
 		m.release(s, f == nil || f.answer)
 		if f != nil && f.fresh && try < maxTries {
@@ -56,8 +56,8 @@ func request[T any](ctx context.Context, m *Manager, l *link, do func(context.Co
 	}
 }
 
-// once makes a request on a session. It returns when ctx or the session ends,
-// whatever the library does.
+// once sends a request on a session. It returns when ctx or the session ends, whatever
+// the library does.
 func once[T any](ctx context.Context, s *session, do func(context.Context, *mcp.ClientSession) (T, error)) (T, *failure) {
 	inner, e := withExchange(ctx)
 	defer e.cancel(nil)
@@ -93,10 +93,10 @@ func once[T any](ctx context.Context, s *session, do func(context.Context, *mcp.
 	return got.value, f
 }
 
-// why finds out what an error of the library means.
+// why interprets an error of the library.
 func (s *session) why(ctx, inner context.Context, e *exchange, err error) *failure {
 	sent, _, _, _ := e.seen()
-	made := sent || s.process != nil // for a program, once looks closer
+	made := sent || s.process != nil // for a program, once checks further
 	cause, said := context.Cause(inner), s.answer(err)
 	var long tooLong
 	switch {
@@ -120,10 +120,10 @@ func (s *session) why(ctx, inner context.Context, e *exchange, err error) *failu
 	return &failure{text: broken.Error(), made: true, passes: !errors.As(broken, &long)}
 }
 
-// broke reports whether the session is over; it waits a moment, since a call
-// hears of it a little earlier.
+// broke reports whether the session is over; it waits a moment, because a call may
+// learn of it a little earlier.
 func (s *session) broke() bool {
-	if s.ctx == nil { // it was not even greeted
+	if s.ctx == nil { // the handshake failed
 		return true
 	}
 	timer := time.NewTimer(grace)
@@ -136,23 +136,23 @@ func (s *session) broke() bool {
 	}
 }
 
-// noAnswer is all that is said of a server on HTTP that gives no answer of the
-// protocol. Its URL is a tenant's: what it is, and what it says, must not be found
-// out with the help of this process.
+// noAnswer is the whole message about a server on HTTP without an answer of the
+// protocol. A tenant chose its URL: callers must not be able to probe networks through
+// this process.
 const noAnswer = "it cannot be reached, or does not answer as an MCP server does; the operator's log says more"
 
-// webFailure tells the operator what is known of a request over HTTP that got no
-// answer, and the caller whether it was made and may be made again.
+// webFailure logs the details of a request over HTTP without an answer for the
+// operator, and returns to the caller whether it was sent and may be repeated.
 func (s *session) webFailure(e *exchange) *failure {
 	f := s.webDetail(e)
-	if !f.fresh { // it is made again
+	if !f.fresh { // it is retried
 		s.note(f.text)
 	}
 	f.text = noAnswer
 	return f
 }
 
-// webDetail says what is known of a request over HTTP that got no answer.
+// webDetail returns the details of a request over HTTP without an answer.
 func (s *session) webDetail(e *exchange) *failure {
 	sent, code, after, err := e.seen()
 	switch {
@@ -175,15 +175,15 @@ func (s *session) webDetail(e *exchange) *failure {
 	case code >= 500:
 		return &failure{text: status(code), made: true, passes: true}
 	}
-	return &failure{text: "it broke off its answer, or the answer is not MCP", made: true, passes: true}
+	return &failure{text: "its answer was incomplete, or is not MCP", made: true, passes: true}
 }
 
 func status(code int) string {
-	return strings.TrimSpace(fmt.Sprintf("it said HTTP %d %s", code, http.StatusText(code)))
+	return strings.TrimSpace(fmt.Sprintf("it answered HTTP %d %s", code, http.StatusText(code)))
 }
 
-// reason gives the words of an error of the network, without the URL, which may
-// hold a secret.
+// reason returns the text of a network error without the URL, which may contain a
+// secret.
 func (s *session) reason(err error) string {
 	var inURL *url.Error
 	if errors.As(err, &inURL) {
@@ -192,9 +192,8 @@ func (s *session) reason(err error) string {
 	return s.safe(err.Error())
 }
 
-// probe ends a program that has let a call run out of time and does not answer
-// at all; one that answers may go on with what it does. While others use it
-// they will find out themselves.
+// probe ends a program that let a call time out and does not answer a ping either; one
+// that answers may continue. While others use it, they find out themselves.
 func (m *Manager) probe(s *session) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -215,9 +214,9 @@ func (m *Manager) probe(s *session) {
 	})
 }
 
-// answer gives what the server itself has said against a request, or nil. The
-// library words errors of its own in the same form: those that no server sends,
-// and an invalid request where a program wrote none that it can read.
+// answer returns the server's own error in reply to a request, or nil. The library uses
+// the same form for errors of its own: those that no server sends, and an invalid
+// request where a program wrote something unreadable.
 func (s *session) answer(err error) *jsonrpc.Error {
 	const clientClosing, serverClosing, rejected = -32003, -32004, -32005
 	var said *jsonrpc.Error

@@ -10,8 +10,8 @@ import (
 	"github.com/skein-threads/skein/runtime/mcp"
 )
 
-// A server's tools, added to those of this process. The program is this test's
-// own binary, which serves MCP when it is told to.
+// A server's tools, added to those of this process. The program is this test's own
+// binary, which serves MCP if a flag is set.
 func ExampleManager_Tools() {
 	binary, _ := os.Executable()
 	dir, _ := os.MkdirTemp("", "example")

@@ -14,21 +14,21 @@ import (
 	"github.com/skein-threads/skein/internal/retry"
 )
 
-// Manager keeps the sessions with MCP servers. Safe for concurrent use.
+// Manager manages the sessions with MCP servers. It is safe for concurrent use.
 type Manager struct {
 	options Options
 	links   map[string]*link
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
-	running sync.WaitGroup // what starts, watches and ends sessions
+	running sync.WaitGroup // starting, watching and ending sessions
 
-	mu      sync.Mutex // guards what follows, and the state of links and sessions
+	mu      sync.Mutex // number of sessions, including those that start or end
 	open    int        // sessions, those that start and end too
 	changed chan struct{}
 	closed  bool
 }
 
-// link is what is known of one server.
+// link is the state of one server.
 type link struct {
 	def       Server
 	way       *http.Transport // to a server on HTTP
@@ -44,8 +44,8 @@ type attempt struct {
 	err  error
 }
 
-// New makes a Manager for these servers; none is started yet. The error is an
-// *events.Error that names the definition at fault.
+// New returns a Manager for these servers; it starts none yet. The error is an
+// *events.Error that names the invalid definition.
 func New(options Options, servers ...Server) (*Manager, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
@@ -64,13 +64,13 @@ func New(options Options, servers ...Server) (*Manager, error) {
 	return m, nil
 }
 
-// Servers lists the names of the servers, sorted.
+// Servers returns the names of the servers, sorted.
 func (m *Manager) Servers() []string { return slices.Sorted(maps.Keys(m.links)) }
 
 var errClosed = errors.New("this process is ending")
 
-// Close ends all sessions and waits for that, a few seconds at most. Calls that
-// are under way end with an error. It may be called twice.
+// Close ends all sessions and waits for that, a few seconds at most. Calls in flight
+// end with an error. It may be called more than once.
 func (m *Manager) Close() {
 	m.mu.Lock()
 	m.closed = true
@@ -88,15 +88,15 @@ func (m *Manager) Close() {
 	}
 }
 
-// signal wakes who waits for a change; the caller holds the lock.
+// signal wakes waiting goroutines; the caller holds the lock.
 func (m *Manager) signal() {
 	close(m.changed)
 	m.changed = make(chan struct{})
 }
 
-// acquire gives the session with a server, which release gives back. It starts
-// one if there is none, when the server's time has come and there is room. The
-// error is that of the start, or the end of ctx.
+// acquire returns the session with a server, for release. It starts one if there is
+// none, once the server's backoff is over and the limit of sessions permits. The error
+// is that of the start, or ctx's.
 func (m *Manager) acquire(ctx context.Context, l *link) (*session, error) {
 	for {
 		m.mu.Lock()
@@ -150,8 +150,8 @@ func pause(ctx context.Context, changed <-chan struct{}, until *time.Timer) erro
 	return nil
 }
 
-// makeRoom ends the session that nobody has used for longest, if there is one
-// that nobody uses; the caller holds the lock.
+// makeRoom ends the session that is idle for longest, if one is idle; the caller holds
+// the lock.
 func (m *Manager) makeRoom() {
 	var oldest *session
 	for _, l := range m.links {
@@ -164,7 +164,7 @@ func (m *Manager) makeRoom() {
 	}
 }
 
-// start begins a session; the caller holds the lock.
+// start starts a session; the caller holds the lock.
 func (m *Manager) start(l *link) *attempt {
 	a := &attempt{done: make(chan struct{})}
 	l.attempt = a
@@ -194,7 +194,7 @@ func (m *Manager) start(l *link) *attempt {
 	return a
 }
 
-// failed makes the next start of a server wait; the caller holds the lock.
+// failed delays the next start of a server; the caller holds the lock.
 func (m *Manager) failed(l *link) {
 	l.failures++
 	l.notBefore = time.Now().Add(retry.Policy{First: m.options.Backoff, Max: maxBackoff}.Delay(l.failures))
@@ -202,11 +202,11 @@ func (m *Manager) failed(l *link) {
 
 // watch waits for the end of a session.
 func (m *Manager) watch(s *session) {
-	_ = s.client.Wait() // the cause is known better by what lies below
+	_ = s.client.Wait() // the layers below know the cause better
 	m.drop(s, errBroken)
 }
 
-// drop ends a session that is of no more use.
+// drop ends a session that is no longer usable.
 func (m *Manager) drop(s *session, why error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -216,8 +216,8 @@ func (m *Manager) drop(s *session, why error) {
 	m.end(s, why)
 }
 
-// end ends a session, once; the caller holds the lock. It makes room when it
-// has ended.
+// end ends a session, once; the caller holds the lock. Its place is free when it has
+// ended.
 func (m *Manager) end(s *session, why error) {
 	if s.ending {
 		return
@@ -234,7 +234,7 @@ func (m *Manager) end(s *session, why error) {
 	})
 }
 
-// gone makes the room of a session free.
+// gone frees the place of a session.
 func (m *Manager) gone() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -242,16 +242,16 @@ func (m *Manager) gone() {
 	m.signal()
 }
 
-// retire ends a session that nobody has used for a while.
+// retire ends a session that has been idle for a while.
 func (m *Manager) retire(s *session) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.closed && s.users == 0 && time.Since(s.used) >= m.options.Idle {
-		m.end(s, errors.New("nobody used it"))
+		m.end(s, errors.New("it was idle"))
 	}
 }
 
-// release gives a session back. Who got an answer says so: the server is well.
+// release returns a session. answered reports that the server answered: it is healthy.
 func (m *Manager) release(s *session, answered bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

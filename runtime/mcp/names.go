@@ -11,10 +11,10 @@ const (
 	between = "__"
 )
 
-// toolName gives the name that a server's tool has here: SERVER__TOOL. What a
-// name may not have becomes _, and where anything was changed or cut, the first
-// 8 digits of the SHA-256 of the tool's own name follow. So a tool's name hangs
-// on nothing but its server and itself: another that comes never changes it.
+// toolName returns the name of a server's tool here: SERVER__TOOL. Characters that are
+// not permitted become _, and if anything was changed or cut, the first 8 digits of the
+// SHA-256 of the tool's own name follow. A tool's name depends only on its server and
+// itself: another tool never changes it.
 func toolName(server, tool string) string {
 	name := server + between + plain(tool)
 	if plain(tool) == tool && len(name) <= maxName {
@@ -25,7 +25,7 @@ func toolName(server, tool string) string {
 	return name[:min(len(name), maxName-len(tail))] + tail
 }
 
-// plain puts a _ for each byte that a name may not have.
+// plain replaces each byte that is not permitted in a name by _.
 func plain(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {

@@ -11,24 +11,24 @@ import (
 	"github.com/skein-threads/skein/internal/egress"
 )
 
-// Options bound what a Manager may use. The zero value has the defaults.
+// Options limit a Manager. The zero value of a field means its default.
 type Options struct {
-	MaxSessions int           // at a time; default 16
-	Idle        time.Duration // after which a session that nobody uses ends; default 5 min
-	Start       time.Duration // that a server gets to start and greet; default 30 s
+	MaxSessions int           // number of concurrent sessions; default 16
+	Idle        time.Duration // after which an unused session ends; default 5 min
+	Start       time.Duration // for a server to start and complete the handshake; default 30 s
 	Backoff     time.Duration // after the first failure, doubled with each, up to 30 s; default 500 ms
 	MaxAnswer   int           // bytes of one message of a server; default 4 MiB
 
-	// Egress says where a server on HTTP may be; default: nowhere but on public
-	// addresses.
+	// Egress restricts the addresses of servers on HTTP; default: public addresses
+	// only.
 	Egress egress.Policy
-	// Logger takes what a server on HTTP answered where it is of no use, which its
-	// caller is not told; default: nobody does.
+	// Logger receives the details of invalid answers of servers on HTTP, which callers
+	// are not told; default: none.
 	Logger zerolog.Logger
-	// Variable looks up a variable; default os.LookupEnv.
+	// Variable looks up an environment variable; default os.LookupEnv.
 	Variable func(name string) (value string, ok bool)
-	// Stderr takes what the program of a server writes to stderr, which may hold
-	// secrets; default: nobody does.
+	// Stderr returns the writer for what a server's program writes to stderr, which may
+	// contain secrets; default: it is discarded.
 	Stderr func(server string) io.Writer
 }
 

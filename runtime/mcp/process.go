@@ -17,25 +17,25 @@ import (
 const (
 	// writeTime is how long a program may leave its stdin full.
 	writeTime = 10 * time.Second
-	// grace is what a program gets to end by itself, and again after SIGTERM.
+	// grace is the time to end by itself, and again after SIGTERM.
 	grace = time.Second
-	// lastWords is how long its stdout is read after its end: a child of its own
-	// may keep it open for ever.
+	// lastWords is how long stdout is read after the program's end: a child process may
+	// keep it open.
 	lastWords = time.Second
 )
 
 // process is a program that speaks MCP on stdin and stdout.
 type process struct {
 	cmd    *exec.Cmd
-	stdin  *os.File // a pipe of our own: it knows deadlines
+	stdin  *os.File // a pipe of our own, for its deadlines
 	stdout *os.File
 	lines  *lines
-	writes atomic.Uint64 // messages that it may have seen
+	writes atomic.Uint64 // number of messages that it may have read
 	exited chan struct{} // closed when it has ended
 }
 
-// startProcess starts a program with these variables alone. What it writes to
-// stderr goes to stderr, or nowhere.
+// startProcess starts a program with only these variables. Its stderr goes to stderr,
+// or is discarded.
 func startProcess(def Server, env []string, stderr io.Writer, most int) (*process, error) {
 	theirIn, ourIn, err := os.Pipe()
 	if err != nil {
@@ -59,15 +59,15 @@ func startProcess(def Server, env []string, stderr io.Writer, most int) (*proces
 	}
 	p := &process{cmd: cmd, stdin: ourIn, stdout: ourOut, lines: &lines{r: ourOut, most: most}, exited: make(chan struct{})}
 	go func() {
-		_ = cmd.Wait() // the state says how it ended
+		_ = cmd.Wait() // the state shows how it ended
 		_ = ourOut.SetReadDeadline(time.Now().Add(lastWords))
 		close(p.exited)
 	}()
 	return p, nil
 }
 
-// transport gives its pipes to the library. What is read is bounded here, where
-// it is known why it was refused.
+// transport returns the library's transport over its pipes. Reads are limited here,
+// where the reason of a refusal is known.
 func (p *process) transport() mcp.Transport {
 	return &mcp.IOTransport{Reader: readCloser{p.lines, p.stdout}, Writer: p, MaxLineLength: -1}
 }
@@ -77,24 +77,24 @@ type readCloser struct {
 	io.Closer
 }
 
-// Write hands a message to the program, which must take it in time: a call must
-// not wait for ever for one that does not read.
+// Write writes a message to the program, which must read it in time: a call must not
+// block on a program that does not read.
 func (p *process) Write(message []byte) (int, error) {
 	p.writes.Add(1)
 	_ = p.stdin.SetWriteDeadline(time.Now().Add(writeTime))
 	n, err := p.stdin.Write(message)
-	if errors.Is(err, os.ErrDeadlineExceeded) { // half a message may be in the pipe: nothing can follow it
+	if errors.Is(err, os.ErrDeadlineExceeded) { // half a message may be in the pipe, so nothing can follow it
 		_ = p.lines.refuse(fmt.Errorf("it did not read its stdin for %s", writeTime))
 		_ = p.stdout.SetReadDeadline(time.Now())
 	}
 	return n, err
 }
 
-// Close ends its stdin, which asks it to end.
+// Close closes its stdin, which asks it to end.
 func (p *process) Close() error { return p.stdin.Close() }
 
-// stop ends the program and all it has started, by force if it does not go, and
-// returns when it has ended.
+// stop ends the program and its child processes, by force if necessary, and returns
+// when it has ended.
 func (p *process) stop() {
 	_ = p.stdin.Close()
 	for _, force := range []bool{false, true} {
@@ -104,11 +104,11 @@ func (p *process) stop() {
 		signalGroup(p.cmd, force)
 	}
 	<-p.exited
-	signalGroup(p.cmd, true) // what it has left behind
+	signalGroup(p.cmd, true) // remaining child processes
 	_ = p.stdout.Close()
 }
 
-// kill ends the program at once.
+// kill ends the program immediately.
 func (p *process) kill() { signalGroup(p.cmd, true) }
 
 func (p *process) ended(within time.Duration) bool {
@@ -122,8 +122,8 @@ func (p *process) ended(within time.Duration) bool {
 	}
 }
 
-// cause says why nothing more comes from the program; it waits a moment for its
-// end to be known.
+// cause returns why the program sends nothing more; it waits a moment for the program's
+// end.
 func (p *process) cause() error {
 	switch refused := p.lines.refused.Load(); {
 	case refused != nil:
@@ -136,14 +136,14 @@ func (p *process) cause() error {
 	return errors.New("it closed its stdout")
 }
 
-// lines reads the program's stdout, where each message is one line of JSON, and
-// refuses a line that is too long or something else.
+// lines reads the program's stdout, where each message is one line of JSON, and refuses
+// a line that is too long or is not JSON.
 type lines struct {
 	r       io.Reader
 	most    int
-	length  int                   // of the line so far
-	refused atomic.Pointer[error] // why nothing more is read
-	over    atomic.Bool           // the program wrote its last
+	length  int                   // of the current line
+	refused atomic.Pointer[error] // why reading has stopped
+	over    atomic.Bool           // the program has closed its stdout
 }
 
 func (l *lines) Read(into []byte) (int, error) {
@@ -151,14 +151,14 @@ func (l *lines) Read(into []byte) (int, error) {
 		return 0, *refused
 	}
 	n, err := l.r.Read(into)
-	start := 0 // of the line, in what was read
+	start := 0 // of the line, in the bytes read
 	for at, c := range into[:n] {
 		switch {
 		case c == '\n':
 			l.length, start = 0, at+1
 			continue
 		case l.length == 0 && !slices.Contains([]byte("{[ \t\r"), c):
-			return start, l.refuse(errors.New("it wrote something else than MCP on stdout; a server logs to stderr"))
+			return start, l.refuse(errors.New("it wrote something other than MCP on stdout; a server logs to stderr"))
 		case l.length == l.most:
 			return start, l.refuse(tooLong{l.most})
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// serverFlag makes the test binary a program that speaks MCP:
-// BINARY -mcp-server MODE FOLDER.
+// serverFlag makes the test binary a program that speaks MCP: BINARY -mcp-server MODE
+// FOLDER.
 const serverFlag = "-mcp-server"
 
 func TestMain(m *testing.M) {
@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program defines a server that is this binary in a mode. In its folder it
-// notes what it has done.
+// program returns the definition of a server that is this binary in a mode, and its
+// folder, where it notes what it has done.
 func program(t *testing.T, mode string) (Server, string) {
 	t.Helper()
 	binary, err := os.Executable()
@@ -55,7 +55,7 @@ func runProgram(mode, dir string) {
 	note(dir, "ends", "1")
 }
 
-// forever is a channel that nothing comes from.
+// forever is a channel without values.
 func forever() chan struct{} { return make(chan struct{}) }
 
 func note(dir, file, line string) {
@@ -67,7 +67,7 @@ func note(dir, file, line string) {
 	fmt.Fprintln(f, line)
 }
 
-// noted gives the lines of a note.
+// noted returns the lines of a note.
 func noted(t *testing.T, dir, file string) []string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, file))
@@ -79,8 +79,8 @@ func noted(t *testing.T, dir, file string) []string {
 
 type anything = map[string]any
 
-// newServer is a server with tools of every temper. Those that hang do until
-// over is closed.
+// newServer returns a server with various tools. Those that hang do so until over is
+// closed.
 func newServer(dir string, over <-chan struct{}) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	object := json.RawMessage(`{"type":"object"}`)

@@ -14,14 +14,14 @@ import (
 
 const maxErrorText = 4 << 10 // bytes
 
-// result turns a server's answer into a result:
+// result converts a server's answer into a result:
 //
 //   - isError: an error with the texts of the answer;
-//   - structured content alone, or with texts, which say the same: that content;
+//   - structured content alone, or with texts with the same content: that content;
 //   - one text: a JSON string;
 //   - no content: null;
-//   - anything else: a list of the blocks as MCP has them, images and sound in
-//     base64; with structured content, {"content": that list, "structuredContent": ...}.
+//   - anything else: a list of the blocks as in MCP, images and sound in base64; with
+//     structured content, {"content": that list, "structuredContent": ...}.
 func (t *tool) result(a *mcp.CallToolResult) runtime.ToolResult {
 	var texts []string
 	for _, c := range a.Content {
@@ -31,12 +31,12 @@ func (t *tool) result(a *mcp.CallToolResult) runtime.ToolResult {
 	}
 	switch {
 	case a.NeedsInput():
-		return runtime.Failed("the MCP server " + t.link.def.Name + " asks for more input, which cannot be given here")
+		return runtime.Failed("the MCP server " + t.link.def.Name + " asks for more input, which is not supported")
 	case a.IsError:
 		secrets, _ := t.link.def.secrets(t.manager.options.Variable)
 		text := clip(masked(strings.Join(texts, "\n"), secrets), maxErrorText)
 		if strings.TrimSpace(text) == "" {
-			text = "the tool failed and did not say why"
+			text = "the tool failed without a message"
 		}
 		return runtime.Failed(text)
 	}
@@ -52,20 +52,20 @@ func (t *tool) result(a *mcp.CallToolResult) runtime.ToolResult {
 		out = a.Content
 	}
 	raw, err := stdjson.Marshal(out)
-	if err == nil { // the bytes as they are anywhere else: <b> and not \u003cb\u003e
+	if err == nil { // the same bytes as elsewhere: <b> and not \u003cb\u003e
 		value := events.JSON(raw)
 		err = (*jsontext.Value)(&value).Format(jsontext.PreserveRawStrings(false))
 		raw = value
 	}
 	if err != nil {
-		return runtime.Failed("the answer of the MCP server " + t.link.def.Name + " cannot be written as JSON")
+		return runtime.Failed("the answer of the MCP server " + t.link.def.Name + " cannot be encoded as JSON")
 	}
 	return runtime.Done(raw)
 }
 
-// exact gives structured content from a text that says the same, as servers
-// are asked to send along: the library reads numbers as floats, and loses
-// digits of long ones.
+// exact returns structured content from a text with the same content, which servers
+// should send too: the library decodes numbers as floats, and loses digits of long
+// ones.
 func exact(structured any, texts []string) any {
 	for _, text := range texts {
 		var same any

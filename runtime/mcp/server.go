@@ -13,41 +13,41 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// Server says how to reach an MCP server: by a command or by a URL.
+// Server defines how to reach an MCP server: by a command or by a URL.
 type Server struct {
-	// Name begins the names of its tools: 1 to 24 letters, digits, - and single
-	// _, the last not a _.
+	// Name is the prefix of its tools' names: 1 to 24 letters, digits, - and single _,
+	// not ending in _.
 	Name string `json:"name"`
 
 	Command string   `json:"command,omitzero"` // a program, looked up in PATH
 	Args    []string `json:"args,omitempty"`
-	Env     []string `json:"env,omitempty"` // names of the variables that it gets besides PATH and HOME
+	Env     []string `json:"env,omitempty"` // names of the variables it receives besides PATH and HOME
 
 	URL     string            `json:"url,omitzero"`      // http or https
-	Headers map[string]string `json:"headers,omitempty"` // a header and the name of the variable that holds its whole value
+	Headers map[string]string `json:"headers,omitempty"` // a header and the name of the variable with its whole value
 
 	TimeoutMs int64    `json:"timeoutMs,omitzero"` // of one call; default 60,000
-	Approval  Approval `json:"approval,omitzero"`  // which of its tools wait for one; default never
+	Approval  Approval `json:"approval,omitzero"`  // which of its tools require an approval; default never
 }
 
-// Approval says which tools of a server wait for an approval at each call.
+// Approval selects the tools of a server that require an approval of each call.
 type Approval string
 
-// What of a server needs an approval, by the hints that it gives of its tools.
+// Tools that require an approval, by the hints that the server declares.
 const (
 	ApproveNever       Approval = "never"
-	ApproveDestructive Approval = "destructive" // all but what only reads or only adds
-	ApproveChanges     Approval = "changes"     // all but what only reads
+	ApproveDestructive Approval = "destructive" // all except those that only read or only add
+	ApproveChanges     Approval = "changes"     // all except those that only read
 	ApproveAlways      Approval = "always"
 )
 
-// Enum lists the values.
+// Enum returns the values.
 func (Approval) Enum() []string {
 	return []string{string(ApproveNever), string(ApproveDestructive), string(ApproveChanges), string(ApproveAlways)}
 }
 
-// host gives where a server on HTTP is, for the operator; the rest of its URL may
-// hold a secret.
+// host returns the host of a server on HTTP, for the operator; the rest of its URL may
+// contain a secret.
 func (s Server) host() string {
 	u, err := url.Parse(s.URL)
 	if err != nil {
@@ -65,8 +65,8 @@ func (s Server) timeout() time.Duration {
 	return time.Duration(s.TimeoutMs) * time.Millisecond
 }
 
-// Validate says what is wrong with a definition, as an *events.Error of code
-// invalid_request with the path of the field.
+// Validate returns what is wrong with a definition, as an invalid_request with the path
+// of the field.
 func (s Server) Validate() error {
 	switch {
 	case !isServerName(s.Name):
@@ -107,7 +107,7 @@ func (s Server) Validate() error {
 	return nil
 }
 
-// isServerName leaves __ to part a server's name from a tool's.
+// isServerName reserves __ as the separator of a server's name and a tool's.
 func isServerName(name string) bool {
 	return name != "" && len(name) <= 24 && name == plain(name) && !strings.Contains(name, "__") && !strings.HasSuffix(name, "_")
 }
@@ -122,7 +122,7 @@ func isVariable(name string) bool {
 	return name != "" && len(name) <= 128
 }
 
-// isHeader keeps out what the protocol and the connection set themselves.
+// isHeader excludes headers that the protocol and the connection set.
 func isHeader(name string) bool {
 	for i := range len(name) {
 		if c := name[i]; c != '-' && c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') {
@@ -136,9 +136,9 @@ func isHeader(name string) bool {
 	return !strings.HasPrefix(strings.ToLower(name), "mcp-")
 }
 
-// secrets reads the variables that a definition names. They are looked up anew
-// for each session, so that a changed one is taken. The error names one that is
-// not set; the others are given all the same.
+// secrets returns the values of the variables that a definition names. They are looked
+// up for each session, so that changes take effect. The error names one that is not
+// set; the others are returned anyway.
 func (s Server) secrets(lookup func(string) (string, bool)) (map[string]string, error) {
 	values := map[string]string{}
 	var err error
@@ -153,9 +153,9 @@ func (s Server) secrets(lookup func(string) (string, bool)) (map[string]string, 
 	return values, err
 }
 
-// masked puts the names of variables in place of their values, and of the words
-// in them, as the token of "Bearer token"; the longest first. Values of a few
-// letters hide nothing and would spoil the text.
+// masked replaces the values of variables, and the words in them, as the token of
+// "Bearer token", by the variables' names, the longest first. Values of a few letters
+// are not masked, which would garble the text.
 func masked(text string, values map[string]string) string {
 	type secret struct{ name, value string }
 	var secrets []secret
@@ -173,7 +173,7 @@ func masked(text string, values map[string]string) string {
 	return text
 }
 
-// manual says whether calls of a tool wait for an approval.
+// manual reports whether calls of a tool require an approval.
 func (s Server) manual(spec runtime.ToolSpec, destructive bool) bool {
 	switch s.Approval {
 	case ApproveAlways:

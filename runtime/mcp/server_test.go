@@ -45,7 +45,7 @@ func TestDefinitionsThatAreRefused(t *testing.T) {
 	}
 }
 
-// A name hangs on nothing but the server and the tool, and is always allowed.
+// A name depends only on the server and the tool, and is always valid.
 func TestNamesOfTools(t *testing.T) {
 	seen := map[string]string{}
 	for _, server := range []string{"a", "a_b", "a-b", "b", strings.Repeat("s", 24)} {

@@ -11,32 +11,32 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// errBroken is the end of a session that nobody here wanted.
+// errBroken is the unexpected end of a session.
 var errBroken = errors.New("the session broke")
 
 // session is a session with a server.
 type session struct {
 	link    *link
 	client  *mcp.ClientSession
-	process *process // nil: it is on HTTP
+	process *process // nil: on HTTP
 	secrets map[string]string
 
 	ctx  context.Context // ends with the session
 	over context.CancelCauseFunc
 
-	note func(detail string) // takes what callers are not told
+	note func(detail string) // receives details that callers are not told
 
 	// guarded by the manager's lock
 	users  int
-	used   time.Time // when a user last left
+	used   time.Time // when the last user released it
 	idle   *time.Timer
 	ending bool
 }
 
-// connect starts a session. If there is an error the session, which may be nil,
-// is to be stopped all the same.
+// connect starts a session. If it returns an error, the session, which may be nil, must
+// be stopped too.
 func connect(ctx context.Context, l *link, o Options) (*session, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, o.Start, fmt.Errorf("it did not greet within %s", o.Start))
+	ctx, cancel := context.WithTimeoutCause(ctx, o.Start, fmt.Errorf("it did not complete the handshake within %s", o.Start))
 	defer cancel()
 	secrets, err := l.def.secrets(o.Variable)
 	if err != nil {
@@ -54,7 +54,7 @@ func connect(ctx context.Context, l *link, o Options) (*session, error) {
 			return nil, fmt.Errorf("its program cannot be started: %s", s.safe(err.Error()))
 		}
 		transport = s.process.transport()
-		// A program that does not read keeps the library waiting; its end does not.
+		// A program that does not read blocks the library; its end does not.
 		defer context.AfterFunc(ctx, s.process.kill)()
 	}
 	ctx, e := withExchange(ctx)
@@ -71,24 +71,24 @@ func connect(ctx context.Context, l *link, o Options) (*session, error) {
 	return s, nil
 }
 
-// startFailure says why a server could not be greeted.
+// startFailure returns why the handshake failed.
 func (s *session) startFailure(ctx context.Context, e *exchange, err error) string {
 	said := s.answer(err)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx).Error()
 	case said != nil && s.process == nil:
-		s.note("it refused the greeting: " + said.Message)
+		s.note("it refused the handshake: " + said.Message)
 		return noAnswer
 	case said != nil:
-		return "it refused the greeting: " + s.safe(said.Message)
+		return "it refused the handshake: " + s.safe(said.Message)
 	case s.process != nil:
 		return s.process.cause().Error()
 	}
 	return s.webFailure(e).text
 }
 
-// environment is what a program gets to know of this process.
+// environment returns the environment of a program.
 func (s *session) environment(o Options) []string {
 	var env []string
 	for _, name := range []string{"PATH", "HOME"} {
@@ -111,8 +111,8 @@ func (s *session) web(o Options) mcp.Transport {
 	return &mcp.StreamableClientTransport{Endpoint: s.link.def.URL, HTTPClient: way.client(), DisableStandaloneSSE: true, MaxEventSize: -1}
 }
 
-// stop ends what a session holds, and waits for that. The calls in it must have
-// been told to end.
+// stop ends a session's resources, and waits for that. Its calls must have been
+// cancelled.
 func (s *session) stop() {
 	if s == nil {
 		return
@@ -121,11 +121,11 @@ func (s *session) stop() {
 		s.process.stop()
 	}
 	if s.client != nil {
-		_ = s.client.Close() // it is over either way
+		_ = s.client.Close() // it is over in any case
 	}
 }
 
-// safe gives words of a server or of the system, without secrets and in bounds.
+// safe returns a text of the server or of the system without secrets, shortened.
 func (s *session) safe(text string) string {
 	const most = 1 << 10
 	text = masked(text, s.secrets)

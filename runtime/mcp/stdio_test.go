@@ -19,7 +19,7 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// manage makes a manager that ends with the test.
+// manage returns a manager that is closed at the end of the test.
 func manage(t *testing.T, o Options, servers ...Server) *Manager {
 	t.Helper()
 	if o.Start == 0 { // a machine with much else to do starts a program late
@@ -37,7 +37,7 @@ func manage(t *testing.T, o Options, servers ...Server) *Manager {
 	return m
 }
 
-// offered gives a server's tool by its own name.
+// offered returns a server's tool by its own name.
 func offered(t *testing.T, m *Manager, server, name string) runtime.Tool {
 	t.Helper()
 	listing, err := m.Tools(t.Context(), server)
@@ -58,8 +58,8 @@ func call(t *testing.T, one runtime.Tool, arguments string) (runtime.ToolResult,
 	return one.Call(t.Context(), &runtime.ToolInput{Key: "exe_1/call_1", Arguments: events.JSON(arguments)})
 }
 
-// fails makes a call that must fail with a text, and says whether it may be made
-// again.
+// fails makes a call that must fail with a text, and reports whether it may be
+// repeated.
 func fails(t *testing.T, one runtime.Tool, want string) (again bool) {
 	t.Helper()
 	result, err := call(t, one, `{}`)
@@ -89,8 +89,8 @@ func until(t *testing.T, m *Manager, what string, holds func() bool) {
 	}
 }
 
-// stderrOf gives options with which what programs write to stderr can be waited
-// for.
+// stderrOf returns options that record what programs write to stderr, and a function
+// that waits for a text in it.
 func stderrOf(o Options) (Options, func(t *testing.T, want string)) {
 	said := make(stderr, 100)
 	o.Stderr = func(string) io.Writer { return said }
@@ -99,10 +99,10 @@ func stderrOf(o Options) (Options, func(t *testing.T, want string)) {
 		select {
 		case got := <-said:
 			if got != want {
-				t.Fatalf("it said %q, want %q", got, want)
+				t.Fatalf("stderr is %q, want %q", got, want)
 			}
 		case <-time.After(5 * time.Minute):
-			t.Fatalf("it never said %q", want)
+			t.Fatalf("stderr never had %q", want)
 		}
 	}
 }
@@ -125,8 +125,8 @@ func alive(t *testing.T, pid string) bool {
 	return syscall.Kill(n, 0) == nil
 }
 
-// SA-67: what a server lists becomes tools, with names that are allowed and
-// what their hints say.
+// SA-67: the tools that a server lists become tools with valid names and the properties
+// of their hints.
 func TestToolsOfAProgram(t *testing.T) {
 	def, _ := program(t, "serve")
 	def.Approval = ApproveDestructive
@@ -174,7 +174,7 @@ func TestToolsOfAProgram(t *testing.T) {
 	}
 }
 
-// SA-66, SA-68: what a server answers, as results.
+// SA-66, SA-68: a server's answers, as results.
 func TestResultsOfAProgram(t *testing.T) {
 	def, _ := program(t, "serve")
 	def.Env = []string{"FILES_TOKEN"}
@@ -220,7 +220,7 @@ func variables(set ...string) func(string) (string, bool) {
 	}
 }
 
-// A program gets what its definition names, and nothing else.
+// A program receives what its definition names, and nothing else.
 func TestEnvironmentOfAProgram(t *testing.T) {
 	def, _ := program(t, "serve")
 	def.Env = []string{"FILES_TOKEN"}
@@ -237,9 +237,9 @@ func TestEnvironmentOfAProgram(t *testing.T) {
 	}
 }
 
-// SA-66: a call that a crash cut short may have been made. Only what is
-// idempotent may be made again. The next call finds a new program.
-func TestAProgramThatCrashesInACall(t *testing.T) {
+// SA-66: a call during a crash may have been made. Only idempotent calls may be
+// repeated. The next call finds a new program.
+func TestProgram_CrashDuringCall(t *testing.T) {
 	def, dir := program(t, "serve")
 	m := manage(t, Options{Backoff: time.Millisecond}, def)
 	crash, again, echo := offered(t, m, "files", "crash"), offered(t, m, "files", "crash_idempotent"), offered(t, m, "files", "echo")
@@ -257,15 +257,15 @@ func TestAProgramThatCrashesInACall(t *testing.T) {
 	}
 }
 
-// SA-66: an answer that is too long, no MCP or no answer to the call is an error
-// in few words.
-func TestAProgramThatAnswersNonsense(t *testing.T) {
+// SA-66: an answer that is too long, not MCP or not the answer to the call is an error
+// in a few words.
+func TestProgram_InvalidAnswers(t *testing.T) {
 	t.Parallel()
 	def, _ := program(t, "serve")
 	m := manage(t, Options{Backoff: time.Millisecond, MaxAnswer: 1 << 20}, def)
 	for name, want := range map[string]string{
 		"huge":     "it answered with more than 1048576 bytes; the call may have been made",
-		"garbage":  "it wrote something else than MCP on stdout; a server logs to stderr; the call may have been made",
+		"garbage":  "it wrote something other than MCP on stdout; a server logs to stderr; the call may have been made",
 		"nonsense": "it wrote what is not MCP on stdout; the call may have been made",
 	} {
 		if fails(t, offered(t, m, "files", name), want) {
@@ -277,8 +277,8 @@ func TestAProgramThatAnswersNonsense(t *testing.T) {
 	}
 }
 
-// A call that hangs ends in its time; the program stays while it answers.
-func TestAProgramThatHangs(t *testing.T) {
+// A call that hangs ends at its timeout; the program stays if it answers a ping.
+func TestProgram_CallTimesOut(t *testing.T) {
 	t.Parallel()
 	def, dir := program(t, "serve")
 	o, wait := stderrOf(Options{})
@@ -311,8 +311,8 @@ func TestAProgramThatHangs(t *testing.T) {
 	}
 }
 
-// A program that does nothing any more is ended, by force.
-func TestAProgramThatFreezes(t *testing.T) {
+// A program that does not react at all is killed.
+func TestProgram_FrozenIsKilled(t *testing.T) {
 	t.Parallel()
 	def, dir := program(t, "serve")
 	m := manage(t, Options{Backoff: time.Millisecond}, def)
@@ -328,15 +328,15 @@ func TestAProgramThatFreezes(t *testing.T) {
 	}
 }
 
-// A program that does not read its stdin keeps no call beyond its time.
-func TestAProgramThatDoesNotRead(t *testing.T) {
+// A program that does not read its stdin delays no call beyond its timeout.
+func TestProgram_DoesNotRead(t *testing.T) {
 	t.Parallel()
 	def, _ := program(t, "serve")
 	m := manage(t, Options{Backoff: time.Millisecond}, def)
 	freeze, key := offered(t, m, "files", "freeze"), offered(t, m, "files", "key")
 	freeze.(*tool).spec.Timeout, key.(*tool).spec.Timeout = time.Minute, time.Second
 	var all sync.WaitGroup
-	all.Go(func() { // keeps the program from being probed
+	all.Go(func() { // keeps the program from being pinged
 		_, _ = freeze.Call(t.Context(), &runtime.ToolInput{})
 	})
 	defer all.Wait()
@@ -348,12 +348,12 @@ func TestAProgramThatDoesNotRead(t *testing.T) {
 	}
 }
 
-func TestProgramsThatDoNotStart(t *testing.T) {
+func TestProgram_StartFailures(t *testing.T) {
 	for mode, want := range map[string]string{
 		"dies":   "its program ended (exit status 7)",
-		"noise":  "it wrote something else than MCP on stdout",
+		"noise":  "it wrote something other than MCP on stdout",
 		"broken": "it wrote what is not MCP on stdout",
-		"silent": "it did not greet within 3s",
+		"silent": "it did not complete the handshake within 3s",
 	} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
@@ -392,8 +392,8 @@ func TestProgramsThatDoNotStart(t *testing.T) {
 	}
 }
 
-// A server that keeps failing is started less and less often; who waits for it
-// ends with its own time.
+// A server that keeps failing is started less and less often; a waiting call ends at
+// its own timeout.
 func TestFailuresMakeTheNextStartWait(t *testing.T) {
 	def, dir := program(t, "dies")
 	m := manage(t, Options{Backoff: time.Hour}, def)
@@ -423,7 +423,7 @@ func TestFailuresMakeTheNextStartWait(t *testing.T) {
 }
 
 // Many calls share one program, and Close ends it and them.
-func TestOneProgramForAll(t *testing.T) {
+func TestProgram_IsShared(t *testing.T) {
 	def, dir := program(t, "serve")
 	o, wait := stderrOf(Options{})
 	m := manage(t, o, def)
@@ -460,8 +460,8 @@ func TestOneProgramForAll(t *testing.T) {
 	m.Close()
 }
 
-// A program that nobody uses ends, and is asked to before it is made to.
-func TestAProgramThatNobodyUsesEnds(t *testing.T) {
+// An unused program ends; it is asked to before it is killed.
+func TestProgram_UnusedEnds(t *testing.T) {
 	def, dir := program(t, "serve")
 	m := manage(t, Options{Idle: 50 * time.Millisecond}, def)
 	echo := &tool{m, m.links["files"], "echo", runtime.ToolSpec{Timeout: time.Minute}}
@@ -476,8 +476,8 @@ func TestAProgramThatNobodyUsesEnds(t *testing.T) {
 	}
 }
 
-// No more programs run than allowed: one that is not used makes room, and who
-// finds none waits.
+// No more programs run than permitted: an idle one is ended, and without an idle one a
+// call waits.
 func TestSessionsAreBounded(t *testing.T) {
 	one, dirOne := program(t, "serve")
 	two, dirTwo := program(t, "serve")

@@ -16,7 +16,7 @@ import (
 	"github.com/skein-threads/skein/schema/arguments"
 )
 
-// KeyName is where a call's key lies in its _meta.
+// KeyName is the field of a call's _meta with its key.
 const KeyName = "skein/idempotency-key"
 
 const (
@@ -24,26 +24,26 @@ const (
 	maxDescription = 8 << 10 // bytes
 )
 
-// Listing is what a server has to offer.
+// Listing is the list of a server's tools.
 type Listing struct {
 	Tools []runtime.Tool // in order of their names
-	Left  []LeftOut      // what cannot be offered, in order of their names
+	Left  []LeftOut      // tools that cannot be offered, in order of their names
 }
 
 // LeftOut is a tool of a server that cannot be a tool here.
 type LeftOut struct {
-	Name   string // as the server calls it
+	Name   string // the server's name of it
 	Reason string
 }
 
-// Tools asks a server for its tools. A tool's name is SERVER__TOOL, as its
-// specification says; what is not allowed in a name becomes _, and then 8 hex
-// digits follow that tell it from others. readOnlyHint makes it ReadOnly,
-// idempotentHint Idempotent, and the definition's Approval Manual. A tool is not
-// portable. It stays of use when the session ends: each call finds its own.
+// Tools lists the tools of a server. A tool's name is SERVER__TOOL, as in its spec;
+// characters that are not permitted become _, and then 8 hex digits follow to make it
+// unique. readOnlyHint makes it ReadOnly, idempotentHint Idempotent, and the
+// definition's Approval Manual. A tool is not portable. It stays valid when the session
+// ends: each call finds its own.
 //
-// The error is an *events.Error: not_found, or unavailable with the server's name
-// and the reason.
+// The error is an *events.Error: not_found, or unavailable with the server's name and
+// the reason.
 func (m *Manager) Tools(ctx context.Context, server string) (*Listing, error) {
 	l, ok := m.links[server]
 	if !ok {
@@ -58,9 +58,8 @@ func (m *Manager) Tools(ctx context.Context, server string) (*Listing, error) {
 	return m.offer(l, listed), nil
 }
 
-// Tool gives the tool of a server that the server itself calls so. The error is
-// an *events.Error: not_found, also with the reason why it cannot be offered, or
-// unavailable.
+// Tool returns the tool of a server with the server's name of it. The error is an
+// *events.Error: not_found, with the reason if it cannot be offered, or unavailable.
 func (m *Manager) Tool(ctx context.Context, server, name string) (runtime.Tool, error) {
 	listed, err := m.Tools(ctx, server)
 	if err != nil {
@@ -79,7 +78,7 @@ func (m *Manager) Tool(ctx context.Context, server, name string) (runtime.Tool, 
 	return nil, events.Missing("tool of the MCP server", name)
 }
 
-// OwnName returns how its server calls a tool that a Listing has.
+// OwnName returns the server's name of a tool in a Listing.
 func OwnName(t runtime.Tool) string {
 	own, ok := t.(*tool)
 	if !ok {
@@ -88,7 +87,7 @@ func OwnName(t runtime.Tool) string {
 	return own.name
 }
 
-// list asks for all pages.
+// list requests all pages.
 func list(ctx context.Context, client *mcp.ClientSession) ([]*mcp.Tool, error) {
 	var out []*mcp.Tool
 	params := &mcp.ListToolsParams{}
@@ -105,8 +104,8 @@ func list(ctx context.Context, client *mcp.ClientSession) ([]*mcp.Tool, error) {
 	}
 }
 
-// offer makes tools of what a server has listed. Of two that would have one name
-// here the one that is called so by the server stays.
+// offer returns the tools of a server's list. Of two with the same name here, the one
+// whose own name it is stays.
 func (m *Manager) offer(l *link, listed []*mcp.Tool) *Listing {
 	slices.SortStableFunc(listed, func(a, b *mcp.Tool) int {
 		exactA, exactB := toolName(l.def.Name, a.Name) == l.def.Name+between+a.Name, toolName(l.def.Name, b.Name) == l.def.Name+between+b.Name
@@ -149,7 +148,7 @@ func (l *Listing) sorted() *Listing {
 	return l
 }
 
-// spec says what a server's tool is here.
+// spec returns the spec of a server's tool.
 func (s Server) spec(t *mcp.Tool) (runtime.ToolSpec, error) {
 	spec := runtime.ToolSpec{Name: toolName(s.Name, t.Name), Description: t.Description, Timeout: s.timeout(), NotPortable: true}
 	if spec.Description == "" {
@@ -179,7 +178,7 @@ func (s Server) spec(t *mcp.Tool) (runtime.ToolSpec, error) {
 type tool struct {
 	manager *Manager
 	link    *link
-	name    string // as the server calls it
+	name    string // the server's name of it
 	spec    runtime.ToolSpec
 }
 
@@ -201,7 +200,7 @@ func (t *tool) Call(ctx context.Context, in *runtime.ToolInput) (runtime.ToolRes
 	switch {
 	case f == nil:
 		return t.result(answer), nil
-	case ctx.Err() != nil: // the caller has gone
+	case ctx.Err() != nil: // the caller cancelled it
 		return runtime.ToolResult{}, ctx.Err()
 	case f.answer:
 		return runtime.Failed("the MCP server " + t.link.def.Name + " refused the call: " + f.text), nil

@@ -12,33 +12,33 @@ import (
 	"time"
 )
 
-// exchange is what is known of the HTTP requests of one call, for its error: the
-// library tells it in words only.
+// exchange records the HTTP requests of one call, for its error: the library reports
+// them only as text.
 type exchange struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
 	mu     sync.Mutex
-	sent   bool // a server may have seen it
+	sent   bool // a server may have received it
 	status int  // of the last answer; 0: none
 	after  time.Duration
 	failed error // without an answer
-	whole  bool  // the answer comes as one JSON value: if that breaks off, the library ends the session
+	whole  bool  // the answer is one JSON value: if it is incomplete, the library ends the session
 }
 
 type exchangeKey struct{}
 
-// withExchange gives the context of a call, and what will be known of it. The
-// context ends when the call cannot come to anything.
+// withExchange returns the context of a call, and the record of its requests. The
+// context ends when the call cannot succeed any more.
 func withExchange(ctx context.Context) (context.Context, *exchange) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	e := &exchange{ctx: ctx, cancel: cancel}
 	return context.WithValue(ctx, exchangeKey{}, e), e
 }
 
-// of gives the exchange that a request belongs to. What the library sends when a
-// call has ended, that it was cancelled and that the session is over, bears the
-// call's values too but tells nothing of it: it gets an exchange of its own.
+// of returns the exchange of a request. Messages that the library sends after the end
+// of a call, for its cancellation and the end of the session, carry the call's values
+// too but are not part of it: they have an exchange of their own.
 func of(r *http.Request) *exchange {
 	e, _ := r.Context().Value(exchangeKey{}).(*exchange)
 	if e == nil || e.ctx.Err() != nil || r.Method == http.MethodDelete {
@@ -59,15 +59,15 @@ func (e *exchange) seen() (sent bool, status int, after time.Duration, failed er
 	return e.sent, e.status, e.after, e.failed
 }
 
-// doomed reports whether the session ends if this exchange came to nothing.
+// doomed reports whether the session ends if this exchange fails.
 func (e *exchange) doomed() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.whole
 }
 
-// web is the way to a server on HTTP: it adds the headers, bounds each answer
-// and takes note. It follows no redirect, which would carry the headers away.
+// web is the HTTP transport to a server: it adds the headers, limits each answer and
+// records the exchange. It follows no redirect, which would leak the headers.
 type web struct {
 	base    http.RoundTripper
 	headers http.Header
@@ -78,7 +78,7 @@ func (w *web) client() *http.Client {
 	return &http.Client{Transport: w, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// RoundTrip makes one request.
+// RoundTrip sends one request.
 func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 	e := of(r)
 	ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{WroteHeaders: func() { e.note(func() { e.sent = true }) }})
@@ -101,7 +101,7 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 			e.after = min(time.Duration(seconds)*time.Second, time.Hour)
 		}
 	})
-	if err != nil { // nobody was told that the session is doomed if this breaks off, so it may not
+	if err != nil { // the caller does not know that the session ends if this is incomplete, so it is refused
 		answer.Body.Close()
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// bounded is the body of an answer that may not be longer than most bytes.
+// bounded is the body of an answer with a limit of most bytes.
 type bounded struct {
 	io.ReadCloser
 	left     int
@@ -117,7 +117,7 @@ type bounded struct {
 	most     int
 }
 
-// tooLong says that a server answered with too much; it will the next time.
+// tooLong reports that a server's answer exceeds the limit; a retry would, too.
 type tooLong struct{ most int }
 
 func (e tooLong) Error() string {

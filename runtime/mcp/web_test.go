@@ -20,13 +20,13 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// site is an MCP server on HTTP that can be told to misbehave.
+// site is an MCP server on HTTP that can be made to misbehave.
 type site struct {
 	*httptest.Server
-	over    chan struct{} // ends what hangs
+	over    chan struct{} // ends requests that hang
 	mu      sync.Mutex
 	mcp     http.Handler
-	before  http.HandlerFunc // instead of the server, if it is set
+	before  http.HandlerFunc // if set, it answers instead of the server
 	wanted  string           // the Authorization header
 	refused atomic.Int32     // requests without it
 }
@@ -69,7 +69,7 @@ func (s *site) instead(h http.HandlerFunc) {
 	s.before = h
 }
 
-// reach makes a manager for a site.
+// reach returns a manager for a site.
 func reach(t *testing.T, s *site, o Options) *Manager {
 	t.Helper()
 	if o.Variable == nil {
@@ -79,7 +79,7 @@ func reach(t *testing.T, s *site, o Options) *Manager {
 	return manage(t, o, Server{Name: "files", URL: s.URL, Headers: map[string]string{"Authorization": "FILES_TOKEN"}, TimeoutMs: 60_000})
 }
 
-// shapes are the ways in which a server may be on HTTP.
+// shapes are the variants of a server on HTTP.
 func shapes() map[string]*mcp.StreamableHTTPOptions {
 	return map[string]*mcp.StreamableHTTPOptions{"streams": nil, "JSON": {JSONResponse: true}, "stateless": {Stateless: true}}
 }
@@ -109,9 +109,9 @@ func TestToolsOverHTTP(t *testing.T) {
 	}
 }
 
-// A server that was started anew has forgotten the session: the call is made on
-// another, and only there.
-func TestAServerThatForgets(t *testing.T) {
+// A restarted server has forgotten the session: the call is made on another one, and
+// only there.
+func TestWeb_ServerForgetsSession(t *testing.T) {
 	s := serve(t, nil)
 	m := reach(t, s, Options{})
 	echo := offered(t, m, "files", "echo")
@@ -145,8 +145,7 @@ func (l *logged) take() string {
 	return l.text.String()
 }
 
-// SA-66: what HTTP says of a call is for the operator alone; and whether it may be
-// made again.
+// SA-66: details of HTTP are for the operator only; and whether a call may be repeated.
 func TestFailuresOverHTTP(t *testing.T) {
 	cut := func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := w.(http.Hijacker).Hijack()
@@ -187,20 +186,20 @@ func TestFailuresOverHTTP(t *testing.T) {
 		again      bool // of a tool that is not idempotent
 		idempotent bool // of one that is
 	}{
-		"429":             {status(429, "Retry-After", "7"), "it said HTTP 429 Too Many Requests", false, true, true},
-		"503":             {status(503), "it said HTTP 503 Service Unavailable", false, true, true},
-		"500":             {status(500), "it said HTTP 500 Internal Server Error", true, false, true},
-		"502":             {status(502), "it said HTTP 502 Bad Gateway", true, false, true},
-		"403":             {status(403), "it said HTTP 403 Forbidden; look at the variables that its headers name", false, false, false},
-		"400":             {status(400), "it said HTTP 400 Bad Request", false, false, false},
-		"redirect":        {status(307, "Location", "http://localhost:1/elsewhere"), "it said HTTP 307 Temporary Redirect; redirects are not followed", false, false, false},
+		"429":             {status(429, "Retry-After", "7"), "it answered HTTP 429 Too Many Requests", false, true, true},
+		"503":             {status(503), "it answered HTTP 503 Service Unavailable", false, true, true},
+		"500":             {status(500), "it answered HTTP 500 Internal Server Error", true, false, true},
+		"502":             {status(502), "it answered HTTP 502 Bad Gateway", true, false, true},
+		"403":             {status(403), "it answered HTTP 403 Forbidden; look at the variables that its headers name", false, false, false},
+		"400":             {status(400), "it answered HTTP 400 Bad Request", false, false, false},
+		"redirect":        {status(307, "Location", "http://localhost:1/elsewhere"), "it answered HTTP 307 Temporary Redirect; redirects are not followed", false, false, false},
 		"cut":             {cut, "the connection broke: ", true, false, true},
-		"no JSON":         {answer("application/json", "<html>"), "it broke off its answer, or the answer is not MCP", true, false, true},
-		"no event":        {answer("text/event-stream", "data: {\n\n"), "it broke off its answer, or the answer is not MCP", true, false, true},
-		"empty stream":    {answer("text/event-stream", ""), "it broke off its answer, or the answer is not MCP", true, false, true},
+		"no JSON":         {answer("application/json", "<html>"), "its answer was incomplete, or is not MCP", true, false, true},
+		"no event":        {answer("text/event-stream", "data: {\n\n"), "its answer was incomplete, or is not MCP", true, false, true},
+		"empty stream":    {answer("text/event-stream", ""), "its answer was incomplete, or is not MCP", true, false, true},
 		"50 MB of JSON":   {huge("application/json", `{"jsonrpc":"2.0","result":"`), "it answered with more than 1048576 bytes", true, false, false},
 		"50 MB of events": {huge("text/event-stream", "id: 1\ndata: "), "it answered with more than 1048576 bytes", true, false, false},
-		"a page":          {answer("text/html", "<html>"), "it broke off its answer, or the answer is not MCP", true, false, true},
+		"a page":          {answer("text/html", "<html>"), "its answer was incomplete, or is not MCP", true, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -248,9 +247,9 @@ func TestFailuresOverHTTP(t *testing.T) {
 	}
 }
 
-// A call that ended is reported to the server by a request that bears the call's
-// values: its answer says nothing of the call, and of its session neither.
-func TestWhatFollowsACallTellsNothingOfIt(t *testing.T) {
+// The end of a call is reported to the server by a request that carries the call's
+// values: its answer says nothing about the call, nor about its session.
+func TestWeb_CancelMessagesAreSeparate(t *testing.T) {
 	const endless = "/endless"
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == endless {
@@ -288,9 +287,9 @@ func TestWhatFollowsACallTellsNothingOfIt(t *testing.T) {
 	}
 }
 
-// An answer whose head comes when its call has ended is not begun: if it broke
-// off, it would take the session with it after the call said that it is well.
-func TestAnAnswerThatComesTooLate(t *testing.T) {
+// An answer whose header arrives after the end of its call is not read: if it were
+// incomplete, it would end the session after the call reported that it is healthy.
+func TestWeb_LateAnswerIsNotRead(t *testing.T) {
 	body := &closing{Reader: strings.NewReader("{}")}
 	ctx, e := withExchange(t.Context())
 	way := &web{base: trip(func(*http.Request) (*http.Response, error) {
@@ -323,7 +322,7 @@ func (c *closing) Close() error {
 	return nil
 }
 
-func TestServersThatCannotBeReached(t *testing.T) {
+func TestWeb_UnreachableServers(t *testing.T) {
 	s := serve(t, nil)
 	var told logged
 	m := reach(t, s, Options{Variable: variables("FILES_TOKEN=Bearer wrongsecret456"), Logger: zerolog.New(&told)})
@@ -331,7 +330,7 @@ func TestServersThatCannotBeReached(t *testing.T) {
 	if err == nil || !strings.HasSuffix(err.Error(), noAnswer) {
 		t.Error(err)
 	}
-	if text := told.take(); !strings.Contains(text, "it said HTTP 401 Unauthorized; look at the variables that its headers name") || strings.Contains(text, "secret") {
+	if text := told.take(); !strings.Contains(text, "it answered HTTP 401 Unauthorized; look at the variables that its headers name") || strings.Contains(text, "secret") {
 		t.Error(text)
 	}
 	m = manage(t, Options{Logger: zerolog.New(&told)}, Server{Name: "files", URL: s.URL + "/?key=topsecret123", TimeoutMs: 5000})
@@ -351,14 +350,14 @@ func TestServersThatCannotBeReached(t *testing.T) {
 	}))
 	defer hanging.Close()
 	m = manage(t, Options{Start: 500 * time.Millisecond}, Server{Name: "files", URL: hanging.URL})
-	if _, err := m.Tools(t.Context(), "files"); err == nil || !strings.Contains(err.Error(), "it did not greet within 500ms") {
+	if _, err := m.Tools(t.Context(), "files"); err == nil || !strings.Contains(err.Error(), "it did not complete the handshake within 500ms") {
 		t.Error(err)
 	}
 }
 
-// A server that is where nothing may be connected to is not, and its author does
+// A server at an address that is not permitted is not connected to, and its author does
 // not learn what is there.
-func TestServersThatAreInside(t *testing.T) {
+func TestWeb_EgressIsRestricted(t *testing.T) {
 	reached := false
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		reached = true
@@ -383,7 +382,7 @@ func TestServersThatAreInside(t *testing.T) {
 	}
 }
 
-func TestManyCallsOverHTTP(t *testing.T) {
+func TestWeb_ConcurrentCalls(t *testing.T) {
 	m := reach(t, serve(t, nil), Options{})
 	echo := &tool{m, m.links["files"], "echo", runtime.ToolSpec{Timeout: time.Minute}}
 	var all sync.WaitGroup

@@ -15,13 +15,13 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// answer gathers what an endpoint says, and passes on what it says meanwhile.
+// answer collects the events of an endpoint's answer, and streams them.
 type answer struct {
 	in    *runtime.StepInput
 	out   runtime.Stream
 	taken map[string]bool       // ids of calls that the thread has
-	calls map[int64]string      // ids of this answer's calls, by their place
-	done  map[int64]events.JSON // items that are whole, by their place
+	calls map[int64]string      // ids of this answer's calls, by their index
+	done  map[int64]events.JSON // complete items, by their index
 
 	ended    bool
 	err      error
@@ -50,8 +50,8 @@ func (a *answer) note(i *events.Item) {
 	}
 }
 
-// take takes one event. Those of types that are not known are passed over: the
-// end of the stream has it all.
+// take handles one event. Events of unknown types are skipped: the last event contains
+// everything.
 func (a *answer) take(e responses.ResponseStreamEventUnion) {
 	switch e.Type {
 	case "":
@@ -85,7 +85,7 @@ func (a *answer) take(e responses.ResponseStreamEventUnion) {
 	}
 }
 
-// finishReason gives the word for why an answer ended early.
+// finishReason converts the reason of an incomplete answer.
 func finishReason(reason string) string {
 	switch reason {
 	case "max_output_tokens", "max_tokens":
@@ -124,8 +124,8 @@ func (a *answer) chunk(kind string, data any) {
 
 func place(index int64) string { return "output-" + strconv.FormatInt(index, 10) }
 
-// callID gives the id of the call at a place: the endpoint's, or a new one if
-// that is missing, too long, or of another call of the thread.
+// callID returns the id of the call at an index: the endpoint's, or a new one if that
+// is missing, too long, or used by another call of the thread.
 func (a *answer) callID(index int64, id string) string {
 	if known, ok := a.calls[index]; ok {
 		return known
@@ -137,9 +137,9 @@ func (a *answer) callID(index int64, id string) string {
 	return id
 }
 
-// reaction gives what the answer holds.
+// reaction returns the content of the answer as a reaction.
 func (a *answer) reaction() (*runtime.Reaction, error) {
-	if len(a.response.Output) > 0 { // some endpoints end without
+	if len(a.response.Output) > 0 { // some endpoints end without it
 		clear(a.done)
 	}
 	for i, item := range a.response.Output {
@@ -154,7 +154,7 @@ func (a *answer) reaction() (*runtime.Reaction, error) {
 	out.FinishReason = a.finish
 	content, err := json.Marshal(out.AssistantEvent.Content)
 	if err != nil || events.CheckContent(events.Message, content) != nil {
-		return nil, &failure{text: "the model's answer cannot be read: it has a part that is none", retry: true}
+		return nil, &failure{text: "the model's answer cannot be read: it has an invalid part", retry: true}
 	}
 	return out, nil
 }
@@ -166,7 +166,7 @@ type callPart struct {
 }
 
 func (a *answer) part(out *runtime.Reaction, part any) {
-	if raw, err := json.Marshal(part, json.Deterministic(true)); err == nil { // of valid JSON: cannot fail
+	if raw, err := json.Marshal(part, json.Deterministic(true)); err == nil { // valid JSON: cannot fail
 		out.AssistantEvent.Content = append(out.AssistantEvent.Content, raw)
 	}
 }
@@ -178,7 +178,7 @@ func (a *answer) item(out *runtime.Reaction, index int64, raw events.JSON) error
 	if json.Unmarshal(raw, &o) != nil || o.Type == "" {
 		return nonsense
 	}
-	o.Origin = nil // which is not an endpoint's to say
+	o.Origin = nil // the endpoint must not set it
 	switch o.Type {
 	case "message", "reasoning":
 		if k := jsontext.Value(o.Content).Kind(); o.Type == "message" && k != '[' && k != 'n' && k != 0 {
@@ -224,7 +224,7 @@ func (a *answer) item(out *runtime.Reaction, index int64, raw events.JSON) error
 	return nil
 }
 
-// drop takes out fields that hold nothing.
+// drop removes fields without content.
 func drop(fields map[string]events.JSON, names ...string) {
 	for _, name := range names {
 		if v := fields[name]; jsontext.Value(v).Kind() == 'n' || string(v) == "[]" || string(v) == `""` {
@@ -233,8 +233,8 @@ func drop(fields map[string]events.JSON, names ...string) {
 	}
 }
 
-// arguments gives the arguments of a call: an object, or what the model wrote
-// as a JSON string, which no tool takes.
+// arguments returns the arguments of a call: an object, or what the model wrote as a
+// JSON string, which no tool accepts.
 func arguments(said string) events.JSON {
 	if strings.TrimSpace(said) == "" {
 		return events.JSON("{}")

@@ -18,14 +18,14 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// Why a call was ended from here.
+// Reasons for which this process ends a call.
 var (
 	errIdle     = errors.New("silence")
 	errTimeout  = errors.New("timeout")
 	errTooLarge = errors.New("too large")
 )
 
-// call is one request, with its bounds.
+// call is one request, with its limits.
 type call struct {
 	config Config
 	parent context.Context
@@ -50,8 +50,8 @@ func (c *call) end() {
 	c.stop()
 }
 
-// guard stands between the client and the endpoint: what is not an event stream
-// ends here, and what is one is read with bounds.
+// guard is middleware between the client and the endpoint: an answer that is not an
+// event stream ends here, and a stream is read with limits.
 func (c *call) guard(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 	res, err := next(req)
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *call) guard(req *http.Request, next option.MiddlewareNext) (*http.Respo
 	return res, nil
 }
 
-// boundedBody reads no more than it may, and notes that something came.
+// boundedBody limits a body, and notes each read.
 type boundedBody struct {
 	io.ReadCloser
 	call *call
@@ -89,7 +89,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// failure is what an endpoint says went wrong. Its text is as it came.
+// failure is an error that the endpoint reported. Its text is unchanged.
 type failure struct {
 	text  string
 	retry bool
@@ -97,20 +97,20 @@ type failure struct {
 	long  bool // the conversation is too long for the model
 }
 
-// tooLong is the code with which an endpoint says that.
+// tooLong is the code of an endpoint for a conversation that is too long.
 const tooLong = "context_length_exceeded"
 
-// tooLongError says that a conversation is too long for its model.
+// tooLongError reports that a conversation is too long for its model.
 type tooLongError struct{ error }
 
 func (f *failure) Error() string { return f.text }
 
-// excerptBytes is how much of an answer of another status is looked at.
+// excerptBytes is how much of an answer with another status is read.
 const excerptBytes = 8 << 10
 
-// status reads an answer that is not 200.
+// status reads an answer whose status is not 200.
 func (c *call) status(res *http.Response) error {
-	body, _ := io.ReadAll(io.LimitReader(res.Body, excerptBytes)) // what came is enough
+	body, _ := io.ReadAll(io.LimitReader(res.Body, excerptBytes)) // what was read is enough
 	text := "the model's endpoint answered " + strconv.Itoa(res.StatusCode)
 	if name := http.StatusText(res.StatusCode); name != "" {
 		text += " " + name
@@ -126,10 +126,10 @@ func (c *call) status(res *http.Response) error {
 	}
 }
 
-// longestWait bounds what an endpoint may ask for.
+// longestWait bounds the pause that an endpoint may request.
 const longestWait = time.Hour
 
-// retryAfter reads how long to wait: milliseconds, seconds, or a date.
+// retryAfter parses how long to wait: milliseconds, seconds, or a date.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	var d time.Duration
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
@@ -143,13 +143,13 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 }
 
 func wait(n float64, unit time.Duration) time.Duration {
-	if !(n > 0) { // also what is not a number
+	if !(n > 0) { // also NaN
 		return 0
 	}
 	return time.Duration(min(n*float64(unit), float64(longestWait)))
 }
 
-// told gives the error for what the endpoint said.
+// told returns the error for an endpoint's failure.
 func (c *call) told(err error) error {
 	var f *failure
 	if !errors.As(err, &f) {
@@ -165,7 +165,7 @@ func (c *call) told(err error) error {
 	return out
 }
 
-// broken gives the error for a stream that did not reach its end.
+// broken returns the error for a stream without its end.
 func (c *call) broken(err error) error {
 	if c.parent.Err() != nil {
 		return context.Cause(c.parent)
@@ -181,7 +181,7 @@ func (c *call) broken(err error) error {
 	case errors.As(err, &f):
 		return c.told(f)
 	case errors.Is(err, errTooLarge):
-		return fmt.Errorf("the model's answer has more than %d bytes; it was not read on", c.config.MaxBytes)
+		return fmt.Errorf("the model's answer has more than %d bytes; the rest was not read", c.config.MaxBytes)
 	case errors.Is(cause, errIdle):
 		text = fmt.Sprintf("nothing came from the model's endpoint for %s", c.config.Idle)
 	case errors.Is(cause, errTimeout):
@@ -190,12 +190,12 @@ func (c *call) broken(err error) error {
 		return c.told(eventFailure(bytes.TrimSpace(said.Event.Data)))
 	case err == nil:
 		text = "the model's answer broke off: its stream ended without response.completed"
-	case errors.As(err, &location): // its own text has the URL
+	case errors.As(err, &location): // its own text contains the URL
 		c.log(location.Err)
 		text = "no connection to the model's endpoint; the operator's log says why"
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		text = "the model's answer broke off: unexpected EOF"
-	case errors.As(err, &syntax): // of the connection: its text has addresses
+	case errors.As(err, &syntax): // of the connection: its text contains addresses
 		c.log(err)
 		text = "the model's answer broke off; the operator's log says why"
 	default:
@@ -204,7 +204,7 @@ func (c *call) broken(err error) error {
 	return &runtime.RetryError{Err: errors.New(text)}
 }
 
-// log tells the operator what happened to a connection: it names addresses.
+// log reports a connection's failure to the operator: it names addresses.
 func (c *call) log(err error) {
-	c.config.Logger.Warn().Str("detail", c.clean(err.Error())).Msg("a model's endpoint could not be used")
+	c.config.Logger.Warn().Str("detail", c.clean(err.Error())).Msg("cannot use a model's endpoint")
 }

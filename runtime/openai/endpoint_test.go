@@ -49,7 +49,7 @@ func serve(t *testing.T, answer func(w *stream, r *http.Request)) *endpoint {
 	return e
 }
 
-// body gives the request that came as the nth.
+// body returns the nth request.
 func (e *endpoint) body(t *testing.T, n int) events.JSON {
 	t.Helper()
 	e.mu.Lock()
@@ -101,7 +101,7 @@ func (s *stream) raw(text string) {
 		s.open = true
 		s.w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	}
-	_, _ = io.WriteString(s.w, text) // who has gone reads nothing
+	_, _ = io.WriteString(s.w, text) // a client that is gone reads nothing
 	s.w.(http.Flusher).Flush()
 }
 
@@ -116,11 +116,11 @@ func says(text string) string {
 	return `{"type":"message","id":"msg_1","status":"completed","role":"assistant","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":"` + text + `"}]}`
 }
 
-// watch keeps chunks.
+// watch records chunks.
 type watch struct {
 	mu     sync.Mutex // guards chunks
 	chunks []string
-	came   chan struct{} // if not nil, is told of each
+	came   chan struct{} // if not nil, receives a value for each
 }
 
 func (w *watch) Chunk(c runtime.Chunk) {
@@ -151,7 +151,7 @@ func item(id string, kind events.ItemType, content string) events.Item {
 	return events.Item{ID: id, Type: kind, Content: events.JSON(content)}
 }
 
-// field gives a field of a JSON object.
+// field returns a field of a JSON object.
 func field(t *testing.T, raw events.JSON, name string) events.JSON {
 	t.Helper()
 	var all map[string]events.JSON

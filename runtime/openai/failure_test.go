@@ -18,8 +18,8 @@ import (
 	"github.com/skein-threads/skein/runtime/openai"
 )
 
-// Each way in which an endpoint fails: whether it may pass, how long to wait,
-// what is told, and that it is asked once only.
+// Each failure of an endpoint: whether it is temporary, how long to wait, the error,
+// and that the endpoint is called only once.
 func TestFailures(t *testing.T) {
 	status := func(code int, body string, header ...string) func(*stream, *http.Request) {
 		return func(w *stream, _ *http.Request) {
@@ -71,7 +71,7 @@ func TestFailures(t *testing.T) {
 		"an event that is none":  {events(func(w *stream) { w.raw("data: {}\n\n") }), true, 0, "an event has no type"},
 		"an item that is none":   {events(func(w *stream) { w.completed(`{"type":"message","content":7}`) }), true, 0, "item 0 is not of its type"},
 		"a call without a name":  {events(func(w *stream) { w.completed(`{"type":"function_call","call_id":"c"}`) }), true, 0, "item 0 is not of its type"},
-		"a part that is none":    {events(func(w *stream) { w.completed(`{"type":"message","content":[{"type":"output_text"}]}`) }), true, 0, "a part that is none"},
+		"an invalid part":        {events(func(w *stream) { w.completed(`{"type":"message","content":[{"type":"output_text"}]}`) }), true, 0, "an invalid part"},
 		"failed: the server":     {failed("server_error"), true, 0, "the model failed (server_error): it said"},
 		"failed: the rate":       {failed("rate_limit_exceeded"), true, 0, "rate_limit_exceeded"},
 		"failed: the prompt":     {failed("invalid_prompt"), false, 0, "the model failed (invalid_prompt): it said"},
@@ -114,7 +114,7 @@ func TestRetryAfterDate(t *testing.T) {
 	}
 }
 
-// An answer of 50 MB is not read to its end, in whatever form it comes.
+// An answer of 50 MB is not read to its end, in any form.
 func TestHugeAnswers(t *testing.T) {
 	big := strings.Repeat("x", 1<<20)
 	for name, f := range map[string]func(w *stream) error{
@@ -162,7 +162,8 @@ func TestHugeAnswers(t *testing.T) {
 	}
 }
 
-// A caller that ends a call gets its own reason; silence and slowness may pass.
+// A caller that ends a call gets its own reason; idle and slow endpoints are temporary
+// failures.
 func TestTimeouts(t *testing.T) {
 	var came chan struct{}
 	hang := func(w *stream, r *http.Request) {
@@ -199,8 +200,8 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// A connection that cannot be made, or that breaks, may be tried again. Where the
-// endpoint is stands in the operator's log alone: the error is read by tenants.
+// A connection that cannot be made, or that breaks, may be retried. Only the operator's
+// log has the endpoint's address: tenants read the error.
 func TestReact_ConnectionFailureNamesNoAddress(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer func(*stream, *http.Request)
@@ -242,14 +243,14 @@ func TestReact_ConnectionFailureNamesNoAddress(t *testing.T) {
 	}
 }
 
-// Nothing secret that an endpoint says gets into an error.
+// No secret in an endpoint's message gets into an error.
 func TestErrorsHoldNoSecrets(t *testing.T) {
 	for said, secret := range map[string]string{
 		"the key " + key + " is wrong":                       key,
 		"the key sk-proj-abcDEF0123456 is wrong":             "abcDEF0123456",
 		"https://eva:hunter22@example.com/x is gone":         "hunter22",
 		"Authorization: Bearer abc.def.ghi":                  "abc.def.ghi",
-		"api_key=abcdef12345 is of no use":                   "abcdef12345",
+		"api_key=abcdef12345 is invalid":                     "abcdef12345",
 		`{"password": "hunter22"}`:                           "hunter22",
 		strings.Repeat("z", 290) + " " + key:                 "sk-test",
 		strings.Repeat("word ", 1000) + "the tail of it":     "tail",
@@ -287,22 +288,22 @@ func TestConfig(t *testing.T) {
 	}
 	_, err := openai.New(openai.Config{BaseURL: "https://eva:hunter22@example.com/v1", APIKey: "with blank", Timeout: -1, Idle: -1, MaxBytes: -1})
 	if err == nil {
-		t.Fatal("all of it is taken")
+		t.Fatal("all of it is accepted")
 	}
-	for _, want := range []string{"user or password", "SKEIN_OPENAI_API_KEY", "timeouts", "bound"} {
+	for _, want := range []string{"user or password", "SKEIN_OPENAI_API_KEY", "timeouts", "limit"} {
 		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter22") || strings.Contains(err.Error(), "with blank") {
 			t.Errorf("%v does not say %q, or too much", err, want)
 		}
 	}
 	for _, bad := range []string{"ftp://x", "x", "http://", "http://x/?k=1", "://"} {
 		if _, err := openai.New(openai.Config{BaseURL: bad}); err == nil {
-			t.Errorf("%q is taken", bad)
+			t.Errorf("%q is accepted", bad)
 		}
 	}
 }
 
-// Nothing is read from the environment behind the caller's back, and without a
-// key none is sent.
+// Nothing is read from the environment without the caller, and without a key none is
+// sent.
 func TestOnlyWhatIsGiven(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-from-elsewhere")
 	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/")
@@ -315,9 +316,9 @@ func TestOnlyWhatIsGiven(t *testing.T) {
 	}
 }
 
-// A conversation that is too long for the model is halved until the model takes it,
-// the oldest results first, however the endpoint says so; one that cannot become
-// shorter fails with what the endpoint said.
+// A conversation that is too long for the model is halved until the model accepts it,
+// the oldest results first, whatever the endpoint's error is; one that cannot become
+// shorter fails with the endpoint's message.
 func TestReact_ConversationTooLongForTheModel(t *testing.T) {
 	result := `{"type":"tool-look","toolCallId":"c%d","input":{},"state":"output-available","output":"` + strings.Repeat("o", 4000) + `"}`
 	items := []events.Item{message("itm_0", events.User, `{"type":"input_text","text":"look"}`)}

@@ -11,13 +11,13 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Bounds of the protocol.
+// Limits of the protocol.
 const (
 	maxCallID = 64
 	maxName   = 64
 )
 
-// noResult stands in for a result that there is not.
+// noResult replaces a missing result.
 const noResult = "(there is no result of this call)"
 
 // inputItem is an item of a request's input, of any kind.
@@ -31,7 +31,7 @@ type inputItem struct {
 	Output    *string     `json:"output,omitzero"`
 }
 
-// reasoningItem is one whose content is not of a message's parts.
+// reasoningItem is an item whose content does not consist of a message's parts.
 type reasoningItem struct {
 	Type             string        `json:"type"`
 	ID               string        `json:"id,omitzero"`
@@ -45,7 +45,7 @@ type script struct {
 	raw   bool
 	input []any
 	shown []string
-	used  map[string]int            // ids of calls, and how often each was there
+	used  map[string]int            // ids of calls, and how often each was used
 	open  map[string][]*events.Item // calls that wait for their result, by id
 	place map[*events.Item]*string  // where the result of a call goes
 }
@@ -54,9 +54,8 @@ func newScript(raw bool) *script {
 	return &script{raw: raw, input: []any{}, shown: []string{}, used: map[string]int{}, open: map[string][]*events.Item{}, place: map[*events.Item]*string{}}
 }
 
-// item shows an item of the thread, and notes it if anything of it is shown. What
-// it is in the protocol is for package events to say; what an endpoint refuses
-// is left out here.
+// item adds an item of the thread, and notes it if any of it is shown. Package events
+// defines its form in the protocol; what an endpoint refuses is omitted here.
 func (s *script) item(i *events.Item) {
 	list, err := events.OpenForm{Split: true}.Write(i)
 	if err != nil {
@@ -93,8 +92,8 @@ func (s *script) item(i *events.Item) {
 	}
 }
 
-// message shows those parts of a message that an endpoint takes: no empty texts,
-// no images or files of an assistant, and nothing that only answers have.
+// message adds those parts of a message that an endpoint accepts: no empty texts, no
+// images or files of an assistant, and nothing that only answers have.
 func (s *script) message(role events.Role, content events.JSON) {
 	var parts []inputPart
 	if json.Unmarshal(content, &parts) != nil {
@@ -135,7 +134,7 @@ type inputPart struct {
 	Filename events.JSON `json:"filename,omitzero"`
 }
 
-// reasoning gives reasoning back to the model, if it can go back.
+// reasoning returns reasoning for the model, if it can be sent back.
 func (s *script) reasoning(o events.OpenItem) (reasoningItem, bool) {
 	out := reasoningItem{Type: "reasoning", ID: o.ID, Summary: []events.JSON{}, EncryptedContent: text(o.EncryptedContent)}
 	if json.Unmarshal(o.Summary, &out.Summary) != nil || out.Summary == nil {
@@ -150,7 +149,7 @@ func (s *script) reasoning(o events.OpenItem) (reasoningItem, bool) {
 	return out, out.EncryptedContent != "" || out.Content != nil
 }
 
-// call shows a call and its result, and gives the place of the result.
+// call adds a call and its result, and returns the place of the result.
 func (s *script) call(id, name, said, output string) *string {
 	id = s.callID(id)
 	s.input = append(s.input,
@@ -159,7 +158,7 @@ func (s *script) call(id, name, said, output string) *string {
 	return &output
 }
 
-// callID gives an id as the protocol takes it: short, and of one call only.
+// callID returns an id that the protocol accepts: short, and unique to one call.
 func (s *script) callID(id string) string {
 	s.used[id]++
 	if n := s.used[id]; n > 1 || id == "" || len(id) > maxCallID {
@@ -169,7 +168,7 @@ func (s *script) callID(id string) string {
 	return id
 }
 
-// wireName gives a tool's name with the letters that the protocol allows.
+// wireName returns a tool's name with the characters that the protocol permits.
 func wireName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
@@ -180,7 +179,7 @@ func wireName(name string) string {
 	return name[:min(len(name), maxName)]
 }
 
-// asText gives a JSON value as a text: a text as it is, anything else as JSON.
+// asText returns a JSON value as text: a string's content, anything else as JSON.
 func asText(v events.JSON) string {
 	if jsontext.Value(v).Kind() == '"' {
 		return text(v)

@@ -11,11 +11,11 @@ import (
 	"github.com/skein-threads/skein/runtime/openai"
 )
 
-// digest is an id that is made of a digest.
+// digest matches an id that is made of a digest.
 var digest = regexp.MustCompile(`call_[0-9a-f]{32}`)
 
-// What a model is shown of each kind of part and item: EK-42, EK-43, EK-44,
-// EK-45, EK-46, EK-47, EK-48, EK-49; each call once, in its place: C-9.
+// What a model is shown of each kind of part and item: EK-42, EK-43, EK-44, EK-45,
+// EK-46, EK-47, EK-48, EK-49; each call once, in its place: C-9.
 func TestInput(t *testing.T) {
 	e := serve(t, func(w *stream, _ *http.Request) { w.completed() })
 	user := func(parts ...string) events.Item { return message("itm_1", events.User, parts...) }
@@ -29,7 +29,7 @@ func TestInput(t *testing.T) {
 	for name, c := range map[string]struct {
 		items []events.Item
 		want  string
-		shown string // itm_1 if absent
+		shown string // default itm_1
 	}{
 		"text of a user":             {[]events.Item{user(`{"type":"input_text","text":"a"}`)}, `{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}`, ""},
 		"text of an assistant":       {[]events.Item{said(`{"type":"output_text","text":"a"}`, `{"type":"input_text","text":"b"}`)}, `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"},{"type":"output_text","text":"b"}]}`, ""},
@@ -83,7 +83,7 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// EK-45: open models are given the text of their reasoning back.
+// EK-45: open models are sent the text of their reasoning.
 func TestRawReasoning(t *testing.T) {
 	e := serve(t, func(w *stream, _ *http.Request) { w.completed() })
 	r := e.reactor(t, func(c *openai.Config) { c.RawReasoning = true })
@@ -98,7 +98,7 @@ func TestRawReasoning(t *testing.T) {
 	}
 }
 
-// EK-42, EK-49: what a model said is shown to it in the next step as it was.
+// EK-42, EK-49: a model's output is shown to it unchanged in the next step.
 func TestThereAndBack(t *testing.T) {
 	e := serve(t, func(w *stream, _ *http.Request) {
 		w.completed(`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"e"}`, says("a"),
@@ -120,12 +120,12 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// What the params of a model may not do is told before anything is sent.
+// Params that a model must not set are refused before anything is sent.
 func TestParams(t *testing.T) {
 	e := serve(t, func(w *stream, _ *http.Request) { w.completed() })
 	r := e.reactor(t)
 	for params, want := range map[string]string{
-		`[]`: "not a JSON object", `{"input":[]}`: "input is not theirs", `{"stream":false}`: "stream is not theirs", `{"tools":{}}`: "tools is of the wrong kind",
+		`[]`: "not a JSON object", `{"input":[]}`: "input may not be set", `{"stream":false}`: "stream may not be set", `{"tools":{}}`: "tools is of the wrong kind",
 	} {
 		in := input()
 		in.Model.Params = events.JSON(params)
@@ -154,8 +154,8 @@ func TestParams(t *testing.T) {
 	}
 }
 
-// A model's params go out with the operator's key: they may say how it answers,
-// and reach nothing else of what the key may do, unless the operator allows it.
+// A model's params are sent with the operator's key: they may shape the answer, and use
+// nothing else that the key permits, unless the operator permits it.
 func TestParams_ReachNothingOfTheOperators(t *testing.T) {
 	e := serve(t, func(w *stream, _ *http.Request) { w.completed() })
 	ask := func(params string, allowed ...string) error {

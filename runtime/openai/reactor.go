@@ -14,13 +14,14 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// Reactor asks one endpoint. It is safe for concurrent use.
+// Reactor calls one endpoint. It is safe for concurrent use.
 type Reactor struct {
 	config  Config
 	service responses.ResponseService
 }
 
-// New makes a reactor. The error names all that is wrong with the configuration.
+// New returns a reactor. The error names everything that is wrong with the
+// configuration.
 func New(c Config) (*Reactor, error) {
 	c = c.WithDefaults()
 	if err := c.Validate(); err != nil {
@@ -29,22 +30,22 @@ func New(c Config) (*Reactor, error) {
 	opts := []option.RequestOption{
 		option.WithBaseURL(c.BaseURL),
 		option.WithHTTPClient(c.HTTPClient),
-		option.WithMaxRetries(0), // the worker tries again, and records it
+		option.WithMaxRetries(0), // the worker retries, and records it
 		option.WithHeader("Accept", "text/event-stream"),
 	}
 	if c.APIKey != "" {
 		opts = append(opts, option.WithAPIKey(c.APIKey))
 	}
-	// A service made by itself reads nothing from the environment.
+	// A service that is created directly reads nothing from the environment.
 	return &Reactor{config: c, service: responses.NewResponseService(opts...)}, nil
 }
 
 // shrinks is how often a conversation that is too long for its model is halved.
 const shrinks = 5
 
-// React asks the endpoint once, and again with half of the conversation while that
-// is too long for the model: no thread is too long to be answered. See the package
-// for what is sent, what comes back, and which errors may pass.
+// React calls the endpoint once, and again with half of the conversation while that is
+// too long for the model: no thread is too long to be answered. The package comment
+// describes the input, the reaction, and which errors are temporary.
 func (r *Reactor) React(ctx context.Context, in *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
 	for halved := 0; ; halved++ {
 		reaction, err := r.ask(ctx, in, out)
@@ -62,7 +63,7 @@ func (r *Reactor) React(ctx context.Context, in *runtime.StepInput, out runtime.
 	}
 }
 
-// ask asks the endpoint once.
+// ask calls the endpoint once.
 func (r *Reactor) ask(ctx context.Context, in *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
 	req, err := r.request(in)
 	if err != nil {
@@ -78,7 +79,7 @@ func (r *Reactor) ask(ctx context.Context, in *runtime.StepInput, out runtime.St
 		a.take(stream.Current())
 	}
 	err = stream.Err()
-	_ = stream.Close() // whatever it holds back is not wanted any more
+	_ = stream.Close() // the rest of the stream is not needed
 	switch {
 	case a.err != nil:
 		return nil, c.told(a.err)
@@ -95,7 +96,7 @@ func (r *Reactor) ask(ctx context.Context, in *runtime.StepInput, out runtime.St
 	return reaction, nil
 }
 
-// usage gives what a call used.
+// usage returns the usage of a call.
 func usage(resp *responses.Response, provider, model string) *runtime.Usage {
 	if resp.Model != "" {
 		model = resp.Model

@@ -95,7 +95,7 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// Chunks come while the model still writes.
+// Chunks arrive while the model still writes.
 func TestChunksComeAtOnce(t *testing.T) {
 	w := &watch{came: make(chan struct{})}
 	e := serve(t, func(s *stream, _ *http.Request) {
@@ -108,9 +108,9 @@ func TestChunksComeAtOnce(t *testing.T) {
 	}
 }
 
-// EK-107, EK-108: what the protocol has and threads have no type for is kept in
-// a part with a namespace. A refusal (EK-48) and an answer without items in its
-// last event are answers like any other.
+// EK-107, EK-108: output of the protocol without a type in threads is stored in a
+// namespaced part. A refusal (EK-48), and an answer without items in its last event,
+// are answers like any other.
 func TestOtherOutput(t *testing.T) {
 	const search = `{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"x"}}`
 	e := serve(t, func(w *stream, _ *http.Request) {
@@ -132,8 +132,8 @@ func TestOtherOutput(t *testing.T) {
 	}
 }
 
-// Calls have ids of their own in the whole thread, and arguments that are no
-// object reach the tool as what they are: EK-104.
+// Calls have ids that are unique in the whole thread, and arguments that are not an
+// object reach the tool unchanged: EK-104.
 func TestCallsAreTheirOwn(t *testing.T) {
 	call := func(id, arguments string) string {
 		return `{"type":"function_call","call_id":"` + id + `","name":"f","arguments":"` + arguments + `"}`
@@ -160,8 +160,8 @@ func TestCallsAreTheirOwn(t *testing.T) {
 	}
 }
 
-// An answer that was cut short keeps its parts and says why; the call that was
-// being written is not made.
+// An incomplete answer keeps its parts and says why; the call that was being written is
+// not made.
 func TestIncomplete(t *testing.T) {
 	for reason, want := range map[string]string{"max_output_tokens": "length", "content_filter": "content-filter", "steered": "other", "": "other"} {
 		e := serve(t, func(w *stream, _ *http.Request) {
@@ -180,7 +180,7 @@ func TestIncomplete(t *testing.T) {
 	}
 }
 
-// A reactor is used by many at once.
+// A reactor is safe for concurrent use.
 func TestConcurrentCalls(t *testing.T) {
 	e := serve(t, func(w *stream, _ *http.Request) {
 		w.event("response.output_text.delta", `"output_index":0,"item_id":"m","delta":"a"`)

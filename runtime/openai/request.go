@@ -13,13 +13,13 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// request is what is sent, and what of the thread is in it.
+// request is the request of a step, and what it contains of the thread.
 type request struct {
 	body  []byte
 	shown runtime.Shown
 }
 
-// fields are a request's own; the model's params stand beside them.
+// fields are the fixed fields of a request; the model's params come alongside.
 type fields struct {
 	Model           string        `json:"model"`
 	Instructions    string        `json:"instructions,omitzero"`
@@ -32,8 +32,8 @@ type fields struct {
 	Params map[string]events.JSON `json:",embed"`
 }
 
-// functionTool is a tool as the protocol has it. Its schema is not "strict":
-// that would forbid optional arguments.
+// functionTool is a tool in the protocol. Its schema is not "strict": that would forbid
+// optional arguments.
 type functionTool struct {
 	Type        string      `json:"type"`
 	Name        string      `json:"name"`
@@ -42,7 +42,7 @@ type functionTool struct {
 	Strict      bool        `json:"strict"`
 }
 
-// request writes the request of a step. The same step gives the same bytes.
+// request returns the request of a step. The same step returns the same bytes.
 func (r *Reactor) request(in *runtime.StepInput) (*request, error) {
 	if in.Model.Model == "" {
 		return nil, errors.New("the agent has no model: its definition must name one")
@@ -58,7 +58,7 @@ func (r *Reactor) request(in *runtime.StepInput) (*request, error) {
 		}
 		raw, err := json.Marshal(functionTool{"function", t.Name, t.Description, parameters, false})
 		if err != nil {
-			return nil, fmt.Errorf("the tool %.64q cannot be told to the model: its parameters are not JSON", t.Name)
+			return nil, fmt.Errorf("the tool %.64q cannot be sent to the model: its parameters are not JSON", t.Name)
 		}
 		f.Tools = append(f.Tools, raw)
 	}
@@ -75,15 +75,15 @@ func (r *Reactor) request(in *runtime.StepInput) (*request, error) {
 	}
 	out := &request{}
 	if out.body, err = json.Marshal(f, json.Deterministic(true)); err != nil {
-		return nil, fmt.Errorf("the request cannot be written: %w", err)
+		return nil, fmt.Errorf("encode the request: %w", err)
 	}
 	sum := sha256.Sum256(f.Input)
 	out.shown = runtime.Shown{Items: s.shown, Digest: hex.EncodeToString(sum[:])}
 	return out, nil
 }
 
-// add puts the params of the model's definition into the request: they win over
-// the limits and store, add to the tools, and must not touch what a step is.
+// add adds the params of the model's definition to the request: they override the
+// limits and store, add to the tools, and must not change what defines the step.
 func (f *fields) add(c Config, params events.JSON) error {
 	if params == nil {
 		return nil

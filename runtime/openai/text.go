@@ -12,7 +12,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// What looks like a secret in a text.
+// Patterns of secrets in a text.
 var (
 	keyLike    = regexp.MustCompile(`\b(sk|pk|rk|sess|key|gsk|xai|hf|AIza)[-_][A-Za-z0-9*._-]{4,}`)
 	bearerLike = regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9+/=*._~-]{4,}`)
@@ -20,11 +20,10 @@ var (
 	userInfo   = regexp.MustCompile(`://[^\s/@]*@`)
 )
 
-// excerptLetters is the most of a text from outside that an error holds.
+// excerptLetters limits how much foreign text an error contains.
 const excerptLetters = 300
 
-// clean gives a text from outside as an error may hold it: in one line, short,
-// and without secrets.
+// clean returns a foreign text for an error: in one line, short, and without secrets.
 func (c *call) clean(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if key := c.config.APIKey; len(key) >= 4 {
@@ -41,7 +40,7 @@ func (c *call) clean(s string) string {
 	return s
 }
 
-// problem is how endpoints word an error.
+// problem is an error in an endpoint's body.
 type problem struct {
 	Code    events.JSON `json:"code"`
 	Type    events.JSON `json:"type"`
@@ -49,7 +48,7 @@ type problem struct {
 	Error   events.JSON `json:"error"`
 }
 
-// problemText gives what a body says of an error, or the body itself.
+// problemText returns the error in a body, or the body itself.
 func problemText(body []byte) string {
 	code, message := readProblem(body)
 	switch {
@@ -61,8 +60,8 @@ func problemText(body []byte) string {
 	return message
 }
 
-// readProblem finds a code and a message: at the top, or in "error", which may
-// also be a text.
+// readProblem returns the code and message of an error: at the top, or in "error",
+// which may also be a string.
 func readProblem(body []byte) (code, message string) {
 	var p problem
 	if json.Unmarshal(body, &p, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
@@ -80,7 +79,7 @@ func readProblem(body []byte) (code, message string) {
 	return code, text(p.Message)
 }
 
-// text gives a JSON string's text; of anything else, nothing.
+// text returns a JSON string's text; "" for anything else.
 func text(v events.JSON) string {
 	var s string
 	if jsontext.Value(v).Kind() != '"' || json.Unmarshal(v, &s, jsontext.AllowInvalidUTF8(true)) != nil {
@@ -89,7 +88,7 @@ func text(v events.JSON) string {
 	return s
 }
 
-// eventFailure reads an event or a response's error.
+// eventFailure decodes the error of an event or a response.
 func eventFailure(raw []byte) *failure {
 	code, message := readProblem(raw)
 	if code == "error" { // the type of the event

@@ -10,8 +10,8 @@ import (
 	"github.com/skein-threads/skein/runtime/remote"
 )
 
-// BenchmarkReactor measures what the protocol adds to a step: a request, a sign
-// of life, ten chunks and a result, over TCP.
+// BenchmarkReactor measures what the protocol adds to a step: a request, a heartbeat,
+// ten chunks and a result, over TCP.
 func BenchmarkReactor(b *testing.B) {
 	s := natstest.Start(b)
 	names := events.DefaultNames()

@@ -16,18 +16,18 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// streamOf is how many messages of the largest size all of one answer may be
-// together: 64 MiB by default.
+// streamOf limits the total size of one answer, in messages of the largest size: 64 MiB
+// by default.
 const streamOf = 16
 
-// Why a call is ended from here: its process gives no sign of life, or its
-// connection was closed.
+// Reasons for which this process ends a call: no heartbeat arrives, or the connection
+// was closed.
 var (
 	errSilent = errors.New("silence")
 	errLost   = errors.New("the NATS connection was closed")
 )
 
-// caller asks the processes behind one subject.
+// caller sends requests to the processes on one subject.
 type caller struct {
 	nc      *nats.Conn
 	names   events.Names
@@ -35,16 +35,16 @@ type caller struct {
 	settings
 }
 
-// written gives a request as JSON.
+// written returns a request as JSON.
 func (c *caller) written(request any) ([]byte, error) {
 	body, err := json.Marshal(request, json.Deterministic(true))
 	if err != nil {
-		return nil, fmt.Errorf("the request on %s cannot be written: %w", c.subject, err)
+		return nil, fmt.Errorf("encode the request on %s: %w", c.subject, err)
 	}
 	return body, nil
 }
 
-// protocol says how a call is to be answered.
+// protocol returns how a call is to be answered.
 func (c *caller) protocol() protocol {
 	return protocol{
 		Version: version, Cancel: c.names.Cancel(nuid.Next()),
@@ -59,18 +59,18 @@ func (c *caller) limit() int64 {
 	return int64(c.maxBytes)
 }
 
-// call makes a request, passes chunks on, and gives the body of the result. whole
-// is what the body stands for, if that exceeds a message.
+// call sends a request, passes chunks on, and returns the body of the result. whole is
+// the request that body refers to, if it exceeds a message.
 func (c *caller) call(ctx context.Context, p protocol, body []byte, whole *parcel, chunk func(runtime.Chunk)) (result []byte, err error) {
 	if most := c.nc.MaxPayload(); most > 0 && int64(len(body)) > most {
 		return nil, events.TooLarge("the request on "+c.subject, int64(len(body)), most)
 	}
-	if !c.nc.IsConnected() { // a request that waits for a connection comes when nobody wants it
+	if !c.nc.IsConnected() { // a request that waits for a connection would arrive after its call has ended
 		return nil, c.notMade("there is no connection to the NATS server")
 	}
 	waiting, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	// Not a synchronous subscription: each of those makes room for 65,536 messages.
+	// Not a synchronous subscription: each of those buffers up to 65,536 messages.
 	inbox, messages := c.nc.NewInbox(), make(chan *nats.Msg)
 	sub, err := c.nc.Subscribe(inbox, func(m *nats.Msg) {
 		select {
@@ -79,17 +79,17 @@ func (c *caller) call(ctx context.Context, p protocol, body []byte, whole *parce
 		}
 	})
 	if err != nil {
-		return nil, c.notMade("the NATS connection is of no use: %w", err)
+		return nil, c.notMade("cannot subscribe on the NATS connection: %w", err)
 	}
 	sub.SetClosedHandler(func(string) { end(errLost) })
-	defer func() { _ = sub.Unsubscribe() }() // the connection may be gone, and it with it
+	defer func() { _ = sub.Unsubscribe() }() // fails only if the connection is closed
 	if err := c.nc.PublishRequest(c.subject, inbox, body); err != nil {
 		return nil, c.notMade("the request could not be sent: %w", err)
 	}
 	last := false
 	defer func() {
 		if !last {
-			_ = c.nc.Publish(p.Cancel, nil) // if it does not come, the process works in vain
+			_ = c.nc.Publish(p.Cancel, nil) // if it is lost, the process works in vain
 		}
 	}()
 	timer := time.AfterFunc(c.dead, func() { end(errSilent) })
@@ -101,7 +101,7 @@ func (c *caller) call(ctx context.Context, p protocol, body []byte, whole *parce
 		case <-waiting.Done():
 			switch cause := context.Cause(waiting); {
 			case errors.Is(cause, errSilent):
-				return nil, c.retry("no sign of life for %s", c.dead)
+				return nil, c.retry("no heartbeat for %s", c.dead)
 			case errors.Is(cause, errLost):
 				return nil, c.retry("the answer was lost: %w", cause)
 			default:
@@ -114,7 +114,7 @@ func (c *caller) call(ctx context.Context, p protocol, body []byte, whole *parce
 		}
 		timer.Reset(c.dead)
 		if total += len(msg.Data); int64(len(msg.Data)) > c.limit() || int64(total) > streamOf*c.limit() {
-			return nil, c.wrong("is too large: at most %d bytes a message and %d together are taken", c.limit(), streamOf*c.limit())
+			return nil, c.wrong("is too large: the limit is %d bytes a message and %d together", c.limit(), streamOf*c.limit())
 		}
 		var m message
 		if err := json.Unmarshal(msg.Data, &m); err != nil {
@@ -145,11 +145,11 @@ func (c *caller) call(ctx context.Context, p protocol, body []byte, whole *parce
 	}
 }
 
-// told gives the error that a process gave.
+// told returns the error that a process reported.
 func (c *caller) told(m message) error {
 	text := clip(m.Message)
 	if text == "" {
-		text = c.subject + " gave an error without a message"
+		text = c.subject + " returned an error without a message"
 	}
 	if !m.Retry {
 		return errors.New(text)
@@ -162,17 +162,17 @@ func (c *caller) retry(format string, args ...any) error {
 	return &runtime.RetryError{Err: fmt.Errorf(c.subject+": "+format, args...)}
 }
 
-// notMade says that no process has the request.
+// notMade returns the error of a request that no process received.
 func (c *caller) notMade(format string, args ...any) error {
 	return &runtime.RetryError{NotMade: true, Err: fmt.Errorf(c.subject+": "+format, args...)}
 }
 
-// wrong says that an answer is none.
+// wrong returns the error of an invalid answer.
 func (c *caller) wrong(format string, args ...any) error {
 	return fmt.Errorf("the answer of "+c.subject+" "+format, args...)
 }
 
-// shape gives an error of the JSON library without the names of Go types.
+// shape returns an error of the JSON library without the names of Go types.
 func shape(err error) error {
 	var semantic *json.SemanticError
 	if !errors.As(err, &semantic) {

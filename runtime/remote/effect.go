@@ -26,7 +26,7 @@ type effectRequest struct {
 	Protocol    protocol    `json:"protocol"`
 }
 
-// effectResult says that an effect was done.
+// effectResult reports that an effect has run.
 type effectResult struct {
 	Kind string `json:"kind"`
 }
@@ -34,10 +34,10 @@ type effectResult struct {
 // effect is an effect in another process.
 type effect struct{ caller }
 
-// Effect gives the effect that processes on skein.effect.{name} run. If
-// none is there, the error is a *runtime.RetryError that says NotMade, so that the
-// effect waits for one. The error of Effect is an invalid_request for the name, or
-// says what is wrong with an option.
+// Effect returns the effect that processes serve on skein.effect.{name}. If none does,
+// the error is a *runtime.RetryError with NotMade, so that the effect waits for one.
+// The error of Effect is an invalid_request for the name, or says what is wrong with an
+// option.
 func Effect(nc *nats.Conn, names events.Names, name string, opts ...Option) (runtime.Effect, error) {
 	subject, err := names.Effect(name)
 	if err != nil {
@@ -63,8 +63,8 @@ func (e *effect) Run(ctx context.Context, in *runtime.EffectInput) error {
 	return err
 }
 
-// ServeEffect makes this process run an effect: it answers on skein.effect.{name}.
-// Otherwise as ServeReactor.
+// ServeEffect makes this process serve an effect: it answers on skein.effect.{name}. It
+// is otherwise like ServeReactor.
 func ServeEffect(nc *nats.Conn, names events.Names, name string, e runtime.Effect, opts ...Option) (*Service, error) {
 	subject, err := names.Effect(name)
 	if err != nil {

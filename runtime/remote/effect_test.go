@@ -12,8 +12,8 @@ import (
 	"github.com/skein-threads/skein/runtime/remote"
 )
 
-// SA-75, SA-76: an effect in another process: all that it is told, what it says of
-// a failure, and what is said where nobody is.
+// SA-75, SA-76: an effect in another process: its whole input, its failure, and the
+// error without a process.
 func TestEffect(t *testing.T) {
 	w := start(t)
 	e, err := remote.Effect(w.worker, w.names, "remind")
@@ -27,7 +27,7 @@ func TestEffect(t *testing.T) {
 	err = e.Run(patient(t), in)
 	fails(t, err, true, "skein.effect.remind: no process answers there")
 	if retry, _ := retries(err); !retry.NotMade {
-		t.Error("what nobody took may have been made")
+		t.Error("an effect that no process received may have been made")
 	}
 	got := make(chan *runtime.EffectInput, 1)
 	answers := []error{nil, errors.New("the mail server did not answer"), &runtime.RetryError{After: time.Minute, Err: errors.New("slow down")}}

@@ -21,7 +21,7 @@ import (
 )
 
 func shout(ctx context.Context, in *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
-	text := strings.ToUpper(transcript.Trigger(in)) + "!" // the model's call, with ctx, goes here
+	text := strings.ToUpper(transcript.Trigger(in)) + "!" // call the model here, with ctx
 	part, err := json.Marshal(map[string]string{"type": events.OutputText, "text": text})
 	if err != nil {
 		return nil, err
@@ -78,8 +78,8 @@ func Example() {
 	go func() { done <- serveBoth(ctx, nc) }()
 
 	in := &runtime.StepInput{Items: []events.Item{{Type: events.Message, Role: events.User, Content: events.JSON(`[{"type":"input_text","text":"hey you"}]`)}}}
-	for { // until it listens
-		reactor, _ := remote.Reactor(nc, events.DefaultNames(), "shout") // the name is good
+	for { // until it has subscribed
+		reactor, _ := remote.Reactor(nc, events.DefaultNames(), "shout") // the name is valid
 		if reaction, err := reactor.React(ctx, in, nil); err == nil {
 			fmt.Println(string(jsontext.Value(reaction.AssistantEvent.Content[0]).Kind()), len(reaction.AssistantEvent.Content))
 			fmt.Println(strings.Contains(string(reaction.AssistantEvent.Content[0]), `"HEY YOU!"`))
@@ -87,7 +87,7 @@ func Example() {
 		}
 	}
 	for {
-		tool, _ := remote.Tool(nc, events.DefaultNames(), adder{}.Spec()) // the name is good
+		tool, _ := remote.Tool(nc, events.DefaultNames(), adder{}.Spec()) // the name is valid
 		if result, err := tool.Call(ctx, &runtime.ToolInput{Arguments: events.JSON(`{"a":40,"b":2}`)}); err == nil {
 			fmt.Println(result.Status, string(result.Result))
 			break
@@ -109,7 +109,7 @@ func Example_openAI() {
 	// Output: true <nil>
 }
 
-// A reactor and a tool are functions and can be called as such.
+// A reactor and a tool are functions, and can be called as such.
 func Example_inProcess() {
 	in := &runtime.StepInput{Items: []events.Item{{Type: events.Message, Role: events.User, Content: events.JSON(`[{"type":"input_text","text":"hey"}]`)}}}
 	reaction, err := runtime.ReactorFunc(shout).React(context.Background(), in, nil)

@@ -15,19 +15,19 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// version is the protocol's. A process may look at it; fields are only added:
-// version 2 has pieces, and a process that knows version 1 gets what fits.
+// version is the protocol's version. A process may check it; fields are only added:
+// version 2 has pieces, and a process that knows version 1 receives what fits.
 const version = 2
 
 // protocol says how a request is to be answered.
 type protocol struct {
 	Version     int    `json:"version"`
 	Cancel      string `json:"cancel"`      // the subject on which the call is cancelled
-	HeartbeatMs int64  `json:"heartbeatMs"` // how often to give a sign of life
-	DeadMs      int64  `json:"deadMs"`      // after which silence the process is given up
+	HeartbeatMs int64  `json:"heartbeatMs"` // interval of heartbeats
+	DeadMs      int64  `json:"deadMs"`      // silence after which the process is given up
 	MaxBytes    int64  `json:"maxBytes"`    // of one message of the answer
 
-	Pieces *pieces `json:"pieces,omitzero"` // of the whole request, if this message is not it
+	Pieces *pieces `json:"pieces,omitzero"` // of the whole request, if this message does not contain it
 }
 
 // reactorRequest is a request on skein.reactor.{name}.
@@ -56,24 +56,24 @@ const (
 	kindChunk     = "chunk"
 	kindResult    = "result"
 	kindError     = "error"
-	kindPiece     = "piece" // asks for a piece of the request
+	kindPiece     = "piece" // requests a piece of the request
 )
 
-// message is one of an answer, but for the fields of a result.
+// message is a message of an answer, without the fields of a result.
 type message struct {
 	Kind string `json:"kind"`
 
 	Type string      `json:"type,omitzero"` // of a chunk
 	Data events.JSON `json:"data,omitzero"`
 
-	Piece int `json:"piece,omitzero"` // which piece is asked for
+	Piece int `json:"piece,omitzero"` // which piece is requested
 
 	Message string `json:"message,omitzero"` // of an error
 	Retry   bool   `json:"retry,omitzero"`
 	AfterMs int64  `json:"afterMs,omitzero"`
 }
 
-// The results: their fields stand beside the kind.
+// The results: their fields are next to the kind.
 type (
 	reactorResult struct {
 		Kind string `json:"kind"`
@@ -85,7 +85,7 @@ type (
 	}
 )
 
-// readReaction reads the result of a reactor. The error says what is wrong.
+// readReaction decodes the result of a reactor. The error says what is wrong.
 func readReaction(body []byte) (*runtime.Reaction, error) {
 	var r struct {
 		AssistantEvent *struct {
@@ -138,7 +138,7 @@ func readReaction(body []byte) (*runtime.Reaction, error) {
 	return out, nil
 }
 
-// readResult reads the result of a tool. The error says what is wrong.
+// readResult decodes the result of a tool. The error says what is wrong.
 func readResult(body []byte) (runtime.ToolResult, error) {
 	var r runtime.ToolResult
 	if err := json.Unmarshal(body, &r); err != nil {
@@ -155,10 +155,10 @@ func readResult(body []byte) (runtime.ToolResult, error) {
 	return r, nil
 }
 
-// textLetters bounds a text of a process that an error holds.
+// textLetters limits how much text of a process an error contains.
 const textLetters = 1000
 
-// clip gives a text of a process as an error may hold it: short, and in one line.
+// clip returns a text of a process for an error: short, and in one line.
 func clip(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")

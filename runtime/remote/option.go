@@ -19,19 +19,19 @@ type settings struct {
 	logger    zerolog.Logger
 }
 
-// Timing says how often a process is to give a sign of life, and after which
-// silence it is taken for dead: 5 and 15 seconds by default. Of callers.
+// Timing sets the interval of heartbeats, and the silence after which a process is
+// given up: 5 and 15 seconds by default. For callers.
 func Timing(heartbeat, dead time.Duration) Option {
 	return func(s *settings) { s.heartbeat, s.dead = heartbeat, dead }
 }
 
-// MaxBytes bounds one message of an answer; by default and at most it is what
-// the server takes, 4 MiB. All messages of one answer together have 16 times as
-// much room. Of callers.
+// MaxBytes limits one message of an answer; the default and the maximum is the server's
+// limit, 4 MiB. All messages of one answer together may have 16 times that size. For
+// callers.
 func MaxBytes(n int) Option { return func(s *settings) { s.maxBytes = n } }
 
-// Logger is told of panics, and of what could not be answered. Of processes that
-// serve; by default nothing is.
+// Logger sets the logger of panics and of calls that could not be answered; default
+// none. For processes that serve.
 func Logger(l zerolog.Logger) Option { return func(s *settings) { s.logger = l } }
 
 func with(opts []Option) (settings, error) {

@@ -16,8 +16,8 @@ import (
 	"github.com/skein-threads/skein/runtime/remote"
 )
 
-// The permissions of docs/protocols.md are enough to be a reactor and a tool, to
-// stream and to be cancelled, and give no sight of anything else.
+// The permissions in docs/protocols.md suffice to be a reactor and a tool, to stream
+// and to be cancelled, and permit to see nothing else.
 func TestPermissions(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "nats.conf")
 	if err := os.WriteFile(file, []byte(`authorization: { users: [

@@ -21,27 +21,27 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// Bounds of a request in pieces.
+// Limits of a request in pieces.
 const (
-	pieceBytes = 1 << 20         // of one piece, or half of what the server takes
-	pieceAgain = 4               // how often a process may ask for each, on average
-	maxWhole   = 256 << 20       // of a request, as a process takes it
-	pieceWait  = 5 * time.Second // after which a process asks again
+	pieceBytes = 1 << 20         // of one piece, or half of the server's limit
+	pieceAgain = 4               // how often a process may request each, on average
+	maxWhole   = 256 << 20       // of a request, as a process accepts it
+	pieceWait  = 5 * time.Second // after which a process requests a piece again
 	pieceTries = 6               // for one piece
 )
 
-// pieces says how the whole of a request that exceeds one message is had: a process
-// asks for one piece after the other, opens and joins them.
+// pieces describes how to fetch a request that exceeds one message: a process requests
+// one piece after the other, decrypts and joins them.
 type pieces struct {
-	Subject string `json:"subject"` // on which they come, each with its number in the header Skein-Piece
+	Subject string `json:"subject"` // on which they are sent, each with its number in the header Skein-Piece
 	Count   int    `json:"count"`
-	Bytes   int64  `json:"bytes"`  // of the whole request, a JSON document as this one is
+	Bytes   int64  `json:"bytes"`  // of the whole request, a JSON document like this one
 	SHA256  string `json:"sha256"` // of it, in hex
 	Key     string `json:"key"`    // of AES-256-GCM, in base64; the nonce is the piece's number in 12 bytes
 }
 
-// parcel is a request that is had in pieces. The subject on which they go may be
-// seen by other processes, so they are sealed with a key that only the request has.
+// parcel is a request that is fetched in pieces. Other processes may see the subject of
+// its pieces, so they are encrypted with a key that only the request has.
 type parcel struct {
 	head  pieces
 	body  []byte
@@ -54,7 +54,7 @@ type parcel struct {
 func newParcel(names events.Names, body []byte, most int64) (*parcel, error) {
 	key := make([]byte, 32)
 	if _, err := rand.Read(key); err != nil {
-		return nil, fmt.Errorf("a key for the pieces of a request: %w", err)
+		return nil, fmt.Errorf("generate a key for the pieces of a request: %w", err)
 	}
 	aead, err := sealer(key)
 	if err != nil {
@@ -89,7 +89,7 @@ func nonce(n int) []byte {
 	return out
 }
 
-// give sends a piece. The error says what is wrong with the asking.
+// give sends a piece. The error says what is wrong with the request for it.
 func (p *parcel) give(nc *nats.Conn, n int) error {
 	switch {
 	case p == nil:
@@ -106,19 +106,19 @@ func (p *parcel) give(nc *nats.Conn, n int) error {
 		Subject: p.head.Subject, Header: nats.Header{events.HeaderPiece: {strconv.Itoa(n)}},
 		Data: p.aead.Seal(nil, nonce(n), part, nil),
 	}
-	_ = nc.PublishMsg(m) // one that is lost is asked for again
+	_ = nc.PublishMsg(m) // a lost one is requested again
 	return nil
 }
 
-// whole reports whether all pieces were asked for.
+// whole reports whether all pieces were requested.
 func (p *parcel) whole() bool { return p != nil && len(p.seen) == p.head.Count }
 
-// gather asks for the pieces of a request and joins them. The error may pass: the
-// worker asks again.
+// gather requests the pieces of a request and joins them. The error is temporary: the
+// worker retries.
 func gather(ctx context.Context, nc *nats.Conn, names events.Names, p *pieces, send func(any) error) ([]byte, error) {
 	key, err := base64.StdEncoding.DecodeString(p.Key)
 	if err != nil || len(key) != 32 || p.Count < 1 || p.Bytes < 1 || p.Bytes > maxWhole || int64(p.Count) > p.Bytes || !isCancel(names, p.Subject) {
-		return nil, errors.New("the request is in pieces that cannot be had: their subject, key, count or size is wrong")
+		return nil, errors.New("the pieces of the request cannot be fetched: their subject, key, count or size is invalid")
 	}
 	aead, err := sealer(key)
 	if err != nil {
@@ -127,13 +127,13 @@ func gather(ctx context.Context, nc *nats.Conn, names events.Names, p *pieces, s
 	came := make(chan *nats.Msg, 4)
 	sub, err := nc.ChanSubscribe(p.Subject, came)
 	if err != nil {
-		return nil, again("the pieces of the request cannot be had: %w", err)
+		return nil, again("the pieces of the request cannot be fetched: %w", err)
 	}
-	defer func() { _ = sub.Unsubscribe() }() // the connection may be gone
+	defer func() { _ = sub.Unsubscribe() }() // fails only if the connection is closed
 	flush, cancel := context.WithTimeout(ctx, pieceWait)
 	defer cancel()
 	if err := nc.FlushWithContext(flush); err != nil {
-		return nil, again("the pieces of the request cannot be had: %w", err)
+		return nil, again("the pieces of the request cannot be fetched: %w", err)
 	}
 	body := make([]byte, 0, p.Bytes)
 	for n := range p.Count {
@@ -157,7 +157,7 @@ func gather(ctx context.Context, nc *nats.Conn, names events.Names, p *pieces, s
 func askPiece(ctx context.Context, came <-chan *nats.Msg, n int, send func(any) error) ([]byte, error) {
 	for range pieceTries {
 		if err := send(message{Kind: kindPiece, Piece: n}); err != nil {
-			return nil, again("piece %d of the request cannot be asked for: %w", n, err)
+			return nil, again("piece %d of the request cannot be requested: %w", n, err)
 		}
 		wait := time.NewTimer(pieceWait)
 		for waiting := true; waiting; {

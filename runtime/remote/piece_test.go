@@ -15,7 +15,7 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// long is a conversation whose answer has so many results of 240 KB, and a question
+// long is a conversation whose answer has a number of results of 240 KB, and a question
 // after it.
 func long(results int) *runtime.StepInput {
 	parts := make([]string, results)
@@ -32,8 +32,8 @@ func long(results int) *runtime.StepInput {
 	}
 }
 
-// A process that serves with this package is told all of a conversation that exceeds
-// a message, and nobody else can read the pieces.
+// A process that serves with this package receives a whole conversation that exceeds a
+// message, and no other subscriber can read the pieces.
 func TestReactor_LongConversationInPieces(t *testing.T) {
 	w := start(t)
 	spy, err := w.process.SubscribeSync("skein.cancel.*")
@@ -52,7 +52,7 @@ func TestReactor_LongConversationInPieces(t *testing.T) {
 	}
 	out := <-got
 	if len(out.Items) != 3 || out.Omitted != nil || !bytes.Equal(out.Items[1].Content, in.Items[1].Content) {
-		t.Errorf("it was told %d items, without %+v", len(out.Items), out.Omitted)
+		t.Errorf("it received %d items, without %+v", len(out.Items), out.Omitted)
 	}
 	if reaction.MessagesForModel != nil {
 		t.Errorf("it was shown %v", reaction.MessagesForModel)
@@ -68,7 +68,7 @@ func TestReactor_LongConversationInPieces(t *testing.T) {
 		}
 		pieces++
 		if bytes.Contains(m.Data, []byte("oooooooo")) || bytes.Contains(m.Data, []byte("itm_")) {
-			t.Fatal("a piece can be read by whoever listens")
+			t.Fatal("a piece can be read by any subscriber")
 		}
 	}
 	if pieces < 9 {
@@ -76,8 +76,8 @@ func TestReactor_LongConversationInPieces(t *testing.T) {
 	}
 }
 
-// A process that knows nothing of pieces is told what fits: notes stand for the
-// oldest results, and the run goes on.
+// A process without support for pieces receives what fits: notes replace the oldest
+// results, and the run continues.
 func TestReactor_LongConversationWithoutPieces(t *testing.T) {
 	w := start(t)
 	requests := make(chan []byte, 1)
@@ -127,7 +127,7 @@ func TestReactor_LongConversationWithoutPieces(t *testing.T) {
 	}
 }
 
-// What a process asks for is checked: pieces that are not there, and pieces for ever.
+// Requests for pieces are validated: missing pieces, and endless requests.
 func TestReactor_AsksForWrongPieces(t *testing.T) {
 	for name, c := range map[string]struct {
 		results int

@@ -13,9 +13,8 @@ import (
 // reactor is a reactor in another process.
 type reactor struct{ caller }
 
-// Reactor gives the reactor that processes on skein.reactor.{name} are. The
-// error is an invalid_request for the name, or says what is wrong with an
-// option.
+// Reactor returns the reactor that processes serve on skein.reactor.{name}. The error
+// is an invalid_request for the name, or says what is wrong with an option.
 func Reactor(nc *nats.Conn, names events.Names, name string, opts ...Option) (runtime.Reactor, error) {
 	subject, err := names.Reactor(name)
 	if err != nil {
@@ -44,7 +43,7 @@ func (r *reactor) React(ctx context.Context, in *runtime.StepInput, out runtime.
 	}
 	reaction, err := readReaction(body)
 	if err != nil {
-		return nil, r.wrong("is of no use: %w", err)
+		return nil, r.wrong("is invalid: %w", err)
 	}
 	if shown != nil && !whole.whole() && reaction.MessagesForModel == nil {
 		reaction.MessagesForModel = shown
@@ -52,9 +51,9 @@ func (r *reactor) React(ctx context.Context, in *runtime.StepInput, out runtime.
 	return reaction, nil
 }
 
-// request gives the message that a process is sent. Where the whole exceeds what
-// the server takes, the message is what fits, and the whole can be had in pieces;
-// shown then says what the message has.
+// request returns the message for a process. If the whole exceeds the server's limit,
+// the message contains what fits, and the whole can be fetched in pieces; shown then
+// describes what the message has.
 func (r *reactor) request(in *runtime.StepInput, p protocol) (body []byte, whole *parcel, shown *runtime.Shown, err error) {
 	most := r.nc.MaxPayload()
 	body, err = r.written(&reactorRequest{*in, p})
@@ -81,7 +80,7 @@ func (r *reactor) request(in *runtime.StepInput, p protocol) (body []byte, whole
 	return body, whole, shown, nil
 }
 
-// fitted gives a request whose items are made to fit into so many bytes.
+// fitted returns a request whose items are reduced to fit into most bytes.
 func (r *reactor) fitted(in *runtime.StepInput, p protocol, most int64) ([]byte, []events.Item, error) {
 	less := *in
 	less.Items, less.Omitted = nil, &events.Omitted{Outputs: math.MaxInt32, Items: math.MaxInt32, Bytes: math.MaxInt64}

@@ -13,8 +13,9 @@ import (
 	"github.com/skein-threads/skein/runtime/remote"
 )
 
-// EK-102..EK-104, and EK-105, EK-106, EK-107, EK-108: a reactor in another process is told all that a step has, and
-// what it gives comes back whole, with its stream in order.
+// EK-102..EK-104, and EK-105, EK-106, EK-107, EK-108: a reactor in another process
+// receives everything about a step, and its reaction arrives unchanged, with its stream
+// in order.
 func TestReactor(t *testing.T) {
 	w := start(t)
 	warm := 0.5
@@ -58,8 +59,8 @@ func TestReactor(t *testing.T) {
 	}
 }
 
-// SA-66: a tool in another process: a success, a failure that is a result, and
-// all fields of the call.
+// SA-66: a tool in another process: a success, a failure that is a result, and all
+// fields of the call.
 func TestTool(t *testing.T) {
 	w := start(t)
 	got := make(chan *runtime.ToolInput, 2)
@@ -86,7 +87,7 @@ func TestTool(t *testing.T) {
 	}
 }
 
-// Several processes of one name share the requests: each goes to one of them.
+// Several processes with one name share the requests: each goes to one of them.
 func TestProcessesShare(t *testing.T) {
 	w := start(t)
 	asked := make(chan string, 100)
@@ -108,7 +109,7 @@ func TestProcessesShare(t *testing.T) {
 	}
 }
 
-// Names that are no token of a subject get nowhere, nor options of no sense.
+// Names that are not a token of a subject are refused, and so are invalid options.
 func TestNames(t *testing.T) {
 	w := start(t)
 	for _, bad := range []string{"", "a.b", "*", ">", "a b"} {
@@ -123,17 +124,17 @@ func TestNames(t *testing.T) {
 	}
 	for _, bad := range []remote.Option{remote.Timing(0, 0), remote.Timing(time.Second, time.Second), remote.MaxBytes(0)} {
 		if _, err := remote.Reactor(w.worker, w.names, "planner", bad); err == nil {
-			t.Error("an option of no sense is taken")
+			t.Error("an invalid option is accepted")
 		}
 	}
 }
 
-// Heartbeats keep a call alive that says nothing for much longer than the
-// silence after which a process is taken for dead.
+// Heartbeats keep a silent call alive for much longer than the silence after which a
+// process is given up.
 func TestHeartbeats(t *testing.T) {
 	w := start(t)
 	w.serve(t, "planner", func(ctx context.Context, _ *runtime.StepInput, _ runtime.Stream) (*runtime.Reaction, error) {
-		select { // the time itself is what is tested
+		select { // the time itself is tested
 		case <-time.After(6 * time.Second):
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -145,8 +146,8 @@ func TestHeartbeats(t *testing.T) {
 	}
 }
 
-// Whoever does not answer, or goes silent, is given up: it may pass. The process
-// is told that nobody waits any more.
+// A process that does not answer, or goes silent, is given up: the error is temporary.
+// The process is notified.
 func TestSilence(t *testing.T) {
 	w := start(t)
 	r := w.reactor(t, "planner", remote.Timing(100*time.Millisecond, 300*time.Millisecond))
@@ -154,7 +155,7 @@ func TestSilence(t *testing.T) {
 	fails(t, err, true, "skein.reactor.planner: no process answers there")
 	var retry *runtime.RetryError
 	if !errors.As(err, &retry) || !retry.NotMade {
-		t.Error("a call that nobody took may have been made")
+		t.Error("a call that no process received may have been made")
 	}
 	cancels, err := w.process.SubscribeSync("skein.cancel.*")
 	if err != nil {
@@ -162,16 +163,16 @@ func TestSilence(t *testing.T) {
 	}
 	w.raw(t, "skein.reactor.planner", `{"kind":"heartbeat"}`)
 	_, err = r.React(patient(t), &runtime.StepInput{}, nil)
-	fails(t, err, true, "skein.reactor.planner: no sign of life for 300ms")
+	fails(t, err, true, "skein.reactor.planner: no heartbeat for 300ms")
 	if errors.As(err, &retry); retry.NotMade {
-		t.Error("a call that was taken was not made")
+		t.Error("a call that a process received was not made")
 	}
 	if _, err := cancels.NextMsg(time.Minute); err != nil {
 		t.Errorf("no cancel: %v", err)
 	}
 }
 
-// A call whose context ends is cancelled in the process, and returns its cause.
+// A call whose context ends is cancelled in the process, and returns the cause.
 func TestCancel(t *testing.T) {
 	w := start(t)
 	ended := make(chan error, 1)
@@ -211,8 +212,8 @@ func TestNoConnection(t *testing.T) {
 	}
 }
 
-// A connection that is lost in the middle of a call: the worker's is a call that
-// may pass; when the process's is closed for good, its calls end.
+// A connection that is lost during a call: on the worker's side the error is temporary;
+// if the process's connection is closed permanently, its calls end.
 func TestConnectionLost(t *testing.T) {
 	w := start(t)
 	ended := make(chan error, 1)
@@ -234,7 +235,7 @@ func TestConnectionLost(t *testing.T) {
 	}
 }
 
-// What is no answer is told as what it is, once and for all.
+// An invalid answer is reported as such, with a final error.
 func TestNonsense(t *testing.T) {
 	w := start(t)
 	const part = `{"type":"output_text","text":"a"}`
@@ -259,7 +260,7 @@ func TestNonsense(t *testing.T) {
 		"no status":            {"", `{"kind":"result","result":1}`, `status is ""`},
 		"an error of no text":  {"", `{"kind":"result","status":"error"}`, "has no error"},
 		"an error":             {`{"kind":"error","message":"it\nbroke"}`, `{"kind":"error","message":"it\nbroke"}`, "it broke"},
-		"an error, wordless":   {`{"kind":"error"}`, `{"kind":"error"}`, "gave an error without a message"},
+		"an error, wordless":   {`{"kind":"error"}`, `{"kind":"error"}`, "returned an error without a message"},
 		"an error of length":   {`{"kind":"error","message":"` + strings.Repeat("x", 9000) + `"}`, `{"kind":"error","message":"` + strings.Repeat("x", 9000) + `"}`, "xxx..."},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -288,8 +289,7 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// Fields that are not known and chunks of a tool are no harm; arguments may be
-// left out.
+// Unknown fields and chunks of a tool are ignored; arguments are optional.
 func TestMoreThanIsKnown(t *testing.T) {
 	w := start(t)
 	w.raw(t, "skein.reactor.more", `{"kind":"heartbeat","x":1}`, `{"kind":"chunk","type":"t"}`,
@@ -304,18 +304,18 @@ func TestMoreThanIsKnown(t *testing.T) {
 	}
 }
 
-// An answer has its bounds: of one message, of all of them, and of the request.
+// An answer has limits: of one message, of all of them, and of the request.
 func TestBounds(t *testing.T) {
 	w := start(t)
 	big := strings.Repeat("x", 40_000)
 	w.raw(t, "skein.reactor.big", `{"kind":"result","assistantEvent":{"content":[{"type":"output_text","text":"`+big+`"}]}}`)
 	_, err := w.reactor(t, "big", remote.MaxBytes(30_000)).React(patient(t), &runtime.StepInput{}, nil)
-	fails(t, err, false, "too large: at most 30000 bytes")
+	fails(t, err, false, "too large: the limit is 30000 bytes")
 	_, err = w.reactor(t, "big").React(patient(t), &runtime.StepInput{Instructions: strings.Repeat("x", int(w.worker.MaxPayload()))}, nil)
 	if !errors.Is(err, &events.Error{Code: events.PayloadTooLarge}) || !strings.Contains(err.Error(), "skein.reactor.big") {
 		t.Errorf("%v", err)
 	}
-	// A process that never ends to stream.
+	// A process that streams without end.
 	ended := make(chan error, 1)
 	w.serve(t, "endless", func(ctx context.Context, _ *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
 		for ctx.Err() == nil {

@@ -18,30 +18,28 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// Why the context of a call ends in a process.
+// Causes of the end of a call's context in a process.
 var (
 	errCancelled = errors.New("the call was cancelled")
 	errClosing   = errors.New("the process is stopping")
 )
 
-// Service is a reactor or a tool that this process is. It serves until it is
-// closed.
+// Service is a reactor or a tool that this process serves, until it is closed.
 type Service struct {
 	nc     *nats.Conn
 	names  events.Names
 	logger zerolog.Logger
 	work   func(ctx context.Context, body []byte, send func(any) error) (any, error)
 	sub    *nats.Subscription
-	gone   chan struct{} // closed when no more requests come
+	gone   chan struct{} // closed when no more requests are accepted
 	ctx    context.Context
 	stop   context.CancelCauseFunc
 	calls  sync.WaitGroup
 }
 
-// ServeReactor makes this process a reactor: it answers on skein.reactor.{name},
-// sharing the requests with all other processes that do. A call's context ends
-// when it is cancelled, when the service is closed for good, and when the
-// connection is.
+// ServeReactor makes this process a reactor: it answers on skein.reactor.{name}, and
+// shares the requests with all other processes that do. A call's context ends when it
+// is cancelled, when Close gives up on it, and when the connection is closed.
 func ServeReactor(nc *nats.Conn, names events.Names, name string, r runtime.Reactor, opts ...Option) (*Service, error) {
 	subject, err := names.Reactor(name)
 	if err != nil {
@@ -64,7 +62,7 @@ func ServeReactor(nc *nats.Conn, names events.Names, name string, r runtime.Reac
 		}
 		reaction, err := r.React(ctx, &in.StepInput, stream{send})
 		if err == nil && reaction == nil {
-			err = errors.New("the reactor gave neither a reaction nor an error")
+			err = errors.New("the reactor returned neither a reaction nor an error")
 		}
 		if err != nil {
 			return nil, err
@@ -73,8 +71,8 @@ func ServeReactor(nc *nats.Conn, names events.Names, name string, r runtime.Reac
 	})
 }
 
-// ServeTool makes this process a tool: it answers on skein.tool.{name}, by the
-// name of its specification. Otherwise as ServeReactor.
+// ServeTool makes this process a tool: it answers on skein.tool.{name}, with the name
+// in its spec. It is otherwise like ServeReactor.
 func ServeTool(nc *nats.Conn, names events.Names, t runtime.Tool, opts ...Option) (*Service, error) {
 	subject, err := names.Tool(t.Spec().Name)
 	if err != nil {
@@ -107,25 +105,25 @@ func serve(nc *nats.Conn, names events.Names, subject string, opts []Option, wor
 		s.calls.Go(func() { s.answer(m) })
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be served: %w", subject, err)
+		return nil, fmt.Errorf("cannot serve %s: %w", subject, err)
 	}
 	gone := sync.OnceFunc(func() {
 		close(s.gone)
-		if nc.IsClosed() { // nobody will get an answer
+		if nc.IsClosed() { // there are no more answers
 			s.stop(errClosing)
 		}
 	})
 	s.sub.SetClosedHandler(func(string) { gone() })
-	if err := nc.Flush(); err != nil { // from here on requests come
+	if err := nc.Flush(); err != nil { // requests arrive from here on
 		_ = s.sub.Unsubscribe()
-		return nil, fmt.Errorf("%s cannot be served: %w", subject, err)
+		return nil, fmt.Errorf("cannot serve %s: %w", subject, err)
 	}
 	return s, nil
 }
 
-// Close takes no more requests, and waits until those under way are answered.
-// When ctx ends they are told to end, and the worker to try again. The error is
-// then that of ctx. The connection is not closed.
+// Close accepts no more requests, and waits until those in flight are answered. If ctx
+// ends first, they are cancelled, the worker is told to retry, and Close returns ctx's
+// error. The connection is not closed.
 func (s *Service) Close(ctx context.Context) error {
 	if err := s.sub.Drain(); err == nil {
 		select {
@@ -144,7 +142,7 @@ func (s *Service) Close(ctx context.Context) error {
 	}
 	s.stop(errClosing)
 	if s.nc.IsConnected() {
-		return s.nc.Flush() // the last answers are on their way
+		return s.nc.Flush() // flush the last answers
 	}
 	return nil
 }
@@ -152,7 +150,7 @@ func (s *Service) Close(ctx context.Context) error {
 // answer answers one request.
 func (s *Service) answer(m *nats.Msg) {
 	if m.Reply == "" {
-		return // nobody waits
+		return // nothing waits for an answer
 	}
 	var head struct {
 		Protocol protocol `json:"protocol"`
@@ -167,7 +165,7 @@ func (s *Service) answer(m *nats.Msg) {
 	if subject := head.Protocol.Cancel; isCancel(s.names, subject) {
 		sub, err := s.nc.Subscribe(subject, func(*nats.Msg) { cancel(errCancelled) })
 		if err == nil {
-			defer func() { _ = sub.Unsubscribe() }() // the connection may be gone
+			defer func() { _ = sub.Unsubscribe() }() // fails only if the connection is closed
 		}
 	}
 	var beats sync.WaitGroup
@@ -175,7 +173,7 @@ func (s *Service) answer(m *nats.Msg) {
 	result, err := s.run(ctx, m, send)
 	cancelled := context.Cause(ctx)
 	cancel(nil)
-	beats.Wait() // nothing comes after the last message
+	beats.Wait() // nothing is sent after the last message
 	if err == nil {
 		if err = send(result); err == nil {
 			return
@@ -192,22 +190,22 @@ func (s *Service) answer(m *nats.Msg) {
 	s.last(m.Subject, send(out))
 }
 
-// isCancel reports whether a subject is one on which a worker speaks to the process
-// that it asked.
+// isCancel reports whether a subject is one on which a worker sends messages to the
+// process of a call.
 func isCancel(names events.Names, subject string) bool {
 	token, ok := strings.CutPrefix(subject, names.Cancel(""))
 	return ok && token != "" && !strings.ContainsAny(token, ".*> \t\r\n")
 }
 
-// last notes that an answer's last message could not be sent.
+// last logs that an answer's last message could not be sent.
 func (s *Service) last(subject string, err error) {
 	if err != nil {
-		s.logger.Error().Err(err).Str("subject", subject).Msg("a call could not be answered")
+		s.logger.Error().Err(err).Str("subject", subject).Msg("cannot answer a call")
 	}
 }
 
-// run does the work, and turns a panic into an error. The panic's own text may
-// hold anything: only that of the Go runtime is told to others.
+// run calls work, and returns a panic as an error. The text of the panic may contain
+// anything: only that of the Go runtime is reported.
 func (s *Service) run(ctx context.Context, m *nats.Msg, send func(any) error) (result any, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -221,7 +219,7 @@ func (s *Service) run(ctx context.Context, m *nats.Msg, send func(any) error) (r
 	return s.work(ctx, m.Data, send)
 }
 
-// beat gives signs of life, the first at once.
+// beat sends heartbeats, the first immediately.
 func beat(ctx context.Context, everyMs int64, send func(any) error) {
 	every := time.Duration(everyMs) * time.Millisecond
 	if everyMs < 1 || every > time.Minute {
@@ -230,7 +228,7 @@ func beat(ctx context.Context, everyMs int64, send func(any) error) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		_ = send(message{Kind: kindHeartbeat}) // the next may get through
+		_ = send(message{Kind: kindHeartbeat}) // the next may succeed
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -242,18 +240,18 @@ func beat(ctx context.Context, everyMs int64, send func(any) error) {
 func (s *Service) send(to string, most int64, v any) error {
 	body, err := json.Marshal(v, json.Deterministic(true))
 	if err != nil {
-		return fmt.Errorf("what it gave cannot be written as JSON: %w", err)
+		return fmt.Errorf("the result cannot be encoded as JSON: %w", err)
 	}
 	if server := s.nc.MaxPayload(); most <= 0 || server > 0 && server < most {
 		most = server
 	}
 	if most > 0 && int64(len(body)) > most {
-		return fmt.Errorf("the answer has %d bytes; at most %d are taken", len(body), most)
+		return fmt.Errorf("the answer has %d bytes; the limit is %d", len(body), most)
 	}
 	return s.nc.Publish(to, body)
 }
 
-// stream passes chunks on. One that cannot be sent is left out: it is not state.
+// stream passes chunks on. A chunk that cannot be sent is dropped: it is not state.
 type stream struct{ send func(any) error }
 
 func (s stream) Chunk(c runtime.Chunk) {

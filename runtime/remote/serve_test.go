@@ -18,8 +18,8 @@ import (
 	"github.com/skein-threads/skein/runtime/remote"
 )
 
-// What a reactor in Go fails with reaches the worker as what it is: errors that
-// may pass, those that may not, panics, and answers that are none.
+// An error of a reactor in Go reaches the worker as what it is: temporary errors, final
+// ones, panics, and invalid answers.
 func TestServedFailures(t *testing.T) {
 	w := start(t)
 	var logged lines
@@ -39,7 +39,7 @@ func TestServedFailures(t *testing.T) {
 		"large": {func() (*runtime.Reaction, error) { return says(strings.Repeat("x", 5<<20)), nil }, false, "the answer has"},
 		"no JSON": {func() (*runtime.Reaction, error) {
 			return &runtime.Reaction{AssistantEvent: runtime.Assistant{Content: []events.JSON{events.JSON("{")}}}, nil
-		}, false, "cannot be written as JSON"},
+		}, false, "cannot be encoded as JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			id := strings.ReplaceAll(name, " ", "_")
@@ -77,7 +77,7 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// A service that is closed finishes what is under way and takes nothing more.
+// A service that is closed finishes the calls in flight and accepts no more.
 func TestCloseDrains(t *testing.T) {
 	w := start(t)
 	begun, finish := make(chan struct{}), make(chan struct{})
@@ -94,7 +94,7 @@ func TestCloseDrains(t *testing.T) {
 	}()
 	<-begun
 	go func() { closed <- s.Close(patient(t)) }()
-	for ctx := patient(t); ; { // until the server knows that nobody listens
+	for ctx := patient(t); ; { // until the server knows that there are no responders
 		sub, err := w.worker.RequestWithContext(ctx, "skein.reactor.planner", []byte("oops"))
 		if errors.Is(err, nats.ErrNoResponders) {
 			break
@@ -110,14 +110,14 @@ func TestCloseDrains(t *testing.T) {
 	}
 	close(finish)
 	if err := <-answered; err != nil {
-		t.Errorf("what was under way: %v", err)
+		t.Errorf("the call in flight: %v", err)
 	}
 	if err := <-closed; err != nil {
 		t.Error(err)
 	}
 }
 
-// What does not end in time is ended, and the worker is told to try again.
+// Calls that do not end in time are cancelled, and the worker is told to retry.
 func TestCloseEnds(t *testing.T) {
 	w := start(t)
 	begun, closed := make(chan struct{}), make(chan error, 1)
@@ -139,8 +139,8 @@ func TestCloseEnds(t *testing.T) {
 	}
 }
 
-// A request that is none is answered, and does no harm; so is one whose cancel
-// subject would listen to everything.
+// An invalid request is answered, and does no harm; so is one whose cancel subject
+// would match everything.
 func TestRequestsOfNonsense(t *testing.T) {
 	w := start(t)
 	w.serve(t, "planner", func(ctx context.Context, in *runtime.StepInput, _ runtime.Stream) (*runtime.Reaction, error) {
@@ -156,7 +156,7 @@ func TestRequestsOfNonsense(t *testing.T) {
 	for request, want := range map[string]string{
 		`oops`: `"kind":"error"`, `[]`: `"kind":"error"`, `{"items":7}`: `"kind":"error"`,
 		`{}`: `"kind":"result"`, `{"protocol":{"cancel":">","heartbeatMs":-1,"maxBytes":-1}}`: `"kind":"result"`,
-		`{"protocol":{"maxBytes":30}}`: "", // not even the error has room
+		`{"protocol":{"maxBytes":30}}`: "", // not even the error fits
 	} {
 		sub, err := w.worker.SubscribeSync(w.worker.NewInbox())
 		if err != nil {
@@ -183,7 +183,7 @@ func TestRequestsOfNonsense(t *testing.T) {
 			break
 		}
 	}
-	if err := w.worker.Publish("skein.reactor.planner", []byte("{}")); err != nil { // nobody waits for it
+	if err := w.worker.Publish("skein.reactor.planner", []byte("{}")); err != nil { // nothing waits for it
 		t.Error(err)
 	}
 }

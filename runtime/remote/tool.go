@@ -15,9 +15,9 @@ type tool struct {
 	spec runtime.ToolSpec
 }
 
-// Tool gives the tool that processes on skein.tool.{name} are, with the name of
-// the specification. The error is an invalid_request for the name, or says what
-// is wrong with an option.
+// Tool returns the tool that processes serve on skein.tool.{name}, with the name in the
+// spec. The error is an invalid_request for the name, or says what is wrong with an
+// option.
 func Tool(nc *nats.Conn, names events.Names, spec runtime.ToolSpec, opts ...Option) (runtime.Tool, error) {
 	subject, err := names.Tool(spec.Name)
 	if err != nil {
@@ -32,7 +32,7 @@ func Tool(nc *nats.Conn, names events.Names, spec runtime.ToolSpec, opts ...Opti
 
 func (t *tool) Spec() runtime.ToolSpec { return t.spec }
 
-// Call asks a process. Chunks of a tool are taken for signs of life.
+// Call sends the call to a process. Chunks of a tool count as heartbeats.
 func (t *tool) Call(ctx context.Context, in *runtime.ToolInput) (runtime.ToolResult, error) {
 	p := t.protocol()
 	request, err := t.written(&toolRequest{
@@ -48,7 +48,7 @@ func (t *tool) Call(ctx context.Context, in *runtime.ToolInput) (runtime.ToolRes
 	}
 	result, err := readResult(body)
 	if err != nil {
-		return runtime.ToolResult{}, t.wrong("is of no use: %w", err)
+		return runtime.ToolResult{}, t.wrong("is invalid: %w", err)
 	}
 	return result, nil
 }

@@ -29,7 +29,7 @@ func start(t *testing.T) *world {
 	return &world{natstest.Connect(t, s), natstest.Connect(t, s), events.DefaultNames()}
 }
 
-// patient is a deadline that no test reaches unless it fails.
+// patient returns a context with a deadline that only a failing test reaches.
 func patient(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -116,12 +116,12 @@ func retries(err error) (*runtime.RetryError, bool) {
 	return retry, errors.As(err, &retry)
 }
 
-// chunks keeps what is streamed.
+// chunks records what is streamed.
 type chunks struct{ got chan runtime.Chunk }
 
 func (c chunks) Chunk(chunk runtime.Chunk) { c.got <- chunk }
 
-// fails wants an error that says want, and may pass or not.
+// fails expects an error that contains want, and is temporary or not.
 func fails(t *testing.T, err error, retry bool, want string) {
 	t.Helper()
 	if _, may := retries(err); err == nil || may != retry || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || len(err.Error()) > 2000 {

@@ -9,10 +9,10 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// maxText bounds a text of an attribute, in bytes.
+// maxText limits the text of an attribute, in bytes.
 const maxText = 1024
 
-// clip cuts a text to what an attribute may have, at a character's end.
+// clip shortens a text for an attribute, at the end of a character.
 func clip(s string, most int) string {
 	if len(s) > most {
 		s = s[:most] + "..."
@@ -24,7 +24,7 @@ func text(key attribute.Key, value string) attribute.KeyValue {
 	return key.String(clip(value, maxText))
 }
 
-// calls names calls: as many as one can look at.
+// calls lists a limited number of calls.
 func calls(ids []string) attribute.KeyValue {
 	const most = 32
 	out := make([]string, min(len(ids), most))
@@ -34,7 +34,7 @@ func calls(ids []string) attribute.KeyValue {
 	return attribute.StringSlice("skein.calls", out)
 }
 
-// attributes is what a span is described by. Empty values are left out.
+// attributes are the attributes of a span. Empty values are omitted.
 type attributes []attribute.KeyValue
 
 func (a *attributes) text(key attribute.Key, value string) {
@@ -49,7 +49,7 @@ func (a *attributes) count(key attribute.Key, n int64) {
 	}
 }
 
-// tokens describes what calls of models used.
+// tokens adds the usage of calls of models.
 func (a *attributes) tokens(u events.Usage) {
 	a.count(semconv.GenAIUsageInputTokensKey, u.InputTokens)
 	a.count(semconv.GenAIUsageOutputTokensKey, u.OutputTokens)
@@ -57,7 +57,7 @@ func (a *attributes) tokens(u events.Usage) {
 	a.count(semconv.GenAIUsageReasoningOutputTokensKey, u.ReasoningTokens)
 }
 
-// provider names who served a model: the conventions want a name always.
+// provider adds the provider of a model, which the conventions require.
 func (a *attributes) provider(u *events.Usage) {
 	who := "_OTHER"
 	if u != nil && u.Provider != "" {
@@ -66,7 +66,7 @@ func (a *attributes) provider(u *events.Usage) {
 	a.text(semconv.GenAIProviderNameKey, who)
 }
 
-// whole adds content, which was bounded when it was kept.
+// whole adds content, which was limited when it was stored.
 func (a *attributes) whole(key attribute.Key, value string) {
 	if value != "" {
 		*a = append(*a, key.String(value))

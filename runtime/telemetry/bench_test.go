@@ -8,8 +8,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// BenchmarkSpans folds a turn of two steps and two calls and makes its seven
-// spans, without the log and the collector.
+// BenchmarkSpans folds a turn of two steps and two calls and creates its seven spans,
+// without the log and the collector.
 func BenchmarkSpans(b *testing.B) {
 	w := newWorld(b)
 	w.orders()

@@ -24,7 +24,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// collects is a collector: what it was sent, and how it answers.
+// collects is a collector: what it received, and how it answers.
 type collects struct {
 	collector.UnimplementedTraceServiceServer
 	t       testing.TB
@@ -39,7 +39,7 @@ type collects struct {
 
 func newCollector(t testing.TB) *collects { return &collects{t: t, came: make(chan struct{}, 10_000)} }
 
-// overHTTP serves OTLP over HTTP on an address, and gives it.
+// overHTTP serves OTLP over HTTP on an address, and returns the address.
 func (c *collects) overHTTP(address string) (string, *httptest.Server) {
 	c.t.Helper()
 	l, err := net.Listen("tcp", address)
@@ -64,7 +64,7 @@ func (c *collects) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	raw, err := io.ReadAll(body)
 	if err != nil {
-		return // the sender went away
+		return // the sender is gone
 	}
 	var req collector.ExportTraceServiceRequest
 	if err := proto.Unmarshal(raw, &req); err != nil || r.URL.Path != "/v1/traces" || r.Header.Get("Content-Type") != "application/x-protobuf" {
@@ -89,7 +89,7 @@ func (c *collects) Export(_ context.Context, req *collector.ExportTraceServiceRe
 	return &collector.ExportTraceServiceResponse{}, nil
 }
 
-// overGRPC serves OTLP over gRPC, and gives its address.
+// overGRPC serves OTLP over gRPC, and returns its address.
 func (c *collects) overGRPC() string {
 	c.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -116,7 +116,7 @@ func (c *collects) take(req *collector.ExportTraceServiceRequest) {
 	c.came <- struct{}{}
 }
 
-// until waits until the spans show something.
+// until waits until the spans meet a condition.
 func (c *collects) until(what string, shows func([]*pb.Span) bool) []*pb.Span {
 	c.t.Helper()
 	deadline := time.After(5 * time.Minute)
@@ -135,7 +135,7 @@ func (c *collects) until(what string, shows func([]*pb.Span) bool) []*pb.Span {
 	}
 }
 
-// run waits for the spans of an execution, all of which came together.
+// run waits for the spans of an execution, all of which arrive together.
 func (c *collects) run(execution string) []*pb.Span {
 	c.t.Helper()
 	var root *pb.Span
@@ -150,7 +150,7 @@ func (c *collects) run(execution string) []*pb.Span {
 	return slices.DeleteFunc(all, func(s *pb.Span) bool { return string(s.TraceId) != string(root.TraceId) })
 }
 
-// values gives attributes as text.
+// values returns attributes as text.
 func values(attrs []*common.KeyValue) map[string]string {
 	out := map[string]string{}
 	for _, a := range attrs {
@@ -168,8 +168,8 @@ func values(attrs []*common.KeyValue) map[string]string {
 	return out
 }
 
-// drawing shows spans as a tree: each with what it is described by, but for ids
-// and times of this run. Brothers are in the order in which they began.
+// drawing returns spans as a tree: each with its attributes, without ids and times of
+// this run. Siblings are in the order of their start.
 func drawing(spans []*pb.Span) string {
 	children := map[string][]*pb.Span{}
 	there := map[string]bool{}
@@ -187,7 +187,7 @@ func drawing(spans []*pb.Span) string {
 	var draw func(parent string, depth int)
 	draw = func(parent string, depth int) {
 		list := children[parent]
-		slices.SortFunc(list, func(a, b *pb.Span) int { // calls run in parallel: the one of the lesser id first, after all else
+		slices.SortFunc(list, func(a, b *pb.Span) int { // calls run in parallel: the one with the lesser id first, after everything else
 			return cmp.Or(cmp.Compare(callOf(a), callOf(b)), cmp.Compare(a.StartTimeUnixNano, b.StartTimeUnixNano))
 		})
 		for _, s := range list {
@@ -217,7 +217,7 @@ func drawing(spans []*pb.Span) string {
 
 func callOf(s *pb.Span) string { return values(s.Attributes)["gen_ai.tool.call.id"] }
 
-// ids lists the ids of spans, sorted.
+// ids returns the ids of spans, sorted.
 func ids(spans []*pb.Span) string {
 	var out []string
 	for _, s := range spans {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Where traces go is said by the flag, or by the standard variables.
+// The flag, or the standard variables, set where traces are sent.
 func TestConfig(t *testing.T) {
 	for what, c := range map[string]struct {
 		cfg     Config

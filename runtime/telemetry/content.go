@@ -8,7 +8,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Bounds of the content that one span bears, if it bears any.
+// Limits of the content of one span, if content is exported.
 const (
 	maxPiece  = 4096 // bytes of one text, of arguments or of a result
 	maxPieces = 32   // of one message
@@ -21,7 +21,7 @@ type said struct {
 	pieces []piece
 }
 
-// piece is a part of a message as the conventions' JSON schemas have it.
+// piece is a part of a message, as in the conventions' JSON schemas.
 type piece struct {
 	Type      string `json:"type"`
 	Content   string `json:"content,omitzero"`
@@ -32,10 +32,10 @@ type piece struct {
 	result string
 }
 
-// toolPart begins the type of a part that is a call.
+// toolPart is the prefix of the type of a part that is a call.
 const toolPart = "tool-"
 
-// said takes over a part of a step.
+// said adds a part of a step.
 func (r *run) said(step, kind string, raw events.JSON) {
 	s := r.byID[step]
 	if !r.content || s == nil {
@@ -66,7 +66,7 @@ func (r *run) said(step, kind string, raw events.JSON) {
 	}
 }
 
-// of gives the content of a span within a step.
+// of returns the content of a span within a step.
 func (s *span) of(kind spanKind, call string) said {
 	if len(s.pieces) == 0 {
 		return said{}
@@ -82,7 +82,7 @@ func (s *span) of(kind spanKind, call string) said {
 	return said{}
 }
 
-// asks gives what a run is to answer, if its trigger is in the commit.
+// asks returns the message that a run answers, if its trigger is in the commit.
 func asks(commit *events.Commit, trigger string) string {
 	for i := range commit.Events {
 		d, ok := commit.Events[i].Data.(events.ItemCreated)
@@ -106,7 +106,7 @@ func asks(commit *events.Commit, trigger string) string {
 	return ""
 }
 
-// message gives a message in the form of gen_ai.input.messages.
+// message returns a message in the form of gen_ai.input.messages.
 func message(role string, pieces []piece) string {
 	if len(pieces) == 0 {
 		return ""

@@ -17,14 +17,14 @@ import (
 	"github.com/skein-threads/skein/internal/retry"
 )
 
-// Pauses between attempts at a batch.
+// Pauses between attempts of a batch.
 const (
 	firstPause = 500 * time.Millisecond
 	lastPause  = 5 * time.Second
 )
 
-// dial makes the exporter of OpenTelemetry. What the configuration does not say
-// it takes from its variables. It does not wait for the collector.
+// dial returns OpenTelemetry's exporter, which takes what the configuration does not
+// set from its variables. It does not wait for the collector.
 func (c Config) dial(ctx context.Context) (*otlptrace.Exporter, error) {
 	protocol, _ := c.protocol()
 	if protocol == overGRPC {
@@ -49,7 +49,7 @@ func (c Config) dial(ctx context.Context) (*otlptrace.Exporter, error) {
 	return otlptracehttp.New(ctx, opts...)
 }
 
-// resource describes this process. The variables have the last word.
+// resource describes this process. The variables take precedence.
 func (c Config) resource(ctx context.Context) (*resource.Resource, error) {
 	described := []resource.Option{resource.WithTelemetrySDK(), resource.WithAttributes(semconv.ServiceName("skein"))}
 	if c.Version != "" {
@@ -57,13 +57,13 @@ func (c Config) resource(ctx context.Context) (*resource.Resource, error) {
 	}
 	got, err := resource.New(ctx, append(described, resource.WithFromEnv())...)
 	if errors.Is(err, resource.ErrSchemaURLConflict) || errors.Is(err, resource.ErrPartialResource) {
-		err = nil // it is only described less well
+		err = nil // only the description is incomplete
 	}
 	return got, err
 }
 
-// send sends a batch, and says whether the collector took it. What it refuses,
-// and what it does not take in time, is lost to it. The error is that of ctx.
+// send sends a batch, and reports whether the collector accepted it. What the collector
+// refuses, or does not accept in time, is dropped. The error is ctx's.
 func (x *Exporter) send(ctx context.Context, to sdktrace.SpanExporter, batch []sdktrace.ReadOnlySpan) error {
 	limited, cancel := context.WithTimeoutCause(ctx, x.cfg.GiveUp, fmt.Errorf("it did not answer within %v", x.cfg.GiveUp))
 	defer cancel()
@@ -76,8 +76,8 @@ func (x *Exporter) send(ctx context.Context, to sdktrace.SpanExporter, batch []s
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		// The library tries again what the collector asks to be sent again, but not
-		// what did not reach it.
+		// The library retries what the collector asks to be sent again, but not what
+		// did not reach it.
 		var away *url.Error
 		if errors.As(err, &away) && attempts.Wait(limited) == nil {
 			continue

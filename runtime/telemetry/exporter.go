@@ -17,13 +17,13 @@ import (
 // Lease is the lease under which one process of an installation exports.
 const Lease = "telemetry"
 
-// Metrics is told what became of spans. It must return at once.
+// Metrics counts spans. It must not block.
 type Metrics interface {
-	// Spans is told of spans and whether they were exported or dropped.
+	// Spans is called with a number of spans that were exported or dropped.
 	Spans(result string, n int)
 }
 
-// NoMetrics tells nobody.
+// NoMetrics implements Metrics and does nothing.
 type NoMetrics struct{}
 
 // Spans implements Metrics.
@@ -35,11 +35,11 @@ type Exporter struct {
 	cfg     Config
 	logger  zerolog.Logger
 	metrics Metrics
-	kept    int // how much of runs under way is kept in mind; tests lessen it
+	kept    int // how much of active runs is kept in memory; tests lower it
 }
 
-// New gives an exporter of the runs in a log. The error says what is wrong with
-// the configuration.
+// New returns an exporter of the runs in a log. The error says what is wrong with the
+// configuration.
 func New(log *eventlog.Log, cfg Config, logger zerolog.Logger, metrics Metrics) (*Exporter, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -50,31 +50,31 @@ func New(log *eventlog.Log, cfg Config, logger zerolog.Logger, metrics Metrics) 
 	return &Exporter{log: log, cfg: cfg.WithDefaults(), logger: logger, metrics: metrics, kept: maxKept}, nil
 }
 
-// Ensure makes what the exporter needs in JetStream. The first time, what is
-// exported begins here.
+// Ensure creates what the exporter needs in JetStream. On the first call, the export
+// starts at the current end of the log.
 func (x *Exporter) Ensure(ctx context.Context) error {
 	_, err := resume(ctx, x.log)
 	if errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
-		return nil // another process did it, and goes on
+		return nil // another process did it, and continues
 	}
 	return err
 }
 
-// Bounds of what is sent at once. Spans with content are large, and collectors
-// take 4 MiB by default.
+// Limits of a batch. Spans with content are large, and collectors accept 4 MiB by
+// default.
 const (
 	maxBatch     = 512
 	maxSaidBatch = 64
 )
 
-// idle is how long a position may stand behind when nothing is to be sent.
+// idle is how long a position may lag when there is nothing to send.
 const idle = 5 * time.Second
 
-// saveTime is how long a position may take to be saved.
+// saveTime is the timeout of saving a position.
 const saveTime = 5 * time.Second
 
-// Run exports until ctx ends, or the log or the position fails: it may then be
-// begun again, from where it was. It is to run under [Lease].
+// Run exports until ctx ends, or the log or the position fails: it may then be called
+// again, and continues at its position. Run it under [Lease].
 func (x *Exporter) Run(ctx context.Context) error {
 	of, err := x.cfg.resource(ctx)
 	if err != nil {
@@ -87,7 +87,7 @@ func (x *Exporter) Run(ctx context.Context) error {
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = to.Shutdown(closing) // nothing is under way
+		_ = to.Shutdown(closing) // nothing is in flight
 	}()
 	at, err := resume(ctx, x.log)
 	if err != nil {
@@ -116,9 +116,9 @@ type follower struct {
 	runs  *table
 	batch int
 
-	seq     uint64 // that was followed to
+	seq     uint64 // up to which the log was read
 	waiting []sdktrace.ReadOnlySpan
-	since   time.Time // since when something waits to be sent, or to be saved
+	since   time.Time // since when something waits to be sent, or to be saved; zero: nothing does
 }
 
 func (f *follower) follow(ctx context.Context, tail *eventlog.Tail) error {
@@ -138,7 +138,7 @@ func (f *follower) follow(ctx context.Context, tail *eventlog.Tail) error {
 		if f.since.IsZero() {
 			f.since = time.Now()
 		}
-		if e.Commit != nil { // else it is counted and told of already
+		if e.Commit != nil { // else it is counted and reported already
 			if err := f.commit(ctx, e.Commit); err != nil {
 				return err
 			}
@@ -152,7 +152,7 @@ func (f *follower) follow(ctx context.Context, tail *eventlog.Tail) error {
 	}
 }
 
-// next waits for a commit, but not for longer than what waits may.
+// next waits for a commit, but not longer than waiting spans may wait.
 func (f *follower) next(ctx context.Context, tail *eventlog.Tail) (eventlog.Entry, error) {
 	if !f.since.IsZero() {
 		until := f.since.Add(idle)
@@ -169,7 +169,7 @@ func (f *follower) next(ctx context.Context, tail *eventlog.Tail) (eventlog.Entr
 	return tail.Next(ctx)
 }
 
-// flush sends what waits, and moves the position.
+// flush sends the waiting spans, and saves the position.
 func (f *follower) flush(ctx context.Context) error {
 	for len(f.waiting) > 0 {
 		n := min(len(f.waiting), f.batch)
@@ -182,13 +182,13 @@ func (f *follower) flush(ctx context.Context) error {
 	if f.seq == f.at.Seq {
 		return nil
 	}
-	// What was sent is not sent again because somebody stops us here.
+	// What was sent must not be sent again because ctx ends here.
 	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
 	defer cancel()
 	return f.at.save(saving, f.seq)
 }
 
-// commit takes a commit over, and makes the spans of the runs that it ends.
+// commit folds a commit, and creates the spans of the runs that it ends.
 func (f *follower) commit(ctx context.Context, c *events.Commit) error {
 	for i := range c.Events {
 		e := &c.Events[i]
@@ -225,7 +225,7 @@ func (f *follower) commit(ctx context.Context, c *events.Commit) error {
 	return nil
 }
 
-// above gives the span of the run that waited for one.
+// above returns the span of the run that waited for one.
 func (f *follower) above(ctx context.Context, r *run) (trace.SpanContext, error) {
 	if r.parent == nil {
 		return trace.SpanContext{}, nil
@@ -241,9 +241,8 @@ func (f *follower) above(ctx context.Context, r *run) (trace.SpanContext, error)
 	return n.root(parent.traceparent), nil
 }
 
-// read folds a run from its thread, up to the commit with the sequence to, or
-// only its beginning if that is 0. It is nil if its thread does not have it any
-// more.
+// read folds a run from its thread, up to the commit with the sequence to, or only its
+// beginning if that is 0. It is nil if the thread no longer has it.
 func (x *Exporter) read(ctx context.Context, n name, to uint64) (r *run, over bool, err error) {
 	for c, err := range x.log.Thread(ctx, n.tenant, n.thread, 1) {
 		var broken *events.BrokenError

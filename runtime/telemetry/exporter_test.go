@@ -34,7 +34,7 @@ func (w *world) orders() {
 			return nil, &runtime.RetryError{Err: errors.New("429")}
 		}
 		return script.React(ctx, in, out)
-	}), gives("find", `{"secret":"result"}`), lost)
+	}), returning("find", `{"secret":"result"}`), lost)
 }
 
 const ordersTree = `invoke_agent orders [internal]
@@ -82,8 +82,7 @@ const ordersTree = `invoke_agent orders [internal]
       . gen_ai.usage.output_tokens = 5
 `
 
-// A turn with two tools is one trace, in that of its request, with nothing of
-// what was said.
+// A turn with two tools is one trace, in that of its request, without content.
 func TestTurn(t *testing.T) {
 	w := newWorld(t)
 	w.orders()
@@ -149,9 +148,9 @@ func TestContentOverGRPC(t *testing.T) {
 	}
 }
 
-// A run that is exported twice, live and read from the log from its beginning,
-// is the same trace: ids come from the events.
-func TestTwiceIsTheSame(t *testing.T) {
+// A run that is exported twice, live and read from the log from its beginning, is the
+// same trace: ids are derived from the events.
+func TestExporter_RepeatedExportIsSame(t *testing.T) {
 	w := newWorld(t)
 	w.orders()
 	c := newCollector(t)
@@ -160,7 +159,7 @@ func TestTwiceIsTheSame(t *testing.T) {
 	_, execution := w.ask("orders", "")
 	first := c.run(execution)
 	stop()
-	for _, kept := range []int{maxKept, 1} { // from what it keeps in mind, and read anew at the end
+	for _, kept := range []int{maxKept, 1} { // from memory, and read again at the end
 		p, err := resume(t.Context(), w.log)
 		if err != nil {
 			t.Fatal(err)
@@ -180,11 +179,11 @@ func TestTwiceIsTheSame(t *testing.T) {
 	}
 }
 
-// An exporter that is stopped amid a run, while it waits for an approval, goes
-// on where it was: what ended meanwhile is exported, whole.
-func TestRestartAmidRun(t *testing.T) {
+// An exporter that is stopped during a run, while it waits for an approval, continues
+// where it was: runs that ended meanwhile are exported completely.
+func TestExporter_RestartDuringRun(t *testing.T) {
 	w := newWorld(t)
-	asks := gives("pay", `1`)
+	asks := returning("pay", `1`)
 	asks.spec.Manual = true
 	w.agent("bank", transcript.Fixed(transcript.Text("pay?", call("c1", "pay")), transcript.Text("paid")), asks)
 	c := newCollector(t)
@@ -237,8 +236,7 @@ func TestRestartAmidRun(t *testing.T) {
 	}
 }
 
-// A run that another one waited for has a link to it; a handoff and a failure
-// show.
+// A run that another one waited for has a link to it; a handoff and a failure appear.
 func TestRunsOfRuns(t *testing.T) {
 	w := newWorld(t)
 	w.react["left"], w.react["right"] = transcript.Fixed(transcript.Text("a")), transcript.Fixed(transcript.Step{}, transcript.Text("b"))
@@ -283,7 +281,7 @@ func TestRunsOfRuns(t *testing.T) {
 	}
 }
 
-// A request that says that its trace is not kept has its run not exported.
+// The run of a request whose trace is not sampled is not exported.
 func TestUnsampled(t *testing.T) {
 	w := newWorld(t)
 	w.orders()

@@ -11,12 +11,12 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// A collector that is away or says no costs its spans, after a while, and
-// nothing else: runs go on, and what ends when it is back is exported.
-func TestDeadCollector(t *testing.T) {
+// An unavailable or refusing collector loses its spans, after a while, and nothing
+// else: runs continue, and those that end when it is back are exported.
+func TestExporter_UnavailableCollector(t *testing.T) {
 	w := newWorld(t)
 	w.orders()
-	l, err := net.Listen("tcp", "127.0.0.1:0") // an address where nobody is
+	l, err := net.Listen("tcp", "127.0.0.1:0") // an address without a server
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +53,8 @@ func TestDeadCollector(t *testing.T) {
 	w.told("dropped", 14)
 }
 
-// A collector that is away for a moment gets what it missed, once.
-func TestCollectorComesBack(t *testing.T) {
+// A collector that is unavailable for a moment receives what it missed, once.
+func TestExporter_CollectorRecovers(t *testing.T) {
 	w := newWorld(t)
 	w.orders()
 	c := newCollector(t)
@@ -76,9 +76,9 @@ func TestCollectorComesBack(t *testing.T) {
 	w.told("dropped", 0)
 }
 
-// A collector that does not answer costs its spans too, and no more: the
-// position moves on, and who stops the exporter does not wait for it.
-func TestHangingCollector(t *testing.T) {
+// A collector that does not answer loses its spans too, and nothing else: the position
+// advances, and stopping the exporter does not wait for it.
+func TestExporter_HangingCollector(t *testing.T) {
 	w := newWorld(t)
 	w.orders()
 	c := newCollector(t)
@@ -117,8 +117,8 @@ func TestHangingCollector(t *testing.T) {
 	}
 }
 
-// A position of another log says nothing: what is exported begins at the end of
-// this one. A writer that was replaced cannot move the position.
+// A position of another log is ignored: the export starts at the end of this one. A
+// replaced writer cannot move the position.
 func TestPosition(t *testing.T) {
 	w := newWorld(t)
 	w.must("thread.create", "", "", struct{}{})
@@ -139,14 +139,14 @@ func TestPosition(t *testing.T) {
 	}
 }
 
-// ends ends something when it is told of spans.
+// ends calls a function when it is told of spans.
 type ends func()
 
 func (e ends) Spans(string, int) { e() }
 
-// What was sent is not sent again where the exporter is stopped before it has
-// noted that.
-func TestAStopBehindTheSending(t *testing.T) {
+// What was sent is not sent again if the exporter is stopped before it has saved its
+// position.
+func TestExporter_StopAfterSending(t *testing.T) {
 	w := newWorld(t)
 	w.orders()
 	c := newCollector(t)

@@ -8,16 +8,16 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// name is what an execution is called in its installation: its id alone may be
-// the caller's choice, and stand on two threads.
+// name identifies an execution in its installation: its id alone may be chosen by the
+// caller, and be used on two threads.
 type name struct{ tenant, thread, execution string }
 
-// digest hashes the name and what belongs to it.
+// digest hashes the name with a purpose and an id.
 func (n name) digest(what, id string) [sha256.Size]byte {
 	return sha256.Sum256([]byte(n.tenant + "\x00" + n.thread + "\x00" + n.execution + "\x00" + what + "\x00" + id))
 }
 
-// traceID derives the trace of a run that was not asked for in one.
+// traceID derives the trace of a run whose request had none.
 func (n name) traceID() (id trace.TraceID) {
 	sum := n.digest("trace", "")
 	copy(id[:], sum[:])
@@ -27,8 +27,8 @@ func (n name) traceID() (id trace.TraceID) {
 	return id
 }
 
-// spanID derives the id of a span: of a step or a recorded span by its id, of
-// the run itself by none.
+// spanID derives the id of a span: of a step or a recorded span from its id, of the run
+// itself from none.
 func (n name) spanID(of string) (id trace.SpanID) {
 	sum := n.digest("span", of)
 	copy(id[:], sum[:])
@@ -38,13 +38,13 @@ func (n name) spanID(of string) (id trace.SpanID) {
 	return id
 }
 
-// asked reads a W3C trace context. What cannot be read is none.
+// asked parses a W3C trace context. An invalid one is ignored.
 func asked(traceparent string) trace.SpanContext {
 	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": traceparent})
 	return trace.SpanContextFromContext(ctx)
 }
 
-// root gives the context of a run's own span, as links to it need it.
+// root returns the context of a run's own span, for links to it.
 func (n name) root(traceparent string) trace.SpanContext {
 	id := n.traceID()
 	if parent := asked(traceparent); parent.IsValid() {
@@ -53,8 +53,8 @@ func (n name) root(traceparent string) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: n.spanID(""), TraceFlags: trace.FlagsSampled})
 }
 
-// spanIDs are the ids that the next span gets. They travel in the context of its
-// start, where the generator finds them.
+// spanIDs are the ids of the next span. They are passed to the generator in the context
+// of its start.
 type spanIDs struct {
 	trace trace.TraceID
 	span  trace.SpanID
@@ -62,7 +62,7 @@ type spanIDs struct {
 
 type spanIDsKey struct{}
 
-// derived gives spans the ids that were derived for them.
+// derived generates the derived ids of spans.
 type derived struct{}
 
 // NewIDs implements sdktrace.IDGenerator.

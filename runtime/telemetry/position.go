@@ -12,20 +12,20 @@ import (
 	"github.com/skein-threads/skein/eventlog/assets"
 )
 
-// Bucket holds how far the log was exported, without its prefix.
+// Bucket holds the position of the export, without its prefix.
 const Bucket = "thread_telemetry"
 
 const positionKey = "position"
 
-// position is how far the log was exported: every run that ended up to it was
-// sent or dropped. It is kept in a bucket; a writer that was replaced is refused.
+// position is the position of the export: every run that ended up to it was sent or
+// dropped. It is stored in a bucket; a replaced writer is refused.
 type position struct {
 	kv       jetstream.KeyValue
 	revision uint64
 	Seq      uint64 `json:"seq"`
 }
 
-// resume finds the position. The first time it is the log's end.
+// resume reads the position. The first time it is the end of the log.
 func resume(ctx context.Context, log *eventlog.Log) (*position, error) {
 	if err := assets.EnsureBucket(ctx, log.Streams(), Bucket); err != nil {
 		return nil, err
@@ -46,14 +46,14 @@ func resume(ctx context.Context, log *eventlog.Log) (*position, error) {
 		if json.Unmarshal(entry.Value(), p) == nil && p.Seq <= last {
 			return p, nil
 		}
-		// Of another log, or not ours: it says nothing.
+		// Of another log, or not ours: it is ignored.
 	case !errors.Is(err, jetstream.ErrKeyNotFound):
 		return nil, fmt.Errorf("the position of telemetry: %w", err)
 	}
 	return p, p.save(ctx, last)
 }
 
-// save moves the position.
+// save stores the position.
 func (p *position) save(ctx context.Context, seq uint64) error {
 	raw, err := json.Marshal(position{Seq: seq})
 	if err != nil {

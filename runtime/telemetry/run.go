@@ -12,13 +12,13 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// Bounds of what is kept of one run. What is beyond them is counted and left out.
+// Limits of what is kept of one run. What exceeds them is counted and dropped.
 const (
 	maxSpans = 2000
 	maxNotes = 128 // of one span; the SDK's own limit is the same
 )
 
-// run is what the spans of one execution are made of, folded from its events.
+// run holds what the spans of one execution consist of, folded from its events.
 type run struct {
 	name
 	content     bool // whether content is kept
@@ -27,13 +27,13 @@ type run struct {
 	version     int64 // of the agent's definition
 	parent      *events.Parent
 	status      events.ExecutionStatus
-	usage       events.Usage // in sum
+	usage       events.Usage // in total
 	own         *span        // of the run itself
 	spans       []*span      // in the order in which they were recorded
 	byID        map[string]*span
 	step        *span // the newest
-	left        int   // spans that were left out
-	size        int   // spans and notes
+	left        int   // spans that were dropped
+	size        int   // number of spans and notes
 }
 
 // span is one span of a run.
@@ -48,14 +48,14 @@ type span struct {
 	iteration  int64
 	side       events.Side
 	usage      *events.Usage
-	model      string // that was asked for
+	model      string // that was requested
 	call       string
 	attempts   int64
 	notes      []note
-	said       // with content only
+	said       // only if content is exported
 }
 
-// spanKind says what a span is of.
+// spanKind is the kind of a span.
 type spanKind int
 
 const (
@@ -73,7 +73,7 @@ type note struct {
 	attrs []attribute.KeyValue
 }
 
-// begin makes the run of an execution.
+// begin returns the run of an execution.
 func begin(e *events.Event, commit *events.Commit, content bool) *run {
 	d, _ := e.Data.(events.ExecutionCreated)
 	r := &run{
@@ -86,7 +86,7 @@ func begin(e *events.Event, commit *events.Commit, content bool) *run {
 	return r
 }
 
-// apply takes an event of the execution over. It reports whether it was the last.
+// apply folds an event of the execution. It reports whether it was the last.
 func (r *run) apply(e *events.Event) (over bool) {
 	switch d := e.Data.(type) {
 	case events.RunRequested:
@@ -125,7 +125,7 @@ func (r *run) apply(e *events.Event) (over bool) {
 	return false
 }
 
-// happened notes what is no span: what a run waited for, and who changed it.
+// happened notes what is not a span: what a run waited for, and who changed it.
 func (r *run) happened(e *events.Event) {
 	call := func(id string) attribute.KeyValue { return text("gen_ai.tool.call.id", id) }
 	switch d := e.Data.(type) {
@@ -152,7 +152,7 @@ func (r *run) happened(e *events.Event) {
 	}
 }
 
-// recorded takes over what was recorded of the run.
+// recorded adds what was recorded of the run.
 func (r *run) recorded(e *events.Event, d events.TraceRecorded) {
 	if d.Usage != nil {
 		r.usage = r.usage.Add(*d.Usage)
@@ -165,7 +165,7 @@ func (r *run) recorded(e *events.Event, d events.TraceRecorded) {
 		Attempts int64             `json:"attempts"`
 	}
 	if jsontext.Value(d.Data).Kind() == '{' && json.Unmarshal(d.Data, &data) != nil {
-		data.CallID, data.Status, data.Model, data.Attempt, data.Attempts = "", "", "", 0, 0 // somebody else's
+		data.CallID, data.Status, data.Model, data.Attempt, data.Attempts = "", "", "", 0, 0 // in another writer's form
 	}
 	if d.Kind == events.TraceLog {
 		line := []attribute.KeyValue{text("skein.log.level", d.Level), text("skein.log.text", d.Text)}
@@ -201,7 +201,7 @@ func (r *run) recorded(e *events.Event, d events.TraceRecorded) {
 	r.add(s)
 }
 
-// add keeps a span, the first of its id. It gives nil for one that is left out.
+// add keeps a span, the first with its id. It returns nil for one that is dropped.
 func (r *run) add(s *span) *span {
 	if r.byID[s.id] != nil {
 		return r.byID[s.id]
@@ -215,7 +215,7 @@ func (r *run) add(s *span) *span {
 	return s
 }
 
-// at gives the span of an id, or the newest step, or the run's own.
+// at returns the span with an id, or the newest step, or the run's own.
 func (r *run) at(id string) *span {
 	if s := r.byID[id]; s != nil {
 		return s

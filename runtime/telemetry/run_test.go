@@ -12,8 +12,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Ids are derived from the tenant, the thread, the execution and the event's
-// own id, and stay what they were: a collector may have the run already.
+// Ids are derived from the tenant, the thread, the execution and the event's own id,
+// and never change: a collector may have the run already.
 func TestIDsStay(t *testing.T) {
 	n := name{"acme", "T-1", "exe_1"}
 	trace, root, step := n.traceID(), n.spanID(""), n.spanID("stp_1")
@@ -27,13 +27,13 @@ func TestIDsStay(t *testing.T) {
 	}
 	for _, bad := range []string{"", "00-0-0-01", "00-00000000000000000000000000000000-00f067aa0ba902b7-01", "x"} {
 		if asked(bad).IsValid() {
-			t.Errorf("%q was taken", bad)
+			t.Errorf("%q was accepted", bad)
 		}
 	}
 }
 
-// What is kept of a run is bounded, whatever it does, and what is left out is
-// counted. What others recorded in forms of their own does no harm.
+// What is kept of a run is bounded, and what is dropped is counted. Records of other
+// writers in forms of their own do no harm.
 func TestBounds(t *testing.T) {
 	at := events.Time(0)
 	event := func(typ events.Type, subject string, data any) *events.Event {
@@ -68,8 +68,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// Runs are forgotten when there are too many, the ones first that nothing was
-// heard of for longest.
+// Runs are dropped from memory when there are too many, the least recently active
+// first.
 func TestTable(t *testing.T) {
 	runs := newTable(10)
 	put := func(execution string, size int) {
@@ -87,7 +87,7 @@ func TestTable(t *testing.T) {
 		t.Errorf("%d and %d are kept", len(runs.young), len(runs.old))
 	}
 	if runs.take(name{"acme", "T-1", "a"}) == nil || get("a") {
-		t.Error("a was not taken")
+		t.Error("a was not kept")
 	}
 	put("large", 100)
 	if !get("large") {

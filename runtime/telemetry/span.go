@@ -14,18 +14,18 @@ import (
 	"github.com/skein-threads/skein/commands/thread"
 )
 
-// scope names who makes the spans.
+// scope is the instrumentation scope of the spans.
 const scope = "github.com/skein-threads/skein/runtime/telemetry"
 
-// maker makes spans of runs with the SDK of OpenTelemetry, which reads its own
-// variables: OTEL_TRACES_SAMPLER, OTEL_SPAN_EVENT_COUNT_LIMIT and the like. Not
+// maker creates the spans of runs with the SDK of OpenTelemetry, which reads its own
+// variables: OTEL_TRACES_SAMPLER, OTEL_SPAN_EVENT_COUNT_LIMIT and the like. It is not
 // safe for concurrent use.
 type maker struct {
 	tracer trace.Tracer
 	made   collected
 }
 
-// collected keeps the spans that have ended.
+// collected collects the spans that have ended.
 type collected struct{ spans []sdktrace.ReadOnlySpan }
 
 func (c *collected) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
@@ -41,9 +41,9 @@ func newMaker(of *resource.Resource, version string) *maker {
 	return m
 }
 
-// spans gives the spans of a run that has ended: none if the request that asked
-// for it, or the sampler, says that its trace is not kept. above is the span of
-// the run that waited for it, if one did.
+// spans returns the spans of a run that has ended: none if the request's trace, or the
+// sampler, does not sample it. above is the span of the run that waited for it, if one
+// did.
 func (m *maker) spans(r *run, above trace.SpanContext) []sdktrace.ReadOnlySpan {
 	m.made.spans = nil
 	ctx := context.Background()
@@ -73,7 +73,7 @@ func (m *maker) spans(r *run, above trace.SpanContext) []sdktrace.ReadOnlySpan {
 	return m.made.spans
 }
 
-// start starts a span, and gives what ends it.
+// start starts a span, and returns a function that ends it.
 func (m *maker) start(ctx context.Context, r *run, s *span, links []trace.Link) (context.Context, func()) {
 	title, attrs := r.describe(s)
 	kind := trace.SpanKindInternal
@@ -96,7 +96,7 @@ func (m *maker) start(ctx context.Context, r *run, s *span, links []trace.Link) 
 	return ctx, func() { made.End(trace.WithTimestamp(max(ended, s.begun).Go())) }
 }
 
-// describe gives the name of a span and what it is described by.
+// describe returns the name and the attributes of a span.
 func (r *run) describe(s *span) (title string, attrs attributes) {
 	switch s.kind {
 	case runSpan:
@@ -172,8 +172,7 @@ func (r *run) describeUsage(s *span, attrs *attributes) {
 	}
 }
 
-// asked gives the model that was asked for: as far as is known, the one that
-// answered.
+// asked returns the requested model: if unknown, the one that answered.
 func (s *span) asked() string {
 	if s.model == "" && s.usage != nil {
 		return s.usage.Model
@@ -181,7 +180,7 @@ func (s *span) asked() string {
 	return s.model
 }
 
-// failureType says what kind of failure it was, in one of few words.
+// failureType returns the kind of a failure, as one of few words.
 func failureType(text string) string {
 	if text == thread.Aborted {
 		return thread.Aborted

@@ -1,21 +1,21 @@
 package telemetry
 
-// maxKept bounds the spans and notes of the runs that are kept in mind: each
-// takes about half a kilobyte. There are two generations of so many.
+// maxKept limits the spans and notes of the runs that are kept in memory, each about
+// half a kilobyte. There are two generations of that size.
 const maxKept = 50_000
 
-// table keeps the runs under way. Those that nothing was heard of for longest are
-// forgotten when there are too many; they are read from the log when they end.
+// table keeps the active runs. The least recently active ones are dropped when there
+// are too many; they are read from the log when they end.
 type table struct {
 	young, old map[name]*run
-	size, most int // of the young, and how much they may be
+	size, most int // size of the young generation, and its limit
 }
 
 func newTable(most int) *table {
 	return &table{young: map[name]*run{}, old: map[name]*run{}, most: most}
 }
 
-// get gives a run, and keeps it young.
+// get returns a run, and keeps it in the young generation.
 func (t *table) get(n name) *run {
 	if r := t.young[n]; r != nil {
 		return r
@@ -28,20 +28,20 @@ func (t *table) get(n name) *run {
 	return r
 }
 
-// put keeps a run.
+// put adds a run.
 func (t *table) put(r *run) {
 	t.grow(r.size)
 	t.young[r.name] = r
 }
 
-// grow says that a young run has grown.
+// grow notes that a young run has grown.
 func (t *table) grow(by int) {
 	if t.size += by; t.size > t.most {
 		t.old, t.young, t.size = t.young, map[name]*run{}, 0
 	}
 }
 
-// take gives a run and forgets it.
+// take returns a run and removes it.
 func (t *table) take(n name) *run {
 	r := t.get(n)
 	if r != nil {

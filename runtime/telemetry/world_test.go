@@ -21,7 +21,7 @@ import (
 
 const tenant = "acme"
 
-// world is a server whose worker runs agents, and what exports their runs.
+// world is a server whose worker runs agents, with the exporter of their runs.
 type world struct {
 	t      testing.TB
 	server *embedded.Server
@@ -51,7 +51,7 @@ func (w *world) Tool(_ context.Context, _, name string) (runtime.Tool, error) {
 	return nil, events.Missing("tool", name)
 }
 
-// spanCounts counts what became of spans.
+// spanCounts counts spans by result.
 type spanCounts struct {
 	mu sync.Mutex
 	n  map[string]int
@@ -65,7 +65,7 @@ func (c *spanCounts) Spans(result string, n int) {
 	c.at <- struct{}{}
 }
 
-// told waits until it was told of that many, and fails if it was told of more.
+// told waits until a number of spans is reported, and fails if there are more.
 func (w *world) told(result string, n int) {
 	w.t.Helper()
 	deadline := time.After(5 * time.Minute)
@@ -131,7 +131,7 @@ func (w *world) open() *eventlog.Log {
 	return log
 }
 
-// export runs an exporter until what it gives is called.
+// export runs an exporter until stop is called.
 func (w *world) export(cfg Config, change ...func(*Exporter)) (stop func()) {
 	w.t.Helper()
 	if cfg.Linger == 0 {
@@ -177,7 +177,7 @@ func (w *world) must(name, id, traceparent string, data any) *events.Reply {
 	return r
 }
 
-// ask makes a thread and asks an agent.
+// ask creates a thread and asks an agent.
 func (w *world) ask(agent, traceparent string) (id, execution string) {
 	w.t.Helper()
 	id = w.must("thread.create", "", "", events.CreateThread{AgentID: agent}).ThreadID
@@ -198,7 +198,7 @@ func (w *world) until(what string, shows func(*events.Event) bool) {
 				}
 			}
 		case <-deadline:
-			w.t.Fatalf("%s did not come", what)
+			w.t.Fatalf("%s was not committed", what)
 		}
 	}
 }
@@ -240,7 +240,7 @@ type agentTool struct{ tool }
 func (a agentTool) AgentName() string { return a.agent }
 func (a agentTool) Apart() bool       { return false }
 
-func gives(name, result string) tool {
+func returning(name, result string) tool {
 	return tool{spec: runtime.ToolSpec{Name: name}, call: func(*runtime.ToolInput) (runtime.ToolResult, error) {
 		return runtime.Done(events.JSON(result)), nil
 	}}

@@ -14,20 +14,20 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// Conversation is a script of several turns: what was once said, said again.
+// Conversation is a recorded conversation of several turns, as a script.
 type Conversation struct {
 	turns   [][]Step
-	said    []string // by the user, turn by turn
+	said    []string // of the user, by turn
 	results map[string]runtime.ToolResult
 	names   []string // of tools, in the order of their first call
 }
 
-// FromConversation makes a script of a conversation. Each message of a user
-// begins a turn; each of the assistant's after it is a step. An id of a call that
-// the conversation uses again becomes a new one, made of its place.
+// FromConversation returns the script of a conversation. Each message of a user starts
+// a turn; each of the assistant's after it is a step. If the conversation uses the id
+// of a call again, it is replaced by one derived from its position.
 func FromConversation(c *chat.Conversation) *Conversation {
 	out := &Conversation{results: map[string]runtime.ToolResult{}}
-	used := map[string]string{} // ids as they are now, by what they were last
+	used := map[string]string{} // current ids, by the original ones
 	taken, known := map[string]bool{}, map[string]bool{}
 	for i := range c.Messages {
 		m := &c.Messages[i]
@@ -62,15 +62,15 @@ func FromConversation(c *chat.Conversation) *Conversation {
 	return out
 }
 
-// Said gives what the user says, turn by turn.
+// Said returns the messages of the user, by turn.
 func (c *Conversation) Said() []string { return c.said }
 
-// Steps gives the steps of a turn, from 0.
+// Steps returns the steps of a turn, from 0.
 func (c *Conversation) Steps(turn int) []Step { return c.turns[turn] }
 
-// Reactor gives the reactor that says what the assistant said. The turn is as
-// many as the thread's context has messages of a user. A turn in which the
-// assistant said nothing is answered with nothing.
+// Reactor returns a reactor that repeats what the assistant said. The number of user
+// messages in the thread's context selects the turn. A turn without an answer of the
+// assistant has an empty answer.
 func (c *Conversation) Reactor() runtime.Reactor {
 	return Chosen(func(in *runtime.StepInput) ([]Step, error) {
 		turn := 0
@@ -89,8 +89,8 @@ func (c *Conversation) Reactor() runtime.Reactor {
 	})
 }
 
-// Tools gives the tools that the conversation calls. They answer as they did, by
-// the id of the call, and are idempotent.
+// Tools returns the tools that the conversation calls. They return the recorded
+// results, by the id of the call, and are idempotent.
 func (c *Conversation) Tools() []runtime.Tool {
 	out := make([]runtime.Tool, len(c.names))
 	for i, name := range c.names {
@@ -127,7 +127,8 @@ func textOf(parts []events.JSON) string {
 	return text
 }
 
-// plain gives the text of a JSON value: a string's own, of anything else the JSON.
+// plain returns the text of a JSON value: that of a string, and the JSON of anything
+// else.
 func plain(v events.JSON) string {
 	var s string
 	if jsontext.Value(v).Kind() == '"' && json.Unmarshal(v, &s) == nil {

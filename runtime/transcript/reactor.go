@@ -11,15 +11,15 @@ import (
 	"github.com/skein-threads/skein/runtime"
 )
 
-// Step is what a script answers to one step.
+// Step is the answer of a script to one step.
 type Step struct {
 	Parts []events.JSON // each an object with a type
 	Calls []runtime.ToolCall
 	Usage *runtime.Usage
-	Err   error // instead of all that
+	Err   error // instead of an answer
 }
 
-// Text makes a step that says a text, and asks for calls.
+// Text returns a step with a text and calls.
 func Text(text string, calls ...runtime.ToolCall) Step {
 	quoted, err := jsontext.AppendQuote(nil, text)
 	if err != nil {
@@ -28,14 +28,14 @@ func Text(text string, calls ...runtime.ToolCall) Step {
 	return Step{Parts: []events.JSON{events.JSON(`{"type":"output_text","text":` + string(quoted) + `}`)}, Calls: calls}
 }
 
-// Fixed makes a reactor that answers every execution by the same steps, the
-// first to iteration 0. A step beyond the last is a final error.
+// Fixed returns a reactor that answers every execution with the same steps, the first
+// to iteration 0. A step beyond the last is a final error.
 func Fixed(steps ...Step) runtime.Reactor {
 	return Chosen(func(*runtime.StepInput) ([]Step, error) { return steps, nil })
 }
 
-// Chosen makes a reactor whose script is chosen for each step; the same input
-// must choose the same script.
+// Chosen returns a reactor whose script is chosen for each step; the same input must
+// choose the same script.
 func Chosen(choose func(in *runtime.StepInput) ([]Step, error)) runtime.Reactor {
 	return runtime.ReactorFunc(func(ctx context.Context, in *runtime.StepInput, out runtime.Stream) (*runtime.Reaction, error) {
 		steps, err := choose(in)
@@ -61,8 +61,8 @@ func Chosen(choose func(in *runtime.StepInput) ([]Step, error)) runtime.Reactor 
 	})
 }
 
-// Trigger gives the text of the newest message of a user: what the step is to
-// answer. Empty if there is none.
+// Trigger returns the text of the latest message of a user, which the step answers; ""
+// if there is none.
 func Trigger(in *runtime.StepInput) string {
 	for i := len(in.Items) - 1; i >= 0; i-- {
 		if in.Items[i].Type != events.Message || in.Items[i].Role != events.User {
@@ -86,7 +86,7 @@ type textPart struct {
 	Text string `json:"text"`
 }
 
-// pieceLetters is how much of a text one chunk has.
+// pieceLetters is how many characters of a text one chunk has.
 const pieceLetters = 24
 
 type (
@@ -101,7 +101,7 @@ type (
 	}
 )
 
-// stream passes on the step's texts in pieces, and its calls.
+// stream streams the step's texts in pieces, and its calls.
 func (s *Step) stream(id string, out runtime.Stream) {
 	if out == nil {
 		return

@@ -12,10 +12,10 @@ import (
 	"github.com/skein-threads/skein/runtime/remote"
 )
 
-// What a tenant does beside commands and queries works across accounts, and stays
-// with the tenant: live events, submitted commands, and effects that a worker's
+// Besides commands and queries, a tenant's other operations work across accounts, and
+// stay within the tenant: live events, submitted commands, and effects that a worker's
 // process runs.
-func TestBesideCommands(t *testing.T) {
+func TestAccess_OtherThanCommands(t *testing.T) {
 	users := append(everybody(), access.User{Name: "mailer", Roles: []access.Role{access.Worker}, Effects: []string{"mail"}})
 	g := startGuarded(t, access.InitOptions{}, users...)
 	ctx := t.Context()
@@ -24,7 +24,7 @@ func TestBesideCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := other.CreateThread(ctx, events.CreateThread{}, client.ThreadID(made.ThreadID)) // of the same id
+	own, err := other.CreateThread(ctx, events.CreateThread{}, client.ThreadID(made.ThreadID)) // with the same id
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestBesideCommands(t *testing.T) {
 	}
 	until(events.ItemCreatedType)
 
-	// An effect, in a process that has the worker's rights and no others.
+	// An effect, in a process that has only the worker's permissions.
 	nc, _ := g.plain("", "mailer")
 	ran := make(chan *runtime.EffectInput, 1)
 	service, err := remote.ServeEffect(nc, events.DefaultNames(), "mail", runtime.EffectFunc(func(_ context.Context, in *runtime.EffectInput) error {
@@ -93,7 +93,7 @@ func TestBesideCommands(t *testing.T) {
 	select {
 	case in := <-ran:
 		if in.EffectID != scheduled.Result.EffectID || in.Tenant != "acme" || in.ThreadID != made.ThreadID {
-			t.Errorf("it was told %+v", in)
+			t.Errorf("it received %+v", in)
 		}
 	case <-time.After(30 * time.Second):
 		t.Fatal("the effect was not run")
