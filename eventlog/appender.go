@@ -166,8 +166,8 @@ type pace struct {
 // longestWait bounds how long a commit waits for company.
 const longestWait = 12 * time.Millisecond
 
-// after gives the pace after a write. After small ones it is given up, step by
-// step: nobody comes back.
+// after returns the pace after a write. After small writes it is reduced step by step: few
+// callers come back together.
 func (p pace) after(group []*unit, took time.Duration) pace {
 	messages := 0
 	for _, u := range group {

@@ -16,19 +16,19 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// A thread's commits may lie in two places: in an object of the store
-// [assets.ArchiveBucket], and after them in the log. Between them stands a record, a
-// commit with the one event lifecycle.archived. What is missing in the log stands
-// right before the record, since a purge goes backwards from it: that is all that a
-// reader has to know. The first commit in an object may be a record itself, of an
+// A thread's commits may be in two places: the older ones in an object of the store
+// [assets.ArchiveBucket], and the others in the log. Between them stands a record, a
+// commit with the one event lifecycle.archived. What is missing in the log lies
+// directly before the record, since a purge goes backwards from it: a reader needs to
+// know nothing else. The first commit in an object may be a record itself, of an
 // earlier archive.
 
 // ArchiveError says that commits cannot be read, because the object that a record
-// names is not there, or is not what the record says.
+// names does not exist, or does not match the record.
 type ArchiveError struct {
 	Tenant, Thread string
 	Object         string
-	Missing        bool // it is not there
+	Missing        bool // it does not exist
 	Cause          error
 }
 
@@ -41,13 +41,13 @@ func (e *ArchiveError) Error() string {
 
 func (e *ArchiveError) Unwrap() error { return e.Cause }
 
-// archiveObject names the object with the commits of a thread up to a sequence.
-// What such an object holds is settled by its name.
+// archiveObject returns the name of the object with the commits of a thread up to a
+// sequence. The name determines the content.
 func archiveObject(tenant, thread string, last uint64) string {
 	return tenant + "/" + thread + "/" + strconv.FormatUint(last, 10)
 }
 
-// parseArchive takes an object's name apart.
+// parseArchive parses an object's name.
 func parseArchive(name string) (tenant, thread string, last uint64, ok bool) {
 	parts := strings.Split(name, "/")
 	if len(parts) != 3 || !events.ValidTenant(parts[0]) || !events.ValidThreadID(parts[1]) {
@@ -57,13 +57,13 @@ func parseArchive(name string) (tenant, thread string, last uint64, ok bool) {
 	return parts[0], parts[1], last, err == nil && last > 0 && archiveObject(parts[0], parts[1], last) == name
 }
 
-// recordMark is in the body of every record, and of few other commits.
+// recordMark occurs in the body of every record, and of few other commits.
 const recordMark = `"` + string(events.LifecycleArchivedType) + `"`
 
-// recordBytes is more than a record has.
+// recordBytes is more than the size of any record.
 const recordBytes = 8 << 10
 
-// Record gives what a commit says if it is a record.
+// Record returns the data of a commit that is a record, and reports whether it is one.
 func Record(c *events.Commit) (events.LifecycleArchived, bool) {
 	if c == nil || len(c.Events) != 1 || !events.IsThread(c.Thread) {
 		return events.LifecycleArchived{}, false
@@ -72,7 +72,7 @@ func Record(c *events.Commit) (events.LifecycleArchived, bool) {
 	return d, ok
 }
 
-// record gives the record that a message of the log is, nil if it is none.
+// record decodes a message of the log that is a record, nil if it is none.
 func (l *Log) record(m streams.Message) (*events.Commit, events.LifecycleArchived) {
 	if len(m.Data) > recordBytes || !bytes.Contains(m.Data, []byte(recordMark)) {
 		return nil, events.LifecycleArchived{}
@@ -82,7 +82,7 @@ func (l *Log) record(m streams.Message) (*events.Commit, events.LifecycleArchive
 		return nil, events.LifecycleArchived{}
 	}
 	d, ok := Record(c)
-	if !ok || uint64(d.LastSeq) >= m.Seq { // of another log, from where it was imported
+	if !ok || uint64(d.LastSeq) >= m.Seq { // of another log, from which it was imported
 		return nil, d
 	}
 	return c, d
@@ -92,7 +92,7 @@ const archiveFirst = "first" // in an entry's metadata: the sequence of the firs
 
 func (l *Log) archiveStream() string { return "OBJ_" + l.cfg.Names.Bucket(assets.ArchiveBucket) }
 
-// archiveSubject gives the subject of the entry of an object; of all for "*".
+// archiveSubject returns the subject of the entry of an object; of all for "*".
 func (l *Log) archiveSubject(name string) string {
 	bucket := l.cfg.Names.Bucket(assets.ArchiveBucket)
 	if name == "*" {
@@ -133,7 +133,7 @@ func (l *Log) archiveEntry(ctx context.Context, name string) (*streams.Object, e
 	return nil, nil
 }
 
-// noArchive passes over that there is no store of archives at all.
+// noArchive returns nil for an error that only means that there is no store of archives.
 func (l *Log) noArchive(ctx context.Context, err error) error {
 	if !errors.Is(err, nats.ErrNoResponders) {
 		return err

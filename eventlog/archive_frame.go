@@ -32,12 +32,12 @@ func appendText[T string | []byte](b []byte, text T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-// archiveHead gives what an object begins with.
+// archiveHead returns what an object begins with.
 func archiveHead(tenant, thread string) []byte {
 	return appendText(appendText([]byte(archiveMagic), tenant), thread)
 }
 
-// appendFrame adds a commit as the log gave it.
+// appendFrame appends a commit as the log returned it.
 func appendFrame(b []byte, m streams.Message) ([]byte, error) {
 	at, err := time.Parse(time.RFC3339Nano, m.Header.Get(nats.JSTimeStamp))
 	if err != nil {
@@ -106,7 +106,7 @@ func readText(r *bufio.Reader) ([]byte, error) {
 	return text, nil
 }
 
-// unexpected makes the end of the bytes within a frame an error.
+// unexpected turns the end of the input within a frame into io.ErrUnexpectedEOF.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

@@ -18,23 +18,24 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// archived is an object of archived commits, and where in the log they stood.
+// archived is an object of archived commits, with their sequences in the log.
 type archived struct {
 	tenant, thread string
 	first, last    uint64
 }
 
-// archiveIndex knows which objects of archived commits there are. It is filled
-// when somebody reads the threads of a tenant together, and then follows the store:
-// some hundred bytes for each object.
+// archiveIndex knows which objects of archived commits exist. It is filled by the first
+// read of several threads together, and then follows the store: some hundred bytes for
+// each object.
 type archiveIndex struct {
 	mu   sync.Mutex           // guards what follows
 	upTo uint64               // of the store's stream
 	of   map[string]*archived // by name
 }
 
-// archivedSince gives the objects of a tenant ("*": of all) that hold commits from
-// a sequence on, and how far it has seen the store. Nothing, if that is seen already.
+// archivedSince returns the objects of a tenant ("*": of all) that hold commits from a
+// sequence on, and up to which of its messages it has read the store. It returns no
+// objects if that is seen, which the caller has read before.
 func (l *Log) archivedSince(ctx context.Context, tenant string, from, seen uint64) ([]*archived, uint64, error) {
 	x := &l.archives
 	x.mu.Lock()
@@ -60,12 +61,12 @@ func (l *Log) archivedSince(ctx context.Context, tenant string, from, seen uint6
 	return out, x.upTo, nil
 }
 
-// note takes notice of an entry of the store.
+// note adds an entry of the store to the index.
 func (x *archiveIndex) note(m streams.Message) {
 	x.upTo = m.Seq
 	var e streams.Object
 	if json.Unmarshal(m.Data, &e) != nil {
-		return // the audit finds it
+		return // the audit reports it
 	}
 	tenant, thread, last, ok := parseArchive(e.Name)
 	first, err := strconv.ParseUint(e.Metadata[archiveFirst], 10, 64)
@@ -89,11 +90,11 @@ func (l *Log) HasArchives(ctx context.Context) (bool, error) {
 
 // merged reads the messages of all aggregates of a tenant ("*": of all) from a
 // sequence on, from the archives and from the log, in the order of the sequences.
-// Every object that has commits from before and after the place at hand is open: a
-// MB of memory for each.
+// Every object that has commits before and after the current sequence is open, with
+// 1 MB of memory each.
 //
-// What is archived meanwhile is not missed: its object is there before it goes from
-// the log, and the objects are looked for after the log was read.
+// What is archived meanwhile is not missed: its object exists before its commits leave
+// the log, and the objects are listed after the log was read.
 func (l *Log) merged(ctx context.Context, tenant string, from uint64) iter.Seq2[streams.Message, error] {
 	return func(yield func(streams.Message, error) bool) {
 		g := &merging{log: l, ctx: ctx, tenant: tenant, from: max(from, 1), known: map[archived]bool{}, yield: yield}
@@ -114,7 +115,7 @@ func (l *Log) merged(ctx context.Context, tenant string, from uint64) iter.Seq2[
 				upTo = batch[len(batch)-1].Seq
 			}
 			if err == nil && (!more || len(batch) > 0) {
-				err = g.look()
+				err = g.findObjects()
 			}
 			if err != nil {
 				yield(streams.Message{}, err)
@@ -123,30 +124,30 @@ func (l *Log) merged(ctx context.Context, tenant string, from uint64) iter.Seq2[
 			if more && len(batch) == 0 {
 				continue
 			}
-			if !g.give(batch, upTo) || !more {
+			if !g.mergeBatch(batch, upTo) || !more {
 				return
 			}
 		}
 	}
 }
 
-// merging is one reading of several aggregates.
+// merging is one read of several aggregates.
 type merging struct {
 	log    *Log
-	ctx    context.Context //nolint:containedctx // it lives as long as the reading
+	ctx    context.Context //nolint:containedctx // it lives as long as the read
 	tenant string
-	from   uint64 // what comes next has at least this sequence
-	seen   uint64 // of the store of archives
+	from   uint64 // the next message has at least this sequence
+	seen   uint64 // how far the store of archives was read
 	known  map[archived]bool
 	closed []*archived // by first; not opened yet
 	open   []*openArchive
 	yield  func(streams.Message, error) bool
 }
 
-// openArchive is an object that is being read.
+// openArchive is an object that is open for reading.
 type openArchive struct {
 	*archived
-	head streams.Message // comes next
+	head streams.Message // the next message of it
 	next func() (streams.Message, error, bool)
 	stop func()
 }
@@ -157,8 +158,8 @@ func (g *merging) close() {
 	}
 }
 
-// look finds the objects that came since.
-func (g *merging) look() error {
+// findObjects lists the objects that were added since the last call.
+func (g *merging) findObjects() error {
 	all, seen, err := g.log.archivedSince(g.ctx, g.tenant, g.from, g.seen)
 	if err != nil {
 		return err
@@ -174,9 +175,9 @@ func (g *merging) look() error {
 	return nil
 }
 
-// give gives a batch of the log and what is archived up to a sequence, in order,
+// mergeBatch yields a batch of the log and what is archived up to a sequence, in order and
 // each once: between the record and the purge a commit is in both.
-func (g *merging) give(batch []streams.Message, upTo uint64) bool {
+func (g *merging) mergeBatch(batch []streams.Message, upTo uint64) bool {
 	for {
 		at := uint64(math.MaxUint64)
 		if len(batch) > 0 {
@@ -188,7 +189,7 @@ func (g *merging) give(batch []streams.Message, upTo uint64) bool {
 		if len(g.closed) > 0 && max(g.closed[0].first, g.from) <= min(at, upTo) {
 			a := g.closed[0]
 			g.closed = g.closed[1:]
-			if !g.begin(a) {
+			if !g.openObject(a) {
 				return false
 			}
 			continue
@@ -213,16 +214,15 @@ func (g *merging) give(batch []streams.Message, upTo uint64) bool {
 	}
 }
 
-// begin opens an object.
-func (g *merging) begin(a *archived) bool {
+// openObject opens an object.
+func (g *merging) openObject(a *archived) bool {
 	o := &openArchive{archived: a}
 	o.next, o.stop = iter.Pull2(g.log.frames(g.ctx, a.tenant, a.thread, archiveObject(a.tenant, a.thread, a.last), fnv.New64a()))
 	g.open = append(g.open, o)
 	return g.advance()
 }
 
-// advance brings every open object to what comes next, and closes those that are
-// at their end.
+// advance moves every open object to its next message, and closes those that have none.
 func (g *merging) advance() bool {
 	var failed error
 	g.open = slices.DeleteFunc(g.open, func(o *openArchive) bool {
@@ -235,7 +235,7 @@ func (g *merging) advance() bool {
 			o.stop()
 			var bad *ArchiveError
 			if errors.As(err, &bad) {
-				gone, lookErr := g.gone(o.archived)
+				gone, lookErr := g.mayBeMissing(o.archived)
 				if lookErr == nil && gone {
 					return true
 				}
@@ -249,9 +249,9 @@ func (g *merging) advance() bool {
 	return failed == nil || g.yield(streams.Message{}, failed)
 }
 
-// gone reports whether an object may be missing: it was given up before its record,
-// and the log has its commits, or its thread was erased.
-func (g *merging) gone(a *archived) (bool, error) {
+// mayBeMissing reports whether an object may be missing: it was abandoned before its
+// record was appended, so the log has its commits, or its thread was erased.
+func (g *merging) mayBeMissing(a *archived) (bool, error) {
 	if c, err := g.log.Get(g.ctx, a.last); c != nil || err != nil {
 		return c != nil, err
 	}

@@ -27,9 +27,9 @@ const (
 	archiveBlock = 256 << 10 // is compressed as one
 )
 
-// PutArchive writes the object of a record, which says all but the digest, and
-// gives the record with it. The commits are read from the log, from FirstSeq to
-// LastSeq. An object that is there and is right is left as it is.
+// PutArchive writes the object of a record, which lacks only name and digest, and
+// returns the completed record. The commits are read from the log, from FirstSeq to
+// LastSeq. An object that exists and matches the record is left as it is.
 func (l *Log) PutArchive(ctx context.Context, tenant, thread string, d events.LifecycleArchived) (events.LifecycleArchived, error) {
 	sum := sha256.New()
 	write := func(w io.Writer) error {
@@ -73,17 +73,17 @@ func (l *Log) PutArchive(ctx context.Context, tenant, thread string, d events.Li
 		Opts: &jetstream.ObjectMetaOptions{ChunkSize: archivePiece},
 	}
 	_, err = store.Put(ctx, meta, &fullReader{from})
-	_ = from.CloseWithError(errAbandoned) // so that the writer is not held
+	_ = from.CloseWithError(errAbandoned) // so that the writer is not blocked
 	if err != nil {
 		return d, fmt.Errorf("writing the archive %s: %w", d.Object, err)
 	}
 	return d, nil
 }
 
-var errAbandoned = errors.New("nobody reads it any more")
+var errAbandoned = errors.New("its reader has ended")
 
-// fullReader fills what it is given, so that the pieces of an object are not as
-// small as what the compressor writes.
+// fullReader fills each buffer that it reads into, so that the pieces of an object are not
+// as small as what the compressor writes.
 type fullReader struct{ from io.Reader }
 
 func (r *fullReader) Read(b []byte) (int, error) {
@@ -94,12 +94,12 @@ func (r *fullReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// CheckArchive reads an object to its end, and checks that it is what its record
-// says: its digest, how many commits it has and which, each chain, and each
-// version. The error is an *ArchiveError, or says why it could not be read.
+// CheckArchive reads an object to its end, and checks that it matches its record: its
+// digest, the number of its commits and which they are, each chain, and each version.
+// The error is an *ArchiveError, or says why the object could not be read.
 func (l *Log) CheckArchive(ctx context.Context, tenant, thread string, d events.LifecycleArchived) error {
 	chain, version, begun := "", int64(0), false
-	for m, err := range l.archive(ctx, tenant, thread, d) {
+	for m, err := range l.archivedCommits(ctx, tenant, thread, d) {
 		if err != nil {
 			return err
 		}
@@ -117,9 +117,9 @@ func (l *Log) CheckArchive(ctx context.Context, tenant, thread string, d events.
 	return nil
 }
 
-// archive gives the commits of a record's object, in order. If it is not what the
-// record says, an *ArchiveError comes last.
-func (l *Log) archive(ctx context.Context, tenant, thread string, d events.LifecycleArchived) iter.Seq2[streams.Message, error] {
+// archivedCommits reads the commits of a record's object, in order. If the object does not
+// match the record, an *ArchiveError comes last.
+func (l *Log) archivedCommits(ctx context.Context, tenant, thread string, d events.LifecycleArchived) iter.Seq2[streams.Message, error] {
 	return func(yield func(streams.Message, error) bool) {
 		bad := func(cause error) {
 			yield(streams.Message{}, &ArchiveError{Tenant: tenant, Thread: thread, Object: d.Object, Cause: cause})
@@ -152,15 +152,15 @@ func (l *Log) archive(ctx context.Context, tenant, thread string, d events.Lifec
 	}
 }
 
-// frames gives the commits in an object, in order, and hands all that it reads to
-// sum. An *ArchiveError says that there is no such object, or that it is damaged;
-// another error that it could not be asked for. One that was written anew meanwhile,
-// with the same commits, is read on.
+// frames reads the commits in an object, in order, and writes everything that it reads to
+// sum. An *ArchiveError says that there is no such object, or that it is damaged; another
+// error, that the store did not answer. If the object is rewritten meanwhile, with the same
+// commits, the read continues in the new one.
 func (l *Log) frames(ctx context.Context, tenant, thread, object string, sum hash.Hash) iter.Seq2[streams.Message, error] {
 	return func(yield func(streams.Message, error) bool) {
 		o := &objectReader{log: l, ctx: ctx, tenant: tenant, thread: thread, object: object, sum: sum}
 		for {
-			again, err := o.read(yield)
+			again, err := o.readObject(yield)
 			if err != nil {
 				yield(streams.Message{}, err)
 			}
@@ -171,18 +171,18 @@ func (l *Log) frames(ctx context.Context, tenant, thread, object string, sum has
 	}
 }
 
-// objectReader is one reading of an object.
+// objectReader is one read of an object.
 type objectReader struct {
 	log                    *Log
-	ctx                    context.Context //nolint:containedctx // it lives as long as the reading
+	ctx                    context.Context //nolint:containedctx // it lives as long as the read
 	tenant, thread, object string
 	sum                    hash.Hash
 	nuid                   string // of the pieces that are read
-	before                 uint64 // the last commit that was given
+	before                 uint64 // the last commit that was yielded
 }
 
-// read reads the object as it is now. again says that it is another one by now.
-func (o *objectReader) read(yield func(streams.Message, error) bool) (again bool, err error) {
+// readObject reads the object as it is now. again reports that it was rewritten meanwhile.
+func (o *objectReader) readObject(yield func(streams.Message, error) bool) (again bool, err error) {
 	failed := &ArchiveError{Tenant: o.tenant, Thread: o.thread, Object: o.object}
 	entry, err := o.log.archiveEntry(o.ctx, o.object)
 	if err != nil {
@@ -230,12 +230,12 @@ func (o *objectReader) read(yield func(streams.Message, error) bool) (again bool
 // archiveReader reads the pieces of an object.
 type archiveReader struct {
 	log     *Log
-	ctx     context.Context //nolint:containedctx // it lives as long as the reading
+	ctx     context.Context //nolint:containedctx // it lives as long as the read
 	subject string
-	left    int // pieces that are still to come
+	left    int // pieces that were not read yet
 	next    uint64
 	got     [][]byte
-	err     error // the store could not be asked
+	err     error // the store did not answer
 }
 
 func (r *archiveReader) Read(b []byte) (int, error) {
@@ -243,7 +243,7 @@ func (r *archiveReader) Read(b []byte) (int, error) {
 		if r.left <= 0 {
 			return 0, io.EOF
 		}
-		if err := r.fetch(); err != nil {
+		if err := r.fetchPieces(); err != nil {
 			return 0, err
 		}
 	}
@@ -254,8 +254,8 @@ func (r *archiveReader) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// fetch asks for the next pieces.
-func (r *archiveReader) fetch() error {
+// fetchPieces reads the next pieces from the store.
+func (r *archiveReader) fetchPieces() error {
 	stream := r.log.archiveStream()
 	got, err := r.log.conn.Direct(r.ctx, stream, streams.GetRequest{Seq: r.next, Next: r.subject, Batch: archiveAhead})
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/skein-threads/skein/eventlog/streams"
 )
 
-// Archives gives the names of the objects that there are of a thread's commits with
-// some sequences as their last, the oldest first.
+// Archives returns the names of the objects of a thread that end with one of some
+// sequences, the oldest first.
 func (l *Log) Archives(ctx context.Context, tenant, thread string, last []uint64) ([]string, error) {
 	var out []string
 	for len(last) > 0 {
@@ -40,8 +40,8 @@ func (l *Log) Archives(ctx context.Context, tenant, thread string, last []uint64
 	return out, nil
 }
 
-// DropArchive removes an object of archived commits, and has the server overwrite
-// it. It is no error if there is none.
+// DropArchive removes an object of archived commits, and the server overwrites it. It is no
+// error if there is none.
 func (l *Log) DropArchive(ctx context.Context, name string) error {
 	bucket := l.cfg.Names.Bucket(assets.ArchiveBucket)
 	store, err := l.conn.JetStream().ObjectStore(ctx, bucket)

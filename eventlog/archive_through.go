@@ -10,9 +10,9 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// through reads the messages of one aggregate from a sequence on, from its
-// archives and from the log, in order. An *ArchiveError stands in the place of
-// commits that cannot be read, and what follows is still given.
+// through reads the messages of one aggregate from a sequence on, from its archives and
+// from the log, in order. An *ArchiveError takes the place of commits that cannot be read,
+// and what follows is still yielded.
 func (l *Log) through(ctx context.Context, tenant, aggregate string, from uint64) iter.Seq2[streams.Message, error] {
 	subject := l.cfg.Names.Log(tenant, aggregate)
 	if !events.IsThread(aggregate) {
@@ -25,26 +25,26 @@ func (l *Log) through(ctx context.Context, tenant, aggregate string, from uint64
 				yield(streams.Message{}, err)
 				return
 			}
-			if !t.give(m) {
+			if !t.yieldMessage(m) {
 				return
 			}
 		}
 	}
 }
 
-// throughReader is one reading of a thread.
+// throughReader is one read of a thread.
 type throughReader struct {
 	log            *Log
-	ctx            context.Context //nolint:containedctx // it lives as long as the reading
+	ctx            context.Context //nolint:containedctx // it lives as long as the read
 	tenant, thread string
-	last           uint64 // given, or before what is asked for
-	version        string // of the thread after what was given last; empty: nothing was
+	last           uint64 // yielded, or before the first that is wanted
+	version        string // of the thread after the last message that was yielded; empty: none was
 	yield          func(streams.Message, error) bool
 }
 
-// give gives a message, and before a record what is missing there.
-func (t *throughReader) give(m streams.Message) bool {
-	if c, d := t.log.record(m); c != nil && uint64(d.LastSeq) > t.last && t.version != strconv.FormatInt(c.First(), 10) && !t.fill(c, d) {
+// yieldMessage yields a message, and before a record the commits that are missing there.
+func (t *throughReader) yieldMessage(m streams.Message) bool {
+	if c, d := t.log.record(m); c != nil && uint64(d.LastSeq) > t.last && t.version != strconv.FormatInt(c.First(), 10) && !t.yieldArchived(c, d) {
 		return false
 	}
 	if m.Seq <= t.last {
@@ -54,18 +54,18 @@ func (t *throughReader) give(m streams.Message) bool {
 	return t.yield(m, nil)
 }
 
-// fill gives what of a record's object was not given yet.
-func (t *throughReader) fill(c *events.Commit, d events.LifecycleArchived) bool {
-	for m, err := range t.log.archive(t.ctx, t.tenant, t.thread, d) {
+// yieldArchived yields the commits of a record's object that were not yielded yet.
+func (t *throughReader) yieldArchived(c *events.Commit, d events.LifecycleArchived) bool {
+	for m, err := range t.log.archivedCommits(t.ctx, t.tenant, t.thread, d) {
 		var bad *ArchiveError
 		switch {
 		case err == nil:
-			if !t.give(m) {
+			if !t.yieldMessage(m) {
 				return false
 			}
 			continue
 		case errors.As(err, &bad) && bad.Missing:
-			whole, lookErr := t.whole(c)
+			whole, lookErr := t.logHasAll(c)
 			if lookErr != nil {
 				err = lookErr
 			} else if whole {
@@ -79,9 +79,9 @@ func (t *throughReader) fill(c *events.Commit, d events.LifecycleArchived) bool 
 	return true
 }
 
-// whole reports whether the log has all that stands before a record: it was
-// imported with what it had archived elsewhere.
-func (t *throughReader) whole(record *events.Commit) (bool, error) {
+// logHasAll reports whether the log has every commit before a record: the thread was
+// imported together with what it had archived elsewhere.
+func (t *throughReader) logHasAll(record *events.Commit) (bool, error) {
 	version := ""
 	for m, err := range t.log.Stored(t.ctx, t.log.cfg.Names.Log(t.tenant, t.thread), 1) {
 		if err != nil {

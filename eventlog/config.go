@@ -28,9 +28,9 @@ type Config struct {
 	// never known.
 	Damage func(stream string, from, to uint64) error
 
-	// Patience is how long a read that the server does not answer is asked again, and a
-	// copy of a stream that lags: for whoever would rather wait than report what is not
-	// so, such as an audit. Default: a read is asked once, for 5 s.
+	// Patience is how long a read is retried that the server does not answer, or that a
+	// lagging replica answers: for callers that would rather wait than report what is not
+	// so, such as an audit. Default: a read is tried once, for 5 s.
 	Patience time.Duration
 
 	QueueCommits int // how many commits may wait for the appender; default 8192

@@ -2,8 +2,8 @@ package eventlog
 
 import "fmt"
 
-// ConflictError says that an aggregate has moved on: nothing was written. Read
-// what came after Expected and decide anew.
+// ConflictError says that an aggregate has moved on: nothing was written. Read what came
+// after Expected and decide again.
 type ConflictError struct {
 	Subject  string
 	Expected uint64

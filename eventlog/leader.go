@@ -20,9 +20,9 @@ func (l *Log) Reachable(ctx context.Context) error {
 	return err
 }
 
-// After gives the first commit of an aggregate after a sequence, as the log's
-// leader has it: what was acknowledged before is never missed, where a direct
-// get may lag. Nil if there is none.
+// After returns the first commit of an aggregate after a sequence, as the log's leader has
+// it: unlike a direct get, which may lag, it never misses what was acknowledged before. Nil
+// if there is none.
 func (l *Log) After(ctx context.Context, tenant, aggregate string, seq uint64) (*events.Commit, error) {
 	c, err := l.ofLeader(ctx, streams.GetRequest{Seq: seq + 1, Next: l.cfg.Names.Log(tenant, aggregate)})
 	if d, ok := Record(c); !ok || uint64(d.LastSeq) <= seq || uint64(d.LastSeq) >= c.Seq {
@@ -34,8 +34,8 @@ func (l *Log) After(ctx context.Context, tenant, aggregate string, seq uint64) (
 	return c, err
 }
 
-// Newest gives the last commit of an aggregate, as the log's leader has it. Nil
-// if it has none.
+// Newest returns the last commit of an aggregate, as the log's leader has it. Nil if it has
+// none.
 func (l *Log) Newest(ctx context.Context, tenant, aggregate string) (*events.Commit, error) {
 	return l.ofLeader(ctx, streams.GetRequest{Last: l.cfg.Names.Log(tenant, aggregate)})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// decode reads a message of the log. The error is a *events.BrokenError.
+// decode decodes a message of the log. The error is a *events.BrokenError.
 func (l *Log) decode(subject string, seq uint64, header nats.Header, data []byte) (*events.Commit, error) {
 	tenant, aggregate, ok := l.cfg.Names.ParseLog(subject)
 	version, err := strconv.ParseInt(header.Get(events.HeaderVersion), 10, 64)
@@ -67,7 +67,7 @@ func (l *Log) Last(ctx context.Context, tenant, aggregate string) (*events.Commi
 // Thread reads the commits of an aggregate from a sequence on, in order, those
 // that are archived too. It ends at the last one. A commit that cannot be read is a
 // *events.BrokenError, and commits that cannot be read from their archive are an
-// *ArchiveError; what follows is still given.
+// *ArchiveError; what follows is still yielded.
 func (l *Log) Thread(ctx context.Context, tenant, aggregate string, from uint64) iter.Seq2[*events.Commit, error] {
 	return func(yield func(*events.Commit, error) bool) {
 		for m, err := range l.through(ctx, tenant, aggregate, from) {
@@ -102,8 +102,8 @@ func (l *Log) Since(ctx context.Context, tenant, aggregate string, at time.Time)
 }
 
 // Raw reads the messages of the log that match a subject from a sequence on, as
-// they are stored, those that are archived too: for whoever must see what cannot be
-// decoded. The subject is of one aggregate, or names.Log with "*" for all of a
+// they are stored, including those that are archived: for callers that need what cannot
+// be decoded. The subject is of one aggregate, or names.Log with "*" for all of a
 // tenant, or of all tenants.
 func (l *Log) Raw(ctx context.Context, subject string, from uint64) iter.Seq2[streams.Message, error] {
 	tenant, aggregate, ok := l.cfg.Names.ParseLog(subject)
@@ -121,7 +121,7 @@ func (l *Log) Stored(ctx context.Context, subject string, from uint64) iter.Seq2
 	return l.conn.Messages(ctx, l.cfg.Names.Stream(assets.LogStream), subject, from)
 }
 
-// Decode reads a message that Raw gave. The error is a *events.BrokenError.
+// Decode decodes a message that Raw yielded. The error is a *events.BrokenError.
 func (l *Log) Decode(m streams.Message) (*events.Commit, error) {
 	return l.decode(m.Subject, m.Seq, m.Header, m.Data)
 }

@@ -86,12 +86,12 @@ func (l *Log) tail(ctx context.Context, name string, from jetstream.OrderedConsu
 	reading, stop := context.WithCancel(context.Background())
 	t.stop = stop
 	t.finished.Add(1)
-	go t.read(reading)
+	go t.readAhead(reading)
 	return t, nil
 }
 
-// read takes messages of the log, decodes them and hands them on.
-func (t *Tail) read(ctx context.Context) {
+// readAhead receives messages of the log, decodes them and delivers them.
+func (t *Tail) readAhead(ctx context.Context) {
 	defer t.finished.Done()
 	defer close(t.entries)
 	for {
@@ -109,16 +109,15 @@ func (t *Tail) read(ctx context.Context) {
 			retry.Sleep(ctx, tailPause)
 			continue
 		}
-		if !t.hand(ctx, t.entry(m)) {
+		if !t.deliver(ctx, t.entry(m)) {
 			t.err = context.Canceled
 			return
 		}
 	}
 }
 
-// hand gives an entry to the reader, and reports whether it was handed on before
-// ctx ended.
-func (t *Tail) hand(ctx context.Context, e Entry) bool {
+// deliver passes an entry to the reader, and reports whether that happened before ctx ended.
+func (t *Tail) deliver(ctx context.Context, e Entry) bool {
 	for t.bytes.Load() >= tailBytes {
 		select {
 		case <-t.taken:
@@ -188,7 +187,7 @@ func (t *Tail) Waiting() int { return len(t.entries) }
 func (t *Tail) Stop() {
 	t.stop()
 	t.msgs.Stop()
-	for range t.entries { // so that the reader is not held
+	for range t.entries { // so that readAhead is not blocked
 	}
 	t.finished.Wait()
 	if t.log.conn.Wire().IsConnected() { // else the server drops the consumer in its own time

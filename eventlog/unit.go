@@ -48,8 +48,8 @@ func (l *Log) newUnit(writes []Write) (*unit, error) {
 	return u, nil
 }
 
-// maxBytes gives the greatest size of a commit's body: what a server takes that
-// is configured for Skein, or less if this one takes less.
+// maxBytes returns the greatest size of a commit's body: what a server accepts that is
+// configured for Skein, or less if this one accepts less.
 func (l *Log) maxBytes() int64 {
 	const headers = events.MaxPayload - events.MaxCommitBytes
 	if limit := l.conn.Wire().MaxPayload(); limit > 0 {

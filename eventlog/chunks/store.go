@@ -119,7 +119,7 @@ func (w *Writer) look(ctx context.Context, body []byte, tried bool) (stored bool
 		return false, &streams.FencedError{Stream: stream, Cause: fmt.Errorf("claim %d of execution %s writes chunk %d", d.Attempt, w.run.Execution, d.Index)}
 	}
 	w.looked, w.expected = true, last.Seq
-	if !w.begun { // what an older claim gives after that does not count
+	if !w.begun { // numbers of an older claim do not count once this one has begun
 		w.next = d.Index + 1
 	}
 	return false, nil
@@ -153,8 +153,8 @@ func (w *Writer) event(c *chunk) ([]byte, error) {
 	return e.Append(make([]byte, 0, 768+len(data)))
 }
 
-// publish sends a chunk and gives its acknowledgement. When the connection was
-// lost meanwhile it does not wait for what will not come.
+// publish sends a chunk and returns its acknowledgement. If the connection was lost
+// meanwhile it does not wait for an answer that cannot arrive.
 func (w *Writer) publish(ctx context.Context, body []byte) (ack streams.Ack, err error) {
 	for len(w.back) > 0 { // what is past
 		<-w.back

@@ -45,10 +45,9 @@ func (r Run) Validate() error {
 // Writer writes the chunks of one execution for one claim. It is
 // safe for concurrent use. End it with Finish or Close.
 //
-// The chunks of an execution are numbered from 0, whoever writes them. A chunk
-// is stored only on the one before it, so that in what is stored no number is
-// missing, comes twice or stands out of order, and the chunks of an older claim
-// end where those of a newer one begin.
+// The chunks of an execution are numbered from 0, across all claims. A chunk is stored only
+// directly after the one before it, so that no stored number is missing, repeated or out of
+// order, and the chunks of an older claim end where those of a newer one begin.
 type Writer struct {
 	log  *eventlog.Log
 	conn *streams.Conn
@@ -126,8 +125,8 @@ func (w *Writer) Emit(ctx context.Context, stepID, kind string, data events.JSON
 	return w.put(ctx, c)
 }
 
-// maxBytes gives the most that a chunk's data may have: what the contract says,
-// or less if this server takes less.
+// maxBytes returns the greatest size of a chunk's data: what the contract says, or less if
+// this server accepts less.
 func (w *Writer) maxBytes() int64 {
 	const envelope = 4 << 10
 	if limit := w.conn.NATS().MaxPayload(); limit > envelope {
@@ -188,7 +187,7 @@ func (w *Writer) Close(ctx context.Context) error {
 	return w.err
 }
 
-// why gives the reason for which a writer ended, if it is not the caller.
+// why returns the reason for which a writer ended, if the caller did not end it.
 func (w *Writer) why(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -35,10 +35,10 @@ const (
 // ErrClosed says that the queue was closed, or is no longer there.
 var ErrClosed = errors.New("the queue of runs was closed")
 
-// Next gives the next run, to a worker that has so many places free: no more
-// than that are asked for, since a run that lies with a worker comes to another
-// one when RunWait has passed. A message that names none is dropped. The error
-// is ErrClosed when there will be no other, and may pass otherwise.
+// Next returns the next run, for a worker with that many free places. It requests no more
+// runs than that, since a run that waits with a worker is redelivered to another one when
+// RunWait has passed. A message that names no run is dropped. The error is ErrClosed if
+// there will be no other run, and may pass otherwise.
 func (q *Receiver) Next(ctx context.Context, free int) (*Run, error) {
 	for {
 		if q.asked == nil {
@@ -99,11 +99,11 @@ func (q *Receiver) Next(ctx context.Context, free int) (*Run, error) {
 	}
 }
 
-// Coming gives how many runs were asked for and have not come yet: each will want
-// a place. Any goroutine may ask.
+// Coming returns how many runs were requested and have not arrived yet: each will need a
+// place. It is safe for concurrent use.
 func (q *Receiver) Coming() int { return int(q.coming.Load()) }
 
-// Close gives back what was asked for and not taken.
+// Close returns to the queue the runs that were requested and not taken.
 func (q *Receiver) Close() {
 	q.cancel()
 	if q.asked == nil {

@@ -20,7 +20,7 @@ import (
 // turns into one on skein.due.{tenant}.{thread}.{id} when its time has come. The
 // server looks for what is due at most four times a second (nats-server 2.15.2,
 // server/scheduler.go), so a timer fires up to a quarter of a second late. It is
-// therefore set TimerLead early, and whoever receives it waits for the rest: the
+// therefore set TimerLead early, and its receiver waits for the rest: the
 // time is as exact as the receiver's clock. What is due within the lead is put on
 // skein.due at once.
 //
@@ -51,7 +51,7 @@ func (q Timers) stream() string { return q.conn.Config().Names.Stream(assets.Tim
 type Timer struct {
 	Tenant, Thread, ID string // each one token of a subject
 	At                 time.Time
-	Data               []byte // for whoever receives it
+	Data               []byte // for the receiver
 }
 
 // Put sets a timer, in place of the one of the same name, and returns when

@@ -24,8 +24,8 @@ const (
 
 	// listQuiet is how long a list waits for its next message before it asks
 	// whether there is one. It is longer than the client needs to notice that
-	// nobody answers it, see [Beat]: the client counts that anew for each message
-	// that is waited for.
+	// nobody answers it, see [Beat]: the client restarts that count for each
+	// message that it waits for.
 	listQuiet = 3 * time.Second
 )
 
