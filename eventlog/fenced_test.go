@@ -1,7 +1,6 @@
 package eventlog
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -9,8 +8,6 @@ import (
 	"github.com/skein-threads/skein/eventlog/derived"
 	"github.com/skein-threads/skein/eventlog/streams"
 )
-
-const docs = "thread_docs"
 
 // docFence writes the documents of a bucket.
 type docFence struct {
@@ -37,18 +34,4 @@ func (f docFence) finalPut(t testing.TB, key string, data []byte) error {
 
 func (f docFence) remove(t testing.TB, key string) error {
 	return f.Send(t.Context(), f.bucket.Subject(key), nats.Header{"KV-Operation": {"DEL"}}, nil)
-}
-
-// put sends a document of that name without waiting.
-func put(t *testing.T, f docFence, key string) error {
-	t.Helper()
-	return f.put(t, key, []byte(key))
-}
-
-// written returns the keys of the bucket's messages in order.
-func written(t *testing.T, l *Log) string {
-	t.Helper()
-	got, err := l.Bucket(docs).Range(t.Context(), ">", 0, 1<<20)
-	must(t, err)
-	return strings.Join(keysOf(got), " ")
 }

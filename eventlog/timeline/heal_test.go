@@ -13,6 +13,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/logtest"
+	"github.com/skein-threads/skein/internal/natstest"
 )
 
 // foreign puts messages on the timeline that the relay did not write: without its
@@ -138,6 +139,6 @@ func TestRelay_TwoRemoveTheSame(t *testing.T) {
 			results <- err
 		}()
 	}
-	logtest.Must(t, logtest.Within(t, "the first", results), logtest.Within(t, "the second", results))
+	logtest.Must(t, natstest.Within(t, "the first", results), natstest.Within(t, "the second", results))
 	exact(t, l, 0)
 }
