@@ -27,10 +27,10 @@ import (
 // loaded machine, and what a client has not read yet.
 const (
 	ownMemory    = 64 << 20
-	serverMemory = 128 << 20
+	serverMemory = 224 << 20
 )
 
-// fileSize is that of the file: 256 MB, half of it under the race detector, or what
+// fileSize is that of the file: 384 MB, a third of it under the race detector, or what
 // SKEIN_TEST_FILE_MB says.
 func fileSize() int64 {
 	if mb, err := strconv.ParseInt(os.Getenv("SKEIN_TEST_FILE_MB"), 10, 64); err == nil {
@@ -39,7 +39,7 @@ func fileSize() int64 {
 	if raced {
 		return 128 << 20
 	}
-	return 256 << 20
+	return 384 << 20
 }
 
 // aloneStore names the store of the nats-server that runs in a process of its own.
@@ -83,7 +83,7 @@ func natsAlone(t *testing.T) string {
 // What lives in the heap of one that embeds the server is bounded too.
 func TestMemoryDoesNotGrowWithAFile(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it writes 256 MB twice")
+		t.Skip("it writes 384 MB twice")
 	}
 	t.Run("separate", func(t *testing.T) {
 		w := startWorld(t, serve.Config{NATS: natsAlone(t), HTTPListen: "127.0.0.1:0"}, "acme")
