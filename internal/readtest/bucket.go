@@ -211,6 +211,12 @@ func (h *House) FullThread(p *buckets.Progress) (id string, docs map[documents.K
 		h.Append(id, events.Event{Type: events.TraceRecordedType, Correlation: "exe_t", Data: d})
 	}
 	h.Await(p)
+	for _, model := range h.Models.List() {
+		if model.Kind != documents.Definitions && len(h.Live(model)) == 0 {
+			h.createDocument(id, model)
+		}
+	}
+	h.Await(p)
 	docs = map[documents.Kind]map[string]string{}
 	for _, model := range h.Models.List() {
 		if model.Kind == documents.Threads || model.Kind == documents.Definitions {
@@ -221,4 +227,23 @@ func (h *House) FullThread(p *buckets.Progress) (id string, docs map[documents.K
 		}
 	}
 	return id, docs
+}
+
+// createDocument appends the first event of the catalog whose example alone creates a
+// document of the read model.
+func (h *House) createDocument(thread string, model documents.Projection) {
+	h.Helper()
+	for _, row := range events.Catalog() {
+		if row.Transient || row.Entity() == "lifecycle" {
+			continue
+		}
+		e := row.ExampleEvent()
+		e.Tenant, e.ThreadID = Acme, thread
+		m := h.Models.NewMemory()
+		m.Apply(&events.Commit{Tenant: Acme, Thread: thread, Seq: 1, Version: 1, Events: []events.Event{e}})
+		if len(m.All(documents.Mask(0).With(model.Kind))) > 0 {
+			h.Append(thread, e)
+			return
+		}
+	}
 }
