@@ -53,7 +53,7 @@ func Policies(ctx context.Context, log *eventlog.Log) ([]Policy, error) {
 	}
 }
 
-// Run applies the policies of all tenants, now and then periodically, until ctx ends. Call it
+// Run applies the policies of all tenants at once and then periodically, until ctx ends. Call it
 // under the lease [Lease]; see eventlog.Log.Hold.
 func (a *Archiver) Run(ctx context.Context) error {
 	settled := map[uint64]struct{}{} // last commits of threads that need nothing until their next commit
