@@ -15,7 +15,7 @@ import (
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
-// brief is how long a read waits for its answer in these tests.
+// docs is a bucket of these tests.
 const docs = "thread_docs"
 
 // brief is how long a read waits for its answer in these tests.
@@ -31,7 +31,7 @@ func heldUp(t *testing.T, patience time.Duration) (l *eventlog.Log, p *natstest.
 	_, err := direct.JetStream().Publish(t.Context(), direct.Bucket(docs).Subject("a"), []byte("1"))
 	logtest.Must(t, err)
 	p = natstest.NewProxy(t, direct.Conn().ConnectedUrl())
-	l = logtest.Open(t, p.Connect(t), eventlog.Config{Patience: natstest.Patience, AckTimeout: brief})
+	l = logtest.Open(t, p.Connect(t), eventlog.Config{Patience: patience, AckTimeout: brief})
 	l.Streams().SetReadTimeout(brief)
 	if _, err := l.Streams().Replicated(t.Context()); err != nil {
 		t.Fatal(err)
