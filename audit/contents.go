@@ -36,19 +36,29 @@ type naming struct {
 }
 
 func (n *naming) commit(c *events.Commit) {
+	deleted := namedContents(c, func(_ *events.Event, d events.FileWritten) {
+		if n.digests == nil {
+			n.digests = map[string]struct{}{}
+		}
+		n.digests[d.Digest] = struct{}{}
+	})
+	n.gone = n.gone || deleted
+}
+
+// namedContents calls note for each content that a commit names, and reports whether the
+// commit deletes the thread: the collector may then have removed its contents.
+func namedContents(c *events.Commit, note func(*events.Event, events.FileWritten)) (deleted bool) {
 	for i := range c.Events {
 		switch d := c.Events[i].Data.(type) {
 		case events.FileWritten:
 			if d.Digest != "" {
-				if n.digests == nil {
-					n.digests = map[string]struct{}{}
-				}
-				n.digests[d.Digest] = struct{}{}
+				note(&c.Events[i], d)
 			}
 		case events.LifecycleDeleted:
-			n.gone = true
+			deleted = true
 		}
 	}
+	return deleted
 }
 
 // all returns the digests in order, and clears them.

@@ -63,17 +63,10 @@ func (c *Contents) Thread(tenant, _ string) ThreadCheck {
 
 // Commit implements ThreadCheck.
 func (c *threadContents) Commit(commit *events.Commit) {
-	for i := range commit.Events {
-		e := &commit.Events[i]
-		switch d := e.Data.(type) {
-		case events.FileWritten:
-			if d.Digest != "" {
-				c.note(d, Finding{Kind: KindContent, Tenant: commit.Tenant, Thread: commit.Thread, Seq: commit.Seq, Event: e.ID})
-			}
-		case events.LifecycleDeleted:
-			c.gone = true
-		}
-	}
+	deleted := namedContents(commit, func(e *events.Event, d events.FileWritten) {
+		c.note(d, Finding{Kind: KindContent, Tenant: commit.Tenant, Thread: commit.Thread, Seq: commit.Seq, Event: e.ID})
+	})
+	c.gone = c.gone || deleted
 }
 
 func (c *threadContents) note(d events.FileWritten, place Finding) {

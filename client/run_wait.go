@@ -102,9 +102,7 @@ func approvalsOf(x *events.Execution) []events.ApprovalRequested {
 	var list []events.ApprovalRequested
 	for _, a := range x.Approvals {
 		if a.Status == events.ApprovalWaiting {
-			list = append(list, events.ApprovalRequested{
-				CallID: a.CallID, StepID: a.StepID, Name: a.Name, Arguments: a.Arguments, Reason: a.Reason, Question: a.Question, Answer: a.Answer,
-			})
+			list = append(list, a.Request())
 		}
 	}
 	return list

@@ -32,6 +32,21 @@ type CallApproval struct {
 	AnsweredBy  string         `json:"answeredBy,omitzero" doc:"The actor who answered, as the caller named it."`
 }
 
+// Waiting returns the request as the document of its execution shows it until it is answered.
+func (r ApprovalRequested) Waiting(at string) CallApproval {
+	return CallApproval{
+		CallID: r.CallID, StepID: r.StepID, Name: r.Name, Arguments: r.Arguments, Reason: r.Reason, Question: r.Question, Answer: r.Answer,
+		Status: ApprovalWaiting, RequestedAt: at,
+	}
+}
+
+// Request returns the request that the document shows.
+func (a CallApproval) Request() ApprovalRequested {
+	return ApprovalRequested{
+		CallID: a.CallID, StepID: a.StepID, Name: a.Name, Arguments: a.Arguments, Reason: a.Reason, Question: a.Question, Answer: a.Answer,
+	}
+}
+
 // Approval is a request for approval in the tenant's list.
 type Approval struct {
 	ThreadID    string `json:"threadId" schema:"required,pattern=thread" doc:"The thread."`

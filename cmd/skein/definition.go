@@ -42,8 +42,7 @@ func (a *app) definitionList() *cobra.Command {
 	})
 	f := cmd.Flags()
 	f.StringVar(&kind, "kind", "", "only this kind: model, prompt, tool or agent")
-	f.StringVar(&cursor, "cursor", "", "cursor of the previous page")
-	f.IntVar(&limit, "limit", 100, "maximum number; 0 for all")
+	pageFlags(f, &cursor, &limit, 100)
 	return cmd
 }
 

@@ -145,8 +145,7 @@ func (a *app) itemList() *cobra.Command {
 	f.StringVar(&kind, "type", "", "only this type")
 	f.StringVar(&order, "order", "asc", "asc (oldest first) or desc")
 	f.StringVar(&at, "at", "", "at this version or time of the thread")
-	f.StringVar(&q.Cursor, "cursor", "", "cursor of the previous page")
-	f.IntVar(&limit, "limit", 0, "maximum number; 0 for all")
+	pageFlags(f, &q.Cursor, &limit, 0)
 	return cmd
 }
 

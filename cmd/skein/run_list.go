@@ -37,8 +37,7 @@ func (a *app) runList() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&status, "status", "", "only this state: "+strings.Join(q.Status.Enum(), ", "))
 	f.StringVar(&q.AgentID, "agent", "", "only this agent")
-	f.StringVar(&q.Cursor, "cursor", "", "cursor of the previous page")
-	f.IntVar(&limit, "limit", 50, "maximum number; 0 for all")
+	pageFlags(f, &q.Cursor, &limit, 50)
 	return cmd
 }
 
@@ -92,7 +91,6 @@ func (a *app) approvalList() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&status, "status", string(events.ApprovalWaiting), "only this state: "+strings.Join(q.Status.Enum(), ", "))
 	f.StringVar(&q.AgentID, "agent", "", "only this agent")
-	f.StringVar(&q.Cursor, "cursor", "", "cursor of the previous page")
-	f.IntVar(&limit, "limit", 50, "maximum number; 0 for all")
+	pageFlags(f, &q.Cursor, &limit, 50)
 	return cmd
 }

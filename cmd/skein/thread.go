@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
@@ -108,9 +109,14 @@ func (a *app) threadList() *cobra.Command {
 	f.StringVar(&q.UserID, "user", "", "only this user")
 	f.StringVar(&q.KeyPrefix, "key-prefix", "", "only keys with this prefix")
 	f.StringVar(&q.UpdatedAfter, "updated-after", "", "only threads changed after this time")
-	f.StringVar(&q.Cursor, "cursor", "", "cursor of the previous page")
-	f.IntVar(&limit, "limit", 50, "maximum number; 0 for all")
+	pageFlags(f, &q.Cursor, &limit, 50)
 	return cmd
+}
+
+// pageFlags adds the flags of a command that prints pages: where to begin, and how many.
+func pageFlags(f *pflag.FlagSet, cursor *string, limit *int, usual int) {
+	f.StringVar(cursor, "cursor", "", "cursor of the previous page")
+	f.IntVar(limit, "limit", usual, "maximum number; 0 for all")
 }
 
 // page is the maximum size of a page of a query.

@@ -46,9 +46,7 @@ func executions() Projection {
 			on(events.RunAwaitedType, subject, func(_ *change, doc *T, d events.RunAwaited) { doc.WaitingFor = d.For }),
 			on(events.RunParkedType, subject, func(_ *change, doc *T, d events.RunParked) { doc.Waiting = d.Calls }),
 			on(events.ApprovalRequestedType, ofRun, func(c *change, doc *T, d events.ApprovalRequested) {
-				doc.Approvals = append(doc.Approvals, events.CallApproval{
-					CallID: d.CallID, StepID: d.StepID, Name: d.Name, Arguments: d.Arguments, Reason: d.Reason, Question: d.Question, Answer: d.Answer, Status: events.ApprovalWaiting, RequestedAt: c.time(),
-				})
+				doc.Approvals = append(doc.Approvals, d.Waiting(c.time()))
 			}),
 			on(events.ApprovalGrantedType, ofRun, func(c *change, doc *T, d events.ApprovalGranted) { answer(c, doc, d.CallID, events.ApprovalGrant) }),
 			on(events.ApprovalDeniedType, ofRun, func(c *change, doc *T, d events.ApprovalDenied) { answer(c, doc, d.CallID, events.ApprovalDenial) }),
