@@ -17,7 +17,6 @@ func (d *Dispatcher) queue(ctx context.Context, c *thread.Command) (*events.Repl
 // wait hands a job to the goroutine of its thread and waits for the answer. A caller that
 // finds the thread free becomes that goroutine, for all jobs that arrive meanwhile, until it
 // has its own answer.
-// meanwhile, until it has its own answer.
 //
 // Nothing that a thread's goroutine calls may wait for a thread, or two of them could
 // deadlock.

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog"
@@ -85,9 +84,9 @@ func (r *Runner) Run(ctx context.Context) error {
 		}
 		if err == nil {
 			restarted = false
-			err = r.runSession(ctx, background, changed)
+			err = streams.UntilReconnect(ctx, changed, func(ctx context.Context) error { return r.runSession(ctx, background) })
 		}
-		restarted = restarted || errors.Is(err, buckets.ErrReconnected)
+		restarted = restarted || errors.Is(err, streams.ErrReconnected)
 		pause := 250 * time.Millisecond
 		switch {
 		case ctx.Err() != nil:
@@ -97,7 +96,7 @@ func (r *Runner) Run(ctx context.Context) error {
 			// interrupt each other again and again.
 			pause = time.Duration(5+r.cfg.Jitter(40)) * time.Millisecond
 			r.logger.Debug().Err(err).Msg("the read models have another writer; starting again from the checkpoints")
-		case errors.Is(err, buckets.ErrReconnected), errors.Is(err, errRenewed):
+		case errors.Is(err, streams.ErrReconnected), errors.Is(err, errRenewed):
 			pause = 0
 		default:
 			r.logger.Warn().Err(err).Msg("the read models were interrupted; starting again from the checkpoints")
@@ -108,18 +107,7 @@ func (r *Runner) Run(ctx context.Context) error {
 }
 
 // runSession runs from the checkpoints until something interrupts it.
-func (r *Runner) runSession(ctx, background context.Context, changed <-chan nats.Status) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	stopped := make(chan struct{})
-	defer close(stopped)
-	go func() {
-		select {
-		case <-changed:
-			cancel(buckets.ErrReconnected)
-		case <-stopped:
-		}
-	}()
+func (r *Runner) runSession(ctx, background context.Context) error {
 	s, err := r.newSession(ctx, background)
 	if err != nil {
 		return fmt.Errorf("starting to fold: %w", err)

@@ -117,3 +117,28 @@ func (c *Conn) Connects() (connected chan nats.Status, stop func()) {
 	connected = c.wire.StatusChanged(nats.CONNECTED)
 	return connected, func() { c.wire.RemoveStatusListener(connected) }
 }
+
+// ErrReconnected says that the connection has been re-established: the server may be
+// another one, or may have lost its newest writes.
+var ErrReconnected = errors.New("the connection was re-established")
+
+// UntilReconnect calls do with a context that also ends when connects receives a value; see
+// [Conn.Connects]. It returns ErrReconnected then, and otherwise what do returns.
+func UntilReconnect(ctx context.Context, connects <-chan nats.Status, do func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		select {
+		case <-connects:
+			cancel(ErrReconnected)
+		case <-done:
+		}
+	}()
+	err := do(ctx)
+	if errors.Is(context.Cause(ctx), ErrReconnected) {
+		return ErrReconnected
+	}
+	return err
+}

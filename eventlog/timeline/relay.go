@@ -30,7 +30,7 @@ func (t *Timeline) Relay(ctx context.Context) error {
 	connects, stop := t.conn.Connects()
 	defer stop()
 	for ctx.Err() == nil {
-		err := t.relayUntilReconnect(ctx, connects)
+		err := streams.UntilReconnect(ctx, connects, func(ctx context.Context) error { return t.relayTo(ctx, 0) })
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -40,25 +40,6 @@ func (t *Timeline) Relay(ctx context.Context) error {
 		retry.Sleep(ctx, 250*time.Millisecond)
 	}
 	return nil
-}
-
-var errReconnected = errors.New("the connection was re-established")
-
-// relayUntilReconnect relays until the connection has been re-established, or something else
-// stops it.
-func (t *Timeline) relayUntilReconnect(ctx context.Context, connects <-chan nats.Status) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	done := make(chan struct{})
-	defer close(done)
-	go func() {
-		select {
-		case <-connects:
-			cancel(errReconnected)
-		case <-done:
-		}
-	}()
-	return t.relayTo(ctx, 0)
 }
 
 // relayTo resumes at the timeline's last message, and relays up to the commit with the

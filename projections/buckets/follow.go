@@ -12,9 +12,20 @@ import (
 	"github.com/skein-threads/skein/internal/retry"
 )
 
-// ErrReconnected says that the server may have been another one, or may have lost its
-// newest writes, since a reader last looked.
-var ErrReconnected = errors.New("the connection was made again")
+// KeepFollowing calls follow until ctx ends, again when it returns: at once after a
+// reconnect, which ends the context of follow, and after a pause when something else
+// interrupted it, which it passes to warn.
+func KeepFollowing(ctx context.Context, conn *streams.Conn, follow func(context.Context) error, warn func(error)) {
+	connects, stop := conn.Connects()
+	defer stop()
+	for ctx.Err() == nil {
+		err := streams.UntilReconnect(ctx, connects, follow)
+		if ctx.Err() == nil && !errors.Is(err, streams.ErrReconnected) {
+			warn(err)
+			retry.Sleep(ctx, 250*time.Millisecond)
+		}
+	}
+}
 
 // Follow calls see with each message of a stream, and with those that arrive, until ctx
 // ends; last says that there is no more at the moment. It calls loaded once, after what

@@ -9,13 +9,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -230,49 +228,24 @@ func (d *Definitions) forget(follows bool) {
 // Run follows the changes until ctx ends. After a reconnect it forgets all, because a
 // server that crashed may have lost its newest writes.
 func (d *Definitions) Run(ctx context.Context) error {
-	nc := d.source.log.Conn()
-	connected := nc.StatusChanged(nats.CONNECTED)
-	defer nc.RemoveStatusListener(connected)
-	for ctx.Err() == nil {
-		err := d.follow(ctx, connected)
-		d.forget(false)
-		if ctx.Err() != nil {
-			return nil
-		}
-		pause := 250 * time.Millisecond
-		if errors.Is(err, buckets.ErrReconnected) {
-			pause = 0
-		} else {
-			d.logger.Warn().Err(err).Msg("following the definitions was interrupted; each is read from its bucket until it goes on")
-		}
-		retry.Sleep(ctx, pause)
-	}
+	buckets.KeepFollowing(ctx, d.source.log.Streams(), d.follow, func(err error) {
+		d.logger.Warn().Err(err).Msg("following the definitions was interrupted; each is read from its bucket until it goes on")
+	})
 	return nil
 }
 
-func (d *Definitions) follow(ctx context.Context, connected <-chan nats.Status) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+// follow follows the changes until ctx ends or something interrupts it, and then forgets all.
+func (d *Definitions) follow(ctx context.Context) error {
+	defer d.forget(false)
 	bucket := d.source.log.Bucket(d.source.models.Of(documents.Definitions).Bucket)
 	stream, err := d.source.log.JetStream().Stream(ctx, bucket.Stream())
 	if err != nil {
 		return fmt.Errorf("the bucket of definitions: %w", err)
 	}
-	var following sync.WaitGroup
-	defer following.Wait()
-	defer cancel(nil)
-	following.Go(func() {
-		// A definition's key has two dots; the checkpoint's has one.
-		from := jetstream.OrderedConsumerConfig{
-			FilterSubjects: []string{bucket.Subject("*.*.*")},
-			DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: stream.CachedInfo().State.LastSeq + 1, HeadersOnly: true,
-		}
-		cancel(buckets.Follow(ctx, stream, from, func() { d.forget(true) }, func(m jetstream.Msg, _ bool) { d.changed(bucket.Key(m.Subject())) }))
-	})
-	select {
-	case <-connected:
-		cancel(buckets.ErrReconnected)
-	case <-ctx.Done():
+	// A definition's key has two dots; the checkpoint's has one.
+	from := jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{bucket.Subject("*.*.*")},
+		DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: stream.CachedInfo().State.LastSeq + 1, HeadersOnly: true,
 	}
-	return context.Cause(ctx)
+	return buckets.Follow(ctx, stream, from, func() { d.forget(true) }, func(m jetstream.Msg, _ bool) { d.changed(bucket.Key(m.Subject())) })
 }

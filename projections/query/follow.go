@@ -2,19 +2,15 @@ package query
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/retry"
 	"github.com/skein-threads/skein/projections/buckets"
 	"github.com/skein-threads/skein/projections/documents"
 )
@@ -55,25 +51,14 @@ func (b *brief) changed() events.Time {
 // and which threads there are. After a reconnect it starts again, because a server that
 // crashed may have lost its newest writes.
 func (q *Queries) Run(ctx context.Context) error {
-	changed := q.log.Conn().StatusChanged(nats.CONNECTED)
-	defer q.log.Conn().RemoveStatusListener(changed)
-	for ctx.Err() == nil {
-		err := q.follow(ctx, changed)
-		if ctx.Err() != nil {
-			return nil
-		}
-		pause := 250 * time.Millisecond
-		if errors.Is(err, buckets.ErrReconnected) {
-			pause = 0
-		} else {
-			q.logger.Warn().Err(err).Msg("following the read models was interrupted; starting again")
-		}
-		retry.Sleep(ctx, pause)
-	}
+	buckets.KeepFollowing(ctx, q.log.Streams(), q.follow, func(err error) {
+		q.logger.Warn().Err(err).Msg("following the read models was interrupted; starting again")
+	})
 	return nil
 }
 
-func (q *Queries) follow(ctx context.Context, changed <-chan nats.Status) error {
+// follow follows the bucket of threads until ctx ends or something interrupts it.
+func (q *Queries) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	p := q.models.Of(documents.Threads)
@@ -97,11 +82,7 @@ func (q *Queries) follow(ctx context.Context, changed <-chan nats.Status) error 
 	defer cancel(nil)
 	both.Go(func() { cancel(q.followProgress(ctx, stream, believed)) })
 	both.Go(func() { cancel(q.followThreads(ctx, stream)) })
-	select {
-	case <-changed:
-		cancel(buckets.ErrReconnected)
-	case <-ctx.Done():
-	}
+	<-ctx.Done()
 	return context.Cause(ctx)
 }
 
