@@ -266,6 +266,7 @@ func (l *Log) write(group []*unit) {
 		last += uint64(len(u.msgs))
 		u.stored(last)
 	}
+	l.cfg.Recent.acknowledged(group...)
 	for _, u := range group {
 		u.answer(nil)
 	}

@@ -19,6 +19,7 @@ type Log struct {
 	logger  zerolog.Logger
 	metrics Metrics
 
+	ownPace  ownPace // of its tails; tests change it
 	archives archiveIndex
 
 	queue    chan *unit
@@ -94,7 +95,7 @@ func open(conn *streams.Conn, cfg Config, logger zerolog.Logger, metrics Metrics
 		metrics = NoMetrics{}
 	}
 	l := &Log{
-		conn: conn, cfg: cfg, logger: logger, metrics: metrics,
+		conn: conn, cfg: cfg, logger: logger, metrics: metrics, ownPace: defaultOwnPace(),
 		queue: make(chan *unit, cfg.QueueCommits), busy: map[string]bool{}, late: make(chan *unit), stopping: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	go l.appendLoop()

@@ -3,23 +3,35 @@ package eventlog
 import (
 	"bytes"
 	"sync"
+	"time"
 
 	"github.com/skein-threads/skein/events"
 )
 
-// Recent keeps the commits that this process appended last, as they were made, so that
-// its own relay and runner need not decode them again. It is shared by the logs of one
-// process, see [Config.Recent], and is safe for concurrent use.
+// Recent keeps the commits that this process appended last, as they were made, so that its
+// own relay and runner need not decode them again, nor read them while it alone writes many:
+// see [ownCommits]. It is shared by the logs of one process, see [Config.Recent], and is safe
+// for concurrent use.
 //
-// A commit is used only if the log returns the very same bytes for it. One that was never
-// stored is never asked for, and is replaced in its turn.
+// A commit is used only if the log returns the very same bytes for it, or has acknowledged it.
+// One that was never stored is never asked for, and is replaced in its turn.
 type Recent struct {
-	mu    sync.Mutex                // guards what follows
-	kept  map[string]*events.Commit // by chain
-	order [recentCommits]string     // the chains, by turn
-	next  int                       // whose turn it is to be replaced
-	old   int                       // the first in order that is kept
-	bytes int                       // of the bodies
+	mu     sync.Mutex               // guards what follows
+	kept   map[string]*recentCommit // by chain
+	stored map[uint64]*recentCommit // those that were acknowledged, by sequence
+	newest uint64                   // the largest sequence that was acknowledged
+	next   chan struct{}            // closed at the next acknowledgement; nil if nobody waits
+	order  [recentCommits]string    // the chains, by turn
+	turn   int                      // whose turn it is to be replaced
+	old    int                      // the first in order that is kept
+	bytes  int                      // of the bodies
+}
+
+// recentCommit is a commit as it was made, and as it is stored once that is known.
+type recentCommit struct {
+	made   *events.Commit
+	stored *events.Commit // nil until it is acknowledged
+	at     time.Time      // when it was acknowledged
 }
 
 // What Recent keeps at most.
@@ -38,24 +50,29 @@ func (r *Recent) put(c *events.Commit) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.kept == nil {
-		r.kept = make(map[string]*events.Commit, recentCommits)
+		r.kept = make(map[string]*recentCommit, recentCommits)
+		r.stored = make(map[uint64]*recentCommit, recentCommits)
 	}
 	if r.kept[c.Chain] != nil { // it is tried again
 		return
 	}
-	for r.order[r.next] != "" || r.bytes+len(made.Body) > recentBytes {
+	for r.order[r.turn] != "" || r.bytes+len(made.Body) > recentBytes {
 		r.drop()
 	}
-	r.kept[c.Chain], r.order[r.next] = &made, c.Chain
+	r.kept[c.Chain], r.order[r.turn] = &recentCommit{made: &made}, c.Chain
 	r.bytes += len(made.Body)
-	r.next = (r.next + 1) % recentCommits
+	r.turn = (r.turn + 1) % recentCommits
 }
 
 // drop forgets the oldest commit.
 func (r *Recent) drop() {
 	chain := r.order[r.old]
-	r.bytes -= len(r.kept[chain].Body)
+	k := r.kept[chain]
+	r.bytes -= len(k.made.Body)
 	delete(r.kept, chain)
+	if k.stored != nil && r.stored[k.stored.Seq] == k {
+		delete(r.stored, k.stored.Seq)
+	}
 	r.order[r.old] = ""
 	r.old = (r.old + 1) % recentCommits
 }
@@ -69,10 +86,65 @@ func (r *Recent) get(seq uint64, chain string, body []byte) *events.Commit {
 	r.mu.Lock()
 	k := r.kept[chain]
 	r.mu.Unlock()
-	if k == nil || !bytes.Equal(k.Body, body) {
+	if k == nil || !bytes.Equal(k.made.Body, body) {
 		return nil
 	}
-	stored := *k
+	stored := *k.made
 	stored.Seq = seq
 	return &stored
+}
+
+// acknowledged records that the log stored the commits of units, at the sequences that they
+// have now.
+func (r *Recent) acknowledged(units ...*unit) {
+	if r == nil {
+		return
+	}
+	now := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, u := range units {
+		for _, w := range u.writes {
+			r.newest = max(r.newest, w.Commit.Seq)
+			k := r.kept[w.Commit.Chain]
+			if k == nil { // too large, or too long ago
+				continue
+			}
+			stored := *k.made
+			stored.Seq = w.Commit.Seq
+			k.stored, k.at = &stored, now
+			r.stored[stored.Seq] = k
+		}
+	}
+	if r.next != nil {
+		close(r.next)
+		r.next = nil
+	}
+}
+
+// at returns the commit that was acknowledged at a sequence after a time. If there is none, it
+// returns an entry without a commit, a channel that is closed at the next acknowledgement, and
+// whether something past that sequence was acknowledged.
+func (r *Recent) at(seq uint64, since time.Time) (e Entry, next <-chan struct{}, passed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if k := r.stored[seq]; k != nil && k.at.After(since) {
+		return Entry{Seq: seq, Time: k.at, Commit: k.stored, size: len(k.stored.Body)}, nil, false
+	}
+	if r.next == nil {
+		r.next = make(chan struct{})
+	}
+	return Entry{}, r.next, r.newest >= seq
+}
+
+// follows reports whether at returns the commit with a sequence, or will if this process stores
+// it.
+func (r *Recent) follows(seq uint64, since time.Time) bool {
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := r.stored[seq]
+	return k != nil && k.at.After(since) || r.newest < seq
 }

@@ -3,21 +3,22 @@ package eventlog
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/skein-threads/skein/eventlog/assets"
-	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/retry"
 )
 
 // Tail follows the log from a sequence on: what is there, and then what comes,
 // in order, each commit once. It reads and decodes ahead of its reader.
+//
+// It reads the log by a consumer, except while this process alone writes many commits: then it
+// takes them as they are acknowledged, see [ownCommits].
 type Tail struct {
 	log      *Log
 	name     string
@@ -28,9 +29,6 @@ type Tail struct {
 	finished sync.WaitGroup
 	err      error // why it ended; read after entries is closed
 	atEnd    bool  // see BeganAtEnd
-
-	msgs     jetstream.MessagesContext
-	consumer string
 }
 
 // Entry is what a Tail returns: a commit, or why it cannot be read.
@@ -70,49 +68,58 @@ func (l *Log) TailSince(ctx context.Context, name string, since time.Time) (*Tai
 }
 
 func (l *Log) tail(ctx context.Context, name string, from jetstream.OrderedConsumerConfig) (*Tail, error) {
-	consumer, err := l.conn.JetStream().OrderedConsumer(ctx, l.cfg.Names.Stream(assets.LogStream), from)
+	t := &Tail{log: l, name: name, entries: make(chan Entry, tailAhead), taken: make(chan struct{}, 1)}
+	begun := time.Now()
+	stored, err := t.follow(ctx, from)
 	if err != nil {
-		return nil, fmt.Errorf("following the log: %w", err)
+		return nil, err
 	}
-	info := consumer.CachedInfo()
-	msgs, err := consumer.Messages(append(streams.Beat(), jetstream.PullMaxMessages(tailRequest))...)
-	if err != nil {
-		return nil, fmt.Errorf("following the log: %w", err)
-	}
-	t := &Tail{
-		log: l, name: name, entries: make(chan Entry, tailAhead), taken: make(chan struct{}, 1),
-		atEnd: info.NumPending == 0, msgs: msgs, consumer: info.Name,
-	}
+	t.atEnd = stored.atEnd
 	reading, stop := context.WithCancel(context.Background())
 	t.stop = stop
 	t.finished.Add(1)
-	go t.readAhead(reading)
+	go t.readAhead(reading, stored, begun)
 	return t, nil
 }
 
-// readAhead receives messages of the log, decodes them and delivers them.
-func (t *Tail) readAhead(ctx context.Context) {
+// readAhead delivers what the log holds, and what this process stores while it alone writes,
+// until ctx ends.
+func (t *Tail) readAhead(ctx context.Context, stored *storedCommits, begun time.Time) {
 	defer t.finished.Done()
 	defer close(t.entries)
+	own := ownCommits{tail: t, begun: begun, pace: t.log.ownPace}
 	for {
-		m, err := t.msgs.Next(jetstream.NextContext(ctx))
+		t.err = stored.read(ctx, &own)
+		stored.close()
+		if t.err != nil {
+			return
+		}
+		own.read(ctx)
+		if stored = t.again(ctx, own.at+1); stored == nil {
+			return
+		}
+	}
+}
+
+// again returns the consumer that reads the log from a sequence on; nil, with the error in t.err,
+// if ctx ended or the log is gone.
+func (t *Tail) again(ctx context.Context, from uint64) *storedCommits {
+	for {
+		stored, err := t.follow(ctx, jetstream.OrderedConsumerConfig{
+			DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from,
+		})
 		switch {
+		case err == nil:
+			return stored
 		case ctx.Err() != nil:
 			t.err = context.Canceled
-			return
-		case errors.Is(err, jetstream.ErrMsgIteratorClosed):
-			t.err = fmt.Errorf("following the log: %w", err)
-			return
-		case err != nil:
-			// The consumer heals itself; wait a little so as not to spin.
-			t.log.logger.Warn().Err(err).Str("reader", t.name).Msg("following the log was interrupted")
-			retry.Sleep(ctx, tailPause)
-			continue
+			return nil
+		case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, jetstream.ErrStreamNotFound):
+			t.err = err
+			return nil
 		}
-		if !t.deliver(ctx, t.entry(m)) {
-			t.err = context.Canceled
-			return
-		}
+		t.log.logger.Warn().Err(err).Str("reader", t.name).Msg("following the log was interrupted")
+		retry.Sleep(ctx, tailPause)
 	}
 }
 
@@ -132,25 +139,6 @@ func (t *Tail) deliver(ctx context.Context, e Entry) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// entry decodes a message.
-func (t *Tail) entry(m jetstream.Msg) Entry {
-	meta, err := m.Metadata()
-	if err != nil { // the client made it from the server's own subject
-		return Entry{Broken: fmt.Errorf("a message of the log without metadata: %w", err)}
-	}
-	e := Entry{Seq: meta.Sequence.Stream, Time: meta.Timestamp, Last: meta.NumPending == 0, size: len(m.Data())}
-	if e.Commit = t.log.cfg.Recent.get(e.Seq, m.Headers().Get(events.HeaderChain), m.Data()); e.Commit != nil {
-		return e
-	}
-	e.Commit, e.Broken = t.log.decode(m.Subject(), e.Seq, m.Headers(), m.Data())
-	if e.Broken != nil {
-		t.log.metrics.Broken(t.name, e.Seq)
-		t.log.logger.Error().Err(e.Broken).Uint64("seq", e.Seq).Str("reader", t.name).
-			Msg("a commit of the log cannot be read and is left out; run skein audit verify")
-	}
-	return e
 }
 
 // Next waits for the next commit. A commit that cannot be read was counted and
@@ -186,13 +174,7 @@ func (t *Tail) Waiting() int { return len(t.entries) }
 // Stop ends the tail.
 func (t *Tail) Stop() {
 	t.stop()
-	t.msgs.Stop()
 	for range t.entries { // so that readAhead is not blocked
 	}
 	t.finished.Wait()
-	if t.log.conn.Wire().IsConnected() { // else the server drops the consumer in its own time
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		_ = t.log.conn.JetStream().DeleteConsumer(ctx, t.log.cfg.Names.Stream(assets.LogStream), t.consumer)
-	}
 }

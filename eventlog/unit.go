@@ -106,6 +106,7 @@ func (l *Log) writeUnit(u *unit, tried bool, deadline time.Time) error {
 		case streams.Stored:
 			l.metrics.Appended(len(u.msgs), u.bytes, len(u.msgs) > 1, ack.Seconds)
 			u.stored(ack.Seq)
+			l.cfg.Recent.acknowledged(u)
 			return nil
 		case streams.Unknown:
 			tried, ask = true, true
