@@ -15,6 +15,8 @@ const (
 	OutputText = "output_text"
 	Reasoning  = "reasoning"
 	Refusal    = "refusal"
+	InputImage = "input_image"
+	InputFile  = "input_file"
 )
 
 // partTypeMax bounds the type of a part, in characters.

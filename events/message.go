@@ -98,7 +98,7 @@ func MessageOf(i *Item, calls []*Item, elided int) *ThreadMessage {
 		_ = json.Unmarshal(i.Content, &r) // it was validated when it was written
 		m.Role, m.ToolCallID, m.Name = FromTool, textOrNil(r.CallID), textOrNil(r.Name)
 		if jsontext.Value(r.Output).Kind() != 'n' && len(r.Output) > 0 {
-			text := asText(r.Output)
+			text := TextOf(r.Output)
 			m.Content = &text
 		}
 		ended := ToolSuccess

@@ -24,7 +24,7 @@ func toolCalls(items []*Item, elided int) *string {
 	for n, i := range items {
 		var c Call
 		_ = json.Unmarshal(i.Content, &c) // it was validated when it was written
-		call := toolCall{ID: c.CallID, Type: "function", Function: toolFunction{Name: c.Name, Arguments: asText(c.Arguments)}}
+		call := toolCall{ID: c.CallID, Type: "function", Function: toolFunction{Name: c.Name, Arguments: TextOf(c.Arguments)}}
 		if n < elided {
 			call.Function.Arguments, call.Elided = "", true
 		}
@@ -64,7 +64,7 @@ func ParseToolCalls(text string) ([]Call, error) {
 		case c.Type != nil && *c.Type != "function":
 			return nil, Invalid("", "tool call %d is a %s; only functions can be called", n, clip(*c.Type))
 		}
-		calls[n] = Call{CallID: *c.ID, Name: *c.Function.Name, Arguments: fromText(*c.Function.Arguments)}
+		calls[n] = Call{CallID: *c.ID, Name: *c.Function.Name, Arguments: FromText(*c.Function.Arguments)}
 	}
 	return calls, nil
 }

@@ -66,7 +66,7 @@ func (d PromptDefinition) Fill(sources ...JSON) (string, error) {
 func variable(objects []map[string]JSON, name string) (string, bool) {
 	for _, object := range objects {
 		if raw, ok := object[name]; ok && jsontext.Value(raw).Kind() != 'n' {
-			return asText(raw), true
+			return TextOf(raw), true
 		}
 	}
 	return "", false

@@ -12,6 +12,7 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/events/openresponses"
 	"github.com/skein-threads/skein/runtime"
 )
 
@@ -39,7 +40,7 @@ func newAnswer(in *runtime.StepInput, out runtime.Stream) *answer {
 
 // note notes the ids of the calls of an item.
 func (a *answer) note(i *events.Item) {
-	list, err := events.OpenForm{Split: true}.Write(i)
+	list, err := openresponses.Form{Split: true}.Write(i)
 	if err != nil {
 		return
 	}
@@ -174,7 +175,7 @@ func (a *answer) part(out *runtime.Reaction, part any) {
 // item adds an item of the answer to the reaction.
 func (a *answer) item(out *runtime.Reaction, index int64, raw events.JSON) error {
 	nonsense := &failure{text: "the model's answer cannot be read: item " + strconv.FormatInt(index, 10) + " is not of its type", retry: true}
-	var o events.OpenItem
+	var o openresponses.Item
 	if json.Unmarshal(raw, &o) != nil || o.Type == "" {
 		return nonsense
 	}
@@ -184,7 +185,7 @@ func (a *answer) item(out *runtime.Reaction, index int64, raw events.JSON) error
 		if k := jsontext.Value(o.Content).Kind(); o.Type == "message" && k != '[' && k != 'n' && k != 0 {
 			return nonsense
 		}
-		for _, raw := range events.OpenParts(o) {
+		for _, raw := range openresponses.Parts(o) {
 			var fields map[string]events.JSON
 			if json.Unmarshal(raw, &fields) != nil {
 				return nonsense
@@ -217,7 +218,7 @@ func (a *answer) item(out *runtime.Reaction, index int64, raw events.JSON) error
 		a.part(out, callPart{events.ToolPart + name, id, input})
 		out.ToolCalls = append(out.ToolCalls, runtime.ToolCall{CallID: id, Name: name, Arguments: input})
 	default:
-		for _, part := range events.OpenParts(o) {
+		for _, part := range openresponses.Parts(o) {
 			a.part(out, part)
 		}
 	}

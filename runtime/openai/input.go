@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/events/openresponses"
 )
 
 // Limits of the protocol.
@@ -57,7 +58,7 @@ func newScript(raw bool) *script {
 // item adds an item of the thread, and notes it if any of it is shown. Package events
 // defines its form in the protocol; what an endpoint refuses is omitted here.
 func (s *script) item(i *events.Item) {
-	list, err := events.OpenForm{Split: true}.Write(i)
+	list, err := openresponses.Form{Split: true}.Write(i)
 	if err != nil {
 		return
 	}
@@ -135,7 +136,7 @@ type inputPart struct {
 }
 
 // reasoning returns reasoning for the model, if it can be sent back.
-func (s *script) reasoning(o events.OpenItem) (reasoningItem, bool) {
+func (s *script) reasoning(o openresponses.Item) (reasoningItem, bool) {
 	out := reasoningItem{Type: "reasoning", ID: o.ID, Summary: []events.JSON{}, EncryptedContent: text(o.EncryptedContent)}
 	if json.Unmarshal(o.Summary, &out.Summary) != nil || out.Summary == nil {
 		out.Summary = []events.JSON{}

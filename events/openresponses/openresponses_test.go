@@ -1,4 +1,4 @@
-package events
+package openresponses
 
 import (
 	"errors"
@@ -10,11 +10,12 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/skein-threads/skein/events"
 )
 
 // asItem returns the document of an item that item.create accepted.
-func asItem(n NewItem) *Item {
-	i := &Item{
+func asItem(n events.NewItem) *events.Item {
+	i := &events.Item{
 		ID: n.ID, Type: n.Type, Role: n.Role, Status: n.Status, Channel: n.Channel, Content: n.Content, ParentItemID: n.ParentItemID,
 		Silent: n.Silent, Metadata: n.Metadata, ThreadID: "T-1", ContextID: "ctx_1", Index: 7,
 	}
@@ -24,7 +25,7 @@ func asItem(n NewItem) *Item {
 	return i
 }
 
-func sameJSON(t *testing.T, got, want JSON) {
+func sameJSON(t *testing.T, got, want events.JSON) {
 	t.Helper()
 	g, w := jsontext.Value(got).Clone(), jsontext.Value(want).Clone()
 	if err := errors.Join(g.Canonicalize(), w.Canonicalize()); err != nil || string(g) != string(w) {
@@ -33,19 +34,19 @@ func sameJSON(t *testing.T, got, want JSON) {
 }
 
 // readOne reads one item of Open Responses.
-func readOne(raw string) (NewItem, error) {
-	var o OpenItem
+func readOne(raw string) (events.NewItem, error) {
+	var o Item
 	if err := json.Unmarshal([]byte(raw), &o); err != nil {
-		return NewItem{}, Invalid("", "not an item: %w", err)
+		return events.NewItem{}, events.Invalid("", "not an item: %w", err)
 	}
-	list, err := ReadOpenResponses([]OpenItem{o})
+	list, err := Read([]Item{o})
 	if err != nil {
-		return NewItem{}, err
+		return events.NewItem{}, err
 	}
 	return list[0], nil
 }
 
-func writtenAs(t *testing.T, f OpenForm, i *Item) []OpenItem {
+func writtenAs(t *testing.T, f Form, i *events.Item) []Item {
 	t.Helper()
 	list, err := f.Write(i)
 	if err != nil {
@@ -55,13 +56,13 @@ func writtenAs(t *testing.T, f OpenForm, i *Item) []OpenItem {
 }
 
 // over returns the items after encoding and decoding.
-func over(t *testing.T, list []OpenItem) []OpenItem {
+func over(t *testing.T, list []Item) []Item {
 	t.Helper()
 	raw, err := json.Marshal(list, json.Deterministic(true))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []OpenItem
+	var got []Item
 	if err := json.Unmarshal(raw, &got); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func over(t *testing.T, list []OpenItem) []OpenItem {
 // Each type of item converts to Open Responses and back without a loss, and without the
 // thread's own fields: EK-3, EK-4, EK-6, EK-8, EK-10, EK-11, EK-13, EK-30, EK-165,
 // EK-166..EK-171.
-func TestOpenResponses_RoundTrip(t *testing.T) {
+func TestRead_RoundTrip(t *testing.T) {
 	tests := []struct{ name, open, item string }{
 		{"message", `{"type":"message","id":"itm_1","role":"user","content":[{"type":"input_text","text":"hi"}]}`,
 			`{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}`},
@@ -101,7 +102,7 @@ func TestOpenResponses_RoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var want NewItem
+			var want events.NewItem
 			if err := json.Unmarshal([]byte(tt.item), &want); err != nil {
 				t.Fatal(err)
 			}
@@ -109,8 +110,8 @@ func TestOpenResponses_RoundTrip(t *testing.T) {
 				t.Errorf("got %+v, want %+v", item, want)
 			}
 			sameJSON(t, item.Content, want.Content)
-			back := valueOf(writtenAs(t, OpenForm{}, asItem(item))[0])
-			sameJSON(t, back, JSON(tt.open))
+			back := valueOf(writtenAs(t, Form{}, asItem(item))[0])
+			sameJSON(t, back, events.JSON(tt.open))
 			for _, own := range []string{"threadId", "contextId", "index", "T-1", "ctx_1", "skein"} {
 				if strings.Contains(string(back), own) {
 					t.Errorf("%s goes out: %s", own, back)
@@ -123,7 +124,7 @@ func TestOpenResponses_RoundTrip(t *testing.T) {
 // Reasoning items become parts of a message (EK-172); a string alone is a message's content;
 // an item without a type is a message; one of a type that a thread does not have is kept whole
 // in a part.
-func TestReadOpenResponses_Normalises(t *testing.T) {
+func TestRead_Normalises(t *testing.T) {
 	tests := []struct{ name, open, content string }{
 		{"reasoning item", `{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"thinking"}],"encrypted_content":"x"}`,
 			`[{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"thinking"}],"encrypted_content":"x"}]`},
@@ -138,17 +139,17 @@ func TestReadOpenResponses_Normalises(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if item.Type != Message {
+			if item.Type != events.Message {
 				t.Errorf("type %s", item.Type)
 			}
-			sameJSON(t, item.Content, JSON(tt.content))
+			sameJSON(t, item.Content, events.JSON(tt.content))
 		})
 	}
 }
 
 // What a thread has no field for is returned to Open Responses unchanged, until the item
 // changes.
-func TestOpenResponses_KeepsUnknownFields(t *testing.T) {
+func TestRead_KeepsUnknownFields(t *testing.T) {
 	for _, open := range []string{
 		`{"type":"message","id":"msg 1","role":"assistant","status":"incomplete","phase":"final","content":[{"type":"output_text","text":"a"}]}`,
 		`{"role":"user","content":"hi"}`,
@@ -166,50 +167,50 @@ func TestOpenResponses_KeepsUnknownFields(t *testing.T) {
 			t.Errorf("%s: %v", open, err)
 			continue
 		}
-		for _, f := range []OpenForm{{Split: true}, {Split: true, Exact: true}} {
+		for _, f := range []Form{{Split: true}, {Split: true, Exact: true}} {
 			list := writtenAs(t, f, asItem(item))
 			if len(list) != 1 {
 				t.Errorf("%s: %d items", open, len(list))
 				continue
 			}
 			list[0].Origin = nil
-			sameJSON(t, valueOf(list[0]), JSON(open))
+			sameJSON(t, valueOf(list[0]), events.JSON(open))
 		}
 	}
 	item, err := readOne(`{"type":"function_call","id":"fc_1","call_id":"c1","name":"f","arguments":"{}","namespace":"n"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	item.Content = raw(`{"callId":"c1","name":"g","arguments":{}}`)
-	sameJSON(t, valueOf(writtenAs(t, OpenForm{}, asItem(item))[0]), raw(`{"type":"function_call","id":"fc_1","call_id":"c1","name":"g","arguments":"{}"}`))
+	item.Content = events.JSON(`{"callId":"c1","name":"g","arguments":{}}`)
+	sameJSON(t, valueOf(writtenAs(t, Form{}, asItem(item))[0]), events.JSON(`{"type":"function_call","id":"fc_1","call_id":"c1","name":"g","arguments":"{}"}`))
 }
 
 // An invalid item is refused (EK-9), and the error names it.
-func TestReadOpenResponses_NamesInvalidItem(t *testing.T) {
+func TestRead_NamesInvalidItem(t *testing.T) {
 	for _, raw := range []string{`{"type":"message"}`, `{"type":"message","role":"user","content":{}}`,
 		`{"type":"function_call","name":"x","arguments":"{}"}`, `{"type":"function_call_output","call_id":"c"}`, `{"type":"item_reference"}`, `[]`, `{`, `"hi"`} {
 		item, err := readOne(raw)
-		if err == nil || AsError(err).Code != InvalidRequest {
+		if err == nil || events.AsError(err).Code != events.InvalidRequest {
 			t.Errorf("%s returns %+v, %v", raw, item, err)
 		}
 	}
-	_, err := ReadOpenResponses([]OpenItem{{Role: User, Content: raw(`"hi"`)}, {Type: "item_reference"}})
-	if e := AsError(err); err == nil || e.Details == nil || !strings.HasPrefix(e.Details.Path, "/1/") {
+	_, err := Read([]Item{{Role: events.User, Content: events.JSON(`"hi"`)}, {Type: "item_reference"}})
+	if e := events.AsError(err); err == nil || e.Details == nil || !strings.HasPrefix(e.Details.Path, "/1/") {
 		t.Errorf("the second: %v", err)
 	}
 }
 
 // Split for a model's endpoint, a message's reasoning and calls are items of their own, in
 // their place, and what such a reader cannot have is omitted.
-func TestOpenForm_Split(t *testing.T) {
-	i := &Item{ID: "itm_1", Type: Message, Role: Assistant, Status: ItemCompleted, Content: raw(`[{"type":"output_text","text":"a","x":1,"annotations":[]},
+func TestForm_Split(t *testing.T) {
+	i := &events.Item{ID: "itm_1", Type: events.Message, Role: events.Assistant, Status: events.ItemCompleted, Content: events.JSON(`[{"type":"output_text","text":"a","x":1,"annotations":[]},
 		{"type":"acme.mood"},{"type":"reasoning","id":"rs_1","summary":[]},{"type":"tool-f","toolCallId":"c1","state":"output-error","input":{"a":1},"errorText":"broke"},
 		{"type":"tool-f","toolCallId":"c2","input":"{"},{"type":"text","text":"b"},{"type":"open.web_search_call","item":{"type":"web_search_call","id":"ws_1"}}]`)}
-	got, err := json.Marshal(writtenAs(t, OpenForm{Split: true}, i))
+	got, err := json.Marshal(writtenAs(t, Form{Split: true}, i))
 	if err != nil {
 		t.Fatal(err)
 	}
-	sameJSON(t, got, raw(`[{"type":"message","id":"itm_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"a","annotations":[]}]},
+	sameJSON(t, got, events.JSON(`[{"type":"message","id":"itm_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"a","annotations":[]}]},
 		{"type":"reasoning","id":"rs_1","summary":[]},{"type":"function_call","call_id":"c1","name":"f","arguments":"{\"a\":1}"},
 		{"type":"function_call_output","call_id":"c1","output":"Error: broke"},{"type":"function_call","call_id":"c2","name":"f","arguments":"{"},
 		{"type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"b"}]},{"type":"web_search_call","id":"ws_1"}]`))
@@ -229,24 +230,24 @@ func value(rnd *rand.Rand, depth int) string {
 
 // randomItem returns a random item of any type, with parts of every kind, many of them
 // unusual.
-func randomItem(rnd *rand.Rand, n int) NewItem {
-	i := NewItem{ID: fmt.Sprintf("itm_%d", n), Status: []ItemStatus{"", ItemStored, ItemPending, ItemCompleted}[rnd.IntN(4)], Silent: rnd.IntN(4) == 0}
+func randomItem(rnd *rand.Rand, n int) events.NewItem {
+	i := events.NewItem{ID: fmt.Sprintf("itm_%d", n), Status: []events.ItemStatus{"", events.ItemStored, events.ItemPending, events.ItemCompleted}[rnd.IntN(4)], Silent: rnd.IntN(4) == 0}
 	if rnd.IntN(3) == 0 {
-		i.Channel, i.ParentItemID = Web, "itm_0"
-		i.Depth = to(int64(1 + rnd.IntN(3)))
+		i.Channel, i.ParentItemID = events.Web, "itm_0"
+		i.Depth = new(int64(1 + rnd.IntN(3)))
 	}
 	if rnd.IntN(3) == 0 {
-		i.Metadata = raw(`{"own":` + value(rnd, 2) + `}`)
+		i.Metadata = events.JSON(`{"own":` + value(rnd, 2) + `}`)
 	}
 	switch rnd.IntN(6) {
 	case 0:
-		i.Type, i.Content = ActionExecute, raw(`{"callId":"c","name":"f","arguments":`+value(rnd, 2)+`}`)
+		i.Type, i.Content = events.ActionExecute, events.JSON(`{"callId":"c","name":"f","arguments":`+value(rnd, 2)+`}`)
 	case 1:
-		i.Type, i.Content = ActionResult, raw(`{"callId":"c","output":`+value(rnd, 2)+[]string{``, `,"isError":true`, `,"isError":false`, `,"name":"f"`}[rnd.IntN(4)]+`}`)
+		i.Type, i.Content = events.ActionResult, events.JSON(`{"callId":"c","output":`+value(rnd, 2)+[]string{``, `,"isError":true`, `,"isError":false`, `,"name":"f"`}[rnd.IntN(4)]+`}`)
 	case 2:
-		i.Type, i.Content = ItemReference, raw(`{"itemId":"itm_9"}`)
+		i.Type, i.Content = events.ItemReference, events.JSON(`{"itemId":"itm_9"}`)
 	default:
-		i.Type, i.Role = Message, []Role{User, Assistant, System, Developer}[rnd.IntN(4)]
+		i.Type, i.Role = events.Message, []events.Role{events.User, events.Assistant, events.System, events.Developer}[rnd.IntN(4)]
 		var parts []string
 		for range rnd.IntN(6) {
 			more := []string{``, `,"x":` + value(rnd, 2), `,"id":` + value(rnd, 1), `,"status":` + value(rnd, 1), `,"skein:item":` + value(rnd, 1)}[rnd.IntN(5)]
@@ -261,19 +262,19 @@ func randomItem(rnd *rand.Rand, n int) NewItem {
 				`{"type":"message","content":[]` + more + `}`, `{"type":"item_reference"` + more + `}`,
 			}[rnd.IntN(16)])
 		}
-		i.Content = raw("[" + strings.Join(parts, ",") + "]")
+		i.Content = events.JSON("[" + strings.Join(parts, ",") + "]")
 	}
 	return i
 }
 
 // Any thread converts to Open Responses and back in both forms that lose nothing: EK-170.
-func TestOpenForm_ExactRoundTripsAnyThread(t *testing.T) {
-	made := map[ItemType]int{}
+func TestForm_ExactRoundTripsAnyThread(t *testing.T) {
+	made := map[events.ItemType]int{}
 	for seed := range uint64(3000) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
-		f := OpenForm{Exact: true, Split: rnd.IntN(2) == 0}
-		var items []NewItem
-		var list []OpenItem
+		f := Form{Exact: true, Split: rnd.IntN(2) == 0}
+		var items []events.NewItem
+		var list []Item
 		for n := range 1 + rnd.IntN(5) {
 			item := randomItem(rnd, n)
 			if item.Check() != nil {
@@ -283,7 +284,7 @@ func TestOpenForm_ExactRoundTripsAnyThread(t *testing.T) {
 			items = append(items, item)
 			list = append(list, writtenAs(t, f, asItem(item))...)
 		}
-		got, err := ReadOpenResponses(over(t, list))
+		got, err := Read(over(t, list))
 		if err != nil || len(got) != len(items) {
 			t.Fatalf("seed %d: %d of %d items: %v", seed, len(got), len(items), err)
 		}
@@ -299,14 +300,14 @@ func TestOpenForm_ExactRoundTripsAnyThread(t *testing.T) {
 			}
 		}
 	}
-	if len(made) != 4 || slices.Min([]int{made[Message], made[ActionExecute], made[ActionResult], made[ItemReference]}) < 100 {
+	if len(made) != 4 || slices.Min([]int{made[events.Message], made[events.ActionExecute], made[events.ActionResult], made[events.ItemReference]}) < 100 {
 		t.Errorf("too few of a kind: %v", made)
 	}
 }
 
 // Any JSON object that is accepted as an item of Open Responses is returned unchanged, and
 // writing loses nothing.
-func FuzzOpenResponses(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		`{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}`, `{"role":"user","content":"hi","phase":1}`,
 		`{"type":"function_call","call_id":"c","name":"f","arguments":"{ }"}`, `{"type":"function_call_output","call_id":"c","output":[1]}`,
@@ -316,17 +317,17 @@ func FuzzOpenResponses(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		var in OpenItem
+		var in Item
 		if json.Unmarshal([]byte(text), &in) != nil {
 			return
 		}
-		list, err := ReadOpenResponses([]OpenItem{in})
+		list, err := Read([]Item{in})
 		if err != nil {
 			return
 		}
 		item := asItem(list[0])
 		if in.Origin == nil {
-			back := writtenAs(t, OpenForm{Split: true, Exact: true}, item)
+			back := writtenAs(t, Form{Split: true, Exact: true}, item)
 			for i := range back {
 				back[i].Origin = nil
 			}
@@ -334,8 +335,8 @@ func FuzzOpenResponses(f *testing.F) {
 				t.Errorf("%s\ncomes back as %v", text, back)
 			}
 		}
-		for _, form := range []OpenForm{{Exact: true}, {Exact: true, Split: true}} {
-			again, err := ReadOpenResponses(over(t, writtenAs(t, form, item)))
+		for _, form := range []Form{{Exact: true}, {Exact: true, Split: true}} {
+			again, err := Read(over(t, writtenAs(t, form, item)))
 			if err != nil || len(again) != 1 || !sameValue(again[0].Content, list[0].Content) {
 				t.Errorf("%s\nbecomes %+v\nand then %+v: %v", text, list, again, err)
 			}
