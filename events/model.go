@@ -82,6 +82,11 @@ type Thread struct {
 	CreatedAtMicros int64      `json:"createdAtMicros,omitzero" schema:"minimum=0" doc:"createdAt in microseconds since the epoch."`
 	MessageBlocks   [][]int64  `json:"messageBlocks,omitempty" doc:"Internal: the number of its messages, for pages; not in answers."`
 	ListedSeq       int64      `json:"listedSeq,omitzero" schema:"minimum=0" doc:"Internal: its place in lists, if an archive came after it; not in answers."`
+
+	Changes              int64      `json:"changes,omitzero" schema:"minimum=0" doc:"How many changes there were after its creation: v of thread.document. What is traced or archived is no change."`
+	NextMessageID        int64      `json:"nextMessageId,omitzero" schema:"minimum=0" doc:"The number that the next message will take."`
+	UserLastInteractedAt int64      `json:"userLastInteractedAt,omitzero" schema:"minimum=0" doc:"The time of the last message of a user, in milliseconds since the epoch; absent if there was none."`
+	DiffStats            *DiffStats `json:"diffStats,omitzero" doc:"Changes of its files; absent if there was none."`
 	Stamp
 }
 
@@ -295,6 +300,8 @@ func threadDocuments() []Document {
 		document[TraceEvent]("trace_event", "One thing that was recorded of a run."),
 		document[Definition]("definition", "A definition of a tenant: a model, a prompt, a tool or an agent."),
 		document[ThreadList]("thread_list", "A page of threads."),
+		document[ThreadDocument]("thread_document", "A thread as one document with its messages."),
+		document[ThreadHistory]("thread_history", "A page of summaries of threads."),
 		document[ContextList]("context_list", "A thread's contexts."),
 		document[ItemList]("item_list", "A page of items."),
 		document[ExecutionList]("execution_list", "A thread's executions."),

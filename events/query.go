@@ -37,7 +37,7 @@ type (
 	// ListThreads returns the tenant's threads, newest change first.
 	ListThreads struct {
 		Status       ThreadStatus `json:"status,omitzero" doc:"Only those in this state."`
-		Archived     *bool        `json:"archived,omitzero" doc:"Only those that are, or are not, archived."`
+		Archived     *bool        `json:"archived,omitzero" doc:"true: only those that are archived; else only those that are not."`
 		AgentID      string       `json:"agentId,omitzero" schema:"pattern=name" doc:"Only those of this agent."`
 		UserID       string       `json:"userId,omitzero" schema:"maxLength=256" doc:"Only those of this user."`
 		KeyPrefix    string       `json:"keyPrefix,omitzero" schema:"pattern=key" doc:"Only those whose key has this prefix."`
@@ -198,6 +198,9 @@ func threadQueries() []Query {
 			GetThread{ThreadID: "key:support/42", At: &At{Version: new(int64(7))}}),
 		query[ThreadList]("thread.list", "The tenant's threads, newest change first.",
 			ListThreads{Status: ThreadOpen, Limit: new(int64(20))}),
+		query[ThreadDocument]("thread.document", "A thread as one document with its messages, in the form of Amp.", GetThreadDocument{ThreadID: exampleThread}),
+		query[ThreadHistory]("thread.history", "Summaries of the tenant's threads, newest change first, in the form of Amp.",
+			ListThreadHistory{Limit: new(int64(50))}),
 		query[Context]("context.get", "A context's document.", GetContext{ThreadID: exampleThread}),
 		query[ContextList]("context.list", "A thread's contexts.", ListContexts{ThreadID: exampleThread}),
 		query[Item]("item.get", "An item's document.", GetItem{ItemID: exampleQuestion}),

@@ -139,6 +139,9 @@ func (c *change) touchThread() {
 		return
 	}
 	c.slot = s
+	if c.isChange() {
+		doc.Changes++
+	}
 	if c.event.Type == events.LifecycleArchivedType { // the thread keeps its place in lists
 		doc.ListedSeq = cmp.Or(doc.ListedSeq, doc.Seq)
 	} else {

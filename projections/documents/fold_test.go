@@ -74,7 +74,7 @@ func TestThread(t *testing.T) {
 	h.add(events.Event{Type: events.AgentAssignedType, Data: events.AgentAssigned{AgentID: "billing"}})
 	h.add(events.Event{Type: events.KeyReleasedType, Data: events.KeyReleased{Key: "support/42", ThreadID: h.id}})
 	shows(t, h, map[Place]string{{}: `{` + strings.Replace(created, `"support/42"`, "null", 1) + `,"status":"streaming","updatedAt":` + at + `5.123Z","agentId":"billing","archived":true,
-		"draft":"d","autoSubmitDraft":true,"agentMode":"m","maxTokens":9,"metadata":{"b":2},"env":{"tree":"main"},"createdAtMicros":1771581601123456,"version":7,"seq":15}`})
+		"draft":"d","autoSubmitDraft":true,"agentMode":"m","maxTokens":9,"metadata":{"b":2},"env":{"tree":"main"},"createdAtMicros":1771581601123456,"changes":4,"version":7,"seq":15}`})
 
 	// What it does not show by a field of its own, it shows by its version.
 	h.add(events.Event{Type: events.FileWrittenType, Data: events.FileWritten{Path: "/a", MimeType: "text/plain"}})

@@ -6,7 +6,7 @@ import "github.com/skein-threads/skein/events"
 func threads() Projection {
 	type T = events.Thread
 	return Projection{
-		Kind: Threads, Name: "threads", Version: 4, Bucket: "thread_threads",
+		Kind: Threads, Name: "threads", Version: 5, Bucket: "thread_threads",
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: append(ofThreadRun(),
@@ -18,7 +18,10 @@ func threads() Projection {
 			}),
 			on(events.ThreadStatusChangedType, own, func(_ *change, doc *T, d events.ThreadStatusChanged) { doc.Status = d.To }),
 			on(events.ProfileChangedType, own, func(_ *change, doc *T, d events.ProfileChanged) { setProfile(doc, d) }),
-			on(events.QueuePushedType, own, func(_ *change, doc *T, _ events.QueuePushed) { doc.Queued++ }),
+			on(events.QueuePushedType, own, func(_ *change, doc *T, d events.QueuePushed) {
+				doc.Queued++
+				doc.NextMessageID = max(doc.NextMessageID, d.MessageID+1)
+			}),
 			on(events.QueueDrainedType, own, func(_ *change, doc *T, d events.QueueDrained) {
 				doc.Queued = max(0, doc.Queued-int64(len(d.IDs)))
 			}),
@@ -31,18 +34,62 @@ func threads() Projection {
 					doc.ContextID = d.ID
 				}
 			}),
-			on(events.ItemCreatedType, own, func(_ *change, doc *T, d events.ItemCreated) {
+			on(events.ItemCreatedType, own, func(c *change, doc *T, d events.ItemCreated) {
 				doc.Items++
 				*doc.ItemTypes.Of(d.Type)++
 				doc.NextItem = max(doc.NextItem, d.Index+1)
+				if d.Type == events.Message {
+					doc.NextMessageID++
+				}
+				if d.Type == events.Message && d.Role == events.User && d.Depth == 0 && !d.Silent {
+					doc.UserLastInteractedAt = max(doc.UserLastInteractedAt, int64(c.given(d.CreatedAt))/1000)
+				}
 				if events.ShowsAlone(d.Type, d.CallOf != nil) {
 					countMessage(doc, d.Index, messageClass(d.Depth, d.ContextID != doc.ContextID, d.Silent), 1)
 				}
 			}),
+			on(events.FileWrittenType, own, func(_ *change, doc *T, d events.FileWritten) {
+				if d.Since == 0 {
+					countFiles(doc, events.DiffStats{Added: 1})
+				} else {
+					countFiles(doc, events.DiffStats{Changed: 1})
+				}
+			}),
+			on(events.FileDeletedType, own, func(_ *change, doc *T, _ events.FileDeleted) { countFiles(doc, events.DiffStats{Deleted: 1}) }),
 			together(events.MessageDeletedType),
 			together(events.HistoryTruncatedType),
 		),
 	}
+}
+
+// countFiles adds to the counts of changes of files. Readers share the old ones, so they are
+// replaced.
+func countFiles(doc *events.Thread, by events.DiffStats) {
+	if doc.DiffStats != nil {
+		by.Added += doc.DiffStats.Added
+		by.Changed += doc.DiffStats.Changed
+		by.Deleted += doc.DiffStats.Deleted
+	}
+	doc.DiffStats = &by
+}
+
+// isChange reports whether the event counts as a change of the thread: it came after the
+// command that created the thread, and is more than a record of what was found, traced or
+// moved.
+func (c *change) isChange() bool {
+	switch c.event.Type {
+	case events.ThreadResolvedType, events.ContextResolvedType, events.TraceRecordedType, events.CommandRejectedType, events.LifecycleArchivedType:
+		return false
+	}
+	if c.commit.Events[0].Version != 1 {
+		return true
+	}
+	for i := range c.commit.Events {
+		if e := &c.commit.Events[i]; e.Type == events.ThreadCreatedType {
+			return e.CommandID != c.event.CommandID || e.CommandIndex != c.event.CommandIndex
+		}
+	}
+	return true
 }
 
 // setProfile sets the fields that the event holds. An empty string clears one.

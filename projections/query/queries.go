@@ -181,6 +181,8 @@ func answers() map[reflect.Type]answer {
 	return indexed(
 		answersWith((*asking).getThread),
 		answersWith((*asking).listThreads),
+		answersWith((*asking).getThreadDocument),
+		answersWith((*asking).listThreadHistory),
 		answersWith((*asking).getContext),
 		answersWith((*asking).listContexts),
 		answersWith((*asking).getItem),

@@ -12,25 +12,63 @@ import (
 // threadsUsual is how many threads a page has if the query does not say.
 const threadsUsual = 50
 
-// listThreads picks from the directory and reads the documents of one page. A
-// thread that changes while a caller pages moves to the front: the pages that follow
-// may miss it, and none shows a thread twice.
+// listThreads returns a page of threads.
 func (a *asking) listThreads(d events.ListThreads) (*events.ThreadList, error) {
-	if d.MinVersion != nil {
-		return nil, events.Invalid("/minVersion", "a list of threads has no version; use minSeq")
-	}
-	w, err := wishOf(d)
+	list := &events.ThreadList{Threads: []events.Thread{}}
+	next, err := a.eachThread("thread.list", d, func(t *events.Thread) { list.Threads = append(list.Threads, *shown(t)) })
 	if err != nil {
 		return nil, err
 	}
-	query := mark("thread.list", a.tenant, string(d.Status), triple(d.Archived), d.AgentID, d.UserID, d.KeyPrefix, d.UpdatedAfter)
+	list.NextCursor = next
+	return list, nil
+}
+
+// listThreadHistory is listThreads with summaries in place of documents. It reads one read
+// model.
+func (a *asking) listThreadHistory(d events.ListThreadHistory) (*events.ThreadHistory, error) {
+	of := events.ListThreads{Archived: d.Archived, Limit: d.Limit, Cursor: d.Cursor, Fresh: d.Fresh}
+	list := &events.ThreadHistory{Threads: []events.ThreadSummary{}}
+	next, err := a.eachThread("thread.history", of, func(t *events.Thread) {
+		list.Threads = append(list.Threads, t.Summary(messagesIn(t)))
+	})
+	if err != nil {
+		return nil, err
+	}
+	list.NextCursor = next
+	return list, nil
+}
+
+// messagesIn returns how many messages the thread's document has.
+func messagesIn(t *events.Thread) (n int64) {
+	for _, block := range t.MessageBlocks {
+		count, _ := documents.MessageFilter{}.Count(block)
+		n += count
+	}
+	return n
+}
+
+// eachThread picks from the directory, reads the documents of one page, passes each to add,
+// and returns the cursor of the next page. A thread that changes while a caller pages moves to
+// the front: the pages that follow may miss it, and none shows a thread twice.
+func (a *asking) eachThread(list string, d events.ListThreads, add func(*events.Thread)) (next string, err error) {
+	if d.MinVersion != nil {
+		return "", events.Invalid("/minVersion", "a list of threads has no version; use minSeq")
+	}
+	if d.Archived == nil {
+		d.Archived = new(bool)
+	}
+	w, err := wishOf(d)
+	if err != nil {
+		return "", err
+	}
+	query := mark(list, a.tenant, string(d.Status), triple(d.Archived), d.AgentID, d.UserID, d.KeyPrefix, d.UpdatedAfter)
 	if d.Cursor != "" {
 		if w.before, err = decodeCursor(d.Cursor, query); err != nil {
-			return nil, err
+			return "", err
 		}
 	}
 	if err := a.awaitDirectory(d.MinSeq); err != nil {
-		return nil, err
+		return "", err
 	}
 	most := limit(d.Limit, threadsUsual)
 	picked := a.directory.pick(a.tenant, w, most+1)
@@ -39,18 +77,17 @@ func (a *asking) listThreads(d events.ListThreads) (*events.ThreadList, error) {
 		picked = picked[:most]
 		more = picked[most-1].seq
 	}
-	list := &events.ThreadList{Threads: []events.Thread{}}
-	cut, err := a.readThreads(list, picked, d)
+	cut, err := a.readThreads(picked, d, add)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	if cut > 0 {
 		more = cut
 	}
-	if more > 0 {
-		list.NextCursor = encodeCursor(query, more)
+	if more == 0 {
+		return "", nil
 	}
-	return list, nil
+	return encodeCursor(query, more), nil
 }
 
 func wishOf(d events.ListThreads) (wish, error) {
@@ -92,10 +129,10 @@ func (a *asking) awaitDirectory(least *int64) error {
 	return nil
 }
 
-// readThreads adds the documents to the list. If they are too large for one answer it
+// readThreads passes the documents to add. If they are too large for one answer it
 // returns the sequence of the last that fits. A document that is newer than the
 // directory may no longer be what was asked for.
-func (a *asking) readThreads(list *events.ThreadList, picked []pickedThread, d events.ListThreads) (cut uint64, err error) {
+func (a *asking) readThreads(picked []pickedThread, d events.ListThreads, add func(*events.Thread)) (cut uint64, err error) {
 	if len(picked) == 0 {
 		return 0, nil
 	}
@@ -107,7 +144,7 @@ func (a *asking) readThreads(list *events.ThreadList, picked []pickedThread, d e
 	if err != nil {
 		return 0, err
 	}
-	room := a.answerBytes()
+	room, added := a.answerBytes(), 0
 	for i, f := range got {
 		if f.doc == nil {
 			continue
@@ -116,10 +153,11 @@ func (a *asking) readThreads(list *events.ThreadList, picked []pickedThread, d e
 		if !fits(doc, d) {
 			continue
 		}
-		if room -= f.bytes + 1; room < 0 && len(list.Threads) > 0 {
+		if room -= f.bytes + 1; room < 0 && added > 0 {
 			return picked[i-1].seq, nil
 		}
-		list.Threads = append(list.Threads, *shown(doc))
+		add(doc)
+		added++
 	}
 	return 0, nil
 }

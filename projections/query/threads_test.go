@@ -47,18 +47,21 @@ func TestThreadListFilters(t *testing.T) {
 		filter string
 		want   func(events.Thread) bool
 	}{
-		{``, func(events.Thread) bool { return true }},
-		{`"status":"streaming"`, func(t events.Thread) bool { return t.Status == "streaming" }},
+		{``, func(t events.Thread) bool { return !t.Archived }},
+		{`"status":"streaming"`, func(t events.Thread) bool { return t.Status == "streaming" && !t.Archived }},
 		{`"archived":true`, func(t events.Thread) bool { return t.Archived }},
 		{`"archived":false`, func(t events.Thread) bool { return !t.Archived }},
-		{`"agentId":"agent-1"`, func(t events.Thread) bool { return t.AgentID == "agent-1" }},
+		{`"agentId":"agent-1"`, func(t events.Thread) bool { return t.AgentID == "agent-1" && !t.Archived }},
+		{`"agentId":"agent-1","archived":true`, func(t events.Thread) bool { return t.AgentID == "agent-1" && t.Archived }},
 		{`"agentId":"nobody"`, func(events.Thread) bool { return false }},
-		{`"userId":"user-2","agentId":"agent-0"`, func(t events.Thread) bool { return t.UserID == "user-2" && t.AgentID == "agent-0" }},
-		{`"keyPrefix":"k/1/"`, func(t events.Thread) bool { return t.Key != nil && (*t.Key)[:4] == "k/1/" }},
-		{`"updatedAfter":"` + after + `"`, func(t events.Thread) bool { return max(t.UpdatedAt, t.CreatedAt) > after }},
+		{`"userId":"user-2","agentId":"agent-0"`, func(t events.Thread) bool { return t.UserID == "user-2" && t.AgentID == "agent-0" && !t.Archived }},
+		{`"keyPrefix":"k/1/"`, func(t events.Thread) bool { return t.Key != nil && (*t.Key)[:4] == "k/1/" && !t.Archived }},
+		{`"updatedAfter":"` + after + `"`, func(t events.Thread) bool { return max(t.UpdatedAt, t.CreatedAt) > after && !t.Archived }},
 	} {
 		var want []string
 		all := ask[events.ThreadList](a, "thread.list", fmt.Sprintf(`{"limit":1000,"minSeq":%d}`, end)).Threads
+		all = append(all, ask[events.ThreadList](a, "thread.list", `{"limit":1000,"archived":true}`).Threads...)
+		slices.SortFunc(all, func(a, b events.Thread) int { return int(b.Seq - a.Seq) })
 		if len(all) != 12 || !slices.IsSortedFunc(all, func(a, b events.Thread) int { return int(b.Seq - a.Seq) }) {
 			t.Fatalf("%d threads, or not newest change first", len(all))
 		}
