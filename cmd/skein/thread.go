@@ -104,7 +104,7 @@ func (a *app) threadList() *cobra.Command {
 	})
 	f := cmd.Flags()
 	f.StringVar(&status, "status", "", "only this state")
-	f.StringVar(&archived, "archived", "", "only archived (true) or not archived (false) ones")
+	f.StringVar(&archived, "archived", "", "true: only archived ones; else only those that are not")
 	f.StringVar(&q.AgentID, "agent", "", "only this agent")
 	f.StringVar(&q.UserID, "user", "", "only this user")
 	f.StringVar(&q.KeyPrefix, "key-prefix", "", "only keys with this prefix")

@@ -29,3 +29,23 @@ func BenchmarkQuery(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkThreadHistory lists 50 of 100,000 threads, each with a turn.
+func BenchmarkThreadHistory(b *testing.B) {
+	h := newHouse(b)
+	h.Fill(100_000, 1)
+	r, _ := h.run(projections.Config{})
+	end, err := h.EventLog.LastSeq(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := r.Progress().Wait(b.Context(), end); err != nil {
+		b.Fatal(err)
+	}
+	a := h.asker(Config{})
+	for b.Loop() {
+		if _, err := a.q.Handle(b.Context(), acme, "thread.history", []byte(`{"limit":50}`), service.Meta{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
