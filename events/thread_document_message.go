@@ -43,7 +43,7 @@ func documentRole(r Role) DocumentRole {
 // runOf returns how a call ended.
 func runOf(r CallResult) *ToolResult {
 	if r.IsError {
-		return &ToolResult{Status: ToolError, Error: asText(r.Output)}
+		return &ToolResult{Status: ToolError, Error: TextOf(r.Output)}
 	}
 	return &ToolResult{Status: ToolSuccess, Result: r.Output}
 }
@@ -106,16 +106,16 @@ func documentBlock(raw JSON) DocumentBlock {
 		return DocumentBlock{Type: PartBlock, Part: raw}
 	}
 	name, isCall := strings.CutPrefix(p.Type, ToolPart)
-	id := saidIn(p.ToolCallID)
+	id := stringOf(p.ToolCallID)
 	switch {
 	case p.Type == InputText || p.Type == OutputText:
-		text := saidIn(p.Text)
+		text := stringOf(p.Text)
 		return DocumentBlock{Type: TextBlock, Text: &text}
 	case p.Type == Refusal:
-		text := saidIn(p.Refusal)
+		text := stringOf(p.Refusal)
 		return DocumentBlock{Type: TextBlock, Text: &text}
-	case p.Type == InputImage && saidIn(p.ImageURL) != "":
-		return DocumentBlock{Type: ImageBlock, Source: imageSource(saidIn(p.ImageURL))}
+	case p.Type == InputImage && stringOf(p.ImageURL) != "":
+		return DocumentBlock{Type: ImageBlock, Source: imageSource(stringOf(p.ImageURL))}
 	case p.Type == Reasoning:
 		text := thought(p.Text, p.Content, p.Summary)
 		return DocumentBlock{Type: ThinkingBlock, Thinking: &text}
@@ -138,7 +138,7 @@ func imageSource(url string) *ImageSource {
 // thought returns the text of a reasoning part: its own, else that of its content, else its
 // summary.
 func thought(text, content, summary JSON) string {
-	if said := saidIn(text); said != "" {
+	if said := stringOf(text); said != "" {
 		return said
 	}
 	for _, list := range []JSON{content, summary} {
@@ -150,7 +150,7 @@ func thought(text, content, summary JSON) string {
 		}
 		var said []string
 		for _, one := range of {
-			if s := saidIn(one.Text); s != "" {
+			if s := stringOf(one.Text); s != "" {
 				said = append(said, s)
 			}
 		}
