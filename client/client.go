@@ -62,6 +62,7 @@ type Client struct {
 	denied *denials // of the connection, if Connect made it
 	opts   Options
 	minSeq int64
+	writer string // the token of the thread that the caller holds; see AsWriter
 	owned  bool // Connect made the connection
 }
 
@@ -127,5 +128,14 @@ func (c *Client) UpToDate(ctx context.Context) (*Client, error) {
 func (c *Client) WithMinSeq(seq int64) *Client {
 	w := *c
 	w.minSeq, w.owned = max(seq, c.minSeq), false
+	return &w
+}
+
+// AsWriter returns a client that sends the token of a writer.claim with every command, so that
+// the thread which the caller holds accepts them, including those of Files and ThreadState.
+// Other threads refuse them. It shares the connection; do not close it.
+func AsWriter(c *Client, token string) *Client {
+	w := *c
+	w.writer, w.owned = token, false
 	return &w
 }

@@ -16,6 +16,7 @@ type Request struct {
 	CommandID       string // default a new UUIDv7; within 24 hours a repeated id returns the first reply
 	ExpectedVersion *int64 // the version that the thread must have; 0: it must not exist
 	Actor           string // default Options.Actor
+	WriterToken     string // of writer.claim, if the caller holds the thread; default that of AsWriter
 }
 
 // Option configures one call of a command.
@@ -54,12 +55,15 @@ func (c *Client) Do(ctx context.Context, name string, r Request) (*events.Reply,
 
 // command encodes a command, and returns the body and the command's id.
 func (c *Client) command(r Request) (body []byte, id string, err error) {
-	req := events.Request{CommandID: r.CommandID, ThreadID: r.ThreadID, ExpectedVersion: r.ExpectedVersion, Actor: r.Actor}
+	req := events.Request{CommandID: r.CommandID, ThreadID: r.ThreadID, ExpectedVersion: r.ExpectedVersion, Actor: r.Actor, WriterToken: r.WriterToken}
 	if req.CommandID == "" {
 		req.CommandID = uuid.Must(uuid.NewV7()).String()
 	}
 	if req.Actor == "" {
 		req.Actor = c.opts.Actor
+	}
+	if req.WriterToken == "" {
+		req.WriterToken = c.writer
 	}
 	if r.Data != nil {
 		if req.Data, err = encode(r.Data); err != nil {

@@ -182,6 +182,7 @@ func (d *Dispatcher) do(ctx context.Context, tenant, name string, body []byte, m
 	if err != nil {
 		return nil, err
 	}
+	concealClaim(c)
 	return d.run(ctx, name, c)
 }
 

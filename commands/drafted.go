@@ -83,7 +83,7 @@ func (d *Dispatcher) repeats(e *entry, j *job) bool {
 		return false
 	}
 	j.show(e.state)
-	j.answer(d.again(j, seq))
+	j.answer(d.again(j, j.command, seq))
 	return true
 }
 
@@ -135,7 +135,7 @@ func (d *Dispatcher) try(e *entry, r *drafted, j *job) fate {
 	case changesNothing(j, made): // it is not recorded: a repeat is decided again
 		r.clear(e)
 		j.show(e.state)
-		j.answer(events.ReplyWithout(e.id, e.state.Version, int64(e.state.Seq), made), nil)
+		j.answer(withToken(events.ReplyWithout(e.id, e.state.Version, int64(e.state.Seq), made), j.command, e.state.Hold))
 		return answered
 	}
 	r.ids[j.id] = true
@@ -195,7 +195,7 @@ func (d *Dispatcher) store(e *entry, r *drafted) error {
 }
 
 // again returns the first reply of a command that was done before.
-func (d *Dispatcher) again(j *job, seq uint64) (*events.Reply, error) {
+func (d *Dispatcher) again(j *job, c *thread.Command, seq uint64) (*events.Reply, error) {
 	commit, err := d.log.Commit(j.ctx, j.tenant, j.thread, seq)
 	if err != nil {
 		return nil, err
@@ -204,5 +204,5 @@ func (d *Dispatcher) again(j *job, seq uint64) (*events.Reply, error) {
 		return nil, events.Errorf(events.NotFound, "the command was executed, but its events were erased since")
 	}
 	j.commit = commit
-	return events.ReplyOf(commit, j.id), nil
+	return withToken(events.ReplyOf(commit, j.id), c, untilIn(commit, j.id))
 }

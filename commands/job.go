@@ -94,5 +94,5 @@ func (j *job) stored(commit *events.Commit) {
 		j.answer(nil, nil)
 		return
 	}
-	j.answer(events.ReplyOf(commit, j.id), nil)
+	j.answer(withToken(events.ReplyOf(commit, j.id), j.command, untilIn(commit, j.id)))
 }

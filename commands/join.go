@@ -29,7 +29,7 @@ func (r *drafted) join(j *job, made []events.Event) {
 	if with == nil {
 		return
 	}
-	with.Command.Time = j.command.Time
+	with.Command.Time, with.Command.Inside = j.command.Time, true
 	k := commandJob(j.ctx, joining, with.Command)
 	k.look, k.joined = with.Look, with
 	if _, err := r.draft.Do(k.command); err != nil {

@@ -151,7 +151,7 @@ func (d *Dispatcher) byFormer(ctx context.Context, c *thread.Command, key string
 			return nil, err
 		}
 		if receipt != nil {
-			return d.again(ask, uint64(receipt.Seq))
+			return d.again(ask, c, uint64(receipt.Seq))
 		}
 	}
 	return nil, nil

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -112,7 +113,7 @@ func (d *Dispatcher) commit(e *entry, jobs []*job, joins func([]events.Event) *J
 			e.state = nil
 			for _, j := range r.taken {
 				refusal := events.Errorf(events.Unavailable, "the outcome of the command is unknown; repeat it with the same commandId: %w", err)
-				refusal.Details = &events.ErrorDetails{Outcome: "unknown", ID: j.id}
+				refusal.Details = &events.ErrorDetails{Outcome: "unknown", ID: cmp.Or(j.command.Repeat, j.id)}
 				j.answer(nil, refusal)
 			}
 			return r.rest

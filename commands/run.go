@@ -21,7 +21,7 @@ func (d *Dispatcher) Run(ctx context.Context, c *thread.Command, look func(*thre
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
 	defer cancel()
 	start := time.Now()
-	c.Time = events.TimeOf(d.cfg.Now())
+	c.Time, c.Inside = events.TimeOf(d.cfg.Now()), true
 	j := commandJob(ctx, internal, c)
 	j.look = look
 	_, err := d.wait(j)

@@ -82,6 +82,7 @@ type Rules interface {
 	traceRules
 	tenantRules
 	lifecycleRules
+	writerRules
 }
 
 func row[T any](t Type, version int, doc string, example T, rule func(Rules, *Event, T) error, olds ...Upcast) Row {
@@ -122,7 +123,7 @@ func Catalog() []Row {
 	return slices.Concat(
 		threadEvents(), contextEvents(), itemEvents(), executionEvents(), stepEvents(), partEvents(), chunkEvents(),
 		historyEvents(), profileEvents(), relationshipEvents(), queueEvents(), keyEvents(), fileEvents(), effectEvents(),
-		approvalEvents(), runEvents(), traceEvents(), tenantEvents(), lifecycleEvents(),
+		approvalEvents(), runEvents(), traceEvents(), tenantEvents(), lifecycleEvents(), writerEvents(),
 	)
 }
 
@@ -130,7 +131,7 @@ func Catalog() []Row {
 func Commands() []Command {
 	return slices.Concat(
 		threadCommands(), contextCommands(), itemCommands(), messageCommands(), executionCommands(), runCommands(), queueCommands(),
-		traceCommands(), effectCommands(), fileCommands(), definitionCommands(),
+		traceCommands(), effectCommands(), fileCommands(), definitionCommands(), writerCommands(),
 	)
 }
 

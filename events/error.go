@@ -19,6 +19,7 @@ const (
 	NotFound          Code = "not_found"          // 404: what it names does not exist, or was deleted
 	VersionConflict   Code = "version_conflict"   // 409: the thread has another version; read it and decide again
 	AlreadyExists     Code = "already_exists"     // 409: the id or key is in use
+	Held              Code = "held"               // 409: another writer holds the thread, or the caller's own hold has ended; nothing was written
 	PayloadTooLarge   Code = "payload_too_large"  // 413: too many bytes; nothing was written
 	IllegalTransition Code = "illegal_transition" // 422: the state machine does not allow it
 	QueueFull         Code = "queue_full"         // 429: try again later
@@ -38,7 +39,7 @@ func (c Code) Status() int {
 		return 403
 	case NotFound:
 		return 404
-	case VersionConflict, AlreadyExists:
+	case VersionConflict, AlreadyExists, Held:
 		return 409
 	case PayloadTooLarge:
 		return 413
@@ -77,6 +78,8 @@ type ErrorDetails struct {
 	Command        *int     `json:"command,omitzero"` // index in thread.commit's list of the command at fault
 	Seq            int64    `json:"seq,omitzero"`     // projection_behind: the sequence it has reached
 	Outcome        string   `json:"outcome,omitzero"` // "unknown": ask again with the same commandId
+	Holder         string   `json:"holder,omitzero"`  // held: the writer that holds the thread; absent if none does
+	Until          string   `json:"until,omitzero"`   // held: when its hold ends
 }
 
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }

@@ -6,6 +6,7 @@ import "slices"
 type Request struct {
 	CommandID       string `json:"commandId,omitzero" schema:"pattern=commandId" doc:"Makes a repeat safe: the same id within 24 hours returns the first reply again."`
 	ThreadID        string `json:"threadId,omitzero" schema:"pattern=threadRef" doc:"The thread's id, or key: and its key."`
+	WriterToken     string `json:"writerToken,omitzero" schema:"maxLength=128" doc:"The token of writer.claim, if the caller holds the thread."`
 	ExpectedVersion *int64 `json:"expectedVersion,omitzero" schema:"minimum=0" doc:"The version that the thread must have; 0: it must not exist."`
 	Actor           string `json:"actor,omitzero" schema:"maxLength=256" doc:"The actor, for the audit."`
 	Data            JSON   `json:"data,omitzero" schema:"object" doc:"What the command takes."`
@@ -41,6 +42,8 @@ type Result struct {
 	QueuedID       string      `json:"queuedId,omitzero" doc:"The id under which a message or a call of a tool waits."`
 	EffectID       string      `json:"effectId,omitzero" doc:"The effect that was scheduled."`
 	Cancelled      bool        `json:"cancelled,omitzero" doc:"An effect was cancelled; absent if there was none."`
+	Token          string      `json:"token,omitzero" doc:"Of writer.claim and writer.renew: the token that belongs into the holder's requests. It is a secret."`
+	Until          string      `json:"until,omitzero" schema:"pattern=time" doc:"Of writer.claim and writer.renew: when the hold ends."`
 	File           *FileRecord `json:"file,omitzero" doc:"The file that was written, or the directory that was created."`
 	Results        []Result    `json:"results,omitempty" doc:"Of thread.commit: the result of each of its commands."`
 
@@ -108,7 +111,7 @@ func ReplyOf(c *Commit, commandID string) *Reply {
 
 func (r *Result) empty() bool {
 	return r.ContextID == "" && r.ItemID == "" && r.ExecutionID == "" && r.StepID == "" && r.Key == "" && r.QueuedID == "" &&
-		r.EffectID == "" && !r.Cancelled && len(r.Definitions) == 0 && r.File == nil
+		r.EffectID == "" && !r.Cancelled && len(r.Definitions) == 0 && r.File == nil && r.Until == ""
 }
 
 func (r *Result) add(c *Commit, e *Event) {
@@ -147,6 +150,10 @@ func (r *Result) add(c *Commit, e *Event) {
 		r.EffectID = d.ID
 	case EffectCancelled:
 		r.Cancelled = true
+	case WriterClaimed:
+		r.Until = d.Until
+	case WriterRenewed:
+		r.Until = d.Until
 	case DefinitionChanged:
 		r.Definitions = append(r.Definitions, d.Change())
 	case FileWritten:

@@ -45,6 +45,7 @@ func (a *app) rawCommand() *cobra.Command {
 	f.StringVar(&r.ThreadID, "thread", "", "the thread: an id, or key: and its key")
 	f.StringVar(&r.CommandID, "command-id", "", "makes retries safe: the same id within 24 hours returns the first reply again")
 	f.StringVar(&r.Actor, "actor", "", "who acts, for the audit")
+	f.StringVar(&r.WriterToken, "writer-token", "", "the token of writer.claim, if you hold the thread")
 	f.Int64Var(&version, "expected-version", -1, "the version that the thread must have; 0: it must not exist")
 	return cmd
 }

@@ -99,6 +99,15 @@ func TestEveryCommandIsDecided(t *testing.T) {
 				k.do(events.ReactThread{Text: to("hello")})
 				waiting := k.do(events.ReactThread{Text: to("and?")})[0].Subject
 				data = events.EditQueued{QueuedID: waiting, Item: data.(events.EditQueued).Item}
+			case "writer.renew", "writer.release":
+				c := k.command(events.ClaimWriter{Holder: "a"})
+				if _, err := k.try(c); err != nil {
+					t.Fatal(err)
+				}
+				k.now += 20_000_000
+				if data = any(events.ReleaseWriter{Token: c.Token}); row.Name == "writer.renew" {
+					data = events.RenewWriter{Token: c.Token}
+				}
 			case "run.turn", "approval.grant", "approval.deny", "approval.resolve":
 				k.waiting()
 			}

@@ -16,6 +16,10 @@ type Command struct {
 	Expected *int64      // the version that the thread must have
 	Time     events.Time // now; later if the thread's last event is not before it
 	Actor    string
+	Writer   string // the token of the exclusive writer that sends it
+	Token    string // of the hold that a writer.claim begins: a secret, which the door makes
+	Repeat   string // the id with which its sender repeats it; empty: ID
+	Inside   bool   // it is this process's own, and no client's
 	Trace    string // W3C trace context
 	Cause    string // the id of the event that caused it
 	Batch    bool   // it is a thread.commit, so an error names its part at fault
@@ -118,6 +122,9 @@ func decideOn(s *State, c *Command) ([]events.Event, error) {
 		return nil, events.Conflict(*c.Expected, s.Version) // of a thread that is gone no version is told
 	}
 	m := maker{state: s, command: c, at: max(c.Time, s.Time+1), made: make([]events.Event, 0, len(c.Parts)+2)}
+	if err := s.admits(c, m.at); err != nil {
+		return nil, err
+	}
 	for i, part := range c.Parts {
 		if c.Batch {
 			m.index = i + 1

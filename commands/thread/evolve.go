@@ -108,6 +108,8 @@ func Evolve(s *State, e *events.Event) *State {
 		s.evolveEffect(e)
 	case events.DefinitionChanged:
 		s.setDefinition(events.DefinitionRef{Kind: d.Kind, Name: d.Name}.ID(), definitionOf(d))
+	case events.WriterClaimed, events.WriterRenewed, events.WriterReleased:
+		s.evolveWriter(e)
 	default:
 		s.foldFile(e)
 	}
@@ -139,7 +141,7 @@ func (s *State) stored(c *events.Commit) {
 
 // clear empties the state of a deleted thread, except its version, position and receipts.
 func (s *State) clear() {
-	s.Deleted, s.head.Active, s.Queue, s.Effects = true, "", nil, 0
+	s.Deleted, s.head.Active, s.Queue, s.Effects, s.Writer = true, "", nil, 0, writer{}
 	if s.parent != nil { // merging a layer cannot remove; a deletion is alone in its commit
 		return
 	}

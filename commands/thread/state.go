@@ -46,6 +46,7 @@ type head struct {
 	Queue       []queued            `json:"queue,omitempty"`   // never changed in place
 	Effects     int                 `json:"effects,omitzero"`  // the number of pending effects
 	NumFiles    int64               `json:"numFiles,omitzero"` // including directories
+	Writer      writer              `json:"writer,omitzero"`   // that holds the thread, or held it last
 }
 
 type contextState struct {

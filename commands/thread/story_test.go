@@ -100,6 +100,9 @@ func (k *story) command(data ...any) *Command {
 	}
 	for _, d := range data {
 		c.Parts = append(c.Parts, Part{Name: nameOf(k.t, d), Data: d})
+		if _, claims := d.(events.ClaimWriter); claims {
+			c.Token = events.WriterToken(tenant, c.ID)
+		}
 	}
 	return c
 }

@@ -71,6 +71,9 @@ func decisions() []decision {
 		decides((*maker).wakeRun),
 		decides((*maker).recordRun),
 		decides((*maker).reactForParent),
+		decides((*maker).claimWriter),
+		decides((*maker).renewWriter),
+		decides((*maker).releaseWriter),
 	}
 }
 

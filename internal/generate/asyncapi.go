@@ -157,7 +157,7 @@ func schemas() object {
 				{"properties", object{
 					{"code", object{{"type", "string"}, {"enum", list(names...)}}},
 					{"message", text},
-					{"details", object{{"type", "object"}, {"description", "More of it, by the code: the path of an invalid_request, the currentVersion of a version_conflict, entity, from, to and allowed of an illegal_transition."}}},
+					{"details", object{{"type", "object"}, {"description", "More of it, by the code: the path of an invalid_request, the currentVersion of a version_conflict, holder and until of a held, entity, from, to and allowed of an illegal_transition."}}},
 				}},
 			}}}},
 		}},

@@ -52,7 +52,7 @@ refusal then appears on the timeline as %s.`, "`seq`", "`skein.submit.{tenant}.{
 
 func codes() []events.Code {
 	return []events.Code{
-		events.InvalidRequest, events.Unauthorized, events.Forbidden, events.NotFound, events.VersionConflict, events.AlreadyExists,
+		events.InvalidRequest, events.Unauthorized, events.Forbidden, events.NotFound, events.VersionConflict, events.AlreadyExists, events.Held,
 		events.PayloadTooLarge, events.IllegalTransition, events.QueueFull, events.Unavailable, events.ProjectionBehind,
 	}
 }

@@ -1,0 +1,168 @@
+package thread
+
+import (
+	"cmp"
+	"crypto/subtle"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// writer is the exclusive writer of a thread, or its last one: a hold ends with its time, and
+// without an event. The zero value is none.
+type writer struct {
+	Holder string      `json:"holder"`
+	Digest string      `json:"digest"` // of its token
+	TTL    int64       `json:"ttl"`    // microseconds
+	Until  events.Time `json:"until"`
+}
+
+// holds reports whether the writer holds the thread at a time. Times of a thread only grow, so
+// at each place of its log one writer holds it at most, whatever the clocks of processes say.
+func (w writer) holds(at events.Time) bool { return at < w.Until }
+
+// has reports whether the token is the writer's.
+func (w writer) has(token string) bool {
+	return w.Digest != "" && subtle.ConstantTimeCompare([]byte(w.Digest), []byte(events.WriterDigest(token))) == 1
+}
+
+// heldBy returns the refusal of another writer's command.
+func (w writer) heldBy(thread string) error {
+	return w.refuse("thread %s is held by %s until %s; retry when it is free", thread, w.Holder, w.Until)
+}
+
+// lost returns the refusal of a command whose token is not that of the current writer.
+func (w writer) lost(thread string, at events.Time) error {
+	if w.holds(at) {
+		return w.heldBy(thread)
+	}
+	return (writer{}).refuse("the writer's token of thread %s is not valid: its hold has ended; claim the thread again and read it before you write", thread)
+}
+
+func (w writer) refuse(format string, args ...any) error {
+	e := events.Errorf(events.Held, format, args...)
+	if w.Holder != "" {
+		e.Details = &events.ErrorDetails{Holder: w.Holder, Until: w.Until.String()}
+	}
+	return e
+}
+
+// admits checks that the command's writer may change the thread.
+func (s *State) admits(c *Command, at events.Time) error {
+	switch {
+	case c.Inside || !s.Exists() || c.passes():
+		return nil
+	case c.Writer == "":
+		if s.Writer.holds(at) {
+			return s.Writer.heldBy(c.ThreadID)
+		}
+		return nil
+	case s.Writer.holds(at) && s.Writer.has(c.Writer):
+		return nil
+	}
+	return s.Writer.lost(c.ThreadID, at)
+}
+
+// passes reports whether the command is executed although another writer holds the thread: it
+// is about the hold itself, changes nothing that the thread shows, or erases the thread.
+func (c *Command) passes() bool {
+	if len(c.Parts) != 1 || c.Batch {
+		return false
+	}
+	switch d := c.Parts[0].Data.(type) {
+	case events.ClaimWriter, events.RenewWriter, events.ReleaseWriter, events.ResolveThread, events.CommandRejected:
+		return true
+	case events.DeleteThread:
+		return d.Purge
+	}
+	return false
+}
+
+// claimWriter makes the caller the only writer. The token is the door's: see Command.Token.
+func (m *maker) claimWriter(d events.ClaimWriter) error {
+	w, id := m.state.Writer, m.command.ThreadID
+	if w.holds(m.at) {
+		return w.refuse("Thread %s already has an exclusive reader-writer: %s, until %s; retry when it is free", id, w.Holder, w.Until)
+	}
+	if m.command.Token == "" {
+		return events.Invalid("", "writer.claim answers with a token: send it as a request of its own, which is not submitted")
+	}
+	ttl := cmp.Or(d.TTLMs, events.DefaultWriterMs)
+	m.emit(events.WriterClaimedType, id, "", events.WriterClaimed{
+		Holder: d.Holder, TokenDigest: events.WriterDigest(m.command.Token), TTLMs: ttl, Until: (m.at + events.Time(ttl*1000)).String(),
+	})
+	return nil
+}
+
+// renewWriter extends the hold. Early renewals change nothing, so that a hold costs at most
+// three events in the time that it was claimed for, however often its holder renews it.
+func (m *maker) renewWriter(d events.RenewWriter) error {
+	w, id := m.state.Writer, m.command.ThreadID
+	switch {
+	case !w.holds(m.at) || !w.has(d.Token):
+		return w.lost(id, m.at)
+	case int64(w.Until-m.at) > w.TTL*2/3:
+		return nil
+	}
+	m.emit(events.WriterRenewedType, id, "", events.WriterRenewed{Until: (m.at + events.Time(w.TTL)).String()})
+	return nil
+}
+
+// releaseWriter ends the hold; if it has ended, there is nothing to do.
+func (m *maker) releaseWriter(d events.ReleaseWriter) error {
+	w, id := m.state.Writer, m.command.ThreadID
+	switch {
+	case !w.holds(m.at):
+		return nil
+	case !w.has(d.Token):
+		return w.heldBy(id)
+	}
+	m.emit(events.WriterReleasedType, id, "", events.WriterReleased{Holder: w.Holder})
+	return nil
+}
+
+// Hold returns when the thread's hold ends, for the holder's reply; "" if the token is not that
+// of the last hold.
+func (s *State) Hold(token string) (until string) {
+	if !s.Writer.has(token) {
+		return ""
+	}
+	return s.Writer.Until.String()
+}
+
+// evolveWriter applies an event of a writer.
+func (s *State) evolveWriter(e *events.Event) {
+	switch d := e.Data.(type) {
+	case events.WriterClaimed:
+		s.Writer = writer{Holder: d.Holder, Digest: d.TokenDigest, TTL: d.TTLMs * 1000, Until: timeOf(d.Until)}
+	case events.WriterRenewed:
+		s.Writer.Until = timeOf(d.Until)
+	case events.WriterReleased:
+		s.Writer = writer{}
+	}
+}
+
+func (r rules) WriterClaimed(e *events.Event, d events.WriterClaimed) error {
+	return firstFault(
+		ofAggregate(e),
+		unless(!r.state.Writer.holds(e.Time), "the thread is held by %.80q until %s", r.state.Writer.Holder, r.state.Writer.Until),
+		unless(timeOf(d.Until) == e.Time+events.Time(d.TTLMs*1000), "it ends at %.40q, and not after %d ms", d.Until, d.TTLMs),
+	)
+}
+
+func (r rules) WriterRenewed(e *events.Event, d events.WriterRenewed) error {
+	w := r.state.Writer
+	return firstFault(
+		ofAggregate(e),
+		unless(w.holds(e.Time), "nobody holds the thread"),
+		unless(timeOf(d.Until) == e.Time+events.Time(w.TTL), "it ends at %.40q, and not after the time of the claim", d.Until),
+	)
+}
+
+func (r rules) WriterReleased(e *events.Event, d events.WriterReleased) error {
+	w := r.state.Writer
+	return firstFault(
+		ofAggregate(e),
+		unless(w.holds(e.Time), "nobody holds the thread"),
+		unless(d.Holder == w.Holder, "the thread is held by %.80q, and not by %.80q", w.Holder, d.Holder),
+	)
+}
