@@ -89,7 +89,7 @@ func TestBadSnapshots(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, raw := range map[string]string{
-		"broken": string(mine[:len(mine)/2]), "no JSON": "x", "another form": strings.Replace(string(mine), `"form":6`, `"form":99`, 1),
+		"broken": string(mine[:len(mine)/2]), "no JSON": "x", "another form": strings.Replace(string(mine), `"form":`, `"form":9`, 1),
 		"another thread's": string(foreign), "another chain": strings.Replace(string(mine), e.state.Chain, strings.Repeat("0", 64), 1),
 		"an item left out": strings.Replace(string(mine), `"items":{"`, `"items":{"x`, 1),
 		"beyond the log":   strings.Replace(string(mine), `"seq":`+strconv.FormatUint(e.state.Seq, 10), `"seq":4711`, 1),

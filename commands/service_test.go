@@ -113,6 +113,10 @@ func TestCommandsOverNATS(t *testing.T) {
 	do("directory.remove", on(id, `{"path":"/d"}`), nil, events.DirectoryRemovedType)
 	do("directory.create", on(id, `{"path":"/d"}`), nil, events.DirectoryCreatedType)
 	do("directory.create", on(id, `{"path":"/d"}`), nil)
+	token := events.WriterToken(tenant, "known")
+	do("writer.claim", with("known", id, `{"holder":"a"}`), nil, events.WriterClaimedType)
+	do("writer.renew", on(id, `{"token":"`+token+`"}`), nil) // it is early
+	do("writer.release", on(id, `{"token":"`+token+`"}`), nil, events.WriterReleasedType)
 	do("thread.delete", on(id, `{}`), nil, events.KeyReleasedType, events.LifecycleDeletedType)
 	seen["definition.apply"] = true
 	if r := overNATS(t, w.nc, "definition.apply", definitions(modelOf("m", "x"))); r.ThreadID != "" || r.Version != 1 || applied(r) != "model m 1 added" {

@@ -54,7 +54,7 @@ func TestWriter_EveryPath(t *testing.T) {
 }
 
 // A repeated claim returns its token again, on every process, to those who know its command
-// id. The log does not have it: whoever replays what the log shows learns nothing.
+// id. The log does not have it: a client that replays what the log shows learns nothing.
 func TestWriter_RepeatedClaim(t *testing.T) {
 	w := newWorld(t, Config{})
 	id := create(t, w.d)

@@ -122,16 +122,16 @@ func transient(r Row) Row {
 func Catalog() []Row {
 	return slices.Concat(
 		threadEvents(), contextEvents(), itemEvents(), executionEvents(), stepEvents(), partEvents(), chunkEvents(),
-		historyEvents(), profileEvents(), relationshipEvents(), queueEvents(), keyEvents(), fileEvents(), effectEvents(),
-		approvalEvents(), runEvents(), traceEvents(), tenantEvents(), lifecycleEvents(), writerEvents(),
+		historyEvents(), profileEvents(), relationshipEvents(), writerEvents(), queueEvents(), keyEvents(), fileEvents(), effectEvents(),
+		approvalEvents(), runEvents(), traceEvents(), tenantEvents(), lifecycleEvents(),
 	)
 }
 
 // Commands lists every command, family by family, in a fixed order.
 func Commands() []Command {
 	return slices.Concat(
-		threadCommands(), contextCommands(), itemCommands(), messageCommands(), executionCommands(), runCommands(), queueCommands(),
-		traceCommands(), effectCommands(), fileCommands(), definitionCommands(), writerCommands(),
+		threadCommands(), contextCommands(), itemCommands(), messageCommands(), executionCommands(), runCommands(), queueCommands(), writerCommands(),
+		traceCommands(), effectCommands(), fileCommands(), definitionCommands(),
 	)
 }
 

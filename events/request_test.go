@@ -64,6 +64,8 @@ func TestReplyOf_NamesCreatedEntities(t *testing.T) {
 			made := s.data.(FileWritten).Record(thread, start)
 			made.Stamp = Stamp{Version: 1, Seq: 42}
 			want = &Result{File: &made}
+		case WriterClaimedType, WriterRenewedType:
+			want = &Result{Until: exampleUntil}
 		case DirectoryCreatedType:
 			made := s.data.(DirectoryCreated).Record(thread, start)
 			made.Stamp = Stamp{Version: 1, Seq: 42}

@@ -47,8 +47,8 @@ func WriterDigest(token string) string {
 // refused.
 type WriterClaimed struct {
 	Holder      string `json:"holder" schema:"required,minLength=1,maxLength=256" doc:"Who holds the thread, in the writer's own words."`
-	TokenDigest string `json:"tokenDigest" schema:"required,minLength=64,maxLength=64" doc:"The hex SHA-256 of the writer's token."`
-	TTLMs       int64  `json:"ttlMs" schema:"required,minimum=1000,maximum=300000" doc:"How long it lasts without a renewal, in milliseconds."`
+	TokenDigest string `json:"tokenDigest" schema:"required,maxLength=64" doc:"The hex SHA-256 of the writer's token."`
+	TTLMs       int64  `json:"ttlMs" schema:"required,minimum=1" doc:"How long it lasts without a renewal, in milliseconds."`
 	Until       string `json:"until" schema:"required,pattern=time" doc:"When the hold ends, unless it is renewed or released."`
 }
 

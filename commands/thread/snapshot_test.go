@@ -44,7 +44,7 @@ func TestDecodeState_RefusesDamaged(t *testing.T) {
 	k := begun(t)
 	good := string(encoded(t, k.state))
 	for name, text := range map[string]string{
-		"nothing": "", "half": good[:len(good)/2], "other form": strings.Replace(good, `"form":6`, `"form":2`, 1),
+		"nothing": "", "half": good[:len(good)/2], "other form": strings.Replace(good, `"form":`, `"form":9`, 1),
 		"no form": `{}`, "a list": `[]`, "null": `null`, "wrong type": strings.Replace(good, `"version":`, `"version":"x","v":`, 1),
 	} {
 		if s, err := DecodeState([]byte(text)); err == nil {
