@@ -115,7 +115,7 @@ func TestWriter_SecondClaimIsRefused(t *testing.T) {
 	wantHeld(t, err, "editor")
 }
 
-// AM-78: after its release the thread is free, and the token is worth nothing.
+// After its release the thread is free, and the token is worth nothing.
 func TestWriter_Release(t *testing.T) {
 	k := begun(t)
 	token := k.hold("editor", 0)
