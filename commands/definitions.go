@@ -13,6 +13,9 @@ type Definitions interface {
 	// Policy returns the agent's policy for messages that arrive during a run; "" if the
 	// definition has none, or if the agent is not defined.
 	Policy(ctx context.Context, tenant, agent string) (events.Policy, error)
+	// Modes returns the agent of each mode of a tenant's threads; nil if the tenant has no
+	// policy of modes.
+	Modes(ctx context.Context, tenant string) (map[string]string, error)
 	// ContextType returns the function that checks a content against a type of contexts. The
 	// error is a not_found if there is no such type.
 	ContextType(ctx context.Context, tenant, name string) (func(events.JSON) error, error)
@@ -23,6 +26,8 @@ type noDefinitions struct{}
 
 func (noDefinitions) Policy(context.Context, string, string) (events.Policy, error) { return "", nil }
 
+func (noDefinitions) Modes(context.Context, string) (map[string]string, error) { return nil, nil }
+
 func (noDefinitions) ContextType(_ context.Context, _, name string) (func(events.JSON) error, error) {
 	return nil, events.Missing("definition of the context", name)
 }
@@ -30,10 +35,17 @@ func (noDefinitions) ContextType(_ context.Context, _, name string) (func(events
 // decide decides a job on a draft, with the tenant's definitions that it needs.
 func (d *Dispatcher) decide(j *job, draft *thread.Draft) ([]events.Event, error) {
 	need := draft.Needs(j.command)
+	j.command.Known = thread.Known{Fits: d.cfg.Answers}
+	if need.Modes {
+		modes, err := d.cfg.Definitions.Modes(j.ctx, j.command.Tenant)
+		if err != nil {
+			return nil, err
+		}
+		j.command.Modes = modes
+	}
 	if err := d.knowAgents(j, need.Asked); err != nil {
 		return nil, err
 	}
-	j.command.Known = thread.Known{Fits: d.cfg.Answers}
 	if need.Agent != "" {
 		policy, err := d.cfg.Definitions.Policy(j.ctx, j.command.Tenant, need.Agent)
 		if err != nil {
@@ -65,7 +77,11 @@ func (d *Dispatcher) knowAgents(j *job, asked []thread.Asked) error {
 		return nil
 	}
 	for _, a := range asked {
-		if err := d.cfg.Agents(j.ctx, j.command.Tenant, a.Name); errors.Is(err, &events.Error{Code: events.NotFound}) {
+		name, err := j.command.AgentOf(a.Mode, a.Name)
+		if err != nil || name == "" { // the decision reports it
+			continue
+		}
+		if err := d.cfg.Agents(j.ctx, j.command.Tenant, name); errors.Is(err, &events.Error{Code: events.NotFound}) {
 			return thread.Blame(err, j.command, a.Part)
 		}
 	}

@@ -89,7 +89,7 @@ func runCommands() []Command {
 	}
 	ends := slices.Concat([]Type{
 		StepStatusChangedType, MessageEditedType, ItemStatusChangedType, ExecutionStatusChangedType, ThreadFinishedType,
-		QueueDrainedType,
+		QueueDrainedType, ProfileChangedType,
 	}, starts)
 	return []Command{
 		command("thread.react", "Asks an agent to answer an item. The run continues whether or not the caller waits.",

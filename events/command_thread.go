@@ -39,9 +39,9 @@ type UpdateThread struct {
 	Title           *string `json:"title,omitzero" schema:"maxLength=1024" doc:"A title for lists."`
 	Archived        *bool   `json:"archived,omitzero" doc:"Hidden from the main list."`
 	Draft           *string `json:"draft,omitzero" schema:"maxLength=65536" doc:"An unsent message."`
-	AutoSubmitDraft *bool   `json:"autoSubmitDraft,omitzero" doc:"The draft is to send itself. Skein stores this for applications, and does not act on it."`
-	AgentMode       *string `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The agent's mode; handed to the reactor."`
-	MaxTokens       *int64  `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on the output tokens of one step, if the model's own is not lower."`
+	AutoSubmitDraft *bool   `json:"autoSubmitDraft,omitzero" doc:"The draft is sent by itself when a run has completed and nothing waits in the queue; then both are cleared."`
+	AgentMode       *string `json:"agentMode,omitzero" schema:"maxLength=128" doc:"The mode. It picks the agent by the tenant's policy modes, and the reactor is told."`
+	MaxTokens       *int64  `json:"maxTokens,omitzero" schema:"minimum=1" doc:"The cap on the output tokens of a run, all of its steps together."`
 	UserID          *string `json:"userId,omitzero" schema:"maxLength=256" doc:"The user it belongs to."`
 	Metadata        JSON    `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields, all of them."`
 	Env             JSON    `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`

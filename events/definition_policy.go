@@ -1,26 +1,93 @@
 package events
 
-// RetentionPolicy is the name of the policy that says when threads are archived. It is the
-// only one.
-const RetentionPolicy = "retention"
+import (
+	"maps"
+	"slices"
+	"strings"
 
-// PolicyDefinition says what Skein does with a tenant's threads on its own. Without a policy
-// it does nothing.
+	"github.com/go-json-experiment/json"
+)
+
+// The names of the policies. There are no others.
+const (
+	RetentionPolicy = "retention" // when threads are archived
+	ModesPolicy     = "modes"     // which agent answers in which mode
+)
+
+// PolicyDefinition says what Skein does with a tenant's threads on its own. The name says
+// which policy it is, and each policy has fields of its own.
 type PolicyDefinition struct {
-	Name             string `json:"name" schema:"required,pattern=name" doc:"Which policy: retention."`
+	Name             string `json:"name" schema:"required,pattern=name" doc:"Which policy: retention or modes."`
 	Description      string `json:"description,omitzero" schema:"maxLength=4096" doc:"Why it is so."`
-	ArchiveAfterDays *int64 `json:"archiveAfterDays,omitzero" schema:"minimum=1,maximum=36500" doc:"Threads to which nothing was written for so many days are archived; absent: none are."`
+	ArchiveAfterDays *int64 `json:"archiveAfterDays,omitzero" schema:"minimum=1,maximum=36500" doc:"Of retention: threads to which nothing was written for so many days are archived; absent: none are."`
+	Modes            JSON   `json:"modes,omitzero" schema:"object" doc:"Of modes: the name of an agent for each agentMode of threads. It answers a message that names no agent."`
+}
+
+// MaxModes bounds the modes of a tenant.
+const MaxModes = 256
+
+// policyFields returns the fields that the definition sets, by the policy that has them.
+func (d PolicyDefinition) policyFields() map[string][]string {
+	fields := map[string][]string{}
+	for _, f := range []struct {
+		policy, name string
+		set          bool
+	}{
+		{RetentionPolicy, "archiveAfterDays", d.ArchiveAfterDays != nil}, {ModesPolicy, "modes", d.Modes != nil},
+	} {
+		if f.set {
+			fields[f.policy] = append(fields[f.policy], f.name)
+		}
+	}
+	return fields
 }
 
 // Check validates what spans more than one field.
 func (d PolicyDefinition) Check() error {
-	if d.Name != RetentionPolicy {
-		return Invalid("/name", "there is no policy %q; the one there is has the name %s", d.Name, RetentionPolicy)
+	fields := d.policyFields()
+	switch d.Name {
+	case RetentionPolicy, ModesPolicy:
+	default:
+		return Invalid("/name", "there is no policy %q; name it %s or %s", d.Name, RetentionPolicy, ModesPolicy)
+	}
+	for _, policy := range []string{RetentionPolicy, ModesPolicy} {
+		if set := fields[policy]; policy != d.Name && len(set) > 0 {
+			return Invalid("/"+set[0], "%s is a field of the policy %s, and not of %s", set[0], policy, d.Name)
+		}
+	}
+	if d.Name == ModesPolicy && d.Modes == nil {
+		return Invalid("/modes", "the policy %s needs modes: an agent for each mode", ModesPolicy)
 	}
 	return nil
 }
 
 // Constraint returns the rules of Check as JSON Schema.
 func (PolicyDefinition) Constraint() string {
-	return `{"properties":{"name":{"const":"` + RetentionPolicy + `"}}}`
+	return `{"anyOf":[` +
+		`{"properties":{"name":{"const":"` + RetentionPolicy + `"},"modes":{"type":"null"}}},` +
+		`{"required":["modes"],"properties":{"name":{"const":"` + ModesPolicy + `"},"modes":{"type":"object"},"archiveAfterDays":{"type":"null"}}}]}`
+}
+
+// AgentModes returns the agent of each mode. The error, if modes is none that a policy may
+// have, names the mode at fault.
+func (d PolicyDefinition) AgentModes() (map[string]string, error) {
+	modes := map[string]string{}
+	if d.Modes == nil {
+		return modes, nil
+	}
+	if err := json.Unmarshal(d.Modes, &modes); err != nil {
+		return nil, Invalid("/modes", "it must be an object with the name of an agent for each mode")
+	}
+	if len(modes) > MaxModes {
+		return nil, Invalid("/modes", "%d modes are too many; at most %d are allowed", len(modes), MaxModes)
+	}
+	for _, mode := range slices.Sorted(maps.Keys(modes)) {
+		switch {
+		case strings.TrimSpace(mode) == "" || len(mode) > 128:
+			return nil, Invalid("/modes", "the mode %.40q must have 1 to 128 bytes, and not only spaces", mode)
+		case !Pattern(PatternName).MatchString(modes[mode]):
+			return nil, Invalid("/modes", "the agent %.40q of the mode %.40q is no name", modes[mode], mode)
+		}
+	}
+	return modes, nil
 }

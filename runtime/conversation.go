@@ -19,11 +19,11 @@ type conversation struct {
 	metadata events.JSON          // of the thread
 	env      events.JSON          // of the thread
 	mode     string               // of the thread's agent
-	tokens   int64                // the most that a step may write; 0: the model's own limit
+	tokens   int64                // the most that a run may write; 0: no limit
 	sides    map[string][]segment // of answers that are not complete
 	bytes    int
 
-	// Of the current run.
+	run     string // the execution of the last run that was requested; what follows is of that run
 	usage   events.Usage
 	granted map[string]events.ApprovalGranted // by call
 	denied  map[string]string                 // comments by call
@@ -150,10 +150,12 @@ func (c *conversation) evolve(e *events.Event) {
 		if s := c.byID[d.ReactionItemID]; s != nil {
 			s.Failed = d.To == events.StepFailed
 		}
-	case events.ExecutionCreated:
-		c.usage, c.granted, c.denied = events.Usage{}, map[string]events.ApprovalGranted{}, map[string]string{}
+	case events.RunRequested:
+		if c.run != e.Subject { // else it goes on
+			c.run, c.usage, c.granted, c.denied = e.Subject, events.Usage{}, map[string]events.ApprovalGranted{}, map[string]string{}
+		}
 	case events.TraceRecorded:
-		if d.Usage != nil {
+		if d.Usage != nil && d.ExecutionID == c.run {
 			c.usage = c.usage.Add(*d.Usage)
 		}
 	case events.ApprovalGranted:

@@ -165,8 +165,8 @@ func (t *turn) input(side *Side) (*StepInput, error) {
 		ItemID: t.run.ReactionItemID, Iteration: t.run.Iteration, Side: string(t.run.Side), Agent: t.agent.Name, Model: side.Model,
 		SideLabel: side.Label, AgentMode: t.talk.mode, Instructions: instructions, Context: t.talk.contexts[t.run.ContextID], Items: t.talk.shown(t.run.ContextID, t.run.Side, t.agent.MaxItems),
 	}
-	if most := t.talk.tokens; most > 0 && (in.Model.MaxOutputTokens == 0 || most < in.Model.MaxOutputTokens) {
-		in.Model.MaxOutputTokens = most
+	if left := t.outputLeft(); left > 0 && (in.Model.MaxOutputTokens == 0 || left < in.Model.MaxOutputTokens) {
+		in.Model.MaxOutputTokens = left
 	}
 	if t.agent.MaxBytes > 0 {
 		in.Items, in.Omitted = events.FitItems(in.Items, t.agent.MaxBytes)
@@ -261,10 +261,21 @@ func (t *turn) nextAfter(side *Side, calls []string, used *Usage) thread.After {
 		a.Limit = fmt.Sprintf("the limit of %d steps was reached", limits.Iterations)
 	case limits.Tokens > 0 && total >= limits.Tokens:
 		a.Limit = fmt.Sprintf("the limit of %d tokens was reached: %d were used", limits.Tokens, total)
+	case t.talk.tokens > 0 && usage.OutputTokens >= t.talk.tokens:
+		a.Limit = fmt.Sprintf("the limit of %d output tokens was reached: %d were used", t.talk.tokens, usage.OutputTokens)
 	case context.Cause(t.ctx) != nil:
 		a.Limit = context.Cause(t.ctx).Error()
 	}
 	return a
+}
+
+// outputLeft returns how many tokens the run may still write, at least 1; 0 if the thread sets
+// no limit.
+func (t *turn) outputLeft() int64 {
+	if t.talk.tokens == 0 {
+		return 0
+	}
+	return max(t.talk.tokens-t.talk.usage.OutputTokens, 1)
 }
 
 func names(calls []events.ToolCall) []string {

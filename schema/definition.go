@@ -82,6 +82,10 @@ func further(value any) *events.Error {
 		return furtherTool(d)
 	case events.ContextDefinition:
 		return in("schema", checkParameters(d.Schema))
+	case events.PolicyDefinition:
+		if _, err := d.AgentModes(); err != nil {
+			return in("modes", refuse("%s", events.AsError(err).Message))
+		}
 	case events.AgentDefinition:
 		err := furtherLists(d.Tools, d.Hooks, d.Skills)
 		if err == nil && len(d.Skills) > 0 {

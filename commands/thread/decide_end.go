@@ -129,7 +129,13 @@ func (m *maker) finish(execution string, to events.ExecutionStatus, text string)
 			return err
 		}
 	}
-	return m.next()
+	if err := m.next(); err != nil {
+		return err
+	}
+	if to == events.ExecutionCompleted {
+		return m.submitDraft(x.Run.Agent)
+	}
+	return nil
 }
 
 // whole is the reference function for parts that no step holds.

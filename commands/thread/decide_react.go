@@ -33,12 +33,12 @@ func (m *maker) reactFor(d events.ReactThread, parent *events.Parent) error {
 	if item.ID != "" && item.ID == d.ReactionItemID { // the answer is an item of its own
 		return events.Taken("item", item.ID)
 	}
-	agent := d.AgentID
-	if agent == "" {
-		agent = m.state.Agent
+	agent, err := m.agentFor(d.AgentID)
+	if err != nil {
+		return err
 	}
-	if agent == "" {
-		return events.Invalid("/agentId", "the thread has no agent; name one, or assign one with agent.assign")
+	if m.state.Profile.Mode != "" {
+		d.AgentID = agent // a message that waits is answered by the agent of the mode in which it was sent
 	}
 	if m.state.Status != events.ThreadStreaming {
 		return m.start(begin{item: item, context: d.ContextID, agent: agent, execution: d.ExecutionID, reaction: d.ReactionItemID, parent: parent})

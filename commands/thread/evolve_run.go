@@ -43,6 +43,7 @@ func evolveRun(s *State, e *events.Event) {
 		if d.UserID != nil {
 			s.User = *d.UserID
 		}
+		s.evolveProfile(d)
 	case events.RunRequested:
 		x, ok := s.execution(e.Subject)
 		if !ok {

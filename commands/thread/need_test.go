@@ -49,7 +49,7 @@ func TestNeeds(t *testing.T) {
 		{"each type once", []any{events.CreateContext{Type: "cart"}, events.SetContext{Content: raw(`1`)}, events.CreateContext{Type: "profile"}}, types("cart", "profile")},
 		{"a message at rest", []any{react}, asks("triage")},
 		{"a message for an agent", []any{events.ReactThread{Text: to("x"), AgentID: "billing"}}, asks("billing")},
-		{"one after the thread was handed over", []any{react, events.AssignAgent{AgentID: "sales"}, react}, Need{Asked: []Asked{{"triage", 0}, {"sales", 2}}}},
+		{"one after the thread was handed over", []any{react, events.AssignAgent{AgentID: "sales"}, react}, Need{Asked: []Asked{{Name: "triage"}, {Name: "sales", Part: 2}}}},
 		{"something else", []any{events.UpdateThread{Title: to("x")}}, Need{}},
 	})
 	w := k.reacting("billing")
@@ -59,6 +59,21 @@ func TestNeeds(t *testing.T) {
 	})
 	w.do(events.UpdateThread{Policy: to(events.Reject)})
 	check([]row{{"one to a thread with a policy", []any{react}, asks("triage")}})
+
+	rush := func(parts ...Asked) Need { return Need{Modes: true, Asked: parts} }
+	k = newStory(t)
+	k.do(events.CreateThread{AgentID: "triage"})
+	k.do(events.UpdateThread{AgentMode: to("rush")})
+	check([]row{
+		{"a message in a mode", []any{react}, rush(Asked{Name: "triage", Mode: "rush"})},
+		{"one for an agent in a mode", []any{events.ReactThread{Text: to("x"), AgentID: "billing"}}, asks("billing")},
+		{"one in a mode that an earlier part sets", []any{events.UpdateThread{AgentMode: to("smart")}, react}, rush(Asked{Name: "triage", Mode: "smart", Part: 1})},
+		{"one after the mode was cleared", []any{events.UpdateThread{AgentMode: to("")}, react}, Need{Asked: []Asked{{Name: "triage", Part: 1}}}},
+		{"a message of another thread in a mode", []any{ReactFor{ReactThread: react}}, rush()},
+		{"something else in a mode", []any{events.StopRun{}}, Need{}},
+	})
+	k.do(events.UpdateThread{Draft: to("later"), AutoSubmitDraft: to(true)})
+	check([]row{{"the end of a run that sends a draft", []any{events.StopRun{}}, rush()}})
 
 	k = newStory(t)
 	k.do(events.CreateThread{AgentID: "triage"})

@@ -8,7 +8,7 @@ import (
 // Bytes estimates the memory that the state occupies, in bytes: its maps, and the strings and
 // lists in them.
 func (s *State) Bytes() int64 {
-	return int64(unsafe.Sizeof(State{})) + s.bytes + s.receipts.bytes() +
+	return int64(unsafe.Sizeof(State{})) + s.bytes + s.receipts.bytes() + s.Profile.size() +
 		room[contextState](len(s.contexts)) + room[itemState](len(s.items)) + room[executionState](len(s.executions)) + room[stepState](len(s.steps)) +
 		room[fileState](len(s.files)) + room[effectState](len(s.effects)) + room[definitionState](len(s.definitions))
 }

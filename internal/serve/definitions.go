@@ -51,6 +51,34 @@ func (d *defined) Policy(ctx context.Context, tenant, agent string) (events.Poli
 	return def.Policy, err
 }
 
+// Modes implements commands.Definitions.
+func (d *defined) Modes(ctx context.Context, tenant string) (map[string]string, error) {
+	policy, err := d.policy(ctx, tenant, events.ModesPolicy, true)
+	if policy == nil || err != nil {
+		return nil, err
+	}
+	return policy.AgentModes()
+}
+
+// policy returns a tenant's policy of a name, nil if it has none; with all, as any process has
+// defined it.
+func (d *defined) policy(ctx context.Context, tenant, name string, all bool) (*events.PolicyDefinition, error) {
+	if err := d.s.defined(ctx, d.log, tenant, all); err != nil {
+		return nil, err
+	}
+	if d.list.Absent(tenant, events.PolicyKind, name) {
+		return nil, nil
+	}
+	def, _, err := definitions.Load[events.PolicyDefinition](ctx, d.list, tenant, events.PolicyKind, name)
+	switch {
+	case errors.Is(err, &events.Error{Code: events.NotFound}):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &def, nil
+}
+
 // ContextType implements commands.Definitions. What is written is validated against the
 // current log, whichever process wrote the definition.
 func (d *defined) ContextType(ctx context.Context, tenant, name string) (func(events.JSON) error, error) {
