@@ -33,14 +33,15 @@ func (h *house) forgedSnapshot(id string, old, with string) []byte {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	_, state, _ := strings.Cut(string(raw), `"state":`)
+	form, rest, _ := strings.Cut(string(raw), `,"digest":`)
+	_, state, _ := strings.Cut(rest, `"state":`)
 	state = strings.TrimSuffix(state, "}")
 	changed := strings.Replace(state, old, with, 1)
 	if changed == state {
 		h.t.Fatalf("%s is not in %s", old, state)
 	}
 	digest := sha256Hex([]byte(changed))
-	out := []byte(`{"form":6,"digest":"` + digest + `","state":` + changed + `}`)
+	out := []byte(form + `,"digest":"` + digest + `","state":` + changed + `}`)
 	if _, err := thread.DecodeState(out); err != nil {
 		h.t.Fatal(err)
 	}

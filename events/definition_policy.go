@@ -42,30 +42,39 @@ func (d PolicyDefinition) policyFields() map[string][]string {
 	return fields
 }
 
-// Check validates what spans more than one field.
+// PolicyNames returns the names of the policies, in a fixed order.
+func PolicyNames() []string { return []string{RetentionPolicy, ModesPolicy} }
+
+// Check validates the name. CheckFields validates the rest.
 func (d PolicyDefinition) Check() error {
-	fields := d.policyFields()
-	switch d.Name {
-	case RetentionPolicy, ModesPolicy:
-	default:
-		return Invalid("/name", "there is no policy %q; name it %s or %s", d.Name, RetentionPolicy, ModesPolicy)
-	}
-	for _, policy := range []string{RetentionPolicy, ModesPolicy} {
-		if set := fields[policy]; policy != d.Name && len(set) > 0 {
-			return Invalid("/"+set[0], "%s is a field of the policy %s, and not of %s", set[0], policy, d.Name)
-		}
-	}
-	if d.Name == ModesPolicy && d.Modes == nil {
-		return Invalid("/modes", "the policy %s needs modes: an agent for each mode", ModesPolicy)
+	if !slices.Contains(PolicyNames(), d.Name) {
+		return Invalid("/name", "there is no policy %q; name it one of %s", d.Name, strings.Join(PolicyNames(), ", "))
 	}
 	return nil
 }
 
 // Constraint returns the rules of Check as JSON Schema.
 func (PolicyDefinition) Constraint() string {
-	return `{"anyOf":[` +
-		`{"properties":{"name":{"const":"` + RetentionPolicy + `"},"modes":{"type":"null"}}},` +
-		`{"required":["modes"],"properties":{"name":{"const":"` + ModesPolicy + `"},"modes":{"type":"object"},"archiveAfterDays":{"type":"null"}}}]}`
+	var names []string
+	for _, name := range PolicyNames() {
+		names = append(names, `{"properties":{"name":{"const":"`+name+`"}}}`)
+	}
+	return `{"anyOf":[` + strings.Join(names, ",") + `]}`
+}
+
+// CheckFields refuses a field of another policy, and what a field cannot hold.
+func (d PolicyDefinition) CheckFields() error {
+	fields := d.policyFields()
+	for _, policy := range PolicyNames() {
+		if set := fields[policy]; policy != d.Name && len(set) > 0 {
+			return Invalid("/"+set[0], "is a field of the policy %s, and not of %s", policy, d.Name)
+		}
+	}
+	if d.Name == ModesPolicy && d.Modes == nil {
+		return Invalid("/modes", "is needed by the policy %s: an agent for each mode", ModesPolicy)
+	}
+	_, err := d.AgentModes()
+	return err
 }
 
 // AgentModes returns the agent of each mode. The error, if modes is none that a policy may
@@ -76,17 +85,17 @@ func (d PolicyDefinition) AgentModes() (map[string]string, error) {
 		return modes, nil
 	}
 	if err := json.Unmarshal(d.Modes, &modes); err != nil {
-		return nil, Invalid("/modes", "it must be an object with the name of an agent for each mode")
+		return nil, Invalid("/modes", "must be an object with the name of an agent for each mode")
 	}
 	if len(modes) > MaxModes {
-		return nil, Invalid("/modes", "%d modes are too many; at most %d are allowed", len(modes), MaxModes)
+		return nil, Invalid("/modes", "has %d modes; at most %d are allowed", len(modes), MaxModes)
 	}
 	for _, mode := range slices.Sorted(maps.Keys(modes)) {
 		switch {
 		case strings.TrimSpace(mode) == "" || len(mode) > 128:
-			return nil, Invalid("/modes", "the mode %.40q must have 1 to 128 bytes, and not only spaces", mode)
+			return nil, Invalid("/modes", "has the mode %.40q; one has 1 to 128 bytes, and not only spaces", mode)
 		case !Pattern(PatternName).MatchString(modes[mode]):
-			return nil, Invalid("/modes", "the agent %.40q of the mode %.40q is no name", modes[mode], mode)
+			return nil, Invalid("/modes", "has the agent %.40q for the mode %.40q, which is no name", modes[mode], mode)
 		}
 	}
 	return modes, nil

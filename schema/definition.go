@@ -83,8 +83,9 @@ func further(value any) *events.Error {
 	case events.ContextDefinition:
 		return in("schema", checkParameters(d.Schema))
 	case events.PolicyDefinition:
-		if _, err := d.AgentModes(); err != nil {
-			return in("modes", refuse("%s", events.AsError(err).Message))
+		if err := d.CheckFields(); err != nil {
+			e := events.AsError(err)
+			return in(strings.TrimPrefix(e.Details.Path, "/"), refuse("%s", e.Message))
 		}
 	case events.AgentDefinition:
 		err := furtherLists(d.Tools, d.Hooks, d.Skills)
