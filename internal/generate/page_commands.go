@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/schema"
@@ -41,6 +42,7 @@ refusal then appears on the timeline as %s.`, "`seq`", "`skein.submit.{tenant}.{
 		rows = append(rows, []string{fmt.Sprintf("[`%s`](#%s)", c.Name, anchor(c.Name)), c.Doc})
 	}
 	p.table([]string{"command", "meaning"}, rows)
+	p.line("A command needs a `threadId` and may be part of a `thread.commit`, unless its section says otherwise.")
 	for _, c := range events.Commands() {
 		if err := commandSection(p, c); err != nil {
 			return nil, err
@@ -72,17 +74,19 @@ func errorRows() [][]string {
 func commandSection(p *page, c events.Command) error {
 	p.line("## %s", c.Name)
 	p.line("%s", c.Doc)
-	facts := "It needs a `threadId`."
+	var facts []string
 	switch {
 	case c.Tenant:
-		facts = "It belongs to the tenant, and takes no `threadId`."
+		facts = append(facts, "It belongs to the tenant, and takes no `threadId`.")
 	case c.Creates:
-		facts = "It needs no `threadId`."
+		facts = append(facts, "It needs no `threadId`.")
 	}
 	if c.Single {
-		facts += " It cannot be part of a `thread.commit`."
+		facts = append(facts, "It cannot be part of a `thread.commit`.")
 	}
-	p.line("%s", facts)
+	if len(facts) > 0 {
+		p.line("%s", strings.Join(facts, " "))
+	}
 	if len(c.Events) > 0 {
 		p.line("Events: %s.", names(c.Events))
 	} else {

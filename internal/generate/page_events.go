@@ -24,15 +24,17 @@ an older version is upcast when it is read, and never rewritten.`)
 	p.line("## All of them")
 	var rows [][]string
 	for _, r := range events.Catalog() {
-		rows = append(rows, []string{fmt.Sprintf("[`%s`](#%s)", r.Type, anchor(string(r.Type))), fmt.Sprint(r.Version), "`" + r.Entity() + "`", r.Doc})
+		schema := fmt.Sprintf("[%d](../schema/files/events/%s.json)", r.Version, r.Type)
+		rows = append(rows, []string{fmt.Sprintf("[`%s`](#%s)", r.Type, anchor(string(r.Type))), schema, "`" + r.Entity() + "`", r.Doc})
 	}
+	p.line("Events are in the log and on the timeline, unless their section says otherwise. A version links to its schema.")
 	p.table([]string{"type", "version", "entity", "meaning"}, rows)
 	for _, r := range events.Catalog() {
 		if err := eventSection(p, r); err != nil {
 			return nil, err
 		}
 	}
-	p.patterns()
+	p.line("The forms of texts are those of [commands](commands.md#forms-of-texts).")
 	return p.Bytes(), nil
 }
 
@@ -56,11 +58,9 @@ func wholeEvent(p *page) error {
 func eventSection(p *page, r events.Row) error {
 	p.line("## %s", r.Type)
 	p.line("%s", r.Doc)
-	where := "It is in the log and on the timeline."
 	if r.Transient {
-		where = "It is transport: on the timeline's subject, never in the log."
+		p.line("It is transport: on the timeline's subject, never in the log.")
 	}
-	p.line("Version %d, entity `%s`, schema [`%s`](../schema/files/events/%s.json). %s", r.Version, r.Entity(), r.Schema(), r.Type, where)
 	var old []string
 	for _, up := range r.Upcasts() {
 		old = append(old, fmt.Sprintf("- from version %d: %s", up.From, up.Doc))

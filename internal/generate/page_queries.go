@@ -22,7 +22,8 @@ client and the CLI send it.`, "`unavailable`", "`"+events.HeaderWait+"`")
 	p.line(nothing, schema.MaxDepth)
 	p.line("## Which state a query reads")
 	p.line(`These fields mean the same in every query that has them. A query waits for its read model, at most
-5 s, and otherwise answers %s: it never returns older data than was asked for.`, "`projection_behind`")
+5 s, and otherwise answers %s: it never returns older data than was asked for. Every query
+takes %s and %s, unless its section says otherwise.`, "`projection_behind`", "`minSeq`", "`minVersion`")
 	shared, err := sharedFields()
 	if err != nil {
 		return nil, err
@@ -46,20 +47,34 @@ client and the CLI send it.`, "`unavailable`", "`"+events.HeaderWait+"`")
 	p.line("# Documents")
 	p.line(`Times are UTC with three fraction digits. Absent fields are left out, never null. Fields may be added:
 a reader skips unknown ones. Messages and log lines follow Standard Agents: times in microseconds,
-every field present, null where nothing is known ([messages](messages.md)).`)
+every field present, null where nothing is known ([messages](messages.md)). A document that is stamped
+also has:`)
+	stamp, err := schema.Describe(events.Stamp{})
+	if err != nil {
+		return nil, err
+	}
+	p.described(stamp)
 	for _, r := range schema.Resources() {
 		if r.Name == "request" || r.Name == "reply" { // they are on the page of the commands
 			continue
 		}
 		p.line("## %s", r.Name)
-		p.line("%s", r.Doc)
 		fields, err := documentFields(r)
 		if err != nil {
 			return nil, err
 		}
+		stamped := ""
+		fields = slices.DeleteFunc(fields, func(f schema.Description) bool {
+			known := slices.Contains(stamp, f)
+			if known {
+				stamped = " It is stamped."
+			}
+			return known
+		})
+		p.line("%s%s", r.Doc, stamped)
 		p.described(fields)
 	}
-	p.patterns()
+	p.line("The forms of texts are those of [commands](commands.md#forms-of-texts).")
 	return p.Bytes(), nil
 }
 
@@ -131,11 +146,11 @@ func querySection(p *page, q events.Query, shared []schema.Description) error {
 	if err != nil {
 		return err
 	}
-	also := ""
+	also := " It takes no `minSeq`."
 	fields = slices.DeleteFunc(fields, func(f schema.Description) bool {
 		known := f.Name != "at" && slices.Contains(shared, f)
 		if known && f.Name == "minSeq" {
-			also = " It also takes [`minSeq` and `minVersion`](#which-state-a-query-reads)."
+			also = ""
 		}
 		return known
 	})
