@@ -130,6 +130,7 @@ func forgeries(def string) []forgedEvent {
 		{"a claim with a token too high", running, events.RunClaimedType, "exe_1", "exe_1", events.RunClaimed{Worker: "evil", Token: 9}, cond},
 		{"parked by another claim", running, events.RunParkedType, "exe_1", "exe_1", events.RunParked{Token: 9, Calls: []string{"call_1"}}, cond},
 		{"parked for another call", running, events.RunParkedType, "exe_1", "exe_1", events.RunParked{Token: 1, Calls: []string{"call_2"}}, cond},
+		{"parked without a call that can be made", running, events.RunParkedType, "exe_1", "exe_1", events.RunParked{Token: 1, Calls: []string{"call_1"}, Unmade: []string{"call_2"}}, cond},
 		{"suspended for no call", running, events.RunSuspendedType, "exe_1", "exe_1", events.RunSuspended{Calls: []string{"call_9"}}, cond},
 		{"suspended for what ended", running, events.RunSuspendedType, "exe_1", "exe_1", events.RunSuspended{Calls: []string{"call_2"}}, cond},
 		{"resumed for what did not wait", running, events.RunResumedType, "exe_1", "exe_1", events.RunResumed{Calls: []string{"call_2"}}, cond},

@@ -145,7 +145,9 @@ type RunSuspended struct {
 // run.requested records that it goes on.
 type RunParked struct {
 	Token int64    `json:"token" schema:"required,minimum=1" doc:"The claim that released it."`
-	Calls []string `json:"calls" schema:"required" doc:"The calls that it waits for; none if it waits for a process that serves its reactor."`
+	Calls []string `json:"calls" schema:"required" doc:"The calls that wait for a person or for an agent on another thread."`
+
+	Unmade []string `json:"unmade,omitempty" doc:"The calls that were not made, because no process serves their tool."`
 }
 
 // RunResumed records that what calls waited for happened.

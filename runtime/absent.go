@@ -2,8 +2,8 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/skein-threads/skein/commands/thread"
@@ -40,6 +40,9 @@ func (l *lack) wait(ctx context.Context) bool {
 	return retry.Sleep(ctx, min(retry.Policy{First: firstLook, Max: lastLook}.Delay(l.looks), left))
 }
 
+// deadline returns when the wait is over.
+func (l *lack) deadline() time.Time { return l.since.Add(l.most) }
+
 // gaveUp returns the error of a wait that is over.
 func (l *lack) gaveUp(err error) error {
 	if l.most <= 0 {
@@ -59,7 +62,7 @@ func (t *turn) awaitReactor(ctx context.Context, l *lack) (again bool, err error
 			left -= time.Since(l.since)
 		}
 		if left > 0 {
-			if err := t.awaitWorkers(ctx, []events.WaitFor{l.WaitFor}, left); err != nil {
+			if err := t.awaitWorkers(ctx, []events.WaitFor{l.WaitFor}, time.Now().Add(left)); err != nil {
 				return false, err
 			}
 		}
@@ -77,13 +80,26 @@ func (t *turn) parks(l *lack) bool {
 	return t.w.cfg.ParkAfter > 0 && !l.met.IsZero() && time.Since(l.met) >= t.w.cfg.ParkAfter
 }
 
-// awaitWorkers records everything the run waits for.
-func (t *turn) awaitWorkers(ctx context.Context, lacks []events.WaitFor, most time.Duration) error {
+// awaitWorkers records everything the run waits for, and when the first of those waits is over.
+func (t *turn) awaitWorkers(ctx context.Context, lacks []events.WaitFor, until time.Time) error {
 	t.substate("waiting")
 	_, err := t.commit(ctx, "wait", thread.AwaitWorkers{
-		ExecutionID: t.job.Execution, Token: t.run.Token, For: slices.Clone(lacks), Until: events.TimeOf(time.Now().Add(most)).String(),
+		ExecutionID: t.job.Execution, Token: t.run.Token, For: lacks, Until: events.TimeOf(until).String(),
 	})
 	return err
+}
+
+// awaitTools records the tools that calls wait for.
+func (t *turn) awaitTools(ctx context.Context, lacks []lack) error {
+	until := lacks[0].deadline()
+	var all []events.WaitFor
+	for _, l := range lacks {
+		all = append(all, l.WaitFor)
+		if l.deadline().Before(until) {
+			until = l.deadline()
+		}
+	}
+	return t.awaitWorkers(ctx, all, until)
 }
 
 // lackOf returns the lack of a tool, before it is known whether a process serves it.
@@ -92,16 +108,32 @@ func (t *turn) lackOf(c thread.Call, spec ToolSpec) lack {
 	if most == 0 {
 		most = t.agent.Limits.WorkerWait
 	}
-	return lack{WaitFor: events.WaitFor{Kind: events.ToolWorker, Name: c.Name, CallID: c.CallID}, most: most}
+	l := lack{WaitFor: events.WaitFor{Kind: events.ToolWorker, Name: c.Name, CallID: c.CallID}, most: most}
+	if c.Away != 0 { // an earlier claim has waited, too
+		l.since = c.Away.Go()
+	}
+	return l
 }
 
-// awaitTool waits until an absent tool is to be called again. It returns false if the
-// call must not wait longer. It runs in the goroutine of the call.
-func (t *turn) awaitTool(l *lack) (again bool) {
-	if l.since.IsZero() && l.most > 0 && t.lacking != nil {
-		t.lacking <- *l // never blocks: it buffers one for each call
+// errParked ends the waits of calls for their tools, which no process serves: the run gives up
+// its place.
+var errParked = errors.New("the run gives up its place")
+
+// awaitTool waits until an absent tool is to be called again. It returns false if the call
+// must not wait longer; unmade says that it waits without a place from now on. It runs in the
+// goroutine of the call.
+func (t *turn) awaitTool(l *lack) (again, unmade bool) {
+	if l.met.IsZero() {
+		l.met = time.Now()
+		if l.since.IsZero() {
+			l.since = l.met
+		}
+		if l.deadline().After(l.met) && t.lacking != nil {
+			t.lacking <- *l // never blocks: it buffers one for each call
+		}
 	}
-	return l.wait(t.ctx) && !t.stopping()
+	again = l.wait(t.holding) && !t.stopping()
+	return again, !again && t.ctx.Err() == nil && errors.Is(context.Cause(t.holding), errParked)
 }
 
 // stopping reports whether the run was stopped.

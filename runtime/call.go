@@ -25,6 +25,7 @@ type callOutcome struct {
 	again   int    // attempts after the first
 	agent   string // the agent that takes the thread over
 	unfit   bool   // its result was too large to record
+	unmade  bool   // it was not made: no process serves its tool, and the run gives up its place
 }
 
 // makeCalls makes the permitted calls of the open step concurrently, and records each
@@ -36,7 +37,9 @@ func (t *turn) makeCalls(ctx context.Context) error {
 	hold := thread.HoldCalls{ExecutionID: t.job.Execution, Token: t.run.Token, StepID: t.run.StepID}
 	done := make(chan callOutcome, len(t.run.Calls))
 	t.lacking = make(chan lack, len(t.run.Calls)) // each call reports it once
-	var lacks []events.WaitFor
+	holding, letGo := context.WithCancelCause(t.ctx)
+	defer letGo(nil)
+	t.holding = holding
 	for _, c := range t.run.Calls {
 		switch {
 		case c.Done || c.Waits:
@@ -93,8 +96,10 @@ func (t *turn) makeCalls(ctx context.Context) error {
 		in.State = t.toolState(c.CallID, spec)
 		go func() {
 			e := t.makeCall(c, tool, in)
-			e.asked = asked
-			done <- t.streamOutcome(in.StepID, e)
+			if e.asked = asked; !e.unmade {
+				e = t.streamOutcome(in.StepID, e)
+			}
+			done <- e
 		}()
 	}
 	if len(hold.Approve) > 0 || len(hold.Wait) > 0 {
@@ -105,14 +110,39 @@ func (t *turn) makeCalls(ctx context.Context) error {
 			return err
 		}
 	}
-	for left := len(open); left > 0; {
+	unmade, err := t.collect(ctx, side, len(open), done, letGo)
+	if err != nil {
+		return err
+	}
+	if len(unmade) > 0 {
+		if _, err := t.commit(ctx, "park", thread.ParkRun{ExecutionID: t.job.Execution, Token: t.run.Token, Unmade: unmade}); err != nil {
+			return err
+		}
+	}
+	t.fresh = true // open calls were not made by an earlier claim
+	return nil
+}
+
+// collect records the outcomes of calls until none is left. If all that are left wait for tools
+// that no process serves, and have waited long enough, it lets go of them, and returns those
+// that were not made.
+func (t *turn) collect(ctx context.Context, side *Side, left int, done <-chan callOutcome, letGo context.CancelCauseFunc) (unmade []string, err error) {
+	var lacks []lack
+	for left > 0 {
+		var park <-chan time.Time
+		if t.w.cfg.ParkAfter > 0 && len(lacks) == left && t.holding.Err() == nil {
+			park = time.After(time.Until(lacks[left-1].met.Add(t.w.cfg.ParkAfter)))
+		}
 		var batch []callOutcome
 		select {
 		case l := <-t.lacking:
-			lacks = append(lacks, l.WaitFor)
-			if err := t.awaitWorkers(ctx, lacks, l.most); err != nil {
-				return err
+			lacks = append(lacks, l)
+			if err := t.awaitTools(ctx, lacks); err != nil {
+				return nil, err
 			}
+			continue
+		case <-park:
+			letGo(errParked)
 			continue
 		case e := <-done:
 			batch = append(batch, e)
@@ -126,15 +156,20 @@ func (t *turn) makeCalls(ctx context.Context) error {
 			}
 		}
 		left -= len(batch)
-		lacks = slices.DeleteFunc(lacks, func(w events.WaitFor) bool {
-			return slices.ContainsFunc(batch, func(e callOutcome) bool { return e.call.CallID == w.CallID })
+		lacks = slices.DeleteFunc(lacks, func(l lack) bool {
+			return slices.ContainsFunc(batch, func(e callOutcome) bool { return e.call.CallID == l.CallID })
+		})
+		batch = slices.DeleteFunc(batch, func(e callOutcome) bool {
+			if e.unmade {
+				unmade = append(unmade, e.call.CallID)
+			}
+			return e.unmade
 		})
 		if err := t.record(ctx, side, batch); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	t.fresh = true // open calls were not made by an earlier claim
-	return nil
+	return unmade, nil
 }
 
 func denial(comment string) string {
@@ -210,7 +245,11 @@ func (t *turn) toolInput(c thread.Call, arguments events.JSON) *ToolInput {
 func (t *turn) makeCall(c thread.Call, tool Tool, in *ToolInput) (e callOutcome) {
 	spec := tool.Spec()
 	e = callOutcome{call: c, tool: spec.Name, started: time.Now()}
-	defer func() { t.w.cfg.Metrics.Tool(e.result.Status == Failure, time.Since(e.started), e.again+1) }()
+	defer func() {
+		if !e.unmade {
+			t.w.cfg.Metrics.Tool(e.result.Status == Failure, time.Since(e.started), e.again+1)
+		}
+	}()
 	if instead := t.beforeTool(in); instead != nil {
 		e.result = bounded(*instead)
 		return e
@@ -238,9 +277,14 @@ func (t *turn) makeCall(c thread.Call, tool Tool, in *ToolInput) (e callOutcome)
 		}
 		var later *RetryError
 		if errors.As(err, &later) && later.Absent {
-			if t.awaitTool(&away) {
+			again, unmade := t.awaitTool(&away)
+			if again {
 				attempt-- // nothing received the call
 				continue
+			}
+			if unmade {
+				e.unmade = true
+				return e
 			}
 			e.result = Failed(t.failureText(away.gaveUp(err)))
 			break

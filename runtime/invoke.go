@@ -84,6 +84,6 @@ func (x *Execution) invoke(ctx context.Context, call, name string, args events.J
 		Key: x.flow + ":" + x.spot.step + ":" + call, Arguments: args, State: t.w.cfg.State(t.job.Tenant, t.job.Thread, inner),
 	}
 	// A turn of its own, which streams nothing and ends with ctx.
-	own := &turn{w: t.w, job: t.job, logger: t.logger, agent: x.spot.agent, ctx: ctx}
+	own := &turn{w: t.w, job: t.job, logger: t.logger, agent: x.spot.agent, ctx: ctx, holding: ctx}
 	return own.makeCall(thread.Call{CallID: call, Name: name}, tool, in).result
 }

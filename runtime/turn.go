@@ -33,15 +33,16 @@ type turn struct {
 	live      live
 	announced announced
 	commits   int
-	failure   string     // why the run failed
-	finish    string     // why the last reaction ended, if known
-	asking    sync.Mutex // guards cut
-	cut       func()     // ends the reactor's call; nil: none is in flight
-	draft     draft      // of the open step
-	lacking   chan lack  // tools that no process serves, as calls of the open step find them; nil: not recorded
-	fresh     bool       // the open step was started by this claim
-	token     int64      // of this claim, once it is watched
-	since     int64      // the thread's version with this claim
+	failure   string          // why the run failed
+	finish    string          // why the last reaction ended, if known
+	asking    sync.Mutex      // guards cut
+	cut       func()          // ends the reactor's call; nil: none is in flight
+	draft     draft           // of the open step
+	holding   context.Context // ends when waits for absent tools end, so that the run gives up its place
+	lacking   chan lack       // tools that no process serves, as calls of the open step find them; nil: not recorded
+	fresh     bool            // the open step was started by this claim
+	token     int64           // of this claim, once it is watched
+	since     int64           // the thread's version with this claim
 	ctx       context.Context
 	abort     context.CancelCauseFunc
 }

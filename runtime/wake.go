@@ -10,17 +10,17 @@ import (
 	"github.com/skein-threads/skein/projections/query"
 )
 
-// Usual values: how long a run keeps its place while no process serves its reactor, and
-// the interval at which runs without a place are checked.
+// Usual values: how long a run keeps its place while no process serves its reactor or its
+// tools, and the interval at which runs without a place are checked.
 const (
 	ParkAfter = 3 * time.Second
 	WakeEvery = time.Second
 )
 
-// Wake continues runs that were parked because no process served their reactor, when
-// one does or when their time is over, until ctx ends. It checks each reactor once a
-// round, however many runs wait for it. Only one process may run it at a time.
-func (w *Worker) Wake(ctx context.Context, parked func(context.Context) ([]query.ParkedRun, error), served func(ctx context.Context, reactor string) (bool, error), every time.Duration) {
+// Wake continues runs that were parked because no process served their reactor or a tool,
+// when one does or when their time is over, until ctx ends. It checks each reactor and tool
+// once a round, however many runs wait for it. Only one process may run it at a time.
+func (w *Worker) Wake(ctx context.Context, parked func(context.Context) ([]query.ParkedRun, error), served func(context.Context, events.WaitFor) (bool, error), every time.Duration) {
 	for ; ctx.Err() == nil; retry.Sleep(ctx, every) {
 		list, err := parked(ctx)
 		if err != nil {
@@ -29,16 +29,16 @@ func (w *Worker) Wake(ctx context.Context, parked func(context.Context) ([]query
 			}
 			continue
 		}
-		there := map[string]bool{}
+		there := map[events.WaitFor]bool{}
 		for _, run := range list {
 			goes := run.Until != 0 && !time.Now().Before(run.Until.Go())
-			for _, name := range run.Reactors {
-				is, known := there[name]
+			for _, worker := range run.Workers {
+				is, known := there[worker]
 				if !known {
-					if is, err = served(ctx, name); err != nil && ctx.Err() == nil {
-						w.logger.Warn().Err(err).Str("reactor", clip(name)).Msg("cannot check whether a process serves a reactor")
+					if is, err = served(ctx, worker); err != nil && ctx.Err() == nil {
+						w.logger.Warn().Err(err).Str("kind", string(worker.Kind)).Str("name", clip(worker.Name)).Msg("cannot check whether a process serves a reactor or a tool")
 					}
-					there[name] = is
+					there[worker] = is
 				}
 				goes = goes || is
 			}

@@ -272,7 +272,7 @@ func (m *maker) endCalls(d EndCalls) error {
 	}
 	x, _ = m.state.execution(d.ExecutionID)
 	if len(x.Run.Calls) > x.Run.left(callDone) {
-		return m.park(d.ExecutionID)
+		return m.park(d.ExecutionID, nil)
 	}
 	return m.closeStep(d.ExecutionID, d.Seen, d.After)
 }
@@ -291,22 +291,18 @@ func (m *maker) holdCalls(d HoldCalls) error {
 	if len(d.Wait) > 0 {
 		m.emit(events.RunSuspendedType, d.ExecutionID, d.ExecutionID, events.RunSuspended{Calls: d.Wait})
 	}
-	return m.park(d.ExecutionID)
+	return m.park(d.ExecutionID, nil)
 }
 
-// park parks a run if all remaining calls of its step wait for others.
-func (m *maker) park(execution string) error {
+// park parks a run if all remaining calls of its step wait: for others, or, if they are unmade,
+// for a process that serves their tool.
+func (m *maker) park(execution string, unmade []string) error {
 	x, _ := m.state.execution(execution)
-	if x.Run.left(callOpen, callGranted, callDenied, callSolved) > 0 || x.Run.left(callWaits, callThread) == 0 {
+	waits := x.Run.waiting()
+	if x.Run.left(callOpen, callGranted, callDenied, callSolved) > len(unmade) || len(waits)+len(unmade) == 0 {
 		return nil
 	}
-	var waits []string
-	for _, c := range x.Run.Calls {
-		if c.waits() {
-			waits = append(waits, c.ID)
-		}
-	}
-	m.emit(events.RunParkedType, execution, execution, events.RunParked{Token: x.Run.Token, Calls: waits})
+	m.emit(events.RunParkedType, execution, execution, events.RunParked{Token: x.Run.Token, Calls: waits, Unmade: unmade})
 	return nil
 }
 
@@ -357,11 +353,18 @@ func (m *maker) parkRun(d ParkRun) error {
 		return err
 	case x.Run.Stop:
 		return m.finishStopped(d.ExecutionID)
-	case !x.Run.lacksReactor():
-		return events.Invalid("/executionId", "execution %s does not wait for its reactor", d.ExecutionID)
+	case x.Run.lacksReactor():
+		m.emit(events.RunParkedType, d.ExecutionID, d.ExecutionID, events.RunParked{Token: x.Run.Token, Calls: []string{}})
+		return nil
+	case len(d.Unmade) == 0:
+		return events.Invalid("/executionId", "execution %s waits neither for its reactor nor for a tool", d.ExecutionID)
 	}
-	m.emit(events.RunParkedType, d.ExecutionID, d.ExecutionID, events.RunParked{Token: x.Run.Token, Calls: []string{}})
-	return nil
+	for _, id := range d.Unmade {
+		if !x.Run.lacksTool(id) {
+			return events.Missing("call without a process that serves its tool", id)
+		}
+	}
+	return m.park(d.ExecutionID, d.Unmade)
 }
 
 func (m *maker) wakeRun(d WakeRun) error {
@@ -369,7 +372,7 @@ func (m *maker) wakeRun(d WakeRun) error {
 	if err != nil {
 		return err
 	}
-	if !x.Run.Parked || !x.Run.lacksReactor() {
+	if !x.Run.Parked || !x.Run.lacksReactor() && !slices.ContainsFunc(x.Run.Lacks, func(w events.WaitFor) bool { return x.Run.lacksTool(w.CallID) }) {
 		return events.Missing("parked run of execution", d.ExecutionID)
 	}
 	return m.unpark(id)

@@ -451,3 +451,49 @@ func TestPark_ReactorNotServed(t *testing.T) {
 		t.Error("a parked run that was cancelled goes on")
 	}
 }
+
+// A run whose remaining calls lack a process that serves their tool is parked with those calls
+// unmade, so that the next claim may make them; under a later one they may have been made.
+func TestPark_ToolNotServed(t *testing.T) {
+	k := newStory(t)
+	k.do(events.CreateThread{AgentID: "triage"})
+	w := k.reacting("")
+	k.do(w.reaction("call_1", "call_2", "call_3"))
+	lacks := func(calls ...string) {
+		t.Helper()
+		var list []events.WaitFor
+		for _, c := range calls {
+			list = append(list, events.WaitFor{Kind: events.ToolWorker, Name: "find", CallID: c})
+		}
+		k.do(AwaitWorkers{ExecutionID: w.execution, Token: w.token, For: list})
+	}
+	park := func(calls ...string) ParkRun { return ParkRun{ExecutionID: w.execution, Token: w.token, Unmade: calls} }
+	if _, err := k.try(k.command(park("call_1"))); events.AsError(err).Code != events.NotFound {
+		t.Errorf("a call whose tool is served was left unmade: %v", err)
+	}
+	lacks("call_1")
+	since := w.run().Calls[0].Away
+	lacks("call_1", "call_2")
+	if made := k.do(park("call_1", "call_2")); len(made) != 0 {
+		t.Errorf("it was parked although call_3 can be made: %s", kinds(made))
+	}
+	k.do(HoldCalls{ExecutionID: w.execution, Token: w.token, StepID: w.run().StepID, Approve: []events.ApprovalRequested{{
+		CallID: "call_3", StepID: w.run().StepID, Name: "find", Arguments: raw(`{}`), Reason: events.ApprovalManual,
+	}}})
+	wantKinds(t, k.do(park("call_1", "call_2")), "run.parked")
+	wantKinds(t, k.do(WakeRun{ExecutionID: w.execution}), "run.requested")
+	wantKinds(t, w.claim(), "run.claimed")
+	calls := w.run().Calls
+	if !calls[0].Fresh || !calls[1].Fresh || calls[2].Fresh || since == 0 || calls[0].Away != since {
+		t.Errorf("the next claim finds %+v, away since %d", calls, since)
+	}
+	lacks("call_1", "call_2")
+	lacks("call_2") // call_1 is served
+	if got := w.run().Calls; got[0].Away != 0 || got[1].Away == 0 {
+		t.Errorf("after call_1 was served: %+v", got)
+	}
+	w.claim() // that worker died
+	if got := w.run().Calls; got[0].Fresh || got[1].Fresh {
+		t.Errorf("calls that a worker which died may have made: %+v", got)
+	}
+}

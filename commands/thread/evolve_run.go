@@ -60,12 +60,28 @@ func evolveRun(s *State, e *events.Event) {
 		s.run(e.Subject, func(r *runState) { r.Token, r.Worker, r.Parked, r.Free, r.Lacks = d.Token, d.Worker, false, false, nil })
 	case events.RunAwaited:
 		s.run(e.Subject, func(r *runState) {
+			before := *r
 			if r.Lacks = d.For; r.Away == 0 && r.lacksReactor() {
 				r.Away = e.Time
 			}
+			for i := range r.Calls {
+				switch c := &r.Calls[i]; {
+				case !r.lacksTool(c.ID) && before.lacksTool(c.ID):
+					c.Away = 0
+				case r.lacksTool(c.ID) && c.Away == 0:
+					c.Away = e.Time
+				}
+			}
 		})
 	case events.RunParked:
-		s.run(e.Subject, func(r *runState) { r.Parked, r.Free = true, true })
+		s.run(e.Subject, func(r *runState) {
+			r.Parked, r.Free = true, true
+			for _, id := range d.Unmade {
+				if c := r.call(id); c != nil {
+					c.For = r.Token + 1
+				}
+			}
+		})
 	case events.RunSuspended:
 		for _, id := range d.Calls {
 			s.phase(e.Subject, id, callThread)

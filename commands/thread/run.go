@@ -52,7 +52,9 @@ type callState struct {
 	Is   callPhase `json:"phase,omitzero"`
 	Asks bool      `json:"asks,omitzero"`       // it is a question, whose only result is an answer
 	Fits string    `json:"schema,omitzero"`     // the JSON Schema of that answer
-	For  int64     `json:"grantedFor,omitzero"` // the claim for which it was granted: under a later claim it may have been made already
+	For  int64     `json:"grantedFor,omitzero"` // the claim for which it was granted, or under which it was left unmade: under a later one it may have been made already
+
+	Away events.Time `json:"awaySince,omitzero"` // since when no process serves its tool; 0: unknown, or one does
 }
 
 type callPhase string
@@ -116,6 +118,21 @@ func (r *runState) call(id string) *callState {
 // waits reports whether a person, or an agent on another thread, completes the call.
 func (c *callState) waits() bool { return c.Is == callWaits || c.Is == callThread }
 
+// pending reports whether the call is to be made.
+func (c *callState) pending() bool { return c.Is == callOpen || c.Is == callGranted }
+
+// waiting returns the calls of the open step that a person, or an agent on another thread,
+// completes.
+func (r *runState) waiting() []string {
+	ids := []string{}
+	for i := range r.Calls {
+		if r.Calls[i].waits() {
+			ids = append(ids, r.Calls[i].ID)
+		}
+	}
+	return ids
+}
+
 // left counts the calls of the open step in one of the phases.
 func (r *runState) left(phases ...callPhase) int {
 	n := 0
@@ -157,8 +174,9 @@ type Call struct {
 	CallID, Name           string
 	Waits, Granted, Denied bool
 	Solved                 bool // a person supplied its result
-	Fresh                  bool // it was granted under this claim, so that no earlier one can have made it
+	Fresh                  bool // no earlier claim can have made it: it was granted for this one, or left unmade
 	Done                   bool
+	Away                   events.Time // since when no process serves its tool; 0: not known to be away
 }
 
 // Run returns an execution that Skein runs, and reports whether it exists.
@@ -179,7 +197,7 @@ func (s *State) Run(executionID string) (Run, bool) {
 	for _, c := range x.Run.Calls {
 		r.Calls = append(r.Calls, Call{
 			CallID: c.ID, Name: c.Name, Waits: c.waits(), Granted: c.Is == callGranted, Denied: c.Is == callDenied, Solved: c.Is == callSolved,
-			Fresh: c.Is == callGranted && c.For == x.Run.Token, Done: c.Is == callDone,
+			Fresh: c.pending() && c.For == x.Run.Token, Done: c.Is == callDone, Away: c.Away,
 		})
 	}
 	return r, true
@@ -215,4 +233,11 @@ func (e *LostRunError) Error() string {
 // lacksReactor reports whether the open step waits for its reactor, which no process serves.
 func (r *runState) lacksReactor() bool {
 	return r.Step != "" && !r.Reacted && slices.ContainsFunc(r.Lacks, func(w events.WaitFor) bool { return w.Kind == events.ReactorWorker })
+}
+
+// lacksTool reports whether a call is to be made and waits for its tool, which no process
+// serves.
+func (r *runState) lacksTool(call string) bool {
+	c := r.call(call)
+	return c != nil && c.pending() && slices.ContainsFunc(r.Lacks, func(w events.WaitFor) bool { return w.Kind == events.ToolWorker && w.CallID == call })
 }

@@ -83,14 +83,16 @@ type AwaitWorkers struct {
 	Until       string
 }
 
-// ParkRun parks a run whose reactor no process serves: no worker holds it until WakeRun.
+// ParkRun parks a run whose reactor no process serves, or the tools of whose remaining calls:
+// no worker holds it until WakeRun. It changes nothing if other calls can be made.
 type ParkRun struct {
 	ExecutionID string
 	Token       int64
+	Unmade      []string // the calls that were not made, because no process serves their tool
 }
 
-// WakeRun lets a run continue that was parked because no process served its reactor: one does
-// now, or the run has waited long enough.
+// WakeRun lets a run continue that was parked because no process served its reactor or a tool:
+// one does now, or the run has waited long enough.
 type WakeRun struct{ ExecutionID string }
 
 // RecordRun records trace events of a run.

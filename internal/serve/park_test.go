@@ -1,11 +1,20 @@
 package serve_test
 
 import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/serve"
+	"github.com/skein-threads/skein/runtime"
+	"github.com/skein-threads/skein/runtime/remote"
+	"github.com/skein-threads/skein/runtime/transcript"
 )
 
 // A run whose reactor no process serves releases its place while it waits: with one
@@ -15,18 +24,10 @@ func TestPark_AbsentReactorHoldsNoPlace(t *testing.T) {
 	d := newDesk(t, func(c *serve.Config) { c.Workers = 1 })
 	d.apply("agent", `{"name":"loud","type":"ai_human","reactor":"shout"}`,
 		"agent", `{"name":"brief","type":"ai_human","reactor":"nobody","limits":{"workerWaitMs":5000}}`)
-	parked := func(reply *events.Reply) {
-		t.Helper()
-		for now := range d.versions(reply) {
-			if doc := must(d.c.WithMinSeq(int64(now)).GetThread(d.ctx, events.GetThread{ThreadID: reply.ThreadID}))(t); doc.Run != nil && doc.Run.Parked {
-				return
-			}
-		}
-	}
 	first := d.react(d.thread("loud"), events.ReactThread{Text: new("hello")})
-	parked(first)
+	d.parks(first)
 	second := d.react(d.thread("loud"), events.ReactThread{Text: new("hello")})
-	parked(second)
+	d.parks(second)
 	hasty := d.react(d.thread("brief"), events.ReactThread{Text: new("hello")})
 	other := d.react(d.thread("slow"), events.ReactThread{Text: new("hello")})
 	d.answer <- "done"
@@ -42,6 +43,61 @@ func TestPark_AbsentReactorHoldsNoPlace(t *testing.T) {
 	for _, reply := range []*events.Reply{first, second} {
 		if x := d.ends(reply); x.Status != events.ExecutionCompleted {
 			t.Errorf("a run that was parked ended %s: %s", x.Status, x.ErrorText)
+		}
+	}
+}
+
+// A run whose remaining calls wait for a tool that no process serves releases its place, too.
+// The call is made once, without asking a person, when a process serves the tool; it fails when
+// its time is over, counted from the start of the wait.
+func TestPark_AbsentToolHoldsNoPlace(t *testing.T) {
+	call := transcript.Text("I look.", runtime.ToolCall{CallID: "c1", Name: "refund", Arguments: events.JSON(`{}`)})
+	short := transcript.Text("I look.", runtime.ToolCall{CallID: "c1", Name: "hasty", Arguments: events.JSON(`{}`)})
+	d := newDesk(t, func(c *serve.Config) {
+		c.Workers = 1
+		own := c.Register
+		c.Register = func(r *runtime.Registry) error {
+			return errors.Join(own(r), r.AddReactor("clerk", transcript.Fixed(call, transcript.Text("done"))), r.AddReactor("brief", transcript.Fixed(short, transcript.Text("done"))))
+		}
+	})
+	d.apply("tool", `{"name":"refund","description":"Refunds.","type":"nats"}`, "tool", `{"name":"hasty","description":"Nobody.","type":"nats","workerWaitMs":5000}`,
+		"agent", `{"name":"desk","type":"ai_human","reactor":"clerk","tools":["refund"]}`, "agent", `{"name":"quick","type":"ai_human","reactor":"brief","tools":["hasty"]}`)
+	first := d.react(d.thread("desk"), events.ReactThread{Text: new("hello")})
+	d.parks(first)
+	hasty := d.react(d.thread("quick"), events.ReactThread{Text: new("hello")})
+	d.parks(hasty)
+	other := d.react(d.thread("slow"), events.ReactThread{Text: new("hello")})
+	d.answer <- "done"
+	if x := d.ends(other); x.Status != events.ExecutionCompleted {
+		t.Errorf("the other run ended %s: %s", x.Status, x.ErrorText)
+	}
+	if x := d.ends(hasty); x.Status != events.ExecutionCompleted {
+		t.Errorf("the run whose call's time was over ended %s: %s", x.Status, x.ErrorText)
+	}
+	items := must(must(d.c.UpToDate(d.ctx))(t).ListItems(d.ctx, events.ListItems{ThreadID: hasty.ThreadID, Type: events.ActionResult}))(t)
+	if len(items.Items) != 1 || !strings.Contains(string(items.Items[0].Content), "no process served the tool hasty for") {
+		t.Errorf("the call whose time was over: %+v", items.Items)
+	}
+	nc := must(nats.Connect(d.url))(t)
+	defer nc.Close()
+	var calls atomic.Int32
+	tool := must(runtime.DefineTool(runtime.ToolSpec{Name: "refund", Description: "Refunds."},
+		func(context.Context, *runtime.ToolInput, struct{}) (string, error) {
+			calls.Add(1)
+			return "refunded", nil
+		}))(t)
+	must(remote.ServeTool(nc, events.DefaultNames(), tool))(t)
+	if x := d.ends(first); x.Status != events.ExecutionCompleted || calls.Load() != 1 {
+		t.Errorf("the run that was parked ended %s after %d calls: %s", x.Status, calls.Load(), x.ErrorText)
+	}
+}
+
+// parks waits until a run is parked.
+func (d *desk) parks(reply *events.Reply) {
+	d.t.Helper()
+	for now := range d.versions(reply) {
+		if doc := must(d.c.WithMinSeq(now).GetThread(d.ctx, events.GetThread{ThreadID: reply.ThreadID}))(d.t); doc.Run != nil && doc.Run.Parked {
+			return
 		}
 	}
 }

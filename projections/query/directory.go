@@ -333,7 +333,7 @@ func waitsFor(kind events.RunWaitKind) func(*events.ThreadRun) bool {
 	}
 }
 
-// parked returns the runs that wait for a reactor, held by no worker.
+// parked returns the runs that wait for a reactor or a tool, held by no worker.
 func (d *directories) parked() []ParkedRun {
 	var out []ParkedRun
 	d.mu.RLock()
@@ -345,11 +345,11 @@ func (d *directories) parked() []ParkedRun {
 			}
 			p := ParkedRun{Tenant: tenant, Thread: unpackID(t.members[at].id), Execution: run.ExecutionID}
 			for _, w := range run.WaitingFor {
-				if w.Kind == events.RunWaitsWorker && w.Worker == events.ReactorWorker {
-					p.Reactors = append(p.Reactors, w.Name)
+				if w.Kind == events.RunWaitsWorker {
+					p.Workers = append(p.Workers, events.WaitFor{Kind: w.Worker, Name: w.Name})
 				}
 			}
-			if p.Until, _ = events.ParseTime(run.Until); len(p.Reactors) > 0 { // without a time it is woken by the reactor alone
+			if p.Until, _ = events.ParseTime(run.Until); len(p.Workers) > 0 { // without a time it is woken by a worker alone
 				out = append(out, p)
 			}
 		}

@@ -107,11 +107,11 @@ func (q *Queries) Waiting(ctx context.Context) (map[events.RunWaitKind]int, erro
 // ParkedRun is a run that its worker released because no process serves what it needs.
 type ParkedRun struct {
 	Tenant, Thread, Execution string
-	Reactors                  []string    // that it waits for
-	Until                     events.Time // how long it waits at most; 0: that is not known
+	Workers                   []events.WaitFor // that it waits for
+	Until                     events.Time      // how long it waits at most; 0: that is not known
 }
 
-// Parked returns the runs of all tenants that wait for a reactor, held by no worker.
+// Parked returns the runs of all tenants that wait for a reactor or a tool, held by no worker.
 func (q *Queries) Parked(ctx context.Context) ([]ParkedRun, error) {
 	if err := q.directory.awaitLoaded(ctx); err != nil {
 		return nil, err

@@ -94,9 +94,13 @@ func (p *Presence) Seen(ctx context.Context, name string) (bool, error) {
 	return true, nil
 }
 
-// Served reports whether a process serves the reactor now.
-func (p *Presence) Served(ctx context.Context, name string) (bool, error) {
-	subject, err := p.names.Reactor(name)
+// Served reports whether a process serves the reactor or tool now.
+func (p *Presence) Served(ctx context.Context, worker events.WaitFor) (bool, error) {
+	of := p.names.Reactor
+	if worker.Kind == events.ToolWorker {
+		of = p.names.Tool
+	}
+	subject, err := of(worker.Name)
 	if err != nil {
 		return false, nil //nolint:nilerr // an invalid name is never served
 	}
