@@ -197,7 +197,7 @@ func told(k documents.Kind) bool {
 // does not report it at every event.
 func derivedMember(name string) bool {
 	switch name {
-	case "updatedAt", "messageBlocks", "createdAtMicros", "queued", "items", "itemTypes", "nextItem", "stepCount", "sideAStepCount", "sideBStepCount":
+	case "updatedAt", "changes", "messageBlocks", "createdAtMicros", "queued", "items", "itemTypes", "nextItem", "stepCount", "sideAStepCount", "sideBStepCount":
 		return true
 	}
 	return false
