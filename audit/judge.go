@@ -40,7 +40,9 @@ type judge struct {
 	ledger  *thread.Ledger
 	unsure  bool // something before is missing, so it is unknown what may follow
 	ties    []tied
-	ahead   bool // the time of an event is after the log stored it
+	twins   map[twin]Finding // relationships that it records, with the finding if the other thread does not
+	over    bool             // the thread is deleted
+	ahead   bool             // the time of an event is after the log stored it
 	buf     []byte
 	chain   string // of the previous commit
 	version int64  // after the previous commit; -1 if it cannot be decoded
@@ -210,6 +212,17 @@ func (j *judge) event(c *events.Commit, e *events.Event, fault error) {
 		j.key, j.holder = "", ""
 	case events.RelationshipAdded:
 		j.tie(c, e, d.ThreadID, "it is tied to")
+		if len(j.twins) < mostTies {
+			if j.twins == nil {
+				j.twins = map[twin]Finding{}
+			}
+			place.Kind, place.Detail = KindLink, fmt.Sprintf("it records a relationship (%.40s, as %.40s) to thread %.80s, which records no match", d.Type, d.Role, d.ThreadID)
+			j.twins[twin{d.ThreadID, d.Type, d.Role}] = place
+		}
+	case events.RelationshipRemoved:
+		delete(j.twins, twin{d.ThreadID, d.Type, d.Role})
+	case events.LifecycleDeleted:
+		j.over = true
 	case events.RunRequested:
 		if d.Parent != nil {
 			j.tie(c, e, d.Parent.ThreadID, "it runs for a call of")

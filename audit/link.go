@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -30,6 +31,9 @@ func (v *verifier) suspect(ctx context.Context) error {
 		if err := v.ask(ctx, suspect{place: t.place, confirm: func(ctx context.Context) (bool, error) { return v.there(ctx, t.place.Tenant, t.thread) }}); err != nil {
 			return err
 		}
+	}
+	if err := v.suspectTwins(ctx); err != nil {
+		return err
 	}
 	if j.key == "" {
 		return nil
@@ -202,4 +206,129 @@ func (v *verifier) gap(from, to uint64) {
 		detail += ", and no tombstone of a purged thread explains it"
 	}
 	v.find(Finding{Kind: KindSequence, Seq: from, Detail: detail})
+}
+
+// twin is a relationship as one of its two threads records it.
+type twin struct {
+	thread string // the other one
+	kind   events.RelationshipKind
+	role   events.RelationshipRole
+}
+
+// match returns the record that the other thread has of the relationship.
+func (t twin) match(thread string) twin {
+	role := events.ParentRole
+	if t.role == role {
+		role = events.ChildRole
+	}
+	return twin{thread, t.kind, role}
+}
+
+// suspectTwins checks that each relationship of the current thread is recorded by the other
+// thread too. A deleted thread keeps the records that it had, and its relatives theirs.
+func (v *verifier) suspectTwins(ctx context.Context) error {
+	j := v.judge
+	if j.over {
+		return nil
+	}
+	for t, place := range j.twins {
+		if t.thread == j.at.id { // reported as what no event may say
+			continue
+		}
+		s := suspect{place: place, confirm: func(ctx context.Context) (bool, error) {
+			return v.matched(ctx, aggregate{place.Tenant, t.thread}, t.match(place.Thread))
+		}}
+		if err := v.ask(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	// mostRelatives bounds the threads whose relationships are kept in memory.
+	mostRelatives = 1000
+	// batchSpan is how far apart two commits of one atomic batch can be in the log.
+	batchSpan = 1000
+)
+
+// matched reports whether a thread records a relationship, or cannot say: it is deleted, or not
+// in the log, or cannot be read, which is reported at its own place.
+func (v *verifier) matched(ctx context.Context, a aggregate, t twin) (bool, error) {
+	if !events.ValidThreadID(a.id) {
+		return true, nil
+	}
+	last, err := v.log.Last(ctx, a.tenant, a.id)
+	var broken *events.BrokenError
+	switch {
+	case errors.As(err, &broken):
+		return true, nil
+	case err != nil:
+		return false, err
+	case last == nil || last.Events[len(last.Events)-1].Type == events.LifecycleDeletedType:
+		return true, nil
+	}
+	known, err := v.relatives.of(a, func() (map[twin]bool, error) { return v.readRelations(ctx, a) })
+	return err == nil && (known == nil || known[t]), err
+}
+
+// relatives keeps what threads record of others, of the last ones that were asked for. It is
+// safe for concurrent use.
+type relatives struct {
+	mu    sync.Mutex // guards known; held while a thread is read
+	known map[aggregate]map[twin]bool
+}
+
+func (r *relatives) of(a aggregate, read func() (map[twin]bool, error)) (map[twin]bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if found, ok := r.known[a]; ok {
+		return found, nil
+	}
+	found, err := read()
+	if err != nil {
+		return nil, err
+	}
+	if len(r.known) >= mostRelatives || r.known == nil {
+		r.known = map[aggregate]map[twin]bool{}
+	}
+	r.known[a] = found
+	return found, nil
+}
+
+// readRelations returns the relationships that a thread records at the end of the range, nil if
+// that cannot be read. A range may end within an atomic batch: what changes around its end
+// counts as recorded.
+func (v *verifier) readRelations(ctx context.Context, a aggregate) (map[twin]bool, error) {
+	found := map[twin]bool{}
+	near := func(seq uint64) bool {
+		return !v.options.Range.whole() && seq+batchSpan > v.last
+	}
+	for m, err := range v.log.Raw(ctx, v.log.Config().Names.Log(a.tenant, a.id), 1) {
+		var archive *eventlog.ArchiveError
+		if errors.As(err, &archive) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if m.Seq > v.last && !near(m.Seq) || m.Seq > v.last+batchSpan {
+			break
+		}
+		commit, err := v.log.Decode(m)
+		if err != nil {
+			return nil, nil
+		}
+		for i := range commit.Events {
+			switch d := commit.Events[i].Data.(type) {
+			case events.RelationshipAdded:
+				found[twin{d.ThreadID, d.Type, d.Role}] = true
+			case events.RelationshipRemoved:
+				if !near(m.Seq) {
+					delete(found, twin{d.ThreadID, d.Type, d.Role})
+				}
+			}
+		}
+	}
+	return found, nil
 }

@@ -52,7 +52,7 @@ func Verify(ctx context.Context, log *eventlog.Log, validator *schema.Validator,
 	if err := o.validate(); err != nil {
 		return Summary{}, err
 	}
-	v := &verifier{log: log, options: o}
+	v := &verifier{log: log, options: o, relatives: &relatives{}}
 	v.judge = newJudge(validator, v.find)
 	v.judge.gone = func(c *events.Commit) bool {
 		last, err := log.Last(ctx, c.Tenant, c.Thread)
@@ -91,8 +91,9 @@ type verifier struct {
 	erased      int64 // versions that purged threads have lost
 	keeps       retention
 	snapshots   snapshotCheck
-	archived    int64     // commits that are in archives
-	suspects    []suspect // keys and threads that do not confirm one another
+	archived    int64                       // commits that are in archives
+	suspects    []suspect                   // keys and threads that do not confirm one another
+	relatives   *relatives
 }
 
 // find reports a finding, if it is in the range.

@@ -60,7 +60,7 @@ func (d *Dispatcher) draft(e *entry, jobs []*job, joins func([]events.Event) *Jo
 // place decides one job and returns its fate.
 func (d *Dispatcher) place(e *entry, r *drafted, j *job) fate {
 	switch {
-	case r.ids[j.id] || len(r.taken) >= mergedCommands || len(r.draft.Events()) >= mergedEvents:
+	case j.kind == holding || r.ids[j.id] || len(r.taken) >= mergedCommands || len(r.draft.Events()) >= mergedEvents:
 		return full
 	case d.repeats(e, j):
 		return answered

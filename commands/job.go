@@ -16,6 +16,7 @@ const (
 	joining                  // an internal command that goes into the commit of the job before it, or fails
 	asking                   // whether a command was executed; its answer is a reply with the sequence, or nil
 	looking                  // to see the state
+	holding                  // keeps the thread for a command over several threads
 )
 
 // job is a unit of work for the goroutine of its thread.
@@ -29,6 +30,7 @@ type job struct {
 	command        *thread.Command // nil if the job changes nothing
 	key            *claim          // of a command that may claim a key: the claim that its caller found; nil: it did not look
 	joined         *Joined         // if it is joining
+	hold           *hold           // if it is holding
 
 	look   func(*thread.State) // sees the current state; may be nil
 	commit *events.Commit      // the one that holds the command, once it is answered

@@ -94,11 +94,19 @@ func (d *Dispatcher) onKey(ctx context.Context, c *thread.Command, key string) (
 	ref := c.ThreadID
 	return d.byKey(ctx, c, key, func(held claim) (*events.Reply, error) {
 		if held.holder == "" {
-			return nil, events.Missing("thread", ref)
+			return nil, missing(c, ref)
 		}
 		c.ThreadID = held.holder
 		return d.queue(ctx, c)
 	})
+}
+
+// missing returns the refusal of a command whose thread does not exist.
+func missing(c *thread.Command, ref string) error {
+	if _, relates := c.Parts[0].Data.(events.MentionThread); relates {
+		return events.MissingThread(ref)
+	}
+	return events.Missing("thread", ref)
 }
 
 // byKey runs a command according to the state of its key. Another command may claim or free

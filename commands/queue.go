@@ -12,6 +12,9 @@ import (
 
 // queue runs a command when its thread is free, and returns its reply.
 func (d *Dispatcher) queue(ctx context.Context, c *thread.Command) (*events.Reply, error) {
+	if c.Groups() {
+		return d.group(ctx, c)
+	}
 	return d.wait(commandJob(ctx, requested, c))
 }
 
@@ -66,13 +69,19 @@ func (d *Dispatcher) work(e *entry, jobs []*job, own *job) {
 }
 
 // round runs some of the jobs in one commit, answers them, and returns the others.
-func (d *Dispatcher) round(e *entry, jobs []*job) []*job { return d.commit(e, jobs, d.cfg.Joins) }
+func (d *Dispatcher) round(e *entry, jobs []*job) []*job {
+	if jobs[0].kind == holding {
+		jobs[0].hold.grant(jobs[0].ctx, e)
+		return jobs[1:]
+	}
+	return d.commit(e, jobs, d.cfg.Joins)
+}
 
 // commit is round with joins, by which commands of this process join others; nil: none do.
 func (d *Dispatcher) commit(e *entry, jobs []*job, joins func([]events.Event) *Joined) []*job {
 	for {
 		if err := jobs[0].ctx.Err(); err != nil {
-			jobs[0].answer(nil, events.Errorf(events.Unavailable, "the thread was too busy; nothing was written; try again"))
+			jobs[0].answer(nil, errBusy())
 			return jobs[1:]
 		}
 		if err := d.load(jobs[0].ctx, e); err != nil {
@@ -112,9 +121,7 @@ func (d *Dispatcher) commit(e *entry, jobs []*job, joins func([]events.Event) *J
 		case errors.As(err, &unknown):
 			e.state = nil
 			for _, j := range r.taken {
-				refusal := events.Errorf(events.Unavailable, "the outcome of the command is unknown; repeat it with the same commandId: %w", err)
-				refusal.Details = &events.ErrorDetails{Outcome: "unknown", ID: cmp.Or(j.command.Repeat, j.id)}
-				j.answer(nil, refusal)
+				j.answer(nil, unknownOutcome(cmp.Or(j.command.Repeat, j.id), err))
 			}
 			return r.rest
 		default:
@@ -124,4 +131,11 @@ func (d *Dispatcher) commit(e *entry, jobs []*job, joins func([]events.Event) *J
 			return r.rest
 		}
 	}
+}
+
+// unknownOutcome returns the refusal of a command of which it is unknown whether it was stored.
+func unknownOutcome(id string, err error) error {
+	refusal := events.Errorf(events.Unavailable, "the outcome of the command is unknown; repeat it with the same commandId: %w", err)
+	refusal.Details = &events.ErrorDetails{Outcome: "unknown", ID: id}
+	return refusal
 }

@@ -117,6 +117,9 @@ func TestCommandsOverNATS(t *testing.T) {
 	do("writer.claim", with("known", id, `{"holder":"a"}`), nil, events.WriterClaimedType)
 	do("writer.renew", on(id, `{"token":"`+token+`"}`), nil) // it is early
 	do("writer.release", on(id, `{"token":"`+token+`"}`), nil, events.WriterReleasedType)
+	const other = "T-00000000-0000-7000-8000-000000000001" // its commit is the first of the two
+	must(t, w.d, "thread.create", on(other, `{}`))
+	do("thread.mention", on(id, `{"mentionedId":"`+other+`"}`), nil, events.RelationshipAddedType)
 	do("thread.delete", on(id, `{}`), nil, events.KeyReleasedType, events.LifecycleDeletedType)
 	seen["definition.apply"] = true
 	if r := overNATS(t, w.nc, "definition.apply", definitions(modelOf("m", "x"))); r.ThreadID != "" || r.Version != 1 || applied(r) != "model m 1 added" {

@@ -132,16 +132,17 @@ func Commands() []Command {
 	return slices.Concat(
 		threadCommands(), contextCommands(), itemCommands(), messageCommands(), executionCommands(), runCommands(), queueCommands(), writerCommands(),
 		traceCommands(), effectCommands(), fileCommands(), definitionCommands(),
+		relationshipCommands(),
 	)
 }
 
 // Queries lists every query, in a fixed order.
 func Queries() []Query {
-	return slices.Concat(threadQueries(), runQueries(), queueQueries(), fileQueries())
+	return slices.Concat(threadQueries(), runQueries(), queueQueries(), fileQueries(), relationshipQueries())
 }
 
 // Documents lists what queries answer and read models hold, in a fixed order.
-func Documents() []Document { return slices.Concat(threadDocuments()) }
+func Documents() []Document { return slices.Concat(threadDocuments(), relationshipDocuments()) }
 
 // registry finds rows by name. It is built once and never changes.
 type registry map[Type]*Row

@@ -112,6 +112,13 @@ func Missing(entity, id string) *Error {
 	return e
 }
 
+// MissingThread returns a not_found in the words of the commands that relate threads.
+func MissingThread(id string) *Error {
+	e := Errorf(NotFound, "Thread %s not found", clip(id))
+	e.Details = &ErrorDetails{Entity: "thread", ID: clip(id)}
+	return e
+}
+
 // Taken returns an already_exists.
 func Taken(entity, id string) *Error {
 	e := Errorf(AlreadyExists, "%s already exists: %s", entity, clip(id))

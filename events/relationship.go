@@ -1,5 +1,9 @@
 package events
 
+// MaxRelationships bounds the relationships in which a thread is the parent: truncating it
+// writes to each of those threads in one atomic batch, of which the server takes 1,000.
+const MaxRelationships = 500
+
 // The events of relationships between threads, and of keys.
 const (
 	RelationshipAddedType   Type = "relationship.added"
@@ -11,14 +15,29 @@ const (
 // RelationshipKind says how two threads are related.
 type RelationshipKind string
 
+// The kinds of relationships.
+const (
+	ForkRelation    RelationshipKind = "fork"
+	HandoffRelation RelationshipKind = "handoff"
+	MentionRelation RelationshipKind = "mention"
+)
+
 // Enum lists the kinds.
-func (RelationshipKind) Enum() []string { return []string{"fork", "handoff", "mention"} }
+func (RelationshipKind) Enum() []string {
+	return []string{string(ForkRelation), string(HandoffRelation), string(MentionRelation)}
+}
 
 // RelationshipRole is the role of the thread that holds the record.
 type RelationshipRole string
 
+// The roles. The thread that forks, hands off or mentions is the parent.
+const (
+	ParentRole RelationshipRole = "parent"
+	ChildRole  RelationshipRole = "child"
+)
+
 // Enum lists the roles.
-func (RelationshipRole) Enum() []string { return []string{"parent", "child"} }
+func (RelationshipRole) Enum() []string { return []string{string(ParentRole), string(ChildRole)} }
 
 // RelationshipAdded relates this thread to another, which holds the matching record.
 type RelationshipAdded struct {
@@ -35,6 +54,60 @@ type RelationshipRemoved struct {
 	ThreadID string           `json:"threadId" schema:"required,pattern=thread" doc:"The other thread."`
 	Type     RelationshipKind `json:"type" schema:"required" doc:"The kind of relation."`
 	Role     RelationshipRole `json:"role" schema:"required" doc:"The role of the thread that held the record."`
+}
+
+// MentionThread relates a thread to another one that it refers to. Of each pair of threads one
+// mention is recorded: a further one changes nothing.
+type MentionThread struct {
+	MentionedID  string `json:"mentionedId" schema:"required,pattern=threadRef" doc:"The thread that is mentioned."`
+	Comment      string `json:"comment,omitzero" schema:"maxLength=65536" doc:"What it is mentioned for."`
+	MessageIndex *int64 `json:"messageIndex,omitzero" schema:"minimum=0" doc:"The message that mentions it, counted from 0 among those that are shown; the last one if absent."`
+}
+
+// Relationship is the document of a relationship: what one thread records of another, which
+// holds the matching record with the other role.
+type Relationship struct {
+	ThreadID     string           `json:"threadId" schema:"required,pattern=thread" doc:"The other thread."`
+	Type         RelationshipKind `json:"type" schema:"required" doc:"The kind of relation."`
+	Role         RelationshipRole `json:"role" schema:"required" doc:"The role of the thread that holds this record."`
+	MessageIndex *int64           `json:"messageIndex,omitzero" schema:"minimum=0" doc:"Where it was made: a message of the parent, counted from 0 among those that were shown then."`
+	ItemID       string           `json:"itemId,omitzero" schema:"pattern=id" doc:"The item at that place, in the thread that holds this record."`
+	CreatedAt    string           `json:"createdAt" schema:"required,pattern=time" doc:"When it was made."`
+	Comment      string           `json:"comment,omitzero" schema:"maxLength=65536" doc:"What it is for."`
+	Stamp
+}
+
+// ListRelationships asks for a thread's relationships, oldest first.
+type ListRelationships struct {
+	ThreadID string           `json:"threadId" schema:"required,pattern=threadRef" doc:"The thread."`
+	Type     RelationshipKind `json:"type,omitzero" doc:"Only those of this kind."`
+	Role     RelationshipRole `json:"role,omitzero" doc:"Only those in which the thread has this role."`
+	At       *At              `json:"at,omitzero" doc:"As they were then."`
+	Fresh
+}
+
+// RelationshipList is a thread's relationships.
+type RelationshipList struct {
+	Relationships []Relationship `json:"relationships" schema:"required" doc:"The relationships."`
+}
+
+func relationshipCommands() []Command {
+	mention := command("thread.mention", "Relates a thread to another one that it refers to; once for each pair.",
+		MentionThread{MentionedID: exampleChild, Comment: "the earlier order"}, RelationshipAddedType)
+	mention.Single = true
+	return []Command{mention}
+}
+
+func relationshipQueries() []Query {
+	return []Query{query[RelationshipList]("relationship.list", "The threads to which a thread is related, oldest first.",
+		ListRelationships{ThreadID: exampleThread, Role: ParentRole})}
+}
+
+func relationshipDocuments() []Document {
+	return []Document{
+		document[Relationship]("relationship", "A relation of a thread to another."),
+		document[RelationshipList]("relationship_list", "A thread's relationships."),
+	}
 }
 
 // KeyClaimed records that a thread holds a key. It is written to the thread and to the key's

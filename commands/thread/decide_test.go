@@ -125,7 +125,12 @@ func TestEveryCommandIsDecided(t *testing.T) {
 			case "directory.remove":
 				k.do(events.CreateDirectory{Path: "/d"})
 			}
-			made := k.do(data)
+			var made []events.Event
+			if c := k.command(data); c.Groups() {
+				made = k.group(c)
+			} else {
+				made = k.do(data)
+			}
 			if len(made) == 0 {
 				t.Error("it made no event")
 			}

@@ -118,22 +118,44 @@ func Decide(s *State, c *Command) ([]events.Event, error) {
 
 // decideOn decides the command's parts one after another on a layer, which it changes.
 func decideOn(s *State, c *Command) ([]events.Event, error) {
-	if c.Expected != nil && *c.Expected != s.Version && (s.Exists() || c.Creates() || c.OfTenant()) {
-		return nil, events.Conflict(*c.Expected, s.Version) // of a thread that is gone no version is told
+	if err := atVersion(s, c); err != nil {
+		return nil, err
 	}
-	m := maker{state: s, command: c, at: max(c.Time, s.Time+1), made: make([]events.Event, 0, len(c.Parts)+2)}
+	m := newMaker(s, c)
 	if err := s.admits(c, m.at); err != nil {
 		return nil, err
 	}
+	if err := m.decideParts(); err != nil {
+		return nil, err
+	}
+	return m.made, nil
+}
+
+// atVersion refuses a command that expects another version of its thread.
+func atVersion(s *State, c *Command) error {
+	if c.Expected != nil && *c.Expected != s.Version && (s.Exists() || c.Creates() || c.OfTenant()) {
+		return events.Conflict(*c.Expected, s.Version) // of a thread that is gone no version is told
+	}
+	return nil
+}
+
+// newMaker returns a maker of a command's events on a layer, which it changes.
+func newMaker(s *State, c *Command) *maker {
+	return &maker{state: s, command: c, at: max(c.Time, s.Time+1), made: make([]events.Event, 0, len(c.Parts)+2)}
+}
+
+// decideParts decides the command's parts one after another.
+func (m *maker) decideParts() error {
+	c := m.command
 	for i, part := range c.Parts {
 		if c.Batch {
 			m.index = i + 1
 		}
 		if err := m.decide(part); err != nil {
-			return nil, Blame(err, c, i)
+			return Blame(err, c, i)
 		}
 	}
-	return m.made, nil
+	return nil
 }
 
 // Blame adds to a refusal the path in the request, and the part of a thread.commit, at fault.
@@ -156,9 +178,10 @@ type maker struct {
 	state   *State
 	command *Command
 	at      events.Time
-	index   int  // of the part, from 1; 0: not of a thread.commit
-	ids     int  // the number of ids derived
-	ending  bool // the thread is being deleted: nothing new starts
+	index   int               // of the part, from 1; 0: not of a thread.commit
+	ids     int               // the number of ids derived
+	ending  bool              // the thread is being deleted: nothing new starts
+	group   map[string]*maker // of the threads that the command concerns, this one included; nil: of this thread alone
 
 	correlation string // of the items that are added
 	outputOf    string // the part that holds the output of the result being added

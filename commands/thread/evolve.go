@@ -106,6 +106,8 @@ func Evolve(s *State, e *events.Event) *State {
 		s.setStep(d.StepID, t)
 	case events.EffectScheduled, events.EffectCancelled, events.EffectStarted, events.EffectCompleted, events.EffectFailed:
 		s.evolveEffect(e)
+	case events.RelationshipAdded, events.RelationshipRemoved:
+		s.evolveRelation(e)
 	case events.DefinitionChanged:
 		s.setDefinition(events.DefinitionRef{Kind: d.Kind, Name: d.Name}.ID(), definitionOf(d))
 	case events.WriterClaimed, events.WriterRenewed, events.WriterReleased:
@@ -141,11 +143,11 @@ func (s *State) stored(c *events.Commit) {
 
 // clear empties the state of a deleted thread, except its version, position and receipts.
 func (s *State) clear() {
-	s.Deleted, s.head.Active, s.Queue, s.Effects, s.Writer = true, "", nil, 0, writer{}
+	s.Deleted, s.head.Active, s.Queue, s.Effects, s.Parents, s.Writer = true, "", nil, 0, 0, writer{}
 	if s.parent != nil { // merging a layer cannot remove; a deletion is alone in its commit
 		return
 	}
-	s.contexts, s.items, s.executions, s.steps, s.effects, s.files, s.NumFiles, s.bytes = nil, nil, nil, nil, nil, nil, 0, 0
+	s.contexts, s.items, s.executions, s.steps, s.effects, s.relations, s.files, s.NumFiles, s.bytes = nil, nil, nil, nil, nil, nil, nil, 0, 0
 }
 
 // setFailed records whether the item of an execution is shown as failed. The id may be empty.

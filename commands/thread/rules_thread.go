@@ -80,7 +80,7 @@ func (r rules) RelationshipAdded(e *events.Event, d events.RelationshipAdded) er
 	if d.ItemID != "" {
 		faults = append(faults, r.needItem(d.ItemID))
 	}
-	if d.MessageIndex != nil {
+	if d.MessageIndex != nil && d.Role == events.ParentRole { // it counts messages of the parent
 		faults = append(faults, unless(*d.MessageIndex < r.state.NextItem, "the thread has no item at %d", *d.MessageIndex))
 	}
 	return firstFault(faults...)

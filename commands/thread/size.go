@@ -10,7 +10,8 @@ import (
 func (s *State) Bytes() int64 {
 	return int64(unsafe.Sizeof(State{})) + s.bytes + s.receipts.bytes() + s.Profile.size() +
 		room[contextState](len(s.contexts)) + room[itemState](len(s.items)) + room[executionState](len(s.executions)) + room[stepState](len(s.steps)) +
-		room[fileState](len(s.files)) + room[effectState](len(s.effects)) + room[definitionState](len(s.definitions))
+		room[fileState](len(s.files)) + room[effectState](len(s.effects)) +
+		room[relationState](len(s.relations)) + room[definitionState](len(s.definitions))
 }
 
 // room estimates the size of a map of so many entries, without the text of its string keys. A

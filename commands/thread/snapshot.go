@@ -12,7 +12,7 @@ import (
 // snapshotVersion is the version of an encoded state. A snapshot of another version is
 // ignored: it is derived, and the state is folded from the log instead. Any change of the
 // encoded names or of their meaning needs a new number.
-const snapshotVersion = 7
+const snapshotVersion = 8
 
 // sealed is an encoded state with its digest. The state contains the version, the sequence and
 // the chain of the last commit folded into it, so that the digest binds the state to that
@@ -38,6 +38,7 @@ type snapshot struct {
 	Steps      map[string]stepState      `json:"steps,omitempty"`
 	Files      map[string]fileState      `json:"files,omitempty"`
 	Effects    map[string]effectState    `json:"effects,omitempty"`
+	Relations  map[string]relationState  `json:"relations,omitempty"`
 
 	Definitions map[string]definitionState `json:"definitions,omitempty"`
 
@@ -48,7 +49,7 @@ type snapshot struct {
 func (s *State) Encode() ([]byte, error) {
 	state, err := json.Marshal(snapshot{
 		Head: s.head, Contexts: s.contexts, Items: s.items,
-		Executions: s.executions, Steps: s.steps, Files: s.files, Effects: s.effects, Definitions: s.definitions, Receipts: s.receipts,
+		Executions: s.executions, Steps: s.steps, Files: s.files, Effects: s.effects, Relations: s.relations, Definitions: s.definitions, Receipts: s.receipts,
 	}, json.Deterministic(true))
 	if err != nil {
 		return nil, err
@@ -99,6 +100,9 @@ func DecodeState(b []byte) (*State, error) {
 	}
 	for id, v := range in.Effects {
 		s.setEffect(id, v)
+	}
+	for id, v := range in.Relations {
+		s.setRelation(id, v)
 	}
 	for id, v := range in.Definitions {
 		s.setDefinition(id, v)

@@ -18,6 +18,8 @@ type State struct {
 	steps      map[string]stepState
 	files      map[string]fileState // by path
 	effects    map[string]effectState
+	// relations are the relationships to other threads, by relationID.
+	relations map[string]relationState
 	// definitions are the tenant's, by kind/name; a thread has none.
 	definitions map[string]definitionState
 	receipts    receipts
@@ -48,6 +50,7 @@ type head struct {
 	Effects     int                 `json:"effects,omitzero"`  // the number of pending effects
 	NumFiles    int64               `json:"numFiles,omitzero"` // including directories
 	Writer      writer              `json:"writer,omitzero"`   // that holds the thread, or held it last
+	Parents     int                 `json:"parents,omitzero"`  // the number of relationships in which the thread is the parent
 }
 
 type contextState struct {
@@ -156,6 +159,9 @@ func (s *State) merge(l *State) {
 	}
 	for id, v := range l.effects {
 		s.setEffect(id, v)
+	}
+	for id, v := range l.relations {
+		s.setRelation(id, v)
 	}
 	for id, v := range l.definitions {
 		s.setDefinition(id, v)

@@ -74,6 +74,8 @@ func decisions() []decision {
 		decides((*maker).claimWriter),
 		decides((*maker).renewWriter),
 		decides((*maker).releaseWriter),
+
+		beforeAny((*maker).mentionThread),
 	}
 }
 

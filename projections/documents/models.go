@@ -26,7 +26,8 @@ const (
 	Index
 	Files
 	Effects
-	Definitions // of the tenant rather than a thread
+	Definitions   // of the tenant rather than a thread
+	Relationships // in which a thread is to others
 
 	kinds // the number of read models: new ones go before it
 )
@@ -64,7 +65,7 @@ type bound struct {
 func projections() []Projection {
 	return []Projection{
 		threads(), contexts(), items(), executions(), steps(), parts(), traceEvents(), traceRuns(), traceSpans(), index(), files(), effects(),
-		definitions(),
+		definitions(), relationships(),
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 func TestModels_EventsWithoutReadModel(t *testing.T) {
 	hidden := []events.Type{
 		events.ThreadResolvedType, events.ContextResolvedType, events.StateClosedType, events.SkillActivatedType,
-		events.RelationshipAddedType, events.RelationshipRemovedType,
 		events.WriterClaimedType, events.WriterRenewedType, events.WriterReleasedType,
 		events.RunTurnedType, events.QueueEditedType, events.QueueMovedType,
 		events.CommandRejectedType, events.LifecycleDestroyedType, events.LifecycleArchivedType,

@@ -215,6 +215,7 @@ func answers() map[reflect.Type]answer {
 		answersWith((*asking).findFiles),
 		answersWith((*asking).grepFiles),
 		answersWith((*asking).getThumbnail),
+		answersWith((*asking).listRelationships),
 	)
 }
 

@@ -1,0 +1,248 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/skein-threads/skein/commands/thread"
+	"github.com/skein-threads/skein/eventlog"
+	"github.com/skein-threads/skein/events"
+)
+
+// A command over several threads is run by its caller's goroutine, never by that of a thread.
+// It holds each thread that it concerns, in the order of their ids, so that no two commands can
+// wait for each other. Other commands of these threads wait for one append. Other processes may
+// write the threads all the same: then the log refuses the batch, and the command is decided
+// again.
+
+// hold is a job that keeps its thread's goroutine until it is released.
+type hold struct {
+	granted  chan *entry // unbuffered: either both sides agree, or the caller has given up
+	released chan struct{}
+}
+
+// grant passes the thread to the holder, and waits until it is released.
+func (h *hold) grant(ctx context.Context, e *entry) {
+	select {
+	case h.granted <- e:
+		<-h.released
+	case <-ctx.Done():
+	}
+}
+
+// hold waits until the thread is this command's alone. The caller must call release, and until
+// then must not wait for a thread but by holding one of a greater id.
+func (d *Dispatcher) hold(ctx context.Context, tenant, id string) (e *entry, release func(), err error) {
+	h := &hold{granted: make(chan *entry), released: make(chan struct{})}
+	j := &job{kind: holding, ctx: ctx, done: make(chan answer, 1), tenant: tenant, thread: id, hold: h}
+	e = d.cache.take(tenant, id)
+	e.mu.Lock()
+	if e.busy {
+		e.waiting = append(e.waiting, j)
+		e.mu.Unlock()
+	} else {
+		e.busy = true
+		e.mu.Unlock()
+		go d.work(d.cache.take(tenant, id), []*job{j}, nil) // takes over that reference
+	}
+	select {
+	case <-h.granted:
+		return e, func() {
+			close(h.released)
+			d.cache.give(e)
+		}, nil
+	case <-ctx.Done():
+		d.cache.give(e)
+		return nil, nil, errBusy()
+	}
+}
+
+func errBusy() error {
+	return events.Errorf(events.Unavailable, "the thread was too busy; nothing was written; try again")
+}
+
+// group runs a command that may concern several threads. Which ones may depend on the state of
+// its own thread, which may change until all of them are held: then they are held again.
+func (d *Dispatcher) group(ctx context.Context, c *thread.Command) (*events.Reply, error) {
+	if err := d.resolveOthers(ctx, c); err != nil {
+		return nil, err
+	}
+	for ids := []string{c.ThreadID}; ; {
+		g := &grouped{d: d, ctx: ctx, job: commandJob(ctx, requested, c), entries: map[string]*entry{}}
+		reply, more, err := g.run(ids)
+		if err != nil || len(more) == 0 {
+			return reply, err
+		}
+		ids = more
+	}
+}
+
+// resolveOthers replaces the keys of the threads that a command names by their ids.
+func (d *Dispatcher) resolveOthers(ctx context.Context, c *thread.Command) error {
+	mention, ok := c.Parts[0].Data.(events.MentionThread)
+	if !ok {
+		return nil
+	}
+	_, key := events.ThreadRef(mention.MentionedID)
+	if key == "" {
+		return nil
+	}
+	held, err := d.claimNow(ctx, c.Tenant, key)
+	switch {
+	case err != nil:
+		return err
+	case held.holder == "":
+		return events.MissingThread(mention.MentionedID)
+	}
+	mention.MentionedID = held.holder
+	c.Parts[0].Data = mention
+	return nil
+}
+
+// grouped is one run of a command that holds several threads.
+type grouped struct {
+	d       *Dispatcher
+	ctx     context.Context //nolint:containedctx // it lives as long as the command
+	job     *job
+	entries map[string]*entry
+}
+
+// run holds the threads and runs the command. If it concerns others, they are returned with
+// those held, and nothing was done.
+func (g *grouped) run(ids []string) (*events.Reply, []string, error) {
+	slices.Sort(ids)
+	for _, id := range ids {
+		e, release, err := g.d.hold(g.ctx, g.job.tenant, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		defer release()
+		g.entries[id] = e
+	}
+	for {
+		if g.ctx.Err() != nil {
+			return nil, nil, errBusy()
+		}
+		if err := g.refresh(); err != nil {
+			return nil, nil, err
+		}
+		own := g.entries[g.job.thread].state
+		if seq, done := own.Receipt(g.job.id); done {
+			reply, err := g.d.again(g.job, g.job.command, seq)
+			return reply, nil, err
+		}
+		if more := g.others(); more != nil {
+			return nil, more, nil
+		}
+		reply, err := g.decide()
+		if err != nil || reply != nil {
+			return reply, nil, err
+		}
+	}
+}
+
+// refresh brings the state of every thread up to the log.
+func (g *grouped) refresh() error {
+	for _, e := range g.entries {
+		if err := g.d.load(g.ctx, e); err != nil {
+			return err
+		}
+		if err := g.d.freshen(g.ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// others returns all threads that the command concerns, if one of them is not held.
+func (g *grouped) others() []string {
+	ids := []string{g.job.thread}
+	missing := false
+	for _, id := range g.entries[g.job.thread].state.Others(g.job.command) {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+			missing = missing || g.entries[id] == nil
+		}
+	}
+	if !missing {
+		return nil
+	}
+	return ids
+}
+
+// decide decides the command on the states as they are, and stores its events. Both results are
+// nil if another process has written one of the threads.
+func (g *grouped) decide() (*events.Reply, error) {
+	states := make(map[string]*thread.State, len(g.entries))
+	for id, e := range g.entries {
+		states[id] = e.state
+	}
+	draft := thread.NewGroup(states)
+	if err := draft.Do(g.job.command); err != nil {
+		return nil, err
+	}
+	if len(draft.Threads()) == 0 {
+		own := g.entries[g.job.thread].state
+		return events.ReplyWithout(g.job.thread, own.Version, int64(own.Seq), nil), nil
+	}
+	commits, err := g.store(draft)
+	var moved *eventlog.ConflictError
+	var big *eventlog.TooLargeError
+	var unknown *eventlog.UnknownError
+	switch {
+	case err == nil:
+		return events.ReplyOf(commits[g.job.thread], g.job.id), nil
+	case errors.As(err, &moved):
+		return nil, g.catchUp(moved)
+	case errors.As(err, &big):
+		return nil, events.TooLarge("the commit", big.Size, big.Limit)
+	case errors.As(err, &unknown):
+		for _, e := range g.entries {
+			e.state = nil
+		}
+		return nil, unknownOutcome(g.job.id, err)
+	}
+	return nil, err
+}
+
+// store appends the events of all threads in one atomic batch, and applies them.
+func (g *grouped) store(draft *thread.Group) (map[string]*events.Commit, error) {
+	commits := map[string]*events.Commit{}
+	var writes []eventlog.Write
+	for _, id := range draft.Threads() {
+		e := g.entries[id]
+		commit, err := events.NewCommit(e.state.Chain, draft.Draft(id).Events())
+		if err != nil {
+			return nil, fmt.Errorf("encode commit: %w", err)
+		}
+		commits[id] = commit
+		writes = append(writes, eventlog.Write{Commit: commit, Expected: e.state.Seq})
+	}
+	if err := g.d.log.Append(context.WithoutCancel(g.ctx), writes...); err != nil {
+		return nil, err
+	}
+	for id, commit := range commits {
+		draft.Draft(id).Apply(commit)
+		if g.d.cfg.Stored != nil {
+			g.d.cfg.Stored(commit)
+		}
+	}
+	g.d.metrics.Merged(1)
+	return commits, nil
+}
+
+// catchUp brings the thread up to date that another process has written. Which one that is may
+// be unknown: refresh reads them all.
+func (g *grouped) catchUp(moved *eventlog.ConflictError) error {
+	for id, e := range g.entries {
+		if moved.Subject != g.d.log.Config().Names.Log(e.tenant, id) {
+			continue
+		}
+		if err := g.d.catchUp(g.ctx, e, moved.Last); err != nil {
+			e.state = nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package thread
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Groups reports whether a command may concern several threads. It is then decided on all of
+// them together, by a Group.
+func (c *Command) Groups() bool {
+	if len(c.Parts) == 0 {
+		return false
+	}
+	switch c.Parts[0].Data.(type) {
+	case events.MentionThread:
+		return true
+	}
+	return false
+}
+
+// Others returns the threads that a command on s concerns besides its own.
+func (s *State) Others(c *Command) []string {
+	switch d := c.Parts[0].Data.(type) {
+	case events.MentionThread:
+		return []string{d.MentionedID}
+	}
+	return nil
+}
+
+// Group decides one command on the states of several threads, and changes none of them. Its
+// events take effect on all threads or on none.
+type Group struct {
+	states map[string]*State
+	drafts map[string]*Draft
+}
+
+// NewGroup returns a group over states, by the ids of their threads. While it is in use, they
+// must not change.
+func NewGroup(states map[string]*State) *Group { return &Group{states: states} }
+
+// Do decides a command, whose thread and whose Others are in the group. Each thread has events
+// of its own under the command's id. A refusal leaves no events.
+func (g *Group) Do(c *Command) error {
+	g.drafts = nil
+	own := g.states[c.ThreadID]
+	if err := atVersion(own, c); err != nil {
+		return err
+	}
+	if err := own.admits(c, max(c.Time, own.Time+1)); err != nil {
+		return err
+	}
+	makers := make(map[string]*maker, len(g.states))
+	for id, s := range g.states {
+		part := *c
+		part.ThreadID = id
+		makers[id] = newMaker(s.layer(), &part)
+		makers[id].group = makers
+	}
+	if err := makers[c.ThreadID].decideParts(); err != nil {
+		return err
+	}
+	g.drafts = map[string]*Draft{}
+	for id, m := range makers {
+		if len(m.made) > 0 {
+			if id != c.ThreadID {
+				m.command.Writer = "" // the token is of the command's own thread
+			}
+			if err := g.states[id].admits(m.command, m.at); err != nil {
+				g.drafts = nil
+				return err
+			}
+			g.drafts[id] = &Draft{base: g.states[id], layer: m.state, events: m.made}
+		}
+	}
+	return nil
+}
+
+// Threads returns the threads that have events, in order.
+func (g *Group) Threads() []string { return slices.Sorted(maps.Keys(g.drafts)) }
+
+// Draft returns the draft of a thread that has events.
+func (g *Group) Draft(id string) *Draft { return g.drafts[id] }
