@@ -21,7 +21,7 @@ func TestAppend_RefusedInOutage(t *testing.T) {
 	if err := l.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	p.Mute.Store(true)
+	p.DropReceived.Store(true)
 	done := make(chan error, 1)
 	go func() { done <- l.Append(context.Background(), newAuthor(1).next(t, 1)) }()
 	if !out.Begin(syscall.ENOSPC) || out.Begin(nats.ErrTimeout) {

@@ -119,7 +119,7 @@ func TestTheAcknowledgementIsLost(t *testing.T) {
 				p := natstest.NewProxy(t, direct.conn.NATS().ConnectedUrl())
 				l := openLog(t, p.Connect(t), Config{AckTimeout: wait}, nil)
 				units := doubtful(t, l)[name]
-				p.Mute.Store(true)
+				p.DropReceived.Store(true)
 				go l.write(units)
 				natstest.Eventually(t, "the commits in the log", holds(t, direct, commits(units)))
 				p.Cut()
@@ -139,7 +139,7 @@ func TestTheMessageIsLost(t *testing.T) {
 				p := natstest.NewProxy(t, direct.conn.NATS().ConnectedUrl())
 				l := openLog(t, p.Connect(t), Config{AckTimeout: wait}, nil)
 				units := doubtful(t, l)[name]
-				p.Deaf.Store(true)
+				p.DropSent.Store(true)
 				go l.write(units)
 				size := 0
 				for _, u := range units {
@@ -165,7 +165,7 @@ func TestTheServerIsStartedAnew(t *testing.T) {
 				p := natstest.NewProxy(t, s.URL())
 				l := openLog(t, p.Connect(t), Config{AckTimeout: wait}, nil)
 				units := doubtful(t, l)[name]
-				p.Mute.Store(true)
+				p.DropReceived.Store(true)
 				go l.write(units)
 				natstest.Eventually(t, "the commits in the log", holds(t, direct, commits(units)))
 				s.Shutdown()
@@ -190,7 +190,7 @@ func TestJetStreamIsAwayForAMoment(t *testing.T) {
 			t.Fatal(err)
 		}
 		units := group(t, l, 0, 20)
-		p.Mute.Store(true)
+		p.DropReceived.Store(true)
 		go l.write(units)
 		natstest.Eventually(t, "the commits in the log", holds(t, direct, commits(units)))
 		p.Lead(t, empty.URL()) // it has no log, and does not know
@@ -211,7 +211,7 @@ func TestNobodyKnowsAnyMore(t *testing.T) {
 		p := natstest.NewProxy(t, direct.conn.NATS().ConnectedUrl())
 		l := openLog(t, p.Connect(t), Config{AckTimeout: impatient}, nil)
 		units := group(t, l, 0, n)
-		p.Mute.Store(true)
+		p.DropReceived.Store(true)
 		go l.write(units)
 		natstest.Eventually(t, "the commits in the log", holds(t, direct, commits(units)))
 		if n == 1 {
@@ -367,9 +367,9 @@ func TestAppendsThroughABadConnection(t *testing.T) {
 		natstest.Eventually(t, "some writes", func() bool { return done.Load() >= mark || over.Load() == writers })
 		switch rand.N(3) {
 		case 0:
-			p.Mute.Store(true)
+			p.DropReceived.Store(true)
 		case 1:
-			p.Deaf.Store(true)
+			p.DropSent.Store(true)
 		}
 		lost := p.Lost.Load() + rand.Int64N(4000)
 		deadline := time.Now().Add(50 * time.Millisecond)

@@ -8,8 +8,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// RequestTime bounds a query, and a request for a file's content, however long the
-// caller would wait.
+// RequestTime bounds a query, and a request for a file's content, however long the caller
+// would wait.
 const RequestTime = 30 * time.Second
 
 // deadline returns the context in which a request is answered, and how long that

@@ -13,8 +13,8 @@ import (
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
-// waitServer serves a handler that works until its context ends, and reports how
-// long it may work when it begins, and when it has ended.
+// waitServer serves a handler that works until its context ends. It reports how much time
+// the handler has when it begins, and when it ends.
 func waitServer(t *testing.T, most time.Duration) (nc *nats.Conn, began chan time.Duration, ended chan struct{}) {
 	t.Helper()
 	nc = natstest.Connect(t, natstest.Start(t))
@@ -32,13 +32,13 @@ func waitServer(t *testing.T, most time.Duration) (nc *nats.Conn, began chan tim
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
-		cancel() // what hangs is given up
+		cancel() // abandons requests that hang
 		_ = s.Stop(ctx)
 	})
 	return nc, began, ended
 }
 
-// A request for which nobody sets a limit ends by the service's.
+// A request without a limit of its own ends by the service's.
 func TestService_RequestHasADeadline(t *testing.T) {
 	nc, _, ended := waitServer(t, 50*time.Millisecond)
 	m, err := nc.Request("skein.query.acme.thread.get", []byte(`{}`), time.Minute)
@@ -51,8 +51,8 @@ func TestService_RequestHasADeadline(t *testing.T) {
 	<-ended
 }
 
-// A request ends when its sender waits no longer, as it says in a header. What the
-// header says beyond the service's limit, or that is no number, changes nothing.
+// A request ends when its sender stops waiting, as its header says. A header beyond the
+// service's limit, or without a number, changes nothing.
 func TestService_RequestEndsWithItsSender(t *testing.T) {
 	nc, began, ended := waitServer(t, time.Hour)
 	send := func(wait string) time.Duration {

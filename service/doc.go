@@ -15,13 +15,13 @@
 //
 // # What it does not
 //
-// It does not know what a request means: a [Handler] does. It does not know who may
-// ask either: subjects carry the tenant, and the server's permissions say who may
-// publish on them.
+// It does not know what a request means: a [Handler] does. Nor does it know who may send
+// one: subjects carry the tenant, and the server's permissions say who may publish on
+// them.
 //
 // # What may enter
 //
-// What every kind of request needs: endpoints, deadlines, limits, fair shares of
-// tenants. It imports events and nothing else of the module, so that the write side
-// and the read side use it without knowing each other.
+// Code that every kind of request needs: endpoints, deadlines, limits, fair shares of
+// tenants. It imports events and nothing else of the module, so that the write side and
+// the read side use it without knowing each other.
 package service

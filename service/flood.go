@@ -7,14 +7,14 @@ import (
 
 const (
 	// floodOf is how many requests of a tenant over its limits, within floodTime, are
-	// a flood. A client that waits for answers never sends as many.
+	// a flood. A client that waits for replies never sends as many.
 	floodOf   = 2000
 	floodTime = time.Second
 	// floodCalm is how long after its last flood a tenant still counts as flooding.
 	floodCalm = 30 * time.Second
 )
 
-// Floods detects tenants that keep sending whatever the answers are. It is safe for
+// Floods detects tenants that keep sending whatever the replies are. It is safe for
 // concurrent use.
 type Floods struct {
 	report func(tenant string)
@@ -22,11 +22,11 @@ type Floods struct {
 	mu    sync.Mutex // guards what follows
 	began time.Time
 	count map[string]int
-	last  map[string]time.Time // when those that flooded did so last
+	last  map[string]time.Time // when each tenant last flooded
 }
 
-// NewFloods returns one that calls report for a tenant that floods, at most once a
-// second for each, and each time in a goroutine of its own.
+// NewFloods returns a detector that calls report for a tenant that floods, at most once a
+// second for each, in a goroutine of its own.
 func NewFloods(report func(tenant string)) *Floods {
 	return &Floods{report: report, count: map[string]int{}, last: map[string]time.Time{}}
 }

@@ -6,16 +6,16 @@ import (
 )
 
 // Fair bounds what one tenant may use of a service while others use the process, too.
-// More of its requests wait for their turn, within [Limits]; alone it may use all.
-// A zero field bounds nothing.
+// Further requests wait, within [Limits]; alone a tenant may use everything. A zero field
+// bounds nothing.
 type Fair struct {
 	Running int     // requests that run at the same time
 	Rate    float64 // requests started a second
 }
 
 // Share returns how many of a tenant's requests may run at the same time now; 0 is any
-// number. It notes that the tenant is active. The services of a process do this
-// themselves; it is for work of tenants that does not come as requests.
+// number. It records that the tenant is active. The services of a process call it
+// themselves; it is for work of tenants that does not arrive as requests.
 func (f Fair) Share(tenant string, a *Activity, floods *Floods) int {
 	now := time.Now()
 	if !a.shared(tenant, now) {
@@ -33,11 +33,11 @@ func (f Fair) running(flooding bool) int {
 	return f.Running
 }
 
-// Activity knows whether several tenants use a process. Services share one. It is
-// safe for concurrent use.
+// Activity records whether several tenants use a process. Services share one. It is safe
+// for concurrent use.
 type Activity struct {
 	mu    sync.Mutex // guards what follows
-	last  seen       // the tenant that asked last
+	last  seen       // the tenant of the last request
 	other seen       // the one before it
 }
 
@@ -49,7 +49,7 @@ type seen struct {
 // activeFor is how long after a request its tenant counts as active.
 const activeFor = 2 * time.Second
 
-// shared notes a request, and reports whether other tenants are active, too.
+// shared records a request, and reports whether other tenants are active, too.
 func (a *Activity) shared(tenant string, now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -73,7 +73,7 @@ type lanes struct {
 	tenant map[string]*lane
 }
 
-// lane is what one tenant has running and waiting.
+// lane holds the requests of one tenant, running and waiting.
 type lane struct {
 	running int
 	waiting []request
@@ -114,10 +114,10 @@ func (l *lanes) release(next, over []request) {
 	}
 }
 
-// ended starts what waits for a request of the tenant that was answered.
-func (l *lanes) ended(tenant string) { l.update(tenant, func(one *lane) { one.running-- }) }
+// requestEnded starts what waits for a request of the tenant that was answered.
+func (l *lanes) requestEnded(tenant string) { l.update(tenant, func(one *lane) { one.running-- }) }
 
-// update changes a lane, and starts what may start then.
+// update changes a lane, and starts the requests that may start then.
 func (l *lanes) update(tenant string, change func(*lane)) {
 	now := time.Now()
 	l.mu.Lock()
@@ -134,8 +134,8 @@ func (l *lanes) update(tenant string, change func(*lane)) {
 	l.release(next, over)
 }
 
-// next removes from a lane what may start now, and what is to be refused: a tenant that
-// floods while others are active may have as many waiting as running.
+// next removes from a lane the requests that may start now, and those to be refused: a
+// tenant that floods while others are active may have as many waiting as running.
 func (l *lanes) next(tenant string, one *lane, shared bool, now time.Time) (next, over []request) {
 	flooding := shared && l.floods.flooding(tenant, now)
 	running := l.fair.running(flooding)

@@ -15,8 +15,8 @@ import (
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
-// While another tenant is active, a tenant has so many requests worked on at the
-// same time and no more; alone it has all. What waits is answered in the end.
+// While another tenant is active, a tenant has its share of requests in progress; alone
+// it has all. Requests that wait are answered in the end.
 func TestService_FairWhileOthersAreActive(t *testing.T) {
 	nc := natstest.Connect(t, natstest.Start(t))
 	var mu sync.Mutex
@@ -89,7 +89,7 @@ func TestService_FairWhileOthersAreActive(t *testing.T) {
 	}
 	deadline := time.Now().Add(time.Minute)
 	for n, _ := now(); n < asked && time.Now().Before(deadline); n, _ = now() {
-		hold <- struct{}{} // the end of one lets others begin
+		hold <- struct{}{} // when one ends, others begin
 		if err := nc.PublishRequest("skein.cmd.hog.thread.create", inbox, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -101,8 +101,8 @@ func TestService_FairWhileOthersAreActive(t *testing.T) {
 	close(hold)
 }
 
-// While another tenant is active, requests begin at the tenant's rate, in their
-// order, and none is lost.
+// While another tenant is active, requests begin at the tenant's rate, in their order,
+// and none is lost.
 func TestService_FairRate(t *testing.T) {
 	var begun []string
 	var mu sync.Mutex
@@ -113,7 +113,7 @@ func TestService_FairRate(t *testing.T) {
 		begun = append(begun, r.tenant)
 		mu.Unlock()
 		go func() {
-			l.ended(r.tenant)
+			l.requestEnded(r.tenant)
 			done <- struct{}{}
 		}()
 	}, func(r request) { t.Errorf("a request of %s was refused", r.tenant) })
@@ -146,9 +146,9 @@ func TestService_FairRate(t *testing.T) {
 	}
 }
 
-// Of a tenant that floods while another is active, a fourth is worked on at the same
-// time, as many wait, and what had come before is refused; so it is no longer once it
-// has been calm. Alone it has all.
+// A tenant that floods while another is active has a fourth of its share in progress, as
+// many requests waiting, and further ones refused, until it has been calm. Alone it has
+// all.
 func TestLanes_FloodingTenantWaitsForLittle(t *testing.T) {
 	floods := NewFloods(func(string) {})
 	begun, dropped := map[string]int{}, map[string]int{}
@@ -179,7 +179,7 @@ func TestLanes_FloodingTenantWaitsForLittle(t *testing.T) {
 	want("flooding", "hog", 8, 101-8-2)
 	want("flooding", "quiet", 8, 0)
 	for range 8 {
-		l.ended("hog")
+		l.requestEnded("hog")
 	}
 	want("flooding, and those before it have ended", "hog", 8+2, 101-8-2)
 	now = now.Add(floodCalm)
@@ -211,9 +211,9 @@ func TestFair_Share(t *testing.T) {
 	want("flooding", 2)
 }
 
-// A reader that does not read its refusals, and a flood that brings more than can
-// be answered, hold up no answer to another tenant.
-func TestService_FloodOfRefusalsHoldsUpNobody(t *testing.T) {
+// Neither a client that does not read its refusals, nor a flood of more requests than can
+// be answered, delays a reply to another tenant.
+func TestService_FloodOfRefusalsDelaysNoOther(t *testing.T) {
 	server := natstest.Start(t)
 	nc, answers, refusals := natstest.Connect(t, server), natstest.Connect(t, server), natstest.Connect(t, server)
 	var over atomic.Int64
@@ -255,7 +255,7 @@ func TestService_FloodOfRefusalsHoldsUpNobody(t *testing.T) {
 	}
 	for range 5 {
 		m, err := quiet.Request("skein.cmd.quiet.thread.create", nil, 5*time.Second)
-		for range 20 { // a flood that a busy machine cannot read may cost a request; it is sent again
+		for range 20 { // on a busy machine a flood may cost a request; it is sent again
 			if !errors.Is(err, nats.ErrTimeout) {
 				break
 			}
@@ -269,7 +269,7 @@ func TestService_FloodOfRefusalsHoldsUpNobody(t *testing.T) {
 	flooding.Wait()
 }
 
-// limitedFunc is told of refusals.
+// limitedFunc is called for each refusal.
 type limitedFunc func()
 
 func (f limitedFunc) Limited(string, string) { f() }

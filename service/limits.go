@@ -11,7 +11,7 @@ import (
 // limits nothing.
 type Limits struct {
 	Rate     float64 // requests a second, in the long run; more are refused as queue_full
-	Burst    int     // how many may come at once before that; default two seconds' worth
+	Burst    int     // how many may arrive at once before that; default two seconds' worth
 	InFlight int     // requests in flight at once; more are refused as unavailable
 }
 
@@ -41,8 +41,8 @@ const (
 // and a full bucket are forgotten.
 const knownTenants = 4096
 
-// tenants counts what each tenant has in flight, and keeps a token bucket for
-// each. It is safe for concurrent use.
+// tenants counts each tenant's requests in flight, and keeps a token bucket for each. It
+// is safe for concurrent use.
 type tenants struct {
 	limits Limits
 
@@ -51,7 +51,7 @@ type tenants struct {
 	next  int // how many may be known before some are forgotten
 }
 
-// usage is what one tenant uses of the service.
+// usage is one tenant's use of the service.
 type usage struct {
 	running int
 	tokens  float64
@@ -65,9 +65,9 @@ func newTenants(l Limits) *tenants {
 	return &tenants{limits: l, known: map[string]*usage{}, next: knownTenants}
 }
 
-// enter admits a tenant's request, or returns the name of the limit that refuses it.
-// free is how many places are left for the requests of all tenants: a tenant never
-// holds more than that. Call leave when the request is answered.
+// enter admits a tenant's request, or returns the name of the limit that refuses it. free
+// is how many places are left for all tenants: a tenant never holds more than that. Call
+// leave when the request is answered.
 func (t *tenants) enter(name string, now time.Time, free int) (leave func(), limit string) {
 	if t.limits.Rate == 0 && t.limits.InFlight == 0 {
 		return func() {}, ""
@@ -80,7 +80,7 @@ func (t *tenants) enter(name string, now time.Time, free int) (leave func(), lim
 		one = &usage{tokens: float64(t.limits.Burst), at: now}
 		t.known[name] = one
 	}
-	// This limit first: what it refuses does not use up the rate.
+	// This limit comes first, so that its refusals do not use up the rate.
 	if t.limits.InFlight > 0 && (one.running >= t.limits.InFlight || one.running > free) {
 		return nil, limitInFlight
 	}
@@ -107,8 +107,7 @@ func (t *tenants) fill(one *usage, now time.Time) {
 	}
 }
 
-// forget drops tenants when very many are known: one with nothing in flight and a full
-// bucket is as one that never asked.
+// forget drops tenants with nothing in flight and a full bucket when very many are known.
 func (t *tenants) forget(now time.Time) {
 	if len(t.known) < t.next {
 		return

@@ -35,7 +35,7 @@ func TestTenants_TokenBucket(t *testing.T) {
 	if got := let(20); got != 3 {
 		t.Errorf("0.3 s at 10 a second let %d in", got)
 	}
-	now = now.Add(-time.Hour) // a clock that goes back gives nothing and takes nothing
+	now = now.Add(-time.Hour) // a clock that goes back neither adds nor removes tokens
 	if got := let(20); got != 0 {
 		t.Errorf("a clock that went back let %d in", got)
 	}
@@ -62,7 +62,7 @@ func TestTenants_InFlight(t *testing.T) {
 	}
 }
 
-// A caller that makes up tenants fills no memory.
+// A caller that invents tenants fills no memory.
 func TestTenants_IdleAreForgotten(t *testing.T) {
 	l := newTenants(Limits{Rate: 10, Burst: 2, InFlight: 2})
 	now := time.Unix(1000, 0)
@@ -88,7 +88,7 @@ func TestLimits_InvalidAreRefused(t *testing.T) {
 	}
 }
 
-// counted counts what limits refused.
+// counted counts refusals by limit.
 type counted struct{ rate, inFlight atomic.Int64 }
 
 func (c *counted) Limited(_, limit string) {
@@ -99,8 +99,8 @@ func (c *counted) Limited(_, limit string) {
 	}
 }
 
-// A tenant that has all its places taken by work that does not end, and goes on
-// asking, is refused at once, and another tenant is answered as ever.
+// A tenant that has all its places taken by work that does not end, and keeps sending, is
+// refused at once, and another tenant is answered as before.
 func TestService_NoisyTenantDoesNotStarveAnother(t *testing.T) {
 	nc := natstest.Connect(t, natstest.Start(t))
 	hold := make(chan struct{})
@@ -147,7 +147,7 @@ func TestService_NoisyTenantDoesNotStarveAnother(t *testing.T) {
 		}
 	}
 	close(hold)
-	for range 20 { // what was taken is done and answered
+	for range 20 { // the accepted requests are answered
 		if m, err := answers.NextMsg(time.Minute); err != nil || m.Header.Get(events.HeaderErrorCode) != "" {
 			t.Fatalf("%v %v", err, m)
 		}

@@ -21,19 +21,19 @@ import (
 // error that becomes an *events.Error on the wire.
 type Handler func(ctx context.Context, tenant, name string, body []byte, meta Meta) (any, error)
 
-// Meta is what comes with a request besides its body.
+// Meta is the metadata of a request.
 type Meta struct {
 	TraceParent string // as the caller sent it
-	Reply       string // the subject on which the answer is awaited; empty if on none
+	Reply       string // the reply subject; empty if there is none
 }
 
 // Bytes is an answer that is sent as it is, and not as JSON.
 type Bytes []byte
 
-// Answered says that the handler has arranged for another answer on Meta.Reply.
+// Answered means that the handler has arranged for another reply on Meta.Reply.
 type Answered struct{}
 
-// Endpoint describes what a service answers.
+// Endpoint describes which requests a service answers.
 type Endpoint struct {
 	Name        string // of the NATS service: skein-commands
 	Description string
@@ -46,17 +46,17 @@ type Endpoint struct {
 	Tenants     Limits        // of each tenant; the zero value limits none
 	Fair        Fair          // of each tenant, while others are active
 	Activity    *Activity     // of all services of the process; default one of its own
-	Floods      *Floods       // told of what is over a limit; default none
+	Floods      *Floods       // receives what is over a limit; default none
 	// Answers and Refusals are the connections for answers, and for refusals of what is
 	// over a limit; default that on which requests come. Each request and each refusal of
 	// a flood takes the lock of its connection, which then is slow for others.
 	Answers, Refusals *nats.Conn
-	Metrics           Limited // told of what a tenant's limits refused; default none
+	Metrics           Limited // receives what a tenant's limits refused; default none
 }
 
-// Limited is told of requests that a tenant's limits refused: by service, and by
-// which limit (rate, inflight or reply). The tenant is left out, since there may be
-// any number of them.
+// Limited receives requests that a tenant's limits refused: by service, and by limit
+// (rate, inflight or reply). The tenant is left out, since there may be any number of
+// them.
 type Limited interface{ Limited(service, limit string) }
 
 // Service is a NATS micro service on {prefix}.{kind}.>.
@@ -127,7 +127,7 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 	return s, nil
 }
 
-// How many requests may wait in this process to be admitted, which takes a
+// The number of requests that may wait in this process to be admitted, which takes a
 // microsecond each. More are dropped.
 const (
 	pendingRequests = 65536
@@ -142,7 +142,7 @@ const settle = 25 * time.Millisecond
 // the rest. It may be called twice.
 func (s *Service) Stop(ctx context.Context) error {
 	err := s.service.Stop()
-	s.flush(ctx) // what the server sent before it knew of the end has arrived
+	s.flush(ctx) // requests that the server sent before it knew of the end have arrived
 	retry.Sleep(ctx, settle)
 	s.mu.Lock()
 	if !s.stopping {
@@ -158,12 +158,12 @@ func (s *Service) Stop(ctx context.Context) error {
 		err = fmt.Errorf("stopping a service with requests in flight: %w", ctx.Err())
 	}
 	s.cancel()
-	s.flush(ctx) // the answers have gone out
+	s.flush(ctx) // the replies are sent
 	return err
 }
 
-// flush waits until the server has received all that was sent. On a connection that is
-// lost there is nothing to wait for.
+// flush waits until the server has received everything that was sent. On a lost
+// connection it returns at once.
 func (s *Service) flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -182,7 +182,7 @@ func (s *Service) enter() bool {
 	return true
 }
 
-// leave ends what enter began.
+// leave is the counterpart of enter.
 func (s *Service) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,12 +193,12 @@ func (s *Service) leave() {
 }
 
 // admit passes a request on to its tenant's lane, or refuses it. It returns at once,
-// because an endpoint's requests come one after another. What is over a limit is
-// refused before it is looked at, and so costs little.
+// because an endpoint's requests arrive one after another. A request over a limit is
+// refused before it is decoded.
 func (s *Service) admit(r micro.Request) {
 	if !s.names.Answerable(r.Reply()) {
 		s.refused(limitReply)
-		return // without an answer, which is what would do harm
+		return // without a reply, which would do harm
 	}
 	tenant := ""
 	if _, t, _, ok := s.names.ParseRequest(r.Subject()); ok && events.ValidTenant(t) {
@@ -244,7 +244,7 @@ func (s *Service) refuseWaiting(r request) {
 	s.leave()
 }
 
-// request is a request that was admitted, and what frees its tenant's place.
+// request is an admitted request, and the function that frees its tenant's place.
 type request struct {
 	micro.Request
 	tenant string
@@ -256,7 +256,7 @@ func (s *Service) serveRequest(r request) {
 	defer func() {
 		<-s.places
 		r.leave()
-		s.lanes.ended(r.tenant)
+		s.lanes.requestEnded(r.tenant)
 		s.leave()
 	}()
 	s.answer(r.Request)
@@ -325,7 +325,7 @@ func encoded(e *events.Error) readyRefusal {
 	return readyRefusal{micro.Headers{events.HeaderErrorCode: {strconv.Itoa(e.Code.Status())}, events.HeaderError: {string(e.Code)}}, events.EncodeError(e)}
 }
 
-// respond sends an answer, if one is awaited.
+// respond sends a reply, if the request has a reply subject.
 func (s *Service) respond(r micro.Request, headers nats.Header, body []byte) error {
 	if r.Reply() == "" {
 		return nil
@@ -340,8 +340,8 @@ type overLimit struct{ reply, limit string }
 // some are not answered.
 const refusalsAhead = 4096
 
-// refuseOver sends the refusals of what is over a limit, until the service has ended.
-// They are ready-made, because a flood may bring very many.
+// refuseOver sends refusals, which are ready-made because a flood may bring very many,
+// until the service has ended.
 func (s *Service) refuseOver(out *nats.Conn) {
 	for {
 		select {

@@ -12,7 +12,7 @@ import (
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
-// ask sends a request and returns the answer as it came.
+// ask sends a request and returns the reply.
 func ask(t testing.TB, nc *nats.Conn, subject string) *nats.Msg {
 	t.Helper()
 	m, err := nc.Request(subject, []byte(`{}`), time.Minute)
@@ -22,8 +22,8 @@ func ask(t testing.TB, nc *nats.Conn, subject string) *nats.Msg {
 	return m
 }
 
-// What is refused because all places are taken holds nothing: its tenant has all that
-// it may have when there are places again.
+// A request that is refused because all places are taken holds nothing: its tenant has
+// its full share once there are places again.
 func TestService_RefusedRequestsHoldNothing(t *testing.T) {
 	nc := natstest.Connect(t, natstest.Start(t))
 	entered, release := make(chan struct{}, 10), make(chan struct{})
@@ -63,7 +63,8 @@ func TestService_RefusedRequestsHoldNothing(t *testing.T) {
 	t.Errorf("there is a place again, and it is refused: %v", last)
 }
 
-// An answer that no message holds is refused at once, and not awaited in vain.
+// A reply that does not fit into a message is refused at once, so that the caller does
+// not wait in vain.
 func TestService_AnswerLargerThanAMessage(t *testing.T) {
 	s := natstest.Start(t, natstest.MaxPayload(64<<10))
 	nc := natstest.Connect(t, s)

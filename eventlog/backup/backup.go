@@ -21,11 +21,10 @@ import (
 	"github.com/skein-threads/skein/eventlog/streams"
 )
 
-// Manifest describes a backup: a copy of what is not derived, in a folder: the log, the submitted
-// commands that wait, archived commits, and the contents of files, each as JetStream's own
-// snapshot of the stream, and this in manifest.json. Sequences stay as they are, so that
-// whatever names one stays right. The manifest is written last: a folder without
-// one is no backup.
+// Manifest describes a backup: a folder with copies of what is not derived (the log,
+// waiting submitted commands, archived commits, contents of files), each as JetStream's
+// own snapshot of the stream, and the manifest in manifest.json. Sequences stay the same.
+// The manifest is written last: a folder without one is no backup.
 type Manifest struct {
 	Format  int       `json:"format"` // 1
 	Made    time.Time `json:"made"`
@@ -48,8 +47,8 @@ const (
 	pieceWait    = 30 * time.Second // for the next piece
 )
 
-// Write copies what is not derived into a folder, which must be empty or not there.
-// Skein may run meanwhile. progress is told of the bytes so far.
+// Write copies what is not derived into a folder, which must be empty or absent. Skein
+// may run meanwhile. progress receives the number of bytes so far.
 func Write(ctx context.Context, log *eventlog.Log, dir string, progress func(stream string, bytes int64)) (*Manifest, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -60,10 +59,10 @@ func Write(ctx context.Context, log *eventlog.Log, dir string, progress func(str
 	b := &Manifest{Format: format, Made: time.Now().UTC()}
 	conn, names := log.Streams(), log.Config().Names
 	for _, name := range assets.Kept(log.Config().Names) {
-		// On a cluster nobody answers for a stream that is not there.
+		// On a cluster a request for a missing stream has no responder.
 		_, err := conn.JetStream().Stream(ctx, name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) && name != names.Stream(assets.LogStream) {
-			continue // nothing has needed it yet
+			continue // it was never needed
 		}
 		var s Stream
 		if err == nil {
@@ -165,8 +164,7 @@ func request(ctx context.Context, conn *streams.Conn, what string, question, ans
 	return json.Unmarshal(m.Data, answer)
 }
 
-// Read reads what a folder holds, and checks that every file is as it was
-// written.
+// Read reads the manifest of a folder, and checks every file against its digest.
 func Read(dir string) (*Manifest, error) {
 	raw, err := os.ReadFile(filepath.Join(dir, manifestFile))
 	if err != nil {

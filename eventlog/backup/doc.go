@@ -12,10 +12,10 @@
 //
 // # What it does not
 //
-// It does not copy what is derived: the next Skein to start rebuilds that. It does not
-// make the streams of one backup agree on one moment: the log's copy is the later one.
+// Derived data is not copied: the next Skein to start rebuilds it. The streams of a
+// backup are not of one moment: the log's copy is the latest.
 //
 // # What may enter
 //
-// What reads or writes a backup's folder. It knows streams, and no commits.
+// Code that reads or writes a backup's folder. It knows streams, and no commits.
 package backup

@@ -16,17 +16,16 @@ import (
 	"github.com/skein-threads/skein/eventlog/streams"
 )
 
-// Restore makes the streams of a backup on a server that has none of Skein's:
-// what is derived there would be of another log. replicas says how many copies
-// are kept; 0: as many as there were. No Skein may run meanwhile; the next one to
-// start rebuilds what is derived. progress is told of the bytes so far.
+// Restore creates the streams of a backup on a server that has none of Skein's. replicas
+// is the number of copies; 0: as many as there were. No Skein may run meanwhile; the next
+// one to start rebuilds what is derived. progress receives the number of bytes so far.
 func Restore(ctx context.Context, log *eventlog.Log, dir string, replicas int, progress func(stream string, bytes int64)) (*Manifest, error) {
 	b, err := Read(dir)
 	if err != nil {
 		return nil, err
 	}
 	conn := log.Streams()
-	if err := empty(ctx, conn); err != nil {
+	if err := checkEmpty(ctx, conn); err != nil {
 		return nil, err
 	}
 	for _, s := range b.Streams {
@@ -37,8 +36,8 @@ func Restore(ctx context.Context, log *eventlog.Log, dir string, replicas int, p
 	return b, nil
 }
 
-// empty refuses a server that has a stream of Skein's.
-func empty(ctx context.Context, conn *streams.Conn) error {
+// checkEmpty returns an error if a server has a stream of Skein's.
+func checkEmpty(ctx context.Context, conn *streams.Conn) error {
 	n := conn.Config().Names
 	names := conn.JetStream().StreamNames(ctx)
 	for name := range names.Name() {
@@ -106,8 +105,8 @@ func restoreStream(ctx context.Context, conn *streams.Conn, s Stream, dir string
 	}
 }
 
-// awaitReadable waits until a stream is also read from here by direct gets: on a cluster
-// the server of this connection may not know yet who answers.
+// awaitReadable waits until direct gets on this connection reach a stream: on a cluster
+// its server may not know yet which servers have copies.
 func awaitReadable(ctx context.Context, conn *streams.Conn, stream string) error {
 	return streams.UntilResponders(ctx, func() error {
 		_, err := conn.Direct(ctx, stream, streams.GetRequest{Seq: 1})
@@ -115,7 +114,7 @@ func awaitReadable(ctx context.Context, conn *streams.Conn, stream string) error
 	})
 }
 
-// sendPiece sends a piece of a snapshot and waits until it is taken.
+// sendPiece sends a piece of a snapshot and waits for its acknowledgement.
 func sendPiece(ctx context.Context, conn *streams.Conn, subject string, piece []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, pieceWait)
 	defer cancel()

@@ -15,8 +15,8 @@ import (
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
-// BenchmarkChunks measures chunks of 20 bytes through one writer, as fast as
-// they are taken, none of them merged:
+// BenchmarkChunks measures chunks of 20 bytes through one writer, as fast as it accepts
+// them, none of them merged:
 //
 //	go test -run '^$' -bench Chunks -benchtime 3s ./eventlog
 func BenchmarkChunks(b *testing.B) {
@@ -32,7 +32,7 @@ func BenchmarkChunks(b *testing.B) {
 				}
 				all.Go(func() {
 					for n := 0; n < b.N/writers+1; n++ {
-						// Another text each time: no two become one.
+						// Each has another text, so that none are merged.
 						if err := w.Emit(b.Context(), "stp_1", events.ChunkTextDelta, events.JSON(fmt.Sprintf(`{"id":"t%d","delta":"twenty bytes of text"}`, n))); err != nil {
 							b.Error(err)
 							return
@@ -49,9 +49,8 @@ func BenchmarkChunks(b *testing.B) {
 	}
 }
 
-// BenchmarkChunkLatency measures the time from Emit to a subscriber of the
-// timeline, with a pause between chunks as a model makes them (50 a
-// second from each writer).
+// BenchmarkChunkLatency measures the time from Emit to a subscriber of the timeline, with
+// pauses between chunks like those of a model (50 a second from each writer).
 func BenchmarkChunkLatency(b *testing.B) {
 	for _, writers := range []int{1, 16, 64} {
 		b.Run(fmt.Sprint(writers), func(b *testing.B) {

@@ -47,8 +47,8 @@ func emit(t testing.TB, w *chunks.Writer, id, text string) {
 	logtest.Must(t, w.Emit(t.Context(), "stp_1", events.ChunkTextDelta, delta(id, text)))
 }
 
-// storedChunks reads the chunks of a run, and fails the test unless their
-// numbers go up by one from first, and claims never go back.
+// storedChunks reads the chunks of a run, and fails the test unless their numbers
+// increase by one from first, and claims never decrease.
 func storedChunks(t testing.TB, l *eventlog.Log, r chunks.Run, first int64) []events.ChunkEmitted {
 	t.Helper()
 	var all []events.ChunkEmitted
@@ -67,7 +67,7 @@ func storedChunks(t testing.TB, l *eventlog.Log, r chunks.Run, first int64) []ev
 	return all
 }
 
-// texts joins what the deltas say.
+// texts joins the texts of deltas.
 func texts(t testing.TB, list []events.ChunkEmitted) string {
 	t.Helper()
 	var out strings.Builder
@@ -79,9 +79,9 @@ func texts(t testing.TB, list []events.ChunkEmitted) string {
 	return out.String()
 }
 
-// EK-125, EK-147, C-43: chunks are stored in order and numbered, put on the
-// timeline's subject as chunk.emitted, and neither on the timeline's stream nor
-// in the log.
+// EK-125, EK-147, C-43: chunks are stored in order and numbered, published on the
+// timeline's subject as chunk.emitted, and neither on the timeline's stream nor in the
+// log.
 func TestChunksAreNumberedAndRepublished(t *testing.T) {
 	t.Parallel()
 	l := logtest.Start(t)
@@ -117,10 +117,10 @@ func TestChunksAreNumberedAndRepublished(t *testing.T) {
 	}
 }
 
-// Under more than the server takes, deltas are merged: the text is whole and in
+// Under more load than the server can store, deltas are merged: the text is whole and in
 // order, and the numbers have no gap.
 func TestChunksUnderLoad(t *testing.T) {
-	// Not beside the tests of leases, which go by the clock.
+	// Not parallel to the tests of leases, which depend on the clock.
 	l := logtest.Start(t)
 	const runs, each = 4, 4000
 	var all sync.WaitGroup
@@ -166,10 +166,10 @@ func TestChunksUnderLoad(t *testing.T) {
 	}
 }
 
-// Two claims write at once: what is stored has every number once, and the older
-// claim's chunks end where the newer one's begin.
+// Two claims write at once: each number is stored once, and the older claim's chunks end
+// where the newer one's begin.
 func TestTakeoverOfChunks(t *testing.T) {
-	// Not beside the tests of leases, which go by the clock.
+	// Not parallel to the tests of leases, which depend on the clock.
 	l := logtest.Start(t)
 	other := logtest.Sibling(t, l)
 	for round := range 10 {
@@ -204,7 +204,7 @@ func TestTakeoverOfChunks(t *testing.T) {
 	}
 }
 
-// A connection that is cut, at any moment, costs no chunk and repeats none.
+// A connection that is cut at any moment loses no chunk and repeats none.
 func TestChunksOverACutConnection(t *testing.T) {
 	t.Parallel()
 	direct := logtest.Start(t)
@@ -217,16 +217,16 @@ func TestChunksOverACutConnection(t *testing.T) {
 		switch n % 60 {
 		case 20:
 			p.Cut()
-		case 40: // what is said and answered is lost first
-			p.Mute.Store(n%120 == 40)
-			p.Deaf.Store(n%120 == 100)
+		case 40: // requests and replies are lost first
+			p.DropReceived.Store(n%120 == 40)
+			p.DropSent.Store(n%120 == 100)
 		case 45:
 			p.Cut()
 		}
 		emit(t, w, fmt.Sprint("t", n), fmt.Sprint(n, " ")) // none is merged
 		fmt.Fprint(&want, n, " ")
 		if n%3 == 0 {
-			time.Sleep(time.Millisecond) // so that cuts hit all stages of the writing
+			time.Sleep(time.Millisecond) // so that cuts hit all stages of writing
 		}
 	}
 	p.Cut()
@@ -239,9 +239,9 @@ func TestChunksOverACutConnection(t *testing.T) {
 	}
 }
 
-// A claim that begins after all chunks have expired uses numbers that nobody
-// has; a run that is too young for that begins at 0, and a writer that was
-// silent for too long goes on where it was.
+// A claim that begins after all chunks have expired uses unused numbers; a run that is
+// too young for that begins at 0, and a writer that was silent for too long continues its
+// numbers.
 func TestChunksAfterExpiry(t *testing.T) {
 	t.Parallel()
 	nc := logtest.Start(t).Conn()
@@ -313,14 +313,14 @@ func TestBadChunksAreRefused(t *testing.T) {
 	}
 }
 
-// While the server is away, what is emitted waits; when there is no room any
-// more, whoever emits waits too, and can be called off.
+// While the server is away, chunks wait; when there is no room for more, Emit blocks, and
+// ends with its context.
 func TestChunksWaitForTheServer(t *testing.T) {
-	// Not beside the tests of leases, which go by the clock.
+	// Not parallel to the tests of leases, which depend on the clock.
 	direct := logtest.Start(t)
 	p := natstest.NewProxy(t, direct.Conn().ConnectedUrl())
-	l := logtest.Open(t, p.Connect(t), eventlog.Config{AckTimeout: 2 * time.Second}) // half a megabyte takes its time
-	p.Mute.Store(true)
+	l := logtest.Open(t, p.Connect(t), eventlog.Config{AckTimeout: 2 * time.Second}) // half a megabyte takes some time
+	p.DropReceived.Store(true)
 	w := chunksOf(t, l, chunkRun(1, 1))
 	part := events.JSON(`"` + strings.Repeat("x", 500<<10) + `"`)
 	ctx, cancel := context.WithTimeout(t.Context(), natstest.Patience)
@@ -347,7 +347,7 @@ func TestChunksWaitForTheServer(t *testing.T) {
 	}
 }
 
-// What cannot be stored is given up when its time is over, and when the log is
+// Chunks that cannot be stored are given up when their time is over, and when the log is
 // closed.
 func TestChunksAreGivenUp(t *testing.T) {
 	t.Parallel()
@@ -355,7 +355,7 @@ func TestChunksAreGivenUp(t *testing.T) {
 	p := natstest.NewProxy(t, direct.Conn().ConnectedUrl())
 	nc := p.Connect(t)
 	l := logtest.Open(t, nc, eventlog.Config{AckTimeout: 300 * time.Millisecond})
-	p.Deaf.Store(true)
+	p.DropSent.Store(true)
 	w := chunksOf(t, l, chunkRun(1, 1))
 	emit(t, w, "t", "a")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

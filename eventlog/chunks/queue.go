@@ -10,12 +10,12 @@ import (
 
 // Limits of the chunks of one execution that wait to be written.
 const (
-	// mergeFrom is how many chunks wait before deltas are made into one. Each goes
+	// mergeFrom is how many chunks wait before deltas are merged. Each is sent
 	// on its own while the server keeps up.
 	mergeFrom = 1
-	// mergedBytes is how long the text of a merged delta grows at most.
+	// mergedBytes bounds the text of a merged delta.
 	mergedBytes = 32 << 10
-	// MaxWaitingBytes is how much may wait; then Emit waits too.
+	// MaxWaitingBytes bounds the chunks that wait; beyond it Emit blocks.
 	MaxWaitingBytes = 8 << 20
 )
 
@@ -29,7 +29,7 @@ type chunk struct {
 	size  int
 }
 
-// growing is a delta to which more can be added.
+// growing is a delta that more text can be added to.
 type growing struct {
 	key  string
 	text []byte
@@ -43,20 +43,20 @@ func (c *chunk) body() (events.JSON, error) {
 	return events.DeltaData(c.kind, events.Delta{Key: c.delta.key, Text: string(c.delta.text)})
 }
 
-// queue holds what waits to be written, in order.
+// queue holds the chunks that wait to be written, in order.
 type queue struct {
 	mu      sync.Mutex // guards what follows
 	waiting []chunk
 	bytes   int
 	closed  bool
-	room    chan struct{} // closed when something was taken; nil if nobody waits for that
+	room    chan struct{} // closed when a chunk was taken; nil if no caller waits for that
 
 	more chan struct{} // of capacity 1: there may be something to write, or an end
 }
 
 func (q *queue) init() { q.more = make(chan struct{}, 1) }
 
-// wake makes next look again.
+// wake lets next look again.
 func (q *queue) wake() {
 	select {
 	case q.more <- struct{}{}:
@@ -86,8 +86,8 @@ func (q *queue) put(c chunk) (room <-chan struct{}, err error) {
 	return nil, nil
 }
 
-// merge adds a delta to the last one that waits, if many wait and it continues
-// the same text: the order stays.
+// merge adds a delta to the last waiting chunk, if many wait and it continues the same
+// text, which keeps the order.
 func (q *queue) merge(c chunk) bool {
 	if c.delta == nil || len(q.waiting) < mergeFrom {
 		return false
@@ -137,7 +137,7 @@ func (q *queue) roomMade() {
 	}
 }
 
-// close lets nothing more in.
+// close refuses further chunks.
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -145,7 +145,7 @@ func (q *queue) close() {
 	q.wake()
 }
 
-// drop closes the queue and forgets what waits.
+// drop closes the queue and discards the chunks that wait.
 func (q *queue) drop() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -10,16 +10,16 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Messages reads the stored chunks of an execution from a sequence of their stream on,
-// in order, up to its present end.
+// Messages reads the stored chunks of an execution in order, from a sequence of their
+// stream up to its present end.
 func Messages(ctx context.Context, conn *streams.Conn, tenant, thread, execution string, from uint64) iter.Seq2[streams.Message, error] {
 	n := conn.Config().Names
 	return conn.Messages(ctx, n.Stream(assets.ChunkStream), n.Chunk(tenant, thread, execution), from)
 }
 
-// Find returns a sequence from which on the chunks of an execution with that number and
-// later ones stand, as far as they are kept, after the one before them. It bisects the
-// stream instead of reading all that stands before: numbers grow with sequences.
+// Find returns a sequence from which a reader meets the chunk with that number and all
+// later ones, as far as they are kept. It bisects the stream, since numbers grow with
+// sequences.
 func Find(ctx context.Context, conn *streams.Conn, tenant, thread, execution string, index int64) (uint64, error) {
 	n := conn.Config().Names
 	name, subject := n.Stream(assets.ChunkStream), n.Chunk(tenant, thread, execution)
@@ -27,7 +27,7 @@ func Find(ctx context.Context, conn *streams.Conn, tenant, thread, execution str
 	if err != nil {
 		return 0, err
 	}
-	// What is below low comes before the chunk; what is from high on does not.
+	// Sequences below low come before the chunk; those from high on do not.
 	low, high, before := uint64(1), last+1, uint64(1)
 	for low < high {
 		middle := low + (high-low)/2
@@ -48,7 +48,7 @@ func Find(ctx context.Context, conn *streams.Conn, tenant, thread, execution str
 	return before, nil
 }
 
-// Erase erases what is stored of a thread's chunks.
+// Erase erases the stored chunks of a thread.
 func Erase(ctx context.Context, conn *streams.Conn, tenant, thread string) error {
 	n := conn.Config().Names
 	return conn.Erase(ctx, n.Stream(assets.ChunkStream), n.Chunk(tenant, thread, "*"), 0)

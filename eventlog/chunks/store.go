@@ -18,17 +18,16 @@ import (
 	"github.com/skein-threads/skein/internal/retry"
 )
 
-// Where all chunks of a run have expired, nobody knows how many there were. The
-// next claim then begins at a number that no earlier one can have reached.
+// When all chunks of a run have expired, their number is unknown. The next claim then
+// begins at a number that no earlier one can have reached.
 const (
 	claimNumbers = 1_000_000_000          // for each claim
 	maxToken     = 1 << 53 / claimNumbers // numbers stay exact in JSON
 )
 
-// store stores a chunk with the next number. It goes on until that is done:
-// over a lost connection, a lost acknowledgement, and a server that is away. The
-// error says that a newer claim writes, that the chunk can never be stored, or
-// that ctx ended.
+// store stores a chunk with the next number. It continues over a lost connection, a lost
+// acknowledgement, and an outage of the server. The error means that a newer claim
+// writes, that the chunk can never be stored, or that ctx ended.
 func (w *Writer) store(ctx context.Context, c *chunk) error {
 	var body []byte  // with the number of
 	var number int64 // this chunk
@@ -41,7 +40,7 @@ func (w *Writer) store(ctx context.Context, c *chunk) error {
 			return context.Cause(ctx)
 		case w.conn.NATS().IsClosed():
 			return &eventlog.UnavailableError{Cause: nats.ErrConnectionClosed}
-		case !w.conn.NATS().IsConnected(): // what is asked or sent would wait for it
+		case !w.conn.NATS().IsConnected(): // a request would wait for it
 			w.looked = false
 			if err := again(); err != nil {
 				return err
@@ -49,7 +48,7 @@ func (w *Writer) store(ctx context.Context, c *chunk) error {
 			continue
 		}
 		if !w.looked {
-			stored, err := w.look(ctx, body, tried)
+			stored, err := w.readLast(ctx, body, tried)
 			switch {
 			case stored:
 				return nil
@@ -79,7 +78,7 @@ func (w *Writer) store(ctx context.Context, c *chunk) error {
 		case outcome == streams.Conflict, outcome == streams.InFlight:
 			w.looked, tried = false, true
 		case outcome == streams.TooLarge:
-			// Emit has asked the server's limit; it was lowered since.
+			// Emit checked the server's limit, which was lowered since.
 			w.log.Logger().Warn().Str("execution", w.run.Execution).Int("bytes", len(body)).Msg("a chunk is larger than the server takes, and is left out")
 			return nil
 		default:
@@ -91,11 +90,11 @@ func (w *Writer) store(ctx context.Context, c *chunk) error {
 	}
 }
 
-// look asks the stream for the execution's last chunk, and decides how to go
-// on. It reports whether that is the chunk with this body, which was tried.
-func (w *Writer) look(ctx context.Context, body []byte, tried bool) (stored bool, err error) {
+// readLast reads the execution's last chunk in the stream, and decides how to continue.
+// It reports whether that is the chunk with this body, which was tried.
+func (w *Writer) readLast(ctx context.Context, body []byte, tried bool) (stored bool, err error) {
 	stream := w.log.Config().Names.Stream(assets.ChunkStream)
-	last, err := w.conn.Leader(ctx, stream, streams.GetRequest{Last: w.subj}) // a copy that lags would be refused again and again
+	last, err := w.conn.Leader(ctx, stream, streams.GetRequest{Last: w.subj}) // with a lagging copy the next write would be refused again
 	if err != nil && !errors.Is(err, streams.ErrNoMessage) {
 		return false, err
 	}
@@ -109,7 +108,7 @@ func (w *Writer) look(ctx context.Context, body []byte, tried bool) (stored bool
 	d, err := decodeChunk(last.Data)
 	switch {
 	case err != nil:
-		// Nobody but Skein writes here. What cannot be read has no number.
+		// Only Skein writes here. A message that cannot be read has no number.
 		d = events.ChunkEmitted{Index: w.next - 1}
 		w.log.Metrics().Broken("chunks", last.Seq)
 	case tried && bytes.Equal(last.Data, body):
@@ -125,7 +124,7 @@ func (w *Writer) look(ctx context.Context, body []byte, tried bool) (stored bool
 	return false, nil
 }
 
-// isStored notes that the chunk with the next number has that sequence.
+// isStored records that the chunk with the next number has that sequence.
 func (w *Writer) isStored(seq uint64) {
 	w.looked, w.begun, w.expected = true, true, seq
 	w.next++
@@ -137,7 +136,7 @@ func (w *Writer) young() bool {
 	return w.run.Token == 1 || !w.run.Since.IsZero() && time.Since(w.run.Since) < w.log.Config().ChunkAge/2
 }
 
-// event writes the chunk's event, with the next number.
+// event returns the chunk's event, with the next number.
 func (w *Writer) event(c *chunk) ([]byte, error) {
 	data, err := c.body()
 	if err != nil {
@@ -154,9 +153,9 @@ func (w *Writer) event(c *chunk) ([]byte, error) {
 }
 
 // publish sends a chunk and returns its acknowledgement. If the connection was lost
-// meanwhile it does not wait for an answer that cannot arrive.
+// meanwhile it does not wait for a reply that cannot arrive.
 func (w *Writer) publish(ctx context.Context, body []byte) (ack streams.Ack, err error) {
-	for len(w.back) > 0 { // what is past
+	for len(w.back) > 0 { // signals of the past
 		<-w.back
 	}
 	if w.answers == nil {
@@ -187,7 +186,7 @@ func (w *Writer) publish(ctx context.Context, body []byte) (ack streams.Ack, err
 	case <-ctx.Done():
 		err = nats.ErrTimeout
 	}
-	w.dropAnswers() // an answer that comes late is not the next chunk's
+	w.dropAnswers() // a late reply is not the next chunk's
 	return ack, err
 }
 

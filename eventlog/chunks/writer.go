@@ -15,8 +15,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Run says whose chunks are to be written. All fields but Since are
-// required.
+// Run identifies the run whose chunks are written. All fields but Since are required.
 type Run struct {
 	Tenant, Thread, Execution string
 
@@ -25,7 +24,7 @@ type Run struct {
 	Since   time.Time // when the execution was made; unknown if zero
 }
 
-// Validate says what is wrong with it: an invalid_request.
+// Validate returns an invalid_request if a field is missing or invalid.
 func (r Run) Validate() error {
 	switch {
 	case !events.ValidTenant(r.Tenant):
@@ -55,7 +54,7 @@ type Writer struct {
 	subj string
 
 	queue   queue
-	stop    context.CancelCauseFunc // gives up what waits
+	stop    context.CancelCauseFunc // abandons waiting chunks
 	stopped chan struct{}           // closed when nothing is written any more
 	back    chan nats.Status        // the connection is back
 
@@ -73,12 +72,11 @@ type Writer struct {
 	err error      // why it ended before its time
 }
 
-// ErrEnded says that a writer of chunks was ended by who had it.
+// ErrEnded means that the caller has ended a writer of chunks.
 var ErrEnded = errors.New("the chunks of this claim have been ended")
 
-// NewWriter begins to write the chunks of an execution for a claim. It continues with
-// the number after the last that is stored; nothing is read or written before the first
-// chunk.
+// NewWriter returns a writer of an execution's chunks for a claim. It continues with the
+// number after the last stored one; nothing is read or written before the first chunk.
 func NewWriter(log *eventlog.Log, run Run) (*Writer, error) {
 	if err := run.Validate(); err != nil {
 		return nil, err
@@ -88,22 +86,22 @@ func NewWriter(log *eventlog.Log, run Run) (*Writer, error) {
 		log: log, conn: log.Streams(), run: run, subj: log.Config().Names.Chunk(run.Tenant, run.Thread, run.Execution),
 		stop: stop, stopped: make(chan struct{}), back: log.Conn().StatusChanged(nats.CONNECTED),
 	}
-	// The first claim finds nothing there, and need not ask. If it does, because
-	// it was made by a clock gone wrong, its first chunk is refused, and it asks.
+	// The first claim finds nothing there, and need not look. If there are chunks after
+	// all, its first one is refused, and it looks.
 	w.looked = run.Token == 1
 	w.queue.init()
-	go w.write(ctx)
+	go w.writeQueued(ctx)
 	return w, nil
 }
 
-// Emit writes a chunk of a step, or of none. It does not wait for the server:
-// chunks go one after the other behind it. Where more than a few wait, deltas of
-// one text become one. Only when MaxWaitingBytes wait, because the server is
-// away, does it wait for room until ctx ends.
+// Emit writes a chunk of a step, or of none. It does not wait for the server: chunks are
+// queued. Where more than a few wait, deltas of one text are merged. Only when
+// MaxWaitingBytes wait, because the server is away, does it block until there is room or
+// ctx ends.
 //
-// The error is an invalid_request or payload_too_large for a chunk that cannot
-// be one (nothing is written, and others can follow), ErrEnded, a
-// *streams.FencedError if a newer claim writes, or the context's.
+// The error is an invalid_request or payload_too_large for an invalid chunk (nothing is
+// written, and others can follow), ErrEnded, a *streams.FencedError if a newer claim
+// writes, or the context's.
 func (w *Writer) Emit(ctx context.Context, stepID, kind string, data events.JSON) error {
 	if kind == events.ChunkFinish {
 		return events.Invalid("/type", "a run is finished when it is over, and not by a chunk of its reactor")
@@ -140,7 +138,7 @@ func (w *Writer) put(ctx context.Context, c chunk) error {
 		room, err := w.queue.put(c)
 		switch {
 		case err != nil:
-			return w.why(err)
+			return w.endReason(err)
 		case room == nil:
 			return nil
 		}
@@ -149,15 +147,15 @@ func (w *Writer) put(ctx context.Context, c chunk) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-w.stopped:
-			return w.why(ErrEnded)
+			return w.endReason(ErrEnded)
 		}
 	}
 }
 
-// Finish writes the chunk that ends the run, and waits until it and all before
-// it are stored. Call it after the commit that ends the execution: who sees the
-// end may then read what has come of it. If ctx ends before, what is not stored
-// is given up: readers are told of the end all the same, from the execution.
+// Finish writes the chunk that ends the run, and waits until all chunks are stored. Call
+// it after the commit that ends the execution, so that a reader who sees the end can read
+// the outcome. If ctx ends first, unstored chunks are discarded; readers learn of the end
+// from the execution.
 func (w *Writer) Finish(ctx context.Context, end events.Finish) error {
 	data, err := json.Marshal(end, json.Deterministic(true))
 	if err != nil {
@@ -171,9 +169,9 @@ func (w *Writer) Finish(ctx context.Context, end events.Finish) error {
 	return w.Close(ctx)
 }
 
-// Close ends the writer without ending the run, which waits or goes to another
-// worker, and waits until what was emitted is stored. If ctx ends before, the
-// rest is given up. It may be called twice.
+// Close ends the writer without ending the run, which waits or continues in another
+// worker, and waits until all chunks are stored. If ctx ends first, the rest is
+// discarded. It may be called twice.
 func (w *Writer) Close(ctx context.Context) error {
 	w.queue.close()
 	select {
@@ -187,8 +185,8 @@ func (w *Writer) Close(ctx context.Context) error {
 	return w.err
 }
 
-// why returns the reason for which a writer ended, if the caller did not end it.
-func (w *Writer) why(err error) error {
+// endReason returns why a writer ended, if the caller did not end it.
+func (w *Writer) endReason(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err != nil {
@@ -197,9 +195,9 @@ func (w *Writer) why(err error) error {
 	return err
 }
 
-// write writes what is emitted until the writer is ended, is fenced, or the log
-// is closed.
-func (w *Writer) write(ctx context.Context) {
+// writeQueued writes queued chunks until the writer is ended, is fenced, or the log is
+// closed.
+func (w *Writer) writeQueued(ctx context.Context) {
 	defer close(w.stopped)
 	defer w.conn.NATS().RemoveStatusListener(w.back)
 	defer w.dropAnswers()

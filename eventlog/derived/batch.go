@@ -24,7 +24,7 @@ const (
 type batchFence struct {
 	writer
 
-	batch  []*nats.Msg // what is to go together
+	batch  []*nats.Msg // sent together
 	bytes  int
 	broken error // why it is unusable
 }
@@ -48,7 +48,8 @@ func (f *batchFence) Final(ctx context.Context, subject string, header nats.Head
 	return f.Flush(ctx)
 }
 
-// add puts a message into the batch, and sends first what it would not fit with.
+// add puts a message into the batch, after sending the batch if the message would not
+// fit.
 func (f *batchFence) add(ctx context.Context, subject string, header nats.Header, data []byte) error {
 	if f.broken != nil {
 		return f.broken
@@ -78,7 +79,7 @@ func (f *batchFence) Flush(ctx context.Context) error {
 	return f.broken
 }
 
-// sendBatch sends messages, again while there are no responders: a server learns a
+// sendBatch sends messages, and retries while there are no responders: a server learns a
 // little later than its stream's leader who that is.
 func (f *batchFence) sendBatch(ctx context.Context, msgs []*nats.Msg) error {
 	first := f.last - uint64(len(msgs))
@@ -90,7 +91,7 @@ func (f *batchFence) sendBatch(ctx context.Context, msgs []*nats.Msg) error {
 			return err
 		}
 		ack, err = f.conn.PublishBatch(msgs)
-		return f.judge(ack, err)
+		return f.ackError(ack, err)
 	})
 	if err != nil {
 		return err

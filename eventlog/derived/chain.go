@@ -10,8 +10,8 @@ import (
 	"github.com/skein-threads/skein/eventlog/streams"
 )
 
-// Limits of what a fence sends before it waits: the server drops what is too much, and
-// the fence would notice only then.
+// Limits of what a fence sends before it waits: beyond them the server drops messages,
+// which the fence would notice only then.
 const (
 	fenceMessages = 1000
 	fenceBytes    = 4 << 20
@@ -54,8 +54,8 @@ func (f *chainFence) Final(ctx context.Context, subject string, header nats.Head
 	return f.flush(ctx)
 }
 
-// next makes the next message in place of the last, which the connection has copied.
-// There are many: only its id is allocated.
+// next builds the next message in place of the last, which the connection has copied, so
+// that only its id is allocated.
 func (f *chainFence) next(subject string, header nats.Header, data []byte) {
 	own := f.sent.Header
 	if own == nil {
@@ -79,7 +79,7 @@ func (f *chainFence) next(subject string, header nats.Header, data []byte) {
 	f.bytes += len(data)
 }
 
-// seize writes a first message on no condition but its id.
+// seize writes a first message under no condition but its id.
 func (f *chainFence) seize(ctx context.Context, m *nats.Msg) error {
 	f.name[0], f.begun = f.id, true
 	m.Header[streams.HeaderID] = f.name[:]

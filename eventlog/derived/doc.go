@@ -1,5 +1,5 @@
-// Package derived is what a writer of a derived stream needs to be the only one: a
-// fence, which holds, and a lease, which keeps two of them from disturbing each other.
+// Package derived makes a process the only writer of a derived stream: with a fence,
+// which guarantees it, and a lease, which keeps two processes from competing.
 //
 // # What it promises
 //
@@ -11,12 +11,12 @@
 //
 // # What it does not
 //
-// A lease protects no data: two holders by mistake do no harm only because each writes
-// through a fence. A fence does not say what a stream already holds: after an error, read
-// where it ends and begin a new fence.
+// A lease protects no data: two holders do no harm only because each writes through a
+// fence. A fence does not say what a stream already holds: after an error, read where it
+// ends and begin a new fence.
 //
 // # What may enter
 //
-// How one writer at a time is had. What is written, and where to resume, belongs to the
-// writer: the relay in eventlog, the runner in projections.
+// Mechanisms that keep one writer at a time. What is written, and where to resume,
+// belongs to the writer: the relay in eventlog/timeline, the runner in projections.
 package derived

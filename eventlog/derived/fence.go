@@ -30,7 +30,7 @@ type Fence interface {
 	Sent() uint64
 }
 
-// NewFence begins to write a stream at its present end.
+// NewFence returns a fence that continues at the end of a stream.
 func NewFence(ctx context.Context, conn *streams.Conn, stream string) (Fence, error) {
 	last, err := conn.LastSeq(ctx, stream)
 	if err != nil {
@@ -70,7 +70,7 @@ func Seize(ctx context.Context, conn *streams.Conn, stream, subject string, head
 	return f, err
 }
 
-// writer is what both kinds of fences share.
+// writer is the part that both kinds of fences share.
 type writer struct {
 	conn   *streams.Conn
 	stream string
@@ -89,11 +89,11 @@ func (w *writer) request(ctx context.Context, m *nats.Msg) (streams.Ack, error) 
 	if err == nil {
 		err = json.Unmarshal(reply.Data, &ack)
 	}
-	return ack, w.judge(ack, err)
+	return ack, w.ackError(ack, err)
 }
 
-// judge turns an acknowledgement into an error.
-func (w *writer) judge(ack streams.Ack, err error) error {
+// ackError returns the error of an acknowledgement.
+func (w *writer) ackError(ack streams.Ack, err error) error {
 	if err == nil && ack.Error == nil {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (w *writer) judge(ack streams.Ack, err error) error {
 	return fmt.Errorf("stream %s: %w", w.stream, err)
 }
 
-// storedAt notes that the last message is stored, and checks where.
+// storedAt records that the last message is stored, and checks its sequence.
 func (w *writer) storedAt(seq uint64) error {
 	if seq != w.last {
 		return &streams.FencedError{Stream: w.stream, Cause: fmt.Errorf("stored at %d, not %d", seq, w.last)}

@@ -64,7 +64,7 @@ func TestAFenceWritesInOrder(t *testing.T) {
 	t.Parallel()
 	conn, f := fenced(t)
 	var want []string
-	for i := range 3*fenceMessages + 100 { // more than may be under way at once
+	for i := range 3*fenceMessages + 100 { // more than may be in flight at once
 		want = append(want, fmt.Sprint(i))
 		must(t, put(t, f, want[i]))
 	}
@@ -103,7 +103,7 @@ func TestASecondWriterIsFenced(t *testing.T) {
 		t.Errorf("the one that was replaced: %v", err)
 	}
 	must(t, put(t, taking, "c2"), taking.Flush(t.Context()))
-	// It goes on from where the stream stands.
+	// It continues at the end of the stream.
 	old = another(t, conn)
 	must(t, old.Final(t.Context(), subject("a4"), nil, nil))
 	if got := written(t, conn); got != "a1 a2 a3 c1 c2 a4" {
@@ -111,8 +111,8 @@ func TestASecondWriterIsFenced(t *testing.T) {
 	}
 }
 
-// What a writer has under way when it is replaced must not get in between the
-// messages of its successor, wherever it arrives.
+// Messages that a replaced writer has in flight do not come between those of its
+// successor.
 func TestWritersDoNotMix(t *testing.T) {
 	t.Parallel()
 	conn, old := fenced(t)

@@ -21,14 +21,14 @@ const LeaseTTL = 6 * time.Second
 // LeaseBucket holds the leases: a bucket whose entries last for [LeaseTTL].
 const LeaseBucket = "thread_leases"
 
-// Leases takes leases in the name of this process.
+// Leases acquires leases in the name of this process.
 type Leases struct {
 	conn   *streams.Conn
 	logger *zerolog.Logger
 	ttl    time.Duration
 }
 
-// LeasesOn returns the leases of the streams that a connection leads to.
+// LeasesOn returns the leases of a connection's streams.
 func LeasesOn(conn *streams.Conn, logger *zerolog.Logger) *Leases {
 	return &Leases{conn: conn, logger: logger, ttl: LeaseTTL}
 }
@@ -97,12 +97,12 @@ type lease struct {
 	since time.Time // when it was first seen
 }
 
-// ErrTaken says that another process has a lease.
+// ErrTaken means that another process holds a lease.
 var ErrTaken = errors.New("another process has it")
 
-// Lock waits until this process has the lease of that name, for something short that one
-// process at a time may do, and returns what releases it. It returns ErrTaken if ctx ends
-// before. A process that dies meanwhile holds it until it expires.
+// Lock waits until this process has the lease of that name, for a short task that one
+// process at a time may do, and returns a function that releases it. It returns ErrTaken
+// if ctx ends first. If the process dies, the lease expires.
 func (l *Leases) Lock(ctx context.Context, name string) (release func(), err error) {
 	kv, err := l.conn.JetStream().KeyValue(ctx, l.conn.Config().Names.Bucket(LeaseBucket))
 	if err != nil {
@@ -133,9 +133,8 @@ func (h *lease) acquire(ctx context.Context) error {
 	return err
 }
 
-// inherit takes the lease of a holder that has not renewed it for as long as it lasts.
-// The server expires such a lease by the time of day, and so too late when its clock has
-// been set back since it was stored.
+// inherit acquires the lease of a holder that has not renewed it for its duration. A
+// server whose clock was set back expires such a lease too late.
 func (h *lease) inherit(ctx context.Context) (uint64, error) {
 	entry, err := h.kv.Get(ctx, h.name)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
-// inTime makes attempts with leases that last longer and longer, until one finds nothing
-// late: a loaded machine may stand still for longer than the shortest lasts.
+// inTime repeats an attempt with longer and longer leases until it reports nothing late:
+// a loaded machine may stand still for longer than the shortest one.
 func inTime(t *testing.T, attempt func(lasts time.Duration) (late string)) {
 	t.Helper()
 	late := ""
@@ -31,7 +31,7 @@ func inTime(t *testing.T, attempt func(lasts time.Duration) (late string)) {
 	t.Error(late)
 }
 
-// standstill is how long its goroutine has not run, at most.
+// standstill measures the longest time for which its goroutine has not run.
 type standstill struct{ last, longest atomic.Int64 }
 
 // watch observes until the test ends.
@@ -65,7 +65,7 @@ func (s *standstill) observe() time.Duration {
 	}
 }
 
-// connect returns what reads and writes streams over a connection.
+// connect returns the streams of a connection.
 func connect(t *testing.T, nc *nats.Conn) *streams.Conn {
 	t.Helper()
 	names := events.DefaultNames()
@@ -78,7 +78,7 @@ func connect(t *testing.T, nc *nats.Conn) *streams.Conn {
 	return conn
 }
 
-// makeLeases makes the bucket of leases.
+// makeLeases creates the bucket of leases.
 func makeLeases(t *testing.T, conn *streams.Conn, lasts time.Duration) {
 	t.Helper()
 	_, err := conn.JetStream().CreateOrUpdateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: LeaseBucket, TTL: lasts, Storage: jetstream.MemoryStorage})
@@ -95,7 +95,7 @@ type holder struct {
 	gone  chan struct{} // closed when Hold has returned
 }
 
-// hold makes a process that wants the lease. at counts who works.
+// hold starts a process that wants the lease. at counts the holders at work.
 func hold(t *testing.T, url string, lasts time.Duration, at *atomic.Int64) *holder {
 	t.Helper()
 	machine := watch(t)
@@ -109,7 +109,7 @@ func hold(t *testing.T, url string, lasts time.Duration, at *atomic.Int64) *hold
 	go func() {
 		defer close(h.gone)
 		l.Hold(ctx, "work", func(ctx context.Context) error {
-			// A holder that stood still learns of it as late as the one that takes over.
+			// A holder that stood still learns of its loss as late as its successor does.
 			if n := at.Add(1); n != 1 && machine.observe() < lasts/8 {
 				t.Errorf("%d hold the lease", n)
 			}
@@ -130,7 +130,7 @@ func hold(t *testing.T, url string, lasts time.Duration, at *atomic.Int64) *hold
 	return h
 }
 
-// next gives the holder that begins to work, and its context.
+// next returns the holder that begins to work, and its context.
 func next(t *testing.T, all ...*holder) (*holder, context.Context) {
 	t.Helper()
 	for deadline := time.Now().Add(natstest.Patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
@@ -184,7 +184,7 @@ func TestOneHolderAtATime(t *testing.T) {
 	})
 }
 
-func TestALeaseIsReleasedAtOnce(t *testing.T) {
+func TestLease_ReleasedAtOnce(t *testing.T) {
 	t.Parallel()
 	inTime(t, func(shortly time.Duration) string {
 		s := natstest.Start(t)
@@ -202,7 +202,7 @@ func TestALeaseIsReleasedAtOnce(t *testing.T) {
 	})
 }
 
-func TestALeaseEndsWithItsHolder(t *testing.T) {
+func TestLease_EndsWithItsHolder(t *testing.T) {
 	t.Parallel()
 	const shortly = 4 * time.Second
 	s := natstest.Start(t)
@@ -210,8 +210,8 @@ func TestALeaseEndsWithItsHolder(t *testing.T) {
 	a := hold(t, s.URL(), shortly, &at)
 	_, working := next(t, a)
 	b := hold(t, s.URL(), shortly, &at)
-	a.proxy.Deaf.Store(true) // it is as dead to the server, and does not know
-	a.proxy.Mute.Store(true)
+	a.proxy.DropSent.Store(true) // to the server it has died, and it does not know
+	a.proxy.DropReceived.Store(true)
 	natstest.Within(t, "the work to be told", working.Done())
 	if cause := context.Cause(working); cause == nil || errors.Is(cause, context.Canceled) {
 		t.Errorf("the work was told %v", cause)
@@ -223,7 +223,7 @@ func TestALeaseEndsWithItsHolder(t *testing.T) {
 	next(t, a)
 }
 
-func TestALeaseThatSomebodyTookIsGivenUp(t *testing.T) {
+func TestLease_TakenByAnotherEndsTheWork(t *testing.T) {
 	t.Parallel()
 	inTime(t, func(shortly time.Duration) string {
 		s := natstest.Start(t)
@@ -239,14 +239,14 @@ func TestALeaseThatSomebodyTookIsGivenUp(t *testing.T) {
 		if took := time.Since(began); took > shortly*2/3 {
 			return fmt.Sprintf("it took %v", took)
 		}
-		next(t, a) // that one never renews it
+		next(t, a) // the other process never renews it
 		return ""
 	})
 }
 
-// A server whose clock was set back would keep a lease for longer than it lasts:
-// who waits takes it when its holder has not renewed it for that long.
-func TestALeaseThatTheServerKeeps(t *testing.T) {
+// A server whose clock was set back keeps a lease for too long: a waiting process takes
+// it over when its holder has not renewed it for its duration.
+func TestLease_KeptTooLongByTheServer(t *testing.T) {
 	t.Parallel()
 	const shortly = 4 * time.Second
 	s := natstest.Start(t)
@@ -274,8 +274,8 @@ func TestALeaseThatTheServerKeeps(t *testing.T) {
 	}
 }
 
-// A renewal whose answer was lost is no loss.
-func TestALeaseThatWasRenewedUnknown(t *testing.T) {
+// A renewal whose reply was lost counts.
+func TestLease_RenewalWithLostReply(t *testing.T) {
 	t.Parallel()
 	conn := connect(t, natstest.Connect(t, natstest.Start(t)))
 	makeLeases(t, conn, time.Minute)

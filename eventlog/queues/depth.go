@@ -9,7 +9,7 @@ import (
 	"github.com/skein-threads/skein/eventlog/streams"
 )
 
-// Depth is how much a work queue holds.
+// Depth counts the messages of a work queue.
 type Depth struct {
 	Waiting uint64 // messages that no receiver has
 	Taken   uint64 // messages that a receiver has and has not acknowledged
@@ -17,7 +17,7 @@ type Depth struct {
 
 func depth(ctx context.Context, conn *streams.Conn, stream, consumer string) (Depth, error) {
 	c, err := conn.JetStream().Consumer(ctx, stream, consumer)
-	if errors.Is(err, jetstream.ErrConsumerNotFound) { // nobody has ever received here
+	if errors.Is(err, jetstream.ErrConsumerNotFound) { // no process has ever received here
 		return Depth{}, nil
 	}
 	if err != nil {

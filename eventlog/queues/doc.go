@@ -1,6 +1,6 @@
-// Package queues holds what waits for a process of Skein to do it: executions that wait
-// for a worker ([Runs]), timers and what is due ([Timers]), and commands that were
-// submitted ([Submitted]).
+// Package queues holds work that waits for a process of Skein: executions that wait for a
+// worker ([Runs]), timers and due effects ([Timers]), and submitted commands
+// ([Submitted]).
 //
 // # What it promises
 //
@@ -11,12 +11,12 @@
 //
 // # What it does not
 //
-// Delivery is at least once. Runs and timers are derived: whether an execution or an
-// effect may start is decided on its thread, and what a queue has lost is put there
-// again by comparing it with the read models.
+// Delivery is at least once. Runs and timers are derived: the thread decides whether an
+// execution or an effect may start, and messages that a queue has lost are restored by
+// comparing it with the read models.
 //
 // # What may enter
 //
-// What adds to, receives from, counts or erases one of these queues. What a run or an
-// effect does is in runtime.
+// Code that adds to, receives from, counts or erases one of these queues. The work itself
+// is in runtime.
 package queues

@@ -35,8 +35,8 @@ func onDisk(t *testing.T, dir, text string) bool {
 	return there
 }
 
-// What waits for a thread elsewhere goes with it: chunks, timers, what is due,
-// queued executions, submitted commands that name it; and what is another's stays.
+// Erasing a thread erases its chunks, timers, due effects, queued executions, and the
+// submitted commands that name it, and nothing of other threads.
 func TestEraseThread(t *testing.T) {
 	dir := t.TempDir()
 	l := logtest.Start(t, natstest.StoreDir(dir))

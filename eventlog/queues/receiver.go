@@ -13,32 +13,32 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Receiver is a worker's end of the queue. It is for one goroutine.
+// Receiver receives runs for a worker. It is for one goroutine.
 type Receiver struct {
 	conn     *streams.Conn
 	consumer jetstream.Consumer
 	ctx      context.Context // ends when it is closed
 	cancel   context.CancelFunc
-	asked    jetstream.MessageBatch // what is on its way; nil if nothing is
-	since    time.Time              // when it was asked for
-	forget   context.CancelFunc     // ends asking
-	coming   atomic.Int64           // how many were asked for and have not come
+	asked    jetstream.MessageBatch // requested and on its way; nil if nothing is
+	since    time.Time              // when it was requested
+	forget   context.CancelFunc     // ends the request
+	coming   atomic.Int64           // how many were requested and have not arrived
 }
 
-// How runs are asked for.
+// Parameters of requests for runs.
 const (
 	runsAsked = 256             // at most, at a time
-	runsBeat  = time.Second     // how often the server says that it has not forgotten
+	runsBeat  = time.Second     // between heartbeats of the server
 	runsWait  = 3 * time.Second // how long what was asked for is waited for: a worker that stands still is given runs for no longer
 )
 
-// ErrClosed says that the queue was closed, or is no longer there.
+// ErrClosed means that the queue of runs was closed, or no longer exists.
 var ErrClosed = errors.New("the queue of runs was closed")
 
 // Next returns the next run, for a worker with that many free places. It requests no more
-// runs than that, since a run that waits with a worker is redelivered to another one when
-// RunWait has passed. A message that names no run is dropped. The error is ErrClosed if
-// there will be no other run, and may pass otherwise.
+// runs than that, since a run that waits with a worker is redelivered to another one
+// after RunWait. A message that names no run is dropped. The error is ErrClosed if there
+// will be no other run, and temporary otherwise.
 func (q *Receiver) Next(ctx context.Context, free int) (*Run, error) {
 	for {
 		if q.asked == nil {
@@ -77,7 +77,7 @@ func (q *Receiver) Next(ctx context.Context, free int) (*Run, error) {
 		}
 		q.coming.Add(-1)
 		if time.Since(q.since) > RunWait {
-			continue // this process stood still: another worker may have the run by now; if not, it comes again
+			continue // this process stood still: another worker may have the run; if not, it is redelivered
 		}
 		tenant, execution, ok := q.conn.Config().Names.ParseRun(m.Subject())
 		thread := m.Headers().Get(headerThread)

@@ -10,13 +10,13 @@ import (
 	"github.com/skein-threads/skein/eventlog/streams"
 )
 
-// Run is one execution in the queue: it stays there until it is acknowledged,
-// and comes to another worker when RunWait has passed without a word of this one.
-// A run that its process began by itself has one before the queue has delivered
-// it; see Runs.Begin. Safe for concurrent use.
+// Run is one execution in the queue. It stays there until it is acknowledged, and is
+// redelivered to another worker if this one does not report on it for RunWait. A run that
+// its process began by itself exists before the queue has delivered it; see Runs.Begin.
+// It is safe for concurrent use.
 type Run struct {
 	Tenant, Thread, Execution string
-	Agent                     string // that is to run it, when it was put there
+	Agent                     string // that executes it, as of when it was queued
 	Again                     bool   // it was delivered before
 	Keeper                    string // the inbox of the worker that has begun it; "" if none had
 	Version                   int64  // of the thread, that asked for it; 0 of one that was handed over
@@ -25,24 +25,24 @@ type Run struct {
 
 	mu   sync.Mutex // guards what follows
 	acks []string   // where each delivery is acknowledged; none before the queue has delivered it
-	told string     // what became of it; "" while it is in hand
+	told string     // how it was settled; "" while it is in progress
 }
 
-// What a queue is told of a message.
+// The acknowledgements of a queue's messages.
 const (
 	ackDone    = "+ACK"
 	ackWorking = "+WPI"
 	ackRelease = "-NAK"
 )
 
-// Working says that the run is still in hand.
+// Working tells the queue that the run is still in progress.
 func (r *Run) Working() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.tell(ackWorking, r.acks...)
 }
 
-// Done takes the run out of the queue.
+// Done removes the run from the queue.
 func (r *Run) Done() error { return r.settle(ackDone) }
 
 // Release returns the run to the queue, to be delivered again after a while.
@@ -67,15 +67,15 @@ func (r *Run) Delivered() bool {
 	return len(r.acks) > 0
 }
 
-// Settled reports whether the queue was told what became of the run, or will be
-// when it has delivered it.
+// Settled reports whether the run was settled, or will be once the queue has delivered
+// it.
 func (r *Run) Settled() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.told != ""
 }
 
-// Adopt adds what the queue has delivered of the same run: both are settled together.
+// Adopt adds the queue's delivery of the same run: both are settled together.
 func (r *Run) Adopt(m *Run) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,7 +94,8 @@ func (r *Run) tell(what string, acks ...string) error {
 	return errors.Join(errs...)
 }
 
-// HandOver sends a message to the worker that has begun its run. If that has gone, the message comes again when RunWait has passed.
+// HandOver sends a message to the worker that has begun its run. If that worker has
+// ended, the message is redelivered after RunWait.
 func (r *Run) HandOver() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -20,10 +20,10 @@ import (
 // The queue of runs.
 const (
 	runConsumer = "skein-workers"
-	// RunWait is how long a run stays with a worker that says nothing of it.
+	// RunWait is how long a run stays with a worker that does not report on it.
 	RunWait = 5 * time.Second
-	// runsUnderWay bounds the runs that all workers have in hand.
-	runsUnderWay = 65536
+	// runsInProgress bounds the runs of all workers.
+	runsInProgress = 65536
 )
 
 // Runs is the queue of executions that wait for a worker, or have one.
@@ -44,8 +44,8 @@ const (
 	headerAck    = "Skein-Ack"
 )
 
-// Put adds an execution to the queue that a thread's version asked to be run. It does
-// not wait: what is lost is found by comparing the queue with the log; see Has.
+// Put adds an execution to the queue, as requested by a version of its thread. It does
+// not wait: a lost message is found by comparing the queue with the log; see Has.
 func (q Runs) Put(tenant, thread string, version int64, execution, agent string) error {
 	return q.PutBegun(q.Begin(tenant, thread, version, execution, agent, ""))
 }
@@ -56,8 +56,8 @@ func (q Runs) Begin(tenant, thread string, version int64, execution, agent, keep
 	return &Run{Tenant: tenant, Thread: thread, Version: version, Execution: execution, Agent: agent, Keeper: keeper, wire: q.conn.Wire()}
 }
 
-// PutBegun adds the execution to the queue, as Put does, and says there which worker
-// has begun it.
+// PutBegun adds the execution to the queue, as Put does, with the worker that has begun
+// it.
 func (q Runs) PutBegun(r *Run) error {
 	header := nats.Header{headerThread: {r.Thread}, headerAgent: {r.Agent}, events.HeaderVersion: {strconv.FormatInt(r.Version, 10)}}
 	if r.Keeper != "" {
@@ -66,8 +66,8 @@ func (q Runs) PutBegun(r *Run) error {
 	return q.conn.Wire().PublishMsg(&nats.Msg{Subject: q.conn.Config().Names.Run(r.Tenant, r.Execution), Header: header})
 }
 
-// Handed returns an inbox for the messages of runs that this process has begun and
-// the queue delivered to another worker, and calls receive with each until stop.
+// Handed returns an inbox for runs that this process has begun and the queue delivered to
+// another worker, and calls receive with each until stop.
 func (q Runs) Handed(receive func(*Run)) (inbox string, stop func(), err error) {
 	inbox = q.conn.Wire().NewInbox()
 	sub, err := q.conn.Wire().Subscribe(inbox, func(m *nats.Msg) {
@@ -80,9 +80,9 @@ func (q Runs) Handed(receive func(*Run)) (inbox string, stop func(), err error) 
 	return inbox, func() { _ = sub.Unsubscribe() }, nil
 }
 
-// Has reports whether an execution is in the queue, waiting or in hand, as a thread's
-// version asked for it, or a later one. A message of an earlier one does not count: it
-// was acknowledged, and is there again because the server was killed before the
+// Has reports whether an execution is in the queue, waiting or in progress, as requested
+// by that version of its thread or a later one. A message of an earlier one does not
+// count: it was acknowledged, and is there again because the server was killed before the
 // acknowledgement was on its disk. It may never be delivered.
 func (q Runs) Has(ctx context.Context, tenant, execution string, version int64) (bool, error) {
 	m, err := q.conn.Leader(ctx, q.stream(), streams.GetRequest{Last: q.conn.Config().Names.Run(tenant, execution)})
@@ -96,11 +96,11 @@ func (q Runs) Has(ctx context.Context, tenant, execution string, version int64) 
 	return err == nil && of >= version, nil
 }
 
-// Receive opens the queue for a worker.
+// Receive returns a receiver for a worker.
 func (q Runs) Receive(ctx context.Context) (*Receiver, error) {
 	name := q.stream()
 	consumer, err := q.conn.JetStream().CreateOrUpdateConsumer(ctx, name, jetstream.ConsumerConfig{
-		Durable: runConsumer, AckPolicy: jetstream.AckExplicitPolicy, AckWait: RunWait, MaxAckPending: runsUnderWay, MaxDeliver: -1,
+		Durable: runConsumer, AckPolicy: jetstream.AckExplicitPolicy, AckWait: RunWait, MaxAckPending: runsInProgress, MaxDeliver: -1,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the queue of runs, stream %s: %w", name, err)
@@ -110,7 +110,7 @@ func (q Runs) Receive(ctx context.Context) (*Receiver, error) {
 	return r, nil
 }
 
-// Depth returns what the queue holds.
+// Depth returns the number of messages in the queue.
 func (q Runs) Depth(ctx context.Context) (Depth, error) {
 	return depth(ctx, q.conn, q.stream(), runConsumer)
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
-// A run is in the queue if the message there is of the version that last asked for
-// it: one of an earlier version was acknowledged, and a server that was killed may
-// have it again.
+// A run is in the queue if its message is of the version that last requested it: one of
+// an earlier version was acknowledged, and may be there again after a kill of the server.
 func TestHasRun(t *testing.T) {
 	t.Parallel()
 	l := logtest.Start(t)
@@ -40,7 +39,7 @@ func TestHasRun(t *testing.T) {
 	queue, err := queues.RunsOf(l).Receive(ctx)
 	logtest.Must(t, err)
 	defer queue.Close()
-	run, err := queue.Next(ctx, 1) // the newer message took the place of the older one
+	run, err := queue.Next(ctx, 1) // the newer message replaced the older one
 	logtest.Must(t, err)
 	if !has(9) {
 		t.Error("in hand, it is not there")

@@ -17,7 +17,7 @@ func SubmittedOf(log *eventlog.Log) Submitted { return Submitted{log.Streams()} 
 
 func (q Submitted) stream() string { return q.conn.Config().Names.Stream(assets.CommandStream) }
 
-// Depth returns how many commands are not done.
+// Depth returns how many commands wait or are in progress.
 func (q Submitted) Depth(ctx context.Context) (uint64, error) {
 	stream, err := q.conn.JetStream().Stream(ctx, q.stream())
 	if err != nil {

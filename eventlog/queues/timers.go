@@ -24,10 +24,10 @@ import (
 // time is as exact as the receiver's clock. What is due within the lead is put on
 // skein.due at once.
 //
-// What is due waits, as in a work queue, until one receiver has acknowledged it;
-// of several receivers one gets it. Timers survive a restart of the server, and
-// those that were missed fire then. They are derived: who keeps the truth can
-// put them again at any time, and must know what to do with one that comes twice.
+// A due message waits, as in a work queue, until one of the receivers has acknowledged
+// it. Timers survive a restart of the server, and those that were missed fire then. They
+// are derived: their owner can set them again at any time, and must expect to receive one
+// twice.
 
 // TimerLead is how long before its time a timer fires.
 const TimerLead = time.Second
@@ -39,7 +39,7 @@ const (
 	headerSchTarget = "Nats-Schedule-Target"
 )
 
-// Timers sets timers, and hands out what is due.
+// Timers sets timers and delivers due messages.
 type Timers struct{ conn *streams.Conn }
 
 // TimersOf returns the timers of a log.
@@ -47,15 +47,15 @@ func TimersOf(log *eventlog.Log) Timers { return Timers{log.Streams()} }
 
 func (q Timers) stream() string { return q.conn.Config().Names.Stream(assets.TimerStream) }
 
-// Timer is something that is to be done at a time.
+// Timer is a message to deliver at a time.
 type Timer struct {
 	Tenant, Thread, ID string // each one token of a subject
 	At                 time.Time
 	Data               []byte // for the receiver
 }
 
-// Put sets a timer, in place of the one of the same name, and returns when
-// the server has it.
+// Put sets a timer, in place of the one of the same name, and returns when the server has
+// stored it.
 func (q Timers) Put(ctx context.Context, t Timer) error {
 	due := q.conn.Config().Names.Due(t.Tenant, t.Thread, t.ID)
 	m := &nats.Msg{Subject: due, Data: t.Data}
@@ -69,8 +69,8 @@ func (q Timers) Put(ctx context.Context, t Timer) error {
 	return nil
 }
 
-// Drop removes a timer that has not fired; with * as id all of the thread.
-// What is due already stays.
+// Drop removes a timer that has not fired; with * as id all of the thread. A due message
+// stays.
 func (q Timers) Drop(ctx context.Context, tenant, thread, id string) error {
 	stream, err := q.conn.JetStream().Stream(ctx, q.stream())
 	if err == nil {
@@ -82,8 +82,8 @@ func (q Timers) Drop(ctx context.Context, tenant, thread, id string) error {
 	return nil
 }
 
-// Names returns the names, {tenant}.{thread}.{id}, of all that have a timer, or
-// are due and not acknowledged.
+// Names returns the names, {tenant}.{thread}.{id}, of all timers and of all due messages
+// that are not acknowledged.
 func (q Timers) Names(ctx context.Context) (map[string]struct{}, error) {
 	stream, err := q.conn.JetStream().Stream(ctx, q.stream())
 	var info *jetstream.StreamInfo
@@ -102,8 +102,8 @@ func (q Timers) Names(ctx context.Context) (map[string]struct{}, error) {
 	return names, nil
 }
 
-// Waits reports whether what is due under that sequence and name is still to
-// be acknowledged, as the stream's leader knows it.
+// Waits reports whether the due message of that sequence and name is not acknowledged, as
+// the stream's leader knows it.
 func (q Timers) Waits(ctx context.Context, seq uint64, tenant, thread, id string) (bool, error) {
 	stream, err := q.conn.JetStream().Stream(ctx, q.stream())
 	var m *jetstream.RawStreamMsg
@@ -119,8 +119,8 @@ func (q Timers) Waits(ctx context.Context, seq uint64, tenant, thread, id string
 	return m.Subject == q.conn.Config().Names.Due(tenant, thread, id), nil
 }
 
-// Due returns the consumer of what is due, one for all receivers. What is not
-// acknowledged, nor said to be in progress, within wait is redelivered.
+// Due returns the consumer of due messages, one for all receivers. A message that is
+// neither acknowledged nor reported to be in progress within wait is redelivered.
 func (q Timers) Due(ctx context.Context, wait time.Duration) (jetstream.Consumer, error) {
 	c, err := q.conn.JetStream().CreateOrUpdateConsumer(ctx, q.stream(), jetstream.ConsumerConfig{
 		Durable: dueConsumer, Description: "Skein: what is due.", FilterSubject: q.conn.Config().Names.Due("*", "*", "*"),
@@ -132,7 +132,7 @@ func (q Timers) Due(ctx context.Context, wait time.Duration) (jetstream.Consumer
 	return c, nil
 }
 
-// NameOfDue parses the name of what is due.
+// NameOfDue parses the name of a due message.
 func (q Timers) NameOfDue(m jetstream.Msg) (tenant, thread, id string, ok bool) {
 	if !strings.HasPrefix(m.Subject(), q.conn.Config().Names.Prefix+".due.") {
 		return "", "", "", false
@@ -140,12 +140,12 @@ func (q Timers) NameOfDue(m jetstream.Msg) (tenant, thread, id string, ok bool) 
 	return q.conn.Config().Names.ParseTimer(m.Subject())
 }
 
-// Depth returns how much is due.
+// Depth returns the number of due messages.
 func (q Timers) Depth(ctx context.Context) (Depth, error) {
 	return depth(ctx, q.conn, q.stream(), dueConsumer)
 }
 
-// Erase erases what is timed and what is due of a thread.
+// Erase erases the timers and due messages of a thread.
 func (q Timers) Erase(ctx context.Context, tenant, thread string) error {
 	n := q.conn.Config().Names
 	return errors.Join(

@@ -14,7 +14,7 @@ import (
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
-// due takes the next thing that is due.
+// due receives the next due message.
 func due(t *testing.T, c jetstream.Consumer) jetstream.Msg {
 	t.Helper()
 	m, err := c.Next(jetstream.FetchMaxWait(time.Minute))
@@ -24,8 +24,8 @@ func due(t *testing.T, c jetstream.Consumer) jetstream.Msg {
 	return m
 }
 
-// A timer fires its lead before its time, once, with its data; what is due within
-// the lead is there at once. What is not acknowledged comes again.
+// A timer fires its lead before its time, once, with its data; what is due within the
+// lead is delivered at once. A message that is not acknowledged is redelivered.
 func TestTimersFire(t *testing.T) {
 	l := logtest.Start(t)
 	c, err := queues.TimersOf(l).Due(t.Context(), 300*time.Millisecond)
@@ -61,7 +61,7 @@ func TestTimersFire(t *testing.T) {
 		if waits, err := queues.TimersOf(l).Waits(t.Context(), meta.Sequence.Stream, tenant, thread, "another"); waits || err != nil {
 			t.Errorf("under another name: %v, %v", waits, err)
 		}
-		if id == "later" { // nobody acknowledges it: it comes again
+		if id == "later" { // it is not acknowledged, and redelivered
 			if m = due(t, c); string(m.Data()) != "of later" {
 				t.Errorf("then came %s", m.Data())
 			}
@@ -78,8 +78,7 @@ func TestTimersFire(t *testing.T) {
 	}
 }
 
-// A timer that is put again replaces the one before it; one that is dropped does
-// not fire.
+// A timer that is set again replaces the one before it; a dropped one does not fire.
 func TestTimersAreReplacedAndDropped(t *testing.T) {
 	l := logtest.Start(t)
 	put := func(thread, id, data string, in time.Duration) {

@@ -141,9 +141,9 @@ func TestRelay_DisconnectedAtRandom(t *testing.T) {
 		a.Write(t, direct, 40, 4)
 		switch rand.N(3) {
 		case 0:
-			p.Mute.Store(true)
+			p.DropReceived.Store(true)
 		case 1:
-			p.Deaf.Store(true)
+			p.DropSent.Store(true)
 		}
 		a.Write(t, direct, 20, 4)
 		p.Cut()

@@ -1,7 +1,6 @@
-// Package chaos shows that executions survive anything: it holds tests only.
-// Processes are killed and stopped for real, in the middle of what they do, on a
-// real nats-server, and what the threads are then is compared with what they
-// would be had nothing happened.
+// Package chaos tests that executions survive failures. It has tests only. They kill and
+// stop real processes on a real nats-server, and compare the threads with those of an
+// undisturbed run.
 //
 // # What it shows
 //
@@ -30,5 +29,5 @@
 //
 // # What it does not
 //
-// Neither the disk nor the network is made to fail here, and no clock jumps.
+// Disks and networks do not fail here, and clocks do not jump: see internal/faults.
 package chaos

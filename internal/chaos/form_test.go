@@ -13,16 +13,16 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// form is what a thread has come to, as far as two runs of the same talk must
-// agree: its items, executions, steps and parts as the read models show them.
+// form is what two runs of the same talk must agree on: a thread's items, executions,
+// steps and parts, as the read models show them.
 //
 // Left out are: times, versions and sequences; which worker ran an execution and
 // how often it was claimed; ids that are made of the time, instead of which steps
 // are named by their iteration and calls by their callId; and the place of a
 // call's result among the results of its step, since calls of a step run at the
 // same time. Approvals, retries and traces are no part of it. Where a person
-// denied a call because its work was done already, that there is a result is all
-// that is compared of it: nobody could tell what it was.
+// denied a call because its work was done already, only the existence of a result
+// is compared.
 type form struct {
 	Thread string
 	Turns  []turnForm
@@ -64,8 +64,8 @@ type itemForm struct {
 	Flags   string
 }
 
-// formOf gives the form of a thread. denied are the calls, as execution:call,
-// whose results are not compared.
+// formOf returns the form of a thread. denied are the calls, as execution:call, whose
+// results are not compared.
 func formOf(ctx context.Context, c *client.Client, thread string, denied map[string]bool) (*form, error) {
 	t, err := c.GetThread(ctx, events.GetThread{ThreadID: thread})
 	if err != nil {
@@ -163,8 +163,7 @@ func itemsOf(ctx context.Context, c *client.Client, thread string, denied map[st
 	return append(said, calls...), nil
 }
 
-// undenied gives content in its one canonical form, without what came of calls
-// that were denied.
+// undenied returns content in its canonical form, without the results of denied calls.
 func undenied(content events.JSON, denied map[string]bool) (string, error) {
 	var v any
 	if err := json.Unmarshal(content, &v); err != nil {
@@ -197,7 +196,7 @@ func hide(v any, denied map[string]bool) {
 	}
 }
 
-// differences tells where two forms differ, in few lines.
+// differences describes in a few lines where two forms differ.
 func differences(a, b *form) string {
 	one, err := json.Marshal(a, jsontext.WithIndent(" "))
 	if err != nil {

@@ -20,8 +20,8 @@ const (
 	sign    = "sign"    // a tool that wants an approval
 )
 
-// addGated adds the agents that do not talk from a script. ask waits at a gate;
-// nil where there are none.
+// addGated adds the agents that do not follow a script. ask waits at a gate; it is nil if
+// there are none.
 func addGated(r *runtime.Registry, book ledger, ask func(ctx context.Context, what string) error) error {
 	script := func(first string) []transcript.Step {
 		return []transcript.Step{
@@ -36,7 +36,7 @@ func addGated(r *runtime.Registry, book ledger, ask func(ctx context.Context, wh
 				err = wait(ctx)
 			}
 			if err == nil {
-				err = book.did(in.Key)
+				err = book.record(in.Key)
 			}
 			return runtime.Done(events.JSON(`"done"`)), err
 		}}
@@ -62,7 +62,7 @@ func addGated(r *runtime.Registry, book ledger, ask func(ctx context.Context, wh
 	)
 }
 
-// doing is a tool of a function.
+// doing is a tool made of a function.
 type doing struct {
 	spec runtime.ToolSpec
 	do   func(context.Context, *runtime.ToolInput) (runtime.ToolResult, error)
@@ -106,13 +106,14 @@ func (g *gates) at(subject string) chan *nats.Msg {
 	return c
 }
 
-// arrival waits until a worker has come to a gate. What it gives lets it go on.
+// arrival waits until a worker has come to a gate, and returns the request to answer to
+// let it go on.
 func (g *gates) arrival(worker, what string) *nats.Msg {
 	g.t.Helper()
 	return waitFor(g.t, g.at(gateSubject+worker+"."+what), worker+" at the gate of "+what)
 }
 
-// asking gives how a worker asks.
+// asking returns the function with which a worker asks at a gate.
 func asking(nc *nats.Conn, worker string) func(context.Context, string) error {
 	return func(ctx context.Context, what string) error {
 		_, err := nc.RequestWithContext(ctx, gateSubject+worker+"."+what, nil)

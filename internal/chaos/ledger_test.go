@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// ledger is a file in which tools note what they do, call by call, whatever
-// becomes of their process: a line before the work, and the line that is the
-// work. Lines are appended in one piece each.
+// ledger is a file in which tools note their work, call by call, so that it survives
+// their process: a line before the work, and the line that is the work. Each line is
+// appended in one write.
 type ledger struct{ path string }
 
 func ledgerIn(folder string) ledger { return ledger{filepath.Join(folder, "ledger")} }
@@ -29,16 +29,16 @@ func (l ledger) note(what, key string) error {
 // begun notes that a call's work begins.
 func (l ledger) begun(key string) error { return l.note("begun", key) }
 
-// did does a call's work.
-func (l ledger) did(key string) error { return l.note("did", key) }
+// record does the work of a call: it writes the line.
+func (l ledger) record(key string) error { return l.note("done", key) }
 
 // work is what was done for one call.
 type work struct {
 	begun []int // the processes that began it
-	did   []int // the processes that did it
+	done  []int // the processes that did it
 }
 
-// read gives what was done so far, by the keys of calls.
+// read returns what was done so far, by the keys of calls.
 func (l ledger) read() (map[string]work, error) {
 	raw, err := os.ReadFile(l.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -55,8 +55,8 @@ func (l ledger) read() (map[string]work, error) {
 			return nil, err
 		}
 		w := out[fields[1]]
-		if fields[0] == "did" {
-			w.did = append(w.did, pid)
+		if fields[0] == "done" {
+			w.done = append(w.done, pid)
 		} else {
 			w.begun = append(w.begun, pid)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// wasDone is what the person says of a call whose work was done already.
+// wasDone is the reason with which the person denies a call whose work was done.
 const wasDone = "it was done before"
 
 // person answers the approvals that are asked for, from what the ledger says.
@@ -27,7 +27,7 @@ type person struct {
 	denied  map[string]bool // by execution and call
 }
 
-// answersAll lets the person answer every approval, in the background until ctx ends.
+// answersAll lets the person answer every approval in the background until ctx ends.
 func (p *person) answersAll(ctx context.Context, t *testing.T, others *sync.WaitGroup) {
 	others.Go(func() {
 		if err := p.answer(ctx, client.Start()); err != nil {
@@ -59,8 +59,8 @@ func (p *person) answer(ctx context.Context, from client.Position) error {
 	return nil
 }
 
-// judge grants a call whose work was not done, and denies another. While a
-// process lives that has begun it, nobody can tell.
+// judge grants a call whose work was not done, and denies one whose work was done. It
+// waits while a process lives that has begun the work.
 func (p *person) judge(ctx context.Context, e client.Event, d events.ApprovalRequested) error {
 	key := e.Correlation + ":" + d.StepID + ":" + d.CallID
 	for {
@@ -70,7 +70,7 @@ func (p *person) judge(ctx context.Context, e client.Event, d events.ApprovalReq
 		}
 		p.mu.Lock()
 		switch w := book[key]; {
-		case len(w.did) > 0:
+		case len(w.done) > 0:
 			p.denied[e.Correlation+":"+d.CallID] = true
 			p.mu.Unlock()
 			_, err = p.c.DenyApproval(ctx, e.ThreadID, events.DenyApproval{CallID: d.CallID, Comment: wasDone})
@@ -81,7 +81,7 @@ func (p *person) judge(ctx context.Context, e client.Event, d events.ApprovalReq
 		default:
 			p.mu.Unlock()
 			select {
-			case <-time.After(20 * time.Millisecond): // the ledger tells nobody that it has changed
+			case <-time.After(20 * time.Millisecond): // nothing signals a change of the ledger
 			case <-ctx.Done():
 			}
 			if ctx.Err() != nil {

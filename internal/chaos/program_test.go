@@ -21,8 +21,8 @@ import (
 	"github.com/skein-threads/skein/internal/serve"
 )
 
-// TestMain makes the test's program one of the processes of a test:
-// PROGRAM -chaos MODE NAME FOLDER URL.
+// TestMain runs the test's program as one of the processes of a test: PROGRAM -chaos MODE
+// NAME FOLDER URL.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 6 && os.Args[1] == "-chaos" {
 		if err := program(os.Args[2], os.Args[3], os.Args[4], os.Args[5]); err != nil {
@@ -41,7 +41,7 @@ const (
 	toolMode   = "tool"   // is the tool NAME on the server at URL
 )
 
-// program runs until it is killed, or its standard input ends: with the test.
+// program runs until it is killed, or until its standard input ends with the test.
 func program(mode, name, folder, url string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -103,7 +103,7 @@ func launch(t testing.TB, mode, name, folder, url string) *process {
 	return p
 }
 
-// tryLaunch is for other goroutines than the test's own.
+// tryLaunch is launch for goroutines other than the test's own.
 func tryLaunch(t testing.TB, mode, name, folder, url string) (*process, error) {
 	binary, err := os.Executable()
 	if err != nil {
@@ -195,11 +195,10 @@ func (p *process) signal(s syscall.Signal) {
 	}
 }
 
-// alive reports whether the process lives.
+// alive reports whether the process is running.
 func (p *process) alive() bool { return p.cmd.Process.Signal(syscall.Signal(0)) == nil }
 
-// kill ends the process as SIGKILL does. It may be called twice, by one
-// goroutine at a time.
+// kill ends the process with SIGKILL. It may be called twice, by one goroutine at a time.
 func (p *process) kill() {
 	if p.cmd.ProcessState != nil {
 		return
@@ -210,7 +209,7 @@ func (p *process) kill() {
 	_ = p.in.Close()
 }
 
-// stop ends the process as SIGTERM does: gracefully.
+// stop ends the process gracefully, with SIGTERM.
 func (p *process) stop() {
 	p.t.Helper()
 	p.signal(syscall.SIGTERM)

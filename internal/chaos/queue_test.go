@@ -18,7 +18,7 @@ import (
 	"github.com/skein-threads/skein/runtime/transcript"
 )
 
-// bell rings each time that an answer on a thread is about to be written.
+// bell signals each time that an answer on a thread is about to be written.
 type bell struct {
 	mu   sync.Mutex
 	next map[string]chan struct{} // by thread
@@ -41,10 +41,9 @@ func (b *bell) ring(thread string) {
 	delete(b.next, thread)
 }
 
-// Messages that come in the moment in which a run ends, by fifty at a time and
-// to two processes that race each other, are answered once each, in their order,
-// or refused with queue_full: none is lost. AM-79, AM-80, AM-81, AM-82, AM-83,
-// AM-84.
+// Messages that arrive at the moment in which a run ends, fifty at a time and to two
+// processes, are answered once each, in their order, or refused with queue_full: none is
+// lost. AM-79, AM-80, AM-81, AM-82, AM-83, AM-84.
 func TestMessagesAtTheEndOfARun(t *testing.T) {
 	t.Parallel()
 	b := &bell{next: map[string]chan struct{}{}}
@@ -73,8 +72,8 @@ func TestMessagesAtTheEndOfARun(t *testing.T) {
 	audited(t, s.url)
 }
 
-// race sends fifty messages to a thread, so many at a time, each time while an
-// answer is being written.
+// race sends fifty messages to a thread, at of them at a time, each time while an answer
+// is being written.
 func race(t *testing.T, c *client.Client, b *bell, at int) {
 	t.Helper()
 	const all = 50
@@ -158,7 +157,7 @@ func settle(t *testing.T, c *client.Client, thread string) {
 	})
 }
 
-// check holds a thread at rest against what was accepted.
+// check compares a thread at rest with the messages that were accepted.
 func check(t *testing.T, c *client.Client, thread string, accepted map[string]string) {
 	t.Helper()
 	answers := map[string]string{} // content of reactions, by item

@@ -24,7 +24,7 @@ type bad struct {
 	want    string                               // what the error says
 }
 
-// timing lets a process that says much take its time.
+// timing allows more time to a process that sends much.
 func (b bad) timing() remote.Option {
 	if b.want == tooLarge || b.want == tooLong {
 		return remote.Timing(time.Second, patience)
@@ -55,12 +55,12 @@ func answering(answer func(*nats.Msg)) func(*testing.T, *nats.Conn, string) {
 	}
 }
 
-// quoted is a JSON string of so many bytes.
+// quoted returns a JSON string of n bytes.
 func quoted(n int) string { return `"` + strings.Repeat("x", n-2) + `"` }
 
 const megabyte = 1 << 20
 
-// chunks sends so many megabytes of chunks.
+// chunks sends that many megabytes of chunks.
 func chunks(m *nats.Msg, megabytes int) {
 	body := []byte(`{"kind":"chunk","type":"data-blob","data":` + quoted(megabyte) + `}`)
 	for range megabytes {
@@ -74,15 +74,14 @@ func beats(m *nats.Msg, n int) {
 	}
 }
 
-// secret must not be shown to anybody.
+// secret must appear in no error.
 const secret = "token=topsecret123"
 
 var errFails = errors.New("the provider said no")
 
-// A reactor in another process that is not there, hangs, dies, fails, or talks
-// nonsense, a little or 50 MB of it, ends its step and its run as failed, with a
-// text that says why and holds no secret; and the thread is usable again. EK-93,
-// EK-119, EK-124.
+// A reactor in another process that is absent, hangs, dies, fails or sends nonsense, a
+// little or 50 MB of it, fails its step and its run with a text that says why and holds
+// no secret, and the thread stays usable. EK-93, EK-119, EK-124.
 func TestBadReactors(t *testing.T) {
 	t.Parallel()
 	serving := func(r runtime.ReactorFunc) func(*testing.T, *nats.Conn, string) {
@@ -144,7 +143,7 @@ func TestBadReactors(t *testing.T) {
 	audited(t, s.url)
 }
 
-// usable wants the thread in a state, and then has a turn on it.
+// usable checks a thread's state, and then has a turn on it.
 func usable(t *testing.T, s *store, thread string, want events.ThreadStatus) {
 	t.Helper()
 	c, err := s.UpToDate(t.Context())
@@ -169,9 +168,9 @@ func usable(t *testing.T, s *store, thread string, want events.ThreadStatus) {
 	}
 }
 
-// A tool in another process that is not there, hangs, is killed amid its work,
-// fails, or talks nonsense ends its call with an error that the model is shown;
-// the run goes on. SA-66, EK-116, EK-92.
+// A tool in another process that is absent, hangs, is killed during its work, fails or
+// sends nonsense ends its call with an error that the model is shown; the run goes on.
+// SA-66, EK-116, EK-92.
 func TestBadTools(t *testing.T) {
 	t.Parallel()
 	s := startStore(t)

@@ -37,7 +37,7 @@ func ofType(kind events.Type) func(client.Event) bool {
 	return func(e client.Event) bool { return e.Type == kind }
 }
 
-// begin makes a thread and asks an agent.
+// begin creates a thread and asks an agent.
 func begin(t testing.TB, c *client.Client, agent string) (thread, execution string) {
 	t.Helper()
 	made, err := c.CreateThread(t.Context(), events.CreateThread{AgentID: agent})
@@ -65,9 +65,9 @@ func ended(t testing.TB, c *client.Client, thread, execution string) *events.Exe
 	return x
 }
 
-// A run that waits for an approval still waits when the whole Skein was stopped,
-// or killed, and goes on where it was: the call is made once, with what was
-// asked for before. EK-124, EK-92.
+// A run that waits for an approval still waits after the whole Skein was stopped or
+// killed, and continues there: the call is made once, with the arguments of the request.
+// EK-124, EK-92.
 func TestApprovalOverARestart(t *testing.T) {
 	t.Parallel()
 	folder, address := t.TempDir(), natstest.FreeAddress(t)
@@ -98,16 +98,15 @@ func TestApprovalOverARestart(t *testing.T) {
 		t.Fatalf("the ledger: %v, %v", book, err)
 	}
 	for key, w := range book {
-		if len(w.begun) != 1 || len(w.did) != 1 {
-			t.Errorf("%s was begun %d times and done %d times", key, len(w.begun), len(w.did))
+		if len(w.begun) != 1 || len(w.done) != 1 {
+			t.Errorf("%s was begun %d times and done %d times", key, len(w.begun), len(w.done))
 		}
 	}
 	audited(t, p.url)
 }
 
-// A whole Skein, with its store, is killed with SIGKILL again and again amid the
-// turns of many threads, and started again. Every turn ends as it would have.
-// EK-92, EK-124.
+// A whole Skein, with its store, is killed with SIGKILL again and again during the turns
+// of many threads. Every turn ends as in an undisturbed run. EK-92, EK-124.
 func TestWholeSkeinKilled(t *testing.T) {
 	t.Parallel()
 	turns, kills := 40, 3

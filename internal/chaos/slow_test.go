@@ -11,7 +11,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// lostIt is what a worker says that found its run with another one.
+// lostIt is what a worker logs that finds its run claimed by another one.
 const lostIt = "a run was lost to another worker"
 
 func openLine(t testing.TB, url string) *nats.Conn {
@@ -31,7 +31,7 @@ func open(t testing.TB, m *nats.Msg) {
 	}
 }
 
-// historyOf gives all events of a thread.
+// historyOf returns all events of a thread.
 func historyOf(t testing.TB, c *client.Client, thread string) (out []client.Event) {
 	t.Helper()
 	line, err := c.Timeline(patient(t, patience), client.SubscribeOptions{Thread: thread, From: client.Start(), History: true})
@@ -57,9 +57,9 @@ func count(list []client.Event, kind events.Type) (n int) {
 	return n
 }
 
-// A worker that stands still in a reactor for longer than its run is kept for it
-// is replaced. What its reactor says when it goes on is refused: the thread has
-// one answer, the tool is called once. EK-92, EK-94, EK-124.
+// A worker that stands still in a reactor for longer than its claim lasts is replaced.
+// Its reactor's answer is refused afterwards: the thread has one answer, and the tool is
+// called once. EK-92, EK-94, EK-124.
 func TestWorkerStandsStillInAReactor(t *testing.T) {
 	t.Parallel()
 	s := startStore(t)
@@ -87,9 +87,9 @@ func TestWorkerStandsStillInAReactor(t *testing.T) {
 	audited(t, s.url)
 }
 
-// A worker that stands still in a tool that is not idempotent is replaced, and
-// the call, which may have been made, waits for a person. What the tool says
-// when the worker goes on is refused. EK-124.
+// A worker that stands still in a tool that is not idempotent is replaced, and the call,
+// which may have been made, waits for a person. The tool's result is refused when the
+// worker continues. EK-124.
 func TestWorkerStandsStillInATool(t *testing.T) {
 	t.Parallel()
 	s := startStore(t)
@@ -124,8 +124,8 @@ func TestWorkerStandsStillInATool(t *testing.T) {
 	audited(t, s.url)
 }
 
-// A worker that took a run over while another one stood still is replaced too
-// when it dies, although the other one is awake again and still in its reactor.
+// A worker that has taken over a run is replaced when it dies, even if the worker before
+// it is running again and still in its reactor.
 func TestWorkerDiesAfterATakeover(t *testing.T) {
 	t.Parallel()
 	s := startStore(t)

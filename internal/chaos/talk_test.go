@@ -22,13 +22,12 @@ const (
 	mostTurns = 8        // of one thread, so that enough threads go on at a time
 )
 
-// talks are conversations that were once had, to be had again: thread n says
-// what conversation n says.
+// talks are recorded conversations to repeat: thread n follows conversation n.
 type talks struct {
 	scripts []*transcript.Conversation
 }
 
-// readTalks makes conversations of our own, the same ones each time.
+// readTalks generates the conversations, the same ones each time.
 func readTalks() (*talks, error) {
 	raw, _ := chattest.Conversations(3, 60)
 	t := &talks{}
@@ -48,7 +47,7 @@ type talk struct {
 	said   []string
 }
 
-// some gives threads with so many turns in all.
+// some returns threads with that many turns in all.
 func (t *talks) some(turns int) (out []talk) {
 	for n := 0; turns > 0; n++ {
 		said := t.scripts[n%len(t.scripts)].Said()
@@ -59,10 +58,10 @@ func (t *talks) some(turns int) (out []talk) {
 	return out
 }
 
-// threadID gives the id of thread n: a form that tools read n from.
+// threadID returns the id of thread n, in a form from which tools read n.
 func threadID(n int) string { return fmt.Sprintf("T-00000000-0000-4000-8000-%012d", n) }
 
-// of gives what is said on a thread.
+// of returns the conversation of a thread.
 func (t *talks) of(thread string) (*transcript.Conversation, error) {
 	n := 0
 	if _, err := fmt.Sscanf(thread[strings.LastIndex(thread, "-")+1:], "%d", &n); err != nil {
@@ -71,8 +70,8 @@ func (t *talks) of(thread string) (*transcript.Conversation, error) {
 	return t.scripts[n%len(t.scripts)], nil
 }
 
-// register gives a process the reactor and the tools of the conversations. Both
-// take their time, so that processes die in the middle of it. ask is for gates.
+// register adds the reactor and the tools of the conversations to a process. Both take
+// some time, so that processes die during it. ask is for gates.
 func (t *talks) register(folder string, ask func(context.Context, string) error) func(*runtime.Registry) error {
 	book := ledgerIn(folder)
 	return func(r *runtime.Registry) error {
@@ -81,7 +80,7 @@ func (t *talks) register(folder string, ask func(context.Context, string) error)
 			if err != nil {
 				return nil, err
 			}
-			take(ctx, in.StepID)
+			pretendWork(ctx, in.StepID)
 			if turn := turnOf(in); in.Iteration > 0 && turn < len(script.Said()) && in.Iteration >= int64(len(script.Steps(turn))) {
 				return &runtime.Reaction{}, nil // after its last calls the assistant said nothing
 			}
@@ -100,7 +99,7 @@ func (t *talks) register(folder string, ask func(context.Context, string) error)
 	}
 }
 
-// turnOf gives which turn a step is of, from 0.
+// turnOf returns the turn that a step belongs to, from 0.
 func turnOf(in *runtime.StepInput) int {
 	turn := -1
 	for i := range in.Items {
@@ -111,8 +110,8 @@ func turnOf(in *runtime.StepInput) int {
 	return turn
 }
 
-// take lets some time pass, the same for the same work.
-func take(ctx context.Context, what string) {
+// pretendWork takes some time, the same for the same work.
+func pretendWork(ctx context.Context, what string) {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(what))
 	select {
@@ -121,14 +120,14 @@ func take(ctx context.Context, what string) {
 	}
 }
 
-// booked is a tool that keeps a ledger, and answers as it once did.
+// booked is a tool that keeps a ledger, and answers as recorded.
 type booked struct {
 	name  string
 	talks *talks
 	book  ledger
 }
 
-// idempotent tells tools that only look something up.
+// idempotent reports whether a tool only looks something up.
 func idempotent(name string) bool {
 	for _, verb := range []string{"get_", "search_", "list_", "find_", "read_", "lookup_", "calculate", "think"} {
 		if strings.HasPrefix(name, verb) {
@@ -150,11 +149,11 @@ func (b booked) Call(ctx context.Context, in *runtime.ToolInput) (runtime.ToolRe
 	if err := b.book.begun(in.Key); err != nil {
 		return runtime.ToolResult{}, err
 	}
-	take(ctx, in.Key)
-	if err := b.book.did(in.Key); err != nil {
+	pretendWork(ctx, in.Key)
+	if err := b.book.record(in.Key); err != nil {
 		return runtime.ToolResult{}, err
 	}
-	take(ctx, in.Key+" done") // what was done is not yet told
+	pretendWork(ctx, in.Key+" done") // what was done is not yet told
 	for _, tool := range script.Tools() {
 		if tool.Spec().Name == b.name {
 			return tool.Call(ctx, in)

@@ -17,7 +17,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// number gives a number of the environment.
+// number returns a number from the environment.
 func number(t testing.TB, name string, otherwise uint64) uint64 {
 	t.Helper()
 	text := os.Getenv(name)
@@ -31,7 +31,7 @@ func number(t testing.TB, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// crowd is workers that are killed, each of which another one follows.
+// crowd is a set of workers, each of which is replaced when it is killed.
 type crowd struct {
 	t      testing.TB
 	url    string
@@ -43,7 +43,7 @@ type crowd struct {
 	kills   int
 }
 
-// workersAtOnce is how many workers there are at a time.
+// workersAtOnce is the number of running workers.
 const workersAtOnce = 3
 
 // add starts a worker in a place.
@@ -72,7 +72,7 @@ func (c *crowd) kill(place int) error {
 	return c.add(place)
 }
 
-// lives reports whether a worker with that pid lives.
+// lives reports whether a worker with that pid is running.
 func (c *crowd) lives(pid int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,8 +84,7 @@ func (c *crowd) lives(pid int) bool {
 	return false
 }
 
-// rampage kills workers until ctx ends: one after every so many events of the
-// log, and a moment later.
+// rampage kills workers until ctx ends: a moment after every so many events of the log.
 func (c *crowd) rampage(ctx context.Context, line *client.Timeline, random *rand.Rand) error {
 	for left := 50; ; left-- {
 		if _, err := line.Next(ctx); err != nil {
@@ -109,10 +108,9 @@ func (c *crowd) rampage(ctx context.Context, line *client.Timeline, random *rand
 	}
 }
 
-// Workers are killed with SIGKILL all the while, and nobody can tell it from the
-// threads: every turn ends, as it would have; each tool did its work once, or
-// more than once where it is idempotent; and the audit is clean. EK-92, EK-123,
-// EK-124.
+// Workers are killed with SIGKILL all the time, and the threads do not show it: every
+// turn ends as in an undisturbed run, each tool did its work once, or more than once if
+// it is idempotent, and the audit finds nothing. EK-92, EK-123, EK-124.
 func TestWorkersKilled(t *testing.T) {
 	otherwise := uint64(200)
 	if testing.Short() {
@@ -168,9 +166,9 @@ func TestWorkersKilled(t *testing.T) {
 	audited(t, wild.url)
 }
 
-// undisturbed has all talks with one worker that nobody kills. On a machine that
-// lets it wait for seconds its runs may be handed over all the same: so somebody
-// answers approvals. What was denied is told.
+// undisturbed has all talks with one worker that is not killed. On a slow machine its
+// runs may be handed over all the same, so approvals are answered. It returns what was
+// denied.
 func undisturbed(t *testing.T, talks []talk) (*store, map[string]bool) {
 	t.Helper()
 	s, folder := startStore(t), t.TempDir()
@@ -234,8 +232,8 @@ func compare(t *testing.T, quiet, wild *client.Client, talks []talk, denied map[
 	}
 }
 
-// once holds what the threads say against the ledger. It gives how many runs were
-// claimed again.
+// once compares the threads with the ledger, and returns how many runs were claimed
+// again.
 func once(t *testing.T, c *client.Client, talks []talk, folder string, p *person) (lost int) {
 	t.Helper()
 	book, err := ledgerIn(folder).read()
@@ -264,11 +262,11 @@ func once(t *testing.T, c *client.Client, talks []talk, folder string, p *person
 					w := book[key]
 					delete(book, key)
 					switch {
-					case len(w.did) == 0:
+					case len(w.done) == 0:
 						t.Errorf("the call %s (%s) was not made", key, call.Name)
-					case len(w.did) > 1 && !idempotent(call.Name):
-						t.Errorf("the call %s (%s) did its work %d times", key, call.Name, len(w.did))
-					case len(w.did) > 1:
+					case len(w.done) > 1 && !idempotent(call.Name):
+						t.Errorf("the call %s (%s) did its work %d times", key, call.Name, len(w.done))
+					case len(w.done) > 1:
 						again++
 					}
 					if len(w.begun) > 1 {

@@ -20,8 +20,8 @@ import (
 	"github.com/skein-threads/skein/schema"
 )
 
-// store is a nats-server that is not killed, with a Skein on it that takes
-// commands, keeps the read models, and runs nothing itself.
+// store is a nats-server that is not killed, with a Skein that takes commands, maintains
+// the read models, and executes nothing itself.
 type store struct {
 	t   testing.TB
 	url string
@@ -63,8 +63,7 @@ func connect(t testing.TB, url string) *client.Client {
 	return c
 }
 
-// patient is the test's context with a deadline that is only reached when
-// something never comes.
+// patient returns the test's context with a deadline that only a failure reaches.
 func patient(t testing.TB, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -83,12 +82,12 @@ func waitFor[T any](t testing.TB, from <-chan T, what string) T {
 	}
 }
 
-// Ids that the test gives, so that they are the same in every run.
+// The ids are the test's own, so that they are the same in every run.
 func executionID(n, turn int) string { return fmt.Sprintf("exe_%d_%d", n, turn) }
 func triggerID(n, turn int) string   { return fmt.Sprintf("itm_%d_%d_said", n, turn) }
 func reactionID(n, turn int) string  { return fmt.Sprintf("itm_%d_%d_answer", n, turn) }
 
-// ask begins a turn of a talk, which the thread must have had none of yet.
+// ask begins a turn of a talk, whose thread must have had none yet.
 func (k talk) ask(ctx context.Context, c *client.Client, turn int) (*events.Reply, error) {
 	quoted, err := jsontext.AppendQuote(nil, k.said[turn])
 	if err != nil {
@@ -114,7 +113,7 @@ func (k talk) have(ctx context.Context, c *client.Client) error {
 		seq := reply.Seq
 		x, err := c.WaitRun(ctx, events.GetExecution{ThreadID: k.thread, ExecutionID: executionID(k.n, turn), Fresh: events.Fresh{MinSeq: &seq}})
 		if err != nil {
-			return fmt.Errorf("thread %d, turn %d: %w; %s", k.n, turn, err, k.told(c))
+			return fmt.Errorf("thread %d, turn %d: %w; %s", k.n, turn, err, k.describe(c))
 		}
 		if x.Status != events.ExecutionCompleted && !strings.HasPrefix(x.ErrorText, "the limit of 20 steps") { // some were longer
 			return fmt.Errorf("thread %d, turn %d ended %s: %s", k.n, turn, x.Status, x.ErrorText)
@@ -123,8 +122,8 @@ func (k talk) have(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-// told gives what the log says of a thread, for whoever looks for a fault.
-func (k talk) told(c *client.Client) string {
+// describe returns what the log has of a thread, for the message of a failure.
+func (k talk) describe(c *client.Client) string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	line, err := c.Timeline(ctx, client.SubscribeOptions{Thread: k.thread, From: client.Start(), History: true})

@@ -12,11 +12,11 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// Threads are archived while servers and Skeins of a cluster die and hang: what
-// they tell stays the same, to the byte, and they take commands as before.
+// Threads are archived while servers and Skeins of a cluster die and hang: their history
+// stays the same, to the byte, and they take commands as before.
 func TestArchiveOnACluster(t *testing.T) {
 	rounds := long(t)
-	w := begin(t, nil)
+	w := beginWorld(t, nil)
 	w.during(func(ctx context.Context) { sleep(ctx, 3*time.Second) })
 	before := map[string][]events.JSON{}
 	for _, c := range w.commits() {
@@ -81,7 +81,7 @@ func TestArchiveOnACluster(t *testing.T) {
 	w.agrees()
 }
 
-// events gives what a thread tells of its history.
+// events returns a thread's history.
 func (w *world) events(id string) (all []events.JSON) {
 	w.t.Helper()
 	c := &clerk{history: newHistory(""), nc: w.nc}

@@ -6,11 +6,10 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// The checker finds what must not be: each history here is one that a broken log
-// would give.
+// Each history here is one of a broken log, and the checker finds it.
 func TestTheCheckerFinds(t *testing.T) {
 	const thread = "T-1"
-	// at is a command that was asked for at a moment and answered a moment later.
+	// at returns a command that was sent at a time and answered at the next one.
 	at := func(call int, expected, done, conflict int64) porcupine.Operation {
 		w := write{thread: thread, expected: expected, done: done, conflict: conflict}
 		return porcupine.Operation{ClientId: call, Input: w, Output: w, Call: int64(10 * call), Return: int64(10*call + 5)}

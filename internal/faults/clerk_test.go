@@ -16,7 +16,7 @@ import (
 
 const tenant = "acme"
 
-// clerk is a client that gives random commands, one after the other.
+// clerk is a client that sends random commands, one after the other.
 type clerk struct {
 	*history
 	number  int
@@ -30,11 +30,10 @@ type clerk struct {
 	last    *write // the last one that was done
 }
 
-// patience is how long one request may take; then it is not known whether it was
-// done.
+// patience bounds one request; after it the outcome is unknown.
 const patience = 10 * time.Second
 
-// answer is what came of one request.
+// answer is the outcome of a request.
 type answer struct {
 	reply   events.Reply
 	refusal *events.Error // nil: it was done, or lost
@@ -79,7 +78,7 @@ func (a answer) unknown() bool {
 	return a.lost || a.refusal != nil && a.refusal.Details != nil && a.refusal.Details.Outcome == "unknown"
 }
 
-// work gives commands until ctx ends, with a pause between two.
+// work sends commands until ctx ends, with a pause after each.
 func (c *clerk) work(ctx context.Context, pause time.Duration) {
 	for ctx.Err() == nil {
 		switch n := c.rng.IntN(100); {
@@ -112,7 +111,7 @@ func (c *clerk) newID() string {
 	return fmt.Sprintf("%s-%d-%d", c.name, c.number, c.made)
 }
 
-// item is the request that adds an item.
+// item returns the request that adds an item.
 func item(id, thread string, expected int64) map[string]any {
 	r := map[string]any{"commandId": id, "threadId": thread, "data": map[string]any{
 		"item": map[string]any{"type": "message", "role": "user", "content": []any{map[string]any{"type": "input_text", "text": id}}},
@@ -123,8 +122,8 @@ func item(id, thread string, expected int64) map[string]any {
 	return r
 }
 
-// write adds an item to a thread, repeats it until its outcome is known, or gives
-// it up.
+// write adds an item to a thread, and repeats it until its outcome is known or the
+// attempts are used up.
 func (c *clerk) write(ctx context.Context) {
 	w := write{clerk: c.number, thread: c.thread(), command: c.newID(), expected: -1, conflict: -1}
 	if c.rng.IntN(2) == 0 {
@@ -171,7 +170,7 @@ func (c *clerk) write(ctx context.Context) {
 	}
 }
 
-// again repeats a command that was done: the answer is the first one.
+// again repeats a command that was done, and checks that it returns the first answer.
 func (c *clerk) again(ctx context.Context) {
 	if c.last == nil {
 		return
@@ -188,7 +187,7 @@ func (c *clerk) again(ctx context.Context) {
 	}
 }
 
-// resolve asks for the thread of a key.
+// resolve requests the thread of a key.
 func (c *clerk) resolve(ctx context.Context) {
 	key := c.keys[c.rng.IntN(len(c.keys))]
 	a, _ := c.ask(ctx, "cmd", "thread.resolve", map[string]any{"commandId": c.newID(), "data": map[string]any{"key": key}})
@@ -202,7 +201,7 @@ func (c *clerk) resolve(ctx context.Context) {
 	}
 }
 
-// submit publishes a command that is done later.
+// submit publishes a command to be executed later.
 func (c *clerk) submit(ctx context.Context) {
 	id, thread := c.newID(), c.thread()
 	body, err := json.Marshal(item(id, thread, -1))
@@ -221,7 +220,7 @@ func (c *clerk) submit(ctx context.Context) {
 	c.submitted = append(c.submitted, submitted{thread, id})
 }
 
-// read asks for a thread as it is at least after what this clerk was told last.
+// read queries a thread with the sequence that this clerk saw last as minSeq.
 func (c *clerk) read(ctx context.Context) {
 	if c.last == nil {
 		return

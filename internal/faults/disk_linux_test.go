@@ -13,15 +13,15 @@ import (
 	"github.com/skein-threads/skein/internal/cluster"
 )
 
-// A server's disk is full: it is no help to the others, and does no harm. When
-// there is room again it takes part again, on what it has or anew.
+// A server whose disk is full leaves the cluster without harm, and rejoins when there is
+// room, with the data that it has or a copy.
 func TestFullDisk(t *testing.T) {
 	long(t)
 	if os.Geteuid() != 0 {
 		t.Skip("only root mounts a small file system")
 	}
 	var full string
-	w := begin(t, func(w *world) [cluster.Servers]cluster.Place {
+	w := beginWorld(t, func(w *world) [cluster.Servers]cluster.Place {
 		full = filepath.Join(w.dir, "skein-cluster", "n1")
 		must(t, os.MkdirAll(full, 0o700))
 		if err := syscall.Mount("tmpfs", full, "tmpfs", 0, "size=64m"); err != nil {
@@ -44,13 +44,13 @@ func TestFullDisk(t *testing.T) {
 		if said, err := os.ReadFile(w.Servers[0].Log()); err != nil || !strings.Contains(string(said), "no space left") {
 			t.Errorf("n1 did not meet the full disk (%v)", err)
 		}
-		// A server that met a full disk stops JetStream: it is started again.
+		// A server that met a full disk stops JetStream, and has to be restarted.
 		w.Servers[0].Stop(20 * time.Second)
 		w.restart(0)
 	})
 }
 
-// fill writes a file until there is no room.
+// fill writes a file until the disk is full.
 func fill(name string) error {
 	f, err := os.Create(name)
 	if err != nil {

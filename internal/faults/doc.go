@@ -1,16 +1,14 @@
-// Package faults holds the tests that break a cluster of separate processes while
-// clients work on it, and then hold the log to what the clients were told. It has
-// no code that others could call.
+// Package faults holds tests that break a cluster of separate processes while clients
+// work on it, and then compare the log with what the clients were told.
 //
 // # What is broken
 //
-// nats-servers and Skeins are killed, stopped and continued, restarted one after
-// the other; streams are given to other leaders; a server is cut off from the
-// others, from its clients, or from both (network namespaces, where the tests may
-// make them); a server's disk is full (a small file system of its own, where the
-// tests may mount one), or slow; the clock of a server or of a Skein jumps by
-// seconds or hours, to either side, and stays wrong while other things happen (both
-// by internal/machine, where that works).
+// nats-servers and Skeins are killed, stopped and continued, and restarted one after the
+// other; streams change leaders; a server is cut off from the others, from its clients,
+// or from both (network namespaces, where the tests may create them); a server's disk is
+// full (a small file system of its own, where the tests may mount one), or slow; the
+// clock of a server or of a Skein jumps by seconds or hours, in either direction, and
+// stays wrong while other things happen (both by internal/machine, where that works).
 //
 // # What must hold
 //
@@ -31,10 +29,9 @@
 //
 // # How to run them
 //
-// `make test-faults` takes about 5 minutes, and is ended after 15; a short one is
-// part of `make test-race`, and one round of each test of `make test-long`.
-// What happens is drawn from a seed, which a failure prints: SKEIN_SEED repeats
-// the same commands and faults in the same order (not the same moments: it is a
-// real machine). SKEIN_FAULTS=N runs N rounds of faults. The folder of the
-// processes' logs is kept when a test fails, and named.
+// `make test-faults` takes about 5 minutes, and is stopped after 15; a short run is part
+// of `make test-race`, and one round of each test of `make test-long`. A seed, which a
+// failure prints, decides what happens: SKEIN_SEED repeats the same commands and faults
+// in the same order, but not at the same moments. SKEIN_FAULTS=N runs N rounds of faults.
+// When a test fails, the folder of the processes' logs is kept, and named.
 package faults

@@ -8,14 +8,13 @@ import (
 	"github.com/skein-threads/skein/internal/cluster"
 )
 
-// fault is something that can happen to a cluster. do makes it happen, lets it
-// last, and mends it.
+// fault is something that can happen to a cluster. do starts it, waits, and repairs it.
 type fault struct {
 	name string
 	do   func(w *world, ctx context.Context)
 }
 
-// anyTime is how long a fault lasts: longer than an election takes, or shorter.
+// anyTime waits as long as a fault lasts: longer than an election takes, or shorter.
 func (w *world) anyTime(ctx context.Context) {
 	sleep(ctx, time.Duration(500+w.rng.IntN(6000))*time.Millisecond)
 }
@@ -24,7 +23,7 @@ func (w *world) anyServer() int { return w.rng.IntN(cluster.Servers) }
 
 func (w *world) anySkein() *cluster.Process { return w.Skeins[w.rng.IntN(len(w.Skeins))] }
 
-// leader gives the server that leads a stream, or any if none says that it does.
+// leader returns the server that leads a stream, or any server if none says that it does.
 func (w *world) leader(stream string) int {
 	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Second)
 	defer cancel()
@@ -38,7 +37,7 @@ func (w *world) leader(stream string) int {
 	return w.anyServer()
 }
 
-// anyStream names a stream: the log as often as all others.
+// anyStream returns the name of a stream: the log as often as all others together.
 func anyStream(rng *rand.Rand) string {
 	others := []string{"SKEIN_TIMELINE", "SKEIN_COMMANDS", "KV_thread_threads", "KV_thread_items", "KV_thread_index", "KV_thread_leases"}
 	if rng.IntN(2) == 0 {
@@ -114,8 +113,7 @@ func faults() []fault {
 	return list
 }
 
-// rolling is an upgrade: each process is stopped and started, one after the
-// other.
+// rolling is an upgrade: it stops and starts each process, one after the other.
 func rolling() fault {
 	return fault{"all are restarted, one after the other", func(w *world, _ context.Context) {
 		for i, p := range w.Servers {
@@ -129,7 +127,7 @@ func rolling() fault {
 	}}
 }
 
-// cuts are the faults of a network of the servers' own.
+// cuts are the faults that need a network of the servers' own.
 func cuts() []fault {
 	cut := func(name string, peers, clients bool, leader bool) fault {
 		return fault{name, func(w *world, ctx context.Context) {
@@ -156,7 +154,7 @@ func (w *world) restart(i int) {
 	must(w.t, w.Ready(w.soon(), i))
 }
 
-// suffer lets faults happen, drawn from the seed, with a rest after each.
+// suffer makes faults happen, drawn from the seed, with a pause after each.
 func (w *world) suffer(ctx context.Context, list []fault, rounds int) {
 	for range rounds {
 		f := list[w.rng.IntN(len(list))]

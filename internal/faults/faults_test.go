@@ -12,8 +12,7 @@ import (
 	"github.com/skein-threads/skein/internal/cluster"
 )
 
-// long gives how many rounds of faults are asked for; without SKEIN_FAULTS the
-// test is skipped.
+// long returns the number of rounds; without SKEIN_FAULTS it skips the test.
 func long(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("SKEIN_FAULTS")
@@ -25,15 +24,15 @@ func long(t *testing.T) int {
 	return rounds
 }
 
-// A short one, for make test-long: disks are slow and clocks wrong, and then the leader
-// of the log dies, a Skein dies, streams change their leaders, a server hangs.
+// A short run for make test-long: with slow disks and wrong clocks the leader of the log
+// dies, a Skein dies, streams change their leaders, and a server hangs.
 func TestFaults(t *testing.T) {
 	if testing.Short() || os.Getenv("SKEIN_FAULTS") != "" {
 		t.Skip("it takes a minute, and TestManyFaults does more: make test-long runs it")
 	}
-	w := begin(t, nil)
+	w := beginWorld(t, nil)
 	if w.machines() {
-		w.ail()
+		w.disturbMachines()
 	}
 	w.during(func(ctx context.Context) {
 		all := faults()
@@ -43,10 +42,10 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// Every fault of processes, in a random order, and an upgrade.
+// Every fault of processes happens in a random order, and then an upgrade.
 func TestManyFaults(t *testing.T) {
 	rounds := long(t)
-	w := begin(t, nil)
+	w := beginWorld(t, nil)
 	w.during(func(ctx context.Context) { w.suffer(ctx, append(faults(), machineFaults(w)...), rounds) })
 	w.during(func(ctx context.Context) { w.suffer(ctx, []fault{rolling()}, 1) })
 }
@@ -54,7 +53,7 @@ func TestManyFaults(t *testing.T) {
 // Disks are slow and clocks jump, and processes die meanwhile.
 func TestFaults_SlowDisksAndWrongClocks(t *testing.T) {
 	rounds := long(t)
-	w := begin(t, nil)
+	w := beginWorld(t, nil)
 	if !w.machines() {
 		t.Skip("no machines here")
 	}
@@ -71,17 +70,17 @@ func TestFaults_SlowDisksAndWrongClocks(t *testing.T) {
 func TestServersCutOff(t *testing.T) {
 	rounds := long(t)
 	net, places := ownNetwork(t)
-	w := begin(t, func(w *world) [cluster.Servers]cluster.Place {
+	w := beginWorld(t, func(w *world) [cluster.Servers]cluster.Place {
 		w.net = net
 		return places
 	})
 	w.during(func(ctx context.Context) { w.suffer(ctx, cuts(), rounds) })
 }
 
-// A backup of a cluster, restored into one that has lost everything.
+// A backup of a cluster is restored into one that has lost everything.
 func TestRestoreACluster(t *testing.T) {
 	long(t)
-	w := begin(t, nil)
+	w := beginWorld(t, nil)
 	w.during(func(ctx context.Context) { sleep(ctx, 3*time.Second) })
 	before := w.commits()
 	dir := filepath.Join(w.dir, "backup")

@@ -22,7 +22,7 @@ type write struct {
 	maybe      bool          // given up while it was not known whether it was done
 }
 
-// submitted is a command that JetStream has taken.
+// submitted is a command that JetStream has acknowledged.
 type submitted struct{ thread, command string }
 
 // history is what all clients saw. It is safe for concurrent use.
@@ -34,8 +34,8 @@ type history struct {
 	writes    []write
 	submitted []submitted
 	keys      map[string]map[string]bool // the threads that were answered for a key
-	latest    map[string]int64           // the newest version of each thread that anybody was told
-	wrong     []string                   // what needs no second look
+	latest    map[string]int64           // the newest version of each thread in any answer
+	wrong     []string                   // faults that are certain
 	counts    map[string]int
 }
 
@@ -79,8 +79,8 @@ func (h *history) key(key, thread string) {
 	h.keys[key][thread] = true
 }
 
-// operations gives the history for porcupine. What was given up is as the log
-// tells: it ended when everything did, or it never was.
+// operations returns the history for porcupine. Of a command whose outcome is unknown the
+// log tells: it ended with the run, or it was never executed.
 func (h *history) operations(inLog map[string]int64) []porcupine.Operation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -101,7 +101,7 @@ func (h *history) operations(inLog map[string]int64) []porcupine.Operation {
 	return list
 }
 
-// thread is a thread's version, which every command raises by one.
+// threadModel models a thread's version, which every command raises by one.
 func threadModel(first map[string]int64) porcupine.Model {
 	return porcupine.Model{
 		Partition: func(all []porcupine.Operation) [][]porcupine.Operation {

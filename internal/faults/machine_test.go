@@ -13,13 +13,13 @@ import (
 	"github.com/skein-threads/skein/internal/machine"
 )
 
-// The tests' own program launches what the clusters consist of.
+// TestMain lets the tests' own program launch the processes of the clusters.
 func TestMain(m *testing.M) {
 	machine.Begin()
 	os.Exit(m.Run())
 }
 
-// machines tells whether each process has a machine of its own.
+// machines reports whether each process has a machine of its own.
 func (w *world) machines() bool { return w.Servers[0].Machine() != nil }
 
 // machineFaults returns the faults of machines: slow disks and clocks that jump. Where a
@@ -58,7 +58,7 @@ func machineFaults(w *world) []fault {
 	}
 }
 
-// anyJump is by how far a clock is wrong: seconds or hours, to either side.
+// anyJump returns by how much a clock is wrong: seconds or hours, in either direction.
 func anyJump(w *world) time.Duration {
 	d := time.Duration(1+w.rng.IntN(59)) * time.Second
 	if w.rng.IntN(2) == 0 {
@@ -70,7 +70,7 @@ func anyJump(w *world) time.Duration {
 	return d
 }
 
-// mend mends all disks and clocks.
+// mend repairs all disks and clocks.
 func (w *world) mend() {
 	w.t.Helper()
 	if !w.machines() {
@@ -82,15 +82,15 @@ func (w *world) mend() {
 	}
 }
 
-// varz is what is read of a server's page.
+// varz holds the fields that are read of a server's page.
 type varz struct {
 	Now time.Time `json:"now"`
 }
 
-// ail lets disks be slow and clocks wrong, and looks whether they are: an
-// acknowledged command waits for the disks of two servers of three, and each
-// program shows the clock that it was given. A thread's time never goes back.
-func (w *world) ail() {
+// disturbMachines slows disks and changes clocks, and checks that it worked: an
+// acknowledged command waits for the disks of two servers of three, and each program
+// shows its clock. A thread's time never goes back.
+func (w *world) disturbMachines() {
 	w.t.Helper()
 	made := w.create()
 	const slow = 700 * time.Millisecond
@@ -138,7 +138,7 @@ func (w *world) ail() {
 	w.mend()
 }
 
-// add adds an item to a thread, and gives the command that did it.
+// add adds an item to a thread, and returns the id of the command.
 func (w *world) add(thread string) (command string) {
 	w.t.Helper()
 	c := &clerk{history: newHistory(""), nc: w.nc}
@@ -155,7 +155,7 @@ func (w *world) add(thread string) (command string) {
 	}
 }
 
-// timeOf gives the time of what a command did.
+// timeOf returns the time of a command's events.
 func (w *world) timeOf(command string) events.Time {
 	w.t.Helper()
 	for _, c := range w.commits() {

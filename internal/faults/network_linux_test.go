@@ -10,8 +10,8 @@ import (
 	"github.com/skein-threads/skein/internal/cluster"
 )
 
-// ownNetwork gives each server a network namespace with two cables: one to the
-// other servers, one to clients. It skips the test where that cannot be done.
+// ownNetwork creates a network namespace for each server with two cables: one to the
+// other servers, one to clients. It skips the test where that is not possible.
 func ownNetwork(t *testing.T) (*network, [cluster.Servers]cluster.Place) {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -24,7 +24,7 @@ type stored struct {
 	version int64
 }
 
-// check holds the log to a history.
+// check compares the log with a history.
 func (w *world) check(h *history, first map[string]int64) {
 	w.t.Helper()
 	w.drained()
@@ -76,7 +76,7 @@ func (w *world) check(h *history, first map[string]int64) {
 	w.agrees()
 }
 
-// complete adds what was submitted: it raises versions too, at some time.
+// complete adds submitted commands, each of which raises a version at some time.
 func complete(ops []porcupine.Operation, inLog map[string][]stored, first map[string]int64, end time.Duration) []porcupine.Operation {
 	known := map[string]bool{}
 	for _, op := range ops {
@@ -146,8 +146,8 @@ func (w *world) commits() []*events.Commit {
 	return list
 }
 
-// agrees holds everything that is derived to the log, and the copies of every
-// stream to each other.
+// agrees compares everything that is derived with the log, and the copies of every stream
+// with each other.
 func (w *world) agrees() {
 	w.t.Helper()
 	ctx := w.soon()
@@ -168,7 +168,7 @@ func (w *world) agrees() {
 	w.copiesAgree()
 }
 
-// skein runs the program. One that does not end in time prints where it waits.
+// skein runs the program. If it does not end in time, its goroutines are printed.
 func (w *world) skein(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, w.bin.Skein, append(args, "--server", w.URL())...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) }
@@ -177,7 +177,7 @@ func (w *world) skein(ctx context.Context, args ...string) (string, error) {
 	return string(out), err
 }
 
-// copiesAgree waits until every server has the same of every stream.
+// copiesAgree waits until the copies of every stream are the same on all servers.
 func (w *world) copiesAgree() {
 	w.t.Helper()
 	var differ []string
@@ -199,7 +199,7 @@ func (w *world) copiesAgree() {
 	w.t.Errorf("copies differ:\n%s", strings.Join(differ, "\n"))
 }
 
-// copies gives what one server has of the streams.
+// copies returns what one server has of the streams.
 func (w *world) copies(i int) map[string]string {
 	var page struct {
 		Accounts []struct {

@@ -19,7 +19,7 @@ import (
 	"github.com/skein-threads/skein/internal/machine"
 )
 
-// world is a cluster, and what was seen of it.
+// world is a cluster, and what the tests saw of it.
 type world struct {
 	*cluster.Cluster
 	t    *testing.T
@@ -34,7 +34,7 @@ type world struct {
 	histories int // that were made
 }
 
-// seedOf gives the seed of a test: SKEIN_SEED, or a new one.
+// seedOf returns the seed of a test: SKEIN_SEED, or a new one.
 func seedOf(t *testing.T) uint64 {
 	if text := os.Getenv("SKEIN_SEED"); text != "" {
 		seed, err := strconv.ParseUint(text, 10, 64)
@@ -46,9 +46,9 @@ func seedOf(t *testing.T) uint64 {
 	return rand.Uint64N(1_000_000)
 }
 
-// begin starts a cluster with two Skeins. net, if there is one, is the servers'
-// own.
-func begin(t *testing.T, places func(w *world) [cluster.Servers]cluster.Place) *world {
+// beginWorld starts a cluster with two Skeins. places returns where the servers run, if
+// they have a network of their own.
+func beginWorld(t *testing.T, places func(w *world) [cluster.Servers]cluster.Place) *world {
 	t.Helper()
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	must(t, err)
@@ -95,14 +95,14 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// soon bounds what must happen.
+// soon returns a context for what must happen soon.
 func (w *world) soon() context.Context {
 	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
 	w.t.Cleanup(cancel)
 	return ctx
 }
 
-// connect gives a client that leaves a server which hangs.
+// connect returns a connection that leaves a server which hangs.
 func (w *world) connect() *nats.Conn {
 	w.t.Helper()
 	nc, err := nats.Connect(w.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(250*time.Millisecond), nats.RetryOnFailedConnect(true),
@@ -112,14 +112,14 @@ func (w *world) connect() *nats.Conn {
 	return nc
 }
 
-// Threads and clerks of a history.
+// The threads and clerks of a history.
 const (
 	clerks  = 6
 	threads = 5
 )
 
-// during lets clerks work while something happens to the cluster, heals
-// everything, and holds the log to what they were told.
+// during runs clerks while something happens to the cluster, heals everything, and
+// compares the log with what they were told.
 func (w *world) during(happen func(ctx context.Context)) {
 	w.t.Helper()
 	w.histories++
@@ -150,7 +150,7 @@ func (w *world) during(happen func(ctx context.Context)) {
 	w.check(h, first)
 }
 
-// create makes a thread.
+// create creates a thread.
 func (w *world) create() events.Reply {
 	w.t.Helper()
 	c := &clerk{history: newHistory(""), nc: w.nc}
@@ -166,7 +166,7 @@ func (w *world) create() events.Reply {
 	}
 }
 
-// heal lets everything run that does not, and waits until all is ready.
+// heal restarts and reconnects everything, and waits until all is ready.
 func (w *world) heal() {
 	w.t.Helper()
 	if w.net != nil {

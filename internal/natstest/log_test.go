@@ -8,7 +8,7 @@ import (
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
-// ended is a test that ends as it is told to, and keeps what it logs.
+// ended is a test that ends with a given outcome, and keeps what it logs.
 type ended struct {
 	testing.TB
 	failed   bool
@@ -26,7 +26,8 @@ func (e *ended) end() {
 	}
 }
 
-// A test that fails shows what its server warned of, and another one nothing.
+// The output of a test that fails has the server's warnings; that of another test has
+// nothing.
 func TestLog_IsShownWhereATestFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		start func(testing.TB)

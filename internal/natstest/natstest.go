@@ -31,7 +31,7 @@ func StoreDir(dir string) Option {
 	return func(o *embedded.Options) { o.StoreDir = dir }
 }
 
-// MaxPayload bounds the messages that the server takes.
+// MaxPayload bounds the messages that the server accepts.
 func MaxPayload(bytes int32) Option {
 	return func(o *embedded.Options) { o.MaxPayload = bytes }
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Proxy stands between a connection and its server, and drops what it is told
-// to drop. A connection that lost bytes is unusable: cut it.
+// Proxy forwards a connection to a server, and drops bytes on request. A connection that
+// lost bytes is unusable: cut it.
 type Proxy struct {
-	listener net.Listener
-	Deaf     atomic.Bool  // drop what the client sends
-	Mute     atomic.Bool  // drop what the server sends
-	Lost     atomic.Int64 // bytes that were dropped
-	Held     sync.RWMutex // while it is locked, what the server sends waits
+	listener     net.Listener
+	DropSent     atomic.Bool  // drop what the client sends
+	DropReceived atomic.Bool  // drop what the server sends
+	Lost         atomic.Int64 // bytes that were dropped
+	Held         sync.RWMutex // while it is locked, what the server sends waits
 
 	mu     sync.Mutex // guards what follows
 	target string
@@ -68,8 +68,8 @@ func (p *Proxy) Lead(t testing.TB, target string) {
 
 // Cut closes every connection. The next ones lose nothing.
 func (p *Proxy) Cut() {
-	p.Deaf.Store(false)
-	p.Mute.Store(false)
+	p.DropSent.Store(false)
+	p.DropReceived.Store(false)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range p.open {
@@ -93,8 +93,8 @@ func (p *Proxy) accept() {
 		}
 		p.open = append(p.open, client, server)
 		p.mu.Unlock()
-		go p.carry(server, client, &p.Deaf, &sync.RWMutex{})
-		go p.carry(client, server, &p.Mute, &p.Held)
+		go p.carry(server, client, &p.DropSent, &sync.RWMutex{})
+		go p.carry(client, server, &p.DropReceived, &p.Held)
 	}
 }
 

@@ -14,12 +14,12 @@ type sample struct {
 	value float64
 }
 
-// series is what was measured of one thing, and how much it may grow.
+// series holds the samples of one quantity, and how much it may grow.
 type series struct {
 	name    string
 	unit    string
 	allowed float64 // growth over the time that was observed
-	share   float64 // or so much of its median, if that is more
+	share   float64 // or this share of its median, if that is more
 	samples []sample
 }
 
@@ -27,9 +27,9 @@ func (s *series) add(at time.Duration, value float64) {
 	s.samples = append(s.samples, sample{at, value})
 }
 
-// growth gives how much the series grew from its first to its last sample: the
-// median of the slopes between all pairs (Theil and Sen), so that a few that are
-// far off do not matter, times the time between.
+// growth returns how much the series grew from its first to its last sample: the median
+// of the slopes between all pairs (Theil and Sen), which outliers do not affect, times
+// the time between.
 func (s *series) growth() float64 {
 	var slopes []float64
 	for i, a := range s.samples {
@@ -56,7 +56,7 @@ func (s *series) median() float64 {
 	return median(values)
 }
 
-// problem says how the series is not flat, or nothing.
+// problem describes how the series grew too much, or returns "".
 func (s *series) problem() string {
 	if len(s.samples) < 8 {
 		return fmt.Sprintf("%s: %d samples are too few", s.name, len(s.samples))
@@ -68,7 +68,7 @@ func (s *series) problem() string {
 	return ""
 }
 
-// The test of slopes finds a leak under noise, and takes noise for none.
+// The test of slopes finds a leak under noise, and ignores noise.
 func TestProblem(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {

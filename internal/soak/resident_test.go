@@ -11,13 +11,12 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// residents is how many threads fill what Skein keeps in memory: two commits each
-// are as many as it keeps, and their documents and states take more than it has
-// room for.
+// residents is how many threads fill Skein's caches: two commits each are as many as it
+// keeps, and their documents and states exceed the bounds.
 const residents = 4096
 
-// fill makes the threads that stay. Skein's caches are full then, as they are
-// after a day, so that what grows is no cache.
+// fill creates the threads that stay, so that Skein's caches are full, as after a day,
+// and cannot grow.
 func fill(t *testing.T, url string) {
 	t.Helper()
 	c, err := client.Connect(url, client.Options{Tenant: "soak-residents", Timeout: time.Minute})

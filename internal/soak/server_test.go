@@ -17,7 +17,7 @@ import (
 	"github.com/skein-threads/skein/internal/embedded"
 )
 
-// storeVariable makes this test binary a server on that folder.
+// storeVariable names the folder on which this test binary runs as a server.
 const storeVariable = "SKEIN_SOAK_STORE"
 
 func TestMain(m *testing.M) {
@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beServer serves until its standard input ends, which it does when the test dies.
-// To each line of it it answers with the MiB that it has in use.
+// beServer serves until its standard input ends with the test. It answers each line with
+// the MiB that it has in use.
 func beServer(dir string) error {
 	o := embedded.NewOptions(dir)
 	o.Listen, o.SyncAlways = "127.0.0.1:0", false
@@ -49,7 +49,7 @@ func beServer(dir string) error {
 	return lines.Err()
 }
 
-// inUse gives the MiB of the heap that are in use.
+// inUse returns the MiB of the heap that are in use.
 func inUse() float64 {
 	runtime.GC()
 	runtime.GC() // what pools held is free after the second one
@@ -66,7 +66,7 @@ type natsServer struct {
 	out *bufio.Reader
 }
 
-// inUse asks the server.
+// inUse asks the server how much of its heap is in use.
 func (s *natsServer) inUse(t *testing.T) float64 {
 	t.Helper()
 	if _, err := fmt.Fprintln(s.in); err != nil {
@@ -117,8 +117,8 @@ func startServer(t *testing.T) *natsServer {
 	return &natsServer{strings.TrimSpace(line), cmd.Process.Pid, in, answers}
 }
 
-// handles counts the file handles of a process; false where the system does not
-// tell.
+// handles returns the number of open file handles of a process, and whether the system
+// tells it.
 func handles(pid int) (float64, bool) {
 	open, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(pid), "fd"))
 	return float64(len(open)), err == nil

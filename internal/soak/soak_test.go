@@ -15,7 +15,7 @@ import (
 	"github.com/skein-threads/skein/internal/serve"
 )
 
-// How the soak goes.
+// Parameters of a soak.
 const (
 	shortest  = 25 * time.Second // what make test-long runs
 	visitors  = 6                // at once
@@ -26,7 +26,7 @@ const (
 	filling   = 2 * time.Minute  // what takes longer begins with full caches
 )
 
-// SOAK, a duration, is how long it takes; see the Makefile.
+// duration returns the value of SOAK; see the Makefile.
 func duration(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("SOAK")
@@ -83,7 +83,7 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// load is the visitors that are under way.
+// load is a set of visitors at work.
 type load struct {
 	stop               context.CancelFunc
 	under              sync.WaitGroup
@@ -104,7 +104,7 @@ func begin(t *testing.T, url string) *load {
 		v := visitor{url: url, tenant: fmt.Sprintf("soak-%d", n%3), pace: pace.C, lag: l.lag}
 		l.under.Go(func() {
 			for i := n; coming.Err() == nil; i++ {
-				// A visit that has begun is ended in order.
+				// A visit that has begun completes.
 				if err := v.visit(context.Background(), i%purging == 0, func() { l.operations.Add(1) }); err != nil {
 					l.fail(err)
 					return
@@ -130,8 +130,8 @@ func (l *load) fail(err error) {
 	}
 }
 
-// taken gives the longest lag since it was last asked for.
-func (l *load) taken() (time.Duration, error) {
+// longestLag returns the longest lag since it was last called.
+func (l *load) longestLag() (time.Duration, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	worst := l.worst
@@ -143,12 +143,12 @@ func (l *load) end(t *testing.T) {
 	t.Helper()
 	l.stop()
 	l.under.Wait()
-	if _, err := l.taken(); err != nil {
+	if _, err := l.longestLag(); err != nil {
 		t.Error(err)
 	}
 }
 
-// observe measures until the time is over.
+// observe samples until the time is over.
 func (l *load) observe(t *testing.T, whole time.Duration, server *natsServer, skein string) []*series {
 	t.Helper()
 	memory := &series{name: "memory", unit: "MiB", allowed: 24, share: 0.2}
@@ -170,8 +170,8 @@ func (l *load) observe(t *testing.T, whole time.Duration, server *natsServer, sk
 	for {
 		<-tick.C
 		at := time.Since(begun)
-		worst, err := l.taken()
-		if err != nil || at >= whole { // an error is told when the load ends
+		worst, err := l.longestLag()
+		if err != nil || at >= whole { // the load reports the error when it ends
 			return all
 		}
 		if at < first {

@@ -16,7 +16,7 @@ import (
 
 const agent = "soaked"
 
-// script is the agent: a call, and an answer.
+// script registers an agent that makes a call and answers.
 func script(r *runtime.Registry) error {
 	call := runtime.ToolCall{CallID: "call_1", Name: "lookup", Arguments: events.JSON(`{"order":42}`)}
 	err := r.AddReactor(agent, transcript.Fixed(
@@ -39,7 +39,7 @@ func script(r *runtime.Registry) error {
 	return r.AddTool(tool)
 }
 
-// visitor is a client that comes, does a little of everything, and goes.
+// visitor is a client that connects, does a little of everything, and disconnects.
 type visitor struct {
 	url    string
 	tenant string
@@ -47,8 +47,8 @@ type visitor struct {
 	lag    func(time.Duration)
 }
 
-// visit is one visit. The operations are counted. One that purges its thread keeps
-// no file, since contents stay for 20 minutes after they were written.
+// visit makes one visit and counts its operations. One that purges its thread writes no
+// file, since contents stay for 20 minutes.
 func (v visitor) visit(ctx context.Context, purge bool, count func()) (err error) {
 	c, err := client.Connect(v.url, client.Options{Tenant: v.tenant, Timeout: time.Minute})
 	if err != nil {
