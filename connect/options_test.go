@@ -37,7 +37,7 @@ func newUser(t *testing.T) (pair nkeys.KeyPair, public string, seed []byte) {
 	return pair, public, seed
 }
 
-// inbox gives the prefix of inboxes that options set.
+// inbox returns the prefix of inboxes that options set.
 func inbox(t *testing.T, o Options) string {
 	t.Helper()
 	opts, err := o.NATS("a test")

@@ -100,7 +100,7 @@ func (l *Log) appendLoop() {
 }
 
 // nextUnit waits for a unit whose aggregates are free, and returns it and what is
-// still held. Nil: the log is closed and nothing is under way any more.
+// still held. Nil: the log is closed and nothing is in flight.
 func (l *Log) nextUnit(held []*unit) (*unit, []*unit) {
 	for {
 		held = l.settle(held)
@@ -154,7 +154,7 @@ func (l *Log) send(group []*unit, late <-chan time.Time) {
 	}
 }
 
-// pace says how long a write waits for company. The callers whose commits went
+// pace says how long a write waits to fill a batch. The callers whose commits went
 // together in the last write come back one by one, each with its next commit:
 // the first of them would go as a small write of its own, and the many behind
 // it would wait for that.
@@ -163,7 +163,7 @@ type pace struct {
 	wait   time.Duration // the others wait so long for more
 }
 
-// longestWait bounds how long a commit waits for company.
+// longestWait bounds how long a commit waits to fill a batch.
 const longestWait = 12 * time.Millisecond
 
 // after returns the pace after a write. After small writes it is reduced step by step: few
@@ -293,7 +293,7 @@ func (l *Log) connected() bool {
 	return true
 }
 
-// writeEach stores each unit on its own. All are under way at once, but for
+// writeEach stores each unit on its own. All are in flight at once, but for
 // those that need an atomic batch: the server takes few of these together.
 // tried says that the outcome of a first try is not known.
 func (l *Log) writeEach(group []*unit, tried bool) {

@@ -107,13 +107,14 @@ func (n *nodes) follower(stream string) int {
 	return follower
 }
 
-// copies gives what each server has of a stream.
+// copies returns what each server has of a stream.
 func (n *nodes) copies(stream string) [3]string {
 	var out [3]string
 	for i, s := range n.Servers {
 		account, err := s.LookupAccount(server.DEFAULT_GLOBAL_ACCOUNT)
 		logtest.Must(n.t, err)
-		// The server gives a stream's state to its leader only; its health page gives all.
+		// The server shows a stream's state to its leader only; its health page shows
+		// all.
 		page, err := s.Jsz(&server.JSzOptions{Account: account.Name, Accounts: true, Streams: true})
 		logtest.Must(n.t, err)
 		for _, a := range page.AccountDetails {
@@ -204,8 +205,8 @@ func TestCluster_FenceKeepsOrderAndFencesOff(t *testing.T) {
 	}
 }
 
-// lagging answers every other direct get of a stream as a copy does that has
-// nothing yet, beside the server's own answer; the first to come counts.
+// lagging answers every other direct get of a stream as an empty copy does, in addition
+// to the server's own reply; the first one counts.
 func (n *nodes) lagging(stream string) {
 	n.t.Helper()
 	nc, err := nats.Connect(n.Servers[0].ClientURL())
@@ -269,14 +270,14 @@ func TestCluster_ReadsAreNotStale(t *testing.T) {
 	}
 }
 
-// A cluster acknowledges a commit a moment before it takes the next one of the
-// same thread. Whoever writes at once has no conflict with itself.
+// A cluster acknowledges a commit a moment before it accepts the next one of the same
+// thread. A caller that writes at once has no conflict with itself.
 func TestCluster_AppendsToOneThreadWithoutConflict(t *testing.T) {
 	_, l := startNodes(t, 3)
 	logtest.NewAuthor(1).Write(t, l, 1000, 1)
 }
 
-// One copy becomes three: the log is kept, what is derived is made anew in the
+// One copy becomes three: the log is kept, derived streams are re-created in the
 // way that three copies are stored, and the timeline is filled again.
 func TestCluster_OneReplicaBecomesThree(t *testing.T) {
 	_, l := startNodes(t, 1)

@@ -118,7 +118,7 @@ func TestEraseOfAnOlderLog(t *testing.T) {
 }
 
 // BenchmarkErase measures the erasing of commits of 2 KB that lie in a full block
-// of 8 MB, which the server writes anew for each, with fsync:
+// of 8 MB, which the server rewrites for each, with fsync:
 //
 //	go test -run '^$' -bench Erase -benchtime 50x ./eventlog
 func BenchmarkErase(b *testing.B) {

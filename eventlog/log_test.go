@@ -20,13 +20,13 @@ import (
 
 const tenant = "acme"
 
-// start runs a server and gives a log on it with its streams made.
+// start runs a server and returns a log on it with its streams.
 func start(t testing.TB, opts ...natstest.Option) *Log {
 	t.Helper()
 	return openLog(t, natstest.Connect(t, natstest.Start(t, opts...)), Config{}, nil)
 }
 
-// openLog gives a log with its streams made, and closes it when the test ends.
+// openLog returns a log with its streams, and closes it when the test ends.
 func openLog(t testing.TB, nc *nats.Conn, cfg Config, metrics Metrics) *Log {
 	t.Helper()
 	l, err := Open(nc, cfg, zerolog.Nop(), metrics)

@@ -4,7 +4,7 @@ import "sync"
 
 // Outage says that the store under the streams takes no write any more, such as one
 // on a full disk: nats-server then answers no write, and takes none until it is
-// started again. Whoever runs the server tells it, and what is written by the logs
+// restarted. The process that runs the server reports it, and what is written by the logs
 // that share it is refused at once, where its Outcome would otherwise be waited for. It
 // never ends. It is safe for concurrent use.
 type Outage struct {

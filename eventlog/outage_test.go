@@ -30,7 +30,7 @@ func TestAppend_RefusedInOutage(t *testing.T) {
 	var unknown *UnknownError
 	var refused *UnavailableError
 	if err := <-done; !errors.As(err, &unknown) && !errors.As(err, &refused) || !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("an append under way: %v", err)
+		t.Errorf("an append in flight: %v", err)
 	}
 	p.Cut()
 	if err := l.Append(t.Context(), newAuthor(2).next(t, 1)); !errors.As(err, &refused) || !errors.Is(err, syscall.ENOSPC) {

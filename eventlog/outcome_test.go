@@ -35,7 +35,7 @@ func patiently(t *testing.T, attempt func(wait time.Duration) (unknown error)) {
 	t.Error(unknown)
 }
 
-// doubtful gives what the tests lose the acknowledgement of.
+// doubtful returns the units whose acknowledgements the tests lose.
 func doubtful(t *testing.T, l *Log) map[string][]*unit {
 	t.Helper()
 	var pairs []*unit
@@ -153,7 +153,7 @@ func TestTheMessageIsLost(t *testing.T) {
 	}
 }
 
-func TestTheServerIsStartedAnew(t *testing.T) {
+func TestOutcome_ServerRestarts(t *testing.T) {
 	t.Parallel()
 	for name := range doubtful(t, &Log{cfg: Config{}.WithDefaults(), conn: start(t).conn}) {
 		t.Run(name, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestJetStreamIsAwayForAMoment(t *testing.T) {
 	})
 }
 
-func TestNobodyKnowsAnyMore(t *testing.T) {
+func TestOutcome_StaysUnknown(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 20} {
 		direct := start(t)

@@ -33,7 +33,7 @@ func thread(t *testing.T, l *Log, id string, from uint64) (seqs []uint64, broken
 	return seqs, broken
 }
 
-// spoil puts something on a thread's subject that no commit is, and gives its
+// spoil publishes a message on a thread's subject that is no commit, and returns its
 // sequence.
 func spoil(t *testing.T, l *Log, id string, header nats.Header, body string) uint64 {
 	t.Helper()

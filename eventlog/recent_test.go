@@ -71,7 +71,7 @@ func TestRecentIsBounded(t *testing.T) {
 			if r.get(1, chain, body) == nil {
 				t.Fatalf("%d of %d bytes was not kept", n, c.size)
 			}
-			keep(r, n, c.size) // once more is once
+			keep(r, n, c.size) // a repeat is kept once
 			if want := min(n+1, c.most); len(r.kept) != want || r.bytes != want*c.size {
 				t.Fatalf("after %d of %d bytes, %d are kept, %d bytes", n, c.size, len(r.kept), r.bytes)
 			}
@@ -86,9 +86,9 @@ func TestRecentIsBounded(t *testing.T) {
 	}
 }
 
-// After a large write a small one waits for company, as long as it was told and
-// no longer; enough company ends the wait.
-func TestASmallWriteWaitsForCompany(t *testing.T) {
+// After a large write a small one waits to fill a batch, no longer than its pause; enough
+// others end the wait.
+func TestPace_SmallWriteWaitsToFillABatch(t *testing.T) {
 	t.Parallel()
 	l := &Log{queue: make(chan *unit, 10), cfg: Config{}.WithDefaults(), conn: start(t).conn}
 	wait := pace{enough: 3, wait: time.Hour}

@@ -92,7 +92,7 @@ func (o *ownCommits) read(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		if gap = last > o.at; gap { // its acknowledgement may be under way
+		if gap = last > o.at; gap { // its acknowledgement may be in flight
 			timer.Reset(o.pace.gap)
 		} else {
 			timer.Reset(o.pace.look)

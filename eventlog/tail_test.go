@@ -176,7 +176,7 @@ func TestATailIsBoundedInBytes(t *testing.T) {
 	}
 }
 
-func TestStopWhileNobodyReads(t *testing.T) {
+func TestTail_StopsWithoutAReader(t *testing.T) {
 	t.Parallel()
 	l := start(t)
 	newAuthor(1).write(t, l, tailAhead+200, 1)

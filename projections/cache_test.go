@@ -73,7 +73,7 @@ func TestCacheBytesAreMemory(t *testing.T) {
 	runtime.KeepAlive(c)
 }
 
-// turnsOf gives the commits of a thread with some turns, as the log gives them.
+// turnsOf returns the commits of a thread with some turns, as the log has them.
 func turnsOf(t *testing.T, id string, turns int) (commits []*events.Commit) {
 	state := &thread.State{}
 	put := func(n int, parts []thread.Part) {

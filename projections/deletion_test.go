@@ -19,14 +19,14 @@ import (
 	"github.com/skein-threads/skein/projections/buckets"
 )
 
-// TestBrokenCommits puts rubbish between the commits, with plain NATS.
+// Invalid messages between the commits, published with plain NATS.
 func TestBrokenCommits(t *testing.T) {
 	h := newHouse(t)
 	counter := &counts{}
 	r := h.runWith(Config{CheckpointEvery: time.Millisecond}, counter)
 	id := h.Do("thread.create", "", `{}`).ThreadID
 	h.Publish("skein.log."+acme+"."+id, nats.Header{events.HeaderVersion: {"9"}}, []byte(`[{"no":"event"}]`))
-	h.Publish("skein.log.acme.T-rubbish", nil, []byte("rubbish"))
+	h.Publish("skein.log.acme.T-garbage", nil, []byte("garbage"))
 	// It can be read, and its item can have no key.
 	e := events.Event{
 		ID: "x", Type: events.ItemCreatedType, Tenant: acme, ThreadID: "T-odd", Version: 1, Subject: "no key > of * any kind",

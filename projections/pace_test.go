@@ -10,7 +10,7 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// The runner may wait for company, but not while somebody waits for what was
+// The runner may wait to fill a batch, but not while a query waits for what was
 // just written.
 func TestAReaderIsNotKeptWaiting(t *testing.T) {
 	h := newHouse(t)

@@ -17,7 +17,7 @@ import (
 )
 
 // TestAnotherVersion begins on documents that another version of a fold made:
-// they are rebuilt beside the runner, while threads are written and read, and the
+// they are rebuilt next to the runner, while threads are written and read, and the
 // checkpoint says so at the end.
 func TestAnotherVersion(t *testing.T) {
 	h := newHouse(t)
@@ -39,8 +39,8 @@ func TestAnotherVersion(t *testing.T) {
 		h.Tamper(p, buckets.CheckpointKey, string(c.Encode()))
 	}
 	ctx, end := context.WithCancel(t.Context())
-	var beside sync.WaitGroup
-	beside.Go(func() { h.NeverOlder(ctx, a.Threads[0]) })
+	var others sync.WaitGroup
+	others.Go(func() { h.NeverOlder(ctx, a.Threads[0]) })
 	r, _ = h.run(Config{BatchCommits: 3})
 	a.Write(200)
 	for _, p := range []documents.Projection{items, steps} {
@@ -52,7 +52,7 @@ func TestAnotherVersion(t *testing.T) {
 	a.Write(50)
 	h.await(r)
 	end()
-	beside.Wait()
+	others.Wait()
 	h.Same(a.Threads...)
 }
 

@@ -193,7 +193,7 @@ func crashed(t *testing.T, h *house, threads []string, recorded map[string][]*na
 	}
 }
 
-// stored gives every message that the buckets store from now on, in the order of
+// stored returns every message that the buckets store from now on, in the order of
 // each bucket, and none that they refuse.
 func (h *house) stored() <-chan *nats.Msg {
 	h.Helper()
@@ -218,7 +218,7 @@ func (h *house) stored() <-chan *nats.Msg {
 	return all
 }
 
-// threadOf gives the thread that a key belongs to.
+// threadOf returns the thread that a key belongs to.
 func threadOf(key string) string {
 	parts := strings.SplitN(key, ".", 3)
 	return parts[0] + "." + parts[1]

@@ -25,7 +25,7 @@ func (l Limits) Validate() error {
 		errs = append(errs, fmt.Errorf("the burst of a tenant is %d; give a number of requests, or 0 for two seconds' worth", l.Burst))
 	}
 	if l.InFlight < 0 {
-		errs = append(errs, fmt.Errorf("a tenant may have %d requests under way; give a number, or 0 for no limit", l.InFlight))
+		errs = append(errs, fmt.Errorf("a tenant may have %d requests in flight; set a number, or 0 for no limit", l.InFlight))
 	}
 	return errors.Join(errs...)
 }

@@ -76,7 +76,7 @@ func TestTenants_IdleAreForgotten(t *testing.T) {
 		leave()
 	}
 	if n := len(l.known); n > knownTenants || l.known["busy"] == nil {
-		t.Errorf("%d tenants are known; the one with work under way is among them: %v", n, l.known["busy"] != nil)
+		t.Errorf("%d tenants are known; the one with work in progress is among them: %v", n, l.known["busy"] != nil)
 	}
 }
 

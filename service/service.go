@@ -97,7 +97,7 @@ func Serve(nc *nats.Conn, names events.Names, e Endpoint, handler Handler, logge
 	}
 	s.refusals = map[string]readyRefusal{
 		limitRate:     encoded(events.Errorf(events.QueueFull, "the tenant sends more than %g requests a second; slow down", e.Tenants.Rate)),
-		limitInFlight: encoded(events.Errorf(events.Unavailable, "the tenant has %d requests under way, or its share of all; try again", e.Tenants.InFlight)),
+		limitInFlight: encoded(events.Errorf(events.Unavailable, "the tenant has %d requests in flight, or its share of all; try again", e.Tenants.InFlight)),
 	}
 	s.out, s.floods = cmp.Or(e.Answers, nc), e.Floods
 	go s.refuseOver(cmp.Or(e.Refusals, nc))
@@ -214,7 +214,7 @@ func (s *Service) admit(r micro.Request) {
 	case s.places <- struct{}{}:
 	default:
 		leave()
-		s.refuse(r, events.Errorf(events.Unavailable, "too many requests are under way; try again"))
+		s.refuse(r, events.Errorf(events.Unavailable, "too many requests are in flight; try again"))
 		return
 	}
 	if !s.enter() {

@@ -53,7 +53,7 @@ func streamsOf(t *testing.T, l *eventlog.Log) map[string]jetstream.StreamInfo {
 	return all
 }
 
-// announced gives what the server announces of streams from here on, as their
+// announced returns what the server announces of streams from here on, as their
 // names and what was done. The server announces later than it answers, and what
 // it says of one stream is in order but not what it says of several: a consumer
 // on each, which it announces in the same order, shows that nothing is to come.

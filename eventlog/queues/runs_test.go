@@ -30,7 +30,7 @@ func TestHasRun(t *testing.T) {
 		t.Error("what version 4 asked for counts for version 9")
 	}
 	logtest.Must(t, queues.RunsOf(l).Put(logtest.Tenant, thread, 9, "exe_1", "agent"))
-	natstest.Eventually(t, "it is there anew", func() bool { return has(9) })
+	natstest.Eventually(t, "it is there again", func() bool { return has(9) })
 	if !has(4) {
 		t.Error("what version 9 asked for does not count for version 4")
 	}

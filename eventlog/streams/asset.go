@@ -58,14 +58,14 @@ func (c *Conn) ensureOnce(ctx context.Context, a Asset) error {
 		return &AssetError{Name: want.Name, Problem: problem, Hint: "rename or remove that stream, or choose another prefix"}
 	}
 	if a.Derived && have.PersistMode != want.PersistMode {
-		// The server never lets the mode change. The stream is derived: made
-		// anew, it is filled from the log.
-		anew := merged(have, want)
-		anew.PersistMode = want.PersistMode
+		// The server does not change the mode. The stream is derived:
+		// re-created, it is filled from the log.
+		created := merged(have, want)
+		created.PersistMode = want.PersistMode
 		if err := c.js.DeleteStream(ctx, want.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) { // by another process
 			return AssetFailed(want.Name, err)
 		}
-		_, err = c.js.CreateStream(ctx, anew)
+		_, err = c.js.CreateStream(ctx, created)
 		return AssetFailed(want.Name, err)
 	}
 	if same(have, want) {
@@ -150,8 +150,8 @@ func sameRePublish(have, want *jetstream.RePublish) bool {
 	return have == want || have != nil && want != nil && *have == *want
 }
 
-// merged gives what exists with what Skein sets, so that an operator's limits
-// and placement stay.
+// merged returns what exists with the settings of Skein, so that an operator's limits and
+// placement stay.
 func merged(have, want jetstream.StreamConfig) jetstream.StreamConfig {
 	out := have
 	out.Description, out.Replicas, out.MaxAge, out.Discard = want.Description, want.Replicas, want.MaxAge, want.Discard

@@ -84,7 +84,7 @@ func (c *Conn) list(ctx context.Context, stream string, from jetstream.OrderedCo
 			if err != nil {
 				return err
 			}
-			over = info.NumPending == 0 // what was on its way then is waited for once more
+			over = info.NumPending == 0 // what was on its way then is awaited again
 			continue
 		}
 		if err != nil {

@@ -17,16 +17,15 @@ import (
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
-// What a server can be deaf to: that messages are asked of a consumer, and that one
-// is to be made.
+// Requests that a server can ignore: for messages of a consumer, and for a new consumer.
 const (
 	pulls = "$JS.API.CONSUMER.MSG.NEXT.*.*"
 	makes = "$JS.API.CONSUMER.CREATE.*.*"
 )
 
-// startDeaf runs a server that, while it is deaf to requests, does not hear them,
-// as one that does not know yet that it leads a consumer. They come to a channel.
-func startDeaf(t *testing.T) (l *eventlog.Log, deaf func(to string, on bool), unheard <-chan *nats.Msg) {
+// startIgnoring runs a server that can ignore requests, like one that does not know yet
+// that it leads a consumer. Ignored requests are sent to a channel.
+func startIgnoring(t *testing.T) (l *eventlog.Log, ignore func(to string, on bool), ignored <-chan *nats.Msg) {
 	t.Helper()
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
 	if err != nil {
@@ -89,7 +88,7 @@ func numbered(prefix string, n int) []string {
 	return out
 }
 
-// listed gives the subjects of a list when it has ended.
+// listed returns the subjects of a list when it has ended.
 func listed(ctx context.Context, l *eventlog.Log, from jetstream.OrderedConsumerConfig) <-chan []string {
 	done := make(chan []string, 1)
 	go func() {
@@ -109,13 +108,13 @@ func listed(ctx context.Context, l *eventlog.Log, from jetstream.OrderedConsumer
 // A list whose first request was lost asks again: nobody would ever answer it.
 func TestListAsksAgain(t *testing.T) {
 	t.Parallel()
-	l, deaf, unheard := startDeaf(t)
+	l, ignore, ignored := startIgnoring(t)
 	want := numbered("s.", 100)
 	fill(t, l, want...)
-	deaf(pulls, true)
+	ignore(pulls, true)
 	done := listed(t.Context(), l, jetstream.OrderedConsumerConfig{})
-	natstest.Within(t, "the request", unheard)
-	deaf(pulls, false)
+	natstest.Within(t, "the request", ignored)
+	ignore(pulls, false)
 	if got := natstest.Within(t, "the end of the list", done); !slices.Equal(got, want) {
 		t.Errorf("listed %d of %d: %.200q", len(got), len(want), got)
 	}
@@ -124,26 +123,26 @@ func TestListAsksAgain(t *testing.T) {
 // A list ends though all that was to come has been removed.
 func TestListOfWhatWasRemoved(t *testing.T) {
 	t.Parallel()
-	l, deaf, unheard := startDeaf(t)
+	l, ignore, ignored := startIgnoring(t)
 	stream := fill(t, l, numbered("s.", 100)...)
-	deaf(pulls, true)
+	ignore(pulls, true)
 	done := listed(t.Context(), l, jetstream.OrderedConsumerConfig{})
-	natstest.Within(t, "the request", unheard)
+	natstest.Within(t, "the request", ignored)
 	if err := stream.Purge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	deaf(pulls, false)
+	ignore(pulls, false)
 	if got := natstest.Within(t, "the end of the list", done); len(got) != 0 {
 		t.Errorf("listed %.200q", got)
 	}
 }
 
 // A list of the last message of each subject whose consumer is lost goes on with
-// one that gives every message. They are more than were counted at first, and the
+// one that delivers every message. They are more than were counted at first, and the
 // last of them is listed all the same.
 func TestListGoesOnWithAnotherConsumer(t *testing.T) {
 	t.Parallel()
-	l, _, _ := startDeaf(t)
+	l, _, _ := startIgnoring(t)
 	var subjects []string
 	subjects = append(subjects, numbered("s.early.", streams.ListRequest+100)...)
 	subjects = append(subjects, slices.Repeat([]string{"s.often"}, 3000)...)
@@ -175,7 +174,7 @@ func TestListGoesOnWithAnotherConsumer(t *testing.T) {
 // while it waits for another consumer.
 func TestListIsLeft(t *testing.T) {
 	t.Parallel()
-	l, deaf, unheard := startDeaf(t)
+	l, ignore, ignored := startIgnoring(t)
 	fill(t, l, numbered("s.", 100)...)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	for m, err := range l.Streams().List(ctx, "S", jetstream.OrderedConsumerConfig{}) {
@@ -184,11 +183,11 @@ func TestListIsLeft(t *testing.T) {
 		}
 		break
 	}
-	deaf(pulls, true)
+	ignore(pulls, true)
 	done := listed(ctx, l, jetstream.OrderedConsumerConfig{})
-	natstest.Within(t, "the request", unheard)
-	deaf(makes, true)
-	natstest.Within(t, "the request for another consumer", unheard)
+	natstest.Within(t, "the request", ignored)
+	ignore(makes, true)
+	natstest.Within(t, "the request for another consumer", ignored)
 	cancel(errors.New("enough"))
 	if got := natstest.Within(t, "the end of the list", done); len(got) != 1 || got[0] != "listing the stream S: enough" {
 		t.Errorf("listed %.200q", got)

@@ -18,7 +18,7 @@ import (
 	"github.com/skein-threads/skein/internal/natstest"
 )
 
-// ask publishes a message with some headers (name, value, ...) and gives what
+// ask publishes a message with some headers (name, value, ...) and returns what
 // classify says of the answer, and the code.
 func ask(l *eventlog.Log, subject string, body []byte, headers ...string) (streams.Outcome, int) {
 	m := &nats.Msg{Subject: subject, Data: body, Header: nats.Header{}}

@@ -90,7 +90,7 @@ func (e *SilentError) Error() string {
 	return text
 }
 
-// Unwrap returns that nobody answered, unless the stream's leader answers others.
+// Unwrap returns a timeout, unless the stream's leader answers others.
 func (e *SilentError) Unwrap() error {
 	if e.Others {
 		return nil
@@ -111,8 +111,8 @@ func (c *Conn) untilAnswered(ctx context.Context, stream string, seq uint64, rea
 	for began, within := time.Now(), c.readTimeout; ; within = min(2*within, max(c.cfg.Patience-time.Since(began), c.readTimeout)) {
 		err := read(within)
 		var silent *SilentError
-		nobody := errors.Is(err, nats.ErrNoResponders)
-		if ctx.Err() != nil || !nobody && !errors.As(err, &silent) {
+		unanswered := errors.Is(err, nats.ErrNoResponders)
+		if ctx.Err() != nil || !unanswered && !errors.As(err, &silent) {
 			return err
 		}
 		if cause := c.cfg.Damage(stream, seq, math.MaxUint64); cause != nil {
@@ -124,7 +124,7 @@ func (c *Conn) untilAnswered(ctx context.Context, stream string, seq uint64, rea
 		switch alive, gone := c.answers(ctx, stream); {
 		case gone:
 			return fmt.Errorf("stream %s: %w", stream, jetstream.ErrStreamNotFound)
-		case alive && !nobody:
+		case alive && !unanswered:
 			others++
 		}
 		waited := time.Since(began)

@@ -21,7 +21,8 @@ const docs = "thread_docs"
 // brief is how long a read waits for its answer in these tests.
 const brief = 20 * time.Millisecond
 
-// heldUp gives a log whose server can be held up, and what it is asked.
+// heldUp returns a log, a proxy that can hold its server up, and a subscription to its
+// requests.
 func heldUp(t *testing.T, patience time.Duration) (l *eventlog.Log, p *natstest.Proxy, asked func(subject string) *nats.Subscription) {
 	t.Helper()
 	direct := logtest.Start(t)
@@ -44,8 +45,8 @@ func heldUp(t *testing.T, patience time.Duration) (l *eventlog.Log, p *natstest.
 	}
 }
 
-// A server that is held up, for longer than a read waits for its answer, has not said
-// that anything is damaged: whoever is patient has the answer in the end.
+// A server that does not answer for longer than a read waits has not said that anything
+// is damaged: a patient reader has the answer in the end.
 func TestReads_OutlastAServerThatIsHeldUp(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -9,8 +9,8 @@ import (
 )
 
 // On a cluster it takes a moment until every server knows who takes the pieces of
-// a restore: they are sent again until somebody is there. No other error is.
-func TestPiecesAreHeard(t *testing.T) {
+// a restore: they are sent again until there is a responder. No other error is retried.
+func TestUntilResponders_Retries(t *testing.T) {
 	asked := 0
 	if err := streams.UntilResponders(t.Context(), func() error {
 		if asked++; asked < 4 {

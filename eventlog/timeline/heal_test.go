@@ -43,9 +43,9 @@ func foreign(t *testing.T, l *eventlog.Log) (n int) {
 	return n
 }
 
-// Whoever may publish on a timeline subject does not stop the relay: what it did not
-// write is removed, and the timeline goes on as the log says.
-func TestRelay_RemovesWhatItDidNotWrite(t *testing.T) {
+// A client that may publish on a timeline subject does not stop the relay, which removes
+// foreign messages and continues as the log says.
+func TestRelay_RemovesForeignMessages(t *testing.T) {
 	t.Parallel()
 	m := &told{}
 	l := openTold(t, m)

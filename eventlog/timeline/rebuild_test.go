@@ -151,8 +151,8 @@ func TestRebuild_WhileRelayRuns(t *testing.T) {
 	exact(t, l, 0)
 }
 
-// A relay that another overtook as it began says that it was fenced, so that whoever
-// started it begins again.
+// A relay that another one overtook at its start returns a fenced error, so that its
+// caller starts it again.
 func TestRelay_OvertakenAsItBegins(t *testing.T) {
 	t.Parallel()
 	l := logtest.Start(t)
@@ -183,6 +183,6 @@ func TestRebuild_Interrupted(t *testing.T) {
 		t.Error("a tenant may have the mark's name")
 	}
 	running(t, l)
-	natstest.Eventually(t, "the relay to begin anew", func() bool { return len(messages(t, l)) == 2*200+1 })
+	natstest.Eventually(t, "the relay to begin again", func() bool { return len(messages(t, l)) == 2*200+1 })
 	reaches(t, l, a)
 }

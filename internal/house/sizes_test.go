@@ -19,7 +19,7 @@ const (
 func largeTypes() map[string]int {
 	return map[string]int{
 		"commands/thread.rules": len(events.Catalog()), // one precondition a type of event: a row without one does not compile
-		"client.Client":         87, // one a command and query; the generated ones are to go to types by entity
+		"client.Client":         87,                    // one a command and query; the generated ones are to go to types by entity
 	}
 }
 

@@ -56,58 +56,6 @@ func oldWords() []word {
 	return words
 }
 
-// rewritten are the folders whose Go files keep to the words, as patterns of the go
-// command: "client", or "runtime/..." with those below it. At the end it is "...".
-func rewritten() []string {
-	return []string{
-		".",
-		"archive",
-		"audit",
-		"client",
-		"cmd/skein",
-		"commands",
-		"commands/thread",
-		"events",
-		"examples",
-		"files",
-		"internal/access",
-		"internal/bench",
-		"internal/blocks",
-		"internal/chat/...",
-		"internal/cluster/...",
-		"internal/connect",
-		"internal/egress",
-		"internal/embedded",
-		"internal/generate/...",
-		"internal/gotest",
-		"internal/house",
-		"internal/logtest",
-		"internal/machine",
-		"internal/manifest",
-		"internal/metrics",
-		"internal/mutate",
-		"internal/pattern",
-		"internal/serve",
-		"internal/share",
-		"internal/sim",
-		"internal/store",
-		"internal/transcript",
-		"projections/documents",
-		"runtime/...",
-		"schema",
-		"skeintest",
-	}
-}
-
-// isRewritten reports whether a folder is listed in rewritten.
-func isRewritten(dir string) bool {
-	return slices.ContainsFunc(rewritten(), func(pattern string) bool {
-		root, below := strings.CutSuffix(pattern, "...")
-		root = strings.TrimSuffix(root, "/")
-		return dir == root || below && (root == "" || strings.HasPrefix(dir, root+"/"))
-	})
-}
-
 func TestWords_GoFiles(t *testing.T) {
 	for _, f := range tree(t) {
 		if f.path != "internal/house/words_test.go" { // which lists the words

@@ -9,7 +9,7 @@ import (
 )
 
 // What purged threads held is erased of one at a time, in turns, while the threads
-// that work for others are dealt with beside it.
+// that work for others are dealt with meanwhile.
 func TestEndsTakeTurns(t *testing.T) {
 	n := newQueue()
 	for i := range 3 {
@@ -33,7 +33,7 @@ func TestEndsTakeTurns(t *testing.T) {
 			t.Fatalf("after %v nobody has a turn", turns)
 		}
 		if other := take(); other != nil {
-			t.Fatalf("%s is erased beside %s", other.Thread, o.Thread)
+			t.Fatalf("%s is erased together with %s", other.Thread, o.Thread)
 		}
 		n.add(buckets.Deletion{Tenant: "acme", Thread: "T-plain"})
 		plain := take()

@@ -14,7 +14,7 @@ import (
 	"github.com/skein-threads/skein/projections"
 )
 
-// definitions gives a reader, which follows the changes if asked for.
+// definitions returns a reader, which follows the changes if follow is set.
 func (h *house) definitions(cfg Config, follow bool) *Definitions {
 	h.Helper()
 	d := New(h.NewLog(), cfg, zerolog.New(zerolog.NewTestWriter(h)).Level(zerolog.ErrorLevel))

@@ -161,8 +161,8 @@ func TestLargeDocument_UnstoredAndOld(t *testing.T) {
 	}
 }
 
-// What a document no longer holds is gone when everything was written anew, and
-// what it holds is there.
+// After a rewrite of everything, values that a document has lost are gone, and those that
+// it has are there.
 func TestLargeDocument_RewriteRemovesOldPieces(t *testing.T) {
 	h := newHouse(t)
 	r, _ := h.run(projections.Config{})

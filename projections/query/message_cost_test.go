@@ -60,7 +60,7 @@ const (
 	long  = 100_000
 )
 
-// longThreads gives a short and a long thread, and a query of each.
+// longThreads returns a short and a long thread, and a query of each.
 func longThreads(t testing.TB) (a *asker, queries map[string][2]string) {
 	h := newHouse(t)
 	ids := [2]string{h.talk(short), h.talk(long)}
@@ -123,7 +123,7 @@ func TestPageOfALongThread(t *testing.T) {
 	}
 }
 
-// inTurns asks both queries many times and gives the median time of each.
+// inTurns sends both queries many times and returns the median time of each.
 func (a *asker) inTurns(q [2]string) (median [2]time.Duration) {
 	const times = 60
 	var took [2][]time.Duration
@@ -141,7 +141,7 @@ func (a *asker) inTurns(q [2]string) (median [2]time.Duration) {
 	return median
 }
 
-// allocated gives how many bytes one query allocates.
+// allocated returns how many bytes one query allocates.
 func (a *asker) allocated(q string) float64 {
 	const times = 40
 	var before, after runtime.MemStats

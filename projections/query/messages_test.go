@@ -23,7 +23,7 @@ type model struct {
 	side    string // another context
 	list    []*said
 	made    int
-	waiting []string // commands of the commit under way
+	waiting []string // commands of the commit in progress
 }
 
 // said is a message of the plain list.
@@ -213,7 +213,7 @@ func (m *model) equal(got *events.ThreadMessage, want *said) {
 
 // TestMessagesAreAPlainList does random things to a thread and to a list in
 // memory, and asks for random pages: the same answers, while it grows, at its end,
-// as it was, and after the read models were made anew (SA-38..SA-45, C-9, C-12).
+// as it was, and after the read models were rebuilt (SA-38..SA-45, C-9, C-12).
 func TestMessagesAreAPlainList(t *testing.T) {
 	seeds := uint64(3)
 	if raceDetector {
@@ -243,7 +243,7 @@ func TestMessagesAreAPlainList(t *testing.T) {
 			t.Errorf("a verification says %+v", report)
 		}
 		stop()
-		m.anew()
+		m.rebuild()
 	}
 }
 
@@ -284,8 +284,8 @@ func (m *model) cursors(a *asker) {
 	a.refused(events.InvalidRequest, "message.list", fmt.Sprintf(`{"threadId":%q,"offset":3%s}`, m.id, cursor))
 }
 
-// anew takes every document away, has them made again from the log, and asks.
-func (m *model) anew() {
+// rebuild removes every document, lets them be rebuilt from the log, and compares again.
+func (m *model) rebuild() {
 	m.Helper()
 	for _, p := range m.Models.List() {
 		if err := m.EventLog.JetStream().DeleteStream(m.Context(), "KV_"+p.Bucket); err != nil {

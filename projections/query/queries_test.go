@@ -180,7 +180,7 @@ func TestQueriesThatAreRefused(t *testing.T) {
 		_, err := a.q.Handle(t.Context(), acme, "thread.get", []byte(`{"threadId":"`+id+`",`+seqOf(made)+`}`), service.Meta{})
 		return err == nil
 	}, "the queries never show the thread")
-	const nobody = "T-00000000-0000-7000-8000-000000000000"
+	const missing = "T-00000000-0000-7000-8000-000000000000"
 	for _, c := range []struct {
 		code       events.Code
 		name, body string
@@ -204,17 +204,17 @@ func TestQueriesThatAreRefused(t *testing.T) {
 		{events.InvalidRequest, "thread.list", `{"cursor":"nonsense"}`},
 		{events.InvalidRequest, "thread.list", `{"minVersion":1}`},
 		{events.InvalidRequest, "thread.list", `{"updatedAfter":"2026-02-30T00:00:00Z"}`},
-		{events.NotFound, "thread.get", `{"threadId":"` + nobody + `"}`},
-		{events.NotFound, "thread.get", `{"threadId":"` + nobody + `","minVersion":3}`},
-		{events.NotFound, "thread.get", `{"threadId":"key:nobody"}`},
+		{events.NotFound, "thread.get", `{"threadId":"` + missing + `"}`},
+		{events.NotFound, "thread.get", `{"threadId":"` + missing + `","minVersion":3}`},
+		{events.NotFound, "thread.get", `{"threadId":"key:missing"}`},
 		{events.NotFound, "thread.get", `{"threadId":"` + id + `","at":{"version":4}}`},
 		{events.NotFound, "thread.get", `{"threadId":"` + id + `","at":{"time":"2001-01-01T00:00:00Z"}}`},
-		{events.NotFound, "context.list", `{"threadId":"` + nobody + `"}`},
-		{events.NotFound, "execution.list", `{"threadId":"` + nobody + `"}`},
-		{events.NotFound, "item.list", `{"threadId":"` + nobody + `"}`},
+		{events.NotFound, "context.list", `{"threadId":"` + missing + `"}`},
+		{events.NotFound, "execution.list", `{"threadId":"` + missing + `"}`},
+		{events.NotFound, "item.list", `{"threadId":"` + missing + `"}`},
 		{events.NotFound, "item.list", `{"threadId":"` + id + `","contextId":"nope"}`},
-		{events.NotFound, "event.list", `{"threadId":"` + nobody + `"}`},
-		{events.NotFound, "event.list", `{"threadId":"` + nobody + `","fromVersion":100000}`},
+		{events.NotFound, "event.list", `{"threadId":"` + missing + `"}`},
+		{events.NotFound, "event.list", `{"threadId":"` + missing + `","fromVersion":100000}`},
 		{events.NotFound, "item.get", `{"itemId":"nope"}`},
 		{events.NotFound, "item.get", `{"threadId":"` + id + `","itemId":"nope"}`},
 		{events.NotFound, "step.list", `{"executionId":"nope"}`},

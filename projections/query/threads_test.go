@@ -17,7 +17,7 @@ import (
 	"github.com/skein-threads/skein/service"
 )
 
-// ids gives the ids of a list.
+// ids returns the ids of a list.
 func ids(list []events.Thread) (all []string) {
 	for _, t := range list {
 		all = append(all, t.ID)
@@ -177,7 +177,7 @@ func (a *asker) listed(n int) {
 	}, "the directory does not show every thread")
 }
 
-// pageTime gives the shortest time of a few pages, filtered and from the middle.
+// pageTime returns the shortest time of a few pages, filtered and from the middle.
 func (a *asker) pageTime() time.Duration {
 	a.Helper()
 	best := time.Hour
@@ -257,7 +257,7 @@ func TestDirectoryKeepsItsOrder(t *testing.T) {
 	d := newDirectories()
 	want := map[string]uint64{}
 	var both sync.WaitGroup
-	both.Go(func() { // a reader beside
+	both.Go(func() { // a concurrent reader
 		for range 200 {
 			d.pick(acme, wish{status: -1}, 10)
 		}

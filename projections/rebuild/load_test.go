@@ -38,9 +38,9 @@ func TestRepairUnderSteadyLoad(t *testing.T) {
 		}
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	var beside sync.WaitGroup
+	var others sync.WaitGroup
 	for lane := range 2 {
-		beside.Go(func() {
+		others.Go(func() {
 			for n := lane; ctx.Err() == nil; n += 2 {
 				h.Do("thread.update", ids[n%len(ids)], `{"title":"again"}`)
 			}
@@ -56,7 +56,7 @@ func TestRepairUnderSteadyLoad(t *testing.T) {
 		t.Error("the runner stood still meanwhile")
 	}
 	stop()
-	beside.Wait()
+	others.Wait()
 	h.await(r)
 	if report := h.Verify(); report.Found != 0 {
 		t.Errorf("%d differences are left: %+v", report.Found, report.Differences[0])

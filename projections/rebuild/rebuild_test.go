@@ -58,8 +58,8 @@ func TestRebuildFindsAndRepairs(t *testing.T) {
 		}
 		h.Tamper(p, "nobody.T-x", `{"seq":1}`)
 		want[p.Bucket+" nobody.T-x"] = rebuild.Extra
-		h.Tamper(p, "rubbish", `no JSON`)
-		want[p.Bucket+" rubbish"] = rebuild.Extra
+		h.Tamper(p, "garbage", `no JSON`)
+		want[p.Bucket+" garbage"] = rebuild.Extra
 	}
 	check := func(report rebuild.Report) {
 		t.Helper()
@@ -79,15 +79,15 @@ func TestRebuildFindsAndRepairs(t *testing.T) {
 
 	// Now repair it while the busy thread is written and read.
 	ctx, stop := context.WithCancel(t.Context())
-	var beside sync.WaitGroup
+	var others sync.WaitGroup
 	written := atomic.Int64{}
-	beside.Go(func() {
+	others.Go(func() {
 		for n := 100; ctx.Err() == nil; n++ {
 			h.React(busy, n)
 			written.Add(1)
 		}
 	})
-	beside.Go(func() { h.NeverOlder(ctx, busy) })
+	others.Go(func() { h.NeverOlder(ctx, busy) })
 	report := h.Repair()
 	if int(report.Found) != len(want) || report.Repaired < report.Found {
 		t.Errorf("found %d and repaired %d, want %d", report.Found, report.Repaired, len(want))
@@ -99,7 +99,7 @@ func TestRebuildFindsAndRepairs(t *testing.T) {
 		}
 	}
 	stop()
-	beside.Wait()
+	others.Wait()
 	if written.Load() == 0 {
 		t.Error("nothing was written meanwhile")
 	}

@@ -52,8 +52,8 @@ func wrong(format string, args ...any) *Error {
 	return &Error{Problems: []Problem{{Reason: fmt.Sprintf(format, args...)}}}
 }
 
-// reasons turns what the schema library found into problems in a fixed order:
-// the library looks at members as a Go map gives them.
+// reasons returns what the schema library found as problems in a fixed order: the library
+// visits members in the order of a Go map.
 func reasons(err error) error {
 	if err == nil {
 		return nil

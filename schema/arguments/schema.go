@@ -22,7 +22,7 @@ const (
 	MaxArguments = 1 << 20
 )
 
-// nowhere is where a schema seems to lie; nothing is there.
+// nowhere is the location of every schema: nothing can be fetched there.
 const nowhere = "https://schema.invalid/schema.json"
 
 // Schema is a JSON Schema of arguments, compiled. Safe for concurrent use.
@@ -71,7 +71,7 @@ func (s *Schema) Check(arguments events.JSON) (err error) {
 // Dialect is the JSON Schema that Skein's own schemas and definitions are written in.
 const Dialect = "https://json-schema.org/draft/2020-12/schema"
 
-// SchemaError says what is wrong with the JSON Schema of arguments.
+// SchemaError describes what is wrong with the JSON Schema of arguments.
 type SchemaError struct {
 	Path   string // a JSON pointer into the schema; empty: the schema as a whole
 	Reason string // what the schema does, as "is no JSON Schema: ..."
@@ -89,7 +89,7 @@ func bad(format string, args ...any) *SchemaError {
 	return &SchemaError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// Compile reads a JSON Schema of arguments, whoever wrote it. The error is an
+// Compile reads a JSON Schema of arguments from any author. The error is an
 // *events.Error: payload_too_large, or an invalid_request with a *SchemaError.
 func Compile(raw events.JSON) (*Schema, error) { return compiled(raw, false) }
 
@@ -167,16 +167,16 @@ func readSchema(raw events.JSON, strict bool) (map[string]any, *SchemaError) {
 		return nil, &SchemaError{"/$schema", "must be " + Dialect + ", or be left out"}
 	case strict && root["type"] != "object":
 		return nil, &SchemaError{"/type", "must be object: a tool's arguments are one"}
-	case !takesObject(root["type"]):
+	case !allowsObject(root["type"]):
 		return nil, &SchemaError{"/type", "must take an object: what a model sends is one"}
 	}
-	if err := mend(root, !strict); err != nil {
+	if err := checkTree(root, !strict); err != nil {
 		return nil, bad("uses %v", err)
 	}
 	return root, nil
 }
 
-// remoteError says that a schema refers to a document outside itself.
+// remoteError means that a schema refers to another document.
 type remoteError struct{ url string }
 
 func (e *remoteError) Error() string {
@@ -200,8 +200,8 @@ func notCompiled(err error) *SchemaError {
 	return bad("is no JSON Schema: it cannot be compiled; look at each $ref and $id")
 }
 
-// takesObject reports whether a schema's type lets an object through.
-func takesObject(t any) bool {
+// allowsObject reports whether a schema's type allows an object.
+func allowsObject(t any) bool {
 	switch t := t.(type) {
 	case nil:
 		return true
@@ -213,13 +213,13 @@ func takesObject(t any) bool {
 	return false
 }
 
-// mend refuses what cannot be bounded and, where drop is set, takes the patterns that
-// Go does not know out of a schema.
-func mend(tree any, drop bool) error {
+// checkTree refuses what cannot be bounded and, with drop, removes the patterns that Go
+// does not know from a schema.
+func checkTree(tree any, drop bool) error {
 	switch t := tree.(type) {
 	case []any:
 		for _, v := range t {
-			if err := mend(v, drop); err != nil {
+			if err := checkTree(v, drop); err != nil {
 				return err
 			}
 		}
@@ -236,7 +236,7 @@ func mend(tree any, drop bool) error {
 					maps.DeleteFunc(patterns, func(pattern string, _ any) bool { return !compiles(pattern) })
 				}
 			}
-			if err := mend(v, drop); err != nil {
+			if err := checkTree(v, drop); err != nil {
 				return err
 			}
 		}

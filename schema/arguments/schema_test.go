@@ -63,16 +63,16 @@ func TestCheckSaysWhatToMend(t *testing.T) {
 }
 
 func TestErrorsAreBounded(t *testing.T) {
-	var wants, gives []string
+	var wants, members []string
 	for i := range 200 {
 		wants = append(wants, fmt.Sprintf(`"p%03d":{"type":"string","pattern":"^%s$"}`, i, strings.Repeat("a", 400)))
-		gives = append(gives, fmt.Sprintf(`"p%03d":"line\nbreak"`, i))
+		members = append(members, fmt.Sprintf(`"p%03d":"line\nbreak"`, i))
 	}
 	s, err := Compile(events.JSON(`{"properties":{` + strings.Join(wants, ",") + `}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := s.Check(events.JSON("{" + strings.Join(gives, ",") + "}")).Error()
+	text := s.Check(events.JSON("{" + strings.Join(members, ",") + "}")).Error()
 	if len(text) > 2000 || strings.ContainsAny(text, "\n\r") || !strings.HasSuffix(text, "; and 195 more") || !strings.Contains(text, "/p000: ") {
 		t.Errorf("%d bytes: %s", len(text), text)
 	}
