@@ -56,6 +56,8 @@ func forgeries(def string) []forgedEvent {
 		{"a writer until no time", whole, events.WriterClaimedType, self, "", events.WriterClaimed{Holder: "evil", TokenDigest: "d", TTLMs: 1000, Until: "2020-01-01T00:00:00.000000Z"}, either},
 		{"a writer that holds nothing is renewed", whole, events.WriterRenewedType, self, "", events.WriterRenewed{Until: "2020-01-01T00:00:00.000000Z"}, either},
 		{"a writer that holds nothing is released", whole, events.WriterReleasedType, self, "", events.WriterReleased{Holder: "evil"}, either},
+		{"shared without a token", whole, events.ShareCreatedType, "shr_1", "", events.ShareCreated{ID: "shr_1"}, cond},
+		{"unshared, never shared", whole, events.ShareRevokedType, "shr_1", "", events.ShareRevoked{ID: "shr_1"}, cond},
 		{"a key claimed later", whole, events.KeyClaimedType, self, "", events.KeyClaimed{Key: "evil", ThreadID: self}, either},
 		{"a key claimed for another", whole, events.KeyClaimedType, self, "", events.KeyClaimed{Key: "evil", ThreadID: other}, either},
 		{"a key released that is not held", whole, events.KeyReleasedType, self, "", events.KeyReleased{Key: "evil", ThreadID: self}, cond},

@@ -197,7 +197,8 @@ func told(k documents.Kind) bool {
 // does not report it at every event.
 func derivedMember(name string) bool {
 	switch name {
-	case "updatedAt", "changes", "messageBlocks", "createdAtMicros", "queued", "items", "itemTypes", "nextItem", "stepCount", "sideAStepCount", "sideBStepCount":
+	case "updatedAt", "messageBlocks", "createdAtMicros", "queued", "items", "itemTypes", "nextItem", "changes", "nextMessageId",
+		"userLastInteractedAt", "diffStats", "stepCount", "sideAStepCount", "sideBStepCount":
 		return true
 	}
 	return false

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"crypto/rand"
 	"sync"
 	"time"
 
@@ -112,6 +113,7 @@ type Dispatcher struct {
 	places  chan struct{} // one for each command in flight
 	snaps   chan struct{} // one snapshot is written at a time
 	closed  sync.Once
+	shares  []byte            // the key of tokens of shares; it lives as long as the process, and nowhere else
 	turns   [64]chan struct{} // each for some keys: only one thread at a time is created for a key
 }
 
@@ -124,6 +126,7 @@ func NewDispatcher(log *eventlog.Log, validator *schema.Validator, cfg Config, l
 	d := &Dispatcher{
 		log: log, schema: validator, cfg: cfg, logger: logger, metrics: metrics,
 		cache: newCache(cfg.CacheBytes, metrics), places: make(chan struct{}, cfg.InFlight), snaps: make(chan struct{}, 1),
+		shares: newShareKey(),
 	}
 	for i := range d.turns {
 		d.turns[i] = make(chan struct{}, 1)
@@ -183,7 +186,34 @@ func (d *Dispatcher) do(ctx context.Context, tenant, name string, body []byte, m
 		return nil, err
 	}
 	concealClaim(c)
-	return d.run(ctx, name, c)
+	c.ShareKey = d.shares
+	reply, err := d.run(ctx, name, c)
+	if err != nil {
+		return nil, err
+	}
+	return d.withShareToken(c, reply), nil
+}
+
+// newShareKey returns a key that nobody can guess.
+func newShareKey() []byte {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // it never fails
+	return key
+}
+
+// withShareToken adds the token of a share to the reply of the command that made it. No event holds
+// the token, and the log none of it but a digest: it is computed from the command and a key of
+// this process, so that a repeat returns it again. Another process has another key, and its
+// reply to a repeat has no token.
+func (d *Dispatcher) withShareToken(c *thread.Command, reply *events.Reply) *events.Reply {
+	if reply.Result == nil || reply.Result.ShareID == "" {
+		return reply
+	}
+	token := events.ShareToken(d.shares, c.Tenant, reply.ThreadID, c.ID, reply.Result.ShareID)
+	if events.ShareDigest(token) == reply.Result.ShareDigest {
+		reply.Result.Token = token
+	}
+	return reply
 }
 
 // newCommandID returns an id for a command whose caller set none.

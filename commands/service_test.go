@@ -113,6 +113,13 @@ func TestCommandsOverNATS(t *testing.T) {
 	do("directory.remove", on(id, `{"path":"/d"}`), nil, events.DirectoryRemovedType)
 	do("directory.create", on(id, `{"path":"/d"}`), nil, events.DirectoryCreatedType)
 	do("directory.create", on(id, `{"path":"/d"}`), nil)
+	shared := overNATS(t, w.nc, "thread.share", on(id, `{}`))
+	seen["thread.share"] = true
+	if shared.Result == nil || shared.Result.Token == "" || len(shared.Events) != 1 {
+		t.Errorf("thread.share answered %+v", shared)
+	}
+	version++
+	do("thread.unshare", on(id, `{"shareId":"`+shared.Result.ShareID+`"}`), nil, events.ShareRevokedType)
 	token := events.WriterToken(tenant, "known")
 	do("writer.claim", with("known", id, `{"holder":"a"}`), nil, events.WriterClaimedType)
 	do("writer.renew", on(id, `{"token":"`+token+`"}`), nil) // it is early

@@ -83,6 +83,7 @@ type Rules interface {
 	tenantRules
 	lifecycleRules
 	writerRules
+	shareRules
 }
 
 func row[T any](t Type, version int, doc string, example T, rule func(Rules, *Event, T) error, olds ...Upcast) Row {
@@ -124,6 +125,7 @@ func Catalog() []Row {
 		threadEvents(), contextEvents(), itemEvents(), executionEvents(), stepEvents(), partEvents(), chunkEvents(),
 		historyEvents(), profileEvents(), relationshipEvents(), writerEvents(), queueEvents(), keyEvents(), fileEvents(), effectEvents(),
 		approvalEvents(), runEvents(), traceEvents(), tenantEvents(), lifecycleEvents(),
+		shareEvents(),
 	)
 }
 

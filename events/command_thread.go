@@ -88,12 +88,12 @@ func threadCommands() []Command {
 			{Command: "execution.create", Data: JSON(`{"triggerItemId":"itm_u1"}`)},
 		}})
 	commit.Creates, commit.Single = true, true
-	return []Command{
+	return append([]Command{
 		create, resolve,
 		command("thread.status", "Changes the state of a thread.", SetThreadStatus{To: ThreadStreaming}, ThreadStatusChangedType),
 		command("thread.update", "Changes a thread's title, metadata, flags and the like.",
 			UpdateThread{Title: new("Order 42"), Archived: new(true)}, ProfileChangedType),
 		command("thread.finish", "Records that a run is over.", FinishThread{ExecutionID: exampleExecution}, ThreadFinishedType),
 		remove, commit,
-	}
+	}, shareCommands()...)
 }

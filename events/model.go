@@ -288,7 +288,7 @@ func (d DefinitionChanged) Document(at Time, seq int64) *Definition {
 }
 
 func threadDocuments() []Document {
-	return []Document{
+	return append([]Document{
 		document[Thread]("thread", "A thread."),
 		document[Context]("context", "A context: typed state of a thread."),
 		document[Item]("item", "An item of a thread."),
@@ -330,5 +330,5 @@ func threadDocuments() []Document {
 		document[FindList]("find_list", "Paths that match a glob."),
 		document[GrepList]("grep_list", "Lines that match a pattern."),
 		document[Thumbnail]("thumbnail", "A thumbnail of an image."),
-	}
+	}, shareDocuments()...)
 }

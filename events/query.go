@@ -193,7 +193,7 @@ type (
 )
 
 func threadQueries() []Query {
-	return []Query{
+	return append([]Query{
 		query[Thread]("thread.get", "A thread's document, now or as it was.",
 			GetThread{ThreadID: "key:support/42", At: &At{Version: new(int64(7))}}),
 		query[ThreadList]("thread.list", "The tenant's threads, newest change first.",
@@ -237,5 +237,5 @@ func threadQueries() []Query {
 		query[ConsumerRef]("consumer.settle", "Settles a delivery: acknowledges it, extends it, or asks for another.",
 			SettleConsumer{Name: "mailer", Token: "$JS.ACK.SKEIN_TIMELINE.acme=mailer.1.1204.1.1771588800000000000.0", As: SettledDone}),
 		query[ConsumerRef]("consumer.delete", "Deletes a consumer.", DeleteConsumer{Name: "mailer"}),
-	}
+	}, shareQueries()...)
 }

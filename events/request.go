@@ -40,9 +40,11 @@ type Result struct {
 	Key            string      `json:"key,omitzero" doc:"The part that was put."`
 	Queued         string      `json:"queued,omitzero" doc:"The same as queuedId, which is its name from version 1.1 of the contract on."`
 	QueuedID       string      `json:"queuedId,omitzero" doc:"The id under which a message or a call of a tool waits."`
+	ShareID        string      `json:"shareId,omitzero" doc:"The share that was made."`
+	ShareDigest    string      `json:"-"` // of the share's token
 	EffectID       string      `json:"effectId,omitzero" doc:"The effect that was scheduled."`
 	Cancelled      bool        `json:"cancelled,omitzero" doc:"An effect was cancelled; absent if there was none."`
-	Token          string      `json:"token,omitzero" doc:"Of writer.claim and writer.renew: the token that belongs into the holder's requests. It is a secret."`
+	Token          string      `json:"token,omitzero" doc:"Of writer.claim and writer.renew: the token that belongs into the holder's requests. Of thread.share: the token that reads the thread; it is nowhere stored, and a repeat has it only while the process that took the command lives. It is a secret."`
 	Until          string      `json:"until,omitzero" schema:"pattern=time" doc:"Of writer.claim and writer.renew: when the hold ends."`
 	File           *FileRecord `json:"file,omitzero" doc:"The file that was written, or the directory that was created."`
 	Results        []Result    `json:"results,omitempty" doc:"Of thread.commit: the result of each of its commands."`
@@ -111,7 +113,7 @@ func ReplyOf(c *Commit, commandID string) *Reply {
 
 func (r *Result) empty() bool {
 	return r.ContextID == "" && r.ItemID == "" && r.ExecutionID == "" && r.StepID == "" && r.Key == "" && r.QueuedID == "" &&
-		r.EffectID == "" && !r.Cancelled && len(r.Definitions) == 0 && r.File == nil && r.Until == ""
+		r.EffectID == "" && r.ShareID == "" && !r.Cancelled && len(r.Definitions) == 0 && r.File == nil && r.Until == ""
 }
 
 func (r *Result) add(c *Commit, e *Event) {
@@ -146,6 +148,8 @@ func (r *Result) add(c *Commit, e *Event) {
 		if r.ExecutionID != "" && slices.Contains(d.IDs, r.QueuedID) { // it was a message, and no longer waits
 			r.Queued, r.QueuedID = "", ""
 		}
+	case ShareCreated:
+		r.ShareID, r.ShareDigest = d.ID, d.Digest
 	case EffectScheduled:
 		r.EffectID = d.ID
 	case EffectCancelled:

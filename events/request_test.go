@@ -66,6 +66,9 @@ func TestReplyOf_NamesCreatedEntities(t *testing.T) {
 			want = &Result{File: &made}
 		case WriterClaimedType, WriterRenewedType:
 			want = &Result{Until: exampleUntil}
+		case ShareCreatedType:
+			made := s.data.(ShareCreated)
+			want = &Result{ShareID: made.ID, ShareDigest: made.Digest}
 		case DirectoryCreatedType:
 			made := s.data.(DirectoryCreated).Record(thread, start)
 			made.Stamp = Stamp{Version: 1, Seq: 42}

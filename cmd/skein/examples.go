@@ -50,6 +50,9 @@ skein thread react key:order:42 'Where is my parcel?' --follow
 skein thread update key:order:42 --title 'Order 42, delayed' --archived=false
 skein thread status key:order:42 open
 skein thread delete key:order:42 --purge
+skein thread share key:order:42 --expires-at 2030-01-01T00:00:00Z
+skein thread share key:order:42 --list
+skein thread share key:order:42 --revoke shr_0190c0de00007000a000000000000001
 skein item add key:order:42 'Where is my parcel?'
 echo 'a long text' | skein item add key:order:42 -
 skein item add key:order:42 --type action_result --content '{"callId":"c1","output":"done"}'

@@ -15,7 +15,7 @@ import (
 
 func (a *app) threadCommand() *cobra.Command {
 	return group("thread", "Create, show and change threads",
-		a.threadCreate(), a.threadGet(), a.threadList(), a.threadReact(), a.threadUpdate(), a.threadStatus(), a.threadDelete())
+		a.threadCreate(), a.threadGet(), a.threadList(), a.threadReact(), a.threadUpdate(), a.threadStatus(), a.threadDelete(), a.threadShare())
 }
 
 func (a *app) threadCreate() *cobra.Command {

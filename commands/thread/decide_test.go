@@ -63,6 +63,8 @@ func onBegun() map[string]any {
 		"effect.cancel":    events.CancelEffect{EffectID: effectID},
 		"definition.apply": events.ApplyDefinitions{Definitions: []events.NewDefinition{model("m", "x")}},
 		"file.write":       stored("/a", "x"),
+		"thread.share":     events.ShareThread{},
+		"thread.unshare":   events.UnshareThread{},
 		"file.delete":      events.DeleteFile{Path: "/f"},
 		"directory.create": events.CreateDirectory{Path: "/d"},
 		"directory.remove": events.RemoveDirectory{Path: "/d"},
@@ -120,6 +122,8 @@ func TestEveryCommandIsDecided(t *testing.T) {
 			switch row.Name { // what is not there is not taken away
 			case "effect.cancel":
 				k.do(events.ScheduleEffect{ID: effectID, Name: "remind"})
+			case "thread.unshare":
+				data = events.UnshareThread{ShareID: k.do(events.ShareThread{})[0].Subject}
 			case "file.delete":
 				k.do(stored("/f", "x"))
 			case "directory.remove":

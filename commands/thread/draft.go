@@ -22,6 +22,7 @@ type Command struct {
 	Inside   bool   // it is this process's own, and no client's
 	Trace    string // W3C trace context
 	Cause    string // the id of the event that caused it
+	ShareKey []byte // of the process, for tokens of shares; empty: it makes none
 	Batch    bool   // it is a thread.commit, so an error names its part at fault
 	Parts    []Part // one, or those of a thread.commit
 

@@ -112,6 +112,8 @@ func Evolve(s *State, e *events.Event) *State {
 		s.setDefinition(events.DefinitionRef{Kind: d.Kind, Name: d.Name}.ID(), definitionOf(d))
 	case events.WriterClaimed, events.WriterRenewed, events.WriterReleased:
 		s.evolveWriter(e)
+	case events.ShareCreated, events.ShareRevoked:
+		s.foldShare(e)
 	default:
 		s.foldFile(e)
 	}
@@ -143,7 +145,7 @@ func (s *State) stored(c *events.Commit) {
 
 // clear empties the state of a deleted thread, except its version, position and receipts.
 func (s *State) clear() {
-	s.Deleted, s.head.Active, s.Queue, s.Effects, s.Parents, s.Writer = true, "", nil, 0, 0, writer{}
+	s.Deleted, s.head.Active, s.Queue, s.Effects, s.Parents, s.Writer, s.Shares = true, "", nil, 0, 0, writer{}, nil
 	if s.parent != nil { // merging a layer cannot remove; a deletion is alone in its commit
 		return
 	}

@@ -51,6 +51,7 @@ type head struct {
 	NumFiles    int64               `json:"numFiles,omitzero"` // including directories
 	Writer      writer              `json:"writer,omitzero"`   // that holds the thread, or held it last
 	Parents     int                 `json:"parents,omitzero"`  // the number of relationships in which the thread is the parent
+	Shares      []share             `json:"shares,omitempty"`  // never changed in place
 }
 
 type contextState struct {

@@ -30,6 +30,8 @@ func decisions() []decision {
 		decides((*maker).editMessage),
 		decides((*maker).deleteMessage),
 		decides((*maker).addMessage),
+		decides((*maker).shareThread),
+		decides((*maker).unshareThread),
 		decides((*maker).updateMessage),
 		decides((*maker).createExecution),
 		decides((*maker).setExecutionStatus),

@@ -95,6 +95,10 @@ func (a *Author) Step(thread string) {
 	case 18:
 		r, err = a.Try("context.set", thread, fmt.Sprintf(`{"patch":{"k%d":%d}}`, a.Rand.IntN(3), a.n))
 	case 19:
+		if a.n%3 == 0 {
+			r, err = a.Try("thread.share", thread, `{}`)
+			break
+		}
 		r, err = a.Try("thread.update", thread, fmt.Sprintf(`{"title":"t %d"}`, a.n))
 	case 20:
 		switch a.Rand.IntN(6) {

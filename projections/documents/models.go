@@ -28,6 +28,7 @@ const (
 	Effects
 	Definitions   // of the tenant rather than a thread
 	Relationships // in which a thread is to others
+	Shares
 
 	kinds // the number of read models: new ones go before it
 )
@@ -64,7 +65,7 @@ type bound struct {
 // name.
 func projections() []Projection {
 	return []Projection{
-		threads(), contexts(), items(), executions(), steps(), parts(), traceEvents(), traceRuns(), traceSpans(), index(), files(), effects(),
+		threads(), contexts(), items(), executions(), steps(), parts(), traceEvents(), traceRuns(), traceSpans(), index(), files(), effects(), shares(),
 		definitions(), relationships(),
 	}
 }

@@ -74,11 +74,12 @@ func countFiles(doc *events.Thread, by events.DiffStats) {
 }
 
 // isChange reports whether the event counts as a change of the thread: it came after the
-// command that created the thread, and is more than a record of what was found, traced or
-// moved.
+// command that created the thread, and is more than a record of what was found or traced, of
+// where the thread is stored, or of who may read or write it.
 func (c *change) isChange() bool {
 	switch c.event.Type {
-	case events.ThreadResolvedType, events.ContextResolvedType, events.TraceRecordedType, events.CommandRejectedType, events.LifecycleArchivedType:
+	case events.ThreadResolvedType, events.ContextResolvedType, events.TraceRecordedType, events.CommandRejectedType, events.LifecycleArchivedType,
+		events.WriterClaimedType, events.WriterRenewedType, events.WriterReleasedType, events.ShareCreatedType, events.ShareRevokedType:
 		return false
 	}
 	if c.commit.Events[0].Version != 1 {

@@ -17,6 +17,7 @@ import (
 
 // Config bounds the queries. The zero value of a field means its default.
 type Config struct {
+	Now      func() time.Time       // the clock of shares; default time.Now
 	Wait     time.Duration          // for what minSeq or minVersion names; default 5 s
 	Progress *buckets.Progress      // the runner's, if it may run in this process; default one of its own
 	Reactor  func(name string) bool // reports whether this process has a reactor of that name; default it has none
@@ -30,6 +31,9 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	if c.Wait == 0 {
 		c.Wait = 5 * time.Second
+	}
+	if c.Now == nil {
+		c.Now = time.Now
 	}
 	if c.Progress == nil {
 		c.Progress = buckets.NewProgress()
@@ -183,6 +187,8 @@ func answers() map[reflect.Type]answer {
 		answersWith((*asking).listThreads),
 		answersWith((*asking).getThreadDocument),
 		answersWith((*asking).listThreadHistory),
+		answersWith((*asking).listShares),
+		answersWith((*asking).readShared),
 		answersWith((*asking).getContext),
 		answersWith((*asking).listContexts),
 		answersWith((*asking).getItem),

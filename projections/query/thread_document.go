@@ -19,12 +19,17 @@ func (a *asking) getThreadDocument(d events.GetThreadDocument) (*events.ThreadDo
 	if err := a.about(d.ThreadID, nil, d.Fresh); err != nil {
 		return nil, err
 	}
+	return a.document(d.ThreadID, d.FromMessage)
+}
+
+// document returns the thread's document, or, from a message on, what fits into an answer.
+func (a *asking) document(ref string, from *int64) (*events.ThreadDocument, error) {
 	for tries := 0; ; tries++ {
-		thread, queue, err := a.threadAndQueue(d.ThreadID)
+		thread, queue, err := a.threadAndQueue(ref)
 		if err != nil {
 			return nil, err
 		}
-		r := a.documentReader(thread, d.FromMessage, a.answerBytes()-queue.bytes)
+		r := a.documentReader(thread, from, a.answerBytes()-queue.bytes)
 		if err := r.read(); err != nil {
 			return nil, err
 		}

@@ -80,6 +80,10 @@ func TestThreadDocument_CountsChanges(t *testing.T) { // AM-7 AM-9 AM-26
 	if v := a.documentOf(a.Do("trace.record", id, `{"kind":"log","level":"info","text":"x"}`)).V; v != 3 {
 		t.Errorf("after a log line v is %d, want 3", v)
 	}
+	a.Do("thread.share", id, `{}`)
+	if v := a.documentOf(a.Do("writer.claim", id, `{"holder":"ann"}`)).V; v != 3 {
+		t.Errorf("after a share and a claim v is %d, want 3", v)
+	}
 	batch := a.Do("thread.commit", "", `{"commands":[{"command":"thread.create","data":{}},{"command":"thread.update","data":{"title":"x"}}]}`)
 	if v := a.documentOf(batch).V; v != 1 {
 		t.Errorf("a change in the commit that created the thread counts %d times", v)

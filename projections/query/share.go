@@ -1,0 +1,72 @@
+package query
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/projections/documents"
+)
+
+func (a *asking) listShares(d events.ListShares) (*events.ShareList, error) {
+	if err := a.about(d.ThreadID, d.At, d.Fresh); err != nil {
+		return nil, err
+	}
+	list, err := all[events.Share](a, documents.Shares, a.name()+".*")
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		if _, err := a.ofThread(d.ThreadID); err != nil {
+			return nil, err
+		}
+	}
+	for i := range list {
+		list[i].Digest = ""
+	}
+	slices.SortFunc(list, func(a, b events.Share) int { return cmp.Compare(a.Version, b.Version) })
+	return &events.ShareList{Shares: list}, nil
+}
+
+// readShared returns the messages of a shared thread. It shows at least all that the log holds
+// now, so that a share that was revoked opens nothing more. Whatever is wrong with a token, the
+// refusal is the same, and does not repeat it.
+func (a *asking) readShared(d events.ReadShared) (*events.SharedThread, error) {
+	end, err := a.log.LastSeq(a.ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := int64(end)
+	if err := a.about("", nil, events.Fresh{MinSeq: &now}); err != nil {
+		return nil, err
+	}
+	id, ok := events.ShareOf(d.Token)
+	if !ok {
+		return nil, noSuchShare()
+	}
+	got, err := a.source.find(a.ctx, documents.Shares, a.tenant+".*."+id)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range got {
+		share, ok := f.doc.(*events.Share)
+		if !ok || !share.Opens(d.Token, events.TimeOf(a.cfg.Now())) {
+			continue
+		}
+		a.thread = share.ThreadID
+		from := int64(0)
+		if d.FromMessage != nil {
+			from = *d.FromMessage
+		}
+		doc, err := a.document(share.ThreadID, &from)
+		if err != nil {
+			return nil, err
+		}
+		return &events.SharedThread{Title: doc.Title, Created: doc.Created, Messages: doc.Messages, NextMessageIndex: doc.NextMessageIndex}, nil
+	}
+	return nil, noSuchShare()
+}
+
+func noSuchShare() error {
+	return events.Errorf(events.NotFound, "no share has this token: it is wrong, or the share has ended; ask for a new one")
+}
