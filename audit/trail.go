@@ -198,7 +198,7 @@ func told(k documents.Kind) bool {
 func derivedMember(name string) bool {
 	switch name {
 	case "updatedAt", "messageBlocks", "createdAtMicros", "queued", "items", "itemTypes", "nextItem", "changes", "nextMessageId",
-		"userLastInteractedAt", "diffStats", "stepCount", "sideAStepCount", "sideBStepCount":
+		"userLastInteractedAt", "diffStats", "parents", "stepCount", "sideAStepCount", "sideBStepCount":
 		return true
 	}
 	return false

@@ -87,6 +87,8 @@ type Thread struct {
 	NextMessageID        int64      `json:"nextMessageId,omitzero" schema:"minimum=0" doc:"The number that the next message will take."`
 	UserLastInteractedAt int64      `json:"userLastInteractedAt,omitzero" schema:"minimum=0" doc:"The time of the last message of a user, in milliseconds since the epoch; absent if there was none."`
 	DiffStats            *DiffStats `json:"diffStats,omitzero" doc:"Changes of its files; absent if there was none."`
+
+	Parents []DocumentRelation `json:"parents,omitempty" doc:"Internal: the relationships in which it is the child; not in answers."`
 	Stamp
 }
 

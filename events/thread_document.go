@@ -169,6 +169,7 @@ func (t *Thread) Summary(messages int64) ThreadSummary {
 		Env: t.Env, MainThreadID: t.MainThreadID, ParentRelationships: []DocumentRelation{},
 		SummaryStats: SummaryStats{MessageCount: messages}, AgentMode: t.AgentMode, Archived: t.Archived,
 	}
+	s.ParentRelationships = append(s.ParentRelationships, t.Parents...)
 	if t.DiffStats != nil {
 		s.SummaryStats.DiffStats = *t.DiffStats
 	}

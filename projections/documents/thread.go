@@ -6,7 +6,7 @@ import "github.com/skein-threads/skein/events"
 func threads() Projection {
 	type T = events.Thread
 	return Projection{
-		Kind: Threads, Name: "threads", Version: 5, Bucket: "thread_threads",
+		Kind: Threads, Name: "threads", Version: 6, Bucket: "thread_threads",
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: append(ofThreadRun(),
@@ -48,6 +48,18 @@ func threads() Projection {
 					countMessage(doc, d.Index, messageClass(d.Depth, d.ContextID != doc.ContextID, d.Silent), 1)
 				}
 			}),
+			on(events.RelationshipAddedType, own, func(c *change, doc *T, d events.RelationshipAdded) {
+				if d.Role == events.ChildRole {
+					doc.Parents = append(without(doc.Parents, d.ThreadID, d.Type), events.DocumentRelation{
+						ThreadID: d.ThreadID, Type: d.Type, Role: d.Role, MessageIndex: d.MessageIndex, CreatedAt: int64(c.event.Time) / 1000, Comment: d.Comment,
+					})
+				}
+			}),
+			on(events.RelationshipRemovedType, own, func(_ *change, doc *T, d events.RelationshipRemoved) {
+				if d.Role == events.ChildRole {
+					doc.Parents = without(doc.Parents, d.ThreadID, d.Type)
+				}
+			}),
 			on(events.FileWrittenType, own, func(_ *change, doc *T, d events.FileWritten) {
 				if d.Since == 0 {
 					countFiles(doc, events.DiffStats{Added: 1})
@@ -60,6 +72,18 @@ func threads() Projection {
 			together(events.HistoryTruncatedType),
 		),
 	}
+}
+
+// without returns relationships without the one to a thread, in a list of its own: readers share
+// the old one.
+func without(list []events.DocumentRelation, thread string, kind events.RelationshipKind) []events.DocumentRelation {
+	var rest []events.DocumentRelation
+	for _, one := range list {
+		if one.ThreadID != thread || one.Type != kind {
+			rest = append(rest, one)
+		}
+	}
+	return rest
 }
 
 // countFiles adds to the counts of changes of files. Readers share the old ones, so they are

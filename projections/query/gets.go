@@ -23,7 +23,7 @@ func (a *asking) getThread(d events.GetThread) (*events.Thread, error) {
 // shown returns a thread's document without what is Skein's own.
 func shown(t *events.Thread) *events.Thread {
 	out := *t
-	out.MessageBlocks, out.ListedSeq = nil, 0
+	out.MessageBlocks, out.ListedSeq, out.Parents = nil, 0, nil
 	return &out
 }
 

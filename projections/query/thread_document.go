@@ -1,7 +1,9 @@
 package query
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 
@@ -36,6 +38,9 @@ func (a *asking) document(ref string, from *int64) (*events.ThreadDocument, erro
 		if r.changed && tries < documentTries {
 			continue
 		}
+		if r.doc.Relationships, err = a.relationsOf(); err != nil {
+			return nil, err
+		}
 		for _, q := range queue.list {
 			if !r.seen[q.item] { // else it has left the queue since
 				r.doc.QueuedMessages = append(r.doc.QueuedMessages, q.shown)
@@ -43,6 +48,28 @@ func (a *asking) document(ref string, from *int64) (*events.ThreadDocument, erro
 		}
 		return r.doc, nil
 	}
+}
+
+// relationsOf returns the relationships of the thread, oldest first.
+func (a *asking) relationsOf() ([]events.DocumentRelation, error) {
+	list, err := all[events.Relationship](a, documents.Relationships, a.name()+".*.*.*")
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	slices.SortFunc(list, func(a, b events.Relationship) int {
+		return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.ThreadID, b.ThreadID), cmp.Compare(a.Type, b.Type))
+	})
+	relations := make([]events.DocumentRelation, len(list))
+	for i, one := range list {
+		at, err := events.ParseTime(one.CreatedAt)
+		if err != nil {
+			return nil, fmt.Errorf("relationship to %s: %w", one.ThreadID, err)
+		}
+		relations[i] = events.DocumentRelation{
+			ThreadID: one.ThreadID, Type: one.Type, Role: one.Role, MessageIndex: one.MessageIndex, CreatedAt: int64(at) / 1000, Comment: one.Comment,
+		}
+	}
+	return relations, nil
 }
 
 // documentReader returns a reader of the messages of a thread, from one on.

@@ -181,3 +181,34 @@ func TestThreadDocument_Parts(t *testing.T) {
 		t.Errorf("the parts have %d messages, want 12", numbers)
 	}
 }
+
+// A document has the thread's relationships, and a summary those in which it is the child.
+func TestThreadDocument_Relationships(t *testing.T) { // AM-19 AM-35 AM-39 AM-99
+	a := documentAsker(t)
+	one, two := a.Do("thread.create", "", `{}`).ThreadID, a.Do("thread.create", "", `{}`).ThreadID
+	a.Do("message.add", one, `{"role":"user","content":"See the other"}`)
+	made := a.Do("thread.mention", one, fmt.Sprintf(`{"mentionedId":%q,"comment":"the earlier order"}`, two))
+	parent := a.documentOf(made)
+	if n := len(parent.Relationships); n != 1 || parent.V != 2 {
+		t.Fatalf("at v %d the parent has %d relationships", parent.V, n)
+	}
+	at := parent.Relationships[0].CreatedAt
+	raw, err := json.Marshal(parent.Relationships, json.Deterministic(true))
+	if want := fmt.Sprintf(`[{"threadID":%q,"type":"mention","role":"parent","messageIndex":0,"createdAt":%d,"comment":"the earlier order"}]`, two, at); err != nil || string(raw) != want || at == 0 {
+		t.Errorf("the parent's relationships are %s (%v), want %s", raw, err, want)
+	}
+	list := ask[events.ThreadHistory](a, "thread.history", `{`+seqOf(made)+`}`)
+	for _, s := range list.Threads {
+		raw, err := json.Marshal(s.ParentRelationships, json.Deterministic(true))
+		want := `[]`
+		if s.ID == two {
+			want = fmt.Sprintf(`[{"threadID":%q,"type":"mention","role":"child","messageIndex":0,"createdAt":%d,"comment":"the earlier order"}]`, one, s.ParentRelationships[0].CreatedAt)
+		}
+		if err != nil || string(raw) != want {
+			t.Errorf("%s is the child of %s (%v), want %s", s.ID, raw, err, want)
+		}
+	}
+	if got := ask[events.Thread](a, "thread.get", fmt.Sprintf(`{"threadId":%q}`, two)); got.Parents != nil {
+		t.Errorf("thread.get shows %+v", got.Parents)
+	}
+}
