@@ -49,7 +49,7 @@ func layers() map[string][]string {
 
 // testHelpers may be imported by _test.go files only.
 func testHelpers() []string {
-	return []string{"internal/natstest", "internal/logtest", "internal/readtest", "internal/chat/chattest"}
+	return []string{"internal/natstest", "internal/logtest", "internal/readtest", "internal/readtest/running", "internal/chat/chattest"}
 }
 
 func TestRoomsImportUpwards(t *testing.T) { report(t, checkRooms(tree(t))) }

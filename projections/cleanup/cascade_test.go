@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/readtest"
+	"github.com/skein-threads/skein/internal/readtest/running"
 	"github.com/skein-threads/skein/projections"
 )
 
@@ -11,7 +13,7 @@ import (
 // no other (AM-85, AM-88, C-12). Killing the runner in between changes nothing,
 // and doing it twice does nothing.
 func TestCascade(t *testing.T) {
-	h := newHouse(t)
+	h := running.New(t)
 	main := h.Do("thread.create", "", `{"key":"main"}`).ThreadID
 	other := h.Do("thread.create", "", `{}`).ThreadID
 	workers := []string{h.CreateWorker(main), h.CreateWorker(main)}
@@ -19,19 +21,19 @@ func TestCascade(t *testing.T) {
 		workers = append(workers, h.CreateWorker(workers[len(workers)-1]))
 	}
 	kept := []string{other, h.CreateWorker(other)}
-	r, kill := h.run(projections.Config{})
-	h.await(r)
+	r, kill := h.Run(projections.Config{})
+	h.AwaitRunner(r)
 	kill() // so that what is known comes from the documents
 	h.Do("thread.delete", main, `{}`)
-	r, kill = h.run(projections.Config{})
-	h.await(r) // the first commands are submitted, and nobody does them
+	r, kill = h.Run(projections.Config{})
+	h.AwaitRunner(r) // the first commands are submitted, and nobody does them
 	kill()
-	r, _ = h.run(projections.Config{})
+	r, _ = h.Run(projections.Config{})
 	h.Submitting()
 	for _, id := range workers {
 		h.Until(func() bool { return h.Tombstone(id) != nil }, id+" goes on")
 	}
-	h.await(r)
+	h.AwaitRunner(r)
 	h.Until(func() bool { return h.CountMessages("$KV.thread_threads._.deletion.>") == 0 }, "the notes of the ends are still there")
 	for _, id := range kept {
 		if h.Tombstone(id) != nil {
@@ -42,7 +44,7 @@ func TestCascade(t *testing.T) {
 	if e := first.Events[len(first.Events)-1]; e.Actor != "skein:cascade" {
 		t.Errorf("the tombstone says that %q did it", e.Actor)
 	}
-	if rejected, err := h.EventLog.Last(t.Context(), acme, events.TenantAggregate); err != nil || rejected != nil {
+	if rejected, err := h.EventLog.Last(t.Context(), readtest.Acme, events.TenantAggregate); err != nil || rejected != nil {
 		t.Errorf("a repeat was refused: %+v, %v", rejected, err)
 	}
 	h.Same(append(kept, workers...)...)
@@ -51,12 +53,12 @@ func TestCascade(t *testing.T) {
 // A thread that is made for one that has ended is deleted too (AM-85). A purge
 // goes down with it.
 func TestCascadeTakesLateWorkers(t *testing.T) {
-	h := newHouse(t)
+	h := running.New(t)
 	h.Submitting()
-	r, _ := h.run(projections.Config{})
+	r, _ := h.Run(projections.Config{})
 	main := h.Do("thread.create", "", `{}`).ThreadID
 	h.Do("thread.delete", main, `{"purge":true}`)
-	h.await(r)
+	h.AwaitRunner(r)
 	late := h.CreateWorker(main)
 	h.Until(func() bool { return h.Tombstone(late) != nil }, "the late thread goes on")
 	last := h.Tombstone(late)

@@ -11,11 +11,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/internal/readtest"
+	"github.com/skein-threads/skein/internal/readtest/running"
 	"github.com/skein-threads/skein/projections"
 )
 
-// definitions returns a reader, which follows the changes if follow is set.
-func (h *house) definitions(cfg Config, follow bool) *Definitions {
+// definitionsOf returns a reader, which follows the changes if follow is set.
+func definitionsOf(h *running.House, cfg Config, follow bool) *Definitions {
 	h.Helper()
 	d := New(h.NewLog(), cfg, zerolog.New(zerolog.NewTestWriter(h)).Level(zerolog.ErrorLevel))
 	if !follow {
@@ -52,59 +54,59 @@ func (d *Definitions) size() (int, int64) {
 func TestDefinitionsReader(t *testing.T) {
 	for _, follow := range []bool{true, false} {
 		t.Run(fmt.Sprint(follow), func(t *testing.T) {
-			h := newHouse(t)
-			r, _ := h.run(projections.Config{})
-			d := h.definitions(Config{MaxAge: time.Hour}, follow)
+			h := running.New(t)
+			r, _ := h.Run(projections.Config{})
+			d := definitionsOf(h, Config{MaxAge: time.Hour}, follow)
 			ctx := t.Context()
-			if _, err := d.Get(ctx, acme, events.AgentKind, "a"); !errors.Is(err, &events.Error{Code: events.NotFound}) {
+			if _, err := d.Get(ctx, readtest.Acme, events.AgentKind, "a"); !errors.Is(err, &events.Error{Code: events.NotFound}) {
 				t.Errorf("before there is one: %v", err)
 			}
 			h.Apply(`{"definitions":[{"kind":"agent","definition":{"name":"a","type":"ai_human","reactor":"r1"}}]}`)
-			h.await(r)
+			h.AwaitRunner(r)
 			h.Until(func() bool {
-				one, version, err := Load[events.AgentDefinition](ctx, d, acme, events.AgentKind, "a")
+				one, version, err := Load[events.AgentDefinition](ctx, d, readtest.Acme, events.AgentKind, "a")
 				return err == nil && version == 1 && one.Reactor == "r1" && *one.WithDefaults().Limits.Iterations == 20
 			}, "it does not appear")
-			first, err := d.Get(ctx, acme, events.AgentKind, "a")
+			first, err := d.Get(ctx, readtest.Acme, events.AgentKind, "a")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if again, err := d.Get(ctx, acme, events.AgentKind, "a"); err != nil || (again == first) != follow {
+			if again, err := d.Get(ctx, readtest.Acme, events.AgentKind, "a"); err != nil || (again == first) != follow {
 				t.Errorf("kept: %v, want %v (%v)", again == first, follow, err)
 			}
 			h.Apply(`{"definitions":[{"kind":"agent","definition":{"name":"a","type":"ai_human","reactor":"r2"}}]}`)
 			h.Until(func() bool {
-				two, version, err := Load[events.AgentDefinition](ctx, d, acme, events.AgentKind, "a")
+				two, version, err := Load[events.AgentDefinition](ctx, d, readtest.Acme, events.AgentKind, "a")
 				return err == nil && version == 2 && two.Reactor == "r2"
 			}, "its change does not appear")
-			if was, err := d.Version(ctx, acme, events.AgentKind, "a", 1); err != nil || was.Value.(events.AgentDefinition).Reactor != "r1" || was.Definition.Version != 1 {
+			if was, err := d.Version(ctx, readtest.Acme, events.AgentKind, "a", 1); err != nil || was.Value.(events.AgentDefinition).Reactor != "r1" || was.Definition.Version != 1 {
 				t.Errorf("%+v, %v", was, err)
 			}
-			if now, err := d.Version(ctx, acme, events.AgentKind, "a", 2); err != nil || now.Value.(events.AgentDefinition).Reactor != "r2" {
+			if now, err := d.Version(ctx, readtest.Acme, events.AgentKind, "a", 2); err != nil || now.Value.(events.AgentDefinition).Reactor != "r2" {
 				t.Errorf("%+v, %v", now, err)
 			}
 			h.Apply(`{"remove":[{"kind":"agent","name":"a"}]}`)
 			h.Until(func() bool {
-				_, err := d.Get(ctx, acme, events.AgentKind, "a")
+				_, err := d.Get(ctx, readtest.Acme, events.AgentKind, "a")
 				return errors.Is(err, &events.Error{Code: events.NotFound})
 			}, "its end does not appear")
-			if was, err := d.Version(ctx, acme, events.AgentKind, "a", 2); err != nil || was.Definition.Version != 2 {
+			if was, err := d.Version(ctx, readtest.Acme, events.AgentKind, "a", 2); err != nil || was.Definition.Version != 2 {
 				t.Errorf("a version of one that was removed: %+v, %v", was, err)
 			}
 			for _, version := range []int64{0, 3, 4} {
-				if _, err := d.Version(ctx, acme, events.AgentKind, "a", version); !errors.Is(err, &events.Error{Code: events.NotFound}) {
+				if _, err := d.Version(ctx, readtest.Acme, events.AgentKind, "a", version); !errors.Is(err, &events.Error{Code: events.NotFound}) {
 					t.Errorf("version %d: %v", version, err)
 				}
 			}
 			for _, name := range []string{"", "a b", "*", ">", "a.>"} {
-				if _, err := d.Get(ctx, acme, events.AgentKind, name); !errors.Is(err, &events.Error{Code: events.NotFound}) {
+				if _, err := d.Get(ctx, readtest.Acme, events.AgentKind, name); !errors.Is(err, &events.Error{Code: events.NotFound}) {
 					t.Errorf("%q: %v", name, err)
 				}
 			}
 			if _, err := d.Get(ctx, "*", events.AgentKind, "a"); !errors.Is(err, &events.Error{Code: events.NotFound}) {
 				t.Errorf("a tenant that cannot be: %v", err)
 			}
-			if _, _, err := Load[events.ModelDefinition](ctx, d, acme, events.AgentKind, "a"); err == nil {
+			if _, _, err := Load[events.ModelDefinition](ctx, d, readtest.Acme, events.AgentKind, "a"); err == nil {
 				t.Error("an agent is no model")
 			}
 		})
@@ -113,10 +115,10 @@ func TestDefinitionsReader(t *testing.T) {
 
 // What is kept is bounded, and true while definitions change all the time.
 func TestDefinitionsReaderIsBoundedAndTrue(t *testing.T) {
-	h := newHouse(t)
-	r, _ := h.run(projections.Config{})
+	h := running.New(t)
+	r, _ := h.Run(projections.Config{})
 	const limit = 64 << 10
-	d := h.definitions(Config{CacheBytes: limit, MaxAge: time.Hour}, true)
+	d := definitionsOf(h, Config{CacheBytes: limit, MaxAge: time.Hour}, true)
 	want := map[string]string{}
 	for round := range 12 {
 		var list []string
@@ -126,10 +128,10 @@ func TestDefinitionsReaderIsBoundedAndTrue(t *testing.T) {
 			list = append(list, fmt.Sprintf(`{"kind":"prompt","name":%q,"definition":{"text":%q}}`, name, text))
 		}
 		h.Apply(`{"definitions":[` + strings.Join(list, ",") + `]}`)
-		h.await(r)
+		h.AwaitRunner(r)
 		for name, text := range want {
 			h.Until(func() bool {
-				p, _, err := Load[events.PromptDefinition](t.Context(), d, acme, events.PromptKind, name)
+				p, _, err := Load[events.PromptDefinition](t.Context(), d, readtest.Acme, events.PromptKind, name)
 				return err == nil && p.Text == text
 			}, name+" is not what it was made")
 		}
@@ -142,13 +144,13 @@ func TestDefinitionsReaderIsBoundedAndTrue(t *testing.T) {
 // A reader whose connection was lost forgets what it kept, and follows again. One
 // that is told of nothing reads again after a while.
 func TestDefinitionsReaderForgets(t *testing.T) {
-	h := newHouse(t)
-	r, _ := h.run(projections.Config{})
-	d := h.definitions(Config{MaxAge: time.Hour}, true)
+	h := running.New(t)
+	r, _ := h.Run(projections.Config{})
+	d := definitionsOf(h, Config{MaxAge: time.Hour}, true)
 	h.Apply(`{"definitions":[{"kind":"prompt","name":"p","definition":{"text":"one"}}]}`)
-	h.await(r)
+	h.AwaitRunner(r)
 	h.Until(func() bool {
-		_, _ = d.Get(t.Context(), acme, events.PromptKind, "p")
+		_, _ = d.Get(t.Context(), readtest.Acme, events.PromptKind, "p")
 		n, _ := d.size()
 		return n == 1
 	}, "nothing is kept")
@@ -162,7 +164,7 @@ func TestDefinitionsReaderForgets(t *testing.T) {
 	old := New(h.NewLog(), Config{MaxAge: time.Minute, Now: func() time.Time { return now }}, zerolog.Nop())
 	old.forget(true) // told of nothing
 	get := func() string {
-		p, _, err := Load[events.PromptDefinition](t.Context(), old, acme, events.PromptKind, "p")
+		p, _, err := Load[events.PromptDefinition](t.Context(), old, readtest.Acme, events.PromptKind, "p")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +172,7 @@ func TestDefinitionsReaderForgets(t *testing.T) {
 	}
 	get()
 	h.Apply(`{"definitions":[{"kind":"prompt","name":"p","definition":{"text":"two"}}]}`)
-	h.await(r)
+	h.AwaitRunner(r)
 	if got := get(); got != "one" {
 		t.Errorf("%s was read though one was kept", got)
 	}
@@ -183,58 +185,58 @@ func TestDefinitionsReaderForgets(t *testing.T) {
 // What is not there is known not to be, until something is told of it. A reader
 // that knows what was defined by now reads again though nobody tells it.
 func TestDefinitionsReaderKnowsWhatIsNotThere(t *testing.T) {
-	h := newHouse(t)
-	r, _ := h.run(projections.Config{})
+	h := running.New(t)
+	r, _ := h.Run(projections.Config{})
 	var defined, shown uint64
-	told := h.definitions(Config{MaxAge: time.Hour}, true)
+	told := definitionsOf(h, Config{MaxAge: time.Hour}, true)
 	untold := New(h.NewLog(), Config{
 		MaxAge: time.Hour, Defined: func(string) uint64 { return defined }, Shown: func() uint64 { return shown },
 	}, zerolog.Nop())
 	untold.forget(true) // told of nothing
 	readers := []*Definitions{told, untold}
 	for _, d := range readers {
-		if d.Absent(acme, events.AgentKind, "a") {
+		if d.Absent(readtest.Acme, events.AgentKind, "a") {
 			t.Error("it is known not to be there before anybody has looked")
 		}
-		if _, err := d.Get(t.Context(), acme, events.AgentKind, "a"); !errors.Is(err, &events.Error{Code: events.NotFound}) {
+		if _, err := d.Get(t.Context(), readtest.Acme, events.AgentKind, "a"); !errors.Is(err, &events.Error{Code: events.NotFound}) {
 			t.Error(err)
 		}
-		if !d.Absent(acme, events.AgentKind, "a") || d.Absent(acme, events.AgentKind, "b") || d.Absent(acme, events.ToolKind, "a") {
+		if !d.Absent(readtest.Acme, events.AgentKind, "a") || d.Absent(readtest.Acme, events.AgentKind, "b") || d.Absent(readtest.Acme, events.ToolKind, "a") {
 			t.Error("what was looked for, and nothing else, is known not to be there")
 		}
 	}
 	for version, text := range []string{"r1", "r2"} {
 		h.Apply(fmt.Sprintf(`{"definitions":[{"kind":"agent","definition":{"name":"a","type":"ai_human","reactor":%q}}]}`, text))
-		h.await(r)
+		h.AwaitRunner(r)
 		defined++
 		for i, d := range readers {
-			h.Until(func() bool { return !d.Absent(acme, events.AgentKind, "a") }, "it is still said not to be there")
+			h.Until(func() bool { return !d.Absent(readtest.Acme, events.AgentKind, "a") }, "it is still said not to be there")
 			h.Until(func() bool {
-				a, v, err := Load[events.AgentDefinition](t.Context(), d, acme, events.AgentKind, "a")
+				a, v, err := Load[events.AgentDefinition](t.Context(), d, readtest.Acme, events.AgentKind, "a")
 				return err == nil && v == int64(version+1) && a.Reactor == text
 			}, fmt.Sprintf("reader %d does not give %s", i, text))
 		}
 		shown = defined // from here on what is read is kept
-		first, err := untold.Get(t.Context(), acme, events.AgentKind, "a")
+		first, err := untold.Get(t.Context(), readtest.Acme, events.AgentKind, "a")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := untold.Get(t.Context(), acme, events.AgentKind, "a"); err != nil || again != first {
+		if again, err := untold.Get(t.Context(), readtest.Acme, events.AgentKind, "a"); err != nil || again != first {
 			t.Errorf("it is read again and again: %v", err)
 		}
 	}
 }
 
 func BenchmarkDefinitionsGet(b *testing.B) {
-	h := newHouse(b)
-	r, _ := h.run(projections.Config{})
+	h := running.New(b)
+	r, _ := h.Run(projections.Config{})
 	h.Apply(`{"definitions":[{"kind":"agent","definition":{"name":"a","type":"ai_human","reactor":"r1"}}]}`)
-	h.await(r)
+	h.AwaitRunner(r)
 	for name, follow := range map[string]bool{"kept": true, "read": false} {
-		d := h.definitions(Config{}, follow)
+		d := definitionsOf(h, Config{}, follow)
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := d.Get(b.Context(), acme, events.AgentKind, "a"); err != nil {
+				if _, err := d.Get(b.Context(), readtest.Acme, events.AgentKind, "a"); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -11,8 +11,8 @@ import (
 func BenchmarkQuery(b *testing.B) {
 	h := newHouse(b)
 	id := h.Fill(100, 20)[7]
-	r, _ := h.run(projections.Config{})
-	h.await(r)
+	r, _ := h.Run(projections.Config{})
+	h.AwaitRunner(r)
 	a := h.asker(Config{})
 	for _, c := range []struct{ name, body string }{
 		{"thread.get", `{"threadId":"` + id + `"}`},
@@ -34,7 +34,7 @@ func BenchmarkQuery(b *testing.B) {
 func BenchmarkThreadHistory(b *testing.B) {
 	h := newHouse(b)
 	h.Fill(100_000, 1)
-	r, _ := h.run(projections.Config{})
+	r, _ := h.Run(projections.Config{})
 	end, err := h.EventLog.LastSeq(b.Context())
 	if err != nil {
 		b.Fatal(err)

@@ -24,7 +24,7 @@ func names(list *events.DefinitionList) []string {
 // of a kind.
 func TestDefinitionQueries(t *testing.T) {
 	h := newHouse(t)
-	h.run(projections.Config{})
+	h.Run(projections.Config{})
 	a := h.asker(Config{})
 	h.Apply(`{"definitions":[
 		{"kind":"agent","definition":{"name":"support","type":"ai_human","model":"gpt-4.1"}},
@@ -83,7 +83,7 @@ func TestDefinitionQueries(t *testing.T) {
 // some of them.
 func TestDefinitionPages(t *testing.T) {
 	h := newHouse(t)
-	r, _ := h.run(projections.Config{})
+	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})
 	var want []string
 	for i := range 60 {
@@ -97,7 +97,7 @@ func TestDefinitionPages(t *testing.T) {
 	for i := range 60 {
 		h.Apply(fmt.Sprintf(`{"remove":[{"kind":"prompt","name":"gone%03d"}]}`, i))
 	}
-	h.await(r)
+	h.AwaitRunner(r)
 	for _, limit := range []int{7, 1000} {
 		var got []string
 		for cursor, pages := "", 0; ; pages++ {

@@ -14,7 +14,7 @@ import (
 // and by the ids of what it held.
 func TestQueries_DeletedThreadIsNotFoundWhateverABucketHolds(t *testing.T) {
 	h := newHouse(t)
-	r, _ := h.run(projections.Config{})
+	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{Progress: r.Progress()})
 	id, docs := h.FullThread(r.Progress())
 	kept := h.Do("thread.create", "", `{}`).ThreadID

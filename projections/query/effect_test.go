@@ -13,7 +13,7 @@ import (
 // says, live, after a restart of the runner, and judged by a rebuild (SA-86).
 func TestEffectsOfTheLog(t *testing.T) {
 	h := newHouse(t)
-	r, stop := h.run(projections.Config{})
+	r, stop := h.Run(projections.Config{})
 	id := h.Do("thread.create", "", `{}`).ThreadID
 	effect := func(n int) string { return fmt.Sprintf("0195e5d0-3c1a-4b2e-9f44-%012d", n) }
 	inside := func(name string, data any) {
@@ -26,7 +26,7 @@ func TestEffectsOfTheLog(t *testing.T) {
 		for n := from; n < from+30; n++ {
 			h.Do("effect.schedule", id, fmt.Sprintf(`{"id":%q,"name":"x"}`, effect(n)))
 			if n%5 == 4 {
-				h.await(r) // so that not all of it is folded at once
+				h.AwaitRunner(r) // so that not all of it is folded at once
 			}
 			switch n % 3 {
 			case 0:
@@ -40,17 +40,17 @@ func TestEffectsOfTheLog(t *testing.T) {
 				}
 			}
 		}
-		h.await(r)
+		h.AwaitRunner(r)
 		h.Same(id)
 	}
 	some(0)
 	stop()
-	r, _ = h.run(projections.Config{})
+	r, _ = h.Run(projections.Config{})
 	some(30)
 	if report, err := rebuild.Verify(t.Context(), h.EventLog, rebuild.Scope{}, "effects"); err != nil || report.Found != 0 || report.Documents < 20 {
 		t.Errorf("%+v, %v", report, err)
 	}
 	h.Do("thread.delete", id, `{}`)
-	h.await(r)
+	h.AwaitRunner(r)
 	h.Same()
 }

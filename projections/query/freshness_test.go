@@ -33,7 +33,7 @@ func TestWaiting(t *testing.T) {
 	if past.Version != 1 || len(answers) != 0 {
 		t.Errorf("%+v, and %d were answered without a runner", past, len(answers))
 	}
-	h.run(projections.Config{})
+	h.Run(projections.Config{})
 	for range 3 {
 		if err := <-answers; err != nil {
 			t.Error(err)
@@ -45,7 +45,7 @@ func TestWaiting(t *testing.T) {
 func TestReadYourWrites(t *testing.T) {
 	h := newHouse(t)
 	shared := buckets.NewProgress()
-	h.run(projections.Config{Progress: shared})
+	h.Run(projections.Config{Progress: shared})
 	a, b := h.asker(Config{Progress: shared}), h.asker(Config{})
 	id := h.Do("thread.create", "", `{}`).ThreadID
 	for n := range 50 {
@@ -71,9 +71,9 @@ func TestReadYourWrites(t *testing.T) {
 // with what the log folds to, and with what the live documents were then.
 func TestAtEveryVersion(t *testing.T) {
 	h := newHouse(t)
-	r, _ := h.run(projections.Config{})
+	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})
-	au := readtest.NewAuthor(h.House, 3)
+	au := readtest.NewAuthor(h.House.House, 3)
 	au.Write(40)
 	thread := au.Threads[0]
 	type moment struct {
@@ -85,7 +85,7 @@ func TestAtEveryVersion(t *testing.T) {
 	var moments []moment
 	for range 60 {
 		au.Step(thread)
-		h.await(r)
+		h.AwaitRunner(r)
 		got, err := a.q.Handle(t.Context(), acme, "thread.get", []byte(`{"threadId":"`+thread+`"}`), service.Meta{})
 		if err != nil {
 			break // it was deleted

@@ -34,12 +34,12 @@ func (a *asker) whole(id, item string) *events.Item {
 // version that it asked for.
 func TestLargeDocument_IsShown(t *testing.T) {
 	h := newHouse(t)
-	r, stop := h.run(projections.Config{})
+	r, stop := h.Run(projections.Config{})
 	a := h.asker(Config{})
 	in, id, version := h.LargeItem()
 	shows := func() {
 		t.Helper()
-		h.await(r)
+		h.AwaitRunner(r)
 		slot := h.Folded(in, documents.Until{}).Slot(documents.Place{Kind: documents.Items, Thread: documents.ThreadName(acme, in), ID: id})
 		if have, want := readtest.Encode(h, a.whole(in, id)), readtest.Encode(h, slot.Doc); have != want {
 			t.Fatalf("it is shown with %d bytes, not as the log says, with %d", len(have), len(want))
@@ -57,7 +57,7 @@ func TestLargeDocument_IsShown(t *testing.T) {
 	}
 	// Another runner goes on with it.
 	stop()
-	r, _ = h.run(projections.Config{})
+	r, _ = h.Run(projections.Config{})
 	h.Do("message.edit", in, fmt.Sprintf(`{"itemId":%q,"metadata":{"more":true}}`, id))
 	h.Do("message.edit", in, fmt.Sprintf(`{"itemId":%q,"metadata":{"more":false}}`, id))
 	shows()
@@ -82,10 +82,10 @@ func TestLargeDocument_IsShown(t *testing.T) {
 // the read model is behind, the audit finds it, and a rebuild mends it.
 func TestLargeDocument_PieceMissing(t *testing.T) {
 	h := newHouse(t)
-	r, _ := h.run(projections.Config{})
+	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})
 	in, id, _ := h.LargeItem()
-	h.await(r)
+	h.AwaitRunner(r)
 	bucket := h.Models.Of(documents.Items).Bucket
 	stream, err := h.EventLog.JetStream().Stream(t.Context(), "KV_"+h.EventLog.Config().Names.Bucket(bucket))
 	if err != nil {
@@ -114,10 +114,10 @@ func TestLargeDocument_PieceMissing(t *testing.T) {
 // the audit say so; what an older Skein stored in one message is read as it is.
 func TestLargeDocument_UnstoredAndOld(t *testing.T) {
 	h := newHouse(t)
-	r, stop := h.run(projections.Config{})
+	r, stop := h.Run(projections.Config{})
 	a := h.asker(Config{})
 	in, id, _ := h.LargeItem()
-	h.await(r)
+	h.AwaitRunner(r)
 	stop()
 	p := h.Models.Of(documents.Items)
 	place := documents.Place{Kind: documents.Items, Thread: documents.ThreadName(acme, in), ID: id}
@@ -165,12 +165,12 @@ func TestLargeDocument_UnstoredAndOld(t *testing.T) {
 // it has are there.
 func TestLargeDocument_RewriteRemovesOldPieces(t *testing.T) {
 	h := newHouse(t)
-	r, _ := h.run(projections.Config{})
+	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})
 	in, id, _ := h.LargeItem()
 	other, kept, _ := h.LargeItem()
 	h.Do("message.edit", in, fmt.Sprintf(`{"itemId":%q,"content":[{"type":"output_text","text":"short"}]}`, id))
-	h.await(r)
+	h.AwaitRunner(r)
 	if report, err := rebuild.Rewrite(t.Context(), h.EventLog); err != nil || report.Found != 0 {
 		t.Fatalf("%+v, %v", report.Differences, err)
 	}

@@ -25,10 +25,10 @@ func TestLostBucket(t *testing.T) {
 func lose(t *testing.T, lost []documents.Kind) {
 	h := newHouse(t)
 	h.Fill(100, 2)
-	r, stop := h.run(projections.Config{})
-	a := readtest.NewAuthor(h.House, 12)
+	r, stop := h.Run(projections.Config{})
+	a := readtest.NewAuthor(h.House.House, 12)
 	a.Write(200)
-	h.await(r)
+	h.AwaitRunner(r)
 	stop()
 	for _, k := range lost {
 		if err := h.EventLog.JetStream().DeleteStream(t.Context(), "KV_"+h.Models.Of(k).Bucket); err != nil {
@@ -42,7 +42,7 @@ func lose(t *testing.T, lost []documents.Kind) {
 	a.Write(100) // to be folded without what was lost
 	thread := a.Threads[len(a.Threads)-1]
 	asked := h.asker(Config{})
-	h.start(r)
+	h.StartRunner(r)
 	for _, id := range []string{"T-00000000-0000-7000-8000-000000000099", "T-00000000-0000-7000-8000-000000000000"} {
 		doc := ask[events.Thread](asked, "thread.get", `{"threadId":"`+id+`","minSeq":1}`)
 		items := ask[events.ItemList](asked, "item.list", `{"threadId":"`+id+`","minSeq":1}`)
@@ -52,6 +52,6 @@ func lose(t *testing.T, lost []documents.Kind) {
 	}
 	h.Append(thread, events.Event{Type: events.HistoryTruncatedType, Data: events.HistoryTruncated{FromIndex: 2}})
 	a.Write(100)
-	h.await(r)
+	h.AwaitRunner(r)
 	h.Same(append(h.FilledIDs(100), a.Threads...)...)
 }

@@ -64,7 +64,7 @@ const (
 func longThreads(t testing.TB) (a *asker, queries map[string][2]string) {
 	h := newHouse(t)
 	ids := [2]string{h.talk(short), h.talk(long)}
-	r, stop := h.run(projections.Config{})
+	r, stop := h.Run(projections.Config{})
 	end, err := h.EventLog.LastSeq(h.Context())
 	if err != nil {
 		t.Fatal(err)

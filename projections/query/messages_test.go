@@ -221,7 +221,7 @@ func TestMessagesAreAPlainList(t *testing.T) {
 	}
 	for seed := range seeds {
 		h := newHouse(t)
-		r, stop := h.run(projections.Config{})
+		r, stop := h.Run(projections.Config{})
 		a := h.asker(Config{})
 		m := &model{house: h, rnd: rand.New(rand.NewPCG(seed, 7)), id: h.Do("thread.create", "", `{}`).ThreadID}
 		m.side = h.Do("context.create", m.id, `{"key":"side"}`).Result.ContextID
@@ -231,11 +231,11 @@ func TestMessagesAreAPlainList(t *testing.T) {
 			}
 			m.commit()
 			if m.rnd.IntN(8) == 0 {
-				h.await(r)
+				h.AwaitRunner(r)
 				m.ask(a, 5)
 			}
 		}
-		h.await(r)
+		h.AwaitRunner(r)
 		m.ask(a, 150)
 		m.cursors(a)
 		h.Same(m.id)
@@ -296,9 +296,9 @@ func (m *model) rebuild() {
 	if err := r.Ensure(m.Context()); err != nil {
 		m.Fatal(err)
 	}
-	_, stop := m.start(r)
+	_, stop := m.StartRunner(r)
 	defer stop()
-	m.await(r)
+	m.AwaitRunner(r)
 	m.ask(m.asker(Config{Progress: r.Progress()}), 60)
 	m.Same(m.id)
 }
@@ -306,14 +306,14 @@ func (m *model) rebuild() {
 // TestMessagesAsTheyWere: a look back shows the messages of that version.
 func TestMessagesAsTheyWere(t *testing.T) {
 	h := newHouse(t)
-	r, _ := h.run(projections.Config{})
+	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})
 	id := h.Do("thread.create", "", `{}`).ThreadID
 	h.Do("message.add", id, `{"id":"a","role":"user","content":"1"}`)
 	then := h.Do("message.add", id, `{"id":"b","role":"assistant","toolCalls":`+fmt.Sprintf("%q", calls([]string{"x"}))+`}`)
 	h.Do("message.update", id, `{"messageId":"a","content":"2","silent":true}`)
 	h.Do("message.delete", id, `{"itemId":"b"}`)
-	h.await(r)
+	h.AwaitRunner(r)
 	was := ask[events.MessageList](a, "message.list", fmt.Sprintf(`{"threadId":%q,"order":"asc","at":{"version":%d}}`, id, then.Version))
 	if was.Total != 2 || *was.Messages[0].Content != "1" || was.Messages[1].ToolCalls == nil {
 		t.Errorf("%+v", was)
@@ -332,7 +332,7 @@ func TestMessagesAsTheyWere(t *testing.T) {
 // oldest ones, and says so.
 func TestLargeCalls(t *testing.T) {
 	h := newHouse(t)
-	r, _ := h.run(projections.Config{})
+	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})
 	id := h.Do("thread.create", "", `{}`).ThreadID
 	h.Do("message.add", id, `{"id":"a","role":"assistant","content":"x"}`)
@@ -340,7 +340,7 @@ func TestLargeCalls(t *testing.T) {
 	for i := range 12 {
 		h.Do("item.create", id, fmt.Sprintf(`{"item":{"type":"action_execute","parentItemId":"a","content":{"callId":"c%d","name":"n","arguments":{"t":"%s"}}}}`, i, text))
 	}
-	h.await(r)
+	h.AwaitRunner(r)
 	list := ask[events.MessageList](a, "message.list", fmt.Sprintf(`{"threadId":%q}`, id))
 	one := ask[events.ThreadMessage](a, "message.get", fmt.Sprintf(`{"threadId":%q,"messageId":"a"}`, id))
 	for _, m := range []*events.ThreadMessage{one, &list.Messages[0]} {
@@ -370,7 +370,7 @@ func TestLargeCalls(t *testing.T) {
 // of the thread, however fast that grows.
 func TestMessagesAmidWrites(t *testing.T) {
 	h := newHouse(t)
-	r, _ := h.run(projections.Config{})
+	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{Progress: r.Progress()})
 	id := h.Do("thread.create", "", `{}`).ThreadID
 	const all = 400
@@ -384,7 +384,7 @@ func TestMessagesAmidWrites(t *testing.T) {
 		}
 		written <- nil
 	}()
-	h.await(r)
+	h.AwaitRunner(r)
 	for last, done := int64(0), false; last < all; {
 		page := ask[events.MessageList](a, "message.list", fmt.Sprintf(`{"threadId":%q,"limit":20,"offset":5}`, id))
 		if page.Total < last || int64(len(page.Messages)) != min(20, max(0, page.Total-5)) {
@@ -403,7 +403,7 @@ func TestMessagesAmidWrites(t *testing.T) {
 					t.Fatal(err)
 				}
 				done = true
-				h.await(r)
+				h.AwaitRunner(r)
 			default:
 			}
 		}

@@ -16,7 +16,7 @@ import (
 // filters, some of them deleted.
 func TestItemPages(t *testing.T) {
 	h := newHouse(t)
-	r, _ := h.run(projections.Config{})
+	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})
 	id := h.Do("thread.create", "", `{}`).ThreadID
 	side := h.Do("context.create", id, `{"key":"side"}`).Result.ContextID
@@ -40,7 +40,7 @@ func TestItemPages(t *testing.T) {
 		h.Do("message.delete", id, fmt.Sprintf(`{"itemId":"i%d"}`, i))
 	}
 	h.Append(id, events.Event{Type: events.HistoryTruncatedType, Data: events.HistoryTruncated{FromIndex: 1150}})
-	h.await(r)
+	h.AwaitRunner(r)
 	h.Same(id)
 	for _, s := range h.Folded(id, documents.Until{}).All(documents.Mask(0).With(documents.Items)) {
 		want = append(want, *s.Doc.(*events.Item))
@@ -103,11 +103,11 @@ func TestItemPages(t *testing.T) {
 // TestManyUnderOne: more parts under one step than one read can give.
 func TestManyUnderOne(t *testing.T) {
 	h := newHouse(t)
-	r, _ := h.run(projections.Config{})
+	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})
 	id := h.Do("thread.create", "", `{}`).ThreadID
 	h.React(id, 0)
-	h.await(r)
+	h.AwaitRunner(r)
 	step := ask[events.StepList](a, "step.list", `{"executionId":"`+ask[events.ExecutionList](a, "execution.list", `{"threadId":"`+id+`"}`).Executions[0].ID+`"}`).Steps[0].ID
 	for n := 1; n < 1300; n += 100 {
 		var list []string
@@ -116,7 +116,7 @@ func TestManyUnderOne(t *testing.T) {
 		}
 		h.Do("thread.commit", id, `{"commands":[`+strings.Join(list, ",")+`]}`)
 	}
-	h.await(r)
+	h.AwaitRunner(r)
 	parts := ask[events.PartList](a, "part.list", `{"stepId":"`+step+`"}`).Parts
 	if len(parts) != 1301 {
 		t.Fatalf("%d parts, want 1301", len(parts))
@@ -135,7 +135,7 @@ func TestManyUnderOne(t *testing.T) {
 // and refused where there is none.
 func TestLargeAnswers(t *testing.T) {
 	h := newHouse(t)
-	r, _ := h.run(projections.Config{CacheBytes: 1})
+	r, _ := h.Run(projections.Config{CacheBytes: 1})
 	a := h.asker(Config{})
 	id := h.Do("thread.create", "", `{}`).ThreadID
 	text := strings.Repeat("x", 400<<10)
@@ -145,7 +145,7 @@ func TestLargeAnswers(t *testing.T) {
 			h.Do("context.create", id, fmt.Sprintf(`{"content":{"text":%q}}`, text))
 		}
 	}
-	h.await(r)
+	h.AwaitRunner(r)
 	page := ask[events.ItemList](a, "item.list", `{"threadId":"`+id+`"}`)
 	if len(page.Items) == 0 || len(page.Items) > 10 || page.Total != 20 || page.NextCursor == "" {
 		t.Fatalf("%d items of %d, cursor %q", len(page.Items), page.Total, page.NextCursor)
@@ -221,11 +221,11 @@ func TestLongThread(t *testing.T) {
 // TestDeletedThread: it is gone from every query but those that look back.
 func TestDeletedThread(t *testing.T) {
 	h := newHouse(t)
-	r, _ := h.run(projections.Config{})
+	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})
 	id := h.Do("thread.create", "", `{"key":"k"}`).ThreadID
 	last := h.React(id, 0)
-	h.await(r)
+	h.AwaitRunner(r)
 	item := ask[events.ItemList](a, "item.list", `{"threadId":"`+id+`"}`).Items[0].ID
 	exe := ask[events.ExecutionList](a, "execution.list", `{"threadId":"`+id+`"}`).Executions[0].ID
 	end := h.Do("thread.delete", id, `{}`)

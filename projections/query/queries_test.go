@@ -12,6 +12,7 @@ import (
 
 	"github.com/skein-threads/skein/events"
 	"github.com/skein-threads/skein/internal/readtest"
+	"github.com/skein-threads/skein/internal/readtest/running"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/service"
 )
@@ -24,6 +25,13 @@ type asker struct {
 	*house
 	q *Queries
 }
+
+const acme = readtest.Acme
+
+// house is a house whose tests send queries.
+type house struct{ *running.House }
+
+func newHouse(t testing.TB) *house { return &house{running.New(t)} }
 
 // asker answers queries, which wait for what they name as long as a test does if
 // nothing else is said.
@@ -78,7 +86,7 @@ func seqOf(r *events.Reply) string { return fmt.Sprintf(`"minSeq":%d`, r.Seq) }
 // EK-22..EK-26 and EK-151..EK-156 as they are answered.
 func TestQueries(t *testing.T) {
 	h := newHouse(t)
-	h.run(projections.Config{})
+	h.Run(projections.Config{})
 	a := h.asker(Config{})
 	made := h.Do("thread.create", "", `{"key":"support/42","title":"Zoë","userId":"u-1","agentId":"triage","metadata":{"n":1},"context":{"a":1}}`)
 	id := made.ThreadID
@@ -171,10 +179,10 @@ func TestQueries(t *testing.T) {
 // the one in the subject, and none to fall back on.
 func TestQueriesThatAreRefused(t *testing.T) {
 	h := newHouse(t)
-	r, _ := h.run(projections.Config{})
+	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{Wait: 50 * time.Millisecond})
 	made := h.Do("thread.create", "", `{"key":"a"}`)
-	h.await(r)
+	h.AwaitRunner(r)
 	id := made.ThreadID
 	h.Until(func() bool { // they wait too shortly to be sure of what is there
 		_, err := a.q.Handle(t.Context(), acme, "thread.get", []byte(`{"threadId":"`+id+`",`+seqOf(made)+`}`), service.Meta{})

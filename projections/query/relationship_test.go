@@ -12,13 +12,13 @@ import (
 // and as it was; the bucket is what the log says.
 func TestRelationships_Listed(t *testing.T) {
 	h := newHouse(t)
-	r, _ := h.run(projections.Config{})
+	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})
 	one, two := h.Do("thread.create", "", `{"key":"one"}`).ThreadID, h.Do("thread.create", "", `{}`).ThreadID
 	h.Do("item.create", one, `{"item":{"type":"message","role":"user","content":[]}}`)
 	before := h.Do("thread.mention", one, fmt.Sprintf(`{"mentionedId":%q,"comment":"see"}`, two))
 	last := h.Do("thread.mention", two, fmt.Sprintf(`{"mentionedId":%q}`, one))
-	h.await(r)
+	h.AwaitRunner(r)
 	list := func(data string) []events.Relationship {
 		t.Helper()
 		return ask[events.RelationshipList](a, "relationship.list", data).Relationships

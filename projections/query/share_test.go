@@ -13,7 +13,6 @@ import (
 
 	"github.com/skein-threads/skein/commands"
 	"github.com/skein-threads/skein/events"
-	"github.com/skein-threads/skein/internal/readtest"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/service"
 )
@@ -22,7 +21,7 @@ import (
 // ended.
 func TestShare_TokenOpensMessagesOnly(t *testing.T) { // AM-109
 	h := newHouse(t)
-	r, _ := h.run(projections.Config{})
+	r, _ := h.Run(projections.Config{})
 	var ahead time.Duration
 	a := h.asker(Config{Now: func() time.Time { return time.Now().Add(ahead) }, Progress: r.Progress(), Queue: func(ctx context.Context, tenant, id string) (*events.QueueList, error) {
 		return h.Dispatcher.Queued(ctx, tenant, id)
@@ -157,7 +156,7 @@ func TestShare_Refused(t *testing.T) {
 	}
 	a.Do("thread.unshare", id, fmt.Sprintf(`{"shareId":%q}`, last.Result.ShareID))
 	a.Do("thread.share", id, `{}`)
-	if _, err := a.Dispatcher.Inside(t.Context(), readtest.Acme, id, "c-9", "thread.share", events.ShareThread{}); events.AsError(err).Code != events.InvalidRequest {
+	if _, err := a.Dispatcher.Inside(t.Context(), acme, id, "c-9", "thread.share", events.ShareThread{}); events.AsError(err).Code != events.InvalidRequest {
 		t.Errorf("a share without a reply: %v", err)
 	}
 }

@@ -43,7 +43,7 @@ func textsOf(messages []events.DocumentMessage) string {
 
 func documentAsker(t *testing.T) *asker {
 	h := newHouse(t)
-	h.run(projections.Config{})
+	h.Run(projections.Config{})
 	return h.asker(Config{Queue: func(ctx context.Context, tenant, id string) (*events.QueueList, error) {
 		return h.Dispatcher.Queued(ctx, tenant, id)
 	}})

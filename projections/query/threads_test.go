@@ -27,7 +27,7 @@ func ids(list []events.Thread) (all []string) {
 
 func TestThreadListFilters(t *testing.T) {
 	h := newHouse(t)
-	r, _ := h.run(projections.Config{})
+	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})
 	made := []string{}
 	for n := range 12 {
@@ -37,7 +37,7 @@ func TestThreadListFilters(t *testing.T) {
 	h.Do("thread.status", made[2], `{"to":"streaming"}`)
 	h.Do("thread.create", "", `{}`)
 	h.Do("thread.delete", made[11], `{}`)
-	h.await(r)
+	h.AwaitRunner(r)
 	after := ask[events.Thread](a, "thread.get", `{"threadId":"`+made[8]+`"}`).CreatedAt
 	end, err := h.EventLog.LastSeq(t.Context())
 	if err != nil {
@@ -96,13 +96,13 @@ func TestThreadListFilters(t *testing.T) {
 // met.
 func TestPagingWhileThreadsChange(t *testing.T) {
 	h := newHouse(t)
-	r, _ := h.run(projections.Config{})
+	r, _ := h.Run(projections.Config{})
 	a := h.asker(Config{})
 	made := []string{}
 	for range 60 {
 		made = append(made, h.Do("thread.create", "", `{}`).ThreadID)
 	}
-	h.await(r)
+	h.AwaitRunner(r)
 	changed := map[string]bool{}
 	met := map[string]int{}
 	cursor := fmt.Sprintf(`,"minSeq":%d`, r.Progress().Seq())
@@ -136,7 +136,7 @@ func TestManyThreads(t *testing.T) {
 		t.Skip("it makes 100,000 threads, and measures times: make test-long runs it")
 	}
 	h := newHouse(t)
-	h.run(projections.Config{})
+	h.Run(projections.Config{})
 	few := h.asker(Config{Wait: time.Minute})
 	h.putThreads(0, 1000)
 	few.listed(1000)
@@ -253,7 +253,7 @@ func directoryBytes(threads int) uint64 {
 // removes some.
 func TestDirectoryKeepsItsOrder(t *testing.T) {
 	h := newHouse(t)
-	a := readtest.NewAuthor(h.House, 5)
+	a := readtest.NewAuthor(h.House.House, 5)
 	d := newDirectories()
 	want := map[string]uint64{}
 	var both sync.WaitGroup

@@ -3,16 +3,17 @@ package rebuild_test
 import (
 	"testing"
 
+	"github.com/skein-threads/skein/internal/readtest/running"
 	"github.com/skein-threads/skein/projections"
 )
 
 // BenchmarkVerify compares every document with the log: 500 threads of 240 events
 // and about 160 documents each.
 func BenchmarkVerify(b *testing.B) {
-	h := newHouse(b)
+	h := running.New(b)
 	h.Fill(500, 20)
-	r, _ := h.run(projections.Config{})
-	h.await(r)
+	r, _ := h.Run(projections.Config{})
+	h.AwaitRunner(r)
 	docs := int64(0)
 	for b.Loop() {
 		report := h.Verify()

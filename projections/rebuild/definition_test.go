@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/skein-threads/skein/internal/readtest/running"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/projections/documents"
 	"github.com/skein-threads/skein/projections/rebuild"
@@ -12,13 +13,13 @@ import (
 // What was changed in the bucket of definitions is found, and repaired from the log; so
 // is a bucket that was emptied.
 func TestRepair_Definitions(t *testing.T) {
-	h := newHouse(t)
-	r, stop := h.run(projections.Config{})
+	h := running.New(t)
+	r, stop := h.Run(projections.Config{})
 	p := h.Models.Of(documents.Definitions)
 	h.Apply(`{"definitions":[{"kind":"model","name":"a","definition":{"model":"x"}},{"kind":"model","name":"b","definition":{"model":"x"}},{"kind":"model","name":"c","definition":{"model":"x"}}]}`)
 	h.Apply(`{"remove":[{"kind":"model","name":"c"}]}`)
 	thread := h.Do("thread.create", "", `{}`).ThreadID
-	h.await(r)
+	h.AwaitRunner(r)
 	if report := h.Verify(); report.Found != 0 || report.Threads != 1 || report.Documents < 3 {
 		t.Fatalf("nothing is wrong yet: %+v", report)
 	}
@@ -37,7 +38,7 @@ func TestRepair_Definitions(t *testing.T) {
 			}
 		}
 	}
-	h.await(r)
+	h.AwaitRunner(r)
 	h.Same(thread)
 
 	stop()
@@ -48,9 +49,9 @@ func TestRepair_Definitions(t *testing.T) {
 	if err := stream.Purge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r, _ = h.run(projections.Config{})
+	r, _ = h.Run(projections.Config{})
 	h.Apply(`{"definitions":[{"kind":"model","name":"d","definition":{"model":"x"}}]}`)
 	h.Until(func() bool { return len(h.Live(p)) == 3 && r.Progress().Seq() > 0 }, "the bucket was not filled again")
-	h.await(r)
+	h.AwaitRunner(r)
 	h.Same(thread)
 }

@@ -8,13 +8,14 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/skein-threads/skein/internal/readtest"
+	"github.com/skein-threads/skein/internal/readtest/running"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/projections/documents"
 	"github.com/skein-threads/skein/projections/rebuild"
 )
 
 func TestUnknownProjection(t *testing.T) {
-	h := newHouse(t)
+	h := running.New(t)
 	_, err := rebuild.Verify(t.Context(), h.EventLog, rebuild.Scope{}, "items", "nothing")
 	unknown, ok := err.(*rebuild.UnknownProjectionError)
 	if !ok || unknown.Name != "nothing" || len(unknown.Known) != documents.Kinds {
@@ -28,10 +29,10 @@ func TestUnknownProjection(t *testing.T) {
 // TestRepairUnderSteadyLoad alters every document of many threads while all of
 // them are written: the repair comes to an end, and so does the runner.
 func TestRepairUnderSteadyLoad(t *testing.T) {
-	h := newHouse(t)
+	h := running.New(t)
 	ids := h.Fill(50, 4)
-	r, _ := h.run(projections.Config{})
-	h.await(r)
+	r, _ := h.Run(projections.Config{})
+	h.AwaitRunner(r)
 	for _, p := range h.Models.List() {
 		for key, doc := range h.Live(p) {
 			h.Tamper(p, key, strings.Replace(doc, `{`, `{"tampered":true,`, 1))
@@ -57,7 +58,7 @@ func TestRepairUnderSteadyLoad(t *testing.T) {
 	}
 	stop()
 	others.Wait()
-	h.await(r)
+	h.AwaitRunner(r)
 	if report := h.Verify(); report.Found != 0 {
 		t.Errorf("%d differences are left: %+v", report.Found, report.Differences[0])
 	}
@@ -66,24 +67,24 @@ func TestRepairUnderSteadyLoad(t *testing.T) {
 
 // TestVerifyWhileTheRunnerIsBehind reports nothing that is only late.
 func TestVerifyWhileTheRunnerIsBehind(t *testing.T) {
-	h := newHouse(t)
+	h := running.New(t)
 	a := readtest.NewAuthor(h.House, 13)
-	r, stop := h.run(projections.Config{})
+	r, stop := h.Run(projections.Config{})
 	a.Write(100)
-	h.await(r)
+	h.AwaitRunner(r)
 	stop()
 	a.Write(100)
 	if report := h.Verify(); report.Found != 0 {
 		t.Errorf("%+v", report)
 	}
-	r, stop = h.run(projections.Config{BatchCommits: 1})
+	r, stop = h.Run(projections.Config{BatchCommits: 1})
 	for range 10 {
 		a.Write(10)
 		if report := h.Verify(); report.Found != 0 {
 			t.Errorf("%+v", report)
 		}
 	}
-	h.await(r)
+	h.AwaitRunner(r)
 	stop()
 	h.Same(a.Threads...)
 }

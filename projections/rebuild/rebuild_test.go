@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/skein-threads/skein/internal/readtest"
+	"github.com/skein-threads/skein/internal/readtest/running"
 	"github.com/skein-threads/skein/projections"
 	"github.com/skein-threads/skein/projections/documents"
 	"github.com/skein-threads/skein/projections/rebuild"
@@ -16,8 +18,8 @@ import (
 // TestRebuildFindsAndRepairs tampers with documents of every kind while threads
 // are written and read.
 func TestRebuildFindsAndRepairs(t *testing.T) {
-	h := newHouse(t)
-	r, _ := h.run(projections.Config{CheckpointEvery: 50 * time.Millisecond})
+	h := running.New(t)
+	r, _ := h.Run(projections.Config{CheckpointEvery: 50 * time.Millisecond})
 	quiet := h.Do("thread.create", "", `{"title":"quiet"}`).ThreadID
 	gone := h.Do("thread.create", "", `{}`).ThreadID
 	busy := h.Do("thread.create", "", `{"title":"busy"}`).ThreadID
@@ -27,7 +29,7 @@ func TestRebuildFindsAndRepairs(t *testing.T) {
 		h.React(busy, n)
 	}
 	h.Do("thread.delete", gone, `{}`)
-	h.await(r)
+	h.AwaitRunner(r)
 	if report := h.Verify(); report.Found != 0 || report.Threads != 3 || report.Documents == 0 {
 		t.Fatalf("nothing is wrong yet: %+v", report)
 	}
@@ -51,10 +53,10 @@ func TestRebuildFindsAndRepairs(t *testing.T) {
 			want[p.Bucket+" "+keys[1]] = rebuild.Missing
 		}
 		if p.Kind != documents.Threads {
-			h.Tamper(p, acme+"."+quiet+".extra", `{"id":"extra","version":1,"seq":1}`)
-			want[p.Bucket+" "+acme+"."+quiet+".extra"] = rebuild.Extra
-			h.Tamper(p, acme+"."+gone+".extra", `{"id":"extra","version":1,"seq":999999}`)
-			want[p.Bucket+" "+acme+"."+gone+".extra"] = rebuild.Extra
+			h.Tamper(p, readtest.Acme+"."+quiet+".extra", `{"id":"extra","version":1,"seq":1}`)
+			want[p.Bucket+" "+readtest.Acme+"."+quiet+".extra"] = rebuild.Extra
+			h.Tamper(p, readtest.Acme+"."+gone+".extra", `{"id":"extra","version":1,"seq":999999}`)
+			want[p.Bucket+" "+readtest.Acme+"."+gone+".extra"] = rebuild.Extra
 		}
 		h.Tamper(p, "nobody.T-x", `{"seq":1}`)
 		want[p.Bucket+" nobody.T-x"] = rebuild.Extra
@@ -103,7 +105,7 @@ func TestRebuildFindsAndRepairs(t *testing.T) {
 	if written.Load() == 0 {
 		t.Error("nothing was written meanwhile")
 	}
-	h.await(r)
+	h.AwaitRunner(r)
 	h.Same(quiet, gone, busy)
 }
 
@@ -111,9 +113,9 @@ func TestRebuildFindsAndRepairs(t *testing.T) {
 // waited for: what it does not show yet is not missing. One that nobody fills is
 // judged as it is.
 func TestVerify_OfAYoungStoreTellsNoDifferences(t *testing.T) {
-	h := newHouse(t)
-	ensured, stop := h.run(projections.Config{}) // makes the buckets
-	h.await(ensured)
+	h := running.New(t)
+	ensured, stop := h.Run(projections.Config{}) // makes the buckets
+	h.AwaitRunner(ensured)
 	stop()
 	for _, p := range h.Models.List() {
 		stream, err := h.EventLog.JetStream().Stream(t.Context(), "KV_"+p.Bucket)
@@ -147,11 +149,11 @@ func TestVerify_OfAYoungStoreTellsNoDifferences(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r, _ := h.run(projections.Config{})
+	r, _ := h.Run(projections.Config{})
 	if report := <-done; report.Found != 0 || report.Threads != 1 {
 		t.Errorf("a runner was about to begin: %+v", report)
 	}
-	h.await(r)
+	h.AwaitRunner(r)
 	if report := verify(time.Hour); report.Found != 0 || report.Documents == 0 {
 		t.Errorf("a runner has done its work: %+v", report)
 	}
