@@ -8,10 +8,9 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// The runner reads the log from end to end, and folds a thread before it is
-// archived: see package archive. Where it starts before that again, because what it
-// had written was lost, or because it is new, it comes to a record of commits that are
-// not in the log any more, and folds them from the archive.
+// The runner folds a thread before it is archived: see package archive. A runner that
+// starts before that, because writes were lost or a read model is new, comes to a record
+// of commits that are no longer in the log, and folds them from the archive.
 
 // isRecord reports whether a commit is the record of an archive.
 func isRecord(c *events.Commit) bool {

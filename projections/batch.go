@@ -11,8 +11,8 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// batch is a range of the log that is stored as one. It is folded part by part, as
-// it arrives, so that a document that changes again and again is written once.
+// batch is a range of the log that is stored together. It is folded in parts as it
+// arrives, so that a document that changes repeatedly is written once.
 type batch struct {
 	commits []*events.Commit // of threads and tenants, not folded yet
 	broken  []uint64         // the same
@@ -20,16 +20,16 @@ type batch struct {
 	bytes   int              // of how many bytes
 	folded  int              // bytes that are folded
 	count   int              // entries of all parts
-	end     uint64           // the last sequence, whatever is there
+	end     uint64           // the last sequence, of whatever kind of entry
 	endTime time.Time        // when the log stored it
 	oldest  time.Time        // when the log stored the first
 	start   time.Time        // when storing it started
 }
 
-// errTick says that no commit arrived for a while.
+// errTick means that no commit arrived for a while.
 var errTick = errors.New("no commit arrived")
 
-// Bounds of a part: it is folded when it is so large, or when nothing waits.
+// Bounds of a part: it is folded when it reaches one, or when no commit waits.
 const (
 	partCommits = 512
 	partBytes   = 4 << 20

@@ -6,18 +6,18 @@ import "github.com/skein-threads/skein/projections/documents"
 type node struct {
 	slot  documents.Slot
 	known bool // the slot is as in the bucket, or newer; an empty one: there is no document
-	dirty bool // it is to be written
+	dirty bool // it has to be written
 	bytes int64
 
 	prev, next *node
 }
 
-// nodeBytes is about what a document in memory costs besides its content, which
+// nodeBytes is roughly what a document in memory costs in addition to its content, which
 // takes about as much as its JSON.
 const nodeBytes = 300
 
-// cache keeps documents in memory, bounded in bytes; those used longest ago go
-// first. It belongs to one goroutine, and implements documents.Store.
+// cache keeps documents in memory, bounded in bytes, and evicts those used longest ago.
+// It belongs to one goroutine, and implements documents.Store.
 type cache struct {
 	limit int64
 	bytes int64
@@ -56,7 +56,7 @@ func (c *cache) node(p documents.Place) *node {
 	return n
 }
 
-// cached returns a document that is in memory, nil if it is not.
+// cached returns a document that is in memory, or nil.
 func (c *cache) cached(p documents.Place) any {
 	if n, ok := c.nodes[p]; ok {
 		return n.slot.Doc
@@ -64,7 +64,7 @@ func (c *cache) cached(p documents.Place) any {
 	return nil
 }
 
-// size notes how large a document is.
+// size records how large a document is.
 func (c *cache) size(n *node, json int) {
 	size := nodeBytes + int64(json)
 	c.bytes += size - n.bytes
@@ -90,7 +90,8 @@ func (c *cache) forget(p documents.Place) {
 	}
 }
 
-// trim drops what is over the limit. What is to be written stays.
+// trim evicts documents until the cache is within its limit, except those that have to be
+// written.
 func (c *cache) trim() {
 	for n := c.ring.prev; n != &c.ring && c.bytes > c.limit; {
 		before := n.prev

@@ -16,8 +16,7 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// What the cache has dropped is not kept by anything else that it dropped: one
-// stale document must not keep all later ones.
+// A dropped document is not kept in memory by another one that was dropped.
 func TestDroppedDocumentsAreLetGo(t *testing.T) {
 	c := newCache(1)
 	var first *node
@@ -41,8 +40,7 @@ func TestDroppedDocumentsAreLetGo(t *testing.T) {
 	runtime.KeepAlive(first)
 }
 
-// What the cache says that it holds is what it takes of memory, so that its bound
-// is one.
+// The size that the cache reports is the memory that it takes, so that its bound is one.
 func TestCacheBytesAreMemory(t *testing.T) {
 	if !alone(t) {
 		return
@@ -100,8 +98,8 @@ func turnsOf(t *testing.T, id string, turns int) (commits []*events.Commit) {
 	return commits
 }
 
-// alone runs a test again in a process of its own, where nothing else comes and
-// goes in memory, and reports whether this is that process.
+// alone runs a test again in a process of its own, where memory is otherwise constant,
+// and reports whether this is that process.
 func alone(t *testing.T) bool {
 	const variable = "SKEIN_ALONE"
 	if os.Getenv(variable) == t.Name() {

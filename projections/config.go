@@ -18,9 +18,9 @@ type Config struct {
 	RestLag         time.Duration     // how far behind the log it is allowed to rest; default 1.5 s
 	CacheBytes      int64             // of documents kept in memory; default 32 MiB
 	CheckpointEvery time.Duration     // how often checkpoints of untouched buckets move on; default 5 s
-	EraseTurn       time.Duration     // how long what one purged thread held is erased before another's turn, the first time; default 15 s
+	EraseTurn       time.Duration     // how long one purged thread is erased before another's turn, the first time; default 15 s
 	Contents        cleanup.Eraser    // erases the contents of purged threads' files; default: they are left to the collector
-	Progress        *buckets.Progress // told how far it is; default one of its own
+	Progress        *buckets.Progress // receives its progress; default one of its own
 	Now             func() time.Time  // default time.Now
 	Jitter          func(n int) int   // a random number below n, so that two runners do not keep step; default rand.IntN
 }
@@ -65,13 +65,13 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Metrics is told what the runner does. Its methods must return at once.
+// Metrics receives what the runner does. Its methods must return at once.
 type Metrics interface {
 	cleanup.Metrics
-	// Broken is told of a commit, or an event in it, that was skipped.
+	// Broken receives a commit, or an event in it, that was skipped.
 	Broken(seq uint64)
-	// Batch is told of a batch that was stored: how many commits it had, how
-	// many documents it wrote, and how long that took.
+	// Batch receives a batch that was stored: how many commits it had, how many documents
+	// it wrote, and how long that took.
 	Batch(commits, documents int, seconds float64)
 }
 

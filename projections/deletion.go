@@ -55,7 +55,7 @@ func (s *session) purgeDeleted(ctx context.Context) error {
 	return nil
 }
 
-// resumeDeletions finishes the deletions that a runner before this one did not.
+// resumeDeletions finishes the deletions that an earlier runner left open.
 func (s *session) resumeDeletions(ctx context.Context) error {
 	sh := s.shelves[documents.Threads]
 	notes, err := s.log.Bucket(sh.Bucket).GetAt(ctx, sh.fence.Sent(), buckets.DeletionPrefix+">", buckets.CheckpointKey)

@@ -27,7 +27,7 @@ func TestBrokenCommits(t *testing.T) {
 	id := h.Do("thread.create", "", `{}`).ThreadID
 	h.Publish("skein.log."+acme+"."+id, nats.Header{events.HeaderVersion: {"9"}}, []byte(`[{"no":"event"}]`))
 	h.Publish("skein.log.acme.T-garbage", nil, []byte("garbage"))
-	// It can be read, and its item can have no key.
+	// It can be read, but its item's id cannot be a key.
 	e := events.Event{
 		ID: "x", Type: events.ItemCreatedType, Tenant: acme, ThreadID: "T-odd", Version: 1, Subject: "no key > of * any kind",
 		Data: events.ItemCreated{ID: "no key > of * any kind", ContextID: "c", Type: events.Message, Status: events.ItemStored},
@@ -46,7 +46,7 @@ func TestBrokenCommits(t *testing.T) {
 	if n := counter.broken(); n != 3 {
 		t.Errorf("%d broken commits were counted, want 3", n)
 	}
-	// The checkpoints keep it in mind, over a restart too.
+	// The checkpoints remember it, also over a restart.
 	for _, p := range h.Models.List() {
 		h.Until(func() bool {
 			c, err := buckets.ReadCheckpoint(t.Context(), h.EventLog, p)
@@ -55,8 +55,8 @@ func TestBrokenCommits(t *testing.T) {
 	}
 }
 
-// TestPurge erases a thread's events with it, after the timeline has shown its
-// end, also when the runner is killed in between.
+// A purge erases a thread's events too, after the timeline has shown the tombstone, also
+// when the runner is killed meanwhile.
 func TestPurge(t *testing.T) {
 	h := newHouse(t)
 	r, kill := h.run(Config{})
@@ -75,7 +75,7 @@ func TestPurge(t *testing.T) {
 	if n := h.CountMessages("skein.log." + acme + "." + id); n != 5 {
 		t.Fatalf("the log has %d commits of the thread before the timeline has shown its end, want 5", n)
 	}
-	kill() // with the end unfinished
+	kill() // with the deletion unfinished
 	// It takes many turns.
 	r, _ = h.run(Config{EraseTurn: time.Millisecond})
 	h.await(r)
@@ -120,7 +120,7 @@ func TestPurge(t *testing.T) {
 	}
 }
 
-// hesitant is an eraser that has to be asked several times.
+// hesitant is an eraser that has to be called several times.
 type hesitant struct {
 	asked atomic.Int64
 	names chan []string
@@ -140,9 +140,9 @@ func (e *hesitant) Erase(ctx context.Context, _ string, digests []string) (time.
 	return 0, nil
 }
 
-// The commits of a purged thread stay until the contents that they name are
-// erased, however often that has to be asked for, and by whichever runner. Once they
-// are, nobody asks again.
+// The commits of a purged thread stay until the contents that they name are erased,
+// however often the eraser has to be called, and by whichever runner. After that it is
+// not called again.
 func TestPurgeWaitsForContents(t *testing.T) {
 	h := newHouse(t)
 	eraser := &hesitant{names: make(chan []string, 1)}

@@ -1,5 +1,5 @@
 // Package projections is the runner: it folds the log into the read models of package
-// documents, in key-value buckets. Rooms below it do the rest of the read side:
+// documents, in key-value buckets. Packages below it do the rest of the read side:
 //
 //	buckets      how documents and checkpoints are stored, and how far they are
 //	rebuild      folds the log again, compares, repairs
@@ -18,11 +18,11 @@
 //
 // # What it does not
 //
-// It decides nothing: a refused command never gets this far. It answers nothing.
+// It decides no command and answers no query.
 //
 // # What may enter
 //
-// What reads the log from end to end and writes the buckets through their fences. It
+// Code that reads the log from end to end and writes the buckets through their fences. It
 // imports buckets, cleanup and rebuild, and neither queries nor the write side.
 //
 // # The runner

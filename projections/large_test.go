@@ -13,7 +13,7 @@ import (
 	"github.com/skein-threads/skein/service"
 )
 
-// What the runner cannot show it writes down as such, and goes on with all else.
+// A document that is too large is stored as such, and the runner continues.
 func TestLargeDocument_TooLargeIsTold(t *testing.T) {
 	h := newHouse(t)
 	r := New(h.NewLog(), Config{}, zerolog.Nop(), nil)
@@ -44,7 +44,7 @@ func TestLargeDocument_TooLargeIsTold(t *testing.T) {
 	}
 }
 
-// A thread that is deleted takes the pieces of its documents with it.
+// The pieces of a thread's documents are deleted with it.
 func TestLargeDocument_GoesWithItsThread(t *testing.T) {
 	h := newHouse(t)
 	r, _ := h.run(Config{})

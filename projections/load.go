@@ -11,8 +11,8 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// load reads what the fold of these commits has to see, for the read models that are
-// active at their sequences.
+// load reads the documents that the fold of these commits needs, for the read models that
+// are active at their sequences.
 func (s *session) load(ctx context.Context, commits []*events.Commit, active func(seq uint64) documents.Mask) error {
 	if commits[0].Seq <= s.horizon {
 		if err := s.findDeleted(ctx, commits); err != nil {
@@ -93,7 +93,7 @@ func (s *session) readDocuments(ctx context.Context, sh *shelf, nodes []*node) e
 	return nil
 }
 
-// decode reads a document of a bucket, whose pieces are read too if it has some.
+// decode reads a document of a bucket, with its pieces if it has some.
 func (s *session) decode(ctx context.Context, sh *shelf, p documents.Place, m streams.Message) (any, uint64, error) {
 	raw, err := buckets.Whole(ctx, p, m, func(ctx context.Context, keys ...string) ([]streams.Message, error) {
 		got, err := s.log.Bucket(sh.Bucket).GetAt(ctx, sh.fence.Sent(), append(keys, buckets.CheckpointKey)...)
@@ -147,7 +147,7 @@ func (s *session) findDeleted(ctx context.Context, commits []*events.Commit) err
 		var broken *events.BrokenError
 		switch {
 		case errors.As(err, &broken), err == nil && last == nil:
-			continue // what cannot be read is no tombstone
+			continue // an unreadable commit is no tombstone
 		case err != nil:
 			return fmt.Errorf("reading the last commit of %s: %w", name, err)
 		}

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Commands come first. A document that changes with every commit, such as the
-// thread's, is written once a batch, so larger batches are less work for the
-// same commits; and while the runner waits, processor and disk are free for
-// appends. What arrives meanwhile is folded in memory. But no reader of what was just
-// written waits for that: see [buckets.Progress.Want].
+// Commands have priority. A document that changes with every commit, such as the
+// thread's, is written once a batch, so larger batches are less work for the same
+// commits; and while the runner pauses, processor and disk are free for appends. Commits
+// that arrive meanwhile are folded in memory. But no reader of a recent write waits for
+// that: see [buckets.Progress.Want].
 
 const (
-	busy   = 32                    // as many commits make a batch one under load
+	busy   = 32                    // a batch of as many commits counts as load
 	breath = 20 * time.Millisecond // how long commits are collected before they are folded, while a batch is not due
 )
 

@@ -25,8 +25,7 @@ func TestAReaderIsNotKeptWaiting(t *testing.T) {
 	}
 }
 
-// Under load a batch is not due at once, but it is when the oldest of it is too
-// old.
+// Under load a batch is due after a pause, or at once when its oldest commit is too old.
 func TestRest(t *testing.T) {
 	now := time.Now()
 	s := &session{Runner: &Runner{cfg: Config{Rest: time.Hour, RestLag: time.Second, Now: func() time.Time { return now }}.withDefaults()}}
@@ -51,8 +50,8 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// While a batch is not due, what comes is folded, and a document that changes
-// with all of it is written once.
+// While a batch is not due, arriving commits are folded, and a document that changes with
+// all of them is written once.
 func TestWhatComesDuringARest(t *testing.T) {
 	h := newHouse(t)
 	id := h.Do("thread.create", "", `{}`).ThreadID

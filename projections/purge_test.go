@@ -8,8 +8,8 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// What a server has brought back of ended threads is removed before anything starts:
-// also of more threads, and more documents, than one read returns.
+// Documents of ended threads that a server has restored are removed before anything
+// starts: also those of more threads, and more documents, than one read returns.
 func TestEnsure_RemovesDocumentsOfEndedThreads(t *testing.T) {
 	h := newHouse(t)
 	r, stop := h.run(Config{})
@@ -38,14 +38,14 @@ func TestEnsure_RemovesDocumentsOfEndedThreads(t *testing.T) {
 			t.Errorf("%d messages are left of the thread in the bucket %s", n, h.Models.Of(kind).Bucket)
 		}
 	}
-	next, _ := h.run(Config{}) // it goes on after what was swept
+	next, _ := h.run(Config{}) // it continues after the swept ones
 	h.React(kept, 3)
 	h.await(next)
 	h.Same(kept)
 }
 
-// The documents of a thread that ends are replaced by markers before they are purged:
-// a recovery that does not know of the purge finds the markers.
+// The documents of a thread that ends are replaced by markers before they are purged: a
+// recovery that has lost the purge finds the markers.
 func TestEndThread_MarkersComeBeforeThePurge(t *testing.T) {
 	h := newHouse(t)
 	r, _ := h.run(Config{})

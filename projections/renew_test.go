@@ -16,9 +16,8 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// TestAnotherVersion begins on documents that another version of a fold made:
-// they are rebuilt next to the runner, while threads are written and read, and the
-// checkpoint says so at the end.
+// A runner finds documents that another version of a fold has written: they are rebuilt
+// next to it, while threads are written and read, and the checkpoint says so at the end.
 func TestAnotherVersion(t *testing.T) {
 	h := newHouse(t)
 	r, stop := h.run(Config{})
@@ -56,7 +55,7 @@ func TestAnotherVersion(t *testing.T) {
 	h.Same(a.Threads...)
 }
 
-// TestAnotherLog begins on read models that are ahead of the log.
+// The read models are ahead of the log.
 func TestAnotherLog(t *testing.T) {
 	h := newHouse(t)
 	h.Tamper(h.Models.Of(documents.Items), buckets.CheckpointKey, `{"projection":"items","version":1,"seq":99}`)
@@ -68,8 +67,7 @@ func TestAnotherLog(t *testing.T) {
 	}
 }
 
-// TestLease runs two runners under the lease: one of them runs, and when it ends
-// the other takes over.
+// Of two runners under the lease one runs, and when it ends the other takes over.
 func TestLease(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a lease takes seconds to change hands")

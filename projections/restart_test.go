@@ -18,8 +18,8 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// TestRunnerIsKilledAgainAndAgain kills the runner amid its work, and begins
-// another one, while a random history is written.
+// A runner is killed during its work again and again, and another one started, while a
+// random history is written.
 func TestRunnerIsKilledAgainAndAgain(t *testing.T) {
 	h := newHouse(t)
 	a := readtest.NewAuthor(h.House, 7)
@@ -43,7 +43,7 @@ func TestRunnerIsKilledAgainAndAgain(t *testing.T) {
 	}
 }
 
-// TestTwoRunners lets two runners loose on the same buckets.
+// Two runners work on the same buckets.
 func TestTwoRunners(t *testing.T) {
 	h := newHouse(t)
 	first, _ := h.run(Config{BatchCommits: 7})
@@ -73,8 +73,8 @@ func TestTwoRunners(t *testing.T) {
 	h.Same(a.Threads...)
 }
 
-// TestBucketsLoseTheirNewestWrites puts every bucket back to a state of its own
-// that it had, as a crash of the server may leave it, and lets a runner go on.
+// Each bucket is set back to an earlier state of its own, as a crash of the server may
+// leave it, and a runner continues.
 func TestBucketsLoseTheirNewestWrites(t *testing.T) {
 	h := newHouse(t)
 	writes := h.stored()
@@ -108,8 +108,7 @@ func TestBucketsLoseTheirNewestWrites(t *testing.T) {
 	}
 }
 
-// crashed is a server with the same log, and with a beginning of what was written
-// to each bucket.
+// crashed is a server with the same log, and with a prefix of each bucket's writes.
 func crashed(t *testing.T, h *house, threads []string, recorded map[string][]*nats.Msg, rnd *rand.Rand) {
 	c := newHouse(t)
 	ends, shown := map[string]uint64{}, map[string]uint64{}
@@ -162,7 +161,7 @@ func crashed(t *testing.T, h *house, threads []string, recorded map[string][]*na
 		}
 	}
 	again := c.stored()
-	for range rnd.IntN(3) { // killed amid its recovery
+	for range rnd.IntN(3) { // killed during its recovery
 		enough := len(again) + 1 + rnd.IntN(40)
 		r, kill := c.run(Config{BatchCommits: 1 + rnd.IntN(3), CheckpointEvery: time.Millisecond})
 		end, err := c.EventLog.LastSeq(t.Context())

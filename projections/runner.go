@@ -19,8 +19,8 @@ import (
 	"github.com/skein-threads/skein/projections/rebuild"
 )
 
-// RunnerLease is the lease under which the runner runs. Two runners by mistake
-// do no harm: the fences of the buckets let one of them write at a time.
+// RunnerLease is the lease under which the runner runs. Two runners at once do no harm:
+// the fences of the buckets let one of them write at a time.
 const RunnerLease = "projections"
 
 // Runner keeps the read models up to date.
@@ -64,11 +64,11 @@ func (r *Runner) Ensure(ctx context.Context) error {
 	return r.cleaner.Sweep(ctx)
 }
 
-// errRenewed says that the runner can start, on what was rebuilt.
+// errRenewed means that the runner can start on what was rebuilt.
 var errRenewed = errors.New("the index was rebuilt")
 
-// Run folds the log into the read models until ctx ends. Call it under the
-// lease RunnerLease. Whatever interrupts it, it starts again from the checkpoints.
+// Run folds the log into the read models until ctx ends. Call it under the lease
+// RunnerLease. After any interruption it starts again from the checkpoints.
 func (r *Runner) Run(ctx context.Context) error {
 	background, cancel := context.WithCancel(ctx)
 	defer r.running.Wait()
@@ -192,7 +192,7 @@ func (r *Runner) setRenewed(which documents.Mask) {
 	r.renewed |= which
 }
 
-// forgetRenewed says that a read model's checkpoint has its new version by now.
+// forgetRenewed records that a read model's checkpoint has its new version.
 func (r *Runner) forgetRenewed(k documents.Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -23,7 +23,7 @@ type shelf struct {
 
 	position uint64 // in the log: what its checkpoint said; commits up to it are not folded again
 	begun    uint64 // what that was when the session started
-	seen     uint64 // the newest commit that a document shows: what was made up to it may be there
+	seen     uint64 // the newest commit that a document shows: documents up to it may be there
 	newer    uint64 // the first message in the bucket that may be newer than position
 	stored   uint64 // what the checkpoint in the bucket says now
 	version  int    // of the fold that made its documents

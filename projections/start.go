@@ -79,7 +79,7 @@ func (r *Runner) newSession(ctx, background context.Context) (*session, error) {
 	return s, s.resumeDeletions(ctx)
 }
 
-// errOtherRunner is why a runner starts again.
+// errOtherRunner is the reason for which a runner starts again.
 var errOtherRunner = errors.New("another runner wrote to a bucket while this one started")
 
 // storeFirstCheckpoints writes checkpoints where there is none of this epoch, before any
@@ -99,8 +99,8 @@ func (s *session) storeFirstCheckpoints(ctx context.Context, had *buckets.Checkp
 	return s.storeCheckpoints(ctx, which&threads)
 }
 
-// AheadError says that the read models show commits that the log does not have:
-// it is another log, or an older copy of it.
+// AheadError means that the read models show commits that the log does not have: it is
+// another log, or an older copy of it.
 type AheadError struct {
 	Checkpoint, Log uint64
 }
@@ -110,9 +110,8 @@ func (e *AheadError) Error() string {
 		e.Checkpoint, e.Log)
 }
 
-// place sets from where a bucket is continued. One without a checkpoint, where others
-// have one, is new, or was lost: it is continued with the others, and filled from the
-// log meanwhile.
+// place sets where a bucket continues. One without a checkpoint, where others have one,
+// is new or was lost: it continues with the others, and is filled from the log meanwhile.
 func (s *session) place(sh *shelf, c *buckets.Checkpoint, most uint64) {
 	switch {
 	case c != nil:
@@ -146,8 +145,8 @@ func (s *session) settle() {
 	}
 }
 
-// readNewer reads what a bucket holds that may be newer than its checkpoint: how
-// new it is, and what was removed.
+// readNewer reads the messages of a bucket that may be newer than its checkpoint: how new
+// it is, and what was removed.
 func (s *session) readNewer(ctx context.Context, sh *shelf) error {
 	end := sh.fence.Last()
 	if sh.newer > end {
@@ -176,8 +175,8 @@ func (s *session) readNewer(ctx context.Context, sh *shelf) error {
 	return s.nothingFrom(ctx, sh, at)
 }
 
-// nothingFrom makes sure that a bucket holds nothing from a message on, where a
-// consumer had no more: on a cluster its replica may lag.
+// nothingFrom checks that a bucket holds nothing from a message on, where a consumer
+// found no more: on a cluster its replica may lag.
 func (s *session) nothingFrom(ctx context.Context, sh *shelf, from uint64) error {
 	more, err := s.log.Bucket(sh.Bucket).Has(ctx, from)
 	if err == nil && more {

@@ -11,8 +11,8 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// store writes what a batch changed, each document once, and then how far the read
-// models are.
+// store writes the documents that a batch changed, each once, and then the progress of
+// the read models.
 func (s *session) store(ctx context.Context, b *batch) error {
 	written, err := s.writeDocuments(ctx)
 	if err != nil {
@@ -197,14 +197,14 @@ func (s *session) checkpointSeqs() []uint64 {
 	return ends
 }
 
-// tick advances the checkpoints of buckets that were not written to for a while.
+// tick advances the checkpoints of buckets that had no write for a while.
 func (s *session) tick(ctx context.Context) error {
 	now := s.cfg.Now()
 	if now.Before(s.nextTick) {
 		return nil
 	}
 	s.nextTick = now.Add(s.cfg.CheckpointEvery)
-	if s.stale != 0 { // the end of a rebuild is to be noticed soon
+	if s.stale != 0 { // so that the end of a rebuild is noticed soon
 		s.nextTick = now.Add(min(s.cfg.CheckpointEvery, 50*time.Millisecond))
 	}
 	which := documents.Mask(0)

@@ -36,8 +36,8 @@ func WorkersOf(c *events.Commit) []Worker {
 	return list
 }
 
-// workers knows which threads work for which, as far as documents and what was folded
-// since say. It is safe for concurrent use.
+// workers records which threads work for which, from documents and from what was folded
+// since. It is safe for concurrent use.
 type workers struct {
 	mu     sync.Mutex // guards what follows; held while the documents are read
 	loaded bool
@@ -52,7 +52,7 @@ func (w *workers) add(one Worker) {
 	w.addLocked(one)
 }
 
-// addLocked does what add does. The caller holds the lock.
+// addLocked is add for a caller that holds the lock.
 func (w *workers) addLocked(one Worker) {
 	main := documents.ThreadName(one.Tenant, one.Main)
 	if !slices.Contains(w.of[main], one.Thread) {
@@ -60,7 +60,7 @@ func (w *workers) addLocked(one Worker) {
 	}
 }
 
-// Note notes a thread that was created and works for another.
+// Note records a thread that was created and works for another.
 func (c *Cleaner) Note(w Worker) { c.queue.known().add(w) }
 
 // workersFor returns the threads that work for a deleted one. The documents are read when

@@ -9,9 +9,9 @@ import (
 	"github.com/skein-threads/skein/projections"
 )
 
-// The threads that work for a deleted one are deleted too, all the way down, and
-// no other (AM-85, AM-88, C-12). Killing the runner in between changes nothing,
-// and doing it twice does nothing.
+// The threads that work for a deleted one are deleted too, all the way down, and no other
+// (AM-85, AM-88, C-12). A kill of the runner in between changes nothing, nor does a
+// repeat.
 func TestCascade(t *testing.T) {
 	h := running.New(t)
 	main := h.Do("thread.create", "", `{"key":"main"}`).ThreadID
@@ -23,10 +23,10 @@ func TestCascade(t *testing.T) {
 	kept := []string{other, h.CreateWorker(other)}
 	r, kill := h.Run(projections.Config{})
 	h.AwaitRunner(r)
-	kill() // so that what is known comes from the documents
+	kill() // so that the knowledge comes from the documents
 	h.Do("thread.delete", main, `{}`)
 	r, kill = h.Run(projections.Config{})
-	h.AwaitRunner(r) // the first commands are submitted, and nobody does them
+	h.AwaitRunner(r) // the first commands are submitted, and not executed
 	kill()
 	r, _ = h.Run(projections.Config{})
 	h.Submitting()
@@ -50,8 +50,8 @@ func TestCascade(t *testing.T) {
 	h.Same(append(kept, workers...)...)
 }
 
-// A thread that is made for one that has ended is deleted too (AM-85). A purge
-// goes down with it.
+// A thread that is created for an ended one is deleted too, with a purge if that one was
+// purged (AM-85).
 func TestCascadeTakesLateWorkers(t *testing.T) {
 	h := running.New(t)
 	h.Submitting()

@@ -16,7 +16,7 @@ import (
 
 // Config bounds a cleaner.
 type Config struct {
-	EraseTurn time.Duration // how long what one purged thread held is erased before another's turn, the first time
+	EraseTurn time.Duration // how long one purged thread is erased before another's turn, the first time
 	Contents  Eraser        // erases the contents of purged threads' files; default: they are left to the collector
 }
 
@@ -28,10 +28,10 @@ type Eraser interface {
 	Erase(ctx context.Context, tenant string, digests []string) (again time.Duration, err error)
 }
 
-// Metrics is told of the cleanup. Its methods must return at once.
+// Metrics receives the progress of the cleanup. Its methods must return at once.
 type Metrics interface {
-	// Ends is told how many threads are deleted and not finished: the threads that
-	// worked for them are to be deleted, or what they held is to be erased.
+	// Ends receives how many deletions are not finished: threads that worked for the
+	// deleted ones have to be deleted, or contents erased.
 	Ends(open int)
 }
 
@@ -51,23 +51,23 @@ func New(log *eventlog.Log, models *documents.Models, cfg Config, logger zerolog
 	return &Cleaner{log: log, models: models, cfg: cfg, logger: logger, metrics: metrics, queue: newQueue()}
 }
 
-// Reset forgets which threads work for which: what was noted may have been lost.
+// Reset forgets which threads work for which: the records may have been lost.
 func (c *Cleaner) Reset() { c.queue.reset(newWorkers()) }
 
 // Add adds a deletion whose documents are purged, unless it is there.
 func (c *Cleaner) Add(d buckets.Deletion) { c.queue.add(d) }
 
-// queue holds the deletions that are not finished. What purged threads held is erased
-// of one thread at a time: the server writes so much for it that several at once would
-// leave nothing of the disk to others. A deletion that has to wait for something costs an
-// entry here and no goroutine. The notes in the bucket of threads are the truth: what is
-// here is lost with the process, and read again from them. It is safe for concurrent use.
+// queue holds the deletions that are not finished. It erases one purged thread at a time,
+// since the server writes so much for it that several would leave nothing of the disk to
+// others. A waiting deletion costs an entry here and no goroutine. The notes in the
+// bucket of threads are authoritative: the queue is lost with the process, and read again
+// from them. It is safe for concurrent use.
 type queue struct {
 	wake chan struct{} // of capacity 1: something changed
 
 	mu      sync.Mutex // guards what follows
 	open    map[string]*openDeletion
-	erasing bool     // what a thread held is being erased
+	erasing bool     // a purged thread is being erased
 	workers *workers // as the runner's present session knows them
 }
 
@@ -77,7 +77,7 @@ type openDeletion struct {
 	due      time.Time
 	pause    time.Duration // before the next look at the timeline
 	working  bool
-	cascaded bool // the threads that worked for it are deleted; what it held comes next
+	cascaded bool // the threads that worked for it are deleted; its own contents are next
 	emptied  bool // the contents of its files are erased
 	turns    int  // that it has had to erase the rest
 }
@@ -110,21 +110,21 @@ func (q *queue) add(d buckets.Deletion) {
 	}
 }
 
-// reset replaces what is known of which threads work for which.
+// reset replaces the record of which threads work for which.
 func (q *queue) reset(w *workers) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.workers = w
 }
 
-// known returns what is known of which threads work for which.
+// known returns the record of which threads work for which.
 func (q *queue) known() *workers {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.workers
 }
 
-// clear forgets all: another process may be the runner from now on.
+// clear forgets everything: another process may be the runner next.
 func (q *queue) clear() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

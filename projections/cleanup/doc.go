@@ -1,5 +1,5 @@
-// Package cleanup finishes the deletion of threads: the threads that work for a deleted
-// one are deleted, too, and what a purged one held is erased.
+// Package cleanup finishes the deletion of threads: it deletes the threads that work for
+// a deleted one, and erases the contents of purged ones.
 //
 // # What it promises
 //
@@ -22,6 +22,6 @@
 //
 // # What may enter
 //
-// What remains to be done after a thread is deleted. It imports projections/buckets and
-// what is below it, and not the runner.
+// Work that remains after a thread is deleted. It imports projections/buckets and what is
+// below it, and not the runner.
 package cleanup

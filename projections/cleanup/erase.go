@@ -20,12 +20,11 @@ import (
 	"github.com/skein-threads/skein/projections/buckets"
 )
 
-// errTurnOver says that it is the turn of others.
+// errTurnOver means that the turn has ended.
 var errTurnOver = errors.New("the turn is over")
 
-// inTurn does work that can be interrupted and started again, for as long as a turn
-// takes. Each turn of a deletion is longer than the one before, so that it makes progress
-// even where starting again takes long.
+// inTurn does interruptible work for the length of a turn. Each turn of a deletion is
+// longer than the one before, so that it makes progress even if resuming takes long.
 func (c *Cleaner) inTurn(ctx context.Context, o *openDeletion, work func(context.Context) error) error {
 	o.turns++
 	ctx, over := context.WithTimeoutCause(ctx, time.Duration(o.turns)*c.cfg.EraseTurn, errTurnOver)
@@ -57,11 +56,11 @@ func (c *Cleaner) erase(ctx context.Context, o *openDeletion) (again time.Durati
 			chunks.Erase(ctx, c.log.Streams(), d.Tenant, d.Thread),
 			queues.TimersOf(c.log).Erase(ctx, d.Tenant, d.Thread),
 			queues.RunsOf(c.log).Erase(ctx, d.Tenant, h.executions),
-			queues.SubmittedOf(c.log).Erase(ctx, d.Tenant, func(body []byte) bool { return asks(body, d.Thread) }),
+			queues.SubmittedOf(c.log).Erase(ctx, d.Tenant, func(body []byte) bool { return namesThread(body, d.Thread) }),
 		)
 	})
 	if err == nil && c.cfg.Contents != nil && len(h.contents) > 0 && !o.emptied {
-		// Not in turns: it may read all of the tenant's log before it erases anything.
+		// Not in turns: it may have to read all of the tenant's log first.
 		again, err := c.cfg.Contents.Erase(ctx, d.Tenant, h.contents)
 		if err != nil {
 			return 0, fmt.Errorf("erasing the contents of %s/%s: %w", d.Tenant, d.Thread, err)
@@ -98,7 +97,7 @@ func (c *Cleaner) eraseCommits(ctx context.Context, d buckets.Deletion, commits 
 	return err
 }
 
-// held is what a thread's commits say of what is kept elsewhere.
+// held lists what a thread's commits name in other stores.
 type held struct {
 	tombstone  *events.Commit
 	commits    []uint64 // their sequences
@@ -148,8 +147,8 @@ func (c *Cleaner) holds(ctx context.Context, deleted buckets.Deletion) (held, er
 	return h, nil
 }
 
-// asks reports whether a submitted command names a thread.
-func asks(body []byte, thread string) bool {
+// namesThread reports whether a submitted command names a thread.
+func namesThread(body []byte, thread string) bool {
 	var req struct {
 		ThreadID string `json:"threadId"`
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/skein-threads/skein/projections/buckets"
 )
 
-// What purged threads held is erased of one at a time, in turns, while the threads
-// that work for others are dealt with meanwhile.
+// Purged threads are erased one at a time, in turns, while the threads that work for
+// others are deleted meanwhile.
 func TestEndsTakeTurns(t *testing.T) {
 	n := newQueue()
 	for i := range 3 {

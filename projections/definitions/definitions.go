@@ -72,8 +72,8 @@ type Definitions struct {
 	logger zerolog.Logger
 
 	mu      sync.Mutex // guards what follows
-	follows bool       // changes are told
-	changes uint64     // that it was told of: what was read before one may be old
+	follows bool       // it is notified of changes
+	changes uint64     // notifications: what was read before one may be old
 	kept    map[string]*list.Element
 	recent  *list.List // of *keptDefinition, those used last in front
 	bytes   int64
@@ -216,7 +216,7 @@ func (d *Definitions) changed(key string) {
 	}
 }
 
-// forget forgets all; follows says whether d is told of changes from now on.
+// forget forgets everything; follows says whether d is notified of changes from now on.
 func (d *Definitions) forget(follows bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

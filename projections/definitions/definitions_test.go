@@ -113,7 +113,7 @@ func TestDefinitionsReader(t *testing.T) {
 	}
 }
 
-// What is kept is bounded, and true while definitions change all the time.
+// The cache is bounded, and right while definitions change all the time.
 func TestDefinitionsReaderIsBoundedAndTrue(t *testing.T) {
 	h := running.New(t)
 	r, _ := h.Run(projections.Config{})
@@ -141,8 +141,8 @@ func TestDefinitionsReaderIsBoundedAndTrue(t *testing.T) {
 	}
 }
 
-// A reader whose connection was lost forgets what it kept, and follows again. One
-// that is told of nothing reads again after a while.
+// A reader that lost its connection forgets its cache, and follows again. One without
+// notifications reads again after a while.
 func TestDefinitionsReaderForgets(t *testing.T) {
 	h := running.New(t)
 	r, _ := h.Run(projections.Config{})
@@ -182,8 +182,8 @@ func TestDefinitionsReaderForgets(t *testing.T) {
 	}
 }
 
-// What is not there is known not to be, until something is told of it. A reader
-// that knows what was defined by now reads again though nobody tells it.
+// A missing definition is known to be missing until a notification. A reader that knows
+// what was defined reads again without one.
 func TestDefinitionsReaderKnowsWhatIsNotThere(t *testing.T) {
 	h := running.New(t)
 	r, _ := h.Run(projections.Config{})

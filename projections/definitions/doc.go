@@ -11,11 +11,11 @@
 //
 // # What it does not
 //
-// It changes no definition: the command definition.apply does. It knows nothing of what
-// a definition is used for.
+// It changes no definition: the command definition.apply does. It does not know what a
+// definition is used for.
 //
 // # What may enter
 //
-// Reads of definitions, for queries and for those who run agents. It imports
+// Code that reads definitions, for queries and for the runtime. It imports
 // projections/buckets and what is below it.
 package definitions

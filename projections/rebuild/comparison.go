@@ -12,12 +12,12 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// compared is a live document and what the log says of it.
+// compared is a live document and the log's version of it.
 type compared struct {
 	live    *streams.Message // nil: there is none
 	liveSeq uint64
 	done    bool
-	verdict string // a kind of difference; empty: it is as it should be
+	verdict string // a kind of difference; empty: it is right
 }
 
 // comparison compares the documents of one thread with its log, which is read after them
@@ -32,7 +32,7 @@ type comparison struct {
 	upTo   [documents.Kinds]uint64 // the sequence that each live read model certainly shows
 	passed documents.Mask          // read models whose certain sequence the fold has passed
 
-	orphans []correction // of pieces that no document names, which are to be removed
+	orphans []correction // of pieces to remove, which no document names
 }
 
 // thread compares one thread of a group, and repairs it.
@@ -66,7 +66,7 @@ func (b *rebuilding) thread(ctx context.Context, name threadName, g *group) erro
 	return b.correct(ctx, t)
 }
 
-// has reports whether some document has a verdict.
+// has reports whether a document has a verdict.
 func (t *comparison) has(verdict string) bool {
 	for _, j := range t.docs {
 		if j.verdict == verdict {
@@ -100,7 +100,7 @@ func (b *rebuilding) compareDeleted(ctx context.Context, t *comparison) (*compar
 	return t, nil
 }
 
-// correct adds what corrects the thread's documents.
+// correct adds the writes that correct the thread's documents.
 func (b *rebuilding) correct(ctx context.Context, t *comparison) error {
 	list, err := t.corrections()
 	if err != nil {
@@ -167,7 +167,7 @@ func (b *rebuilding) compareThread(ctx context.Context, name threadName, g *grou
 		case errors.As(err, &broken):
 			t.memory.Broken++
 			continue
-		case errors.As(err, &archive): // what the documents are to show is not known
+		case errors.As(err, &archive): // the right documents are unknown
 			t.memory.Broken++
 			clear(t.docs)
 			return t, nil

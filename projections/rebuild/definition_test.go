@@ -10,8 +10,8 @@ import (
 	"github.com/skein-threads/skein/projections/rebuild"
 )
 
-// What was changed in the bucket of definitions is found, and repaired from the log; so
-// is a bucket that was emptied.
+// Changes in the bucket of definitions are found, and repaired from the log, and so is an
+// emptied bucket.
 func TestRepair_Definitions(t *testing.T) {
 	h := running.New(t)
 	r, stop := h.Run(projections.Config{})

@@ -17,12 +17,12 @@
 //
 // # What it does not
 //
-// It does not fold what is appended to the log meanwhile: that is the runner's work. It
+// It does not fold commits that are appended meanwhile: that is the runner's work. It
 // moves no checkpoint.
 //
 // # What may enter
 //
-// What compares the read models with the log and corrects them. It imports
+// Code that compares the read models with the log and corrects them. It imports
 // projections/buckets and what is below it, and not the runner, which calls it for read
 // models of another version.
 package rebuild

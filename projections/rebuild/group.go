@@ -12,8 +12,7 @@ import (
 )
 
 // groupThreads is how many threads a worker compares after one read of each bucket: a
-// read of its own for each of them would cost the server and this process more than
-// all that is done with the documents.
+// read for each of them would cost more than all other work on the documents.
 const groupThreads = 4
 
 // group is the live documents of some threads. They are read before the log, so the
@@ -47,7 +46,7 @@ func nextGroup(work <-chan threadName) []threadName {
 
 // readGroup reads the live documents of threads.
 func (b *rebuilding) readGroup(ctx context.Context, names ...threadName) (*group, error) {
-	g := &group{upTo: b.sure(), docs: make(map[threadName]*[documents.Kinds][]streams.Message, len(names))}
+	g := &group{upTo: b.certainSeqs(), docs: make(map[threadName]*[documents.Kinds][]streams.Message, len(names))}
 	for _, name := range names {
 		g.docs[name] = &[documents.Kinds][]streams.Message{}
 	}

@@ -26,8 +26,8 @@ func TestUnknownProjection(t *testing.T) {
 	}
 }
 
-// TestRepairUnderSteadyLoad alters every document of many threads while all of
-// them are written: the repair comes to an end, and so does the runner.
+// Every document of many threads is altered while all of them are written: the repair
+// ends, and the runner continues.
 func TestRepairUnderSteadyLoad(t *testing.T) {
 	h := running.New(t)
 	ids := h.Fill(50, 4)
@@ -49,7 +49,7 @@ func TestRepairUnderSteadyLoad(t *testing.T) {
 	}
 	begun := r.Progress().Seq()
 	report := h.Repair()
-	// What the runner itself wrote again meanwhile needed no repair.
+	// Documents that the runner rewrote meanwhile needed no repair.
 	if report.Found == 0 || report.Repaired == 0 {
 		t.Errorf("found %d, repaired %d", report.Found, report.Repaired)
 	}
@@ -65,7 +65,7 @@ func TestRepairUnderSteadyLoad(t *testing.T) {
 	h.Same(ids...)
 }
 
-// TestVerifyWhileTheRunnerIsBehind reports nothing that is only late.
+// Documents that are only late are no difference.
 func TestVerifyWhileTheRunnerIsBehind(t *testing.T) {
 	h := running.New(t)
 	a := readtest.NewAuthor(h.House, 13)

@@ -21,7 +21,7 @@ const (
 	Different = "different" // the document is not what the log says of its sequence
 )
 
-// Difference is a document that is not as the log says.
+// Difference is a document that is not what the log says.
 type Difference struct {
 	Projection string `json:"projection"`
 	Bucket     string `json:"bucket"`
@@ -31,7 +31,7 @@ type Difference struct {
 	LogSeq     uint64 `json:"logSeq,omitzero"`  // of the last commit in the log that changes it
 }
 
-// Report is what a rebuild found, and did.
+// Report is the result of a rebuild.
 type Report struct {
 	Projections []string     `json:"projections"`
 	Threads     int64        `json:"threads"`   // in the log
@@ -45,7 +45,7 @@ type Report struct {
 // reportedDifferences bounds what a report lists; Found counts all.
 const reportedDifferences = 1000
 
-// UnknownProjectionError says that there is no read model of that name.
+// UnknownProjectionError means that there is no read model of that name.
 type UnknownProjectionError struct {
 	Name  string
 	Known []string
@@ -86,7 +86,7 @@ func Repair(ctx context.Context, log *eventlog.Log, names ...string) (Report, er
 	return repairWhile(ctx, log, false, names)
 }
 
-// RepairAlone does the same while no runner runs, to which it need give no time.
+// RepairAlone is Repair while no runner runs, to which it would have to leave time.
 func RepairAlone(ctx context.Context, log *eventlog.Log, names ...string) (Report, error) {
 	return repairWhile(ctx, log, true, names)
 }
@@ -211,10 +211,9 @@ func (b *rebuilding) choose(names []string) error {
 // first checkpoints.
 const runnerWait = 15 * time.Second
 
-// awaitRunner blocks until a runner has started with every read model that is to be
-// compared, if one is about to: before it says how far it is, which it does first,
-// what is not stored yet cannot be told from what is missing. On a log that no runner
-// follows it waits in vain.
+// awaitRunner blocks until a runner has started with every read model to compare, if one
+// is about to: before its first checkpoints a missing document may only be late. On a log
+// without a runner it waits in vain.
 func (b *rebuilding) awaitRunner(ctx context.Context) error {
 	end, err := b.log.LastSeq(ctx)
 	if err != nil || end == 0 {
@@ -279,8 +278,8 @@ func (b *rebuilding) position(ctx context.Context, first bool) error {
 	return nil
 }
 
-// sure returns the sequences that the live read models certainly show.
-func (b *rebuilding) sure() [documents.Kinds]uint64 {
+// certainSeqs returns the sequences that the live read models certainly show.
+func (b *rebuilding) certainSeqs() [documents.Kinds]uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.upTo

@@ -15,8 +15,7 @@ import (
 	"github.com/skein-threads/skein/projections/rebuild"
 )
 
-// TestRebuildFindsAndRepairs tampers with documents of every kind while threads
-// are written and read.
+// Documents of every kind are altered while threads are written and read.
 func TestRebuildFindsAndRepairs(t *testing.T) {
 	h := running.New(t)
 	r, _ := h.Run(projections.Config{CheckpointEvery: 50 * time.Millisecond})
@@ -79,7 +78,7 @@ func TestRebuildFindsAndRepairs(t *testing.T) {
 		t.Error("a verification repaired something")
 	}
 
-	// Now repair it while the busy thread is written and read.
+	// Repair them while the busy thread is written and read.
 	ctx, stop := context.WithCancel(t.Context())
 	var others sync.WaitGroup
 	written := atomic.Int64{}
@@ -109,12 +108,11 @@ func TestRebuildFindsAndRepairs(t *testing.T) {
 	h.Same(quiet, gone, busy)
 }
 
-// On a store that was only just made, a read model that no runner has begun with is
-// waited for: what it does not show yet is not missing. One that nobody fills is
-// judged as it is.
+// On a new store, Verify waits for a read model that no runner has begun with: what it
+// does not show yet is not missing. One that no runner fills is judged as it is.
 func TestVerify_OfAYoungStoreTellsNoDifferences(t *testing.T) {
 	h := running.New(t)
-	ensured, stop := h.Run(projections.Config{}) // makes the buckets
+	ensured, stop := h.Run(projections.Config{}) // creates the buckets
 	h.AwaitRunner(ensured)
 	stop()
 	for _, p := range h.Models.List() {

@@ -17,13 +17,14 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// correction is a write that corrects one key, if the key still is as it was compared.
+// correction is a write that corrects one key, if the key has not changed since the
+// comparison.
 type correction struct {
 	kind     documents.Kind
 	bucket   string
 	key      string
 	expected uint64        // the sequence of the key's last message in the bucket; 0: there is none
-	doc      []byte        // nil: there is to be no document
+	doc      []byte        // nil: there must be no document
 	large    *buckets.Stub // doc is this stub, whose pieces come first; nil: it is the document
 	seq      uint64        // in the log, for the marker
 	thread   threadName
@@ -66,8 +67,8 @@ func (w *repairer) add(ctx context.Context, c correction) error {
 	return w.burst(ctx)
 }
 
-// finish writes what waits. What the runner has changed meanwhile is compared again,
-// until all is right.
+// finish writes what waits. Documents that the runner has changed meanwhile are compared
+// again, until all are right.
 func (w *repairer) finish(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -177,8 +178,8 @@ func (w *repairer) write(ctx context.Context) (map[threadName]bool, error) {
 			}
 		}
 		m.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(c.expected, 10)}
-		// The id is what the runner's fence looks at: without one it would not see
-		// this write before its own next one is stored.
+		// The runner's fence looks at the id: without one it would not see this write
+		// before its own next one is stored.
 		m.Header[jetstream.MsgIDHeader] = []string{nuid.Next()}
 		ack, err := w.log.JetStream().PublishMsgAsync(m)
 		if err != nil {
@@ -208,8 +209,8 @@ func (w *repairer) write(ctx context.Context) (map[threadName]bool, error) {
 	return lost, nil
 }
 
-// giveWay blocks until the runner has caught up with the log as it is now, if one
-// runs: a repair interrupts it, and repairs without a pause would keep it from running.
+// giveWay blocks until the runner, if one runs, has caught up with the present log: a
+// repair interrupts it, and repairs without a pause would keep it from running.
 func (w *repairer) giveWay(ctx context.Context) error {
 	if w.alone {
 		return nil

@@ -11,12 +11,11 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// Rewrite does what Repair does, and also writes every document again that is as
-// it should be. The server keeps what was replaced or removed from a bucket in
-// its files until more than half of a file is such, and in the newest file for as
-// long as it is that. After Rewrite no file holds anything that was replaced or
-// removed before it, but for files that hold little else than markers, which the
-// server cleans within two minutes.
+// Rewrite is Repair, and also rewrites every correct document. The server keeps replaced
+// and removed messages in a file until more than half of it is such, and in the newest
+// file. After Rewrite no file holds anything that was replaced or removed before it,
+// except for files that hold little but markers, which the server cleans within two
+// minutes.
 //
 // It writes as many bytes as the buckets hold, and some 10 MB more for each.
 func Rewrite(ctx context.Context, log *eventlog.Log, names ...string) (Report, error) {
@@ -67,8 +66,8 @@ func (b *rebuilding) startNewFile(ctx context.Context, p documents.Projection) (
 	return end, nil
 }
 
-// renews reports whether a document that is as it should be is to be written
-// again. One that the runner is about to write is left to it.
+// renews reports whether a correct document has to be rewritten. One that the runner is
+// about to write is left to it.
 func (t *comparison) renews(p documents.Place, j *compared) bool {
 	slot := t.memory.Slot(p)
 	return j.live != nil && j.live.Seq <= t.rewrite[p.Kind] && slot.Doc != nil && slot.Seq == j.liveSeq

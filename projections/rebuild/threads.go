@@ -97,8 +97,8 @@ func (b *rebuilding) listOnce(ctx context.Context, known map[uint64]struct{}, wo
 	})
 }
 
-// unknownDocuments finds documents of threads that are not in the log, and what is no
-// document at all.
+// unknownDocuments finds documents of threads that are not in the log, and invalid
+// documents.
 func (b *rebuilding) unknownDocuments(ctx context.Context, known map[uint64]struct{}) error {
 	for _, p := range b.models.List() {
 		if !b.kinds.Has(p.Kind) {

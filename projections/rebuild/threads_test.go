@@ -8,9 +8,9 @@ import (
 	"github.com/skein-threads/skein/internal/logtest"
 )
 
-// No thread is left uncompared because it is purged while threads are listed.
+// Every thread is compared, even if it is purged while threads are listed.
 func TestListThreads_PurgedMeanwhile(t *testing.T) {
-	const threads = 12000 // more than a list asks for at once
+	const threads = 12000 // more than a list requests at once
 	log := logtest.Start(t)
 	js := log.JetStream()
 	id := func(n int) string { return fmt.Sprintf("T-0190a000-0000-7000-8000-%012d", n) }
