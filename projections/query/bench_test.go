@@ -7,7 +7,7 @@ import (
 	"github.com/skein-threads/skein/service"
 )
 
-// BenchmarkQuery asks for one document, and for the last items of a thread.
+// BenchmarkQuery reads one document, and the last items of a thread.
 func BenchmarkQuery(b *testing.B) {
 	h := newHouse(b)
 	id := h.Fill(100, 20)[7]

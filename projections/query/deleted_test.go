@@ -10,8 +10,8 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// A thread that was deleted is not there, whatever a bucket holds of it: by its name,
-// and by the ids of what it held.
+// A deleted thread is not found, whatever a bucket holds of it: by its name, and by the
+// ids of its documents.
 func TestQueries_DeletedThreadIsNotFoundWhateverABucketHolds(t *testing.T) {
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})

@@ -102,8 +102,8 @@ func statusNumber(s events.ThreadStatus) uint8 {
 	return uint8(slices.Index(events.ThreadMachine().States, s))
 }
 
-// update is a change of the bucket of threads: a document, or without one the removal
-// of a thread, or, if seq is not 0, how far the bucket is.
+// update is a change of the bucket of threads: a document, the removal of a thread if
+// there is none, or, if seq is not 0, the progress of the bucket.
 type update struct {
 	tenant, id string
 	doc        *brief
@@ -238,7 +238,7 @@ func (t *directory) compact() {
 	t.stale = 0
 }
 
-// wish is what a list of threads asks for.
+// wish holds the filters of a list of threads.
 type wish struct {
 	status    int // -1: any
 	archived  *bool
@@ -257,7 +257,7 @@ type pickedThread struct {
 	run string // the active execution; empty if there is none
 }
 
-// scanned is how many threads are looked at under one lock.
+// scanned is how many threads are examined under one lock.
 const scanned = 8192
 
 // pick returns the threads that match, newest change first, up to most.
@@ -349,7 +349,7 @@ func (d *directories) parked() []ParkedRun {
 					p.Workers = append(p.Workers, events.WaitFor{Kind: w.Worker, Name: w.Name})
 				}
 			}
-			if p.Until, _ = events.ParseTime(run.Until); len(p.Workers) > 0 { // without a time it is woken by a worker alone
+			if p.Until, _ = events.ParseTime(run.Until); len(p.Workers) > 0 { // without a time only a worker resumes it
 				out = append(out, p)
 			}
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// The list of threads may be asked for while the following of its bucket begins
-// again. Under -race it shows what reads without the lock.
+// Threads may be listed while the following of their bucket starts again. With -race the
+// test shows reads without the lock.
 func TestIn_WhileTheDirectoryIsRead(t *testing.T) {
 	q := &Queries{directory: newDirectories()}
 	q.directory.loaded()

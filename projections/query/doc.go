@@ -19,7 +19,7 @@
 //
 // # What may enter
 //
-// One file for each kind of query, and what several of them share. It imports what
-// is below the runner (projections/buckets, documents and definitions), and not
-// the runner: any process can answer queries.
+// One file for each kind of query, and the code that several of them share. It imports
+// what is below the runner (projections/buckets, documents and definitions), and not the
+// runner: any process can answer queries.
 package query

@@ -9,8 +9,8 @@ import (
 	"github.com/skein-threads/skein/projections/rebuild"
 )
 
-// Effects that end take their documents with them: the bucket is what the log
-// says, live, after a restart of the runner, and judged by a rebuild (SA-86).
+// The documents of ended effects are removed: the bucket is what the log says, live,
+// after a restart of the runner, and by a rebuild (SA-86).
 func TestEffectsOfTheLog(t *testing.T) {
 	h := newHouse(t)
 	r, stop := h.Run(projections.Config{})
@@ -26,7 +26,7 @@ func TestEffectsOfTheLog(t *testing.T) {
 		for n := from; n < from+30; n++ {
 			h.Do("effect.schedule", id, fmt.Sprintf(`{"id":%q,"name":"x"}`, effect(n)))
 			if n%5 == 4 {
-				h.AwaitRunner(r) // so that not all of it is folded at once
+				h.AwaitRunner(r) // so that it is not all folded at once
 			}
 			switch n % 3 {
 			case 0:

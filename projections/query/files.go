@@ -11,7 +11,7 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// Contents looks into what files hold. Package files implements it.
+// Contents reads the contents of files. Package files implements it.
 type Contents interface {
 	// Grep searches files of a tenant, which all have content, in their order.
 	Grep(ctx context.Context, tenant string, files []events.FileRecord, pattern string, limit int) (*events.GrepList, error)

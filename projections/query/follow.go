@@ -105,8 +105,8 @@ func (q *Queries) followProgress(ctx context.Context, stream jetstream.Stream, f
 	})
 }
 
-// shows makes sure that what is read from the buckets from now on is not older than
-// what a checkpoint describes: on a cluster the replica that answers may be.
+// shows waits until reads of the buckets are not older than what a checkpoint describes:
+// on a cluster the replica that answers may lag.
 func (q *Queries) shows(ctx context.Context, c *buckets.Checkpoint) error {
 	for _, p := range q.models.List() {
 		if len(c.Ends) == documents.Kinds {
@@ -160,7 +160,7 @@ func (q *Queries) updateOf(m jetstream.Msg) (update, bool) {
 	return u, true
 }
 
-// reset forgets all. The directories are not ready until all was read again.
+// reset forgets everything. The directories are not ready until they are read again.
 func (d *directories) reset() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -173,7 +173,7 @@ func (d *directories) reset() {
 	d.progress.Set(0)
 }
 
-// loaded says that all was read that was there at the beginning.
+// loaded marks the initial contents as read.
 func (d *directories) loaded() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -188,8 +188,7 @@ func (d *directories) await(ctx context.Context, seq uint64) error {
 	return d.progress.Wait(ctx, seq)
 }
 
-// awaitLoaded blocks until all was read that was there at the beginning. The error is
-// the cause of ctx.
+// awaitLoaded blocks until the initial contents are read. The error is the cause of ctx.
 func (d *directories) awaitLoaded(ctx context.Context) error {
 	d.mu.RLock()
 	ready := d.ready

@@ -64,9 +64,8 @@ func (a *asking) awaitVersion(least *int64) error {
 	}
 }
 
-// reached reports whether the read models show a version of the thread, and
-// which one its document shows. A thread that is not in the log is not waited
-// for.
+// reached reports whether the read models show a version of the thread, and which one its
+// document shows. It does not wait for a thread that is not in the log.
 func (a *asking) reached(ctx context.Context, least int64, progress uint64) (bool, int64, error) {
 	got, err := (&live{a.Queries}).get(ctx, a.place(documents.Threads, ""))
 	if err != nil {

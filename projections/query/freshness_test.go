@@ -12,7 +12,7 @@ import (
 	"github.com/skein-threads/skein/service"
 )
 
-// TestWaiting: a query that names a sequence or a version waits for it.
+// A query that names a sequence or a version waits for it.
 func TestWaiting(t *testing.T) {
 	h := newHouse(t)
 	a := h.asker(Config{Wait: time.Minute})
@@ -41,7 +41,7 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// TestReadYourWrites: what a reply named is what the next query shows.
+// The next query shows what a reply named.
 func TestReadYourWrites(t *testing.T) {
 	h := newHouse(t)
 	shared := buckets.NewProgress()
@@ -67,8 +67,8 @@ func TestReadYourWrites(t *testing.T) {
 	}
 }
 
-// TestAtEveryVersion compares what each query shows of each version of a thread
-// with what the log folds to, and with what the live documents were then.
+// At each version of a thread, queries show what the log folds to, and what the live
+// documents were then.
 func TestAtEveryVersion(t *testing.T) {
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})

@@ -20,7 +20,7 @@ func (a *asking) getThread(d events.GetThread) (*events.Thread, error) {
 	return shown(thread), nil
 }
 
-// shown returns a thread's document without what is Skein's own.
+// shown returns a thread's document without Skein's internal fields.
 func shown(t *events.Thread) *events.Thread {
 	out := *t
 	out.MessageBlocks, out.ListedSeq, out.Parents = nil, 0, nil
@@ -117,8 +117,8 @@ func newest(got []found) found {
 	return slices.MaxFunc(got, func(a, b found) int { return cmp.Compare(a.seq, b.seq) })
 }
 
-// missing says what is not there: the thread that was named, or what was looked
-// for in it.
+// missing returns the error for what does not exist: the named thread, or the entity in
+// it.
 func (a *asking) missing(entity, ref, id string) error {
 	if ref != "" {
 		if _, err := a.ofThread(ref); err != nil {

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// Braces multiply: what would be tried in more ways than can be afforded is
-// refused before it is tried.
+// A glob whose braces combine in too many ways is refused before it is matched.
 func TestGlobOf_BoundsTheWaysOfBraces(t *testing.T) {
 	group := "{" + strings.Repeat("a,", 200) + "a}"
 	for glob, taken := range map[string]bool{

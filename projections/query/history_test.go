@@ -11,7 +11,7 @@ import (
 	"github.com/skein-threads/skein/events"
 )
 
-// logOf reads all of the log by pages of so many, and checks their order.
+// logOf reads all of the log in pages of a size, and checks their order.
 func logOf(a *asker, body string, limit int) (types []string, broken int) {
 	a.Helper()
 	seq, version := uint64(1), int64(0)
@@ -44,8 +44,8 @@ func logOf(a *asker, body string, limit int) (types []string, broken int) {
 	}
 }
 
-// The log by pages of any size is the same: each event once, in order, of this
-// tenant only; a commit that cannot be read is told of, and hides nothing else.
+// Pages of any size show the same log: each event once, in order, of this tenant only; an
+// unreadable commit is reported, and hides no other.
 func TestLogByPages(t *testing.T) {
 	h := newHouse(t)
 	one := h.Do("thread.create", "", `{"key":"k"}`).ThreadID
@@ -82,7 +82,7 @@ func TestLogByPages(t *testing.T) {
 	a.refused(events.InvalidRequest, "history.list", `{"limit":1001}`)
 }
 
-// Chunks are found by their number, without those long before it.
+// Chunks are found by their number, without reading those long before it.
 func TestChunksByNumber(t *testing.T) {
 	h := newHouse(t)
 	thread := h.Do("thread.create", "", `{}`).ThreadID

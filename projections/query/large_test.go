@@ -29,9 +29,9 @@ func (a *asker) whole(id, item string) *events.Item {
 	return got[0].doc.(*events.Item)
 }
 
-// A document that no message holds is shown as the log says, and so after every
-// change, by every runner; a query gets it within the limits of an answer, at the
-// version that it asked for.
+// A document that is larger than a message is shown as the log has it, after every change
+// and by every runner; a query returns it within the limits of an answer, at the version
+// that it named.
 func TestLargeDocument_IsShown(t *testing.T) {
 	h := newHouse(t)
 	r, stop := h.Run(projections.Config{})
@@ -55,7 +55,7 @@ func TestLargeDocument_IsShown(t *testing.T) {
 	if len(page.Items) != 1 || page.Items[0].Version != got.Version {
 		t.Errorf("%d items are listed", len(page.Items))
 	}
-	// Another runner goes on with it.
+	// Another runner continues with it.
 	stop()
 	r, _ = h.Run(projections.Config{})
 	h.Do("message.edit", in, fmt.Sprintf(`{"itemId":%q,"metadata":{"more":true}}`, id))
@@ -64,7 +64,7 @@ func TestLargeDocument_IsShown(t *testing.T) {
 	if report, err := rebuild.Verify(t.Context(), h.EventLog, rebuild.Scope{}); err != nil || report.Found != 0 {
 		t.Errorf("a verification finds %+v, %v", report.Differences, err)
 	}
-	// What did not change was not written again.
+	// Unchanged values were not written again.
 	pieces, documentBytes := 0, 0
 	for key, doc := range h.Live(h.Models.Of(documents.Items)) {
 		if _, ok := documents.ParsePiece(key); ok {
@@ -78,8 +78,8 @@ func TestLargeDocument_IsShown(t *testing.T) {
 	}
 }
 
-// A document whose piece is missing is not answered with less: its reads say that
-// the read model is behind, the audit finds it, and a rebuild mends it.
+// A document with a missing piece is not returned without it: reads say that the read
+// model is behind, the audit finds it, and a rebuild repairs it.
 func TestLargeDocument_PieceMissing(t *testing.T) {
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})

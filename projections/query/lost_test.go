@@ -10,9 +10,8 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// TestLostBucket takes whole buckets away, checkpoint and all: until they are
-// filled again nobody is told that the read models are anywhere, and what is
-// folded meanwhile is right.
+// Whole buckets are lost, checkpoints included: until they are filled again no query
+// reports progress, and new commits are folded correctly.
 func TestLostBucket(t *testing.T) {
 	for name, lost := range map[string][]documents.Kind{
 		"threads and parts": {documents.Threads, documents.Parts}, "items": {documents.Items}, "the index": {documents.Index},

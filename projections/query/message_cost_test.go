@@ -14,7 +14,7 @@ import (
 	"github.com/skein-threads/skein/projections"
 )
 
-// talk makes a thread of n messages, every tenth of them silent.
+// talk creates a thread of n messages, every tenth of them silent.
 func (h *house) talk(n int) string {
 	h.Helper()
 	id := fmt.Sprintf("T-00000000-0000-7000-8000-%012d", n)
@@ -85,8 +85,8 @@ func longThreads(t testing.TB) (a *asker, queries map[string][2]string) {
 	return a, queries
 }
 
-// TestPageOfALongThread: a page of 50 takes as long on a thread of 100,000
-// messages as on one of 1,000, to a half more, and as much memory (SA-40, SA-45).
+// A page of 50 takes at most half as long again on a thread of 100,000 messages as on one
+// of 1,000, and as much memory (SA-40, SA-45).
 func TestPageOfALongThread(t *testing.T) {
 	if testing.Short() || raceDetector {
 		t.Skip("it writes 101,000 messages, and measures times: make test-long runs it")
@@ -153,7 +153,7 @@ func (a *asker) allocated(q string) float64 {
 	return float64(after.TotalAlloc-before.TotalAlloc) / times
 }
 
-// BenchmarkMessagePage asks for pages of 50 of a short and of a long thread.
+// BenchmarkMessagePage reads pages of 50 of a short and of a long thread.
 func BenchmarkMessagePage(b *testing.B) {
 	a, queries := longThreads(b)
 	for _, name := range []string{"end", "begin", "offset"} {

@@ -38,7 +38,7 @@ func (m *model) add(name string, format string, args ...any) {
 	m.waiting = append(m.waiting, fmt.Sprintf(`{"command":%q,"data":%s}`, name, fmt.Sprintf(format, args...)))
 }
 
-// step does something random to the thread and to the list.
+// step makes a random change to the thread and to the list.
 func (m *model) step() {
 	var one *said
 	at := 0
@@ -75,7 +75,7 @@ func (m *model) step() {
 		}
 		m.add("message.add", `{"id":%q,"role":%q,"depth":%d,"silent":%v%s}`, s.id, s.role, s.depth, s.silent, more)
 		m.list = append(m.list, s)
-	case n < 11: // a call, or what only looks like one, in its own words
+	case n < 11: // a call, or what only looks like one
 		m.made++
 		id := fmt.Sprintf("m%d", m.made)
 		parent, depth := "", 0
@@ -103,7 +103,7 @@ func (m *model) step() {
 	}
 }
 
-// alone reports whether the message is a call that stands alone.
+// alone reports whether the message is a call that is part of no other message.
 func (s *said) alone() bool { return len(s.calls) == 1 && s.calls[0] == s.id }
 
 func calls(ids []string) string {
@@ -114,7 +114,7 @@ func calls(ids []string) string {
 	return "[" + strings.Join(all, ",") + "]"
 }
 
-// commit does what waits.
+// commit sends the waiting commands.
 func (m *model) commit() {
 	if len(m.waiting) > 0 {
 		m.Do("thread.commit", m.id, `{"commands":[`+strings.Join(m.waiting, ",")+`]}`)
@@ -122,7 +122,7 @@ func (m *model) commit() {
 	}
 }
 
-// ask asks for random pages and compares them with the list.
+// ask compares random pages with the list.
 func (m *model) ask(a *asker, pages int) {
 	m.Helper()
 	for range pages {
@@ -211,9 +211,9 @@ func (m *model) equal(got *events.ThreadMessage, want *said) {
 	}
 }
 
-// TestMessagesAreAPlainList does random things to a thread and to a list in
-// memory, and asks for random pages: the same answers, while it grows, at its end,
-// as it was, and after the read models were rebuilt (SA-38..SA-45, C-9, C-12).
+// Random changes are made to a thread and to a list in memory: random pages are the same
+// while it grows, at its end, in the past, and after the read models were rebuilt
+// (SA-38..SA-45, C-9, C-12).
 func TestMessagesAreAPlainList(t *testing.T) {
 	seeds := uint64(3)
 	if raceDetector {
@@ -247,8 +247,7 @@ func TestMessagesAreAPlainList(t *testing.T) {
 	}
 }
 
-// cursors goes through all pages by cursors, and a commit in between shifts
-// nothing.
+// cursors reads all pages by cursors; a commit in between shifts nothing.
 func (m *model) cursors(a *asker) {
 	m.Helper()
 	var ids []string
@@ -303,7 +302,7 @@ func (m *model) rebuild() {
 	m.Same(m.id)
 }
 
-// TestMessagesAsTheyWere: a look back shows the messages of that version.
+// A look back shows the messages of that version.
 func TestMessagesAsTheyWere(t *testing.T) {
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
@@ -328,8 +327,7 @@ func TestMessagesAsTheyWere(t *testing.T) {
 	a.refused(events.NotFound, "message.list", `{"threadId":"T-01900000-0000-7000-8000-000000000000"}`)
 }
 
-// TestLargeCalls: what one message cannot hold of its calls is left out of the
-// oldest ones, and says so.
+// The oldest calls of a message that exceeds its limit lose their arguments, and say so.
 func TestLargeCalls(t *testing.T) {
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
@@ -366,8 +364,7 @@ func TestLargeCalls(t *testing.T) {
 	}
 }
 
-// TestMessagesAmidWrites: what a page shows and what it counts are of one version
-// of the thread, however fast that grows.
+// A page and its counts are of one version of the thread, however fast that grows.
 func TestMessagesAmidWrites(t *testing.T) {
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})

@@ -12,8 +12,8 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// TestItemPages pages over 1,200 items of two contexts, from both ends, with
-// filters, some of them deleted.
+// Pages of 1,200 items of two contexts, from both ends, with filters, some of them
+// deleted.
 func TestItemPages(t *testing.T) {
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
@@ -89,7 +89,7 @@ func TestItemPages(t *testing.T) {
 			}
 		}
 	}
-	// A cursor is of one query.
+	// A cursor belongs to one query.
 	page := ask[events.ItemList](a, "item.list", `{"threadId":"`+id+`","limit":1}`)
 	a.refused(events.InvalidRequest, "item.list", `{"threadId":"`+id+`","order":"desc","cursor":"`+page.NextCursor+`"}`)
 	// A list that is read through more than 1,024 keys.
@@ -100,7 +100,7 @@ func TestItemPages(t *testing.T) {
 	}
 }
 
-// TestManyUnderOne: more parts under one step than one read can give.
+// One step has more parts than one read returns.
 func TestManyUnderOne(t *testing.T) {
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
@@ -131,8 +131,8 @@ func TestManyUnderOne(t *testing.T) {
 	}
 }
 
-// TestLargeAnswers: more than fits in one message is cut where there is a cursor,
-// and refused where there is none.
+// More than fits in one message is cut where there is a cursor, and refused where there
+// is none.
 func TestLargeAnswers(t *testing.T) {
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{CacheBytes: 1})
@@ -161,8 +161,8 @@ func TestLargeAnswers(t *testing.T) {
 	}
 }
 
-// TestLongThread lists the last 50 items of 100,000 as fast as those of a short
-// thread. The documents are put into their buckets as a runner would.
+// The last 50 items of 100,000 are listed as fast as those of a short thread. The
+// documents are written to their buckets as a runner would.
 func TestLongThread(t *testing.T) {
 	h := newHouse(t)
 	a := h.asker(Config{})
@@ -218,7 +218,7 @@ func TestLongThread(t *testing.T) {
 	}
 }
 
-// TestDeletedThread: it is gone from every query but those that look back.
+// A deleted thread is in no query but those that look back.
 func TestDeletedThread(t *testing.T) {
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})

@@ -24,7 +24,7 @@ type Config struct {
 	// Agents returns a not_found for an agent that is not defined and that no process
 	// serves or ever has served; default for every agent.
 	Agents   func(ctx context.Context, tenant, name string) error
-	Contents Contents // looks into files; default: it is unavailable
+	Contents Contents // reads contents of files; default: it is unavailable
 	Queue    Queue    // returns what waits for agents; default not_found
 }
 
@@ -68,10 +68,10 @@ type Queries struct {
 	answers   map[reflect.Type]answer
 }
 
-// Metrics is told of queries. Its methods must return at once.
+// Metrics receives queries. Its methods must return at once.
 type Metrics interface {
-	// Query is told of a query, how it ended (ok, or an error's code), and how
-	// long it took.
+	// Query receives a query, how it ended (ok, or an error's code), and how long it
+	// took.
 	Query(name, result string, seconds float64)
 }
 
@@ -149,7 +149,7 @@ func (q *Queries) Handle(ctx context.Context, tenant, name string, body []byte, 
 		result, out, err = string(e.Code), nil, e
 	}
 	if _, known := events.LookupQuery(name); !known {
-		name = "unknown" // what a caller made up must not become a metric's label
+		name = "unknown" // an invented name must not become a metric's label
 	}
 	q.metrics.Query(name, result, time.Since(start).Seconds())
 	return out, err

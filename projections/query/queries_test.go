@@ -20,7 +20,7 @@ import (
 // The queries are what the query service serves.
 var _ service.Handler = (*Queries)(nil).Handle
 
-// asker asks the queries of a house.
+// asker sends queries to a house.
 type asker struct {
 	*house
 	q *Queries
@@ -33,8 +33,8 @@ type house struct{ *running.House }
 
 func newHouse(t testing.TB) *house { return &house{running.New(t)} }
 
-// asker answers queries, which wait for what they name as long as a test does if
-// nothing else is said.
+// asker returns an asker whose queries wait as long as a test does, unless cfg says
+// otherwise.
 func (h *house) asker(cfg Config) *asker {
 	h.Helper()
 	if cfg.Wait == 0 {
@@ -55,7 +55,7 @@ func (h *house) asker(cfg Config) *asker {
 	return &asker{h, q}
 }
 
-// ask asks a query that must be answered.
+// ask sends a query that must be answered.
 func ask[T any](a *asker, name, body string) *T {
 	a.Helper()
 	out, err := a.q.Handle(a.Context(), acme, name, []byte(body), service.Meta{})
@@ -65,7 +65,7 @@ func ask[T any](a *asker, name, body string) *T {
 	return out.(*T)
 }
 
-// refused asks a query that must be refused with a code.
+// refused sends a query that must be refused with a code.
 func (a *asker) refused(code events.Code, name, body string) *events.Error {
 	a.Helper()
 	out, err := a.q.Handle(a.Context(), acme, name, []byte(body), service.Meta{})
@@ -82,8 +82,7 @@ func (a *asker) refused(code events.Code, name, body string) *events.Error {
 
 func seqOf(r *events.Reply) string { return fmt.Sprintf(`"minSeq":%d`, r.Seq) }
 
-// TestQueries asks the queries of the contract one by one. It shows EK-16..EK-20,
-// EK-22..EK-26 and EK-151..EK-156 as they are answered.
+// The queries of the contract, one by one. EK-16..EK-20, EK-22..EK-26 and EK-151..EK-156.
 func TestQueries(t *testing.T) {
 	h := newHouse(t)
 	h.Run(projections.Config{})
@@ -175,8 +174,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// TestQueriesThatAreRefused shows EK-180 and EK-181 for queries: no tenant but
-// the one in the subject, and none to fall back on.
+// EK-180 and EK-181 for queries: no tenant but the one in the subject, and no default.
 func TestQueriesThatAreRefused(t *testing.T) {
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})

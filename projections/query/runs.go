@@ -15,7 +15,7 @@ import (
 // runsUsual is how many runs or approvals a page has if the query does not say.
 const runsUsual = 50
 
-// threadsWalked bounds how many threads one page looks into.
+// threadsWalked bounds how many threads one page examines.
 const threadsWalked = 200
 
 // runWalk goes through the runs of a tenant, thread by thread, from a cursor on.
@@ -184,9 +184,8 @@ func (w *runWalk) start() (seq uint64, shown int, err error) {
 	return seq, int(n), nil
 }
 
-// listQueue returns what waits for a thread's agent. It is read from the log and
-// from no read model, so that a caller that waits for a queued message sees it leave
-// the queue.
+// listQueue returns what waits for a thread's agent. It reads the log and no read model,
+// so that a caller that waits for a queued message sees it leave the queue.
 func (a *asking) listQueue(d events.ListQueue) (*events.QueueList, error) {
 	if err := a.about(d.ThreadID, nil, d.Fresh); err != nil {
 		return nil, err

@@ -107,8 +107,8 @@ func (l *live) hideDeleted(ctx context.Context, got []found) error {
 	return nil
 }
 
-// exists reports whether a thread is there and was not deleted. The log is asked about
-// one that the directory does not list, because the directory may be behind.
+// exists reports whether a thread exists and was not deleted. It reads the log for one
+// that the directory does not list, because the directory may be behind.
 func (q *Queries) exists(ctx context.Context, name string) (bool, error) {
 	tenant, thread := documents.CutThreadName(name)
 	if q.directory.has(tenant, thread) {

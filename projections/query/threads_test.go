@@ -92,8 +92,7 @@ func TestThreadListFilters(t *testing.T) {
 	a.refused(events.InvalidRequest, "thread.list", `{"archived":true,"cursor":"`+page.NextCursor+`"}`)
 }
 
-// TestPagingWhileThreadsChange: nobody is met twice, and who did not change is
-// met.
+// Pages show no thread twice, and every thread that did not change.
 func TestPagingWhileThreadsChange(t *testing.T) {
 	h := newHouse(t)
 	r, _ := h.Run(projections.Config{})
@@ -129,8 +128,7 @@ func TestPagingWhileThreadsChange(t *testing.T) {
 	}
 }
 
-// TestManyThreads lists among 100,000 threads as fast as among 1,000, and says
-// what the directory costs.
+// 100,000 threads are listed as fast as 1,000; the test prints what the directory costs.
 func TestManyThreads(t *testing.T) {
 	if testing.Short() || raceDetector {
 		t.Skip("it makes 100,000 threads, and measures times: make test-long runs it")
@@ -249,8 +247,7 @@ func directoryBytes(threads int) uint64 {
 	return n
 }
 
-// TestDirectoryKeepsItsOrder changes threads in random order, as batches do, and
-// removes some.
+// Threads change in random order, as in batches, and some are removed.
 func TestDirectoryKeepsItsOrder(t *testing.T) {
 	h := newHouse(t)
 	a := readtest.NewAuthor(h.House.House, 5)

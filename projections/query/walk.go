@@ -4,7 +4,7 @@ import (
 	"github.com/skein-threads/skein/projections/documents"
 )
 
-// walk goes through the index of a thread.
+// walk reads the index of a thread.
 type walk struct {
 	*asking
 	version int64 // of the thread, as the answer shows it
