@@ -127,6 +127,12 @@ func TestCommandsOverNATS(t *testing.T) {
 	const other = "T-00000000-0000-7000-8000-000000000001" // its commit is the first of the two
 	must(t, w.d, "thread.create", on(other, `{}`))
 	do("thread.mention", on(id, `{"mentionedId":"`+other+`"}`), nil, events.RelationshipAddedType)
+	do("state.merge", on(id, `{"operations":[{"op":"set","key":"a","value":1}],"listeners":["shop"]}`), nil,
+		events.ContextCreatedType, events.StateRenewedType, events.StateChangedType)
+	do("state.merge", on(id, `{"operations":[{"op":"push","key":"b","value":1}]}`), is(events.Result{Life: 1, Size: new(int64(2))}), events.StateChangedType)
+	do("state.touch", on(id, `{}`), nil) // it was renewed a moment ago
+	do("state.destroy", on(id, `{}`), is(events.Result{Life: 1}), events.LifecycleDestroyedType, events.ContextStatusChangedType)
+	do("state.release", on(id, `{"life":1,"listener":"shop"}`), nil, events.StateReleasedType, events.StateClosedType)
 	do("thread.delete", on(id, `{}`), nil, events.KeyReleasedType, events.LifecycleDeletedType)
 	seen["definition.apply"] = true
 	if r := overNATS(t, w.nc, "definition.apply", definitions(modelOf("m", "x"))); r.ThreadID != "" || r.Version != 1 || applied(r) != "model m 1 added" {

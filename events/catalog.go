@@ -84,6 +84,7 @@ type Rules interface {
 	lifecycleRules
 	writerRules
 	shareRules
+	stateRules
 }
 
 func row[T any](t Type, version int, doc string, example T, rule func(Rules, *Event, T) error, olds ...Upcast) Row {
@@ -125,7 +126,7 @@ func Catalog() []Row {
 		threadEvents(), contextEvents(), itemEvents(), executionEvents(), stepEvents(), partEvents(), chunkEvents(),
 		historyEvents(), profileEvents(), relationshipEvents(), writerEvents(), queueEvents(), keyEvents(), fileEvents(), effectEvents(),
 		approvalEvents(), runEvents(), traceEvents(), tenantEvents(), lifecycleEvents(),
-		shareEvents(),
+		shareEvents(), stateEvents(),
 	)
 }
 
@@ -134,17 +135,17 @@ func Commands() []Command {
 	return slices.Concat(
 		threadCommands(), contextCommands(), itemCommands(), messageCommands(), executionCommands(), runCommands(), queueCommands(), writerCommands(),
 		traceCommands(), effectCommands(), fileCommands(), definitionCommands(),
-		relationshipCommands(),
+		relationshipCommands(), stateCommands(),
 	)
 }
 
 // Queries lists every query, in a fixed order.
 func Queries() []Query {
-	return slices.Concat(threadQueries(), runQueries(), queueQueries(), fileQueries(), relationshipQueries())
+	return slices.Concat(threadQueries(), runQueries(), queueQueries(), fileQueries(), relationshipQueries(), stateQueries())
 }
 
 // Documents lists what queries answer and read models hold, in a fixed order.
-func Documents() []Document { return slices.Concat(threadDocuments(), relationshipDocuments()) }
+func Documents() []Document { return slices.Concat(threadDocuments(), relationshipDocuments(), stateDocuments()) }
 
 // registry finds rows by name. It is built once and never changes.
 type registry map[Type]*Row

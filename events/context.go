@@ -31,16 +31,35 @@ type ContextStatusChanged struct {
 	To   ContextStatus `json:"to" schema:"required" doc:"The state after."`
 }
 
-// StateChanged records a change of a context's content: to Content, or by Patch (a JSON Merge
-// Patch, RFC 7396). Exactly one of the two is present.
+// StateChanged records a change of a context's content: to Content, by Patch (a JSON Merge
+// Patch, RFC 7396) or, of a thread's key-value state, by Operations. Exactly one of the three
+// is present.
 type StateChanged struct {
-	Content JSON `json:"content,omitzero" doc:"The whole new content."`
-	Patch   JSON `json:"patch,omitzero" doc:"What changed, as a JSON Merge Patch."`
+	Content    JSON             `json:"content,omitzero" doc:"The whole new content."`
+	Patch      JSON             `json:"patch,omitzero" doc:"What changed, as a JSON Merge Patch."`
+	Operations []StateOperation `json:"operations,omitempty" doc:"What changed, as operations on a key-value state."`
+
+	Life  int64 `json:"life,omitzero" schema:"minimum=1" doc:"Of a key-value state: its life."`
+	Size  int64 `json:"size,omitzero" schema:"minimum=0" doc:"Of a key-value state: the number of its keys after the change."`
+	Bytes int64 `json:"bytes,omitzero" schema:"minimum=0" doc:"Of a key-value state: the bytes of its JSON after the change."`
 }
 
-// StateClosed records that one life of a key-value state is over.
+// After returns a context's content after the change.
+func (d StateChanged) After(content JSON) (JSON, error) {
+	switch {
+	case d.Operations != nil:
+		after, _, err := ApplyOperations(content, d.Operations)
+		return after, err
+	case d.Patch != nil:
+		return MergePatch(content, d.Patch)
+	}
+	return d.Content, nil
+}
+
+// StateClosed records that a life of a key-value state was cleared.
 type StateClosed struct {
 	Reason string `json:"reason,omitzero" schema:"maxLength=1024" doc:"expired or destroyed."`
+	Life   int64  `json:"life,omitzero" schema:"minimum=1" doc:"The life."`
 }
 
 type contextRules interface {
@@ -59,6 +78,6 @@ func contextEvents() []Row {
 		row(ContextStatusChangedType, 1, "The state of the context changed.",
 			ContextStatusChanged{From: ContextOpen, To: ContextStreaming}, Rules.ContextStatusChanged),
 		row(StateChangedType, 1, "A context's content changed.", StateChanged{Patch: JSON(`{"turns":1}`)}, Rules.StateChanged),
-		row(StateClosedType, 1, "A key-value state ended.", StateClosed{Reason: "expired"}, Rules.StateClosed),
+		row(StateClosedType, 1, "A life of a key-value state was cleared.", StateClosed{Reason: "expired", Life: 1}, Rules.StateClosed),
 	}
 }

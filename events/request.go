@@ -47,6 +47,8 @@ type Result struct {
 	Token          string      `json:"token,omitzero" doc:"Of writer.claim and writer.renew: the token that belongs into the holder's requests. Of thread.share: the token that reads the thread; it is nowhere stored, and a repeat has it only while the process that took the command lives. It is a secret."`
 	Until          string      `json:"until,omitzero" schema:"pattern=time" doc:"Of writer.claim and writer.renew: when the hold ends."`
 	File           *FileRecord `json:"file,omitzero" doc:"The file that was written, or the directory that was created."`
+	Life           int64       `json:"life,omitzero" doc:"Of a key-value state: its life."`
+	Size           *int64      `json:"size,omitzero" doc:"Of a key-value state: the number of its keys."`
 	Results        []Result    `json:"results,omitempty" doc:"Of thread.commit: the result of each of its commands."`
 
 	Definitions []DefinitionChange `json:"definitions,omitempty" doc:"Of definition.apply: what it changed, or, as a dry run, would change."`
@@ -113,7 +115,7 @@ func ReplyOf(c *Commit, commandID string) *Reply {
 
 func (r *Result) empty() bool {
 	return r.ContextID == "" && r.ItemID == "" && r.ExecutionID == "" && r.StepID == "" && r.Key == "" && r.QueuedID == "" &&
-		r.EffectID == "" && r.ShareID == "" && !r.Cancelled && len(r.Definitions) == 0 && r.File == nil && r.Until == ""
+		r.EffectID == "" && r.ShareID == "" && !r.Cancelled && len(r.Definitions) == 0 && r.File == nil && r.Until == "" && r.Life == 0
 }
 
 func (r *Result) add(c *Commit, e *Event) {
@@ -122,6 +124,14 @@ func (r *Result) add(c *Commit, e *Event) {
 		r.ContextID = d.ID
 	case ContextResolved:
 		r.ContextID = e.Subject
+	case StateChanged:
+		if d.Life > 0 {
+			r.Life, r.Size = d.Life, &d.Size
+		}
+	case StateRenewed:
+		r.Life = d.Life
+	case LifecycleDestroyed:
+		r.Life = d.Life
 	case ItemCreated:
 		if d.CallOf == nil || r.ItemID == "" { // a message is named in preference to its calls
 			r.ItemID = d.ID

@@ -44,6 +44,10 @@ func TestReplyOf_NamesCreatedEntities(t *testing.T) {
 		switch s.of {
 		case ContextCreatedType, ContextResolvedType:
 			want = &Result{ContextID: ctxID}
+		case StateChangedType:
+			want = &Result{Life: 2, Size: new(int64(1))}
+		case StateRenewedType, LifecycleDestroyedType:
+			want = &Result{Life: 2}
 		case ItemCreatedType: // a message that steers a run
 			want = &Result{ItemID: itemID, ExecutionID: execID, ReactionItemID: replyID}
 		case ExecutionCreatedType:

@@ -60,8 +60,12 @@ func written() []sample {
 		{ContextCreatedType, ctxID, ContextCreated{ID: ctxID, Type: "order", Key: to("main"), Status: ContextOpen, Default: true, Content: raw(`{"a":[1,2,{"b":null}]}`)}},
 		{ContextResolvedType, ctxID, ContextResolved{Key: to("main"), Created: true}},
 		{ContextStatusChangedType, ctxID, ContextStatusChanged{From: ContextOpen, To: ContextStreaming}},
-		{StateChangedType, ctxID, StateChanged{Patch: raw(`{"a":null}`)}},
-		{StateClosedType, ctxID, StateClosed{Reason: "expired"}},
+		{StateChangedType, ctxID, StateChanged{
+			Patch: raw(`{"a":null}`), Operations: []StateOperation{{Op: PushOp, Key: "m", Value: raw(`{"n":null}`), Max: 5}, {Op: ClearOp}}, Life: 2, Size: 1, Bytes: 20,
+		}},
+		{StateRenewedType, ctxID, StateRenewed{Life: 2, Until: "2026-02-20T13:00:00.123456Z", IdleSeconds: 3600, Listeners: []string{"shop"}}},
+		{StateReleasedType, ctxID, StateReleased{Life: 2, Listener: "shop", ErrorText: "no"}},
+		{StateClosedType, ctxID, StateClosed{Reason: "expired", Life: 2}},
 		{ItemCreatedType, itemID, ItemCreated{
 			ID: itemID, ContextID: ctxID, Index: 3, Type: Message, Role: User, Status: ItemStored, Channel: Web,
 			Content: raw(`[{"type":"input_text","text":"Where is my order?"}]`), CreatedAt: iso,
@@ -153,7 +157,7 @@ func written() []sample {
 		{CommandRejectedType, thread, CommandRejected{
 			Command: "thread.status", CommandID: cmdID, ThreadID: thread, Code: IllegalTransition, Message: "no", Details: raw(`{"from":"open"}`),
 		}},
-		{LifecycleDestroyedType, thread, LifecycleDestroyed{Reason: "expired"}},
+		{LifecycleDestroyedType, thread, LifecycleDestroyed{Reason: "expired", Life: 2, ContextID: ctxID, Listeners: []string{"shop"}}},
 		{LifecycleArchivedType, thread, LifecycleArchived{
 			Object: "acme/" + thread + "/7", Digest: strings.Repeat("a", 64), Commits: 3, Bytes: 900, FirstSeq: 2, LastSeq: 7, Chain: strings.Repeat("b", 64),
 		}},

@@ -32,9 +32,14 @@ type CommandRejected struct {
 	Details   JSON   `json:"details,omitzero" schema:"object" doc:"More of it, by the kind."`
 }
 
-// LifecycleDestroyed records that a thread's key-value state was cleared.
+// LifecycleDestroyed records that a life of a thread's key-value state has ended: it takes no
+// more writes. Its values can be read until state.closed, which follows at once if no
+// application listens.
 type LifecycleDestroyed struct {
-	Reason string `json:"reason,omitzero" schema:"maxLength=1024" doc:"expired or destroyed."`
+	Reason    string   `json:"reason,omitzero" schema:"maxLength=1024" doc:"expired or destroyed."`
+	Life      int64    `json:"life,omitzero" schema:"minimum=1" doc:"The life."`
+	ContextID string   `json:"contextId,omitzero" schema:"pattern=id" doc:"The context that holds its values."`
+	Listeners []string `json:"listeners,omitempty" schema:"maxItems=16" doc:"The applications that listen, each of which ends with a state.release."`
 }
 
 // LifecycleArchived records an archive: the earlier commits are in an object, back to the
@@ -80,7 +85,7 @@ type lifecycleRules interface {
 
 func lifecycleEvents() []Row {
 	return []Row{
-		row(LifecycleDestroyedType, 1, "A thread's key-value state was cleared.", LifecycleDestroyed{Reason: "expired"}, Rules.LifecycleDestroyed),
+		row(LifecycleDestroyedType, 1, "A life of the thread's key-value state ended.", LifecycleDestroyed{Reason: "expired", Life: 1, ContextID: exampleContext, Listeners: []string{"shop"}}, Rules.LifecycleDestroyed),
 		row(LifecycleArchivedType, 1, "A thread's commits so far were archived; this is their record.", LifecycleArchived{
 			Object: exampleTenant + "/" + exampleThread + "/4711", Digest: "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9",
 			Commits: 12, Bytes: 9313, FirstSeq: 4688, LastSeq: 4711, Chain: "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",

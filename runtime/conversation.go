@@ -86,10 +86,11 @@ func (c *conversation) evolve(e *events.Event) {
 	case events.ContextCreated:
 		c.contexts[d.ID] = d.Content
 	case events.StateChanged:
-		if d.Patch == nil {
-			c.contexts[e.Subject] = d.Content
-		} else if merged, err := events.MergePatch(c.contexts[e.Subject], d.Patch); err == nil {
-			c.contexts[e.Subject] = merged
+		if d.Life > 0 {
+			break // no run works on a life of the key-value state
+		}
+		if after, err := d.After(c.contexts[e.Subject]); err == nil {
+			c.contexts[e.Subject] = after
 		}
 	case events.ItemCreated:
 		s := &said{Item: events.Item{

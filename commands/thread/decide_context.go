@@ -9,6 +9,9 @@ func (m *maker) createContext(d events.CreateContext) error {
 		if _, taken := m.state.contextByKey(d.Key); taken {
 			return events.Taken("context key", d.Key)
 		}
+		if err := checkKey(d.Key); err != nil {
+			return err
+		}
 	}
 	id := m.id(d.ID, events.ContextPrefix)
 	if _, taken := m.state.context(id); taken {
@@ -52,6 +55,9 @@ func (m *maker) resolveContext(d events.ResolveContext) error {
 		resolved.Key = &d.Key
 		var found bool
 		if id, found = m.state.contextByKey(d.Key); !found {
+			if err := checkKey(d.Key); err != nil {
+				return err
+			}
 			id, created = m.id("", events.ContextPrefix), true
 			m.emitContext(id, d.Key, "", nil)
 		}
@@ -78,6 +84,9 @@ func (m *maker) contextOf(id string) (string, contextState, error) {
 // content is final.
 func (m *maker) writable(id string) (string, contextState, error) {
 	id, c, err := m.contextOf(id)
+	if err == nil {
+		err = notALife(id, c)
+	}
 	if err != nil || c.Status != events.ContextClosed {
 		return id, c, err
 	}
@@ -89,6 +98,9 @@ func (m *maker) writable(id string) (string, contextState, error) {
 
 func (m *maker) setContextStatus(d events.SetContextStatus) error {
 	id, c, err := m.contextOf(d.ContextID)
+	if err == nil {
+		err = notALife(id, c)
+	}
 	if err != nil {
 		return err
 	}

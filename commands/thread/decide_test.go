@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -128,6 +129,12 @@ func TestEveryCommandIsDecided(t *testing.T) {
 				k.do(stored("/f", "x"))
 			case "directory.remove":
 				k.do(events.CreateDirectory{Path: "/d"})
+			case "state.touch", "state.destroy", "state.release":
+				k.do(events.MergeState{Operations: merge(setKey("a", `1`)).Operations, Listeners: []string{"shop"}})
+				k.pass(2 * time.Minute)
+			}
+			if row.Name == "state.release" {
+				k.do(events.DestroyState{})
 			}
 			var made []events.Event
 			if c := k.command(data); c.Groups() {

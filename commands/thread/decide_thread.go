@@ -121,6 +121,8 @@ func (s *State) Busy() string {
 		return "messages wait for the agent"
 	case s.Effects > 0:
 		return "effects are scheduled"
+	case s.Life.open() || len(s.Ended) > 0:
+		return "its key-value state has not ended, or is not cleared yet"
 	}
 	return ""
 }

@@ -37,18 +37,22 @@ func Evolve(s *State, e *events.Event) *State {
 			s.Default = d.ID
 		}
 		s.setContext(d.ID, c)
+		if n, ok := events.ParseLifeKey(c.Key); ok {
+			s.Life = lifeState{N: n, Context: d.ID}
+		}
 	case events.ContextStatusChanged:
 		c, _ := s.context(e.Subject)
 		c.Status = d.To
 		s.setContext(e.Subject, c)
 	case events.StateChanged:
 		c, _ := s.context(e.Subject)
-		if d.Patch == nil {
-			c.Content = content(d.Content)
-		} else if merged, err := events.MergePatch(c.Content, d.Patch); err == nil {
-			c.Content = content(merged)
+		if after, err := d.After(c.Content); err == nil {
+			c.Content = content(after)
 		}
 		s.setContext(e.Subject, c)
+		s.renew(e.Subject, e.Time)
+	case events.StateRenewed, events.StateReleased, events.StateClosed, events.LifecycleDestroyed:
+		s.evolveLife(e)
 	case events.ItemCreated:
 		s.setItem(d.ID, itemState{
 			Context: d.ContextID, Type: d.Type, Status: d.Status, Index: d.Index,
@@ -145,7 +149,7 @@ func (s *State) stored(c *events.Commit) {
 
 // clear empties the state of a deleted thread, except its version, position and receipts.
 func (s *State) clear() {
-	s.Deleted, s.head.Active, s.Queue, s.Effects, s.Parents, s.Writer, s.Shares = true, "", nil, 0, 0, writer{}, nil
+	s.Deleted, s.head.Active, s.Queue, s.Effects, s.Parents, s.Writer, s.Shares, s.Life, s.Ended = true, "", nil, 0, 0, writer{}, nil, lifeState{}, nil
 	if s.parent != nil { // merging a layer cannot remove; a deletion is alone in its commit
 		return
 	}

@@ -2,6 +2,7 @@ package thread
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/skein-threads/skein/events"
 )
@@ -13,6 +14,10 @@ func (r rules) ContextCreated(e *events.Event, d events.ContextCreated) error {
 		unless(d.Status == events.ContextMachine().Initial(), "a context begins as %q, and not as %.40q", events.ContextMachine().Initial(), d.Status),
 		unless(d.Default == (e.Version == 2), "the default context is the thread's first, and no other"),
 		unless(len(d.Content) <= events.MaxStateBytes, "its content has %d bytes", len(d.Content)),
+	}
+	if life, ok := lifeOf(d.Key); ok {
+		faults = append(faults, unless(!r.state.Life.open() && life == r.state.Life.N+1 && content(d.Content) == nil,
+			"it is life %d of the state, and the last was %d", life, r.state.Life.N))
 	}
 	if d.Key != nil {
 		_, used := r.state.contextByKey(*d.Key)
@@ -37,6 +42,12 @@ func (r rules) ContextResolved(e *events.Event, d events.ContextResolved) error 
 
 func (r rules) ContextStatusChanged(e *events.Event, d events.ContextStatusChanged) error {
 	c, ok := r.state.context(e.Subject)
+	if life, is := events.ParseLifeKey(c.Key); is {
+		ended, _ := r.state.ended(life)
+		if ended.Context != e.Subject || d.To != events.ContextClosed {
+			return fmt.Errorf("it is life %d of the state, which closes when it ends, and does not change otherwise", life)
+		}
+	}
 	return firstFault(
 		exists(ok, "context", e.Subject),
 		unless(d.From == c.Status, "the context is %s, and not %.40q", c.Status, d.From),
@@ -46,23 +57,22 @@ func (r rules) ContextStatusChanged(e *events.Event, d events.ContextStatusChang
 
 func (r rules) StateChanged(e *events.Event, d events.StateChanged) error {
 	c, ok := r.state.context(e.Subject)
-	after := []byte(d.Content)
-	if d.Patch != nil {
-		var err error
-		if after, err = events.MergePatch(c.Content, d.Patch); err != nil {
-			return fmt.Errorf("invalid patch: %w", err)
+	kinds := 0
+	for _, is := range []bool{d.Content != nil, d.Patch != nil, d.Operations != nil} {
+		if is {
+			kinds++
 		}
+	}
+	after, err := d.After(c.Content)
+	if err != nil {
+		return fmt.Errorf("invalid patch or operation: %w", err)
 	}
 	return firstFault(
 		about(e, e.Subject, ""), exists(ok, "context", e.Subject),
-		unless((d.Content == nil) != (d.Patch == nil), "it has either content or a patch"),
+		unless(kinds == 1, "it has either content or a patch or operations"),
 		unless(len(after) <= events.MaxStateBytes, "the content after it has %d bytes", len(after)),
+		r.ofLife(e.Subject, c, d, after),
 	)
-}
-
-// No command of this version writes StateClosed. It needs its context.
-func (r rules) StateClosed(e *events.Event, _ events.StateClosed) error {
-	return firstFault(about(e, e.Subject, ""), r.needContext(e.Subject))
 }
 
 func (r rules) ItemCreated(e *events.Event, d events.ItemCreated) error {
@@ -123,4 +133,70 @@ func (r rules) MessageDeleted(e *events.Event, d events.MessageDeleted) error {
 // No command of this version writes HistoryTruncated. It hides existing items.
 func (r rules) HistoryTruncated(e *events.Event, d events.HistoryTruncated) error {
 	return firstFault(ofAggregate(e), unless(d.FromIndex < r.state.NextItem, "the thread has no item at %d", d.FromIndex))
+}
+
+// lifeOf returns the life whose context has that key, and reports whether it is one.
+func lifeOf(key *string) (int64, bool) {
+	if key == nil {
+		return 0, false
+	}
+	return events.ParseLifeKey(*key)
+}
+
+// ofLife checks a change of a context's content against the life that the context holds, if it
+// does.
+func (r rules) ofLife(id string, c contextState, d events.StateChanged, after events.JSON) error {
+	l := r.state.Life
+	if _, is := events.ParseLifeKey(c.Key); !is {
+		return unless(d.Operations == nil && d.Life == 0 && d.Size == 0 && d.Bytes == 0, "the context is not a life of the state, and takes no operations")
+	}
+	_, size, err := events.ApplyOperations(c.Content, d.Operations)
+	return firstFault(err,
+		unless(d.Operations != nil, "the context is a life of the state, and takes operations only"),
+		unless(l.Context == id && l.N == d.Life, "the current life is %d", l.N),
+		unless(d.Size == size, "the state has %d keys after it", size),
+		unless(d.Bytes == int64(len(after)), "the state has %d bytes after it", len(after)),
+	)
+}
+
+func (r rules) StateRenewed(e *events.Event, d events.StateRenewed) error {
+	l := r.state.Life
+	until, err := events.ParseTime(d.Until)
+	if err != nil {
+		return fmt.Errorf("until when it lasts: %w", err)
+	}
+	return firstFault(
+		about(e, l.Context, ""),
+		unless(l.open() && l.N == d.Life, "the current life is %d", l.N),
+		unless(until == e.Time+events.Time(d.IdleSeconds)*1e6 && d.IdleSeconds > 0, "it lasts until %s, which is not its idle time later", d.Until),
+		unless(len(d.Listeners) >= len(l.Listeners) && slices.Equal(d.Listeners[:len(l.Listeners)], l.Listeners), "it drops applications that listen"),
+	)
+}
+
+func (r rules) StateReleased(e *events.Event, d events.StateReleased) error {
+	l, ok := r.state.ended(d.Life)
+	return firstFault(
+		unless(ok, "life %d of the state has not ended, or is cleared", d.Life),
+		about(e, l.Context, ""),
+		unless(slices.Contains(l.Listeners, d.Listener), "%.80q does not listen to its end, or has released it", d.Listener),
+	)
+}
+
+func (r rules) StateClosed(e *events.Event, d events.StateClosed) error {
+	l, ok := r.state.ended(d.Life)
+	return firstFault(
+		unless(ok, "life %d of the state has not ended, or is cleared", d.Life),
+		about(e, l.Context, ""),
+		unless(len(l.Listeners) == 0, "%d applications have not released it", len(l.Listeners)),
+		unless(d.Reason == l.Reason, "it ended because it was %.40q", l.Reason),
+	)
+}
+
+func (r rules) LifecycleDestroyed(e *events.Event, d events.LifecycleDestroyed) error {
+	l := r.state.Life
+	return firstFault(
+		ofAggregate(e),
+		unless(l.open() && l.N == d.Life && l.Context == d.ContextID, "the current life is %d in context %.80q", l.N, l.Context),
+		unless(slices.Equal(d.Listeners, l.Listeners), "those that listen are %v", l.Listeners),
+	)
 }

@@ -48,8 +48,6 @@ func TestHolds_Contexts(t *testing.T) {
 	holdsBut(t, k, k.after(events.StateChangedType, "ctx_a", "", events.StateChanged{Patch: raw(`{"n":2}`)}),
 		the("a patch that is none", "invalid patch", func(d *events.StateChanged) { d.Patch = raw(`{"n"`) }),
 		the("a patch that is too much", "the content after it has", func(d *events.StateChanged) { d.Patch = raw(`{"m":` + string(limit) + `}`) }))
-	holdsBut(t, k, k.after(events.StateClosedType, "ctx_a", "", events.StateClosed{}),
-		anotherSubject("not in the thread"), anotherCorrelation("its correlation should be"))
 }
 
 // Only the context that was made just before was made by the command.

@@ -161,11 +161,6 @@ func defines(d events.DefinitionChanged) error {
 	return unless(events.DefinitionName(value) == d.Name, "the definition is of %.80q", events.DefinitionName(value))
 }
 
-// No command of this version writes LifecycleDestroyed. It may follow any event.
-func (r rules) LifecycleDestroyed(e *events.Event, _ events.LifecycleDestroyed) error {
-	return ofAggregate(e)
-}
-
 func (r rules) LifecycleArchived(e *events.Event, d events.LifecycleArchived) error {
 	if why := r.state.Busy(); why != "" {
 		return errors.New("the thread cannot be archived: " + why)

@@ -118,7 +118,6 @@ func TestHolds_Threads(t *testing.T) {
 		anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"),
 		the("no agent", "names no agent", func(d *events.AgentAssigned) { d.AgentID = "" }),
 		the("another agent before", "the agent is", func(d *events.AgentAssigned) { d.From = "sales" }))
-	holdsBut(t, k, k.after(events.LifecycleDestroyedType, threadID, "", events.LifecycleDestroyed{}), anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"))
 	holdsBut(t, k, k.after(events.LifecycleArchivedType, threadID, "", events.LifecycleArchived{FirstSeq: 3, LastSeq: 3}),
 		anotherSubject("its subject should be"), anotherCorrelation("its correlation should be"),
 		the("an end before the beginning", "archives commits 3 to 2", func(d *events.LifecycleArchived) { d.LastSeq = 2 }))

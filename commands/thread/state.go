@@ -52,6 +52,8 @@ type head struct {
 	Writer      writer              `json:"writer,omitzero"`   // that holds the thread, or held it last
 	Parents     int                 `json:"parents,omitzero"`  // the number of relationships in which the thread is the parent
 	Shares      []share             `json:"shares,omitempty"`  // never changed in place
+	Life        lifeState           `json:"life,omitzero"`     // of the key-value state: the current one, or the last
+	Ended       []endedLife         `json:"ended,omitempty"`   // lives that are not cleared yet; never changed in place
 }
 
 type contextState struct {

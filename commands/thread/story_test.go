@@ -66,7 +66,7 @@ func nameOf(t testing.TB, data any) string {
 	switch data.(type) {
 	case events.CommandRejected:
 		return "command.rejected"
-	case StartEffect, CompleteEffect, FailEffect:
+	case StartEffect, CompleteEffect, FailEffect, ExpireState:
 		return "effect.inside"
 	}
 	if name, ok := commandNames()[reflect.TypeOf(data)]; ok {

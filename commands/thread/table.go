@@ -16,6 +16,7 @@ func decisions() []decision {
 		beforeAny((*maker).resolveThread),
 		beforeAny((*maker).rejectCommand),
 		beforeAny((*maker).applyDefinitions),
+		beforeAny((*maker).mergeState),
 
 		decides((*maker).changeThreadStatus),
 		decides((*maker).updateThread),
@@ -78,6 +79,10 @@ func decisions() []decision {
 		decides((*maker).releaseWriter),
 
 		beforeAny((*maker).mentionThread),
+		decides((*maker).touchState),
+		decides((*maker).destroyState),
+		decides((*maker).releaseState),
+		decides((*maker).expireState),
 	}
 }
 

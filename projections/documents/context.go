@@ -8,7 +8,7 @@ import (
 func contexts() Projection {
 	type T = events.Context
 	return Projection{
-		Kind: Contexts, Name: "contexts", Version: 1, Bucket: "thread_contexts",
+		Kind: Contexts, Name: "contexts", Version: 2, Bucket: "thread_contexts",
 		new:   func() any { return new(T) },
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: []reaction{
@@ -22,11 +22,12 @@ func contexts() Projection {
 			}),
 			on(events.StateChangedType, subject, func(c *change, doc *T, d events.StateChanged) {
 				doc.UpdatedAt = c.time()
-				if d.Patch == nil {
-					doc.Content = orNull(d.Content)
-				} else if merged, err := events.MergePatch(doc.Content, d.Patch); err == nil {
-					doc.Content = orNull(merged)
+				if after, err := d.After(doc.Content); err == nil {
+					doc.Content = orNull(after)
 				}
+			}),
+			on(events.StateClosedType, subject, func(c *change, doc *T, _ events.StateClosed) {
+				doc.Content, doc.UpdatedAt = orNull(nil), c.time()
 			}),
 			on(events.ItemCreatedType, func(_ *change, d events.ItemCreated) (string, bool) { return d.ContextID, true },
 				func(c *change, doc *T, d events.ItemCreated) {

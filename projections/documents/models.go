@@ -29,6 +29,7 @@ const (
 	Definitions   // of the tenant rather than a thread
 	Relationships // in which a thread is to others
 	Shares
+	Lives
 
 	kinds // the number of read models: new ones go before it
 )
@@ -37,7 +38,7 @@ const (
 const Kinds = int(kinds)
 
 // Mask is a set of read models.
-type Mask uint16
+type Mask uint32
 
 // AllKinds is the set of all.
 const AllKinds Mask = 1<<Kinds - 1
@@ -67,6 +68,7 @@ func projections() []Projection {
 	return []Projection{
 		threads(), contexts(), items(), executions(), steps(), parts(), traceEvents(), traceRuns(), traceSpans(), index(), files(), effects(), shares(),
 		definitions(), relationships(),
+		lives(),
 	}
 }
 

@@ -12,10 +12,10 @@ import (
 // the version and the time alone.
 func TestModels_EventsWithoutReadModel(t *testing.T) {
 	hidden := []events.Type{
-		events.ThreadResolvedType, events.ContextResolvedType, events.StateClosedType, events.SkillActivatedType,
+		events.ThreadResolvedType, events.ContextResolvedType, events.SkillActivatedType,
 		events.WriterClaimedType, events.WriterRenewedType, events.WriterReleasedType,
 		events.RunTurnedType, events.QueueEditedType, events.QueueMovedType,
-		events.CommandRejectedType, events.LifecycleDestroyedType, events.LifecycleArchivedType,
+		events.CommandRejectedType, events.LifecycleArchivedType,
 		events.ChunkEmittedType, // never in the log
 	}
 	shown := map[events.Type]bool{}

@@ -26,6 +26,7 @@ type Config struct {
 	Agents   func(ctx context.Context, tenant, name string) error
 	Contents Contents // reads contents of files; default: it is unavailable
 	Queue    Queue    // returns what waits for agents; default not_found
+	Values   Values   // returns key-value states; default not_found
 }
 
 func (c Config) withDefaults() Config {
@@ -48,6 +49,9 @@ func (c Config) withDefaults() Config {
 		c.Queue = func(_ context.Context, _, thread string) (*events.QueueList, error) {
 			return nil, events.Missing("thread", thread)
 		}
+	}
+	if c.Values == nil {
+		c.Values = noValues
 	}
 	return c
 }
@@ -215,6 +219,7 @@ func answers() map[reflect.Type]answer {
 		answersWith((*asking).listRuns),
 		answersWith((*asking).listApprovals),
 		answersWith((*asking).listQueue),
+		answersWith((*asking).getState),
 		answersWith((*asking).statFile),
 		answersWith((*asking).listFiles),
 		answersWith((*asking).countFiles),

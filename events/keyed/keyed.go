@@ -1,0 +1,184 @@
+// Package keyed changes the object of a key-value state: keys with values, some of which are
+// lists to which values are pushed. It parses the object once and the lists that are pushed
+// to, and encodes it once, whatever the number of changes. It is pure.
+package keyed
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Values is the object of a key-value state, ready to be changed. Keys stay in the order in
+// which they came, and untouched values keep their bytes, so that the same changes of the same
+// object always yield the same bytes.
+type Values struct {
+	order []*entry          // some may be gone
+	index map[string]*entry // by unquoted name
+}
+
+// entry is the value of a key: raw, or as a list once something was pushed to it.
+type entry struct {
+	name   []byte // quoted
+	value  []byte
+	list   [][]byte
+	isList bool
+	gone   bool
+}
+
+var errNotList = errors.New("not a list")
+
+// Parse reads an object. An empty document and null count as {}.
+func Parse(doc []byte) (*Values, error) {
+	v := &Values{index: map[string]*entry{}}
+	switch jsontext.Value(doc).Kind() {
+	case '{':
+	case 'n', 0:
+		return v, nil
+	default:
+		return nil, errors.New("the state is not an object")
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(doc))
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, fmt.Errorf("read state: %w", err)
+	}
+	for dec.PeekKind() != '}' {
+		quoted, err := dec.ReadValue()
+		if err != nil {
+			return nil, fmt.Errorf("read state: %w", err)
+		}
+		quoted = quoted.Clone()
+		key, err := jsontext.AppendUnquote(nil, quoted)
+		if err != nil {
+			return nil, fmt.Errorf("read state: %w", err)
+		}
+		value, err := dec.ReadValue()
+		if err != nil {
+			return nil, fmt.Errorf("read state: %w", err)
+		}
+		v.put(string(key), quoted, bytes.Clone(value))
+	}
+	return v, nil
+}
+
+// Len returns the number of keys.
+func (v *Values) Len() int { return len(v.index) }
+
+// Clear removes all keys.
+func (v *Values) Clear() { v.order, v.index = nil, map[string]*entry{} }
+
+// Delete removes a key, if it is there.
+func (v *Values) Delete(key string) {
+	if e, ok := v.index[key]; ok {
+		e.gone = true
+		delete(v.index, key)
+	}
+}
+
+// Set sets the value of a key.
+func (v *Values) Set(key string, value []byte) error {
+	name, err := jsontext.AppendQuote(nil, key)
+	if err != nil {
+		return fmt.Errorf("key %.80q: %w", key, err)
+	}
+	v.put(key, name, value)
+	return nil
+}
+
+func (v *Values) put(key string, name, value []byte) {
+	e, ok := v.index[key]
+	if !ok {
+		e = &entry{name: name}
+		v.index[key], v.order = e, append(v.order, e)
+	}
+	e.value, e.list, e.isList = value, nil, false
+}
+
+// Push appends a value to the list of a key, which it creates, and keeps the last most values;
+// all if it is 0.
+func (v *Values) Push(key string, value []byte, most int64) error {
+	e, ok := v.index[key]
+	if !ok {
+		if err := v.Set(key, []byte("[]")); err != nil {
+			return err
+		}
+		e = v.index[key]
+	}
+	if !e.isList {
+		list, err := elements(e.value)
+		if err != nil {
+			return fmt.Errorf("push to key %.80q: its value is not a list; set it to one first", key)
+		}
+		e.value, e.list, e.isList = nil, list, true
+	}
+	e.list = append(e.list, value)
+	if most > 0 && int64(len(e.list)) > most {
+		e.list = e.list[int64(len(e.list))-most:]
+	}
+	return nil
+}
+
+// elements splits a list.
+func elements(list []byte) ([][]byte, error) {
+	dec := jsontext.NewDecoder(bytes.NewReader(list))
+	first, err := dec.ReadToken()
+	if err != nil {
+		return nil, err
+	}
+	if first.Kind() != '[' {
+		return nil, errNotList
+	}
+	var out [][]byte
+	for dec.PeekKind() != ']' {
+		value, err := dec.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, bytes.Clone(value))
+	}
+	_, err = dec.ReadToken()
+	return out, err
+}
+
+// Keep removes all keys but these.
+func (v *Values) Keep(keys []string) {
+	wanted := make(map[string]bool, len(keys))
+	for _, key := range keys {
+		wanted[key] = true
+	}
+	for key := range v.index {
+		if !wanted[key] {
+			v.Delete(key)
+		}
+	}
+}
+
+// Encode returns the object.
+func (v *Values) Encode() []byte {
+	n := 2
+	for _, e := range v.order {
+		n += len(e.name) + len(e.value) + 4
+		for _, one := range e.list {
+			n += len(one) + 1
+		}
+	}
+	b := append(make([]byte, 0, n), '{')
+	for _, e := range v.order {
+		if e.gone {
+			continue
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(b, e.name...), ':')
+		if !e.isList {
+			b = append(b, e.value...)
+			continue
+		}
+		b = append(b, '[')
+		b = append(append(b, bytes.Join(e.list, []byte{','})...), ']')
+	}
+	return append(b, '}')
+}

@@ -1,0 +1,87 @@
+package skein_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/skeintest"
+)
+
+const visitor = "thrd_abc123def456789012345678901"
+
+func setKey(key, value string) events.StateOperation {
+	return events.StateOperation{Op: events.SetOp, Key: key, Value: events.JSON(value)}
+}
+
+func pushTo(key, value string) events.StateOperation {
+	return events.StateOperation{Op: events.PushOp, Key: key, Value: events.JSON(value)}
+}
+
+// mergeState merges operations into the visitor's state, and creates the thread.
+func mergeState(t *testing.T, c *client.Client, operations ...events.StateOperation) *events.Reply {
+	t.Helper()
+	reply, err := client.Send(t.Context(), c, visitor, events.MergeState{Operations: operations, Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply
+}
+
+func getState(t *testing.T, c *client.Client, d events.GetState) *events.StateValues {
+	t.Helper()
+	if d.ThreadID == "" {
+		d.ThreadID = visitor
+	}
+	v, err := client.Read[events.StateValues](t.Context(), c, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// A merge makes the thread of an id that nobody has used, and each read shows what was merged
+// before it, also without minSeq.
+func TestState_MergeAndGet(t *testing.T) {
+	s := skeintest.Start(t)
+	c := s.Client("acme")
+	if _, err := client.Read[events.StateValues](t.Context(), c, events.GetState{ThreadID: visitor}); events.AsError(err).Code != events.NotFound {
+		t.Errorf("a thread that is not there: %v", err)
+	}
+	if _, err := client.Send(t.Context(), c, visitor, events.MergeState{Operations: []events.StateOperation{setKey("a", `1`)}}); events.AsError(err).Code != events.NotFound {
+		t.Errorf("a merge that may not create: %v", err)
+	}
+	reply := mergeState(t, c, setKey("a", `1`), pushTo("m", `"x"`))
+	if r := reply.Result; r == nil || r.Life != 1 || r.Size == nil || *r.Size != 2 {
+		t.Errorf("merged with the result %+v", reply.Result)
+	}
+	for i := range 20 {
+		mergeState(t, c, pushTo("m", fmt.Sprint(i)))
+		if v := getState(t, c, events.GetState{}); !strings.HasSuffix(string(v.Values), fmt.Sprintf(",%d]}", i)) {
+			t.Fatalf("after push %d the state is %s", i, v.Values)
+		}
+	}
+	v := getState(t, c, events.GetState{Keys: []string{"a", "z"}})
+	if string(v.Values) != `{"a":1}` || v.Life != 1 || !v.Loaded || v.ExpiresAt == "" {
+		t.Errorf("read %+v", v)
+	}
+	if was := getState(t, c, events.GetState{At: &events.At{Version: &reply.Version}}); string(was.Values) != `{"a":1,"m":["x"]}` {
+		t.Errorf("at version %d it was %s", reply.Version, was.Values)
+	}
+	if shown, err := client.Read[events.Context](t.Context(), c.WithMinSeq(v.Seq), events.GetContext{ThreadID: visitor, ContextID: v.ContextID}); err != nil ||
+		*shown.Key != "skein.state.1" || !strings.HasPrefix(string(shown.Content), `{"a":1,`) || shown.Status != events.ContextOpen {
+		t.Errorf("the life's context is %+v, %v", shown, err)
+	}
+	if next, err := client.Send(t.Context(), c, visitor, events.DestroyState{}); err != nil || next.Result.Life != 1 {
+		t.Fatal(next, err)
+	}
+	if v := getState(t, c, events.GetState{}); string(v.Values) != `{}` || v.Life != 0 || v.Loaded {
+		t.Errorf("after the end of the life: %+v", v)
+	}
+	shown, err := client.Read[events.Context](t.Context(), c.WithMinSeq(getState(t, c, events.GetState{}).Seq), events.GetContext{ThreadID: visitor, ContextID: v.ContextID})
+	if err != nil || string(shown.Content) != `null` || shown.Status != events.ContextClosed {
+		t.Errorf("the context of the last life is %+v, %v", shown, err)
+	}
+}
