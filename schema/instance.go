@@ -2,8 +2,6 @@ package schema
 
 import (
 	stdjson "encoding/json"
-	"errors"
-	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -11,67 +9,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/skein-threads/skein/events"
+	"github.com/skein-threads/skein/schema/arguments"
 )
 
-// parse decodes JSON for the schema library, which needs numbers as text so that no digit is
-// lost.
-func parse(raw []byte) (any, error) {
-	dec := jsontext.NewDecoder(strings.NewReader(string(raw)))
-	v, err := parseNext(dec)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows the JSON value")
-	}
-	return v, nil
-}
+// deepestStored bounds the depth of what is validated against the schemas of stored data. It is
+// that of the JSON decoder.
+const deepestStored = 10_000
 
-func parseNext(dec *jsontext.Decoder) (any, error) {
-	kind := dec.PeekKind()
-	if kind == '0' {
-		raw, err := dec.ReadValue()
-		if err != nil {
-			return nil, err
-		}
-		return number(events.JSON(raw)), nil
-	}
-	token, err := dec.ReadToken()
-	if err != nil {
-		return nil, err
-	}
-	switch kind {
-	case '"':
-		return token.String(), nil
-	case 't', 'f':
-		return token.Bool(), nil
-	case '{':
-		out := map[string]any{}
-		for dec.PeekKind() != '}' {
-			name, err := dec.ReadToken()
-			if err != nil {
-				return nil, err
-			}
-			key := name.String() // the token is gone with the next read
-			if out[key], err = parseNext(dec); err != nil {
-				return nil, err
-			}
-		}
-		_, err := dec.ReadToken()
-		return out, err
-	case '[':
-		out := []any{}
-		for dec.PeekKind() != ']' {
-			v, err := parseNext(dec)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, v)
-		}
-		_, err := dec.ReadToken()
-		return out, err
-	}
-	return nil, nil
+// parse decodes JSON for the schema library.
+func parse(raw []byte) (any, error) {
+	return arguments.ReadTree(raw, deepestStored, func(raw events.JSON, _ *jsontext.Decoder) (any, error) { return number(raw), nil })
 }
 
 // number returns a number for the schema library, which turns it into a fraction of integers.

@@ -18,35 +18,46 @@ import (
 // JSON readers of other languages take unless told otherwise.
 const MaxDepth = 64
 
-// readTree reads JSON as the schema library wants it, numbers as text, and
-// refuses what would cost it too much.
-func readTree(raw events.JSON) (any, error) {
-	dec := jsontext.NewDecoder(strings.NewReader(string(raw)))
-	tree, err := readNext(dec)
+// readTree reads arguments or a schema. It refuses what would cost the library too much.
+func readTree(raw events.JSON) (any, error) { return ReadTree(raw, MaxDepth, number) }
+
+// ReadTree reads JSON for the schema library, which needs numbers as text so that no digit
+// is lost; number converts them. Objects and lists may lie up to deepest in one another.
+func ReadTree(raw []byte, deepest int, number func(raw events.JSON, at *jsontext.Decoder) (any, error)) (any, error) {
+	r := treeReader{dec: jsontext.NewDecoder(strings.NewReader(string(raw))), deepest: deepest, number: number}
+	tree, err := r.next()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
+	if _, err := r.dec.ReadToken(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("something follows the JSON value")
 	}
 	return tree, nil
 }
 
-func readNext(dec *jsontext.Decoder) (any, error) {
-	kind := dec.PeekKind()
+// treeReader is one call of ReadTree.
+type treeReader struct {
+	dec     *jsontext.Decoder
+	deepest int
+	number  func(events.JSON, *jsontext.Decoder) (any, error)
+}
+
+// next reads the next value.
+func (r *treeReader) next() (any, error) {
+	kind := r.dec.PeekKind()
 	if kind == '0' {
-		raw, err := dec.ReadValue()
+		raw, err := r.dec.ReadValue()
 		if err != nil {
 			return nil, notJSON(err)
 		}
-		return number(events.JSON(raw), dec)
+		return r.number(events.JSON(raw), r.dec)
 	}
-	token, err := dec.ReadToken()
+	token, err := r.dec.ReadToken()
 	if err != nil {
 		return nil, notJSON(err)
 	}
-	if dec.StackDepth() > MaxDepth {
-		return nil, fmt.Errorf("objects and lists lie more than %d deep in one another", MaxDepth)
+	if r.dec.StackDepth() > r.deepest {
+		return nil, fmt.Errorf("objects and lists lie more than %d deep in one another", r.deepest)
 	}
 	switch kind {
 	case '"':
@@ -55,34 +66,34 @@ func readNext(dec *jsontext.Decoder) (any, error) {
 		return token.Bool(), nil
 	case '{':
 		out := map[string]any{}
-		for dec.PeekKind() != '}' {
-			token, err := dec.ReadToken()
+		for r.dec.PeekKind() != '}' {
+			token, err := r.dec.ReadToken()
 			if err != nil {
 				return nil, notJSON(err)
 			}
 			name := token.String() // the token is gone with the next read
-			if out[name], err = readNext(dec); err != nil {
+			if out[name], err = r.next(); err != nil {
 				return nil, err
 			}
 		}
-		_, err := dec.ReadToken()
+		_, err := r.dec.ReadToken()
 		return out, notJSON(err)
 	case '[':
 		out := []any{}
-		for dec.PeekKind() != ']' {
-			v, err := readNext(dec)
+		for r.dec.PeekKind() != ']' {
+			v, err := r.next()
 			if err != nil {
 				return nil, err
 			}
 			out = append(out, v)
 		}
-		_, err := dec.ReadToken()
+		_, err := r.dec.ReadToken()
 		return out, notJSON(err)
 	}
 	return nil, nil
 }
 
-// notJSON says where bytes stop being JSON.
+// notJSON returns where bytes stop being JSON.
 func notJSON(err error) error {
 	var wrong *jsontext.SyntacticError
 	switch {
@@ -96,7 +107,7 @@ func notJSON(err error) error {
 	return errors.New("not JSON")
 }
 
-// numberError says that a number is too large.
+// numberError means that a number is too large.
 type numberError struct{ path string }
 
 func (e *numberError) Error() string { return e.path + ": the number is out of range" }
