@@ -56,6 +56,7 @@ type Options struct {
 	// for commands and for queries separately. Negative: no limit.
 	TenantRate     float64 // requests per second; default 50,000
 	TenantInFlight int     // requests in flight; default 2,048
+	TenantKVMiB    int     // MiB of key-value pairs; default 1,024
 	// TenantPlaces is how many places of a kind (runs, uploads, searches, images,
 	// effects) a tenant may hold: default its fair share, negative all that are free.
 	TenantPlaces map[string]int
@@ -113,6 +114,7 @@ func (o Options) config() serve.Config {
 		Places:            o.Places,
 		TenantRate:        o.TenantRate,
 		TenantInFlight:    o.TenantInFlight,
+		TenantKVMiB:       o.TenantKVMiB,
 		TenantPlaces:      o.TenantPlaces,
 		TenantFairRate:    o.TenantFairRate,
 		TenantFairRunning: o.TenantFairRunning,

@@ -60,7 +60,7 @@ func (d *Dispatcher) admit(tenant, name string, body []byte, meta Meta) (*thread
 
 // parts decodes what is to be done: one command, or those of a thread.commit.
 func (d *Dispatcher) parts(c *thread.Command, row events.Command, data events.JSON) error {
-	if len(data) > events.MaxEventBytes && row.Name != "thread.commit" && row.Name != "definition.apply" {
+	if len(data) > events.MaxEventBytes && row.Name != "thread.commit" && row.Name != "definition.apply" && row.Name != "kv.set" {
 		return events.TooLarge("the command's data", int64(len(data)), events.MaxEventBytes)
 	}
 	v, err := d.schema.DecodeTrusted(row.Name, data)

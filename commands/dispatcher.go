@@ -35,6 +35,8 @@ type Config struct {
 	Fair     service.Fair      // of each tenant's submitted commands, while others are active
 	Activity *service.Activity // of everything that the process does for tenants; default: one of its own
 	Contents Contents          // stores the content of files; default: contents are refused
+	// Pairs stores tenants' key-value pairs; default: they are refused.
+	Pairs Pairs
 	// Definitions provides the tenants' definitions; default: none.
 	Definitions Definitions
 	// Agents returns a not_found for an agent that no tenant defines and no process has ever
@@ -221,6 +223,9 @@ func newCommandID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // run finds the command's thread and runs the command there.
 func (d *Dispatcher) run(ctx context.Context, name string, c *thread.Command) (*events.Reply, error) {
+	if reply, err, done := d.onPairs(ctx, c); done {
+		return reply, err
+	}
 	if err := d.keepContents(ctx, c); err != nil {
 		return nil, err
 	}

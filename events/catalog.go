@@ -133,7 +133,7 @@ func Catalog() []Row {
 // Commands lists every command, family by family, in a fixed order.
 func Commands() []Command {
 	return slices.Concat(
-		threadCommands(), contextCommands(), itemCommands(), messageCommands(), executionCommands(), runCommands(), queueCommands(), writerCommands(),
+		threadCommands(), contextCommands(), itemCommands(), messageCommands(), executionCommands(), runCommands(), queueCommands(), writerCommands(), kvCommands(),
 		traceCommands(), effectCommands(), fileCommands(), definitionCommands(),
 		relationshipCommands(), stateCommands(),
 	)
@@ -141,11 +141,13 @@ func Commands() []Command {
 
 // Queries lists every query, in a fixed order.
 func Queries() []Query {
-	return slices.Concat(threadQueries(), runQueries(), queueQueries(), fileQueries(), relationshipQueries(), stateQueries())
+	return slices.Concat(threadQueries(), runQueries(), kvQueries(), queueQueries(), fileQueries(), relationshipQueries(), stateQueries())
 }
 
 // Documents lists what queries answer and read models hold, in a fixed order.
-func Documents() []Document { return slices.Concat(threadDocuments(), relationshipDocuments(), stateDocuments()) }
+func Documents() []Document {
+	return slices.Concat(kvDocuments(), threadDocuments(), relationshipDocuments(), stateDocuments())
+}
 
 // registry finds rows by name. It is built once and never changes.
 type registry map[Type]*Row

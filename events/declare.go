@@ -17,6 +17,8 @@ type Command struct {
 	Creates bool // it needs no threadId
 	Single  bool // it cannot be part of a thread.commit
 	Tenant  bool // it belongs to the tenant rather than a thread: it has no threadId
+	// Unlogged says that the command changes nothing in the log, and so makes no event.
+	Unlogged bool
 
 	new    func() any
 	decode func(JSON) (any, error)

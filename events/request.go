@@ -46,6 +46,7 @@ type Result struct {
 	Cancelled      bool        `json:"cancelled,omitzero" doc:"An effect was cancelled; absent if there was none."`
 	Token          string      `json:"token,omitzero" doc:"Of writer.claim and writer.renew: the token that belongs into the holder's requests. Of thread.share: the token that reads the thread; it is nowhere stored, and a repeat has it only while the process that took the command lives. It is a secret."`
 	Until          string      `json:"until,omitzero" schema:"pattern=time" doc:"Of writer.claim and writer.renew: when the hold ends."`
+	Deleted        int64       `json:"deleted,omitzero" doc:"Of kv.delete: how many keys it deleted."`
 	File           *FileRecord `json:"file,omitzero" doc:"The file that was written, or the directory that was created."`
 	Life           int64       `json:"life,omitzero" doc:"Of a key-value state: its life."`
 	Size           *int64      `json:"size,omitzero" doc:"Of a key-value state: the number of its keys."`

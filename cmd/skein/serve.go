@@ -58,6 +58,7 @@ func (a *app) serveCommand() *cobra.Command {
 	f.StringVar(&o.Access, "access", "", "folder of accounts and TLS for the embedded nats-server, as created by skein access init")
 	f.Float64Var(&o.TenantRate, "tenant-rate", serve.DefaultTenantRate, "requests per second of one tenant; negative: no limit")
 	f.IntVar(&o.TenantInFlight, "tenant-inflight", serve.DefaultTenantInFlight, "requests in flight of one tenant; negative: no limit")
+	f.IntVar(&o.TenantKVMiB, "tenant-kv-mib", 0, "MiB of key-value pairs that one tenant may store (default 1024); negative: no limit")
 	f.Float64Var(&o.TenantFairRate, "tenant-fair-rate", serve.DefaultFairRate(), "requests per second that are started for one tenant while others are active; further ones wait; negative: no limit")
 	f.IntVar(&o.TenantFairRunning, "tenant-fair-running", serve.DefaultFairRunning(), "commands of one tenant that are executed concurrently while others are active, as many submitted ones, and 16 times as many queries; negative: no limit")
 	f.StringToIntVar(&o.TenantPlaces, "tenant-places", nil, "places that one tenant may hold, such as runs=64,uploads=8; kinds are runs, effects, uploads, searches and images; negative: all that are free (default its fair share)")

@@ -12,7 +12,7 @@ func TestTable_EveryCommandIsDecided(t *testing.T) {
 	table := indexed(decisions())
 	for _, row := range events.Commands() {
 		of := reflect.TypeOf(row.Example)
-		if _, ok := table[of]; !ok && row.Name != "thread.commit" {
+		if _, ok := table[of]; !ok && row.Name != "thread.commit" && !row.Unlogged {
 			t.Errorf("%s is not decided; add the function that takes %s to decisions()", row.Name, of)
 		}
 	}

@@ -58,7 +58,11 @@ func Write(ctx context.Context, log *eventlog.Log, dir string, progress func(str
 	}
 	b := &Manifest{Format: format, Made: time.Now().UTC()}
 	conn, names := log.Streams(), log.Config().Names
-	for _, name := range assets.Kept(log.Config().Names) {
+	kept, err := assets.Backed(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range kept {
 		// On a cluster a request for a missing stream has no responder.
 		_, err := conn.JetStream().Stream(ctx, name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) && name != names.Stream(assets.LogStream) {

@@ -45,6 +45,7 @@ const (
 	codeTooManyWaiting     = 10167 // the stream's queue is full
 	codeStreamOffline      = 10118
 	codeClusterUnavailable = 10008
+	codeNoStream           = 10059 // to a read
 	codeNoMessage          = 10037 // to a read: there is none (10059 is: there is no stream)
 )
 
@@ -81,4 +82,10 @@ func Classify(err error, refused *Refusal) Outcome {
 		return Unavailable // whatever it is, the server says that it refused
 	}
 	return Unknown
+}
+
+// IsNoStream reports whether an error is the server's answer that there is no such stream.
+func IsNoStream(err error) bool {
+	var refused *Refusal
+	return errors.As(err, &refused) && refused.ErrCode == codeNoStream
 }

@@ -87,7 +87,9 @@ func commandSection(p *page, c events.Command) error {
 	if len(facts) > 0 {
 		p.line("%s", strings.Join(facts, " "))
 	}
-	if len(c.Events) > 0 {
+	if c.Unlogged {
+		p.line("It makes no event.")
+	} else if len(c.Events) > 0 {
 		p.line("Events: %s.", names(c.Events))
 	} else {
 		p.line("Events: those of its commands.")

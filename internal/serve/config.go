@@ -50,6 +50,7 @@ type Config struct {
 	// for commands and for queries separately.
 	TenantRate     float64 // --tenant-rate: requests per second; default 50,000; negative: no limit
 	TenantInFlight int     // --tenant-inflight: requests in flight; default 2,048; negative: no limit
+	TenantKVMiB    int     // --tenant-kv-mib: MiB of key-value pairs; default 1,024; negative: no limit
 	// TenantPlaces is --tenant-places: places of a kind (runs, uploads, searches,
 	// images, effects) that it may hold; 0 or missing: its fair share; negative: all
 	// that are free.

@@ -18,6 +18,7 @@ import (
 	"github.com/skein-threads/skein/eventlog"
 	"github.com/skein-threads/skein/eventlog/assets"
 	"github.com/skein-threads/skein/eventlog/derived"
+	"github.com/skein-threads/skein/eventlog/pairs"
 	"github.com/skein-threads/skein/eventlog/streams"
 	"github.com/skein-threads/skein/eventlog/timeline"
 	"github.com/skein-threads/skein/events"
@@ -55,6 +56,7 @@ type Server struct {
 	suspended         suspensions
 
 	dispatcher        *commands.Dispatcher
+	pairs             *pairs.Store
 	commands, queries *service.Service
 	files             *files.Service
 	reading           reading
@@ -210,7 +212,11 @@ func (s *Server) assemble(ctx, background context.Context) error {
 	}
 	s.timers = timers
 	queue := runtime.Queue(writeLog, s.logger)
+	if err := s.openPairs(ctx); err != nil {
+		return err
+	}
 	dispatcher := commands.NewDispatcher(writeLog, validator, commands.Config{
+		Pairs:       s.pairs,
 		Floods:      s.floods,
 		Fair:        s.cfg.fair(1),
 		Activity:    s.activity,

@@ -27,6 +27,7 @@ type Config struct {
 	Contents Contents // reads contents of files; default: it is unavailable
 	Queue    Queue    // returns what waits for agents; default not_found
 	Values   Values   // returns key-value states; default not_found
+	Pairs    Pairs    // reads key-value pairs; default: it is unavailable
 }
 
 func (c Config) withDefaults() Config {
@@ -220,6 +221,8 @@ func answers() map[reflect.Type]answer {
 		answersWith((*asking).listApprovals),
 		answersWith((*asking).listQueue),
 		answersWith((*asking).getState),
+		answersWith((*asking).getKV),
+		answersWith((*asking).listKV),
 		answersWith((*asking).statFile),
 		answersWith((*asking).listFiles),
 		answersWith((*asking).countFiles),
