@@ -37,6 +37,16 @@ func (s *Store) Delete(ctx context.Context, tenant, commandID string, d events.D
 func (s *Store) remove(ctx context.Context, tenant, commandID string, erase bool, found []place) (*events.Reply, error) {
 	last, count := uint64(0), int64(0)
 	for _, p := range found {
+		if erase {
+			erased, err := s.erase(ctx, tenant, p)
+			if err != nil {
+				return nil, events.Errorf(events.Unavailable, "key %d of %d could not be erased now; repeat the command: %w", count+1, len(found), err)
+			}
+			if erased > 0 {
+				last, count = max(last, erased), count+1
+			}
+			continue
+		}
 		seq, wrote, err := s.write(ctx, tenant, p.bucket, p.key, commandID, func(m *streams.Message) *nats.Msg {
 			if m == nil || isDeleted(m) {
 				return nil
@@ -49,22 +59,22 @@ func (s *Store) remove(ctx context.Context, tenant, commandID string, erase bool
 		if wrote {
 			last, count = max(last, seq), count+1
 		}
-		if erase {
-			if err := s.erase(ctx, tenant, p); err != nil {
-				return nil, events.Errorf(events.Unavailable, "key %d of %d could not be erased now; repeat the command: %w", count, len(found), err)
-			}
-		}
 	}
 	return reply(last, count), nil
 }
 
-// erase overwrites what the stream still has of a key, its marker included.
-func (s *Store) erase(ctx context.Context, tenant string, p place) error {
-	name := assets.PairsStream(s.conn.Config().Names, tenant)
-	if _, there, err := s.conn.Ends(ctx, name); err != nil || !there {
-		return err
+// erase overwrites the message of a key, without a marker: a marker would replace the value,
+// which then would stay on the disk. It returns the sequence of the value, 0 if there was none.
+func (s *Store) erase(ctx context.Context, tenant string, p place) (seq uint64, err error) {
+	m, _, err := s.newest(ctx, tenant, p.bucket, p.key)
+	if err != nil || m == nil {
+		return 0, err
 	}
-	return s.conn.Erase(ctx, name, subjectOf(s.prefix(tenant), p.bucket, p.key), 0)
+	err = s.conn.Erase(ctx, assets.PairsStream(s.conn.Config().Names, tenant), subjectOf(s.prefix(tenant), p.bucket, p.key), 0)
+	if isDeleted(m) {
+		return 0, err
+	}
+	return m.Seq, err
 }
 
 // filter returns the subjects of a bucket, or of all if it is empty.
