@@ -91,7 +91,7 @@ func (s *Store) places(ctx context.Context, tenant, bucket string, wanted func(k
 			return nil, unreadable(err)
 		}
 		if b, key, ok := keyOf(prefix, m.Subject()); ok && wanted(key) {
-			// A key that was written again meanwhile comes once more.
+			// A key that was written again meanwhile comes again.
 			if found[place{b, key}] = true; !withDeleted && m.Headers().Get(headerOperation) == deleted {
 				delete(found, place{b, key})
 			}
