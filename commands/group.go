@@ -69,8 +69,12 @@ func (d *Dispatcher) group(ctx context.Context, c *thread.Command) (*events.Repl
 	if err := d.resolveOthers(ctx, c); err != nil {
 		return nil, err
 	}
+	copied, err := d.beginFork(ctx, c)
+	if err != nil {
+		return nil, err
+	}
 	for ids := []string{c.ThreadID}; ; {
-		g := &grouped{d: d, ctx: ctx, job: commandJob(ctx, requested, c), entries: map[string]*entry{}}
+		g := &grouped{d: d, ctx: ctx, job: commandJob(ctx, requested, c), entries: map[string]*entry{}, copied: copied}
 		reply, more, err := g.run(ids)
 		if err != nil || len(more) == 0 {
 			return reply, err
@@ -107,6 +111,7 @@ type grouped struct {
 	ctx     context.Context //nolint:containedctx // it lives as long as the command
 	job     *job
 	entries map[string]*entry
+	copied  *history // of a fork: its parent's
 }
 
 // run holds the threads and runs the command. If it concerns others, they are returned with
@@ -175,6 +180,9 @@ func (g *grouped) others() []string {
 // decide decides the command on the states as they are, and stores its events. Both results are
 // nil if another process has written one of the threads.
 func (g *grouped) decide() (*events.Reply, error) {
+	if err := g.readOn(); err != nil {
+		return nil, err
+	}
 	states := make(map[string]*thread.State, len(g.entries))
 	for id, e := range g.entries {
 		states[id] = e.state
@@ -219,6 +227,13 @@ func (g *grouped) store(draft *thread.Group) (map[string]*events.Commit, error) 
 		}
 		commits[id] = commit
 		writes = append(writes, eventlog.Write{Commit: commit, Expected: e.state.Seq})
+		key, err := g.d.keyWrite(g.job, draft.Draft(id).Events())
+		if err != nil {
+			return nil, err
+		}
+		if key != nil {
+			writes = append(writes, *key)
+		}
 	}
 	if err := g.d.log.Append(context.WithoutCancel(g.ctx), writes...); err != nil {
 		return nil, err

@@ -103,7 +103,8 @@ func (d *Dispatcher) onKey(ctx context.Context, c *thread.Command, key string) (
 
 // missing returns the refusal of a command whose thread does not exist.
 func missing(c *thread.Command, ref string) error {
-	if _, relates := c.Parts[0].Data.(events.MentionThread); relates {
+	switch c.Parts[0].Data.(type) {
+	case events.MentionThread, events.ForkThread:
 		return events.MissingThread(ref)
 	}
 	return events.Missing("thread", ref)

@@ -23,8 +23,25 @@ type ItemCreated struct {
 	Metadata     JSON       `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 	CallOf       *int64     `json:"callOf,omitzero" schema:"minimum=0" doc:"Of a call that is part of a message: that message's place."`
 
+	SourceItemID   string `json:"sourceItemId,omitzero" schema:"pattern=id" doc:"Of a copy in a fork: the item of the parent."`
 	OutputOf       string `json:"outputOf,omitzero" schema:"pattern=partKey" doc:"Of a large result: the part of a step that holds its output, in the same commit."`
 	ReactionItemID string `json:"reactionItemId,omitzero" schema:"pattern=id" doc:"Of a message that steers a run: the item with which that run answers."`
+}
+
+// Item returns the document of an item that an event of a thread creates at a time.
+func (d ItemCreated) Item(thread string, at Time) Item {
+	made := at
+	if d.CreatedAt != "" {
+		if t, err := ParseTime(d.CreatedAt); err == nil {
+			made = t
+		}
+	}
+	return Item{
+		ID: d.ID, ThreadID: thread, ContextID: d.ContextID, Type: d.Type, Role: d.Role, Status: d.Status,
+		Channel: d.Channel, Content: d.Content, CreatedAt: made.ISO(), Index: d.Index,
+		ParentItemID: d.ParentItemID, Depth: d.Depth, Silent: d.Silent, Metadata: d.Metadata,
+		CallOf: d.CallOf, SourceItemID: d.SourceItemID, CreatedAtMicros: int64(made),
+	}
 }
 
 // ItemStatusChanged records a move of the item's state machine.

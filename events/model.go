@@ -73,6 +73,8 @@ type Thread struct {
 	Metadata        JSON       `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 	Env             JSON       `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
 	MainThreadID    string     `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for."`
+	OriginThreadID  string     `json:"originThreadId,omitzero" schema:"pattern=thread" doc:"Of a fork: the thread that it was copied from."`
+	ForkPointIndex  *int64     `json:"forkPointIndex,omitzero" schema:"minimum=0" doc:"Of a fork: the last message that was copied, counted from 0; absent if there was none."`
 	Policy          Policy     `json:"policy,omitzero" doc:"What happens to a message that arrives during a run; enqueue if absent."`
 	Run             *ThreadRun `json:"run,omitzero" doc:"The current run; absent if there is none."`
 	Queued          int64      `json:"queued,omitzero" schema:"minimum=0" doc:"How many messages wait for the agent."`
@@ -150,6 +152,7 @@ type Item struct {
 	Edited       bool   `json:"edited,omitzero" doc:"Its content was changed after it was made."`
 	Failed       bool   `json:"failed,omitzero" doc:"Its execution or a step of it failed, or its writer says so."`
 	CallOf       *int64 `json:"callOf,omitzero" schema:"minimum=0" doc:"Of a call that is part of a message: that message's place."`
+	SourceItemID string `json:"sourceItemId,omitzero" schema:"pattern=id" doc:"Of a copy in a fork: the item of the parent."`
 
 	CreatedAtMicros int64 `json:"createdAtMicros,omitzero" schema:"minimum=0" doc:"createdAt in microseconds since the epoch."`
 	Stamp

@@ -64,6 +64,44 @@ type MentionThread struct {
 	MessageIndex *int64 `json:"messageIndex,omitzero" schema:"minimum=0" doc:"The message that mentions it, counted from 0 among those that are shown; the last one if absent."`
 }
 
+// ForkThread copies a thread's history up to a point into a new one: exactly one of
+// messageIndex, itemId and version names the point.
+type ForkThread struct {
+	MessageIndex *int64 `json:"messageIndex,omitzero" schema:"minimum=0" doc:"The last message that is copied, counted from 0 among those that are shown."`
+	ItemID       string `json:"itemId,omitzero" schema:"pattern=id" doc:"The last message that is copied, by its item."`
+	Version      *int64 `json:"version,omitzero" schema:"minimum=1" doc:"The version of the thread that is copied, as the thread was then."`
+	Key          string `json:"key,omitzero" schema:"pattern=key" doc:"The new thread's public name, unique in the tenant."`
+	Title        string `json:"title,omitzero" schema:"maxLength=1024" doc:"The new thread's title; if absent, made of its parent's."`
+}
+
+// Check validates what spans more than one field.
+func (f ForkThread) Check() error {
+	points := 0
+	for _, given := range []bool{f.MessageIndex != nil, f.ItemID != "", f.Version != nil} {
+		if given {
+			points++
+		}
+	}
+	if points != 1 {
+		return Invalid("", "a fork needs exactly one of messageIndex, itemId and version")
+	}
+	return nil
+}
+
+// Constraint returns the rules of Check as JSON Schema.
+func (ForkThread) Constraint() string {
+	return `{"oneOf":[{"required":["messageIndex"],"properties":{"messageIndex":{"type":"number"}}},` +
+		`{"required":["itemId"],"properties":{"itemId":{"type":"string","minLength":1}}},` +
+		`{"required":["version"],"properties":{"version":{"type":"number"}}}]}`
+}
+
+// TruncateThread hides the messages after one. Relationships that were made at a hidden message
+// are removed, on the other threads too.
+type TruncateThread struct {
+	MessageIndex *int64 `json:"messageIndex" schema:"required,minimum=0" doc:"The last message that stays, counted from 0 among those that are shown."`
+	Interrupt    bool   `json:"interrupt,omitzero" doc:"Abort what runs on the thread; without it, a thread that runs is not truncated."`
+}
+
 // Relationship is the document of a relationship: what one thread records of another, which
 // holds the matching record with the other role.
 type Relationship struct {
@@ -95,7 +133,16 @@ func relationshipCommands() []Command {
 	mention := command("thread.mention", "Relates a thread to another one that it refers to; once for each pair.",
 		MentionThread{MentionedID: exampleChild, Comment: "the earlier order"}, RelationshipAddedType)
 	mention.Single = true
-	return []Command{mention}
+	fork := command("thread.fork", "Copies a thread's history up to a point into a new thread, and relates the two.",
+		ForkThread{MessageIndex: new(int64(3)), Title: "Another way"}, RelationshipAddedType, ThreadCreatedType, ContextCreatedType, KeyClaimedType,
+		DirectoryCreatedType, FileWrittenType, ItemCreatedType)
+	fork.Single = true
+	truncate := command("thread.truncate", "Hides the messages after one, and removes the relationships that were made at them.",
+		TruncateThread{MessageIndex: new(int64(3))}, HistoryTruncatedType, RelationshipRemovedType, RunStoppedType, StepStatusChangedType, ItemCreatedType,
+		MessageEditedType, ItemStatusChangedType, ExecutionStatusChangedType, ThreadFinishedType, ContextStatusChangedType, ThreadStatusChangedType,
+		QueueDrainedType, ContextResolvedType, ExecutionCreatedType, RunRequestedType)
+	truncate.Single = true
+	return []Command{mention, fork, truncate}
 }
 
 func relationshipQueries() []Query {

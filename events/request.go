@@ -50,6 +50,7 @@ type Result struct {
 	File           *FileRecord `json:"file,omitzero" doc:"The file that was written, or the directory that was created."`
 	Life           int64       `json:"life,omitzero" doc:"Of a key-value state: its life."`
 	Size           *int64      `json:"size,omitzero" doc:"Of a key-value state: the number of its keys."`
+	ChildID        string      `json:"childId,omitzero" doc:"The thread that was created as a fork."`
 	Results        []Result    `json:"results,omitempty" doc:"Of thread.commit: the result of each of its commands."`
 
 	Definitions []DefinitionChange `json:"definitions,omitempty" doc:"Of definition.apply: what it changed, or, as a dry run, would change."`
@@ -116,7 +117,7 @@ func ReplyOf(c *Commit, commandID string) *Reply {
 
 func (r *Result) empty() bool {
 	return r.ContextID == "" && r.ItemID == "" && r.ExecutionID == "" && r.StepID == "" && r.Key == "" && r.QueuedID == "" &&
-		r.EffectID == "" && r.ShareID == "" && !r.Cancelled && len(r.Definitions) == 0 && r.File == nil && r.Until == "" && r.Life == 0
+		r.EffectID == "" && r.ShareID == "" && r.ChildID == "" && !r.Cancelled && len(r.Definitions) == 0 && r.File == nil && r.Until == "" && r.Life == 0
 }
 
 func (r *Result) add(c *Commit, e *Event) {
@@ -169,6 +170,10 @@ func (r *Result) add(c *Commit, e *Event) {
 		r.Until = d.Until
 	case WriterRenewed:
 		r.Until = d.Until
+	case RelationshipAdded:
+		if d.Role == ParentRole && d.Type != MentionRelation {
+			r.ChildID = d.ThreadID
+		}
 	case DefinitionChanged:
 		r.Definitions = append(r.Definitions, d.Change())
 	case FileWritten:

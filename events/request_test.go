@@ -68,6 +68,8 @@ func TestReplyOf_NamesCreatedEntities(t *testing.T) {
 			made := s.data.(FileWritten).Record(thread, start)
 			made.Stamp = Stamp{Version: 1, Seq: 42}
 			want = &Result{File: &made}
+		case RelationshipAddedType: // as the parent of a fork
+			want = &Result{ChildID: s.data.(RelationshipAdded).ThreadID}
 		case WriterClaimedType, WriterRenewedType:
 			want = &Result{Until: exampleUntil}
 		case ShareCreatedType:

@@ -52,7 +52,7 @@ func written() []sample {
 	return []sample{
 		{ThreadCreatedType, thread, ThreadCreated{
 			ID: thread, Key: to("support/42"), Status: ThreadOpen, AgentID: "triage", UserID: "u-1", Title: "Zoë's \"order\"",
-			Metadata: raw(`{"n":1.50,"list":[true,null]}`), Env: raw(`{"tree":"main"}`), MainThreadID: otherID,
+			Metadata: raw(`{"n":1.50,"list":[true,null]}`), Env: raw(`{"tree":"main"}`), MainThreadID: otherID, OriginThreadID: otherID, ForkPointIndex: to(int64(3)),
 		}},
 		{ThreadResolvedType, thread, ThreadResolved{Key: "support/42", Created: true}},
 		{ThreadStatusChangedType, thread, ThreadStatusChanged{From: ThreadOpen, To: ThreadStreaming, Reason: "react"}},
@@ -69,7 +69,7 @@ func written() []sample {
 		{ItemCreatedType, itemID, ItemCreated{
 			ID: itemID, ContextID: ctxID, Index: 3, Type: Message, Role: User, Status: ItemStored, Channel: Web,
 			Content: raw(`[{"type":"input_text","text":"Where is my order?"}]`), CreatedAt: iso,
-			ParentItemID: replyID, Depth: 1, Silent: true, Metadata: raw(`{"k":"v"}`), CallOf: to(int64(2)), OutputOf: PartKey(stepID, 1), ReactionItemID: replyID,
+			ParentItemID: replyID, Depth: 1, Silent: true, Metadata: raw(`{"k":"v"}`), CallOf: to(int64(2)), OutputOf: PartKey(stepID, 1), ReactionItemID: replyID, SourceItemID: replyID,
 		}},
 		{ItemStatusChangedType, itemID, ItemStatusChanged{From: ItemStored, To: ItemPending}},
 		{ExecutionCreatedType, execID, ExecutionCreated{
@@ -143,7 +143,7 @@ func written() []sample {
 		{RunClaimedType, execID, RunClaimed{
 			Worker: "w-1", Token: 2, Definitions: []DefinitionVersion{{Kind: "agent", Name: "triage", Version: 3}},
 		}},
-		{RunParkedType, execID, RunParked{Token: 2, Calls: []string{"tc_1"}}},
+		{RunParkedType, execID, RunParked{Token: 2, Calls: []string{"tc_1"}, Unmade: []string{"tc_2"}}},
 		{RunSuspendedType, execID, RunSuspended{Calls: []string{"tc_1"}}},
 		{RunResumedType, execID, RunResumed{Calls: []string{"tc_1"}}},
 		{RunAwaitedType, execID, RunAwaited{For: []WaitFor{{Kind: ToolWorker, Name: "refund", CallID: "call_1"}}, Until: iso}},

@@ -19,6 +19,9 @@ type ThreadCreated struct {
 	Metadata     JSON         `json:"metadata,omitzero" schema:"object" doc:"The caller's own fields."`
 	Env          JSON         `json:"env,omitzero" schema:"object" doc:"What is known of the workspace."`
 	MainThreadID string       `json:"mainThreadId,omitzero" schema:"pattern=thread" doc:"The thread that this one works for."`
+
+	OriginThreadID string `json:"originThreadId,omitzero" schema:"pattern=thread" doc:"Of a fork: the thread that it was copied from."`
+	ForkPointIndex *int64 `json:"forkPointIndex,omitzero" schema:"minimum=0" doc:"Of a fork: the last message that was copied, counted from 0."`
 }
 
 // ThreadResolved records that a thread was found by its key, or created for it.

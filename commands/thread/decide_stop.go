@@ -140,13 +140,13 @@ func (m *maker) unpark(id string) error {
 	return nil
 }
 
-// abort ends all executions of a thread that is deleted. Queue entries are not started.
-func (m *maker) abort() error {
+// abort ends all executions of a thread. While m.ending, queue entries are not started.
+func (m *maker) abort(reason string) error {
 	m.ending = true
 	for _, id := range m.state.executing() {
 		x, _ := m.state.execution(id)
 		if x.Run != nil {
-			m.emit(events.RunStoppedType, id, id, events.RunStopped{Abort: true, Reason: "the thread is deleted"})
+			m.emit(events.RunStoppedType, id, id, events.RunStopped{Abort: true, Reason: reason})
 			if err := m.finishStopped(id); err != nil {
 				return err
 			}

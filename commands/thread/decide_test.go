@@ -30,6 +30,8 @@ func onBegun() map[string]any {
 		"thread.update":    events.UpdateThread{Title: to("")},
 		"thread.finish":    events.FinishThread{ExecutionID: "exe_1"},
 		"thread.delete":    events.DeleteThread{},
+		"thread.fork":      events.ForkThread{MessageIndex: to(int64(0)), Key: "fork"},
+		"thread.truncate":  events.TruncateThread{MessageIndex: to(int64(0)), Interrupt: true},
 		"thread.commit":    events.CommitThread{Commands: []events.SubCommand{{Command: "thread.status"}}},
 		"context.create":   events.CreateContext{},
 		"context.resolve":  events.ResolveContext{},
@@ -111,6 +113,8 @@ func TestEveryCommandIsDecided(t *testing.T) {
 				if data = any(events.ReleaseWriter{Token: c.Token}); row.Name == "writer.renew" {
 					data = events.RenewWriter{Token: c.Token}
 				}
+			case "thread.truncate":
+				k.do(message("", "y"))
 			case "run.turn", "approval.grant", "approval.deny", "approval.resolve":
 				k.waiting()
 			}

@@ -84,7 +84,7 @@ func (m *maker) finishThread(d events.FinishThread) error {
 
 func (m *maker) deleteThread(d events.DeleteThread) error {
 	id, key := m.command.ThreadID, m.state.Key
-	if err := m.abort(); err != nil {
+	if err := m.abort("the thread is deleted"); err != nil {
 		return err
 	}
 	if key != "" {

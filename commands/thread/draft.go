@@ -28,6 +28,8 @@ type Command struct {
 	Batch    bool   // it is a thread.commit, so an error names its part at fault
 	Parts    []Part // one, or those of a thread.commit
 
+	Copied *Copied // of a fork: what it copies of its parent, as the parent's state is
+
 	Known // the tenant's definitions that the command needs
 }
 
@@ -197,6 +199,7 @@ type maker struct {
 	group   map[string]*maker // of the threads that the command concerns, this one included; nil: of this thread alone
 
 	correlation string // of the items that are added
+	source      string // the item that is being copied
 	outputOf    string // the part that holds the output of the result being added
 	steers      string // the item with which a run answers the items being added
 	made        []events.Event

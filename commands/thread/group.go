@@ -14,7 +14,7 @@ func (c *Command) Groups() bool {
 		return false
 	}
 	switch c.Parts[0].Data.(type) {
-	case events.MentionThread:
+	case events.MentionThread, events.ForkThread, events.TruncateThread:
 		return true
 	}
 	return false
@@ -25,6 +25,18 @@ func (s *State) Others(c *Command) []string {
 	switch d := c.Parts[0].Data.(type) {
 	case events.MentionThread:
 		return []string{d.MentionedID}
+	case events.ForkThread:
+		return []string{ForkOf(c)}
+	case events.TruncateThread:
+		_, cut, err := s.cut(d)
+		if err != nil {
+			return nil
+		}
+		ids := make([]string, len(cut))
+		for i := range cut {
+			ids[i] = cut[i].thread
+		}
+		return ids
 	}
 	return nil
 }

@@ -47,8 +47,15 @@ func grouped(t testing.TB, c *Command, stories ...*story) ([]events.Event, error
 func (k *story) group(c *Command) []events.Event {
 	k.t.Helper()
 	stories := []*story{k}
-	for _, id := range k.state.Others(c) {
-		stories = append(stories, another(k.t, id))
+	if _, fork := c.Parts[0].Data.(events.ForkThread); fork {
+		c.Copied = &Copied{
+			Items: []*events.Item{{ID: "itm_1", Type: events.Message, Role: events.User, Content: raw(`[]`)}}, Point: to(int64(0)),
+			Files: []any{events.DirectoryCreated{Path: "/d"}, events.FileWritten{Path: "/d/f", MimeType: "text/plain", External: "https://example.com"}},
+		}
+	} else {
+		for _, id := range k.state.Others(c) {
+			stories = append(stories, another(k.t, id))
+		}
 	}
 	made, err := grouped(k.t, c, stories...)
 	if err != nil {

@@ -130,7 +130,7 @@ func (r rules) MessageDeleted(e *events.Event, d events.MessageDeleted) error {
 	)
 }
 
-// No command of this version writes HistoryTruncated. It hides existing items.
+// HistoryTruncated hides existing items.
 func (r rules) HistoryTruncated(e *events.Event, d events.HistoryTruncated) error {
 	return firstFault(ofAggregate(e), unless(d.FromIndex < r.state.NextItem, "the thread has no item at %d", d.FromIndex))
 }

@@ -83,6 +83,8 @@ func decisions() []decision {
 		decides((*maker).destroyState),
 		decides((*maker).releaseState),
 		decides((*maker).expireState),
+		beforeAny((*maker).forkThread),
+		decides((*maker).truncateThread),
 	}
 }
 

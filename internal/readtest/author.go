@@ -68,7 +68,7 @@ func (a *Author) Step(thread string) {
 	item, exec, step := pickOf(a, a.items[thread]), pickOf(a, a.execs[thread]), pickOf(a, a.steps[thread])
 	var r *events.Reply
 	var err error
-	switch a.Rand.IntN(25) {
+	switch a.Rand.IntN(27) {
 	case 0, 1, 2, 3, 4, 5:
 		kind := pickOf(a, []string{
 			`"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}],"metadata":{"a":1}`,
@@ -117,6 +117,12 @@ func (a *Author) Step(thread string) {
 	case 23:
 		id := func(kind string) string { return fmt.Sprintf("%s_r%d", kind, a.n) }
 		r, err = a.Try("thread.commit", thread, Turn(id))
+	case 25:
+		r, err = a.Try("thread.truncate", thread, fmt.Sprintf(`{"messageIndex":%d,"interrupt":true}`, a.Rand.IntN(12)))
+	case 26:
+		if r, err = a.Try("thread.fork", thread, fmt.Sprintf(`{"messageIndex":%d}`, a.Rand.IntN(12))); err == nil {
+			a.Threads = append(a.Threads, r.Result.ChildID)
+		}
 	case 24:
 		if r, err = a.Try("writer.claim", thread, `{"holder":"author","ttlMs":300000}`); err == nil {
 			r, err = a.Try("writer.release", thread, fmt.Sprintf(`{"token":%q}`, r.Result.Token))

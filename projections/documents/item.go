@@ -11,12 +11,7 @@ func items() Projection {
 		stamp: func(doc any) *events.Stamp { return &doc.(*T).Stamp },
 		reactions: []reaction{
 			makes(events.ItemCreatedType, subject, func(c *change, d events.ItemCreated) *T {
-				return &T{
-					ID: d.ID, ThreadID: c.commit.Thread, ContextID: d.ContextID, Type: d.Type, Role: d.Role, Status: d.Status,
-					Channel: d.Channel, Content: d.Content, CreatedAt: c.given(d.CreatedAt).ISO(), Index: d.Index,
-					ParentItemID: d.ParentItemID, Depth: d.Depth, Silent: d.Silent, Metadata: d.Metadata,
-					CallOf: d.CallOf, CreatedAtMicros: int64(c.given(d.CreatedAt)),
-				}
+				return pointer(d.Item(c.commit.Thread, c.event.Time))
 			}),
 			on(events.ItemStatusChangedType, subject, func(c *change, doc *T, d events.ItemStatusChanged) {
 				doc.Status, doc.UpdatedAt = d.To, c.time()

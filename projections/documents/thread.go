@@ -13,7 +13,8 @@ func threads() Projection {
 			makes(events.ThreadCreatedType, own, func(c *change, d events.ThreadCreated) *T {
 				return &T{
 					ID: c.commit.Thread, Key: d.Key, Status: d.Status, CreatedAt: c.time(), AgentID: d.AgentID, UserID: d.UserID,
-					Title: d.Title, Metadata: d.Metadata, Env: d.Env, MainThreadID: d.MainThreadID, CreatedAtMicros: int64(c.event.Time),
+					Title: d.Title, Metadata: d.Metadata, Env: d.Env, MainThreadID: d.MainThreadID,
+					OriginThreadID: d.OriginThreadID, ForkPointIndex: d.ForkPointIndex, CreatedAtMicros: int64(c.event.Time),
 				}
 			}),
 			on(events.ThreadStatusChangedType, own, func(_ *change, doc *T, d events.ThreadStatusChanged) { doc.Status = d.To }),

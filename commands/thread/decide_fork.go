@@ -1,0 +1,217 @@
+package thread
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/skein-threads/skein/events"
+)
+
+// Copied is what a fork copies of its parent.
+type Copied struct {
+	Title, AgentID, UserID string
+	Env                    events.JSON
+	Context                events.JSON // the content of the default context
+	ContextType            string
+	Items                  []*events.Item // in order
+	Files                  []any          // events.FileWritten and events.DirectoryCreated, a directory before what it holds
+	Point                  *int64         // the index of the last message among them; nil: there is none
+	PointItem              string         // its item
+}
+
+// ForkOf returns the id of the thread that a fork creates: the same for a repeat.
+func ForkOf(c *Command) string { return events.DeriveThreadID(c.Tenant, "fork "+c.ID) }
+
+// forkThread creates a thread with a copy of this one's history.
+func (m *maker) forkThread(d events.ForkThread) error {
+	own, from := m.command.ThreadID, m.command.Copied
+	child := m.group[ForkOf(m.command)]
+	switch {
+	case !m.state.Exists():
+		return events.MissingThread(own)
+	case child == nil || from == nil:
+		return events.Invalid("", "a fork is decided with its parent's history only")
+	case child.state.Created:
+		return events.Taken("thread", child.command.ThreadID)
+	case d.Version != nil && *d.Version > m.state.Version:
+		return events.Invalid("/version", "the thread is at version %d, and has no version %d", m.state.Version, *d.Version)
+	}
+	child.copy(own, d, from)
+	item := from.PointItem
+	if i, err := m.itemOf(item); err != nil || i.Deleted { // of an earlier version
+		item = ""
+	}
+	return m.relate(child, events.ForkRelation, from.Point, item, "")
+}
+
+// copy creates the thread of a fork with what it copies.
+func (m *maker) copy(parent string, d events.ForkThread, from *Copied) {
+	id := m.command.ThreadID
+	created := events.ThreadCreated{
+		ID: id, Status: events.ThreadMachine().Initial(), AgentID: from.AgentID, UserID: from.UserID, Env: from.Env,
+		Title: d.Title, OriginThreadID: parent, ForkPointIndex: from.Point,
+	}
+	if d.Title == "" {
+		created.Title = ForkTitle(from.Title)
+	}
+	if d.Key != "" {
+		created.Key = &d.Key
+	}
+	m.emit(events.ThreadCreatedType, id, "", created)
+	ctx := m.id("", events.ContextPrefix)
+	m.emit(events.ContextCreatedType, ctx, "", events.ContextCreated{
+		ID: ctx, Status: events.ContextMachine().Initial(), Default: true, Type: from.ContextType, Content: orNull(from.Context),
+	})
+	if d.Key != "" {
+		m.emit(events.KeyClaimedType, id, "", events.KeyClaimed{Key: d.Key, ThreadID: id})
+	}
+	for _, file := range from.Files {
+		switch f := file.(type) {
+		case events.DirectoryCreated:
+			m.emit(events.DirectoryCreatedType, id, "", f)
+		case events.FileWritten:
+			f.Since = 0
+			m.emit(events.FileWrittenType, id, "", f)
+		}
+	}
+	copies := make(map[string]string, len(from.Items))
+	for _, item := range from.Items {
+		copies[item.ID] = m.copyItem(ctx, copies[item.ParentItemID], item)
+	}
+}
+
+// copyItem copies an item into a context, and returns the copy's id. Its parent is that
+// item's copy; "" if it has none.
+func (m *maker) copyItem(ctx, parent string, from *events.Item) string {
+	id := m.id("", events.ItemPrefix)
+	created := events.ItemCreated{
+		ID: id, ContextID: ctx, Index: m.state.NextItem, Type: from.Type, Role: from.Role, Status: events.ItemCompleted,
+		Channel: from.Channel, Content: from.Content, CreatedAt: events.Time(from.CreatedAtMicros).String(), ParentItemID: parent,
+		Depth: from.Depth, Silent: from.Silent, Metadata: from.Metadata, SourceItemID: from.ID,
+	}
+	above, _ := m.state.item(parent)
+	if from.Type == events.ActionExecute && above.Assistant && above.Context == ctx && int64(above.Depth) == created.Depth {
+		place := above.Index
+		created.CallOf = &place
+	}
+	m.emit(events.ItemCreatedType, id, "", created)
+	return id
+}
+
+// maxTitle is the number of characters that a title may have.
+const maxTitle = 1024
+
+// ForkTitle returns the title of a fork of a thread. It counts up what an earlier fork put in
+// front: the result is that of JavaScript's /^Forked(?:\((\d+)\))?: (.+)$/, in which "." is no
+// line break. Titles come from callers, so it looks at each character once.
+func ForkTitle(of string) string {
+	title := "Forked: " + of
+	if of == "" {
+		title = "Forked: Untitled"
+	}
+	if count, rest, ok := forked(of); ok {
+		title = "Forked(" + count + "): " + rest
+	}
+	if utf8.RuneCountInString(title) > maxTitle {
+		title = string([]rune(title)[:maxTitle])
+	}
+	return title
+}
+
+// forked splits the title of a fork into the number of the next one and the rest.
+func forked(title string) (next, rest string, ok bool) {
+	after, ok := strings.CutPrefix(title, "Forked")
+	if !ok {
+		return "", "", false
+	}
+	digits := "1"
+	if inner, has := strings.CutPrefix(after, "("); has {
+		if digits, after, ok = strings.Cut(inner, ")"); !ok || digits == "" || strings.Trim(digits, "0123456789") != "" {
+			return "", "", false
+		}
+	}
+	rest, ok = strings.CutPrefix(after, ": ")
+	if !ok || rest == "" || strings.ContainsAny(rest, "\n\r\u2028\u2029") {
+		return "", "", false
+	}
+	return afterNumber(digits), rest, true
+}
+
+// afterNumber adds one to a number, as JavaScript does it: with 53 bits.
+func afterNumber(digits string) string {
+	n, err := strconv.ParseFloat(digits, 64)
+	n++
+	switch {
+	case math.IsInf(n, 0) || err != nil:
+		return "Infinity"
+	case n < 1e21:
+		return strconv.FormatFloat(n, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(n, 'e', -1, 64)
+}
+
+// cut returns the place of the first item that a truncation hides, and the relationships that
+// were made at or after it; -1 if it hides none.
+func (s *State) cut(d events.TruncateThread) (from int64, relations []relation, err error) {
+	if d.MessageIndex == nil {
+		return 0, nil, events.Invalid("/messageIndex", "a truncation needs the last message that stays")
+	}
+	if _, _, err := s.messageAt(d.MessageIndex, "/messageIndex"); err != nil {
+		return 0, nil, err
+	}
+	shown := s.messages()
+	if *d.MessageIndex+1 >= int64(len(shown)) {
+		return -1, nil, nil
+	}
+	first, _ := s.item(shown[*d.MessageIndex+1])
+	relations = slices.DeleteFunc(s.children(), func(r relation) bool {
+		at, ok := s.item(r.item)
+		return !ok || at.Index < first.Index
+	})
+	return first.Index, relations, nil
+}
+
+// truncateThread hides the items from the first message after the last one that stays. What
+// waits for the agent stays, and starts now if nothing runs.
+func (m *maker) truncateThread(d events.TruncateThread) error {
+	from, relations, err := m.state.cut(d)
+	if err != nil {
+		return err
+	}
+	if len(m.state.executing()) > 0 || m.state.Status == events.ThreadStreaming {
+		if !d.Interrupt {
+			e := events.Errorf(events.VersionConflict, "thread %s has a running execution; wait until it has ended, or set interrupt", m.command.ThreadID)
+			e.Details = &events.ErrorDetails{CurrentVersion: new(m.state.Version)}
+			return e
+		}
+		if err := m.abort("the thread is truncated"); err != nil {
+			return err
+		}
+		m.ending = false
+		if from, relations, err = m.state.cut(d); err != nil { // what ran may have added an item
+			return err
+		}
+	}
+	if from >= 0 {
+		m.emit(events.HistoryTruncatedType, m.command.ThreadID, "", events.HistoryTruncated{FromIndex: from})
+		for _, r := range relations {
+			m.unrelate(r)
+		}
+	}
+	if len(m.made) == 0 {
+		return nil
+	}
+	return m.next()
+}
+
+// unrelate removes a relationship on both threads. A deleted thread keeps its record.
+func (m *maker) unrelate(r relation) {
+	own := m.command.ThreadID
+	m.emit(events.RelationshipRemovedType, own, "", events.RelationshipRemoved{ThreadID: r.thread, Type: r.kind, Role: events.ParentRole})
+	if child := m.group[r.thread]; child != nil && child.state.Exists() && child.state.related(own, r.kind, events.ChildRole) {
+		child.emit(events.RelationshipRemovedType, r.thread, "", events.RelationshipRemoved{ThreadID: own, Type: r.kind, Role: events.ChildRole})
+	}
+}
