@@ -166,7 +166,7 @@ type ThreadHistory struct {
 func (t *Thread) Summary(messages int64) ThreadSummary {
 	s := ThreadSummary{
 		ID: t.ID, V: t.Changes, Created: t.CreatedAtMicros / 1000, Title: textOrNil(t.Title), UserLastInteractedAt: t.UserLastInteractedAt,
-		Env: t.Env, MainThreadID: t.MainThreadID, ParentRelationships: []DocumentRelation{},
+		Env: t.Env, MainThreadID: t.MainThreadID, OriginThreadID: t.OriginThreadID, ParentRelationships: []DocumentRelation{},
 		SummaryStats: SummaryStats{MessageCount: messages}, AgentMode: t.AgentMode, Archived: t.Archived,
 	}
 	s.ParentRelationships = append(s.ParentRelationships, t.Parents...)

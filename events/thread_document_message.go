@@ -182,6 +182,6 @@ func (t *Thread) Document() *ThreadDocument {
 	return &ThreadDocument{
 		V: t.Changes, ID: t.ID, Created: t.CreatedAtMicros / 1000, Messages: []DocumentMessage{}, Title: t.Title, Archived: t.Archived,
 		Draft: t.Draft, AutoSubmitDraft: t.AutoSubmitDraft, AgentMode: t.AgentMode, MaxTokens: t.MaxTokens, NextMessageID: t.NextMessageID,
-		MainThreadID: t.MainThreadID, Env: t.Env,
+		MainThreadID: t.MainThreadID, OriginThreadID: t.OriginThreadID, ForkPointIndex: t.ForkPointIndex, Env: t.Env,
 	}
 }
