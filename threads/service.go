@@ -1,0 +1,166 @@
+package threads
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/skein-threads/skein/client"
+	"github.com/skein-threads/skein/events"
+)
+
+// Service reads and changes threads of one tenant. It reads its own writes, and is safe for
+// concurrent use.
+type Service struct {
+	c   *client.Client
+	seq atomic.Int64 // of the last commit that it knows of
+}
+
+// New returns a service on a client, which stays the caller's.
+func New(c *client.Client) *Service { return &Service{c: c} }
+
+// reader returns a client whose answers show all that the service has written.
+func (s *Service) reader() *client.Client { return s.c.WithMinSeq(s.seq.Load()) }
+
+// wrote passes a reply on, whose commit all later reads show.
+func (s *Service) wrote(r *events.Reply, err error) (*events.Reply, error) {
+	if err != nil {
+		return nil, err
+	}
+	for seen := s.seq.Load(); seen < r.Seq && !s.seq.CompareAndSwap(seen, r.Seq); seen = s.seq.Load() {
+	}
+	return r, nil
+}
+
+// tries bounds how often a change is tried again because another client was faster.
+const tries = 16
+
+// Get returns a thread, or a *NotFoundError.
+func (s *Service) Get(ctx context.Context, id string) (*Thread, error) {
+	return s.read(ctx, events.GetThreadDocument{ThreadID: id})
+}
+
+// read returns a thread, in parts if it is too large for one answer.
+func (s *Service) read(ctx context.Context, q events.GetThreadDocument) (*Thread, error) {
+	t, err := client.Read[Thread](ctx, s.reader(), q)
+	if !is(err, events.PayloadTooLarge) {
+		return t, named(q.ThreadID, err)
+	}
+	for {
+		var whole *Thread
+		for next := int64(0); whole == nil || next > 0; {
+			q.FromMessage = &next
+			part, err := client.Read[Thread](ctx, s.reader(), q)
+			if err != nil {
+				return nil, named(q.ThreadID, err)
+			}
+			if whole != nil && part.V != whole.V { // it has changed: from the beginning
+				whole, next = nil, 0
+				continue
+			}
+			next = part.NextMessageIndex
+			if whole != nil {
+				part.Messages = append(whole.Messages, part.Messages...)
+			}
+			part.NextMessageIndex = 0
+			whole = part
+		}
+		return whole, nil
+	}
+}
+
+// Create creates a thread. Without an id it gets a new one.
+func (s *Service) Create(ctx context.Context, id string) (*Thread, error) {
+	if id == "" {
+		id = NewID()
+	}
+	reply, err := s.wrote(s.c.CreateThread(ctx, events.CreateThread{}, client.ThreadID(id)))
+	if err != nil {
+		return nil, err
+	}
+	return s.at(ctx, reply)
+}
+
+// at returns a thread, at least as it is after a command.
+func (s *Service) at(ctx context.Context, r *events.Reply) (*Thread, error) {
+	return s.read(ctx, events.GetThreadDocument{ThreadID: r.ThreadID, Fresh: events.Fresh{MinVersion: &r.Version}})
+}
+
+// Save stores a thread as it is: it creates it, or changes the stored one, which must have the
+// same v. A thread that was changed since is a version_conflict.
+func (s *Service) Save(ctx context.Context, t *Thread) (*Thread, error) {
+	_, err := s.Get(ctx, t.ID)
+	if unknown := (*NotFoundError)(nil); errors.As(err, &unknown) && t.V == 0 {
+		if _, err := s.Create(ctx, t.ID); err != nil {
+			return nil, err
+		}
+	}
+	saved, _, err := s.Update(ctx, t.ID, func(stored *Thread) error {
+		if stored.V != t.V {
+			return events.Conflict(t.V, stored.V)
+		}
+		created := stored.Created
+		*stored = *clone(t)
+		stored.Created = created
+		return nil
+	})
+	return saved, err
+}
+
+// Archive archives a thread, or takes it back.
+func (s *Service) Archive(ctx context.Context, id string, archived bool) error {
+	_, err := s.wrote(s.c.UpdateThread(ctx, id, events.UpdateThread{Archived: &archived}))
+	return named(id, err)
+}
+
+// Delete deletes a thread and the threads that work for it. One that does not exist is no error.
+func (s *Service) Delete(ctx context.Context, id string) error {
+	_, err := s.wrote(s.c.DeleteThread(ctx, id, events.DeleteThread{}))
+	if is(err, events.NotFound) {
+		return nil
+	}
+	return err
+}
+
+// Mention records that a thread refers to another one, once for each pair.
+func (s *Service) Mention(ctx context.Context, id, mentionedID, comment string) error {
+	_, err := s.wrote(client.Send(ctx, s.c, id, events.MentionThread{MentionedID: mentionedID, Comment: comment}))
+	return err
+}
+
+// Enqueue sends a message to the thread's agent: it waits while the agent runs. It reports
+// whether the message was taken; if five wait already it was not, which is no error. queuedID
+// is empty if the message does not wait.
+func (s *Service) Enqueue(ctx context.Context, id string, m Message) (queuedID string, taken bool, err error) {
+	items, err := itemsOf(m, "/message")
+	if err != nil {
+		return "", false, err
+	}
+	if len(items) != 1 || items[0].Type != events.Message {
+		return "", false, unsupported("/message/content", "a message with calls or results cannot wait; send its text alone")
+	}
+	reply, err := s.wrote(s.c.React(ctx, id, events.ReactThread{Item: &items[0], Policy: events.Enqueue}))
+	switch {
+	case is(err, events.QueueFull):
+		return "", false, nil
+	case err != nil:
+		return "", false, named(id, err)
+	}
+	return reply.Result.QueuedID, true, nil
+}
+
+// HistoryOptions selects summaries.
+type HistoryOptions struct {
+	Archived bool   // the archived threads, instead of the others
+	Limit    int64  // the largest number; default 50
+	Cursor   string // NextCursor of the page before
+}
+
+// History returns summaries of threads, the newest change first.
+func (s *Service) History(ctx context.Context, o HistoryOptions) (*events.ThreadHistory, error) {
+	q := events.ListThreadHistory{Archived: &o.Archived, Cursor: o.Cursor}
+	if o.Limit > 0 {
+		q.Limit = &o.Limit
+	}
+	return client.Read[events.ThreadHistory](ctx, s.reader(), q)
+}
