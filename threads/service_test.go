@@ -15,7 +15,7 @@ import (
 	"github.com/skein-threads/skein/threads"
 )
 
-const nobody = "T-5928a90d-d53b-488f-a829-4e36442142ee"
+const unknownID = "T-5928a90d-d53b-488f-a829-4e36442142ee"
 
 func service(t *testing.T) *threads.Service {
 	t.Helper()
@@ -41,7 +41,7 @@ func said(err error) string {
 
 func TestIDs(t *testing.T) { // AM-4 AM-5 AM-6
 	for id, want := range map[string]bool{
-		nobody: true, strings.ToUpper(nobody): true, "t" + nobody[1:]: false, nobody[2:]: false, nobody + "0": false, "T-" + strings.ReplaceAll(nobody[2:], "-", "") + "0000": false,
+		unknownID: true, strings.ToUpper(unknownID): true, "t" + unknownID[1:]: false, unknownID[2:]: false, unknownID + "0": false, "T-" + strings.ReplaceAll(unknownID[2:], "-", "") + "0000": false,
 		"T-5928a90g-d53b-488f-a829-4e36442142ee": false, "": false, "T-": false,
 	} {
 		if got := threads.ValidID(id); got != want {
@@ -67,9 +67,9 @@ func TestForkTitle(t *testing.T) { // AM-55 AM-56 AM-114
 // A new thread is what createThread returns, stored or not.
 func TestCreate(t *testing.T) { // AM-26
 	s := service(t)
-	for _, made := range []*threads.Thread{threads.NewThread(nobody), must(s.Create(t.Context(), nobody))(t)} {
+	for _, made := range []*threads.Thread{threads.NewThread(unknownID), must(s.Create(t.Context(), unknownID))(t)} {
 		raw, err := json.Marshal(made)
-		if want := fmt.Sprintf(`{"v":0,"id":%q,"created":%d,"messages":[]}`, nobody, made.Created); err != nil || string(raw) != want || made.Created == 0 {
+		if want := fmt.Sprintf(`{"v":0,"id":%q,"created":%d,"messages":[]}`, unknownID, made.Created); err != nil || string(raw) != want || made.Created == 0 {
 			t.Errorf("a new thread is %s, want %s", raw, want)
 		}
 	}
@@ -135,11 +135,11 @@ func TestUpdate_Refusals(t *testing.T) { // AM-59
 	}
 	for name, change := range map[string]func(*threads.Thread){
 		"v":             func(t *threads.Thread) { t.V++ },
-		"id":            func(t *threads.Thread) { t.ID = nobody },
+		"id":            func(t *threads.Thread) { t.ID = unknownID },
 		"created":       func(t *threads.Thread) { t.Created++ },
-		"relationships": func(t *threads.Thread) { t.Relationships = []threads.Relationship{{ThreadID: nobody}} },
-		"origin":        func(t *threads.Thread) { t.OriginThreadID = nobody },
-		"main":          func(t *threads.Thread) { t.MainThreadID = nobody },
+		"relationships": func(t *threads.Thread) { t.Relationships = []threads.Relationship{{ThreadID: unknownID}} },
+		"origin":        func(t *threads.Thread) { t.OriginThreadID = unknownID },
+		"main":          func(t *threads.Thread) { t.MainThreadID = unknownID },
 		"skills":        func(t *threads.Thread) { t.ActivatedSkills = []threads.Skill{{Name: "pdf"}} },
 		"the counter":   func(t *threads.Thread) { t.NextMessageID = 77 },
 		"no limit":      func(t *threads.Thread) { t.MaxTokens = nil },
@@ -179,7 +179,7 @@ func TestUpdate_Refusals(t *testing.T) { // AM-59
 	if now := must(s.Get(t.Context(), id))(t); len(threads.Diff(before, now)) != 0 {
 		t.Errorf("a refusal changed %v", threads.Diff(before, now))
 	}
-	if _, _, err := s.Update(t.Context(), nobody, func(*threads.Thread) error { return nil }); said(err) != "Thread not loaded" {
+	if _, _, err := s.Update(t.Context(), unknownID, func(*threads.Thread) error { return nil }); said(err) != "Thread not loaded" {
 		t.Errorf("an unknown thread: %v", err)
 	}
 }
@@ -243,7 +243,7 @@ func TestArchiveHistoryDelete(t *testing.T) { // AM-87 AM-89
 	if err := s.Archive(t.Context(), id, false); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Archive(t.Context(), nobody, true); said(err) != "Thread "+nobody+" not found" {
+	if err := s.Archive(t.Context(), unknownID, true); said(err) != "Thread "+unknownID+" not found" {
 		t.Errorf("an unknown thread: %v", err)
 	}
 	for range 2 {
