@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/skein-threads/skein/client"
 	"github.com/skein-threads/skein/events"
@@ -84,4 +85,40 @@ func TestState_MergeAndGet(t *testing.T) {
 	if err != nil || string(shown.Content) != `null` || shown.Status != events.ContextClosed {
 		t.Errorf("the context of the last life is %+v, %v", shown, err)
 	}
+}
+
+// AG-3, AG-18, AG-48: a life ends after its idle hour, once, also while nobody touches it; its
+// values stay while an application that listens has not released them, for three days at most.
+func TestState_LivesEnd(t *testing.T) {
+	s := skeintest.Start(t)
+	c := s.Client("acme")
+	count := func(of events.Type) int {
+		list, err := c.UpToDate(t.Context())
+		s.Must(err)
+		got, err := list.ListEvents(t.Context(), events.ListEvents{ThreadID: visitor, Types: []string{string(of)}})
+		s.Must(err)
+		return len(got.Events)
+	}
+	want := func(destroyed, closed int) {
+		t.Helper()
+		if d, n := count(events.LifecycleDestroyedType), count(events.StateClosedType); d != destroyed || n != closed {
+			t.Errorf("%d lives have ended and %d are cleared, want %d and %d", d, n, destroyed, closed)
+		}
+	}
+	mergeState(t, c, setKey("a", `1`))
+	s.Advance(time.Hour)
+	want(0, 0) // renewals may have been missed
+	s.Advance(3 * time.Minute)
+	want(1, 1)
+	s.Advance(24 * time.Hour)
+	want(1, 1)
+	_, err := client.Send(t.Context(), c, visitor, events.MergeState{Operations: []events.StateOperation{setKey("b", `2`)}, Listeners: []string{"shop"}})
+	s.Must(err)
+	s.Advance(24 * time.Hour)
+	want(2, 1)
+	if v := getState(t, c, events.GetState{Life: 2}); string(v.Values) != `{"b":2}` || !v.Ended {
+		t.Errorf("the life that is listened to shows %+v", v)
+	}
+	s.Advance(events.ListenerPatience)
+	want(2, 2)
 }

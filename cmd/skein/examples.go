@@ -81,6 +81,11 @@ skein queue list key:order:42
 skein queue rm key:order:42 0190c0de-0000-7000-a000-000000000001
 skein queue edit key:order:42 0190c0de-0000-7000-a000-000000000001 'Where are my parcels?'
 skein queue move key:order:42 0190c0de-0000-7000-a000-000000000002 --before 0190c0de-0000-7000-a000-000000000001
+skein state get key:order:42 cart
+skein state set thrd_abc123def456789012345678901 cart '{"items":2}' --create
+skein state push key:order:42 messages 'Where is my order?' --max 50
+skein state rm key:order:42 cart
+skein state destroy key:order:42
 skein effect list key:order:42
 skein effect cancel key:order:42 0190c0de-0000-7000-a000-000000000001
 

@@ -79,5 +79,8 @@ func (s *Server) FireDue(ctx context.Context) (int, error) {
 	if err := s.reading.progress.Wait(ctx, end); err != nil { // pending effects are read there
 		return 0, err
 	}
+	if _, err := s.endLives(ctx); err != nil {
+		return 0, err
+	}
 	return s.timers.Fire(ctx)
 }

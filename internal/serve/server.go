@@ -62,6 +62,7 @@ type Server struct {
 	reading           reading
 	work              running
 	timers            *runtime.EffectTimers
+	endLives          func(context.Context) (int, error) // those of states that are due by the clock
 
 	background context.CancelFunc
 	running    sync.WaitGroup
@@ -260,6 +261,9 @@ func (s *Server) assemble(ctx, background context.Context) error {
 		return err
 	}
 	if s.work.budget, err = s.budget(ctx, writeLog); err != nil {
+		return err
+	}
+	if err := s.startLives(background, dispatcher); err != nil {
 		return err
 	}
 	if err := s.startRunning(background, dispatcher, queries, definitions.list); err != nil {
