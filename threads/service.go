@@ -122,6 +122,23 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 	return err
 }
 
+// Fork copies a thread into a new one, up to and including a message, and returns its id. The
+// index is the message's in the document.
+func (s *Service) Fork(ctx context.Context, id string, messageIndex int64) (childID string, err error) {
+	reply, err := s.wrote(client.Send(ctx, s.c, id, events.ForkThread{MessageIndex: &messageIndex}))
+	if err != nil {
+		return "", named(id, err)
+	}
+	return reply.Result.ChildID, nil
+}
+
+// Truncate removes the messages after one, and the relationships made there. A thread that runs
+// is refused.
+func (s *Service) Truncate(ctx context.Context, id string, messageIndex int64) error {
+	_, err := s.wrote(client.Send(ctx, s.c, id, events.TruncateThread{MessageIndex: &messageIndex}))
+	return named(id, err)
+}
+
 // Mention records that a thread refers to another one, once for each pair.
 func (s *Service) Mention(ctx context.Context, id, mentionedID, comment string) error {
 	_, err := s.wrote(client.Send(ctx, s.c, id, events.MentionThread{MentionedID: mentionedID, Comment: comment}))

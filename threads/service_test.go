@@ -430,3 +430,37 @@ func TestExclusiveReadWriter(t *testing.T) { // AM-72 AM-73 AM-74 AM-75 AM-76 AM
 		t.Error(err)
 	}
 }
+
+// A thread is forked, truncated and mentioned, and both threads show it.
+func TestForkTruncateMention(t *testing.T) { // AM-46 AM-47 AM-50 AM-51
+	s := service(t)
+	id := must(s.Create(t.Context(), ""))(t).ID
+	if _, _, err := s.Update(t.Context(), id, func(t *threads.Thread) error {
+		t.Title = "Order 42"
+		t.Messages = append(t.Messages, threads.UserMessage("one"), threads.AssistantMessage("two"), threads.UserMessage("three"))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	child := must(s.Fork(t.Context(), id, 1))(t)
+	forked, parent := must(s.Get(t.Context(), child))(t), must(s.Get(t.Context(), id))(t)
+	if forked.V != 0 || len(forked.Messages) != 2 || forked.Title != "Forked: Order 42" || forked.OriginThreadID != id || forked.ForkPointIndex == nil || *forked.ForkPointIndex != 1 {
+		t.Errorf("the fork is %s", must(json.Marshal(forked))(t))
+	}
+	if parent.V != 5 || len(parent.Relationships) != 1 || parent.Relationships[0].ThreadID != child || parent.Relationships[0].Role != events.ParentRole {
+		t.Errorf("the parent is %s", must(json.Marshal(parent))(t))
+	}
+	if err := s.Mention(t.Context(), id, child, "an exploration"); err != nil {
+		t.Error(err)
+	}
+	if err := s.Truncate(t.Context(), id, 0); err != nil {
+		t.Error(err)
+	}
+	cut := must(s.Get(t.Context(), id))(t)
+	if len(cut.Messages) != 1 || len(cut.Relationships) != 0 || len(must(s.Get(t.Context(), child))(t).Messages) != 2 {
+		t.Errorf("after the cut the parent is %s", must(json.Marshal(cut))(t))
+	}
+	if _, err := s.Fork(t.Context(), unknownID, 0); said(err) != "Thread "+unknownID+" not found" {
+		t.Errorf("an unknown parent: %v", err)
+	}
+}
